@@ -1,0 +1,128 @@
+# SPDX-License-Identifier: GPL-2.0-or-later
+"""The one schema of every number: a long, tidy table with one row per number.
+
+Results outlive code, so columns are only ever added, never renamed. Values are stored as measured, in SI
+units (seconds, bytes, hertz, events) and unrounded. A number that could not be counted is a row whose
+``value`` is null and whose ``note`` says why; zero means "counted, and it was zero".
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import os
+import re
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+
+VERSION = 1
+"""Version of the table's layout, kept in the file's metadata and in the manifest."""
+
+ROLES = ("switch", "vhost", "guest", "softirq", "host-other")
+"""What a CPU or a thread did. ``vhost`` is whatever moves frames between a guest's virtqueues and the host:
+a vhost worker, or QEMU's main loop when access is ``virtio-net``."""
+SOURCES = ("hardware", "model", "software")
+MODES = ("user", "kernel", "guest", "all")
+ACCESSES = ("virtio-net", "vhost-net", "vhost-user", "virtio-user", "veth", "tap")
+
+KEYS = pa.schema(
+    [
+        ("experiment", pa.string()),
+        ("run_id", pa.string()),
+        ("case_id", pa.string()),
+        ("repetition", pa.int32()),
+        ("window", pa.string()),
+        ("testbed", pa.string()),
+        ("switch", pa.string()),
+        ("access", pa.string()),
+        ("topology", pa.string()),
+        ("traffic", pa.string()),
+        ("frame_bytes", pa.int32()),
+        ("flows", pa.int32()),
+    ]
+)
+"""Where a number belongs. ``frame_bytes`` is the Ethernet frame with FCS, as RFC 2544 counts it."""
+
+NUMBER = pa.schema(
+    [
+        ("collector", pa.string()),
+        ("source", pa.string()),
+        ("role", pa.string()),
+        ("cpu", pa.int32()),
+        ("mode", pa.string()),
+        ("name", pa.string()),
+        ("value", pa.float64()),
+        ("unit", pa.string()),
+        ("enabled_s", pa.float64()),
+        ("running_s", pa.float64()),
+        ("note", pa.string()),
+    ]
+)
+"""The number itself. ``enabled_s`` and ``running_s`` are how long its counter was wanted and really counted."""
+
+RESERVED = frozenset(KEYS.names) | frozenset(NUMBER.names)
+VARIED_NAME = re.compile(r"[a-z][a-z0-9_]*")
+
+
+@dataclass(frozen=True, slots=True)
+class Number:
+    """One measured number, before the runner adds where it belongs.
+
+    ``value`` is None when it could not be counted; then ``note`` must say why.
+    """
+
+    name: str
+    value: float | None
+    unit: str
+    role: str | None = None
+    cpu: int | None = None
+    mode: str = "all"
+    enabled_s: float | None = None
+    running_s: float | None = None
+    note: str = ""
+    window: str | None = None
+    """Only for a number that belongs to no window (say, a whole flood's losses): the word to put there instead."""
+
+    def __post_init__(self) -> None:
+        if self.value is None and not self.note:
+            raise ValueError(f"{self.name}: an empty value needs a note that says why")
+        if self.role is not None and self.role not in ROLES:
+            raise ValueError(f"{self.name}: role {self.role!r} is none of {', '.join(ROLES)}")
+        if self.mode not in MODES:
+            raise ValueError(f"{self.name}: mode {self.mode!r} is none of {', '.join(MODES)}")
+
+
+def row(where: Mapping[str, object], collector: str, source: str, number: Number) -> dict[str, object]:
+    """Join a number with its coordinates ``where`` (the columns of KEYS, and any varied values)."""
+    if source not in SOURCES:
+        raise ValueError(f"source {source!r} is none of {', '.join(SOURCES)}")
+    fields = dataclasses.asdict(number)
+    window = fields.pop("window") or where["window"]
+    return {**where, "window": window, "collector": collector, "source": source, **fields}
+
+
+def table(rows: Iterable[Mapping[str, object]]) -> pa.Table:
+    """Build the table of KEYS, then the varied values in alphabetical order, then NUMBER.
+
+    A varied value is stored as a string column of its own, so that tables of different experiments can be joined.
+    """
+    rows = list(rows)
+    varied = sorted({name for one in rows for name in one} - RESERVED)
+    layout = pa.schema([*KEYS, *((name, pa.string()) for name in varied), *NUMBER])
+    texts = [{**one, **{v: None if one.get(v) is None else str(one[v]) for v in varied}} for one in rows]
+    return pa.Table.from_pylist(texts, schema=layout).replace_schema_metadata({"vsprof_schema": str(VERSION)})
+
+
+def write(path: Path, rows: Iterable[Mapping[str, object]]) -> None:
+    """Write ``rows`` to ``path`` so that a reader (or a crash) sees either the old file or the whole new one."""
+    partial = path.with_name(path.name + ".partial")
+    pq.write_table(table(rows), partial, compression="zstd")
+    os.replace(partial, path)
+
+
+def read(path: Path) -> pa.Table:
+    """Read a measurements table."""
+    return pq.read_table(path)
