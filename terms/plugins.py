@@ -1,0 +1,32 @@
+# SPDX-License-Identifier: GPL-2.0-or-later
+"""Plug-ins exist because their file exists: there is no list to edit.
+
+A room's plug-in is a module that sets the room's marker to its class, for instance ``SWITCH = KernelOvs``. Its name
+on the command line is the file's name with hyphens: ``switches/kernel_ovs.py`` is ``kernel-ovs``; names that
+readers know with underscores (collectors, traffic) keep them.
+"""
+
+from __future__ import annotations
+
+import importlib
+import pkgutil
+from typing import Any
+
+from terms import errors
+
+
+def find(package: str, marker: str, *, hyphens: bool = False) -> dict[str, Any]:
+    """All plug-ins of ``package``: their names, in alphabetical order, and what their ``marker`` holds."""
+    found = {}
+    for module in sorted(pkgutil.iter_modules(importlib.import_module(package).__path__), key=lambda m: m.name):
+        plugin = getattr(importlib.import_module(f"{package}.{module.name}"), marker, None)
+        if plugin is not None:
+            found[module.name.replace("_", "-") if hyphens else module.name] = plugin
+    return found
+
+
+def one(kind: str, name: str, known: dict[str, Any]) -> Any:
+    """The plug-in called ``name``; raises ``BadInput`` that lists the known ones."""
+    if name not in known:
+        raise errors.unknown_value(kind, name, known)
+    return known[name]

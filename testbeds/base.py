@@ -1,0 +1,111 @@
+# SPDX-License-Identifier: GPL-2.0-or-later
+"""The interface of a testbed: a host on which switches and endpoints run.
+
+Life cycle, in the order the runner uses it::
+
+    with Lab(options) as host:            # opened: ready, empty, as after a boot
+        host.facts()                      # what it is, for the manifest
+        host.run("ovs-vsctl show")        # a command, to its end
+        process = host.start("guest-a", "qemu-system-x86_64 …", cpus=[0])
+        host.socket("/run/guest-a.qmp")   # a Unix socket of the host, as a path on this machine
+        process.stop()
+                                          # closed: nothing is left of it
+
+A testbed knows nothing of switches, guests or traffic. To add one, write one file here that defines a subclass
+and names it in ``TESTBED``.
+"""
+
+from __future__ import annotations
+
+import abc
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from types import TracebackType
+from typing import Any, Self
+
+
+@dataclass(frozen=True, slots=True)
+class Completed:
+    """A command that ended: its exit status and what it printed."""
+
+    command: str
+    status: int
+    stdout: str
+    stderr: str
+
+
+class Process(abc.ABC):
+    """A long-running process on a testbed."""
+
+    @property
+    @abc.abstractmethod
+    def pid(self) -> int:
+        """Process id on the testbed."""
+
+    @abc.abstractmethod
+    def alive(self) -> bool:
+        """Whether it still runs."""
+
+    @abc.abstractmethod
+    def log(self) -> str:
+        """What it printed so far."""
+
+    @abc.abstractmethod
+    def stop(self) -> None:
+        """End it, by force if it must be, and wait for the end. Does nothing if it ended before."""
+
+
+class Testbed(abc.ABC):
+    """A host to measure on. See the module's text for the life cycle."""
+
+    name: str
+    # pytest would collect a class of this name when a test imports it.
+    __test__ = False
+
+    def __enter__(self) -> Self:
+        self.open()
+        return self
+
+    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None) -> None:
+        self.close()
+
+    @abc.abstractmethod
+    def open(self) -> None:
+        """Bring the host up. Raises ``VsprofError`` with the reason when it can't."""
+
+    @abc.abstractmethod
+    def close(self) -> None:
+        """Leave nothing behind. Safe to call at any time, and twice."""
+
+    @property
+    @abc.abstractmethod
+    def cpus(self) -> int:
+        """Number of CPUs of the host."""
+
+    @abc.abstractmethod
+    def facts(self) -> dict[str, Any]:
+        """Kernel, command line, CPU, memory, hugepages and versions, for the manifest."""
+
+    @abc.abstractmethod
+    def run(self, command: str, *, timeout: float = 60, check: bool = True) -> Completed:
+        """Run a shell command to its end.
+
+        Raises ``RunFailed`` when it takes longer than ``timeout`` seconds, or, with ``check``, when it fails.
+        """
+
+    @abc.abstractmethod
+    def start(self, name: str, command: str, *, cpus: Sequence[int], environment: Mapping[str, str] = {}) -> Process:
+        """Start ``command`` in the background as process ``name``, allowed on ``cpus`` only."""
+
+    @abc.abstractmethod
+    def push(self, content: str | bytes, path: str) -> None:
+        """Write ``content`` to ``path`` on the host."""
+
+    @abc.abstractmethod
+    def pull(self, path: str, to: Path) -> None:
+        """Copy a file or folder ``path`` of the host into the local folder ``to``."""
+
+    @abc.abstractmethod
+    def socket(self, path: str) -> Path:
+        """A local path that leads to the host's Unix socket ``path``."""

@@ -1,0 +1,178 @@
+# SPDX-License-Identifier: GPL-2.0-or-later
+"""The lab's root file system: a Debian tree built from packages by mmdebstrap and the project's Ansible roles.
+
+The tree also gives the emulator: QEMU is started out of it, so that every host uses the same one.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import os
+import shlex
+import shutil
+import subprocess
+import sys
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+
+from terms import errors
+from testbeds.emulator import cache, needs
+
+SUITE = "trixie"
+DISK_BYTES = 6 << 30
+"""Size of the root file system. The image is sparse: about 1 GB of it is used."""
+BASE_PACKAGES = ("systemd", "systemd-sysv", "dbus", "iproute2", "python3", "python3-apt", "ca-certificates")
+"""What Ansible needs to take over; every other package comes from a role."""
+ANSIBLE = Path(__file__).resolve().parents[2] / "ansible"
+PARTS = ["disk.raw", "vmlinux", "initrd", "key"]
+ATTEMPTS = 3
+"""How often a build is tried: mirrors move on, and downloads break off."""
+
+Say = Callable[[str], None]
+
+
+@dataclass(frozen=True)
+class Image:
+    """A built image: paths of its parts."""
+
+    folder: Path
+
+    @property
+    def tree(self) -> Path:
+        return self.folder / "tree"
+
+    @property
+    def disk(self) -> Path:
+        return self.folder / "disk.raw"
+
+    @property
+    def kernel(self) -> Path:
+        return self.folder / "vmlinux"
+
+    @property
+    def initrd(self) -> Path:
+        return self.folder / "initrd"
+
+    @property
+    def key(self) -> Path:
+        return self.folder / "key"
+
+    @property
+    def host_key(self) -> str:
+        """Public half of the SSH key that the lab host shows."""
+        return (self.tree / "etc/ssh/ssh_host_ed25519_key.pub").read_text()
+
+    def program(self, name: str) -> list[str]:
+        """The start of a command line that runs the tree's own ``name``.
+
+        Called through the tree's own loader and with its own libraries, it runs on any x86-64 Linux, whatever libraries
+        that has, and needs neither chroot nor root.
+        """
+        libraries = self.tree / "usr/lib/x86_64-linux-gnu"
+        return [str(libraries / "ld-linux-x86-64.so.2"), "--library-path", str(libraries), str(self.tree / "usr/bin" / name)]
+
+
+def inputs_hash() -> str:
+    """What the image depends on: roles, recipe and suite. Another hash is another image."""
+    digest = hashlib.sha256(repr((SUITE, DISK_BYTES, BASE_PACKAGES)).encode())
+    for path in sorted([*ANSIBLE.rglob("*"), Path(__file__)]):
+        if path.is_file() and "__pycache__" not in path.parts:
+            digest.update(path.name.encode() + path.read_bytes())
+    return digest.hexdigest()[:16]
+
+
+def path() -> Path:
+    """Where the image of the present inputs lies, or would lie."""
+    return cache.root() / "lab" / inputs_hash()
+
+
+def get(say: Say) -> Image:
+    """Return the image, building it first where it is missing or damaged.
+
+    Raises ``BadInput`` where this host can't build one (says what is missing), ``VsprofError`` when the build fails.
+    """
+    folder = path()
+    if not cache.intact(folder):
+        needs.for_building().check()
+        say("building the lab's image (once; 3-5 minutes)")
+    return Image(cache.make(folder, lambda partial: _build(partial, say), PARTS))
+
+
+def _build(folder: Path, say: Say) -> None:
+    subprocess.run(["ssh-keygen", "-q", "-t", "ed25519", "-N", "", "-C", "vsprof-lab", "-f", folder / "key"], check=True)
+    log = cache.root() / "lab" / "build.log"
+    for attempt in range(1, ATTEMPTS + 1):
+        if _make_tree(folder, log, say):
+            break
+        cache.remove(folder / "tree")
+        if attempt == ATTEMPTS:
+            raise errors.image_build_failed(ATTEMPTS, log, _tail(log))
+        say(f"building the tree failed (see {log}); trying again")
+    _take_parts(folder)
+    say("packing the tree into a disk image")
+    _make_disk(folder)
+
+
+def _make_tree(folder: Path, log: Path, say: Say) -> bool:
+    """Run mmdebstrap with the Ansible roles as its hook; whether it went well. Everything printed goes to ``log``."""
+    command = [
+        *cache.as_root(), "mmdebstrap", "--mode=root", "--variant=minbase", f"--include={','.join(BASE_PACKAGES)}",
+        "--aptopt=Acquire::Retries \"5\"",
+        # The image can be built again at any time: flushing each file to the disk would only cost minutes.
+        "--dpkgopt=force-unsafe-io",
+        *(f"--dpkgopt=path-exclude={p}" for p in ("/usr/share/man/*", "/usr/share/locale/*", "/usr/share/doc/*")),
+        "--dpkgopt=path-include=/usr/share/doc/*/copyright",
+        f"--customize-hook={_roles_hook(folder)}",
+        SUITE, str(folder / "tree"),
+    ]  # fmt: skip
+    if mirror := os.environ.get("VSPROF_MIRROR"):
+        command.append(mirror)
+    environment = {**os.environ, "ANSIBLE_CONFIG": str(ANSIBLE / "ansible.cfg"), "ANSIBLE_NOCOLOR": "1", "PYTHONUNBUFFERED": "1"}
+    # Ansible refuses to start under a locale that is not UTF-8.
+    environment["LC_ALL"] = "C.UTF-8"
+    with log.open("w") as out:
+        build = subprocess.Popen(command, env=environment, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True)
+        assert build.stdout is not None
+        for line in build.stdout:
+            out.write(line)
+            out.flush()
+            if line.startswith(("TASK [", "I: ")):
+                say(line.strip(" *\n").removeprefix("I: "))
+        return build.wait() == 0
+
+
+def _roles_hook(folder: Path) -> str:
+    playbook = [
+        sys.executable, "-m", "ansible", "playbook", str(ANSIBLE / "lab.yml"),
+        "--inventory", "tree,", "--extra-vars",
+        json.dumps({"ansible_connection": "tree", "lab_authorized_key": (folder / "key.pub").read_text().strip()}),
+    ]  # fmt: skip
+    # mmdebstrap gives the tree's path as the hook's first argument.
+    return shlex.join(playbook) + ' --extra-vars ansible_host="$1"'
+
+
+def _take_parts(folder: Path) -> None:
+    """Copy out what the machine is started with: the kernel as ELF (QEMU boots it at once, by PVH) and the initramfs."""
+    tree = folder / "tree"
+    shutil.copy(tree / "var/lib/vsprof/guest/vmlinux", folder / "vmlinux")
+    shutil.copy(next((tree / "boot").glob("initrd.img-*")), folder / "initrd")
+    packages = subprocess.run(
+        ["dpkg-query", f"--admindir={tree}/var/lib/dpkg", "--show", "--showformat=${Package} ${Version}\n"],
+        capture_output=True, text=True, check=False,
+    ).stdout  # fmt: skip
+    (folder / "packages.txt").write_text(packages)
+
+
+def _make_disk(folder: Path) -> None:
+    (folder / "disk.raw").touch()
+    os.truncate(folder / "disk.raw", DISK_BYTES)
+    subprocess.run(
+        [*cache.as_root(), needs.MKE2FS, "-q", "-F", "-t", "ext4", "-O", "^has_journal", "-d", str(folder / "tree"), str(folder / "disk.raw")],
+        check=True, capture_output=True, timeout=300,
+    )  # fmt: skip
+
+
+def _tail(log: Path, lines: int = 15) -> str:
+    return "\n".join(log.read_text(errors="replace").splitlines()[-lines:])
