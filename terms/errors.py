@@ -29,6 +29,10 @@ class RunFailed(VsprofError):
     """One run failed; it is recorded as failed and the campaign goes on."""
 
 
+class SnapshotUnusable(VsprofError):
+    """The lab's snapshot is whole and yet does not resume."""
+
+
 # --- What the user asked for ------------------------------------------------------------------------------------
 
 
@@ -68,3 +72,59 @@ def no_user_namespace(user: str, why: str) -> str:
 
 def image_build_failed(attempts: int, log: Path, tail: str) -> VsprofError:
     return VsprofError(f"building the lab's image failed {attempts} times; the whole log is {log}, its end:\n{tail}")
+
+
+def emulator_failed(words: str) -> VsprofError:
+    return VsprofError(f"the lab's emulator (QEMU) ended: {words or 'it printed nothing'}")
+
+
+def emulator_stuck(waiting_for: str, seconds: float, console: str) -> VsprofError:
+    return VsprofError(f"waited {seconds:.0f} s for {waiting_for}; the lab's console ends with:\n{console}")
+
+
+def lab_not_ready(why: str) -> VsprofError:
+    return VsprofError(f"the lab booted, but is not ready to measure: {why}; `vsprof clean --cache` and try again")
+
+
+def snapshot_unusable(folder: Path, why: VsprofError) -> SnapshotUnusable:
+    return SnapshotUnusable(f"the snapshot {folder} did not resume ({why})")
+
+
+def no_control_channel(seconds: float, words: str) -> VsprofError:
+    return VsprofError(f"no SSH answer from the host in {seconds:.0f} s: {words or 'the connection was not even refused'}")
+
+
+# --- A run ------------------------------------------------------------------------------------------------------
+
+
+def command_timed_out(command: str, seconds: float) -> RunFailed:
+    return RunFailed(f"on the testbed, no end after {seconds:.0f} s: {_short(command)}")
+
+
+def command_failed(command: str, status: int, words: str) -> RunFailed:
+    return RunFailed(f"on the testbed, exit status {status}: {_short(command)}: {words.strip() or 'it printed nothing'}")
+
+
+def _short(command: str) -> str:
+    line = " ".join(command.split())
+    return line if len(line) <= 200 else line[:200] + " …"
+
+
+def monitor_failed(command: str, why: str) -> RunFailed:
+    return RunFailed(f"QEMU did not carry out {command}: {why}")
+
+
+def too_few_cpus(cpus: int) -> BadInput:
+    return BadInput(f"the testbed has {cpus} CPU, need 2: one moves frames, one does all else; use 2 or 4 (`vsprof run --cpus 4`)")
+
+
+def switch_failed(what: str, log: str) -> RunFailed:
+    return RunFailed(f"the switch failed: {what}; its log ends with:\n{log or '(nothing)'}")
+
+
+def endpoint_failed(name: str, what: str, words: str) -> RunFailed:
+    return RunFailed(f"{name}: {what}{': ' + words.strip()[-1500:] if words.strip() else ''}")
+
+
+def no_path(sender: str, receiver: str, seconds: float) -> RunFailed:
+    return RunFailed(f"{sender} got no answer from {receiver} through the switch in {seconds:.0f} s: look at raw/ for the switch's log")

@@ -1,0 +1,182 @@
+# SPDX-License-Identifier: GPL-2.0-or-later
+"""Read one result directory: the way in to everything else here.
+
+Nothing but manifest.json and measurements.parquet is read, so a result can be analysed years later, on a
+laptop that has no switch.
+"""
+
+from __future__ import annotations
+
+import functools
+import json
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import pandas as pd
+import pyarrow as pa
+import pyarrow.parquet as pq
+
+from terms import analysis_messages as say
+from terms import schema
+
+COORDINATES = {"switch", "access", "topology", "testbed", "traffic", "load"}
+"""Values of a case that are shown as something of their own, and so are no part of its `setting`."""
+SWITCHES = ("linux-bridge", "kernel-ovs", "ovs-dpdk", "vhost-switch")
+ACCESSES = ("virtio-net", "vhost-net", "vhost-user", "virtio-user", "veth", "tap")
+"""The order of switches and accesses in every figure and table: from the kernel's way to the poll-mode way."""
+
+
+@dataclass(frozen=True, eq=False)
+class Result:
+    """One result.
+
+    frame: every number of the finished runs, in the schema's columns, with a `load` column in any case.
+    manifest: what manifest.json says. failed: the manifest's entries of the runs that failed.
+    """
+
+    path: Path
+    manifest: dict[str, Any]
+    frame: pd.DataFrame
+    failed: list[dict[str, Any]]
+
+    @property
+    def testbed(self) -> str:
+        return self.manifest.get("testbed") or str(self.frame["testbed"].iloc[0])
+
+    @property
+    def emulated(self) -> bool:
+        """True where wall-clock rates are an emulator's."""
+        return self.testbed == "lab"
+
+    @functools.cached_property
+    def numbers(self) -> pd.DataFrame:
+        """The part of `frame` that may share an axis: one testbed, software counters."""
+        return self.frame[(self.frame["testbed"] == self.testbed) & (self.frame["source"] == "software")]
+
+    @functools.cached_property
+    def cases(self) -> pd.DataFrame:
+        """One row a case, in the order of all figures; index `case_id`.
+
+        Columns: switch, access, topology, arm (`kernel-ovs · vhost-net`), setting (the other varied values,
+        empty if none varies) and label (both).
+        """
+        values = {case["case_id"]: case.get("values", {}) for case in self.manifest.get("cases", [])}
+        first = self.frame.groupby("case_id")[["switch", "access", "topology"]].first()
+        settings = _settings({case: values.get(case, {}) for case in first.index})
+        first["arm"] = first["switch"] + " · " + first["access"].fillna("–")
+        first["setting"] = [settings[case][1] for case in first.index]
+        first["label"] = [f"{arm}, {more}" if more else arm for arm, more in zip(first.arm, first.setting, strict=True)]
+        first["_order"] = [
+            (_place(SWITCHES, row.switch), _place(ACCESSES, row.access), settings[row.Index][0])
+            for row in first.itertuples()
+        ]
+        return first.sort_values("_order", kind="stable").drop(columns="_order")
+
+    @property
+    def repetitions(self) -> int:
+        """The smallest number of finished repetitions that any case has."""
+        return int(self.frame.groupby("case_id")["run_id"].nunique().min())
+
+    def limits(self) -> list[str]:
+        """What a reader must know before trusting the numbers: failed runs, what was left out, too few repetitions."""
+        runs = self.manifest.get("runs", [])
+        others = sorted(set(self.frame["testbed"].dropna()) - {self.testbed})
+        sources = sorted(set(self.frame["source"].dropna()) - {"software"})
+        texts = [say.failed_run(run["run_id"], run.get("error")) for run in self.failed]
+        if self.manifest.get("status") == "partial":
+            done = sum(run.get("status") == "done" for run in runs)
+            texts.append(say.partial_result(done, max(len(runs), self._planned())))
+        if others:
+            texts.append(say.left_out_testbeds(self.testbed, others))
+        if sources:
+            texts.append(say.left_out_sources(sources))
+        if self.repetitions < 6:
+            texts.append(say.too_few_repetitions(self.repetitions))
+        return texts + [finding["text"] for finding in self.manifest.get("findings", [])]
+
+    def _planned(self) -> int:
+        repetitions = self.manifest.get("experiment", {}).get("repetitions") or 1
+        return len(self.manifest.get("cases", [])) * int(repetitions)
+
+
+def load(run_dir: str | Path) -> Result:
+    """Read the result in `run_dir`; BadInput if it is none, or was written with another schema.
+
+    Failed runs' numbers are kept out: a switch that died half-way counts nothing that can be compared.
+    """
+    path = Path(run_dir).resolve()
+    manifest = _manifest(path / "manifest.json")
+    frame = _frame(path / "measurements.parquet")
+    failed = [run for run in manifest.get("runs", []) if run.get("status") == "failed"]
+    frame = frame[~frame["run_id"].isin([run["run_id"] for run in failed])].reset_index(drop=True)
+    if frame.empty:
+        raise say.no_finished_run(path, len(failed))
+    return Result(path, manifest, frame, failed)
+
+
+def _manifest(path: Path) -> dict[str, Any]:
+    try:
+        manifest = json.loads(path.read_text(encoding="utf-8"))
+    except (FileNotFoundError, NotADirectoryError):
+        raise say.no_result(path.parent, path.name) from None
+    except ValueError as error:
+        raise say.unreadable_result(path, error) from None
+    _check_version(path, manifest.get("schema_version"))
+    return manifest
+
+
+def _frame(path: Path) -> pd.DataFrame:
+    try:
+        table = pq.read_table(path)
+    except FileNotFoundError:
+        raise say.no_result(path.parent, path.name) from None
+    except (pa.ArrowInvalid, OSError) as error:
+        raise say.unreadable_result(path, error) from None
+    stamp = (table.schema.metadata or {}).get(b"vsprof_schema", b"none").decode()
+    _check_version(path, int(stamp) if stamp.isdigit() else stamp)
+    missing = [name for name in (*schema.KEYS.names, *schema.NUMBER.names) if name not in table.column_names]
+    if missing:
+        raise say.missing_columns(path, missing)
+    frame = table.to_pandas()
+    if "load" not in frame:
+        frame["load"] = ""
+    # Null keys would fall out of every groupby: give them words.
+    return frame.assign(load=frame["load"].fillna(""), role=frame["role"].fillna(""), cpu=frame["cpu"].fillna(-1).astype(int))
+
+
+def _check_version(path: Path, seen: object) -> None:
+    if seen != schema.VERSION:
+        raise say.wrong_schema(path, seen, schema.VERSION)
+
+
+def _settings(cases: dict[str, dict[str, Any]]) -> dict[str, tuple[tuple, str]]:
+    """For each case (what to sort by, what to show) of the values that differ between cases."""
+    names = sorted({name for values in cases.values() for name in values} - COORDINATES)
+    varied = [name for name in names if len({str(values.get(name)) for values in cases.values()}) > 1]
+    return {
+        case: (
+            tuple(_sortable(values.get(name)) for name in varied),
+            ", ".join(_worded(name, values[name]) for name in varied if values.get(name) is not None),
+        )
+        for case, values in cases.items()
+    }
+
+
+def _sortable(value: Any) -> tuple[int, float, str]:
+    try:
+        return 0, float(value), ""
+    except (TypeError, ValueError):
+        return 1, 0.0, str(value)
+
+
+def _worded(name: str, value: Any) -> str:
+    if name == "frame_bytes":
+        return f"{value} B"
+    if name == "flows":
+        return f"{int(value):,} flow{'s' if int(value) != 1 else ''}"
+    return f"{name}={value}"
+
+
+def _place(order: tuple[str, ...], word: str | None) -> int:
+    return order.index(word) if word in order else len(order)

@@ -1,0 +1,290 @@
+# SPDX-License-Identifier: GPL-2.0-or-later
+"""Metrics out of raw counts. Each is a quotient whose two sides are kept apart until windows are summed.
+
+`of(result)` gives a tidy table with one row per run and window:
+case_id, run_id, repetition, traffic, load, window, metric, role, cpu, part, per, unit
+(the value is part / per; role is "all" and cpu -1 where a metric has none).
+
+What a count is divided by follows the traffic. Kernel OVS passes a TCP super-packet of up to 64 KB (GSO) as one
+packet, OVS-DPDK without TSO passes each MTU-sized packet: "per packet" would compare unlike things, so TCP is
+divided by megabits of goodput, the flood by packets received, the paced probe by replies.
+"""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Iterable, Sequence
+
+import numpy as np
+import pandas as pd
+
+from analysis import stats
+from analysis.load import Result
+from terms import analysis_messages as say
+
+WINDOW = ["case_id", "run_id", "repetition", "traffic", "load", "window"]
+COLUMNS = [*WINDOW, "metric", "role", "cpu", "part", "per", "unit"]
+SERIES = ["case_id", "traffic", "load", "metric", "role", "cpu", "unit"]
+
+RATES = {
+    "packet_rate_sent": "packets/s",
+    "packet_rate_into_switch": "packets/s",
+    "packet_rate_out_of_switch": "packets/s",
+    "packet_rate_received": "packets/s",
+    "bit_rate_received": "bit/s",
+    "goodput": "bit/s",
+}
+RTT = ("rtt_min", "rtt_mean", "rtt_p50", "rtt_p90", "rtt_p99", "rtt_p999", "rtt_max")
+HOPS = {
+    "loss_before_switch": ("packets_sent", "packets_into_switch"),
+    "loss_in_switch": ("packets_into_switch", "packets_out_of_switch"),
+    "loss_after_switch": ("packets_out_of_switch", "packets_received"),
+    "loss_total": ("packets_sent", "packets_received"),
+}
+STATES = ("user", "kernel", "softirq", "irq", "guest", "idle")
+PER_DATA = {"udp_flood": "packet", "tcp_stream": "megabit", "ping_paced": "reply"}
+"""What a count is divided by, by traffic: see the module's docstring."""
+
+
+@functools.cache
+def of(result: Result) -> pd.DataFrame:
+    """Every metric of the result, in COLUMNS; a metric whose counts are missing is NaN or absent."""
+    frame = result.numbers
+    parts = [traffic(frame), loss(frame), latency(frame), events(frame), cpu(frame), pmd(frame), flow_table(frame)]
+    return pd.concat([part for part in parts if not part.empty] or [_empty()], ignore_index=True)
+
+
+def traffic(frame: pd.DataFrame) -> pd.DataFrame:
+    """Rates over the windows, mean frame size at the switch's exit [bytes], TCP retransmits per second."""
+    wide = _wide(_own(frame), [*RATES, "retransmits", "window_seconds"])
+    seconds = wide["window_seconds"]
+    rows = [_metric(wide, name, wide[name] * seconds, seconds, unit) for name, unit in RATES.items()]
+    rows.append(_metric(wide, "retransmits_per_second", wide["retransmits"], seconds, "events/s"))
+    # TCP alone: its frames have no fixed size, and how big they are at the switch tells whether offloads work.
+    tcp = wide[wide["traffic"] == "tcp_stream"]
+    seconds = tcp["window_seconds"]
+    size = tcp["bit_rate_received"] / 8 * seconds
+    packets = tcp["packet_rate_out_of_switch"] * seconds
+    rows.append(_metric(tcp, "frame_bytes_at_switch", size, packets, "bytes"))
+    rows.append(_metric(tcp, "packets_per_megabyte", packets, size / 1e6, "packets/MB"))
+    return _joined(rows)
+
+
+def loss(frame: pd.DataFrame) -> pd.DataFrame:
+    """Loss per hop as a fraction of the packets *sent*, so that hops add up to the total; offered against received.
+
+    Counters of two ends are not read in the same instant: a hop without loss can come out slightly negative. It
+    stays so, and figures flag it.
+    """
+    counts = sorted({name for pair in HOPS.values() for name in pair})
+    own = _own(frame)
+    flood = _wide(own[own["window"] == "flood"], [*counts, "offered_rate"])
+    rows = [
+        _metric(flood, name, flood[before] - flood[after], flood["packets_sent"], "fraction")
+        for name, (before, after) in HOPS.items()
+    ]
+    rows.append(_metric(flood, "offered_rate", flood["offered_rate"], 1.0, "packets/s"))
+    rows.append(_metric(flood, "received_fraction", flood["packets_received"], flood["packets_sent"], "fraction"))
+    return _joined(rows)
+
+
+def latency(frame: pd.DataFrame) -> pd.DataFrame:
+    """Round-trip times [seconds]: the mean over windows of each window's percentile; requests left unanswered."""
+    wide = _wide(_own(frame), [*RTT, "requests", "replies", "request_rate"])
+    rows = [_metric(wide, name, wide[name], 1.0, "seconds") for name in RTT]
+    rows.append(_metric(wide, "unanswered", wide["requests"] - wide["replies"], wide["requests"], "fraction"))
+    rows.append(_metric(wide, "request_rate", wide["request_rate"], 1.0, "packets/s"))
+    return _joined(rows)
+
+
+def events(frame: pd.DataFrame) -> pd.DataFrame:
+    """Each counted event per second and per unit of data (`x_per_second`, `x_per_packet`, …), by role and CPU.
+
+    `context_switches` is the sum of voluntary and involuntary ones by role; role "all" sums the roles (per CPU
+    counts stay by CPU: a CPU's total includes threads that no role owns).
+    """
+    counted = frame[(frame["unit"] == "events") & (frame["collector"] != frame["traffic"]) & (frame["window"] != "flood")]
+    if counted.empty:
+        return _empty()
+    keys = [*WINDOW, "name", "role", "cpu"]
+    sums = counted.groupby(keys).agg(value=("value", _sum), enabled_s=("enabled_s", "max")).reset_index()
+    sums = pd.concat([sums, _context_switches(sums)], ignore_index=True)
+    by_role = sums[sums["cpu"] == -1]
+    total = by_role.groupby([*WINDOW, "name"]).agg(value=("value", _sum), enabled_s=("enabled_s", "max")).reset_index()
+    sums = pd.concat([sums[sums["role"] != ""], total.assign(role="all", cpu=-1)], ignore_index=True)
+    sums = sums.merge(_data(frame), on=WINDOW, how="left")
+    span = sums["enabled_s"].fillna(sums["window_seconds"])
+    second = _metric(sums, sums["name"] + "_per_second", sums["value"], span, "events/s")
+    word = sums["traffic"].map(PER_DATA)
+    data = _metric(sums, sums["name"] + "_per_" + word, sums["value"], sums["data_rate"] * span, "events/" + word)
+    return _joined([second, data[word.notna().to_numpy()]])
+
+
+def cpu(frame: pd.DataFrame) -> pd.DataFrame:
+    """CPU time as a fraction of one CPU: `cpu_<state>` by CPU, `running` and `waiting` (for a CPU) by role."""
+    seconds = _wide(_own(frame), ["window_seconds"])
+    by_cpu = frame[(frame["collector"] == "cpu_time") & (frame["cpu"] >= 0)]
+    by_role = frame[(frame["collector"] == "cpu_time") & (frame["cpu"] < 0) & (frame["role"] != "")]
+    rows = []
+    wide = _wide(by_cpu, [f"cpu_{state}_seconds" for state in STATES], ["cpu"]).merge(seconds, on=WINDOW, how="left")
+    for state in STATES:
+        used = wide[f"cpu_{state}_seconds"]
+        rows.append(_metric(wide, f"cpu_{state}", used, wide["window_seconds"], "fraction", cpu=wide["cpu"]))
+    wide = _wide(by_role, ["run_seconds", "wait_seconds"], ["role"]).merge(seconds, on=WINDOW, how="left")
+    for metric, name in (("running", "run_seconds"), ("waiting", "wait_seconds")):
+        rows.append(_metric(wide, metric, wide[name], wide["window_seconds"], "fraction", role=wide["role"]))
+    return _joined(rows)
+
+
+def pmd(frame: pd.DataFrame) -> pd.DataFrame:
+    """The poll-mode thread: busy share, cycles per packet while busy, packets per batch, iterations per second.
+
+    Busy is told from idle polling before anything is divided by packets. Cycles are TSC cycles as ovs-vswitchd reads
+    them; in the emulated lab that is the emulator's time-stamp counter, so only shares of them mean anything.
+    """
+    names = ["pmd_iterations", "pmd_busy_cycles", "pmd_idle_cycles", "pmd_packets", "pmd_packets_per_batch"]
+    wide = _wide(frame[frame["collector"] == "ovs_pmd"], names)
+    wide = wide.merge(_wide(_own(frame), ["window_seconds"]), on=WINDOW, how="left")
+    busy, idle, packets = wide["pmd_busy_cycles"], wide["pmd_idle_cycles"], wide["pmd_packets"]
+    rows = [
+        _metric(wide, "pmd_busy", busy, busy + idle, "fraction", role="switch"),
+        _metric(wide, "pmd_idle", idle, busy + idle, "fraction", role="switch"),
+        _metric(wide, "pmd_cycles_per_packet", busy, packets, "cycles/packet", role="switch"),
+        _metric(wide, "pmd_iterations_per_second", wide["pmd_iterations"], wide["window_seconds"], "1/s", role="switch"),
+        _metric(wide, "pmd_packets_per_batch", wide["pmd_packets_per_batch"], 1.0, "packets/batch", role="switch"),
+    ]
+    return _joined(rows)
+
+
+def flow_table(frame: pd.DataFrame) -> pd.DataFrame:
+    """The share of packets that the datapath's flow table knew without asking the daemon."""
+    wide = _wide(frame[frame["collector"] == "ovs_datapath"], ["flow_hits", "flow_misses", "flow_lost"])
+    hits, misses = wide["flow_hits"], wide["flow_misses"]
+    return _joined([_metric(wide, "flow_hit_share", hits, hits + misses, "fraction", role="switch")])
+
+
+def sample(result: Result, **where: object) -> stats.Sample:
+    """One array (windows, 2) a repetition of the metric that `where` names (columns of `of`); see stats."""
+    return [run[["part", "per"]].to_numpy(float) for _, run in select(of(result), **where).groupby("run_id")]
+
+
+def estimate(result: Result, **where: object) -> stats.Estimate:
+    """Median and interval of one metric of one case: estimate(result, case_id=…, traffic=…, load=…, metric=…)."""
+    return stats.estimate(sample(result, **_whole(where)))
+
+
+def ratio(result: Result, case_id: str, base: str, **where: object) -> stats.Estimate:
+    """How many times the metric of case `base` that of `case_id` is."""
+    where = _whole(where)
+    return stats.ratio(sample(result, case_id=case_id, **where), sample(result, case_id=base, **where))
+
+
+def summary(result: Result, names: Iterable[str], **where: object) -> pd.DataFrame:
+    """Median, low, high and n of each series of the named metrics, in SERIES order, with the case's own columns.
+
+    Cases come in the result's order. A series that could not be counted in any run is left out (see `missing`).
+    """
+    table = select(of(result), metric=list(names), **where)
+    rows = []
+    for key, series in table.groupby(SERIES, sort=False):
+        found = stats.estimate([run[["part", "per"]].to_numpy(float) for _, run in series.groupby("run_id")])
+        if found.n:
+            one = {"median": found.median, "low": found.low, "high": found.high, "n": found.n}
+            rows.append({**dict(zip(SERIES, key, strict=True)), **one})
+    columns = [*SERIES, "median", "low", "high", "n"]
+    table = pd.DataFrame(rows, columns=columns).astype({"median": float, "low": float, "high": float})
+    order = {case: place for place, case in enumerate(result.cases.index)}
+    table = table.merge(result.cases.reset_index(), on="case_id", how="left")
+    return table.sort_values("case_id", key=lambda ids: ids.map(order), kind="stable").reset_index(drop=True)
+
+
+def missing(result: Result, names: Sequence[str]) -> list[str]:
+    """Why the raw numbers `names` can't be shown: the notes of empty values, or that nobody counted them."""
+    reasons = []
+    for name in names:
+        rows = result.numbers[result.numbers["name"] == name]
+        if rows.empty:
+            reasons.append(say.never_counted(name))
+        notes = rows.loc[rows["value"].isna(), "note"].replace("", np.nan).dropna().unique()
+        reasons += [f"`{name}`: {note}" for note in notes]
+    return reasons
+
+
+def select(table: pd.DataFrame, **where: object) -> pd.DataFrame:
+    """The rows whose columns equal the values asked for (a list means: any of these)."""
+    for column, value in where.items():
+        table = table[table[column].isin(value) if isinstance(value, list) else table[column] == value]
+    return table
+
+
+def _whole(where: dict[str, object]) -> dict[str, object]:
+    """A series is unambiguous only with its role and CPU; unless asked for, take the one over all."""
+    if "role" not in where and str(where.get("metric", "")).startswith(("pmd_", "flow_hit")):
+        where = {**where, "role": "switch"}
+    return {"role": "all", "cpu": -1, **where}
+
+
+def _own(frame: pd.DataFrame) -> pd.DataFrame:
+    """What the traffic itself counted: it is its own collector."""
+    return frame[frame["collector"] == frame["traffic"]]
+
+
+def _wide(frame: pd.DataFrame, names: Sequence[str], extra: Sequence[str] = ()) -> pd.DataFrame:
+    """One row a window (and `extra`), one column a name; NaN where it could not be counted."""
+    keys = [*WINDOW, *extra]
+    rows = frame[frame["name"].isin(names)]
+    if rows.empty:
+        return pd.DataFrame({**{key: [] for key in keys}, **{name: np.array([], float) for name in names}})
+    wide = rows.groupby([*keys, "name"])["value"].agg(_sum).unstack("name")
+    return wide.reindex(columns=list(names)).reset_index()
+
+
+def _sum(values: pd.Series) -> float:
+    """NaN if one part could not be counted: a sum over the rest would pass for the whole."""
+    return float(values.sum(skipna=False))
+
+
+def _context_switches(sums: pd.DataFrame) -> pd.DataFrame:
+    """Voluntary and involuntary together, by role."""
+    kinds = sums[sums["name"].isin(["context_switches_voluntary", "context_switches_involuntary"])]
+    keys = [*WINDOW, "role", "cpu"]
+    both = kinds.groupby(keys).agg(value=("value", _sum), enabled_s=("enabled_s", "max")).reset_index()
+    return both.assign(name="context_switches")
+
+
+def _data(frame: pd.DataFrame) -> pd.DataFrame:
+    """For each window its length and its `data_rate`: packets, megabits or replies per second, by traffic."""
+    wide = _wide(_own(frame), ["window_seconds", "packet_rate_received", "goodput", "replies"])
+    choices = {
+        "udp_flood": wide["packet_rate_received"],
+        "tcp_stream": wide["goodput"] / 1e6,
+        "ping_paced": wide["replies"] / wide["window_seconds"],
+    }
+    wide["data_rate"] = np.nan
+    for word, rate in choices.items():
+        wide["data_rate"] = wide["data_rate"].where(wide["traffic"] != word, rate)
+    return wide[[*WINDOW, "window_seconds", "data_rate"]]
+
+
+def _metric(
+    wide: pd.DataFrame,
+    metric: str | pd.Series,
+    part: pd.Series,
+    per: pd.Series | float,
+    unit: str | pd.Series,
+    role: str | pd.Series | None = None,
+    cpu: int | pd.Series | None = None,
+) -> pd.DataFrame:
+    role = wide.get("role", "all") if role is None else role
+    cpu = wide.get("cpu", -1) if cpu is None else cpu
+    return wide[WINDOW].assign(metric=metric, role=role, cpu=cpu, part=part, per=per, unit=unit)
+
+
+def _joined(rows: Iterable[pd.DataFrame]) -> pd.DataFrame:
+    filled = [row.dropna(subset=["part", "per"]) for row in rows]
+    filled = [row for row in filled if not row.empty]
+    return pd.concat(filled, ignore_index=True)[COLUMNS] if filled else _empty()
+
+
+def _empty() -> pd.DataFrame:
+    return pd.DataFrame(columns=COLUMNS)

@@ -1,0 +1,92 @@
+# SPDX-License-Identifier: GPL-2.0-or-later
+"""The interface of a switch.
+
+Life cycle, in the order the runner uses it::
+
+    switch = KernelOvs(host, plan)
+    switch.start()                         # an empty bridge
+    port = switch.add_port("p0", "vhost-net")
+    switch.local_port()                    # the bridge's own interface on the host, for vm2host
+    switch.threads()                       # who runs it, for the placement
+    switch.port_counters()                 # a shell command, and parse_port_counters() reads what it prints
+    switch.stop()
+
+A switch knows a testbed and CPUs, but nothing of endpoints or traffic. To add one, write one file here that defines a
+subclass and names it in ``SWITCH``; the file's name is the switch's name.
+"""
+
+from __future__ import annotations
+
+import abc
+from dataclasses import dataclass
+from typing import Any, ClassVar
+
+from terms.placement import CpuPlan, Thread
+from testbeds.base import Testbed
+
+
+@dataclass(frozen=True, slots=True)
+class Port:
+    """A switch's port. ``where`` is what the endpoint attaches to: a tap's name, a vhost-user socket's path, or an
+    interface of the host."""
+
+    name: str
+    access: str
+    where: str
+
+
+@dataclass(frozen=True, slots=True)
+class PortCounters:
+    """What a port counted since it was made. ``received``: from the endpoint into the switch; ``sent``: out of the switch."""
+
+    received_packets: int
+    received_bytes: int
+    sent_packets: int
+    sent_bytes: int
+
+
+class Switch(abc.ABC):
+    """Something that forwards frames between ports. See the module's text for the life cycle."""
+
+    accesses: ClassVar[tuple[str, ...]]
+    """How endpoints can reach it; the first is its default."""
+    needs_hugepages_mib: ClassVar[int] = 0
+
+    def __init__(self, host: Testbed, plan: CpuPlan) -> None:
+        self.host, self.plan = host, plan
+
+    @abc.abstractmethod
+    def start(self) -> None:
+        """Start with no port. Raises ``RunFailed`` with the switch's own words when it does not come up."""
+
+    @abc.abstractmethod
+    def add_port(self, name: str, access: str) -> Port:
+        """Make a port that an endpoint can attach to."""
+
+    @abc.abstractmethod
+    def local_port(self) -> Port:
+        """The switch's own interface on the host's network stack."""
+
+    @abc.abstractmethod
+    def port_counters(self) -> str:
+        """A shell command that prints all ports' counters as they are now."""
+
+    @abc.abstractmethod
+    def parse_port_counters(self, text: str) -> dict[str, PortCounters]:
+        """Counters by port name, from what ``port_counters`` printed."""
+
+    @abc.abstractmethod
+    def threads(self) -> list[Thread]:
+        """The switch's threads as they are now."""
+
+    @abc.abstractmethod
+    def check(self) -> None:
+        """Raise ``RunFailed`` if the switch died."""
+
+    @abc.abstractmethod
+    def facts(self) -> dict[str, Any]:
+        """Version and settings, for the manifest."""
+
+    @abc.abstractmethod
+    def stop(self) -> None:
+        """Stop it and take its ports away. Safe to call at any time, and twice."""

@@ -1,0 +1,141 @@
+# SPDX-License-Identifier: GPL-2.0-or-later
+"""What kernel OVS and OVS-DPDK share: the database, the daemon, one bridge with its NORMAL action, and its counters."""
+
+from __future__ import annotations
+
+import re
+import shlex
+import time
+from typing import Any, ClassVar
+
+from switches.base import Port, PortCounters, Switch
+from terms import errors
+from terms.placement import CpuPlan, Thread
+from testbeds.base import Process, Testbed
+
+RUN = "/run/openvswitch"
+"""OVS's own run-time folder, where ovs-appctl and the collectors look for the daemon."""
+DATABASE = "/run/openvswitch/vsprof.db"
+BRIDGE = "br0"
+START_SECONDS = 60
+
+_PORT = re.compile(r"^\s*port\s+(?:\"(?P<quoted>[^\"]+)\"|(?P<plain>\S+)):\s*rx\s+(?P<rx>.*)$")
+_COUNT = re.compile(r"(pkts|bytes)=(\d+)")
+
+
+class Ovs(Switch):
+    """Open vSwitch with a datapath to be named by the subclass."""
+
+    daemon: ClassVar[str]
+    datapath: ClassVar[str]
+
+    def __init__(self, host: Testbed, plan: CpuPlan) -> None:
+        super().__init__(host, plan)
+        self._database: Process | None = None
+        self._daemon: Process | None = None
+        self._ports: list[str] = []
+
+    def start(self) -> None:
+        self.host.run(
+            f"mkdir -p {RUN} && rm -f {DATABASE} && ovsdb-tool create {DATABASE} /usr/share/openvswitch/vswitch.ovsschema"
+        )
+        house = [self.plan.house]
+        self._database = self.host.start(
+            "ovsdb", f"/usr/sbin/ovsdb-server {DATABASE} --remote=punix:{RUN}/db.sock --unixctl={RUN}/ovsdb-server.ctl", cpus=house
+        )
+        self._until(f"[ -S {RUN}/db.sock ]", self._database, "ovsdb-server to listen")
+        settings = " ".join(f"other_config:{key}={value}" for key, value in self.settings().items())
+        self.host.run(f"ovs-vsctl --no-wait init{f' -- --no-wait set Open_vSwitch . {settings}' if settings else ''}")
+        self._daemon = self.host.start(
+            "ovs-vswitchd", f"{self.daemon} unix:{RUN}/db.sock --unixctl={RUN}/ovs-vswitchd.ctl -vconsole:info", cpus=house
+        )
+        self._until(f"[ -S {RUN}/ovs-vswitchd.ctl ] && ovs-appctl -t {RUN}/ovs-vswitchd.ctl version", self._daemon, "ovs-vswitchd to listen")
+        self.vsctl(f"add-br {BRIDGE} -- set bridge {BRIDGE} datapath_type={self.datapath}")
+
+    def settings(self) -> dict[str, str]:
+        """``other_config`` of the Open_vSwitch table, set before the daemon starts."""
+        return {}
+
+    def local_port(self) -> Port:
+        return Port(BRIDGE, "internal", BRIDGE)
+
+    def vsctl(self, command: str) -> str:
+        """Run ovs-vsctl and wait until the daemon has done it. Raises ``RunFailed`` with the daemon's log when it can't."""
+        done = self.host.run(f"ovs-vsctl --timeout=30 {command}", check=False)
+        if done.status != 0 or "ovs-vsctl:" in done.stderr:
+            assert self._daemon is not None
+            raise errors.switch_failed(f"ovs-vsctl {command}: {done.stderr.strip()}", _tail(self._daemon.log()))
+        return done.stdout.strip()
+
+    def port_counters(self) -> str:
+        return f"ovs-ofctl dump-ports {BRIDGE}"
+
+    def parse_port_counters(self, text: str) -> dict[str, PortCounters]:
+        """Read ``ovs-ofctl dump-ports``: per port one line of rx and one of tx counters; a ``?`` is a counter it lacks."""
+        found, rx = {}, None
+        for line in text.splitlines():
+            if match := _PORT.match(line):
+                rx = (match["quoted"] or match["plain"], dict(_COUNT.findall(match["rx"])))
+            elif rx and line.lstrip().startswith("tx "):
+                name, received = rx
+                sent = dict(_COUNT.findall(line))
+                # LOCAL is the bridge's own port, which we name as the host does.
+                found[BRIDGE if name == "LOCAL" else name] = PortCounters(
+                    int(received["pkts"]), int(received["bytes"]), int(sent["pkts"]), int(sent["bytes"])
+                )
+                rx = None
+        return found
+
+    def threads(self) -> list[Thread]:
+        assert self._daemon is not None
+        pid = self._daemon.pid
+        listed = self.host.run(
+            f'for t in /proc/{pid}/task/*; do echo "${{t##*/}} $(cat $t/comm) $(sed -n "s/^Cpus_allowed_list:\\t//p" $t/status)"; done'
+        )
+        return [Thread(name, int(tid), "switch", cpu_list(cpus)) for tid, name, cpus in map(str.split, listed.stdout.splitlines())]
+
+    def check(self) -> None:
+        for process in (self._database, self._daemon):
+            if process is not None and not process.alive():
+                raise errors.switch_failed("it ended during the run", _tail(process.log()))
+
+    def facts(self) -> dict[str, Any]:
+        version = self.host.run(f"ovs-appctl -t {RUN}/ovs-vswitchd.ctl version").stdout.splitlines()
+        return {"version": version, "datapath": self.datapath, "other_config": self.settings()}
+
+    def stop(self) -> None:
+        if self._daemon is not None and self._daemon.alive():
+            # --cleanup takes the datapath and its interfaces away, which would outlive the daemon.
+            self.host.run(f"ovs-appctl -t {RUN}/ovs-vswitchd.ctl exit --cleanup", check=False)
+        for process in (self._daemon, self._database):
+            if process is not None:
+                process.stop()
+        self._daemon = self._database = None
+        self.host.run(f"rm -f {DATABASE}", check=False)
+
+    def _until(self, condition: str, process: Process, waiting_for: str) -> None:
+        end = time.monotonic() + START_SECONDS
+        # One command that polls on the host: each further round trip would disturb a starting daemon.
+        waited = self.host.run(f"for i in $(seq 100); do {{ {condition}; }} >/dev/null 2>&1 && exit 0; sleep 0.1; done; exit 1", check=False)
+        while waited.status != 0:
+            if not process.alive() or time.monotonic() > end:
+                raise errors.switch_failed(f"waited for {waiting_for}", _tail(process.log()))
+            waited = self.host.run(f"{condition}", check=False)
+
+
+def cpu_list(text: str) -> tuple[int, ...]:
+    """Read the kernel's list format: ``0,2-3`` is (0, 2, 3)."""
+    cpus: list[int] = []
+    for part in text.strip().split(","):
+        first, _, last = part.partition("-")
+        cpus.extend(range(int(first), int(last or first) + 1))
+    return tuple(cpus)
+
+
+def _tail(log: str, lines: int = 12) -> str:
+    return "\n".join(log.splitlines()[-lines:])
+
+
+def quoted(path: str) -> str:
+    """A value for the database, quoted for ovs-vsctl and the shell."""
+    return shlex.quote(f'"{path}"')

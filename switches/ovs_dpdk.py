@@ -1,0 +1,39 @@
+# SPDX-License-Identifier: GPL-2.0-or-later
+"""Open vSwitch with the DPDK datapath: a poll-mode thread (PMD) moves all frames in user space and never sleeps.
+
+Ports are ``dpdkvhostuserclient``: QEMU owns the socket, so that an endpoint survives a restart of the switch.
+"""
+
+from __future__ import annotations
+
+from switches.base import Port
+from switches.ovs import BRIDGE, RUN, Ovs, quoted
+
+MEMORY_MIB = 1024
+"""Hugepage memory for DPDK. The shared pool of 262,144 mbufs takes most of it; with less, OVS retries smaller."""
+
+
+class OvsDpdk(Ovs):
+    accesses = ("vhost-user",)
+    needs_hugepages_mib = MEMORY_MIB
+    daemon = "/usr/lib/openvswitch-switch-dpdk/ovs-vswitchd-dpdk"
+    datapath = "netdev"
+
+    def settings(self) -> dict[str, str]:
+        return {
+            "dpdk-init": "true",
+            "dpdk-socket-mem": quoted(str(MEMORY_MIB)),
+            "dpdk-lcore-mask": hex(1 << self.plan.house),
+            "pmd-cpu-mask": hex(1 << self.plan.switch),
+            # Histograms and per-iteration counters for pmd-perf-show.
+            "pmd-perf-metrics": "true",
+        }
+
+    def add_port(self, name: str, access: str) -> Port:
+        socket = f"{RUN}/{name}.sock"
+        self.vsctl(f"add-port {BRIDGE} {name} -- set Interface {name} type=dpdkvhostuserclient options:vhost-server-path={quoted(socket)}")
+        self._ports.append(name)
+        return Port(name, access, socket)
+
+
+SWITCH = OvsDpdk

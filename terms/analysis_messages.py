@@ -1,0 +1,82 @@
+# SPDX-License-Identifier: GPL-2.0-or-later
+"""What analysis says when a result can't be read or shown: the value seen, and the next move."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from pathlib import Path
+
+from terms.errors import BadInput, VsprofError
+
+
+def no_result(path: Path, missing: str) -> BadInput:
+    return BadInput(f"{path} is no result: {missing} is missing; name a folder under results/, or results/latest")
+
+
+def unreadable_result(path: Path, why: object) -> BadInput:
+    return BadInput(f"{path} can't be read ({why}); it may be cut short: run the experiment again")
+
+
+def wrong_schema(path: Path, seen: object, known: int) -> BadInput:
+    newer = isinstance(seen, int) and seen > known
+    move = "use the vsprof that wrote it, or a newer one" if newer else "run the experiment again with this vsprof"
+    return BadInput(f"{path} has schema version {seen}, this vsprof reads version {known}: {move}")
+
+
+def missing_columns(path: Path, columns: Iterable[str]) -> BadInput:
+    return BadInput(f"{path} lacks the columns {', '.join(columns)}: it was not written by vsprof run")
+
+
+def no_finished_run(path: Path, failed: int) -> BadInput:
+    return BadInput(f"{path} holds no finished run ({failed} failed): see raw/ and errors in manifest.json, then run it again")
+
+
+def no_notebook(path: Path) -> BadInput:
+    return BadInput(f"no notebook {path}: name one of notebooks/*.py in the experiment's `notebook:`")
+
+
+def notebook_failed(notebook: Path, cell: int, source: str, error: str) -> VsprofError:
+    first = source.strip().splitlines()[0] if source.strip() else "(empty)"
+    return VsprofError(f"{notebook.name}: cell {cell} (`{first}`) failed: {error}; mend it, then `make report RUN=…`")
+
+
+def notebook_stopped(notebook: Path, error: object) -> VsprofError:
+    return VsprofError(f"{notebook.name}: its Python process ended before the notebook did ({error}); is memory short?")
+
+
+def outside_reference(notebook: Path, reference: str) -> VsprofError:
+    return VsprofError(f"{notebook.name}: the report would load {reference} from elsewhere; embed it, a report stands alone")
+
+
+def left_out_testbeds(kept: str, others: Iterable[str]) -> str:
+    return f"Numbers of testbed {', '.join(others)} are left out: they never share an axis with those of {kept}."
+
+
+def left_out_sources(others: Iterable[str]) -> str:
+    return f"Numbers of source {', '.join(others)} are left out here: this report shows software counters only."
+
+
+def failed_run(run_id: str, error: str | None) -> str:
+    return f"Run {run_id} failed and is kept out of every number: {error or 'no reason recorded'}"
+
+
+def partial_result(done: int, wanted: int) -> str:
+    return f"The campaign is not complete: {done} of {wanted} runs finished. `vsprof run --resume` goes on with it."
+
+
+def too_few_repetitions(n: int) -> str:
+    """For the median's order-statistic interval see Gibbons and Chakraborti, Nonparametric Statistical Inference, 5.2."""
+    if n == 1:
+        return "n=1: no interval, one repetition says nothing about the spread."
+    return (
+        f"n={n}: the interval is about the range of the {n} repetitions. Such a range holds the true median in "
+        f"{1 - 2 ** (1 - n):.0%} of campaigns, not in 95 %; from six repetitions on a 95 % interval exists (REPEAT=6)."
+    )
+
+
+def not_shown(what: str, reasons: Iterable[str]) -> str:
+    return f"Not shown: {what}. Why: {'; '.join(reasons)}."
+
+
+def never_counted(name: str) -> str:
+    return f"`{name}` is not in this result (its collector or its traffic was not part of the experiment)"

@@ -1,0 +1,56 @@
+# SPDX-License-Identifier: GPL-2.0-or-later
+"""Which CPU does what, and which thread plays which role."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+
+from terms import errors
+
+
+@dataclass(frozen=True, slots=True)
+class CpuPlan:
+    """CPUs by duty: ``house`` keeps the host (and a switch's control threads), ``switch`` moves frames, ``endpoints`` hold
+    one endpoint each.
+
+    Every switch gets exactly one CPU to move frames, whether a PMD polls there or vhost workers sleep there.
+    """
+
+    house: int
+    switch: int
+    endpoints: tuple[int, int]
+
+    @classmethod
+    def of(cls, cpus: int) -> CpuPlan:
+        """The plan for a host of ``cpus`` CPUs. With fewer than 4 the endpoints share the house's CPU."""
+        if cpus < 2:
+            raise errors.too_few_cpus(cpus)
+        return cls(0, 1, (2, 3) if cpus >= 4 else (0, 0))
+
+
+@dataclass(frozen=True, slots=True)
+class Thread:
+    """A thread that was put in its place: what it is, its role, and the CPUs it may use."""
+
+    name: str
+    tid: int
+    role: str
+    cpus: tuple[int, ...]
+
+
+@dataclass(frozen=True)
+class Placement:
+    """Who is where in a run."""
+
+    threads: list[Thread] = field(default_factory=list)
+    cpu_roles: dict[int, str] = field(default_factory=dict)
+
+    def role_of_thread(self, tid: int, name: str) -> str:
+        """The role of any thread of the host: as placed, or by the kernel's name for its softirq threads, or ``host-other``."""
+        for thread in self.threads:
+            if thread.tid == tid:
+                return thread.role
+        return "softirq" if name.startswith("ksoftirqd/") else "host-other"
+
+    def role_of_cpu(self, cpu: int) -> str:
+        return self.cpu_roles.get(cpu, "host-other")

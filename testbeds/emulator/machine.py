@@ -1,0 +1,224 @@
+# SPDX-License-Identifier: GPL-2.0-or-later
+"""One QEMU process that emulates the lab host (TCG, no KVM), and its instance folder.
+
+A machine never writes to the image or a snapshot: its disk is a throw-away overlay in the instance folder, so any number
+can run at once and a machine that is killed spoils nothing. QEMU dies with the process that started it.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import ctypes
+import fcntl
+import os
+import shutil
+import signal
+import socket
+import subprocess
+import tempfile
+import time
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from terms import errors
+from testbeds.emulator.image import Image
+from testbeds.emulator.needs import LAB_MEMORY_BYTES
+from testbeds.qmp import Monitor
+
+CONTROL_MAC = "52:54:00:76:73:01"
+"""The control channel's interface; the role ``lab`` knows it by this address."""
+HUGEPAGES = 1024
+"""Hugepages of 2 MiB that the lab host sets aside at boot: 1 GiB for OVS-DPDK, 256 MiB a guest, and room."""
+PR_SET_PDEATHSIG = 1
+
+
+@dataclass(frozen=True)
+class Shape:
+    """What a snapshot depends on, beside the image."""
+
+    cpus: int = 4
+
+    @property
+    def name(self) -> str:
+        return f"{self.cpus}cpus-{LAB_MEMORY_BYTES >> 20}MiB"
+
+    def kernel_arguments(self) -> str:
+        """CPU 0 keeps the house; all others are left to the roles pinned there."""
+        pinned = f"1-{self.cpus - 1}" if self.cpus > 2 else "1"
+        return " ".join((
+            "root=/dev/vda rw console=ttyS0 quiet audit=0 net.ifnames=0",
+            # Emulation leaks nothing across privilege levels; the mitigations would only cost instructions. No KASLR: symbols stay put.
+            "mitigations=off nokaslr",
+            f"isolcpus=managed_irq,domain,{pinned} nohz_full={pinned} rcu_nocbs={pinned} irqaffinity=0",
+            f"hugepagesz=2M hugepages={HUGEPAGES} transparent_hugepage=never",
+            # The emulated clock follows this machine's, whose pauses would make the kernel distrust the TSC.
+            "tsc=reliable no_timer_check nowatchdog",
+        ))  # fmt: skip
+
+
+class Instance:
+    """A folder for sockets, the overlay disk and logs, locked by the process that uses it.
+
+    It lies in the temporary folder because the path of a Unix socket is limited to 107 bytes.
+    """
+
+    PREFIX = f"vsprof-{os.getuid()}-"
+
+    def __init__(self) -> None:
+        self.folder = Path(tempfile.mkdtemp(prefix=self.PREFIX))
+        self._lock = (self.folder / "lock").open("w")
+        fcntl.flock(self._lock, fcntl.LOCK_EX)
+
+    def remove(self) -> None:
+        shutil.rmtree(self.folder, ignore_errors=True)
+        self._lock.close()
+
+    @classmethod
+    def remove_stale(cls) -> list[Path]:
+        """Remove the folders whose process was killed before it could; return them."""
+        removed = []
+        for folder in Path(tempfile.gettempdir()).glob(f"{cls.PREFIX}*"):
+            with contextlib.suppress(OSError), (folder / "lock").open() as lock:
+                fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+                shutil.rmtree(folder, ignore_errors=True)
+                removed.append(folder)
+        return removed
+
+
+class Machine:
+    """The emulator's process and its QMP monitor."""
+
+    def __init__(self, image: Image, shape: Shape, folder: Path) -> None:
+        self.image, self.shape, self.folder = image, shape, folder
+        self.serial = folder / "serial.log"
+        self.port = 0
+        self._process: subprocess.Popen[bytes] | None = None
+        self._monitor = Monitor(folder / "qmp")
+
+    def start(self, disk: Path, *, boot: bool) -> None:
+        """Start QEMU on the overlay ``disk``: from the kernel on, or (``boot=False``) waiting for a snapshot's state.
+
+        The port of the control channel is picked anew when another program takes it first. Raises ``VsprofError`` with
+        QEMU's own words when it does not start.
+        """
+        for _ in range(5):
+            self.port = _free_port()
+            self._spawn([*self._arguments(disk), *(self._kernel() if boot else ["-incoming", "defer"])])
+            if self._connect():
+                return
+            if "hostfwd" not in self.output():
+                break
+        raise errors.emulator_failed(self.output())
+
+    def create_overlay(self, disk: Path, overlay: Path) -> Path:
+        """Make ``overlay``, which takes all writes in the place of ``disk``."""
+        backing = "raw" if disk.suffix == ".raw" else "qcow2"
+        command = [*self.image.program("qemu-img"), "create", "-q", "-f", "qcow2", "-b", str(disk), "-F", backing, str(overlay)]
+        subprocess.run(command, check=True, timeout=60)
+        return overlay
+
+    def qmp(self, command: str, **arguments: Any) -> Any:
+        """Execute a command of QEMU's monitor. Raises ``VsprofError`` when it fails or the emulator is gone."""
+        try:
+            return self._monitor.execute(command, **arguments)
+        except errors.RunFailed as error:
+            raise errors.emulator_failed(f"{error}\n{self.output()}") from error
+
+    def wait_until(self, done: Callable[[], bool], seconds: float, waiting_for: str) -> None:
+        """Poll ``done`` until it holds. Raises ``VsprofError`` when QEMU ends or the time is over."""
+        end = time.monotonic() + seconds
+        while not done():
+            self.check_alive()
+            if time.monotonic() > end:
+                raise errors.emulator_stuck(waiting_for, seconds, self.console())
+            time.sleep(0.02)
+
+    def alive(self) -> bool:
+        return self._process is not None and self._process.poll() is None
+
+    def check_alive(self) -> None:
+        """Raise ``VsprofError`` with QEMU's last words if it ended."""
+        if not self.alive():
+            raise errors.emulator_failed(self.output())
+
+    @property
+    def pid(self) -> int:
+        assert self._process is not None
+        return self._process.pid
+
+    def output(self) -> str:
+        """What QEMU itself printed."""
+        return (self.folder / "qemu.log").read_text(errors="replace").strip()
+
+    def console(self, lines: int = 10) -> str:
+        """The last lines of the emulated serial console."""
+        text = self.serial.read_text(errors="replace") if self.serial.exists() else ""
+        return "\n".join(text.splitlines()[-lines:])
+
+    def stop(self) -> None:
+        """End QEMU, and wait for its end. Nothing of the machine is worth a clean shutdown."""
+        self._monitor.close()
+        if self._process is not None:
+            self._process.kill()
+            self._process.wait()
+            self._process = None
+
+    def _arguments(self, overlay: Path) -> list[str]:
+        share = self.image.tree / "usr/share"
+        return [
+            "-L", str(share / "qemu"), "-L", str(share / "seabios"),
+            "-nodefaults", "-no-user-config", "-display", "none", "-sandbox", "on,spawn=deny",
+            "-machine", "q35", "-accel", "tcg,thread=multi,tb-size=1024", "-cpu", "max",
+            "-smp", str(self.shape.cpus), "-m", f"{LAB_MEMORY_BYTES >> 20}M",
+            "-drive", f"file={overlay},if=virtio,format=qcow2,cache=unsafe",
+            # restrict: the lab reaches nothing outside; only this machine's loopback reaches its SSH.
+            "-netdev", f"user,id=control,restrict=on,hostfwd=tcp:127.0.0.1:{self.port}-:22",
+            "-device", f"virtio-net-pci,netdev=control,mac={CONTROL_MAC}",
+            "-device", "virtio-rng-pci",
+            "-serial", f"file:{self.serial}",
+            "-qmp", f"unix:{self.folder / 'qmp'},server=on,wait=off",
+        ]  # fmt: skip
+
+    def _kernel(self) -> list[str]:
+        return ["-kernel", str(self.image.kernel), "-initrd", str(self.image.initrd), "-append", self.shape.kernel_arguments()]
+
+    def _spawn(self, arguments: list[str]) -> None:
+        with (self.folder / "qemu.log").open("wb") as log:
+            self._process = subprocess.Popen(
+                [*self.image.program("qemu-system-x86_64"), *arguments],
+                stdin=subprocess.DEVNULL, stdout=log, stderr=subprocess.STDOUT, preexec_fn=_die_with_parent,
+                # Ctrl-C must reach the runner alone: it stops the machine when the run's record is safe.
+                start_new_session=True,
+            )  # fmt: skip
+
+    def _connect(self) -> bool:
+        """Connect to the monitor as soon as it listens; False when QEMU ends first."""
+        for _ in range(500):
+            if not self.alive():
+                return False
+            if self._monitor.connect():
+                return True
+            time.sleep(0.02)
+        return False
+
+
+def _die_with_parent() -> None:
+    """In the child: be killed when the parent ends, even by SIGKILL (prctl(2), PR_SET_PDEATHSIG)."""
+    ctypes.CDLL(None).prctl(PR_SET_PDEATHSIG, signal.SIGKILL)
+
+
+def _free_port() -> int:
+    with socket.socket() as probe:
+        probe.bind(("127.0.0.1", 0))
+        return int(probe.getsockname()[1])
+
+
+@contextlib.contextmanager
+def instance() -> Iterator[Instance]:
+    one = Instance()
+    try:
+        yield one
+    finally:
+        one.remove()

@@ -1,0 +1,97 @@
+# SPDX-License-Identifier: GPL-2.0-or-later
+"""The lab booted once, then resumed: the machine's state in a file, and its disk as it was at that moment.
+
+The state is written by migration to a file in QEMU's mapped-ram format: each page has a fixed place, so that a resume
+reads the touched pages alone, in parallel. Both files are only ever read afterwards.
+"""
+
+from __future__ import annotations
+
+import time
+from pathlib import Path
+
+from terms import errors
+from testbeds.emulator import cache
+from testbeds.emulator.image import Image, Say
+from testbeds.emulator.machine import Machine, Shape, instance
+from testbeds.ssh import Channel
+
+BOOT_SECONDS = 240
+RESUME_SECONDS = 30
+PARTS = ["state.bin", "disk.qcow2"]
+MIGRATION = ("mapped-ram", "multifd")
+
+# What must hold before the state is saved. The last lines empty caches and queues, so that the file stays small.
+SETTLE = """
+systemctl is-system-running --wait >/dev/null || systemctl --failed --no-legend >&2
+for module in openvswitch vhost_net tun kvm; do [ -d /sys/module/$module ] || { echo "module $module is not loaded" >&2; exit 1; }; done
+[ -e /dev/kvm ] || { echo "/dev/kvm is missing" >&2; exit 1; }
+journalctl --quiet --rotate --vacuum-size=1K >/dev/null 2>&1
+sync; echo 3 > /proc/sys/vm/drop_caches
+"""
+
+
+def folder(image: Image, shape: Shape) -> Path:
+    return image.folder.with_name(f"{image.folder.name}-{shape.name}")
+
+
+def get(image: Image, shape: Shape, say: Say) -> Path:
+    """Return the folder of the snapshot, booting the lab and saving it first where it is missing or damaged."""
+    where = folder(image, shape)
+    if not cache.intact(where):
+        say(f"booting the lab host, {shape.cpus} CPUs (once; about a minute)")
+    return cache.make(where, lambda partial: _boot_and_save(image, shape, partial), PARTS)
+
+
+def discard(image: Image, shape: Shape) -> None:
+    """Forget a snapshot that does not resume; the next ``get`` boots again."""
+    cache.remove(folder(image, shape))
+
+
+def resume(machine: Machine, snapshot: Path) -> None:
+    """Start ``machine`` from ``snapshot`` and let it run. Raises ``VsprofError`` when the state does not load."""
+    machine.start(machine.create_overlay(snapshot / "disk.qcow2", machine.folder / "overlay.qcow2"), boot=False)
+    _set_capabilities(machine)
+    machine.qmp("migrate-incoming", uri=f"file:{snapshot / 'state.bin'}")
+    machine.wait_until(lambda: machine.qmp("query-status")["status"] != "inmigrate", RESUME_SECONDS, "the snapshot to load")
+    machine.qmp("cont")
+
+
+def connect(machine: Machine, seconds: float) -> Channel:
+    """Open the control channel to a running machine. Raises ``VsprofError`` when it ends, or does not answer."""
+    channel = Channel("root@127.0.0.1", machine.port, machine.image.key, machine.image.host_key, machine.folder)
+    channel.open(seconds, machine.check_alive)
+    return channel
+
+
+def _boot_and_save(image: Image, shape: Shape, to: Path) -> None:
+    with instance() as place:
+        machine = Machine(image, shape, place.folder)
+        try:
+            # This overlay is kept: it is the disk that belongs to the saved memory.
+            machine.start(machine.create_overlay(image.disk, to / "disk.qcow2"), boot=True)
+            channel = connect(machine, BOOT_SECONDS)
+            settled = channel.run(SETTLE, timeout=BOOT_SECONDS, check=False)
+            if settled.status != 0:
+                raise errors.lab_not_ready(settled.stderr.strip())
+            channel.close()
+            # The lab's side of the connection ends a moment after ours; a half-open one would be saved.
+            time.sleep(1)
+            _save(machine, to / "state.bin")
+        finally:
+            machine.stop()
+
+
+def _save(machine: Machine, state: Path) -> None:
+    machine.qmp("stop")
+    _set_capabilities(machine)
+    machine.qmp("migrate-set-parameters", **{"max-bandwidth": 0})
+    machine.qmp("migrate", uri=f"file:{state}")
+    machine.wait_until(lambda: machine.qmp("query-migrate")["status"] in ("completed", "failed"), 120, "the state to be saved")
+    outcome = machine.qmp("query-migrate")
+    if outcome["status"] == "failed":
+        raise errors.emulator_failed(f"saving its state failed: {outcome.get('error-desc', 'no reason given')}")
+
+
+def _set_capabilities(machine: Machine) -> None:
+    machine.qmp("migrate-set-capabilities", capabilities=[{"capability": c, "state": True} for c in MIGRATION])

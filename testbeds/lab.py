@@ -1,0 +1,148 @@
+# SPDX-License-Identifier: GPL-2.0-or-later
+"""The testbed ``lab``: a Debian host with kernel OVS, vhost-net, nested KVM and OVS-DPDK, emulated by QEMU.
+
+It runs on any x86-64 Linux, without root, KVM, PMU or NIC. What it measures are software counters of real programs; its
+wall-clock rates are the emulator's, not a processor's.
+"""
+
+from __future__ import annotations
+
+import shlex
+from collections.abc import Callable, Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+from terms import errors
+from testbeds.base import Completed, Process, Testbed
+from testbeds.emulator import image as images
+from testbeds.emulator import needs, snapshot
+from testbeds.emulator.machine import Instance, Machine, Shape
+from testbeds.ssh import Channel
+
+FACTS = r"""
+echo "kernel=$(uname -r)"
+echo "kernel_command_line=$(cat /proc/cmdline)"
+echo "cpu_model=$(sed -n 's/^model name\s*: //p' /proc/cpuinfo | head -n 1)"
+echo "cpus=$(nproc --all)"
+echo "memory_bytes=$(( $(sed -n 's/^MemTotal: *\([0-9]*\) kB/\1/p' /proc/meminfo) * 1024 ))"
+echo "hugepages_2mib=$(cat /sys/kernel/mm/hugepages/hugepages-2048kB/nr_hugepages)"
+echo "isolated_cpus=$(cat /sys/devices/system/cpu/isolated)"
+echo "os=$(. /etc/os-release; echo "$PRETTY_NAME")"
+echo "clocksource=$(cat /sys/devices/system/clocksource/clocksource0/current_clocksource)"
+dpkg-query -W -f 'version.${Package}=${Version}\n' openvswitch-switch openvswitch-switch-dpdk librte-eal25 qemu-system-x86 linux-perf iperf3 bpftrace
+"""
+VERSIONS = {
+    "openvswitch-switch": "ovs", "openvswitch-switch-dpdk": "ovs-dpdk", "librte-eal25": "dpdk", "qemu-system-x86": "qemu",
+    "linux-perf": "perf", "iperf3": "iperf3", "bpftrace": "bpftrace",
+}  # fmt: skip
+RESUME_SECONDS = 20
+
+
+class UnitProcess(Process):
+    """A process of the lab, kept by its systemd as a transient unit."""
+
+    def __init__(self, lab: Lab, unit: str, log: str) -> None:
+        self._lab, self._unit, self._log = lab, unit, log
+        self._pid = int(lab.run(f"systemctl show --property MainPID --value {unit}").stdout)
+
+    @property
+    def pid(self) -> int:
+        return self._pid
+
+    def alive(self) -> bool:
+        return self._lab.run(f"systemctl is-active --quiet {self._unit}", check=False).status == 0
+
+    def log(self) -> str:
+        return self._lab.run(f"tail -c 20000 {self._log}", check=False).stdout
+
+    def stop(self) -> None:
+        self._lab.run(f"systemctl stop {self._unit}", check=False)
+
+
+class Lab(Testbed):
+    """An emulated host, resumed from its snapshot; nothing of it outlives ``close``."""
+
+    name = "lab"
+
+    def __init__(self, cpus: int = 4, say: Callable[[str], None] = lambda text: None) -> None:
+        if cpus not in (2, 4):
+            raise errors.unknown_value("number of lab CPUs", cpus, (2, 4))
+        self._shape, self._say = Shape(cpus), say
+        self._instance: Instance | None = None
+        self._machine: Machine | None = None
+        self._channel: Channel | None = None
+
+    def open(self) -> None:
+        Instance.remove_stale()
+        needs.for_running().check()
+        image = images.get(self._say)
+        try:
+            self._resume(image)
+        except errors.SnapshotUnusable as error:
+            # A snapshot can pass its checksum and still not suit this machine (another kernel, another CPU): boot again.
+            self.close()
+            self._say(f"{error}; booting again")
+            snapshot.discard(image, self._shape)
+            self._resume(image)
+
+    def close(self) -> None:
+        if self._channel is not None:
+            self._channel.close()
+        if self._machine is not None:
+            self._machine.stop()
+        if self._instance is not None:
+            self._instance.remove()
+        self._channel = self._machine = self._instance = None
+
+    @property
+    def cpus(self) -> int:
+        return self._shape.cpus
+
+    @property
+    def machine(self) -> Machine:
+        assert self._machine is not None
+        return self._machine
+
+    def facts(self) -> dict[str, Any]:
+        lines = dict(line.split("=", 1) for line in self.run(FACTS).stdout.splitlines())
+        versions = {VERSIONS[k.removeprefix("version.")]: lines.pop(k) for k in list(lines) if k.startswith("version.")}
+        numbers = {k: int(lines.pop(k)) for k in ("cpus", "memory_bytes", "hugepages_2mib")}
+        return {**lines, **numbers, "versions": {**versions, "kernel": lines["kernel"]}, "image": images.inputs_hash()}
+
+    def run(self, command: str, *, timeout: float = 60, check: bool = True) -> Completed:
+        self.machine.check_alive()
+        assert self._channel is not None
+        return self._channel.run(command, timeout=timeout, check=check)
+
+    def start(self, name: str, command: str, *, cpus: Sequence[int], environment: Mapping[str, str] = {}) -> Process:
+        unit, log = f"vsprof-{name}", f"/run/vsprof-{name}.log"
+        settings = [f"--property=CPUAffinity={','.join(map(str, cpus))}", f"--property=StandardOutput=append:{log}",
+                    f"--property=StandardError=append:{log}", "--property=LimitMEMLOCK=infinity",
+                    *(f"--setenv={k}={v}" for k, v in environment.items())]  # fmt: skip
+        self.run(f"systemd-run --quiet --collect --service-type=exec --unit={unit} {shlex.join(settings)} {command}")
+        return UnitProcess(self, unit, log)
+
+    def push(self, content: str | bytes, path: str) -> None:
+        assert self._channel is not None
+        self._channel.push(content, path)
+
+    def pull(self, path: str, to: Path) -> None:
+        assert self._channel is not None
+        self._channel.pull(path, to)
+
+    def socket(self, path: str) -> Path:
+        assert self._channel is not None
+        return self._channel.socket(path)
+
+    def _resume(self, image: images.Image) -> None:
+        state = snapshot.get(image, self._shape, self._say)
+        self._instance = Instance()
+        self._machine = Machine(image, self._shape, self._instance.folder)
+        try:
+            snapshot.resume(self._machine, state)
+            self._channel = snapshot.connect(self._machine, RESUME_SECONDS)
+        except errors.VsprofError as error:
+            raise errors.snapshot_unusable(state, error) from error
+
+
+TESTBED = Lab

@@ -1,0 +1,68 @@
+# SPDX-License-Identifier: GPL-2.0-or-later
+"""QEMU's JSON protocols, called one after another: the monitor (QMP) and the guest agent (QGA), over a Unix socket."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import time
+from pathlib import Path
+from typing import Any
+
+from qemu.qmp import QMPClient
+from qemu.qmp.error import QMPError
+
+from terms import errors
+
+
+class Monitor:
+    """A connection to a monitor, or with ``agent`` to a guest agent, which sends no greeting and negotiates nothing."""
+
+    def __init__(self, socket: Path, *, agent: bool = False) -> None:
+        self._socket, self._agent = socket, agent
+        self._loop = asyncio.new_event_loop()
+        self._client: QMPClient | None = None
+
+    def connect(self) -> bool:
+        """Try once; whether something answered."""
+        client = QMPClient("vsprof")
+        if self._agent:
+            client.await_greeting = client.negotiate = False
+        try:
+            self._wait(client.connect(str(self._socket)), 10)
+        except (QMPError, OSError, TimeoutError):
+            return False
+        self._client = client
+        return True
+
+    def execute(self, command: str, *, seconds: float = 60, **arguments: Any) -> Any:
+        """Execute one command. Raises ``RunFailed`` when it is refused, late, or the other side is gone."""
+        if self._client is None:
+            raise errors.monitor_failed(command, "not connected")
+        try:
+            return self._wait(self._client.execute(command, arguments or None), seconds)
+        except (QMPError, TimeoutError, OSError) as error:
+            raise errors.monitor_failed(command, str(error) or type(error).__name__) from error
+
+    def close(self) -> None:
+        if self._client is not None:
+            with contextlib.suppress(Exception):
+                self._wait(self._client.disconnect(), 5)
+            self._client = None
+        if not self._loop.is_closed():
+            self._loop.close()
+
+    def _wait(self, what: Any, seconds: float) -> Any:
+        return self._loop.run_until_complete(asyncio.wait_for(what, timeout=seconds))
+
+
+def wait_for_agent(monitor: Monitor, seconds: float) -> bool:
+    """Wait until a guest agent answers. QEMU accepts the connection long before the guest's agent reads from it."""
+    end = time.monotonic() + seconds
+    while time.monotonic() < end:
+        if monitor.connect():
+            with contextlib.suppress(errors.RunFailed):
+                monitor.execute("guest-ping", seconds=max(1.0, end - time.monotonic()))
+                return True
+        time.sleep(0.1)
+    return False

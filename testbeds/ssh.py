@@ -1,0 +1,98 @@
+# SPDX-License-Identifier: GPL-2.0-or-later
+"""The control channel to a host over SSH: one connection (OpenSSH's ControlMaster) that every command shares."""
+
+from __future__ import annotations
+
+import contextlib
+import shlex
+import subprocess
+import time
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from terms import errors
+from testbeds.base import Completed
+
+
+@dataclass
+class Channel:
+    """A connection to ``user@host``; ``folder`` takes its sockets. All commands run through the user's login shell."""
+
+    destination: str
+    port: int
+    key: Path
+    host_key: str
+    folder: Path
+    _forwarded: dict[str, Path] = field(default_factory=dict)
+
+    def open(self, seconds: float, still_worth_it: Callable[[], None] = lambda: None) -> None:
+        """Connect, trying again until ``seconds`` are over or ``still_worth_it`` raises.
+
+        Raises ``VsprofError`` with SSH's last words.
+        """
+        known = self.folder / "known_hosts"
+        known.write_text(f"[{self.destination.rpartition('@')[2]}]:{self.port} {self.host_key}")
+        end = time.monotonic() + seconds
+        while True:
+            still_worth_it()
+            tried = self._ssh(["-M", "-N", "-f"], timeout=15)
+            if tried.returncode == 0:
+                return
+            if time.monotonic() > end:
+                raise errors.no_control_channel(seconds, tried.stderr.strip())
+            time.sleep(0.1)
+
+    def run(self, command: str, *, timeout: float, check: bool, stdin: bytes | None = None) -> Completed:
+        """Run a shell command. Raises ``RunFailed`` on time-out, lost connection, or (with ``check``) failure."""
+        try:
+            ran = self._ssh([], command, stdin=stdin, timeout=timeout)
+        except subprocess.TimeoutExpired as error:
+            raise errors.command_timed_out(command, timeout) from error
+        done = Completed(command, ran.returncode, ran.stdout, ran.stderr)
+        # 255 is SSH's own failure; no command here ends with it.
+        if done.status == 255 or (check and done.status != 0):
+            raise errors.command_failed(command, done.status, done.stderr or done.stdout)
+        return done
+
+    def push(self, content: str | bytes, path: str) -> None:
+        data = content.encode() if isinstance(content, str) else content
+        self.run(f"cat > {shlex.quote(path)}", timeout=120, check=True, stdin=data)
+
+    def pull(self, path: str, to: Path) -> None:
+        to.mkdir(parents=True, exist_ok=True)
+        at, name = str(Path(path).parent), Path(path).name
+        packed = subprocess.Popen(self._command([], f"tar -C {shlex.quote(at)} -cf - {shlex.quote(name)}"), stdout=subprocess.PIPE)
+        subprocess.run(["tar", "-C", str(to), "-xf", "-"], stdin=packed.stdout, check=True, timeout=300)
+        if packed.wait(timeout=60) != 0:
+            raise errors.command_failed(f"tar {path}", packed.returncode, "")
+
+    def socket(self, path: str) -> Path:
+        """Forward a local Unix socket to the host's socket ``path``."""
+        if path not in self._forwarded:
+            local = self.folder / f"s{len(self._forwarded)}"
+            done = self._ssh(["-O", "forward", "-L", f"{local}:{path}"], timeout=15)
+            if done.returncode != 0:
+                raise errors.command_failed(f"forward {path}", done.returncode, done.stderr)
+            self._forwarded[path] = local
+        return self._forwarded[path]
+
+    def close(self) -> None:
+        with contextlib.suppress(subprocess.TimeoutExpired, OSError):
+            self._ssh(["-O", "exit"], timeout=5)
+        self._forwarded.clear()
+
+    def _ssh(self, options: list[str], *command: str, stdin: bytes | None = None, timeout: float) -> subprocess.CompletedProcess[str]:
+        given = {"input": stdin} if stdin is not None else {"stdin": subprocess.DEVNULL}
+        done = subprocess.run(self._command(options, *command), capture_output=True, timeout=timeout, check=False, **given)
+        return subprocess.CompletedProcess(done.args, done.returncode, done.stdout.decode(errors="replace"), done.stderr.decode(errors="replace"))
+
+    def _command(self, options: list[str], *command: str) -> list[str]:
+        return [
+            # No configuration file: a user's own settings for all hosts (a proxy, an agent) must not matter here.
+            "ssh", "-F", "none", "-q", "-p", str(self.port), "-i", str(self.key),
+            "-o", "IdentitiesOnly=yes", "-o", "IdentityAgent=none", "-o", "BatchMode=yes", "-o", "ConnectTimeout=5",
+            "-o", f"UserKnownHostsFile={self.folder / 'known_hosts'}", "-o", "GlobalKnownHostsFile=/dev/null", "-o", "StrictHostKeyChecking=yes",
+            "-o", f"ControlPath={self.folder / 'ssh'}", "-o", "ServerAliveInterval=20", "-o", "ServerAliveCountMax=15",
+            *options, self.destination, *command,
+        ]  # fmt: skip

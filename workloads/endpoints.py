@@ -1,0 +1,313 @@
+# SPDX-License-Identifier: GPL-2.0-or-later
+"""Who sends and receives: a VM with the project's guest image, or the host's own network stack."""
+
+from __future__ import annotations
+
+import abc
+import base64
+import shlex
+import time
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from switches.base import Port
+from terms import errors
+from terms.placement import Thread
+from testbeds.base import Process, Testbed
+from testbeds.qmp import Monitor, wait_for_agent
+
+GUEST = "/var/lib/vsprof/guest"
+"""Where the role guest_image puts the guest's kernel and initramfs."""
+GUEST_MEMORY_MIB = 256
+BOOT_SECONDS = 120
+RUN = "/run"
+
+
+@dataclass(frozen=True, slots=True)
+class Counters:
+    """An interface's counters, and the endpoint's own clock (seconds) when they were read."""
+
+    clock_s: float
+    received_packets: int
+    received_bytes: int
+    sent_packets: int
+    sent_bytes: int
+
+
+class Job(abc.ABC):
+    """A command that runs on an endpoint beside us."""
+
+    @abc.abstractmethod
+    def finished(self) -> bool:
+        """Whether it ended."""
+
+    @abc.abstractmethod
+    def result(self, seconds: float) -> str:
+        """Wait for its end and return its standard output. Raises ``RunFailed`` when it takes longer or fails."""
+
+
+class Endpoint(abc.ABC):
+    """One end of the traffic: an interface with an address, and commands that run there."""
+
+    name: str
+    interface: str
+    address: str
+    mac: str
+
+    @abc.abstractmethod
+    def spawn(self, command: str, *, may_fail: bool = False) -> Job:
+        """Start a shell command. With ``may_fail`` its exit status does not matter (it will be interrupted)."""
+
+    def run(self, command: str, *, seconds: float = 30, may_fail: bool = False) -> str:
+        """Run a shell command to its end and return its standard output."""
+        return self.spawn(command, may_fail=may_fail).result(seconds)
+
+    @abc.abstractmethod
+    def counters(self) -> Counters:
+        """The interface's counters now."""
+
+    @abc.abstractmethod
+    def threads(self) -> list[Thread]:
+        """The threads of the host that make this endpoint."""
+
+    @abc.abstractmethod
+    def check(self) -> None:
+        """Raise ``RunFailed`` if the endpoint died."""
+
+    @abc.abstractmethod
+    def stop(self) -> None:
+        """Take it away. Safe to call at any time, and twice."""
+
+
+class Vm(Endpoint):
+    """A KVM guest with one vCPU, its memory in hugepages, and one interface on a switch's port."""
+
+    interface = "eth0"
+
+    def __init__(self, host: Testbed, port: Port, number: int, *, vcpu: int, backend_cpu: int, house_cpu: int) -> None:
+        """``vcpu``: the CPU of the vCPU thread. ``backend_cpu``: of whatever moves frames for it on the host's side
+        (vhost worker, or QEMU's main loop with access ``virtio-net``). ``house_cpu``: of QEMU's other threads."""
+        self.name = f"guest{number}"
+        self.address = f"10.77.0.{number}"
+        self.mac = f"52:54:00:76:67:{number:02x}"
+        self._host, self.port = host, port
+        self._vcpu, self._backend_cpu, self._house_cpu = vcpu, backend_cpu, house_cpu
+        self._process: Process | None = None
+        self._agent: Monitor | None = None
+
+    def start(self) -> None:
+        """Start QEMU; the guest boots on its own. See ``wait`` for when it is ready."""
+        self._process = self._host.start(self.name, shlex.join(self._command()), cpus=[self._house_cpu])
+
+    def wait(self) -> None:
+        """Wait until the guest agent answers, pin every thread, and set up the interface.
+
+        Raises ``RunFailed`` with QEMU's and the guest's last words when it does not boot.
+        """
+        self._host.run(f"for i in $(seq 100); do [ -S {self._socket('agent')} ] && exit 0; sleep 0.1; done; exit 1")
+        self._agent = Monitor(self._host.socket(self._socket("agent")), agent=True)
+        if not wait_for_agent(self._agent, BOOT_SECONDS):
+            console = self._host.run(f"tail -n 10 {RUN}/{self.name}.console", check=False).stdout
+            raise errors.endpoint_failed(self.name, f"its guest agent did not answer in {BOOT_SECONDS} s", self._last_words() + console)
+        self._pin()
+        self.run(f"ip addr add {self.address}/24 dev eth0; ip link set eth0 up")
+
+    def spawn(self, command: str, *, may_fail: bool = False) -> Job:
+        agent = self._connected()
+        pid = agent.execute("guest-exec", path="/bin/sh", arg=["-c", command], **{"capture-output": True})["pid"]
+        return GuestJob(self, agent, pid, command, may_fail)
+
+    def counters(self) -> Counters:
+        agent = self._connected()
+        interfaces = agent.execute("guest-network-get-interfaces")
+        clock = agent.execute("guest-get-time")
+        found = next((i["statistics"] for i in interfaces if i["name"] == self.interface), None)
+        if found is None:
+            raise errors.endpoint_failed(self.name, f"it has no {self.interface}", self._last_words())
+        return Counters(clock / 1e9, found["rx-packets"], found["rx-bytes"], found["tx-packets"], found["tx-bytes"])
+
+    def threads(self) -> list[Thread]:
+        assert self._process is not None
+        found = self._list_threads()
+        return [Thread(f"{self.name}:{name}", tid, self._role(name, tid), (self._cpu(name, tid),)) for tid, name in found]
+
+    def check(self) -> None:
+        if self._process is not None and not self._process.alive():
+            raise errors.endpoint_failed(self.name, "its QEMU ended during the run", self._process.log())
+
+    def stop(self) -> None:
+        if self._agent is not None:
+            self._agent.close()
+        if self._process is not None:
+            self._process.stop()
+        self._agent = self._process = None
+
+    def _command(self) -> list[str]:
+        kernel_arguments = (
+            "console=ttyS0 quiet mitigations=off nokaslr audit=0 net.ifnames=0 ipv6.disable=1 tsc=reliable no_timer_check nowatchdog"
+        )
+        return [
+            "/usr/bin/qemu-system-x86_64", "-nodefaults", "-no-user-config", "-display", "none", "-no-reboot",
+            "-machine", "q35,memory-backend=memory", "-accel", "kvm", "-cpu", "host", "-smp", "1", "-m", f"{GUEST_MEMORY_MIB}M",
+            # Shared, because a vhost-user switch reads and writes it; in hugepages for every access, so that TLB reach is the same.
+            "-object", f"memory-backend-file,id=memory,size={GUEST_MEMORY_MIB}M,mem-path=/dev/hugepages,share=on",
+            "-kernel", f"{GUEST}/vmlinux", "-initrd", f"{GUEST}/guest.cpio", "-append", kernel_arguments,
+            "-serial", f"file:{RUN}/{self.name}.console",
+            "-qmp", f"unix:{self._socket('qmp')},server=on,wait=off",
+            "-device", "virtio-serial-pci",
+            "-chardev", f"socket,id=agent,path={self._socket('agent')},server=on,wait=off",
+            "-device", "virtserialport,chardev=agent,name=agent",
+            *self._network(),
+        ]  # fmt: skip
+
+    def _network(self) -> list[str]:
+        device = ["-device", f"virtio-net-pci,netdev=net,mac={self.mac}"]
+        if self.port.access == "vhost-user":
+            return ["-chardev", f"socket,id=switch,path={self.port.where},server=on", "-netdev", "vhost-user,id=net,chardev=switch", *device]
+        vhost = "on" if self.port.access == "vhost-net" else "off"
+        return ["-netdev", f"tap,id=net,ifname={self.port.where},script=no,downscript=no,vhost={vhost}", *device]
+
+    def _pin(self) -> None:
+        moves = [f"taskset -cp {self._cpu(name, tid)} {tid}" for tid, name in self._list_threads()]
+        self._host.run(" && ".join(moves))
+
+    def _list_threads(self) -> list[tuple[int, str]]:
+        assert self._process is not None
+        listed = self._host.run(f'for t in /proc/{self._process.pid}/task/*; do echo "${{t##*/}} $(cat $t/comm)"; done')
+        return [(int(tid), name) for tid, _, name in (line.partition(" ") for line in listed.stdout.splitlines())]
+
+    def _role(self, name: str, tid: int) -> str:
+        """vhost workers show as threads of their QEMU (Linux 6.4 on), named vhost-<pid>; KVM's are named CPU <n>/KVM."""
+        if name.startswith("CPU "):
+            return "guest"
+        return "vhost" if self._moves_frames(name, tid) else "host-other"
+
+    def _cpu(self, name: str, tid: int) -> int:
+        if name.startswith("CPU "):
+            return self._vcpu
+        return self._backend_cpu if self._moves_frames(name, tid) else self._house_cpu
+
+    def _moves_frames(self, name: str, tid: int) -> bool:
+        assert self._process is not None
+        return name.startswith("vhost-") or (self.port.access == "virtio-net" and tid == self._process.pid)
+
+    def _socket(self, kind: str) -> str:
+        return f"{RUN}/{self.name}.{kind}"
+
+    def _connected(self) -> Monitor:
+        if self._agent is None:
+            raise errors.endpoint_failed(self.name, "it is not running", "")
+        return self._agent
+
+    def _last_words(self) -> str:
+        return self._process.log() if self._process is not None else ""
+
+
+class GuestJob(Job):
+    """A command in a guest, followed through its agent."""
+
+    def __init__(self, vm: Vm, agent: Monitor, pid: int, command: str, may_fail: bool) -> None:
+        self._vm, self._agent, self._pid, self._command, self._may_fail = vm, agent, pid, command, may_fail
+        self._status: dict[str, object] | None = None
+
+    def finished(self) -> bool:
+        if self._status is None:
+            # The agent forgets a process once it has told its end, so that answer is kept.
+            status = self._agent.execute("guest-exec-status", pid=self._pid)
+            self._status = status if status["exited"] else None
+        return self._status is not None
+
+    def result(self, seconds: float) -> str:
+        end = time.monotonic() + seconds
+        while not self.finished():
+            if time.monotonic() > end:
+                raise errors.endpoint_failed(self._vm.name, f"no end after {seconds:.0f} s: {self._command}", "")
+            time.sleep(0.02)
+        assert self._status is not None
+        output, words = (_decoded(self._status.get(key)) for key in ("out-data", "err-data"))
+        if self._status.get("exitcode", 0) != 0 and not self._may_fail:
+            raise errors.endpoint_failed(self._vm.name, f"exit status {self._status.get('exitcode')}: {self._command}", words or output)
+        return output
+
+
+class HostEnd(Endpoint):
+    """The host's own network stack, on the switch's local port."""
+
+    name = "host"
+    address = "10.77.0.100"
+
+    def __init__(self, host: Testbed, port: Port, cpu: int) -> None:
+        self.interface = port.where
+        self._host, self._cpu = host, cpu
+        self._jobs: list[HostJob] = []
+        host.run(f"ip addr add {self.address}/24 dev {self.interface} && ip link set {self.interface} up")
+        self.mac = host.run(f"cat /sys/class/net/{self.interface}/address").stdout.strip()
+
+    def spawn(self, command: str, *, may_fail: bool = False) -> Job:
+        job = HostJob(self._host, len(self._jobs), command, self._cpu, may_fail)
+        self._jobs.append(job)
+        return job
+
+    def counters(self) -> Counters:
+        names = ("rx_packets", "rx_bytes", "tx_packets", "tx_bytes")
+        folder = f"/sys/class/net/{self.interface}/statistics"
+        read = self._host.run(f"date +%s.%N; cd {folder} && cat {' '.join(names)}").stdout.split()
+        return Counters(float(read[0]), *map(int, read[1:]))
+
+    def threads(self) -> list[Thread]:
+        return [thread for job in self._jobs for thread in job.threads()]
+
+    def check(self) -> None:
+        """The host is alive as long as it answers."""
+        self._host.run("true")
+
+    def stop(self) -> None:
+        for job in self._jobs:
+            job.stop()
+        self._jobs.clear()
+        self._host.run(f"ip addr del {self.address}/24 dev {self.interface}", check=False)
+
+
+class HostJob(Job):
+    """A command on the host, pinned as an endpoint is."""
+
+    def __init__(self, host: Testbed, number: int, command: str, cpu: int, may_fail: bool) -> None:
+        self._host, self._command, self._cpu, self._may_fail = host, command, cpu, may_fail
+        self._out = f"{RUN}/vsprof-host-job-{number}"
+        whole = f"{{ {command}\n}} > {self._out}.out 2> {self._out}.err; echo $? > {self._out}.status"
+        host.run(f"rm -f {self._out}.*")
+        self._process = host.start(f"host-job-{number}", shlex.join(["/bin/sh", "-c", whole]), cpus=[cpu])
+
+    def finished(self) -> bool:
+        return self._host.run(f"[ -s {self._out}.status ]", check=False).status == 0
+
+    def result(self, seconds: float) -> str:
+        polls = max(1, round(seconds * 10))
+        waited = self._host.run(
+            f"for i in $(seq {polls}); do [ -s {self._out}.status ] && exit 0; sleep 0.1; done; exit 1", timeout=seconds + 30, check=False
+        )
+        if waited.status != 0:
+            raise errors.endpoint_failed("host", f"no end after {seconds:.0f} s: {self._command}", "")
+        status = int(self._host.run(f"cat {self._out}.status").stdout)
+        if status != 0 and not self._may_fail:
+            raise errors.endpoint_failed("host", f"exit status {status}: {self._command}", self._host.run(f"cat {self._out}.err").stdout)
+        return self._host.run(f"cat {self._out}.out").stdout
+
+    def threads(self) -> list[Thread]:
+        listed = self._host.run(f"ps -o pid= --ppid {self._process.pid}; echo {self._process.pid}", check=False).stdout.split()
+        return [Thread("host:traffic", int(pid), "host-other", (self._cpu,)) for pid in listed]
+
+    def stop(self) -> None:
+        self._process.stop()
+
+
+def _decoded(data: object) -> str:
+    return base64.b64decode(data).decode(errors="replace") if isinstance(data, str) else ""
+
+
+def start_all(vms: Sequence[Vm]) -> None:
+    """Boot all at once, then wait for each."""
+    for vm in vms:
+        vm.start()
+    for vm in vms:
+        vm.wait()

@@ -1,0 +1,77 @@
+# SPDX-License-Identifier: GPL-2.0-or-later
+"""The interface of a topology: bring up endpoints on a switch, and say who sends to whom.
+
+To add one, write one file here that defines a subclass and names it in ``TOPOLOGY``.
+"""
+
+from __future__ import annotations
+
+import abc
+
+from switches.base import Port, Switch
+from terms import errors
+from terms.placement import CpuPlan, Placement, Thread
+from testbeds.base import Testbed
+from workloads.endpoints import Endpoint, Vm
+
+CONNECT_SECONDS = 30
+
+
+class Topology(abc.ABC):
+    """Endpoints on a switch. ``sender`` sends through ``sender_port``; ``receiver`` gets it from ``receiver_port``."""
+
+    sender: Endpoint
+    receiver: Endpoint
+    sender_port: Port
+    receiver_port: Port
+
+    def __init__(self, host: Testbed, switch: Switch, plan: CpuPlan, access: str) -> None:
+        self.host, self.switch, self.plan, self.access = host, switch, plan, access
+        self._made: list[Endpoint] = []
+
+    @abc.abstractmethod
+    def start(self) -> None:
+        """Boot the endpoints and attach them. Raises ``RunFailed`` when one does not come up or they can't reach each other."""
+
+    def stop(self) -> None:
+        """Take the endpoints away. Safe to call at any time, and twice."""
+        for endpoint in self._made:
+            endpoint.stop()
+        self._made.clear()
+
+    def check(self) -> None:
+        """Raise ``RunFailed`` if the switch or an endpoint died."""
+        self.switch.check()
+        for endpoint in self._made:
+            endpoint.check()
+
+    def placement(self) -> Placement:
+        """Where every thread is, and what each CPU is for."""
+        threads: list[Thread] = [*self.switch.threads(), *(thread for endpoint in self._made for thread in endpoint.threads())]
+        return Placement(threads, self.cpu_roles())
+
+    def cpu_roles(self) -> dict[int, str]:
+        """The role of each CPU: the one of what is pinned there; the house's CPU is ``host-other`` whatever else it does."""
+        moves_frames = "switch" if self.access == "vhost-user" else "vhost"
+        roles = {self.plan.switch: moves_frames, **self.endpoint_roles()}
+        return {cpu: roles.get(cpu, "host-other") for cpu in range(self.host.cpus)} | {self.plan.house: "host-other"}
+
+    @abc.abstractmethod
+    def endpoint_roles(self) -> dict[int, str]:
+        """The role of each endpoint's CPU."""
+
+    def _vm(self, number: int, cpu: int) -> Vm:
+        """A VM on a new port; its frames are moved by the switch's CPU, whatever the access."""
+        port = self.switch.add_port(f"p{number}", self.access)
+        vm = Vm(self.host, port, number, vcpu=cpu, backend_cpu=self.plan.switch, house_cpu=self.plan.house)
+        self._made.append(vm)
+        return vm
+
+    def _check_path(self) -> None:
+        """Both ends must reach each other before anything is measured; it also teaches the switch their addresses."""
+        reached = self.sender.run(
+            f"for i in $(seq {CONNECT_SECONDS}); do ping -c 1 -W 1 {self.receiver.address} >/dev/null 2>&1 && echo yes && exit; done",
+            seconds=2 * CONNECT_SECONDS + 10, may_fail=True,
+        )  # fmt: skip
+        if "yes" not in reached:
+            raise errors.no_path(self.sender.name, self.receiver.name, CONNECT_SECONDS)

@@ -1,0 +1,27 @@
+# SPDX-License-Identifier: GPL-2.0-or-later
+"""One VM sending to its host, through the switch's local port into the host's network stack."""
+
+from __future__ import annotations
+
+from workloads.endpoints import HostEnd, start_all
+from workloads.topologies.base import Topology
+
+
+class Vm2Host(Topology):
+    def start(self) -> None:
+        guest_cpu, host_cpu = self.plan.endpoints
+        guest = self._vm(1, guest_cpu)
+        start_all([guest])
+        local = self.switch.local_port()
+        host = HostEnd(self.host, local, host_cpu)
+        self._made.append(host)
+        self.sender, self.receiver = guest, host
+        self.sender_port, self.receiver_port = guest.port, local
+        self._check_path()
+
+    def endpoint_roles(self) -> dict[int, str]:
+        guest_cpu, host_cpu = self.plan.endpoints
+        return {host_cpu: "host-other", guest_cpu: "guest"}
+
+
+TOPOLOGY = Vm2Host
