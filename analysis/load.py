@@ -142,7 +142,8 @@ def _frame(path: Path) -> pd.DataFrame:
     if "load" not in frame:
         frame["load"] = ""
     # Null keys would fall out of every groupby: give them words.
-    return frame.assign(load=frame["load"].fillna(""), role=frame["role"].fillna(""), cpu=frame["cpu"].fillna(-1).astype(int))
+    words = {key: frame[key].fillna("") for key in ("traffic", "load", "window", "role")}
+    return frame.assign(**words, cpu=frame["cpu"].fillna(-1).astype(int))
 
 
 def _check_version(path: Path, seen: object) -> None:

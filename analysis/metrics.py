@@ -103,7 +103,9 @@ def events(frame: pd.DataFrame) -> pd.DataFrame:
     `context_switches` is the sum of voluntary and involuntary ones by role; role "all" sums the roles (per CPU
     counts stay by CPU: a CPU's total includes threads that no role owns).
     """
-    counted = frame[(frame["unit"] == "events") & (frame["collector"] != frame["traffic"]) & (frame["window"] != "flood")]
+    others = ["ovs_pmd", "ovs_datapath"]  # the switch's own counters have metrics of their own
+    counted = frame[(frame["unit"] == "events") & (frame["collector"] != frame["traffic"])]
+    counted = counted[~counted["collector"].isin(others)]
     if counted.empty:
         return _empty()
     keys = [*WINDOW, "name", "role", "cpu"]
@@ -111,7 +113,7 @@ def events(frame: pd.DataFrame) -> pd.DataFrame:
     sums = pd.concat([sums, _context_switches(sums)], ignore_index=True)
     by_role = sums[sums["cpu"] == -1]
     total = by_role.groupby([*WINDOW, "name"]).agg(value=("value", _sum), enabled_s=("enabled_s", "max")).reset_index()
-    sums = pd.concat([sums[sums["role"] != ""], total.assign(role="all", cpu=-1)], ignore_index=True)
+    sums = pd.concat([sums[(sums["role"] != "") | (sums["cpu"] >= 0)], total.assign(role="all", cpu=-1)], ignore_index=True)
     sums = sums.merge(_data(frame), on=WINDOW, how="left")
     span = sums["enabled_s"].fillna(sums["window_seconds"])
     second = _metric(sums, sums["name"] + "_per_second", sums["value"], span, "events/s")

@@ -71,8 +71,9 @@ class Switch(abc.ABC):
     def port_counters(self) -> str:
         """A shell command that prints all ports' counters as they are now."""
 
+    @classmethod
     @abc.abstractmethod
-    def parse_port_counters(self, text: str) -> dict[str, PortCounters]:
+    def parse_port_counters(cls, text: str) -> dict[str, PortCounters]:
         """Counters by port name, from what ``port_counters`` printed."""
 
     @abc.abstractmethod

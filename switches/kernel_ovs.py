@@ -18,8 +18,10 @@ class KernelOvs(Ovs):
 
     def add_port(self, name: str, access: str) -> Port:
         # vnet_hdr: without it the tap passes no checksum or segmentation offload between guests, unlike any real set-up.
-        self.host.run(f"ip tuntap add {name} mode tap vnet_hdr && ip link set {name} up")
+        self.host.run(f"ip tuntap add {name} mode tap vnet_hdr")
         self._ports.append(name)
+        self._silence(name)
+        self.host.run(f"ip link set {name} up")
         self.vsctl(f"add-port {BRIDGE} {name}")
         return Port(name, access, name)
 

@@ -45,12 +45,13 @@ class Ovs(Switch):
         )
         self._until(f"[ -S {RUN}/db.sock ]", self._database, "ovsdb-server to listen")
         settings = " ".join(f"other_config:{key}={value}" for key, value in self.settings().items())
-        self.host.run(f"ovs-vsctl --no-wait init{f' -- --no-wait set Open_vSwitch . {settings}' if settings else ''}")
+        self.host.run(f"ovs-vsctl --no-wait init{f' -- set Open_vSwitch . {settings}' if settings else ''}")
         self._daemon = self.host.start(
             "ovs-vswitchd", f"{self.daemon} unix:{RUN}/db.sock --unixctl={RUN}/ovs-vswitchd.ctl -vconsole:info", cpus=house
         )
         self._until(f"[ -S {RUN}/ovs-vswitchd.ctl ] && ovs-appctl -t {RUN}/ovs-vswitchd.ctl version", self._daemon, "ovs-vswitchd to listen")
         self.vsctl(f"add-br {BRIDGE} -- set bridge {BRIDGE} datapath_type={self.datapath}")
+        self._silence(BRIDGE)
 
     def settings(self) -> dict[str, str]:
         """``other_config`` of the Open_vSwitch table, set before the daemon starts."""
@@ -67,10 +68,15 @@ class Ovs(Switch):
             raise errors.switch_failed(f"ovs-vsctl {command}: {done.stderr.strip()}", _tail(self._daemon.log()))
         return done.stdout.strip()
 
-    def port_counters(self) -> str:
-        return f"ovs-ofctl dump-ports {BRIDGE}"
+    def _silence(self, interface: str) -> None:
+        """Keep the host's own IPv6 announcements out of an interface whose frames are counted."""
+        self.host.run(f"echo 1 > /proc/sys/net/ipv6/conf/{interface}/disable_ipv6", check=False)
 
-    def parse_port_counters(self, text: str) -> dict[str, PortCounters]:
+    def port_counters(self) -> str:
+        return f"ovs-ofctl --names dump-ports {BRIDGE}"
+
+    @classmethod
+    def parse_port_counters(cls, text: str) -> dict[str, PortCounters]:
         """Read ``ovs-ofctl dump-ports``: per port one line of rx and one of tx counters; a ``?`` is a counter it lacks."""
         found, rx = {}, None
         for line in text.splitlines():

@@ -128,3 +128,109 @@ def endpoint_failed(name: str, what: str, words: str) -> RunFailed:
 
 def no_path(sender: str, receiver: str, seconds: float) -> RunFailed:
     return RunFailed(f"{sender} got no answer from {receiver} through the switch in {seconds:.0f} s: look at raw/ for the switch's log")
+
+
+# --- An experiment ----------------------------------------------------------------------------------------------
+
+
+def unknown_experiment(name: str, known: Iterable[str]) -> BadInput:
+    return BadInput(f"no experiment {name!r}: use one of {', '.join(known)}, or the path of a YAML file")
+
+
+def bad_yaml(path: Path, why: str) -> BadInput:
+    return BadInput(f"{path} is not YAML that describes an experiment: {why}")
+
+
+def bad_experiment(path: Path, reasons: list[str]) -> BadInput:
+    return BadInput(f"{path} can't be used:\n" + "\n".join(f"  - {r}" for r in reasons) + "\nsee docs/experiments.md for every key")
+
+
+def bad_traffic(kind: str, reasons: list[str]) -> BadInput:
+    return BadInput(f"traffic {kind} can't be used:\n" + "\n".join(f"  - {r}" for r in reasons))
+
+
+def traffic_twice(labels: list[str]) -> BadInput:
+    return BadInput(f"traffic names {', '.join(labels)} twice: one kind can be sent once with each load")
+
+
+def fixed_and_varied(names: list[str]) -> BadInput:
+    return BadInput(f"{', '.join(names)} is both fixed and varied: keep one")
+
+
+def missing_factors(names: list[str]) -> BadInput:
+    return BadInput(f"neither fixed nor varied: {', '.join(names)}: give each one value in fixed, or several in vary")
+
+
+def no_case_left() -> BadInput:
+    return BadInput("except leaves no case to run: remove one of its entries")
+
+
+def access_not_of_switch(access: str, switch: str, offered: Iterable[str]) -> BadInput:
+    return BadInput(f"{switch} has no access {access!r}: it offers {', '.join(offered)}; choose another switch, or list the pair in except")
+
+
+def out_of_range(name: str, value: object, low: int, high: int, note: str = "") -> BadInput:
+    return BadInput(f"{name} is {value!r}, need a whole number from {low} to {high}{note}")
+
+
+# --- Results ----------------------------------------------------------------------------------------------------
+
+
+def can_not_write(path: Path, why: OSError) -> VsprofError:
+    return VsprofError(f"can't write {path}: {why.strerror or why}; what was measured before is kept: make room and `vsprof run --resume`")
+
+
+def no_result(name: str, known: list[str]) -> BadInput:
+    listed = ", ".join(known[-5:]) if known else "there is none yet: `make profile-vm2vm` makes one"
+    return BadInput(f"no result {name!r} (a folder with a manifest.json); the newest are: {listed}")
+
+
+def bad_manifest(path: Path, why: Exception) -> BadInput:
+    return BadInput(f"{path} is damaged ({why}): restore it, or run the experiment again")
+
+
+def collector_unavailable(name: str, why: str) -> BadInput:
+    return BadInput(f"collector {name} can't work here: {why}; leave it out of `collectors`, or use auto")
+
+
+# --- The command line, and doctor's advice ----------------------------------------------------------------------
+
+
+def not_a_number(name: str, text: str) -> BadInput:
+    return BadInput(f"{name} is {text!r}, need a whole number")
+
+
+def too_small(name: str, value: object, least: float) -> BadInput:
+    return BadInput(f"{name} is {value}, need at least {least:g}")
+
+
+def built_at_first_run(time: str) -> str:
+    return f"made by the first `make profile-vm2vm`, in {time}"
+
+
+def kvm_not_tried() -> str:
+    return "run an experiment once (that builds a guest kernel), then `make doctor` again"
+
+
+def no_kvm() -> str:
+    return "guests can't run natively here; the lab needs no KVM of this host"
+
+
+def no_pmu() -> str:
+    return "no hardware counters here (a virtual machine without a virtual PMU?); the lab needs none"
+
+
+def no_module(name: str) -> str:
+    return f"`modprobe {name}` as root, if this kernel has it; the lab has its own kernel"
+
+
+def no_hugepages(found: int) -> str:
+    return f"found {found}, a native OVS-DPDK needs 1024: `sysctl vm.nr_hugepages=1024` as root; the lab has its own"
+
+
+def few_cpus(found: int) -> str:
+    return f"found {found}, a native switch needs 2: one moves frames, one does all else"
+
+
+def rebuild_lab() -> str:
+    return "`vsprof clean --cache`, and run the experiment again"

@@ -3,7 +3,9 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass, field
+from typing import Any
 
 from terms import errors
 
@@ -54,3 +56,12 @@ class Placement:
 
     def role_of_cpu(self, cpu: int) -> str:
         return self.cpu_roles.get(cpu, "host-other")
+
+    def to_json(self) -> dict[str, Any]:
+        return {"threads": [asdict(thread) for thread in self.threads], "cpu_roles": self.cpu_roles}
+
+    @classmethod
+    def from_json(cls, data: Mapping[str, Any]) -> Placement:
+        threads = [Thread(t["name"], t["tid"], t["role"], tuple(t["cpus"])) for t in data["threads"]]
+        # JSON knows no number as a key.
+        return cls(threads, {int(cpu): role for cpu, role in data["cpu_roles"].items()})

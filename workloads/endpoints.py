@@ -14,7 +14,7 @@ from switches.base import Port
 from terms import errors
 from terms.placement import Thread
 from testbeds.base import Process, Testbed
-from testbeds.qmp import Monitor, wait_for_agent
+from testbeds.qmp import Monitor, agent_answers
 
 GUEST = "/var/lib/vsprof/guest"
 """Where the role guest_image puts the guest's kernel and initramfs."""
@@ -94,6 +94,7 @@ class Vm(Endpoint):
         self._vcpu, self._backend_cpu, self._house_cpu = vcpu, backend_cpu, house_cpu
         self._process: Process | None = None
         self._agent: Monitor | None = None
+        self._vcpu_tid = 0
 
     def start(self) -> None:
         """Start QEMU; the guest boots on its own. See ``wait`` for when it is ready."""
@@ -106,9 +107,10 @@ class Vm(Endpoint):
         """
         self._host.run(f"for i in $(seq 100); do [ -S {self._socket('agent')} ] && exit 0; sleep 0.1; done; exit 1")
         self._agent = Monitor(self._host.socket(self._socket("agent")), agent=True)
-        if not wait_for_agent(self._agent, BOOT_SECONDS):
+        if not agent_answers(self._agent, BOOT_SECONDS):
             console = self._host.run(f"tail -n 10 {RUN}/{self.name}.console", check=False).stdout
             raise errors.endpoint_failed(self.name, f"its guest agent did not answer in {BOOT_SECONDS} s", self._last_words() + console)
+        self._vcpu_tid = self._ask_for_vcpu()
         self._pin()
         self.run(f"ip addr add {self.address}/24 dev eth0; ip link set eth0 up")
 
@@ -147,7 +149,7 @@ class Vm(Endpoint):
             "console=ttyS0 quiet mitigations=off nokaslr audit=0 net.ifnames=0 ipv6.disable=1 tsc=reliable no_timer_check nowatchdog"
         )
         return [
-            "/usr/bin/qemu-system-x86_64", "-nodefaults", "-no-user-config", "-display", "none", "-no-reboot",
+            "/usr/bin/qemu-system-x86_64", "-name", f"{self.name},debug-threads=on", "-nodefaults", "-no-user-config", "-display", "none", "-no-reboot",
             "-machine", "q35,memory-backend=memory", "-accel", "kvm", "-cpu", "host", "-smp", "1", "-m", f"{GUEST_MEMORY_MIB}M",
             # Shared, because a vhost-user switch reads and writes it; in hugepages for every access, so that TLB reach is the same.
             "-object", f"memory-backend-file,id=memory,size={GUEST_MEMORY_MIB}M,mem-path=/dev/hugepages,share=on",
@@ -167,6 +169,16 @@ class Vm(Endpoint):
         vhost = "on" if self.port.access == "vhost-net" else "off"
         return ["-netdev", f"tap,id=net,ifname={self.port.where},script=no,downscript=no,vhost={vhost}", *device]
 
+    def _ask_for_vcpu(self) -> int:
+        """The thread that runs the guest's CPU. Only QEMU knows it for sure."""
+        monitor = Monitor(self._host.socket(self._socket("qmp")))
+        try:
+            if not monitor.connect():
+                raise errors.endpoint_failed(self.name, "its QEMU's monitor does not answer", self._last_words())
+            return int(monitor.execute("query-cpus-fast")[0]["thread-id"])
+        finally:
+            monitor.close()
+
     def _pin(self) -> None:
         moves = [f"taskset -cp {self._cpu(name, tid)} {tid}" for tid, name in self._list_threads()]
         self._host.run(" && ".join(moves))
@@ -177,17 +189,17 @@ class Vm(Endpoint):
         return [(int(tid), name) for tid, _, name in (line.partition(" ") for line in listed.stdout.splitlines())]
 
     def _role(self, name: str, tid: int) -> str:
-        """vhost workers show as threads of their QEMU (Linux 6.4 on), named vhost-<pid>; KVM's are named CPU <n>/KVM."""
-        if name.startswith("CPU "):
+        if tid == self._vcpu_tid:
             return "guest"
         return "vhost" if self._moves_frames(name, tid) else "host-other"
 
     def _cpu(self, name: str, tid: int) -> int:
-        if name.startswith("CPU "):
+        if tid == self._vcpu_tid:
             return self._vcpu
         return self._backend_cpu if self._moves_frames(name, tid) else self._house_cpu
 
     def _moves_frames(self, name: str, tid: int) -> bool:
+        """A vhost worker shows as a thread of its QEMU (Linux 6.4 on) named vhost-<pid>; virtio-net is served by QEMU's main loop."""
         assert self._process is not None
         return name.startswith("vhost-") or (self.port.access == "virtio-net" and tid == self._process.pid)
 

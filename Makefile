@@ -1,0 +1,91 @@
+# SPDX-License-Identifier: GPL-2.0-or-later
+# Every target has one line in `make help`: what stands behind ## after its name. V=1 shows the commands.
+ifneq ($(V),1)
+.SILENT:
+endif
+.DEFAULT_GOAL := help
+
+VENV := build/venv
+VSPROF := $(VENV)/bin/vsprof
+READY := build/ready
+EXPERIMENTS := $(basename $(notdir $(wildcard experiments/*.yaml)))
+
+TESTBED ?= auto
+RUN ?= latest
+# Each variable that is set becomes the option of the same meaning.
+OPTIONS := --testbed $(TESTBED) $(if $(SWITCHES),--switches "$(SWITCHES)") $(if $(FRAMES),--frame-size "$(FRAMES)") \
+	$(if $(FLOWS),--num-flows "$(FLOWS)") $(if $(REPEAT),--repeat $(REPEAT)) $(if $(COLLECTORS),--collectors "$(COLLECTORS)") \
+	$(if $(DURATION),--duration $(DURATION)) $(if $(SEED),--seed $(SEED))
+
+.PHONY: help
+help: ## Show this list
+	echo "vsprof: why is one virtual switch faster than another?"
+	echo
+	grep -hE '^[a-z][a-z0-9%-]*:.*## ' $(MAKEFILE_LIST) | sed -E 's/^([^:]+):.*## (.*)/  \1|\2/' | awk -F'|' '{ printf "  %-18s %s\n", $$1, $$2 }'
+	echo
+	echo "  Experiments (experiments/*.yaml): $(EXPERIMENTS)"
+	echo "  Variables: TESTBED=auto|lab  SWITCHES=  FRAMES=  FLOWS=  REPEAT=  DURATION=  COLLECTORS=  SEED=  RUN=  V=1"
+
+.PHONY: setup
+setup: $(READY) ## Install what vsprof needs (Python packages in build/venv, and Debian packages, which it names first)
+
+# A hash of what is to be installed, so that a second call installs nothing, and a changed pin does.
+$(READY): requirements.txt pyproject.toml tools/setup
+	tools/setup $(VENV)
+	touch $@
+
+.PHONY: profile-vm2vm
+profile-vm2vm: $(READY) ## Two VMs over kernel OVS and OVS-DPDK: measure, explain, write the report
+	$(VSPROF) run vm2vm $(OPTIONS)
+
+.PHONY: profile-vm2host
+profile-vm2host: $(READY) ## One VM and its host over both switches
+	$(VSPROF) run vm2host $(OPTIONS)
+
+.PHONY: access-methods
+access-methods: $(READY) ## virtio-net, vhost-net and vhost-user compared at 64 bytes
+	$(VSPROF) run access-methods $(OPTIONS)
+
+.PHONY: report
+report: $(READY) ## Write a result's report anew from what is stored (RUN=latest)
+	$(VSPROF) report $(RUN)
+
+.PHONY: show
+show: $(READY) ## Print a result's summary (RUN=latest)
+	$(VSPROF) show $(RUN)
+
+.PHONY: resume
+resume: $(READY) ## Go on with the newest campaign where it stopped
+	$(VSPROF) run --resume
+
+.PHONY: doctor
+doctor: $(READY) ## Say what this host can measure, and what to do about the rest
+	$(VSPROF) doctor
+
+.PHONY: test
+test: $(READY) ## Run all tests, a small real experiment in the lab included
+	$(VENV)/bin/python -m pytest
+
+.PHONY: test-fast
+test-fast: $(READY) ## Run the tests that need no lab
+	$(VENV)/bin/python -m pytest -m "not lab"
+
+.PHONY: lint
+lint: $(READY) ## Check the Python sources' style
+	$(VENV)/bin/ruff check .
+	$(VENV)/bin/ruff format --check .
+
+.PHONY: pin
+pin: $(READY) ## Resolve the dependencies of pyproject.toml anew into requirements.txt
+	$(VENV)/bin/python -m pip install --quiet uv
+	$(VENV)/bin/uv pip compile --quiet --universal --python-version 3.11 --generate-hashes --no-emit-index-url --no-emit-find-links \
+		--extra dev --custom-compile-command "make pin" --output-file requirements.txt pyproject.toml
+
+.PHONY: clean
+clean: $(READY) ## Remove what killed runs left behind
+	$(VSPROF) clean
+
+.PHONY: distclean
+distclean: $(READY) ## Remove the lab's image and snapshots too, and then build/
+	$(VSPROF) clean --cache
+	rm -rf build

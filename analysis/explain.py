@@ -1,0 +1,504 @@
+# SPDX-License-Identifier: GPL-2.0-or-later
+"""The explanation in words, made from the numbers of one result.
+
+Each function below looks at one pair of cases (base and other) and returns a Finding, or None where the result has
+nothing to say on it. The rule: a claim that two cases differ needs a ratio whose interval excludes 1, else the
+finding reads "can't tell". A reason names a mechanism only where a counter of this result shows it at work.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+from analysis import metrics, stats, style
+from analysis.load import Result
+from terms import units
+
+NEAR_ALL = 0.95
+NEAR_NONE = 0.05
+"""Shares of a CPU above and below which words like "never sleeps" or "is the bottleneck" are allowed."""
+
+TCP = {"traffic": "tcp_stream", "load": "saturation"}
+FLOOD = {"traffic": "udp_flood", "load": "saturation"}
+EQUAL = {"traffic": "udp_flood", "load": "equal"}
+PING = {"traffic": "ping_paced", "load": "paced"}
+
+
+@dataclass(frozen=True)
+class Finding:
+    """One thing the numbers say: the claim, the numbers it rests on, and the reason (empty if they show none)."""
+
+    claim: str
+    evidence: tuple[str, ...]
+    reason: str = ""
+
+    def markdown(self) -> str:
+        parts = [f"**{self.claim}**", "; ".join(self.evidence) + "."]
+        return " ".join([*parts, f"*Why:* {self.reason}"] if self.reason else parts)
+
+
+@dataclass(frozen=True)
+class Pair:
+    """Two cases of a result to be told apart."""
+
+    result: Result
+    base: str
+    other: str
+
+    def names(self) -> tuple[str, str]:
+        """How the text calls the two: by switch, unless they share it."""
+        column = "switch" if self._switches()[0] != self._switches()[1] else "access"
+        named = {"kernel-ovs": "kernel OVS", "ovs-dpdk": "OVS-DPDK"}
+        words = [self.result.cases.loc[case, column] for case in (self.base, self.other)]
+        return named.get(words[0], words[0]), named.get(words[1], words[1])
+
+    def _switches(self) -> tuple[str, str]:
+        return self.result.cases.loc[self.base, "switch"], self.result.cases.loc[self.other, "switch"]
+
+    @property
+    def setting(self) -> str:
+        return str(self.result.cases.loc[self.other, "setting"])
+
+    def ratio(self, **where: object) -> stats.Estimate:
+        return metrics.ratio(self.result, self.other, self.base, **where)
+
+    def both(self, **where: object) -> tuple[stats.Estimate, stats.Estimate]:
+        return self.of(self.base, **where), self.of(self.other, **where)
+
+    def of(self, case: str, **where: object) -> stats.Estimate:
+        return metrics.estimate(self.result, case_id=case, **where)
+
+
+def times(ratio: stats.Estimate) -> str:
+    """`2.20x (95 % interval 2.12 to 2.27, n=3)`."""
+    if ratio.low is None or ratio.high is None:
+        return f"{units.significant(ratio.median)}x (n={ratio.n}: no interval)"
+    low, high = units.significant(ratio.low), units.significant(ratio.high)
+    return f"{units.significant(ratio.median)}x (95 % interval {low} to {high}, n={ratio.n})"
+
+
+def share(value: stats.Estimate) -> str:
+    """A fraction as percent: `24.1 %`."""
+    return "–" if value.n == 0 else f"{units.significant(100 * value.median)} %"
+
+
+def measured(*values: stats.Estimate) -> bool:
+    return all(value.n > 0 for value in values)
+
+
+def can_tell(ratio: stats.Estimate) -> str:
+    """Why a ratio decides nothing; empty if it does decide."""
+    if ratio.decided:
+        return ""
+    if ratio.low is None:
+        return f"one repetition has no interval ({units.significant(ratio.median)}x)"
+    return f"the interval of the ratio includes 1: {times(ratio)}"
+
+
+# -- the answer -------------------------------------------------------------------------------------------------
+
+
+def answer(result: Result) -> str:
+    """The answer in two sentences for each pair of cases: who carries more, and who pays how many context switches."""
+    lines = []
+    for pair in _pairs(result):
+        sentences = [sentence for sentence in (_carries(pair), _switches_threads(pair)) if sentence]
+        if sentences:
+            setting = f"**{pair.setting}**: " if pair.setting else ""
+            lines.append(setting + " ".join(sentences))
+    if not lines:
+        return "This result can't answer the question: it has no two cases with a common number."
+    if result.emulated:
+        lines.append("*Measured in the emulated lab: the rates are the emulator's, no result about hardware.*")
+    return "\n\n".join(lines)
+
+
+def _carries(pair: Pair) -> str:
+    wanted = {
+        "the packets of a UDP flood": pair.ratio(**FLOOD, metric="packet_rate_received"),
+        "the goodput of a TCP stream": pair.ratio(**TCP, metric="goodput"),
+    }
+    base, other = pair.names()
+    said = _ratios(wanted)
+    return f"At saturation, {other} against {base} carries {said}." if said else ""
+
+
+def _switches_threads(pair: Pair) -> str:
+    wanted = {
+        "as many per packet of the flood": pair.ratio(**FLOOD, metric="context_switches_per_packet"),
+        "as many per megabit of TCP": pair.ratio(**TCP, metric="context_switches_per_megabit"),
+    }
+    said = _ratios(wanted)
+    return f"Of context switches it makes {said}." if said else ""
+
+
+def _ratios(wanted: dict[str, stats.Estimate]) -> str:
+    """Each ratio with its words; one that decides nothing says so."""
+    said = []
+    for words, ratio in wanted.items():
+        if measured(ratio):
+            doubt = "" if ratio.decided else " (so it can't be told apart)"
+            said.append(f"{times(ratio)} {words}{doubt}")
+    return " and ".join(said)
+
+
+# -- the findings -----------------------------------------------------------------------------------------------
+
+
+def findings(result: Result) -> list[Finding]:
+    """Every finding of every pair of cases, in the order in which a reader asks for them."""
+    found = []
+    for pair in _pairs(result):
+        for look in LOOKS:
+            finding = look(pair)
+            if finding:
+                setting = f"{pair.setting}: " if pair.setting else ""
+                found.append(Finding(setting + finding.claim, finding.evidence, finding.reason))
+    return list(dict.fromkeys(found))
+
+
+def markdown(result: Result) -> str:
+    """The findings as a numbered list."""
+    found = findings(result)
+    if not found:
+        return "No finding: this result has no two cases with a common number."
+    return "\n".join(f"{place}. {finding.markdown()}" for place, finding in enumerate(found, 1))
+
+
+def tcp(pair: Pair) -> Finding | None:
+    """TCP: is it carried in super-packets (segmentation offload) or in MTU-sized packets?"""
+    ratio = pair.ratio(**TCP, metric="goodput")
+    sizes = pair.both(**TCP, metric="frame_bytes_at_switch")
+    if not measured(ratio):
+        return None
+    base, other = pair.names()
+    evidence = [f"goodput {_both(pair, 'bit/s', **TCP, metric='goodput')}: {times(ratio)}"]
+    reason = ""
+    if measured(*sizes):
+        packets = pair.ratio(**TCP, metric="packets_per_megabyte")
+        evidence.append(f"mean frame at the switch's exit {_both(pair, 'bytes', **TCP, metric='frame_bytes_at_switch')}")
+        evidence.append(f"so {other} moves {times(packets)} the packets of {base} for the same data")
+        reason = _offload(pair, ratio, packets)
+    if why := can_tell(ratio):
+        return Finding(f"TCP: can't tell {other} from {base}: {why}.", tuple(evidence), reason)
+    return Finding(f"TCP is {_direction(ratio, 'faster', 'slower')} over {other} than over {base}.", tuple(evidence), reason)
+
+
+def _offload(pair: Pair, ratio: stats.Estimate, packets: stats.Estimate) -> str:
+    base, other = pair.names()
+    if not packets.decided:
+        return "Both carry TCP in packets of about the same size, so segmentation offload does not tell them apart."
+    cut, whole = (other, base) if packets.median > 1 else (base, other)
+    text = (
+        f"{whole} passes TCP in larger packets than {cut}: a frame larger than the MTU is a segmentation-offload "
+        f"super-packet that nobody had to cut. {cut} pays the cost per packet, in the switch and in both endpoints, "
+        f"more often for the same data."
+    )
+    if ratio.decided and (ratio.median < 1) != (packets.median > 1):
+        return text + " It is the faster one in spite of that: what a packet costs it must be lower by more."
+    return text
+
+
+def flood(pair: Pair) -> Finding | None:
+    """The flood: who delivers more, and was the CPU that moves packets the limit?"""
+    ratio = pair.ratio(**FLOOD, metric="packet_rate_received")
+    if not measured(ratio):
+        return None
+    base, other = pair.names()
+    evidence = [f"received {_both(pair, 'packets/s', **FLOOD, metric='packet_rate_received')}: {times(ratio)}"]
+    limits = [_limit(pair, case, name) for case, name in ((pair.base, base), (pair.other, other))]
+    reason = " ".join(limit for limit in limits if limit)
+    if why := can_tell(ratio):
+        return Finding(f"UDP flood at saturation: can't tell {other} from {base}: {why}.", tuple(evidence), reason)
+    claim = f"{other} delivers {_direction(ratio, 'more', 'fewer')} packets of a UDP flood than {base}."
+    return Finding(claim, tuple(evidence), reason)
+
+
+def _limit(pair: Pair, case: str, name: str) -> str:
+    """Whether the packet-moving CPU of a case was busy with packets all the time of the flood, or waited for them."""
+    busy = pair.of(case, **FLOOD, metric="pmd_busy")
+    if measured(busy):
+        text = f"{name}'s poll-mode thread found packets in {share(busy)} of its cycles"
+        return f"{text}: it is the limit." if busy.median > NEAR_ALL else f"{text}: the limit lies elsewhere, in the endpoints."
+    mover = _cpu(pair, case, ("vhost", "switch"))
+    idle = pair.of(case, **FLOOD, metric="cpu_idle", cpu=mover) if mover is not None else stats.NOTHING
+    if not measured(idle):
+        return ""
+    text = f"The CPU that moves packets for {name} (cpu{mover}) was idle {share(idle)} of the time"
+    if idle.median < NEAR_NONE:
+        return f"{text}: it is the limit."
+    return f"{text}: it is not the only limit."
+
+
+def equal_load(pair: Pair) -> Finding | None:
+    """At one offered rate for both: same packets, so CPU and context switches compare directly."""
+    received = pair.both(**EQUAL, metric="received_fraction")
+    switches = pair.ratio(**EQUAL, metric="context_switches_per_packet")
+    if not measured(*received, switches):
+        return None
+    base, other = pair.names()
+    offered = pair.of(pair.other, **EQUAL, metric="offered_rate")
+    rate = f" of {units.si(offered.median, 'packets/s')}" if measured(offered) else ""
+    evidence = (
+        f"of the packets sent, {base} delivered {share(received[0])} and {other} {share(received[1])}",
+        f"context switches per packet {_both(pair, '', **EQUAL, metric='context_switches_per_packet')}: {times(switches)}",
+    )
+    if why := can_tell(switches):
+        return Finding(f"At the same offered rate{rate}, can't tell context switches per packet apart: {why}.", evidence)
+    return Finding(
+        f"At the same offered rate{rate}, {other} makes {_direction(switches, 'more', 'fewer')} context switches "
+        f"per packet than {base}.", evidence)  # fmt: skip
+
+
+def context_switches(pair: Pair) -> Finding | None:
+    """Context switches at saturation: their ratio, and which role makes most of them in each case."""
+    for where, unit in ((FLOOD, "packet"), (TCP, "megabit")):
+        ratio = pair.ratio(**where, metric="context_switches_per_second")
+        if not measured(ratio):
+            continue
+        base, other = pair.names()
+        traffic = style.traffic_name(where["traffic"], where["load"])
+        evidence = [
+            f"{traffic}: per second {_both(pair, '', **where, metric='context_switches_per_second')}: {times(ratio)}",
+            f"per {unit} {times(pair.ratio(**where, metric=f'context_switches_per_{unit}'))}",
+        ]
+        evidence += [_who(pair, case, name, where) for case, name in ((pair.base, base), (pair.other, other))]
+        if why := can_tell(ratio):
+            return Finding(f"Context switches per second: can't tell {other} from {base}: {why}.", tuple(evidence))
+        fewer = f"{other} makes {_direction(ratio, 'more', 'fewer')} context switches per second than {base}."
+        return Finding(fewer, tuple(evidence), _why_switching(pair, where))
+    return None
+
+
+def _who(pair: Pair, case: str, name: str, where: dict[str, str]) -> str:
+    role, part = _largest(pair, case, where)
+    return f"in {name}, {role} threads make {100 * part:.0f} % of them" if role else f"in {name} nobody makes any"
+
+
+def _why_switching(pair: Pair, where: dict[str, str]) -> str:
+    """Sleeping workers are shown by voluntary switches of the vhost role that the other case does not have."""
+    voluntary = {"metric": "context_switches_voluntary_per_second", "role": "vhost", **where}
+    base, other = pair.both(**voluntary)
+    names = pair.names()
+    if measured(base) and base.median > 0 and (not measured(other) or other.median < base.median):
+        left = f"{units.si(other.median, '')}" if measured(other) else "no such thread"
+        return (
+            f"{names[0]}'s vhost threads sleep when a queue is empty and are woken for new frames: "
+            f"{units.si(base.median, '')} voluntary switches per second (in {names[1]}: {left})."
+        )
+    return ""
+
+
+def never_sleeps(pair: Pair) -> Finding | None:
+    """The poll-mode thread keeps its CPU whether packets come or not."""
+    for where in (PING, EQUAL, FLOOD, TCP):
+        idle = pair.of(pair.other, **where, metric="pmd_idle")
+        cpu = _cpu(pair, pair.other, ("switch",))
+        asleep = pair.of(pair.other, **where, metric="cpu_idle", cpu=cpu) if cpu is not None else stats.NOTHING
+        if not measured(idle, asleep):
+            continue
+        traffic = style.traffic_name(where["traffic"], where["load"])
+        turns = pair.of(pair.other, **where, metric="pmd_iterations_per_second")
+        sleeps = pair.of(pair.other, **where, metric="context_switches_voluntary_per_second", role="switch")
+        evidence = [f"{traffic}: cpu{cpu} was idle {share(asleep)} of the time", f"{share(idle)} of the poll-mode thread's cycles found no packet"]
+        if measured(turns):
+            evidence.append(f"it went round its ports {units.si(turns.median, '')} times per second")
+        if measured(sleeps):
+            evidence.append(f"all threads of ovs-vswitchd together gave up a CPU {units.si(sleeps.median, '')} times per second")
+        if asleep.median > NEAR_NONE:
+            return Finding("The poll-mode thread's CPU does go idle here.", tuple(evidence))
+        reason = ("it asks each port for packets in a loop instead of waiting for an interrupt; that saves the wake-up and "
+                  "costs a whole CPU at any load. Its CPU use therefore says nothing about load: its busy share does.")  # fmt: skip
+        return Finding("OVS-DPDK's poll-mode thread never sleeps.", tuple(evidence), reason)
+    return None
+
+
+def where_kernel_pays(pair: Pair) -> Finding | None:
+    """Kernel OVS: the datapath runs in whoever hands it a packet, not in the daemon."""
+    if pair.result.cases.loc[pair.base, "switch"] != "kernel-ovs":
+        return None
+    for where in (FLOOD, TCP):
+        daemon = pair.of(pair.base, **where, metric="running", role="switch")
+        workers = pair.of(pair.base, **where, metric="running", role="vhost")
+        if not measured(daemon, workers):
+            continue
+        cpu = _cpu(pair, pair.base, ("vhost",))
+        kernel, soft = (pair.of(pair.base, **where, metric=f"cpu_{state}", cpu=cpu) for state in ("kernel", "softirq"))
+        evidence = [
+            f"{style.traffic_name(where['traffic'], where['load'])}: ovs-vswitchd used {share(daemon)} of a CPU, "
+            f"the vhost threads {share(workers)}"
+        ]
+        if measured(kernel, soft):
+            evidence.append(f"cpu{cpu} spent {share(kernel)} of its time in the kernel and {share(soft)} in softirqs")
+        if daemon.median > workers.median / 10:
+            return Finding("Kernel OVS's daemon is itself a part of the cost here.", tuple(evidence))
+        reason = ("the kernel datapath forwards a known flow in the context of the thread that hands in the packet; the "
+                  "daemon is asked for unknown flows only.")  # fmt: skip
+        return Finding("What kernel OVS costs is paid by the vhost threads, not by its daemon.", tuple(evidence), reason)
+    return None
+
+
+def local_port(pair: Pair) -> Finding | None:
+    """vm2host (T2): OVS-DPDK's local port is a tap that the main thread, not the poll-mode thread, reads and writes."""
+    if pair.result.cases.loc[pair.other, "topology"] != "vm2host" or pair.result.cases.loc[pair.other, "switch"] != "ovs-dpdk":
+        return None
+    for where in (TCP, FLOOD):
+        switches = pair.of(pair.other, **where, metric="context_switches_per_second", role="switch")
+        quiet = pair.of(pair.other, **PING, metric="context_switches_per_second", role="switch")
+        running = pair.of(pair.other, **where, metric="running", role="switch")
+        if not measured(switches):
+            continue
+        ratio = pair.ratio(**where, metric="context_switches_per_second", role="switch")
+        traffic = style.traffic_name(where["traffic"], where["load"])
+        evidence = [f"{traffic}: ovs-vswitchd's threads were switched {units.si(switches.median, '')} times per second"]
+        if measured(ratio):
+            evidence.append(f"that is {times(ratio)} the switches of {pair.names()[0]}'s daemon")
+        if measured(quiet):
+            evidence.append(f"with paced ping it was {units.si(quiet.median, '')} times per second")
+        if measured(running):
+            evidence.append(f"they ran for {share(running)} of one CPU's time, about 100 % of which is the poll-mode thread")
+        if not ratio.decided or ratio.median < 2:
+            claim = "The daemon's threads are not switched clearly more often: the local port's thread does not show here."
+            return Finding(claim, tuple(evidence))
+        reason = (
+            "the bridge's local port is a tap of the host's kernel: the poll-mode thread writes each frame to it by a "
+            "system call, and frames from the host (TCP's acknowledgements among them) are read by the daemon's main "
+            "thread, which is no poll-mode thread and sleeps between them."
+        )
+        return Finding("To the host, OVS-DPDK leaves its poll-mode path.", tuple(evidence), reason)
+    return None
+
+
+def losses(pair: Pair) -> Finding | None:
+    """Which hop loses the flood's packets, in each of the two cases."""
+    said = [line for case, name in zip((pair.base, pair.other), pair.names(), strict=True) for line in _lost(pair, case, name)]
+    if not said:
+        return None
+    reasons = list(dict.fromkeys(reason for _, reason in said if reason))
+    return Finding("Where the flood loses packets.", tuple(text for text, _ in said), " ".join(reasons))
+
+
+LOST_WHERE = {
+    "loss_before_switch": (
+        "before the switch",
+        "Lost before the switch: the sender's interface took the packets and the switch never counted them, so the ring or "
+        "queue between them was full: whoever empties it was slower than the sender.",
+    ),
+    "loss_in_switch": (
+        "in the switch",
+        "Lost in the switch: counted in and not out, so it was dropped there, or at a full output queue that the switch counts.",
+    ),
+    "loss_after_switch": (
+        "after the switch",
+        "Lost after the switch: counted out and not received, so the receiver did not empty its ring fast enough.",
+    ),
+}
+
+
+def _lost(pair: Pair, case: str, name: str) -> list[tuple[str, str]]:
+    lines = []
+    for where in (FLOOD, EQUAL):
+        total = pair.of(case, **where, metric="loss_total")
+        hops = {hop: pair.of(case, **where, metric=hop) for hop in LOST_WHERE}
+        if not measured(total, *hops.values()):
+            continue
+        load = style.LOAD_NAMES[where["load"]]
+        if total.median < 0.001:
+            lines.append((f"{name}, {load}: {share(total)} of the packets sent, nothing to explain", ""))
+            continue
+        worst = max(hops, key=lambda hop: hops[hop].median)
+        place, reason = LOST_WHERE[worst]
+        text = f"{name}, {load}: {share(total)} of the packets sent in total, most of it {place} ({share(hops[worst])})"
+        lines.append((text, reason))
+    return lines
+
+
+def latency(pair: Pair) -> Finding | None:
+    """Round trips at a low, fixed rate: wake-ups against polling."""
+    middle, tail = (pair.ratio(**PING, metric=name) for name in ("rtt_p50", "rtt_p99"))
+    if not measured(middle, tail):
+        return None
+    base, other = pair.names()
+    switches = pair.both(**PING, metric="context_switches_per_reply")
+    evidence = [
+        f"median {_both(pair, 'seconds', **PING, metric='rtt_p50')}: {times(middle)}",
+        f"99th percentile {_both(pair, 'seconds', **PING, metric='rtt_p99')}: {times(tail)}",
+    ]
+    reason = ""
+    if measured(*switches):
+        evidence.append(f"context switches per reply {_both(pair, '', **PING, metric='context_switches_per_reply')}")
+        slower_switches_more = (switches[0].median - switches[1].median) * (1 - middle.median) > 0
+        if middle.decided and slower_switches_more:
+            reason = "the slower one also switches threads more often for each reply: each wake-up lies on the packet's way."
+    if why := can_tell(middle):
+        return Finding(f"Median latency: can't tell {other} from {base}: {why}.", tuple(evidence))
+    return Finding(f"A paced round trip is {_direction(middle, 'slower', 'quicker')} over {other}.", tuple(evidence), reason)
+
+
+def access_cost(pair: Pair) -> Finding | None:
+    """One switch, two accesses: user-space copying (virtio-net) against the kernel's vhost workers."""
+    cases = pair.result.cases
+    if cases.loc[pair.base, "switch"] != cases.loc[pair.other, "switch"] or cases.loc[pair.base, "access"] != "virtio-net":
+        return None
+    base, other = pair.names()
+    cpus = _cpu(pair, pair.base, ("vhost",)), _cpu(pair, pair.other, ("vhost",))
+    if None in cpus:
+        return None
+    user = [pair.of(c, **FLOOD, metric="cpu_user", cpu=cpu) for c, cpu in zip((pair.base, pair.other), cpus, strict=True)]
+    switches = pair.ratio(**FLOOD, metric="context_switches_per_packet")
+    if not measured(*user, switches):
+        return None
+    evidence = (
+        f"user-mode time on the packet-moving CPU: {base} {share(user[0])}, {other} {share(user[1])}",
+        f"context switches per packet, {other} against {base}: {times(switches)}",
+    )
+    if user[0].median <= user[1].median:
+        return Finding(f"{base} does not show more user-mode time than {other} here.", evidence)
+    reason = (f"with {base}, QEMU's main loop in user space moves each frame between guest and tap by system calls; with "
+              f"{other} a kernel worker does it without leaving the kernel.")  # fmt: skip
+    return Finding(f"{base} pays for its way through user space.", evidence, reason)
+
+
+LOOKS: tuple[Callable[[Pair], Finding | None], ...] = (
+    flood, tcp, losses, equal_load, context_switches, never_sleeps, where_kernel_pays, access_cost, local_port, latency
+)  # fmt: skip
+
+
+# -- helpers ----------------------------------------------------------------------------------------------------
+
+
+def _pairs(result: Result) -> list[Pair]:
+    """Neighbours in the order of cases within one setting: each step up is explained against the one below."""
+    found = []
+    for setting in dict.fromkeys(result.cases["setting"]):
+        cases = list(result.cases.index[result.cases["setting"] == setting])
+        found += [Pair(result, base, other) for base, other in zip(cases, cases[1:], strict=False)]
+    return found
+
+
+def _both(pair: Pair, unit: str, **where: object) -> str:
+    base, other = pair.both(**where)
+    names = pair.names()
+    return f"{names[0]} {units.si(base.median, unit)}, {names[1]} {units.si(other.median, unit)}"
+
+
+def _direction(ratio: stats.Estimate, above: str, below: str) -> str:
+    return above if ratio.median > 1 else below
+
+
+def _cpu(pair: Pair, case: str, roles: tuple[str, ...]) -> int | None:
+    """The CPU that moves packets in a case, by the manifest's roles."""
+    for run in pair.result.manifest.get("runs", []):
+        if run["case_id"] == case:
+            for cpu, role in (run.get("cpu_roles") or {}).items():
+                if role in roles:
+                    return int(cpu)
+    return None
+
+
+def _largest(pair: Pair, case: str, where: dict[str, str]) -> tuple[str, float]:
+    """The role with the largest part of a case's context switches, and that part (0 to 1)."""
+    table = metrics.summary(pair.result, ["context_switches_per_second"], case_id=case, cpu=-1, **where)
+    table = table[table["role"] != "all"].set_index("role")["median"]
+    return ("", 0.0) if table.empty or table.sum() == 0 else (str(table.idxmax()), float(table.max() / table.sum()))

@@ -1,0 +1,109 @@
+# SPDX-License-Identifier: GPL-2.0-or-later
+"""One figure a file. To add one, add a file here with four things, and call `show(result, "its_name")`:
+
+- its docstring, which is the figure's caption (testbed, source, interval and n are added to it);
+- `NEEDS`, the raw numbers it is made of, to say why when they are missing;
+- `table(result) -> DataFrame`, tidy, with what is drawn; `plot(table) -> Figure`, which looks at nothing else;
+- `WALL_CLOCK`, True if what it draws depends on how fast the testbed's clock runs.
+
+From a shell: python -m analysis.figures throughput results/latest throughput.png
+"""
+
+from __future__ import annotations
+
+import base64
+import html
+import importlib
+import io
+from dataclasses import dataclass
+from types import ModuleType
+
+import pandas as pd
+from matplotlib.figure import Figure
+
+from analysis import metrics
+from analysis.load import Result
+from terms import analysis_messages as say
+from terms import units
+
+EMULATED = (
+    "<strong>Emulated lab: wall-clock rates are the emulator's.</strong> They show that traffic flows and what limits "
+    "it inside the emulator; they are not results about hardware."
+)
+
+
+@dataclass(frozen=True)
+class Shown:
+    """A figure in a notebook: the image, its caption, and the numbers behind it."""
+
+    figure: Figure
+    caption: str
+    table: pd.DataFrame
+
+    def _repr_html_(self) -> str:
+        image = base64.b64encode(png(self.figure)).decode()
+        alt = html.escape(self.caption.split(". ")[0], quote=True)
+        return (
+            f'<figure><img alt="{alt}" src="data:image/png;base64,{image}"><figcaption>{self.caption}</figcaption>'
+            f"<details><summary>numbers behind this figure</summary>{numbers(self.table)}</details></figure>"
+        )
+
+
+@dataclass(frozen=True)
+class NotShown:
+    """Stands where a figure can't, and says why."""
+
+    text: str
+
+    def _repr_html_(self) -> str:
+        return f'<p class="not-shown">{html.escape(self.text)}</p>'
+
+
+def show(result: Result, name: str) -> Shown | NotShown:
+    """The figure `name` of the result, or the reason why there is none."""
+    module = importlib.import_module(f"analysis.figures.{name}")
+    table = module.table(result)
+    if table.empty:
+        reasons = metrics.missing(result, module.NEEDS) or ["no finished run has a value"]
+        return NotShown(say.not_shown(first_sentence(module), reasons))
+    return Shown(module.plot(table), caption(module, result, table), table)
+
+
+def caption(module: ModuleType, result: Result, table: pd.DataFrame) -> str:
+    """The docstring, then where, how often and how surely it was measured. HTML."""
+    n = sorted({int(value) for value in table.get("n", pd.Series(dtype=int)).dropna()})
+    spread = f"n={n[0]}" if len(n) == 1 else f"n={n[0]} to {n[-1]}" if n else "n unknown"
+    parts = [
+        html.escape(" ".join((module.__doc__ or "").split())),
+        f"Testbed: {result.testbed}. Source: software counters. Medians over repetitions ({spread})",
+    ]
+    parts[-1] += ", no interval from one repetition." if n == [1] else ", 95 % bootstrap intervals."
+    gaps = metrics.missing(result, module.NEEDS)
+    notes = [gap for gap in gaps if "saturation" not in gap]
+    if notes:
+        parts.append(html.escape(f"Not in it: {'; '.join(notes)}."))
+    if module.WALL_CLOCK and result.emulated:
+        parts.append(EMULATED)
+    return " ".join(parts)
+
+
+def first_sentence(module: ModuleType) -> str:
+    return " ".join((module.__doc__ or "").split()).split(". ")[0].rstrip(".")
+
+
+def png(figure: Figure) -> bytes:
+    buffer = io.BytesIO()
+    figure.savefig(buffer, format="png", facecolor="white")
+    return buffer.getvalue()
+
+
+def numbers(table: pd.DataFrame) -> str:
+    """The table behind a figure, its values formatted by their own unit."""
+    hidden = {"case_id", "topology", "arm", "setting", "switch", "access", "row", "cpu", "unit"}
+    shown = pd.DataFrame(index=table.index)
+    for column in table.columns:
+        if column in ("median", "low", "high"):
+            shown[column] = [units.si(v, u) for v, u in zip(table[column], table["unit"], strict=True)]
+        elif column not in hidden:
+            shown[column] = table[column]
+    return shown.to_html(index=False, border=0, na_rep="–")

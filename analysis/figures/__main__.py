@@ -1,0 +1,31 @@
+# SPDX-License-Identifier: GPL-2.0-or-later
+"""Draw one figure of one result: python -m analysis.figures FIGURE RUN IMAGE.png"""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+
+from analysis import figures, load
+from terms.errors import VsprofError
+
+
+def main(arguments: list[str]) -> int:
+    if len(arguments) != 3:
+        print(__doc__, file=sys.stderr)
+        return 2
+    name, run, image = arguments
+    try:
+        shown = figures.show(load.load(run), name)
+    except VsprofError as error:
+        print(error, file=sys.stderr)
+        return error.exit_status
+    if isinstance(shown, figures.NotShown):
+        print(shown.text, file=sys.stderr)
+        return 1
+    Path(image).write_bytes(figures.png(shown.figure))
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))

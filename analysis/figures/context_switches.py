@@ -1,0 +1,53 @@
+# SPDX-License-Identifier: GPL-2.0-or-later
+"""Context switches, voluntary and involuntary together, stacked by the role of the thread that was switched: left per
+second, right per unit of data. For TCP that unit is a megabit of goodput, never a packet: kernel OVS passes super-
+packets of up to 64 KB as one packet, OVS-DPDK passes them cut to the MTU. The line is the interval of the sum."""
+
+from __future__ import annotations
+
+import pandas as pd
+from matplotlib.figure import Figure
+
+from analysis import metrics, style
+from analysis.load import Result
+from terms import units
+
+NEEDS = ("context_switches_voluntary", "context_switches_involuntary")
+WALL_CLOCK = True
+NAMES = ["context_switches_per_second", *(f"context_switches_per_{data}" for data in metrics.PER_DATA.values())]
+
+
+def table(result: Result) -> pd.DataFrame:
+    """One row a case, traffic, role ("all": the sum) and metric (per second, per unit of data)."""
+    return metrics.summary(result, NAMES, cpu=-1)
+
+
+def plot(table: pd.DataFrame) -> Figure:
+    pairs = style.traffics(table)
+    cases = table["label"].nunique()
+    figure, axes = style.panels([style.bar_height(cases)] * len(pairs), columns=2, sharey="row")
+    for (traffic, load), (left, right) in zip(pairs, axes, strict=True):
+        part = table[(table["traffic"] == traffic) & (table["load"] == load)].assign(row=lambda t: t["label"])
+        second = part["metric"] == "context_switches_per_second"
+        _stack(left, part[second], "per second")
+        _stack(right, part[~second], f"per {style.UNIT_OF_DATA.get(traffic, 'unit of data')}")
+        left.set_title(style.traffic_name(traffic, load))
+    style.legend_above(figure, axes.ravel(), list(style.ROLE_COLOURS))
+    return figure
+
+
+def _stack(axes, part: pd.DataFrame, what: str) -> None:
+    axes.set_xlabel(f"context switches {what}")
+    if part.empty:
+        axes.text(0.5, 0.5, "not counted", transform=axes.transAxes, ha="center")
+        return
+    style.stacks(axes, part[part["role"] != "all"], "role", style.ROLE_COLOURS, style.ROLE_HATCHES)
+    rows = list(dict.fromkeys(part["row"]))
+    reach = float(part[["median", "high"]].max().max()) or 1.0
+    for row in part[part["role"] == "all"].itertuples():
+        place = rows.index(row.row)
+        if (interval := style.error(row)) is not None:
+            axes.errorbar(row.median, place, xerr=interval, color=style.INK, capsize=3, lw=1.2)
+        end = row.median if pd.isna(row.high) else max(row.median, row.high)
+        axes.text(end + 0.02 * reach, place, units.si(row.median, ""), va="center")
+    axes.set_xlim(0, 1.22 * reach)

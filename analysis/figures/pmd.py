@@ -1,0 +1,46 @@
+# SPDX-License-Identifier: GPL-2.0-or-later
+"""What OVS-DPDK's poll-mode thread does with its CPU: left, the share of cycles in iterations that found packets
+(busy) and in those that found none (idle polling); right, cycles per packet, busy iterations alone. Cycles are
+time-stamp counter cycles as pmd-perf-show prints them; in the emulated lab the counter is the emulator's, so shares
+and ratios of them mean something and their absolute size does not."""
+
+from __future__ import annotations
+
+import pandas as pd
+from matplotlib.figure import Figure
+
+from analysis import metrics, style
+from analysis.load import Result
+
+NEEDS = ("pmd_busy_cycles", "pmd_idle_cycles", "pmd_packets")
+WALL_CLOCK = True
+SHARES = {"busy": style.SWITCH_COLOURS["ovs-dpdk"], "idle polling": style.STATE_COLOURS["idle"]}
+
+
+def table(result: Result) -> pd.DataFrame:
+    """One row a case, traffic and metric: pmd_busy and pmd_idle [fraction], pmd_cycles_per_packet [cycles/packet]."""
+    found = metrics.summary(result, ["pmd_busy", "pmd_idle", "pmd_cycles_per_packet"])
+    share = found["metric"].map({"pmd_busy": "busy", "pmd_idle": "idle polling"}).fillna("")
+    names = [style.traffic_name(traffic, load) for traffic, load in zip(found["traffic"], found["load"], strict=True)]
+    many = found["label"].nunique() > 1
+    rows = [f"{label}\n{name}" if many else name for label, name in zip(found["label"], names, strict=True)]
+    found = found.assign(share=share, row=rows)
+    order = [style.TRAFFICS.index(p) if p in style.TRAFFICS else 9 for p in zip(found["traffic"], found["load"], strict=True)]
+    return found.assign(_order=order).sort_values("_order", kind="stable").drop(columns="_order").reset_index(drop=True)
+
+
+def plot(table: pd.DataFrame) -> Figure:
+    shares, costs = table[table["share"] != ""], table[table["share"] == ""]
+    rows = table["row"].nunique()
+    figure, axes = style.panels([style.bar_height(rows) + 0.3], columns=2)
+    left, right = axes[0]
+    style.stacks(left, shares, "share", SHARES, dict.fromkeys(SHARES, ""))
+    left.set_title("share of the thread's cycles")
+    left.set_xlim(0, 1)
+    left.set_xlabel("share of cycles")
+    if not costs.empty:
+        style.bars(right, costs, "", "TSC cycles per packet, busy iterations", list(costs["row"]))
+    right.set_title("cost of a packet")
+    right.set_yticklabels([])
+    style.legend_above(figure, [left])
+    return figure

@@ -1,0 +1,90 @@
+# SPDX-License-Identifier: GPL-2.0-or-later
+"""Published ratios (diamonds, or a band where the text gives no number) beside ours (dots with intervals). A ratio is
+the case named first over the second; 1 means no difference. Absolute figures belong to their machines, so ratios alone
+are compared. Software counters do not depend on the processor; a row without a dot says what it would take to measure
+it."""
+
+from __future__ import annotations
+
+import pandas as pd
+from matplotlib.figure import Figure
+
+from analysis import style
+from analysis.load import Result
+from analysis.published import Comparison, beside
+from terms import units
+
+NEEDS = ()
+WALL_CLOCK = True
+OURS = style.SWITCH_COLOURS["ovs-dpdk"]
+
+
+def table(result: Result) -> pd.DataFrame:
+    """One row a published figure and metric of ours: published ratio or range, our median, low, high, n."""
+    return pd.DataFrame([_row(one) for one in beside(result)])
+
+
+def plot(table: pd.DataFrame) -> Figure:
+    figure, axes = style.panels([1.2 + 0.5 * len(table)])
+    one = axes[0, 0]
+    one.set_xscale("log")
+    for place, row in enumerate(table.itertuples()):
+        _published(one, place, row)
+        _ours(one, place, row)
+    one.axvline(1, color="#888888", lw=1)
+    style.labels(one, list(table["row"]))
+    low, high = one.get_xlim()
+    one.set_xlim(low / 1.6, high * 1.6)
+    one.xaxis.set_major_formatter(lambda value, _: f"{value:g}×")
+    one.set_xlabel("ratio (log scale)")
+    style.legend_above(figure, [one])
+    return figure
+
+
+def _row(one: Comparison) -> dict[str, object]:
+    published = one.published
+    names = ["/".join(side.values()) for side in (published.case, published.base)]
+    traffic = style.traffic_name(one.traffic, one.load) if one.traffic else f"(not measured: needs {published.needs})"
+    setting = f", {one.label}" if one.label else ""
+    return {
+        "row": f"{published.target} {published.what}, {names[0]} over {names[1]}\n{traffic}{setting}",
+        "target": published.target,
+        "what": published.what,
+        "compared": " over ".join(names),
+        "published": published.figure,
+        "published_ratio": published.ratio,
+        "published_low": published.low,
+        "published_high": published.high,
+        "bound": published.bound,
+        "traffic": traffic + setting,
+        "median": one.ratio.median,
+        "low": one.ratio.low,
+        "high": one.ratio.high,
+        "n": one.ratio.n or None,
+        "unit": "ratio",
+        "needs": published.needs,
+    }
+
+
+def _published(axes, place: int, row) -> None:
+    look = {"color": style.SWITCH_COLOURS["linux-bridge"]}
+    label = "published" if place == 0 else None
+    if pd.notna(row.published_ratio):
+        axes.plot(row.published_ratio, place, "D", ms=8, label=label, **look)
+        text = f"{'≤ ' if row.bound == 'upper' else ''}{row.published_ratio:.3g}×"
+        axes.annotate(text, (row.published_ratio, place), (0, 8), textcoords="offset points", ha="center", size=8)
+    else:
+        axes.barh(place, row.published_high - row.published_low, 0.4, left=row.published_low, label=label, **look)
+
+
+def _ours(axes, place: int, row) -> None:
+    if pd.isna(row.median):
+        if not row.needs:
+            axes.text(1.05, place, "no number in this result", va="center", size=9, style="italic", color="#666666")
+        return
+    axes.plot(row.median, place, "o", ms=7, color=OURS)
+    axes.errorbar(row.median, place, xerr=style.error(row), capsize=4, ecolor=style.INK, lw=1.2, zorder=3)
+    text = f"{units.significant(row.median)}×"
+    axes.annotate(text, (row.median, place), (0, -15), textcoords="offset points", ha="center", size=8)
+    if not any(label == "ours" for label in axes.get_legend_handles_labels()[1]):
+        axes.plot([], [], "o", ms=7, color=OURS, label="ours")

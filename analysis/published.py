@@ -1,0 +1,97 @@
+# SPDX-License-Identifier: GPL-2.0-or-later
+"""The published figures (published.yaml) and which of our cases stand beside them."""
+
+from __future__ import annotations
+
+import functools
+from dataclasses import dataclass, field
+from pathlib import Path
+
+import yaml
+
+from analysis import metrics, stats
+from analysis.load import Result
+
+FILE = Path(__file__).with_name("published.yaml")
+
+
+@dataclass(frozen=True)
+class Published:
+    """One published figure: a ratio of `case` over `base`, or the range low..high that its words allow."""
+
+    id: str
+    target: str
+    what: str
+    topology: str
+    source: str
+    machine: str
+    compared: str
+    figure: str
+    case: dict[str, str]
+    base: dict[str, str]
+    ratio: float | None = None
+    low: float | None = None
+    high: float | None = None
+    bound: str = ""
+    needs: str = ""
+    rates: dict[str, float] = field(default_factory=dict)
+    ours: list[dict[str, str]] = field(default_factory=list)
+
+
+@dataclass(frozen=True)
+class Comparison:
+    """A published figure with what we measured for it: one ratio a setting and metric, none if we have no number."""
+
+    published: Published
+    traffic: str
+    load: str
+    metric: str
+    label: str
+    ratio: stats.Estimate
+
+
+@functools.cache
+def every() -> tuple[Published, ...]:
+    return tuple(Published(**entry) for entry in yaml.safe_load(FILE.read_text(encoding="utf-8")))
+
+
+def beside(result: Result) -> list[Comparison]:
+    """Each published figure of this result's topology and cases, beside our own ratio.
+
+    One that compares accesses alone (T3) is set beside a result only if the result varies accesses.
+    """
+    found = []
+    for one in every():
+        for base, case in pairs(result, one.base, one.case):
+            if one.topology != result.cases.loc[case, "topology"] or not _asked(result, one):
+                continue
+            label = result.cases.loc[case, "setting"]
+            for ours in one.ours or [{"traffic": "", "load": "", "metric": ""}]:
+                ratio = metrics.ratio(result, case, base, **ours) if one.ours else stats.NOTHING
+                found.append(Comparison(one, label=label, ratio=ratio, **ours))
+    return found
+
+
+def pairs(result: Result, base: dict[str, str], case: dict[str, str]) -> list[tuple[str, str]]:
+    """(base, case) ids of the cases that match the two and agree in every other varied value.
+
+    Where a switch is offered with several accesses, its fastest stands for it: vhost-net for kernel OVS.
+    """
+    table = result.cases
+    found = []
+    for setting in dict.fromkeys(table["setting"]):
+        here = table[table["setting"] == setting]
+        below, above = (_match(here, wanted) for wanted in (base, case))
+        if below is not None and above is not None and below != above:
+            found.append((below, above))
+    return found
+
+
+def _match(cases, wanted: dict[str, str]) -> str | None:
+    cases = metrics.select(cases, **wanted)
+    return None if cases.empty else str(cases.index[-1])
+
+
+def _asked(result: Result, one: Published) -> bool:
+    compares_accesses = "access" in one.case
+    return compares_accesses == (result.cases.groupby("switch")["access"].nunique().max() > 1)

@@ -1,0 +1,154 @@
+# SPDX-License-Identifier: GPL-2.0-or-later
+"""How all figures look: one colour a switch, one hatch an access, one order everywhere, readable in greyscale."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+
+import matplotlib as mpl
+import numpy as np
+import pandas as pd
+import seaborn as sns
+from matplotlib.axes import Axes
+from matplotlib.figure import Figure
+
+from terms import schema, units
+
+_PALETTE = sns.color_palette("colorblind").as_hex()
+SWITCH_COLOURS = {"linux-bridge": _PALETTE[7], "kernel-ovs": _PALETTE[0], "ovs-dpdk": _PALETTE[1], "vhost-switch": _PALETTE[2]}
+ACCESS_HATCHES = {"virtio-net": "////", "vhost-net": "", "vhost-user": "", "virtio-user": "....", "veth": "\\\\\\\\", "tap": "xxxx"}
+# Roles and CPU states never take a switch's colour; neighbours in a stack differ in lightness, and by hatch.
+ROLE_COLOURS = dict(zip(schema.ROLES, ("#44546a", _PALETTE[4], _PALETTE[5], _PALETTE[8], "#bdbdbd"), strict=True))
+ROLE_HATCHES = dict(zip(schema.ROLES, ("", "////", "", "....", "xxxx"), strict=True))
+STATE_COLOURS = {
+    "user": _PALETTE[9],
+    "kernel": _PALETTE[3],
+    "softirq": _PALETTE[8],
+    "irq": "#7f4f24",
+    "guest": _PALETTE[5],
+    "idle": "#f0f0f0",
+}
+STATE_HATCHES = {"user": "", "kernel": "////", "softirq": "....", "irq": "xxxx", "guest": "\\\\\\\\", "idle": ""}
+TRAFFIC_NAMES = {"tcp_stream": "TCP stream", "udp_flood": "UDP flood", "ping_paced": "paced ping"}
+LOAD_NAMES = {"saturation": "saturation", "equal": "equal rate", "paced": ""}
+UNIT_OF_DATA = {"tcp_stream": "megabit of goodput", "udp_flood": "packet received", "ping_paced": "reply"}
+TRAFFICS = [("tcp_stream", "saturation"), ("udp_flood", "saturation"), ("udp_flood", "equal"), ("ping_paced", "paced")]
+"""The order of traffics in every figure; one that isn't listed comes last."""
+
+WIDTH = 9.2
+"""Inches: a report's column at print size."""
+INK = "#222222"
+
+mpl.rcParams.update(
+    {
+        "font.size": 10,
+        "axes.titlesize": 10.5,
+        "axes.titleweight": "bold",
+        "axes.titlelocation": "left",
+        "axes.spines.top": False,
+        "axes.spines.right": False,
+        "axes.grid": True,
+        "axes.grid.axis": "x",
+        "axes.axisbelow": True,
+        "axes.edgecolor": "#888888",
+        "grid.color": "#dddddd",
+        "ytick.left": False,
+        "hatch.linewidth": 0.6,
+        "hatch.color": "#ffffff",
+        "legend.frameon": False,
+        "figure.constrained_layout.use": True,
+        "savefig.dpi": 130,
+    }
+)
+
+
+def traffic_name(traffic: str, load: str) -> str:
+    load = LOAD_NAMES.get(load, load)
+    return f"{TRAFFIC_NAMES.get(traffic, traffic)}{', ' + load if load else ''}"
+
+
+def traffics(table: pd.DataFrame) -> list[tuple[str, str]]:
+    """The (traffic, load) pairs of a table, in the one order."""
+    seen = list(dict.fromkeys(zip(table["traffic"], table["load"], strict=True)))
+    return sorted(seen, key=lambda pair: TRAFFICS.index(pair) if pair in TRAFFICS else len(TRAFFICS))
+
+
+def panels(heights: Sequence[float], columns: int = 1, **options: object) -> tuple[Figure, np.ndarray]:
+    """A figure with one row a height [inches]; axes in shape (rows, columns). Kept out of pyplot: nothing to close."""
+    figure = Figure(figsize=(WIDTH, sum(heights)))
+    axes = figure.subplots(len(heights), columns, squeeze=False, height_ratios=list(heights), **options)
+    return figure, axes
+
+
+def bar_height(rows: int) -> float:
+    """Inches that `rows` horizontal bars with a title and an axis need."""
+    return 0.95 + 0.36 * rows
+
+
+def labels(axes: Axes, names: Sequence[str]) -> None:
+    """Name the rows of horizontal bars, the first on top."""
+    axes.set_yticks(range(len(names)), names)
+    axes.set_ylim(len(names) - 0.4, -0.6)
+
+
+def scale(values: pd.Series, unit: str) -> tuple[float, str]:
+    """What to divide by, and the axis' unit with its prefix: (1e3, "kpps")."""
+    top = float(np.nanmax(np.abs(values))) if len(values.dropna()) else 0.0
+    shown = units.si(top, unit).split(" ", 1)
+    factors = {"G": 1e9, "M": 1e6, "k": 1e3, "m": 1e-3, "µ": 1e-6, "n": 1e-9}
+    short = units.si(0, unit).split(" ", 1)[-1]
+    word = shown[1] if len(shown) > 1 else ""
+    return (factors[word[0]], word) if word != short and word and word[0] in factors else (1.0, word)
+
+
+def error(row: object, factor: float = 1.0) -> np.ndarray | None:
+    """The interval of a summary's row as matplotlib wants it: shape (2, 1), distances from the median."""
+    if pd.isna(row.low) or pd.isna(row.high):
+        return None
+    return np.array([[row.median - row.low], [row.high - row.median]]) / factor
+
+
+def bars(axes: Axes, table: pd.DataFrame, unit: str, what: str, names: Sequence[str] | None = None) -> None:
+    """One horizontal bar a row of a summary, in its switch's colour, with interval and value.
+
+    `what` and the prefixed unit name the axis; `names` are the rows' labels (else the cases').
+    """
+    factor, word = scale(pd.concat([table["median"], table["high"]]), unit)
+    reach = float(np.nanmax([*table["median"], *table["high"], 0])) / factor or 1.0
+    for place, row in enumerate(table.itertuples()):
+        axes.barh(place, row.median / factor, 0.66, **case_look(row.switch, row.access))
+        interval = error(row, factor)
+        if interval is not None:
+            axes.errorbar(row.median / factor, place, xerr=interval, color=INK, capsize=3, lw=1.2)
+        end = max(row.median, row.median if pd.isna(row.high) else row.high, 0) / factor
+        axes.text(end + 0.012 * reach, place, units.significant(row.median / factor), va="center", color=INK)
+    labels(axes, list(names) if names is not None else list(table["label"]))
+    axes.set_xlim(right=1.12 * reach)
+    axes.set_xlabel(f"{what} ({word})" if word else what)
+
+
+def stacks(axes: Axes, table: pd.DataFrame, part: str, colours: Mapping[str, str], hatches: Mapping[str, str]) -> None:
+    """Horizontal stacks: one a `row` of the table (in order of appearance), one segment a value of column `part`."""
+    rows = list(dict.fromkeys(table["row"]))
+    left = np.zeros(len(rows))
+    for name, colour in colours.items():
+        values = table[table[part] == name].groupby("row")["median"].sum().reindex(rows).fillna(0).to_numpy()
+        if values.any():
+            look = {"color": colour, "hatch": hatches[name], "edgecolor": "white", "linewidth": 0.4}
+            axes.barh(range(len(rows)), values, 0.7, left=left, label=name, **look)
+        left += values
+    labels(axes, rows)
+
+
+def legend_above(figure: Figure, axes: Sequence[Axes], order: Sequence[str] = ()) -> None:
+    """One legend for all panels, above them, where it can't cover data; entries in `order`, else as drawn."""
+    handles = {}
+    for one in axes:
+        handles.update({label: handle for handle, label in zip(*one.get_legend_handles_labels(), strict=True)})
+    names = [name for name in order or handles if name in handles]
+    figure.legend([handles[name] for name in names], names, loc="outside upper left", ncols=7, handlelength=1.6)
+
+
+def case_look(switch: str, access: str | None) -> dict[str, str]:
+    look = {"color": SWITCH_COLOURS.get(switch, "#666666"), "edgecolor": "white"}
+    return {**look, "hatch": ACCESS_HATCHES.get(access or "", "")}

@@ -1,0 +1,91 @@
+# SPDX-License-Identifier: GPL-2.0-or-later
+"""The interface of a collector: an instrument that counts something during a window.
+
+Life cycle, in the order the runner uses it::
+
+    collector = Softirqs(host)
+    collector.unavailable()        # None, or why it can't work here
+    collector.setup()              # once a run, before the traffic starts
+    for each window:
+        collector.prepare()        # a shell command before the window: start what needs time to start
+        collector.begin()          # a shell command at its first instant
+        collector.end()            # a shell command at its last instant
+    collector.teardown()
+    Softirqs.numbers(recorded)     # pure: from what was recorded, so a mended parser can be run again later
+
+The commands of all collectors are put into one script that runs on the testbed, so that nobody talks to the host inside
+a window. What each command prints is kept in raw/ and given to ``numbers``, with the seconds between begin and end.
+
+A collector sees a testbed and a window, nothing else. To add one, write one file here that defines a subclass and names
+it in ``COLLECTOR``; the file's name is the collector's name, and docs/collectors/<name>.md is its page.
+"""
+
+from __future__ import annotations
+
+import abc
+from collections.abc import Iterable
+from dataclasses import dataclass
+from typing import ClassVar
+
+from terms.placement import Placement
+from terms.schema import Number
+from testbeds.base import Testbed
+
+
+@dataclass(frozen=True)
+class Recorded:
+    """What a collector's commands printed around one window."""
+
+    begin: str
+    end: str
+    seconds: float
+    """Between the two, by the testbed's clock."""
+    placement: Placement
+
+
+class Collector(abc.ABC):
+    """An instrument. See the module's text for the life cycle."""
+
+    source: ClassVar[str] = "software"
+
+    def __init__(self, host: Testbed) -> None:
+        self.host = host
+
+    def unavailable(self) -> str | None:
+        """Why it can't work on this testbed and switch, or None. Asked once the switch runs."""
+        return None
+
+    def setup(self) -> None:
+        """Make ready, once a run."""
+
+    def prepare(self) -> str:
+        """Shell command that runs before the window, outside the measured time."""
+        return ""
+
+    @abc.abstractmethod
+    def begin(self) -> str:
+        """Shell command at the window's first instant. What it prints is recorded."""
+
+    @abc.abstractmethod
+    def end(self) -> str:
+        """Shell command at the window's last instant. What it prints is recorded."""
+
+    def teardown(self) -> None:
+        """Undo ``setup``."""
+
+    @classmethod
+    @abc.abstractmethod
+    def numbers(cls, recorded: Recorded) -> Iterable[Number]:
+        """All numbers of one window. Raises ``ValueError`` when what was recorded can't be read."""
+
+
+class Snapshot(Collector):
+    """A collector that reads counters twice, by one command, and takes the difference."""
+
+    command: ClassVar[str]
+
+    def begin(self) -> str:
+        return self.command
+
+    def end(self) -> str:
+        return self.command

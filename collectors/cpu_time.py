@@ -1,0 +1,70 @@
+# SPDX-License-Identifier: GPL-2.0-or-later
+"""Where the time goes: each CPU's seconds by kind (/proc/stat), each role's running and waiting for a CPU (schedstat)."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+from collectors.base import Recorded, Snapshot
+from collectors.procfs import by_role, threads
+from terms.schema import Number
+
+# proc_stat(5), in ticks of 1/100 s (USER_HZ). guest is also counted in user, guest_nice in nice: taken out below.
+KINDS = ("user", "nice", "system", "idle", "iowait", "irq", "softirq", "steal", "guest", "guest_nice")
+TICK_S = 0.01
+SEPARATOR = "--- threads"
+
+
+class CpuTime(Snapshot):
+    command = f"grep '^cpu[0-9]' /proc/stat; echo '{SEPARATOR}'; grep -sH '' /proc/[0-9]*/task/[0-9]*/schedstat /proc/[0-9]*/task/[0-9]*/comm"
+
+    @classmethod
+    def numbers(cls, recorded: Recorded) -> Iterable[Number]:
+        (cpus_0, threads_0), (cpus_1, threads_1) = (text.split(SEPARATOR, 1) for text in (recorded.begin, recorded.end))
+        yield from _cpus(cpus_0, cpus_1, recorded)
+        yield from _threads(threads_0, threads_1, recorded)
+
+
+def _cpus(before: str, after: str, recorded: Recorded) -> Iterable[Number]:
+    old, new = _ticks(before), _ticks(after)
+    for cpu, ticks in new.items():
+        gained = {kind: (ticks[kind] - old[cpu][kind]) * TICK_S for kind in KINDS}
+        seconds = {
+            "user": gained["user"] + gained["nice"] - gained["guest"] - gained["guest_nice"],
+            "kernel": gained["system"],
+            "softirq": gained["softirq"],
+            "irq": gained["irq"],
+            "guest": gained["guest"] + gained["guest_nice"],
+            "idle": gained["idle"] + gained["iowait"],
+        }
+        role = recorded.placement.role_of_cpu(cpu)
+        for kind, value in seconds.items():
+            mode = {"user": "user", "guest": "guest", "idle": "all"}.get(kind, "kernel")
+            yield Number(f"cpu_{kind}_seconds", value, "seconds", role, cpu, mode, recorded.seconds, recorded.seconds)
+
+
+def _ticks(text: str) -> dict[int, dict[str, int]]:
+    rows = (line.split() for line in text.splitlines() if line.startswith("cpu"))
+    return {int(row[0][3:]): dict(zip(KINDS, map(int, row[1:]), strict=False)) for row in rows}
+
+
+def _threads(before: str, after: str, recorded: Recorded) -> Iterable[Number]:
+    old, new = _schedstat(before), _schedstat(after)
+    names = {tid: name for tid, (name, _, _) in new.items()}
+    for index, name in ((1, "run_seconds"), (2, "wait_seconds")):
+        gained = by_role({t: v[index] for t, v in old.items()}, {t: v[index] for t, v in new.items()}, names, recorded.placement)
+        for role, value in sorted(gained.items()):
+            yield Number(name, value, "seconds", role, None, "all", recorded.seconds, recorded.seconds)
+
+
+def _schedstat(text: str) -> dict[int, tuple[str, float, float]]:
+    """Each thread's name, seconds on a CPU, and seconds it was ready but waited for one (sched-stats: nanoseconds)."""
+    found = {}
+    for tid, lines in threads(text).items():
+        if len(lines) == 2:
+            run, wait, _ = lines[0].split()
+            found[tid] = (lines[1], int(run) / 1e9, int(wait) / 1e9)
+    return found
+
+
+COLLECTOR = CpuTime

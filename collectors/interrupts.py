@@ -1,0 +1,40 @@
+# SPDX-License-Identifier: GPL-2.0-or-later
+"""Hardware interrupts by kind on each CPU (/proc/interrupts): timer ticks, wake-ups from another CPU, devices."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+
+from collectors.base import Recorded, Snapshot
+from collectors.procfs import per_cpu_table
+from terms.schema import Number
+
+# Linux, arch/x86/kernel/irq.c: the rows that are no device's.
+KINDS = {"LOC": "local_timer", "RES": "reschedule", "CAL": "function_call", "TLB": "tlb_shootdown", "IWI": "irq_work", "NMI": "nmi", "PMI": "pmu"}
+DEVICES = "device"
+
+
+class Interrupts(Snapshot):
+    command = "cat /proc/interrupts"
+
+    @classmethod
+    def numbers(cls, recorded: Recorded) -> Iterable[Number]:
+        before, after = _by_kind(recorded.begin), _by_kind(recorded.end)
+        for kind, counts in after.items():
+            for cpu, count in enumerate(counts):
+                role = recorded.placement.role_of_cpu(cpu)
+                gained = count - before[kind][cpu]
+                yield Number(f"interrupts_{kind}", gained, "events", role, cpu, "kernel", recorded.seconds, recorded.seconds)
+
+
+def _by_kind(text: str) -> Mapping[str, list[int]]:
+    """Counts per CPU of the named kinds, and of all devices together (the numbered rows)."""
+    kinds: dict[str, list[int]] = {}
+    for row, (counts, _) in per_cpu_table(text).items():
+        kind = DEVICES if row.isdigit() else KINDS.get(row)
+        if kind:
+            kinds[kind] = [a + b for a, b in zip(kinds.get(kind, [0] * len(counts)), counts, strict=True)]
+    return kinds
+
+
+COLLECTOR = Interrupts

@@ -1,0 +1,85 @@
+# SPDX-License-Identifier: GPL-2.0-or-later
+"""What each poll-mode thread of OVS-DPDK did: busy and idle cycles, packets, batches, cache hits, upcalls.
+
+Cycles are the time-stamp counter's (TSC), not the core's: in the emulated lab they follow the emulating machine's clock.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable
+
+from collectors.base import Recorded, Snapshot
+from collectors.ovs import APPCTL, has_pmd, not_running
+from terms.schema import Number
+
+SEPARATOR = "--- pmd-perf-show"
+# Fields of pmd-stats-show and of pmd-perf-show, both counted since the thread started, and our name and unit of each.
+STATS = {
+    "packets received": ("pmd_packets", "packets"),
+    "emc hits": ("emc_hits", "packets"),
+    "smc hits": ("smc_hits", "packets"),
+    "simple match hits": ("simple_match_hits", "packets"),
+    "megaflow hits": ("megaflow_hits", "packets"),
+    "miss with success upcall": ("upcalls", "events"),
+    "miss with failed upcall": ("lost_upcalls", "events"),
+    "idle cycles": ("pmd_idle_cycles", "TSC cycles"),
+    "processing cycles": ("pmd_busy_cycles", "TSC cycles"),
+}
+PERF = {
+    "Iterations": ("pmd_iterations", "events"),
+    "idle iterations": ("pmd_idle_iterations", "events"),
+    "busy iterations": ("pmd_busy_iterations", "events"),
+    "sleep iterations": ("pmd_sleep_iterations", "events"),
+    "Tx packets": ("pmd_packets_sent", "packets"),
+    "Tx batches": ("pmd_batches_sent", "events"),
+}
+_THREAD = re.compile(r"^pmd thread numa_id \d+ core_id (\d+):$")
+_FIELD = re.compile(r"^\s+(?:- )?(?P<name>[A-Za-z][\w ]*?):\s+(?P<value>\d+)\b(?!\.)")
+
+
+class OvsPmd(Snapshot):
+    command = f"{APPCTL} dpif-netdev/pmd-stats-show; echo '{SEPARATOR}'; {APPCTL} dpif-netdev/pmd-perf-show -nh"
+
+    def unavailable(self) -> str | None:
+        if why := not_running(self.host):
+            return why
+        return None if has_pmd(self.host) else "this switch has no poll-mode threads"
+
+    @classmethod
+    def numbers(cls, recorded: Recorded) -> Iterable[Number]:
+        before, after = read(recorded.begin), read(recorded.end)
+        for cpu, counters in after.items():
+            for name, unit in (*STATS.values(), *PERF.values()):
+                if name not in counters:
+                    yield Number(name, None, unit, "switch", cpu, note="this version of OVS does not print it")
+                    continue
+                gained = counters[name] - before.get(cpu, {}).get(name, 0)
+                yield Number(name, gained, unit, "switch", cpu, "all", recorded.seconds, recorded.seconds)
+
+
+def read(text: str) -> dict[int, dict[str, int]]:
+    """Both commands' counters of each poll-mode thread, by its CPU."""
+    stats, found, perf = text.partition(SEPARATOR)
+    if not found:
+        raise ValueError("not pmd-stats-show and pmd-perf-show, one after the other")
+    threads: dict[int, dict[str, int]] = {}
+    for part, names in ((stats, STATS), (perf, PERF)):
+        for cpu, field, value in _fields(part):
+            if field in names:
+                threads.setdefault(cpu, {})[names[field][0]] = value
+    return threads
+
+
+def _fields(text: str) -> Iterable[tuple[int, str, int]]:
+    cpu = None
+    for line in text.splitlines():
+        if match := _THREAD.match(line.strip()):
+            cpu = int(match[1])
+        elif line.startswith("main thread"):
+            cpu = None
+        elif cpu is not None and (match := _FIELD.match(line)):
+            yield cpu, match["name"], int(match["value"])
+
+
+COLLECTOR = OvsPmd

@@ -1,0 +1,85 @@
+# SPDX-License-Identifier: GPL-2.0-or-later
+"""The kernel's own events on each CPU, counted by perf stat: context switches, migrations, faults, interrupts, VM exits.
+
+perf is started before the window with its counters off, and switched on and off through a control pipe, so that its
+start-up is in no window.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable
+
+from collectors.base import Collector, Recorded
+from terms.schema import Number
+
+# perf's name of each event, and ours.
+EVENTS = {
+    "context-switches": "context_switches",
+    "cpu-migrations": "cpu_migrations",
+    "minor-faults": "page_faults_minor",
+    "major-faults": "page_faults_major",
+    "irq:irq_handler_entry": "hard_interrupts",
+    "irq:softirq_entry": "soft_interrupts",
+    "irq_vectors:local_timer_entry": "timer_interrupts",
+    "kvm:kvm_exit": "vm_exits",
+}
+FOLDER = "/run/vsprof-perf"
+
+
+class PerfSoftware(Collector):
+    def unavailable(self) -> str | None:
+        tried = self.host.run("perf stat -a -e context-switches true", check=False)
+        return None if tried.status == 0 else f"perf stat does not work: {' '.join(tried.stderr.split())[:200]}"
+
+    def setup(self) -> None:
+        # An event that perf does not know ends it, all others with it: each is tried alone.
+        tries = "; ".join(f"perf stat -a -e {event} true >/dev/null 2>&1 && echo {event}" for event in EVENTS)
+        self._events = self.host.run(f"{tries}; true").stdout.split()
+
+    def prepare(self) -> str:
+        return f"""
+rm -rf {FOLDER}; mkdir {FOLDER}; mkfifo {FOLDER}/control {FOLDER}/ack
+taskset -c 0 perf stat -a -A -j -o {FOLDER}/out -D -1 --control fifo:{FOLDER}/control,{FOLDER}/ack -e {",".join(self._events)} -- sleep 3600 &
+perf_pid=$!
+exec 7<>{FOLDER}/control 8<>{FOLDER}/ack
+echo ping >&7; read -t 20 -u 8 answer"""
+
+    def begin(self) -> str:
+        return "echo enable >&7; read -t 20 -u 8 answer; echo $answer"
+
+    def end(self) -> str:
+        return f"echo disable >&7; read -t 20 -u 8 answer; kill -INT $perf_pid; wait $perf_pid; cat {FOLDER}/out"
+
+    @classmethod
+    def numbers(cls, recorded: Recorded) -> Iterable[Number]:
+        counted = list(_counts(recorded.end))
+        for event, cpu, value, enabled_s, running_s in counted:
+            # A counter that never ran is not a zero.
+            note = "" if value is not None else "perf did not count it"
+            role = recorded.placement.role_of_cpu(cpu)
+            yield Number(EVENTS[event], value, "events", role, cpu, "all", enabled_s, running_s, note)
+        for event in EVENTS.keys() - {event for event, *_ in counted}:
+            yield Number(EVENTS[event], None, "events", note=f"the kernel does not offer {event}")
+
+
+def _counts(text: str) -> Iterable[tuple[str, int, float | None, float | None, float | None]]:
+    """Read perf stat -j: one JSON object a line, behind header lines; ``event-runtime`` is in nanoseconds."""
+    for line in text.splitlines():
+        if not line.startswith("{"):
+            continue
+        row = json.loads(line)
+        # perf 6.12 writes "context-switches [software]" where earlier ones write "context-switches".
+        event = str(row.get("event", "")).partition(" ")[0]
+        if event not in EVENTS or "cpu" not in row:
+            continue
+        running_s = float(row["event-runtime"]) / 1e9
+        percent = float(row["pcnt-running"])
+        value = row["counter-value"]
+        # An uncounted event says "100 % running" with a runtime of zero: the runtime tells.
+        counted = not str(value).startswith("<") and running_s > 0
+        enabled_s = running_s * 100 / percent if percent else None
+        yield event, int(row["cpu"]), float(value) if counted else None, enabled_s, running_s
+
+
+COLLECTOR = PerfSoftware

@@ -1,0 +1,49 @@
+# SPDX-License-Identifier: GPL-2.0-or-later
+"""Readers of /proc that several collectors share: per-CPU tables, and per-thread files summed by role."""
+
+from __future__ import annotations
+
+import re
+from collections import defaultdict
+from collections.abc import Mapping
+
+from terms.placement import Placement
+
+_TASK = re.compile(r"^/proc/(?P<pid>\d+)/task/(?P<tid>\d+)/\w+:(?P<rest>.*)$")
+
+
+def per_cpu_table(text: str) -> dict[str, tuple[list[int], str]]:
+    """Read /proc/interrupts or /proc/softirqs: per row its count on each CPU, and the words behind the counts."""
+    lines = text.splitlines()
+    if not lines or "CPU0" not in lines[0]:
+        raise ValueError("not a per-CPU table: the first line names no CPU0")
+    cpus = len(lines[0].split())
+    table = {}
+    for line in lines[1:]:
+        name, _, rest = line.partition(":")
+        fields = rest.split()
+        counts = [int(f) for f in fields[:cpus] if f.isdigit()]
+        # ERR and MIS are one number for the whole machine, not one a CPU.
+        if len(counts) == cpus:
+            table[name.strip()] = (counts, " ".join(fields[cpus:]))
+    return table
+
+
+def threads(text: str) -> dict[int, list[str]]:
+    """Read ``grep -H "" /proc/[0-9]*/task/[0-9]*/<file>``: each thread's lines."""
+    found: dict[int, list[str]] = defaultdict(list)
+    for line in text.splitlines():
+        if match := _TASK.match(line):
+            found[int(match["tid"])].append(match["rest"])
+    return dict(found)
+
+
+def by_role(before: Mapping[int, float], after: Mapping[int, float], names: Mapping[int, str], placement: Placement) -> dict[str, float]:
+    """Sum what each thread gained, by the thread's role.
+
+    A thread that began inside the window counts from zero; one that ended inside it is lost, as procfs forgets it.
+    """
+    sums: dict[str, float] = defaultdict(float)
+    for tid, value in after.items():
+        sums[placement.role_of_thread(tid, names.get(tid, ""))] += value - before.get(tid, 0)
+    return dict(sums)

@@ -1,0 +1,26 @@
+# SPDX-License-Identifier: GPL-2.0-or-later
+"""Softirqs by kind on each CPU (/proc/softirqs): net_rx is where a kernel switch's receive work starts."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+from collectors.base import Recorded, Snapshot
+from collectors.procfs import per_cpu_table
+from terms.schema import Number
+
+
+class Softirqs(Snapshot):
+    command = "cat /proc/softirqs"
+
+    @classmethod
+    def numbers(cls, recorded: Recorded) -> Iterable[Number]:
+        before, after = per_cpu_table(recorded.begin), per_cpu_table(recorded.end)
+        for kind, (counts, _) in after.items():
+            for cpu, count in enumerate(counts):
+                role = recorded.placement.role_of_cpu(cpu)
+                gained = count - before[kind][0][cpu]
+                yield Number(f"softirq_{kind.lower()}", gained, "events", role, cpu, "kernel", recorded.seconds, recorded.seconds)
+
+
+COLLECTOR = Softirqs

@@ -1,0 +1,193 @@
+# SPDX-License-Identifier: GPL-2.0-or-later
+"""All runs of an experiment: planned in random order, done one after another, recorded as they finish."""
+
+from __future__ import annotations
+
+import platform
+import random
+import subprocess
+import time
+from collections.abc import Sequence
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import Any
+
+from runner import experiment as experiments
+from runner import parse, results, run
+from runner.experiment import Case, Experiment, TrafficItem
+from runner.progress import Progress
+from runner.results import Results
+from runner.run import Plan, Setting
+from terms import errors, schema
+from testbeds.base import Testbed
+
+PROJECT = Path(__file__).resolve().parents[1]
+AUTO = "auto"
+
+
+@dataclass(frozen=True)
+class Campaign:
+    """A checked experiment: everything that can be wrong with the input has been found when one of these exists."""
+
+    name: str
+    experiment: Experiment
+    cases: list[Case]
+    traffics: list[TrafficItem]
+    setting: Setting
+    testbed: str
+    cpus: int
+
+    @classmethod
+    def check(cls, name: str, experiment: Experiment, testbed: str = AUTO, cpus: int = 4) -> Campaign:
+        """Raises ``BadInput`` on anything that could not be run."""
+        chosen = "lab" if testbed == AUTO else testbed
+        if chosen not in experiments.TESTBEDS:
+            raise errors.unknown_value("testbed", testbed, [AUTO, *experiments.TESTBEDS])
+        experiments.check_notebook(experiment)
+        collectors, named = experiments.collectors(experiment)
+        setting = Setting(name, experiment.windows, collectors, named)
+        cases = experiments.cases(experiment)
+        return cls(name, experiment, cases, experiments.traffic_items(experiment), setting, chosen, cpus)
+
+    def plans(self, seed: int) -> list[Plan]:
+        """Every case once in each repetition, in random order within it; each run's traffics in random order.
+
+        Repetitions stay blocks, so that a slow drift of the machine meets all cases alike.
+        """
+        order = random.Random(seed)
+        plans: list[Plan] = []
+        for repetition in range(1, self.experiment.repetitions + 1):
+            for case in order.sample(self.cases, len(self.cases)):
+                traffics = tuple(order.sample(self.traffics, len(self.traffics)))
+                plans.append(Plan(f"r{len(plans) + 1:03d}", case, repetition, traffics))
+        return plans
+
+    def host(self, progress: Progress) -> Testbed:
+        return experiments.TESTBEDS[self.testbed](cpus=self.cpus, say=progress.say)
+
+
+def start(campaign: Campaign, progress: Progress, seed: int | None = None, root: Path = results.ROOT) -> Results:
+    """Begin a new campaign and do all its runs."""
+    chosen = random.SystemRandom().randrange(2**32) if seed is None else seed
+    plans = campaign.plans(chosen)
+    # Once before anything is written: a testbed that can't come up is no result.
+    with campaign.host(progress) as host:
+        facts = host.facts()
+    store = Results.create(_manifest(campaign, chosen, plans, facts), root)
+    return _go(campaign, plans, store, progress)
+
+
+def resume(store: Results, progress: Progress) -> Results:
+    """Do the runs of a broken campaign that are not done."""
+    manifest = store.manifest
+    experiment = experiments.parse(manifest["experiment"], store.folder / results.MANIFEST)
+    campaign = Campaign.check(manifest["name"], experiment, manifest["testbed"], manifest["lab_cpus"])
+    return _go(campaign, campaign.plans(manifest["seed"]), store, progress)
+
+
+def _go(campaign: Campaign, plans: Sequence[Plan], store: Results, progress: Progress) -> Results:
+    records = {record["run_id"]: record for record in store.manifest["runs"]}
+    todo = [plan for plan in plans if records[plan.run_id]["status"] != "done"]
+    progress.begin(len(todo))
+    try:
+        for plan in todo:
+            progress.start_run(f"{plan.case.case_id}, repetition {plan.repetition}")
+            _do(campaign, plan, store, records[plan.run_id], progress)
+            progress.end_run()
+    except KeyboardInterrupt:
+        store.finish("partial")
+        raise
+    store.finish("complete" if all(r["status"] == "done" for r in records.values()) else "partial")
+    return store
+
+
+def _do(campaign: Campaign, plan: Plan, store: Results, record: dict[str, Any], progress: Progress) -> None:
+    """Do one run and record it; a run that fails is recorded as failed, and the campaign goes on."""
+    began = time.monotonic()
+    record.update(started=results.now(), status="running", error=None)
+    store.save()
+    folder = _fresh(store.run_folder(plan.run_id))
+    try:
+        outcome = run.execute(campaign.host(progress), plan, campaign.setting, folder, progress.say)
+        rows = parse.rows_of_run(folder)
+    except errors.BadInput:
+        raise
+    except (errors.VsprofError, ValueError, KeyError) as error:
+        record.update(status="failed", error=f"{error}")
+        store.find(f"run {plan.run_id} ({plan.case.case_id}) failed: {error}")
+        progress.warn(f"{plan.run_id} failed: {error}")
+    else:
+        record.update(status="done", placement=outcome.placement, cpu_roles=outcome.cpu_roles)
+        store.manifest["facts"]["switches"][plan.case.switch] = outcome.facts["switch"]
+        for name, why in outcome.left_out.items():
+            store.find(f"collector {name} left out with {plan.case.switch}: {why}")
+        store.record(plan.run_id, rows)
+    record["seconds"] = round(time.monotonic() - began, 1)
+    store.save()
+
+
+def _fresh(folder: Path) -> Path:
+    """An empty folder for a run; what a broken attempt left is kept beside it."""
+    if folder.exists():
+        number = len(list(folder.parent.glob(f"{folder.name}.broken*")))
+        folder.rename(folder.with_name(f"{folder.name}.broken{number}"))
+    return folder
+
+
+def _manifest(campaign: Campaign, seed: int, plans: Sequence[Plan], facts: dict[str, Any]) -> dict[str, Any]:
+    given = campaign.experiment.model_dump(mode="json", by_alias=True)
+    return {
+        "schema_version": schema.VERSION,
+        "name": campaign.name,
+        "experiment": given,
+        "status": "partial",
+        "started": results.now(),
+        "ended": None,
+        "seed": seed,
+        "git": _git(),
+        "testbed": campaign.testbed,
+        "lab_cpus": campaign.cpus,
+        "host": host_facts(),
+        "facts": {**facts, "switches": {}},
+        "cases": [{"case_id": case.case_id, "values": asdict(case)} for case in campaign.cases],
+        "runs": [
+            {
+                "run_id": plan.run_id, "case_id": plan.case.case_id, "repetition": plan.repetition, "order": order,
+                "status": "planned", "error": None, "started": None, "seconds": None, "cpu_roles": {}, "placement": [],
+                "traffics": [item.label for item in plan.traffics],
+            }
+            for order, plan in enumerate(plans)
+        ],
+        "findings": [],
+    }  # fmt: skip
+
+
+def host_facts() -> dict[str, Any]:
+    """The machine that vsprof itself runs on."""
+    cpuinfo = Path("/proc/cpuinfo").read_text()
+    fields = dict(map(str.strip, line.split(":", 1)) for line in cpuinfo.split("\n\n", 1)[0].splitlines() if ":" in line)
+    memory = next(int(line.split()[1]) * 1024 for line in Path("/proc/meminfo").read_text().splitlines() if line.startswith("MemTotal:"))
+    os_release = platform.freedesktop_os_release() if Path("/etc/os-release").exists() else {}
+    return {
+        "cpu_model": fields.get("model name", "unknown"),
+        "microcode": fields.get("microcode", "unknown"),
+        "cpus": cpuinfo.count("processor\t"),
+        "memory_bytes": memory,
+        "kernel": platform.release(),
+        "os": os_release.get("PRETTY_NAME", "unknown"),
+        "python": platform.python_version(),
+    }
+
+
+def _git() -> dict[str, Any]:
+    """The project's commit, and whether the working tree differs from it; unknown outside a clone."""
+
+    def ask(*words: str) -> str | None:
+        try:
+            asked = subprocess.run(["git", "-C", str(PROJECT), *words], capture_output=True, text=True, timeout=20, check=False)
+        except (OSError, subprocess.TimeoutExpired):
+            return None
+        return asked.stdout.strip() if asked.returncode == 0 else None
+
+    changes = ask("status", "--porcelain")
+    return {"commit": ask("rev-parse", "HEAD"), "dirty": None if changes is None else bool(changes)}

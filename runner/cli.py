@@ -1,0 +1,170 @@
+# SPDX-License-Identifier: GPL-2.0-or-later
+"""The command line. Each sub-command is one function here, which calls the room that does it.
+
+Exit status: 0 done, 1 something failed (a run, a report), 2 bad input, 130 interrupted.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import signal
+import sys
+from types import FrameType
+from typing import Any
+
+from rich.console import Console
+
+from runner import campaign, clean, doctor, overrides, parse, results
+from runner import experiment as experiments
+from runner.progress import Progress
+from runner.results import Results
+from terms import errors
+
+INTERRUPTED = 130
+
+
+def main(arguments: list[str] | None = None) -> int:
+    """Entry point of ``vsprof``; returns the exit status."""
+    # A service manager's SIGTERM gets the same orderly end as Ctrl-C.
+    signal.signal(signal.SIGTERM, _interrupt)
+    asked = _parser().parse_args(arguments)
+    try:
+        return int(asked.do(asked))
+    except errors.VsprofError as error:
+        print(f"vsprof: {error}", file=sys.stderr)
+        return error.exit_status
+    except KeyboardInterrupt:
+        print("vsprof: interrupted; finished runs are kept: `vsprof run --resume` goes on", file=sys.stderr)
+        return INTERRUPTED
+
+
+def _run(asked: argparse.Namespace) -> int:
+    with Progress() as progress:
+        if asked.resume is not None:
+            store = campaign.resume(Results.open(asked.resume or results.newest()), progress)
+        else:
+            if asked.experiment is None:
+                raise errors.unknown_experiment("", experiments.names())
+            name, experiment = experiments.load(asked.experiment)
+            overrides.apply(experiment, asked)
+            checked = campaign.Campaign.check(name, experiment, asked.testbed, asked.cpus)
+            store = campaign.start(checked, progress, asked.seed)
+        if asked.report:
+            progress.say("writing the report")
+            _write_report(store)
+    failed = [run["run_id"] for run in store.manifest["runs"] if run["status"] != "done"]
+    print(f"result: {store.folder}")
+    if asked.report:
+        print(f"report: {store.folder / 'report.html'}")
+    if failed:
+        print(f"vsprof: {len(failed)} of {len(store.manifest['runs'])} runs failed: {', '.join(failed)}; `vsprof run --resume` tries them again", file=sys.stderr)
+    return 1 if failed else 0
+
+
+def _report(asked: argparse.Namespace) -> int:
+    store = Results.open(asked.result)
+    _write_report(store)
+    print(store.folder / "report.html")
+    return 0
+
+
+def _write_report(store: Results) -> None:
+    # Imported when used: notebooks take a second to import, and most commands need none.
+    from analysis import report  # noqa: PLC0415
+
+    report.build(store.folder, experiments.NOTEBOOKS / f"{store.manifest['experiment']['notebook']}.py")
+
+
+def _parse(asked: argparse.Namespace) -> int:
+    store = Results.open(asked.result)
+    for record in store.manifest["runs"]:
+        if record["status"] == "done":
+            store.record(record["run_id"], parse.rows_of_run(store.run_folder(record["run_id"])))
+    print(store.folder / results.MEASUREMENTS)
+    return 0
+
+
+def _show(asked: argparse.Namespace) -> int:
+    from analysis import load, show  # noqa: PLC0415
+
+    result = load.load(Results.open(asked.result).folder)
+    if asked.json:
+        print(json.dumps(show.as_dict(result), indent=1))
+    else:
+        Console().print(show.summary(result))
+    return 0
+
+
+def _doctor(asked: argparse.Namespace) -> int:
+    checks = doctor.examine(with_lab=asked.lab)
+    print(json.dumps([check.to_json() for check in checks], indent=1) if asked.json else doctor.render(checks))
+    return 0
+
+
+def _list(asked: argparse.Namespace) -> int:
+    rows = []
+    for name in experiments.names():
+        _, experiment = experiments.load(name)
+        rows.append({"name": name, "question": experiment.question, "cases": len(experiments.cases(experiment))})
+    if asked.json:
+        print(json.dumps(rows, indent=1))
+    else:
+        for row in rows:
+            print(f"{row['name']:16} {row['cases']} cases  {row['question']}")
+    return 0
+
+
+def _clean(asked: argparse.Namespace) -> int:
+    for removed in clean.clean(cache=asked.cache):
+        print(f"removed {removed}")
+    return 0
+
+
+def _parser() -> argparse.ArgumentParser:
+    parser = argparse.ArgumentParser(prog="vsprof", description="Why is one virtual switch faster than another, on this CPU, for this traffic?")
+    commands = parser.add_subparsers(required=True, metavar="COMMAND")
+
+    run = _command(commands, "run", _run, "run an experiment, and write its report")
+    run.add_argument("experiment", nargs="?", help="a name in experiments/, or the path of a YAML file")
+    run.add_argument("--testbed", default=campaign.AUTO, help="auto (default) or one of: " + ", ".join(experiments.TESTBEDS))
+    run.add_argument("--cpus", type=int, default=4, help="CPUs of the emulated host: 2 or 4 (default)")
+    run.add_argument("--seed", type=int, help="seed of the random order (default: a new one, kept in the manifest)")
+    run.add_argument("--resume", nargs="?", const="", metavar="RESULT", help="go on with a broken campaign (default: the newest)")
+    run.add_argument("--no-report", dest="report", action="store_false", help="measure only")
+    overrides.add_options(run)
+
+    report = _command(commands, "report", _report, "write a result's report anew, from what is stored")
+    report.add_argument("result", nargs="?", default=results.LATEST, help="a folder, or a name below results/ (default: latest)")
+
+    show = _command(commands, "show", _show, "print a result's summary")
+    show.add_argument("result", nargs="?", default=results.LATEST)
+    show.add_argument("--json", action="store_true")
+
+    again = _command(commands, "parse", _parse, "compute a result's measurements anew, from raw/")
+    again.add_argument("result", nargs="?", default=results.LATEST)
+
+    health = _command(commands, "doctor", _doctor, "say what this host can measure, and what to do about the rest")
+    health.add_argument("--json", action="store_true")
+    health.add_argument("--lab", action="store_true", help="also resume the emulated lab host and look inside")
+
+    listing = _command(commands, "list", _list, "list the experiments")
+    listing.add_argument("--json", action="store_true")
+
+    tidy = _command(commands, "clean", _clean, "remove what a killed run left; with --cache the lab's image and snapshots too")
+    tidy.add_argument("--cache", action="store_true")
+    return parser
+
+
+def _command(commands: Any, name: str, do: Any, text: str) -> argparse.ArgumentParser:
+    command: argparse.ArgumentParser = commands.add_parser(name, help=text, description=f"{text[0].upper()}{text[1:]}.")
+    command.set_defaults(do=do)
+    return command
+
+
+def _interrupt(number: int, frame: FrameType | None) -> None:
+    raise KeyboardInterrupt
+
+
+if __name__ == "__main__":
+    sys.exit(main())

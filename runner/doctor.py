@@ -1,0 +1,123 @@
+# SPDX-License-Identifier: GPL-2.0-or-later
+"""What this host can measure, and for each thing that it can't: why, and what to do."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+from collections.abc import Iterable
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import Any
+
+from rich.console import Console
+from rich.table import Table
+
+from terms import errors, units
+from testbeds.emulator import cache, image, needs, snapshot
+from testbeds.emulator.machine import Shape
+from testbeds.lab import Lab
+
+
+@dataclass(frozen=True, slots=True)
+class Check:
+    """One thing looked at. ``serves``: what it is good for. ``remedy`` is empty where ``ok``."""
+
+    name: str
+    ok: bool
+    seen: str
+    serves: str
+    remedy: str = ""
+
+    def to_json(self) -> dict[str, Any]:
+        return asdict(self)
+
+
+def examine(*, with_lab: bool = False) -> list[Check]:
+    """Look at this host; with ``with_lab`` resume the lab, too, and look inside (it must have been built)."""
+    checks = [*_lab_needs(), _image(), _snapshot(), _kvm(), _pmu(), *_native()]
+    return [*checks, *_inside_lab()] if with_lab else checks
+
+
+def render(checks: list[Check]) -> str:
+    """The checks as a table for people, and in one line what follows from them."""
+    table = Table(box=None, pad_edge=False)
+    for column in ("", "what", "seen", "serves", "what to do"):
+        table.add_column(column, overflow="fold")
+    for check in checks:
+        table.add_row("yes" if check.ok else "no", check.name, check.seen, check.serves, check.remedy)
+    console = Console(highlight=False)
+    with console.capture() as captured:
+        console.print(table)
+    runs = all(check.ok for check in checks if check.serves == "lab")
+    return captured.get() + ("\nThe emulated lab runs here: `make profile-vm2vm`." if runs else "\nThe emulated lab can't run here yet: see the lines that say no.")
+
+
+def _lab_needs() -> Iterable[Check]:
+    for need in needs.for_building().needs:
+        yield Check(need.what, need.problem is None, need.seen, "lab", need.problem or "")
+
+
+def _image() -> Check:
+    path = image.path()
+    built = cache.intact(path)
+    return Check("lab image", built, f"{path.name} {'ready' if built else 'not built yet'}", "speed", "" if built else errors.built_at_first_run("3-5 minutes"))
+
+
+def _snapshot() -> Check:
+    path = snapshot.folder(image.Image(image.path()), Shape())
+    saved = cache.intact(path)
+    return Check("lab snapshot", saved, "ready" if saved else "not saved yet", "speed", "" if saved else errors.built_at_first_run("a minute"))
+
+
+def _kvm() -> Check:
+    """KVM is believed only when a guest has booted under it."""
+    if not cache.intact(image.path()):
+        return Check("KVM", False, f"/dev/kvm {'exists' if Path('/dev/kvm').exists() else 'is missing'}; not tried, no guest kernel yet", "native", errors.kvm_not_tried())
+    built = image.Image(image.path())
+    share = built.tree / "usr/share"
+    boots, seen = needs.kvm_boots(built.kernel, [*built.program("qemu-system-x86_64"), "-L", str(share / "qemu"), "-L", str(share / "seabios")])
+    return Check("KVM", boots, seen, "native", "" if boots else errors.no_kvm())
+
+
+def _pmu() -> Check:
+    try:
+        tried = subprocess.run(["perf", "stat", "-x", ";", "-e", "instructions:u", "true"], capture_output=True, text=True, timeout=20, check=False)
+    except (OSError, subprocess.TimeoutExpired):
+        return Check("PMU", False, "perf is not installed", "native", errors.program_missing("perf", "linux-perf"))
+    first = next((line for line in tried.stderr.splitlines() if "instructions" in line), "").split(";")[0]
+    # Even `true` executes tens of thousands of instructions: a handful would be a dead counter.
+    counts = first.isdigit() and int(first) > 1000
+    return Check("PMU", counts, f"instructions: {first or 'nothing'}", "native", "" if counts else errors.no_pmu())
+
+
+def _native() -> Iterable[Check]:
+    for module in ("openvswitch", "vhost_net"):
+        there = Path(f"/sys/module/{module}").exists()
+        yield Check(f"module {module}", there, "loaded" if there else "not loaded", "native", "" if there else errors.no_module(module))
+    pages = int(Path("/sys/kernel/mm/hugepages/hugepages-2048kB/nr_hugepages").read_text()) if os.path.exists("/sys/kernel/mm/hugepages/hugepages-2048kB") else 0
+    yield Check("hugepages", pages >= 1024, f"{pages} of 2 MiB", "native", "" if pages >= 1024 else errors.no_hugepages(pages))
+    cpus = os.cpu_count() or 1
+    yield Check("CPUs", cpus >= 2, f"{cpus}, {units.gib(needs.available_memory())} memory available", "native", "" if cpus >= 2 else errors.few_cpus(cpus))
+
+
+INSIDE = {
+    "module openvswitch": "[ -d /sys/module/openvswitch ] && echo loaded",
+    "module vhost_net": "[ -e /dev/vhost-net ] && echo loaded",
+    "nested KVM": "[ -e /dev/kvm ] && cat /sys/module/kvm_amd/parameters/nested",
+    "hugepages": "grep -h . /sys/kernel/mm/hugepages/hugepages-2048kB/nr_hugepages",
+    "perf software events": "perf stat -x, -a -e context-switches sleep 0.1 2>&1 | cut -d, -f1,3",
+    "bpftrace": "bpftrace --version",
+    "BTF": "ls /sys/kernel/btf/vmlinux",
+    "kernel OVS": "/usr/lib/openvswitch-switch/ovs-vswitchd --version | head -n 1",
+    "OVS-DPDK": "/usr/lib/openvswitch-switch-dpdk/ovs-vswitchd-dpdk --version | tail -n 1",
+    "guest image": "ls -s --block-size=M /var/lib/vsprof/guest/guest.cpio",
+}
+
+
+def _inside_lab() -> Iterable[Check]:
+    with Lab() as lab:
+        for name, command in INSIDE.items():
+            asked = lab.run(command, check=False)
+            seen = " ".join((asked.stdout or asked.stderr).split())
+            yield Check(f"in the lab: {name}", asked.status == 0, seen, "lab", "" if asked.status == 0 else errors.rebuild_lab())

@@ -1,0 +1,210 @@
+# SPDX-License-Identifier: GPL-2.0-or-later
+"""An experiment: one YAML file, one question; and the cases it expands to.
+
+Everything that can be wrong with an experiment is found here, before anything is started.
+"""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import yaml
+from pydantic import BaseModel, ConfigDict, Field, ValidationError, field_validator
+
+from terms import errors, plugins
+from workloads.traffic.base import FCS_BYTES, Options
+
+FOLDER = Path(__file__).resolve().parents[1] / "experiments"
+NOTEBOOKS = Path(__file__).resolve().parents[1] / "notebooks"
+FACTORS = ("topology", "switch", "access", "frame_bytes", "flows")
+"""What can be fixed or varied."""
+TESTBEDS = plugins.find("testbeds", "TESTBED")
+SWITCHES = plugins.find("switches", "SWITCH", hyphens=True)
+TOPOLOGIES = plugins.find("workloads.topologies", "TOPOLOGY")
+TRAFFIC = plugins.find("workloads.traffic", "TRAFFIC")
+COLLECTORS = plugins.find("collectors", "COLLECTOR")
+SMALLEST_FRAME, LARGEST_FRAME = 64, 1518
+
+
+class Windows(BaseModel):
+    """How long to wait, and how often and how long to measure."""
+
+    model_config = ConfigDict(extra="forbid", frozen=True)
+
+    warmup_seconds: float = Field(1, ge=0, le=600)
+    count: int = Field(2, ge=1, le=1000)
+    seconds: float = Field(2, ge=0.5, le=3600)
+
+
+@dataclass(frozen=True)
+class Case:
+    """One combination of the varied values, complete with the fixed ones."""
+
+    topology: str
+    switch: str
+    access: str
+    frame_bytes: int
+    flows: int
+
+    @property
+    def case_id(self) -> str:
+        return f"{self.topology}_{self.switch}_{self.access}_{self.frame_bytes}B_{self.flows}f"
+
+
+@dataclass(frozen=True)
+class TrafficItem:
+    """One entry of ``traffic``: its kind and its settings, checked."""
+
+    kind: str
+    settings: Options
+
+    @property
+    def label(self) -> str:
+        return f"{self.kind}-{self.settings.load}"
+
+
+class Experiment(BaseModel):
+    """The YAML file as given; see docs/experiments.md."""
+
+    model_config = ConfigDict(extra="forbid")
+
+    question: str = Field(min_length=1)
+    published: list[str] = []
+    notebook: str
+    fixed: dict[str, Any] = {}
+    vary: dict[str, list[Any]] = {}
+    exclude: list[dict[str, Any]] = Field([], alias="except")
+    traffic: list[dict[str, Any]] = Field(min_length=1)
+    windows: Windows = Windows()
+    repetitions: int = Field(3, ge=1, le=1000)
+    collectors: list[str] = ["auto"]
+
+    @field_validator("vary")
+    @classmethod
+    def _not_empty(cls, vary: dict[str, list[Any]]) -> dict[str, list[Any]]:
+        for name, values in vary.items():
+            if not values:
+                raise ValueError(f"vary.{name} is empty: give at least one value")
+            if len(set(map(str, values))) != len(values):
+                raise ValueError(f"vary.{name} names a value twice: {values}")
+        return vary
+
+
+def load(name: str) -> tuple[str, Experiment]:
+    """Read an experiment by its name in experiments/, or by a file's path; return its name and it.
+
+    Raises ``BadInput`` that names the file and the key.
+    """
+    path = Path(name) if name.endswith((".yaml", ".yml")) else FOLDER / f"{name}.yaml"
+    if not path.is_file():
+        raise errors.unknown_experiment(name, names())
+    try:
+        document = yaml.safe_load(path.read_text())
+    except (yaml.YAMLError, UnicodeDecodeError) as error:
+        raise errors.bad_yaml(path, " ".join(str(error).split())) from error
+    if not isinstance(document, dict):
+        raise errors.bad_yaml(path, f"found {type(document).__name__}, need keys and values")
+    return path.stem, parse(document, path)
+
+
+def parse(document: Mapping[str, Any], path: Path) -> Experiment:
+    """Check an experiment's form. Raises ``BadInput`` that lists every key that is wrong."""
+    try:
+        return Experiment.model_validate(document)
+    except ValidationError as error:
+        raise errors.bad_experiment(path, _reasons(error)) from error
+
+
+def names() -> list[str]:
+    """All experiments of the project."""
+    return sorted(path.stem for path in FOLDER.glob("*.yaml"))
+
+
+def cases(experiment: Experiment) -> list[Case]:
+    """Every combination of the varied values but the excluded ones. Raises ``BadInput`` on any that can't be run."""
+    given = {**experiment.fixed, **experiment.vary}
+    for name in given:
+        if name not in FACTORS:
+            raise errors.unknown_value("variable", name, FACTORS)
+    if twice := experiment.fixed.keys() & experiment.vary.keys():
+        raise errors.fixed_and_varied(sorted(twice))
+    complete = {"access": "auto", "flows": 1, "frame_bytes": SMALLEST_FRAME, **experiment.fixed}
+    if missing := [name for name in FACTORS if name not in complete and name not in experiment.vary]:
+        raise errors.missing_factors(missing)
+    combinations = [{**complete, **dict(zip(experiment.vary, values, strict=True))} for values in itertools.product(*experiment.vary.values())]
+    wanted = [c for c in combinations if not any(_matches(c, e) for e in experiment.exclude)]
+    if not wanted:
+        raise errors.no_case_left()
+    return [_case(combination) for combination in wanted]
+
+
+def traffic_items(experiment: Experiment) -> list[TrafficItem]:
+    """The traffic list, each entry checked by its kind. Raises ``BadInput``."""
+    items = []
+    for entry in experiment.traffic:
+        settings = dict(entry)
+        kind = str(settings.pop("kind", ""))
+        traffic = plugins.one("traffic", kind, TRAFFIC)
+        try:
+            items.append(TrafficItem(kind, traffic.options(**settings)))
+        except ValidationError as error:
+            raise errors.bad_traffic(kind, _reasons(error)) from error
+    labels = [item.label for item in items]
+    if twice := {label for label in labels if labels.count(label) > 1}:
+        raise errors.traffic_twice(sorted(twice))
+    return items
+
+
+def collectors(experiment: Experiment) -> tuple[list[str], bool]:
+    """Names of the collectors, and whether they were named outright (then one that can't work stops the run).
+
+    ``auto`` is every collector there is; what this host does not offer is left out with a finding in the manifest.
+    """
+    named = [name for name in experiment.collectors if name != "auto"]
+    for name in named:
+        plugins.one("collector", name, COLLECTORS)
+    if "auto" in experiment.collectors:
+        return sorted(COLLECTORS), False
+    return named, True
+
+
+def check_notebook(experiment: Experiment) -> None:
+    """Raise ``BadInput`` if the experiment's notebook does not exist."""
+    known = sorted(path.stem for path in NOTEBOOKS.glob("*.py"))
+    if experiment.notebook not in known:
+        raise errors.unknown_value("notebook", experiment.notebook, known)
+
+
+def _matches(combination: Mapping[str, Any], pattern: Mapping[str, Any]) -> bool:
+    for name in pattern:
+        if name not in FACTORS:
+            raise errors.unknown_value("variable in except", name, FACTORS)
+    return all(combination[name] == value for name, value in pattern.items())
+
+
+def _case(values: Mapping[str, Any]) -> Case:
+    switch = plugins.one("switch", values["switch"], SWITCHES)
+    plugins.one("topology", values["topology"], TOPOLOGIES)
+    access = switch.accesses[0] if values["access"] == "auto" else values["access"]
+    known = sorted({access for s in SWITCHES.values() for access in s.accesses})
+    if access not in known:
+        raise errors.unknown_value("access", access, [*known, "auto"])
+    if access not in switch.accesses:
+        raise errors.access_not_of_switch(access, values["switch"], switch.accesses)
+    frame = _whole("frame_bytes", values["frame_bytes"], SMALLEST_FRAME, LARGEST_FRAME)
+    return Case(values["topology"], values["switch"], access, frame, _whole("flows", values["flows"], 1, 60_000))
+
+
+def _whole(name: str, value: Any, low: int, high: int) -> int:
+    if not isinstance(value, int) or isinstance(value, bool) or not low <= value <= high:
+        note = f" (with the {FCS_BYTES}-byte FCS)" if name == "frame_bytes" else ""
+        raise errors.out_of_range(name, value, low, high, note)
+    return value
+
+
+def _reasons(error: ValidationError) -> list[str]:
+    return [f"{'.'.join(map(str, one['loc'])) or 'the whole'}: {one['msg']} (found {one['input']!r})" for one in error.errors()]

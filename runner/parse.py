@@ -1,0 +1,56 @@
+# SPDX-License-Identifier: GPL-2.0-or-later
+"""From what was recorded to numbers, by the collectors' and the traffic's own parsers.
+
+Numbers are only ever computed here, from raw/: so a parser that proves wrong can be mended, and old results parsed again.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable, Mapping
+from pathlib import Path
+from typing import Any
+
+from collectors.base import Recorded
+from runner import window
+from runner.experiment import COLLECTORS, SWITCHES, TRAFFIC
+from terms import schema
+from terms.placement import Placement
+from terms.schema import Number
+from workloads.traffic.base import Window
+
+Row = dict[str, object]
+
+
+def rows_of_run(folder: Path) -> list[Row]:
+    """All rows of the run recorded in ``folder`` (raw/<run_id>)."""
+    run = json.loads((folder / "run.json").read_text())
+    return [row for item in run["traffics"] for row in _rows_of_traffic(folder / item["label"], run, item)]
+
+
+def _rows_of_traffic(folder: Path, run: Mapping[str, Any], item: Mapping[str, Any]) -> Iterable[Row]:
+    where = {**run["where"], "traffic": item["kind"], "load": item["load"]}
+    placement = Placement.from_json(item["placement"])
+    folders = sorted((f for f in folder.iterdir() if (f / "samples.json").exists()), key=lambda f: int(f.name.removeprefix("w")))
+    raw = {path.name: path.read_text() for path in (folder / "traffic").iterdir()}
+    windows = [_traffic_window(one, run) for one in folders]
+    for number in TRAFFIC[item["kind"]].numbers(raw, windows):
+        yield schema.row({**where, "window": ""}, item["kind"], "software", number)
+    for one in folders:
+        for name in run["collectors"]:
+            for number in _numbers(one, name, placement):
+                yield schema.row({**where, "window": one.name}, name, COLLECTORS[name].source, number)
+
+
+def _traffic_window(folder: Path, run: Mapping[str, Any]) -> Window:
+    before, after = window.recorded_samples(folder)
+    switch = SWITCHES[run["where"]["switch"]]
+    ports_0, ports_1 = (switch.parse_port_counters((folder / f"{window.PORTS}.{end}").read_text()) for end in ("begin", "end"))
+    into, out = run["sender_port"], run["receiver_port"]
+    seconds = window.recorded_seconds(folder, window.PORTS)
+    return Window(folder.name, before, after, seconds, (ports_0[into], ports_1[into]), (ports_0[out], ports_1[out]))
+
+
+def _numbers(folder: Path, name: str, placement: Placement) -> Iterable[Number]:
+    begin, end = ((folder / f"{name}.{at}").read_text() for at in ("begin", "end"))
+    return COLLECTORS[name].numbers(Recorded(begin, end, window.recorded_seconds(folder, name), placement))

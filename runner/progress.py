@@ -1,0 +1,65 @@
+# SPDX-License-Identifier: GPL-2.0-or-later
+"""What runs now, what is left, and how long that will take: a live line on a terminal, plain lines elsewhere."""
+
+from __future__ import annotations
+
+import time
+from types import TracebackType
+from typing import Self
+
+from rich.console import Console
+from rich.status import Status
+
+from terms.units import duration
+
+
+class Progress:
+    """Use as a context: the live line must be gone before anything else is printed."""
+
+    def __init__(self, console: Console | None = None) -> None:
+        self._console = console or Console(stderr=True, highlight=False)
+        self._status: Status | None = None
+        self._began = self._run_began = time.monotonic()
+        self._runs = self._done = 0
+        self._run = ""
+
+    def __enter__(self) -> Self:
+        if self._console.is_terminal:
+            self._status = self._console.status("")
+            self._status.start()
+        return self
+
+    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None) -> None:
+        if self._status is not None:
+            self._status.stop()
+            self._status = None
+
+    def begin(self, runs: int) -> None:
+        """Start counting ``runs`` runs."""
+        self._runs, self._done, self._began = runs, 0, time.monotonic()
+
+    def start_run(self, what: str) -> None:
+        self._run, self._run_began = f"run {self._done + 1} of {self._runs}: {what}", time.monotonic()
+        if self._status is None:
+            self._console.print(f"{self._run}{self._left()}", markup=False)
+
+    def end_run(self) -> None:
+        self._done += 1
+        self._console.print(f"{self._run}: {duration(time.monotonic() - self._run_began)}", markup=False)
+
+    def say(self, step: str) -> None:
+        """Show what is being done at this moment."""
+        if self._status is not None:
+            self._status.update(f"{self._run}{self._left()}\n  {step}" if self._run else step)
+        elif not self._run:
+            # Outside a terminal the steps of a run would be a flood; the set-up's are few and slow.
+            self._console.print(step, markup=False)
+
+    def warn(self, text: str) -> None:
+        self._console.print(f"warning: {text}", style="yellow", markup=False)
+
+    def _left(self) -> str:
+        if not self._done:
+            return ""
+        each = (time.monotonic() - self._began) / self._done
+        return f" (about {duration(each * (self._runs - self._done))} left)"

@@ -1,0 +1,108 @@
+# SPDX-License-Identifier: GPL-2.0-or-later
+"""What is kept of a campaign: results/<time>-<experiment>/ with its manifest, measurements and everything printed.
+
+Each finished run has its numbers in raw/<run_id>/measurements.parquet; measurements.parquet joins them and is rewritten,
+in one step, after each run: whatever happens next, nothing measured is lost.
+"""
+
+from __future__ import annotations
+
+import datetime
+import json
+import os
+from collections.abc import Iterable, Mapping
+from pathlib import Path
+from typing import Any
+
+from terms import errors, schema
+
+ROOT = Path(__file__).resolve().parents[1] / "results"
+LATEST = "latest"
+MANIFEST = "manifest.json"
+MEASUREMENTS = "measurements.parquet"
+
+
+class Results:
+    """One campaign's folder. ``manifest`` is a plain dictionary; ``save`` writes it."""
+
+    def __init__(self, folder: Path, manifest: dict[str, Any]) -> None:
+        self.folder, self.manifest = folder, manifest
+
+    @classmethod
+    def create(cls, manifest: dict[str, Any], root: Path = ROOT) -> Results:
+        stamp = datetime.datetime.now().strftime("%Y%m%d-%H%M%S")
+        folder = root / f"{stamp}-{manifest['name']}"
+        try:
+            (folder / "raw").mkdir(parents=True)
+        except OSError as error:
+            raise errors.can_not_write(folder, error) from error
+        results = cls(folder, manifest)
+        results.save()
+        return results
+
+    @classmethod
+    def open(cls, name: str | Path, root: Path = ROOT) -> Results:
+        """Open a campaign by its folder, or by its name below results/ (``latest`` too). Raises ``BadInput``."""
+        folder = next((p for p in (Path(name), root / name) if (p / MANIFEST).is_file()), None)
+        if folder is None:
+            known = [p.parent.name for p in sorted(root.glob(f"*/{MANIFEST}"))]
+            raise errors.no_result(str(name), known)
+        try:
+            manifest = json.loads((folder / MANIFEST).read_text())
+        except ValueError as error:
+            raise errors.bad_manifest(folder / MANIFEST, error) from error
+        return cls(folder.resolve(), manifest)
+
+    def save(self) -> None:
+        """Write the manifest; a reader sees the old one or the new one, never a half."""
+        partial = self.folder / f"{MANIFEST}.partial"
+        try:
+            partial.write_text(json.dumps(self.manifest, indent=1, default=str) + "\n")
+            os.replace(partial, self.folder / MANIFEST)
+        except OSError as error:
+            raise errors.can_not_write(self.folder, error) from error
+
+    def run_folder(self, run_id: str) -> Path:
+        return self.folder / "raw" / run_id
+
+    def record(self, run_id: str, rows: Iterable[Mapping[str, object]]) -> None:
+        """Keep a finished run's numbers, and join them with those before."""
+        try:
+            schema.write(self.run_folder(run_id) / MEASUREMENTS, rows)
+            self.join()
+        except OSError as error:
+            raise errors.can_not_write(self.folder, error) from error
+
+    def join(self) -> None:
+        """Write measurements.parquet anew from the runs that are done."""
+        done = [run["run_id"] for run in self.manifest["runs"] if run["status"] == "done"]
+        tables = [schema.read(self.run_folder(run_id) / MEASUREMENTS) for run_id in done]
+        schema.write(self.folder / MEASUREMENTS, (row for table in tables for row in table.to_pylist()))
+
+    def find(self, text: str) -> None:
+        """Note a finding in the manifest, once."""
+        finding = {"level": "warning", "text": text}
+        if finding not in self.manifest["findings"]:
+            self.manifest["findings"].append(finding)
+
+    def finish(self, status: str) -> None:
+        """Mark the campaign ``complete`` or ``partial``; the newest complete one becomes results/latest."""
+        self.manifest.update(status=status, ended=now())
+        self.save()
+        if status == "complete" and self.folder.parent == ROOT:
+            fresh = ROOT / f".{LATEST}.{os.getpid()}"
+            fresh.symlink_to(self.folder.name)
+            os.replace(fresh, ROOT / LATEST)
+
+
+def now() -> str:
+    """The time of day with its zone, to the second."""
+    return datetime.datetime.now().astimezone().isoformat(timespec="seconds")
+
+
+def newest() -> Path:
+    """The campaign begun last, complete or not. Raises ``BadInput`` where there is none."""
+    found = sorted(path.parent for path in ROOT.glob(f"[0-9]*/{MANIFEST}"))
+    if not found:
+        raise errors.no_result("the newest", [])
+    return found[-1]

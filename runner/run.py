@@ -1,0 +1,140 @@
+# SPDX-License-Identifier: GPL-2.0-or-later
+"""One run: one case executed once, on a testbed as fresh as after a boot.
+
+testbed, switch, endpoints, then each traffic in turn with its warm-up and windows; everything is taken away at the end,
+whatever happened.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import time
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from collectors.base import Collector
+from runner import window
+from runner.experiment import COLLECTORS, SWITCHES, TOPOLOGIES, TRAFFIC, Case, TrafficItem, Windows
+from terms import errors
+from terms.placement import CpuPlan
+from testbeds.base import Testbed
+from workloads.topologies.base import Topology
+
+Say = Callable[[str], None]
+
+
+@dataclass(frozen=True)
+class Plan:
+    """One run to be done."""
+
+    run_id: str
+    case: Case
+    repetition: int
+    traffics: tuple[TrafficItem, ...]
+    """In the order in which this run sends them."""
+
+
+@dataclass(frozen=True)
+class Setting:
+    """What all runs of a campaign share."""
+
+    experiment: str
+    windows: Windows
+    collectors: Sequence[str]
+    named: bool
+    """Collectors were named outright: one that can't work fails the run instead of being left out."""
+
+
+@dataclass
+class Outcome:
+    """What a finished run adds to the manifest."""
+
+    facts: dict[str, Any]
+    placement: list[dict[str, Any]]
+    cpu_roles: dict[int, str]
+    left_out: dict[str, str]
+    """Collectors that could not work, and why."""
+
+
+def execute(host: Testbed, plan: Plan, setting: Setting, folder: Path, say: Say) -> Outcome:
+    """Do one run on ``host`` (not yet opened) and record it in ``folder``. Raises ``RunFailed``, or another ``VsprofError``."""
+    folder.mkdir(parents=True, exist_ok=True)
+    with contextlib.ExitStack() as undo:
+        say("resuming the testbed")
+        undo.enter_context(host)
+        cpus = CpuPlan.of(host.cpus)
+        switch = SWITCHES[plan.case.switch](host, cpus)
+        undo.callback(switch.stop)
+        topology = TOPOLOGIES[plan.case.topology](host, switch, cpus, plan.case.access)
+        undo.callback(topology.stop)
+        undo.callback(_keep_logs, host, folder)
+        say(f"starting {plan.case.switch}")
+        switch.start()
+        say("booting the endpoints")
+        topology.start()
+        collectors, left_out = _set_up(host, setting, undo)
+        facts = {**host.facts(), "switch": switch.facts()}
+        run = _describe(plan, setting, host, topology, list(collectors))
+        for item in plan.traffics:
+            run["traffics"].append(_send(item, plan, setting, topology, collectors, folder, say))
+            topology.check()
+        (folder / "run.json").write_text(json.dumps(run, indent=1))
+        placement = topology.placement().to_json()
+    return Outcome(facts, placement["threads"], placement["cpu_roles"], left_out)
+
+
+def _set_up(host: Testbed, setting: Setting, undo: contextlib.ExitStack) -> tuple[dict[str, Collector], dict[str, str]]:
+    """Make the collectors ready; those that can't work are left out with the reason, or raise where named outright."""
+    ready, left_out = {}, {}
+    for name in setting.collectors:
+        collector = COLLECTORS[name](host)
+        if why := collector.unavailable():
+            if setting.named:
+                raise errors.collector_unavailable(name, why)
+            left_out[name] = why
+            continue
+        undo.callback(collector.teardown)
+        collector.setup()
+        ready[name] = collector
+    return ready, left_out
+
+
+def _send(
+    item: TrafficItem, plan: Plan, setting: Setting, topology: Topology, collectors: dict[str, Collector], folder: Path, say: Say
+) -> dict[str, Any]:
+    """Send one traffic, measure its windows, and return its entry of run.json."""
+    into = folder / item.label
+    traffic = TRAFFIC[item.kind](topology, item.settings, plan.case.frame_bytes, plan.case.flows)
+    say(f"{item.label}: warm-up")
+    traffic.start()
+    time.sleep(setting.windows.warmup_seconds)
+    placement = topology.placement()
+    for number in range(1, setting.windows.count + 1):
+        say(f"{item.label}: window {number} of {setting.windows.count}")
+        window.measure(topology.host, traffic, collectors, setting.windows.seconds, into / f"w{number}")
+    (into / "traffic").mkdir()
+    for name, text in traffic.stop().items():
+        (into / "traffic" / name).write_text(text)
+    return {"kind": item.kind, "load": item.settings.load, "label": item.label, "placement": placement.to_json()}
+
+
+def _describe(plan: Plan, setting: Setting, host: Testbed, topology: Topology, collectors: list[str]) -> dict[str, Any]:
+    """What parsing the run again takes, beside what was printed."""
+    case = plan.case
+    where = {
+        "experiment": setting.experiment, "run_id": plan.run_id, "case_id": case.case_id, "repetition": plan.repetition,
+        "testbed": host.name, "switch": case.switch, "access": case.access, "topology": case.topology,
+        "frame_bytes": case.frame_bytes, "flows": case.flows,
+    }  # fmt: skip
+    ports = {"sender_port": topology.sender_port.name, "receiver_port": topology.receiver_port.name}
+    return {"where": where, **ports, "collectors": collectors, "traffics": []}
+
+
+def _keep_logs(host: Testbed, folder: Path) -> None:
+    """Keep what the switch and the endpoints printed; on the way out of a run that failed, this is what tells why."""
+    with contextlib.suppress(errors.VsprofError, OSError):
+        logs = host.run("cd /run && tail -v -c 100000 vsprof-*.log *.console 2>/dev/null", check=False).stdout
+        (folder / "logs.txt").write_text(logs)

@@ -1,0 +1,77 @@
+# SPDX-License-Identifier: GPL-2.0-or-later
+"""One measured interval: a script on the testbed that reads every counter at its begin and at its end.
+
+One script, so that nobody talks to the host while the window passes: a log-in would cost more context switches than a
+PMD makes in a minute. Every probe is stamped with the testbed's clock at both ends, and timed by its own stamps.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+
+from collectors.base import Collector
+from testbeds.base import Testbed
+from workloads.traffic.base import Sample, Traffic
+
+FOLDER = "/run/vsprof-window"
+PORTS = "ports"
+"""The probe that reads the switch's port counters."""
+ALLOWANCE_S = 120
+"""How long the probes of a slow testbed may take beyond the window itself."""
+
+
+@dataclass(frozen=True)
+class Probe:
+    """A pair of shell commands for the two ends of a window, and one before it."""
+
+    begin: str
+    end: str
+    prepare: str = ""
+
+
+def probes(traffic: Traffic, collectors: Mapping[str, Collector]) -> dict[str, Probe]:
+    """What a window reads: the switch's ports nearest to its ends, for all else is divided by their packets."""
+    ports = traffic.topology.switch.port_counters()
+    counted = {name: Probe(one.begin(), one.end(), one.prepare()) for name, one in collectors.items()}
+    return {**counted, PORTS: Probe(ports, ports)}
+
+
+def script(wanted: Mapping[str, Probe], seconds: float) -> str:
+    """The script of a window of ``seconds``. It needs bash, whose EPOCHREALTIME reads the clock without a process."""
+    lines = ["export LC_ALL=C", f"rm -rf {FOLDER}", f"mkdir -p {FOLDER}", f"cd {FOLDER}", "exec 2> errors.txt"]
+    lines += [probe.prepare for probe in wanted.values() if probe.prepare]
+    for name, probe in wanted.items():
+        lines += [f"echo $EPOCHREALTIME > {name}.began", f"{{ {probe.begin}\n}} > {name}.begin"]
+    lines.append(f"sleep {seconds}")
+    # Ended in the order begun: all intervals are then about equally long.
+    for name, probe in wanted.items():
+        lines += [f"echo $EPOCHREALTIME > {name}.ended", f"{{ {probe.end}\n}} > {name}.end"]
+    return "\n".join(lines) + "\n"
+
+
+def measure(host: Testbed, traffic: Traffic, collectors: Mapping[str, Collector], seconds: float, into: Path) -> None:
+    """Measure one window and keep everything printed in the folder ``into``. Raises ``RunFailed``."""
+    wanted = probes(traffic, collectors)
+    host.push(script(wanted, seconds), f"{FOLDER}.sh")
+    before = traffic.sample()
+    host.run(f"bash {FOLDER}.sh", timeout=seconds + ALLOWANCE_S)
+    after = traffic.sample()
+    host.pull(FOLDER, into)
+    for path in (into / Path(FOLDER).name).iterdir():
+        path.rename(into / path.name)
+    (into / Path(FOLDER).name).rmdir()
+    (into / "samples.json").write_text(json.dumps({"before": before.to_json(), "after": after.to_json()}, indent=1))
+
+
+def recorded_seconds(folder: Path, probe: str) -> float:
+    """Seconds between a probe's two stamps."""
+    return float((folder / f"{probe}.ended").read_text()) - float((folder / f"{probe}.began").read_text())
+
+
+def recorded_samples(folder: Path) -> tuple[Sample, Sample]:
+    """The endpoints' counters before and after the window."""
+    data = json.loads((folder / "samples.json").read_text())
+    return Sample.from_json(data["before"]), Sample.from_json(data["after"])

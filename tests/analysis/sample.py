@@ -1,0 +1,214 @@
+# SPDX-License-Identifier: GPL-2.0-or-later
+"""A small SYNTHETIC result for tests of analysis: made-up numbers in the real layout, never measured anywhere."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from pathlib import Path
+
+import numpy as np
+
+from terms import schema
+
+NOTE = "SYNTHETIC: made up by tests/analysis/sample.py"
+ARMS = {
+    "virtio-net": ("kernel-ovs", "virtio-net"),
+    "vhost-net": ("kernel-ovs", "vhost-net"),
+    "vhost-user": ("ovs-dpdk", "vhost-user"),
+}
+TRAFFICS = [("tcp_stream", "saturation"), ("udp_flood", "saturation"), ("udp_flood", "equal"), ("ping_paced", "paced")]
+SECONDS = 2.0
+RECEIVED = {"virtio-net": 4e3, "vhost-net": 33e3, "vhost-user": 72e3}
+GOODPUT = {"virtio-net": 60e6, "vhost-net": 200e6, "vhost-user": 105e6}
+SWITCHES_PER_S = {"virtio-net": 9e3, "vhost-net": 6e3, "vhost-user": 500.0}
+RTT = {"virtio-net": 2.5e-3, "vhost-net": 1.1e-3, "vhost-user": 0.6e-3}
+
+
+def write(
+    path: Path,
+    accesses: tuple[str, ...] = ("vhost-net", "vhost-user"),
+    repetitions: int = 3,
+    topology: str = "vm2vm",
+    frames: tuple[int, ...] = (64,),
+    drop: tuple[str, ...] = (),
+    failed: tuple[str, ...] = (),
+    testbeds: tuple[str, ...] = ("lab",),
+) -> Path:
+    """Write the result into `path`; numbers named in `drop` become empty with a note, runs in `failed` failed."""
+    path.mkdir(parents=True, exist_ok=True)
+    random = np.random.default_rng(7)
+    rows, runs, cases = [], [], []
+    for access in accesses:
+        for frame in frames:
+            case = f"{ARMS[access][0]}+{access}+{frame}"
+            cases.append({"case_id": case, "values": _values(access, frame)})
+            for repetition in range(1, repetitions + 1):
+                run = f"{case}#{repetition}"
+                runs.append(_run(run, case, repetition, access, topology, run in failed))
+                for testbed in testbeds:
+                    where = _where(run, case, repetition, access, frame, topology, testbed)
+                    rows += _rows(where, access, random, drop)
+    schema.write(path / "measurements.parquet", rows)
+    (path / "manifest.json").write_text(json.dumps(_manifest(topology, cases, runs, repetitions, testbeds[0]), indent=1))
+    return path
+
+
+def _values(access: str, frame: int) -> dict[str, object]:
+    return {"switch": ARMS[access][0], "access": access, "frame_bytes": frame, "flows": 1}
+
+
+def _where(run: str, case: str, repetition: int, access: str, frame: int, topology: str, testbed: str) -> dict:
+    ids = {"experiment": topology, "run_id": run, "case_id": case, "repetition": repetition, "testbed": testbed}
+    return {**ids, "topology": topology, **_values(access, frame)}
+
+
+def _rows(where: dict, access: str, random: np.random.Generator, drop: tuple[str, ...]) -> Iterator[dict]:
+    dpdk = access == "vhost-user"
+    for traffic, load in TRAFFICS:
+        here = {**where, "traffic": traffic, "load": load}
+        for window in ("w1", "w2"):
+            noise = lambda value: float(value * random.normal(1, 0.03))  # noqa: E731
+            numbers = [*_traffic(traffic, load, access, noise), *_counters(traffic, load, access, noise, dpdk)]
+            for collector, number in numbers:
+                if number.name in drop:
+                    number = schema.Number(number.name, None, number.unit, number.role, number.cpu, note="not offered here")  # noqa: PLW2901
+                yield schema.row({**here, "window": window}, collector, "software", number)
+        if traffic == "udp_flood":
+            for number in _flood(load, access):
+                yield schema.row({**here, "window": "flood"}, traffic, "software", number)
+
+
+def _received(load: str, access: str) -> float:
+    return min(RECEIVED[access], 20e3) if load == "equal" else RECEIVED[access]
+
+
+def _traffic(traffic: str, load: str, access: str, noise) -> Iterator[tuple[str, schema.Number]]:
+    def number(name: str, value: float, unit: str) -> tuple[str, schema.Number]:
+        return traffic, schema.Number(name, value, unit)
+
+    yield number("window_seconds", SECONDS, "seconds")
+    if traffic == "ping_paced":
+        yield from (number("requests", 200, "packets"), number("replies", 200, "packets"))
+        yield number("request_rate", 100, "packets/s")
+        scale = {"min": 0.5, "mean": 1.05, "p50": 1, "p90": 1.4, "p99": 3, "p999": 6, "max": 9}
+        for percentile, times in scale.items():
+            yield number(f"rtt_{percentile}", noise(RTT[access] * times), "seconds")
+        return
+    frame = 1500.0 if access == "vhost-user" else 24_000.0
+    rate = noise(GOODPUT[access] / 8 / frame if traffic == "tcp_stream" else _received(load, access))
+    for name in ("sent", "into_switch", "out_of_switch", "received"):
+        yield number(f"packet_rate_{name}", rate * (1.2 if name == "sent" and load == "saturation" else 1), "packets/s")
+    yield number("bit_rate_received", rate * 8 * (frame if traffic == "tcp_stream" else 60), "bit/s")
+    if traffic == "tcp_stream":
+        yield number("goodput", rate * frame * 8 * 0.95, "bit/s")
+        yield number("retransmits", 3, "events")
+
+
+def _counters(traffic: str, load: str, access: str, noise, dpdk: bool) -> Iterator[tuple[str, schema.Number]]:
+    busy = {"saturation": 1.0, "equal": 0.6, "paced": 0.02}[load]
+    switching = noise(SWITCHES_PER_S[access] * busy + 150) * SECONDS
+    shares = {"switch": 0.02, "vhost": 0.0 if dpdk else 0.5, "guest": 0.4, "host-other": 0.08}
+    for role, share in shares.items():
+        if share:
+            for kind, part in (("voluntary", 0.9), ("involuntary", 0.1)):
+                number = schema.Number(f"context_switches_{kind}", switching * share * part, "events", role)
+                yield "context_switches", number
+            yield "migrations", schema.Number("migrations", 0, "events", role)
+    # fractions of a CPU: user, kernel, softirq, irq, guest, idle
+    mover = (0.98, 0.01, 0, 0.01, 0, 0) if dpdk else (0.01, 0.55 * busy, 0.3 * busy, 0.02, 0, 0.97 - 0.85 * busy)
+    states = {
+        0: ("host-other", (0.02, 0.05, 0.01, 0.01, 0, 0.91)),
+        1: ("switch" if dpdk else "vhost", mover),
+        2: ("guest", (0.02, 0.1 * busy, 0.02, 0.01, 0.8 * busy, 0.95 - 0.9 * busy)),
+        3: ("guest", (0.02, 0.1 * busy, 0.02, 0.01, 0.6 * busy, 0.95 - 0.7 * busy)),
+    }
+    for cpu, (role, fractions) in states.items():
+        for state, fraction in zip(("user", "kernel", "softirq", "irq", "guest", "idle"), fractions, strict=True):
+            number = schema.Number(f"cpu_{state}_seconds", fraction * SECONDS, "seconds", role, cpu)
+            yield "cpu_time", number
+        for name, rate in (("context_switches", switching / SECONDS / 4), ("vm_exits", 4000 * busy), ("timer_interrupts", 250)):
+            yield "perf_software", schema.Number(name, rate * SECONDS, "events", role, cpu, enabled_s=2.01, running_s=2.01)
+        yield "softirqs", schema.Number("softirq_net_rx", 3000 * busy * (cpu == 1), "events", role, cpu)
+    running = {"switch": 1.02 if dpdk else 0.01, "vhost": 0 if dpdk else 0.85 * busy, "guest": 1.5 * busy, "host-other": 0.05}
+    for role, fraction in running.items():
+        yield "cpu_time", schema.Number("run_seconds", fraction * SECONDS, "seconds", role)
+        yield "cpu_time", schema.Number("wait_seconds", 0.02 * fraction * SECONDS, "seconds", role)
+    yield "ovs_datapath", schema.Number("flow_hits", 70_000 * busy, "packets", "switch")
+    yield "ovs_datapath", schema.Number("flow_misses", 4, "packets", "switch")
+    if dpdk:
+        cycles, used = 5e9, noise(1.2e9) * busy
+        for name, value, unit in (
+            ("pmd_iterations", 9e5, "events"),
+            ("pmd_busy_cycles", used, "cycles"),
+            ("pmd_idle_cycles", cycles - used, "cycles"),
+            ("pmd_packets", 140_000 * busy, "packets"),
+            ("pmd_packets_per_batch", 1 + 3 * busy, "packets/batch"),
+        ):
+            yield "ovs_pmd", schema.Number(name, value, unit, "switch")
+
+
+def _flood(load: str, access: str) -> Iterator[schema.Number]:
+    received = _received(load, access) * 6
+    sent = received * (1.2 if load == "saturation" else 1)
+    counts = {"sent": sent, "into_switch": received * 1.02, "out_of_switch": received * 1.02, "received": received}
+    for name, value in counts.items():
+        yield schema.Number(f"packets_{name}", value, "packets")
+    asked, note = (None, "saturation: as fast as the sender can") if load == "saturation" else (20e3, "")
+    yield schema.Number("offered_rate", asked, "packets/s", note=note)
+
+
+def _run(run: str, case: str, repetition: int, access: str, topology: str, failed: bool) -> dict:
+    dpdk = access == "vhost-user"
+    last = "host-other" if topology == "vm2host" else "guest"
+    roles = {"0": "host-other", "1": "switch" if dpdk else "vhost", "2": "guest", "3": last}
+    return {
+        "run_id": run,
+        "case_id": case,
+        "repetition": repetition,
+        "order": repetition,
+        "status": "failed" if failed else "done",
+        "error": "the switch ended by itself" if failed else None,
+        "started": "2026-01-01T00:00:00+00:00",
+        "seconds": 40.0,
+        "cpu_roles": roles,
+        "placement": [{"thread": "pmd-c01", "tid": 7, "role": "switch", "cpus": [1]}] if dpdk else [],
+        "traffics": [f"{traffic}/{load}" for traffic, load in TRAFFICS],
+    }
+
+
+def _manifest(topology: str, cases: list, runs: list, repetitions: int, testbed: str) -> dict:
+    windows = {"count": 2, "seconds": SECONDS, "warmup_seconds": 1.0}
+    return {
+        "schema_version": schema.VERSION,
+        "name": topology,
+        "experiment": {
+            "question": f"{NOTE}. Is the notebook whole?",
+            "fixed": {"topology": topology},
+            "vary": {"switch": sorted({case["values"]["switch"] for case in cases})},
+            "traffics": [{"traffic": traffic, "load": load} for traffic, load in TRAFFICS],
+            "windows": windows,
+            "repetitions": repetitions,
+            "collectors": ["auto"],
+            "notebook": topology,
+        },
+        "status": "complete",
+        "started": "2026-01-01T00:00:00+00:00",
+        "ended": "2026-01-01T00:05:00+00:00",
+        "seed": 7,
+        "git": {"commit": "0" * 40, "dirty": False},
+        "testbed": testbed,
+        "host": {"cpu_model": NOTE, "cpus": 2, "memory_bytes": 24 << 30, "kernel": "6.18", "os": "none"},
+        "facts": {
+            "kernel": "6.12",
+            "kernel_command_line": "mitigations=off",
+            "cpu_model": NOTE,
+            "cpus": 4,
+            "memory_bytes": 8 << 30,
+            "hugepages": 1024,
+            "versions": {"ovs": "3.5.0", "dpdk": "24.11.4", "qemu": "10.0.13", "perf": "6.12", "kernel": "6.12"},
+        },
+        "cases": cases,
+        "runs": runs,
+        "findings": [{"level": "warning", "text": NOTE}],
+    }

@@ -1,0 +1,115 @@
+# SPDX-License-Identifier: GPL-2.0-or-later
+"""The interface of a kind of traffic.
+
+Life cycle, in the order the runner uses it::
+
+    traffic = UdpFlood(topology, options)
+    traffic.start()                      # it flows from now on
+    # warm-up
+    for each window:
+        before = traffic.sample()        # the endpoints' counters and clocks
+        …                                # the window passes; switch counters are read by the window itself
+        after = traffic.sample()
+    raw = traffic.stop()                 # ends it; whatever its programs printed, by file name
+    traffic.numbers(raw, windows)        # pure: computed from what was recorded, so it can be done again later
+
+To add one, write one file here that defines a subclass and names it in ``TRAFFIC``.
+"""
+
+from __future__ import annotations
+
+import abc
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import asdict, dataclass
+from typing import Any, ClassVar
+
+from pydantic import BaseModel, ConfigDict
+
+from switches.base import PortCounters
+from terms.schema import Number
+from workloads.endpoints import Counters
+from workloads.topologies.base import Topology
+
+FCS_BYTES = 4
+"""Interfaces count, and pktgen sizes, a frame without its frame check sequence; ``frame_bytes`` has it (RFC 2544)."""
+
+
+class Options(BaseModel):
+    """Settings of a kind of traffic, as an experiment's YAML gives them."""
+
+    model_config = ConfigDict(extra="forbid", frozen=True)
+
+    load: str = "saturation"
+    """``saturation``: as much as goes through. ``equal``: the same offered rate for every switch. ``paced``: a fixed rate of requests."""
+
+
+@dataclass(frozen=True, slots=True)
+class Sample:
+    """Both endpoints' counters at nearly the same time."""
+
+    sender: Counters
+    receiver: Counters
+
+    def to_json(self) -> dict[str, Any]:
+        return asdict(self)
+
+    @classmethod
+    def from_json(cls, data: Mapping[str, Any]) -> Sample:
+        return cls(Counters(**data["sender"]), Counters(**data["receiver"]))
+
+
+@dataclass(frozen=True)
+class Window:
+    """What was recorded of one window, as far as traffic is concerned. Switch counters and their times are the testbed's."""
+
+    name: str
+    before: Sample
+    after: Sample
+    switch_seconds: float
+    into_switch: tuple[PortCounters, PortCounters]
+    """The sender's port before and after."""
+    out_of_switch: tuple[PortCounters, PortCounters]
+    """The receiver's port before and after."""
+
+
+class Traffic(abc.ABC):
+    """Traffic from a topology's sender to its receiver. See the module's text for the life cycle."""
+
+    options: ClassVar[type[Options]] = Options
+
+    def __init__(self, topology: Topology, settings: Options, frame_bytes: int, flows: int) -> None:
+        self.topology, self.settings, self.frame_bytes, self.flows = topology, settings, frame_bytes, flows
+
+    @abc.abstractmethod
+    def start(self) -> None:
+        """Let it flow. Raises ``RunFailed`` when it does not."""
+
+    @abc.abstractmethod
+    def stop(self) -> dict[str, str]:
+        """End it and return what its programs printed, by file name."""
+
+    def sample(self) -> Sample:
+        return Sample(self.topology.sender.counters(), self.topology.receiver.counters())
+
+    @classmethod
+    @abc.abstractmethod
+    def numbers(cls, raw: Mapping[str, str], windows: Sequence[Window]) -> Iterable[Number]:
+        """All numbers of this traffic, computed from what was recorded and from nothing else."""
+
+
+def rates(window: Window) -> Iterable[Number]:
+    """Packets per second at each hop, and what the receiver's interface got. Each hop is timed by its own clock."""
+    sender_s = window.after.sender.clock_s - window.before.sender.clock_s
+    receiver_s = window.after.receiver.clock_s - window.before.receiver.clock_s
+    (into_0, into_1), (out_0, out_1) = window.into_switch, window.out_of_switch
+    hops = {
+        "sent": (window.after.sender.sent_packets - window.before.sender.sent_packets) / sender_s,
+        "into_switch": (into_1.received_packets - into_0.received_packets) / window.switch_seconds,
+        "out_of_switch": (out_1.sent_packets - out_0.sent_packets) / window.switch_seconds,
+        "received": (window.after.receiver.received_packets - window.before.receiver.received_packets) / receiver_s,
+    }
+    yield Number("window_seconds", window.switch_seconds, "seconds", window=window.name)
+    for hop, rate in hops.items():
+        yield Number(f"packet_rate_{hop}", rate, "packets/s", window=window.name)
+    received = (window.after.receiver.received_bytes - window.before.receiver.received_bytes) * 8
+    yield Number("bit_rate_received", received / receiver_s, "bit/s", window=window.name)

@@ -1,0 +1,92 @@
+# SPDX-License-Identifier: GPL-2.0-or-later
+"""Requests at a fixed rate, each answered: ping's round trip, as percentiles.
+
+ping sends on time whether or not an answer came, so a stall delays no request and hides none (no coordinated omission).
+"""
+
+from __future__ import annotations
+
+import re
+import time
+from collections.abc import Iterable, Mapping, Sequence
+
+from hdrh.histogram import HdrHistogram
+from pydantic import Field, field_validator
+
+from terms import errors
+from terms.schema import Number
+from workloads.traffic.base import Options, Traffic, Window
+
+PERCENTILES = {"rtt_p50": 50, "rtt_p90": 90, "rtt_p99": 99, "rtt_p999": 99.9}
+_REPLY = re.compile(r"^\[(?P<clock>\d+\.\d+)\] \d+ bytes from .* icmp_seq=(?P<number>\d+) .*time=(?P<ms>[\d.]+) ms", re.MULTILINE)
+
+
+class PingOptions(Options):
+    load: str = "paced"
+    rate_hz: float = Field(100, gt=0, le=1000)
+
+    @field_validator("load")
+    @classmethod
+    def _is_paced(cls, load: str) -> str:
+        if load != "paced":
+            raise ValueError(f"load {load!r}: ping_paced knows only paced")
+        return load
+
+
+class PingPaced(Traffic):
+    options = PingOptions
+
+    def start(self) -> None:
+        settings = self.settings
+        assert isinstance(settings, PingOptions)
+        sender = self.topology.sender
+        self._job = sender.spawn(f"ping -D -i {1 / settings.rate_hz:.6f} {self.topology.receiver.address} > /tmp/ping.txt 2>&1", may_fail=True)
+        time.sleep(0.3)
+        if self._job.finished():
+            raise errors.endpoint_failed(sender.name, "ping ended at once", sender.run("cat /tmp/ping.txt"))
+
+    def stop(self) -> dict[str, str]:
+        settings = self.settings
+        assert isinstance(settings, PingOptions)
+        sender = self.topology.sender
+        sender.run("kill -INT $(pidof ping)", may_fail=True)
+        self._job.result(30)
+        return {"ping.txt": sender.run("cat /tmp/ping.txt"), "rate_hz.txt": str(settings.rate_hz)}
+
+    @classmethod
+    def numbers(cls, raw: Mapping[str, str], windows: Sequence[Window]) -> Iterable[Number]:
+        answered = replies(raw["ping.txt"])
+        for window in windows:
+            yield Number("window_seconds", window.after.sender.clock_s - window.before.sender.clock_s, "seconds", window=window.name)
+            yield Number("request_rate", float(raw["rate_hz.txt"]), "packets/s", window=window.name)
+            yield from _latency(window, answered)
+
+
+def replies(text: str) -> list[tuple[float, int, float]]:
+    """ping -D's answers as (sender's clock, sequence number, round trip in seconds)."""
+    return [(float(m["clock"]), int(m["number"]), float(m["ms"]) / 1000) for m in _REPLY.finditer(text)]
+
+
+def _latency(window: Window, answered: Sequence[tuple[float, int, float]]) -> Iterable[Number]:
+    begin, end = window.before.sender.clock_s, window.after.sender.clock_s
+    # A request belongs to the window in which it was sent.
+    inside = [(number, rtt) for clock, number, rtt in answered if begin <= clock - rtt < end]
+    if not inside:
+        yield Number("rtt_p50", None, "seconds", window=window.name, note="no request of this window was answered")
+        return
+    numbers = [number for number, _ in inside]
+    yield Number("requests", max(numbers) - min(numbers) + 1, "packets", window=window.name)
+    yield Number("replies", len(set(numbers)), "packets", window=window.name)
+    trips = [rtt for _, rtt in inside]
+    yield Number("rtt_min", min(trips), "seconds", window=window.name)
+    yield Number("rtt_mean", sum(trips) / len(trips), "seconds", window=window.name)
+    yield Number("rtt_max", max(trips), "seconds", window=window.name)
+    # Nanoseconds up to a minute, to three digits.
+    histogram = HdrHistogram(1, 60_000_000_000, 3)
+    for rtt in trips:
+        histogram.record_value(round(rtt * 1e9))
+    for name, percentile in PERCENTILES.items():
+        yield Number(name, histogram.get_value_at_percentile(percentile) / 1e9, "seconds", window=window.name)
+
+
+TRAFFIC = PingPaced

@@ -1,0 +1,89 @@
+# SPDX-License-Identifier: GPL-2.0-or-later
+"""One TCP stream (or several) as fast as it goes: iperf3, its JSON kept whole."""
+
+from __future__ import annotations
+
+import json
+import time
+from collections.abc import Iterable, Mapping, Sequence
+
+from pydantic import Field
+
+from terms import errors
+from terms.schema import Number
+from workloads.endpoints import Job
+from workloads.traffic.base import Options, Traffic, Window, rates
+
+INTERVAL_S = 0.25
+"""How often iperf3 reports; a window's goodput is taken from the reports that lie wholly inside it."""
+LONGEST_S = 3600
+"""iperf3 is ended by us; this only bounds a sender that nobody stops."""
+
+
+class TcpOptions(Options):
+    streams: int = Field(1, ge=1, le=128)
+
+
+class TcpStream(Traffic):
+    options = TcpOptions
+
+    def start(self) -> None:
+        settings = self.settings
+        assert isinstance(settings, TcpOptions)
+        receiver, sender = self.topology.receiver, self.topology.sender
+        self._server: Job = receiver.spawn(f"exec iperf3 -s -1 -B {receiver.address}", may_fail=True)
+        # ip of the server is bound when its socket is in the listen state (0A), port 5201 (1451).
+        receiver.run("for i in $(seq 100); do grep -q ':1451 .* 0A ' /proc/net/tcp && exit 0; sleep 0.1; done; exit 1")
+        self._started_s = sender.counters().clock_s
+        self._client = sender.spawn(
+            f"iperf3 -c {receiver.address} -t {LONGEST_S} -i {INTERVAL_S} -P {settings.streams} --json > /tmp/iperf3.json 2>&1", may_fail=True
+        )
+        time.sleep(0.5)
+        if self._client.finished():
+            raise errors.endpoint_failed(sender.name, "iperf3 ended at once", sender.run("cat /tmp/iperf3.json"))
+
+    def stop(self) -> dict[str, str]:
+        sender = self.topology.sender
+        # SIGINT makes iperf3 print all its reports before it ends.
+        sender.run("kill -INT $(pidof iperf3)", may_fail=True)
+        self._client.result(30)
+        self._server.result(30)
+        return {"iperf3.json": sender.run("cat /tmp/iperf3.json"), "started.txt": f"{self._started_s:.6f}"}
+
+    @classmethod
+    def numbers(cls, raw: Mapping[str, str], windows: Sequence[Window]) -> Iterable[Number]:
+        reports = intervals(raw["iperf3.json"], float(raw["started.txt"]))
+        for window in windows:
+            yield from rates(window)
+            yield from _goodput(window, reports)
+
+
+def intervals(text: str, started_s: float) -> list[tuple[float, float, float, int]]:
+    """iperf3's reports as (begin, end, bytes, retransmits), in the sender's clock.
+
+    Raises ``ValueError`` on anything but iperf3's JSON. Retransmits are -1 where the sender's kernel does not tell.
+    """
+    document = json.loads(text)
+    if not isinstance(document, dict) or not isinstance(document.get("intervals"), list):
+        raise ValueError("not iperf3's JSON: no list of intervals")
+    try:
+        sums = [interval["sum"] for interval in document["intervals"]]
+        return [(started_s + s["start"], started_s + s["end"], s["bytes"], s.get("retransmits", -1)) for s in sums]
+    except (KeyError, TypeError) as error:
+        raise ValueError(f"not iperf3's JSON: an interval lacks {error}") from error
+
+
+def _goodput(window: Window, reports: Sequence[tuple[float, float, float, int]]) -> Iterable[Number]:
+    begin, end = window.before.sender.clock_s, window.after.sender.clock_s
+    inside = [r for r in reports if r[0] >= begin and r[1] <= end]
+    seconds = sum(r[1] - r[0] for r in inside)
+    if not seconds:
+        why = f"none of iperf3's {len(reports)} reports lies inside the window: the stream ended early, or stood still"
+        yield Number("goodput", None, "bit/s", window=window.name, note=why)
+        return
+    yield Number("goodput", sum(r[2] for r in inside) * 8 / seconds, "bit/s", window=window.name, enabled_s=end - begin, running_s=seconds)
+    if all(r[3] >= 0 for r in inside):
+        yield Number("retransmits", sum(r[3] for r in inside), "events", window=window.name, enabled_s=end - begin, running_s=seconds)
+
+
+TRAFFIC = TcpStream

@@ -1,0 +1,108 @@
+# SPDX-License-Identifier: GPL-2.0-or-later
+"""UDP frames of one size from the guest kernel's packet generator (pktgen), at full speed or at a given rate.
+
+Every hop is counted over the whole flood, from before its first frame to after its last one has drained: sent by the
+sender, into the switch, out of the switch, received. The difference of two hops is the loss between them.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+import time
+from collections.abc import Iterable, Mapping, Sequence
+
+from pydantic import Field, model_validator
+
+from switches.base import PortCounters
+from terms import errors
+from terms.schema import Number
+from workloads.traffic.base import FCS_BYTES, Options, Traffic, Window, rates
+
+SINK_ADDRESS = "10.77.0.250"
+"""Nobody's: the frames reach the receiver by their MAC address, and its IP layer drops them without an answer."""
+DRAIN_S = 1.0
+FLOOD = "flood"
+"""The window name of what is counted over the whole flood."""
+
+
+class FloodOptions(Options):
+    rate_pps: int | None = Field(None, ge=1)
+
+    @model_validator(mode="after")
+    def _rate_fits_load(self) -> FloodOptions:
+        if self.load not in ("saturation", "equal"):
+            raise ValueError(f"load {self.load!r}: use saturation or equal")
+        if (self.load == "equal") != (self.rate_pps is not None):
+            raise ValueError("load equal needs rate_pps, and load saturation takes none")
+        return self
+
+
+class UdpFlood(Traffic):
+    options = FloodOptions
+
+    def start(self) -> None:
+        sender = self.topology.sender
+        sender.run(self._configuration())
+        self._before = self._hops()
+        self._job = sender.spawn("echo start > /proc/net/pktgen/pgctrl", may_fail=True)
+        time.sleep(0.3)
+        if self._job.finished():
+            raise errors.endpoint_failed(sender.name, "pktgen ended at once", sender.run("cat /proc/net/pktgen/eth0"))
+
+    def stop(self) -> dict[str, str]:
+        sender = self.topology.sender
+        sender.run("echo stop > /proc/net/pktgen/pgctrl")
+        self._job.result(30)
+        pktgen = sender.run(f"cat /proc/net/pktgen/{sender.interface}")
+        time.sleep(DRAIN_S)
+        hops = {"before": self._before, "after": self._hops(), "rate_pps": self._rate()}
+        return {"pktgen.txt": pktgen, "hops.json": json.dumps(hops)}
+
+    @classmethod
+    def numbers(cls, raw: Mapping[str, str], windows: Sequence[Window]) -> Iterable[Number]:
+        hops = json.loads(raw["hops.json"])
+        counted = {hop: hops["after"][hop] - hops["before"][hop] for hop in ("into_switch", "out_of_switch", "received")}
+        for hop, packets in {"sent": frames_sent(raw["pktgen.txt"]), **counted}.items():
+            yield Number(f"packets_{hop}", packets, "packets", window=FLOOD)
+        asked = hops["rate_pps"]
+        yield Number("offered_rate", asked, "packets/s", window=FLOOD, note="" if asked else "saturation: no rate was asked for")
+        for window in windows:
+            yield from rates(window)
+
+    def _rate(self) -> int | None:
+        assert isinstance(self.settings, FloodOptions)
+        return self.settings.rate_pps
+
+    def _configuration(self) -> str:
+        sender, receiver, rate = self.topology.sender, self.topology.receiver, self._rate()
+        settings = [
+            "count 0", f"pkt_size {self.frame_bytes - FCS_BYTES}", f"ratep {rate}" if rate else "delay 0",
+            f"dst {SINK_ADDRESS}", f"dst_mac {receiver.mac}", f"src_min {sender.address}", f"src_max {sender.address}",
+            "udp_dst_min 9", "udp_dst_max 9", "udp_src_min 1024", f"udp_src_max {1024 + self.flows - 1}",
+            *(["flag UDPSRC_RND"] if self.flows > 1 else []),
+        ]  # fmt: skip
+        thread, device = "/proc/net/pktgen/kpktgend_0", f"/proc/net/pktgen/{sender.interface}"
+        lines = [f"echo rem_device_all > {thread}", f"echo add_device {sender.interface} > {thread}", *(f"echo '{s}' > {device}" for s in settings)]
+        return " && ".join(lines)
+
+    def _hops(self) -> dict[str, int]:
+        topology = self.topology
+        ports = topology.switch.parse_port_counters(topology.host.run(topology.switch.port_counters()).stdout)
+        into: PortCounters = ports[topology.sender_port.name]
+        out: PortCounters = ports[topology.receiver_port.name]
+        return {
+            "into_switch": into.received_packets,
+            "out_of_switch": out.sent_packets,
+            "received": topology.receiver.counters().received_packets,
+        }
+
+
+def frames_sent(text: str) -> int:
+    """pktgen's own count of frames handed to the driver. Raises ``ValueError`` where there is none."""
+    if found := re.search(r"^\s*pkts-sofar: (\d+)", text, re.MULTILINE):
+        return int(found[1])
+    raise ValueError("not pktgen's device file: no pkts-sofar")
+
+
+TRAFFIC = UdpFlood
