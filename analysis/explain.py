@@ -8,6 +8,7 @@ finding reads "can't tell". A reason names a mechanism only where a counter of t
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Callable
 from dataclasses import dataclass
 
@@ -18,6 +19,13 @@ from terms import units
 NEAR_ALL = 0.95
 NEAR_NONE = 0.05
 """Shares of a CPU above and below which words like "never sleeps" or "is the bottleneck" are allowed."""
+
+SAME = (0.8, 1.25)
+"""An interval of a ratio that lies within is called "about the same"."""
+LARGEST_FRAME = 1600
+"""Bytes: a mean above it can't come from frames of a 1500-byte MTU."""
+
+NAMES = {"kernel-ovs": "kernel OVS", "ovs-dpdk": "OVS-DPDK"}
 
 TCP = {"traffic": "tcp_stream", "load": "saturation"}
 FLOOD = {"traffic": "udp_flood", "load": "saturation"}
@@ -34,7 +42,8 @@ class Finding:
     reason: str = ""
 
     def markdown(self) -> str:
-        parts = [f"**{self.claim}**", "; ".join(self.evidence) + "."]
+        evidence = "; ".join(self.evidence)
+        parts = [f"**{self.claim}**", f"{evidence[:1].upper()}{evidence[1:]}."]
         return " ".join([*parts, f"*Why:* {self.reason}"] if self.reason else parts)
 
 
@@ -47,14 +56,13 @@ class Pair:
     other: str
 
     def names(self) -> tuple[str, str]:
-        """How the text calls the two: by switch, unless they share it."""
-        column = "switch" if self._switches()[0] != self._switches()[1] else "access"
-        named = {"kernel-ovs": "kernel OVS", "ovs-dpdk": "OVS-DPDK"}
-        words = [self.result.cases.loc[case, column] for case in (self.base, self.other)]
-        return named.get(words[0], words[0]), named.get(words[1], words[1])
+        """How the text calls the two: by switch, or by access where a switch is reached in several ways."""
+        return self._name(self.base), self._name(self.other)
 
-    def _switches(self) -> tuple[str, str]:
-        return self.result.cases.loc[self.base, "switch"], self.result.cases.loc[self.other, "switch"]
+    def _name(self, case: str) -> str:
+        cases = self.result.cases
+        column = "access" if cases.groupby("switch")["access"].nunique().max() > 1 else "switch"
+        return NAMES.get(cases.loc[case, column], cases.loc[case, column])
 
     @property
     def setting(self) -> str:
@@ -71,11 +79,12 @@ class Pair:
 
 
 def times(ratio: stats.Estimate) -> str:
-    """`2.20x (95 % interval 2.12 to 2.27, n=3)`."""
+    """`2.20x (95 % interval 2.12 to 2.27, n=3)`; small ones also as a part: `0.0247x (1/40.5; 95 % interval …)`."""
+    part = f"1/{units.significant(1 / ratio.median)}; " if 0 < ratio.median < 0.5 else ""
     if ratio.low is None or ratio.high is None:
-        return f"{units.significant(ratio.median)}x (n={ratio.n}: no interval)"
+        return f"{units.significant(ratio.median)}x ({part}n={ratio.n}: no interval)"
     low, high = units.significant(ratio.low), units.significant(ratio.high)
-    return f"{units.significant(ratio.median)}x (95 % interval {low} to {high}, n={ratio.n})"
+    return f"{units.significant(ratio.median)}x ({part}95 % interval {low} to {high}, n={ratio.n})"
 
 
 def share(value: stats.Estimate) -> str:
@@ -169,31 +178,40 @@ def markdown(result: Result) -> str:
 def tcp(pair: Pair) -> Finding | None:
     """TCP: is it carried in super-packets (segmentation offload) or in MTU-sized packets?"""
     ratio = pair.ratio(**TCP, metric="goodput")
-    sizes = pair.both(**TCP, metric="frame_bytes_at_switch")
+    sizes = pair.both(**TCP, metric="frame_bytes_received")
     if not measured(ratio):
         return None
     base, other = pair.names()
-    evidence = [f"goodput {_both(pair, 'bit/s', **TCP, metric='goodput')}: {times(ratio)}"]
+    evidence = [f"goodput: {_both(pair, 'bit/s', **TCP, metric='goodput')}: {times(ratio)}"]
     reason = ""
     if measured(*sizes):
         packets = pair.ratio(**TCP, metric="packets_per_megabyte")
-        evidence.append(f"mean frame at the switch's exit {_both(pair, 'bytes', **TCP, metric='frame_bytes_at_switch')}")
+        evidence.append(
+            f"mean frame that the receiver got: {_both(pair, 'bytes', **TCP, metric='frame_bytes_received')}"
+        )
         evidence.append(f"so {other} moves {times(packets)} the packets of {base} for the same data")
         reason = _offload(pair, ratio, packets)
     if why := can_tell(ratio):
         return Finding(f"TCP: can't tell {other} from {base}: {why}.", tuple(evidence), reason)
-    return Finding(f"TCP is {_direction(ratio, 'faster', 'slower')} over {other} than over {base}.", tuple(evidence), reason)
+    return Finding(
+        f"TCP is {_direction(ratio, 'faster', 'slower')} over {other} than over {base}.", tuple(evidence), reason
+    )
 
 
 def _offload(pair: Pair, ratio: stats.Estimate, packets: stats.Estimate) -> str:
     base, other = pair.names()
-    if not packets.decided:
+    if packets.low is None or packets.high is None:
+        return ""
+    if SAME[0] < packets.low and packets.high < SAME[1]:
         return "Both carry TCP in packets of about the same size, so segmentation offload does not tell them apart."
+    if not packets.decided:
+        return ""
     cut, whole = (other, base) if packets.median > 1 else (base, other)
+    size = max(one.median for one in pair.both(**TCP, metric="frame_bytes_received"))
+    offload = "a frame larger than the MTU is a segmentation-offload super-packet that nobody had to cut. "
     text = (
-        f"{whole} passes TCP in larger packets than {cut}: a frame larger than the MTU is a segmentation-offload "
-        f"super-packet that nobody had to cut. {cut} pays the cost per packet, in the switch and in both endpoints, "
-        f"more often for the same data."
+        f"{whole} passes TCP in larger packets than {cut}: {offload if size > LARGEST_FRAME else ''}{cut} pays the "
+        f"cost per packet, in the switch and in both endpoints, more often for the same data."
     )
     if ratio.decided and (ratio.median < 1) != (packets.median > 1):
         return text + " It is the faster one in spite of that: what a packet costs it must be lower by more."
@@ -206,7 +224,7 @@ def flood(pair: Pair) -> Finding | None:
     if not measured(ratio):
         return None
     base, other = pair.names()
-    evidence = [f"received {_both(pair, 'packets/s', **FLOOD, metric='packet_rate_received')}: {times(ratio)}"]
+    evidence = [f"received: {_both(pair, 'packets/s', **FLOOD, metric='packet_rate_received')}: {times(ratio)}"]
     limits = [_limit(pair, case, name) for case, name in ((pair.base, base), (pair.other, other))]
     reason = " ".join(limit for limit in limits if limit)
     if why := can_tell(ratio):
@@ -220,15 +238,25 @@ def _limit(pair: Pair, case: str, name: str) -> str:
     busy = pair.of(case, **FLOOD, metric="pmd_busy")
     if measured(busy):
         text = f"{name}'s poll-mode thread found packets in {share(busy)} of its cycles"
-        return f"{text}: it is the limit." if busy.median > NEAR_ALL else f"{text}: the limit lies elsewhere, in the endpoints."
+        if busy.median > NEAR_ALL:
+            return f"{text}: it had nothing left."
+        return f"{text}: it is not the limit.{_endpoints(pair, case)}"
     mover = _cpu(pair, case, ("vhost", "switch"))
     idle = pair.of(case, **FLOOD, metric="cpu_idle", cpu=mover) if mover is not None else stats.NOTHING
     if not measured(idle):
         return ""
     text = f"The CPU that moves packets for {name} (cpu{mover}) was idle {share(idle)} of the time"
     if idle.median < NEAR_NONE:
-        return f"{text}: it is the limit."
-    return f"{text}: it is not the only limit."
+        return f"{text}: it had nothing left."
+    return f"{text}: it is not the only limit.{_endpoints(pair, case)}"
+
+
+def _endpoints(pair: Pair, case: str) -> str:
+    """How much of the endpoints' CPUs was left under the flood."""
+    cpus = [cpu for cpu, role in _cpu_roles(pair, case).items() if role == "guest"]
+    idle = {cpu: pair.of(case, **FLOOD, metric="cpu_idle", cpu=cpu) for cpu in cpus}
+    said = ", ".join(f"cpu{cpu} {share(value)}" for cpu, value in idle.items() if measured(value))
+    return f" Idle on the guests' CPUs: {said} (a sender that floods always uses its own up)." if said else ""
 
 
 def equal_load(pair: Pair) -> Finding | None:
@@ -242,13 +270,18 @@ def equal_load(pair: Pair) -> Finding | None:
     rate = f" of {units.si(offered.median, 'packets/s')}" if measured(offered) else ""
     evidence = (
         f"of the packets sent, {base} delivered {share(received[0])} and {other} {share(received[1])}",
-        f"context switches per packet {_both(pair, '', **EQUAL, metric='context_switches_per_packet')}: {times(switches)}",
+        f"context switches per packet: {_both(pair, '', **EQUAL, metric='context_switches_per_packet')}: "
+        f"{times(switches)}",
     )
     if why := can_tell(switches):
-        return Finding(f"At the same offered rate{rate}, can't tell context switches per packet apart: {why}.", evidence)
+        return Finding(
+            f"At the same offered rate{rate}, can't tell context switches per packet apart: {why}.", evidence
+        )
     return Finding(
         f"At the same offered rate{rate}, {other} makes {_direction(switches, 'more', 'fewer')} context switches "
-        f"per packet than {base}.", evidence)  # fmt: skip
+        f"per packet than {base}.",
+        evidence,
+    )
 
 
 def context_switches(pair: Pair) -> Finding | None:
@@ -260,7 +293,7 @@ def context_switches(pair: Pair) -> Finding | None:
         base, other = pair.names()
         traffic = style.traffic_name(where["traffic"], where["load"])
         evidence = [
-            f"{traffic}: per second {_both(pair, '', **where, metric='context_switches_per_second')}: {times(ratio)}",
+            f"{traffic}: per second: {_both(pair, '', **where, metric='context_switches_per_second')}: {times(ratio)}",
             f"per {unit} {times(pair.ratio(**where, metric=f'context_switches_per_{unit}'))}",
         ]
         evidence += [_who(pair, case, name, where) for case, name in ((pair.base, base), (pair.other, other))]
@@ -301,15 +334,22 @@ def never_sleeps(pair: Pair) -> Finding | None:
         traffic = style.traffic_name(where["traffic"], where["load"])
         turns = pair.of(pair.other, **where, metric="pmd_iterations_per_second")
         sleeps = pair.of(pair.other, **where, metric="context_switches_voluntary_per_second", role="switch")
-        evidence = [f"{traffic}: cpu{cpu} was idle {share(asleep)} of the time", f"{share(idle)} of the poll-mode thread's cycles found no packet"]
+        evidence = [
+            f"{traffic}: cpu{cpu} was idle {share(asleep)} of the time",
+            f"{share(idle)} of the poll-mode thread's cycles found no packet",
+        ]
         if measured(turns):
             evidence.append(f"it went round its ports {units.si(turns.median, '')} times per second")
         if measured(sleeps):
-            evidence.append(f"all threads of ovs-vswitchd together gave up a CPU {units.si(sleeps.median, '')} times per second")
+            evidence.append(
+                f"all threads of ovs-vswitchd together gave up a CPU {units.si(sleeps.median, '')} times per second"
+            )
         if asleep.median > NEAR_NONE:
             return Finding("The poll-mode thread's CPU does go idle here.", tuple(evidence))
-        reason = ("it asks each port for packets in a loop instead of waiting for an interrupt; that saves the wake-up and "
-                  "costs a whole CPU at any load. Its CPU use therefore says nothing about load: its busy share does.")  # fmt: skip
+        reason = (
+            "it asks each port for packets in a loop instead of waiting for an interrupt; that saves the wake-up and "
+            "costs a whole CPU at any load. Its CPU use therefore says nothing about load: its busy share does."
+        )
         return Finding("OVS-DPDK's poll-mode thread never sleeps.", tuple(evidence), reason)
     return None
 
@@ -318,6 +358,7 @@ def where_kernel_pays(pair: Pair) -> Finding | None:
     """Kernel OVS: the datapath runs in whoever hands it a packet, not in the daemon."""
     if pair.result.cases.loc[pair.base, "switch"] != "kernel-ovs":
         return None
+    access = pair.result.cases.loc[pair.base, "access"]
     for where in (FLOOD, TCP):
         daemon = pair.of(pair.base, **where, metric="running", role="switch")
         workers = pair.of(pair.base, **where, metric="running", role="vhost")
@@ -326,22 +367,29 @@ def where_kernel_pays(pair: Pair) -> Finding | None:
         cpu = _cpu(pair, pair.base, ("vhost",))
         kernel, soft = (pair.of(pair.base, **where, metric=f"cpu_{state}", cpu=cpu) for state in ("kernel", "softirq"))
         evidence = [
-            f"{style.traffic_name(where['traffic'], where['load'])}: ovs-vswitchd used {share(daemon)} of a CPU, "
-            f"the vhost threads {share(workers)}"
+            f"{style.traffic_name(where['traffic'], where['load'])}, {access}: "
+            f"ovs-vswitchd used {share(daemon)} of a CPU, the vhost threads {share(workers)}"
         ]
         if measured(kernel, soft):
             evidence.append(f"cpu{cpu} spent {share(kernel)} of its time in the kernel and {share(soft)} in softirqs")
         if daemon.median > workers.median / 10:
             return Finding("Kernel OVS's daemon is itself a part of the cost here.", tuple(evidence))
-        reason = ("the kernel datapath forwards a known flow in the context of the thread that hands in the packet; the "
-                  "daemon is asked for unknown flows only.")  # fmt: skip
-        return Finding("What kernel OVS costs is paid by the vhost threads, not by its daemon.", tuple(evidence), reason)
+        reason = (
+            "the kernel datapath forwards a known flow in the context of the thread that hands in the packet; the "
+            "daemon is asked for unknown flows only."
+        )
+        return Finding(
+            "The kernel datapath's cost is paid by the vhost threads, not by OVS's daemon.", tuple(evidence), reason
+        )
     return None
 
 
 def local_port(pair: Pair) -> Finding | None:
     """vm2host (T2): OVS-DPDK's local port is a tap that the main thread, not the poll-mode thread, reads and writes."""
-    if pair.result.cases.loc[pair.other, "topology"] != "vm2host" or pair.result.cases.loc[pair.other, "switch"] != "ovs-dpdk":
+    if (
+        pair.result.cases.loc[pair.other, "topology"] != "vm2host"
+        or pair.result.cases.loc[pair.other, "switch"] != "ovs-dpdk"
+    ):
         return None
     for where in (TCP, FLOOD):
         switches = pair.of(pair.other, **where, metric="context_switches_per_second", role="switch")
@@ -357,9 +405,13 @@ def local_port(pair: Pair) -> Finding | None:
         if measured(quiet):
             evidence.append(f"with paced ping it was {units.si(quiet.median, '')} times per second")
         if measured(running):
-            evidence.append(f"they ran for {share(running)} of one CPU's time, about 100 % of which is the poll-mode thread")
+            evidence.append(
+                f"they ran for {share(running)} of one CPU's time, about 100 % of which is the poll-mode thread"
+            )
         if not ratio.decided or ratio.median < 2:
-            claim = "The daemon's threads are not switched clearly more often: the local port's thread does not show here."
+            claim = (
+                "The daemon's threads are not switched clearly more often: the local port's thread does not show here."
+            )
             return Finding(claim, tuple(evidence))
         reason = (
             "the bridge's local port is a tap of the host's kernel: the poll-mode thread writes each frame to it by a "
@@ -372,7 +424,11 @@ def local_port(pair: Pair) -> Finding | None:
 
 def losses(pair: Pair) -> Finding | None:
     """Which hop loses the flood's packets, in each of the two cases."""
-    said = [line for case, name in zip((pair.base, pair.other), pair.names(), strict=True) for line in _lost(pair, case, name)]
+    said = [
+        line
+        for case, name in zip((pair.base, pair.other), pair.names(), strict=True)
+        for line in _lost(pair, case, name)
+    ]
     if not said:
         return None
     reasons = list(dict.fromkeys(reason for _, reason in said if reason))
@@ -382,12 +438,13 @@ def losses(pair: Pair) -> Finding | None:
 LOST_WHERE = {
     "loss_before_switch": (
         "before the switch",
-        "Lost before the switch: the sender's interface took the packets and the switch never counted them, so the ring or "
-        "queue between them was full: whoever empties it was slower than the sender.",
+        "Lost before the switch: the sender's interface took the packets and the switch never counted them, so the "
+        "ring or queue between them was full: whoever empties it was slower than the sender.",
     ),
     "loss_in_switch": (
         "in the switch",
-        "Lost in the switch: counted in and not out, so it was dropped there, or at a full output queue that the switch counts.",
+        "Lost in the switch: counted in and not out, so dropped there or for want of room at the output (with "
+        "vhost-user that is the receiver's ring, which the switch itself fills).",
     ),
     "loss_after_switch": (
         "after the switch",
@@ -422,30 +479,37 @@ def latency(pair: Pair) -> Finding | None:
     base, other = pair.names()
     switches = pair.both(**PING, metric="context_switches_per_reply")
     evidence = [
-        f"median {_both(pair, 'seconds', **PING, metric='rtt_p50')}: {times(middle)}",
-        f"99th percentile {_both(pair, 'seconds', **PING, metric='rtt_p99')}: {times(tail)}",
+        f"median: {_both(pair, 'seconds', **PING, metric='rtt_p50')}: {times(middle)}",
+        f"99th percentile: {_both(pair, 'seconds', **PING, metric='rtt_p99')}: {times(tail)}",
     ]
     reason = ""
     if measured(*switches):
-        evidence.append(f"context switches per reply {_both(pair, '', **PING, metric='context_switches_per_reply')}")
+        evidence.append(f"context switches per reply: {_both(pair, '', **PING, metric='context_switches_per_reply')}")
         slower_switches_more = (switches[0].median - switches[1].median) * (1 - middle.median) > 0
         if middle.decided and slower_switches_more:
-            reason = "the slower one also switches threads more often for each reply: each wake-up lies on the packet's way."
+            reason = "the slower one also switches threads more often for each reply, as if wake-ups add delay."
     if why := can_tell(middle):
         return Finding(f"Median latency: can't tell {other} from {base}: {why}.", tuple(evidence))
-    return Finding(f"A paced round trip is {_direction(middle, 'slower', 'quicker')} over {other}.", tuple(evidence), reason)
+    return Finding(
+        f"A paced round trip is {_direction(middle, 'slower', 'quicker')} over {other}.", tuple(evidence), reason
+    )
 
 
 def access_cost(pair: Pair) -> Finding | None:
     """One switch, two accesses: user-space copying (virtio-net) against the kernel's vhost workers."""
     cases = pair.result.cases
-    if cases.loc[pair.base, "switch"] != cases.loc[pair.other, "switch"] or cases.loc[pair.base, "access"] != "virtio-net":
+    if (
+        cases.loc[pair.base, "switch"] != cases.loc[pair.other, "switch"]
+        or cases.loc[pair.base, "access"] != "virtio-net"
+    ):
         return None
     base, other = pair.names()
     cpus = _cpu(pair, pair.base, ("vhost",)), _cpu(pair, pair.other, ("vhost",))
     if None in cpus:
         return None
-    user = [pair.of(c, **FLOOD, metric="cpu_user", cpu=cpu) for c, cpu in zip((pair.base, pair.other), cpus, strict=True)]
+    user = [
+        pair.of(c, **FLOOD, metric="cpu_user", cpu=cpu) for c, cpu in zip((pair.base, pair.other), cpus, strict=True)
+    ]
     switches = pair.ratio(**FLOOD, metric="context_switches_per_packet")
     if not measured(*user, switches):
         return None
@@ -455,14 +519,25 @@ def access_cost(pair: Pair) -> Finding | None:
     )
     if user[0].median <= user[1].median:
         return Finding(f"{base} does not show more user-mode time than {other} here.", evidence)
-    reason = (f"with {base}, QEMU's main loop in user space moves each frame between guest and tap by system calls; with "
-              f"{other} a kernel worker does it without leaving the kernel.")  # fmt: skip
+    reason = (
+        f"with {base}, QEMU's main loop in user space moves each frame between guest and tap by system calls; with "
+        f"{other} a kernel worker does it without leaving the kernel."
+    )
     return Finding(f"{base} pays for its way through user space.", evidence, reason)
 
 
 LOOKS: tuple[Callable[[Pair], Finding | None], ...] = (
-    flood, tcp, losses, equal_load, context_switches, never_sleeps, where_kernel_pays, access_cost, local_port, latency
-)  # fmt: skip
+    flood,
+    tcp,
+    losses,
+    equal_load,
+    context_switches,
+    never_sleeps,
+    where_kernel_pays,
+    access_cost,
+    local_port,
+    latency,
+)
 
 
 # -- helpers ----------------------------------------------------------------------------------------------------
@@ -473,7 +548,7 @@ def _pairs(result: Result) -> list[Pair]:
     found = []
     for setting in dict.fromkeys(result.cases["setting"]):
         cases = list(result.cases.index[result.cases["setting"] == setting])
-        found += [Pair(result, base, other) for base, other in zip(cases, cases[1:], strict=False)]
+        found += [Pair(result, base, other) for base, other in itertools.pairwise(cases)]
     return found
 
 
@@ -488,17 +563,20 @@ def _direction(ratio: stats.Estimate, above: str, below: str) -> str:
 
 
 def _cpu(pair: Pair, case: str, roles: tuple[str, ...]) -> int | None:
-    """The CPU that moves packets in a case, by the manifest's roles."""
-    for run in pair.result.manifest.get("runs", []):
-        if run["case_id"] == case:
-            for cpu, role in (run.get("cpu_roles") or {}).items():
-                if role in roles:
-                    return int(cpu)
-    return None
+    """The CPU that moves packets in a case."""
+    return next((cpu for cpu, role in _cpu_roles(pair, case).items() if role in roles), None)
+
+
+def _cpu_roles(pair: Pair, case: str) -> dict[int, str]:
+    """What each CPU was for, by the manifest."""
+    runs = [run for run in pair.result.manifest.get("runs", []) if run["case_id"] == case and run.get("cpu_roles")]
+    return {int(cpu): role for cpu, role in runs[0]["cpu_roles"].items()} if runs else {}
 
 
 def _largest(pair: Pair, case: str, where: dict[str, str]) -> tuple[str, float]:
     """The role with the largest part of a case's context switches, and that part (0 to 1)."""
     table = metrics.summary(pair.result, ["context_switches_per_second"], case_id=case, cpu=-1, **where)
-    table = table[table["role"] != "all"].set_index("role")["median"]
+    host_is_endpoint = pair.result.cases.loc[case, "topology"] == "vm2host"
+    table = table[~table["role"].isin(["all", "path"] if host_is_endpoint else ["all", "path", "host-other"])]
+    table = table.set_index("role")["median"]
     return ("", 0.0) if table.empty or table.sum() == 0 else (str(table.idxmax()), float(table.max() / table.sum()))

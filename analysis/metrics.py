@@ -55,17 +55,18 @@ def of(result: Result) -> pd.DataFrame:
 
 
 def traffic(frame: pd.DataFrame) -> pd.DataFrame:
-    """Rates over the windows, mean frame size at the switch's exit [bytes], TCP retransmits per second."""
+    """Rates over the windows, TCP's mean frame as the receiver's interface got it [bytes], retransmits per second."""
     wide = _wide(_own(frame), [*RATES, "retransmits", "window_seconds"])
     seconds = wide["window_seconds"]
     rows = [_metric(wide, name, wide[name] * seconds, seconds, unit) for name, unit in RATES.items()]
     rows.append(_metric(wide, "retransmits_per_second", wide["retransmits"], seconds, "events/s"))
-    # TCP alone: its frames have no fixed size, and how big they are at the switch tells whether offloads work.
+    # TCP alone: its frames have no fixed size, and how big they arrive tells whether offloads work. Bits and
+    # packets are of one interface, read in one instant: counters of two ends would not divide cleanly.
     tcp = wide[wide["traffic"] == "tcp_stream"]
     seconds = tcp["window_seconds"]
     size = tcp["bit_rate_received"] / 8 * seconds
-    packets = tcp["packet_rate_out_of_switch"] * seconds
-    rows.append(_metric(tcp, "frame_bytes_at_switch", size, packets, "bytes"))
+    packets = tcp["packet_rate_received"] * seconds
+    rows.append(_metric(tcp, "frame_bytes_received", size, packets, "bytes"))
     rows.append(_metric(tcp, "packets_per_megabyte", packets, size / 1e6, "packets/MB"))
     return _joined(rows)
 
@@ -100,8 +101,9 @@ def latency(frame: pd.DataFrame) -> pd.DataFrame:
 def events(frame: pd.DataFrame) -> pd.DataFrame:
     """Each counted event per second and per unit of data (`x_per_second`, `x_per_packet`, …), by role and CPU.
 
-    `context_switches` is the sum of voluntary and involuntary ones by role; role "all" sums the roles (per CPU
-    counts stay by CPU: a CPU's total includes threads that no role owns).
+    `context_switches` is the sum of voluntary and involuntary ones by role. Role "all" sums the roles; role "path"
+    leaves out `host-other`, among whose threads are vsprof's own collectors, unless the host is an endpoint itself
+    (vm2host), where its receiver can't be told from them. Per CPU counts stay by CPU.
     """
     others = ["ovs_pmd", "ovs_datapath"]  # the switch's own counters have metrics of their own
     counted = frame[(frame["unit"] == "events") & (frame["collector"] != frame["traffic"])]
@@ -112,8 +114,9 @@ def events(frame: pd.DataFrame) -> pd.DataFrame:
     sums = counted.groupby(keys).agg(value=("value", _sum), enabled_s=("enabled_s", "max")).reset_index()
     sums = pd.concat([sums, _context_switches(sums)], ignore_index=True)
     by_role = sums[sums["cpu"] == -1]
-    total = by_role.groupby([*WINDOW, "name"]).agg(value=("value", _sum), enabled_s=("enabled_s", "max")).reset_index()
-    sums = pd.concat([sums[(sums["role"] != "") | (sums["cpu"] >= 0)], total.assign(role="all", cpu=-1)], ignore_index=True)
+    path = by_role[(by_role["role"] != "host-other") | by_role["case_id"].isin(_host_is_endpoint(frame))]
+    totals = [_total(by_role, "all"), _total(path, "path")]
+    sums = pd.concat([sums[(sums["role"] != "") | (sums["cpu"] >= 0)], *totals], ignore_index=True)
     sums = sums.merge(_data(frame), on=WINDOW, how="left")
     span = sums["enabled_s"].fillna(sums["window_seconds"])
     second = _metric(sums, sums["name"] + "_per_second", sums["value"], span, "events/s")
@@ -124,17 +127,16 @@ def events(frame: pd.DataFrame) -> pd.DataFrame:
 
 def cpu(frame: pd.DataFrame) -> pd.DataFrame:
     """CPU time as a fraction of one CPU: `cpu_<state>` by CPU, `running` and `waiting` (for a CPU) by role."""
-    seconds = _wide(_own(frame), ["window_seconds"])
-    by_cpu = frame[(frame["collector"] == "cpu_time") & (frame["cpu"] >= 0)]
-    by_role = frame[(frame["collector"] == "cpu_time") & (frame["cpu"] < 0) & (frame["role"] != "")]
+    counted = frame[frame["collector"] == "cpu_time"]
     rows = []
-    wide = _wide(by_cpu, [f"cpu_{state}_seconds" for state in STATES], ["cpu"]).merge(seconds, on=WINDOW, how="left")
+    wide = _timed(frame, counted[counted["cpu"] >= 0], [f"cpu_{state}_seconds" for state in STATES], ["cpu"])
     for state in STATES:
         used = wide[f"cpu_{state}_seconds"]
-        rows.append(_metric(wide, f"cpu_{state}", used, wide["window_seconds"], "fraction", cpu=wide["cpu"]))
-    wide = _wide(by_role, ["run_seconds", "wait_seconds"], ["role"]).merge(seconds, on=WINDOW, how="left")
+        rows.append(_metric(wide, f"cpu_{state}", used, wide["seconds"], "fraction", cpu=wide["cpu"]))
+    by_role = counted[(counted["cpu"] < 0) & (counted["role"] != "")]
+    wide = _timed(frame, by_role, ["run_seconds", "wait_seconds"], ["role"])
     for metric, name in (("running", "run_seconds"), ("waiting", "wait_seconds")):
-        rows.append(_metric(wide, metric, wide[name], wide["window_seconds"], "fraction", role=wide["role"]))
+        rows.append(_metric(wide, metric, wide[name], wide["seconds"], "fraction", role=wide["role"]))
     return _joined(rows)
 
 
@@ -144,18 +146,17 @@ def pmd(frame: pd.DataFrame) -> pd.DataFrame:
     Busy is told from idle polling before anything is divided by packets. Cycles are TSC cycles as ovs-vswitchd reads
     them; in the emulated lab that is the emulator's time-stamp counter, so only shares of them mean anything.
     """
-    names = ["pmd_iterations", "pmd_busy_cycles", "pmd_idle_cycles", "pmd_packets", "pmd_packets_per_batch"]
-    wide = _wide(frame[frame["collector"] == "ovs_pmd"], names)
-    wide = wide.merge(_wide(_own(frame), ["window_seconds"]), on=WINDOW, how="left")
+    names = ["pmd_iterations", "pmd_busy_iterations", "pmd_busy_cycles", "pmd_idle_cycles", "pmd_packets"]
+    wide = _timed(frame, frame[frame["collector"] == "ovs_pmd"], names)
     busy, idle, packets = wide["pmd_busy_cycles"], wide["pmd_idle_cycles"], wide["pmd_packets"]
-    rows = [
-        _metric(wide, "pmd_busy", busy, busy + idle, "fraction", role="switch"),
-        _metric(wide, "pmd_idle", idle, busy + idle, "fraction", role="switch"),
-        _metric(wide, "pmd_cycles_per_packet", busy, packets, "cycles/packet", role="switch"),
-        _metric(wide, "pmd_iterations_per_second", wide["pmd_iterations"], wide["window_seconds"], "1/s", role="switch"),
-        _metric(wide, "pmd_packets_per_batch", wide["pmd_packets_per_batch"], 1.0, "packets/batch", role="switch"),
-    ]
-    return _joined(rows)
+    quotients = {
+        "pmd_busy": (busy, busy + idle, "fraction"),
+        "pmd_idle": (idle, busy + idle, "fraction"),
+        "pmd_cycles_per_packet": (busy, packets, "cycles/packet"),
+        "pmd_packets_per_busy_iteration": (packets, wide["pmd_busy_iterations"], "packets"),
+        "pmd_iterations_per_second": (wide["pmd_iterations"], wide["seconds"], "1/s"),
+    }
+    return _joined(_metric(wide, name, *sides, role="switch") for name, sides in quotients.items())
 
 
 def flow_table(frame: pd.DataFrame) -> pd.DataFrame:
@@ -220,10 +221,10 @@ def select(table: pd.DataFrame, **where: object) -> pd.DataFrame:
 
 
 def _whole(where: dict[str, object]) -> dict[str, object]:
-    """A series is unambiguous only with its role and CPU; unless asked for, take the one over all."""
-    if "role" not in where and str(where.get("metric", "")).startswith(("pmd_", "flow_hit")):
-        where = {**where, "role": "switch"}
-    return {"role": "all", "cpu": -1, **where}
+    """A series is unambiguous only with its role and CPU; unless asked for, take the usual one."""
+    usual = {"pmd_": "switch", "flow_hit": "switch", "context_switches": "path"}
+    role = next((role for start, role in usual.items() if str(where.get("metric", "")).startswith(start)), "all")
+    return {"role": role, "cpu": -1, **where}
 
 
 def _own(frame: pd.DataFrame) -> pd.DataFrame:
@@ -241,9 +242,27 @@ def _wide(frame: pd.DataFrame, names: Sequence[str], extra: Sequence[str] = ()) 
     return wide.reindex(columns=list(names)).reset_index()
 
 
+def _timed(frame: pd.DataFrame, rows: pd.DataFrame, names: Sequence[str], extra: Sequence[str] = ()) -> pd.DataFrame:
+    """`_wide` with the `seconds` that the rows were counted for: their own span, else the window's."""
+    wide = _wide(rows, names, extra).merge(_wide(_own(frame), ["window_seconds"]), on=WINDOW, how="left")
+    spans = rows[rows["name"].isin(names)].groupby(WINDOW)["enabled_s"].max().rename("seconds").reset_index()
+    wide = wide.merge(spans, on=WINDOW, how="left")
+    return wide.assign(seconds=wide["seconds"].astype(float).fillna(wide["window_seconds"]))
+
+
 def _sum(values: pd.Series) -> float:
     """NaN if one part could not be counted: a sum over the rest would pass for the whole."""
     return float(values.sum(skipna=False))
+
+
+def _total(by_role: pd.DataFrame, name: str) -> pd.DataFrame:
+    """The sum over roles, as a role of its own called `name`."""
+    sums = by_role.groupby([*WINDOW, "name"]).agg(value=("value", _sum), enabled_s=("enabled_s", "max"))
+    return sums.reset_index().assign(role=name, cpu=-1)
+
+
+def _host_is_endpoint(frame: pd.DataFrame) -> set[str]:
+    return set(frame.loc[frame["topology"] == "vm2host", "case_id"])
 
 
 def _context_switches(sums: pd.DataFrame) -> pd.DataFrame:
@@ -274,6 +293,7 @@ def _metric(
     part: pd.Series,
     per: pd.Series | float,
     unit: str | pd.Series,
+    *,
     role: str | pd.Series | None = None,
     cpu: int | pd.Series | None = None,
 ) -> pd.DataFrame:

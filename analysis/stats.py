@@ -49,7 +49,8 @@ class Estimate:
         middle = units.si(self.median, unit, digits)
         if self.low is None or self.high is None:
             return f"{middle} (n={self.n}: no interval)"
-        return f"{middle} (95 % interval {units.si(self.low, unit, digits)} to {units.si(self.high, unit, digits)}, n={self.n})"
+        low, high = (units.si(bound, unit, digits) for bound in (self.low, self.high))
+        return f"{middle} (95 % interval {low} to {high}, n={self.n})"
 
 
 NOTHING = Estimate(float("nan"), None, None, 0)

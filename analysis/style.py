@@ -15,8 +15,20 @@ from matplotlib.figure import Figure
 from terms import schema, units
 
 _PALETTE = sns.color_palette("colorblind").as_hex()
-SWITCH_COLOURS = {"linux-bridge": _PALETTE[7], "kernel-ovs": _PALETTE[0], "ovs-dpdk": _PALETTE[1], "vhost-switch": _PALETTE[2]}
-ACCESS_HATCHES = {"virtio-net": "////", "vhost-net": "", "vhost-user": "", "virtio-user": "....", "veth": "\\\\\\\\", "tap": "xxxx"}
+SWITCH_COLOURS = {
+    "linux-bridge": _PALETTE[7],
+    "kernel-ovs": _PALETTE[0],
+    "ovs-dpdk": _PALETTE[1],
+    "vhost-switch": _PALETTE[2],
+}
+ACCESS_HATCHES = {
+    "virtio-net": "////",
+    "vhost-net": "",
+    "vhost-user": "",
+    "virtio-user": "....",
+    "veth": "\\\\\\\\",
+    "tap": "xxxx",
+}
 # Roles and CPU states never take a switch's colour; neighbours in a stack differ in lightness, and by hatch.
 ROLE_COLOURS = dict(zip(schema.ROLES, ("#44546a", _PALETTE[4], _PALETTE[5], _PALETTE[8], "#bdbdbd"), strict=True))
 ROLE_HATCHES = dict(zip(schema.ROLES, ("", "////", "", "....", "xxxx"), strict=True))

@@ -17,22 +17,21 @@ FIELDS = {"voluntary_ctxt_switches": "context_switches_voluntary", "nonvoluntary
 
 class ContextSwitches(Snapshot):
     # One grep reads all threads' files: a process for each would itself be switched to.
-    command = "grep -sHE '^(Name|(non)?voluntary_ctxt_switches):' /proc/[0-9]*/task/[0-9]*/status"
+    command = "grep -sHE '^(non)?voluntary_ctxt_switches:' /proc/[0-9]*/task/[0-9]*/status"
 
     @classmethod
     def numbers(cls, recorded: Recorded) -> Iterable[Number]:
         before, after = (_fields(text) for text in (recorded.begin, recorded.end))
-        names = {tid: fields["Name"] for tid, fields in after.items()}
         for field, name in FIELDS.items():
             old, new = ({tid: float(f[field]) for tid, f in side.items()} for side in (before, after))
-            for role, gained in sorted(by_role(old, new, names, recorded.placement).items()):
+            for role, gained in sorted(by_role(old, new, recorded.placement).items()):
                 yield Number(name, gained, "events", role, None, "all", recorded.seconds, recorded.seconds)
 
 
 def _fields(text: str) -> dict[int, dict[str, str]]:
     read = {tid: dict(map(str.strip, line.split(":", 1)) for line in lines if ":" in line) for tid, lines in threads(text).items()}
-    # A thread that ended while its file was read has only some of the fields.
-    return {tid: fields for tid, fields in read.items() if fields.keys() >= {"Name", *FIELDS}}
+    # A thread that ended while its file was read may have only one of the fields.
+    return {tid: fields for tid, fields in read.items() if fields.keys() >= FIELDS.keys()}
 
 
 COLLECTOR = ContextSwitches

@@ -16,7 +16,7 @@ SEPARATOR = "--- threads"
 
 
 class CpuTime(Snapshot):
-    command = f"grep '^cpu[0-9]' /proc/stat; echo '{SEPARATOR}'; grep -sH '' /proc/[0-9]*/task/[0-9]*/schedstat /proc/[0-9]*/task/[0-9]*/comm"
+    command = f"grep '^cpu[0-9]' /proc/stat; echo '{SEPARATOR}'; grep -sH '' /proc/[0-9]*/task/[0-9]*/schedstat"
 
     @classmethod
     def numbers(cls, recorded: Recorded) -> Iterable[Number]:
@@ -50,21 +50,16 @@ def _ticks(text: str) -> dict[int, dict[str, int]]:
 
 def _threads(before: str, after: str, recorded: Recorded) -> Iterable[Number]:
     old, new = _schedstat(before), _schedstat(after)
-    names = {tid: name for tid, (name, _, _) in new.items()}
-    for index, name in ((1, "run_seconds"), (2, "wait_seconds")):
-        gained = by_role({t: v[index] for t, v in old.items()}, {t: v[index] for t, v in new.items()}, names, recorded.placement)
+    for index, name in enumerate(("run_seconds", "wait_seconds")):
+        gained = by_role({t: v[index] for t, v in old.items()}, {t: v[index] for t, v in new.items()}, recorded.placement)
         for role, value in sorted(gained.items()):
             yield Number(name, value, "seconds", role, None, "all", recorded.seconds, recorded.seconds)
 
 
-def _schedstat(text: str) -> dict[int, tuple[str, float, float]]:
-    """Each thread's name, seconds on a CPU, and seconds it was ready but waited for one (sched-stats: nanoseconds)."""
-    found = {}
-    for tid, lines in threads(text).items():
-        if len(lines) == 2:
-            run, wait, _ = lines[0].split()
-            found[tid] = (lines[1], int(run) / 1e9, int(wait) / 1e9)
-    return found
+def _schedstat(text: str) -> dict[int, tuple[float, float]]:
+    """Each thread's seconds on a CPU, and seconds it was ready but waited for one (sched-stats: nanoseconds)."""
+    read = ((tid, lines[0].split()) for tid, lines in threads(text).items())
+    return {tid: (int(fields[0]) / 1e9, int(fields[1]) / 1e9) for tid, fields in read if len(fields) == 3}
 
 
 COLLECTOR = CpuTime

@@ -38,12 +38,12 @@ def threads(text: str) -> dict[int, list[str]]:
     return dict(found)
 
 
-def by_role(before: Mapping[int, float], after: Mapping[int, float], names: Mapping[int, str], placement: Placement) -> dict[str, float]:
+def by_role(before: Mapping[int, float], after: Mapping[int, float], placement: Placement) -> dict[str, float]:
     """Sum what each thread gained, by the thread's role.
 
     A thread that began inside the window counts from zero; one that ended inside it is lost, as procfs forgets it.
     """
     sums: dict[str, float] = defaultdict(float)
     for tid, value in after.items():
-        sums[placement.role_of_thread(tid, names.get(tid, ""))] += value - before.get(tid, 0)
+        sums[placement.role_of_thread(tid)] += value - before.get(tid, 0)
     return dict(sums)

@@ -28,7 +28,9 @@ def missing_columns(path: Path, columns: Iterable[str]) -> BadInput:
 
 
 def no_finished_run(path: Path, failed: int) -> BadInput:
-    return BadInput(f"{path} holds no finished run ({failed} failed): see raw/ and errors in manifest.json, then run it again")
+    return BadInput(
+        f"{path} holds no finished run ({failed} failed): see raw/ and errors in manifest.json, then run it again"
+    )
 
 
 def no_notebook(path: Path) -> BadInput:
@@ -45,7 +47,9 @@ def notebook_stopped(notebook: Path, error: object) -> VsprofError:
 
 
 def outside_reference(notebook: Path, reference: str) -> VsprofError:
-    return VsprofError(f"{notebook.name}: the report would load {reference} from elsewhere; embed it, a report stands alone")
+    return VsprofError(
+        f"{notebook.name}: the report would load {reference} from elsewhere; embed it, a report stands alone"
+    )
 
 
 def left_out_testbeds(kept: str, others: Iterable[str]) -> str:
@@ -65,7 +69,7 @@ def partial_result(done: int, wanted: int) -> str:
 
 
 def too_few_repetitions(n: int) -> str:
-    """For the median's order-statistic interval see Gibbons and Chakraborti, Nonparametric Statistical Inference, 5.2."""
+    """The median's order-statistic interval: Gibbons and Chakraborti, Nonparametric Statistical Inference, 5.2."""
     if n == 1:
         return "n=1: no interval, one repetition says nothing about the spread."
     return (

@@ -47,12 +47,9 @@ class Placement:
     threads: list[Thread] = field(default_factory=list)
     cpu_roles: dict[int, str] = field(default_factory=dict)
 
-    def role_of_thread(self, tid: int, name: str) -> str:
-        """The role of any thread of the host: as placed, or by the kernel's name for its softirq threads, or ``host-other``."""
-        for thread in self.threads:
-            if thread.tid == tid:
-                return thread.role
-        return "softirq" if name.startswith("ksoftirqd/") else "host-other"
+    def role_of_thread(self, tid: int) -> str:
+        """The role of any thread of the host: as placed, else ``host-other``."""
+        return next((thread.role for thread in self.threads if thread.tid == tid), "host-other")
 
     def role_of_cpu(self, cpu: int) -> str:
         return self.cpu_roles.get(cpu, "host-other")

@@ -97,20 +97,22 @@ class Vm(Endpoint):
         self._vcpu_tid = 0
 
     def start(self) -> None:
-        """Start QEMU; the guest boots on its own. See ``wait`` for when it is ready."""
+        """Start QEMU; the guest boots on its own, on its own CPU from the start. See ``wait`` for when it is ready."""
         self._process = self._host.start(self.name, shlex.join(self._command()), cpus=[self._house_cpu])
+        self._await_socket("qmp")
+        self._vcpu_tid = self._ask_for_vcpu()
+        self._pin()
 
     def wait(self) -> None:
         """Wait until the guest agent answers, pin every thread, and set up the interface.
 
         Raises ``RunFailed`` with QEMU's and the guest's last words when it does not boot.
         """
-        self._host.run(f"for i in $(seq 100); do [ -S {self._socket('agent')} ] && exit 0; sleep 0.1; done; exit 1")
         self._agent = Monitor(self._host.socket(self._socket("agent")), agent=True)
         if not agent_answers(self._agent, BOOT_SECONDS):
             console = self._host.run(f"tail -n 10 {RUN}/{self.name}.console", check=False).stdout
             raise errors.endpoint_failed(self.name, f"its guest agent did not answer in {BOOT_SECONDS} s", self._last_words() + console)
-        self._vcpu_tid = self._ask_for_vcpu()
+        # Again, for the vhost worker, which comes when the guest's driver does.
         self._pin()
         self.run(f"ip addr add {self.address}/24 dev eth0; ip link set eth0 up")
 
@@ -163,11 +165,17 @@ class Vm(Endpoint):
         ]  # fmt: skip
 
     def _network(self) -> list[str]:
-        device = ["-device", f"virtio-net-pci,netdev=net,mac={self.mac}"]
+        # No boot ROM: firmware would spend a second on it, and the guest boots from no network.
+        device = ["-device", f"virtio-net-pci,netdev=net,mac={self.mac},romfile="]
         if self.port.access == "vhost-user":
             return ["-chardev", f"socket,id=switch,path={self.port.where},server=on", "-netdev", "vhost-user,id=net,chardev=switch", *device]
         vhost = "on" if self.port.access == "vhost-net" else "off"
         return ["-netdev", f"tap,id=net,ifname={self.port.where},script=no,downscript=no,vhost={vhost}", *device]
+
+    def _await_socket(self, kind: str) -> None:
+        waited = self._host.run(f"for i in $(seq 200); do [ -S {self._socket(kind)} ] && exit 0; sleep 0.05; done; exit 1", check=False)
+        if waited.status != 0:
+            raise errors.endpoint_failed(self.name, "its QEMU did not start", self._last_words())
 
     def _ask_for_vcpu(self) -> int:
         """The thread that runs the guest's CPU. Only QEMU knows it for sure."""

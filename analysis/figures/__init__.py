@@ -79,9 +79,8 @@ def caption(module: ModuleType, result: Result, table: pd.DataFrame) -> str:
     ]
     parts[-1] += ", no interval from one repetition." if n == [1] else ", 95 % bootstrap intervals."
     gaps = metrics.missing(result, module.NEEDS)
-    notes = [gap for gap in gaps if "saturation" not in gap]
-    if notes:
-        parts.append(html.escape(f"Not in it: {'; '.join(notes)}."))
+    if gaps:
+        parts.append(html.escape(f"Not in it: {'; '.join(gaps)}."))
     if module.WALL_CLOCK and result.emulated:
         parts.append(EMULATED)
     return " ".join(parts)

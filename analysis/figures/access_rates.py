@@ -45,7 +45,12 @@ def _rates(axes, table: pd.DataFrame, title: str) -> None:
     for place, row in enumerate(table.itertuples()):
         axes.barh(place, row.median, 0.66, **style.case_look(row.switch, row.access))
         axes.errorbar(row.median, place, xerr=style.error(row), color=style.INK, capsize=3, lw=1.2)
-        axes.text(max(row.median, row.high if pd.notna(row.high) else 0) * 1.1, place, units.si(row.median, "packets/s"), va="center")
+        axes.text(
+            max(row.median, row.high if pd.notna(row.high) else 0) * 1.1,
+            place,
+            units.si(row.median, "packets/s"),
+            va="center",
+        )
     style.labels(axes, list(table["label"]))
     axes.set_xscale("log")
     positive = table["median"][table["median"] > 0]

@@ -1,7 +1,9 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
 """Context switches, voluntary and involuntary together, stacked by the role of the thread that was switched: left per
-second, right per unit of data. For TCP that unit is a megabit of goodput, never a packet: kernel OVS passes super-
-packets of up to 64 KB as one packet, OVS-DPDK passes them cut to the MTU. The line is the interval of the sum."""
+second, right per unit of data. For TCP that unit is a megabit of goodput, never a packet: kernel OVS passes
+super-packets of up to 64 KB as one packet, OVS-DPDK passes them cut to the MTU. Number and interval are the
+packet path's: host-other is drawn and left out of them, because vsprof's own control and collectors are among its
+threads; where the host itself is an endpoint (vm2host) it can't be told from them and is counted in."""
 
 from __future__ import annotations
 
@@ -18,7 +20,7 @@ NAMES = ["context_switches_per_second", *(f"context_switches_per_{data}" for dat
 
 
 def table(result: Result) -> pd.DataFrame:
-    """One row a case, traffic, role ("all": the sum) and metric (per second, per unit of data)."""
+    """One row a case, traffic, role ("all" and "path": sums) and metric (per second, per unit of data)."""
     return metrics.summary(result, NAMES, cpu=-1)
 
 
@@ -41,13 +43,16 @@ def _stack(axes, part: pd.DataFrame, what: str) -> None:
     if part.empty:
         axes.text(0.5, 0.5, "not counted", transform=axes.transAxes, ha="center")
         return
-    style.stacks(axes, part[part["role"] != "all"], "role", style.ROLE_COLOURS, style.ROLE_HATCHES)
+    style.stacks(
+        axes, part[part["role"].isin(list(style.ROLE_COLOURS))], "role", style.ROLE_COLOURS, style.ROLE_HATCHES
+    )
     rows = list(dict.fromkeys(part["row"]))
     reach = float(part[["median", "high"]].max().max()) or 1.0
-    for row in part[part["role"] == "all"].itertuples():
+    for row in part[part["role"] == "path"].itertuples():
         place = rows.index(row.row)
         if (interval := style.error(row)) is not None:
             axes.errorbar(row.median, place, xerr=interval, color=style.INK, capsize=3, lw=1.2)
-        end = row.median if pd.isna(row.high) else max(row.median, row.high)
+        stack = part.loc[(part["row"] == row.row) & part["role"].isin(list(style.ROLE_COLOURS)), "median"].sum()
+        end = max(stack, row.median, row.median if pd.isna(row.high) else row.high)
         axes.text(end + 0.02 * reach, place, units.si(row.median, ""), va="center")
     axes.set_xlim(0, 1.22 * reach)

@@ -2,7 +2,7 @@
 """Where the UDP flood loses packets, in percent of the packets sent. Before the switch: the sender's interface took
 them, the switch never counted them. In the switch: counted in, not out. After the switch: counted out, not received.
 Counted over the whole flood, until the last packet had drained. The hops add up to the total. The ends are not read
-in the same instant, so a hop may come out slightly below zero (flagged "<0"): that is the counting error, not a gain."""
+in the same instant, so a hop may come out slightly below zero (flagged "<0"): that is counting error, not a gain."""
 
 from __future__ import annotations
 

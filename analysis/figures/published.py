@@ -1,8 +1,7 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
 """Published ratios (diamonds, or a band where the text gives no number) beside ours (dots with intervals). A ratio is
 the case named first over the second; 1 means no difference. Absolute figures belong to their machines, so ratios alone
-are compared. Software counters do not depend on the processor; a row without a dot says what it would take to measure
-it."""
+are compared. A row without a dot says what it would take to measure it."""
 
 from __future__ import annotations
 

@@ -11,7 +11,7 @@ from analysis import metrics, style
 from analysis.load import Result
 from terms import units
 
-NEEDS = ("goodput", "packet_rate_received", "offered_rate")
+NEEDS = ("goodput", "packet_rate_received")
 WALL_CLOCK = True
 
 

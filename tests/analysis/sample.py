@@ -27,6 +27,7 @@ RTT = {"virtio-net": 2.5e-3, "vhost-net": 1.1e-3, "vhost-user": 0.6e-3}
 
 def write(
     path: Path,
+    *,
     accesses: tuple[str, ...] = ("vhost-net", "vhost-user"),
     repetitions: int = 3,
     topology: str = "vm2vm",
@@ -45,12 +46,16 @@ def write(
             cases.append({"case_id": case, "values": _values(access, frame)})
             for repetition in range(1, repetitions + 1):
                 run = f"{case}#{repetition}"
-                runs.append(_run(run, case, repetition, access, topology, run in failed))
+                runs.append(_run(run, case, repetition, access=access, topology=topology, failed=run in failed))
                 for testbed in testbeds:
-                    where = _where(run, case, repetition, access, frame, topology, testbed)
+                    where = _where(
+                        run, case, repetition, access=access, frame=frame, topology=topology, testbed=testbed
+                    )
                     rows += _rows(where, access, random, drop)
     schema.write(path / "measurements.parquet", rows)
-    (path / "manifest.json").write_text(json.dumps(_manifest(topology, cases, runs, repetitions, testbeds[0]), indent=1))
+    (path / "manifest.json").write_text(
+        json.dumps(_manifest(topology, cases, runs, repetitions, testbeds[0]), indent=1)
+    )
     return path
 
 
@@ -58,7 +63,7 @@ def _values(access: str, frame: int) -> dict[str, object]:
     return {"switch": ARMS[access][0], "access": access, "frame_bytes": frame, "flows": 1}
 
 
-def _where(run: str, case: str, repetition: int, access: str, frame: int, topology: str, testbed: str) -> dict:
+def _where(run: str, case: str, repetition: int, *, access: str, frame: int, topology: str, testbed: str) -> dict:
     ids = {"experiment": topology, "run_id": run, "case_id": case, "repetition": repetition, "testbed": testbed}
     return {**ids, "topology": topology, **_values(access, frame)}
 
@@ -72,7 +77,8 @@ def _rows(where: dict, access: str, random: np.random.Generator, drop: tuple[str
             numbers = [*_traffic(traffic, load, access, noise), *_counters(traffic, load, access, noise, dpdk)]
             for collector, number in numbers:
                 if number.name in drop:
-                    number = schema.Number(number.name, None, number.unit, number.role, number.cpu, note="not offered here")  # noqa: PLW2901
+                    note = "not offered here"
+                    number = schema.Number(number.name, None, number.unit, number.role, number.cpu, note=note)  # noqa: PLW2901
                 yield schema.row({**here, "window": window}, collector, "software", number)
         if traffic == "udp_flood":
             for number in _flood(load, access):
@@ -127,10 +133,22 @@ def _counters(traffic: str, load: str, access: str, noise, dpdk: bool) -> Iterat
         for state, fraction in zip(("user", "kernel", "softirq", "irq", "guest", "idle"), fractions, strict=True):
             number = schema.Number(f"cpu_{state}_seconds", fraction * SECONDS, "seconds", role, cpu)
             yield "cpu_time", number
-        for name, rate in (("context_switches", switching / SECONDS / 4), ("vm_exits", 4000 * busy), ("timer_interrupts", 250)):
-            yield "perf_software", schema.Number(name, rate * SECONDS, "events", role, cpu, enabled_s=2.01, running_s=2.01)
+        for name, rate in (
+            ("context_switches", switching / SECONDS / 4),
+            ("vm_exits", 4000 * busy),
+            ("timer_interrupts", 250),
+        ):
+            yield (
+                "perf_software",
+                schema.Number(name, rate * SECONDS, "events", role, cpu, enabled_s=2.01, running_s=2.01),
+            )
         yield "softirqs", schema.Number("softirq_net_rx", 3000 * busy * (cpu == 1), "events", role, cpu)
-    running = {"switch": 1.02 if dpdk else 0.01, "vhost": 0 if dpdk else 0.85 * busy, "guest": 1.5 * busy, "host-other": 0.05}
+    running = {
+        "switch": 1.02 if dpdk else 0.01,
+        "vhost": 0 if dpdk else 0.85 * busy,
+        "guest": 1.5 * busy,
+        "host-other": 0.05,
+    }
     for role, fraction in running.items():
         yield "cpu_time", schema.Number("run_seconds", fraction * SECONDS, "seconds", role)
         yield "cpu_time", schema.Number("wait_seconds", 0.02 * fraction * SECONDS, "seconds", role)
@@ -143,7 +161,7 @@ def _counters(traffic: str, load: str, access: str, noise, dpdk: bool) -> Iterat
             ("pmd_busy_cycles", used, "cycles"),
             ("pmd_idle_cycles", cycles - used, "cycles"),
             ("pmd_packets", 140_000 * busy, "packets"),
-            ("pmd_packets_per_batch", 1 + 3 * busy, "packets/batch"),
+            ("pmd_busy_iterations", 40_000 * busy, "events"),
         ):
             yield "ovs_pmd", schema.Number(name, value, unit, "switch")
 
@@ -158,7 +176,7 @@ def _flood(load: str, access: str) -> Iterator[schema.Number]:
     yield schema.Number("offered_rate", asked, "packets/s", note=note)
 
 
-def _run(run: str, case: str, repetition: int, access: str, topology: str, failed: bool) -> dict:
+def _run(run: str, case: str, repetition: int, *, access: str, topology: str, failed: bool) -> dict:
     dpdk = access == "vhost-user"
     last = "host-other" if topology == "vm2host" else "guest"
     roles = {"0": "host-other", "1": "switch" if dpdk else "vhost", "2": "guest", "3": last}

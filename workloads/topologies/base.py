@@ -47,8 +47,14 @@ class Topology(abc.ABC):
 
     def placement(self) -> Placement:
         """Where every thread is, and what each CPU is for."""
-        threads: list[Thread] = [*self.switch.threads(), *(thread for endpoint in self._made for thread in endpoint.threads())]
+        threads = [*self.switch.threads(), *(thread for endpoint in self._made for thread in endpoint.threads()), *self._softirq_threads()]
         return Placement(threads, self.cpu_roles())
+
+    def _softirq_threads(self) -> list[Thread]:
+        """The kernel's own thread of each CPU for softirqs that were put off."""
+        listed = self.host.run("pgrep --list-name '^ksoftirqd/'", check=False).stdout
+        found = (line.split() for line in listed.splitlines())
+        return [Thread(name, int(tid), "softirq", (int(name.rpartition("/")[2]),)) for tid, name in found]
 
     def cpu_roles(self) -> dict[int, str]:
         """The role of each CPU: the one of what is pinned there; the house's CPU is ``host-other`` whatever else it does."""

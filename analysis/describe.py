@@ -1,0 +1,198 @@
+# SPDX-License-Identifier: GPL-2.0-or-later
+"""What was run, and where: the tables that open a report, out of the manifest alone."""
+
+from __future__ import annotations
+
+import html
+from dataclasses import dataclass
+from typing import Any
+
+import pandas as pd
+
+from analysis import metrics, stats, style
+from analysis.load import Result
+from terms import units
+
+HEADLINES = (
+    ("udp_flood", "saturation", "packet_rate_received", "received"),
+    ("tcp_stream", "saturation", "goodput", "goodput"),
+    ("udp_flood", "saturation", "loss_total", "lost"),
+    ("udp_flood", "equal", "loss_total", "lost"),
+    ("udp_flood", "saturation", "context_switches_per_second", "context switches per second"),
+    ("udp_flood", "saturation", "context_switches_per_packet", "context switches per packet"),
+    ("tcp_stream", "saturation", "context_switches_per_megabit", "context switches per megabit"),
+    ("udp_flood", "saturation", "pmd_busy", "poll-mode thread busy"),
+    ("ping_paced", "paced", "rtt_p50", "round trip, median"),
+    ("ping_paced", "paced", "rtt_p99", "round trip, 99th percentile"),
+)
+"""The numbers that a reader asks for first: traffic, load, metric, words."""
+
+
+@dataclass(frozen=True)
+class Table:
+    """A table in a notebook; what it shows is text already."""
+
+    frame: pd.DataFrame
+    index: bool = False
+
+    def _repr_html_(self) -> str:
+        return self.frame.to_html(index=self.index, border=0, na_rep="–", escape=True)
+
+
+@dataclass(frozen=True)
+class Text:
+    """Markdown in a notebook."""
+
+    text: str
+
+    def _repr_markdown_(self) -> str:
+        return self.text
+
+
+def question(result: Result) -> Text:
+    asked = " ".join(str(_experiment(result).get("question") or "No question was recorded.").split())
+    return Text(f"> {html.escape(asked, quote=False)}")
+
+
+def what(result: Result) -> Table:
+    """The experiment: what was fixed, what varied, how often and how long."""
+    experiment = _experiment(result)
+    windows = experiment.get("windows") or {}
+    done = sum(run.get("status") == "done" for run in result.manifest.get("runs", []))
+    pairs = style.traffics(result.frame[result.frame["traffic"] != ""])
+    rows = {
+        "cases": "; ".join(result.cases["label"]),
+        "topology": ", ".join(sorted(set(result.cases["topology"].dropna()))),
+        "fixed": _pairs(experiment.get("fixed")),
+        "varied": _pairs(experiment.get("vary")),
+        "traffic": "; ".join(style.traffic_name(*pair) for pair in pairs),
+        "repetitions": f"{experiment.get('repetitions', '–')} wanted; {done} runs done, {len(result.failed)} failed",
+        "windows": f"{windows.get('count', '–')} of {windows.get('seconds', '–')} s in each run and traffic, after "
+        f"{windows.get('warmup_seconds', '–')} s of warm-up",
+        "order": f"random (seed {result.manifest.get('seed', '–')})",
+        "collectors": ", ".join(sorted(set(result.frame["collector"]) - set(result.frame["traffic"]))),
+        "started": result.manifest.get("started"),
+        "ended": result.manifest.get("ended"),
+        "result": f"{result.path.name} ({result.manifest.get('status', '–')})",
+    }
+    return _listed(rows)
+
+
+def where(result: Result) -> Table:
+    """The testbed, the machine below it, and the versions that ran."""
+    facts, host, git = (result.manifest.get(key) or {} for key in ("facts", "host", "git"))
+    versions = facts.get("versions") or {}
+    rows = {
+        "testbed": result.testbed
+        + (" (an emulated host: its clock rates are the emulator's)" if result.emulated else ""),
+        "its CPUs": _cpus(facts),
+        "its memory": _memory(facts),
+        "its hugepages": _hugepages(facts),
+        "its kernel": facts.get("kernel"),
+        "its kernel command line": facts.get("kernel_command_line"),
+        "versions": ", ".join(f"{name} {version}" for name, version in versions.items()),
+        "placement": _placement(result),
+        "machine below": f"{_cpus(host)}, {_memory(host)}, kernel {host.get('kernel', '–')}, {host.get('os', '–')}",
+        "vsprof": f"{str(git.get('commit', '–'))[:12]}{' (with local changes)' if git.get('dirty') else ''}",
+    }
+    return _listed(rows)
+
+
+def headlines(result: Result) -> Table:
+    """The headline numbers by case: median [low, high]. n is named where it differs from the rest."""
+    rows = {}
+    for traffic, load, metric, words in HEADLINES:
+        found = {label: _headline(result, case, traffic, load, metric) for case, label in result.cases["label"].items()}
+        if any(text for text in found.values()):
+            rows[f"{style.traffic_name(traffic, load)}: {words}"] = {
+                label: text or "–" for label, text in found.items()
+            }
+    frame = pd.DataFrame.from_dict(rows, orient="index", columns=list(result.cases["label"]))
+    return Table(frame.rename_axis(f"median [95 % interval], n={result.repetitions}").reset_index())
+
+
+def limits(result: Result) -> Text:
+    """What a reader must know about these very numbers, as a list."""
+    found = result.limits() or ["Nothing was left out, and no run failed."]
+    return Text("\n".join(f"- {text}" for text in found))
+
+
+def estimates(result: Result, case: str) -> dict[tuple[str, str, str], tuple[stats.Estimate, str]]:
+    """The headline estimates of one case with their units, for `vsprof show`."""
+    found = {}
+    for traffic, load, metric, _ in HEADLINES:
+        where = {"traffic": traffic, "load": load, "metric": metric}
+        estimate = metrics.estimate(result, case_id=case, **where)
+        if estimate.n:
+            found[traffic, load, metric] = (estimate, _unit(result, where))
+    return found
+
+
+def _headline(result: Result, case: str, traffic: str, load: str, metric: str) -> str:
+    where = {"traffic": traffic, "load": load, "metric": metric}
+    one = metrics.estimate(result, case_id=case, **where)
+    if not one.n:
+        return ""
+    shown = [_number(value, _unit(result, where)) for value in (one.median, one.low, one.high)]
+    interval = f" [{_unrepeated(shown)}]" if one.low is not None else " (no interval)"
+    return shown[0] + interval + (f" n={one.n}" if one.n != result.repetitions else "")
+
+
+def _unrepeated(shown: list[str]) -> str:
+    """The interval's bounds, without a unit that all three numbers share."""
+    suffixes = {text.partition(" ")[2] for text in shown}
+    return ", ".join(text.partition(" ")[0] if len(suffixes) == 1 else text for text in shown[1:])
+
+
+def _number(value: float | None, unit: str) -> str:
+    if value is not None and unit == "fraction":
+        return f"{units.significant(100 * value)} %"
+    return units.si(value, "" if unit.startswith("events") else unit)
+
+
+def _unit(result: Result, where: dict[str, str]) -> str:
+    found = metrics.select(metrics.of(result), **where)["unit"]
+    return "" if found.empty else str(found.iloc[0])
+
+
+def _listed(rows: dict[str, Any]) -> Table:
+    shown = {name: "–" if value in (None, "") else str(value) for name, value in rows.items()}
+    return Table(pd.DataFrame({"": list(shown), "as recorded": list(shown.values())}))
+
+
+def _pairs(values: Any) -> str:
+    if not isinstance(values, dict):
+        return str(values or "")
+    return "; ".join(f"{name} {_words(value)}" for name, value in values.items())
+
+
+def _words(value: Any) -> str:
+    return ", ".join(map(str, value)) if isinstance(value, list) else str(value)
+
+
+def _placement(result: Result) -> str:
+    """What each CPU was for, case by case, from the first run of each."""
+    texts = {}
+    for run in result.manifest.get("runs", []):
+        if run["case_id"] in result.cases.index and run.get("cpu_roles"):
+            text = ", ".join(f"cpu{cpu} {role}" for cpu, role in sorted(run["cpu_roles"].items()))
+            texts.setdefault(text, []).append(result.cases.loc[run["case_id"], "label"])
+    return "; ".join(f"{', '.join(dict.fromkeys(labels))}: {text}" for text, labels in texts.items())
+
+
+def _hugepages(facts: dict[str, Any]) -> str:
+    count = facts.get("hugepages_2mib", facts.get("hugepages"))
+    return f"{count} of 2 MiB" if count is not None else "–"
+
+
+def _cpus(facts: dict[str, Any]) -> str:
+    return f"{facts.get('cpus', '–')} × {facts.get('cpu_model', '–')}"
+
+
+def _memory(facts: dict[str, Any]) -> str:
+    size = facts.get("memory_bytes")
+    return units.gib(size) if isinstance(size, int | float) else "–"
+
+
+def _experiment(result: Result) -> dict[str, Any]:
+    return result.manifest.get("experiment") or {}

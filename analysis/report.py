@@ -1,0 +1,135 @@
+# SPDX-License-Identifier: GPL-2.0-or-later
+"""Execute a text notebook on one result and write report.ipynb and a report.html that stands alone.
+
+Nothing but the result is needed: `make report RUN=…` works years later, on another machine.
+"""
+
+from __future__ import annotations
+
+import html
+import os
+import re
+import tempfile
+from pathlib import Path
+
+import jupytext
+import nbformat
+from jupyter_client.manager import AsyncKernelManager
+from nbclient import NotebookClient
+from nbclient.exceptions import CellExecutionError, DeadKernelError
+from nbconvert import HTMLExporter
+
+from analysis.load import load
+from terms import analysis_messages as say
+
+ROOT = Path(__file__).resolve().parents[1]
+TEMPLATE = Path(__file__).with_name("template")
+CELL_SECONDS = 120
+OUTSIDE = re.compile(
+    r"""(?:<(?:script|link|img|iframe)\b[^>]*?(?:src|href)=|@import\s+|\bfrom\s+|\burl\()["']?(?:https?:)?//[^"'\s)>]*""",
+    re.IGNORECASE,
+)
+"""What a browser would load from elsewhere."""
+
+
+def build(run_dir: str | Path, notebook: str | Path | None = None) -> Path:
+    """Write report.ipynb and report.html into `run_dir`; return the path of report.html.
+
+    `notebook` is a jupytext file, or the name of one in notebooks/; without it, the experiment's own. Both files
+    appear whole or not at all. VsprofError names the cell that failed; a result that can't be read is BadInput.
+    """
+    result = load(run_dir)
+    source = find_notebook(notebook or result.manifest.get("experiment", {}).get("notebook") or result.manifest["name"])
+    page = execute(source, result.path)
+    text = to_html(page, source)
+    _write(result.path / "report.ipynb", nbformat.writes(page) + "\n")
+    _write(result.path / "report.html", text)
+    return result.path / "report.html"
+
+
+def find_notebook(notebook: str | Path) -> Path:
+    """The notebook's path; a bare name (`vm2vm`) is looked up in notebooks/."""
+    given = Path(notebook)
+    for path in (given, ROOT / given, ROOT / "notebooks" / given.name, ROOT / "notebooks" / f"{given.name}.py"):
+        if path.is_file():
+            return path
+    raise say.no_notebook(given)
+
+
+def execute(source: Path, run_dir: Path) -> nbformat.NotebookNode:
+    """Run every cell on the result in `run_dir`."""
+    page = _with_parameters(jupytext.read(source), run_dir)
+    page.metadata["kernelspec"] = {"name": "python3", "display_name": "Python 3", "language": "python"}
+    paths = [str(ROOT), *filter(None, [os.environ.get("PYTHONPATH")])]
+    # The notebook draws no window and must not write into the user's configuration.
+    environment = {
+        **os.environ,
+        "PYTHONPATH": os.pathsep.join(paths),
+        "VSPROF_RESULT": str(run_dir),
+        "MPLBACKEND": "agg",
+    }
+    # Unix sockets: no port that could be taken or reached by others.
+    with tempfile.TemporaryDirectory(prefix="vsprof-") as sockets:
+        manager = AsyncKernelManager(transport="ipc", ip=f"{sockets}/kernel", connection_file=f"{sockets}/kernel.json")
+        client = NotebookClient(page, km=manager, timeout=CELL_SECONDS, kernel_name="python3")
+        try:
+            client.execute(cleanup_kc=True, env=environment, cwd=str(ROOT))
+        except CellExecutionError as error:
+            raise _cell_error(source, page, error) from error
+        except (DeadKernelError, TimeoutError) as error:
+            raise say.notebook_stopped(source, error) from error
+    for cell in page.cells:
+        # Times of execution would make two reports of one result differ.
+        cell.metadata.pop("execution", None)
+    return page
+
+
+def to_html(page: nbformat.NotebookNode, source: Path) -> str:
+    """One HTML page with everything in it; VsprofError if it would load anything from elsewhere."""
+    exporter = HTMLExporter(template_name="basic", template_file=str(TEMPLATE / "report.html.j2"))
+    resources = {
+        "vsprof_title": html.escape(_title(page)),
+        "vsprof_style": (TEMPLATE / "style.css").read_text(encoding="utf-8"),
+        "vsprof_sections": _sections(page),
+    }
+    text, _ = exporter.from_notebook_node(page, resources=resources)
+    if outside := OUTSIDE.search(text):
+        raise say.outside_reference(source, outside.group())
+    return text
+
+
+def _with_parameters(page: nbformat.NotebookNode, run_dir: Path) -> nbformat.NotebookNode:
+    """Set `result_dir` in a cell below the one tagged `parameters`, so that report.ipynb says what it shows."""
+    for place, cell in enumerate(page.cells):
+        if "parameters" in cell.metadata.get("tags", []):
+            page.cells.insert(place + 1, nbformat.v4.new_code_cell(f"result_dir = {str(run_dir)!r}", id="result"))
+            break
+    for place, cell in enumerate(page.cells):
+        cell["id"] = f"cell-{place}"  # jupytext makes random ones
+    return page
+
+
+def _cell_error(source: Path, page: nbformat.NotebookNode, error: CellExecutionError) -> Exception:
+    for place, cell in enumerate(page.cells, 1):
+        if any(output.get("output_type") == "error" for output in cell.get("outputs", [])):
+            return say.notebook_failed(source, place, cell.source, f"{error.ename}: {error.evalue}")
+    return say.notebook_failed(source, 0, "", f"{error.ename}: {error.evalue}")
+
+
+def _title(page: nbformat.NotebookNode) -> str:
+    titles = [line[2:] for cell in page.cells for line in cell.source.splitlines() if line.startswith("# ")]
+    return titles[0] if titles else "vsprof"
+
+
+def _sections(page: nbformat.NotebookNode) -> list[tuple[str, str]]:
+    """(name, anchor) of each second-level heading; nbconvert makes anchors by replacing blanks."""
+    texts = [cell.source for cell in page.cells if cell.cell_type == "markdown"]
+    names = [line[3:].strip() for text in texts for line in text.splitlines() if line.startswith("## ")]
+    return [(html.escape(name), html.escape(name.replace(" ", "-"))) for name in names]
+
+
+def _write(path: Path, text: str) -> None:
+    """A reader (or a crash) sees either the old file or the whole new one."""
+    partial = path.with_name(path.name + ".partial")
+    partial.write_text(text, encoding="utf-8")
+    os.replace(partial, path)

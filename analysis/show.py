@@ -1,0 +1,67 @@
+# SPDX-License-Identifier: GPL-2.0-or-later
+"""A result in a few lines, for `vsprof show RUN` (text) and `vsprof show RUN --json` (summary)."""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+from analysis import describe, explain
+from analysis.load import Result
+
+
+def summary(result: Result) -> dict[str, Any]:
+    """The headline metrics of each case, JSON-ready: values in SI units, `low` and `high` null without an interval."""
+    return {
+        "result": str(result.path),
+        "name": result.manifest.get("name"),
+        "status": result.manifest.get("status"),
+        "testbed": result.testbed,
+        "emulated": result.emulated,
+        "repetitions": result.repetitions,
+        "failed_runs": [run["run_id"] for run in result.failed],
+        "cases": [_case(result, case) for case in result.cases.index],
+        "answer": explain.answer(result),
+        "limits": result.limits(),
+    }
+
+
+def text(result: Result) -> str:
+    """The same for people: plain text, one table of cases."""
+    title = f"{result.path.name}: {result.manifest.get('status', '–')}, testbed {result.testbed}"
+    plain = explain.answer(result).replace("**", "").replace("*", "")
+    table = describe.headlines(result).frame
+    parts = [title, _aligned([list(table.columns), *table.to_numpy().tolist()]), plain]
+    return "\n\n".join([*parts, "\n".join(f"- {limit}" for limit in result.limits())]).rstrip() + "\n"
+
+
+def _case(result: Result, case: str) -> dict[str, Any]:
+    row = result.cases.loc[case]
+    numbers = [
+        {
+            "traffic": traffic,
+            "load": load,
+            "metric": metric,
+            "median": _finite(found.median),
+            "low": _finite(found.low),
+            "high": _finite(found.high),
+            "n": found.n,
+            "unit": unit,
+        }
+        for (traffic, load, metric), (found, unit) in describe.estimates(result, case).items()
+    ]
+    named = {key: row[key] or None for key in ("switch", "access", "topology", "setting")}
+    return {"case_id": case, **named, "metrics": numbers}
+
+
+def _finite(value: float | None) -> float | None:
+    """JSON knows neither NaN nor infinity."""
+    return value if value is not None and math.isfinite(value) else None
+
+
+def _aligned(rows: list[list[str]]) -> str:
+    widths = [max(len(str(row[column])) for row in rows) for column in range(len(rows[0]))]
+    lines = [
+        "  ".join(str(cell).ljust(width) for cell, width in zip(row, widths, strict=True)).rstrip() for row in rows
+    ]
+    return "\n".join([lines[0], "-" * max(map(len, lines)), *lines[1:]])

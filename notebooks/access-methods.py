@@ -1,0 +1,125 @@
+# ---
+# jupyter:
+#   jupytext:
+#     text_representation:
+#       extension: .py
+#       format_name: percent
+#   kernelspec:
+#     display_name: Python 3
+#     language: python
+#     name: python3
+# ---
+
+# %% [markdown]
+# # How a guest reaches the switch: virtio-net, vhost-net, vhost-user
+
+# %% tags=["parameters"]
+# SPDX-License-Identifier: GPL-2.0-or-later
+import os
+
+result_dir = os.environ.get("VSPROF_RESULT", "results/latest")
+
+# %%
+from analysis import describe, explain, figures
+from analysis.load import load
+
+result = load(result_dir)
+describe.question(result)
+
+# %%
+describe.Text(explain.answer(result))
+
+# %% [markdown]
+# ## Headline numbers
+# One column a case; each cell a median over repetitions, with its 95 % interval.
+
+# %%
+describe.headlines(result)
+
+# %% [markdown]
+# ## What was run
+# The same two VMs, reaching the switch in three ways: through QEMU in user space, through a kernel worker, or by
+# memory shared with a poll-mode switch.
+
+# %%
+describe.what(result)
+
+# %%
+describe.where(result)
+
+# %% [markdown]
+# ## Packet rates
+# T3 (Loftus, OVS conference 2016) measured the three on a Xeon; ours stand beside them, each on its own axis.
+
+# %%
+figures.show(result, "access_rates")
+
+# %% [markdown]
+# ## Throughput and loss
+# The other loads, and where packets are lost.
+
+# %%
+figures.show(result, "throughput")
+
+# %%
+figures.show(result, "loss_per_hop")
+
+# %% [markdown]
+# ## Context switches
+# With virtio-net, QEMU's main loop is the role `vhost`: it does what a vhost worker does, from user space.
+
+# %%
+figures.show(result, "context_switches")
+
+# %% [markdown]
+# ## Where the time goes
+# Which CPU spends its time on what. The CPU that moves packets is the one to compare.
+
+# %%
+figures.show(result, "cpu_use")
+
+# %% [markdown]
+# ## The poll-mode thread
+# A poll-mode thread's CPU is always busy. What it found when it looked is what tells its load.
+
+# %%
+figures.show(result, "pmd")
+
+# %% [markdown]
+# ## Latency
+# Requests at a low, fixed rate: no queues, so what shows is how long it takes to be noticed and served.
+
+# %%
+figures.show(result, "latency")
+
+# %% [markdown]
+# ## Published beside ours
+# Ratios of packet rates, which can be compared across machines better than rates.
+
+# %%
+figures.show(result, "published")
+
+# %% [markdown]
+# ## Explanation
+# Each access is explained against the one before it.
+
+# %%
+describe.Text(explain.markdown(result))
+
+# %% [markdown]
+# ## How to read this
+# - *Interval*: 95 %, from resampling repetitions and then the windows inside them. Two cases are called different only
+#   if the interval of their ratio excludes 1; otherwise the text says "can't tell".
+# - *Equal budget*: one CPU moves packets in each case, so the cases differ in the switch and not in what it was given.
+# - *Per packet, per megabit*: the flood's counts are divided by packets received. TCP's are divided by data, because the
+#   two switches do not mean the same by a packet: one passes super-packets of up to 64 KB, the other MTU-sized ones.
+# - *Emulated lab*: on the testbed `lab` all software is the real thing and the processor is emulated. Which thread does
+#   what, who sleeps and is woken, and how large packets are carries over. Rates, latencies, CPU shares, and how often
+#   something happens depend on how fast the emulator runs each kind of instruction: a ratio of them may not carry over.
+# - *Not here*: cycles, instructions, cache and TLB misses. They need a hardware PMU or the processor model.
+# - *Rounding* happens only when shown; `measurements.parquet` holds every number as it was measured.
+#
+# And for this very result:
+
+# %%
+describe.limits(result)

@@ -1,0 +1,117 @@
+# ---
+# jupyter:
+#   jupytext:
+#     text_representation:
+#       extension: .py
+#       format_name: percent
+#   kernelspec:
+#     display_name: Python 3
+#     language: python
+#     name: python3
+# ---
+
+# %% [markdown]
+# # VM to VM: kernel OVS or OVS-DPDK?
+
+# %% tags=["parameters"]
+# SPDX-License-Identifier: GPL-2.0-or-later
+import os
+
+result_dir = os.environ.get("VSPROF_RESULT", "results/latest")
+
+# %%
+from analysis import describe, explain, figures
+from analysis.load import load
+
+result = load(result_dir)
+describe.question(result)
+
+# %%
+describe.Text(explain.answer(result))
+
+# %% [markdown]
+# ## Headline numbers
+# One column a case; each cell a median over repetitions, with its 95 % interval.
+
+# %%
+describe.headlines(result)
+
+# %% [markdown]
+# ## What was run
+# Two VMs on one host, joined by one switch; one CPU moves packets, whatever the switch.
+
+# %%
+describe.what(result)
+
+# %%
+describe.where(result)
+
+# %% [markdown]
+# ## Throughput and loss
+# At saturation the sender sends as fast as it can; at the equal rate both switches are offered the same packets.
+
+# %%
+figures.show(result, "throughput")
+
+# %%
+figures.show(result, "loss_per_hop")
+
+# %% [markdown]
+# ## Context switches
+# Each one is a thread that had to wait, or was made to. Who makes them tells which part of the path sleeps.
+
+# %%
+figures.show(result, "context_switches")
+
+# %% [markdown]
+# ## Where the time goes
+# Which CPU spends its time on what. The CPU that moves packets is the one to compare.
+
+# %%
+figures.show(result, "cpu_use")
+
+# %% [markdown]
+# ## The poll-mode thread
+# A poll-mode thread's CPU is always busy. What it found when it looked is what tells its load.
+
+# %%
+figures.show(result, "pmd")
+
+# %% [markdown]
+# ## Latency
+# Requests at a low, fixed rate: no queues, so what shows is how long it takes to be noticed and served.
+
+# %%
+figures.show(result, "latency")
+
+# %% [markdown]
+# ## Published beside ours
+# T1 (ACANETS, DPDK Summit 2016) reports up to 8x the throughput and about 10x fewer context switches for OVS-DPDK.
+
+# %%
+figures.show(result, "published")
+
+# %% [markdown]
+# ## Explanation
+# Made from the numbers above. Where the data does not support a claim, it says so.
+
+# %%
+describe.Text(explain.markdown(result))
+
+# %% [markdown]
+# ## How to read this
+# - *Interval*: 95 %, from resampling repetitions and then the windows inside them. Two cases are called different only
+#   if the interval of their ratio excludes 1; otherwise the text says "can't tell".
+# - *Equal budget*: one CPU moves packets in each case, so the cases differ in the switch and not in what it was given.
+# - *Per packet, per megabit*: the flood's counts are divided by packets received. TCP's are divided by data, because the
+#   two switches do not mean the same by a packet: one passes super-packets of up to 64 KB, the other MTU-sized ones.
+# - *Emulated lab*: on the testbed `lab` all software is the real thing and the processor is emulated. Which thread does
+#   what, who sleeps and is woken, and how large packets are carries over. Rates, latencies, CPU shares, and how often
+#   something happens depend on how fast the emulator runs each kind of instruction: a ratio of them may not carry over.
+# - *Not here*: cycles, instructions, cache and TLB misses. They need a hardware PMU or the processor model.
+# - *Rounding* happens only when shown; `measurements.parquet` holds every number as it was measured.
+#
+# And for this very result:
+
+# %%
+describe.limits(result)

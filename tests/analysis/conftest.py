@@ -1,0 +1,38 @@
+# SPDX-License-Identifier: GPL-2.0-or-later
+"""Synthetic results as fixtures."""
+
+from __future__ import annotations
+
+import importlib.util
+from pathlib import Path
+from types import ModuleType
+
+import pytest
+
+from analysis.load import Result, load
+
+
+def _sample() -> ModuleType:
+    spec = importlib.util.spec_from_file_location("vsprof_synthetic_sample", Path(__file__).with_name("sample.py"))
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    return module
+
+
+@pytest.fixture(scope="session")
+def sample() -> ModuleType:
+    return _sample()
+
+
+@pytest.fixture(scope="session")
+def two_switches(sample: ModuleType, tmp_path_factory: pytest.TempPathFactory) -> Result:
+    """SYNTHETIC: kernel OVS and OVS-DPDK, three repetitions."""
+    return load(sample.write(tmp_path_factory.mktemp("two") / "vm2vm"))
+
+
+@pytest.fixture(scope="session")
+def three_accesses(sample: ModuleType, tmp_path_factory: pytest.TempPathFactory) -> Result:
+    """SYNTHETIC: virtio-net, vhost-net, vhost-user."""
+    return load(
+        sample.write(tmp_path_factory.mktemp("three") / "acc", accesses=("virtio-net", "vhost-net", "vhost-user"))
+    )

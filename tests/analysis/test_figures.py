@@ -1,0 +1,53 @@
+# SPDX-License-Identifier: GPL-2.0-or-later
+"""Every figure is drawn, says where its numbers come from, and says why when it can't be drawn."""
+
+from __future__ import annotations
+
+import importlib
+import pkgutil
+
+import pytest
+
+from analysis import figures, style
+from analysis.load import load
+
+NAMES = sorted(module.name for module in pkgutil.iter_modules(figures.__path__) if module.name != "__main__")
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_a_figure_is_drawn_with_its_caption(three_accesses, name):
+    shown = figures.show(three_accesses, name)
+    assert figures.png(shown.figure).startswith(b"\x89PNG")
+    assert "Testbed: lab" in shown.caption
+    assert "n=3" in shown.caption
+    assert "Emulated lab" in shown.caption
+    assert "numbers behind this figure" in shown._repr_html_()
+
+
+@pytest.mark.parametrize("name", [name for name in NAMES if name != "published"])
+def test_a_figure_without_numbers_says_why(sample, tmp_path, name):
+    needs = importlib.import_module(f"analysis.figures.{name}").NEEDS
+    shown = figures.show(load(sample.write(tmp_path / "r", repetitions=1, drop=(*needs, "packet_rate_received"))), name)
+    if name == "loss_per_hop":  # its counts belong to the whole flood, which the sample never drops
+        return
+    assert "not offered here" in shown.text
+
+
+def test_one_repetition_is_drawn_without_an_interval(sample, tmp_path):
+    result = load(sample.write(tmp_path / "r", repetitions=1))
+    for name in NAMES:
+        assert "no interval" in figures.show(result, name).caption, name
+
+
+def test_a_native_result_is_not_called_emulated(sample, tmp_path):
+    result = load(sample.write(tmp_path / "r", testbeds=("native",)))
+    assert "Emulated" not in figures.show(result, "throughput").caption
+
+
+def test_every_switch_has_a_colour_of_its_own():
+    assert len(set(style.SWITCH_COLOURS.values())) == len(style.SWITCH_COLOURS)
+
+
+def test_many_settings_are_drawn(sample, tmp_path):
+    result = load(sample.write(tmp_path / "r", frames=(64, 1518), repetitions=2))
+    assert all(figures.png(figures.show(result, name).figure) for name in NAMES if name != "access_rates")

@@ -1,0 +1,79 @@
+# SPDX-License-Identifier: GPL-2.0-or-later
+"""Each notebook, executed on a SYNTHETIC result and exported as a page that stands alone."""
+
+from __future__ import annotations
+
+import html
+import importlib.util
+import time
+from pathlib import Path
+
+import nbformat
+import pytest
+
+from analysis import report
+from terms.errors import BadInput, VsprofError
+
+SAMPLE = Path(__file__).parents[1] / "analysis" / "sample.py"
+NOTEBOOKS = sorted((report.ROOT / "notebooks").glob("*.py"))
+SHAPES = {
+    "vm2vm": {},
+    "vm2host": {"topology": "vm2host"},
+    "access-methods": {"accesses": ("virtio-net", "vhost-net", "vhost-user")},
+}
+
+
+@pytest.fixture(scope="module")
+def sample():
+    spec = importlib.util.spec_from_file_location("vsprof_synthetic_sample", SAMPLE)
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    return module
+
+
+@pytest.mark.parametrize("notebook", NOTEBOOKS, ids=lambda path: path.stem)
+def test_a_notebook_becomes_a_report(sample, tmp_path, notebook):
+    run = sample.write(tmp_path / "r", **SHAPES.get(notebook.stem, {}))
+    began = time.monotonic()
+    page = report.build(run, notebook)
+    assert time.monotonic() - began < 30
+    text = page.read_text(encoding="utf-8")
+    assert page == run / "report.html"
+    assert "SYNTHETIC" in text
+    assert "<script" not in text
+    assert text.count("data:image/png") >= 6
+    assert "not-shown" not in text.partition("<main>")[2]
+    assert nbformat.read(run / "report.ipynb", 4).cells
+    assert not list(run.glob("*.partial"))
+
+
+def test_missing_events_and_one_repetition_leave_the_rest(sample, tmp_path):
+    drop = ("cpu_idle_seconds", "rtt_p50", "context_switches_voluntary", "pmd_busy_cycles")
+    run = sample.write(tmp_path / "r", repetitions=1, drop=drop)
+    text = html.unescape(report.build(run, "vm2vm").read_text(encoding="utf-8"))
+    assert "Not shown: What OVS-DPDK's poll-mode thread does" in text
+    assert "not offered here" in text
+    assert "no interval" in text
+
+
+def test_a_failing_cell_is_named(sample, tmp_path):
+    notebook = tmp_path / "bad.py"
+    notebook.write_text("# %%\nfine = 1\n\n# %%\nfine / 0\n")
+    run = sample.write(tmp_path / "r", repetitions=1)
+    with pytest.raises(VsprofError, match=r"cell 2 \(`fine / 0`\) failed: ZeroDivisionError"):
+        report.build(run, notebook)
+    assert not (run / "report.html").exists()
+
+
+def test_a_reference_to_elsewhere_is_refused(sample, tmp_path):
+    notebook = tmp_path / "bad.py"
+    notebook.write_text("# %% [markdown]\n# ![x](https://example.org/x.png)\n")
+    run = sample.write(tmp_path / "r", repetitions=1)
+    with pytest.raises(VsprofError, match="from elsewhere"):
+        report.build(run, notebook)
+
+
+def test_an_unknown_notebook(sample, tmp_path):
+    run = sample.write(tmp_path / "r", repetitions=1)
+    with pytest.raises(BadInput, match="no notebook"):
+        report.build(run, "nonsense")
