@@ -15,7 +15,7 @@ RUN ?= latest
 # Each variable that is set becomes the option of the same meaning.
 OPTIONS := --testbed $(TESTBED) $(if $(SWITCHES),--switches "$(SWITCHES)") $(if $(FRAMES),--frame-size "$(FRAMES)") \
 	$(if $(FLOWS),--num-flows "$(FLOWS)") $(if $(REPEAT),--repeat $(REPEAT)) $(if $(COLLECTORS),--collectors "$(COLLECTORS)") \
-	$(if $(DURATION),--duration $(DURATION)) $(if $(SEED),--seed $(SEED))
+	$(if $(DURATION),--duration $(DURATION)) $(if $(SEED),--seed $(SEED)) $(if $(filter 1,$(V)),--verbose)
 
 .PHONY: help
 help: ## Show this list

@@ -13,8 +13,6 @@ import sys
 from types import FrameType
 from typing import Any
 
-from rich.console import Console
-
 from runner import campaign, clean, doctor, overrides, parse, results
 from runner import experiment as experiments
 from runner.progress import Progress
@@ -40,7 +38,7 @@ def main(arguments: list[str] | None = None) -> int:
 
 
 def _run(asked: argparse.Namespace) -> int:
-    with Progress() as progress:
+    with Progress(verbose=asked.verbose) as progress:
         if asked.resume is not None:
             store = campaign.resume(Results.open(asked.resume or results.newest()), progress)
         else:
@@ -90,9 +88,9 @@ def _show(asked: argparse.Namespace) -> int:
 
     result = load.load(Results.open(asked.result).folder)
     if asked.json:
-        print(json.dumps(show.as_dict(result), indent=1))
+        print(json.dumps(show.summary(result), indent=1))
     else:
-        Console().print(show.summary(result))
+        print(show.text(result))
     return 0
 
 
@@ -131,6 +129,7 @@ def _parser() -> argparse.ArgumentParser:
     run.add_argument("--cpus", type=int, default=4, help="CPUs of the emulated host: 2 or 4 (default)")
     run.add_argument("--seed", type=int, help="seed of the random order (default: a new one, kept in the manifest)")
     run.add_argument("--resume", nargs="?", const="", metavar="RESULT", help="go on with a broken campaign (default: the newest)")
+    run.add_argument("--verbose", action="store_true", help="print every step")
     run.add_argument("--no-report", dest="report", action="store_false", help="measure only")
     overrides.add_options(run)
 

@@ -16,7 +16,9 @@ from terms.units import duration
 class Progress:
     """Use as a context: the live line must be gone before anything else is printed."""
 
-    def __init__(self, console: Console | None = None) -> None:
+    def __init__(self, console: Console | None = None, *, verbose: bool = False) -> None:
+        """``verbose``: print every step as a line, with the seconds since the run began."""
+        self._verbose = verbose
         self._console = console or Console(stderr=True, highlight=False)
         self._status: Status | None = None
         self._began = self._run_began = time.monotonic()
@@ -24,7 +26,7 @@ class Progress:
         self._run = ""
 
     def __enter__(self) -> Self:
-        if self._console.is_terminal:
+        if self._console.is_terminal and not self._verbose:
             self._status = self._console.status("")
             self._status.start()
         return self
@@ -51,6 +53,8 @@ class Progress:
         """Show what is being done at this moment."""
         if self._status is not None:
             self._status.update(f"{self._run}{self._left()}\n  {step}" if self._run else step)
+        elif self._verbose:
+            self._console.print(f"{time.monotonic() - self._run_began:7.1f} s  {step}", markup=False)
         elif not self._run:
             # Outside a terminal the steps of a run would be a flood; the set-up's are few and slow.
             self._console.print(step, markup=False)

@@ -75,6 +75,7 @@ def execute(host: Testbed, plan: Plan, setting: Setting, folder: Path, say: Say)
         switch.start()
         say("booting the endpoints")
         topology.start()
+        switch.ready()
         collectors, left_out = _set_up(host, setting, undo)
         facts = {**host.facts(), "switch": switch.facts()}
         run = _describe(plan, setting, host, topology, list(collectors))
@@ -111,10 +112,12 @@ def _send(
     say(f"{item.label}: warm-up")
     traffic.start()
     time.sleep(setting.windows.warmup_seconds)
+    traffic.check()
     placement = topology.placement()
     for number in range(1, setting.windows.count + 1):
         say(f"{item.label}: window {number} of {setting.windows.count}")
         window.measure(topology.host, traffic, collectors, setting.windows.seconds, into / f"w{number}")
+        traffic.check()
     (into / "traffic").mkdir()
     for name, text in traffic.stop().items():
         (into / "traffic" / name).write_text(text)

@@ -7,6 +7,7 @@ Life cycle, in the order the runner uses it::
     switch.start()                         # an empty bridge
     port = switch.add_port("p0", "vhost-net")
     switch.local_port()                    # the bridge's own interface on the host, for vm2host
+    switch.ready()                         # the endpoints are up: from now on it runs as it will be measured
     switch.threads()                       # who runs it, for the placement
     switch.port_counters()                 # a shell command, and parse_port_counters() reads what it prints
     switch.stop()
@@ -22,7 +23,7 @@ from dataclasses import dataclass
 from typing import Any, ClassVar
 
 from terms.placement import CpuPlan, Thread
-from testbeds.base import Testbed
+from testbeds.base import Process, Testbed
 
 
 @dataclass(frozen=True, slots=True)
@@ -67,6 +68,9 @@ class Switch(abc.ABC):
     def local_port(self) -> Port:
         """The switch's own interface on the host's network stack."""
 
+    def ready(self) -> None:
+        """Told once the endpoints are up. A switch that idled cheaply until then starts to run as it will be measured."""
+
     @abc.abstractmethod
     def port_counters(self) -> str:
         """A shell command that prints all ports' counters as they are now."""
@@ -81,8 +85,8 @@ class Switch(abc.ABC):
         """The switch's threads as they are now."""
 
     @abc.abstractmethod
-    def check(self) -> None:
-        """Raise ``RunFailed`` if the switch died."""
+    def processes(self) -> list[Process]:
+        """Its processes: if one ends during a run, the run has failed."""
 
     @abc.abstractmethod
     def facts(self) -> dict[str, Any]:

@@ -12,6 +12,7 @@ from switches.base import Port, PortCounters, Switch
 from terms import errors
 from terms.placement import CpuPlan, Thread
 from testbeds.base import Process, Testbed
+from testbeds.threads import threads_of
 
 RUN = "/run/openvswitch"
 """OVS's own run-time folder, where ovs-appctl and the collectors look for the daemon."""
@@ -94,20 +95,15 @@ class Ovs(Switch):
 
     def threads(self) -> list[Thread]:
         assert self._daemon is not None
-        pid = self._daemon.pid
-        listed = self.host.run(
-            f'for t in /proc/{pid}/task/*; do echo "${{t##*/}} $(cat $t/comm) $(sed -n "s/^Cpus_allowed_list:\\t//p" $t/status)"; done'
-        )
-        return [Thread(name, int(tid), "switch", cpu_list(cpus)) for tid, name, cpus in map(str.split, listed.stdout.splitlines())]
+        return [Thread(name, tid, "switch", cpus) for tid, name, cpus in threads_of(self.host, self._daemon.pid)]
 
-    def check(self) -> None:
-        for process in (self._database, self._daemon):
-            if process is not None and not process.alive():
-                raise errors.switch_failed("it ended during the run", _tail(process.log()))
+    def processes(self) -> list[Process]:
+        return [process for process in (self._database, self._daemon) if process is not None]
 
     def facts(self) -> dict[str, Any]:
         version = self.host.run(f"ovs-appctl -t {RUN}/ovs-vswitchd.ctl version").stdout.splitlines()
-        return {"version": version, "datapath": self.datapath, "other_config": self.settings()}
+        settings = self.vsctl("get Open_vSwitch . other_config")
+        return {"version": version, "datapath": self.datapath, "other_config": settings}
 
     def stop(self) -> None:
         if self._daemon is not None and self._daemon.alive():
@@ -127,15 +123,6 @@ class Ovs(Switch):
             if not process.alive() or time.monotonic() > end:
                 raise errors.switch_failed(f"waited for {waiting_for}", _tail(process.log()))
             waited = self.host.run(f"{condition}", check=False)
-
-
-def cpu_list(text: str) -> tuple[int, ...]:
-    """Read the kernel's list format: ``0,2-3`` is (0, 2, 3)."""
-    cpus: list[int] = []
-    for part in text.strip().split(","):
-        first, _, last = part.partition("-")
-        cpus.extend(range(int(first), int(last or first) + 1))
-    return tuple(cpus)
 
 
 def _tail(log: str, lines: int = 12) -> str:

@@ -12,6 +12,8 @@ from switches.ovs import BRIDGE, RUN, Ovs, quoted
 MEMORY_MIB = 1024
 """Hugepage memory for DPDK. The shared pool of 262,144 mbufs takes most of it; with less, OVS retries smaller."""
 
+SLEEP_WHILE_BOOTING_US = 2000
+
 
 class OvsDpdk(Ovs):
     accesses = ("vhost-user",)
@@ -22,6 +24,10 @@ class OvsDpdk(Ovs):
     def settings(self) -> dict[str, str]:
         return {
             "dpdk-init": "true",
+            # Ports are sockets: probing PCI would only touch devices that others use.
+            "dpdk-extra": quoted("--no-pci"),
+            # Until the endpoints are up, see ``ready``: a poll-mode thread that spins for nobody slows their boot.
+            "pmd-sleep-max": str(SLEEP_WHILE_BOOTING_US),
             "dpdk-socket-mem": quoted(str(MEMORY_MIB)),
             "dpdk-lcore-mask": hex(1 << self.plan.house),
             "pmd-cpu-mask": hex(1 << self.plan.switch),
@@ -34,6 +40,9 @@ class OvsDpdk(Ovs):
         self.vsctl(f"add-port {BRIDGE} {name} -- set Interface {name} type=dpdkvhostuserclient options:vhost-server-path={quoted(socket)}")
         self._ports.append(name)
         return Port(name, access, socket)
+
+    def ready(self) -> None:
+        self.vsctl("set Open_vSwitch . other_config:pmd-sleep-max=0")
 
 
 SWITCH = OvsDpdk

@@ -122,6 +122,10 @@ def switch_failed(what: str, log: str) -> RunFailed:
     return RunFailed(f"the switch failed: {what}; its log ends with:\n{log or '(nothing)'}")
 
 
+def died(name: str, log: str) -> RunFailed:
+    return RunFailed(f"{name} ended during the run; its log ends with:\n{log.strip()[-1500:] or '(nothing)'}")
+
+
 def endpoint_failed(name: str, what: str, words: str) -> RunFailed:
     return RunFailed(f"{name}: {what}{': ' + words.strip()[-1500:] if words.strip() else ''}")
 

@@ -38,6 +38,8 @@ class Completed:
 class Process(abc.ABC):
     """A long-running process on a testbed."""
 
+    name: str
+
     @property
     @abc.abstractmethod
     def pid(self) -> int:
@@ -97,6 +99,10 @@ class Testbed(abc.ABC):
     @abc.abstractmethod
     def start(self, name: str, command: str, *, cpus: Sequence[int], environment: Mapping[str, str] = {}) -> Process:
         """Start ``command`` in the background as process ``name``, allowed on ``cpus`` only."""
+
+    def died(self, processes: Sequence[Process]) -> Process | None:
+        """The first of ``processes`` that ended, or None."""
+        return next((process for process in processes if not process.alive()), None)
 
     @abc.abstractmethod
     def push(self, content: str | bytes, path: str) -> None:

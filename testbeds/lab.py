@@ -41,22 +41,22 @@ RESUME_SECONDS = 20
 class UnitProcess(Process):
     """A process of the lab, kept by its systemd as a transient unit."""
 
-    def __init__(self, lab: Lab, unit: str, log: str) -> None:
-        self._lab, self._unit, self._log = lab, unit, log
-        self._pid = int(lab.run(f"systemctl show --property MainPID --value {unit}").stdout)
+    def __init__(self, lab: Lab, name: str, unit: str, log: str, pid: int) -> None:
+        self.name, self.unit = name, unit
+        self._lab, self._log, self._pid = lab, log, pid
 
     @property
     def pid(self) -> int:
         return self._pid
 
     def alive(self) -> bool:
-        return self._lab.run(f"systemctl is-active --quiet {self._unit}", check=False).status == 0
+        return self._lab.run(f"systemctl is-active --quiet {self.unit}", check=False).status == 0
 
     def log(self) -> str:
         return self._lab.run(f"tail -c 20000 {self._log}", check=False).stdout
 
     def stop(self) -> None:
-        self._lab.run(f"systemctl stop {self._unit}", check=False)
+        self._lab.run(f"systemctl stop {self.unit}", check=False)
 
 
 class Lab(Testbed):
@@ -119,8 +119,17 @@ class Lab(Testbed):
         settings = [f"--property=CPUAffinity={','.join(map(str, cpus))}", f"--property=StandardOutput=append:{log}",
                     f"--property=StandardError=append:{log}", "--property=LimitMEMLOCK=infinity",
                     *(f"--setenv={k}={v}" for k, v in environment.items())]  # fmt: skip
-        self.run(f"systemd-run --quiet --collect --service-type=exec --unit={unit} {shlex.join(settings)} {command}")
-        return UnitProcess(self, unit, log)
+        begun = self.run(
+            f"systemd-run --quiet --collect --service-type=exec --unit={unit} {shlex.join(settings)} {command}"
+            f" && systemctl show --property MainPID --value {unit}"
+        )
+        return UnitProcess(self, name, unit, log, int(begun.stdout))
+
+    def died(self, processes: Sequence[Process]) -> Process | None:
+        """One question for all, where each alone would cost a round trip."""
+        units = {p.unit: p for p in processes if isinstance(p, UnitProcess)}
+        states = self.run(f"systemctl is-active {' '.join(units)}; true").stdout.split()
+        return next((process for process, state in zip(units.values(), states, strict=True) if state != "active"), None)
 
     def push(self, content: str | bytes, path: str) -> None:
         assert self._channel is not None

@@ -15,11 +15,13 @@ from terms import errors
 from terms.placement import Thread
 from testbeds.base import Process, Testbed
 from testbeds.qmp import Monitor, agent_answers
+from testbeds.threads import threads_of
 
 GUEST = "/var/lib/vsprof/guest"
 """Where the role guest_image puts the guest's kernel and initramfs."""
 GUEST_MEMORY_MIB = 256
 BOOT_SECONDS = 120
+POLL_S = 0.1
 RUN = "/run"
 
 
@@ -71,8 +73,8 @@ class Endpoint(abc.ABC):
         """The threads of the host that make this endpoint."""
 
     @abc.abstractmethod
-    def check(self) -> None:
-        """Raise ``RunFailed`` if the endpoint died."""
+    def processes(self) -> list[Process]:
+        """Its processes on the host: if one ends during a run, the run has failed."""
 
     @abc.abstractmethod
     def stop(self) -> None:
@@ -132,12 +134,10 @@ class Vm(Endpoint):
 
     def threads(self) -> list[Thread]:
         assert self._process is not None
-        found = self._list_threads()
-        return [Thread(f"{self.name}:{name}", tid, self._role(name, tid), (self._cpu(name, tid),)) for tid, name in found]
+        return [Thread(f"{self.name}:{name}", tid, self._role(name, tid), cpus) for tid, name, cpus in self._list_threads()]
 
-    def check(self) -> None:
-        if self._process is not None and not self._process.alive():
-            raise errors.endpoint_failed(self.name, "its QEMU ended during the run", self._process.log())
+    def processes(self) -> list[Process]:
+        return [self._process] if self._process is not None else []
 
     def stop(self) -> None:
         if self._agent is not None:
@@ -188,13 +188,13 @@ class Vm(Endpoint):
             monitor.close()
 
     def _pin(self) -> None:
-        moves = [f"taskset -cp {self._cpu(name, tid)} {tid}" for tid, name in self._list_threads()]
-        self._host.run(" && ".join(moves))
+        misplaced = [(tid, cpu) for tid, name, cpus in self._list_threads() if cpus != ((cpu := self._cpu(name, tid)),)]
+        # A thread of QEMU's that ended meanwhile needs no place.
+        self._host.run("; ".join(f"taskset -cp {cpu} {tid} >/dev/null" for tid, cpu in misplaced) or "true", check=False)
 
-    def _list_threads(self) -> list[tuple[int, str]]:
+    def _list_threads(self) -> list[tuple[int, str, tuple[int, ...]]]:
         assert self._process is not None
-        listed = self._host.run(f'for t in /proc/{self._process.pid}/task/*; do echo "${{t##*/}} $(cat $t/comm)"; done')
-        return [(int(tid), name) for tid, _, name in (line.partition(" ") for line in listed.stdout.splitlines())]
+        return threads_of(self._host, self._process.pid)
 
     def _role(self, name: str, tid: int) -> str:
         if tid == self._vcpu_tid:
@@ -242,7 +242,7 @@ class GuestJob(Job):
         while not self.finished():
             if time.monotonic() > end:
                 raise errors.endpoint_failed(self._vm.name, f"no end after {seconds:.0f} s: {self._command}", "")
-            time.sleep(0.02)
+            time.sleep(POLL_S)
         assert self._status is not None
         output, words = (_decoded(self._status.get(key)) for key in ("out-data", "err-data"))
         if self._status.get("exitcode", 0) != 0 and not self._may_fail:
@@ -277,9 +277,8 @@ class HostEnd(Endpoint):
     def threads(self) -> list[Thread]:
         return [thread for job in self._jobs for thread in job.threads()]
 
-    def check(self) -> None:
-        """The host is alive as long as it answers."""
-        self._host.run("true")
+    def processes(self) -> list[Process]:
+        return []
 
     def stop(self) -> None:
         for job in self._jobs:

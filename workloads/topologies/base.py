@@ -41,9 +41,9 @@ class Topology(abc.ABC):
 
     def check(self) -> None:
         """Raise ``RunFailed`` if the switch or an endpoint died."""
-        self.switch.check()
-        for endpoint in self._made:
-            endpoint.check()
+        processes = [*self.switch.processes(), *(process for endpoint in self._made for process in endpoint.processes())]
+        if died := self.host.died(processes):
+            raise errors.died(died.name, died.log())
 
     def placement(self) -> Placement:
         """Where every thread is, and what each CPU is for."""

@@ -6,6 +6,7 @@ Life cycle, in the order the runner uses it::
     traffic = UdpFlood(topology, options)
     traffic.start()                      # it flows from now on
     # warm-up
+    traffic.check()                      # it still does
     for each window:
         before = traffic.sample()        # the endpoints' counters and clocks
         …                                # the window passes; switch counters are read by the window itself
@@ -83,6 +84,10 @@ class Traffic(abc.ABC):
     @abc.abstractmethod
     def start(self) -> None:
         """Let it flow. Raises ``RunFailed`` when it does not."""
+
+    @abc.abstractmethod
+    def check(self) -> None:
+        """Raise ``RunFailed`` if it no longer flows. Asked after the warm-up and after each window."""
 
     @abc.abstractmethod
     def stop(self) -> dict[str, str]:

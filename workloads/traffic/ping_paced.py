@@ -7,7 +7,6 @@ ping sends on time whether or not an answer came, so a stall delays no request a
 from __future__ import annotations
 
 import re
-import time
 from collections.abc import Iterable, Mapping, Sequence
 
 from hdrh.histogram import HdrHistogram
@@ -41,9 +40,11 @@ class PingPaced(Traffic):
         assert isinstance(settings, PingOptions)
         sender = self.topology.sender
         self._job = sender.spawn(f"ping -D -i {1 / settings.rate_hz:.6f} {self.topology.receiver.address} > /tmp/ping.txt 2>&1", may_fail=True)
-        time.sleep(0.3)
+
+    def check(self) -> None:
         if self._job.finished():
-            raise errors.endpoint_failed(sender.name, "ping ended at once", sender.run("cat /tmp/ping.txt"))
+            sender = self.topology.sender
+            raise errors.endpoint_failed(sender.name, "ping ended early", sender.run("cat /tmp/ping.txt"))
 
     def stop(self) -> dict[str, str]:
         settings = self.settings

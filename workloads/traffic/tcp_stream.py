@@ -4,7 +4,6 @@
 from __future__ import annotations
 
 import json
-import time
 from collections.abc import Iterable, Mapping, Sequence
 
 from pydantic import Field
@@ -38,9 +37,11 @@ class TcpStream(Traffic):
         self._client = sender.spawn(
             f"iperf3 -c {receiver.address} -t {LONGEST_S} -i {INTERVAL_S} -P {settings.streams} --json > /tmp/iperf3.json 2>&1", may_fail=True
         )
-        time.sleep(0.5)
+
+    def check(self) -> None:
         if self._client.finished():
-            raise errors.endpoint_failed(sender.name, "iperf3 ended at once", sender.run("cat /tmp/iperf3.json"))
+            sender = self.topology.sender
+            raise errors.endpoint_failed(sender.name, "iperf3 ended early", sender.run("cat /tmp/iperf3.json"))
 
     def stop(self) -> dict[str, str]:
         sender = self.topology.sender

@@ -21,7 +21,7 @@ from workloads.traffic.base import FCS_BYTES, Options, Traffic, Window, rates
 
 SINK_ADDRESS = "10.77.0.250"
 """Nobody's: the frames reach the receiver by their MAC address, and its IP layer drops them without an answer."""
-DRAIN_S = 1.0
+DRAIN_S = 0.5
 FLOOD = "flood"
 """The window name of what is counted over the whole flood."""
 
@@ -46,9 +46,11 @@ class UdpFlood(Traffic):
         sender.run(self._configuration())
         self._before = self._hops()
         self._job = sender.spawn("echo start > /proc/net/pktgen/pgctrl", may_fail=True)
-        time.sleep(0.3)
+
+    def check(self) -> None:
+        sender = self.topology.sender
         if self._job.finished():
-            raise errors.endpoint_failed(sender.name, "pktgen ended at once", sender.run("cat /proc/net/pktgen/eth0"))
+            raise errors.endpoint_failed(sender.name, "pktgen ended early", sender.run(f"cat /proc/net/pktgen/{sender.interface}"))
 
     def stop(self) -> dict[str, str]:
         sender = self.topology.sender
