@@ -34,9 +34,14 @@ class PerfSoftware(Collector):
         return None if tried.status == 0 else f"perf stat does not work: {' '.join(tried.stderr.split())[:200]}"
 
     def setup(self) -> None:
-        # An event that perf does not know ends it, all others with it: each is tried alone.
-        tries = "; ".join(f"perf stat -a -e {event} true >/dev/null 2>&1 && echo {event}" for event in EVENTS)
-        self._events = self.host.run(f"{tries}; true").stdout.split()
+        # An event that perf does not know ends it, all others with it: if all together fail, each is tried alone.
+        if self._counts(",".join(EVENTS)):
+            self._events = list(EVENTS)
+        else:
+            self._events = [event for event in EVENTS if self._counts(event)]
+
+    def _counts(self, events: str) -> bool:
+        return self.host.run(f"perf stat -a -e {events} true", check=False).status == 0
 
     def prepare(self) -> str:
         return f"""
