@@ -16,7 +16,8 @@ from typing import Any
 
 from terms import errors, schema
 
-ROOT = Path(__file__).resolve().parents[1] / "results"
+ROOT = Path(os.environ.get("VSPROF_RESULTS") or Path(__file__).resolve().parents[1] / "results").absolute()
+"""Where campaigns are kept: results/ of the project, or the folder that VSPROF_RESULTS names."""
 LATEST = "latest"
 MANIFEST = "manifest.json"
 MEASUREMENTS = "measurements.parquet"

@@ -293,7 +293,8 @@ class HostJob(Job):
     def __init__(self, host: Testbed, number: int, command: str, cpu: int, may_fail: bool) -> None:
         self._host, self._command, self._cpu, self._may_fail = host, command, cpu, may_fail
         self._out = f"{RUN}/vsprof-host-job-{number}"
-        whole = f"{{ {command}\n}} > {self._out}.out 2> {self._out}.err; echo $? > {self._out}.status"
+        # A sub-shell: the command may say exit, and its status must be written all the same.
+        whole = f"( {command}\n) > {self._out}.out 2> {self._out}.err; echo $? > {self._out}.status"
         host.run(f"rm -f {self._out}.*")
         self._process = host.start(f"host-job-{number}", shlex.join(["/bin/sh", "-c", whole]), cpus=[cpu])
 

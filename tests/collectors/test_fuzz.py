@@ -1,0 +1,67 @@
+# SPDX-License-Identifier: GPL-2.0-or-later
+"""Whatever a tool prints, a parser gives numbers or a ValueError, for that is what the runner records as a failed run."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from collectors.base import Recorded
+from terms import plugins
+from terms.placement import Placement
+from terms.schema import Number
+
+CAPTURED = Path(__file__).with_name("captured")
+PLACEMENT = Placement.from_json(json.loads((CAPTURED / "placement.json").read_text()))
+COLLECTORS = plugins.find("collectors", "COLLECTOR")
+SOUND = {name: tuple((CAPTURED / f"{name}.{end}").read_text() for end in ("begin", "end")) for name in COLLECTORS}
+# Near misses find more than noise does: words of the real formats, in any order.
+WORDS = st.sampled_from([
+    "CPU0", "CPU1", "LOC:", "25:", "cpu0", "cpu1 1 2", "--- threads", "--- pmd-perf-show", "--- coverage/show", "\n", "\n  ", "1", "-1", "x",
+    "/proc/1/task/1/schedstat:", "/proc/1/task/1/status:voluntary_ctxt_switches:", "/proc/1/task/1/status:nonvoluntary_ctxt_switches:", "\t7",
+    "pmd thread numa_id 0 core_id 1:", "packets received: 5", "lookups: hit:1 missed:2 lost:3", '{"event": "context-switches", "cpu": "0"}',
+    '{"event": 1}', "{", "[]", "²", "total: 9",
+])  # fmt: skip
+TEXTS = st.text(max_size=80) | st.lists(WORDS, max_size=12).map(" ".join) | st.lists(WORDS, max_size=12).map("\n".join)
+
+
+def reads(name: str, begin: str, end: str) -> None:
+    try:
+        numbers = list(COLLECTORS[name].numbers(Recorded(begin, end, 1.0, PLACEMENT)))
+    except ValueError:
+        return
+    assert all(isinstance(number, Number) for number in numbers)
+
+
+@pytest.mark.parametrize("name", COLLECTORS)
+@settings(max_examples=60, deadline=None)
+@given(begin=TEXTS, end=TEXTS)
+def test_any_text(name, begin, end):
+    reads(name, begin, end)
+
+
+@pytest.mark.parametrize("name", COLLECTORS)
+@settings(max_examples=40, deadline=None)
+@given(data=st.data())
+def test_sound_output_with_a_piece_gone(name, data):
+    begin, end = (_damaged(data, text) for text in SOUND[name])
+    reads(name, begin, end)
+
+
+def _damaged(data: st.DataObject, text: str) -> str:
+    """The text without some of its lines, and cut short."""
+    lines = text.splitlines(keepends=True)
+    gone = data.draw(st.sets(st.integers(0, max(0, len(lines) - 1)), max_size=4))
+    left = "".join(line for number, line in enumerate(lines) if number not in gone)
+    return left[: data.draw(st.just(len(left)) | st.integers(0, len(left)))]
+
+
+@pytest.mark.parametrize("name", COLLECTORS)
+def test_nothing_recorded(name):
+    reads(name, "", "")
+    reads(name, SOUND[name][0], "")
+    reads(name, "", SOUND[name][1])

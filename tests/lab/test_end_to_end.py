@@ -1,0 +1,124 @@
+# SPDX-License-Identifier: GPL-2.0-or-later
+"""A small real experiment in the lab, as a user runs it: killed in the middle, resumed, and reported."""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Iterator
+from pathlib import Path
+
+import pandas as pd
+import pytest
+
+pytestmark = [pytest.mark.lab, pytest.mark.usefixtures("lab_can_run")]
+
+SMALL = Path(__file__).with_name("small.yaml")
+RUN_SECONDS = 400
+
+
+def vsprof(root: Path, *words: str) -> subprocess.Popen[str]:
+    environment = {**os.environ, "VSPROF_RESULTS": str(root)}
+    return subprocess.Popen([sys.executable, "-m", "runner.cli", *words], env=environment, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True)
+
+
+@pytest.fixture(scope="module")
+def result(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
+    """The campaign's folder: its runner was killed after the first of two runs, and a second one resumed it."""
+    root = tmp_path_factory.mktemp("results")
+    first = vsprof(root, "run", str(SMALL), "--seed", "1")
+    folder = _wait_for_one_run(root, first)
+    first.send_signal(signal.SIGKILL)
+    first.wait()
+    kept = pd.read_parquet(folder / "measurements.parquet")
+    assert set(kept["run_id"]) == {"r001"}
+    second = vsprof(root, "run", "--resume", str(folder))
+    printed, _ = second.communicate(timeout=RUN_SECONDS)
+    assert second.returncode == 0, printed
+    yield folder
+
+
+def test_the_killed_campaign_was_completed_without_repeating_what_was_done(result: Path) -> None:
+    manifest = json.loads((result / "manifest.json").read_text())
+    assert manifest["status"] == "complete"
+    assert [run["status"] for run in manifest["runs"]] == ["done", "done"]
+    assert {run["case_id"].split("_")[1] for run in manifest["runs"]} == {"kernel-ovs", "ovs-dpdk"}
+    assert manifest["runs"][0]["placement"]
+    assert manifest["facts"]["switches"].keys() == {"kernel-ovs", "ovs-dpdk"}
+
+
+def test_every_traffic_and_collector_has_numbers(result: Path) -> None:
+    frame = pd.read_parquet(result / "measurements.parquet")
+    assert set(frame["traffic"]) == {"tcp_stream", "udp_flood", "ping_paced"}
+    always = {"context_switches", "cpu_time", "interrupts", "softirqs", "perf_software", "ovs_datapath"}
+    for _, run in frame.groupby("run_id"):
+        assert always <= set(run["collector"])
+    assert "ovs_pmd" in set(frame.loc[frame["switch"] == "ovs-dpdk", "collector"])
+    assert frame["source"].eq("software").all()
+    # A number that could not be counted says why.
+    assert frame.loc[frame["value"].isna(), "note"].str.len().gt(0).all()
+
+
+def test_the_offered_rate_was_offered_and_arrived(result: Path) -> None:
+    """pktgen's pacing is known: 2000 frames a second, at every hop of either switch, within 10 %."""
+    frame = pd.read_parquet(result / "measurements.parquet")
+    rates = frame[(frame["traffic"] == "udp_flood") & frame["name"].str.startswith("packet_rate_")]
+    assert len(rates) == 2 * 2 * 4
+    assert rates["value"].between(1800, 2200).all(), rates[["switch", "window", "name", "value"]].to_string()
+
+
+def test_a_poll_mode_thread_never_sleeps_and_a_vhost_worker_does(result: Path) -> None:
+    frame = pd.read_parquet(result / "measurements.parquet")
+    ping = frame[(frame["traffic"] == "ping_paced") & (frame["name"] == "cpu_idle_seconds") & (frame["cpu"] == 1)]
+    idle = ping["value"] / ping["enabled_s"]
+    assert idle[ping["switch"] == "ovs-dpdk"].max() < 0.1
+    assert idle[ping["switch"] == "kernel-ovs"].min() > 0.3
+
+
+def test_two_counters_of_the_same_switches_agree(result: Path) -> None:
+    """perf counts every switch on the guests' CPUs, procfs those of the guests' threads: the latter can't be more."""
+    frame = pd.read_parquet(result / "measurements.parquet")
+    one = frame[(frame["traffic"] == "ping_paced") & (frame["role"] == "guest")]
+    by_thread = one[one["collector"] == "context_switches"].groupby(["run_id", "window"])["value"].sum()
+    by_cpu = one[(one["collector"] == "perf_software") & (one["name"] == "context_switches")].groupby(["run_id", "window"])["value"].sum()
+    # On a CPU of its own, a guest's thread and the idle task take turns: two switches for each of the thread's.
+    ratio = by_cpu / by_thread
+    assert ratio.between(1.2, 3.0).all(), ratio
+
+
+def test_the_report_stands_alone_and_can_be_built_again(result: Path) -> None:
+    html = (result / "report.html").read_text()
+    assert "<img" in html
+    assert "src=\"http" not in html
+    (result / "report.html").unlink()
+    again = vsprof(result.parent, "report", str(result))
+    printed, _ = again.communicate(timeout=120)
+    assert again.returncode == 0, printed
+    assert (result / "report.html").exists()
+
+
+def test_parsing_raw_again_gives_the_same_numbers(result: Path) -> None:
+    before = pd.read_parquet(result / "measurements.parquet")
+    again = vsprof(result.parent, "parse", str(result))
+    printed, _ = again.communicate(timeout=120)
+    assert again.returncode == 0, printed
+    pd.testing.assert_frame_equal(pd.read_parquet(result / "measurements.parquet"), before)
+
+
+def _wait_for_one_run(root: Path, process: subprocess.Popen[str]) -> Path:
+    end = time.monotonic() + RUN_SECONDS
+    while time.monotonic() < end:
+        for path in root.glob("*/manifest.json"):
+            if any(run["status"] == "done" for run in json.loads(path.read_text())["runs"]) and (path.parent / "measurements.parquet").exists():
+                # Into the second run, so that it is cut off with its machine at work.
+                time.sleep(5)
+                return path.parent
+        if process.poll() is not None:
+            break
+        time.sleep(0.5)
+    assert process.stdout is not None
+    raise AssertionError(f"no run was done: {process.stdout.read()}")

@@ -1,0 +1,95 @@
+# SPDX-License-Identifier: GPL-2.0-or-later
+"""Each switch in the lab, with two real VMs on it: what goes in is counted at every hop, and every thread is in its place."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import pytest
+
+from runner.experiment import SWITCHES, TOPOLOGIES
+from terms import errors
+from terms.placement import CpuPlan
+from testbeds.lab import Lab
+from workloads.topologies.base import Topology
+
+pytestmark = [pytest.mark.lab, pytest.mark.usefixtures("lab_can_run")]
+
+FRAMES = 23
+PATHS = [("kernel-ovs", "vhost-net"), ("kernel-ovs", "virtio-net"), ("ovs-dpdk", "vhost-user")]
+
+
+@pytest.fixture(scope="module", params=PATHS, ids=[access for _, access in PATHS])
+def two_vms(request: pytest.FixtureRequest) -> Iterator[Topology]:
+    switch_name, access = request.param
+    with Lab() as host:
+        plan = CpuPlan.of(host.cpus)
+        switch = SWITCHES[switch_name](host, plan)
+        topology = TOPOLOGIES["vm2vm"](host, switch, plan, access)
+        try:
+            switch.start()
+            topology.start()
+            switch.ready()
+            yield topology
+        finally:
+            topology.stop()
+            switch.stop()
+
+
+def test_23_frames_are_23_at_every_hop(two_vms: Topology) -> None:
+    before, after = _hops(two_vms), None
+    device = "/proc/net/pktgen/eth0"
+    two_vms.sender.run(
+        "echo rem_device_all > /proc/net/pktgen/kpktgend_0 && echo add_device eth0 > /proc/net/pktgen/kpktgend_0 && "
+        + " && ".join(f"echo '{s}' > {device}" for s in (f"count {FRAMES}", "pkt_size 60", "dst 10.77.0.250", f"dst_mac {two_vms.receiver.mac}"))
+        + " && echo start > /proc/net/pktgen/pgctrl"
+    )
+    two_vms.sender.run("sleep 1")
+    after = _hops(two_vms)
+    assert [now - then for now, then in zip(after, before, strict=True)] == [FRAMES] * 4
+
+
+def test_every_thread_is_on_the_cpu_of_its_duty(two_vms: Topology) -> None:
+    plan, access = two_vms.plan, two_vms.access
+    threads = two_vms.placement().threads
+    vcpus = [t for t in threads if t.role == "guest"]
+    assert sorted(t.cpus for t in vcpus) == [(2,), (3,)]
+    movers = [t for t in threads if t.role == "vhost"] if access != "vhost-user" else [t for t in threads if t.name.startswith("pmd-")]
+    assert movers
+    assert {t.cpus for t in movers} == {(plan.switch,)}
+    others = [t for t in threads if t.role == "host-other"]
+    assert {t.cpus for t in others} == {(plan.house,)}
+
+
+def test_a_larger_load_goes_through_unharmed(two_vms: Topology) -> None:
+    """Frames of the interface's full size, and TCP both ways: the guests' offloads and the access agree."""
+    replies = two_vms.sender.run(f"ping -c 5 -i 0.1 -s 1472 -M do {two_vms.receiver.address}")
+    assert "5 received" in replies
+
+
+def test_a_poll_mode_forwarder_is_in_the_guest(two_vms: Topology) -> None:
+    """testpmd of the guest image starts and forwards on DPDK's null devices."""
+    printed = two_vms.sender.run(
+        "timeout 25 dpdk-testpmd --no-huge -m 64 --no-pci --vdev net_null0 --vdev net_null1 --lcores '0@0,1@0' -- "
+        "--total-num-mbufs=2048 --no-mlockall --stats-period=1 --forward-mode=io 2>&1 | grep -m 1 'Rx-pps: *[1-9]'; true",
+        seconds=60, may_fail=True,
+    )  # fmt: skip
+    assert "Rx-pps" in printed
+
+
+def test_a_switch_that_dies_is_noticed_with_its_last_words(two_vms: Topology) -> None:
+    """Last, for the switch is gone afterwards."""
+    two_vms.check()
+    two_vms.host.run(f"kill -KILL {two_vms.switch.processes()[-1].pid}; sleep 0.5")
+    with pytest.raises(errors.RunFailed, match="ovs-vswitchd ended during the run"):
+        two_vms.check()
+
+
+def _hops(topology: Topology) -> list[int]:
+    ports = topology.switch.parse_port_counters(topology.host.run(topology.switch.port_counters()).stdout)
+    return [
+        topology.sender.counters().sent_packets,
+        ports[topology.sender_port.name].received_packets,
+        ports[topology.receiver_port.name].sent_packets,
+        topology.receiver.counters().received_packets,
+    ]

@@ -1,0 +1,71 @@
+# SPDX-License-Identifier: GPL-2.0-or-later
+"""Every message: not empty, with the value seen in it, and with the right exit status."""
+
+from __future__ import annotations
+
+import inspect
+from pathlib import Path
+
+import pytest
+
+from terms import analysis_messages, errors
+from terms.errors import BadInput, RunFailed, SnapshotUnusable, VsprofError
+
+# An argument of each name (or type) that the messages take.
+BY_NAME = {
+    "known": ["known-one"], "offered": ["known-one"], "why": OSError(28, "No space left on device"), "value": "seen-value", "seen": "seen-value",
+    "problems": ["a problem"], "reasons": ["a reason"], "labels": ["a-b"], "names": ["seen-value"],
+}  # fmt: skip
+BY_TYPE = {
+    "str": "seen-value", "int": 3, "float": 2.5, "Path": Path("/some/place"), "list[str]": ["seen-value"], "Iterable[str]": ["seen-value"],
+    "object": "seen-value", "str | None": None, "Iterable[object]": ["seen-value"], "VsprofError": VsprofError("inner"),
+    "OSError": OSError(5, "I/O"), "Exception": ValueError("inner"),
+}  # fmt: skip
+MESSAGES = [
+    function
+    for module in (errors, analysis_messages)
+    for name, function in inspect.getmembers(module, inspect.isfunction)
+    if function.__module__ == module.__name__ and not name.startswith("_")
+]
+
+
+def argument(parameter: inspect.Parameter) -> object:
+    if parameter.annotation == "str":
+        return "seen-value"
+    if parameter.name == "known" and parameter.annotation == "int":
+        return 1
+    if parameter.name in BY_NAME and parameter.annotation in ("object", "Iterable[object]", "Iterable[str]", "list[str]", "OSError"):
+        return BY_NAME[parameter.name]
+    return BY_TYPE[parameter.annotation]
+
+
+@pytest.mark.parametrize("message", MESSAGES, ids=lambda function: function.__name__)
+def test_a_message_says_what_was_seen(message):
+    parameters = inspect.signature(message).parameters.values()
+    made = message(**{p.name: argument(p) for p in parameters if p.default is p.empty})
+    text = str(made)
+    assert len(text) > 15
+    assert "None" not in text
+    assert "<" not in text or isinstance(made, VsprofError)
+    if any(p.annotation == "str" for p in parameters):
+        assert "seen-value" in text
+    if isinstance(made, VsprofError):
+        assert made.exit_status in (1, 2)
+
+
+def test_exit_statuses():
+    assert BadInput("x").exit_status == 2
+    assert {kind("x").exit_status for kind in (VsprofError, RunFailed, SnapshotUnusable)} == {1}
+
+
+@pytest.mark.parametrize("kind", [errors.command_failed("x", 1, ""), errors.emulator_failed(""), errors.no_control_channel(1, ""), errors.died("x", " ")])
+def test_silence_is_said_in_words(kind):
+    assert not str(kind).rstrip().endswith(":")
+
+
+def test_a_long_command_is_cut():
+    assert len(str(errors.command_failed("x " * 5000, 1, "failed"))) < 300
+
+
+def test_an_unknown_value_names_it_and_the_known_ones():
+    assert str(errors.unknown_value("switch", "ovs", ["a", "b"])) == "unknown switch 'ovs': use one of a, b"

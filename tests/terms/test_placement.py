@@ -1,0 +1,49 @@
+# SPDX-License-Identifier: GPL-2.0-or-later
+"""Who is where, and which CPU is for what."""
+
+from __future__ import annotations
+
+import json
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from terms.errors import BadInput
+from terms.placement import CpuPlan, Placement, Thread
+from terms.schema import ROLES
+
+threads = st.builds(Thread, st.text(), st.integers(1, 1 << 22), st.sampled_from(ROLES), st.lists(st.integers(0, 255)).map(tuple))
+placements = st.builds(Placement, st.lists(threads), st.dictionaries(st.integers(0, 255), st.sampled_from(ROLES)))
+
+
+@given(placements)
+def test_a_placement_survives_json(placement):
+    assert Placement.from_json(json.loads(json.dumps(placement.to_json()))) == placement
+
+
+def test_on_four_cpus_everyone_has_one():
+    plan = CpuPlan.of(4)
+    assert len({plan.house, plan.switch, *plan.endpoints}) == 4
+
+
+def test_on_two_cpus_the_switch_still_has_its_own():
+    plan = CpuPlan.of(2)
+    assert plan.switch not in {plan.house, *plan.endpoints}
+
+
+@given(st.integers(2, 256))
+def test_a_plan_uses_only_cpus_that_exist(cpus):
+    plan = CpuPlan.of(cpus)
+    assert max(plan.house, plan.switch, *plan.endpoints) < cpus
+
+
+def test_one_cpu_is_too_few():
+    with pytest.raises(BadInput, match="1 CPU, need 2"):
+        CpuPlan.of(1)
+
+
+def test_what_nobody_placed_is_the_hosts():
+    placement = Placement([Thread("pmd", 7, "switch", (1,))], {1: "switch"})
+    assert (placement.role_of_thread(7), placement.role_of_thread(8)) == ("switch", "host-other")
+    assert (placement.role_of_cpu(1), placement.role_of_cpu(0)) == ("switch", "host-other")

@@ -1,0 +1,52 @@
+# SPDX-License-Identifier: GPL-2.0-or-later
+"""A plug-in exists because its file exists."""
+
+from __future__ import annotations
+
+import pytest
+
+from terms import plugins
+from terms.errors import BadInput
+
+
+@pytest.fixture
+def room(tmp_path, monkeypatch):
+    """A package with one plug-in, one module that is none, and one whose marker is unset."""
+    folder = tmp_path / "sample_room"
+    folder.mkdir()
+    files = {"__init__": "", "two_words": "PLUGIN = 'it'", "base": "", "draft": "PLUGIN = None"}
+    for name, text in files.items():
+        (folder / f"{name}.py").write_text(text)
+    monkeypatch.syspath_prepend(tmp_path)
+    return "sample_room"
+
+
+def test_only_what_sets_the_marker_is_found(room):
+    assert plugins.find(room, "PLUGIN") == {"two_words": "it"}
+
+
+def test_names_that_readers_know_with_hyphens_have_them(room):
+    assert list(plugins.find(room, "PLUGIN", hyphens=True)) == ["two-words"]
+
+
+@pytest.mark.parametrize(
+    ("package", "marker", "some"),
+    [
+        ("switches", "SWITCH", {"kernel_ovs", "ovs_dpdk"}),
+        ("collectors", "COLLECTOR", {"softirqs", "ovs_pmd"}),
+        ("testbeds", "TESTBED", {"lab"}),
+        ("workloads.topologies", "TOPOLOGY", {"vm2vm", "vm2host"}),
+        ("workloads.traffic", "TRAFFIC", {"udp_flood", "tcp_stream", "ping_paced"}),
+    ],
+)
+def test_the_projects_rooms(package, marker, some):
+    found = plugins.find(package, marker)
+    assert some <= found.keys()
+    assert list(found) == sorted(found)
+    assert "base" not in found
+
+
+def test_an_unknown_name_lists_the_known_ones():
+    with pytest.raises(BadInput, match=r"unknown switch 'ovs': use one of a, b"):
+        plugins.one("switch", "ovs", {"a": 1, "b": 2})
+    assert plugins.one("switch", "a", {"a": 1}) == 1

@@ -1,0 +1,102 @@
+# SPDX-License-Identifier: GPL-2.0-or-later
+"""The one table of every number: what goes in comes out, and nothing half-said goes in."""
+
+from __future__ import annotations
+
+import os
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from terms import schema
+from terms.schema import Number
+
+WHERE = {
+    "experiment": "vm2vm", "run_id": "r001", "case_id": "c", "repetition": 1, "window": "w1", "testbed": "lab", "switch": "kernel-ovs",
+    "access": "vhost-net", "topology": "vm2vm", "traffic": "udp_flood", "frame_bytes": 64, "flows": 1,
+}  # fmt: skip
+
+finite = st.floats(allow_nan=False)
+texts = st.text(st.characters(codec="utf-8"), max_size=20)
+numbers = st.builds(
+    Number,
+    name=texts,
+    value=finite,
+    unit=texts,
+    role=st.none() | st.sampled_from(schema.ROLES),
+    cpu=st.none() | st.integers(0, 1000),
+    mode=st.sampled_from(schema.MODES),
+    enabled_s=st.none() | finite,
+    running_s=st.none() | finite,
+    note=texts,
+)
+
+
+def row_of(number: Number, **more: object) -> dict[str, object]:
+    return schema.row({**WHERE, **more}, "softirqs", "software", number)
+
+
+@settings(max_examples=40, deadline=None)
+@given(st.lists(numbers, max_size=5))
+def test_a_written_table_reads_back_unrounded(tmp_path_factory, measured):
+    path = tmp_path_factory.mktemp("table") / "measurements.parquet"
+    rows = [row_of(number) for number in measured]
+    schema.write(path, rows)
+    assert schema.read(path).to_pylist() == rows
+
+
+def test_the_columns_are_keys_then_varied_then_number():
+    table = schema.table([row_of(Number("n", 1.0, "events"), zeta=1, load="equal")])
+    assert table.column_names == [*schema.KEYS.names, "load", "zeta", *schema.NUMBER.names]
+    assert table["zeta"].to_pylist() == ["1"]
+
+
+def test_a_varied_value_that_a_row_lacks_is_null_and_not_the_word_none():
+    table = schema.table([row_of(Number("n", 1.0, "events"), load="equal"), row_of(Number("n", 1.0, "events"))])
+    assert table["load"].to_pylist() == ["equal", None]
+
+
+def test_a_table_carries_its_version(tmp_path):
+    schema.write(tmp_path / "t.parquet", [])
+    assert schema.read(tmp_path / "t.parquet").schema.metadata[b"vsprof_schema"] == str(schema.VERSION).encode()
+
+
+def test_zero_and_empty_stay_apart(tmp_path):
+    schema.write(tmp_path / "t.parquet", [row_of(Number("a", 0.0, "events")), row_of(Number("b", None, "events", note="no such event"))])
+    assert schema.read(tmp_path / "t.parquet")["value"].to_pylist() == [0.0, None]
+
+
+def test_an_empty_value_needs_a_note():
+    with pytest.raises(ValueError, match=r"misses: .*note"):
+        Number("misses", None, "events")
+
+
+@pytest.mark.parametrize("wrong", [{"role": "boss"}, {"mode": "kern"}])
+def test_an_unknown_word_is_refused_by_name(wrong):
+    with pytest.raises(ValueError, match=next(iter(wrong.values()))):
+        Number("n", 1.0, "events", **wrong)
+
+
+def test_an_unknown_source_is_refused():
+    with pytest.raises(ValueError, match="rumour"):
+        schema.row(WHERE, "softirqs", "rumour", Number("n", 1.0, "events"))
+
+
+def test_a_number_of_the_whole_flood_keeps_its_own_window():
+    assert row_of(Number("n", 1.0, "packets", window="flood"))["window"] == "flood"
+    assert row_of(Number("n", 1.0, "packets"))["window"] == "w1"
+
+
+@pytest.mark.parametrize("step", ["write", "replace"])
+def test_a_failed_write_leaves_the_old_file(tmp_path, monkeypatch, step):
+    path = tmp_path / "measurements.parquet"
+    schema.write(path, [row_of(Number("old", 1.0, "events"))])
+
+    def fails(*_, **__):
+        raise OSError(28, "No space left on device")
+
+    monkeypatch.setattr(*((schema.pq, "write_table") if step == "write" else (os, "replace")), fails)
+    with pytest.raises(OSError, match="No space"):
+        schema.write(path, [row_of(Number("new", 2.0, "events"))])
+    assert schema.read(path)["name"].to_pylist() == ["old"]

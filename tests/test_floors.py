@@ -1,0 +1,126 @@
+# SPDX-License-Identifier: GPL-2.0-or-later
+"""The house stands: each floor imports only from floors below it, and every source says its licence."""
+
+from __future__ import annotations
+
+import ast
+import re
+import subprocess
+from collections.abc import Iterable
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).resolve().parents[1]
+# From the ground up. Rooms of one floor see each other only where BESIDE says so.
+FLOORS = (("terms",), ("testbeds", "analysis"), ("switches", "collectors"), ("workloads",), ("runner",))
+ROOMS = [room for floor in FLOORS for room in floor]
+SOURCES = {".py", ".c", ".h", ".sh", ".yaml", ".yml"}
+
+
+def imported_rooms(source: str) -> set[str]:
+    """The rooms that a module imports from, wherever in it the import stands."""
+    names: set[str] = set()
+    for node in ast.walk(ast.parse(source)):
+        if isinstance(node, ast.Import):
+            names.update(alias.name for alias in node.names)
+        elif isinstance(node, ast.ImportFrom) and node.module and not node.level:
+            names.add(node.module)
+    return {name.partition(".")[0] for name in names} & set(ROOMS)
+
+
+def modules(room: str) -> list[Path]:
+    return sorted((ROOT / room).rglob("*.py"))
+
+
+def below(room: str) -> set[str]:
+    floor = next(number for number, rooms in enumerate(FLOORS) if room in rooms)
+    return {lower for rooms in FLOORS[:floor] for lower in rooms} | {room}
+
+
+@pytest.mark.parametrize("room", ROOMS)
+def test_a_room_imports_only_from_floors_below_it(room):
+    assert modules(room), f"{room}/ has no module"
+    wrong = {
+        str(path.relative_to(ROOT)): sorted(above)
+        for path in modules(room)
+        if (above := imported_rooms(path.read_text()) - below(room))
+    }
+    assert not wrong
+
+
+@pytest.mark.parametrize(
+    ("room", "forbidden"),
+    [
+        ("collectors", {"switches", "workloads", "runner", "analysis"}),
+        ("switches", {"collectors", "workloads", "runner"}),
+        ("testbeds", {"analysis", "switches", "workloads", "collectors", "runner"}),
+        ("analysis", {"testbeds", "switches", "workloads", "collectors", "runner"}),
+        ("terms", set(ROOMS) - {"terms"}),
+    ],
+)
+def test_a_room_knows_nothing_of(room, forbidden):
+    seen = set().union(*(imported_rooms(path.read_text()) for path in modules(room)))
+    assert not seen & forbidden
+
+
+def test_the_check_sees_every_form_of_import():
+    assert imported_rooms("import runner.cli") == {"runner"}
+    assert imported_rooms("def f():\n    from switches.base import Port") == {"switches"}
+    assert imported_rooms("from runner import window as w") == {"runner"}
+    assert imported_rooms("import json") == set()
+
+
+def test_relative_imports_can_not_climb_out_of_a_room():
+    dots = re.compile(r"^\s*from \.\.", re.MULTILINE)
+    assert not [path for room in ROOMS for path in modules(room) if dots.search(path.read_text())]
+
+
+def sources() -> Iterable[Path]:
+    """All files of the project in git's eyes, new ones included, that are source text."""
+    command = ["git", "-C", str(ROOT), "ls-files", "--cached", "--others", "--exclude-standard", "-z"]
+    listed = subprocess.run(command, capture_output=True, text=True, check=True).stdout
+    for name in filter(None, listed.split("\0")):
+        path = ROOT / name
+        if path.is_file() and not name.startswith("results/") and (path.suffix in SOURCES or _is_script(path)):
+            yield path
+
+
+def _is_script(path: Path) -> bool:
+    with path.open("rb") as file:
+        return file.read(2) == b"#!"
+
+
+def test_every_source_says_its_licence_in_its_first_lines():
+    found = list(sources())
+    assert len(found) > 80
+    without = [str(p.relative_to(ROOT)) for p in found if "SPDX-License-Identifier: " not in _head(p)]
+    assert not without
+
+
+def _head(path: Path) -> str:
+    return "\n".join(path.read_text().splitlines()[:4])
+
+
+def test_nothing_reads_what_lies_outside_the_checkout():
+    # Put together, for this file is a source too.
+    outside = ("..", "shared"), ("", "work", "shared")
+    wanted = ["/".join(parts) for parts in outside]
+    assert not [str(p) for p in sources() if any(text in p.read_text() for text in wanted)]
+
+
+def plugin_files(room: str, marker: str) -> list[Path]:
+    return [p for p in modules(room) if re.search(rf"^{marker} = ", p.read_text(), re.MULTILINE)]
+
+
+@pytest.mark.parametrize("collector", plugin_files("collectors", "COLLECTOR"), ids=lambda path: path.stem)
+def test_every_collector_has_its_page(collector):
+    page = ROOT / "docs" / "collectors" / f"{collector.stem}.md"
+    assert page.is_file(), f"write {page.relative_to(ROOT)}: what it measures, fields, overhead, what it can't see"
+    assert page.read_text().startswith("# ")
+
+
+@pytest.mark.parametrize("experiment", sorted((ROOT / "experiments").glob("*.yaml")), ids=lambda path: path.stem)
+def test_every_experiment_has_a_target_that_make_help_lists(experiment):
+    makefile = (ROOT / "Makefile").read_text()
+    assert re.search(rf"^[a-z-]*{experiment.stem}:.*## ", makefile, re.MULTILINE)
