@@ -10,7 +10,15 @@ from collectors.procfs import per_cpu_table
 from terms.schema import Number
 
 # Linux, arch/x86/kernel/irq.c: the rows that are no device's.
-KINDS = {"LOC": "local_timer", "RES": "reschedule", "CAL": "function_call", "TLB": "tlb_shootdown", "IWI": "irq_work", "NMI": "nmi", "PMI": "pmu"}
+KINDS = {
+    "LOC": "local_timer",
+    "RES": "reschedule",
+    "CAL": "function_call",
+    "TLB": "tlb_shootdown",
+    "IWI": "irq_work",
+    "NMI": "nmi",
+    "PMI": "pmu",
+}
 DEVICES = "device"
 
 

@@ -56,7 +56,10 @@ def _run(asked: argparse.Namespace) -> int:
     if asked.report:
         print(f"report: {store.folder / 'report.html'}")
     if failed:
-        print(f"vsprof: {len(failed)} of {len(store.manifest['runs'])} runs failed: {', '.join(failed)}; `vsprof run --resume` tries them again", file=sys.stderr)
+        print(
+            f"vsprof: {len(failed)} of {len(store.manifest['runs'])} runs failed: {', '.join(failed)}; `vsprof run --resume` tries them again",
+            file=sys.stderr,
+        )
     return 1 if failed else 0
 
 
@@ -120,7 +123,9 @@ def _clean(asked: argparse.Namespace) -> int:
 
 
 def _parser() -> argparse.ArgumentParser:
-    parser = argparse.ArgumentParser(prog="vsprof", description="Why is one virtual switch faster than another, on this CPU, for this traffic?")
+    parser = argparse.ArgumentParser(
+        prog="vsprof", description="Why is one virtual switch faster than another, on this CPU, for this traffic?"
+    )
     commands = parser.add_subparsers(required=True, metavar="COMMAND")
 
     run = _command(commands, "run", _run, "run an experiment, and write its report")

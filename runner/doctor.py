@@ -50,7 +50,11 @@ def render(checks: list[Check]) -> str:
     with console.capture() as captured:
         console.print(table)
     runs = all(check.ok for check in checks if check.serves == "lab")
-    return captured.get() + ("\nThe emulated lab runs here: `make profile-vm2vm`." if runs else "\nThe emulated lab can't run here yet: see the lines that say no.")
+    return captured.get() + (
+        "\nThe emulated lab runs here: `make profile-vm2vm`."
+        if runs
+        else "\nThe emulated lab can't run here yet: see the lines that say no."
+    )
 
 
 def _lab_needs() -> Iterable[Check]:
@@ -61,28 +65,46 @@ def _lab_needs() -> Iterable[Check]:
 def _image() -> Check:
     path = image.path()
     built = cache.intact(path)
-    return Check("lab image", built, f"{path.name} {'ready' if built else 'not built yet'}", "speed", "" if built else errors.built_at_first_run("3-5 minutes"))
+    return Check(
+        "lab image",
+        built,
+        f"{path.name} {'ready' if built else 'not built yet'}",
+        "speed",
+        "" if built else errors.built_at_first_run("3-5 minutes"),
+    )
 
 
 def _snapshot() -> Check:
     path = snapshot.folder(image.Image(image.path()), Shape())
     saved = cache.intact(path)
-    return Check("lab snapshot", saved, "ready" if saved else "not saved yet", "speed", "" if saved else errors.built_at_first_run("a minute"))
+    return Check(
+        "lab snapshot", saved, "ready" if saved else "not saved yet", "speed", "" if saved else errors.built_at_first_run("a minute")
+    )
 
 
 def _kvm() -> Check:
     """KVM is believed only when a guest has booted under it."""
     if not cache.intact(image.path()):
-        return Check("KVM", False, f"/dev/kvm {'exists' if Path('/dev/kvm').exists() else 'is missing'}; not tried, no guest kernel yet", "native", errors.kvm_not_tried())
+        return Check(
+            "KVM",
+            False,
+            f"/dev/kvm {'exists' if Path('/dev/kvm').exists() else 'is missing'}; not tried, no guest kernel yet",
+            "native",
+            errors.kvm_not_tried(),
+        )
     built = image.Image(image.path())
     share = built.tree / "usr/share"
-    boots, seen = needs.kvm_boots(built.kernel, [*built.program("qemu-system-x86_64"), "-L", str(share / "qemu"), "-L", str(share / "seabios")])
+    boots, seen = needs.kvm_boots(
+        built.kernel, [*built.program("qemu-system-x86_64"), "-L", str(share / "qemu"), "-L", str(share / "seabios")]
+    )
     return Check("KVM", boots, seen, "native", "" if boots else errors.no_kvm())
 
 
 def _pmu() -> Check:
     try:
-        tried = subprocess.run(["perf", "stat", "-x", ";", "-e", "instructions:u", "true"], capture_output=True, text=True, timeout=20, check=False)
+        tried = subprocess.run(
+            ["perf", "stat", "-x", ";", "-e", "instructions:u", "true"], capture_output=True, text=True, timeout=20, check=False
+        )
     except (OSError, subprocess.TimeoutExpired):
         return Check("PMU", False, "perf is not installed", "native", errors.program_missing("perf", "linux-perf"))
     first = next((line for line in tried.stderr.splitlines() if "instructions" in line), "").split(";")[0]
@@ -95,10 +117,20 @@ def _native() -> Iterable[Check]:
     for module in ("openvswitch", "vhost_net"):
         there = Path(f"/sys/module/{module}").exists()
         yield Check(f"module {module}", there, "loaded" if there else "not loaded", "native", "" if there else errors.no_module(module))
-    pages = int(Path("/sys/kernel/mm/hugepages/hugepages-2048kB/nr_hugepages").read_text()) if os.path.exists("/sys/kernel/mm/hugepages/hugepages-2048kB") else 0
+    pages = (
+        int(Path("/sys/kernel/mm/hugepages/hugepages-2048kB/nr_hugepages").read_text())
+        if os.path.exists("/sys/kernel/mm/hugepages/hugepages-2048kB")
+        else 0
+    )
     yield Check("hugepages", pages >= 1024, f"{pages} of 2 MiB", "native", "" if pages >= 1024 else errors.no_hugepages(pages))
     cpus = os.cpu_count() or 1
-    yield Check("CPUs", cpus >= 2, f"{cpus}, {units.gib(needs.available_memory())} memory available", "native", "" if cpus >= 2 else errors.few_cpus(cpus))
+    yield Check(
+        "CPUs",
+        cpus >= 2,
+        f"{cpus}, {units.gib(needs.available_memory())} memory available",
+        "native",
+        "" if cpus >= 2 else errors.few_cpus(cpus),
+    )
 
 
 INSIDE = {

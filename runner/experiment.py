@@ -135,7 +135,9 @@ def cases(experiment: Experiment) -> list[Case]:
     complete = {"access": "auto", "flows": 1, "frame_bytes": SMALLEST_FRAME, **experiment.fixed}
     if missing := [name for name in FACTORS if name not in complete and name not in experiment.vary]:
         raise errors.missing_factors(missing)
-    combinations = [{**complete, **dict(zip(experiment.vary, values, strict=True))} for values in itertools.product(*experiment.vary.values())]
+    combinations = [
+        {**complete, **dict(zip(experiment.vary, values, strict=True))} for values in itertools.product(*experiment.vary.values())
+    ]
     wanted = [c for c in combinations if not any(_matches(c, e) for e in experiment.exclude)]
     if not wanted:
         raise errors.no_case_left()

@@ -37,9 +37,7 @@ class Ovs(Switch):
         self._ports: list[str] = []
 
     def start(self) -> None:
-        self.host.run(
-            f"mkdir -p {RUN} && rm -f {DATABASE} && ovsdb-tool create {DATABASE} /usr/share/openvswitch/vswitch.ovsschema"
-        )
+        self.host.run(f"mkdir -p {RUN} && rm -f {DATABASE} && ovsdb-tool create {DATABASE} /usr/share/openvswitch/vswitch.ovsschema")
         house = [self.plan.house]
         self._database = self.host.start(
             "ovsdb", f"/usr/sbin/ovsdb-server {DATABASE} --remote=punix:{RUN}/db.sock --unixctl={RUN}/ovsdb-server.ctl", cpus=house
@@ -50,7 +48,9 @@ class Ovs(Switch):
         self._daemon = self.host.start(
             "ovs-vswitchd", f"{self.daemon} unix:{RUN}/db.sock --unixctl={RUN}/ovs-vswitchd.ctl -vconsole:info", cpus=house
         )
-        self._until(f"[ -S {RUN}/ovs-vswitchd.ctl ] && ovs-appctl -t {RUN}/ovs-vswitchd.ctl version", self._daemon, "ovs-vswitchd to listen")
+        self._until(
+            f"[ -S {RUN}/ovs-vswitchd.ctl ] && ovs-appctl -t {RUN}/ovs-vswitchd.ctl version", self._daemon, "ovs-vswitchd to listen"
+        )
         self.vsctl(f"add-br {BRIDGE} -- set bridge {BRIDGE} datapath_type={self.datapath}")
         self._silence(BRIDGE)
 
@@ -118,7 +118,9 @@ class Ovs(Switch):
     def _until(self, condition: str, process: Process, waiting_for: str) -> None:
         end = time.monotonic() + START_SECONDS
         # One command that polls on the host: each further round trip would disturb a starting daemon.
-        waited = self.host.run(f"for i in $(seq 100); do {{ {condition}; }} >/dev/null 2>&1 && exit 0; sleep 0.1; done; exit 1", check=False)
+        waited = self.host.run(
+            f"for i in $(seq 100); do {{ {condition}; }} >/dev/null 2>&1 && exit 0; sleep 0.1; done; exit 1", check=False
+        )
         while waited.status != 0:
             if not process.alive() or time.monotonic() > end:
                 raise errors.switch_failed(f"waited for {waiting_for}", _tail(process.log()))

@@ -28,9 +28,7 @@ def missing_columns(path: Path, columns: Iterable[str]) -> BadInput:
 
 
 def no_finished_run(path: Path, failed: int) -> BadInput:
-    return BadInput(
-        f"{path} holds no finished run ({failed} failed): see raw/ and errors in manifest.json, then run it again"
-    )
+    return BadInput(f"{path} holds no finished run ({failed} failed): see raw/ and errors in manifest.json, then run it again")
 
 
 def no_notebook(path: Path) -> BadInput:
@@ -47,9 +45,7 @@ def notebook_stopped(notebook: Path, error: object) -> VsprofError:
 
 
 def outside_reference(notebook: Path, reference: str) -> VsprofError:
-    return VsprofError(
-        f"{notebook.name}: the report would load {reference} from elsewhere; embed it, a report stands alone"
-    )
+    return VsprofError(f"{notebook.name}: the report would load {reference} from elsewhere; embed it, a report stands alone")
 
 
 def left_out_testbeds(kept: str, others: Iterable[str]) -> str:

@@ -85,7 +85,9 @@ class Channel:
     def _ssh(self, options: list[str], *command: str, stdin: bytes | None = None, timeout: float) -> subprocess.CompletedProcess[str]:
         given = {"input": stdin} if stdin is not None else {"stdin": subprocess.DEVNULL}
         done = subprocess.run(self._command(options, *command), capture_output=True, timeout=timeout, check=False, **given)
-        return subprocess.CompletedProcess(done.args, done.returncode, done.stdout.decode(errors="replace"), done.stderr.decode(errors="replace"))
+        return subprocess.CompletedProcess(
+            done.args, done.returncode, done.stdout.decode(errors="replace"), done.stderr.decode(errors="replace")
+        )
 
     def _command(self, options: list[str], *command: str) -> list[str]:
         return [

@@ -168,7 +168,13 @@ class Vm(Endpoint):
         # No boot ROM: firmware would spend a second on it, and the guest boots from no network.
         device = ["-device", f"virtio-net-pci,netdev=net,mac={self.mac},romfile="]
         if self.port.access == "vhost-user":
-            return ["-chardev", f"socket,id=switch,path={self.port.where},server=on", "-netdev", "vhost-user,id=net,chardev=switch", *device]
+            return [
+                "-chardev",
+                f"socket,id=switch,path={self.port.where},server=on",
+                "-netdev",
+                "vhost-user,id=net,chardev=switch",
+                *device,
+            ]
         vhost = "on" if self.port.access == "vhost-net" else "off"
         return ["-netdev", f"tap,id=net,ifname={self.port.where},script=no,downscript=no,vhost={vhost}", *device]
 

@@ -133,7 +133,9 @@ def _make_tree(folder: Path, log: Path, say: Say) -> bool:
     # Ansible refuses to start under a locale that is not UTF-8.
     environment["LC_ALL"] = "C.UTF-8"
     with log.open("w") as out:
-        build = subprocess.Popen(command, env=environment, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True)
+        build = subprocess.Popen(
+            command, env=environment, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True
+        )
         assert build.stdout is not None
         for line in build.stdout:
             out.write(line)
@@ -158,10 +160,9 @@ def _take_parts(folder: Path) -> None:
     tree = folder / "tree"
     shutil.copy(tree / "var/lib/vsprof/guest/vmlinux", folder / "vmlinux")
     shutil.copy(next((tree / "boot").glob("initrd.img-*")), folder / "initrd")
-    packages = subprocess.run(
-        ["dpkg-query", f"--admindir={tree}/var/lib/dpkg", "--show", "--showformat=${Package} ${Version}\n"],
-        capture_output=True, text=True, check=False,
-    ).stdout  # fmt: skip
+    # The tree's own dpkg-query: this machine need not be a Debian.
+    query = [*Image(folder).program("dpkg-query"), f"--admindir={tree}/var/lib/dpkg", "--show", "--showformat=${Package} ${Version}\n"]
+    packages = subprocess.run(query, capture_output=True, text=True, check=True, timeout=60).stdout
     (folder / "packages.txt").write_text(packages)
 
 

@@ -99,7 +99,9 @@ def _becoming_root() -> Need:
         return Need("root of a tree", "root", None)
     user = pwd.getpwuid(os.geteuid()).pw_name
     try:
-        tried = subprocess.run([*cache.as_root(), "chown", "1:1", "/dev/null", "--from=65534:65534"], capture_output=True, text=True, timeout=20, check=False)
+        tried = subprocess.run(
+            [*cache.as_root(), "chown", "1:1", "/dev/null", "--from=65534:65534"], capture_output=True, text=True, timeout=20, check=False
+        )
         problem = None if tried.returncode == 0 else errors.no_user_namespace(user, tried.stderr.strip())
     except (OSError, subprocess.TimeoutExpired) as error:
         problem = errors.no_user_namespace(user, str(error))
@@ -118,12 +120,12 @@ def kvm_boots(kernel: Path, qemu: list[str], seconds: float = 20) -> tuple[bool,
         "-m", "256", "-serial", "stdio", "-kernel", str(kernel), "-append", "console=ttyS0 panic=-1 root=/dev/none",
     ]  # fmt: skip
     try:
-        tried = subprocess.run(command, capture_output=True, text=True, errors="replace", timeout=seconds, check=False, stdin=subprocess.DEVNULL)
+        tried = subprocess.run(
+            command, capture_output=True, text=True, errors="replace", timeout=seconds, check=False, stdin=subprocess.DEVNULL
+        )
     except subprocess.TimeoutExpired:
         return False, f"/dev/kvm opens, but a guest did not boot in {seconds:.0f} s"
     if "Unable to mount root fs" in tried.stdout:
         return True, "a guest kernel booted"
     last = (tried.stderr or tried.stdout).strip().splitlines()
     return False, f"/dev/kvm opens, but a guest did not boot: {last[-1] if last else 'it printed nothing'}"
-
-

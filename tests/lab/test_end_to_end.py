@@ -23,7 +23,9 @@ RUN_SECONDS = 400
 
 def vsprof(root: Path, *words: str) -> subprocess.Popen[str]:
     environment = {**os.environ, "VSPROF_RESULTS": str(root)}
-    return subprocess.Popen([sys.executable, "-m", "runner.cli", *words], env=environment, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True)
+    return subprocess.Popen(
+        [sys.executable, "-m", "runner.cli", *words], env=environment, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True
+    )
 
 
 @pytest.fixture(scope="module")
@@ -93,7 +95,7 @@ def test_two_counters_of_the_same_switches_agree(result: Path) -> None:
 def test_the_report_stands_alone_and_can_be_built_again(result: Path) -> None:
     html = (result / "report.html").read_text()
     assert "<img" in html
-    assert "src=\"http" not in html
+    assert 'src="http' not in html
     (result / "report.html").unlink()
     again = vsprof(result.parent, "report", str(result))
     printed, _ = again.communicate(timeout=120)
@@ -113,7 +115,10 @@ def _wait_for_one_run(root: Path, process: subprocess.Popen[str]) -> Path:
     end = time.monotonic() + RUN_SECONDS
     while time.monotonic() < end:
         for path in root.glob("*/manifest.json"):
-            if any(run["status"] == "done" for run in json.loads(path.read_text())["runs"]) and (path.parent / "measurements.parquet").exists():
+            if (
+                any(run["status"] == "done" for run in json.loads(path.read_text())["runs"])
+                and (path.parent / "measurements.parquet").exists()
+            ):
                 # Into the second run, so that it is cut off with its machine at work.
                 time.sleep(5)
                 return path.parent

@@ -41,7 +41,9 @@ def test_23_frames_are_23_at_every_hop(two_vms: Topology) -> None:
     device = "/proc/net/pktgen/eth0"
     two_vms.sender.run(
         "echo rem_device_all > /proc/net/pktgen/kpktgend_0 && echo add_device eth0 > /proc/net/pktgen/kpktgend_0 && "
-        + " && ".join(f"echo '{s}' > {device}" for s in (f"count {FRAMES}", "pkt_size 60", "dst 10.77.0.250", f"dst_mac {two_vms.receiver.mac}"))
+        + " && ".join(
+            f"echo '{s}' > {device}" for s in (f"count {FRAMES}", "pkt_size 60", "dst 10.77.0.250", f"dst_mac {two_vms.receiver.mac}")
+        )
         + " && echo start > /proc/net/pktgen/pgctrl"
     )
     two_vms.sender.run("sleep 1")

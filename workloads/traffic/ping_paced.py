@@ -39,7 +39,9 @@ class PingPaced(Traffic):
         settings = self.settings
         assert isinstance(settings, PingOptions)
         sender = self.topology.sender
-        self._job = sender.spawn(f"ping -D -i {1 / settings.rate_hz:.6f} {self.topology.receiver.address} > /tmp/ping.txt 2>&1", may_fail=True)
+        self._job = sender.spawn(
+            f"ping -D -i {1 / settings.rate_hz:.6f} {self.topology.receiver.address} > /tmp/ping.txt 2>&1", may_fail=True
+        )
 
     def check(self) -> None:
         if self._job.finished():

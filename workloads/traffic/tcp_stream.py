@@ -35,7 +35,8 @@ class TcpStream(Traffic):
         receiver.run("for i in $(seq 100); do grep -q ':1451 .* 0A ' /proc/net/tcp && exit 0; sleep 0.1; done; exit 1")
         self._started_s = sender.counters().clock_s
         self._client = sender.spawn(
-            f"iperf3 -c {receiver.address} -t {LONGEST_S} -i {INTERVAL_S} -P {settings.streams} --json > /tmp/iperf3.json 2>&1", may_fail=True
+            f"iperf3 -c {receiver.address} -t {LONGEST_S} -i {INTERVAL_S} -P {settings.streams} --json > /tmp/iperf3.json 2>&1",
+            may_fail=True,
         )
 
     def check(self) -> None:

@@ -85,7 +85,11 @@ class UdpFlood(Traffic):
             *(["flag UDPSRC_RND"] if self.flows > 1 else []),
         ]  # fmt: skip
         thread, device = "/proc/net/pktgen/kpktgend_0", f"/proc/net/pktgen/{sender.interface}"
-        lines = [f"echo rem_device_all > {thread}", f"echo add_device {sender.interface} > {thread}", *(f"echo '{s}' > {device}" for s in settings)]
+        lines = [
+            f"echo rem_device_all > {thread}",
+            f"echo add_device {sender.interface} > {thread}",
+            *(f"echo '{s}' > {device}" for s in settings),
+        ]
         return " && ".join(lines)
 
     def _hops(self) -> dict[str, int]:

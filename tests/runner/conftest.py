@@ -1,0 +1,54 @@
+# SPDX-License-Identifier: GPL-2.0-or-later
+"""A sound experiment to change one thing of, and a results folder of the test's own."""
+
+from __future__ import annotations
+
+import copy
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+import yaml
+
+from runner import results
+
+SOUND: dict[str, Any] = {
+    "question": "Which is faster?",
+    "notebook": "vm2vm",
+    "fixed": {"topology": "vm2vm", "access": "auto", "frame_bytes": 64, "flows": 1},
+    "vary": {"switch": ["kernel-ovs", "ovs-dpdk"]},
+    "traffic": [{"kind": "udp_flood"}],
+    "repetitions": 2,
+    "collectors": ["softirqs"],
+}
+
+
+@pytest.fixture
+def document() -> dict[str, Any]:
+    """The experiment's YAML as a dictionary, to be changed."""
+    return copy.deepcopy(SOUND)
+
+
+@pytest.fixture
+def file(tmp_path: Path) -> Callable[[Any], Path]:
+    """Write an experiment (or any text) and return its path."""
+
+    def write(content: Any) -> Path:
+        path = tmp_path / "mine.yaml"
+        path.write_text(content if isinstance(content, str) else yaml.safe_dump(content))
+        return path
+
+    return write
+
+
+@pytest.fixture
+def root(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """An empty folder in the place of results/."""
+    folder = tmp_path / "results"
+    folder.mkdir()
+    monkeypatch.setattr(results, "ROOT", folder)
+    # ROOT is also the default of these functions' arguments, which was taken when they were defined.
+    monkeypatch.setattr(results.Results.create.__func__, "__defaults__", (folder,))
+    monkeypatch.setattr(results.Results.open.__func__, "__defaults__", (folder,))
+    return folder

@@ -1,0 +1,180 @@
+# SPDX-License-Identifier: GPL-2.0-or-later
+"""The plan of a campaign: each case once in a repetition, in an order that only the seed decides. And what befalls its runs."""
+
+from __future__ import annotations
+
+import io
+import json
+from contextlib import nullcontext
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from rich.console import Console
+
+from runner import campaign as campaigns
+from runner import cli, results
+from runner import experiment as experiments
+from runner.campaign import Campaign
+from runner.progress import Progress
+from runner.run import Outcome
+from terms import errors, schema
+from terms.schema import Number
+
+seeds = st.integers(0, 2**32 - 1)
+
+
+def vm2vm(repetitions: int = 3) -> Campaign:
+    name, experiment = experiments.load("vm2vm")
+    experiment.repetitions = repetitions
+    return Campaign.check(name, experiment)
+
+
+@given(seeds, st.integers(1, 6))
+def test_each_repetition_holds_each_case_once(seed, repetitions):
+    campaign = vm2vm(repetitions)
+    plans = campaign.plans(seed)
+    for repetition in range(1, repetitions + 1):
+        block = [plan.case for plan in plans if plan.repetition == repetition]
+        assert sorted(block, key=str) == sorted(campaign.cases, key=str)
+    assert [plan.repetition for plan in plans] == sorted(plan.repetition for plan in plans)
+
+
+@given(seeds)
+def test_each_run_sends_all_traffic_once(seed):
+    campaign = vm2vm()
+    for plan in campaign.plans(seed):
+        assert sorted(item.label for item in plan.traffics) == sorted(item.label for item in campaign.traffics)
+
+
+@given(seeds)
+def test_the_same_seed_gives_the_same_order(seed):
+    assert vm2vm().plans(seed) == vm2vm().plans(seed)
+
+
+def test_different_seeds_give_different_orders():
+    assert len({str(vm2vm().plans(seed)) for seed in range(20)}) > 15
+
+
+def test_runs_are_named_in_their_order():
+    assert [plan.run_id for plan in vm2vm().plans(1)] == [f"r{number:03d}" for number in range(1, 7)]
+
+
+class NoHost:
+    """A testbed that is only asked what it is."""
+
+    def __init__(self, cpus=4, say=None):
+        pass
+
+    def __enter__(self):
+        return self
+
+    def __exit__(self, *_):
+        pass
+
+    def facts(self):
+        return {"kernel": "none"}
+
+
+@pytest.fixture
+def quiet():
+    return Progress(Console(file=io.StringIO()))
+
+
+@pytest.fixture
+def executed(monkeypatch):
+    """Runs that need no testbed; a function in the list says what each does. Returns the ids of those begun."""
+    begun: list[str] = []
+    troubles: dict[str, BaseException] = {}
+
+    def execute(host, plan, setting, folder, say):
+        begun.append(plan.run_id)
+        folder.mkdir(parents=True)
+        (folder / "attempt.txt").write_text(f"{len(begun)}")
+        if plan.run_id in troubles:
+            raise troubles[plan.run_id]
+        (folder / "run.json").write_text(json.dumps({"run_id": plan.run_id}))
+        return Outcome({"switch": {"version": "v"}}, [], {0: "host-other"}, {"ovs_pmd": "no poll-mode threads"})
+
+    where = dict.fromkeys(schema.KEYS.names, "x") | {"repetition": 1, "frame_bytes": 64, "flows": 1}
+    row = lambda run_id: schema.row(where | {"run_id": run_id}, "c", "software", Number("n", 1.0, "events"))  # noqa: E731
+    monkeypatch.setattr(campaigns.run, "execute", execute)
+    monkeypatch.setattr(campaigns.parse, "rows_of_run", lambda folder: [row(folder.name)])
+    monkeypatch.setitem(experiments.TESTBEDS, "lab", NoHost)
+    return begun, troubles
+
+
+def test_a_complete_campaign_becomes_the_latest(executed, root, quiet):
+    store = campaigns.start(vm2vm(1), quiet, seed=1, root=root)
+    assert store.manifest["status"] == "complete"
+    assert (root / "latest").resolve() == store.folder.resolve()
+    assert set(schema.read(root / "latest" / "measurements.parquet")["run_id"].to_pylist()) == {"r001", "r002"}
+    assert {"testbed": "lab", "seed": 1}.items() <= store.manifest.items()
+    assert any("ovs_pmd left out with" in finding["text"] for finding in store.manifest["findings"])
+
+
+@pytest.mark.parametrize("trouble", [errors.RunFailed("the switch died"), ValueError("not iperf3's JSON"), KeyError("p1")])
+def test_a_failed_run_is_recorded_and_the_campaign_goes_on(executed, root, quiet, trouble):
+    begun, troubles = executed
+    troubles["r001"] = trouble
+    store = campaigns.start(vm2vm(1), quiet, seed=1, root=root)
+    assert begun == ["r001", "r002"]
+    manifest = json.loads((store.folder / "manifest.json").read_text())
+    assert [run["status"] for run in manifest["runs"]] == ["failed", "done"]
+    assert str(trouble) in manifest["runs"][0]["error"]
+    assert manifest["status"] == "partial"
+    assert not (root / "latest").exists()
+
+
+def test_an_interrupted_campaign_resumes_where_it_stopped(executed, root, quiet):
+    begun, troubles = executed
+    troubles["r002"] = KeyboardInterrupt()
+    with pytest.raises(KeyboardInterrupt):
+        campaigns.start(vm2vm(2), quiet, seed=1, root=root)
+    broken = results.newest()
+    assert json.loads((broken / "manifest.json").read_text())["status"] == "partial"
+    troubles.clear()
+    begun.clear()
+    store = campaigns.resume(results.Results.open(broken), quiet)
+    assert begun == ["r002", "r003", "r004"]
+    assert store.manifest["status"] == "complete"
+    assert (store.folder / "raw" / "r002.broken0" / "attempt.txt").exists()
+
+
+def test_resuming_a_complete_campaign_measures_nothing_again(executed, root, quiet):
+    begun, _ = executed
+    store = campaigns.start(vm2vm(1), quiet, seed=1, root=root)
+    begun.clear()
+    campaigns.resume(results.Results.open(store.folder), quiet)
+    assert begun == []
+
+
+def test_a_named_collector_that_can_not_work_stops_the_campaign(executed, root, quiet):
+    begun, troubles = executed
+    troubles["r001"] = errors.collector_unavailable("ovs_pmd", "no poll-mode threads")
+    with pytest.raises(errors.BadInput):
+        campaigns.start(vm2vm(1), quiet, seed=1, root=root)
+    assert begun == ["r001"]
+
+
+def test_a_testbed_that_does_not_come_up_leaves_no_result(executed, root, quiet, monkeypatch):
+    class Broken(NoHost):
+        def __enter__(self):
+            raise errors.emulator_failed("boom")
+
+    monkeypatch.setitem(experiments.TESTBEDS, "lab", Broken)
+    with pytest.raises(errors.VsprofError, match="boom"):
+        campaigns.start(vm2vm(1), quiet, seed=1, root=root)
+    assert not list(root.iterdir())
+
+
+def test_the_exit_status_says_whether_all_runs_are_done(executed, root, capsys, monkeypatch):
+    monkeypatch.setattr(campaigns.start, "__defaults__", (None, root))
+    arguments = ["run", "vm2vm", "--repeat", "1", "--no-report"]
+    assert cli.main(arguments) == 0
+    executed[1]["r002"] = errors.RunFailed("no answer")
+    assert cli.main([*arguments, "--seed", "5"]) == 1
+    assert "r002" in capsys.readouterr().err
+    executed[1]["r002"] = KeyboardInterrupt()
+    with nullcontext():
+        assert cli.main([*arguments, "--seed", "6"]) == cli.INTERRUPTED

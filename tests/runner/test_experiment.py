@@ -1,0 +1,205 @@
+# SPDX-License-Identifier: GPL-2.0-or-later
+"""An experiment: what the shipped ones expand to, and what is refused before anything starts."""
+
+from __future__ import annotations
+
+import pytest
+
+from runner import cli
+from runner import experiment as experiments
+from runner.campaign import Campaign
+from terms.errors import BadInput
+
+
+def accesses(name: str) -> list[tuple[str, str]]:
+    _, experiment = experiments.load(name)
+    return [(case.switch, case.access) for case in experiments.cases(experiment)]
+
+
+@pytest.mark.parametrize("name", experiments.names())
+def test_every_shipped_experiment_can_be_run(name):
+    loaded, experiment = experiments.load(name)
+    campaign = Campaign.check(loaded, experiment)
+    assert campaign.name == name
+    assert campaign.testbed == "lab"
+    assert experiment.published
+    assert len(experiment.question) > 40
+
+
+def test_vm2vm_compares_each_switch_by_its_own_access():
+    assert accesses("vm2vm") == [("kernel-ovs", "vhost-net"), ("ovs-dpdk", "vhost-user")]
+
+
+def test_vm2host_does_too():
+    assert accesses("vm2host") == [("kernel-ovs", "vhost-net"), ("ovs-dpdk", "vhost-user")]
+
+
+def test_access_methods_has_the_combinations_that_exist():
+    assert accesses("access-methods") == [("kernel-ovs", "virtio-net"), ("kernel-ovs", "vhost-net"), ("ovs-dpdk", "vhost-user")]
+
+
+def test_a_case_names_itself():
+    _, experiment = experiments.load("vm2vm")
+    assert experiments.cases(experiment)[0].case_id == "vm2vm_kernel-ovs_vhost-net_64B_1f"
+
+
+def test_an_experiment_is_also_found_by_its_path(file, document):
+    assert experiments.load(str(file(document)))[0] == "mine"
+
+
+def test_every_varied_value_meets_every_other(document):
+    document["fixed"].pop("frame_bytes")
+    document["vary"]["frame_bytes"] = [64, 512, 1518]
+    cases = experiments.cases(experiments.Experiment.model_validate(document))
+    assert len({case.case_id for case in cases}) == 2 * 3
+
+
+def test_auto_takes_every_collector_and_a_named_one_is_meant(document):
+    parse = experiments.Experiment.model_validate
+    assert experiments.collectors(parse({**document, "collectors": ["auto"]})) == (sorted(experiments.COLLECTORS), False)
+    assert experiments.collectors(parse(document)) == (["softirqs"], True)
+
+
+# What is changed in the sound experiment, and what the message must name: the value seen, and the known ones.
+FIXED, VARY = "fixed", "vary"
+WRONG = {
+    "unknown switch": ({VARY: {"switch": ["ovs"]}}, ["ovs", "kernel-ovs", "ovs-dpdk"]),
+    "unknown access": ({FIXED: {"access": "sr-iov"}}, ["sr-iov", "vhost-net", "vhost-user", "auto"]),
+    "unknown topology": ({FIXED: {"topology": "ring"}}, ["ring", "vm2vm", "vm2host"]),
+    "unknown variable fixed": ({FIXED: {"mtu": 9000}}, ["mtu", "frame_bytes"]),
+    "unknown variable varied": ({VARY: {"mtu": [1500, 9000]}}, ["mtu", "frame_bytes"]),
+    "unknown variable in except": ({"except": [{"mtu": 1}]}, ["mtu", "frame_bytes"]),
+    "unknown traffic": ({"traffic": [{"kind": "sctp"}]}, ["sctp", "tcp_stream", "udp_flood", "ping_paced"]),
+    "traffic without a kind": ({"traffic": [{"load": "saturation"}]}, ["traffic", "udp_flood"]),
+    "unknown collector": ({"collectors": ["pmu"]}, ["pmu", "softirqs"]),
+    "unknown notebook": ({"notebook": "novel"}, ["novel", "vm2vm"]),
+    "vhost-user with kernel OVS": ({FIXED: {"access": "vhost-user"}}, ["kernel-ovs", "vhost-user", "vhost-net"]),
+    "fixed and varied": ({FIXED: {"switch": "ovs-dpdk"}}, ["switch", "both"]),
+    "neither fixed nor varied": ({VARY: None}, ["switch", "neither"]),
+    "empty vary": ({VARY: {"switch": []}}, ["vary.switch", "empty"]),
+    "a value twice": ({VARY: {"switch": ["ovs-dpdk", "ovs-dpdk"]}}, ["vary.switch", "twice", "ovs-dpdk"]),
+    "vary is no list": ({VARY: {"switch": "ovs-dpdk"}}, ["vary.switch", "ovs-dpdk"]),
+    "except leaves none": ({"except": [{"topology": "vm2vm"}]}, ["except"]),
+    "frame too small": ({FIXED: {"frame_bytes": 63}}, ["frame_bytes", "63", "64", "1518"]),
+    "frame too large": ({FIXED: {"frame_bytes": 1519}}, ["frame_bytes", "1519", "1518"]),
+    "frame is yes": ({FIXED: {"frame_bytes": True}}, ["frame_bytes", "True"]),
+    "frame is text": ({FIXED: {"frame_bytes": "64"}}, ["frame_bytes", "'64'"]),
+    "frame is a fraction": ({FIXED: {"frame_bytes": 64.5}}, ["frame_bytes", "64.5"]),
+    "no flows": ({FIXED: {"flows": 0}}, ["flows", "0"]),
+    "unknown key": ({"repeat": 3}, ["repeat"]),
+    "unknown key of windows": ({"windows": {"length": 3}}, ["windows.length"]),
+    "window too short": ({"windows": {"seconds": 0.1}}, ["windows.seconds", "0.1"]),
+    "no repetition": ({"repetitions": 0}, ["repetitions", "0"]),
+    "no traffic": ({"traffic": []}, ["traffic"]),
+    "no question": ({"question": ""}, ["question"]),
+    "equal without a rate": ({"traffic": [{"kind": "udp_flood", "load": "equal"}]}, ["udp_flood", "rate_pps"]),
+    "a rate at saturation": ({"traffic": [{"kind": "udp_flood", "rate_pps": 5}]}, ["udp_flood", "rate_pps"]),
+    "rate of nothing": ({"traffic": [{"kind": "udp_flood", "load": "equal", "rate_pps": 0}]}, ["rate_pps", "0"]),
+    "unknown load": ({"traffic": [{"kind": "udp_flood", "load": "heavy"}]}, ["heavy", "saturation", "equal"]),
+    "unknown load of ping": ({"traffic": [{"kind": "ping_paced", "load": "equal"}]}, ["equal", "paced"]),
+    "unknown setting of traffic": ({"traffic": [{"kind": "tcp_stream", "mss": 9}]}, ["tcp_stream", "mss"]),
+    "traffic twice": ({"traffic": [{"kind": "tcp_stream"}, {"kind": "tcp_stream", "streams": 2}]}, ["tcp_stream-saturation", "twice"]),
+}  # fmt: skip
+# Set where a whole part is replaced rather than changed.
+REPLACED = {"unknown switch", "empty vary", "a value twice", "vary is no list"}
+
+
+def wrong(document, name):
+    change, _ = WRONG[name]
+    for key, value in change.items():
+        if key in (FIXED, VARY) and isinstance(value, dict) and name not in REPLACED:
+            document[key].update(value)
+        elif value is None:
+            document.pop(key)
+        else:
+            document[key] = value
+    return document
+
+
+def check(path):
+    name, experiment = experiments.load(str(path))
+    return Campaign.check(name, experiment)
+
+
+@pytest.mark.parametrize("name", WRONG)
+def test_a_wrong_value_is_named(document, file, name):
+    with pytest.raises(BadInput) as refused:
+        check(file(wrong(document, name)))
+    for word in WRONG[name][1]:
+        assert word in str(refused.value)
+
+
+@pytest.mark.parametrize("name", WRONG)
+def test_a_wrong_value_ends_with_status_2_and_writes_nothing(document, file, root, capsys, name):
+    assert cli.main(["run", str(file(wrong(document, name)))]) == 2
+    assert capsys.readouterr().err.startswith("vsprof: ")
+    assert not list(root.iterdir())
+
+
+@pytest.mark.parametrize(("text", "word"), [("a: [", "mine.yaml"), ("- a\n- b\n", "list"), ("", "NoneType"), ("just words", "str"), ("a: !!python/object:os.system x", "mine.yaml")])
+def test_what_is_no_mapping_is_refused(file, root, capsys, text, word):
+    assert cli.main(["run", str(file(text))]) == 2
+    assert word in capsys.readouterr().err
+    assert not list(root.iterdir())
+
+
+def test_a_file_that_is_no_text_is_refused(tmp_path, root, capsys):
+    (tmp_path / "mine.yaml").write_bytes(b"\xff\xfe\x00question")
+    assert cli.main(["run", str(tmp_path / "mine.yaml")]) == 2
+    assert "mine.yaml" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize("name", ["nothing.yaml", "vm3vm", "", "../experiments/vm2vm", "."])
+def test_a_missing_experiment_lists_the_known_ones(root, capsys, name):
+    if name == "../experiments/vm2vm":
+        pytest.skip("a path below experiments/ is as good as a name")
+    assert cli.main(["run", name]) == 2
+    words = capsys.readouterr().err
+    assert "vm2vm" in words
+    assert "access-methods" in words
+    assert not list(root.iterdir())
+
+
+@pytest.mark.parametrize("value", [[["kernel-ovs"]], [{"a": 1}], [None], [3]])
+def test_a_value_that_is_no_word_is_refused(document, value):
+    document["vary"]["switch"] = value
+    with pytest.raises(BadInput, match="unknown switch"):
+        experiments.cases(experiments.Experiment.model_validate(document))
+
+
+@pytest.mark.parametrize(("key", "value"), [("topology", ["vm2vm"]), ("access", ["auto"]), ("access", None)])
+def test_a_fixed_value_that_is_no_word_is_refused(document, key, value):
+    document["fixed"][key] = value
+    with pytest.raises(BadInput, match=f"unknown {key}"):
+        experiments.cases(experiments.Experiment.model_validate(document))
+
+
+def test_a_setting_of_traffic_must_be_a_word(document):
+    document["traffic"] = [{"kind": "udp_flood", 5: 1}]
+    with pytest.raises(BadInput):
+        experiments.traffic_items(experiments.Experiment.model_validate(document))
+
+
+@pytest.mark.parametrize(
+    ("arguments", "words"),
+    [
+        (["--testbed", "moon"], ["moon", "auto", "lab"]),
+        (["--switches", "ovs"], ["ovs", "kernel-ovs"]),
+        (["--frame-size", "63"], ["63", "64", "1518"]),
+        (["--frame-size", "64,big"], ["big", "whole number"]),
+        (["--num-flows", "many"], ["many", "whole number"]),
+        (["--repeat", "0"], ["repeat", "0"]),
+        (["--windows", "0"], ["windows", "0"]),
+        (["--duration", "0.1"], ["duration", "0.1"]),
+        (["--collectors", "pmu"], ["pmu", "softirqs"]),
+        (["--cpus", "3"], ["3", "2, 4"]),
+        (["--duration", "1e9"], ["duration"]),
+        (["--duration", "nan"], ["duration"]),
+        (["--switches", ","], ["switch"]),
+    ],
+)
+def test_a_wrong_option_ends_with_status_2_and_writes_nothing(document, file, root, capsys, arguments, words):
+    assert cli.main(["run", str(file(document)), *arguments]) == 2
+    seen = capsys.readouterr().err
+    assert all(word in seen for word in words)
+    assert not list(root.iterdir())

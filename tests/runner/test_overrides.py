@@ -1,0 +1,47 @@
+# SPDX-License-Identifier: GPL-2.0-or-later
+"""Options of the command line change the experiment, and nothing but what they name."""
+
+from __future__ import annotations
+
+import argparse
+
+import pytest
+
+from runner import experiment as experiments
+from runner import overrides
+
+
+@pytest.fixture
+def changed(document):
+    def change(*arguments: str) -> experiments.Experiment:
+        parser = argparse.ArgumentParser()
+        overrides.add_options(parser)
+        experiment = experiments.Experiment.model_validate(document)
+        overrides.apply(experiment, parser.parse_args(arguments))
+        return experiment
+
+    return change
+
+
+def test_no_option_changes_nothing(changed, document):
+    assert changed() == experiments.Experiment.model_validate(document)
+
+
+def test_switches(changed):
+    assert [case.switch for case in experiments.cases(changed("--switches", "ovs-dpdk"))] == ["ovs-dpdk"]
+
+
+def test_a_fixed_value_becomes_a_varied_one(changed):
+    experiment = changed("--frame-size", "64, 512 512", "--num-flows", "1,1000")
+    assert {(case.frame_bytes, case.flows) for case in experiments.cases(experiment)} == {(64, 1), (64, 1000), (512, 1), (512, 1000)}
+
+
+def test_repetitions_windows_and_their_length(changed):
+    experiment = changed("--repeat", "5", "--windows", "7", "--duration", "0.5")
+    assert (experiment.repetitions, experiment.windows.count, experiment.windows.seconds) == (5, 7, 0.5)
+    assert experiment.windows.warmup_seconds == changed().windows.warmup_seconds
+
+
+def test_collectors(changed):
+    assert experiments.collectors(changed("--collectors", "auto"))[1] is False
+    assert experiments.collectors(changed("--collectors", "softirqs,interrupts")) == (["softirqs", "interrupts"], True)
