@@ -98,10 +98,10 @@ def _becoming_root() -> Need:
     if os.geteuid() == 0:
         return Need("root of a tree", "root", None)
     user = pwd.getpwuid(os.geteuid()).pw_name
+    # Giving a file away takes more than one id: a namespace of root alone would fail only when dpkg does that, minutes later.
+    give_away = 'file=$(mktemp) && chown 1:1 "$file"; status=$?; rm -f "$file"; exit $status'
     try:
-        tried = subprocess.run(
-            [*cache.as_root(), "chown", "1:1", "/dev/null", "--from=65534:65534"], capture_output=True, text=True, timeout=20, check=False
-        )
+        tried = subprocess.run([*cache.as_root(), "sh", "-c", give_away], capture_output=True, text=True, timeout=20, check=False)
         problem = None if tried.returncode == 0 else errors.no_user_namespace(user, tried.stderr.strip())
     except (OSError, subprocess.TimeoutExpired) as error:
         problem = errors.no_user_namespace(user, str(error))

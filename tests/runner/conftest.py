@@ -12,6 +12,7 @@ import pytest
 import yaml
 
 from runner import results
+from testbeds.lab import Lab
 
 SOUND: dict[str, Any] = {
     "question": "Which is faster?",
@@ -47,8 +48,13 @@ def root(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     """An empty folder in the place of results/."""
     folder = tmp_path / "results"
     folder.mkdir()
+    monkeypatch.setattr(Lab, "open", _never)
     monkeypatch.setattr(results, "ROOT", folder)
     # ROOT is also the default of these functions' arguments, which was taken when they were defined.
     monkeypatch.setattr(results.Results.create.__func__, "__defaults__", (folder,))
     monkeypatch.setattr(results.Results.open.__func__, "__defaults__", (folder,))
     return folder
+
+
+def _never(lab: Lab) -> None:
+    raise AssertionError("a unit test must not start the lab: the input should have been refused")
