@@ -56,7 +56,7 @@ show: $(READY) ## Print a result's summary (RUN=latest)
 
 .PHONY: resume
 resume: $(READY) ## Go on with the newest campaign where it stopped
-	$(VSPROF) run --resume
+	$(VSPROF) run --resume $(if $(filter 1,$(V)),--verbose)
 
 .PHONY: doctor
 doctor: $(READY) ## Say what this host can measure, and what to do about the rest
@@ -86,6 +86,6 @@ clean: $(READY) ## Remove what killed runs left behind
 	$(VSPROF) clean
 
 .PHONY: distclean
-distclean: $(READY) ## Remove the lab's image and snapshots too, and then build/
-	$(VSPROF) clean --cache
+distclean: ## Remove the lab's image and snapshots too, and then build/
+	if [ -x $(VSPROF) ]; then $(VSPROF) clean --cache; fi
 	rm -rf build

@@ -10,6 +10,7 @@ Life cycle, in the order the runner uses it::
         collector.prepare()        # a shell command before the window: start what needs time to start
         collector.begin()          # a shell command at its first instant
         collector.end()            # a shell command at its last instant
+        collector.finish()         # a shell command once all others have ended: what takes time to end
     collector.teardown()
     Softirqs.numbers(recorded)     # pure: from what was recorded, so a mended parser can be run again later
 
@@ -69,6 +70,10 @@ class Collector(abc.ABC):
     @abc.abstractmethod
     def end(self) -> str:
         """Shell command at the window's last instant. What it prints is recorded."""
+
+    def finish(self) -> str:
+        """Shell command after every collector's ``end``, outside the measured time. Its output follows that of ``end``."""
+        return ""
 
     def teardown(self) -> None:
         """Undo ``setup``."""

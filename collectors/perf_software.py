@@ -55,7 +55,10 @@ echo ping >&7; read -t 20 -u 8 answer"""
         return "echo enable >&7; read -t 20 -u 8 answer; echo $answer"
 
     def end(self) -> str:
-        return f"echo disable >&7; read -t 20 -u 8 answer; kill -INT $perf_pid; wait $perf_pid; cat {FOLDER}/out"
+        return "echo disable >&7; read -t 20 -u 8 answer; echo $answer"
+
+    def finish(self) -> str:
+        return f"kill -INT $perf_pid; wait $perf_pid; cat {FOLDER}/out"
 
     @classmethod
     def numbers(cls, recorded: Recorded) -> Iterable[Number]:

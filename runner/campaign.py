@@ -20,6 +20,7 @@ from runner.results import Results
 from runner.run import Plan, Setting
 from terms import errors, schema
 from testbeds.base import Testbed
+from workloads.traffic.base import FCS_BYTES
 
 PROJECT = Path(__file__).resolve().parents[1]
 AUTO = "auto"
@@ -149,7 +150,9 @@ def _manifest(campaign: Campaign, seed: int, plans: Sequence[Plan], facts: dict[
         "lab_cpus": campaign.cpus,
         "host": host_facts(),
         "facts": {**facts, "switches": {}},
-        "cases": [{"case_id": case.case_id, "values": asdict(case)} for case in campaign.cases],
+        "cases": [
+            {"case_id": case.case_id, "values": asdict(case), "frame_bytes_without_fcs": case.frame_bytes - FCS_BYTES} for case in campaign.cases
+        ],
         "runs": [
             {
                 "run_id": plan.run_id, "case_id": plan.case.case_id, "repetition": plan.repetition, "order": order,

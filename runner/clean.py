@@ -19,7 +19,7 @@ def clean(*, cache: bool) -> Iterable[Path]:
 def _artefacts(*, everything: bool) -> Iterable[Path]:
     folder = cache.root() / "lab"
     for path in sorted(folder.glob("*") if everything else folder.glob("*.partial")):
-        if path.suffix == ".lock":
+        if not path.is_dir():
             continue
         # A builder at work holds the lock of its artefact; wait for it rather than pull its folder away.
         with cache.locked(path.with_suffix("") if path.suffix == ".partial" else path):

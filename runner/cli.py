@@ -33,7 +33,7 @@ def main(arguments: list[str] | None = None) -> int:
         print(f"vsprof: {error}", file=sys.stderr)
         return error.exit_status
     except KeyboardInterrupt:
-        print("vsprof: interrupted; finished runs are kept: `vsprof run --resume` goes on", file=sys.stderr)
+        print("vsprof: interrupted; finished runs are kept: `make resume` goes on", file=sys.stderr)
         return INTERRUPTED
 
 
@@ -45,7 +45,7 @@ def _run(asked: argparse.Namespace) -> int:
             if asked.experiment is None:
                 raise errors.unknown_experiment("", experiments.names())
             name, experiment = experiments.load(asked.experiment)
-            overrides.apply(experiment, asked)
+            experiment = overrides.apply(experiment, asked)
             checked = campaign.Campaign.check(name, experiment, asked.testbed, asked.cpus)
             store = campaign.start(checked, progress, asked.seed)
         if asked.report:
@@ -57,7 +57,7 @@ def _run(asked: argparse.Namespace) -> int:
         print(f"report: {store.folder / 'report.html'}")
     if failed:
         print(
-            f"vsprof: {len(failed)} of {len(store.manifest['runs'])} runs failed: {', '.join(failed)}; `vsprof run --resume` tries them again",
+            f"vsprof: {len(failed)} of {len(store.manifest['runs'])} runs failed: {', '.join(failed)}; `make resume` tries them again",
             file=sys.stderr,
         )
     return 1 if failed else 0

@@ -73,7 +73,6 @@ class Experiment(BaseModel):
     model_config = ConfigDict(extra="forbid")
 
     question: str = Field(min_length=1)
-    published: list[str] = []
     notebook: str
     fixed: dict[str, Any] = {}
     vary: dict[str, list[Any]] = {}
@@ -111,7 +110,7 @@ def load(name: str) -> tuple[str, Experiment]:
     return path.stem, parse(document, path)
 
 
-def parse(document: Mapping[str, Any], path: Path) -> Experiment:
+def parse(document: Mapping[str, Any], path: Path | str) -> Experiment:
     """Check an experiment's form. Raises ``BadInput`` that lists every key that is wrong."""
     try:
         return Experiment.model_validate(document)
@@ -141,7 +140,10 @@ def cases(experiment: Experiment) -> list[Case]:
     wanted = [c for c in combinations if not any(_matches(c, e) for e in experiment.exclude)]
     if not wanted:
         raise errors.no_case_left()
-    return [_case(combination) for combination in wanted]
+    found = [_case(combination) for combination in wanted]
+    if twice := sorted({case.case_id for case in found if found.count(case) > 1}):
+        raise errors.case_twice(twice)
+    return found
 
 
 def traffic_items(experiment: Experiment) -> list[TrafficItem]:
@@ -161,8 +163,8 @@ def traffic_items(experiment: Experiment) -> list[TrafficItem]:
     return items
 
 
-def collectors(experiment: Experiment) -> tuple[list[str], bool]:
-    """Names of the collectors, and whether they were named outright (then one that can't work stops the run).
+def collectors(experiment: Experiment) -> tuple[list[str], frozenset[str]]:
+    """Names of the collectors, and which of them were named outright (one of those that can't work stops the campaign).
 
     ``auto`` is every collector there is; what this host does not offer is left out with a finding in the manifest.
     """
@@ -170,8 +172,8 @@ def collectors(experiment: Experiment) -> tuple[list[str], bool]:
     for name in named:
         plugins.one("collector", name, COLLECTORS)
     if "auto" in experiment.collectors:
-        return sorted(COLLECTORS), False
-    return named, True
+        return sorted(COLLECTORS), frozenset(named)
+    return named, frozenset(named)
 
 
 def check_notebook(experiment: Experiment) -> None:
@@ -182,9 +184,13 @@ def check_notebook(experiment: Experiment) -> None:
 
 
 def _matches(combination: Mapping[str, Any], pattern: Mapping[str, Any]) -> bool:
-    for name in pattern:
+    known = {"switch": SWITCHES, "topology": TOPOLOGIES, "access": {*_accesses(), "auto"}}
+    for name, value in pattern.items():
         if name not in FACTORS:
             raise errors.unknown_value("variable in except", name, FACTORS)
+        # A misspelt name would match nothing, and leave nothing out, without a word.
+        if name in known and value not in known[name]:
+            raise errors.unknown_value(f"{name} in except", value, sorted(known[name]))
     return all(combination[name] == value for name, value in pattern.items())
 
 
@@ -192,13 +198,16 @@ def _case(values: Mapping[str, Any]) -> Case:
     switch = plugins.one("switch", values["switch"], SWITCHES)
     plugins.one("topology", values["topology"], TOPOLOGIES)
     access = switch.accesses[0] if values["access"] == "auto" else values["access"]
-    known = sorted({access for s in SWITCHES.values() for access in s.accesses})
-    if access not in known:
-        raise errors.unknown_value("access", access, [*known, "auto"])
+    if access not in _accesses():
+        raise errors.unknown_value("access", access, [*_accesses(), "auto"])
     if access not in switch.accesses:
         raise errors.access_not_of_switch(access, values["switch"], switch.accesses)
     frame = _whole("frame_bytes", values["frame_bytes"], SMALLEST_FRAME, LARGEST_FRAME)
     return Case(values["topology"], values["switch"], access, frame, _whole("flows", values["flows"], 1, 60_000))
+
+
+def _accesses() -> list[str]:
+    return sorted({access for switch in SWITCHES.values() for access in switch.accesses})
 
 
 def _whole(name: str, value: Any, low: int, high: int) -> int:

@@ -6,7 +6,8 @@ from __future__ import annotations
 import argparse
 from typing import Any
 
-from runner.experiment import Experiment, Windows
+from runner import experiment as experiments
+from runner.experiment import Experiment
 from terms import errors
 
 
@@ -21,32 +22,34 @@ def add_options(command: argparse.ArgumentParser) -> None:
     command.add_argument("--collectors", help="collectors by name, or auto")
 
 
-def apply(experiment: Experiment, asked: argparse.Namespace) -> None:
-    """Change ``experiment`` as asked. Raises ``BadInput`` on values that are no numbers or out of range."""
-    if asked.switches:
-        _vary(experiment, "switch", _split(asked.switches))
-    if asked.frames:
-        _vary(experiment, "frame_bytes", [_whole("frame size", text) for text in _split(asked.frames)])
-    if asked.flows:
-        _vary(experiment, "flows", [_whole("number of flows", text) for text in _split(asked.flows)])
-    if asked.collectors:
-        experiment.collectors = _split(asked.collectors)
+def apply(experiment: Experiment, asked: argparse.Namespace) -> Experiment:
+    """Return ``experiment`` changed as asked. Raises ``BadInput`` on values that are no numbers or out of range."""
+    changed = experiment.model_dump(mode="json", by_alias=True)
+    if asked.switches is not None:
+        _vary(changed, "switch", _split("switches", asked.switches))
+    if asked.frames is not None:
+        _vary(changed, "frame_bytes", [_whole("frame size", text) for text in _split("frame sizes", asked.frames)])
+    if asked.flows is not None:
+        _vary(changed, "flows", [_whole("number of flows", text) for text in _split("numbers of flows", asked.flows)])
+    if asked.collectors is not None:
+        changed["collectors"] = _split("collectors", asked.collectors)
     if asked.repeat is not None:
-        experiment.repetitions = _at_least("repeat", asked.repeat, 1)
-    experiment.windows = Windows(
-        warmup_seconds=experiment.windows.warmup_seconds,
-        count=experiment.windows.count if asked.windows is None else _at_least("windows", asked.windows, 1),
-        seconds=experiment.windows.seconds if asked.duration is None else _at_least("duration", asked.duration, 0.5),
-    )
+        changed["repetitions"] = asked.repeat
+    windows = {"count": asked.windows, "seconds": asked.duration}
+    changed["windows"].update({name: value for name, value in windows.items() if value is not None})
+    # Checked as the file itself was: an option can ask for nothing that the YAML could not.
+    return experiments.parse(changed, "the command line")
 
 
-def _vary(experiment: Experiment, name: str, values: list[Any]) -> None:
-    experiment.fixed.pop(name, None)
-    experiment.vary[name] = list(dict.fromkeys(values))
+def _vary(changed: dict[str, Any], name: str, values: list[Any]) -> None:
+    changed["fixed"].pop(name, None)
+    changed["vary"][name] = list(dict.fromkeys(values))
 
 
-def _split(text: str) -> list[str]:
-    return text.replace(",", " ").split()
+def _split(what: str, text: str) -> list[str]:
+    if words := text.replace(",", " ").split():
+        return words
+    raise errors.empty_list(what, text)
 
 
 def _whole(name: str, text: str) -> int:
@@ -54,9 +57,3 @@ def _whole(name: str, text: str) -> int:
         return int(text)
     except ValueError:
         raise errors.not_a_number(name, text) from None
-
-
-def _at_least(name: str, value: Any, least: float) -> Any:
-    if value < least:
-        raise errors.too_small(name, value, least)
-    return value

@@ -44,8 +44,8 @@ class Setting:
     experiment: str
     windows: Windows
     collectors: Sequence[str]
-    named: bool
-    """Collectors were named outright: one that can't work fails the run instead of being left out."""
+    named: frozenset[str]
+    """Collectors that were named outright: one of them that can't work stops the campaign instead of being left out."""
 
 
 @dataclass
@@ -93,7 +93,7 @@ def _set_up(host: Testbed, setting: Setting, undo: contextlib.ExitStack) -> tupl
     for name in setting.collectors:
         collector = COLLECTORS[name](host)
         if why := collector.unavailable():
-            if setting.named:
+            if name in setting.named:
                 raise errors.collector_unavailable(name, why)
             left_out[name] = why
             continue

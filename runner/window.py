@@ -25,17 +25,18 @@ ALLOWANCE_S = 120
 
 @dataclass(frozen=True)
 class Probe:
-    """A pair of shell commands for the two ends of a window, and one before it."""
+    """A pair of shell commands for the two ends of a window, and one before and behind it."""
 
     begin: str
     end: str
     prepare: str = ""
+    finish: str = ""
 
 
 def probes(traffic: Traffic, collectors: Mapping[str, Collector]) -> dict[str, Probe]:
     """What a window reads: the switch's ports nearest to its ends, for all else is divided by their packets."""
     ports = traffic.topology.switch.port_counters()
-    counted = {name: Probe(one.begin(), one.end(), one.prepare()) for name, one in collectors.items()}
+    counted = {name: Probe(one.begin(), one.end(), one.prepare(), one.finish()) for name, one in collectors.items()}
     return {**counted, PORTS: Probe(ports, ports)}
 
 
@@ -49,6 +50,7 @@ def script(wanted: Mapping[str, Probe], seconds: float) -> str:
     # Ended in the order begun: all intervals are then about equally long.
     for name, probe in wanted.items():
         lines += [f"echo $EPOCHREALTIME > {name}.ended", f"{{ {probe.end}\n}} > {name}.end"]
+    lines += [f"{{ {probe.finish}\n}} >> {name}.end" for name, probe in wanted.items() if probe.finish]
     return "\n".join(lines) + "\n"
 
 

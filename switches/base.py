@@ -51,7 +51,6 @@ class Switch(abc.ABC):
 
     accesses: ClassVar[tuple[str, ...]]
     """How endpoints can reach it; the first is its default."""
-    needs_hugepages_mib: ClassVar[int] = 0
 
     def __init__(self, host: Testbed, plan: CpuPlan) -> None:
         self.host, self.plan = host, plan

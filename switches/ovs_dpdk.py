@@ -17,7 +17,6 @@ SLEEP_WHILE_BOOTING_US = 2000
 
 class OvsDpdk(Ovs):
     accesses = ("vhost-user",)
-    needs_hugepages_mib = MEMORY_MIB
     daemon = "/usr/lib/openvswitch-switch-dpdk/ovs-vswitchd-dpdk"
     datapath = "netdev"
 

@@ -145,7 +145,11 @@ def bad_yaml(path: Path, why: str) -> BadInput:
     return BadInput(f"{path} is not YAML that describes an experiment: {why}")
 
 
-def bad_experiment(path: Path, reasons: list[str]) -> BadInput:
+def case_twice(case_ids: list[str]) -> BadInput:
+    return BadInput(f"the varied values give {', '.join(case_ids)} twice: `auto` may stand for a value that is listed too")
+
+
+def bad_experiment(path: Path | str, reasons: list[str]) -> BadInput:
     return BadInput(f"{path} can't be used:\n" + "\n".join(f"  - {r}" for r in reasons) + "\nsee docs/experiments.md for every key")
 
 
@@ -181,7 +185,7 @@ def out_of_range(name: str, value: object, low: int, high: int, note: str = "") 
 
 
 def can_not_write(path: Path, why: OSError) -> VsprofError:
-    return VsprofError(f"can't write {path}: {why.strerror or why}; what was measured before is kept: make room and `vsprof run --resume`")
+    return VsprofError(f"can't write {path}: {why.strerror or why}; what was measured before is kept: make room and `make resume`")
 
 
 def no_result(name: str, known: list[str]) -> BadInput:
@@ -204,8 +208,8 @@ def not_a_number(name: str, text: str) -> BadInput:
     return BadInput(f"{name} is {text!r}, need a whole number")
 
 
-def too_small(name: str, value: object, least: float) -> BadInput:
-    return BadInput(f"{name} is {value}, need at least {least:g}")
+def empty_list(what: str, text: str) -> BadInput:
+    return BadInput(f"{what} is {text!r}, need at least one")
 
 
 def built_at_first_run(time: str) -> str:

@@ -27,6 +27,6 @@ def find(package: str, marker: str, *, hyphens: bool = False) -> dict[str, Any]:
 
 def one(kind: str, name: str, known: dict[str, Any]) -> Any:
     """The plug-in called ``name``; raises ``BadInput`` that lists the known ones."""
-    if name not in known:
+    if not isinstance(name, str) or name not in known:
         raise errors.unknown_value(kind, name, known)
     return known[name]

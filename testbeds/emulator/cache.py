@@ -8,16 +8,19 @@ and checksum) and renamed: a folder without a seal does not exist.
 from __future__ import annotations
 
 import contextlib
+import ctypes
 import fcntl
 import hashlib
 import json
 import os
 import shutil
+import signal
 import subprocess
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
 SEAL = "seal.json"
+PR_SET_PDEATHSIG = 1
 
 
 def root() -> Path:
@@ -86,6 +89,11 @@ def as_root() -> list[str]:
     """
     mine = ["unshare", "--mount", "--pid", "--fork", "--kill-child"]
     return mine if os.geteuid() == 0 else [*mine, "--map-root-user", "--map-auto"]
+
+
+def die_with_parent() -> None:
+    """In a child, before it becomes its program: be killed when the parent ends, even by SIGKILL (prctl(2), PR_SET_PDEATHSIG)."""
+    ctypes.CDLL(None).prctl(PR_SET_PDEATHSIG, signal.SIGKILL)
 
 
 def _seal(folder: Path, names: list[str]) -> None:

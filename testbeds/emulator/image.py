@@ -134,7 +134,13 @@ def _make_tree(folder: Path, log: Path, say: Say) -> bool:
     environment["LC_ALL"] = "C.UTF-8"
     with log.open("w") as out:
         build = subprocess.Popen(
-            command, env=environment, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True
+            command,
+            env=environment,
+            stdin=subprocess.DEVNULL,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.STDOUT,
+            text=True,
+            preexec_fn=cache.die_with_parent,
         )
         assert build.stdout is not None
         for line in build.stdout:

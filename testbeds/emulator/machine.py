@@ -8,11 +8,9 @@ can run at once and a machine that is killed spoils nothing. QEMU dies with the 
 from __future__ import annotations
 
 import contextlib
-import ctypes
 import fcntl
 import os
 import shutil
-import signal
 import socket
 import subprocess
 import tempfile
@@ -23,6 +21,7 @@ from pathlib import Path
 from typing import Any
 
 from terms import errors
+from testbeds.emulator import cache
 from testbeds.emulator.image import Image
 from testbeds.emulator.needs import LAB_MEMORY_BYTES
 from testbeds.qmp import Monitor
@@ -31,7 +30,6 @@ CONTROL_MAC = "52:54:00:76:73:01"
 """The control channel's interface; the role ``lab`` knows it by this address."""
 HUGEPAGES = 1024
 """Hugepages of 2 MiB that the lab host sets aside at boot: 1 GiB for OVS-DPDK, 256 MiB a guest, and room."""
-PR_SET_PDEATHSIG = 1
 
 
 @dataclass(frozen=True)
@@ -188,7 +186,7 @@ class Machine:
         with (self.folder / "qemu.log").open("wb") as log:
             self._process = subprocess.Popen(
                 [*self.image.program("qemu-system-x86_64"), *arguments],
-                stdin=subprocess.DEVNULL, stdout=log, stderr=subprocess.STDOUT, preexec_fn=_die_with_parent,
+                stdin=subprocess.DEVNULL, stdout=log, stderr=subprocess.STDOUT, preexec_fn=cache.die_with_parent,
                 # Ctrl-C must reach the runner alone: it stops the machine when the run's record is safe.
                 start_new_session=True,
             )  # fmt: skip
@@ -202,11 +200,6 @@ class Machine:
                 return True
             time.sleep(0.02)
         return False
-
-
-def _die_with_parent() -> None:
-    """In the child: be killed when the parent ends, even by SIGKILL (prctl(2), PR_SET_PDEATHSIG)."""
-    ctypes.CDLL(None).prctl(PR_SET_PDEATHSIG, signal.SIGKILL)
 
 
 def _free_port() -> int:

@@ -6,7 +6,7 @@ from __future__ import annotations
 import json
 from collections.abc import Iterable, Mapping, Sequence
 
-from pydantic import Field
+from pydantic import Field, field_validator
 
 from terms import errors
 from terms.schema import Number
@@ -21,6 +21,13 @@ LONGEST_S = 3600
 
 class TcpOptions(Options):
     streams: int = Field(1, ge=1, le=128)
+
+    @field_validator("load")
+    @classmethod
+    def _saturates(cls, load: str) -> str:
+        if load != "saturation":
+            raise ValueError(f"load {load!r}: tcp_stream knows only saturation")
+        return load
 
 
 class TcpStream(Traffic):

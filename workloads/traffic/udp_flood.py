@@ -21,6 +21,7 @@ from workloads.traffic.base import FCS_BYTES, Options, Traffic, Window, rates
 
 SINK_ADDRESS = "10.77.0.250"
 """Nobody's: the frames reach the receiver by their MAC address, and its IP layer drops them without an answer."""
+FIRST_PORT = 1024
 DRAIN_S = 0.5
 FLOOD = "flood"
 """The window name of what is counted over the whole flood."""
@@ -78,10 +79,12 @@ class UdpFlood(Traffic):
 
     def _configuration(self) -> str:
         sender, receiver, rate = self.topology.sender, self.topology.receiver, self._rate()
+        # With several flows pktgen draws a port below the maximum; equal ends are one fixed port.
+        last_port = FIRST_PORT + self.flows if self.flows > 1 else FIRST_PORT
         settings = [
             "count 0", f"pkt_size {self.frame_bytes - FCS_BYTES}", f"ratep {rate}" if rate else "delay 0",
             f"dst {SINK_ADDRESS}", f"dst_mac {receiver.mac}", f"src_min {sender.address}", f"src_max {sender.address}",
-            "udp_dst_min 9", "udp_dst_max 9", "udp_src_min 1024", f"udp_src_max {1024 + self.flows - 1}",
+            "udp_dst_min 9", "udp_dst_max 9", f"udp_src_min {FIRST_PORT}", f"udp_src_max {last_port}",
             *(["flag UDPSRC_RND"] if self.flows > 1 else []),
         ]  # fmt: skip
         thread, device = "/proc/net/pktgen/kpktgend_0", f"/proc/net/pktgen/{sender.interface}"

@@ -1,0 +1,70 @@
+# SPDX-License-Identifier: GPL-2.0-or-later
+"""Cleaning takes what killed processes left, and nothing that is in use."""
+
+from __future__ import annotations
+
+import tempfile
+
+import pytest
+
+from runner import cli
+from testbeds.emulator.machine import Instance
+
+
+@pytest.fixture
+def places(tmp_path, monkeypatch):
+    """Temporary folder and cache of the test's own."""
+    (tmp_path / "tmp").mkdir()
+    monkeypatch.setattr(tempfile, "tempdir", str(tmp_path / "tmp"))
+    monkeypatch.setenv("VSPROF_CACHE", str(tmp_path / "cache"))
+    return tmp_path
+
+
+@pytest.fixture
+def lab(places):
+    """A cache with an image, a half-built one, and a log."""
+    folder = places / "cache" / "lab"
+    for name in ("image", "other.partial"):
+        (folder / name).mkdir(parents=True)
+        (folder / name / "disk.raw").write_text("x")
+    return folder
+
+
+def killed() -> Instance:
+    """An instance whose process ended without removing it: the kernel has dropped its lock."""
+    instance = Instance()
+    instance._lock.close()
+    return instance
+
+
+def test_a_stale_instance_goes_and_a_live_one_stays(places, capsys):
+    live, stale = Instance(), killed()
+    assert cli.main(["clean"]) == 0
+    assert live.folder.exists()
+    assert not stale.folder.exists()
+    assert capsys.readouterr().out == f"removed {stale.folder}\n"
+    live.remove()
+    assert not live.folder.exists()
+
+
+def test_a_half_built_image_goes_and_a_whole_one_stays(lab):
+    assert cli.main(["clean"]) == 0
+    assert (lab / "image" / "disk.raw").exists()
+    assert not (lab / "other.partial").exists()
+
+
+def test_with_cache_everything_goes(lab, capsys):
+    assert cli.main(["clean", "--cache"]) == 0
+    assert not (lab / "image").exists()
+    assert "removed" in capsys.readouterr().out
+
+
+def test_a_build_log_goes_with_the_cache(lab):
+    (lab / "build.log").write_text("I: done")
+    assert cli.main(["clean", "--cache"]) == 0
+    assert not (lab / "build.log").exists()
+
+
+def test_cleaning_where_nothing_is_says_nothing(places, capsys):
+    assert cli.main(["clean", "--cache"]) == 0
+    assert capsys.readouterr().out == ""

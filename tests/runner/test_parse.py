@@ -1,0 +1,94 @@
+# SPDX-License-Identifier: GPL-2.0-or-later
+"""A real run, parsed again: kernel OVS between two VMs, 64-byte UDP frames at saturation (run/, as recorded by the lab).
+
+The expected values were computed by hand from the files.
+"""
+
+from __future__ import annotations
+
+import shutil
+from pathlib import Path
+
+import pytest
+
+from runner import parse
+from terms import schema
+
+RUN = Path(__file__).with_name("run")
+LABEL = "udp_flood-saturation"
+
+
+@pytest.fixture(scope="module")
+def rows():
+    return parse.rows_of_run(RUN)
+
+
+def value(rows, name, collector="udp_flood", **more):
+    found = [row for row in rows if row["name"] == name and row["collector"] == collector and more.items() <= row.items()]
+    assert len(found) == 1, f"{len(found)} rows of {name}"
+    return found[0]["value"]
+
+
+def test_every_row_has_every_column(rows):
+    columns = {*schema.KEYS.names, *schema.NUMBER.names}
+    assert all(columns <= row.keys() for row in rows)
+    assert schema.table(rows).num_rows == len(rows) > 150
+
+
+def test_every_row_says_where_it_belongs(rows):
+    assert {row["run_id"] for row in rows} == {"r001"}
+    assert {(row["switch"], row["access"], row["topology"], row["frame_bytes"]) for row in rows} == {("kernel-ovs", "vhost-net", "vm2vm", 64)}
+    assert {(row["traffic"], row["load"]) for row in rows} == {("udp_flood", "saturation")}
+    assert {row["window"] for row in rows} == {"w1", "flood"}
+    assert {row["source"] for row in rows} == {"software"}
+
+
+def test_no_number_is_there_twice(rows):
+    keys = [(row["collector"], row["name"], row["window"], row["role"], row["cpu"], row["mode"]) for row in rows]
+    assert len(set(keys)) == len(keys)
+
+
+def test_the_flood_lost_nothing_on_the_way_in_and_a_part_on_the_way_out(rows):
+    flood = {hop: value(rows, f"packets_{hop}", window="flood") for hop in ("sent", "into_switch", "out_of_switch", "received")}
+    assert flood == {"sent": 344313, "into_switch": 376572 - 32259, "out_of_switch": 362378 - 32259, "received": 362378 - 32259}
+
+
+def test_rates_are_timed_by_the_clock_of_their_hop(rows):
+    port_seconds = 1795237298.286525 - 1795237294.421197
+    assert value(rows, "window_seconds") == pytest.approx(port_seconds, abs=1e-5)
+    assert value(rows, "packet_rate_into_switch") == pytest.approx((360525 - 172404) / port_seconds, rel=1e-5)
+    assert value(rows, "packet_rate_out_of_switch") == pytest.approx((346297 - 166235) / port_seconds, rel=1e-5)
+    assert value(rows, "packet_rate_sent") == pytest.approx((363990 - 104260) / (1795237297.290554 - 1795237291.774766), rel=1e-5)
+    assert value(rows, "bit_rate_received") == pytest.approx((21054580 - 6280960) * 8 / (1795237297.929033 - 1795237292.479241), rel=1e-5)
+
+
+def test_the_collectors_numbers_are_there(rows):
+    assert value(rows, "softirq_rcu", "softirqs", cpu=0) == 13315 - 13118
+    assert value(rows, "softirq_net_rx", "softirqs", cpu=1) == 0
+    assert value(rows, "cpu_kernel_seconds", "cpu_time", cpu=1) == pytest.approx((849 - 545) / 100)
+    assert value(rows, "context_switches", "perf_software", cpu=0) == 1737
+    assert {row["role"] for row in rows if row["cpu"] == 1} == {"vhost"}
+
+
+def test_a_second_window_is_told_apart(tmp_path):
+    run = shutil.copytree(RUN, tmp_path / "r001")
+    for number in (2, 10):
+        shutil.copytree(run / LABEL / "w1", run / LABEL / f"w{number}")
+    windows = list(dict.fromkeys(row["window"] for row in parse.rows_of_run(run) if row["collector"] == "softirqs"))
+    assert windows == ["w1", "w2", "w10"]
+
+
+@pytest.mark.parametrize("piece", ["w1/softirqs.end", "w1/ports.end", "traffic/pktgen.txt", "traffic/hops.json", "w1/samples.json", "w1/softirqs.began"])
+@pytest.mark.parametrize("damage", ["emptied", "gone"])
+def test_a_damaged_recording_never_becomes_numbers(tmp_path, piece, damage):
+    run = shutil.copytree(RUN, tmp_path / "r001")
+    if damage == "emptied":
+        (run / LABEL / piece).write_text("")
+    else:
+        (run / LABEL / piece).unlink()
+    # What the runner records as a failed run; without its samples a window is none.
+    if (piece, damage) == ("w1/samples.json", "gone"):
+        assert not any(row["window"] == "w1" for row in parse.rows_of_run(run))
+    else:
+        with pytest.raises((ValueError, KeyError, OSError)):
+            parse.rows_of_run(run)

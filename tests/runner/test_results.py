@@ -1,0 +1,150 @@
+# SPDX-License-Identifier: GPL-2.0-or-later
+"""What is kept of a campaign: complete or as before, never a half; and found again by name."""
+
+from __future__ import annotations
+
+import json
+import os
+from pathlib import Path
+
+import pytest
+
+from runner import cli, results
+from runner.results import Results
+from terms import schema
+from terms.errors import BadInput, VsprofError
+from terms.schema import Number
+
+WHERE = dict.fromkeys(schema.KEYS.names, "x") | {"repetition": 1, "frame_bytes": 64, "flows": 1}
+
+
+def rows(run_id: str, value: float = 1.0) -> list[dict[str, object]]:
+    return [schema.row(WHERE | {"run_id": run_id}, "c", "software", Number("n", value, "events"))]
+
+
+@pytest.fixture
+def store(root):
+    """A campaign of two runs, neither done."""
+    runs = [{"run_id": f"r00{number}", "status": "planned"} for number in (1, 2)]
+    store = Results.create({"name": "vm2vm", "status": "partial", "runs": runs, "findings": []}, root)
+    for run in runs:
+        store.run_folder(run["run_id"]).mkdir()
+    return store
+
+
+def done(store: Results, number: int, value: float = 1.0) -> None:
+    store.manifest["runs"][number]["status"] = "done"
+    run_id = store.manifest["runs"][number]["run_id"]
+    store.record(run_id, rows(run_id, value))
+
+
+def test_the_folder_is_named_by_time_and_experiment(store):
+    stamp, _, name = store.folder.name.rpartition("-")
+    assert name == "vm2vm"
+    assert len(stamp) == len("20261121-050447")
+    assert json.loads((store.folder / "manifest.json").read_text())["name"] == "vm2vm"
+
+
+def test_measurements_join_the_runs_that_are_done(store):
+    done(store, 0)
+    assert schema.read(store.folder / "measurements.parquet")["run_id"].to_pylist() == ["r001"]
+    done(store, 1)
+    assert schema.read(store.folder / "measurements.parquet")["run_id"].to_pylist() == ["r001", "r002"]
+
+
+def test_a_run_recorded_again_replaces_its_rows(store):
+    done(store, 0, 1.0)
+    done(store, 0, 2.0)
+    assert schema.read(store.folder / "measurements.parquet")["value"].to_pylist() == [2.0]
+
+
+def test_a_finding_is_noted_once(store):
+    store.find("left out")
+    store.find("left out")
+    assert store.manifest["findings"] == [{"level": "warning", "text": "left out"}]
+
+
+def test_the_newest_complete_campaign_is_the_latest(store, root):
+    store.finish("complete")
+    assert os.readlink(root / "latest") == store.folder.name
+    again = Results.create({"name": "vm2host", "runs": [], "findings": []}, root)
+    again.finish("partial")
+    assert os.readlink(root / "latest") == store.folder.name
+    again.finish("complete")
+    assert os.readlink(root / "latest") == again.folder.name
+    assert not list(root.glob(".latest*"))
+
+
+def test_a_campaign_opens_by_folder_by_name_and_as_latest(store, root):
+    store.finish("complete")
+    for name in (store.folder, store.folder.name, "latest"):
+        assert Results.open(name, root).folder == store.folder.resolve()
+
+
+def test_what_is_no_result_lists_the_newest(store, root):
+    with pytest.raises(BadInput, match=f"nothing.*{store.folder.name}"):
+        Results.open("nothing", root)
+
+
+def test_without_any_result_the_next_move_is_named(root):
+    with pytest.raises(BadInput, match="profile-vm2vm"):
+        Results.open("latest", root)
+    with pytest.raises(BadInput, match="none yet"):
+        results.newest()
+
+
+@pytest.mark.parametrize("damage", ["", '{"name": "vm2', "\x00\x01", "[]", "3"])
+def test_a_damaged_manifest_is_refused_by_name(store, root, capsys, damage):
+    (store.folder / "manifest.json").write_text(damage)
+    with pytest.raises(BadInput, match=r"manifest\.json"):
+        Results.open(store.folder, root)
+    assert cli.main(["parse", str(store.folder)]) == 2
+    assert "damaged" in capsys.readouterr().err
+
+
+def test_a_manifest_in_another_encoding_is_refused(store, root):
+    (store.folder / "manifest.json").write_bytes(b"\xff\xfe{")
+    with pytest.raises(BadInput, match="damaged"):
+        Results.open(store.folder, root)
+
+
+@pytest.mark.parametrize("command", ["report", "show", "parse"])
+def test_a_command_on_no_result_ends_with_status_2(root, capsys, command):
+    assert cli.main([command, "nothing"]) == 2
+    assert "nothing" in capsys.readouterr().err
+
+
+def full(*_, **__):
+    raise OSError(28, "No space left on device")
+
+
+def test_a_full_disk_is_said_and_the_old_manifest_stays(store, monkeypatch):
+    before = (store.folder / "manifest.json").read_text()
+    store.manifest["status"] = "complete"
+    monkeypatch.setattr(Path, "write_text", full)
+    with pytest.raises(VsprofError, match=r"No space left.*--resume") as failed:
+        store.save()
+    assert str(store.folder) in str(failed.value)
+    assert failed.value.exit_status == 1
+    monkeypatch.undo()
+    assert (store.folder / "manifest.json").read_text() == before
+
+
+def test_a_full_disk_keeps_the_numbers_measured_before(store, monkeypatch):
+    done(store, 0)
+    monkeypatch.setattr(schema.pq, "write_table", full)
+    with pytest.raises(VsprofError, match="No space left"):
+        done(store, 1)
+    monkeypatch.undo()
+    assert schema.read(store.folder / "measurements.parquet")["run_id"].to_pylist() == ["r001"]
+
+
+def test_a_full_disk_at_the_start(root, monkeypatch):
+    monkeypatch.setattr(Path, "mkdir", full)
+    with pytest.raises(VsprofError, match="No space left"):
+        Results.create({"name": "vm2vm"}, root)
+
+
+def test_two_campaigns_of_one_second_do_not_share_a_folder(root):
+    made = [Results.create({"name": "vm2vm", "number": number}, root) for number in range(2)]
+    assert made[0].folder != made[1].folder

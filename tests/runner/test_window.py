@@ -1,0 +1,65 @@
+# SPDX-License-Identifier: GPL-2.0-or-later
+"""The script of a window, run for real by bash: every probe at both ends, stamped, in the same order."""
+
+from __future__ import annotations
+
+import subprocess
+
+import pytest
+
+from runner import window
+from runner.window import Probe
+
+PROBES = {"first": Probe("echo first begins", "echo first ends", "touch prepared"), "ports": Probe("echo in", "echo out")}
+
+
+def test_all_begin_then_the_window_passes_then_all_end_in_the_same_order():
+    lines = window.script(PROBES, 2.5).splitlines()
+    order = [next(i for i, line in enumerate(lines) if word in line) for word in ("first.began", "ports.began", "sleep 2.5", "first.ended", "ports.ended")]
+    assert order == sorted(order)
+    assert lines.index("touch prepared") < order[0]
+
+
+def test_every_probe_is_stamped_just_before_it_reads():
+    lines = window.script(PROBES, 1).splitlines()
+    for name in PROBES:
+        for stamp, end in (("began", "begin"), ("ended", "end")):
+            at = lines.index(f"echo $EPOCHREALTIME > {name}.{stamp}")
+            assert lines[at + 2] == f"}} > {name}.{end}"
+
+
+@pytest.fixture
+def measured(tmp_path, monkeypatch):
+    """The script really run, for a tenth of a second; returns its folder."""
+    monkeypatch.setattr(window, "FOLDER", str(tmp_path / "w"))
+    subprocess.run(["bash", "-c", window.script(PROBES, 0.1)], check=True, timeout=10)
+    return tmp_path / "w"
+
+
+def test_what_each_probe_printed_is_kept(measured):
+    assert (measured / "first.begin").read_text() == "first begins\n"
+    assert (measured / "first.end").read_text() == "first ends\n"
+    assert (measured / "prepared").exists()
+
+
+def test_a_probe_is_timed_by_its_own_stamps(measured):
+    assert 0.1 <= window.recorded_seconds(measured, "ports") < 2
+
+
+def test_a_multi_line_command_is_one_probe(tmp_path, monkeypatch):
+    monkeypatch.setattr(window, "FOLDER", str(tmp_path / "w"))
+    probe = Probe("echo a\necho b", "true; echo c # a comment", "")
+    subprocess.run(["bash", "-c", window.script({"p": probe}, 0)], check=True, timeout=10)
+    assert (tmp_path / "w" / "p.begin").read_text() == "a\nb\n"
+    assert (tmp_path / "w" / "p.end").read_text() == "c\n"
+
+
+def test_ports_are_read_nearest_to_the_ends():
+    class Stub:
+        def __getattr__(self, _):
+            return self
+
+        def __call__(self):
+            return "true"
+
+    assert list(window.probes(Stub(), {"a": Stub(), "b": Stub()}))[-1] == window.PORTS

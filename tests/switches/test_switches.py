@@ -1,0 +1,118 @@
+# SPDX-License-Identifier: GPL-2.0-or-later
+"""Both switches: their port counters as ovs-ofctl really printed them, their ports, and what they are called."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from types import SimpleNamespace
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from switches.base import PortCounters
+from switches.ovs import quoted
+from terms import plugins, schema
+from terms.errors import RunFailed
+from terms.placement import CpuPlan
+
+SWITCHES = plugins.find("switches", "SWITCH", hyphens=True)
+PRINTED = {name: Path(__file__).with_name(f"{name}.dump-ports.txt").read_text() for name in ("kernel-ovs", "ovs-dpdk")}
+
+
+class Host:
+    """A testbed that only writes down what it was asked; commands that contain ``fails`` end with status 1."""
+
+    def __init__(self, fails: str = "\0") -> None:
+        self.asked: list[str] = []
+        self._fails = fails
+
+    def run(self, command, *, timeout=60, check=True):
+        self.asked.append(command)
+        failed = self._fails in command
+        return SimpleNamespace(status=int(failed), stdout="", stderr="ovs-vsctl: no" if failed else "")
+
+
+def test_the_names_and_accesses_of_the_switches():
+    assert {name: switch.accesses for name, switch in SWITCHES.items()} == {
+        "kernel-ovs": ("vhost-net", "virtio-net"),
+        "ovs-dpdk": ("vhost-user",),
+    }
+    assert all(access in schema.ACCESSES for switch in SWITCHES.values() for access in switch.accesses)
+
+
+def test_the_port_counters_of_kernel_ovs():
+    assert SWITCHES["kernel-ovs"].parse_port_counters(PRINTED["kernel-ovs"]) == {
+        "br0": PortCounters(0, 0, 0, 0),
+        "p1": PortCounters(172404, 10353400, 244, 23800),
+        "p2": PortCounters(244, 23800, 166235, 9983260),
+    }
+
+
+def test_the_port_counters_of_ovs_dpdk_where_some_are_unknown():
+    assert SWITCHES["ovs-dpdk"].parse_port_counters(PRINTED["ovs-dpdk"]) == {
+        "br0": PortCounters(0, 0, 0, 0),
+        "p1": PortCounters(449505, 318640633, 1901, 134014),
+        "p2": PortCounters(1901, 134014, 423454, 317077573),
+    }
+
+
+def test_a_quoted_name_of_a_port_is_read_too():
+    text = PRINTED["kernel-ovs"].replace("port  p1:", 'port  "p1":')
+    assert "p1" in SWITCHES["kernel-ovs"].parse_port_counters(text)
+
+
+def test_the_message_of_a_switch_that_is_not_there_is_no_port():
+    assert SWITCHES["kernel-ovs"].parse_port_counters("ovs-ofctl: br0 is not a bridge or a socket\n") == {}
+
+
+@given(st.text(max_size=60) | st.lists(st.sampled_from(["  port  p1: rx pkts=1, bytes=2", "  port p1: rx pkts=?, bytes=?", "    tx pkts=3, bytes=4", "  tx ", "  port x: rx "])).map("\n".join))
+@settings(max_examples=100, deadline=None)
+def test_any_text_gives_counters_or_an_error_that_fails_one_run(text):
+    try:
+        found = SWITCHES["kernel-ovs"].parse_port_counters(text)
+    except (ValueError, KeyError):
+        return
+    assert all(isinstance(counters, PortCounters) for counters in found.values())
+
+
+def test_a_tap_port_is_made_up_and_taken_away_again():
+    host = Host()
+    switch = SWITCHES["kernel-ovs"](host, CpuPlan.of(4))
+    port = switch.add_port("p1", "vhost-net")
+    assert (port.name, port.access, port.where) == ("p1", "vhost-net", "p1")
+    assert any("ip tuntap add p1 mode tap vnet_hdr" in command for command in host.asked)
+    switch.stop()
+    switch.stop()
+    assert [command for command in host.asked if "delete" in command] == ["ip link delete p1"]
+
+
+def test_a_vhost_user_port_is_a_socket_that_qemu_owns():
+    host = Host()
+    port = SWITCHES["ovs-dpdk"](host, CpuPlan.of(4)).add_port("p1", "vhost-user")
+    assert port.where.endswith("/p1.sock")
+    assert f"type=dpdkvhostuserclient options:vhost-server-path={quoted(port.where)}" in host.asked[-1]
+
+
+@pytest.mark.parametrize(("cpus", "pmd", "lcore"), [(2, "0x2", "0x1"), (4, "0x2", "0x1")])
+def test_ovs_dpdk_polls_on_the_switchs_cpu_and_keeps_house_on_another(cpus, pmd, lcore):
+    settings = SWITCHES["ovs-dpdk"](Host(), CpuPlan.of(cpus)).settings()
+    assert (settings["pmd-cpu-mask"], settings["dpdk-lcore-mask"]) == (pmd, lcore)
+
+
+def test_once_the_endpoints_are_up_the_poll_mode_thread_never_sleeps():
+    host = Host()
+    SWITCHES["ovs-dpdk"](host, CpuPlan.of(4)).ready()
+    assert "pmd-sleep-max=0" in host.asked[-1]
+
+
+def test_a_refused_port_fails_the_run_with_the_daemons_words():
+    switch = SWITCHES["ovs-dpdk"](Host(fails="add-port"), CpuPlan.of(4))
+    switch._daemon = SimpleNamespace(log=lambda: "Failed to create mempool")
+    with pytest.raises(RunFailed, match="Failed to create mempool"):
+        switch.add_port("p1", "vhost-user")
+
+
+@pytest.mark.parametrize("name", SWITCHES)
+def test_a_switch_that_never_started_stops_without_complaint(name):
+    SWITCHES[name](Host(), CpuPlan.of(4)).stop()

@@ -1,0 +1,203 @@
+# SPDX-License-Identifier: GPL-2.0-or-later
+"""The lab's parts that need no lab: what it is started with, what it needs, and what tells one image from another."""
+
+from __future__ import annotations
+
+import shutil
+import tempfile
+from types import SimpleNamespace
+
+import pytest
+
+from terms.errors import BadInput, VsprofError
+from testbeds.emulator import image, needs
+from testbeds.emulator.image import Image
+from testbeds.emulator.machine import HUGEPAGES, Instance, Machine, Shape
+from testbeds.lab import Lab
+
+
+@pytest.mark.parametrize(("cpus", "pinned"), [(2, "1"), (4, "1-3")])
+def test_all_cpus_but_the_first_are_left_to_roles(cpus, pinned):
+    arguments = Shape(cpus).kernel_arguments().split()
+    assert f"isolcpus=managed_irq,domain,{pinned}" in arguments
+    assert {f"nohz_full={pinned}", f"rcu_nocbs={pinned}", "irqaffinity=0", f"hugepages={HUGEPAGES}"} <= set(arguments)
+
+
+def test_machines_of_other_shapes_have_other_names():
+    assert Shape(2).name != Shape(4).name
+
+
+@pytest.mark.parametrize("cpus", [0, 1, 3, 8, "4"])
+def test_the_lab_has_two_or_four_cpus(cpus):
+    with pytest.raises(BadInput, match="use one of 2, 4"):
+        Lab(cpus)
+
+
+def test_a_lab_that_was_never_opened_closes():
+    lab = Lab()
+    lab.close()
+    lab.close()
+
+
+def test_the_machine_reaches_nothing_and_is_reached_from_here_alone(tmp_path):
+    machine = Machine(Image(tmp_path), Shape(4), tmp_path)
+    machine.port = 2222
+    arguments = " ".join(machine._arguments(tmp_path / "disk.qcow2"))
+    assert "restrict=on,hostfwd=tcp:127.0.0.1:2222-:22" in arguments
+    assert "-accel tcg" in arguments
+    assert "-smp 4" in arguments
+    assert "-m 4096M" in arguments
+
+
+def test_a_machine_that_does_not_run_says_its_last_words(tmp_path):
+    machine = Machine(Image(tmp_path), Shape(), tmp_path)
+    (tmp_path / "qemu.log").write_text("qemu: could not set up host forwarding\n")
+    with pytest.raises(VsprofError, match="host forwarding"):
+        machine.check_alive()
+
+
+def test_the_console_is_its_last_lines(tmp_path):
+    machine = Machine(Image(tmp_path), Shape(), tmp_path)
+    assert machine.console() == ""
+    machine.serial.write_text("\n".join(map(str, range(20))))
+    assert machine.console(2) == "18\n19"
+
+
+def test_programs_run_out_of_the_tree_by_its_own_loader(tmp_path):
+    loader, option, libraries, program = Image(tmp_path).program("qemu-img")
+    assert loader.startswith(str(tmp_path))
+    assert option == "--library-path"
+    assert libraries.startswith(str(tmp_path))
+    assert program == str(tmp_path / "tree/usr/bin/qemu-img")
+
+
+# --- Instance folders --------------------------------------------------------------------------------------------
+
+
+@pytest.fixture
+def temporary(tmp_path, monkeypatch):
+    monkeypatch.setattr(tempfile, "tempdir", str(tmp_path))
+    return tmp_path
+
+
+def test_a_live_instance_is_never_stale(temporary):
+    live = Instance()
+    assert Instance.remove_stale() == []
+    assert live.folder.exists()
+    live.remove()
+    assert not list(temporary.iterdir())
+
+
+def test_the_folder_of_a_killed_process_is_stale(temporary):
+    killed = Instance()
+    killed._lock.close()
+    assert Instance.remove_stale() == [killed.folder]
+    assert not list(temporary.iterdir())
+
+
+def test_folders_of_others_are_left_alone(temporary):
+    (temporary / "other").mkdir()
+    (temporary / "other" / "lock").touch()
+    assert Instance.remove_stale() == []
+    assert (temporary / "other").exists()
+
+
+def test_the_path_of_a_socket_in_it_is_short_enough():
+    live = Instance()
+    assert len(str(live.folder / "s0.sock")) < 107
+    live.remove()
+
+
+# --- What this machine must have ---------------------------------------------------------------------------------
+
+
+def test_a_machine_with_too_little_is_told_everything_at_once(monkeypatch, tmp_path):
+    monkeypatch.setenv("VSPROF_CACHE", str(tmp_path / "not" / "there"))
+    monkeypatch.setattr(needs, "available_memory", lambda: 1 << 30)
+    monkeypatch.setattr(needs.shutil, "disk_usage", lambda folder: SimpleNamespace(free=2 << 30))
+    monkeypatch.setattr(needs.shutil, "which", lambda name: None)
+    monkeypatch.setattr(needs.platform, "machine", lambda: "aarch64")
+    with pytest.raises(BadInput) as refused:
+        needs.for_building().check()
+    for word in ("1.0 GiB available, need 5.0 GiB", "2.0 GiB free", "VSPROF_CACHE", "mmdebstrap", "e2fsprogs", "aarch64"):
+        assert word in str(refused.value)
+
+
+def test_too_little_memory_alone_stops_a_run(monkeypatch):
+    monkeypatch.setattr(needs, "available_memory", lambda: needs.NEEDED_MEMORY_BYTES - 1)
+    with pytest.raises(BadInput, match="memory"):
+        needs.for_running().check()
+    monkeypatch.setattr(needs, "available_memory", lambda: needs.NEEDED_MEMORY_BYTES)
+    needs.for_running().check()
+
+
+def test_kvm_is_believed_only_when_it_can_be_opened(monkeypatch, tmp_path):
+    monkeypatch.setattr(needs.os, "access", lambda path, mode: False)
+    assert needs.kvm_boots(tmp_path, ["false"]) == (False, "/dev/kvm is missing or not ours to open")
+
+
+@pytest.mark.parametrize(
+    ("qemu", "boots"),
+    [
+        (["sh", "-c", "echo 'Kernel panic: Unable to mount root fs'"], True),
+        (["sh", "-c", "echo 'failed to initialize kvm' >&2; exit 1"], False),
+        (["sh", "-c", "sleep 5"], False),
+        (["true"], False),
+    ],
+)
+def test_kvm_is_believed_only_when_a_guest_booted(monkeypatch, tmp_path, qemu, boots):
+    monkeypatch.setattr(needs.os, "access", lambda path, mode: True)
+    found, words = needs.kvm_boots(tmp_path, qemu, seconds=0.3)
+    assert found is boots
+    assert words
+
+
+# --- What tells one image from another ---------------------------------------------------------------------------
+
+
+@pytest.fixture
+def roles(tmp_path, monkeypatch):
+    """A copy of ansible/ in the place of the project's."""
+    copy = shutil.copytree(image.ANSIBLE, tmp_path / "ansible")
+    monkeypatch.setattr(image, "ANSIBLE", copy)
+    return copy
+
+
+def test_the_same_inputs_are_the_same_image(roles):
+    assert image.inputs_hash() == image.inputs_hash()
+    assert len(image.inputs_hash()) == 16
+
+
+def test_a_changed_role_is_another_image(roles):
+    before = image.inputs_hash()
+    with (roles / "roles/ovs_dpdk/defaults/main.yml").open("a") as file:
+        file.write("# changed\n")
+    assert image.inputs_hash() != before
+
+
+def test_a_new_file_of_a_role_is_another_image(roles):
+    before = image.inputs_hash()
+    (roles / "roles/lab/files").mkdir(exist_ok=True)
+    (roles / "roles/lab/files/new").write_text("x")
+    assert image.inputs_hash() != before
+
+
+def test_a_file_moved_from_one_role_to_another_is_another_image(roles):
+    before = image.inputs_hash()
+    (roles / "roles/kernel_ovs/tasks/main.yml").rename(roles / "kept")
+    (roles / "roles/ovs_dpdk/tasks/main.yml").rename(roles / "roles/kernel_ovs/tasks/main.yml")
+    (roles / "kept").rename(roles / "roles/ovs_dpdk/tasks/main.yml")
+    assert image.inputs_hash() != before
+
+
+def test_what_python_compiled_is_no_input(roles):
+    before = image.inputs_hash()
+    (roles / "plugins/connection/__pycache__").mkdir(exist_ok=True)
+    (roles / "plugins/connection/__pycache__/new.pyc").write_bytes(b"x")
+    assert image.inputs_hash() == before
+
+
+def test_another_suite_is_another_image(roles, monkeypatch):
+    before = image.inputs_hash()
+    monkeypatch.setattr(image, "SUITE", "forky")
+    assert image.inputs_hash() != before

@@ -1,0 +1,77 @@
+# SPDX-License-Identifier: GPL-2.0-or-later
+"""How a guest is started, where its threads belong, and what each CPU is for."""
+
+from __future__ import annotations
+
+from types import SimpleNamespace
+
+import pytest
+
+from switches.base import Port
+from terms.placement import CpuPlan
+from workloads.endpoints import Vm
+from workloads.topologies.vm2host import Vm2Host
+from workloads.topologies.vm2vm import Vm2Vm
+
+WHERE = {"vhost-user": "/run/p1.sock", "vhost-net": "p1", "virtio-net": "p1"}
+
+
+def vm(access: str, number: int = 1) -> Vm:
+    made = Vm(None, Port("p1", access, WHERE[access]), number, vcpu=2, backend_cpu=1, house_cpu=0)
+    made._process, made._vcpu_tid = SimpleNamespace(pid=652), 661
+    return made
+
+
+@pytest.mark.parametrize(("access", "wanted"), [("vhost-net", "vhost=on"), ("virtio-net", "vhost=off")])
+def test_a_tap_is_served_by_the_kernel_or_by_qemu(access, wanted):
+    command = " ".join(vm(access)._command())
+    assert f"ifname=p1,script=no,downscript=no,{wanted}" in command
+
+
+def test_a_vhost_user_guest_owns_the_socket_and_shares_its_memory():
+    command = " ".join(vm("vhost-user")._command())
+    assert "path=/run/p1.sock,server=on" in command
+    assert "vhost-user,id=net" in command
+    assert "share=on" in command
+
+
+def test_two_guests_share_no_address():
+    first, second = vm("vhost-net", 1), vm("vhost-net", 2)
+    assert first.address != second.address
+    assert first.mac != second.mac
+    assert first.name != second.name
+
+
+@pytest.mark.parametrize(
+    ("access", "name", "tid", "role", "cpu"),
+    [
+        ("vhost-net", "CPU 0/KVM", 661, "guest", 2),
+        ("vhost-net", "vhost-652", 659, "vhost", 1),
+        ("vhost-net", "qemu-system-x86", 652, "host-other", 0),
+        ("virtio-net", "qemu-system-x86", 652, "vhost", 1),
+        ("virtio-net", "qemu-system-x86", 656, "host-other", 0),
+        ("vhost-user", "qemu-system-x86", 652, "host-other", 0),
+    ],
+)
+def test_each_thread_has_its_role_and_its_cpu(access, name, tid, role, cpu):
+    made = vm(access)
+    assert (made._role(name, tid), made._cpu(name, tid)) == (role, cpu)
+
+
+@pytest.mark.parametrize(
+    ("topology", "access", "cpus", "roles"),
+    [
+        (Vm2Vm, "vhost-net", 4, ["host-other", "vhost", "guest", "guest"]),
+        (Vm2Vm, "vhost-user", 4, ["host-other", "switch", "guest", "guest"]),
+        (Vm2Host, "vhost-user", 4, ["host-other", "switch", "guest", "host-other"]),
+        (Vm2Vm, "vhost-net", 2, ["host-other", "vhost"]),
+    ],
+)
+def test_each_cpu_has_the_role_of_what_is_pinned_there(topology, access, cpus, roles):
+    made = topology(SimpleNamespace(cpus=cpus), None, CpuPlan.of(cpus), access)
+    assert made.cpu_roles() == dict(enumerate(roles))
+
+
+def test_a_guest_that_does_not_run_is_named():
+    with pytest.raises(Exception, match="guest1: it is not running"):
+        vm("vhost-net").counters()

@@ -1,0 +1,222 @@
+# SPDX-License-Identifier: GPL-2.0-or-later
+"""Each kind of traffic, computed from what its programs really printed (the files beside this one) around made-up windows."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from runner.experiment import TRAFFIC
+from switches.base import PortCounters
+from terms.schema import Number
+from workloads.endpoints import Counters
+from workloads.traffic.base import Sample, Window, rates
+from workloads.traffic.ping_paced import PingPaced, replies
+from workloads.traffic.tcp_stream import TcpStream, intervals
+from workloads.traffic.udp_flood import UdpFlood, frames_sent
+
+HERE = Path(__file__).parent
+IPERF3, PING, PKTGEN, HOPS = ((HERE / name).read_text() for name in ("iperf3.json", "ping.txt", "pktgen.txt", "hops.json"))
+STARTED_S = 1000.0
+
+
+def window(begin_s: float, end_s: float, *, frames: int = 100, name: str = "w1") -> Window:
+    """A window in which every hop saw ``frames`` frames of 60 bytes, its two clocks a second apart."""
+
+    def sample(clock_s: float, packets: int) -> Sample:
+        return Sample(Counters(clock_s, 0, 0, packets, packets * 60), Counters(clock_s + 1, packets, packets * 60, 0, 0))
+
+    ports = (PortCounters(0, 0, 0, 0), PortCounters(frames, frames * 60, frames, frames * 60))
+    return Window(name, sample(begin_s, 0), sample(end_s, frames), end_s - begin_s, ports, ports)
+
+
+def values(numbers) -> dict[str, float | None]:
+    return {number.name: number.value for number in numbers}
+
+
+# --- TCP ---------------------------------------------------------------------------------------------------------
+
+
+def test_iperf3s_reports_are_read_in_the_senders_clock():
+    reports = intervals(IPERF3, STARTED_S)
+    assert reports[0] == (STARTED_S, STARTED_S + 0.271791, 7077888, 0)
+    assert reports[-1] == (STARTED_S + 10.001658, STARTED_S + 10.095718, 2752512, 0)
+    assert len(reports) == 13
+
+
+def tcp(begin_s: float, end_s: float, text: str = IPERF3) -> dict[str, Number]:
+    raw = {"iperf3.json": text, "started.txt": f"{STARTED_S}"}
+    return {number.name: number for number in TcpStream.numbers(raw, [window(STARTED_S + begin_s, STARTED_S + end_s)])}
+
+
+def test_goodput_counts_only_reports_that_lie_wholly_inside():
+    # The third report ends at 0.752 and the second begins at 0.272: two are inside.
+    goodput = tcp(0.27, 0.76)["goodput"]
+    assert goodput.value == pytest.approx((5898240 + 6815744) * 8 / (0.751607 - 0.271791))
+    assert goodput.running_s == pytest.approx(0.751607 - 0.271791)
+    assert goodput.enabled_s == pytest.approx(0.49)
+
+
+def test_a_report_that_straddles_the_windows_edge_is_left_out():
+    assert tcp(0.28, 0.76)["goodput"].value == pytest.approx(6815744 * 8 / (0.751607 - 0.503227))
+
+
+def test_a_window_without_a_report_has_no_goodput_and_says_why():
+    goodput = tcp(0.30, 0.40)["goodput"]
+    assert goodput.value is None
+    assert "13 reports" in goodput.note
+
+
+def test_retransmits_are_summed_and_missing_where_not_told():
+    assert tcp(0.0, 3.1)["retransmits"].value == 0
+    assert "retransmits" not in tcp(0.0, 3.1, IPERF3.replace('"retransmits"', '"other"'))
+
+
+@pytest.mark.parametrize("text", ["", "iperf3: error - unable to connect", "{}", "[]", '{"intervals": 3}', '{"intervals": [{}]}', '{"intervals": [3]}', IPERF3[:3000]])
+def test_what_is_not_iperf3s_json_is_refused(text):
+    with pytest.raises(ValueError):  # noqa: PT011
+        intervals(text, 0)
+
+
+def test_an_interval_whose_fields_are_no_numbers_is_refused():
+    text = json.dumps({"intervals": [{"sum": {"start": "0", "end": "1", "bytes": "many"}}]})
+    with pytest.raises(ValueError, match="iperf3"):
+        intervals(text, 0)
+
+
+# --- ping --------------------------------------------------------------------------------------------------------
+
+
+def ping(begin_s: float, end_s: float, text: str = PING) -> dict[str, Number]:
+    return {n.name: n for n in PingPaced.numbers({"ping.txt": text, "rate_hz.txt": "50"}, [window(begin_s, end_s)])}
+
+
+def test_replies_are_read_with_clock_number_and_round_trip():
+    found = replies(PING)
+    assert found[0] == (1795237283.562771, 1, pytest.approx(0.00332))
+    assert found[1] == (1795237283.582821, 2, pytest.approx(0.00267))
+    assert len(found) == 119
+
+
+def made_up(trips_ms: list[float], lost: tuple[int, ...] = ()) -> str:
+    """A ping every second from clock 100 on."""
+    lines = [f"[{100 + i + ms / 1000:.6f}] 64 bytes from 10.77.0.2: icmp_seq={i + 1} ttl=64 time={ms} ms" for i, ms in enumerate(trips_ms) if i + 1 not in lost]
+    return "\n".join(lines)
+
+
+def test_percentiles_of_known_round_trips():
+    found = ping(99.5, 300, made_up([float(ms) for ms in range(1, 101)]))
+    assert found["rtt_p50"].value == pytest.approx(0.050, rel=0.002)
+    assert found["rtt_p90"].value == pytest.approx(0.090, rel=0.002)
+    assert found["rtt_p99"].value == pytest.approx(0.099, rel=0.002)
+    assert found["rtt_p999"].value == pytest.approx(0.100, rel=0.002)
+    assert (found["rtt_min"].value, found["rtt_max"].value) == (0.001, 0.1)
+    assert found["rtt_mean"].value == pytest.approx(0.0505)
+
+
+def test_a_lost_reply_is_a_request_without_a_reply():
+    found = ping(99.5, 300, made_up([2.0] * 10, lost=(4, 5)))
+    assert (found["requests"].value, found["replies"].value) == (10, 8)
+
+
+def test_a_request_belongs_to_the_window_it_was_sent_in():
+    # Sent at 100 and at 101, answered half a second later: the window ends between sending and answer.
+    found = ping(100.9, 101.2, made_up([500.0, 500.0]))
+    assert (found["requests"].value, found["rtt_p50"].value) == (1, pytest.approx(0.5, rel=0.002))
+
+
+def test_a_duplicate_answer_is_one_reply():
+    text = made_up([2.0, 2.0])
+    found = ping(99.5, 300, text + "\n" + text.splitlines()[0] + " (DUP!)")
+    assert (found["requests"].value, found["replies"].value) == (2, 2)
+
+
+def test_a_window_in_which_nobody_answered_is_empty_and_says_so():
+    found = ping(5000, 5001)
+    assert found["rtt_p50"].value is None
+    assert "no request" in found["rtt_p50"].note
+    assert found["request_rate"].value == 50
+
+
+@given(st.lists(st.floats(0.001, 10_000).map(lambda ms: round(ms, 3)), min_size=1, max_size=50))
+@settings(max_examples=40, deadline=None)
+def test_percentiles_rise_and_stay_between_the_extremes(trips):
+    found = ping(0, 1e9, made_up(trips))
+    ladder = [found[name].value for name in ("rtt_min", "rtt_p50", "rtt_p90", "rtt_p99", "rtt_p999", "rtt_max")]
+    assert all(low <= high * 1.002 for low, high in zip(ladder, ladder[1:], strict=False))
+
+
+# --- UDP ---------------------------------------------------------------------------------------------------------
+
+
+def test_pktgens_count_of_frames():
+    assert frames_sent(PKTGEN) == 413902
+
+
+@pytest.mark.parametrize("text", ["", "Params: count 0", "pkts-sofar: many"])
+def test_what_is_not_pktgens_file_is_refused(text):
+    with pytest.raises(ValueError, match="pkts-sofar"):
+        frames_sent(text)
+
+
+def flood(hops: str = HOPS, *windows: Window) -> list[Number]:
+    return list(UdpFlood.numbers({"pktgen.txt": PKTGEN, "hops.json": hops}, windows))
+
+
+def test_the_loss_of_each_hop_is_the_difference_of_two():
+    found = values(flood())
+    assert found["packets_sent"] - found["packets_into_switch"] == 0
+    assert found["packets_into_switch"] - found["packets_out_of_switch"] == 662206 - 605788
+    assert found["packets_out_of_switch"] - found["packets_received"] == 0
+    assert {number.window for number in flood()} == {"flood"}
+
+
+def test_saturation_asks_for_no_rate_and_equal_for_one():
+    asked = {n.name: n for n in flood()}["offered_rate"]
+    assert asked.value is None
+    assert "saturation" in asked.note
+    assert values(flood(HOPS.replace("null", "5000")))["offered_rate"] == 5000
+
+
+def test_a_window_of_a_flood_has_rates_of_its_own():
+    found = [n for n in flood(HOPS, window(10, 12, frames=100)) if n.window == "w1"]
+    assert values(found) == {
+        "window_seconds": 2, "packet_rate_sent": 50, "packet_rate_into_switch": 50, "packet_rate_out_of_switch": 50,
+        "packet_rate_received": 50, "bit_rate_received": 100 * 60 * 8 / 2,
+    }  # fmt: skip
+
+
+@pytest.mark.parametrize("text", ["", "{}", "[]", "3", '{"before": {}, "after": {}, "rate_pps": null}', '{"before": [], "after": [], "rate_pps": null}'])
+def test_damaged_hops_become_no_numbers(text):
+    with pytest.raises((ValueError, KeyError)):
+        flood(text)
+
+
+def test_a_window_in_which_no_time_passed_becomes_no_rate():
+    with pytest.raises(ValueError):  # noqa: PT011
+        list(rates(window(10, 10)))
+
+
+# --- Whatever was recorded ---------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("kind", TRAFFIC)
+@settings(max_examples=60, deadline=None)
+@given(data=st.data())
+def test_any_text_gives_numbers_or_a_value_error(kind, data):
+    text = st.text(max_size=60) | st.sampled_from([IPERF3, PING, PKTGEN, HOPS, "1000", "null", "[1]", "[1e400.5] 6 bytes from x icmp_seq=1 time=1.2.3 ms"])
+    json_like = st.recursive(st.none() | st.integers() | st.text(max_size=5), lambda x: st.lists(x, max_size=2) | st.dictionaries(KEYS, x, max_size=3), max_leaves=6)
+    one = text | json_like.map(json.dumps)
+    raw = {name: data.draw(one) for name in ("iperf3.json", "started.txt", "ping.txt", "rate_hz.txt", "pktgen.txt", "hops.json")}
+    try:
+        numbers = list(TRAFFIC[kind].numbers(raw, [window(1000, 1002)]))
+    except (ValueError, KeyError):
+        return
+    assert all(isinstance(number, Number) for number in numbers)
+
+
+KEYS = st.sampled_from(["intervals", "sum", "start", "end", "bytes", "before", "after", "rate_pps", "into_switch", "out_of_switch", "received"])
