@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import platform
 import random
 import subprocess
@@ -95,8 +96,10 @@ def _go(campaign: Campaign, plans: Sequence[Plan], store: Results, progress: Pro
             progress.start_run(f"{plan.case.case_id}, repetition {plan.repetition}")
             _do(campaign, plan, store, records[plan.run_id], progress)
             progress.end_run()
-    except KeyboardInterrupt:
-        store.finish("partial")
+    except BaseException:
+        # Whatever ended the campaign is what must be told, even if the disk is too full to note it.
+        with contextlib.suppress(errors.VsprofError):
+            store.finish("partial")
         raise
     store.finish("complete" if all(r["status"] == "done" for r in records.values()) else "partial")
     return store
@@ -113,7 +116,10 @@ def _do(campaign: Campaign, plan: Plan, store: Results, record: dict[str, Any], 
         rows = parse.rows_of_run(folder)
     except errors.BadInput:
         raise
-    except (errors.VsprofError, ValueError, KeyError) as error:
+    except OSError as error:
+        # Not this run's fault: the next ones could not be recorded either.
+        raise errors.can_not_write(folder, error) from error
+    except (errors.VsprofError, subprocess.SubprocessError, ValueError, LookupError) as error:
         record.update(status="failed", error=f"{error}")
         store.find(f"run {plan.run_id} ({plan.case.case_id}) failed: {error}")
         progress.warn(f"{plan.run_id} failed: {error}")
@@ -151,7 +157,8 @@ def _manifest(campaign: Campaign, seed: int, plans: Sequence[Plan], facts: dict[
         "host": host_facts(),
         "facts": {**facts, "switches": {}},
         "cases": [
-            {"case_id": case.case_id, "values": asdict(case), "frame_bytes_without_fcs": case.frame_bytes - FCS_BYTES} for case in campaign.cases
+            {"case_id": case.case_id, "values": asdict(case), "frame_bytes_without_fcs": case.frame_bytes - FCS_BYTES}
+            for case in campaign.cases
         ],
         "runs": [
             {

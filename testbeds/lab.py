@@ -29,7 +29,8 @@ echo "hugepages_2mib=$(cat /sys/kernel/mm/hugepages/hugepages-2048kB/nr_hugepage
 echo "isolated_cpus=$(cat /sys/devices/system/cpu/isolated)"
 echo "os=$(. /etc/os-release; echo "$PRETTY_NAME")"
 echo "clocksource=$(cat /sys/devices/system/clocksource/clocksource0/current_clocksource)"
-dpkg-query -W -f 'version.${Package}=${Version}\n' openvswitch-switch openvswitch-switch-dpdk librte-eal25 qemu-system-x86 linux-perf iperf3 bpftrace
+dpkg-query -W -f 'version.${Package}=${Version}\n' openvswitch-switch openvswitch-switch-dpdk \
+    librte-eal25 qemu-system-x86 linux-perf iperf3 bpftrace
 """
 VERSIONS = {
     "openvswitch-switch": "ovs", "openvswitch-switch-dpdk": "ovs-dpdk", "librte-eal25": "dpdk", "qemu-system-x86": "qemu",

@@ -94,7 +94,8 @@ class Channel:
             # No configuration file: a user's own settings for all hosts (a proxy, an agent) must not matter here.
             "ssh", "-F", "none", "-q", "-p", str(self.port), "-i", str(self.key),
             "-o", "IdentitiesOnly=yes", "-o", "IdentityAgent=none", "-o", "BatchMode=yes", "-o", "ConnectTimeout=5",
-            "-o", f"UserKnownHostsFile={self.folder / 'known_hosts'}", "-o", "GlobalKnownHostsFile=/dev/null", "-o", "StrictHostKeyChecking=yes",
+            "-o", f"UserKnownHostsFile={self.folder / 'known_hosts'}", "-o", "GlobalKnownHostsFile=/dev/null",
+            "-o", "StrictHostKeyChecking=yes",
             "-o", f"ControlPath={self.folder / 'ssh'}", "-o", "ServerAliveInterval=20", "-o", "ServerAliveCountMax=15",
             *options, self.destination, *command,
         ]  # fmt: skip

@@ -151,7 +151,8 @@ class Vm(Endpoint):
             "console=ttyS0 quiet mitigations=off nokaslr audit=0 net.ifnames=0 ipv6.disable=1 tsc=reliable no_timer_check nowatchdog"
         )
         return [
-            "/usr/bin/qemu-system-x86_64", "-name", f"{self.name},debug-threads=on", "-nodefaults", "-no-user-config", "-display", "none", "-no-reboot",
+            "/usr/bin/qemu-system-x86_64", "-name", f"{self.name},debug-threads=on", "-nodefaults", "-no-user-config",
+            "-display", "none", "-no-reboot",
             "-machine", "q35,memory-backend=memory", "-accel", "kvm", "-cpu", "host", "-smp", "1", "-m", f"{GUEST_MEMORY_MIB}M",
             # Shared, because a vhost-user switch reads and writes it; in hugepages for every access, so that TLB reach is the same.
             "-object", f"memory-backend-file,id=memory,size={GUEST_MEMORY_MIB}M,mem-path=/dev/hugepages,share=on",

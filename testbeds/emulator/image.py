@@ -176,7 +176,8 @@ def _make_disk(folder: Path) -> None:
     (folder / "disk.raw").touch()
     os.truncate(folder / "disk.raw", DISK_BYTES)
     subprocess.run(
-        [*cache.as_root(), needs.MKE2FS, "-q", "-F", "-t", "ext4", "-O", "^has_journal", "-d", str(folder / "tree"), str(folder / "disk.raw")],
+        [*cache.as_root(), needs.MKE2FS, "-q", "-F", "-t", "ext4", "-O", "^has_journal", "-d", str(folder / "tree"),
+         str(folder / "disk.raw")],
         check=True, capture_output=True, timeout=300,
     )  # fmt: skip
 

@@ -56,7 +56,9 @@ def test_every_download_is_tried_again(role):
 
 
 def test_the_playbooks_use_every_role():
-    used = {role for name in ("lab", "site") for play in yaml.safe_load((ANSIBLE / f"{name}.yml").read_text()) for role in play.get("roles", [])}
+    used = {
+        role for name in ("lab", "site") for play in yaml.safe_load((ANSIBLE / f"{name}.yml").read_text()) for role in play.get("roles", [])
+    }
     assert used == {role.name for role in ROLES}
 
 
@@ -79,7 +81,9 @@ def tree(tmp_path, monkeypatch):
     module = importlib.util.module_from_spec(spec)
     spec.loader.exec_module(module)
     asked = []
-    monkeypatch.setattr(module.LocalConnection, "exec_command", lambda self, cmd, in_data=None, sudoable=True: asked.append((cmd, in_data)) or (0, b"", b""))
+    monkeypatch.setattr(
+        module.LocalConnection, "exec_command", lambda self, cmd, in_data=None, sudoable=True: asked.append((cmd, in_data)) or (0, b"", b"")
+    )
     connection = module.Connection.__new__(module.Connection)
     connection._play_context = SimpleNamespace(remote_addr=str(tmp_path / "a tree"))
     (tmp_path / "a tree" / "etc").mkdir(parents=True)

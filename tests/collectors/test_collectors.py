@@ -166,7 +166,9 @@ def perf_line(value: str = "7.000000", runtime: int = 1_000_000_000, percent: fl
     return json.dumps(row)
 
 
-@pytest.mark.parametrize("line", [perf_line("<not counted>", 0, 0.0), perf_line("<not supported>", 0, 100.0), perf_line("0.000000", 0, 100.0)])
+@pytest.mark.parametrize(
+    "line", [perf_line("<not counted>", 0, 0.0), perf_line("<not supported>", 0, 100.0), perf_line("0.000000", 0, 100.0)]
+)
 def test_what_perf_did_not_count_is_empty_and_says_so(line):
     number = next(n for n in PerfSoftware.numbers(recorded("perf_software", end=line)) if n.cpu == 0)
     assert number.value is None
@@ -200,6 +202,50 @@ def test_rows_without_a_count_for_each_cpu_are_left_out():
 
 def test_lines_that_are_no_threads_are_ignored():
     assert threads("grep: x\n/proc/1/task/2/schedstat:1 2 3\n") == {2: ["1 2 3"]}
+
+
+NO_BEGIN = {
+    "softirqs": (Softirqs, ""),
+    "interrupts": (Interrupts, ""),
+    "context_switches": (ContextSwitches, ""),
+    "cpu_time": (CpuTime, "--- threads\n"),
+    "ovs_pmd": (OvsPmd, "--- pmd-perf-show\n"),
+    "ovs_datapath": (OvsDatapath, "--- coverage/show\n"),
+}
+
+
+@pytest.mark.parametrize("name", NO_BEGIN)
+def test_counters_that_were_not_read_at_the_begin_never_become_totals_since_boot(name):
+    collector, begin = NO_BEGIN[name]
+    with pytest.raises(ValueError):  # noqa: PT011
+        list(collector.numbers(recorded(name, begin=begin)))
+
+
+def test_coverage_that_was_not_read_at_the_begin_never_becomes_totals_since_the_start():
+    begin = _both("ovs_datapath")["begin"].partition("--- coverage/show")[0]
+    try:
+        found = values(OvsDatapath, recorded("ovs_datapath", begin=begin))
+    except ValueError:
+        return
+    assert not any(name.startswith("coverage_") and value for (name, _), value in found.items())
+
+
+def test_a_line_of_perf_that_lacks_a_field_is_refused():
+    for line in (
+        '{"event": "context-switches", "cpu": "0"}',
+        perf_line().replace('"0"', "null"),
+        perf_line().replace("100.0", "null"),
+        "{",
+    ):
+        with pytest.raises(ValueError):  # noqa: PT011
+            list(PerfSoftware.numbers(recorded("perf_software", end=line)))
+
+
+@pytest.mark.parametrize("name", ["softirqs", "interrupts"])
+def test_a_table_with_fewer_cpus_at_the_begin_is_refused(name):
+    collector, _ = NO_BEGIN[name]
+    with pytest.raises(ValueError):  # noqa: PT011
+        list(collector.numbers(recorded(name, begin="  CPU0\nHI: 1\nRCU: 1\nLOC: 2\n 25: 3 x\n")))
 
 
 def _both(name: str) -> dict[str, str]:

@@ -9,7 +9,6 @@ import signal
 import subprocess
 import sys
 import time
-from collections.abc import Iterator
 from pathlib import Path
 
 import pandas as pd
@@ -29,7 +28,7 @@ def vsprof(root: Path, *words: str) -> subprocess.Popen[str]:
 
 
 @pytest.fixture(scope="module")
-def result(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
+def result(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """The campaign's folder: its runner was killed after the first of two runs, and a second one resumed it."""
     root = tmp_path_factory.mktemp("results")
     first = vsprof(root, "run", str(SMALL), "--seed", "1")
@@ -41,7 +40,7 @@ def result(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
     second = vsprof(root, "run", "--resume", str(folder))
     printed, _ = second.communicate(timeout=RUN_SECONDS)
     assert second.returncode == 0, printed
-    yield folder
+    return folder
 
 
 def test_the_killed_campaign_was_completed_without_repeating_what_was_done(result: Path) -> None:

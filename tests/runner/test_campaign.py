@@ -112,7 +112,15 @@ def test_a_complete_campaign_becomes_the_latest(executed, root, quiet):
     assert any("ovs_pmd left out with" in finding["text"] for finding in store.manifest["findings"])
 
 
-@pytest.mark.parametrize("trouble", [errors.RunFailed("the switch died"), ValueError("not iperf3's JSON"), KeyError("p1")])
+@pytest.mark.parametrize(
+    "trouble",
+    [
+        errors.RunFailed("the switch died"),
+        ValueError("not iperf3's JSON"),
+        KeyError("p1"),
+        IndexError("no such CPU"),
+    ],
+)
 def test_a_failed_run_is_recorded_and_the_campaign_goes_on(executed, root, quiet, trouble):
     begun, troubles = executed
     troubles["r001"] = trouble

@@ -59,12 +59,6 @@ def test_with_cache_everything_goes(lab, capsys):
     assert "removed" in capsys.readouterr().out
 
 
-def test_a_build_log_goes_with_the_cache(lab):
-    (lab / "build.log").write_text("I: done")
-    assert cli.main(["clean", "--cache"]) == 0
-    assert not (lab / "build.log").exists()
-
-
 def test_cleaning_where_nothing_is_says_nothing(places, capsys):
     assert cli.main(["clean", "--cache"]) == 0
     assert capsys.readouterr().out == ""

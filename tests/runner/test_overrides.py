@@ -17,8 +17,7 @@ def changed(document):
         parser = argparse.ArgumentParser()
         overrides.add_options(parser)
         experiment = experiments.Experiment.model_validate(document)
-        overrides.apply(experiment, parser.parse_args(arguments))
-        return experiment
+        return overrides.apply(experiment, parser.parse_args(arguments))
 
     return change
 
@@ -43,5 +42,8 @@ def test_repetitions_windows_and_their_length(changed):
 
 
 def test_collectors(changed):
-    assert experiments.collectors(changed("--collectors", "auto"))[1] is False
-    assert experiments.collectors(changed("--collectors", "softirqs,interrupts")) == (["softirqs", "interrupts"], True)
+    assert experiments.collectors(changed("--collectors", "auto"))[1] == frozenset()
+    assert experiments.collectors(changed("--collectors", "softirqs,interrupts")) == (
+        ["softirqs", "interrupts"],
+        {"softirqs", "interrupts"},
+    )

@@ -37,7 +37,9 @@ def test_every_row_has_every_column(rows):
 
 def test_every_row_says_where_it_belongs(rows):
     assert {row["run_id"] for row in rows} == {"r001"}
-    assert {(row["switch"], row["access"], row["topology"], row["frame_bytes"]) for row in rows} == {("kernel-ovs", "vhost-net", "vm2vm", 64)}
+    assert {(row["switch"], row["access"], row["topology"], row["frame_bytes"]) for row in rows} == {
+        ("kernel-ovs", "vhost-net", "vm2vm", 64)
+    }
     assert {(row["traffic"], row["load"]) for row in rows} == {("udp_flood", "saturation")}
     assert {row["window"] for row in rows} == {"w1", "flood"}
     assert {row["source"] for row in rows} == {"software"}
@@ -78,7 +80,9 @@ def test_a_second_window_is_told_apart(tmp_path):
     assert windows == ["w1", "w2", "w10"]
 
 
-@pytest.mark.parametrize("piece", ["w1/softirqs.end", "w1/ports.end", "traffic/pktgen.txt", "traffic/hops.json", "w1/samples.json", "w1/softirqs.began"])
+@pytest.mark.parametrize(
+    "piece", ["w1/softirqs.end", "w1/ports.end", "traffic/pktgen.txt", "traffic/hops.json", "w1/samples.json", "w1/softirqs.began"]
+)
 @pytest.mark.parametrize("damage", ["emptied", "gone"])
 def test_a_damaged_recording_never_becomes_numbers(tmp_path, piece, damage):
     run = shutil.copytree(RUN, tmp_path / "r001")

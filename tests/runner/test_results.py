@@ -122,7 +122,7 @@ def test_a_full_disk_is_said_and_the_old_manifest_stays(store, monkeypatch):
     before = (store.folder / "manifest.json").read_text()
     store.manifest["status"] = "complete"
     monkeypatch.setattr(Path, "write_text", full)
-    with pytest.raises(VsprofError, match=r"No space left.*--resume") as failed:
+    with pytest.raises(VsprofError, match=r"No space left.*make resume") as failed:
         store.save()
     assert str(store.folder) in str(failed.value)
     assert failed.value.exit_status == 1

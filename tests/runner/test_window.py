@@ -15,7 +15,10 @@ PROBES = {"first": Probe("echo first begins", "echo first ends", "touch prepared
 
 def test_all_begin_then_the_window_passes_then_all_end_in_the_same_order():
     lines = window.script(PROBES, 2.5).splitlines()
-    order = [next(i for i, line in enumerate(lines) if word in line) for word in ("first.began", "ports.began", "sleep 2.5", "first.ended", "ports.ended")]
+    order = [
+        next(i for i, line in enumerate(lines) if word in line)
+        for word in ("first.began", "ports.began", "sleep 2.5", "first.ended", "ports.ended")
+    ]
     assert order == sorted(order)
     assert lines.index("touch prepared") < order[0]
 

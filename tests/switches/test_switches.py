@@ -66,7 +66,14 @@ def test_the_message_of_a_switch_that_is_not_there_is_no_port():
     assert SWITCHES["kernel-ovs"].parse_port_counters("ovs-ofctl: br0 is not a bridge or a socket\n") == {}
 
 
-@given(st.text(max_size=60) | st.lists(st.sampled_from(["  port  p1: rx pkts=1, bytes=2", "  port p1: rx pkts=?, bytes=?", "    tx pkts=3, bytes=4", "  tx ", "  port x: rx "])).map("\n".join))
+@given(
+    st.text(max_size=60)
+    | st.lists(
+        st.sampled_from(
+            ["  port  p1: rx pkts=1, bytes=2", "  port p1: rx pkts=?, bytes=?", "    tx pkts=3, bytes=4", "  tx ", "  port x: rx "]
+        )
+    ).map("\n".join)
+)
 @settings(max_examples=100, deadline=None)
 def test_any_text_gives_counters_or_an_error_that_fails_one_run(text):
     try:

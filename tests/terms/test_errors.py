@@ -18,7 +18,7 @@ BY_NAME = {
 }  # fmt: skip
 BY_TYPE = {
     "str": "seen-value", "int": 3, "float": 2.5, "Path": Path("/some/place"), "list[str]": ["seen-value"], "Iterable[str]": ["seen-value"],
-    "object": "seen-value", "str | None": None, "Iterable[object]": ["seen-value"], "VsprofError": VsprofError("inner"),
+    "object": "seen-value", "str | None": None, "Path | str": Path("/some/place"), "Iterable[object]": ["seen-value"], "VsprofError": VsprofError("inner"),
     "OSError": OSError(5, "I/O"), "Exception": ValueError("inner"),
 }  # fmt: skip
 MESSAGES = [
@@ -58,7 +58,9 @@ def test_exit_statuses():
     assert {kind("x").exit_status for kind in (VsprofError, RunFailed, SnapshotUnusable)} == {1}
 
 
-@pytest.mark.parametrize("kind", [errors.command_failed("x", 1, ""), errors.emulator_failed(""), errors.no_control_channel(1, ""), errors.died("x", " ")])
+@pytest.mark.parametrize(
+    "kind", [errors.command_failed("x", 1, ""), errors.emulator_failed(""), errors.no_control_channel(1, ""), errors.died("x", " ")]
+)
 def test_silence_is_said_in_words(kind):
     assert not str(kind).rstrip().endswith(":")
 

@@ -166,7 +166,14 @@ def test_a_hole_equals_zeros(tmp_path_factory, pieces):
 
 
 def test_content_place_and_size_all_count(tmp_path):
-    contents = [(3 * BLOCK, {}), (4 * BLOCK, {}), (3 * BLOCK, {0: b"a"}), (3 * BLOCK, {BLOCK: b"a"}), (3 * BLOCK, {0: b"b"}), (3 * BLOCK - 1, {0: b"a"})]
+    contents = [
+        (3 * BLOCK, {}),
+        (4 * BLOCK, {}),
+        (3 * BLOCK, {0: b"a"}),
+        (3 * BLOCK, {BLOCK: b"a"}),
+        (3 * BLOCK, {0: b"b"}),
+        (3 * BLOCK - 1, {0: b"a"}),
+    ]
     assert len({cache._checksum(sparse(tmp_path / f"f{i}", *content)) for i, content in enumerate(contents)}) == len(contents)
 
 

@@ -18,7 +18,9 @@ from testbeds.threads import cpu_list, threads_of
 # --- Threads -----------------------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize(("text", "cpus"), [("0", (0,)), ("0,2-3", (0, 2, 3)), ("0-3\n", (0, 1, 2, 3)), ("1,3,5", (1, 3, 5)), ("10-11", (10, 11))])
+@pytest.mark.parametrize(
+    ("text", "cpus"), [("0", (0,)), ("0,2-3", (0, 2, 3)), ("0-3\n", (0, 1, 2, 3)), ("1,3,5", (1, 3, 5)), ("10-11", (10, 11))]
+)
 def test_the_kernels_list_of_cpus(text, cpus):
     assert cpu_list(text) == cpus
 
@@ -132,6 +134,26 @@ def test_a_dead_machine_ends_the_wait(channel, answered):
     with pytest.raises(VsprofError, match="the emulator ended"):
         channel.open(60, dead)
     assert answered[1] == []
+
+
+def local(channel, monkeypatch, command):
+    """Let the channel run ``command`` here, in the place of ssh."""
+    monkeypatch.setattr(channel, "_command", lambda options, *asked: ["sh", "-c", command])
+
+
+def test_a_folder_is_pulled(channel, monkeypatch, tmp_path):
+    (tmp_path / "far" / "w").mkdir(parents=True)
+    (tmp_path / "far" / "w" / "a.begin").write_text("x")
+    local(channel, monkeypatch, f"tar -C {tmp_path / 'far'} -cf - w")
+    channel.pull("/run/w", tmp_path / "near")
+    assert (tmp_path / "near" / "w" / "a.begin").read_text() == "x"
+
+
+@pytest.mark.parametrize("command", ["exit 255", "tar -cf - /does/not/exist", "echo cut short"])
+def test_what_can_not_be_pulled_fails_the_run(channel, monkeypatch, tmp_path, command):
+    local(channel, monkeypatch, command)
+    with pytest.raises(RunFailed):
+        channel.pull("/run/w", tmp_path / "near")
 
 
 def test_closing_what_is_gone_is_no_error(channel, answered):

@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import itertools
 import json
 from pathlib import Path
 
@@ -76,16 +77,24 @@ def test_retransmits_are_summed_and_missing_where_not_told():
     assert "retransmits" not in tcp(0.0, 3.1, IPERF3.replace('"retransmits"', '"other"'))
 
 
-@pytest.mark.parametrize("text", ["", "iperf3: error - unable to connect", "{}", "[]", '{"intervals": 3}', '{"intervals": [{}]}', '{"intervals": [3]}', IPERF3[:3000]])
+@pytest.mark.parametrize(
+    "text",
+    ["", "iperf3: error - unable to connect", "{}", "[]", '{"intervals": 3}', '{"intervals": [{}]}', '{"intervals": [3]}', IPERF3[:3000]],
+)
 def test_what_is_not_iperf3s_json_is_refused(text):
     with pytest.raises(ValueError):  # noqa: PT011
         intervals(text, 0)
 
 
 def test_an_interval_whose_fields_are_no_numbers_is_refused():
-    text = json.dumps({"intervals": [{"sum": {"start": "0", "end": "1", "bytes": "many"}}]})
-    with pytest.raises(ValueError, match="iperf3"):
-        intervals(text, 0)
+    for fields in (
+        {"start": "0", "end": "1", "bytes": 7},
+        {"start": 0, "end": 1, "bytes": "many"},
+        {"start": 0, "end": 1, "bytes": 7, "retransmits": None},
+    ):
+        text = json.dumps({"intervals": [{"sum": fields}]})
+        with pytest.raises(ValueError, match="iperf3"):
+            intervals(text, 0)
 
 
 # --- ping --------------------------------------------------------------------------------------------------------
@@ -104,7 +113,11 @@ def test_replies_are_read_with_clock_number_and_round_trip():
 
 def made_up(trips_ms: list[float], lost: tuple[int, ...] = ()) -> str:
     """A ping every second from clock 100 on."""
-    lines = [f"[{100 + i + ms / 1000:.6f}] 64 bytes from 10.77.0.2: icmp_seq={i + 1} ttl=64 time={ms} ms" for i, ms in enumerate(trips_ms) if i + 1 not in lost]
+    lines = [
+        f"[{100 + i + ms / 1000:.6f}] 64 bytes from 10.77.0.2: icmp_seq={i + 1} ttl=64 time={ms} ms"
+        for i, ms in enumerate(trips_ms)
+        if i + 1 not in lost
+    ]
     return "\n".join(lines)
 
 
@@ -147,7 +160,7 @@ def test_a_window_in_which_nobody_answered_is_empty_and_says_so():
 def test_percentiles_rise_and_stay_between_the_extremes(trips):
     found = ping(0, 1e9, made_up(trips))
     ladder = [found[name].value for name in ("rtt_min", "rtt_p50", "rtt_p90", "rtt_p99", "rtt_p999", "rtt_max")]
-    assert all(low <= high * 1.002 for low, high in zip(ladder, ladder[1:], strict=False))
+    assert all(low <= high * 1.002 for low, high in itertools.pairwise(ladder))
 
 
 # --- UDP ---------------------------------------------------------------------------------------------------------
@@ -190,9 +203,11 @@ def test_a_window_of_a_flood_has_rates_of_its_own():
     }  # fmt: skip
 
 
-@pytest.mark.parametrize("text", ["", "{}", "[]", "3", '{"before": {}, "after": {}, "rate_pps": null}', '{"before": [], "after": [], "rate_pps": null}'])
+@pytest.mark.parametrize(
+    "text", ["", "{}", "[]", "3", '{"before": {}, "after": {}, "rate_pps": null}', '{"before": [], "after": [], "rate_pps": null}']
+)
 def test_damaged_hops_become_no_numbers(text):
-    with pytest.raises((ValueError, KeyError)):
+    with pytest.raises(ValueError):  # noqa: PT011
         flood(text)
 
 
@@ -208,15 +223,23 @@ def test_a_window_in_which_no_time_passed_becomes_no_rate():
 @settings(max_examples=60, deadline=None)
 @given(data=st.data())
 def test_any_text_gives_numbers_or_a_value_error(kind, data):
-    text = st.text(max_size=60) | st.sampled_from([IPERF3, PING, PKTGEN, HOPS, "1000", "null", "[1]", "[1e400.5] 6 bytes from x icmp_seq=1 time=1.2.3 ms"])
-    json_like = st.recursive(st.none() | st.integers() | st.text(max_size=5), lambda x: st.lists(x, max_size=2) | st.dictionaries(KEYS, x, max_size=3), max_leaves=6)
+    text = st.text(max_size=60) | st.sampled_from(
+        [IPERF3, PING, PKTGEN, HOPS, "1000", "null", "[1]", "[1e400.5] 6 bytes from x icmp_seq=1 time=1.2.3 ms"]
+    )
+    json_like = st.recursive(
+        st.none() | st.integers() | st.text(max_size=5),
+        lambda x: st.lists(x, max_size=2) | st.dictionaries(KEYS, x, max_size=3),
+        max_leaves=6,
+    )
     one = text | json_like.map(json.dumps)
     raw = {name: data.draw(one) for name in ("iperf3.json", "started.txt", "ping.txt", "rate_hz.txt", "pktgen.txt", "hops.json")}
     try:
         numbers = list(TRAFFIC[kind].numbers(raw, [window(1000, 1002)]))
-    except (ValueError, KeyError):
+    except ValueError:
         return
     assert all(isinstance(number, Number) for number in numbers)
 
 
-KEYS = st.sampled_from(["intervals", "sum", "start", "end", "bytes", "before", "after", "rate_pps", "into_switch", "out_of_switch", "received"])
+KEYS = st.sampled_from(
+    ["intervals", "sum", "start", "end", "bytes", "before", "after", "rate_pps", "into_switch", "out_of_switch", "received"]
+)
