@@ -20,13 +20,18 @@ class CpuTime(Snapshot):
 
     @classmethod
     def numbers(cls, recorded: Recorded) -> Iterable[Number]:
-        (cpus_0, threads_0), (cpus_1, threads_1) = (text.split(SEPARATOR, 1) for text in (recorded.begin, recorded.end))
+        parts = [text.split(SEPARATOR, 1) for text in (recorded.begin, recorded.end)]
+        if any(len(part) != 2 for part in parts):
+            raise ValueError("not /proc/stat and schedstat, one after the other")
+        (cpus_0, threads_0), (cpus_1, threads_1) = parts
         yield from _cpus(cpus_0, cpus_1, recorded)
         yield from _threads(threads_0, threads_1, recorded)
 
 
 def _cpus(before: str, after: str, recorded: Recorded) -> Iterable[Number]:
     old, new = _ticks(before), _ticks(after)
+    if not new or old.keys() != new.keys():
+        raise ValueError(f"/proc/stat had the CPUs {sorted(old)} at the begin and {sorted(new)} at the end")
     for cpu, ticks in new.items():
         gained = {kind: (ticks[kind] - old[cpu][kind]) * TICK_S for kind in KINDS}
         seconds = {
@@ -45,7 +50,7 @@ def _cpus(before: str, after: str, recorded: Recorded) -> Iterable[Number]:
 
 def _ticks(text: str) -> dict[int, dict[str, int]]:
     rows = (line.split() for line in text.splitlines() if line.startswith("cpu"))
-    return {int(row[0][3:]): dict(zip(KINDS, map(int, row[1:]), strict=False)) for row in rows}
+    return {int(row[0][3:]): dict(zip(KINDS, map(int, row[1 : len(KINDS) + 1]), strict=True)) for row in rows}
 
 
 def _threads(before: str, after: str, recorded: Recorded) -> Iterable[Number]:

@@ -6,7 +6,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 
 from collectors.base import Recorded, Snapshot
-from collectors.procfs import per_cpu_table
+from collectors.procfs import gained, per_cpu_table
 from terms.schema import Number
 
 # Linux, arch/x86/kernel/irq.c: the rows that are no device's.
@@ -27,12 +27,10 @@ class Interrupts(Snapshot):
 
     @classmethod
     def numbers(cls, recorded: Recorded) -> Iterable[Number]:
-        before, after = _by_kind(recorded.begin), _by_kind(recorded.end)
-        for kind, counts in after.items():
+        for kind, counts in gained(_by_kind(recorded.begin), _by_kind(recorded.end)).items():
             for cpu, count in enumerate(counts):
                 role = recorded.placement.role_of_cpu(cpu)
-                gained = count - before[kind][cpu]
-                yield Number(f"interrupts_{kind}", gained, "events", role, cpu, "kernel", recorded.seconds, recorded.seconds)
+                yield Number(f"interrupts_{kind}", count, "events", role, cpu, "kernel", recorded.seconds, recorded.seconds)
 
 
 def _by_kind(text: str) -> Mapping[str, list[int]]:

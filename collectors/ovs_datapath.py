@@ -44,6 +44,9 @@ def read(text: str) -> dict[str, int]:
     lookups = _LOOKUPS.findall(datapath)
     if not lookups:
         raise ValueError("not dpctl/show: no line of lookups")
+    # Without it each counter would seem to have started at zero when the window began.
+    if "Event coverage" not in coverage:
+        raise ValueError("not coverage/show: no line of event coverage")
     counters = {name: sum(int(one[i]) for one in lookups) for i, name in enumerate(("flow_hits", "flow_misses", "flow_lost"))}
     if masks := _MASKS.findall(datapath):
         counters["masks_hit"] = sum(map(int, masks))

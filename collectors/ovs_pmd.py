@@ -49,12 +49,14 @@ class OvsPmd(Snapshot):
     @classmethod
     def numbers(cls, recorded: Recorded) -> Iterable[Number]:
         before, after = read(recorded.begin), read(recorded.end)
+        if before.keys() != after.keys():
+            raise ValueError(f"poll-mode threads on CPUs {sorted(before)} at the begin, on {sorted(after)} at the end")
         for cpu, counters in after.items():
             for name, unit in (*STATS.values(), *PERF.values()):
-                if name not in counters:
-                    yield Number(name, None, unit, "switch", cpu, note="this version of OVS does not print it")
+                if name not in counters or name not in before[cpu]:
+                    yield Number(name, None, unit, "switch", cpu, note="OVS did not print it at both ends of the window")
                     continue
-                gained = counters[name] - before.get(cpu, {}).get(name, 0)
+                gained = counters[name] - before[cpu][name]
                 yield Number(name, gained, unit, "switch", cpu, "all", recorded.seconds, recorded.seconds)
 
 

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterable
+from typing import Any
 
 from collectors.base import Collector, Recorded
 from terms.schema import Number
@@ -26,6 +27,8 @@ EVENTS = {
     "kvm:kvm_exit": "vm_exits",
 }
 FOLDER = "/run/vsprof-perf"
+Count = tuple[str, int, float | None, float | None, float | None]
+"""Event, CPU, value (None: not counted), seconds enabled, seconds running."""
 
 
 class PerfSoftware(Collector):
@@ -72,23 +75,31 @@ echo ping >&7; read -t 20 -u 8 answer"""
             yield Number(EVENTS[event], None, "events", note=f"the kernel does not offer {event}")
 
 
-def _counts(text: str) -> Iterable[tuple[str, int, float | None, float | None, float | None]]:
+def _counts(text: str) -> Iterable[Count]:
     """Read perf stat -j: one JSON object a line, behind header lines; ``event-runtime`` is in nanoseconds."""
     for line in text.splitlines():
         if not line.startswith("{"):
             continue
-        row = json.loads(line)
-        # perf 6.12 writes "context-switches [software]" where earlier ones write "context-switches".
-        event = str(row.get("event", "")).partition(" ")[0]
-        if event not in EVENTS or "cpu" not in row:
-            continue
-        running_s = float(row["event-runtime"]) / 1e9
-        percent = float(row["pcnt-running"])
-        value = row["counter-value"]
-        # An uncounted event says "100 % running" with a runtime of zero: the runtime tells.
-        counted = not str(value).startswith("<") and running_s > 0
-        enabled_s = running_s * 100 / percent if percent else None
-        yield event, int(row["cpu"]), float(value) if counted else None, enabled_s, running_s
+        try:
+            count = _count(json.loads(line))
+        except (KeyError, TypeError, AttributeError) as error:
+            raise ValueError(f"not perf stat -j: {line[:80]}") from error
+        if count:
+            yield count
+
+
+def _count(row: dict[str, Any]) -> Count | None:
+    # perf 6.12 writes "context-switches [software]" where earlier ones write "context-switches".
+    event = str(row.get("event", "")).partition(" ")[0]
+    if event not in EVENTS or "cpu" not in row:
+        return None
+    running_s = float(row["event-runtime"]) / 1e9
+    percent = float(row["pcnt-running"])
+    value = str(row["counter-value"])
+    # An uncounted event says "100 % running" with a runtime of zero: the runtime tells.
+    counted = not value.startswith("<") and running_s > 0
+    enabled_s = running_s * 100 / percent if percent else None
+    return event, int(row["cpu"]), float(value) if counted else None, enabled_s, running_s
 
 
 COLLECTOR = PerfSoftware

@@ -29,6 +29,13 @@ def per_cpu_table(text: str) -> dict[str, tuple[list[int], str]]:
     return table
 
 
+def gained(before: Mapping[str, list[int]], after: Mapping[str, list[int]]) -> dict[str, list[int]]:
+    """What each row of a per-CPU table gained. Raises ``ValueError`` unless both have the same rows and CPUs."""
+    if {name: len(counts) for name, counts in before.items()} != {name: len(counts) for name, counts in after.items()}:
+        raise ValueError("the tables of the window's two ends have other rows or CPUs")
+    return {name: [new - old for old, new in zip(before[name], counts, strict=True)] for name, counts in after.items()}
+
+
 def threads(text: str) -> dict[int, list[str]]:
     """Read ``grep -H "" /proc/[0-9]*/task/[0-9]*/<file>``: each thread's lines."""
     found: dict[int, list[str]] = defaultdict(list)
@@ -43,6 +50,8 @@ def by_role(before: Mapping[int, float], after: Mapping[int, float], placement: 
 
     A thread that began inside the window counts from zero; one that ended inside it is lost, as procfs forgets it.
     """
+    if after and not before:
+        raise ValueError("no thread was read at the window's begin")
     sums: dict[str, float] = defaultdict(float)
     for tid, value in after.items():
         sums[placement.role_of_thread(tid)] += value - before.get(tid, 0)

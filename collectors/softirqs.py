@@ -6,7 +6,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 
 from collectors.base import Recorded, Snapshot
-from collectors.procfs import per_cpu_table
+from collectors.procfs import gained, per_cpu_table
 from terms.schema import Number
 
 
@@ -15,12 +15,11 @@ class Softirqs(Snapshot):
 
     @classmethod
     def numbers(cls, recorded: Recorded) -> Iterable[Number]:
-        before, after = per_cpu_table(recorded.begin), per_cpu_table(recorded.end)
-        for kind, (counts, _) in after.items():
+        before, after = ({kind: counts for kind, (counts, _) in per_cpu_table(text).items()} for text in (recorded.begin, recorded.end))
+        for kind, counts in gained(before, after).items():
             for cpu, count in enumerate(counts):
                 role = recorded.placement.role_of_cpu(cpu)
-                gained = count - before[kind][0][cpu]
-                yield Number(f"softirq_{kind.lower()}", gained, "events", role, cpu, "kernel", recorded.seconds, recorded.seconds)
+                yield Number(f"softirq_{kind.lower()}", count, "events", role, cpu, "kernel", recorded.seconds, recorded.seconds)
 
 
 COLLECTOR = Softirqs

@@ -189,7 +189,7 @@ def _matches(combination: Mapping[str, Any], pattern: Mapping[str, Any]) -> bool
         if name not in FACTORS:
             raise errors.unknown_value("variable in except", name, FACTORS)
         # A misspelt name would match nothing, and leave nothing out, without a word.
-        if name in known and value not in known[name]:
+        if name in known and (not isinstance(value, str) or value not in known[name]):
             raise errors.unknown_value(f"{name} in except", value, sorted(known[name]))
     return all(combination[name] == value for name, value in pattern.items())
 

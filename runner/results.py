@@ -7,7 +7,9 @@ in one step, after each run: whatever happens next, nothing measured is lost.
 
 from __future__ import annotations
 
+import contextlib
 import datetime
+import itertools
 import json
 import os
 from collections.abc import Iterable, Mapping
@@ -31,12 +33,12 @@ class Results:
 
     @classmethod
     def create(cls, manifest: dict[str, Any], root: Path = ROOT) -> Results:
-        stamp = datetime.datetime.now().strftime("%Y%m%d-%H%M%S")
-        folder = root / f"{stamp}-{manifest['name']}"
+        name = f"{datetime.datetime.now():%Y%m%d-%H%M%S}-{manifest['name']}"
         try:
-            (folder / "raw").mkdir(parents=True)
+            folder = _new_folder(root, name)
+            (folder / "raw").mkdir()
         except OSError as error:
-            raise errors.can_not_write(folder, error) from error
+            raise errors.can_not_write(root / name, error) from error
         results = cls(folder, manifest)
         results.save()
         return results
@@ -50,6 +52,8 @@ class Results:
             raise errors.no_result(str(name), known)
         try:
             manifest = json.loads((folder / MANIFEST).read_text())
+            if not isinstance(manifest, dict) or "runs" not in manifest:
+                raise ValueError("it lists no runs")
         except ValueError as error:
             raise errors.bad_manifest(folder / MANIFEST, error) from error
         return cls(folder.resolve(), manifest)
@@ -94,6 +98,17 @@ class Results:
             fresh = ROOT / f".{LATEST}.{os.getpid()}"
             fresh.symlink_to(self.folder.name)
             os.replace(fresh, ROOT / LATEST)
+
+
+def _new_folder(root: Path, name: str) -> Path:
+    """Make a folder nobody has; a second campaign of the same second gets a number."""
+    root.mkdir(parents=True, exist_ok=True)
+    for number in itertools.count(1):
+        folder = root / (name if number == 1 else f"{name}-{number}")
+        with contextlib.suppress(FileExistsError):
+            folder.mkdir()
+            return folder
+    raise AssertionError("itertools.count ended")
 
 
 def now() -> str:

@@ -6,6 +6,7 @@ from __future__ import annotations
 import contextlib
 import shlex
 import subprocess
+import tempfile
 import time
 from collections.abc import Callable
 from dataclasses import dataclass, field
@@ -62,10 +63,17 @@ class Channel:
     def pull(self, path: str, to: Path) -> None:
         to.mkdir(parents=True, exist_ok=True)
         at, name = str(Path(path).parent), Path(path).name
-        packed = subprocess.Popen(self._command([], f"tar -C {shlex.quote(at)} -cf - {shlex.quote(name)}"), stdout=subprocess.PIPE)
-        subprocess.run(["tar", "-C", str(to), "-xf", "-"], stdin=packed.stdout, check=True, timeout=300)
-        if packed.wait(timeout=60) != 0:
-            raise errors.command_failed(f"tar {path}", packed.returncode, "")
+        # Through a file, so that either end can fail, or hang, and be told apart.
+        with tempfile.TemporaryFile() as archive:
+            command = f"tar -C {shlex.quote(at)} -cf - {shlex.quote(name)}"
+            sent = subprocess.run(
+                self._command([], command), stdin=subprocess.DEVNULL, stdout=archive, stderr=subprocess.PIPE, timeout=300, check=False
+            )
+            archive.seek(0)
+            read = subprocess.run(["tar", "-C", str(to), "-xf", "-"], stdin=archive, capture_output=True, timeout=300, check=False)
+        if sent.returncode or read.returncode:
+            words = (sent.stderr + read.stderr).decode(errors="replace")
+            raise errors.command_failed(command, sent.returncode or read.returncode, words)
 
     def socket(self, path: str) -> Path:
         """Forward a local Unix socket to the host's socket ``path``."""

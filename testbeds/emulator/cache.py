@@ -68,7 +68,7 @@ def intact(folder: Path) -> bool:
     """
     try:
         seals = json.loads((folder / SEAL).read_text())
-        return all(_is_as_sealed(folder / name, seal) for name, seal in seals.items())
+        return bool(seals) and all(_is_as_sealed(folder / name, seal) for name, seal in seals.items())
     except (OSError, ValueError, KeyError, TypeError, AttributeError):
         return False
 

@@ -108,7 +108,7 @@ def test_a_thread_with_half_of_its_fields_is_left_out():
 
 def test_a_thread_that_began_inside_the_window_counts_from_zero():
     placement = Placement([Thread("new", 9, "vhost", (1,))])
-    assert by_role({}, {9: 5.0}, placement) == {"vhost": 5.0}
+    assert by_role({1: 0}, {9: 5.0}, placement) == {"vhost": 5.0}
     assert by_role({9: 5.0}, {}, placement) == {}
 
 

@@ -106,6 +106,8 @@ def rates(window: Window) -> Iterable[Number]:
     """Packets per second at each hop, and what the receiver's interface got. Each hop is timed by its own clock."""
     sender_s = window.after.sender.clock_s - window.before.sender.clock_s
     receiver_s = window.after.receiver.clock_s - window.before.receiver.clock_s
+    if min(sender_s, receiver_s, window.switch_seconds) <= 0:
+        raise ValueError(f"{window.name}: a clock stood still or went back: {sender_s}, {receiver_s}, {window.switch_seconds} s")
     (into_0, into_1), (out_0, out_1) = window.into_switch, window.out_of_switch
     hops = {
         "sent": (window.after.sender.sent_packets - window.before.sender.sent_packets) / sender_s,

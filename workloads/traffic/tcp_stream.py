@@ -77,9 +77,12 @@ def intervals(text: str, started_s: float) -> list[tuple[float, float, float, in
         raise ValueError("not iperf3's JSON: no list of intervals")
     try:
         sums = [interval["sum"] for interval in document["intervals"]]
-        return [(started_s + s["start"], started_s + s["end"], s["bytes"], s.get("retransmits", -1)) for s in sums]
-    except (KeyError, TypeError) as error:
+        read = [(s["start"], s["end"], s["bytes"], s.get("retransmits", -1)) for s in sums]
+    except (KeyError, TypeError, AttributeError) as error:
         raise ValueError(f"not iperf3's JSON: an interval lacks {error}") from error
+    if any(not isinstance(field, int | float) for one in read for field in one):
+        raise ValueError("not iperf3's JSON: an interval's field is no number")
+    return [(started_s + begin, started_s + end, size, again) for begin, end, size, again in read]
 
 
 def _goodput(window: Window, reports: Sequence[tuple[float, float, float, int]]) -> Iterable[Number]:

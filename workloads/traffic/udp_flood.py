@@ -65,10 +65,13 @@ class UdpFlood(Traffic):
     @classmethod
     def numbers(cls, raw: Mapping[str, str], windows: Sequence[Window]) -> Iterable[Number]:
         hops = json.loads(raw["hops.json"])
-        counted = {hop: hops["after"][hop] - hops["before"][hop] for hop in ("into_switch", "out_of_switch", "received")}
+        try:
+            counted = {hop: hops["after"][hop] - hops["before"][hop] for hop in ("into_switch", "out_of_switch", "received")}
+            asked = hops["rate_pps"]
+        except (KeyError, TypeError) as error:
+            raise ValueError(f"hops.json is not as it was written: {error!r}") from error
         for hop, packets in {"sent": frames_sent(raw["pktgen.txt"]), **counted}.items():
             yield Number(f"packets_{hop}", packets, "packets", window=FLOOD)
-        asked = hops["rate_pps"]
         yield Number("offered_rate", asked, "packets/s", window=FLOOD, note="" if asked else "saturation: no rate was asked for")
         for window in windows:
             yield from rates(window)
