@@ -74,6 +74,10 @@ def image_build_failed(attempts: int, log: Path, tail: str) -> VsprofError:
     return VsprofError(f"building the lab's image failed {attempts} times; the whole log is {log}, its end:\n{tail}")
 
 
+def build_step_failed(command: list[str], status: int, words: str) -> VsprofError:
+    return VsprofError(f"building the lab failed, exit status {status}: {_short(' '.join(command))}: {words.strip()[-1000:]}; a full disk?")
+
+
 def emulator_failed(words: str) -> VsprofError:
     return VsprofError(f"the lab's emulator (QEMU) ended: {words or 'it printed nothing'}")
 

@@ -101,7 +101,7 @@ def get(say: Say) -> Image:
 
 
 def _build(folder: Path, say: Say) -> None:
-    subprocess.run(["ssh-keygen", "-q", "-t", "ed25519", "-N", "", "-C", "vsprof-lab", "-f", folder / "key"], check=True)
+    _run(["ssh-keygen", "-q", "-t", "ed25519", "-N", "", "-C", "vsprof-lab", "-f", str(folder / "key")])
     log = cache.root() / "lab" / "build.log"
     for attempt in range(1, ATTEMPTS + 1):
         if _make_tree(folder, log, say):
@@ -146,7 +146,8 @@ def _make_tree(folder: Path, log: Path, say: Say) -> bool:
         for line in build.stdout:
             out.write(line)
             out.flush()
-            if line.startswith(("TASK [", "I: ")):
+            # The hook's line is our own command, a screenful; its tasks follow one by one.
+            if line.startswith(("TASK [", "I: ")) and "hook" not in line:
                 say(line.strip(" *\n").removeprefix("I: "))
         return build.wait() == 0
 
@@ -168,18 +169,22 @@ def _take_parts(folder: Path) -> None:
     shutil.copy(next((tree / "boot").glob("initrd.img-*")), folder / "initrd")
     # The tree's own dpkg-query: this machine need not be a Debian.
     query = [*Image(folder).program("dpkg-query"), f"--admindir={tree}/var/lib/dpkg", "--show", "--showformat=${Package} ${Version}\n"]
-    packages = subprocess.run(query, capture_output=True, text=True, check=True, timeout=60).stdout
-    (folder / "packages.txt").write_text(packages)
+    (folder / "packages.txt").write_text(_run(query))
 
 
 def _make_disk(folder: Path) -> None:
     (folder / "disk.raw").touch()
     os.truncate(folder / "disk.raw", DISK_BYTES)
-    subprocess.run(
-        [*cache.as_root(), needs.MKE2FS, "-q", "-F", "-t", "ext4", "-O", "^has_journal", "-d", str(folder / "tree"),
-         str(folder / "disk.raw")],
-        check=True, capture_output=True, timeout=300,
-    )  # fmt: skip
+    tree, disk = str(folder / "tree"), str(folder / "disk.raw")
+    _run([*cache.as_root(), needs.MKE2FS, "-q", "-F", "-t", "ext4", "-O", "^has_journal", "-d", tree, disk])
+
+
+def _run(command: list[str]) -> str:
+    """Run a step of the build and return what it printed. Raises ``VsprofError`` with its own words."""
+    ran = subprocess.run(command, capture_output=True, text=True, timeout=300, check=False, stdin=subprocess.DEVNULL)
+    if ran.returncode != 0:
+        raise errors.build_step_failed(command, ran.returncode, ran.stderr or ran.stdout)
+    return ran.stdout
 
 
 def _tail(log: Path, lines: int = 15) -> str:

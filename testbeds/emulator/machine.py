@@ -114,7 +114,9 @@ class Machine:
         """Make ``overlay``, which takes all writes in the place of ``disk``."""
         backing = "raw" if disk.suffix == ".raw" else "qcow2"
         command = [*self.image.program("qemu-img"), "create", "-q", "-f", "qcow2", "-b", str(disk), "-F", backing, str(overlay)]
-        subprocess.run(command, check=True, timeout=60)
+        made = subprocess.run(command, capture_output=True, text=True, timeout=60, check=False)
+        if made.returncode != 0:
+            raise errors.build_step_failed(command, made.returncode, made.stderr)
         return overlay
 
     def qmp(self, command: str, **arguments: Any) -> Any:

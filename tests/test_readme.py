@@ -1,0 +1,29 @@
+# SPDX-License-Identifier: GPL-2.0-or-later
+"""What the README shows is what the reference run says, and what it names exists."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+
+from analysis import load, show
+
+ROOT = Path(__file__).resolve().parents[1]
+README = (ROOT / "README.md").read_text()
+
+
+def test_the_first_screen_shows_the_reference_run() -> None:
+    shown = show.text(load.load(ROOT / "results" / "reference"))
+    assert " ".join(shown.split()) in " ".join(README.split())
+
+
+def test_every_link_leads_somewhere() -> None:
+    for page in [ROOT / "README.md", *(ROOT / "docs").rglob("*.md")]:
+        for target in re.findall(r"\]\(([^)#:]+)(?:#[^)]*)?\)", page.read_text()):
+            assert (page.parent / target).exists(), f"{page.relative_to(ROOT)} links to {target}"
+
+
+def test_every_make_target_named_exists() -> None:
+    makefile = (ROOT / "Makefile").read_text()
+    for target in set(re.findall(r"`make ([a-z][a-z0-9-]+)", README)):
+        assert re.search(rf"^{target}:", makefile, re.MULTILINE), target
