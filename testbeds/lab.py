@@ -108,7 +108,7 @@ class Lab(Testbed):
         lines = dict(line.split("=", 1) for line in self.run(FACTS).stdout.splitlines())
         versions = {VERSIONS[k.removeprefix("version.")]: lines.pop(k) for k in list(lines) if k.startswith("version.")}
         numbers = {k: int(lines.pop(k)) for k in ("cpus", "memory_bytes", "hugepages_2mib")}
-        return {**lines, **numbers, "versions": {**versions, "kernel": lines["kernel"]}, "image": images.inputs_hash()}
+        return {**lines, **numbers, "versions": {**versions, "kernel": lines["kernel"]}, "image": images.name()}
 
     def run(self, command: str, *, timeout: float = 60, check: bool = True) -> Completed:
         self.machine.check_alive()

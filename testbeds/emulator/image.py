@@ -6,6 +6,7 @@ The tree also gives the emulator: QEMU is started out of it, so that every host 
 
 from __future__ import annotations
 
+import functools
 import hashlib
 import json
 import os
@@ -83,9 +84,15 @@ def inputs_hash() -> str:
     return digest.hexdigest()[:16]
 
 
+@functools.cache
+def name() -> str:
+    """The inputs' hash, taken once a process: a role that is edited while a campaign runs must not change the host under it."""
+    return inputs_hash()
+
+
 def path() -> Path:
     """Where the image of the present inputs lies, or would lie."""
-    return cache.root() / "lab" / inputs_hash()
+    return cache.root() / "lab" / name()
 
 
 def get(say: Say) -> Image:

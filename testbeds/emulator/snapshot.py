@@ -21,6 +21,7 @@ from testbeds.ssh import Channel
 BOOT_SECONDS = 240
 RESUME_SECONDS = 30
 PARTS = ["state.bin", "disk.qcow2"]
+_RECIPE = hashlib.sha256(Path(machines.__file__).read_bytes() + Path(__file__).read_bytes()).hexdigest()[:8]
 MIGRATION = ("mapped-ram", "multifd")
 
 # What must hold before the state is saved, and what every run will need: programs that are read into memory once, here,
@@ -43,8 +44,7 @@ sync
 
 def folder(image: Image, shape: Shape) -> Path:
     """Where the snapshot lies: named by what it depends on, which is the image, the machine, and how it is made here."""
-    recipe = hashlib.sha256(Path(machines.__file__).read_bytes() + Path(__file__).read_bytes()).hexdigest()[:8]
-    return image.folder.with_name(f"{image.folder.name}-{shape.name}-{recipe}")
+    return image.folder.with_name(f"{image.folder.name}-{shape.name}-{_RECIPE}")
 
 
 def get(image: Image, shape: Shape, say: Say) -> Path:
