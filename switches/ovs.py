@@ -78,7 +78,10 @@ class Ovs(Switch):
 
     @classmethod
     def parse_port_counters(cls, text: str) -> dict[str, PortCounters]:
-        """Read ``ovs-ofctl dump-ports``: per port one line of rx and one of tx counters; a ``?`` is a counter it lacks."""
+        """Read ``ovs-ofctl dump-ports``: per port one line of rx and one of tx counters.
+
+        A port whose counts are ``?`` (a vhost-user port without its guest) is left out.
+        """
         found, rx = {}, None
         for line in text.splitlines():
             if match := _PORT.match(line):
@@ -87,9 +90,10 @@ class Ovs(Switch):
                 name, received = rx
                 sent = dict(_COUNT.findall(line))
                 # LOCAL is the bridge's own port, which we name as the host does.
-                found[BRIDGE if name == "LOCAL" else name] = PortCounters(
-                    int(received["pkts"]), int(received["bytes"]), int(sent["pkts"]), int(sent["bytes"])
-                )
+                if len(received) == len(sent) == 2:
+                    found[BRIDGE if name == "LOCAL" else name] = PortCounters(
+                        int(received["pkts"]), int(received["bytes"]), int(sent["pkts"]), int(sent["bytes"])
+                    )
                 rx = None
         return found
 
