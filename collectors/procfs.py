@@ -49,6 +49,7 @@ def by_role(before: Mapping[int, float], after: Mapping[int, float], placement: 
     """Sum what each thread gained, by the thread's role.
 
     A thread that began inside the window counts from zero; one that ended inside it is lost, as procfs forgets it.
+    Raises ``ValueError`` when nothing was read at the begin: totals since boot would pass for the window's.
     """
     if after and not before:
         raise ValueError("no thread was read at the window's begin")

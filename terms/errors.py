@@ -87,7 +87,7 @@ def emulator_stuck(waiting_for: str, seconds: float, console: str) -> VsprofErro
 
 
 def lab_not_ready(why: str) -> VsprofError:
-    return VsprofError(f"the lab booted, but is not ready to measure: {why}; `vsprof clean --cache` and try again")
+    return VsprofError(f"the lab booted, but is not ready to measure: {why}; `build/venv/bin/vsprof clean --cache` and try again")
 
 
 def snapshot_unusable(folder: Path, why: VsprofError) -> SnapshotUnusable:
@@ -245,4 +245,4 @@ def few_cpus(found: int) -> str:
 
 
 def rebuild_lab() -> str:
-    return "`vsprof clean --cache`, and run the experiment again"
+    return "`build/venv/bin/vsprof clean --cache`, and run the experiment again"

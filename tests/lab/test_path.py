@@ -37,7 +37,7 @@ def two_vms(request: pytest.FixtureRequest) -> Iterator[Topology]:
 
 
 def test_23_frames_are_23_at_every_hop(two_vms: Topology) -> None:
-    before, after = _hops(two_vms), None
+    before = _hops(two_vms)
     device = "/proc/net/pktgen/eth0"
     two_vms.sender.run(
         "echo rem_device_all > /proc/net/pktgen/kpktgend_0 && echo add_device eth0 > /proc/net/pktgen/kpktgend_0 && "
