@@ -83,8 +83,7 @@ def where(result: Result) -> Table:
     facts, host, git = (result.manifest.get(key) or {} for key in ("facts", "host", "git"))
     versions = facts.get("versions") or {}
     rows = {
-        "testbed": result.testbed
-        + (" (an emulated host: its clock rates are the emulator's)" if result.emulated else ""),
+        "testbed": result.testbed + (" (an emulated host: its clock rates are the emulator's)" if result.emulated else ""),
         "its CPUs": _cpus(facts),
         "its memory": _memory(facts),
         "its hugepages": _hugepages(facts),
@@ -104,9 +103,7 @@ def headlines(result: Result) -> Table:
     for traffic, load, metric, words in HEADLINES:
         found = {label: _headline(result, case, traffic, load, metric) for case, label in result.cases["label"].items()}
         if any(text for text in found.values()):
-            rows[f"{style.traffic_name(traffic, load)}: {words}"] = {
-                label: text or "–" for label, text in found.items()
-            }
+            rows[f"{style.traffic_name(traffic, load)}: {words}"] = {label: text or "–" for label, text in found.items()}
     frame = pd.DataFrame.from_dict(rows, orient="index", columns=list(result.cases["label"]))
     return Table(frame.rename_axis(f"median [95 % interval], n={result.repetitions}").reset_index())
 

@@ -186,16 +186,12 @@ def tcp(pair: Pair) -> Finding | None:
     reason = ""
     if measured(*sizes):
         packets = pair.ratio(**TCP, metric="packets_per_megabyte")
-        evidence.append(
-            f"mean frame that the receiver got: {_both(pair, 'bytes', **TCP, metric='frame_bytes_received')}"
-        )
+        evidence.append(f"mean frame that the receiver got: {_both(pair, 'bytes', **TCP, metric='frame_bytes_received')}")
         evidence.append(f"so {other} moves {times(packets)} the packets of {base} for the same data")
         reason = _offload(pair, ratio, packets)
     if why := can_tell(ratio):
         return Finding(f"TCP: can't tell {other} from {base}: {why}.", tuple(evidence), reason)
-    return Finding(
-        f"TCP is {_direction(ratio, 'faster', 'slower')} over {other} than over {base}.", tuple(evidence), reason
-    )
+    return Finding(f"TCP is {_direction(ratio, 'faster', 'slower')} over {other} than over {base}.", tuple(evidence), reason)
 
 
 def _offload(pair: Pair, ratio: stats.Estimate, packets: stats.Estimate) -> str:
@@ -270,16 +266,12 @@ def equal_load(pair: Pair) -> Finding | None:
     rate = f" of {units.si(offered.median, 'packets/s')}" if measured(offered) else ""
     evidence = (
         f"of the packets sent, {base} delivered {share(received[0])} and {other} {share(received[1])}",
-        f"context switches per packet: {_both(pair, '', **EQUAL, metric='context_switches_per_packet')}: "
-        f"{times(switches)}",
+        f"context switches per packet: {_both(pair, '', **EQUAL, metric='context_switches_per_packet')}: {times(switches)}",
     )
     if why := can_tell(switches):
-        return Finding(
-            f"At the same offered rate{rate}, can't tell context switches per packet apart: {why}.", evidence
-        )
+        return Finding(f"At the same offered rate{rate}, can't tell context switches per packet apart: {why}.", evidence)
     return Finding(
-        f"At the same offered rate{rate}, {other} makes {_direction(switches, 'more', 'fewer')} context switches "
-        f"per packet than {base}.",
+        f"At the same offered rate{rate}, {other} makes {_direction(switches, 'more', 'fewer')} context switches per packet than {base}.",
         evidence,
     )
 
@@ -341,9 +333,7 @@ def never_sleeps(pair: Pair) -> Finding | None:
         if measured(turns):
             evidence.append(f"it went round its ports {units.si(turns.median, '')} times per second")
         if measured(sleeps):
-            evidence.append(
-                f"all threads of ovs-vswitchd together gave up a CPU {units.si(sleeps.median, '')} times per second"
-            )
+            evidence.append(f"all threads of ovs-vswitchd together gave up a CPU {units.si(sleeps.median, '')} times per second")
         if asleep.median > NEAR_NONE:
             return Finding("The poll-mode thread's CPU does go idle here.", tuple(evidence))
         reason = (
@@ -378,18 +368,13 @@ def where_kernel_pays(pair: Pair) -> Finding | None:
             "the kernel datapath forwards a known flow in the context of the thread that hands in the packet; the "
             "daemon is asked for unknown flows only."
         )
-        return Finding(
-            "The kernel datapath's cost is paid by the vhost threads, not by OVS's daemon.", tuple(evidence), reason
-        )
+        return Finding("The kernel datapath's cost is paid by the vhost threads, not by OVS's daemon.", tuple(evidence), reason)
     return None
 
 
 def local_port(pair: Pair) -> Finding | None:
     """vm2host (T2): OVS-DPDK's local port is a tap that the main thread, not the poll-mode thread, reads and writes."""
-    if (
-        pair.result.cases.loc[pair.other, "topology"] != "vm2host"
-        or pair.result.cases.loc[pair.other, "switch"] != "ovs-dpdk"
-    ):
+    if pair.result.cases.loc[pair.other, "topology"] != "vm2host" or pair.result.cases.loc[pair.other, "switch"] != "ovs-dpdk":
         return None
     for where in (TCP, FLOOD):
         switches = pair.of(pair.other, **where, metric="context_switches_per_second", role="switch")
@@ -405,13 +390,9 @@ def local_port(pair: Pair) -> Finding | None:
         if measured(quiet):
             evidence.append(f"with paced ping it was {units.si(quiet.median, '')} times per second")
         if measured(running):
-            evidence.append(
-                f"they ran for {share(running)} of one CPU's time, about 100 % of which is the poll-mode thread"
-            )
+            evidence.append(f"they ran for {share(running)} of one CPU's time, about 100 % of which is the poll-mode thread")
         if not ratio.decided or ratio.median < 2:
-            claim = (
-                "The daemon's threads are not switched clearly more often: the local port's thread does not show here."
-            )
+            claim = "The daemon's threads are not switched clearly more often: the local port's thread does not show here."
             return Finding(claim, tuple(evidence))
         reason = (
             "the bridge's local port is a tap of the host's kernel: the poll-mode thread writes each frame to it by a "
@@ -424,11 +405,7 @@ def local_port(pair: Pair) -> Finding | None:
 
 def losses(pair: Pair) -> Finding | None:
     """Which hop loses the flood's packets, in each of the two cases."""
-    said = [
-        line
-        for case, name in zip((pair.base, pair.other), pair.names(), strict=True)
-        for line in _lost(pair, case, name)
-    ]
+    said = [line for case, name in zip((pair.base, pair.other), pair.names(), strict=True) for line in _lost(pair, case, name)]
     if not said:
         return None
     reasons = list(dict.fromkeys(reason for _, reason in said if reason))
@@ -490,26 +467,19 @@ def latency(pair: Pair) -> Finding | None:
             reason = "the slower one also switches threads more often for each reply, as if wake-ups add delay."
     if why := can_tell(middle):
         return Finding(f"Median latency: can't tell {other} from {base}: {why}.", tuple(evidence))
-    return Finding(
-        f"A paced round trip is {_direction(middle, 'slower', 'quicker')} over {other}.", tuple(evidence), reason
-    )
+    return Finding(f"A paced round trip is {_direction(middle, 'slower', 'quicker')} over {other}.", tuple(evidence), reason)
 
 
 def access_cost(pair: Pair) -> Finding | None:
     """One switch, two accesses: user-space copying (virtio-net) against the kernel's vhost workers."""
     cases = pair.result.cases
-    if (
-        cases.loc[pair.base, "switch"] != cases.loc[pair.other, "switch"]
-        or cases.loc[pair.base, "access"] != "virtio-net"
-    ):
+    if cases.loc[pair.base, "switch"] != cases.loc[pair.other, "switch"] or cases.loc[pair.base, "access"] != "virtio-net":
         return None
     base, other = pair.names()
     cpus = _cpu(pair, pair.base, ("vhost",)), _cpu(pair, pair.other, ("vhost",))
     if None in cpus:
         return None
-    user = [
-        pair.of(c, **FLOOD, metric="cpu_user", cpu=cpu) for c, cpu in zip((pair.base, pair.other), cpus, strict=True)
-    ]
+    user = [pair.of(c, **FLOOD, metric="cpu_user", cpu=cpu) for c, cpu in zip((pair.base, pair.other), cpus, strict=True)]
     switches = pair.ratio(**FLOOD, metric="context_switches_per_packet")
     if not measured(*user, switches):
         return None

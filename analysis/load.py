@@ -68,8 +68,7 @@ class Result:
         first["setting"] = [settings[case][1] for case in first.index]
         first["label"] = [f"{arm}, {more}" if more else arm for arm, more in zip(first.arm, first.setting, strict=True)]
         first["_order"] = [
-            (_place(SWITCHES, row.switch), _place(ACCESSES, row.access), settings[row.Index][0])
-            for row in first.itertuples()
+            (_place(SWITCHES, row.switch), _place(ACCESSES, row.access), settings[row.Index][0]) for row in first.itertuples()
         ]
         return first.sort_values("_order", kind="stable").drop(columns="_order")
 

@@ -80,10 +80,7 @@ def loss(frame: pd.DataFrame) -> pd.DataFrame:
     counts = sorted({name for pair in HOPS.values() for name in pair})
     own = _own(frame)
     flood = _wide(own[own["window"] == "flood"], [*counts, "offered_rate"])
-    rows = [
-        _metric(flood, name, flood[before] - flood[after], flood["packets_sent"], "fraction")
-        for name, (before, after) in HOPS.items()
-    ]
+    rows = [_metric(flood, name, flood[before] - flood[after], flood["packets_sent"], "fraction") for name, (before, after) in HOPS.items()]
     rows.append(_metric(flood, "offered_rate", flood["offered_rate"], 1.0, "packets/s"))
     rows.append(_metric(flood, "received_fraction", flood["packets_received"], flood["packets_sent"], "fraction"))
     return _joined(rows)

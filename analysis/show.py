@@ -61,7 +61,5 @@ def _finite(value: float | None) -> float | None:
 
 def _aligned(rows: list[list[str]]) -> str:
     widths = [max(len(str(row[column])) for row in rows) for column in range(len(rows[0]))]
-    lines = [
-        "  ".join(str(cell).ljust(width) for cell, width in zip(row, widths, strict=True)).rstrip() for row in rows
-    ]
+    lines = ["  ".join(str(cell).ljust(width) for cell, width in zip(row, widths, strict=True)).rstrip() for row in rows]
     return "\n".join([lines[0], "-" * max(map(len, lines)), *lines[1:]])

@@ -65,6 +65,7 @@ class Results:
             partial.write_text(json.dumps(self.manifest, indent=1, default=str) + "\n")
             os.replace(partial, self.folder / MANIFEST)
         except OSError as error:
+            partial.unlink(missing_ok=True)
             raise errors.can_not_write(self.folder, error) from error
 
     def run_folder(self, run_id: str) -> Path:

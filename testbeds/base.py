@@ -110,7 +110,10 @@ class Testbed(abc.ABC):
 
     @abc.abstractmethod
     def pull(self, path: str, to: Path) -> None:
-        """Copy a file or folder ``path`` of the host into the local folder ``to``."""
+        """Copy a file or folder ``path`` of the host into the local folder ``to``.
+
+        Raises ``RunFailed`` when the host does not give it, ``OSError`` when it can't be written here.
+        """
 
     @abc.abstractmethod
     def socket(self, path: str) -> Path:

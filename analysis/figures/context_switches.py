@@ -43,9 +43,7 @@ def _stack(axes, part: pd.DataFrame, what: str) -> None:
     if part.empty:
         axes.text(0.5, 0.5, "not counted", transform=axes.transAxes, ha="center")
         return
-    style.stacks(
-        axes, part[part["role"].isin(list(style.ROLE_COLOURS))], "role", style.ROLE_COLOURS, style.ROLE_HATCHES
-    )
+    style.stacks(axes, part[part["role"].isin(list(style.ROLE_COLOURS))], "role", style.ROLE_COLOURS, style.ROLE_HATCHES)
     rows = list(dict.fromkeys(part["row"]))
     reach = float(part[["median", "high"]].max().max()) or 1.0
     for row in part[part["role"] == "path"].itertuples():

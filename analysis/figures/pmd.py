@@ -25,9 +25,7 @@ def table(result: Result) -> pd.DataFrame:
     many = found["label"].nunique() > 1
     rows = [f"{label}\n{name}" if many else name for label, name in zip(found["label"], names, strict=True)]
     found = found.assign(share=share, row=rows)
-    order = [
-        style.TRAFFICS.index(p) if p in style.TRAFFICS else 9 for p in zip(found["traffic"], found["load"], strict=True)
-    ]
+    order = [style.TRAFFICS.index(p) if p in style.TRAFFICS else 9 for p in zip(found["traffic"], found["load"], strict=True)]
     return found.assign(_order=order).sort_values("_order", kind="stable").drop(columns="_order").reset_index(drop=True)
 
 

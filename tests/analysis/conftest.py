@@ -33,6 +33,4 @@ def two_switches(sample: ModuleType, tmp_path_factory: pytest.TempPathFactory) -
 @pytest.fixture(scope="session")
 def three_accesses(sample: ModuleType, tmp_path_factory: pytest.TempPathFactory) -> Result:
     """SYNTHETIC: virtio-net, vhost-net, vhost-user."""
-    return load(
-        sample.write(tmp_path_factory.mktemp("three") / "acc", accesses=("virtio-net", "vhost-net", "vhost-user"))
-    )
+    return load(sample.write(tmp_path_factory.mktemp("three") / "acc", accesses=("virtio-net", "vhost-net", "vhost-user")))

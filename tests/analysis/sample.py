@@ -48,14 +48,10 @@ def write(
                 run = f"{case}#{repetition}"
                 runs.append(_run(run, case, repetition, access=access, topology=topology, failed=run in failed))
                 for testbed in testbeds:
-                    where = _where(
-                        run, case, repetition, access=access, frame=frame, topology=topology, testbed=testbed
-                    )
+                    where = _where(run, case, repetition, access=access, frame=frame, topology=topology, testbed=testbed)
                     rows += _rows(where, access, random, drop)
     schema.write(path / "measurements.parquet", rows)
-    (path / "manifest.json").write_text(
-        json.dumps(_manifest(topology, cases, runs, repetitions, testbeds[0]), indent=1)
-    )
+    (path / "manifest.json").write_text(json.dumps(_manifest(topology, cases, runs, repetitions, testbeds[0]), indent=1))
     return path
 
 

@@ -22,9 +22,7 @@ def test_a_rate_is_what_was_counted(two_switches):
 def test_hops_add_up_to_the_total_and_are_not_clipped(two_switches):
     names = ["loss_before_switch", "loss_in_switch", "loss_after_switch", "loss_total"]
     equal = {"traffic": "udp_flood", "load": "equal"}
-    before, inside, after, total = (
-        metrics.estimate(two_switches, case_id=DPDK, **equal, metric=name).median for name in names
-    )
+    before, inside, after, total = (metrics.estimate(two_switches, case_id=DPDK, **equal, metric=name).median for name in names)
     assert before == pytest.approx(-0.02)
     assert before + inside + after == pytest.approx(total)
 
@@ -37,9 +35,7 @@ def test_context_switches_per_packet_are_per_packet_received(two_switches):
 
 
 def test_roles_sum_to_all(two_switches):
-    table = metrics.select(
-        metrics.of(two_switches), case_id=KERNEL, **FLOOD, metric="context_switches_per_second", cpu=-1
-    )
+    table = metrics.select(metrics.of(two_switches), case_id=KERNEL, **FLOOD, metric="context_switches_per_second", cpu=-1)
     table = table[table["role"] != "path"]
     sums = table.assign(all=table["role"] == "all").groupby(["run_id", "window", "all"])["part"].sum().unstack()
     assert sums[True].to_numpy() == pytest.approx(sums[False].to_numpy())
@@ -64,18 +60,12 @@ def test_a_count_uses_its_own_counting_time(two_switches):
 
 
 def test_frames_at_the_switch_tell_offload(two_switches):
-    size = {
-        case: metrics.estimate(two_switches, case_id=case, **TCP, metric="frame_bytes_received").median
-        for case in (DPDK, KERNEL)
-    }
+    size = {case: metrics.estimate(two_switches, case_id=case, **TCP, metric="frame_bytes_received").median for case in (DPDK, KERNEL)}
     assert size == pytest.approx({DPDK: 1500, KERNEL: 24_000})
 
 
 def test_busy_and_idle_polling_are_told_apart(two_switches):
-    busy, idle = (
-        metrics.estimate(two_switches, case_id=DPDK, **FLOOD, metric=f"pmd_{state}").median
-        for state in ("busy", "idle")
-    )
+    busy, idle = (metrics.estimate(two_switches, case_id=DPDK, **FLOOD, metric=f"pmd_{state}").median for state in ("busy", "idle"))
     assert busy + idle == pytest.approx(1)
     assert metrics.estimate(two_switches, case_id=KERNEL, **FLOOD, metric="pmd_busy").n == 0
 
@@ -83,9 +73,7 @@ def test_busy_and_idle_polling_are_told_apart(two_switches):
 def test_an_uncounted_part_makes_the_sum_uncounted_and_says_why(sample, tmp_path):
     result = load(sample.write(tmp_path / "r", drop=("context_switches_involuntary",)))
     assert metrics.estimate(result, case_id=DPDK, **FLOOD, metric="context_switches_per_second").n == 0
-    assert metrics.missing(result, ["context_switches_involuntary"]) == [
-        "`context_switches_involuntary`: not offered here"
-    ]
+    assert metrics.missing(result, ["context_switches_involuntary"]) == ["`context_switches_involuntary`: not offered here"]
 
 
 def test_a_number_that_nobody_counted_is_named(two_switches):

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
-"""A small real experiment in the lab, as a user runs it: killed in the middle, resumed, and reported."""
+"""A small real experiment in the lab, as a user runs it: killed in the middle, interrupted, resumed, and reported."""
 
 from __future__ import annotations
 
@@ -8,11 +8,14 @@ import os
 import signal
 import subprocess
 import sys
+import tempfile
 import time
 from pathlib import Path
 
 import pandas as pd
 import pytest
+
+from testbeds.emulator.machine import Instance
 
 pytestmark = [pytest.mark.lab, pytest.mark.usefixtures("lab_can_run")]
 
@@ -29,7 +32,7 @@ def vsprof(root: Path, *words: str) -> subprocess.Popen[str]:
 
 @pytest.fixture(scope="module")
 def result(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """The campaign's folder: its runner was killed after the first of two runs, and a second one resumed it."""
+    """The campaign's folder. Its runner was killed in the second of two runs; the next was interrupted there; a third ended it."""
     root = tmp_path_factory.mktemp("results")
     first = vsprof(root, "run", str(SMALL), "--seed", "1")
     folder = _wait_for_one_run(root, first)
@@ -37,9 +40,10 @@ def result(tmp_path_factory: pytest.TempPathFactory) -> Path:
     first.wait()
     kept = pd.read_parquet(folder / "measurements.parquet")
     assert set(kept["run_id"]) == {"r001"}
-    second = vsprof(root, "run", "--resume", str(folder))
-    printed, _ = second.communicate(timeout=RUN_SECONDS)
-    assert second.returncode == 0, printed
+    _interrupt_in_the_second_run(folder)
+    third = vsprof(root, "run", "--resume", str(folder))
+    printed, _ = third.communicate(timeout=RUN_SECONDS)
+    assert third.returncode == 0, printed
     return folder
 
 
@@ -108,6 +112,38 @@ def test_parsing_raw_again_gives_the_same_numbers(result: Path) -> None:
     printed, _ = again.communicate(timeout=120)
     assert again.returncode == 0, printed
     pd.testing.assert_frame_equal(pd.read_parquet(result / "measurements.parquet"), before)
+
+
+def _interrupt_in_the_second_run(folder: Path) -> None:
+    """Ctrl-C with the emulator at work: one line, status 130, the first run kept, and nothing left on this machine."""
+    before = _instances()
+    second = vsprof(folder.parent, "run", "--resume", str(folder))
+    end = time.monotonic() + 60
+    while not (mine := _instances() - before) and second.poll() is None and time.monotonic() < end:
+        time.sleep(0.1)
+    time.sleep(5)
+    second.send_signal(signal.SIGINT)
+    printed, _ = second.communicate(timeout=60)
+    assert (second.returncode, printed.splitlines()[-1]) == (
+        130,
+        "vsprof: interrupted; finished runs are kept: `make resume` goes on",
+    ), printed
+    assert mine
+    assert not mine & _instances()
+    assert not [pid for pid in Path("/proc").glob("[0-9]*") if any(str(one) in _command_line(pid) for one in mine)]
+    manifest = json.loads((folder / "manifest.json").read_text())
+    assert (manifest["status"], manifest["runs"][0]["status"]) == ("partial", "done")
+
+
+def _instances() -> set[Path]:
+    return set(Path(tempfile.gettempdir()).glob(f"{Instance.PREFIX}*"))
+
+
+def _command_line(pid: Path) -> str:
+    try:
+        return (pid / "cmdline").read_text(errors="replace")
+    except (FileNotFoundError, ProcessLookupError):
+        return ""
 
 
 def _wait_for_one_run(root: Path, process: subprocess.Popen[str]) -> Path:

@@ -156,6 +156,17 @@ def test_what_can_not_be_pulled_fails_the_run(channel, monkeypatch, tmp_path, co
         channel.pull("/run/w", tmp_path / "near")
 
 
+def test_a_full_disk_here_is_not_the_hosts_fault(channel, monkeypatch, tmp_path):
+    """A file in the place of the folder stands for any write that fails."""
+    (tmp_path / "far").mkdir()
+    (tmp_path / "far" / "a").write_text("x")
+    (tmp_path / "near").mkdir()
+    (tmp_path / "near" / "far").write_text("")
+    local(channel, monkeypatch, f"tar -C {tmp_path} -cf - far")
+    with pytest.raises(OSError, match="near"):
+        channel.pull("/run/far", tmp_path / "near")
+
+
 def test_closing_what_is_gone_is_no_error(channel, answered):
     answered[0].update(status=subprocess.TimeoutExpired("ssh", 5))
     channel.close()
