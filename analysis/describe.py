@@ -11,7 +11,7 @@ import pandas as pd
 
 from analysis import metrics, stats, style
 from analysis.load import Result
-from terms import units
+from terms import schema, units
 
 HEADLINES = (
     ("udp_flood", "saturation", "packet_rate_received", "received"),
@@ -68,7 +68,7 @@ def what(result: Result) -> Table:
         "traffic": "; ".join(style.traffic_name(*pair) for pair in pairs),
         "repetitions": f"{experiment.get('repetitions', '–')} wanted; {done} runs done, {len(result.failed)} failed",
         "windows": f"{windows.get('count', '–')} of {windows.get('seconds', '–')} s in each run and traffic, after "
-        f"{windows.get('warmup_seconds', '–')} s of warm-up",
+        f"{windows.get('warmup_seconds', '–')} s of warm-up{_own_windows(result, windows)}",
         "order": f"random (seed {result.manifest.get('seed', '–')})",
         "collectors": ", ".join(sorted(set(result.frame["collector"]) - set(result.frame["traffic"]))),
         "started": result.manifest.get("started"),
@@ -150,6 +150,11 @@ def _number(value: float | None, unit: str) -> str:
 def _unit(result: Result, where: dict[str, str]) -> str:
     found = metrics.select(metrics.of(result), **where)["unit"]
     return "" if found.empty else str(found.iloc[0])
+
+
+def _own_windows(result: Result, windows: dict[str, Any]) -> str:
+    owners = sorted({str(schema.window_owner(window)) for window in result.own_numbers["window"].unique()})
+    return f"; then {windows.get('own_count', '–')} of {windows.get('own_seconds', '–')} s for {', '.join(owners)} alone" if owners else ""
 
 
 def _listed(rows: dict[str, Any]) -> Table:

@@ -51,8 +51,18 @@ class Result:
 
     @functools.cached_property
     def numbers(self) -> pd.DataFrame:
-        """The part of `frame` that may share an axis: one testbed, software counters."""
-        return self.frame[(self.frame["testbed"] == self.testbed) & (self.frame["source"] == "software")]
+        """The part of `frame` that may share an axis: one testbed, software counters, no own windows."""
+        here = self.frame[self.frame["testbed"] == self.testbed]
+        return here[(here["source"] == "software") & ~_in_own_window(here)]
+
+    @functools.cached_property
+    def own_numbers(self) -> pd.DataFrame:
+        """What was counted in collectors' own windows, by them, beside them and by the traffic: one testbed, all sources.
+
+        The host was slowed down there: no rate of these windows compares with one of `numbers`.
+        """
+        here = self.frame[self.frame["testbed"] == self.testbed]
+        return here[_in_own_window(here)]
 
     @functools.cached_property
     def cases(self) -> pd.DataFrame:
@@ -143,6 +153,10 @@ def _frame(path: Path) -> pd.DataFrame:
     # Null keys would fall out of every groupby: give them words.
     words = {key: frame[key].fillna("") for key in ("traffic", "load", "window", "role")}
     return frame.assign(**words, cpu=frame["cpu"].fillna(-1).astype(int))
+
+
+def _in_own_window(frame: pd.DataFrame) -> pd.Series:
+    return frame["window"].isin([window for window in frame["window"].unique() if schema.window_owner(window)])
 
 
 def _check_version(path: Path, seen: object) -> None:

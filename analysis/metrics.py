@@ -234,7 +234,8 @@ def _wide(frame: pd.DataFrame, names: Sequence[str], extra: Sequence[str] = ()) 
     keys = [*WINDOW, *extra]
     rows = frame[frame["name"].isin(names)]
     if rows.empty:
-        return pd.DataFrame({**{key: [] for key in keys}, **{name: np.array([], float) for name in names}})
+        # With the keys' own types: what is merged with it must find the same.
+        return rows[keys].assign(**dict.fromkeys(names, np.array([], float)))
     wide = rows.groupby([*keys, "name"])["value"].agg(_sum).unstack("name")
     return wide.reindex(columns=list(names)).reset_index()
 

@@ -41,10 +41,10 @@ STATE_COLOURS = {
     "idle": "#f0f0f0",
 }
 STATE_HATCHES = {"user": "", "kernel": "////", "softirq": "....", "irq": "xxxx", "guest": "\\\\\\\\", "idle": ""}
-TRAFFIC_NAMES = {"tcp_stream": "TCP stream", "udp_flood": "UDP flood", "ping_paced": "paced ping"}
-LOAD_NAMES = {"saturation": "saturation", "equal": "equal rate", "paced": ""}
+TRAFFIC_NAMES = {"tcp_stream": "TCP stream", "udp_flood": "UDP flood", "ping_paced": "paced ping", "idle": "idle"}
+LOAD_NAMES = {"saturation": "saturation", "equal": "equal rate", "paced": "", "none": ""}
 UNIT_OF_DATA = {"tcp_stream": "megabit of goodput", "udp_flood": "packet received", "ping_paced": "reply"}
-TRAFFICS = [("tcp_stream", "saturation"), ("udp_flood", "saturation"), ("udp_flood", "equal"), ("ping_paced", "paced")]
+TRAFFICS = [("tcp_stream", "saturation"), ("udp_flood", "saturation"), ("udp_flood", "equal"), ("ping_paced", "paced"), ("idle", "none")]
 """The order of traffics in every figure; one that isn't listed comes last."""
 
 WIDTH = 9.2
@@ -123,11 +123,14 @@ def error(row: object, factor: float = 1.0) -> np.ndarray | None:
 def bars(axes: Axes, table: pd.DataFrame, unit: str, what: str, names: Sequence[str] | None = None) -> None:
     """One horizontal bar a row of a summary, in its switch's colour, with interval and value.
 
-    `what` and the prefixed unit name the axis; `names` are the rows' labels (else the cases').
+    `what` and the prefixed unit name the axis; `names` are the rows' labels (else the cases'). A row without a number
+    keeps its place.
     """
     factor, word = scale(pd.concat([table["median"], table["high"]]), unit)
     reach = float(np.nanmax([*table["median"], *table["high"], 0])) / factor or 1.0
     for place, row in enumerate(table.itertuples()):
+        if pd.isna(row.median):
+            continue
         axes.barh(place, row.median / factor, 0.66, **case_look(row.switch, row.access))
         interval = error(row, factor)
         if interval is not None:

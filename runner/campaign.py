@@ -64,8 +64,14 @@ class Campaign:
                 plans.append(Plan(f"r{len(plans) + 1:03d}", case, repetition, traffics))
         return plans
 
+    @property
+    def emulator_plugins(self) -> list[Path]:
+        """The emulator's plug-ins that the chosen collectors need, each once."""
+        needed = [experiments.COLLECTORS[name].emulator_plugin for name in self.setting.collectors]
+        return list(dict.fromkeys(plugin for plugin in needed if plugin is not None))
+
     def host(self, progress: Progress) -> Testbed:
-        return experiments.TESTBEDS[self.testbed](cpus=self.cpus, say=progress.say)
+        return experiments.TESTBEDS[self.testbed](cpus=self.cpus, say=progress.say, plugins=self.emulator_plugins)
 
 
 def start(campaign: Campaign, progress: Progress, seed: int | None = None, root: Path = results.ROOT) -> Results:

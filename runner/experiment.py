@@ -31,13 +31,15 @@ SMALLEST_FRAME, LARGEST_FRAME = 64, 1518
 
 
 class Windows(BaseModel):
-    """How long to wait, and how often and how long to measure."""
+    """How long to wait, and how often and how long to measure; ``own_…``: in the windows of a collector that has its own."""
 
     model_config = ConfigDict(extra="forbid", frozen=True)
 
     warmup_seconds: float = Field(1, ge=0, le=600)
     count: int = Field(2, ge=1, le=1000)
     seconds: float = Field(2, ge=0.5, le=3600)
+    own_count: int = Field(2, ge=0, le=1000)
+    own_seconds: float = Field(1, ge=0.1, le=3600)
 
 
 @dataclass(frozen=True)
@@ -167,13 +169,13 @@ def collectors(experiment: Experiment) -> tuple[list[str], frozenset[str]]:
     """Names of the collectors, and which of them were named outright (one of those that can't work stops the campaign).
 
     ``auto`` is every collector there is; what this host does not offer is left out with a finding in the manifest.
+    Without own windows (``own_count: 0``) a collector that counts in nothing else is not among them.
     """
     named = [name for name in experiment.collectors if name != "auto"]
     for name in named:
         plugins.one("collector", name, COLLECTORS)
-    if "auto" in experiment.collectors:
-        return sorted(COLLECTORS), frozenset(named)
-    return named, frozenset(named)
+    wanted = sorted(COLLECTORS) if "auto" in experiment.collectors else named
+    return [name for name in wanted if experiment.windows.own_count or not COLLECTORS[name].own_windows], frozenset(named)
 
 
 def check_notebook(experiment: Experiment) -> None:

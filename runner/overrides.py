@@ -18,6 +18,7 @@ def add_options(command: argparse.ArgumentParser) -> None:
     command.add_argument("--num-flows", dest="flows", help="numbers of UDP flows")
     command.add_argument("--repeat", type=int, help="repetitions of each case")
     command.add_argument("--windows", type=int, help="windows of each traffic")
+    command.add_argument("--own-windows", type=int, help="windows of each traffic for each collector that needs its own; 0: none")
     command.add_argument("--duration", type=float, help="length of a window in seconds")
     command.add_argument("--collectors", help="collectors by name, or auto")
 
@@ -35,7 +36,7 @@ def apply(experiment: Experiment, asked: argparse.Namespace) -> Experiment:
         changed["collectors"] = _split("collectors", asked.collectors)
     if asked.repeat is not None:
         changed["repetitions"] = asked.repeat
-    windows = {"count": asked.windows, "seconds": asked.duration}
+    windows = {"count": asked.windows, "seconds": asked.duration, "own_count": asked.own_windows}
     changed["windows"].update({name: value for name, value in windows.items() if value is not None})
     # Checked as the file itself was: an option can ask for nothing that the YAML could not.
     return experiments.parse(changed, "the command line")

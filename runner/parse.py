@@ -31,15 +31,22 @@ def rows_of_run(folder: Path) -> list[Row]:
 def _rows_of_traffic(folder: Path, run: Mapping[str, Any], item: Mapping[str, Any]) -> Iterable[Row]:
     where = {**run["where"], "traffic": item["kind"], "load": item["load"]}
     placement = Placement.from_json(item["placement"])
-    folders = sorted((f for f in folder.iterdir() if (f / "samples.json").exists()), key=lambda f: int(f.name.removeprefix("w")))
+    folders = sorted((one for one in folder.iterdir() if (one / "samples.json").exists()), key=_order)
     raw = {path.name: path.read_text() for path in (folder / "traffic").iterdir()}
     windows = [_traffic_window(one, run) for one in folders]
     for number in TRAFFIC[item["kind"]].numbers(raw, windows):
         yield schema.row({**where, "window": ""}, item["kind"], "software", number)
     for one in folders:
-        for name in run["collectors"]:
+        owner = schema.window_owner(one.name)
+        for name in run["own_windows"][owner] if owner else run["collectors"]:
             for number in _numbers(one, name, placement):
                 yield schema.row({**where, "window": one.name}, name, COLLECTORS[name].source, number)
+
+
+def _order(folder: Path) -> tuple[str, int]:
+    """Normal windows first, then each collector's own; each kind by number."""
+    owner = schema.window_owner(folder.name) or ""
+    return owner, int(folder.name.removeprefix(f"{owner}-" if owner else "w"))
 
 
 def _traffic_window(folder: Path, run: Mapping[str, Any]) -> Window:

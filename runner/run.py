@@ -10,7 +10,7 @@ from __future__ import annotations
 import contextlib
 import json
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -18,10 +18,11 @@ from typing import Any
 from collectors.base import Collector
 from runner import window
 from runner.experiment import COLLECTORS, SWITCHES, TOPOLOGIES, TRAFFIC, Case, TrafficItem, Windows
-from terms import errors
+from terms import errors, schema
 from terms.placement import CpuPlan
 from testbeds.base import Testbed
 from workloads.topologies.base import Topology
+from workloads.traffic.base import Traffic
 
 Say = Callable[[str], None]
 
@@ -78,7 +79,7 @@ def execute(host: Testbed, plan: Plan, setting: Setting, folder: Path, say: Say)
         switch.ready()
         collectors, left_out = _set_up(host, setting, undo)
         facts = {**host.facts(), "switch": switch.facts()}
-        run = _describe(plan, setting, host, topology, list(collectors))
+        run = _describe(plan, setting, host, topology, collectors)
         for item in plan.traffics:
             run["traffics"].append(_send(item, plan, setting, topology, collectors, folder, say))
             topology.check()
@@ -116,15 +117,43 @@ def _send(
     placement = topology.placement()
     for number in range(1, setting.windows.count + 1):
         say(f"{item.label}: window {number} of {setting.windows.count}")
-        window.measure(topology.host, traffic, collectors, setting.windows.seconds, into / f"w{number}")
+        window.measure(topology.host, traffic, _shared(collectors), setting.windows.seconds, into / f"w{number}")
         traffic.check()
+    if owners := _owners(collectors):
+        traffic.before_own_windows()
+        for name, counting in owners.items():
+            _measure_apart(name, counting, traffic, setting.windows, into, lambda text: say(f"{item.label}: {text}"))
     (into / "traffic").mkdir()
     for name, text in traffic.stop().items():
         (into / "traffic" / name).write_text(text)
     return {"kind": item.kind, "load": item.settings.load, "label": item.label, "placement": placement.to_json()}
 
 
-def _describe(plan: Plan, setting: Setting, host: Testbed, topology: Topology, collectors: list[str]) -> dict[str, Any]:
+def _measure_apart(name: str, counting: Mapping[str, Collector], traffic: Traffic, windows: Windows, into: Path, say: Say) -> None:
+    """Measure the own windows of collector ``name``, in which all of ``counting`` count."""
+    try:
+        say(f"engaging {name}")
+        counting[name].engage()
+        for number in range(1, windows.own_count + 1):
+            say(f"{name}'s own window {number} of {windows.own_count}")
+            window.measure(traffic.topology.host, traffic, counting, windows.own_seconds, into / schema.own_window(name, number))
+            traffic.check()
+    finally:
+        counting[name].disengage()
+
+
+def _shared(collectors: Mapping[str, Collector]) -> dict[str, Collector]:
+    """The collectors of the normal windows."""
+    return {name: one for name, one in collectors.items() if not one.own_windows}
+
+
+def _owners(collectors: Mapping[str, Collector]) -> dict[str, dict[str, Collector]]:
+    """For each collector that has windows of its own, all that count in them; itself last, next to the switch's ports."""
+    beside = {name: one for name, one in _shared(collectors).items() if one.with_own_windows}
+    return {name: {**beside, name: one} for name, one in collectors.items() if one.own_windows}
+
+
+def _describe(plan: Plan, setting: Setting, host: Testbed, topology: Topology, collectors: Mapping[str, Collector]) -> dict[str, Any]:
     """What parsing the run again takes, beside what was printed."""
     case = plan.case
     where = {
@@ -133,7 +162,8 @@ def _describe(plan: Plan, setting: Setting, host: Testbed, topology: Topology, c
         "frame_bytes": case.frame_bytes, "flows": case.flows,
     }  # fmt: skip
     ports = {"sender_port": topology.sender_port.name, "receiver_port": topology.receiver_port.name}
-    return {"where": where, **ports, "collectors": collectors, "traffics": []}
+    own_windows = {name: list(counting) for name, counting in _owners(collectors).items()}
+    return {"where": where, **ports, "collectors": list(_shared(collectors)), "own_windows": own_windows, "traffics": []}
 
 
 def _keep_logs(host: Testbed, folder: Path) -> None:

@@ -29,6 +29,10 @@ class RunFailed(VsprofError):
     """One run failed; it is recorded as failed and the campaign goes on."""
 
 
+class PluginNotLoaded(BadInput):
+    """The lab's emulator does not start with a plug-in that a collector needs."""
+
+
 class SnapshotUnusable(VsprofError):
     """The lab's snapshot is whole and yet does not resume."""
 
@@ -80,6 +84,13 @@ def build_step_failed(command: list[str], status: int, words: str) -> VsprofErro
 
 def emulator_failed(words: str) -> VsprofError:
     return VsprofError(f"the lab's emulator (QEMU) ended: {words or 'it printed nothing'}")
+
+
+def plugin_not_loaded(plugins: Iterable[str], words: str) -> PluginNotLoaded:
+    return PluginNotLoaded(
+        f"the lab's emulator (QEMU) does not start with the plug-in {', '.join(plugins)}: {words or 'it crashed, and printed nothing'};"
+        " build the plug-in for this QEMU, or leave out its collector (--collectors)"
+    )
 
 
 def emulator_stuck(waiting_for: str, seconds: float, console: str) -> VsprofError:

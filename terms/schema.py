@@ -65,6 +65,7 @@ NUMBER = pa.schema(
 
 RESERVED = frozenset(KEYS.names) | frozenset(NUMBER.names)
 VARIED_NAME = re.compile(r"[a-z][a-z0-9_]*")
+_OWN_WINDOW = re.compile(r"(?P<collector>\w+)-[0-9]+", re.ASCII)
 
 
 @dataclass(frozen=True, slots=True)
@@ -93,6 +94,17 @@ class Number:
             raise ValueError(f"{self.name}: role {self.role!r} is none of {', '.join(ROLES)}")
         if self.mode not in MODES:
             raise ValueError(f"{self.name}: mode {self.mode!r} is none of {', '.join(MODES)}")
+
+
+def own_window(collector: str, number: int) -> str:
+    """The name of a collector's own window, from 1 on: in the column ``window``, and of the folder that holds it."""
+    return f"{collector}-{number}"
+
+
+def window_owner(window: str) -> str | None:
+    """The collector whose own window this is, by the window's name; None for any other (``w1``, ``flood``)."""
+    match = _OWN_WINDOW.fullmatch(window)
+    return match["collector"] if match else None
 
 
 def row(where: Mapping[str, object], collector: str, source: str, number: Number) -> dict[str, object]:

@@ -66,7 +66,12 @@ class Testbed(abc.ABC):
     __test__ = False
 
     def __enter__(self) -> Self:
-        self.open()
+        try:
+            self.open()
+        except BaseException:
+            # Nobody closes what was never entered.
+            self.close()
+            raise
         return self
 
     def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None) -> None:
@@ -118,3 +123,10 @@ class Testbed(abc.ABC):
     @abc.abstractmethod
     def socket(self, path: str) -> Path:
         """A local path that leads to the host's Unix socket ``path``."""
+
+    def plugin_socket(self, plugin: Path) -> Path | None:
+        """The local Unix socket on which a plug-in of the emulator may listen; None where the host has no such plug-in.
+
+        Only an emulated host has them, and only those that it was started with.
+        """
+        return None

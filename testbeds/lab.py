@@ -65,10 +65,11 @@ class Lab(Testbed):
 
     name = "lab"
 
-    def __init__(self, cpus: int = 4, say: Callable[[str], None] = lambda text: None) -> None:
+    def __init__(self, cpus: int = 4, say: Callable[[str], None] = lambda text: None, plugins: Sequence[Path] = ()) -> None:
+        """``plugins``: shared objects that QEMU loads, each with a socket of its own (see ``plugin_socket``)."""
         if cpus not in (2, 4):
             raise errors.unknown_value("number of lab CPUs", cpus, (2, 4))
-        self._shape, self._say = Shape(cpus), say
+        self._shape, self._say, self._plugins = Shape(cpus), say, tuple(plugins)
         self._instance: Instance | None = None
         self._machine: Machine | None = None
         self._channel: Channel | None = None
@@ -144,13 +145,19 @@ class Lab(Testbed):
         assert self._channel is not None
         return self._channel.socket(path)
 
+    def plugin_socket(self, plugin: Path) -> Path | None:
+        return self.machine.plugin_socket(plugin) if plugin in self._plugins else None
+
     def _resume(self, image: images.Image) -> None:
         state = snapshot.get(image, self._shape, self._say)
         self._instance = Instance()
-        self._machine = Machine(image, self._shape, self._instance.folder)
+        self._machine = Machine(image, self._shape, self._instance.folder, self._plugins)
         try:
             snapshot.resume(self._machine, state)
             self._channel = snapshot.connect(self._machine, RESUME_SECONDS)
+        except errors.PluginNotLoaded:
+            # QEMU ended before it looked at the snapshot.
+            raise
         except errors.VsprofError as error:
             raise errors.snapshot_unusable(state, error) from error
 

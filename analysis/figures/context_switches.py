@@ -32,16 +32,17 @@ def plot(table: pd.DataFrame) -> Figure:
         part = table[(table["traffic"] == traffic) & (table["load"] == load)].assign(row=lambda t: t["label"])
         second = part["metric"] == "context_switches_per_second"
         _stack(left, part[second], "per second")
-        _stack(right, part[~second], f"per {style.UNIT_OF_DATA.get(traffic, 'unit of data')}")
+        unit = style.UNIT_OF_DATA.get(traffic, "unit of data")
+        _stack(right, part[~second], f"per {unit}", "not counted" if traffic in metrics.PER_DATA else "nothing was sent")
         left.set_title(style.traffic_name(traffic, load))
     style.legend_above(figure, axes.ravel(), list(style.ROLE_COLOURS))
     return figure
 
 
-def _stack(axes, part: pd.DataFrame, what: str) -> None:
+def _stack(axes, part: pd.DataFrame, what: str, empty: str = "not counted") -> None:
     axes.set_xlabel(f"context switches {what}")
     if part.empty:
-        axes.text(0.5, 0.5, "not counted", transform=axes.transAxes, ha="center")
+        axes.text(0.5, 0.5, empty, transform=axes.transAxes, ha="center")
         return
     style.stacks(axes, part[part["role"].isin(list(style.ROLE_COLOURS))], "role", style.ROLE_COLOURS, style.ROLE_HATCHES)
     rows = list(dict.fromkeys(part["row"]))

@@ -31,15 +31,17 @@ def table(result: Result) -> pd.DataFrame:
 
 def plot(table: pd.DataFrame) -> Figure:
     shares, costs = table[table["share"] != ""], table[table["share"] == ""]
-    rows = table["row"].nunique()
-    figure, axes = style.panels([style.bar_height(rows) + 0.3], columns=2)
+    rows = list(dict.fromkeys(table["row"]))
+    figure, axes = style.panels([style.bar_height(len(rows)) + 0.3], columns=2)
     left, right = axes[0]
     style.stacks(left, shares, "share", SHARES, dict.fromkeys(SHARES, ""))
     left.set_title("share of the thread's cycles")
     left.set_xlim(0, 1)
     left.set_xlabel("share of cycles")
     if not costs.empty:
-        style.bars(right, costs, "", "TSC cycles per packet, busy iterations", list(costs["row"]))
+        # Where no packet came none has a cost, and the row stays: both panels have the same.
+        costs = costs.set_index("row").reindex(rows)
+        style.bars(right, costs, "", "TSC cycles per packet, busy iterations", rows)
     right.set_title("cost of a packet")
     right.set_yticklabels([])
     style.legend_above(figure, [left])

@@ -11,11 +11,12 @@ import contextlib
 import fcntl
 import os
 import shutil
+import signal
 import socket
 import subprocess
 import tempfile
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -30,6 +31,9 @@ CONTROL_MAC = "52:54:00:76:73:01"
 """The control channel's interface; the role ``lab`` knows it by this address."""
 HUGEPAGES = 1024
 """Hugepages of 2 MiB that the lab host sets aside at boot: 1 GiB for OVS-DPDK, 256 MiB a guest, and room."""
+
+PLUGIN_REFUSED = ("Could not load plugin", ": -plugin")
+"""What QEMU says of a plug-in that it can't load, and, built without plug-ins, of the option itself."""
 
 
 @dataclass(frozen=True)
@@ -88,8 +92,8 @@ class Instance:
 class Machine:
     """The emulator's process and its QMP monitor."""
 
-    def __init__(self, image: Image, shape: Shape, folder: Path) -> None:
-        self.image, self.shape, self.folder = image, shape, folder
+    def __init__(self, image: Image, shape: Shape, folder: Path, plugins: Sequence[Path] = ()) -> None:
+        self.image, self.shape, self.folder, self.plugins = image, shape, folder, plugins
         self.serial = folder / "serial.log"
         self.port = 0
         self._process: subprocess.Popen[bytes] | None = None
@@ -98,17 +102,23 @@ class Machine:
     def start(self, disk: Path, *, boot: bool) -> None:
         """Start QEMU on the overlay ``disk``: from the kernel on, or (``boot=False``) waiting for a snapshot's state.
 
+        Plug-ins are loaded for a snapshot's state alone: what is booted becomes a snapshot, which must suit any of them.
         The port of the control channel is picked anew when another program takes it first. Raises ``VsprofError`` with
-        QEMU's own words when it does not start.
+        QEMU's own words when it does not start: ``PluginNotLoaded`` when that is a plug-in's fault.
         """
+        more = self._kernel() if boot else ["-incoming", "defer", *self._plugin_options()]
         for _ in range(5):
             self.port = _free_port()
-            self._spawn([*self._arguments(disk), *(self._kernel() if boot else ["-incoming", "defer"])])
+            self._spawn([*self._arguments(disk), *more])
             if self._connect():
                 return
             if "hostfwd" not in self.output():
                 break
-        raise errors.emulator_failed(self.output())
+        raise self._not_started(self.output(), with_plugins="-plugin" in more)
+
+    def plugin_socket(self, plugin: Path) -> Path:
+        """The Unix socket on which ``plugin`` is told to listen."""
+        return self.folder / f"{plugin.stem}.ctl"
 
     def create_overlay(self, disk: Path, overlay: Path) -> Path:
         """Make ``overlay``, which takes all writes in the place of ``disk``."""
@@ -183,6 +193,20 @@ class Machine:
 
     def _kernel(self) -> list[str]:
         return ["-kernel", str(self.image.kernel), "-initrd", str(self.image.initrd), "-append", self.shape.kernel_arguments()]
+
+    def _plugin_options(self) -> list[str]:
+        # QEMU takes a comma for the end of a value, and two for one that belongs to it.
+        named = [(f"{plugin}".replace(",", ",,"), f"{self.plugin_socket(plugin)}".replace(",", ",,")) for plugin in self.plugins]
+        return [word for file, control in named for word in ("-plugin", f"file={file},control={control}")]
+
+    def _not_started(self, words: str, *, with_plugins: bool) -> errors.VsprofError:
+        status = self._process.poll() if self._process is not None else None
+        # A plug-in that crashes takes QEMU along. Killed is another matter: that does the kernel where memory is short.
+        crashed = status is not None and status < 0 and status != -signal.SIGKILL
+        if with_plugins and (crashed or any(refused in words for refused in PLUGIN_REFUSED)):
+            files = [f"{plugin}" for plugin in self.plugins]
+            return errors.plugin_not_loaded([file for file in files if file in words] or files, words)
+        return errors.emulator_failed(words)
 
     def _spawn(self, arguments: list[str]) -> None:
         with (self.folder / "qemu.log").open("wb") as log:

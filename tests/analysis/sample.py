@@ -18,6 +18,7 @@ ARMS = {
     "vhost-user": ("ovs-dpdk", "vhost-user"),
 }
 TRAFFICS = [("tcp_stream", "saturation"), ("udp_flood", "saturation"), ("udp_flood", "equal"), ("ping_paced", "paced")]
+IDLE = ("idle", "none")
 SECONDS = 2.0
 RECEIVED = {"virtio-net": 4e3, "vhost-net": 33e3, "vhost-user": 72e3}
 GOODPUT = {"virtio-net": 60e6, "vhost-net": 200e6, "vhost-user": 105e6}
@@ -35,8 +36,13 @@ def write(
     drop: tuple[str, ...] = (),
     failed: tuple[str, ...] = (),
     testbeds: tuple[str, ...] = ("lab",),
+    traffics: list[tuple[str, str]] = TRAFFICS,
+    own: str = "",
 ) -> Path:
-    """Write the result into `path`; numbers named in `drop` become empty with a note, runs in `failed` failed."""
+    """Write the result into `path`; numbers named in `drop` become empty with a note, runs in `failed` failed.
+
+    `own` names a collector that also has two windows of its own, in which everything is ten times as slow.
+    """
     path.mkdir(parents=True, exist_ok=True)
     random = np.random.default_rng(7)
     rows, runs, cases = [], [], []
@@ -46,12 +52,13 @@ def write(
             cases.append({"case_id": case, "values": _values(access, frame)})
             for repetition in range(1, repetitions + 1):
                 run = f"{case}#{repetition}"
-                runs.append(_run(run, case, repetition, access=access, topology=topology, failed=run in failed))
+                runs.append(_run(run, case, repetition, access=access, topology=topology, failed=run in failed, traffics=traffics))
                 for testbed in testbeds:
                     where = _where(run, case, repetition, access=access, frame=frame, topology=topology, testbed=testbed)
-                    rows += _rows(where, access, random, drop)
+                    rows += _rows(where, access, random, drop, traffics)
+                    rows += _own_rows(where, access, traffics, own) if own else []
     schema.write(path / "measurements.parquet", rows)
-    (path / "manifest.json").write_text(json.dumps(_manifest(topology, cases, runs, repetitions, testbeds[0]), indent=1))
+    (path / "manifest.json").write_text(json.dumps(_manifest(topology, cases, runs, repetitions, testbeds[0], traffics), indent=1))
     return path
 
 
@@ -64,9 +71,9 @@ def _where(run: str, case: str, repetition: int, *, access: str, frame: int, top
     return {**ids, "topology": topology, **_values(access, frame)}
 
 
-def _rows(where: dict, access: str, random: np.random.Generator, drop: tuple[str, ...]) -> Iterator[dict]:
+def _rows(where: dict, access: str, random: np.random.Generator, drop: tuple[str, ...], traffics: list[tuple[str, str]]) -> Iterator[dict]:
     dpdk = access == "vhost-user"
-    for traffic, load in TRAFFICS:
+    for traffic, load in traffics:
         here = {**where, "traffic": traffic, "load": load}
         for window in ("w1", "w2"):
             noise = lambda value: float(value * random.normal(1, 0.03))  # noqa: E731
@@ -79,6 +86,18 @@ def _rows(where: dict, access: str, random: np.random.Generator, drop: tuple[str
         if traffic == "udp_flood":
             for number in _flood(load, access):
                 yield schema.row({**here, "window": "flood"}, traffic, "software", number)
+
+
+def _own_rows(where: dict, access: str, traffics: list[tuple[str, str]], own: str) -> Iterator[dict]:
+    """Windows of a collector's own: the traffic's numbers, the poll-mode thread's, and the collector's."""
+    slow = lambda value: float(value / 10)  # noqa: E731
+    for traffic, load in traffics:
+        counters = [c for c in _counters(traffic, load, access, slow, access == "vhost-user") if c[0] == "ovs_pmd"]
+        for window in (schema.own_window(own, 1), schema.own_window(own, 2)):
+            here = {**where, "traffic": traffic, "load": load, "window": window}
+            for collector, number in [*_traffic(traffic, load, access, slow), *counters]:
+                yield schema.row(here, collector, "software", number)
+            yield schema.row(here, own, "model", schema.Number("instructions", 1e6, "events", "switch", 1))
 
 
 def _received(load: str, access: str) -> float:
@@ -97,6 +116,11 @@ def _traffic(traffic: str, load: str, access: str, noise) -> Iterator[tuple[str,
         for percentile, times in scale.items():
             yield number(f"rtt_{percentile}", noise(RTT[access] * times), "seconds")
         return
+    if traffic == "idle":
+        for name in ("sent", "into_switch", "out_of_switch", "received"):
+            yield number(f"packet_rate_{name}", 0, "packets/s")
+        yield number("bit_rate_received", 0, "bit/s")
+        return
     frame = 1500.0 if access == "vhost-user" else 24_000.0
     rate = noise(GOODPUT[access] / 8 / frame if traffic == "tcp_stream" else _received(load, access))
     for name in ("sent", "into_switch", "out_of_switch", "received"):
@@ -108,7 +132,7 @@ def _traffic(traffic: str, load: str, access: str, noise) -> Iterator[tuple[str,
 
 
 def _counters(traffic: str, load: str, access: str, noise, dpdk: bool) -> Iterator[tuple[str, schema.Number]]:
-    busy = {"saturation": 1.0, "equal": 0.6, "paced": 0.02}[load]
+    busy = {"saturation": 1.0, "equal": 0.6, "paced": 0.02, "none": 0.0}[load]
     switching = noise(SWITCHES_PER_S[access] * busy + 150) * SECONDS
     shares = {"switch": 0.02, "vhost": 0.0 if dpdk else 0.5, "guest": 0.4, "host-other": 0.08}
     for role, share in shares.items():
@@ -172,7 +196,7 @@ def _flood(load: str, access: str) -> Iterator[schema.Number]:
     yield schema.Number("offered_rate", asked, "packets/s", note=note)
 
 
-def _run(run: str, case: str, repetition: int, *, access: str, topology: str, failed: bool) -> dict:
+def _run(run: str, case: str, repetition: int, *, access: str, topology: str, failed: bool, traffics: list[tuple[str, str]]) -> dict:
     dpdk = access == "vhost-user"
     last = "host-other" if topology == "vm2host" else "guest"
     roles = {"0": "host-other", "1": "switch" if dpdk else "vhost", "2": "guest", "3": last}
@@ -187,12 +211,12 @@ def _run(run: str, case: str, repetition: int, *, access: str, topology: str, fa
         "seconds": 40.0,
         "cpu_roles": roles,
         "placement": [{"thread": "pmd-c01", "tid": 7, "role": "switch", "cpus": [1]}] if dpdk else [],
-        "traffics": [f"{traffic}/{load}" for traffic, load in TRAFFICS],
+        "traffics": [f"{traffic}/{load}" for traffic, load in traffics],
     }
 
 
-def _manifest(topology: str, cases: list, runs: list, repetitions: int, testbed: str) -> dict:
-    windows = {"count": 2, "seconds": SECONDS, "warmup_seconds": 1.0}
+def _manifest(topology: str, cases: list, runs: list, repetitions: int, testbed: str, traffics: list[tuple[str, str]]) -> dict:
+    windows = {"count": 2, "seconds": SECONDS, "warmup_seconds": 1.0, "own_count": 2, "own_seconds": 1.0}
     return {
         "schema_version": schema.VERSION,
         "name": topology,
@@ -200,7 +224,7 @@ def _manifest(topology: str, cases: list, runs: list, repetitions: int, testbed:
             "question": f"{NOTE}. Is the notebook whole?",
             "fixed": {"topology": topology},
             "vary": {"switch": sorted({case["values"]["switch"] for case in cases})},
-            "traffics": [{"traffic": traffic, "load": load} for traffic, load in TRAFFICS],
+            "traffics": [{"traffic": traffic, "load": load} for traffic, load in traffics],
             "windows": windows,
             "repetitions": repetitions,
             "collectors": ["auto"],

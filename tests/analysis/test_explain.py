@@ -60,6 +60,18 @@ def test_published_figures_stand_beside_the_cases_they_compare(two_switches, thr
     assert {one.target for one in every()} == {"T1", "T2", "T3"}
 
 
+def test_idle_changes_no_finding(sample, tmp_path, two_switches):
+    result = load(sample.write(tmp_path / "r", traffics=[*sample.TRAFFICS, sample.IDLE], own="uarch_model"))
+    assert [finding.claim for finding in explain.findings(result)] == [finding.claim for finding in explain.findings(two_switches)]
+    assert [row["case_id"] for row in show.summary(result)["cases"]] == [row["case_id"] for row in show.summary(two_switches)["cases"]]
+
+
+def test_idle_alone_answers_nothing(sample, tmp_path):
+    result = load(sample.write(tmp_path / "r", traffics=[sample.IDLE]))
+    assert "can't answer" in explain.answer(result)
+    assert show.text(result)
+
+
 def test_a_summary_is_json_and_text(two_switches):
     summary = json.loads(json.dumps(show.summary(two_switches), allow_nan=False))
     assert [case["switch"] for case in summary["cases"]] == ["kernel-ovs", "ovs-dpdk"]

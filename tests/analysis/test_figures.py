@@ -44,6 +44,27 @@ def test_a_native_result_is_not_called_emulated(sample, tmp_path):
     assert "Emulated" not in figures.show(result, "throughput").caption
 
 
+@pytest.fixture(scope="module")
+def idle_too(sample, tmp_path_factory):
+    """SYNTHETIC: all traffics, and idle."""
+    return load(sample.write(tmp_path_factory.mktemp("idle") / "r", traffics=[*sample.TRAFFICS, sample.IDLE]))
+
+
+@pytest.mark.parametrize("name", [name for name in NAMES if name != "access_rates"])
+def test_a_figure_is_drawn_where_nothing_was_sent(idle_too, name):
+    assert figures.png(figures.show(idle_too, name).figure).startswith(b"\x89PNG")
+
+
+def test_idle_is_named_and_has_no_cost_per_packet(idle_too):
+    figure = figures.show(idle_too, "pmd").figure
+    shares, costs = figure.axes
+    assert [text.get_text() for text in shares.get_yticklabels()][-1] == "idle"
+    assert len(shares.get_yticks()) == len(costs.get_yticks()) == 5
+    assert len(costs.patches) == 4
+    texts = [text.get_text() for axes in figures.show(idle_too, "context_switches").figure.axes for text in axes.texts]
+    assert "nothing was sent" in texts
+
+
 def test_every_switch_has_a_colour_of_its_own():
     assert len(set(style.SWITCH_COLOURS.values())) == len(style.SWITCH_COLOURS)
 

@@ -5,8 +5,10 @@ from __future__ import annotations
 
 import json
 
+import pandas as pd
 import pytest
 
+from analysis import describe, metrics
 from analysis.load import load
 from terms.errors import BadInput
 
@@ -34,6 +36,34 @@ def test_numbers_of_another_testbed_or_source_never_share_an_axis(sample, tmp_pa
     result = load(sample.write(tmp_path / "r", testbeds=("lab", "native")))
     assert set(result.numbers["testbed"]) == {"lab"}
     assert any("native" in text for text in result.limits())
+
+
+@pytest.fixture
+def with_own(sample, tmp_path):
+    """The same result as `two_switches`, but with own windows of a collector `uarch_model`."""
+    return load(sample.write(tmp_path / "own", own="uarch_model"))
+
+
+def test_own_windows_are_kept_apart(with_own, two_switches):
+    pd.testing.assert_frame_equal(with_own.numbers.reset_index(drop=True), two_switches.numbers.reset_index(drop=True))
+    assert set(with_own.own_numbers["window"]) == {"uarch_model-1", "uarch_model-2"}
+    assert set(with_own.own_numbers["source"]) == {"software", "model"}
+    assert {"uarch_model", "ovs_pmd", "udp_flood"} <= set(with_own.own_numbers["collector"])
+    assert len(with_own.own_numbers) + len(with_own.numbers) == len(with_own.frame)
+
+
+def test_own_windows_change_no_metric(with_own, two_switches):
+    pd.testing.assert_frame_equal(metrics.of(with_own), metrics.of(two_switches))
+
+
+def test_a_result_without_own_windows_has_no_such_numbers(two_switches):
+    assert two_switches.own_numbers.empty
+    assert len(two_switches.numbers) == len(two_switches.frame)
+
+
+def test_own_windows_are_part_of_what_was_run(with_own, two_switches):
+    texts = [describe.what(result).frame.set_index("").loc["windows", "as recorded"] for result in (with_own, two_switches)]
+    assert texts[0] == f"{texts[1]}; then 2 of 1.0 s for uarch_model alone"
 
 
 def test_no_result(tmp_path):

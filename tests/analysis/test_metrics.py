@@ -76,5 +76,23 @@ def test_an_uncounted_part_makes_the_sum_uncounted_and_says_why(sample, tmp_path
     assert metrics.missing(result, ["context_switches_involuntary"]) == ["`context_switches_involuntary`: not offered here"]
 
 
+@pytest.mark.parametrize("accesses", [("vhost-net",), ("vhost-user",), ("vhost-net", "vhost-user")])
+def test_where_nothing_was_sent_there_are_events_per_second_and_none_per_packet(sample, tmp_path, accesses):
+    result = load(sample.write(tmp_path / "r", accesses=accesses, traffics=[sample.IDLE]))
+    table = metrics.of(result)
+    assert "context_switches_per_second" in set(table["metric"])
+    assert not table["unit"].str.contains("events/[^s]").any()
+    if "vhost-user" in accesses:
+        where = {"case_id": DPDK, "traffic": "idle", "load": "none"}
+        assert metrics.estimate(result, **where, metric="pmd_idle").median == 1
+        assert metrics.estimate(result, **where, metric="pmd_cycles_per_packet").n == 0
+
+
+def test_one_switch_alone_has_its_metrics(sample, tmp_path):
+    result = load(sample.write(tmp_path / "r", accesses=("vhost-net",)))
+    assert metrics.estimate(result, case_id=KERNEL, **FLOOD, metric="packet_rate_received").n == 3
+    assert "pmd_busy" not in set(metrics.of(result)["metric"])
+
+
 def test_a_number_that_nobody_counted_is_named(two_switches):
     assert "`cycles` is not in this result" in metrics.missing(two_switches, ["cycles"])[0]

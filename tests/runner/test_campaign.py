@@ -5,12 +5,14 @@ from __future__ import annotations
 
 import io
 import json
+from pathlib import Path
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from rich.console import Console
 
+from collectors.base import Collector
 from runner import campaign as campaigns
 from runner import cli, results
 from runner import experiment as experiments
@@ -62,8 +64,8 @@ def test_runs_are_named_in_their_order():
 class NoHost:
     """A testbed that is only asked what it is."""
 
-    def __init__(self, cpus=4, say=None):
-        pass
+    def __init__(self, cpus=4, say=None, plugins=()):
+        self.plugins = plugins
 
     def __enter__(self):
         return self
@@ -101,6 +103,23 @@ def executed(monkeypatch):
     monkeypatch.setattr(campaigns.parse, "rows_of_run", lambda folder: [row(folder.name)])
     monkeypatch.setitem(experiments.TESTBEDS, "lab", NoHost)
     return begun, troubles
+
+
+def test_the_host_is_started_with_the_plugins_that_the_chosen_collectors_need(monkeypatch, quiet):
+    class Counts(Collector):
+        emulator_plugin = Path("/plugins/counts.so")
+
+    class Too(Counts):
+        pass
+
+    monkeypatch.setitem(experiments.TESTBEDS, "lab", NoHost)
+    name, experiment = experiments.load("vm2vm")
+    assert Campaign.check(name, experiment).host(quiet).plugins == []
+    for collector in (Counts, Too):
+        monkeypatch.setitem(experiments.COLLECTORS, collector.__name__, collector)
+    assert Campaign.check(name, experiment).host(quiet).plugins == [Path("/plugins/counts.so")]
+    experiment.collectors = ["softirqs"]
+    assert Campaign.check(name, experiment).host(quiet).plugins == []
 
 
 def test_a_complete_campaign_becomes_the_latest(executed, root, quiet):

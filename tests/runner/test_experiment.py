@@ -10,6 +10,7 @@ import pytest
 from runner import cli
 from runner import experiment as experiments
 from runner.campaign import Campaign
+from runner.experiment import COLLECTORS
 from terms.errors import BadInput
 
 
@@ -61,6 +62,25 @@ def test_auto_takes_every_collector_and_a_named_one_is_meant(document):
     assert experiments.collectors(parse(document)) == (["softirqs"], {"softirqs"})
 
 
+def test_a_collector_with_own_windows_is_left_out_where_there_are_none(document, monkeypatch):
+    class Slow(COLLECTORS["softirqs"]):
+        own_windows = True
+
+    monkeypatch.setitem(COLLECTORS, "slow", Slow)
+    parse = experiments.Experiment.model_validate
+    for chosen in (["auto"], ["softirqs", "slow"]):
+        document["collectors"] = chosen
+        assert "slow" in experiments.collectors(parse(document))[0]
+        without = experiments.collectors(parse({**document, "windows": {"own_count": 0}}))[0]
+        assert "slow" not in without
+        assert "softirqs" in without
+
+
+def test_idle_needs_no_setting(document):
+    document["traffic"].append({"kind": "idle"})
+    assert [item.label for item in experiments.traffic_items(experiments.Experiment.model_validate(document))][1] == "idle-none"
+
+
 # What is changed in the sound experiment, and what the message must name: the value seen, and the known ones.
 FIXED, VARY = "fixed", "vary"
 WRONG = {
@@ -92,6 +112,9 @@ WRONG = {
     "unknown key": ({"repeat": 3}, ["repeat"]),
     "unknown key of windows": ({"windows": {"length": 3}}, ["windows.length"]),
     "window too short": ({"windows": {"seconds": 0.1}}, ["windows.seconds", "0.1"]),
+    "own window too short": ({"windows": {"own_seconds": 0}}, ["windows.own_seconds", "0"]),
+    "fewer than no own windows": ({"windows": {"own_count": -1}}, ["windows.own_count", "-1"]),
+    "half an own window": ({"windows": {"own_count": 0.5}}, ["windows.own_count", "0.5"]),
     "no repetition": ({"repetitions": 0}, ["repetitions", "0"]),
     "no traffic": ({"traffic": []}, ["traffic"]),
     "no question": ({"question": ""}, ["question"]),
@@ -100,6 +123,7 @@ WRONG = {
     "rate of nothing": ({"traffic": [{"kind": "udp_flood", "load": "equal", "rate_pps": 0}]}, ["rate_pps", "0"]),
     "unknown load": ({"traffic": [{"kind": "udp_flood", "load": "heavy"}]}, ["heavy", "saturation", "equal"]),
     "unknown load of ping": ({"traffic": [{"kind": "ping_paced", "load": "equal"}]}, ["equal", "paced"]),
+    "a load of nothing": ({"traffic": [{"kind": "idle", "load": "saturation"}]}, ["saturation", "none"]),
     "unknown setting of traffic": ({"traffic": [{"kind": "tcp_stream", "mss": 9}]}, ["tcp_stream", "mss"]),
     "traffic twice": ({"traffic": [{"kind": "tcp_stream"}, {"kind": "tcp_stream", "streams": 2}]}, ["tcp_stream-saturation", "twice"]),
 }  # fmt: skip
@@ -210,6 +234,7 @@ def test_a_switchs_own_access_beside_auto_is_one_case_and_not_two(document):
         (["--num-flows", "many"], ["many", "whole number"]),
         (["--repeat", "0"], ["repetitions", "found 0"]),
         (["--windows", "0"], ["windows.count", "found 0"]),
+        (["--own-windows", "-1"], ["windows.own_count", "found -1"]),
         (["--duration", "0.1"], ["windows.seconds", "found 0.1"]),
         (["--collectors", "pmu"], ["pmu", "softirqs"]),
         (["--cpus", "3"], ["3", "2, 4"]),

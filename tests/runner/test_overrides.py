@@ -41,6 +41,12 @@ def test_repetitions_windows_and_their_length(changed):
     assert experiment.windows.warmup_seconds == changed().windows.warmup_seconds
 
 
+def test_own_windows(changed):
+    windows = changed("--own-windows", "0").windows
+    assert (windows.own_count, windows.count) == (0, changed().windows.count)
+    assert (changed().windows.own_count, changed().windows.own_seconds) == (2, 1.0)
+
+
 def test_collectors(changed):
     assert experiments.collectors(changed("--collectors", "auto"))[1] == frozenset()
     assert experiments.collectors(changed("--collectors", "softirqs,interrupts")) == (

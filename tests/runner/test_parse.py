@@ -6,6 +6,7 @@ The expected values were computed by hand from the files.
 
 from __future__ import annotations
 
+import json
 import shutil
 from pathlib import Path
 
@@ -78,6 +79,29 @@ def test_a_second_window_is_told_apart(tmp_path):
         shutil.copytree(run / LABEL / "w1", run / LABEL / f"w{number}")
     windows = list(dict.fromkeys(row["window"] for row in parse.rows_of_run(run) if row["collector"] == "softirqs"))
     assert windows == ["w1", "w2", "w10"]
+
+
+@pytest.fixture
+def with_own(tmp_path):
+    """The run, with three windows that softirqs had for itself."""
+    run = shutil.copytree(RUN, tmp_path / "r001")
+    for number in (1, 2, 10):
+        shutil.copytree(run / LABEL / "w1", run / LABEL / f"softirqs-{number}")
+    described = json.loads((run / "run.json").read_text())
+    (run / "run.json").write_text(json.dumps({**described, "own_windows": {"softirqs": ["cpu_time", "softirqs"]}}))
+    return parse.rows_of_run(run)
+
+
+def test_an_own_window_has_the_numbers_of_its_owner_of_those_beside_it_and_of_the_traffic(with_own, rows):
+    own = [row for row in with_own if row["window"].startswith("softirqs-")]
+    assert {row["collector"] for row in own} == {"softirqs", "cpu_time", "udp_flood"}
+    assert list(dict.fromkeys(row["window"] for row in own)) == ["softirqs-1", "softirqs-2", "softirqs-10"]
+    for name in ("window_seconds", "packet_rate_received"):
+        assert value(with_own, name, window="softirqs-10") == value(rows, name, window="w1")
+
+
+def test_own_windows_leave_all_other_numbers_as_they_were(with_own, rows):
+    assert [row for row in with_own if not row["window"].startswith("softirqs-")] == rows
 
 
 @pytest.mark.parametrize(

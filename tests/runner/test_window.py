@@ -3,12 +3,18 @@
 
 from __future__ import annotations
 
+import shutil
 import subprocess
+from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
 
+from collectors.base import Collector
 from runner import window
 from runner.window import Probe
+from workloads.endpoints import Counters
+from workloads.traffic.base import Sample
 
 PROBES = {"first": Probe("echo first begins", "echo first ends", "touch prepared"), "ports": Probe("echo in", "echo out")}
 
@@ -55,6 +61,55 @@ def test_a_multi_line_command_is_one_probe(tmp_path, monkeypatch):
     subprocess.run(["bash", "-c", window.script({"p": probe}, 0)], check=True, timeout=10)
     assert (tmp_path / "w" / "p.begin").read_text() == "a\nb\n"
     assert (tmp_path / "w" / "p.end").read_text() == "c\n"
+
+
+class HereHost:
+    """Runs the script on this machine."""
+
+    def push(self, content, path):
+        Path(path).write_text(content)
+
+    def run(self, command, timeout):
+        subprocess.run(command, shell=True, check=True, timeout=timeout)
+
+    def pull(self, path, to):
+        shutil.copytree(path, to / Path(path).name)
+
+
+class Counts(Collector):
+    """Prints a word at each end, and fetches what it was given."""
+
+    fetched = ""
+
+    def begin(self):
+        return "echo begins"
+
+    def end(self):
+        return "echo ends"
+
+    def finish(self):
+        return "echo finishes"
+
+    def fetch(self):
+        return self.fetched
+
+    @classmethod
+    def numbers(cls, recorded):
+        return []
+
+
+def test_what_is_fetched_follows_what_was_printed(tmp_path, monkeypatch):
+    monkeypatch.setattr(window, "FOLDER", str(tmp_path / "w"))
+    counters = Counters(1.0, 0, 0, 0, 0)
+    traffic = SimpleNamespace(
+        topology=SimpleNamespace(switch=SimpleNamespace(port_counters=lambda: "true")), sample=lambda: Sample(counters, counters)
+    )
+    quiet, loud = Counts(None), Counts(None)
+    loud.fetched = "fetched\n"
+    window.measure(HereHost(), traffic, {"quiet": quiet, "loud": loud}, 0.1, tmp_path / "kept")
+    assert (tmp_path / "kept" / "quiet.end").read_text() == "ends\nfinishes\n"
+    assert (tmp_path / "kept" / "loud.end").read_text() == "ends\nfinishes\nfetched\n"
+    assert (tmp_path / "kept" / "loud.begin").read_text() == "begins\n"
 
 
 def test_ports_are_read_nearest_to_the_ends():

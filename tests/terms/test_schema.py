@@ -100,3 +100,13 @@ def test_a_failed_write_leaves_the_old_file(tmp_path, monkeypatch, step):
     with pytest.raises(OSError, match="No space"):
         schema.write(path, [row_of(Number("new", 2.0, "events"))])
     assert schema.read(path)["name"].to_pylist() == ["old"]
+
+
+@given(st.from_regex(r"[a-z][a-z0-9_]*", fullmatch=True), st.integers(1, 1000))
+def test_an_own_window_is_known_by_its_name(collector, number):
+    assert schema.window_owner(schema.own_window(collector, number)) == collector
+
+
+@pytest.mark.parametrize("window", ["", "w1", "w12", "flood", "uarch_model", "uarch_model-", "-1", "uarch_model-1-", "uarch_model-x"])
+def test_any_other_window_has_no_owner(window):
+    assert schema.window_owner(window) is None

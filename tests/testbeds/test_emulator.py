@@ -5,11 +5,15 @@ from __future__ import annotations
 
 import shutil
 import tempfile
+from pathlib import Path
 from types import SimpleNamespace
 
 import pytest
 
-from terms.errors import BadInput, VsprofError
+from terms import errors
+from terms.errors import BadInput, PluginNotLoaded, VsprofError
+from testbeds import lab
+from testbeds.base import Testbed
 from testbeds.emulator import image, needs
 from testbeds.emulator.image import Image
 from testbeds.emulator.machine import HUGEPAGES, Instance, Machine, Shape
@@ -69,6 +73,114 @@ def test_programs_run_out_of_the_tree_by_its_own_loader(tmp_path):
     assert option == "--library-path"
     assert libraries.startswith(str(tmp_path))
     assert program == str(tmp_path / "tree/usr/bin/qemu-img")
+
+
+# --- Plug-ins of the emulator -------------------------------------------------------------------------------------
+
+PLUGIN = Path("/plugins/uarch.so")
+
+
+def started_with(tmp_path, monkeypatch, qemu: str, plugins=(PLUGIN,)):
+    """A machine with plug-ins whose QEMU is this shell script, and the arguments that it was given."""
+    machine = Machine(Image(tmp_path), Shape(), tmp_path, plugins)
+    monkeypatch.setattr(Image, "program", lambda image, name: ["sh", "-c", f'echo "$@" > {tmp_path}/given; {qemu}', name])
+    return machine, (tmp_path / "given").read_text
+
+
+def test_a_snapshot_is_resumed_with_the_plugins_each_with_its_socket(tmp_path, monkeypatch):
+    machine, given = started_with(tmp_path, monkeypatch, "exit 1", [PLUGIN, Path("/a,b/other.so")])
+    with pytest.raises(VsprofError):
+        machine.start(tmp_path / "disk", boot=False)
+    assert f"-plugin file={PLUGIN},control={tmp_path}/uarch.ctl" in given()
+    assert f"-plugin file=/a,,b/other.so,control={tmp_path}/other.ctl" in given()
+    assert "-sandbox on,spawn=deny" in given()
+    assert machine.plugin_socket(PLUGIN) == tmp_path / "uarch.ctl"
+
+
+def test_a_machine_that_boots_for_a_snapshot_loads_none(tmp_path, monkeypatch):
+    machine, given = started_with(tmp_path, monkeypatch, "echo Could not load plugin; exit 1")
+    with pytest.raises(VsprofError) as failed:
+        machine.start(tmp_path / "disk", boot=True)
+    assert "-plugin" not in given()
+    assert not isinstance(failed.value, PluginNotLoaded)
+
+
+def test_without_plugins_nothing_is_asked_of_qemu(tmp_path, monkeypatch):
+    machine, given = started_with(tmp_path, monkeypatch, "exit 1", ())
+    with pytest.raises(VsprofError):
+        machine.start(tmp_path / "disk", boot=False)
+    assert "-plugin" not in given()
+
+
+@pytest.mark.parametrize(
+    "qemu",
+    [
+        f"echo 'qemu-system-x86_64: Could not load plugin {PLUGIN}: {PLUGIN}: cannot open shared object file: No such file'; exit 1",
+        f"echo 'qemu-system-x86_64: Could not load plugin {PLUGIN}: plugin requires API version 9, but this QEMU supports only up to'; exit 1",
+        f"echo 'qemu-system-x86_64: -plugin file={PLUGIN}: plugin interface not enabled in this build'; exit 1",
+        "echo 'qemu-system-x86_64: -plugin: invalid option'; exit 1",
+        "kill -SEGV $$",
+        "echo 'uarch: out of memory'; kill -ABRT $$",
+    ],
+    ids=["missing", "another API", "QEMU without plug-ins", "QEMU of old", "a crash", "a crash with a word"],
+)
+def test_a_plugin_that_can_not_be_loaded_is_named(tmp_path, monkeypatch, qemu):
+    machine, _ = started_with(tmp_path, monkeypatch, qemu)
+    with pytest.raises(PluginNotLoaded, match=f"plug-in {PLUGIN}: .*--collectors"):
+        machine.start(tmp_path / "disk", boot=False)
+
+
+def test_of_two_plugins_the_one_at_fault_is_named(tmp_path, monkeypatch):
+    machine, _ = started_with(tmp_path, monkeypatch, f"echo Could not load plugin {PLUGIN}: no; exit 1", [Path("/fine.so"), PLUGIN])
+    with pytest.raises(PluginNotLoaded, match=f"plug-in {PLUGIN}: "):
+        machine.start(tmp_path / "disk", boot=False)
+
+
+@pytest.mark.parametrize("qemu", ["echo disk: not a qcow2 image; exit 1", "kill -KILL $$"])
+def test_what_is_no_plugins_fault_is_not_put_on_it(tmp_path, monkeypatch, qemu):
+    machine, _ = started_with(tmp_path, monkeypatch, qemu)
+    with pytest.raises(VsprofError) as failed:
+        machine.start(tmp_path / "disk", boot=False)
+    assert not isinstance(failed.value, PluginNotLoaded)
+
+
+@pytest.fixture
+def no_emulator(temporary, monkeypatch):
+    """Labs whose snapshot is there, and whose QEMU is never started."""
+    monkeypatch.setattr(lab.needs, "for_running", lambda: SimpleNamespace(check=lambda: None))
+    monkeypatch.setattr(lab.images, "get", lambda say: Image(temporary))
+    monkeypatch.setattr(lab.snapshot, "get", lambda image, shape, say: temporary)
+    monkeypatch.setattr(lab.snapshot, "resume", lambda machine, state: None)
+    monkeypatch.setattr(lab.snapshot, "connect", lambda machine, seconds: SimpleNamespace(close=lambda: None))
+    return temporary
+
+
+def test_a_lab_knows_the_sockets_of_its_plugins(no_emulator):
+    with Lab(plugins=[PLUGIN]) as host:
+        assert host.plugin_socket(PLUGIN) == host.machine.folder / "uarch.ctl"
+        assert host.plugin_socket(Path("/other.so")) is None
+        assert len(str(host.plugin_socket(PLUGIN))) < 107
+    with Lab(2) as host:
+        assert host.plugin_socket(PLUGIN) is None
+
+
+def test_a_host_that_is_not_emulated_has_no_plugins():
+    assert Testbed.plugin_socket(SimpleNamespace(), PLUGIN) is None
+
+
+def test_a_plugin_that_can_not_be_loaded_costs_no_snapshot_and_leaves_nothing(no_emulator, monkeypatch):
+    def resume(machine, state):
+        raise errors.plugin_not_loaded([f"{PLUGIN}"], "no such file")
+
+    said: list[str] = []
+    discarded: list[object] = []
+    monkeypatch.setattr(lab.snapshot, "resume", resume)
+    monkeypatch.setattr(lab.snapshot, "discard", lambda *which: discarded.append(which))
+    with pytest.raises(PluginNotLoaded), Lab(say=said.append, plugins=[PLUGIN]):
+        pass
+    assert not discarded
+    assert not said
+    assert not list(no_emulator.iterdir())
 
 
 # --- Instance folders --------------------------------------------------------------------------------------------

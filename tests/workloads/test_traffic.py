@@ -6,6 +6,7 @@ from __future__ import annotations
 import itertools
 import json
 from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
 from hypothesis import given, settings
@@ -15,7 +16,9 @@ from runner.experiment import TRAFFIC
 from switches.base import PortCounters
 from terms.schema import Number
 from workloads.endpoints import Counters
+from workloads.traffic import udp_flood
 from workloads.traffic.base import Sample, Window, rates
+from workloads.traffic.idle import Idle
 from workloads.traffic.ping_paced import PingPaced, replies
 from workloads.traffic.tcp_stream import TcpStream, intervals
 from workloads.traffic.udp_flood import UdpFlood, frames_sent
@@ -214,6 +217,82 @@ def test_damaged_hops_become_no_numbers(text):
 def test_a_window_in_which_no_time_passed_becomes_no_rate():
     with pytest.raises(ValueError):  # noqa: PT011
         list(rates(window(10, 10)))
+
+
+class Flooded:
+    """A topology of which each reading finds ten more frames at every hop; keeps what pktgen was told."""
+
+    name, interface, address, mac = "guest1", "eth0", "10.77.0.1", "52:54:00:76:67:01"
+
+    def __init__(self):
+        self.read, self.told = 0, []
+        self.sender = self.receiver = self.switch = self.host = self
+        self.sender_port, self.receiver_port = SimpleNamespace(name="p1"), SimpleNamespace(name="p2")
+
+    def port_counters(self):
+        self.read += 10
+        return "ports"
+
+    def parse_port_counters(self, text):
+        return {"p1": PortCounters(self.read, 0, 0, 0), "p2": PortCounters(0, 0, self.read, 0)}
+
+    def counters(self):
+        return Counters(0, self.read, 0, 0, 0)
+
+    def run(self, command):
+        self.told += [word for word in ("stop",) if f"echo {word} >" in command]
+        return SimpleNamespace(stdout="") if command == "ports" else f"pkts-sofar: {self.read}"
+
+    def spawn(self, command, may_fail):
+        self.told.append("start")
+        return SimpleNamespace(finished=lambda: False, result=lambda seconds: "")
+
+
+@pytest.fixture
+def flooded(monkeypatch):
+    monkeypatch.setattr(udp_flood, "DRAIN_S", 0)
+    topology = Flooded()
+    traffic = UdpFlood(topology, udp_flood.FloodOptions(), 64, 1)
+    traffic.start()
+    return topology, traffic
+
+
+def test_a_flood_is_counted_from_its_start_to_its_end(flooded):
+    topology, traffic = flooded
+    assert values(UdpFlood.numbers(traffic.stop(), []))["packets_into_switch"] == 10
+    assert topology.told == ["start", "stop"]
+
+
+def test_what_is_sent_in_own_windows_belongs_to_no_floods_losses(flooded):
+    topology, traffic = flooded
+    traffic.before_own_windows()
+    assert topology.told == ["start", "stop", "start"]
+    counted = topology.read
+    assert values(UdpFlood.numbers(traffic.stop(), [])) == {
+        "packets_sent": 10, "packets_into_switch": 10, "packets_out_of_switch": 10, "packets_received": 10, "offered_rate": None,
+    }  # fmt: skip
+    assert topology.read > counted
+    assert topology.told[-1] == "stop"
+
+
+# --- idle --------------------------------------------------------------------------------------------------------
+
+
+def test_of_idle_a_window_has_its_length_and_whatever_passed_all_the_same():
+    found = list(Idle.numbers({}, [window(10, 12, frames=4, name="w1"), window(12, 14, frames=0, name="uarch_model-1")]))
+    assert {(n.window, n.name): n.value for n in found if n.name in ("window_seconds", "packet_rate_received")} == {
+        ("w1", "window_seconds"): 2, ("w1", "packet_rate_received"): 2,
+        ("uarch_model-1", "window_seconds"): 2, ("uarch_model-1", "packet_rate_received"): 0,
+    }  # fmt: skip
+
+
+def test_idle_sends_nothing():
+    traffic = Idle(None, Idle.options(), 64, 1)
+    traffic.start()
+    traffic.check()
+    traffic.before_own_windows()
+    assert traffic.stop() == {}
+    assert traffic.settings.load == "none"
 
 
 # --- Whatever was recorded ---------------------------------------------------------------------------------------

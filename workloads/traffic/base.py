@@ -11,6 +11,7 @@ Life cycle, in the order the runner uses it::
         before = traffic.sample()        # the endpoints' counters and clocks
         …                                # the window passes; switch counters are read by the window itself
         after = traffic.sample()
+    traffic.before_own_windows()         # only where a collector has windows of its own, which follow now
     raw = traffic.stop()                 # ends it; whatever its programs printed, by file name
     traffic.numbers(raw, windows)        # pure: computed from what was recorded, so it can be done again later
 
@@ -88,6 +89,12 @@ class Traffic(abc.ABC):
     @abc.abstractmethod
     def check(self) -> None:
         """Raise ``RunFailed`` if it no longer flows. Asked after the warm-up and after each window."""
+
+    def before_own_windows(self) -> None:
+        """Called once, before windows in which the host is slowed down: what is counted over the whole traffic ends here.
+
+        It must flow on. Nothing to do where everything is counted by window.
+        """
 
     @abc.abstractmethod
     def stop(self) -> dict[str, str]:

@@ -3,6 +3,8 @@
 
 Every hop is counted over the whole flood, from before its first frame to after its last one has drained: sent by the
 sender, into the switch, out of the switch, received. The difference of two hops is the loss between them.
+
+Where windows follow that slow the host down, the flood that is counted ends before them, and a second one is sent.
 """
 
 from __future__ import annotations
@@ -46,21 +48,22 @@ class UdpFlood(Traffic):
         sender = self.topology.sender
         sender.run(self._configuration())
         self._before = self._hops()
-        self._job = sender.spawn("echo start > /proc/net/pktgen/pgctrl", may_fail=True)
+        self._counted: dict[str, str] | None = None
+        self._send()
 
     def check(self) -> None:
         sender = self.topology.sender
         if self._job.finished():
             raise errors.endpoint_failed(sender.name, "pktgen ended early", sender.run(f"cat /proc/net/pktgen/{sender.interface}"))
 
+    def before_own_windows(self) -> None:
+        # A slower host loses what it would have carried: none of that belongs to the losses.
+        self._counted = self._end()
+        self._send()
+
     def stop(self) -> dict[str, str]:
-        sender = self.topology.sender
-        sender.run("echo stop > /proc/net/pktgen/pgctrl")
-        self._job.result(30)
-        pktgen = sender.run(f"cat /proc/net/pktgen/{sender.interface}")
-        time.sleep(DRAIN_S)
-        hops = {"before": self._before, "after": self._hops(), "rate_pps": self._rate()}
-        return {"pktgen.txt": pktgen, "hops.json": json.dumps(hops)}
+        last = self._end()
+        return self._counted or last
 
     @classmethod
     def numbers(cls, raw: Mapping[str, str], windows: Sequence[Window]) -> Iterable[Number]:
@@ -75,6 +78,19 @@ class UdpFlood(Traffic):
         yield Number("offered_rate", asked, "packets/s", window=FLOOD, note="" if asked else "saturation: no rate was asked for")
         for window in windows:
             yield from rates(window)
+
+    def _send(self) -> None:
+        self._job = self.topology.sender.spawn("echo start > /proc/net/pktgen/pgctrl", may_fail=True)
+
+    def _end(self) -> dict[str, str]:
+        """End the flood, let it drain, and return what was counted since the first began."""
+        sender = self.topology.sender
+        sender.run("echo stop > /proc/net/pktgen/pgctrl")
+        self._job.result(30)
+        pktgen = sender.run(f"cat /proc/net/pktgen/{sender.interface}")
+        time.sleep(DRAIN_S)
+        hops = {"before": self._before, "after": self._hops(), "rate_pps": self._rate()}
+        return {"pktgen.txt": pktgen, "hops.json": json.dumps(hops)}
 
     def _rate(self) -> int | None:
         assert isinstance(self.settings, FloodOptions)

@@ -1,0 +1,51 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/*
+ * A set-associative cache of physical lines with true LRU. Each set is kept in order of use, most recent first, so that the
+ * order itself is the replacement state. A line carries its coherence state (MESI).
+ */
+#ifndef VSPROF_CACHE_H
+#define VSPROF_CACHE_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#define LINE_SHIFT 6
+
+enum line_state { LINE_INVALID, LINE_SHARED, LINE_EXCLUSIVE, LINE_MODIFIED };
+
+/* A slot: line number and state in one word, so that another core's thread takes a line away in one store. */
+typedef uint64_t slot_t;
+
+static inline slot_t slot_make(uint64_t line, enum line_state state)
+{
+    return line << 2 | (slot_t)state;
+}
+static inline uint64_t slot_line(slot_t slot)
+{
+    return slot >> 2;
+}
+static inline enum line_state slot_state(slot_t slot)
+{
+    return (enum line_state)(slot & 3);
+}
+
+struct cache {
+    uint32_t sets, ways;
+    slot_t *slots; /* sets x ways */
+};
+
+/* Returns false without memory. `sets` need not be a power of two. */
+bool cache_init(struct cache *cache, uint32_t sets, uint32_t ways);
+void cache_free(struct cache *cache);
+void cache_clear(struct cache *cache);
+
+/* The slot of `line`, now its set's most recent one; NULL on a miss. Valid until the set's next change. */
+slot_t *cache_touch(struct cache *cache, uint64_t line);
+/* The slot of `line` without using it; NULL on a miss. */
+slot_t *cache_peek(const struct cache *cache, uint64_t line);
+/* Put in a line that is not there, as most recent. Returns the slot that had to go, 0 for none. */
+slot_t cache_insert(struct cache *cache, uint64_t line, enum line_state state);
+/* Take a line away; returns the state that it had. */
+enum line_state cache_remove(struct cache *cache, uint64_t line);
+
+#endif

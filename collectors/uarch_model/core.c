@@ -1,0 +1,515 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+#include "core.h"
+
+#include <string.h>
+
+#define SPACE_SHIFT 58 /* a virtual line number has 58 bits */
+#define NEAR_BYTES 4096
+
+static const struct block nowhere = {.kind = BRANCH_OTHER};
+/* An empty filter entry points here: its key never equals a valid entry's. */
+static struct tlb_entry no_page = {.key = TLB_EMPTY};
+
+static void clear_filters(struct core *core)
+{
+    for (int i = 0; i < FILTER_SETS; i++) {
+        core->data_filter[i] = (struct filter_entry){.line = UINT64_MAX, .page = &no_page};
+        core->code_filter[i] = core->data_filter[i];
+    }
+}
+
+static bool init_tlbs(struct core *core, const struct profile *p)
+{
+    return tlb_init(&core->dtlb[PAGE_4K], p->dtlb_4k_entries, p->dtlb_4k_ways) &&
+           tlb_init(&core->dtlb[PAGE_2M], p->dtlb_2m_entries, p->dtlb_2m_ways) &&
+           tlb_init(&core->dtlb[PAGE_1G], p->dtlb_1g_entries, p->dtlb_1g_ways) &&
+           tlb_init(&core->itlb[PAGE_4K], p->itlb_4k_entries, p->itlb_4k_ways) &&
+           tlb_init(&core->itlb[PAGE_2M], p->itlb_2m_entries, p->itlb_2m_ways) && tlb_init(&core->itlb[PAGE_1G], 0, 0) &&
+           tlb_init(&core->stlb, p->stlb_entries, p->stlb_ways) && tlb_init(&core->stlb_1g, p->stlb_1g_entries, p->stlb_1g_ways) &&
+           tlb_init(&core->stlb_code, p->stlb_code_entries, p->stlb_code_ways);
+}
+
+bool core_init(struct core *core, const struct profile *profile, struct uncore *uncore, uint32_t index, struct memory memory)
+{
+    memset(core, 0, sizeof(*core));
+    core->profile = profile;
+    core->uncore = uncore;
+    core->index = index;
+    core->now = &core->counters[HOST_KERNEL];
+    core->previous = &nowhere;
+    for (int i = 0; i < 256; i++)
+        core->generation[i] = 1;
+    core->context.generation = 1;
+    core->last_long = (uint64_t)-1 << 32;
+    core->sample_at = UINT64_MAX;
+    walker_init(&core->walker, profile, memory);
+    clear_filters(core);
+    return cache_init(&core->l1i, profile->l1i_sets, profile->l1i_ways) && cache_init(&core->l1d, profile->l1d_sets, profile->l1d_ways) &&
+           cache_init(&core->l2, profile->l2_sets, profile->l2_ways) && init_tlbs(core, profile) &&
+           predictor_init(&core->predictor, profile);
+}
+
+void core_free(struct core *core)
+{
+    cache_free(&core->l1i);
+    cache_free(&core->l1d);
+    cache_free(&core->l2);
+    for (int i = 0; i < PAGE_SIZES; i++) {
+        tlb_free(&core->dtlb[i]);
+        tlb_free(&core->itlb[i]);
+    }
+    tlb_free(&core->stlb);
+    tlb_free(&core->stlb_1g);
+    tlb_free(&core->stlb_code);
+    predictor_free(&core->predictor);
+}
+
+/* An event of the block that runs. */
+static void mark(struct core *core, enum hot_kind kind)
+{
+    if (core->hot)
+        hot_add(core->hot, core->previous->pc, core->thread, (uint8_t)core->mode, kind);
+}
+
+void core_sample(struct core *core)
+{
+    /* Not at equal distances, or a loop of that length would be sampled in one place: +- half, by a linear congruential step. */
+    uint32_t random = (uint32_t)(core->sample_at * 1103515245u + 12345u) >> 8;
+
+    core->sample_at = core->retired + core->sample_every / 2 + random % (core->sample_every + 1);
+    mark(core, HOT_samples);
+}
+
+/* Address spaces. */
+
+void core_switch_address_space(struct core *core, const struct address_space *space, uint16_t number)
+{
+    core->space = *space;
+    core->context.space = number;
+    core->context.generation = core->generation[number & 255];
+    core->space.tag = (uint32_t)(number & 0xfff) << 16 | (core->context.generation & 0xffff);
+    core->space_tag = (uint64_t)number << SPACE_SHIFT;
+}
+
+void core_flush_address_space(struct core *core, uint16_t number)
+{
+    core->generation[number & 255]++;
+    clear_filters(core);
+}
+
+void core_new_address_space(struct core *core, const struct address_space *space, uint16_t number)
+{
+    core_flush_address_space(core, number);
+    core_switch_address_space(core, space, number);
+}
+
+void core_forget_page(struct core *core, uint64_t address)
+{
+    struct tlb *all[] = {&core->dtlb[0], &core->dtlb[1], &core->dtlb[2], &core->itlb[0], &core->itlb[1],
+                         &core->itlb[2], &core->stlb,    &core->stlb_1g, &core->stlb_code};
+
+    for (size_t i = 0; i < sizeof(all) / sizeof(all[0]); i++)
+        tlb_forget(all[i], address, core->context);
+}
+
+void core_forget_blocks(struct core *core)
+{
+    core->previous = &nowhere;
+}
+
+/* Caches below L1. */
+
+static void put_into_l2(struct core *core, uint64_t line, enum line_state state)
+{
+    slot_t *known = cache_touch(&core->l2, line);
+
+    if (known) {
+        if (slot_state(*known) < state)
+            *known = slot_make(line, state);
+        return;
+    }
+    slot_t evicted = cache_insert(&core->l2, line, state);
+    if (evicted)
+        uncore_evicted(core->uncore, core->index, evicted);
+}
+
+static void prefetch(struct core *core, uint64_t line)
+{
+    enum line_state state;
+
+    if (cache_peek(&core->l2, line))
+        return;
+    core->now->prefetches++;
+    uncore_request(core->uncore, core->index, line, false, &state);
+    put_into_l2(core, line, state);
+}
+
+/* Ascending or descending lines of one page: run ahead of them, up to the page's border. */
+static void follow_stream(struct core *core, uint64_t line)
+{
+    uint64_t page = line >> (12 - LINE_SHIFT);
+    int8_t at = (int8_t)(line & 63);
+    struct stream *stream = &core->stream[0];
+
+    for (int i = 0; i < STREAMS; i++) {
+        if (core->stream[i].page == page) {
+            stream = &core->stream[i];
+            break;
+        }
+        if (core->stream[i].last_used < stream->last_used)
+            stream = &core->stream[i];
+    }
+    if (stream->page != page)
+        *stream = (struct stream){.page = page, .line = at};
+    int8_t step = (int8_t)(at - stream->line);
+    stream->last_used = ++core->tick;
+    stream->line = at;
+    if (step != 1 && step != -1) {
+        stream->confidence = 0;
+        return;
+    }
+    stream->confidence = step == stream->direction ? (uint8_t)(stream->confidence + (stream->confidence < 3)) : 1;
+    stream->direction = step;
+    if (stream->confidence < 2)
+        return;
+    for (int ahead = 1; ahead <= (int)core->profile->prefetch_l2_stream; ahead++) {
+        int to = at + step * ahead;
+        if (to < 0 || to > 63)
+            return;
+        prefetch(core, (page << (12 - LINE_SHIFT)) + (uint64_t)to);
+    }
+}
+
+static void count_served(struct core *core, enum served served)
+{
+    struct counters *now = core->now;
+
+    now->l2_misses++;
+    mark(core, HOT_l2_misses);
+    now->llc_hits_shared += served == SERVED_SHARED;
+    now->llc_hits_modified += served == SERVED_MODIFIED;
+    if (served == SERVED_LOCAL || served == SERVED_REMOTE) {
+        now->llc_misses++;
+        mark(core, HOT_llc_misses);
+        now->memory_local += served == SERVED_LOCAL;
+        now->memory_remote += served == SERVED_REMOTE;
+    }
+}
+
+/* A demand request that missed L1: from L2, or from beyond and then kept there. */
+static enum served fetch_line(struct core *core, uint64_t line, bool own, enum line_state *state)
+{
+    const struct profile *p = core->profile;
+    slot_t *known = cache_touch(&core->l2, line);
+    enum served served = SERVED_L2;
+
+    core->now->l2_accesses++;
+    if (known) {
+        *state = slot_state(*known);
+        if (own && *state == LINE_SHARED)
+            core->now->l1d_upgrades += uncore_upgrade(core->uncore, core->index, line);
+        if (own)
+            *state = LINE_MODIFIED;
+    } else {
+        served = uncore_request(core->uncore, core->index, line, own, state);
+        count_served(core, served);
+        put_into_l2(core, line, *state);
+        if (p->prefetch_l2_adjacent)
+            prefetch(core, line ^ 1);
+    }
+    if (p->prefetch_l2_stream)
+        follow_stream(core, line);
+    return served;
+}
+
+static enum served load_line(struct core *core, uint64_t line, bool own)
+{
+    enum line_state state = LINE_INVALID;
+    enum served served = fetch_line(core, line, own, &state);
+    slot_t evicted = cache_insert(&core->l1d, line, state);
+
+    if (evicted && slot_state(evicted) == LINE_MODIFIED)
+        put_into_l2(core, slot_line(evicted), LINE_MODIFIED);
+    return served;
+}
+
+enum line_state core_snooped(struct core *core, uint64_t line, bool take_away)
+{
+    struct cache *caches[] = {&core->l1d, &core->l2, &core->l1i};
+    enum line_state strongest = LINE_INVALID;
+
+    for (int i = 0; i < 3; i++) {
+        slot_t *slot = cache_peek(caches[i], line);
+        if (!slot)
+            continue;
+        enum line_state state = slot_state(__atomic_load_n(slot, __ATOMIC_RELAXED));
+        if (state > strongest)
+            strongest = state;
+        if (take_away || state != LINE_SHARED)
+            __atomic_store_n(slot, take_away ? 0 : slot_make(line, LINE_SHARED), __ATOMIC_RELAXED);
+    }
+    /* The filter may know the line by any virtual address of this set. */
+    if (strongest != LINE_INVALID) {
+        uint32_t set = (uint32_t)(line % FILTER_SETS);
+        if (take_away) {
+            __atomic_store_n(&core->data_filter[set].line, UINT64_MAX, __ATOMIC_RELAXED);
+            __atomic_store_n(&core->code_filter[set].line, UINT64_MAX, __ATOMIC_RELAXED);
+        } else {
+            __atomic_store_n(&core->data_filter[set].writable, false, __ATOMIC_RELAXED);
+        }
+    }
+    return strongest;
+}
+
+/* Cycles. Which misses cost what: see docs/collectors/uarch_model.md. */
+
+static void charge_load(struct core *core, enum served served, uint64_t address)
+{
+    const struct profile *p = core->profile;
+    uint32_t extra = served_latency(p, served) - p->l1d_latency;
+    /* A load whose address was just loaded waits for it: a pointer chase. Nothing hides its latency. */
+    bool dependent = core->value_known && address - core->last_value < NEAR_BYTES;
+    uint64_t cycles = extra;
+
+    if (served <= SERVED_MODIFIED) {
+        if (!dependent)
+            cycles = (uint64_t)extra * p->core_exposed_l2_permille / 1000;
+    } else {
+        /* One long miss fills the reorder buffer; others within it are served in its shadow. */
+        if (!dependent && core->retired - core->last_long < p->core_rob)
+            cycles = (uint64_t)extra * p->core_overlap_permille / 1000;
+        else
+            core->last_long = core->retired;
+    }
+    uint64_t *stall[SERVED_COUNT] = {
+        [SERVED_L2] = &core->now->stall_l2,           [SERVED_LLC] = &core->now->stall_llc,
+        [SERVED_SHARED] = &core->now->stall_llc,      [SERVED_MODIFIED] = &core->now->stall_llc,
+        [SERVED_LOCAL] = &core->now->stall_memory,    [SERVED_REMOTE] = &core->now->stall_memory,
+    };
+    *stall[served] += cycles;
+}
+
+void core_loaded(struct core *core, uint64_t value)
+{
+    core->last_value = value;
+    core->value_known = true;
+}
+
+/* Translation. */
+
+/* The walker reads its entries through L1D, as on the modelled processors; it is no demand access there. */
+static uint32_t read_entries(struct core *core, const struct walk *walk)
+{
+    uint32_t cycles = core->profile->walk_fixed;
+
+    for (uint32_t i = 0; i < walk->references; i++) {
+        uint64_t line = walk->reference[i] >> LINE_SHIFT;
+        if (cache_touch(&core->l1d, line)) {
+            cycles += core->profile->l1d_latency;
+            continue;
+        }
+        cycles += served_latency(core->profile, load_line(core, line, false));
+    }
+    /* The walker's lines went to the front of their sets: the filter's may no longer be there. */
+    for (uint32_t i = 0; i < walk->references; i++)
+        core->data_filter[(walk->reference[i] >> LINE_SHIFT) % FILTER_SETS].line = UINT64_MAX;
+    return cycles;
+}
+
+static uint32_t walk_page(struct core *core, uint64_t address, struct tlb_entry *found)
+{
+    struct walk walk = {.references = 0};
+    uint32_t cycles = core->profile->walk_fixed;
+
+    *found = (struct tlb_entry){.frame = address & ~0xfffull, .size = PAGE_4K, .generation = core->context.generation, .memory = true};
+    if (!core->profile->model_page_walks)
+        return cycles;
+    if (walker_walk(&core->walker, &core->space, address, &walk)) {
+        found->frame = walk.frame;
+        found->size = (uint8_t)walk.size;
+        found->memory = memory_holds(&core->walker.memory, walk.frame);
+        if (walk.global)
+            found->generation = TLB_GLOBAL;
+    } else {
+        found->memory = false;
+        core->walks_failed++;
+    }
+    core->now->walk_references += walk.references;
+    return read_entries(core, &walk);
+}
+
+/* A page that a TLB has no entries for is held as one of the next smaller size. */
+static void fit(const struct tlb tlb[PAGE_SIZES], uint64_t address, struct tlb_entry *translation)
+{
+    while (translation->size > PAGE_4K && !tlb[translation->size].sets) {
+        uint64_t offset = address & ((1ull << page_shift[translation->size]) - 1);
+        translation->size--;
+        translation->frame += offset & ~((1ull << page_shift[translation->size]) - 1);
+    }
+}
+
+static struct tlb_entry *find_in_second(struct core *core, struct tlb *second, uint64_t address)
+{
+    struct tlb_entry *entry = tlb_find(second, address, PAGE_4K, core->context);
+
+    if (!entry)
+        entry = tlb_find(second, address, PAGE_2M, core->context);
+    return entry ? entry : tlb_find(&core->stlb_1g, address, PAGE_1G, core->context);
+}
+
+static struct tlb_entry *translate_slow(struct core *core, struct tlb tlb[PAGE_SIZES], struct tlb *second, uint64_t address,
+                                        uint64_t *walks, uint64_t *stall)
+{
+    const struct profile *p = core->profile;
+    struct tlb_entry *known = find_in_second(core, second, address), fresh;
+
+    if (known) {
+        known->stamp = core->tick;
+        fresh = *known;
+        *stall += (uint64_t)p->stlb_latency * p->walk_exposed_permille / 1000;
+    } else {
+        uint32_t cycles = walk_page(core, address, &fresh);
+        ++*walks;
+        mark(core, walks == &core->now->dtlb_walks ? HOT_dtlb_walks : HOT_itlb_walks);
+        core->now->walk_cycles += cycles;
+        *stall += (uint64_t)cycles * p->walk_exposed_permille / 1000;
+        struct tlb_entry held = fresh;
+        fit((const struct tlb[PAGE_SIZES]){*second, *second, core->stlb_1g}, address, &held);
+        tlb_insert(held.size == PAGE_1G ? &core->stlb_1g : second, address, &held, core->context, core->tick);
+    }
+    fit(tlb, address, &fresh);
+    return tlb_insert(&tlb[fresh.size], address, &fresh, core->context, core->tick);
+}
+
+static struct tlb_entry *translate(struct core *core, struct tlb tlb[PAGE_SIZES], uint64_t address)
+{
+    core->tick++;
+    for (int size = 0; size < PAGE_SIZES; size++) {
+        struct tlb_entry *entry = tlb_find(&tlb[size], address, (enum page_size)size, core->context);
+        if (entry) {
+            entry->stamp = core->tick;
+            return entry;
+        }
+    }
+    struct counters *now = core->now;
+    if (tlb == core->dtlb) {
+        now->dtlb_misses++;
+        return translate_slow(core, tlb, &core->stlb, address, &now->dtlb_walks, &now->stall_dtlb);
+    }
+    now->itlb_misses++;
+    struct tlb *second = core->stlb_code.sets ? &core->stlb_code : &core->stlb;
+    return translate_slow(core, tlb, second, address, &now->itlb_walks, &now->stall_itlb);
+}
+
+static uint64_t physical_line(const struct tlb_entry *entry, uint64_t address)
+{
+    return (entry->frame | (address & ((1ull << page_shift[entry->size]) - 1))) >> LINE_SHIFT;
+}
+
+/* Data. */
+
+bool core_access_slow(struct core *core, uint64_t address, bool store)
+{
+    struct tlb_entry *page = translate(core, core->dtlb, address);
+    struct filter_entry *entry = &core->data_filter[(address >> LINE_SHIFT) % FILTER_SETS];
+    bool missed = false;
+
+    if (!page->memory) {
+        entry->line = UINT64_MAX; /* a device register is never cached */
+        return false;
+    }
+    uint64_t line = physical_line(page, address);
+    slot_t *slot = cache_touch(&core->l1d, line);
+    if (!slot) {
+        core->now->l1d_misses++;
+        mark(core, HOT_l1d_misses);
+        enum served served = load_line(core, line, store);
+        /* Stores wait in the store buffer; nobody waits for them. */
+        if (!store)
+            charge_load(core, served, address);
+        core->value_known = false;
+        missed = !store;
+    } else if (store && slot_state(*slot) != LINE_MODIFIED) {
+        if (slot_state(*slot) == LINE_SHARED)
+            core->now->l1d_upgrades += uncore_upgrade(core->uncore, core->index, line);
+        *slot = slot_make(line, LINE_MODIFIED);
+    }
+    slot = cache_peek(&core->l1d, line);
+    *entry = (struct filter_entry){
+        .line = address >> LINE_SHIFT | core->space_tag,
+        .page = page,
+        .page_key = page->key,
+        .writable = slot && slot_state(*slot) == LINE_MODIFIED,
+    };
+    return missed;
+}
+
+/* Instructions. */
+
+void core_fetch_slow(struct core *core, uint64_t virtual_line)
+{
+    uint64_t address = virtual_line << LINE_SHIFT;
+    struct tlb_entry *page = translate(core, core->itlb, address);
+    struct filter_entry *entry = &core->code_filter[virtual_line % FILTER_SETS];
+
+    if (!page->memory)
+        return;
+    uint64_t line = physical_line(page, address);
+    if (!cache_touch(&core->l1i, line)) {
+        enum line_state state = LINE_INVALID;
+        core->now->l1i_misses++;
+        mark(core, HOT_l1i_misses);
+        enum served served = fetch_line(core, line, false, &state);
+        cache_insert(&core->l1i, line, LINE_SHARED);
+        /* The front end runs ahead of the back end by little: what comes from beyond L1I is waited for. */
+        core->now->stall_frontend += served_latency(core->profile, served);
+        if (core->profile->prefetch_l1i_next && ((line + 1) & 63))
+            prefetch(core, line + 1);
+    }
+    *entry = (struct filter_entry){.line = virtual_line | core->space_tag, .page = page, .page_key = page->key};
+}
+
+void core_block_slow(struct core *core, const struct block *block)
+{
+    const struct profile *p = core->profile;
+    enum mode mode = (enum mode)(core->guest << 1 | block->user);
+
+    if (mode != core->mode) {
+        bool entered = (core->mode & 1) && !(mode & 1) && (core->mode >> 1) == (mode >> 1);
+        core->mode = mode;
+        core->now = &core->counters[mode];
+        core->now->kernel_entries += entered;
+        core->now->stall_mode += entered ? p->cost_kernel_entry : 0;
+    }
+    core->now->atomics += block->atomics;
+    core->now->pauses += block->pauses;
+    core->now->stall_mode += (uint64_t)block->atomics * p->cost_atomic + (uint64_t)block->pauses * p->cost_pause;
+}
+
+void core_branch(struct core *core, const struct block *from, uint64_t to)
+{
+    bool expected = true;
+
+    if (from->kind == BRANCH_NONE)
+        expected = false;
+    else if (from->kind == BRANCH_CONDITIONAL)
+        expected = to == from->next || to == from->target;
+    else if (from->kind == BRANCH_JUMP || from->kind == BRANCH_CALL)
+        expected = to == from->target;
+    else if (from->kind == BRANCH_OTHER)
+        return;
+    if (!expected) {
+        core->now->interrupts++;
+        core->now->stall_mode += core->profile->cost_interrupt;
+        return;
+    }
+    core->now->branches++;
+    if (!core->profile->model_branches)
+        return;
+    /* A loop of one block whose condition jumps to where it falls through can't be told apart; it does not exist. */
+    if (!predictor_resolve(&core->predictor, (enum branch_kind)from->kind, from->pc, from->next, to, to != from->next)) {
+        core->now->branch_misses++;
+        mark(core, HOT_branch_misses);
+        core->now->stall_branch += core->profile->core_mispredict;
+    }
+}

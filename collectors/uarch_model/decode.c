@@ -1,0 +1,108 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* Opcodes: AMD64 Architecture Programmer's Manual vol. 3, appendix A. */
+#include "decode.h"
+
+#include <string.h>
+
+static bool is_prefix(uint8_t byte)
+{
+    switch (byte) {
+    case 0x26: case 0x2e: case 0x36: case 0x3e: case 0x64: case 0x65: case 0x66: case 0x67: case 0xf0: case 0xf2: case 0xf3:
+        return true;
+    default:
+        return false;
+    }
+}
+
+static int64_t signed_bytes(const uint8_t *at, size_t count)
+{
+    int32_t wide;
+
+    if (count == 1)
+        return (int8_t)*at;
+    memcpy(&wide, at, 4);
+    return wide;
+}
+
+static void direct(struct decoded *d, enum branch_kind kind, const uint8_t *at, const uint8_t *end, size_t count)
+{
+    if (at + count > end)
+        return;
+    d->kind = kind;
+    d->displacement = signed_bytes(at, count);
+}
+
+static void decode_group_5(struct decoded *d, uint8_t modrm)
+{
+    switch (modrm >> 3 & 7) {
+    case 2: case 3:
+        d->kind = BRANCH_INDIRECT_CALL;
+        break;
+    case 4: case 5:
+        d->kind = BRANCH_INDIRECT;
+        break;
+    }
+}
+
+static void decode_0f(struct decoded *d, const uint8_t *at, const uint8_t *end, uint8_t rex)
+{
+    uint8_t opcode = *at++, modrm = at < end ? *at : 0;
+    uint32_t mark;
+
+    if (opcode >= 0x80 && opcode <= 0x8f)
+        direct(d, BRANCH_CONDITIONAL, at, end, 4);
+    else if (opcode == 0x05 || opcode == 0x07 || opcode == 0x34 || opcode == 0x35) /* SYSCALL, SYSRET, SYSENTER, SYSEXIT */
+        d->kind = BRANCH_OTHER;
+    else if (opcode == 0x22 && ((modrm >> 3 & 7) == 3 || (modrm >> 3 & 7) == 4))
+        d->special = SPECIAL_CR3;
+    else if (opcode == 0x01 && modrm == 0xd8) {
+        d->special = SPECIAL_VMRUN;
+        d->kind = BRANCH_OTHER;
+    } else if (opcode == 0x01 && (modrm >> 3 & 7) == 7 && modrm >> 6 == 0 && (modrm & 7) != 4 && (modrm & 7) != 5) {
+        d->special = SPECIAL_INVLPG;
+        d->address_register = (modrm & 7) | (rex & 1) << 3;
+    } else if (opcode == 0x1f && modrm == 0x80 && at + 5 <= end) {
+        memcpy(&mark, at + 1, 4);
+        if (mark == MARK_BASE + MARK_BEGIN || mark == MARK_BASE + MARK_END) {
+            d->special = SPECIAL_MARK;
+            d->mark = (int)(mark - MARK_BASE);
+        }
+    }
+}
+
+struct decoded decode(const uint8_t *bytes, size_t length)
+{
+    struct decoded d = {.kind = BRANCH_NONE};
+    const uint8_t *at = bytes, *end = bytes + length;
+    bool repeat = false;
+    uint8_t rex = 0;
+
+    for (; at < end && is_prefix(*at); at++) {
+        d.atomic |= *at == 0xf0;
+        repeat |= *at == 0xf3;
+    }
+    if (at < end && (*at & 0xf0) == 0x40)
+        rex = *at++;
+    if (at >= end)
+        return d;
+    uint8_t opcode = *at++;
+    if (opcode == 0x0f && at < end)
+        decode_0f(&d, at, end, rex);
+    else if ((opcode & 0xf0) == 0x70 || (opcode & 0xfc) == 0xe0)
+        direct(&d, BRANCH_CONDITIONAL, at, end, 1);
+    else if (opcode == 0xeb)
+        direct(&d, BRANCH_JUMP, at, end, 1);
+    else if (opcode == 0xe9)
+        direct(&d, BRANCH_JUMP, at, end, 4);
+    else if (opcode == 0xe8)
+        direct(&d, BRANCH_CALL, at, end, 4);
+    else if (opcode == 0xc3 || opcode == 0xc2)
+        d.kind = BRANCH_RETURN;
+    else if (opcode == 0xff && at < end)
+        decode_group_5(&d, *at);
+    else if (opcode == 0xcc || opcode == 0xcd || opcode == 0xcf || opcode == 0xf4 || opcode == 0xca || opcode == 0xcb)
+        d.kind = BRANCH_OTHER; /* INT3, INT, IRET, HLT, far returns */
+    else if (opcode == 0x90 && repeat)
+        d.special = SPECIAL_PAUSE;
+    return d;
+}

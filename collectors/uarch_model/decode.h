@@ -1,0 +1,37 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* The little of x86-64's encoding that the model must know: how a block ends, and what changes address spaces. */
+#ifndef VSPROF_DECODE_H
+#define VSPROF_DECODE_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+#include "branch.h"
+
+#define LONGEST_INSTRUCTION 15
+
+/* A long NOP with this displacement marks a window's border: "vsP" and 1 for its begin, 2 for its end. */
+#define MARK_BASE 0x76735000u
+enum { MARK_NONE, MARK_BEGIN, MARK_END };
+
+enum special {
+    SPECIAL_NONE,
+    SPECIAL_CR3,     /* MOV to CR3 or CR4 */
+    SPECIAL_INVLPG,  /* by the address in one register */
+    SPECIAL_VMRUN,
+    SPECIAL_MARK,
+    SPECIAL_PAUSE
+};
+
+struct decoded {
+    enum branch_kind kind;
+    enum special special;
+    bool atomic;     /* LOCK prefix */
+    int mark;        /* MARK_… */
+    int address_register; /* of INVLPG: 0 RAX … 15 R15 */
+    int64_t displacement; /* of a direct branch, from the next instruction */
+};
+
+struct decoded decode(const uint8_t *bytes, size_t length);
+
+#endif

@@ -1,0 +1,34 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+#include "hot.h"
+
+#include <string.h>
+
+#define PROBES 16
+
+const char *const hot_kind_names[HOT_KIND_COUNT] = {
+#define X(name) #name,
+    HOT_KINDS(X)
+#undef X
+};
+
+void hot_clear(struct hot *hot)
+{
+    memset(hot, 0, sizeof(*hot));
+}
+
+void hot_add(struct hot *hot, uint64_t pc, uint32_t thread, uint8_t mode, enum hot_kind kind)
+{
+    /* Fibonacci hashing: neighbouring addresses spread over the table. */
+    uint64_t hash = (pc ^ (uint64_t)thread << 40 ^ (uint64_t)mode << 62) * 0x9e3779b97f4a7c15ull >> 40;
+
+    for (uint32_t i = 0; i < PROBES; i++) {
+        struct hot_spot *spot = &hot->spot[(hash + i) % HOT_SPOTS];
+        if (!spot->used)
+            *spot = (struct hot_spot){.pc = pc, .thread = thread, .mode = mode, .used = true};
+        if (spot->pc == pc && spot->thread == thread && spot->mode == mode) {
+            spot->count[kind]++;
+            return;
+        }
+    }
+    hot->dropped++;
+}

@@ -1,0 +1,41 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/*
+ * Where it happens: events by block of code, thread and mode. Misses are all counted; instructions are sampled, one block in so
+ * many instructions. A table that is full drops what is new, and counts what it dropped.
+ */
+#ifndef VSPROF_HOT_H
+#define VSPROF_HOT_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#define HOT_KINDS(X) X(samples) X(l1d_misses) X(l1i_misses) X(l2_misses) X(llc_misses) X(dtlb_walks) X(itlb_walks) X(branch_misses)
+
+enum hot_kind {
+#define X(name) HOT_##name,
+    HOT_KINDS(X)
+#undef X
+    HOT_KIND_COUNT
+};
+
+extern const char *const hot_kind_names[HOT_KIND_COUNT];
+
+#define HOT_SPOTS 16384
+
+struct hot_spot {
+    uint64_t pc;
+    uint32_t thread;
+    uint8_t mode;
+    bool used;
+    uint32_t count[HOT_KIND_COUNT];
+};
+
+struct hot {
+    uint64_t dropped;
+    struct hot_spot spot[HOT_SPOTS];
+};
+
+void hot_clear(struct hot *hot);
+void hot_add(struct hot *hot, uint64_t pc, uint32_t thread, uint8_t mode, enum hot_kind kind);
+
+#endif

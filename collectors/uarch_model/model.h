@@ -1,0 +1,48 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/*
+ * The whole modelled machine, and windows on it: a window is opened and closed by any thread; each core's own thread brings its
+ * tables up to date at its next block (`model_tick`), so that no table is written by two threads.
+ */
+#ifndef VSPROF_MODEL_H
+#define VSPROF_MODEL_H
+
+#include <stdio.h>
+
+#include "core.h"
+#include "tasks.h"
+
+enum window_state { WINDOW_NONE, WINDOW_OPEN, WINDOW_CLOSED };
+enum request { REQUEST_NONE, REQUEST_BEGIN, REQUEST_END };
+
+struct model {
+    struct profile profile;
+    struct uncore uncore;
+    uint32_t core_count;
+    struct core *core[MOST_CORES];
+    struct tasks *tasks[MOST_CORES];
+    struct hot *hot[MOST_CORES];
+
+    enum window_state window;
+    uint64_t begun_ns, ended_ns; /* CLOCK_MONOTONIC */
+    uint64_t instruction_limit;  /* the window ends by itself after so many; 0: it does not */
+    struct counters begin[MOST_CORES][MODE_COUNT], end[MOST_CORES][MODE_COUNT];
+    uint8_t request[MOST_CORES]; /* enum request, for the core's own thread */
+};
+
+/* Returns NULL without memory. */
+struct model *model_new(const struct profile *profile, uint32_t core_count, struct memory memory, uint32_t sample_every);
+void model_free(struct model *model);
+
+void model_begin(struct model *model);
+void model_end(struct model *model);
+/* Instructions of all cores since the window's begin (up to its end, if it is closed). */
+uint64_t model_instructions(const struct model *model);
+/* For core `index`'s own thread, when `retired` has passed `sample_at`. */
+void model_tick(struct model *model, uint32_t index);
+/* A core's own thread stops executing: whatever was asked of it is done now, for it may sleep long. */
+void model_settle(struct model *model, uint32_t index);
+/* Write the closed window as JSON. Call when the cores have settled (see `model_settled`). */
+bool model_settled(const struct model *model);
+void model_write(const struct model *model, FILE *out);
+
+#endif

@@ -1,0 +1,608 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/*
+ * QEMU's side of the model: what QEMU translates becomes blocks, what it executes drives the cores. All state that is measured
+ * lives in model.c and below; here is only the glue, and the changes between off, count and model.
+ */
+#include <errno.h>
+#include <inttypes.h>
+#include <pthread.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "control.h"
+#include "decode.h"
+#include "model.h"
+#include "qemu_api.h"
+
+QEMU_EXPORT int qemu_plugin_version = QEMU_API_VERSION;
+QEMU_EXPORT int qemu_plugin_install(qemu_plugin_id_t id, const qemu_info_t *info, int argc, char **argv);
+
+#define CHANGE_SECONDS 20
+#define CHECK_EVERY 1024 /* slow accesses between two comparisons of our translation with QEMU's */
+
+enum state { OFF, COUNT, MODEL };
+static const char *const state_names[] = {"off", "count", "model"};
+
+/* VMCB: AMD64 Architecture Programmer's Manual vol. 2, appendix B. */
+enum { VMCB_ASID = 0x58, VMCB_TLB_CONTROL = 0x5c, VMCB_NP_ENABLE = 0x90, VMCB_N_CR3 = 0xb0, VMCB_CR4 = 0x548, VMCB_CR3 = 0x550 };
+#define CR4_LA57 (1ull << 12)
+
+struct vcpu {
+    uint64_t counted; /* instructions in state COUNT */
+    bool space_unknown;   /* CR3 was loaded: read it before the next block */
+    uint64_t landing;     /* where the host goes on after #VMEXIT */
+    struct address_space host_space;
+    uint32_t slow_accesses;
+    uint64_t checked, wrong; /* translations compared with QEMU's */
+};
+
+/* Blocks live until the flush after the next: a core's last block is looked at once more after a flush. */
+struct arena {
+    struct arena *before;
+    size_t used;
+    struct block block[4096];
+};
+
+static qemu_plugin_id_t plugin_id;
+static uint32_t vcpu_count;
+static struct vcpu vcpus[MOST_CORES];
+static struct model *model;
+static struct profile profile;
+static bool profile_known;
+static struct memory memory;
+static uint32_t sample_every = 20000;
+static uint64_t task_switch_pc, task_id_offset, task_name_offset;
+
+static enum state state, wanted;
+static bool change_wanted;
+static pthread_mutex_t change_lock = PTHREAD_MUTEX_INITIALIZER;
+static pthread_cond_t changed = PTHREAD_COND_INITIALIZER;
+
+static pthread_mutex_t arena_lock = PTHREAD_MUTEX_INITIALIZER;
+static struct arena *arena, *old_arena;
+
+/* Registers. */
+
+enum { REG_CR3, REG_CR4, REG_RAX, REG_RSI = REG_RAX + 6, REG_COUNT = REG_RAX + 16 };
+static const char *const register_names[REG_COUNT] = {"cr3", "cr4", "rax", "rcx", "rdx", "rbx", "rsp", "rbp", "rsi",
+                                                      "rdi", "r8",  "r9",  "r10", "r11", "r12", "r13", "r14", "r15"};
+static __thread struct {
+    struct qemu_plugin_register *handle[REG_COUNT];
+    GByteArray *bytes;
+} registers;
+
+static void find_registers(void)
+{
+    GArray *all = qemu_plugin_get_registers();
+    const qemu_plugin_reg_descriptor *one = (const void *)all->data;
+
+    for (unsigned int i = 0; i < all->len; i++)
+        for (int wanted_one = 0; wanted_one < REG_COUNT; wanted_one++)
+            if (!strcmp(one[i].name, register_names[wanted_one]))
+                registers.handle[wanted_one] = one[i].handle;
+    g_array_free(all, 1);
+    registers.bytes = g_byte_array_new();
+}
+
+static uint64_t read_register(int which)
+{
+    uint64_t value = 0;
+
+    if (!registers.bytes)
+        find_registers();
+    if (!registers.handle[which])
+        return 0;
+    g_byte_array_set_size(registers.bytes, 0);
+    int length = qemu_plugin_read_register(registers.handle[which], registers.bytes);
+    if (length > 0)
+        memcpy(&value, registers.bytes->data, length < 8 ? (size_t)length : 8);
+    return value;
+}
+
+/* Address spaces, guests and tasks. */
+
+static void read_address_space(struct vcpu *vcpu, struct core *core)
+{
+    struct address_space space = core->space;
+    bool five_levels = read_register(REG_CR4) & CR4_LA57;
+
+    vcpu->space_unknown = false;
+    space.root = read_register(REG_CR3);
+    space.five_levels = five_levels;
+    core->now->address_space_switches++;
+    core_new_address_space(core, &space, core->guest ? core->context.space : 0);
+    if (!core->guest)
+        vcpu->host_space = core->space;
+}
+
+static void on_cr3(unsigned int index, void *data)
+{
+    (void)data;
+    vcpus[index].space_unknown = true;
+    /* The load itself comes after this; the next block looks. */
+    model->core[index]->sample_at = 0;
+}
+
+static void on_invlpg(unsigned int index, void *data)
+{
+    core_forget_page(model->core[index], read_register(REG_RAX + (int)(intptr_t)data));
+}
+
+static uint64_t vmcb_field(uint64_t vmcb, uint64_t offset)
+{
+    uint64_t value = 0;
+
+    memory_read(&memory, vmcb + (offset & ~7ull), &value);
+    return value >> (offset & 7) * 8;
+}
+
+static void on_vmrun(unsigned int index, void *data)
+{
+    struct vcpu *vcpu = &vcpus[index];
+    struct core *core = model->core[index];
+    uint64_t vmcb = read_register(REG_RAX);
+    uint16_t number = 1 + (uint16_t)(vmcb_field(vmcb, VMCB_ASID) % 62);
+    struct address_space guest = {
+        .root = vmcb_field(vmcb, VMCB_CR3),
+        .nested_root = vmcb_field(vmcb, VMCB_N_CR3),
+        .nested = vmcb_field(vmcb, VMCB_NP_ENABLE) & 1,
+        .five_levels = vmcb_field(vmcb, VMCB_CR4) & CR4_LA57,
+        .nested_five_levels = core->space.five_levels,
+    };
+
+    core->now->vm_entries++;
+    core->now->stall_mode += core->profile->cost_vm_entry;
+    vcpu->landing = ((const struct block *)data)->next;
+    if (vmcb_field(vmcb, VMCB_TLB_CONTROL) & 0xff)
+        core_flush_address_space(core, number);
+    core_switch_address_space(core, &guest, number);
+    core->guest = true;
+}
+
+static void leave_guest(struct vcpu *vcpu, struct core *core)
+{
+    core->guest = false;
+    core_forget_blocks(core);
+    core_switch_address_space(core, &vcpu->host_space, 0);
+}
+
+static bool read_virtual(struct core *core, uint64_t address, uint64_t *value)
+{
+    struct walk walk;
+    uint64_t at;
+
+    /* Entries of a structure may lie across the border of 8 bytes only if the structure is packed; tasks are not. */
+    if (!walker_walk(&core->walker, &core->space, address, &walk))
+        return false;
+    at = walk.frame | (address & ((1ull << page_shift[walk.size]) - 1));
+    return memory_read(&memory, at, value);
+}
+
+static void on_task_switch(unsigned int index, void *data)
+{
+    struct core *core = model->core[index];
+    uint64_t word = 0, name[2] = {0, 0};
+
+    (void)data;
+    core->now->task_switches++;
+    if (core->guest)
+        return;
+    uint64_t next = read_register(REG_RSI);
+    if (!read_virtual(core, next + task_id_offset, &word) || !read_virtual(core, next + task_name_offset, &name[0]) ||
+        !read_virtual(core, next + task_name_offset + 8, &name[1]))
+        return;
+    core->thread = (uint32_t)(word >> (task_id_offset & 4) * 8);
+    tasks_switch(model->tasks[index], core->counters, core->thread, (const char *)name);
+}
+
+static void on_mark(unsigned int index, void *data)
+{
+    (void)index;
+    if ((intptr_t)data == MARK_BEGIN)
+        model_begin(model);
+    else
+        model_end(model);
+}
+
+/* What runs. */
+
+static void on_block_slow(unsigned int index, struct core *core)
+{
+    struct vcpu *vcpu = &vcpus[index];
+
+    if (vcpu->space_unknown)
+        read_address_space(vcpu, core);
+    model_tick(model, index);
+}
+
+static void on_block(unsigned int index, void *data)
+{
+    struct core *core = model->core[index];
+    const struct block *block = data;
+
+    if (__builtin_expect(core->guest, 0) && block->pc == vcpus[index].landing)
+        leave_guest(&vcpus[index], core);
+    if (__builtin_expect(core->retired >= core->sample_at, 0))
+        on_block_slow(index, core);
+    core_block(core, block);
+}
+
+static void on_block_counted(unsigned int index, void *data)
+{
+    vcpus[index].counted += ((const struct block *)data)->instructions;
+}
+
+/* An access that runs over the end of its line touches two. */
+static inline bool crosses(qemu_plugin_meminfo_t info, uint64_t address)
+{
+    uint64_t offset = address & 63;
+
+    return __builtin_expect(offset > 48, 0) && offset + (1ull << qemu_plugin_mem_size_shift(info)) > 64;
+}
+
+/* Now and then: does our walk of the page tables find what QEMU found? */
+static void check_translation(struct vcpu *vcpu, struct core *core, qemu_plugin_meminfo_t info, uint64_t address)
+{
+    struct filter_entry *entry = &core->data_filter[(address >> LINE_SHIFT) % FILTER_SETS];
+    struct qemu_plugin_hwaddr *theirs;
+
+    if (++vcpu->slow_accesses % CHECK_EVERY || entry->line != (address >> LINE_SHIFT | core->space_tag))
+        return;
+    theirs = qemu_plugin_get_hwaddr(info, address);
+    if (!theirs || qemu_plugin_hwaddr_is_io(theirs))
+        return;
+    uint64_t offset = address & ((1ull << page_shift[entry->page->size]) - 1);
+    vcpu->checked++;
+    vcpu->wrong += (entry->page->frame | offset) != qemu_plugin_hwaddr_phys_addr(theirs);
+}
+
+/* A load missed L1D: what it got may be the address of the next. */
+static void on_missed_load(unsigned int index, qemu_plugin_meminfo_t info, uint64_t address)
+{
+    struct core *core = model->core[index];
+    qemu_plugin_mem_value value = qemu_plugin_mem_get_value(info);
+
+    if (value.type == QEMU_PLUGIN_MEM_VALUE_U64)
+        core_loaded(core, value.data.u64);
+    check_translation(&vcpus[index], core, info, address);
+}
+
+static inline void on_access(unsigned int index, qemu_plugin_meminfo_t info, uint64_t address, bool store)
+{
+    struct core *core = model->core[index];
+
+    if (core_access(core, address, store))
+        on_missed_load(index, info, address);
+    if (crosses(info, address)) {
+        core_access(core, (address | 63) + 1, store);
+        /* Two lines, but one access. */
+        *(store ? &core->now->stores : &core->now->loads) -= 1;
+    }
+}
+
+static void on_load(unsigned int index, qemu_plugin_meminfo_t info, uint64_t address, void *data)
+{
+    (void)data;
+    on_access(index, info, address, false);
+}
+
+static void on_store(unsigned int index, qemu_plugin_meminfo_t info, uint64_t address, void *data)
+{
+    (void)data;
+    on_access(index, info, address, true);
+}
+
+/* What is translated. */
+
+static struct block *new_block(void)
+{
+    struct block *block = NULL;
+
+    pthread_mutex_lock(&arena_lock);
+    if (!arena || arena->used == sizeof(arena->block) / sizeof(arena->block[0])) {
+        struct arena *fresh = malloc(sizeof(*fresh));
+        if (fresh) {
+            fresh->before = arena;
+            fresh->used = 0;
+            arena = fresh;
+        }
+    }
+    if (arena && arena->used < sizeof(arena->block) / sizeof(arena->block[0]))
+        block = &arena->block[arena->used++];
+    pthread_mutex_unlock(&arena_lock);
+    return block;
+}
+
+static void free_arena(struct arena *one)
+{
+    while (one) {
+        struct arena *before = one->before;
+        free(one);
+        one = before;
+    }
+}
+
+static void instrument_special(struct qemu_plugin_insn *instruction, const struct decoded *d, struct block *block)
+{
+    const struct {
+        qemu_plugin_vcpu_udata_cb_t callback;
+        void *data;
+    } by_kind[] = {
+        [SPECIAL_CR3] = {on_cr3, NULL},
+        [SPECIAL_INVLPG] = {on_invlpg, (void *)(intptr_t)d->address_register},
+        [SPECIAL_VMRUN] = {on_vmrun, block},
+        [SPECIAL_MARK] = {on_mark, (void *)(intptr_t)d->mark},
+        [SPECIAL_PAUSE] = {NULL, NULL},
+    };
+
+    if (by_kind[d->special].callback)
+        qemu_plugin_register_vcpu_insn_exec_cb(instruction, by_kind[d->special].callback, QEMU_PLUGIN_CB_R_REGS, by_kind[d->special].data);
+}
+
+static void on_translation(qemu_plugin_id_t id, struct qemu_plugin_tb *tb)
+{
+    size_t count = qemu_plugin_tb_n_insns(tb);
+    struct block *block = new_block();
+    uint8_t bytes[LONGEST_INSTRUCTION + 1];
+    struct decoded d = {.kind = BRANCH_NONE};
+
+    (void)id;
+    if (!block || !count)
+        return;
+    *block = (struct block){.pc = qemu_plugin_tb_vaddr(tb), .instructions = (uint32_t)count};
+    /* The kernel's half of the address space; a user never runs there, nor the kernel below. */
+    block->user = !(block->pc >> 63);
+    for (size_t i = 0; i < count; i++) {
+        struct qemu_plugin_insn *instruction = qemu_plugin_tb_get_insn(tb, i);
+        d = decode(bytes, qemu_plugin_insn_data(instruction, bytes, sizeof(bytes)));
+        block->atomics += d.atomic;
+        block->pauses += d.special == SPECIAL_PAUSE;
+        if (state == COUNT)
+            continue;
+        if (d.special)
+            instrument_special(instruction, &d, block);
+        if (task_switch_pc && qemu_plugin_insn_vaddr(instruction) == task_switch_pc)
+            qemu_plugin_register_vcpu_insn_exec_cb(instruction, on_task_switch, QEMU_PLUGIN_CB_R_REGS, NULL);
+        qemu_plugin_register_vcpu_mem_cb(instruction, on_load, QEMU_PLUGIN_CB_NO_REGS, QEMU_PLUGIN_MEM_R, NULL);
+        qemu_plugin_register_vcpu_mem_cb(instruction, on_store, QEMU_PLUGIN_CB_NO_REGS, QEMU_PLUGIN_MEM_W, NULL);
+    }
+    struct qemu_plugin_insn *last = qemu_plugin_tb_get_insn(tb, count - 1);
+    block->next = qemu_plugin_insn_vaddr(last) + qemu_plugin_insn_size(last);
+    block->target = block->next + (uint64_t)d.displacement;
+    block->kind = (uint8_t)d.kind;
+    block->first_line = block->pc >> LINE_SHIFT;
+    block->last_line = (block->next - 1) >> LINE_SHIFT;
+    qemu_plugin_register_vcpu_tb_exec_cb(tb, state == COUNT ? on_block_counted : on_block, QEMU_PLUGIN_CB_NO_REGS, block);
+}
+
+/* Changes of state. Translated code must be thrown away, which QEMU does only when asked by a processor's own thread. */
+
+static void on_idle(qemu_plugin_id_t id, unsigned int index);
+
+/* All processors stand still, and no translated code is left. */
+static void on_reset(qemu_plugin_id_t id)
+{
+    pthread_mutex_lock(&arena_lock);
+    free_arena(old_arena);
+    old_arena = arena;
+    arena = NULL;
+    pthread_mutex_unlock(&arena_lock);
+    for (uint32_t i = 0; model && i < model->core_count; i++)
+        core_forget_blocks(model->core[i]);
+    qemu_plugin_register_vcpu_idle_cb(id, on_idle);
+    qemu_plugin_register_vcpu_resume_cb(id, on_idle);
+    if (wanted != OFF)
+        qemu_plugin_register_vcpu_tb_trans_cb(id, on_translation);
+    pthread_mutex_lock(&change_lock);
+    state = wanted;
+    change_wanted = false;
+    pthread_cond_broadcast(&changed);
+    pthread_mutex_unlock(&change_lock);
+}
+
+static void on_idle(qemu_plugin_id_t id, unsigned int index)
+{
+    if (state == MODEL)
+        model_settle(model, index);
+    if (__atomic_load_n(&change_wanted, __ATOMIC_ACQUIRE))
+        qemu_plugin_reset(id, on_reset);
+}
+
+static bool change_to(enum state to)
+{
+    struct timespec end;
+
+    clock_gettime(CLOCK_REALTIME, &end);
+    end.tv_sec += CHANGE_SECONDS;
+    wanted = to;
+    /*
+     * The processors learn of a translation callback when they next leave their code; one registered before the flush is known to
+     * all of them when it comes, so that nothing is translated without it.
+     */
+    qemu_plugin_register_vcpu_tb_trans_cb(plugin_id, to == OFF ? NULL : on_translation);
+    pthread_mutex_lock(&change_lock);
+    __atomic_store_n(&change_wanted, true, __ATOMIC_RELEASE);
+    while (change_wanted && pthread_cond_timedwait(&changed, &change_lock, &end) != ETIMEDOUT)
+        ;
+    bool done = !change_wanted;
+    change_wanted = false;
+    pthread_mutex_unlock(&change_lock);
+    return done;
+}
+
+static bool make_model(FILE *out)
+{
+    if (!profile_known || !memory.base) {
+        fprintf(out, "error: %s before the model\n", profile_known ? "memory" : "profile");
+        return false;
+    }
+    if (model)
+        model_free(model);
+    memset(vcpus, 0, sizeof(vcpus));
+    model = model_new(&profile, vcpu_count, memory, sample_every);
+    if (!model) {
+        fprintf(out, "error: no memory for the model\n");
+        return false;
+    }
+    for (uint32_t i = 0; i < vcpu_count; i++) {
+        vcpus[i].space_unknown = true;
+        model->core[i]->sample_at = 0;
+    }
+    return true;
+}
+
+/* The commands. */
+
+static void command_state(const char *name, FILE *out)
+{
+    for (enum state to = OFF; to <= MODEL; to++) {
+        if (strcmp(name, state_names[to]))
+            continue;
+        /* From one instrumented state to another by way of off: the model must not be replaced while it runs. */
+        if (state != OFF && to != OFF && !change_to(OFF)) {
+            fprintf(out, "error: no processor was idle for %d s\n", CHANGE_SECONDS);
+            return;
+        }
+        if (to == MODEL && !make_model(out))
+            return;
+        fputs(change_to(to) ? "ok\n" : "error: no processor was idle\n", out);
+        return;
+    }
+    fprintf(out, "error: no state %s: off, count or model\n", name);
+}
+
+static void command_profile(const char *path, FILE *out)
+{
+    char text[16384], error[256];
+    FILE *file = fopen(path, "r");
+
+    if (!file) {
+        fprintf(out, "error: %s: %s\n", path, strerror(errno));
+        return;
+    }
+    size_t length = fread(text, 1, sizeof(text) - 1, file);
+    fclose(file);
+    text[length] = '\0';
+    struct profile fresh;
+    if (profile_parse(text, &fresh, error, sizeof(error))) {
+        fprintf(out, "error: profile: %s\n", error);
+        return;
+    }
+    if (state == MODEL) {
+        fputs("error: the profile can't change while the model runs\n", out);
+        return;
+    }
+    profile = fresh;
+    profile_known = true;
+    fputs("ok\n", out);
+}
+
+/* QEMU keeps the machine's RAM in one mapping of exactly its size. */
+static void command_memory(const char *arguments, FILE *out)
+{
+    uint64_t bytes, low_bytes, begin, end;
+    char line[512], access[8];
+    FILE *maps = fopen("/proc/self/maps", "r");
+
+    if (sscanf(arguments, "%" SCNu64 " %" SCNu64, &bytes, &low_bytes) != 2 || !maps) {
+        fprintf(out, "error: memory BYTES LOW_BYTES\n");
+        if (maps)
+            fclose(maps);
+        return;
+    }
+    memory = (struct memory){0};
+    while (fgets(line, sizeof(line), maps))
+        if (sscanf(line, "%" SCNx64 "-%" SCNx64 " %7s", &begin, &end, access) == 3 && end - begin == bytes && !strncmp(access, "rw", 2))
+            memory = (struct memory){.base = (const uint8_t *)begin, .bytes = bytes, .low_bytes = low_bytes};
+    fclose(maps);
+    if (memory.base)
+        fputs("ok\n", out);
+    else
+        fprintf(out, "error: no mapping of %" PRIu64 " bytes: is this the machine's RAM?\n", bytes);
+}
+
+static void command_kernel(const char *arguments, FILE *out)
+{
+    if (sscanf(arguments, "%" SCNx64 " %" SCNu64 " %" SCNu64, &task_switch_pc, &task_id_offset, &task_name_offset) == 3)
+        fputs("ok\n", out);
+    else
+        fputs("error: kernel ADDRESS_OF_SWITCH_TO PID_OFFSET COMM_OFFSET\n", out);
+}
+
+static void command_status(FILE *out)
+{
+    fprintf(out, "{\"state\":\"%s\",\"window\":%d,\"vcpus\":[", state_names[state], model ? (int)model->window : 0);
+    for (uint32_t i = 0; i < vcpu_count; i++)
+        fprintf(out, "%s{\"instructions\":%" PRIu64 ",\"translations_checked\":%" PRIu64 ",\"translations_wrong\":%" PRIu64 "}",
+                i ? "," : "", vcpus[i].counted + (model ? model->core[i]->retired : 0), vcpus[i].checked, vcpus[i].wrong);
+    fputs("]}\n", out);
+}
+
+static void command_window(FILE *out)
+{
+    if (!model || model->window != WINDOW_CLOSED) {
+        fputs("error: no window was closed\n", out);
+        return;
+    }
+    /* A core that sleeps on has nothing left to book: its tables can be brought up to date from here. */
+    for (int tries = 0; tries < 100 && !model_settled(model); tries++)
+        usleep(1000);
+    for (uint32_t i = 0; i < model->core_count; i++)
+        model_settle(model, i);
+    model_write(model, out);
+}
+
+static void handle(char *line, FILE *out)
+{
+    char *argument = line + strcspn(line, " ");
+
+    if (*argument)
+        *argument++ = '\0';
+    if (!strcmp(line, "state"))
+        command_state(argument, out);
+    else if (!strcmp(line, "profile"))
+        command_profile(argument, out);
+    else if (!strcmp(line, "memory"))
+        command_memory(argument, out);
+    else if (!strcmp(line, "kernel"))
+        command_kernel(argument, out);
+    else if (!strcmp(line, "status"))
+        command_status(out);
+    else if (!strcmp(line, "window"))
+        command_window(out);
+    else if (!strcmp(line, "sample")) {
+        sample_every = (uint32_t)strtoul(argument, NULL, 10);
+        fputs("ok\n", out);
+    } else if (!strcmp(line, "limit") && model) {
+        model->instruction_limit = strtoull(argument, NULL, 10);
+        fputs("ok\n", out);
+    } else if (!strcmp(line, "begin") && state == MODEL) {
+        model_begin(model);
+        fputs("ok\n", out);
+    } else if (!strcmp(line, "end") && state == MODEL) {
+        model_end(model);
+        fputs("ok\n", out);
+    } else {
+        fprintf(out, "error: can't %s in state %s\n", line, state_names[state]);
+    }
+}
+
+int qemu_plugin_install(qemu_plugin_id_t id, const qemu_info_t *info, int argc, char **argv)
+{
+    const char *path = NULL;
+
+    for (int i = 0; i < argc; i++)
+        if (!strncmp(argv[i], "control=", 8))
+            path = argv[i] + 8;
+    if (!path || strcmp(info->target_name, "x86_64") || !info->system_emulation || info->system.max_vcpus > MOST_CORES) {
+        fprintf(stderr, "uarch_model: needs control=PATH and an x86_64 machine of at most %d processors\n", MOST_CORES);
+        return -1;
+    }
+    plugin_id = id;
+    vcpu_count = (uint32_t)info->system.max_vcpus;
+    qemu_plugin_register_vcpu_idle_cb(id, on_idle);
+    qemu_plugin_register_vcpu_resume_cb(id, on_idle);
+    return control_start(path, handle);
+}

@@ -1,0 +1,40 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+#include "tasks.h"
+
+#include <string.h>
+
+void tasks_init(struct tasks *tasks)
+{
+    memset(tasks, 0, sizeof(*tasks));
+    tasks->count = 1;
+    tasks->task[0].id = TASK_UNKNOWN;
+}
+
+void tasks_book(struct tasks *tasks, const struct counters counters[MODE_COUNT])
+{
+    struct task *task = &tasks->task[tasks->present];
+
+    for (int mode = 0; mode < MODE_COUNT; mode++)
+        counters_add_difference(&task->counters[mode], &counters[mode], &tasks->since[mode]);
+    memcpy(tasks->since, counters, sizeof(tasks->since));
+}
+
+void tasks_switch(struct tasks *tasks, const struct counters counters[MODE_COUNT], uint32_t id, const char name[TASK_NAME])
+{
+    uint32_t i = 1;
+
+    tasks_book(tasks, counters);
+    /* A name goes with the id: all idle tasks have id 0, and an id may be used again. */
+    while (i < tasks->count && (tasks->task[i].id != id || strncmp(tasks->task[i].name, name, TASK_NAME)))
+        i++;
+    if (i == MOST_TASKS) {
+        tasks->present = 0;
+        return;
+    }
+    if (i == tasks->count) {
+        tasks->count++;
+        tasks->task[i].id = id;
+        memcpy(tasks->task[i].name, name, TASK_NAME);
+    }
+    tasks->present = i;
+}

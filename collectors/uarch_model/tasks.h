@@ -1,0 +1,32 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* Counts by thread of the emulated host's kernel, per core: what a core counted between two of its task switches. */
+#ifndef VSPROF_TASKS_H
+#define VSPROF_TASKS_H
+
+#include <stdint.h>
+
+#include "counters.h"
+
+#define MOST_TASKS 256
+#define TASK_NAME 16 /* TASK_COMM_LEN */
+#define TASK_UNKNOWN 0xffffffffu /* nobody was switched to yet, or the table is full */
+
+struct task {
+    uint32_t id; /* the thread's pid */
+    char name[TASK_NAME];
+    struct counters counters[MODE_COUNT];
+};
+
+struct tasks {
+    uint32_t count, present; /* the task that runs */
+    struct task task[MOST_TASKS];
+    struct counters since[MODE_COUNT]; /* the core's counters when the present one began */
+};
+
+void tasks_init(struct tasks *tasks);
+/* Book what `counters` gained for the present task; go on with the task `id` called `name`. */
+void tasks_switch(struct tasks *tasks, const struct counters counters[MODE_COUNT], uint32_t id, const char name[TASK_NAME]);
+/* Book what was gained so far; the same task goes on. */
+void tasks_book(struct tasks *tasks, const struct counters counters[MODE_COUNT]);
+
+#endif

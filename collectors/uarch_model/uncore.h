@@ -1,0 +1,48 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/*
+ * What cores share: the last-level cache of each NUMA node, and the coherence between the cores' private caches. There is no
+ * directory: a request asks each other core, of which there are few.
+ */
+#ifndef VSPROF_UNCORE_H
+#define VSPROF_UNCORE_H
+
+#include "cache.h"
+#include "profile.h"
+
+#define MOST_CORES 16
+#define MOST_NODES 4
+#define LLC_LOCKS 1024
+
+/* Where a request that missed L2 was served. */
+enum served { SERVED_L2, SERVED_LLC, SERVED_SHARED, SERVED_MODIFIED, SERVED_LOCAL, SERVED_REMOTE, SERVED_COUNT };
+
+struct core;
+
+struct llc {
+    struct cache cache;
+    uint8_t locks[LLC_LOCKS]; /* spun on for nanoseconds, by a thread that missed its L2 */
+};
+
+struct uncore {
+    const struct profile *profile;
+    uint32_t core_count, node_count;
+    struct core *core[MOST_CORES];
+    uint8_t node_of_core[MOST_CORES];
+    uint64_t node_begin[MOST_NODES]; /* first line of each node's memory, ascending */
+    struct llc llc[MOST_NODES];
+};
+
+bool uncore_init(struct uncore *uncore, const struct profile *profile, uint32_t core_count);
+void uncore_free(struct uncore *uncore);
+
+/* Bring `line` to core `index`, for a store if `own`; `state` is what the core may keep it in. */
+enum served uncore_request(struct uncore *uncore, uint32_t index, uint64_t line, bool own, enum line_state *state);
+/* Core `index` has `line` shared and is to write it: whether another core had to give it up. */
+bool uncore_upgrade(struct uncore *uncore, uint32_t index, uint64_t line);
+/* Core `index` gave up a line of its L2. */
+void uncore_evicted(struct uncore *uncore, uint32_t index, slot_t slot);
+
+/* Cycles from load to use of data served there. */
+uint32_t served_latency(const struct profile *profile, enum served served);
+
+#endif

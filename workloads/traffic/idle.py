@@ -1,0 +1,46 @@
+# SPDX-License-Identifier: GPL-2.0-or-later
+"""Nothing is sent: what a switch costs by being there, and a poll-mode thread by looking for frames in vain.
+
+The endpoints are up and reach each other. What their windows still count of frames is the endpoints' own (ARP, say).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+
+from pydantic import field_validator
+
+from terms.schema import Number
+from workloads.traffic.base import Options, Traffic, Window, rates
+
+
+class IdleOptions(Options):
+    load: str = "none"
+
+    @field_validator("load")
+    @classmethod
+    def _is_none(cls, load: str) -> str:
+        if load != "none":
+            raise ValueError(f"load {load!r}: idle knows only none")
+        return load
+
+
+class Idle(Traffic):
+    options = IdleOptions
+
+    def start(self) -> None:
+        """Nothing flows."""
+
+    def check(self) -> None:
+        """Nothing can end early."""
+
+    def stop(self) -> dict[str, str]:
+        return {}
+
+    @classmethod
+    def numbers(cls, raw: Mapping[str, str], windows: Sequence[Window]) -> Iterable[Number]:
+        for window in windows:
+            yield from rates(window)
+
+
+TRAFFIC = Idle
