@@ -24,9 +24,10 @@ enum branch_kind {
 };
 
 struct predictor {
-    uint8_t *bimodal, *global, *chooser; /* two-bit counters */
+    uint8_t *local;  /* by address: bits 0-1 the bimodal counter, bits 2-3 that which chooses */
+    uint8_t *global; /* by address and history: a two-bit counter */
     uint64_t *targets;
-    uint32_t bimodal_mask, global_mask, target_mask, history_mask;
+    uint32_t local_mask, global_mask, target_mask, history_mask;
     uint32_t history;
     uint32_t stack_size, stack_top;
     uint64_t stack[64];
@@ -36,9 +37,33 @@ bool predictor_init(struct predictor *predictor, const struct profile *profile);
 void predictor_free(struct predictor *predictor);
 
 /*
- * A control transfer at `pc` (address of its block) of `kind` went to `to`; behind it the code goes on at `next`; `taken` is
- * for conditional ones. Returns whether it had been predicted, and learns.
+ * A control transfer other than a conditional branch: at `pc` (address of its block) of `kind`, it went to `to`; behind it the
+ * code goes on at `next`. Returns whether it had been predicted, and learns.
  */
-bool predictor_resolve(struct predictor *predictor, enum branch_kind kind, uint64_t pc, uint64_t next, uint64_t to, bool taken);
+bool predictor_resolve(struct predictor *predictor, enum branch_kind kind, uint64_t pc, uint64_t next, uint64_t to);
+
+static inline uint32_t predictor_hash(uint64_t pc)
+{
+    return (uint32_t)(pc ^ pc >> 16);
+}
+
+/*
+ * What two counters and an outcome lead to: indexed by local | global << 4 | taken << 6, it gives the new ones in the same
+ * places, and in bit 6 whether the guess was right. One look-up in the place of branches: what a predictor sees is hard to
+ * predict for the processor that runs it, too.
+ */
+extern uint8_t predictor_step[128];
+
+static inline bool predictor_resolve_direction(struct predictor *p, uint64_t pc, bool taken)
+{
+    uint32_t hash = predictor_hash(pc);
+    uint8_t *local = &p->local[hash & p->local_mask], *global = &p->global[(hash ^ p->history) & p->global_mask];
+    uint8_t step = predictor_step[*local | *global << 4 | taken << 6];
+
+    *local = step & 15;
+    *global = step >> 4 & 3;
+    p->history = (p->history << 1 | taken) & p->history_mask;
+    return step >> 6;
+}
 
 #endif

@@ -5,13 +5,9 @@
 #include <string.h>
 
 /*
- * Slots are read and written with relaxed atomics: other cores' threads invalidate and downgrade lines here without a lock. An
- * update that is lost when two threads meet in one set is one miss among millions; a lock in every access would not be.
+ * Slots are written with relaxed atomics: other cores' threads invalidate and downgrade lines here without a lock. An update
+ * that is lost when two threads meet in one set is one miss among millions; a lock in every access would not be.
  */
-static inline slot_t get(const slot_t *slot)
-{
-    return __atomic_load_n(slot, __ATOMIC_RELAXED);
-}
 static inline void put(slot_t *slot, slot_t value)
 {
     __atomic_store_n(slot, value, __ATOMIC_RELAXED);
@@ -19,81 +15,88 @@ static inline void put(slot_t *slot, slot_t value)
 
 bool cache_init(struct cache *cache, uint32_t sets, uint32_t ways)
 {
+    size_t bytes = ((size_t)sets * ways * sizeof(slot_t) + 63) & ~(size_t)63;
+
     cache->sets = sets;
     cache->ways = ways;
-    cache->slots = calloc((size_t)sets * ways, sizeof(slot_t));
-    return cache->slots != NULL;
+    /* Aligned, so that a set of eight is one line of the real cache that this runs on. */
+    cache->slots = aligned_alloc(64, bytes);
+    cache->stamps = aligned_alloc(64, bytes);
+    if (!cache->slots || !cache->stamps) {
+        cache_free(cache);
+        return false;
+    }
+    cache_clear(cache);
+    return true;
 }
 
 void cache_free(struct cache *cache)
 {
     free(cache->slots);
+    free(cache->stamps);
     cache->slots = NULL;
+    cache->stamps = NULL;
 }
 
 void cache_clear(struct cache *cache)
 {
     memset(cache->slots, 0, (size_t)cache->sets * cache->ways * sizeof(slot_t));
+    memset(cache->stamps, 0, (size_t)cache->sets * cache->ways * sizeof(uint64_t));
 }
 
-static inline slot_t *set_of(const struct cache *cache, uint64_t line)
+static inline size_t set_of(const struct cache *cache, uint64_t line)
 {
     /* 32 bits of line number are 256 GiB of memory; a 32-bit remainder is three times as fast as a 64-bit one. */
     uint32_t set = cache->sets & (cache->sets - 1) ? (uint32_t)line % cache->sets : (uint32_t)line & (cache->sets - 1);
-    return cache->slots + (size_t)set * cache->ways;
+    return (size_t)set * cache->ways;
 }
 
+/* The way that holds `line`, or -1. */
 static inline int find(const slot_t *set, uint32_t ways, uint64_t line)
 {
-    for (uint32_t i = 0; i < ways; i++) {
-        slot_t slot = get(&set[i]);
-        if (slot_line(slot) == line && slot_state(slot) != LINE_INVALID)
+    for (uint32_t i = 0; i < ways; i++)
+        if (slot_line(set[i]) == line && set[i])
             return (int)i;
-    }
     return -1;
 }
 
-/* Make room at the front by moving the first `count` slots one back. */
-static inline void age(slot_t *set, uint32_t count)
+slot_t *cache_touch(struct cache *cache, uint64_t line, uint64_t now)
 {
-    for (uint32_t i = count; i > 0; i--)
-        put(&set[i], get(&set[i - 1]));
-}
-
-slot_t *cache_touch(struct cache *cache, uint64_t line)
-{
-    slot_t *set = set_of(cache, line);
-    int way = find(set, cache->ways, line);
+    size_t set = set_of(cache, line);
+    int way = find(cache->slots + set, cache->ways, line);
 
     if (way < 0)
         return NULL;
-    if (way > 0) {
-        slot_t slot = get(&set[way]);
-        age(set, (uint32_t)way);
-        put(set, slot);
-    }
-    return set;
+    cache->stamps[set + (size_t)way] = now;
+    return cache->slots + set + way;
 }
 
 slot_t *cache_peek(const struct cache *cache, uint64_t line)
 {
-    slot_t *set = set_of(cache, line);
-    int way = find(set, cache->ways, line);
+    size_t set = set_of(cache, line);
+    int way = find(cache->slots + set, cache->ways, line);
 
-    return way < 0 ? NULL : set + way;
+    return way < 0 ? NULL : cache->slots + set + way;
 }
 
-slot_t cache_insert(struct cache *cache, uint64_t line, enum line_state state)
+slot_t *cache_insert(struct cache *cache, uint64_t line, enum line_state state, uint64_t now, slot_t *evicted)
 {
-    slot_t *set = set_of(cache, line);
-    uint32_t way = 0;
+    size_t set = set_of(cache, line), way = 0;
+    slot_t *slots = cache->slots + set;
+    uint64_t *stamps = cache->stamps + set;
 
-    while (way < cache->ways - 1 && slot_state(get(&set[way])) != LINE_INVALID)
-        way++;
-    slot_t evicted = get(&set[way]);
-    age(set, way);
-    put(set, slot_make(line, state));
-    return slot_state(evicted) == LINE_INVALID ? 0 : evicted;
+    for (size_t i = 0; i < cache->ways; i++) {
+        if (!slots[i]) {
+            way = i;
+            break;
+        }
+        if (stamps[i] < stamps[way])
+            way = i;
+    }
+    *evicted = slots[way];
+    stamps[way] = now;
+    put(&slots[way], slot_make(line, state));
+    return &slots[way];
 }
 
 enum line_state cache_remove(struct cache *cache, uint64_t line)
@@ -102,7 +105,7 @@ enum line_state cache_remove(struct cache *cache, uint64_t line)
 
     if (!slot)
         return LINE_INVALID;
-    enum line_state state = slot_state(get(slot));
+    enum line_state state = slot_state(*slot);
     put(slot, 0);
     return state;
 }

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * A set-associative cache of physical lines with true LRU. Each set is kept in order of use, most recent first, so that the
- * order itself is the replacement state. A line carries its coherence state (MESI).
+ * A set-associative cache of physical lines with true LRU, by the time of each line's last use. A line carries its coherence
+ * state (MESI).
  */
 #ifndef VSPROF_CACHE_H
 #define VSPROF_CACHE_H
@@ -31,7 +31,8 @@ static inline enum line_state slot_state(slot_t slot)
 
 struct cache {
     uint32_t sets, ways;
-    slot_t *slots; /* sets x ways */
+    slot_t *slots;    /* sets x ways; 0: empty */
+    uint64_t *stamps; /* of last use */
 };
 
 /* Returns false without memory. `sets` need not be a power of two. */
@@ -39,12 +40,12 @@ bool cache_init(struct cache *cache, uint32_t sets, uint32_t ways);
 void cache_free(struct cache *cache);
 void cache_clear(struct cache *cache);
 
-/* The slot of `line`, now its set's most recent one; NULL on a miss. Valid until the set's next change. */
-slot_t *cache_touch(struct cache *cache, uint64_t line);
+/* The slot of `line`, which is used at the time `now` (ever growing); NULL on a miss. */
+slot_t *cache_touch(struct cache *cache, uint64_t line, uint64_t now);
 /* The slot of `line` without using it; NULL on a miss. */
 slot_t *cache_peek(const struct cache *cache, uint64_t line);
-/* Put in a line that is not there, as most recent. Returns the slot that had to go, 0 for none. */
-slot_t cache_insert(struct cache *cache, uint64_t line, enum line_state state);
+/* Put in a line that is not there. Returns its slot; `evicted` is what had to go, 0 for none. */
+slot_t *cache_insert(struct cache *cache, uint64_t line, enum line_state state, uint64_t now, slot_t *evicted);
 /* Take a line away; returns the state that it had. */
 enum line_state cache_remove(struct cache *cache, uint64_t line);
 

@@ -1,21 +1,65 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 #include "core.h"
 
+#include <stdlib.h>
 #include <string.h>
 
 #define SPACE_SHIFT 58 /* a virtual line number has 58 bits */
 #define NEAR_BYTES 4096
 
-static const struct block nowhere = {.kind = BRANCH_OTHER};
-/* An empty filter entry points here: its key never equals a valid entry's. */
-static struct tlb_entry no_page = {.key = TLB_EMPTY};
+static const struct block nowhere = {.kind = BRANCH_OTHER, .length = 1};
 
 static void clear_filters(struct core *core)
 {
     for (int i = 0; i < FILTER_SETS; i++) {
-        core->data_filter[i] = (struct filter_entry){.line = UINT64_MAX, .page = &no_page};
-        core->code_filter[i] = core->data_filter[i];
+        core->data_filter[i].line = UINT64_MAX;
+        core->code_filter[i].line = UINT64_MAX;
     }
+    for (int i = 0; i < PAGE_FILTER_SETS; i++)
+        core->page_filter[i].page = UINT64_MAX;
+    core->code_line = UINT64_MAX;
+}
+
+/* A slot of L1 gets another line, or none. */
+static void forget_slot(struct filter_entry *filter, const uint16_t *filtered, const struct cache *cache, size_t slot)
+{
+    struct filter_entry *entry = &filter[filtered[slot]];
+
+    if (entry->stamp == &cache->stamps[slot])
+        __atomic_store_n(&entry->line, UINT64_MAX, __ATOMIC_RELAXED);
+}
+
+static void remember_slot(struct filter_entry *filter, uint16_t *filtered, const struct cache *cache, const slot_t *slot, uint64_t line,
+                          struct tlb_entry *page, bool writable)
+{
+    size_t at = (size_t)(slot - cache->slots);
+    uint16_t set = (uint16_t)(line % FILTER_SETS);
+
+    /* Under another virtual address, or as another process's. */
+    if (filtered[at] != set)
+        forget_slot(filter, filtered, cache, at);
+    filtered[at] = set;
+    filter[set] = (struct filter_entry){.line = line, .stamp = &cache->stamps[at], .page = page, .writable = writable};
+}
+
+/* A TLB entry made room for another page: no filter may vouch for the old one any longer. */
+static void forget_page(struct core *core, const struct tlb_entry *entry, const struct tlb_entry *evicted)
+{
+    uint64_t lines = 1ull << (page_shift[evicted->size] - LINE_SHIFT), first = evicted->key << (page_shift[evicted->size] - LINE_SHIFT);
+
+    if (evicted->key == TLB_EMPTY)
+        return;
+    for (uint64_t i = 0; i < lines && i < FILTER_SETS; i++) {
+        uint64_t set = (first + i) % FILTER_SETS;
+        if (core->data_filter[set].page == entry)
+            core->data_filter[set].line = UINT64_MAX;
+        if (core->code_filter[set].page == entry)
+            core->code_filter[set].line = UINT64_MAX;
+    }
+    for (int i = 0; i < PAGE_FILTER_SETS; i++)
+        if (core->page_filter[i].entry == entry)
+            core->page_filter[i].page = UINT64_MAX;
+    core->code_line = UINT64_MAX;
 }
 
 static bool init_tlbs(struct core *core, const struct profile *p)
@@ -40,17 +84,22 @@ bool core_init(struct core *core, const struct profile *profile, struct uncore *
     for (int i = 0; i < 256; i++)
         core->generation[i] = 1;
     core->context.generation = 1;
+    core->way = UNKNOWN_WAY;
     core->last_long = (uint64_t)-1 << 32;
     core->sample_at = UINT64_MAX;
     walker_init(&core->walker, profile, memory);
     clear_filters(core);
-    return cache_init(&core->l1i, profile->l1i_sets, profile->l1i_ways) && cache_init(&core->l1d, profile->l1d_sets, profile->l1d_ways) &&
+    core->l1i_filtered = calloc((size_t)profile->l1i_sets * profile->l1i_ways, sizeof(uint16_t));
+    core->l1d_filtered = calloc((size_t)profile->l1d_sets * profile->l1d_ways, sizeof(uint16_t));
+    return core->l1i_filtered && core->l1d_filtered && cache_init(&core->l1i, profile->l1i_sets, profile->l1i_ways) && cache_init(&core->l1d, profile->l1d_sets, profile->l1d_ways) &&
            cache_init(&core->l2, profile->l2_sets, profile->l2_ways) && init_tlbs(core, profile) &&
            predictor_init(&core->predictor, profile);
 }
 
 void core_free(struct core *core)
 {
+    free(core->l1i_filtered);
+    free(core->l1d_filtered);
     cache_free(&core->l1i);
     cache_free(&core->l1d);
     cache_free(&core->l2);
@@ -110,6 +159,13 @@ void core_forget_page(struct core *core, uint64_t address)
 
     for (size_t i = 0; i < sizeof(all) / sizeof(all[0]); i++)
         tlb_forget(all[i], address, core->context);
+    clear_filters(core);
+}
+
+void core_enter(struct core *core, bool guest)
+{
+    core->guest = guest;
+    core->way = UNKNOWN_WAY;
 }
 
 void core_forget_blocks(struct core *core)
@@ -121,14 +177,15 @@ void core_forget_blocks(struct core *core)
 
 static void put_into_l2(struct core *core, uint64_t line, enum line_state state)
 {
-    slot_t *known = cache_touch(&core->l2, line);
+    slot_t *known = cache_touch(&core->l2, line, ++core->tick);
 
     if (known) {
         if (slot_state(*known) < state)
             *known = slot_make(line, state);
         return;
     }
-    slot_t evicted = cache_insert(&core->l2, line, state);
+    slot_t evicted;
+    cache_insert(&core->l2, line, state, ++core->tick, &evicted);
     if (evicted)
         uncore_evicted(core->uncore, core->index, evicted);
 }
@@ -162,7 +219,7 @@ static void follow_stream(struct core *core, uint64_t line)
     if (stream->page != page)
         *stream = (struct stream){.page = page, .line = at};
     int8_t step = (int8_t)(at - stream->line);
-    stream->last_used = ++core->tick;
+    stream->last_used = core->tick;
     stream->line = at;
     if (step != 1 && step != -1) {
         stream->confidence = 0;
@@ -200,7 +257,7 @@ static void count_served(struct core *core, enum served served)
 static enum served fetch_line(struct core *core, uint64_t line, bool own, enum line_state *state)
 {
     const struct profile *p = core->profile;
-    slot_t *known = cache_touch(&core->l2, line);
+    slot_t *known = cache_touch(&core->l2, line, ++core->tick);
     enum served served = SERVED_L2;
 
     core->now->l2_accesses++;
@@ -222,43 +279,51 @@ static enum served fetch_line(struct core *core, uint64_t line, bool own, enum l
     return served;
 }
 
-static enum served load_line(struct core *core, uint64_t line, bool own)
+static enum served load_line(struct core *core, uint64_t line, bool own, slot_t **slot)
 {
     enum line_state state = LINE_INVALID;
     enum served served = fetch_line(core, line, own, &state);
-    slot_t evicted = cache_insert(&core->l1d, line, state);
+    slot_t evicted;
+
+    *slot = cache_insert(&core->l1d, line, state, ++core->tick, &evicted);
+    forget_slot(core->data_filter, core->l1d_filtered, &core->l1d, (size_t)(*slot - core->l1d.slots));
 
     if (evicted && slot_state(evicted) == LINE_MODIFIED)
         put_into_l2(core, slot_line(evicted), LINE_MODIFIED);
     return served;
 }
 
+static enum line_state snoop(struct cache *cache, uint64_t line, bool take_away, slot_t **found)
+{
+    slot_t *slot = cache_peek(cache, line);
+
+    *found = slot;
+    if (!slot)
+        return LINE_INVALID;
+    enum line_state state = slot_state(__atomic_load_n(slot, __ATOMIC_RELAXED));
+    if (take_away || state != LINE_SHARED)
+        __atomic_store_n(slot, take_away ? 0 : slot_make(line, LINE_SHARED), __ATOMIC_RELAXED);
+    return state;
+}
+
 enum line_state core_snooped(struct core *core, uint64_t line, bool take_away)
 {
-    struct cache *caches[] = {&core->l1d, &core->l2, &core->l1i};
-    enum line_state strongest = LINE_INVALID;
+    slot_t *data, *code, *second;
+    enum line_state state = snoop(&core->l1d, line, take_away, &data), below = snoop(&core->l2, line, take_away, &second);
 
-    for (int i = 0; i < 3; i++) {
-        slot_t *slot = cache_peek(caches[i], line);
-        if (!slot)
-            continue;
-        enum line_state state = slot_state(__atomic_load_n(slot, __ATOMIC_RELAXED));
-        if (state > strongest)
-            strongest = state;
-        if (take_away || state != LINE_SHARED)
-            __atomic_store_n(slot, take_away ? 0 : slot_make(line, LINE_SHARED), __ATOMIC_RELAXED);
+    if (data) {
+        size_t at = (size_t)(data - core->l1d.slots);
+        if (take_away)
+            forget_slot(core->data_filter, core->l1d_filtered, &core->l1d, at);
+        else
+            __atomic_store_n(&core->data_filter[core->l1d_filtered[at]].writable, false, __ATOMIC_RELAXED);
     }
-    /* The filter may know the line by any virtual address of this set. */
-    if (strongest != LINE_INVALID) {
-        uint32_t set = (uint32_t)(line % FILTER_SETS);
-        if (take_away) {
-            __atomic_store_n(&core->data_filter[set].line, UINT64_MAX, __ATOMIC_RELAXED);
-            __atomic_store_n(&core->code_filter[set].line, UINT64_MAX, __ATOMIC_RELAXED);
-        } else {
-            __atomic_store_n(&core->data_filter[set].writable, false, __ATOMIC_RELAXED);
-        }
+    if (take_away && snoop(&core->l1i, line, true, &code) != LINE_INVALID) {
+        forget_slot(core->code_filter, core->l1i_filtered, &core->l1i, (size_t)(code - core->l1i.slots));
+        if (below == LINE_INVALID)
+            below = LINE_SHARED;
     }
-    return strongest;
+    return state > below ? state : below;
 }
 
 /* Cycles. Which misses cost what: see docs/collectors/uarch_model.md. */
@@ -304,15 +369,13 @@ static uint32_t read_entries(struct core *core, const struct walk *walk)
 
     for (uint32_t i = 0; i < walk->references; i++) {
         uint64_t line = walk->reference[i] >> LINE_SHIFT;
-        if (cache_touch(&core->l1d, line)) {
+        if (cache_touch(&core->l1d, line, ++core->tick)) {
             cycles += core->profile->l1d_latency;
             continue;
         }
-        cycles += served_latency(core->profile, load_line(core, line, false));
+        slot_t *slot;
+        cycles += served_latency(core->profile, load_line(core, line, false, &slot));
     }
-    /* The walker's lines went to the front of their sets: the filter's may no longer be there. */
-    for (uint32_t i = 0; i < walk->references; i++)
-        core->data_filter[(walk->reference[i] >> LINE_SHIFT) % FILTER_SETS].line = UINT64_MAX;
     return cycles;
 }
 
@@ -361,7 +424,7 @@ static struct tlb_entry *translate_slow(struct core *core, struct tlb tlb[PAGE_S
                                         uint64_t *walks, uint64_t *stall)
 {
     const struct profile *p = core->profile;
-    struct tlb_entry *known = find_in_second(core, second, address), fresh;
+    struct tlb_entry *known = find_in_second(core, second, address), fresh, evicted = {.key = TLB_EMPTY};
 
     if (known) {
         known->stamp = core->tick;
@@ -375,10 +438,12 @@ static struct tlb_entry *translate_slow(struct core *core, struct tlb tlb[PAGE_S
         *stall += (uint64_t)cycles * p->walk_exposed_permille / 1000;
         struct tlb_entry held = fresh;
         fit((const struct tlb[PAGE_SIZES]){*second, *second, core->stlb_1g}, address, &held);
-        tlb_insert(held.size == PAGE_1G ? &core->stlb_1g : second, address, &held, core->context, core->tick);
+        tlb_insert(held.size == PAGE_1G ? &core->stlb_1g : second, address, &held, core->context, core->tick, &evicted);
     }
     fit(tlb, address, &fresh);
-    return tlb_insert(&tlb[fresh.size], address, &fresh, core->context, core->tick);
+    struct tlb_entry *entry = tlb_insert(&tlb[fresh.size], address, &fresh, core->context, core->tick, &evicted);
+    forget_page(core, entry, &evicted);
+    return entry;
 }
 
 static struct tlb_entry *translate(struct core *core, struct tlb tlb[PAGE_SIZES], uint64_t address)
@@ -408,22 +473,34 @@ static uint64_t physical_line(const struct tlb_entry *entry, uint64_t address)
 
 /* Data. */
 
+static struct tlb_entry *translate_data(struct core *core, uint64_t address)
+{
+    struct page_filter_entry *known = &core->page_filter[(address >> 12) % PAGE_FILTER_SETS];
+    uint64_t page = address >> 12 | core->space_tag;
+
+    if (known->page != page) {
+        struct tlb_entry *entry = translate(core, core->dtlb, address);
+        *known = (struct page_filter_entry){.page = page, .entry = entry};
+    } else {
+        known->entry->stamp = core->tick;
+    }
+    return known->entry;
+}
+
 bool core_access_slow(struct core *core, uint64_t address, bool store)
 {
-    struct tlb_entry *page = translate(core, core->dtlb, address);
-    struct filter_entry *entry = &core->data_filter[(address >> LINE_SHIFT) % FILTER_SETS];
+    struct tlb_entry *page = translate_data(core, address);
     bool missed = false;
 
-    if (!page->memory) {
-        entry->line = UINT64_MAX; /* a device register is never cached */
+    /* A device register is never cached. */
+    if (!page->memory)
         return false;
-    }
     uint64_t line = physical_line(page, address);
-    slot_t *slot = cache_touch(&core->l1d, line);
+    slot_t *slot = cache_touch(&core->l1d, line, ++core->tick);
     if (!slot) {
         core->now->l1d_misses++;
         mark(core, HOT_l1d_misses);
-        enum served served = load_line(core, line, store);
+        enum served served = load_line(core, line, store, &slot);
         /* Stores wait in the store buffer; nobody waits for them. */
         if (!store)
             charge_load(core, served, address);
@@ -434,13 +511,8 @@ bool core_access_slow(struct core *core, uint64_t address, bool store)
             core->now->l1d_upgrades += uncore_upgrade(core->uncore, core->index, line);
         *slot = slot_make(line, LINE_MODIFIED);
     }
-    slot = cache_peek(&core->l1d, line);
-    *entry = (struct filter_entry){
-        .line = address >> LINE_SHIFT | core->space_tag,
-        .page = page,
-        .page_key = page->key,
-        .writable = slot && slot_state(*slot) == LINE_MODIFIED,
-    };
+    remember_slot(core->data_filter, core->l1d_filtered, &core->l1d, slot, address >> LINE_SHIFT | core->space_tag, page,
+                  slot_state(*slot) == LINE_MODIFIED);
     return missed;
 }
 
@@ -450,23 +522,25 @@ void core_fetch_slow(struct core *core, uint64_t virtual_line)
 {
     uint64_t address = virtual_line << LINE_SHIFT;
     struct tlb_entry *page = translate(core, core->itlb, address);
-    struct filter_entry *entry = &core->code_filter[virtual_line % FILTER_SETS];
 
     if (!page->memory)
         return;
     uint64_t line = physical_line(page, address);
-    if (!cache_touch(&core->l1i, line)) {
+    slot_t *slot = cache_touch(&core->l1i, line, ++core->tick);
+    if (!slot) {
         enum line_state state = LINE_INVALID;
         core->now->l1i_misses++;
         mark(core, HOT_l1i_misses);
         enum served served = fetch_line(core, line, false, &state);
-        cache_insert(&core->l1i, line, LINE_SHARED);
+        slot_t evicted;
+        slot = cache_insert(&core->l1i, line, LINE_SHARED, ++core->tick, &evicted);
+        forget_slot(core->code_filter, core->l1i_filtered, &core->l1i, (size_t)(slot - core->l1i.slots));
         /* The front end runs ahead of the back end by little: what comes from beyond L1I is waited for. */
         core->now->stall_frontend += served_latency(core->profile, served);
         if (core->profile->prefetch_l1i_next && ((line + 1) & 63))
             prefetch(core, line + 1);
     }
-    *entry = (struct filter_entry){.line = virtual_line | core->space_tag, .page = page, .page_key = page->key};
+    remember_slot(core->code_filter, core->l1i_filtered, &core->l1i, slot, virtual_line | core->space_tag, page, false);
 }
 
 void core_block_slow(struct core *core, const struct block *block)
@@ -481,35 +555,32 @@ void core_block_slow(struct core *core, const struct block *block)
         core->now->kernel_entries += entered;
         core->now->stall_mode += entered ? p->cost_kernel_entry : 0;
     }
+    core->way = block->user;
     core->now->atomics += block->atomics;
     core->now->pauses += block->pauses;
     core->now->stall_mode += (uint64_t)block->atomics * p->cost_atomic + (uint64_t)block->pauses * p->cost_pause;
 }
 
-void core_branch(struct core *core, const struct block *from, uint64_t to)
+void core_mispredicted(struct core *core)
 {
-    bool expected = true;
+    core->now->branch_misses++;
+    mark(core, HOT_branch_misses);
+    core->now->stall_branch += core->profile->core_mispredict;
+}
 
-    if (from->kind == BRANCH_NONE)
-        expected = false;
-    else if (from->kind == BRANCH_CONDITIONAL)
-        expected = to == from->next || to == from->target;
-    else if (from->kind == BRANCH_JUMP || from->kind == BRANCH_CALL)
-        expected = to == from->target;
-    else if (from->kind == BRANCH_OTHER)
+void core_branch_slow(struct core *core, const struct block *from, uint64_t to)
+{
+    enum branch_kind kind = (enum branch_kind)from->kind;
+
+    if (kind == BRANCH_OTHER)
         return;
-    if (!expected) {
+    /* Neither behind the block nor where it branches to: an interrupt or a fault came between. */
+    if (kind == BRANCH_NONE || kind == BRANCH_CONDITIONAL || ((kind == BRANCH_JUMP || kind == BRANCH_CALL) && to != from->target)) {
         core->now->interrupts++;
         core->now->stall_mode += core->profile->cost_interrupt;
         return;
     }
     core->now->branches++;
-    if (!core->profile->model_branches)
-        return;
-    /* A loop of one block whose condition jumps to where it falls through can't be told apart; it does not exist. */
-    if (!predictor_resolve(&core->predictor, (enum branch_kind)from->kind, from->pc, from->next, to, to != from->next)) {
-        core->now->branch_misses++;
-        mark(core, HOT_branch_misses);
-        core->now->stall_branch += core->profile->core_mispredict;
-    }
+    if (core->branches_modelled && !predictor_resolve(&core->predictor, kind, from->pc, block_next(from), to))
+        core_mispredicted(core);
 }

@@ -3,8 +3,9 @@
  * One processor core of the model: private caches, TLBs, walker, predictor, and the counters of what they did. It is driven by
  * one thread with blocks of instructions and data accesses, and knows nothing of QEMU.
  *
- * Nearly all accesses touch the line that their L1 set used last. For these a filter in front answers, which is exact: such an
- * access changes neither the order of the set nor anything below it, only the TLB entry's time of last use.
+ * Nearly all accesses hit L1 and the first-level TLB. For these a filter in front answers, direct-mapped by virtual line: it
+ * knows where in L1 the line is and which TLB entry maps it, and sets their times of last use, which is all that a hit changes.
+ * Whatever takes a line or a page away takes it out of the filter too, so the filter is exact.
  */
 #ifndef VSPROF_CORE_H
 #define VSPROF_CORE_H
@@ -18,24 +19,41 @@
 #include "uncore.h"
 #include "walk.h"
 
-#define FILTER_SETS 64
+#define FILTER_SETS 1024
+#define PAGE_FILTER_SETS 128
 #define STREAMS 16
 
-/* A run of instructions that is entered at its begin and left at its end. */
+/* A run of instructions that is entered at its begin and left at its end. Small: half a line of cache, for there are many. */
 struct block {
-    uint64_t pc, next, target; /* begin, behind the last instruction, and where a direct branch goes */
-    uint64_t first_line, last_line; /* virtual */
-    uint32_t instructions;
-    uint8_t kind; /* enum branch_kind of the last instruction */
+    uint64_t pc, target; /* its begin, and where a direct branch at its end goes */
+    uint16_t length;     /* bytes */
+    uint16_t instructions;
+    uint8_t kind;        /* enum branch_kind of the last instruction */
     bool user;
     uint8_t atomics, pauses;
+    uint8_t way;         /* user, and SPECIAL_WAY if there are atomics or pauses: what core_block must look at, in one byte */
 };
+
+/* Address behind the last instruction. */
+static inline uint64_t block_next(const struct block *block)
+{
+    return block->pc + block->length;
+}
+
+#define SPECIAL_WAY 2
+#define UNKNOWN_WAY 4
 
 struct filter_entry {
     uint64_t line; /* virtual line and address space */
+    uint64_t *stamp; /* of the line's slot in L1 */
     struct tlb_entry *page;
-    uint64_t page_key;
     bool writable; /* modified already: a further store changes nothing */
+};
+
+/* The data pages used of late, for accesses that pass the line filter. */
+struct page_filter_entry {
+    uint64_t page; /* virtual page of 4 KiB and address space */
+    struct tlb_entry *entry;
 };
 
 struct stream {
@@ -48,18 +66,23 @@ struct core {
     /* What each access reads comes first. */
     struct counters *now; /* those of the present mode */
     uint64_t space_tag;   /* address space, in the upper bits of a filter's line */
-    uint64_t tick;
-    struct filter_entry data_filter[FILTER_SETS], code_filter[FILTER_SETS];
-
-    uint64_t retired;
+    uint64_t retired;     /* instructions in all */
+    uint64_t tick;        /* the time by which lines and pages age */
+    uint64_t code_line;   /* the line last fetched, as in a filter */
+    uint64_t sample_at;   /* `retired` at which the next block is sampled */
     const struct block *previous; /* the block that ran before */
-    enum mode mode;
+    uint8_t way;          /* that of the blocks of the present mode */
     bool guest;
+    bool branches_modelled;
+    enum mode mode;
+    struct filter_entry data_filter[FILTER_SETS], code_filter[FILTER_SETS];
+    struct page_filter_entry page_filter[PAGE_FILTER_SETS];
 
     const struct profile *profile;
     struct uncore *uncore;
     uint32_t index;
     struct cache l1i, l1d, l2;
+    uint16_t *l1i_filtered, *l1d_filtered; /* by slot: the filter entry that may know it */
     struct tlb dtlb[PAGE_SIZES], itlb[PAGE_SIZES], stlb, stlb_1g, stlb_code;
     struct walker walker;
     struct address_space space;
@@ -75,7 +98,6 @@ struct core {
 
     struct hot *hot;         /* NULL: nobody asks where it happens */
     uint32_t thread;         /* id of the emulated thread that runs */
-    uint64_t sample_at;      /* `retired` at which the next block is sampled */
     uint32_t sample_every;
 
     struct counters counters[MODE_COUNT];
@@ -91,6 +113,8 @@ void core_switch_address_space(struct core *core, const struct address_space *sp
 /* All entries of a guest's address space are void (the VMCB's TLB control). */
 void core_flush_address_space(struct core *core, uint16_t number);
 void core_forget_page(struct core *core, uint64_t address);
+/* From the next block on it is a guest that runs, or the host. */
+void core_enter(struct core *core, bool guest);
 /* Forget what is known of the instruction stream: after a flush of blocks, whose memory may be gone. */
 void core_forget_blocks(struct core *core);
 
@@ -99,8 +123,8 @@ bool core_access_slow(struct core *core, uint64_t address, bool store);
 void core_loaded(struct core *core, uint64_t value);
 void core_block_slow(struct core *core, const struct block *block);
 void core_fetch_slow(struct core *core, uint64_t line);
-void core_branch(struct core *core, const struct block *from, uint64_t to);
-
+void core_branch_slow(struct core *core, const struct block *from, uint64_t to);
+void core_mispredicted(struct core *core);
 /* The block that runs is a sample of where instructions are spent; choose when the next is due (`sample_at`). */
 void core_sample(struct core *core);
 
@@ -116,9 +140,8 @@ static inline bool core_access(struct core *core, uint64_t address, bool store)
         core->now->stores++;
     else
         core->now->loads++;
-    if (__builtin_expect(entry->line == (address >> LINE_SHIFT | core->space_tag), 1) &&
-        __builtin_expect(entry->page->key == entry->page_key && (!store || entry->writable), 1)) {
-        entry->page->stamp = ++core->tick;
+    if (__builtin_expect(entry->line == (address >> LINE_SHIFT | core->space_tag) && (!store || entry->writable), 1)) {
+        entry->page->stamp = *entry->stamp = ++core->tick;
         return false;
     }
     return core_access_slow(core, address, store);
@@ -126,31 +149,48 @@ static inline bool core_access(struct core *core, uint64_t address, bool store)
 
 static inline void core_fetch(struct core *core, uint64_t line)
 {
-    struct filter_entry *entry = &core->code_filter[line % FILTER_SETS];
+    uint64_t tagged = line | core->space_tag;
 
-    core->now->l1i_fetches++;
-    if (__builtin_expect(entry->line == (line | core->space_tag) && entry->page->key == entry->page_key, 1)) {
-        entry->page->stamp = ++core->tick;
+    if (tagged == core->code_line)
+        return;
+    struct filter_entry *entry = &core->code_filter[line % FILTER_SETS];
+    core->code_line = tagged;
+    if (__builtin_expect(entry->line == tagged, 1))
+        entry->page->stamp = *entry->stamp = ++core->tick;
+    else
+        core_fetch_slow(core, line);
+}
+
+/* Control left the block `from` for `to`. */
+static inline void core_branch(struct core *core, const struct block *from, uint64_t to)
+{
+    bool taken = to != block_next(from);
+
+    if (__builtin_expect(from->kind != BRANCH_CONDITIONAL || (taken && to != from->target), 0)) {
+        core_branch_slow(core, from, to);
         return;
     }
-    core_fetch_slow(core, line);
+    core->now->branches++;
+    if (core->branches_modelled && __builtin_expect(!predictor_resolve_direction(&core->predictor, from->pc, taken), 0))
+        core_mispredicted(core);
 }
 
 /* A block is entered. */
 static inline void core_block(struct core *core, const struct block *block)
 {
-    enum mode mode = (enum mode)(core->guest << 1 | block->user);
     const struct block *previous = core->previous;
+    uint64_t first_line = block->pc >> LINE_SHIFT, last_line = (block_next(block) - 1) >> LINE_SHIFT;
 
-    if (__builtin_expect(mode != core->mode || block->atomics || block->pauses, 0))
+    if (__builtin_expect(block->way != core->way, 0))
         core_block_slow(core, block);
-    if (previous->kind != BRANCH_NONE || block->pc != previous->next)
+    if (previous->kind != BRANCH_NONE || __builtin_expect(block->pc != block_next(previous), 0))
         core_branch(core, previous, block->pc);
     core->now->instructions += block->instructions;
+    core->now->l1i_fetches += last_line - first_line + 1;
     core->retired += block->instructions;
     core->previous = block;
-    core_fetch(core, block->first_line);
-    for (uint64_t line = block->first_line; __builtin_expect(line != block->last_line, 0); line++)
+    core_fetch(core, first_line);
+    for (uint64_t line = first_line; __builtin_expect(line != last_line, 0); line++)
         core_fetch(core, line + 1);
 }
 

@@ -49,6 +49,7 @@ static qemu_plugin_id_t plugin_id;
 static uint32_t vcpu_count;
 static struct vcpu vcpus[MOST_CORES];
 static struct model *model;
+static struct core *cores[MOST_CORES]; /* the model's, one load nearer */
 static struct profile profile;
 static bool profile_known;
 static struct memory memory;
@@ -122,12 +123,12 @@ static void on_cr3(unsigned int index, void *data)
     (void)data;
     vcpus[index].space_unknown = true;
     /* The load itself comes after this; the next block looks. */
-    model->core[index]->sample_at = 0;
+    cores[index]->sample_at = 0;
 }
 
 static void on_invlpg(unsigned int index, void *data)
 {
-    core_forget_page(model->core[index], read_register(REG_RAX + (int)(intptr_t)data));
+    core_forget_page(cores[index], read_register(REG_RAX + (int)(intptr_t)data));
 }
 
 static uint64_t vmcb_field(uint64_t vmcb, uint64_t offset)
@@ -141,7 +142,7 @@ static uint64_t vmcb_field(uint64_t vmcb, uint64_t offset)
 static void on_vmrun(unsigned int index, void *data)
 {
     struct vcpu *vcpu = &vcpus[index];
-    struct core *core = model->core[index];
+    struct core *core = cores[index];
     uint64_t vmcb = read_register(REG_RAX);
     uint16_t number = 1 + (uint16_t)(vmcb_field(vmcb, VMCB_ASID) % 62);
     struct address_space guest = {
@@ -154,16 +155,16 @@ static void on_vmrun(unsigned int index, void *data)
 
     core->now->vm_entries++;
     core->now->stall_mode += core->profile->cost_vm_entry;
-    vcpu->landing = ((const struct block *)data)->next;
+    vcpu->landing = block_next(data);
     if (vmcb_field(vmcb, VMCB_TLB_CONTROL) & 0xff)
         core_flush_address_space(core, number);
     core_switch_address_space(core, &guest, number);
-    core->guest = true;
+    core_enter(core, true);
 }
 
 static void leave_guest(struct vcpu *vcpu, struct core *core)
 {
-    core->guest = false;
+    core_enter(core, false);
     core_forget_blocks(core);
     core_switch_address_space(core, &vcpu->host_space, 0);
 }
@@ -182,7 +183,7 @@ static bool read_virtual(struct core *core, uint64_t address, uint64_t *value)
 
 static void on_task_switch(unsigned int index, void *data)
 {
-    struct core *core = model->core[index];
+    struct core *core = cores[index];
     uint64_t word = 0, name[2] = {0, 0};
 
     (void)data;
@@ -219,7 +220,7 @@ static void on_block_slow(unsigned int index, struct core *core)
 
 static void on_block(unsigned int index, void *data)
 {
-    struct core *core = model->core[index];
+    struct core *core = cores[index];
     const struct block *block = data;
 
     if (__builtin_expect(core->guest, 0) && block->pc == vcpus[index].landing)
@@ -261,7 +262,7 @@ static void check_translation(struct vcpu *vcpu, struct core *core, qemu_plugin_
 /* A load missed L1D: what it got may be the address of the next. */
 static void on_missed_load(unsigned int index, qemu_plugin_meminfo_t info, uint64_t address)
 {
-    struct core *core = model->core[index];
+    struct core *core = cores[index];
     qemu_plugin_mem_value value = qemu_plugin_mem_get_value(info);
 
     if (value.type == QEMU_PLUGIN_MEM_VALUE_U64)
@@ -271,7 +272,7 @@ static void on_missed_load(unsigned int index, qemu_plugin_meminfo_t info, uint6
 
 static inline void on_access(unsigned int index, qemu_plugin_meminfo_t info, uint64_t address, bool store)
 {
-    struct core *core = model->core[index];
+    struct core *core = cores[index];
 
     if (core_access(core, address, store))
         on_missed_load(index, info, address);
@@ -351,7 +352,7 @@ static void on_translation(qemu_plugin_id_t id, struct qemu_plugin_tb *tb)
     (void)id;
     if (!block || !count)
         return;
-    *block = (struct block){.pc = qemu_plugin_tb_vaddr(tb), .instructions = (uint32_t)count};
+    *block = (struct block){.pc = qemu_plugin_tb_vaddr(tb), .instructions = (uint16_t)count};
     /* The kernel's half of the address space; a user never runs there, nor the kernel below. */
     block->user = !(block->pc >> 63);
     for (size_t i = 0; i < count; i++) {
@@ -369,11 +370,10 @@ static void on_translation(qemu_plugin_id_t id, struct qemu_plugin_tb *tb)
         qemu_plugin_register_vcpu_mem_cb(instruction, on_store, QEMU_PLUGIN_CB_NO_REGS, QEMU_PLUGIN_MEM_W, NULL);
     }
     struct qemu_plugin_insn *last = qemu_plugin_tb_get_insn(tb, count - 1);
-    block->next = qemu_plugin_insn_vaddr(last) + qemu_plugin_insn_size(last);
-    block->target = block->next + (uint64_t)d.displacement;
+    block->length = (uint16_t)(qemu_plugin_insn_vaddr(last) + qemu_plugin_insn_size(last) - block->pc);
+    block->target = block_next(block) + (uint64_t)d.displacement;
     block->kind = (uint8_t)d.kind;
-    block->first_line = block->pc >> LINE_SHIFT;
-    block->last_line = (block->next - 1) >> LINE_SHIFT;
+    block->way = block->user | (block->atomics || block->pauses ? SPECIAL_WAY : 0);
     qemu_plugin_register_vcpu_tb_exec_cb(tb, state == COUNT ? on_block_counted : on_block, QEMU_PLUGIN_CB_NO_REGS, block);
 }
 
@@ -447,8 +447,9 @@ static bool make_model(FILE *out)
         return false;
     }
     for (uint32_t i = 0; i < vcpu_count; i++) {
+        cores[i] = model->core[i];
         vcpus[i].space_unknown = true;
-        model->core[i]->sample_at = 0;
+        cores[i]->sample_at = 0;
     }
     return true;
 }

@@ -55,7 +55,7 @@ struct tlb_entry *tlb_find(const struct tlb *tlb, uint64_t address, enum page_si
 }
 
 struct tlb_entry *tlb_insert(struct tlb *tlb, uint64_t address, const struct tlb_entry *translation, struct tlb_context context,
-                             uint64_t stamp)
+                             uint64_t stamp, struct tlb_entry *evicted)
 {
     if (!tlb->sets)
         return NULL;
@@ -63,7 +63,6 @@ struct tlb_entry *tlb_insert(struct tlb *tlb, uint64_t address, const struct tlb
     struct tlb_entry *set = set_of(tlb, address, size), *oldest = set;
 
     for (uint32_t i = 0; i < tlb->ways; i++) {
-        /* An outdated entry of another space may still be current there; only an empty or truly older one goes first. */
         if (set[i].key == TLB_EMPTY) {
             oldest = &set[i];
             break;
@@ -71,6 +70,7 @@ struct tlb_entry *tlb_insert(struct tlb *tlb, uint64_t address, const struct tlb
         if (set[i].stamp < oldest->stamp)
             oldest = &set[i];
     }
+    *evicted = *oldest;
     *oldest = *translation;
     oldest->key = key_of(address, size, context.space);
     oldest->stamp = stamp;

@@ -42,9 +42,9 @@ void tlb_clear(struct tlb *tlb);
 
 /* The entry for the page of `size` that holds `address`, or NULL. Does not count as a use. */
 struct tlb_entry *tlb_find(const struct tlb *tlb, uint64_t address, enum page_size size, struct tlb_context context);
-/* Put in a translation in the place of the set's oldest (or an outdated) one; returns its entry, NULL where there is no TLB. */
+/* Put in a translation in the place of the set's oldest one, which goes to `evicted`; returns its entry. NULL: there is no TLB. */
 struct tlb_entry *tlb_insert(struct tlb *tlb, uint64_t address, const struct tlb_entry *translation, struct tlb_context context,
-                             uint64_t stamp);
+                             uint64_t stamp, struct tlb_entry *evicted);
 /* Forget the page that holds `address` in all sizes (INVLPG). */
 void tlb_forget(struct tlb *tlb, uint64_t address, struct tlb_context context);
 

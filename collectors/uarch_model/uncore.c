@@ -34,6 +34,14 @@ static void unlock(uint8_t *held)
     __atomic_clear(held, __ATOMIC_RELEASE);
 }
 
+static uint64_t tick(struct llc *llc)
+{
+    uint64_t now = __atomic_load_n(&llc->now, __ATOMIC_RELAXED) + 1;
+
+    __atomic_store_n(&llc->now, now, __ATOMIC_RELAXED);
+    return now;
+}
+
 static uint32_t node_of_line(const struct uncore *uncore, uint64_t line)
 {
     uint32_t node = uncore->node_count - 1;
@@ -72,9 +80,10 @@ static void keep(struct uncore *uncore, uint32_t node, uint64_t line, enum line_
 {
     struct llc *llc = &uncore->llc[node];
     uint8_t *held = lock(llc, line);
-    slot_t *known = cache_touch(&llc->cache, line);
-    slot_t evicted = known ? 0 : cache_insert(&llc->cache, line, state);
+    slot_t evicted = 0;
 
+    if (!cache_touch(&llc->cache, line, tick(llc)))
+        cache_insert(&llc->cache, line, state, tick(llc), &evicted);
     unlock(held);
     if (evicted && uncore->profile->llc_policy == LLC_INCLUSIVE)
         drop_everywhere(uncore, node, slot_line(evicted));
@@ -86,7 +95,7 @@ static bool look_up(struct uncore *uncore, uint32_t node, uint64_t line)
     struct llc *llc = &uncore->llc[node];
     uint8_t *held = lock(llc, line);
     bool hit = uncore->profile->llc_policy == LLC_VICTIM ? cache_remove(&llc->cache, line) != LINE_INVALID
-                                                         : cache_touch(&llc->cache, line) != NULL;
+                                                         : cache_touch(&llc->cache, line, tick(llc)) != NULL;
 
     unlock(held);
     return hit;

@@ -20,6 +20,7 @@ struct core;
 
 struct llc {
     struct cache cache;
+    uint64_t now; /* requests so far; not exact when cores meet, which no order of use can be either */
     uint8_t locks[LLC_LOCKS]; /* spun on for nanoseconds, by a thread that missed its L2 */
 };
 
