@@ -3,7 +3,8 @@
 
 A room's plug-in is a module that sets the room's marker to its class, for instance ``SWITCH = KernelOvs``. Its name
 on the command line is the file's name with hyphens: ``switches/kernel_ovs.py`` is ``kernel-ovs``; names that
-readers know with underscores (collectors, traffic) keep them.
+readers know with underscores (collectors, traffic) keep them. One that needs several files is a folder whose
+``__init__.py`` sets the marker.
 """
 
 from __future__ import annotations

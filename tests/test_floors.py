@@ -112,9 +112,14 @@ def plugin_files(room: str, marker: str) -> list[Path]:
     return [p for p in modules(room) if re.search(rf"^{marker} = ", p.read_text(), re.MULTILINE)]
 
 
-@pytest.mark.parametrize("collector", plugin_files("collectors", "COLLECTOR"), ids=lambda path: path.stem)
+def plugin_name(path: Path) -> str:
+    """A plug-in is a file, or a folder that is a package."""
+    return path.parent.name if path.stem == "__init__" else path.stem
+
+
+@pytest.mark.parametrize("collector", plugin_files("collectors", "COLLECTOR"), ids=plugin_name)
 def test_every_collector_has_its_page(collector):
-    page = ROOT / "docs" / "collectors" / f"{collector.stem}.md"
+    page = ROOT / "docs" / "collectors" / f"{plugin_name(collector)}.md"
     assert page.is_file(), f"write {page.relative_to(ROOT)}: what it measures, fields, overhead, what it can't see"
     assert page.read_text().startswith("# ")
 

@@ -432,10 +432,45 @@ static bool change_to(enum state to)
     return done;
 }
 
+/* The value of -m on QEMU's own command line, in bytes; it must end in M. */
+static uint64_t machine_memory(void)
+{
+    char words[32768];
+    FILE *file = fopen("/proc/self/cmdline", "r");
+    size_t length = file ? fread(words, 1, sizeof(words) - 1, file) : 0;
+
+    if (file)
+        fclose(file);
+    words[length] = '\0';
+    for (const char *word = words; word < words + length; word += strlen(word) + 1)
+        if (!strcmp(word, "-m"))
+            return strtoull(word + 3, NULL, 10) << 20;
+    return 0;
+}
+
+/* QEMU keeps the machine's RAM in one mapping of exactly its size, and its machine q35 leaves a hole below 4 GiB. */
+static bool find_memory(void)
+{
+    uint64_t bytes = machine_memory(), low_bytes = bytes >= 0xb0000000u ? 0x80000000u : bytes, begin, end;
+    char line[512], access[8];
+    FILE *maps = fopen("/proc/self/maps", "r");
+
+    while (maps && fgets(line, sizeof(line), maps))
+        if (sscanf(line, "%" SCNx64 "-%" SCNx64 " %7s", &begin, &end, access) == 3 && end - begin == bytes && !strncmp(access, "rw", 2))
+            memory = (struct memory){.base = (const uint8_t *)begin, .bytes = bytes, .low_bytes = low_bytes};
+    if (maps)
+        fclose(maps);
+    return memory.base != NULL;
+}
+
 static bool make_model(FILE *out)
 {
-    if (!profile_known || !memory.base) {
-        fprintf(out, "error: %s before the model\n", profile_known ? "memory" : "profile");
+    if (!profile_known) {
+        fprintf(out, "error: no profile was given yet\n");
+        return false;
+    }
+    if (!memory.base && !find_memory()) {
+        fprintf(out, "error: the machine's RAM was not found among QEMU's mappings\n");
         return false;
     }
     if (model)
@@ -500,30 +535,6 @@ static void command_profile(const char *path, FILE *out)
     fputs("ok\n", out);
 }
 
-/* QEMU keeps the machine's RAM in one mapping of exactly its size. */
-static void command_memory(const char *arguments, FILE *out)
-{
-    uint64_t bytes, low_bytes, begin, end;
-    char line[512], access[8];
-    FILE *maps = fopen("/proc/self/maps", "r");
-
-    if (sscanf(arguments, "%" SCNu64 " %" SCNu64, &bytes, &low_bytes) != 2 || !maps) {
-        fprintf(out, "error: memory BYTES LOW_BYTES\n");
-        if (maps)
-            fclose(maps);
-        return;
-    }
-    memory = (struct memory){0};
-    while (fgets(line, sizeof(line), maps))
-        if (sscanf(line, "%" SCNx64 "-%" SCNx64 " %7s", &begin, &end, access) == 3 && end - begin == bytes && !strncmp(access, "rw", 2))
-            memory = (struct memory){.base = (const uint8_t *)begin, .bytes = bytes, .low_bytes = low_bytes};
-    fclose(maps);
-    if (memory.base)
-        fputs("ok\n", out);
-    else
-        fprintf(out, "error: no mapping of %" PRIu64 " bytes: is this the machine's RAM?\n", bytes);
-}
-
 static void command_kernel(const char *arguments, FILE *out)
 {
     if (sscanf(arguments, "%" SCNx64 " %" SCNu64 " %" SCNu64, &task_switch_pc, &task_id_offset, &task_name_offset) == 3)
@@ -565,8 +576,6 @@ static void handle(char *line, FILE *out)
         command_state(argument, out);
     else if (!strcmp(line, "profile"))
         command_profile(argument, out);
-    else if (!strcmp(line, "memory"))
-        command_memory(argument, out);
     else if (!strcmp(line, "kernel"))
         command_kernel(argument, out);
     else if (!strcmp(line, "status"))

@@ -3,6 +3,8 @@
 
 from __future__ import annotations
 
+import sys
+
 import pytest
 
 from terms import plugins
@@ -18,11 +20,21 @@ def room(tmp_path, monkeypatch):
     for name, text in files.items():
         (folder / f"{name}.py").write_text(text)
     monkeypatch.syspath_prepend(tmp_path)
+    for name in [name for name in sys.modules if name.partition(".")[0] == "sample_room"]:
+        monkeypatch.delitem(sys.modules, name)
     return "sample_room"
 
 
 def test_only_what_sets_the_marker_is_found(room):
     assert plugins.find(room, "PLUGIN") == {"two_words": "it"}
+
+
+def test_a_package_is_a_plug_in_as_a_file_is(room, tmp_path):
+    for name, text in {"whole_folder": "PLUGIN = 'all of it'", "no_plugin": ""}.items():
+        (tmp_path / room / name).mkdir()
+        (tmp_path / room / name / "__init__.py").write_text(text)
+        (tmp_path / room / name / "inside.py").write_text("PLUGIN = 'not to be found'")
+    assert plugins.find(room, "PLUGIN") == {"two_words": "it", "whole_folder": "all of it"}
 
 
 def test_names_that_readers_know_with_hyphens_have_them(room):
