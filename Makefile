@@ -7,7 +7,7 @@ endif
 
 VENV := build/venv
 VSPROF := $(VENV)/bin/vsprof
-READY := build/ready
+READY := build/ready build/uarch_model/uarch_model.so
 EXPERIMENTS := $(basename $(notdir $(wildcard experiments/*.yaml)))
 
 TESTBED ?= auto
@@ -15,7 +15,7 @@ RUN ?= latest
 # Each variable that is set becomes the option of the same meaning.
 OPTIONS := --testbed $(TESTBED) $(if $(SWITCHES),--switches "$(SWITCHES)") $(if $(FRAMES),--frame-size "$(FRAMES)") \
 	$(if $(FLOWS),--num-flows "$(FLOWS)") $(if $(REPEAT),--repeat $(REPEAT)) $(if $(COLLECTORS),--collectors "$(COLLECTORS)") \
-	$(if $(DURATION),--duration $(DURATION)) $(if $(SEED),--seed $(SEED)) $(if $(filter 1,$(V)),--verbose)
+	$(if $(DURATION),--duration $(DURATION)) $(if $(SEED),--seed $(SEED)) $(if $(CPU),--cpu-profile "$(CPU)") $(if $(filter 1,$(V)),--verbose)
 
 .PHONY: help
 help: ## Show this list
@@ -24,14 +24,19 @@ help: ## Show this list
 	grep -hE '^[a-z][a-z0-9%-]*:.*## ' $(MAKEFILE_LIST) | sed -E 's/^([^:]+):.*## (.*)/  \1|\2/' | awk -F'|' '{ printf "  %-18s %s\n", $$1, $$2 }'
 	echo
 	echo "  Experiments (experiments/*.yaml): $(EXPERIMENTS)"
-	echo "  Variables: TESTBED=auto|lab  SWITCHES=  FRAMES=  FLOWS=  REPEAT=  DURATION=  COLLECTORS=  SEED=  RUN=  V=1"
+	echo "  Variables: TESTBED=auto|lab  SWITCHES=  FRAMES=  FLOWS=  REPEAT=  DURATION=  COLLECTORS=  CPU=  SEED=  RUN=  V=1"
 
 .PHONY: setup
 setup: $(READY) ## Install what vsprof needs (Python packages in build/venv, and Debian packages, which it names first)
 
 # A hash of what is to be installed, so that a second call installs nothing, and a changed pin does.
-$(READY): requirements.txt pyproject.toml tools/setup
+build/ready: requirements.txt pyproject.toml tools/setup
 	tools/setup $(VENV)
+	touch $@
+
+# The processor model. It has a compiler from the step before.
+build/uarch_model/uarch_model.so: build/ready $(wildcard collectors/uarch_model/*.[chS]) collectors/uarch_model/Makefile
+	$(MAKE) --no-print-directory -s -C collectors/uarch_model
 	touch $@
 
 .PHONY: profile-vm2vm

@@ -6,22 +6,24 @@ Life cycle, in the order the runner uses it::
     collector = Softirqs(host)
     collector.unavailable()        # None, or why it can't work here
     collector.setup()              # once a run, before the traffic starts
-    collector.engage()             # only with own_windows: once a traffic, before the first of them
     for each window:
         collector.prepare()        # a shell command before the window: start what needs time to start
         collector.begin()          # a shell command at its first instant
         collector.end()            # a shell command at its last instant
         collector.finish()         # a shell command once all others have ended: what takes time to end
-        collector.fetch()          # on this side, right after the window: what the testbed can't print
-    collector.disengage()          # only with own_windows: once a traffic, after the last of them
     collector.teardown()
     Softirqs.numbers(recorded)     # pure: from what was recorded, so a mended parser can be run again later
 
 The commands of all collectors are put into one script that runs on the testbed, so that nobody talks to the host inside
 a window. What each command prints is kept in raw/ and given to ``numbers``, with the seconds between begin and end.
 
-An instrument that slows the host down while it counts would spoil the numbers of all others. It says so with
-``own_windows``, and is measured apart: in windows of its own, after the normal ones, while the same traffic flows.
+An instrument that slows the host down while it counts would spoil the numbers of all others. It derives from ``Apart``, and
+is measured apart: in windows of its own, after the normal ones, while the same traffic flows::
+
+    collector.engage()             # once a traffic
+    for each own window:
+        collector.measure(seconds) # all of it, on this side
+    collector.disengage()          # whatever happened
 
 A collector sees a testbed and a window, nothing else. To add one, write one file here that defines a subclass and names
 it in ``COLLECTOR``; the file's name is the collector's name, and docs/collectors/<name>.md is its page.
@@ -30,10 +32,10 @@ it in ``COLLECTOR``; the file's name is the collector's name, and docs/collector
 from __future__ import annotations
 
 import abc
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import ClassVar
+from typing import Any, ClassVar
 
 from terms.placement import Placement
 from terms.schema import Number
@@ -55,15 +57,18 @@ class Collector(abc.ABC):
     """An instrument. See the module's text for the life cycle."""
 
     source: ClassVar[str] = "software"
-    own_windows: ClassVar[bool] = False
-    """Whether it slows the host down while it counts: then it shares no window with collectors that don't ask for it."""
-    with_own_windows: ClassVar[bool] = False
-    """Whether it also counts in the own windows of others: for cheap counters that those numbers are divided by."""
     emulator_plugin: ClassVar[Path | None] = None
     """A plug-in of QEMU's TCG (a shared object) that an emulated host must be started with; see ``Testbed.plugin_socket``."""
 
+    options: ClassVar[Mapping[str, str]] = {}
+    """What an experiment can set under ``collector_options``, and what it means: keywords of the constructor."""
+
     def __init__(self, host: Testbed) -> None:
         self.host = host
+
+    @classmethod
+    def check_options(cls, given: Mapping[str, Any]) -> None:
+        """Raise ``BadInput`` if the values ``given`` for ``options`` won't do. Their names have been checked."""
 
     def unavailable(self) -> str | None:
         """Why it can't work on this testbed and switch, or None. Asked once the switch runs."""
@@ -71,6 +76,10 @@ class Collector(abc.ABC):
 
     def setup(self) -> None:
         """Make ready, once a run."""
+
+    def facts(self) -> dict[str, Any]:
+        """What the manifest should say of this instrument and its settings. Asked after ``setup``."""
+        return {}
 
     def prepare(self) -> str:
         """Shell command that runs before the window, outside the measured time."""
@@ -86,16 +95,6 @@ class Collector(abc.ABC):
 
     def finish(self) -> str:
         """Shell command after every collector's ``end``, outside the measured time. Its output follows that of ``end``."""
-        return ""
-
-    def engage(self) -> None:
-        """Called on this side before the first of its own windows of a traffic. May take seconds, and does its own warming up."""
-
-    def disengage(self) -> None:
-        """Called on this side after the last of its own windows of a traffic, also when one of them, or ``engage``, failed."""
-
-    def fetch(self) -> str:
-        """Called on this side right after a window it counted in; the text follows what ``end`` and ``finish`` printed."""
         return ""
 
     def teardown(self) -> None:
@@ -117,3 +116,23 @@ class Snapshot(Collector):
 
     def end(self) -> str:
         return self.command
+
+
+class Apart(Collector):
+    """A collector with windows of its own, for it slows the host down while it counts. What ``measure`` returns is ``Recorded.end``."""
+
+    def engage(self) -> None:
+        """Called before the first of its own windows of a traffic. May take seconds, and does its own warming up."""
+
+    @abc.abstractmethod
+    def measure(self, seconds: float) -> str:
+        """Measure one window of about ``seconds``, and return what is to be recorded. Nothing else talks to the host meanwhile."""
+
+    def disengage(self) -> None:
+        """Called after the last of its own windows of a traffic, also when one of them, or ``engage``, failed. Raises nothing."""
+
+    def begin(self) -> str:
+        return ""
+
+    def end(self) -> str:
+        return ""

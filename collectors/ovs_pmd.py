@@ -39,8 +39,6 @@ _FIELD = re.compile(r"^\s+(?:- )?(?P<name>[A-Za-z][\w ]*?):\s+(?P<value>\d+)\b(?
 
 
 class OvsPmd(Snapshot):
-    # What a model counts on the poll-mode thread's CPU is told apart, busy from idle, by these counters of the same window.
-    with_own_windows = True
     command = f"{APPCTL} dpif-netdev/pmd-stats-show; echo '{SEPARATOR}'; {APPCTL} dpif-netdev/pmd-perf-show -nh"
 
     def unavailable(self) -> str | None:

@@ -46,8 +46,9 @@ class Campaign:
         if chosen not in experiments.TESTBEDS:
             raise errors.unknown_value("testbed", testbed, [AUTO, *experiments.TESTBEDS])
         experiments.check_notebook(experiment)
+        experiments.check_collector_options(experiment)
         collectors, named = experiments.collectors(experiment)
-        setting = Setting(name, experiment.windows, collectors, named)
+        setting = Setting(name, experiment.windows, collectors, named, experiment.collector_options)
         cases = experiments.cases(experiment)
         return cls(name, experiment, cases, experiments.traffic_items(experiment), setting, chosen, cpus)
 
@@ -132,6 +133,7 @@ def _do(campaign: Campaign, plan: Plan, store: Results, record: dict[str, Any], 
     else:
         record.update(status="done", placement=outcome.placement, cpu_roles=outcome.cpu_roles)
         store.manifest["facts"]["switches"][plan.case.switch] = outcome.facts["switch"]
+        store.manifest["facts"]["collectors"].update(outcome.facts["collectors"])
         for name, why in outcome.left_out.items():
             store.find(f"collector {name} left out with {plan.case.switch}: {why}")
         store.record(plan.run_id, rows)
@@ -161,7 +163,7 @@ def _manifest(campaign: Campaign, seed: int, plans: Sequence[Plan], facts: dict[
         "testbed": campaign.testbed,
         "lab_cpus": campaign.cpus,
         "host": host_facts(),
-        "facts": {**facts, "switches": {}},
+        "facts": {**facts, "switches": {}, "collectors": {}},
         "cases": [
             {"case_id": case.case_id, "values": asdict(case), "frame_bytes_without_fcs": case.frame_bytes - FCS_BYTES}
             for case in campaign.cases

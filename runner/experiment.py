@@ -15,6 +15,7 @@ from typing import Any
 import yaml
 from pydantic import BaseModel, ConfigDict, Field, ValidationError, field_validator
 
+from collectors.base import Apart
 from terms import errors, plugins
 from workloads.traffic.base import FCS_BYTES, Options
 
@@ -83,6 +84,7 @@ class Experiment(BaseModel):
     windows: Windows = Windows()
     repetitions: int = Field(3, ge=1, le=1000)
     collectors: list[str] = ["auto"]
+    collector_options: dict[str, dict[str, Any]] = {}
 
     @field_validator("vary")
     @classmethod
@@ -175,7 +177,17 @@ def collectors(experiment: Experiment) -> tuple[list[str], frozenset[str]]:
     for name in named:
         plugins.one("collector", name, COLLECTORS)
     wanted = sorted(COLLECTORS) if "auto" in experiment.collectors else named
-    return [name for name in wanted if experiment.windows.own_count or not COLLECTORS[name].own_windows], frozenset(named)
+    return [name for name in wanted if experiment.windows.own_count or not issubclass(COLLECTORS[name], Apart)], frozenset(named)
+
+
+def check_collector_options(experiment: Experiment) -> None:
+    """Raise ``BadInput`` on options of no collector, on unknown ones, and on values that won't do."""
+    for name, given in experiment.collector_options.items():
+        collector = plugins.one("collector in collector_options", name, COLLECTORS)
+        for option in given:
+            if option not in collector.options:
+                raise errors.unknown_value(f"option of the collector {name}", option, collector.options or ["none: it has no options"])
+        collector.check_options(given)
 
 
 def check_notebook(experiment: Experiment) -> None:

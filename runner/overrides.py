@@ -20,6 +20,7 @@ def add_options(command: argparse.ArgumentParser) -> None:
     command.add_argument("--windows", type=int, help="windows of each traffic")
     command.add_argument("--own-windows", type=int, help="windows of each traffic for each collector that needs its own; 0: none")
     command.add_argument("--duration", type=float, help="length of a window in seconds")
+    command.add_argument("--cpu-profile", metavar="CPU", help="the processor that the lab's model is to be, by name or path of a profile")
     command.add_argument("--collectors", help="collectors by name, or auto")
 
 
@@ -34,6 +35,8 @@ def apply(experiment: Experiment, asked: argparse.Namespace) -> Experiment:
         _vary(changed, "flows", [_whole("number of flows", text) for text in _split("numbers of flows", asked.flows)])
     if asked.collectors is not None:
         changed["collectors"] = _split("collectors", asked.collectors)
+    if asked.cpu_profile is not None:
+        changed["collector_options"].setdefault("uarch_model", {})["cpu"] = asked.cpu_profile
     if asked.repeat is not None:
         changed["repetitions"] = asked.repeat
     windows = {"count": asked.windows, "seconds": asked.duration, "own_count": asked.own_windows}

@@ -7,6 +7,7 @@ Numbers are only ever computed here, from raw/: so a parser that proves wrong ca
 from __future__ import annotations
 
 import json
+import math
 from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import Any
@@ -31,15 +32,16 @@ def rows_of_run(folder: Path) -> list[Row]:
 def _rows_of_traffic(folder: Path, run: Mapping[str, Any], item: Mapping[str, Any]) -> Iterable[Row]:
     where = {**run["where"], "traffic": item["kind"], "load": item["load"]}
     placement = Placement.from_json(item["placement"])
-    folders = sorted((one for one in folder.iterdir() if (one / "samples.json").exists()), key=_order)
+    folders = sorted((one for one in folder.iterdir() if one.name != "traffic"), key=_order)
+    normal = [one for one in folders if not schema.window_owner(one.name)]
     raw = {path.name: path.read_text() for path in (folder / "traffic").iterdir()}
-    windows = [_traffic_window(one, run) for one in folders]
+    windows = [_traffic_window(one, run) for one in normal]
     for number in TRAFFIC[item["kind"]].numbers(raw, windows):
         yield schema.row({**where, "window": ""}, item["kind"], "software", number)
     for one in folders:
         owner = schema.window_owner(one.name)
-        for name in run["own_windows"][owner] if owner else run["collectors"]:
-            for number in _numbers(one, name, placement):
+        for name in [owner] if owner else run["collectors"]:
+            for number in _own_numbers(one, name, placement) if owner else _numbers(one, name, placement):
                 yield schema.row({**where, "window": one.name}, name, COLLECTORS[name].source, number)
 
 
@@ -61,3 +63,8 @@ def _traffic_window(folder: Path, run: Mapping[str, Any]) -> Window:
 def _numbers(folder: Path, name: str, placement: Placement) -> Iterable[Number]:
     begin, end = ((folder / f"{name}.{at}").read_text() for at in ("begin", "end"))
     return COLLECTORS[name].numbers(Recorded(begin, end, window.recorded_seconds(folder, name), placement))
+
+
+def _own_numbers(folder: Path, name: str, placement: Placement) -> Iterable[Number]:
+    """Of an own window, whose length the collector itself knows."""
+    return COLLECTORS[name].numbers(Recorded("", (folder / f"{name}.end").read_text(), math.nan, placement))

@@ -11,11 +11,11 @@ import contextlib
 import json
 import time
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from collectors.base import Collector
+from collectors.base import Apart, Collector
 from runner import window
 from runner.experiment import COLLECTORS, SWITCHES, TOPOLOGIES, TRAFFIC, Case, TrafficItem, Windows
 from terms import errors, schema
@@ -47,6 +47,8 @@ class Setting:
     collectors: Sequence[str]
     named: frozenset[str]
     """Collectors that were named outright: one of them that can't work stops the campaign instead of being left out."""
+    options: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)
+    """Of each collector that has any."""
 
 
 @dataclass
@@ -78,7 +80,7 @@ def execute(host: Testbed, plan: Plan, setting: Setting, folder: Path, say: Say)
         topology.start()
         switch.ready()
         collectors, left_out = _set_up(host, setting, undo)
-        facts = {**host.facts(), "switch": switch.facts()}
+        facts = {**host.facts(), "switch": switch.facts(), "collectors": _facts(collectors)}
         run = _describe(plan, setting, host, topology, collectors)
         for item in plan.traffics:
             run["traffics"].append(_send(item, plan, setting, topology, collectors, folder, say))
@@ -92,7 +94,7 @@ def _set_up(host: Testbed, setting: Setting, undo: contextlib.ExitStack) -> tupl
     """Make the collectors ready; those that can't work are left out with the reason, or raise where named outright."""
     ready, left_out = {}, {}
     for name in setting.collectors:
-        collector = COLLECTORS[name](host)
+        collector = COLLECTORS[name](host, **setting.options.get(name, {}))
         if why := collector.unavailable():
             if name in setting.named:
                 raise errors.collector_unavailable(name, why)
@@ -119,38 +121,38 @@ def _send(
         say(f"{item.label}: window {number} of {setting.windows.count}")
         window.measure(topology.host, traffic, _shared(collectors), setting.windows.seconds, into / f"w{number}")
         traffic.check()
-    if owners := _owners(collectors):
+    if apart := {name: one for name, one in collectors.items() if isinstance(one, Apart)}:
         traffic.before_own_windows()
-        for name, counting in owners.items():
-            _measure_apart(name, counting, traffic, setting.windows, into, lambda text: say(f"{item.label}: {text}"))
+        for name, collector in apart.items():
+            _measure_apart(name, collector, traffic, setting.windows, into, lambda text: say(f"{item.label}: {text}"))
     (into / "traffic").mkdir()
     for name, text in traffic.stop().items():
         (into / "traffic" / name).write_text(text)
     return {"kind": item.kind, "load": item.settings.load, "label": item.label, "placement": placement.to_json()}
 
 
-def _measure_apart(name: str, counting: Mapping[str, Collector], traffic: Traffic, windows: Windows, into: Path, say: Say) -> None:
-    """Measure the own windows of collector ``name``, in which all of ``counting`` count."""
+def _measure_apart(name: str, collector: Apart, traffic: Traffic, windows: Windows, into: Path, say: Say) -> None:
     try:
         say(f"engaging {name}")
-        counting[name].engage()
+        collector.engage()
         for number in range(1, windows.own_count + 1):
             say(f"{name}'s own window {number} of {windows.own_count}")
-            window.measure(traffic.topology.host, traffic, counting, windows.own_seconds, into / schema.own_window(name, number))
-            traffic.check()
+            recorded = collector.measure(windows.own_seconds)
+            folder = into / schema.own_window(name, number)
+            folder.mkdir(parents=True)
+            (folder / f"{name}.end").write_text(recorded)
     finally:
-        counting[name].disengage()
+        collector.disengage()
+    traffic.check()
+
+
+def _facts(collectors: Mapping[str, Collector]) -> dict[str, Any]:
+    return {name: said for name, one in collectors.items() if (said := one.facts())}
 
 
 def _shared(collectors: Mapping[str, Collector]) -> dict[str, Collector]:
     """The collectors of the normal windows."""
-    return {name: one for name, one in collectors.items() if not one.own_windows}
-
-
-def _owners(collectors: Mapping[str, Collector]) -> dict[str, dict[str, Collector]]:
-    """For each collector that has windows of its own, all that count in them; itself last, next to the switch's ports."""
-    beside = {name: one for name, one in _shared(collectors).items() if one.with_own_windows}
-    return {name: {**beside, name: one} for name, one in collectors.items() if one.own_windows}
+    return {name: one for name, one in collectors.items() if not isinstance(one, Apart)}
 
 
 def _describe(plan: Plan, setting: Setting, host: Testbed, topology: Topology, collectors: Mapping[str, Collector]) -> dict[str, Any]:
@@ -162,8 +164,7 @@ def _describe(plan: Plan, setting: Setting, host: Testbed, topology: Topology, c
         "frame_bytes": case.frame_bytes, "flows": case.flows,
     }  # fmt: skip
     ports = {"sender_port": topology.sender_port.name, "receiver_port": topology.receiver_port.name}
-    own_windows = {name: list(counting) for name, counting in _owners(collectors).items()}
-    return {"where": where, **ports, "collectors": list(_shared(collectors)), "own_windows": own_windows, "traffics": []}
+    return {"where": where, **ports, "collectors": list(_shared(collectors)), "traffics": []}
 
 
 def _keep_logs(host: Testbed, folder: Path) -> None:

@@ -61,15 +61,10 @@ def measure(host: Testbed, traffic: Traffic, collectors: Mapping[str, Collector]
     before = traffic.sample()
     host.run(f"bash {FOLDER}.sh", timeout=seconds + ALLOWANCE_S)
     after = traffic.sample()
-    fetched = {name: collector.fetch() for name, collector in collectors.items()}
     host.pull(FOLDER, into)
     for path in (into / Path(FOLDER).name).iterdir():
         path.rename(into / path.name)
     (into / Path(FOLDER).name).rmdir()
-    for name, text in fetched.items():
-        if text:
-            with (into / f"{name}.end").open("a") as end:
-                end.write(text)
     (into / "samples.json").write_text(json.dumps({"before": before.to_json(), "after": after.to_json()}, indent=1))
 
 

@@ -93,6 +93,22 @@ def plugin_not_loaded(plugins: Iterable[str], words: str) -> PluginNotLoaded:
     )
 
 
+def plugin_gone(why: str) -> RunFailed:
+    return RunFailed(f"the processor model (a plug-in of the lab's emulator) does not answer: {why}")
+
+
+def plugin_refused(command: str, why: str) -> RunFailed:
+    return RunFailed(f"the processor model refused {command!r}: {why}")
+
+
+def bad_window_end(seen: object, known: Iterable[str]) -> BadInput:
+    return BadInput(f"until: {seen!r}: give one of {', '.join(known)} with a whole number above 0")
+
+
+def window_too_long(until: object, seconds: float) -> RunFailed:
+    return RunFailed(f"a window until {until} had not ended after {seconds:.0f} s: ask for fewer, or check that the traffic flows")
+
+
 def emulator_stuck(waiting_for: str, seconds: float, console: str) -> VsprofError:
     return VsprofError(f"waited {seconds:.0f} s for {waiting_for}; the lab's console ends with:\n{console}")
 

@@ -124,6 +124,10 @@ class Testbed(abc.ABC):
     def socket(self, path: str) -> Path:
         """A local path that leads to the host's Unix socket ``path``."""
 
+    def files(self) -> Path | None:
+        """A local folder in which the host's programs can be read by their paths; None where they are not at hand."""
+        return None
+
     def plugin_socket(self, plugin: Path) -> Path | None:
         """The local Unix socket on which a plug-in of the emulator may listen; None where the host has no such plug-in.
 

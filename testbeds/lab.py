@@ -145,6 +145,9 @@ class Lab(Testbed):
         assert self._channel is not None
         return self._channel.socket(path)
 
+    def files(self) -> Path | None:
+        return self.machine.image.tree
+
     def plugin_socket(self, plugin: Path) -> Path | None:
         return self.machine.plugin_socket(plugin) if plugin in self._plugins else None
 

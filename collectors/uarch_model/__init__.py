@@ -8,49 +8,66 @@ without it. docs/collectors/uarch_model.md says what is modelled and what is not
 
 from __future__ import annotations
 
+import contextlib
 import json
 import time
 from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import Any, ClassVar
 
-from collectors.base import Collector, Recorded
+from collectors.base import Apart, Recorded
 from collectors.uarch_model import numbers, profiles, symbols
 from collectors.uarch_model.control import Control
+from terms import errors
 from terms.schema import Number
 from testbeds.base import Testbed
 
 BUILD = Path(__file__).resolve().parents[2] / "build" / "uarch_model"
-MARK = "/root/vsprof-mark"
-WARM_INSTRUCTIONS = 150_000_000
-"""How many instructions a busy processor runs before its caches are taken as warm: enough to fill an LLC of 35 MB."""
-WARM_SECONDS = (1.0, 4.0)
+WARM_INSTRUCTIONS = 300_000_000
+"""How many instructions all processors run before their caches are taken as warm."""
+WARM_SECONDS = (1.0, 3.0)
 """The least and the most that is waited for them: an idle host runs few."""
-WARMTH_POLL_SECONDS = 0.1
-# What the plug-in must know of the kernel: where tasks are switched, and where a task keeps its thread's id and name.
+POLL_SECONDS = 0.05
+LONGEST_WINDOW_SECONDS = 60
+"""A window that is to end by a count must end by then."""
+# What the plug-in must know of the kernel: where tasks are switched; where a task keeps its thread's id and name; where
+# packets are received, by protocol, and where a packet keeps its length.
 KERNEL = r"""
-awk '$3 == "__switch_to" { print $1; exit }' /proc/kallsyms
-bpftrace -e 'BEGIN { printf("%d %d\n", offsetof(struct task_struct, pid), offsetof(struct task_struct, comm)); exit(); }' | grep '^[0-9]'
+awk '$3 ~ /^(__switch_to|pcpu_hot|current_task|ip_rcv_core|tcp_v4_rcv|icmp_rcv)(\.|$)/ { print $3, $1 }' /proc/kallsyms
+bpftrace -e 'BEGIN { printf("offsets %d %d %d\n", offsetof(struct task_struct, pid), offsetof(struct task_struct, comm),
+    offsetof(struct sk_buff, len)); exit(); }' | grep offsets
 """
+LIMITS = {"instructions": "instructions", "packets": "packets"}
+"""What can end a window, and the plug-in's word for it."""
+CLOSED = 2
+"""The state of a window in the plug-in's status."""
+RECEIVERS = {"ip_rcv_core": "packets", "tcp_v4_rcv": "segments", "icmp_rcv": "messages"}
+"""The kernel's functions that see each packet, and the names of their hooks."""
+POLLS = {"rte_vhost_dequeue_burst": "polls", "rte_vhost_enqueue_burst": "bursts"}
+"""DPDK's functions by which a poll-mode thread asks a guest's queue for packets, and gives it some."""
 
 
-class UarchModel(Collector):
+class UarchModel(Apart):
     source = "model"
-    own_windows = True
     emulator_plugin: ClassVar[Path | None] = BUILD / "uarch_model.so"
     options: ClassVar[dict[str, str]] = {
         "cpu": "the modelled processor: " + ", ".join(profiles.names()) + ", or the path of a profile",
         "without": "parts of the model to switch off: " + ", ".join(profiles.SWITCHES),
+        "until": "what ends a window instead of its seconds: {instructions: N} or {packets: N}",
     }
 
-    def __init__(self, host: Testbed, cpu: str = profiles.DEFAULT, without: Iterable[str] = ()) -> None:
+    def __init__(self, host: Testbed, cpu: str = profiles.DEFAULT, without: Iterable[str] = (), until: Mapping[str, int] = {}) -> None:
         super().__init__(host)
         self.profile = profile(cpu, without)
+        self.until = dict(until)
         self._control: Control | None = None
 
     @classmethod
     def check_options(cls, given: Mapping[str, Any]) -> None:
-        profile(**given)
+        profile(given.get("cpu", profiles.DEFAULT), given.get("without", ()))
+        until = given.get("until", {})
+        if until and (len(until) != 1 or not until.keys() <= LIMITS.keys() or not all(type(n) is int and n > 0 for n in until.values())):
+            raise errors.bad_window_end(until, LIMITS)
 
     def unavailable(self) -> str | None:
         assert self.emulator_plugin is not None
@@ -66,48 +83,64 @@ class UarchModel(Collector):
         flat = path.with_suffix(".profile")
         flat.write_text(self.profile.flat())
         self._control.ask(f"profile {flat}")
-        self._control.ask("kernel " + " ".join(self.host.run(KERNEL).stdout.split()))
-        self.host.push((BUILD / "mark").read_bytes(), MARK)
-        self.host.run(f"chmod 755 {MARK}")
         self._symbols = symbols.Symbols(self.host)
+        self._tell_of_kernel()
+        self._tell_of_polling()
+
+    def _tell_of_kernel(self) -> None:
+        said = dict(line.split(maxsplit=1) for line in self.host.run(KERNEL).stdout.splitlines())
+        thread_id, name, length = said.pop("offsets").split()
+        places = {function.partition(".")[0]: address for function, address in said.items()}
+        # Where each processor keeps its current task: first in its hot area from Linux 6.2 to 6.14, else by itself.
+        current = places.get("pcpu_hot") or places.get("current_task") or "0"
+        self._ask(f"kernel {places['__switch_to']} {current} {thread_id} {name}")
+        for function, hook in RECEIVERS.items():
+            if function in places:
+                self._ask(f"hook {hook} {places[function]} {length}")
+
+    def _tell_of_polling(self) -> None:
+        """A poll-mode thread's library lies where its process was loaded."""
+        maps, _ = symbols.read_processes(self.host.run(symbols.PROCESSES).stdout)
+        for function, hook in POLLS.items():
+            for address in self._symbols.places(function, "librte_vhost.so", maps):
+                self._ask(f"hook {hook} {address:x}")
 
     def facts(self) -> dict[str, Any]:
         return {"profile": self.profile.to_json()}
 
     def engage(self) -> None:
+        # Now, while the host is fast: each command costs seconds when it is modelled.
+        self._processes = self.host.run(symbols.PROCESSES).stdout
         self._ask("state model")
         self._warm_up()
 
-    def begin(self) -> str:
-        return f"{MARK} begin"
+    def measure(self, seconds: float) -> str:
+        for limit, number in self.until.items():
+            self._ask(f"limit {LIMITS[limit]} {number}")
+        self._ask("begin")
+        self._wait(seconds)
+        self._ask("end")
+        window, status = (json.loads(self._ask(what)) for what in ("window", "status"))
+        # Addresses become names here, while the host's programs are at hand; they are far more than the names.
+        functions = self._symbols.functions(window, self._processes)
+        for core in window["cores"]:
+            core["hot"].pop("spots")
+        return json.dumps({"window": window, "status": status, "functions": functions, "cpu": self.profile.id}) + "\n"
 
-    def end(self) -> str:
-        return f"{MARK} end"
-
-    def finish(self) -> str:
-        return symbols.PROCESSES
-
-    def fetch(self) -> str:
-        window = json.loads(self._ask("window"))
-        status = json.loads(self._ask("status"))
-        return "\n" + numbers.SEPARATOR + json.dumps({"window": window, "status": status}) + "\n"
-
-    def digest(self, printed: str) -> str:
-        """Addresses become names here, while the host's programs are at hand; they are far more than the names."""
-        processes, _, recorded = printed.partition(numbers.SEPARATOR)
-        data = json.loads(recorded)
-        data["functions"] = self._symbols.functions(data["window"], processes)
-        for core in data["window"]["cores"]:
-            del core["hot"]["spots"]
-        return json.dumps(data)
+    def _wait(self, seconds: float) -> None:
+        if not self.until:
+            time.sleep(seconds)
+            return
+        end = time.monotonic() + LONGEST_WINDOW_SECONDS
+        while json.loads(self._ask("status"))["window"] != CLOSED:
+            if time.monotonic() > end:
+                raise errors.window_too_long(self.until, LONGEST_WINDOW_SECONDS)
+            time.sleep(POLL_SECONDS)
 
     def disengage(self) -> None:
         # The emulator may be gone, and that is then what must be told.
-        if self._control is not None:
-            try:
-                self._ask("state off")
-            except Exception:
-                self.teardown()
+        with contextlib.suppress(errors.RunFailed):
+            self._ask("state off")
 
     def teardown(self) -> None:
         if self._control is not None:
@@ -119,18 +152,19 @@ class UarchModel(Collector):
         return numbers.of(recorded)
 
     def _ask(self, command: str) -> str:
-        assert self._control is not None
+        if self._control is None:
+            raise errors.plugin_gone("there is no connection")
         return self._control.ask(command)
 
     def _warm_up(self) -> None:
-        """Until each processor that runs at all ran enough, within bounds."""
+        """Until enough was run, within bounds."""
         least, most = WARM_SECONDS
         began = time.monotonic()
         while (passed := time.monotonic() - began) < most:
             ran = [vcpu["instructions"] for vcpu in json.loads(self._ask("status"))["vcpus"]]
-            if passed >= least and min(ran) >= WARM_INSTRUCTIONS:
+            if passed >= least and sum(ran) >= WARM_INSTRUCTIONS:
                 return
-            time.sleep(WARMTH_POLL_SECONDS)
+            time.sleep(POLL_SECONDS)
 
 
 def profile(cpu: str = profiles.DEFAULT, without: Iterable[str] = ()) -> profiles.Profile:

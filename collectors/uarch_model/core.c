@@ -6,6 +6,11 @@
 
 #define SPACE_SHIFT 58 /* a virtual line number has 58 bits */
 #define NEAR_BYTES 4096
+#define ALL_TLBS(core)                                                                                                         \
+    {                                                                                                                          \
+        &(core)->dtlb[0], &(core)->dtlb[1], &(core)->dtlb[2], &(core)->itlb[0], &(core)->itlb[1], &(core)->itlb[2],            \
+            &(core)->stlb, &(core)->stlb_1g, &(core)->stlb_code                                                                \
+    }
 
 static const struct block nowhere = {.kind = BRANCH_OTHER, .length = 1};
 
@@ -35,6 +40,9 @@ static void remember_slot(struct filter_entry *filter, uint16_t *filtered, const
     size_t at = (size_t)(slot - cache->slots);
     uint16_t set = (uint16_t)(line % FILTER_SETS);
 
+    /* Gone at once: to bring it in, a very small LLC had to drop it again, or another core took it in between. */
+    if (!*slot)
+        return;
     /* Under another virtual address, or as another process's. */
     if (filtered[at] != set)
         forget_slot(filter, filtered, cache, at);
@@ -85,8 +93,9 @@ bool core_init(struct core *core, const struct profile *profile, struct uncore *
         core->generation[i] = 1;
     core->context.generation = 1;
     core->way = UNKNOWN_WAY;
+    core->branches_modelled = profile->model_branches;
     core->last_long = (uint64_t)-1 << 32;
-    core->sample_at = UINT64_MAX;
+    core->sample_at = core->sample_due = UINT64_MAX;
     walker_init(&core->walker, profile, memory);
     clear_filters(core);
     core->l1i_filtered = calloc((size_t)profile->l1i_sets * profile->l1i_ways, sizeof(uint16_t));
@@ -123,9 +132,12 @@ static void mark(struct core *core, enum hot_kind kind)
 void core_sample(struct core *core)
 {
     /* Not at equal distances, or a loop of that length would be sampled in one place: +- half, by a linear congruential step. */
-    uint32_t random = (uint32_t)(core->sample_at * 1103515245u + 12345u) >> 8;
+    uint32_t random = (uint32_t)(core->sample_due * 1103515245u + 12345u) >> 8;
 
-    core->sample_at = core->retired + core->sample_every / 2 + random % (core->sample_every + 1);
+    core->sample_at = core->sample_due;
+    if (core->retired < core->sample_due)
+        return;
+    core->sample_at = core->sample_due = core->retired + core->sample_every / 2 + random % (core->sample_every + 1);
     mark(core, HOT_samples);
 }
 
@@ -140,25 +152,49 @@ void core_switch_address_space(struct core *core, const struct address_space *sp
     core->space_tag = (uint64_t)number << SPACE_SHIFT;
 }
 
+static void outdate(struct core *core, uint16_t number)
+{
+    /* The walker's tags have 16 bits of the generation: what is left of the last one of that number must go. */
+    if (!(++core->generation[number & 255] & 0xffff))
+        walker_clear(&core->walker);
+    clear_filters(core);
+}
+
 void core_flush_address_space(struct core *core, uint16_t number)
 {
-    core->generation[number & 255]++;
-    clear_filters(core);
+    struct tlb *all[] = ALL_TLBS(core);
+
+    for (size_t i = 0; i < sizeof(all) / sizeof(all[0]); i++)
+        tlb_forget_space(all[i], number);
+    walker_forget_guest(&core->walker, number);
+    outdate(core, number);
 }
 
 void core_new_address_space(struct core *core, const struct address_space *space, uint16_t number)
 {
-    core_flush_address_space(core, number);
+    outdate(core, number);
     core_switch_address_space(core, space, number);
 }
 
 void core_forget_page(struct core *core, uint64_t address)
 {
+    struct tlb *all[] = ALL_TLBS(core);
+
+    for (size_t i = 0; i < sizeof(all) / sizeof(all[0]); i++)
+        tlb_forget(all[i], address, core->context);
+    /* The tables above the page may be others now. */
+    walker_forget_tables(&core->walker, core->space.tag);
+    clear_filters(core);
+}
+
+void core_flush_all(struct core *core)
+{
     struct tlb *all[] = {&core->dtlb[0], &core->dtlb[1], &core->dtlb[2], &core->itlb[0], &core->itlb[1],
                          &core->itlb[2], &core->stlb,    &core->stlb_1g, &core->stlb_code};
 
     for (size_t i = 0; i < sizeof(all) / sizeof(all[0]); i++)
-        tlb_forget(all[i], address, core->context);
+        tlb_clear(all[i]);
+    walker_clear(&core->walker);
     clear_filters(core);
 }
 
@@ -318,8 +354,12 @@ enum line_state core_snooped(struct core *core, uint64_t line, bool take_away)
         else
             __atomic_store_n(&core->data_filter[core->l1d_filtered[at]].writable, false, __ATOMIC_RELAXED);
     }
-    if (take_away && snoop(&core->l1i, line, true, &code) != LINE_INVALID) {
-        forget_slot(core->code_filter, core->l1i_filtered, &core->l1i, (size_t)(code - core->l1i.slots));
+    /* A line may be left in L1I alone: it is a shared one all the same. */
+    if (snoop(&core->l1i, line, take_away, &code) != LINE_INVALID) {
+        if (take_away) {
+            forget_slot(core->code_filter, core->l1i_filtered, &core->l1i, (size_t)(code - core->l1i.slots));
+            __atomic_store_n(&core->code_line, UINT64_MAX, __ATOMIC_RELAXED);
+        }
         if (below == LINE_INVALID)
             below = LINE_SHARED;
     }
@@ -482,7 +522,7 @@ static struct tlb_entry *translate_data(struct core *core, uint64_t address)
         struct tlb_entry *entry = translate(core, core->dtlb, address);
         *known = (struct page_filter_entry){.page = page, .entry = entry};
     } else {
-        known->entry->stamp = core->tick;
+        known->entry->stamp = ++core->tick;
     }
     return known->entry;
 }

@@ -99,6 +99,7 @@ struct core {
     struct hot *hot;         /* NULL: nobody asks where it happens */
     uint32_t thread;         /* id of the emulated thread that runs */
     uint32_t sample_every;
+    uint64_t sample_due;     /* `sample_at` may be earlier, where somebody else wants the core's attention */
 
     struct counters counters[MODE_COUNT];
 };
@@ -110,9 +111,11 @@ void core_free(struct core *core);
 void core_new_address_space(struct core *core, const struct address_space *space, uint16_t number);
 /* The processor goes on in another address space, whose entries stay valid (VMRUN and back). */
 void core_switch_address_space(struct core *core, const struct address_space *space, uint16_t number);
-/* All entries of a guest's address space are void (the VMCB's TLB control). */
+/* All that is known of a guest's address space is void, global pages and nested tables too (the VMCB's TLB control). Not the present one. */
 void core_flush_address_space(struct core *core, uint16_t number);
 void core_forget_page(struct core *core, uint64_t address);
+/* Forget all translations of all spaces. */
+void core_flush_all(struct core *core);
 /* From the next block on it is a guest that runs, or the host. */
 void core_enter(struct core *core, bool guest);
 /* Forget what is known of the instruction stream: after a flush of blocks, whose memory may be gone. */
@@ -125,7 +128,7 @@ void core_block_slow(struct core *core, const struct block *block);
 void core_fetch_slow(struct core *core, uint64_t line);
 void core_branch_slow(struct core *core, const struct block *from, uint64_t to);
 void core_mispredicted(struct core *core);
-/* The block that runs is a sample of where instructions are spent; choose when the next is due (`sample_at`). */
+/* Attention is paid: take the block that runs as a sample if one is due, and choose when the next will be. */
 void core_sample(struct core *core);
 
 /* For other cores' threads: take `line` away, or make it shared. Returns the state it had here. */

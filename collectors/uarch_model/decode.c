@@ -54,7 +54,7 @@ static void decode_0f(struct decoded *d, const uint8_t *at, const uint8_t *end, 
     else if (opcode == 0x05 || opcode == 0x07 || opcode == 0x34 || opcode == 0x35) /* SYSCALL, SYSRET, SYSENTER, SYSEXIT */
         d->kind = BRANCH_OTHER;
     else if (opcode == 0x22 && ((modrm >> 3 & 7) == 3 || (modrm >> 3 & 7) == 4))
-        d->special = SPECIAL_CR3;
+        d->special = (modrm >> 3 & 7) == 3 ? SPECIAL_CR3 : SPECIAL_CR4;
     else if (opcode == 0x01 && modrm == 0xd8) {
         d->special = SPECIAL_VMRUN;
         d->kind = BRANCH_OTHER;

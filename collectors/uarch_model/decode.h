@@ -16,7 +16,8 @@ enum { MARK_NONE, MARK_BEGIN, MARK_END };
 
 enum special {
     SPECIAL_NONE,
-    SPECIAL_CR3,     /* MOV to CR3 or CR4 */
+    SPECIAL_CR3,     /* MOV to CR3 */
+    SPECIAL_CR4,     /* MOV to CR4, by which Linux flushes global pages, too */
     SPECIAL_INVLPG,  /* by the address in one register */
     SPECIAL_VMRUN,
     SPECIAL_MARK,

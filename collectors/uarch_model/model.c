@@ -29,7 +29,7 @@ static bool add_core(struct model *model, uint32_t index, struct memory memory, 
     core->hot = model->hot[index];
     core->thread = TASK_UNKNOWN;
     core->sample_every = sample_every;
-    core->sample_at = sample_every ? sample_every : UINT64_MAX;
+    core->sample_at = core->sample_due = sample_every ? sample_every : UINT64_MAX;
     return true;
 }
 
@@ -40,6 +40,7 @@ struct model *model_new(const struct profile *profile, uint32_t core_count, stru
     if (!model)
         return NULL;
     model->profile = *profile;
+    model->limit_hook = -1;
     bool made = uncore_init(&model->uncore, &model->profile, core_count);
     for (uint32_t i = 0; made && i < core_count; i++) {
         model->core_count++;
@@ -84,6 +85,7 @@ static void ask_all(struct model *model, enum request request)
 void model_begin(struct model *model)
 {
     copy_counters(model, model->begin);
+    memcpy(model->hooked_begin, model->hooked, sizeof(model->hooked));
     model->begun_ns = now_ns();
     model->window = WINDOW_OPEN;
     ask_all(model, REQUEST_BEGIN);
@@ -97,8 +99,29 @@ void model_end(struct model *model)
     if (!__atomic_compare_exchange_n(&model->window, &open, WINDOW_CLOSED, false, __ATOMIC_ACQ_REL, __ATOMIC_RELAXED))
         return;
     copy_counters(model, model->end);
+    memcpy(model->hooked_end, model->hooked, sizeof(model->hooked));
     model->ended_ns = now_ns();
     ask_all(model, REQUEST_END);
+}
+
+static uint64_t calls_in_window(const struct model *model, uint32_t hook)
+{
+    uint64_t sum = 0;
+
+    for (uint32_t i = 0; i < model->core_count; i++)
+        for (int mode = 0; mode < MODE_COUNT; mode++)
+            sum += model->hooked[i][hook][mode].calls - model->hooked_begin[i][hook][mode].calls;
+    return sum;
+}
+
+void model_hooked(struct model *model, uint32_t index, uint32_t hook, uint32_t length)
+{
+    struct hook_count *count = &model->hooked[index][hook][model->core[index]->mode];
+
+    count->calls++;
+    count->length += length;
+    if (model->limit_hook == (int)hook && model->window == WINDOW_OPEN && calls_in_window(model, hook) >= model->limit_calls)
+        model_end(model);
 }
 
 uint64_t model_instructions(const struct model *model)
@@ -237,6 +260,23 @@ static void write_hot(const struct hot *hot, FILE *out)
     fputs("]}", out);
 }
 
+static void write_hooks(const struct model *model, uint32_t index, FILE *out)
+{
+    const char *comma = "";
+
+    fputs("{", out);
+    for (uint32_t i = 0; i < model->hook_count; i++)
+        for (int mode = 0; mode < MODE_COUNT; mode++) {
+            const struct hook_count *end = &model->hooked_end[index][i][mode], *begin = &model->hooked_begin[index][i][mode];
+            if (end->calls == begin->calls)
+                continue;
+            fprintf(out, "%s\"%s/%s\":[%" PRIu64 ",%" PRIu64 "]", comma, model->hook[i].name, mode_names[mode],
+                    end->calls - begin->calls, end->length - begin->length);
+            comma = ",";
+        }
+    fputs("}", out);
+}
+
 void model_write(const struct model *model, FILE *out)
 {
     fprintf(out, "{\"seconds\":%.9f,\"cores\":[", (double)(model->ended_ns - model->begun_ns) / 1e9);
@@ -249,6 +289,8 @@ void model_write(const struct model *model, FILE *out)
         fprintf(out, ",\"walks_failed\":%" PRIu64 ",\"sample_every\":%" PRIu32 ",\"tasks\":", model->core[i]->walks_failed,
                 model->core[i]->sample_every);
         write_tasks(model, model->tasks[i], out);
+        fputs(",\"hooks\":", out);
+        write_hooks(model, i, out);
         fputs(",\"hot\":", out);
         write_hot(model->hot[i], out);
         fputs("}", out);

@@ -11,6 +11,19 @@
 #include "core.h"
 #include "tasks.h"
 
+#define MOST_HOOKS 16
+
+/* Functions whose calls are counted: those that see each packet say how many the window's counts belong to. */
+struct hook {
+    char name[32];
+    uint64_t address;
+    int64_t length_at; /* where the structure in the first argument has a 32-bit length, which is summed; -1: nowhere */
+};
+
+struct hook_count {
+    uint64_t calls, length;
+};
+
 enum window_state { WINDOW_NONE, WINDOW_OPEN, WINDOW_CLOSED };
 enum request { REQUEST_NONE, REQUEST_BEGIN, REQUEST_END };
 
@@ -26,6 +39,13 @@ struct model {
     uint64_t begun_ns, ended_ns; /* CLOCK_MONOTONIC */
     uint64_t instruction_limit;  /* the window ends by itself after so many; 0: it does not */
     struct counters begin[MOST_CORES][MODE_COUNT], end[MOST_CORES][MODE_COUNT];
+    uint32_t hook_count;
+    struct hook hook[MOST_HOOKS];
+    /* By core, hook and mode. */
+    struct hook_count hooked[MOST_CORES][MOST_HOOKS][MODE_COUNT], hooked_begin[MOST_CORES][MOST_HOOKS][MODE_COUNT],
+        hooked_end[MOST_CORES][MOST_HOOKS][MODE_COUNT];
+    int limit_hook; /* the window ends by itself when this one was called so often; -1: it does not */
+    uint64_t limit_calls;
     uint8_t request[MOST_CORES]; /* enum request, for the core's own thread */
 };
 
@@ -35,6 +55,8 @@ void model_free(struct model *model);
 
 void model_begin(struct model *model);
 void model_end(struct model *model);
+/* Core `index`'s own thread calls the function of a hook. */
+void model_hooked(struct model *model, uint32_t index, uint32_t hook, uint32_t length);
 /* Instructions of all cores since the window's begin (up to its end, if it is closed). */
 uint64_t model_instructions(const struct model *model);
 /* For core `index`'s own thread, when `retired` has passed `sample_at`. */

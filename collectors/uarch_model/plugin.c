@@ -32,6 +32,7 @@ enum { VMCB_ASID = 0x58, VMCB_TLB_CONTROL = 0x5c, VMCB_NP_ENABLE = 0x90, VMCB_N_
 struct vcpu {
     uint64_t counted; /* instructions in state COUNT */
     bool space_unknown;   /* CR3 was loaded: read it before the next block */
+    bool task_unknown;    /* no task switch was seen yet */
     uint64_t landing;     /* where the host goes on after #VMEXIT */
     struct address_space host_space;
     uint32_t slow_accesses;
@@ -54,7 +55,9 @@ static struct profile profile;
 static bool profile_known;
 static struct memory memory;
 static uint32_t sample_every = 20000;
-static uint64_t task_switch_pc, task_id_offset, task_name_offset;
+static struct hook hooks[MOST_HOOKS];
+static uint32_t hook_count;
+static uint64_t task_switch_pc, current_task_at, task_id_offset, task_name_offset;
 
 static enum state state, wanted;
 static bool change_wanted;
@@ -66,9 +69,10 @@ static struct arena *arena, *old_arena;
 
 /* Registers. */
 
-enum { REG_CR3, REG_CR4, REG_RAX, REG_RSI = REG_RAX + 6, REG_COUNT = REG_RAX + 16 };
+enum { REG_CR3, REG_CR4, REG_RAX, REG_RSI = REG_RAX + 6, REG_RDI = REG_RAX + 7, REG_GS_BASE = REG_RAX + 16, REG_KERNEL_GS_BASE,
+       REG_COUNT };
 static const char *const register_names[REG_COUNT] = {"cr3", "cr4", "rax", "rcx", "rdx", "rbx", "rsp", "rbp", "rsi",
-                                                      "rdi", "r8",  "r9",  "r10", "r11", "r12", "r13", "r14", "r15"};
+                                                      "rdi", "r8",  "r9",  "r10", "r11", "r12", "r13", "r14", "r15", "gs_base", "k_gs_base"};
 static __thread struct {
     struct qemu_plugin_register *handle[REG_COUNT];
     GByteArray *bytes;
@@ -126,6 +130,12 @@ static void on_cr3(unsigned int index, void *data)
     cores[index]->sample_at = 0;
 }
 
+static void on_cr4(unsigned int index, void *data)
+{
+    core_flush_all(cores[index]);
+    on_cr3(index, data);
+}
+
 static void on_invlpg(unsigned int index, void *data)
 {
     core_forget_page(cores[index], read_register(REG_RAX + (int)(intptr_t)data));
@@ -181,21 +191,53 @@ static bool read_virtual(struct core *core, uint64_t address, uint64_t *value)
     return memory_read(&memory, at, value);
 }
 
+/* The task whose task_struct is at `address` runs from now on. */
+static bool read_task(struct core *core, uint32_t index, uint64_t address)
+{
+    uint64_t word = 0, name[2] = {0, 0};
+
+    if (!read_virtual(core, address + task_id_offset, &word) || !read_virtual(core, address + task_name_offset, &name[0]) ||
+        !read_virtual(core, address + task_name_offset + 8, &name[1]))
+        return false;
+    core->thread = (uint32_t)(word >> (task_id_offset & 4) * 8);
+    tasks_switch(model->tasks[index], core->counters, core->thread, (const char *)name);
+    return true;
+}
+
 static void on_task_switch(unsigned int index, void *data)
 {
     struct core *core = cores[index];
-    uint64_t word = 0, name[2] = {0, 0};
 
     (void)data;
     core->now->task_switches++;
-    if (core->guest)
+    if (!core->guest)
+        vcpus[index].task_unknown = !read_task(core, index, read_register(REG_RSI));
+}
+
+/* Who runs, where nobody was switched to yet: a poll-mode thread may not leave its processor for minutes. */
+static void find_task(struct vcpu *vcpu, struct core *core, uint32_t index)
+{
+    uint64_t base = read_register(REG_GS_BASE), task = 0;
+
+    /* In user mode the kernel's base waits in the other register (SWAPGS). */
+    if (!(base >> 63))
+        base = read_register(REG_KERNEL_GS_BASE);
+    if (core->guest || !(base >> 63) || !read_virtual(core, base + current_task_at, &task) || !(task >> 63))
         return;
-    uint64_t next = read_register(REG_RSI);
-    if (!read_virtual(core, next + task_id_offset, &word) || !read_virtual(core, next + task_name_offset, &name[0]) ||
-        !read_virtual(core, next + task_name_offset + 8, &name[1]))
-        return;
-    core->thread = (uint32_t)(word >> (task_id_offset & 4) * 8);
-    tasks_switch(model->tasks[index], core->counters, core->thread, (const char *)name);
+    vcpu->task_unknown = !read_task(core, index, task);
+}
+
+static void on_hook(unsigned int index, void *data)
+{
+    uint32_t hook = (uint32_t)(uintptr_t)data;
+    uint64_t word = 0;
+
+    if (hooks[hook].length_at >= 0) {
+        uint64_t at = read_register(REG_RDI) + (uint64_t)hooks[hook].length_at;
+        read_virtual(cores[index], at, &word);
+        word >>= (at & 4) * 8;
+    }
+    model_hooked(model, index, hook, (uint32_t)word);
 }
 
 static void on_mark(unsigned int index, void *data)
@@ -215,6 +257,8 @@ static void on_block_slow(unsigned int index, struct core *core)
 
     if (vcpu->space_unknown)
         read_address_space(vcpu, core);
+    if (vcpu->task_unknown && current_task_at)
+        find_task(vcpu, core, index);
     model_tick(model, index);
 }
 
@@ -332,6 +376,7 @@ static void instrument_special(struct qemu_plugin_insn *instruction, const struc
         void *data;
     } by_kind[] = {
         [SPECIAL_CR3] = {on_cr3, NULL},
+        [SPECIAL_CR4] = {on_cr4, NULL},
         [SPECIAL_INVLPG] = {on_invlpg, (void *)(intptr_t)d->address_register},
         [SPECIAL_VMRUN] = {on_vmrun, block},
         [SPECIAL_MARK] = {on_mark, (void *)(intptr_t)d->mark},
@@ -340,6 +385,15 @@ static void instrument_special(struct qemu_plugin_insn *instruction, const struc
 
     if (by_kind[d->special].callback)
         qemu_plugin_register_vcpu_insn_exec_cb(instruction, by_kind[d->special].callback, QEMU_PLUGIN_CB_R_REGS, by_kind[d->special].data);
+}
+
+static void instrument_hooks(struct qemu_plugin_insn *instruction)
+{
+    uint64_t address = qemu_plugin_insn_vaddr(instruction);
+
+    for (uintptr_t i = 0; i < hook_count; i++)
+        if (hooks[i].address == address)
+            qemu_plugin_register_vcpu_insn_exec_cb(instruction, on_hook, QEMU_PLUGIN_CB_R_REGS, (void *)i);
 }
 
 static void on_translation(qemu_plugin_id_t id, struct qemu_plugin_tb *tb)
@@ -366,6 +420,7 @@ static void on_translation(qemu_plugin_id_t id, struct qemu_plugin_tb *tb)
             instrument_special(instruction, &d, block);
         if (task_switch_pc && qemu_plugin_insn_vaddr(instruction) == task_switch_pc)
             qemu_plugin_register_vcpu_insn_exec_cb(instruction, on_task_switch, QEMU_PLUGIN_CB_R_REGS, NULL);
+        instrument_hooks(instruction);
         qemu_plugin_register_vcpu_mem_cb(instruction, on_load, QEMU_PLUGIN_CB_NO_REGS, QEMU_PLUGIN_MEM_R, NULL);
         qemu_plugin_register_vcpu_mem_cb(instruction, on_store, QEMU_PLUGIN_CB_NO_REGS, QEMU_PLUGIN_MEM_W, NULL);
     }
@@ -481,9 +536,11 @@ static bool make_model(FILE *out)
         fprintf(out, "error: no memory for the model\n");
         return false;
     }
+    model->hook_count = hook_count;
+    memcpy(model->hook, hooks, sizeof(hooks));
     for (uint32_t i = 0; i < vcpu_count; i++) {
         cores[i] = model->core[i];
-        vcpus[i].space_unknown = true;
+        vcpus[i].space_unknown = vcpus[i].task_unknown = true;
         cores[i]->sample_at = 0;
     }
     return true;
@@ -537,10 +594,47 @@ static void command_profile(const char *path, FILE *out)
 
 static void command_kernel(const char *arguments, FILE *out)
 {
-    if (sscanf(arguments, "%" SCNx64 " %" SCNu64 " %" SCNu64, &task_switch_pc, &task_id_offset, &task_name_offset) == 3)
+    if (sscanf(arguments, "%" SCNx64 " %" SCNx64 " %" SCNu64 " %" SCNu64, &task_switch_pc, &current_task_at, &task_id_offset,
+               &task_name_offset) == 4)
         fputs("ok\n", out);
     else
-        fputs("error: kernel ADDRESS_OF_SWITCH_TO PID_OFFSET COMM_OFFSET\n", out);
+        fputs("error: kernel ADDRESS_OF_SWITCH_TO PERCPU_CURRENT_TASK PID_OFFSET COMM_OFFSET\n", out);
+}
+
+static void command_hook(const char *arguments, FILE *out)
+{
+    struct hook fresh = {.length_at = -1};
+
+    if (state == MODEL || hook_count == MOST_HOOKS)
+        fprintf(out, "error: %s\n", state == MODEL ? "no hooks while the model runs" : "too many hooks");
+    else if (sscanf(arguments, "%31s %" SCNx64 " %" SCNd64, fresh.name, &fresh.address, &fresh.length_at) < 2)
+        fputs("error: hook NAME ADDRESS [OFFSET_OF_LENGTH]\n", out);
+    else {
+        hooks[hook_count++] = fresh;
+        fputs("ok\n", out);
+    }
+}
+
+/* limit instructions N | limit NAME_OF_HOOK N | limit none */
+static void command_limit(const char *arguments, FILE *out)
+{
+    char name[32] = "";
+    uint64_t number = 0;
+    int fields = sscanf(arguments, "%31s %" SCNu64, name, &number);
+
+    model->instruction_limit = 0;
+    model->limit_hook = -1;
+    if (fields == 2 && !strcmp(name, "instructions"))
+        model->instruction_limit = number;
+    else if (fields == 2)
+        for (uint32_t i = 0; i < model->hook_count; i++)
+            if (!strcmp(model->hook[i].name, name))
+                model->limit_hook = (int)i;
+    model->limit_calls = number;
+    if (fields >= 1 && (!strcmp(name, "none") || model->instruction_limit || model->limit_hook >= 0))
+        fputs("ok\n", out);
+    else
+        fputs("error: limit instructions N, limit HOOK N, or limit none\n", out);
 }
 
 static void command_status(FILE *out)
@@ -585,9 +679,10 @@ static void handle(char *line, FILE *out)
     else if (!strcmp(line, "sample")) {
         sample_every = (uint32_t)strtoul(argument, NULL, 10);
         fputs("ok\n", out);
+    } else if (!strcmp(line, "hook")) {
+        command_hook(argument, out);
     } else if (!strcmp(line, "limit") && model) {
-        model->instruction_limit = strtoull(argument, NULL, 10);
-        fputs("ok\n", out);
+        command_limit(argument, out);
     } else if (!strcmp(line, "begin") && state == MODEL) {
         model_begin(model);
         fputs("ok\n", out);

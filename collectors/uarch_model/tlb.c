@@ -85,3 +85,10 @@ void tlb_forget(struct tlb *tlb, uint64_t address, struct tlb_context context)
             entry->key = TLB_EMPTY;
     }
 }
+
+void tlb_forget_space(struct tlb *tlb, uint16_t space)
+{
+    for (uint32_t i = 0; i < tlb->sets * tlb->ways; i++)
+        if (tlb->entries[i].key >> 52 == (space & 0xfff))
+            tlb->entries[i].key = TLB_EMPTY;
+}

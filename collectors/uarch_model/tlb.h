@@ -47,5 +47,7 @@ struct tlb_entry *tlb_insert(struct tlb *tlb, uint64_t address, const struct tlb
                              uint64_t stamp, struct tlb_entry *evicted);
 /* Forget the page that holds `address` in all sizes (INVLPG). */
 void tlb_forget(struct tlb *tlb, uint64_t address, struct tlb_context context);
+/* Forget all pages of an address space, the global ones too. */
+void tlb_forget_space(struct tlb *tlb, uint16_t space);
 
 #endif

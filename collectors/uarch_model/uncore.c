@@ -22,7 +22,8 @@ void uncore_free(struct uncore *uncore)
 
 static uint8_t *lock(struct llc *llc, uint64_t line)
 {
-    uint8_t *held = &llc->locks[(line % llc->cache.sets) % LLC_LOCKS];
+    /* One lock for all lines of a set: as cache.c, by 32 bits. */
+    uint8_t *held = &llc->locks[((uint32_t)line % llc->cache.sets) % LLC_LOCKS];
 
     while (__atomic_test_and_set(held, __ATOMIC_ACQUIRE))
         __builtin_ia32_pause();

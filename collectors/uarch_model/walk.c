@@ -82,9 +82,34 @@ static void remember(struct walk_cache *cache, uint64_t key, uint64_t value)
     cache->slot[0].value = value;
 }
 
+#define TAG_BITS 27
+
 static uint64_t key_of(uint64_t page, uint32_t tag)
 {
-    return ((page << 28) ^ ((uint64_t)tag << 1)) | 1;
+    return ((page << (TAG_BITS + 1)) ^ ((uint64_t)tag << 1)) | 1;
+}
+
+/* Take out what has `tag`, and close the gaps: an empty slot is used before an entry has to go. */
+static void forget(struct walk_cache *cache, uint32_t tag)
+{
+    uint64_t mask = ((1ull << TAG_BITS) - 1) << 1 | 1, key = key_of(0, tag) & mask;
+    uint32_t kept = 0;
+
+    for (uint32_t i = 0; i < cache->entries; i++)
+        if ((cache->slot[i].key & mask) != key)
+            cache->slot[kept++] = cache->slot[i];
+    memset(&cache->slot[kept], 0, (cache->entries - kept) * sizeof(cache->slot[0]));
+}
+
+void walker_forget_tables(struct walker *walker, uint32_t tag)
+{
+    for (int i = 0; i < 3; i++)
+        forget(&walker->level[i], tag);
+}
+
+void walker_forget_guest(struct walker *walker, uint16_t number)
+{
+    forget(&walker->nested, number);
 }
 
 static bool read_entry(const struct walker *walker, struct walk *walk, uint64_t at, uint64_t *entry)

@@ -56,6 +56,10 @@ struct walk {
 
 void walker_init(struct walker *walker, const struct profile *profile, struct memory memory);
 void walker_clear(struct walker *walker);
+/* Forget where the tables of the space and generation `tag` lie (INVLPG does that for whatever address). */
+void walker_forget_tables(struct walker *walker, uint32_t tag);
+/* Forget the host-physical pages of a guest. */
+void walker_forget_guest(struct walker *walker, uint16_t number);
 /* Returns false where the tables don't map the address; `walk` then has what was read so far. */
 bool walker_walk(struct walker *walker, const struct address_space *space, uint64_t address, struct walk *walk);
 

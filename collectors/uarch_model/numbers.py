@@ -1,0 +1,90 @@
+# SPDX-License-Identifier: GPL-2.0-or-later
+"""From what the plug-in wrote to numbers: each counter by CPU, role and mode."""
+
+from __future__ import annotations
+
+import json
+from collections import defaultdict
+from collections.abc import Iterable, Mapping
+from typing import Any
+
+from collectors.base import Recorded
+from collectors.uarch_model import profiles
+from terms.placement import Placement
+from terms.schema import Number
+
+MODES = {
+    "host_kernel": ("kernel", ""),
+    "host_user": ("user", ""),
+    "guest_kernel": ("guest", "the guest's kernel"),
+    "guest_user": ("guest", "the guest's programs"),
+}
+"""The plug-in's modes as the schema has them, and what tells two of them apart in a number's note."""
+CYCLES = ("base", "l2", "llc", "memory", "frontend", "dtlb", "itlb", "branch", "mode")
+"""The parts of the CPI stack, whose sum is ``cycles``."""
+TCP_HEADER_BYTES = 32
+IDLE_TASK = 0
+KSOFTIRQD = "ksoftirqd/"
+TRANSLATIONS_WRONG = 0.01
+"""Beyond this share of page walks that found another address than QEMU, the numbers are not to be trusted."""
+
+
+def of(recorded: Recorded) -> Iterable[Number]:
+    """All numbers of a window. Raises ``ValueError`` when it is not what the plug-in writes."""
+    data = json.loads(recorded.begin + recorded.end)
+    window = data["window"]
+    seconds = float(window["seconds"])
+    if why := distrust(data["status"]):
+        yield Number("cycles", None, "cycles", note=why)
+        return
+    yield from data_numbers(window, seconds)
+    for cpu, core in enumerate(window["cores"]):
+        for (role, mode), counts in sorted(by_role(core, recorded.placement).items()):
+            word, note = MODES[mode]
+            for name in (*profiles.counters(), *(f"cycles_{part}" for part in CYCLES), "cycles"):
+                unit = "cycles" if name.startswith(("cycles", "stall_", "walk_cycles")) else "events"
+                if not name.startswith("stall_"):  # the same as the stack's parts
+                    yield Number(name, counts.get(name, 0.0), unit, role, cpu, word, seconds, seconds, note)
+
+
+def data_numbers(window: Mapping[str, Any], seconds: float) -> Iterable[Number]:
+    """What was carried inside the window, counted where it is received: by what all else is divided."""
+    calls: dict[str, int] = defaultdict(int)
+    lengths: dict[str, int] = defaultdict(int)
+    for core in window["cores"]:
+        for hook, (called, length) in core["hooks"].items():
+            calls[hook.partition("/")[0]] += called
+            lengths[hook.partition("/")[0]] += length
+    # A segment's length has its header: 20 bytes, and 12 for time stamps (RFC 9293, RFC 7323). Acknowledgements have no more.
+    payload = max(0, lengths["segments"] - TCP_HEADER_BYTES * calls["segments"])
+    counts = {"packets": (calls["packets"], "packets"), "tcp_bytes": (payload, "bytes"), "icmp_messages": (calls["messages"], "packets"),
+              "polls": (calls["polls"], "events"), "poll_bursts": (calls["bursts"], "events")}  # fmt: skip
+    for name, (count, unit) in counts.items():
+        yield Number(f"model_{name}", count, unit, None, None, "all", seconds, seconds)
+    yield Number("window_seconds", seconds, "seconds")
+
+
+def by_role(core: Mapping[str, Any], placement: Placement) -> dict[tuple[str, str], dict[str, float]]:
+    """A core's counts by the role of the thread that ran, and by mode."""
+    sums: dict[tuple[str, str], dict[str, float]] = defaultdict(lambda: defaultdict(float))
+    for task in core["tasks"]:
+        for mode, counts in task["modes"].items():
+            into = sums[role_of(task, placement), mode]
+            for name, value in counts.items():
+                into[name] += value
+    return sums
+
+
+def role_of(task: Mapping[str, Any], placement: Placement) -> str:
+    """What runs on the idle task's stack, but for a few instructions of its own, are interrupts and softirqs."""
+    if task["id"] == IDLE_TASK or task["name"].startswith(KSOFTIRQD):
+        return "softirq"
+    return placement.role_of_thread(task["id"])
+
+
+def distrust(status: Mapping[str, Any]) -> str:
+    """Why a window's numbers are not to be believed, or nothing."""
+    checked, wrong = (sum(vcpu[f"translations_{what}"] for vcpu in status["vcpus"]) for what in ("checked", "wrong"))
+    if checked and wrong / checked > TRANSLATIONS_WRONG:
+        return f"{wrong} of {checked} addresses that the model translated are not QEMU's"
+    return ""

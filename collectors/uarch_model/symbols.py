@@ -1,0 +1,189 @@
+# SPDX-License-Identifier: GPL-2.0-or-later
+"""From addresses to functions: the kernel's from its own list, those of programs from their files.
+
+Debian's programs are stripped. What they export has names; for the rest, the table by which exceptions are unwound
+(.eh_frame_hdr, Linux Standard Base Core 5.0, 10.6.2) still tells where each function begins: ``ovs-vswitchd+0x1a2b30``.
+"""
+
+from __future__ import annotations
+
+import bisect
+import functools
+import struct
+from collections import defaultdict
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from elftools.common.exceptions import ELFError
+from elftools.elf.elffile import ELFFile
+from elftools.elf.sections import SymbolTableSection
+
+from testbeds.base import Testbed
+
+PROCESSES = "grep -sH ' r-xp ' /proc/[0-9]*/maps; echo ---; ls -d /proc/[0-9]*/task/[0-9]*"
+"""Which code each process has mapped where, and which threads it has."""
+KERNEL_SYMBOLS = "awk '$2 ~ /^[tTwW]$/ { print $1, $3, $4 }' /proc/kallsyms"
+KERNEL_HALF = 1 << 63
+MODULES = 0xFFFFFFFFC0000000
+"""Where x86-64 Linux begins to load modules (Documentation/arch/x86/x86_64/mm.rst)."""
+KINDS = ("samples", "l1d_misses", "l1i_misses", "l2_misses", "llc_misses", "dtlb_walks", "itlb_walks", "branch_misses")
+"""The counts of a hot spot, in the plug-in's order (hot.h)."""
+MODES = ("host_kernel", "host_user", "guest_kernel", "guest_user")
+MOST_FUNCTIONS = 400
+"""Kept of each core, those with most samples first, then most misses."""
+
+
+@dataclass(frozen=True)
+class Table:
+    """Functions by address."""
+
+    begins: list[int]
+    names: list[tuple[str, str]]
+    """Object and function."""
+
+    @classmethod
+    def of(cls, entries: Iterable[tuple[int, tuple[str, str]]]) -> Table:
+        ordered = sorted(dict(entries).items())
+        return cls([begin for begin, _ in ordered], [name for _, name in ordered])
+
+    def find(self, address: int) -> tuple[str, str] | None:
+        at = bisect.bisect_right(self.begins, address) - 1
+        return self.names[at] if at >= 0 else None
+
+
+@dataclass(frozen=True)
+class Mapped:
+    """A piece of a file in a process's memory."""
+
+    begin: int
+    end: int
+    offset: int
+    path: str
+
+
+class Symbols:
+    """What the addresses of one host mean."""
+
+    def __init__(self, host: Testbed) -> None:
+        self._host = host
+        self._kernel = kernel_table(host.run(KERNEL_SYMBOLS).stdout)
+
+    def functions(self, window: Mapping[str, Any], processes: str) -> list[dict[str, Any]]:
+        """The hot spots of a window by core, thread, mode and function."""
+        maps, process_of = read_processes(processes)
+        found = []
+        for index, core in enumerate(window["cores"]):
+            sums: dict[tuple[int, str, str, str], list[int]] = defaultdict(lambda: [0] * len(KINDS))
+            for address, thread, mode, *counts in core["hot"]["spots"]:
+                name = self._name(int(address, 16), MODES[mode], maps.get(process_of.get(thread, -1), []))
+                row = sums[(thread, MODES[mode], *name)]
+                for kind, count in enumerate(counts):
+                    row[kind] += count
+            best = sorted(sums.items(), key=lambda item: (item[1][0], sum(item[1])), reverse=True)[:MOST_FUNCTIONS]
+            for (thread, mode, where, function), counts in best:
+                kept = {kind: count for kind, count in zip(KINDS, counts, strict=True) if count}
+                found.append({"core": index, "thread": thread, "mode": mode, "object": where, "function": function, **kept})
+        return found
+
+    def places(self, function: str, library: str, maps: Mapping[int, list[Mapped]]) -> list[int]:
+        """Where ``function`` of a ``library`` (the begin of its file's name) lies in each process that has it mapped."""
+        root = self._host.files()
+        found = []
+        for part in {one for mapped in maps.values() for one in mapped if root is not None and Path(one.path).name.startswith(library)}:
+            table = program(root / part.path[1:])
+            offsets = [begin for begin, (_, name) in zip(table.begins, table.names, strict=True) if name == function]
+            found += [
+                part.begin + offset - part.offset for offset in offsets if part.offset <= offset < part.offset + part.end - part.begin
+            ]
+        return found
+
+    def _name(self, address: int, mode: str, mapped: list[Mapped]) -> tuple[str, str]:
+        if address >= KERNEL_HALF:
+            return self._kernel_name(address, mode)
+        if mode == "guest_user":
+            return "guest programs", "(unknown)"
+        return self._program_name(address, mapped)
+
+    def _kernel_name(self, address: int, mode: str) -> tuple[str, str]:
+        guest = mode.startswith("guest")
+        # The guest runs the same kernel at the same addresses, but its modules lie wherever they were loaded.
+        if guest and address >= MODULES:
+            return "guest kernel modules", "(unknown)"
+        where, function = self._kernel.find(address) or ("kernel", f"{address:#x}")
+        return (f"guest {where}" if guest else where), function
+
+    def _program_name(self, address: int, mapped: list[Mapped]) -> tuple[str, str]:
+        part = next((m for m in mapped if m.begin <= address < m.end), None)
+        if part is None:
+            return "programs that ended", "(unknown)"
+        root = self._host.files()
+        if root is None or not part.path.startswith("/"):
+            return part.path or "code without a file", "(unknown)"
+        found = program(root / part.path[1:])
+        at = address - part.begin + part.offset
+        return found.find(at) or (Path(part.path).name, "(unknown)")
+
+
+def kernel_table(text: str) -> Table:
+    """/proc/kallsyms, cut to address, name and ``[module]``."""
+    entries = []
+    for line in text.splitlines():
+        address, name, *module = line.split()
+        entries.append((int(address, 16), (module[0].strip("[]") if module else "kernel", name)))
+    return Table.of(entries)
+
+
+def read_processes(text: str) -> tuple[dict[int, list[Mapped]], dict[int, int]]:
+    """What PROCESSES printed: each process's mappings, and each thread's process."""
+    maps_text, _, tasks_text = text.partition("---\n")
+    maps: dict[int, list[Mapped]] = defaultdict(list)
+    for line in maps_text.splitlines():
+        where, _, rest = line.partition(":")
+        fields = rest.split(maxsplit=5)
+        begin, end = (int(part, 16) for part in fields[0].split("-"))
+        maps[int(where.split("/")[2])].append(Mapped(begin, end, int(fields[2], 16), fields[5] if len(fields) > 5 else ""))
+    process_of = {int(fields[4]): int(fields[2]) for fields in (line.split("/") for line in tasks_text.splitlines())}
+    return dict(maps), process_of
+
+
+@functools.cache
+def program(path: Path) -> Table:
+    """The functions of a program or library by their place in the file; empty if it can't be read."""
+    try:
+        with path.open("rb") as file:
+            elf = ELFFile(file)
+            segments = [(s["p_vaddr"], s["p_filesz"], s["p_offset"]) for s in elf.iter_segments() if s["p_type"] == "PT_LOAD"]
+            # Names last: they take the place of what the unwinding table knows without one.
+            found = {**_unwound(elf, path.name), **_named(elf, path.name)}
+    except (OSError, ELFError, struct.error):
+        return Table([], [])
+    return Table.of((place, name) for address, name in found.items() if (place := _in_file(address, segments)) is not None)
+
+
+def _in_file(address: int, segments: list[tuple[int, int, int]]) -> int | None:
+    return next((address - begin + offset for begin, size, offset in segments if begin <= address < begin + size), None)
+
+
+def _named(elf: ELFFile, name: str) -> dict[int, tuple[str, str]]:
+    tables = [s for s in elf.iter_sections() if isinstance(s, SymbolTableSection)]
+    return {
+        symbol["st_value"]: (name, symbol.name)
+        for table in tables
+        for symbol in table.iter_symbols()
+        if symbol["st_info"]["type"] == "STT_FUNC" and symbol["st_value"]
+    }
+
+
+def _unwound(elf: ELFFile, name: str) -> dict[int, tuple[str, str]]:
+    section = elf.get_section_by_name(".eh_frame_hdr")
+    if section is None:
+        return {}
+    data, at = section.data(), section["sh_addr"]
+    # Version 1; a 4-byte pointer; a 4-byte count; pairs of 4 bytes relative to the section: what every x86-64 linker writes.
+    if len(data) < 12 or data[0] != 1 or data[2] != 0x03 or data[3] != 0x3B:
+        return {}
+    (count,) = struct.unpack_from("<I", data, 8)
+    pairs = struct.iter_unpack("<ii", data[12 : 12 + 8 * count])
+    return {at + begin: (name, f"{name}+{at + begin:#x}") for begin, _ in pairs}

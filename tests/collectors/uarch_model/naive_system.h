@@ -1,0 +1,647 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/*
+ * The reference for core.c and uncore.c: cores without any filter. Each access looks through lists: of translations, of lines,
+ * each entry with the time of its last use. Slow, and as plain as the description of the model.
+ */
+#ifndef VSPROF_TEST_NAIVE_SYSTEM_H
+#define VSPROF_TEST_NAIVE_SYSTEM_H
+
+#include "core.h"
+#include "naive_predictor.h"
+#include "tables.h"
+
+#define NAIVE_CORES 3
+#define NAIVE_SPACES 8
+#define NAIVE_LINES 2048
+#define NAIVE_PAGES 256
+
+struct naive_line {
+    uint64_t line, used;
+    enum line_state state;
+};
+
+struct naive_lines {
+    uint32_t sets, ways, count;
+    struct naive_line held[NAIVE_LINES];
+};
+
+struct naive_page {
+    uint64_t number, frame, used;
+    enum page_size size;
+    uint32_t space, generation;
+    bool global, memory;
+};
+
+struct naive_tlb {
+    uint32_t sets, ways, count;
+    struct naive_page held[NAIVE_PAGES];
+};
+
+struct naive_stream {
+    uint64_t page, used;
+    int line, direction, confidence;
+};
+
+struct naive_system;
+
+struct naive_core {
+    struct naive_system *system;
+    uint32_t index;
+    struct naive_lines l1i, l1d, l2;
+    struct naive_tlb dtlb[PAGE_SIZES], itlb[PAGE_SIZES], stlb, stlb_1g, stlb_code;
+    struct naive_caches walker;
+    struct naive_predictor predictor;
+    struct naive_stream stream[16];
+    const struct tables *tables;
+    uint32_t space, generation[NAIVE_SPACES];
+    bool guest;
+    enum mode mode;
+    const struct block *previous;
+    uint64_t retired, last_long, last_value, walks_failed;
+    bool long_seen, value_known;
+    struct counters counters[MODE_COUNT];
+};
+
+struct naive_system {
+    struct profile profile;
+    uint64_t time, ram_bytes;
+    uint32_t core_count;
+    struct naive_lines llc;
+    struct naive_core core[NAIVE_CORES];
+};
+
+static inline struct counters *naive_now(struct naive_core *core)
+{
+    return &core->counters[core->mode];
+}
+
+/* Lists of lines. */
+
+static inline void naive_lines_init(struct naive_lines *lines, uint32_t sets, uint32_t ways)
+{
+    CHECK(sets * ways <= NAIVE_LINES);
+    lines->sets = sets;
+    lines->ways = ways;
+    lines->count = 0;
+}
+
+static inline struct naive_line *naive_line(struct naive_lines *lines, uint64_t line)
+{
+    for (uint32_t i = 0; i < lines->count; i++)
+        if (lines->held[i].line == line)
+            return &lines->held[i];
+    return NULL;
+}
+
+static inline struct naive_line *naive_use(struct naive_system *system, struct naive_lines *lines, uint64_t line)
+{
+    struct naive_line *found = naive_line(lines, line);
+
+    if (found)
+        found->used = ++system->time;
+    return found;
+}
+
+static inline void naive_drop(struct naive_lines *lines, uint64_t line)
+{
+    struct naive_line *found = naive_line(lines, line);
+
+    if (found)
+        *found = lines->held[--lines->count];
+}
+
+/* Put a line in; what had to go has state LINE_INVALID if nothing had to. */
+static inline struct naive_line naive_put(struct naive_system *system, struct naive_lines *lines, uint64_t line, enum line_state state)
+{
+    struct naive_line *oldest = NULL, gone = {.state = LINE_INVALID};
+    uint32_t in_set = 0;
+
+    for (uint32_t i = 0; i < lines->count; i++) {
+        if (lines->held[i].line % lines->sets != line % lines->sets)
+            continue;
+        in_set++;
+        if (!oldest || lines->held[i].used < oldest->used)
+            oldest = &lines->held[i];
+    }
+    if (in_set < lines->ways)
+        oldest = &lines->held[lines->count++];
+    else
+        gone = *oldest;
+    *oldest = (struct naive_line){.line = line, .state = state, .used = ++system->time};
+    return gone;
+}
+
+/* Between cores. */
+
+static inline enum line_state naive_ask(struct naive_core *core, uint64_t line, bool take_away)
+{
+    struct naive_lines *lists[] = {&core->l1d, &core->l2, &core->l1i};
+    enum line_state strongest = LINE_INVALID;
+
+    for (int i = 0; i < 3; i++) {
+        struct naive_line *found = naive_line(lists[i], line);
+        if (!found)
+            continue;
+        if (found->state > strongest)
+            strongest = found->state;
+        if (take_away)
+            naive_drop(lists[i], line);
+        else
+            found->state = LINE_SHARED;
+    }
+    return strongest;
+}
+
+static inline enum line_state naive_ask_others(struct naive_core *core, uint64_t line, bool take_away)
+{
+    enum line_state strongest = LINE_INVALID;
+
+    for (uint32_t i = 0; i < core->system->core_count; i++) {
+        if (i == core->index || !core->system->profile.model_coherence)
+            continue;
+        enum line_state state = naive_ask(&core->system->core[i], line, take_away);
+        if (state > strongest)
+            strongest = state;
+    }
+    return strongest;
+}
+
+static inline void naive_keep_in_llc(struct naive_system *system, uint64_t line)
+{
+    if (naive_use(system, &system->llc, line))
+        return;
+    struct naive_line gone = naive_put(system, &system->llc, line, LINE_SHARED);
+    if (gone.state == LINE_INVALID || system->profile.llc_policy != LLC_INCLUSIVE)
+        return;
+    for (uint32_t i = 0; i < system->core_count; i++)
+        naive_ask(&system->core[i], gone.line, true);
+}
+
+static inline enum served naive_request(struct naive_core *core, uint64_t line, bool own, enum line_state *state)
+{
+    struct naive_system *system = core->system;
+    enum line_state others = naive_ask_others(core, line, own);
+    bool in_llc = naive_use(system, &system->llc, line) != NULL;
+
+    if (system->profile.llc_policy == LLC_VICTIM)
+        naive_drop(&system->llc, line);
+    else
+        naive_keep_in_llc(system, line);
+    *state = own ? LINE_MODIFIED : others ? LINE_SHARED : LINE_EXCLUSIVE;
+    switch (others) {
+    case LINE_MODIFIED:
+        return SERVED_MODIFIED;
+    case LINE_EXCLUSIVE:
+        return SERVED_SHARED;
+    case LINE_SHARED:
+        return in_llc ? SERVED_LLC : SERVED_SHARED;
+    default:
+        return in_llc ? SERVED_LLC : SERVED_LOCAL;
+    }
+}
+
+static inline uint64_t naive_latency(const struct profile *p, enum served served)
+{
+    const uint32_t latency[] = {
+        [SERVED_L2] = p->l2_latency,           [SERVED_LLC] = p->llc_latency,
+        [SERVED_SHARED] = p->llc_latency_shared, [SERVED_MODIFIED] = p->llc_latency_modified,
+        [SERVED_LOCAL] = p->memory_latency_local, [SERVED_REMOTE] = p->memory_latency_remote,
+    };
+
+    return latency[served];
+}
+
+/* Below L1. */
+
+static inline void naive_put_l2(struct naive_core *core, uint64_t line, enum line_state state)
+{
+    struct naive_system *system = core->system;
+    struct naive_line *found = naive_use(system, &core->l2, line);
+
+    if (found) {
+        found->state = found->state > state ? found->state : state;
+        return;
+    }
+    struct naive_line gone = naive_put(system, &core->l2, line, state);
+    if (gone.state == LINE_MODIFIED || (gone.state != LINE_INVALID && system->profile.llc_policy == LLC_VICTIM))
+        naive_keep_in_llc(system, gone.line);
+}
+
+static inline void naive_prefetch(struct naive_core *core, uint64_t line)
+{
+    enum line_state state;
+
+    if (naive_line(&core->l2, line))
+        return;
+    naive_now(core)->prefetches++;
+    naive_request(core, line, false, &state);
+    naive_put_l2(core, line, state);
+}
+
+static inline void naive_follow_stream(struct naive_core *core, uint64_t line)
+{
+    struct naive_stream *stream = NULL;
+    int at = (int)(line % 64);
+
+    for (int i = 0; i < 16 && !stream; i++)
+        if (core->stream[i].page == line / 64)
+            stream = &core->stream[i];
+    if (!stream) {
+        stream = &core->stream[0];
+        for (int i = 1; i < 16; i++)
+            if (core->stream[i].used < stream->used)
+                stream = &core->stream[i];
+        *stream = (struct naive_stream){.page = line / 64, .line = at};
+    }
+    int step = at - stream->line;
+    stream->used = ++core->system->time;
+    stream->line = at;
+    if (step != 1 && step != -1) {
+        stream->confidence = 0;
+        return;
+    }
+    stream->confidence = step == stream->direction ? stream->confidence + 1 : 1;
+    stream->direction = step;
+    for (int ahead = 1; stream->confidence >= 2 && ahead <= (int)core->system->profile.prefetch_l2_stream; ahead++)
+        if (at + ahead * step >= 0 && at + ahead * step <= 63)
+            naive_prefetch(core, line + (uint64_t)(int64_t)(ahead * step));
+}
+
+static inline enum served naive_fetch_line(struct naive_core *core, uint64_t line, bool own, enum line_state *state)
+{
+    struct counters *now = naive_now(core);
+    struct naive_line *found = naive_use(core->system, &core->l2, line);
+    enum served served = SERVED_L2;
+
+    now->l2_accesses++;
+    if (found) {
+        *state = found->state;
+        if (own && *state == LINE_SHARED && naive_ask_others(core, line, true))
+            now->l1d_upgrades++;
+        if (own)
+            *state = LINE_MODIFIED;
+    } else {
+        served = naive_request(core, line, own, state);
+        now->l2_misses++;
+        now->llc_hits_shared += served == SERVED_SHARED;
+        now->llc_hits_modified += served == SERVED_MODIFIED;
+        now->llc_misses += served == SERVED_LOCAL;
+        now->memory_local += served == SERVED_LOCAL;
+        naive_put_l2(core, line, *state);
+        if (core->system->profile.prefetch_l2_adjacent)
+            naive_prefetch(core, line % 2 ? line - 1 : line + 1);
+    }
+    if (core->system->profile.prefetch_l2_stream)
+        naive_follow_stream(core, line);
+    return served;
+}
+
+static inline enum served naive_load_line(struct naive_core *core, uint64_t line, bool own)
+{
+    enum line_state state;
+    enum served served = naive_fetch_line(core, line, own, &state);
+    struct naive_line gone = naive_put(core->system, &core->l1d, line, state);
+
+    if (gone.state == LINE_MODIFIED)
+        naive_put_l2(core, gone.line, LINE_MODIFIED);
+    return served;
+}
+
+/* Translation. */
+
+static inline uint64_t naive_bytes(enum page_size size)
+{
+    return size == PAGE_4K ? KIB4 : size == PAGE_2M ? MIB2 : GIB1;
+}
+
+static inline void naive_tlb_init(struct naive_tlb *tlb, uint32_t entries, uint32_t ways)
+{
+    CHECK(entries <= NAIVE_PAGES);
+    tlb->sets = entries ? entries / ways : 0;
+    tlb->ways = ways;
+    tlb->count = 0;
+}
+
+static inline struct naive_page *naive_page(struct naive_core *core, struct naive_tlb *tlb, uint64_t address, enum page_size size)
+{
+    for (uint32_t i = 0; i < tlb->count; i++) {
+        struct naive_page *page = &tlb->held[i];
+        if (page->size == size && page->number == address / naive_bytes(size) && page->space == core->space &&
+            (page->global || page->generation == core->generation[core->space]))
+            return page;
+    }
+    return NULL;
+}
+
+/* As a page of the next smaller size, as often as there is no TLB for its size. */
+static inline struct naive_page naive_split(struct naive_page page, uint64_t address, bool has_1g)
+{
+    if (page.size == PAGE_1G && !has_1g) {
+        page.size = PAGE_2M;
+        page.frame += address % GIB1 / MIB2 * MIB2;
+    }
+    return page;
+}
+
+static inline struct naive_page *naive_put_page(struct naive_core *core, struct naive_tlb *tlb, uint64_t address, struct naive_page page)
+{
+    uint32_t in_set = 0, at = tlb->count;
+
+    page.number = address / naive_bytes(page.size);
+    page.used = core->system->time;
+    for (uint32_t i = 0; i < tlb->count; i++) {
+        if (tlb->held[i].number % tlb->sets != page.number % tlb->sets)
+            continue;
+        if (in_set++ == 0 || tlb->held[i].used < tlb->held[at].used)
+            at = i;
+    }
+    if (in_set < tlb->ways)
+        at = tlb->count++;
+    tlb->held[at] = page;
+    return &tlb->held[at];
+}
+
+static inline struct naive_page naive_walk_page(struct naive_core *core, uint64_t address, uint64_t *cycles)
+{
+    const struct profile *p = &core->system->profile;
+    struct naive_page page = {
+        .frame = address / KIB4 * KIB4, .size = PAGE_4K, .space = core->space, .generation = core->generation[core->space], .memory = true,
+    };
+
+    *cycles = p->walk_fixed;
+    if (!p->model_page_walks)
+        return page;
+    struct naive_walk walk = naive_walk(core->tables, &core->walker, core->space, core->generation[core->space], address);
+    if (walk.mapped) {
+        page.frame = walk.frame;
+        page.size = walk.size;
+        page.global = walk.global;
+        page.memory = walk.frame < core->system->ram_bytes;
+    } else {
+        page.memory = false;
+        core->walks_failed++;
+    }
+    naive_now(core)->walk_references += walk.references;
+    for (uint32_t i = 0; i < walk.references; i++) {
+        uint64_t line = walk.reference[i] / 64;
+        *cycles += naive_use(core->system, &core->l1d, line) ? p->l1d_latency : naive_latency(p, naive_load_line(core, line, false));
+    }
+    return page;
+}
+
+static inline struct naive_page *naive_translate(struct naive_core *core, uint64_t address, bool code)
+{
+    const struct profile *p = &core->system->profile;
+    struct naive_tlb *first = code ? core->itlb : core->dtlb, *second = code && core->stlb_code.sets ? &core->stlb_code : &core->stlb;
+    struct counters *now = naive_now(core);
+    struct naive_page *found = NULL, page;
+    uint64_t cycles;
+
+    core->system->time++;
+    for (enum page_size size = PAGE_4K; size < PAGE_SIZES && !found; size++)
+        found = naive_page(core, &first[size], address, size);
+    if (found) {
+        found->used = core->system->time;
+        return found;
+    }
+    ++*(code ? &now->itlb_misses : &now->dtlb_misses);
+    found = naive_page(core, second, address, PAGE_4K);
+    if (!found)
+        found = naive_page(core, second, address, PAGE_2M);
+    if (!found)
+        found = naive_page(core, &core->stlb_1g, address, PAGE_1G);
+    if (found) {
+        found->used = core->system->time;
+        page = *found;
+        cycles = p->stlb_latency;
+    } else {
+        page = naive_walk_page(core, address, &cycles);
+        ++*(code ? &now->itlb_walks : &now->dtlb_walks);
+        now->walk_cycles += cycles;
+        struct naive_page held = naive_split(page, address, core->stlb_1g.sets);
+        naive_put_page(core, held.size == PAGE_1G ? &core->stlb_1g : second, address, held);
+    }
+    *(code ? &now->stall_itlb : &now->stall_dtlb) += cycles * p->walk_exposed_permille / 1000;
+    page = naive_split(page, address, first[PAGE_1G].sets);
+    return naive_put_page(core, &first[page.size], address, page);
+}
+
+static inline uint64_t naive_physical_line(const struct naive_page *page, uint64_t address)
+{
+    return (page->frame + address % naive_bytes(page->size)) / 64;
+}
+
+/* What drives it: the same calls as core.h has. */
+
+static inline void naive_charge(struct naive_core *core, enum served served, uint64_t address)
+{
+    const struct profile *p = &core->system->profile;
+    uint64_t cycles = naive_latency(p, served) - p->l1d_latency;
+    bool dependent = core->value_known && address >= core->last_value && address < core->last_value + 4096;
+    bool long_miss = served == SERVED_LOCAL || served == SERVED_REMOTE;
+
+    if (!long_miss && !dependent)
+        cycles = cycles * p->core_exposed_l2_permille / 1000;
+    else if (long_miss && !dependent && core->long_seen && core->retired - core->last_long < p->core_rob)
+        cycles = cycles * p->core_overlap_permille / 1000;
+    else if (long_miss) {
+        core->last_long = core->retired;
+        core->long_seen = true;
+    }
+    *(long_miss ? &naive_now(core)->stall_memory : served == SERVED_L2 ? &naive_now(core)->stall_l2 : &naive_now(core)->stall_llc) += cycles;
+}
+
+static inline bool naive_access(struct naive_core *core, uint64_t address, bool store)
+{
+    struct counters *now = naive_now(core);
+    struct naive_page *page;
+    struct naive_line *found;
+
+    ++*(store ? &now->stores : &now->loads);
+    page = naive_translate(core, address, false);
+    if (!page->memory)
+        return false;
+    uint64_t line = naive_physical_line(page, address);
+    found = naive_use(core->system, &core->l1d, line);
+    if (!found) {
+        now->l1d_misses++;
+        enum served served = naive_load_line(core, line, store);
+        if (!store)
+            naive_charge(core, served, address);
+        core->value_known = false;
+        return !store;
+    }
+    if (store && found->state == LINE_SHARED && naive_ask_others(core, line, true))
+        now->l1d_upgrades++;
+    if (store)
+        found->state = LINE_MODIFIED;
+    return false;
+}
+
+static inline void naive_loaded(struct naive_core *core, uint64_t value)
+{
+    core->last_value = value;
+    core->value_known = true;
+}
+
+static inline void naive_fetch(struct naive_core *core, uint64_t address)
+{
+    const struct profile *p = &core->system->profile;
+    struct naive_page *page = naive_translate(core, address, true);
+    enum line_state state;
+
+    if (!page->memory)
+        return;
+    uint64_t line = naive_physical_line(page, address);
+    if (naive_use(core->system, &core->l1i, line))
+        return;
+    naive_now(core)->l1i_misses++;
+    enum served served = naive_fetch_line(core, line, false, &state);
+    naive_put(core->system, &core->l1i, line, LINE_SHARED);
+    naive_now(core)->stall_frontend += naive_latency(p, served);
+    if (p->prefetch_l1i_next && line % 64 != 63)
+        naive_prefetch(core, line + 1);
+}
+
+static inline void naive_leave(struct naive_core *core, const struct block *from, uint64_t to)
+{
+    const struct profile *p = &core->system->profile;
+    enum branch_kind kind = (enum branch_kind)from->kind;
+    uint64_t next = from->pc + from->length;
+    struct counters *now = naive_now(core);
+    bool expected, right = true;
+
+    if (kind == BRANCH_OTHER || (kind == BRANCH_NONE && to == next))
+        return;
+    expected = kind == BRANCH_CONDITIONAL                   ? to == next || to == from->target
+               : kind == BRANCH_JUMP || kind == BRANCH_CALL ? to == from->target
+                                                            : kind != BRANCH_NONE;
+    if (!expected) {
+        now->interrupts++;
+        now->stall_mode += p->cost_interrupt;
+        return;
+    }
+    now->branches++;
+    if (p->model_branches)
+        right = kind == BRANCH_CONDITIONAL ? naive_direction(&core->predictor, from->pc, to != next)
+                                           : naive_resolve(&core->predictor, kind, from->pc, next, to);
+    now->branch_misses += !right;
+    now->stall_branch += right ? 0 : p->core_mispredict;
+}
+
+static inline void naive_block(struct naive_core *core, const struct block *block)
+{
+    const struct profile *p = &core->system->profile;
+    bool was_user = core->mode == HOST_USER || core->mode == GUEST_USER, was_guest = core->mode >= GUEST_KERNEL;
+    struct counters *now;
+
+    core->mode = core->guest ? (block->user ? GUEST_USER : GUEST_KERNEL) : (block->user ? HOST_USER : HOST_KERNEL);
+    now = naive_now(core);
+    if (was_user && !block->user && was_guest == core->guest) {
+        now->kernel_entries++;
+        now->stall_mode += p->cost_kernel_entry;
+    }
+    now->atomics += block->atomics;
+    now->pauses += block->pauses;
+    now->stall_mode += (uint64_t)block->atomics * p->cost_atomic + (uint64_t)block->pauses * p->cost_pause;
+    if (core->previous)
+        naive_leave(core, core->previous, block->pc);
+    core->previous = block;
+    now->instructions += block->instructions;
+    core->retired += block->instructions;
+    for (uint64_t line = block->pc / 64; line <= (block->pc + block->length - 1) / 64; line++) {
+        now->l1i_fetches++;
+        naive_fetch(core, line * 64);
+    }
+}
+
+static inline void naive_switch_space(struct naive_core *core, const struct tables *tables, uint32_t number)
+{
+    core->tables = tables;
+    core->space = number;
+}
+
+static inline void naive_new_space(struct naive_core *core, const struct tables *tables, uint32_t number)
+{
+    core->generation[number]++;
+    naive_switch_space(core, tables, number);
+}
+
+static inline void naive_forget_pages(struct naive_core *core, struct naive_tlb *tlb, uint32_t space)
+{
+    (void)core;
+    for (uint32_t i = 0; i < tlb->count;)
+        if (tlb->held[i].space == space)
+            tlb->held[i] = tlb->held[--tlb->count];
+        else
+            i++;
+}
+
+static inline void naive_flush_space(struct naive_core *core, uint32_t number)
+{
+    for (int i = 0; i < PAGE_SIZES; i++) {
+        naive_forget_pages(core, &core->dtlb[i], number);
+        naive_forget_pages(core, &core->itlb[i], number);
+    }
+    naive_forget_pages(core, &core->stlb, number);
+    naive_forget_pages(core, &core->stlb_1g, number);
+    naive_forget_pages(core, &core->stlb_code, number);
+    naive_forget(&core->walker, 0, number, 0);
+    core->generation[number]++;
+}
+
+static inline void naive_forget_page(struct naive_core *core, uint64_t address)
+{
+    struct naive_tlb *all[] = {&core->dtlb[0], &core->dtlb[1], &core->dtlb[2], &core->itlb[0],  &core->itlb[1],
+                               &core->itlb[2], &core->stlb,    &core->stlb_1g, &core->stlb_code};
+
+    for (size_t i = 0; i < sizeof(all) / sizeof(all[0]); i++)
+        for (enum page_size size = PAGE_4K; size < PAGE_SIZES; size++) {
+            struct naive_page *page = naive_page(core, all[i], address, size);
+            if (page)
+                *page = all[i]->held[--all[i]->count];
+        }
+    for (int level = 1; level <= 3; level++)
+        naive_forget(&core->walker, level, core->space, core->generation[core->space]);
+}
+
+static inline void naive_core_init(struct naive_system *system, uint32_t index)
+{
+    struct naive_core *core = &system->core[index];
+    const struct profile *p = &system->profile;
+
+    core->system = system;
+    core->index = index;
+    for (int i = 0; i < NAIVE_SPACES; i++)
+        core->generation[i] = 1;
+    naive_lines_init(&core->l1i, p->l1i_sets, p->l1i_ways);
+    naive_lines_init(&core->l1d, p->l1d_sets, p->l1d_ways);
+    naive_lines_init(&core->l2, p->l2_sets, p->l2_ways);
+    naive_tlb_init(&core->dtlb[PAGE_4K], p->dtlb_4k_entries, p->dtlb_4k_ways);
+    naive_tlb_init(&core->dtlb[PAGE_2M], p->dtlb_2m_entries, p->dtlb_2m_ways);
+    naive_tlb_init(&core->dtlb[PAGE_1G], p->dtlb_1g_entries, p->dtlb_1g_ways);
+    naive_tlb_init(&core->itlb[PAGE_4K], p->itlb_4k_entries, p->itlb_4k_ways);
+    naive_tlb_init(&core->itlb[PAGE_2M], p->itlb_2m_entries, p->itlb_2m_ways);
+    naive_tlb_init(&core->itlb[PAGE_1G], 0, 0);
+    naive_tlb_init(&core->stlb, p->stlb_entries, p->stlb_ways);
+    naive_tlb_init(&core->stlb_1g, p->stlb_1g_entries, p->stlb_1g_ways);
+    naive_tlb_init(&core->stlb_code, p->stlb_code_entries, p->stlb_code_ways);
+    naive_caches_init(&core->walker, p);
+    naive_predictor_init(&core->predictor, p);
+}
+
+static inline struct naive_system *naive_system_new(const struct profile *profile, uint32_t core_count, uint64_t ram_bytes)
+{
+    struct naive_system *system = calloc(1, sizeof(*system));
+
+    CHECK(system && core_count <= NAIVE_CORES);
+    system->profile = *profile;
+    system->core_count = core_count;
+    system->ram_bytes = ram_bytes;
+    naive_lines_init(&system->llc, profile->llc_sets, profile->llc_ways);
+    for (uint32_t i = 0; i < core_count; i++)
+        naive_core_init(system, i);
+    return system;
+}
+
+#endif
