@@ -56,17 +56,17 @@ class UarchModel(Apart):
         "until": "what ends a window instead of its seconds: {instructions: N} or {packets: N}",
     }
 
-    def __init__(self, host: Testbed, cpu: str = profiles.DEFAULT, without: Iterable[str] = (), until: Mapping[str, int] = {}) -> None:
+    def __init__(self, host: Testbed, cpu: str = profiles.DEFAULT, without: Any = None, until: Mapping[str, int] | None = None) -> None:
         super().__init__(host)
         self.profile = profile(cpu, without)
-        self.until = dict(until)
+        self.until = dict(until or {})
         self._control: Control | None = None
 
     @classmethod
     def check_options(cls, given: Mapping[str, Any]) -> None:
-        profile(given.get("cpu", profiles.DEFAULT), given.get("without", ()))
-        until = given.get("until", {})
-        if until and (len(until) != 1 or not until.keys() <= LIMITS.keys() or not all(type(n) is int and n > 0 for n in until.values())):
+        profile(given.get("cpu", profiles.DEFAULT), given.get("without"))
+        until = given.get("until")
+        if until is not None and not _is_window_end(until):
             raise errors.bad_window_end(until, LIMITS)
 
     def unavailable(self) -> str | None:
@@ -167,9 +167,18 @@ class UarchModel(Apart):
             time.sleep(POLL_SECONDS)
 
 
-def profile(cpu: str = profiles.DEFAULT, without: Iterable[str] = ()) -> profiles.Profile:
-    """The profile that options ask for. Raises ``BadInput``."""
-    return profiles.load(cpu).without(*without)
+def profile(cpu: str = profiles.DEFAULT, without: Any = None) -> profiles.Profile:
+    """The profile that options ask for; ``without`` is a list, one word, or nothing. Raises ``BadInput``."""
+    parts = without if isinstance(without, (list, tuple)) else [] if without is None else [without]
+    return profiles.load(cpu).without(*map(str, parts))
+
+
+def _is_window_end(until: Any) -> bool:
+    """Whether it is one limit with a whole number above 0."""
+    if not isinstance(until, Mapping) or len(until) != 1:
+        return False
+    ((limit, number),) = until.items()
+    return limit in LIMITS and type(number) is int and number > 0
 
 
 COLLECTOR = UarchModel

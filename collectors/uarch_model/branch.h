@@ -20,6 +20,7 @@ enum branch_kind {
     BRANCH_INDIRECT,    /* jump */
     BRANCH_INDIRECT_CALL,
     BRANCH_RETURN,
+    BRANCH_REPEAT,      /* a string instruction that repeats: it may be left, and entered again, before it is done */
     BRANCH_OTHER        /* system call, IRET, HLT…: nothing that a predictor predicts */
 };
 

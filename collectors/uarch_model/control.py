@@ -23,6 +23,7 @@ class Control:
         try:
             self._socket.connect(str(path))
         except OSError as error:
+            self._socket.close()
             raise errors.plugin_gone(str(error)) from error
         self._lines = self._socket.makefile("r", encoding="utf-8", errors="replace")
 

@@ -612,7 +612,7 @@ void core_branch_slow(struct core *core, const struct block *from, uint64_t to)
 {
     enum branch_kind kind = (enum branch_kind)from->kind;
 
-    if (kind == BRANCH_OTHER)
+    if (kind == BRANCH_OTHER || kind == BRANCH_REPEAT)
         return;
     /* Neither behind the block nor where it branches to: an interrupt or a fault came between. */
     if (kind == BRANCH_NONE || kind == BRANCH_CONDITIONAL || ((kind == BRANCH_JUMP || kind == BRANCH_CALL) && to != from->target)) {

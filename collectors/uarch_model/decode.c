@@ -74,12 +74,13 @@ struct decoded decode(const uint8_t *bytes, size_t length)
 {
     struct decoded d = {.kind = BRANCH_NONE};
     const uint8_t *at = bytes, *end = bytes + length;
-    bool repeat = false;
+    bool repeat = false, repeat_any = false;
     uint8_t rex = 0;
 
     for (; at < end && is_prefix(*at); at++) {
         d.atomic |= *at == 0xf0;
         repeat |= *at == 0xf3;
+        repeat_any |= *at == 0xf2 || *at == 0xf3;
     }
     if (at < end && (*at & 0xf0) == 0x40)
         rex = *at++;
@@ -102,6 +103,8 @@ struct decoded decode(const uint8_t *bytes, size_t length)
         decode_group_5(&d, *at);
     else if (opcode == 0xcc || opcode == 0xcd || opcode == 0xcf || opcode == 0xf4 || opcode == 0xca || opcode == 0xcb)
         d.kind = BRANCH_OTHER; /* INT3, INT, IRET, HLT, far returns */
+    else if (repeat_any && ((opcode >= 0x6c && opcode <= 0x6f) || (opcode >= 0xa4 && opcode <= 0xa7) || (opcode >= 0xaa && opcode <= 0xaf)))
+        d.kind = BRANCH_REPEAT; /* INS, OUTS, MOVS, CMPS, STOS, LODS, SCAS */
     else if (opcode == 0x90 && repeat)
         d.special = SPECIAL_PAUSE;
     return d;

@@ -31,7 +31,13 @@ TRANSLATIONS_WRONG = 0.01
 
 def of(recorded: Recorded) -> Iterable[Number]:
     """All numbers of a window. Raises ``ValueError`` when it is not what the plug-in writes."""
-    data = json.loads(recorded.begin + recorded.end)
+    try:
+        return list(_numbers(json.loads(recorded.begin + recorded.end), recorded.placement))
+    except (LookupError, TypeError, AttributeError, OverflowError, RecursionError) as error:
+        raise ValueError(f"not what the processor model writes: {error!r}") from error
+
+
+def _numbers(data: Mapping[str, Any], placement: Placement) -> Iterable[Number]:
     window = data["window"]
     seconds = float(window["seconds"])
     if why := distrust(data["status"]):
@@ -39,7 +45,7 @@ def of(recorded: Recorded) -> Iterable[Number]:
         return
     yield from data_numbers(window, seconds)
     for cpu, core in enumerate(window["cores"]):
-        for (role, mode), counts in sorted(by_role(core, recorded.placement).items()):
+        for (role, mode), counts in sorted(by_role(core, placement).items()):
             word, note = MODES[mode]
             for name in (*profiles.counters(), *(f"cycles_{part}" for part in CYCLES), "cycles"):
                 unit = "cycles" if name.startswith(("cycles", "stall_", "walk_cycles")) else "events"
