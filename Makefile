@@ -75,6 +75,17 @@ test: $(READY) ## Run all tests, a small real experiment in the lab included
 test-fast: $(READY) ## Run the tests that need no lab
 	$(VENV)/bin/python -m pytest -m "not lab"
 
+.PHONY: bench
+bench: bench-model ## Run all benchmarks; each prints a table and writes build/bench/<target>.json
+
+.PHONY: bench-model
+bench-model: $(READY) ## What the processor model costs: bare emulation, counting, modelling (CPU=profile)
+	$(VENV)/bin/python -m bench.model $(if $(CPU),--cpu-profile "$(CPU)")
+
+.PHONY: validate-model
+validate-model: $(READY) ## Is the processor model right? Against this machine's PMU, or against what must happen (CPU=profile)
+	$(VENV)/bin/python -m bench.validate $(if $(CPU),--cpu-profile "$(CPU)")
+
 .PHONY: lint
 lint: $(READY) ## Check the Python sources' style
 	$(VENV)/bin/ruff check .

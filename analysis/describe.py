@@ -4,13 +4,16 @@
 from __future__ import annotations
 
 import html
+from collections.abc import Sequence
 from dataclasses import dataclass
+from types import ModuleType
 from typing import Any
 
 import pandas as pd
 
-from analysis import metrics, stats, style
+from analysis import metrics, model, stats, style
 from analysis.load import Result
+from terms import analysis_messages as say
 from terms import schema, units
 
 HEADLINES = (
@@ -26,6 +29,21 @@ HEADLINES = (
     ("ping_paced", "paced", "rtt_p99", "round trip, 99th percentile"),
 )
 """The numbers that a reader asks for first: traffic, load, metric, words."""
+
+MODEL_HEADLINES = tuple(
+    (traffic, load, metric.format(word), words.format(word))
+    for (traffic, load), word in ((pair, metrics.PER_DATA[pair[0]]) for pair in style.TRAFFICS if pair[0] in metrics.PER_DATA)
+    for metric, words in (
+        ("model_instructions_per_{}", "instructions per {}"),
+        ("model_cycles_per_{}", "estimated cycles per {}"),
+        ("model_cpi", "estimated CPI"),
+        ("model_l1d_misses_per_{}", "L1D misses per {}"),
+        ("model_llc_misses_per_{}", "LLC misses per {}"),
+        ("model_dtlb_misses_per_{}", "DTLB misses (1st level) per {}"),
+        ("model_branch_misses_per_{}", "branch misses per {}"),
+    )
+)
+"""The same of the modelled processor: in a table of their own."""
 
 
 @dataclass(frozen=True)
@@ -99,38 +117,82 @@ def where(result: Result) -> Table:
 
 def headlines(result: Result) -> Table:
     """The headline numbers by case: median [low, high]. n is named where it differs from the rest."""
-    rows = {}
-    for traffic, load, metric, words in HEADLINES:
-        found = {label: _headline(result, case, traffic, load, metric) for case, label in result.cases["label"].items()}
-        if any(text for text in found.values()):
-            rows[f"{style.traffic_name(traffic, load)}: {words}"] = {label: text or "–" for label, text in found.items()}
-    frame = pd.DataFrame.from_dict(rows, orient="index", columns=list(result.cases["label"]))
-    return Table(frame.rename_axis(f"median [95 % interval], n={result.repetitions}").reset_index())
+    return _headlines(result, HEADLINES, metrics, "median")
+
+
+def model_headlines(result: Result) -> Table | Text:
+    """The same of the modelled processor's packet path."""
+    if not model.present(result):
+        return Text(f"*{say.not_shown('the modelled processor', model.missing(result, ()))}*")
+    return _headlines(result, MODEL_HEADLINES, model, model.label(result))
+
+
+def modelled_processor(result: Result) -> Table | Text:
+    """Which processor was modelled, and how well its values are known."""
+    found = model.profile(result)
+    if not found:
+        return Text("")
+    sources = [str(value.get("source")) for value in found.get("values", {}).values()]
+    guessed = ", ".join(f"{sources.count(word)} {word}" for word in ("assumed", "fitted"))
+    rows = {
+        "processor": found.get("name"),
+        "CPU profile": found.get("id"),
+        "description": found.get("description"),
+        "frequency": units.si(found.get("frequency_hz"), "hertz"),
+        "its values": f"{len(sources)}, of which {guessed}; the rest with a reference",
+        "counts as TLB miss": "not in the first level; a walk: nor in the second",
+    }
+    return _listed(rows)
 
 
 def limits(result: Result) -> Text:
     """What a reader must know about these very numbers, as a list."""
-    found = result.limits() or ["Nothing was left out, and no run failed."]
+    found = all_limits(result) or ["Nothing was left out, and no run failed."]
     return Text("\n".join(f"- {text}" for text in found))
+
+
+def all_limits(result: Result) -> list[str]:
+    """Of the result, and of the model's numbers in it."""
+    return [*result.limits(), *model.limits(result)]
 
 
 def estimates(result: Result, case: str) -> dict[tuple[str, str, str], tuple[stats.Estimate, str]]:
     """The headline estimates of one case with their units, for `vsprof show`."""
+    return _estimates(result, case, HEADLINES, metrics)
+
+
+def model_estimates(result: Result, case: str) -> dict[tuple[str, str, str], tuple[stats.Estimate, str]]:
+    """The same of the modelled processor."""
+    return _estimates(result, case, MODEL_HEADLINES, model)
+
+
+def _estimates(result: Result, case: str, names: Sequence[tuple[str, ...]], source: ModuleType) -> dict:
     found = {}
-    for traffic, load, metric, _ in HEADLINES:
+    for traffic, load, metric, _ in names:
         where = {"traffic": traffic, "load": load, "metric": metric}
-        estimate = metrics.estimate(result, case_id=case, **where)
+        estimate = source.estimate(result, case_id=case, **where)
         if estimate.n:
-            found[traffic, load, metric] = (estimate, _unit(result, where))
+            found[traffic, load, metric] = (estimate, _unit(result, source, where))
     return found
 
 
-def _headline(result: Result, case: str, traffic: str, load: str, metric: str) -> str:
-    where = {"traffic": traffic, "load": load, "metric": metric}
-    one = metrics.estimate(result, case_id=case, **where)
+def _headlines(result: Result, names: Sequence[tuple[str, ...]], source: ModuleType, what: str) -> Table:
+    """`source` is the module whose metrics these are: metrics, or model."""
+    rows = {}
+    for traffic, load, metric, words in names:
+        where = {"traffic": traffic, "load": load, "metric": metric}
+        found = {label: _headline(result, source, case, where) for case, label in result.cases["label"].items()}
+        if any(text for text in found.values()):
+            rows[f"{style.traffic_name(traffic, load)}: {words}"] = {label: text or "–" for label, text in found.items()}
+    frame = pd.DataFrame.from_dict(rows, orient="index", columns=list(result.cases["label"]))
+    return Table(frame.rename_axis(f"{what} [95 % interval], n={result.repetitions}").reset_index())
+
+
+def _headline(result: Result, source: ModuleType, case: str, where: dict[str, str]) -> str:
+    one = source.estimate(result, case_id=case, **where)
     if not one.n:
         return ""
-    shown = [_number(value, _unit(result, where)) for value in (one.median, one.low, one.high)]
+    shown = [_number(value, _unit(result, source, where)) for value in (one.median, one.low, one.high)]
     interval = f" [{_unrepeated(shown)}]" if one.low is not None else " (no interval)"
     return shown[0] + interval + (f" n={one.n}" if one.n != result.repetitions else "")
 
@@ -144,11 +206,11 @@ def _unrepeated(shown: list[str]) -> str:
 def _number(value: float | None, unit: str) -> str:
     if value is not None and unit == "fraction":
         return f"{units.significant(100 * value)} %"
-    return units.si(value, "" if unit.startswith("events") else unit)
+    return units.si(value, "" if unit.startswith(("events", "instructions/", "cycles/")) else unit)
 
 
-def _unit(result: Result, where: dict[str, str]) -> str:
-    found = metrics.select(metrics.of(result), **where)["unit"]
+def _unit(result: Result, source: ModuleType, where: dict[str, str]) -> str:
+    found = metrics.select(source.of(result), **where)["unit"]
     return "" if found.empty else str(found.iloc[0])
 
 

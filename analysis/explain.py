@@ -111,7 +111,7 @@ def can_tell(ratio: stats.Estimate) -> str:
 def answer(result: Result) -> str:
     """The answer in two sentences for each pair of cases: who carries more, and who pays how many context switches."""
     lines = []
-    for pair in _pairs(result):
+    for pair in pairs(result):
         sentences = [sentence for sentence in (_carries(pair), _switches_threads(pair)) if sentence]
         if sentences:
             setting = f"**{pair.setting}**: " if pair.setting else ""
@@ -158,7 +158,7 @@ def _ratios(wanted: dict[str, stats.Estimate]) -> str:
 def findings(result: Result) -> list[Finding]:
     """Every finding of every pair of cases, in the order in which a reader asks for them."""
     found = []
-    for pair in _pairs(result):
+    for pair in pairs(result):
         for look in LOOKS:
             finding = look(pair)
             if finding:
@@ -513,7 +513,7 @@ LOOKS: tuple[Callable[[Pair], Finding | None], ...] = (
 # -- helpers ----------------------------------------------------------------------------------------------------
 
 
-def _pairs(result: Result) -> list[Pair]:
+def pairs(result: Result) -> list[Pair]:
     """Neighbours in the order of cases within one setting: each step up is explained against the one below."""
     found = []
     for setting in dict.fromkeys(result.cases["setting"]):

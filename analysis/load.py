@@ -91,7 +91,7 @@ class Result:
         """What a reader must know before trusting the numbers: failed runs, what was left out, too few repetitions."""
         runs = self.manifest.get("runs", [])
         others = sorted(set(self.frame["testbed"].dropna()) - {self.testbed})
-        sources = sorted(set(self.frame["source"].dropna()) - {"software"})
+        sources = sorted(set(self.frame["source"].dropna()) - {"software", "model"})
         texts = [say.failed_run(run["run_id"], run.get("error")) for run in self.failed]
         if self.manifest.get("status") == "partial":
             done = sum(run.get("status") == "done" for run in runs)

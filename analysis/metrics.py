@@ -56,19 +56,19 @@ def of(result: Result) -> pd.DataFrame:
 
 def traffic(frame: pd.DataFrame) -> pd.DataFrame:
     """Rates over the windows, TCP's mean frame as the receiver's interface got it [bytes], retransmits per second."""
-    wide = _wide(_own(frame), [*RATES, "retransmits", "window_seconds"])
+    wide = wide_table(_own(frame), [*RATES, "retransmits", "window_seconds"])
     seconds = wide["window_seconds"]
-    rows = [_metric(wide, name, wide[name] * seconds, seconds, unit) for name, unit in RATES.items()]
-    rows.append(_metric(wide, "retransmits_per_second", wide["retransmits"], seconds, "events/s"))
+    rows = [quotient(wide, name, wide[name] * seconds, seconds, unit) for name, unit in RATES.items()]
+    rows.append(quotient(wide, "retransmits_per_second", wide["retransmits"], seconds, "events/s"))
     # TCP alone: its frames have no fixed size, and how big they arrive tells whether offloads work. Bits and
     # packets are of one interface, read in one instant: counters of two ends would not divide cleanly.
     tcp = wide[wide["traffic"] == "tcp_stream"]
     seconds = tcp["window_seconds"]
     size = tcp["bit_rate_received"] / 8 * seconds
     packets = tcp["packet_rate_received"] * seconds
-    rows.append(_metric(tcp, "frame_bytes_received", size, packets, "bytes"))
-    rows.append(_metric(tcp, "packets_per_megabyte", packets, size / 1e6, "packets/MB"))
-    return _joined(rows)
+    rows.append(quotient(tcp, "frame_bytes_received", size, packets, "bytes"))
+    rows.append(quotient(tcp, "packets_per_megabyte", packets, size / 1e6, "packets/MB"))
+    return joined(rows)
 
 
 def loss(frame: pd.DataFrame) -> pd.DataFrame:
@@ -79,20 +79,22 @@ def loss(frame: pd.DataFrame) -> pd.DataFrame:
     """
     counts = sorted({name for pair in HOPS.values() for name in pair})
     own = _own(frame)
-    flood = _wide(own[own["window"] == "flood"], [*counts, "offered_rate"])
-    rows = [_metric(flood, name, flood[before] - flood[after], flood["packets_sent"], "fraction") for name, (before, after) in HOPS.items()]
-    rows.append(_metric(flood, "offered_rate", flood["offered_rate"], 1.0, "packets/s"))
-    rows.append(_metric(flood, "received_fraction", flood["packets_received"], flood["packets_sent"], "fraction"))
-    return _joined(rows)
+    flood = wide_table(own[own["window"] == "flood"], [*counts, "offered_rate"])
+    rows = [
+        quotient(flood, name, flood[before] - flood[after], flood["packets_sent"], "fraction") for name, (before, after) in HOPS.items()
+    ]
+    rows.append(quotient(flood, "offered_rate", flood["offered_rate"], 1.0, "packets/s"))
+    rows.append(quotient(flood, "received_fraction", flood["packets_received"], flood["packets_sent"], "fraction"))
+    return joined(rows)
 
 
 def latency(frame: pd.DataFrame) -> pd.DataFrame:
     """Round-trip times [seconds]: the mean over windows of each window's percentile; requests left unanswered."""
-    wide = _wide(_own(frame), [*RTT, "requests", "replies", "request_rate"])
-    rows = [_metric(wide, name, wide[name], 1.0, "seconds") for name in RTT]
-    rows.append(_metric(wide, "unanswered", wide["requests"] - wide["replies"], wide["requests"], "fraction"))
-    rows.append(_metric(wide, "request_rate", wide["request_rate"], 1.0, "packets/s"))
-    return _joined(rows)
+    wide = wide_table(_own(frame), [*RTT, "requests", "replies", "request_rate"])
+    rows = [quotient(wide, name, wide[name], 1.0, "seconds") for name in RTT]
+    rows.append(quotient(wide, "unanswered", wide["requests"] - wide["replies"], wide["requests"], "fraction"))
+    rows.append(quotient(wide, "request_rate", wide["request_rate"], 1.0, "packets/s"))
+    return joined(rows)
 
 
 def events(frame: pd.DataFrame) -> pd.DataFrame:
@@ -111,15 +113,15 @@ def events(frame: pd.DataFrame) -> pd.DataFrame:
     sums = counted.groupby(keys).agg(value=("value", _sum), enabled_s=("enabled_s", "max")).reset_index()
     sums = pd.concat([sums, _context_switches(sums)], ignore_index=True)
     by_role = sums[sums["cpu"] == -1]
-    path = by_role[(by_role["role"] != "host-other") | by_role["case_id"].isin(_host_is_endpoint(frame))]
+    path = by_role[(by_role["role"] != "host-other") | by_role["case_id"].isin(host_is_endpoint(frame))]
     totals = [_total(by_role, "all"), _total(path, "path")]
     sums = pd.concat([sums[(sums["role"] != "") | (sums["cpu"] >= 0)], *totals], ignore_index=True)
     sums = sums.merge(_data(frame), on=WINDOW, how="left")
     span = sums["enabled_s"].fillna(sums["window_seconds"])
-    second = _metric(sums, sums["name"] + "_per_second", sums["value"], span, "events/s")
+    second = quotient(sums, sums["name"] + "_per_second", sums["value"], span, "events/s")
     word = sums["traffic"].map(PER_DATA)
-    data = _metric(sums, sums["name"] + "_per_" + word, sums["value"], sums["data_rate"] * span, "events/" + word)
-    return _joined([second, data[word.notna().to_numpy()]])
+    data = quotient(sums, sums["name"] + "_per_" + word, sums["value"], sums["data_rate"] * span, "events/" + word)
+    return joined([second, data[word.notna().to_numpy()]])
 
 
 def cpu(frame: pd.DataFrame) -> pd.DataFrame:
@@ -129,12 +131,12 @@ def cpu(frame: pd.DataFrame) -> pd.DataFrame:
     wide = _timed(frame, counted[counted["cpu"] >= 0], [f"cpu_{state}_seconds" for state in STATES], ["cpu"])
     for state in STATES:
         used = wide[f"cpu_{state}_seconds"]
-        rows.append(_metric(wide, f"cpu_{state}", used, wide["seconds"], "fraction", cpu=wide["cpu"]))
+        rows.append(quotient(wide, f"cpu_{state}", used, wide["seconds"], "fraction", cpu=wide["cpu"]))
     by_role = counted[(counted["cpu"] < 0) & (counted["role"] != "")]
     wide = _timed(frame, by_role, ["run_seconds", "wait_seconds"], ["role"])
     for metric, name in (("running", "run_seconds"), ("waiting", "wait_seconds")):
-        rows.append(_metric(wide, metric, wide[name], wide["seconds"], "fraction", role=wide["role"]))
-    return _joined(rows)
+        rows.append(quotient(wide, metric, wide[name], wide["seconds"], "fraction", role=wide["role"]))
+    return joined(rows)
 
 
 def pmd(frame: pd.DataFrame) -> pd.DataFrame:
@@ -153,19 +155,24 @@ def pmd(frame: pd.DataFrame) -> pd.DataFrame:
         "pmd_packets_per_busy_iteration": (packets, wide["pmd_busy_iterations"], "packets"),
         "pmd_iterations_per_second": (wide["pmd_iterations"], wide["seconds"], "1/s"),
     }
-    return _joined(_metric(wide, name, *sides, role="switch") for name, sides in quotients.items())
+    return joined(quotient(wide, name, *sides, role="switch") for name, sides in quotients.items())
 
 
 def flow_table(frame: pd.DataFrame) -> pd.DataFrame:
     """The share of packets that the datapath's flow table knew without asking the daemon."""
-    wide = _wide(frame[frame["collector"] == "ovs_datapath"], ["flow_hits", "flow_misses", "flow_lost"])
+    wide = wide_table(frame[frame["collector"] == "ovs_datapath"], ["flow_hits", "flow_misses", "flow_lost"])
     hits, misses = wide["flow_hits"], wide["flow_misses"]
-    return _joined([_metric(wide, "flow_hit_share", hits, hits + misses, "fraction", role="switch")])
+    return joined([quotient(wide, "flow_hit_share", hits, hits + misses, "fraction", role="switch")])
 
 
 def sample(result: Result, **where: object) -> stats.Sample:
     """One array (windows, 2) a repetition of the metric that `where` names (columns of `of`); see stats."""
-    return [run[["part", "per"]].to_numpy(float) for _, run in select(of(result), **where).groupby("run_id")]
+    return samples(of(result), **where)
+
+
+def samples(table: pd.DataFrame, **where: object) -> stats.Sample:
+    """The same from a table in COLUMNS."""
+    return [run[["part", "per"]].to_numpy(float) for _, run in select(table, **where).groupby("run_id")]
 
 
 def estimate(result: Result, **where: object) -> stats.Estimate:
@@ -184,10 +191,14 @@ def summary(result: Result, names: Iterable[str], **where: object) -> pd.DataFra
 
     Cases come in the result's order. A series that could not be counted in any run is left out (see `missing`).
     """
-    table = select(of(result), metric=list(names), **where)
+    return summarised(result, select(of(result), metric=list(names), **where))
+
+
+def summarised(result: Result, table: pd.DataFrame) -> pd.DataFrame:
+    """The same for all metrics of a table in COLUMNS."""
     rows = []
     for key, series in table.groupby(SERIES, sort=False):
-        found = stats.estimate([run[["part", "per"]].to_numpy(float) for _, run in series.groupby("run_id")])
+        found = stats.estimate(samples(series))
         if found.n:
             one = {"median": found.median, "low": found.low, "high": found.high, "n": found.n}
             rows.append({**dict(zip(SERIES, key, strict=True)), **one})
@@ -200,9 +211,14 @@ def summary(result: Result, names: Iterable[str], **where: object) -> pd.DataFra
 
 def missing(result: Result, names: Sequence[str]) -> list[str]:
     """Why the raw numbers `names` can't be shown: the notes of empty values, or that nobody counted them."""
+    return missing_in(result.numbers, names)
+
+
+def missing_in(numbers: pd.DataFrame, names: Sequence[str]) -> list[str]:
+    """The same of a part of the result's frame."""
     reasons = []
     for name in names:
-        rows = result.numbers[result.numbers["name"] == name]
+        rows = numbers[numbers["name"] == name]
         if rows.empty:
             reasons.append(say.never_counted(name))
         notes = rows.loc[rows["value"].isna(), "note"].replace("", np.nan).dropna().unique()
@@ -229,7 +245,7 @@ def _own(frame: pd.DataFrame) -> pd.DataFrame:
     return frame[frame["collector"] == frame["traffic"]]
 
 
-def _wide(frame: pd.DataFrame, names: Sequence[str], extra: Sequence[str] = ()) -> pd.DataFrame:
+def wide_table(frame: pd.DataFrame, names: Sequence[str], extra: Sequence[str] = ()) -> pd.DataFrame:
     """One row a window (and `extra`), one column a name; NaN where it could not be counted."""
     keys = [*WINDOW, *extra]
     rows = frame[frame["name"].isin(names)]
@@ -241,8 +257,8 @@ def _wide(frame: pd.DataFrame, names: Sequence[str], extra: Sequence[str] = ()) 
 
 
 def _timed(frame: pd.DataFrame, rows: pd.DataFrame, names: Sequence[str], extra: Sequence[str] = ()) -> pd.DataFrame:
-    """`_wide` with the `seconds` that the rows were counted for: their own span, else the window's."""
-    wide = _wide(rows, names, extra).merge(_wide(_own(frame), ["window_seconds"]), on=WINDOW, how="left")
+    """`wide_table` with the `seconds` that the rows were counted for: their own span, else the window's."""
+    wide = wide_table(rows, names, extra).merge(wide_table(_own(frame), ["window_seconds"]), on=WINDOW, how="left")
     spans = rows[rows["name"].isin(names)].groupby(WINDOW)["enabled_s"].max().rename("seconds").reset_index()
     wide = wide.merge(spans, on=WINDOW, how="left")
     return wide.assign(seconds=wide["seconds"].astype(float).fillna(wide["window_seconds"]))
@@ -259,7 +275,7 @@ def _total(by_role: pd.DataFrame, name: str) -> pd.DataFrame:
     return sums.reset_index().assign(role=name, cpu=-1)
 
 
-def _host_is_endpoint(frame: pd.DataFrame) -> set[str]:
+def host_is_endpoint(frame: pd.DataFrame) -> set[str]:
     return set(frame.loc[frame["topology"] == "vm2host", "case_id"])
 
 
@@ -273,7 +289,7 @@ def _context_switches(sums: pd.DataFrame) -> pd.DataFrame:
 
 def _data(frame: pd.DataFrame) -> pd.DataFrame:
     """For each window its length and its `data_rate`: packets, megabits or replies per second, by traffic."""
-    wide = _wide(_own(frame), ["window_seconds", "packet_rate_received", "goodput", "replies"])
+    wide = wide_table(_own(frame), ["window_seconds", "packet_rate_received", "goodput", "replies"])
     choices = {
         "udp_flood": wide["packet_rate_received"],
         "tcp_stream": wide["goodput"] / 1e6,
@@ -285,7 +301,7 @@ def _data(frame: pd.DataFrame) -> pd.DataFrame:
     return wide[[*WINDOW, "window_seconds", "data_rate"]]
 
 
-def _metric(
+def quotient(
     wide: pd.DataFrame,
     metric: str | pd.Series,
     part: pd.Series,
@@ -300,7 +316,7 @@ def _metric(
     return wide[WINDOW].assign(metric=metric, role=role, cpu=cpu, part=part, per=per, unit=unit)
 
 
-def _joined(rows: Iterable[pd.DataFrame]) -> pd.DataFrame:
+def joined(rows: Iterable[pd.DataFrame]) -> pd.DataFrame:
     filled = [row.dropna(subset=["part", "per"]) for row in rows]
     filled = [row for row in filled if not row.empty]
     return pd.concat(filled, ignore_index=True)[COLUMNS] if filled else _empty()

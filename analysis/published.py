@@ -9,7 +9,7 @@ from pathlib import Path
 
 import yaml
 
-from analysis import metrics, stats
+from analysis import metrics, model, stats
 from analysis.load import Result
 
 FILE = Path(__file__).with_name("published.yaml")
@@ -17,7 +17,7 @@ FILE = Path(__file__).with_name("published.yaml")
 
 @dataclass(frozen=True)
 class Published:
-    """One published figure: a ratio of `case` over `base`, or the range low..high that its words allow."""
+    """One published figure: a ratio of `case` over `base`, the range low..high that its words allow, or words alone."""
 
     id: str
     target: str
@@ -49,6 +49,11 @@ class Comparison:
     label: str
     ratio: stats.Estimate
 
+    @property
+    def modelled(self) -> bool:
+        """True if ours is the modelled processor's: it shares no axis with the others."""
+        return self.metric.startswith(model.PREFIX)
+
 
 @functools.cache
 def every() -> tuple[Published, ...]:
@@ -67,9 +72,14 @@ def beside(result: Result) -> list[Comparison]:
                 continue
             label = result.cases.loc[case, "setting"]
             for ours in one.ours or [{"traffic": "", "load": "", "metric": ""}]:
-                ratio = metrics.ratio(result, case, base, **ours) if one.ours else stats.NOTHING
+                ratio = _ratio(result, case, base, ours) if one.ours else stats.NOTHING
                 found.append(Comparison(one, label=label, ratio=ratio, **ours))
     return found
+
+
+def _ratio(result: Result, case: str, base: str, ours: dict[str, str]) -> stats.Estimate:
+    look = model.ratio if ours["metric"].startswith(model.PREFIX) else metrics.ratio
+    return look(result, case, base, **ours)
 
 
 def pairs(result: Result, base: dict[str, str], case: dict[str, str]) -> list[tuple[str, str]]:

@@ -6,7 +6,9 @@ from __future__ import annotations
 import math
 from typing import Any
 
-from analysis import describe, explain
+import pandas as pd
+
+from analysis import describe, explain, model
 from analysis.load import Result
 
 
@@ -20,9 +22,10 @@ def summary(result: Result) -> dict[str, Any]:
         "emulated": result.emulated,
         "repetitions": result.repetitions,
         "failed_runs": [run["run_id"] for run in result.failed],
+        "model": model.profile(result).get("name") if model.present(result) else None,
         "cases": [_case(result, case) for case in result.cases.index],
         "answer": explain.answer(result),
-        "limits": result.limits(),
+        "limits": describe.all_limits(result),
     }
 
 
@@ -31,13 +34,21 @@ def text(result: Result) -> str:
     title = f"{result.path.name}: {result.manifest.get('status', '–')}, testbed {result.testbed}"
     plain = explain.answer(result).replace("**", "").replace("*", "")
     table = describe.headlines(result).frame
-    parts = [title, _aligned([list(table.columns), *table.to_numpy().tolist()]), plain]
-    return "\n\n".join([*parts, "\n".join(f"- {limit}" for limit in result.limits())]).rstrip() + "\n"
+    parts = [title, _table(table), plain]
+    if model.present(result):
+        parts.insert(2, _table(describe.model_headlines(result).frame))
+    return "\n\n".join([*parts, "\n".join(f"- {limit}" for limit in describe.all_limits(result))]).rstrip() + "\n"
 
 
 def _case(result: Result, case: str) -> dict[str, Any]:
     row = result.cases.loc[case]
-    numbers = [
+    named = {key: row[key] or None for key in ("switch", "access", "topology", "setting")}
+    counted, modelled = (_numbers(found) for found in (describe.estimates(result, case), describe.model_estimates(result, case)))
+    return {"case_id": case, **named, "metrics": counted, "model_metrics": modelled}
+
+
+def _numbers(estimates: dict) -> list[dict[str, Any]]:
+    return [
         {
             "traffic": traffic,
             "load": load,
@@ -48,15 +59,17 @@ def _case(result: Result, case: str) -> dict[str, Any]:
             "n": found.n,
             "unit": unit,
         }
-        for (traffic, load, metric), (found, unit) in describe.estimates(result, case).items()
+        for (traffic, load, metric), (found, unit) in estimates.items()
     ]
-    named = {key: row[key] or None for key in ("switch", "access", "topology", "setting")}
-    return {"case_id": case, **named, "metrics": numbers}
 
 
 def _finite(value: float | None) -> float | None:
     """JSON knows neither NaN nor infinity."""
     return value if value is not None and math.isfinite(value) else None
+
+
+def _table(frame: pd.DataFrame) -> str:
+    return _aligned([list(frame.columns), *frame.to_numpy().tolist()])
 
 
 def _aligned(rows: list[list[str]]) -> str:

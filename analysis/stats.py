@@ -90,6 +90,52 @@ def ratio(sample: Sample, base: Sample) -> Estimate:
     return Estimate(over / under, float(min(low, over / under)), float(max(high, over / under)), n)
 
 
+@dataclass(frozen=True, slots=True)
+class Split:
+    """A ratio of two cases as the product of two ratios: `whole` = `first` x `second`, exactly."""
+
+    whole: Estimate
+    first: Estimate
+    second: Estimate
+
+    @property
+    def share(self) -> float:
+        """The part of the whole ratio's logarithm that is the first one's; beyond 0 to 1 where the two pull apart."""
+        return float(np.log(self.first.median) / np.log(self.whole.median))
+
+
+NO_SPLIT = Split(NOTHING, NOTHING, NOTHING)
+
+
+def split(sample: Sample, base: Sample) -> Split:
+    """Split the ratio of a quotient a/c exactly into those of b/c and a/b: cycles/packet = instructions/packet x CPI.
+
+    A repetition is an array (windows, 3) of a, b and c. Medians do not multiply, geometric means over repetitions do: those
+    are taken here, in every resample, too.
+    """
+    top, bottom = (_countable(one, 3) for one in (sample, base))
+    n = min(len(top), len(bottom))
+    if n == 0 or any((run.sum(axis=0) <= 0).any() for run in (*top, *bottom)):
+        return NO_SPLIT
+    middle = _log_parts(np.array([run.sum(axis=0) for run in top])) - _log_parts(np.array([run.sum(axis=0) for run in bottom]))
+    if n == 1:
+        return Split(*(Estimate(float(np.exp(one)), None, None, 1) for one in middle))
+    with np.errstate(divide="ignore", invalid="ignore"):
+        over, under = _log_parts(_resampled_sums(top)), _log_parts(_resampled_sums(bottom))
+    return Split(*(_log_estimate(middle[part], np.subtract.outer(over[part], under[part]), n) for part in range(3)))
+
+
+def _log_parts(sums: np.ndarray) -> np.ndarray:
+    """From sums (…, repetitions, 3) the mean logarithms over repetitions of a/c, b/c and a/b: shape (3, …)."""
+    a, b, c = np.moveaxis(np.log(sums).mean(axis=-2), -1, 0)
+    return np.array([a - c, b - c, a - b])
+
+
+def _log_estimate(middle: float, logs: np.ndarray, n: int) -> Estimate:
+    low, high = _quantiles(logs[np.isfinite(logs)])
+    return Estimate(float(np.exp(middle)), float(np.exp(min(low, middle))), float(np.exp(max(high, middle))), n)
+
+
 def _quantiles(logs: np.ndarray) -> tuple[float, float]:
     """Nearest ranks, mirrored: quantile(-x) is -quantile(x) exactly, and infinities don't turn into NaN."""
     logs = logs[~np.isnan(logs)]
@@ -100,11 +146,11 @@ def _quantiles(logs: np.ndarray) -> tuple[float, float]:
     return ordered[rank], ordered[logs.size - 1 - rank]
 
 
-def _countable(sample: Sample) -> list[np.ndarray]:
-    """The repetitions that have a value, without their uncounted windows."""
-    runs = [np.asarray(run, dtype=float).reshape(-1, 2) for run in sample]
+def _countable(sample: Sample, columns: int = 2) -> list[np.ndarray]:
+    """The repetitions that have a value, without their uncounted windows. The last column is what is divided by."""
+    runs = [np.asarray(run, dtype=float).reshape(-1, columns) for run in sample]
     runs = [run[~np.isnan(run).any(axis=1)] for run in runs]
-    return [run for run in runs if run.size and run[:, 1].sum() != 0]
+    return [run for run in runs if run.size and run[:, -1].sum() != 0]
 
 
 def _value(run: np.ndarray) -> float:
@@ -114,9 +160,16 @@ def _value(run: np.ndarray) -> float:
 
 def _resampled_medians(runs: Sequence[np.ndarray]) -> np.ndarray:
     """Shape (RESAMPLES,): the median of each resample."""
+    sums = _resampled_sums(runs)
+    with np.errstate(divide="ignore", invalid="ignore"):
+        return np.median(sums[..., 0] / sums[..., 1], axis=1)
+
+
+def _resampled_sums(runs: Sequence[np.ndarray]) -> np.ndarray:
+    """Shape (RESAMPLES, repetitions, columns): in each resample the sums over windows of the repetitions drawn."""
     random = np.random.default_rng(SEED)
     lengths = np.array([len(run) for run in runs])
-    padded = np.zeros((len(runs), lengths.max(), 2))
+    padded = np.zeros((len(runs), lengths.max(), runs[0].shape[1]))
     for place, run in enumerate(runs):
         padded[place, : len(run)] = run
     chosen = random.integers(len(runs), size=(RESAMPLES, len(runs)))
@@ -125,6 +178,4 @@ def _resampled_medians(runs: Sequence[np.ndarray]) -> np.ndarray:
     drawn = padded[chosen[..., None], windows]
     # A shorter repetition draws only as many windows as it has.
     drawn = drawn * (np.arange(lengths.max()) < counts)[..., None]
-    sums = drawn.sum(axis=2)
-    with np.errstate(divide="ignore", invalid="ignore"):
-        return np.median(sums[..., 0] / sums[..., 1], axis=1)
+    return drawn.sum(axis=2)

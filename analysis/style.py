@@ -11,6 +11,7 @@ import pandas as pd
 import seaborn as sns
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
+from matplotlib.ticker import MaxNLocator
 
 from terms import schema, units
 
@@ -41,6 +42,19 @@ STATE_COLOURS = {
     "idle": "#f0f0f0",
 }
 STATE_HATCHES = {"user": "", "kernel": "////", "softirq": "....", "irq": "xxxx", "guest": "\\\\\\\\", "idle": ""}
+# What the modelled processor waited for: data in violet, instructions in green, addresses in brown.
+CAUSE_COLOURS = {
+    "base": "#d4d4d4",
+    "L2": "#cbc9e2",
+    "LLC": "#9e9ac8",
+    "memory": "#54278f",
+    "fetch": "#80cdc1",
+    "DTLB": "#dfc27d",
+    "ITLB": "#8c510a",
+    "branches": "#e78ac3",
+    "mode": "#44546a",
+}
+CAUSE_HATCHES = {**dict.fromkeys(CAUSE_COLOURS, ""), "LLC": "////", "fetch": "....", "ITLB": "xxxx", "branches": "\\\\\\\\"}
 TRAFFIC_NAMES = {"tcp_stream": "TCP stream", "udp_flood": "UDP flood", "ping_paced": "paced ping", "idle": "idle"}
 LOAD_NAMES = {"saturation": "saturation", "equal": "equal rate", "paced": "", "none": ""}
 UNIT_OF_DATA = {"tcp_stream": "megabit of goodput", "udp_flood": "packet received", "ping_paced": "reply"}
@@ -155,13 +169,38 @@ def stacks(axes: Axes, table: pd.DataFrame, part: str, colours: Mapping[str, str
     labels(axes, rows)
 
 
-def legend_above(figure: Figure, axes: Sequence[Axes], order: Sequence[str] = ()) -> None:
+def totals(axes: Axes, parts: pd.DataFrame, sums: pd.DataFrame) -> None:
+    """Number and interval of each row of `sums` beside the stacks that `stacks` drew of `parts`; both have a `row`."""
+    rows = list(dict.fromkeys(parts["row"])) or list(dict.fromkeys(sums["row"]))
+    reach = float(pd.concat([parts.groupby("row")["median"].sum(), sums["median"], sums["high"]]).max()) or 1.0
+    for row in sums[sums["row"].isin(rows)].itertuples():
+        place = rows.index(row.row)
+        if (interval := error(row)) is not None:
+            axes.errorbar(row.median, place, xerr=interval, color=INK, capsize=3, lw=1.2)
+        stack = parts.loc[parts["row"] == row.row, "median"].sum()
+        end = max(stack, row.median, row.median if pd.isna(row.high) else row.high)
+        axes.text(end + 0.02 * reach, place, units.si(row.median, ""), va="center")
+    axes.set_xlim(0, 1.22 * reach)
+
+
+def thousands(axes: Axes) -> None:
+    """Large counts on an axis as 20 k, 4 M."""
+    axes.xaxis.set_major_locator(MaxNLocator(5))
+    axes.xaxis.set_major_formatter(lambda value, _: _short(value))
+
+
+def _short(value: float) -> str:
+    factor, letter = (1e6, " M") if abs(value) >= 1e6 else (1e3, " k") if abs(value) >= 1e4 else (1.0, "")
+    return f"{value / factor:g}{letter}"
+
+
+def legend_above(figure: Figure, axes: Sequence[Axes], order: Sequence[str] = (), columns: int = 7) -> None:
     """One legend for all panels, above them, where it can't cover data; entries in `order`, else as drawn."""
     handles = {}
     for one in axes:
         handles.update({label: handle for handle, label in zip(*one.get_legend_handles_labels(), strict=True)})
     names = [name for name in order or handles if name in handles]
-    figure.legend([handles[name] for name in names], names, loc="outside upper left", ncols=7, handlelength=1.6)
+    figure.legend([handles[name] for name in names], names, loc="outside upper left", ncols=columns, handlelength=1.6)
 
 
 def case_look(switch: str, access: str | None) -> dict[str, str]:

@@ -133,7 +133,8 @@ def _do(campaign: Campaign, plan: Plan, store: Results, record: dict[str, Any], 
     else:
         record.update(status="done", placement=outcome.placement, cpu_roles=outcome.cpu_roles)
         store.manifest["facts"]["switches"][plan.case.switch] = outcome.facts["switch"]
-        store.manifest["facts"]["collectors"].update(outcome.facts["collectors"])
+        # A result that an earlier vsprof began has none.
+        store.manifest["facts"].setdefault("collectors", {}).update(outcome.facts["collectors"])
         for name, why in outcome.left_out.items():
             store.find(f"collector {name} left out with {plan.case.switch}: {why}")
         store.record(plan.run_id, rows)

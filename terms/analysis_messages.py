@@ -53,7 +53,7 @@ def left_out_testbeds(kept: str, others: Iterable[str]) -> str:
 
 
 def left_out_sources(others: Iterable[str]) -> str:
-    return f"Numbers of source {', '.join(others)} are left out here: this report shows software counters only."
+    return f"Numbers of source {', '.join(others)} are left out here: this report shows software counters and the modelled processor only."
 
 
 def failed_run(run_id: str, error: str | None) -> str:
@@ -62,6 +62,28 @@ def failed_run(run_id: str, error: str | None) -> str:
 
 def partial_result(done: int, wanted: int) -> str:
     return f"The campaign is not complete: {done} of {wanted} runs finished. `vsprof run --resume` goes on with it."
+
+
+def estimated_by_model(profile: str) -> str:
+    return (
+        f"All numbers of the modelled processor, CPI and cycles above all, are estimated (model: {profile}). They are counted in "
+        "windows of the model's own, while the host is slowed down, and are never set against software counters."
+    )
+
+
+def polling_left_in(cases: Iterable[str]) -> str:
+    return (
+        f"Idle polling is left in the model's numbers of {'; '.join(cases)}: no traffic `idle` in the same run says what an empty poll "
+        "costs. They say what polling at this load costs, not what a packet costs."
+    )
+
+
+def untrusted_windows(count: int, why: Iterable[str]) -> str:
+    return f"{count} window{'s' if count > 1 else ''} of the model left out: {'; '.join(why)}."
+
+
+def no_model_numbers() -> str:
+    return "no window of this result was counted by the model (its collector `uarch_model` was not part of the experiment)"
 
 
 def too_few_repetitions(n: int) -> str:

@@ -1,10 +1,11 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
-"""One figure a file. To add one, add a file here with four things, and call `show(result, "its_name")`:
+"""One figure a file. To add one, add a file here with these things, and call `show(result, "its_name")`:
 
 - its docstring, which is the figure's caption (testbed, source, interval and n are added to it);
 - `NEEDS`, the raw numbers it is made of, to say why when they are missing;
 - `table(result) -> DataFrame`, tidy, with what is drawn; `plot(table) -> Figure`, which looks at nothing else;
-- `WALL_CLOCK`, True if what it draws depends on how fast the testbed's clock runs.
+- `WALL_CLOCK`, True if what it draws depends on how fast the testbed's clock runs;
+- `SOURCE = "model"` if its numbers are the modelled processor's: a figure has those, or software counters, never both.
 
 From a shell: python -m analysis.figures throughput results/latest throughput.png
 """
@@ -21,7 +22,7 @@ from types import ModuleType
 import pandas as pd
 from matplotlib.figure import Figure
 
-from analysis import metrics
+from analysis import metrics, model
 from analysis.load import Result
 from terms import analysis_messages as say
 from terms import units
@@ -29,6 +30,11 @@ from terms import units
 EMULATED = (
     "<strong>Emulated lab: wall-clock rates are the emulator's.</strong> They show that traffic flows and what limits "
     "it inside the emulator; they are not results about hardware."
+)
+
+MODELLED = (
+    "<strong>Modelled processor: cycles are an estimate.</strong> The counts come from real software in the emulated lab, the misses "
+    "and cycles from a model of the processor that is named here."
 )
 
 
@@ -64,7 +70,7 @@ def show(result: Result, name: str) -> Shown | NotShown:
     module = importlib.import_module(f"analysis.figures.{name}")
     table = module.table(result)
     if table.empty:
-        reasons = metrics.missing(result, module.NEEDS) or ["no finished run has a value"]
+        reasons = _missing(result, module) or ["no finished run has a value"]
         return NotShown(say.not_shown(first_sentence(module), reasons))
     return Shown(module.plot(table), caption(module, result, table), table)
 
@@ -75,15 +81,31 @@ def caption(module: ModuleType, result: Result, table: pd.DataFrame) -> str:
     spread = f"n={n[0]}" if len(n) == 1 else f"n={n[0]} to {n[-1]}" if n else "n unknown"
     parts = [
         html.escape(" ".join((module.__doc__ or "").split())),
-        f"Testbed: {result.testbed}. Source: software counters. Medians over repetitions ({spread})",
+        f"Testbed: {result.testbed}. Source: {_source(result, module)}. Medians over repetitions ({spread})",
     ]
     parts[-1] += ", no interval from one repetition." if n == [1] else ", 95 % bootstrap intervals."
-    gaps = metrics.missing(result, module.NEEDS)
+    gaps = _missing(result, module)
     if gaps:
         parts.append(html.escape(f"Not in it: {'; '.join(gaps)}."))
     if module.WALL_CLOCK and result.emulated:
         parts.append(EMULATED)
+    if _modelled(module):
+        parts += [html.escape(say.polling_left_in(cases)) for cases in [model.polling_left_in(result)] if cases]
+        parts.append(MODELLED)
     return " ".join(parts)
+
+
+def _modelled(module: ModuleType) -> bool:
+    return getattr(module, "SOURCE", "software") == "model"
+
+
+def _source(result: Result, module: ModuleType) -> str:
+    return html.escape(model.label(result)) if _modelled(module) else "software counters"
+
+
+def _missing(result: Result, module: ModuleType) -> list[str]:
+    look = model.missing if _modelled(module) else metrics.missing
+    return look(result, module.NEEDS)
 
 
 def first_sentence(module: ModuleType) -> str:

@@ -12,7 +12,6 @@ from matplotlib.figure import Figure
 
 from analysis import metrics, style
 from analysis.load import Result
-from terms import units
 
 NEEDS = ("context_switches_voluntary", "context_switches_involuntary")
 WALL_CLOCK = True
@@ -44,14 +43,6 @@ def _stack(axes, part: pd.DataFrame, what: str, empty: str = "not counted") -> N
     if part.empty:
         axes.text(0.5, 0.5, empty, transform=axes.transAxes, ha="center")
         return
-    style.stacks(axes, part[part["role"].isin(list(style.ROLE_COLOURS))], "role", style.ROLE_COLOURS, style.ROLE_HATCHES)
-    rows = list(dict.fromkeys(part["row"]))
-    reach = float(part[["median", "high"]].max().max()) or 1.0
-    for row in part[part["role"] == "path"].itertuples():
-        place = rows.index(row.row)
-        if (interval := style.error(row)) is not None:
-            axes.errorbar(row.median, place, xerr=interval, color=style.INK, capsize=3, lw=1.2)
-        stack = part.loc[(part["row"] == row.row) & part["role"].isin(list(style.ROLE_COLOURS)), "median"].sum()
-        end = max(stack, row.median, row.median if pd.isna(row.high) else row.high)
-        axes.text(end + 0.02 * reach, place, units.si(row.median, ""), va="center")
-    axes.set_xlim(0, 1.22 * reach)
+    parts = part[part["role"].isin(list(style.ROLE_COLOURS))]
+    style.stacks(axes, parts, "role", style.ROLE_COLOURS, style.ROLE_HATCHES)
+    style.totals(axes, parts, part[part["role"] == "path"])

@@ -20,7 +20,7 @@ OURS = style.SWITCH_COLOURS["ovs-dpdk"]
 
 def table(result: Result) -> pd.DataFrame:
     """One row a published figure and metric of ours: published ratio or range, our median, low, high, n."""
-    return pd.DataFrame([_row(one) for one in beside(result)])
+    return pd.DataFrame([row_of(one) for one in beside(result) if not one.modelled])
 
 
 def plot(table: pd.DataFrame) -> Figure:
@@ -40,7 +40,7 @@ def plot(table: pd.DataFrame) -> Figure:
     return figure
 
 
-def _row(one: Comparison) -> dict[str, object]:
+def row_of(one: Comparison) -> dict[str, object]:
     published = one.published
     names = ["/".join(side.values()) for side in (published.case, published.base)]
     traffic = style.traffic_name(one.traffic, one.load) if one.traffic else f"(not measured: needs {published.needs})"
@@ -67,12 +67,12 @@ def _row(one: Comparison) -> dict[str, object]:
 
 def _published(axes, place: int, row) -> None:
     look = {"color": style.SWITCH_COLOURS["linux-bridge"]}
-    label = "published" if place == 0 else None
+    label = "published" if "published" not in axes.get_legend_handles_labels()[1] else None
     if pd.notna(row.published_ratio):
         axes.plot(row.published_ratio, place, "D", ms=8, label=label, **look)
         text = f"{'≤ ' if row.bound == 'upper' else ''}{row.published_ratio:.3g}×"
         axes.annotate(text, (row.published_ratio, place), (0, 8), textcoords="offset points", ha="center", size=8)
-    else:
+    elif pd.notna(row.published_low):
         axes.barh(place, row.published_high - row.published_low, 0.4, left=row.published_low, label=label, **look)
 
 

@@ -111,7 +111,7 @@ class UarchModel(Apart):
     def engage(self) -> None:
         # Now, while the host is fast: each command costs seconds when it is modelled.
         self._processes = self.host.run(symbols.PROCESSES).stdout
-        self._ask("state model")
+        self._change("model")
         self._warm_up()
 
     def measure(self, seconds: float) -> str:
@@ -140,7 +140,7 @@ class UarchModel(Apart):
     def disengage(self) -> None:
         # The emulator may be gone, and that is then what must be told.
         with contextlib.suppress(errors.RunFailed):
-            self._ask("state off")
+            self._change("off")
 
     def teardown(self) -> None:
         if self._control is not None:
@@ -150,6 +150,11 @@ class UarchModel(Apart):
     @classmethod
     def numbers(cls, recorded: Recorded) -> Iterable[Number]:
         return numbers.of(recorded)
+
+    def _change(self, state: str) -> None:
+        if self._control is None:
+            raise errors.plugin_gone("there is no connection")
+        self._control.change(state, wake=lambda: self.host.run("true"))
 
     def _ask(self, command: str) -> str:
         if self._control is None:

@@ -17,8 +17,10 @@ static void serve(int client)
     FILE *in = fdopen(client, "r"), *out = fdopen(dup(client), "w");
     char *line = NULL;
     size_t size = 0;
+    ssize_t length;
 
-    while (in && out && getline(&line, &size, in) > 0) {
+    /* What has no end of line was cut short: "limit instructions 1000" must not be taken for a smaller one. */
+    while (in && out && (length = getline(&line, &size, in)) > 0 && line[length - 1] == '\n') {
         line[strcspn(line, "\r\n")] = '\0';
         handle(line, out);
         fputs(".\n", out);

@@ -5,6 +5,8 @@ from __future__ import annotations
 
 import json
 import socket
+import time
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -45,6 +47,15 @@ class Control:
 
     def ask_json(self, command: str) -> Any:
         return json.loads(self.ask(command))
+
+    def change(self, state: str, wake: Callable[[], object]) -> None:
+        """Go to ``state`` (off, count, model). QEMU lets go of translated code only when a processor comes to rest: ``wake`` one."""
+        end = time.monotonic() + ANSWER_SECONDS
+        for step in ("off", state) if state != "off" else ("off",):
+            while self.ask(f"state {step}") == "pending\n":
+                if time.monotonic() > end:
+                    raise errors.plugin_refused(f"state {state}", f"no processor came to rest in {ANSWER_SECONDS} s")
+                wake()
 
     def close(self) -> None:
         self._lines.close()

@@ -100,9 +100,9 @@ bool core_init(struct core *core, const struct profile *profile, struct uncore *
     clear_filters(core);
     core->l1i_filtered = calloc((size_t)profile->l1i_sets * profile->l1i_ways, sizeof(uint16_t));
     core->l1d_filtered = calloc((size_t)profile->l1d_sets * profile->l1d_ways, sizeof(uint16_t));
-    return core->l1i_filtered && core->l1d_filtered && cache_init(&core->l1i, profile->l1i_sets, profile->l1i_ways) && cache_init(&core->l1d, profile->l1d_sets, profile->l1d_ways) &&
-           cache_init(&core->l2, profile->l2_sets, profile->l2_ways) && init_tlbs(core, profile) &&
-           predictor_init(&core->predictor, profile);
+    return core->l1i_filtered && core->l1d_filtered && cache_init(&core->l1i, profile->l1i_sets, profile->l1i_ways) &&
+           cache_init(&core->l1d, profile->l1d_sets, profile->l1d_ways) && cache_init(&core->l2, profile->l2_sets, profile->l2_ways) &&
+           init_tlbs(core, profile) && predictor_init(&core->predictor, profile);
 }
 
 void core_free(struct core *core)
@@ -189,8 +189,7 @@ void core_forget_page(struct core *core, uint64_t address)
 
 void core_flush_all(struct core *core)
 {
-    struct tlb *all[] = {&core->dtlb[0], &core->dtlb[1], &core->dtlb[2], &core->itlb[0], &core->itlb[1],
-                         &core->itlb[2], &core->stlb,    &core->stlb_1g, &core->stlb_code};
+    struct tlb *all[] = ALL_TLBS(core);
 
     for (size_t i = 0; i < sizeof(all) / sizeof(all[0]); i++)
         tlb_clear(all[i]);

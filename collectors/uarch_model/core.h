@@ -111,7 +111,7 @@ void core_free(struct core *core);
 void core_new_address_space(struct core *core, const struct address_space *space, uint16_t number);
 /* The processor goes on in another address space, whose entries stay valid (VMRUN and back). */
 void core_switch_address_space(struct core *core, const struct address_space *space, uint16_t number);
-/* All that is known of a guest's address space is void, global pages and nested tables too (the VMCB's TLB control). Not the present one. */
+/* All that is known of an address space, but not the present one, is void, global pages and nested tables too (VMCB's TLB control). */
 void core_flush_address_space(struct core *core, uint16_t number);
 void core_forget_page(struct core *core, uint64_t address);
 /* Forget all translations of all spaces. */

@@ -8,6 +8,8 @@
 
 #include "cpi.h"
 
+#define LOOK_EVERY 20000 /* instructions: whether the limit of a window is reached */
+
 static uint64_t now_ns(void)
 {
     struct timespec now;
@@ -76,7 +78,11 @@ static void copy_counters(const struct model *model, struct counters to[MOST_COR
 static void ask_all(struct model *model, enum request request)
 {
     for (uint32_t i = 0; i < model->core_count; i++) {
-        __atomic_store_n(&model->request[i], request, __ATOMIC_RELEASE);
+        /* A begin makes void what was asked before; an end does not, or a core that slept would miss the begin. */
+        if (request == REQUEST_BEGIN)
+            __atomic_store_n(&model->request[i], request, __ATOMIC_RELEASE);
+        else
+            __atomic_fetch_or(&model->request[i], request, __ATOMIC_RELEASE);
         /* Due at once: the core's thread looks at its next block. */
         __atomic_store_n(&model->core[i]->sample_at, 0, __ATOMIC_RELAXED);
     }
@@ -140,9 +146,9 @@ void model_settle(struct model *model, uint32_t index)
 {
     struct core *core = model->core[index];
     struct tasks *tasks = model->tasks[index];
+    uint8_t request = __atomic_exchange_n(&model->request[index], REQUEST_NONE, __ATOMIC_ACQUIRE);
 
-    switch (__atomic_exchange_n(&model->request[index], REQUEST_NONE, __ATOMIC_ACQUIRE)) {
-    case REQUEST_BEGIN: {
+    if (request & REQUEST_BEGIN) {
         struct task present = tasks->task[tasks->present];
         tasks_init(tasks);
         /* From the window's begin on, though this core looks only now. */
@@ -151,14 +157,10 @@ void model_settle(struct model *model, uint32_t index)
             tasks_switch(tasks, tasks->since, present.id, present.name);
         hot_clear(model->hot[index]);
         core->hot = model->hot[index];
-        break;
     }
-    case REQUEST_END:
-        tasks_book(tasks, model->end[index]);
+    if (request & REQUEST_END) {
+        tasks_stop(tasks, model->end[index]);
         core->hot = NULL;
-        break;
-    default:
-        break;
     }
 }
 
@@ -166,10 +168,15 @@ void model_tick(struct model *model, uint32_t index)
 {
     struct core *core = model->core[index];
 
-    model_settle(model, index);
+    /* In this order: whoever asks something while the next sample is chosen is heard now or at the next block. */
     core_sample(core);
-    if (model->instruction_limit && model->window == WINDOW_OPEN && model_instructions(model) >= model->instruction_limit)
+    model_settle(model, index);
+    if (!model->instruction_limit || model->window != WINDOW_OPEN)
+        return;
+    if (model_instructions(model) >= model->instruction_limit)
         model_end(model);
+    else if (core->sample_at == UINT64_MAX) /* nobody wants samples */
+        core->sample_at = core->retired + LOOK_EVERY;
 }
 
 bool model_settled(const struct model *model)

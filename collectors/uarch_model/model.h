@@ -25,7 +25,7 @@ struct hook_count {
 };
 
 enum window_state { WINDOW_NONE, WINDOW_OPEN, WINDOW_CLOSED };
-enum request { REQUEST_NONE, REQUEST_BEGIN, REQUEST_END };
+enum request { REQUEST_NONE, REQUEST_BEGIN = 1, REQUEST_END = 2 }; /* bits: a core that slept has both to do */
 
 struct model {
     struct profile profile;
@@ -46,7 +46,7 @@ struct model {
         hooked_end[MOST_CORES][MOST_HOOKS][MODE_COUNT];
     int limit_hook; /* the window ends by itself when this one was called so often; -1: it does not */
     uint64_t limit_calls;
-    uint8_t request[MOST_CORES]; /* enum request, for the core's own thread */
+    uint8_t request[MOST_CORES]; /* of enum request, for the core's own thread */
 };
 
 /* Returns NULL without memory. */

@@ -19,7 +19,7 @@
 QEMU_EXPORT int qemu_plugin_version = QEMU_API_VERSION;
 QEMU_EXPORT int qemu_plugin_install(qemu_plugin_id_t id, const qemu_info_t *info, int argc, char **argv);
 
-#define CHANGE_SECONDS 20
+#define CHANGE_NS 300000000
 #define CHECK_EVERY 1024 /* slow accesses between two comparisons of our translation with QEMU's */
 
 enum state { OFF, COUNT, MODEL };
@@ -60,6 +60,10 @@ static uint32_t hook_count;
 static uint64_t task_switch_pc, current_task_at, task_id_offset, task_name_offset;
 
 static enum state state, wanted;
+/*
+ * Until it is done each idle processor asks for it: QEMU drops a request while it is still busy with the one before. A request too
+ * many does no harm: it comes to `wanted` once more.
+ */
 static bool change_wanted;
 static pthread_mutex_t change_lock = PTHREAD_MUTEX_INITIALIZER;
 static pthread_cond_t changed = PTHREAD_COND_INITIALIZER;
@@ -465,26 +469,34 @@ static void on_idle(qemu_plugin_id_t id, unsigned int index)
         qemu_plugin_reset(id, on_reset);
 }
 
-static bool change_to(enum state to)
+/* Wait a little for a change that was begun. Returns whether it is done. */
+static bool wait_for_change(void)
 {
     struct timespec end;
 
     clock_gettime(CLOCK_REALTIME, &end);
-    end.tv_sec += CHANGE_SECONDS;
+    end.tv_nsec += CHANGE_NS;
+    if (end.tv_nsec >= 1000000000) {
+        end.tv_nsec -= 1000000000;
+        end.tv_sec++;
+    }
+    pthread_mutex_lock(&change_lock);
+    while (change_wanted && pthread_cond_timedwait(&changed, &change_lock, &end) != ETIMEDOUT)
+        ;
+    bool done = !change_wanted;
+    pthread_mutex_unlock(&change_lock);
+    return done;
+}
+
+static void begin_change(enum state to)
+{
     wanted = to;
     /*
      * The processors learn of a translation callback when they next leave their code; one registered before the flush is known to
      * all of them when it comes, so that nothing is translated without it.
      */
     qemu_plugin_register_vcpu_tb_trans_cb(plugin_id, to == OFF ? NULL : on_translation);
-    pthread_mutex_lock(&change_lock);
     __atomic_store_n(&change_wanted, true, __ATOMIC_RELEASE);
-    while (change_wanted && pthread_cond_timedwait(&changed, &change_lock, &end) != ETIMEDOUT)
-        ;
-    bool done = !change_wanted;
-    change_wanted = false;
-    pthread_mutex_unlock(&change_lock);
-    return done;
 }
 
 /* The value of -m on QEMU's own command line, in bytes; it must end in M. */
@@ -533,7 +545,7 @@ static bool make_model(FILE *out)
     memset(vcpus, 0, sizeof(vcpus));
     model = model_new(&profile, vcpu_count, memory, sample_every);
     if (!model) {
-        fprintf(out, "error: no memory for the model\n");
+        fprintf(out, "error: no memory for the model of %u cores: %s\n", vcpu_count, strerror(errno));
         return false;
     }
     model->hook_count = hook_count;
@@ -548,19 +560,22 @@ static bool make_model(FILE *out)
 
 /* The commands. */
 
+/* state NAME: "ok" when it is so, "pending" while no processor was idle yet: ask again, and wake one meanwhile. */
 static void command_state(const char *name, FILE *out)
 {
     for (enum state to = OFF; to <= MODEL; to++) {
         if (strcmp(name, state_names[to]))
             continue;
-        /* From one instrumented state to another by way of off: the model must not be replaced while it runs. */
-        if (state != OFF && to != OFF && !change_to(OFF)) {
-            fprintf(out, "error: no processor was idle for %d s\n", CHANGE_SECONDS);
-            return;
+        if (!change_wanted && to != state) {
+            /* By way of off: the model must not be replaced while it runs. */
+            if (to != OFF && state != OFF)
+                fprintf(out, "error: first off, then %s\n", name);
+            else if (to != MODEL || make_model(out))
+                begin_change(to);
+            if (!change_wanted)
+                return;
         }
-        if (to == MODEL && !make_model(out))
-            return;
-        fputs(change_to(to) ? "ok\n" : "error: no processor was idle\n", out);
+        fputs(wait_for_change() && state == to ? "ok\n" : "pending\n", out);
         return;
     }
     fprintf(out, "error: no state %s: off, count or model\n", name);

@@ -157,7 +157,8 @@ def program(path: Path) -> Table:
             segments = [(s["p_vaddr"], s["p_filesz"], s["p_offset"]) for s in elf.iter_segments() if s["p_type"] == "PT_LOAD"]
             # Names last: they take the place of what the unwinding table knows without one.
             found = {**_unwound(elf, path.name), **_named(elf, path.name)}
-    except (OSError, ELFError, struct.error):
+    except (OSError, ELFError, struct.error, ValueError, MemoryError):
+        # What is mapped need be no program; and a damaged one may claim any size.
         return Table([], [])
     return Table.of((place, name) for address, name in found.items() if (place := _in_file(address, segments)) is not None)
 

@@ -14,9 +14,26 @@ void tasks_book(struct tasks *tasks, const struct counters counters[MODE_COUNT])
 {
     struct task *task = &tasks->task[tasks->present];
 
+    if (tasks->stopped)
+        return;
     for (int mode = 0; mode < MODE_COUNT; mode++)
         counters_add_difference(&task->counters[mode], &counters[mode], &tasks->since[mode]);
     memcpy(tasks->since, counters, sizeof(tasks->since));
+}
+
+void tasks_stop(struct tasks *tasks, const struct counters counters[MODE_COUNT])
+{
+    struct counters last[MODE_COUNT];
+    uint64_t *count = (uint64_t *)last;
+    const uint64_t *booked = (const uint64_t *)tasks->since;
+
+    /* If tasks were switched after `counters` were taken, some is booked beyond them; nothing less than nothing comes to that. */
+    memcpy(last, counters, sizeof(last));
+    for (size_t i = 0; i < (size_t)MODE_COUNT * COUNTER_COUNT; i++)
+        if (count[i] < booked[i])
+            count[i] = booked[i];
+    tasks_book(tasks, last);
+    tasks->stopped = true;
 }
 
 void tasks_switch(struct tasks *tasks, const struct counters counters[MODE_COUNT], uint32_t id, const char name[TASK_NAME])

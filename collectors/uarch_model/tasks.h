@@ -3,6 +3,7 @@
 #ifndef VSPROF_TASKS_H
 #define VSPROF_TASKS_H
 
+#include <stdbool.h>
 #include <stdint.h>
 
 #include "counters.h"
@@ -19,6 +20,7 @@ struct task {
 
 struct tasks {
     uint32_t count, present; /* the task that runs */
+    bool stopped;            /* nothing is booked any longer; who runs is followed all the same */
     struct task task[MOST_TASKS];
     struct counters since[MODE_COUNT]; /* the core's counters when the present one began */
 };
@@ -28,5 +30,7 @@ void tasks_init(struct tasks *tasks);
 void tasks_switch(struct tasks *tasks, const struct counters counters[MODE_COUNT], uint32_t id, const char name[TASK_NAME]);
 /* Book what was gained so far; the same task goes on. */
 void tasks_book(struct tasks *tasks, const struct counters counters[MODE_COUNT]);
+/* Book what was gained up to `counters`, and nothing from then on. */
+void tasks_stop(struct tasks *tasks, const struct counters counters[MODE_COUNT]);
 
 #endif

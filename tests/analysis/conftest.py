@@ -34,3 +34,10 @@ def two_switches(sample: ModuleType, tmp_path_factory: pytest.TempPathFactory) -
 def three_accesses(sample: ModuleType, tmp_path_factory: pytest.TempPathFactory) -> Result:
     """SYNTHETIC: virtio-net, vhost-net, vhost-user."""
     return load(sample.write(tmp_path_factory.mktemp("three") / "acc", accesses=("virtio-net", "vhost-net", "vhost-user")))
+
+
+@pytest.fixture(scope="session")
+def modelled(sample: ModuleType, tmp_path_factory: pytest.TempPathFactory) -> Result:
+    """SYNTHETIC: as two_switches, with idle traffic and windows of the modelled processor."""
+    path = tmp_path_factory.mktemp("modelled") / "vm2vm"
+    return load(sample.write(path, traffics=[*sample.TRAFFICS, sample.IDLE], own="uarch_model"))

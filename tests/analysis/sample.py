@@ -23,6 +23,19 @@ SECONDS = 2.0
 RECEIVED = {"virtio-net": 4e3, "vhost-net": 33e3, "vhost-user": 72e3}
 GOODPUT = {"virtio-net": 60e6, "vhost-net": 200e6, "vhost-user": 105e6}
 SWITCHES_PER_S = {"virtio-net": 9e3, "vhost-net": 6e3, "vhost-user": 500.0}
+MODEL_DATA = {"udp_flood": (2000, 1), "tcp_stream": (20, 40), "ping_paced": (40, 50)}
+"""By traffic: packets, megabits or replies of a window of the model, and how much more work one is than a packet."""
+WORK = {"virtio-net": 40_000.0, "vhost-net": 20_000.0, "vhost-user": 10_000.0}
+"""Instructions of the modelled processor per packet, but for 1 % more in each repetition."""
+CPI = {"virtio-net": 1.6, "vhost-net": 1.5, "vhost-user": 1.2}
+EMPTY_POLL = {"instructions": 50.0, "loads": 20.0, "stores": 5.0, "cycles": 20.0, "cycles_base": 20.0}
+CYCLES = ("base", "l2", "llc", "memory", "frontend", "dtlb", "itlb", "branch", "mode")
+PROFILE = {
+    "id": "made-up",
+    "name": "Made-up 1",
+    "frequency_hz": 2e9,
+    "values": {"l1d.sets": {"value": 64, "source": "assumed", "why": "none"}},
+}
 RTT = {"virtio-net": 2.5e-3, "vhost-net": 1.1e-3, "vhost-user": 0.6e-3}
 
 
@@ -58,7 +71,7 @@ def write(
                     rows += _rows(where, access, random, drop, traffics)
                     rows += _own_rows(where, access, traffics, own) if own else []
     schema.write(path / "measurements.parquet", rows)
-    (path / "manifest.json").write_text(json.dumps(_manifest(topology, cases, runs, repetitions, testbeds[0], traffics), indent=1))
+    (path / "manifest.json").write_text(json.dumps(_manifest(topology, cases, runs, repetitions, testbeds[0], traffics, own), indent=1))
     return path
 
 
@@ -97,7 +110,43 @@ def _own_rows(where: dict, access: str, traffics: list[tuple[str, str]], own: st
             here = {**where, "traffic": traffic, "load": load, "window": window}
             for collector, number in [*_traffic(traffic, load, access, slow), *counters]:
                 yield schema.row(here, collector, "software", number)
-            yield schema.row(here, own, "model", schema.Number("instructions", 1e6, "events", "switch", 1))
+            for number in _model(traffic, access, int(where["repetition"])):
+                yield schema.row(here, own, "model", number)
+
+
+def _model(traffic: str, access: str, repetition: int) -> Iterator[schema.Number]:
+    """A window of the modelled processor. Work per unit of data by role, and empty polls: see WORK, CPI and EMPTY_POLL."""
+    dpdk = access == "vhost-user"
+    data, scale = MODEL_DATA.get(traffic, (0, 0))
+    polls, bursts = ((200_000, 0) if traffic == "idle" else (100_000, 1000)) if dpdk else (0, 0)
+    counts = {
+        "packets": data if traffic == "udp_flood" else 0,
+        "tcp_bytes": data * 1e6 / 8 if traffic == "tcp_stream" else 0,
+        "icmp_messages": 2 * data if traffic == "ping_paced" else 0,
+        "polls": polls,
+        "poll_bursts": bursts,
+    }
+    for name, value in counts.items():
+        yield schema.Number(f"model_{name}", float(value), "events")
+    yield schema.Number("window_seconds", 1.0, "seconds")
+    work = WORK[access] * data * scale * (1 + 0.01 * repetition)
+    shares = {("switch", 1, "user"): 0.5, ("guest", 2, "guest"): 0.4} if dpdk else {("vhost", 1, "kernel"): 0.5, ("guest", 2, "guest"): 0.4}
+    for (role, cpu, mode), share in {**shares, ("host-other", 0, "kernel"): 0.1}.items():
+        counted = _work(work * share, CPI[access])
+        if role == "switch":
+            counted = {name: value + (polls - bursts) * EMPTY_POLL.get(name, 0) for name, value in counted.items()}
+        for name, value in counted.items():
+            yield schema.Number(name, value, "cycles" if name.startswith("cycles") else "events", role, cpu, mode, 1.0, 1.0)
+
+
+def _work(instructions: float, cpi: float) -> dict[str, float]:
+    """Counters of so many instructions."""
+    per_instruction = {"loads": 0.25, "stores": 0.15, "l1d_misses": 0.01, "dtlb_misses": 0.002, "branches": 0.2}
+    others = ("l1i_misses", "l2_misses", "llc_hits_modified", "dtlb_walks", "itlb_misses", "itlb_walks", "branch_misses")
+    counted = {"instructions": 1.0, **per_instruction, **dict.fromkeys(others, 0.001), "llc_misses": 0.0}
+    parts = {"base": 0.4, "llc": 0.3, "frontend": cpi - 0.7}
+    stack = {f"cycles_{part}": parts.get(part, 0.0) for part in CYCLES}
+    return {name: value * instructions for name, value in {**counted, **stack, "cycles": cpi}.items()}
 
 
 def _received(load: str, access: str) -> float:
@@ -215,7 +264,7 @@ def _run(run: str, case: str, repetition: int, *, access: str, topology: str, fa
     }
 
 
-def _manifest(topology: str, cases: list, runs: list, repetitions: int, testbed: str, traffics: list[tuple[str, str]]) -> dict:
+def _manifest(topology: str, cases: list, runs: list, repetitions: int, testbed: str, traffics: list, own: str) -> dict:
     windows = {"count": 2, "seconds": SECONDS, "warmup_seconds": 1.0, "own_count": 2, "own_seconds": 1.0}
     return {
         "schema_version": schema.VERSION,
@@ -244,6 +293,7 @@ def _manifest(topology: str, cases: list, runs: list, repetitions: int, testbed:
             "cpus": 4,
             "memory_bytes": 8 << 30,
             "hugepages": 1024,
+            "collectors": {own: {"profile": PROFILE}} if own else {},
             "versions": {"ovs": "3.5.0", "dpdk": "24.11.4", "qemu": "10.0.13", "perf": "6.12", "kernel": "6.12"},
         },
         "cases": cases,

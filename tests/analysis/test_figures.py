@@ -12,9 +12,11 @@ from analysis import figures, style
 from analysis.load import load
 
 NAMES = sorted(module.name for module in pkgutil.iter_modules(figures.__path__) if module.name != "__main__")
+MODELLED = [name for name in NAMES if getattr(importlib.import_module(f"analysis.figures.{name}"), "SOURCE", "") == "model"]
+COUNTED = [name for name in NAMES if name not in MODELLED]
 
 
-@pytest.mark.parametrize("name", NAMES)
+@pytest.mark.parametrize("name", COUNTED)
 def test_a_figure_is_drawn_with_its_caption(three_accesses, name):
     shown = figures.show(three_accesses, name)
     assert figures.png(shown.figure).startswith(b"\x89PNG")
@@ -24,7 +26,27 @@ def test_a_figure_is_drawn_with_its_caption(three_accesses, name):
     assert "numbers behind this figure" in shown._repr_html_()
 
 
-@pytest.mark.parametrize("name", [name for name in NAMES if name != "published"])
+@pytest.mark.parametrize("name", MODELLED)
+def test_a_figure_of_the_model_says_that_it_is_an_estimate(modelled, name):
+    shown = figures.show(modelled, name)
+    assert figures.png(shown.figure).startswith(b"\x89PNG")
+    assert "Source: estimated (model: Made-up 1)" in shown.caption
+    assert "software counters" not in shown.caption
+    assert "is left in" not in shown.caption
+
+
+@pytest.mark.parametrize("name", MODELLED)
+def test_a_figure_of_the_model_needs_its_windows(two_switches, name):
+    assert "no window of this result was counted by the model" in figures.show(two_switches, name).text
+
+
+@pytest.mark.parametrize("name", MODELLED)
+def test_a_figure_of_the_model_says_where_polling_is_left_in(sample, tmp_path, name):
+    result = load(sample.write(tmp_path / "r", own="uarch_model", repetitions=1))
+    assert "Idle polling is left in the model's numbers of ovs-dpdk" in figures.show(result, name).caption
+
+
+@pytest.mark.parametrize("name", [name for name in COUNTED if name != "published"])
 def test_a_figure_without_numbers_says_why(sample, tmp_path, name):
     needs = importlib.import_module(f"analysis.figures.{name}").NEEDS
     shown = figures.show(load(sample.write(tmp_path / "r", repetitions=1, drop=(*needs, "packet_rate_received"))), name)
@@ -35,7 +57,7 @@ def test_a_figure_without_numbers_says_why(sample, tmp_path, name):
 
 def test_one_repetition_is_drawn_without_an_interval(sample, tmp_path):
     result = load(sample.write(tmp_path / "r", repetitions=1))
-    for name in NAMES:
+    for name in COUNTED:
         assert "no interval" in figures.show(result, name).caption, name
 
 
@@ -50,7 +72,7 @@ def idle_too(sample, tmp_path_factory):
     return load(sample.write(tmp_path_factory.mktemp("idle") / "r", traffics=[*sample.TRAFFICS, sample.IDLE]))
 
 
-@pytest.mark.parametrize("name", [name for name in NAMES if name != "access_rates"])
+@pytest.mark.parametrize("name", [name for name in COUNTED if name != "access_rates"])
 def test_a_figure_is_drawn_where_nothing_was_sent(idle_too, name):
     assert figures.png(figures.show(idle_too, name).figure).startswith(b"\x89PNG")
 
@@ -70,5 +92,5 @@ def test_every_switch_has_a_colour_of_its_own():
 
 
 def test_many_settings_are_drawn(sample, tmp_path):
-    result = load(sample.write(tmp_path / "r", frames=(64, 1518), repetitions=2))
+    result = load(sample.write(tmp_path / "r", frames=(64, 1518), repetitions=2, own="uarch_model"))
     assert all(figures.png(figures.show(result, name).figure) for name in NAMES if name != "access_rates")

@@ -52,6 +52,10 @@ def test_own_windows_are_kept_apart(with_own, two_switches):
     assert len(with_own.own_numbers) + len(with_own.numbers) == len(with_own.frame)
 
 
+def test_the_models_numbers_are_not_called_left_out(with_own):
+    assert not any("left out here" in text for text in with_own.limits())
+
+
 def test_own_windows_change_no_metric(with_own, two_switches):
     pd.testing.assert_frame_equal(metrics.of(with_own), metrics.of(two_switches))
 

@@ -83,6 +83,28 @@ def test_nothing_counted_is_no_estimate():
     assert math.isnan(stats.ratio([np.array([[1, 1]])], []).median)
 
 
+triples = st.lists(st.tuples(counts, counts, counts), min_size=1, max_size=3).map(np.array)
+repeated = st.lists(triples, min_size=1, max_size=4)
+
+
+@few
+@given(repeated, repeated)
+def test_the_parts_of_a_split_multiply_to_the_whole(one, other):
+    found = stats.split(one, other)
+    assert found.first.median * found.second.median == pytest.approx(found.whole.median)
+    back = stats.split(other, one)
+    assert back.whole.median == pytest.approx(1 / found.whole.median)
+    for part in (found.whole, found.first, found.second):
+        assert part.low is None or part.low <= part.median <= part.high
+
+
+def test_a_split_needs_something_of_everything():
+    some, none = [np.array([[4.0, 2.0, 1.0]])] * 3, [np.array([[4.0, 0.0, 1.0]])] * 3
+    assert stats.split(some, none).whole.n == 0
+    assert stats.split(some, []).whole.n == 0
+    assert stats.split(some, some).whole.median == 1
+
+
 def test_zero_has_no_ratio():
     zero, one = [np.array([[0, 1]])] * 3, [np.array([[1, 1]])] * 3
     assert math.isnan(stats.ratio(one, zero).median)

@@ -59,11 +59,13 @@ def test_the_killed_campaign_was_completed_without_repeating_what_was_done(resul
 def test_every_traffic_and_collector_has_numbers(result: Path) -> None:
     frame = pd.read_parquet(result / "measurements.parquet")
     assert set(frame["traffic"]) == {"tcp_stream", "udp_flood", "ping_paced"}
-    always = {"context_switches", "cpu_time", "interrupts", "softirqs", "perf_software", "ovs_datapath"}
+    always = {"context_switches", "cpu_time", "interrupts", "softirqs", "perf_software", "ovs_datapath", "uarch_model"}
     for _, run in frame.groupby("run_id"):
         assert always <= set(run["collector"])
     assert "ovs_pmd" in set(frame.loc[frame["switch"] == "ovs-dpdk", "collector"])
-    assert frame["source"].eq("software").all()
+    assert set(frame.loc[frame["source"] != "software", "collector"]) == {"uarch_model"}
+    own = frame["window"].str.startswith("uarch_model-")
+    assert own.equals(frame["collector"] == "uarch_model")
     # A number that could not be counted says why.
     assert frame.loc[frame["value"].isna(), "note"].str.len().gt(0).all()
 

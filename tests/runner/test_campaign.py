@@ -95,7 +95,8 @@ def executed(monkeypatch):
         if plan.run_id in troubles:
             raise troubles[plan.run_id]
         (folder / "run.json").write_text(json.dumps({"run_id": plan.run_id}))
-        return Outcome({"switch": {"version": "v"}}, [], {0: "host-other"}, {"ovs_pmd": "no poll-mode threads"})
+        facts = {"switch": {"version": "v"}, "collectors": {"uarch_model": {"profile": plan.case.switch}}}
+        return Outcome(facts, [], {0: "host-other"}, {"ovs_pmd": "no poll-mode threads"})
 
     where = dict.fromkeys(schema.KEYS.names, "x") | {"repetition": 1, "frame_bytes": 64, "flows": 1}
     row = lambda run_id: schema.row(where | {"run_id": run_id}, "c", "software", Number("n", 1.0, "events"))  # noqa: E731
@@ -114,9 +115,12 @@ def test_the_host_is_started_with_the_plugins_that_the_chosen_collectors_need(mo
 
     monkeypatch.setitem(experiments.TESTBEDS, "lab", NoHost)
     name, experiment = experiments.load("vm2vm")
-    assert Campaign.check(name, experiment).host(quiet).plugins == []
+    of_model = [experiments.COLLECTORS["uarch_model"].emulator_plugin]
+    assert Campaign.check(name, experiment).host(quiet).plugins == of_model
     for collector in (Counts, Too):
         monkeypatch.setitem(experiments.COLLECTORS, collector.__name__, collector)
+    assert Campaign.check(name, experiment).host(quiet).plugins == [Path("/plugins/counts.so"), *of_model]
+    experiment.windows = experiments.Windows(own_count=0)
     assert Campaign.check(name, experiment).host(quiet).plugins == [Path("/plugins/counts.so")]
     experiment.collectors = ["softirqs"]
     assert Campaign.check(name, experiment).host(quiet).plugins == []
@@ -128,6 +132,7 @@ def test_a_complete_campaign_becomes_the_latest(executed, root, quiet):
     assert (root / "latest").resolve() == store.folder.resolve()
     assert set(schema.read(root / "latest" / "measurements.parquet")["run_id"].to_pylist()) == {"r001", "r002"}
     assert {"testbed": "lab", "seed": 1}.items() <= store.manifest.items()
+    assert store.manifest["facts"]["collectors"].keys() == {"uarch_model"}
     assert any("ovs_pmd left out with" in finding["text"] for finding in store.manifest["findings"])
 
 
@@ -165,6 +170,30 @@ def test_an_interrupted_campaign_resumes_where_it_stopped(executed, root, quiet)
     assert begun == ["r002", "r003", "r004"]
     assert store.manifest["status"] == "complete"
     assert (store.folder / "raw" / "r002.broken0" / "attempt.txt").exists()
+
+
+def test_a_campaign_that_knew_no_facts_of_collectors_is_resumed(executed, root, quiet):
+    executed[1]["r002"] = KeyboardInterrupt()
+    with pytest.raises(KeyboardInterrupt):
+        campaigns.start(vm2vm(1), quiet, seed=1, root=root)
+    executed[1].clear()
+    broken = results.Results.open(results.newest())
+    broken.manifest["facts"].pop("collectors")
+    broken.manifest["experiment"].pop("collector_options")
+    store = campaigns.resume(broken, quiet)
+    assert store.manifest["status"] == "complete"
+    assert "uarch_model" in store.manifest["facts"]["collectors"]
+
+
+def test_a_resumed_campaign_keeps_the_options_of_its_collectors(executed, root, quiet, monkeypatch):
+    name, experiment = experiments.load("vm2vm")
+    experiment.collector_options = {"uarch_model": {"cpu": "zen5"}}
+    experiment.repetitions = 1
+    executed[1]["r002"] = KeyboardInterrupt()
+    with pytest.raises(KeyboardInterrupt):
+        campaigns.start(Campaign.check(name, experiment), quiet, seed=1, root=root)
+    monkeypatch.setattr(campaigns, "_go", lambda campaign, *_: campaign)
+    assert campaigns.resume(results.Results.open(results.newest()), quiet).setting.options == experiment.collector_options
 
 
 def test_resuming_a_complete_campaign_measures_nothing_again(executed, root, quiet):

@@ -7,6 +7,7 @@ from pathlib import Path
 
 import pytest
 
+from collectors.base import Apart
 from runner import cli
 from runner import experiment as experiments
 from runner.campaign import Campaign
@@ -63,8 +64,8 @@ def test_auto_takes_every_collector_and_a_named_one_is_meant(document):
 
 
 def test_a_collector_with_own_windows_is_left_out_where_there_are_none(document, monkeypatch):
-    class Slow(COLLECTORS["softirqs"]):
-        own_windows = True
+    class Slow(Apart):
+        pass
 
     monkeypatch.setitem(COLLECTORS, "slow", Slow)
     parse = experiments.Experiment.model_validate
@@ -76,13 +77,38 @@ def test_a_collector_with_own_windows_is_left_out_where_there_are_none(document,
         assert "softirqs" in without
 
 
+@pytest.mark.parametrize(
+    "options",
+    [
+        {},
+        {"softirqs": {}},
+        {"uarch_model": {}},
+        {"uarch_model": {"cpu": "zen5", "without": ["model.page_walks", "prefetch"], "until": {"packets": 2000}}},
+        {"uarch_model": {"without": "prefetch"}},
+        {"uarch_model": {"without": None, "until": None}},
+    ],
+)
+def test_options_of_collectors_reach_the_runs(document, options):
+    campaign = Campaign.check("mine", experiments.parse({**document, "collector_options": options}, Path("mine.yaml")))
+    assert campaign.setting.options == options
+
+
+def test_what_passes_the_check_makes_a_collector():
+    given = {"cpu": "zen5", "without": "prefetch", "until": {"packets": 5}}
+    COLLECTORS["uarch_model"].check_options(given)
+    made = COLLECTORS["uarch_model"](None, **given)
+    assert (made.profile.id, made.until) == ("zen5", {"packets": 5})
+    assert COLLECTORS["uarch_model"](None, without=None, until=None).until == {}
+
+
 def test_idle_needs_no_setting(document):
     document["traffic"].append({"kind": "idle"})
     assert [item.label for item in experiments.traffic_items(experiments.Experiment.model_validate(document))][1] == "idle-none"
 
 
 # What is changed in the sound experiment, and what the message must name: the value seen, and the known ones.
-FIXED, VARY = "fixed", "vary"
+FIXED, VARY, OPTIONS = "fixed", "vary", "collector_options"
+MODEL = "uarch_model"
 WRONG = {
     "unknown switch": ({VARY: {"switch": ["ovs"]}}, ["ovs", "kernel-ovs", "ovs-dpdk"]),
     "unknown access": ({FIXED: {"access": "sr-iov"}}, ["sr-iov", "vhost-net", "vhost-user", "auto"]),
@@ -95,6 +121,24 @@ WRONG = {
     "unknown traffic": ({"traffic": [{"kind": "sctp"}]}, ["sctp", "tcp_stream", "udp_flood", "ping_paced"]),
     "traffic without a kind": ({"traffic": [{"load": "saturation"}]}, ["traffic", "udp_flood"]),
     "unknown collector": ({"collectors": ["pmu"]}, ["pmu", "softirqs"]),
+    "options of an unknown collector": ({OPTIONS: {"pmu": {"cpu": "zen5"}}}, ["pmu", "uarch_model", "softirqs"]),
+    "options of a collector that has none": ({OPTIONS: {"softirqs": {"cpu": "zen5"}}}, ["softirqs", "cpu", "no options"]),
+    "unknown option": ({OPTIONS: {MODEL: {"gpu": "zen5"}}}, [MODEL, "gpu", "cpu", "without", "until"]),
+    "options are no mapping": ({OPTIONS: {MODEL: "zen5"}}, [f"{OPTIONS}.{MODEL}", "zen5"]),
+    "options are a list": ({OPTIONS: [MODEL]}, [OPTIONS, MODEL]),
+    "unknown processor": ({OPTIONS: {MODEL: {"cpu": "zen9"}}}, ["zen9", "zen5", "haswell-ep-e5-2695v3"]),
+    "no processor": ({OPTIONS: {MODEL: {"cpu": None}}}, ["None", "zen5"]),
+    "a missing profile": ({OPTIONS: {MODEL: {"cpu": "mine/cpu.yaml"}}}, ["mine/cpu.yaml", "zen5"]),
+    "unknown part": ({OPTIONS: {MODEL: {"without": ["caches"]}}}, ["'caches'", "model.page_walks", "prefetch"]),
+    "a part that is no word": ({OPTIONS: {MODEL: {"without": [{"model": 1}]}}}, ["'model'", "model.page_walks"]),
+    "parts that are a number": ({OPTIONS: {MODEL: {"without": 5}}}, ["'5'", "model.page_walks"]),
+    "unknown end of a window": ({OPTIONS: {MODEL: {"until": {"bytes": 5}}}}, ["bytes", "instructions", "packets"]),
+    "two ends of a window": ({OPTIONS: {MODEL: {"until": {"packets": 5, "instructions": 5}}}}, ["until", "one of"]),
+    "no end of a window": ({OPTIONS: {MODEL: {"until": {}}}}, ["until", "instructions", "packets"]),
+    "a window of no packets": ({OPTIONS: {MODEL: {"until": {"packets": 0}}}}, ["until", "{'packets': 0}"]),
+    "a window of half a packet": ({OPTIONS: {MODEL: {"until": {"packets": 0.5}}}}, ["until", "0.5"]),
+    "a window until yes": ({OPTIONS: {MODEL: {"until": {"packets": True}}}}, ["until", "True"]),
+    "a window until a word": ({OPTIONS: {MODEL: {"until": "packets"}}}, ["until", "'packets'", "instructions"]),
     "unknown notebook": ({"notebook": "novel"}, ["novel", "vm2vm"]),
     "vhost-user with kernel OVS": ({FIXED: {"access": "vhost-user"}}, ["kernel-ovs", "vhost-user", "vhost-net"]),
     "fixed and varied": ({FIXED: {"switch": "ovs-dpdk"}}, ["switch", "both"]),
@@ -237,6 +281,8 @@ def test_a_switchs_own_access_beside_auto_is_one_case_and_not_two(document):
         (["--own-windows", "-1"], ["windows.own_count", "found -1"]),
         (["--duration", "0.1"], ["windows.seconds", "found 0.1"]),
         (["--collectors", "pmu"], ["pmu", "softirqs"]),
+        (["--cpu-profile", "zen9"], ["zen9", "zen5"]),
+        (["--cpu-profile", ""], ["''", "zen5"]),
         (["--cpus", "3"], ["3", "2, 4"]),
         (["--duration", "1e9"], ["windows.seconds"]),
         (["--duration", "nan"], ["windows.seconds", "nan"]),

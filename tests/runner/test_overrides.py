@@ -53,3 +53,10 @@ def test_collectors(changed):
         ["softirqs", "interrupts"],
         {"softirqs", "interrupts"},
     )
+
+
+def test_the_models_processor(changed, document):
+    assert changed("--cpu-profile", "zen5").collector_options == {"uarch_model": {"cpu": "zen5"}}
+    document["collector_options"] = {"uarch_model": {"cpu": "skylake-sp", "without": ["prefetch"]}}
+    assert changed("--cpu-profile", "zen5").collector_options == {"uarch_model": {"cpu": "zen5", "without": ["prefetch"]}}
+    assert changed().collector_options == document["collector_options"]

@@ -6,14 +6,17 @@ The expected values were computed by hand from the files.
 
 from __future__ import annotations
 
-import json
+import math
 import shutil
 from pathlib import Path
 
 import pytest
 
+from collectors.base import Apart
+from runner import experiment as experiments
 from runner import parse
 from terms import schema
+from terms.schema import Number
 
 RUN = Path(__file__).with_name("run")
 LABEL = "udp_flood-saturation"
@@ -82,26 +85,54 @@ def test_a_second_window_is_told_apart(tmp_path):
 
 
 @pytest.fixture
-def with_own(tmp_path):
-    """The run, with three windows that softirqs had for itself."""
+def with_own(tmp_path, monkeypatch):
+    """The run, with three windows that a collector had for itself."""
+
+    class Slow(Apart):
+        source = "model"
+
+        def measure(self, seconds):
+            raise AssertionError("nothing is measured when results are parsed")
+
+        @classmethod
+        def numbers(cls, recorded):
+            assert recorded.begin == ""
+            assert math.isnan(recorded.seconds)
+            yield Number("printed", float(recorded.end), "events", recorded.placement.role_of_cpu(1), 1)
+
+    monkeypatch.setitem(experiments.COLLECTORS, "slow", Slow)
     run = shutil.copytree(RUN, tmp_path / "r001")
     for number in (1, 2, 10):
-        shutil.copytree(run / LABEL / "w1", run / LABEL / f"softirqs-{number}")
-    described = json.loads((run / "run.json").read_text())
-    (run / "run.json").write_text(json.dumps({**described, "own_windows": {"softirqs": ["cpu_time", "softirqs"]}}))
-    return parse.rows_of_run(run)
+        folder = run / LABEL / f"slow-{number}"
+        folder.mkdir()
+        (folder / "slow.end").write_text(f"{number}")
+    return run
 
 
-def test_an_own_window_has_the_numbers_of_its_owner_of_those_beside_it_and_of_the_traffic(with_own, rows):
-    own = [row for row in with_own if row["window"].startswith("softirqs-")]
-    assert {row["collector"] for row in own} == {"softirqs", "cpu_time", "udp_flood"}
-    assert list(dict.fromkeys(row["window"] for row in own)) == ["softirqs-1", "softirqs-2", "softirqs-10"]
-    for name in ("window_seconds", "packet_rate_received"):
-        assert value(with_own, name, window="softirqs-10") == value(rows, name, window="w1")
+def own(rows):
+    return [row for row in rows if row["window"].startswith("slow-")]
+
+
+def test_an_own_window_has_the_numbers_of_its_owner_alone(with_own):
+    found = own(parse.rows_of_run(with_own))
+    assert [(row["window"], row["value"]) for row in found] == [("slow-1", 1), ("slow-2", 2), ("slow-10", 10)]
+    assert {(row["collector"], row["source"], row["role"], row["traffic"]) for row in found} == {("slow", "model", "vhost", "udp_flood")}
 
 
 def test_own_windows_leave_all_other_numbers_as_they_were(with_own, rows):
-    assert [row for row in with_own if not row["window"].startswith("softirqs-")] == rows
+    found = parse.rows_of_run(with_own)
+    assert [row for row in found if row not in own(found)] == rows
+
+
+@pytest.mark.parametrize("damage", ["emptied", "gone"])
+def test_a_damaged_own_window_never_becomes_numbers(with_own, damage):
+    piece = with_own / LABEL / "slow-2" / "slow.end"
+    if damage == "emptied":
+        piece.write_text("")
+    else:
+        piece.unlink()
+    with pytest.raises((ValueError, OSError)):
+        parse.rows_of_run(with_own)
 
 
 @pytest.mark.parametrize(
@@ -114,9 +145,6 @@ def test_a_damaged_recording_never_becomes_numbers(tmp_path, piece, damage):
         (run / LABEL / piece).write_text("")
     else:
         (run / LABEL / piece).unlink()
-    # What the runner records as a failed run; without its samples a window is none.
-    if (piece, damage) == ("w1/samples.json", "gone"):
-        assert not any(row["window"] == "w1" for row in parse.rows_of_run(run))
-    else:
-        with pytest.raises((ValueError, KeyError, OSError)):
-            parse.rows_of_run(run)
+    # What the runner records as a failed run.
+    with pytest.raises((ValueError, KeyError, OSError)):
+        parse.rows_of_run(run)

@@ -6,6 +6,7 @@ The scripts are really run, on this machine; nothing is sent.
 
 from __future__ import annotations
 
+import contextlib
 import itertools
 import json
 import shutil
@@ -15,8 +16,7 @@ from types import SimpleNamespace
 
 import pytest
 
-from collectors.base import Collector
-from collectors.ovs_pmd import OvsPmd
+from collectors.base import Apart, Collector
 from runner import experiment as experiments
 from runner import parse, run, window
 from runner.experiment import Case, TrafficItem, Windows
@@ -69,22 +69,26 @@ class Plain(Counts):
     pass
 
 
-class Cheap(Counts):
-    with_own_windows = True
+class Slow(Apart):
+    """Its one number is the length of what it measured."""
 
-
-class Slow(Counts):
     source = "model"
-    own_windows = True
+    words = "measured\n"
 
     def engage(self):
         self.host.done.append("engage")
 
+    def measure(self, seconds):
+        self.host.done.append(f"measure {seconds} s")
+        return self.words
+
     def disengage(self):
         self.host.done.append("disengage")
 
-    def fetch(self):
-        return "and more\n"
+    @classmethod
+    def numbers(cls, recorded):
+        assert recorded.begin == ""
+        yield Number("printed", len(recorded.end), "bytes")
 
 
 class Watched(Idle):
@@ -97,6 +101,7 @@ class Watched(Idle):
 
     def check(self):
         self.checks += 1
+        self.topology.host.done.append("check")
         if self.checks == self.fails_at:
             raise errors.RunFailed("it ended early")
 
@@ -123,10 +128,10 @@ def sent(topology, tmp_path, monkeypatch):
     folder = tmp_path / "r001"
 
     def send(*classes: type[Collector], **windows: float) -> Path:
+        for one in classes:
+            monkeypatch.setitem(experiments.COLLECTORS, one.__name__.lower(), one)
         setting = Setting("vm2vm", Windows(warmup_seconds=0, seconds=0.5, own_seconds=0.1, **windows), [], frozenset())
         collectors = {one.__name__.lower(): one(topology.host) for one in classes}
-        for name, one in collectors.items():
-            monkeypatch.setitem(experiments.COLLECTORS, name, type(one))
         described = run._describe(PLAN, setting, topology.host, topology, collectors)
         described["traffics"].append(run._send(ITEM, PLAN, setting, topology, collectors, folder, lambda text: None))
         (folder / "run.json").write_text(json.dumps(described))
@@ -135,68 +140,107 @@ def sent(topology, tmp_path, monkeypatch):
     return send
 
 
-def counted(folder: Path) -> dict[str, set[str]]:
-    """The collectors that counted in each window."""
+OWN = ["engage", "measure 0.1 s", "disengage", "check"]
+"""What is done for one own window."""
+
+
+def files(folder: Path) -> dict[str, set[str]]:
+    """What each window has of collectors, by file."""
     into = folder / ITEM.label
-    return {one.name: {p.stem for p in one.glob("*.begin")} - {window.PORTS} for one in into.iterdir() if one.name != "traffic"}
+    ours = {"samples.json", "errors.txt", *(f"{window.PORTS}.{end}" for end in ("began", "begin", "ended", "end"))}
+    return {one.name: {path.name for path in one.iterdir()} - ours for one in into.iterdir() if one.name != "traffic"}
 
 
-def test_a_collector_that_slows_the_host_down_shares_no_window_but_with_who_asks(sent):
-    folder = sent(Plain, Cheap, Slow, count=1)
-    assert counted(folder) == {"w1": {"plain", "cheap"}, "slow-1": {"cheap", "slow"}, "slow-2": {"cheap", "slow"}}
+def test_a_collector_that_slows_the_host_down_shares_no_window(sent):
+    plain = {f"plain.{end}" for end in ("began", "begin", "ended", "end")}
+    assert files(sent(Plain, Slow, count=1)) == {"w1": plain, "slow-1": {"slow.end"}, "slow-2": {"slow.end"}}
+
+
+def test_nothing_else_is_recorded_of_an_own_window(sent):
+    folder = sent(Plain, Slow, count=1, own_count=1) / ITEM.label / "slow-1"
+    assert {path.name: path.read_text() for path in folder.iterdir()} == {"slow.end": Slow.words}
 
 
 def test_own_windows_come_last_and_between_engaging_and_disengaging(sent, topology):
     sent(Slow, Plain, count=2)
-    assert topology.host.done == ["window", "window", "before own windows", "engage", "window", "window", "disengage"]
+    assert topology.host.done == [
+        "check", "window", "check", "window", "check",
+        "before own windows", "engage", "measure 0.1 s", "measure 0.1 s", "disengage", "check",
+    ]  # fmt: skip
 
 
 def test_each_collector_with_own_windows_has_them_for_itself(sent, topology):
     class Other(Slow):
-        with_own_windows = True
+        pass
 
     folder = sent(Slow, Other, count=1, own_count=1)
-    assert counted(folder) == {"w1": set(), "slow-1": {"slow"}, "other-1": {"other"}}
-    assert topology.host.done == ["window", "before own windows", *["engage", "window", "disengage"] * 2]
+    assert files(folder) == {"w1": set(), "slow-1": {"slow.end"}, "other-1": {"other.end"}}
+    assert topology.host.done == ["check", "window", "check", "before own windows", *OWN, *OWN]
 
 
 def test_without_such_a_collector_nothing_changes(sent, topology):
-    assert counted(sent(Plain, Cheap, count=1)) == {"w1": {"plain", "cheap"}}
-    assert topology.host.done == ["window"]
+    assert files(sent(Plain, count=1)).keys() == {"w1"}
+    assert topology.host.done == ["check", "window", "check"]
 
 
-def test_it_is_disengaged_when_a_window_fails(sent, topology, monkeypatch):
-    # The checks: after the warm-up, after w1, after slow-1.
+def test_what_counts_apart_is_no_collector_of_the_normal_windows(sent):
+    described = json.loads((sent(Plain, Slow, count=1) / "run.json").read_text())
+    assert described["collectors"] == ["plain"]
+
+
+def test_traffic_that_ended_in_an_own_window_is_noticed_once_it_is_disengaged(sent, topology, monkeypatch):
+    # The checks: after the warm-up, after w1, after the own windows.
     monkeypatch.setattr(Watched, "fails_at", 3)
     with pytest.raises(errors.RunFailed, match="ended early"):
         sent(Slow, count=1)
-    assert topology.host.done[-2:] == ["window", "disengage"]
+    assert topology.host.done[-3:] == ["measure 0.1 s", "disengage", "check"]
 
 
-def test_it_is_disengaged_when_it_could_not_be_engaged(sent, topology):
+@pytest.mark.parametrize("step", ["engage", "measure"])
+def test_it_is_disengaged_whatever_failed(sent, topology, step):
     class Stuck(Slow):
-        def engage(self):
-            raise errors.RunFailed("no answer")
+        pass
 
+    def fail(self, *_):
+        raise errors.RunFailed("no answer")
+
+    setattr(Stuck, step, fail)
     with pytest.raises(errors.RunFailed, match="no answer"):
-        sent(Stuck, count=1)
+        sent(Stuck, Slow, count=1)
     assert topology.host.done[-1] == "disengage"
+    assert topology.host.done.count("disengage") == 1
 
 
 def test_what_was_recorded_becomes_the_numbers_of_its_window(sent):
-    rows = parse.rows_of_run(sent(Plain, Cheap, Slow, count=1, own_count=1))
+    rows = parse.rows_of_run(sent(Plain, Slow, count=1, own_count=1))
     printed = {(row["window"], row["collector"]): row["value"] for row in rows if row["name"] == "printed"}
-    assert printed == {
-        ("w1", "plain"): len("Plain\n"), ("w1", "cheap"): len("Cheap\n"),
-        ("slow-1", "cheap"): len("Cheap\n"), ("slow-1", "slow"): len("Slow\nand more\n"),
-    }  # fmt: skip
+    assert printed == {("w1", "plain"): len("Plain\n"), ("slow-1", "slow"): len(Slow.words)}
     assert {row["source"] for row in rows if row["collector"] == "slow"} == {"model"}
     seconds = {row["window"]: row["value"] for row in rows if row["name"] == "window_seconds"}
+    assert seconds.keys() == {"w1"}
     assert seconds["w1"] >= 0.5
-    assert seconds["slow-1"] >= 0.1
-    assert schema.table(rows).num_rows == len(rows) == 2 * 6 + 4
+    assert schema.table(rows).num_rows == len(rows) == 6 + 2
 
 
-def test_the_poll_mode_threads_counters_are_there_in_every_window():
-    assert OvsPmd.with_own_windows
-    assert not OvsPmd.own_windows
+class Asked(Counts):
+    """Takes an option, and says what it was made with."""
+
+    options = {"pace": "how fast"}  # noqa: RUF012
+
+    def __init__(self, host, pace=1):
+        super().__init__(host)
+        self.pace = pace
+
+    def facts(self):
+        return {"pace": self.pace}
+
+
+@pytest.mark.parametrize(("options", "pace"), [({}, 1), ({"asked": {"pace": 7}}, 7), ({"plain": {}}, 1)])
+def test_a_collector_gets_its_options_and_says_so_in_the_facts(monkeypatch, options, pace):
+    monkeypatch.setitem(experiments.COLLECTORS, "asked", Asked)
+    monkeypatch.setitem(experiments.COLLECTORS, "plain", Plain)
+    setting = Setting("vm2vm", Windows(), ["asked", "plain"], frozenset(), options)
+    with contextlib.ExitStack() as undo:
+        collectors, left_out = run._set_up(Host(), setting, undo)
+    assert run._facts(collectors) == {"asked": {"pace": pace}}
+    assert not left_out

@@ -77,9 +77,7 @@ class HereHost:
 
 
 class Counts(Collector):
-    """Prints a word at each end, and fetches what it was given."""
-
-    fetched = ""
+    """Prints a word at each end, and one behind the window."""
 
     def begin(self):
         return "echo begins"
@@ -90,26 +88,21 @@ class Counts(Collector):
     def finish(self):
         return "echo finishes"
 
-    def fetch(self):
-        return self.fetched
-
     @classmethod
     def numbers(cls, recorded):
         return []
 
 
-def test_what_is_fetched_follows_what_was_printed(tmp_path, monkeypatch):
+def test_what_finishes_prints_behind_what_ended(tmp_path, monkeypatch):
     monkeypatch.setattr(window, "FOLDER", str(tmp_path / "w"))
     counters = Counters(1.0, 0, 0, 0, 0)
     traffic = SimpleNamespace(
         topology=SimpleNamespace(switch=SimpleNamespace(port_counters=lambda: "true")), sample=lambda: Sample(counters, counters)
     )
-    quiet, loud = Counts(None), Counts(None)
-    loud.fetched = "fetched\n"
-    window.measure(HereHost(), traffic, {"quiet": quiet, "loud": loud}, 0.1, tmp_path / "kept")
-    assert (tmp_path / "kept" / "quiet.end").read_text() == "ends\nfinishes\n"
-    assert (tmp_path / "kept" / "loud.end").read_text() == "ends\nfinishes\nfetched\n"
-    assert (tmp_path / "kept" / "loud.begin").read_text() == "begins\n"
+    window.measure(HereHost(), traffic, {"one": Counts(None), "two": Counts(None)}, 0.1, tmp_path / "kept")
+    for name in ("one", "two"):
+        assert (tmp_path / "kept" / f"{name}.end").read_text() == "ends\nfinishes\n"
+        assert (tmp_path / "kept" / f"{name}.begin").read_text() == "begins\n"
 
 
 def test_ports_are_read_nearest_to_the_ends():

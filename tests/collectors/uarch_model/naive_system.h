@@ -511,7 +511,7 @@ static inline void naive_leave(struct naive_core *core, const struct block *from
     struct counters *now = naive_now(core);
     bool expected, right = true;
 
-    if (kind == BRANCH_OTHER || (kind == BRANCH_NONE && to == next))
+    if (kind == BRANCH_OTHER || kind == BRANCH_REPEAT || (kind == BRANCH_NONE && to == next))
         return;
     expected = kind == BRANCH_CONDITIONAL                   ? to == next || to == from->target
                : kind == BRANCH_JUMP || kind == BRANCH_CALL ? to == from->target
@@ -567,9 +567,8 @@ static inline void naive_new_space(struct naive_core *core, const struct tables 
     naive_switch_space(core, tables, number);
 }
 
-static inline void naive_forget_pages(struct naive_core *core, struct naive_tlb *tlb, uint32_t space)
+static inline void naive_forget_pages(struct naive_tlb *tlb, uint32_t space)
 {
-    (void)core;
     for (uint32_t i = 0; i < tlb->count;)
         if (tlb->held[i].space == space)
             tlb->held[i] = tlb->held[--tlb->count];
@@ -580,14 +579,22 @@ static inline void naive_forget_pages(struct naive_core *core, struct naive_tlb 
 static inline void naive_flush_space(struct naive_core *core, uint32_t number)
 {
     for (int i = 0; i < PAGE_SIZES; i++) {
-        naive_forget_pages(core, &core->dtlb[i], number);
-        naive_forget_pages(core, &core->itlb[i], number);
+        naive_forget_pages(&core->dtlb[i], number);
+        naive_forget_pages(&core->itlb[i], number);
     }
-    naive_forget_pages(core, &core->stlb, number);
-    naive_forget_pages(core, &core->stlb_1g, number);
-    naive_forget_pages(core, &core->stlb_code, number);
+    naive_forget_pages(&core->stlb, number);
+    naive_forget_pages(&core->stlb_1g, number);
+    naive_forget_pages(&core->stlb_code, number);
     naive_forget(&core->walker, 0, number, 0);
     core->generation[number]++;
+}
+
+static inline void naive_flush_all(struct naive_core *core)
+{
+    for (int i = 0; i < PAGE_SIZES; i++)
+        core->dtlb[i].count = core->itlb[i].count = 0;
+    core->stlb.count = core->stlb_1g.count = core->stlb_code.count = 0;
+    core->walker.count = 0;
 }
 
 static inline void naive_forget_page(struct naive_core *core, uint64_t address)

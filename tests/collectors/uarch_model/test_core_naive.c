@@ -319,6 +319,10 @@ static void one_step(struct pair *pair, struct random *random)
         break;
     case 1: case 2: {
         uint64_t address = random_once_in(random, 3) ? any_pc(random) : any_data(random);
+        const struct tables *tables = pair->state[c].in ? guest_tables(pair, c) : &host[pair->state[c].host];
+        /* Another frame for the page. Other processors of that space go on with the old one, in both models. */
+        if (address >= USER_DATA && address < USER_DATA + 64 * KIB4 && random_below(random, 2))
+            tables_map(tables, address & ~(KIB4 - 1), random_below(random, 20) * KIB4, PAGE_4K, 0);
         core_forget_page(core, address);
         naive_forget_page(naive, address);
         break;
@@ -334,6 +338,13 @@ static void one_step(struct pair *pair, struct random *random)
         if (!pair->state[c].in) {
             core_flush_address_space(core, 1);
             naive_flush_space(naive, 1);
+        }
+        break;
+    case 5:
+        /* MOV to CR4. */
+        if (random_once_in(random, 4)) {
+            core_flush_all(core);
+            naive_flush_all(naive);
         }
         break;
     default:

@@ -1,0 +1,191 @@
+# SPDX-License-Identifier: GPL-2.0-or-later
+"""What the modelled processor's numbers say, in words: as in `explain`, each function looks at one pair of cases.
+
+cycles per packet = instructions per packet x CPI. So the ratio of two cases' cycles splits exactly, in logarithms, into a part from
+instructions and a part from CPI; CPI then splits into what the processor waited for. All of it is an estimate, and says so.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from analysis import explain, metrics, model, stats, style
+from analysis.explain import Finding, Pair, can_tell, measured, share, times
+from analysis.figures.cpi_stack import CAUSES
+from analysis.load import Result
+from terms import units
+
+TRAFFICS = [pair for pair in style.TRAFFICS if pair[0] in metrics.PER_DATA]
+TELLING = 0.1
+"""A cause is named where it makes at least this share of all changes."""
+
+
+def markdown(result: Result) -> str:
+    """The findings as a list, or why there are none."""
+    if not model.present(result):
+        return f"Nothing to explain: {'; '.join(model.missing(result, ()))}."
+    found = findings(result)
+    if not found:
+        return "No finding: the model's numbers are of one case alone."
+    return "\n".join(f"{place}. {finding.markdown()}" for place, finding in enumerate(found, 1))
+
+
+def findings(result: Result) -> list[Finding]:
+    """Every finding of every pair of cases."""
+    found = []
+    for pair in explain.pairs(result):
+        setting = f"{pair.setting}: " if pair.setting else ""
+        for look in LOOKS:
+            found += [Finding(setting + one.claim, one.evidence, one.reason) for one in look(pair)]
+    return list(dict.fromkeys(found))
+
+
+def cycles(pair: Pair) -> list[Finding]:
+    """For each traffic: the ratio of cycles per unit of data, and its split into instructions and CPI."""
+    return [finding for traffic, load in TRAFFICS if (finding := _cycles(pair, traffic, load))]
+
+
+def _cycles(pair: Pair, traffic: str, load: str) -> Finding | None:
+    where = {"traffic": traffic, "load": load}
+    word = metrics.PER_DATA[traffic]
+    split = model.split(pair.result, pair.other, pair.base, word=word, **where)
+    if not measured(split.whole):
+        return None
+    base, other = pair.names()
+    name = style.traffic_name(traffic, load)
+    evidence = [
+        f"cycles per {word}, {model.label(pair.result)}: {_both(pair, f'model_cycles_per_{word}', where)}: {times(split.whole)}",
+        f"that is {times(split.first)} the instructions ({_both(pair, f'model_instructions_per_{word}', where)}) "
+        f"at {times(split.second)} the CPI ({_both(pair, 'model_cpi', where)})",
+    ]
+    if changes := _changes(pair, word, where):
+        evidence.append(f"the largest changes, in cycles per {word} by what they went to: {changes}")
+    if why := can_tell(split.whole):
+        claim = f"{name}: can't tell whether {other} takes more or fewer estimated cycles per {word} than {base}: {why}."
+        return Finding(claim, tuple(evidence))
+    more = "more" if split.whole.median > 1 else "fewer"
+    return Finding(f"{name}: {other} takes {more} estimated cycles per {word} than {base}.", tuple(evidence), _parts(split, word))
+
+
+def _parts(split: stats.Split, word: str) -> str:
+    """Which of the two factors the intervals allow to name, and the share of each."""
+    instructions = _factor(split.first, f"more instructions per {word}", f"fewer instructions per {word}")
+    cpi = _factor(split.second, "a higher CPI", "a lower CPI")
+    if not instructions and not cpi:
+        return "the intervals of both factors include 1: the numbers don't tell instructions from CPI."
+    if not (instructions and cpi):
+        other = "CPI" if instructions else f"instructions per {word}"
+        return f"{instructions or cpi}; whether {other} differ{'s' if instructions else ''}, the interval does not tell."
+    if 0 <= split.share <= 1:
+        part = 100 * split.share
+        return f"{instructions} make {part:.0f} % of the ratio's logarithm and {cpi} {100 - part:.0f} %."
+    against = (split.first.median > 1) != (split.whole.median > 1)
+    stronger, weaker = (cpi, instructions) if against else (instructions, cpi)
+    return f"{stronger}, though {weaker} work{'' if against else 's'} against it."
+
+
+def _factor(ratio: stats.Estimate, above: str, below: str) -> str:
+    return (above if ratio.median > 1 else below) if ratio.decided else ""
+
+
+def _changes(pair: Pair, word: str, where: dict[str, str]) -> str:
+    """The causes that changed most between the two cases, in cycles per unit of data, the largest first."""
+    both = {name: pair_of(pair, f"model_{counter}_per_{word}", where) for counter, name in CAUSES.items()}
+    change = {name: abs(two[1].median - two[0].median) for name, two in both.items() if measured(*two)}
+    told = [name for name in sorted(change, key=change.get, reverse=True) if change[name] > TELLING * sum(change.values())]
+    return ", ".join(f"{name} {_plain(both[name][0])} to {_plain(both[name][1])}" for name in told[:4])
+
+
+def miss_rates(pair: Pair) -> list[Finding]:
+    """Misses per data access, with and without idle polling (T1 published ratios of them), beside misses per unit of data."""
+    found = []
+    for counter, metric, name in (
+        ("l1d_misses", "model_l1d_miss_rate", "L1D"),
+        ("dtlb_misses", "model_dtlb_miss_rate", "first-level DTLB"),
+    ):
+        finding = next((one for traffic, load in TRAFFICS if (one := _rate(pair, counter, metric, name, traffic, load))), None)
+        found += [finding] if finding else []
+    return found
+
+
+def _rate(pair: Pair, counter: str, metric: str, name: str, traffic: str, load: str) -> Finding | None:
+    """Of the first traffic that has numbers."""
+    where = {"traffic": traffic, "load": load}
+    word = metrics.PER_DATA[traffic]
+    plain, polling = (model.ratio(pair.result, pair.other, pair.base, metric=metric + end, **where) for end in ("", model.WITH_POLLING))
+    data = model.ratio(pair.result, pair.other, pair.base, metric=f"model_{counter}_per_{word}", **where)
+    if not measured(plain, polling, data):
+        return None
+    base, other = pair.names()
+    evidence = [
+        f"{style.traffic_name(traffic, load)}, misses per {word}: {_both(pair, f'model_{counter}_per_{word}', where)}: {times(data)}",
+        f"misses per data access: {_shares(pair, metric, where)}: {times(plain)}",
+    ]
+    if not _same(plain, polling):
+        evidence.append(f"the same with idle polling counted in: {_shares(pair, metric + model.WITH_POLLING, where)}: {times(polling)}")
+    reason = _diluted(pair, plain, polling)
+    if why := can_tell(data):
+        return Finding(f"{name[:1].upper()}{name[1:]} misses per {word}: can't tell {other} from {base}: {why}.", tuple(evidence), reason)
+    claim = f"{other} has {'more' if data.median > 1 else 'fewer'} {name} misses per {word} than {base}, by the model."
+    return Finding(claim, tuple(evidence), reason)
+
+
+def _diluted(pair: Pair, plain: stats.Estimate, polling: stats.Estimate) -> str:
+    """Where counting polls in changes the rate beyond both intervals, say what that means."""
+    if None in (plain.low, polling.high) or not polling.high < plain.low:
+        return ""
+    return (
+        f"{pair.names()[1]}'s empty polls touch the same few lines again and again and hit them: counted in, they lower the rate of misses "
+        "without saving a packet one miss. A rate taken from a processor's counters over all of the time has them in."
+    )
+
+
+def polling(pair: Pair) -> list[Finding]:
+    """How much of the poll-mode thread's cycles were polls that found nothing, and what such a poll costs."""
+    shares = {
+        style.traffic_name(*where): model.estimate(
+            pair.result, case_id=pair.other, traffic=where[0], load=where[1], metric="model_polling_share", role="switch"
+        )
+        for where in TRAFFICS
+    }
+    told = [f"{name}: {share(value)}" for name, value in shares.items() if measured(value)]
+    if not told:
+        return []
+    names = ("model_cycles_per_empty_poll", "model_instructions_per_empty_poll", "model_l1d_misses_per_empty_poll")
+    cost = [model.estimate(pair.result, case_id=pair.other, traffic="idle", metric=name, role="switch") for name in names]
+    evidence = [f"of the poll-mode thread's estimated cycles, polls that found nothing took: {', '.join(told)}"]
+    if measured(*cost):
+        numbers = [_plain(one) for one in cost]
+        evidence.append(f"such a poll costs {numbers[0]} cycles, {numbers[1]} instructions and {numbers[2]} L1D misses, in idle windows")
+    return [Finding(f"{pair.names()[1]}'s idle polling is told apart, and taken out of all that is divided by data.", tuple(evidence))]
+
+
+LOOKS: tuple[Callable[[Pair], list[Finding]], ...] = (cycles, miss_rates, polling)
+
+
+# -- helpers ----------------------------------------------------------------------------------------------------
+
+
+def pair_of(pair: Pair, metric: str, where: dict[str, str]) -> tuple[stats.Estimate, stats.Estimate]:
+    base, other = (model.estimate(pair.result, case_id=case, metric=metric, **where) for case in (pair.base, pair.other))
+    return base, other
+
+
+def _both(pair: Pair, metric: str, where: dict[str, str]) -> str:
+    return _named(pair, [_plain(one) for one in pair_of(pair, metric, where)])
+
+
+def _shares(pair: Pair, metric: str, where: dict[str, str]) -> str:
+    return _named(pair, [share(one) for one in pair_of(pair, metric, where)])
+
+
+def _named(pair: Pair, texts: list[str]) -> str:
+    return ", ".join(f"{name} {text}" for name, text in zip(pair.names(), texts, strict=True))
+
+
+def _plain(value: stats.Estimate) -> str:
+    return units.si(value.median, "")
+
+
+def _same(one: stats.Estimate, other: stats.Estimate) -> bool:
+    return one.median == other.median

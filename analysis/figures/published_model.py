@@ -1,0 +1,50 @@
+# SPDX-License-Identifier: GPL-2.0-or-later
+"""Published ratios of processor events (diamonds; none where the text gives no number) beside those of the modelled processor (dots
+with intervals), the packet path's. A ratio is the case named first over the second; 1 means no difference. Miss rates are misses per
+load or store, TLB misses those of the first level for data. A real processor's counters count idle polling, too: so ours are there with
+polls that found nothing, and without them where idle windows tell them apart."""
+
+from __future__ import annotations
+
+import pandas as pd
+from matplotlib.figure import Figure
+
+from analysis import model
+from analysis.figures import published
+from analysis.load import Result
+from analysis.published import Comparison, beside
+
+NEEDS = ("cycles", "instructions", "loads", "stores", *model.RATES)
+SOURCE = "model"
+WALL_CLOCK = False
+WORDS = {
+    "model_cpi": "cycles per instruction",
+    "model_l1d_miss_rate": "L1D misses per data access",
+    "model_dtlb_miss_rate": "DTLB misses (1st level) per data access",
+}
+
+
+def table(result: Result) -> pd.DataFrame:
+    """One row a published figure and metric of ours, as of the figure `published`; empty where the model counted nothing."""
+    if not model.present(result):
+        return pd.DataFrame()
+    own = result.own_numbers
+    sent = set(zip(own["traffic"], own["load"], strict=True))
+    left_in = bool(model.polling_left_in(result))
+    ours = [one for one in beside(result) if one.modelled and (one.traffic, one.load) in sent]
+    return pd.DataFrame([_row(one) for one in ours if _with_polling(one) or not left_in])
+
+
+def plot(table: pd.DataFrame) -> Figure:
+    return published.plot(table)
+
+
+def _with_polling(one: Comparison) -> bool:
+    return one.metric.endswith(model.WITH_POLLING)
+
+
+def _row(one: Comparison) -> dict[str, object]:
+    row = published.row_of(one)
+    polls = "with idle polling" if _with_polling(one) else "without"
+    text = f"{one.published.target} {one.published.what}, {row['traffic']}\n{row['compared']}, {polls}"
+    return {**row, "row": text, "ours": f"{WORDS[one.metric.removesuffix(model.WITH_POLLING)]}, {polls}"}

@@ -1,0 +1,286 @@
+# SPDX-License-Identifier: GPL-2.0-or-later
+"""Metrics of the modelled processor: what one packet, megabit or reply costs it, by role, and why.
+
+`of(result)` gives the same tidy table as `metrics.of`: one row per window, metric and role, the value is part / per. It is made of
+the model's own windows alone, data included: nothing of it is ever divided by, or set against, a software counter.
+Every name begins with `model_`:
+
+- `model_<counter>_per_packet` (megabit, reply): each counter of the model, and each part of its cycles (`cycles_memory`, …);
+- `model_cpi` and `model_cpi_<part>` [cycles/instruction]: estimated cycles, in all and by what the processor waited for;
+- `model_<miss>_per_kilo_instructions` [events/1,000 instructions]; `model_<miss>_rate`: misses per data access [fraction];
+- `model_polling_share` [fraction]: of a poll-mode thread's cycles, those of polls that found nothing;
+- `model_<counter>_per_empty_poll`: what such a poll costs, from the run's traffic `idle`.
+
+Idle polling is taken out of all but the last two. A poll-mode thread works whether packets come or not; what it does per packet is
+what is left when each poll that found nothing is taken off at the price that it has in the same run's idle windows. The same with all
+polls in it has the ending `_with_polling`. Where a run has no idle windows both are the same, and `limits` says so.
+"""
+
+from __future__ import annotations
+
+import functools
+
+import numpy as np
+import pandas as pd
+
+from analysis import metrics, stats
+from analysis.load import Result
+from analysis.metrics import PER_DATA, WINDOW, host_is_endpoint, joined, quotient, wide_table
+from terms import analysis_messages as say
+
+COLLECTOR = "uarch_model"
+PREFIX = "model_"
+WITH_POLLING = "_with_polling"
+PARTS = ("base", "l2", "llc", "memory", "frontend", "dtlb", "itlb", "branch", "mode")
+"""The CPI stack: work without any waiting, then what was waited for. Their sum is `cycles`."""
+CYCLES = [f"cycles_{part}" for part in PARTS]
+MISSES = {
+    "l1d_misses": "L1D",
+    "l1i_misses": "L1I",
+    "l2_misses": "L2",
+    "llc_misses": "LLC",
+    "llc_hits_modified": "other core's",
+    "dtlb_misses": "DTLB, 1st level",
+    "dtlb_walks": "DTLB walk",
+    "itlb_misses": "ITLB, 1st level",
+    "itlb_walks": "ITLB walk",
+    "branch_misses": "branch",
+}
+"""What was missed, and its word in a figure."""
+RATES = {"l1d_misses": "model_l1d_miss_rate", "dtlb_misses": "model_dtlb_miss_rate"}
+DATA = ["model_packets", "model_tcp_bytes", "model_icmp_messages", "model_polls", "model_poll_bursts"]
+UNITS = {"instructions": "instructions", "cycles": "cycles", "walk_cycles": "cycles", **dict.fromkeys(CYCLES, "cycles")}
+"""The first half of a metric's unit; `events` for all others."""
+
+
+@functools.cache
+def of(result: Result) -> pd.DataFrame:
+    """Every metric of the model, in metrics.COLUMNS; empty where the model counted nothing."""
+    if not present(result):
+        return joined([])
+    raw, names = _counts(result)
+    cost = _empty_poll(raw, names)
+    busy = _without_polling(raw[raw["traffic"] != "idle"], cost, names)
+    parts = [_metrics(busy, names, ""), _metrics(raw, names, WITH_POLLING), _polling(raw, busy, names)]
+    return joined(parts)
+
+
+def present(result: Result) -> bool:
+    """True if the model counted anything that is to be trusted."""
+    rows = _rows(result)
+    return bool((rows["value"].notna() & (rows["role"] != "")).any())
+
+
+def profile(result: Result) -> dict:
+    """The modelled processor as the manifest has it: id, name, frequency_hz, values, …; empty if there is none."""
+    facts = (result.manifest.get("facts") or {}).get("collectors") or {}
+    return (facts.get(COLLECTOR) or {}).get("profile") or {}
+
+
+def label(result: Result) -> str:
+    """What stands wherever CPI or cycles are shown: `estimated (model: Intel Xeon …)`."""
+    return f"estimated (model: {profile(result).get('name', 'profile not recorded')})"
+
+
+def limits(result: Result) -> list[str]:
+    """What a reader must know before trusting the model's numbers; nothing where there are none."""
+    if not present(result):
+        return []
+    texts = [say.estimated_by_model(str(profile(result).get("name", "profile not recorded")))]
+    rows = _rows(result)
+    notes = rows[(rows["name"] == "cycles") & rows["value"].isna()]
+    if len(notes):
+        texts.append(say.untrusted_windows(len(notes), sorted(set(notes["note"]))))
+    if cases := polling_left_in(result):
+        texts.append(say.polling_left_in(cases))
+    return texts
+
+
+def polling_left_in(result: Result) -> list[str]:
+    """The labels of cases with a poll-mode thread of which a run has no idle windows."""
+    raw, names = _counts(result)
+    sent = raw[(raw["traffic"] != "idle") & (raw["model_polls"] > 0)]
+    priced = set(_empty_poll(raw, names).index)
+    cases = sent.loc[~sent["run_id"].isin(priced), "case_id"].unique()
+    return [text for case, text in result.cases["label"].items() if case in cases]
+
+
+def missing(result: Result, names: tuple[str, ...]) -> list[str]:
+    """Why the model's raw numbers `names` can't be shown."""
+    if not present(result) and _rows(result).empty:
+        return [say.no_model_numbers()]
+    return metrics.missing_in(_rows(result), names)
+
+
+def estimate(result: Result, **where: object) -> stats.Estimate:
+    """Median and interval of one metric of one case, of the role `path` unless asked for another."""
+    return stats.estimate(metrics.samples(of(result), **{"role": "path", **where}))
+
+
+def ratio(result: Result, case_id: str, base: str, **where: object) -> stats.Estimate:
+    """How many times the metric of case `base` that of `case_id` is."""
+    where = {"role": "path", **where}
+    return stats.ratio(*(metrics.samples(of(result), case_id=case, **where) for case in (case_id, base)))
+
+
+def split(result: Result, case_id: str, base: str, *, word: str, **where: object) -> stats.Split:
+    """The ratio of cycles per `word` of data, split into instructions per `word` and CPI."""
+    where = {"role": "path", **where}
+    return stats.split(*(_triples(result, word, case_id=case, **where) for case in (case_id, base)))
+
+
+def summary(result: Result, names: list[str], **where: object) -> pd.DataFrame:
+    """As metrics.summary: median, low, high and n of each series of the named metrics."""
+    return metrics.summarised(result, metrics.select(of(result), metric=names, **where))
+
+
+def per_data(*counters: str, ending: str = "") -> list[str]:
+    """The names of `counters` per unit of data, for every traffic."""
+    return [f"{PREFIX}{counter}_per_{word}{ending}" for counter in counters for word in PER_DATA.values()]
+
+
+# -- from rows to counts ----------------------------------------------------------------------------------------
+
+
+def _rows(result: Result) -> pd.DataFrame:
+    own = result.own_numbers
+    return own[own["source"] == "model"]
+
+
+@functools.cache
+def _counts(result: Result) -> tuple[pd.DataFrame, list[str]]:
+    """One row a window and role, and one more (`polling`) for the poll-mode thread; columns: every counter, then DATA.
+
+    A role that a case has is in all of the case's windows, with zeros where it never ran.
+    """
+    rows = _rows(result)
+    data = wide_table(rows[rows["role"] == ""], DATA)
+    rows = rows[(rows["role"] != "") & rows["value"].notna()]
+    rows = rows.assign(polling=_is_poll_mode(result, rows))
+    names = sorted(set(rows["name"]))
+    wide = rows.pivot_table(index=[*WINDOW, "role", "polling"], columns="name", values="value", aggfunc="sum").reset_index()
+    wide = pd.concat([_every_role(case, names) for _, case in wide.groupby("case_id")], ignore_index=True)
+    wide = wide.merge(data, on=WINDOW, how="left").assign(hosted=lambda t: t["case_id"].isin(host_is_endpoint(result.frame)))
+    return wide, names
+
+
+def _every_role(case: pd.DataFrame, names: list[str]) -> pd.DataFrame:
+    windows, roles = case[WINDOW].drop_duplicates(), case[["role", "polling"]].drop_duplicates()
+    full = windows.merge(roles, how="cross").merge(case, on=[*WINDOW, "role", "polling"], how="left")
+    return full.fillna(dict.fromkeys(names, 0.0))
+
+
+def _is_poll_mode(result: Result, rows: pd.DataFrame) -> pd.Series:
+    """The switch's programs on the CPU that the manifest gives the switch: there the poll-mode thread runs, and no other."""
+    runs = result.manifest.get("runs", [])
+    cpus = {(run["run_id"], int(cpu)) for run in runs for cpu, role in (run.get("cpu_roles") or {}).items() if role == "switch"}
+    here = np.array([place in cpus for place in zip(rows["run_id"], rows["cpu"], strict=True)], dtype=bool)
+    return (rows["role"] == "switch") & (rows["mode"] == "user") & here
+
+
+def _empty_poll(raw: pd.DataFrame, names: list[str]) -> pd.DataFrame:
+    """By run: each counter for one poll that finds nothing, from the windows of traffic idle."""
+    idle = raw[raw["polling"] & (raw["traffic"] == "idle") & (raw["model_polls"] > 0)]
+    sums = idle.groupby("run_id")[[*names, "model_polls"]].sum()
+    return sums[names].div(sums["model_polls"], axis=0)
+
+
+def _without_polling(raw: pd.DataFrame, cost: pd.DataFrame, names: list[str]) -> pd.DataFrame:
+    """The counts without polls that found nothing, at their price in the same run, and never below zero."""
+    empty = (raw["model_polls"] - raw["model_poll_bursts"]).clip(lower=0).where(raw["polling"], 0.0)
+    prices = cost.reindex(raw["run_id"]).fillna(0.0).to_numpy()
+    left = (raw[names] - prices * empty.to_numpy()[:, None]).clip(lower=0)
+    # Parts that were cut at zero must not make the stack differ from its sum.
+    if set(CYCLES) <= set(names):
+        left["cycles"] = left[CYCLES].sum(axis=1)
+    return raw.assign(**left)
+
+
+# -- from counts to metrics -------------------------------------------------------------------------------------
+
+
+def _metrics(counts: pd.DataFrame, names: list[str], ending: str) -> pd.DataFrame:
+    wide = _data(_with_totals(counts, names))
+    word = wide["traffic"].map(PER_DATA)
+    sent = wide[word.notna()].assign(word=word)
+    rows = [
+        quotient(
+            sent, f"{PREFIX}{name}_per_" + sent["word"] + ending, sent[name], sent["data"], f"{UNITS.get(name, 'events')}/" + sent["word"]
+        )
+        for name in names
+    ]
+    return joined([*rows, *_cpi(wide, ending), *_miss_rates(wide, ending)])
+
+
+def _cpi(wide: pd.DataFrame, ending: str) -> list[pd.DataFrame]:
+    ran = wide[wide["instructions"] > 0]
+    parts = {"cpi": "cycles", **{f"cpi_{part}": f"cycles_{part}" for part in PARTS}}
+    unit = "cycles/instruction"
+    return [
+        quotient(ran, f"{PREFIX}{metric}{ending}", ran[name], ran["instructions"], unit) for metric, name in parts.items() if name in ran
+    ]
+
+
+def _miss_rates(wide: pd.DataFrame, ending: str) -> list[pd.DataFrame]:
+    """Misses per 1,000 instructions, and per load or store."""
+    ran = wide[wide["instructions"] > 0]
+    unit = "events/1,000 instructions"
+    rows = [
+        quotient(ran, f"{PREFIX}{name}_per_kilo_instructions{ending}", ran[name], ran["instructions"] / 1e3, unit)
+        for name in MISSES
+        if name in ran
+    ]
+    if {"loads", "stores", *RATES} <= set(ran):
+        accesses = ran["loads"] + ran["stores"]
+        rows += [quotient(ran, metric + ending, ran[name], accesses, "fraction") for name, metric in RATES.items()]
+    return rows
+
+
+def _polling(raw: pd.DataFrame, busy: pd.DataFrame, names: list[str]) -> pd.DataFrame:
+    """What a poll-mode thread spends on polls that find nothing; only where idle windows say it."""
+    idle = raw[raw["polling"] & (raw["traffic"] == "idle") & (raw["model_polls"] > 0)]
+    rows = [
+        quotient(idle, f"{PREFIX}{name}_per_empty_poll", idle[name], idle["model_polls"], f"{UNITS.get(name, 'events')}/poll")
+        for name in names
+    ]
+    if "cycles" in names:
+        whole = raw.loc[busy.index]
+        threads = whole[whole["polling"] & whole["run_id"].isin(idle["run_id"])]
+        taken = threads["cycles"] - busy.loc[threads.index, "cycles"]
+        rows.append(quotient(threads, f"{PREFIX}polling_share", taken, threads["cycles"], "fraction"))
+    return joined(rows)
+
+
+def _with_totals(counts: pd.DataFrame, names: list[str]) -> pd.DataFrame:
+    """By role, the sum `all`, and `path`: without host-other, unless the host is an endpoint (as metrics.events has it)."""
+    by_role = _summed(counts, names, [*WINDOW, "role"])
+    path = counts[(counts["role"] != "host-other") | counts["hosted"]]
+    totals = [_summed(part, names, WINDOW).assign(role=role) for part, role in ((counts, "all"), (path, "path"))]
+    return pd.concat([by_role, *totals], ignore_index=True)
+
+
+def _summed(counts: pd.DataFrame, names: list[str], keys: list[str]) -> pd.DataFrame:
+    grouped = counts.groupby(keys, sort=False)
+    return pd.concat([grouped[names].sum(), grouped[DATA].first()], axis=1).reset_index()
+
+
+def _data(wide: pd.DataFrame) -> pd.DataFrame:
+    """Adds `data`: packets, megabits or replies of the window itself; NaN where none came."""
+    choices = {
+        "udp_flood": wide["model_packets"],
+        "tcp_stream": wide["model_tcp_bytes"] * 8 / 1e6,
+        "ping_paced": wide["model_icmp_messages"] / 2,  # a request and an answer
+    }
+    data = pd.Series(np.nan, index=wide.index)
+    for traffic, counted in choices.items():
+        data = data.where(wide["traffic"] != traffic, counted)
+    return wide.assign(data=data.where(data > 0))
+
+
+def _triples(result: Result, word: str, **where: object) -> stats.Sample:
+    """For each repetition its windows' (cycles, instructions, data)."""
+    table = metrics.select(of(result), **where)
+    keys = ["run_id", "window"]
+    cycles, instructions = (table[table["metric"] == f"{PREFIX}{name}_per_{word}"].set_index(keys) for name in ("cycles", "instructions"))
+    both = pd.DataFrame({"cycles": cycles["part"], "instructions": instructions["part"], "data": cycles["per"]})
+    return [run.to_numpy(float) for _, run in both.groupby("run_id")]

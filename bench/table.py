@@ -1,0 +1,34 @@
+# SPDX-License-Identifier: GPL-2.0-or-later
+"""What every benchmark prints and keeps: name, value, 95 % interval, unit."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from pathlib import Path
+
+from rich.console import Console
+from rich.table import Table
+
+from analysis.stats import Estimate
+
+FOLDER = Path(__file__).resolve().parents[1] / "build" / "bench"
+
+
+def report(target: str, found: Mapping[str, tuple[Estimate, str]]) -> Path:
+    """Print ``found`` (by name: estimate and unit), write it to build/bench/<target>.json, and return that path."""
+    table = Table("name", "median", "95 % interval", "unit", "n")
+    for name, (one, unit) in found.items():
+        interval = "–" if one.low is None or one.high is None else f"{one.low:.4g} to {one.high:.4g}"
+        table.add_row(name, f"{one.median:.4g}", interval, unit, str(one.n))
+    Console().print(table)
+    return write(target, found)
+
+
+def write(target: str, found: Mapping[str, tuple[Estimate, str]]) -> Path:
+    """Write ``found`` to build/bench/<target>.json, and return that path."""
+    rows = [{"name": name, "value": one.median, "low": one.low, "high": one.high, "unit": unit} for name, (one, unit) in found.items()]
+    FOLDER.mkdir(parents=True, exist_ok=True)
+    path = FOLDER / f"{target}.json"
+    path.write_text(json.dumps(rows, indent=1) + "\n")
+    return path

@@ -1,0 +1,333 @@
+# SPDX-License-Identifier: GPL-2.0-or-later
+"""The collector's own side: what it tells the plug-in and in what order, and what it does when the plug-in is gone.
+
+The host and the plug-in's socket are made up; what a window says is a real one (captured/).
+"""
+
+from __future__ import annotations
+
+import json
+import math
+from pathlib import Path
+from types import SimpleNamespace
+
+import pytest
+
+from collectors import uarch_model
+from collectors.base import Apart, Recorded
+from collectors.uarch_model import UarchModel, profiles, symbols
+from terms import errors, plugins
+from terms.placement import Placement
+
+CAPTURED = json.loads((Path(__file__).parents[1] / "captured" / "uarch_model.end").read_text())
+KERNEL = """\
+ip_rcv_core.isra.0 ffffffff81a00000
+tcp_v4_rcv ffffffff81b00000
+__switch_to ffffffff81001000
+pcpu_hot 000000000002f000
+offsets 2456 2992 112
+"""
+PROCESSES = "/proc/652/maps:7f0000001000-7f0000003000 r-xp 00001000 fe:00 132 /usr/lib/librte_vhost.so.25.0\n---\n/proc/652/task/652\n"
+KALLSYMS = "ffffffff81001000 __switch_to\n"
+
+
+class Host:
+    """Answers the collector's commands."""
+
+    def __init__(self, folder: Path, kernel: str = KERNEL, processes: str = PROCESSES) -> None:
+        self.folder = folder
+        self.answers = {uarch_model.KERNEL: kernel, symbols.PROCESSES: processes, symbols.KERNEL_SYMBOLS: KALLSYMS}
+        self.ran: list[str] = []
+
+    def run(self, command: str, **_: object) -> SimpleNamespace:
+        self.ran.append(command)
+        return SimpleNamespace(stdout=self.answers[command])
+
+    def files(self) -> Path:
+        return self.folder
+
+    def plugin_socket(self, plugin: Path) -> Path | None:
+        return self.folder / "model.ctl" if plugin == UarchModel.emulator_plugin else None
+
+
+class Plugin:
+    """In the place of a connection: keeps the commands, and answers as the plug-in does."""
+
+    def __init__(self, path: Path) -> None:
+        self.path, self.commands, self.closed = path, [], False
+        self.dies_at: str | None = None
+        self.refuses: str | None = None
+        self.opens_until, self.statuses = 3, 0
+        self.instructions = 200_000_000
+
+    def ask(self, command: str) -> str:
+        self.commands.append(command)
+        if self.dies_at is not None and command.startswith(self.dies_at):
+            self.dies_at = ""
+            raise errors.plugin_gone("it closed the connection")
+        if command == self.refuses:
+            raise errors.plugin_refused(command, "no")
+        if command == "status":
+            self.statuses += 1
+            window = uarch_model.CLOSED if self.statuses > self.opens_until else 1
+            return json.dumps({**CAPTURED["status"], "window": window, "vcpus": [self._vcpu(), self._vcpu()]})
+        if command == "window":
+            spots = [["ffffffff81001010", 652, 0, 1, 0, 0, 0, 0, 0, 0, 0]]
+            cores = [{**core, "hot": {"dropped": 3, "spots": spots}} for core in CAPTURED["window"]["cores"]]
+            return json.dumps({**CAPTURED["window"], "cores": cores}) + "\n"
+        return "ok\n"
+
+    def _vcpu(self) -> dict[str, int]:
+        return {"instructions": self.instructions, "translations_checked": 10, "translations_wrong": 0}
+
+    def close(self) -> None:
+        self.closed = True
+
+
+@pytest.fixture
+def made(tmp_path, monkeypatch):
+    """Make a collector that is set up; with the plug-in that it talks to, and without any waiting."""
+    slept: list[float] = []
+    clock = SimpleNamespace(now=0.0)
+
+    def sleep(seconds: float) -> None:
+        slept.append(seconds)
+        clock.now += seconds
+
+    monkeypatch.setattr(uarch_model, "Control", Plugin)
+    monkeypatch.setattr(uarch_model, "time", SimpleNamespace(sleep=sleep, monotonic=lambda: clock.now))
+    # What a program exports is test_symbols.py's.
+    monkeypatch.setattr(symbols, "program", lambda path: symbols.Table([0x1500], [(path.name, "rte_vhost_dequeue_burst")]))
+
+    def make(host: Host | None = None, **options: object) -> tuple[UarchModel, Plugin]:
+        collector = UarchModel(host or Host(tmp_path), **options)
+        collector.setup()
+        return collector, collector._control
+
+    make.slept = slept
+    make.clock = clock
+    return make
+
+
+# --- Before anything runs
+
+
+def test_it_is_found_as_a_collector_of_a_model_that_counts_apart():
+    assert plugins.find("collectors", "COLLECTOR")["uarch_model"] is UarchModel
+    assert issubclass(UarchModel, Apart)
+    assert UarchModel.source == "model"
+    assert UarchModel.options.keys() == {"cpu", "without", "until"}
+
+
+def test_a_host_that_is_not_emulated_has_no_plug_in(tmp_path):
+    host = Host(tmp_path)
+    assert UarchModel(host).unavailable() is None
+    host.plugin_socket = lambda plugin: None
+    assert "emulator" in UarchModel(host).unavailable()
+
+
+def test_what_make_builds_is_what_the_lab_loads():
+    makefile = (uarch_model.BUILD.parents[1] / "Makefile").read_text()
+    assert UarchModel.emulator_plugin == uarch_model.BUILD / "uarch_model.so"
+    assert "build/uarch_model/uarch_model.so" in makefile
+
+
+@pytest.mark.parametrize("given", [{}, {"cpu": "zen5"}, {"without": ["prefetch", "model.branches"]}, {"until": {"instructions": 1}}])
+def test_sound_options(given):
+    UarchModel.check_options(given)
+
+
+@pytest.mark.parametrize(
+    ("given", "word"),
+    [
+        ({"cpu": "zen9"}, "zen9"),
+        ({"without": ["cache"]}, "cache"),
+        ({"until": {"seconds": 3}}, "seconds"),
+        ({"until": {"packets": -1}}, "-1"),
+        ({"until": {"packets": "many"}}, "many"),
+        ({"until": 7}, "7"),
+    ],
+)
+def test_options_that_will_not_do_are_named(given, word):
+    with pytest.raises(errors.BadInput, match=word):
+        UarchModel.check_options(given)
+
+
+# --- Once a run
+
+
+def test_the_plug_in_is_told_of_the_processor_the_kernel_and_the_hooks(made, tmp_path):
+    _, plugin = made()
+    assert plugin.path == tmp_path / "model.ctl"
+    assert plugin.commands == [
+        f"profile {tmp_path / 'model.profile'}",
+        "kernel ffffffff81001000 000000000002f000 2456 2992",
+        "hook packets ffffffff81a00000 112",
+        "hook segments ffffffff81b00000 112",
+        f"hook polls {0x7F0000001000 + 0x500:x}",
+    ]
+    assert (tmp_path / "model.profile").read_text() == profiles.load(profiles.DEFAULT).flat()
+
+
+def test_the_profile_is_the_one_asked_for(made, tmp_path):
+    collector, _ = made(cpu="zen5", without=["model.branches"])
+    flat = (tmp_path / "model.profile").read_text()
+    assert flat == profiles.load("zen5").without("model.branches").flat()
+    assert "model.branches 0\n" in flat
+    facts = collector.facts()["profile"]
+    assert facts["id"] == "zen5"
+    assert facts["overridden"] == ["model.branches"]
+    json.dumps(facts)
+
+
+@pytest.mark.parametrize(("line", "current"), [("current_task 0000000000001234", "0000000000001234"), ("", "0")])
+def test_where_the_current_task_is_kept_differs_between_kernels(made, tmp_path, line, current):
+    kernel = KERNEL.replace("pcpu_hot 000000000002f000", line).replace("\n\n", "\n")
+    _, plugin = made(Host(tmp_path, kernel))
+    assert f"kernel ffffffff81001000 {current} 2456 2992" in plugin.commands
+
+
+def test_a_host_without_poll_mode_threads_has_no_hook_for_polls(made, tmp_path):
+    _, plugin = made(Host(tmp_path, processes="---\n"))
+    assert [command.split()[1] for command in plugin.commands if command.startswith("hook")] == ["packets", "segments"]
+
+
+def test_the_connection_is_closed_in_the_end(made):
+    collector, plugin = made()
+    collector.teardown()
+    assert plugin.closed
+    collector.teardown()
+
+
+def test_what_was_never_set_up_can_be_torn_down(tmp_path):
+    collector = UarchModel(Host(tmp_path))
+    collector.disengage()
+    collector.teardown()
+
+
+# --- Windows
+
+
+def test_engaging_is_reading_the_processes_while_the_host_is_fast_then_the_model_then_warming_up(made):
+    collector, plugin = made()
+    del plugin.commands[:], collector.host.ran[:]
+    collector.engage()
+    assert collector.host.ran == [symbols.PROCESSES]
+    assert plugin.commands[0] == "state model"
+    assert set(plugin.commands[1:]) == {"status"}
+    # Enough was run at once, but there is a least.
+    assert made.clock.now == pytest.approx(uarch_model.WARM_SECONDS[0], abs=2 * uarch_model.POLL_SECONDS)
+
+
+def test_an_idle_host_is_not_waited_for_for_ever(made):
+    collector, plugin = made()
+    plugin.instructions = 10
+    collector.engage()
+    assert made.clock.now == pytest.approx(uarch_model.WARM_SECONDS[1], abs=2 * uarch_model.POLL_SECONDS)
+
+
+def test_a_window_of_seconds(made):
+    collector, plugin = made()
+    collector.engage()
+    del plugin.commands[:], made.slept[:], collector.host.ran[:]
+    recorded = json.loads(collector.measure(1.5))
+    assert plugin.commands == ["begin", "end", "window", "status"]
+    assert made.slept == [1.5]
+    assert not collector.host.ran, "each command costs seconds while the host is modelled"
+    assert recorded["cpu"] == profiles.DEFAULT
+    assert recorded["status"]["vcpus"]
+    assert recorded["functions"][0] == {
+        "core": 0, "thread": 652, "mode": "host_kernel", "object": "kernel", "function": "__switch_to", "samples": 1,
+    }  # fmt: skip
+    assert all(core["hot"] == {"dropped": 3} for core in recorded["window"]["cores"])
+
+
+def test_what_is_recorded_becomes_numbers(made):
+    collector, _ = made()
+    collector.engage()
+    found = list(UarchModel.numbers(Recorded("", collector.measure(1), math.nan, Placement())))
+    assert {"instructions", "cycles", "model_packets"} <= {number.name for number in found}
+
+
+@pytest.mark.parametrize("limit", ["packets", "instructions"])
+def test_a_window_until_a_count(made, limit):
+    collector, plugin = made(until={limit: 2000})
+    collector.engage()
+    del plugin.commands[:], made.slept[:]
+    plugin.statuses = 0
+    collector.measure(1.5)
+    assert plugin.commands == [f"limit {limit} 2000", "begin", *["status"] * 4, "end", "window", "status"]
+    assert made.slept == [uarch_model.POLL_SECONDS] * 3
+
+
+def test_a_window_until_a_count_that_does_not_come(made):
+    collector, plugin = made(until={"packets": 2000})
+    collector.engage()
+    plugin.statuses, plugin.opens_until = 0, 10**9
+    with pytest.raises(errors.RunFailed, match=r"'packets': 2000.* had not ended after 60 s"):
+        collector.measure(1)
+
+
+def test_the_limits_are_names_of_hooks_or_instructions():
+    assert set(uarch_model.LIMITS.values()) <= {"instructions", *uarch_model.RECEIVERS.values(), *uarch_model.POLLS.values()}
+
+
+def test_disengaging_ends_the_model(made):
+    collector, plugin = made()
+    collector.engage()
+    collector.disengage()
+    assert plugin.commands[-1] == "state off"
+
+
+def _one_window(collector: UarchModel) -> None:
+    """As the runner does it."""
+    try:
+        collector.engage()
+        collector.measure(1)
+    finally:
+        collector.disengage()
+
+
+@pytest.mark.parametrize("step", ["state model", "status", "begin", "end", "window"])
+def test_a_plug_in_that_dies_is_one_clear_error(made, step):
+    collector, plugin = made()
+    plugin.dies_at = step
+    with pytest.raises(errors.RunFailed) as failed:
+        _one_window(collector)
+    assert str(failed.value) == "the processor model (a plug-in of the lab's emulator) does not answer: it closed the connection"
+
+
+@pytest.mark.parametrize("step", ["profile", "kernel", "hook"])
+def test_a_plug_in_that_dies_before_the_traffic_is_too(made, tmp_path, monkeypatch, step):
+    class Dies(Plugin):
+        def __init__(self, path):
+            super().__init__(path)
+            self.dies_at = step
+
+    monkeypatch.setattr(uarch_model, "Control", Dies)
+    with pytest.raises(errors.RunFailed, match="does not answer"):
+        made()
+
+
+def test_what_the_plug_in_refuses_is_told(made):
+    collector, plugin = made()
+    plugin.refuses = "state model"
+    with pytest.raises(errors.RunFailed, match="refused 'state model'"):
+        collector.engage()
+    collector.disengage()
+
+
+def test_disengaging_raises_nothing_whatever_the_plug_in_says(made):
+    collector, plugin = made()
+    plugin.refuses = "state off"
+    collector.disengage()
+
+
+def test_asking_without_a_connection_is_told(tmp_path):
+    with pytest.raises(errors.RunFailed, match="there is no connection"):
+        UarchModel(Host(tmp_path)).measure(1)
+
+
+def test_a_connection_that_is_refused_is_told(tmp_path):
+    with pytest.raises(errors.RunFailed, match="does not answer"):
+        UarchModel(Host(tmp_path)).setup()

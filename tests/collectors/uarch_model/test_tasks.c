@@ -1,0 +1,133 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* Counts by thread: what is booked for whom. */
+#include "tasks.h"
+
+#include <string.h>
+
+#include "check.h"
+
+static struct tasks tasks;
+static struct counters now[MODE_COUNT];
+
+static void start(void)
+{
+    memset(now, 0, sizeof(now));
+    tasks_init(&tasks);
+}
+
+static void switch_to(uint32_t id, const char *name)
+{
+    char padded[TASK_NAME] = "";
+
+    memcpy(padded, name, strnlen(name, TASK_NAME));
+    tasks_switch(&tasks, now, id, padded);
+}
+
+static uint64_t booked(uint32_t id, const char *name)
+{
+    for (uint32_t i = 0; i < tasks.count; i++)
+        if (tasks.task[i].id == id && !strncmp(tasks.task[i].name, name, TASK_NAME))
+            return tasks.task[i].counters[HOST_USER].instructions;
+    return UINT64_MAX;
+}
+
+static void by_hand(void)
+{
+    start();
+    now[HOST_USER].instructions = 100;
+    switch_to(1, "one"); /* who ran before, nobody knows */
+    now[HOST_USER].instructions += 10;
+    now[HOST_KERNEL].loads += 3;
+    switch_to(2, "two");
+    now[HOST_USER].instructions += 20;
+    switch_to(1, "one");
+    now[HOST_USER].instructions += 5;
+    EQUAL(booked(TASK_UNKNOWN, ""), 100);
+    EQUAL(booked(1, "one"), 10);
+    EQUAL(booked(2, "two"), 20);
+    tasks_book(&tasks, now);
+    tasks_book(&tasks, now); /* nothing came to it */
+    EQUAL(booked(1, "one"), 15);
+    EQUAL(tasks.task[1].counters[HOST_KERNEL].loads, 3);
+    EQUAL(tasks.task[2].counters[HOST_KERNEL].loads, 0);
+    EQUAL(tasks.count, 3);
+}
+
+/* The same id with another name is another thread; 16 letters need no end. */
+static void names(void)
+{
+    start();
+    switch_to(0, "swapper/0");
+    now[HOST_USER].instructions = 1;
+    switch_to(0, "swapper/1");
+    now[HOST_USER].instructions = 3;
+    switch_to(0, "swapper/0");
+    now[HOST_USER].instructions = 7;
+    switch_to(9, "sixteen letters!");
+    now[HOST_USER].instructions = 15;
+    switch_to(9, "sixteen letters?");
+    tasks_book(&tasks, now);
+    EQUAL(booked(0, "swapper/0"), 1 + 4);
+    EQUAL(booked(0, "swapper/1"), 2);
+    EQUAL(booked(9, "sixteen letters!"), 8);
+    EQUAL(booked(9, "sixteen letters?"), 0);
+}
+
+/* What finds no place goes to nobody; who has one keeps it. */
+static void a_full_table(void)
+{
+    start();
+    for (uint32_t id = 1; id <= 2 * MOST_TASKS; id++) {
+        switch_to(id, "many");
+        now[HOST_USER].instructions += id;
+    }
+    switch_to(1, "many");
+    now[HOST_USER].instructions += 1000;
+    tasks_book(&tasks, now);
+    EQUAL(tasks.count, MOST_TASKS);
+    EQUAL(booked(1, "many"), 1001);
+    EQUAL(booked(MOST_TASKS - 1, "many"), MOST_TASKS - 1);
+    EQUAL(booked(MOST_TASKS, "many"), UINT64_MAX);
+    uint64_t sum = 0;
+    for (uint32_t i = 0; i < tasks.count; i++)
+        sum += tasks.task[i].counters[HOST_USER].instructions;
+    EQUAL(sum, now[HOST_USER].instructions);
+}
+
+/* After the end threads come and go, and nothing is booked. */
+static void stopped(void)
+{
+    struct counters end[MODE_COUNT];
+
+    start();
+    switch_to(1, "one");
+    now[HOST_USER].instructions = 10;
+    now[HOST_USER].loads = 4;
+    memcpy(end, now, sizeof(end));
+    /* The core ran on a little, and switched, before it heard of the end. */
+    now[HOST_USER].instructions = 12;
+    switch_to(2, "two");
+    now[HOST_USER].instructions = 13;
+    end[HOST_USER].loads = 5;
+    tasks_stop(&tasks, end);
+    EQUAL(booked(1, "one"), 12);
+    EQUAL(booked(2, "two"), 0);
+    EQUAL(tasks.task[2].counters[HOST_USER].loads, 1);
+    now[HOST_USER].instructions = 1000;
+    switch_to(3, "three");
+    now[HOST_USER].instructions = 2000;
+    tasks_book(&tasks, now);
+    EQUAL(booked(1, "one"), 12);
+    EQUAL(booked(2, "two"), 0);
+    EQUAL(booked(3, "three"), 0);
+    EQUAL(tasks.task[tasks.present].id, 3);
+}
+
+int main(void)
+{
+    by_hand();
+    names();
+    a_full_table();
+    stopped();
+    return 0;
+}
