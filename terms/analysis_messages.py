@@ -78,8 +78,8 @@ def polling_left_in(cases: Iterable[str]) -> str:
     )
 
 
-def untrusted_windows(count: int, why: Iterable[str]) -> str:
-    return f"{count} window{'s' if count > 1 else ''} of the model left out: {'; '.join(why)}."
+def untrusted_windows(count: int, reasons: Iterable[str]) -> str:
+    return f"{count} window{'s' if count > 1 else ''} of the model left out: {'; '.join(reasons)}."
 
 
 def no_model_numbers() -> str:

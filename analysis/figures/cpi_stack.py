@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
 """Estimated cycles of the modelled processor by what they went to: left per unit of data, right per instruction (CPI). Base:
-instructions that wait for nothing. L2, LLC (another core's caches among it), memory: data from there. Fetch: instructions from beyond
-L1I. DTLB, ITLB: translating addresses. Branches: mispredicted ones. Mode: system calls, interrupts, entering guests, atomic
+instructions that wait for nothing. L2, LLC (another core's caches among it), memory: data from there. Fetch: instructions from
+beyond L1I. DTLB, ITLB: translating addresses. Branches: mispredicted ones. Mode: system calls, interrupts, entering guests, atomic
 instructions and pauses. All threads of the packet path together (host-other is left out, but in vm2host, where the host is an
 endpoint); polls that found nothing are taken out unless it says otherwise here."""
 

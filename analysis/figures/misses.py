@@ -1,7 +1,8 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
 """What the modelled processor missed, per unit of data: in the caches L1D, L1I, L2 and LLC, lines that another core had changed
-("other core's"), in the first-level TLBs, page walks (missed in the second level, too), and branches predicted wrong. All threads of
-the packet path together; polls that found nothing are taken out unless it says otherwise here. The axis is logarithmic; a count of zero is written at its edge."""
+("other core's"), in the first-level TLBs, page walks (missed in the second level, too), and branches predicted wrong. All threads
+of the packet path together; polls that found nothing are taken out unless it says otherwise here. The axis is logarithmic; a count
+of zero is written at its edge."""
 
 from __future__ import annotations
 

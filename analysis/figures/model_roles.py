@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
-"""Who does the work: instructions (left) and estimated cycles (right) of the modelled processor per unit of data, by the role of the
-thread that ran. Softirq: interrupts and softirqs that met no thread, and the kernel's threads for them. Number and interval are the
-packet path's: host-other is drawn and left out of them, but in vm2host, where the host is an endpoint. Polls that found
-nothing are taken out unless it says otherwise here."""
+"""Who does the work: instructions (left) and estimated cycles (right) of the modelled processor per unit of data, by the role of
+the thread that ran. Softirq: interrupts and softirqs that met no thread, and the kernel's threads for them. Number and interval are
+the packet path's: host-other is drawn and left out of them, but in vm2host, where the host is an endpoint. Polls that found nothing
+are taken out unless it says otherwise here."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ WALL_CLOCK = False
 def table(result: Result) -> pd.DataFrame:
     """One row a case, traffic, counter (instructions, cycles) and role ("all" and "path": sums), per unit of data."""
     found = model.summary(result, model.per_data(*NEEDS))
-    return found.assign(counter=found["metric"].str.removeprefix("model_").str.partition("_")[0])
+    return found.assign(counter=found["metric"].str.removeprefix("model_").str.replace(r"_per_[a-z]+$", "", regex=True))
 
 
 def plot(table: pd.DataFrame) -> Figure:

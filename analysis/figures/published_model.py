@@ -45,6 +45,6 @@ def _with_polling(one: Comparison) -> bool:
 
 def _row(one: Comparison) -> dict[str, object]:
     row = published.row_of(one)
-    polls = "with idle polling" if _with_polling(one) else "without"
+    polls = "with idle polling" if _with_polling(one) else "without idle polling"
     text = f"{one.published.target} {one.published.what}, {row['traffic']}\n{row['compared']}, {polls}"
     return {**row, "row": text, "ours": f"{WORDS[one.metric.removesuffix(model.WITH_POLLING)]}, {polls}"}

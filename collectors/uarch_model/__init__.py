@@ -139,7 +139,7 @@ class UarchModel(Apart):
 
     def disengage(self) -> None:
         # The emulator may be gone, and that is then what must be told.
-        with contextlib.suppress(errors.RunFailed):
+        with contextlib.suppress(errors.VsprofError):
             self._change("off")
 
     def teardown(self) -> None:

@@ -22,6 +22,8 @@ static void clear_filters(struct core *core)
     }
     for (int i = 0; i < PAGE_FILTER_SETS; i++)
         core->page_filter[i].page = UINT64_MAX;
+    for (int i = 0; i < CODE_PAGES; i++)
+        core->code_page[i].page = UINT64_MAX;
     core->code_line = UINT64_MAX;
 }
 
@@ -557,9 +559,22 @@ bool core_access_slow(struct core *core, uint64_t address, bool store)
 
 /* Instructions. */
 
+/* The kernel's code lies where it lies; a program's must be looked for, once for each page and address space. */
+static uint64_t real_address(struct core *core, uint64_t virtual_line)
+{
+    uint64_t page = virtual_line >> (12 - LINE_SHIFT), tagged = page | core->space_tag;
+    struct code_page *known = &core->code_page[page % CODE_PAGES];
+
+    if (!core->real_pc || !core->previous->user)
+        return virtual_line << LINE_SHIFT;
+    if (known->page != tagged)
+        *known = (struct code_page){.page = tagged, .real = page + (core->real_pc(core) >> 12) - (core->previous->pc >> 12)};
+    return known->real << 12 | (virtual_line << LINE_SHIFT & 0xfff);
+}
+
 void core_fetch_slow(struct core *core, uint64_t virtual_line)
 {
-    uint64_t address = virtual_line << LINE_SHIFT;
+    uint64_t address = real_address(core, virtual_line);
     struct tlb_entry *page = translate(core, core->itlb, address);
 
     if (!page->memory)
@@ -614,7 +629,7 @@ void core_branch_slow(struct core *core, const struct block *from, uint64_t to)
     if (kind == BRANCH_OTHER || kind == BRANCH_REPEAT)
         return;
     /* Neither behind the block nor where it branches to: an interrupt or a fault came between. */
-    if (kind == BRANCH_NONE || kind == BRANCH_CONDITIONAL || ((kind == BRANCH_JUMP || kind == BRANCH_CALL) && to != from->target)) {
+    if (kind == BRANCH_NONE || kind == BRANCH_CONDITIONAL || ((kind == BRANCH_JUMP || kind == BRANCH_CALL) && ((to ^ from->target) & SAME_PLACE))) {
         core->now->interrupts++;
         core->now->stall_mode += core->profile->cost_interrupt;
         return;

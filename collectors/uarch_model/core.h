@@ -21,6 +21,7 @@
 
 #define FILTER_SETS 1024
 #define PAGE_FILTER_SETS 128
+#define CODE_PAGES 128
 #define STREAMS 16
 
 /* A run of instructions that is entered at its begin and left at its end. Small: half a line of cache, for there are many. */
@@ -33,6 +34,12 @@ struct block {
     uint8_t atomics, pauses;
     uint8_t way;         /* user, and SPECIAL_WAY if there are atomics or pauses: what core_block must look at, in one byte */
 };
+
+/*
+ * QEMU keeps one translation of a piece of code for all processes that have it mapped, wherever they have it: a library's block
+ * has the address that it had in the process for which it was translated first. Only the place in its page is always right.
+ */
+#define SAME_PLACE 0xfffull
 
 /* Address behind the last instruction. */
 static inline uint64_t block_next(const struct block *block)
@@ -56,6 +63,12 @@ struct page_filter_entry {
     struct tlb_entry *entry;
 };
 
+/* Where a page of user code really lies in the present address space. */
+struct code_page {
+    uint64_t page; /* by the blocks' addresses, with the address space */
+    uint64_t real;
+};
+
 struct stream {
     uint64_t page, last_used;
     int8_t line, direction;
@@ -77,6 +90,7 @@ struct core {
     enum mode mode;
     struct filter_entry data_filter[FILTER_SETS], code_filter[FILTER_SETS];
     struct page_filter_entry page_filter[PAGE_FILTER_SETS];
+    struct code_page code_page[CODE_PAGES];
 
     const struct profile *profile;
     struct uncore *uncore;
@@ -95,6 +109,7 @@ struct core {
     uint64_t last_value; /* what the last missing load got: an address near it depends on it */
     bool value_known;
     uint64_t walks_failed;
+    uint64_t (*real_pc)(struct core *core); /* the address at which the block that runs was entered; NULL: blocks have their own */
 
     struct hot *hot;         /* NULL: nobody asks where it happens */
     uint32_t thread;         /* id of the emulated thread that runs */
@@ -167,9 +182,9 @@ static inline void core_fetch(struct core *core, uint64_t line)
 /* Control left the block `from` for `to`. */
 static inline void core_branch(struct core *core, const struct block *from, uint64_t to)
 {
-    bool taken = to != block_next(from);
+    bool taken = (to ^ block_next(from)) & SAME_PLACE;
 
-    if (__builtin_expect(from->kind != BRANCH_CONDITIONAL || (taken && to != from->target), 0)) {
+    if (__builtin_expect(from->kind != BRANCH_CONDITIONAL || (taken && ((to ^ from->target) & SAME_PLACE)), 0)) {
         core_branch_slow(core, from, to);
         return;
     }
@@ -186,7 +201,7 @@ static inline void core_block(struct core *core, const struct block *block)
 
     if (__builtin_expect(block->way != core->way, 0))
         core_block_slow(core, block);
-    if (previous->kind != BRANCH_NONE || __builtin_expect(block->pc != block_next(previous), 0))
+    if (previous->kind != BRANCH_NONE || __builtin_expect((block->pc ^ block_next(previous)) & SAME_PLACE, 0))
         core_branch(core, previous, block->pc);
     core->now->instructions += block->instructions;
     core->now->l1i_fetches += last_line - first_line + 1;

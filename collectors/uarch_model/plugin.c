@@ -74,9 +74,9 @@ static struct arena *arena, *old_arena;
 /* Registers. */
 
 enum { REG_CR3, REG_CR4, REG_RAX, REG_RSI = REG_RAX + 6, REG_RDI = REG_RAX + 7, REG_GS_BASE = REG_RAX + 16, REG_KERNEL_GS_BASE,
-       REG_COUNT };
+       REG_RIP, REG_COUNT };
 static const char *const register_names[REG_COUNT] = {"cr3", "cr4", "rax", "rcx", "rdx", "rbx", "rsp", "rbp", "rsi",
-                                                      "rdi", "r8",  "r9",  "r10", "r11", "r12", "r13", "r14", "r15", "gs_base", "k_gs_base"};
+                                                      "rdi", "r8",  "r9",  "r10", "r11", "r12", "r13", "r14", "r15", "gs_base", "k_gs_base", "rip"};
 static __thread struct {
     struct qemu_plugin_register *handle[REG_COUNT];
     GByteArray *bytes;
@@ -181,6 +181,12 @@ static void leave_guest(struct vcpu *vcpu, struct core *core)
     core_enter(core, false);
     core_forget_blocks(core);
     core_switch_address_space(core, &vcpu->host_space, 0);
+}
+
+static uint64_t real_pc(struct core *core)
+{
+    (void)core;
+    return read_register(REG_RIP);
 }
 
 static bool read_virtual(struct core *core, uint64_t address, uint64_t *value)
@@ -552,6 +558,7 @@ static bool make_model(FILE *out)
     memcpy(model->hook, hooks, sizeof(hooks));
     for (uint32_t i = 0; i < vcpu_count; i++) {
         cores[i] = model->core[i];
+        cores[i]->real_pc = real_pc;
         vcpus[i].space_unknown = vcpus[i].task_unknown = true;
         cores[i]->sample_at = 0;
     }

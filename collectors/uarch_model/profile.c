@@ -68,8 +68,11 @@ static int check(const struct profile *p, char *error, size_t size)
     /* The filter before L1 is indexed by virtual address: index bits must lie in the page offset, as they do in hardware. */
     if (p->l1d_sets > 64 || p->l1i_sets > 64)
         return snprintf(error, size, "%s: at most 64 sets", p->l1d_sets > 64 ? "l1d.sets" : "l1i.sets"), -1;
-    if (p->l2_latency < p->l1d_latency || p->llc_latency < p->l1d_latency || p->memory_latency_local < p->l1d_latency)
-        return snprintf(error, size, "l2.latency, llc.latency, memory.latency_local: less than l1d.latency"), -1;
+    const uint32_t latencies[] = {p->l2_latency,           p->llc_latency,          p->llc_latency_shared, p->llc_latency_modified,
+                                  p->memory_latency_local, p->memory_latency_remote};
+    for (size_t i = 0; i < sizeof(latencies) / sizeof(latencies[0]); i++)
+        if (latencies[i] < p->l1d_latency)
+            return snprintf(error, size, "l2.latency, llc.latency*, memory.latency*: less than l1d.latency"), -1;
     if (!p->llc_sets || !p->llc_ways || p->llc_ways > 64)
         return snprintf(error, size, "llc.sets, llc.ways: need at least one set and 1 to 64 ways"), -1;
     if (p->llc_policy > LLC_VICTIM)

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import bisect
 import functools
+import itertools
 import struct
 from collections import defaultdict
 from collections.abc import Iterable, Mapping
@@ -73,11 +74,15 @@ class Symbols:
     def functions(self, window: Mapping[str, Any], processes: str) -> list[dict[str, Any]]:
         """The hot spots of a window by core, thread, mode and function."""
         maps, process_of = read_processes(processes)
+        everywhere = list(itertools.chain.from_iterable(maps.values()))
         found = []
         for index, core in enumerate(window["cores"]):
             sums: dict[tuple[int, str, str, str], list[int]] = defaultdict(lambda: [0] * len(KINDS))
             for address, thread, mode, *counts in core["hot"]["spots"]:
-                name = self._name(int(address, 16), MODES[mode], maps.get(process_of.get(thread, -1), []))
+                # The thread's own process first. A block of a library that processes share has the address of the process that it was
+                # translated for (see core.h), so any other's mappings may be what tells.
+                places = itertools.chain(maps.get(process_of.get(thread, -1), []), everywhere)
+                name = self._name(int(address, 16), MODES[mode], places)
                 row = sums[(thread, MODES[mode], *name)]
                 for kind, count in enumerate(counts):
                     row[kind] += count
@@ -99,7 +104,7 @@ class Symbols:
             ]
         return found
 
-    def _name(self, address: int, mode: str, mapped: list[Mapped]) -> tuple[str, str]:
+    def _name(self, address: int, mode: str, mapped: Iterable[Mapped]) -> tuple[str, str]:
         if address >= KERNEL_HALF:
             return self._kernel_name(address, mode)
         if mode == "guest_user":
@@ -114,7 +119,7 @@ class Symbols:
         where, function = self._kernel.find(address) or ("kernel", f"{address:#x}")
         return (f"guest {where}" if guest else where), function
 
-    def _program_name(self, address: int, mapped: list[Mapped]) -> tuple[str, str]:
+    def _program_name(self, address: int, mapped: Iterable[Mapped]) -> tuple[str, str]:
         part = next((m for m in mapped if m.begin <= address < m.end), None)
         if part is None:
             return "programs that ended", "(unknown)"

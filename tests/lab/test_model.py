@@ -71,12 +71,12 @@ def seen() -> Iterator[Seen]:
 def _look(host: Lab, collector: UarchModel) -> Seen:
     before = _seconds(host)
     states = [_status(collector)["state"]]
-    collector._ask("state count")
+    collector._change("count")
     states.append(_status(collector)["state"])
     begun = _instructions(collector)
     host.run(WORK, timeout=WORK_SECONDS)
     counted = _instructions(collector) - begun
-    # From count to model, by way of off.
+    # From count to model.
     collector.engage()
     states.append(_status(collector)["state"])
     # Once for the page cache and the model's caches; then what is compared.

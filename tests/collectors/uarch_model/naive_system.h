@@ -54,7 +54,7 @@ struct naive_core {
     struct naive_stream stream[16];
     const struct tables *tables;
     uint32_t space, generation[NAIVE_SPACES];
-    bool guest;
+    bool guest, moves; /* `moves`: programs' code lies elsewhere than its blocks say, see naive_slide */
     enum mode mode;
     const struct block *previous;
     uint64_t retired, last_long, last_value, walks_failed;
@@ -484,12 +484,21 @@ static inline void naive_loaded(struct naive_core *core, uint64_t value)
     core->value_known = true;
 }
 
+/* How far behind its blocks' addresses a program's code lies, in the address space with these tables. */
+static inline uint64_t naive_slide(uint64_t root)
+{
+    return root / KIB4 % 3 * 16 * MIB2;
+}
+
 static inline void naive_fetch(struct naive_core *core, uint64_t address)
 {
     const struct profile *p = &core->system->profile;
-    struct naive_page *page = naive_translate(core, address, true);
+    struct naive_page *page;
     enum line_state state;
 
+    if (core->moves && core->previous->user)
+        address += naive_slide(core->tables->root);
+    page = naive_translate(core, address, true);
     if (!page->memory)
         return;
     uint64_t line = naive_physical_line(page, address);
@@ -503,6 +512,12 @@ static inline void naive_fetch(struct naive_core *core, uint64_t address)
         naive_prefetch(core, line + 1);
 }
 
+/* The same place in a page: which page it is, QEMU's blocks of code that is shared don't know. */
+static inline bool naive_same(uint64_t one, uint64_t other)
+{
+    return one % KIB4 == other % KIB4;
+}
+
 static inline void naive_leave(struct naive_core *core, const struct block *from, uint64_t to)
 {
     const struct profile *p = &core->system->profile;
@@ -511,10 +526,10 @@ static inline void naive_leave(struct naive_core *core, const struct block *from
     struct counters *now = naive_now(core);
     bool expected, right = true;
 
-    if (kind == BRANCH_OTHER || kind == BRANCH_REPEAT || (kind == BRANCH_NONE && to == next))
+    if (kind == BRANCH_OTHER || kind == BRANCH_REPEAT || (kind == BRANCH_NONE && naive_same(to, next)))
         return;
-    expected = kind == BRANCH_CONDITIONAL                   ? to == next || to == from->target
-               : kind == BRANCH_JUMP || kind == BRANCH_CALL ? to == from->target
+    expected = kind == BRANCH_CONDITIONAL                   ? naive_same(to, next) || naive_same(to, from->target)
+               : kind == BRANCH_JUMP || kind == BRANCH_CALL ? naive_same(to, from->target)
                                                             : kind != BRANCH_NONE;
     if (!expected) {
         now->interrupts++;
@@ -523,7 +538,7 @@ static inline void naive_leave(struct naive_core *core, const struct block *from
     }
     now->branches++;
     if (p->model_branches)
-        right = kind == BRANCH_CONDITIONAL ? naive_direction(&core->predictor, from->pc, to != next)
+        right = kind == BRANCH_CONDITIONAL ? naive_direction(&core->predictor, from->pc, !naive_same(to, next))
                                            : naive_resolve(&core->predictor, kind, from->pc, next, to);
     now->branch_misses += !right;
     now->stall_branch += right ? 0 : p->core_mispredict;

@@ -16,6 +16,7 @@ import pytest
 from collectors import uarch_model
 from collectors.base import Apart, Recorded
 from collectors.uarch_model import UarchModel, profiles, symbols
+from collectors.uarch_model.control import Control
 from terms import errors, plugins
 from terms.placement import Placement
 
@@ -36,7 +37,7 @@ class Host:
 
     def __init__(self, folder: Path, kernel: str = KERNEL, processes: str = PROCESSES) -> None:
         self.folder = folder
-        self.answers = {uarch_model.KERNEL: kernel, symbols.PROCESSES: processes, symbols.KERNEL_SYMBOLS: KALLSYMS}
+        self.answers = {uarch_model.KERNEL: kernel, symbols.PROCESSES: processes, symbols.KERNEL_SYMBOLS: KALLSYMS, "true": ""}
         self.ran: list[str] = []
 
     def run(self, command: str, **_: object) -> SimpleNamespace:
@@ -50,11 +51,12 @@ class Host:
         return self.folder / "model.ctl" if plugin == UarchModel.emulator_plugin else None
 
 
-class Plugin:
+class Plugin(Control):
     """In the place of a connection: keeps the commands, and answers as the plug-in does."""
 
     def __init__(self, path: Path) -> None:
         self.path, self.commands, self.closed = path, [], False
+        self.pending = 0
         self.dies_at: str | None = None
         self.refuses: str | None = None
         self.opens_until, self.statuses = 3, 0
@@ -67,6 +69,9 @@ class Plugin:
             raise errors.plugin_gone("it closed the connection")
         if command == self.refuses:
             raise errors.plugin_refused(command, "no")
+        if command.startswith("state ") and self.pending:
+            self.pending -= 1
+            return "pending\n"
         if command == "status":
             self.statuses += 1
             window = uarch_model.CLOSED if self.statuses > self.opens_until else 1
@@ -213,8 +218,8 @@ def test_engaging_is_reading_the_processes_while_the_host_is_fast_then_the_model
     del plugin.commands[:], collector.host.ran[:]
     collector.engage()
     assert collector.host.ran == [symbols.PROCESSES]
-    assert plugin.commands[0] == "state model"
-    assert set(plugin.commands[1:]) == {"status"}
+    assert plugin.commands[:2] == ["state off", "state model"]
+    assert set(plugin.commands[2:]) == {"status"}
     # Enough was run at once, but there is a least.
     assert made.clock.now == pytest.approx(uarch_model.WARM_SECONDS[0], abs=2 * uarch_model.POLL_SECONDS)
 
@@ -317,10 +322,29 @@ def test_what_the_plug_in_refuses_is_told(made):
     collector.disengage()
 
 
+def test_a_processor_that_does_not_come_to_rest_is_woken(made):
+    collector, plugin = made()
+    plugin.pending = 2
+    del collector.host.ran[:]
+    collector.engage()
+    assert collector.host.ran == [symbols.PROCESSES, "true", "true"]
+
+
 def test_disengaging_raises_nothing_whatever_the_plug_in_says(made):
     collector, plugin = made()
     plugin.refuses = "state off"
     collector.disengage()
+
+
+def test_disengaging_raises_nothing_when_the_emulator_is_gone(made):
+    def gone(command: str) -> None:
+        raise errors.emulator_failed("killed")
+
+    collector, plugin = made()
+    plugin.pending = 1
+    collector.host.run = gone
+    collector.disengage()
+    assert plugin.commands[-1] == "state off"
 
 
 def test_asking_without_a_connection_is_told(tmp_path):

@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import socket
 import tempfile
 import threading
@@ -34,7 +35,8 @@ def serve() -> Iterator[Callable[[Answer], tuple[Path, list[str]]]]:
 
     def answer_all(answer: Answer) -> None:
         client, _ = listener.accept()
-        with client, client.makefile("r", encoding="utf-8") as lines:
+        # A client that gave up no longer reads.
+        with contextlib.suppress(ConnectionError), client, client.makefile("r", encoding="utf-8") as lines:
             for line in lines:
                 commands.append(line.removesuffix("\n"))
                 answered = answer(commands[-1])
@@ -115,6 +117,39 @@ def test_a_plug_in_that_hangs_is_given_up(serve, monkeypatch):
         with pytest.raises(errors.RunFailed, match="does not answer"):
             asked.ask("status")
     asked.close()
+
+
+def change(serve, answer: Answer, state: str) -> tuple[list[str], int]:
+    """Change the state; returns the commands that came, and how often a processor was woken."""
+    path, commands = serve(answer)
+    asked, woken = Control(path), []
+    try:
+        asked.change(state, wake=lambda: woken.append(state))
+    finally:
+        asked.close()
+    return commands, len(woken)
+
+
+@pytest.mark.parametrize(("state", "steps"), [("off", ["off"]), ("count", ["off", "count"]), ("model", ["off", "model"])])
+def test_a_change_goes_by_way_of_off(serve, state, steps):
+    assert change(serve, lambda command: b"ok\n.\n", state) == ([f"state {step}" for step in steps], 0)
+
+
+def test_a_processor_is_woken_until_the_change_is_done(serve):
+    answers = iter([b"ok\n.\n", b"pending\n.\n", b"pending\n.\n", b"ok\n.\n"])
+    assert change(serve, lambda command: next(answers), "model") == (["state off", *["state model"] * 3], 2)
+
+
+def test_a_change_that_does_not_come_is_given_up(serve, monkeypatch):
+    # Of connecting and of answering, too; here they take no time.
+    monkeypatch.setattr(control, "ANSWER_SECONDS", 0.5)
+    with pytest.raises(errors.RunFailed, match="refused 'state model': no processor came to rest"):
+        change(serve, lambda command: b"pending\n.\n", "model")
+
+
+def test_a_change_that_is_refused_is_told(serve):
+    with pytest.raises(errors.RunFailed, match="refused 'state model': no profile was given yet"):
+        change(serve, lambda command: b"ok\n.\n" if command == "state off" else b"error: no profile was given yet\n.\n", "model")
 
 
 def test_bytes_that_are_no_text_are_no_error(serve):

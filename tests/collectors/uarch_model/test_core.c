@@ -258,6 +258,23 @@ static void lines_of_code(void)
     machine_free(machine);
 }
 
+/* An LLC of one line, which the cores must not keep once it is dropped: the prefetch drops what it came with. */
+static void a_line_that_is_gone_at_once(void)
+{
+    struct profile profile = profile_without_walks();
+    struct block block = plain_block(KERNEL, 16);
+
+    profile.llc_sets = profile.llc_ways = 1;
+    profile.llc_policy = LLC_INCLUSIVE;
+    profile.prefetch_l1i_next = 1;
+    struct machine *machine = machine_new(&profile, 1);
+    for (uint64_t i = 1; i < 4; i++) {
+        core_block(machine->core[0], &block);
+        EQUAL(machine->core[0]->now->l1i_misses, i);
+    }
+    machine_free(machine);
+}
+
 static void modes(void)
 {
     struct profile profile = profile_without_walks();
@@ -329,7 +346,7 @@ static void check_branch(bool modelled, enum branch_kind kind, uint64_t target, 
 
 static void branches(void)
 {
-    uint64_t next = KERNEL + 16, target = KERNEL + 0x1000, elsewhere = KERNEL + 0x2000;
+    uint64_t next = KERNEL + 16, target = KERNEL + 0x1100, elsewhere = KERNEL + 0x2200;
 
     check_branch(true, BRANCH_NONE, 0, next, 0, 0, 0);
     check_branch(true, BRANCH_NONE, 0, elsewhere, 0, 0, 1);
@@ -353,7 +370,7 @@ static void calls_and_returns(void)
     struct profile profile = profile_without_walks();
     struct machine *machine = machine_new(&profile, 1);
     struct core *core = machine->core[0];
-    struct block call = ending(KERNEL, BRANCH_CALL, KERNEL + 0x1000), function = ending(KERNEL + 0x1000, BRANCH_RETURN, 0),
+    struct block call = ending(KERNEL, BRANCH_CALL, KERNEL + 0x1100), function = ending(KERNEL + 0x1100, BRANCH_RETURN, 0),
                  behind = ending(KERNEL + 16, BRANCH_JUMP, KERNEL);
 
     for (int i = 0; i < 5; i++) {
@@ -542,6 +559,27 @@ static void a_page_that_went(enum page_size size)
     if (size != PAGE_4K)
         load(core, 16 * bytes + (MIB2 - KIB4) + 64);
     EQUAL(core->now->dtlb_misses, size == PAGE_4K ? 4 : 5);
+    machine_free(machine);
+}
+
+/* A page used by one filter, and one used by the other behind it: the second is the younger. */
+static void the_filters_tell_the_time(void)
+{
+    struct profile profile = profile_without_walks();
+
+    profile.dtlb_4k_entries = profile.dtlb_4k_ways = 2;
+    struct machine *machine = machine_new(&profile, 1);
+    struct core *core = machine->core[0];
+    load(core, 0x10000);
+    load(core, 0x11000);
+    load(core, 0x11000); /* the line is known */
+    load(core, 0x10040); /* the page is known */
+    load(core, 0x12000); /* in the place of the second page */
+    EQUAL(core->now->dtlb_misses, 3);
+    load(core, 0x10000);
+    EQUAL(core->now->dtlb_misses, 3);
+    load(core, 0x11000);
+    EQUAL(core->now->dtlb_misses, 4);
     machine_free(machine);
 }
 
@@ -786,6 +824,7 @@ int main(void)
     prefetchers();
     streams();
     lines_of_code();
+    a_line_that_is_gone_at_once();
     modes();
     branches();
     calls_and_returns();
@@ -796,6 +835,7 @@ int main(void)
     a_page_that_went(PAGE_4K);
     a_page_that_went(PAGE_2M);
     a_page_that_went(PAGE_1G);
+    the_filters_tell_the_time();
     cr3_and_invlpg();
     tags_repeat();
     guests();

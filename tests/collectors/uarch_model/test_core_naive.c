@@ -53,6 +53,7 @@ static void map_all(struct random *random, const struct tables *tables, uint64_t
         tables_map(tables, USER_DATA + i * KIB4 * (i % 7 ? 1 : 16), base + random_below(random, 20) * KIB4, PAGE_4K, 0);
     for (uint64_t i = 0; i < CODE_PAGES; i++) {
         tables_map(tables, USER_CODE + i * KIB4, base + random_below(random, 20) * KIB4, PAGE_4K, 0);
+        tables_map(tables, USER_CODE + naive_slide(tables->root) + i * KIB4, base + random_below(random, 20) * KIB4, PAGE_4K, 0);
         tables_map(tables, KERNEL_CODE + i * MIB2, large + (i % 3) * MIB2, PAGE_2M, i % 2 ? PTE_GLOBAL : 0);
         tables_map(tables, LARGE_DATA + i * MIB2, large + (i % 4) * MIB2, PAGE_2M, 0);
         tables_map(tables, KERNEL_DATA + i * KIB4, base + (i + (kernel_differs ? 1 : 0)) * KIB4, PAGE_4K, PTE_GLOBAL);
@@ -174,7 +175,22 @@ static void compare_lines(const struct cache *cache, const struct naive_lines *n
     }
 }
 
-/* Not the counters alone: the lines, their states, and that what a filter says is so. */
+/* What a filter says is so: the line is in that slot, by that page, and modified if a store may pass. */
+static void check_filter(const struct filter_entry *filter, const struct cache *cache)
+{
+    for (int i = 0; i < FILTER_SETS; i++) {
+        const struct filter_entry *entry = &filter[i];
+        if (entry->line == UINT64_MAX)
+            continue;
+        uint64_t address = (entry->line & ((1ull << 58) - 1)) << LINE_SHIFT, offset = address & ((1ull << page_shift[entry->page->size]) - 1);
+        slot_t slot = cache->slots[entry->stamp - cache->stamps];
+        CHECK(slot);
+        EQUAL(slot_line(slot), (entry->page->frame | offset) >> LINE_SHIFT);
+        CHECK(!entry->writable || slot_state(slot) == LINE_MODIFIED);
+    }
+}
+
+/* Not the counters alone: the lines, their states, the filters. */
 static void compare_all(const struct pair *pair)
 {
     for (uint32_t c = 0; c < pair->naive->core_count; c++) {
@@ -183,16 +199,8 @@ static void compare_all(const struct pair *pair)
         compare_lines(&core->l1i, &naive->l1i);
         compare_lines(&core->l1d, &naive->l1d);
         compare_lines(&core->l2, &naive->l2);
-        for (int i = 0; i < FILTER_SETS; i++) {
-            const struct filter_entry *entry = &core->data_filter[i];
-            if (entry->line == UINT64_MAX)
-                continue;
-            uint64_t address = (entry->line & ((1ull << 58) - 1)) << LINE_SHIFT, offset = address & ((1ull << page_shift[entry->page->size]) - 1);
-            slot_t slot = core->l1d.slots[entry->stamp - core->l1d.stamps];
-            CHECK(slot);
-            EQUAL(slot_line(slot), (entry->page->frame | offset) >> LINE_SHIFT);
-            CHECK(!entry->writable || slot_state(slot) == LINE_MODIFIED);
-        }
+        check_filter(core->data_filter, &core->l1d);
+        check_filter(core->code_filter, &core->l1i);
     }
     compare_lines(&pair->uncore.llc[0].cache, &pair->naive->llc);
 }
@@ -318,8 +326,10 @@ static void one_step(struct pair *pair, struct random *random)
         load_cr3(pair, random, c);
         break;
     case 1: case 2: {
-        uint64_t address = random_once_in(random, 3) ? any_pc(random) : any_data(random);
         const struct tables *tables = pair->state[c].in ? guest_tables(pair, c) : &host[pair->state[c].host];
+        uint64_t address = random_once_in(random, 3) ? any_pc(random) : any_data(random);
+        if (address >= USER_CODE && address < USER_CODE + MIB2)
+            address += random_below(random, 2) * naive_slide(tables->root);
         /* Another frame for the page. Other processors of that space go on with the old one, in both models. */
         if (address >= USER_DATA && address < USER_DATA + 64 * KIB4 && random_below(random, 2))
             tables_map(tables, address & ~(KIB4 - 1), random_below(random, 20) * KIB4, PAGE_4K, 0);
@@ -377,6 +387,9 @@ static struct profile any_profile(struct random *random)
     p.l2_ways = 1 + random_below(random, 6);
     p.llc_sets = 1 + random_below(random, 60);
     p.llc_ways = 1 + random_below(random, 12);
+    /* So small that a prefetch drops the line that it came with. */
+    if (random_once_in(random, 6))
+        p.llc_sets = p.llc_ways = 1;
     p.llc_policy = random_below(random, 3);
     p.dtlb_4k_ways = 1 + random_below(random, 4);
     p.dtlb_4k_entries = p.dtlb_4k_ways << random_below(random, 4);
@@ -402,11 +415,16 @@ static struct profile any_profile(struct random *random)
     p.prefetch_l2_stream = random_below(random, 2) * 4;
     p.model_page_walks = random_below(random, 8) != 0;
     /* Then a line is a virtual one, of more than 32 bits: only those choose among sets that are no power of two. */
-    if (!p.model_page_walks)
+    if (!p.model_page_walks && (p.llc_sets & (p.llc_sets - 1)))
         p.llc_sets = 32;
     p.model_branches = random_below(random, 4) != 0;
     p.model_coherence = random_below(random, 4) != 0;
     return p;
+}
+
+static uint64_t real_pc(struct core *core)
+{
+    return core->previous->pc + naive_slide(core->space.root);
 }
 
 static struct pair *new_pair(const struct profile *profile, uint32_t core_count, uint32_t seed)
@@ -421,6 +439,10 @@ static struct pair *new_pair(const struct profile *profile, uint32_t core_count,
         pair->hot[c] = calloc(1, sizeof(struct hot));
         CHECK(pair->core[c] && pair->hot[c] && core_init(pair->core[c], profile, &pair->uncore, c, ram_memory(&ram)));
         pair->core[c]->hot = pair->hot[c];
+        if (seed % 2) {
+            pair->core[c]->real_pc = real_pc;
+            pair->naive->core[c].moves = true;
+        }
         set_space(pair, c, &host[0], 0, true);
     }
     return pair;

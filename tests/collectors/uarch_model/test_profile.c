@@ -74,7 +74,13 @@ static void limits(void)
     TRY(l1d_ways, 0, "l1d");
     TRY(l1d_ways, 12, NULL);
     TRY(l2_sets, 1000, "l2");
+    TRY(l2_latency, 4, NULL);
     TRY(l2_latency, 3, "l2.latency");
+    TRY(llc_latency, 3, "llc.latency");
+    TRY(llc_latency_shared, 3, "llc.latency");
+    TRY(llc_latency_modified, 3, "llc.latency");
+    TRY(memory_latency_local, 3, "memory.latency");
+    TRY(memory_latency_remote, 3, "memory.latency");
     TRY(llc_sets, 3 * 7 * 11, NULL);
     TRY(llc_sets, 0, "llc.sets");
     TRY(llc_ways, 65, "llc.ways");
