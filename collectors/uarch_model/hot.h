@@ -20,7 +20,7 @@ enum hot_kind {
 
 extern const char *const hot_kind_names[HOT_KIND_COUNT];
 
-#define HOT_SPOTS 16384
+#define HOT_SPOTS 65536
 
 struct hot_spot {
     uint64_t pc;

@@ -365,7 +365,11 @@ static inline struct naive_page naive_walk_page(struct naive_core *core, uint64_
 {
     const struct profile *p = &core->system->profile;
     struct naive_page page = {
-        .frame = address / KIB4 * KIB4, .size = PAGE_4K, .space = core->space, .generation = core->generation[core->space], .memory = true,
+        .frame = address / KIB4 * KIB4,
+        .size = PAGE_4K,
+        .space = core->space,
+        .generation = core->generation[core->space],
+        .memory = true,
     };
 
     *cycles = p->walk_fixed;
@@ -448,7 +452,8 @@ static inline void naive_charge(struct naive_core *core, enum served served, uin
         core->last_long = core->retired;
         core->long_seen = true;
     }
-    *(long_miss ? &naive_now(core)->stall_memory : served == SERVED_L2 ? &naive_now(core)->stall_l2 : &naive_now(core)->stall_llc) += cycles;
+    struct counters *now = naive_now(core);
+    *(long_miss ? &now->stall_memory : served == SERVED_L2 ? &now->stall_l2 : &now->stall_llc) += cycles;
 }
 
 static inline bool naive_access(struct naive_core *core, uint64_t address, bool store)

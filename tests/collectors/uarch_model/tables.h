@@ -246,7 +246,8 @@ static inline bool naive_under(const struct tables *tables, struct naive_caches 
             uint64_t within = (1ull << bits_below(level)) - 1;
             *physical = (table & ~within) | (address & within);
             *page_level = level;
-            naive_learn(caches, (struct naive_known){.number = address >> 12, .value = *physical & ~0xfffull, .page_level = level, .space = space});
+            naive_learn(caches, (struct naive_known){.number = address >> 12, .value = *physical & ~0xfffull,
+                                                     .page_level = level, .space = space});
             return true;
         }
     }

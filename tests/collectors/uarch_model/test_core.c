@@ -327,7 +327,8 @@ static struct block ending(uint64_t pc, enum branch_kind kind, uint64_t target)
 }
 
 /* What `from` followed by `to` counts: branches, misses, interrupts. */
-static void check_branch(bool modelled, enum branch_kind kind, uint64_t target, uint64_t to, uint64_t branches, uint64_t misses, uint64_t interrupts)
+static void check_branch(bool modelled, enum branch_kind kind, uint64_t target, uint64_t to, uint64_t branches, uint64_t misses,
+                         uint64_t interrupts)
 {
     struct profile profile = profile_without_walks();
 
@@ -362,7 +363,12 @@ static void branches(void)
     check_branch(false, BRANCH_INDIRECT, 0, target, 1, 0, 0);
     check_branch(true, BRANCH_INDIRECT_CALL, 0, target, 1, 1, 0);
     check_branch(true, BRANCH_RETURN, 0, target, 1, 1, 0);
+    check_branch(true, BRANCH_REPEAT, 0, KERNEL, 0, 0, 0);
     check_branch(true, BRANCH_OTHER, 0, target, 0, 0, 0);
+    /* The block that follows may have been translated for another process, elsewhere: its place in the page tells. */
+    check_branch(true, BRANCH_NONE, 0, next + 0x7000, 0, 0, 0);
+    check_branch(true, BRANCH_CONDITIONAL, target, next + 0x7000, 1, 1, 0);
+    check_branch(true, BRANCH_JUMP, target, target + 0x7000, 1, 0, 0);
 }
 
 static void calls_and_returns(void)
@@ -695,6 +701,54 @@ static void guests(void)
     machine_free(machine);
 }
 
+/* A library's code is translated once, for the process that ran it first; another has it elsewhere, in the same frames or not. */
+static uint64_t entered_at;
+
+static uint64_t real_pc(struct core *core)
+{
+    (void)core;
+    return entered_at;
+}
+
+static uint64_t line_of_code(const struct core *core, uint64_t address)
+{
+    const struct filter_entry *entry = &core->code_filter[(address >> LINE_SHIFT) % FILTER_SETS];
+
+    return slot_line(core->l1i.slots[entry->stamp - core->l1i.stamps]);
+}
+
+static void code_of_several_processes(void)
+{
+    struct profile profile = default_profile();
+    struct machine *machine = machine_new(&profile, 1);
+    struct core *core = machine->core[0];
+    struct tables first = tables_new(&machine->ram, 4), second = tables_new(&machine->ram, 4);
+    struct block block = plain_block(0x7f0000001fc0, 128), kernel = plain_block(KERNEL, 16); /* the last line of a page, and the next */
+
+    for (uint64_t page = 1; page < 3; page++) {
+        tables_map(&first, 0x7f0000000000 + page * KIB4, 0x300000 + page * KIB4, PAGE_4K, 0);
+        tables_map(&second, 0x7f8800000000 + page * KIB4, 0x400000 + page * KIB4, PAGE_4K, 0);
+        tables_map(&second, KERNEL, 0x500000, PAGE_4K, 0);
+    }
+    core->real_pc = real_pc;
+    entered_at = 0x7f0000001fc0;
+    go_to(core, &first, 0);
+    core_block(core, &block);
+    EQUAL(line_of_code(core, 0x7f0000001fc0), 0x301fc0 >> 6);
+    EQUAL(line_of_code(core, 0x7f0000002000), 0x302000 >> 6);
+    entered_at = 0x7f8800001fc0;
+    go_to(core, &second, 0);
+    core_block(core, &block);
+    EQUAL(line_of_code(core, 0x7f0000001fc0), 0x401fc0 >> 6);
+    EQUAL(line_of_code(core, 0x7f0000002000), 0x402000 >> 6);
+    /* The kernel's lies where its blocks say. */
+    entered_at = 0;
+    core_block(core, &kernel);
+    EQUAL(line_of_code(core, KERNEL), 0x500000 >> 6);
+    EQUAL(core->walks_failed, 0);
+    machine_free(machine);
+}
+
 /* Where it happens. */
 
 static const struct hot_spot *spot_of(const struct hot *hot, uint64_t pc)
@@ -840,6 +894,7 @@ int main(void)
     tags_repeat();
     guests();
     everything_is_flushed();
+    code_of_several_processes();
     samples();
     events_have_a_place();
     return 0;

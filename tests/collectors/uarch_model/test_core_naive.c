@@ -20,7 +20,7 @@
 #define DEVICE 0xffffc90000000000ull
 #define KERNEL_DATA 0xffff888000400000ull
 #define KERNEL_CODE 0xffffffff82000000ull
-#define CODE_PAGES 6
+#define MAPPED_PAGES 6
 #define HUGE_CODE 0xffffffff40000000ull
 #define DEVICE_CODE 0xffffffffc0000000ull
 
@@ -51,7 +51,7 @@ static void map_all(struct random *random, const struct tables *tables, uint64_t
 
     for (uint64_t i = 0; i < USER_PAGES; i++)
         tables_map(tables, USER_DATA + i * KIB4 * (i % 7 ? 1 : 16), base + random_below(random, 20) * KIB4, PAGE_4K, 0);
-    for (uint64_t i = 0; i < CODE_PAGES; i++) {
+    for (uint64_t i = 0; i < MAPPED_PAGES; i++) {
         tables_map(tables, USER_CODE + i * KIB4, base + random_below(random, 20) * KIB4, PAGE_4K, 0);
         tables_map(tables, USER_CODE + naive_slide(tables->root) + i * KIB4, base + random_below(random, 20) * KIB4, PAGE_4K, 0);
         tables_map(tables, KERNEL_CODE + i * MIB2, large + (i % 3) * MIB2, PAGE_2M, i % 2 ? PTE_GLOBAL : 0);
@@ -94,9 +94,9 @@ static uint64_t any_pc(struct random *random)
     case 1:
         return DEVICE_CODE + random_below(random, 2) * 64;
     case 2: case 3: case 4: case 5:
-        return KERNEL_CODE + random_below(random, CODE_PAGES) * MIB2 + random_below(random, 40) * 40;
+        return KERNEL_CODE + random_below(random, MAPPED_PAGES) * MIB2 + random_below(random, 40) * 40;
     default:
-        return USER_CODE + random_below(random, CODE_PAGES - 1) * KIB4 + random_below(random, 200) * 21;
+        return USER_CODE + random_below(random, MAPPED_PAGES - 1) * KIB4 + random_below(random, 200) * 21;
     }
 }
 
@@ -124,13 +124,13 @@ static uint64_t any_data(struct random *random)
 
     switch (random_below(random, 20)) {
     case 0:
-        return DEVICE + random_below(random, CODE_PAGES + 1) * KIB4 + line; /* the last is not mapped */
+        return DEVICE + random_below(random, MAPPED_PAGES + 1) * KIB4 + line; /* the last is not mapped */
     case 1: case 2:
-        return LARGE_DATA + random_below(random, CODE_PAGES) * MIB2 + random_below(random, 3) * 5 * KIB4 + line;
+        return LARGE_DATA + random_below(random, MAPPED_PAGES) * MIB2 + random_below(random, 3) * 5 * KIB4 + line;
     case 3:
         return HUGE_DATA + random_below(random, 5) * (MIB2 + KIB4) + line;
     case 4: case 5: case 6:
-        return KERNEL_DATA + random_below(random, CODE_PAGES) * KIB4 + line;
+        return KERNEL_DATA + random_below(random, MAPPED_PAGES) * KIB4 + line;
     case 7:
         /* Lines in a row, for the prefetcher. */
         return LARGE_DATA + MIB2 + random_below(random, 200) * 64;
@@ -182,7 +182,8 @@ static void check_filter(const struct filter_entry *filter, const struct cache *
         const struct filter_entry *entry = &filter[i];
         if (entry->line == UINT64_MAX)
             continue;
-        uint64_t address = (entry->line & ((1ull << 58) - 1)) << LINE_SHIFT, offset = address & ((1ull << page_shift[entry->page->size]) - 1);
+        uint64_t address = (entry->line & ((1ull << 58) - 1)) << LINE_SHIFT;
+        uint64_t offset = address & ((1ull << page_shift[entry->page->size]) - 1);
         slot_t slot = cache->slots[entry->stamp - cache->stamps];
         CHECK(slot);
         EQUAL(slot_line(slot), (entry->page->frame | offset) >> LINE_SHIFT);
