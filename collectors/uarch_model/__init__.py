@@ -23,9 +23,9 @@ from terms.schema import Number
 from testbeds.base import Testbed
 
 BUILD = Path(__file__).resolve().parents[2] / "build" / "uarch_model"
-WARM_INSTRUCTIONS = 300_000_000
+WARM_INSTRUCTIONS = 200_000_000
 """How many instructions all processors run before their caches are taken as warm."""
-WARM_SECONDS = (1.0, 3.0)
+WARM_SECONDS = (1.0, 2.0)
 """The least and the most that is waited for them: an idle host runs few."""
 POLL_SECONDS = 0.05
 LONGEST_WINDOW_SECONDS = 60
@@ -84,11 +84,13 @@ class UarchModel(Apart):
         flat.write_text(self.profile.flat())
         self._control.ask(f"profile {flat}")
         self._symbols = symbols.Symbols(self.host)
+        # Once, while the host is fast: a command costs seconds when it is modelled, and the processes stay the same.
+        self._processes = self.host.run(symbols.PROCESSES).stdout
         self._tell_of_kernel()
         self._tell_of_polling()
 
     def _tell_of_kernel(self) -> None:
-        said = dict(line.split(maxsplit=1) for line in self.host.run(KERNEL).stdout.splitlines())
+        said = dict(line.split(maxsplit=1) for line in symbols.asked_once(self.host, KERNEL).splitlines())
         thread_id, name, length = said.pop("offsets").split()
         places = {function.partition(".")[0]: address for function, address in said.items()}
         # Where each processor keeps its current task: first in its hot area from Linux 6.2 to 6.14, else by itself.
@@ -100,7 +102,7 @@ class UarchModel(Apart):
 
     def _tell_of_polling(self) -> None:
         """A poll-mode thread's library lies where its process was loaded."""
-        maps, _ = symbols.read_processes(self.host.run(symbols.PROCESSES).stdout)
+        maps, _ = symbols.read_processes(self._processes)
         for function, hook in POLLS.items():
             for address in self._symbols.places(function, "librte_vhost.so", maps):
                 self._ask(f"hook {hook} {address:x}")
@@ -109,8 +111,6 @@ class UarchModel(Apart):
         return {"profile": self.profile.to_json()}
 
     def engage(self) -> None:
-        # Now, while the host is fast: each command costs seconds when it is modelled.
-        self._processes = self.host.run(symbols.PROCESSES).stdout
         self._change("model")
         self._warm_up()
 

@@ -208,8 +208,10 @@ def named(window, files=None):
         (0x7FFD00000010, 660, 1, ("[vdso]", "(unknown)")),
         (0x7F0000020010, 660, 1, ("x (deleted)", "(unknown)")),
         (0x7F0000090000, 660, 1, ("programs that ended", "(unknown)")),
-        (0x7F0000001500, 999, 1, ("programs that ended", "(unknown)")),
-        (0x7F0000001500, -1, 1, ("programs that ended", "(unknown)")),
+        (0x7F0000090000, 999, 1, ("programs that ended", "(unknown)")),
+        # A thread that is not known: whoever has the address mapped.
+        (0x7FFD00000010, 999, 1, ("[vdso]", "(unknown)")),
+        (0x7FFD00000010, -1, 1, ("[vdso]", "(unknown)")),
     ],
 )
 def test_where_an_address_lies(tmp_path, address, thread, mode, expected):
@@ -255,3 +257,11 @@ def test_the_kinds_and_modes_are_the_plug_ins():
     assert listed.split() == [f"X({kind})" for kind in symbols.KINDS]
     order = (folder / "counters.h").read_text().partition("enum mode {")[2].partition("MODE_COUNT")[0]
     assert tuple(word.strip().lower() for word in order.split(",") if word.strip()) == symbols.MODES
+
+
+def test_a_slow_command_is_asked_once_for_a_kernel():
+    host = Host()
+    answers = iter(["first", "second", "other"])
+    layouts = iter(["a kernel of this test", "a kernel of this test", "another kernel of this test"])
+    host.run = lambda command, **_: SimpleNamespace(stdout=next(layouts) if command == symbols.LAYOUT else next(answers))
+    assert [symbols.asked_once(host, "slow") for _ in range(3)] == ["first", "first", "second"]
