@@ -414,7 +414,8 @@ static void on_translation(qemu_plugin_id_t id, struct qemu_plugin_tb *tb)
     struct decoded d = {.kind = BRANCH_NONE};
 
     (void)id;
-    if (!block || !count)
+    /* What is wanted decides, not what is: code is translated between the wish and the flush, too. */
+    if (!block || !count || wanted == OFF)
         return;
     *block = (struct block){.pc = qemu_plugin_tb_vaddr(tb), .instructions = (uint16_t)count};
     /* The kernel's half of the address space; a user never runs there, nor the kernel below. */
@@ -424,7 +425,7 @@ static void on_translation(qemu_plugin_id_t id, struct qemu_plugin_tb *tb)
         d = decode(bytes, qemu_plugin_insn_data(instruction, bytes, sizeof(bytes)));
         block->atomics += d.atomic;
         block->pauses += d.special == SPECIAL_PAUSE;
-        if (state == COUNT)
+        if (wanted == COUNT)
             continue;
         if (d.special)
             instrument_special(instruction, &d, block);
@@ -439,7 +440,7 @@ static void on_translation(qemu_plugin_id_t id, struct qemu_plugin_tb *tb)
     block->target = block_next(block) + (uint64_t)d.displacement;
     block->kind = (uint8_t)d.kind;
     block->way = block->user | (block->atomics || block->pauses ? SPECIAL_WAY : 0);
-    qemu_plugin_register_vcpu_tb_exec_cb(tb, state == COUNT ? on_block_counted : on_block, QEMU_PLUGIN_CB_NO_REGS, block);
+    qemu_plugin_register_vcpu_tb_exec_cb(tb, wanted == COUNT ? on_block_counted : on_block, QEMU_PLUGIN_CB_NO_REGS, block);
 }
 
 /* Changes of state. Translated code must be thrown away, which QEMU does only when asked by a processor's own thread. */
