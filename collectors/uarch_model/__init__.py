@@ -25,7 +25,7 @@ from testbeds.base import Testbed
 BUILD = Path(__file__).resolve().parents[2] / "build" / "uarch_model"
 WARM_INSTRUCTIONS = 200_000_000
 """How many instructions all processors run before their caches are taken as warm."""
-WARM_SECONDS = (1.0, 2.0)
+WARM_SECONDS = (0.75, 1.5)
 """The least and the most that is waited for them: an idle host runs few."""
 POLL_SECONDS = 0.05
 LONGEST_WINDOW_SECONDS = 60

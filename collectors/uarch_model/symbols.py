@@ -23,7 +23,7 @@ from elftools.elf.sections import SymbolTableSection
 
 from testbeds.base import Testbed
 
-PROCESSES = "grep -sH ' r-xp ' /proc/[0-9]*/maps; echo ---; ls -d /proc/[0-9]*/task/[0-9]*"
+PROCESSES = "grep -sH ' r-xp ' /proc/[0-9]*/maps; echo ---; ls -d /proc/[0-9]*/task/[0-9]* 2> /dev/null; true"
 """Which code each process has mapped where, and which threads it has."""
 KERNEL_SYMBOLS = "awk '$2 ~ /^[tTwW]$/ { print $1, $3, $4 }' /proc/kallsyms"
 KERNEL_HALF = 1 << 63

@@ -15,8 +15,10 @@ from collectors.base import Recorded
 from collectors.context_switches import ContextSwitches
 from collectors.cpu_time import CpuTime
 from collectors.interrupts import Interrupts
+from collectors.migrations import Migrations
 from collectors.ovs_datapath import OvsDatapath
 from collectors.ovs_pmd import OvsPmd
+from collectors.page_faults import PageFaults
 from collectors.perf_software import EVENTS, PerfSoftware
 from collectors.procfs import by_role, per_cpu_table, threads
 from collectors.softirqs import Softirqs
@@ -196,6 +198,31 @@ def test_a_table_of_another_file_is_refused():
         per_cpu_table("cat: /proc/softirqs: Permission denied\n")
 
 
+def test_page_faults_of_each_role():
+    found = values(PageFaults, recorded("page_faults"))
+    # The sum over all threads: fields 10 and 12, of which the first two end with the name's parenthesis.
+    both = [
+        {line.split()[0]: [int(line.rpartition(") ")[2].split()[at]) for at in (7, 9)] for line in text.splitlines()}
+        for text in ((CAPTURED / f"page_faults.{end}").read_text() for end in ("begin", "end"))
+    ]
+    for at, name in enumerate(("faults_minor", "faults_major")):
+        gained = sum(counts[at] - both[0].get(tid, [0, 0])[at] for tid, counts in both[1].items())
+        assert sum(value for (word, _), value in found.items() if word == name) == gained
+    assert found["faults_minor", "switch"] == 55
+
+
+def test_a_threads_name_may_have_spaces_and_parentheses():
+    text = "7 (a) b (c) S 1 2 3 4 5 6 11 8 22 " + "0 " * 30
+    (minor, major) = PageFaults.numbers(recorded("page_faults", begin=text.replace(" 11 8 22 ", " 1 8 2 "), end=text))
+    assert (minor.value, major.value) == (10, 20)
+
+
+def test_migrations_of_each_role():
+    found = values(Migrations, recorded("migrations"))
+    assert found["migrations", "switch"] == 0
+    assert found["migrations", "host-other"] == 4
+
+
 def test_rows_without_a_count_for_each_cpu_are_left_out():
     assert per_cpu_table("  CPU0 CPU1\nLOC: 1 2 Local timer\nERR: 0\n") == {"LOC": ([1, 2], "Local timer")}
 
@@ -208,6 +235,8 @@ NO_BEGIN = {
     "softirqs": (Softirqs, ""),
     "interrupts": (Interrupts, ""),
     "context_switches": (ContextSwitches, ""),
+    "migrations": (Migrations, ""),
+    "page_faults": (PageFaults, ""),
     "cpu_time": (CpuTime, "--- threads\n"),
     "ovs_pmd": (OvsPmd, "--- pmd-perf-show\n"),
     "ovs_datapath": (OvsDatapath, "--- coverage/show\n"),

@@ -64,7 +64,7 @@ def test_one_changed_byte_in_the_saved_memory_is_found(damaged: Path) -> None:
 
 def test_two_cpus_carry_the_traffic(damaged: Path, tmp_path: Path) -> None:
     """One CPU for the house and the endpoints, one for the switch."""
-    done = _vsprof(tmp_path, "run", str(SMALL), "--cpus", "2", "--switches", "ovs-dpdk", "--no-report")
+    done = _vsprof(tmp_path, "run", str(SMALL), "--cpus", "2", "--switches", "ovs-dpdk", "--own-windows", "0", "--no-report")
     assert done.returncode == 0, done.stdout
     (folder,) = tmp_path.glob("*-small")
     manifest = json.loads((folder / "manifest.json").read_text())

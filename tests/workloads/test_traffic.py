@@ -14,6 +14,7 @@ from hypothesis import strategies as st
 
 from runner.experiment import TRAFFIC
 from switches.base import PortCounters
+from terms.errors import RunFailed
 from terms.schema import Number
 from workloads.endpoints import Counters
 from workloads.traffic import udp_flood
@@ -322,3 +323,14 @@ def test_any_text_gives_numbers_or_a_value_error(kind, data):
 KEYS = st.sampled_from(
     ["intervals", "sum", "start", "end", "bytes", "before", "after", "rate_pps", "into_switch", "out_of_switch", "received"]
 )
+
+
+def test_a_flood_whose_start_returned_early_may_still_flow(flooded):
+    """pktgen's own word counts, not the end of the write that started it."""
+    topology, traffic = flooded
+    traffic._job = SimpleNamespace(finished=lambda: True)
+    topology.sender.run = lambda command: "Result: Starting"
+    traffic.check()
+    topology.sender.run = lambda command: "Result: OK: 100(c90+d10) usec, 10 (60byte,0frags)"
+    with pytest.raises(RunFailed, match="ended early"):
+        traffic.check()

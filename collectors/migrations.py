@@ -1,0 +1,33 @@
+# SPDX-License-Identifier: GPL-2.0-or-later
+"""How often each role's threads were moved to another CPU (/proc/<pid>/task/<tid>/sched)."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+from collectors.base import Recorded, Snapshot
+from collectors.procfs import by_role, threads
+from terms.schema import Number
+
+FIELD = "se.nr_migrations"
+
+
+class Migrations(Snapshot):
+    command = f"grep -sH '^{FIELD}' /proc/[0-9]*/task/[0-9]*/sched"
+
+    def unavailable(self) -> str | None:
+        tried = self.host.run("grep -q nr_migrations /proc/1/sched", check=False)
+        return None if tried.status == 0 else "this kernel was built without /proc/<pid>/sched (CONFIG_SCHED_DEBUG)"
+
+    @classmethod
+    def numbers(cls, recorded: Recorded) -> Iterable[Number]:
+        before, after = (_counts(text) for text in (recorded.begin, recorded.end))
+        for role, gained in sorted(by_role(before, after, recorded.placement).items()):
+            yield Number("migrations", gained, "events", role, None, "all", recorded.seconds, recorded.seconds)
+
+
+def _counts(text: str) -> dict[int, float]:
+    return {tid: float(lines[0].rpartition(":")[2]) for tid, lines in threads(text).items()}
+
+
+COLLECTOR = Migrations

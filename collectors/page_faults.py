@@ -1,0 +1,42 @@
+# SPDX-License-Identifier: GPL-2.0-or-later
+"""Page faults of each role's threads (/proc/<pid>/task/<tid>/stat).
+
+Minor: the page was in memory and had only to be mapped. Major: it had to be read from a disk.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable
+
+from collectors.base import Recorded, Snapshot
+from collectors.procfs import by_role
+from terms.schema import Number
+
+# proc_pid_stat(5): behind the name in parentheses, counted from the state, which is field 3.
+_THREAD = re.compile(r"^(?P<tid>\d+) \(.*\) (?P<rest>.*)$")
+FIELDS = {"faults_minor": 10 - 3, "faults_major": 12 - 3}
+
+
+class PageFaults(Snapshot):
+    # A thread that ends meanwhile is no error.
+    command = "cat /proc/[0-9]*/task/[0-9]*/stat 2> /dev/null; true"
+
+    @classmethod
+    def numbers(cls, recorded: Recorded) -> Iterable[Number]:
+        before, after = read(recorded.begin), read(recorded.end)
+        for name, field in FIELDS.items():
+            old, new = ({tid: float(fields[field]) for tid, fields in side.items()} for side in (before, after))
+            for role, gained in sorted(by_role(old, new, recorded.placement).items()):
+                yield Number(name, gained, "events", role, None, "all", recorded.seconds, recorded.seconds)
+
+
+def read(text: str) -> dict[int, list[str]]:
+    """Each thread's fields behind its name, which may itself have spaces and parentheses."""
+    matches = filter(None, map(_THREAD.match, text.splitlines()))
+    found = {int(match["tid"]): match["rest"].split() for match in matches}
+    # Cut off in the middle: the thread ended while it was read.
+    return {tid: fields for tid, fields in found.items() if len(fields) > max(FIELDS.values())}
+
+
+COLLECTOR = PageFaults
