@@ -61,7 +61,7 @@ static uint64_t task_switch_pc, current_task_at, task_id_offset, task_name_offse
 
 static enum state state, wanted;
 /*
- * Until it is done each idle processor asks for it: QEMU drops a request while it is still busy with the one before. A request too
+ * Until it is done each processor that wakes asks for it: QEMU drops a request while it is still busy with the one before. A request too
  * many does no harm: it comes to `wanted` once more.
  */
 static bool change_wanted;
@@ -446,6 +446,7 @@ static void on_translation(qemu_plugin_id_t id, struct qemu_plugin_tb *tb)
 /* Changes of state. Translated code must be thrown away, which QEMU does only when asked by a processor's own thread. */
 
 static void on_idle(qemu_plugin_id_t id, unsigned int index);
+static void on_resume(qemu_plugin_id_t id, unsigned int index);
 
 /* All processors stand still, and no translated code is left. */
 static void on_reset(qemu_plugin_id_t id)
@@ -458,7 +459,7 @@ static void on_reset(qemu_plugin_id_t id)
     for (uint32_t i = 0; model && i < model->core_count; i++)
         core_forget_blocks(model->core[i]);
     qemu_plugin_register_vcpu_idle_cb(id, on_idle);
-    qemu_plugin_register_vcpu_resume_cb(id, on_idle);
+    qemu_plugin_register_vcpu_resume_cb(id, on_resume);
     if (wanted != OFF)
         qemu_plugin_register_vcpu_tb_trans_cb(id, on_translation);
     pthread_mutex_lock(&change_lock);
@@ -470,8 +471,18 @@ static void on_reset(qemu_plugin_id_t id)
 
 static void on_idle(qemu_plugin_id_t id, unsigned int index)
 {
+    (void)id;
     if (state == MODEL)
         model_settle(model, index);
+}
+
+/*
+ * Asked for when a processor wakes, not when it goes to sleep: what QEMU then queues for it is done at once, where a processor
+ * that falls asleep would do it at its next waking, and until then QEMU drops the requests of all others.
+ */
+static void on_resume(qemu_plugin_id_t id, unsigned int index)
+{
+    (void)index;
     if (__atomic_load_n(&change_wanted, __ATOMIC_ACQUIRE))
         qemu_plugin_reset(id, on_reset);
 }
@@ -731,6 +742,6 @@ int qemu_plugin_install(qemu_plugin_id_t id, const qemu_info_t *info, int argc, 
     plugin_id = id;
     vcpu_count = (uint32_t)info->system.max_vcpus;
     qemu_plugin_register_vcpu_idle_cb(id, on_idle);
-    qemu_plugin_register_vcpu_resume_cb(id, on_idle);
+    qemu_plugin_register_vcpu_resume_cb(id, on_resume);
     return control_start(path, handle);
 }
