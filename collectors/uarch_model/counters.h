@@ -9,7 +9,7 @@
 #include <stdint.h>
 
 #define COUNTERS(X)                                                                                                            \
-    X(instructions)         /* retired; one for a whole REP string instruction, as on hardware */                              \
+    X(instructions)         /* run; a REP string instruction once for each time that it is entered */                              \
     X(loads)                /* data accesses that read */                                                                      \
     X(stores)               /* data accesses that write */                                                                     \
     X(l1d_misses)           /* accesses whose line was not in L1D; one for each line of an access that crosses lines */        \

@@ -16,7 +16,7 @@ from pathlib import Path
 import pytest
 
 from collectors.base import Recorded
-from collectors.uarch_model import UarchModel, numbers, profiles
+from collectors.uarch_model import UarchModel, numbers, profiles, symbols
 from terms.placement import Placement, Thread
 
 CAPTURED = Path(__file__).parents[1] / "captured" / "uarch_model.end"
@@ -215,3 +215,15 @@ def test_whatever_stands_in_the_place_of_a_part_there_are_numbers_or_a_value_err
             of(data)
         except ValueError:
             continue
+
+
+def _listed(header: str, macro: str) -> tuple[str, ...]:
+    text = (Path(numbers.__file__).with_name(header)).read_text()
+    return tuple(re.findall(r"X\((\w+)\)", text.partition(f"#define {macro}(X)")[2].partition("\n\n")[0]))
+
+
+def test_what_python_reads_is_what_the_plug_in_writes_in_its_order():
+    assert symbols.KINDS == _listed("hot.h", "HOT_KINDS")
+    assert numbers.CYCLES == _listed("cpi.h", "CPI_PARTS")
+    modes = re.search(r"enum mode \{([^}]*), MODE_COUNT \}", Path(numbers.__file__).with_name("counters.h").read_text())
+    assert symbols.MODES == tuple(numbers.MODES) == tuple(modes[1].lower().replace(" ", "").split(","))
