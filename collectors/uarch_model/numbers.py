@@ -91,6 +91,8 @@ def role_of(task: Mapping[str, Any], placement: Placement) -> str:
 def distrust(status: Mapping[str, Any]) -> str:
     """Why a window's numbers are not to be believed, or nothing."""
     checked, wrong = (sum(vcpu[f"translations_{what}"] for vcpu in status["vcpus"]) for what in ("checked", "wrong"))
-    if checked and wrong / checked > TRANSLATIONS_WRONG:
+    if not checked:
+        return "no address that the model translated was compared with QEMU's"
+    if wrong / checked > TRANSLATIONS_WRONG:
         return f"{wrong} of {checked} addresses that the model translated are not QEMU's"
     return ""
