@@ -44,6 +44,7 @@ bool predictor_init(struct predictor *p, const struct profile *profile)
     }
     memset(p->local, WEAKLY_TAKEN | WEAKLY_TAKEN << 2, p->local_mask + 1u);
     memset(p->global, WEAKLY_TAKEN, p->global_mask + 1u);
+    predictor_look(p, 0);
     return true;
 }
 

@@ -27,6 +27,7 @@ enum branch_kind {
 struct predictor {
     uint8_t *local;  /* by address: bits 0-1 the bimodal counter, bits 2-3 that which chooses */
     uint8_t *global; /* by address and history: a two-bit counter */
+    uint8_t *local_next, *global_next; /* entries of the branch that comes next */
     uint64_t *targets;
     uint32_t local_mask, global_mask, target_mask, history_mask;
     uint32_t history;
@@ -55,11 +56,24 @@ static inline uint32_t predictor_hash(uint64_t pc)
  */
 extern uint8_t predictor_step[128];
 
-static inline bool predictor_resolve_direction(struct predictor *p, uint64_t pc, bool taken)
+/*
+ * The block at `pc` is entered, which ends in a conditional branch: its entries are asked for now, so that they are at hand when it is
+ * left. No other branch may come between.
+ */
+static inline void predictor_look(struct predictor *p, uint64_t pc)
 {
     uint32_t hash = predictor_hash(pc);
-    uint8_t *local = &p->local[hash & p->local_mask], *global = &p->global[(hash ^ p->history) & p->global_mask];
-    uint8_t step = predictor_step[*local | *global << 4 | taken << 6];
+
+    p->local_next = &p->local[hash & p->local_mask];
+    p->global_next = &p->global[(hash ^ p->history) & p->global_mask];
+    __builtin_prefetch(p->local_next, 1);
+    __builtin_prefetch(p->global_next, 1);
+}
+
+/* It was taken or not: whether that had been predicted. */
+static inline bool predictor_resolve_direction(struct predictor *p, bool taken)
+{
+    uint8_t *local = p->local_next, *global = p->global_next, step = predictor_step[*local | *global << 4 | taken << 6];
 
     *local = step & 15;
     *global = step >> 4 & 3;

@@ -40,7 +40,7 @@ static void remember_slot(struct filter_entry *filter, uint16_t *filtered, const
                           struct tlb_entry *page, bool writable)
 {
     size_t at = (size_t)(slot - cache->slots);
-    uint16_t set = (uint16_t)(line % FILTER_SETS);
+    uint16_t set = (uint16_t)filter_set(line);
 
     /* Gone at once: to bring it in, a very small LLC had to drop it again, or another core took it in between. */
     if (!*slot)
@@ -56,19 +56,22 @@ static void remember_slot(struct filter_entry *filter, uint16_t *filtered, const
 static void forget_page(struct core *core, const struct tlb_entry *entry, const struct tlb_entry *evicted)
 {
     uint64_t lines = 1ull << (page_shift[evicted->size] - LINE_SHIFT), first = evicted->key << (page_shift[evicted->size] - LINE_SHIFT);
+    uint64_t pages = lines >> (12 - LINE_SHIFT), first_page = first >> (12 - LINE_SHIFT);
 
     if (evicted->key == TLB_EMPTY)
         return;
     for (uint64_t i = 0; i < lines && i < FILTER_SETS; i++) {
-        uint64_t set = (first + i) % FILTER_SETS;
+        uint32_t set = filter_set(first + i);
         if (core->data_filter[set].page == entry)
             core->data_filter[set].line = UINT64_MAX;
         if (core->code_filter[set].page == entry)
             core->code_filter[set].line = UINT64_MAX;
     }
-    for (int i = 0; i < PAGE_FILTER_SETS; i++)
-        if (core->page_filter[i].entry == entry)
-            core->page_filter[i].page = UINT64_MAX;
+    for (uint64_t i = 0; i < pages && i < PAGE_FILTER_SETS; i++) {
+        struct page_filter_entry *known = &core->page_filter[(first_page + i) % PAGE_FILTER_SETS];
+        if (known->entry == entry)
+            known->page = UINT64_MAX;
+    }
     core->code_line = UINT64_MAX;
 }
 
@@ -293,7 +296,6 @@ static void count_served(struct core *core, enum served served)
 /* A demand request that missed L1: from L2, or from beyond and then kept there. */
 static enum served fetch_line(struct core *core, uint64_t line, bool own, enum line_state *state)
 {
-    const struct profile *p = core->profile;
     slot_t *known = cache_touch(&core->l2, line, ++core->tick);
     enum served served = SERVED_L2;
 
@@ -308,12 +310,17 @@ static enum served fetch_line(struct core *core, uint64_t line, bool own, enum l
         served = uncore_request(core->uncore, core->index, line, own, state);
         count_served(core, served);
         put_into_l2(core, line, *state);
-        if (p->prefetch_l2_adjacent)
-            prefetch(core, line ^ 1);
     }
-    if (p->prefetch_l2_stream)
-        follow_stream(core, line);
     return served;
+}
+
+/* What L2's prefetchers make of a demand request, when it is done: nothing that they bring in may push it out on its way to L1. */
+static void prefetch_into_l2(struct core *core, uint64_t line, enum served served)
+{
+    if (served != SERVED_L2 && core->profile->prefetch_l2_adjacent)
+        prefetch(core, line ^ 1);
+    if (core->profile->prefetch_l2_stream)
+        follow_stream(core, line);
 }
 
 static enum served load_line(struct core *core, uint64_t line, bool own, slot_t **slot)
@@ -327,6 +334,7 @@ static enum served load_line(struct core *core, uint64_t line, bool own, slot_t 
 
     if (evicted && slot_state(evicted) == LINE_MODIFIED)
         put_into_l2(core, slot_line(evicted), LINE_MODIFIED);
+    prefetch_into_l2(core, line, served);
     return served;
 }
 
@@ -372,21 +380,26 @@ enum line_state core_snooped(struct core *core, uint64_t line, bool take_away)
 static void charge_load(struct core *core, enum served served, uint64_t address)
 {
     const struct profile *p = core->profile;
-    uint32_t extra = served_latency(p, served) - p->l1d_latency;
-    /* A load whose address was just loaded waits for it: a pointer chase. Nothing hides its latency. */
-    bool dependent = core->value_known && address - core->last_value < NEAR_BYTES;
-    uint64_t cycles = extra;
+    uint64_t latency = served_latency(p, served), extra = latency - p->l1d_latency, waited = 0, cycles = extra;
+    bool beyond = served > SERVED_MODIFIED, shadowed = core->retired - core->last_long < p->core_rob;
 
-    if (served <= SERVED_MODIFIED) {
-        if (!dependent)
-            cycles = (uint64_t)extra * p->core_exposed_l2_permille / 1000;
-    } else {
-        /* One long miss fills the reorder buffer; others within it are served in its shadow. */
-        if (!dependent && core->retired - core->last_long < p->core_rob)
-            cycles = (uint64_t)extra * p->core_overlap_permille / 1000;
-        else
-            core->last_long = core->retired;
+    /* What is near is partly hidden by other work; one long miss fills the reorder buffer, and others are served in its shadow. */
+    if (!beyond)
+        cycles = extra * p->core_exposed_l2_permille / 1000;
+    else if (shadowed)
+        cycles = extra * p->core_overlap_permille / 1000;
+    /*
+     * A load whose address the last missing load brought waits for it, a pointer chase: from the one to the other it takes the
+     * whole latency, in which the instructions between them run.
+     */
+    if (core->value_known && address - core->last_value < NEAR_BYTES) {
+        uint64_t between = (core->retired - core->value_at) * 1000 / p->core_ipc_milli;
+        waited = latency > between ? latency - between : 0;
     }
+    if (beyond && (!shadowed || waited > cycles))
+        core->last_long = core->retired;
+    if (waited > cycles)
+        cycles = waited;
     uint64_t *stall[SERVED_COUNT] = {
         [SERVED_L2] = &core->now->stall_l2,           [SERVED_LLC] = &core->now->stall_llc,
         [SERVED_SHARED] = &core->now->stall_llc,      [SERVED_MODIFIED] = &core->now->stall_llc,
@@ -398,6 +411,7 @@ static void charge_load(struct core *core, enum served served, uint64_t address)
 void core_loaded(struct core *core, uint64_t value)
 {
     core->last_value = value;
+    core->value_at = core->retired;
     core->value_known = true;
 }
 
@@ -533,6 +547,7 @@ bool core_access_slow(struct core *core, uint64_t address, bool store)
     struct tlb_entry *page = translate_data(core, address);
     bool missed = false;
 
+    *(store ? &core->now->stores : &core->now->loads) += 1;
     /* A device register is never cached. */
     if (!page->memory)
         return false;
@@ -572,11 +587,13 @@ static uint64_t real_address(struct core *core, uint64_t virtual_line)
     return known->real << 12 | (virtual_line << LINE_SHIFT & 0xfff);
 }
 
-void core_fetch_slow(struct core *core, uint64_t virtual_line)
+/* A line that the filter does not know. */
+static void fetch(struct core *core, uint64_t virtual_line)
 {
     uint64_t address = real_address(core, virtual_line);
-    struct tlb_entry *page = translate(core, core->itlb, address);
 
+    core->code_line = virtual_line | core->space_tag;
+    struct tlb_entry *page = translate(core, core->itlb, address);
     if (!page->memory)
         return;
     uint64_t line = physical_line(page, address);
@@ -591,11 +608,21 @@ void core_fetch_slow(struct core *core, uint64_t virtual_line)
         forget_slot(core->code_filter, core->l1i_filtered, &core->l1i, (size_t)(slot - core->l1i.slots));
         /* The front end runs ahead of the back end by little: what comes from beyond L1I is waited for. */
         core->now->stall_frontend += served_latency(core->profile, served);
+        prefetch_into_l2(core, line, served);
         if (core->profile->prefetch_l1i_next && ((line + 1) & 63))
             prefetch(core, line + 1);
     }
     remember_slot(core->code_filter, core->l1i_filtered, &core->l1i, slot, virtual_line | core->space_tag, page, false);
 }
+
+void core_fetch_slow(struct core *core, uint64_t line, uint64_t last)
+{
+    fetch(core, line);
+    if (line != last)
+        core_fetch(core, line + 1, last);
+}
+
+/* Blocks. */
 
 void core_block_slow(struct core *core, const struct block *block)
 {
@@ -609,20 +636,30 @@ void core_block_slow(struct core *core, const struct block *block)
         core->now->kernel_entries += entered;
         core->now->stall_mode += entered ? p->cost_kernel_entry : 0;
     }
-    core->way = block->user;
     core->now->atomics += block->atomics;
     core->now->pauses += block->pauses;
     core->now->stall_mode += (uint64_t)block->atomics * p->cost_atomic + (uint64_t)block->pauses * p->cost_pause;
+    /* Once more, now that nothing of this block's kind is left to do. */
+    core->way = block->way;
+    core_block(core, block);
+    core->way = block->user;
 }
 
-void core_mispredicted(struct core *core)
+static void mispredicted(struct core *core)
 {
     core->now->branch_misses++;
     mark(core, HOT_branch_misses);
     core->now->stall_branch += core->profile->core_mispredict;
 }
 
-void core_branch_slow(struct core *core, const struct block *from, uint64_t to)
+void core_mispredicted(struct core *core, const struct block *block)
+{
+    mispredicted(core);
+    core_run(core, block);
+}
+
+/* How control left the block `from` for `to`. */
+static void branch(struct core *core, const struct block *from, uint64_t to)
 {
     enum branch_kind kind = (enum branch_kind)from->kind;
 
@@ -636,5 +673,11 @@ void core_branch_slow(struct core *core, const struct block *from, uint64_t to)
     }
     core->now->branches++;
     if (core->branches_modelled && !predictor_resolve(&core->predictor, kind, from->pc, block_next(from), to))
-        core_mispredicted(core);
+        mispredicted(core);
+}
+
+void core_branch_slow(struct core *core, const struct block *block)
+{
+    branch(core, core->previous, block->pc);
+    core_run(core, block);
 }

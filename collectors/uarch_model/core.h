@@ -19,7 +19,8 @@
 #include "uncore.h"
 #include "walk.h"
 
-#define FILTER_SETS 1024
+#define FILTER_BITS 10
+#define FILTER_SETS (1 << FILTER_BITS)
 #define PAGE_FILTER_SETS 128
 #define CODE_PAGES 128
 #define STREAMS 16
@@ -56,6 +57,12 @@ struct filter_entry {
     struct tlb_entry *page;
     bool writable; /* modified already: a further store changes nothing */
 };
+
+/* Pages at equal places of larger regions are common (stacks, tables by processor): lines of theirs should not meet in one set. */
+static inline uint32_t filter_set(uint64_t line)
+{
+    return (uint32_t)line % FILTER_SETS;
+}
 
 /* The data pages used of late, for accesses that pass the line filter. */
 struct page_filter_entry {
@@ -107,6 +114,7 @@ struct core {
 
     uint64_t last_long;  /* `retired` at the last long miss: those near it are in its shadow */
     uint64_t last_value; /* what the last missing load got: an address near it depends on it */
+    uint64_t value_at;   /* `retired` then */
     bool value_known;
     uint64_t walks_failed;
     uint64_t (*real_pc)(struct core *core); /* the address at which the block that runs was entered; NULL: blocks have their own */
@@ -136,80 +144,99 @@ void core_enter(struct core *core, bool guest);
 /* Forget what is known of the instruction stream: after a flush of blocks, whose memory may be gone. */
 void core_forget_blocks(struct core *core);
 
+/* What is not done at each access or block is kept out of the code that is: it would cost that registers to save. */
+#define SELDOM __attribute__((noinline))
+
 /* Returns true if a load missed L1D: then tell the value with core_loaded, if it can be known. */
-bool core_access_slow(struct core *core, uint64_t address, bool store);
+SELDOM bool core_access_slow(struct core *core, uint64_t address, bool store);
 void core_loaded(struct core *core, uint64_t value);
-void core_block_slow(struct core *core, const struct block *block);
-void core_fetch_slow(struct core *core, uint64_t line);
-void core_branch_slow(struct core *core, const struct block *from, uint64_t to);
-void core_mispredicted(struct core *core);
+/* Parts of core_block, up to its end. */
+SELDOM void core_block_slow(struct core *core, const struct block *block);
+SELDOM void core_branch_slow(struct core *core, const struct block *block);
+SELDOM void core_mispredicted(struct core *core, const struct block *block);
+SELDOM void core_fetch_slow(struct core *core, uint64_t line, uint64_t last);
 /* Attention is paid: take the block that runs as a sample if one is due, and choose when the next will be. */
 void core_sample(struct core *core);
 
 /* For other cores' threads: take `line` away, or make it shared. Returns the state it had here. */
 enum line_state core_snooped(struct core *core, uint64_t line, bool take_away);
 
+/* Whether the filter knows that the access hits: then all of it is done. Otherwise nothing is. */
+static inline bool core_hits(struct core *core, uint64_t address, bool store)
+{
+    struct filter_entry *entry = &core->data_filter[filter_set(address >> LINE_SHIFT)];
+
+    if (__builtin_expect(entry->line != (address >> LINE_SHIFT | core->space_tag) || (store && !entry->writable), 0))
+        return false;
+    *(store ? &core->now->stores : &core->now->loads) += 1;
+    entry->page->stamp = *entry->stamp = ++core->tick;
+    return true;
+}
+
 /* One data access within a line. Returns what core_access_slow does. */
 static inline bool core_access(struct core *core, uint64_t address, bool store)
 {
-    struct filter_entry *entry = &core->data_filter[(address >> LINE_SHIFT) % FILTER_SETS];
+    return !core_hits(core, address, store) && core_access_slow(core, address, store);
+}
 
-    if (store)
-        core->now->stores++;
-    else
-        core->now->loads++;
-    if (__builtin_expect(entry->line == (address >> LINE_SHIFT | core->space_tag) && (!store || entry->writable), 1)) {
-        entry->page->stamp = *entry->stamp = ++core->tick;
-        return false;
+/* The lines of code from `line` to `last`. */
+static inline void core_fetch(struct core *core, uint64_t line, uint64_t last)
+{
+    for (;; line++) {
+        uint64_t tagged = line | core->space_tag;
+
+        if (tagged != core->code_line) {
+            struct filter_entry *entry = &core->code_filter[filter_set(line)];
+            if (__builtin_expect(entry->line != tagged, 0)) {
+                core_fetch_slow(core, line, last);
+                return;
+            }
+            core->code_line = tagged;
+            entry->page->stamp = *entry->stamp = ++core->tick;
+        }
+        if (__builtin_expect(line == last, 1))
+            return;
     }
-    return core_access_slow(core, address, store);
 }
 
-static inline void core_fetch(struct core *core, uint64_t line)
+/* Control has come to `block`; how, is settled. */
+static inline void core_run(struct core *core, const struct block *block)
 {
-    uint64_t tagged = line | core->space_tag;
+    uint64_t first = block->pc >> LINE_SHIFT, last = (block_next(block) - 1) >> LINE_SHIFT;
 
-    if (tagged == core->code_line)
-        return;
-    struct filter_entry *entry = &core->code_filter[line % FILTER_SETS];
-    core->code_line = tagged;
-    if (__builtin_expect(entry->line == tagged, 1))
-        entry->page->stamp = *entry->stamp = ++core->tick;
-    else
-        core_fetch_slow(core, line);
-}
-
-/* Control left the block `from` for `to`. */
-static inline void core_branch(struct core *core, const struct block *from, uint64_t to)
-{
-    bool taken = (to ^ block_next(from)) & SAME_PLACE;
-
-    if (__builtin_expect(from->kind != BRANCH_CONDITIONAL || (taken && ((to ^ from->target) & SAME_PLACE)), 0)) {
-        core_branch_slow(core, from, to);
-        return;
-    }
-    core->now->branches++;
-    if (core->branches_modelled && __builtin_expect(!predictor_resolve_direction(&core->predictor, from->pc, taken), 0))
-        core_mispredicted(core);
-}
-
-/* A block is entered. */
-static inline void core_block(struct core *core, const struct block *block)
-{
-    const struct block *previous = core->previous;
-    uint64_t first_line = block->pc >> LINE_SHIFT, last_line = (block_next(block) - 1) >> LINE_SHIFT;
-
-    if (__builtin_expect(block->way != core->way, 0))
-        core_block_slow(core, block);
-    if (previous->kind != BRANCH_NONE || __builtin_expect((block->pc ^ block_next(previous)) & SAME_PLACE, 0))
-        core_branch(core, previous, block->pc);
     core->now->instructions += block->instructions;
-    core->now->l1i_fetches += last_line - first_line + 1;
+    core->now->l1i_fetches += last - first + 1;
     core->retired += block->instructions;
     core->previous = block;
-    core_fetch(core, first_line);
-    for (uint64_t line = first_line; __builtin_expect(line != last_line, 0); line++)
-        core_fetch(core, line + 1);
+    if (block->kind == BRANCH_CONDITIONAL)
+        predictor_look(&core->predictor, block->pc);
+    core_fetch(core, first, last);
+}
+
+/*
+ * A block is entered. Most come from a conditional branch or just follow; whatever else is to be done, a function of its own does,
+ * with the rest of the work: what is called last of all needs no registers saved here.
+ */
+static inline void core_block(struct core *core, const struct block *block)
+{
+    const struct block *from = core->previous;
+    bool taken = (block->pc ^ block_next(from)) & SAME_PLACE;
+
+    if (__builtin_expect(block->way != core->way, 0)) {
+        core_block_slow(core, block);
+        return;
+    }
+    if (from->kind == BRANCH_CONDITIONAL && !(taken && ((block->pc ^ from->target) & SAME_PLACE))) {
+        core->now->branches++;
+        if (core->branches_modelled && __builtin_expect(!predictor_resolve_direction(&core->predictor, taken), 0)) {
+            core_mispredicted(core, block);
+            return;
+        }
+    } else if (from->kind != BRANCH_NONE || __builtin_expect(taken, 0)) {
+        core_branch_slow(core, block);
+        return;
+    }
+    core_run(core, block);
 }
 
 #endif

@@ -57,6 +57,11 @@ static struct memory memory;
 static uint32_t sample_every = 20000;
 static struct hook hooks[MOST_HOOKS];
 static uint32_t hook_count;
+static struct {
+    uint64_t begin; /* physical address */
+    uint64_t cpus;  /* a bit each */
+} nodes[MOST_NODES];
+static uint32_t node_count;
 static uint64_t task_switch_pc, current_task_at, task_id_offset, task_name_offset;
 
 static enum state state, wanted;
@@ -261,15 +266,21 @@ static void on_mark(unsigned int index, void *data)
 
 /* What runs. */
 
-static void on_block_slow(unsigned int index, struct core *core)
+static SELDOM void on_block_slow(unsigned int index, const struct block *block)
 {
     struct vcpu *vcpu = &vcpus[index];
+    struct core *core = cores[index];
 
-    if (vcpu->space_unknown)
-        read_address_space(vcpu, core);
-    if (vcpu->task_unknown && current_task_at)
-        find_task(vcpu, core, index);
-    model_tick(model, index);
+    if (core->guest && block->pc == vcpu->landing)
+        leave_guest(vcpu, core);
+    if (core->retired >= core->sample_at) {
+        if (vcpu->space_unknown)
+            read_address_space(vcpu, core);
+        if (vcpu->task_unknown && current_task_at)
+            find_task(vcpu, core, index);
+        model_tick(model, index);
+    }
+    core_block(core, block);
 }
 
 static void on_block(unsigned int index, void *data)
@@ -277,11 +288,10 @@ static void on_block(unsigned int index, void *data)
     struct core *core = cores[index];
     const struct block *block = data;
 
-    if (__builtin_expect(core->guest, 0) && block->pc == vcpus[index].landing)
-        leave_guest(&vcpus[index], core);
-    if (__builtin_expect(core->retired >= core->sample_at, 0))
-        on_block_slow(index, core);
-    core_block(core, block);
+    if (__builtin_expect(core->retired >= core->sample_at || (core->guest && block->pc == vcpus[index].landing), 0))
+        on_block_slow(index, block);
+    else
+        core_block(core, block);
 }
 
 static void on_block_counted(unsigned int index, void *data)
@@ -289,18 +299,10 @@ static void on_block_counted(unsigned int index, void *data)
     vcpus[index].counted += ((const struct block *)data)->instructions;
 }
 
-/* An access that runs over the end of its line touches two. */
-static inline bool crosses(qemu_plugin_meminfo_t info, uint64_t address)
-{
-    uint64_t offset = address & 63;
-
-    return __builtin_expect(offset > 48, 0) && offset + (1ull << qemu_plugin_mem_size_shift(info)) > 64;
-}
-
 /* Now and then: does our walk of the page tables find what QEMU found? */
 static void check_translation(struct vcpu *vcpu, struct core *core, qemu_plugin_meminfo_t info, uint64_t address)
 {
-    struct filter_entry *entry = &core->data_filter[(address >> LINE_SHIFT) % FILTER_SETS];
+    struct filter_entry *entry = &core->data_filter[filter_set(address >> LINE_SHIFT)];
     struct qemu_plugin_hwaddr *theirs;
 
     if (++vcpu->slow_accesses % CHECK_EVERY || entry->line != (address >> LINE_SHIFT | core->space_tag))
@@ -324,17 +326,24 @@ static void on_missed_load(unsigned int index, qemu_plugin_meminfo_t info, uint6
     check_translation(&vcpus[index], core, info, address);
 }
 
-static inline void on_access(unsigned int index, qemu_plugin_meminfo_t info, uint64_t address, bool store)
+static SELDOM void on_access_slow(unsigned int index, qemu_plugin_meminfo_t info, uint64_t address, bool store)
 {
     struct core *core = cores[index];
 
     if (core_access(core, address, store))
         on_missed_load(index, info, address);
-    if (crosses(info, address)) {
+    /* An access that runs over the end of its line touches two, but is one. */
+    if ((address & 63) + (1ull << qemu_plugin_mem_size_shift(info)) > 64) {
         core_access(core, (address | 63) + 1, store);
-        /* Two lines, but one access. */
         *(store ? &core->now->stores : &core->now->loads) -= 1;
     }
+}
+
+/* QEMU's largest access has 16 bytes: one that begins before the last of its line ends in it. */
+static inline void on_access(unsigned int index, qemu_plugin_meminfo_t info, uint64_t address, bool store)
+{
+    if (__builtin_expect((address & 63) > 48 || !core_hits(cores[index], address, store), 0))
+        on_access_slow(index, info, address, store);
 }
 
 static void on_load(unsigned int index, qemu_plugin_meminfo_t info, uint64_t address, void *data)
@@ -533,19 +542,55 @@ static uint64_t machine_memory(void)
     return 0;
 }
 
-/* QEMU keeps the machine's RAM in one mapping of exactly its size, and its machine q35 leaves a hole below 4 GiB. */
+static bool ends_with(const char *text, const char *end)
+{
+    size_t length = strlen(text), tail = strlen(end);
+
+    return length >= tail && !strcmp(text + length - tail, end);
+}
+
+/*
+ * QEMU keeps the machine's RAM in one mapping of exactly its size; that of two NUMA nodes in one for each, of the files that
+ * testbeds/emulator/machine.py names so. Its machine q35 leaves a hole below 4 GiB.
+ */
 static bool find_memory(void)
 {
     uint64_t bytes = machine_memory(), low_bytes = bytes >= 0xb0000000u ? 0x80000000u : bytes, begin, end;
-    char line[512], access[8];
+    char line[512], access[8], path[256];
     FILE *maps = fopen("/proc/self/maps", "r");
 
-    while (maps && fgets(line, sizeof(line), maps))
-        if (sscanf(line, "%" SCNx64 "-%" SCNx64 " %7s", &begin, &end, access) == 3 && end - begin == bytes && !strncmp(access, "rw", 2))
-            memory = (struct memory){.base = (const uint8_t *)begin, .bytes = bytes, .low_bytes = low_bytes};
+    memory = (struct memory){.low_bytes = low_bytes, .high_bytes = bytes - low_bytes};
+    while (maps && fgets(line, sizeof(line), maps)) {
+        path[0] = '\0';
+        if (sscanf(line, "%" SCNx64 "-%" SCNx64 " %7s %*s %*s %*s %255s", &begin, &end, access, path) < 3 || strncmp(access, "rw", 2))
+            continue;
+        const uint8_t *at = (const uint8_t *)begin;
+        if (end - begin == bytes) {
+            memory.low = at;
+            memory.high = at + low_bytes;
+        } else if (end - begin == low_bytes && ends_with(path, "/node0.ram")) {
+            memory.low = at;
+        } else if (end - begin == bytes - low_bytes && ends_with(path, "/node1.ram")) {
+            memory.high = at;
+        }
+    }
     if (maps)
         fclose(maps);
-    return memory.base != NULL;
+    if (!memory.high && memory.high_bytes)
+        memory.low = NULL;
+    return memory.low != NULL;
+}
+
+static bool add_nodes(void)
+{
+    for (uint32_t i = 0; i < node_count; i++) {
+        if (!uncore_add_node(&model->uncore, nodes[i].begin >> LINE_SHIFT))
+            return false;
+        for (uint32_t cpu = 0; cpu < vcpu_count; cpu++)
+            if (nodes[i].cpus >> cpu & 1)
+                model->uncore.node_of_core[cpu] = (uint8_t)i;
+    }
+    return true;
 }
 
 static bool make_model(FILE *out)
@@ -554,7 +599,7 @@ static bool make_model(FILE *out)
         fprintf(out, "error: no profile was given yet\n");
         return false;
     }
-    if (!memory.base && !find_memory()) {
+    if (!memory.low && !find_memory()) {
         fprintf(out, "error: the machine's RAM was not found among QEMU's mappings\n");
         return false;
     }
@@ -562,6 +607,10 @@ static bool make_model(FILE *out)
         model_free(model);
     memset(vcpus, 0, sizeof(vcpus));
     model = model_new(&profile, vcpu_count, memory, sample_every);
+    if (model && !add_nodes()) {
+        model_free(model);
+        model = NULL;
+    }
     if (!model) {
         fprintf(out, "error: no memory for the model of %u cores: %s\n", vcpu_count, strerror(errno));
         return false;
@@ -649,6 +698,26 @@ static void command_hook(const char *arguments, FILE *out)
     }
 }
 
+/* node BEGIN CPUS: the next NUMA node, its memory's first physical address and its processors, a bit each; both hexadecimal. */
+static void command_node(const char *arguments, FILE *out)
+{
+    uint64_t begin, cpus;
+    bool understood = sscanf(arguments, "%" SCNx64 " %" SCNx64, &begin, &cpus) == 2;
+
+    /* Node 0 begins at 0, and a new list with it. */
+    if (understood && begin == 0)
+        node_count = 0;
+    if (state == MODEL || node_count == MOST_NODES)
+        fprintf(out, "error: %s\n", state == MODEL ? "no nodes while the model runs" : "too many nodes");
+    else if (!understood || (node_count && begin <= nodes[node_count - 1].begin))
+        fputs("error: node BEGIN CPUS, one behind the other\n", out);
+    else {
+        nodes[node_count].begin = begin;
+        nodes[node_count++].cpus = cpus;
+        fputs("ok\n", out);
+    }
+}
+
 /* limit instructions N | limit NAME_OF_HOOK N | limit none */
 static void command_limit(const char *arguments, FILE *out)
 {
@@ -715,6 +784,8 @@ static void handle(char *line, FILE *out)
         fputs("ok\n", out);
     } else if (!strcmp(line, "hook")) {
         command_hook(argument, out);
+    } else if (!strcmp(line, "node")) {
+        command_node(argument, out);
     } else if (!strcmp(line, "limit") && model) {
         command_limit(argument, out);
     } else if (!strcmp(line, "begin") && state == MODEL) {

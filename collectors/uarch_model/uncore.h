@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * What cores share: the last-level cache of each NUMA node, and the coherence between the cores' private caches. There is no
- * directory: a request asks each other core, of which there are few.
+ * What cores share: the last-level cache of each NUMA node, and the coherence between the cores' private caches. An inclusive
+ * LLC knows which cores it gave a line; elsewhere a request asks each other core, of which there are few.
  */
 #ifndef VSPROF_UNCORE_H
 #define VSPROF_UNCORE_H
@@ -20,13 +20,15 @@ struct core;
 
 struct llc {
     struct cache cache;
+    uint16_t *holders; /* by slot, of an inclusive LLC: the node's cores that were given the line, a bit each; they may have dropped it */
     uint64_t now; /* requests so far; not exact when cores meet, which no order of use can be either */
     uint8_t locks[LLC_LOCKS]; /* spun on for nanoseconds, by a thread that missed its L2 */
 };
 
 struct uncore {
     const struct profile *profile;
-    uint32_t core_count, node_count;
+    uint32_t core_count, node_count; /* nodes: at least 1 */
+    uint32_t nodes_added;
     struct core *core[MOST_CORES];
     uint8_t node_of_core[MOST_CORES];
     uint64_t node_begin[MOST_NODES]; /* first line of each node's memory, ascending */
@@ -35,6 +37,11 @@ struct uncore {
 
 bool uncore_init(struct uncore *uncore, const struct profile *profile, uint32_t core_count);
 void uncore_free(struct uncore *uncore);
+/*
+ * One more NUMA node, with an LLC and memory of its own: from `first_line` to the next node's, ascending. The first call is about
+ * node 0. Returns false without memory, or when there are too many.
+ */
+bool uncore_add_node(struct uncore *uncore, uint64_t first_line);
 
 /* Bring `line` to core `index`, for a store if `own`; `state` is what the core may keep it in. */
 enum served uncore_request(struct uncore *uncore, uint32_t index, uint64_t line, bool own, enum line_state *state);

@@ -11,15 +11,11 @@
 
 static const uint64_t *find(const struct memory *memory, uint64_t address)
 {
-    uint64_t offset = address & ~7ull;
+    bool is_high = address >= FOUR_GIB;
+    const uint8_t *base = is_high ? memory->high : memory->low;
+    uint64_t offset = (is_high ? address - FOUR_GIB : address) & ~7ull;
 
-    if (!memory->base)
-        return NULL;
-    if (offset >= FOUR_GIB)
-        offset = offset - FOUR_GIB + memory->low_bytes;
-    else if (offset >= memory->low_bytes)
-        return NULL;
-    return offset + 8 <= memory->bytes ? (const uint64_t *)(memory->base + offset) : NULL;
+    return base && offset + 8 <= (is_high ? memory->high_bytes : memory->low_bytes) ? (const uint64_t *)(base + offset) : NULL;
 }
 
 bool memory_holds(const struct memory *memory, uint64_t address)

@@ -12,10 +12,10 @@
 
 #include "profile.h"
 
-/* The machine's RAM as QEMU's q35 lays it out: below the 32-bit hole, and the rest from 4 GiB up. */
+/* The machine's RAM as QEMU's q35 lays it out: from 0 to the 32-bit hole, and the rest from 4 GiB up. NULL: not to be read. */
 struct memory {
-    const uint8_t *base; /* NULL: not to be read */
-    uint64_t bytes, low_bytes;
+    const uint8_t *low, *high;
+    uint64_t low_bytes, high_bytes;
 };
 
 /* Whether the physical address is RAM, and if it can be read, 8 bytes of it. */

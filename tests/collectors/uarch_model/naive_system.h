@@ -57,7 +57,7 @@ struct naive_core {
     bool guest, moves; /* `moves`: programs' code lies elsewhere than its blocks say, see naive_slide */
     enum mode mode;
     const struct block *previous;
-    uint64_t retired, last_long, last_value, walks_failed;
+    uint64_t retired, last_long, last_value, value_at, walks_failed;
     bool long_seen, value_known;
     struct counters counters[MODE_COUNT];
 };
@@ -288,12 +288,16 @@ static inline enum served naive_fetch_line(struct naive_core *core, uint64_t lin
         now->llc_misses += served == SERVED_LOCAL;
         now->memory_local += served == SERVED_LOCAL;
         naive_put_l2(core, line, *state);
-        if (core->system->profile.prefetch_l2_adjacent)
-            naive_prefetch(core, line % 2 ? line - 1 : line + 1);
     }
+    return served;
+}
+
+static inline void naive_prefetch_l2(struct naive_core *core, uint64_t line, enum served served)
+{
+    if (served != SERVED_L2 && core->system->profile.prefetch_l2_adjacent)
+        naive_prefetch(core, line % 2 ? line - 1 : line + 1);
     if (core->system->profile.prefetch_l2_stream)
         naive_follow_stream(core, line);
-    return served;
 }
 
 static inline enum served naive_load_line(struct naive_core *core, uint64_t line, bool own)
@@ -304,6 +308,7 @@ static inline enum served naive_load_line(struct naive_core *core, uint64_t line
 
     if (gone.state == LINE_MODIFIED)
         naive_put_l2(core, gone.line, LINE_MODIFIED);
+    naive_prefetch_l2(core, line, served);
     return served;
 }
 
@@ -440,18 +445,24 @@ static inline uint64_t naive_physical_line(const struct naive_page *page, uint64
 static inline void naive_charge(struct naive_core *core, enum served served, uint64_t address)
 {
     const struct profile *p = &core->system->profile;
-    uint64_t cycles = naive_latency(p, served) - p->l1d_latency;
-    bool dependent = core->value_known && address >= core->last_value && address < core->last_value + 4096;
+    uint64_t latency = naive_latency(p, served), cycles = latency - p->l1d_latency, wait = 0;
     bool long_miss = served == SERVED_LOCAL || served == SERVED_REMOTE;
+    bool shadow = long_miss && core->long_seen && core->retired - core->last_long < p->core_rob;
 
-    if (!long_miss && !dependent)
+    if (!long_miss)
         cycles = cycles * p->core_exposed_l2_permille / 1000;
-    else if (long_miss && !dependent && core->long_seen && core->retired - core->last_long < p->core_rob)
+    if (shadow)
         cycles = cycles * p->core_overlap_permille / 1000;
-    else if (long_miss) {
+    if (core->value_known && address >= core->last_value && address < core->last_value + 4096) {
+        wait = latency;
+        for (uint64_t i = 1; wait && i * p->core_ipc_milli <= (core->retired - core->value_at) * 1000; i++)
+            wait--;
+    }
+    if (long_miss && (!shadow || wait > cycles)) {
         core->last_long = core->retired;
         core->long_seen = true;
     }
+    cycles = wait > cycles ? wait : cycles;
     struct counters *now = naive_now(core);
     *(long_miss ? &now->stall_memory : served == SERVED_L2 ? &now->stall_l2 : &now->stall_llc) += cycles;
 }
@@ -486,6 +497,7 @@ static inline bool naive_access(struct naive_core *core, uint64_t address, bool 
 static inline void naive_loaded(struct naive_core *core, uint64_t value)
 {
     core->last_value = value;
+    core->value_at = core->retired;
     core->value_known = true;
 }
 
@@ -513,6 +525,7 @@ static inline void naive_fetch(struct naive_core *core, uint64_t address)
     enum served served = naive_fetch_line(core, line, false, &state);
     naive_put(core->system, &core->l1i, line, LINE_SHARED);
     naive_now(core)->stall_frontend += naive_latency(p, served);
+    naive_prefetch_l2(core, line, served);
     if (p->prefetch_l1i_next && line % 64 != 63)
         naive_prefetch(core, line + 1);
 }

@@ -35,7 +35,7 @@ static inline struct ram ram_new(uint64_t size)
 
 static inline struct memory ram_memory(const struct ram *ram)
 {
-    return (struct memory){.base = ram->bytes, .bytes = ram->size, .low_bytes = ram->size};
+    return (struct memory){.low = ram->bytes, .low_bytes = ram->size};
 }
 
 static inline uint64_t ram_page(struct ram *ram)

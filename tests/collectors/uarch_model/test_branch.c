@@ -4,6 +4,12 @@
 
 #include "naive_predictor.h"
 
+static bool direction(struct predictor *p, uint64_t pc, bool taken)
+{
+    predictor_look(p, pc);
+    return predictor_resolve_direction(p, taken);
+}
+
 static struct predictor new_predictor(const struct profile *profile)
 {
     struct predictor predictor;
@@ -34,7 +40,7 @@ static void one_counter(void)
     profile.branch_history = 0;
     struct predictor p = new_predictor(&profile);
     for (size_t i = 0; i < sizeof(steps) / sizeof(steps[0]); i++)
-        EQUAL(predictor_resolve_direction(&p, 0x400123, steps[i].taken), steps[i].guessed);
+        EQUAL(direction(&p, 0x400123, steps[i].taken), steps[i].guessed);
     predictor_free(&p);
 }
 
@@ -47,7 +53,7 @@ static uint32_t misses_of_pattern(uint32_t history, const char *pattern, int rou
     struct predictor p = new_predictor(&profile);
     for (int round = 0; round < rounds; round++)
         for (const char *at = pattern; *at; at++)
-            misses += !predictor_resolve_direction(&p, 0x7f0012345678, *at == '1') && round >= counted_from;
+            misses += !direction(&p, 0x7f0012345678, *at == '1') && round >= counted_from;
     predictor_free(&p);
     return misses;
 }
@@ -126,7 +132,7 @@ static void against_the_naive_one(const struct profile *profile, uint32_t seed)
         if (kind == BRANCH_CONDITIONAL) {
             /* Some always go one way, some mostly, some follow the step before. */
             bool taken = site % 3 == 0 ? site % 2 : site % 3 == 1 ? random_below(&random, 10) != 0 : (p.history & 1) == 0;
-            found = predictor_resolve_direction(&p, pc, taken);
+            found = direction(&p, pc, taken);
             expected = naive_direction(&naive, pc, taken);
         } else {
             if (kind == BRANCH_RETURN)

@@ -58,7 +58,7 @@ static void an_l2_hit(void)
     /* The address was just loaded: nothing hides the latency. */
     core_loaded(core, 0x11000 - 8);
     CHECK(load(core, 0x11000));
-    EQUAL(core->now->stall_l2, 5 + 10);
+    EQUAL(core->now->stall_l2, 5 + 14);
     /* A stored line is still modified when it comes back from L2. */
     store(core, 0x12000);
     for (uint64_t i = 0; i < 8; i++)
@@ -83,33 +83,58 @@ static void long_misses_overlap_unless_one_needs_the_other(void)
     /* A pointer: within 4 KiB behind what the last missing load got. */
     core_loaded(core, 0x30000);
     load(core, 0x30fc0);
-    EQUAL(*stall, 450);
+    EQUAL(*stall, 454);
     core_loaded(core, 0x40000);
     load(core, 0x41000);
-    EQUAL(*stall, 500);
+    EQUAL(*stall, 504);
     core_loaded(core, 0x50000);
     load(core, 0x4ffc0);
-    EQUAL(*stall, 550);
+    EQUAL(*stall, 554);
     /* The value is that of the last missing load; another miss in between makes it unknown. */
     core_loaded(core, 0x60000);
     load(core, 0x70000);
     load(core, 0x60000);
-    EQUAL(*stall, 650);
+    EQUAL(*stall, 654);
     /* Nobody waits for stores, and what a store misses is not a value. */
     core_loaded(core, 0x80000);
     store(core, 0x90000);
     load(core, 0x80000);
-    EQUAL(*stall, 700);
+    EQUAL(*stall, 704);
     /* 9 blocks of 10 instructions later the shadow still reaches, after 100 instructions it does not. */
     for (int i = 0; i < 9; i++)
         core_block(core, &block);
     load(core, 0xa0000);
-    EQUAL(*stall, 750);
+    EQUAL(*stall, 754);
     core_block(core, &block);
     load(core, 0xb0000);
-    EQUAL(*stall, 950);
+    EQUAL(*stall, 954);
     load(core, 0xc0000);
-    EQUAL(*stall, 1000);
+    EQUAL(*stall, 1004);
+    machine_free(machine);
+}
+
+/* Twice 10 instructions, at 2 a cycle, run while the value is on its way; after 10 times 40 it has long been there. */
+static void what_runs_before_a_loaded_address_is_used_is_hidden_by_its_latency(void)
+{
+    struct profile profile = profile_without_walks();
+    profile.core_ipc_milli = 2000;
+    struct machine *machine = machine_new(&profile, 1);
+    struct core *core = machine->core[0];
+    struct block block = plain_block(KERNEL, 16);
+    uint64_t *stall = &core->now->stall_memory;
+
+    load(core, 0x10000);
+    EQUAL(*stall, 200);
+    core_loaded(core, 0x20000);
+    core_block(core, &block);
+    core_block(core, &block);
+    load(core, 0x20000);
+    EQUAL(*stall, 200 + 204 - 10);
+    core_loaded(core, 0x30000);
+    for (int i = 0; i < 40; i++)
+        core_block(core, &block);
+    load(core, 0x30000);
+    EQUAL(*stall, 394 + 200);
     machine_free(machine);
 }
 
@@ -874,6 +899,7 @@ int main(void)
     a_load_from_memory_and_one_from_l1();
     an_l2_hit();
     long_misses_overlap_unless_one_needs_the_other();
+    what_runs_before_a_loaded_address_is_used_is_hidden_by_its_latency();
     what_l1_drops_goes_to_l2_and_what_l2_drops_to_the_llc();
     prefetchers();
     streams();

@@ -27,7 +27,7 @@ static struct model *new_model(uint32_t core_count, uint32_t sample_every)
 
     profile.model_page_walks = 0;
     profile.llc_sets = 64;
-    struct model *model = model_new(&profile, core_count, (struct memory){.base = NULL}, sample_every);
+    struct model *model = model_new(&profile, core_count, (struct memory){.low = NULL}, sample_every);
     CHECK(model);
     return model;
 }
@@ -309,12 +309,12 @@ static void sizes(void)
 {
     struct profile profile = default_profile();
 
-    CHECK(!model_new(&profile, MOST_CORES + 1, (struct memory){.base = NULL}, 0));
+    CHECK(!model_new(&profile, MOST_CORES + 1, (struct memory){.low = NULL}, 0));
     model_free(new_model(MOST_CORES, 0));
     /* More than there can be of memory: no model, and nothing left behind. */
     profile.l2_sets = 1u << 31;
     profile.l2_ways = 4096;
-    CHECK(!model_new(&profile, 1, (struct memory){.base = NULL}, 0));
+    CHECK(!model_new(&profile, 1, (struct memory){.low = NULL}, 0));
 }
 
 /* With what JSON does not take in names, and a core without anything to say. */

@@ -208,17 +208,19 @@ static void numa(void)
     struct machine *machine = machine_new(&profile, 2);
     struct core **core = machine->core;
 
-    machine->uncore.node_count = 2;
+    CHECK(uncore_add_node(&machine->uncore, 0));
+    EQUAL(machine->uncore.node_count, 1);
+    CHECK(uncore_add_node(&machine->uncore, B >> 6));
+    EQUAL(machine->uncore.node_count, 2);
+    CHECK(!uncore_add_node(&machine->uncore, B >> 6)); /* not behind the one before */
     machine->uncore.node_of_core[1] = 1;
-    machine->uncore.node_begin[1] = B >> 6;
-    CHECK(cache_init(&machine->uncore.llc[1].cache, profile.llc_sets, profile.llc_ways));
     load(core[0], B - 64);
     EQUAL(core[0]->now->memory_local, 1);
     EQUAL(core[0]->now->stall_memory, 200);
     core_loaded(core[0], B); /* so that the latency is paid in full */
     load(core[0], B);
     EQUAL(core[0]->now->memory_remote, 1);
-    EQUAL(core[0]->now->stall_memory, 200 + 300);
+    EQUAL(core[0]->now->stall_memory, 200 + 304);
     EQUAL(core[0]->now->llc_misses, 2);
     load(core[1], C);
     load(core[1], A);

@@ -25,7 +25,7 @@ static struct walk walked(struct walker *walker, const struct address_space *spa
 static void ram_has_a_hole(void)
 {
     uint64_t words[8] = {10, 11, 12, 13, 14, 15, 16, 17}, value = 0;
-    struct memory memory = {.base = (const uint8_t *)words, .bytes = 64, .low_bytes = 32};
+    struct memory memory = {.low = (const uint8_t *)words, .high = (const uint8_t *)words + 32, .low_bytes = 32, .high_bytes = 32};
 
     CHECK(memory_read(&memory, 24, &value));
     EQUAL(value, 13);
@@ -38,7 +38,7 @@ static void ram_has_a_hole(void)
     CHECK(memory_read(&memory, 0x100000000ull + 24, &value));
     EQUAL(value, 17);
     CHECK(!memory_holds(&memory, 0x100000000ull + 32) && !memory_holds(&memory, UINT64_MAX));
-    memory.base = NULL;
+    memory.low = NULL;
     CHECK(!memory_holds(&memory, 0));
 }
 
