@@ -9,7 +9,9 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from analysis import explain, metrics, model, stats, style
+import pandas as pd
+
+from analysis import explain, functions, metrics, model, stats, style
 from analysis.explain import Finding, Pair, can_tell, measured, share, times
 from analysis.figures.cpi_stack import CAUSES
 from analysis.load import Result
@@ -18,6 +20,8 @@ from terms import units
 TRAFFICS = [pair for pair in style.TRAFFICS if pair[0] in metrics.PER_DATA]
 TELLING = 0.1
 """A cause is named where it makes at least this share of all changes."""
+HOTTEST = 3
+"""Functions named of each case."""
 
 
 def markdown(result: Result) -> str:
@@ -160,7 +164,24 @@ def polling(pair: Pair) -> list[Finding]:
     return [Finding(f"{pair.names()[1]}'s idle polling is told apart, and taken out of all that is divided by data.", tuple(evidence))]
 
 
-LOOKS: tuple[Callable[[Pair], list[Finding]], ...] = (cycles, miss_rates, polling)
+def hottest(pair: Pair) -> list[Finding]:
+    """The functions in which each case spends the largest parts of a packet's instructions."""
+    found = [functions.hottest(pair.result, case, "instructions", HOTTEST, **functions.FLOOD) for case in (pair.base, pair.other)]
+    if any(one.empty for one in found):
+        return []
+    most = "; ".join(f"with {name} in {_functions(one)}" for name, one in zip(pair.names(), found, strict=True))
+    claim = f"{style.traffic_name(**functions.FLOOD)}: the largest parts of a packet's instructions are spent, {most}."
+    whole = _both(pair, "model_instructions_per_packet", functions.FLOOD)
+    return [Finding(claim, (f"shares of all instructions per packet ({whole}), estimated from samples",))]
+
+
+def _functions(found: pd.DataFrame) -> str:
+    """`a` (12 %), `b` (8.0 %) and `c` (5.1 %), each with where it is."""
+    each = [f"`{functions.named(row.object, row.function)}` ({_percent(row.share_of_all)})" for row in found.itertuples()]
+    return " and ".join(part for part in (", ".join(each[:-1]), each[-1]) if part)
+
+
+LOOKS: tuple[Callable[[Pair], list[Finding]], ...] = (cycles, miss_rates, hottest, polling)
 
 
 # -- helpers ----------------------------------------------------------------------------------------------------
@@ -185,6 +206,10 @@ def _named(pair: Pair, texts: list[str]) -> str:
 
 def _plain(value: stats.Estimate) -> str:
     return units.si(value.median, "")
+
+
+def _percent(part: float) -> str:
+    return f"{units.significant(100 * part, 2)} %"
 
 
 def _same(one: stats.Estimate, other: stats.Estimate) -> bool:

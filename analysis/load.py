@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
 """Read one result directory: the way in to everything else here.
 
-Nothing but manifest.json and measurements.parquet is read, so a result can be analysed years later, on a
-laptop that has no switch.
+Nothing but manifest.json, measurements.parquet and functions.parquet is read, so a result can be analysed years
+later, on a laptop that has no switch.
 """
 
 from __future__ import annotations
@@ -32,12 +32,14 @@ class Result:
     """One result.
 
     frame: every number of the finished runs, in the schema's columns, with a `load` column in any case.
+    functions: the same for what was counted in single functions; empty if nothing was, or the result is from before that.
     manifest: what manifest.json says. failed: the manifest's entries of the runs that failed.
     """
 
     path: Path
     manifest: dict[str, Any]
     frame: pd.DataFrame
+    functions: pd.DataFrame
     failed: list[dict[str, Any]]
 
     @property
@@ -116,12 +118,17 @@ def load(run_dir: str | Path) -> Result:
     """
     path = Path(run_dir).resolve()
     manifest = _manifest(path / "manifest.json")
-    frame = _frame(path / "measurements.parquet")
+    frame = _frame(path / "measurements.parquet", schema.NUMBER)
+    functions = _functions(path / "functions.parquet")
     failed = [run for run in manifest.get("runs", []) if run.get("status") == "failed"]
-    frame = frame[~frame["run_id"].isin([run["run_id"] for run in failed])].reset_index(drop=True)
+    frame, functions = (_without(table, failed) for table in (frame, functions))
     if frame.empty:
         raise say.no_finished_run(path, len(failed))
-    return Result(path, manifest, frame, failed)
+    return Result(path, manifest, frame, functions, failed)
+
+
+def _without(frame: pd.DataFrame, failed: list[dict[str, Any]]) -> pd.DataFrame:
+    return frame[~frame["run_id"].isin([run["run_id"] for run in failed])].reset_index(drop=True)
 
 
 def _manifest(path: Path) -> dict[str, Any]:
@@ -135,7 +142,13 @@ def _manifest(path: Path) -> dict[str, Any]:
     return manifest
 
 
-def _frame(path: Path) -> pd.DataFrame:
+def _functions(path: Path) -> pd.DataFrame:
+    """An earlier vsprof wrote none: the same as a result in which nobody counted by function."""
+    return _frame(path, schema.FUNCTION) if path.exists() else _filled(schema.table([], schema.FUNCTION))
+
+
+def _frame(path: Path, layout: pa.Schema) -> pd.DataFrame:
+    """The table in `path`, whose columns are those of schema.KEYS and of `layout`."""
     try:
         table = pq.read_table(path)
     except FileNotFoundError:
@@ -144,9 +157,13 @@ def _frame(path: Path) -> pd.DataFrame:
         raise say.unreadable_result(path, error) from None
     stamp = (table.schema.metadata or {}).get(b"vsprof_schema", b"none").decode()
     _check_version(path, int(stamp) if stamp.isdigit() else stamp)
-    missing = [name for name in (*schema.KEYS.names, *schema.NUMBER.names) if name not in table.column_names]
+    missing = [name for name in (*schema.KEYS.names, *layout.names) if name not in table.column_names]
     if missing:
         raise say.missing_columns(path, missing)
+    return _filled(table)
+
+
+def _filled(table: pa.Table) -> pd.DataFrame:
     frame = table.to_pandas()
     if "load" not in frame:
         frame["load"] = ""

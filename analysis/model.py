@@ -112,6 +112,21 @@ def missing(result: Result, names: tuple[str, ...]) -> list[str]:
     return metrics.missing_in(_rows(result), names)
 
 
+def is_poll_mode(result: Result, rows: pd.DataFrame) -> pd.Series:
+    """The switch's programs on the CPU that the manifest gives the switch: there the poll-mode thread runs, and no other."""
+    runs = result.manifest.get("runs", [])
+    cpus = {(run["run_id"], int(cpu)) for run in runs for cpu, role in (run.get("cpu_roles") or {}).items() if role == "switch"}
+    here = np.array([place in cpus for place in zip(rows["run_id"], rows["cpu"], strict=True)], dtype=bool)
+    return (rows["role"] == "switch") & (rows["mode"] == "user") & here
+
+
+@functools.cache
+def windows(result: Result) -> pd.DataFrame:
+    """One row a window that is to be trusted: metrics.WINDOW, DATA, and its `data`: packets, megabits or replies (NaN if none came)."""
+    rows = _rows(result)
+    return _data(wide_table(rows[rows["role"] == ""], DATA))
+
+
 def estimate(result: Result, **where: object) -> stats.Estimate:
     """Median and interval of one metric of one case, of the role `path` unless asked for another."""
     return stats.estimate(metrics.samples(of(result), **{"role": "path", **where}))
@@ -156,7 +171,7 @@ def _counts(result: Result) -> tuple[pd.DataFrame, list[str]]:
     rows = _rows(result)
     data = wide_table(rows[rows["role"] == ""], DATA)
     rows = rows[(rows["role"] != "") & rows["value"].notna()]
-    rows = rows.assign(polling=_is_poll_mode(result, rows))
+    rows = rows.assign(polling=is_poll_mode(result, rows))
     names = sorted(set(rows["name"]))
     wide = rows.pivot_table(index=[*WINDOW, "role", "polling"], columns="name", values="value", aggfunc="sum").reset_index()
     wide = pd.concat([_every_role(case, names) for _, case in wide.groupby("case_id")], ignore_index=True)
@@ -168,14 +183,6 @@ def _every_role(case: pd.DataFrame, names: list[str]) -> pd.DataFrame:
     windows, roles = case[WINDOW].drop_duplicates(), case[["role", "polling"]].drop_duplicates()
     full = windows.merge(roles, how="cross").merge(case, on=[*WINDOW, "role", "polling"], how="left")
     return full.fillna(dict.fromkeys(names, 0.0))
-
-
-def _is_poll_mode(result: Result, rows: pd.DataFrame) -> pd.Series:
-    """The switch's programs on the CPU that the manifest gives the switch: there the poll-mode thread runs, and no other."""
-    runs = result.manifest.get("runs", [])
-    cpus = {(run["run_id"], int(cpu)) for run in runs for cpu, role in (run.get("cpu_roles") or {}).items() if role == "switch"}
-    here = np.array([place in cpus for place in zip(rows["run_id"], rows["cpu"], strict=True)], dtype=bool)
-    return (rows["role"] == "switch") & (rows["mode"] == "user") & here
 
 
 def _empty_poll(raw: pd.DataFrame, names: list[str]) -> pd.DataFrame:

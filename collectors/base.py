@@ -13,6 +13,7 @@ Life cycle, in the order the runner uses it::
         collector.finish()         # a shell command once all others have ended: what takes time to end
     collector.teardown()
     Softirqs.numbers(recorded)     # pure: from what was recorded, so a mended parser can be run again later
+    Softirqs.functions(recorded)   # the same of single functions; most collectors have none
 
 The commands of all collectors are put into one script that runs on the testbed, so that nobody talks to the host inside
 a window. What each command prints is kept in raw/ and given to ``numbers``, with the seconds between begin and end.
@@ -38,7 +39,7 @@ from pathlib import Path
 from typing import Any, ClassVar
 
 from terms.placement import Placement
-from terms.schema import Number
+from terms.schema import FunctionCount, Number
 from testbeds.base import Testbed
 
 
@@ -104,6 +105,11 @@ class Collector(abc.ABC):
     @abc.abstractmethod
     def numbers(cls, recorded: Recorded) -> Iterable[Number]:
         """All numbers of one window. Raises ``ValueError`` when what was recorded can't be read."""
+
+    @classmethod
+    def functions(cls, recorded: Recorded) -> Iterable[FunctionCount]:
+        """What was counted in single functions in one window, for a collector that knows. Raises as ``numbers`` does."""
+        return ()
 
 
 class Snapshot(Collector):

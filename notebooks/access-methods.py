@@ -20,7 +20,7 @@ import os
 result_dir = os.environ.get("VSPROF_RESULT", "results/latest")
 
 # %%
-from analysis import describe, explain, explain_model, figures
+from analysis import describe, describe_functions, explain, explain_model, figures
 from analysis.load import load
 
 result = load(result_dir)
@@ -112,6 +112,19 @@ figures.show(result, "misses")
 
 # %%
 figures.show(result, "model_roles")
+
+# %% [markdown]
+# In which functions that was. It is a flat profile: what a function called is not in it.
+
+# %%
+figures.show(result, "functions")
+
+# %% [markdown]
+# The functions with most misses per packet, in the same flood; medians. Of each processor, those functions are known in which most
+# samples of instructions fell: misses in code that hardly runs are in the sums alone.
+
+# %%
+describe_functions.misses(result)
 
 # %%
 describe.Text(explain_model.markdown(result))

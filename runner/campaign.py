@@ -120,7 +120,7 @@ def _do(campaign: Campaign, plan: Plan, store: Results, record: dict[str, Any], 
     folder = _fresh(store.run_folder(plan.run_id))
     try:
         outcome = run.execute(campaign.host(progress), plan, campaign.setting, folder, progress.say)
-        rows = parse.rows_of_run(folder)
+        rows, functions = parse.rows_of_run(folder), parse.functions_of_run(folder)
     except errors.BadInput:
         raise
     except OSError as error:
@@ -137,7 +137,7 @@ def _do(campaign: Campaign, plan: Plan, store: Results, record: dict[str, Any], 
         store.manifest["facts"].setdefault("collectors", {}).update(outcome.facts["collectors"])
         for name, why in outcome.left_out.items():
             store.find(f"collector {name} left out with {plan.case.switch}: {why}")
-        store.record(plan.run_id, rows)
+        store.record(plan.run_id, rows, functions)
     record["seconds"] = round(time.monotonic() - began, 1)
     store.save()
 

@@ -81,7 +81,8 @@ def _parse(asked: argparse.Namespace) -> int:
     store = Results.open(asked.result)
     for record in store.manifest["runs"]:
         if record["status"] == "done":
-            store.record(record["run_id"], parse.rows_of_run(store.run_folder(record["run_id"])))
+            folder = store.run_folder(record["run_id"])
+            store.record(record["run_id"], parse.rows_of_run(folder), parse.functions_of_run(folder))
     print(store.folder / results.MEASUREMENTS)
     return 0
 

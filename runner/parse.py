@@ -17,7 +17,6 @@ from runner import window
 from runner.experiment import COLLECTORS, SWITCHES, TRAFFIC
 from terms import schema
 from terms.placement import Placement
-from terms.schema import Number
 from workloads.traffic.base import Window
 
 Row = dict[str, object]
@@ -29,20 +28,43 @@ def rows_of_run(folder: Path) -> list[Row]:
     return [row for item in run["traffics"] for row in _rows_of_traffic(folder / item["label"], run, item)]
 
 
+def functions_of_run(folder: Path) -> list[Row]:
+    """The same for what was counted in single functions: rows of the table ``schema.FUNCTION``. None where no collector knows."""
+    run = json.loads((folder / "run.json").read_text())
+    return [
+        schema.row(where, name, COLLECTORS[name].source, counted)
+        for item in run["traffics"]
+        for where, name, recorded in _recordings(folder / item["label"], run, item)
+        for counted in COLLECTORS[name].functions(recorded)
+    ]
+
+
 def _rows_of_traffic(folder: Path, run: Mapping[str, Any], item: Mapping[str, Any]) -> Iterable[Row]:
-    where = {**run["where"], "traffic": item["kind"], "load": item["load"]}
-    placement = Placement.from_json(item["placement"])
-    folders = sorted((one for one in folder.iterdir() if one.name != "traffic"), key=_order)
-    normal = [one for one in folders if not schema.window_owner(one.name)]
+    normal = [one for one in _windows(folder) if not schema.window_owner(one.name)]
     raw = {path.name: path.read_text() for path in (folder / "traffic").iterdir()}
     windows = [_traffic_window(one, run) for one in normal]
     for number in TRAFFIC[item["kind"]].numbers(raw, windows):
-        yield schema.row({**where, "window": ""}, item["kind"], "software", number)
-    for one in folders:
+        yield schema.row(_where(run, item, ""), item["kind"], "software", number)
+    for where, name, recorded in _recordings(folder, run, item):
+        for number in COLLECTORS[name].numbers(recorded):
+            yield schema.row(where, name, COLLECTORS[name].source, number)
+
+
+def _recordings(folder: Path, run: Mapping[str, Any], item: Mapping[str, Any]) -> Iterable[tuple[Row, str, Recorded]]:
+    """What each collector recorded in each window of a traffic: the window's coordinates, the collector, the recording."""
+    placement = Placement.from_json(item["placement"])
+    for one in _windows(folder):
         owner = schema.window_owner(one.name)
         for name in [owner] if owner else run["collectors"]:
-            for number in _own_numbers(one, name, placement) if owner else _numbers(one, name, placement):
-                yield schema.row({**where, "window": one.name}, name, COLLECTORS[name].source, number)
+            yield _where(run, item, one.name), name, _own(one, name, placement) if owner else _shared(one, name, placement)
+
+
+def _where(run: Mapping[str, Any], item: Mapping[str, Any], window_name: str) -> Row:
+    return {**run["where"], "traffic": item["kind"], "load": item["load"], "window": window_name}
+
+
+def _windows(folder: Path) -> list[Path]:
+    return sorted((one for one in folder.iterdir() if one.name != "traffic"), key=_order)
 
 
 def _order(folder: Path) -> tuple[str, int]:
@@ -60,11 +82,11 @@ def _traffic_window(folder: Path, run: Mapping[str, Any]) -> Window:
     return Window(folder.name, before, after, seconds, (ports_0[into], ports_1[into]), (ports_0[out], ports_1[out]))
 
 
-def _numbers(folder: Path, name: str, placement: Placement) -> Iterable[Number]:
+def _shared(folder: Path, name: str, placement: Placement) -> Recorded:
     begin, end = ((folder / f"{name}.{at}").read_text() for at in ("begin", "end"))
-    return COLLECTORS[name].numbers(Recorded(begin, end, window.recorded_seconds(folder, name), placement))
+    return Recorded(begin, end, window.recorded_seconds(folder, name), placement)
 
 
-def _own_numbers(folder: Path, name: str, placement: Placement) -> Iterable[Number]:
+def _own(folder: Path, name: str, placement: Placement) -> Recorded:
     """Of an own window, whose length the collector itself knows."""
-    return COLLECTORS[name].numbers(Recorded("", (folder / f"{name}.end").read_text(), math.nan, placement))
+    return Recorded("", (folder / f"{name}.end").read_text(), math.nan, placement)

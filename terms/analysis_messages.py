@@ -86,6 +86,17 @@ def no_model_numbers() -> str:
     return "no window of this result was counted by the model (its collector `uarch_model` was not part of the experiment)"
 
 
+def no_functions(name: str) -> str:
+    return (
+        f"this result has no counts by function: `vsprof parse {name}` makes them where raw/ has what the collector `uarch_model` "
+        "recorded, which an earlier vsprof did not"
+    )
+
+
+def no_flood() -> str:
+    return "no UDP flood at saturation was counted by the collector `uarch_model`"
+
+
 def too_few_repetitions(n: int) -> str:
     """The median's order-statistic interval: Gibbons and Chakraborti, Nonparametric Statistical Inference, 5.2."""
     if n == 1:

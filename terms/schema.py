@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
-"""The one schema of every number: a long, tidy table with one row per number.
+"""The one schema of every number: a long, tidy table with one row per number; and its like for what single functions did.
 
 Results outlive code, so columns are only ever added, never renamed. Values are stored as measured, in SI
 units (seconds, bytes, hertz, events) and unrounded. A number that could not be counted is a row whose
@@ -20,6 +20,7 @@ import pyarrow.parquet as pq
 
 VERSION = 1
 """Version of the table's layout, kept in the file's metadata and in the manifest."""
+METADATA = {"vsprof_schema": str(VERSION)}
 
 ROLES = ("switch", "vhost", "guest", "softirq", "host-other")
 """What a CPU or a thread did. ``vhost`` is whatever moves frames between a guest's virtqueues and the host:
@@ -63,7 +64,23 @@ NUMBER = pa.schema(
 )
 """The number itself. ``enabled_s`` and ``running_s`` are how long its counter was wanted and really counted."""
 
-RESERVED = frozenset(KEYS.names) | frozenset(NUMBER.names)
+FUNCTION = pa.schema(
+    [
+        ("collector", pa.string()),
+        ("source", pa.string()),
+        ("role", pa.string()),
+        ("cpu", pa.int32()),
+        ("mode", pa.string()),
+        ("object", pa.string()),
+        ("function", pa.string()),
+        ("name", pa.string()),
+        ("value", pa.float64()),
+        ("unit", pa.string()),
+    ]
+)
+"""The same of one function: a flat profile, in a table of its own. What has no row was not seen: zero, or too little to be kept."""
+
+RESERVED = frozenset(KEYS.names) | frozenset(NUMBER.names) | frozenset(FUNCTION.names)
 VARIED_NAME = re.compile(r"[a-z][a-z0-9_]*")
 _OWN_WINDOW = re.compile(r"(?P<collector>\w+)-[0-9]+", re.ASCII)
 
@@ -90,10 +107,27 @@ class Number:
     def __post_init__(self) -> None:
         if self.value is None and not self.note:
             raise ValueError(f"{self.name}: an empty value needs a note that says why")
-        if self.role is not None and self.role not in ROLES:
-            raise ValueError(f"{self.name}: role {self.role!r} is none of {', '.join(ROLES)}")
-        if self.mode not in MODES:
-            raise ValueError(f"{self.name}: mode {self.mode!r} is none of {', '.join(MODES)}")
+        _check_words(self.name, self.role, self.mode)
+
+
+@dataclass(frozen=True, slots=True)
+class FunctionCount:
+    """What was counted in one function of a program, library or kernel, before the runner adds where it belongs."""
+
+    name: str
+    value: float
+    unit: str
+    object: str
+    """The file or kernel that has the function."""
+    function: str
+    role: str | None = None
+    cpu: int | None = None
+    mode: str = "all"
+
+    def __post_init__(self) -> None:
+        if not (isinstance(self.object, str) and isinstance(self.function, str)):
+            raise ValueError(f"{self.name}: object {self.object!r} and function {self.function!r} must be words")
+        _check_words(self.name, self.role, self.mode)
 
 
 def own_window(collector: str, number: int) -> str:
@@ -107,34 +141,56 @@ def window_owner(window: str) -> str | None:
     return match["collector"] if match else None
 
 
-def row(where: Mapping[str, object], collector: str, source: str, number: Number) -> dict[str, object]:
-    """Join a number with its coordinates ``where`` (the columns of KEYS, and any varied values)."""
+def row(where: Mapping[str, object], collector: str, source: str, counted: Number | FunctionCount) -> dict[str, object]:
+    """Join what was counted with its coordinates ``where`` (the columns of KEYS, and any varied values)."""
     if source not in SOURCES:
         raise ValueError(f"source {source!r} is none of {', '.join(SOURCES)}")
-    fields = dataclasses.asdict(number)
-    window = fields.pop("window") or where["window"]
+    fields = {one.name: getattr(counted, one.name) for one in dataclasses.fields(counted)}
+    window = fields.pop("window", None) or where["window"]
     return {**where, "window": window, "collector": collector, "source": source, **fields}
 
 
-def table(rows: Iterable[Mapping[str, object]]) -> pa.Table:
-    """Build the table of KEYS, then the varied values in alphabetical order, then NUMBER.
+def table(rows: Iterable[Mapping[str, object]], layout: pa.Schema = NUMBER) -> pa.Table:
+    """Build the table of KEYS, then the varied values in alphabetical order, then ``layout`` (NUMBER or FUNCTION).
 
     A varied value is stored as a string column of its own, so that tables of different experiments can be joined.
     """
     rows = list(rows)
     varied = sorted({name for one in rows for name in one} - RESERVED)
-    layout = pa.schema([*KEYS, *((name, pa.string()) for name in varied), *NUMBER])
+    columns = pa.schema([*KEYS, *((name, pa.string()) for name in varied), *layout])
     texts = [{**one, **{v: None if one.get(v) is None else str(one[v]) for v in varied}} for one in rows]
-    return pa.Table.from_pylist(texts, schema=layout).replace_schema_metadata({"vsprof_schema": str(VERSION)})
+    return pa.Table.from_pylist(texts, schema=columns).replace_schema_metadata(METADATA)
 
 
-def write(path: Path, rows: Iterable[Mapping[str, object]]) -> None:
+def write(path: Path, rows: Iterable[Mapping[str, object]], layout: pa.Schema = NUMBER) -> None:
     """Write ``rows`` to ``path`` so that a reader (or a crash) sees either the old file or the whole new one."""
+    _replace(path, table(rows, layout))
+
+
+def join(path: Path, parts: Iterable[Path], layout: pa.Schema = NUMBER) -> None:
+    """Write the tables ``parts``, one after the other, to ``path`` in the same way.
+
+    A column that a part lacks is null there. Raises ``OSError`` if a part is not there, ``ValueError`` if it is no such table.
+    """
+    # The empty table first: it says which columns there are in any case.
+    whole = pa.concat_tables([table([], layout), *map(read, parts)], promote_options="default")
+    varied = sorted(set(whole.column_names) - RESERVED)
+    _replace(path, whole.select([*KEYS.names, *varied, *layout.names]).replace_schema_metadata(METADATA))
+
+
+def _replace(path: Path, content: pa.Table) -> None:
     partial = path.with_name(path.name + ".partial")
-    pq.write_table(table(rows), partial, compression="zstd")
+    pq.write_table(content, partial, compression="zstd")
     os.replace(partial, path)
 
 
 def read(path: Path) -> pa.Table:
-    """Read a measurements table."""
+    """Read a table of numbers, or of functions."""
     return pq.read_table(path)
+
+
+def _check_words(name: str, role: str | None, mode: str) -> None:
+    if role is not None and role not in ROLES:
+        raise ValueError(f"{name}: role {role!r} is none of {', '.join(ROLES)}")
+    if mode not in MODES:
+        raise ValueError(f"{name}: mode {mode!r} is none of {', '.join(MODES)}")

@@ -5,6 +5,7 @@
 - `NEEDS`, the raw numbers it is made of, to say why when they are missing;
 - `table(result) -> DataFrame`, tidy, with what is drawn; `plot(table) -> Figure`, which looks at nothing else;
 - `WALL_CLOCK`, True if what it draws depends on how fast the testbed's clock runs;
+- `missing(result) -> list[str]`, only where NEEDS can't say why it is empty: the reasons, or none;
 - `SOURCE = "model"` if its numbers are the modelled processor's: a figure has those, or software counters, never both.
 
 From a shell: python -m analysis.figures throughput results/latest throughput.png
@@ -105,7 +106,8 @@ def _source(result: Result, module: ModuleType) -> str:
 
 def _missing(result: Result, module: ModuleType) -> list[str]:
     look = model.missing if _modelled(module) else metrics.missing
-    return look(result, module.NEEDS)
+    more = module.missing(result) if hasattr(module, "missing") else []
+    return list(dict.fromkeys([*look(result, module.NEEDS), *more]))
 
 
 def first_sentence(module: ModuleType) -> str:
@@ -125,6 +127,8 @@ def numbers(table: pd.DataFrame) -> str:
     for column in table.columns:
         if column in ("median", "low", "high"):
             shown[column] = [units.si(v, u) for v, u in zip(table[column], table["unit"], strict=True)]
+        elif column == "share_of_all":
+            shown[column] = [units.si(v, "fraction") for v in table[column]]
         elif column not in hidden:
             shown[column] = table[column]
     return shown.to_html(index=False, border=0, na_rep="–")

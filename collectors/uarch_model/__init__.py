@@ -16,10 +16,10 @@ from pathlib import Path
 from typing import Any, ClassVar
 
 from collectors.base import Apart, Recorded
-from collectors.uarch_model import numbers, profiles, symbols
+from collectors.uarch_model import functions, numbers, profiles, symbols
 from collectors.uarch_model.control import Control
 from terms import errors
-from terms.schema import Number
+from terms.schema import FunctionCount, Number
 from testbeds.base import Testbed
 
 BUILD = Path(__file__).resolve().parents[2] / "build" / "uarch_model"
@@ -122,10 +122,10 @@ class UarchModel(Apart):
         self._ask("end")
         window, status = (json.loads(self._ask(what)) for what in ("window", "status"))
         # Addresses become names here, while the host's programs are at hand; they are far more than the names.
-        functions = self._symbols.functions(window, self._processes)
+        named = self._symbols.functions(window, self._processes)
         for core in window["cores"]:
             core["hot"].pop("spots")
-        return json.dumps({"window": window, "status": status, "functions": functions, "cpu": self.profile.id}) + "\n"
+        return json.dumps({"window": window, "status": status, "functions": named, "cpu": self.profile.id}) + "\n"
 
     def _wait(self, seconds: float) -> None:
         if not self.until:
@@ -150,6 +150,10 @@ class UarchModel(Apart):
     @classmethod
     def numbers(cls, recorded: Recorded) -> Iterable[Number]:
         return numbers.of(recorded)
+
+    @classmethod
+    def functions(cls, recorded: Recorded) -> Iterable[FunctionCount]:
+        return functions.of(recorded)
 
     def _change(self, state: str) -> None:
         if self._control is None:

@@ -6,6 +6,7 @@
 
 #define SPACE_SHIFT 58 /* a virtual line number has 58 bits */
 #define NEAR_BYTES 4096
+#define PAGE_NUMBER ((1ull << 52) - 1) /* without the number of the address space */
 #define ALL_TLBS(core)                                                                                                         \
     {                                                                                                                          \
         &(core)->dtlb[0], &(core)->dtlb[1], &(core)->dtlb[2], &(core)->itlb[0], &(core)->itlb[1], &(core)->itlb[2],            \
@@ -52,26 +53,42 @@ static void remember_slot(struct filter_entry *filter, uint16_t *filtered, const
     filter[set] = (struct filter_entry){.line = line, .stamp = &cache->stamps[at], .page = page, .writable = writable};
 }
 
-/* A TLB entry made room for another page: no filter may vouch for the old one any longer. */
-static void forget_page(struct core *core, const struct tlb_entry *entry, const struct tlb_entry *evicted)
+/* Take the lines of pages that `entry` maps out of a filter: those from `first`, a virtual line, on. */
+static void forget_lines(struct filter_entry *filter, const struct tlb_entry *entry, uint64_t first, uint64_t lines)
 {
-    uint64_t lines = 1ull << (page_shift[evicted->size] - LINE_SHIFT), first = evicted->key << (page_shift[evicted->size] - LINE_SHIFT);
-    uint64_t pages = lines >> (12 - LINE_SHIFT), first_page = first >> (12 - LINE_SHIFT);
+    for (uint64_t i = 0; i < lines && i < FILTER_SETS; i++) {
+        struct filter_entry *known = &filter[filter_set(first + i)];
+        if (known->page == entry)
+            known->line = UINT64_MAX;
+    }
+}
+
+/* A TLB entry made room for another page: no filter may vouch for the old one any longer. */
+static void forget_data_page(struct core *core, const struct tlb_entry *entry, const struct tlb_entry *evicted)
+{
+    uint64_t pages = 1ull << (page_shift[evicted->size] - 12), first = evicted->key << (page_shift[evicted->size] - 12);
 
     if (evicted->key == TLB_EMPTY)
         return;
-    for (uint64_t i = 0; i < lines && i < FILTER_SETS; i++) {
-        uint32_t set = filter_set(first + i);
-        if (core->data_filter[set].page == entry)
-            core->data_filter[set].line = UINT64_MAX;
-        if (core->code_filter[set].page == entry)
-            core->code_filter[set].line = UINT64_MAX;
-    }
+    forget_lines(core->data_filter, entry, first << (12 - LINE_SHIFT), pages << (12 - LINE_SHIFT));
     for (uint64_t i = 0; i < pages && i < PAGE_FILTER_SETS; i++) {
-        struct page_filter_entry *known = &core->page_filter[(first_page + i) % PAGE_FILTER_SETS];
+        struct page_filter_entry *known = &core->page_filter[(first + i) % PAGE_FILTER_SETS];
         if (known->entry == entry)
             known->page = UINT64_MAX;
     }
+}
+
+static void forget_code_page(struct core *core, const struct tlb_entry *entry, const struct tlb_entry *evicted)
+{
+    uint64_t pages = 1ull << (page_shift[evicted->size] - 12), first = evicted->key << (page_shift[evicted->size] - 12);
+
+    if (evicted->key == TLB_EMPTY)
+        return;
+    forget_lines(core->code_filter, entry, first << (12 - LINE_SHIFT), pages << (12 - LINE_SHIFT));
+    /* A program's code is in the filter by its blocks' addresses, which are not those that were translated. */
+    for (int i = 0; i < CODE_PAGES; i++)
+        if (core->code_page[i].real - (first & PAGE_NUMBER) < pages)
+            forget_lines(core->code_filter, entry, core->code_page[i].page << (12 - LINE_SHIFT), 1 << (12 - LINE_SHIFT));
     core->code_line = UINT64_MAX;
 }
 
@@ -497,7 +514,10 @@ static struct tlb_entry *translate_slow(struct core *core, struct tlb tlb[PAGE_S
     }
     fit(tlb, address, &fresh);
     struct tlb_entry *entry = tlb_insert(&tlb[fresh.size], address, &fresh, core->context, core->tick, &evicted);
-    forget_page(core, entry, &evicted);
+    if (tlb == core->itlb)
+        forget_code_page(core, entry, &evicted);
+    else
+        forget_data_page(core, entry, &evicted);
     return entry;
 }
 
@@ -582,8 +602,14 @@ static uint64_t real_address(struct core *core, uint64_t virtual_line)
 
     if (!core->real_pc || !core->previous->user)
         return virtual_line << LINE_SHIFT;
-    if (known->page != tagged)
+    if (known->page != tagged) {
+        /* Who is not in this table could not be found when its page leaves the TLB: none of its lines may stay in the filter. */
+        uint64_t first = (known->page & PAGE_NUMBER) << (12 - LINE_SHIFT) | known->page >> SPACE_SHIFT << SPACE_SHIFT;
+        for (uint64_t line = first; line < first + (1 << (12 - LINE_SHIFT)); line++)
+            if (core->code_filter[filter_set(line)].line == line)
+                core->code_filter[filter_set(line)].line = UINT64_MAX;
         *known = (struct code_page){.page = tagged, .real = page + (core->real_pc(core) >> 12) - (core->previous->pc >> 12)};
+    }
     return known->real << 12 | (virtual_line << LINE_SHIFT & 0xfff);
 }
 

@@ -87,6 +87,8 @@ struct decoded decode(const uint8_t *bytes, size_t length)
     if (at >= end)
         return d;
     uint8_t opcode = *at++;
+    /* Vectors: two-byte opcodes, VEX (C4, C5) and EVEX (62). */
+    d.wide = opcode == 0x0f || opcode == 0xc4 || opcode == 0xc5 || opcode == 0x62;
     if (opcode == 0x0f && at < end)
         decode_0f(&d, at, end, rex);
     else if ((opcode & 0xf0) == 0x70 || (opcode & 0xfc) == 0xe0)

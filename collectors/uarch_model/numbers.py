@@ -25,15 +25,18 @@ CYCLES = ("base", "l2", "llc", "memory", "frontend", "dtlb", "itlb", "branch", "
 TCP_HEADER_BYTES = 32
 IDLE_TASK = 0
 KSOFTIRQD = "ksoftirqd/"
+UNKNOWN_TASK = -1
 TRANSLATIONS_WRONG = 0.01
 """Beyond this share of page walks that found another address than QEMU, the numbers are not to be trusted."""
+UNREADABLE = (LookupError, TypeError, AttributeError, OverflowError, RecursionError)
+"""What reading a recording raises, beside ``ValueError``, if it is not the plug-in's."""
 
 
 def of(recorded: Recorded) -> Iterable[Number]:
     """All numbers of a window. Raises ``ValueError`` when it is not what the plug-in writes."""
     try:
         return list(_numbers(json.loads(recorded.begin + recorded.end), recorded.placement))
-    except (LookupError, TypeError, AttributeError, OverflowError, RecursionError) as error:
+    except UNREADABLE as error:
         raise ValueError(f"not what the processor model writes: {error!r}") from error
 
 
@@ -45,7 +48,7 @@ def _numbers(data: Mapping[str, Any], placement: Placement) -> Iterable[Number]:
         return
     yield from data_numbers(window, seconds)
     for cpu, core in enumerate(window["cores"]):
-        for (role, mode), counts in sorted(by_role(core, placement).items()):
+        for (role, mode), counts in sorted(by_role(core, placement, cpu).items()):
             word, note = MODES[mode]
             for name in (*profiles.counters(), *(f"cycles_{part}" for part in CYCLES), "cycles"):
                 unit = "cycles" if name.startswith(("cycles", "stall_", "walk_cycles")) else "events"
@@ -70,19 +73,25 @@ def data_numbers(window: Mapping[str, Any], seconds: float) -> Iterable[Number]:
     yield Number("window_seconds", seconds, "seconds")
 
 
-def by_role(core: Mapping[str, Any], placement: Placement) -> dict[tuple[str, str], dict[str, float]]:
+def by_role(core: Mapping[str, Any], placement: Placement, cpu: int) -> dict[tuple[str, str], dict[str, float]]:
     """A core's counts by the role of the thread that ran, and by mode."""
     sums: dict[tuple[str, str], dict[str, float]] = defaultdict(lambda: defaultdict(float))
     for task in core["tasks"]:
         for mode, counts in task["modes"].items():
-            into = sums[role_of(task, placement), mode]
+            into = sums[role_of(task, placement, cpu), mode]
             for name, value in counts.items():
                 into[name] += value
     return sums
 
 
-def role_of(task: Mapping[str, Any], placement: Placement) -> str:
-    """What runs on the idle task's stack, but for a few instructions of its own, are interrupts and softirqs."""
+def role_of(task: Mapping[str, Any], placement: Placement, cpu: int) -> str:
+    """The role of a thread that ran on ``cpu``.
+
+    What runs on the idle task's stack, but for a few instructions of its own, are interrupts and softirqs. A thread that was not yet
+    known, for it never left its processor, has the role that the processor was given.
+    """
+    if task["id"] == UNKNOWN_TASK:
+        return placement.role_of_cpu(cpu)
     if task["id"] == IDLE_TASK or task["name"].startswith(KSOFTIRQD):
         return "softirq"
     return placement.role_of_thread(task["id"])

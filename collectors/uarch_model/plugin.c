@@ -20,6 +20,7 @@ QEMU_EXPORT int qemu_plugin_version = QEMU_API_VERSION;
 QEMU_EXPORT int qemu_plugin_install(qemu_plugin_id_t id, const qemu_info_t *info, int argc, char **argv);
 
 #define CHANGE_NS 300000000
+#define BACK_IN_HOST 500 /* instructions after #VMEXIT: KVM has loaded the host's GS again, and is not yet back in the guest */
 #define CHECK_EVERY 1024 /* slow accesses between two comparisons of our translation with QEMU's */
 
 enum state { OFF, COUNT, MODEL };
@@ -186,6 +187,9 @@ static void leave_guest(struct vcpu *vcpu, struct core *core)
     core_enter(core, false);
     core_forget_blocks(core);
     core_switch_address_space(core, &vcpu->host_space, 0);
+    /* A processor that is nearly always in its guest would never be found outside by chance. */
+    if (vcpu->task_unknown)
+        core->sample_at = core->retired + BACK_IN_HOST;
 }
 
 static uint64_t real_pc(struct core *core)
@@ -339,23 +343,36 @@ static SELDOM void on_access_slow(unsigned int index, qemu_plugin_meminfo_t info
     }
 }
 
-/* QEMU's largest access has 16 bytes: one that begins before the last of its line ends in it. */
-static inline void on_access(unsigned int index, qemu_plugin_meminfo_t info, uint64_t address, bool store)
+/* An access of `bytes` at most: one that begins before the last of them in its line ends in it, and need not be asked for its size. */
+static inline void on_access(unsigned int index, qemu_plugin_meminfo_t info, uint64_t address, bool store, unsigned int bytes)
 {
-    if (__builtin_expect((address & 63) > 48 || !core_hits(cores[index], address, store), 0))
+    if (__builtin_expect((address & 63) > 64 - bytes || !core_hits(cores[index], address, store), 0))
         on_access_slow(index, info, address, store);
 }
 
 static void on_load(unsigned int index, qemu_plugin_meminfo_t info, uint64_t address, void *data)
 {
     (void)data;
-    on_access(index, info, address, false);
+    on_access(index, info, address, false, 8);
 }
 
 static void on_store(unsigned int index, qemu_plugin_meminfo_t info, uint64_t address, void *data)
 {
     (void)data;
-    on_access(index, info, address, true);
+    on_access(index, info, address, true, 8);
+}
+
+/* QEMU makes two accesses of what has more than 16 bytes. */
+static void on_wide_load(unsigned int index, qemu_plugin_meminfo_t info, uint64_t address, void *data)
+{
+    (void)data;
+    on_access(index, info, address, false, 16);
+}
+
+static void on_wide_store(unsigned int index, qemu_plugin_meminfo_t info, uint64_t address, void *data)
+{
+    (void)data;
+    on_access(index, info, address, true, 16);
 }
 
 /* What is translated. */
@@ -441,8 +458,8 @@ static void on_translation(qemu_plugin_id_t id, struct qemu_plugin_tb *tb)
         if (task_switch_pc && qemu_plugin_insn_vaddr(instruction) == task_switch_pc)
             qemu_plugin_register_vcpu_insn_exec_cb(instruction, on_task_switch, QEMU_PLUGIN_CB_R_REGS, NULL);
         instrument_hooks(instruction);
-        qemu_plugin_register_vcpu_mem_cb(instruction, on_load, QEMU_PLUGIN_CB_NO_REGS, QEMU_PLUGIN_MEM_R, NULL);
-        qemu_plugin_register_vcpu_mem_cb(instruction, on_store, QEMU_PLUGIN_CB_NO_REGS, QEMU_PLUGIN_MEM_W, NULL);
+        qemu_plugin_register_vcpu_mem_cb(instruction, d.wide ? on_wide_load : on_load, QEMU_PLUGIN_CB_NO_REGS, QEMU_PLUGIN_MEM_R, NULL);
+        qemu_plugin_register_vcpu_mem_cb(instruction, d.wide ? on_wide_store : on_store, QEMU_PLUGIN_CB_NO_REGS, QEMU_PLUGIN_MEM_W, NULL);
     }
     struct qemu_plugin_insn *last = qemu_plugin_tb_get_insn(tb, count - 1);
     block->length = (uint16_t)(qemu_plugin_insn_vaddr(last) + qemu_plugin_insn_size(last) - block->pc);

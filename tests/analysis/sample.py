@@ -29,6 +29,11 @@ WORK = {"virtio-net": 40_000.0, "vhost-net": 20_000.0, "vhost-user": 10_000.0}
 """Instructions of the modelled processor per packet, but for 1 % more in each repetition."""
 CPI = {"virtio-net": 1.6, "vhost-net": 1.5, "vhost-user": 1.2}
 EMPTY_POLL = {"instructions": 50.0, "loads": 20.0, "stores": 5.0, "cycles": 20.0, "cycles_base": 20.0}
+EMPTY_POLL_IN = {"poll": 0.8, "switch_first": 0.2}
+"""How an empty poll's instructions are spread over functions."""
+FUNCTIONS = {"first": 0.6, "second": 0.4}
+"""The functions of each role (`vhost_first`, …), and what part of all that it does falls in them."""
+COUNTED_BY_FUNCTION = ("instructions", "l1d_misses", "l1i_misses", "l2_misses", "llc_misses", "dtlb_walks", "itlb_walks", "branch_misses")
 CYCLES = ("base", "l2", "llc", "memory", "frontend", "dtlb", "itlb", "branch", "mode")
 PROFILE = {
     "id": "made-up",
@@ -51,14 +56,16 @@ def write(
     testbeds: tuple[str, ...] = ("lab",),
     traffics: list[tuple[str, str]] = TRAFFICS,
     own: str = "",
+    functions: bool = True,
 ) -> Path:
     """Write the result into `path`; numbers named in `drop` become empty with a note, runs in `failed` failed.
 
-    `own` names a collector that also has two windows of its own, in which everything is ten times as slow.
+    `own` names a collector that also has two windows of its own, in which everything is ten times as slow; `functions` says whether
+    it also counts by function.
     """
     path.mkdir(parents=True, exist_ok=True)
     random = np.random.default_rng(7)
-    rows, runs, cases = [], [], []
+    rows, runs, cases, by_function = [], [], [], []
     for access in accesses:
         for frame in frames:
             case = f"{ARMS[access][0]}+{access}+{frame}"
@@ -70,7 +77,9 @@ def write(
                     where = _where(run, case, repetition, access=access, frame=frame, topology=topology, testbed=testbed)
                     rows += _rows(where, access, random, drop, traffics)
                     rows += _own_rows(where, access, traffics, own) if own else []
+                    by_function += _function_rows(where, access, traffics, own) if own and functions else []
     schema.write(path / "measurements.parquet", rows)
+    schema.write(path / "functions.parquet", by_function, schema.FUNCTION)
     (path / "manifest.json").write_text(json.dumps(_manifest(topology, cases, runs, repetitions, testbeds[0], traffics, own), indent=1))
     return path
 
@@ -116,9 +125,8 @@ def _own_rows(where: dict, access: str, traffics: list[tuple[str, str]], own: st
 
 def _model(traffic: str, access: str, repetition: int) -> Iterator[schema.Number]:
     """A window of the modelled processor. Work per unit of data by role, and empty polls: see WORK, CPI and EMPTY_POLL."""
-    dpdk = access == "vhost-user"
-    data, scale = MODEL_DATA.get(traffic, (0, 0))
-    polls, bursts = ((200_000, 0) if traffic == "idle" else (100_000, 1000)) if dpdk else (0, 0)
+    data, _ = MODEL_DATA.get(traffic, (0, 0))
+    polls, bursts = _polls(traffic, access)
     counts = {
         "packets": data if traffic == "udp_flood" else 0,
         "tcp_bytes": data * 1e6 / 8 if traffic == "tcp_stream" else 0,
@@ -129,14 +137,43 @@ def _model(traffic: str, access: str, repetition: int) -> Iterator[schema.Number
     for name, value in counts.items():
         yield schema.Number(f"model_{name}", float(value), "events")
     yield schema.Number("window_seconds", 1.0, "seconds")
-    work = WORK[access] * data * scale * (1 + 0.01 * repetition)
-    shares = {("switch", 1, "user"): 0.5, ("guest", 2, "guest"): 0.4} if dpdk else {("vhost", 1, "kernel"): 0.5, ("guest", 2, "guest"): 0.4}
-    for (role, cpu, mode), share in {**shares, ("host-other", 0, "kernel"): 0.1}.items():
-        counted = _work(work * share, CPI[access])
+    for (role, cpu, mode), counted in _by_thread(traffic, access, repetition).items():
         if role == "switch":
-            counted = {name: value + (polls - bursts) * EMPTY_POLL.get(name, 0) for name, value in counted.items()}
+            counted = {name: value + (polls - bursts) * EMPTY_POLL.get(name, 0) for name, value in counted.items()}  # noqa: PLW2901
         for name, value in counted.items():
             yield schema.Number(name, value, "cycles" if name.startswith("cycles") else "events", role, cpu, mode, 1.0, 1.0)
+
+
+def _polls(traffic: str, access: str) -> tuple[int, int]:
+    """Polls, and those of them that found something."""
+    return ((200_000, 0) if traffic == "idle" else (100_000, 1000)) if access == "vhost-user" else (0, 0)
+
+
+def _by_thread(traffic: str, access: str, repetition: int) -> dict[tuple[str, int, str], dict[str, float]]:
+    """The counters of each role, CPU and mode, without empty polls."""
+    data, scale = MODEL_DATA.get(traffic, (0, 0))
+    work = WORK[access] * data * scale * (1 + 0.01 * repetition)
+    mover = ("switch", 1, "user") if access == "vhost-user" else ("vhost", 1, "kernel")
+    shares = {mover: 0.5, ("guest", 2, "guest"): 0.4, ("host-other", 0, "kernel"): 0.1}
+    return {place: _work(work * share, CPI[access]) for place, share in shares.items()}
+
+
+def _function_rows(where: dict, access: str, traffics: list[tuple[str, str]], own: str) -> Iterator[dict]:
+    """The same windows by function: FUNCTIONS, and EMPTY_POLL_IN."""
+    for traffic, load in traffics:
+        polls, bursts = _polls(traffic, access)
+        sums: dict[tuple, float] = {}
+        for (role, cpu, mode), counted in _by_thread(traffic, access, int(where["repetition"])).items():
+            for name in COUNTED_BY_FUNCTION:
+                sums |= {(name, f"{role}_{function}", role, cpu, mode): part * counted[name] for function, part in FUNCTIONS.items()}
+        for function, part in EMPTY_POLL_IN.items() if polls else ():
+            key = ("instructions", function, "switch", 1, "user")
+            sums[key] = sums.get(key, 0.0) + part * EMPTY_POLL["instructions"] * (polls - bursts)
+        for window in (schema.own_window(own, 1), schema.own_window(own, 2)):
+            here = {**where, "traffic": traffic, "load": load, "window": window}
+            for (name, function, role, cpu, mode), value in sums.items():
+                if value:
+                    yield schema.row(here, own, "model", schema.FunctionCount(name, value, "events", "sample", function, role, cpu, mode))
 
 
 def _work(instructions: float, cpi: float) -> dict[str, float]:

@@ -141,7 +141,8 @@ def test_one_repetition_decides_nothing(sample, tmp_path):
     result = load(sample.write(tmp_path / "r", repetitions=1, own="uarch_model"))
     claims = [one.claim for one in explain_model.findings(result)]
     assert claims
-    assert all("can't tell" in claim for claim in claims)
+    # Where a packet's instructions are spent sets no case against another.
+    assert all("can't tell" in claim or "parts of a packet's instructions" in claim for claim in claims)
 
 
 def test_published_rates_stand_beside_the_models(modelled):

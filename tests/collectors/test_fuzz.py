@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from collectors.base import Recorded
 from terms import plugins
 from terms.placement import Placement
-from terms.schema import Number
+from terms.schema import FunctionCount, Number
 
 CAPTURED = Path(__file__).with_name("captured")
 PLACEMENT = Placement.from_json(json.loads((CAPTURED / "placement.json").read_text()))
@@ -30,11 +30,12 @@ TEXTS = st.text(max_size=80) | st.lists(WORDS, max_size=12).map(" ".join) | st.l
 
 
 def reads(name: str, begin: str, end: str) -> None:
-    try:
-        numbers = list(COLLECTORS[name].numbers(Recorded(begin, end, 1.0, PLACEMENT)))
-    except ValueError:
-        return
-    assert all(isinstance(number, Number) for number in numbers)
+    for parser, kind in ((COLLECTORS[name].numbers, Number), (COLLECTORS[name].functions, FunctionCount)):
+        try:
+            found = list(parser(Recorded(begin, end, 1.0, PLACEMENT)))
+        except ValueError:
+            continue
+        assert all(isinstance(one, kind) for one in found)
 
 
 @pytest.mark.parametrize("name", COLLECTORS)

@@ -42,6 +42,8 @@ def test_a_notebook_becomes_a_report(sample, tmp_path, notebook):
     assert "<script" not in text
     assert text.count("data:image/png") >= 6
     assert "not-shown" not in text.partition("<main>")[2]
+    assert "Not shown" not in text
+    assert "switch_first (sample), switch" in text
     assert nbformat.read(run / "report.ipynb", 4).cells
     assert not list(run.glob("*.partial"))
 
@@ -87,4 +89,5 @@ def test_the_reference_run_becomes_a_report(tmp_path):
     # It was made before there was a model of the processor: that alone is missing.
     missing = re.findall(r'<p class="not-shown">(.*?)</p>', text, re.DOTALL)
     assert all("uarch_model" in why for why in missing), missing
+    assert "Not shown: functions by misses. Why: no window of this result was counted by the model" in text
     assert "TCP is slower over OVS-DPDK than over kernel OVS" in text

@@ -102,6 +102,7 @@ def executed(monkeypatch):
     row = lambda run_id: schema.row(where | {"run_id": run_id}, "c", "software", Number("n", 1.0, "events"))  # noqa: E731
     monkeypatch.setattr(campaigns.run, "execute", execute)
     monkeypatch.setattr(campaigns.parse, "rows_of_run", lambda folder: [row(folder.name)])
+    monkeypatch.setattr(campaigns.parse, "functions_of_run", lambda folder: [])
     monkeypatch.setitem(experiments.TESTBEDS, "lab", NoHost)
     return begun, troubles
 

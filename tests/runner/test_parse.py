@@ -6,6 +6,7 @@ The expected values were computed by hand from the files.
 
 from __future__ import annotations
 
+import json
 import math
 import shutil
 from pathlib import Path
@@ -13,10 +14,10 @@ from pathlib import Path
 import pytest
 
 from collectors.base import Apart
+from runner import cli, parse
 from runner import experiment as experiments
-from runner import parse
 from terms import schema
-from terms.schema import Number
+from terms.schema import FunctionCount, Number
 
 RUN = Path(__file__).with_name("run")
 LABEL = "udp_flood-saturation"
@@ -100,6 +101,11 @@ def with_own(tmp_path, monkeypatch):
             assert math.isnan(recorded.seconds)
             yield Number("printed", float(recorded.end), "events", recorded.placement.role_of_cpu(1), 1)
 
+        @classmethod
+        def functions(cls, recorded):
+            role = recorded.placement.role_of_cpu(1)
+            yield FunctionCount("instructions", float(recorded.end), "events", "kernel", "fdget", role, 1, "kernel")
+
     monkeypatch.setitem(experiments.COLLECTORS, "slow", Slow)
     run = shutil.copytree(RUN, tmp_path / "r001")
     for number in (1, 2, 10):
@@ -124,6 +130,26 @@ def test_own_windows_leave_all_other_numbers_as_they_were(with_own, rows):
     assert [row for row in found if row not in own(found)] == rows
 
 
+def test_functions_are_rows_of_their_own_with_the_coordinates_of_their_window(with_own):
+    found = parse.functions_of_run(with_own)
+    assert [(row["window"], row["value"]) for row in found] == [("slow-1", 1), ("slow-2", 2), ("slow-10", 10)]
+    shared = {
+        "run_id": "r001",
+        "traffic": "udp_flood",
+        "load": "saturation",
+        "switch": "kernel-ovs",
+        "collector": "slow",
+        "source": "model",
+    }
+    own = {"role": "vhost", "cpu": 1, "mode": "kernel", "object": "kernel", "function": "fdget", "name": "instructions", "unit": "events"}
+    assert all((shared | own).items() <= row.items() for row in found)
+    assert schema.table(found, schema.FUNCTION).column_names == [*schema.KEYS.names, "load", *schema.FUNCTION.names]
+
+
+def test_a_run_in_which_nobody_counts_by_function_has_no_such_rows():
+    assert parse.functions_of_run(RUN) == []
+
+
 @pytest.mark.parametrize("damage", ["emptied", "gone"])
 def test_a_damaged_own_window_never_becomes_numbers(with_own, damage):
     piece = with_own / LABEL / "slow-2" / "slow.end"
@@ -131,8 +157,9 @@ def test_a_damaged_own_window_never_becomes_numbers(with_own, damage):
         piece.write_text("")
     else:
         piece.unlink()
-    with pytest.raises((ValueError, OSError)):
-        parse.rows_of_run(with_own)
+    for read in (parse.rows_of_run, parse.functions_of_run):
+        with pytest.raises((ValueError, OSError)):
+            read(with_own)
 
 
 @pytest.mark.parametrize(
@@ -148,3 +175,30 @@ def test_a_damaged_recording_never_becomes_numbers(tmp_path, piece, damage):
     # What the runner records as a failed run.
     with pytest.raises((ValueError, KeyError, OSError)):
         parse.rows_of_run(run)
+
+
+def test_what_the_model_recorded_becomes_functions_and_parsing_again_gives_the_same(tmp_path):
+    run = shutil.copytree(RUN, tmp_path / "r001")
+    (run / LABEL / "uarch_model-1").mkdir()
+    shutil.copy(Path(__file__).parents[1] / "collectors" / "captured" / "uarch_model.end", run / LABEL / "uarch_model-1")
+    found = parse.functions_of_run(run)
+    fdget = [row for row in found if row["function"] == "fdget" and row["name"] == "instructions" and row["cpu"] == 0]
+    assert {(row["collector"], row["source"], row["window"], row["object"]) for row in fdget} == {
+        ("uarch_model", "model", "uarch_model-1", "kernel")
+    }
+    assert parse.functions_of_run(run) == found
+    assert not {row["name"] for row in parse.rows_of_run(run) if row["window"] != "uarch_model-1"} & {"instructions"}
+
+
+@pytest.mark.parametrize("count", [0, 1])
+def test_the_command_parse_writes_both_tables(root, count):
+    folder = root / "20261121-000000-vm2vm"
+    run = shutil.copytree(RUN, folder / "raw" / "r001")
+    if count:
+        (run / LABEL / "uarch_model-1").mkdir()
+        shutil.copy(Path(__file__).parents[1] / "collectors" / "captured" / "uarch_model.end", run / LABEL / "uarch_model-1")
+    (folder / "manifest.json").write_text(json.dumps({"name": "vm2vm", "findings": [], "runs": [{"run_id": "r001", "status": "done"}]}))
+    assert cli.main(["parse", str(folder)]) == 0
+    assert schema.read(folder / "measurements.parquet").num_rows > 150
+    for path in (folder / "functions.parquet", run / "functions.parquet"):
+        assert bool(schema.read(path).num_rows) == bool(count)

@@ -13,7 +13,7 @@ from runner import cli, results
 from runner.results import Results
 from terms import schema
 from terms.errors import BadInput, VsprofError
-from terms.schema import Number
+from terms.schema import FunctionCount, Number
 
 WHERE = dict.fromkeys(schema.KEYS.names, "x") | {"repetition": 1, "frame_bytes": 64, "flows": 1}
 
@@ -56,6 +56,36 @@ def test_a_run_recorded_again_replaces_its_rows(store):
     done(store, 0, 1.0)
     done(store, 0, 2.0)
     assert schema.read(store.folder / "measurements.parquet")["value"].to_pylist() == [2.0]
+
+
+def functions(run_id: str, value: float) -> list[dict[str, object]]:
+    return [schema.row(WHERE | {"run_id": run_id}, "c", "model", FunctionCount("instructions", value, "events", "kernel", "fdget"))]
+
+
+def test_functions_are_kept_for_each_run_and_joined(store):
+    for number, run in enumerate(store.manifest["runs"]):
+        run["status"] = "done"
+        store.record(run["run_id"], rows(run["run_id"]), functions(run["run_id"], float(number)))
+    assert schema.read(store.run_folder("r002") / "functions.parquet")["value"].to_pylist() == [1.0]
+    whole = schema.read(store.folder / "functions.parquet")
+    assert whole.select(["run_id", "function", "value"]).to_pylist() == [
+        {"run_id": "r001", "function": "fdget", "value": 0.0},
+        {"run_id": "r002", "function": "fdget", "value": 1.0},
+    ]
+
+
+def test_a_run_of_an_earlier_vsprof_has_no_functions_and_is_joined(store):
+    done(store, 0)
+    (store.run_folder("r001") / "functions.parquet").unlink()
+    store.manifest["runs"][1]["status"] = "done"
+    store.record("r002", rows("r002"), functions("r002", 1.0))
+    assert schema.read(store.folder / "functions.parquet")["run_id"].to_pylist() == ["r002"]
+    assert schema.read(store.folder / "measurements.parquet")["run_id"].to_pylist() == ["r001", "r002"]
+
+
+def test_a_campaign_in_which_nobody_counts_by_function_has_an_empty_table(store):
+    done(store, 0)
+    assert schema.read(store.folder / "functions.parquet").num_rows == 0
 
 
 def test_a_finding_is_noted_once(store):

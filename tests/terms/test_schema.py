@@ -10,7 +10,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from terms import schema
-from terms.schema import Number
+from terms.schema import FunctionCount, Number
 
 WHERE = {
     "experiment": "vm2vm", "run_id": "r001", "case_id": "c", "repetition": 1, "window": "w1", "testbed": "lab", "switch": "kernel-ovs",
@@ -31,6 +31,17 @@ numbers = st.builds(
     running_s=st.none() | finite,
     note=texts,
 )
+functions = st.builds(
+    FunctionCount,
+    name=texts,
+    value=finite,
+    unit=texts,
+    object=texts,
+    function=texts,
+    role=st.none() | st.sampled_from(schema.ROLES),
+    cpu=st.none() | st.integers(0, 1000),
+    mode=st.sampled_from(schema.MODES),
+)
 
 
 def row_of(number: Number, **more: object) -> dict[str, object]:
@@ -44,6 +55,53 @@ def test_a_written_table_reads_back_unrounded(tmp_path_factory, measured):
     rows = [row_of(number) for number in measured]
     schema.write(path, rows)
     assert schema.read(path).to_pylist() == rows
+
+
+@settings(max_examples=40, deadline=None)
+@given(st.lists(functions, max_size=5))
+def test_what_functions_did_reads_back_unrounded(tmp_path_factory, counted):
+    path = tmp_path_factory.mktemp("table") / "functions.parquet"
+    rows = [schema.row(WHERE, "perf_record", "hardware", one) for one in counted]
+    schema.write(path, rows, schema.FUNCTION)
+    assert schema.read(path).to_pylist() == rows
+    assert schema.read(path).column_names == [*schema.KEYS.names, *schema.FUNCTION.names]
+
+
+@pytest.mark.parametrize("wrong", [{"role": "boss"}, {"mode": "kern"}, {"function": 7}, {"object": None}])
+def test_a_function_without_words_is_refused(wrong):
+    with pytest.raises(ValueError, match=str(next(iter(wrong.values())))):
+        FunctionCount(**{"name": "n", "value": 1.0, "unit": "events", "object": "kernel", "function": "fdget"} | wrong)
+
+
+def test_tables_are_joined_with_all_their_varied_values_in_order(tmp_path):
+    parts = []
+    for place, varied in enumerate(({"zeta": 1}, {}, {"load": "equal"})):
+        parts.append(tmp_path / f"{place}.parquet")
+        schema.write(parts[-1], [row_of(Number("n", float(place), "events"), **varied)])
+    schema.join(tmp_path / "whole.parquet", parts)
+    whole = schema.read(tmp_path / "whole.parquet")
+    assert whole.column_names == [*schema.KEYS.names, "load", "zeta", *schema.NUMBER.names]
+    assert whole.select(["value", "load", "zeta"]).to_pylist() == [
+        {"value": 0.0, "load": None, "zeta": "1"},
+        {"value": 1.0, "load": None, "zeta": None},
+        {"value": 2.0, "load": "equal", "zeta": None},
+    ]
+    assert whole.schema.metadata[b"vsprof_schema"] == str(schema.VERSION).encode()
+
+
+@pytest.mark.parametrize("layout", [schema.NUMBER, schema.FUNCTION])
+def test_no_tables_joined_are_an_empty_one(tmp_path, layout):
+    schema.join(tmp_path / "whole.parquet", [], layout)
+    assert schema.read(tmp_path / "whole.parquet").schema.equals(schema.table([], layout).schema, check_metadata=True)
+
+
+def test_a_table_of_an_earlier_vsprof_lacks_columns_and_is_joined(tmp_path):
+    old, new = tmp_path / "old.parquet", tmp_path / "new.parquet"
+    for path in (old, new):
+        schema.write(path, [row_of(Number("n", 1.0, "events", note="x"))])
+    schema.pq.write_table(schema.read(old).drop_columns(["note"]), old)
+    schema.join(tmp_path / "whole.parquet", [old, new])
+    assert schema.read(tmp_path / "whole.parquet")["note"].to_pylist() == [None, "x"]
 
 
 def test_the_columns_are_keys_then_varied_then_number():

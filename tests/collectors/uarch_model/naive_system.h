@@ -504,7 +504,7 @@ static inline void naive_loaded(struct naive_core *core, uint64_t value)
 /* How far behind its blocks' addresses a program's code lies, in the address space with these tables. */
 static inline uint64_t naive_slide(uint64_t root)
 {
-    return root / KIB4 % 3 * 16 * MIB2;
+    return root / KIB4 % 3 * (16 * MIB2 + 5 * KIB4);
 }
 
 static inline void naive_fetch(struct naive_core *core, uint64_t address)

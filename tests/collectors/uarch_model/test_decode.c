@@ -120,6 +120,18 @@ static void special_instructions(void)
     CHECK(DECODE("\xf0\x0f\xb1\x0a").atomic); /* lock cmpxchg %ecx,(%rdx) */
     CHECK(DECODE("\x3e\xf0\x48\xff\x00").atomic);
     CHECK(!DECODE("\x87\x00").atomic); /* xchg has none of its own */
+}
+
+static void what_may_access_more_than_8_bytes_is_wide(void)
+{
+    CHECK(DECODE("\x0f\x10\x07").wide);         /* movups (%rdi),%xmm0 */
+    CHECK(DECODE("\xf3\x0f\x6f\x07").wide);     /* movdqu (%rdi),%xmm0 */
+    CHECK(DECODE("\xc5\xfe\x6f\x07").wide);     /* vmovdqu (%rdi),%ymm0 */
+    CHECK(DECODE("\xc4\xe2\x7d\x5a\x07").wide); /* vbroadcasti128 (%rdi),%ymm0 */
+    CHECK(DECODE("\x62\xf1\x7e\x48\x6f\x07").wide);
+    CHECK(DECODE("\x48\x0f\xc7\x0f").wide);     /* cmpxchg16b (%rdi) */
+    CHECK(!DECODE("\x48\x8b\x07").wide);        /* mov (%rdi),%rax */
+    CHECK(!DECODE("\xf3\x48\xa5").wide);        /* rep movsq */
     EQUAL(DECODE("\xf0\xff\x00").kind, BRANCH_NONE);
 }
 
@@ -164,6 +176,7 @@ int main(void)
     no_branches();
     special_instructions();
     marks();
+    what_may_access_more_than_8_bytes_is_wide();
     any_bytes();
     return 0;
 }

@@ -83,9 +83,14 @@ def test_threads_that_nobody_placed_are_the_hosts_own_and_those_of_one_role_are_
 
 
 def test_role_of_ksoftirqd_whoever_placed_it():
-    assert numbers.role_of({"id": 17, "name": "ksoftirqd/0"}, Placement()) == "softirq"
-    assert numbers.role_of({"id": 0, "name": "swapper/1"}, PLACEMENT) == "softirq"
-    assert numbers.role_of({"id": -1, "name": ""}, PLACEMENT) == "host-other"
+    assert numbers.role_of({"id": 17, "name": "ksoftirqd/0"}, Placement(), 0) == "softirq"
+    assert numbers.role_of({"id": 0, "name": "swapper/1"}, PLACEMENT, 1) == "softirq"
+
+
+def test_a_thread_that_was_never_seen_to_come_has_the_role_of_its_processor():
+    unknown = {"id": -1, "name": ""}
+    placed = Placement(PLACEMENT.threads, {2: "guest"})
+    assert [numbers.role_of(unknown, placed, cpu) for cpu in (0, 2)] == ["host-other", "guest"]
 
 
 def test_a_counter_that_is_not_named_is_zero(found):

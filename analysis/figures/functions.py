@@ -1,0 +1,80 @@
+# SPDX-License-Identifier: GPL-2.0-or-later
+"""The functions in which each case spends most instructions of the modelled processor per packet, under a UDP flood at saturation.
+All threads of the packet path together, coloured by the role of the thread that ran. In brackets: the program, library, kernel or kernel
+module that has the function. The numbers are estimated from samples, one in some ten thousand instructions. name+0x…: a function of a
+stripped program, by its place in the file; guests' kernel modules have no names. Polls that found nothing are taken out of each
+function, unless it says otherwise here."""
+
+from __future__ import annotations
+
+import math
+import re
+
+import pandas as pd
+from matplotlib.axes import Axes
+from matplotlib.figure import Figure
+
+from analysis import functions, style
+from analysis.load import Result
+from terms import units
+
+NEEDS = ("instructions",)
+SOURCE = "model"
+WALL_CLOCK = False
+DRAWN = 12
+LONGEST = 42
+"""Letters of a function's name and place; what is longer is cut in the middle of the name."""
+CLONED = re.compile(r"\.(constprop|isra)\.\d+")
+"""What compilers add to the name of a function that they changed."""
+
+
+def table(result: Result) -> pd.DataFrame:
+    """One row a case and function, the hottest of a case first: instructions per packet, and their `share_of_all`."""
+    found = [functions.hottest(result, case, "instructions", DRAWN, **functions.FLOOD) for case in result.cases.index]
+    return pd.concat(found, ignore_index=True).merge(result.cases.reset_index(), on="case_id", how="left")
+
+
+def missing(result: Result) -> list[str]:
+    """Why nothing is drawn, where the numbers of NEEDS don't tell."""
+    return functions.missing(result)
+
+
+def plot(table: pd.DataFrame) -> Figure:
+    cases = list(dict.fromkeys(table["label"]))
+    columns = min(2, len(cases))
+    heights = [0.9 + 0.24 * table["label"].value_counts().max()] * math.ceil(len(cases) / columns)
+    figure, axes = style.panels(heights, columns=columns, sharex=True)
+    reach = float(table[["median", "high"]].max().max())
+    for one, case in zip(axes.ravel(), cases, strict=False):
+        _panel(one, table[table["label"] == case], reach)
+    for empty in axes.ravel()[len(cases) :]:
+        empty.set_axis_off()
+    style.legend_above(figure, axes.ravel(), list(style.ROLE_COLOURS))
+    return figure
+
+
+def _panel(axes: Axes, part: pd.DataFrame, reach: float) -> None:
+    for place, row in enumerate(part.itertuples()):
+        look = {"color": style.ROLE_COLOURS[row.role], "hatch": style.ROLE_HATCHES[row.role], "edgecolor": "white"}
+        axes.barh(place, row.median, 0.7, label=row.role, **look)
+        if (interval := style.error(row)) is not None:
+            axes.errorbar(row.median, place, xerr=interval, color=style.INK, capsize=2, lw=1)
+        end = row.median if pd.isna(row.high) else row.high
+        axes.text(end + 0.02 * reach, place, units.significant(row.median), va="center", size=8)
+    style.labels(axes, [_short(row.object, row.function) for row in part.itertuples()])
+    axes.tick_params(axis="y", labelsize=8)
+    axes.set_xlim(0, 1.25 * reach)
+    style.thousands(axes)
+    axes.xaxis.set_tick_params(labelbottom=True)
+    axes.set_title(part["label"].iloc[0])
+    axes.set_xlabel(f"instructions per {style.UNIT_OF_DATA['udp_flood']}\n(together {100 * part['share_of_all'].sum():.0f} % of all)")
+
+
+def _short(where: str, function: str) -> str:
+    """The function as `functions.named` has it, its own name cut in the middle where both are too long."""
+    function = CLONED.sub("", function)
+    room = LONGEST - (len(functions.named(where, function)) - len(function))
+    if len(function) > room > 10:
+        half = (room - 1) // 2
+        function = f"{function[:half]}…{function[-half:]}"
+    return functions.named(where, function)

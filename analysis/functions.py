@@ -1,0 +1,112 @@
+# SPDX-License-Identifier: GPL-2.0-or-later
+"""In which functions the modelled processor's instructions and misses fell, per unit of data: a flat profile, for no stacks are recorded.
+
+Divided by the model's own data of the same windows, over the roles of `path`, as in `model`. A poll-mode thread's empty polls are taken
+out in the same way, too: each function at the price that it has for one such poll in the same run's idle windows; where a run has none,
+they are left in (`model.polling_left_in`). Nothing is cut at zero here: instructions are sampled, so is their price, and to cut each
+function's noise would make their sum too large.
+"""
+
+from __future__ import annotations
+
+import functools
+
+import numpy as np
+import pandas as pd
+
+from analysis import metrics, model, stats
+from analysis.load import Result
+from terms import analysis_messages as say
+
+FLOOD = {"traffic": "udp_flood", "load": "saturation"}
+KEY = ["role", "object", "function"]
+PLACE = ["run_id", "window"]
+UNNAMED = "(unknown)"
+COLUMNS = ["case_id", "traffic", "load", "metric", *KEY, "unit", "median", "low", "high", "n", "share_of_all"]
+
+
+def hottest(result: Result, case_id: str, counter: str, count: int, *, traffic: str, load: str) -> pd.DataFrame:
+    """The `count` functions of a case with most of `counter` (`instructions`, `l1d_misses`, …) per unit of data, the first on top.
+
+    One row a role and function, in COLUMNS: median over repetitions, low and high of its 95 % interval, n, and `share_of_all` that
+    the model counted [fraction]. Empty if nothing was counted.
+    """
+    left, data = _per_window(result, case_id, counter, traffic, load)
+    word = metrics.PER_DATA[traffic]
+    where = {"case_id": case_id, "traffic": traffic, "load": load, "metric": f"model_{counter}_per_{word}"}
+    whole = model.estimate(result, **where).median
+    unit = f"{model.UNITS.get(counter, 'events')}/{word}"
+    rows = []
+    for key in _ranked(left, data)[:count]:
+        found = stats.estimate(_sample(left[key], data))
+        row = {"median": found.median, "low": found.low, "high": found.high, "n": found.n, "share_of_all": found.median / whole}
+        rows.append({**where, **dict(zip(KEY, key, strict=True)), "unit": unit, **row})
+    numbers = ["median", "low", "high", "share_of_all"]
+    return pd.DataFrame(rows, columns=COLUMNS).astype(dict.fromkeys(numbers, float))
+
+
+def missing(result: Result) -> list[str]:
+    """Why there is no profile of the flood at saturation; nothing if there is one."""
+    if not model.present(result):
+        return model.missing(result, ("cycles",))
+    rows = _rows(result)
+    if rows.empty:
+        return [say.no_functions(result.path.name)]
+    return [say.no_flood()] if metrics.select(rows, **FLOOD).empty else []
+
+
+def named(where: str, function: str) -> str:
+    """A function as figures and texts call it: `fdget (kernel)`; without a name, by the place in its file, or by the file alone."""
+    if function == UNNAMED:
+        return f"{where}, unnamed"
+    return function if function.startswith(f"{where}+") else f"{function} ({where})"
+
+
+def _rows(result: Result) -> pd.DataFrame:
+    rows = result.functions
+    return rows[(rows["source"] == "model") & (rows["testbed"] == result.testbed)]
+
+
+@functools.cache
+def _per_window(result: Result, case_id: str, counter: str, traffic: str, load: str) -> tuple[pd.DataFrame, pd.Series]:
+    """One row a window, one column a function (KEY): its count without empty polls. And each window's data."""
+    rows = metrics.select(_rows(result), case_id=case_id, name=counter)
+    if case_id not in metrics.host_is_endpoint(result.frame):
+        rows = rows[rows["role"] != "host-other"]
+    windows = metrics.select(model.windows(result), case_id=case_id)
+    here = metrics.select(windows, traffic=traffic, load=load).dropna(subset=["data"]).set_index(PLACE)
+    counts = _wide(metrics.select(rows, traffic=traffic, load=load), here.index)
+    polls = rows[model.is_poll_mode(result, rows) & (rows["traffic"] == "idle")]
+    here = here.loc[counts.index]
+    return counts - _empty_polls(counts, here, _price(polls, windows)), here["data"]
+
+
+def _wide(rows: pd.DataFrame, windows: pd.Index) -> pd.DataFrame:
+    """A function that a window does not name has zero there; a window that names none was recorded without functions, and is left out."""
+    wide = rows.pivot_table(index=PLACE, columns=KEY, values="value", aggfunc="sum", fill_value=0.0)
+    return wide.loc[wide.index.intersection(windows)]
+
+
+def _price(polls: pd.DataFrame, windows: pd.DataFrame) -> pd.DataFrame:
+    """By run: what one poll that finds nothing costs in each function, from the windows of traffic idle."""
+    idle = windows[(windows["traffic"] == "idle") & (windows["model_polls"] > 0)].set_index(PLACE)
+    counts = _wide(polls, idle.index)
+    return counts.groupby("run_id").sum().div(idle["model_polls"].loc[counts.index].groupby("run_id").sum(), axis=0)
+
+
+def _empty_polls(counts: pd.DataFrame, windows: pd.DataFrame, price: pd.DataFrame) -> np.ndarray:
+    """What of `counts` were polls that found nothing: an array of its shape."""
+    empty = (windows["model_polls"] - windows["model_poll_bursts"]).clip(lower=0).to_numpy()
+    runs = counts.index.get_level_values("run_id")
+    return price.reindex(index=runs, columns=counts.columns).fillna(0.0).to_numpy() * empty[:, None]
+
+
+def _ranked(left: pd.DataFrame, data: pd.Series) -> list[tuple[str, ...]]:
+    """The functions that have anything, by their median over repetitions."""
+    medians = left.groupby("run_id").sum().div(data.groupby("run_id").sum(), axis=0).median()
+    return list(medians[medians > 0].sort_values(ascending=False, kind="stable").index)
+
+
+def _sample(counts: pd.Series, data: pd.Series) -> stats.Sample:
+    both = pd.DataFrame({"part": counts, "per": data})
+    return [run.to_numpy(float) for _, run in both.groupby("run_id")]
