@@ -65,11 +65,13 @@ class Lab(Testbed):
 
     name = "lab"
 
-    def __init__(self, cpus: int = 4, say: Callable[[str], None] = lambda text: None, plugins: Sequence[Path] = ()) -> None:
-        """``plugins``: shared objects that QEMU loads, each with a socket of its own (see ``plugin_socket``)."""
+    def __init__(self, cpus: int = 4, say: Callable[[str], None] = lambda text: None, plugins: Sequence[Path] = (), nodes: int = 1) -> None:
+        """``plugins``: shared objects that QEMU loads, each with a socket of its own (see ``plugin_socket``); ``nodes``: NUMA nodes."""
         if cpus not in (2, 4):
             raise errors.unknown_value("number of lab CPUs", cpus, (2, 4))
-        self._shape, self._say, self._plugins = Shape(cpus), say, tuple(plugins)
+        if nodes not in (1, 2):
+            raise errors.unknown_value("number of lab NUMA nodes", nodes, (1, 2))
+        self._shape, self._say, self._plugins = Shape(cpus, nodes), say, tuple(plugins)
         self._instance: Instance | None = None
         self._machine: Machine | None = None
         self._channel: Channel | None = None

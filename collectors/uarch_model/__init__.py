@@ -21,6 +21,7 @@ from collectors.uarch_model.control import Control
 from terms import errors
 from terms.schema import FunctionCount, Number
 from testbeds.base import Testbed
+from testbeds.threads import cpu_list
 
 BUILD = Path(__file__).resolve().parents[2] / "build" / "uarch_model"
 WARM_INSTRUCTIONS = 200_000_000
@@ -37,6 +38,14 @@ awk '$3 ~ /^(__switch_to|pcpu_hot|current_task|ip_rcv_core|tcp_v4_rcv|icmp_rcv)(
 bpftrace -e 'BEGIN { printf("offsets %d %d %d\n", offsetof(struct task_struct, pid), offsetof(struct task_struct, comm),
     offsetof(struct sk_buff, len)); exit(); }' | grep offsets
 """
+# Each NUMA node: its number, the first frame of its memory, its processors.
+NODES = r"""
+awk '/^Node/ { node = $2 + 0 } $1 == "spanned" { spanned = $2 }
+    $1 == "start_pfn:" && spanned && (!(node in first) || $2 < first[node]) { first[node] = $2 }
+    END { for (node in first) print node, first[node] }' /proc/zoneinfo |
+sort -n | while read -r node first; do echo "$node $first $(cat /sys/devices/system/node/node$node/cpulist)"; done
+"""
+PAGE_BYTES = 4096
 LIMITS = {"instructions": "instructions", "packets": "packets"}
 """What can end a window, and the plug-in's word for it."""
 CLOSED = 2
@@ -87,6 +96,7 @@ class UarchModel(Apart):
         # Once, while the host is fast: a command costs seconds when it is modelled, and the processes stay the same.
         self._processes = self.host.run(symbols.PROCESSES).stdout
         self._tell_of_kernel()
+        self._tell_of_nodes()
         self._tell_of_polling()
 
     def _tell_of_kernel(self) -> None:
@@ -99,6 +109,13 @@ class UarchModel(Apart):
         for function, hook in RECEIVERS.items():
             if function in places:
                 self._ask(f"hook {hook} {places[function]} {length}")
+
+    def _tell_of_nodes(self) -> None:
+        """Where memory and processors are, if they are in several places. The frames below a node's first one are nobody's."""
+        nodes = [line.split() for line in self.host.run(NODES).stdout.splitlines()]
+        for node, first, cpus in nodes if len(nodes) > 1 else ():
+            begin = int(first) * PAGE_BYTES if int(node) > 0 else 0
+            self._ask(f"node {begin:x} {sum(1 << cpu for cpu in cpu_list(cpus)):x}")
 
     def _tell_of_polling(self) -> None:
         """A poll-mode thread's library lies where its process was loaded."""

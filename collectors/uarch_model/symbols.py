@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import bisect
 import functools
+import heapq
 import itertools
 import struct
 from collections import defaultdict
@@ -32,8 +33,10 @@ MODULES = 0xFFFFFFFFC0000000
 KINDS = ("samples", "l1d_misses", "l1i_misses", "l2_misses", "llc_misses", "dtlb_walks", "itlb_walks", "branch_misses")
 """The counts of a hot spot, in the plug-in's order (hot.h)."""
 MODES = ("host_kernel", "host_user", "guest_kernel", "guest_user")
-MOST_FUNCTIONS = 400
-"""Kept of each core, those with most samples first, then most misses."""
+MOST_FUNCTIONS = 150
+"""Kept of each core: so many with most samples, and with most misses of each kind."""
+_Key = tuple[int, str, str, str]
+"""Thread, mode, object, function."""
 
 
 @dataclass(frozen=True)
@@ -90,7 +93,7 @@ class Symbols:
         everywhere = list(itertools.chain.from_iterable(maps.values()))
         found = []
         for index, core in enumerate(window["cores"]):
-            sums: dict[tuple[int, str, str, str], list[int]] = defaultdict(lambda: [0] * len(KINDS))
+            sums: dict[_Key, list[int]] = defaultdict(lambda: [0] * len(KINDS))
             for address, thread, mode, *counts in core["hot"]["spots"]:
                 # The thread's own process first. A block of a library that processes share has the address of the process that it was
                 # translated for (see core.h), so any other's mappings may be what tells.
@@ -99,8 +102,7 @@ class Symbols:
                 row = sums[(thread, MODES[mode], *name)]
                 for kind, count in enumerate(counts):
                     row[kind] += count
-            best = sorted(sums.items(), key=lambda item: (item[1][0], sum(item[1])), reverse=True)[:MOST_FUNCTIONS]
-            for (thread, mode, where, function), counts in best:
+            for (thread, mode, where, function), counts in _hottest(sums).items():
                 kept = {kind: count for kind, count in zip(KINDS, counts, strict=True) if count}
                 found.append({"core": index, "thread": thread, "mode": mode, "object": where, "function": function, **kept})
         return found
@@ -142,6 +144,15 @@ class Symbols:
         found = program(root / part.path[1:])
         at = address - part.begin + part.offset
         return found.find(at) or (Path(part.path).name, "(unknown)")
+
+
+def _hottest(sums: Mapping[_Key, list[int]]) -> dict[_Key, list[int]]:
+    """Those with most of any kind: a function that misses much may run too seldom for a sample."""
+    best: dict[_Key, list[int]] = {}
+    for kind in range(len(KINDS)):
+        most = heapq.nlargest(MOST_FUNCTIONS, sums.items(), key=lambda item: item[1][kind])
+        best.update((name, counts) for name, counts in most if counts[kind])
+    return best
 
 
 def kernel_table(text: str) -> Table:

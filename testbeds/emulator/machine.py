@@ -41,10 +41,13 @@ class Shape:
     """What a snapshot depends on, beside the image."""
 
     cpus: int = 4
+    nodes: int = 1
+    """NUMA nodes: one, or two with half of the processors and of the memory each."""
 
     @property
     def name(self) -> str:
-        return f"{self.cpus}cpus-{LAB_MEMORY_BYTES >> 20}MiB"
+        nodes = f"-{self.nodes}nodes" if self.nodes > 1 else ""
+        return f"{self.cpus}cpus-{LAB_MEMORY_BYTES >> 20}MiB{nodes}"
 
     def kernel_arguments(self) -> str:
         """CPU 0 keeps the house; all others are left to the roles pinned there."""
@@ -181,7 +184,7 @@ class Machine:
             "-L", str(share / "qemu"), "-L", str(share / "seabios"),
             "-nodefaults", "-no-user-config", "-display", "none", "-sandbox", "on,spawn=deny",
             "-machine", "q35", "-accel", "tcg,thread=multi,tb-size=1024", "-cpu", "max",
-            "-smp", str(self.shape.cpus), "-m", f"{LAB_MEMORY_BYTES >> 20}M",
+            "-smp", str(self.shape.cpus), "-m", f"{LAB_MEMORY_BYTES >> 20}M", *self._nodes(),
             "-drive", f"file={overlay},if=virtio,format=qcow2,cache=unsafe",
             # restrict: the lab reaches nothing outside; only this machine's loopback reaches its SSH.
             "-netdev", f"user,id=control,restrict=on,hostfwd=tcp:127.0.0.1:{self.port}-:22",
@@ -190,6 +193,18 @@ class Machine:
             "-serial", f"file:{self.serial}",
             "-qmp", f"unix:{self.folder / 'qmp'},server=on,wait=off",
         ]  # fmt: skip
+
+    def _nodes(self) -> list[str]:
+        """Memory of a file each, though never written to it: the plug-in of the model tells the nodes' memory by the files' names."""
+        if self.shape.nodes == 1:
+            return []
+        memory, cpus = (LAB_MEMORY_BYTES >> 20) // self.shape.nodes, self.shape.cpus // self.shape.nodes
+        options = []
+        for node in range(self.shape.nodes):
+            file = f"{self.folder / f'node{node}.ram'}".replace(",", ",,")
+            options += ["-object", f"memory-backend-file,id=ram{node},size={memory}M,share=off,mem-path={file}"]
+            options += ["-numa", f"node,nodeid={node},cpus={node * cpus}-{(node + 1) * cpus - 1},memdev=ram{node}"]
+        return [*options, "-numa", "dist,src=0,dst=1,val=21"]
 
     def _kernel(self) -> list[str]:
         return ["-kernel", str(self.image.kernel), "-initrd", str(self.image.initrd), "-append", self.shape.kernel_arguments()]

@@ -51,7 +51,8 @@ def get(image: Image, shape: Shape, say: Say) -> Path:
     """Return the folder of the snapshot, booting the lab and saving it first where it is missing or damaged."""
     where = folder(image, shape)
     if not cache.intact(where):
-        say(f"booting the lab host, {shape.cpus} CPUs (once; about a minute)")
+        nodes = f" in {shape.nodes} NUMA nodes" if shape.nodes > 1 else ""
+        say(f"booting the lab host, {shape.cpus} CPUs{nodes} (once; about a minute)")
     return cache.make(where, lambda partial: _boot_and_save(image, shape, partial), PARTS)
 
 

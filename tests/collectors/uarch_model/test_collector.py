@@ -40,6 +40,7 @@ class Host:
     def __init__(self, folder: Path, kernel: str = KERNEL, processes: str = PROCESSES) -> None:
         self.folder = folder
         self.answers = {uarch_model.KERNEL: kernel, symbols.PROCESSES: processes, symbols.KERNEL_SYMBOLS: KALLSYMS, "true": ""}
+        self.answers[uarch_model.NODES] = "0 1 0-3\n"
         # Another layout for each test's kernel: what is known of one is asked once.
         self.answers[symbols.LAYOUT] = f"{next(LAYOUTS)}"
         self.ran: list[str] = []
@@ -187,6 +188,13 @@ def test_the_profile_is_the_one_asked_for(made, tmp_path):
     assert facts["id"] == "zen5"
     assert facts["overridden"] == ["model.branches"]
     json.dumps(facts)
+
+
+def test_the_plug_in_is_told_of_several_nodes(made, tmp_path):
+    host = Host(tmp_path)
+    host.answers[uarch_model.NODES] = "0 1 0-1\n1 1048576 2,3\n"
+    _, plugin = made(host)
+    assert [command for command in plugin.commands if command.startswith("node ")] == ["node 0 3", "node 100000000 c"]
 
 
 @pytest.mark.parametrize(("line", "current"), [("current_task 0000000000001234", "0000000000001234"), ("", "0")])

@@ -188,7 +188,7 @@ def spots(*rows) -> dict:
     return {"cores": [{"hot": {"dropped": 0, "spots": [[f"{address:x}", *more] for address, *more in rows]}}]}
 
 
-ONE, NONE = [1, 2, 0, 0, 0, 0, 0, 3], [0] * 8
+ONE, MISSED = [1, 2, 0, 0, 0, 0, 0, 3], [0, 3, 0, 0, 0, 0, 0, 0]
 
 
 def named(window, files=None):
@@ -220,21 +220,22 @@ def test_where_an_address_lies(tmp_path, address, thread, mode, expected):
 
 def test_a_program_of_the_host_by_any_thread_of_its_process(tree):
     folder, at = tree
-    window = spots((at["shown"], 660, 1, *ONE), (at["shown"] + 1, 660, 1, *ONE), (at["hidden"], 652, 1, *NONE))
+    window = spots((at["shown"], 660, 1, *ONE), (at["shown"] + 1, 660, 1, *ONE), (at["hidden"], 652, 1, *MISSED))
     first, second = symbols.Symbols(Host(folder)).functions(window, MAPS)
     expected = {"core": 0, "thread": 660, "mode": "host_user", "object": "librte_vhost.so.25.0", "function": "shown"}
     assert first == {**expected, "samples": 2, "l1d_misses": 4, "branch_misses": 6}
     assert second["thread"] == 652
     assert second["function"].startswith("librte_vhost.so.25.0+0x")
     assert "samples" not in second
+    assert second["l1d_misses"] == 3
 
 
 def test_without_the_hosts_files_a_programs_path_is_known():
     assert named(spots((0x7F0000001500, 652, 1, *ONE))) == [("/usr/lib/librte_vhost.so.25.0", "(unknown)", "host_user")]
 
 
-def test_the_functions_that_matter_most_are_kept(monkeypatch):
-    monkeypatch.setattr(symbols, "MOST_FUNCTIONS", 2)
+def test_the_functions_with_most_of_any_kind_are_kept(monkeypatch):
+    monkeypatch.setattr(symbols, "MOST_FUNCTIONS", 1)
     rows = [
         (0xFFFFFFFF81000000, 1, 0, 1, 0, *[0] * 6),
         (0xFFFFFFFF81001000, 1, 0, 5, 0, *[0] * 6),

@@ -1,0 +1,70 @@
+# SPDX-License-Identifier: GPL-2.0-or-later
+"""A lab of two NUMA nodes under the model: memory of the processor's own node is local, that of the other one is remote."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+
+import pytest
+
+from collectors.uarch_model import BUILD, UarchModel
+from testbeds.lab import Lab
+
+pytestmark = [pytest.mark.lab, pytest.mark.usefixtures("lab_can_run")]
+
+PLUGIN = BUILD / "uarch_model.so"
+CPU = 1
+"""Of two, so the one of node 1."""
+LINES = 1 << 20
+# Twice the LLC, a byte of each line: by the stretched distance nothing of it is still cached when it is read.
+WORK = f"b = bytearray({LINES} * 64)\nx = 0\nfor i in range(0, len(b), 64): x += b[i]"
+
+
+@pytest.fixture(scope="module")
+def model() -> Iterator[tuple[Lab, UarchModel]]:
+    if not PLUGIN.exists():
+        pytest.skip("the model is not built: run `make setup`")
+    with Lab(cpus=2, nodes=2, plugins=[PLUGIN]) as host:
+        host.push(WORK, "/root/work.py")
+        # A prefetcher would be there first, and what it brings is no demand.
+        collector = UarchModel(host, without=["prefetch"])
+        collector.setup()
+        collector.engage()
+        yield host, collector
+        collector.disengage()
+        collector.teardown()
+
+
+def fills(host: Lab, collector: UarchModel, node: int) -> tuple[int, int]:
+    """Local and remote fills of a program on CPU 1 whose memory is on ``node``."""
+    collector._ask("begin")
+    placed = f"systemd-run --quiet --wait --pipe --property=AllowedMemoryNodes={node} taskset -c {CPU}"
+    host.run(f"{placed} python3 -S /root/work.py", timeout=120)
+    collector._ask("end")
+    core = json.loads(collector._ask("window"))["cores"][CPU]
+    found = [task["modes"].get("host_user", {}) for task in core["tasks"] if task["name"].startswith("python3")]
+    return sum(counts.get("memory_local", 0) for counts in found), sum(counts.get("memory_remote", 0) for counts in found)
+
+
+def test_the_lab_has_two_nodes(model: tuple[Lab, UarchModel]) -> None:
+    host, _ = model
+    assert host.run("cat /sys/devices/system/node/online").stdout.strip() == "0-1"
+    assert host.run("cat /sys/devices/system/node/node*/cpulist").stdout.split() == ["0", "1"]
+
+
+def test_translations_are_right_in_both_nodes(model: tuple[Lab, UarchModel]) -> None:
+    host, collector = model
+    for node in (0, 1):
+        fills(host, collector, node)
+    vcpus = json.loads(collector._ask("status"))["vcpus"]
+    assert sum(vcpu["translations_checked"] for vcpu in vcpus) > 100
+    assert sum(vcpu["translations_wrong"] for vcpu in vcpus) == 0
+
+
+@pytest.mark.parametrize("node", [0, 1])
+def test_memory_is_local_to_its_node_alone(model: tuple[Lab, UarchModel], node: int) -> None:
+    local, remote = fills(*model, node)
+    mine, other = (local, remote) if node == 1 else (remote, local)
+    assert mine > 0.8 * LINES
+    assert other < 0.1 * LINES
