@@ -146,6 +146,24 @@ def monitor_failed(command: str, why: str) -> RunFailed:
     return RunFailed(f"QEMU did not carry out {command}: {why}")
 
 
+def too_few_hugepages(found: int, needed: int) -> RunFailed:
+    return RunFailed(
+        f"got {found} hugepages of 2 MiB, need {needed}: memory is short or in pieces; end other programs, or try after a boot"
+    )
+
+
+def native_failed(status: int, words: str) -> RunFailed:
+    return RunFailed(f"natively, exit status {status}: {words.strip()[-1500:] or 'it printed nothing'}")
+
+
+def fetch_failed(package: str, words: str) -> VsprofError:
+    return VsprofError(f"Debian's package {package} can't be fetched: {words.strip()[-1000:]}; is a mirror in reach?")
+
+
+def no_counts(words: str) -> RunFailed:
+    return RunFailed(f"a benchmark's script did not print its counts in pairs: {_short(words) or '(nothing)'}; call it by hand to see why")
+
+
 def too_few_cpus(cpus: int) -> BadInput:
     return BadInput(f"the testbed has {cpus} CPU, need 2: one moves frames, one does all else; use 2 or 4 (`vsprof run --cpus 4`)")
 

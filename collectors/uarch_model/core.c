@@ -232,6 +232,16 @@ void core_forget_blocks(struct core *core)
 
 /* Caches below L1. */
 
+static void insert_into_l2(struct core *core, uint64_t line, enum line_state state)
+{
+    slot_t evicted;
+
+    cache_insert(&core->l2, line, state, ++core->tick, &evicted);
+    if (evicted)
+        uncore_evicted(core->uncore, core->index, evicted);
+}
+
+/* Where it may be known already. */
 static void put_into_l2(struct core *core, uint64_t line, enum line_state state)
 {
     slot_t *known = cache_touch(&core->l2, line, ++core->tick);
@@ -241,10 +251,7 @@ static void put_into_l2(struct core *core, uint64_t line, enum line_state state)
             *known = slot_make(line, state);
         return;
     }
-    slot_t evicted;
-    cache_insert(&core->l2, line, state, ++core->tick, &evicted);
-    if (evicted)
-        uncore_evicted(core->uncore, core->index, evicted);
+    insert_into_l2(core, line, state);
 }
 
 static void prefetch(struct core *core, uint64_t line)
@@ -255,7 +262,7 @@ static void prefetch(struct core *core, uint64_t line)
         return;
     core->now->prefetches++;
     uncore_request(core->uncore, core->index, line, false, &state);
-    put_into_l2(core, line, state);
+    insert_into_l2(core, line, state);
 }
 
 /* Ascending or descending lines of one page: run ahead of them, up to the page's border. */
@@ -326,7 +333,7 @@ static enum served fetch_line(struct core *core, uint64_t line, bool own, enum l
     } else {
         served = uncore_request(core->uncore, core->index, line, own, state);
         count_served(core, served);
-        put_into_l2(core, line, *state);
+        insert_into_l2(core, line, *state);
     }
     return served;
 }

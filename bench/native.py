@@ -1,0 +1,76 @@
+# SPDX-License-Identifier: GPL-2.0-or-later
+"""This machine with the lab's tree as its root: the very programs of the lab, on the real processor.
+
+It takes root, and namespaces of its own: no mount, process, interface or socket of it outlives the call.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import subprocess
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+
+from terms import errors
+from testbeds.emulator import cache
+
+AT = "/mnt"
+"""Where the shared folders are seen in the tree."""
+HUGEPAGES = Path("/proc/sys/vm/nr_hugepages")
+# $1: the tree. Then pairs of a name and a folder to be seen as /mnt/<name>. The tree itself stays read-only: the lab's image and
+# the emulator are made of it.
+ENTER = r"""
+set -eu
+tree=$1
+shift
+mount --bind "$tree" "$tree"
+mount -o remount,bind,ro "$tree"
+for folder in run tmp mnt; do mount -t tmpfs tmpfs "$tree/$folder"; done
+mount -t proc proc "$tree/proc"
+mount --rbind /sys "$tree/sys"
+mount --rbind /dev "$tree/dev"
+while [ $# -gt 0 ]; do
+    mkdir "$tree/mnt/$1"
+    mount --bind "$2" "$tree/mnt/$1"
+    shift 2
+done
+exec chroot "$tree" /bin/bash -eu -s
+"""
+
+
+def unavailable() -> str:
+    """Why programs of the tree can't run natively, or nothing."""
+    if os.geteuid() != 0:
+        return "only root may enter the lab's tree and count on a CPU"
+    if (os.cpu_count() or 1) < 2:
+        return "it takes 2 CPUs: one for the switch, one for all else"
+    return ""
+
+
+def run(tree: Path, script: str, folders: Mapping[str, Path], timeout: float) -> str:
+    """What a bash script prints that runs in the tree; ``folders`` are at ``/mnt/<name>`` there. Raises ``RunFailed``."""
+    pairs = [word for name, folder in folders.items() for word in (name, str(folder))]
+    command = [*cache.as_root(), "--net", "bash", "-c", ENTER, "bash", str(tree), *pairs]
+    try:
+        ran = subprocess.run(
+            command, input=script, capture_output=True, text=True, timeout=timeout, check=False, preexec_fn=cache.die_with_parent
+        )
+    except subprocess.TimeoutExpired as error:
+        raise errors.command_timed_out(script, timeout) from error
+    if ran.returncode != 0:
+        raise errors.native_failed(ran.returncode, ran.stderr or ran.stdout)
+    return ran.stdout
+
+
+@contextlib.contextmanager
+def hugepages(count: int) -> Iterator[None]:
+    """``count`` more hugepages of 2 MiB while it lasts. Raises ``RunFailed`` where the machine does not give them."""
+    before = int(HUGEPAGES.read_text())
+    try:
+        HUGEPAGES.write_text(f"{before + count}\n")
+        if (found := int(HUGEPAGES.read_text()) - before) < count:
+            raise errors.too_few_hugepages(found, count)
+        yield
+    finally:
+        HUGEPAGES.write_text(f"{before}\n")

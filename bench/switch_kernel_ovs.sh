@@ -1,0 +1,102 @@
+#!/bin/bash
+# SPDX-License-Identifier: GPL-2.0-or-later
+# The kernel's OVS datapath in User-Mode Linux: a Linux kernel as a program, so that it runs, and can be counted, where no module can
+# be loaded. Packets circulate: OVS receives each from one end of a veth pair and sends it into the other, again and again.
+#
+#   switch_kernel_ovs.sh up FOLDER CPU     boot it on CPU out of FOLDER (linux.uml, order, modules); wait until packets circulate
+#   switch_kernel_ovs.sh window COMMAND…   run COMMAND; print the time and the number of packets before and behind it
+#   switch_kernel_ovs.sh down              end it
+set -eu
+run=/run/vsprof-kernel-ovs
+console=$run/console
+
+# --- Inside: this same file is the init of the kernel in user mode ------------------------------------------------------------
+
+inside() {
+    # Nobody inherits a PATH from a kernel.
+    export PATH=/usr/sbin:/usr/bin:/sbin:/bin
+    mount -t proc proc /proc
+    mount -t sysfs sys /sys
+    # Open vSwitch's tools want to write there; the root is read-only.
+    mount -t tmpfs tmpfs /var/log
+    while read -r module; do insmod "$1/modules/$module"; done < "$1/order"
+    ip link add left type veth peer name right
+    ip link set left up
+    ip link set right up
+    ip address add 198.18.0.1/24 dev left
+    # Who is asked for by ARP would have to answer.
+    ip neighbour add 198.18.0.2 lladdr 02:00:00:00:00:02 dev left
+    ovs-dpctl add-dp loop
+    ovs-dpctl add-if loop left
+    ovs-dpctl add-if loop right
+    # As ovs-vswitchd would have written it for a flow of IPv4 from port 2 to port 1. No daemon: nothing else is to run.
+    ovs-dpctl add-flow loop 'recirc_id(0),in_port(2),eth(),eth_type(0x0800),ipv4(frag=no)' 1
+    for port in {1..256}; do
+        # 60 bytes without FCS.
+        printf %018d "$port" > "/dev/udp/198.18.0.2/$port"
+    done
+    echo circulating
+    while read -r command; do
+        read -r packets < /sys/class/net/left/statistics/tx_packets
+        echo "$command ${EPOCHREALTIME/./} $packets"
+    done
+}
+
+# --- Outside ------------------------------------------------------------------------------------------------------------------
+
+alive() { [ -f $run/pid ] && kill -0 "$(cat $run/pid)" 2> /dev/null; }
+
+# Wait until the console has a line that begins with $1; print the last one.
+await() {
+    for _ in {1..1200}; do
+        if line=$(grep -a "^$1" $console | tail -n 1) && [ -n "$line" ]; then
+            printf '%s\n' "$line" | tr -d '\r'
+            return
+        fi
+        alive || break
+        sleep 0.1
+    done
+    echo "switch_kernel_ovs.sh: no '$1' on the console, which ends with:" >&2
+    tail -n 15 $console >&2
+    exit 1
+}
+
+up() {
+    # Half a switch helps nobody.
+    trap '[ $? = 0 ] || down' EXIT
+    rm -rf $run
+    mkdir -p $run
+    mkfifo $run/input
+    # Opened for reading and writing, a fifo has no end at which the console would close. A terminal would be none of a test's business.
+    TMPDIR=/dev/shm setsid taskset -c "$2" "$1/linux.uml" mem=64M uml_dir=$run umid=uml rootfstype=hostfs rootflags=/ ro \
+        quiet con=null con0=fd:0,fd:1 init="$(realpath "$0")" inside "$1" 0<> $run/input > $console 2>&1 &
+    echo $! > $run/pid
+    await circulating
+}
+
+counts() {
+    # A word of its own for each question: the console has the answers to all before.
+    asked=counts${EPOCHREALTIME/./}
+    echo "$asked" > $run/input
+    await "$asked " | { read -r _ microseconds packets && echo "microseconds=$microseconds packets=$packets idle=0 polls=0"; }
+}
+
+window() {
+    counts
+    # An event that perf does not know is no reason to end: what was not counted is left out.
+    "$@" || echo "exit status $?"
+    counts
+}
+
+down() {
+    # All of it: each of its processes is one of ours.
+    if alive; then kill -KILL -- "-$(cat $run/pid)"; fi
+    rm -rf $run
+}
+
+action=$1
+shift
+case $action in
+    inside | up | window | down) "$action" "$@" ;;
+    *) echo "switch_kernel_ovs.sh: no action '$action': use up, window or down" >&2 && exit 2 ;;
+esac
