@@ -37,6 +37,8 @@ VERSIONS = {
     "linux-perf": "perf", "iperf3": "iperf3", "bpftrace": "bpftrace",
 }  # fmt: skip
 RESUME_SECONDS = 20
+STOP_SECONDS = 5
+"""What a process gets from being asked to end to being killed."""
 
 
 class UnitProcess(Process):
@@ -122,6 +124,8 @@ class Lab(Testbed):
         unit, log = f"vsprof-{name}", f"/run/vsprof-{name}.log"
         settings = [f"--property=CPUAffinity={','.join(map(str, cpus))}", f"--property=StandardOutput=append:{log}",
                     f"--property=StandardError=append:{log}", "--property=LimitMEMLOCK=infinity",
+                    # What is stopped while it still starts may not listen: systemd would give it 90 s.
+                    f"--property=TimeoutStopSec={STOP_SECONDS}",
                     *(f"--setenv={k}={v}" for k, v in environment.items())]  # fmt: skip
         begun = self.run(
             f"systemd-run --quiet --collect --service-type=exec --unit={unit} {shlex.join(settings)} {command}"

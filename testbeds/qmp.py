@@ -55,7 +55,16 @@ class Monitor:
             self._loop.close()
 
     def _wait(self, what: Any, seconds: float) -> Any:
-        return self._loop.run_until_complete(asyncio.wait_for(what, timeout=seconds))
+        task = self._loop.create_task(asyncio.wait_for(what, timeout=seconds))
+        try:
+            return self._loop.run_until_complete(task)
+        except KeyboardInterrupt:
+            # It must end here: what is left of it would complain behind the last line that the user sees.
+            task.cancel()
+            self._loop.run_until_complete(asyncio.wait([task], timeout=5))
+            with contextlib.suppress(asyncio.CancelledError, KeyboardInterrupt, Exception):
+                task.result()
+            raise
 
 
 def agent_answers(monitor: Monitor, seconds: float) -> bool:

@@ -1,0 +1,50 @@
+# SPDX-License-Identifier: GPL-2.0-or-later
+"""The connection to a monitor that does not answer: late is an error, and Ctrl-C ends it without a word of its own."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from terms import errors
+from testbeds.qmp import Monitor
+
+# Another process, for its last words are what a user sees. The other side takes the command, and never answers.
+INTERRUPTED = """
+import signal, socket, sys
+from pathlib import Path
+from testbeds.qmp import Monitor
+
+server = socket.socket(socket.AF_UNIX)
+server.bind(sys.argv[1])
+server.listen()
+monitor = Monitor(Path(sys.argv[1]), agent=True)
+assert monitor.connect()
+signal.signal(signal.SIGALRM, signal.default_int_handler)
+signal.setitimer(signal.ITIMER_REAL, 0.3)
+try:
+    monitor.execute("guest-ping", seconds=30)
+except KeyboardInterrupt:
+    print("interrupted")
+server.accept()[0].close()
+server.close()
+monitor.close()
+"""
+
+
+def test_ctrl_c_leaves_nothing_that_complains_afterwards(tmp_path: Path) -> None:
+    ran = subprocess.run(
+        [sys.executable, "-X", "dev", "-c", INTERRUPTED, str(tmp_path / "qga")], capture_output=True, text=True, timeout=30, check=False
+    )
+    assert (ran.returncode, ran.stdout, ran.stderr) == (0, "interrupted\n", "")
+
+
+def test_nobody_there_is_no_connection(tmp_path: Path) -> None:
+    monitor = Monitor(tmp_path / "nobody")
+    assert not monitor.connect()
+    with pytest.raises(errors.RunFailed, match="not connected"):
+        monitor.execute("query-status")
+    monitor.close()
