@@ -18,7 +18,9 @@ def add_options(command: argparse.ArgumentParser) -> None:
     command.add_argument("--num-flows", dest="flows", help="numbers of UDP flows")
     command.add_argument("--repeat", type=int, help="repetitions of each case")
     command.add_argument("--windows", type=int, help="windows of each traffic")
-    command.add_argument("--own-windows", type=int, help="windows of each traffic for each collector that needs its own; 0: none")
+    command.add_argument(
+        "--own-windows", type=int, help="windows of each traffic for each collector that needs its own; 0: none, and no traffic idle"
+    )
     command.add_argument("--duration", type=float, help="length of a window in seconds")
     command.add_argument("--cpu-profile", metavar="CPU", help="the processor that the lab's model is to be, by name or path of a profile")
     command.add_argument("--collectors", help="collectors by name, or auto")
@@ -41,6 +43,9 @@ def apply(experiment: Experiment, asked: argparse.Namespace) -> Experiment:
         changed["repetitions"] = asked.repeat
     windows = {"count": asked.windows, "seconds": asked.duration, "own_count": asked.own_windows}
     changed["windows"].update({name: value for name, value in windows.items() if value is not None})
+    if asked.own_windows == 0:
+        # It is sent for own windows alone: what an empty poll costs.
+        changed["traffic"] = [item for item in changed["traffic"] if item["kind"] != "idle"] or changed["traffic"]
     # Checked as the file itself was: an option can ask for nothing that the YAML could not.
     return experiments.parse(changed, "the command line")
 

@@ -51,6 +51,16 @@ static inline size_t set_of(const struct cache *cache, uint64_t line)
     return (size_t)set * cache->ways;
 }
 
+void cache_expect(const struct cache *cache, uint64_t line)
+{
+    size_t set = set_of(cache, line);
+
+    for (uint32_t way = 0; way < cache->ways; way += 64 / sizeof(slot_t)) {
+        __builtin_prefetch(cache->slots + set + way, 1);
+        __builtin_prefetch(cache->stamps + set + way, 1);
+    }
+}
+
 /* The way that holds `line`, or -1. */
 static inline int find(const slot_t *set, uint32_t ways, uint64_t line)
 {

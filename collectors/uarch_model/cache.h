@@ -40,6 +40,9 @@ bool cache_init(struct cache *cache, uint32_t sets, uint32_t ways);
 void cache_free(struct cache *cache);
 void cache_clear(struct cache *cache);
 
+/* The set of `line` is looked into soon: have all of it on its way at once, where the model's cache is larger than the real one. */
+void cache_expect(const struct cache *cache, uint64_t line);
+
 /* The slot of `line`, which is used at the time `now` (ever growing); NULL on a miss. */
 slot_t *cache_touch(struct cache *cache, uint64_t line, uint64_t now);
 /* The slot of `line` without using it; NULL on a miss. */

@@ -293,7 +293,9 @@ static void follow_stream(struct core *core, uint64_t line)
     stream->direction = step;
     if (stream->confidence < 2)
         return;
-    for (int ahead = 1; ahead <= (int)core->profile->prefetch_l2_stream; ahead++) {
+    /* One that ran at its line before has asked for all but the farthest. */
+    int farthest = (int)core->profile->prefetch_l2_stream;
+    for (int ahead = stream->confidence > 2 ? farthest : 1; ahead <= farthest; ahead++) {
         int to = at + step * ahead;
         if (to < 0 || to > 63)
             return;
@@ -581,6 +583,7 @@ bool core_access_slow(struct core *core, uint64_t address, bool store)
     uint64_t line = physical_line(page, address);
     slot_t *slot = cache_touch(&core->l1d, line, ++core->tick);
     if (!slot) {
+        cache_expect(&core->l2, line);
         core->now->l1d_misses++;
         mark(core, HOT_l1d_misses);
         enum served served = load_line(core, line, store, &slot);
@@ -633,6 +636,7 @@ static void fetch(struct core *core, uint64_t virtual_line)
     slot_t *slot = cache_touch(&core->l1i, line, ++core->tick);
     if (!slot) {
         enum line_state state = LINE_INVALID;
+        cache_expect(&core->l2, line);
         core->now->l1i_misses++;
         mark(core, HOT_l1i_misses);
         enum served served = fetch_line(core, line, false, &state);

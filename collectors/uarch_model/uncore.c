@@ -164,6 +164,7 @@ static bool look_up(struct uncore *uncore, uint32_t index, uint64_t line, bool o
 enum served uncore_request(struct uncore *uncore, uint32_t index, uint64_t line, bool own, enum line_state *state)
 {
     uint32_t node = uncore->node_of_core[index], holders;
+    cache_expect(&uncore->llc[node].cache, line);
     bool hit = look_up(uncore, index, line, own, &holders);
     enum line_state others = snoop(uncore, index, line, own, holders | strangers(uncore, node));
 

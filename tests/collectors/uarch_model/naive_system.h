@@ -262,7 +262,8 @@ static inline void naive_follow_stream(struct naive_core *core, uint64_t line)
     }
     stream->confidence = step == stream->direction ? stream->confidence + 1 : 1;
     stream->direction = step;
-    for (int ahead = 1; stream->confidence >= 2 && ahead <= (int)core->system->profile.prefetch_l2_stream; ahead++)
+    int most = (int)core->system->profile.prefetch_l2_stream;
+    for (int ahead = stream->confidence > 2 ? most : 1; stream->confidence >= 2 && ahead <= most; ahead++)
         if (at + ahead * step >= 0 && at + ahead * step <= 63)
             naive_prefetch(core, line + (uint64_t)(int64_t)(ahead * step));
 }
