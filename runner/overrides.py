@@ -18,9 +18,7 @@ def add_options(command: argparse.ArgumentParser) -> None:
     command.add_argument("--num-flows", dest="flows", help="numbers of UDP flows")
     command.add_argument("--repeat", type=int, help="repetitions of each case")
     command.add_argument("--windows", type=int, help="windows of each traffic")
-    command.add_argument(
-        "--own-windows", type=int, help="windows of each traffic for each collector that needs its own; 0: none, and no traffic idle"
-    )
+    command.add_argument("--own-windows", type=int, help="windows of each traffic for a collector that needs its own; 0: none")
     command.add_argument("--duration", type=float, help="length of a window in seconds")
     command.add_argument("--cpu-profile", metavar="CPU", help="the processor that the lab's model is to be, by name or path of a profile")
     command.add_argument("--collectors", help="collectors by name, or auto")
