@@ -44,6 +44,12 @@ def findings(result: Result) -> list[Finding]:
     return list(dict.fromkeys(found))
 
 
+def sentences(result: Result, *, traffic: str, load: str) -> list[str]:
+    """For each pair of cases, in plain text: who takes more cycles for this traffic, by how much, and what that is made of."""
+    found = [_cycles(pair, traffic, load) for pair in explain.pairs(result)]
+    return [f"{one.claim} In {'; '.join(one.evidence[:2])}." for one in found if one]
+
+
 def cycles(pair: Pair) -> list[Finding]:
     """For each traffic: the ratio of cycles per unit of data, and its split into instructions and CPI."""
     return [finding for traffic, load in TRAFFICS if (finding := _cycles(pair, traffic, load))]

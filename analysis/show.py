@@ -8,8 +8,11 @@ from typing import Any
 
 import pandas as pd
 
-from analysis import describe, explain, model
+from analysis import describe, explain, explain_model, model
 from analysis.load import Result
+
+MODELLED = {"traffic": "udp_flood", "load": "saturation"}
+"""What is explained in a sentence."""
 
 
 def summary(result: Result) -> dict[str, Any]:
@@ -36,8 +39,14 @@ def text(result: Result) -> str:
     table = describe.headlines(result).frame
     parts = [title, _table(table), plain]
     if model.present(result):
-        parts.insert(2, _table(describe.model_headlines(result).frame))
+        parts[2:2] = [_table(_at_saturation(describe.model_headlines(result).frame))]
+        parts += explain_model.sentences(result, **MODELLED)
     return "\n\n".join([*parts, "\n".join(f"- {limit}" for limit in describe.all_limits(result))]).rstrip() + "\n"
+
+
+def _at_saturation(frame: pd.DataFrame) -> pd.DataFrame:
+    """What a switch costs where it limits; the report and ``--json`` have the rest."""
+    return frame[frame.iloc[:, 0].str.contains("saturation")]
 
 
 def _case(result: Result, case: str) -> dict[str, Any]:
