@@ -113,8 +113,8 @@ figures.show(result, "model_roles")
 figures.show(result, "functions")
 
 # %% [markdown]
-# The functions with most misses per packet, in the same flood; medians. Of each processor, those functions are known in which most
-# samples of instructions fell: misses in code that hardly runs are in the sums alone.
+# The functions with most misses per packet, in the same flood; medians. Of each processor, the functions with
+# most of each kind are known; the rest is in the sums alone.
 
 # %%
 describe_functions.misses(result)

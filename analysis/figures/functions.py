@@ -67,7 +67,7 @@ def _panel(axes: Axes, part: pd.DataFrame, reach: float) -> None:
     style.thousands(axes)
     axes.xaxis.set_tick_params(labelbottom=True)
     axes.set_title(part["label"].iloc[0])
-    axes.set_xlabel(f"instructions per {style.UNIT_OF_DATA['udp_flood']}\n(together {100 * part['share_of_all'].sum():.0f} % of all)")
+    axes.set_xlabel(f"instructions per packet\n(together {100 * part['share_of_all'].sum():.0f} % of all)")
 
 
 def _short(where: str, function: str) -> str:
