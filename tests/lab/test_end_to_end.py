@@ -26,8 +26,18 @@ RUN_SECONDS = 400
 def vsprof(root: Path, *words: str) -> subprocess.Popen[str]:
     environment = {**os.environ, "VSPROF_RESULTS": str(root)}
     return subprocess.Popen(
-        [sys.executable, "-m", "runner.cli", *words], env=environment, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True
+        [sys.executable, "-m", "runner.cli", *words],
+        env=environment,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.STDOUT,
+        text=True,
+        # Where the tests run in the background of a shell, their children would ignore Ctrl-C.
+        preexec_fn=_hear_interrupts,
     )
+
+
+def _hear_interrupts() -> None:
+    signal.signal(signal.SIGINT, signal.SIG_DFL)
 
 
 @pytest.fixture(scope="module")
