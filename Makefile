@@ -94,7 +94,7 @@ lint: $(READY) ## Check the Python sources' style
 .PHONY: pin
 pin: $(READY) ## Resolve the dependencies of pyproject.toml anew into requirements.txt
 	$(VENV)/bin/python -m pip install --quiet uv
-	$(VENV)/bin/uv pip compile --quiet --universal --python-version 3.11 --generate-hashes --no-emit-index-url --no-emit-find-links \
+	$(VENV)/bin/uv pip compile --quiet --universal --python-version 3.11 --generate-hashes \
 		--extra dev --custom-compile-command "make pin" --output-file requirements.txt pyproject.toml
 
 .PHONY: clean

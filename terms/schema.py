@@ -180,7 +180,7 @@ def join(path: Path, parts: Iterable[Path], layout: pa.Schema = NUMBER) -> None:
 
 def _replace(path: Path, content: pa.Table) -> None:
     partial = path.with_name(path.name + ".partial")
-    pq.write_table(content, partial, compression="zstd")
+    pq.write_table(content, partial, compression="zstd", compression_level=9)
     os.replace(partial, path)
 
 

@@ -57,8 +57,8 @@ static inline uint32_t predictor_hash(uint64_t pc)
 extern uint8_t predictor_step[128];
 
 /*
- * The block at `pc` is entered, which ends in a conditional branch: its entries are asked for now, so that they are at hand when it is
- * left. No other branch may come between.
+ * The block at `pc`, which ends in a conditional branch, is entered: its entries are asked for now, to be at hand when control leaves
+ * it. No other branch may come between.
  */
 static inline void predictor_look(struct predictor *p, uint64_t pc)
 {
