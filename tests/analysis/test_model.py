@@ -159,3 +159,14 @@ def test_a_summary_has_the_models_numbers_apart(modelled):
         assert {one["metric"] for one in case["model_metrics"]} >= {"model_cpi", "model_cycles_per_packet"}
         assert not any(one["metric"].startswith("model_") for one in case["metrics"])
     assert "estimated (model: Made-up 1)" in show.text(modelled)
+
+
+def test_show_says_at_saturation_alone_what_cycles_are_made_of(modelled):
+    text = show.text(modelled)
+    (sentence,) = explain_model.sentences(modelled, traffic="udp_flood", load="saturation")
+    assert sentence in text
+    assert "the instructions" in sentence
+    assert "the CPI" in sentence
+    table = text.partition("estimated (model")[2].partition("\n\n")[0]
+    assert "UDP flood, saturation: estimated CPI" in table
+    assert "equal rate" not in table
