@@ -134,3 +134,9 @@ class Testbed(abc.ABC):
         Only an emulated host has them, and only those that it was started with.
         """
         return None
+
+    def hold_guests(self, seconds: float) -> None:
+        """Let the virtual machines of this host stand still from now on for about ``seconds``, where its emulator needs that at times.
+
+        Raises ``RunFailed`` when they do not stop.
+        """

@@ -17,7 +17,7 @@ from testbeds.base import Completed, Process, Testbed
 from testbeds.emulator import image as images
 from testbeds.emulator import needs, snapshot
 from testbeds.emulator.machine import Instance, Machine, Shape
-from testbeds.ssh import Channel
+from testbeds.ssh import Channel, Shell
 
 FACTS = r"""
 echo "kernel=$(uname -r)"
@@ -39,6 +39,27 @@ VERSIONS = {
 RESUME_SECONDS = 20
 STOP_SECONDS = 5
 """What a process gets from being asked to end to being killed."""
+
+# KVM has a folder for each virtual machine, named by the process; a process's unit can be frozen as a whole. In words of the shell's
+# own: a program costs the emulated host a tenth of a second.
+HOLD = """
+exec 3<> <(:)
+stand() {
+    for machine in /sys/kernel/debug/kvm/*-*; do
+        process=${machine##*/}
+        IFS=: read -r _ _ unit < /proc/${process%-*}/cgroup || continue
+        echo $1 > /sys/fs/cgroup$unit/cgroup.freeze
+        for try in {1..10000}; do
+            mapfile -t events < /sys/fs/cgroup$unit/cgroup.events
+            [[ ${events[*]} == *"frozen $1"* ]] && continue 2
+        done
+        return 1
+    done
+}
+"""
+"""Functions for a shell: ``stand 1`` makes all virtual machines stand still, and waits until they do; ``stand 0`` lets them go on."""
+HOLD_SECONDS = 20
+"""The most that either may take."""
 
 
 class UnitProcess(Process):
@@ -77,6 +98,7 @@ class Lab(Testbed):
         self._instance: Instance | None = None
         self._machine: Machine | None = None
         self._channel: Channel | None = None
+        self._shell: Shell | None = None
 
     def open(self) -> None:
         Instance.remove_stale()
@@ -92,13 +114,15 @@ class Lab(Testbed):
             self._resume(image)
 
     def close(self) -> None:
+        if self._shell is not None:
+            self._shell.close()
         if self._channel is not None:
             self._channel.close()
         if self._machine is not None:
             self._machine.stop()
         if self._instance is not None:
             self._instance.remove()
-        self._channel = self._machine = self._instance = None
+        self._shell = self._channel = self._machine = self._instance = None
 
     @property
     def cpus(self) -> int:
@@ -156,6 +180,16 @@ class Lab(Testbed):
 
     def plugin_socket(self, plugin: Path) -> Path | None:
         return self.machine.plugin_socket(plugin) if plugin in self._plugins else None
+
+    def hold_guests(self, seconds: float) -> None:
+        """QEMU's TCG needs it when all emulated CPUs must leave their code at once: see ``safe_to_change`` of collectors/uarch_model."""
+        self.machine.check_alive()
+        if self._shell is None:
+            assert self._channel is not None
+            self._shell = self._channel.shell()
+            self._shell.ask(HOLD, HOLD_SECONDS)
+        # They go on whatever becomes of us.
+        self._shell.ask("stand 1 || { stand 0; false; }", HOLD_SECONDS, then=f"read -r -t {seconds} -u 3; stand 0")
 
     def _resume(self, image: images.Image) -> None:
         state = snapshot.get(image, self._shape, self._say)

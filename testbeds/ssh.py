@@ -4,6 +4,8 @@
 from __future__ import annotations
 
 import contextlib
+import os
+import selectors
 import shlex
 import subprocess
 import tarfile
@@ -91,6 +93,10 @@ class Channel:
             self._forwarded[path] = local
         return self._forwarded[path]
 
+    def shell(self) -> Shell:
+        """A shell that stays: a line costs it a few milliseconds, where a command of its own costs a slow host most of a second."""
+        return Shell(self._command([], "bash"))
+
     def close(self) -> None:
         with contextlib.suppress(subprocess.TimeoutExpired, OSError):
             self._ssh(["-O", "exit"], timeout=5)
@@ -113,3 +119,48 @@ class Channel:
             "-o", f"ControlPath={self.folder / 'ssh'}", "-o", "ServerAliveInterval=20", "-o", "ServerAliveCountMax=15",
             *options, self.destination, *command,
         ]  # fmt: skip
+
+
+class Shell:
+    """A shell at the other end of a connection, asked line by line."""
+
+    def __init__(self, command: list[str]) -> None:
+        self._process = subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL)
+
+    def ask(self, line: str, seconds: float, *, then: str = "") -> None:
+        """Run ``line`` and wait for its end; ``then`` runs behind it, unattended.
+
+        Raises ``RunFailed`` when the line fails or takes longer than ``seconds``, or the shell is gone.
+        """
+        assert self._process.stdin is not None
+        try:
+            self._process.stdin.write(f"{line}\necho $?; {then}\n".encode())
+            self._process.stdin.flush()
+        except OSError as error:
+            raise errors.command_failed(line, 255, str(error)) from error
+        status = self._answer(line, seconds)
+        if status != "0":
+            raise errors.command_failed(line, int(status or 255), "")
+
+    def close(self) -> None:
+        """Safe to call twice."""
+        self._process.kill()
+        self._process.wait()
+        for stream in (self._process.stdin, self._process.stdout):
+            assert stream is not None
+            # A line that it did not read is nobody's.
+            with contextlib.suppress(OSError):
+                stream.close()
+
+    def _answer(self, line: str, seconds: float) -> str:
+        assert self._process.stdout is not None
+        end, said = time.monotonic() + seconds, b""
+        with selectors.DefaultSelector() as waiting:
+            waiting.register(self._process.stdout, selectors.EVENT_READ)
+            while not said.endswith(b"\n"):
+                if not waiting.select(end - time.monotonic()):
+                    raise errors.command_timed_out(line, seconds)
+                if not (more := os.read(self._process.stdout.fileno(), 4096)):
+                    break
+                said += more
+        return said.decode(errors="replace").strip()

@@ -28,6 +28,8 @@ WARM_INSTRUCTIONS = 200_000_000
 """How many instructions all processors run before their caches are taken as warm."""
 WARM_SECONDS = (0.75, 1.5)
 """The least and the most that is waited for them: an idle host runs few."""
+HOLD_SECONDS = 0.3
+"""How long the guests stand still while the model takes over, which takes less than 0.1 s."""
 POLL_SECONDS = 0.05
 LONGEST_WINDOW_SECONDS = 60
 """A window that is to end by a count must end by then."""
@@ -128,6 +130,8 @@ class UarchModel(Apart):
         return {"profile": self.profile.to_json()}
 
     def engage(self) -> None:
+        # See safe_to_change in plugin.c: a guest must not be in the middle of an interrupt when the model takes over.
+        self.host.hold_guests(HOLD_SECONDS)
         self._change("model")
         self._warm_up()
 

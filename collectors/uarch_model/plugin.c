@@ -27,13 +27,16 @@ enum state { OFF, COUNT, MODEL };
 static const char *const state_names[] = {"off", "count", "model"};
 
 /* VMCB: AMD64 Architecture Programmer's Manual vol. 2, appendix B. */
-enum { VMCB_ASID = 0x58, VMCB_TLB_CONTROL = 0x5c, VMCB_NP_ENABLE = 0x90, VMCB_N_CR3 = 0xb0, VMCB_CR4 = 0x548, VMCB_CR3 = 0x550 };
+enum { VMCB_ASID = 0x58, VMCB_TLB_CONTROL = 0x5c, VMCB_NP_ENABLE = 0x90, VMCB_EVENT_INJECTION = 0xa8, VMCB_N_CR3 = 0xb0,
+       VMCB_CR4 = 0x548, VMCB_CR3 = 0x550 };
+#define EVENT_VALID (1ull << 31)
 #define CR4_LA57 (1ull << 12)
 
 struct vcpu {
     uint64_t counted; /* instructions in state COUNT */
     bool space_unknown;   /* CR3 was loaded: read it before the next block */
     bool task_unknown;    /* no task switch was seen yet */
+    bool injected;        /* in its guest, which was entered with an interrupt; see safe_to_change */
     uint64_t landing;     /* where the host goes on after #VMEXIT */
     struct address_space host_space;
     uint32_t slow_accesses;
@@ -116,6 +119,8 @@ static uint64_t read_register(int which)
     return value;
 }
 
+static void on_reset(qemu_plugin_id_t id);
+
 /* Address spaces, guests and tasks. */
 
 static void read_address_space(struct vcpu *vcpu, struct core *core)
@@ -159,6 +164,38 @@ static uint64_t vmcb_field(uint64_t vmcb, uint64_t offset)
     return value >> (offset & 7) * 8;
 }
 
+/*
+ * QEMU's TCG (10.0) leaves its exception_index behind when VMRUN injects an interrupt. A processor that is then asked to leave its
+ * code, as all are for a change of state, delivers the interrupt once more, even where its guest has interrupts off: seen as guests
+ * whose timer interrupt waited for ever for the lock that the timer interrupt below it held. The next #VMEXIT mends it. So the model
+ * is left only while no processor is between the two; when it is entered, where nothing is seen yet, the guests must stand still.
+ */
+static bool safe_to_change(void)
+{
+    for (uint32_t i = 0; state == MODEL && i < vcpu_count; i++)
+        if (__atomic_load_n(&vcpus[i].injected, __ATOMIC_RELAXED))
+            return false;
+    return true;
+}
+
+static void change_if_safe(void)
+{
+    if (__atomic_load_n(&change_wanted, __ATOMIC_ACQUIRE) && safe_to_change())
+        qemu_plugin_reset(plugin_id, on_reset);
+}
+
+static void note_injection(struct vcpu *vcpu, uint64_t vmcb)
+{
+    __atomic_store_n(&vcpu->injected, vmcb_field(vmcb, VMCB_EVENT_INJECTION) & EVENT_VALID, __ATOMIC_RELAXED);
+}
+
+/* Out of a guest: the best moment for a change, for the processor will not be back there at once. */
+static void note_exit(struct vcpu *vcpu)
+{
+    __atomic_store_n(&vcpu->injected, false, __ATOMIC_RELAXED);
+    change_if_safe();
+}
+
 static void on_vmrun(unsigned int index, void *data)
 {
     struct vcpu *vcpu = &vcpus[index];
@@ -173,6 +210,7 @@ static void on_vmrun(unsigned int index, void *data)
         .nested_five_levels = core->space.five_levels,
     };
 
+    note_injection(vcpu, vmcb);
     core->now->vm_entries++;
     core->now->stall_mode += core->profile->cost_vm_entry;
     vcpu->landing = block_next(data);
@@ -275,8 +313,10 @@ static SELDOM void on_block_slow(unsigned int index, const struct block *block)
     struct vcpu *vcpu = &vcpus[index];
     struct core *core = cores[index];
 
-    if (core->guest && block->pc == vcpu->landing)
+    if (core->guest && block->pc == vcpu->landing) {
         leave_guest(vcpu, core);
+        note_exit(vcpu);
+    }
     if (core->retired >= core->sample_at) {
         if (vcpu->space_unknown)
             read_address_space(vcpu, core);
@@ -508,9 +548,8 @@ static void on_idle(qemu_plugin_id_t id, unsigned int index)
  */
 static void on_resume(qemu_plugin_id_t id, unsigned int index)
 {
-    (void)index;
-    if (__atomic_load_n(&change_wanted, __ATOMIC_ACQUIRE))
-        qemu_plugin_reset(id, on_reset);
+    (void)id, (void)index;
+    change_if_safe();
 }
 
 /* Wait a little for a change that was begun. Returns whether it is done. */
@@ -537,9 +576,11 @@ static void begin_change(enum state to)
     wanted = to;
     /*
      * The processors learn of a translation callback when they next leave their code; one registered before the flush is known to
-     * all of them when it comes, so that nothing is translated without it.
+     * all of them when it comes, so that nothing is translated without it. They are asked to leave it for that, which is no moment
+     * to choose: so the callback is not taken away here, but with all others by the flush.
      */
-    qemu_plugin_register_vcpu_tb_trans_cb(plugin_id, to == OFF ? NULL : on_translation);
+    if (to != OFF)
+        qemu_plugin_register_vcpu_tb_trans_cb(plugin_id, on_translation);
     __atomic_store_n(&change_wanted, true, __ATOMIC_RELEASE);
 }
 

@@ -69,6 +69,14 @@ def test_a_larger_load_goes_through_unharmed(two_vms: Topology) -> None:
     assert "5 received" in replies
 
 
+def test_guests_stand_still_and_go_on(two_vms: Topology) -> None:
+    asked = "cat /sys/fs/cgroup/system.slice/vsprof-guest*.service/cgroup.events | grep -c 'frozen 1'"
+    two_vms.host.hold_guests(2)
+    assert two_vms.host.run(asked, check=False).stdout.strip() == "2"
+    assert two_vms.sender.run("echo awake", seconds=20) == "awake\n"
+    assert two_vms.host.run(asked, check=False).stdout.strip() == "0"
+
+
 TESTPMD = """
 echo 48 > /proc/sys/vm/nr_hugepages && mount -t hugetlbfs none /dev/hugepages
 device=$(basename $(readlink -f /sys/class/net/eth0/device/..))

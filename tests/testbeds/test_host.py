@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 import subprocess
+import time
 from pathlib import Path
 from types import SimpleNamespace
 
@@ -12,7 +13,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from terms.errors import RunFailed, VsprofError
-from testbeds.ssh import Channel
+from testbeds.ssh import Channel, Shell
 from testbeds.threads import cpu_list, threads_of
 
 # --- Threads -----------------------------------------------------------------------------------------------------
@@ -174,3 +175,39 @@ def test_closing_what_is_gone_is_no_error(channel, answered):
 
 def test_the_control_socket_lies_in_the_instances_folder(channel):
     assert f"ControlPath={Path(channel.folder) / 'ssh'}" in channel._command([])
+
+
+@pytest.fixture
+def shell():
+    """A real shell, but of this machine."""
+    one = Shell(["bash"])
+    yield one
+    one.close()
+
+
+def test_a_shell_keeps_what_it_was_told(shell):
+    shell.ask("told() { [ $1 = it ]; }", 5)
+    shell.ask("told it", 5)
+    with pytest.raises(RunFailed, match="exit status 1"):
+        shell.ask("told nothing", 5)
+
+
+def test_what_follows_a_line_is_not_waited_for(shell, tmp_path):
+    began = time.monotonic()
+    shell.ask("true", 5, then=f"sleep 1; touch {tmp_path / 'done'}")
+    assert time.monotonic() - began < 0.9
+    assert not (tmp_path / "done").exists()
+    shell.ask(f"[ -e {tmp_path / 'done'} ]", 5)
+
+
+def test_a_shell_that_hangs_is_given_up(shell):
+    with pytest.raises(RunFailed, match="no end after 0"):
+        shell.ask("sleep 60", 0.2)
+
+
+def test_a_shell_that_is_gone_fails_the_run(shell):
+    with pytest.raises(RunFailed):
+        shell.ask("exit 3", 5)
+    with pytest.raises(RunFailed):
+        shell.ask("true", 5)
+    shell.close()
