@@ -55,6 +55,9 @@ class Host:
     def plugin_socket(self, plugin: Path) -> Path | None:
         return self.folder / "model.ctl" if plugin == UarchModel.emulator_plugin else None
 
+    def hold_guests(self, seconds: float) -> None:
+        self.ran.append("hold")
+
 
 class Plugin(Control):
     """In the place of a connection: keeps the commands, and answers as the plug-in does."""
@@ -225,11 +228,11 @@ def test_what_was_never_set_up_can_be_torn_down(tmp_path):
 # --- Windows
 
 
-def test_engaging_asks_nothing_of_the_host_then_is_the_model_then_warming_up(made):
+def test_engaging_holds_the_guests_then_is_the_model_then_warming_up(made):
     collector, plugin = made()
     del plugin.commands[:], collector.host.ran[:]
     collector.engage()
-    assert collector.host.ran == []
+    assert collector.host.ran == ["hold"]
     assert plugin.commands[:2] == ["state off", "state model"]
     assert set(plugin.commands[2:]) == {"status"}
     # Enough was run at once, but there is a least.
@@ -339,7 +342,7 @@ def test_a_processor_that_does_not_come_to_rest_is_woken(made):
     plugin.pending = 2
     del collector.host.ran[:]
     collector.engage()
-    assert collector.host.ran == ["true", "true"]
+    assert collector.host.ran == ["hold", "true", "true"]
 
 
 def test_disengaging_raises_nothing_whatever_the_plug_in_says(made):
