@@ -142,8 +142,8 @@ def _short(command: str) -> str:
     return line if len(line) <= 200 else line[:200] + " …"
 
 
-def monitor_failed(command: str, why: str) -> RunFailed:
-    return RunFailed(f"QEMU did not carry out {command}: {why}")
+def monitor_failed(who: str, command: str, why: str) -> RunFailed:
+    return RunFailed(f"{who} did not carry out {command}: {why}")
 
 
 def too_few_hugepages(found: int, needed: int) -> RunFailed:

@@ -17,8 +17,9 @@ from terms import errors
 class Monitor:
     """A connection to a monitor, or with ``agent`` to a guest agent, which sends no greeting and negotiates nothing."""
 
-    def __init__(self, socket: Path, *, agent: bool = False) -> None:
-        self._socket, self._agent = socket, agent
+    def __init__(self, socket: Path, *, agent: bool = False, who: str = "QEMU") -> None:
+        """``who`` is told of in errors."""
+        self._socket, self._agent, self._who = socket, agent, who
         self._loop = asyncio.new_event_loop()
         self._client: QMPClient | None = None
 
@@ -40,11 +41,13 @@ class Monitor:
     def execute(self, command: str, *, seconds: float = 60, **arguments: Any) -> Any:
         """Execute one command. Raises ``RunFailed`` when it is refused, late, or the other side is gone."""
         if self._client is None:
-            raise errors.monitor_failed(command, "not connected")
+            raise errors.monitor_failed(self._who, command, "not connected")
         try:
             return self._wait(self._client.execute(command, arguments or None), seconds)
-        except (QMPError, TimeoutError, OSError) as error:
-            raise errors.monitor_failed(command, str(error) or type(error).__name__) from error
+        except TimeoutError as error:
+            raise errors.monitor_failed(self._who, command, f"no answer in {seconds:.0f} s") from error
+        except (QMPError, OSError) as error:
+            raise errors.monitor_failed(self._who, command, str(error) or type(error).__name__) from error
 
     def close(self) -> None:
         if self._client is not None:

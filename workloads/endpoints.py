@@ -110,7 +110,7 @@ class Vm(Endpoint):
 
         Raises ``RunFailed`` with QEMU's and the guest's last words when it does not boot.
         """
-        self._agent = Monitor(self._host.socket(self._socket("agent")), agent=True)
+        self._agent = Monitor(self._host.socket(self._socket("agent")), agent=True, who=f"{self.name}'s guest agent")
         if not agent_answers(self._agent, BOOT_SECONDS):
             console = self._host.run(f"tail -n 10 {RUN}/{self.name}.console", check=False).stdout
             raise errors.endpoint_failed(self.name, f"its guest agent did not answer in {BOOT_SECONDS} s", self._last_words() + console)

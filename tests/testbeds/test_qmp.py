@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import socket
 import subprocess
 import sys
 from pathlib import Path
@@ -48,3 +49,15 @@ def test_nobody_there_is_no_connection(tmp_path: Path) -> None:
     with pytest.raises(errors.RunFailed, match="not connected"):
         monitor.execute("query-status")
     monitor.close()
+
+
+def test_who_does_not_answer_is_told(tmp_path: Path) -> None:
+    with socket.socket(socket.AF_UNIX) as server:
+        server.bind(str(tmp_path / "qga"))
+        server.listen()
+        monitor = Monitor(tmp_path / "qga", agent=True, who="guest1's guest agent")
+        assert monitor.connect()
+        with pytest.raises(errors.RunFailed, match="guest1's guest agent did not carry out guest-ping: no answer in 1 s"):
+            monitor.execute("guest-ping", seconds=1)
+        server.accept()[0].close()
+        monitor.close()
