@@ -112,7 +112,9 @@ def test_what_is_refused(text, why):
 FORMULAS = st.recursive(
     st.sampled_from(["a", "b", "zero", "none", "gone", "MEM.L1_MISS", r"cache\-misses", "1", "0", "2.5", "1e300"]),
     lambda inner: st.one_of(
-        st.tuples(inner, st.sampled_from(["+", "-", "*", "/", "<", ">=", "=="]), inner).map(lambda parts: f"({parts[0]} {parts[1]} {parts[2]})"),
+        st.tuples(inner, st.sampled_from(["+", "-", "*", "/", "<", ">=", "=="]), inner).map(
+            lambda parts: f"({parts[0]} {parts[1]} {parts[2]})"
+        ),
         st.tuples(st.sampled_from(["min", "max", "d_ratio"]), inner, inner).map(lambda parts: f"{parts[0]}({parts[1]}, {parts[2]})"),
         st.tuples(inner, inner, inner).map(lambda parts: f"({parts[0]} if {parts[1]} else {parts[2]})"),
         inner.map(lambda text: f"-({text})"),
@@ -134,8 +136,7 @@ def test_a_formula_gives_a_number_or_a_reason(text):
 def test_any_text_is_a_formula_or_refused(text):
     try:
         read = expression.parse(text)
-    except BadFormula as error:
-        assert str(error)
+    except BadFormula:
         return
     result = read.evaluate(VALUES)
     assert (result.value is None) == bool(result.note)

@@ -87,7 +87,9 @@ def test_the_kernels_name_of_the_pmu(tmp_path):
 
 def test_errors_of_the_mapfile_name_the_line(tmp_path):
     (tmp_path / "there").mkdir()
-    (tmp_path / processor.MAPFILE).write_text("Family-model,Version,Filename,EventType\na,b\n(,v1,there,core\n.+,v1,gone,core\n.+,v1,there,core\n")
+    (tmp_path / processor.MAPFILE).write_text(
+        "Family-model,Version,Filename,EventType\na,b\n(,v1,there,core\n.+,v1,gone,core\n.+,v1,there,core\n"
+    )
     with pytest.raises(BadInput) as error:
         processor.mapping(tmp_path)
     lines = str(error.value).splitlines()
