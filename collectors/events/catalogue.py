@@ -147,9 +147,9 @@ def read(paths: Iterable[Path], seen: Processor, folder: str) -> Catalogue:
             key = entry.name.casefold()
             if key in DATA:
                 reasons.append(messages.at(path, entry.name, messages.reserved_name(entry.name)))
-            elif key in known:
+            elif key in known and not (origin[key] != path and _same(entry, known[key])):
                 reasons.append(messages.at(path, entry.name, messages.name_twice(entry.name, str(origin[key]))))
-            else:
+            elif key not in known:
                 known[key], origin[key] = entry, path
     if not reasons:  # names can be judged only when all entries are there
         reasons = list(_name_reasons(known, origin, folder))
@@ -159,6 +159,11 @@ def read(paths: Iterable[Path], seen: Processor, folder: str) -> Catalogue:
     metrics = {entry.name: entry for entry in known.values() if isinstance(entry, Metric)}
     formulas = {name: formula for name, metric in metrics.items() if (formula := metric.formula) is not None}
     return Catalogue(seen, folder, events, metrics, processor.core_pmu(), formulas)
+
+
+def _same(one: Event | Metric, other: Event | Metric) -> bool:
+    """True if two files give the same event: so a vendor's whole file can lie beside the shipped one, which has some of its events."""
+    return isinstance(one, Event) and isinstance(other, Event) and one.perf().casefold() == other.perf().casefold()
 
 
 def _folders(root: Path, folder: str) -> list[Path]:

@@ -69,6 +69,15 @@ def test_a_folder_given_by_name(tmp_path):
     assert "my.event" in catalogue.load("zen4", [tmp_path]).events
 
 
+def test_the_same_event_in_two_files_is_one(tmp_path):
+    """So a vendor's whole file can lie beside the shipped one."""
+    same = {"EventName": "EX_RET_INSTR", "EventCode": "0xC0", "BriefDescription": "As the vendor has it."}
+    known = catalogue.load("zen4", [written(tmp_path / "vendor.json", [same, EVENT]), written(tmp_path / "mine.json", [EVENT])])
+    assert known.events["ex_ret_instr"].description == "Instructions retired."
+    with pytest.raises(BadInput, match=r"ex_ret_instr: the name ex_ret_instr is given in .*zen4/events\.json too"):
+        catalogue.load("zen4", [written(tmp_path / "other.json", [{"EventName": "ex_ret_instr", "EventCode": "0xc1"}])])
+
+
 def test_keys_of_vendors_are_honoured_and_others_passed_over(tmp_path):
     more = {
         **{"CounterMask": "4", "Invert": "1", "EdgeDetect": "1", "AnyThread": "1", "MSRIndex": "0x3F6", "MSRValue": "0x80"},
