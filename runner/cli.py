@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import argparse
 import json
+import os
 import signal
 import sys
 from pathlib import Path
@@ -107,7 +108,10 @@ def _doctor(asked: argparse.Namespace) -> int:
 
 def _events(asked: argparse.Namespace) -> int:
     listing = events.examine(asked.events, asked.microarchitecture)
-    print(json.dumps(listing.to_json(), indent=1) if asked.json else events.render(listing))
+    try:
+        print(json.dumps(listing.to_json(), indent=1) if asked.json else events.render(listing), flush=True)
+    except BrokenPipeError:  # it is a long list: `| head` has what it wanted
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
     return 0
 
 

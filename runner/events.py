@@ -85,14 +85,15 @@ def examine(files: Iterable[Path] = (), microarchitecture: str | None = None) ->
 def render(listing: Listing) -> str:
     """For people: what stands in the way of all, then one line an event and one line a metric. Lines are as long as they are."""
     known = listing.to_json()
-    return "\n".join([*_head(listing, known), "", *_events(known), "", *_metrics(known)])
+    return "\n".join([*_head(known), "", *_events(known), "", *_metrics(known)])
 
 
-def _head(listing: Listing, known: dict[str, Any]) -> Iterator[str]:
-    if listing.survey.perf:
-        yield f"processor: {known['processor_name']} ({known['processor']}); its events: {known['microarchitecture']}; {known['perf']}"
-    else:
+def _head(known: dict[str, Any]) -> Iterator[str]:
+    if messages.other_processor() in known["findings"]:
         yield f"events: {known['microarchitecture']}"
+    else:
+        name = f"{known['processor_name']} ({known['processor']})" if known["processor_name"] else known["processor"]
+        yield f"processor: {name}; its events: {known['microarchitecture']}; {known['perf'] or 'no perf'}"
     yield from known["findings"]
     counted, here = (sum(row[key] for row in known[kind]) for kind, key in (("events", "counted"), ("metrics", "available")))
     yield f"{counted} of {len(known['events'])} events can be counted, {here} of {len(known['metrics'])} metrics can be had"

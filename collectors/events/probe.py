@@ -7,9 +7,11 @@ is read by ``read``, which knows ``-x ;`` and ``-j``.
 
 from __future__ import annotations
 
+import contextlib
 import json
 import math
 import os
+import signal
 import subprocess
 import time
 from collections.abc import Callable, Iterable, Iterator, Mapping
@@ -113,7 +115,7 @@ def _json_line(line: str) -> Count | None:
             row.get("event-runtime"),
             None if cpu is None else int(cpu),
         )
-    except (ValueError, TypeError, AttributeError, RecursionError) as error:
+    except (ValueError, TypeError, AttributeError, OverflowError, RecursionError) as error:
         raise ValueError(f"not perf stat -j: {line[:80]}") from error
 
 
@@ -171,11 +173,19 @@ def judge(ran: Ran, seconds: float = EACH_S) -> Probed:
 def run(command: list[str]) -> Ran:
     """Run perf on this machine. Raises ``OSError`` if there is none."""
     environment = {**os.environ, "LC_ALL": "C"}  # else a decimal point may be a comma
-    try:
-        ended = subprocess.run(command, capture_output=True, text=True, errors="replace", timeout=EACH_S, check=False, env=environment)
-    except subprocess.TimeoutExpired:
-        return Ran(None, "")
-    return Ran(ended.returncode, ended.stdout + ended.stderr)
+    # A session of its own, so that what perf has started can be ended with it.
+    with subprocess.Popen(
+        command, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, errors="replace", env=environment, start_new_session=True
+    ) as perf:
+        try:
+            text, _ = perf.communicate(timeout=EACH_S)
+        except BaseException as error:
+            with contextlib.suppress(ProcessLookupError):
+                os.killpg(perf.pid, signal.SIGKILL)
+            if isinstance(error, subprocess.TimeoutExpired):
+                return Ran(None, "")
+            raise
+    return Ran(perf.returncode, text)
 
 
 def survey(catalogue: Catalogue, run: Run = run, now: Callable[[], float] = time.monotonic) -> Survey:

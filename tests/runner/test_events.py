@@ -95,6 +95,15 @@ def test_json_is_for_scripts(monkeypatch, capsys):
     assert rows["ex_ret_instr"]["perf"].endswith("/event=0xc0,name=ex_ret_instr/")
 
 
+def test_no_perf_is_one_line(monkeypatch, capsys):
+    monkeypatch.setenv("PATH", os.devnull)
+    lines = printed(capsys).splitlines()
+    assert lines[0].startswith("processor: ")
+    assert lines[0].endswith("; no perf")
+    assert "perf not found, so nothing can be counted: install" in "\n".join(lines[1:3])
+    assert not [line for line in lines if line.startswith("  yes")]
+
+
 def test_this_machine_is_listed(capsys):
     known = json.loads(printed(capsys, "--json"))
     assert known["events"]

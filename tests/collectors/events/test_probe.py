@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import contextlib
 import json
+import time
 from pathlib import Path
 
 import pytest
@@ -82,6 +83,7 @@ def test_other_lines_are_passed_over(line):
         "1,5;;a;1;2",
         '{"event":',
         '{"event": "a", "counter-value": 1}',
+        '{"event": "a", "counter-value": 1, "event-runtime": 1, "cpu": Infinity}',
         "{}x",
     ],
 )
@@ -211,6 +213,26 @@ def test_the_time_is_bounded():
     assert states[:5] == [COUNTED] * 5
     assert states[-1] == NOT_TRIED
     assert "probing had taken 60 s" in found.events[list(ZEN4.events)[-1]].why
+
+
+def test_a_perf_that_hangs_is_ended_with_all_that_it_started(monkeypatch, tmp_path):
+    monkeypatch.setattr(probe, "EACH_S", 0.3)
+    began = time.monotonic()
+    assert probe.run(["sh", "-c", f"sleep 60 & echo $! >{tmp_path}/child; wait"]) == Ran(None, "")
+    assert time.monotonic() - began < 10
+    child = Path("/proc", (tmp_path / "child").read_text().strip(), "status")
+    for _ in range(100):
+        if not child.exists() or "State:\tZ" in child.read_text():
+            break
+        time.sleep(0.05)
+    else:
+        pytest.fail("the child of perf still runs")
+
+
+def test_what_a_program_prints_and_ends_with():
+    assert probe.run(["sh", "-c", "echo a; echo b >&2; exit 3"]) == Ran(3, "a\nb\n")
+    with pytest.raises(OSError, match="no-such-perf"):
+        probe.run(["no-such-perf"])
 
 
 # --- Whatever perf prints -----------------------------------------------------------------------------------------
