@@ -107,7 +107,8 @@ def _events(known: dict[str, Any]) -> Iterator[str]:
     for row in rows:
         if row["state"] != probe.NOT_TRIED:
             text = row["description"] if row["counted"] else ": ".join(filter(None, (row["state"], row["why"])))
-            yield f"  {_yes(row['counted'])}  {row['name']:{width}}  {text}"
+            errata = f" (errata: {row['errata']})" if row["errata"] else ""
+            yield f"  {_yes(row['counted'])}  {row['name']:{width}}  {text}{errata}"
     for why in dict.fromkeys(row["why"] for row in rows if row["state"] == probe.NOT_TRIED):
         names = [row["name"] for row in rows if row["state"] == probe.NOT_TRIED and row["why"] == why]
         shown = "" if why in known["findings"] else f" ({why})"

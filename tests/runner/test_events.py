@@ -53,6 +53,12 @@ def test_a_machine_that_counts_all(monkeypatch, capsys):
     assert "AMD lists no event" in text
 
 
+def test_errata_are_shown(monkeypatch, capsys):
+    answered(monkeypatch)
+    host(monkeypatch, "haswell-ep")
+    assert "Instructions retired. (errata: HSD11, HSD140)" in printed(capsys)
+
+
 def test_one_event_that_is_lacking_is_named_by_its_metrics(monkeypatch):
     answered(monkeypatch, without=("ex_ret_instr",))
     host(monkeypatch, "zen4")
