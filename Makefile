@@ -24,7 +24,7 @@ help: ## Show this list
 	grep -hE '^[a-z][a-z0-9%-]*:.*## ' $(MAKEFILE_LIST) | sed -E 's/^([^:]+):.*## (.*)/  \1|\2/' | awk -F'|' '{ printf "  %-18s %s\n", $$1, $$2 }'
 	echo
 	echo "  Experiments (experiments/*.yaml): $(EXPERIMENTS)"
-	echo "  Variables: TESTBED=auto|lab  SWITCHES=  FRAMES=  FLOWS=  REPEAT=  DURATION=  COLLECTORS=  CPU=  SEED=  RUN=  V=1"
+	echo "  Variables: TESTBED=auto|lab  SWITCHES=  FRAMES=  FLOWS=  REPEAT=  DURATION=  COLLECTORS=  CPU=  EVENTS=  SEED=  RUN=  V=1"
 
 .PHONY: setup
 setup: $(READY) ## Install what vsprof needs (Python packages in build/venv, and Debian packages, which it names first)
@@ -66,6 +66,10 @@ resume: $(READY) ## Go on with the newest campaign where it stopped
 .PHONY: doctor
 doctor: $(READY) ## Say what this host can measure, and what to do about the rest
 	$(VSPROF) doctor
+
+.PHONY: events
+events: $(READY) ## List the PMU events and metrics that this host can count (EVENTS=file of your own)
+	$(VSPROF) events $(if $(EVENTS),--events "$(EVENTS)")
 
 .PHONY: test
 test: $(READY) ## Run all tests, a small real experiment in the lab included

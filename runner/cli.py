@@ -8,12 +8,14 @@ from __future__ import annotations
 
 import argparse
 import json
+import os
 import signal
 import sys
+from pathlib import Path
 from types import FrameType
 from typing import Any
 
-from runner import campaign, clean, doctor, overrides, parse, results
+from runner import campaign, clean, doctor, events, overrides, parse, results
 from runner import experiment as experiments
 from runner.progress import Progress
 from runner.results import Results
@@ -104,6 +106,15 @@ def _doctor(asked: argparse.Namespace) -> int:
     return 0
 
 
+def _events(asked: argparse.Namespace) -> int:
+    listing = events.examine(asked.events, asked.microarchitecture)
+    try:
+        print(json.dumps(listing.to_json(), indent=1) if asked.json else events.render(listing), flush=True)
+    except BrokenPipeError:  # it is a long list: `| head` has what it wanted
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+    return 0
+
+
 def _list(asked: argparse.Namespace) -> int:
     rows = []
     for name in experiments.names():
@@ -152,6 +163,11 @@ def _parser() -> argparse.ArgumentParser:
     health = _command(commands, "doctor", _doctor, "say what this host can measure, and what to do about the rest")
     health.add_argument("--json", action="store_true")
     health.add_argument("--lab", action="store_true", help="also resume the emulated lab host and look inside")
+
+    counting = _command(commands, "events", _events, "list the PMU events and metrics that this host can count, and why not the others")
+    counting.add_argument("--json", action="store_true")
+    counting.add_argument("--events", type=Path, action="append", default=[], metavar="PATH", help="a JSON file of your own, or a folder")
+    counting.add_argument("--microarchitecture", metavar="NAME", help="list the events of another processor, such as zen5; tries nothing")
 
     listing = _command(commands, "list", _list, "list the experiments")
     listing.add_argument("--json", action="store_true")

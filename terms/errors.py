@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
 """The errors and warnings that vsprof prints: the value seen, and the next move. Those of CPU profiles are in
-profile_messages.py, those of the analysis in analysis_messages.py.
+profile_messages.py, those of the event catalogue in event_messages.py, those of the analysis in analysis_messages.py.
 
 One function a message, so that all texts can be read (and mended) in one place. Code elsewhere raises what
 these functions return; it writes no texts of its own.

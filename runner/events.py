@@ -1,0 +1,130 @@
+# SPDX-License-Identifier: GPL-2.0-or-later
+"""What this host's PMU can count, and which metrics can be made of it: `vsprof events`."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from collectors.events import catalogue, probe
+from collectors.events.catalogue import Catalogue
+from collectors.events.probe import Survey
+from terms import event_messages as messages
+
+
+@dataclass(frozen=True)
+class Listing:
+    """A catalogue, and what was found out about it on this host."""
+
+    catalogue: Catalogue
+    survey: Survey
+
+    def why_not(self, metric: str) -> str | None:
+        """Why a metric can't be had here, or None."""
+        if missing := self.catalogue.missing(metric):
+            return missing
+        lacking = [name for name in self.catalogue.needs(metric) if not self.survey.events[name].counted]
+        if not lacking:
+            return None
+        reasons = {self.survey.events[name].why for name in lacking}
+        return reasons.pop() if len(reasons) == 1 and "" not in reasons else messages.needs_uncountable(lacking)
+
+    def to_json(self) -> dict[str, Any]:
+        known = self.catalogue
+        return {
+            "processor": known.processor.id,
+            "processor_name": known.processor.name,
+            "microarchitecture": known.microarchitecture,
+            "vendor_defined": known.vendor_defined,
+            "perf": self.survey.perf,
+            "findings": self.survey.findings,
+            "events": [self._event(name) for name in known.events],
+            "metrics": [self._metric(name) for name in known.metrics],
+        }
+
+    def _event(self, name: str) -> dict[str, Any]:
+        event, found = self.catalogue.events[name], self.survey.events[name]
+        return {
+            "name": name,
+            "perf": event.perf(pmu=self.catalogue.pmu),
+            "kind": "hardware" if event.hardware else "software",
+            "counted": found.counted,
+            "state": found.state,
+            "why": found.why,
+            "description": event.description,
+            "errata": event.errata,
+            "source": event.source,
+        }
+
+    def _metric(self, name: str) -> dict[str, Any]:
+        metric, why = self.catalogue.metrics[name], self.why_not(name)
+        return {
+            "name": name,
+            "unit": metric.unit,
+            "expression": metric.text,
+            "needs": [] if self.catalogue.missing(name) else [*self.catalogue.needs(name), *self.catalogue.needs_data(name)],
+            "available": why is None,
+            "why": why or "",
+            "description": metric.description,
+        }
+
+
+def examine(files: Iterable[Path] = (), microarchitecture: str | None = None) -> Listing:
+    """Read the catalogue, and try each event on this host; of another ``microarchitecture`` nothing is tried. Raises ``BadInput``."""
+    known = catalogue.load(microarchitecture, files)
+    if microarchitecture is not None:
+        untried = probe.Probed(probe.NOT_TRIED, messages.other_processor())
+        return Listing(known, Survey("", [messages.other_processor()], dict.fromkeys(known.events, untried)))
+    found = probe.survey(known)
+    strange = [messages.unknown_processor(known.processor.id)] if known.vendor_defined else []
+    return Listing(known, Survey(found.perf, [*strange, *found.findings], found.events))
+
+
+def render(listing: Listing) -> str:
+    """For people: what stands in the way of all, then one line an event and one line a metric. Lines are as long as they are."""
+    known = listing.to_json()
+    return "\n".join([*_head(known), "", *_events(known), "", *_metrics(known)])
+
+
+def _head(known: dict[str, Any]) -> Iterator[str]:
+    if messages.other_processor() in known["findings"]:
+        yield f"events: {known['microarchitecture']}"
+    else:
+        name = f"{known['processor_name']} ({known['processor']})" if known["processor_name"] else known["processor"]
+        yield f"processor: {name}; its events: {known['microarchitecture']}; {known['perf'] or 'no perf'}"
+    yield from known["findings"]
+    counted, here = (sum(row[key] for row in known[kind]) for kind, key in (("events", "counted"), ("metrics", "available")))
+    yield f"{counted} of {len(known['events'])} events can be counted, {here} of {len(known['metrics'])} metrics can be had"
+
+
+def _events(known: dict[str, Any]) -> Iterator[str]:
+    """Events that were not tried, all for one reason, are a single line."""
+    rows = known["events"]
+    width = max((len(row["name"]) for row in rows), default=0)
+    yield "Events, and what they count:"
+    for row in rows:
+        if row["state"] != probe.NOT_TRIED:
+            text = row["description"] if row["counted"] else ": ".join(filter(None, (row["state"], row["why"])))
+            errata = f" (errata: {row['errata']})" if row["errata"] else ""
+            yield f"  {_yes(row['counted'])}  {row['name']:{width}}  {text}{errata}"
+    for why in dict.fromkeys(row["why"] for row in rows if row["state"] == probe.NOT_TRIED):
+        names = [row["name"] for row in rows if row["state"] == probe.NOT_TRIED and row["why"] == why]
+        shown = "" if why in known["findings"] else f" ({why})"
+        yield f"  {_yes(False)}  {probe.NOT_TRIED}{shown}: {', '.join(names)}"
+
+
+def _metrics(known: dict[str, Any]) -> Iterator[str]:
+    """The reason is left out where it has been said of all events already."""
+    rows = known["metrics"]
+    widths = [max((len(row[key]) for row in rows), default=0) for key in ("name", "unit")]
+    said = {messages.pmu_refused(), "", *known["findings"]}
+    yield "Metrics, their units, and the events and data that they need:"
+    for row in rows:
+        why = "" if row["why"] in said else f"{'; ' if row['needs'] else ''}{row['why']}"
+        yield f"  {_yes(row['available'])}  {row['name']:{widths[0]}}  {row['unit']:{widths[1]}}  {', '.join(row['needs'])}{why}"
+
+
+def _yes(this: bool) -> str:
+    return "yes" if this else "no "

@@ -1,0 +1,166 @@
+# SPDX-License-Identifier: GPL-2.0-or-later
+"""Every shipped file of the catalogue: names, codes, formulas, units, sources; and that no processor lacks a metric without a word."""
+
+from __future__ import annotations
+
+import json
+import re
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from collectors.events import catalogue, processor
+from collectors.events.entries import CODES, Event
+from collectors.uarch_model import profiles
+
+FILES = sorted(catalogue.HERE.glob("*/*.json"))
+MICROARCHITECTURES = [name for name in catalogue.names() if name != catalogue.GENERIC]
+UNITS = {
+    "cycles",
+    "events",
+    "instructions",
+    "slots",
+    "fraction",
+    "hertz",
+    "cycles/instruction",
+    "cycles/packet",
+    "events/packet",
+    "instructions/packet",
+    "events/1,000 instructions",
+}
+# What the issue asks of every microarchitecture: CPI, each cache, each TLB and its walks, branches, stalls and pipeline slots.
+REQUIRED = (
+    *("cpi", "cycles", "instructions", "l1i_fetches", "l1i_misses", "l1d_accesses", "l1d_misses", "l2_accesses", "l2_misses"),
+    *("llc_accesses", "llc_misses", "dtlb_misses", "dtlb_walks", "itlb_misses", "itlb_walks", "walk_cycles", "branches", "branch_misses"),
+    *("stalled_cycles", "retiring", "frontend_bound", "bad_speculation", "backend_bound", "llc_misses_per_packet", "branch_miss_rate"),
+)
+# What each of them has indeed; a list, so that none is lost unseen.
+MISSING = {
+    "haswell-ep": set(),
+    "skylake-sp": set(),
+    "icelake-sp": set(),
+    "sapphire-rapids": {"l1i_fetches"},
+    "zen2": {"l1i_fetches", "walk_cycles", "stalled_cycles", "retiring", "frontend_bound", "bad_speculation", "backend_bound"},
+    "zen3": {"walk_cycles", "stalled_cycles", "retiring", "frontend_bound", "bad_speculation", "backend_bound"},
+    "zen4": {"walk_cycles"},
+    "zen5": {"walk_cycles"},
+    "neoverse-n1": {"walk_cycles", "retiring", "frontend_bound", "bad_speculation", "backend_bound"},
+}
+
+
+def entries(path: Path) -> list[dict[str, Any]]:
+    return json.loads(path.read_text())
+
+
+def test_there_are_files():
+    assert set(MICROARCHITECTURES) == set(MISSING)
+    assert len(FILES) >= 2 * len(MISSING)
+
+
+@pytest.mark.parametrize("path", FILES, ids=lambda path: f"{path.parent.name}-{path.stem}")
+def test_every_entry_is_complete(path):
+    for keys in entries(path):
+        if "EventName" in keys:
+            assert keys["Source"].strip(), keys
+            assert keys["BriefDescription"].strip(), keys
+            assert len([key for key in CODES if key in keys]) == 1, keys
+        else:
+            assert keys.get("BriefDescription", "").strip() or keys.get("Missing", "").strip(), keys
+            assert re.fullmatch(r"1(000)?[^0-9 ].*", keys["ScaleUnit"]), keys
+
+
+@pytest.mark.parametrize("path", FILES, ids=lambda path: f"{path.parent.name}-{path.stem}")
+def test_codes_are_hexadecimal(path):
+    for keys in entries(path):
+        for key in ("EventCode", "UMask"):
+            assert re.fullmatch(r"0x[0-9a-f]{2,3}", keys.get(key, "0x00")), keys
+
+
+@pytest.mark.parametrize("name", catalogue.names())
+def test_each_microarchitecture_loads(name):
+    known = catalogue.load(name)
+    assert {metric.unit for metric in known.metrics.values()} <= UNITS
+    for metric in known.metrics:
+        assert known.missing(metric) or known.needs(metric), metric
+        counts = dict.fromkeys((*known.events, *catalogue.DATA), 7.0)
+        value = known.evaluate(metric, counts)
+        assert (value.value is None) == bool(value.note)
+        assert value.value is not None or known.missing(metric) or "division by zero" in value.note
+
+
+@pytest.mark.parametrize("name", MICROARCHITECTURES)
+def test_required_metrics_are_there_or_say_why_not(name):
+    known = catalogue.load(name)
+    assert {metric for metric in REQUIRED if known.missing(metric)} == MISSING[name]
+
+
+def test_generic_names_are_labelled():
+    known = catalogue.load(catalogue.GENERIC)
+    assert known.vendor_defined
+    own = {keys.get("EventName") or keys["MetricName"] for path in catalogue.HERE.glob("generic/*.json") for keys in entries(path)}
+    for name in own:
+        entry = known.find(name)
+        assert entry.description.startswith("Vendor-defined.") or entry.missing, name
+
+
+@pytest.mark.parametrize("name", MICROARCHITECTURES)
+def test_what_perf_is_told(name):
+    pmu = "armv8_pmuv3_0" if name == "neoverse-n1" else "cpu"
+    terms = r"event=0x[0-9a-f]+(,(umask|cmask)=0x[0-9a-f]+)*(,(inv|edge|any)=1)*,name=[A-Za-z0-9_.]+"
+    told = [event.perf("u", pmu) for event in catalogue.load(name).events.values() if event.hardware]
+    assert all(re.fullmatch(rf"{pmu}/{terms}/u", text) for text in told)
+
+
+def test_the_mapfile_and_the_folders_agree():
+    mapped = {folder for _, folder in processor.mapping(catalogue.HERE)}
+    assert mapped == set(catalogue.names())
+    folders = {path.name for path in catalogue.HERE.iterdir() if path.is_dir() and path.name != "__pycache__"}
+    assert folders == mapped | set(catalogue.SHARED)
+
+
+# The encodings that the project's notes on PMUs have, found apart from the catalogue's: event and unit mask.
+@pytest.mark.parametrize(
+    ("name", "event", "code", "umask"),
+    [
+        ("haswell-ep", "MEM_LOAD_UOPS_RETIRED.L1_MISS", 0xD1, 0x08),
+        ("haswell-ep", "ICACHE.MISSES", 0x80, 0x02),
+        ("skylake-sp", "ICACHE_64B.IFTAG_MISS", 0x83, 0x02),
+        ("skylake-sp", "HW_INTERRUPTS.RECEIVED", 0xCB, 0x01),
+        ("icelake-sp", "L2_RQSTS.ALL_DEMAND_MISS", 0x24, 0x27),
+        ("icelake-sp", "DTLB_STORE_MISSES.WALK_COMPLETED", 0x49, 0x0E),
+        ("sapphire-rapids", "DTLB_LOAD_MISSES.WALK_COMPLETED", 0x12, 0x0E),
+        ("sapphire-rapids", "LONGEST_LAT_CACHE.MISS", 0x2E, 0x41),
+        ("zen2", "l2_cache_accesses_from_dc_misses", 0x60, 0xC8),
+        ("zen3", "l2_cache_accesses_from_dc_misses", 0x60, 0xE8),
+        ("zen4", "l2_request_g1.all_dc", 0x60, 0xE8),
+        ("zen5", "l2_request_g1.all_dc", 0x60, 0xE0),
+        ("zen4", "ic_tag_hit_miss.instruction_cache_miss", 0x18E, 0x18),
+        ("zen4", "bp_l1_tlb_miss_l2_tlb_miss.all", 0x85, 0x0F),
+        ("zen5", "de_no_dispatch_per_slot.backend_stalls", 0x1A0, 0x1E),
+        ("zen5", "ls_l1_d_tlb_miss.all_l2_miss", 0x45, 0xF0),
+        ("neoverse-n1", "DTLB_WALK", 0x34, 0),
+        ("neoverse-n1", "LL_CACHE_MISS_RD", 0x37, 0),
+    ],
+)
+def test_encodings(name, event, code, umask):
+    found = catalogue.load(name).events[event]
+    assert (found.code, found.umask) == (code, umask)
+
+
+def test_words_are_those_of_the_processor_model():
+    """Where the model counts the same, the word is the same: results of both are read by the same names."""
+    shared = {"l1i_misses", "l1d_misses", "l2_misses", "llc_misses", "dtlb_misses", "dtlb_walks", "itlb_misses", "itlb_walks"}
+    shared |= {"instructions", "loads", "stores", "l1i_fetches", "l2_accesses", "walk_cycles", "branches", "branch_misses"}
+    shared |= {"memory_local", "memory_remote", "interrupts"}
+    assert shared <= set(profiles.counters())
+    for name in MICROARCHITECTURES:
+        assert shared <= set(catalogue.load(name).metrics)
+
+
+def test_events_name_the_counters_that_can_count_them():
+    events = catalogue.load("haswell-ep").events
+    assert events["CYCLE_ACTIVITY.STALLS_LDM_PENDING"].cmask == 6
+    assert events["INST_RETIRED.ANY_P"].counters == (0, 1, 2, 3)
+    assert "HSD29" in events["MEM_UOPS_RETIRED.ALL_LOADS"].errata
+    assert all(isinstance(event, Event) for event in events.values())

@@ -1,0 +1,131 @@
+# SPDX-License-Identifier: GPL-2.0-or-later
+"""`vsprof events`: what it prints on a machine that can count, and on one that can't."""
+
+from __future__ import annotations
+
+import json
+import os
+
+import pytest
+
+from collectors.events import catalogue, probe
+from collectors.events.probe import Probed, Ran
+from runner import cli, events
+
+
+@pytest.fixture(autouse=True)
+def shipped_files_alone(monkeypatch):
+    monkeypatch.setenv(catalogue.OWN_FOLDER, os.devnull)
+
+
+def answered(monkeypatch, without: tuple[str, ...] = ()) -> None:
+    """Let perf count every event but those with one of ``without`` in their name."""
+
+    def run(command: list[str]) -> Ran:
+        supported = not any(word in command[-2] for word in without)
+        return (
+            Ran(0, f"{'1' if supported else '<not supported>'};;e;{1 if supported else 0};100.00;;")
+            if "stat" in command
+            else Ran(0, "perf version 6.1")
+        )
+
+    real = probe.survey
+    monkeypatch.setattr(probe, "survey", lambda known: real(known, run))
+
+
+def printed(capsys, *arguments: str) -> str:
+    assert cli.main(["events", *arguments]) == 0
+    return capsys.readouterr().out
+
+
+def host(monkeypatch, folder: str) -> None:
+    monkeypatch.setattr(catalogue.processor, "folder_of", lambda seen, where: folder)
+
+
+def test_a_machine_that_counts_all(monkeypatch, capsys):
+    answered(monkeypatch)
+    host(monkeypatch, "zen4")
+    text = printed(capsys)
+    assert "its events: zen4; perf version 6.1\n33 of 33 events can be counted" in text
+    assert "yes  ls_not_halted_cyc " in text
+    assert "ls_not_halted_cyc, ex_ret_instr" in next(line for line in text.splitlines() if line.startswith("  yes  cpi "))
+    assert "no   walk_cycles " in text
+    assert "AMD lists no event" in text
+
+
+def test_errata_are_shown(monkeypatch, capsys):
+    answered(monkeypatch)
+    host(monkeypatch, "haswell-ep")
+    assert "Instructions retired. (errata: HSD11, HSD140)" in printed(capsys)
+
+
+def test_one_event_that_is_lacking_is_named_by_its_metrics(monkeypatch):
+    answered(monkeypatch, without=("ex_ret_instr",))
+    host(monkeypatch, "zen4")
+    listing = events.examine()
+    assert listing.survey.events["ex_ret_instr"] == Probed(probe.NOT_SUPPORTED)
+    assert listing.why_not("cpi") == "can't be counted here: ex_ret_instr"
+    assert listing.why_not("cycles") is None
+
+
+def test_no_pmu_is_one_line(monkeypatch, capsys):
+    answered(monkeypatch, without=("cycles", "instructions"))
+    host(monkeypatch, "zen5")
+    text = printed(capsys)
+    assert text.count("no PMU that perf can use") == 1
+    assert text.count("<not supported>") == 1
+    assert len([line for line in text.splitlines() if "not tried" in line]) == 1
+    assert "yes  context_switches " in text
+
+
+def test_an_unknown_processor_gets_generic_names_with_a_warning(monkeypatch, capsys):
+    answered(monkeypatch)
+    host(monkeypatch, "generic")
+    text = printed(capsys)
+    assert "the catalogue has no events for this processor (" in text
+    assert "vendor-defined" in text
+    assert json.loads(printed(capsys, "--json"))["vendor_defined"] is True
+
+
+def test_json_is_for_scripts(monkeypatch, capsys):
+    answered(monkeypatch, without=("cycles", "instructions"))
+    host(monkeypatch, "zen4")
+    known = json.loads(printed(capsys, "--json"))
+    assert known["microarchitecture"] == "zen4"
+    metrics = {row["name"]: row for row in known["metrics"]}
+    assert metrics["l1d_misses_per_packet"]["needs"] == ["l2_request_g1.all_dc", "packets"]
+    assert metrics["l1d_misses_per_packet"]["available"] is False
+    assert metrics["context_switches"]["available"] is True
+    rows = {row["name"]: row for row in known["events"]}
+    assert rows["task-clock"]["kind"] == "software"
+    assert rows["ex_ret_instr"]["perf"].endswith("/event=0xc0,name=ex_ret_instr/")
+
+
+def test_no_perf_is_one_line(monkeypatch, capsys):
+    monkeypatch.setenv("PATH", os.devnull)
+    lines = printed(capsys).splitlines()
+    assert lines[0].startswith("processor: ")
+    assert lines[0].endswith("; no perf")
+    assert "perf not found, so nothing can be counted: install" in "\n".join(lines[1:3])
+    assert not [line for line in lines if line.startswith("  yes")]
+
+
+def test_this_machine_is_listed(capsys):
+    known = json.loads(printed(capsys, "--json"))
+    assert known["events"]
+    assert known["metrics"]
+    assert all(row["counted"] or row["why"] or row["state"] for row in known["events"])
+
+
+def test_another_processor_is_listed_untried(capsys):
+    text = printed(capsys, "--microarchitecture", "neoverse-n1")
+    assert text.startswith("events: neoverse-n1\nnot probed: ")
+    assert "DTLB_WALK" in text
+
+
+def test_bad_input_ends_with_2(capsys, tmp_path):
+    path = tmp_path / "mine.json"
+    path.write_text('[{"EventName": "a"}]')
+    assert cli.main(["events", "--events", str(path)]) == 2
+    assert capsys.readouterr().err.startswith(f"vsprof: {path}: a: has no EventCode")
+    assert cli.main(["events", "--microarchitecture", "z80"]) == 2
