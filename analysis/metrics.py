@@ -216,11 +216,11 @@ def missing(result: Result, names: Sequence[str]) -> list[str]:
 
 def missing_in(numbers: pd.DataFrame, names: Sequence[str]) -> list[str]:
     """The same of a part of the result's frame."""
-    reasons = []
+    counted = set(numbers["name"])
+    never = [name for name in dict.fromkeys(names) if name not in counted]
+    reasons = [say.never_counted(never)] if never else []
     for name in names:
         rows = numbers[numbers["name"] == name]
-        if rows.empty:
-            reasons.append(say.never_counted(name))
         notes = rows.loc[rows["value"].isna(), "note"].replace("", np.nan).dropna().unique()
         reasons += [f"`{name}`: {note}" for note in notes]
     return reasons

@@ -93,6 +93,8 @@ def limits(result: Result) -> list[str]:
         texts.append(say.untrusted_windows(len(notes), sorted(set(notes["note"]))))
     if cases := polling_left_in(result):
         texts.append(say.polling_left_in(cases))
+    if (rows["traffic"] == "udp_flood").any():
+        texts.append(say.sender_waits())
     return texts
 
 

@@ -3,7 +3,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from pathlib import Path
 
 from terms.errors import BadInput, VsprofError
@@ -71,6 +71,13 @@ def estimated_by_model(profile: str) -> str:
     )
 
 
+def sender_waits() -> str:
+    return (
+        "A flood's sender, pktgen, spins while its queue is full. That waiting is in the model's numbers of the guests, most of all where "
+        "the path is slowest: look at the parts of the switch and of vhost, too."
+    )
+
+
 def polling_left_in(cases: Iterable[str]) -> str:
     return (
         f"Idle polling is left in the model's numbers of {'; '.join(cases)}: no traffic `idle` in the same run says what an empty poll "
@@ -111,5 +118,6 @@ def not_shown(what: str, reasons: Iterable[str]) -> str:
     return f"Not shown: {what}. Why: {'; '.join(reasons)}."
 
 
-def never_counted(name: str) -> str:
-    return f"`{name}` is not in this result (its collector or its traffic was not part of the experiment)"
+def never_counted(names: Sequence[str]) -> str:
+    named = ", ".join(f"`{name}`" for name in names)
+    return f"{named} {'is' if len(names) == 1 else 'are'} not in this result (the collector or the traffic was not part of the experiment)"

@@ -96,3 +96,4 @@ def test_one_switch_alone_has_its_metrics(sample, tmp_path):
 
 def test_a_number_that_nobody_counted_is_named(two_switches):
     assert "`cycles` is not in this result" in metrics.missing(two_switches, ["cycles"])[0]
+    assert [text.partition(" not in")[0] for text in metrics.missing(two_switches, ["cycles", "loads"])] == ["`cycles`, `loads` are"]
