@@ -45,10 +45,13 @@ STOP_SECONDS = 5
 HOLD = """
 exec 3<> <(:)
 stand() {
+    local units=()
     for machine in /sys/kernel/debug/kvm/*-*; do
         process=${machine##*/}
         IFS=: read -r _ _ unit < /proc/${process%-*}/cgroup || continue
-        echo $1 > /sys/fs/cgroup$unit/cgroup.freeze
+        echo $1 > /sys/fs/cgroup$unit/cgroup.freeze && units+=("$unit")
+    done
+    for unit in "${units[@]}"; do
         for try in {1..10000}; do
             mapfile -t events < /sys/fs/cgroup$unit/cgroup.events
             [[ ${events[*]} == *"frozen $1"* ]] && continue 2
