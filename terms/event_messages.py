@@ -7,6 +7,7 @@ from collections.abc import Iterable
 from pathlib import Path
 
 from terms.errors import BadInput
+from terms.profile_messages import not_readable as not_readable  # said alike of every file
 
 PAGE = "docs/adding-a-pmu-event.md"
 
@@ -32,10 +33,6 @@ def unknown_metric(name: str, near: list[str]) -> BadInput:
 
 def at(path: Path | str, entry: str, reason: str) -> str:
     return f"{path}: {entry}: {reason}" if entry else f"{path}: {reason}"
-
-
-def not_readable(why: str) -> str:
-    return f"can't be read: {why}"
 
 
 def not_json(why: str) -> str:

@@ -60,7 +60,10 @@ stand() {
     done
 }
 """
-"""Functions for a shell: ``stand 1`` makes all virtual machines stand still, and waits until they do; ``stand 0`` lets them go on."""
+"""A function for a shell: ``stand 1`` makes all virtual machines stand still, and waits until they do; ``stand 0`` lets them go on.
+
+The descriptor 3 never has anything to read: waiting for it is a sleep that starts no program.
+"""
 HOLD_SECONDS = 20
 """The most that either may take."""
 
