@@ -6,8 +6,8 @@ from __future__ import annotations
 from collections.abc import Iterable
 from pathlib import Path
 
+from terms import profile_messages
 from terms.errors import BadInput
-from terms.profile_messages import not_readable as not_readable  # said alike of every file
 
 PAGE = "docs/adding-a-pmu-event.md"
 
@@ -33,6 +33,9 @@ def unknown_metric(name: str, near: list[str]) -> BadInput:
 
 def at(path: Path | str, entry: str, reason: str) -> str:
     return f"{path}: {entry}: {reason}" if entry else f"{path}: {reason}"
+
+
+not_readable = profile_messages.not_readable
 
 
 def not_json(why: str) -> str:
