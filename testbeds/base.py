@@ -24,6 +24,8 @@ from pathlib import Path
 from types import TracebackType
 from typing import Any, Self
 
+from terms.placement import CpuPlan
+
 
 @dataclass(frozen=True, slots=True)
 class Completed:
@@ -89,6 +91,22 @@ class Testbed(abc.ABC):
     @abc.abstractmethod
     def cpus(self) -> int:
         """Number of CPUs of the host."""
+
+    def plan(self) -> CpuPlan:
+        """Which CPU does what."""
+        return CpuPlan.of(self.cpus)
+
+    def findings(self) -> list[str]:
+        """What a reader must know of this host beside its facts, a sentence each: CPUs that had to be shared, settings that disturb."""
+        return []
+
+    def guests_boot(self) -> str | None:
+        """Why no virtual machine boots on this host, or None. Where it isn't known beforehand, one is booted."""
+        return None
+
+    def hugepages_lacking(self) -> str | None:
+        """Why there are too few hugepages for a DPDK switch and its endpoints, or None."""
+        return None
 
     @abc.abstractmethod
     def facts(self) -> dict[str, Any]:

@@ -13,29 +13,13 @@ from pathlib import Path
 from typing import Any
 
 from terms import errors
+from testbeds import facts
 from testbeds.base import Completed, Process, Testbed
 from testbeds.emulator import image as images
 from testbeds.emulator import needs, snapshot
 from testbeds.emulator.machine import Instance, Machine, Shape
 from testbeds.ssh import Channel, Shell
 
-FACTS = r"""
-echo "kernel=$(uname -r)"
-echo "kernel_command_line=$(cat /proc/cmdline)"
-echo "cpu_model=$(sed -n 's/^model name\s*: //p' /proc/cpuinfo | head -n 1)"
-echo "cpus=$(nproc --all)"
-echo "memory_bytes=$(( $(sed -n 's/^MemTotal: *\([0-9]*\) kB/\1/p' /proc/meminfo) * 1024 ))"
-echo "hugepages_2mib=$(cat /sys/kernel/mm/hugepages/hugepages-2048kB/nr_hugepages)"
-echo "isolated_cpus=$(cat /sys/devices/system/cpu/isolated)"
-echo "os=$(. /etc/os-release; echo "$PRETTY_NAME")"
-echo "clocksource=$(cat /sys/devices/system/clocksource/clocksource0/current_clocksource)"
-dpkg-query -W -f 'version.${Package}=${Version}\n' openvswitch-switch openvswitch-switch-dpdk \
-    librte-eal25 qemu-system-x86 linux-perf iperf3 bpftrace
-"""
-VERSIONS = {
-    "openvswitch-switch": "ovs", "openvswitch-switch-dpdk": "ovs-dpdk", "librte-eal25": "dpdk", "qemu-system-x86": "qemu",
-    "linux-perf": "perf", "iperf3": "iperf3", "bpftrace": "bpftrace",
-}  # fmt: skip
 RESUME_SECONDS = 20
 STOP_SECONDS = 5
 """What a process gets from being asked to end to being killed."""
@@ -140,10 +124,7 @@ class Lab(Testbed):
         return self._machine
 
     def facts(self) -> dict[str, Any]:
-        lines = dict(line.split("=", 1) for line in self.run(FACTS).stdout.splitlines())
-        versions = {VERSIONS[k.removeprefix("version.")]: lines.pop(k) for k in list(lines) if k.startswith("version.")}
-        numbers = {k: int(lines.pop(k)) for k in ("cpus", "memory_bytes", "hugepages_2mib")}
-        return {**lines, **numbers, "versions": {**versions, "kernel": lines["kernel"]}, "image": images.name()}
+        return {**facts.of(self), "image": images.name()}
 
     def run(self, command: str, *, timeout: float = 60, check: bool = True) -> Completed:
         self.machine.check_alive()

@@ -1,0 +1,36 @@
+# SPDX-License-Identifier: GPL-2.0-or-later
+"""What is said of this host as a testbed: what it lacks, what had to be shared, and what was left as it is."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+from terms.errors import BadInput, RunFailed
+
+
+def needs_root() -> BadInput:
+    return BadInput("the testbed native makes namespaces and takes hugepages, which only root may: use sudo, or TESTBED=lab")
+
+
+def no_namespaces(words: str) -> BadInput:
+    return BadInput(f"no private network and mounts for the testbed native: {words or 'the keeper ended without a word'}; use TESTBED=lab")
+
+
+def no_cgroup() -> BadInput:
+    return BadInput("no cgroup v2 is mounted, by which the testbed native ends all its processes: mount one, or use TESTBED=lab")
+
+
+def keeper_gone() -> RunFailed:
+    return RunFailed("the keeper of the testbed's namespaces (testbeds/private.sh) ended during the run: all of it is gone; run again")
+
+
+def hugepages_lacking(found: int, needed: int) -> str:
+    return f"{found} free hugepages of 2 MiB, need {needed}: memory is short or in pieces; end other programs, or try after a boot"
+
+
+def cpu_shared(core: int, duties: Iterable[str]) -> str:
+    return f"this host has too few cores: the core of CPU {core} is shared by {', '.join(duties)}; their numbers can't be told apart by CPU"
+
+
+def not_tuned(what: str, seen: str, wanted: str) -> str:
+    return f"{what}: {seen}, better {wanted} for measuring; `--tune` sets it for the time of the run and puts it back"

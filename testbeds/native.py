@@ -1,0 +1,287 @@
+# SPDX-License-Identifier: GPL-2.0-or-later
+"""The testbed ``native``: this very host, its processor and its kernel, with the lab's tree as root.
+
+Everything runs in a network and a mount namespace of its own, out of the lab's tree: the same binaries as in the lab, and no
+interface, socket or file of the host's own switches is touched. A keeper (private.sh) holds the namespaces. When the runner ends, also
+by SIGKILL, the keeper ends all processes, gives the hugepages back, and goes; the kernel then takes the namespaces away.
+
+It takes root. Processes keep their ids of the host, so that perf and eBPF know them by the same ids.
+"""
+
+from __future__ import annotations
+
+import os
+import shlex
+import shutil
+import subprocess
+import tempfile
+from collections.abc import Callable, Mapping, Sequence
+from pathlib import Path
+from typing import Any, ClassVar
+
+from terms import errors, native_messages
+from terms.placement import CpuPlan
+from testbeds import facts, topology, tuning
+from testbeds.base import Completed, Process, Testbed
+from testbeds.emulator import cache, needs
+from testbeds.emulator import image as images
+
+KEEPER = Path(__file__).with_name("private.sh")
+FOLDERS = Path("/run/vsprof-native")
+"""One folder for each testbed that is open; of one that no keeper keeps, the next ``open`` or ``vsprof clean`` takes the rest away."""
+HUGEPAGES = Path("/sys/kernel/mm/hugepages/hugepages-2048kB/nr_hugepages")
+NEEDED_HUGEPAGES = 1024
+"""Of 2 MiB: OVS-DPDK's 1 GiB, two endpoints' 512 MiB, and as much again in reserve for pieces that don't fit."""
+OPEN_SECONDS = 30
+STOP_SECONDS = 5
+PATH = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin"
+
+
+class NativeProcess(Process):
+    """A process on this host, in the testbed's namespaces."""
+
+    def __init__(self, name: str, child: subprocess.Popen[bytes], log: Path) -> None:
+        self.name, self._child, self._log = name, child, log
+
+    @property
+    def pid(self) -> int:
+        return self._child.pid
+
+    def alive(self) -> bool:
+        return self._child.poll() is None
+
+    def log(self) -> str:
+        return self._log.read_text(errors="replace")[-20000:] if self._log.exists() else ""
+
+    def stop(self) -> None:
+        if self.alive():
+            self._child.terminate()
+        try:
+            self._child.wait(STOP_SECONDS)
+        except subprocess.TimeoutExpired:
+            self._child.kill()
+            self._child.wait()
+
+
+class Native(Testbed):
+    """This host, in namespaces of its own; nothing of it outlives ``close``."""
+
+    name: ClassVar[str] = "native"
+
+    def __init__(
+        self, cpus: int | None = None, say: Callable[[str], None] = lambda text: None, plugins: Sequence[Path] = (), tune: bool = False
+    ) -> None:
+        """``cpus`` is for emulated hosts: this one has what it has. ``tune``: write the settings of ``tuning``, and put them back."""
+        self._say, self._tune = say, tune
+        self._folder: Path | None = None
+        self._keeper: subprocess.Popen[str] | None = None
+        self._hugepages_found = 0
+        self._affinity: set[int] = set()
+        self._settings: list[tuning.Setting] = []
+
+    def open(self) -> None:
+        if os.geteuid() != 0:
+            raise native_messages.needs_root()
+        self.remove_stale()
+        image = images.get(self._say)
+        self._plan, self._shared = topology.plan()
+        FOLDERS.mkdir(exist_ok=True)
+        self._folder = Path(tempfile.mkdtemp(prefix="t", dir=FOLDERS))
+        self._cgroup = _cgroup(self._folder.name)
+        # What must be undone is listed before it is done: nothing between the two may leave the host changed.
+        self._hugepages_found = int(HUGEPAGES.read_text()) if HUGEPAGES.exists() else 0
+        self._settings = tuning.look(self._plan)
+        undo = [f"echo {self._hugepages_found} > {HUGEPAGES}", *(tuning.undo(self._settings) if self._tune else [])]
+        (self._folder / "undo").write_text("\n".join(undo) + "\n")
+        self._keep(image.tree)
+        self._take_hugepages()
+        if self._tune:
+            tuning.write(self._settings)
+        self._affinity = os.sched_getaffinity(0)
+        # What vsprof itself does must not disturb the CPUs that are measured.
+        os.sched_setaffinity(0, {self._plan.house})
+
+    def close(self) -> None:
+        if self._affinity:
+            os.sched_setaffinity(0, self._affinity)
+            self._affinity = set()
+        if self._keeper is not None:
+            assert self._keeper.stdin is not None
+            self._keeper.stdin.close()
+            try:
+                self._keeper.wait(OPEN_SECONDS)
+            except subprocess.TimeoutExpired:
+                self._keeper.kill()
+                self._keeper.wait()
+            self._keeper = None
+        if self._folder is not None and self._folder.exists():
+            _undo(self._folder)
+        self._folder = None
+
+    @property
+    def cpus(self) -> int:
+        return os.cpu_count() or 1
+
+    def plan(self) -> CpuPlan:
+        return self._plan
+
+    def facts(self) -> dict[str, Any]:
+        return {
+            **facts.of(self),
+            "image": images.name(),
+            "hugepages_2mib_found": self._hugepages_found,
+            "cpus_shared_by": self._shared,
+            "tuning": [setting.to_json(written=self._tune) for setting in self._settings],
+        }
+
+    def findings(self) -> list[str]:
+        shared = [native_messages.cpu_shared(cpu, duties) for cpu, duties in self._shared.items()]
+        return shared if self._tune else [*shared, *(native_messages.not_tuned(s.what, s.seen, s.wanted) for s in self._settings if s.differs)]
+
+    def guests_boot(self) -> str | None:
+        image = images.get(self._say)
+        share = image.tree / "usr/share"
+        qemu = [*image.program("qemu-system-x86_64"), "-L", str(share / "qemu"), "-L", str(share / "seabios")]
+        boots, seen = needs.kvm_boots(image.kernel, qemu)
+        return None if boots else seen
+
+    def run(self, command: str, *, timeout: float = 60, check: bool = True) -> Completed:
+        try:
+            ran = subprocess.run(
+                self._inside("bash", "-c", command), capture_output=True, text=True, errors="replace", timeout=timeout, check=False,
+                stdin=subprocess.DEVNULL, env=_environment({}), preexec_fn=self._join,
+            )  # fmt: skip
+        except subprocess.TimeoutExpired:
+            raise errors.command_timed_out(command, timeout) from None
+        done = Completed(command, ran.returncode, ran.stdout, ran.stderr)
+        if check and done.status != 0:
+            raise errors.command_failed(command, done.status, done.stderr or done.stdout)
+        return done
+
+    def start(self, name: str, command: str, *, cpus: Sequence[int], environment: Mapping[str, str] = {}) -> Process:
+        log = self._path(f"/run/vsprof-{name}.log")
+        pinned = self._inside("taskset", "-c", ",".join(map(str, cpus)), *shlex.split(command))
+        with log.open("ab") as out:
+            child = subprocess.Popen(
+                pinned, stdin=subprocess.DEVNULL, stdout=out, stderr=out, env=_environment(environment), preexec_fn=self._join,
+                start_new_session=True,
+            )  # fmt: skip
+        return NativeProcess(name, child, log)
+
+    def push(self, content: str | bytes, path: str) -> None:
+        target = self._path(path)
+        target.parent.mkdir(parents=True, exist_ok=True)
+        target.write_bytes(content.encode() if isinstance(content, str) else content)
+
+    def pull(self, path: str, to: Path) -> None:
+        found = self._path(path)
+        if not found.exists():
+            raise errors.command_failed(f"read {path}", 1, "no such file")
+        to.mkdir(parents=True, exist_ok=True)
+        if found.is_dir():
+            shutil.copytree(found, to / found.name)
+        else:
+            shutil.copy(found, to / found.name)
+
+    def socket(self, path: str) -> Path:
+        return self._path(path)
+
+    def files(self) -> Path | None:
+        return images.get(self._say).tree
+
+    @classmethod
+    def remove_stale(cls) -> list[Path]:
+        """Take away what a testbed left whose keeper was killed; return the folders removed."""
+        removed = []
+        for folder in FOLDERS.glob("t*"):
+            if not _kept(folder):
+                _undo(folder)
+                removed.append(folder)
+        return removed
+
+    def _keep(self, tree: Path) -> None:
+        assert self._folder is not None
+        command = ["unshare", "--net", "--mount", "bash", str(KEEPER), str(self._folder), str(tree), str(self._cgroup)]
+        # A session of its own: Ctrl-C of a terminal goes to the runner alone, which closes us in order.
+        self._keeper = subprocess.Popen(
+            command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, start_new_session=True
+        )
+        (self._folder / "keeper").write_text(str(self._keeper.pid))
+        assert self._keeper.stdout is not None
+        assert self._keeper.stderr is not None
+        if self._keeper.stdout.readline().strip() != "ready":
+            self._keeper.stdin.close()  # type: ignore[union-attr]
+            raise native_messages.no_namespaces(self._keeper.stderr.read().strip())
+
+    def _take_hugepages(self) -> None:
+        """Raise the pool to what is needed; what others use of it stays theirs. Without any, DPDK's switches say so by themselves."""
+        if not HUGEPAGES.exists():
+            return
+        free = int(HUGEPAGES.with_name("free_hugepages").read_text())
+        HUGEPAGES.write_text(f"{self._hugepages_found + max(0, NEEDED_HUGEPAGES - free)}\n")
+
+    def hugepages_lacking(self) -> str | None:
+        free = int(HUGEPAGES.with_name("free_hugepages").read_text()) if HUGEPAGES.exists() else 0
+        return None if free >= NEEDED_HUGEPAGES else native_messages.hugepages_lacking(free, NEEDED_HUGEPAGES)
+
+    def _inside(self, *command: str) -> list[str]:
+        if self._keeper is None or self._keeper.poll() is not None:
+            raise native_messages.keeper_gone()
+        # nsenter becomes its program, so that the id we know is the program's.
+        return ["nsenter", f"--target={self._keeper.pid}", "--net", "--mount", f"--root={self._root}", f"--wd={self._root}", *command]
+
+    def _join(self) -> None:
+        """In a child, before it becomes its program: in the keeper's group of processes, and not to outlive the runner."""
+        cache.die_with_parent()
+        with open(f"{self._cgroup}/cgroup.procs", "w") as procs:
+            procs.write("0")
+
+    @property
+    def _root(self) -> Path:
+        """The private root as the host sees it: through the keeper."""
+        assert self._keeper is not None
+        assert self._folder is not None
+        return Path(f"/proc/{self._keeper.pid}/root{self._folder}/root")
+
+    def _path(self, path: str) -> Path:
+        return self._root / path.lstrip("/")
+
+
+def _environment(more: Mapping[str, str]) -> dict[str, str]:
+    """The host's own environment has nothing to say in another root."""
+    return {"PATH": PATH, "HOME": "/root", "LC_ALL": "C.UTF-8", **more}
+
+
+def _cgroup(name: str) -> Path:
+    """A group of processes (cgroup v2, kernel 5.14 on for cgroup.kill), so that none can escape its end."""
+    mounted = next((line.split()[1] for line in Path("/proc/mounts").read_text().splitlines() if line.split()[2] == "cgroup2"), None)
+    if mounted is None:
+        raise native_messages.no_cgroup()
+    group = Path(mounted) / f"vsprof-native-{name}"
+    group.mkdir(exist_ok=True)
+    return group
+
+
+def _kept(folder: Path) -> bool:
+    """Whether a keeper still lives for ``folder``, perhaps just undoing it."""
+    try:
+        pid = int((folder / "keeper").read_text())
+        return str(folder) in Path(f"/proc/{pid}/cmdline").read_text()
+    except (OSError, ValueError):
+        return False
+
+
+def _undo(folder: Path) -> None:
+    group = _cgroup(folder.name)
+    (group / "cgroup.kill").write_text("1")
+    if (folder / "undo").exists():
+        subprocess.run(["bash", str(folder / "undo")], check=False, timeout=OPEN_SECONDS)
+    # Never recursively: see private.sh.
+    for name in ("undo", "keeper"):
+        (folder / name).unlink(missing_ok=True)
+    for path in (folder / "root", folder / "memory", folder):
+        path.rmdir() if path.exists() else None
+    group.rmdir()
+
+
+TESTBED = Native

@@ -1,0 +1,85 @@
+# SPDX-License-Identifier: GPL-2.0-or-later
+"""What of this host disturbs a measurement: shown as it is, written where asked and put back, and advice for what only a boot can change."""
+
+from __future__ import annotations
+
+import shlex
+from collections.abc import Iterable, Sequence
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import Any
+
+from terms.placement import CpuPlan
+
+
+@dataclass(frozen=True, slots=True)
+class Setting:
+    """One file of the kernel's: what it says now, and what would be better for measuring. Empty ``wanted``: only shown."""
+
+    what: str
+    path: str
+    seen: str
+    wanted: str
+
+    @property
+    def differs(self) -> bool:
+        return bool(self.wanted) and self.seen != self.wanted
+
+    def to_json(self, *, written: bool) -> dict[str, Any]:
+        return {**asdict(self), "written": written and self.differs}
+
+
+WANTED = (
+    # An NMI watchdog holds one counter of each CPU's PMU.
+    ("NMI watchdog", "/proc/sys/kernel/nmi_watchdog", "0"),
+    ("automatic NUMA balancing", "/proc/sys/kernel/numa_balancing", "0"),
+    # Else perf can neither count a CPU for other users nor resolve the kernel's symbols.
+    ("perf's restriction", "/proc/sys/kernel/perf_event_paranoid", "-1"),
+    ("restriction of kernel addresses", "/proc/sys/kernel/kptr_restrict", "0"),
+    ("scheduler's limit on real-time threads", "/proc/sys/kernel/sched_rt_runtime_us", ""),
+    ("transparent hugepages", "/sys/kernel/mm/transparent_hugepage/enabled", ""),
+    ("turbo forbidden (Intel)", "/sys/devices/system/cpu/intel_pstate/no_turbo", "1"),
+    ("turbo (AMD and others)", "/sys/devices/system/cpu/cpufreq/boost", "0"),
+    ("hyper-threads", "/sys/devices/system/cpu/smt/active", ""),
+    ("isolated CPUs", "/sys/devices/system/cpu/isolated", ""),
+    ("CPUs without a tick", "/sys/devices/system/cpu/nohz_full", ""),
+)
+GOVERNOR = "/sys/devices/system/cpu/cpu{cpu}/cpufreq/scaling_governor"
+
+
+def look(plan: CpuPlan) -> list[Setting]:
+    """Every setting that this host has, as it is now."""
+    governors = [(f"frequency governor of CPU {cpu}", GOVERNOR.format(cpu=cpu), "performance") for cpu in _measured(plan)]
+    return [Setting(what, path, _read(path), wanted) for what, path, wanted in (*WANTED, *governors) if Path(path).exists()]
+
+
+def write(settings: Iterable[Setting]) -> None:
+    """Write what differs. A file that the kernel won't have written stays as it is: it is looked at again for the manifest."""
+    for setting in settings:
+        if setting.differs:
+            try:
+                Path(setting.path).write_text(f"{setting.wanted}\n")
+            except OSError:
+                continue
+
+
+def undo(settings: Iterable[Setting]) -> list[str]:
+    """Shell lines that put everything back as ``look`` saw it."""
+    return [f"echo {shlex.quote(setting.seen)} > {shlex.quote(setting.path)}" for setting in settings if setting.differs]
+
+
+def advice(plan: CpuPlan) -> str:
+    """What belongs on the kernel's command line: nothing that runs can do it."""
+    cpus = ",".join(map(str, _measured(plan)))
+    return f"isolcpus={cpus} nohz_full={cpus} rcu_nocbs={cpus} default_hugepagesz=2M"
+
+
+def _measured(plan: CpuPlan) -> Sequence[int]:
+    return sorted({plan.switch, *plan.endpoints} - {plan.house})
+
+
+def _read(path: str) -> str:
+    try:
+        return Path(path).read_text().strip()
+    except OSError:
+        return "unreadable"
