@@ -15,7 +15,7 @@ RUN ?= latest
 # Each variable that is set becomes the option of the same meaning.
 OPTIONS := --testbed $(TESTBED) $(if $(SWITCHES),--switches "$(SWITCHES)") $(if $(FRAMES),--frame-size "$(FRAMES)") \
 	$(if $(FLOWS),--num-flows "$(FLOWS)") $(if $(REPEAT),--repeat $(REPEAT)) $(if $(COLLECTORS),--collectors "$(COLLECTORS)") \
-	$(if $(DURATION),--duration $(DURATION)) $(if $(SEED),--seed $(SEED)) $(if $(CPU),--cpu-profile "$(CPU)") $(if $(filter 1,$(V)),--verbose)
+	$(if $(DURATION),--duration $(DURATION)) $(if $(SEED),--seed $(SEED)) $(if $(CPU),--cpu-profile "$(CPU)") $(if $(filter 1,$(TUNE)),--tune) $(if $(filter 1,$(V)),--verbose)
 
 .PHONY: help
 help: ## Show this list
@@ -24,7 +24,7 @@ help: ## Show this list
 	grep -hE '^[a-z][a-z0-9%-]*:.*## ' $(MAKEFILE_LIST) | sed -E 's/^([^:]+):.*## (.*)/  \1|\2/' | awk -F'|' '{ printf "  %-18s %s\n", $$1, $$2 }'
 	echo
 	echo "  Experiments (experiments/*.yaml): $(EXPERIMENTS)"
-	echo "  Variables: TESTBED=auto|lab  SWITCHES=  FRAMES=  FLOWS=  REPEAT=  DURATION=  COLLECTORS=  CPU=  EVENTS=  SEED=  RUN=  V=1"
+	echo "  Variables: TESTBED=auto|native|lab  SWITCHES=  FRAMES=  FLOWS=  REPEAT=  DURATION=  COLLECTORS=  CPU=  EVENTS=  SEED=  RUN=  TUNE=1  V=1"
 
 .PHONY: setup
 setup: $(READY) ## Install what vsprof needs (Python packages in build/venv, and Debian packages, which it names first)

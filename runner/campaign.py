@@ -9,18 +9,19 @@ import random
 import subprocess
 import time
 from collections.abc import Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import Any
 
 from runner import experiment as experiments
-from runner import parse, results, run
+from runner import offers, parse, results, run
 from runner.experiment import Case, Experiment, TrafficItem
 from runner.progress import Progress
 from runner.results import Results
 from runner.run import Plan, Setting
-from terms import errors, schema
+from terms import errors, native_messages, schema
 from testbeds.base import Testbed
+from testbeds.native import Native
 from workloads.traffic.base import FCS_BYTES
 
 PROJECT = Path(__file__).resolve().parents[1]
@@ -37,20 +38,24 @@ class Campaign:
     traffics: list[TrafficItem]
     setting: Setting
     testbed: str
-    cpus: int
+    """By name, or ``auto``, until it is chosen when the campaign starts."""
+    cpus: int | None
+    """Of an emulated host; None: its own default."""
+    tune: bool = False
 
     @classmethod
-    def check(cls, name: str, experiment: Experiment, testbed: str = AUTO, cpus: int = 4) -> Campaign:
+    def check(cls, name: str, experiment: Experiment, testbed: str = AUTO, cpus: int | None = None, tune: bool = False) -> Campaign:
         """Raises ``BadInput`` on anything that could not be run."""
-        chosen = "lab" if testbed == AUTO else testbed
-        if chosen not in experiments.TESTBEDS:
-            raise errors.unknown_value("testbed", testbed, [AUTO, *experiments.TESTBEDS])
+        if testbed not in (known := [AUTO, *experiments.TESTBEDS]):
+            raise errors.unknown_value("testbed", testbed, known)
+        if tune and testbed != "native":
+            raise native_messages.not_this_host(testbed)
         experiments.check_notebook(experiment)
         experiments.check_collector_options(experiment)
         collectors, named = experiments.collectors(experiment)
         setting = Setting(name, experiment.windows, collectors, named, experiment.collector_options)
         cases = experiments.cases(experiment)
-        return cls(name, experiment, cases, experiments.traffic_items(experiment), setting, chosen, cpus)
+        return cls(name, experiment, cases, experiments.traffic_items(experiment), setting, testbed, cpus, tune)
 
     def plans(self, seed: int) -> list[Plan]:
         """Every case once in each repetition, in random order within it; each run's traffics in random order.
@@ -72,17 +77,34 @@ class Campaign:
         return list(dict.fromkeys(plugin for plugin in needed if plugin is not None))
 
     def host(self, progress: Progress) -> Testbed:
-        return experiments.TESTBEDS[self.testbed](cpus=self.cpus, say=progress.say, plugins=self.emulator_plugins)
+        more = {"cpus": self.cpus} if self.cpus is not None else {}
+        if self.tune:
+            more["tune"] = True
+        return experiments.TESTBEDS[self.testbed](say=progress.say, plugins=self.emulator_plugins, **more)
+
+
+def _choose_testbed(progress: Progress) -> str:
+    """What ``auto`` means here: native where both kinds of Open vSwitch can run, with virtual machines; else the lab."""
+    why = Native.lacks()
+    progress.say(native_messages.lab_chosen(why) if why else native_messages.native_chosen())
+    return "lab" if why else "native"
 
 
 def start(campaign: Campaign, progress: Progress, seed: int | None = None, root: Path = results.ROOT) -> Results:
     """Begin a new campaign and do all its runs."""
     chosen = random.SystemRandom().randrange(2**32) if seed is None else seed
-    plans = campaign.plans(chosen)
-    # Once before anything is written: a testbed that can't come up is no result.
+    if campaign.testbed == AUTO:
+        campaign = replace(campaign, testbed=_choose_testbed(progress))
+    # Once before anything is written: a testbed that can't come up, or can run none of it, is no result.
     with campaign.host(progress) as host:
-        facts = host.facts()
+        facts, findings = host.facts(), host.findings()
+        offer = offers.of(host, campaign.experiment)
+    campaign = replace(campaign, cases=offer.cases)
+    plans = campaign.plans(chosen)
     store = Results.create(_manifest(campaign, chosen, plans, facts), root)
+    for finding in (*offer.left_out, *findings):
+        store.find(finding)
+        progress.warn(finding)
     return _go(campaign, plans, store, progress)
 
 
@@ -90,7 +112,9 @@ def resume(store: Results, progress: Progress) -> Results:
     """Do the runs of a broken campaign that are not done."""
     manifest = store.manifest
     experiment = experiments.parse(manifest["experiment"], store.folder / results.MANIFEST)
-    campaign = Campaign.check(manifest["name"], experiment, manifest["testbed"], manifest["lab_cpus"])
+    campaign = Campaign.check(manifest["name"], experiment, manifest["testbed"], manifest["lab_cpus"], manifest.get("tuned", False))
+    # What the testbed offered when it began, so that the plans are the same.
+    campaign = replace(campaign, cases=[Case(**case["values"]) for case in manifest["cases"]])
     return _go(campaign, campaign.plans(manifest["seed"]), store, progress)
 
 
@@ -136,7 +160,7 @@ def _do(campaign: Campaign, plan: Plan, store: Results, record: dict[str, Any], 
         # A result that an earlier vsprof began has none.
         store.manifest["facts"].setdefault("collectors", {}).update(outcome.facts["collectors"])
         for name, why in outcome.left_out.items():
-            store.find(f"collector {name} left out with {plan.case.switch}: {why}")
+            store.find(f"{name} left out with {plan.case.switch}: {why}")
         store.record(plan.run_id, rows, functions)
     record["seconds"] = round(time.monotonic() - began, 1)
     store.save()
@@ -163,6 +187,7 @@ def _manifest(campaign: Campaign, seed: int, plans: Sequence[Plan], facts: dict[
         "git": _git(),
         "testbed": campaign.testbed,
         "lab_cpus": campaign.cpus,
+        "tuned": campaign.tune,
         "host": host_facts(),
         "facts": {**facts, "switches": {}, "collectors": {}},
         "cases": [

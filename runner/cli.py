@@ -48,7 +48,7 @@ def _run(asked: argparse.Namespace) -> int:
                 raise errors.unknown_experiment("", experiments.names())
             name, experiment = experiments.load(asked.experiment)
             experiment = overrides.apply(experiment, asked)
-            checked = campaign.Campaign.check(name, experiment, asked.testbed, asked.cpus)
+            checked = campaign.Campaign.check(name, experiment, asked.testbed, asked.cpus, asked.tune)
             store = campaign.start(checked, progress, asked.seed)
         if asked.report:
             progress.say("writing the report")
@@ -143,7 +143,8 @@ def _parser() -> argparse.ArgumentParser:
     run = _command(commands, "run", _run, "run an experiment, and write its report")
     run.add_argument("experiment", nargs="?", help="a name in experiments/, or the path of a YAML file")
     run.add_argument("--testbed", default=campaign.AUTO, help="auto (default) or one of: " + ", ".join(experiments.TESTBEDS))
-    run.add_argument("--cpus", type=int, default=4, help="CPUs of the emulated host: 2 or 4 (default)")
+    run.add_argument("--cpus", type=int, help="CPUs of the emulated host: 2 or 4 (default)")
+    run.add_argument("--tune", action="store_true", help="native: write the settings that doctor advises for the time of each run")
     run.add_argument("--seed", type=int, help="seed of the random order (default: a new one, kept in the manifest)")
     run.add_argument("--resume", nargs="?", const="", metavar="RESULT", help="go on with a broken campaign (default: the newest)")
     run.add_argument("--verbose", action="store_true", help="print every step")

@@ -23,6 +23,7 @@ FOLDER = Path(__file__).resolve().parents[1] / "experiments"
 NOTEBOOKS = Path(__file__).resolve().parents[1] / "notebooks"
 FACTORS = ("topology", "switch", "access", "frame_bytes", "flows")
 """What can be fixed or varied."""
+AUTO = "auto"
 TESTBEDS = plugins.find("testbeds", "TESTBED")
 SWITCHES = plugins.find("switches", "SWITCH", hyphens=True)
 TOPOLOGIES = plugins.find("workloads.topologies", "TOPOLOGY")
@@ -79,6 +80,7 @@ class Experiment(BaseModel):
     notebook: str
     fixed: dict[str, Any] = {}
     vary: dict[str, list[Any]] = {}
+    instead_of: dict[str, str] = {}
     exclude: list[dict[str, Any]] = Field([], alias="except")
     traffic: list[dict[str, Any]] = Field(min_length=1)
     windows: Windows = Windows()
@@ -127,25 +129,31 @@ def names() -> list[str]:
     return sorted(path.stem for path in FOLDER.glob("*.yaml"))
 
 
-def cases(experiment: Experiment) -> list[Case]:
-    """Every combination of the varied values but the excluded ones. Raises ``BadInput`` on any that can't be run."""
+def combinations(experiment: Experiment) -> list[dict[str, Any]]:
+    """Every combination of the varied values but the excluded ones, complete with the fixed ones. Raises ``BadInput``."""
     given = {**experiment.fixed, **experiment.vary}
     for name in given:
         if name not in FACTORS:
             raise errors.unknown_value("variable", name, FACTORS)
     if twice := experiment.fixed.keys() & experiment.vary.keys():
         raise errors.fixed_and_varied(sorted(twice))
-    complete = {"access": "auto", "flows": 1, "frame_bytes": SMALLEST_FRAME, **experiment.fixed}
+    complete = {"access": AUTO, "flows": 1, "frame_bytes": SMALLEST_FRAME, **experiment.fixed}
     if missing := [name for name in FACTORS if name not in complete and name not in experiment.vary]:
         raise errors.missing_factors(missing)
-    combinations = [
-        {**complete, **dict(zip(experiment.vary, values, strict=True))} for values in itertools.product(*experiment.vary.values())
-    ]
-    wanted = [c for c in combinations if not any(_matches(c, e) for e in experiment.exclude)]
+    found = [{**complete, **dict(zip(experiment.vary, values, strict=True))} for values in itertools.product(*experiment.vary.values())]
+    wanted = [c for c in found if not any(_matches(c, e) for e in experiment.exclude)]
     if not wanted:
         raise errors.no_case_left()
-    found = [_case(combination) for combination in wanted]
-    if twice := sorted({case.case_id for case in found if found.count(case) > 1}):
+    return wanted
+
+
+def cases(experiment: Experiment) -> list[Case]:
+    """All cases, as a testbed has them that can run everything. Raises ``BadInput`` on any that can't be run anywhere."""
+    for name, other in experiment.instead_of.items():
+        plugins.one("switch in instead_of", name, SWITCHES)
+        plugins.one("switch in instead_of", other, SWITCHES)
+    found = [case(values) for values in combinations(experiment)]
+    if twice := sorted({one.case_id for one in found if found.count(one) > 1}):
         raise errors.case_twice(twice)
     return found
 
@@ -198,7 +206,7 @@ def check_notebook(experiment: Experiment) -> None:
 
 
 def _matches(combination: Mapping[str, Any], pattern: Mapping[str, Any]) -> bool:
-    known = {"switch": SWITCHES, "topology": TOPOLOGIES, "access": {*_accesses(), "auto"}}
+    known = {"switch": SWITCHES, "topology": TOPOLOGIES, "access": {*_accesses(), AUTO}}
     for name, value in pattern.items():
         if name not in FACTORS:
             raise errors.unknown_value("variable in except", name, FACTORS)
@@ -208,12 +216,13 @@ def _matches(combination: Mapping[str, Any], pattern: Mapping[str, Any]) -> bool
     return all(combination[name] == value for name, value in pattern.items())
 
 
-def _case(values: Mapping[str, Any]) -> Case:
+def case(values: Mapping[str, Any]) -> Case:
+    """The case of one combination; the access ``auto`` is the switch's first. Raises ``BadInput``."""
     switch = plugins.one("switch", values["switch"], SWITCHES)
     plugins.one("topology", values["topology"], TOPOLOGIES)
-    access = switch.accesses[0] if values["access"] == "auto" else values["access"]
+    access = switch.accesses[0] if values["access"] == AUTO else values["access"]
     if access not in _accesses():
-        raise errors.unknown_value("access", access, [*_accesses(), "auto"])
+        raise errors.unknown_value("access", access, [*_accesses(), AUTO])
     if access not in switch.accesses:
         raise errors.access_not_of_switch(access, values["switch"], switch.accesses)
     frame = _whole("frame_bytes", values["frame_bytes"], SMALLEST_FRAME, LARGEST_FRAME)

@@ -19,7 +19,6 @@ from collectors.base import Apart, Collector
 from runner import window
 from runner.experiment import COLLECTORS, SWITCHES, TOPOLOGIES, TRAFFIC, Case, TrafficItem, Windows
 from terms import errors, schema
-from terms.placement import CpuPlan
 from testbeds.base import Testbed
 from workloads.topologies.base import Topology
 from workloads.traffic.base import Traffic
@@ -59,7 +58,7 @@ class Outcome:
     placement: list[dict[str, Any]]
     cpu_roles: dict[int, str]
     left_out: dict[str, str]
-    """Collectors that could not work, and why."""
+    """Collectors and traffics that could not work, and why."""
 
 
 def execute(host: Testbed, plan: Plan, setting: Setting, folder: Path, say: Say) -> Outcome:
@@ -68,7 +67,7 @@ def execute(host: Testbed, plan: Plan, setting: Setting, folder: Path, say: Say)
     with contextlib.ExitStack() as undo:
         say("resuming the testbed")
         undo.enter_context(host)
-        cpus = CpuPlan.of(host.cpus)
+        cpus = host.plan()
         switch = SWITCHES[plan.case.switch](host, cpus)
         undo.callback(switch.stop)
         topology = TOPOLOGIES[plan.case.topology](host, switch, cpus, plan.case.access)
@@ -83,6 +82,9 @@ def execute(host: Testbed, plan: Plan, setting: Setting, folder: Path, say: Say)
         facts = {**host.facts(), "switch": switch.facts(), "collectors": _facts(collectors)}
         run = _describe(plan, setting, host, topology, collectors)
         for item in plan.traffics:
+            if why := _traffic(item, plan, topology).unavailable():
+                left_out[item.label] = why
+                continue
             run["traffics"].append(_send(item, plan, setting, topology, collectors, folder, say))
             topology.check()
         (folder / "run.json").write_text(json.dumps(run, indent=1))
@@ -111,7 +113,7 @@ def _send(
 ) -> dict[str, Any]:
     """Send one traffic, measure its windows, and return its entry of run.json."""
     into = folder / item.label
-    traffic = TRAFFIC[item.kind](topology, item.settings, plan.case.frame_bytes, plan.case.flows)
+    traffic = _traffic(item, plan, topology)
     say(f"{item.label}: warm-up")
     traffic.start()
     time.sleep(setting.windows.warmup_seconds)
@@ -129,6 +131,10 @@ def _send(
     for name, text in traffic.stop().items():
         (into / "traffic" / name).write_text(text)
     return {"kind": item.kind, "load": item.settings.load, "label": item.label, "placement": placement.to_json()}
+
+
+def _traffic(item: TrafficItem, plan: Plan, topology: Topology) -> Traffic:
+    return TRAFFIC[item.kind](topology, item.settings, plan.case.frame_bytes, plan.case.flows)
 
 
 def _measure_apart(name: str, collector: Apart, traffic: Traffic, windows: Windows, into: Path, say: Say) -> None:

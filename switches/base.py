@@ -4,6 +4,7 @@
 Life cycle, in the order the runner uses it::
 
     switch = KernelOvs(host, plan)
+    switch.unavailable()                   # None, or why it can't run on this host
     switch.start()                         # an empty bridge
     port = switch.add_port("p0", "vhost-net")
     switch.local_port()                    # the bridge's own interface on the host, for vm2host
@@ -19,6 +20,7 @@ subclass and names it in ``SWITCH``; the file's name is the switch's name.
 from __future__ import annotations
 
 import abc
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, ClassVar
 
@@ -55,6 +57,15 @@ class Switch(abc.ABC):
     def __init__(self, host: Testbed, plan: CpuPlan) -> None:
         self.host, self.plan = host, plan
 
+    mover: ClassVar[Mapping[str, str]] = {
+        "vhost-user": "switch", "virtio-user": "switch", "vhost-net": "vhost", "virtio-net": "vhost", "veth": "softirq",
+    }  # fmt: skip
+    """The role of the CPU that moves frames, by access."""
+
+    def unavailable(self) -> str | None:
+        """Why it can't run on this host, or None. Asked before it is started."""
+        return None
+
     @abc.abstractmethod
     def start(self) -> None:
         """Start with no port. Raises ``RunFailed`` with the switch's own words when it does not come up."""
@@ -62,6 +73,10 @@ class Switch(abc.ABC):
     @abc.abstractmethod
     def add_port(self, name: str, access: str) -> Port:
         """Make a port that an endpoint can attach to."""
+
+    @abc.abstractmethod
+    def learn(self, port: Port, mac: str) -> None:
+        """Tell it who is behind a port: an endpoint that only receives would never say so itself."""
 
     @abc.abstractmethod
     def local_port(self) -> Port:

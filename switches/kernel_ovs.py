@@ -2,28 +2,31 @@
 """Open vSwitch with the kernel's datapath (the openvswitch module).
 
 Frames are forwarded in the kernel, in the context of whoever brings them: the vhost worker or QEMU's main loop on the
-way out of a guest. ovs-vswitchd sees only the first frame of a flow (an upcall).
+way out of a guest, a softirq on the way out of a container. ovs-vswitchd sees only the first frame of a flow (an upcall).
 """
 
 from __future__ import annotations
 
+from switches import links
 from switches.base import Port
 from switches.ovs import BRIDGE, Ovs
+from terms import errors
 
 
 class KernelOvs(Ovs):
-    accesses = ("vhost-net", "virtio-net")
+    accesses = ("vhost-net", "virtio-net", "veth")
     daemon = "/usr/lib/openvswitch-switch/ovs-vswitchd"
     datapath = "system"
 
+    def unavailable(self) -> str | None:
+        tried = self.host.run("[ -d /sys/module/openvswitch ] || modprobe openvswitch", check=False)
+        return errors.kernel_lacks("openvswitch", tried.stderr) if tried.status != 0 else None
+
     def add_port(self, name: str, access: str) -> Port:
-        # vnet_hdr: without it the tap passes no checksum or segmentation offload between guests, unlike any real set-up.
-        self.host.run(f"ip tuntap add {name} mode tap vnet_hdr")
+        port = links.add(self.host, name, access, self.plan.switch)
         self._ports.append(name)
-        self._silence(name)
-        self.host.run(f"ip link set {name} up")
         self.vsctl(f"add-port {BRIDGE} {name}")
-        return Port(name, access, name)
+        return port
 
     def stop(self) -> None:
         super().stop()

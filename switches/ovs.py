@@ -8,6 +8,7 @@ import shlex
 import time
 from typing import Any, ClassVar
 
+from switches import links
 from switches.base import Port, PortCounters, Switch
 from terms import errors
 from terms.placement import CpuPlan, Thread
@@ -35,6 +36,8 @@ class Ovs(Switch):
         self._database: Process | None = None
         self._daemon: Process | None = None
         self._ports: list[str] = []
+        self.daemon_cpu = plan.house
+        """Where the daemon's threads run; poll-mode threads have a CPU of their own."""
 
     def start(self) -> None:
         self.host.run(f"mkdir -p {RUN} && rm -f {DATABASE} && ovsdb-tool create {DATABASE} /usr/share/openvswitch/vswitch.ovsschema")
@@ -46,13 +49,13 @@ class Ovs(Switch):
         settings = " ".join(f"other_config:{key}={value}" for key, value in self.settings().items())
         self.host.run(f"ovs-vsctl --no-wait init{f' -- set Open_vSwitch . {settings}' if settings else ''}")
         self._daemon = self.host.start(
-            "ovs-vswitchd", f"{self.daemon} unix:{RUN}/db.sock --unixctl={RUN}/ovs-vswitchd.ctl -vconsole:info", cpus=house
+            "ovs-vswitchd", f"{self.daemon} unix:{RUN}/db.sock --unixctl={RUN}/ovs-vswitchd.ctl -vconsole:info", cpus=[self.daemon_cpu]
         )
         self._until(
             f"[ -S {RUN}/ovs-vswitchd.ctl ] && ovs-appctl -t {RUN}/ovs-vswitchd.ctl version", self._daemon, "ovs-vswitchd to listen"
         )
         self.vsctl(f"add-br {BRIDGE} -- set bridge {BRIDGE} datapath_type={self.datapath}")
-        self._silence(BRIDGE)
+        links.silence(self.host, BRIDGE)
 
     def settings(self) -> dict[str, str]:
         """``other_config`` of the Open_vSwitch table, set before the daemon starts."""
@@ -69,9 +72,8 @@ class Ovs(Switch):
             raise errors.switch_failed(f"ovs-vsctl {command}: {done.stderr.strip()}", _tail(self._daemon.log()))
         return done.stdout.strip()
 
-    def _silence(self, interface: str) -> None:
-        """Keep the host's own IPv6 announcements out of an interface whose frames are counted."""
-        self.host.run(f"echo 1 > /proc/sys/net/ipv6/conf/{interface}/disable_ipv6", check=False)
+    def learn(self, port: Port, mac: str) -> None:
+        self.host.run(f"ovs-appctl -t {RUN}/ovs-vswitchd.ctl fdb/add {BRIDGE} {port.name} 0 {mac}")
 
     def port_counters(self) -> str:
         return f"ovs-ofctl --names dump-ports {BRIDGE}"

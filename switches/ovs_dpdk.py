@@ -16,9 +16,12 @@ SLEEP_WHILE_BOOTING_US = 2000
 
 
 class OvsDpdk(Ovs):
-    accesses = ("vhost-user",)
+    accesses = ("vhost-user", "virtio-user")
     daemon = "/usr/lib/openvswitch-switch-dpdk/ovs-vswitchd-dpdk"
     datapath = "netdev"
+
+    def unavailable(self) -> str | None:
+        return self.host.hugepages_lacking()
 
     def settings(self) -> dict[str, str]:
         return {

@@ -176,6 +176,18 @@ def died(name: str, log: str) -> RunFailed:
     return RunFailed(f"{name} ended during the run; its log ends with:\n{log.strip()[-1500:] or '(nothing)'}")
 
 
+def no_stack(endpoint: str) -> str:
+    return f"{endpoint} has no network stack (access virtio-user), which this traffic's programs need: it can be flooded, and no more"
+
+
+def no_pace(endpoint: str) -> str:
+    return f"{endpoint} floods by testpmd, which sends as fast as it can and at no given rate; the kernel's pktgen could"
+
+
+def kernel_lacks(module: str, words: str) -> str:
+    return f"this kernel has no {module}, built in or as a module ({' '.join(words.split()) or 'no word why'})"
+
+
 def endpoint_failed(name: str, what: str, words: str) -> RunFailed:
     return RunFailed(f"{name}: {what}{': ' + words.strip()[-1500:] if words.strip() else ''}")
 
@@ -221,6 +233,11 @@ def missing_factors(names: list[str]) -> BadInput:
 
 def no_case_left() -> BadInput:
     return BadInput("except leaves no case to run: remove one of its entries")
+
+
+def nothing_offered(testbed: str, reasons: list[str]) -> BadInput:
+    listed = "\n".join(f"  - {reason}" for reason in reasons)
+    return BadInput(f"the testbed {testbed} can run no case of this experiment (the testbed lab can):\n{listed}")
 
 
 def access_not_of_switch(access: str, switch: str, offered: Iterable[str]) -> BadInput:

@@ -34,3 +34,27 @@ def cpu_shared(core: int, duties: Iterable[str]) -> str:
 
 def not_tuned(what: str, seen: str, wanted: str) -> str:
     return f"{what}: {seen}, better {wanted} for measuring; `--tune` sets it for the time of the run and puts it back"
+
+
+def left_out(switch: str, why: str) -> str:
+    return f"{switch} left out: {why}"
+
+
+def stands_in(switch: str) -> str:
+    return f"{switch} stands in for it, under its own name: what is said of the one does not hold for the other"
+
+
+def no_guests(why: str) -> str:
+    return f"no virtual machine boots here ({why})"
+
+
+def not_this_host(testbed: str) -> BadInput:
+    return BadInput(f"--tune changes this host's settings, and the testbed {testbed} is not this host: use --testbed native")
+
+
+def lab_chosen(why: str) -> str:
+    return f"testbed: lab, for this host can't run both kinds of Open vSwitch: {why}"
+
+
+def native_chosen() -> str:
+    return "testbed: native, for this host can run both kinds of Open vSwitch"

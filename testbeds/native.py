@@ -118,6 +118,18 @@ class Native(Testbed):
             _undo(self._folder)
         self._folder = None
 
+    @classmethod
+    def lacks(cls) -> str | None:
+        """What stands against a comparison of both kinds of Open vSwitch with virtual machines on this host, or None. Changes nothing."""
+        if os.geteuid() != 0:
+            return str(native_messages.needs_root())
+        # Whether the module could be loaded is asked without loading it.
+        if not Path("/sys/module/openvswitch").exists() and not _loadable("openvswitch"):
+            return errors.no_module("openvswitch")
+        if not Path("/dev/vhost-net").exists() and not _loadable("vhost_net"):
+            return errors.no_module("vhost_net")
+        return cls().guests_boot()
+
     @property
     def cpus(self) -> int:
         return os.cpu_count() or 1
@@ -136,7 +148,8 @@ class Native(Testbed):
 
     def findings(self) -> list[str]:
         shared = [native_messages.cpu_shared(cpu, duties) for cpu, duties in self._shared.items()]
-        return shared if self._tune else [*shared, *(native_messages.not_tuned(s.what, s.seen, s.wanted) for s in self._settings if s.differs)]
+        disturbing = [native_messages.not_tuned(one.what, one.seen, one.wanted) for one in self._settings if one.differs]
+        return shared if self._tune else [*shared, *disturbing]
 
     def guests_boot(self) -> str | None:
         image = images.get(self._say)
@@ -245,6 +258,14 @@ class Native(Testbed):
 
     def _path(self, path: str) -> Path:
         return self._root / path.lstrip("/")
+
+
+def _loadable(module: str) -> bool:
+    try:
+        tried = subprocess.run(["modprobe", "--dry-run", "--quiet", module], capture_output=True, timeout=STOP_SECONDS, check=False)
+    except OSError:
+        return False
+    return tried.returncode == 0
 
 
 def _environment(more: Mapping[str, str]) -> dict[str, str]:

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
-"""What of this host disturbs a measurement: shown as it is, written where asked and put back, and advice for what only a boot can change."""
+"""What of this host disturbs a measurement: shown as it is, written where asked and put back; and what only a boot can change."""
 
 from __future__ import annotations
 

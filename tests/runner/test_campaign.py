@@ -6,6 +6,7 @@ from __future__ import annotations
 import io
 import json
 from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
 from hypothesis import given
@@ -20,6 +21,7 @@ from runner.campaign import Campaign
 from runner.progress import Progress
 from runner.run import Outcome
 from terms import errors, schema
+from terms.placement import CpuPlan
 from terms.schema import Number
 
 seeds = st.integers(0, 2**32 - 1)
@@ -73,8 +75,25 @@ class NoHost:
     def __exit__(self, *_):
         pass
 
+    name = "lab"
+
     def facts(self):
         return {"kernel": "none"}
+
+    def findings(self):
+        return []
+
+    def plan(self):
+        return CpuPlan.of(4)
+
+    def run(self, command, *, check):
+        return SimpleNamespace(status=0)
+
+    def guests_boot(self):
+        return None
+
+    def hugepages_lacking(self):
+        return None
 
 
 @pytest.fixture
@@ -117,14 +136,14 @@ def test_the_host_is_started_with_the_plugins_that_the_chosen_collectors_need(mo
     monkeypatch.setitem(experiments.TESTBEDS, "lab", NoHost)
     name, experiment = experiments.load("vm2vm")
     of_model = [experiments.COLLECTORS["uarch_model"].emulator_plugin]
-    assert Campaign.check(name, experiment).host(quiet).plugins == of_model
+    assert Campaign.check(name, experiment, "lab").host(quiet).plugins == of_model
     for collector in (Counts, Too):
         monkeypatch.setitem(experiments.COLLECTORS, collector.__name__, collector)
-    assert Campaign.check(name, experiment).host(quiet).plugins == [Path("/plugins/counts.so"), *of_model]
+    assert Campaign.check(name, experiment, "lab").host(quiet).plugins == [Path("/plugins/counts.so"), *of_model]
     experiment.windows = experiments.Windows(own_count=0)
-    assert Campaign.check(name, experiment).host(quiet).plugins == [Path("/plugins/counts.so")]
+    assert Campaign.check(name, experiment, "lab").host(quiet).plugins == [Path("/plugins/counts.so")]
     experiment.collectors = ["softirqs"]
-    assert Campaign.check(name, experiment).host(quiet).plugins == []
+    assert Campaign.check(name, experiment, "lab").host(quiet).plugins == []
 
 
 def test_a_complete_campaign_becomes_the_latest(executed, root, quiet):

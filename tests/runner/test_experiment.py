@@ -25,7 +25,7 @@ def test_every_shipped_experiment_can_be_run(name):
     loaded, experiment = experiments.load(name)
     campaign = Campaign.check(loaded, experiment)
     assert campaign.name == name
-    assert campaign.testbed == "lab"
+    assert campaign.testbed == "auto"
     assert len(experiment.question) > 40
 
 
@@ -271,7 +271,7 @@ def test_a_switchs_own_access_beside_auto_is_one_case_and_not_two(document):
 @pytest.mark.parametrize(
     ("arguments", "words"),
     [
-        (["--testbed", "moon"], ["moon", "auto", "lab"]),
+        (["--testbed", "moon"], ["moon", "auto", "lab", "native"]),
         (["--switches", "ovs"], ["ovs", "kernel-ovs"]),
         (["--frame-size", "63"], ["63", "64", "1518"]),
         (["--frame-size", "64,big"], ["big", "whole number"]),

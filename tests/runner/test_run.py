@@ -25,7 +25,7 @@ from switches.base import Port
 from terms import errors, schema
 from terms.placement import Placement
 from terms.schema import Number
-from workloads.endpoints import Counters
+from workloads.endpoints.base import Counters
 from workloads.traffic.idle import Idle, IdleOptions
 
 DUMPED = Path(__file__).parents[1] / "switches" / "kernel-ovs.dump-ports.txt"

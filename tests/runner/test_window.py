@@ -13,7 +13,7 @@ import pytest
 from collectors.base import Collector
 from runner import window
 from runner.window import Probe
-from workloads.endpoints import Counters
+from workloads.endpoints.base import Counters
 from workloads.traffic.base import Sample
 
 PROBES = {"first": Probe("echo first begins", "echo first ends", "touch prepared"), "ports": Probe("echo in", "echo out")}

@@ -35,9 +35,13 @@ class Host:
 
 def test_the_names_and_accesses_of_the_switches():
     assert {name: switch.accesses for name, switch in SWITCHES.items()} == {
-        "kernel-ovs": ("vhost-net", "virtio-net"),
-        "ovs-dpdk": ("vhost-user",),
+        "kernel-ovs": ("vhost-net", "virtio-net", "veth"),
+        "linux-bridge": ("vhost-net", "virtio-net", "veth"),
+        "ovs-afxdp": ("veth",),
+        "ovs-dpdk": ("vhost-user", "virtio-user"),
+        "ovs-userspace": ("veth",),
     }
+    assert all(access in switch.mover for switch in SWITCHES.values() for access in switch.accesses)
     assert all(access in schema.ACCESSES for switch in SWITCHES.values() for access in switch.accesses)
 
 
@@ -123,3 +127,22 @@ def test_a_refused_port_fails_the_run_with_the_daemons_words():
 @pytest.mark.parametrize("name", SWITCHES)
 def test_a_switch_that_never_started_stops_without_complaint(name):
     SWITCHES[name](Host(), CpuPlan.of(4)).stop()
+
+
+BRIDGE = """/sys/class/net/br0/statistics/rx_packets:7
+/sys/class/net/br0/statistics/rx_bytes:700
+/sys/class/net/br0/statistics/tx_packets:3
+/sys/class/net/br0/statistics/tx_bytes:300
+/sys/class/net/p1/statistics/rx_packets:11
+/sys/class/net/p1/statistics/rx_bytes:1100
+/sys/class/net/p1/statistics/tx_packets:5
+/sys/class/net/p1/statistics/tx_bytes:500
+"""
+
+
+def test_the_port_counters_of_a_linux_bridge_are_the_switchs_view_of_the_endpoint():
+    """What the host sends through the bridge's own interface goes into the switch."""
+    parse = SWITCHES["linux-bridge"].parse_port_counters
+    assert parse(BRIDGE) == {"br0": PortCounters(3, 300, 7, 700), "p1": PortCounters(11, 1100, 5, 500)}
+    assert parse("\n".join(BRIDGE.splitlines()[:-1])).keys() == {"br0"}
+    assert parse("no such file") == {}

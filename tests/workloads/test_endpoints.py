@@ -7,9 +7,9 @@ from types import SimpleNamespace
 
 import pytest
 
-from switches.base import Port
+from switches.base import Port, Switch
 from terms.placement import CpuPlan
-from workloads.endpoints import Vm
+from workloads.endpoints.vm import Vm
 from workloads.topologies.vm2host import Vm2Host
 from workloads.topologies.vm2vm import Vm2Vm
 
@@ -65,10 +65,12 @@ def test_each_thread_has_its_role_and_its_cpu(access, name, tid, role, cpu):
         (Vm2Vm, "vhost-user", 4, ["host-other", "switch", "guest", "guest"]),
         (Vm2Host, "vhost-user", 4, ["host-other", "switch", "guest", "host-other"]),
         (Vm2Vm, "vhost-net", 2, ["host-other", "vhost"]),
+        (Vm2Vm, "veth", 4, ["host-other", "softirq", "guest", "guest"]),
+        (Vm2Vm, "virtio-user", 2, ["host-other", "switch"]),
     ],
 )
 def test_each_cpu_has_the_role_of_what_is_pinned_there(topology, access, cpus, roles):
-    made = topology(SimpleNamespace(cpus=cpus), None, CpuPlan.of(cpus), access)
+    made = topology(SimpleNamespace(cpus=cpus), Switch, CpuPlan.of(cpus), access)
     assert made.cpu_roles() == dict(enumerate(roles))
 
 

@@ -16,7 +16,8 @@ from runner.experiment import TRAFFIC
 from switches.base import PortCounters
 from terms.errors import RunFailed
 from terms.schema import Number
-from workloads.endpoints import Counters
+from workloads.endpoints.base import Counters
+from workloads.endpoints.pktgen import Pktgen
 from workloads.traffic import udp_flood
 from workloads.traffic.base import Sample, Window, rates
 from workloads.traffic.idle import Idle
@@ -244,6 +245,9 @@ class Flooded:
         self.told += [word for word in ("stop",) if f"echo {word} >" in command]
         return SimpleNamespace(stdout="") if command == "ports" else f"pkts-sofar: {self.read}"
 
+    def flood(self, frames):
+        return Pktgen(self, frames)
+
     def spawn(self, command, may_fail):
         self.told.append("start")
         return SimpleNamespace(finished=lambda: False, result=lambda seconds: "")
@@ -274,6 +278,26 @@ def test_what_is_sent_in_own_windows_belongs_to_no_floods_losses(flooded):
     }  # fmt: skip
     assert topology.read > counted
     assert topology.told[-1] == "stop"
+
+
+def test_a_flood_of_another_generator_is_counted_by_its_interface(flooded):
+    raw = flooded[1].stop()
+    del raw["pktgen.txt"]
+    hops = json.loads(raw["hops.json"])
+    hops["after"]["sent"] = hops["before"]["sent"] + 12
+    assert values(UdpFlood.numbers({"hops.json": json.dumps(hops)}, []))["packets_sent"] == 12
+
+
+def test_traffic_of_programs_is_not_for_an_endpoint_without_a_stack(flooded):
+    topology, flood = flooded
+    topology.has_stack = False
+    topology.can_not_flood = lambda rate: "no pace" if rate else None
+    ping = PingPaced(topology, PingPaced.options(), 64, 1)
+    assert "no network stack" in ping.unavailable()
+    assert flood.unavailable() is None
+    paced = UdpFlood(topology, udp_flood.FloodOptions(load="equal", rate_pps=10), 64, 1)
+    assert paced.unavailable() == "no pace"
+    assert Idle(topology, Idle.options(), 64, 1).unavailable() is None
 
 
 # --- idle --------------------------------------------------------------------------------------------------------
@@ -321,14 +345,14 @@ def test_any_text_gives_numbers_or_a_value_error(kind, data):
 
 
 KEYS = st.sampled_from(
-    ["intervals", "sum", "start", "end", "bytes", "before", "after", "rate_pps", "into_switch", "out_of_switch", "received"]
+    ["sent", "intervals", "sum", "start", "end", "bytes", "before", "after", "rate_pps", "into_switch", "out_of_switch", "received"]
 )
 
 
 def test_a_flood_whose_start_returned_early_may_still_flow(flooded):
     """pktgen's own word counts, not the end of the write that started it."""
     topology, traffic = flooded
-    traffic._job = SimpleNamespace(finished=lambda: True)
+    traffic._flood._job = SimpleNamespace(finished=lambda: True)
     topology.sender.run = lambda command: "Result: Starting"
     traffic.check()
     topology.sender.run = lambda command: "Result: OK: 100(c90+d10) usec, 10 (60byte,0frags)"

@@ -7,12 +7,16 @@ To add one, write one file here that defines a subclass and names it in ``TOPOLO
 from __future__ import annotations
 
 import abc
+from collections.abc import Sequence
 
 from switches.base import Port, Switch
 from terms import errors
 from terms.placement import CpuPlan, Placement, Thread
 from testbeds.base import Testbed
-from workloads.endpoints import Endpoint, Vm
+from workloads.endpoints import virtio_user, vm
+from workloads.endpoints.base import Endpoint
+from workloads.endpoints.container import Container
+from workloads.endpoints.vm import Vm
 
 CONNECT_SECONDS = 30
 
@@ -58,23 +62,43 @@ class Topology(abc.ABC):
 
     def cpu_roles(self) -> dict[int, str]:
         """The role of each CPU: the one of what is pinned there; the house's CPU is ``host-other`` whatever else it does."""
-        moves_frames = "switch" if self.access == "vhost-user" else "vhost"
-        roles = {self.plan.switch: moves_frames, **self.endpoint_roles()}
+        roles = {self.plan.switch: self.switch.mover[self.access], **self.endpoint_roles()}
         return {cpu: roles.get(cpu, "host-other") for cpu in range(self.host.cpus)} | {self.plan.house: "host-other"}
 
     @abc.abstractmethod
     def endpoint_roles(self) -> dict[int, str]:
         """The role of each endpoint's CPU."""
 
-    def _vm(self, number: int, cpu: int) -> Vm:
-        """A VM on a new port; its frames are moved by the switch's CPU, whatever the access."""
-        port = self.switch.add_port(f"p{number}", self.access)
-        vm = Vm(self.host, port, number, vcpu=cpu, backend_cpu=self.plan.switch, house_cpu=self.plan.house)
-        self._made.append(vm)
-        return vm
+    def _attach(self, cpus: Sequence[int]) -> list[Endpoint]:
+        """One endpoint on each of ``cpus``, each on a port of its own: of the kind that the access asks for."""
+        ports = [self.switch.add_port(f"p{number}", self.access) for number, _ in enumerate(cpus, start=1)]
+        if self.access == "virtio-user":
+            ends = virtio_user.Ends(self.host, ports, cpus).ends
+            self._made += ends
+            return list(ends)
+        if self.access == "veth":
+            for number, (port, cpu) in enumerate(zip(ports, cpus, strict=True), start=1):
+                self._made.append(Container(self.host, port, number, cpu))
+            return list(self._made)
+        vms = [self._vm(port, number, cpu) for number, (port, cpu) in enumerate(zip(ports, cpus, strict=True), start=1)]
+        vm.start_all(vms)
+        return list(vms)
+
+    def _vm(self, port: Port, number: int, cpu: int) -> Vm:
+        """A VM whose frames are moved by the switch's CPU, whatever the access."""
+        made = Vm(self.host, port, number, vcpu=cpu, backend_cpu=self.plan.switch, house_cpu=self.plan.house)
+        self._made.append(made)
+        return made
 
     def _check_path(self) -> None:
         """Both ends must reach each other before anything is measured; it also teaches the switch their addresses."""
+        if self.sender.has_stack and self.receiver.has_stack:
+            self._ping()
+        else:
+            for end, port in ((self.sender, self.sender_port), (self.receiver, self.receiver_port)):
+                self.switch.learn(port, end.mac)
+
+    def _ping(self) -> None:
         reached = self.sender.run(
             f"for i in $(seq {CONNECT_SECONDS}); do ping -c 1 -W 1 {self.receiver.address} >/dev/null 2>&1 && echo yes && exit; done",
             seconds=2 * CONNECT_SECONDS + 10, may_fail=True,

@@ -1,17 +1,16 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
-"""One VM sending to its host, through the switch's local port into the host's network stack."""
+"""One endpoint sending to its host, through the switch's local port into the host's network stack."""
 
 from __future__ import annotations
 
-from workloads.endpoints import HostEnd, start_all
+from workloads.endpoints.host_end import HostEnd
 from workloads.topologies.base import Topology
 
 
 class Vm2Host(Topology):
     def start(self) -> None:
         guest_cpu, host_cpu = self.plan.endpoints
-        guest = self._vm(1, guest_cpu)
-        start_all([guest])
+        [guest] = self._attach([guest_cpu])
         local = self.switch.local_port()
         host = HostEnd(self.host, local, host_cpu)
         self._made.append(host)

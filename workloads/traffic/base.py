@@ -4,6 +4,7 @@
 Life cycle, in the order the runner uses it::
 
     traffic = UdpFlood(topology, options)
+    traffic.unavailable()                # None, or why these endpoints can't send it
     traffic.start()                      # it flows from now on
     # warm-up
     traffic.check()                      # it still does
@@ -28,8 +29,9 @@ from typing import Any, ClassVar
 from pydantic import BaseModel, ConfigDict
 
 from switches.base import PortCounters
+from terms import errors
 from terms.schema import Number
-from workloads.endpoints import Counters
+from workloads.endpoints.base import Counters
 from workloads.topologies.base import Topology
 
 FCS_BYTES = 4
@@ -78,9 +80,16 @@ class Traffic(abc.ABC):
     """Traffic from a topology's sender to its receiver. See the module's text for the life cycle."""
 
     options: ClassVar[type[Options]] = Options
+    needs_stack: ClassVar[bool] = True
+    """Whether its programs run on the endpoints' own network stack."""
 
     def __init__(self, topology: Topology, settings: Options, frame_bytes: int, flows: int) -> None:
         self.topology, self.settings, self.frame_bytes, self.flows = topology, settings, frame_bytes, flows
+
+    def unavailable(self) -> str | None:
+        """Why these endpoints can't send it, or None. Asked once they are up."""
+        ends = (self.topology.sender, self.topology.receiver)
+        return next((errors.no_stack(end.name) for end in ends if self.needs_stack and not end.has_stack), None)
 
     @abc.abstractmethod
     def start(self) -> None:

@@ -27,6 +27,7 @@ class IdleOptions(Options):
 
 class Idle(Traffic):
     options = IdleOptions
+    needs_stack = False
 
     def start(self) -> None:
         """Nothing flows."""

@@ -10,7 +10,7 @@ from pydantic import Field, field_validator
 
 from terms import errors
 from terms.schema import Number
-from workloads.endpoints import Job
+from workloads.endpoints.base import Job
 from workloads.traffic.base import Options, Traffic, Window, rates
 
 INTERVAL_S = 0.25
@@ -54,7 +54,7 @@ class TcpStream(Traffic):
     def stop(self) -> dict[str, str]:
         sender = self.topology.sender
         # SIGINT makes iperf3 print all its reports before it ends.
-        sender.run("kill -INT $(pidof iperf3)", may_fail=True)
+        sender.interrupt("iperf3")
         self._client.result(30)
         self._server.result(30)
         return {"iperf3.json": sender.run("cat /tmp/iperf3.json"), "started.txt": f"{self._started_s:.6f}"}

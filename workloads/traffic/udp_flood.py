@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
-"""UDP frames of one size from the guest kernel's packet generator (pktgen), at full speed or at a given rate.
+"""UDP frames of one size, at full speed or at a given rate: from the kernel's packet generator, or from testpmd.
 
 Every hop is counted over the whole flood, from before its first frame to after its last one has drained: sent by the
 sender, into the switch, out of the switch, received. The difference of two hops is the loss between them.
@@ -19,14 +19,14 @@ from pydantic import Field, model_validator
 from switches.base import PortCounters
 from terms import errors
 from terms.schema import Number
+from workloads.endpoints import pktgen
+from workloads.endpoints.base import Frames
 from workloads.traffic.base import FCS_BYTES, Options, Traffic, Window, rates
 
 SINK_ADDRESS = "10.77.0.250"
 """Nobody's: the frames reach the receiver by their MAC address, and its IP layer drops them without an answer."""
 FIRST_PORT = 1024
 DRAIN_S = 0.5
-ENDED = "Result: OK"
-"""What pktgen's device file says once a flood has ended; before, it says Starting or Running."""
 FLOOD = "flood"
 """The window name of what is counted over the whole flood."""
 
@@ -45,28 +45,26 @@ class FloodOptions(Options):
 
 class UdpFlood(Traffic):
     options = FloodOptions
+    needs_stack = False
+
+    def unavailable(self) -> str | None:
+        return self.topology.sender.can_not_flood(self._rate())
 
     def start(self) -> None:
-        sender = self.topology.sender
-        sender.run(self._configuration())
+        self._flood = self.topology.sender.flood(self._frames())
+        self._flood.prepare()
         self._before = self._hops()
         self._counted: dict[str, str] | None = None
-        self._send()
+        self._flood.start()
 
     def check(self) -> None:
-        sender = self.topology.sender
-        if not self._job.finished():
-            return
-        # The write that starts pktgen returns at once where its thread has not begun within 125 ms, as on a slow host. It runs all
-        # the same.
-        seen = sender.run(f"cat /proc/net/pktgen/{sender.interface}")
-        if ENDED in seen:
-            raise errors.endpoint_failed(sender.name, "pktgen ended early", seen)
+        if words := self._flood.ended():
+            raise errors.endpoint_failed(self.topology.sender.name, "the flood ended early", words)
 
     def before_own_windows(self) -> None:
         # A slower host loses what it would have carried: none of that belongs to the losses.
         self._counted = self._end()
-        self._send()
+        self._flood.start()
 
     def stop(self) -> dict[str, str]:
         last = self._end()
@@ -80,46 +78,30 @@ class UdpFlood(Traffic):
             asked = hops["rate_pps"]
         except (KeyError, TypeError) as error:
             raise ValueError(f"hops.json is not as it was written: {error!r}") from error
-        for hop, packets in {"sent": frames_sent(raw["pktgen.txt"]), **counted}.items():
+        # pktgen counts what it handed over; of another generator the endpoint's own interface counts it.
+        sent = frames_sent(raw[pktgen.FILE]) if pktgen.FILE in raw else hops["after"]["sent"] - hops["before"]["sent"]
+        for hop, packets in {"sent": sent, **counted}.items():
             yield Number(f"packets_{hop}", packets, "packets", window=FLOOD)
         yield Number("offered_rate", asked, "packets/s", window=FLOOD, note="" if asked else "saturation: no rate was asked for")
         for window in windows:
             yield from rates(window)
 
-    def _send(self) -> None:
-        self._job = self.topology.sender.spawn("echo start > /proc/net/pktgen/pgctrl", may_fail=True)
-
     def _end(self) -> dict[str, str]:
         """End the flood, let it drain, and return what was counted since the first began."""
-        sender = self.topology.sender
-        sender.run("echo stop > /proc/net/pktgen/pgctrl")
-        self._job.result(30)
-        pktgen = sender.run(f"cat /proc/net/pktgen/{sender.interface}")
+        printed = self._flood.stop()
         time.sleep(DRAIN_S)
         hops = {"before": self._before, "after": self._hops(), "rate_pps": self._rate()}
-        return {"pktgen.txt": pktgen, "hops.json": json.dumps(hops)}
+        return {**printed, "hops.json": json.dumps(hops)}
 
     def _rate(self) -> int | None:
         assert isinstance(self.settings, FloodOptions)
         return self.settings.rate_pps
 
-    def _configuration(self) -> str:
-        sender, receiver, rate = self.topology.sender, self.topology.receiver, self._rate()
-        # With several flows pktgen draws a port below the maximum; equal ends are one fixed port.
-        last_port = FIRST_PORT + self.flows if self.flows > 1 else FIRST_PORT
-        settings = [
-            "count 0", f"pkt_size {self.frame_bytes - FCS_BYTES}", f"ratep {rate}" if rate else "delay 0",
-            f"dst {SINK_ADDRESS}", f"dst_mac {receiver.mac}", f"src_min {sender.address}", f"src_max {sender.address}",
-            "udp_dst_min 9", "udp_dst_max 9", f"udp_src_min {FIRST_PORT}", f"udp_src_max {last_port}",
-            *(["flag UDPSRC_RND"] if self.flows > 1 else []),
-        ]  # fmt: skip
-        thread, device = "/proc/net/pktgen/kpktgend_0", f"/proc/net/pktgen/{sender.interface}"
-        lines = [
-            f"echo rem_device_all > {thread}",
-            f"echo add_device {sender.interface} > {thread}",
-            *(f"echo '{s}' > {device}" for s in settings),
-        ]
-        return " && ".join(lines)
+    def _frames(self) -> Frames:
+        sender, receiver = self.topology.sender, self.topology.receiver
+        return Frames(
+            self.frame_bytes - FCS_BYTES, self.flows, self._rate(), sender.mac, receiver.mac, sender.address, SINK_ADDRESS, FIRST_PORT
+        )
 
     def _hops(self) -> dict[str, int]:
         topology = self.topology
@@ -127,6 +109,7 @@ class UdpFlood(Traffic):
         into: PortCounters = ports[topology.sender_port.name]
         out: PortCounters = ports[topology.receiver_port.name]
         return {
+            "sent": topology.sender.counters().sent_packets,
             "into_switch": into.received_packets,
             "out_of_switch": out.sent_packets,
             "received": topology.receiver.counters().received_packets,

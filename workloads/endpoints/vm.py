@@ -1,14 +1,12 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
-"""Who sends and receives: a VM with the project's guest image, or the host's own network stack."""
+"""A virtual machine with the project's guest image."""
 
 from __future__ import annotations
 
-import abc
 import base64
 import shlex
 import time
 from collections.abc import Sequence
-from dataclasses import dataclass
 
 from switches.base import Port
 from terms import errors
@@ -16,69 +14,16 @@ from terms.placement import Thread
 from testbeds.base import Process, Testbed
 from testbeds.qmp import Monitor, agent_answers
 from testbeds.threads import threads_of
+from workloads.endpoints.base import RUN, Counters, Endpoint, Flood, Frames, Job
+from workloads.endpoints.pktgen import Pktgen
 
 GUEST = "/var/lib/vsprof/guest"
 """Where the role guest_image puts the guest's kernel and initramfs."""
+ACCESSES = ("vhost-net", "virtio-net", "vhost-user")
+"""How a virtual machine reaches a switch."""
 GUEST_MEMORY_MIB = 256
 BOOT_SECONDS = 120
 POLL_S = 0.1
-RUN = "/run"
-
-
-@dataclass(frozen=True, slots=True)
-class Counters:
-    """An interface's counters, and the endpoint's own clock (seconds) when they were read."""
-
-    clock_s: float
-    received_packets: int
-    received_bytes: int
-    sent_packets: int
-    sent_bytes: int
-
-
-class Job(abc.ABC):
-    """A command that runs on an endpoint beside us."""
-
-    @abc.abstractmethod
-    def finished(self) -> bool:
-        """Whether it ended."""
-
-    @abc.abstractmethod
-    def result(self, seconds: float) -> str:
-        """Wait for its end and return its standard output. Raises ``RunFailed`` when it takes longer or fails."""
-
-
-class Endpoint(abc.ABC):
-    """One end of the traffic: an interface with an address, and commands that run there."""
-
-    name: str
-    interface: str
-    address: str
-    mac: str
-
-    @abc.abstractmethod
-    def spawn(self, command: str, *, may_fail: bool = False) -> Job:
-        """Start a shell command. With ``may_fail`` its exit status does not matter (it will be interrupted)."""
-
-    def run(self, command: str, *, seconds: float = 30, may_fail: bool = False) -> str:
-        """Run a shell command to its end and return its standard output."""
-        return self.spawn(command, may_fail=may_fail).result(seconds)
-
-    @abc.abstractmethod
-    def counters(self) -> Counters:
-        """The interface's counters now."""
-
-    @abc.abstractmethod
-    def threads(self) -> list[Thread]:
-        """The threads of the host that make this endpoint."""
-
-    @abc.abstractmethod
-    def processes(self) -> list[Process]:
-        """Its processes on the host: if one ends during a run, the run has failed."""
-
-    @abc.abstractmethod
-    def stop(self) -> None:
-        """Take it away. Safe to call at any time, and twice."""
 
 
 class Vm(Endpoint):
@@ -122,6 +67,9 @@ class Vm(Endpoint):
         agent = self._connected()
         pid = agent.execute("guest-exec", path="/bin/sh", arg=["-c", command], **{"capture-output": True})["pid"]
         return GuestJob(self, agent, pid, command, may_fail)
+
+    def flood(self, frames: Frames) -> Flood:
+        return Pktgen(self, frames)
 
     def counters(self) -> Counters:
         agent = self._connected()
@@ -255,77 +203,6 @@ class GuestJob(Job):
         if self._status.get("exitcode", 0) != 0 and not self._may_fail:
             raise errors.endpoint_failed(self._vm.name, f"exit status {self._status.get('exitcode')}: {self._command}", words or output)
         return output
-
-
-class HostEnd(Endpoint):
-    """The host's own network stack, on the switch's local port."""
-
-    name = "host"
-    address = "10.77.0.100"
-
-    def __init__(self, host: Testbed, port: Port, cpu: int) -> None:
-        self.interface = port.where
-        self._host, self._cpu = host, cpu
-        self._jobs: list[HostJob] = []
-        host.run(f"ip addr add {self.address}/24 dev {self.interface} && ip link set {self.interface} up")
-        self.mac = host.run(f"cat /sys/class/net/{self.interface}/address").stdout.strip()
-
-    def spawn(self, command: str, *, may_fail: bool = False) -> Job:
-        job = HostJob(self._host, len(self._jobs), command, self._cpu, may_fail)
-        self._jobs.append(job)
-        return job
-
-    def counters(self) -> Counters:
-        names = ("rx_packets", "rx_bytes", "tx_packets", "tx_bytes")
-        folder = f"/sys/class/net/{self.interface}/statistics"
-        read = self._host.run(f"date +%s.%N; cd {folder} && cat {' '.join(names)}").stdout.split()
-        return Counters(float(read[0]), *map(int, read[1:]))
-
-    def threads(self) -> list[Thread]:
-        return [thread for job in self._jobs for thread in job.threads()]
-
-    def processes(self) -> list[Process]:
-        return []
-
-    def stop(self) -> None:
-        for job in self._jobs:
-            job.stop()
-        self._jobs.clear()
-        self._host.run(f"ip addr del {self.address}/24 dev {self.interface}", check=False)
-
-
-class HostJob(Job):
-    """A command on the host, pinned as an endpoint is."""
-
-    def __init__(self, host: Testbed, number: int, command: str, cpu: int, may_fail: bool) -> None:
-        self._host, self._command, self._cpu, self._may_fail = host, command, cpu, may_fail
-        self._out = f"{RUN}/vsprof-host-job-{number}"
-        # A sub-shell: the command may say exit, and its status must be written all the same.
-        whole = f"( {command}\n) > {self._out}.out 2> {self._out}.err; echo $? > {self._out}.status"
-        host.run(f"rm -f {self._out}.*")
-        self._process = host.start(f"host-job-{number}", shlex.join(["/bin/sh", "-c", whole]), cpus=[cpu])
-
-    def finished(self) -> bool:
-        return self._host.run(f"[ -s {self._out}.status ]", check=False).status == 0
-
-    def result(self, seconds: float) -> str:
-        polls = max(1, round(seconds * 10))
-        waited = self._host.run(
-            f"for i in $(seq {polls}); do [ -s {self._out}.status ] && exit 0; sleep 0.1; done; exit 1", timeout=seconds + 30, check=False
-        )
-        if waited.status != 0:
-            raise errors.endpoint_failed("host", f"no end after {seconds:.0f} s: {self._command}", "")
-        status = int(self._host.run(f"cat {self._out}.status").stdout)
-        if status != 0 and not self._may_fail:
-            raise errors.endpoint_failed("host", f"exit status {status}: {self._command}", self._host.run(f"cat {self._out}.err").stdout)
-        return self._host.run(f"cat {self._out}.out").stdout
-
-    def threads(self) -> list[Thread]:
-        listed = self._host.run(f"ps -o pid= --ppid {self._process.pid}; echo {self._process.pid}", check=False).stdout.split()
-        return [Thread("host:traffic", int(pid), "host-other", (self._cpu,)) for pid in listed]
-
-    def stop(self) -> None:
-        self._process.stop()
 
 
 def _decoded(data: object) -> str:

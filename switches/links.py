@@ -1,0 +1,31 @@
+# SPDX-License-Identifier: GPL-2.0-or-later
+"""Interfaces of the host that a switch in the kernel takes as ports."""
+
+from __future__ import annotations
+
+from switches.base import Port
+from testbeds.base import Testbed
+
+OUTER = "e"
+"""Ends the name of a veth pair's other end, which is the endpoint's."""
+
+
+def add(host: Testbed, name: str, access: str, cpu: int) -> Port:
+    """Make the interface ``name``: a tap for a virtual machine, or one end of a veth pair, whose frames are received on ``cpu``."""
+    if access == "veth":
+        host.run(f"ip link add {name} type veth peer name {name}{OUTER}")
+        # RPS: else the sender's own CPU would do the switch's work, and nobody could tell the two apart.
+        host.run(f"echo {1 << cpu:x} > /sys/class/net/{name}/queues/rx-0/rps_cpus")
+        port = Port(name, access, f"{name}{OUTER}")
+    else:
+        # vnet_hdr: without it the tap passes no checksum or segmentation offload between guests, unlike any real set-up.
+        host.run(f"ip tuntap add {name} mode tap vnet_hdr")
+        port = Port(name, access, name)
+    silence(host, name)
+    host.run(f"ip link set {name} up")
+    return port
+
+
+def silence(host: Testbed, interface: str) -> None:
+    """Keep the host's own IPv6 announcements out of an interface whose frames are counted."""
+    host.run(f"echo 1 > /proc/sys/net/ipv6/conf/{interface}/disable_ipv6", check=False)

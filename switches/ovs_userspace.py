@@ -1,0 +1,46 @@
+# SPDX-License-Identifier: GPL-2.0-or-later
+"""Open vSwitch's user-space datapath without DPDK: frames come and go through packet sockets (AF_PACKET), a system call for each.
+
+ovs-vswitchd's main thread moves them, so it runs on the switch's CPU here.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import ClassVar
+
+from switches import links
+from switches.base import Port
+from switches.ovs import BRIDGE, Ovs
+from terms.placement import CpuPlan
+from testbeds.base import Testbed
+
+
+class OvsUserspace(Ovs):
+    accesses = ("veth",)
+    daemon = "/usr/lib/openvswitch-switch/ovs-vswitchd"
+    datapath = "netdev"
+    mover: ClassVar[Mapping[str, str]] = {"veth": "switch"}
+
+    def __init__(self, host: Testbed, plan: CpuPlan) -> None:
+        super().__init__(host, plan)
+        self.daemon_cpu = plan.switch
+
+    def add_port(self, name: str, access: str) -> Port:
+        port = links.add(self.host, name, access, self.plan.switch)
+        self._ports.append(name)
+        self.vsctl(f"add-port {BRIDGE} {name}{self.interface(name)}")
+        return port
+
+    def interface(self, name: str) -> str:
+        """What to say of the port's interface, beside its name."""
+        return ""
+
+    def stop(self) -> None:
+        super().stop()
+        for name in self._ports:
+            self.host.run(f"ip link delete {name}", check=False)
+        self._ports.clear()
+
+
+SWITCH = OvsUserspace

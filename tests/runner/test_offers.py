@@ -1,0 +1,99 @@
+# SPDX-License-Identifier: GPL-2.0-or-later
+"""What a testbed offers of an experiment: the first access that works, the switch that stands in, and what is left out and why."""
+
+from __future__ import annotations
+
+from types import SimpleNamespace
+
+import pytest
+
+from runner import experiment as experiments
+from runner import offers
+from terms.errors import BadInput
+from terms.placement import CpuPlan
+
+
+class Host:
+    """A testbed whose kernel lacks ``modules``, and on which guests don't boot for the reason ``guests``."""
+
+    name = "native"
+
+    def __init__(self, modules: tuple[str, ...] = (), guests: str | None = None, hugepages: str | None = None) -> None:
+        self._modules, self._guests, self._hugepages = modules, guests, hugepages
+        self.booted = 0
+
+    def plan(self) -> CpuPlan:
+        return CpuPlan.of(2)
+
+    def run(self, command, *, check):
+        return SimpleNamespace(status=int(any(module in command for module in self._modules)), stderr="not found")
+
+    def guests_boot(self):
+        self.booted += 1
+        return self._guests
+
+    def hugepages_lacking(self):
+        return self._hugepages
+
+
+def vm2vm(**changes):
+    _, experiment = experiments.load("vm2vm")
+    return experiment.model_copy(update=changes)
+
+
+def offered(offer) -> dict[str, str]:
+    return {case.switch: case.access for case in offer.cases}
+
+
+def test_a_host_that_can_do_all_runs_every_case_with_its_first_access():
+    offer = offers.of(Host(), vm2vm())
+    assert offered(offer) == {"kernel-ovs": "vhost-net", "ovs-dpdk": "vhost-user"}
+    assert offer.cases == experiments.cases(vm2vm())
+    assert offer.left_out == []
+
+
+def test_where_no_guest_boots_containers_are_the_endpoints():
+    host = Host(guests="it hangs")
+    assert offered(offers.of(host, vm2vm())) == {"kernel-ovs": "veth", "ovs-dpdk": "virtio-user"}
+    assert host.booted == 1
+
+
+def test_the_bridge_stands_in_for_a_missing_kernel_ovs_under_its_own_name():
+    offer = offers.of(Host(modules=("openvswitch",), guests="it hangs"), vm2vm())
+    assert offered(offer) == {"linux-bridge": "veth", "ovs-dpdk": "virtio-user"}
+    [said] = offer.left_out
+    assert "kernel-ovs left out" in said
+    assert "no openvswitch" in said
+    assert "linux-bridge stands in" in said
+
+
+def test_without_a_stand_in_a_case_is_left_out_with_its_reason():
+    offer = offers.of(Host(modules=("openvswitch",)), vm2vm(instead_of={}))
+    assert offered(offer) == {"ovs-dpdk": "vhost-user"}
+    assert "kernel-ovs left out" in offer.left_out[0]
+
+
+def test_an_access_that_was_asked_for_is_not_replaced_by_another():
+    experiment = vm2vm(fixed={"topology": "vm2vm", "access": "vhost-user"}, vary={"switch": ["ovs-dpdk"]}, instead_of={})
+    with pytest.raises(BadInput, match=r"can run no case(.|\n)*no virtual machine boots here \(it hangs\)"):
+        offers.of(Host(guests="it hangs"), experiment)
+
+
+def test_a_stand_in_that_is_compared_anyway_is_one_case():
+    offer = offers.of(Host(modules=("openvswitch",)), vm2vm(vary={"switch": ["kernel-ovs", "linux-bridge"]}))
+    assert offered(offer) == {"linux-bridge": "vhost-net"}
+    assert len(offer.cases) == 1
+
+
+def test_nothing_at_all_is_an_error_that_lists_every_reason():
+    host = Host(modules=("openvswitch", "bridge"), guests="it hangs", hugepages="3 free hugepages of 2 MiB, need 1024")
+    with pytest.raises(BadInput) as failed:
+        offers.of(host, vm2vm())
+    assert "no openvswitch" in str(failed.value)
+    assert "need 1024" in str(failed.value)
+    assert "no bridge" in str(failed.value)
+
+
+def test_a_stand_in_must_be_a_switch():
+    with pytest.raises(BadInput, match="unknown switch in instead_of 'hub'"):
+        experiments.cases(vm2vm(instead_of={"kernel-ovs": "hub"}))

@@ -1,0 +1,122 @@
+# SPDX-License-Identifier: GPL-2.0-or-later
+"""The interface of an endpoint: one end of the traffic."""
+
+from __future__ import annotations
+
+import abc
+from dataclasses import dataclass
+from typing import ClassVar
+
+from switches.base import Port
+from terms.placement import Thread
+from testbeds.base import Process
+
+RUN = "/run"
+
+
+@dataclass(frozen=True, slots=True)
+class Counters:
+    """An interface's counters, and the endpoint's own clock (seconds) when they were read."""
+
+    clock_s: float
+    received_packets: int
+    received_bytes: int
+    sent_packets: int
+    sent_bytes: int
+
+
+class Job(abc.ABC):
+    """A command that runs on an endpoint beside us."""
+
+    @abc.abstractmethod
+    def finished(self) -> bool:
+        """Whether it ended."""
+
+    @abc.abstractmethod
+    def result(self, seconds: float) -> str:
+        """Wait for its end and return its standard output. Raises ``RunFailed`` when it takes longer or fails."""
+
+
+@dataclass(frozen=True, slots=True)
+class Frames:
+    """What a flood consists of: UDP frames of ``size`` bytes (without FCS) in ``flows`` flows, which differ in their source port."""
+
+    size: int
+    flows: int
+    rate_pps: int | None
+    """None: as fast as it goes."""
+    source_mac: str
+    target_mac: str
+    source_address: str
+    target_address: str
+    first_port: int = 1024
+    target_port: int = 9
+
+
+class Flood(abc.ABC):
+    """Frames sent from an endpoint until they are stopped. It can be started again."""
+
+    @abc.abstractmethod
+    def prepare(self) -> None:
+        """Make everything ready to send. Once, before the first start."""
+
+    @abc.abstractmethod
+    def start(self) -> None:
+        """Send."""
+
+    @abc.abstractmethod
+    def ended(self) -> str | None:
+        """What its program says if it ended by itself; None while it sends."""
+
+    @abc.abstractmethod
+    def stop(self) -> dict[str, str]:
+        """Stop sending, and return what its program printed, by file name."""
+
+
+class Endpoint(abc.ABC):
+    """One end of the traffic: an interface with an address, and commands that run there."""
+
+    name: str
+    port: Port
+    interface: str
+    address: str
+    mac: str
+
+    has_stack: ClassVar[bool] = True
+    """Whether it has a network stack and a shell. Without one it can be flooded and flood, and nothing else."""
+
+    @abc.abstractmethod
+    def flood(self, frames: Frames) -> Flood:
+        """A flood of ``frames`` from here, not yet begun."""
+
+    def can_not_flood(self, frames_per_second: int | None) -> str | None:
+        """Why its flood can't be sent at a given rate (None: as fast as it goes), or None."""
+        return None
+
+    @abc.abstractmethod
+    def spawn(self, command: str, *, may_fail: bool = False) -> Job:
+        """Start a shell command. With ``may_fail`` its exit status does not matter (it will be interrupted)."""
+
+    def run(self, command: str, *, seconds: float = 30, may_fail: bool = False) -> str:
+        """Run a shell command to its end and return its standard output."""
+        return self.spawn(command, may_fail=may_fail).result(seconds)
+
+    def interrupt(self, program: str) -> None:
+        """Send SIGINT to every process of ``program`` that runs here."""
+        self.run(f"kill -INT $(pidof {program})", may_fail=True)
+
+    @abc.abstractmethod
+    def counters(self) -> Counters:
+        """The interface's counters now."""
+
+    @abc.abstractmethod
+    def threads(self) -> list[Thread]:
+        """The threads of the host that make this endpoint."""
+
+    @abc.abstractmethod
+    def processes(self) -> list[Process]:
+        """Its processes on the host: if one ends during a run, the run has failed."""
+
+    @abc.abstractmethod
+    def stop(self) -> None:
+        """Take it away. Safe to call at any time, and twice."""

@@ -1,0 +1,60 @@
+# SPDX-License-Identifier: GPL-2.0-or-later
+"""A flood sent by the kernel's packet generator (pktgen) of an endpoint."""
+
+from __future__ import annotations
+
+from workloads.endpoints.base import Endpoint, Flood, Frames, Job
+
+FOLDER = "/proc/net/pktgen"
+ENDED = "Result: OK"
+"""What pktgen's device file says once a flood has ended; before, it says Starting or Running."""
+FILE = "pktgen.txt"
+
+
+class Pktgen(Flood):
+    def __init__(self, sender: Endpoint, frames: Frames, cpu: int = 0) -> None:
+        """``cpu``: of the endpoint's own, whose kernel thread sends."""
+        self._sender, self._frames, self._cpu = sender, frames, cpu
+        self._job: Job | None = None
+
+    def prepare(self) -> None:
+        frames = self._frames
+        # With several flows pktgen draws a port below the maximum; equal ends are one fixed port.
+        last_port = frames.first_port + (frames.flows if frames.flows > 1 else 0)
+        settings = [
+            "count 0", f"pkt_size {frames.size}", f"ratep {frames.rate_pps}" if frames.rate_pps else "delay 0",
+            f"dst {frames.target_address}", f"dst_mac {frames.target_mac}",
+            f"src_min {frames.source_address}", f"src_max {frames.source_address}",
+            f"udp_dst_min {frames.target_port}", f"udp_dst_max {frames.target_port}",
+            f"udp_src_min {frames.first_port}", f"udp_src_max {last_port}",
+            *(["flag UDPSRC_RND"] if frames.flows > 1 else []),
+        ]  # fmt: skip
+        thread = f"{FOLDER}/kpktgend_{self._cpu}"
+        lines = [
+            f"echo rem_device_all > {thread}",
+            f"echo add_device {self._sender.interface} > {thread}",
+            *(f"echo '{s}' > {self._device}" for s in settings),
+        ]
+        self._sender.run(" && ".join(lines))
+
+    def start(self) -> None:
+        self._job = self._sender.spawn(f"echo start > {FOLDER}/pgctrl", may_fail=True)
+
+    def ended(self) -> str | None:
+        assert self._job is not None
+        if not self._job.finished():
+            return None
+        # The write that starts pktgen returns at once where its thread has not begun within 125 ms, as on a slow host. It runs all
+        # the same.
+        seen = self._sender.run(f"cat {self._device}")
+        return seen if ENDED in seen else None
+
+    def stop(self) -> dict[str, str]:
+        assert self._job is not None
+        self._sender.run(f"echo stop > {FOLDER}/pgctrl")
+        self._job.result(30)
+        return {FILE: self._sender.run(f"cat {self._device}")}
+
+    @property
+    def _device(self) -> str:
+        return f"{FOLDER}/{self._sender.interface}"

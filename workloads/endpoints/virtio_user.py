@@ -1,0 +1,110 @@
+# SPDX-License-Identifier: GPL-2.0-or-later
+"""Containers over virtio-user: testpmd holds the guest's side of a vhost-user port, without a virtual machine around it.
+
+One testpmd serves both ends, each by a thread of its own where there are CPUs enough: two processes that poll on one CPU would
+wait for each other's time slices, and no frame would get through meanwhile.
+"""
+
+from __future__ import annotations
+
+import json
+import shlex
+from collections.abc import Sequence
+
+from switches.base import Port
+from terms import errors
+from terms.placement import Thread
+from testbeds.base import Process, Testbed
+from workloads.endpoints.base import RUN, Counters, Endpoint, Flood, Frames, Job
+from workloads.endpoints.testpmd import PortFlood, Testpmd
+
+NAME = "virtio-user"
+# DPDK's telemetry speaks JSON over a socket that keeps messages apart. $1: the socket, then the questions.
+ASK = r"""
+import json, socket, sys, time
+with socket.socket(socket.AF_UNIX, socket.SOCK_SEQPACKET) as asked:
+    asked.connect(sys.argv[1])
+    asked.recv(65536)
+    for question in sys.argv[2:]:
+        asked.send(question.encode())
+        print(json.dumps({"clock": time.time(), **json.loads(asked.recv(65536))}))
+"""
+TELEMETRY = f"/var/run/dpdk/{NAME}/dpdk_telemetry.v2"
+
+
+class VirtioUser(Endpoint):
+    """One end: port ``index`` of the testpmd that all ends share."""
+
+    has_stack = False
+    interface = "virtio-user"
+
+    def __init__(self, pair: Ends, port: Port, number: int) -> None:
+        self.name = f"container{number}"
+        self.address = f"10.77.0.{number}"
+        self.mac = f"52:54:00:76:67:{number:02x}"
+        self.port, self._pair, self._index = port, pair, number - 1
+
+    def device(self) -> str:
+        return f"net_virtio_user{self._index},mac={self.mac},path={self.port.where},server=1,queue_size=1024"
+
+    def flood(self, frames: Frames) -> Flood:
+        return self._pair.flood(self._index, frames)
+
+    def can_not_flood(self, frames_per_second: int | None) -> str | None:
+        return errors.no_pace(self.name) if frames_per_second else None
+
+    def spawn(self, command: str, *, may_fail: bool = False) -> Job:
+        raise errors.endpoint_failed(self.name, f"it has no network stack and no shell: {command}", "")
+
+    def counters(self) -> Counters:
+        return self._pair.counters(self._index)
+
+    def threads(self) -> list[Thread]:
+        # Of the process that all share, once.
+        return self._pair.testpmd.threads() if self._index == 0 else []
+
+    def processes(self) -> list[Process]:
+        return self._pair.testpmd.processes() if self._index == 0 else []
+
+    def stop(self) -> None:
+        self._pair.stop()
+
+
+class Ends:
+    """The ends on ``ports``, and the testpmd that serves them."""
+
+    def __init__(self, host: Testbed, ports: Sequence[Port], cpus: Sequence[int]) -> None:
+        self._host = host
+        self.ends = [VirtioUser(self, port, number) for number, port in enumerate(ports, start=1)]
+        # A port that gives nothing and takes everything makes the receiver's counterpart.
+        devices = [*(end.device() for end in self.ends), "net_null0,no-rx=1"]
+        self._ports = len(devices)
+        self.testpmd = Testpmd(host, NAME, devices, list(dict.fromkeys(cpus)))
+        self._flood: PortFlood | None = None
+        self._stopped = False
+
+    def flood(self, index: int, frames: Frames) -> Flood:
+        if self._flood is not None:
+            self._flood.remove()
+        self._flood = PortFlood(self._host, self.testpmd, index, self._ports, frames)
+        return self._flood
+
+    def counters(self, index: int) -> Counters:
+        asked = self._host.run(shlex.join(["python3", "-S", "-c", ASK, TELEMETRY, f"/ethdev/stats,{index}"])).stdout
+        return counters_of(asked)
+
+    def stop(self) -> None:
+        if not self._stopped:
+            self.testpmd.stop()
+            self._host.run(f"rm -f {RUN}/{NAME}.pcap", check=False)
+        self._stopped = True
+
+
+def counters_of(text: str) -> Counters:
+    """Read telemetry's answer to /ethdev/stats. Raises ``ValueError`` on anything else."""
+    try:
+        answer = json.loads(text)
+        found = answer["/ethdev/stats"]
+        return Counters(answer["clock"], *(int(found[name]) for name in ("ipackets", "ibytes", "opackets", "obytes")))
+    except (KeyError, TypeError) as error:
+        raise ValueError(f"not DPDK's telemetry: {text[:200]!r}") from error
