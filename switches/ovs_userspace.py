@@ -28,6 +28,8 @@ class OvsUserspace(Ovs):
 
     def add_port(self, name: str, access: str) -> Port:
         port = links.add(self.host, name, access, self.plan.switch)
+        # A packet socket hands on neither a checksum that is still to be made nor a segment that is still to be cut.
+        self.host.run(f"ethtool -K {port.where} tx off")
         self._ports.append(name)
         self.vsctl(f"add-port {BRIDGE} {name}{self.interface(name)}")
         return port

@@ -173,11 +173,15 @@ class Native(Testbed):
 
     def start(self, name: str, command: str, *, cpus: Sequence[int], environment: Mapping[str, str] = {}) -> Process:
         log = self._path(f"/run/vsprof-{name}.log")
-        pinned = self._inside("taskset", "-c", ",".join(map(str, cpus)), *shlex.split(command))
+
+        def become() -> None:
+            self._join()
+            os.sched_setaffinity(0, cpus)
+
         with log.open("ab") as out:
             child = subprocess.Popen(
-                pinned, stdin=subprocess.DEVNULL, stdout=out, stderr=out, env=_environment(environment), preexec_fn=self._join,
-                start_new_session=True,
+                self._inside(*shlex.split(command)), stdin=subprocess.DEVNULL, stdout=out, stderr=out, env=_environment(environment),
+                preexec_fn=become, start_new_session=True,
             )  # fmt: skip
         return NativeProcess(name, child, log)
 

@@ -20,7 +20,7 @@ pytestmark = [pytest.mark.lab, pytest.mark.usefixtures("native_can_run")]
 PROJECT = Path(__file__).resolve().parents[2]
 
 
-@pytest.fixture(scope="module")
+@pytest.fixture
 def native() -> Iterator[Native]:
     with Native() as host:
         yield host
