@@ -25,6 +25,10 @@ WORDS = st.sampled_from([
     "/proc/1/task/1/schedstat:", "/proc/1/task/1/status:voluntary_ctxt_switches:", "/proc/1/task/1/status:nonvoluntary_ctxt_switches:", "\t7",
     "pmd thread numa_id 0 core_id 1:", "packets received: 5", "lookups: hit:1 missed:2 lost:3", '{"event": "context-switches", "cpu": "0"}',
     '{"event": 1}', "{", "[]", "²", "total: 9",
+    "--- seconds\n4\n--- cpuinfo\nprocessor: 0\nphysical id: 0\ncore id: 0\n--- perf\n", "CPU0;<not counted>;;cycles", "--- toplev\n",
+    "CPUs,Area,Value,Unit,Description,Sample,Stddev,Multiplex,Bottleneck,Idle\n", "CPU0,Retiring,", "1.5,% Slots <,,,", "100.0,,",
+    "--- hw-events\n", "Function,Hardware Event Count:A.B:Self (K),Module\n", "f,1,m\n", "--- summary\n", "Hierarchy Level,Metric Name,Metric Value\n",
+    "0,Elapsed Time,4\n", "1,MUX Reliability,0.5\n", "1,A(%),N/A\n", "2,B,1,2\n", "nan", "1e999",
 ])  # fmt: skip
 TEXTS = st.text(max_size=80) | st.lists(WORDS, max_size=12).map(" ".join) | st.lists(WORDS, max_size=12).map("\n".join)
 

@@ -139,6 +139,10 @@ def test_the_mapfile_and_the_folders_agree():
         ("zen4", "bp_l1_tlb_miss_l2_tlb_miss.all", 0x85, 0x0F),
         ("zen5", "de_no_dispatch_per_slot.backend_stalls", 0x1A0, 0x1E),
         ("zen5", "ls_l1_d_tlb_miss.all_l2_miss", 0x45, 0xF0),
+        ("zen4", "ex_no_retire.not_complete", 0xD6, 0x02),
+        ("zen4", "resyncs_or_nc_redirects", 0x96, 0),
+        ("zen5", "bp_redirects.resync", 0x9F, 0x01),
+        ("zen5", "ex_ret_ucode_ops", 0x1C2, 0),
         ("neoverse-n1", "DTLB_WALK", 0x34, 0),
         ("neoverse-n1", "LL_CACHE_MISS_RD", 0x37, 0),
     ],
@@ -164,3 +168,56 @@ def test_events_name_the_counters_that_can_count_them():
     assert events["INST_RETIRED.ANY_P"].counters == (0, 1, 2, 3)
     assert "HSD29" in events["MEM_UOPS_RETIRED.ALL_LOADS"].errata
     assert all(isinstance(event, Event) for event in events.values())
+
+
+LEVEL_1 = ("retiring", "frontend_bound", "bad_speculation", "backend_bound")
+# AMD's pipeline utilisation: each share of the first level, and the two that it is the sum of.
+PARTS = {
+    "retiring": ("retiring_fastpath", "retiring_microcode"),
+    "frontend_bound": ("frontend_bound_latency", "frontend_bound_bandwidth"),
+    "bad_speculation": ("bad_speculation_mispredicts", "bad_speculation_restarts"),
+    "backend_bound": ("backend_bound_memory", "backend_bound_cpu"),
+}
+# What a core of each width could count in 1,000 cycles: 10 % of the slots go to the other thread, 40 % retire.
+ZEN = {
+    "ls_not_halted_cyc": 1000, "de_no_dispatch_per_slot.no_ops_from_frontend": 0.2, "de_no_dispatch_per_slot.backend_stalls": 0.25,
+    "de_no_dispatch_per_slot.smt_contention": 0.1, "de_src_op_disp.all": 0.45, "ex_ret_ops": 0.4, "ex_ret_ucode_ops": 0.02,
+    "ex_no_retire.load_not_complete": 30, "ex_no_retire.not_complete": 40, "ex_ret_brn_misp": 3, "resyncs_or_nc_redirects": 1, "bp_redirects.resync": 1,
+    "de_no_dispatch_per_slot.no_ops_from_frontend_whole_cycle": 150,
+}  # fmt: skip
+
+
+@pytest.mark.parametrize(("name", "width"), [("zen4", 6), ("zen5", 8)])
+def test_the_pipeline_of_zen(name, width):
+    known = catalogue.load(name)
+    counts = {event: count * 1000 * width if count < 1 else count for event, count in ZEN.items() if event in known.events}
+    share = {
+        one: known.evaluate(one, counts).value for one in (*LEVEL_1, "smt_contention", *(part for both in PARTS.values() for part in both))
+    }
+    expected = {"retiring": 0.4, "frontend_bound": 0.2, "bad_speculation": 0.05, "backend_bound": 0.25, "smt_contention": 0.1}
+    assert {one: share[one] for one in expected} == pytest.approx(expected)
+    assert sum(expected.values()) == pytest.approx(1)
+    for whole, parts in PARTS.items():
+        assert sum(share[part] for part in parts) == pytest.approx(share[whole])
+    assert share["backend_bound_memory"] == pytest.approx(0.25 * 30 / 40)
+    assert share["bad_speculation_mispredicts"] == pytest.approx(0.05 * 3 / 4)
+    assert share["frontend_bound_latency"] == pytest.approx(0.15)
+    assert share["retiring_microcode"] == pytest.approx(0.02)
+
+
+@pytest.mark.parametrize("name", ["zen2", "zen3"])
+def test_the_pipeline_of_earlier_zen_says_why_not(name):
+    known = catalogue.load(name)
+    for one in (*LEVEL_1, "smt_contention", *(part for both in PARTS.values() for part in both)):
+        assert "Zen 4" in known.missing(one)
+
+
+@pytest.mark.parametrize("name", ["zen4", "zen5"])
+def test_a_pipeline_metric_fits_into_one_group_of_a_core_with_six_counters(name):
+    known = catalogue.load(name)
+    assert all(len(known.needs(one)) <= 6 for one in (*LEVEL_1, *(part for both in PARTS.values() for part in both)))
+
+
+def test_the_first_level_has_the_same_words_on_every_processor():
+    for name in MICROARCHITECTURES:
+        assert set(LEVEL_1) <= set(catalogue.load(name).metrics)
