@@ -41,7 +41,7 @@ build/uarch_model/uarch_model.so: build/ready $(wildcard collectors/uarch_model/
 
 .PHONY: toplev
 toplev: $(READY) ## Install toplev for the collector of that name; Intel's processors only (PERFMON=clone of Intel's perfmon)
-	tools/setup-toplev $(VENV)/bin/python build/toplev-venv build/toplev-events "$(PERFMON)"
+	tools/setup-toplev $(VENV)/bin/python build/toplev build/toplev-events "$(PERFMON)"
 
 .PHONY: profile-vm2vm
 profile-vm2vm: $(READY) ## Two VMs over kernel OVS and OVS-DPDK: measure, explain, write the report

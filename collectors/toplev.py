@@ -23,7 +23,8 @@ from terms.schema import Number
 from testbeds.base import Testbed
 
 BUILD = Path(__file__).resolve().parents[1] / "build"
-PYTHON = BUILD / "toplev-venv" / "bin" / "python"
+PACKAGES = BUILD / "toplev"
+"""Where `make toplev` puts pmu-tools: Python alone, so that any python3 of the testbed runs it."""
 EVENTS = BUILD / "toplev-events"
 """The lists of events. toplev looks nowhere else, so that a list which is not there can't be asked of the net."""
 FOLDER = "/run/vsprof-toplev"
@@ -53,14 +54,16 @@ class Toplev(Apart):
     def unavailable(self) -> str | None:
         if why := intel.refused(self.host, "toplev"):
             return why
-        lacking = [str(path) for path in (PYTHON, EVENTS) if self.host.run(f"test -e {path}", check=False).status]
+        lacking = [str(path) for path in (PACKAGES, EVENTS) if self.host.run(f"test -e {path}", check=False).status]
         if lacking:
             return messages.toplev_not_installed(lacking)
         tried = self.host.run(script(1, 0.1), check=False)
         return messages.toplev_fails(" ".join(tried.stderr.split())[-300:]) if tried.status else None
 
     def facts(self) -> dict[str, Any]:
-        asked = self.host.run(f"{PYTHON} -c 'import importlib.metadata as m; print(m.version(\"pmu_tools\"))'", check=False)
+        asked = self.host.run(
+            f"PYTHONPATH={PACKAGES} python3 -c 'import importlib.metadata as m; print(m.version(\"pmu_tools\"))'", check=False
+        )
         return {"level": self.level, "pmu_tools": asked.stdout.strip()}
 
     def measure(self, seconds: float) -> str:
@@ -92,10 +95,10 @@ def script(level: int, seconds: float) -> str:
 
     -v keeps what is below the threshold. -A and --per-thread give each CPU its rows, on every processor and with SMT or without.
     """
-    environment = f"env LC_ALL=C CACHEDIR={EVENTS} PERFMONDIR=file://{EVENTS}"
+    environment = f"env LC_ALL=C PYTHONPATH={PACKAGES} CACHEDIR={EVENTS} PERFMONDIR=file://{EVENTS}"
     return f"""set -e
 rm -rf {FOLDER}; mkdir -p {FOLDER}; cd {FOLDER}
-{environment} {PYTHON} -m toplev -l{level} -v -q --no-desc -a -A --per-thread -x, -o toplev --perf-output perf -- sleep {seconds} >&2
+{environment} python3 -m toplev -l{level} -v -q --no-desc -a -A --per-thread -x, -o toplev --perf-output perf -- sleep {seconds} >&2
 echo --- seconds; echo {seconds}
 echo --- cpuinfo; grep -E '^(processor|physical id|core id)' /proc/cpuinfo
 echo --- perf; cat perf

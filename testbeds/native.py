@@ -27,6 +27,8 @@ from testbeds.emulator import cache, needs
 from testbeds.emulator import image as images
 
 KEEPER = Path(__file__).with_name("private.sh")
+SHARED = (str(Path(__file__).resolve().parents[1] / "build"), "/opt")
+"""What vsprof and others installed on this host beside its packages: toplev, VTune."""
 FOLDERS = Path("/run/vsprof-native")
 """One folder for each testbed that is open; of one that no keeper keeps, the next ``open`` or ``vsprof clean`` takes the rest away."""
 HUGEPAGES = Path("/sys/kernel/mm/hugepages/hugepages-2048kB/nr_hugepages")
@@ -218,7 +220,7 @@ class Native(Testbed):
 
     def _keep(self, tree: Path) -> None:
         assert self._folder is not None
-        command = ["unshare", "--net", "--mount", "bash", str(KEEPER), str(self._folder), str(tree), str(self._cgroup)]
+        command = ["unshare", "--net", "--mount", "bash", str(KEEPER), str(self._folder), str(tree), str(self._cgroup), *SHARED]
         # A session of its own: Ctrl-C of a terminal goes to the runner alone, which closes us in order.
         self._keeper = subprocess.Popen(
             command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, start_new_session=True

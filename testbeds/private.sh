@@ -2,12 +2,13 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
 # Keeps a private view of this host: network, mounts, and the lab's tree as root. Started under `unshare --net --mount` by testbeds/native.py.
 #
-#   private.sh FOLDER TREE CGROUP
+#   private.sh FOLDER TREE CGROUP [SHARED…]
 #
 # Prints "ready", waits until its standard input ends (the runner closed it, or died), then ends every process of CGROUP and
-# undoes what the file FOLDER/undo lists. Interfaces, bridges and mounts need no undoing: they go with the namespaces.
+# undoes what the file FOLDER/undo lists. SHARED: folders of the host that are seen, not written, at the same path. Interfaces, bridges and mounts need no undoing: they go with the namespaces.
 set -u
 folder=$1 tree=$2 cgroup=$3
+shift 3
 root=$folder/root
 
 undo() {
@@ -45,6 +46,12 @@ enter() {
     mount -t bpf bpf "$root/sys/fs/bpf" 2>/dev/null || true
     [ -d "/lib/modules/$(uname -r)" ] && mount --bind /lib/modules "$root/usr/lib/modules"
     devices
+    for part; do
+        [ -d "$part" ] || continue
+        mkdir -p "$root$part"
+        mount --bind "$part" "$root$part"
+        mount -o remount,bind,ro "$root$part"
+    done
     chroot "$root" ip link set lo up
     set +e
 }
@@ -70,6 +77,6 @@ devices() {
 }
 
 trap undo EXIT
-enter
+enter "$@"
 echo ready
 cat > /dev/null

@@ -2,9 +2,9 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
 """Make tests/collectors/captured/toplev*.end: what the real toplev prints, fed with made-up counts, for there is no Intel processor here.
 
-    python tests/collectors/recapture_toplev.py PYTHON EVENTS MODEL FILE
+    python tests/collectors/recapture_toplev.py PACKAGES EVENTS MODEL FILE
 
-runs the collector's own script with the toplev of PYTHON (of a virtual environment with pmu-tools) and the lists of events in
+runs the collector's own script with the toplev of PACKAGES (a folder with pmu-tools) and the lists of events in
 EVENTS, as if on a processor of MODEL (`skx`, `spr`) with two cores of two threads each, and keeps the record in FILE. toplev
 calls this file in place of perf: each event that it asks for gets a count that depends on its name only. So the form of
 the output is toplev's own, and its numbers mean nothing. VSPROF_UNCOUNTED=0xc5 leaves events that have this text uncounted.
@@ -51,14 +51,14 @@ def be_perf(words: list[str]) -> None:
                 out.write(f"CPU{cpu};{value};;{event};{running * 1e7:.0f};{running:.2f};;\n")
 
 
-def capture(python: Path, events: Path, model: str, into: Path) -> None:
+def capture(packages: Path, events: Path, model: str, into: Path) -> None:
     sys.path.insert(0, str(Path(__file__).resolve().parents[2]))
     from collectors import toplev  # noqa: PLC0415  # perf's place is taken without it
 
     folder = Path("/tmp/vsprof-toplev-capture")
     folder.mkdir(exist_ok=True)
     (folder / "cpuinfo").write_text(cpuinfo(model))
-    toplev.PYTHON, toplev.EVENTS, toplev.FOLDER = python.absolute(), events.resolve(), str(folder / "out")
+    toplev.PACKAGES, toplev.EVENTS, toplev.FOLDER = packages.absolute(), events.resolve(), str(folder / "out")
     # The processor that is not there: its name, and its PMU, which toplev would look for.
     script = toplev.script(2, 0.1).replace("-m toplev", f"-m toplev --force-cpuinfo {folder}/cpuinfo --no-check")
     script = script.replace("/proc/cpuinfo", f"{folder}/cpuinfo")

@@ -64,16 +64,15 @@ def test_refused_without_a_pmu(collector, tmp_path):
 
 
 def test_refused_where_it_is_not_installed(tmp_path, monkeypatch):
-    monkeypatch.setattr(toplev, "PYTHON", tmp_path / "build" / "toplev-venv" / "bin" / "python")
+    monkeypatch.setattr(toplev, "PACKAGES", tmp_path / "build" / "toplev")
     why = Toplev(Host(tmp_path, INTEL, pmu=True)).unavailable()
     assert "make toplev" in why
-    assert str(toplev.PYTHON) in why
+    assert str(toplev.PACKAGES) in why
 
 
 def test_refused_where_it_does_not_run(tmp_path, monkeypatch):
-    (tmp_path / "python").write_text("#!/bin/sh\necho event syntax error >&2; exit 129\n")
-    (tmp_path / "python").chmod(0o755)
-    for name, path in (("PYTHON", tmp_path / "python"), ("EVENTS", tmp_path), ("FOLDER", tmp_path / "run")):
+    (tmp_path / "toplev.py").write_text("raise SystemExit('event syntax error')\n")
+    for name, path in (("PACKAGES", tmp_path), ("EVENTS", tmp_path), ("FOLDER", tmp_path / "run")):
         monkeypatch.setattr(toplev, name, path)
     assert "event syntax error" in Toplev(Host(tmp_path, INTEL, pmu=True)).unavailable()
 
@@ -184,10 +183,10 @@ def test_what_is_no_output_of_toplev_is_refused(old, new):
 def test_setting_up_is_refused_with_the_next_move(tmp_path):
     for text, words in ((AMD, ["AuthenticAMD", "backend_bound"]), (INTEL, ["git clone", "PERFMON"])):
         (tmp_path / "cpuinfo").write_text(text)
-        command = ["tools/setup-toplev", "python3", tmp_path / "venv", tmp_path / "events", ""]
+        command = ["tools/setup-toplev", "python3", tmp_path / "packages", tmp_path / "events", ""]
         done = subprocess.run(
             command, env={"PATH": "/usr/bin:/bin", "CPUINFO": tmp_path / "cpuinfo"}, cwd=ROOT, capture_output=True, text=True, check=False
         )
         assert done.returncode == 2
         assert all(word in done.stderr for word in words)
-        assert not (tmp_path / "venv").exists()
+        assert not (tmp_path / "packages").exists()
