@@ -25,6 +25,8 @@ SAME = (0.8, 1.25)
 LARGEST_FRAME = 1600
 """Bytes: a mean above it can't come from frames of a 1500-byte MTU."""
 
+CONTAINERS = ("veth", "virtio-user")
+"""Accesses of containers."""
 NAMES = {"kernel-ovs": "kernel OVS", "ovs-dpdk": "OVS-DPDK"}
 
 TCP = {"traffic": "tcp_stream", "load": "saturation"}
@@ -120,7 +122,15 @@ def answer(result: Result) -> str:
         return "This result can't answer the question: it has no two cases with a common number."
     if result.emulated:
         lines.append("*Measured in the emulated lab: the rates are the emulator's, no result about hardware.*")
+    lines += [f"*{text[:1].upper()}{text[1:]}.*" for text in (*_containers(result), *result.manifest.get("left_out", []))]
     return "\n\n".join(lines)
+
+
+def _containers(result: Result) -> list[str]:
+    """A sentence where endpoints were no virtual machines, whatever the question asked for."""
+    cases = result.cases[result.cases["access"].isin(CONTAINERS)]
+    named = ", ".join(f"{NAMES.get(case.switch, case.switch)} over {case.access}" for case in cases.itertuples())
+    return [f"the endpoints were containers, no virtual machines: {named}"] if named else []
 
 
 def _carries(pair: Pair) -> str:
@@ -237,7 +247,7 @@ def _limit(pair: Pair, case: str, name: str) -> str:
         if busy.median > NEAR_ALL:
             return f"{text}: it had nothing left."
         return f"{text}: it is not the limit.{_endpoints(pair, case)}"
-    mover = _cpu(pair, case, ("vhost", "switch"))
+    mover = _cpu(pair, case, ("vhost", "switch", "softirq"))
     idle = pair.of(case, **FLOOD, metric="cpu_idle", cpu=mover) if mover is not None else stats.NOTHING
     if not measured(idle):
         return ""
@@ -249,10 +259,14 @@ def _limit(pair: Pair, case: str, name: str) -> str:
 
 def _endpoints(pair: Pair, case: str) -> str:
     """How much of the endpoints' CPUs was left under the flood."""
-    cpus = [cpu for cpu, role in _cpu_roles(pair, case).items() if role == "guest"]
+    roles = _cpu_roles(pair, case)
+    cpus = [cpu for cpu, role in roles.items() if role == "guest"]
+    # On a host with too few CPUs the endpoints run where everything else does.
+    whose = "the guests' CPUs" if cpus else "the CPU that the endpoints share with the host"
+    cpus = cpus or [cpu for cpu, role in roles.items() if role == "host-other"]
     idle = {cpu: pair.of(case, **FLOOD, metric="cpu_idle", cpu=cpu) for cpu in cpus}
     said = ", ".join(f"cpu{cpu} {share(value)}" for cpu, value in idle.items() if measured(value))
-    return f" Idle on the guests' CPUs: {said} (a sender that floods always uses its own up)." if said else ""
+    return f" Idle on {whose}: {said} (a sender that floods always uses its own up)." if said else ""
 
 
 def equal_load(pair: Pair) -> Finding | None:

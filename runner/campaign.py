@@ -102,6 +102,7 @@ def start(campaign: Campaign, progress: Progress, seed: int | None = None, root:
     campaign = replace(campaign, cases=offer.cases)
     plans = campaign.plans(chosen)
     store = Results.create(_manifest(campaign, chosen, plans, facts), root)
+    store.manifest["left_out"] = offer.left_out
     for finding in (*offer.left_out, *findings):
         store.find(finding)
         progress.warn(finding)
@@ -202,6 +203,7 @@ def _manifest(campaign: Campaign, seed: int, plans: Sequence[Plan], facts: dict[
             }
             for order, plan in enumerate(plans)
         ],
+        "left_out": [],
         "findings": [],
     }  # fmt: skip
 

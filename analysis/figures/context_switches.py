@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import pandas as pd
 from matplotlib.figure import Figure
+from matplotlib.ticker import MaxNLocator
 
 from analysis import metrics, style
 from analysis.load import Result
@@ -45,4 +46,6 @@ def _stack(axes, part: pd.DataFrame, what: str, empty: str = "not counted") -> N
         return
     parts = part[part["role"].isin(list(style.ROLE_COLOURS))]
     style.stacks(axes, parts, "role", style.ROLE_COLOURS, style.ROLE_HATCHES)
+    # Four decimals wide, as counts per packet are, more labels would run into each other.
+    axes.xaxis.set_major_locator(MaxNLocator(nbins=4))
     style.totals(axes, parts, part[part["role"] == "path"])
