@@ -84,11 +84,15 @@ test-fast: $(READY) ## Run the tests that need no lab
 	$(VENV)/bin/python -m pytest -m "not lab"
 
 .PHONY: bench
-bench: bench-model ## Run all benchmarks; each prints a table and writes build/bench/<target>.json
+bench: bench-model bench-observer ## Run all benchmarks; each prints a table and writes build/bench/<target>.json
 
 .PHONY: bench-model
 bench-model: $(READY) ## What the processor model costs: bare emulation, counting, modelling (CPU=profile)
 	$(VENV)/bin/python -m bench.model $(if $(CPU),--cpu-profile "$(CPU)")
+
+.PHONY: bench-observer
+bench-observer: $(READY) ## What each collector costs the traffic that it watches (TESTBED=, COLLECTORS=)
+	$(VENV)/bin/python -m bench.observer $(if $(filter-out auto,$(TESTBED)),--testbed $(TESTBED)) $(if $(COLLECTORS),--collectors $(COLLECTORS))
 
 .PHONY: validate-model
 validate-model: $(READY) ## Is the processor model right? Against this machine's PMU, or against what must happen (CPU=profile)

@@ -21,7 +21,8 @@ def report(target: str, found: Mapping[str, tuple[Estimate, str]]) -> Path:
     for name, (one, unit) in found.items():
         interval = "–" if one.low is None or one.high is None else f"{one.low:.4g} to {one.high:.4g}"
         table.add_row(name, f"{one.median:.4g}", interval, unit, str(one.n))
-    Console().print(table)
+    # Names are what scripts look for: none may be cut.
+    Console(width=120).print(table)
     return write(target, found)
 
 

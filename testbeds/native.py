@@ -121,10 +121,15 @@ class Native(Testbed):
         self._folder = None
 
     @classmethod
+    def needs(cls) -> str | None:
+        """Why this host can't be a testbed at all, or None."""
+        return None if os.geteuid() == 0 else str(native_messages.needs_root())
+
+    @classmethod
     def lacks(cls) -> str | None:
         """What stands against a comparison of both kinds of Open vSwitch with virtual machines on this host, or None. Changes nothing."""
-        if os.geteuid() != 0:
-            return str(native_messages.needs_root())
+        if why := cls.needs():
+            return why
         # Whether the module could be loaded is asked without loading it.
         if not Path("/sys/module/openvswitch").exists() and not _loadable("openvswitch"):
             return errors.no_module("openvswitch")

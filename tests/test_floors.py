@@ -13,7 +13,7 @@ import pytest
 
 ROOT = Path(__file__).resolve().parents[1]
 # From the ground up. Rooms of one floor see each other only where BESIDE says so.
-FLOORS = (("terms",), ("testbeds", "analysis"), ("switches", "collectors"), ("workloads",), ("runner", "bench"))
+FLOORS = (("terms",), ("testbeds", "analysis"), ("switches", "collectors"), ("workloads",), ("runner",), ("bench",))
 ROOMS = [room for floor in FLOORS for room in floor]
 SOURCES = {".py", ".c", ".h", ".sh", ".yaml", ".yml"}
 

@@ -1,0 +1,181 @@
+# SPDX-License-Identifier: GPL-2.0-or-later
+"""What each collector costs the traffic that it watches: throughput with it over throughput without, in pairs.
+
+One flood at saturation flows through a switch. For each collector there are pairs of windows, one with it and one without, in random
+order, so that a drift of the machine meets both alike. The ratio of each pair is taken; shown are their median and its interval.
+A ratio of 1 is no effect. Collectors that have windows of their own are measured while they are engaged.
+"""
+
+from __future__ import annotations
+
+import argparse
+import contextlib
+import random
+import sys
+import tempfile
+import time
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+
+from analysis import stats
+from analysis.stats import Estimate
+from bench import table
+from collectors.base import Apart, Collector
+from runner import experiment as experiments
+from runner import offers, window
+from runner.experiment import COLLECTORS, SWITCHES, TESTBEDS, TOPOLOGIES, TRAFFIC, Case
+from terms import bench_messages, errors
+from testbeds.base import Testbed
+from testbeds.native import Native
+from workloads.topologies.base import Topology
+from workloads.traffic.base import Traffic
+
+PAIRS = 6
+"""A bootstrap's interval takes six to be a 95 % one: with five, the outermost of their medians is met more often than once in forty."""
+SECONDS = 1.0
+WARMUP_SECONDS = 1.5
+Say = Callable[[str], None]
+Found = dict[str, tuple[Estimate, str]]
+
+
+@dataclass(frozen=True)
+class Flow:
+    """A flood that flows: where, through what, and the traffic itself."""
+
+    host: Testbed
+    topology: Topology
+    traffic: Traffic
+
+    def sent(self) -> tuple[float, int]:
+        """The host's clock, and the frames that have left the switch for the receiver."""
+        switch = self.topology.switch
+        printed = self.host.run(f"echo $EPOCHREALTIME; {switch.port_counters()}").stdout
+        clock, _, ports = printed.partition("\n")
+        return float(clock), switch.parse_port_counters(ports)[self.topology.receiver_port.name].sent_packets
+
+
+def main(arguments: list[str] | None = None) -> int:
+    parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
+    parser.add_argument("--testbed", choices=[*TESTBEDS], default="lab" if Native.needs() else "native")
+    parser.add_argument("--collectors", nargs="*", choices=[*COLLECTORS], default=[*COLLECTORS])
+    parser.add_argument("--pairs", type=int, default=PAIRS)
+    parser.add_argument("--seconds", type=float, default=SECONDS)
+    asked = parser.parse_args(arguments)
+    try:
+        found = measure(asked.testbed, asked.collectors, asked.pairs, asked.seconds, lambda text: print(text, file=sys.stderr, flush=True))
+        print(table.report("bench-observer", found))
+    except errors.VsprofError as error:
+        print(f"bench-observer: {error}", file=sys.stderr)
+        return error.exit_status
+    return 0
+
+
+def measure(testbed: str, collectors: list[str], pairs: int, seconds: float, say: Say) -> Found:
+    """The ratio of each collector that works, by switch. Raises ``VsprofError``."""
+    plugins = [plugin for name in collectors if (plugin := COLLECTORS[name].emulator_plugin)]
+    _, experiment = experiments.load("vm2vm")
+    with TESTBEDS[testbed](say=say, plugins=plugins) as host:
+        cases = offers.of(host, experiment).cases
+    found: Found = {}
+    for case in cases:
+        # A fresh host for each, as a run has.
+        with flowing(TESTBEDS[testbed](say=say, plugins=plugins), case, say) as flow:
+            for name in collectors:
+                if estimate := _of_collector(flow, name, pairs, seconds, lambda text, case=case: say(f"{case.switch}: {text}")):
+                    found[_name(name, case)] = (estimate, "ratio")
+    return found
+
+
+@contextlib.contextmanager
+def flowing(host: Testbed, case: Case, say: Say) -> Iterator[Flow]:
+    """A flood at saturation of ``case`` on ``host``; everything is taken away at the end."""
+    with contextlib.ExitStack() as undo:
+        undo.enter_context(host)
+        say(f"{case.case_id}: starting")
+        switch = SWITCHES[case.switch](host, host.plan())
+        undo.callback(switch.stop)
+        topology = TOPOLOGIES[case.topology](host, switch, host.plan(), case.access)
+        undo.callback(topology.stop)
+        switch.start()
+        topology.start()
+        switch.ready()
+        kind = TRAFFIC["udp_flood"]
+        traffic = kind(topology, kind.options(), case.frame_bytes, case.flows)
+        traffic.start()
+        undo.callback(traffic.stop)
+        time.sleep(WARMUP_SECONDS)
+        yield Flow(host, topology, traffic)
+
+
+def _of_collector(flow: Flow, name: str, pairs: int, seconds: float, say: Say) -> Estimate | None:
+    collector = COLLECTORS[name](flow.host)
+    if why := collector.unavailable():
+        say(bench_messages.not_measured(name, why))
+        return None
+    say(name)
+    collector.setup()
+    try:
+        # What the first window alone costs (a program read from the disk) is no part of it.
+        _with(flow, name, collector, seconds)
+        ratios = [_pair(flow, name, collector, seconds) for _ in range(pairs)]
+    except errors.RunFailed as error:
+        say(bench_messages.not_measured(name, str(error)))
+        return None
+    finally:
+        collector.teardown()
+    flow.traffic.check()
+    return stats.estimate([np.array([[ratio, 1.0]]) for ratio in ratios])
+
+
+def _pair(flow: Flow, name: str, collector: Collector, seconds: float) -> float:
+    """Throughput with the collector over throughput without, one after the other in random order."""
+    rates: dict[bool, float] = {}
+    for on in random.sample((True, False), 2):
+        rates[on] = _with(flow, name, collector, seconds) if on else _without(flow, collector, seconds)
+    return rates[True] / rates[False]
+
+
+def _with(flow: Flow, name: str, collector: Collector, seconds: float) -> float:
+    if not isinstance(collector, Apart):
+        return _in_window(flow, {name: collector}, seconds)
+    try:
+        collector.engage()
+        return _around(flow, lambda: collector.measure(seconds))
+    finally:
+        collector.disengage()
+
+
+def _without(flow: Flow, collector: Collector, seconds: float) -> float:
+    """Without it, and timed in the very same way."""
+    return _around(flow, lambda: time.sleep(seconds)) if isinstance(collector, Apart) else _in_window(flow, {}, seconds)
+
+
+def _in_window(flow: Flow, collectors: Mapping[str, Collector], seconds: float) -> float:
+    """Frames per second out of the switch in a window as the runner measures it."""
+    port = flow.topology.receiver_port.name
+    with tempfile.TemporaryDirectory() as folder:
+        into = Path(folder) / "w1"
+        window.measure(flow.host, flow.traffic, collectors, seconds, into)
+        printed = ((into / f"{window.PORTS}.{end}").read_text() for end in ("begin", "end"))
+        before, after = (flow.topology.switch.parse_port_counters(text)[port].sent_packets for text in printed)
+        return (after - before) / window.recorded_seconds(into, window.PORTS)
+
+
+def _around(flow: Flow, do: Callable[[], object]) -> float:
+    """Frames per second out of the switch while ``do`` lasts."""
+    began, before = flow.sent()
+    do()
+    ended, after = flow.sent()
+    return (after - before) / (ended - began)
+
+
+def _name(collector: str, case: Case) -> str:
+    """Later work compares the names of OVS-DPDK's; another switch is named."""
+    return f"{collector}_throughput_ratio{'' if case.switch == 'ovs-dpdk' else f'_{case.switch}'}"
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,66 @@
+# SPDX-License-Identifier: GPL-2.0-or-later
+"""Does `make bench-observer` see an instrument that disturbs? One that takes half of the switch's CPU must show; its absence must not."""
+
+from __future__ import annotations
+
+import pytest
+
+from bench import observer
+from bench.observer import Flow, flowing
+from collectors.base import Apart, Collector
+from runner import offers
+from runner.experiment import Case
+from testbeds.native import Native
+
+pytestmark = [pytest.mark.lab, pytest.mark.usefixtures("native_can_run")]
+PAIRS, SECONDS = 3, 0.5
+
+
+class Thief(Collector):
+    """Two loops that compete with the switch's thread for its CPU while a window passes: a third is left."""
+
+    def begin(self) -> str:
+        cpu = self.host.plan().switch
+        return f"for i in 1 2; do timeout 20 taskset -c {cpu} sh -c 'while :; do :; done' & done"
+
+    def end(self) -> str:
+        return "kill $(jobs -p)"
+
+    @classmethod
+    def numbers(cls, recorded):
+        return ()
+
+
+class ThiefApart(Thief, Apart):
+    def measure(self, seconds: float) -> str:
+        self.host.run(f"{self.begin()}\nsleep {seconds}\n{self.end()}")
+        return ""
+
+
+@pytest.fixture(scope="module")
+def flow() -> Flow:
+    case = Case("vm2vm", "ovs-dpdk", "virtio-user", 64, 1)
+    with flowing(Native(), case, print) as made:
+        yield made
+
+
+@pytest.mark.parametrize("thief", [Thief, ThiefApart])
+def test_an_instrument_that_takes_the_switchs_cpu_is_seen(flow, thief, monkeypatch):
+    monkeypatch.setitem(observer.COLLECTORS, "thief", thief)
+    ratio = observer._of_collector(flow, "thief", PAIRS, SECONDS, print)
+    assert ratio.n == PAIRS
+    assert ratio.median < 0.7
+
+
+def test_one_that_can_not_work_is_named_with_its_reason(flow, capsys, monkeypatch):
+    monkeypatch.setattr(Thief, "unavailable", lambda self: "nothing to steal")
+    monkeypatch.setitem(observer.COLLECTORS, "thief", Thief)
+    assert observer._of_collector(flow, "thief", PAIRS, SECONDS, print) is None
+    assert "thief not measured: nothing to steal" in capsys.readouterr().out
+
+
+def test_what_this_host_offers_is_what_is_measured(flow):
+    _, experiment = observer.experiments.load("vm2vm")
+    cases = offers.of(flow.host, experiment).cases
+    assert len({observer._name("softirqs", case) for case in cases}) == len(cases)
+    assert "softirqs_throughput_ratio" in {observer._name("softirqs", case) for case in cases}
