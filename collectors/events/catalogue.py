@@ -16,9 +16,10 @@ from pathlib import Path
 
 from collectors.events import entries, processor
 from collectors.events.entries import Event, Metric
-from collectors.events.expression import Expression, Value
 from collectors.events.processor import Processor
 from terms import event_messages as messages
+from terms import expression
+from terms.expression import Formula, Value
 
 HERE = Path(__file__).resolve().parent
 COMMON, SOFTWARE, GENERIC = "common", "software", "generic"
@@ -40,7 +41,8 @@ class Catalogue:
     events: Mapping[str, Event]
     metrics: Mapping[str, Metric]
     pmu: str = "cpu"
-    _formulas: Mapping[str, Expression] = field(default_factory=dict)
+    _formulas: Mapping[str, Formula] = field(default_factory=dict)
+    """By casefolded name of the metric."""
 
     @property
     def vendor_defined(self) -> bool:
@@ -81,30 +83,16 @@ class Catalogue:
         value, with the reason from ``notes`` where it has one; so does a division by zero.
         """
         found = self.find(name)
-        spelt = {self._spelling.get(key.casefold(), key): value for key, value in counts.items()}
-        return self._value(found.name, spelt, notes or {})
-
-    def _value(self, name: str, counts: Mapping[str, float | None], notes: Mapping[str, str]) -> Value:
-        formula = self._formulas.get(name)
-        if formula is None:
-            reason = self.missing(name) or notes.get(name) or messages.not_counted(name)
-            return Value(counts[name]) if counts.get(name) is not None else Value(None, reason)
-        values, why = {}, {}
-        for used in formula.names:
-            spelt = self._spelling[used.casefold()]
-            part = self._value(spelt, counts, notes) if spelt in self.metrics else Value(counts.get(spelt), notes.get(spelt, ""))
-            values[used], why[used] = part.value, part.note
-        result = formula.evaluate(values, why)
-        return result if result.value is None else Value(result.value * self.metrics[name].factor)
+        lower = {key.casefold(): value for key, value in counts.items()}
+        why = {key.casefold(): note for key, note in (notes or {}).items()}
+        for key, metric in self.metrics.items():
+            if metric.missing:
+                why[key.casefold()] = messages.missing_on(self.microarchitecture, key, metric.missing)
+        return expression.compute(found.name, self._formulas, lower, why)
 
     def _leaves(self, name: str) -> Iterator[str]:
         """What a name comes down to, in order: events, DATA, and metrics that are missing."""
-        formula = self._formulas.get(name)
-        if formula is None:
-            yield name
-            return
-        for used in formula.names:
-            yield from self._leaves(self._spelling[used.casefold()])
+        return (self._spelling[leaf] for leaf in expression.leaves(name, self._formulas))
 
 
 def names() -> list[str]:
@@ -157,7 +145,7 @@ def read(paths: Iterable[Path], seen: Processor, folder: str) -> Catalogue:
         raise messages.bad_catalogue(reasons)
     events = {entry.name: entry for entry in known.values() if isinstance(entry, Event)}
     metrics = {entry.name: entry for entry in known.values() if isinstance(entry, Metric)}
-    formulas = {name: formula for name, metric in metrics.items() if (formula := metric.formula) is not None}
+    formulas = {name.casefold(): Formula(read, metric.factor) for name, metric in metrics.items() if (read := metric.formula) is not None}
     return Catalogue(seen, folder, events, metrics, processor.core_pmu(), formulas)
 
 
