@@ -57,7 +57,7 @@ class Catalogue:
         """An event or metric by its name. Raises ``BadInput`` that has the names most like it."""
         spelt = self._spelling.get(name.casefold())
         if spelt is None or spelt in DATA:
-            raise messages.unknown_metric(name, _near(name, self._spelling))
+            raise messages.unknown_metric(name, near(name, self._spelling))
         return self.events.get(spelt) or self.metrics[spelt]
 
     def needs(self, name: str) -> tuple[str, ...]:
@@ -106,24 +106,31 @@ def own_folder() -> Path:
     return Path(os.environ.get(OWN_FOLDER) or Path(config) / "vsprof" / "events")
 
 
-def load(microarchitecture: str | None = None, files: Iterable[Path] = (), shipped: Path = HERE) -> Catalogue:
-    """The catalogue for this host's processor, or for a ``microarchitecture`` by name; ``files`` are merged over it.
+def load(
+    microarchitecture: str | None = None,
+    files: Iterable[Path] = (),
+    shipped: Path = HERE,
+    seen: Processor | None = None,
+    pmu: str | None = None,
+) -> Catalogue:
+    """The catalogue for this host's processor, for one that was ``seen`` elsewhere, or for a ``microarchitecture`` by name.
 
-    The user's own folder is merged, too. Raises ``BadInput``: one line for each file, entry and key that is wrong.
+    ``files`` and the user's own folder are merged over the shipped ones. ``pmu``: the kernel's name of the PMU of the cores, where
+    that is not this host's. Raises ``BadInput``: one line for each file, entry and key that is wrong.
     """
     if microarchitecture is None:
-        seen = processor.this_host()
+        seen = seen or processor.this_host()
         folder = processor.folder_of(seen, shipped) or GENERIC
     else:
         seen, folder = Processor(processor.UNKNOWN), microarchitecture
         if folder not in names():
             raise messages.unknown_microarchitecture(folder, names())
     own = own_folder()
-    paths = [*_folders(shipped, folder), *_folders(own, folder), *(path for given in files for path in _given(given))]
-    return read(paths, seen, folder)
+    paths = [*_folders(shipped, folder), *_folders(own, folder), *(path for given in files for path in given_files(given))]
+    return read(paths, seen, folder, pmu or processor.core_pmu())
 
 
-def read(paths: Iterable[Path], seen: Processor, folder: str) -> Catalogue:
+def read(paths: Iterable[Path], seen: Processor, folder: str, pmu: str | None = None) -> Catalogue:
     """The catalogue of the files ``paths``. Raises ``BadInput``: one line for each file, entry and key that is wrong."""
     origin: dict[str, Path] = {}
     known: dict[str, Event | Metric] = {}
@@ -146,7 +153,7 @@ def read(paths: Iterable[Path], seen: Processor, folder: str) -> Catalogue:
     events = {entry.name: entry for entry in known.values() if isinstance(entry, Event)}
     metrics = {entry.name: entry for entry in known.values() if isinstance(entry, Metric)}
     formulas = {name.casefold(): Formula(read, metric.factor) for name, metric in metrics.items() if (read := metric.formula) is not None}
-    return Catalogue(seen, folder, events, metrics, processor.core_pmu(), formulas)
+    return Catalogue(seen, folder, events, metrics, pmu or processor.core_pmu(), formulas)
 
 
 def _same(one: Event | Metric, other: Event | Metric) -> bool:
@@ -158,7 +165,7 @@ def _folders(root: Path, folder: str) -> list[Path]:
     return [path for part in (folder, *SHARED) for path in sorted((root / part).glob("*.json"))]
 
 
-def _given(path: Path) -> list[Path]:
+def given_files(path: Path) -> list[Path]:
     """The files of a path that the user gave. Raises ``BadInput`` if there are none."""
     found = sorted(path.glob("*.json")) if path.is_dir() else [path] if path.exists() else []
     if not found:
@@ -179,7 +186,7 @@ def _name_reasons(known: Mapping[str, Event | Metric], origin: Mapping[str, Path
                     told.add(word)
                     yield messages.at(folder, "", messages.missing_word(name, known[key].name))
             else:
-                yield messages.at(origin[key], known[key].name, messages.unknown_name(name, _near(name, known)))
+                yield messages.at(origin[key], known[key].name, messages.unknown_name(name, near(name, known)))
     yield from _circle_reasons(known, origin, uses)
 
 
@@ -199,5 +206,5 @@ def _circle_reasons(known: Mapping[str, Event | Metric], origin: Mapping[str, Pa
                 trail.append((word, iter(uses[word])))
 
 
-def _near(name: str, known: Iterable[str]) -> list[str]:
+def near(name: str, known: Iterable[str]) -> list[str]:
     return difflib.get_close_matches(name.casefold(), list(known), n=2, cutoff=0.75)
