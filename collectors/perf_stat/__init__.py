@@ -241,7 +241,8 @@ for try in {{1..40}}; do read -t 0.5 -u 6 answer && break; kill -0 $perf_stat_pi
         return f'[ ! "$perf_stat_pid" ] || {{ echo {word} >&5; read -t 20 -u 6 answer; echo $answer; }}' if self._round else ""
 
     def finish(self) -> str:
-        return f'[ ! "$perf_stat_pid" ] || {{ kill -INT $perf_stat_pid; wait $perf_stat_pid; cat {FOLDER}/out; }}' if self._round else ""
+        ended = f"kill -INT $perf_stat_pid; wait $perf_stat_pid; cat {FOLDER}/out || :"
+        return f'[ ! "$perf_stat_pid" ] || {{ {ended}; }}' if self._round else ""
 
     @classmethod
     def numbers(cls, recorded: Recorded) -> Iterable[Number]:

@@ -87,14 +87,15 @@ def _by_event(counts: Sequence[Count], events: Sequence[str]) -> dict[str, list[
     if rest:
         raise ValueError(say.unexpected_counts(len(counts), len(events)))
     blocks = {name: list(counts[place * cpus : (place + 1) * cpus]) for place, name in enumerate(events)} if cpus else {}
+    printed = {name: {_MODIFIER.sub("", one.event).casefold() for one in block} for name, block in blocks.items()}
+    own = {name.casefold() for name in events if name.casefold() in printed.get(name, ())}
     known = {name.casefold() for name in events}
-    for name, block in blocks.items():
-        for one in block:
-            seen = _MODIFIER.sub("", one.event)
-            if seen.casefold() in known and seen.casefold() != name.casefold():
-                raise ValueError(say.another_event(name, seen))
-            if one.cpu is None or one.cpu not in {first.cpu for first in blocks[events[0]]}:
-                raise ValueError(say.unexpected_counts(len(counts), len(events)))
+    for name, seen in printed.items():
+        # Two names may stand for one thing, which perf prints by one name; but that name must also be in its own place.
+        if wrong := (seen & known) - own:
+            raise ValueError(say.another_event(name, wrong.pop()))
+        if [one.cpu for one in blocks[name]] != [one.cpu for one in blocks[events[0]]] or blocks[name][0].cpu is None:
+            raise ValueError(say.unexpected_counts(len(counts), len(events)))
     return blocks
 
 

@@ -6,6 +6,7 @@ from __future__ import annotations
 import os
 import shutil
 import subprocess
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
@@ -14,13 +15,13 @@ from testbeds.base import Completed, Process, Testbed
 
 
 class Local(Testbed):
-    """Runs commands on this machine. ``path`` is put before PATH, so that a test can put another perf there."""
+    """Runs commands on this machine. ``path`` is put before PATH, so that a test can put another perf there; ``command`` before bash."""
 
     name = "local"
 
-    def __init__(self, path: str = "") -> None:
+    def __init__(self, path: str = "", command: Sequence[str] = ()) -> None:
         self.environment = {**os.environ, "PATH": f"{path}:{os.environ['PATH']}" if path else os.environ["PATH"]}
-        self.asked: list[str] = []
+        self.command = list(command)
 
     def open(self) -> None:
         pass
@@ -36,10 +37,9 @@ class Local(Testbed):
         return {}
 
     def run(self, command: str, *, timeout: float = 60, check: bool = True) -> Completed:
-        self.asked.append(command)
         try:
             ran = subprocess.run(
-                ["bash", "-c", command], capture_output=True, text=True, errors="replace", timeout=timeout,
+                [*self.command, "bash", "-c", command], capture_output=True, text=True, errors="replace", timeout=timeout,
                 env=self.environment, check=False,
             )  # fmt: skip
         except subprocess.TimeoutExpired as error:
