@@ -113,7 +113,7 @@ def limits(result: Result) -> list[str]:
     if not present(result):
         return []
     said = facts(result)
-    texts = [str(one["text"]) for one in said.get("preflight", []) if one.get("state") != "ok"]
+    texts = [say.preflight_found(str(one["text"])) for one in said.get("preflight", []) if one.get("state") != "ok"]
     if said.get("vendor_defined"):
         texts.append(say.vendor_defined())
     empty = _rows(result)
@@ -199,36 +199,39 @@ class Sums:
         data = sum(spans[window] * self.rates.get(window, np.nan) for window in windows)
         return {**counts, "packets": data, "seconds": sum(spans[window] for window in windows)}
 
+    @functools.cached_property
+    def has_data(self) -> bool:
+        """True if each of the windows says how much it carried, and they carried anything."""
+        rates = [self.rates.get(window, np.nan) for spans in self.spans.values() for window in spans]
+        return sum(rates) > 0
+
     def scaled(self, mode: str, uses: Iterable[str]) -> dict[str, float] | None:
-        """The same, each divided by the data of its own windows; by their seconds if there was none to divide by."""
-        sums = {name: self.together(mode, [name]) for name in uses}
-        if not all(sums.values()):
+        """The same, each divided by the data of its own windows; by their seconds where there are no data."""
+        parts = {name: self._per_unit(mode, name) for name in uses}
+        return _joined({name: part for name, part in parts.items() if part}) if all(parts.values()) else None
+
+    def _per_unit(self, mode: str, name: str) -> dict[str, float] | None:
+        """An event and DATA per unit of data, or, if there are no data in this run, per second."""
+        sums = self.together(mode, [name])
+        base = sums["packets" if self.has_data else "seconds"] if sums else 0
+        if not sums or not base > 0:
             return None
-        return _joined({name: _per_unit(one, name) for name, one in sums.items() if one is not None})
+        return {name: sums[name] / base, "packets": 1.0 if self.has_data else np.nan, "seconds": sums["seconds"] / base}
 
     def of(self, mode: str, uses: Sequence[str]) -> dict[str, float] | None:
         """What a formula is given that ``uses`` these events; None where one was not counted."""
         if mode != WHOLE or all(name in self.counts.get(WHOLE, {}) for name in uses):
             return self.together(mode, uses) or self.scaled(mode, uses)
+        modes = {name: [WHOLE] if name in self.counts.get(WHOLE, {}) else self.modes() for name in uses}
+        parts = {name: [self._per_unit(mode, name) for mode in modes[name]] for name in uses}
         # All modes of a run, or none: a part would pass for the whole.
-        parts = {
-            name: [self.together(one, [name]) for one in ([WHOLE] if name in self.counts.get(WHOLE, {}) else self.modes())] for name in uses
-        }
         if not all(one and all(one) for one in parts.values()):
             return None
-        return _joined({name: _added([_per_unit(part, name) for part in one if part is not None]) for name, one in parts.items()})
+        return _joined({name: _added(name, [part for part in one if part]) for name, one in parts.items()})
 
 
-def _per_unit(sums: Mapping[str, float], name: str) -> dict[str, float]:
-    """An event and DATA per unit of data, or, where there is none, per second."""
-    data = sums["packets"]
-    base = data if data > 0 else sums["seconds"]
-    return {name: sums[name] / base, "packets": data / base if data > 0 else np.nan, "seconds": sums["seconds"] / base}
-
-
-def _added(parts: Sequence[Mapping[str, float]]) -> dict[str, float]:
+def _added(name: str, parts: Sequence[Mapping[str, float]]) -> dict[str, float]:
     """The parts of several modes: counts add up, DATA is the same in each but for noise."""
-    name = next(key for key in parts[0] if key not in DATA)
     return {name: sum(part[name] for part in parts), **{key: float(np.mean([part[key] for part in parts])) for key in DATA}}
 
 

@@ -97,6 +97,10 @@ def not_counted_by_pmu(name: str) -> str:
     return f"the events of `{name}` were not asked for, or can't be counted on this processor"
 
 
+def preflight_found(text: str) -> str:
+    return f"Preflight of the hardware counters: {text}."
+
+
 def vendor_defined() -> str:
     return (
         "The processor is not in the event catalogue: perf's generic names stood in. What they count is vendor-defined; never compare it "

@@ -124,8 +124,8 @@ class PerfStat(Collector):
         if not hardware:
             return preflight.of_kernel_events(self.counters or KERNEL_EVENTS_ROOM)
         # An event that any counter can count, so that it tells of all of them.
-        branches = [] if "branches" not in self.known.metrics or self.known.missing("branches") else self.known.needs("branches")
-        copied = next((name for name in branches if name not in self._uncountable(branches[:1])), hardware[0])
+        branches = [] if self.known.missing("branches") else self.known.needs("branches")[:1]
+        copied = next((name for name in branches if name not in self._uncountable(branches)), hardware[0])
         return preflight.examine(self.host, self.seen, self.known, anchors, copied, self.counters)
 
     def _that_count(self, wanted_groups: Sequence[Group], anchors: Group) -> list[Group]:

@@ -46,7 +46,7 @@ def choose(known: Catalogue, events: Sequence[str] | None) -> Wanted:
 
 def anchors(known: Catalogue) -> tuple[str, ...]:
     """The events of cycles and instructions."""
-    return tuple(event for word in ANCHORS if word in known.metrics and not known.missing(word) for event in known.needs(word)[:1])
+    return tuple(event for word in ANCHORS if not known.missing(word) for event in known.needs(word)[:1])
 
 
 def check(given: Mapping[str, Any]) -> None:

@@ -75,10 +75,6 @@ def test_core_cycles_and_those_of_the_switch_agree(counted):
     assert value(counted, "hardware_pmd_cycles_per_packet", DPDK, role="switch") == pytest.approx(tsc * ratio, rel=0.05)
 
 
-def changed(result, **columns):
-    return dataclasses.replace(result, frame=result.frame.assign(**columns))
-
-
 def test_an_empty_value_is_no_zero(counted):
     empty = counted.frame["name"].eq("l1") & counted.frame["cpu"].eq(2)
     frame = counted.frame.assign(value=counted.frame["value"].where(~empty), note=counted.frame["note"].where(~empty, "it was stolen"))
@@ -103,6 +99,16 @@ def test_modes_that_were_not_told_apart(counted):
     result = dataclasses.replace(counted, frame=whole.assign(mode=whole["mode"].where(whole["source"] != "hardware", "all")))
     assert value(result, "hardware_cycles_per_packet") == pytest.approx(3 * 3000)
     assert not any(metric.endswith(("_user", "_kernel")) for metric in hardware.of(result)["metric"])
+
+
+def test_a_window_without_data_scales_nothing(counted):
+    """Of a run in which one window does not say what it carried, nothing is made that mixes packets with seconds."""
+    frame = counted.frame
+    gone = frame["name"].eq("packet_rate_received") & frame["window"].eq("w3") & frame["load"].eq("saturation")
+    result = dataclasses.replace(counted, frame=frame.assign(value=frame["value"].where(~gone)))
+    assert not hardware.estimate(result, case_id=KERNEL, metric="hardware_llc_misses_per_packet", **FLOOD).n
+    assert value(result, "hardware_cpi") == pytest.approx(1.5, rel=0.02)
+    assert value(result, "hardware_cpi_user") == pytest.approx(1.5)
 
 
 def test_why_a_metric_is_not_there(counted, two_switches):

@@ -88,6 +88,14 @@ def test_the_kernels_events_take_turns_through_the_same_path(local, measured):
 
 
 @needs_perf
+def test_single_cpus_are_counted(local, measured):
+    collector = PerfStat(local(), events=["context_switches"], cpus=0)
+    assert collector.unavailable() is None
+    collector.setup()
+    assert [(number.name, number.cpu) for number in measured(collector)] == [("context-switches", 0)]
+
+
+@needs_perf
 def test_own_event_files_are_counted(local, measured, tmp_path):
     mine = tmp_path / "mine.json"
     mine.write_text('[{"EventName": "switches", "PerfEvent": "cs"},'
