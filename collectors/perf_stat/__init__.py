@@ -15,6 +15,7 @@ many times. No window counts more than one group, so nothing is multiplexed: the
 
 from __future__ import annotations
 
+import contextlib
 import functools
 import shlex
 from collections.abc import Iterable, Mapping, Sequence
@@ -28,6 +29,7 @@ from collectors.perf_stat.groups import Group, Round
 from collectors.perf_stat.perf import STAT, Seen
 from collectors.perf_stat.preflight import Preflight
 from collectors.perf_stat.wanted import Wanted
+from terms import errors
 from terms import perf_messages as say
 from terms.schema import Number
 from testbeds.base import Testbed
@@ -243,6 +245,11 @@ for try in {{1..40}}; do read -t 0.5 -u 6 answer && break; kill -0 $perf_stat_pi
     def finish(self) -> str:
         ended = f"kill -INT $perf_stat_pid; wait $perf_stat_pid; cat {FOLDER}/out || :"
         return f'[ ! "$perf_stat_pid" ] || {{ {ended}; }}' if self._round else ""
+
+    def teardown(self) -> None:
+        # A host that is gone has nothing left to be taken away, and that it is gone is what must be told.
+        with contextlib.suppress(errors.VsprofError):
+            self.host.run(f"rm -rf {FOLDER}", check=False)
 
     @classmethod
     def numbers(cls, recorded: Recorded) -> Iterable[Number]:

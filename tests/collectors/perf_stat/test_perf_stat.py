@@ -18,6 +18,7 @@ from pathlib import Path
 
 import pytest
 
+from collectors import perf_stat
 from collectors.base import Recorded
 from collectors.events import probe
 from collectors.perf_stat import PerfStat, numbers, perf, preflight
@@ -93,6 +94,8 @@ def test_single_cpus_are_counted(local, measured):
     assert collector.unavailable() is None
     collector.setup()
     assert [(number.name, number.cpu) for number in measured(collector)] == [("context-switches", 0)]
+    collector.teardown()
+    assert not Path(perf_stat.FOLDER).exists()
 
 
 @needs_perf
