@@ -11,7 +11,7 @@ from typing import Any
 
 import pandas as pd
 
-from analysis import metrics, model, stats, style
+from analysis import hardware, metrics, model, stats, style
 from analysis.load import Result
 from terms import analysis_messages as say
 from terms import schema, units
@@ -44,6 +44,12 @@ MODEL_HEADLINES = tuple(
     )
 )
 """The same of the modelled processor: in a table of their own."""
+
+HARDWARE_HEADLINES = tuple(
+    (traffic, load, metric.replace("model_", hardware.PREFIX), words.replace("estimated ", "").replace(" (1st level)", ", 1st level"))
+    for traffic, load, metric, words in MODEL_HEADLINES
+)
+"""The same of the processor's own counters."""
 
 
 @dataclass(frozen=True)
@@ -145,6 +151,26 @@ def modelled_processor(result: Result) -> Table | Text:
     return _listed(rows)
 
 
+def hardware_heading(result: Result) -> Text:
+    """What opens the part on the processor's own counters, with what the preflight found; nothing where no PMU counted."""
+    if not hardware.present(result):
+        return Text("")
+    said = hardware.facts(result)
+    found = "".join(f"\n- *{one['name']}*, {one['state']}: {one['text']}" for one in said.get("preflight", []))
+    return Text(
+        f"## What the processor's own counters say\nCounted by perf stat on each CPU: {hardware.label(result)}, events of `"
+        f"{said.get('microarchitecture', '–')}`. A count's words are those of the modelled processor where both mean the same, but it is "
+        f"another processor, and polls cost it something else: nothing here is set against the model.\n\nThe preflight found:\n{found}"
+    )
+
+
+def hardware_headlines(result: Result) -> Table | Text:
+    """The headline numbers of the PMU's packet path; nothing where no PMU counted."""
+    if not hardware.present(result):
+        return Text("")
+    return _headlines(result, HARDWARE_HEADLINES, hardware, hardware.label(result))
+
+
 def limits(result: Result) -> Text:
     """What a reader must know about these very numbers, as a list."""
     found = all_limits(result) or ["Nothing was left out, and no run failed."]
@@ -152,8 +178,8 @@ def limits(result: Result) -> Text:
 
 
 def all_limits(result: Result) -> list[str]:
-    """Of the result, and of the model's numbers in it."""
-    return [*result.limits(), *model.limits(result)]
+    """Of the result, and of the model's and the PMU's numbers in it."""
+    return [*result.limits(), *model.limits(result), *hardware.limits(result)]
 
 
 def estimates(result: Result, case: str) -> dict[tuple[str, str, str], tuple[stats.Estimate, str]]:
@@ -164,6 +190,11 @@ def estimates(result: Result, case: str) -> dict[tuple[str, str, str], tuple[sta
 def model_estimates(result: Result, case: str) -> dict[tuple[str, str, str], tuple[stats.Estimate, str]]:
     """The same of the modelled processor."""
     return _estimates(result, case, MODEL_HEADLINES, model)
+
+
+def hardware_estimates(result: Result, case: str) -> dict[tuple[str, str, str], tuple[stats.Estimate, str]]:
+    """The same of the processor's own counters."""
+    return _estimates(result, case, HARDWARE_HEADLINES, hardware)
 
 
 def _estimates(result: Result, case: str, names: Sequence[tuple[str, ...]], source: ModuleType) -> dict:
@@ -177,7 +208,7 @@ def _estimates(result: Result, case: str, names: Sequence[tuple[str, ...]], sour
 
 
 def _headlines(result: Result, names: Sequence[tuple[str, ...]], source: ModuleType, what: str) -> Table:
-    """`source` is the module whose metrics these are: metrics, or model."""
+    """`source` is the module whose metrics these are: metrics, model, or hardware."""
     rows = {}
     for traffic, load, metric, words in names:
         where = {"traffic": traffic, "load": load, "metric": metric}

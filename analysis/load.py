@@ -93,15 +93,12 @@ class Result:
         """What a reader must know before trusting the numbers: failed runs, what was left out, too few repetitions."""
         runs = self.manifest.get("runs", [])
         others = sorted(set(self.frame["testbed"].dropna()) - {self.testbed})
-        sources = sorted(set(self.frame["source"].dropna()) - {"software", "model"})
         texts = [say.failed_run(run["run_id"], run.get("error")) for run in self.failed]
         if self.manifest.get("status") == "partial":
             done = sum(run.get("status") == "done" for run in runs)
             texts.append(say.partial_result(done, max(len(runs), self._planned())))
         if others:
             texts.append(say.left_out_testbeds(self.testbed, others))
-        if sources:
-            texts.append(say.left_out_sources(sources))
         if self.repetitions < 6:
             texts.append(say.too_few_repetitions(self.repetitions))
         return texts + [finding["text"] for finding in self.manifest.get("findings", [])]

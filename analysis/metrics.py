@@ -110,13 +110,13 @@ def events(frame: pd.DataFrame) -> pd.DataFrame:
     if counted.empty:
         return _empty()
     keys = [*WINDOW, "name", "role", "cpu"]
-    sums = counted.groupby(keys).agg(value=("value", _sum), enabled_s=("enabled_s", "max")).reset_index()
+    sums = counted.groupby(keys).agg(value=("value", whole_sum), enabled_s=("enabled_s", "max")).reset_index()
     sums = pd.concat([sums, _context_switches(sums)], ignore_index=True)
     by_role = sums[sums["cpu"] == -1]
     path = by_role[(by_role["role"] != "host-other") | by_role["case_id"].isin(host_is_endpoint(frame))]
     totals = [_total(by_role, "all"), _total(path, "path")]
     sums = pd.concat([sums[(sums["role"] != "") | (sums["cpu"] >= 0)], *totals], ignore_index=True)
-    sums = sums.merge(_data(frame), on=WINDOW, how="left")
+    sums = sums.merge(data_rates(frame), on=WINDOW, how="left")
     span = sums["enabled_s"].fillna(sums["window_seconds"])
     second = quotient(sums, sums["name"] + "_per_second", sums["value"], span, "events/s")
     word = sums["traffic"].map(PER_DATA)
@@ -156,6 +156,18 @@ def pmd(frame: pd.DataFrame) -> pd.DataFrame:
         "pmd_iterations_per_second": (wide["pmd_iterations"], wide["seconds"], "1/s"),
     }
     return joined(quotient(wide, name, *sides, role="switch") for name, sides in quotients.items())
+
+
+def pmd_cycles(frame: pd.DataFrame) -> pd.DataFrame:
+    """By run and traffic: the poll-mode thread's `busy_cycles` and `packets`, and `tsc_per_second`: busy and idle cycles each second."""
+    keys = WINDOW[:-1]
+    names = ["pmd_busy_cycles", "pmd_idle_cycles", "pmd_packets"]
+    wide = _timed(frame, frame[frame["collector"] == "ovs_pmd"], names).dropna(subset=[*names, "seconds"])
+    sums = wide.groupby(keys)[[*names, "seconds"]].sum().reset_index()
+    tsc = (sums["pmd_busy_cycles"] + sums["pmd_idle_cycles"]) / sums["seconds"]
+    return sums.assign(busy_cycles=sums["pmd_busy_cycles"], packets=sums["pmd_packets"], tsc_per_second=tsc)[
+        [*keys, "busy_cycles", "packets", "tsc_per_second"]
+    ]
 
 
 def flow_table(frame: pd.DataFrame) -> pd.DataFrame:
@@ -252,7 +264,7 @@ def wide_table(frame: pd.DataFrame, names: Sequence[str], extra: Sequence[str] =
     if rows.empty:
         # With the keys' own types: what is merged with it must find the same.
         return rows[keys].assign(**dict.fromkeys(names, np.array([], float)))
-    wide = rows.groupby([*keys, "name"])["value"].agg(_sum).unstack("name")
+    wide = rows.groupby([*keys, "name"])["value"].agg(whole_sum).unstack("name")
     return wide.reindex(columns=list(names)).reset_index()
 
 
@@ -264,14 +276,14 @@ def _timed(frame: pd.DataFrame, rows: pd.DataFrame, names: Sequence[str], extra:
     return wide.assign(seconds=wide["seconds"].astype(float).fillna(wide["window_seconds"]))
 
 
-def _sum(values: pd.Series) -> float:
+def whole_sum(values: pd.Series) -> float:
     """NaN if one part could not be counted: a sum over the rest would pass for the whole."""
     return float(values.sum(skipna=False))
 
 
 def _total(by_role: pd.DataFrame, name: str) -> pd.DataFrame:
     """The sum over roles, as a role of its own called `name`."""
-    sums = by_role.groupby([*WINDOW, "name"]).agg(value=("value", _sum), enabled_s=("enabled_s", "max"))
+    sums = by_role.groupby([*WINDOW, "name"]).agg(value=("value", whole_sum), enabled_s=("enabled_s", "max"))
     return sums.reset_index().assign(role=name, cpu=-1)
 
 
@@ -283,11 +295,11 @@ def _context_switches(sums: pd.DataFrame) -> pd.DataFrame:
     """Voluntary and involuntary together, by role."""
     kinds = sums[sums["name"].isin(["context_switches_voluntary", "context_switches_involuntary"])]
     keys = [*WINDOW, "role", "cpu"]
-    both = kinds.groupby(keys).agg(value=("value", _sum), enabled_s=("enabled_s", "max")).reset_index()
+    both = kinds.groupby(keys).agg(value=("value", whole_sum), enabled_s=("enabled_s", "max")).reset_index()
     return both.assign(name="context_switches")
 
 
-def _data(frame: pd.DataFrame) -> pd.DataFrame:
+def data_rates(frame: pd.DataFrame) -> pd.DataFrame:
     """For each window its length and its `data_rate`: packets, megabits or replies per second, by traffic."""
     wide = wide_table(_own(frame), ["window_seconds", "packet_rate_received", "goodput", "replies"])
     choices = {

@@ -8,7 +8,7 @@ from typing import Any
 
 import pandas as pd
 
-from analysis import describe, explain, explain_model, model
+from analysis import describe, explain, explain_model, hardware, model
 from analysis.load import Result
 
 MODELLED = {"traffic": "udp_flood", "load": "saturation"}
@@ -26,6 +26,7 @@ def summary(result: Result) -> dict[str, Any]:
         "repetitions": result.repetitions,
         "failed_runs": [run["run_id"] for run in result.failed],
         "model": model.profile(result).get("name") if model.present(result) else None,
+        "hardware": hardware.label(result) if hardware.present(result) else None,
         "cases": [_case(result, case) for case in result.cases.index],
         "answer": explain.answer(result),
         "limits": describe.all_limits(result),
@@ -41,6 +42,8 @@ def text(result: Result) -> str:
     if model.present(result):
         parts[2:2] = [_table(_at_saturation(describe.model_headlines(result).frame))]
         parts += explain_model.sentences(result, **MODELLED)
+    if hardware.present(result):
+        parts.append(_table(_at_saturation(describe.hardware_headlines(result).frame)))
     return "\n\n".join([*parts, "\n".join(f"- {limit}" for limit in describe.all_limits(result))]).rstrip() + "\n"
 
 
@@ -52,8 +55,8 @@ def _at_saturation(frame: pd.DataFrame) -> pd.DataFrame:
 def _case(result: Result, case: str) -> dict[str, Any]:
     row = result.cases.loc[case]
     named = {key: row[key] or None for key in ("switch", "access", "topology", "setting")}
-    counted, modelled = (_numbers(found) for found in (describe.estimates(result, case), describe.model_estimates(result, case)))
-    return {"case_id": case, **named, "metrics": counted, "model_metrics": modelled}
+    sources = {"metrics": describe.estimates, "model_metrics": describe.model_estimates, "hardware_metrics": describe.hardware_estimates}
+    return {"case_id": case, **named, **{key: _numbers(look(result, case)) for key, look in sources.items()}}
 
 
 def _numbers(estimates: dict) -> list[dict[str, Any]]:

@@ -7,6 +7,7 @@ Life cycle, in the order the runner uses it::
     collector.unavailable()        # None, or why it can't work here
     collector.setup()              # once a run, before the traffic starts
     for each window:
+        collector.next_window(n, of)  # its number, for an instrument that counts something else in each
         collector.prepare()        # a shell command before the window: start what needs time to start
         collector.begin()          # a shell command at its first instant
         collector.end()            # a shell command at its last instant
@@ -83,6 +84,9 @@ class Collector(abc.ABC):
     def facts(self) -> dict[str, Any]:
         """What the manifest should say of this instrument and its settings. Asked after ``setup``."""
         return {}
+
+    def next_window(self, number: int, count: int) -> None:
+        """The window to come is ``number``, from 1 on, of the ``count`` normal windows of a traffic."""
 
     def prepare(self) -> str:
         """Shell command that runs before the window, outside the measured time."""

@@ -129,6 +129,18 @@ describe_functions.misses(result)
 # %%
 describe.Text(explain_model.markdown(result))
 
+# %%
+describe.hardware_heading(result)
+
+# %%
+describe.hardware_headlines(result)
+
+# %%
+figures.show_any(result, "hardware_per_packet")
+
+# %%
+figures.show_any(result, "hardware_misses")
+
 # %% [markdown]
 # ## Published beside ours
 # Ratios of packet rates, which can be compared across machines better than rates.

@@ -122,6 +122,18 @@ describe_functions.misses(result)
 # %%
 describe.Text(explain_model.markdown(result))
 
+# %%
+describe.hardware_heading(result)
+
+# %%
+describe.hardware_headlines(result)
+
+# %%
+figures.show_any(result, "hardware_per_packet")
+
+# %%
+figures.show_any(result, "hardware_misses")
+
 # %% [markdown]
 # ## Published beside ours
 # T2 (ACANETS, DPDK Summit 2016): throughput hundreds of times lower, 22x more context switches.

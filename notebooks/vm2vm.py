@@ -127,6 +127,18 @@ figures.show(result, "published_model")
 # %%
 describe.Text(explain_model.markdown(result))
 
+# %%
+describe.hardware_heading(result)
+
+# %%
+describe.hardware_headlines(result)
+
+# %%
+figures.show_any(result, "hardware_per_packet")
+
+# %%
+figures.show_any(result, "hardware_misses")
+
 # %% [markdown]
 # ## Published beside ours
 # T1 (ACANETS, DPDK Summit 2016) reports up to 8x the throughput and about 10x fewer context switches for OVS-DPDK.

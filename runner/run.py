@@ -119,9 +119,12 @@ def _send(
     time.sleep(setting.windows.warmup_seconds)
     traffic.check()
     placement = topology.placement()
-    for number in range(1, setting.windows.count + 1):
-        say(f"{item.label}: window {number} of {setting.windows.count}")
-        window.measure(topology.host, traffic, _shared(collectors), setting.windows.seconds, into / f"w{number}")
+    shared, count = _shared(collectors), setting.windows.count
+    for number in range(1, count + 1):
+        say(f"{item.label}: window {number} of {count}")
+        for one in shared.values():
+            one.next_window(number, count)
+        window.measure(topology.host, traffic, shared, setting.windows.seconds, into / f"w{number}")
         traffic.check()
     if apart := {name: one for name, one in collectors.items() if isinstance(one, Apart)}:
         traffic.before_own_windows()

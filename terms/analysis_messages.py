@@ -52,10 +52,6 @@ def left_out_testbeds(kept: str, others: Iterable[str]) -> str:
     return f"Numbers of testbed {', '.join(others)} are left out: they never share an axis with those of {kept}."
 
 
-def left_out_sources(others: Iterable[str]) -> str:
-    return f"Numbers of source {', '.join(others)} are left out here: this report shows software counters and the modelled processor only."
-
-
 def failed_run(run_id: str, error: str | None) -> str:
     return f"Run {run_id} failed and is kept out of every number: {error or 'no reason recorded'}"
 
@@ -91,6 +87,38 @@ def untrusted_windows(count: int, reasons: Iterable[str]) -> str:
 
 def no_model_numbers() -> str:
     return "no window of this result was counted by the model (its collector `uarch_model` was not part of the experiment)"
+
+
+def no_hardware_numbers() -> str:
+    return "no PMU counted in this result (its collector `perf_stat` was not part of the experiment, or could not work)"
+
+
+def not_counted_by_pmu(name: str) -> str:
+    return f"the events of `{name}` were not asked for, or can't be counted on this processor"
+
+
+def preflight_found(text: str) -> str:
+    return f"Preflight of the hardware counters: {text}."
+
+
+def vendor_defined() -> str:
+    return (
+        "The processor is not in the event catalogue: perf's generic names stood in. What they count is vendor-defined; never compare it "
+        "between vendors."
+    )
+
+
+def events_left_empty(names: Sequence[str], why: str) -> str:
+    shown = ", ".join(f"`{name}`" for name in names[:4]) + (f" and {len(names) - 4} more" if len(names) > 4 else "")
+    return f"Hardware events left empty: {shown}: {why}."
+
+
+def scaled_metrics(names: Sequence[str]) -> str:
+    shown = ", ".join(f"`{name}`" for name in names)
+    return (
+        f"Hardware metrics whose events were counted in different windows: {shown}. Each event is divided by the data of its own windows "
+        "first, so that what differs between windows is in them. So it is in every sum over modes that have windows of their own."
+    )
 
 
 def no_functions(name: str) -> str:

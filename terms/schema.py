@@ -103,6 +103,8 @@ class Number:
     note: str = ""
     window: str | None = None
     """Only for a number that belongs to no window (say, a whole flood's losses): the word to put there instead."""
+    source: str | None = None
+    """Only for a number that came about in another way than its collector's others (the kernel's own events among a PMU's)."""
 
     def __post_init__(self) -> None:
         if self.value is None and not self.note:
@@ -143,9 +145,10 @@ def window_owner(window: str) -> str | None:
 
 def row(where: Mapping[str, object], collector: str, source: str, counted: Number | FunctionCount) -> dict[str, object]:
     """Join what was counted with its coordinates ``where`` (the columns of KEYS, and any varied values)."""
+    fields = {one.name: getattr(counted, one.name) for one in dataclasses.fields(counted)}
+    source = fields.pop("source", None) or source
     if source not in SOURCES:
         raise ValueError(f"source {source!r} is none of {', '.join(SOURCES)}")
-    fields = {one.name: getattr(counted, one.name) for one in dataclasses.fields(counted)}
     window = fields.pop("window", None) or where["window"]
     return {**where, "window": window, "collector": collector, "source": source, **fields}
 

@@ -6,7 +6,7 @@
 - `table(result) -> DataFrame`, tidy, with what is drawn; `plot(table) -> Figure`, which looks at nothing else;
 - `WALL_CLOCK`, True if what it draws depends on how fast the testbed's clock runs;
 - `missing(result) -> list[str]`, only where NEEDS can't say why it is empty: the reasons, or none;
-- `SOURCE = "model"` if its numbers are the modelled processor's: a figure has those, or software counters, never both.
+- `SOURCE`, `"model"` or `"hardware"`, if its numbers are the modelled processor's or a PMU's: it shows one source, never two.
 
 From a shell: python -m analysis.figures throughput results/latest throughput.png
 """
@@ -23,7 +23,7 @@ from types import ModuleType
 import pandas as pd
 from matplotlib.figure import Figure
 
-from analysis import metrics, model
+from analysis import hardware, metrics, model
 from analysis.load import Result
 from terms import analysis_messages as say
 from terms import units
@@ -76,6 +76,11 @@ def show(result: Result, name: str) -> Shown | NotShown:
     return Shown(module.plot(table), caption(module, result, table), table)
 
 
+def show_any(result: Result, name: str) -> Shown | NotShown | None:
+    """The same, but nothing where no PMU counted: most machines have none, and a report need not say so in each place."""
+    return show(result, name) if hardware.present(result) else None
+
+
 def caption(module: ModuleType, result: Result, table: pd.DataFrame) -> str:
     """The docstring, then where, how often and how surely it was measured. HTML."""
     n = sorted({int(value) for value in table.get("n", pd.Series(dtype=int)).dropna()})
@@ -90,22 +95,24 @@ def caption(module: ModuleType, result: Result, table: pd.DataFrame) -> str:
         parts.append(html.escape(f"Not in it: {'; '.join(gaps)}."))
     if module.WALL_CLOCK and result.emulated:
         parts.append(EMULATED)
-    if _modelled(module):
+    if _counts(module) is model:
         parts += [html.escape(say.polling_left_in(cases)) for cases in [model.polling_left_in(result)] if cases]
         parts.append(MODELLED)
     return " ".join(parts)
 
 
-def _modelled(module: ModuleType) -> bool:
-    return getattr(module, "SOURCE", "software") == "model"
+def _counts(module: ModuleType) -> ModuleType:
+    """Whose metrics a figure draws: metrics, model, or hardware."""
+    return {"model": model, "hardware": hardware}.get(getattr(module, "SOURCE", ""), metrics)
 
 
 def _source(result: Result, module: ModuleType) -> str:
-    return html.escape(model.label(result)) if _modelled(module) else "software counters"
+    source = _counts(module)
+    return "software counters" if source is metrics else html.escape(source.label(result))
 
 
 def _missing(result: Result, module: ModuleType) -> list[str]:
-    look = model.missing if _modelled(module) else metrics.missing
+    look = _counts(module).missing
     more = module.missing(result) if hasattr(module, "missing") else []
     return list(dict.fromkeys([*look(result, module.NEEDS), *more]))
 

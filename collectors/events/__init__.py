@@ -8,6 +8,6 @@ own events) and ``generic`` (perf's generic names, for a processor that the cata
     catalogue.load()              # what is known of this host's processor
         processor.py              # which processor is it, and which folder
         entries.py                # one event, one metric
-        expression.py             # a metric's formula
+        terms/expression.py       # a metric's formula
     probe.py                      # can it be counted here?
 """

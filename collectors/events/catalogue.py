@@ -16,9 +16,10 @@ from pathlib import Path
 
 from collectors.events import entries, processor
 from collectors.events.entries import Event, Metric
-from collectors.events.expression import Expression, Value
 from collectors.events.processor import Processor
 from terms import event_messages as messages
+from terms import expression
+from terms.expression import Formula, Value
 
 HERE = Path(__file__).resolve().parent
 COMMON, SOFTWARE, GENERIC = "common", "software", "generic"
@@ -40,7 +41,8 @@ class Catalogue:
     events: Mapping[str, Event]
     metrics: Mapping[str, Metric]
     pmu: str = "cpu"
-    _formulas: Mapping[str, Expression] = field(default_factory=dict)
+    _formulas: Mapping[str, Formula] = field(default_factory=dict)
+    """By casefolded name of the metric."""
 
     @property
     def vendor_defined(self) -> bool:
@@ -55,7 +57,7 @@ class Catalogue:
         """An event or metric by its name. Raises ``BadInput`` that has the names most like it."""
         spelt = self._spelling.get(name.casefold())
         if spelt is None or spelt in DATA:
-            raise messages.unknown_metric(name, _near(name, self._spelling))
+            raise messages.unknown_metric(name, near(name, self._spelling))
         return self.events.get(spelt) or self.metrics[spelt]
 
     def needs(self, name: str) -> tuple[str, ...]:
@@ -81,30 +83,16 @@ class Catalogue:
         value, with the reason from ``notes`` where it has one; so does a division by zero.
         """
         found = self.find(name)
-        spelt = {self._spelling.get(key.casefold(), key): value for key, value in counts.items()}
-        return self._value(found.name, spelt, notes or {})
-
-    def _value(self, name: str, counts: Mapping[str, float | None], notes: Mapping[str, str]) -> Value:
-        formula = self._formulas.get(name)
-        if formula is None:
-            reason = self.missing(name) or notes.get(name) or messages.not_counted(name)
-            return Value(counts[name]) if counts.get(name) is not None else Value(None, reason)
-        values, why = {}, {}
-        for used in formula.names:
-            spelt = self._spelling[used.casefold()]
-            part = self._value(spelt, counts, notes) if spelt in self.metrics else Value(counts.get(spelt), notes.get(spelt, ""))
-            values[used], why[used] = part.value, part.note
-        result = formula.evaluate(values, why)
-        return result if result.value is None else Value(result.value * self.metrics[name].factor)
+        lower = {key.casefold(): value for key, value in counts.items()}
+        why = {key.casefold(): note for key, note in (notes or {}).items()}
+        for key, metric in self.metrics.items():
+            if metric.missing:
+                why[key.casefold()] = messages.missing_on(self.microarchitecture, key, metric.missing)
+        return expression.compute(found.name, self._formulas, lower, why)
 
     def _leaves(self, name: str) -> Iterator[str]:
         """What a name comes down to, in order: events, DATA, and metrics that are missing."""
-        formula = self._formulas.get(name)
-        if formula is None:
-            yield name
-            return
-        for used in formula.names:
-            yield from self._leaves(self._spelling[used.casefold()])
+        return (self._spelling[leaf] for leaf in expression.leaves(name, self._formulas))
 
 
 def names() -> list[str]:
@@ -118,24 +106,31 @@ def own_folder() -> Path:
     return Path(os.environ.get(OWN_FOLDER) or Path(config) / "vsprof" / "events")
 
 
-def load(microarchitecture: str | None = None, files: Iterable[Path] = (), shipped: Path = HERE) -> Catalogue:
-    """The catalogue for this host's processor, or for a ``microarchitecture`` by name; ``files`` are merged over it.
+def load(
+    microarchitecture: str | None = None,
+    files: Iterable[Path] = (),
+    shipped: Path = HERE,
+    seen: Processor | None = None,
+    pmu: str | None = None,
+) -> Catalogue:
+    """The catalogue for this host's processor, for one that was ``seen`` elsewhere, or for a ``microarchitecture`` by name.
 
-    The user's own folder is merged, too. Raises ``BadInput``: one line for each file, entry and key that is wrong.
+    ``files`` and the user's own folder are merged over the shipped ones. ``pmu``: the kernel's name of the PMU of the cores, where
+    that is not this host's. Raises ``BadInput``: one line for each file, entry and key that is wrong.
     """
     if microarchitecture is None:
-        seen = processor.this_host()
+        seen = seen or processor.this_host()
         folder = processor.folder_of(seen, shipped) or GENERIC
     else:
         seen, folder = Processor(processor.UNKNOWN), microarchitecture
         if folder not in names():
             raise messages.unknown_microarchitecture(folder, names())
     own = own_folder()
-    paths = [*_folders(shipped, folder), *_folders(own, folder), *(path for given in files for path in _given(given))]
-    return read(paths, seen, folder)
+    paths = [*_folders(shipped, folder), *_folders(own, folder), *(path for given in files for path in given_files(given))]
+    return read(paths, seen, folder, pmu or processor.core_pmu())
 
 
-def read(paths: Iterable[Path], seen: Processor, folder: str) -> Catalogue:
+def read(paths: Iterable[Path], seen: Processor, folder: str, pmu: str | None = None) -> Catalogue:
     """The catalogue of the files ``paths``. Raises ``BadInput``: one line for each file, entry and key that is wrong."""
     origin: dict[str, Path] = {}
     known: dict[str, Event | Metric] = {}
@@ -157,8 +152,8 @@ def read(paths: Iterable[Path], seen: Processor, folder: str) -> Catalogue:
         raise messages.bad_catalogue(reasons)
     events = {entry.name: entry for entry in known.values() if isinstance(entry, Event)}
     metrics = {entry.name: entry for entry in known.values() if isinstance(entry, Metric)}
-    formulas = {name: formula for name, metric in metrics.items() if (formula := metric.formula) is not None}
-    return Catalogue(seen, folder, events, metrics, processor.core_pmu(), formulas)
+    formulas = {name.casefold(): Formula(read, metric.factor) for name, metric in metrics.items() if (read := metric.formula) is not None}
+    return Catalogue(seen, folder, events, metrics, pmu or processor.core_pmu(), formulas)
 
 
 def _same(one: Event | Metric, other: Event | Metric) -> bool:
@@ -170,7 +165,7 @@ def _folders(root: Path, folder: str) -> list[Path]:
     return [path for part in (folder, *SHARED) for path in sorted((root / part).glob("*.json"))]
 
 
-def _given(path: Path) -> list[Path]:
+def given_files(path: Path) -> list[Path]:
     """The files of a path that the user gave. Raises ``BadInput`` if there are none."""
     found = sorted(path.glob("*.json")) if path.is_dir() else [path] if path.exists() else []
     if not found:
@@ -191,7 +186,7 @@ def _name_reasons(known: Mapping[str, Event | Metric], origin: Mapping[str, Path
                     told.add(word)
                     yield messages.at(folder, "", messages.missing_word(name, known[key].name))
             else:
-                yield messages.at(origin[key], known[key].name, messages.unknown_name(name, _near(name, known)))
+                yield messages.at(origin[key], known[key].name, messages.unknown_name(name, near(name, known)))
     yield from _circle_reasons(known, origin, uses)
 
 
@@ -211,5 +206,5 @@ def _circle_reasons(known: Mapping[str, Event | Metric], origin: Mapping[str, Pa
                 trail.append((word, iter(uses[word])))
 
 
-def _near(name: str, known: Iterable[str]) -> list[str]:
+def near(name: str, known: Iterable[str]) -> list[str]:
     return difflib.get_close_matches(name.casefold(), list(known), n=2, cutoff=0.75)

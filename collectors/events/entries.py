@@ -16,8 +16,8 @@ from typing import Annotated, Any
 
 from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict, Field, ValidationError
 
-from collectors.events import expression
 from terms import event_messages as messages
+from terms import expression
 
 CODES = ("EventCode", "ConfigCode", "PerfEvent")
 """Exactly one of these says what an event is."""

@@ -15,7 +15,7 @@ import signal
 import subprocess
 import time
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
@@ -54,6 +54,8 @@ class Count:
     running_s: float | None
     state: str
     cpu: int | None = None
+    percent: float = field(default=100.0, compare=False)
+    """Of the time that it was wanted, how long it counted: below 100 it shared its counter, and perf scaled the value up."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -114,6 +116,7 @@ def _json_line(line: str) -> Count | None:
             _word(row.get("unit")),
             row.get("event-runtime"),
             None if cpu is None else int(cpu),
+            row.get("pcnt-running"),
         )
     except (ValueError, TypeError, AttributeError, OverflowError, RecursionError) as error:
         raise ValueError(f"not perf stat -j: {line[:80]}") from error
@@ -127,30 +130,31 @@ def _csv_line(line: str) -> Count | None:
         cpu, columns = int(columns[0][3:]), columns[1:]
     if len(columns) < 5 or not columns[2]:
         return None
-    value, unit, event, running, *_ = columns
+    value, unit, event, running, percent, *_ = columns
     try:
-        return _count(event, value, _word(unit), running, cpu)
+        return _count(event, value, _word(unit), running, cpu, percent or None)
     except (ValueError, OverflowError) as error:
         raise ValueError(f"not perf stat -x: {line[:80]}") from error
 
 
-def _count(event: str, value: str, unit: str, running: Any, cpu: int | None) -> Count:
+def _count(event: str, value: str, unit: str, running: Any, cpu: int | None, percent: Any = None) -> Count:
     running_s = float(running) / 1e9
+    share = 100.0 if percent is None else float(percent)
     state = next((state for word, state in _WORDS if value.strip() == word), COUNTED)
     number = None if state != COUNTED else float(value)
-    if not math.isfinite(running_s) or (number is not None and not math.isfinite(number)):
+    if not (math.isfinite(running_s) and math.isfinite(share)) or (number is not None and not math.isfinite(number)):
         raise ValueError(value)
     if state == COUNTED and running_s <= 0:
         state, number = NOT_COUNTED, None
-    return Count(event, number, unit, running_s, state, cpu)
+    return Count(event, number, unit, running_s, state, cpu, share)
 
 
 def _word(unit: Any) -> str:
     return "" if unit in (None, "(null)") else str(unit)
 
 
-def judge(ran: Ran, seconds: float = EACH_S) -> Probed:
-    """What a perf that was to count one event says of it."""
+def judge(ran: Ran, seconds: float = EACH_S, level: str | None = None) -> Probed:
+    """What a perf that was to count one event says of it. ``level``: the host's perf_event_paranoid; None: this machine's."""
     if ran.status is None:
         return Probed(NOT_COUNTED, messages.perf_hangs(seconds))
     try:
@@ -161,7 +165,7 @@ def judge(ran: Ran, seconds: float = EACH_S) -> Probed:
         worst = next((count.state for count in counts if count.state != COUNTED), COUNTED)
         return Probed(worst)
     if any(word in ran.text for word in _DENIED):
-        return Probed(REFUSED, messages.perf_refused(_paranoid()))
+        return Probed(REFUSED, messages.perf_refused(level or _paranoid()))
     if any(word in ran.text for word in _UNKNOWN):
         return Probed(UNKNOWN, _first_line(ran.text))
     return Probed(NOT_COUNTED, _first_line(ran.text) or f"perf ended with {ran.status}, and printed nothing")

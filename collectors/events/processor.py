@@ -69,7 +69,11 @@ def _arm(midr: int, name: str) -> Processor:
 
 def core_pmu(devices: Path = _DEVICES) -> str:
     """The kernel's name of the cores' PMU: ``cpu``, or on Arm one such as ``armv8_pmuv3_0``; ``cpu`` where there is none."""
-    names = sorted(path.name for path in devices.glob("*")) if devices.is_dir() else []
+    return core_pmu_of(sorted(path.name for path in devices.glob("*")) if devices.is_dir() else [])
+
+
+def core_pmu_of(names: list[str]) -> str:
+    """The same from the names of a host's PMUs."""
     return next((name for name in names if re.fullmatch(r"cpu|armv\d+.*|apple_.*", name)), "cpu")
 
 

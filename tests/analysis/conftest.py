@@ -12,8 +12,8 @@ import pytest
 from analysis.load import Result, load
 
 
-def _sample() -> ModuleType:
-    spec = importlib.util.spec_from_file_location("vsprof_synthetic_sample", Path(__file__).with_name("sample.py"))
+def _sample(name: str = "sample") -> ModuleType:
+    spec = importlib.util.spec_from_file_location(f"vsprof_synthetic_{name}", Path(__file__).with_name(f"{name}.py"))
     module = importlib.util.module_from_spec(spec)
     spec.loader.exec_module(module)
     return module
@@ -22,6 +22,18 @@ def _sample() -> ModuleType:
 @pytest.fixture(scope="session")
 def sample() -> ModuleType:
     return _sample()
+
+
+@pytest.fixture(scope="session")
+def pmu_sample() -> ModuleType:
+    return _sample("pmu_sample")
+
+
+@pytest.fixture(scope="session")
+def counted(sample: ModuleType, pmu_sample: ModuleType, tmp_path_factory: pytest.TempPathFactory) -> Result:
+    """SYNTHETIC: as two_switches, with idle traffic, and counted by a PMU."""
+    path = sample.write(tmp_path_factory.mktemp("counted") / "vm2vm", traffics=[*sample.TRAFFICS, sample.IDLE], windows=pmu_sample.WINDOWS)
+    return load(pmu_sample.add(path))
 
 
 @pytest.fixture(scope="session")

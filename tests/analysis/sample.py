@@ -57,6 +57,7 @@ def write(
     traffics: list[tuple[str, str]] = TRAFFICS,
     own: str = "",
     functions: bool = True,
+    windows: int = 2,
 ) -> Path:
     """Write the result into `path`; numbers named in `drop` become empty with a note, runs in `failed` failed.
 
@@ -75,7 +76,7 @@ def write(
                 runs.append(_run(run, case, repetition, access=access, topology=topology, failed=run in failed, traffics=traffics))
                 for testbed in testbeds:
                     where = _where(run, case, repetition, access=access, frame=frame, topology=topology, testbed=testbed)
-                    rows += _rows(where, access, random, drop, traffics)
+                    rows += _rows(where, access, random, drop, traffics, windows)
                     rows += _own_rows(where, access, traffics, own) if own else []
                     by_function += _function_rows(where, access, traffics, own) if own and functions else []
     schema.write(path / "measurements.parquet", rows)
@@ -93,11 +94,13 @@ def _where(run: str, case: str, repetition: int, *, access: str, frame: int, top
     return {**ids, "topology": topology, **_values(access, frame)}
 
 
-def _rows(where: dict, access: str, random: np.random.Generator, drop: tuple[str, ...], traffics: list[tuple[str, str]]) -> Iterator[dict]:
+def _rows(
+    where: dict, access: str, random: np.random.Generator, drop: tuple[str, ...], traffics: list[tuple[str, str]], windows: int
+) -> Iterator[dict]:
     dpdk = access == "vhost-user"
     for traffic, load in traffics:
         here = {**where, "traffic": traffic, "load": load}
-        for window in ("w1", "w2"):
+        for window in (f"w{number}" for number in range(1, windows + 1)):
             noise = lambda value: float(value * random.normal(1, 0.03))  # noqa: E731
             numbers = [*_traffic(traffic, load, access, noise), *_counters(traffic, load, access, noise, dpdk)]
             for collector, number in numbers:
@@ -268,8 +271,9 @@ def _counters(traffic: str, load: str, access: str, noise, dpdk: bool) -> Iterat
             ("pmd_idle_cycles", cycles - used, "cycles"),
             ("pmd_packets", 140_000 * busy, "packets"),
             ("pmd_busy_iterations", 40_000 * busy, "events"),
+            ("pmd_idle_iterations", 9e5 - 40_000 * busy, "events"),
         ):
-            yield "ovs_pmd", schema.Number(name, value, unit, "switch")
+            yield "ovs_pmd", schema.Number(name, value, unit, "switch", 1)
 
 
 def _flood(load: str, access: str) -> Iterator[schema.Number]:

@@ -13,7 +13,8 @@ from analysis.load import load
 
 NAMES = sorted(module.name for module in pkgutil.iter_modules(figures.__path__) if module.name != "__main__")
 MODELLED = [name for name in NAMES if getattr(importlib.import_module(f"analysis.figures.{name}"), "SOURCE", "") == "model"]
-COUNTED = [name for name in NAMES if name not in MODELLED]
+HARDWARE = [name for name in NAMES if getattr(importlib.import_module(f"analysis.figures.{name}"), "SOURCE", "") == "hardware"]
+COUNTED = [name for name in NAMES if name not in {*MODELLED, *HARDWARE}]
 
 
 @pytest.mark.parametrize("name", COUNTED)
@@ -38,6 +39,20 @@ def test_a_figure_of_the_model_says_that_it_is_an_estimate(modelled, name):
 @pytest.mark.parametrize("name", MODELLED)
 def test_a_figure_of_the_model_needs_its_windows(two_switches, name):
     assert "no window of this result was counted by the model" in figures.show(two_switches, name).text
+
+
+@pytest.mark.parametrize("name", HARDWARE)
+def test_a_figure_of_the_pmu_names_the_processor(counted, name):
+    shown = figures.show_any(counted, name)
+    assert figures.png(shown.figure).startswith(b"\x89PNG")
+    assert "Source: hardware counters (Made-up 2)" in shown.caption
+    assert "software counters" not in shown.caption
+
+
+@pytest.mark.parametrize("name", HARDWARE)
+def test_a_figure_of_the_pmu_is_there_only_if_one_counted(modelled, name):
+    assert figures.show_any(modelled, name) is None
+    assert "no PMU counted in this result" in figures.show(modelled, name).text
 
 
 @pytest.mark.parametrize("name", MODELLED)
@@ -93,4 +108,4 @@ def test_every_switch_has_a_colour_of_its_own():
 
 def test_many_settings_are_drawn(sample, tmp_path):
     result = load(sample.write(tmp_path / "r", frames=(64, 1518), repetitions=2, own="uarch_model"))
-    assert all(figures.png(figures.show(result, name).figure) for name in NAMES if name != "access_rates")
+    assert all(figures.png(figures.show(result, name).figure) for name in NAMES if name not in {"access_rates", *HARDWARE})

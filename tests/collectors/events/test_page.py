@@ -11,8 +11,8 @@ import pytest
 
 from collectors.events import catalogue
 from collectors.events.entries import Event, Metric
-from collectors.events.expression import Value
 from terms.errors import BadInput
+from terms.expression import Value
 
 PAGE = (Path(__file__).parents[3] / "docs" / "adding-a-pmu-event.md").read_text()
 [EXAMPLE] = re.findall(r"^```json\n(.*?)^```$", PAGE, re.MULTILINE | re.DOTALL)

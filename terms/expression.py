@@ -4,6 +4,9 @@
 It is written as in perf: names of events and metrics (``-`` and the like in a name are escaped, ``cache\\-misses``), numbers,
 ``+ - * / ( )``, comparisons, ``a if b else c``, ``min``, ``max`` and ``d_ratio``. Unlike perf's, a quotient by zero is no
 value, not 0: nothing was counted that it could be the share of.
+
+The event catalogue reads formulas, and analysis computes them again from what a result's manifest says of them: so they are
+down here, where both see them.
 """
 
 from __future__ import annotations
@@ -113,6 +116,44 @@ class Expression:
             shown = re.sub(r"\bn(\d+)\b", lambda found: self.names[int(found[1])], ast.unparse(divisor))
             raise _NoValue(messages.division_by_zero(shown))
         return left / right
+
+
+@dataclass(frozen=True)
+class Formula:
+    """A metric's formula and the factor of its unit. What it names may be another metric."""
+
+    expression: Expression
+    factor: float = 1.0
+
+
+def compute(
+    name: str, formulas: Mapping[str, Formula], counts: Mapping[str, float | None], notes: Mapping[str, str] | None = None
+) -> Value:
+    """The metric ``name``, in its unit; or the count of that name, if there is no such metric.
+
+    Names are the same whether written large or small: the keys of all mappings are casefolded. ``notes`` says why a name has no
+    value. No formula may lead back to itself.
+    """
+    notes = notes or {}
+    key = name.casefold()
+    formula = formulas.get(key)
+    if formula is None:
+        value = counts.get(key)
+        return Value(None, notes.get(key) or messages.not_counted(name)) if value is None else Value(value)
+    parts = {used: compute(used, formulas, counts, notes) for used in formula.expression.names}
+    values, why = ({used: getattr(part, field) for used, part in parts.items()} for field in ("value", "note"))
+    result = formula.expression.evaluate(values, why)
+    return result if result.value is None else Value(result.value * formula.factor)
+
+
+def leaves(name: str, formulas: Mapping[str, Formula]) -> Iterator[str]:
+    """What a name comes down to, in order, casefolded: everything in it that is no formula. As in ``compute``."""
+    formula = formulas.get(name.casefold())
+    if formula is None:
+        yield name.casefold()
+        return
+    for used in formula.expression.names:
+        yield from leaves(used, formulas)
 
 
 def parse(text: str) -> Expression:

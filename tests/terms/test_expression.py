@@ -9,8 +9,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from collectors.events import expression
-from collectors.events.expression import BadFormula, Value
+from terms import expression
+from terms.expression import BadFormula, Value
 
 VALUES = {"a": 6.0, "b": 4.0, "zero": 0.0, "none": None, "MEM.L1_MISS": 3.0, "cache-misses": 9.0, "n0": 100.0, "irq:entry": 5.0}
 
