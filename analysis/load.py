@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
 """Read one result directory: the way in to everything else here.
 
-Nothing but manifest.json, measurements.parquet and functions.parquet is read, so a result can be analysed years
-later, on a laptop that has no switch.
+Nothing but manifest.json, measurements.parquet, functions.parquet and stacks.parquet is read, so a result can be analysed
+years later, on a laptop that has no switch.
 """
 
 from __future__ import annotations
@@ -67,6 +67,11 @@ class Result:
         return here[_in_own_window(here)]
 
     @functools.cached_property
+    def stacks(self) -> pd.DataFrame:
+        """What was counted in single call stacks, as `functions` is; empty if nothing was. Read when first asked for: few do."""
+        return _without(_optional(self.path / "stacks.parquet", schema.STACK), self.failed)
+
+    @functools.cached_property
     def cases(self) -> pd.DataFrame:
         """One row a case, in the order of all figures; index `case_id`.
 
@@ -116,7 +121,7 @@ def load(run_dir: str | Path) -> Result:
     path = Path(run_dir).resolve()
     manifest = _manifest(path / "manifest.json")
     frame = _frame(path / "measurements.parquet", schema.NUMBER)
-    functions = _functions(path / "functions.parquet")
+    functions = _optional(path / "functions.parquet", schema.FUNCTION)
     failed = [run for run in manifest.get("runs", []) if run.get("status") == "failed"]
     frame, functions = (_without(table, failed) for table in (frame, functions))
     if frame.empty:
@@ -139,9 +144,9 @@ def _manifest(path: Path) -> dict[str, Any]:
     return manifest
 
 
-def _functions(path: Path) -> pd.DataFrame:
-    """An earlier vsprof wrote none: the same as a result in which nobody counted by function."""
-    return _frame(path, schema.FUNCTION) if path.exists() else _filled(schema.table([], schema.FUNCTION))
+def _optional(path: Path, layout: pa.Schema) -> pd.DataFrame:
+    """An earlier vsprof wrote none: the same as a result in which nobody counted by function, or by stack."""
+    return _frame(path, layout) if path.exists() else _filled(schema.table([], layout))
 
 
 def _frame(path: Path, layout: pa.Schema) -> pd.DataFrame:

@@ -19,6 +19,7 @@ from nbclient import NotebookClient
 from nbclient.exceptions import CellExecutionError, DeadKernelError
 from nbconvert import HTMLExporter
 
+from analysis import stacks
 from analysis.load import load
 from terms import analysis_messages as say
 
@@ -33,7 +34,7 @@ OUTSIDE = re.compile(
 
 
 def build(run_dir: str | Path, notebook: str | Path | None = None) -> Path:
-    """Write report.ipynb and report.html into `run_dir`; return the path of report.html.
+    """Write report.ipynb and report.html into `run_dir`, and a flame graph a case where stacks were recorded; return report.html's path.
 
     `notebook` is a jupytext file, or the name of one in notebooks/; without it, the experiment's own. Both files
     appear whole or not at all. VsprofError names the cell that failed; a result that can't be read is BadInput.
@@ -44,6 +45,7 @@ def build(run_dir: str | Path, notebook: str | Path | None = None) -> Path:
     text = to_html(page, source)
     _write(result.path / "report.ipynb", nbformat.writes(page) + "\n")
     _write(result.path / "report.html", text)
+    stacks.write(result)
     return result.path / "report.html"
 
 

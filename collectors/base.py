@@ -15,6 +15,7 @@ Life cycle, in the order the runner uses it::
     collector.teardown()
     Softirqs.numbers(recorded)     # pure: from what was recorded, so a mended parser can be run again later
     Softirqs.functions(recorded)   # the same of single functions; most collectors have none
+    Softirqs.stacks(recorded)      # the same of call stacks
 
 The commands of all collectors are put into one script that runs on the testbed, so that nobody talks to the host inside
 a window. What each command prints is kept in raw/ and given to ``numbers``, with the seconds between begin and end.
@@ -40,7 +41,7 @@ from pathlib import Path
 from typing import Any, ClassVar
 
 from terms.placement import Placement
-from terms.schema import FunctionCount, Number
+from terms.schema import FunctionCount, Number, StackCount
 from testbeds.base import Testbed
 
 
@@ -116,6 +117,16 @@ class Collector(abc.ABC):
     def functions(cls, recorded: Recorded) -> Iterable[FunctionCount]:
         """What was counted in single functions in one window, for a collector that knows. Raises as ``numbers`` does."""
         return ()
+
+    @classmethod
+    def stacks(cls, recorded: Recorded) -> Iterable[StackCount]:
+        """What was counted in single call stacks in one window. Raises as ``numbers`` does."""
+        return ()
+
+    @classmethod
+    def source_of(cls, recorded: Recorded) -> str:
+        """The source of all that was counted in one window, for a collector to which the window must tell it."""
+        return cls.source
 
 
 class Snapshot(Collector):

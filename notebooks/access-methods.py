@@ -20,7 +20,7 @@ import os
 result_dir = os.environ.get("VSPROF_RESULT", "results/latest")
 
 # %%
-from analysis import describe, describe_functions, explain, explain_model, figures
+from analysis import describe, describe_functions, explain, explain_model, figures, stacks
 from analysis.load import load
 
 result = load(result_dir)
@@ -77,6 +77,9 @@ figures.show(result, "context_switches")
 
 # %%
 figures.show(result, "cpu_use")
+
+# %%
+stacks.show(result)
 
 # %% [markdown]
 # ## The poll-mode thread

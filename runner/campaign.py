@@ -145,7 +145,7 @@ def _do(campaign: Campaign, plan: Plan, store: Results, record: dict[str, Any], 
     folder = _fresh(store.run_folder(plan.run_id))
     try:
         outcome = run.execute(campaign.host(progress), plan, campaign.setting, folder, progress.say)
-        rows, functions = parse.rows_of_run(folder), parse.functions_of_run(folder)
+        tables = [read(folder) for read in (parse.rows_of_run, parse.functions_of_run, parse.stacks_of_run)]
     except errors.BadInput:
         raise
     except OSError as error:
@@ -162,7 +162,7 @@ def _do(campaign: Campaign, plan: Plan, store: Results, record: dict[str, Any], 
         store.manifest["facts"].setdefault("collectors", {}).update(outcome.facts["collectors"])
         for name, why in outcome.left_out.items():
             store.find(f"{name} left out with {plan.case.switch}: {why}")
-        store.record(plan.run_id, rows, functions)
+        store.record(plan.run_id, *tables)
     record["seconds"] = round(time.monotonic() - began, 1)
     store.save()
 

@@ -84,7 +84,7 @@ def _parse(asked: argparse.Namespace) -> int:
     for record in store.manifest["runs"]:
         if record["status"] == "done":
             folder = store.run_folder(record["run_id"])
-            store.record(record["run_id"], parse.rows_of_run(folder), parse.functions_of_run(folder))
+            store.record(record["run_id"], parse.rows_of_run(folder), parse.functions_of_run(folder), parse.stacks_of_run(folder))
     print(store.folder / results.MEASUREMENTS)
     return 0
 

@@ -178,13 +178,14 @@ def traffic_items(experiment: Experiment) -> list[TrafficItem]:
 def collectors(experiment: Experiment) -> tuple[list[str], frozenset[str]]:
     """Names of the collectors, and which of them were named outright (one of those that can't work stops the campaign).
 
-    ``auto`` is every collector there is; what this host does not offer is left out with a finding in the manifest.
+    ``auto`` is every collector that is ``automatic``; what this host does not offer is left out with a finding in the manifest.
     Without own windows (``own_count: 0``) a collector that counts in nothing else is not among them.
     """
     named = [name for name in experiment.collectors if name != "auto"]
     for name in named:
         plugins.one("collector", name, COLLECTORS)
-    wanted = sorted(COLLECTORS) if "auto" in experiment.collectors else named
+    automatic = [name for name in COLLECTORS if COLLECTORS[name].automatic] if "auto" in experiment.collectors else []
+    wanted = sorted({*automatic, *named}) if automatic else named
     return [name for name in wanted if experiment.windows.own_count or not issubclass(COLLECTORS[name], Apart)], frozenset(named)
 
 

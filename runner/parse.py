@@ -8,11 +8,11 @@ from __future__ import annotations
 
 import json
 import math
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from pathlib import Path
 from typing import Any
 
-from collectors.base import Recorded
+from collectors.base import Collector, Recorded
 from runner import window
 from runner.experiment import COLLECTORS, SWITCHES, TRAFFIC
 from terms import schema
@@ -30,12 +30,22 @@ def rows_of_run(folder: Path) -> list[Row]:
 
 def functions_of_run(folder: Path) -> list[Row]:
     """The same for what was counted in single functions: rows of the table ``schema.FUNCTION``. None where no collector knows."""
+    return _rows(folder, lambda collector, recorded: collector.functions(recorded))
+
+
+def stacks_of_run(folder: Path) -> list[Row]:
+    """The same for what was counted in call stacks: rows of the table ``schema.STACK``."""
+    return _rows(folder, lambda collector, recorded: collector.stacks(recorded))
+
+
+def _rows(folder: Path, parser: Callable[[type[Collector], Recorded], Iterable[schema.Counted]]) -> list[Row]:
     run = json.loads((folder / "run.json").read_text())
     return [
-        schema.row(where, name, COLLECTORS[name].source, counted)
+        schema.row(where, name, source, counted)
         for item in run["traffics"]
         for where, name, recorded in _recordings(folder / item["label"], run, item)
-        for counted in COLLECTORS[name].functions(recorded)
+        for source in [COLLECTORS[name].source_of(recorded)]
+        for counted in parser(COLLECTORS[name], recorded)
     ]
 
 
@@ -46,8 +56,9 @@ def _rows_of_traffic(folder: Path, run: Mapping[str, Any], item: Mapping[str, An
     for number in TRAFFIC[item["kind"]].numbers(raw, windows):
         yield schema.row(_where(run, item, ""), item["kind"], "software", number)
     for where, name, recorded in _recordings(folder, run, item):
+        source = COLLECTORS[name].source_of(recorded)
         for number in COLLECTORS[name].numbers(recorded):
-            yield schema.row(where, name, COLLECTORS[name].source, number)
+            yield schema.row(where, name, source, number)
 
 
 def _recordings(folder: Path, run: Mapping[str, Any], item: Mapping[str, Any]) -> Iterable[tuple[Row, str, Recorded]]:

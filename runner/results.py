@@ -2,7 +2,7 @@
 """What is kept of a campaign: results/<time>-<experiment>/ with its manifest, measurements and everything printed.
 
 Each finished run has its numbers in raw/<run_id>/measurements.parquet; measurements.parquet joins them and is rewritten,
-in one step, after each run: whatever happens next, nothing measured is lost. The same holds for functions.parquet.
+in one step, after each run: whatever happens next, nothing measured is lost. The same holds for functions.parquet and stacks.parquet.
 """
 
 from __future__ import annotations
@@ -24,6 +24,9 @@ LATEST = "latest"
 MANIFEST = "manifest.json"
 MEASUREMENTS = "measurements.parquet"
 FUNCTIONS = "functions.parquet"
+STACKS = "stacks.parquet"
+
+Rows = Iterable[Mapping[str, object]]
 
 
 class Results:
@@ -72,22 +75,23 @@ class Results:
     def run_folder(self, run_id: str) -> Path:
         return self.folder / "raw" / run_id
 
-    def record(self, run_id: str, rows: Iterable[Mapping[str, object]], functions: Iterable[Mapping[str, object]] = ()) -> None:
-        """Keep a finished run's numbers, and those of single functions; join them with those before."""
+    def record(self, run_id: str, rows: Rows, functions: Rows = (), stacks: Rows = ()) -> None:
+        """Keep a finished run's numbers, and those of single functions and call stacks; join them with those before."""
         try:
             schema.write(self.run_folder(run_id) / MEASUREMENTS, rows)
             schema.write(self.run_folder(run_id) / FUNCTIONS, functions, schema.FUNCTION)
+            schema.write(self.run_folder(run_id) / STACKS, stacks, schema.STACK)
             self.join()
         except OSError as error:
             raise errors.can_not_write(self.folder, error) from error
 
     def join(self) -> None:
-        """Write measurements.parquet and functions.parquet anew from the runs that are done."""
+        """Write measurements.parquet, functions.parquet and stacks.parquet anew from the runs that are done."""
         done = [self.run_folder(run["run_id"]) for run in self.manifest["runs"] if run["status"] == "done"]
         schema.join(self.folder / MEASUREMENTS, [folder / MEASUREMENTS for folder in done])
-        # A run of an earlier vsprof has none.
-        functions = [path for folder in done if (path := folder / FUNCTIONS).is_file()]
-        schema.join(self.folder / FUNCTIONS, functions, schema.FUNCTION)
+        for name, layout in ((FUNCTIONS, schema.FUNCTION), (STACKS, schema.STACK)):
+            # A run of an earlier vsprof has none.
+            schema.join(self.folder / name, [path for folder in done if (path := folder / name).is_file()], layout)
 
     def find(self, text: str) -> None:
         """Note a finding in the manifest, once."""

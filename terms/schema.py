@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
-"""The one schema of every number: a long, tidy table with one row per number; and its like for what single functions did.
+"""The one schema of every number: a long, tidy table with one row per number; and its like for single functions and for call stacks.
 
 Results outlive code, so columns are only ever added, never renamed. Values are stored as measured, in SI
 units (seconds, bytes, hertz, events) and unrounded. A number that could not be counted is a row whose
@@ -80,7 +80,22 @@ FUNCTION = pa.schema(
 )
 """The same of one function: a flat profile, in a table of its own. What has no row was not seen: zero, or too little to be kept."""
 
-RESERVED = frozenset(KEYS.names) | frozenset(NUMBER.names) | frozenset(FUNCTION.names)
+STACK = pa.schema(
+    [
+        ("collector", pa.string()),
+        ("source", pa.string()),
+        ("role", pa.string()),
+        ("cpu", pa.int32()),
+        ("mode", pa.string()),
+        ("stack", pa.string()),
+        ("name", pa.string()),
+        ("value", pa.float64()),
+        ("unit", pa.string()),
+    ]
+)
+"""The same of one call stack. ``stack`` is folded: the thread's name, then each frame from the outermost in, joined by ``;``."""
+
+RESERVED = frozenset(KEYS.names) | frozenset(NUMBER.names) | frozenset(FUNCTION.names) | frozenset(STACK.names)
 VARIED_NAME = re.compile(r"[a-z][a-z0-9_]*")
 _OWN_WINDOW = re.compile(r"(?P<collector>\w+)-[0-9]+", re.ASCII)
 
@@ -132,6 +147,26 @@ class FunctionCount:
         _check_words(self.name, self.role, self.mode)
 
 
+@dataclass(frozen=True, slots=True)
+class StackCount:
+    """What was counted in one call stack, before the runner adds where it belongs."""
+
+    name: str
+    value: float
+    unit: str
+    stack: str
+    """Folded; a frame is ``function (object)``, and the object of a kernel's frame stands in brackets: ``ip_rcv ([kernel])``."""
+    role: str | None = None
+    cpu: int | None = None
+    mode: str = "all"
+
+    def __post_init__(self) -> None:
+        _check_words(self.name, self.role, self.mode)
+
+
+Counted = Number | FunctionCount | StackCount
+
+
 def own_window(collector: str, number: int) -> str:
     """The name of a collector's own window, from 1 on: in the column ``window``, and of the folder that holds it."""
     return f"{collector}-{number}"
@@ -143,7 +178,7 @@ def window_owner(window: str) -> str | None:
     return match["collector"] if match else None
 
 
-def row(where: Mapping[str, object], collector: str, source: str, counted: Number | FunctionCount) -> dict[str, object]:
+def row(where: Mapping[str, object], collector: str, source: str, counted: Counted) -> dict[str, object]:
     """Join what was counted with its coordinates ``where`` (the columns of KEYS, and any varied values)."""
     fields = {one.name: getattr(counted, one.name) for one in dataclasses.fields(counted)}
     source = fields.pop("source", None) or source
@@ -154,7 +189,7 @@ def row(where: Mapping[str, object], collector: str, source: str, counted: Numbe
 
 
 def table(rows: Iterable[Mapping[str, object]], layout: pa.Schema = NUMBER) -> pa.Table:
-    """Build the table of KEYS, then the varied values in alphabetical order, then ``layout`` (NUMBER or FUNCTION).
+    """Build the table of KEYS, then the varied values in alphabetical order, then ``layout`` (NUMBER, FUNCTION or STACK).
 
     A varied value is stored as a string column of its own, so that tables of different experiments can be joined.
     """
@@ -188,7 +223,7 @@ def _replace(path: Path, content: pa.Table) -> None:
 
 
 def read(path: Path) -> pa.Table:
-    """Read a table of numbers, or of functions."""
+    """Read a table of numbers, of functions or of stacks."""
     return pq.read_table(path)
 
 

@@ -24,6 +24,7 @@ WORDS = st.sampled_from([
     "CPU0", "CPU1", "LOC:", "25:", "cpu0", "cpu1 1 2", "--- threads", "--- pmd-perf-show", "--- coverage/show", "\n", "\n  ", "1", "-1", "x",
     "/proc/1/task/1/schedstat:", "/proc/1/task/1/status:voluntary_ctxt_switches:", "/proc/1/task/1/status:nonvoluntary_ctxt_switches:", "\t7",
     "pmd thread numa_id 0 core_id 1:", "packets received: 5", "lookups: hit:1 missed:2 lost:3", '{"event": "context-switches", "cpu": "0"}',
+    '{"bytes": 0}', '{"bytes": 9}\nperf 1/2 [000] K 7.1: cpu-clock: ', "\t 1f main (/bin/a)", "  5 [000] 7.2: sched:sched_wakeup: comm=a pid=5 prio=1 x",
     '{"event": 1}', "{", "[]", "²", "total: 9",
     "--- seconds\n4\n--- cpuinfo\nprocessor: 0\nphysical id: 0\ncore id: 0\n--- perf\n", "CPU0;<not counted>;;cycles", "--- toplev\n",
     "CPUs,Area,Value,Unit,Description,Sample,Stddev,Multiplex,Bottleneck,Idle\n", "CPU0,Retiring,", "1.5,% Slots <,,,", "100.0,,",

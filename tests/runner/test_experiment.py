@@ -59,8 +59,21 @@ def test_every_varied_value_meets_every_other(document):
 
 def test_auto_takes_every_collector_and_a_named_one_is_meant(document):
     parse = experiments.Experiment.model_validate
-    assert experiments.collectors(parse({**document, "collectors": ["auto"]})) == (sorted(experiments.COLLECTORS), frozenset())
+    automatic = sorted(name for name, one in COLLECTORS.items() if one.automatic)
+    assert experiments.collectors(parse({**document, "collectors": ["auto"]})) == (automatic, frozenset())
     assert experiments.collectors(parse(document)) == (["softirqs"], {"softirqs"})
+
+
+def test_a_collector_that_is_not_automatic_must_be_named(document, monkeypatch):
+    class Costly(Apart):
+        automatic = False
+
+    monkeypatch.setitem(COLLECTORS, "costly", Costly)
+    parse = experiments.Experiment.model_validate
+    assert "costly" not in experiments.collectors(parse({**document, "collectors": ["auto"]}))[0]
+    both, named = experiments.collectors(parse({**document, "collectors": ["costly", "auto"]}))
+    assert {"costly", "softirqs"} <= set(both)
+    assert named == {"costly"}
 
 
 def test_a_collector_with_own_windows_is_left_out_where_there_are_none(document, monkeypatch):

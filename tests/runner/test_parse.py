@@ -17,7 +17,7 @@ from collectors.base import Apart
 from runner import cli, parse
 from runner import experiment as experiments
 from terms import schema
-from terms.schema import FunctionCount, Number
+from terms.schema import FunctionCount, Number, StackCount
 
 RUN = Path(__file__).with_name("run")
 LABEL = "udp_flood-saturation"
@@ -106,6 +106,10 @@ def with_own(tmp_path, monkeypatch):
             role = recorded.placement.role_of_cpu(1)
             yield FunctionCount("instructions", float(recorded.end), "events", "kernel", "fdget", role, 1, "kernel")
 
+        @classmethod
+        def stacks(cls, recorded):
+            yield StackCount("samples", float(recorded.end), "samples", "a;b (x)", recorded.placement.role_of_cpu(1), 1, "user")
+
     monkeypatch.setitem(experiments.COLLECTORS, "slow", Slow)
     run = shutil.copytree(RUN, tmp_path / "r001")
     for number in (1, 2, 10):
@@ -144,6 +148,19 @@ def test_functions_are_rows_of_their_own_with_the_coordinates_of_their_window(wi
     own = {"role": "vhost", "cpu": 1, "mode": "kernel", "object": "kernel", "function": "fdget", "name": "instructions", "unit": "events"}
     assert all((shared | own).items() <= row.items() for row in found)
     assert schema.table(found, schema.FUNCTION).column_names == [*schema.KEYS.names, "load", *schema.FUNCTION.names]
+
+
+def test_stacks_are_rows_of_a_third_table(with_own):
+    found = parse.stacks_of_run(with_own)
+    assert [(row["window"], row["value"], row["stack"]) for row in found] == [(f"slow-{n}", n, "a;b (x)") for n in (1, 2, 10)]
+    assert schema.table(found, schema.STACK).column_names == [*schema.KEYS.names, "load", *schema.STACK.names]
+
+
+def test_a_window_may_tell_the_source_of_its_numbers(with_own, monkeypatch):
+    told = lambda recorded: "hardware" if recorded.end == "2" else "software"  # noqa: E731
+    monkeypatch.setattr(experiments.COLLECTORS["slow"], "source_of", told)
+    for read in (parse.rows_of_run, parse.functions_of_run, parse.stacks_of_run):
+        assert [row["source"] for row in own(read(with_own))] == ["software", "hardware", "software"]
 
 
 def test_a_run_in_which_nobody_counts_by_function_has_no_such_rows():

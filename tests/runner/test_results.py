@@ -13,7 +13,7 @@ from runner import cli, results
 from runner.results import Results
 from terms import schema
 from terms.errors import BadInput, VsprofError
-from terms.schema import FunctionCount, Number
+from terms.schema import FunctionCount, Number, StackCount
 
 WHERE = dict.fromkeys(schema.KEYS.names, "x") | {"repetition": 1, "frame_bytes": 64, "flows": 1}
 
@@ -178,3 +178,13 @@ def test_a_full_disk_at_the_start(root, monkeypatch):
 def test_two_campaigns_of_one_second_do_not_share_a_folder(root):
     made = [Results.create({"name": "vm2vm", "number": number}, root) for number in range(2)]
     assert made[0].folder != made[1].folder
+
+
+def test_stacks_are_kept_and_joined_as_functions_are(store):
+    counted = StackCount("samples", 3.0, "samples", "gzip;main (gzip)", "host-other", 0, "user")
+    store.manifest["runs"][0]["status"] = "done"
+    store.record("r001", rows("r001"), (), [schema.row(WHERE | {"run_id": "r001"}, "c", "software", counted)])
+    for path in (store.run_folder("r001") / "stacks.parquet", store.folder / "stacks.parquet"):
+        assert schema.read(path).select(["run_id", "stack", "value"]).to_pylist() == [
+            {"run_id": "r001", "stack": counted.stack, "value": 3.0}
+        ]

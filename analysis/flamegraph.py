@@ -1,0 +1,206 @@
+# SPDX-License-Identifier: GPL-2.0-or-later
+"""Flame graphs as SVG, out of folded stacks: a box is a function, as wide as its share of the samples, and stands on its caller.
+
+`draw` shows one profile, coloured by what has the function; `differ` two of them, coloured by which has more of it. A file of its own
+can be zoomed by a click; in a page it is a still image, for pages here run no scripts. Hovering over a box tells its share in both.
+"""
+
+from __future__ import annotations
+
+import html
+import zlib
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from dataclasses import dataclass, field
+
+WIDTH, MARGIN, ROW = 1200, 10, 17
+HEADER, FOOTER = 64, 8
+LETTER = 6.7
+"""Width of a letter of the font [px], for cutting text to its box."""
+NARROWEST = 0.4
+"""Boxes below this [px] are left out: nobody could see them, and there are thousands."""
+KINDS = {
+    "kernel": "#f2a65a",
+    "kernel module": "#dd6e42",
+    "program": "#c6d57e",
+    "library": "#8fc0e0",
+    "guest": "#c8a8e0",
+    "role, thread": "#d9d9d9",
+}
+"""What has the function, and its colour."""
+MORE, LESS, SAME = (203, 60, 51), (56, 108, 176), (242, 242, 242)
+"""Colours of a difference: more in the second profile, more in the first, the same."""
+ALL = "all"
+SCRIPT = """
+const boxes = [...document.querySelectorAll('.f')], wide = %d, left = %d;
+function zoom(x, w) {
+  for (const box of boxes) {
+    const a = Math.max(0, (box.dataset.x - x) / w), b = Math.min(1, (+box.dataset.x + +box.dataset.w - x) / w);
+    const [rect, text] = [box.querySelector('rect'), box.querySelector('text')], room = Math.floor(((b - a) * wide - 6) / %f);
+    box.style.display = b - a > 1e-9 ? '' : 'none';
+    rect.setAttribute('x', left + a * wide); rect.setAttribute('width', Math.max(0, (b - a) * wide));
+    text.setAttribute('x', left + a * wide + 3);
+    text.textContent = room < 3 ? '' : box.dataset.t.length > room ? box.dataset.t.slice(0, room - 1) + '\\u2026' : box.dataset.t;
+  }
+}
+for (const box of boxes) box.addEventListener('click', () => zoom(+box.dataset.x, +box.dataset.w));
+"""
+
+
+@dataclass
+class Box:
+    """A function called by this very chain of callers, with its share of the samples of each profile [fraction]."""
+
+    name: str
+    first: float = 0.0
+    second: float = 0.0
+    callees: dict[str, Box] = field(default_factory=dict)
+
+    def add(self, frames: Iterable[str], first: float, second: float) -> None:
+        box = self
+        for frame in (None, *frames):
+            if frame is not None:
+                box = box.callees.setdefault(frame, Box(frame))
+            box.first += first
+            box.second += second
+
+    @property
+    def depth(self) -> int:
+        return 1 + max((box.depth for box in self.callees.values()), default=0)
+
+
+@dataclass(frozen=True)
+class _Look:
+    """How the boxes of a graph are drawn."""
+
+    width: Callable[[Box], float]
+    """As a fraction of the whole."""
+    colour: Callable[[Box], str]
+    hover: Callable[[Box], str]
+
+
+def draw(stacks: Mapping[str, float], title: str, *, interactive: bool = True) -> str:
+    """The flame graph of a profile: samples by folded stack."""
+    whole = sum(stacks.values())
+    root = Box(ALL)
+    for stack, count in stacks.items():
+        root.add(stack.split(";"), count / whole, 0.0)
+    look = _Look(lambda box: box.first, _colour_of_kind, lambda box: f"{_percent(box.first)} of {whole:,.0f} samples")
+    return _svg(root, look, title, list(KINDS.items()), interactive)
+
+
+def differ(first: Mapping[str, float], second: Mapping[str, float], title: str, names: tuple[str, str], *, interactive: bool = True) -> str:
+    """Two profiles in one graph, each as shares of its own samples. A box is as wide as the mean of both, so none of either is hidden."""
+    root = Box(ALL)
+    for place, stacks in enumerate((first, second)):
+        whole = sum(stacks.values())
+        for stack, count in stacks.items():
+            root.add(stack.split(";"), *((count / whole, 0.0) if place == 0 else (0.0, count / whole)))
+    look = _Look(lambda box: (box.first + box.second) / 2, _colour_of_change, lambda box: _both(box, names))
+    legend = [(f"more in {names[0]}", _rgb(LESS)), ("the same", _rgb(SAME)), (f"more in {names[1]}", _rgb(MORE))]
+    return _svg(root, look, title, legend, interactive)
+
+
+def kind(frame: str) -> str:
+    """What has the function of a frame: a word of KINDS."""
+    function, _, where = frame.rpartition(" (")
+    if not function:
+        return "role, thread"
+    where = where.removesuffix(")")
+    if where.startswith("[") and where not in ("[vdso]", "[unknown]"):
+        return "kernel" if where == "[kernel]" else "kernel module"
+    if where.startswith("guest "):
+        return "guest"
+    return "library" if ".so" in where else "program"
+
+
+def _svg(root: Box, look: _Look, title: str, legend: list[tuple[str, str]], interactive: bool) -> str:
+    height = HEADER + root.depth * ROW + FOOTER
+    boxes = "".join(_placed(root, look, 0.0, height - FOOTER - ROW))
+    script = f"<script><![CDATA[{SCRIPT % (WIDTH - 2 * MARGIN, MARGIN, LETTER)}]]></script>" if interactive else ""
+    hint = "click a box to zoom, the lowest to go back" if interactive else ""
+    return (
+        f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {WIDTH} {height}" width="{WIDTH}" height="{height}" class="flame" '
+        f'role="img" aria-label="{_xml(title)}" style="max-width: 100%; height: auto" '
+        'font-family="DejaVu Sans Mono, Liberation Mono, monospace" font-size="11" fill="#222222">'
+        f'<rect width="{WIDTH}" height="{height}" fill="#ffffff"/>'
+        f'<text x="{MARGIN}" y="22" font-size="15" font-weight="bold">{_xml(title)}</text>'
+        f'<text x="{WIDTH - MARGIN}" y="22" text-anchor="end" fill="#666666">{hint}</text>'
+        f"{_legend(legend)}{boxes}{script}</svg>\n"
+    )
+
+
+def _legend(entries: list[tuple[str, str]]) -> str:
+    parts, x = [], float(MARGIN)
+    for words, colour in entries:
+        parts.append(f'<rect x="{x:.0f}" y="34" width="12" height="12" fill="{colour}" stroke="#999999" stroke-width="0.5"/>')
+        parts.append(f'<text x="{x + 17:.0f}" y="44">{_xml(words)}</text>')
+        x += 17 + LETTER * len(words) + 22
+    return "".join(parts)
+
+
+def _placed(box: Box, look: _Look, left: float, y: float) -> Iterator[str]:
+    """The box, and all that stand on it, the widest first."""
+    wide = WIDTH - 2 * MARGIN
+    share = look.width(box)
+    if share * wide < NARROWEST:
+        return
+    text = label(box.name)
+    room = int((share * wide - 6) / LETTER)
+    cut = "" if room < 3 else text if len(text) <= room else text[: room - 1] + "…"
+    x = MARGIN + left * wide
+    colour = look.colour(box)
+    shape = f'x="{x:.2f}" y="{y}" width="{share * wide:.2f}" height="{ROW - 1}"'
+    yield (
+        f'<g class="f" data-x="{left:.6f}" data-w="{share:.6f}" data-t="{_xml(text)}">'
+        f"<title>{_xml(box.name)}\n{_xml(look.hover(box))}</title>"
+        f'<rect {shape} fill="{colour}" stroke="#ffffff" stroke-width="0.5"/>'
+        f'<text x="{x + 3:.2f}" y="{y + 12}"{_ink(colour)}>{_xml(cut)}</text></g>'
+    )
+    for callee in sorted(box.callees.values(), key=lambda one: (-look.width(one), one.name)):
+        yield from _placed(callee, look, left, y - ROW)
+        left += look.width(callee)
+
+
+def _xml(text: str) -> str:
+    """Names may hold what XML must not: a thread can give itself any."""
+    return html.escape("".join(letter if letter.isprintable() else "?" for letter in text))
+
+
+def label(frame: str) -> str:
+    """What is written on a box: the function; where it has no name, what has it."""
+    function, _, where = frame.rpartition(" (")
+    if function == "(unknown)":
+        return f"{where.removesuffix(')').strip('[]')}, unnamed"
+    return function or frame
+
+
+def _colour_of_kind(box: Box) -> str:
+    """Its kind's, a little lighter or darker by its name, so that neighbours can be told apart."""
+    colour = KINDS[kind(box.name)]
+    shade = 0.93 + 0.14 * (zlib.crc32(box.name.encode()) % 100) / 100
+    return _rgb(tuple(min(255, int(int(colour[at : at + 2], 16) * shade)) for at in (1, 3, 5)))
+
+
+def _colour_of_change(box: Box) -> str:
+    """From the one's colour, when it alone has the function, over white to the other's."""
+    change = (box.second - box.first) / (box.second + box.first)
+    towards = MORE if change > 0 else LESS
+    return _rgb(tuple(round(same + (end - same) * abs(change)) for same, end in zip(SAME, towards, strict=True)))
+
+
+def _rgb(parts: tuple[int, ...]) -> str:
+    return "#" + "".join(f"{part:02x}" for part in parts)
+
+
+def _ink(colour: str) -> str:
+    """White letters on a dark box; the weights are how bright each part of a colour seems (ITU-R BT.601)."""
+    seems = sum(weight * int(colour[at : at + 2], 16) for at, weight in ((1, 0.299), (3, 0.587), (5, 0.114)))
+    return "" if seems > 120 else ' fill="#ffffff"'
+
+
+def _percent(share: float) -> str:
+    return f"{100 * share:.2f} %"
+
+
+def _both(box: Box, names: tuple[str, str]) -> str:
+    return f"{names[0]}: {_percent(box.first)}; {names[1]}: {_percent(box.second)}; change {100 * (box.second - box.first):+.2f} points"

@@ -1,0 +1,124 @@
+# SPDX-License-Identifier: GPL-2.0-or-later
+"""Where the CPUs are, sampled by perf record with call stacks: by role, CPU, function and stack.
+
+Each sample is an interrupt, and its stack is walked there: that slows the host down, so it has windows of its own, and an experiment
+must name it. docs/collectors/perf_record.md says what the samples miss.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from pathlib import Path
+from typing import Any, ClassVar
+
+from collectors import perf_text
+from collectors.base import Apart, Recorded
+from collectors.perf_record import samples
+from collectors.uarch_model import symbols
+from terms import recording_messages as say
+from terms.schema import FunctionCount, Number, StackCount
+from testbeds.base import Testbed
+
+FREQUENCY_HZ = 997
+"""A prime: a round number would step with what the host itself does a hundred or a thousand times a second."""
+LEAST_HZ, MOST_HZ = 1, 10_000
+EVENTS = ("cycles:GH", "cpu-clock")
+"""Of these the first that the host counts; GH: the host, and its guests."""
+KNOWN_TO_ALL = "comm,pid,tid,cpu,time,misc,event,ip,sym,dso"
+FIELDS = (f"{KNOWN_TO_ALL},dsoff", KNOWN_TO_ALL)
+"""From 6.4 on perf tells the place in a program by dsoff; earlier ones tell it as ip."""
+STACK_BYTES = 16_384
+"""OVS keeps some 10 KiB of packets on its stack."""
+MOST_STACK_BYTES = 65_528
+"""perf's own limit, a multiple of 8."""
+MODULES = "awk '{ print $6, $2, $1 }' /proc/modules"
+# What ran in a guest is left out of the text unless something is asked of guests.
+OPTIONS = "--guest-code --no-inline"
+
+
+class PerfRecord(Apart):
+    automatic = False
+    options: ClassVar[dict[str, str]] = {
+        "frequency": f"samples a second and CPU, {LEAST_HZ} to {MOST_HZ} (default {FREQUENCY_HZ})",
+        "stack_bytes": f"of a program's stack copied with each sample to find callers (default {STACK_BYTES}); 0: by the frame pointer",
+    }
+
+    def __init__(self, host: Testbed, frequency: int = FREQUENCY_HZ, stack_bytes: int = STACK_BYTES) -> None:
+        super().__init__(host)
+        self.frequency, self.stack_bytes = frequency, stack_bytes
+        self._event = EVENTS[-1]
+
+    @classmethod
+    def check_options(cls, given: Mapping[str, Any]) -> None:
+        frequency = given.get("frequency", FREQUENCY_HZ)
+        if type(frequency) is not int or not LEAST_HZ <= frequency <= MOST_HZ:
+            raise say.bad_frequency(frequency, LEAST_HZ, MOST_HZ)
+        stack = given.get("stack_bytes", STACK_BYTES)
+        if type(stack) is not int or not 0 <= stack <= MOST_STACK_BYTES or stack % 8:
+            raise say.bad_stack_bytes(stack, MOST_STACK_BYTES)
+
+    def unavailable(self) -> str | None:
+        tried = perf_text.tried(self.host, f"-e {EVENTS[-1]} -g")
+        return None if tried.status == 0 else say.can_not_record(" ".join(tried.stderr.split()))
+
+    def setup(self) -> None:
+        self._event = next((event for event in EVENTS if self._counts(event)), EVENTS[-1])
+        self._kptr = self.host.run("cat /proc/sys/kernel/kptr_restrict; grep -m 1 ' _stext$' /proc/kallsyms", check=False).stdout.split()
+        # Some perf takes modules for the kernel itself: where each one's code begins, its size and its name. A kernel may have none.
+        self._modules = [line.split() for line in self.host.run(MODULES, check=False).stdout.splitlines()]
+
+    def _counts(self, event: str) -> bool:
+        # perf record takes cpu-clock in silence where there are no cycles; perf stat says what was counted.
+        tried = self.host.run(f"LC_ALL=C perf stat -x , -a -e {event} true", check=False)
+        return tried.status == 0 and tried.stderr.strip().partition(",")[0].isdigit()
+
+    def facts(self) -> dict[str, Any]:
+        level, *address = self._kptr
+        hidden = not address or not address[0].strip("0")
+        known = say.kernel_symbols_hidden(level) if hidden else "known"
+        settings = {"frequency_hz": self.frequency, "stack_bytes": self.stack_bytes}
+        return {"event": self._event, **settings, "kernel_symbols": known}
+
+    def measure(self, seconds: float) -> str:
+        callers = f"dwarf,{self.stack_bytes}" if self.stack_bytes else "fp"
+        what = f"-F {self.frequency} -e {self._event} --call-graph {callers}"
+        printed = perf_text.record(self.host, what, seconds, FIELDS, OPTIONS)
+        recording = perf_text.Recording.of(printed, event=self._event, modules=self._modules)
+        # Programs are stripped; what names their functions is at hand now, and need not be when this is parsed again.
+        names = self._names(samples.unnamed(recording))
+        return perf_text.Recording({**recording.header, "names": names}, recording.text).recorded()
+
+    def _names(self, places: Mapping[str, Iterable[int]]) -> dict[str, dict[str, str]]:
+        """By program and place in it (hexadecimal) what the program's own tables say."""
+        root = self.host.files()
+        if root is None:
+            return {}
+        return {path: dict(_named(root / path[1:], sorted(found))) for path, found in places.items()}
+
+    @classmethod
+    def source_of(cls, recorded: Recorded) -> str:
+        return "software" if samples.is_clock(recorded) else "hardware"
+
+    @classmethod
+    def numbers(cls, recorded: Recorded) -> Iterable[Number]:
+        return samples.numbers(recorded)
+
+    @classmethod
+    def functions(cls, recorded: Recorded) -> Iterable[FunctionCount]:
+        return samples.functions(recorded)
+
+    @classmethod
+    def stacks(cls, recorded: Recorded) -> Iterable[StackCount]:
+        return samples.stacks(recorded)
+
+
+def _named(path: Path, places: Iterable[int]) -> Iterable[tuple[str, str]]:
+    size = path.stat().st_size if path.is_file() else 0
+    table = symbols.program(path)
+    for place in places:
+        # Behind the last function there is always its name.
+        if place < size and (found := table.find(place)):
+            yield f"{place:x}", found[1]
+
+
+COLLECTOR = PerfRecord

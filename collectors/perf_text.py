@@ -1,0 +1,109 @@
+# SPDX-License-Identifier: GPL-2.0-or-later
+"""What perf records of one window, brought home as text: the command that does it, and what both its readers need.
+
+The text is ``perf script``'s, whole, behind one line of JSON that says how it was made; so a parser that proves wrong can be mended.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+import shlex
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from terms import recording_messages as say
+from testbeds.base import Completed, Testbed
+
+FOLDER = "/run/vsprof-record"
+BUFFER = "8M"
+"""Of each CPU. perf's own choice, 512 KiB, overflows when a slow host copies stacks."""
+MOST_BYTES = 64 << 20
+"""Kept of a window's text: some 200,000 samples with their stacks."""
+ALLOWANCE_S = 240
+"""How long a slow testbed may take to start perf, and to write the text, beyond the window itself."""
+IDLE_TASK = 0
+LOST = re.compile(r"\bPERF_RECORD_LOST(_SAMPLES)? lost (?P<count>\d+)\s*$")
+# A thread's number in its name would make another thread of it in each run: vhost-1234, ksoftirqd/1, kworker/u8:2-events.
+NUMBERED = re.compile(r"^(vhost|swapper|kworker|ksoftirqd|migration|rcu\w+|cpuhp)[-/].*$")
+
+
+def record(host: Testbed, what: str, seconds: float, fields: Sequence[str], options: str = "") -> str:
+    """Record ``what`` (options of perf record) on all CPUs for ``seconds``, and return it as text, cut at MOST_BYTES.
+
+    ``fields`` are those of perf script: the first list that this perf knows. The first line is the number of bytes that the text had
+    before it was cut. perf runs on CPU 0, and begins to write the text when the window is over. Raises ``RunFailed``.
+    """
+    return host.run(_command(what, seconds, fields, options), timeout=seconds + ALLOWANCE_S).stdout
+
+
+def tried(host: Testbed, what: str) -> Completed:
+    """Whether perf can record ``what`` on all CPUs: a recording of no length."""
+    return host.run(f"perf record -q -N -a {what} -o /dev/null -- true", check=False)
+
+
+def _command(what: str, seconds: float, fields: Sequence[str], options: str) -> str:
+    scripts = [f"taskset -c 0 perf script -i data --ns --show-lost-events {options} -F {shlex.quote(one)} > text 2> said" for one in fields]
+    return f"""
+export LC_ALL=C; rm -rf {FOLDER}; mkdir -p {FOLDER} && cd {FOLDER} || exit 1
+taskset -c 0 perf record -q -N -a -m {BUFFER} {what} -o data -- sleep {seconds} 2> said || {{ cat said >&2; exit 1; }}
+{" || ".join(scripts)} || {{ cat said >&2; exit 1; }}
+wc -c < text; head -c {MOST_BYTES} text; cd /; rm -rf {FOLDER}"""
+
+
+@dataclass(frozen=True)
+class Recording:
+    """One window's text."""
+
+    header: Mapping[str, Any]
+    text: str
+
+    @classmethod
+    def of(cls, printed: str, **header: Any) -> Recording:
+        """From what ``record`` returned."""
+        size, _, text = printed.partition("\n")
+        return cls({"bytes": int(size), **header}, text)
+
+    def recorded(self) -> str:
+        return json.dumps(self.header) + "\n" + self.text
+
+    @classmethod
+    def read(cls, recorded: str) -> Recording:
+        """From what was kept. Raises ``ValueError``."""
+        first, _, text = recorded.partition("\n")
+        header = json.loads(first)
+        if not isinstance(header, dict) or not isinstance(header.get("bytes"), int):
+            raise ValueError(f"not a recording of perf: {first[:80]}")
+        return cls(header, text)
+
+    def cut(self) -> str:
+        """Why the text is not whole; empty if it is."""
+        seen, whole = len(self.text.encode()), self.header["bytes"]
+        return say.cut_short(seen, whole) if seen < whole else ""
+
+    def whole_lines(self) -> list[str]:
+        """All lines but one that was cut."""
+        lines = self.text.split("\n")
+        return lines[:-1]
+
+
+def nanoseconds(time: str) -> int:
+    """perf's time, exactly: it has six digits behind the point, or nine."""
+    whole, _, part = time.partition(".")
+    return int(whole + part.ljust(9, "0")[:9])
+
+
+def lost(line: str) -> int | None:
+    """How many events a line says were lost; None for any other line."""
+    match = LOST.search(line)
+    return int(match["count"]) if match else None
+
+
+def lost_in(recording: Recording) -> int:
+    return sum(lost(line) or 0 for line in recording.whole_lines())
+
+
+def thread_name(comm: str) -> str:
+    """A thread's name without the number that differs from run to run; no word of a folded stack has a semicolon."""
+    return NUMBERED.sub(r"\1", comm).replace(";", ":")

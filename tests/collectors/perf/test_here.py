@@ -1,0 +1,61 @@
+# SPDX-License-Identifier: GPL-2.0-or-later
+"""Both collectors on this very machine, where it has perf and lets this user record all CPUs."""
+
+from __future__ import annotations
+
+import subprocess
+
+import pytest
+
+from collectors.base import Recorded
+from collectors.perf_record import PerfRecord
+from collectors.sched import Sched
+from terms.placement import Placement
+
+
+def recorded(collector) -> Recorded:
+    if why := collector.unavailable():
+        pytest.skip(why)
+    collector.setup()
+    collector.engage()
+    try:
+        return Recorded("", collector.measure(0.5), float("nan"), Placement())
+    finally:
+        collector.disengage()
+
+
+@pytest.fixture
+def work():
+    """Something to be seen: a stripped program that computes, and gives its CPU away at each turn of the pipe."""
+    process = subprocess.Popen(["sh", "-c", "while :; do head -c 300000 /dev/zero | gzip > /dev/null; done"])
+    yield
+    process.kill()
+    process.wait()
+
+
+@pytest.mark.usefixtures("work")
+@pytest.mark.parametrize("stack_bytes", [0, 8192])
+def test_samples_of_this_machine(here, stack_bytes):
+    collector = PerfRecord(here, frequency=499, stack_bytes=stack_bytes)
+    window = recorded(collector)
+    numbers = list(PerfRecord.numbers(window))
+    gzip = [count for count in PerfRecord.functions(window) if count.object == "gzip"]
+    assert sum(number.value for number in numbers if number.name.startswith("samples")) > 20
+    assert gzip
+    # Its functions have no names, but the tables for unwinding tell where each begins.
+    assert all(count.function.startswith("gzip+0x") or not count.function.startswith("(") for count in gzip)
+    assert collector.facts()["kernel_symbols"] == "known" or any(c.function == "(unknown)" for c in PerfRecord.functions(window))
+
+
+@pytest.mark.usefixtures("work")
+def test_the_scheduler_of_this_machine(here):
+    window = recorded(Sched(here))
+    numbers = list(Sched.numbers(window))
+    lost = next(number.value for number in numbers if number.name == "lost_events")
+    switches = [number.value for number in numbers if number.name == "switches_sleeping" and number.role == "host-other"]
+    assert (switches == [] and lost) or switches[0] > 0
+
+
+def test_a_recording_leaves_nothing_behind(here):
+    recorded(Sched(here))
+    assert here.run("ls -d /run/vsprof-record", check=False).status != 0
