@@ -58,6 +58,8 @@ class Collector(abc.ABC):
     """An instrument. See the module's text for the life cycle."""
 
     source: ClassVar[str] = "software"
+    automatic: ClassVar[bool] = True
+    """Whether the word `auto` in an experiment's collectors includes it."""
     emulator_plugin: ClassVar[Path | None] = None
     """A plug-in of QEMU's TCG (a shared object) that an emulated host must be started with; see ``Testbed.plugin_socket``."""
 
