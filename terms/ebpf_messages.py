@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
-"""What is said of the collector ebpf: probes that can't be read, and why numbers are missing."""
+"""What is said of the collectors ebpf and bcc: probes that can't be read, and why numbers are missing."""
 
 from __future__ import annotations
 
@@ -10,8 +10,8 @@ from terms.errors import BadInput
 PAGE = "docs/collectors/ebpf.md"
 
 
-def no_list_of_probes(seen: object) -> BadInput:
-    return BadInput(f"ebpf: probes is {seen!r}, need a list of at least one name, such as [syscalls]")
+def no_list(collector: str, option: str, seen: object, example: str) -> BadInput:
+    return BadInput(f"{collector}: {option} is {seen!r}, need a list of at least one name, such as [{example}]")
 
 
 # --- A probe's head ---------------------------------------------------------------------------------------------
@@ -47,6 +47,18 @@ def map_taken(name: str, probes: Iterable[str]) -> ValueError:
 
 def no_bpftrace(words: str) -> str:
     return f"bpftrace does not run ({words or 'it printed nothing'}): install the package bpftrace, and be root"
+
+
+def no_bcc(program: str) -> str:
+    return f"{program} not found: install the package bpfcc-tools"
+
+
+def no_headers(kernel: str) -> str:
+    return f"the headers of kernel {kernel} are not there: install linux-headers-{kernel}, or use the collector ebpf, which needs none"
+
+
+def bcc_failed(words: str) -> str:
+    return f"the tool of bcc failed: {words}"
 
 
 def no_btf(kernel: str) -> str:

@@ -2,8 +2,8 @@
 """What the kernel's tracepoints tell, counted inside the kernel by bpftrace: one file .bt beside this one a probe.
 
 All chosen probes run as one program, for a start costs most. It is started before the window, and counts while the map ``@on`` is
-set. A mark sets and clears it: the window's shell sends itself signal 0, which is one system call and no process, and which the
-program sees. So it counts exactly from mark to mark, and measures that time itself; its maps are printed when it ends.
+set. A mark sets and clears it: the window's shell sends itself a signal that does nothing, which is one system call and no process,
+and which the program sees. So it counts exactly from mark to mark, and measures that time itself; its maps are printed when it ends.
 """
 
 from __future__ import annotations
@@ -22,30 +22,54 @@ from testbeds.base import Testbed
 PROBES = probes.names()
 FOLDER = "/run/vsprof-ebpf"
 EVENTS = "/sys/kernel/tracing/events"
-READY_SECONDS = 90
+READY_SECONDS = 60
 """How long a start may take; in the lab it takes seconds."""
-MOST_SECONDS = 600
-"""The program's end, should nobody end it."""
+END_SECONDS = 20
+"""How long its end may take, the printing of its maps included."""
 MOST_KEYS = 16384
 """Of a map. One that has as many may lack others."""
-FRAME = f"""
+HEAD = """
 tracepoint:syscalls:sys_enter_kill
 /args->pid == $1 && args->sig == 0/
-{{
+{
+    @asked = tid;
+}
+
+tracepoint:syscalls:sys_enter_kill
+/args->pid == $1 && args->sig == 18/
+{
     @on = !@on;
     // First the time of the begin, then the time since.
     @counted_ns = nsecs - @counted_ns;
-}}
+}
+
+tracepoint:syscalls:sys_enter_kill
+/args->pid == $1 && args->sig == 23/
+{
+    exit();
+}
 
 BEGIN
+{
+    if (!$1) { exit(); }
+}
+"""
+TAIL = f"""
+tracepoint:syscalls:sys_exit_kill
+/@asked == tid/
 {{
-    @on = 0;
+    @asked = 0;
     printf("{output.READY}\\n");
-    if ($2) {{ exit(); }}
 }}
 """
-"""The program's own part. $1: the process that marks. $2: whether to end at once, for a trial."""
-COMMAND = f"BPFTRACE_MAP_KEYS_MAX={MOST_KEYS} BPFTRACE_MAX_MAP_KEYS={MOST_KEYS} timeout {{seconds}} bpftrace -f json -B line"
+"""The program's own parts, before and behind the probes. Its argument is the process that marks, 0 for a trial, which ends at once.
+
+Probes are attached one after the other, and BEGIN comes before: so it is ready when signal 0 is seen by the first of all probes and
+by the last. The other two signals do nothing to a process that runs: 18, SIGCONT, is a mark; 23, SIGURG, ends the program, for
+bpftrace 0.17 at times misses the interrupt that should end it.
+"""
+MARK, END = "kill -CONT $$", "kill -URG $$"
+COMMAND = f"env BPFTRACE_MAP_KEYS_MAX={MOST_KEYS} BPFTRACE_MAX_MAP_KEYS={MOST_KEYS} bpftrace -f json -B line {FOLDER}/program.bt"
 """Versions name the limit differently."""
 
 
@@ -63,7 +87,7 @@ class Ebpf(Collector):
     def check_options(cls, given: Mapping[str, Any]) -> None:
         chosen = given.get("probes", list(PROBES))
         if not isinstance(chosen, list) or not chosen:
-            raise ebpf_messages.no_list_of_probes(chosen)
+            raise ebpf_messages.no_list("ebpf", "probes", chosen, "syscalls")
         for name in chosen:
             if name not in PROBES:
                 raise errors.unknown_value("probe", name, PROBES)
@@ -79,7 +103,7 @@ class Ebpf(Collector):
         btf = self.host.run("test -r /sys/kernel/btf/vmlinux || uname -r", check=False).stdout.strip()
         if btf:
             return ebpf_messages.no_btf(btf)
-        without = self._without_tracepoints([Probe("the mark", FRAME, ()), *self._chosen])
+        without = self._without_tracepoints([Probe("the mark", HEAD + TAIL, ()), *self._chosen])
         if "the mark" in without:
             return without["the mark"]
         return ebpf_messages.nothing_works(without.values()) if len(without) == len(self._chosen) else None
@@ -111,10 +135,9 @@ class Ebpf(Collector):
 
     def _refused(self, probes: Sequence[Probe]) -> str | None:
         """Why bpftrace does not run these, or None. Leaves their program on the host."""
-        self.host.push(FRAME + "".join(probe.text for probe in probes), f"{FOLDER}/program.bt")
-        command = COMMAND.format(seconds=READY_SECONDS)
-        tried = self.host.run(f"{command} {FOLDER}/program.bt 0 1", timeout=READY_SECONDS + 30, check=False)
-        return None if output.READY in tried.stdout else ebpf_messages.refused(_first_error(tried.stderr))
+        self.host.push("\n".join([HEAD, *(probe.text for probe in probes), TAIL]), f"{FOLDER}/program.bt")
+        tried = self.host.run(f"timeout -s KILL {READY_SECONDS} {COMMAND} 0", timeout=READY_SECONDS + 30, check=False)
+        return None if tried.status == 0 else ebpf_messages.refused(_first_error(tried.stderr))
 
     def facts(self) -> dict[str, Any]:
         return {"probes": [probe.name for probe in self._working()], "missing": self._missing}
@@ -122,23 +145,31 @@ class Ebpf(Collector):
     def prepare(self) -> str:
         # The house's CPU, as for every other tool; and its end if the window's shell ends early.
         return f"""
-taskset -c 0 setpriv --pdeathsig TERM env {COMMAND.format(seconds=MOST_SECONDS)} {FOLDER}/program.bt $$ \
-    < /dev/null > {FOLDER}/printed 2> {FOLDER}/messages &
+taskset -c 0 setpriv --pdeathsig KILL {COMMAND} $$ < /dev/null > {FOLDER}/printed 2> {FOLDER}/messages &
 ebpf_pid=$!
 for try in {{1..{READY_SECONDS * 2}}}; do
+    kill -0 $$; sleep 0.5
     grep -q '{output.READY}' {FOLDER}/printed && break
     [ -e /proc/$ebpf_pid ] || break
-    sleep 0.5
 done"""
 
     def begin(self) -> str:
-        return "kill -0 $$"
+        return MARK
 
     def end(self) -> str:
-        return "kill -0 $$"
+        return MARK
 
     def finish(self) -> str:
-        return f"kill -INT $ebpf_pid; wait $ebpf_pid; cat {FOLDER}/description {FOLDER}/printed; grep . {FOLDER}/messages | sed 's/^/# /'"
+        return f"""
+{END}
+for try in {{1..{END_SECONDS * 5}}}; do
+    [ -e /proc/$ebpf_pid ] || break
+    sleep 0.2
+done
+kill -KILL $ebpf_pid
+wait $ebpf_pid
+cat {FOLDER}/description {FOLDER}/printed
+grep . {FOLDER}/messages | sed 's/^/# /'"""
 
     @classmethod
     def numbers(cls, recorded: Recorded) -> Iterable[Number]:

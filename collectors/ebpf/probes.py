@@ -28,6 +28,8 @@ from terms.schema import ROLES
 FOLDER = Path(__file__).parent
 UNITS = {"events": ("events", 1.0), "packets": ("packets", 1.0), "bytes": ("bytes", 1.0), "ns": ("seconds", 1e-9), "us": ("seconds", 1e-6)}
 """Unit of a map: the unit and the factor of its rows, which are in SI units."""
+SHARED = {"@on"}
+"""The one map that all probes read."""
 BUCKET = "bucket"
 OTHER = "other"
 """The word for a key's value that has none."""
@@ -129,7 +131,7 @@ def read(chosen: Iterable[str]) -> list[Probe]:
     found = [Probe.of(name, (FOLDER / f"{name}.bt").read_text()) for name in chosen]
     owners: dict[str, str] = {}
     for probe in found:
-        for name in sorted(probe.maps - {"@on"}):
+        for name in sorted(probe.maps - SHARED):
             if name in owners:
                 raise ebpf_messages.map_taken(name, (owners[name], probe.name))
             owners[name] = probe.name

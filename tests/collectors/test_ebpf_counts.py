@@ -12,8 +12,9 @@ from pathlib import Path
 import pytest
 
 from collectors.base import Recorded
-from collectors.ebpf import Ebpf
+from collectors.ebpf import Ebpf, probes
 from switches.kernel_ovs import KernelOvs
+from switches.ovs import BRIDGE
 from terms.placement import CpuPlan, Placement, Thread
 from testbeds.base import Completed, Process, Testbed
 from testbeds.lab import Lab
@@ -106,8 +107,8 @@ def run_window(host: Testbed, collector: Ebpf, before: str, work: str) -> Record
 
 @pytest.fixture(scope="module")
 def worked(host: Testbed) -> Recorded:
-    probes = ["context_switches_by_reason", "run_queue_latency", "softirq_time", "syscalls"]
-    recorded = run_window(host, Ebpf(host, probes=probes), START_WORKER, WORK)
+    chosen = ["context_switches_by_reason", "run_queue_latency", "softirq_time", "syscalls"]
+    recorded = run_window(host, Ebpf(host, probes=chosen), START_WORKER, WORK)
     worker = Thread("worker", int(host.run(f"cat {FOLDER}/worker.pid").stdout), "guest", (0,))
     if kept := os.environ.get("VSPROF_TEST_KEEP"):
         Path(kept, f"ebpf-{host.name}.end").write_text(recorded.end)
@@ -133,7 +134,8 @@ def test_each_call_is_one_system_call(worked: Recorded) -> None:
 
 def test_each_wake_up_is_one_wait_and_all_together_took_what_the_scheduler_says(host: Testbed, worked: Recorded) -> None:
     found = worker_counts(worked)
-    assert found["run_queue_waits"] >= SLEEPS + 1
+    # Some are missed: what happens in an interrupt of another probe's program is not counted.
+    assert SLEEPS * 0.9 <= found["run_queue_waits"] <= SLEEPS + 1 + found["left_cpu_preempted"] + 5
     assert sum(value for name, value in found.items() if name.startswith("run_queue_waits_from_")) == found["run_queue_waits"]
     before, after = (int(host.run(f"cat {FOLDER}/schedstat.{at}").stdout.split()[1]) / 1e9 for at in ("before", "after"))
     assert found["run_queue_wait_seconds"] == pytest.approx(after - before, rel=0.3, abs=0.002)
@@ -159,6 +161,63 @@ def test_the_time_between_the_marks_is_the_programs_own(host: Testbed) -> None:
     seconds = {number.running_s for number in Ebpf.numbers(recorded)}
     assert len(seconds) == 1
     assert 1 < seconds.pop() < 1.5
+
+
+def test_a_probe_that_can_not_work_says_why_and_the_others_count(host: Testbed, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    head = "// number: events_of_{name}, events, @of_{name}\n"
+    bodies = {
+        "absent": "tracepoint:vsprof:absent",
+        "refused": "tracepoint:raw_syscalls:sys_enter /no_such_word/",
+        "sound": "tracepoint:raw_syscalls:sys_enter /@on/",
+    }
+    for name, attached in bodies.items():
+        (tmp_path / f"{name}.bt").write_text(head.replace("{name}", name) + attached + f" {{ @of_{name} = count(); }}\n")
+    monkeypatch.setattr(probes, "FOLDER", tmp_path)
+    found = {number.name: number for number in Ebpf.numbers(run_window(host, Ebpf(host, probes=probes.names()), "", "sleep 0.2"))}
+    assert found["events_of_sound"].value > 0
+    assert found["events_of_absent"].value is None
+    assert "vsprof:absent" in found["events_of_absent"].note
+    assert found["events_of_refused"].value is None
+    assert "no_such_word" in found["events_of_refused"].note
+
+
+UPCALL_SETUP = f"""
+exec 2>&1
+for end in a b; do
+    ovs-vsctl add-port {BRIDGE} port-$end -- set interface port-$end type=internal
+    ip netns add $end
+    ip link set port-$end netns $end
+    ip netns exec $end sysctl -qw net.ipv6.conf.all.disable_ipv6=1
+    ip -n $end link set port-$end up
+done
+ip -n a address add 10.9.0.1/24 dev port-a
+ip -n a neighbour add 10.9.0.2 lladdr 02:00:00:00:00:02 dev port-a
+"""
+UPCALL_WORK = f"""
+for frame in {{1..{UPCALLS}}}; do
+    ovs-appctl dpctl/del-flows
+    ip netns exec a bash -c "echo $frame > /dev/udp/10.9.0.2/9"
+    sleep 0.3
+done
+"""
+
+
+@pytest.mark.lab
+def test_each_frame_without_a_flow_is_one_upcall_that_is_answered(lab_can_run: None) -> None:
+    with Lab() as host:
+        switch = KernelOvs(host, CpuPlan.of(host.cpus))
+        try:
+            switch.start()
+            host.run(UPCALL_SETUP)
+            recorded = run_window(host, Ebpf(host), "", UPCALL_WORK)
+            if kept := os.environ.get("VSPROF_TEST_KEEP"):
+                Path(kept, "ebpf-upcalls.end").write_text(recorded.end)
+        finally:
+            switch.stop()
+    found = list(Ebpf.numbers(Recorded("", recorded.end, 0.0, Placement([], dict.fromkeys(range(4), "host-other")))))
+    assert sum(number.value for number in found if number.name == "kernel_upcalls") == UPCALLS
+    assert next(number.value for number in found if number.name == "upcalls_answered") == UPCALLS
+    assert 0 < next(number.value for number in found if number.name == "upcall_seconds") < UPCALLS * 1.0
 
 
 def test_nothing_is_left_running(host: Testbed) -> None:
