@@ -54,6 +54,9 @@ class Bcc(Apart):
         headers = self.host.run("test -d /lib/modules/$(uname -r)/build || uname -r", check=False).stdout.strip()
         return ebpf_messages.no_headers(headers) if headers else None
 
+    def facts(self) -> dict[str, Any]:
+        return {"tools": list(self._tools)}
+
     def measure(self, seconds: float) -> str:
         # The tools know whole seconds only.
         whole = math.ceil(seconds)

@@ -78,7 +78,7 @@ def refused(words: str) -> str:
 
 
 def window_not_seen(words: str) -> str:
-    return f"bpftrace was not ready for the window: {words or 'it printed nothing'}"
+    return f"bpftrace did not count the whole window: {words or 'it printed nothing'}"
 
 
 def map_full(name: str, keys: int) -> str:

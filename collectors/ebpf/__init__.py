@@ -13,7 +13,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, ClassVar
 
 from collectors.base import Collector, Recorded
-from collectors.ebpf import numbers, output, probes
+from collectors.ebpf import numbers, output, probes, program
 from collectors.ebpf.probes import Probe
 from terms import ebpf_messages, errors
 from terms.schema import Number
@@ -28,47 +28,6 @@ END_SECONDS = 20
 """How long its end may take, the printing of its maps included."""
 MOST_KEYS = 16384
 """Of a map. One that has as many may lack others."""
-HEAD = """
-tracepoint:syscalls:sys_enter_kill
-/args->pid == $1 && args->sig == 0/
-{
-    @asked = tid;
-}
-
-tracepoint:syscalls:sys_enter_kill
-/args->pid == $1 && args->sig == 18/
-{
-    @on = !@on;
-    // First the time of the begin, then the time since.
-    @counted_ns = nsecs - @counted_ns;
-}
-
-tracepoint:syscalls:sys_enter_kill
-/args->pid == $1 && args->sig == 23/
-{
-    exit();
-}
-
-BEGIN
-{
-    if (!$1) { exit(); }
-}
-"""
-TAIL = f"""
-tracepoint:syscalls:sys_exit_kill
-/@asked == tid/
-{{
-    @asked = 0;
-    printf("{output.READY}\\n");
-}}
-"""
-"""The program's own parts, before and behind the probes. Its argument is the process that marks, 0 for a trial, which ends at once.
-
-Probes are attached one after the other, and BEGIN comes before: so it is ready when signal 0 is seen by the first of all probes and
-by the last. The other two signals do nothing to a process that runs: 18, SIGCONT, is a mark; 23, SIGURG, ends the program, for
-bpftrace 0.17 at times misses the interrupt that should end it.
-"""
-MARK, END = "kill -CONT $$", "kill -URG $$"
 COMMAND = f"env BPFTRACE_MAP_KEYS_MAX={MOST_KEYS} BPFTRACE_MAX_MAP_KEYS={MOST_KEYS} bpftrace -f json -B line {FOLDER}/program.bt"
 """Versions name the limit differently."""
 
@@ -82,6 +41,7 @@ class Ebpf(Collector):
         self._names = probes
         self._chosen: list[Probe] = []
         self._missing: dict[str, str] = {}
+        self._version = ""
 
     @classmethod
     def check_options(cls, given: Mapping[str, Any]) -> None:
@@ -100,10 +60,11 @@ class Ebpf(Collector):
         version = self.host.run("bpftrace --version", check=False)
         if version.status:
             return ebpf_messages.no_bpftrace(_first_error(version.stderr))
+        self._version = version.stdout.strip().removeprefix("bpftrace v")
         btf = self.host.run("test -r /sys/kernel/btf/vmlinux || uname -r", check=False).stdout.strip()
         if btf:
             return ebpf_messages.no_btf(btf)
-        without = self._without_tracepoints([Probe("the mark", HEAD + TAIL, ()), *self._chosen])
+        without = self._without_tracepoints([Probe("the mark", program.text([]), ()), *self._chosen])
         if "the mark" in without:
             return without["the mark"]
         return ebpf_messages.nothing_works(without.values()) if len(without) == len(self._chosen) else None
@@ -135,12 +96,12 @@ class Ebpf(Collector):
 
     def _refused(self, probes: Sequence[Probe]) -> str | None:
         """Why bpftrace does not run these, or None. Leaves their program on the host."""
-        self.host.push("\n".join([HEAD, *(probe.text for probe in probes), TAIL]), f"{FOLDER}/program.bt")
+        self.host.push(program.text(probes), f"{FOLDER}/program.bt")
         tried = self.host.run(f"timeout -s KILL {READY_SECONDS} {COMMAND} 0", timeout=READY_SECONDS + 30, check=False)
         return None if tried.status == 0 else ebpf_messages.refused(_first_error(tried.stderr))
 
     def facts(self) -> dict[str, Any]:
-        return {"probes": [probe.name for probe in self._working()], "missing": self._missing}
+        return {"bpftrace": self._version, "probes": [probe.name for probe in self._working()], "missing": self._missing}
 
     def prepare(self) -> str:
         # The house's CPU, as for every other tool; and its end if the window's shell ends early.
@@ -148,36 +109,40 @@ class Ebpf(Collector):
 taskset -c 0 setpriv --pdeathsig KILL {COMMAND} $$ < /dev/null > {FOLDER}/printed 2> {FOLDER}/messages &
 ebpf_pid=$!
 for try in {{1..{READY_SECONDS * 2}}}; do
-    kill -0 $$; sleep 0.5
-    grep -q '{output.READY}' {FOLDER}/printed && break
+    {program.HELLO}; sleep 0.5
+    grep -q '{program.READY}' {FOLDER}/printed && break
     [ -e /proc/$ebpf_pid ] || break
 done"""
 
     def begin(self) -> str:
-        return MARK
+        return program.MARK
 
     def end(self) -> str:
-        return MARK
+        return program.MARK
 
     def finish(self) -> str:
         return f"""
-{END}
+{program.END}
 for try in {{1..{END_SECONDS * 5}}}; do
     [ -e /proc/$ebpf_pid ] || break
     sleep 0.2
 done
-kill -KILL $ebpf_pid
-wait $ebpf_pid
+[ -e /proc/$ebpf_pid ] && kill -KILL $ebpf_pid
+wait $ebpf_pid; status=$?
 cat {FOLDER}/description {FOLDER}/printed
+echo '{{"type": "ended", "data": '$status'}}'
 grep . {FOLDER}/messages | sed 's/^/# /'"""
+
+    def teardown(self) -> None:
+        self.host.run(f"rm -rf {FOLDER}", check=False)
 
     @classmethod
     def numbers(cls, recorded: Recorded) -> Iterable[Number]:
         described, printed, said = _parts(recorded.end)
         missing = dict(described["missing"])
         seconds = printed.maps.get("@counted_ns", {}).get("", 0.0) / 1e9
-        # Marked once only, it holds the time since boot.
-        if not printed.ready or printed.maps.get("@on") != {"": 0.0} or not seconds:
+        # Marked once only, the time is that since boot; ended by force, maps are lacking that are not zero.
+        if not seconds or printed.maps.get("@on") != {"": 0.0} or not printed.ended_well:
             missing = dict.fromkeys(described["probes"], ebpf_messages.window_not_seen(_first_error(said))) | missing
         note = ebpf_messages.lost_events(printed.lost_events) if printed.lost_events else ""
         for name, text in described["probes"].items():

@@ -80,7 +80,7 @@ def _places(declared: Declared, placement: Placement) -> list[Place]:
 def _amounts(declared: Declared, value: Value) -> Iterable[tuple[dict[str, int], float]]:
     """The value of a map's key, or of each bucket under it."""
     if declared.part == "buckets" and isinstance(value, list):
-        return [({BUCKET: int(bucket["min"])}, bucket["count"]) for bucket in value if bucket["count"]]
+        return [({BUCKET: bucket["min"]}, bucket["count"]) for bucket in value if bucket["count"]]
     if declared.part == "count" and isinstance(value, list):
         return [({}, sum(bucket["count"] for bucket in value))]
     if declared.part in ("count", "total") and isinstance(value, dict):

@@ -11,16 +11,15 @@ from typing import Any
 from terms import ebpf_messages
 
 MAPS = ("map", "stats", "hist")
-READY = "vsprof: ready"
-"""Printed by the program when all its probes are attached."""
 
-Value = float | Mapping[str, float] | list[Mapping[str, float]]
+Value = float | Mapping[str, float] | list[Mapping[str, int]]
 """Of a map's key: a number; of stats, ``count``, ``total`` and more; of hist, buckets with ``min``, ``max``, ``count``."""
 
 
 @dataclass
 class Printed:
-    ready: bool = False
+    ended_well: bool = False
+    """It printed all: the line ``ended``, which its shell adds, has its exit status."""
     lost_events: int = 0
     maps: dict[str, dict[str, Value]] = field(default_factory=dict)
     """Each map that has keys: its keys as printed, separated by commas; ``""`` for a map without keys."""
@@ -34,7 +33,7 @@ def read(text: str) -> Printed:
             continue
         try:
             _take(json.loads(line), printed)
-        except (ValueError, KeyError, TypeError, AttributeError) as error:
+        except (ValueError, KeyError, TypeError, AttributeError, OverflowError) as error:
             raise ebpf_messages.not_bpftrace(line) from error
     return printed
 
@@ -44,8 +43,8 @@ def _take(row: Mapping[str, Any], printed: Printed) -> None:
     if kind in MAPS:
         for name, content in data.items():
             printed.maps[name] = _by_key(kind, content)
-    elif kind == "printf" and READY in data:
-        printed.ready = True
+    elif kind == "ended":
+        printed.ended_well = data == 0
     elif kind == "lost_events":
         printed.lost_events += int(data["events"])
 
@@ -60,5 +59,5 @@ def _stats(value: Mapping[str, Any]) -> dict[str, float]:
     return {name: float(value[name]) for name in ("count", "total")}
 
 
-def _buckets(value: list[Mapping[str, Any]]) -> list[Mapping[str, float]]:
-    return [{name: float(bucket[name]) for name in ("min", "max", "count")} for bucket in value]
+def _buckets(value: list[Mapping[str, Any]]) -> list[Mapping[str, int]]:
+    return [{name: int(bucket[name]) for name in ("min", "max", "count")} for bucket in value]

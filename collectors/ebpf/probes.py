@@ -35,7 +35,8 @@ OTHER = "other"
 """The word for a key's value that has none."""
 
 _NUMBER = re.compile(
-    r"(?P<name>[a-z][a-z0-9_{}]*), *(?P<unit>\w+), *((?P<part>total|count|buckets) of )? *(?P<map>@\w+)(\[(?P<keys>[a-z_, ]+)\])?"
+    r"(?P<name>[a-z](?:[a-z0-9_]|{[a-z_]+})*), *(?P<unit>\w+), *"
+    r"((?P<part>total|count|buckets) of )? *(?P<map>@\w+)(\[(?P<keys>[a-z_, ]+)\])?"
 )
 _COMMENT = re.compile(r"^// *(?P<key>[a-z_]+): *(?P<text>.*\S)\s*$", re.MULTILINE)
 _TRACEPOINT = re.compile(r"\btracepoint:(\w+):(\w+)")
@@ -145,8 +146,8 @@ def _declared(probe: str, line: str, lines: Iterable[tuple[str, str]]) -> Declar
     keys = tuple(key.strip() for key in (match["keys"] or "").split(",") if key.strip())
     words = {key: _words(probe, key, text) for key, text in lines if key in keys}
     declared = Declared(match["name"], match["unit"], match["part"] or "", match["map"], keys, words)
-    for key in declared.named:
-        if key not in keys:
+    for key in re.findall(r"{(\w+)}", declared.name):
+        if key not in keys and (key, declared.part) != (BUCKET, "buckets"):
             raise ebpf_messages.unknown_key(probe, declared.name, key, keys)
     return declared
 
@@ -154,10 +155,10 @@ def _declared(probe: str, line: str, lines: Iterable[tuple[str, str]]) -> Declar
 def _words(probe: str, key: str, text: str) -> Words:
     parts = [part.strip() for part in text.split(",")]
     role = parts[0] == "role"
-    known = dict(part.split() for part in parts[role:] if len(part.split()) == 2)
-    if len(known) != len(parts) - role:
+    pairs = [part.split() for part in parts[1 if role else 0 :]]
+    if any(len(pair) != 2 for pair in pairs):
         raise ebpf_messages.bad_words_line(probe, f"{key}: {text}")
-    return Words(role, known)
+    return Words(role, dict(pairs))
 
 
 def _in_name(word: str) -> str:
