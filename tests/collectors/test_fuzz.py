@@ -25,6 +25,9 @@ WORDS = st.sampled_from([
     "/proc/1/task/1/schedstat:", "/proc/1/task/1/status:voluntary_ctxt_switches:", "/proc/1/task/1/status:nonvoluntary_ctxt_switches:", "\t7",
     "pmd thread numa_id 0 core_id 1:", "packets received: 5", "lookups: hit:1 missed:2 lost:3", '{"event": "context-switches", "cpu": "0"}',
     '{"event": 1}', "{", "[]", "²", "total: 9",
+    '{"probes": {"x": "// number: n_{k}, events, @x[tid, k]"}, "missing": {}}\n', '\n{"type": "map", "data": {"@x": {"1,2": 5}}}\n', '{"type": "ended", "data": 0}',
+    '\n{"type": "map", "data": {"@counted_ns": 5, "@on": 0}}\n', '\n{"type": "hist", "data": {"@x": [{"min": 1e999}]}}', "--- softirqs 1 0\n", "--- runqlat 1 0\n",
+    "tid = 7", "0 -> 1 : 5 |", "SOFTIRQ TOTAL_usecs",
 ])  # fmt: skip
 TEXTS = st.text(max_size=80) | st.lists(WORDS, max_size=12).map(" ".join) | st.lists(WORDS, max_size=12).map("\n".join)
 
