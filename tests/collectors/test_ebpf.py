@@ -7,6 +7,8 @@ import json
 from pathlib import Path
 
 import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
 
 from collectors.base import Recorded
 from collectors.ebpf import MOST_KEYS, PROBES, Ebpf, probes
@@ -155,6 +157,20 @@ def test_a_wrong_head_says_what_is_wrong(text, words):
     with pytest.raises(ValueError, match=r"mine\.bt: ") as refused:
         probes.Probe.of("mine", text)
     assert words in str(refused.value)
+
+
+PIECES = st.sampled_from(
+    ["// number: ", "x", "_{why}", "{", "}", ", events, ", "@x", "[cpu, why]", "\n", "// why: ", "role", "0 no", ",", "BEGIN", "count of "]
+)
+
+
+@settings(max_examples=200, deadline=None)
+@given(text=st.text(max_size=60) | st.lists(PIECES, max_size=14).map("".join), keys=st.sampled_from(["", "1,2", "x,y", "1"]))
+def test_any_head_is_read_or_refused(text, keys):
+    try:
+        list(Ebpf.numbers(recording(text, json.dumps({"type": "map", "data": {"@x": {keys: 1} if keys else 1}}))))
+    except ValueError:
+        return
 
 
 def test_two_probes_with_one_map_are_refused(monkeypatch, tmp_path):

@@ -13,6 +13,7 @@ import pytest
 
 from collectors.base import Recorded
 from collectors.ebpf import Ebpf, probes
+from collectors.ovs import APPCTL
 from switches.kernel_ovs import KernelOvs
 from switches.ovs import BRIDGE
 from terms.placement import CpuPlan, Placement, Thread
@@ -195,7 +196,7 @@ ip -n a neighbour add 10.9.0.2 lladdr 02:00:00:00:00:02 dev port-a
 """
 UPCALL_WORK = f"""
 for frame in {{1..{UPCALLS}}}; do
-    ovs-appctl dpctl/del-flows
+    {APPCTL} dpctl/del-flows
     ip netns exec a bash -c "echo $frame > /dev/udp/10.9.0.2/9"
     sleep 0.3
 done
