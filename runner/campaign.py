@@ -38,7 +38,7 @@ class Campaign:
     traffics: list[TrafficItem]
     setting: Setting
     testbed: str
-    """By name, or ``auto``, until it is chosen when the campaign starts."""
+    """By name; ``auto`` only while the input is checked."""
     cpus: int | None
     """Of an emulated host; None: its own default."""
     tune: bool = False
@@ -83,8 +83,10 @@ class Campaign:
         return experiments.TESTBEDS[self.testbed](say=progress.say, plugins=self.emulator_plugins, **more)
 
 
-def _choose_testbed(progress: Progress) -> str:
-    """What ``auto`` means here: native where both kinds of Open vSwitch can run, with virtual machines; else the lab."""
+def chosen(testbed: str, progress: Progress) -> str:
+    """The testbed by name. ``auto`` is native where both kinds of Open vSwitch can run here with virtual machines; else the lab."""
+    if testbed != AUTO:
+        return testbed
     why = Native.lacks()
     progress.say(native_messages.lab_chosen(why) if why else native_messages.native_chosen())
     return "lab" if why else "native"
@@ -93,8 +95,6 @@ def _choose_testbed(progress: Progress) -> str:
 def start(campaign: Campaign, progress: Progress, seed: int | None = None, root: Path = results.ROOT) -> Results:
     """Begin a new campaign and do all its runs."""
     chosen = random.SystemRandom().randrange(2**32) if seed is None else seed
-    if campaign.testbed == AUTO:
-        campaign = replace(campaign, testbed=_choose_testbed(progress))
     # Once before anything is written: a testbed that can't come up, or can run none of it, is no result.
     with campaign.host(progress) as host:
         facts, findings = host.facts(), host.findings()

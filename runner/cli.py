@@ -17,6 +17,7 @@ from typing import Any
 
 from runner import campaign, clean, doctor, events, overrides, parse, results
 from runner import experiment as experiments
+from runner.experiment import Experiment
 from runner.progress import Progress
 from runner.results import Results
 from terms import errors
@@ -47,8 +48,9 @@ def _run(asked: argparse.Namespace) -> int:
             if asked.experiment is None:
                 raise errors.unknown_experiment("", experiments.names())
             name, experiment = experiments.load(asked.experiment)
-            experiment = overrides.apply(experiment, asked)
-            checked = campaign.Campaign.check(name, experiment, asked.testbed, asked.cpus, asked.tune)
+            checked = _checked(name, experiment, asked, asked.testbed)
+            # What is wrong with the input was found before anything takes time, such as to find out what this host can run.
+            checked = _checked(name, experiment, asked, campaign.chosen(asked.testbed, progress))
             store = campaign.start(checked, progress, asked.seed)
         if asked.report:
             progress.say("writing the report")
@@ -77,6 +79,12 @@ def _write_report(store: Results) -> None:
     from analysis import report  # noqa: PLC0415
 
     report.build(store.folder, experiments.NOTEBOOKS / f"{store.manifest['experiment']['notebook']}.py")
+
+
+def _checked(name: str, experiment: Experiment, asked: argparse.Namespace, testbed: str) -> campaign.Campaign:
+    """The experiment as it is on the testbed, changed by the command line, whose word is the last."""
+    changed = overrides.apply(experiments.on(experiment, testbed), asked)
+    return campaign.Campaign.check(name, changed, testbed, asked.cpus, asked.tune)
 
 
 def _parse(asked: argparse.Namespace) -> int:

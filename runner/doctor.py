@@ -13,10 +13,12 @@ from typing import Any
 from rich.console import Console
 from rich.table import Table
 
+from runner import offers
 from terms import errors, units
 from testbeds.emulator import cache, image, needs, snapshot
 from testbeds.emulator.machine import Shape
 from testbeds.lab import Lab
+from testbeds.native import HUGEPAGES, Native
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,7 +37,7 @@ class Check:
 
 def examine(*, with_lab: bool = False) -> list[Check]:
     """Look at this host; with ``with_lab`` resume the lab, too, and look inside (it must have been built)."""
-    checks = [*_lab_needs(), _image(), _snapshot(), _kvm(), _pmu(), *_native()]
+    checks = [*_lab_needs(), _image(), _snapshot(), _kvm(), _pmu(), *_native(), *_native_switches()]
     return [*checks, *_inside_lab()] if with_lab else checks
 
 
@@ -50,11 +52,10 @@ def render(checks: list[Check]) -> str:
     with console.capture() as captured:
         console.print(table)
     runs = all(check.ok for check in checks if check.serves == "lab")
-    return captured.get() + (
-        "\nThe emulated lab runs here: `make profile-vm2vm`."
-        if runs
-        else "\nThe emulated lab can't run here yet: see the lines that say no."
-    )
+    natively = [check.name.removeprefix("native: ") for check in checks if check.name.startswith("native: ") and check.ok]
+    lab = "The emulated lab runs here: `make profile-vm2vm`." if runs else "The emulated lab can't run here yet: see the lines that say no."
+    native = f"Of this host itself: {', '.join(natively)}: `make profile-vm2vm TESTBED=native`." if natively else ""
+    return "\n".join(part for part in (captured.get(), lab, native) if part)
 
 
 def _lab_needs() -> Iterable[Check]:
@@ -117,12 +118,9 @@ def _native() -> Iterable[Check]:
     for module in ("openvswitch", "vhost_net"):
         there = Path(f"/sys/module/{module}").exists()
         yield Check(f"module {module}", there, "loaded" if there else "not loaded", "native", "" if there else errors.no_module(module))
-    pages = (
-        int(Path("/sys/kernel/mm/hugepages/hugepages-2048kB/nr_hugepages").read_text())
-        if os.path.exists("/sys/kernel/mm/hugepages/hugepages-2048kB")
-        else 0
-    )
-    yield Check("hugepages", pages >= 1024, f"{pages} of 2 MiB", "native", "" if pages >= 1024 else errors.no_hugepages(pages))
+    pages = int(HUGEPAGES.read_text()) if HUGEPAGES.exists() else None
+    seen = "this kernel has none of 2 MiB" if pages is None else f"{pages} of 2 MiB; native takes more for itself while it runs"
+    yield Check("hugepages", pages is not None, seen, "native", "" if pages is not None else errors.no_hugepages())
     cpus = os.cpu_count() or 1
     yield Check(
         "CPUs",
@@ -131,6 +129,22 @@ def _native() -> Iterable[Check]:
         "native",
         "" if cpus >= 2 else errors.few_cpus(cpus),
     )
+
+
+def _native_switches() -> Iterable[Check]:
+    """What of each switch this host can run as a testbed: asked by opening it, which leaves nothing behind."""
+    if why := Native.needs():
+        yield Check("testbed native", False, why, "native", "")
+        return
+    if not cache.intact(image.path()):
+        yield Check(
+            "testbed native", False, "not tried, the lab's image has its programs", "native", errors.built_at_first_run("3-5 minutes")
+        )
+        return
+    with Native() as host:
+        offered = offers.accesses(host)
+    for switch, (accesses, why) in offered.items():
+        yield Check(f"native: {switch}", bool(accesses), ", ".join(accesses) or "none", "native", why)
 
 
 INSIDE = {

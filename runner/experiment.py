@@ -87,6 +87,7 @@ class Experiment(BaseModel):
     repetitions: int = Field(3, ge=1, le=1000)
     collectors: list[str] = ["auto"]
     collector_options: dict[str, dict[str, Any]] = {}
+    testbeds: dict[str, dict[str, Any]] = {}
 
     @field_validator("vary")
     @classmethod
@@ -122,6 +123,16 @@ def parse(document: Mapping[str, Any], path: Path | str) -> Experiment:
         return Experiment.model_validate(document)
     except ValidationError as error:
         raise errors.bad_experiment(path, _reasons(error)) from error
+
+
+def on(experiment: Experiment, testbed: str) -> Experiment:
+    """The experiment as it is on a testbed: with what ``testbeds`` says of it in place of the same keys. Raises ``BadInput``."""
+    for name in experiment.testbeds:
+        plugins.one("testbed in testbeds", name, TESTBEDS)
+    whole = experiment.model_dump(mode="json", by_alias=True)
+    for key, value in whole.pop("testbeds").get(testbed, {}).items():
+        whole[key] = {**whole[key], **value} if isinstance(value, dict) and isinstance(whole.get(key), dict) else value
+    return parse(whole, f"testbeds.{testbed}")
 
 
 def names() -> list[str]:

@@ -46,6 +46,16 @@ def of(host: Testbed, experiment: Experiment) -> Offer:
     return offer
 
 
+def accesses(host: Testbed) -> dict[str, tuple[list[str], str]]:
+    """Of each switch the accesses that ``host`` offers, and why not the others."""
+    asked, found = _Asked(host), {}
+    for switch, one in SWITCHES.items():
+        reasons = {access: asked.why_not(switch, access) for access in one.accesses}
+        lacking = dict.fromkeys(reason for reason in reasons.values() if reason)
+        found[switch] = ([access for access, reason in reasons.items() if reason is None], "; ".join(lacking))
+    return found
+
+
 def _first(values: Mapping[str, Any], asked: _Asked) -> tuple[Case | None, str]:
     """The case with the first access that the host offers; or none, and why none of them."""
     switch = str(values["switch"])

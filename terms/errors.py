@@ -299,8 +299,8 @@ def no_module(name: str) -> str:
     return f"`modprobe {name}` as root, if this kernel has it; the lab has its own kernel"
 
 
-def no_hugepages(found: int) -> str:
-    return f"found {found}, a native OVS-DPDK needs 1024: `sysctl vm.nr_hugepages=1024` as root; the lab has its own"
+def no_hugepages() -> str:
+    return "a kernel with CONFIG_HUGETLBFS; the lab has its own"
 
 
 def few_cpus(found: int) -> str:

@@ -30,7 +30,7 @@ seeds = st.integers(0, 2**32 - 1)
 def vm2vm(repetitions: int = 3) -> Campaign:
     name, experiment = experiments.load("vm2vm")
     experiment.repetitions = repetitions
-    return Campaign.check(name, experiment)
+    return Campaign.check(name, experiment, "lab")
 
 
 @given(seeds, st.integers(1, 6))
@@ -212,7 +212,7 @@ def test_a_resumed_campaign_keeps_the_options_of_its_collectors(executed, root, 
     experiment.repetitions = 1
     executed[1]["r002"] = KeyboardInterrupt()
     with pytest.raises(KeyboardInterrupt):
-        campaigns.start(Campaign.check(name, experiment), quiet, seed=1, root=root)
+        campaigns.start(Campaign.check(name, experiment, "lab"), quiet, seed=1, root=root)
     monkeypatch.setattr(campaigns, "_go", lambda campaign, *_: campaign)
     assert campaigns.resume(results.Results.open(results.newest()), quiet).setting.options == experiment.collector_options
 

@@ -7,8 +7,8 @@ from types import SimpleNamespace
 
 import pytest
 
+from runner import cli, offers
 from runner import experiment as experiments
-from runner import offers
 from terms.errors import BadInput
 from terms.placement import CpuPlan
 
@@ -97,3 +97,30 @@ def test_nothing_at_all_is_an_error_that_lists_every_reason():
 def test_a_stand_in_must_be_a_switch():
     with pytest.raises(BadInput, match="unknown switch in instead_of 'hub'"):
         experiments.cases(vm2vm(instead_of={"kernel-ovs": "hub"}))
+
+
+def test_an_experiment_may_be_different_on_a_testbed():
+    experiment = vm2vm(testbeds={"native": {"windows": {"count": 7}, "repetitions": 2}})
+    on_native, in_lab = (experiments.on(experiment, name) for name in ("native", "lab"))
+    assert (on_native.windows.count, on_native.repetitions) == (7, 2)
+    assert on_native.windows.seconds == experiment.windows.seconds
+    assert (in_lab.windows, in_lab.repetitions) == (experiment.windows, experiment.repetitions)
+    # What is run is what the manifest keeps: nothing is left to be chosen.
+    assert on_native.testbeds == in_lab.testbeds == {}
+
+
+def test_the_command_line_has_the_last_word():
+    _, experiment = experiments.load("vm2vm")
+    asked = cli._parser().parse_args(["run", "vm2vm", "--windows", "3"])
+    campaign = cli._checked("vm2vm", experiment, asked, "native")
+    assert campaign.experiment.windows.count == 3
+    assert campaign.experiment.windows.seconds == experiment.testbeds["native"]["windows"]["seconds"]
+
+
+@pytest.mark.parametrize(
+    ("testbeds", "words"),
+    [({"moon": {}}, "unknown testbed in testbeds 'moon'"), ({"native": {"windows": {"count": 0}}}, r"testbeds.native(.|\n)*windows.count")],
+)
+def test_what_is_wrong_for_a_testbed_is_named(testbeds, words):
+    with pytest.raises(BadInput, match=words):
+        experiments.on(vm2vm(testbeds=testbeds), "native")
