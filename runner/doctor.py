@@ -14,7 +14,9 @@ from rich.console import Console
 from rich.table import Table
 
 from runner import offers
-from terms import errors, units
+from terms import errors, native_messages, units
+from terms.placement import CpuPlan
+from testbeds import tuning
 from testbeds.emulator import cache, image, needs, snapshot
 from testbeds.emulator.machine import Shape
 from testbeds.lab import Lab
@@ -142,9 +144,23 @@ def _native_switches() -> Iterable[Check]:
         )
         return
     with Native() as host:
-        offered = offers.accesses(host)
+        offered, plan = offers.accesses(host), host.plan()
+    yield from _tuning(plan)
     for switch, (accesses, why) in offered.items():
         yield Check(f"native: {switch}", bool(accesses), ", ".join(accesses) or "none", "native", why)
+
+
+def _tuning(plan: CpuPlan) -> Iterable[Check]:
+    """What disturbs a measurement on this host: what a run can set for its time, and what only a boot can change."""
+    settings = tuning.look(plan)
+    for setting in settings:
+        if setting.wanted:
+            remedy = native_messages.tuned_by_run(setting.wanted) if setting.differs else ""
+            yield Check(setting.what, not setting.differs, setting.seen, "native", remedy)
+    isolated = next((setting.seen for setting in settings if setting.path == tuning.ISOLATED), "")
+    yield Check(
+        "isolated CPUs", bool(isolated), isolated or "none", "native", "" if isolated else native_messages.boot_with(tuning.advice(plan))
+    )
 
 
 INSIDE = {

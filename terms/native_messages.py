@@ -36,6 +36,14 @@ def not_tuned(what: str, seen: str, wanted: str) -> str:
     return f"{what}: {seen}, better {wanted} for measuring; `--tune` sets it for the time of the run and puts it back"
 
 
+def tuned_by_run(wanted: str) -> str:
+    return f"better {wanted} for measuring: TUNE=1 (`--tune`) sets it for the time of a run and puts it back"
+
+
+def boot_with(words: str) -> str:
+    return f"boot with `{words}` on the kernel's command line, if this host is for measuring alone"
+
+
 def left_out(switch: str, why: str) -> str:
     return f"{switch} left out: {why}"
 

@@ -29,6 +29,7 @@ class Setting:
         return {**asdict(self), "written": written and self.differs}
 
 
+ISOLATED = "/sys/devices/system/cpu/isolated"
 WANTED = (
     # An NMI watchdog holds one counter of each CPU's PMU.
     ("NMI watchdog", "/proc/sys/kernel/nmi_watchdog", "0"),
@@ -41,7 +42,7 @@ WANTED = (
     ("turbo forbidden (Intel)", "/sys/devices/system/cpu/intel_pstate/no_turbo", "1"),
     ("turbo (AMD and others)", "/sys/devices/system/cpu/cpufreq/boost", "0"),
     ("hyper-threads", "/sys/devices/system/cpu/smt/active", ""),
-    ("isolated CPUs", "/sys/devices/system/cpu/isolated", ""),
+    ("isolated CPUs", ISOLATED, ""),
     ("CPUs without a tick", "/sys/devices/system/cpu/nohz_full", ""),
 )
 GOVERNOR = "/sys/devices/system/cpu/cpu{cpu}/cpufreq/scaling_governor"

@@ -1,0 +1,48 @@
+# SPDX-License-Identifier: GPL-2.0-or-later
+"""What `vsprof doctor` says of this very host: something of each switch, and a next move for each thing that is not there."""
+
+from __future__ import annotations
+
+import json
+
+import pytest
+
+from runner import cli, doctor
+from runner.experiment import SWITCHES
+from testbeds.emulator import image
+
+pytestmark = [pytest.mark.lab, pytest.mark.usefixtures("native_can_run")]
+
+
+@pytest.fixture(scope="module")
+def checks():
+    image.get(print)
+    return {check.name: check for check in doctor.examine()}
+
+
+def test_each_switch_is_there_with_its_accesses_or_with_a_reason(checks):
+    for switch, one in SWITCHES.items():
+        check = checks[f"native: {switch}"]
+        assert check.ok == (check.seen != "none")
+        if check.ok:
+            assert set(check.seen.split(", ")) <= set(one.accesses)
+        else:
+            assert check.remedy
+
+
+def test_what_is_not_there_has_a_next_move(checks):
+    assert {check.name for check in checks.values() if not check.ok and not check.remedy} == set()
+
+
+def test_the_last_lines_say_what_to_call(checks):
+    words = doctor.render(list(checks.values())).splitlines()
+    assert "make profile-vm2vm`" in words[-2]
+    assert "ovs-userspace" in words[-1]
+    assert words[-1].endswith("`make profile-vm2vm TESTBED=native`.")
+
+
+def test_scripts_get_the_same(checks, capsys):
+    assert cli.main(["doctor", "--json"]) == 0
+    printed = json.loads(capsys.readouterr().out)
+    assert {check["name"] for check in printed} == set(checks)
+    assert {"name", "ok", "seen", "serves", "remedy"} == set(printed[0])
