@@ -16,9 +16,9 @@ from typing import Any
 from terms import recording_messages as say
 from testbeds.base import Completed, Testbed
 
-FOLDER = "/run/vsprof-record"
-BUFFER = "8M"
-"""Of each CPU. perf's own choice, 512 KiB, overflows when a slow host copies stacks."""
+FOLDER = "/run/vsprof-record.XXXXXX"
+SMALLEST_BUFFER, LARGEST_BUFFER = 8 << 20, 32 << 20
+"""Bytes, of each CPU. perf's own choice, 512 KiB, overflows on a slow host."""
 MOST_BYTES = 64 << 20
 """Kept of a window's text: some 200,000 samples with their stacks."""
 ALLOWANCE_S = 240
@@ -29,12 +29,14 @@ LOST = re.compile(r"\bPERF_RECORD_LOST(_SAMPLES)? lost (?P<count>\d+)\s*$")
 NUMBERED = re.compile(r"^(vhost|swapper|kworker|ksoftirqd|migration|rcu\w+|cpuhp)[-/].*$")
 
 
-def record(host: Testbed, what: str, seconds: float, fields: Sequence[str], options: str = "") -> str:
+def record(host: Testbed, what: str, seconds: float, fields: Sequence[str], options: str = "", buffer: int = 0) -> str:
     """Record ``what`` (options of perf record) on all CPUs for ``seconds``, and return it as text, cut at MOST_BYTES.
 
     ``fields`` are those of perf script: the first list that this perf knows. The first line is the number of bytes that the text had
-    before it was cut. perf runs on CPU 0, and begins to write the text when the window is over. Raises ``RunFailed``.
+    before it was cut. perf runs on CPU 0, and begins to write the text when the window is over. ``buffer``: bytes that a CPU may
+    fill in the window, which spares perf to empty it meanwhile, within bounds. Raises ``RunFailed``.
     """
+    what += f" -m {min(max(buffer, SMALLEST_BUFFER), LARGEST_BUFFER)}B"
     return host.run(_command(what, seconds, fields, options), timeout=seconds + ALLOWANCE_S).stdout
 
 
@@ -46,10 +48,10 @@ def tried(host: Testbed, what: str) -> Completed:
 def _command(what: str, seconds: float, fields: Sequence[str], options: str) -> str:
     scripts = [f"taskset -c 0 perf script -i data --ns --show-lost-events {options} -F {shlex.quote(one)} > text 2> said" for one in fields]
     return f"""
-export LC_ALL=C; rm -rf {FOLDER}; mkdir -p {FOLDER} && cd {FOLDER} || exit 1
-taskset -c 0 perf record -q -N -a -m {BUFFER} {what} -o data -- sleep {seconds} 2> said || {{ cat said >&2; exit 1; }}
+export LC_ALL=C; folder=$(mktemp -d {FOLDER}) && trap 'rm -rf "$folder"' EXIT && cd "$folder" || exit 1
+taskset -c 0 perf record -q -N -a {what} -o data -- sleep {seconds} 2> said || {{ cat said >&2; exit 1; }}
 {" || ".join(scripts)} || {{ cat said >&2; exit 1; }}
-wc -c < text; head -c {MOST_BYTES} text; cd /; rm -rf {FOLDER}"""
+wc -c < text; head -c {MOST_BYTES} text"""
 
 
 @dataclass(frozen=True)

@@ -32,7 +32,7 @@ def nothing_seen(what: str) -> str:
 
 
 def bad_frequency(seen: object, low: int, high: int) -> BadInput:
-    return BadInput(f"perf_record's frequency is {seen!r}: need a whole number of samples a second from {low} to {high}, such as 997")
+    return BadInput(f"perf_record's frequency is {seen!r}: need a whole number of samples a second from {low} to {high}, such as 499")
 
 
 def bad_stack_bytes(seen: object, most: int) -> BadInput:

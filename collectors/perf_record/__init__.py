@@ -7,6 +7,7 @@ must name it. docs/collectors/perf_record.md says what the samples miss.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import Any, ClassVar
@@ -19,7 +20,7 @@ from terms import recording_messages as say
 from terms.schema import FunctionCount, Number, StackCount
 from testbeds.base import Testbed
 
-FREQUENCY_HZ = 997
+FREQUENCY_HZ = 499
 """A prime: a round number would step with what the host itself does a hundred or a thousand times a second."""
 LEAST_HZ, MOST_HZ = 1, 10_000
 EVENTS = ("cycles:GH", "cpu-clock")
@@ -29,6 +30,8 @@ FIELDS = (f"{KNOWN_TO_ALL},dsoff", KNOWN_TO_ALL)
 """From 6.4 on perf tells the place in a program by dsoff; earlier ones tell it as ip."""
 STACK_BYTES = 16_384
 """OVS keeps some 10 KiB of packets on its stack."""
+SAMPLE_BYTES = 1024
+"""Of a sample beside its copied stack: the registers, and the kernel's part of the stack."""
 MOST_STACK_BYTES = 65_528
 """perf's own limit, a multiple of 8."""
 MODULES = "awk '{ print $6, $2, $1 }' /proc/modules"
@@ -82,7 +85,8 @@ class PerfRecord(Apart):
     def measure(self, seconds: float) -> str:
         callers = f"dwarf,{self.stack_bytes}" if self.stack_bytes else "fp"
         what = f"-F {self.frequency} -e {self._event} --call-graph {callers}"
-        printed = perf_text.record(self.host, what, seconds, FIELDS, OPTIONS)
+        buffer = math.ceil(seconds * self.frequency * (self.stack_bytes + SAMPLE_BYTES))
+        printed = perf_text.record(self.host, what, seconds, FIELDS, OPTIONS, buffer)
         recording = perf_text.Recording.of(printed, event=self._event, modules=self._modules)
         # Programs are stripped; what names their functions is at hand now, and need not be when this is parsed again.
         names = self._names(samples.unnamed(recording))

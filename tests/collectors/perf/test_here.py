@@ -7,9 +7,11 @@ import subprocess
 
 import pytest
 
+from collectors import perf_text
 from collectors.base import Recorded
 from collectors.perf_record import PerfRecord
 from collectors.sched import Sched
+from terms.errors import RunFailed
 from terms.placement import Placement
 
 
@@ -56,6 +58,9 @@ def test_the_scheduler_of_this_machine(here):
     assert (switches == [] and lost) or switches[0] > 0
 
 
-def test_a_recording_leaves_nothing_behind(here):
+def test_a_recording_leaves_nothing_behind(here, monkeypatch, tmp_path):
+    monkeypatch.setattr(perf_text, "FOLDER", f"{tmp_path}/XXXXXX")
     recorded(Sched(here))
-    assert here.run("ls -d /run/vsprof-record", check=False).status != 0
+    with pytest.raises(RunFailed):
+        perf_text.record(here, "-e no-such-event", 0.1, ["ip"])
+    assert list(tmp_path.iterdir()) == []
