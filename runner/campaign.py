@@ -9,7 +9,7 @@ import random
 import subprocess
 import time
 from collections.abc import Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Any
 
@@ -19,7 +19,7 @@ from runner.experiment import Case, Experiment, TrafficItem
 from runner.progress import Progress
 from runner.results import Results
 from runner.run import Plan, Setting
-from terms import errors, schema
+from terms import errors, host_messages, schema
 from testbeds.base import Testbed
 from workloads.traffic.base import FCS_BYTES
 
@@ -38,19 +38,23 @@ class Campaign:
     setting: Setting
     testbed: str
     cpus: int
+    server: dict[str, str] = field(default_factory=dict)
+    """Of testbed ``remote``: its ``inventory`` and its name there."""
 
     @classmethod
-    def check(cls, name: str, experiment: Experiment, testbed: str = AUTO, cpus: int = 4) -> Campaign:
+    def check(cls, name: str, experiment: Experiment, testbed: str = AUTO, cpus: int = 4, server: dict[str, str] | None = None) -> Campaign:
         """Raises ``BadInput`` on anything that could not be run."""
-        chosen = "lab" if testbed == AUTO else testbed
+        chosen = ("remote" if server else "lab") if testbed == AUTO else testbed
         if chosen not in experiments.TESTBEDS:
             raise errors.unknown_value("testbed", testbed, [AUTO, *experiments.TESTBEDS])
+        if server and chosen != "remote":
+            raise host_messages.not_of_an_inventory(chosen)
         experiments.check_notebook(experiment)
         experiments.check_collector_options(experiment)
         collectors, named = experiments.collectors(experiment)
         setting = Setting(name, experiment.windows, collectors, named, experiment.collector_options)
         cases = experiments.cases(experiment)
-        return cls(name, experiment, cases, experiments.traffic_items(experiment), setting, chosen, cpus)
+        return cls(name, experiment, cases, experiments.traffic_items(experiment), setting, chosen, cpus, server or {})
 
     def plans(self, seed: int) -> list[Plan]:
         """Every case once in each repetition, in random order within it; each run's traffics in random order.
@@ -72,7 +76,7 @@ class Campaign:
         return list(dict.fromkeys(plugin for plugin in needed if plugin is not None))
 
     def host(self, progress: Progress) -> Testbed:
-        return experiments.TESTBEDS[self.testbed](cpus=self.cpus, say=progress.say, plugins=self.emulator_plugins)
+        return experiments.TESTBEDS[self.testbed](cpus=self.cpus, say=progress.say, plugins=self.emulator_plugins, **self.server)
 
 
 def start(campaign: Campaign, progress: Progress, seed: int | None = None, root: Path = results.ROOT) -> Results:
@@ -90,7 +94,7 @@ def resume(store: Results, progress: Progress) -> Results:
     """Do the runs of a broken campaign that are not done."""
     manifest = store.manifest
     experiment = experiments.parse(manifest["experiment"], store.folder / results.MANIFEST)
-    campaign = Campaign.check(manifest["name"], experiment, manifest["testbed"], manifest["lab_cpus"])
+    campaign = Campaign.check(manifest["name"], experiment, manifest["testbed"], manifest["lab_cpus"], manifest.get("server"))
     return _go(campaign, campaign.plans(manifest["seed"]), store, progress)
 
 
@@ -163,6 +167,7 @@ def _manifest(campaign: Campaign, seed: int, plans: Sequence[Plan], facts: dict[
         "git": _git(),
         "testbed": campaign.testbed,
         "lab_cpus": campaign.cpus,
+        "server": campaign.server,
         "host": host_facts(),
         "facts": {**facts, "switches": {}, "collectors": {}},
         "cases": [

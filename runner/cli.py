@@ -15,7 +15,7 @@ from pathlib import Path
 from types import FrameType
 from typing import Any
 
-from runner import campaign, clean, doctor, events, overrides, parse, results
+from runner import campaign, clean, doctor, events, overrides, parse, results, servers
 from runner import experiment as experiments
 from runner.progress import Progress
 from runner.results import Results
@@ -48,7 +48,7 @@ def _run(asked: argparse.Namespace) -> int:
                 raise errors.unknown_experiment("", experiments.names())
             name, experiment = experiments.load(asked.experiment)
             experiment = overrides.apply(experiment, asked)
-            checked = campaign.Campaign.check(name, experiment, asked.testbed, asked.cpus)
+            checked = campaign.Campaign.check(name, experiment, asked.testbed, asked.cpus, _server(asked))
             store = campaign.start(checked, progress, asked.seed)
         if asked.report:
             progress.say("writing the report")
@@ -63,6 +63,12 @@ def _run(asked: argparse.Namespace) -> int:
             file=sys.stderr,
         )
     return 1 if failed else 0
+
+
+def _server(asked: argparse.Namespace) -> dict[str, str]:
+    """Which server of which inventory, where one was asked for; the path whole, for a result is resumed from anywhere."""
+    given = {"inventory": asked.inventory and str(asked.inventory.absolute()), "server": asked.server}
+    return {name: value for name, value in given.items() if value}
 
 
 def _report(asked: argparse.Namespace) -> int:
@@ -128,6 +134,13 @@ def _list(asked: argparse.Namespace) -> int:
     return 0
 
 
+def _host(asked: argparse.Namespace) -> int:
+    with Progress() as progress:
+        outcome = servers.play(asked.playbook, asked.inventory, progress.say)
+    print(servers.render(asked.playbook, outcome))
+    return 0
+
+
 def _clean(asked: argparse.Namespace) -> int:
     for removed in clean.clean(cache=asked.cache):
         print(f"removed {removed}")
@@ -144,6 +157,8 @@ def _parser() -> argparse.ArgumentParser:
     run.add_argument("experiment", nargs="?", help="a name in experiments/, or the path of a YAML file")
     run.add_argument("--testbed", default=campaign.AUTO, help="auto (default) or one of: " + ", ".join(experiments.TESTBEDS))
     run.add_argument("--cpus", type=int, default=4, help="CPUs of the emulated host: 2 or 4 (default)")
+    run.add_argument("--inventory", type=Path, help="measure on a server of this Ansible inventory (testbed remote)")
+    run.add_argument("--server", metavar="NAME", help="which one, where the inventory lists several")
     run.add_argument("--seed", type=int, help="seed of the random order (default: a new one, kept in the manifest)")
     run.add_argument("--resume", nargs="?", const="", metavar="RESULT", help="go on with a broken campaign (default: the newest)")
     run.add_argument("--verbose", action="store_true", help="print every step")
@@ -171,6 +186,14 @@ def _parser() -> argparse.ArgumentParser:
 
     listing = _command(commands, "list", _list, "list the experiments")
     listing.add_argument("--json", action="store_true")
+
+    for name, text in (
+        (servers.PREPARE, "prepare the servers of an inventory for measuring, over SSH"),
+        (servers.TAKE_BACK, "take back what `host` did to the servers of an inventory"),
+    ):
+        there = _command(commands, name, _host, text)
+        there.add_argument("--inventory", type=Path, metavar="PATH", help="a file in Ansible's form")
+        there.set_defaults(playbook=name)
 
     tidy = _command(commands, "clean", _clean, "remove what a killed run left; with --cache the lab's image and snapshots too")
     tidy.add_argument("--cache", action="store_true")
