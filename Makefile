@@ -16,7 +16,7 @@ RUN ?= latest
 OPTIONS := --testbed $(TESTBED) $(if $(SWITCHES),--switches "$(SWITCHES)") $(if $(FRAMES),--frame-size "$(FRAMES)") \
 	$(if $(FLOWS),--num-flows "$(FLOWS)") $(if $(REPEAT),--repeat $(REPEAT)) $(if $(COLLECTORS),--collectors "$(COLLECTORS)") \
 	$(if $(DURATION),--duration $(DURATION)) $(if $(SEED),--seed $(SEED)) $(if $(CPU),--cpu-profile "$(CPU)") \
-	$(if $(INVENTORY),--inventory "$(INVENTORY)") $(if $(SERVER),--server "$(SERVER)") $(if $(filter 1,$(V)),--verbose)
+	$(if $(INVENTORY),--inventory "$(INVENTORY)") $(if $(SERVER),--server "$(SERVER)") $(if $(ACCEL),--accel $(ACCEL)) $(if $(filter 1,$(V)),--verbose)
 
 .PHONY: help
 help: ## Show this list
@@ -25,7 +25,7 @@ help: ## Show this list
 	grep -hE '^[a-z][a-z0-9%-]*:.*## ' $(MAKEFILE_LIST) | sed -E 's/^([^:]+):.*## (.*)/  \1|\2/' | awk -F'|' '{ printf "  %-18s %s\n", $$1, $$2 }'
 	echo
 	echo "  Experiments (experiments/*.yaml): $(EXPERIMENTS)"
-	echo "  Variables: TESTBED=auto|lab|remote  INVENTORY=  SERVER=  SWITCHES=  FRAMES=  FLOWS=  REPEAT=  DURATION=  COLLECTORS=  CPU=  EVENTS=  SEED=  RUN=  V=1"
+	echo "  Variables: TESTBED=auto|lab|remote  INVENTORY=  SERVER=  ACCEL=tcg|kvm  SWITCHES=  FRAMES=  FLOWS=  REPEAT=  DURATION=  COLLECTORS=  CPU=  EVENTS=  SEED=  RUN=  V=1"
 
 .PHONY: setup
 setup: $(READY) ## Install what vsprof needs (Python packages in build/venv, and Debian packages, which it names first)

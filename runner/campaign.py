@@ -25,6 +25,8 @@ from workloads.traffic.base import FCS_BYTES
 
 PROJECT = Path(__file__).resolve().parents[1]
 AUTO = "auto"
+OPTIONS_OF = {"inventory": "remote", "server": "remote", "accel": "lab"}
+"""Options of the command line that only one testbed has."""
 
 
 @dataclass(frozen=True)
@@ -38,23 +40,27 @@ class Campaign:
     setting: Setting
     testbed: str
     cpus: int
-    server: dict[str, str] = field(default_factory=dict)
-    """Of testbed ``remote``: its ``inventory`` and its name there."""
+    host_options: dict[str, str] = field(default_factory=dict)
+    """What only this testbed is told, as OPTIONS_OF has it."""
 
     @classmethod
-    def check(cls, name: str, experiment: Experiment, testbed: str = AUTO, cpus: int = 4, server: dict[str, str] | None = None) -> Campaign:
+    def check(
+        cls, name: str, experiment: Experiment, testbed: str = AUTO, cpus: int = 4, host_options: dict[str, str] | None = None
+    ) -> Campaign:
         """Raises ``BadInput`` on anything that could not be run."""
-        chosen = ("remote" if server else "lab") if testbed == AUTO else testbed
+        options = host_options or {}
+        chosen = ("remote" if "inventory" in options else "lab") if testbed == AUTO else testbed
         if chosen not in experiments.TESTBEDS:
             raise errors.unknown_value("testbed", testbed, [AUTO, *experiments.TESTBEDS])
-        if server and chosen != "remote":
-            raise host_messages.not_of_an_inventory(chosen)
+        for option in options:
+            if (owner := OPTIONS_OF[option]) != chosen:
+                raise host_messages.not_of_this_testbed(option, chosen, owner)
         experiments.check_notebook(experiment)
         experiments.check_collector_options(experiment)
         collectors, named = experiments.collectors(experiment)
         setting = Setting(name, experiment.windows, collectors, named, experiment.collector_options)
         cases = experiments.cases(experiment)
-        return cls(name, experiment, cases, experiments.traffic_items(experiment), setting, chosen, cpus, server or {})
+        return cls(name, experiment, cases, experiments.traffic_items(experiment), setting, chosen, cpus, options)
 
     def plans(self, seed: int) -> list[Plan]:
         """Every case once in each repetition, in random order within it; each run's traffics in random order.
@@ -76,7 +82,7 @@ class Campaign:
         return list(dict.fromkeys(plugin for plugin in needed if plugin is not None))
 
     def host(self, progress: Progress) -> Testbed:
-        return experiments.TESTBEDS[self.testbed](cpus=self.cpus, say=progress.say, plugins=self.emulator_plugins, **self.server)
+        return experiments.TESTBEDS[self.testbed](cpus=self.cpus, say=progress.say, plugins=self.emulator_plugins, **self.host_options)
 
 
 def start(campaign: Campaign, progress: Progress, seed: int | None = None, root: Path = results.ROOT) -> Results:
@@ -94,7 +100,7 @@ def resume(store: Results, progress: Progress) -> Results:
     """Do the runs of a broken campaign that are not done."""
     manifest = store.manifest
     experiment = experiments.parse(manifest["experiment"], store.folder / results.MANIFEST)
-    campaign = Campaign.check(manifest["name"], experiment, manifest["testbed"], manifest["lab_cpus"], manifest.get("server"))
+    campaign = Campaign.check(manifest["name"], experiment, manifest["testbed"], manifest["lab_cpus"], manifest.get("host_options"))
     return _go(campaign, campaign.plans(manifest["seed"]), store, progress)
 
 
@@ -167,7 +173,7 @@ def _manifest(campaign: Campaign, seed: int, plans: Sequence[Plan], facts: dict[
         "git": _git(),
         "testbed": campaign.testbed,
         "lab_cpus": campaign.cpus,
-        "server": campaign.server,
+        "host_options": campaign.host_options,
         "host": host_facts(),
         "facts": {**facts, "switches": {}, "collectors": {}},
         "cases": [

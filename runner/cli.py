@@ -20,6 +20,7 @@ from runner import experiment as experiments
 from runner.progress import Progress
 from runner.results import Results
 from terms import errors
+from testbeds.emulator.machine import ACCELERATORS
 
 INTERRUPTED = 130
 
@@ -48,7 +49,7 @@ def _run(asked: argparse.Namespace) -> int:
                 raise errors.unknown_experiment("", experiments.names())
             name, experiment = experiments.load(asked.experiment)
             experiment = overrides.apply(experiment, asked)
-            checked = campaign.Campaign.check(name, experiment, asked.testbed, asked.cpus, _server(asked))
+            checked = campaign.Campaign.check(name, experiment, asked.testbed, asked.cpus, _host_options(asked))
             store = campaign.start(checked, progress, asked.seed)
         if asked.report:
             progress.say("writing the report")
@@ -65,9 +66,9 @@ def _run(asked: argparse.Namespace) -> int:
     return 1 if failed else 0
 
 
-def _server(asked: argparse.Namespace) -> dict[str, str]:
-    """Which server of which inventory, where one was asked for; the path whole, for a result is resumed from anywhere."""
-    given = {"inventory": asked.inventory and str(asked.inventory.absolute()), "server": asked.server}
+def _host_options(asked: argparse.Namespace) -> dict[str, str]:
+    """What was asked of one testbed alone; an inventory's path whole, for a result is resumed from anywhere."""
+    given = {"inventory": asked.inventory and str(asked.inventory.absolute()), "server": asked.server, "accel": asked.accel}
     return {name: value for name, value in given.items() if value}
 
 
@@ -159,6 +160,7 @@ def _parser() -> argparse.ArgumentParser:
     run.add_argument("--cpus", type=int, default=4, help="CPUs of the emulated host: 2 or 4 (default)")
     run.add_argument("--inventory", type=Path, help="measure on a server of this Ansible inventory (testbed remote)")
     run.add_argument("--server", metavar="NAME", help="which one, where the inventory lists several")
+    run.add_argument("--accel", choices=list(ACCELERATORS), help="what the lab runs on: emulation (tcg), or this machine's KVM")
     run.add_argument("--seed", type=int, help="seed of the random order (default: a new one, kept in the manifest)")
     run.add_argument("--resume", nargs="?", const="", metavar="RESULT", help="go on with a broken campaign (default: the newest)")
     run.add_argument("--verbose", action="store_true", help="print every step")

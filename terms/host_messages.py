@@ -31,8 +31,8 @@ def several_servers(path: Path, known: Iterable[str]) -> BadInput:
     return BadInput(f"{path} lists {', '.join(known)}: choose the one to measure on (SERVER=, or --server)")
 
 
-def not_of_an_inventory(testbed: str) -> BadInput:
-    return BadInput(f"testbed {testbed!r} is no server of an inventory: leave out TESTBED (it is `remote` then), or INVENTORY and SERVER")
+def not_of_this_testbed(option: str, testbed: str, owner: str) -> BadInput:
+    return BadInput(f"{option} belongs to the testbed {owner}, and {testbed!r} was asked for: leave out TESTBED, or {option}")
 
 
 def unreachable(name: str, why: str) -> VsprofError:
@@ -73,10 +73,6 @@ def not_opened(name: str, words: str) -> RunFailed:
 
 def kvm_not_here(seen: str) -> BadInput:
     return BadInput(f"ACCEL=kvm can't work on this machine: {seen}; leave ACCEL out, the lab is emulated then")
-
-
-def no_plugins_under_kvm() -> str:
-    return "the lab runs under KVM (ACCEL=kvm): only QEMU's emulation has plug-ins; leave ACCEL out"
 
 
 def _list(reasons: Iterable[str]) -> str:

@@ -15,7 +15,7 @@ from terms import errors
 from testbeds.base import Completed
 from testbeds.emulator import image as images
 from testbeds.emulator import needs, snapshot
-from testbeds.emulator.machine import Instance, Machine, Shape
+from testbeds.emulator.machine import ACCELERATORS, Instance, Machine, Shape
 from testbeds.ssh import Shell
 from testbeds.systemd_host import SystemdHost
 
@@ -54,14 +54,27 @@ class Lab(SystemdHost):
 
     name = "lab"
 
-    def __init__(self, cpus: int = 4, say: Callable[[str], None] = lambda text: None, plugins: Sequence[Path] = (), nodes: int = 1) -> None:
-        """``plugins``: shared objects that QEMU loads, each with a socket of its own (see ``plugin_socket``); ``nodes``: NUMA nodes."""
+    def __init__(
+        self,
+        cpus: int = 4,
+        say: Callable[[str], None] = lambda text: None,
+        plugins: Sequence[Path] = (),
+        nodes: int = 1,
+        accel: str = "tcg",
+    ) -> None:
+        """``plugins``: shared objects that QEMU loads, each with a socket of its own (see ``plugin_socket``); ``nodes``: NUMA nodes.
+
+        ``accel``: ``tcg`` emulates; ``kvm`` runs the lab under this machine's KVM, which has no plug-ins: they are left out.
+        """
         super().__init__()
         if cpus not in (2, 4):
             raise errors.unknown_value("number of lab CPUs", cpus, (2, 4))
         if nodes not in (1, 2):
             raise errors.unknown_value("number of lab NUMA nodes", nodes, (1, 2))
-        self._shape, self._say, self._plugins = Shape(cpus, nodes), say, tuple(plugins)
+        if accel not in ACCELERATORS:
+            raise errors.unknown_value("accel", accel, ACCELERATORS)
+        self._shape, self._say = Shape(cpus, nodes, accel), say
+        self._plugins = tuple(plugins) if accel == "tcg" else ()
         self._instance: Instance | None = None
         self._machine: Machine | None = None
         self._shell: Shell | None = None
@@ -70,6 +83,8 @@ class Lab(SystemdHost):
         Instance.remove_stale()
         needs.for_running().check()
         image = images.get(self._say)
+        if self._shape.accel == "kvm":
+            needs.check_kvm(image.kernel, image.emulator())
         try:
             self._resume(image)
         except errors.SnapshotUnusable as error:
@@ -100,7 +115,7 @@ class Lab(SystemdHost):
         return self._machine
 
     def facts(self) -> dict[str, Any]:
-        return {**super().facts(), "image": images.name()}
+        return {**super().facts(), "image": images.name(), "accel": self._shape.accel}
 
     def run(self, command: str, *, timeout: float = 60, check: bool = True) -> Completed:
         self.machine.check_alive()

@@ -74,6 +74,11 @@ class Image:
         libraries = self.tree / "usr/lib/x86_64-linux-gnu"
         return [str(libraries / "ld-linux-x86-64.so.2"), "--library-path", str(libraries), str(self.tree / "usr/bin" / name)]
 
+    def emulator(self) -> list[str]:
+        """The start of a command line of the tree's QEMU, with the firmware that belongs to it."""
+        share = self.tree / "usr/share"
+        return [*self.program("qemu-system-x86_64"), "-L", str(share / "qemu"), "-L", str(share / "seabios")]
+
 
 def inputs_hash() -> str:
     """What the image depends on: roles, recipe and suite. Another hash is another image."""

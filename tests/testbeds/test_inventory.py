@@ -1,0 +1,81 @@
+# SPDX-License-Identifier: GPL-2.0-or-later
+"""Which server an inventory means, and how it is reached; read by the real Ansible."""
+
+from __future__ import annotations
+
+import pytest
+
+from terms.errors import BadInput, VsprofError
+from testbeds import inventory
+from testbeds.remote import Remote, ServerChannel
+
+TWO = """\
+[lab]
+one ansible_host=192.0.2.1 ansible_user=root ansible_port=2222 ansible_ssh_private_key_file=~/keys/one
+two
+
+[lab:vars]
+ansible_ssh_common_args=-o "ProxyJump=a b"
+"""
+
+
+@pytest.fixture
+def two(tmp_path):
+    path = tmp_path / "servers.ini"
+    path.write_text(TWO)
+    return path
+
+
+def test_a_server_is_reached_as_ansible_would(two, tmp_path, monkeypatch):
+    monkeypatch.setenv("HOME", "/home/somebody")
+    one = inventory.choose(two, "one")
+    assert one.destination == "root@192.0.2.1"
+    assert one.ssh_options() == ["-p", "2222", "-i", "/home/somebody/keys/one", "-o", "ProxyJump=a b"]
+    command = ServerChannel.to(one, tmp_path)._command([], "true")
+    # The user's own configuration counts here, as it does for Ansible.
+    assert "-F" not in command
+    assert command[-2:] == ["root@192.0.2.1", "true"]
+
+
+def test_a_server_that_is_a_name_alone_is_left_to_ssh(two):
+    assert inventory.choose(two, "two").destination == "two"
+
+
+def test_an_inventory_in_yaml_is_one_too(tmp_path):
+    (tmp_path / "servers.yaml").write_text("all: {hosts: {one: {ansible_user: root}}}\n")
+    assert inventory.choose(tmp_path / "servers.yaml", None).destination == "root@one"
+
+
+@pytest.mark.parametrize(
+    ("name", "why"), [(None, r"lists one, two: choose the one to measure on"), ("three", r"no server 'three' in .* use one of one, two")]
+)
+def test_one_server_must_be_meant(two, name, why):
+    with pytest.raises(BadInput, match=why):
+        inventory.choose(two, name)
+
+
+@pytest.mark.parametrize("text", ["", "[lab]\n", "{not: [an inventory"])
+def test_an_inventory_without_a_server_is_told_of(tmp_path, text):
+    (tmp_path / "servers.ini").write_text(text)
+    with pytest.raises(BadInput, match="Ansible finds no server in the inventory"):
+        inventory.read(tmp_path / "servers.ini")
+
+
+def test_a_path_without_an_inventory_is_told_of(tmp_path):
+    with pytest.raises(BadInput, match="no inventory at"):
+        inventory.read(tmp_path / "servers.ini")
+
+
+def test_the_testbed_needs_an_inventory():
+    with pytest.raises(BadInput, match="no inventory: name the file"):
+        Remote()
+
+
+def test_a_server_that_does_not_answer_is_named_with_sshs_words(tmp_path):
+    # Port 1 of this machine's loopback: nobody listens there.
+    (tmp_path / "servers.ini").write_text("gone ansible_host=127.0.0.1 ansible_port=1 ansible_ssh_common_args='-F none'\n")
+    with (
+        pytest.raises(VsprofError, match=r"gone can't be reached over SSH: .*Connection refused"),
+        Remote(inventory=tmp_path / "servers.ini"),
+    ):
+        pass
