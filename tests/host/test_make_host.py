@@ -14,10 +14,10 @@ import time
 from collections.abc import Iterator
 from pathlib import Path
 
-import bare_server
 import pandas as pd
 import pytest
 
+from testbeds.emulator import bare_server
 from testbeds.ssh import Channel
 
 pytestmark = [

@@ -40,7 +40,8 @@ sed -i 's/^MODULES=.*/MODULES=list/' "$1/etc/initramfs-tools/initramfs.conf"
 printf 'virtio_blk\\next4\\ncrc32c\\n' >> "$1/etc/initramfs-tools/modules"
 printf 'FSTYPE=ext4\\n' > "$1/etc/initramfs-tools/conf.d/fstype"
 chroot "$1" update-initramfs -u -k all
-printf '[Match]\\nMACAddress={CONTROL_MAC}\\n[Network]\\nAddress=10.0.2.15/24\\nGateway=10.0.2.2\\n' > "$1/etc/systemd/network/10-wire.network"
+printf '[Match]\\nMACAddress={CONTROL_MAC}\\n[Network]\\nAddress=10.0.2.15/24\\nGateway=10.0.2.2\\n' \\
+    > "$1/etc/systemd/network/10-wire.network"
 chroot "$1" systemctl enable systemd-networkd.service ssh.service
 mkdir -p -m 700 "$1/root/.ssh"
 cp "$KEY" "$1/root/.ssh/authorized_keys"
@@ -102,7 +103,7 @@ def running() -> Iterator[Server]:
 def get() -> Disk:
     """The installed disk, built first where it is missing."""
     name = hashlib.sha256(Path(__file__).read_bytes()).hexdigest()[:16]
-    return Disk(cache.make(cache.root() / "bare-server" / name, _install, ["disk.raw", "vmlinuz", "initrd", "key"]))
+    return Disk(cache.make(cache.root() / "lab" / f"bare-server-{name}", _install, ["disk.raw", "vmlinuz", "initrd", "key"]))
 
 
 def _install(folder: Path) -> None:
