@@ -29,13 +29,13 @@ LOCK_SECONDS = 30
 END = """
 systemctl stop 'vsprof-*' 2>/dev/null
 rm -rf /run/vsprof-* /run/guest[0-9].qmp /run/guest[0-9].agent /run/guest[0-9].console
-rmdir --ignore-fail-on-non-empty /run/openvswitch 2>/dev/null
+rmdir --ignore-fail-on-non-empty /run/openvswitch /run/dpdk 2>/dev/null
 true
 """
 """Ends all that was started, and the namespace with it. A unit may outlive whoever started it: so this also comes first."""
 # /sys shows the interfaces of the network that it was mounted in: what shows interfaces is laid over it anew.
 BEGIN = f"""{END}
-mkdir -p /run/openvswitch
+mkdir -p /run/openvswitch /run/dpdk
 cat > /run/vsprof-namespace.sh <<'SCRIPT'
 set -e
 mkdir -p /run/vsprof-sys
@@ -43,6 +43,7 @@ mount -t sysfs sysfs /run/vsprof-sys
 mount --bind /run/vsprof-sys/class/net /sys/class/net
 mount --bind /run/vsprof-sys/devices/virtual/net /sys/devices/virtual/net
 mount -t tmpfs tmpfs /run/openvswitch
+mount -t tmpfs tmpfs /run/dpdk
 mount -t hugetlbfs hugetlbfs /dev/hugepages
 ip link set lo up
 systemd-notify --ready

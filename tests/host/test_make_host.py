@@ -37,7 +37,7 @@ echo "# packages"; dpkg-query -W -f '${binary:Package} ${Version} ${db:Status-St
 echo "# files"; find /etc /root /home /usr /opt /srv -xdev \( -type f -o -type l \) ! -path /etc/.pwd.lock ! -name '*-' ! -name '*.pyc' \
     ! -path /etc/ld.so.cache -printf '%M %u %g %s %p %l\n' | sort -k5
 echo "# contents"; find /etc -xdev -type f ! -path /etc/.pwd.lock ! -name '*-' ! -path /etc/ld.so.cache -exec sha256sum {} + | sort -k2
-echo "# folders"; find /etc /var/lib /var/log /var/cache /root /run /tmp -xdev -maxdepth 1 -type d | grep -v -e systemd-private | sort
+echo "# folders"; find /etc /var/lib /var/log /var/cache /root /tmp -xdev -maxdepth 1 -type d | grep -v -e systemd-private | sort
 echo "# users"; getent passwd; getent group
 echo "# settings"
 for name in kernel/perf_event_paranoid kernel/kptr_restrict kernel/nmi_watchdog vm/max_map_count vm/nr_hugepages; do
@@ -47,6 +47,7 @@ echo "# units"; systemctl list-unit-files --no-legend --no-pager | sort
 systemctl list-units --state=active --plain --no-legend --no-pager --type=service,timer,socket | awk '{print $1}' | grep -v -e ^user -e ^run- | sort
 echo "# modules"; cut -d' ' -f1 /proc/modules | sort
 echo "# links"; ip -brief link | awk '{print $1}'
+echo "# run"; ls /run
 """
 
 
@@ -161,13 +162,13 @@ def test_a_run_comes_home(inventory, channel, tmp_path, monkeypatch):
     rows = pd.read_parquet(tmp_path / "latest" / "measurements.parquet")
     assert set(rows["testbed"]) == {"remote"}
     assert set(rows["switch"]) == {"kernel-ovs", "ovs-dpdk"}
-    received = rows[rows["name"] == "received_packets"]["value"]
-    assert len(received) >= 2
-    assert (received > 500).all()
+    received = rows[rows["name"] == "packets_received"]["value"]
+    assert len(received) == 2
+    assert (received > 500).all(), received
     after = look(channel)
     assert after["# links"] == before["# links"]
-    assert after["# folders"] == before["# folders"]
-    assert "vsprof" not in channel.run("systemctl list-units --all --no-legend 'vsprof-*'; ls /run | cat", timeout=60, check=True).stdout
+    assert after["# run"] == before["# run"]
+    assert after["# units"] == before["# units"]
 
 
 def test_after_a_reboot_it_all_stands(server, inventory):
@@ -189,8 +190,9 @@ def test_after_a_reboot_it_all_stands(server, inventory):
 def test_taken_back_nothing_is_left(state, inventory, channel):
     assert "bare: taken back" in vsprof("unhost", "--inventory", str(inventory))
     now = look(channel)
-    left = {part: sorted(set(now[part]) ^ set(state[part])) for part in state}
-    assert left == {part: [] for part in state}
+    # /run is empty at the next boot.
+    left = {part: sorted(set(now[part]) ^ set(state[part])) for part in state if part != "# run"}
+    assert not any(left.values()), left
 
 
 def test_taking_back_again_finds_nothing(inventory):
