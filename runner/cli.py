@@ -36,7 +36,7 @@ def main(arguments: list[str] | None = None) -> int:
         print(f"vsprof: {error}", file=sys.stderr)
         return error.exit_status
     except KeyboardInterrupt:
-        print("vsprof: interrupted; finished runs are kept: `make resume` goes on", file=sys.stderr)
+        print(f"vsprof: interrupted; {asked.interrupted}", file=sys.stderr)
         return INTERRUPTED
 
 
@@ -195,7 +195,7 @@ def _parser() -> argparse.ArgumentParser:
     ):
         there = _command(commands, name, _host, text)
         there.add_argument("--inventory", type=Path, metavar="PATH", help="a file in Ansible's form")
-        there.set_defaults(playbook=name)
+        there.set_defaults(playbook=name, interrupted=f"what is done stays done: call `make {name}` again")
 
     tidy = _command(commands, "clean", _clean, "remove what a killed run left; with --cache the lab's image and snapshots too")
     tidy.add_argument("--cache", action="store_true")
@@ -204,7 +204,7 @@ def _parser() -> argparse.ArgumentParser:
 
 def _command(commands: Any, name: str, do: Any, text: str) -> argparse.ArgumentParser:
     command: argparse.ArgumentParser = commands.add_parser(name, help=text, description=f"{text[0].upper()}{text[1:]}.")
-    command.set_defaults(do=do)
+    command.set_defaults(do=do, interrupted="finished runs are kept: `make resume` goes on")
     return command
 
 

@@ -3,11 +3,15 @@
 
 from __future__ import annotations
 
+from types import SimpleNamespace
+
 import pytest
 
 from terms.errors import BadInput, VsprofError
 from testbeds import inventory
+from testbeds.base import Completed
 from testbeds.remote import Remote, ServerChannel
+from testbeds.ssh import Shell
 
 TWO = """\
 [lab]
@@ -79,3 +83,67 @@ def test_a_server_that_does_not_answer_is_named_with_sshs_words(tmp_path):
         Remote(inventory=tmp_path / "servers.ini"),
     ):
         pass
+
+
+# --- What is asked of a server before anything is done there -------------------------------------------------------
+
+
+@pytest.fixture
+def remote(tmp_path):
+    (tmp_path / "servers.ini").write_text("one\n")
+    return Remote(inventory=tmp_path / "servers.ini")
+
+
+def answering(remote, monkeypatch, text):
+    monkeypatch.setattr(remote, "run", lambda command: Completed(command, 0, text, ""))
+
+
+@pytest.mark.parametrize(
+    ("answer", "why"),
+    [("admin\n64\nprepared\n", "logged in on one as admin, need root"), ("root\n64\nbare\n", "one has no guest image, .* run `make host")],
+)
+def test_a_server_that_can_not_be_measured_on_is_refused(remote, monkeypatch, answer, why):
+    answering(remote, monkeypatch, answer)
+    with pytest.raises(BadInput, match=why):
+        remote._check()
+
+
+def test_a_server_has_the_cpus_that_it_has(remote, monkeypatch):
+    answering(remote, monkeypatch, "root\n64\nprepared\n")
+    remote._check()
+    assert remote.cpus == 64
+
+
+def test_a_second_campaign_is_kept_away(remote, monkeypatch, tmp_path):
+    """Two real shells, but of this machine, and a lock of its own."""
+    monkeypatch.setattr("testbeds.remote.LOCK", tmp_path / "lock")
+    held = []
+    remote._channel = SimpleNamespace(shell=lambda: held.append(Shell(["bash"])) or held[-1])
+    remote._take_lock()
+    with pytest.raises(VsprofError, match="somebody else measures on one"):
+        remote._take_lock()
+    held[0].close()
+    remote._take_lock()
+    held[-1].close()
+
+
+def test_every_command_and_process_is_brought_into_the_namespace(remote):
+    asked = []
+
+    def run(command, timeout, check):
+        asked.append(command)
+        return Completed(command, 0, "4711\n", "")
+
+    remote._channel = SimpleNamespace(run=run)
+    remote._enter = ["nsenter", "--target", "7", "--net", "--mount"]
+    assert remote.start("guest1", "/usr/bin/qemu -name 'a b'", cpus=[2]).pid == 4711
+    remote.run("ip link show 'br0'")
+    started, ran = asked
+    assert started.startswith("nsenter --target 7 --net --mount bash -c ")
+    assert "nsenter --target 7 --net --mount /usr/bin/qemu -name" in started
+    assert ran == """nsenter --target 7 --net --mount bash -c 'ip link show '"'"'br0'"'"''"""
+
+
+def test_a_testbed_that_was_never_opened_closes(remote):
+    remote.close()
+    remote.close()
