@@ -171,13 +171,13 @@ def test_only_what_came_and_is_still_there_is_purged(ledger, monkeypatch):
     assert asked[-1][-3:] == ("purge", "librte-eal25:amd64", "openvswitch-switch")
 
 
+LOADED = load()
 NAMES = st.from_regex(r"[a-z]{1,8}(\.[a-z_]{1,8}){1,3}", fullmatch=True)
 
 
 @given(st.dictionaries(NAMES, st.integers(-1, 10**6).map(str)))
 def test_settings_are_read_from_a_drop_in(wanted):
-    module = load()
     text = "# a comment = 1\n; another = 2\n\n" + "".join(f" {name} = {value} \n" for name, value in wanted.items())
     entry = {"found": None, "left": ["file", base64.b64encode(text.encode()).decode(), "0o644"]}
-    found = module.wanted_settings({"/etc/sysctl.d/1.conf": entry, "/etc/modules-load.d/1.conf": entry})
+    found = LOADED.wanted_settings({"/etc/sysctl.d/1.conf": entry, "/etc/modules-load.d/1.conf": entry})
     assert found == {f"/proc/sys/{name.replace('.', '/')}": value for name, value in wanted.items()}
