@@ -28,6 +28,8 @@ BASE_PACKAGES = ("systemd", "systemd-sysv", "dbus", "iproute2", "python3", "pyth
 """What Ansible needs to take over; every other package comes from a role."""
 ANSIBLE = Path(__file__).resolve().parents[2] / "ansible"
 PARTS = ["disk.raw", "vmlinux", "initrd", "key"]
+ONLY_SERVERS = {"server", "callback", "host.yml", "unhost.yml"}
+"""What of it is for real servers alone: no image depends on it."""
 ATTEMPTS = 3
 """How often a build is tried: mirrors move on, and downloads break off."""
 
@@ -84,7 +86,7 @@ def inputs_hash() -> str:
     """What the image depends on: roles, recipe and suite. Another hash is another image."""
     digest = hashlib.sha256(repr((SUITE, DISK_BYTES, BASE_PACKAGES)).encode())
     for path in sorted([*ANSIBLE.rglob("*"), Path(__file__)]):
-        if path.is_file() and "__pycache__" not in path.parts:
+        if path.is_file() and not {"__pycache__", *ONLY_SERVERS} & set(path.parts):
             digest.update(path.name.encode() + path.read_bytes())
     return digest.hexdigest()[:16]
 

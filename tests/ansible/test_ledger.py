@@ -41,6 +41,7 @@ def ledger(tmp_path, monkeypatch):
         return {**server, "files": {str(p): module.content(p) for folder in module.WRITTEN for p in module.files(folder)}}
 
     monkeypatch.setattr(module, "look", look)
+    monkeypatch.setattr(module, "needs", lambda name: ["nf_nat", name] if name == "openvswitch" else [name])
     monkeypatch.setattr(module, "owner", lambda folder: "openvswitch-switch")
     module.server = server
     return module
@@ -66,7 +67,7 @@ def test_what_came_is_noted_and_nothing_else(ledger):
     assert entries["packages"] == ["openvswitch-switch"]
     assert (entries["users"], entries["groups"], entries["upgraded"]) == (["tcpdump"], [], [])
     assert entries["settings"] == {"/proc/sys/vm/nr_hugepages": "7"}
-    assert entries["modules"] == ["openvswitch"]
+    assert entries["modules"] == ["nf_nat", "openvswitch"]
     assert entries["stopped"] == ["apt-daily.timer"]
     assert entries["folders"] == ["/var/lib/openvswitch"]
 

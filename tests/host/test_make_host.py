@@ -44,7 +44,7 @@ for name in kernel/perf_event_paranoid kernel/kptr_restrict kernel/nmi_watchdog 
     echo "$name = $(cat /proc/sys/$name)"
 done
 echo "# units"; systemctl list-unit-files --no-legend --no-pager | sort
-systemctl list-units --state=active --plain --no-legend --no-pager --type=service,timer,socket | awk '{print $1}' | grep -v -e ^user -e ^run- | sort
+systemctl list-units --state=running,waiting,listening --plain --no-legend --no-pager --type=service,timer,socket | awk '{print $1}' | grep -v -e ^user -e ^run- | sort
 echo "# modules"; cut -d' ' -f1 /proc/modules | sort
 echo "# boot loader"; sha256sum /boot/grub/grub.cfg
 echo "# links"; ip -brief link | awk '{print $1}'
