@@ -15,7 +15,8 @@ RUN ?= latest
 # Each variable that is set becomes the option of the same meaning.
 OPTIONS := --testbed $(TESTBED) $(if $(SWITCHES),--switches "$(SWITCHES)") $(if $(FRAMES),--frame-size "$(FRAMES)") \
 	$(if $(FLOWS),--num-flows "$(FLOWS)") $(if $(REPEAT),--repeat $(REPEAT)) $(if $(COLLECTORS),--collectors "$(COLLECTORS)") \
-	$(if $(DURATION),--duration $(DURATION)) $(if $(SEED),--seed $(SEED)) $(if $(CPU),--cpu-profile "$(CPU)") $(if $(filter 1,$(TUNE)),--tune) $(if $(filter 1,$(V)),--verbose)
+	$(if $(DURATION),--duration $(DURATION)) $(if $(SEED),--seed $(SEED)) $(if $(CPU),--cpu-profile "$(CPU)") \
+	$(if $(INVENTORY),--inventory "$(INVENTORY)") $(if $(SERVER),--server "$(SERVER)") $(if $(ACCEL),--accel $(ACCEL)) $(if $(filter 1,$(TUNE)),--tune) $(if $(filter 1,$(V)),--verbose)
 
 .PHONY: help
 help: ## Show this list
@@ -24,7 +25,7 @@ help: ## Show this list
 	grep -hE '^[a-z][a-z0-9%-]*:.*## ' $(MAKEFILE_LIST) | sed -E 's/^([^:]+):.*## (.*)/  \1|\2/' | awk -F'|' '{ printf "  %-18s %s\n", $$1, $$2 }'
 	echo
 	echo "  Experiments (experiments/*.yaml): $(EXPERIMENTS)"
-	echo "  Variables: TESTBED=auto|native|lab  SWITCHES=  FRAMES=  FLOWS=  REPEAT=  DURATION=  COLLECTORS=  CPU=  EVENTS=  SEED=  RUN=  TUNE=1  V=1"
+	echo "  Variables: TESTBED=auto|lab|native|remote  INVENTORY=  SERVER=  ACCEL=tcg|kvm  SWITCHES=  FRAMES=  FLOWS=  REPEAT=  DURATION=  COLLECTORS=  CPU=  EVENTS=  SEED=  RUN=  TUNE=1  V=1"
 
 .PHONY: setup
 setup: $(READY) ## Install what vsprof needs (Python packages in build/venv, and Debian packages, which it names first)
@@ -75,6 +76,14 @@ doctor: $(READY) ## Say what this host can measure, and what to do about the res
 events: $(READY) ## List the PMU events and metrics that this host can count (EVENTS=file of your own)
 	$(VSPROF) events $(if $(EVENTS),--events "$(EVENTS)")
 
+.PHONY: host
+host: $(READY) ## Prepare the servers of an inventory over SSH (INVENTORY=file)
+	$(VSPROF) host $(if $(INVENTORY),--inventory "$(INVENTORY)")
+
+.PHONY: unhost
+unhost: $(READY) ## Take back what `make host` did to them (INVENTORY=file)
+	$(VSPROF) unhost $(if $(INVENTORY),--inventory "$(INVENTORY)")
+
 .PHONY: test
 test: $(READY) ## Run all tests, a small real experiment in the lab included
 	$(VENV)/bin/python -m pytest
@@ -82,6 +91,10 @@ test: $(READY) ## Run all tests, a small real experiment in the lab included
 .PHONY: test-fast
 test-fast: $(READY) ## Run the tests that need no lab
 	$(VENV)/bin/python -m pytest -m "not lab"
+
+.PHONY: test-host
+test-host: $(READY) ## Prepare a bare emulated server, measure on it, take it back (long: see docs/testbeds/remote.md)
+	VSPROF_TEST_HOST=1 $(VENV)/bin/python -m pytest tests/host -s
 
 .PHONY: bench
 bench: bench-model bench-observer ## Run all benchmarks; each prints a table and writes build/bench/<target>.json

@@ -8,8 +8,8 @@ import platform
 import random
 import subprocess
 import time
-from collections.abc import Sequence
-from dataclasses import asdict, dataclass, replace
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
@@ -19,13 +19,15 @@ from runner.experiment import Case, Experiment, TrafficItem
 from runner.progress import Progress
 from runner.results import Results
 from runner.run import Plan, Setting
-from terms import errors, native_messages, schema
+from terms import errors, host_messages, native_messages, schema
 from testbeds.base import Testbed
 from testbeds.native import Native
 from workloads.traffic.base import FCS_BYTES
 
 PROJECT = Path(__file__).resolve().parents[1]
 AUTO = "auto"
+OPTIONS_OF = {"inventory": "remote", "server": "remote", "accel": "lab", "tune": "native"}
+"""Options of the command line that only one testbed has."""
 
 
 @dataclass(frozen=True)
@@ -41,21 +43,26 @@ class Campaign:
     """By name; ``auto`` only while the input is checked."""
     cpus: int | None
     """Of an emulated host; None: its own default."""
-    tune: bool = False
+    host_options: dict[str, Any] = field(default_factory=dict)
+    """What only this testbed is told, as OPTIONS_OF has it."""
 
     @classmethod
-    def check(cls, name: str, experiment: Experiment, testbed: str = AUTO, cpus: int | None = None, tune: bool = False) -> Campaign:
+    def check(
+        cls, name: str, experiment: Experiment, testbed: str = AUTO, cpus: int | None = None, host_options: dict[str, Any] | None = None
+    ) -> Campaign:
         """Raises ``BadInput`` on anything that could not be run."""
+        options = host_options or {}
         if testbed not in (known := [AUTO, *experiments.TESTBEDS]):
             raise errors.unknown_value("testbed", testbed, known)
-        if tune and testbed != "native":
-            raise native_messages.not_this_host(testbed)
+        for option in options:
+            if (owner := OPTIONS_OF[option]) != testbed != AUTO:
+                raise host_messages.not_of_this_testbed(option, testbed, owner)
         experiments.check_notebook(experiment)
         experiments.check_collector_options(experiment)
         collectors, named = experiments.collectors(experiment)
         setting = Setting(name, experiment.windows, collectors, named, experiment.collector_options)
         cases = experiments.cases(experiment)
-        return cls(name, experiment, cases, experiments.traffic_items(experiment), setting, testbed, cpus, tune)
+        return cls(name, experiment, cases, experiments.traffic_items(experiment), setting, testbed, cpus, options)
 
     def plans(self, seed: int) -> list[Plan]:
         """Every case once in each repetition, in random order within it; each run's traffics in random order.
@@ -77,16 +84,17 @@ class Campaign:
         return list(dict.fromkeys(plugin for plugin in needed if plugin is not None))
 
     def host(self, progress: Progress) -> Testbed:
-        more = {"cpus": self.cpus} if self.cpus is not None else {}
-        if self.tune:
-            more["tune"] = True
+        more = {**self.host_options, **({"cpus": self.cpus} if self.cpus is not None else {})}
         return experiments.TESTBEDS[self.testbed](say=progress.say, plugins=self.emulator_plugins, **more)
 
 
-def chosen(testbed: str, progress: Progress) -> str:
-    """The testbed by name. ``auto`` is native where both kinds of Open vSwitch can run here with virtual machines; else the lab."""
+def chosen(testbed: str, host_options: Mapping[str, Any], progress: Progress) -> str:
+    """The testbed by name. ``auto`` is the one that an option belongs to; else native where both kinds of Open vSwitch can run here with
+    virtual machines; else the lab."""
     if testbed != AUTO:
         return testbed
+    if host_options:
+        return OPTIONS_OF[next(iter(host_options))]
     why = Native.lacks()
     progress.say(native_messages.lab_chosen(why) if why else native_messages.native_chosen())
     return "lab" if why else "native"
@@ -113,7 +121,7 @@ def resume(store: Results, progress: Progress) -> Results:
     """Do the runs of a broken campaign that are not done."""
     manifest = store.manifest
     experiment = experiments.parse(manifest["experiment"], store.folder / results.MANIFEST)
-    campaign = Campaign.check(manifest["name"], experiment, manifest["testbed"], manifest["lab_cpus"], manifest.get("tuned", False))
+    campaign = Campaign.check(manifest["name"], experiment, manifest["testbed"], manifest["lab_cpus"], manifest.get("host_options"))
     # What the testbed offered when it began, so that the plans are the same.
     campaign = replace(campaign, cases=[Case(**case["values"]) for case in manifest["cases"]])
     return _go(campaign, campaign.plans(manifest["seed"]), store, progress)
@@ -188,7 +196,7 @@ def _manifest(campaign: Campaign, seed: int, plans: Sequence[Plan], facts: dict[
         "git": _git(),
         "testbed": campaign.testbed,
         "lab_cpus": campaign.cpus,
-        "tuned": campaign.tune,
+        "host_options": campaign.host_options,
         "host": host_facts(),
         "facts": {**facts, "switches": {}, "collectors": {}},
         "cases": [

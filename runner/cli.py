@@ -15,12 +15,13 @@ from pathlib import Path
 from types import FrameType
 from typing import Any
 
-from runner import campaign, clean, doctor, events, overrides, parse, results
+from runner import campaign, clean, doctor, events, overrides, parse, results, servers
 from runner import experiment as experiments
 from runner.experiment import Experiment
 from runner.progress import Progress
 from runner.results import Results
 from terms import errors
+from testbeds.emulator.machine import ACCELERATORS
 
 INTERRUPTED = 130
 
@@ -36,7 +37,7 @@ def main(arguments: list[str] | None = None) -> int:
         print(f"vsprof: {error}", file=sys.stderr)
         return error.exit_status
     except KeyboardInterrupt:
-        print("vsprof: interrupted; finished runs are kept: `make resume` goes on", file=sys.stderr)
+        print(f"vsprof: interrupted; {asked.interrupted}", file=sys.stderr)
         return INTERRUPTED
 
 
@@ -50,7 +51,7 @@ def _run(asked: argparse.Namespace) -> int:
             name, experiment = experiments.load(asked.experiment)
             checked = _checked(name, experiment, asked, asked.testbed)
             # What is wrong with the input was found before anything takes time, such as to find out what this host can run.
-            checked = _checked(name, experiment, asked, campaign.chosen(asked.testbed, progress))
+            checked = _checked(name, experiment, asked, campaign.chosen(asked.testbed, checked.host_options, progress))
             store = campaign.start(checked, progress, asked.seed)
         if asked.report:
             progress.say("writing the report")
@@ -65,6 +66,17 @@ def _run(asked: argparse.Namespace) -> int:
             file=sys.stderr,
         )
     return 1 if failed else 0
+
+
+def _host_options(asked: argparse.Namespace) -> dict[str, Any]:
+    """What was asked of one testbed alone; an inventory's path whole, for a result is resumed from anywhere."""
+    given = {
+        "inventory": asked.inventory and str(asked.inventory.absolute()),
+        "server": asked.server,
+        "accel": asked.accel,
+        "tune": asked.tune,
+    }
+    return {name: value for name, value in given.items() if value}
 
 
 def _report(asked: argparse.Namespace) -> int:
@@ -84,7 +96,7 @@ def _write_report(store: Results) -> None:
 def _checked(name: str, experiment: Experiment, asked: argparse.Namespace, testbed: str) -> campaign.Campaign:
     """The experiment as it is on the testbed, changed by the command line, whose word is the last."""
     changed = overrides.apply(experiments.on(experiment, testbed), asked)
-    return campaign.Campaign.check(name, changed, testbed, asked.cpus, asked.tune)
+    return campaign.Campaign.check(name, changed, testbed, asked.cpus, _host_options(asked))
 
 
 def _parse(asked: argparse.Namespace) -> int:
@@ -136,6 +148,13 @@ def _list(asked: argparse.Namespace) -> int:
     return 0
 
 
+def _host(asked: argparse.Namespace) -> int:
+    with Progress() as progress:
+        outcome = servers.play(asked.playbook, asked.inventory, progress.say)
+    print(servers.render(asked.playbook, outcome))
+    return 0
+
+
 def _clean(asked: argparse.Namespace) -> int:
     for removed in clean.clean(cache=asked.cache):
         print(f"removed {removed}")
@@ -153,6 +172,9 @@ def _parser() -> argparse.ArgumentParser:
     run.add_argument("--testbed", default=campaign.AUTO, help="auto (default) or one of: " + ", ".join(experiments.TESTBEDS))
     run.add_argument("--cpus", type=int, help="CPUs of the emulated host: 2 or 4 (default)")
     run.add_argument("--tune", action="store_true", help="native: write the settings that doctor advises for the time of each run")
+    run.add_argument("--inventory", type=Path, help="measure on a server of this Ansible inventory (testbed remote)")
+    run.add_argument("--server", metavar="NAME", help="which one, where the inventory lists several")
+    run.add_argument("--accel", choices=list(ACCELERATORS), help="what the lab runs on: emulation (tcg), or this machine's KVM")
     run.add_argument("--seed", type=int, help="seed of the random order (default: a new one, kept in the manifest)")
     run.add_argument("--resume", nargs="?", const="", metavar="RESULT", help="go on with a broken campaign (default: the newest)")
     run.add_argument("--verbose", action="store_true", help="print every step")
@@ -181,6 +203,14 @@ def _parser() -> argparse.ArgumentParser:
     listing = _command(commands, "list", _list, "list the experiments")
     listing.add_argument("--json", action="store_true")
 
+    for name, text in (
+        (servers.PREPARE, "prepare the servers of an inventory for measuring, over SSH"),
+        (servers.TAKE_BACK, "take back what `host` did to the servers of an inventory"),
+    ):
+        there = _command(commands, name, _host, text)
+        there.add_argument("--inventory", type=Path, metavar="PATH", help="a file in Ansible's form")
+        there.set_defaults(playbook=name, interrupted=f"what is done stays done: call `make {name}` again")
+
     tidy = _command(commands, "clean", _clean, "remove what a killed run left; with --cache the lab's image and snapshots too")
     tidy.add_argument("--cache", action="store_true")
     return parser
@@ -188,7 +218,7 @@ def _parser() -> argparse.ArgumentParser:
 
 def _command(commands: Any, name: str, do: Any, text: str) -> argparse.ArgumentParser:
     command: argparse.ArgumentParser = commands.add_parser(name, help=text, description=f"{text[0].upper()}{text[1:]}.")
-    command.set_defaults(do=do)
+    command.set_defaults(do=do, interrupted="finished runs are kept: `make resume` goes on")
     return command
 
 

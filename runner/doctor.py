@@ -96,10 +96,7 @@ def _kvm() -> Check:
             errors.kvm_not_tried(),
         )
     built = image.Image(image.path())
-    share = built.tree / "usr/share"
-    boots, seen = needs.kvm_boots(
-        built.kernel, [*built.program("qemu-system-x86_64"), "-L", str(share / "qemu"), "-L", str(share / "seabios")]
-    )
+    boots, seen = needs.kvm_boots(built.kernel, built.emulator())
     return Check("KVM", boots, seen, "native", "" if boots else errors.no_kvm())
 
 

@@ -56,10 +56,6 @@ def no_guests(why: str) -> str:
     return f"no virtual machine boots here ({why})"
 
 
-def not_this_host(testbed: str) -> BadInput:
-    return BadInput(f"--tune changes this host's settings, and the testbed {testbed} is not this host: use --testbed native")
-
-
 def lab_chosen(why: str) -> str:
     return f"testbed: lab, for this host can't run both kinds of Open vSwitch: {why}"
 

@@ -7,22 +7,19 @@ wall-clock rates are the emulator's, not a processor's.
 
 from __future__ import annotations
 
-import shlex
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
 
 from terms import errors
-from testbeds import facts
-from testbeds.base import Completed, Process, Testbed
+from testbeds.base import Completed
 from testbeds.emulator import image as images
 from testbeds.emulator import needs, snapshot
-from testbeds.emulator.machine import Instance, Machine, Shape
-from testbeds.ssh import Channel, Shell
+from testbeds.emulator.machine import ACCELERATORS, Instance, Machine, Shape
+from testbeds.ssh import Shell
+from testbeds.systemd_host import SystemdHost
 
 RESUME_SECONDS = 20
-STOP_SECONDS = 5
-"""What a process gets from being asked to end to being killed."""
 
 # KVM has a folder for each virtual machine, named by the process; a process's unit can be frozen as a whole. In words of the shell's
 # own: a program costs the emulated host a tenth of a second.
@@ -52,48 +49,42 @@ HOLD_SECONDS = 20
 """The most that either may take."""
 
 
-class UnitProcess(Process):
-    """A process of the lab, kept by its systemd as a transient unit."""
-
-    def __init__(self, lab: Lab, name: str, unit: str, log: str, pid: int) -> None:
-        self.name, self.unit = name, unit
-        self._lab, self._log, self._pid = lab, log, pid
-
-    @property
-    def pid(self) -> int:
-        return self._pid
-
-    def alive(self) -> bool:
-        return self._lab.run(f"systemctl is-active --quiet {self.unit}", check=False).status == 0
-
-    def log(self) -> str:
-        return self._lab.run(f"tail -c 20000 {self._log}", check=False).stdout
-
-    def stop(self) -> None:
-        self._lab.run(f"systemctl stop {self.unit}", check=False)
-
-
-class Lab(Testbed):
+class Lab(SystemdHost):
     """An emulated host, resumed from its snapshot; nothing of it outlives ``close``."""
 
     name = "lab"
 
-    def __init__(self, cpus: int = 4, say: Callable[[str], None] = lambda text: None, plugins: Sequence[Path] = (), nodes: int = 1) -> None:
-        """``plugins``: shared objects that QEMU loads, each with a socket of its own (see ``plugin_socket``); ``nodes``: NUMA nodes."""
+    def __init__(
+        self,
+        cpus: int = 4,
+        say: Callable[[str], None] = lambda text: None,
+        plugins: Sequence[Path] = (),
+        nodes: int = 1,
+        accel: str = "tcg",
+    ) -> None:
+        """``plugins``: shared objects that QEMU loads, each with a socket of its own (see ``plugin_socket``); ``nodes``: NUMA nodes.
+
+        ``accel``: ``tcg`` emulates; ``kvm`` runs the lab under this machine's KVM, which has no plug-ins: they are left out.
+        """
+        super().__init__()
         if cpus not in (2, 4):
             raise errors.unknown_value("number of lab CPUs", cpus, (2, 4))
         if nodes not in (1, 2):
             raise errors.unknown_value("number of lab NUMA nodes", nodes, (1, 2))
-        self._shape, self._say, self._plugins = Shape(cpus, nodes), say, tuple(plugins)
+        if accel not in ACCELERATORS:
+            raise errors.unknown_value("accel", accel, ACCELERATORS)
+        self._shape, self._say = Shape(cpus, nodes, accel), say
+        self._plugins = tuple(plugins) if accel == "tcg" else ()
         self._instance: Instance | None = None
         self._machine: Machine | None = None
-        self._channel: Channel | None = None
         self._shell: Shell | None = None
 
     def open(self) -> None:
         Instance.remove_stale()
         needs.for_running().check()
         image = images.get(self._say)
+        if self._shape.accel == "kvm":
+            needs.check_kvm(image.kernel, image.emulator())
         try:
             self._resume(image)
         except errors.SnapshotUnusable as error:
@@ -124,43 +115,11 @@ class Lab(Testbed):
         return self._machine
 
     def facts(self) -> dict[str, Any]:
-        return {**facts.of(self), "image": images.name()}
+        return {**super().facts(), "image": images.name(), "accel": self._shape.accel}
 
     def run(self, command: str, *, timeout: float = 60, check: bool = True) -> Completed:
         self.machine.check_alive()
-        assert self._channel is not None
-        return self._channel.run(command, timeout=timeout, check=check)
-
-    def start(self, name: str, command: str, *, cpus: Sequence[int], environment: Mapping[str, str] = {}) -> Process:
-        unit, log = f"vsprof-{name}", f"/run/vsprof-{name}.log"
-        settings = [f"--property=CPUAffinity={','.join(map(str, cpus))}", f"--property=StandardOutput=append:{log}",
-                    f"--property=StandardError=append:{log}", "--property=LimitMEMLOCK=infinity",
-                    # What is stopped while it still starts may not listen: systemd would give it 90 s.
-                    f"--property=TimeoutStopSec={STOP_SECONDS}",
-                    *(f"--setenv={k}={v}" for k, v in environment.items())]  # fmt: skip
-        begun = self.run(
-            f"systemd-run --quiet --collect --service-type=exec --unit={unit} {shlex.join(settings)} {command}"
-            f" && systemctl show --property MainPID --value {unit}"
-        )
-        return UnitProcess(self, name, unit, log, int(begun.stdout))
-
-    def died(self, processes: Sequence[Process]) -> Process | None:
-        """One question for all, where each alone would cost a round trip."""
-        units = {p.unit: p for p in processes if isinstance(p, UnitProcess)}
-        states = self.run(f"systemctl is-active {' '.join(units)}; true").stdout.split()
-        return next((process for process, state in zip(units.values(), states, strict=True) if state != "active"), None)
-
-    def push(self, content: str | bytes, path: str) -> None:
-        assert self._channel is not None
-        self._channel.push(content, path)
-
-    def pull(self, path: str, to: Path) -> None:
-        assert self._channel is not None
-        self._channel.pull(path, to)
-
-    def socket(self, path: str) -> Path:
-        assert self._channel is not None
-        return self._channel.socket(path)
+        return super().run(command, timeout=timeout, check=check)
 
     def files(self) -> Path | None:
         return self.machine.image.tree
@@ -172,8 +131,7 @@ class Lab(Testbed):
         """QEMU's TCG needs it when all emulated CPUs must leave their code at once: see ``safe_to_change`` of collectors/uarch_model."""
         self.machine.check_alive()
         if self._shell is None:
-            assert self._channel is not None
-            self._shell = self._channel.shell()
+            self._shell = self.channel.shell()
             self._shell.ask(HOLD, HOLD_SECONDS)
         # They go on whatever becomes of us.
         self._shell.ask("stand 1 || { stand 0; false; }", HOLD_SECONDS, then=f"read -r -t {seconds} -u 3; stand 0")

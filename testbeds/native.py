@@ -86,7 +86,7 @@ class Native(Testbed):
             raise native_messages.needs_root()
         self.remove_stale()
         image = images.get(self._say)
-        self._plan, self._shared = topology.plan()
+        self._plan, self._shared = topology.plan(topology.cpus(_here(topology.COMMAND)))
         FOLDERS.mkdir(exist_ok=True)
         self._folder = Path(tempfile.mkdtemp(prefix="t", dir=FOLDERS))
         self._cgroup = _cgroup(self._folder.name)
@@ -269,6 +269,11 @@ class Native(Testbed):
 
     def _path(self, path: str) -> Path:
         return self._root / path.lstrip("/")
+
+
+def _here(command: str) -> str:
+    """What a shell command prints on this host, outside of the namespaces."""
+    return subprocess.run(["bash", "-c", command], capture_output=True, text=True, timeout=STOP_SECONDS, check=True).stdout
 
 
 def _loadable(module: str) -> bool:

@@ -18,6 +18,8 @@ from pathlib import Path
 from terms import errors
 from testbeds.base import Completed
 
+CONNECT_SECONDS = 5
+
 
 @dataclass
 class Channel:
@@ -111,13 +113,18 @@ class Channel:
 
     def _command(self, options: list[str], *command: str) -> list[str]:
         return [
-            # No configuration file: a user's own settings for all hosts (a proxy, an agent) must not matter here.
-            "ssh", "-F", "none", "-q", "-p", str(self.port), "-i", str(self.key),
-            "-o", "IdentitiesOnly=yes", "-o", "IdentityAgent=none", "-o", "BatchMode=yes", "-o", "ConnectTimeout=5",
-            "-o", f"UserKnownHostsFile={self.folder / 'known_hosts'}", "-o", "GlobalKnownHostsFile=/dev/null",
-            "-o", "StrictHostKeyChecking=yes",
+            "ssh", *self._options(), "-o", "BatchMode=yes", "-o", f"ConnectTimeout={CONNECT_SECONDS}",
             "-o", f"ControlPath={self.folder / 'ssh'}", "-o", "ServerAliveInterval=20", "-o", "ServerAliveCountMax=15",
             *options, self.destination, *command,
+        ]  # fmt: skip
+
+    def _options(self) -> list[str]:
+        """How the host is found, and whom to trust."""
+        return [
+            # No configuration file: a user's own settings for all hosts (a proxy, an agent) must not matter here.
+            "-F", "none", "-q", "-p", str(self.port), "-i", str(self.key), "-o", "IdentitiesOnly=yes", "-o", "IdentityAgent=none",
+            "-o", f"UserKnownHostsFile={self.folder / 'known_hosts'}", "-o", "GlobalKnownHostsFile=/dev/null",
+            "-o", "StrictHostKeyChecking=yes",
         ]  # fmt: skip
 
 

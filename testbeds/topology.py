@@ -1,17 +1,24 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
-"""Which CPUs of this host do what: one physical core for each duty, all on one NUMA node, as far as the host has them."""
+"""Which CPUs of a host do what: one physical core for each duty, all on one NUMA node, as far as the host has them."""
 
 from __future__ import annotations
 
-import os
 from collections.abc import Sequence
 from dataclasses import dataclass
-from pathlib import Path
 
 from terms.placement import CpuPlan
 from testbeds.threads import cpu_list
 
-SYSTEM = Path("/sys/devices/system")
+COMMAND = """
+cd /sys/devices/system/cpu || exit 1
+for cpu in $(taskset -cp $$ | sed 's/.*: //; s/,/ /g'); do
+    for number in $(seq ${cpu%-*} ${cpu#*-}); do
+        node=$(ls -d cpu$number/node[0-9]* 2>/dev/null | head -n 1)
+        echo "$number ${node##*node} / $(cat cpu$number/topology/thread_siblings_list 2>/dev/null || echo $number)"
+    done
+done
+"""
+"""A shell command that prints, of each CPU that it may use, its number, its node and the CPUs of its core, for ``cpus``."""
 DUTIES = ("the host's own work", "the switch", "the first endpoint", "the second endpoint")
 
 
@@ -24,14 +31,13 @@ class Cpu:
     core: int
 
 
-def cpus(system: Path = SYSTEM) -> list[Cpu]:
-    """The CPUs that this process may use."""
-    nodes = {cpu: int(path.name[4:]) for path in system.glob("node/node[0-9]*") for cpu in cpu_list((path / "cpulist").read_text())}
+def cpus(printed: str) -> list[Cpu]:
+    """The CPUs that ``COMMAND`` printed. A kernel without NUMA names no node: all are on one."""
     found = []
-    for number in sorted(os.sched_getaffinity(0)):
-        siblings = system / f"cpu/cpu{number}/topology/thread_siblings_list"
-        core = min(cpu_list(siblings.read_text())) if siblings.exists() else number
-        found.append(Cpu(number, nodes.get(number, 0), core))
+    for line in printed.splitlines():
+        place, _, siblings = line.partition("/")
+        number, *node = (int(word) for word in place.split())
+        found.append(Cpu(number, node[0] if node else 0, min(cpu_list(siblings))))
     return found
 
 
@@ -48,9 +54,9 @@ def choose(available: Sequence[Cpu]) -> list[int]:
     return [cpu.number for cpu in [*firsts, *(cpu for cpu in home if cpu not in firsts)]][: len(DUTIES)]
 
 
-def plan(available: Sequence[Cpu] | None = None) -> tuple[CpuPlan, dict[int, list[str]]]:
-    """The plan for this host, and the CPUs (or cores) on which duties had to be put together. Raises ``BadInput`` below two CPUs."""
-    known = {cpu.number: cpu for cpu in (cpus() if available is None else available)}
+def plan(available: Sequence[Cpu]) -> tuple[CpuPlan, dict[int, list[str]]]:
+    """The plan for a host of these CPUs, and the CPUs (or cores) on which duties had to be put together. Raises ``BadInput`` below two CPUs."""
+    known = {cpu.number: cpu for cpu in available}
     chosen = choose(list(known.values()))
     made = CpuPlan.of(len(chosen))
     if len(chosen) == len(DUTIES):

@@ -28,6 +28,8 @@ BASE_PACKAGES = ("systemd", "systemd-sysv", "dbus", "iproute2", "python3", "pyth
 """What Ansible needs to take over; every other package comes from a role."""
 ANSIBLE = Path(__file__).resolve().parents[2] / "ansible"
 PARTS = ["disk.raw", "vmlinux", "initrd", "key"]
+ONLY_SERVERS = {"server", "callback", "host.yml", "unhost.yml"}
+"""What of it is for real servers alone: no image depends on it."""
 ATTEMPTS = 3
 """How often a build is tried: mirrors move on, and downloads break off."""
 
@@ -74,12 +76,17 @@ class Image:
         libraries = self.tree / "usr/lib/x86_64-linux-gnu"
         return [str(libraries / "ld-linux-x86-64.so.2"), "--library-path", str(libraries), str(self.tree / "usr/bin" / name)]
 
+    def emulator(self) -> list[str]:
+        """The start of a command line of the tree's QEMU, with the firmware that belongs to it."""
+        share = self.tree / "usr/share"
+        return [*self.program("qemu-system-x86_64"), "-L", str(share / "qemu"), "-L", str(share / "seabios")]
+
 
 def inputs_hash() -> str:
     """What the image depends on: roles, recipe and suite. Another hash is another image."""
     digest = hashlib.sha256(repr((SUITE, DISK_BYTES, BASE_PACKAGES)).encode())
     for path in sorted([*ANSIBLE.rglob("*"), Path(__file__)]):
-        if path.is_file() and "__pycache__" not in path.parts:
+        if path.is_file() and not {"__pycache__", *ONLY_SERVERS} & set(path.parts):
             digest.update(path.name.encode() + path.read_bytes())
     return digest.hexdigest()[:16]
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
-"""One QEMU process that emulates the lab host (TCG, no KVM), and its instance folder.
+"""One QEMU process that is the lab host, and its instance folder. It emulates (TCG), or runs under KVM where that is asked for.
 
 A machine never writes to the image or a snapshot: its disk is a throw-away overlay in the instance folder, so any number
 can run at once and a machine that is killed spoils nothing. QEMU dies with the process that started it.
@@ -29,6 +29,12 @@ from testbeds.qmp import Monitor
 
 CONTROL_MAC = "52:54:00:76:73:01"
 """The control channel's interface; the role ``lab`` knows it by this address."""
+ACCELERATORS = {
+    "tcg": ["-accel", "tcg,thread=multi,tb-size=1024", "-cpu", "max"],
+    # pmu: the virtual machine gets hardware counters, where this machine has a PMU.
+    "kvm": ["-accel", "kvm", "-cpu", "host,pmu=on"],
+}
+"""QEMU's options by the value of ACCEL."""
 HUGEPAGES = 1024
 """Hugepages of 2 MiB that the lab host sets aside at boot: 1 GiB for OVS-DPDK, 256 MiB a guest, and room."""
 
@@ -43,19 +49,25 @@ class Shape:
     cpus: int = 4
     nodes: int = 1
     """NUMA nodes: one, or two with half of the processors and of the memory each."""
+    accel: str = "tcg"
+    """A key of ``ACCELERATORS``."""
 
     @property
     def name(self) -> str:
         nodes = f"-{self.nodes}nodes" if self.nodes > 1 else ""
-        return f"{self.cpus}cpus-{LAB_MEMORY_BYTES >> 20}MiB{nodes}"
+        accel = f"-{self.accel}" if self.accel != "tcg" else ""
+        return f"{self.cpus}cpus-{LAB_MEMORY_BYTES >> 20}MiB{nodes}{accel}"
 
     def kernel_arguments(self) -> str:
         """CPU 0 keeps the house; all others are left to the roles pinned there."""
         pinned = f"1-{self.cpus - 1}" if self.cpus > 2 else "1"
         return " ".join((
             "root=/dev/vda rw console=ttyS0 quiet audit=0 net.ifnames=0",
-            # Emulation leaks nothing across privilege levels; the mitigations would only cost instructions. No KASLR: symbols stay put.
-            "mitigations=off nokaslr",
+            # Emulation leaks nothing across privilege levels; the mitigations would only cost instructions. A real processor's belong
+            # to what is measured.
+            *(["mitigations=off"] if self.accel == "tcg" else []),
+            # Symbols stay put.
+            "nokaslr",
             f"isolcpus=managed_irq,domain,{pinned} nohz_full={pinned} rcu_nocbs={pinned} irqaffinity=0",
             f"hugepagesz=2M hugepages={HUGEPAGES} transparent_hugepage=never",
             # The emulated clock follows this machine's, whose pauses would make the kernel distrust the TSC.
@@ -183,7 +195,7 @@ class Machine:
         return [
             "-L", str(share / "qemu"), "-L", str(share / "seabios"),
             "-nodefaults", "-no-user-config", "-display", "none", "-sandbox", "on,spawn=deny",
-            "-machine", "q35", "-accel", "tcg,thread=multi,tb-size=1024", "-cpu", "max",
+            "-machine", "q35", *ACCELERATORS[self.shape.accel],
             "-smp", str(self.shape.cpus), "-m", f"{LAB_MEMORY_BYTES >> 20}M", *self._nodes(),
             "-drive", f"file={overlay},if=virtio,format=qcow2,cache=unsafe",
             # restrict: the lab reaches nothing outside; only this machine's loopback reaches its SSH.

@@ -11,7 +11,7 @@ import subprocess
 from dataclasses import dataclass
 from pathlib import Path
 
-from terms import errors, units
+from terms import errors, host_messages, units
 from testbeds.emulator import cache
 
 LAB_MEMORY_BYTES = 4 << 30
@@ -106,6 +106,16 @@ def _becoming_root() -> Need:
     except (OSError, subprocess.TimeoutExpired) as error:
         problem = errors.no_user_namespace(user, str(error))
     return Need("root of a tree", "user namespace" if problem is None else "no user namespace", problem)
+
+
+def check_kvm(kernel: Path, qemu: list[str]) -> None:
+    """Raise ``BadInput`` where the lab can't run under KVM: no guest boots, or none would inside, for which KVM must be nested."""
+    boots, seen = kvm_boots(kernel, qemu)
+    if not boots:
+        raise host_messages.kvm_not_here(seen)
+    nested = [path for path in Path("/sys/module").glob("kvm_*/parameters/nested") if path.read_text().strip() in ("1", "Y")]
+    if not nested:
+        raise host_messages.kvm_not_here("a guest boots, but KVM does not nest, and the lab has guests of its own")
 
 
 def kvm_boots(kernel: Path, qemu: list[str], seconds: float = 20) -> tuple[bool, str]:

@@ -27,6 +27,7 @@ MIGRATION = ("mapped-ram", "multifd")
 # What must hold before the state is saved, and what every run will need: programs that are read into memory once, here,
 # need not be read from an emulated disk in each run.
 SETTLE = """
+[ -e /dev/kvm ] || modprobe kvm_intel
 systemctl is-system-running --wait >/dev/null || systemctl --failed --no-legend >&2
 for module in openvswitch vhost_net tun kvm; do [ -d /sys/module/$module ] || { echo "module $module is not loaded" >&2; exit 1; }; done
 [ -e /dev/kvm ] || { echo "/dev/kvm is missing" >&2; exit 1; }

@@ -18,6 +18,11 @@ ROLES = sorted(path for path in (ANSIBLE / "roles").iterdir() if path.is_dir())
 by_name = pytest.mark.parametrize("role", ROLES, ids=lambda path: path.name)
 
 
+def tasks(role):
+    """Every task of a role, those of other entry points than ``main`` too."""
+    return [task for path in sorted((role / "tasks").glob("*.yml")) for task in yaml.safe_load(path.read_text())]
+
+
 @by_name
 def test_every_file_of_a_role_parses(role):
     for path in role.rglob("*.yml"):
@@ -34,7 +39,7 @@ def test_a_role_has_tasks_and_a_reference_of_its_variables(role):
 
 @by_name
 def test_every_task_has_a_name_and_every_module_its_full_one(role):
-    for task in yaml.safe_load((role / "tasks" / "main.yml").read_text()):
+    for task in tasks(role):
         assert task["name"][0].isupper()
         assert any(key.startswith("ansible.builtin.") for key in task), task["name"]
 
@@ -42,27 +47,30 @@ def test_every_task_has_a_name_and_every_module_its_full_one(role):
 @by_name
 def test_every_command_says_when_it_changes_something(role):
     """Otherwise the second application of the role would report a change."""
-    for task in yaml.safe_load((role / "tasks" / "main.yml").read_text()):
-        for module in ("ansible.builtin.command", "ansible.builtin.shell"):
+    for task in tasks(role):
+        for module in ("ansible.builtin.command", "ansible.builtin.shell", "ansible.builtin.script", "ansible.builtin.raw"):
             if module in task:
                 assert "changed_when" in task or "creates" in task[module], task["name"]
 
 
 @by_name
 def test_every_download_is_tried_again(role):
-    for task in yaml.safe_load((role / "tasks" / "main.yml").read_text()):
+    for task in tasks(role):
         if "ansible.builtin.apt" in task:
             assert task["retries"] >= 3, task["name"]
 
 
 def test_the_playbooks_use_every_role():
     used = {
-        role for name in ("lab", "site") for play in yaml.safe_load((ANSIBLE / f"{name}.yml").read_text()) for role in play.get("roles", [])
+        role
+        for name in ("lab", "site", "host")
+        for play in yaml.safe_load((ANSIBLE / f"{name}.yml").read_text())
+        for role in play.get("roles", [])
     }
     assert used == {role.name for role in ROLES}
 
 
-@pytest.mark.parametrize("playbook", ["lab.yml", "site.yml"])
+@pytest.mark.parametrize("playbook", ["lab.yml", "site.yml", "host.yml", "unhost.yml"])
 def test_ansible_accepts_the_playbook(playbook, tmp_path):
     command = [sys.executable, "-m", "ansible", "playbook", "--syntax-check", "--inventory", "tree,", str(ANSIBLE / playbook)]
     environment = {**os.environ, "ANSIBLE_CONFIG": str(ANSIBLE / "ansible.cfg"), "ANSIBLE_HOME": str(tmp_path), "LC_ALL": "C.UTF-8"}

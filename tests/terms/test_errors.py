@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from terms import analysis_messages, errors, intel_messages, profile_messages, recording_messages
+from terms import analysis_messages, errors, host_messages, intel_messages, profile_messages, recording_messages
 from terms.errors import BadInput, RunFailed, SnapshotUnusable, VsprofError
 
 # An argument of each name (or type) that the messages take.
@@ -24,7 +24,7 @@ BY_TYPE = {
 }  # fmt: skip
 MESSAGES = [
     function
-    for module in (errors, analysis_messages, intel_messages, profile_messages, recording_messages)
+    for module in (errors, analysis_messages, host_messages, intel_messages, profile_messages, recording_messages)
     for name, function in inspect.getmembers(module, inspect.isfunction)
     if function.__module__ == module.__name__ and not name.startswith("_")
 ]

@@ -29,6 +29,8 @@ def test_all_cpus_but_the_first_are_left_to_roles(cpus, pinned):
 
 def test_machines_of_other_shapes_have_other_names():
     assert Shape(2).name != Shape(4).name
+    assert Shape(4).name == "4cpus-4096MiB"
+    assert Shape(4, accel="kvm").name == "4cpus-4096MiB-kvm"
 
 
 @pytest.mark.parametrize("cpus", [0, 1, 3, 8, "4"])
@@ -51,6 +53,31 @@ def test_the_machine_reaches_nothing_and_is_reached_from_here_alone(tmp_path):
     assert "-accel tcg" in arguments
     assert "-smp 4" in arguments
     assert "-m 4096M" in arguments
+
+
+def test_under_kvm_the_lab_is_the_processor_itself_with_its_counters(tmp_path):
+    machine = Machine(Image(tmp_path), Shape(4, accel="kvm"), tmp_path)
+    arguments = " ".join(machine._arguments(tmp_path / "disk.qcow2"))
+    assert "-accel kvm -cpu host,pmu=on" in arguments
+    assert "tcg" not in arguments
+    # The price of a real processor's mitigations is part of what is measured there.
+    assert "mitigations" not in Shape(4, accel="kvm").kernel_arguments()
+
+
+def test_under_kvm_there_are_no_plugins(tmp_path):
+    lab = Lab(accel="kvm", plugins=[tmp_path / "model.so"])
+    assert lab.plugin_socket(tmp_path / "model.so") is None
+
+
+def test_what_the_lab_runs_on_is_one_of_two():
+    with pytest.raises(BadInput, match="'xen': use one of tcg, kvm"):
+        Lab(accel="xen")
+
+
+def test_kvm_without_a_guest_that_boots_is_refused(monkeypatch, tmp_path):
+    monkeypatch.setattr(needs, "kvm_boots", lambda kernel, qemu: (False, "/dev/kvm is missing or not ours to open"))
+    with pytest.raises(BadInput, match=r"ACCEL=kvm can't work on this machine: /dev/kvm is missing .* leave ACCEL out"):
+        needs.check_kvm(tmp_path, [])
 
 
 def test_a_machine_that_does_not_run_says_its_last_words(tmp_path):

@@ -3,11 +3,14 @@
 
 from __future__ import annotations
 
+import os
+import subprocess
+
 import pytest
 
 from terms.errors import BadInput
 from terms.placement import CpuPlan
-from testbeds.topology import Cpu, cpus, plan
+from testbeds.topology import COMMAND, Cpu, cpus, plan
 
 
 def host(*, nodes: int = 1, cores: int, threads: int = 1, adjacent: bool = False) -> list[Cpu]:
@@ -55,6 +58,12 @@ def test_one_cpu_is_too_few():
 
 
 def test_this_host_is_read():
-    found = cpus()
-    assert found
+    printed = subprocess.run(["bash", "-c", COMMAND], capture_output=True, text=True, check=True).stdout
+    found = cpus(printed)
+    assert [cpu.number for cpu in found] == sorted(os.sched_getaffinity(0))
     assert all(cpu.core <= cpu.number for cpu in found)
+
+
+def test_a_kernel_without_numa_or_topology_is_read():
+    assert cpus("0 0 / 0,4\n4 0 / 0,4\n9 1 / 9\n") == [Cpu(0, 0, 0), Cpu(4, 0, 0), Cpu(9, 1, 9)]
+    assert cpus("0  / 0-1\n1  / 0-1\n") == [Cpu(0, 0, 0), Cpu(1, 0, 0)]

@@ -1,0 +1,169 @@
+# SPDX-License-Identifier: GPL-2.0-or-later
+"""The testbed ``remote``: a server of an Ansible inventory that `make host` has prepared, reached over SSH as root.
+
+Everything runs in a namespace of its own for network and mounts: the server's own interfaces, bridges and hugepage files are neither
+seen nor touched, and what a run made is gone when the namespace ends.
+"""
+
+from __future__ import annotations
+
+import contextlib
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from terms import errors, host_messages, native_messages
+from terms.placement import CpuPlan
+from testbeds import inventory as inventories
+from testbeds import topology
+from testbeds.emulator.machine import Instance
+from testbeds.inventory import Server
+from testbeds.ssh import Channel, Shell
+from testbeds.systemd_host import SystemdHost
+
+GUEST_IMAGE = "/var/lib/vsprof/guest/guest.cpio"
+"""The last thing that the role guest_image makes."""
+LOCK = "/run/lock/vsprof"
+LOGIN_SECONDS = 60
+LOCK_SECONDS = 30
+
+END = """
+systemctl stop 'vsprof-*' 2>/dev/null
+rm -rf /run/vsprof-* /run/guest[0-9].qmp /run/guest[0-9].agent /run/guest[0-9].console
+rmdir --ignore-fail-on-non-empty /run/openvswitch /run/dpdk 2>/dev/null
+true
+"""
+"""Ends all that was started, and the namespace with it. A unit may outlive whoever started it: so this also comes first."""
+# /sys shows the interfaces of the network that it was mounted in: what shows interfaces is laid over it anew.
+BEGIN = f"""{END}
+mkdir -p /run/openvswitch /run/dpdk
+cat > /run/vsprof-namespace.sh <<'SCRIPT'
+set -e
+mkdir -p /run/vsprof-sys
+mount -t sysfs sysfs /run/vsprof-sys
+mount --bind /run/vsprof-sys/class/net /sys/class/net
+mount --bind /run/vsprof-sys/devices/virtual/net /sys/devices/virtual/net
+mount -t tmpfs tmpfs /run/openvswitch
+mount -t tmpfs tmpfs /run/dpdk
+mount -t hugetlbfs hugetlbfs /dev/hugepages
+ip link set lo up
+systemd-notify --ready
+exec sleep infinity
+SCRIPT
+systemd-run --quiet --collect --unit=vsprof-namespace --service-type=notify --property=NotifyAccess=all \\
+    unshare --net --mount bash /run/vsprof-namespace.sh && systemctl show --property MainPID --value vsprof-namespace
+"""
+
+
+@dataclass
+class ServerChannel(Channel):
+    """A connection as the inventory and the user's own SSH configuration describe it."""
+
+    options: list[str] = field(default_factory=list)
+
+    @classmethod
+    def to(cls, server: Server, folder: Path) -> ServerChannel:
+        return cls(server.destination, 0, Path(), "", folder, options=server.ssh_options())
+
+    def connect(self, name: str) -> None:
+        """Try once: a server may shut out whoever knocks too often. Raises ``VsprofError`` with SSH's own words."""
+        tried = self._ssh(["-M", "-N", "-f"], timeout=LOGIN_SECONDS)
+        if tried.returncode != 0:
+            raise host_messages.unreachable(name, tried.stderr)
+
+    def _options(self) -> list[str]:
+        return [*self.options, "-o", "LogLevel=ERROR"]
+
+
+class Remote(SystemdHost):
+    """A prepared server; each opening finds it without anything of an earlier run."""
+
+    name = "remote"
+
+    def __init__(
+        self,
+        cpus: int = 0,
+        say: Callable[[str], None] = lambda text: None,
+        plugins: Sequence[Path] = (),
+        *,
+        inventory: Path | str | None = None,
+        server: str | None = None,
+    ) -> None:
+        """``server``: its name in the inventory, which may be left out where there is only one.
+
+        A server has the CPUs that it has, and no emulator for plug-ins: ``cpus`` and ``plugins`` mean nothing here.
+        Raises ``BadInput`` where the inventory has no such server.
+        """
+        super().__init__()
+        if inventory is None:
+            raise host_messages.no_inventory()
+        self.server = inventories.choose(Path(inventory), server)
+        self._cpus = 0
+        self._instance: Instance | None = None
+        self._lock: Shell | None = None
+
+    def open(self) -> None:
+        Instance.remove_stale()
+        self._instance = Instance()
+        channel = ServerChannel.to(self.server, self._instance.folder)
+        channel.connect(self.server.name)
+        self._channel = channel
+        self._check()
+        self._take_lock()
+        begun = self.run(BEGIN, check=False)
+        if begun.status != 0 or not begun.stdout.strip().isdigit():
+            raise host_messages.not_opened(self.server.name, begun.stderr or begun.stdout)
+        self._enter = ["nsenter", "--target", begun.stdout.strip(), "--net", "--mount"]
+
+    def close(self) -> None:
+        self._enter = []
+        if self._channel is not None:
+            # Only who holds the lock may end what runs there. On a server that is gone there is nothing left to end.
+            if self._lock is not None:
+                with contextlib.suppress(errors.VsprofError):
+                    self._channel.run(END, timeout=60, check=False)
+                self._lock.close()
+            self._channel.close()
+        if self._instance is not None:
+            self._instance.remove()
+        self._lock = self._channel = self._instance = None
+
+    @property
+    def cpus(self) -> int:
+        return self._cpus
+
+    def plan(self) -> CpuPlan:
+        return self._plan
+
+    def findings(self) -> list[str]:
+        return [native_messages.cpu_shared(cpu, duties) for cpu, duties in self._shared.items()]
+
+    def guests_boot(self) -> str | None:
+        # That one really boots is seen when the first run boots it.
+        return None if self.run("test -w /dev/kvm", check=False).status == 0 else "it has no /dev/kvm"
+
+    def facts(self) -> dict[str, Any]:
+        return {**super().facts(), "server": self.server.name, "cpus_shared_by": self._shared}
+
+    def _check(self) -> None:
+        user, cpus, prepared = self.run(f"id -un; nproc --all; test -s {GUEST_IMAGE} && echo prepared || echo bare").stdout.split()
+        if user != "root":
+            raise host_messages.not_root(self.server.name, user)
+        if prepared != "prepared":
+            raise host_messages.not_prepared(self.server.name)
+        self._cpus = int(cpus)
+        self._plan, self._shared = topology.plan(topology.cpus(self.run(topology.COMMAND).stdout))
+
+    def _take_lock(self) -> None:
+        """A shell over there that holds a lock for as long as we are connected."""
+        lock = self.channel.shell()
+        try:
+            lock.ask(f"exec 9> {LOCK}; flock --nonblock 9", LOCK_SECONDS)
+        except errors.RunFailed as error:
+            lock.close()
+            raise host_messages.in_use(self.server.name) from error
+        self._lock = lock
+
+
+TESTBED = Remote
