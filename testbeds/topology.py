@@ -55,7 +55,7 @@ def choose(available: Sequence[Cpu]) -> list[int]:
 
 
 def plan(available: Sequence[Cpu]) -> tuple[CpuPlan, dict[int, list[str]]]:
-    """The plan for a host of these CPUs, and the CPUs (or cores) on which duties had to be put together. Raises ``BadInput`` below two CPUs."""
+    """The plan for a host of these CPUs, and the cores on which duties had to be put together. Raises ``BadInput`` below two CPUs."""
     known = {cpu.number: cpu for cpu in available}
     chosen = choose(list(known.values()))
     made = CpuPlan.of(len(chosen))

@@ -8,7 +8,8 @@ from types import SimpleNamespace
 import pytest
 
 from terms.errors import BadInput, VsprofError
-from testbeds import inventory
+from terms.placement import CpuPlan
+from testbeds import inventory, topology
 from testbeds.base import Completed
 from testbeds.remote import Remote, ServerChannel
 from testbeds.ssh import Shell
@@ -109,9 +110,12 @@ def test_a_server_that_can_not_be_measured_on_is_refused(remote, monkeypatch, an
 
 
 def test_a_server_has_the_cpus_that_it_has(remote, monkeypatch):
-    answering(remote, monkeypatch, "root\n64\nprepared\n")
+    said = {topology.COMMAND: "".join(f"{cpu} 0 / {cpu % 4},{cpu % 4 + 4}\n" for cpu in range(8))}
+    monkeypatch.setattr(remote, "run", lambda command: Completed(command, 0, said.get(command, "root\n8\nprepared\n"), ""))
     remote._check()
-    assert remote.cpus == 64
+    assert remote.cpus == 8
+    assert remote.plan() == CpuPlan(0, 1, (2, 3))
+    assert remote.findings() == []
 
 
 def test_a_second_campaign_is_kept_away(remote, monkeypatch, tmp_path):
