@@ -74,6 +74,14 @@ def test_softirqs_have_their_cpus_role_and_the_programs_own_time(version):
     assert 0.1 < seconds.pop() < 2
 
 
+def test_ten_upcalls_of_the_lab_and_how_long_they_took():
+    recorded = Recorded("", (CAPTURED / "ebpf-upcalls.end").read_text(), 0.0, Placement([], dict.fromkeys(range(4), "host-other")))
+    numbers = {(n.name, n.cpu): n.value for n in Ebpf.numbers(recorded)}
+    assert (numbers["kernel_upcalls", 0], numbers["kernel_upcalls", 3], numbers["upcalls_answered", None]) == (10, 0, 10)
+    assert numbers["upcall_seconds", None] == pytest.approx(0.138658245)
+    assert (numbers["upcalls_answered_from_1048576ns", None], numbers["upcalls_answered_from_2097152ns", None]) == (1, 4)
+
+
 def test_a_window_without_marks_is_empty_and_says_what_bpftrace_said():
     lines = [line for line in captured("0.23").splitlines() if '"@counted_ns"' not in line]
     gone = list(Ebpf.numbers(Recorded("", "\n".join([*lines, "# stdin: ERROR: out of memory"]), 0.0, Placement())))
