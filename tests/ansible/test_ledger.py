@@ -33,7 +33,7 @@ def ledger(tmp_path, monkeypatch):
     monkeypatch.setattr(module, "BOOKS", tmp_path / "vsprof" / "host")
     module.BOOKS.mkdir(parents=True)
     server = {
-        "packages": {"bash": "5"}, "manual": ["bash"], "users": ["root"], "groups": ["root"], "folders": ["/etc/ssh"],
+        "packages": {"bash": "5"}, "manual": ["bash"], "users": ["root"], "homes": ["/root"], "groups": ["root"], "folders": ["/etc/ssh"],
         "active": ["apt-daily.timer", "ssh.service"], "modules": ["kvm"], "settings": {"/proc/sys/vm/nr_hugepages": "7"},
     }  # fmt: skip
 
@@ -55,7 +55,8 @@ def prepare(ledger):
     mask.unlink(missing_ok=True)
     mask.symlink_to("/dev/null")
     ledger.server["packages"] = {"bash": "5", "openvswitch-switch": "3.5"}
-    ledger.server["users"] = ["root", "tcpdump"]
+    ledger.server["users"] = ["root", "tcpdump", "uuidd", "nobody"]
+    ledger.server["homes"] = ["/root", "/nonexistent", "/var/lib/libuuid", "/"]
     ledger.server["folders"] = ["/etc/ssh", "/var/lib/openvswitch"]
 
 
@@ -65,11 +66,12 @@ def test_what_came_is_noted_and_nothing_else(ledger):
     assert ledger.end() == ["noted what has changed"]
     entries = ledger.read("ledger.json")
     assert entries["packages"] == ["openvswitch-switch"]
-    assert (entries["users"], entries["groups"], entries["upgraded"]) == (["tcpdump"], [], [])
+    assert (entries["users"], entries["groups"], entries["upgraded"]) == (["nobody", "tcpdump", "uuidd"], [], [])
     assert entries["settings"] == {"/proc/sys/vm/nr_hugepages": "7"}
     assert entries["modules"] == ["nf_nat", "openvswitch"]
     assert entries["stopped"] == ["apt-daily.timer"]
-    assert entries["folders"] == ["/var/lib/openvswitch"]
+    # A home that is not there yet, too, but none outside of the places for such.
+    assert entries["folders"] == ["/var/lib/libuuid", "/var/lib/openvswitch"]
 
 
 def test_a_second_time_changes_nothing(ledger):

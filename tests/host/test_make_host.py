@@ -24,7 +24,7 @@ pytestmark = [
     pytest.mark.lab,
     pytest.mark.usefixtures("lab_can_run"),
     pytest.mark.timeout(3600),
-    pytest.mark.skipif("VSPROF_TEST_HOST" not in os.environ, reason="prepares a whole server (half an hour): `make test-host` runs it"),
+    pytest.mark.skipif("VSPROF_TEST_HOST" not in os.environ, reason="prepares a whole server (20 minutes): `make test-host` runs it"),
 ]
 ONE_RUN = Path(__file__).with_name("one_run.yaml")
 PREPARE_SECONDS = 2400
