@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import json
 
 import pandas as pd
@@ -138,3 +139,9 @@ def test_nothing_but_failed_runs(sample, tmp_path):
     path = sample.write(tmp_path / "r", accesses=("vhost-net",), repetitions=1, failed=(run,))
     with pytest.raises(BadInput, match="no finished run"):
         load(path)
+
+
+@pytest.mark.parametrize(("given", "emulated"), [({}, True), ({"accel": "tcg"}, True), ({"accel": "kvm"}, False)])
+def test_under_kvm_the_labs_rates_are_no_emulators(two_switches, given, emulated):
+    told = dataclasses.replace(two_switches, manifest={**two_switches.manifest, "testbed": "lab", "host_options": given})
+    assert told.emulated is emulated

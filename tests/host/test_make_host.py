@@ -160,12 +160,13 @@ def test_the_second_time_nothing_changes(inventory):
 def test_a_run_comes_home(inventory, channel, tmp_path, monkeypatch):
     before = look(channel)
     monkeypatch.setenv("VSPROF_RESULTS", str(tmp_path))
-    vsprof("run", str(ONE_RUN), "--inventory", str(inventory), "--no-report", "--verbose")
+    vsprof("run", str(ONE_RUN), "--inventory", str(inventory), "--verbose")
     manifest = json.loads((tmp_path / "latest" / "manifest.json").read_text())
     assert (manifest["status"], manifest["testbed"], manifest["facts"]["server"]) == ("complete", "remote", "bare")
     rows = pd.read_parquet(tmp_path / "latest" / "measurements.parquet")
     assert set(rows["testbed"]) == {"remote"}
     assert set(rows["switch"]) == {"kernel-ovs", "ovs-dpdk"}
+    assert "remote" in (tmp_path / "latest" / "report.html").read_text()
     received = rows[rows["name"] == "packets_received"]["value"]
     assert len(received) == 2
     assert (received > 500).all(), received
