@@ -1,7 +1,9 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
-"""What all tests share: why a test that needs the lab is skipped where the lab can't run."""
+"""What all tests share: why a test is skipped that needs the lab, or this host as a testbed, where neither can run."""
 
 from __future__ import annotations
+
+import os
 
 import pytest
 
@@ -16,3 +18,12 @@ def lab_can_run() -> None:
         needs.for_building().check()
     except errors.BadInput as error:
         pytest.skip(str(error))
+
+
+@pytest.fixture(scope="session")
+def native_can_run(lab_can_run: None) -> None:
+    """Skips, with the reason, where this host can't be a testbed; its programs are those of the lab's image."""
+    if os.geteuid() != 0:
+        pytest.skip("the testbed native takes root")
+    if (os.cpu_count() or 1) < 2:
+        pytest.skip("the testbed native takes 2 CPUs")
