@@ -6,9 +6,15 @@ from __future__ import annotations
 import os
 
 import pytest
+from hypothesis import settings
 
 from terms import errors
 from testbeds.emulator import needs
+
+
+# How long an example takes is the machine's load, not the code's fault.
+settings.register_profile("vsprof", deadline=None)
+settings.load_profile("vsprof")
 
 
 @pytest.fixture(scope="session")
