@@ -11,7 +11,6 @@ from hypothesis import settings
 from terms import errors
 from testbeds.emulator import needs
 
-
 # How long an example takes is the machine's load, not the code's fault.
 settings.register_profile("vsprof", deadline=None)
 settings.load_profile("vsprof")
