@@ -8,11 +8,13 @@ from pathlib import Path
 
 from testbeds.emulator import cache
 from testbeds.emulator.machine import Instance
+from testbeds.native import Native
 
 
 def clean(*, cache: bool) -> Iterable[Path]:
     """Remove left-overs and, with ``cache``, the lab's images and snapshots; yield each thing removed."""
     yield from Instance.remove_stale()
+    yield from Native.remove_stale()
     yield from _artefacts(everything=cache)
 
 

@@ -133,15 +133,19 @@ def _native() -> Iterable[Check]:
 def _native_switches() -> Iterable[Check]:
     """What of each switch this host can run as a testbed: asked by opening it, which leaves nothing behind."""
     if why := Native.needs():
-        yield Check("testbed native", False, why, "native", "")
+        yield Check("testbed native", False, "not root", "native", why)
         return
     if not cache.intact(image.path()):
         yield Check(
             "testbed native", False, "not tried, the lab's image has its programs", "native", errors.built_at_first_run("3-5 minutes")
         )
         return
-    with Native() as host:
-        offered, plan = offers.accesses(host), host.plan()
+    try:
+        with Native() as host:
+            offered, plan = offers.accesses(host), host.plan()
+    except errors.VsprofError as error:
+        yield Check("testbed native", False, "does not open", "native", str(error))
+        return
     yield from _tuning(plan)
     for switch, (accesses, why) in offered.items():
         yield Check(f"native: {switch}", bool(accesses), ", ".join(accesses) or "none", "native", why)

@@ -72,9 +72,12 @@ class _Asked:
 
     def __init__(self, host: Testbed) -> None:
         self._host = host
+        self._switches: dict[str, str | None] = {}
 
     def why_not(self, switch: str, access: str) -> str | None:
-        if why := self._switch(switch):
+        if switch not in self._switches:
+            self._switches[switch] = SWITCHES[switch](self._host, self._host.plan()).unavailable()
+        if why := self._switches[switch]:
             return why
         guests = self._guests if access in vm.ACCESSES else None
         return native_messages.no_guests(guests) if guests else None
@@ -82,7 +85,3 @@ class _Asked:
     @functools.cached_property
     def _guests(self) -> str | None:
         return self._host.guests_boot()
-
-    @functools.lru_cache  # noqa: B019 - lives as long as the campaign's start
-    def _switch(self, name: str) -> str | None:
-        return SWITCHES[name](self._host, self._host.plan()).unavailable()

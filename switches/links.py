@@ -26,6 +26,13 @@ def add(host: Testbed, name: str, access: str, cpu: int) -> Port:
     return port
 
 
+def remove(host: Testbed, names: list[str]) -> None:
+    """Delete the interfaces ``names``, and forget them. The other end of a veth pair goes with its own."""
+    for name in names:
+        host.run(f"ip link delete {name}", check=False)
+    names.clear()
+
+
 def silence(host: Testbed, interface: str) -> None:
     """Keep the host's own IPv6 announcements out of an interface whose frames are counted."""
     host.run(f"echo 1 > /proc/sys/net/ipv6/conf/{interface}/disable_ipv6", check=False)

@@ -12,8 +12,8 @@ from typing import Any
 from switches import links
 from switches.base import Port, PortCounters, Switch
 from terms import errors
-from terms.placement import Thread
-from testbeds.base import Process
+from terms.placement import CpuPlan, Thread
+from testbeds.base import Process, Testbed
 
 BRIDGE = "br0"
 _COUNT = re.compile(r"^/sys/class/net/(?P<port>[^/]+)/statistics/(?P<name>\w+):(?P<value>\d+)$", re.MULTILINE)
@@ -21,6 +21,10 @@ _COUNT = re.compile(r"^/sys/class/net/(?P<port>[^/]+)/statistics/(?P<name>\w+):(
 
 class LinuxBridge(Switch):
     accesses = ("vhost-net", "virtio-net", "veth")
+
+    def __init__(self, host: Testbed, plan: CpuPlan) -> None:
+        super().__init__(host, plan)
+        self._ports: list[str] = []
 
     def unavailable(self) -> str | None:
         tried = self.host.run("ip link add vsprof-try type bridge && ip link delete vsprof-try", check=False)
@@ -30,7 +34,6 @@ class LinuxBridge(Switch):
         # Spanning tree would keep a new port silent for half a minute.
         self.host.run(f"ip link add {BRIDGE} type bridge stp_state 0 forward_delay 0 && ip link set {BRIDGE} up")
         links.silence(self.host, BRIDGE)
-        self._ports: list[str] = []
 
     def add_port(self, name: str, access: str) -> Port:
         port = links.add(self.host, name, access, self.plan.switch)
@@ -67,8 +70,7 @@ class LinuxBridge(Switch):
 
     def stop(self) -> None:
         self.host.run(f"ip link delete {BRIDGE}", check=False)
-        for name in getattr(self, "_ports", []):
-            self.host.run(f"ip link delete {name}", check=False)
+        links.remove(self.host, self._ports)
 
 
 def _counters(port: str, counts: dict[str, int]) -> PortCounters:

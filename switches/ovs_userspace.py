@@ -40,9 +40,7 @@ class OvsUserspace(Ovs):
 
     def stop(self) -> None:
         super().stop()
-        for name in self._ports:
-            self.host.run(f"ip link delete {name}", check=False)
-        self._ports.clear()
+        links.remove(self.host, self._ports)
 
 
 SWITCH = OvsUserspace

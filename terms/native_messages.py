@@ -36,6 +36,14 @@ def not_tuned(what: str, seen: str, wanted: str) -> str:
     return f"{what}: {seen}, better {wanted} for measuring; `--tune` sets it for the time of the run and puts it back"
 
 
+def not_settable(what: str, seen: str, wanted: str) -> str:
+    return f"{what}: {seen}, better {wanted} for measuring; the kernel did not take it from `--tune`: set it by its own means"
+
+
+def in_use() -> BadInput:
+    return BadInput("somebody else uses this host as a testbed now (the lock /run/vsprof-native.lock is held): wait for its end")
+
+
 def tuned_by_run(wanted: str) -> str:
     return f"better {wanted} for measuring: TUNE=1 (`--tune`) sets it for the time of a run and puts it back"
 

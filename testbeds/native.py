@@ -10,12 +10,15 @@ It takes root. Processes keep their ids of the host, so that perf and eBPF know 
 
 from __future__ import annotations
 
+import fcntl
 import os
 import shlex
 import shutil
 import subprocess
 import tempfile
+import time
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import asdict
 from pathlib import Path
 from typing import Any, ClassVar
 
@@ -26,11 +29,17 @@ from testbeds.base import Completed, Process, Testbed
 from testbeds.emulator import cache, needs
 from testbeds.emulator import image as images
 
+MODULES = ("openvswitch", "vhost_net")
+"""Of the kernel, for kernel OVS and its virtual machines."""
 KEEPER = Path(__file__).with_name("private.sh")
 SHARED = (str(Path(__file__).resolve().parents[1] / "build"), "/opt")
 """What vsprof and others installed on this host beside its packages: toplev, VTune."""
 FOLDERS = Path("/run/vsprof-native")
-"""One folder for each testbed that is open; of one that no keeper keeps, the next ``open`` or ``vsprof clean`` takes the rest away."""
+"""The folder of the testbed that is open; of one that nobody keeps, the next ``open`` or ``vsprof clean`` takes the rest away."""
+LOCK = FOLDERS.with_suffix(".lock")
+"""Held by the runner and its keeper. Two at once would each put back the hugepages that the other had taken."""
+LOCK_SECONDS = 5
+"""How long to wait for it: a keeper whose runner was killed is just setting everything back."""
 HUGEPAGES = Path("/sys/kernel/mm/hugepages/hugepages-2048kB/nr_hugepages")
 NEEDED_HUGEPAGES = 1024
 """Of 2 MiB: OVS-DPDK's 1 GiB, two endpoints' 512 MiB, and as much again in reserve for pieces that don't fit."""
@@ -80,25 +89,32 @@ class Native(Testbed):
         self._hugepages_found = 0
         self._affinity: set[int] = set()
         self._settings: list[tuning.Setting] = []
+        self._now: list[tuning.Setting] = []
+        self._lock: int | None = None
 
     def open(self) -> None:
         if os.geteuid() != 0:
             raise native_messages.needs_root()
-        self.remove_stale()
+        self._lock = _take_lock()
+        if self._lock is None:
+            raise native_messages.in_use()
+        _remove_stale()
         image = images.get(self._say)
         self._plan, self._shared = topology.plan(topology.cpus(_here(topology.COMMAND)))
+        _groups()
         FOLDERS.mkdir(exist_ok=True)
         self._folder = Path(tempfile.mkdtemp(prefix="t", dir=FOLDERS))
         self._cgroup = _cgroup(self._folder.name)
         # What must be undone is listed before it is done: nothing between the two may leave the host changed.
         self._hugepages_found = int(HUGEPAGES.read_text()) if HUGEPAGES.exists() else 0
         self._settings = tuning.look(self._plan)
-        undo = [f"echo {self._hugepages_found} > {HUGEPAGES}", *(tuning.undo(self._settings) if self._tune else [])]
+        undo = [f"echo {self._hugepages_found} > {HUGEPAGES}", *_unload(), *(tuning.undo(self._settings) if self._tune else [])]
         (self._folder / "undo").write_text("\n".join(undo) + "\n")
         self._keep(image.tree)
         self._take_hugepages()
         if self._tune:
             tuning.write(self._settings)
+        self._now = tuning.look(self._plan)
         self._affinity = os.sched_getaffinity(0)
         # What vsprof itself does must not disturb the CPUs that are measured.
         os.sched_setaffinity(0, {self._plan.house})
@@ -119,6 +135,9 @@ class Native(Testbed):
         if self._folder is not None and self._folder.exists():
             _undo(self._folder)
         self._folder = None
+        if self._lock is not None:
+            os.close(self._lock)
+            self._lock = None
 
     @classmethod
     def needs(cls) -> str | None:
@@ -131,11 +150,8 @@ class Native(Testbed):
         if why := cls.needs():
             return why
         # Whether the module could be loaded is asked without loading it.
-        if not Path("/sys/module/openvswitch").exists() and not _loadable("openvswitch"):
-            return errors.no_module("openvswitch")
-        if not Path("/dev/vhost-net").exists() and not _loadable("vhost_net"):
-            return errors.no_module("vhost_net")
-        return cls().guests_boot()
+        missing = [module for module in MODULES if not _loaded(module) and not _loadable(module)]
+        return errors.kernel_lacks(" and no ".join(missing), "") if missing else cls().guests_boot()
 
     @property
     def cpus(self) -> int:
@@ -150,13 +166,13 @@ class Native(Testbed):
             "image": images.name(),
             "hugepages_2mib_found": self._hugepages_found,
             "cpus_shared_by": self._shared,
-            "tuning": [setting.to_json(written=self._tune) for setting in self._settings],
+            "tuning": [{**asdict(found), "now": now.seen} for found, now in zip(self._settings, self._now, strict=True)],
         }
 
     def findings(self) -> list[str]:
         shared = [native_messages.cpu_shared(cpu, duties) for cpu, duties in self._shared.items()]
-        disturbing = [native_messages.not_tuned(one.what, one.seen, one.wanted) for one in self._settings if one.differs]
-        return shared if self._tune else [*shared, *disturbing]
+        say = native_messages.not_settable if self._tune else native_messages.not_tuned
+        return [*shared, *(say(one.what, one.seen, one.wanted) for one in self._now if one.differs)]
 
     def guests_boot(self) -> str | None:
         image = images.get(self._say)
@@ -215,21 +231,23 @@ class Native(Testbed):
 
     @classmethod
     def remove_stale(cls) -> list[Path]:
-        """Take away what a testbed left whose keeper was killed; return the folders removed."""
-        removed = []
-        for folder in FOLDERS.glob("t*"):
-            if not _kept(folder):
-                _undo(folder)
-                removed.append(folder)
-        return removed
+        """Take away what a testbed left whose keeper was killed; return the folders removed. Of one in use, nothing."""
+        if cls.needs() or not FOLDERS.exists() or (lock := _take_lock()) is None:
+            return []
+        try:
+            return _remove_stale()
+        finally:
+            os.close(lock)
 
     def _keep(self, tree: Path) -> None:
         assert self._folder is not None
+        assert self._lock is not None
         command = ["unshare", "--net", "--mount", "bash", str(KEEPER), str(self._folder), str(tree), str(self._cgroup), *SHARED]
         # A session of its own: Ctrl-C of a terminal goes to the runner alone, which closes us in order.
         self._keeper = subprocess.Popen(
-            command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, start_new_session=True
-        )
+            command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, start_new_session=True,
+            pass_fds=[self._lock],
+        )  # fmt: skip
         (self._folder / "keeper").write_text(str(self._keeper.pid))
         assert self._keeper.stdout is not None
         assert self._keeper.stderr is not None
@@ -276,6 +294,30 @@ def _here(command: str) -> str:
     return subprocess.run(["bash", "-c", command], capture_output=True, text=True, timeout=STOP_SECONDS, check=True).stdout
 
 
+def _take_lock() -> int | None:
+    """The lock as an open file, which is to be closed; None if somebody else keeps it."""
+    lock = os.open(LOCK, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
+    end = time.monotonic() + LOCK_SECONDS
+    while True:
+        try:
+            fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            return lock
+        except BlockingIOError:
+            if time.monotonic() > end:
+                os.close(lock)
+                return None
+            time.sleep(0.05)
+
+
+def _unload() -> list[str]:
+    """Shell lines that unload what a switch may load: modules that are not there now."""
+    return [f"modprobe --remove --quiet {module} 2> /dev/null" for module in MODULES if not _loaded(module)]
+
+
+def _loaded(module: str) -> bool:
+    return Path(f"/sys/module/{module}").exists()
+
+
 def _loadable(module: str) -> bool:
     try:
         tried = subprocess.run(["modprobe", "--dry-run", "--quiet", module], capture_output=True, timeout=STOP_SECONDS, check=False)
@@ -289,23 +331,27 @@ def _environment(more: Mapping[str, str]) -> dict[str, str]:
     return {"PATH": PATH, "HOME": "/root", "LC_ALL": "C.UTF-8", **more}
 
 
-def _cgroup(name: str) -> Path:
-    """A group of processes (cgroup v2, kernel 5.14 on for cgroup.kill), so that none can escape its end."""
+def _groups() -> Path:
+    """Where cgroup v2 is mounted. Raises ``BadInput`` where it isn't."""
     mounted = next((line.split()[1] for line in Path("/proc/mounts").read_text().splitlines() if line.split()[2] == "cgroup2"), None)
     if mounted is None:
         raise native_messages.no_cgroup()
-    group = Path(mounted) / f"vsprof-native-{name}"
+    return Path(mounted)
+
+
+def _cgroup(name: str) -> Path:
+    """A group of processes (cgroup v2, kernel 5.14 on for cgroup.kill), so that none can escape its end."""
+    group = _groups() / f"vsprof-native-{name}"
     group.mkdir(exist_ok=True)
     return group
 
 
-def _kept(folder: Path) -> bool:
-    """Whether a keeper still lives for ``folder``, perhaps just undoing it."""
-    try:
-        pid = int((folder / "keeper").read_text())
-        return str(folder) in Path(f"/proc/{pid}/cmdline").read_text()
-    except (OSError, ValueError):
-        return False
+def _remove_stale() -> list[Path]:
+    """For who holds the lock: nobody keeps any of the folders that are there."""
+    found = list(FOLDERS.glob("t*"))
+    for folder in found:
+        _undo(folder)
+    return found
 
 
 def _undo(folder: Path) -> None:
@@ -317,8 +363,21 @@ def _undo(folder: Path) -> None:
     for name in ("undo", "keeper"):
         (folder / name).unlink(missing_ok=True)
     for path in (folder / "root", folder / "memory", folder):
-        path.rmdir() if path.exists() else None
-    group.rmdir()
+        if path.exists():
+            path.rmdir()
+    _remove_group(group)
+
+
+def _remove_group(group: Path) -> None:
+    """Once the last of its killed processes is gone, which takes a moment."""
+    end = time.monotonic() + STOP_SECONDS
+    while True:
+        try:
+            return group.rmdir()
+        except OSError:
+            if time.monotonic() > end:
+                raise
+            time.sleep(0.05)
 
 
 TESTBED = Native

@@ -5,9 +5,8 @@ from __future__ import annotations
 
 import shlex
 from collections.abc import Iterable, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
 
 from terms.placement import CpuPlan
 
@@ -23,12 +22,11 @@ class Setting:
 
     @property
     def differs(self) -> bool:
-        return bool(self.wanted) and self.seen != self.wanted
-
-    def to_json(self, *, written: bool) -> dict[str, Any]:
-        return {**asdict(self), "written": written and self.differs}
+        return bool(self.wanted) and self.seen not in (self.wanted, UNREADABLE)
 
 
+UNREADABLE = "unreadable"
+"""In place of what a file says: never written back."""
 ISOLATED = "/sys/devices/system/cpu/isolated"
 WANTED = (
     # An NMI watchdog holds one counter of each CPU's PMU.
@@ -55,7 +53,7 @@ def look(plan: CpuPlan) -> list[Setting]:
 
 
 def write(settings: Iterable[Setting]) -> None:
-    """Write what differs. A file that the kernel won't have written stays as it is: it is looked at again for the manifest."""
+    """Write what differs. A file that the kernel won't have written stays as it is: ``look`` again tells."""
     for setting in settings:
         if setting.differs:
             try:
@@ -83,4 +81,4 @@ def _read(path: str) -> str:
     try:
         return Path(path).read_text().strip()
     except OSError:
-        return "unreadable"
+        return UNREADABLE

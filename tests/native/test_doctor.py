@@ -10,6 +10,7 @@ import pytest
 from runner import cli, doctor
 from runner.experiment import SWITCHES
 from testbeds.emulator import image
+from testbeds.native import Native
 
 pytestmark = [pytest.mark.lab, pytest.mark.usefixtures("native_can_run")]
 
@@ -39,6 +40,13 @@ def test_the_last_lines_say_what_to_call(checks):
     assert "make profile-vm2vm`" in words[-2]
     assert "ovs-userspace" in words[-1]
     assert words[-1].endswith("`make profile-vm2vm TESTBED=native`.")
+
+
+def test_a_testbed_in_use_is_a_line_and_no_error(monkeypatch):
+    monkeypatch.setattr("testbeds.native.LOCK_SECONDS", 0.2)
+    with Native():
+        [check] = doctor._native_switches()
+    assert "somebody else uses this host" in check.remedy
 
 
 def test_scripts_get_the_same(checks, capsys):

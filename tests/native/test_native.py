@@ -149,6 +149,22 @@ def test_an_ordinary_user_is_told_what_to_do(monkeypatch):
     assert "only root may" in Native.lacks()
 
 
+def test_a_second_one_at_the_same_time_is_refused(native, monkeypatch):
+    monkeypatch.setattr("testbeds.native.LOCK_SECONDS", 0.2)
+    with pytest.raises(errors.BadInput, match="somebody else uses this host"), Native():
+        pass
+    assert Native.remove_stale() == []
+    assert native.run("echo still here").stdout == "still here\n"
+
+
+def test_a_setting_that_the_kernel_refuses_is_said_to_be_as_it_is(monkeypatch):
+    # The kernel's version is read-only even for root.
+    monkeypatch.setattr("testbeds.tuning.WANTED", (("release", "/proc/sys/kernel/osrelease", "0"),))
+    with Native(tune=True) as host:
+        assert any("did not take it" in finding for finding in host.findings())
+        assert host.facts()["tuning"][0]["now"] == os.uname().release
+
+
 def test_settings_are_written_and_put_back(monkeypatch, tmp_path):
     path = tmp_path / "nmi_watchdog"
     path.write_text("1\n")
@@ -158,6 +174,7 @@ def test_settings_are_written_and_put_back(monkeypatch, tmp_path):
         assert path.read_text() == "1\n"
     with Native(tune=True) as host:
         assert path.read_text() == "0\n"
-        assert host.facts()["tuning"][0]["written"]
+        [tuned] = [one for one in host.facts()["tuning"] if one["path"] == str(path)]
+        assert (tuned["seen"], tuned["now"]) == ("1", "0")
         assert not any("NMI" in finding for finding in host.findings())
     assert path.read_text() == "1\n"

@@ -46,7 +46,9 @@ class Container(Endpoint):
     def flood(self, frames: Frames) -> Flood:
         if self._has_pktgen():
             return Pktgen(self, frames, self._cpu)
-        flood = PacketSocketFlood(self._host, self.name, self.interface, frames, self._cpu)
+        for earlier in self._floods:
+            earlier.end()
+        flood = PacketSocketFlood(self._host, f"{self.name}-flood{len(self._floods)}", self.name, self.interface, frames, self._cpu)
         self._floods.append(flood)
         return flood
 

@@ -38,7 +38,7 @@ class Testpmd:
         self, host: Testbed, name: str, devices: Sequence[str], cpus: Sequence[int], *, within: str = "", hugepages: bool = True
     ) -> None:
         self._host, self.name = host, name
-        self._input, self._cpus = f"{RUN}/{name}.in", tuple(cpus)
+        self._input = f"{RUN}/{name}.in"
         # The first lcore only waits. It needs a number of its own even on a CPU that others forward on.
         lcores = ",".join(f"{number}@{cpu}" for number, cpu in enumerate((cpus[0], *cpus)))
         memory = ["--in-memory", "--single-file-segments"] if hugepages else ["--no-huge", "--no-shconf"]
@@ -52,16 +52,20 @@ class Testpmd:
         # Opened to be written as well: else testpmd would see the end of its input after the first command.
         shell = f"exec {within} {shlex.join(words)} <> {self._input}"
         self._process: Process = host.start(name, shlex.join(["/bin/sh", "-c", shell]), cpus=sorted(set(cpus)))
-        self._await("testpmd> ")
+        try:
+            self._await("testpmd> ")
+        except BaseException:
+            # Nobody stops what was never made.
+            self.stop()
+            raise
 
     def tell(self, *commands: str) -> str:
         """Give it commands, wait until it is through with them, and return what it said. Raises ``RunFailed`` if it ends instead."""
-        before = len(self._process.log())
-        # What it answers to the last shows that all before were done.
-        mark = f"mark{time.monotonic_ns()}"
-        self._host.run(f"printf '%s\\n' {shlex.join([*commands, mark])} > {self._input}")
-        self._await(mark)
-        return self._process.log()[before:]
+        # It knows neither mark, and says so: what lies between is the commands', and the second shows that all before it were done.
+        begin, end = (f"{mark}{time.monotonic_ns()}" for mark in ("begin", "end"))
+        self._host.run(f"printf '%s\\n' {shlex.join([begin, *commands, end])} > {self._input}")
+        self._await(end)
+        return self._process.log().rpartition(begin)[2]
 
     def log(self) -> str:
         return self._process.log()
@@ -87,8 +91,6 @@ class Testpmd:
 
 class PortFlood(Flood):
     """A flood out of port ``port`` of a testpmd with ``ports`` ports, beside which it serves all others."""
-
-    FREE_PORT = 9
 
     def __init__(self, host: Testbed, testpmd: Testpmd, port: int, ports: int, frames: Frames) -> None:
         self._host, self._testpmd, self._port, self._ports, self._frames = host, testpmd, port, ports, frames
@@ -130,17 +132,17 @@ class PortFlood(Flood):
 class PacketSocketFlood(Flood):
     """A flood through a packet socket (AF_PACKET) of an interface in a network namespace: needs neither pktgen nor hugepages."""
 
-    def __init__(self, host: Testbed, namespace: str, interface: str, frames: Frames, cpu: int) -> None:
-        self._host, self._namespace, self._interface, self._frames, self._cpu = host, namespace, interface, frames, cpu
+    def __init__(self, host: Testbed, name: str, namespace: str, interface: str, frames: Frames, cpu: int) -> None:
+        """``name``: of its process, which no other on the host may have had."""
+        self._host, self._name, self._namespace, self._interface, self._frames, self._cpu = host, name, namespace, interface, frames, cpu
         self._testpmd: Testpmd | None = None
 
     def prepare(self) -> None:
-        path = f"{RUN}/{self._namespace}.pcap"
+        path = f"{RUN}/{self._name}.pcap"
         self._host.push(pcap(self._frames), path)
         devices = [f"net_pcap0,rx_pcap={path},infinite_rx=1", f"net_af_packet0,iface={self._interface},qdisc_bypass=1"]
-        self._testpmd = Testpmd(
-            self._host, f"{self._namespace}-testpmd", devices, [self._cpu], within=f"ip netns exec {self._namespace}", hugepages=False
-        )
+        within = f"ip netns exec {self._namespace}"
+        self._testpmd = Testpmd(self._host, self._name, devices, [self._cpu], within=within, hugepages=False)
 
     def start(self) -> None:
         self._running().tell("start")

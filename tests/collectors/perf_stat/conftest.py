@@ -4,7 +4,6 @@
 from __future__ import annotations
 
 import dataclasses
-import importlib.util
 import json
 import os
 import shutil
@@ -28,23 +27,8 @@ ZEN4 = Processor("AuthenticAMD-25-11-1", "a Zen 4")
 PLACEMENT = Placement([], {0: "host-other", 1: "switch"})
 
 
-def _local():
-    spec = importlib.util.spec_from_file_location("vsprof_local", Path(__file__).parents[1] / "local.py")
-    module = importlib.util.module_from_spec(spec)
-    spec.loader.exec_module(module)
-    return module.Local
-
-
-Local = _local()
-
-
 @pytest.fixture
-def local() -> type:
-    return Local
-
-
-@pytest.fixture
-def with_pmu(tmp_path: Path) -> Callable[..., PerfStat]:
+def with_pmu(tmp_path: Path, local: type) -> Callable[..., PerfStat]:
     """``with_pmu({"counters": 3}, events=[…])``: the collector on a stand-in for a Zen 4 that has this PMU."""
     if not os.access("/run", os.W_OK):
         pytest.skip("a testbed's collectors need a writable /run")
@@ -56,7 +40,7 @@ def with_pmu(tmp_path: Path) -> Callable[..., PerfStat]:
         (folder / "perf").write_text(text.replace("#!/usr/bin/env python3", f"#!{sys.executable} -S", 1))
         (folder / "perf").chmod(0o755)
         (folder / "pmu.json").write_text(json.dumps(has or {}))
-        collector = PerfStat(Local(str(folder)), **options)
+        collector = PerfStat(local(str(folder)), **options)
         collector.seen = dataclasses.replace(perf.look(collector.host), processor=ZEN4, pmu="cpu", kvm=False)
         return collector
 

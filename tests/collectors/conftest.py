@@ -10,6 +10,8 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
+import pytest
+
 from terms import errors
 from testbeds.base import Completed, Process, Testbed
 
@@ -59,3 +61,16 @@ class Local(Testbed):
 
     def socket(self, path: str) -> Path:
         return Path(path)
+
+    def files(self) -> Path:
+        return Path("/")
+
+
+@pytest.fixture
+def local() -> type[Local]:
+    return Local
+
+
+@pytest.fixture
+def here() -> Local:
+    return Local()
