@@ -206,3 +206,27 @@ def legend_above(figure: Figure, axes: Sequence[Axes], order: Sequence[str] = ()
 def case_look(switch: str, access: str | None) -> dict[str, str]:
     look = {"color": SWITCH_COLOURS.get(switch, "#666666"), "edgecolor": "white"}
     return {**look, "hatch": ACCESS_HATCHES.get(access or "", "")}
+
+
+def work_by_role(table: pd.DataFrame, pairs: Sequence[tuple[str, str]], words: Mapping[str, str]) -> Figure:
+    """A row of panels for each of ``pairs`` (traffic, load), a panel for each counter of ``words`` (and its words on the axis): each case's
+    counts per unit of data, stacked by role."""
+    figure, axes = panels([bar_height(table["label"].nunique())] * len(pairs), columns=len(words), sharey="row")
+    for (traffic, load), row in zip(pairs, axes, strict=True):
+        part = table[(table["traffic"] == traffic) & (table["load"] == load)].assign(row=lambda t: t["label"])
+        for one, (counter, name) in zip(row, words.items(), strict=True):
+            _stack_roles(one, part[part["counter"] == counter])
+            one.set_xlabel(f"{name} per {UNIT_OF_DATA.get(traffic, 'unit of data')}")
+        row[0].set_title(traffic_name(traffic, load))
+    legend_above(figure, axes.ravel(), list(ROLE_COLOURS))
+    return figure
+
+
+def _stack_roles(axes: Axes, part: pd.DataFrame) -> None:
+    if part.empty:
+        axes.text(0.5, 0.5, "not counted", transform=axes.transAxes, ha="center")
+        return
+    parts = part[part["role"].isin(list(ROLE_COLOURS))]
+    stacks(axes, parts, "role", ROLE_COLOURS, ROLE_HATCHES)
+    totals(axes, parts, part[part["role"] == "path"])
+    thousands(axes)

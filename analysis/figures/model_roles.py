@@ -24,24 +24,4 @@ def table(result: Result) -> pd.DataFrame:
 
 
 def plot(table: pd.DataFrame) -> Figure:
-    pairs = style.traffics(table)
-    figure, axes = style.panels([style.bar_height(table["label"].nunique())] * len(pairs), columns=2, sharey="row")
-    for (traffic, load), row in zip(pairs, axes, strict=True):
-        part = table[(table["traffic"] == traffic) & (table["load"] == load)].assign(row=lambda t: t["label"])
-        for one, counter in zip(row, NEEDS, strict=True):
-            _stack(one, part[part["counter"] == counter])
-            words = "estimated cycles" if counter == "cycles" else counter
-            one.set_xlabel(f"{words} per {style.UNIT_OF_DATA.get(traffic, 'unit of data')}")
-        row[0].set_title(style.traffic_name(traffic, load))
-    style.legend_above(figure, axes.ravel(), list(style.ROLE_COLOURS))
-    return figure
-
-
-def _stack(axes, part: pd.DataFrame) -> None:
-    if part.empty:
-        axes.text(0.5, 0.5, "not counted", transform=axes.transAxes, ha="center")
-        return
-    parts = part[part["role"].isin(list(style.ROLE_COLOURS))]
-    style.stacks(axes, parts, "role", style.ROLE_COLOURS, style.ROLE_HATCHES)
-    style.totals(axes, parts, part[part["role"] == "path"])
-    style.thousands(axes)
+    return style.work_by_role(table, style.traffics(table), {"instructions": "instructions", "cycles": "estimated cycles"})
