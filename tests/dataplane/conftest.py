@@ -9,14 +9,13 @@ from pathlib import Path
 
 import pytest
 from frontend import Frontend, eventually
+from modes import DATAPATHS
 from running import PROGRAM, Switch, fresh
 
 from testbeds.native import Native
 
 BINARY = "VSPROF_VHOST_SWITCH"
 """Environment variable: a vhost-switch built for the lab's tree, to be tested instead of the one in it."""
-DATAPATHS = {"librte": (), "own": ("--rings", "own"), "zero-copy": ("--dequeue", "zero-copy")}
-"""The three ways of a frame out of a guest, by the options that choose them."""
 
 
 @pytest.fixture(scope="package")

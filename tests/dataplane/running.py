@@ -7,7 +7,6 @@ import json
 import shlex
 import signal
 import socket
-import struct
 from collections.abc import Sequence
 from itertools import count
 from pathlib import Path
@@ -168,17 +167,3 @@ def command(name: str, cores: str, eal: Sequence[str] = MEMORY) -> list[str]:
 def lcores(house: int, cpus: Sequence[int]) -> str:
     """The main lcore on the CPU of the host's own work, and each other one where told."""
     return ",".join(f"{number}@{cpu}" for number, cpu in enumerate((house, *cpus)))
-
-
-def mac(number: int) -> bytes:
-    """A local address."""
-    return b"\x52\x54\0\0" + struct.pack(">H", number)
-
-
-def frame(source: bytes, target: bytes, size: int = 60, number: int = 0, kind: int = 0x88B5) -> bytes:
-    """``size`` bytes without FCS; no two numbers give the same one. The type is that for local experiments (IEEE 802)."""
-    body = struct.pack(">I", number) + bytes((number + at) & 0xFF for at in range(max(0, size - 18)))
-    return (target + source + struct.pack(">H", kind) + body)[:size]
-
-
-BROADCAST = b"\xff" * 6
