@@ -20,6 +20,8 @@ from workloads.endpoints.testpmd import PROGRAM as TESTPMD
 
 PROGRAM = "/usr/local/bin/vhost-switch"
 START_SECONDS = 20
+IDLE = "idle"
+"""A port that is always there and never up: librte_vhost takes a second to close the last of its sockets."""
 MEMORY = ("--in-memory", "-m", "256")
 """Of hugepages, which nobody else sees."""
 FOLDER = "/run/vs"
@@ -76,6 +78,11 @@ class Running:
                 self.process.stop()
         return self.status()
 
+    def kill(self) -> None:
+        """Where nobody looks how it ends."""
+        self.process._child.kill()
+        self.process.stop()
+
 
 class Switch(Running):
     """vhost-switch with its options; ``workers`` PMD threads share the switch's CPU."""
@@ -84,7 +91,13 @@ class Switch(Running):
         house, cpu = host.plan().house, host.plan().switch
         self._control = f"{FOLDER}/{name}.control"
         words = [*command(name, lcores(house, [cpu] * workers), eal), "--control", self._control, *options]
+        if "wire" not in options:
+            words += ["--port", f"{IDLE},path={FOLDER}/{name}.{IDLE},server=1"]
         super().__init__(host, name, words, "vhost-switch: ready", [house, cpu])
+
+    def ports(self) -> list[str]:
+        """Names of the ports that a test added."""
+        return [name for name in self.control("ports").split() if name != IDLE]
 
     def control(self, line: str) -> str:
         """One command; its answer without "ok". Raises ``AssertionError`` on an error."""
@@ -134,6 +147,10 @@ class Switch(Running):
     def port(self, name: str) -> dict[str, Any]:
         return self.ask(f"/vhost_switch/port,{name}")
 
+    def macs(self) -> dict[str, str]:
+        """The port of each learned address."""
+        return dict(one.split()[:2] for one in self.ask("/vhost_switch/macs"))
+
     def available(self) -> int:
         """Mbufs that nobody holds."""
         return self.ask("/vhost_switch/pool")["available"]
@@ -161,7 +178,7 @@ def fresh(prefix: str = "v") -> str:
 
 def command(name: str, cores: str, eal: Sequence[str] = MEMORY) -> list[str]:
     """vhost-switch up to where its own options begin."""
-    return [PROGRAM, "--no-pci", f"--file-prefix={name}", "--lcores", cores, *eal, "--"]
+    return [PROGRAM, "--no-pci", "--log-level=lib.vhost:warning", f"--file-prefix={name}", "--lcores", cores, *eal, "--"]
 
 
 def lcores(house: int, cpus: Sequence[int]) -> str:

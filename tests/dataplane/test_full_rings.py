@@ -11,10 +11,10 @@ from conftest import kept
 from frontend import eventually
 from modes import DATAPATHS
 from running import Switch
-from traffic import BROADCAST, exchange, frames, introduce, mac, same, silent
+from traffic import BROADCAST, exchange, frames, mac, same, silent
 
 pytestmark = pytest.mark.lab
-LONG, SHORT = "3000000", "150000"
+LONG, SHORT = "1000000", "150000"
 """Of --hold-us: longer than a test waits for anything, and short."""
 
 
@@ -58,15 +58,17 @@ def test_a_full_receiver_takes_nothing_from_the_others(switch, guests):
     assert switch.port("b")["tx_dropped_full"] == 23
 
 
-def test_a_port_that_is_down_gets_nothing_and_it_is_counted(switch, guests):
+def test_a_port_that_is_down_gets_nothing(switch, guests):
     a, b, c = attach(switch, guests, posted="bc")
     switch.control("learn b 52:54:00:00:00:02")
     b.stop()
     switch.await_down("b")
-    a.send_all(frames(23, mac(1), mac(2)))
-    a.all_back()
-    silent(c)
-    assert switch.port("b")["tx_dropped_down"] == 23
+    # As of a bridge whose link is down: its addresses are unknown.
+    exchange(a, c, frames(23, mac(1), mac(2)))
+    assert b.received() == []
+    assert switch.port("b")["tx_packets"] == 0
+    switch.again(b, "b")
+    exchange(a, b, frames(23, mac(1), mac(2)))
 
 
 def test_a_frame_may_wait_for_room(patient, guests, datapath):
@@ -134,7 +136,7 @@ def test_a_buffer_comes_back_only_after_the_last_receiver(patient, guests, datap
 @pytest.mark.parametrize("leaves", ["dies", "stops", "is-removed"])
 def test_a_sender_may_leave_while_its_frames_wait(patient, guests, leaves):
     a, b, c = attach(patient, guests, posted="c")
-    introduce(c, 3, [a])
+    patient.control("learn c 52:54:00:00:00:03")
     a.send_all(frames(23, mac(1), mac(2)))
     time.sleep(0.02)
     if leaves == "dies":
@@ -147,7 +149,7 @@ def test_a_sender_may_leave_while_its_frames_wait(patient, guests, leaves):
         patient.control("remove-port a")
     b.post(100)
     for one in b.receive(24, 0.1):
-        assert one[6:12] in (mac(1), mac(3)), "a frame that nobody sent"
+        assert one[6:12] == mac(1), "a frame that nobody sent"
     exchange(c, b, frames(23, mac(3), mac(2)))
     if leaves != "is-removed":
         a.reset()

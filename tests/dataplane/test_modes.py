@@ -19,7 +19,7 @@ SIZES = (60, 1514)
 IDLE_SECONDS = 0.4
 
 
-@pytest.fixture(params=MODES, ids=str)
+@pytest.fixture(scope="module", params=MODES, ids=str)
 def mode(request: pytest.FixtureRequest) -> Mode:
     return request.param
 
@@ -48,9 +48,9 @@ def test_23_in_23_out_bytes_equal(switch, mode, guests):
         same(other.receive(1, 0.02), [], "a guest to whom nothing was sent")
     for name in "ab":
         after = switch.port(name)
-        moved = {key: after[key] - before[name][key] for key in after if key.startswith(("rx_p", "rx_b", "tx_", "rx_r"))}
+        moved = {key: after[key] - before[name][key] for key in after if key.startswith(("rx_", "tx_")) and key != "rx_path"}
         want = {"rx_packets": 46, "tx_packets": 46, "rx_bytes": 23 * sum(SIZES), "tx_bytes": 23 * sum(SIZES)}
-        assert moved == {**want, "tx_dropped_full": 0, "tx_dropped_down": 0, "rx_refused": 0}, f"port {name}"
+        assert {key: value for key, value in moved.items() if value} == want, f"port {name}"
     assert all(switch.port(name)["in_flight"] == 0 for name in ends)
     lcores = [switch.ask(f"/vhost_switch/lcore,{lcore}") for lcore in switch.ask("/vhost_switch/lcores")]
     assert len(lcores) == mode.workers
@@ -58,8 +58,6 @@ def test_23_in_23_out_bytes_equal(switch, mode, guests):
 
 
 def test_no_frame_is_slept_through(switch, mode, guests):
-    if mode.rx == "poll":
-        pytest.skip("a switch that polls does not sleep")
     a, b = guests(), guests()
     for name, guest in (("a", a), ("b", b)):
         switch.attach(guest, name, server=mode.socket == "server")
@@ -69,6 +67,9 @@ def test_no_frame_is_slept_through(switch, mode, guests):
         time.sleep(pause)
         exchange(a, b, [frame(mac(1), mac(2))], seconds=1)
         exchange(b, a, [frame(mac(2), mac(1))], seconds=1)
+    if mode.rx == "poll":
+        assert not a.tx.kicks, "it polls, and asked for kicks"
+        return
     assert a.tx.kicks, "it asked for no kick, and sleeps?"
     before = cpu_seconds(switch.process.pid)
     time.sleep(IDLE_SECONDS)
