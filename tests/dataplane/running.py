@@ -20,8 +20,8 @@ from workloads.endpoints.testpmd import PROGRAM as TESTPMD
 
 PROGRAM = "/usr/local/bin/vhost-switch"
 START_SECONDS = 20
-IDLE = "idle"
-"""A port that is always there and never up: librte_vhost takes a second to close the last of its sockets."""
+IDLE = ("idle1", "idle2")
+"""Ports that are always there and never up: librte_vhost takes a second to close the last of its sockets. A pair, for wires."""
 MEMORY = ("--in-memory", "-m", "256")
 """Of hugepages, which nobody else sees."""
 FOLDER = "/run/vs"
@@ -91,13 +91,13 @@ class Switch(Running):
         house, cpu = host.plan().house, host.plan().switch
         self._control = f"{FOLDER}/{name}.control"
         words = [*command(name, lcores(house, [cpu] * workers), eal), "--control", self._control, *options]
-        if "wire" not in options:
-            words += ["--port", f"{IDLE},path={FOLDER}/{name}.{IDLE},server=1"]
+        for idle in IDLE:
+            words += ["--port", f"{idle},path={FOLDER}/{name}.{idle},server=1"]
         super().__init__(host, name, words, "vhost-switch: ready", [house, cpu])
 
     def ports(self) -> list[str]:
         """Names of the ports that a test added."""
-        return [name for name in self.control("ports").split() if name != IDLE]
+        return [name for name in self.control("ports").split() if name not in IDLE]
 
     def control(self, line: str) -> str:
         """One command; its answer without "ok". Raises ``AssertionError`` on an error."""

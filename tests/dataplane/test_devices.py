@@ -64,12 +64,14 @@ def switch(keeper, datapath) -> Iterator[Switch]:
 
 @pytest.fixture(params=["tap", "af_packet"])
 def wire(request, host, switch) -> Iterator[Wire]:
+    # Else the kernel says hello to its neighbours, which is counted too.
+    host.run("echo 1 > /proc/sys/net/ipv6/conf/default/disable_ipv6")
     if request.param == "tap":
         switch.control("add-port w,dev=net_tap0,iface=vs0")
-        host.run("ip link set vs0 addrgenmode none && ip link set vs0 up")
+        host.run("ip link set vs0 up")
         yield Wire(host, "vs0")
     else:
-        host.run("ip link add vs1 type veth peer name vs2 && ip link set vs1 addrgenmode none up && ip link set vs2 addrgenmode none up")
+        host.run("ip link add vs1 type veth peer name vs2 && ip link set vs1 up && ip link set vs2 up")
         switch.control("add-port w,dev=net_af_packet0,iface=vs2")
         yield Wire(host, "vs1")
         switch.control("remove-port w")

@@ -151,6 +151,7 @@ def test_a_sender_may_leave_while_its_frames_wait(patient, guests, leaves):
     for one in b.receive(24, 0.1):
         assert one[6:12] == mac(1), "a frame that nobody sent"
     exchange(c, b, frames(23, mac(3), mac(2)))
+    c.receive(100, 0.05)
     if leaves != "is-removed":
         a.reset()
         patient.again(a, "a")
