@@ -104,14 +104,14 @@ class Load:
     def _run(self) -> None:
         try:
             while not self._end.is_set():
-                self.sent += (sent := self._sender.send(self._frames))
+                self.sent += self._sender.send(self._frames)
                 new = self._receiver.received() if self._receiver else []
                 # Others may talk to the receiver as well.
                 ours = [one for one in new if one[6:12] == self._frames[0][6:12]]
                 assert all(one in self._frames for one in ours), "a frame arrived that was not sent"
                 self.received += len(ours)
                 # Else this thread would keep Python to itself.
-                time.sleep(0 if sent or new else 0.0002)
+                time.sleep(0.0003)
         except BaseException as error:
             self._error = error
 
