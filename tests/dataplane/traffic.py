@@ -10,7 +10,7 @@ from collections.abc import Sequence
 from itertools import count
 from typing import Self
 
-from frontend import PLAIN, SECONDS, Frontend, Layout
+from frontend import PLAIN, SECONDS, Frontend, Layout, eventually
 
 BROADCAST = b"\xff" * 6
 KIND = 0x88B5
@@ -68,6 +68,11 @@ def introduce(guest: Frontend, number: int, others: Sequence[Frontend]) -> bytes
         same(other.receive(1), [hello])
     guest.all_back()
     return mac(number)
+
+
+def quiet(*guests: Frontend, seconds: float = 0.01) -> None:
+    """Take what still arrives, until nothing does for a while. Raises ``AssertionError`` if it never ends."""
+    eventually(lambda: not [one for guest in guests for one in guest.receive(1, seconds)], "the last of the frames")
 
 
 class Load:
