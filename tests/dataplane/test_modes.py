@@ -10,9 +10,11 @@ from pathlib import Path
 
 import pytest
 from conftest import kept
+from frontend import USUAL
 from modes import MODES, VALUES, Mode, pairwise
 from running import Switch
 from traffic import exchange, frame, frames, introduce, mac, same
+from vhost_user import Feature
 
 pytestmark = pytest.mark.lab
 SIZES = (60, 1514)
@@ -58,7 +60,8 @@ def test_23_in_23_out_bytes_equal(switch, mode, guests):
 
 
 def test_no_frame_is_slept_through(switch, mode, guests):
-    a, b = guests(), guests()
+    # They ask for kicks in two different ways.
+    a, b = guests(), guests((*USUAL, Feature.EVENT_IDX))
     for name, guest in (("a", a), ("b", b)):
         switch.attach(guest, name, server=mode.socket == "server")
         guest.post(100)
