@@ -54,6 +54,12 @@ def test_23_in_23_out_bytes_equal(switch, mode, guests):
         want = {"rx_packets": 46, "tx_packets": 46, "rx_bytes": 23 * sum(SIZES), "tx_bytes": 23 * sum(SIZES)}
         assert {key: value for key, value in moved.items() if value} == want, f"port {name}"
     assert all(switch.port(name)["in_flight"] == 0 for name in ends)
+    if mode.queues > 1:
+        by_the_second = frames(23, mac(1), mac(2))
+        a.send_all(by_the_second, pair=1)
+        same(b.receive(23), by_the_second)
+        a.all_back()
+        assert switch.ask("/vhost_switch/queue,a,1")["rx_packets"] == 23
     lcores = [switch.ask(f"/vhost_switch/lcore,{lcore}") for lcore in switch.ask("/vhost_switch/lcores")]
     assert len(lcores) == mode.workers
     assert sum(one["rx_packets"] for one in lcores) >= 92
