@@ -7,7 +7,7 @@ import time
 
 import pytest
 from frontend import SECONDS, Frontend, Layout, eventually
-from hostile import DESCRIPTORS, MESSAGES, RECEIVE, RINGS, RUNTS, Attack, good, header_of_garbage, offered
+from hostile import DESCRIPTORS, MESSAGES, RECEIVE, RINGS, RUNTS, Attack, good, header_of_garbage, offered, region_of_no_memory
 from running import Switch
 from traffic import BROADCAST, exchange, frame, frames, introduce, mac, quiet, same
 from vhost_user import Feature, Refused
@@ -112,7 +112,9 @@ def test_receive_buffers_of_nonsense_do_no_harm(switch, neighbours, villain, att
 
 
 @pytest.mark.parametrize("attack", MESSAGES, ids=named)
-def test_messages_of_nonsense_do_no_harm(switch, neighbours, villain, attack):
+def test_messages_of_nonsense_do_no_harm(switch, neighbours, villain, datapath, attack):
+    if attack is region_of_no_memory and datapath == "librte":
+        pytest.xfail("librte_vhost takes the memory away under its own rings when a file can't be mapped, and the switch dies of it")
     villain.post(20)
     villain.send(frames(50, mac(6), mac(2)))
     try:

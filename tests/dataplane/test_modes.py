@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 from conftest import kept
 from frontend import USUAL
-from modes import MODES, VALUES, Mode, pairwise
+from modes import MODES, Mode
 from running import Switch
 from traffic import exchange, frame, frames, introduce, mac, same
 from vhost_user import Feature
@@ -91,16 +91,3 @@ def cpu_seconds(pid: int) -> float:
     """Of all threads, user and kernel."""
     words = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()
     return (int(words[11]) + int(words[12])) / os.sysconf("SC_CLK_TCK")
-
-
-def test_every_two_values_are_together_once():
-    seen = {frozenset([(one, getattr(mode, one)), (other, getattr(mode, other))]) for mode in MODES for one in VALUES for other in VALUES}
-    assert all(
-        frozenset([(one, x), (other, y)]) in seen
-        for one in VALUES
-        for other in VALUES
-        if one != other
-        for x in VALUES[one]
-        for y in VALUES[other]
-    )
-    assert len(pairwise({"a": "xy", "b": "xy"})) == 4
