@@ -72,10 +72,12 @@ def wire(request, host, switch) -> Iterator[Wire]:
         yield Wire(host, "vs0")
     else:
         host.run("ip link add vs1 type veth peer name vs2 && ip link set vs1 up && ip link set vs2 up")
-        switch.control("add-port w,dev=net_af_packet0,iface=vs2")
-        yield Wire(host, "vs1")
-        switch.control("remove-port w")
-        host.run("ip link del vs1")
+        try:
+            switch.control("add-port w,dev=net_af_packet0,iface=vs2")
+            yield Wire(host, "vs1")
+        finally:
+            switch.answer("remove-port w")
+            host.run("ip link del vs1")
 
 
 def test_23_in_23_out_between_a_guest_and_the_kernel(switch, wire, guests):
@@ -133,6 +135,17 @@ def test_a_device_can_be_added_when_the_switch_starts(host, keeper, guests):
         assert switch.port("n")["tx_packets"] == 23
     finally:
         assert switch.stop() == 0
+
+
+@pytest.mark.parametrize("rx", ["interrupt", "adaptive"])
+def test_a_device_that_can_not_wake_a_sleeper_is_refused(keeper, guests, rx):
+    for sleeper in kept(keeper, ("--rx", rx)):
+        answer = sleeper.answer("add-port w,dev=net_null0")
+        assert "net_null0" in answer
+        assert "--rx poll" in answer
+        a, b = sleeper.attach(guests(), "a"), sleeper.attach(guests(), "b")
+        b.post(50)
+        exchange(a, b, frames(23, mac(1), mac(2)))
 
 
 def test_the_testbeds_network_is_another_one(host, native):
