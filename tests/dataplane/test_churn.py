@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
 import random
 import time
@@ -44,7 +45,11 @@ def attach(switch: Switch, guest: Frontend, name: str, posted: int = 100) -> Fro
 
 def held(pid: int) -> Counter[str]:
     """What of the guests' a process has open: files by their kind, mappings of guests' memory."""
-    kinds = Counter(os.readlink(one).split(":")[0] for one in list(Path(f"/proc/{pid}/fd").iterdir()) if one.is_symlink())
+    kinds: Counter[str] = Counter()
+    for one in Path(f"/proc/{pid}/fd").iterdir():
+        # Some are closed while we look.
+        with contextlib.suppress(FileNotFoundError):
+            kinds[os.readlink(one).split(":")[0]] += 1
     kinds["mappings"] = Path(f"/proc/{pid}/maps").read_text().count("memfd:guest")
     return kinds
 
