@@ -276,6 +276,8 @@ RINGS = (
     head_out_of_the_ring, the_same_head_twice, index_far_ahead, index_half_way_round, index_backwards, ring_of_garbage, descriptors_that_change,
     header_of_garbage, rings_in_each_other,
 )  # fmt: skip
+BREAKING = (head_out_of_the_ring, index_far_ahead, index_half_way_round, index_backwards)
+"""After these nobody can know what in the ring is meant: it is not touched any more."""
 
 
 def receive_nowhere(guest):

@@ -7,7 +7,7 @@ import json
 import shlex
 import signal
 import socket
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from itertools import count
 from pathlib import Path
 from typing import Any
@@ -154,6 +154,40 @@ class Switch(Running):
     def available(self) -> int:
         """Mbufs that nobody holds."""
         return self.ask("/vhost_switch/pool")["available"]
+
+
+class Keeper:
+    """At most one running switch at a time: two that poll would share a CPU."""
+
+    def __init__(self, host: Native) -> None:
+        self._host = host
+        self._switch: Switch | None = None
+        self._options: object = None
+
+    def get(self, options: tuple[str, ...], **more: object) -> Switch:
+        """The one that runs, if it has these options, else a new one."""
+        if self._switch is None or (options, more) != self._options or not self._switch.alive():
+            self.stop()
+            self._switch, self._options = Switch(self._host, fresh(), options, **more), (options, more)
+        return self._switch
+
+    def stop(self) -> None:
+        # That it ends well is a test of its own; here it only takes time.
+        if self._switch is not None:
+            self._switch.kill()
+        self._switch = None
+
+
+def kept(keeper: Keeper, options: tuple[str, ...], **more: object) -> Iterator[Switch]:
+    """A switch without ports, for a test; after it the switch must live, and all its mbufs must be free, once the ports are gone."""
+    running = keeper.get(options, **more)
+    before = running.available()
+    yield running
+    assert running.alive(), f"the switch ended with status {running.status()}\n{running.log()}"
+    for name in running.ports():
+        running.control(f"remove-port {name}")
+    running.control("flush-macs")
+    eventually(lambda: running.available() == before, f"{before} mbufs to be free", lambda: f"{running.available()} are\n{running.log()}")
 
 
 class Loop(Running):

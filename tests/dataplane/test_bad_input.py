@@ -7,8 +7,7 @@ import re
 import shlex
 
 import pytest
-from conftest import kept
-from running import FOLDER, command, fresh, lcores
+from running import FOLDER, command, fresh, kept, lcores
 from traffic import exchange, frames, mac
 
 pytestmark = pytest.mark.lab

@@ -12,11 +12,10 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
-from conftest import kept
 from frontend import Frontend, eventually
 from guest_memory import MIB, Memory
 from modes import DATAPATHS
-from running import FOLDER, Switch
+from running import FOLDER, Switch, kept
 from traffic import BROADCAST, Load, exchange, frames, introduce, mac, quiet
 from vhost_user import HEADER, Refused, Request
 

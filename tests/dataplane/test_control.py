@@ -8,10 +8,9 @@ import socket
 from collections.abc import Iterator
 
 import pytest
-from conftest import kept
 from frontend import eventually
 from modes import DATAPATHS
-from running import FOLDER, IDLE, Switch, fresh
+from running import FOLDER, IDLE, Switch, fresh, kept
 from traffic import BROADCAST, Load, exchange, frames, introduce, mac
 
 pytestmark = pytest.mark.lab
@@ -36,7 +35,7 @@ NONSENSE = {
 }
 PORT_COUNTERS = {
     "name", "kind", "up", "queues", "numa_node", "rx_packets", "rx_bytes", "tx_packets", "tx_bytes", "tx_dropped_full", "tx_dropped_down",
-    "rx_refused", "tx_too_long", "connects", "in_flight", "features",
+    "rx_refused", "tx_too_long", "broken_rings", "connects", "in_flight", "features",
 }  # fmt: skip
 LCORE_COUNTERS = {
     "lcore", "cpu", "rx_bursts", "rx_packets", "empty_polls", "busy_cycles", "idle_cycles", "sleeps", "wakeups", "sleep_ns",

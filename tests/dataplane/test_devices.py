@@ -11,9 +11,8 @@ import time
 from collections.abc import Iterator
 
 import pytest
-from conftest import kept
 from modes import DATAPATHS
-from running import Switch
+from running import Switch, kept
 from traffic import BROADCAST, KIND, exchange, frame, frames, introduce, mac, same
 
 pytestmark = pytest.mark.lab

@@ -7,10 +7,9 @@ import time
 from collections.abc import Iterator
 
 import pytest
-from conftest import kept
 from frontend import eventually
 from modes import DATAPATHS
-from running import Switch
+from running import Switch, kept
 from traffic import BROADCAST, exchange, frames, mac, same, silent
 
 pytestmark = pytest.mark.lab

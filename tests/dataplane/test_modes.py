@@ -9,10 +9,9 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from conftest import kept
 from frontend import USUAL
 from modes import MODES, Mode
-from running import Switch
+from running import Switch, kept
 from traffic import exchange, frame, frames, introduce, mac, same
 from vhost_user import Feature
 

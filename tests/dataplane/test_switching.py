@@ -7,8 +7,7 @@ import time
 from collections.abc import Iterator
 
 import pytest
-from conftest import kept
-from running import Switch
+from running import Switch, kept
 from traffic import BROADCAST, HEAD, exchange, frame, frames, introduce, mac, quiet, same, silent
 
 pytestmark = pytest.mark.lab

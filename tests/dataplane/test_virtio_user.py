@@ -9,10 +9,9 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 import pytest
-from conftest import kept
 from frontend import Frontend
 from modes import DATAPATHS
-from running import FOLDER, Switch, fresh
+from running import FOLDER, Switch, fresh, kept
 from traffic import exchange, frames, mac
 
 from workloads.endpoints.testpmd import Testpmd
