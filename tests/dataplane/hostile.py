@@ -239,15 +239,33 @@ def index_backwards(guest):
     guest.tx.publish()
 
 
-def ring_of_garbage(guest):
-    """Random descriptors, in every slot, all available (seeded)."""
-    dice = random.Random(5)
-    places = [good(guest), NOWHERE, 0, guest.memory.regions[0].start, guest.memory.regions[-1].end - 8, 2**64 - 8, guest.tx.descriptors]
-    lengths = [0, 1, 11, 12, 13, 72, 1500, 65536, 2**31, 2**32 - 1]
-    for slot in range(guest.tx.size):
-        guest.tx.describe(slot, dice.choice(places), dice.choice(lengths), dice.randrange(8), dice.randrange(2 * guest.tx.size))
-        guest.tx.offer(dice.randrange(2 * guest.tx.size))
-    guest.tx.publish()
+def garbage(guest: Frontend, seed: int) -> None:
+    """Random descriptors and tables in every slot of both rings, some of which mean something; all are available."""
+    dice = random.Random(seed)
+    for queue, writable in ((guest.tx, 0), (guest.rx, WRITE)):
+        regions = guest.memory.regions
+        places = [good(guest), good(guest), NOWHERE, 0, regions[0].start, regions[0].end - 30, regions[-1].end - 8, 2**64 - 8, *queue.parts]
+        lengths = [0, 1, 11, 12, 13, 25, 26, 27, 72, 1500, 4000, 65536, 2**31, 2**32 - 1]
+        flags = [writable, writable, writable | NEXT, writable | NEXT, INDIRECT]
+        tables = [
+            [
+                (dice.choice(places), dice.choice(lengths), dice.choice([*flags, dice.randrange(8)]), dice.randrange(size + 1))
+                for _ in range(size)
+            ]
+            for size in range(1, 12)
+        ]
+        made = [(table(guest, *entries), 16 * len(entries)) for entries in tables]
+        for slot in range(queue.size):
+            if dice.random() < 0.3:
+                address, length = dice.choice(made)
+                queue.describe(
+                    slot, address, length + dice.choice([0, 0, 0, -16, 16, 1]), INDIRECT | dice.choice([0, 0, NEXT, WRITE]), slot
+                )
+            else:
+                queue.describe(slot, dice.choice(places), dice.choice(lengths), dice.choice(flags), dice.randrange(queue.size + slot % 2))
+        for head in dice.sample(range(queue.size), queue.size):
+            queue.offer(head)
+        queue.publish()
 
 
 def descriptors_that_change(guest):
@@ -273,7 +291,7 @@ def rings_in_each_other(guest):
 
 
 RINGS = (
-    head_out_of_the_ring, the_same_head_twice, index_far_ahead, index_half_way_round, index_backwards, ring_of_garbage, descriptors_that_change,
+    head_out_of_the_ring, the_same_head_twice, index_far_ahead, index_half_way_round, index_backwards, descriptors_that_change,
     header_of_garbage, rings_in_each_other,
 )  # fmt: skip
 BREAKING = (head_out_of_the_ring, index_far_ahead, index_half_way_round, index_backwards)
@@ -391,7 +409,7 @@ def wrong_version(guest):
     guest.connection.sock.send(struct.pack("=III", Request.GET_FEATURES, 2, 0))
 
 
-def garbage(guest):
+def garbage_instead(guest):
     guest.connection.sock.send(random.Random(7).randbytes(4096))
 
 
@@ -510,7 +528,7 @@ def memory_again_and_again(guest):
 
 
 MESSAGES = (
-    unknown_request, request_zero, payload_of_4_gib, payload_too_short, payload_too_long, wrong_version, garbage, features_not_offered,
+    unknown_request, request_zero, payload_of_4_gib, payload_too_short, payload_too_long, wrong_version, garbage_instead, features_not_offered,
     no_regions, too_many_regions, regions_without_files, region_of_size_zero, region_that_wraps, region_of_no_memory, ring_of_size_zero,
     ring_of_odd_size, ring_of_65536, ring_255, ring_nowhere, ring_past_the_end, ring_at_odd_addresses, kick_without_a_file,
     kick_that_is_no_eventfd, kick_of_ring_255, base_far_off, files_that_nobody_asked_for, log_of_no_size, log_that_wraps, stopped_twice,

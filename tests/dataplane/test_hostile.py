@@ -7,7 +7,20 @@ import time
 
 import pytest
 from frontend import SECONDS, Frontend, Layout, eventually
-from hostile import BREAKING, DESCRIPTORS, MESSAGES, RECEIVE, RINGS, RUNTS, Attack, good, header_of_garbage, offered, region_of_no_memory
+from hostile import (
+    BREAKING,
+    DESCRIPTORS,
+    MESSAGES,
+    RECEIVE,
+    RINGS,
+    RUNTS,
+    Attack,
+    garbage,
+    good,
+    header_of_garbage,
+    offered,
+    region_of_no_memory,
+)
 from running import Switch
 from traffic import BROADCAST, exchange, frame, frames, introduce, mac, quiet, same
 from vhost_user import Feature, Refused
@@ -99,6 +112,15 @@ def test_rings_of_nonsense_do_no_harm(switch, neighbours, villain, datapath, att
     settle(villain)
     if attack in BREAKING and datapath != "librte":
         eventually(lambda: switch.port("v")["broken_rings"] == 1, "the ring to be given up", lambda: switch.port("v"), 1)
+    unharmed(switch, neighbours)
+    reformed(switch, villain, neighbours[0])
+
+
+@pytest.mark.parametrize("seed", range(8))
+def test_garbage_in_both_rings_does_no_harm(switch, neighbours, villain, seed):
+    garbage(villain, seed)
+    neighbours[0].send_all([frame(mac(1), BROADCAST, (60, 1514, 9000)[number % 3]) for number in range(30)])
+    settle(villain)
     unharmed(switch, neighbours)
     reformed(switch, villain, neighbours[0])
 
