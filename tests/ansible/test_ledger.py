@@ -184,3 +184,14 @@ def test_settings_are_read_from_a_drop_in(wanted):
     entry = {"found": None, "left": ["file", base64.b64encode(text.encode()).decode(), "0o644"]}
     found = LOADED.wanted_settings({"/etc/sysctl.d/1.conf": entry, "/etc/modules-load.d/1.conf": entry})
     assert found == {f"/proc/sys/{name.replace('.', '/')}": value for name, value in wanted.items()}
+
+
+def test_a_path_is_named_whole(tmp_path):
+    (tmp_path / "uuidd.conf").write_text("d /var/lib/libuuid 2775 uuidd uuidd -\n")
+    (tmp_path / "other.conf").write_text("d /var/lib/libuuid-more 0755\nd /srv 0755\n")
+    (tmp_path / "uuidd.md").write_text("/var/lib/libuuid")
+    mentioning = load().mentioning
+    assert mentioning("/var/lib/libuuid", tmp_path, "*.conf") == [tmp_path / "uuidd.conf"]
+    assert mentioning("/var/lib/libuuid-more", tmp_path, "*.conf") == [tmp_path / "other.conf"]
+    # A folder above it is named by what lies in it.
+    assert len(mentioning("/var/lib", tmp_path, "*.conf")) == 2
