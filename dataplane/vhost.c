@@ -1,0 +1,320 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/*
+ * vhost-user ports: sockets, endpoints that come and go. All callbacks run on librte_vhost's own thread.
+ *
+ * librte_vhost unmaps a guest's memory when it disconnects, and when it sends another memory table. With --rings own our workers hold
+ * pointers into it, so both are preceded by a pause: the port leaves the layout, and plane_publish() returns when nobody uses it.
+ */
+#include "vhost.h"
+
+#include <errno.h>
+#include <pthread.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <sys/un.h>
+#include <unistd.h>
+
+#include <linux/vhost_types.h>
+#include <linux/virtio_net.h>
+#include <linux/virtio_ring.h>
+#include <rte_errno.h>
+#include <rte_malloc.h>
+
+#include "plane.h"
+
+/* Requests of the vhost-user protocol after which rings or memory are not where they were. */
+enum request {
+	SET_FEATURES = 2,
+	RESET_OWNER = 4,
+	SET_MEM_TABLE = 5,
+	SET_VRING_NUM = 8,
+	SET_VRING_ADDR = 9,
+	SET_VRING_BASE = 10,
+	SET_VRING_KICK = 12,
+	SET_VRING_CALL = 13,
+};
+
+/*
+ * Not offered: what would need checksums or segmentation done on behalf of a receiver that can't. Guests then send whole frames
+ * with sums. As OVS-DPDK does by default.
+ */
+#define OFFLOADS                                                                                                                   \
+	(1ULL << VIRTIO_NET_F_CSUM | 1ULL << VIRTIO_NET_F_GUEST_CSUM | 1ULL << VIRTIO_NET_F_HOST_TSO4 | 1ULL << VIRTIO_NET_F_HOST_TSO6 |     \
+	 1ULL << VIRTIO_NET_F_HOST_UFO | 1ULL << VIRTIO_NET_F_HOST_ECN | 1ULL << VIRTIO_NET_F_GUEST_TSO4 |                            \
+	 1ULL << VIRTIO_NET_F_GUEST_TSO6 | 1ULL << VIRTIO_NET_F_GUEST_UFO | 1ULL << VIRTIO_NET_F_GUEST_ECN)
+
+/* Not with --rings own: split rings, in any order, and writes that nobody logs for a migration. */
+#define OWN_RINGS_LACK (1ULL << VIRTIO_F_RING_PACKED | 1ULL << VIRTIO_F_IN_ORDER | 1ULL << VHOST_F_LOG_ALL)
+
+static struct port *port_of(int vid)
+{
+	char path[sizeof(((struct port_spec *)0)->path)];
+
+	if (rte_vhost_get_ifname(vid, path, sizeof(path)) != 0)
+		return NULL;
+	for (unsigned slot = 0; slot < MAX_PORTS; slot++)
+		if (plane.port[slot] != NULL && strcmp(plane.port[slot]->spec.path, path) == 0)
+			return plane.port[slot];
+	return NULL;
+}
+
+/* The port leaves the layout. Afterwards no worker uses it, nor frames in its guest's memory. */
+static void pause_port(struct port *port)
+{
+	if (!port->up)
+		return;
+	port->up = false;
+	plane_publish();
+	if (plane.options.own_rings)
+		own_detach(port);
+}
+
+static void resume_port(struct port *port)
+{
+	struct vhost *vhost = port->own;
+
+	if (port->up || !vhost->ready)
+		return;
+	if (plane.options.own_rings && own_attach(port) != 0)
+		return;
+	port->up = true;
+	plane_publish();
+}
+
+/* Pairs of rings that are set up: an endpoint may use fewer than it was offered. */
+static uint16_t pairs(int vid, const struct port *port)
+{
+	uint16_t rings = rte_vhost_get_vring_num(vid), count = rings / 2;
+
+	return count < 1 ? 1 : count > port->spec.queues ? port->spec.queues : count;
+}
+
+static int new_device(int vid)
+{
+	struct port *port = port_of(vid);
+	struct vhost *vhost;
+
+	if (port == NULL)
+		return -1;
+	vhost = port->own;
+	vhost->vid = vid;
+	vhost->ready = true;
+	port->queues = pairs(vid, port);
+	port->node = rte_vhost_get_numa_node(vid);
+	port->pool = plane_pool(port->node);
+	rte_vhost_get_negotiated_features(vid, &port->features);
+	port->connects++;
+	/* We look for frames ourselves; only a worker that sleeps wants to be told. */
+	for (uint16_t queue = 0; queue < port->queues; queue++) {
+		rte_vhost_enable_guest_notification(vid, from_guest(queue), 0);
+		rte_vhost_enable_guest_notification(vid, to_guest(queue), 0);
+	}
+	resume_port(port);
+	return 0;
+}
+
+static void destroy_device(int vid)
+{
+	struct port *port = port_of(vid);
+	struct vhost *vhost;
+
+	if (port == NULL)
+		return;
+	vhost = port->own;
+	vhost->ready = false;
+	pause_port(port);
+	vhost->vid = -1;
+	mac_forget(plane.macs, port->slot);
+}
+
+static int vring_state_changed(int vid, uint16_t ring, int enable)
+{
+	struct port *port = port_of(vid);
+	uint32_t bit;
+
+	if (port == NULL || ring % 2 == 0 || ring / 2 >= MAX_QUEUES)
+		return 0;
+	bit = UINT32_C(1) << ring / 2;
+	if (!!(port->polled & bit) == !!enable)
+		return 0;
+	if (enable)
+		port->polled |= bit;
+	else
+		port->polled &= ~bit;
+	if (port->up)
+		plane_publish();
+	return 0;
+}
+
+static bool moves_rings(uint32_t request)
+{
+	static const uint32_t moving[] = {SET_FEATURES,   RESET_OWNER,    SET_MEM_TABLE,  SET_VRING_NUM,
+					  SET_VRING_ADDR, SET_VRING_BASE, SET_VRING_KICK, SET_VRING_CALL};
+
+	for (size_t i = 0; i < RTE_DIM(moving); i++)
+		if (request == moving[i])
+			return true;
+	return false;
+}
+
+/* A message begins with its request (vhost-user specification). */
+static enum rte_vhost_msg_result before_message(int vid, void *message)
+{
+	struct port *port = port_of(vid);
+
+	if (port != NULL && moves_rings(*(const uint32_t *)message))
+		pause_port(port);
+	return RTE_VHOST_MSG_RESULT_NOT_HANDLED;
+}
+
+static enum rte_vhost_msg_result after_message(int vid, void *message)
+{
+	struct port *port = port_of(vid);
+
+	if (port != NULL && moves_rings(*(const uint32_t *)message))
+		resume_port(port);
+	return RTE_VHOST_MSG_RESULT_NOT_HANDLED;
+}
+
+static int new_connection(int vid)
+{
+	static const struct rte_vhost_user_extern_ops ops = {.pre_msg_handle = before_message, .post_msg_handle = after_message};
+
+	return plane.options.own_rings ? rte_vhost_extern_callback_register(vid, &ops, NULL) : 0;
+}
+
+static const struct rte_vhost_device_ops callbacks = {
+	.new_device = new_device,
+	.destroy_device = destroy_device,
+	.vring_state_changed = vring_state_changed,
+	.new_connection = new_connection,
+};
+
+/* A socket that a dead program left behind is removed; one that somebody listens on is not ours to take. */
+static int free_path(const struct port *port, struct why *why)
+{
+	struct sockaddr_un address = {.sun_family = AF_UNIX};
+	int fd, error;
+
+	if (!port->spec.server || access(port->spec.path, F_OK) != 0)
+		return 0;
+	fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0);
+	strcpy(address.sun_path, port->spec.path);
+	error = connect(fd, (struct sockaddr *)&address, sizeof(address)) == 0 ? 0 : errno;
+	close(fd);
+	if (error == ECONNREFUSED && unlink(port->spec.path) == 0)
+		return 0;
+	return refuse(why, "port %s: %s is in use: choose another path, or stop who listens there", port->name, port->spec.path);
+}
+
+static int start_socket(struct port *port, struct why *why)
+{
+	const char *path = port->spec.path;
+	uint64_t lacks = OFFLOADS | (plane.options.own_rings ? OWN_RINGS_LACK : 0);
+
+	if (rte_vhost_driver_register(path, port->spec.server ? 0 : RTE_VHOST_USER_CLIENT) != 0)
+		return refuse(why, "port %s: librte_vhost did not take %s (see its words above): is the folder there, may we write in it?",
+			      port->name, path);
+	rte_vhost_driver_set_max_queue_num(path, port->spec.queues);
+	if (rte_vhost_driver_disable_features(path, lacks) == 0 && rte_vhost_driver_callback_register(path, &callbacks) == 0 &&
+	    rte_vhost_driver_start(path) == 0)
+		return 0;
+	rte_vhost_driver_unregister(path);
+	return refuse(why, "port %s: %s can't be served (see librte_vhost's words above): is the path free, may we write there?", port->name,
+		      path);
+}
+
+int vhost_open(struct port *port, struct why *why)
+{
+	struct vhost *vhost = rte_zmalloc("vhost", sizeof(*vhost), RTE_CACHE_LINE_SIZE);
+
+	if (vhost == NULL)
+		return refuse(why, "port %s: no memory for it: give DPDK more (-m)", port->name);
+	vhost->vid = -1;
+	port->own = vhost;
+	port->driver = plane.options.own_rings ? &vhost_own_driver : &vhost_librte_driver;
+	port->queues = port->spec.queues;
+	port->pool = plane_pool(-1);
+	/* Callbacks find the port by its path: it must be in the plane before its socket is started. */
+	plane.port[port->slot] = port;
+	if (free_path(port, why) == 0 && (!plane.options.own_rings || own_open(port, why) == 0) && start_socket(port, why) == 0)
+		return 0;
+	plane.port[port->slot] = NULL;
+	if (plane.options.own_rings)
+		own_close(port);
+	rte_free(vhost);
+	return -1;
+}
+
+static void vhost_close(struct port *port)
+{
+	rte_vhost_driver_unregister(port->spec.path);
+	if (plane.options.own_rings)
+		own_close(port);
+	rte_free(port->own);
+}
+
+uint64_t vhost_in_flight(const struct port *port)
+{
+	return port->driver == &vhost_own_driver ? own_in_flight(port) : 0;
+}
+
+uint64_t vhost_too_long(const struct port *port)
+{
+	return port->driver == &vhost_own_driver ? own_too_long(port) : 0;
+}
+
+/* ---- frames, by librte_vhost ---- */
+
+static uint16_t librte_receive(struct port *port, uint16_t queue, struct rte_mbuf **frames, uint16_t most)
+{
+	struct vhost *vhost = port->own;
+
+	return rte_vhost_dequeue_burst(vhost->vid, from_guest(queue), port->pool, frames, most);
+}
+
+static uint16_t librte_send(struct port *port, uint16_t queue, struct rte_mbuf **frames, uint16_t count)
+{
+	struct vhost *vhost = port->own;
+	uint16_t taken = rte_vhost_enqueue_burst(vhost->vid, to_guest(queue), frames, count);
+
+	rte_pktmbuf_free_bulk(frames, taken);
+	return taken;
+}
+
+static bool librte_arm(struct port *port, uint16_t queue, bool on)
+{
+	struct vhost *vhost = port->own;
+
+	rte_vhost_enable_guest_notification(vhost->vid, from_guest(queue), on);
+	return on && rte_vhost_rx_queue_count(vhost->vid, from_guest(queue)) > 0;
+}
+
+static int vhost_wake_fd(struct port *port, uint16_t queue)
+{
+	struct vhost *vhost = port->own;
+	struct rte_vhost_vring ring;
+
+	return rte_vhost_get_vhost_vring(vhost->vid, from_guest(queue), &ring) == 0 ? ring.kickfd : -1;
+}
+
+const struct port_driver vhost_librte_driver = {
+	.kind = "vhost",
+	.receive = librte_receive,
+	.send = librte_send,
+	.arm = librte_arm,
+	.wake_fd = vhost_wake_fd,
+	.close = vhost_close,
+};
+
+/* ---- frames, by ourselves: own_rings.c ---- */
+
+const struct port_driver vhost_own_driver = {
+	.kind = "vhost",
+	.receive = own_receive,
+	.send = own_send,
+	.arm = own_arm,
+	.wake_fd = vhost_wake_fd,
+	.close = vhost_close,
+};
