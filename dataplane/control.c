@@ -6,6 +6,7 @@
 #include <signal.h>
 #include <stdio.h>
 #include <string.h>
+#include <sys/eventfd.h>
 #include <sys/signalfd.h>
 #include <sys/socket.h>
 #include <sys/un.h>
@@ -15,14 +16,14 @@
 
 #include "plane.h"
 
-enum { CLIENTS = 8, LINE = 768, LISTENER = 0, SIGNALS = 1, FIRST_CLIENT = 2, FDS = FIRST_CLIENT + CLIENTS };
+enum { CLIENTS = 16, LINE = 768, LISTENER = 0, SIGNALS = 1, ASKED = 2, FIRST_CLIENT = 3, FDS = FIRST_CLIENT + CLIENTS };
 
 struct client {
 	char line[LINE];
 	size_t length;
 };
 
-static struct pollfd fds[FDS] = {{.fd = -1}, {.fd = -1}};
+static struct pollfd fds[FDS] = {{.fd = -1}, {.fd = -1}, {.fd = -1}};
 static struct client clients[CLIENTS];
 
 /* ---- commands ---- */
@@ -95,6 +96,12 @@ static int obey(const char *line, struct why *why)
 	return refuse(why, "%.80s: unknown; use add-port, remove-port, learn, flush-macs, set stages, ports", line);
 }
 
+/* One that does not read its answers loses them. */
+static void say(int fd, const char *text)
+{
+	send(fd, text, strlen(text), MSG_DONTWAIT | MSG_NOSIGNAL);
+}
+
 static void answer(int fd, const char *line)
 {
 	char text[64 + MAX_PORTS * (NAME_LENGTH + 1) + sizeof(struct why)] = "ok";
@@ -110,8 +117,7 @@ static void answer(int fd, const char *line)
 	else if (obey(line, &why) != 0)
 		snprintf(text, sizeof(text), "error: %s", why.text);
 	strcat(text, "\n");
-	/* One that does not read its answers loses them. */
-	send(fd, text, strlen(text), MSG_DONTWAIT | MSG_NOSIGNAL);
+	say(fd, text);
 }
 
 /* ---- the socket ---- */
@@ -138,6 +144,7 @@ int control_open(const char *path, struct why *why)
 	sigaddset(&ending, SIGINT);
 	sigaddset(&ending, SIGTERM);
 	fds[SIGNALS] = (struct pollfd){signalfd(-1, &ending, SFD_CLOEXEC), POLLIN, 0};
+	fds[ASKED] = (struct pollfd){plane.ask_fd, POLLIN, 0};
 	for (int i = FIRST_CLIENT; i < FDS; i++)
 		fds[i].fd = -1;
 	if (*path == '\0')
@@ -164,7 +171,10 @@ static void welcome(void)
 			clients[i - FIRST_CLIENT].length = 0;
 			return;
 		}
-	close(fd);
+	if (fd >= 0) {
+		say(fd, "error: others are connected, the most that can be: try again\n");
+		close(fd);
+	}
 }
 
 static void hear(int i)
@@ -185,18 +195,23 @@ static void hear(int i)
 		client->length -= end + 1 - client->line;
 		memmove(client->line, end + 1, client->length);
 	}
-	/* A line that does not end is no command. */
-	if (client->length == LINE - 1)
+	if (client->length == LINE - 1) {
+		say(fds[i].fd, "error: a line of more than 766 characters is no command\n");
 		drop(i);
+	}
 }
 
 void control_serve(void)
 {
+	eventfd_t asked;
+
 	for (;;) {
 		if (poll(fds, FDS, -1) < 0)
 			continue;
 		if (fds[SIGNALS].revents != 0)
 			return;
+		if (fds[ASKED].revents != 0 && eventfd_read(plane.ask_fd, &asked) == 0)
+			plane_publish();
 		if (fds[LISTENER].revents != 0)
 			welcome();
 		for (int i = FIRST_CLIENT; i < FDS; i++)

@@ -75,8 +75,8 @@ uint16_t mac_lookup(const struct mac_table *table, uint64_t mac, uint32_t now_s)
 	if (way < 0 || aged(table, age_of(bucket, way, now_s)))
 		return MAC_UNKNOWN;
 	word = atomic_load_explicit(&bucket->word[way], memory_order_relaxed);
-	/* Another address may have taken the entry in between. */
-	return word >> 16 == mac ? (uint16_t)word : MAC_UNKNOWN;
+	/* Another address may have taken the entry in between; a free one looks like the address of all zeros. */
+	return word != 0 && word >> 16 == mac ? (uint16_t)word : MAC_UNKNOWN;
 }
 
 /* A free entry, or the one that was not seen for longest. */

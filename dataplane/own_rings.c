@@ -363,6 +363,13 @@ bool own_arm(struct port *port, uint16_t queue_id, bool on)
 	return vring_arm(&vhost->queue[queue_id]->in, on) && on;
 }
 
+int own_wake_fd(struct port *port, uint16_t queue_id)
+{
+	struct vhost *vhost = port->own;
+
+	return vhost->queue[queue_id]->in.kick_fd;
+}
+
 /* ---- set-up ---- */
 
 static int attach_ring(int vid, uint16_t number, uint64_t features, struct vring_side *ring)
@@ -371,6 +378,7 @@ static int attach_ring(int vid, uint16_t number, uint64_t features, struct vring
 
 	memset(ring, 0, sizeof(*ring));
 	ring->broken = true;
+	ring->call_fd = ring->kick_fd = -1;
 	if (rte_vhost_get_vhost_vring(vid, number, &found) != 0 || found.desc == NULL || found.avail == NULL || found.used == NULL)
 		return 0; /* not set up: nothing is taken from it */
 	if (found.size == 0 || (found.size & (found.size - 1)) != 0)
@@ -380,6 +388,7 @@ static int attach_ring(int vid, uint16_t number, uint64_t features, struct vring
 	ring->used = found.used;
 	ring->size = found.size;
 	ring->call_fd = found.callfd;
+	ring->kick_fd = found.kickfd;
 	ring->event_idx = features & (1ULL << VIRTIO_RING_F_EVENT_IDX);
 	if (rte_vhost_get_vring_base(vid, number, &ring->taken, &ring->given) != 0)
 		return -1;

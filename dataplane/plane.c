@@ -4,6 +4,7 @@
 #include <pthread.h>
 #include <stdio.h>
 #include <string.h>
+#include <sys/eventfd.h>
 
 #include <rte_lcore.h>
 #include <rte_malloc.h>
@@ -58,6 +59,7 @@ int plane_init(struct why *why)
 {
 	size_t bytes;
 
+	plane.ask_fd = eventfd(0, EFD_NONBLOCK | EFD_CLOEXEC);
 	if (make_workers(why) != 0)
 		return -1;
 	plane.macs = mac_table_new(MAC_ORDER, plane.options.age_s);
@@ -127,9 +129,19 @@ static struct layout *lay_out(void)
 		rte_panic("no memory for a layout of %zu bytes\n", sizeof(*layout));
 	layout->serial = ++serial;
 	for (unsigned slot = 0; slot < MAX_PORTS; slot++)
-		if (plane.port[slot] != NULL && plane.port[slot]->up && !plane.port[slot]->going)
+		/* An endpoint that has enabled no ring yet takes nothing: what was sent to it would be lost. */
+		if (plane.port[slot] != NULL && plane.port[slot]->up && plane.port[slot]->polled != 0 && !plane.port[slot]->going)
 			lay_out_port(layout, plane.port[slot]);
 	return layout;
+}
+
+static void tell_who_is_served(void)
+{
+	const struct layout *layout = plane.layout;
+
+	for (unsigned slot = 0; slot < MAX_PORTS; slot++)
+		if (plane.port[slot] != NULL)
+			plane.port[slot]->serving = layout->port[slot] != NULL;
 }
 
 void plane_publish(void)
@@ -147,7 +159,13 @@ void plane_publish(void)
 	rte_rcu_qsbr_synchronize(plane.rcu, RTE_QSBR_THRID_INVALID);
 	rte_rcu_qsbr_synchronize(plane.rcu, RTE_QSBR_THRID_INVALID);
 	rte_free(old);
+	tell_who_is_served();
 	pthread_mutex_unlock(&publishing);
+}
+
+void plane_ask(void)
+{
+	eventfd_write(plane.ask_fd, 1);
 }
 
 struct port *plane_find(const char *name)
@@ -175,6 +193,9 @@ int plane_add(const struct port_spec *spec, struct why *why)
 		return refuse(why, "port %s: there is one of that name: choose another, or remove it first", spec->name);
 	if (slot < 0)
 		return refuse(why, "port %s: there are %d ports already, the most that can be", spec->name, MAX_PORTS);
+	/* What was sent to the last port in this slot is not this one's. No worker has it in its layout. */
+	for (unsigned w = 0; w < plane.workers; w++)
+		memset(&plane.worker[w]->sent[slot], 0, sizeof(plane.worker[w]->sent[slot]));
 	port = port_open(spec, slot, why);
 	if (port == NULL)
 		return -1;

@@ -39,6 +39,7 @@ struct plane {
 	_Atomic(struct layout *) layout;
 	_Atomic bool stopping;
 	struct rte_rcu_qsbr *rcu;
+	int ask_fd; /* readable: the main thread is to publish */
 };
 
 extern struct plane plane;
@@ -59,6 +60,9 @@ struct port *plane_find(const char *name);
  * not up and not polled in the new layout. Waits for all workers: never to be called by one.
  */
 void plane_publish(void);
+
+/* Have the main thread publish, soon: for whoever may hold a lock that a worker waits for. */
+void plane_ask(void);
 
 /* Frames from memory of this NUMA node; shared by all ports there. NULL: no memory. */
 struct rte_mempool *plane_pool(int node);

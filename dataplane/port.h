@@ -45,7 +45,8 @@ struct port {
 	uint16_t slot; /* its number */
 	const struct port_driver *driver;
 	struct port_spec spec;
-	_Atomic bool up;         /* it has an endpoint that is ready */
+	_Atomic bool up;         /* it has an endpoint that has set up its rings */
+	_Atomic bool serving;    /* workers move its frames */
 	_Atomic bool going;      /* being removed */
 	uint16_t queues;         /* pairs that its endpoint uses */
 	_Atomic uint32_t polled; /* bit q: the endpoint sends on queue q */
@@ -71,7 +72,7 @@ int dpdk_open(struct port *port, struct why *why);
 
 /* Frames in flight that lie in a guest's own memory (zero copy). */
 uint64_t vhost_in_flight(const struct port *port);
-/* Frames that no buffer of the guest could take (--rings own; librte_vhost does not tell). */
+/* Frames that no buffer of the guest could take. */
 uint64_t vhost_too_long(const struct port *port);
 
 #endif

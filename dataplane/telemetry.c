@@ -73,7 +73,7 @@ static int tell_port(const char *command __rte_unused, const char *words, struct
 	rte_tel_data_start_dict(data);
 	rte_tel_data_add_dict_string(data, "name", port->name);
 	rte_tel_data_add_dict_string(data, "kind", port->driver->kind);
-	ADD("up", port->up);
+	ADD("up", port->serving);
 	ADD("queues", port->queues);
 	rte_tel_data_add_dict_int(data, "numa_node", port->node);
 	add_traffic(data, port, -1);

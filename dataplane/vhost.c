@@ -142,8 +142,8 @@ static int vring_state_changed(int vid, uint16_t ring, int enable)
 		port->polled |= bit;
 	else
 		port->polled &= ~bit;
-	if (port->up)
-		plane_publish();
+	/* librte_vhost holds the rings' locks here, and a worker may wait for one: waiting for that worker would never end. */
+	plane_ask();
 	return 0;
 }
 
@@ -262,7 +262,9 @@ uint64_t vhost_in_flight(const struct port *port)
 
 uint64_t vhost_too_long(const struct port *port)
 {
-	return port->driver == &vhost_own_driver ? own_too_long(port) : 0;
+	if (port->driver == &vhost_own_driver)
+		return own_too_long(port);
+	return port->driver == &vhost_librte_driver ? ((const struct vhost *)port->own)->too_long : 0;
 }
 
 /* ---- frames, by librte_vhost ---- */
@@ -274,11 +276,25 @@ static uint16_t librte_receive(struct port *port, uint16_t queue, struct rte_mbu
 	return rte_vhost_dequeue_burst(vhost->vid, from_guest(queue), port->pool, frames, most);
 }
 
+/* The guest has room, and yet the next frame was not taken. */
+static bool has_too_long(const struct port *port, uint16_t queue)
+{
+	const struct vhost *vhost = port->own;
+
+	return !(port->features & (1ULL << VIRTIO_NET_F_MRG_RXBUF)) && rte_vhost_avail_entries(vhost->vid, to_guest(queue)) > 0;
+}
+
 static uint16_t librte_send(struct port *port, uint16_t queue, struct rte_mbuf **frames, uint16_t count)
 {
 	struct vhost *vhost = port->own;
 	uint16_t taken = rte_vhost_enqueue_burst(vhost->vid, to_guest(queue), frames, count);
 
+	/* Where a frame has to fit into one buffer, one that does not would block those behind it for ever. */
+	while (unlikely(taken < count) && has_too_long(port, queue)) {
+		vhost->too_long++;
+		taken++;
+		taken += rte_vhost_enqueue_burst(vhost->vid, to_guest(queue), frames + taken, count - taken);
+	}
 	rte_pktmbuf_free_bulk(frames, taken);
 	return taken;
 }
@@ -291,7 +307,7 @@ static bool librte_arm(struct port *port, uint16_t queue, bool on)
 	return on && rte_vhost_rx_queue_count(vhost->vid, from_guest(queue)) > 0;
 }
 
-static int vhost_wake_fd(struct port *port, uint16_t queue)
+static int librte_wake_fd(struct port *port, uint16_t queue)
 {
 	struct vhost *vhost = port->own;
 	struct rte_vhost_vring ring;
@@ -304,7 +320,7 @@ const struct port_driver vhost_librte_driver = {
 	.receive = librte_receive,
 	.send = librte_send,
 	.arm = librte_arm,
-	.wake_fd = vhost_wake_fd,
+	.wake_fd = librte_wake_fd,
 	.close = vhost_close,
 };
 
@@ -315,6 +331,6 @@ const struct port_driver vhost_own_driver = {
 	.receive = own_receive,
 	.send = own_send,
 	.arm = own_arm,
-	.wake_fd = vhost_wake_fd,
+	.wake_fd = own_wake_fd,
 	.close = vhost_close,
 };

@@ -12,6 +12,7 @@
 struct vhost {
 	_Atomic int vid;    /* librte_vhost's number of the connection; -1: none */
 	_Atomic bool ready; /* the endpoint has set up its memory and rings */
+	_Atomic uint64_t too_long; /* frames that no buffer of the guest could take */
 	struct guest_memory memory;
 	struct own_queue *queue[MAX_QUEUES]; /* with --rings own */
 };
@@ -31,6 +32,7 @@ uint64_t own_too_long(const struct port *port);
 uint16_t own_receive(struct port *port, uint16_t queue, struct rte_mbuf **frames, uint16_t most);
 uint16_t own_send(struct port *port, uint16_t queue, struct rte_mbuf **frames, uint16_t count);
 bool own_arm(struct port *port, uint16_t queue, bool on);
+int own_wake_fd(struct port *port, uint16_t queue);
 
 /* The numbers of a pair's two rings. The guest's transmit ring is the one that we receive from. */
 static inline uint16_t from_guest(uint16_t queue)

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 #include "vring.h"
 
+#include <endian.h>
 #include <stdatomic.h>
 #include <stddef.h>
 #include <unistd.h>
@@ -32,6 +33,20 @@ int vring_head(struct vring_side *ring, uint16_t ahead)
 	return -1;
 }
 
+/* A descriptor's two halves, as they lie in the guest's memory; it need not have aligned an indirect table. */
+struct halves {
+	uint64_t address, rest;
+} __attribute__((packed));
+
+/* One read of each half: what is checked is what is used, whatever the guest writes meanwhile. */
+static struct vring_desc fetch(const struct vring_desc *desc)
+{
+	const volatile struct halves *halves = (const volatile struct halves *)desc;
+	uint64_t rest = le64toh(halves->rest);
+
+	return (struct vring_desc){le64toh(halves->address), (uint32_t)rest, rest >> 32, rest >> 48};
+}
+
 /* Appends the guest's memory from `guest` on, which may be contiguous for the guest and not for us. */
 static bool append(struct chain *chain, const struct guest_memory *memory, uint64_t guest, uint32_t length)
 {
@@ -56,16 +71,16 @@ static bool follow(const struct vring_desc *table, uint32_t size, uint32_t at, c
 		   struct chain *chain)
 {
 	for (uint32_t visited = 0; visited < size; visited++) {
-		uint16_t flags = READ_ONCE(table[at].flags);
+		struct vring_desc desc = fetch(&table[at]);
 
 		/* A table within a table is forbidden, and so is a part in the other direction. */
-		if (flags & VRING_DESC_F_INDIRECT || !!(flags & VRING_DESC_F_WRITE) != writable)
+		if (desc.flags & VRING_DESC_F_INDIRECT || !!(desc.flags & VRING_DESC_F_WRITE) != writable)
 			return false;
-		if (!append(chain, memory, READ_ONCE(table[at].addr), READ_ONCE(table[at].len)))
+		if (!append(chain, memory, desc.addr, desc.len))
 			return false;
-		if (!(flags & VRING_DESC_F_NEXT))
+		if (!(desc.flags & VRING_DESC_F_NEXT))
 			return true;
-		at = READ_ONCE(table[at].next);
+		at = desc.next;
 		if (at >= size)
 			return false;
 	}
@@ -73,25 +88,23 @@ static bool follow(const struct vring_desc *table, uint32_t size, uint32_t at, c
 }
 
 /* An indirect table must lie in one piece of our memory: a table across two regions is refused. */
-static bool follow_indirect(const struct vring_desc *desc, const struct guest_memory *memory, bool writable, struct chain *chain)
+static bool follow_indirect(struct vring_desc desc, const struct guest_memory *memory, bool writable, struct chain *chain)
 {
-	uint64_t length = READ_ONCE(desc->len), whole = length;
-	const uint8_t *table = guest_at(memory, READ_ONCE(desc->addr), &length);
+	uint64_t length = desc.len, whole = length;
+	const uint8_t *table = guest_at(memory, desc.addr, &length);
 
-	if (table == NULL || length != whole || whole == 0 || whole % sizeof(*desc) != 0 || whole / sizeof(*desc) > UINT16_MAX)
+	if (table == NULL || length != whole || whole == 0 || whole % sizeof(desc) != 0 || whole / sizeof(desc) > UINT16_MAX)
 		return false;
-	/* A guest need not align it; reading it unaligned costs nothing on the processors that DPDK runs on. */
-	return follow((const struct vring_desc *)table, whole / sizeof(*desc), 0, memory, writable, chain);
+	return follow((const struct vring_desc *)table, whole / sizeof(desc), 0, memory, writable, chain);
 }
 
 bool vring_chain(const struct vring_side *ring, const struct guest_memory *memory, uint16_t head, bool writable, struct chain *chain)
 {
-	const struct vring_desc *desc = &ring->desc[head];
-	uint16_t flags = READ_ONCE(desc->flags);
+	struct vring_desc desc = fetch(&ring->desc[head]);
 
 	chain->count = chain->length = 0;
-	if (flags & VRING_DESC_F_INDIRECT)
-		return !(flags & VRING_DESC_F_NEXT) && follow_indirect(desc, memory, writable, chain);
+	if (desc.flags & VRING_DESC_F_INDIRECT)
+		return !(desc.flags & VRING_DESC_F_NEXT) && follow_indirect(desc, memory, writable, chain);
 	return follow(ring->desc, ring->size, head, memory, writable, chain);
 }
 
