@@ -3,7 +3,7 @@
 
 Life cycle, in the order the runner uses it::
 
-    switch = KernelOvs(host, plan)
+    switch = KernelOvs(host, plan, options)
     switch.unavailable()                   # None, or why it can't run on this host
     switch.start()                         # an empty bridge
     port = switch.add_port("p0", "vhost-net")
@@ -54,8 +54,14 @@ class Switch(abc.ABC):
     accesses: ClassVar[tuple[str, ...]]
     """How endpoints can reach it; the first is its default."""
 
-    def __init__(self, host: Testbed, plan: CpuPlan) -> None:
+    options: ClassVar[Mapping[str, tuple[str, ...]]] = {}
+    """What an experiment can fix or vary of it, and the values that each option allows; the first is the default."""
+
+    def __init__(self, host: Testbed, plan: CpuPlan, options: Mapping[str, str] = {}) -> None:
+        """``options``: of a case; those of endpoints among them are none of ours."""
         self.host, self.plan = host, plan
+        self.chosen = {name: options.get(name, values[0]) for name, values in self.options.items()}
+        """The value of each of its options."""
 
     mover: ClassVar[Mapping[str, str]] = {
         "vhost-user": "switch", "virtio-user": "switch", "vhost-net": "vhost", "virtio-net": "vhost", "veth": "softirq",

@@ -6,6 +6,7 @@ from __future__ import annotations
 import re
 import shlex
 import time
+from collections.abc import Mapping
 from typing import Any, ClassVar
 
 from switches import links
@@ -31,8 +32,8 @@ class Ovs(Switch):
     daemon: ClassVar[str]
     datapath: ClassVar[str]
 
-    def __init__(self, host: Testbed, plan: CpuPlan) -> None:
-        super().__init__(host, plan)
+    def __init__(self, host: Testbed, plan: CpuPlan, options: Mapping[str, str] = {}) -> None:
+        super().__init__(host, plan, options)
         self._database: Process | None = None
         self._daemon: Process | None = None
         self._ports: list[str] = []

@@ -3,8 +3,9 @@
 
 from __future__ import annotations
 
+import itertools
 import json
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from pathlib import Path
 
 import numpy as np
@@ -58,24 +59,26 @@ def write(
     own: str = "",
     functions: bool = True,
     windows: int = 2,
+    options: Mapping[str, tuple[str, ...]] = {},
 ) -> Path:
     """Write the result into `path`; numbers named in `drop` become empty with a note, runs in `failed` failed.
 
-    `own` names a collector that also has two windows of its own, in which everything is ten times as slow; `functions` says whether
+    `options` are varied as well, and change no number. `own` names a collector that also has two windows of its own, in which everything is ten times as slow; `functions` says whether
     it also counts by function.
     """
     path.mkdir(parents=True, exist_ok=True)
     random = np.random.default_rng(7)
     rows, runs, cases, by_function = [], [], [], []
     for access in accesses:
-        for frame in frames:
-            case = f"{ARMS[access][0]}+{access}+{frame}"
-            cases.append({"case_id": case, "values": _values(access, frame)})
+        for frame, *chosen in itertools.product(frames, *options.values()):
+            case = "+".join([ARMS[access][0], access, str(frame), *chosen])
+            more = dict(zip(options, chosen, strict=True))
+            cases.append({"case_id": case, "values": _values(access, frame) | more})
             for repetition in range(1, repetitions + 1):
                 run = f"{case}#{repetition}"
                 runs.append(_run(run, case, repetition, access=access, topology=topology, failed=run in failed, traffics=traffics))
                 for testbed in testbeds:
-                    where = _where(run, case, repetition, access=access, frame=frame, topology=topology, testbed=testbed)
+                    where = _where(run, case, repetition, access=access, frame=frame, topology=topology, testbed=testbed) | more
                     rows += _rows(where, access, random, drop, traffics, windows)
                     rows += _own_rows(where, access, traffics, own) if own else []
                     by_function += _function_rows(where, access, traffics, own) if own and functions else []

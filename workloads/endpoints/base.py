@@ -4,8 +4,9 @@
 from __future__ import annotations
 
 import abc
+from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import ClassVar
+from typing import Any, ClassVar
 
 from switches.base import Port
 from terms.placement import Thread
@@ -85,6 +86,9 @@ class Endpoint(abc.ABC):
     has_stack: ClassVar[bool] = True
     """Whether it has a network stack and a shell. Without one it can be flooded and flood, and nothing else."""
 
+    options: ClassVar[Mapping[str, tuple[str, ...]]] = {}
+    """What an experiment can fix or vary of it, and the values that each option allows; the first is the default."""
+
     @abc.abstractmethod
     def flood(self, frames: Frames) -> Flood:
         """A flood of ``frames`` from here, not yet begun."""
@@ -108,6 +112,10 @@ class Endpoint(abc.ABC):
     @abc.abstractmethod
     def counters(self) -> Counters:
         """The interface's counters now."""
+
+    def facts(self) -> dict[str, Any]:
+        """What the manifest should say of it."""
+        return {}
 
     @abc.abstractmethod
     def threads(self) -> list[Thread]:
