@@ -1,8 +1,9 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
-"""Containers over virtio-user: testpmd holds the guest's side of a vhost-user port, without a virtual machine around it.
+"""Containers over virtio-user: a DPDK program holds the guest's side of a vhost-user port, without a virtual machine around it.
 
-One testpmd serves both ends, each by a thread of its own where there are CPUs enough: two processes that poll on one CPU would
-wait for each other's time slices, and no frame would get through meanwhile.
+One program serves both ends: two processes that poll on one CPU would wait for each other's time slices, and no frame would get through
+meanwhile. It is testpmd, which floods, with a thread for each end where there are CPUs enough; until a traffic asks for frames at a pace,
+which frame-probe sends. The switch finds its ports served by another program then, as if a guest had been started anew.
 """
 
 from __future__ import annotations
@@ -15,7 +16,9 @@ from switches.base import Port
 from terms import errors
 from terms.placement import Thread
 from testbeds.base import Process, Testbed
+from workloads.endpoints import probe
 from workloads.endpoints.base import RUN, Counters, Endpoint, Flood, Frames, Job
+from workloads.endpoints.probe import Probe
 from workloads.endpoints.testpmd import PortFlood, Testpmd
 
 NAME = "virtio-user"
@@ -29,11 +32,11 @@ with socket.socket(socket.AF_UNIX, socket.SOCK_SEQPACKET) as asked:
         asked.send(question.encode())
         print(json.dumps({"clock": time.time(), **json.loads(asked.recv(65536))}))
 """
-TELEMETRY = f"/var/run/dpdk/{NAME}/dpdk_telemetry.v2"
+TELEMETRY = "/var/run/dpdk/{}/dpdk_telemetry.v2"
 
 
 class VirtioUser(Endpoint):
-    """One end: port ``index`` of the testpmd that all ends share."""
+    """One end: port ``index`` of the program that all ends share."""
 
     has_stack = False
     interface = "virtio-user"
@@ -53,6 +56,14 @@ class VirtioUser(Endpoint):
     def can_not_flood(self, frames_per_second: int | None) -> str | None:
         return errors.no_pace(self.name) if frames_per_second else None
 
+    def can_not_pace(self, to: Endpoint) -> str | None:
+        if [self, to] != self._pair.ends:
+            return super().can_not_pace(to)
+        return self._pair.can_not_probe()
+
+    def probe(self) -> Probe:
+        return self._pair.probe()
+
     def spawn(self, command: str, *, may_fail: bool = False) -> Job:
         raise errors.endpoint_failed(self.name, f"it has no network stack and no shell: {command}", "")
 
@@ -61,42 +72,65 @@ class VirtioUser(Endpoint):
 
     def threads(self) -> list[Thread]:
         # Of the process that all share, once.
-        return self._pair.testpmd.threads() if self._index == 0 else []
+        return self._pair.program.threads() if self._index == 0 else []
 
     def processes(self) -> list[Process]:
-        return self._pair.testpmd.processes() if self._index == 0 else []
+        return self._pair.program.processes() if self._index == 0 else []
 
     def stop(self) -> None:
         self._pair.stop()
 
 
 class Ends:
-    """The ends on ``ports``, and the testpmd that serves them."""
+    """The ends on ``ports``, and the program that serves them."""
 
     def __init__(self, host: Testbed, ports: Sequence[Port], cpus: Sequence[int]) -> None:
-        self._host = host
+        self._host, self._cpus = host, list(dict.fromkeys(cpus))
         self.ends = [VirtioUser(self, port, number) for number, port in enumerate(ports, start=1)]
-        # A port that gives nothing and takes everything makes the receiver's counterpart.
-        devices = [*(end.device() for end in self.ends), "net_null0,no-rx=1"]
-        self._ports = len(devices)
-        self.testpmd = Testpmd(host, NAME, devices, list(dict.fromkeys(cpus)))
+        self._served = 0
         self._flood: PortFlood | None = None
         self._stopped = False
+        self.program: Testpmd | Probe = self._testpmd()
 
     def flood(self, index: int, frames: Frames) -> Flood:
-        if self._flood is not None:
+        if not isinstance(self.program, Testpmd):
+            self.program.stop()
+            self.program = self._testpmd()
+        elif self._flood is not None:
             self._flood.remove()
-        self._flood = PortFlood(self._host, self.testpmd, index, self._ports, frames)
+        # Behind the ends' own ports and the one of ``_testpmd``.
+        self._flood = PortFlood(self._host, self.program, index, len(self.ends) + 1, frames)
         return self._flood
 
+    def can_not_probe(self) -> str | None:
+        return probe.unavailable(self._host)
+
+    def probe(self) -> Probe:
+        if not isinstance(self.program, Probe):
+            self.program.stop()
+            self._flood = None
+            self.program = Probe(self._host, self._name(), [end.device() for end in self.ends], self._cpus)
+        return self.program
+
+    def _testpmd(self) -> Testpmd:
+        # A port that gives nothing and takes everything makes the receiver's counterpart.
+        return Testpmd(self._host, self._name(), [*(end.device() for end in self.ends), "net_null0,no-rx=1"], self._cpus)
+
+    def _name(self) -> str:
+        """A new one for each program: the log of one that had the same would be taken for its own."""
+        self._served += 1
+        return f"{NAME}{self._served}"
+
     def counters(self, index: int) -> Counters:
-        asked = self._host.run(shlex.join(["python3", "-S", "-c", ASK, TELEMETRY, f"/ethdev/stats,{index}"])).stdout
+        asked = self._host.run(
+            shlex.join(["python3", "-S", "-c", ASK, TELEMETRY.format(self.program.name), f"/ethdev/stats,{index}"])
+        ).stdout
         return counters_of(asked)
 
     def stop(self) -> None:
         if not self._stopped:
-            self.testpmd.stop()
-            self._host.run(f"rm -f {RUN}/{NAME}.pcap", check=False)
+            self.program.stop()
+            self._host.run(f"rm -f {RUN}/{NAME}*.pcap", check=False)
         self._stopped = True
 
 
