@@ -8,28 +8,17 @@ wait for each other's time slices, and no frame would get through meanwhile.
 from __future__ import annotations
 
 import json
-import shlex
 from collections.abc import Sequence
 
 from switches.base import Port
 from terms import errors
 from terms.placement import Thread
+from testbeds import dpdk_telemetry
 from testbeds.base import Process, Testbed
 from workloads.endpoints.base import RUN, Counters, Endpoint, Flood, Frames, Job
 from workloads.endpoints.testpmd import PortFlood, Testpmd
 
 NAME = "virtio-user"
-# DPDK's telemetry speaks JSON over a socket that keeps messages apart. $1: the socket, then the questions.
-ASK = r"""
-import json, socket, sys, time
-with socket.socket(socket.AF_UNIX, socket.SOCK_SEQPACKET) as asked:
-    asked.connect(sys.argv[1])
-    asked.recv(65536)
-    for question in sys.argv[2:]:
-        asked.send(question.encode())
-        print(json.dumps({"clock": time.time(), **json.loads(asked.recv(65536))}))
-"""
-TELEMETRY = f"/var/run/dpdk/{NAME}/dpdk_telemetry.v2"
 
 
 class VirtioUser(Endpoint):
@@ -45,7 +34,8 @@ class VirtioUser(Endpoint):
         self.port, self._pair, self._index = port, pair, number - 1
 
     def device(self) -> str:
-        return f"net_virtio_user{self._index},mac={self.mac},path={self.port.where},server=1,queue_size=1024"
+        server = ",server=1" if self.port.listener == "endpoint" else ""
+        return f"net_virtio_user{self._index},mac={self.mac},path={self.port.where}{server},queue_size=1024"
 
     def flood(self, frames: Frames) -> Flood:
         return self._pair.flood(self._index, frames)
@@ -90,8 +80,7 @@ class Ends:
         return self._flood
 
     def counters(self, index: int) -> Counters:
-        asked = self._host.run(shlex.join(["python3", "-S", "-c", ASK, TELEMETRY, f"/ethdev/stats,{index}"])).stdout
-        return counters_of(asked)
+        return counters_of(self._host.run(dpdk_telemetry.command(NAME, [f"/ethdev/stats,{index}"])).stdout)
 
     def stop(self) -> None:
         if not self._stopped:
