@@ -268,6 +268,7 @@ def case(values: Mapping[str, Any]) -> Case:
     for name, value in options.items():
         if value not in known[name]:
             raise errors.unknown_value(f"{name} of {values['switch']} over {access}", value, known[name])
+    switch.check_options(options)
     return Case(values["topology"], values["switch"], access, frame, flows, options)
 
 

@@ -36,6 +36,8 @@ class Port:
     name: str
     access: str
     where: str
+    listener: str = "endpoint"
+    """Of a vhost-user socket: who listens there, ``endpoint`` or ``switch``. The other connects."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -67,6 +69,10 @@ class Switch(abc.ABC):
         "vhost-user": "switch", "virtio-user": "switch", "vhost-net": "vhost", "virtio-net": "vhost", "veth": "softirq",
     }  # fmt: skip
     """The role of the CPU that moves frames, by access."""
+
+    @classmethod
+    def check_options(cls, given: Mapping[str, str]) -> None:
+        """Raise ``BadInput`` if the values ``given`` for ``options`` do not go together. Each has been checked."""
 
     def unavailable(self) -> str | None:
         """Why it can't run on this host, or None. Asked before it is started."""

@@ -44,4 +44,5 @@ def not_back(seconds: float) -> str:
 
 
 def other_gap(began_s: float, killed_s: float) -> str:
-    return f"the longest time without a frame began {began_s - killed_s:.3f} s after the switch was killed, so it is another: repeat it on a quieter host"
+    after = began_s - killed_s
+    return f"the longest time without a frame began {after:.3f} s after the switch was killed, so it is another: take a quieter host"

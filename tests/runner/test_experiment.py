@@ -116,7 +116,7 @@ def test_a_switch_and_a_topology_take_their_own_options_and_defaults(with_option
 
 WRONG_OPTIONS = {
     "unknown value": ({"vary": {"ring": ["one", "three"]}}, ["ring of ovs-dpdk", "'three'", "one, two"]),
-    "unknown option": ({"fixed": {"rings": "one"}}, ["rings", "frame_bytes", "ring", "stages", "way"]),
+    "unknown option": ({"fixed": {"bell": "one"}}, ["bell", "frame_bytes", "ring", "stages", "way"]),
     "of no case": ({"fixed": {"way": "vector"}}, ["way", "no case", "vm2vm over virtio-user"]),
     "unknown value in except": ({"except": [{"ring": "three"}]}, ["ring in except", "three", "one"]),
     "fixed and varied": ({"fixed": {"ring": "one"}, "vary": {"ring": ["one"]}}, ["ring", "both"]),

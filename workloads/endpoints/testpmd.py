@@ -72,7 +72,7 @@ class Testpmd:
 
     def threads(self) -> list[Thread]:
         found = threads_of(self._host, self._process.pid)
-        return [Thread(f"{self.name}:{name}", tid, _role(name), cpus) for tid, name, cpus in found]
+        return [Thread(f"{self.name}:{name}", tid, role_of(name), cpus) for tid, name, cpus in found]
 
     def processes(self) -> list[Process]:
         return [self._process]
@@ -170,8 +170,8 @@ class PacketSocketFlood(Flood):
         return self._testpmd
 
 
-def _role(thread: str) -> str:
-    """Its forwarding threads are the endpoint; the others wait, and answer questions."""
+def role_of(thread: str) -> str:
+    """The forwarding threads of a DPDK program are the endpoint; the others wait, and answer questions."""
     return "guest" if thread.startswith("dpdk-worker") else "host-other"
 
 

@@ -9,12 +9,13 @@ which frame-probe sends. The switch finds its ports served by another program th
 from __future__ import annotations
 
 import json
-import shlex
+import time
 from collections.abc import Sequence
 
 from switches.base import Port
 from terms import errors
 from terms.placement import Thread
+from testbeds import dpdk_telemetry
 from testbeds.base import Process, Testbed
 from workloads.endpoints import probe
 from workloads.endpoints.base import RUN, Counters, Endpoint, Flood, Frames, Job
@@ -22,17 +23,7 @@ from workloads.endpoints.probe import Probe
 from workloads.endpoints.testpmd import PortFlood, Testpmd
 
 NAME = "virtio-user"
-# DPDK's telemetry speaks JSON over a socket that keeps messages apart. $1: the socket, then the questions.
-ASK = r"""
-import json, socket, sys, time
-with socket.socket(socket.AF_UNIX, socket.SOCK_SEQPACKET) as asked:
-    asked.connect(sys.argv[1])
-    asked.recv(65536)
-    for question in sys.argv[2:]:
-        asked.send(question.encode())
-        print(json.dumps({"clock": time.time(), **json.loads(asked.recv(65536))}))
-"""
-TELEMETRY = "/var/run/dpdk/{}/dpdk_telemetry.v2"
+LINK_SECONDS = 30
 
 
 class VirtioUser(Endpoint):
@@ -48,7 +39,8 @@ class VirtioUser(Endpoint):
         self.port, self._pair, self._index = port, pair, number - 1
 
     def device(self) -> str:
-        return f"net_virtio_user{self._index},mac={self.mac},path={self.port.where},server=1,queue_size=1024"
+        server = ",server=1" if self.port.listener == "endpoint" else ""
+        return f"net_virtio_user{self._index},mac={self.mac},path={self.port.where}{server},queue_size=1024"
 
     def flood(self, frames: Frames) -> Flood:
         return self._pair.flood(self._index, frames)
@@ -96,6 +88,7 @@ class Ends:
         if not isinstance(self.program, Testpmd):
             self.program.stop()
             self.program = self._testpmd()
+            self._await_links()
         elif self._flood is not None:
             self._flood.remove()
         # Behind the ends' own ports and the one of ``_testpmd``.
@@ -116,16 +109,22 @@ class Ends:
         # A port that gives nothing and takes everything makes the receiver's counterpart.
         return Testpmd(self._host, self._name(), [*(end.device() for end in self.ends), "net_null0,no-rx=1"], self._cpus)
 
+    def _await_links(self) -> None:
+        """Until the switch serves the ports again: what is sent before is lost, and is none of its losses."""
+        asked = dpdk_telemetry.command(self.program.name, [f"/ethdev/link_status,{index}" for index, _ in enumerate(self.ends)])
+        end = time.monotonic() + LINK_SECONDS
+        while (said := self._host.run(asked).stdout).count('"UP"') < len(self.ends):
+            if time.monotonic() > end:
+                raise errors.endpoint_failed(self.program.name, f"the switch did not take up its ports in {LINK_SECONDS} s", said)
+            time.sleep(0.1)
+
     def _name(self) -> str:
         """A new one for each program: the log of one that had the same would be taken for its own."""
         self._served += 1
         return f"{NAME}{self._served}"
 
     def counters(self, index: int) -> Counters:
-        asked = self._host.run(
-            shlex.join(["python3", "-S", "-c", ASK, TELEMETRY.format(self.program.name), f"/ethdev/stats,{index}"])
-        ).stdout
-        return counters_of(asked)
+        return counters_of(self._host.run(dpdk_telemetry.command(self.program.name, [f"/ethdev/stats,{index}"])).stdout)
 
     def stop(self) -> None:
         if not self._stopped:
