@@ -68,10 +68,13 @@ static void write_counts(FILE *out, const struct tally *t)
     write_count(out, "foreign", t->foreign);
 }
 
-/* Both clocks are read at the same moment: what was stamped by the one is told in the other. */
-static void write_gap(FILE *out, struct tally *t, double clock, uint64_t now)
+/*
+ * Both clocks were read at the same moment: what was stamped by the one is told in the other. Since nothing is sent any more, nothing has
+ * to arrive.
+ */
+static void write_gap(FILE *out, struct tally *t, double clock, uint64_t now, bool sending)
 {
-    bool open = t->counting && gaps_close(&t->gaps, now);
+    bool open = t->counting && sending && gaps_close(&t->gaps, now);
 
     fprintf(out, "\"gap\": {\"longest_s\": %.9f, \"began_s\": %.6f, \"open\": %s}, ", seconds(t->gaps.longest),
             t->counting ? clock - seconds(now - t->gaps.began) : 0.0, open ? "true" : "false");
@@ -87,11 +90,13 @@ void report_write(FILE *out, const struct loop *loop)
     words_copy(&tally, &loop->tally, sizeof(tally));
     double clock = (double)wall.tv_sec + (double)wall.tv_nsec / 1e9;
 
+    bool sending = atomic_load(&loop->sending);
+
     fprintf(out, "{\"clock_s\": %.6f, \"tsc_hz\": %" PRIu64 ", \"sending\": %s, ", clock, rte_get_tsc_hz(),
-            atomic_load(&loop->sending) ? "true" : "false");
+            sending ? "true" : "false");
     fprintf(out, "\"period_s\": %.9f, \"frame_bytes\": %" PRIu32 ", ", loop->wanted.period_us / 1e6, loop->wanted.bytes);
     write_counts(out, &tally);
-    write_gap(out, &tally, clock, now);
+    write_gap(out, &tally, clock, now, sending);
     fprintf(out, "\"stalls\": {\"count\": %" PRIu64 ", \"seconds\": %.9f, \"longest_s\": %.9f}, ", tally.stalls.count,
             seconds(tally.stalls.cycles), seconds(tally.stalls.longest));
     write_histogram(out, "latency", &tally.latency);

@@ -6,19 +6,18 @@ It is told what to do over its control socket, one command a line; what it repor
 
 from __future__ import annotations
 
-import json
 import os
 import shlex
 import time
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Any
 
 from terms import errors, probe_messages
 from terms.placement import Thread
 from testbeds.base import Process, Testbed
 from testbeds.threads import threads_of
 from workloads.endpoints.base import RUN
+from workloads.endpoints.probe_report import Report
 
 PROGRAM = "/usr/local/bin/frame-probe"
 VARIABLE = "VSPROF_FRAME_PROBE"
@@ -75,7 +74,7 @@ class Probe:
         wanted = f"start period-us={period_s * 1e6:.9g} frame-bytes={frame_bytes}"
         self._tell(wanted)
         end = time.monotonic() + FLOW_SECONDS
-        while not self.report()["arrived"]:
+        while not self.report().arrived:
             if not self._process.alive() or time.monotonic() > end:
                 raise probe_messages.nothing_arrives(FLOW_SECONDS, self.log())
             time.sleep(0.1)
@@ -86,11 +85,11 @@ class Probe:
         """Send no more; what is under way is still received."""
         self._tell("stop")
 
-    def report(self) -> dict[str, Any]:
+    def report(self) -> Report:
         """Everything counted since ``send``."""
         answer = self._ask("report")
         try:
-            return dict(json.loads(answer))
+            return Report.model_validate_json(answer)
         except ValueError:
             raise probe_messages.refused(answer) from None
 
