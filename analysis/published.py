@@ -35,6 +35,8 @@ class Published:
     bound: str = ""
     needs: str = ""
     rates: dict[str, float] = field(default_factory=dict)
+    latencies: dict[str, dict[str, float]] = field(default_factory=dict)
+    """Seconds by metric of ours, of each set-up that was published."""
     ours: list[dict[str, str]] = field(default_factory=list)
 
 
@@ -67,7 +69,8 @@ def beside(result: Result) -> list[Comparison]:
     """
     found = []
     for one in every():
-        for base, case in pairs(result, one.base, one.case):
+        # What was published in words alone stands in its notebook.
+        for base, case in pairs(result, one.base, one.case) if one.ours or one.needs else []:
             if one.topology != result.cases.loc[case, "topology"] or not _asked(result, one):
                 continue
             label = worded({name: value for name, value in result.varied[case].items() if name not in {**one.case, **one.base}})

@@ -130,6 +130,7 @@ def _send(
         traffic.before_own_windows()
         for name, collector in apart.items():
             _measure_apart(name, collector, traffic, setting.windows, into, lambda text: say(f"{item.label}: {text}"))
+    traffic.after_windows()
     (into / "traffic").mkdir()
     for name, text in traffic.stop().items():
         (into / "traffic" / name).write_text(text)

@@ -10,6 +10,7 @@ Life cycle, in the order the runner uses it::
     switch.local_port()                    # the bridge's own interface on the host, for vm2host
     switch.ready()                         # the endpoints are up: from now on it runs as it will be measured
     switch.threads()                       # who runs it, for the placement
+    switch.kill(); switch.restart()        # only where a traffic asks for it, and can_not_restart() is None
     switch.port_counters()                 # a shell command, and parse_port_counters() reads what it prints
     switch.stop()
 
@@ -24,6 +25,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, ClassVar
 
+from terms import probe_messages
 from terms.placement import CpuPlan, Thread
 from testbeds.base import Process, Testbed
 
@@ -97,6 +99,18 @@ class Switch(abc.ABC):
     def ready(self) -> None:
         """Told once the endpoints are up. A switch that idled cheaply until then starts to run as it will be measured."""
 
+    def can_not_restart(self) -> str | None:
+        """Why it can't be killed and restarted while endpoints are attached, or None."""
+        return probe_messages.can_not_restart()
+
+    def kill(self) -> None:
+        """End it as a crash would (SIGKILL): nothing is tidied up. For a switch that can be restarted."""
+        raise NotImplementedError
+
+    def restart(self) -> None:
+        """After ``kill``: start it again with the ports that it had, as its service would. Returns once it runs; raises ``RunFailed``."""
+        raise NotImplementedError
+
     @abc.abstractmethod
     def port_counters(self) -> str:
         """A shell command that prints all ports' counters as they are now."""
@@ -112,7 +126,7 @@ class Switch(abc.ABC):
 
     @abc.abstractmethod
     def processes(self) -> list[Process]:
-        """Its processes: if one ends during a run, the run has failed."""
+        """Its processes as they are now: if one ends by itself during a run, the run has failed."""
 
     @abc.abstractmethod
     def facts(self) -> dict[str, Any]:

@@ -61,7 +61,9 @@ class VhostSwitch(Switch):
         if self.chosen["dequeue"] == "zero-copy":
             self.chosen["rings"] = "own"
         self._process: Process | None = None
-        self._ports: list[str] = []
+        self._started = 0
+        self._ports: dict[str, str] = {}
+        """What each port is, as vhost-switch is told, by name."""
 
     @classmethod
     def check_options(cls, given: Mapping[str, str]) -> None:
@@ -77,35 +79,55 @@ class VhostSwitch(Switch):
 
     def start(self) -> None:
         self.host.run(f"rm -rf {RUN} && mkdir -p {RUN}")
-        self._process = self.host.start("vhost-switch", self.command(), cpus=[self.plan.house, self.plan.switch])
+        self._start()
+
+    def _start(self) -> None:
+        # A name, and so a log, for each: what the one before it had said would be taken for its own.
+        self._started += 1
+        self._process = self.host.start(f"vhost-switch{self._started}", self.command(), cpus=[self.plan.house, self.plan.switch])
         end = time.monotonic() + START_SECONDS
         while READY not in (log := self._process.log()):
             if not self._process.alive() or time.monotonic() > end:
                 raise errors.switch_failed(f"waited for {READY!r}", log[-1500:])
             time.sleep(0.02)
 
+    def can_not_restart(self) -> str | None:
+        return None
+
+    def kill(self) -> None:
+        assert self._process is not None
+        self.host.run(f"kill -KILL {self._process.pid}")
+        self._process.stop()
+
+    def restart(self) -> None:
+        self._start()
+
     def command(self) -> str:
         """The command line: EAL's options, then its own. The first lcore only controls; the second moves frames."""
         eal = ["--lcores", f"0@{self.plan.house},1@{self.plan.switch}", f"--file-prefix={PREFIX}", "--in-memory", "--no-pci"]
         own = [f"--{name}={self.chosen[name]}" for name in ("forward", "rings", "dequeue", "rx", "stages")]
-        return shlex.join([self._program(), *eal, "--", *own, f"--control={CONTROL}"])
+        # Any that there are: it is started again.
+        ports = [f"--port={name},{what}" for name, what in self._ports.items()]
+        return shlex.join([self._program(), *eal, "--", *own, *ports, f"--control={CONTROL}"])
 
     def add_port(self, name: str, access: str) -> Port:
         socket = f"{RUN}/{name}.sock"
         server = self.chosen["socket"] == "server"
-        self.tell(f"add-port {name},path={socket}{',server=1' if server else ''}")
-        self._ports.append(name)
+        self._add(name, f"path={socket}{',server=1' if server else ''}")
         return Port(name, access, socket, listener="switch" if server else "endpoint")
 
     def add_device(self, name: str, device: str) -> Port:
         """Make a port of one of DPDK's own devices, such as ``net_null0,size=64``."""
-        self.tell(f"add-port {name},dev={device}")
-        self._ports.append(name)
+        self._add(name, f"dev={device}")
         return Port(name, "device", device)
 
     def local_port(self) -> Port:
         self.add_device(LOCAL, f"net_tap0,iface={LOCAL}")
         return Port(LOCAL, "internal", LOCAL)
+
+    def _add(self, name: str, what: str) -> None:
+        self.tell(f"add-port {name},{what}")
+        self._ports[name] = what
 
     def learn(self, port: Port, mac: str) -> None:
         # A wire knows no addresses.

@@ -35,8 +35,8 @@ def nothing_arrived(window: str) -> str:
     return f"no frame of {window} arrived undisturbed"
 
 
-def can_not_restart(switch: str) -> str:
-    return f"vsprof can't kill and restart {switch}: use ovs-dpdk or vhost-switch"
+def can_not_restart() -> str:
+    return "vsprof can't kill and restart this switch: use ovs-dpdk or vhost-switch"
 
 
 def not_back(seconds: float) -> str:

@@ -30,7 +30,7 @@ class Latency(_Part):
         return Latency(count=sum(gained.values()), sum_s=self.sum_s - before.sum_s, buckets=buckets)
 
     def percentile(self, percent: float) -> float:
-        """What ``percent`` of the frames do not exceed (nearest rank), to the width of a bucket, 1/256. Raises ``ValueError`` without any."""
+        """What ``percent`` of the frames do not exceed (nearest rank), to the width of a bucket. Raises ``ValueError`` without any."""
         wanted, seen = percent / 100 * self.count, 0
         for _, high, count in self.buckets:
             seen += count
