@@ -58,11 +58,8 @@ def restarts(result: Result) -> Table | Text:
 
 def published(target: str) -> Text:
     """What was published of ``target``, in its own words."""
-    lines = [
-        f"- {one.what}: {one.figure}. Compared: {one.compared}. Machine: {one.machine}. Source: {one.source}."
-        for one in every()
-        if one.target == target
-    ]
+    found = [one for one in every() if one.target == target]
+    lines = [f"- {one.what}: {one.figure}. Compared: {one.compared}. Machine: {one.machine}. Source: {one.source}." for one in found]
     return Text("\n".join(lines))
 
 

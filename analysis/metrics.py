@@ -270,7 +270,7 @@ def select(table: pd.DataFrame, **where: object) -> pd.DataFrame:
 
 def _whole(where: dict[str, object]) -> dict[str, object]:
     """A series is unambiguous only with its role and CPU; unless asked for, take the usual one."""
-    usual = {"pmd_": "switch", "flow_hit": "switch", "context_switches": "path"}
+    usual = {"pmd_": "switch", "running": "switch", "flow_hit": "switch", "context_switches": "path"}
     role = next((role for start, role in usual.items() if str(where.get("metric", "")).startswith(start)), "all")
     return {"role": role, "cpu": -1, **where}
 

@@ -33,6 +33,8 @@ LOCAL = "vsprof0"
 """The host's interface of the local port: a tap."""
 READY = "vhost-switch: ready"
 START_SECONDS = 30
+NEIGHBOUR = "/bin/sh -c 'while :; do :; done'"
+"""Computes for ever, and never sleeps."""
 
 # $1: the socket; the rest is one command, answered by one line.
 ASK = r"""
@@ -54,13 +56,17 @@ class VhostSwitch(Switch):
         "rx": ("poll", "interrupt", "adaptive"),
         "stages": ("on", "off", "pmu"),
         "socket": ("client", "server"),
+        "cpu_sharing": ("none", "shared"),
+        "sched": ("other", "fifo"),
     }
+    """``cpu_sharing``: whether another process keeps the worker's CPU busy all the time."""
 
     def __init__(self, host: Testbed, plan: CpuPlan, options: Mapping[str, str] = {}) -> None:
         super().__init__(host, plan, options)
         if self.chosen["dequeue"] == "zero-copy":
             self.chosen["rings"] = "own"
         self._process: Process | None = None
+        self._neighbour: Process | None = None
         self._started = 0
         self._ports: dict[str, str] = {}
         """What each port is, as vhost-switch is told, by name."""
@@ -91,6 +97,10 @@ class VhostSwitch(Switch):
                 raise errors.switch_failed(f"waited for {READY!r}", log[-1500:])
             time.sleep(0.02)
 
+    def ready(self) -> None:
+        if self.chosen["cpu_sharing"] == "shared":
+            self._neighbour = self.host.start("neighbour", NEIGHBOUR, cpus=[self.plan.switch])
+
     def can_not_restart(self) -> str | None:
         return None
 
@@ -108,6 +118,8 @@ class VhostSwitch(Switch):
         own = [f"--{name}={self.chosen[name]}" for name in ("forward", "rings", "dequeue", "rx", "stages")]
         # Any that there are: it is started again.
         ports = [f"--port={name},{what}" for name, what in self._ports.items()]
+        # The lowest of the real-time priorities is above all that have none.
+        own.append("--sched=fifo:1" if self.chosen["sched"] == "fifo" else "--sched=other")
         return shlex.join([self._program(), *eal, "--", *own, *ports, f"--control={CONTROL}"])
 
     def add_port(self, name: str, access: str) -> Port:
@@ -162,7 +174,7 @@ class VhostSwitch(Switch):
         return [Thread(name, tid, _role(name), cpus) for tid, name, cpus in threads_of(self.host, self._process.pid)]
 
     def processes(self) -> list[Process]:
-        return [self._process] if self._process is not None else []
+        return [process for process in (self._process, self._neighbour) if process is not None]
 
     def facts(self) -> dict[str, Any]:
         """DPDK's version, the settings as vhost-switch itself tells them, and each port as it was negotiated."""
@@ -180,9 +192,9 @@ class VhostSwitch(Switch):
         return {"version": [by_question["/info"]["version"]], "settings": by_question["/vhost_switch/settings"], "ports": ports}
 
     def stop(self) -> None:
-        if self._process is not None:
-            self._process.stop()
-        self._process = None
+        for process in self.processes():
+            process.stop()
+        self._process = self._neighbour = None
         self._ports.clear()
         self.host.run(f"rm -rf {RUN}", check=False)
 

@@ -2,8 +2,8 @@
 """The switch is killed and started again while frames flow at a fixed pace: how long is nothing received, and what is lost?
 
 The windows come before, and show the path as it was. Then a new stream begins, the switch gets SIGKILL, is started at once with the ports
-that it had, and gets ``patience_s`` from when it runs again. That nothing arrives until then is a result. Other traffic of the same run goes
-through whatever came back: give this one a run of its own.
+that it had, and gets ``patience_s`` from when it runs again. That nothing arrives until then is a result. Give this traffic a run of its
+own: any other of the same run goes through whatever came back.
 """
 
 from __future__ import annotations
