@@ -8,10 +8,13 @@ wait for each other's time slices, and no frame would get through meanwhile.
 from __future__ import annotations
 
 import json
-from collections.abc import Sequence
+import re
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, ClassVar
 
 from switches.base import Port
-from terms import errors
+from terms import errors, option_messages
 from terms.placement import Thread
 from testbeds import dpdk_telemetry
 from testbeds.base import Process, Testbed
@@ -21,11 +24,36 @@ from workloads.endpoints.testpmd import PortFlood, Testpmd
 NAME = "virtio-user"
 
 
+@dataclass(frozen=True)
+class Path:
+    """A way of testpmd's driver (net_virtio) through its rings: the arguments that ask for it, and the driver's words for it."""
+
+    arguments: str
+    said: str
+
+
+# Arguments of https://doc.dpdk.org/guides-24.11/nics/virtio.html, "Virtio paths Selection and Usage"; its own default is in-order.
+PATHS = {
+    "mergeable": Path("mrg_rxbuf=1,in_order=0", "mergeable buffer"),
+    "non-mergeable": Path("mrg_rxbuf=0,in_order=0", "standard"),
+    "vector": Path("mrg_rxbuf=0,in_order=0,vectorized=1", "vectorized"),
+    "in-order": Path("mrg_rxbuf=1,in_order=1", "inorder"),
+    "packed": Path("mrg_rxbuf=1,in_order=0,packed_vq=1", "packed ring mergeable buffer"),
+}
+"""By the value of the option ``path``."""
+_SAID = re.compile(r"virtio: using (?P<path>.+) (?P<way>Rx|Tx) path on port (?P<port>\d+)")
+LOST_FEATURES = "are not supported by vhost-user"
+"""What the driver says when a switch that connects later does not offer what the path needs."""
+LOUD = ("--log-level=pmd.net.virtio.init:info",)
+"""For EAL: lets the driver say which path it takes."""
+
+
 class VirtioUser(Endpoint):
     """One end: port ``index`` of the testpmd that all ends share."""
 
     has_stack = False
     interface = "virtio-user"
+    options: ClassVar[Mapping[str, tuple[str, ...]]] = {"path": tuple(PATHS)}
 
     def __init__(self, pair: Ends, port: Port, number: int) -> None:
         self.name = f"container{number}"
@@ -35,7 +63,9 @@ class VirtioUser(Endpoint):
 
     def device(self) -> str:
         server = ",server=1" if self.port.listener == "endpoint" else ""
-        return f"net_virtio_user{self._index},mac={self.mac},path={self.port.where}{server},queue_size=1024"
+        return (
+            f"net_virtio_user{self._index},mac={self.mac},path={self.port.where}{server},queue_size=1024,{PATHS[self._pair.path].arguments}"
+        )
 
     def flood(self, frames: Frames) -> Flood:
         return self._pair.flood(self._index, frames)
@@ -49,6 +79,10 @@ class VirtioUser(Endpoint):
     def counters(self) -> Counters:
         return self._pair.counters(self._index)
 
+    def facts(self) -> dict[str, Any]:
+        """The path, and what the driver said that it took."""
+        return {"path": self._pair.path, **self._pair.paths_taken()[self._index]}
+
     def threads(self) -> list[Thread]:
         # Of the process that all share, once.
         return self._pair.testpmd.threads() if self._index == 0 else []
@@ -61,17 +95,33 @@ class VirtioUser(Endpoint):
 
 
 class Ends:
-    """The ends on ``ports``, and the testpmd that serves them."""
+    """The ends on ``ports``, and the testpmd that serves them.
 
-    def __init__(self, host: Testbed, ports: Sequence[Port], cpus: Sequence[int]) -> None:
-        self._host = host
+    With ``forwarding`` (``io``, ``mac``) each sends back what it gets, once that is begun; else it sends floods, and swallows what it gets.
+    """
+
+    def __init__(self, host: Testbed, ports: Sequence[Port], cpus: Sequence[int], path: str, forwarding: str = "") -> None:
+        self._host, self.path = host, path
         self.ends = [VirtioUser(self, port, number) for number, port in enumerate(ports, start=1)]
         # A port that gives nothing and takes everything makes the receiver's counterpart.
-        devices = [*(end.device() for end in self.ends), "net_null0,no-rx=1"]
+        devices = [*(end.device() for end in self.ends), *([] if forwarding else ["net_null0,no-rx=1"])]
         self._ports = len(devices)
-        self.testpmd = Testpmd(host, NAME, devices, list(dict.fromkeys(cpus)))
+        how = {"forward": forwarding, "topology": "loop"} if forwarding else {}
+        self.testpmd = Testpmd(host, NAME, devices, list(dict.fromkeys(cpus)), more=LOUD, **how)
         self._flood: PortFlood | None = None
         self._stopped = False
+        self._check_path()
+
+    def paths_taken(self) -> dict[int, dict[str, str]]:
+        return paths_taken(self.testpmd.log())
+
+    def _check_path(self) -> None:
+        taken = self.paths_taken()
+        for index, end in enumerate(self.ends):
+            seen = taken.get(index, {}).get("rx", "")
+            if seen != PATHS[self.path].said or LOST_FEATURES in self.testpmd.log():
+                self.stop()
+                raise option_messages.path_not_taken(end.name, self.path, seen, self.testpmd.log())
 
     def flood(self, index: int, frames: Frames) -> Flood:
         if self._flood is not None:
@@ -87,6 +137,14 @@ class Ends:
             self.testpmd.stop()
             self._host.run(f"rm -f {RUN}/{NAME}.pcap", check=False)
         self._stopped = True
+
+
+def paths_taken(log: str) -> dict[int, dict[str, str]]:
+    """The driver's own words for the path of each port, ``rx`` and ``tx``: what it said last, for it says it again with each start."""
+    found: dict[int, dict[str, str]] = {}
+    for match in _SAID.finditer(log):
+        found.setdefault(int(match["port"]), {})[match["way"].lower()] = match["path"]
+    return found
 
 
 def counters_of(text: str) -> Counters:
