@@ -50,7 +50,8 @@ def unavailable(host: Testbed) -> str | None:
 class Probe:
     """A frame-probe with two ``devices``: it sends from the first and receives on the second. It polls on the first of ``cpus``."""
 
-    def __init__(self, host: Testbed, name: str, devices: Sequence[str], cpus: Sequence[int]) -> None:
+    def __init__(self, host: Testbed, name: str, devices: Sequence[str], cpus: Sequence[int], more: Sequence[str] = ()) -> None:
+        """``more``: options of EAL."""
         self._host, self.name = host, name
         self._socket = f"{RUN}/{name}.control"
         _bring(host)
@@ -58,7 +59,7 @@ class Probe:
             PROGRAM, "--in-memory", "--single-file-segments", "-m", str(MEMORY_MIB), "--no-pci", f"--file-prefix={name}",
             # The first lcore only listens: on another CPU than the one that polls, where there is one.
             "--lcores", f"0@{cpus[-1]},1@{cpus[0]}",
-            *(f"--vdev={device}" for device in devices),
+            *(f"--vdev={device}" for device in devices), *more,
             "--", "--control", self._socket, "--seconds", str(LONGEST_S),
         ]  # fmt: skip
         self._process: Process = host.start(name, shlex.join(words), cpus=sorted(set(cpus)))

@@ -9,11 +9,14 @@ which frame-probe sends. The switch finds its ports served by another program th
 from __future__ import annotations
 
 import json
+import re
 import time
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, ClassVar
 
 from switches.base import Port
-from terms import errors
+from terms import errors, option_messages
 from terms.placement import Thread
 from testbeds import dpdk_telemetry
 from testbeds.base import Process, Testbed
@@ -26,11 +29,36 @@ NAME = "virtio-user"
 LINK_SECONDS = 30
 
 
+@dataclass(frozen=True)
+class Path:
+    """A way of testpmd's driver (net_virtio) through its rings: the arguments that ask for it, and the driver's words for it."""
+
+    arguments: str
+    said: str
+
+
+# Arguments of https://doc.dpdk.org/guides-24.11/nics/virtio.html, "Virtio paths Selection and Usage"; its own default is in-order.
+PATHS = {
+    "mergeable": Path("mrg_rxbuf=1,in_order=0", "mergeable buffer"),
+    "non-mergeable": Path("mrg_rxbuf=0,in_order=0", "standard"),
+    "vector": Path("mrg_rxbuf=0,in_order=0,vectorized=1", "vectorized"),
+    "in-order": Path("mrg_rxbuf=1,in_order=1", "inorder"),
+    "packed": Path("mrg_rxbuf=1,in_order=0,packed_vq=1", "packed ring mergeable buffer"),
+}
+"""By the value of the option ``path``."""
+_SAID = re.compile(r"virtio: using (?P<path>.+) (?P<way>Rx|Tx) path on port (?P<port>\d+)")
+LOST_FEATURES = "are not supported by vhost-user"
+"""What the driver says when a switch that connects later does not offer what the path needs."""
+LOUD = ("--log-level=pmd.net.virtio.init:info",)
+"""For EAL: lets the driver say which path it takes."""
+
+
 class VirtioUser(Endpoint):
     """One end: port ``index`` of the program that all ends share."""
 
     has_stack = False
     interface = "virtio-user"
+    options: ClassVar[Mapping[str, tuple[str, ...]]] = {"path": tuple(PATHS)}
 
     def __init__(self, pair: Ends, port: Port, number: int) -> None:
         self.name = f"container{number}"
@@ -40,7 +68,9 @@ class VirtioUser(Endpoint):
 
     def device(self) -> str:
         server = ",server=1" if self.port.listener == "endpoint" else ""
-        return f"net_virtio_user{self._index},mac={self.mac},path={self.port.where}{server},queue_size=1024"
+        return (
+            f"net_virtio_user{self._index},mac={self.mac},path={self.port.where}{server},queue_size=1024,{PATHS[self._pair.path].arguments}"
+        )
 
     def flood(self, frames: Frames) -> Flood:
         return self._pair.flood(self._index, frames)
@@ -62,6 +92,10 @@ class VirtioUser(Endpoint):
     def counters(self) -> Counters:
         return self._pair.counters(self._index)
 
+    def facts(self) -> dict[str, Any]:
+        """The path, and what the driver said that it took."""
+        return {"path": self._pair.path, **self._pair.paths_taken()[self._index]}
+
     def threads(self) -> list[Thread]:
         # Of the process that all share, once.
         return self._pair.program.threads() if self._index == 0 else []
@@ -74,20 +108,36 @@ class VirtioUser(Endpoint):
 
 
 class Ends:
-    """The ends on ``ports``, and the program that serves them."""
+    """The ends on ``ports``, and the program that serves them.
 
-    def __init__(self, host: Testbed, ports: Sequence[Port], cpus: Sequence[int]) -> None:
-        self._host, self._cpus = host, list(dict.fromkeys(cpus))
+    With ``forwarding`` (``io``, ``mac``) each sends back what it gets, once that is begun; else it sends floods, and swallows what it gets.
+    """
+
+    def __init__(self, host: Testbed, ports: Sequence[Port], cpus: Sequence[int], path: str, forwarding: str = "") -> None:
+        self._host, self._cpus, self.path, self._forwarding = host, list(dict.fromkeys(cpus)), path, forwarding
         self.ends = [VirtioUser(self, port, number) for number, port in enumerate(ports, start=1)]
         self._served = 0
         self._flood: PortFlood | None = None
         self._stopped = False
         self.program: Testpmd | Probe = self._testpmd()
+        self._check_path()
+
+    def paths_taken(self) -> dict[int, dict[str, str]]:
+        return paths_taken(self.program.log())
+
+    def _check_path(self) -> None:
+        taken = self.paths_taken()
+        for index, end in enumerate(self.ends):
+            seen = taken.get(index, {}).get("rx", "")
+            if seen != PATHS[self.path].said or LOST_FEATURES in self.program.log():
+                self.stop()
+                raise option_messages.path_not_taken(end.name, self.path, seen, self.program.log())
 
     def flood(self, index: int, frames: Frames) -> Flood:
         if not isinstance(self.program, Testpmd):
             self.program.stop()
             self.program = self._testpmd()
+            self._check_path()
             self._await_links()
         elif self._flood is not None:
             self._flood.remove()
@@ -102,12 +152,15 @@ class Ends:
         if not isinstance(self.program, Probe):
             self.program.stop()
             self._flood = None
-            self.program = Probe(self._host, self._name(), [end.device() for end in self.ends], self._cpus)
+            self.program = Probe(self._host, self._name(), [end.device() for end in self.ends], self._cpus, more=LOUD)
+            self._check_path()
         return self.program
 
     def _testpmd(self) -> Testpmd:
         # A port that gives nothing and takes everything makes the receiver's counterpart.
-        return Testpmd(self._host, self._name(), [*(end.device() for end in self.ends), "net_null0,no-rx=1"], self._cpus)
+        devices = [*(end.device() for end in self.ends), *([] if self._forwarding else ["net_null0,no-rx=1"])]
+        how = {"forward": self._forwarding, "topology": "loop"} if self._forwarding else {}
+        return Testpmd(self._host, self._name(), devices, self._cpus, more=LOUD, **how)
 
     def _await_links(self) -> None:
         """Until the switch serves the ports again: what is sent before is lost, and is none of its losses."""
@@ -131,6 +184,14 @@ class Ends:
             self.program.stop()
             self._host.run(f"rm -f {RUN}/{NAME}*.pcap", check=False)
         self._stopped = True
+
+
+def paths_taken(log: str) -> dict[int, dict[str, str]]:
+    """The driver's own words for the path of each port, ``rx`` and ``tx``: what it said last, for it says it again with each start."""
+    found: dict[int, dict[str, str]] = {}
+    for match in _SAID.finditer(log):
+        found.setdefault(int(match["port"]), {})[match["way"].lower()] = match["path"]
+    return found
 
 
 def counters_of(text: str) -> Counters:

@@ -89,7 +89,7 @@ class Topology(abc.ABC):
         """One endpoint on each of ``cpus``, each on a port of its own: of the kind that the access asks for."""
         ports = [self.switch.add_port(f"p{number}", self.access) for number, _ in enumerate(cpus, start=1)]
         if self.access == "virtio-user":
-            ends = virtio_user.Ends(self.host, ports, cpus).ends
+            ends = virtio_user.Ends(self.host, ports, cpus, self.chosen["path"]).ends
             self._made += ends
             return list(ends)
         if self.access == "veth":
