@@ -70,6 +70,33 @@ def test_a_port_says_who_listens(socket, listener, more):
     assert f"p1,path={port.where}{more}" in host.asked[-1].split()
 
 
+def test_started_again_it_has_the_ports_that_it_had():
+    made = switch(socket="server")
+    assert not [word for word in made.command().split() if word.startswith("--port")]
+    port = made.add_port("p1", "virtio-user")
+    made.add_device("null", "net_null0,size=64")
+    assert {f"--port=p1,path={port.where},server=1", "--port=null,dev=net_null0,size=64"} <= set(made.command().split())
+
+
+@pytest.mark.parametrize(("sched", "policy"), [("other", "--sched=other"), ("fifo", "--sched=fifo:1")])
+def test_its_scheduling_policy_is_passed_on(sched, policy):
+    assert policy in switch(sched=sched).command().split()
+
+
+def test_a_shared_cpu_has_a_neighbour_from_the_first_traffic_on():
+    begun = []
+    host = Host()
+    host.start = lambda name, command, cpus: begun.append((name, cpus)) or SimpleNamespace(stop=lambda: begun.append("stopped"))
+    made = switch(host, cpu_sharing="shared")
+    made.ready()
+    assert begun == [("neighbour", [1])]
+    assert len(made.processes()) == 2
+    made.stop()
+    assert begun[-1] == "stopped"
+    switch(host).ready()
+    assert len(begun) == 2
+
+
 def test_a_wire_is_taught_no_address():
     for forward, asked in (("switch", 2), ("wire", 1)):
         host = Host()
