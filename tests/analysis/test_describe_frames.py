@@ -38,4 +38,4 @@ def test_a_result_without_single_frames_says_so(two_switches):
 def test_the_published_words_are_whole():
     said = describe_frames.published("T5").text
     assert "in client mode, VMs regain connectivity" in said
-    assert describe_frames.published("T11").text.count("\n") == 1
+    assert describe_frames.published("T11").text.count("\n") == 2
