@@ -99,6 +99,22 @@ static void frames_are_told_apart(void)
     EQUAL(a.next, 1001);
 }
 
+/* What is known of the last 64 outlives a jump ahead. */
+static void a_jump_forgets_nothing(void)
+{
+    struct arrivals a;
+
+    arrivals_start(&a, 0);
+    CHECK(arrivals_take(&a, 0) && arrivals_take(&a, 63));
+    CHECK(!arrivals_take(&a, 0));
+    CHECK(arrivals_take(&a, 1));
+    EQUAL(a.duplicates, 1);
+    CHECK(arrivals_take(&a, 63 + 64));
+    CHECK(!arrivals_take(&a, 63 + 64));
+    CHECK(arrivals_take(&a, 64)); /* the oldest that is still known */
+    CHECK(!arrivals_take(&a, 64));
+}
+
 /* A shuffled stream in which some frames are missing and some come twice, counted with a table of all of them. */
 static void arrivals_agree_with_a_table(void)
 {
@@ -243,6 +259,7 @@ int main(void)
     the_histogram_holds_what_it_says();
     the_histogram_counts();
     frames_are_told_apart();
+    a_jump_forgets_nothing();
     arrivals_agree_with_a_table();
     the_longest_gap_is_found();
     nothing_at_all_is_one_open_gap();
