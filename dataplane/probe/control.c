@@ -57,9 +57,13 @@ static void serve_one(int client, struct loop *loop)
     setsockopt(client, SOL_SOCKET, SO_RCVTIMEO, &silence, sizeof(silence));
     setsockopt(client, SOL_SOCKET, SO_SNDTIMEO, &silence, sizeof(silence));
     FILE *in = fdopen(client, "r"), *out = fdopen(dup(client), "w");
-    while (in && out && fgets(line, sizeof(line), in) && strchr(line, '\n')) {
-        answer(out, loop, line);
-        if (fflush(out))
+    while (in && out && fgets(line, sizeof(line), in)) {
+        bool whole = strchr(line, '\n');
+        if (whole)
+            answer(out, loop, line);
+        else
+            fputs("error: a command is one line of at most 254 characters\n", out);
+        if (fflush(out) || !whole)
             break;
     }
     if (in)
