@@ -56,6 +56,14 @@ profile-vm2host: $(READY) ## One VM and its host over both switches
 access-methods: $(READY) ## virtio-net, vhost-net and vhost-user compared at 64 bytes
 	$(VSPROF) run access-methods $(OPTIONS)
 
+.PHONY: interrupt-latency
+interrupt-latency: $(READY) ## What it costs a frame that the switch sleeps: polling, interrupts, shared CPU (TESTBED=native)
+	$(VSPROF) run interrupt-latency $(OPTIONS)
+
+.PHONY: reconnect
+reconnect: $(READY) ## The switch is killed and restarted under traffic: outage and loss, vhost-user client against server
+	$(VSPROF) run reconnect $(OPTIONS)
+
 .PHONY: report
 report: $(READY) ## Write a result's report anew from what is stored (RUN=latest)
 	$(VSPROF) report $(RUN)

@@ -27,6 +27,14 @@ HEADLINES = (
     ("udp_flood", "saturation", "pmd_busy", "poll-mode thread busy"),
     ("ping_paced", "paced", "rtt_p50", "round trip, median"),
     ("ping_paced", "paced", "rtt_p99", "round trip, 99th percentile"),
+    ("paced_frames", "paced", "latency_mean", "one way, mean"),
+    ("paced_frames", "paced", "latency_p99", "one way, 99th percentile"),
+    ("paced_frames", "paced", "latency_max", "one way, longest"),
+    ("paced_frames", "paced", "frames_lost", "lost"),
+    ("reconnect", "paced", "came_back", "came back"),
+    ("reconnect", "paced", "outage", "longest time without a frame"),
+    ("reconnect", "paced", "outage_packets_lost", "packets lost"),
+    ("reconnect", "paced", "switch_away", "of which the switch itself was away"),
 )
 """The numbers that a reader asks for first: traffic, load, metric, words."""
 

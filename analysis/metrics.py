@@ -7,7 +7,7 @@ case_id, run_id, repetition, traffic, load, window, metric, role, cpu, part, per
 
 What a count is divided by follows the traffic. Kernel OVS passes a TCP super-packet of up to 64 KB (GSO) as one
 packet, OVS-DPDK without TSO passes each MTU-sized packet: "per packet" would compare unlike things, so TCP is
-divided by megabits of goodput, the flood by packets received, the paced probe by replies.
+divided by megabits of goodput, the flood and paced frames by packets received, the paced ping by replies.
 """
 
 from __future__ import annotations
@@ -35,6 +35,9 @@ RATES = {
     "goodput": "bit/s",
 }
 RTT = ("rtt_min", "rtt_mean", "rtt_p50", "rtt_p90", "rtt_p99", "rtt_p999", "rtt_max")
+LATENCY = ("latency_min", "latency_mean", "latency_p50", "latency_p90", "latency_p99", "latency_p999", "latency_max")
+OUTAGE = {"came_back": "fraction", "outage": "seconds", "switch_away": "seconds", "outage_packets_lost": "packets"}
+"""What is counted over a switch's restart, and its unit."""
 HOPS = {
     "loss_before_switch": ("packets_sent", "packets_into_switch"),
     "loss_in_switch": ("packets_into_switch", "packets_out_of_switch"),
@@ -42,7 +45,7 @@ HOPS = {
     "loss_total": ("packets_sent", "packets_received"),
 }
 STATES = ("user", "kernel", "softirq", "irq", "guest", "idle")
-PER_DATA = {"udp_flood": "packet", "tcp_stream": "megabit", "ping_paced": "reply"}
+PER_DATA = {"udp_flood": "packet", "tcp_stream": "megabit", "ping_paced": "reply", "paced_frames": "packet"}
 """What a count is divided by, by traffic: see the module's docstring."""
 
 
@@ -50,7 +53,9 @@ PER_DATA = {"udp_flood": "packet", "tcp_stream": "megabit", "ping_paced": "reply
 def of(result: Result) -> pd.DataFrame:
     """Every metric of the result, in COLUMNS; a metric whose counts are missing is NaN or absent."""
     frame = result.numbers
-    parts = [traffic(frame), loss(frame), latency(frame), events(frame), cpu(frame), pmd(frame), flow_table(frame)]
+    parts = [
+        traffic(frame), loss(frame), latency(frame), frames(frame), outage(frame), events(frame), cpu(frame), pmd(frame), flow_table(frame),
+    ]  # fmt: skip
     return pd.concat([part for part in parts if not part.empty] or [_empty()], ignore_index=True)
 
 
@@ -95,6 +100,24 @@ def latency(frame: pd.DataFrame) -> pd.DataFrame:
     rows.append(quotient(wide, "unanswered", wide["requests"] - wide["replies"], wide["requests"], "fraction"))
     rows.append(quotient(wide, "request_rate", wide["request_rate"], 1.0, "packets/s"))
     return joined(rows)
+
+
+def frames(frame: pd.DataFrame) -> pd.DataFrame:
+    """One-way latency of single frames [seconds], as the mean over windows; the share that was lost, and that could not be timed."""
+    own = _own(frame)
+    wide = wide_table(own, [*LATENCY, "packets_received", "packets_disturbed"])
+    rows = [quotient(wide, name, wide[name], 1.0, "seconds") for name in LATENCY]
+    rows.append(quotient(wide, "disturbed", wide["packets_disturbed"], wide["packets_received"], "fraction"))
+    whole = wide_table(own[own["window"] == "stream"], ["packets_lost", "packets_offered"])
+    rows.append(quotient(whole, "frames_lost", whole["packets_lost"], whole["packets_offered"], "fraction"))
+    return joined(rows)
+
+
+def outage(frame: pd.DataFrame) -> pd.DataFrame:
+    """What a restart of the switch did. What did not come back has no outage, but a `came_back` of 0."""
+    own = _own(frame)
+    wide = wide_table(own[own["window"] == "outage"], list(OUTAGE))
+    return joined(quotient(wide, name, wide[name], 1.0, unit) for name, unit in OUTAGE.items())
 
 
 def events(frame: pd.DataFrame) -> pd.DataFrame:
@@ -247,7 +270,7 @@ def select(table: pd.DataFrame, **where: object) -> pd.DataFrame:
 
 def _whole(where: dict[str, object]) -> dict[str, object]:
     """A series is unambiguous only with its role and CPU; unless asked for, take the usual one."""
-    usual = {"pmd_": "switch", "flow_hit": "switch", "context_switches": "path"}
+    usual = {"pmd_": "switch", "running": "switch", "flow_hit": "switch", "context_switches": "path"}
     role = next((role for start, role in usual.items() if str(where.get("metric", "")).startswith(start)), "all")
     return {"role": role, "cpu": -1, **where}
 
@@ -306,6 +329,7 @@ def data_rates(frame: pd.DataFrame) -> pd.DataFrame:
         "udp_flood": wide["packet_rate_received"],
         "tcp_stream": wide["goodput"] / 1e6,
         "ping_paced": wide["replies"] / wide["window_seconds"],
+        "paced_frames": wide["packet_rate_received"],
     }
     wide["data_rate"] = np.nan
     for word, rate in choices.items():

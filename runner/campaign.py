@@ -9,7 +9,7 @@ import random
 import subprocess
 import time
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict, dataclass, field, replace
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
@@ -123,7 +123,7 @@ def resume(store: Results, progress: Progress) -> Results:
     experiment = experiments.parse(manifest["experiment"], store.folder / results.MANIFEST)
     campaign = Campaign.check(manifest["name"], experiment, manifest["testbed"], manifest["lab_cpus"], manifest.get("host_options"))
     # What the testbed offered when it began, so that the plans are the same.
-    campaign = replace(campaign, cases=[Case(**case["values"]) for case in manifest["cases"]])
+    campaign = replace(campaign, cases=[Case.of(case["values"]) for case in manifest["cases"]])
     return _go(campaign, campaign.plans(manifest["seed"]), store, progress)
 
 
@@ -166,6 +166,10 @@ def _do(campaign: Campaign, plan: Plan, store: Results, record: dict[str, Any], 
     else:
         record.update(status="done", placement=outcome.placement, cpu_roles=outcome.cpu_roles)
         store.manifest["facts"]["switches"][plan.case.switch] = outcome.facts["switch"]
+        if plan.case.options:
+            # The same switch is set up in another way in the next case.
+            ours = {name: outcome.facts[name] for name in ("switch", "endpoints")}
+            store.manifest["facts"].setdefault("cases", {})[plan.case.case_id] = ours
         # A result that an earlier vsprof began has none.
         store.manifest["facts"].setdefault("collectors", {}).update(outcome.facts["collectors"])
         for name, why in outcome.left_out.items():
@@ -200,7 +204,7 @@ def _manifest(campaign: Campaign, seed: int, plans: Sequence[Plan], facts: dict[
         "host": host_facts(),
         "facts": {**facts, "switches": {}, "collectors": {}},
         "cases": [
-            {"case_id": case.case_id, "values": asdict(case), "frame_bytes_without_fcs": case.frame_bytes - FCS_BYTES}
+            {"case_id": case.case_id, "values": case.values, "frame_bytes_without_fcs": case.frame_bytes - FCS_BYTES}
             for case in campaign.cases
         ],
         "runs": [

@@ -1,10 +1,14 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
 """Open vSwitch with the DPDK datapath: a poll-mode thread (PMD) moves all frames in user space and never sleeps.
 
-Ports are ``dpdkvhostuserclient``: QEMU owns the socket, so that an endpoint survives a restart of the switch.
+Ports are ``dpdkvhostuserclient``: the endpoint owns the socket, so that it survives a restart of the switch. With the option ``socket``
+``server`` they are ``dpdkvhostuser``, which Open vSwitch itself calls deprecated: the switch owns the socket.
 """
 
 from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import ClassVar
 
 from switches.base import Port
 from switches.ovs import BRIDGE, RUN, Ovs, quoted
@@ -17,6 +21,7 @@ SLEEP_WHILE_BOOTING_US = 2000
 
 class OvsDpdk(Ovs):
     accesses = ("vhost-user", "virtio-user")
+    options: ClassVar[Mapping[str, tuple[str, ...]]] = {"socket": ("client", "server")}
     daemon = "/usr/lib/openvswitch-switch-dpdk/ovs-vswitchd-dpdk"
     datapath = "netdev"
 
@@ -38,10 +43,13 @@ class OvsDpdk(Ovs):
         }
 
     def add_port(self, name: str, access: str) -> Port:
-        socket = f"{RUN}/{name}.sock"
-        self.vsctl(f"add-port {BRIDGE} {name} -- set Interface {name} type=dpdkvhostuserclient options:vhost-server-path={quoted(socket)}")
+        server = self.chosen["socket"] == "server"
+        socket = f"{RUN}/{name}" if server else f"{RUN}/{name}.sock"
+        # As server it chooses the path by itself, out of the port's name.
+        kind = "dpdkvhostuser" if server else f"dpdkvhostuserclient options:vhost-server-path={quoted(socket)}"
+        self.vsctl(f"add-port {BRIDGE} {name} -- set Interface {name} type={kind}")
         self._ports.append(name)
-        return Port(name, access, socket)
+        return Port(name, access, socket, listener="switch" if server else "endpoint")
 
     def ready(self) -> None:
         self.vsctl("set Open_vSwitch . other_config:pmd-sleep-max=0")

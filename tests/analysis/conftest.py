@@ -49,6 +49,13 @@ def three_accesses(sample: ModuleType, tmp_path_factory: pytest.TempPathFactory)
 
 
 @pytest.fixture(scope="session")
+def probed(sample: ModuleType, tmp_path_factory: pytest.TempPathFactory) -> Result:
+    """SYNTHETIC: single frames, and a restart that only OVS-DPDK comes back from."""
+    path = tmp_path_factory.mktemp("probed") / "vm2vm"
+    return load(sample.write(path, traffics=[sample.PACED, sample.RESTART, sample.IDLE]))
+
+
+@pytest.fixture(scope="session")
 def modelled(sample: ModuleType, tmp_path_factory: pytest.TempPathFactory) -> Result:
     """SYNTHETIC: as two_switches, with idle traffic and windows of the modelled processor."""
     path = tmp_path_factory.mktemp("modelled") / "vm2vm"

@@ -14,7 +14,9 @@ from analysis.load import load
 NAMES = sorted(module.name for module in pkgutil.iter_modules(figures.__path__) if module.name != "__main__")
 MODELLED = [name for name in NAMES if getattr(importlib.import_module(f"analysis.figures.{name}"), "SOURCE", "") == "model"]
 HARDWARE = [name for name in NAMES if getattr(importlib.import_module(f"analysis.figures.{name}"), "SOURCE", "") == "hardware"]
-COUNTED = [name for name in NAMES if name not in {*MODELLED, *HARDWARE}]
+PROBED = ["frame_latency", "outage"]
+"""Of single frames, which only frame-probe sends."""
+COUNTED = [name for name in NAMES if name not in {*MODELLED, *HARDWARE, *PROBED}]
 
 
 @pytest.mark.parametrize("name", COUNTED)
@@ -25,6 +27,29 @@ def test_a_figure_is_drawn_with_its_caption(three_accesses, name):
     assert "n=3" in shown.caption
     assert "Emulated lab" in shown.caption
     assert "numbers behind this figure" in shown._repr_html_()
+
+
+@pytest.mark.parametrize("name", PROBED)
+def test_a_figure_of_single_frames_is_drawn_from_them_alone(probed, two_switches, name):
+    shown = figures.show(probed, name)
+    assert figures.png(shown.figure).startswith(b"\x89PNG")
+    assert "n=3" in shown.caption
+    assert "are not in this result" in figures.show(two_switches, name).text
+
+
+def test_what_was_published_of_single_frames_stands_beside_ours(probed):
+    found = figures.show(probed, "frame_latency").table
+    assert set(found["whose"]) == {"ours", "published"}
+    after = found[(found["label"] == "published: host, after") & (found["metric"] == "latency_mean")]
+    assert list(after["median"]) == [14e-6]
+
+
+def test_what_did_not_come_back_is_said_and_has_no_bar(probed):
+    found = figures.show(probed, "outage").table
+    kernel = found[found["switch"] == "kernel-ovs"]
+    assert list(kernel.loc[kernel["metric"] == "came_back", "median"]) == [0]
+    assert "outage" not in set(kernel["metric"])
+    assert list(found.loc[(found["switch"] == "ovs-dpdk") & (found["metric"] == "outage"), "median"]) == [1.5]
 
 
 @pytest.mark.parametrize("name", MODELLED)

@@ -32,7 +32,21 @@ def sample():
     return module
 
 
-@pytest.mark.parametrize("notebook", NOTEBOOKS, ids=lambda path: path.stem)
+PROBED = {"interrupt-latency": 3, "reconnect": 1}
+"""Notebooks on single frames, and how many figures each has."""
+
+
+@pytest.mark.parametrize("name", PROBED)
+def test_a_notebook_on_single_frames_becomes_a_report(sample, tmp_path, name):
+    run = sample.write(tmp_path / "r", traffics=[sample.PACED, sample.RESTART, sample.IDLE])
+    text = report.build(run, name).read_text(encoding="utf-8")
+    assert "SYNTHETIC" in text
+    assert "<script" not in text
+    assert text.count("data:image/png") >= PROBED[name]
+    assert ("One-way latency" if name == "interrupt-latency" else "came back") in text
+
+
+@pytest.mark.parametrize("notebook", [path for path in NOTEBOOKS if path.stem not in PROBED], ids=lambda path: path.stem)
 def test_a_notebook_becomes_a_report(sample, tmp_path, notebook):
     run = sample.write(tmp_path / "r", own="uarch_model", **SHAPES.get(notebook.stem, {}))
     page = report.build(run, notebook)

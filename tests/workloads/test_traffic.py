@@ -336,7 +336,18 @@ def test_any_text_gives_numbers_or_a_value_error(kind, data):
         max_leaves=6,
     )
     one = text | json_like.map(json.dumps)
-    raw = {name: data.draw(one) for name in ("iperf3.json", "started.txt", "ping.txt", "rate_hz.txt", "pktgen.txt", "hops.json")}
+    files = (
+        "iperf3.json",
+        "started.txt",
+        "ping.txt",
+        "rate_hz.txt",
+        "pktgen.txt",
+        "hops.json",
+        "windows.jsonl",
+        "stream.json",
+        "outage.json",
+    )
+    raw = {name: data.draw(one) for name in files}
     try:
         numbers = list(TRAFFIC[kind].numbers(raw, [window(1000, 1002)]))
     except ValueError:

@@ -13,6 +13,7 @@ Life cycle, in the order the runner uses it::
         …                                # the window passes; switch counters are read by the window itself
         after = traffic.sample()
     traffic.before_own_windows()         # only where a collector has windows of its own, which follow now
+    traffic.after_windows()
     raw = traffic.stop()                 # ends it; whatever its programs printed, by file name
     traffic.numbers(raw, windows)        # pure: computed from what was recorded, so it can be done again later
 
@@ -104,6 +105,9 @@ class Traffic(abc.ABC):
 
         It must flow on. Nothing to do where everything is counted by window.
         """
+
+    def after_windows(self) -> None:
+        """Called once, when all windows are through: what would spoil them is done here, such as killing the switch."""
 
     @abc.abstractmethod
     def stop(self) -> dict[str, str]:
