@@ -1,0 +1,516 @@
+# SPDX-License-Identifier: GPL-2.0-or-later
+"""What a guest could do to harm its switch: descriptors, rings and messages that no driver writes.
+
+Each attack is a function of a guest that is up; its docstring is what it does. ``DESCRIPTORS`` hold frames that must be refused (and
+counted so), ``RINGS`` make nonsense of the rings themselves, ``RECEIVE`` of receive buffers, ``MESSAGES`` of the protocol.
+"""
+
+from __future__ import annotations
+
+import random
+import struct
+from collections.abc import Callable
+
+from frontend import Frontend
+from traffic import frame, mac
+from vhost_user import NO_FD, Request, memory_table, u64, vring_address, vring_state
+from virtqueue import DESCRIPTOR, INDIRECT, NEXT, WRITE, Buffer, Virtqueue
+
+Attack = Callable[[Frontend], None]
+NOWHERE = 0xDEAD_0000_0000
+FRAME = bytes(12) + frame(mac(6), mac(2))
+
+
+def offered(queue: Virtqueue, *descriptors: tuple[int, int, int, int]) -> None:
+    """Make a chain available that begins at descriptor 0 and is exactly these: address, length, flags, next."""
+    for slot, descriptor in enumerate(descriptors):
+        queue.describe(slot, *descriptor)
+    queue.offer(0)
+    queue.publish()
+
+
+def good(guest: Frontend) -> int:
+    """Where a good frame lies, header and all."""
+    address = guest.memory.take(4096)
+    guest.memory.write(address, FRAME)
+    return address
+
+
+def table(guest: Frontend, *entries: tuple[int, int, int, int]) -> int:
+    """Where these lie as an indirect table."""
+    address = guest.memory.take(16 * len(entries))
+    guest.memory.write(address, b"".join(DESCRIPTOR.pack(*entry) for entry in entries))
+    return address
+
+
+def address_nowhere(guest):
+    offered(guest.tx, (NOWHERE, 72, 0, 0))
+
+
+def address_zero(guest):
+    offered(guest.tx, (0, 72, 0, 0))
+
+
+def address_at_the_end(guest):
+    offered(guest.tx, (guest.memory.regions[-1].end, 72, 0, 0))
+
+
+def length_past_the_end(guest):
+    offered(guest.tx, (guest.memory.regions[-1].end - 60, 72, 0, 0))
+
+
+def address_wraps(guest):
+    offered(guest.tx, (2**64 - 16, 72, 0, 0))
+
+
+def length_of_4_gib(guest):
+    offered(guest.tx, (good(guest), 2**32 - 1, 0, 0))
+
+
+def second_nowhere(guest):
+    offered(guest.tx, (good(guest), 72, NEXT, 1), (NOWHERE, 60, 0, 0))
+
+
+def second_wraps(guest):
+    offered(guest.tx, (good(guest), 72, NEXT, 1), (2**64 - 1, 2**32 - 1, 0, 0))
+
+
+def header_nowhere(guest):
+    offered(guest.tx, (NOWHERE, 12, NEXT, 1), (good(guest), 60, 0, 0))
+
+
+def length_zero(guest):
+    offered(guest.tx, (good(guest), 0, 0, 0))
+
+
+def nowhere_of_length_zero(guest):
+    offered(guest.tx, (NOWHERE, 0, 0, 0))
+
+
+def all_of_length_zero(guest):
+    offered(guest.tx, (good(guest), 0, NEXT, 1), (good(guest), 0, NEXT, 2), (good(guest), 0, 0, 0))
+
+
+def half_a_header(guest):
+    offered(guest.tx, (good(guest), 5, 0, 0))
+
+
+def header_alone(guest):
+    offered(guest.tx, (good(guest), 12, 0, 0))
+
+
+def header_and_nothing(guest):
+    offered(guest.tx, (good(guest), 12, NEXT, 1), (good(guest), 0, 0, 0))
+
+
+def loop_of_two(guest):
+    offered(guest.tx, (good(guest), 72, NEXT, 1), (good(guest), 60, NEXT, 0))
+
+
+def loop_of_one(guest):
+    offered(guest.tx, (good(guest), 72, NEXT, 0))
+
+
+def loop_of_nothing(guest):
+    offered(guest.tx, (good(guest), 0, NEXT, 0))
+
+
+def next_out_of_the_ring(guest):
+    offered(guest.tx, (good(guest), 72, NEXT, guest.tx.size))
+
+
+def next_far_out_of_the_ring(guest):
+    offered(guest.tx, (good(guest), 72, NEXT, 0xFFFF))
+
+
+def device_may_write(guest):
+    offered(guest.tx, (good(guest), 72, WRITE, 0))
+
+
+def a_megabyte(guest):
+    # Within the memory, which is what makes it more than an address out of range.
+    offered(guest.tx, (guest.memory.regions[-1].start, 1 << 20, 0, 0))
+
+
+def a_chain_of_megabytes(guest):
+    start = guest.memory.regions[-1].start
+    offered(guest.tx, *((start, 1 << 20, NEXT if slot < 200 else 0, slot + 1) for slot in range(201)))
+
+
+def table_nowhere(guest):
+    offered(guest.tx, (NOWHERE, 32, INDIRECT, 0))
+
+
+def table_past_the_end(guest):
+    offered(guest.tx, (guest.memory.regions[-1].end - 16, 32, INDIRECT, 0))
+
+
+def table_wraps(guest):
+    offered(guest.tx, (2**64 - 16, 32, INDIRECT, 0))
+
+
+def table_of_length_zero(guest):
+    offered(guest.tx, (table(guest, (good(guest), 72, 0, 0)), 0, INDIRECT, 0))
+
+
+def table_of_half_an_entry(guest):
+    offered(guest.tx, (table(guest, (good(guest), 72, 0, 0)), 8, INDIRECT, 0))
+
+
+def table_of_4_gib(guest):
+    offered(guest.tx, (table(guest, (good(guest), 72, NEXT, 1)), 2**32 - 16, INDIRECT, 0))
+
+
+def table_in_a_table(guest):
+    inner = table(guest, (good(guest), 72, 0, 0))
+    offered(guest.tx, (table(guest, (inner, 16, INDIRECT, 0)), 16, INDIRECT, 0))
+
+
+def table_that_is_its_own(guest):
+    address = guest.memory.take(16)
+    guest.memory.write(address, DESCRIPTOR.pack(address, 16, INDIRECT, 0))
+    offered(guest.tx, (address, 16, INDIRECT, 0))
+
+
+def table_loops(guest):
+    offered(guest.tx, (table(guest, (good(guest), 72, NEXT, 1), (good(guest), 60, NEXT, 0)), 32, INDIRECT, 0))
+
+
+def table_next_out_of_it(guest):
+    offered(guest.tx, (table(guest, (good(guest), 72, NEXT, 2), (good(guest), 60, 0, 0)), 32, INDIRECT, 0))
+
+
+def table_longer_than_the_ring(guest):
+    many = 4 * guest.tx.size
+    entries = [
+        (good(guest) if not slot else guest.memory.regions[-1].start, 72, NEXT if slot < many - 1 else 0, slot + 1) for slot in range(many)
+    ]
+    offered(guest.tx, (table(guest, *entries), 16 * many, INDIRECT, 0))
+
+
+def table_entry_nowhere(guest):
+    offered(guest.tx, (table(guest, (NOWHERE, 72, 0, 0)), 16, INDIRECT, 0))
+
+
+def runt(length: int) -> Attack:
+    def attack(guest: Frontend) -> None:
+        offered(guest.tx, (good(guest), 12 + length, 0, 0))
+
+    attack.__name__ = f"runt_of_{length}"
+    return attack
+
+
+DESCRIPTORS = (
+    address_nowhere, address_zero, address_at_the_end, length_past_the_end, address_wraps, length_of_4_gib, second_nowhere, second_wraps,
+    header_nowhere, length_zero, nowhere_of_length_zero, all_of_length_zero, half_a_header, header_alone, header_and_nothing, loop_of_two,
+    loop_of_one, loop_of_nothing, next_out_of_the_ring, next_far_out_of_the_ring, device_may_write, a_megabyte, a_chain_of_megabytes,
+    table_nowhere, table_past_the_end, table_wraps, table_of_length_zero, table_of_half_an_entry, table_of_4_gib, table_in_a_table,
+    table_that_is_its_own, table_loops, table_next_out_of_it, table_longer_than_the_ring, table_entry_nowhere,
+)  # fmt: skip
+RUNTS = tuple(runt(length) for length in (1, 2, 6, 12, 13))
+
+
+def head_out_of_the_ring(guest):
+    guest.tx.offer(guest.tx.size)
+    guest.tx.offer(0xFFFF)
+    guest.tx.publish()
+
+
+def the_same_head_twice(guest):
+    guest.tx.describe(0, good(guest), 72)
+    for _ in range(20):
+        guest.tx.offer(0)
+    guest.tx.publish()
+
+
+def index_far_ahead(guest):
+    guest.tx.describe(0, good(guest), 72)
+    guest.tx.jump(guest.tx.size + 1)
+    guest.tx.publish()
+
+
+def index_half_way_round(guest):
+    guest.tx.jump(0x8000)
+    guest.tx.publish()
+
+
+def index_backwards(guest):
+    guest.tx.jump(-1)
+    guest.tx.publish()
+
+
+def ring_of_garbage(guest):
+    """Random descriptors, in every slot, all available (seeded)."""
+    dice = random.Random(5)
+    places = [good(guest), NOWHERE, 0, guest.memory.regions[0].start, guest.memory.regions[-1].end - 8, 2**64 - 8, guest.tx.descriptors]
+    lengths = [0, 1, 11, 12, 13, 72, 1500, 65536, 2**31, 2**32 - 1]
+    for slot in range(guest.tx.size):
+        guest.tx.describe(slot, dice.choice(places), dice.choice(lengths), dice.randrange(8), dice.randrange(2 * guest.tx.size))
+        guest.tx.offer(dice.randrange(2 * guest.tx.size))
+    guest.tx.publish()
+
+
+def descriptors_that_change(guest):
+    """The length is rewritten while the switch reads it."""
+    address = good(guest)
+    for _ in range(300):
+        guest.tx.describe(0, address, 72)
+        guest.tx.offer(0)
+        guest.tx.publish()
+        guest.tx.describe(0, address, 2**32 - 1)
+        guest.tx.describe(0, NOWHERE, 72, NEXT, 0)
+
+
+def header_of_garbage(guest):
+    """Offloads that were never negotiated, with checksums far outside the frame."""
+    for kind in range(0, 256, 5):
+        guest.send([frame(mac(6), mac(8))], header=struct.pack("<BBHHHHH", 0xFF, kind, 0xFFFF, 0xFFFF, 0xFFFF, 0xFFFF, 0xFFFF))
+
+
+def rings_in_each_other(guest):
+    """The frame is the ring itself, which the switch writes to meanwhile."""
+    offered(guest.tx, (guest.tx.used, 72, NEXT, 1), (guest.tx.descriptors, 72, 0, 0))
+
+
+RINGS = (
+    head_out_of_the_ring, the_same_head_twice, index_far_ahead, index_half_way_round, index_backwards, ring_of_garbage, descriptors_that_change,
+    header_of_garbage, rings_in_each_other,
+)  # fmt: skip
+
+
+def receive_nowhere(guest):
+    offered(guest.rx, (NOWHERE, 2048, WRITE, 0))
+
+
+def receive_past_the_end(guest):
+    offered(guest.rx, (guest.memory.regions[-1].end - 20, 2048, WRITE, 0))
+
+
+def receive_wraps(guest):
+    offered(guest.rx, (2**64 - 16, 2048, WRITE, 0))
+
+
+def receive_of_length_zero(guest):
+    offered(guest.rx, (good(guest), 0, WRITE, 0))
+
+
+def receive_less_than_a_header(guest):
+    for _ in range(20):
+        guest.rx.add([Buffer(good(guest), 5, writable=True)])
+    guest.rx.publish()
+
+
+def receive_single_bytes(guest):
+    for _ in range(250):
+        guest.rx.add([Buffer(good(guest), 1, writable=True)])
+    guest.rx.publish()
+
+
+def receive_into_read_only(guest):
+    offered(guest.rx, (good(guest), 2048, 0, 0))
+
+
+def receive_in_a_loop(guest):
+    offered(guest.rx, (good(guest), 20, NEXT | WRITE, 1), (good(guest), 20, NEXT | WRITE, 0))
+
+
+def receive_in_a_loop_of_nothing(guest):
+    offered(guest.rx, (good(guest), 0, NEXT | WRITE, 0))
+
+
+def receive_next_out_of_the_ring(guest):
+    offered(guest.rx, (good(guest), 20, NEXT | WRITE, guest.rx.size + 7))
+
+
+def receive_table_nowhere(guest):
+    offered(guest.rx, (NOWHERE, 64, INDIRECT, 0))
+
+
+def receive_table_of_length_zero(guest):
+    offered(guest.rx, (table(guest, (good(guest), 2048, WRITE, 0)), 0, INDIRECT, 0))
+
+
+def receive_table_in_a_table(guest):
+    inner = table(guest, (good(guest), 2048, WRITE, 0))
+    offered(guest.rx, (table(guest, (inner, 16, INDIRECT, 0)), 16, INDIRECT, 0))
+
+
+def receive_head_out_of_the_ring(guest):
+    guest.rx.offer(guest.rx.size + 1)
+    guest.rx.publish()
+
+
+def receive_index_far_ahead(guest):
+    guest.rx.describe(0, good(guest), 2048, WRITE)
+    guest.rx.jump(0x4000)
+    guest.rx.publish()
+
+
+def receive_into_the_rings(guest):
+    """What others send overwrites the rings themselves."""
+    queue = guest.rx
+    for place in (queue.available, queue.used, queue.descriptors):
+        queue.add([Buffer(place, 2048, writable=True)])
+    queue.publish()
+
+
+RECEIVE = (
+    receive_nowhere, receive_past_the_end, receive_wraps, receive_of_length_zero, receive_less_than_a_header, receive_single_bytes,
+    receive_into_read_only, receive_in_a_loop, receive_in_a_loop_of_nothing, receive_next_out_of_the_ring, receive_table_nowhere,
+    receive_table_of_length_zero, receive_table_in_a_table, receive_head_out_of_the_ring, receive_index_far_ahead, receive_into_the_rings,
+)  # fmt: skip
+
+
+def told(guest: Frontend, request: int, payload: bytes = b"", fds: tuple[int, ...] = (), **more: int) -> None:
+    guest.connection.post(request, payload, fds, **more)
+
+
+def unknown_request(guest):
+    told(guest, 4711, u64(1))
+
+
+def request_zero(guest):
+    told(guest, 0)
+
+
+def payload_of_4_gib(guest):
+    told(guest, Request.SET_FEATURES, u64(0), size=2**32 - 1)
+
+
+def payload_too_short(guest):
+    told(guest, Request.SET_VRING_ADDR, b"\0" * 3)
+
+
+def payload_too_long(guest):
+    told(guest, Request.SET_VRING_NUM, bytes(4000))
+
+
+def wrong_version(guest):
+    guest.connection.sock.send(struct.pack("=III", Request.GET_FEATURES, 2, 0))
+
+
+def garbage(guest):
+    guest.connection.sock.send(random.Random(7).randbytes(4096))
+
+
+def features_not_offered(guest):
+    told(guest, Request.SET_FEATURES, u64(2**64 - 1))
+
+
+def no_regions(guest):
+    told(guest, Request.SET_MEM_TABLE, memory_table([]))
+
+
+def too_many_regions(guest):
+    regions, files = guest.memory.table()
+    told(guest, Request.SET_MEM_TABLE, struct.pack("=II", 2**31, 0) + memory_table(regions * 4)[8:], (files[0],) * 8)
+
+
+def regions_without_files(guest):
+    told(guest, Request.SET_MEM_TABLE, memory_table(guest.memory.table()[0]))
+
+
+def region_of_size_zero(guest):
+    told(guest, Request.SET_MEM_TABLE, memory_table([(0, 0, 0, 0)]), (guest.memory.regions[0].fd,))
+
+
+def region_that_wraps(guest):
+    told(guest, Request.SET_MEM_TABLE, memory_table([(2**64 - 4096, 8192, 2**64 - 4096, 2**64 - 4096)]), (guest.memory.regions[0].fd,))
+
+
+def region_of_no_memory(guest):
+    told(guest, Request.SET_MEM_TABLE, memory_table([(0, 4096, 0, 0)]), (guest.tx.kick_fd,))
+
+
+def ring_of_size_zero(guest):
+    told(guest, Request.SET_VRING_NUM, vring_state(1, 0))
+
+
+def ring_of_odd_size(guest):
+    told(guest, Request.SET_VRING_NUM, vring_state(1, 100))
+
+
+def ring_of_65536(guest):
+    told(guest, Request.SET_VRING_NUM, vring_state(1, 65536))
+
+
+def ring_255(guest):
+    told(guest, Request.SET_VRING_NUM, vring_state(255, 256))
+    told(guest, Request.SET_VRING_ENABLE, vring_state(0xFFFF_FFFF, 1))
+
+
+def ring_nowhere(guest):
+    told(guest, Request.SET_VRING_ADDR, vring_address(1, NOWHERE, NOWHERE, NOWHERE))
+
+
+def ring_past_the_end(guest):
+    _, files = guest.memory.table()
+    assert files
+    end = guest.memory.table()[0][-1][2] + guest.memory.regions[-1].size
+    told(guest, Request.SET_VRING_ADDR, vring_address(1, end - 64, end - 8, end - 16))
+
+
+def ring_at_odd_addresses(guest):
+    start = guest.memory.table()[0][0][2]
+    told(guest, Request.SET_VRING_ADDR, vring_address(1, start + 1, start + 4097, start + 8195))
+
+
+def kick_without_a_file(guest):
+    told(guest, Request.SET_VRING_KICK, u64(1))
+
+
+def kick_that_is_no_eventfd(guest):
+    told(guest, Request.SET_VRING_KICK, u64(1), (guest.memory.regions[0].fd,))
+    told(guest, Request.SET_VRING_CALL, u64(0), (guest.memory.regions[0].fd,))
+
+
+def kick_of_ring_255(guest):
+    told(guest, Request.SET_VRING_KICK, u64(255 | NO_FD))
+    told(guest, Request.SET_VRING_CALL, u64(200), (guest.tx.call_fd,))
+
+
+def base_far_off(guest):
+    told(guest, Request.SET_VRING_BASE, vring_state(1, 0x7FFF))
+    told(guest, Request.SET_VRING_BASE, vring_state(0, 0xFFFF_FFFF))
+
+
+def files_that_nobody_asked_for(guest):
+    told(guest, Request.GET_FEATURES, b"", (guest.tx.call_fd,) * 8)
+
+
+def log_of_no_size(guest):
+    told(guest, Request.SET_LOG_BASE, struct.pack("=QQ", 0, 0), (guest.memory.regions[0].fd,))
+
+
+def log_that_wraps(guest):
+    told(guest, Request.SET_LOG_BASE, struct.pack("=QQ", 2**64 - 1, 4096), (guest.memory.regions[0].fd,))
+
+
+def stopped_twice(guest):
+    for queue in (guest.tx, guest.tx, guest.rx, guest.rx):
+        told(guest, Request.GET_VRING_BASE, vring_state(queue.index, 0))
+
+
+def enabled_and_disabled(guest):
+    for number in range(200):
+        told(guest, Request.SET_VRING_ENABLE, vring_state(number // 2 % 2, number % 2))
+
+
+def owner_reset(guest):
+    told(guest, 4)
+    told(guest, Request.SET_OWNER)
+
+
+def memory_again_and_again(guest):
+    regions, files = guest.memory.table()
+    for _ in range(30):
+        told(guest, Request.SET_MEM_TABLE, memory_table(regions), tuple(files))
+
+
+MESSAGES = (
+    unknown_request, request_zero, payload_of_4_gib, payload_too_short, payload_too_long, wrong_version, garbage, features_not_offered,
+    no_regions, too_many_regions, regions_without_files, region_of_size_zero, region_that_wraps, region_of_no_memory, ring_of_size_zero,
+    ring_of_odd_size, ring_of_65536, ring_255, ring_nowhere, ring_past_the_end, ring_at_odd_addresses, kick_without_a_file,
+    kick_that_is_no_eventfd, kick_of_ring_255, base_far_off, files_that_nobody_asked_for, log_of_no_size, log_that_wraps, stopped_twice,
+    enabled_and_disabled, owner_reset, memory_again_and_again,
+)  # fmt: skip

@@ -1,0 +1,186 @@
+# SPDX-License-Identifier: GPL-2.0-or-later
+"""vhost-switch (and, as a back-end that is known to be good, testpmd) in the testbed, and how to talk to them."""
+
+from __future__ import annotations
+
+import json
+import shlex
+import signal
+import socket
+from collections.abc import Sequence
+from itertools import count
+from pathlib import Path
+from typing import Any
+
+from frontend import SECONDS, Frontend, eventually
+
+from testbeds.base import Process
+from testbeds.native import Native
+from workloads.endpoints.testpmd import PROGRAM as TESTPMD
+
+PROGRAM = "/usr/local/bin/vhost-switch"
+START_SECONDS = 20
+IDLE = ("idle1", "idle2")
+"""Ports that are always there and never up: librte_vhost takes a second to close the last of its sockets. A pair, for wires."""
+MEMORY = ("--in-memory", "-m", "256")
+"""Of hugepages, which nobody else sees."""
+FOLDER = "/run/vs"
+
+
+_numbers = count(1)
+
+
+class Running:
+    """A DPDK process named ``name``, which is up once it has printed ``ready``."""
+
+    def __init__(self, host: Native, name: str, words: Sequence[str], ready: str, cpus: Sequence[int]) -> None:
+        self.host, self.name = host, name
+        host.run(f"mkdir -p {FOLDER} && rm -f /run/vsprof-{name}.log")
+        self.process: Process = host.start(name, shlex.join(words), cpus=cpus)
+        eventually(lambda: ready in self.log() or not self.alive(), f"{name} to say {ready!r}", self.log, START_SECONDS)
+        assert self.alive(), f"{name} ended with status {self.status()}: {shlex.join(words)}\n{self.log()}"
+
+    def alive(self) -> bool:
+        return self.process.alive()
+
+    def log(self) -> str:
+        return self.process.log()[-3000:]
+
+    def status(self) -> int | None:
+        """With which it ended; of a signal, the negative number. None while it runs."""
+        return self.process._child.poll()
+
+    def local(self, path: str) -> Path:
+        """A path of the testbed, as one of this process."""
+        return self.host.socket(path)
+
+    def ask(self, question: str) -> Any:
+        """DPDK's telemetry. Raises ``AssertionError`` with the log if there is no answer."""
+        with socket.socket(socket.AF_UNIX, socket.SOCK_SEQPACKET) as talk:
+            talk.settimeout(SECONDS)
+            try:
+                talk.connect(str(self.local(f"/run/dpdk/{self.name}/dpdk_telemetry.v2")))
+                talk.recv(1 << 16)
+                talk.send(question.encode())
+                answer = json.loads(talk.recv(1 << 20))
+            except (OSError, ValueError) as error:
+                raise AssertionError(f"{self.name}: {question}: {error!r}\n{self.log()}") from error
+        [value] = answer.values()
+        return value
+
+    def stop(self) -> int:
+        """SIGTERM; the status it ended with. Raises ``AssertionError`` if it does not end."""
+        if self.alive():
+            self.process._child.send_signal(signal.SIGTERM)
+            try:
+                eventually(lambda: not self.alive(), f"{self.name} to end after SIGTERM", self.log)
+            finally:
+                self.process.stop()
+        return self.status()
+
+    def kill(self) -> None:
+        """Where nobody looks how it ends."""
+        self.process._child.kill()
+        self.process.stop()
+
+
+class Switch(Running):
+    """vhost-switch with its options; ``workers`` PMD threads share the switch's CPU."""
+
+    def __init__(self, host: Native, name: str, options: Sequence[str] = (), *, workers: int = 1, eal: Sequence[str] = MEMORY) -> None:
+        house, cpu = host.plan().house, host.plan().switch
+        self._control = f"{FOLDER}/{name}.control"
+        words = [*command(name, lcores(house, [cpu] * workers), eal), "--control", self._control, *options]
+        for idle in IDLE:
+            words += ["--port", f"{idle},path={FOLDER}/{name}.{idle},server=1"]
+        super().__init__(host, name, words, "vhost-switch: ready", [house, cpu])
+
+    def ports(self) -> list[str]:
+        """Names of the ports that a test added."""
+        return [name for name in self.control("ports").split() if name not in IDLE]
+
+    def control(self, line: str) -> str:
+        """One command; its answer without "ok". Raises ``AssertionError`` on an error."""
+        answer = self.answer(line)
+        assert answer.split(maxsplit=1)[0] == "ok", f"{line!r}: {answer}\n{self.log()}"
+        return answer[2:].strip()
+
+    def answer(self, line: str) -> str:
+        """One command; its answer whatever it is. Raises ``AssertionError`` if there is none."""
+        with socket.socket(socket.AF_UNIX, socket.SOCK_STREAM) as talk:
+            talk.settimeout(SECONDS)
+            try:
+                talk.connect(str(self.local(self._control)))
+                talk.sendall(line.encode() + b"\n")
+                answer = talk.makefile("rb").readline().decode()
+            except OSError as error:
+                raise AssertionError(f"{line!r}: {error!r}\n{self.log()}") from error
+        assert answer.endswith("\n"), f"{line!r}: the answer is {answer!r}\n{self.log()}"
+        return answer.strip()
+
+    def attach(self, guest: Frontend, name: str, *, server: bool = True, queues: int = 1) -> Frontend:
+        """Add a port for the guest and bring the guest up on it; ``server``: the switch's end of the socket listens."""
+        path = f"{FOLDER}/{self.name}.{name}"
+        spec = f"add-port {name},path={path}{',server=1' if server else ''}{f',queues={queues}' if queues > 1 else ''}"
+        if server:
+            self.control(spec)
+            guest.connect(self.local(path))
+        else:
+            self.local(path).unlink(missing_ok=True)
+            guest.listen(self.local(path))
+            self.control(spec)
+            guest.accept()
+        self.await_up(name)
+        return guest
+
+    def again(self, guest: Frontend, name: str) -> None:
+        """Let a guest that left come back to its port, on which the switch listens."""
+        guest.connect(self.local(f"{FOLDER}/{self.name}.{name}"))
+        self.await_up(name)
+
+    def await_up(self, name: str) -> None:
+        eventually(lambda: self.port(name)["up"], f"port {name} to be up", lambda: f"{self.port(name)}\n{self.log()}")
+
+    def await_down(self, name: str) -> None:
+        eventually(lambda: not self.port(name)["up"], f"port {name} to be down", lambda: f"{self.port(name)}\n{self.log()}")
+
+    def port(self, name: str) -> dict[str, Any]:
+        return self.ask(f"/vhost_switch/port,{name}")
+
+    def macs(self) -> dict[str, str]:
+        """The port of each learned address."""
+        return dict(one.split()[:2] for one in self.ask("/vhost_switch/macs"))
+
+    def available(self) -> int:
+        """Mbufs that nobody holds."""
+        return self.ask("/vhost_switch/pool")["available"]
+
+
+class Loop(Running):
+    """testpmd that forwards whatever comes in at one net_vhost port out at the other: a back-end of the same library."""
+
+    def __init__(self, host: Native, name: str, *, queues: int = 1, client: bool = False) -> None:
+        house, cpu = host.plan().house, host.plan().switch
+        self.paths = [f"{FOLDER}/{name}.{end}" for end in "ab"]
+        vdevs = [f"--vdev=net_vhost{n},iface={path},queues={queues},client={int(client)}" for n, path in enumerate(self.paths)]
+        words = [
+            TESTPMD, *MEMORY, "--no-pci", f"--file-prefix={name}", "--lcores", lcores(house, [cpu]), *vdevs,
+            "--", "--forward-mode=io", "--auto-start", "--disable-link-check", "--no-mlockall", "--stats-period=3600",
+            "--total-num-mbufs=16384", f"--rxq={queues}", f"--txq={queues}",
+        ]  # fmt: skip
+        super().__init__(host, name, words, "Port statistics", [house, cpu])
+
+
+def fresh(prefix: str = "v") -> str:
+    """A name that no process in the testbed had before."""
+    return f"{prefix}{next(_numbers)}"
+
+
+def command(name: str, cores: str, eal: Sequence[str] = MEMORY) -> list[str]:
+    """vhost-switch up to where its own options begin."""
+    return [PROGRAM, "--no-pci", "--log-level=lib.vhost:warning", f"--file-prefix={name}", "--lcores", cores, *eal, "--"]
+
+
+def lcores(house: int, cpus: Sequence[int]) -> str:
+    """The main lcore on the CPU of the host's own work, and each other one where told."""
+    return ",".join(f"{number}@{cpu}" for number, cpu in enumerate((house, *cpus)))

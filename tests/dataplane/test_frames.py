@@ -1,0 +1,125 @@
+# SPDX-License-Identifier: GPL-2.0-or-later
+"""Frames of all sizes, in all layouts of descriptors at the sender and at the receiver."""
+
+from __future__ import annotations
+
+import pytest
+from frontend import USUAL, Layout, eventually
+from guest_memory import MIB, Memory
+from traffic import exchange, frame, frames, mac, same
+from vhost_user import Feature
+from virtqueue import Buffer
+
+pytestmark = pytest.mark.lab
+# Around the sizes of cache lines, pages, receive buffers of 2 KiB and mbufs with and without their headroom.
+SIZES = (60, 61, 64, 65, 127, 128, 256, 512, 1024, 1514, 1518, 1908, 1920, 2035, 2036, 2037, 2048, 2049, 2176, 4000, 4096, 8192, 9000)
+LAYOUTS = {
+    "one": Layout(),
+    "header-apart": Layout(header_apart=True),
+    "two": Layout(pieces=2),
+    "seven": Layout(pieces=7, header_apart=True),
+    "bytes": Layout(pieces=60, header_apart=True),
+    "indirect-one": Layout(indirect=True),
+    "indirect-apart": Layout(header_apart=True, indirect=True),
+    "indirect-30": Layout(pieces=30, indirect=True),
+}
+NON_MERGEABLE = (Feature.VERSION_1, Feature.INDIRECT_DESC, Feature.PROTOCOL_FEATURES)
+RECEIVERS = {
+    "mergeable": (USUAL, {"count": 60}),
+    "mergeable-small": (USUAL, {"count": 250, "size": 200}),
+    "mergeable-chained": (USUAL, {"count": 60, "size": 300, "pieces": 4}),
+    "mergeable-event-idx": ((*USUAL, Feature.EVENT_IDX), {"count": 60}),
+    "non-mergeable": (NON_MERGEABLE, {"count": 60}),
+    "non-mergeable-chained": (NON_MERGEABLE, {"count": 12, "size": 600, "pieces": 16}),
+    "non-mergeable-indirect": (NON_MERGEABLE, {"count": 60, "size": 1200, "pieces": 8, "indirect": True}),
+    "legacy-header": ((Feature.PROTOCOL_FEATURES,), {"count": 60}),
+    "nothing-negotiated": ((Feature.VERSION_1,), {"count": 60}),
+}
+
+
+def pair(switch, a, b, **buffers):
+    for name, guest in (("a", a), ("b", b)):
+        switch.attach(guest, name)
+    b.post(**(buffers or {"count": 60}))
+    return a, b
+
+
+@pytest.mark.parametrize("layout", LAYOUTS.values(), ids=list(LAYOUTS))
+def test_a_sender_may_lay_out_its_frames_as_it_likes(switch, guests, layout):
+    a, b = pair(switch, guests(), guests())
+    for size in SIZES:
+        exchange(a, b, frames(3, mac(1), mac(2), size), layout)
+    assert switch.port("a")["rx_refused"] == 0
+
+
+@pytest.mark.parametrize("receiver", RECEIVERS.values(), ids=list(RECEIVERS))
+def test_a_receiver_may_post_its_buffers_as_it_likes(switch, guests, receiver):
+    features, buffers = receiver
+    a, b = pair(switch, guests(), guests(features), **buffers)
+    for size in SIZES:
+        exchange(a, b, frames(3, mac(1), mac(2), size))
+    assert switch.port("b")["tx_dropped_full"] == 0
+
+
+@pytest.mark.parametrize(
+    "features", [(Feature.PROTOCOL_FEATURES,), (*USUAL, Feature.EVENT_IDX), (Feature.VERSION_1,)], ids=["legacy", "event-idx", "none"]
+)
+def test_a_sender_may_negotiate_what_it_likes(switch, guests, features):
+    a, b = pair(switch, guests(features), guests())
+    for size in (60, 1514, 9000):
+        exchange(a, b, frames(23, mac(1), mac(2), size), Layout(pieces=2), seconds=5) if size < 9000 else exchange(
+            a, b, frames(3, mac(1), mac(2), size)
+        )
+
+
+def test_a_buffer_may_lie_in_two_regions(switch, guests):
+    touching = [Memory((2 * MIB, 4 * MIB), touching=True) for _ in range(2)]
+    for memory in touching:
+        # What begins the second region is nobody else's.
+        memory.take(2048)
+    a, b = pair(switch, *(guests(memory=memory) for memory in touching), count=8)
+    one = frame(mac(1), mac(2), 1000)
+    start = a.memory.regions[0].end - 500
+    a.memory.write(start, bytes(12) + one)
+    a.tx.add([Buffer(start, 1012)])
+    a.tx.publish()
+    same(b.receive(1), [one])
+    eventually(a.tx.collect, "the buffer to come back")
+    # Of the receiver: it is the last of the nine.
+    b.rx.add([Buffer(start, 2048, writable=True)])
+    b.rx.publish()
+    exchange(a, b, frames(9, mac(1), mac(2), 1000))
+
+
+def test_a_ring_goes_round_many_times(switch, guests):
+    a, b = pair(switch, guests(queue_size=64), guests(queue_size=32), count=30)
+    for size in (60, 1514) * 8:
+        exchange(a, b, frames(23, mac(1), mac(2), size))
+
+
+def test_a_whole_ring_at_once(switch, guests):
+    a, b = pair(switch, guests(), guests(), count=256)
+    for _ in range(3):
+        exchange(a, b, frames(250, mac(1), mac(2)))
+
+
+def test_a_frame_that_does_not_fit_is_dropped_and_the_next_one_comes(switch, guests):
+    a, b = pair(switch, guests(), guests(NON_MERGEABLE), count=40, size=2048)
+    small = frames(2, mac(1), mac(2))
+    a.send_all([small[0], frame(mac(1), mac(2), 4000), small[1]])
+    same(b.receive(2), small)
+    a.all_back()
+    after = switch.port("b")
+    assert (after["tx_packets"], after["tx_too_long"], after["tx_dropped_full"]) == (2, 1, 0), after
+    exchange(a, b, frames(40, mac(1), mac(2)))
+
+
+def test_a_receiver_is_called_only_when_it_wants_to_be(switch, guests):
+    a, b = pair(switch, guests(), guests())
+    exchange(a, b, frames(3, mac(1), mac(2)))
+    assert b.rx.calls() == 0
+    for guest in (a, b):
+        guest.rx.want_calls(True)
+        guest.tx.want_calls(True)
+    exchange(a, b, frames(3, mac(1), mac(2)))
+    assert b.rx.calls() > 0

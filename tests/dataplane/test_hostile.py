@@ -1,0 +1,132 @@
+# SPDX-License-Identifier: GPL-2.0-or-later
+"""A guest must not harm the switch, nor its neighbours: every attack on every datapath, and the neighbours' frames come through."""
+
+from __future__ import annotations
+
+import time
+
+import pytest
+from frontend import SECONDS, Frontend, Layout, eventually
+from hostile import DESCRIPTORS, MESSAGES, RECEIVE, RINGS, RUNTS, Attack
+from running import Switch
+from traffic import BROADCAST, exchange, frame, frames, introduce, mac, same
+from vhost_user import Feature, Refused
+
+pytestmark = pytest.mark.lab
+LIBRARY = {"device_may_write"}
+"""Nothing of harm, and librte_vhost forwards it."""
+
+
+def named(attack: Attack) -> str:
+    return attack.__name__
+
+
+@pytest.fixture
+def neighbours(switch, guests):
+    a, b = guests(), guests()
+    for name, guest in (("a", a), ("b", b)):
+        switch.attach(guest, name)
+        guest.post(100)
+    introduce(a, 1, [b])
+    introduce(b, 2, [a])
+    return a, b
+
+
+@pytest.fixture
+def villain(switch, neighbours, guests):
+    guest = guests()
+    switch.attach(guest, "v")
+    return guest
+
+
+def unharmed(switch: Switch, neighbours: tuple[Frontend, Frontend]) -> None:
+    """The switch lives, and the neighbours' frames come through; what else reaches them is not asked."""
+    a, b = neighbours
+    for sender, receiver, sent in ((a, b, frames(23, mac(1), mac(2))), (b, a, frames(23, mac(2), mac(1)))):
+        sender.send_all(sent)
+        got: list[bytes] = []
+        end = time.monotonic() + SECONDS
+        while len(got) < len(sent) and time.monotonic() < end and switch.alive():
+            got += [one for one in receiver.receive(1, 0.05) if one in sent]
+        assert switch.alive(), f"the switch ended with status {switch.status()}\n{switch.log()}"
+        same(got, sent)
+        sender.all_back()
+
+
+def reformed(switch: Switch, villain: Frontend, neighbour: Frontend) -> None:
+    """Once it has new rings and behaves, it is served like any other."""
+    villain.die()
+    switch.await_down("v")
+    villain.reset()
+    switch.again(villain, "v")
+    villain.post(50)
+    eventually(lambda: not neighbour.receive(1, 0.01), "the attack's frames to end")
+    exchange(villain, neighbour, frames(23, mac(6), mac(1)))
+
+
+def settle(villain: Frontend) -> None:
+    """Long enough for the switch to have seen it."""
+    time.sleep(0.01)
+
+
+@pytest.mark.parametrize("attack", [*DESCRIPTORS, *RUNTS], ids=named)
+def test_a_frame_that_is_none_is_refused_and_counted(switch, neighbours, villain, datapath, attack):
+    attack(villain)
+    if attack.__name__ not in LIBRARY or datapath != "librte":
+        eventually(lambda: switch.port("v")["rx_refused"] or not switch.alive(), "rx_refused to count", lambda: f"{switch.port('v')}", 1)
+    unharmed(switch, neighbours)
+    assert switch.port("v")["rx_packets"] == 0 or datapath == "librte"
+    reformed(switch, villain, neighbours[0])
+
+
+@pytest.mark.parametrize("attack", RINGS, ids=named)
+def test_rings_of_nonsense_do_no_harm(switch, neighbours, villain, attack):
+    attack(villain)
+    settle(villain)
+    unharmed(switch, neighbours)
+    reformed(switch, villain, neighbours[0])
+
+
+@pytest.mark.parametrize("attack", RECEIVE, ids=named)
+def test_receive_buffers_of_nonsense_do_no_harm(switch, neighbours, villain, attack):
+    attack(villain)
+    for _ in range(5):
+        neighbours[0].send_all([*frames(20, mac(1), BROADCAST), frame(mac(1), BROADCAST, 9000)])
+        neighbours[0].all_back()
+        neighbours[1].receive(21, 0.05)
+    unharmed(switch, neighbours)
+    reformed(switch, villain, neighbours[0])
+
+
+@pytest.mark.parametrize("attack", MESSAGES, ids=named)
+def test_messages_of_nonsense_do_no_harm(switch, neighbours, villain, attack):
+    villain.post(20)
+    villain.send(frames(50, mac(6), mac(2)))
+    try:
+        attack(villain)
+        villain.send(frames(50, mac(6), mac(2)))
+        neighbours[0].send_all(frames(20, mac(1), BROADCAST))
+    except Refused:
+        # It may hang up on such a one at any time.
+        pass
+    settle(villain)
+    neighbours[1].received()
+    unharmed(switch, neighbours)
+    reformed(switch, villain, neighbours[0])
+
+
+def test_an_indirect_table_that_was_not_negotiated_is_refused(switch, neighbours, guests, datapath):
+    villain = switch.attach(guests((Feature.VERSION_1, Feature.PROTOCOL_FEATURES)), "v")
+    assert not villain.features >> Feature.INDIRECT_DESC & 1
+    villain.send([frame(mac(6), mac(2))], Layout(indirect=True))
+    if datapath != "librte":
+        eventually(lambda: switch.port("v")["rx_refused"], "rx_refused to count", lambda: switch.port("v"), 1)
+    unharmed(switch, neighbours)
+
+
+def test_attacks_one_after_the_other_without_a_pause(switch, neighbours, villain):
+    for attack in (*DESCRIPTORS, *RUNTS, *RINGS):
+        attack(villain)
+    settle(villain)
+    unharmed(switch, neighbours)
+    reformed(switch, villain, neighbours[0])
