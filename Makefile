@@ -105,7 +105,7 @@ test-host: $(READY) ## Prepare a bare emulated server, measure on it, take it ba
 	VSPROF_TEST_HOST=1 $(VENV)/bin/python -m pytest tests/host -s
 
 .PHONY: bench
-bench: bench-model bench-observer ## Run all benchmarks; each prints a table and writes build/bench/<target>.json
+bench: bench-model bench-observer bench-dataplane ## Run all benchmarks; each prints a table and writes build/bench/<target>.json
 
 .PHONY: bench-model
 bench-model: $(READY) ## What the processor model costs: bare emulation, counting, modelling (CPU=profile)
@@ -114,6 +114,10 @@ bench-model: $(READY) ## What the processor model costs: bare emulation, countin
 .PHONY: bench-observer
 bench-observer: $(READY) ## What each collector costs the traffic that it watches (TESTBED=, COLLECTORS=)
 	$(VENV)/bin/python -m bench.observer $(if $(filter-out auto,$(TESTBED)),--testbed $(TESTBED)) $(if $(COLLECTORS),--collectors $(COLLECTORS))
+
+.PHONY: bench-dataplane
+bench-dataplane: $(READY) ## vhost-switch beside OVS-DPDK and testpmd, between the same two endpoints, on this host
+	$(VENV)/bin/python -m bench.dataplane
 
 .PHONY: validate-model
 validate-model: $(READY) ## Is the processor model right? Against this machine's PMU, or against what must happen (CPU=profile)

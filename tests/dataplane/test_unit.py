@@ -1,0 +1,26 @@
+# SPDX-License-Identifier: GPL-2.0-or-later
+"""The parts of vhost-switch that know nothing of DPDK: built by the host's own compiler under AddressSanitizer and UBSan, and run."""
+
+from __future__ import annotations
+
+import subprocess
+from pathlib import Path
+
+DATAPLANE = Path(__file__).resolve().parents[2] / "dataplane"
+
+
+def test_each_unit_test_holds(tmp_path):
+    ran = subprocess.run(
+        ["make", "--no-print-directory", "-s", "-C", str(DATAPLANE), "check", f"BUILD={tmp_path}"],
+        capture_output=True, text=True, timeout=120, check=False,
+    )  # fmt: skip
+    assert ran.returncode == 0, ran.stdout + ran.stderr
+    assert not ran.stderr, "the compiler warned"
+    assert ran.stdout.count(": holds") == (DATAPLANE / "tests" / "unit.c").read_text().count("static void ") - helpers()
+
+
+def helpers() -> int:
+    """Functions of unit.c that are no tests: they are not in its list."""
+    text = (DATAPLANE / "tests" / "unit.c").read_text()
+    names = [line.removeprefix("static void ").partition("(")[0] for line in text.splitlines() if line.startswith("static void ")]
+    return sum(f'{{"{name}", {name}}}' not in text for name in names)
