@@ -160,7 +160,7 @@ static int take(int id, const char *text, struct options *options, struct why *w
 	switch (id) {
 	case PORT: return add_port(text, options, why);
 	case FORWARD: result = choose("forward", text, forward_names, &choice, why); options->forward = choice; return result;
-	case RINGS: result = choose("rings", text, ring_names, &choice, why); options->own_rings = choice; return result;
+	case RINGS: result = choose("rings", text, ring_names, &choice, why); options->own_rings = choice; options->librte_asked = !choice; return result;
 	case DEQUEUE: result = choose("dequeue", text, dequeue_names, &choice, why); options->zero_copy = choice; return result;
 	case RX: result = choose("rx", text, rx_names, &choice, why); options->rx = choice; return result;
 	case STAGES_OF: result = choose("stages", text, instrument_names, &choice, why); options->instruments = choice; return result;
@@ -209,6 +209,8 @@ int options_parse(int argc, char **argv, struct options *options, struct why *wh
 	}
 	if (optind < argc)
 		return refuse(why, "%s: not understood; see --help", argv[optind]);
+	if (options->zero_copy && options->librte_asked)
+		return refuse(why, "--dequeue zero-copy does not go with --rings librte: use --rings own");
 	options->own_rings |= options->zero_copy;
 	if (options->instruments == INSTRUMENTS_PMU && options->event_count == 0)
 		options->event_count = pmu_parse("cycles,instructions", options->events, why);

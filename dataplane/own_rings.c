@@ -390,6 +390,7 @@ static int attach_ring(int vid, uint16_t number, uint64_t features, struct vring
 	ring->call_fd = found.callfd;
 	ring->kick_fd = found.kickfd;
 	ring->event_idx = features & (1ULL << VIRTIO_RING_F_EVENT_IDX);
+	ring->indirect = features & (1ULL << VIRTIO_RING_F_INDIRECT_DESC);
 	if (rte_vhost_get_vring_base(vid, number, &ring->taken, &ring->given) != 0)
 		return -1;
 	ring->published = ring->given;

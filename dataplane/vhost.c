@@ -12,6 +12,7 @@
 #include <stdio.h>
 #include <string.h>
 #include <sys/socket.h>
+#include <sys/stat.h>
 #include <sys/un.h>
 #include <unistd.h>
 
@@ -158,12 +159,41 @@ static bool moves_rings(uint32_t request)
 	return false;
 }
 
-/* A message begins with its request (vhost-user specification). */
+/* The message SET_MEM_TABLE (vhost-user specification, "Multiple memory regions description"). */
+struct memory_message {
+	uint32_t request, flags, size;
+	uint32_t regions, padding;
+	struct {
+		uint64_t guest, size, user, offset;
+	} region[8];
+} __attribute__((packed));
+
+/*
+ * librte_vhost 24.11 unmaps the old memory before it looks at the new table. Where that is refused, a worker on its rings would
+ * meanwhile follow pointers into nothing. So a table that can't hold is refused before.
+ */
+static bool holds(const struct memory_message *message)
+{
+	if (message->regions == 0 || message->regions > RTE_DIM(message->region))
+		return false;
+	for (uint32_t i = 0; i < message->regions; i++) {
+		uint64_t size = message->region[i].size;
+
+		if (size == 0 || message->region[i].guest + size < size || message->region[i].user + size < size ||
+		    message->region[i].offset + size < size)
+			return false;
+	}
+	return true;
+}
+
 static enum rte_vhost_msg_result before_message(int vid, void *message)
 {
+	uint32_t request = *(const uint32_t *)message;
 	struct port *port = port_of(vid);
 
-	if (port != NULL && moves_rings(*(const uint32_t *)message))
+	if (request == SET_MEM_TABLE && !holds(message))
+		return RTE_VHOST_MSG_RESULT_ERR;
+	if (port != NULL && plane.options.own_rings && moves_rings(request))
 		pause_port(port);
 	return RTE_VHOST_MSG_RESULT_NOT_HANDLED;
 }
@@ -172,7 +202,7 @@ static enum rte_vhost_msg_result after_message(int vid, void *message)
 {
 	struct port *port = port_of(vid);
 
-	if (port != NULL && moves_rings(*(const uint32_t *)message))
+	if (port != NULL && plane.options.own_rings && moves_rings(*(const uint32_t *)message))
 		resume_port(port);
 	return RTE_VHOST_MSG_RESULT_NOT_HANDLED;
 }
@@ -181,7 +211,7 @@ static int new_connection(int vid)
 {
 	static const struct rte_vhost_user_extern_ops ops = {.pre_msg_handle = before_message, .post_msg_handle = after_message};
 
-	return plane.options.own_rings ? rte_vhost_extern_callback_register(vid, &ops, NULL) : 0;
+	return rte_vhost_extern_callback_register(vid, &ops, NULL);
 }
 
 static const struct rte_vhost_device_ops callbacks = {
@@ -195,10 +225,13 @@ static const struct rte_vhost_device_ops callbacks = {
 static int free_path(const struct port *port, struct why *why)
 {
 	struct sockaddr_un address = {.sun_family = AF_UNIX};
+	struct stat found;
 	int fd, error;
 
-	if (!port->spec.server || access(port->spec.path, F_OK) != 0)
+	if (!port->spec.server || stat(port->spec.path, &found) != 0)
 		return 0;
+	if (!S_ISSOCK(found.st_mode))
+		return refuse(why, "port %s: %s is there, and is no socket: choose another path", port->name, port->spec.path);
 	fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0);
 	strcpy(address.sun_path, port->spec.path);
 	error = connect(fd, (struct sockaddr *)&address, sizeof(address)) == 0 ? 0 : errno;

@@ -104,7 +104,7 @@ bool vring_chain(const struct vring_side *ring, const struct guest_memory *memor
 
 	chain->count = chain->length = 0;
 	if (desc.flags & VRING_DESC_F_INDIRECT)
-		return !(desc.flags & VRING_DESC_F_NEXT) && follow_indirect(desc, memory, writable, chain);
+		return ring->indirect && !(desc.flags & VRING_DESC_F_NEXT) && follow_indirect(desc, memory, writable, chain);
 	return follow(ring->desc, ring->size, head, memory, writable, chain);
 }
 

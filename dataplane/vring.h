@@ -55,6 +55,7 @@ struct vring_side {
 	uint16_t given;     /* index of the next entry of used that we write */
 	uint16_t published; /* used->idx as the guest sees it */
 	bool event_idx;     /* VIRTIO_RING_F_EVENT_IDX was negotiated */
+	bool indirect;      /* VIRTIO_RING_F_INDIRECT_DESC was */
 	bool broken;        /* the guest broke the ring: nothing more is taken from it until it is set up anew */
 	int call_fd;        /* interrupts the guest; -1: it polls */
 	int kick_fd;        /* readable when the guest notified us; -1: it never does */

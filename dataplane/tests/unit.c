@@ -124,6 +124,7 @@ static void boot(void)
 	guest.ring.used = (struct vring_used *)(guest.bytes + 0x2000);
 	guest.ring.size = SIZE;
 	guest.ring.call_fd = -1;
+	guest.ring.indirect = true;
 }
 
 static void describe(struct vring_desc *desc, uint64_t at, uint32_t length, uint16_t flags, uint16_t next)
@@ -166,6 +167,8 @@ static void follows_an_indirect_table(void)
 	describe(&guest.desc[0], BASE + TABLE_AT, 2 * sizeof(*table), VRING_DESC_F_INDIRECT, 0);
 	CHECK(chain_at(0, false, &chain));
 	CHECK(chain.count == 2 && chain.length == 112);
+	guest.ring.indirect = false; /* not negotiated */
+	CHECK(!chain_at(0, false, &chain));
 }
 
 /* What is contiguous for the guest may lie apart for us. */
