@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import itertools
 import json
 from pathlib import Path
@@ -309,6 +310,14 @@ def test_of_idle_a_window_has_its_length_and_whatever_passed_all_the_same():
         ("w1", "window_seconds"): 2, ("w1", "packet_rate_received"): 2,
         ("uarch_model-1", "window_seconds"): 2, ("uarch_model-1", "packet_rate_received"): 0,
     }  # fmt: skip
+
+
+def test_a_port_that_the_switch_does_not_count_has_no_rate_and_says_so():
+    uncounted = dataclasses.replace(window(10, 12, frames=4), into_switch=(None, None))
+    found = {number.name: number for number in rates(uncounted)}
+    assert found["packet_rate_into_switch"].value is None
+    assert "does not count this port" in found["packet_rate_into_switch"].note
+    assert found["packet_rate_out_of_switch"].value == found["packet_rate_received"].value == 2
 
 
 def test_idle_sends_nothing():

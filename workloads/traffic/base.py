@@ -71,9 +71,9 @@ class Window:
     before: Sample
     after: Sample
     switch_seconds: float
-    into_switch: tuple[PortCounters, PortCounters]
-    """The sender's port before and after."""
-    out_of_switch: tuple[PortCounters, PortCounters]
+    into_switch: tuple[PortCounters | None, PortCounters | None]
+    """The sender's port before and after; None where the switch does not say."""
+    out_of_switch: tuple[PortCounters | None, PortCounters | None]
     """The receiver's port before and after."""
 
 
@@ -128,15 +128,20 @@ def rates(window: Window) -> Iterable[Number]:
     receiver_s = window.after.receiver.clock_s - window.before.receiver.clock_s
     if min(sender_s, receiver_s, window.switch_seconds) <= 0:
         raise ValueError(f"{window.name}: a clock stood still or went back: {sender_s}, {receiver_s}, {window.switch_seconds} s")
-    (into_0, into_1), (out_0, out_1) = window.into_switch, window.out_of_switch
     hops = {
         "sent": (window.after.sender.sent_packets - window.before.sender.sent_packets) / sender_s,
-        "into_switch": (into_1.received_packets - into_0.received_packets) / window.switch_seconds,
-        "out_of_switch": (out_1.sent_packets - out_0.sent_packets) / window.switch_seconds,
+        "into_switch": _port_rate(window.into_switch, "received_packets", window.switch_seconds),
+        "out_of_switch": _port_rate(window.out_of_switch, "sent_packets", window.switch_seconds),
         "received": (window.after.receiver.received_packets - window.before.receiver.received_packets) / receiver_s,
     }
     yield Number("window_seconds", window.switch_seconds, "seconds", window=window.name)
     for hop, rate in hops.items():
-        yield Number(f"packet_rate_{hop}", rate, "packets/s", window=window.name)
+        note = "" if rate is not None else errors.port_not_counted()
+        yield Number(f"packet_rate_{hop}", rate, "packets/s", window=window.name, note=note)
     received = (window.after.receiver.received_bytes - window.before.receiver.received_bytes) * 8
     yield Number("bit_rate_received", received / receiver_s, "bit/s", window=window.name)
+
+
+def _port_rate(counters: tuple[PortCounters | None, PortCounters | None], name: str, seconds: float) -> float | None:
+    before, after = counters
+    return None if before is None or after is None else (getattr(after, name) - getattr(before, name)) / seconds
