@@ -88,12 +88,16 @@ class Result:
         """One row a case, in the order of all figures; index `case_id`.
 
         Columns: switch, access, topology, arm (`kernel-ovs · vhost-net`), setting (the other varied values,
-        empty if none varies) and label (both).
+        empty if none varies) and label (both, or the setting alone where all cases have one arm).
         """
         first = self.frame.groupby("case_id")[["switch", "access", "topology"]].first()
         first["arm"] = first["switch"] + " · " + first["access"].fillna("–")
         first["setting"] = [worded(self.varied[case]) for case in first.index]
-        first["label"] = [f"{arm}, {more}" if more else arm for arm, more in zip(first.arm, first.setting, strict=True)]
+        # Where all cases have the same switch and access, what tells them apart is said alone.
+        alone = first["arm"].nunique() == 1
+        first["label"] = [
+            more if more and alone else f"{arm}, {more}" if more else arm for arm, more in zip(first.arm, first.setting, strict=True)
+        ]
         places = _places(self.varied)
         first["_order"] = [(_place(SWITCHES, row.switch), _place(ACCESSES, row.access), places[row.Index]) for row in first.itertuples()]
         return first.sort_values("_order", kind="stable").drop(columns="_order")
