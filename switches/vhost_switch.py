@@ -47,6 +47,7 @@ with socket.socket(socket.AF_UNIX) as asked:
 
 class VhostSwitch(Switch):
     accesses = ("vhost-user", "virtio-user")
+    takes_devices = True
     options: ClassVar[Mapping[str, tuple[str, ...]]] = {
         "forward": ("switch", "wire"),
         "rings": ("librte", "own"),
@@ -98,10 +99,14 @@ class VhostSwitch(Switch):
         return Port(name, access, socket, listener="switch" if server else "endpoint")
 
     def add_device(self, name: str, device: str) -> Port:
-        """Make a port of one of DPDK's own devices, such as ``net_null0,size=64``."""
         self.tell(f"add-port {name},dev={device}")
         self._ports.append(name)
         return Port(name, "device", device)
+
+    def join(self, one: Port, other: Port) -> None:
+        # Wired ports are paired as they are added.
+        if self.chosen["forward"] != "wire":
+            raise vhost_switch_messages.joins_by_wire()
 
     def local_port(self) -> Port:
         self.add_device(LOCAL, f"net_tap0,iface={LOCAL}")
