@@ -75,13 +75,16 @@ class Result:
         return _without(_optional(self.path / "stacks.parquet", schema.STACK), self.failed)
 
     @functools.cached_property
+    def values(self) -> dict[str, dict[str, Any]]:
+        """By case, all its values by name, in the manifest's order, which is that of the experiment."""
+        here = set(self.frame["case_id"])
+        given = {case["case_id"]: case.get("values", {}) for case in self.manifest.get("cases", []) if case["case_id"] in here}
+        return {**given, **{case: {} for case in here - given.keys()}}
+
+    @functools.cached_property
     def varied(self) -> dict[str, dict[str, Any]]:
         """By case, what differs between cases beside switch and access: sizes, flows, options. What a case does not have is not in it."""
-        values = {case["case_id"]: case.get("values", {}) for case in self.manifest.get("cases", [])}
-        here = set(self.frame["case_id"])
-        return _differing(
-            {**{case: given for case, given in values.items() if case in here}, **{case: {} for case in here - values.keys()}}
-        )
+        return _differing(self.values)
 
     @functools.cached_property
     def cases(self) -> pd.DataFrame:

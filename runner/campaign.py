@@ -20,9 +20,9 @@ from runner.progress import Progress
 from runner.results import Results
 from runner.run import Plan, Setting
 from terms import errors, host_messages, native_messages, schema
+from terms.schema import FCS_BYTES
 from testbeds.base import Testbed
 from testbeds.native import Native
-from workloads.traffic.base import FCS_BYTES
 
 PROJECT = Path(__file__).resolve().parents[1]
 AUTO = "auto"

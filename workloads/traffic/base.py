@@ -30,13 +30,10 @@ from typing import Any, ClassVar
 from pydantic import BaseModel, ConfigDict
 
 from switches.base import PortCounters
-from terms import errors
+from terms import errors, option_messages
 from terms.schema import Number
 from workloads.endpoints.base import Counters
 from workloads.topologies.base import Topology
-
-FCS_BYTES = 4
-"""Interfaces count, and pktgen sizes, a frame without its frame check sequence; ``frame_bytes`` has it (RFC 2544)."""
 
 
 class Options(BaseModel):
@@ -83,12 +80,17 @@ class Traffic(abc.ABC):
     options: ClassVar[type[Options]] = Options
     needs_stack: ClassVar[bool] = True
     """Whether its programs run on the endpoints' own network stack."""
+    returns: ClassVar[bool] = False
+    """Whether it is what endpoints send back, of frames that come by themselves."""
 
     def __init__(self, topology: Topology, settings: Options, frame_bytes: int, flows: int) -> None:
         self.topology, self.settings, self.frame_bytes, self.flows = topology, settings, frame_bytes, flows
 
     def unavailable(self) -> str | None:
         """Why these endpoints can't send it, or None. Asked once they are up."""
+        if self.returns != self.topology.returns:
+            say = option_messages.nothing_returns if self.returns else option_messages.nothing_is_sent
+            return say(type(self.topology).__module__.rpartition(".")[2])
         ends = (self.topology.sender, self.topology.receiver)
         return next((errors.no_stack(end.name) for end in ends if self.needs_stack and not end.has_stack), None)
 
