@@ -82,3 +82,12 @@ def test_a_thread_that_had_time_left_is_not_called_the_limit():
     assert "had cycles left" in explain_dataplane._limit(busy)
     assert "nothing left" in explain_dataplane._limit((Estimate(0.99, 0.98, 1.0, 3), Estimate(0.97, 0.96, 0.98, 3)))
     assert explain_dataplane._limit((busy[0], Estimate(0.99, 0.98, 1.0, 3))) == ""
+
+
+def test_where_frames_never_end_a_full_ring_tells_the_limit_and_a_busy_thread_does_not():
+    def reached(*shares):
+        return tuple(Estimate(one, one, one, 3) for one in shares)
+
+    assert "the endpoint is the limit" in explain_dataplane._drops(reached(0.3, 0.6))
+    assert "the switch's thread is the limit" in explain_dataplane._drops(reached(0.99, 0.97))
+    assert explain_dataplane._drops(reached(0.3, 0.99)) == ""
