@@ -27,8 +27,6 @@ HEADLINES = (
     ("tcp_stream", "saturation", "context_switches_per_megabit", "context switches per megabit"),
     ("udp_flood", "saturation", "pmd_busy", "poll-mode thread busy"),
     ("forward", "saturation", "pmd_busy", "poll-mode thread busy"),
-    ("udp_flood", "saturation", "pmd_cycles_per_packet", "TSC cycles per packet, poll-mode thread"),
-    ("forward", "saturation", "pmd_cycles_per_packet", "TSC cycles per packet, poll-mode thread"),
     ("ping_paced", "paced", "rtt_p50", "round trip, median"),
     ("ping_paced", "paced", "rtt_p99", "round trip, 99th percentile"),
     ("paced_frames", "paced", "latency_mean", "one way, mean"),

@@ -14,6 +14,8 @@ from analysis.load import Result, worded
 from terms import units
 
 WORDS = {"udp_flood": ("delivers", "a flood's packets"), "forward": ("carries", "packets there and back")}
+NEARLY_ALL = 0.95
+"""A share of the frames above which an endpoint took nearly all."""
 NOTHING_LEFT = 0.95
 """A share of its cycles above which a poll-mode thread is called the limit."""
 
@@ -50,10 +52,16 @@ def carried(pair: Pair) -> Finding | None:
     ratio = pair.ratio(**where, metric="packet_rate_received")
     rates = pair.both(**where, metric="packet_rate_received")
     evidence = [f"{base} {units.si(rates[0].median, 'packets/s')}, {other} {units.si(rates[1].median, 'packets/s')}: {times(ratio)}"]
-    busy = pair.both(**where, metric="pmd_busy")
-    if measured(*busy):
-        evidence.append(f"the switch's thread found packets in {share(busy[0])} and {share(busy[1])} of its cycles")
-    reason = _limit(busy)
+    if where == FORWARD:
+        reached = pair.both(**where, metric="reached_endpoint")
+        if measured(*reached):
+            evidence.append(f"of what came in, {share(reached[0])} and {share(reached[1])} reached the endpoint")
+        reason = _drops(reached)
+    else:
+        busy = pair.both(**where, metric="pmd_busy")
+        if measured(*busy):
+            evidence.append(f"the switch's thread found packets in {share(busy[0])} and {share(busy[1])} of its cycles")
+        reason = _limit(busy)
     verb, what = WORDS[where["traffic"]]
     if why := can_tell(ratio):
         return Finding(f"Packets carried: can't tell {other} from {base}: {why}.", tuple(evidence), reason)
@@ -70,11 +78,20 @@ def _limit(busy: tuple[stats.Estimate, stats.Estimate]) -> str:
     return ""
 
 
+def _drops(reached: tuple[stats.Estimate, stats.Estimate]) -> str:
+    """Frames come without end, so a switch's thread always finds some: whether the endpoint takes them all tells the limit."""
+    if not measured(*reached):
+        return ""
+    if max(one.median for one in reached) < NEARLY_ALL:
+        return "the endpoint's ring was full time and again, so the endpoint is the limit in both cases; what it did not take was dropped."
+    if min(one.median for one in reached) >= NEARLY_ALL:
+        return "the endpoint took nearly all that came, so the switch's thread is the limit in both cases."
+    return ""
+
+
 def cost(pair: Pair) -> Finding | None:
-    """What a packet costs the switch's thread, and which stages make the difference."""
-    where = _traffic(pair)
-    if where is None:
-        return None
+    """What a packet costs the switch's thread, and which stages make the difference. Of a flood alone: forwarding drops without end."""
+    where = FLOOD
     base, other = pair.names()
     ratio = pair.ratio(**where, metric="pmd_cycles_per_packet")
     if not measured(ratio):

@@ -63,11 +63,15 @@ def of(result: Result) -> pd.DataFrame:
 
 
 def traffic(frame: pd.DataFrame) -> pd.DataFrame:
-    """Rates over the windows, TCP's mean frame as the receiver's interface got it [bytes], retransmits per second."""
+    """Rates over the windows, TCP's mean frame as the receiver's interface got it [bytes], retransmits per second; of frames that come by
+    themselves, the share that reached the endpoint."""
     wide = wide_table(_own(frame), [*RATES, "retransmits", "window_seconds"])
     seconds = wide["window_seconds"]
     rows = [quotient(wide, name, wide[name] * seconds, seconds, unit) for name, unit in RATES.items()]
     rows.append(quotient(wide, "retransmits_per_second", wide["retransmits"], seconds, "events/s"))
+    forward = wide_table(_own(frame), ["packet_rate_into_switch", "packet_rate_to_endpoint"])
+    came, reached = forward["packet_rate_into_switch"], forward["packet_rate_to_endpoint"]
+    rows.append(quotient(forward, "reached_endpoint", reached, came, "fraction")[reached.notna().to_numpy()])
     # TCP alone: its frames have no fixed size, and how big they arrive tells whether offloads work. Bits and
     # packets are of one interface, read in one instant: counters of two ends would not divide cleanly.
     tcp = wide[wide["traffic"] == "tcp_stream"]

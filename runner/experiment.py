@@ -10,7 +10,7 @@ import itertools
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal
 
 import yaml
 from pydantic import BaseModel, ConfigDict, Field, ValidationError, field_validator
@@ -103,6 +103,7 @@ class Experiment(BaseModel):
     collectors: list[str] = ["auto"]
     collector_options: dict[str, dict[str, Any]] = {}
     testbeds: dict[str, dict[str, Any]] = {}
+    prefers: Literal["native"] | None = None
 
     @field_validator("vary")
     @classmethod

@@ -30,12 +30,17 @@ def pmu_sample() -> ModuleType:
 
 
 @pytest.fixture(scope="session")
-def staged(sample: ModuleType, tmp_path_factory: pytest.TempPathFactory) -> Result:
+def vhost_sample() -> ModuleType:
+    return _sample("vhost_sample")
+
+
+@pytest.fixture(scope="session")
+def staged(sample: ModuleType, vhost_sample: ModuleType, tmp_path_factory: pytest.TempPathFactory) -> Result:
     """SYNTHETIC: vhost-switch alone, copying and not, at two frame sizes, with idle traffic; its stages counted."""
     path = tmp_path_factory.mktemp("staged") / "zero-copy"
     options, traffics = {"dequeue": ("copy", "zero-copy")}, [("udp_flood", "saturation"), sample.IDLE]
     sample.write(path, accesses=("vhost-user",), frames=(64, 1518), traffics=traffics, options=options)
-    return load(_sample("vhost_sample").change(path))
+    return load(vhost_sample.change(path))
 
 
 @pytest.fixture(scope="session")
