@@ -64,6 +64,26 @@ interrupt-latency: $(READY) ## What it costs a frame that the switch sleeps: pol
 reconnect: $(READY) ## The switch is killed and restarted under traffic: outage and loss, vhost-user client against server
 	$(VSPROF) run reconnect $(OPTIONS)
 
+.PHONY: rx-paths
+rx-paths: $(READY) ## Ways of an endpoint's driver through its rings, frames sent in and back (PVP)
+	$(VSPROF) run rx-paths $(OPTIONS)
+
+.PHONY: zero-copy
+zero-copy: $(READY) ## vhost-switch with and without the copy out of the sender's memory, by frame size
+	$(VSPROF) run zero-copy $(OPTIONS)
+
+.PHONY: direct-wire
+direct-wire: $(READY) ## vhost-switch as a switch and as a wire: the ceiling
+	$(VSPROF) run direct-wire $(OPTIONS)
+
+.PHONY: vhost-pmd
+vhost-pmd: $(READY) ## OVS-DPDK's own vhost ports against DPDK's vhost driver
+	$(VSPROF) run vhost-pmd $(OPTIONS)
+
+.PHONY: virtio-user
+virtio-user: $(READY) ## Containers over virtio-user, against veth and virtual machines
+	$(VSPROF) run virtio-user $(OPTIONS)
+
 .PHONY: report
 report: $(READY) ## Write a result's report anew from what is stored (RUN=latest)
 	$(VSPROF) report $(RUN)

@@ -5,7 +5,7 @@ from __future__ import annotations
 
 import pandas as pd
 
-from analysis import metrics, stats
+from analysis import explain, metrics, stats
 from analysis.describe import Table, Text
 from analysis.load import Result
 from analysis.published import every
@@ -38,6 +38,27 @@ def worker(result: Result) -> Table | Text:
         if any(estimate.n for estimate in found.values()):
             rows[words] = {label: shown(estimate, unit) for label, estimate in found.items()}
     return _table(result, rows, "paced frames, median [95 % interval]")
+
+
+def answer(result: Result) -> Text:
+    """A sentence for each two cases that differ in one thing: how much longer a frame takes, and how much less of its CPU the switch."""
+    lines = [sentence for pair in explain.pairs(result) if (sentence := _compared(pair))]
+    return Text(
+        "\n".join(f"- {line}" for line in lines) or "This result can't answer the question: it has no two cases with a common number."
+    )
+
+
+def _compared(pair: explain.Pair) -> str:
+    latency, running = pair.ratio(**FRAMES, metric="latency_mean"), pair.ratio(**FRAMES, metric="running", role="switch")
+    if not explain.measured(latency, running):
+        return ""
+    base, other = pair.names()
+    setting = f"**{pair.setting}**: " if pair.setting else ""
+    doubt = "" if latency.decided else ", which decides nothing"
+    return (
+        f"{setting}with {other} against {base}, a frame takes {explain.times(latency)} as long on average{doubt}; "
+        f"the switch's threads take {explain.times(running)} the CPU."
+    )
 
 
 def restarts(result: Result) -> Table | Text:

@@ -30,6 +30,7 @@ NAMES = {"kernel-ovs": "kernel OVS", "ovs-dpdk": "OVS-DPDK"}
 
 TCP = {"traffic": "tcp_stream", "load": "saturation"}
 FLOOD = {"traffic": "udp_flood", "load": "saturation"}
+FORWARD = {"traffic": "forward", "load": "saturation"}
 EQUAL = {"traffic": "udp_flood", "load": "equal"}
 PING = {"traffic": "ping_paced", "load": "paced"}
 
@@ -145,6 +146,7 @@ def _containers(result: Result) -> list[str]:
 def _carries(pair: Pair) -> str:
     wanted = {
         "the packets of a UDP flood": pair.ratio(**FLOOD, metric="packet_rate_received"),
+        "the packets of a forwarding endpoint": pair.ratio(**FORWARD, metric="packet_rate_received"),
         "the goodput of a TCP stream": pair.ratio(**TCP, metric="goodput"),
     }
     base, other = pair.names()

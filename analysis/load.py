@@ -75,25 +75,32 @@ class Result:
         return _without(_optional(self.path / "stacks.parquet", schema.STACK), self.failed)
 
     @functools.cached_property
+    def values(self) -> dict[str, dict[str, Any]]:
+        """By case, all its values by name, in the manifest's order, which is that of the experiment."""
+        here = set(self.frame["case_id"])
+        given = {case["case_id"]: case.get("values", {}) for case in self.manifest.get("cases", []) if case["case_id"] in here}
+        return {**given, **{case: {} for case in here - given.keys()}}
+
+    @functools.cached_property
     def varied(self) -> dict[str, dict[str, Any]]:
         """By case, what differs between cases beside switch and access: sizes, flows, options. What a case does not have is not in it."""
-        values = {case["case_id"]: case.get("values", {}) for case in self.manifest.get("cases", [])}
-        here = set(self.frame["case_id"])
-        return _differing(
-            {**{case: given for case, given in values.items() if case in here}, **{case: {} for case in here - values.keys()}}
-        )
+        return _differing(self.values)
 
     @functools.cached_property
     def cases(self) -> pd.DataFrame:
         """One row a case, in the order of all figures; index `case_id`.
 
         Columns: switch, access, topology, arm (`kernel-ovs · vhost-net`), setting (the other varied values,
-        empty if none varies) and label (both).
+        empty if none varies) and label (both, or the setting alone where all cases have one arm).
         """
         first = self.frame.groupby("case_id")[["switch", "access", "topology"]].first()
         first["arm"] = first["switch"] + " · " + first["access"].fillna("–")
         first["setting"] = [worded(self.varied[case]) for case in first.index]
-        first["label"] = [f"{arm}, {more}" if more else arm for arm, more in zip(first.arm, first.setting, strict=True)]
+        # Where all cases have the same switch and access, what tells them apart is said alone.
+        alone = first["arm"].nunique() == 1
+        first["label"] = [
+            more if more and alone else f"{arm}, {more}" if more else arm for arm, more in zip(first.arm, first.setting, strict=True)
+        ]
         places = _places(self.varied)
         first["_order"] = [(_place(SWITCHES, row.switch), _place(ACCESSES, row.access), places[row.Index]) for row in first.itertuples()]
         return first.sort_values("_order", kind="stable").drop(columns="_order")

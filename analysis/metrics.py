@@ -44,8 +44,10 @@ HOPS = {
     "loss_after_switch": ("packets_out_of_switch", "packets_received"),
     "loss_total": ("packets_sent", "packets_received"),
 }
+STAGES = ("dequeue", "parse", "lookup", "enqueue", "other")
+"""Of vhost-switch's way, in order."""
 STATES = ("user", "kernel", "softirq", "irq", "guest", "idle")
-PER_DATA = {"udp_flood": "packet", "tcp_stream": "megabit", "ping_paced": "reply", "paced_frames": "packet"}
+PER_DATA = {"udp_flood": "packet", "forward": "packet", "tcp_stream": "megabit", "ping_paced": "reply", "paced_frames": "packet"}
 """What a count is divided by, by traffic: see the module's docstring."""
 
 
@@ -54,17 +56,22 @@ def of(result: Result) -> pd.DataFrame:
     """Every metric of the result, in COLUMNS; a metric whose counts are missing is NaN or absent."""
     frame = result.numbers
     parts = [
-        traffic(frame), loss(frame), latency(frame), frames(frame), outage(frame), events(frame), cpu(frame), pmd(frame), flow_table(frame),
+        traffic(frame), loss(frame), latency(frame), frames(frame), outage(frame), events(frame), cpu(frame), pmd(frame), stages(frame),
+        flow_table(frame),
     ]  # fmt: skip
     return pd.concat([part for part in parts if not part.empty] or [_empty()], ignore_index=True)
 
 
 def traffic(frame: pd.DataFrame) -> pd.DataFrame:
-    """Rates over the windows, TCP's mean frame as the receiver's interface got it [bytes], retransmits per second."""
+    """Rates over the windows, TCP's mean frame as the receiver's interface got it [bytes], retransmits per second; of frames that come by
+    themselves, the share that reached the endpoint."""
     wide = wide_table(_own(frame), [*RATES, "retransmits", "window_seconds"])
     seconds = wide["window_seconds"]
     rows = [quotient(wide, name, wide[name] * seconds, seconds, unit) for name, unit in RATES.items()]
     rows.append(quotient(wide, "retransmits_per_second", wide["retransmits"], seconds, "events/s"))
+    forward = wide_table(_own(frame), ["packet_rate_into_switch", "packet_rate_to_endpoint"])
+    came, reached = forward["packet_rate_into_switch"], forward["packet_rate_to_endpoint"]
+    rows.append(quotient(forward, "reached_endpoint", reached, came, "fraction")[reached.notna().to_numpy()])
     # TCP alone: its frames have no fixed size, and how big they arrive tells whether offloads work. Bits and
     # packets are of one interface, read in one instant: counters of two ends would not divide cleanly.
     tcp = wide[wide["traffic"] == "tcp_stream"]
@@ -127,7 +134,7 @@ def events(frame: pd.DataFrame) -> pd.DataFrame:
     leaves out `host-other`, among whose threads are vsprof's own collectors, unless the host is an endpoint itself
     (vm2host), where its receiver can't be told from them. Per CPU counts stay by CPU.
     """
-    others = ["ovs_pmd", "ovs_datapath"]  # the switch's own counters have metrics of their own
+    others = ["ovs_pmd", "ovs_datapath", "vhost_switch"]  # the switch's own counters have metrics of their own
     counted = frame[(frame["unit"] == "events") & (frame["collector"] != frame["traffic"])]
     counted = counted[~counted["collector"].isin(others)]
     if counted.empty:
@@ -177,6 +184,24 @@ def pmd(frame: pd.DataFrame) -> pd.DataFrame:
         "pmd_cycles_per_packet": (busy, packets, "cycles/packet"),
         "pmd_packets_per_busy_iteration": (packets, wide["pmd_busy_iterations"], "packets"),
         "pmd_iterations_per_second": (wide["pmd_iterations"], wide["seconds"], "1/s"),
+    }
+    return joined(quotient(wide, name, *sides, role="switch") for name, sides in quotients.items())
+
+
+def stages(frame: pd.DataFrame) -> pd.DataFrame:
+    """The same of vhost-switch's poll-mode thread, under the same names; and what each stage of its way takes of the cycles per packet."""
+    costs = [f"stage_{stage}_cycles" for stage in STAGES]
+    names = ["pmd_packets", "pmd_bursts", "timed_packets", "empty_polls", "pmd_busy_cycles", "pmd_idle_cycles", "pmd_sleeps", *costs]
+    wide = _timed(frame, frame[frame["collector"] == "vhost_switch"], names)
+    busy, idle, timed = wide["pmd_busy_cycles"], wide["pmd_idle_cycles"], wide["timed_packets"]
+    quotients = {
+        "pmd_busy": (busy, busy + idle, "fraction"),
+        "pmd_idle": (idle, busy + idle, "fraction"),
+        "pmd_cycles_per_packet": (busy, timed, "cycles/packet"),
+        "pmd_packets_per_busy_iteration": (wide["pmd_packets"], wide["pmd_bursts"], "packets"),
+        "pmd_iterations_per_second": (wide["pmd_bursts"] + wide["empty_polls"], wide["seconds"], "1/s"),
+        "pmd_sleeps_per_second": (wide["pmd_sleeps"], wide["seconds"], "1/s"),
+        **{f"{cost}_per_packet": (wide[cost], timed, "cycles/packet") for cost in costs},
     }
     return joined(quotient(wide, name, *sides, role="switch") for name, sides in quotients.items())
 
@@ -270,7 +295,7 @@ def select(table: pd.DataFrame, **where: object) -> pd.DataFrame:
 
 def _whole(where: dict[str, object]) -> dict[str, object]:
     """A series is unambiguous only with its role and CPU; unless asked for, take the usual one."""
-    usual = {"pmd_": "switch", "running": "switch", "flow_hit": "switch", "context_switches": "path"}
+    usual = {"pmd_": "switch", "stage_": "switch", "running": "switch", "flow_hit": "switch", "context_switches": "path"}
     role = next((role for start, role in usual.items() if str(where.get("metric", "")).startswith(start)), "all")
     return {"role": role, "cpu": -1, **where}
 
@@ -327,6 +352,7 @@ def data_rates(frame: pd.DataFrame) -> pd.DataFrame:
     wide = wide_table(_own(frame), ["window_seconds", "packet_rate_received", "goodput", "replies"])
     choices = {
         "udp_flood": wide["packet_rate_received"],
+        "forward": wide["packet_rate_received"],
         "tcp_stream": wide["goodput"] / 1e6,
         "ping_paced": wide["replies"] / wide["window_seconds"],
         "paced_frames": wide["packet_rate_received"],

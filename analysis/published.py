@@ -93,7 +93,7 @@ def pairs(result: Result, base: dict[str, str], case: dict[str, str]) -> list[tu
     groups: dict[str, dict[str, dict[str, str]]] = {}
     for id_, row in result.cases.iterrows():
         others = {name: value for name, value in result.varied[id_].items() if name not in {**base, **case}}
-        groups.setdefault(worded(others), {})[str(id_)] = {**result.varied[id_], "switch": row["switch"], "access": row["access"]}
+        groups.setdefault(worded(others), {})[str(id_)] = {**result.values[id_], "switch": row["switch"], "access": row["access"]}
     found = []
     for alike in groups.values():
         below, above = (_match(alike, wanted) for wanted in (base, case))

@@ -26,6 +26,9 @@ from analysis.load import load
 result = load(result_dir)
 describe.question(result)
 
+# %%
+describe_frames.answer(result)
+
 # %% [markdown]
 # ## The answer in numbers
 # One row a case. CPU use is that of the switch's worker alone, as a share of one CPU; the latency is one way, from the sender's ring to the
@@ -38,6 +41,9 @@ describe_frames.worker(result)
 # ## Latency
 # A polling worker finds a frame within one round. One that sleeps must be woken first: by a system call of the sender, an interrupt to its CPU,
 # and the scheduler. One that shares its CPU waits for its turn as well, unless its priority puts it before the other.
+#
+# A neighbour that never sleeps has a good side, too: its CPU is never halted. A worker that is put before it (`sched=fifo`) is woken on a CPU that
+# runs, and that can be faster than on one of its own, which must come back from the state into which the processor, or the hypervisor, had put it.
 
 # %%
 figures.show(result, "frame_latency")

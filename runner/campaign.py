@@ -20,9 +20,9 @@ from runner.progress import Progress
 from runner.results import Results
 from runner.run import Plan, Setting
 from terms import errors, host_messages, native_messages, schema
+from terms.schema import FCS_BYTES
 from testbeds.base import Testbed
 from testbeds.native import Native
-from workloads.traffic.base import FCS_BYTES
 
 PROJECT = Path(__file__).resolve().parents[1]
 AUTO = "auto"
@@ -88,15 +88,19 @@ class Campaign:
         return experiments.TESTBEDS[self.testbed](say=progress.say, plugins=self.emulator_plugins, **more)
 
 
-def chosen(testbed: str, host_options: Mapping[str, Any], progress: Progress) -> str:
-    """The testbed by name. ``auto`` is the one that an option belongs to; else native where both kinds of Open vSwitch can run here with
-    virtual machines; else the lab."""
+def chosen(testbed: str, host_options: Mapping[str, Any], progress: Progress, prefers: str | None = None) -> str:
+    """The testbed by name. ``auto`` is the one that an option belongs to; else native, where the experiment ``prefers`` it and this host
+    can be a testbed, or both kinds of Open vSwitch can run here with virtual machines; else the lab."""
     if testbed != AUTO:
         return testbed
     if host_options:
         return OPTIONS_OF[next(iter(host_options))]
-    why = Native.lacks()
-    progress.say(native_messages.lab_chosen(why) if why else native_messages.native_chosen())
+    if prefers == Native.name:
+        why = Native.needs()
+        progress.say(native_messages.lab_in_its_place(why) if why else native_messages.native_preferred())
+    else:
+        why = Native.lacks()
+        progress.say(native_messages.lab_chosen(why) if why else native_messages.native_chosen())
     return "lab" if why else "native"
 
 

@@ -10,14 +10,15 @@ import itertools
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal
 
 import yaml
 from pydantic import BaseModel, ConfigDict, Field, ValidationError, field_validator
 
 from collectors.base import Apart
 from terms import errors, option_messages, plugins
-from workloads.traffic.base import FCS_BYTES, Options
+from terms.schema import FCS_BYTES
+from workloads.traffic.base import Options
 
 FOLDER = Path(__file__).resolve().parents[1] / "experiments"
 NOTEBOOKS = Path(__file__).resolve().parents[1] / "notebooks"
@@ -102,6 +103,7 @@ class Experiment(BaseModel):
     collectors: list[str] = ["auto"]
     collector_options: dict[str, dict[str, Any]] = {}
     testbeds: dict[str, dict[str, Any]] = {}
+    prefers: Literal["native"] | None = None
 
     @field_validator("vary")
     @classmethod
@@ -256,11 +258,16 @@ def case(values: Mapping[str, Any]) -> Case:
     """The case of one combination; the access ``auto`` is the switch's first. Raises ``BadInput``."""
     switch = plugins.one("switch", values["switch"], SWITCHES)
     topology = plugins.one("topology", values["topology"], TOPOLOGIES)
-    access = switch.accesses[0] if values["access"] == AUTO else values["access"]
+    if topology.needs_devices and not switch.takes_devices:
+        raise option_messages.takes_no_devices(
+            values["switch"], values["topology"], [name for name, one in SWITCHES.items() if one.takes_devices]
+        )
+    offered = accesses(values)
+    access = offered[0] if values["access"] == AUTO else values["access"]
     if access not in _accesses():
         raise errors.unknown_value("access", access, [*_accesses(), AUTO])
-    if access not in switch.accesses:
-        raise errors.access_not_of_switch(access, values["switch"], switch.accesses)
+    if access not in offered:
+        raise errors.access_not_of_switch(access, f"{values['switch']} in {values['topology']}", offered)
     frame = _whole("frame_bytes", values["frame_bytes"], SMALLEST_FRAME, LARGEST_FRAME)
     flows = _whole("flows", values["flows"], 1, 60_000)
     known = {**switch.options, **topology.options_of(access)}
@@ -272,9 +279,14 @@ def case(values: Mapping[str, Any]) -> Case:
     return Case(values["topology"], values["switch"], access, frame, flows, options)
 
 
+def accesses(values: Mapping[str, Any]) -> list[str]:
+    """How the switch of a combination can reach the endpoints of its topology; its own order."""
+    return [access for access in SWITCHES[values["switch"]].accesses if access in TOPOLOGIES[values["topology"]].accesses]
+
+
 def _options() -> dict[str, Mapping[str, tuple[str, ...]]]:
     """The options of each switch, and of the endpoints of each access, by who has them."""
-    endpoints = {f"{topology} over {access}": one.options_of(access) for topology, one in TOPOLOGIES.items() for access in _accesses()}
+    endpoints = {f"{topology} over {access}": one.options_of(access) for topology, one in TOPOLOGIES.items() for access in one.accesses}
     return {**{name: one.options for name, one in SWITCHES.items()}, **endpoints}
 
 

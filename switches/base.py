@@ -58,6 +58,9 @@ class Switch(abc.ABC):
     accesses: ClassVar[tuple[str, ...]]
     """How endpoints can reach it; the first is its default."""
 
+    takes_devices: ClassVar[bool] = False
+    """Whether ``add_device`` and ``join`` are there."""
+
     options: ClassVar[Mapping[str, tuple[str, ...]]] = {}
     """What an experiment can fix or vary of it, and the values that each option allows; the first is the default."""
 
@@ -87,6 +90,14 @@ class Switch(abc.ABC):
     @abc.abstractmethod
     def add_port(self, name: str, access: str) -> Port:
         """Make a port that an endpoint can attach to."""
+
+    def add_device(self, name: str, device: str) -> Port:
+        """Make a port of one of DPDK's own devices, such as ``net_null0,size=60``; only where ``takes_devices``."""
+        raise NotImplementedError
+
+    def join(self, one: Port, other: Port) -> None:
+        """Let all that comes in by either port go out by the other, whatever its addresses; only where ``takes_devices``."""
+        raise NotImplementedError
 
     @abc.abstractmethod
     def learn(self, port: Port, mac: str) -> None:

@@ -1,8 +1,9 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
 """Open vSwitch with the DPDK datapath: a poll-mode thread (PMD) moves all frames in user space and never sleeps.
 
-Ports are ``dpdkvhostuserclient``: the endpoint owns the socket, so that it survives a restart of the switch. With the option ``socket``
-``server`` they are ``dpdkvhostuser``, which Open vSwitch itself calls deprecated: the switch owns the socket.
+Ports are ``dpdkvhostuserclient``: the endpoint owns the socket, so that it survives a restart of the switch. With ``port_type: vhost-pmd``
+they are DPDK devices (net_vhost), behind which the same vhost library does the same. With ``socket: server`` the switch owns the socket;
+such a port is a ``dpdkvhostuser``, which Open vSwitch itself calls deprecated.
 """
 
 from __future__ import annotations
@@ -21,7 +22,8 @@ SLEEP_WHILE_BOOTING_US = 2000
 
 class OvsDpdk(Ovs):
     accesses = ("vhost-user", "virtio-user")
-    options: ClassVar[Mapping[str, tuple[str, ...]]] = {"socket": ("client", "server")}
+    takes_devices = True
+    options: ClassVar[Mapping[str, tuple[str, ...]]] = {"port_type": ("direct", "vhost-pmd"), "socket": ("client", "server")}
     daemon = "/usr/lib/openvswitch-switch-dpdk/ovs-vswitchd-dpdk"
     datapath = "netdev"
 
@@ -44,12 +46,28 @@ class OvsDpdk(Ovs):
 
     def add_port(self, name: str, access: str) -> Port:
         server = self.chosen["socket"] == "server"
-        socket = f"{RUN}/{name}" if server else f"{RUN}/{name}.sock"
-        # As server it chooses the path by itself, out of the port's name.
-        kind = "dpdkvhostuser" if server else f"dpdkvhostuserclient options:vhost-server-path={quoted(socket)}"
-        self.vsctl(f"add-port {BRIDGE} {name} -- set Interface {name} type={kind}")
-        self._ports.append(name)
+        socket = f"{RUN}/{name}.sock"
+        if self.chosen["port_type"] == "vhost-pmd":
+            self.add_device(name, f"net_vhost{len(self._ports)},iface={socket},client={int(not server)}")
+        elif server:
+            # It chooses the path by itself, out of the port's name.
+            socket = f"{RUN}/{name}"
+            self._add(name, "type=dpdkvhostuser")
+        else:
+            self._add(name, f"type=dpdkvhostuserclient options:vhost-server-path={quoted(socket)}")
         return Port(name, access, socket, listener="switch" if server else "endpoint")
+
+    def add_device(self, name: str, device: str) -> Port:
+        self._add(name, f"type=dpdk options:dpdk-devargs={quoted(device)}")
+        return Port(name, "device", device)
+
+    def join(self, one: Port, other: Port) -> None:
+        ways = (f"in_port={a.name},actions=output:{b.name}" for a, b in ((one, other), (other, one)))
+        self.host.run("; ".join(["set -e", f"ovs-ofctl del-flows {BRIDGE}", *(f"ovs-ofctl add-flow {BRIDGE} {way}" for way in ways)]))
+
+    def _add(self, name: str, settings: str) -> None:
+        self.vsctl(f"add-port {BRIDGE} {name} -- set Interface {name} {settings}")
+        self._ports.append(name)
 
     def ready(self) -> None:
         self.vsctl("set Open_vSwitch . other_config:pmd-sleep-max=0")

@@ -49,6 +49,7 @@ with socket.socket(socket.AF_UNIX) as asked:
 
 class VhostSwitch(Switch):
     accesses = ("vhost-user", "virtio-user")
+    takes_devices = True
     options: ClassVar[Mapping[str, tuple[str, ...]]] = {
         "forward": ("switch", "wire"),
         "rings": ("librte", "own"),
@@ -132,6 +133,11 @@ class VhostSwitch(Switch):
         """Make a port of one of DPDK's own devices, such as ``net_null0,size=64``."""
         self._add(name, f"dev={device}")
         return Port(name, "device", device)
+
+    def join(self, one: Port, other: Port) -> None:
+        # Wired ports are paired as they are added.
+        if self.chosen["forward"] != "wire":
+            raise vhost_switch_messages.joins_by_wire()
 
     def local_port(self) -> Port:
         self.add_device(LOCAL, f"net_tap0,iface={LOCAL}")

@@ -43,6 +43,10 @@ def not_back(seconds: float) -> str:
     return f"did not come back: no frame arrived within {seconds:g} s after the switch ran again"
 
 
+def starved(skipped: int, due: int) -> str:
+    return f"frame-probe had no CPU when {skipped} of {due} frames were due, so nobody knows: repeat it on a quieter host"
+
+
 def other_gap(began_s: float, killed_s: float) -> str:
     after = began_s - killed_s
     return f"the longest time without a frame began {after:.3f} s after the switch was killed, so it is another: take a quieter host"

@@ -3,7 +3,7 @@
 
 from __future__ import annotations
 
-from terms.errors import BadInput
+from terms.errors import BadInput, RunFailed
 
 
 def not_installed(path: str) -> str:
@@ -19,3 +19,11 @@ def no_such_file(variable: str, path: str) -> str:
 
 def zero_copy_needs_own_rings() -> BadInput:
     return BadInput("dequeue zero-copy takes vhost-switch's own rings, and rings is librte: use rings own, or list the pair in except")
+
+
+def joins_by_wire() -> RunFailed:
+    return RunFailed("vhost-switch joins two ports whatever the addresses only with forward wire: fix `forward: wire`")
+
+
+def not_running() -> str:
+    return "no vhost-switch runs here: it counts what that switch does, and no other"

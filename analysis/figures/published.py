@@ -42,7 +42,7 @@ def plot(table: pd.DataFrame) -> Figure:
 
 def row_of(one: Comparison) -> dict[str, object]:
     published = one.published
-    names = ["/".join(side.values()) for side in (published.case, published.base)]
+    names = ["/".join(map(str, side.values())) for side in (published.case, published.base)]
     traffic = style.traffic_name(one.traffic, one.load) if one.traffic else f"(not measured: needs {published.needs})"
     setting = f", {one.label}" if one.label else ""
     return {

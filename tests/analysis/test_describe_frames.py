@@ -35,6 +35,13 @@ def test_a_result_without_single_frames_says_so(two_switches):
     assert isinstance(describe_frames.worker(two_switches), Text)
 
 
+def test_the_answer_sets_latency_against_cpu(probed, two_switches):
+    said = describe_frames.answer(probed).text
+    assert "with OVS-DPDK against kernel OVS, a frame takes 0.12" in said
+    assert "the CPU" in said
+    assert "can't answer" in describe_frames.answer(two_switches).text
+
+
 def test_the_published_words_are_whole():
     said = describe_frames.published("T5").text
     assert "in client mode, VMs regain connectivity" in said

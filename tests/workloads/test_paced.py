@@ -163,6 +163,14 @@ def test_a_gap_that_is_not_the_kills_is_not_called_its_outage():
     assert found["outage_packets_lost"].value is not None
 
 
+def test_an_outage_that_a_starved_probe_saw_is_not_believed():
+    found = outage(with_gap(999.999, 6, offered=2_790, received=1_647, skipped=117_396))
+    assert found["came_back"].value == 1
+    assert found["outage"].value is found["outage_packets_lost"].value is None
+    assert "117396 of 120186 frames" in found["outage"].note
+    assert found["outage_packets_skipped"].value == 117_396
+
+
 def test_an_outage_file_that_is_none_is_refused():
     with pytest.raises(ValueError):  # noqa: PT011
         list(Reconnect.numbers({**raw(*REPORTS), "outage.json": json.dumps({"killed_s": 1})}, []))

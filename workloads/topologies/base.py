@@ -8,10 +8,10 @@ from __future__ import annotations
 
 import abc
 from collections.abc import Mapping, Sequence
-from typing import Any
+from typing import Any, ClassVar
 
 from switches.base import Port, Switch
-from terms import errors
+from terms import errors, schema
 from terms.placement import CpuPlan, Placement, Thread
 from testbeds.base import Testbed
 from workloads.endpoints import virtio_user, vm
@@ -28,14 +28,24 @@ ENDPOINTS: Mapping[str, type[Endpoint]] = {"virtio-user": VirtioUser, "veth": Co
 class Topology(abc.ABC):
     """Endpoints on a switch. ``sender`` sends through ``sender_port``; ``receiver`` gets it from ``receiver_port``."""
 
+    accesses: ClassVar[tuple[str, ...]] = schema.ACCESSES
+    """How its endpoints can be reached."""
+    needs_devices: ClassVar[bool] = False
+    """Whether a port of the switch must be one of DPDK's own devices."""
+    returns: ClassVar[bool] = False
+    """Whether frames come in by themselves, and endpoints send them back: then there is nothing to send."""
+
     sender: Endpoint
     receiver: Endpoint
     sender_port: Port
     receiver_port: Port
 
-    def __init__(self, host: Testbed, switch: Switch, plan: CpuPlan, access: str, options: Mapping[str, str] = {}) -> None:
-        """``options``: of a case; those of the switch among them are none of ours."""
-        self.host, self.switch, self.plan, self.access = host, switch, plan, access
+    def __init__(
+        self, host: Testbed, switch: Switch, plan: CpuPlan, access: str, options: Mapping[str, str] = {}, frame_bytes: int = 64
+    ) -> None:
+        """``options``: of a case; those of the switch among them are none of ours. ``frame_bytes``: with FCS, for a topology that makes
+        frames itself."""
+        self.host, self.switch, self.plan, self.access, self.frame_bytes = host, switch, plan, access, frame_bytes
         self.chosen = {name: options.get(name, values[0]) for name, values in self.options_of(access).items()}
         """The value of each option of the endpoints."""
         self._made: list[Endpoint] = []

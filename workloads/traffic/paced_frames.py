@@ -46,7 +46,7 @@ class PacedFrames(Traffic):
     needs_stack = False
 
     def unavailable(self) -> str | None:
-        return self.topology.sender.can_not_pace(self.topology.receiver)
+        return super().unavailable() or self.topology.sender.can_not_pace(self.topology.receiver)
 
     def start(self) -> None:
         self._probe: Probe = self.topology.sender.probe()

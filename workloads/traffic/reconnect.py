@@ -25,6 +25,8 @@ FILE = "outage.json"
 BEFORE_S, AFTER_S = 0.5, 1.0
 """How long frames flow before the kill, and after the first one is back."""
 LOOK_S = 0.1
+MOST_SKIPPED = 0.25
+"""Of the frames that were due: with more that frame-probe could not send, neither the gap nor the loss is the switch's."""
 CLOCKS_S = 0.05
 """What the clocks of the report and of the kill may differ: each is read by a process of its own."""
 
@@ -94,16 +96,27 @@ class Reconnect(PacedFrames):
 
 
 def _of_outage(outage: Outage) -> Iterable[Number]:
-    """How long frames were away and how many are lost; empty, with the reason, where the path did not come back."""
-    gap, note = outage.report.gap, "" if outage.came_back else probe_messages.not_back(outage.patience_s)
-    if outage.came_back and not outage.killed_s - CLOCKS_S <= gap.began_s <= outage.running_s:
-        note = probe_messages.other_gap(gap.began_s, outage.killed_s)
-    lost = outage.report.offered - outage.report.received
+    """How long frames were away and how many are lost; empty, with the reason, where the path did not come back or nobody could tell."""
+    report, unknown = outage.report, _unknown(outage)
+    other = "" if outage.killed_s - CLOCKS_S <= report.gap.began_s <= outage.running_s else _other(outage)
     yield Number("came_back", float(outage.came_back), "fraction", window=OUTAGE)
     yield Number("switch_away", outage.running_s - outage.killed_s, "seconds", window=OUTAGE)
-    yield Number("outage", None if note else gap.longest_s, "seconds", window=OUTAGE, note=note)
-    yield Number("outage_packets_lost", lost if outage.came_back else None, "packets", window=OUTAGE, note="" if outage.came_back else note)
-    yield Number("outage_packets_offered", outage.report.offered, "packets", window=OUTAGE)
+    yield Number("outage", None if unknown or other else report.gap.longest_s, "seconds", window=OUTAGE, note=unknown or other)
+    yield Number("outage_packets_lost", None if unknown else report.offered - report.received, "packets", window=OUTAGE, note=unknown)
+    yield Number("outage_packets_offered", report.offered, "packets", window=OUTAGE)
+    yield Number("outage_packets_skipped", report.skipped, "packets", window=OUTAGE)
+
+
+def _unknown(outage: Outage) -> str:
+    """Why there is neither an outage nor a loss, or nothing."""
+    if not outage.came_back:
+        return probe_messages.not_back(outage.patience_s)
+    skipped, due = outage.report.skipped, outage.report.offered + outage.report.skipped
+    return probe_messages.starved(skipped, due) if skipped > MOST_SKIPPED * due else ""
+
+
+def _other(outage: Outage) -> str:
+    return probe_messages.other_gap(outage.report.gap.began_s, outage.killed_s)
 
 
 TRAFFIC = Reconnect
