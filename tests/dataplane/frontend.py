@@ -202,33 +202,13 @@ class Frontend:
     def mergeable(self) -> bool:
         return Feature.MRG_RXBUF in self.wanted
 
-    def received(self, *, pair: int = 0, repost: bool = True) -> list[bytes]:
-        """The frames that came so far. Their buffers are made available again, if ``repost``."""
-        queue = self.queues[2 * pair]
-        frames = []
-        chains = []
-        waiting = iter(queue.collect())
-        for first in waiting:
-            parts = [first]
-            count = self._buffers_of(first)
-            while len(parts) < count:
-                # A device gives all buffers of a frame back at once.
-                following = next(waiting, None)
-                assert following, f"ring {queue.index}: a frame of {count} buffers, of which {len(parts)} came back"
-                parts.append(following)
-            frames.append(b"".join(self._written(*part) for part in parts)[self.header_bytes :])
-            chains += [chain for chain, _ in parts]
-        for chain in chains:
-            if repost:
-                queue.add(chain.buffers, indirect=chain.table is not None)
-            else:
-                self._give(chain)
-        if chains and repost:
-            queue.publish()
-        return frames
+    def received(self, *, pair: int | None = None, repost: bool = True) -> list[bytes]:
+        """The frames that came so far, by one queue pair or by all. Their buffers are made available again, if ``repost``."""
+        queues = self.queues[::2] if pair is None else [self.queues[2 * pair]]
+        return [frame for queue in queues for frame in self._received(queue, repost)]
 
-    def receive(self, count: int, seconds: float = SECONDS, *, pair: int = 0, repost: bool = True) -> list[bytes]:
-        """The next ``count`` frames, or as many as come within ``seconds``."""
+    def receive(self, count: int, seconds: float = SECONDS, *, pair: int | None = None, repost: bool = True) -> list[bytes]:
+        """The next ``count`` frames, or as many as come within ``seconds``; more, if more came at once."""
         frames: list[bytes] = []
         end = time.monotonic() + seconds
         while len(frames) < count and time.monotonic() < end:
@@ -292,6 +272,29 @@ class Frontend:
     def _give(self, chain: Chain) -> None:
         for buffer in chain.buffers:
             self.memory.give(buffer.address, buffer.length)
+
+    def _received(self, queue: Virtqueue, repost: bool) -> list[bytes]:
+        frames = []
+        chains = []
+        waiting = iter(queue.collect())
+        for first in waiting:
+            parts = [first]
+            count = self._buffers_of(first)
+            while len(parts) < count:
+                # A device gives all buffers of a frame back at once.
+                following = next(waiting, None)
+                assert following, f"ring {queue.index}: a frame of {count} buffers, of which {len(parts)} came back"
+                parts.append(following)
+            frames.append(b"".join(self._written(*part) for part in parts)[self.header_bytes :])
+            chains += [chain for chain, _ in parts]
+        for chain in chains:
+            if repost:
+                queue.add(chain.buffers, indirect=chain.table is not None)
+            else:
+                self._give(chain)
+        if chains and repost:
+            queue.publish()
+        return frames
 
     def _buffers_of(self, first: tuple[Chain, int]) -> int:
         """Over how many buffers the frame is spread that begins in this one."""

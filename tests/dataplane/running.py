@@ -178,7 +178,7 @@ def fresh(prefix: str = "v") -> str:
 
 def command(name: str, cores: str, eal: Sequence[str] = MEMORY) -> list[str]:
     """vhost-switch up to where its own options begin."""
-    return [PROGRAM, "--no-pci", "--log-level=lib.vhost:warning", f"--file-prefix={name}", "--lcores", cores, *eal, "--"]
+    return [PROGRAM, "--no-pci", "--log-level=lib.vhost.*:warning", f"--file-prefix={name}", "--lcores", cores, *eal, "--"]
 
 
 def lcores(house: int, cpus: Sequence[int]) -> str:

@@ -12,7 +12,7 @@ from running import FOLDER, command, fresh, lcores
 from traffic import exchange, frames, mac
 
 pytestmark = pytest.mark.lab
-SECONDS = 20
+SECONDS = 5
 PORT = "a,path=/run/vs/bad.a,server=1"
 LONG = "/run/" + "x" * 120
 BAD = {
@@ -67,7 +67,7 @@ def refused(host, words: list[str], pattern: str) -> str:
     return said[0]
 
 
-def words(host, name: str, cores: str | None = None, eal: tuple[str, ...] = ("--no-huge", "-m", "64")) -> list[str]:
+def words(host, name: str, cores: str | None = None, eal: tuple[str, ...] = ("--no-huge", "-m", "160")) -> list[str]:
     return command(name, cores or lcores(host.plan().house, [host.plan().switch]), eal)
 
 

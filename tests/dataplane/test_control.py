@@ -75,6 +75,15 @@ def test_a_name_is_given_once(plain):
     plain.control(f"add-port {spec}")
 
 
+def test_there_is_a_last_port(plain):
+    most = 64
+    answers = [plain.answer(f"add-port p{number},path={FOLDER}/{plain.name}.p{number},server=1") for number in range(most)]
+    taken = [answer for answer in answers if answer.startswith("ok")]
+    assert 8 <= len(taken) < most
+    assert answers[len(taken)].startswith("error: ")
+    assert len(plain.ports()) == len(taken)
+
+
 def test_one_who_says_nothing_keeps_nobody_waiting(plain, two):
     path = str(plain.local(f"{FOLDER}/{plain.name}.control"))
     silent = [socket.socket(socket.AF_UNIX, socket.SOCK_STREAM) for _ in range(10)]

@@ -123,3 +123,15 @@ def test_a_receiver_is_called_only_when_it_wants_to_be(switch, guests):
         guest.tx.want_calls(True)
     exchange(a, b, frames(3, mac(1), mac(2)))
     assert b.rx.calls() > 0
+
+
+def test_a_guest_may_have_fewer_queues_than_its_port(switch, guests):
+    a, b = guests(), guests(queue_pairs=2)
+    for name, guest in (("a", a), ("b", b)):
+        switch.attach(guest, name, queues=4)
+        guest.post(100)
+    exchange(a, b, frames(23, mac(1), mac(2)))
+    exchange(b, a, frames(23, mac(2), mac(1)))
+    sent = frames(23, mac(2), mac(1))
+    b.send_all(sent, pair=1)
+    same(a.receive(23), sent)

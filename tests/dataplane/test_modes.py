@@ -10,9 +10,11 @@ from pathlib import Path
 
 import pytest
 from conftest import kept
+from frontend import USUAL
 from modes import MODES, VALUES, Mode, pairwise
 from running import Switch
 from traffic import exchange, frame, frames, introduce, mac, same
+from vhost_user import Feature
 
 pytestmark = pytest.mark.lab
 SIZES = (60, 1514)
@@ -52,13 +54,20 @@ def test_23_in_23_out_bytes_equal(switch, mode, guests):
         want = {"rx_packets": 46, "tx_packets": 46, "rx_bytes": 23 * sum(SIZES), "tx_bytes": 23 * sum(SIZES)}
         assert {key: value for key, value in moved.items() if value} == want, f"port {name}"
     assert all(switch.port(name)["in_flight"] == 0 for name in ends)
+    if mode.queues > 1:
+        by_the_second = frames(23, mac(1), mac(2))
+        a.send_all(by_the_second, pair=1)
+        same(b.receive(23), by_the_second)
+        a.all_back()
+        assert switch.ask("/vhost_switch/queue,a,1")["rx_packets"] == 23
     lcores = [switch.ask(f"/vhost_switch/lcore,{lcore}") for lcore in switch.ask("/vhost_switch/lcores")]
     assert len(lcores) == mode.workers
     assert sum(one["rx_packets"] for one in lcores) >= 92
 
 
 def test_no_frame_is_slept_through(switch, mode, guests):
-    a, b = guests(), guests()
+    # They ask for kicks in two different ways.
+    a, b = guests(), guests((*USUAL, Feature.EVENT_IDX))
     for name, guest in (("a", a), ("b", b)):
         switch.attach(guest, name, server=mode.socket == "server")
         guest.post(100)

@@ -10,7 +10,7 @@ from collections.abc import Sequence
 from itertools import count
 from typing import Self
 
-from frontend import PLAIN, SECONDS, Frontend, Layout
+from frontend import PLAIN, SECONDS, Frontend, Layout, eventually
 
 BROADCAST = b"\xff" * 6
 KIND = 0x88B5
@@ -70,6 +70,11 @@ def introduce(guest: Frontend, number: int, others: Sequence[Frontend]) -> bytes
     return mac(number)
 
 
+def quiet(*guests: Frontend, seconds: float = 0.01) -> None:
+    """Take what still arrives, until nothing does for a while. Raises ``AssertionError`` if it never ends."""
+    eventually(lambda: not [one for guest in guests for one in guest.receive(1, seconds)], "the last of the frames")
+
+
 class Load:
     """Frames from one guest to another, in bursts, as long as the block runs, by a thread of its own.
 
@@ -104,14 +109,14 @@ class Load:
     def _run(self) -> None:
         try:
             while not self._end.is_set():
-                self.sent += (sent := self._sender.send(self._frames))
+                self.sent += self._sender.send(self._frames)
                 new = self._receiver.received() if self._receiver else []
                 # Others may talk to the receiver as well.
                 ours = [one for one in new if one[6:12] == self._frames[0][6:12]]
                 assert all(one in self._frames for one in ours), "a frame arrived that was not sent"
                 self.received += len(ours)
                 # Else this thread would keep Python to itself.
-                time.sleep(0 if sent or new else 0.0002)
+                time.sleep(0.0003)
         except BaseException as error:
             self._error = error
 
