@@ -474,6 +474,16 @@ uint64_t own_in_flight(const struct port *port)
 	return total;
 }
 
+uint64_t own_broken(const struct port *port)
+{
+	const struct vhost *vhost = port->own;
+	uint64_t total = 0;
+
+	for (uint16_t number = 0; port->serving && number < port->queues; number++)
+		total += vhost->queue[number]->in.broken + vhost->queue[number]->out.broken;
+	return total;
+}
+
 uint64_t own_too_long(const struct port *port)
 {
 	const struct vhost *vhost = port->own;

@@ -74,5 +74,7 @@ int dpdk_open(struct port *port, struct why *why);
 uint64_t vhost_in_flight(const struct port *port);
 /* Frames that no buffer of the guest could take. */
 uint64_t vhost_too_long(const struct port *port);
+/* Rings of the endpoint that are not touched any more, for what it wrote there (--rings own). */
+uint64_t vhost_broken(const struct port *port);
 
 #endif

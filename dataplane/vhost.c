@@ -77,8 +77,10 @@ static void resume_port(struct port *port)
 
 	if (port->up || !vhost->ready)
 		return;
-	if (plane.options.own_rings && own_attach(port) != 0)
+	if (plane.options.own_rings && own_attach(port) != 0) {
+		RTE_LOG(WARNING, USER1, "port %s: its endpoint's memory or rings can't be used; it stays down\n", port->name);
 		return;
+	}
 	port->up = true;
 	plane_publish();
 }
@@ -291,6 +293,11 @@ static void vhost_close(struct port *port)
 uint64_t vhost_in_flight(const struct port *port)
 {
 	return port->driver == &vhost_own_driver ? own_in_flight(port) : 0;
+}
+
+uint64_t vhost_broken(const struct port *port)
+{
+	return port->driver == &vhost_own_driver ? own_broken(port) : 0;
 }
 
 uint64_t vhost_too_long(const struct port *port)

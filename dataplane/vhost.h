@@ -28,6 +28,7 @@ int own_open(struct port *port, struct why *why);
 void own_close(struct port *port);
 uint64_t own_in_flight(const struct port *port);
 uint64_t own_too_long(const struct port *port);
+uint64_t own_broken(const struct port *port);
 
 uint16_t own_receive(struct port *port, uint16_t queue, struct rte_mbuf **frames, uint16_t most);
 uint16_t own_send(struct port *port, uint16_t queue, struct rte_mbuf **frames, uint16_t count);
