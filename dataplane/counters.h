@@ -27,9 +27,10 @@ struct queue_counters {
 };
 
 struct send_counters {
-	uint64_t packets, bytes;
+	uint64_t packets, bytes; /* that the endpoint, or the device, has */
 	uint64_t dropped_full; /* the receiver had no room */
 	uint64_t dropped_down; /* the port went away while frames waited for it */
+	uint64_t too_long;     /* no buffer of the guest could take the frame */
 };
 
 /* Of one worker. What stands behind `timed_` is counted with --stages on or pmu only. */

@@ -36,10 +36,13 @@ static struct rte_mbuf *ours(struct rte_mbuf *frame, struct rte_mempool *pool)
 	return copy;
 }
 
-static uint16_t dpdk_send(struct port *port, uint16_t queue, struct rte_mbuf **frames, uint16_t count)
+static uint16_t dpdk_send(struct port *port, uint16_t queue, struct rte_mbuf **frames, uint16_t count, struct send_counters *sent)
 {
 	struct dpdk *dpdk = port->own;
+	uint64_t bytes[HELD_MOST + 1];
+	uint16_t taken;
 
+	bytes[0] = 0;
 	for (uint16_t i = 0; i < count; i++) {
 		struct rte_mbuf *frame = ours(frames[i], port->pool);
 
@@ -48,8 +51,13 @@ static uint16_t dpdk_send(struct port *port, uint16_t queue, struct rte_mbuf **f
 			break;
 		}
 		frames[i] = frame;
+		/* The driver frees what it takes: lengths must be read before. */
+		bytes[i + 1] = bytes[i] + frame->pkt_len;
 	}
-	return rte_eth_tx_burst(dpdk->id, queue, frames, count);
+	taken = rte_eth_tx_burst(dpdk->id, queue, frames, count);
+	sent->packets += taken;
+	sent->bytes += bytes[taken];
+	return taken;
 }
 
 static bool dpdk_arm(struct port *port, uint16_t queue, bool on)

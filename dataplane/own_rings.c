@@ -36,7 +36,6 @@ struct own_queue {
 	uint16_t header;           /* length of virtio's header before each frame */
 	bool mergeable;            /* a frame may take several buffers of the guest */
 	uint32_t in_flight;
-	uint64_t too_long; /* frames that no buffer of the guest could take */
 	struct rte_mempool *headers;
 	struct loan *loan; /* by head */
 };
@@ -331,28 +330,32 @@ static int put(struct own_queue *queue, const struct guest_memory *memory, const
 	return count;
 }
 
-uint16_t own_send(struct port *port, uint16_t queue_id, struct rte_mbuf **frames, uint16_t count)
+uint16_t own_send(struct port *port, uint16_t queue_id, struct rte_mbuf **frames, uint16_t count, struct send_counters *sent)
 {
 	struct vhost *vhost = port->own;
 	struct own_queue *queue = vhost->queue[queue_id];
-	uint16_t waiting = vring_waiting(&queue->out), sent;
+	uint16_t waiting = vring_waiting(&queue->out), taken;
 	uint16_t heads[BURST], ahead = RTE_MIN(waiting, count);
 
 	for (uint16_t i = 0; i < ahead; i++)
 		heads[i] = queue->out.avail->ring[(uint16_t)(queue->out.taken + i) & (queue->out.size - 1)] & (queue->out.size - 1);
 	prefetch(&queue->out, &vhost->memory, heads, ahead);
-	for (sent = 0; sent < count; sent++) {
-		int took = put(queue, &vhost->memory, frames[sent], waiting);
+	for (taken = 0; taken < count; taken++) {
+		int took = put(queue, &vhost->memory, frames[taken], waiting);
 
 		if (took == NO_ROOM)
 			break;
-		if (took == TOO_LONG)
-			queue->too_long++;
+		if (took == TOO_LONG) {
+			sent->too_long++;
+			continue;
+		}
 		waiting -= took;
+		sent->packets++;
+		sent->bytes += frames[taken]->pkt_len;
 	}
 	vring_publish(&queue->out);
-	rte_pktmbuf_free_bulk(frames, sent);
-	return sent;
+	rte_pktmbuf_free_bulk(frames, taken);
+	return taken;
 }
 
 bool own_arm(struct port *port, uint16_t queue_id, bool on)
@@ -474,13 +477,13 @@ uint64_t own_in_flight(const struct port *port)
 	return total;
 }
 
-uint64_t own_too_long(const struct port *port)
+uint64_t own_broken(const struct port *port)
 {
 	const struct vhost *vhost = port->own;
 	uint64_t total = 0;
 
-	for (uint16_t number = 0; number < port->spec.queues; number++)
-		total += vhost->queue[number]->too_long;
+	for (uint16_t number = 0; port->serving && number < port->queues; number++)
+		total += vhost->queue[number]->in.broken + vhost->queue[number]->out.broken;
 	return total;
 }
 

@@ -30,8 +30,8 @@ struct port_driver {
 	const char *kind;
 	/* Up to `most` frames from a queue, which are the caller's from now on. */
 	uint16_t (*receive)(struct port *port, uint16_t queue, struct rte_mbuf **frames, uint16_t most);
-	/* Takes the first frames for which there is room, and returns how many. It frees these; the rest stays the caller's. */
-	uint16_t (*send)(struct port *port, uint16_t queue, struct rte_mbuf **frames, uint16_t count);
+	/* Takes the first frames for which there is room, and returns how many. It frees and counts these; the rest stays the caller's. */
+	uint16_t (*send)(struct port *port, uint16_t queue, struct rte_mbuf **frames, uint16_t count, struct send_counters *sent);
 	/* Ask to be notified of new frames, or not. Returns whether some wait already. */
 	bool (*arm)(struct port *port, uint16_t queue, bool on);
 	/* What becomes readable then; -1: it can't notify. */
@@ -72,7 +72,7 @@ int dpdk_open(struct port *port, struct why *why);
 
 /* Frames in flight that lie in a guest's own memory (zero copy). */
 uint64_t vhost_in_flight(const struct port *port);
-/* Frames that no buffer of the guest could take. */
-uint64_t vhost_too_long(const struct port *port);
+/* Rings of the endpoint that are not touched any more, for what it wrote there (--rings own). */
+uint64_t vhost_broken(const struct port *port);
 
 #endif

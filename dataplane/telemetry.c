@@ -39,6 +39,7 @@ static struct send_counters sent_to(const struct port *port, int queue)
 		total.bytes += one->bytes;
 		total.dropped_full += one->dropped_full;
 		total.dropped_down += one->dropped_down;
+		total.too_long += one->too_long;
 	}
 	return total;
 }
@@ -62,6 +63,7 @@ static void add_traffic(struct rte_tel_data *data, const struct port *port, int 
 	ADD("tx_bytes", sent.bytes);
 	ADD("tx_dropped_full", sent.dropped_full);
 	ADD("tx_dropped_down", sent.dropped_down);
+	ADD("tx_too_long", sent.too_long);
 }
 
 static int tell_port(const char *command __rte_unused, const char *words, struct rte_tel_data *data)
@@ -79,7 +81,7 @@ static int tell_port(const char *command __rte_unused, const char *words, struct
 	add_traffic(data, port, -1);
 	ADD("connects", port->connects);
 	ADD("in_flight", vhost_in_flight(port));
-	ADD("tx_too_long", vhost_too_long(port));
+	ADD("broken_rings", vhost_broken(port));
 	rte_tel_data_add_dict_uint_hex(data, "features", port->features, 64);
 	return 0;
 }
@@ -264,7 +266,7 @@ static int tell_units(const char *command __rte_unused, const char *words __rte_
 {
 	static const char *const units[][2] = {
 		{"rx_packets", "packets"}, {"rx_bytes", "bytes"}, {"rx_refused", "packets"}, {"tx_packets", "packets"}, {"tx_bytes", "bytes"},
-		{"tx_dropped_full", "packets"}, {"tx_dropped_down", "packets"}, {"tx_too_long", "packets"}, {"connects", "events"},
+		{"tx_dropped_full", "packets"}, {"tx_dropped_down", "packets"}, {"tx_too_long", "packets"}, {"broken_rings", "rings"}, {"connects", "events"},
 		{"in_flight", "packets"}, {"rx_bursts", "events"}, {"flooded", "packets"}, {"filtered", "packets"}, {"timed_bursts", "events"},
 		{"timed_packets", "packets"}, {"empty_polls", "events"}, {"busy_cycles", "cycles"}, {"idle_cycles", "cycles"},
 		{"stage_dequeue_cycles", "cycles"}, {"stage_parse_cycles", "cycles"}, {"stage_lookup_cycles", "cycles"},

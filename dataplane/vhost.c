@@ -77,8 +77,10 @@ static void resume_port(struct port *port)
 
 	if (port->up || !vhost->ready)
 		return;
-	if (plane.options.own_rings && own_attach(port) != 0)
+	if (plane.options.own_rings && own_attach(port) != 0) {
+		RTE_LOG(WARNING, USER1, "port %s: its endpoint's memory or rings can't be used; it stays down\n", port->name);
 		return;
+	}
 	port->up = true;
 	plane_publish();
 }
@@ -293,11 +295,9 @@ uint64_t vhost_in_flight(const struct port *port)
 	return port->driver == &vhost_own_driver ? own_in_flight(port) : 0;
 }
 
-uint64_t vhost_too_long(const struct port *port)
+uint64_t vhost_broken(const struct port *port)
 {
-	if (port->driver == &vhost_own_driver)
-		return own_too_long(port);
-	return port->driver == &vhost_librte_driver ? ((const struct vhost *)port->own)->too_long : 0;
+	return port->driver == &vhost_own_driver ? own_broken(port) : 0;
 }
 
 /* ---- frames, by librte_vhost ---- */
@@ -317,16 +317,27 @@ static bool has_too_long(const struct port *port, uint16_t queue)
 	return !(port->features & (1ULL << VIRTIO_NET_F_MRG_RXBUF)) && rte_vhost_avail_entries(vhost->vid, to_guest(queue)) > 0;
 }
 
-static uint16_t librte_send(struct port *port, uint16_t queue, struct rte_mbuf **frames, uint16_t count)
+/* Hands over frames from `from` on, and returns the first that was not taken. */
+static uint16_t enqueue(const struct vhost *vhost, uint16_t queue, struct rte_mbuf **frames, uint16_t from, uint16_t count,
+			struct send_counters *sent)
+{
+	uint16_t end = from + rte_vhost_enqueue_burst(vhost->vid, to_guest(queue), frames + from, count - from);
+
+	for (uint16_t i = from; i < end; i++)
+		sent->bytes += frames[i]->pkt_len;
+	sent->packets += end - from;
+	return end;
+}
+
+static uint16_t librte_send(struct port *port, uint16_t queue, struct rte_mbuf **frames, uint16_t count, struct send_counters *sent)
 {
 	struct vhost *vhost = port->own;
-	uint16_t taken = rte_vhost_enqueue_burst(vhost->vid, to_guest(queue), frames, count);
+	uint16_t taken = enqueue(vhost, queue, frames, 0, count, sent);
 
 	/* Where a frame has to fit into one buffer, one that does not would block those behind it for ever. */
 	while (unlikely(taken < count) && has_too_long(port, queue)) {
-		vhost->too_long++;
-		taken++;
-		taken += rte_vhost_enqueue_burst(vhost->vid, to_guest(queue), frames + taken, count - taken);
+		sent->too_long++;
+		taken = enqueue(vhost, queue, frames, taken + 1, count, sent);
 	}
 	rte_pktmbuf_free_bulk(frames, taken);
 	return taken;

@@ -12,7 +12,6 @@
 struct vhost {
 	_Atomic int vid;    /* librte_vhost's number of the connection; -1: none */
 	_Atomic bool ready; /* the endpoint has set up its memory and rings */
-	_Atomic uint64_t too_long; /* frames that no buffer of the guest could take */
 	struct guest_memory memory;
 	struct own_queue *queue[MAX_QUEUES]; /* with --rings own */
 };
@@ -27,10 +26,10 @@ void own_detach(struct port *port);
 int own_open(struct port *port, struct why *why);
 void own_close(struct port *port);
 uint64_t own_in_flight(const struct port *port);
-uint64_t own_too_long(const struct port *port);
+uint64_t own_broken(const struct port *port);
 
 uint16_t own_receive(struct port *port, uint16_t queue, struct rte_mbuf **frames, uint16_t most);
-uint16_t own_send(struct port *port, uint16_t queue, struct rte_mbuf **frames, uint16_t count);
+uint16_t own_send(struct port *port, uint16_t queue, struct rte_mbuf **frames, uint16_t count, struct send_counters *sent);
 bool own_arm(struct port *port, uint16_t queue, bool on);
 int own_wake_fd(struct port *port, uint16_t queue);
 

@@ -50,20 +50,12 @@ static uint16_t send(struct worker *worker, struct port *port, struct rte_mbuf *
 {
 	uint16_t queue = send_queue(worker, port), taken;
 	bool shared = worker->layout->shared[port->slot];
-	struct send_counters *sent = &worker->sent[port->slot];
-	uint64_t bytes[BURST + 1];
 
-	/* The driver frees what it takes: lengths must be read before. */
-	bytes[0] = 0;
-	for (uint16_t i = 0; i < count; i++)
-		bytes[i + 1] = bytes[i] + frames[i]->pkt_len;
 	if (shared)
 		rte_spinlock_lock(&port->sending[queue]);
-	taken = port->driver->send(port, queue, frames, count);
+	taken = port->driver->send(port, queue, frames, count, &worker->sent[port->slot]);
 	if (shared)
 		rte_spinlock_unlock(&port->sending[queue]);
-	sent->packets += taken;
-	sent->bytes += bytes[taken];
 	return taken;
 }
 
