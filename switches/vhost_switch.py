@@ -33,6 +33,8 @@ LOCAL = "vsprof0"
 """The host's interface of the local port: a tap."""
 READY = "vhost-switch: ready"
 START_SECONDS = 30
+PMU_EVENTS = ("cycles", "instructions", "cache-misses", "branch-misses")
+"""What is counted in each stage with ``stages: pmu``, by the kernel's generic names: as many as every PMU can count at once."""
 
 # $1: the socket; the rest is one command, answered by one line.
 ASK = r"""
@@ -89,6 +91,7 @@ class VhostSwitch(Switch):
         """The command line: EAL's options, then its own. The first lcore only controls; the second moves frames."""
         eal = ["--lcores", f"0@{self.plan.house},1@{self.plan.switch}", f"--file-prefix={PREFIX}", "--in-memory", "--no-pci"]
         own = [f"--{name}={self.chosen[name]}" for name in ("forward", "rings", "dequeue", "rx", "stages")]
+        own += [f"--pmu-events={','.join(PMU_EVENTS)}"] if self.chosen["stages"] == "pmu" else []
         return shlex.join([self._program(), *eal, "--", *own, f"--control={CONTROL}"])
 
     def add_port(self, name: str, access: str) -> Port:
