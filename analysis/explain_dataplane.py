@@ -104,10 +104,22 @@ def cost(pair: Pair) -> Finding | None:
     for stage, (before, after) in counted.items():
         if max(before.median, after.median) > 0:
             evidence.append(f"{stage} {units.significant(before.median)} → {units.significant(after.median)}")
+    evidence += _misses(pair, where)
     if why := can_tell(ratio):
         return Finding(f"Cycles per packet: can't tell {other} from {base}: {why}.", tuple(evidence))
     claim = f"A packet costs the switch's thread {'more' if ratio.median > 1 else 'fewer'} cycles with {other} than with {base}."
     return Finding(claim, tuple(evidence), _most(counted, ratio))
+
+
+def _misses(pair: Pair, where: Mapping[str, str]) -> list[str]:
+    """Misses per packet by stage, where the switch had a PMU to count them."""
+    table = metrics.stage_events(pair.result)
+    said = []
+    for event in [name for name in table["metric"].unique() if name.endswith("misses")]:
+        cases = [stats.estimate(metrics.samples(table, case_id=case, metric=event, **where)) for case in (pair.base, pair.other)]
+        if measured(*cases):
+            said.append(f"{event} per packet (hardware) {' → '.join(units.significant(one.median) for one in cases)}")
+    return said
 
 
 def _most(counted: Mapping[str, tuple[stats.Estimate, stats.Estimate]], ratio: stats.Estimate) -> str:

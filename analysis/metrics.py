@@ -206,6 +206,16 @@ def stages(frame: pd.DataFrame) -> pd.DataFrame:
     return joined(quotient(wide, name, *sides, role="switch") for name, sides in quotients.items())
 
 
+def stage_events(result: Result) -> pd.DataFrame:
+    """What a PMU counted in each stage of vhost-switch's way, per packet of the bursts that were sampled: `enqueue cache-misses`, … .
+    Hardware's numbers, so in no table of the others."""
+    here = result.frame[(result.frame["testbed"] == result.testbed) & (result.frame["collector"] == "vhost_switch")]
+    names = [name for name in here["name"].unique() if name.startswith("pmu_") and name not in ("pmu_packets", "pmu_bursts")]
+    wide = wide_table(here, ["pmu_packets", *names])
+    words = {name: " ".join(name.split("_", 2)[1:]) for name in names}
+    return joined(quotient(wide, words[name], wide[name], wide["pmu_packets"], "events/packet", role="switch") for name in names)
+
+
 def pmd_cycles(frame: pd.DataFrame) -> pd.DataFrame:
     """By run and traffic: the poll-mode thread's `busy_cycles` and `packets`, and `tsc_per_second`: busy and idle cycles each second."""
     keys = WINDOW[:-1]

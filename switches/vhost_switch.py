@@ -35,6 +35,8 @@ READY = "vhost-switch: ready"
 START_SECONDS = 30
 NEIGHBOUR = "/bin/sh -c 'while :; do :; done'"
 """Computes for ever, and never sleeps."""
+PMU_EVENTS = ("cycles", "instructions", "cache-misses", "branch-misses")
+"""What is counted in each stage with ``stages: pmu``, by the kernel's generic names: as many as every PMU can count at once."""
 
 # $1: the socket; the rest is one command, answered by one line.
 ASK = r"""
@@ -121,6 +123,7 @@ class VhostSwitch(Switch):
         ports = [f"--port={name},{what}" for name, what in self._ports.items()]
         # The lowest of the real-time priorities is above all that have none.
         own.append("--sched=fifo:1" if self.chosen["sched"] == "fifo" else "--sched=other")
+        own += [f"--pmu-events={','.join(PMU_EVENTS)}"] if self.chosen["stages"] == "pmu" else []
         return shlex.join([self._program(), *eal, "--", *own, *ports, f"--control={CONTROL}"])
 
     def add_port(self, name: str, access: str) -> Port:

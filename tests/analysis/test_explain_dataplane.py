@@ -5,7 +5,7 @@ from __future__ import annotations
 
 import pytest
 
-from analysis import explain_dataplane
+from analysis import explain_dataplane, metrics
 from analysis.load import load
 from analysis.stats import Estimate
 from terms import schema
@@ -75,6 +75,14 @@ def test_what_can_not_be_told_apart_is_not(make):
     said = explain_dataplane.markdown(make({}, frames=(64,)))
     assert "can't tell dequeue=zero-copy from dequeue=copy" in said
     assert "most of the difference" not in said
+
+
+def test_misses_of_a_stage_are_told_where_a_pmu_counted_them(sample, vhost_sample, tmp_path):
+    options, traffics = {"dequeue": ("copy", "zero-copy")}, [("udp_flood", "saturation")]
+    path = sample.write(tmp_path / "r", accesses=("vhost-user",), traffics=traffics, options=options)
+    result = load(vhost_sample.change(path, pmu=True))
+    assert "enqueue cache-misses per packet (hardware) 2.00 → 2.00" in explain_dataplane.markdown(result)
+    assert not [name for name in metrics.of(result)["metric"].unique() if "misses" in name]
 
 
 def test_a_thread_that_had_time_left_is_not_called_the_limit():

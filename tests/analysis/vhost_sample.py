@@ -15,11 +15,12 @@ STAGES = {"dequeue": 40.0, "parse": 10.0, "lookup": 15.0, "enqueue": 60.0, "othe
 RENAMED = {"ovs-dpdk": "vhost-switch", "vhost-user": "virtio-user"}
 
 
-def change(path: Path, traffic: str = "udp_flood", topology: str = "") -> Path:
-    """Rewrite the result in ``path``. ``traffic`` and ``topology`` are what the flood and its topology are called from now on."""
+def change(path: Path, traffic: str = "udp_flood", topology: str = "", *, pmu: bool = False) -> Path:
+    """Rewrite the result in ``path``. ``traffic`` and ``topology`` are what the flood and its topology are called from now on; with ``pmu``
+    two cache misses per packet were counted in the stage enqueue."""
     rows = [_renamed(row, traffic, topology) for row in schema.read(path / "measurements.parquet").to_pylist()]
     kept = [row for row in rows if row["switch"] != "vhost-switch" or row["collector"] not in ("ovs_pmd", "ovs_datapath")]
-    schema.write(path / "measurements.parquet", [*kept, *_added(kept)])
+    schema.write(path / "measurements.parquet", [*kept, *_added(kept, pmu)])
     manifest = json.loads((path / "manifest.json").read_text())
     for case in manifest["cases"]:
         case["values"] = {name: RENAMED.get(value, value) if isinstance(value, str) else value for name, value in case["values"].items()}
@@ -33,13 +34,17 @@ def _renamed(row: Mapping[str, object], traffic: str, topology: str) -> dict[str
     return {**changed, "topology": topology or row["topology"]}
 
 
-def _added(rows: list[dict[str, object]]) -> Iterator[dict[str, object]]:
+def _added(rows: list[dict[str, object]], pmu: bool) -> Iterator[dict[str, object]]:
     """For each window of vhost-switch: what its collector counts."""
     for row in rows:
         if row["switch"] == "vhost-switch" and row["collector"] == row["traffic"] and row["name"] == "window_seconds":
             packets = 0.0 if row["traffic"] == "idle" else PACKETS * (1 + 0.01 * int(str(row["repetition"])))
             where = {name: value for name, value in row.items() if name not in schema.NUMBER.names}
-            for number in _numbers(packets):
+            counted = [
+                schema.Number("pmu_packets", 300, "packets"),
+                schema.Number("pmu_enqueue_cache-misses", 600, "events", source="hardware"),
+            ]
+            for number in (*_numbers(packets), *(counted if pmu else [])):
                 yield schema.row(where, "vhost_switch", "software", number)
 
 

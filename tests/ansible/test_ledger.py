@@ -34,6 +34,7 @@ def ledger(tmp_path, monkeypatch):
     module.BOOKS.mkdir(parents=True)
     server = {
         "packages": {"bash": "5"}, "manual": ["bash"], "users": ["root"], "homes": ["/root"], "groups": ["root"], "folders": ["/etc/ssh"],
+        "programs": ["/usr/local/bin/own"],
         "active": ["apt-daily.timer", "ssh.service"], "modules": ["kvm"], "settings": {"/proc/sys/vm/nr_hugepages": "7"},
     }  # fmt: skip
 
@@ -55,6 +56,7 @@ def prepare(ledger):
     mask.unlink(missing_ok=True)
     mask.symlink_to("/dev/null")
     ledger.server["packages"] = {"bash": "5", "openvswitch-switch": "3.5"}
+    ledger.server["programs"] = ["/usr/local/bin/own", "/usr/local/bin/vhost-switch"]
     ledger.server["users"] = ["root", "tcpdump", "uuidd", "nobody"]
     ledger.server["homes"] = ["/root", "/nonexistent", "/var/lib/libuuid", "/"]
     ledger.server["folders"] = ["/etc/ssh", "/var/lib/openvswitch"]
@@ -66,6 +68,7 @@ def test_what_came_is_noted_and_nothing_else(ledger):
     assert ledger.end() == ["noted what has changed"]
     entries = ledger.read("ledger.json")
     assert entries["packages"] == ["openvswitch-switch"]
+    assert entries["programs"] == ["/usr/local/bin/vhost-switch"]
     assert (entries["users"], entries["groups"], entries["upgraded"]) == (["nobody", "tcpdump", "uuidd"], [], [])
     assert entries["settings"] == {"/proc/sys/vm/nr_hugepages": "7"}
     assert entries["modules"] == ["nf_nat", "openvswitch"]
@@ -109,6 +112,16 @@ def test_a_preparation_that_broke_off_keeps_its_begin(ledger):
 def test_an_end_without_a_begin_notes_nothing(ledger):
     assert ledger.end() == []
     assert ledger.read("ledger.json") is None
+
+
+def test_books_that_an_earlier_vsprof_began_call_no_program_ours(ledger):
+    ledger.begin()
+    begun = ledger.read("begun.json")
+    del begun["programs"]
+    ledger.write("begun.json", begun)
+    prepare(ledger)
+    ledger.end()
+    assert ledger.read("ledger.json")["programs"] == []
 
 
 def test_the_books_are_for_root_alone(ledger):

@@ -52,6 +52,8 @@ def test_each_option_is_passed_on_and_zero_copy_brings_its_rings():
     words = switch(forward="wire", dequeue="zero-copy", rx="adaptive", stages="pmu", path="vector").command().split()
     assert {"--forward=wire", "--dequeue=zero-copy", "--rings=own", "--rx=adaptive", "--stages=pmu"} <= set(words)
     assert not [word for word in words if "vector" in word]
+    assert "--pmu-events=cycles,instructions,cache-misses,branch-misses" in words
+    assert "pmu-events" not in switch().command()
 
 
 def test_zero_copy_out_of_librtes_rings_is_refused_before_anything_starts():
