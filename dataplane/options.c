@@ -19,8 +19,8 @@ static const char help[] =
 	"  --port NAME,path=SOCKET[,server=1][,queues=N]  a vhost-user port; it connects, unless it is the server\n"
 	"  --port NAME,dev=DEVICE       a DPDK port: net_tap0,iface=x, net_null0, a PCI address\n"
 	"  --forward switch|wire        by learned MAC addresses; or ports in pairs, in order\n"
-	"  --rings librte|own           who handles virtqueues: librte_vhost, or vhost-switch itself\n"
-	"  --dequeue copy|zero-copy     zero-copy implies --rings own\n"
+	"  --rings own|librte           who handles virtqueues: vhost-switch itself, or librte_vhost (own)\n"
+	"  --dequeue copy|zero-copy     copy frames out of the sender's memory, or not (copy)\n"
 	"  --rx poll|interrupt|adaptive sleep never, at once, or after --idle-us\n"
 	"  --idle-us N                  (300)\n"
 	"  --stages off|on|pmu          what is counted of each stage (on)\n"
@@ -160,7 +160,7 @@ static int take(int id, const char *text, struct options *options, struct why *w
 	switch (id) {
 	case PORT: return add_port(text, options, why);
 	case FORWARD: result = choose("forward", text, forward_names, &choice, why); options->forward = choice; return result;
-	case RINGS: result = choose("rings", text, ring_names, &choice, why); options->own_rings = choice; options->librte_asked = !choice; return result;
+	case RINGS: result = choose("rings", text, ring_names, &choice, why); options->own_rings = choice; return result;
 	case DEQUEUE: result = choose("dequeue", text, dequeue_names, &choice, why); options->zero_copy = choice; return result;
 	case RX: result = choose("rx", text, rx_names, &choice, why); options->rx = choice; return result;
 	case STAGES_OF: result = choose("stages", text, instrument_names, &choice, why); options->instruments = choice; return result;
@@ -178,6 +178,7 @@ static int take(int id, const char *text, struct options *options, struct why *w
 static void set_defaults(struct options *options)
 {
 	memset(options, 0, sizeof(*options));
+	options->own_rings = true;
 	options->idle_us = 300;
 	options->instruments = INSTRUMENTS_ON;
 	options->pmu_every = 64;
@@ -209,9 +210,8 @@ int options_parse(int argc, char **argv, struct options *options, struct why *wh
 	}
 	if (optind < argc)
 		return refuse(why, "%s: not understood; see --help", argv[optind]);
-	if (options->zero_copy && options->librte_asked)
+	if (options->zero_copy && !options->own_rings)
 		return refuse(why, "--dequeue zero-copy does not go with --rings librte: use --rings own");
-	options->own_rings |= options->zero_copy;
 	if (options->instruments == INSTRUMENTS_PMU && options->event_count == 0)
 		options->event_count = pmu_parse("cycles,instructions", options->events, why);
 	return 0;

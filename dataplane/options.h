@@ -18,7 +18,7 @@ struct options {
 	unsigned ports;
 	struct port_spec port[MAX_PORTS];
 	enum forward forward;
-	bool own_rings, zero_copy, librte_asked;
+	bool own_rings, zero_copy;
 	enum rx_mode rx;
 	uint64_t idle_us; /* how long without a frame before a worker sleeps */
 	enum instruments instruments;
