@@ -57,16 +57,20 @@ class Contender:
 CONTENDERS = {
     "vhost_switch": Contender(VhostSwitch, {"forward": "switch"}),
     "wire": Contender(VhostSwitch, {"forward": "wire"}),
-    "copy": Contender(VhostSwitch, {"forward": "switch", "rings": "own"}),
+    "librte": Contender(VhostSwitch, {"forward": "switch", "rings": "librte"}),
     "zero_copy": Contender(VhostSwitch, {"forward": "switch", "dequeue": "zero-copy"}),
     "ovs_dpdk": Contender(OvsDpdk, {}),
     "testpmd_io": Contender(TestpmdSwitch, {"forward": "io"}),
     "testpmd_mac": Contender(TestpmdSwitch, {"forward": "mac"}),
 }
-RATIOS = (
-    ("vhost_switch", "ovs_dpdk"), ("vhost_switch", "testpmd_io"), ("vhost_switch", "testpmd_mac"), ("wire", "testpmd_io"),
-    ("zero_copy", "copy"), ("copy", "vhost_switch"),
-)  # fmt: skip
+RATIOS = {
+    "vhost_switch_over_ovs_dpdk": ("vhost_switch", "ovs_dpdk"),
+    "vhost_switch_over_testpmd_io": ("vhost_switch", "testpmd_io"),
+    "vhost_switch_over_testpmd_mac": ("vhost_switch", "testpmd_mac"),
+    "wire_over_testpmd_io": ("wire", "testpmd_io"),
+    "zero_copy_over_copy": ("zero_copy", "vhost_switch"),
+    "own_rings_over_librte": ("vhost_switch", "librte"),
+}
 
 
 @dataclass(frozen=True)
@@ -164,8 +168,8 @@ def _counted(events: Mapping[str, str], cpu: int, seconds: float) -> dict[str, f
 
 
 def _ratios(seen: Mapping[tuple[str, int], list[Window]], contenders: list[str], frame: int) -> dict[str, tuple[Estimate, str]]:
-    pairs = [(one, other) for one, other in RATIOS if one in contenders and other in contenders]
-    return {f"{one}_over_{other}_{frame}": (_paired(seen[one, frame], seen[other, frame]), "ratio") for one, other in pairs}
+    there = {name: pair for name, pair in RATIOS.items() if {*pair} <= {*contenders}}
+    return {f"{name}_{frame}": (_paired(seen[one, frame], seen[other, frame]), "ratio") for name, (one, other) in there.items()}
 
 
 def _paired(ones: list[Window], others: list[Window]) -> Estimate:

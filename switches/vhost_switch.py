@@ -54,7 +54,7 @@ class VhostSwitch(Switch):
     takes_devices = True
     options: ClassVar[Mapping[str, tuple[str, ...]]] = {
         "forward": ("switch", "wire"),
-        "rings": ("librte", "own"),
+        "rings": ("own", "librte"),
         "dequeue": ("copy", "zero-copy"),
         "rx": ("poll", "interrupt", "adaptive"),
         "stages": ("on", "off", "pmu"),

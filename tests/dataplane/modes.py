@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, fields
 from itertools import combinations, product
 
-DATAPATHS = {"librte": (), "own": ("--rings", "own"), "zero-copy": ("--dequeue", "zero-copy")}
+DATAPATHS = {"librte": ("--rings", "librte"), "own": ("--rings", "own"), "zero-copy": ("--dequeue", "zero-copy")}
 """The three ways of a frame out of a guest, by the options that choose them."""
 VALUES = {
     "forward": ("switch", "wire"),
