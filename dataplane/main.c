@@ -49,11 +49,16 @@ static bool no_hugepages(void)
 
 static int start_dpdk(int argc, char **argv, struct why *why)
 {
+	char given[160] = "";
+
+	/* EAL moves the words about. */
+	for (int i = 1; i < argc; i++)
+		snprintf(given + strlen(given), sizeof(given) - strlen(given), " %s", argv[i]);
 	if (rte_eal_init(argc, argv) >= 0)
 		return 0;
 	if (no_hugepages())
 		return refuse(why, "DPDK did not start: found 0 free hugepages: run `make host`, or give --no-huge -m 512 before --");
-	return refuse(why, "DPDK did not start: %s: see its words above, and the options before -- (--lcores, -m, --vdev)", rte_strerror(rte_errno));
+	return refuse(why, "DPDK did not start with%s: %s: see its words above", given, rte_strerror(rte_errno));
 }
 
 /* Held open for as long as we run: the kernel forgets the wish when it is closed. */
