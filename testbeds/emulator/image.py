@@ -28,7 +28,7 @@ BASE_PACKAGES = ("systemd", "systemd-sysv", "dbus", "iproute2", "python3", "pyth
 """What Ansible needs to take over; every other package comes from a role."""
 ANSIBLE = Path(__file__).resolve().parents[2] / "ansible"
 DATAPLANE = Path(__file__).resolve().parents[2] / "dataplane"
-DATAPLANE_SOURCES = ("*.c", "*.h", "Makefile")
+DATAPLANE_SOURCES = ("*.c", "*.h", "Makefile", "probe/*.c", "probe/*.h", "probe/Makefile")
 """What the role vhost_switch compiles."""
 PARTS = ["disk.raw", "vmlinux", "initrd", "key"]
 ONLY_SERVERS = {"server", "callback", "host.yml", "unhost.yml"}
