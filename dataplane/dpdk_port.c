@@ -167,7 +167,7 @@ int dpdk_open(struct port *port, struct why *why)
 		dpdk_close(port);
 		return -1;
 	}
-	port->polled = (UINT32_C(1) << port->queues) - 1;
+	port->polled = port->taking = (UINT32_C(1) << port->queues) - 1;
 	port->up = true;
 	return 0;
 }

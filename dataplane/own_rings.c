@@ -437,7 +437,7 @@ int own_attach(struct port *port)
 
 	if (take_memory(vhost->vid, &vhost->memory) != 0 || rte_vhost_get_negotiated_features(vhost->vid, &features) != 0)
 		return -1;
-	for (uint16_t number = 0; number < port->queues; number++)
+	for (uint16_t number = 0; number < port->spec.queues; number++)
 		if (attach_queue(vhost->vid, number, features, vhost->queue[number]) != 0)
 			return -1;
 	return 0;
@@ -459,7 +459,7 @@ void own_detach(struct port *port)
 
 	if (own_in_flight(port) > 0)
 		rte_panic("port %s: %lu frames still lie in the memory of a guest that goes\n", port->name, own_in_flight(port));
-	for (uint16_t number = 0; number < port->queues; number++) {
+	for (uint16_t number = 0; number < port->spec.queues; number++) {
 		detach_ring(vhost->vid, from_guest(number), &vhost->queue[number]->in);
 		detach_ring(vhost->vid, to_guest(number), &vhost->queue[number]->out);
 	}
@@ -482,8 +482,12 @@ uint64_t own_broken(const struct port *port)
 	const struct vhost *vhost = port->own;
 	uint64_t total = 0;
 
-	for (uint16_t number = 0; port->serving && number < port->queues; number++)
-		total += vhost->queue[number]->in.broken + vhost->queue[number]->out.broken;
+	/* One that was never set up has no size. */
+	for (uint16_t number = 0; number < port->spec.queues; number++) {
+		const struct own_queue *queue = vhost->queue[number];
+
+		total += (queue->in.size > 0 && queue->in.broken) + (queue->out.size > 0 && queue->out.broken);
+	}
 	return total;
 }
 

@@ -111,7 +111,9 @@ static void lay_out_port(struct layout *layout, struct port *port)
 {
 	layout->port[port->slot] = port;
 	layout->ports |= UINT32_C(1) << port->slot;
-	layout->shared[port->slot] = plane.workers > port->queues;
+	/* The first ones, up to the first that is off: an endpoint turns them on in order. Port->up says that there is one. */
+	layout->queues[port->slot] = RTE_MAX(__builtin_ctz(~port->taking), 1);
+	layout->shared[port->slot] = plane.workers > layout->queues[port->slot];
 	for (uint16_t queue = 0; queue < port->queues; queue++)
 		if (port->polled & (UINT32_C(1) << queue)) {
 			unsigned w = choose_worker(layout, port);

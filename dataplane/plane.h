@@ -27,7 +27,8 @@ struct layout {
 	uint32_t ports;               /* bit s: port[s] is there */
 	uint16_t polls[MAX_WORKERS];  /* entries of poll[w] */
 	struct poll_entry poll[MAX_WORKERS][MAX_PORTS * MAX_QUEUES];
-	bool shared[MAX_PORTS]; /* more workers than queues: lock them to send */
+	uint16_t queues[MAX_PORTS]; /* to send on */
+	bool shared[MAX_PORTS];     /* more workers than queues: lock them to send */
 };
 
 struct plane {

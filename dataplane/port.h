@@ -48,8 +48,9 @@ struct port {
 	_Atomic bool up;         /* it has an endpoint that has set up its rings */
 	_Atomic bool serving;    /* workers move its frames */
 	_Atomic bool going;      /* being removed */
-	uint16_t queues;         /* pairs that its endpoint uses */
+	uint16_t queues;         /* pairs at most */
 	_Atomic uint32_t polled; /* bit q: the endpoint sends on queue q */
+	_Atomic uint32_t taking; /* bit q: it receives on queue q */
 	int node;                /* NUMA node of the endpoint's memory; -1: unknown */
 	struct rte_mempool *pool; /* for frames from it */
 	_Atomic uint64_t connects;

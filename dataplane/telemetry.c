@@ -33,7 +33,7 @@ static struct send_counters sent_to(const struct port *port, int queue)
 	for (unsigned w = 0; w < plane.workers; w++) {
 		const struct send_counters *one = &plane.worker[w]->sent[port->slot];
 
-		if (queue >= 0 && w % port->queues != (unsigned)queue)
+		if (queue >= 0 && w % RTE_MAX(__builtin_ctz(~port->taking), 1) != (unsigned)queue)
 			continue;
 		total.packets += one->packets;
 		total.bytes += one->bytes;
@@ -76,7 +76,7 @@ static int tell_port(const char *command __rte_unused, const char *words, struct
 	rte_tel_data_add_dict_string(data, "name", port->name);
 	rte_tel_data_add_dict_string(data, "kind", port->driver->kind);
 	ADD("up", port->serving);
-	ADD("queues", port->queues);
+	ADD("queues", (unsigned)__builtin_popcount(port->polled));
 	rte_tel_data_add_dict_int(data, "numa_node", port->node);
 	add_traffic(data, port, -1);
 	ADD("connects", port->connects);

@@ -85,14 +85,6 @@ static void resume_port(struct port *port)
 	plane_publish();
 }
 
-/* Pairs of rings that are set up: an endpoint may use fewer than it was offered. */
-static uint16_t pairs(int vid, const struct port *port)
-{
-	uint16_t rings = rte_vhost_get_vring_num(vid), count = rings / 2;
-
-	return count < 1 ? 1 : count > port->spec.queues ? port->spec.queues : count;
-}
-
 static int new_device(int vid)
 {
 	struct port *port = port_of(vid);
@@ -103,16 +95,10 @@ static int new_device(int vid)
 	vhost = port->own;
 	vhost->vid = vid;
 	vhost->ready = true;
-	port->queues = pairs(vid, port);
 	port->node = rte_vhost_get_numa_node(vid);
 	port->pool = plane_pool(port->node);
 	rte_vhost_get_negotiated_features(vid, &port->features);
 	port->connects++;
-	/* We look for frames ourselves; only a worker that sleeps wants to be told. */
-	for (uint16_t queue = 0; queue < port->queues; queue++) {
-		rte_vhost_enable_guest_notification(vid, from_guest(queue), 0);
-		rte_vhost_enable_guest_notification(vid, to_guest(queue), 0);
-	}
 	resume_port(port);
 	return 0;
 }
@@ -131,20 +117,20 @@ static void destroy_device(int vid)
 	mac_forget(plane.macs, port->slot);
 }
 
+/* Endpoints set up pair after pair: each ring counts from when it is enabled. */
 static int vring_state_changed(int vid, uint16_t ring, int enable)
 {
 	struct port *port = port_of(vid);
+	_Atomic uint32_t *rings;
 	uint32_t bit;
 
-	if (port == NULL || ring % 2 == 0 || ring / 2 >= MAX_QUEUES)
+	if (port == NULL || ring / 2 >= port->queues)
 		return 0;
+	rings = ring == from_guest(ring / 2) ? &port->polled : &port->taking;
 	bit = UINT32_C(1) << ring / 2;
-	if (!!(port->polled & bit) == !!enable)
+	if (!!(*rings & bit) == !!enable)
 		return 0;
-	if (enable)
-		port->polled |= bit;
-	else
-		port->polled &= ~bit;
+	*rings ^= bit;
 	/* librte_vhost holds the rings' locks here, and a worker may wait for one: waiting for that worker would never end. */
 	plane_ask();
 	return 0;

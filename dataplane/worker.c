@@ -42,7 +42,7 @@ struct burst {
 
 static uint16_t send_queue(const struct worker *worker, const struct port *port)
 {
-	return worker->index % port->queues;
+	return worker->index % worker->layout->queues[port->slot];
 }
 
 /* Hands frames to a port's driver. Returns how many it took. */
@@ -400,6 +400,12 @@ static void adopt(struct worker *worker, const struct layout *layout)
 		}
 		if (held->count == 0)
 			worker->holding &= ~(UINT32_C(1) << slot);
+	}
+	/* Who polls wants no notification; who sleeps asks for it before. */
+	for (uint16_t i = 0; i < layout->polls[worker->index]; i++) {
+		const struct poll_entry *entry = &layout->poll[worker->index][i];
+
+		entry->port->driver->arm(entry->port, entry->queue, false);
 	}
 	if (plane.options.rx != RX_POLL)
 		sleep_adopt(worker);
