@@ -95,7 +95,7 @@ static void send_or_hold(struct worker *worker, struct port *port, uint16_t sour
 	rte_pktmbuf_free_bulk(frames + taken, count - taken);
 }
 
-/* Keeps those of a port's held frames for which keep() is true, and drops the others. */
+/* Keeps those of a port's held frames, from `from` on, whose source is still there; drops the others, and returns how many. */
 static uint16_t compact(struct held *held, uint16_t from, const struct layout *layout)
 {
 	uint16_t kept = 0, dropped = 0;
