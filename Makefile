@@ -56,6 +56,34 @@ profile-vm2host: $(READY) ## One VM and its host over both switches
 access-methods: $(READY) ## virtio-net, vhost-net and vhost-user compared at 64 bytes
 	$(VSPROF) run access-methods $(OPTIONS)
 
+.PHONY: interrupt-latency
+interrupt-latency: $(READY) ## What it costs a frame that the switch sleeps: polling, interrupts, shared CPU (TESTBED=native)
+	$(VSPROF) run interrupt-latency $(OPTIONS)
+
+.PHONY: reconnect
+reconnect: $(READY) ## The switch is killed and restarted under traffic: outage and loss, vhost-user client against server
+	$(VSPROF) run reconnect $(OPTIONS)
+
+.PHONY: rx-paths
+rx-paths: $(READY) ## Ways of an endpoint's driver through its rings, frames sent in and back (PVP)
+	$(VSPROF) run rx-paths $(OPTIONS)
+
+.PHONY: zero-copy
+zero-copy: $(READY) ## vhost-switch with and without the copy out of the sender's memory, by frame size
+	$(VSPROF) run zero-copy $(OPTIONS)
+
+.PHONY: direct-wire
+direct-wire: $(READY) ## vhost-switch as a switch and as a wire: the ceiling
+	$(VSPROF) run direct-wire $(OPTIONS)
+
+.PHONY: vhost-pmd
+vhost-pmd: $(READY) ## OVS-DPDK's own vhost ports against DPDK's vhost driver
+	$(VSPROF) run vhost-pmd $(OPTIONS)
+
+.PHONY: virtio-user
+virtio-user: $(READY) ## Containers over virtio-user, against veth and virtual machines
+	$(VSPROF) run virtio-user $(OPTIONS)
+
 .PHONY: report
 report: $(READY) ## Write a result's report anew from what is stored (RUN=latest)
 	$(VSPROF) report $(RUN)
@@ -97,7 +125,7 @@ test-host: $(READY) ## Prepare a bare emulated server, measure on it, take it ba
 	VSPROF_TEST_HOST=1 $(VENV)/bin/python -m pytest tests/host -s
 
 .PHONY: bench
-bench: bench-model bench-observer ## Run all benchmarks; each prints a table and writes build/bench/<target>.json
+bench: bench-model bench-observer bench-dataplane ## Run all benchmarks; each prints a table and writes build/bench/<target>.json
 
 .PHONY: bench-model
 bench-model: $(READY) ## What the processor model costs: bare emulation, counting, modelling (CPU=profile)
@@ -106,6 +134,10 @@ bench-model: $(READY) ## What the processor model costs: bare emulation, countin
 .PHONY: bench-observer
 bench-observer: $(READY) ## What each collector costs the traffic that it watches (TESTBED=, COLLECTORS=)
 	$(VENV)/bin/python -m bench.observer $(if $(filter-out auto,$(TESTBED)),--testbed $(TESTBED)) $(if $(COLLECTORS),--collectors $(COLLECTORS))
+
+.PHONY: bench-dataplane
+bench-dataplane: $(READY) ## vhost-switch beside OVS-DPDK and testpmd, between the same two endpoints, on this host
+	$(VENV)/bin/python -m bench.dataplane
 
 .PHONY: validate-model
 validate-model: $(READY) ## Is the processor model right? Against this machine's PMU, or against what must happen (CPU=profile)

@@ -18,6 +18,7 @@ from terms import schema, units
 
 HEADLINES = (
     ("udp_flood", "saturation", "packet_rate_received", "received"),
+    ("forward", "saturation", "packet_rate_received", "sent back"),
     ("tcp_stream", "saturation", "goodput", "goodput"),
     ("udp_flood", "saturation", "loss_total", "lost"),
     ("udp_flood", "equal", "loss_total", "lost"),
@@ -25,8 +26,17 @@ HEADLINES = (
     ("udp_flood", "saturation", "context_switches_per_packet", "context switches per packet"),
     ("tcp_stream", "saturation", "context_switches_per_megabit", "context switches per megabit"),
     ("udp_flood", "saturation", "pmd_busy", "poll-mode thread busy"),
+    ("forward", "saturation", "pmd_busy", "poll-mode thread busy"),
     ("ping_paced", "paced", "rtt_p50", "round trip, median"),
     ("ping_paced", "paced", "rtt_p99", "round trip, 99th percentile"),
+    ("paced_frames", "paced", "latency_mean", "one way, mean"),
+    ("paced_frames", "paced", "latency_p99", "one way, 99th percentile"),
+    ("paced_frames", "paced", "latency_max", "one way, longest"),
+    ("paced_frames", "paced", "frames_lost", "lost"),
+    ("reconnect", "paced", "came_back", "came back"),
+    ("reconnect", "paced", "outage", "longest time without a frame"),
+    ("reconnect", "paced", "outage_packets_lost", "packets lost"),
+    ("reconnect", "paced", "switch_away", "of which the switch itself was away"),
 )
 """The numbers that a reader asks for first: traffic, load, metric, words."""
 

@@ -8,12 +8,11 @@ finding reads "can't tell". A reason names a mechanism only where a counter of t
 
 from __future__ import annotations
 
-import itertools
 from collections.abc import Callable
 from dataclasses import dataclass
 
 from analysis import metrics, stats, style
-from analysis.load import Result
+from analysis.load import SIZES, Result, worded
 from terms import units
 
 NEAR_ALL = 0.95
@@ -31,6 +30,7 @@ NAMES = {"kernel-ovs": "kernel OVS", "ovs-dpdk": "OVS-DPDK"}
 
 TCP = {"traffic": "tcp_stream", "load": "saturation"}
 FLOOD = {"traffic": "udp_flood", "load": "saturation"}
+FORWARD = {"traffic": "forward", "load": "saturation"}
 EQUAL = {"traffic": "udp_flood", "load": "equal"}
 PING = {"traffic": "ping_paced", "load": "paced"}
 
@@ -58,17 +58,27 @@ class Pair:
     other: str
 
     def names(self) -> tuple[str, str]:
-        """How the text calls the two: by switch, or by access where a switch is reached in several ways."""
+        """How the text calls the two: by switch, or by access where a switch is reached in several ways; by what else tells them apart."""
         return self._name(self.base), self._name(self.other)
 
     def _name(self, case: str) -> str:
-        cases = self.result.cases
+        cases, varied = self.result.cases, self.result.varied[case]
+        own = worded({name: value for name, value in varied.items() if name not in self._common})
+        if "arm" not in self.result.differences(self.base, self.other):
+            return own
         column = "access" if cases.groupby("switch")["access"].nunique().max() > 1 else "switch"
-        return NAMES.get(cases.loc[case, column], cases.loc[case, column])
+        name = NAMES.get(cases.loc[case, column], cases.loc[case, column])
+        return f"{name} ({own})" if own else name
 
     @property
     def setting(self) -> str:
-        return str(self.result.cases.loc[self.other, "setting"])
+        """The varied values that both share."""
+        return worded(self._common)
+
+    @property
+    def _common(self) -> dict[str, object]:
+        base, other = self.result.varied[self.base], self.result.varied[self.other]
+        return {name: value for name, value in other.items() if base.get(name) == value}
 
     def ratio(self, **where: object) -> stats.Estimate:
         return metrics.ratio(self.result, self.other, self.base, **where)
@@ -136,6 +146,7 @@ def _containers(result: Result) -> list[str]:
 def _carries(pair: Pair) -> str:
     wanted = {
         "the packets of a UDP flood": pair.ratio(**FLOOD, metric="packet_rate_received"),
+        "the packets of a forwarding endpoint": pair.ratio(**FORWARD, metric="packet_rate_received"),
         "the goodput of a TCP stream": pair.ratio(**TCP, metric="goodput"),
     }
     base, other = pair.names()
@@ -528,12 +539,19 @@ LOOKS: tuple[Callable[[Pair], Finding | None], ...] = (
 
 
 def pairs(result: Result) -> list[Pair]:
-    """Neighbours in the order of cases within one setting: each step up is explained against the one below."""
-    found = []
-    for setting in dict.fromkeys(result.cases["setting"]):
-        cases = list(result.cases.index[result.cases["setting"] == setting])
-        found += [Pair(result, base, other) for base, other in itertools.pairwise(cases)]
-    return found
+    """Cases that differ in one thing that is compared. Each switch and access is explained against the one before it in the order of
+    cases, each value of an option against the first."""
+    cases, found = list(result.cases.index), []
+    for place, other in enumerate(cases):
+        before: dict[str, list[str]] = {}
+        for base in cases[:place]:
+            differences = result.differences(base, other)
+            if len(differences) == 1 and not differences & set(SIZES):
+                before.setdefault(differences.pop(), []).append(base)
+        found += [Pair(result, bases[-1] if what == "arm" else bases[0], other) for what, bases in before.items()]
+    # One question after the other: sizes, then shared options.
+    settings = list(dict.fromkeys(result.cases["setting"]))
+    return sorted(found, key=lambda pair: settings.index(result.cases.loc[pair.other, "setting"]))
 
 
 def _both(pair: Pair, unit: str, **where: object) -> str:

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import functools
 import json
+from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -24,6 +25,8 @@ COORDINATES = {"switch", "access", "topology", "testbed", "traffic", "load"}
 """Values of a case that are shown as something of their own, and so are no part of its `setting`."""
 SWITCHES = ("linux-bridge", "kernel-ovs", "ovs-dpdk", "vhost-switch")
 ACCESSES = ("virtio-net", "vhost-net", "vhost-user", "virtio-user", "veth", "tap")
+SIZES = ("flows", "frame_bytes")
+"""Values that make another question of the same kind. What else varies (switch, access, options) is what is compared."""
 """The order of switches and accesses in every figure and table: from the kernel's way to the poll-mode way."""
 
 
@@ -72,22 +75,41 @@ class Result:
         return _without(_optional(self.path / "stacks.parquet", schema.STACK), self.failed)
 
     @functools.cached_property
+    def values(self) -> dict[str, dict[str, Any]]:
+        """By case, all its values by name, in the manifest's order, which is that of the experiment."""
+        here = set(self.frame["case_id"])
+        given = {case["case_id"]: case.get("values", {}) for case in self.manifest.get("cases", []) if case["case_id"] in here}
+        return {**given, **{case: {} for case in here - given.keys()}}
+
+    @functools.cached_property
+    def varied(self) -> dict[str, dict[str, Any]]:
+        """By case, what differs between cases beside switch and access: sizes, flows, options. What a case does not have is not in it."""
+        return _differing(self.values)
+
+    @functools.cached_property
     def cases(self) -> pd.DataFrame:
         """One row a case, in the order of all figures; index `case_id`.
 
         Columns: switch, access, topology, arm (`kernel-ovs · vhost-net`), setting (the other varied values,
-        empty if none varies) and label (both).
+        empty if none varies) and label (both, or the setting alone where all cases have one arm).
         """
-        values = {case["case_id"]: case.get("values", {}) for case in self.manifest.get("cases", [])}
         first = self.frame.groupby("case_id")[["switch", "access", "topology"]].first()
-        settings = _settings({case: values.get(case, {}) for case in first.index})
         first["arm"] = first["switch"] + " · " + first["access"].fillna("–")
-        first["setting"] = [settings[case][1] for case in first.index]
-        first["label"] = [f"{arm}, {more}" if more else arm for arm, more in zip(first.arm, first.setting, strict=True)]
-        first["_order"] = [
-            (_place(SWITCHES, row.switch), _place(ACCESSES, row.access), settings[row.Index][0]) for row in first.itertuples()
+        first["setting"] = [worded(self.varied[case]) for case in first.index]
+        # Where all cases have the same switch and access, what tells them apart is said alone.
+        alone = first["arm"].nunique() == 1
+        first["label"] = [
+            more if more and alone else f"{arm}, {more}" if more else arm for arm, more in zip(first.arm, first.setting, strict=True)
         ]
+        places = _places(self.varied)
+        first["_order"] = [(_place(SWITCHES, row.switch), _place(ACCESSES, row.access), places[row.Index]) for row in first.itertuples()]
         return first.sort_values("_order", kind="stable").drop(columns="_order")
+
+    def differences(self, one: str, other: str) -> set[str]:
+        """What tells two cases apart: `arm` (switch or access), and each varied value that both have."""
+        here, there = self.varied[one], self.varied[other]
+        found = {name for name in here.keys() & there.keys() if here[name] != there[name]}
+        return found | ({"arm"} if self.cases.loc[one, "arm"] != self.cases.loc[other, "arm"] else set())
 
     @property
     def repetitions(self) -> int:
@@ -183,24 +205,33 @@ def _check_version(path: Path, seen: object) -> None:
         raise say.wrong_schema(path, seen, schema.VERSION)
 
 
-def _settings(cases: dict[str, dict[str, Any]]) -> dict[str, tuple[tuple, str]]:
-    """For each case (what to sort by, what to show) of the values that differ between cases."""
-    names = sorted({name for values in cases.values() for name in values} - COORDINATES)
-    varied = [name for name in names if len({str(values.get(name)) for values in cases.values()}) > 1]
-    return {
-        case: (
-            tuple(_sortable(values.get(name)) for name in varied),
-            ", ".join(_worded(name, values[name]) for name in varied if values.get(name) is not None),
-        )
-        for case, values in cases.items()
-    }
+def worded(values: Mapping[str, Any]) -> str:
+    """Varied values as every figure, table and text names them: `64 B, dequeue=copy`."""
+    return ", ".join(_worded(name, value) for name, value in values.items())
 
 
-def _sortable(value: Any) -> tuple[int, float, str]:
+def _differing(cases: dict[str, dict[str, Any]]) -> dict[str, dict[str, Any]]:
+    """Of each case's values those that are not the same in all cases: sizes first, then options, each by name."""
+    names = {name for values in cases.values() for name in values} - COORDINATES
+    varied = sorted(
+        (name for name in names if len({str(values.get(name)) for values in cases.values()}) > 1),
+        key=lambda name: (name not in SIZES, name),
+    )
+    return {case: {name: values[name] for name in varied if values.get(name) is not None} for case, values in cases.items()}
+
+
+def _places(cases: dict[str, dict[str, Any]]) -> dict[str, tuple]:
+    """What to sort cases by: numbers by size; words in the order in which the experiment gives them, which is that of the cases."""
+    names = list(dict.fromkeys(name for values in cases.values() for name in values))
+    words = {name: list(dict.fromkeys(values[name] for values in cases.values() if name in values)) for name in names}
+    return {case: tuple(_sortable(values.get(name), words[name]) for name in names) for case, values in cases.items()}
+
+
+def _sortable(value: Any, words: list[Any]) -> tuple[int, float]:
     try:
-        return 0, float(value), ""
+        return 0, float(value)
     except (TypeError, ValueError):
-        return 1, 0.0, str(value)
+        return 1, words.index(value) if value in words else len(words)
 
 
 def _worded(name: str, value: Any) -> str:

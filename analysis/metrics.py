@@ -7,7 +7,7 @@ case_id, run_id, repetition, traffic, load, window, metric, role, cpu, part, per
 
 What a count is divided by follows the traffic. Kernel OVS passes a TCP super-packet of up to 64 KB (GSO) as one
 packet, OVS-DPDK without TSO passes each MTU-sized packet: "per packet" would compare unlike things, so TCP is
-divided by megabits of goodput, the flood by packets received, the paced probe by replies.
+divided by megabits of goodput, the flood and paced frames by packets received, the paced ping by replies.
 """
 
 from __future__ import annotations
@@ -35,14 +35,19 @@ RATES = {
     "goodput": "bit/s",
 }
 RTT = ("rtt_min", "rtt_mean", "rtt_p50", "rtt_p90", "rtt_p99", "rtt_p999", "rtt_max")
+LATENCY = ("latency_min", "latency_mean", "latency_p50", "latency_p90", "latency_p99", "latency_p999", "latency_max")
+OUTAGE = {"came_back": "fraction", "outage": "seconds", "switch_away": "seconds", "outage_packets_lost": "packets"}
+"""What is counted over a switch's restart, and its unit."""
 HOPS = {
     "loss_before_switch": ("packets_sent", "packets_into_switch"),
     "loss_in_switch": ("packets_into_switch", "packets_out_of_switch"),
     "loss_after_switch": ("packets_out_of_switch", "packets_received"),
     "loss_total": ("packets_sent", "packets_received"),
 }
+STAGES = ("dequeue", "parse", "lookup", "enqueue", "other")
+"""Of vhost-switch's way, in order."""
 STATES = ("user", "kernel", "softirq", "irq", "guest", "idle")
-PER_DATA = {"udp_flood": "packet", "tcp_stream": "megabit", "ping_paced": "reply"}
+PER_DATA = {"udp_flood": "packet", "forward": "packet", "tcp_stream": "megabit", "ping_paced": "reply", "paced_frames": "packet"}
 """What a count is divided by, by traffic: see the module's docstring."""
 
 
@@ -50,16 +55,23 @@ PER_DATA = {"udp_flood": "packet", "tcp_stream": "megabit", "ping_paced": "reply
 def of(result: Result) -> pd.DataFrame:
     """Every metric of the result, in COLUMNS; a metric whose counts are missing is NaN or absent."""
     frame = result.numbers
-    parts = [traffic(frame), loss(frame), latency(frame), events(frame), cpu(frame), pmd(frame), flow_table(frame)]
+    parts = [
+        traffic(frame), loss(frame), latency(frame), frames(frame), outage(frame), events(frame), cpu(frame), pmd(frame), stages(frame),
+        flow_table(frame),
+    ]  # fmt: skip
     return pd.concat([part for part in parts if not part.empty] or [_empty()], ignore_index=True)
 
 
 def traffic(frame: pd.DataFrame) -> pd.DataFrame:
-    """Rates over the windows, TCP's mean frame as the receiver's interface got it [bytes], retransmits per second."""
+    """Rates over the windows, TCP's mean frame as the receiver's interface got it [bytes], retransmits per second; of frames that come by
+    themselves, the share that reached the endpoint."""
     wide = wide_table(_own(frame), [*RATES, "retransmits", "window_seconds"])
     seconds = wide["window_seconds"]
     rows = [quotient(wide, name, wide[name] * seconds, seconds, unit) for name, unit in RATES.items()]
     rows.append(quotient(wide, "retransmits_per_second", wide["retransmits"], seconds, "events/s"))
+    forward = wide_table(_own(frame), ["packet_rate_into_switch", "packet_rate_to_endpoint"])
+    came, reached = forward["packet_rate_into_switch"], forward["packet_rate_to_endpoint"]
+    rows.append(quotient(forward, "reached_endpoint", reached, came, "fraction")[reached.notna().to_numpy()])
     # TCP alone: its frames have no fixed size, and how big they arrive tells whether offloads work. Bits and
     # packets are of one interface, read in one instant: counters of two ends would not divide cleanly.
     tcp = wide[wide["traffic"] == "tcp_stream"]
@@ -97,6 +109,24 @@ def latency(frame: pd.DataFrame) -> pd.DataFrame:
     return joined(rows)
 
 
+def frames(frame: pd.DataFrame) -> pd.DataFrame:
+    """One-way latency of single frames [seconds], as the mean over windows; the share that was lost, and that could not be timed."""
+    own = _own(frame)
+    wide = wide_table(own, [*LATENCY, "packets_received", "packets_disturbed"])
+    rows = [quotient(wide, name, wide[name], 1.0, "seconds") for name in LATENCY]
+    rows.append(quotient(wide, "disturbed", wide["packets_disturbed"], wide["packets_received"], "fraction"))
+    whole = wide_table(own[own["window"] == "stream"], ["packets_lost", "packets_offered"])
+    rows.append(quotient(whole, "frames_lost", whole["packets_lost"], whole["packets_offered"], "fraction"))
+    return joined(rows)
+
+
+def outage(frame: pd.DataFrame) -> pd.DataFrame:
+    """What a restart of the switch did. What did not come back has no outage, but a `came_back` of 0."""
+    own = _own(frame)
+    wide = wide_table(own[own["window"] == "outage"], list(OUTAGE))
+    return joined(quotient(wide, name, wide[name], 1.0, unit) for name, unit in OUTAGE.items())
+
+
 def events(frame: pd.DataFrame) -> pd.DataFrame:
     """Each counted event per second and per unit of data (`x_per_second`, `x_per_packet`, …), by role and CPU.
 
@@ -104,7 +134,7 @@ def events(frame: pd.DataFrame) -> pd.DataFrame:
     leaves out `host-other`, among whose threads are vsprof's own collectors, unless the host is an endpoint itself
     (vm2host), where its receiver can't be told from them. Per CPU counts stay by CPU.
     """
-    others = ["ovs_pmd", "ovs_datapath"]  # the switch's own counters have metrics of their own
+    others = ["ovs_pmd", "ovs_datapath", "vhost_switch"]  # the switch's own counters have metrics of their own
     counted = frame[(frame["unit"] == "events") & (frame["collector"] != frame["traffic"])]
     counted = counted[~counted["collector"].isin(others)]
     if counted.empty:
@@ -156,6 +186,34 @@ def pmd(frame: pd.DataFrame) -> pd.DataFrame:
         "pmd_iterations_per_second": (wide["pmd_iterations"], wide["seconds"], "1/s"),
     }
     return joined(quotient(wide, name, *sides, role="switch") for name, sides in quotients.items())
+
+
+def stages(frame: pd.DataFrame) -> pd.DataFrame:
+    """The same of vhost-switch's poll-mode thread, under the same names; and what each stage of its way takes of the cycles per packet."""
+    costs = [f"stage_{stage}_cycles" for stage in STAGES]
+    names = ["pmd_packets", "pmd_bursts", "timed_packets", "empty_polls", "pmd_busy_cycles", "pmd_idle_cycles", "pmd_sleeps", *costs]
+    wide = _timed(frame, frame[frame["collector"] == "vhost_switch"], names)
+    busy, idle, timed = wide["pmd_busy_cycles"], wide["pmd_idle_cycles"], wide["timed_packets"]
+    quotients = {
+        "pmd_busy": (busy, busy + idle, "fraction"),
+        "pmd_idle": (idle, busy + idle, "fraction"),
+        "pmd_cycles_per_packet": (busy, timed, "cycles/packet"),
+        "pmd_packets_per_busy_iteration": (wide["pmd_packets"], wide["pmd_bursts"], "packets"),
+        "pmd_iterations_per_second": (wide["pmd_bursts"] + wide["empty_polls"], wide["seconds"], "1/s"),
+        "pmd_sleeps_per_second": (wide["pmd_sleeps"], wide["seconds"], "1/s"),
+        **{f"{cost}_per_packet": (wide[cost], timed, "cycles/packet") for cost in costs},
+    }
+    return joined(quotient(wide, name, *sides, role="switch") for name, sides in quotients.items())
+
+
+def stage_events(result: Result) -> pd.DataFrame:
+    """What a PMU counted in each stage of vhost-switch's way, per packet of the bursts that were sampled: `enqueue cache-misses`, … .
+    Hardware's numbers, so in no table of the others."""
+    here = result.frame[(result.frame["testbed"] == result.testbed) & (result.frame["collector"] == "vhost_switch")]
+    names = [name for name in here["name"].unique() if name.startswith("pmu_") and name not in ("pmu_packets", "pmu_bursts")]
+    wide = wide_table(here, ["pmu_packets", *names])
+    words = {name: " ".join(name.split("_", 2)[1:]) for name in names}
+    return joined(quotient(wide, words[name], wide[name], wide["pmu_packets"], "events/packet", role="switch") for name in names)
 
 
 def pmd_cycles(frame: pd.DataFrame) -> pd.DataFrame:
@@ -247,7 +305,7 @@ def select(table: pd.DataFrame, **where: object) -> pd.DataFrame:
 
 def _whole(where: dict[str, object]) -> dict[str, object]:
     """A series is unambiguous only with its role and CPU; unless asked for, take the usual one."""
-    usual = {"pmd_": "switch", "flow_hit": "switch", "context_switches": "path"}
+    usual = {"pmd_": "switch", "stage_": "switch", "running": "switch", "flow_hit": "switch", "context_switches": "path"}
     role = next((role for start, role in usual.items() if str(where.get("metric", "")).startswith(start)), "all")
     return {"role": role, "cpu": -1, **where}
 
@@ -304,8 +362,10 @@ def data_rates(frame: pd.DataFrame) -> pd.DataFrame:
     wide = wide_table(_own(frame), ["window_seconds", "packet_rate_received", "goodput", "replies"])
     choices = {
         "udp_flood": wide["packet_rate_received"],
+        "forward": wide["packet_rate_received"],
         "tcp_stream": wide["goodput"] / 1e6,
         "ping_paced": wide["replies"] / wide["window_seconds"],
+        "paced_frames": wide["packet_rate_received"],
     }
     wide["data_rate"] = np.nan
     for word, rate in choices.items():

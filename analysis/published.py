@@ -10,7 +10,7 @@ from pathlib import Path
 import yaml
 
 from analysis import metrics, model, stats
-from analysis.load import Result
+from analysis.load import Result, worded
 
 FILE = Path(__file__).with_name("published.yaml")
 
@@ -35,6 +35,8 @@ class Published:
     bound: str = ""
     needs: str = ""
     rates: dict[str, float] = field(default_factory=dict)
+    latencies: dict[str, dict[str, float]] = field(default_factory=dict)
+    """Seconds by metric of ours, of each set-up that was published."""
     ours: list[dict[str, str]] = field(default_factory=list)
 
 
@@ -67,10 +69,11 @@ def beside(result: Result) -> list[Comparison]:
     """
     found = []
     for one in every():
-        for base, case in pairs(result, one.base, one.case):
+        # What was published in words alone stands in its notebook.
+        for base, case in pairs(result, one.base, one.case) if one.ours or one.needs else []:
             if one.topology != result.cases.loc[case, "topology"] or not _asked(result, one):
                 continue
-            label = result.cases.loc[case, "setting"]
+            label = worded({name: value for name, value in result.varied[case].items() if name not in {**one.case, **one.base}})
             for ours in one.ours or [{"traffic": "", "load": "", "metric": ""}]:
                 ratio = _ratio(result, case, base, ours) if one.ours else stats.NOTHING
                 found.append(Comparison(one, label=label, ratio=ratio, **ours))
@@ -87,21 +90,25 @@ def pairs(result: Result, base: dict[str, str], case: dict[str, str]) -> list[tu
 
     Where a switch is offered with several accesses, its fastest stands for it: vhost-net for kernel OVS.
     """
-    table = result.cases
+    groups: dict[str, dict[str, dict[str, str]]] = {}
+    for id_, row in result.cases.iterrows():
+        others = {name: value for name, value in result.varied[id_].items() if name not in {**base, **case}}
+        groups.setdefault(worded(others), {})[str(id_)] = {**result.values[id_], "switch": row["switch"], "access": row["access"]}
     found = []
-    for setting in dict.fromkeys(table["setting"]):
-        here = table[table["setting"] == setting]
-        below, above = (_match(here, wanted) for wanted in (base, case))
+    for alike in groups.values():
+        below, above = (_match(alike, wanted) for wanted in (base, case))
         if below is not None and above is not None and below != above:
             found.append((below, above))
     return found
 
 
-def _match(cases, wanted: dict[str, str]) -> str | None:
-    cases = metrics.select(cases, **wanted)
-    return None if cases.empty else str(cases.index[-1])
+def _match(cases: dict[str, dict[str, str]], wanted: dict[str, str]) -> str | None:
+    """The last of the cases that have the values wanted."""
+    return next((id_ for id_, values in reversed(cases.items()) if wanted.items() <= values.items()), None)
 
 
 def _asked(result: Result, one: Published) -> bool:
-    compares_accesses = "access" in one.case
-    return compares_accesses == (result.cases.groupby("switch")["access"].nunique().max() > 1)
+    """A figure that compares accesses alone, or switches alone, belongs to a result that does; any other one to every result."""
+    if one.case.keys() not in ({"switch"}, {"access"}):
+        return True
+    return ("access" in one.case) == (result.cases.groupby("switch")["access"].nunique().max() > 1)

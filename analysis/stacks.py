@@ -17,7 +17,7 @@ from pathlib import Path
 import pandas as pd
 
 from analysis import flamegraph, style
-from analysis.load import Result
+from analysis.load import SIZES, Result
 
 NAME = "samples"
 FIRST = ("udp_flood", "saturation")
@@ -96,15 +96,16 @@ def of(result: Result) -> list[Graph]:
     single = [Graph(f"flame-{short[case]}", f"{cases.loc[case, 'label']}, {traffic}", profiles[case]) for case in cases.index]
     return single + [
         Graph(f"flame-diff-{short[a]}-{short[b]}", f"{label_a} → {label_b}, {traffic}", profiles[a], (profiles[b], (label_a, label_b)))
-        for a, b in _pairs(cases)
+        for a, b in _pairs(result, cases)
         for label_a, label_b in [(cases.loc[a, "label"], cases.loc[b, "label"])]
     ]
 
 
-def _pairs(cases: pd.DataFrame) -> Iterator[tuple[str, str]]:
-    """Cases that differ in switch or access, and in nothing else."""
-    for _, alike in cases.groupby("setting", sort=False):
-        yield from itertools.combinations(alike.index, 2)
+def _pairs(result: Result, cases: pd.DataFrame) -> Iterator[tuple[str, str]]:
+    """Cases that differ in one thing that is compared: switch and access, or an option."""
+    for pair in itertools.combinations(cases.index, 2):
+        if len(differences := result.differences(*pair)) == 1 and not differences & set(SIZES):
+            yield pair
 
 
 def _short(cases: pd.DataFrame, case: str) -> str:

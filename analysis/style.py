@@ -55,10 +55,30 @@ CAUSE_COLOURS = {
     "mode": "#44546a",
 }
 CAUSE_HATCHES = {**dict.fromkeys(CAUSE_COLOURS, ""), "LLC": "////", "fetch": "....", "ITLB": "xxxx", "branches": "\\\\\\\\"}
-TRAFFIC_NAMES = {"tcp_stream": "TCP stream", "udp_flood": "UDP flood", "ping_paced": "paced ping", "idle": "idle"}
+# What a poll-mode thread does with a burst, in this order: in from a ring, what it is and where to, out to a ring.
+STAGE_COLOURS = {"dequeue": "#4477aa", "parse": "#ccbb44", "lookup": "#ee6677", "enqueue": "#228833", "other": "#bbbbbb"}
+STAGE_HATCHES = {"dequeue": "", "parse": "xxxx", "lookup": "....", "enqueue": "////", "other": ""}
+TRAFFIC_NAMES = {
+    "tcp_stream": "TCP stream",
+    "udp_flood": "UDP flood",
+    "forward": "forwarding",
+    "ping_paced": "paced ping",
+    "paced_frames": "paced frames",
+    "reconnect": "restart of the switch",
+    "idle": "idle",
+}
 LOAD_NAMES = {"saturation": "saturation", "equal": "equal rate", "paced": "", "none": ""}
-UNIT_OF_DATA = {"tcp_stream": "megabit of goodput", "udp_flood": "packet received", "ping_paced": "reply"}
-TRAFFICS = [("tcp_stream", "saturation"), ("udp_flood", "saturation"), ("udp_flood", "equal"), ("ping_paced", "paced"), ("idle", "none")]
+UNIT_OF_DATA = {
+    "tcp_stream": "megabit of goodput",
+    "udp_flood": "packet received",
+    "forward": "packet sent back",
+    "ping_paced": "reply",
+    "paced_frames": "packet received",
+}
+TRAFFICS = [
+    ("tcp_stream", "saturation"), ("udp_flood", "saturation"), ("forward", "saturation"), ("udp_flood", "equal"), ("ping_paced", "paced"),
+    ("paced_frames", "paced"), ("reconnect", "paced"), ("idle", "none"),
+]  # fmt: skip
 """The order of traffics in every figure; one that isn't listed comes last."""
 
 WIDTH = 9.2

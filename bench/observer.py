@@ -95,9 +95,9 @@ def flowing(host: Testbed, case: Case, say: Say) -> Iterator[Flow]:
     with contextlib.ExitStack() as undo:
         undo.enter_context(host)
         say(f"{case.case_id}: starting")
-        switch = SWITCHES[case.switch](host, host.plan())
+        switch = SWITCHES[case.switch](host, host.plan(), case.options)
         undo.callback(switch.stop)
-        topology = TOPOLOGIES[case.topology](host, switch, host.plan(), case.access)
+        topology = TOPOLOGIES[case.topology](host, switch, host.plan(), case.access, case.options)
         undo.callback(topology.stop)
         switch.start()
         topology.start()

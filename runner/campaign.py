@@ -9,7 +9,7 @@ import random
 import subprocess
 import time
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict, dataclass, field, replace
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
@@ -20,9 +20,9 @@ from runner.progress import Progress
 from runner.results import Results
 from runner.run import Plan, Setting
 from terms import errors, host_messages, native_messages, schema
+from terms.schema import FCS_BYTES
 from testbeds.base import Testbed
 from testbeds.native import Native
-from workloads.traffic.base import FCS_BYTES
 
 PROJECT = Path(__file__).resolve().parents[1]
 AUTO = "auto"
@@ -88,15 +88,19 @@ class Campaign:
         return experiments.TESTBEDS[self.testbed](say=progress.say, plugins=self.emulator_plugins, **more)
 
 
-def chosen(testbed: str, host_options: Mapping[str, Any], progress: Progress) -> str:
-    """The testbed by name. ``auto`` is the one that an option belongs to; else native where both kinds of Open vSwitch can run here with
-    virtual machines; else the lab."""
+def chosen(testbed: str, host_options: Mapping[str, Any], progress: Progress, prefers: str | None = None) -> str:
+    """The testbed by name. ``auto`` is the one that an option belongs to; else native, where the experiment ``prefers`` it and this host
+    can be a testbed, or both kinds of Open vSwitch can run here with virtual machines; else the lab."""
     if testbed != AUTO:
         return testbed
     if host_options:
         return OPTIONS_OF[next(iter(host_options))]
-    why = Native.lacks()
-    progress.say(native_messages.lab_chosen(why) if why else native_messages.native_chosen())
+    if prefers == Native.name:
+        why = Native.needs()
+        progress.say(native_messages.lab_in_its_place(why) if why else native_messages.native_preferred())
+    else:
+        why = Native.lacks()
+        progress.say(native_messages.lab_chosen(why) if why else native_messages.native_chosen())
     return "lab" if why else "native"
 
 
@@ -123,7 +127,7 @@ def resume(store: Results, progress: Progress) -> Results:
     experiment = experiments.parse(manifest["experiment"], store.folder / results.MANIFEST)
     campaign = Campaign.check(manifest["name"], experiment, manifest["testbed"], manifest["lab_cpus"], manifest.get("host_options"))
     # What the testbed offered when it began, so that the plans are the same.
-    campaign = replace(campaign, cases=[Case(**case["values"]) for case in manifest["cases"]])
+    campaign = replace(campaign, cases=[Case.of(case["values"]) for case in manifest["cases"]])
     return _go(campaign, campaign.plans(manifest["seed"]), store, progress)
 
 
@@ -166,6 +170,10 @@ def _do(campaign: Campaign, plan: Plan, store: Results, record: dict[str, Any], 
     else:
         record.update(status="done", placement=outcome.placement, cpu_roles=outcome.cpu_roles)
         store.manifest["facts"]["switches"][plan.case.switch] = outcome.facts["switch"]
+        if plan.case.options:
+            # The same switch is set up in another way in the next case.
+            ours = {name: outcome.facts[name] for name in ("switch", "endpoints")}
+            store.manifest["facts"].setdefault("cases", {})[plan.case.case_id] = ours
         # A result that an earlier vsprof began has none.
         store.manifest["facts"].setdefault("collectors", {}).update(outcome.facts["collectors"])
         for name, why in outcome.left_out.items():
@@ -200,7 +208,7 @@ def _manifest(campaign: Campaign, seed: int, plans: Sequence[Plan], facts: dict[
         "host": host_facts(),
         "facts": {**facts, "switches": {}, "collectors": {}},
         "cases": [
-            {"case_id": case.case_id, "values": asdict(case), "frame_bytes_without_fcs": case.frame_bytes - FCS_BYTES}
+            {"case_id": case.case_id, "values": case.values, "frame_bytes_without_fcs": case.frame_bytes - FCS_BYTES}
             for case in campaign.cases
         ],
         "runs": [

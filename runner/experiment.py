@@ -8,21 +8,22 @@ from __future__ import annotations
 
 import itertools
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal
 
 import yaml
 from pydantic import BaseModel, ConfigDict, Field, ValidationError, field_validator
 
 from collectors.base import Apart
-from terms import errors, plugins
-from workloads.traffic.base import FCS_BYTES, Options
+from terms import errors, option_messages, plugins
+from terms.schema import FCS_BYTES
+from workloads.traffic.base import Options
 
 FOLDER = Path(__file__).resolve().parents[1] / "experiments"
 NOTEBOOKS = Path(__file__).resolve().parents[1] / "notebooks"
 FACTORS = ("topology", "switch", "access", "frame_bytes", "flows")
-"""What can be fixed or varied."""
+"""What every case has. Beside these, the options of switches and endpoints can be fixed or varied."""
 AUTO = "auto"
 TESTBEDS = plugins.find("testbeds", "TESTBED")
 SWITCHES = plugins.find("switches", "SWITCH", hyphens=True)
@@ -53,10 +54,24 @@ class Case:
     access: str
     frame_bytes: int
     flows: int
+    options: Mapping[str, str] = field(default_factory=dict)
+    """Those of the switch and of its endpoints that are fixed or varied; the others have their defaults."""
 
     @property
     def case_id(self) -> str:
-        return f"{self.topology}_{self.switch}_{self.access}_{self.frame_bytes}B_{self.flows}f"
+        options = "".join(f"_{name}-{value}" for name, value in sorted(self.options.items()))
+        return f"{self.topology}_{self.switch}_{self.access}_{self.frame_bytes}B_{self.flows}f{options}"
+
+    @property
+    def values(self) -> dict[str, Any]:
+        """All of it by name: the factors, then the options."""
+        return {**{name: getattr(self, name) for name in FACTORS}, **self.options}
+
+    @classmethod
+    def of(cls, values: Mapping[str, Any]) -> Case:
+        """The case whose ``values`` these are."""
+        options = {name: value for name, value in values.items() if name not in FACTORS}
+        return cls(**{name: values[name] for name in FACTORS}, options=options)
 
 
 @dataclass(frozen=True)
@@ -88,6 +103,7 @@ class Experiment(BaseModel):
     collectors: list[str] = ["auto"]
     collector_options: dict[str, dict[str, Any]] = {}
     testbeds: dict[str, dict[str, Any]] = {}
+    prefers: Literal["native"] | None = None
 
     @field_validator("vary")
     @classmethod
@@ -142,16 +158,15 @@ def names() -> list[str]:
 
 def combinations(experiment: Experiment) -> list[dict[str, Any]]:
     """Every combination of the varied values but the excluded ones, complete with the fixed ones. Raises ``BadInput``."""
-    given = {**experiment.fixed, **experiment.vary}
-    for name in given:
-        if name not in FACTORS:
-            raise errors.unknown_value("variable", name, FACTORS)
+    for name in (*experiment.fixed, *experiment.vary):
+        _check_name("variable", name)
     if twice := experiment.fixed.keys() & experiment.vary.keys():
         raise errors.fixed_and_varied(sorted(twice))
     complete = {"access": AUTO, "flows": 1, "frame_bytes": SMALLEST_FRAME, **experiment.fixed}
     if missing := [name for name in FACTORS if name not in complete and name not in experiment.vary]:
         raise errors.missing_factors(missing)
     found = [{**complete, **dict(zip(experiment.vary, values, strict=True))} for values in itertools.product(*experiment.vary.values())]
+    found = [{name: value if name in FACTORS else _word(value) for name, value in one.items()} for one in found]
     wanted = [c for c in found if not any(_matches(c, e) for e in experiment.exclude)]
     if not wanted:
         raise errors.no_case_left()
@@ -163,10 +178,19 @@ def cases(experiment: Experiment) -> list[Case]:
     for name, other in experiment.instead_of.items():
         plugins.one("switch in instead_of", name, SWITCHES)
         plugins.one("switch in instead_of", other, SWITCHES)
-    found = [case(values) for values in combinations(experiment)]
-    if twice := sorted({one.case_id for one in found if found.count(one) > 1}):
-        raise errors.case_twice(twice)
-    return found
+    found: dict[str, Case] = {}
+    factors: dict[str, dict[str, Any]] = {}
+    for values in combinations(experiment):
+        one = case(values)
+        found[one.case_id] = one
+        # Combinations that differ in an option that the case does not have are one case; any others must not be.
+        given = {name: values[name] for name in FACTORS}
+        if factors.setdefault(one.case_id, given) != given:
+            raise errors.case_twice([one.case_id])
+    for option in {**experiment.fixed, **experiment.vary}.keys() - set(FACTORS):
+        if not any(option in one.options for one in found.values()):
+            raise option_messages.of_no_case(option, [name for name, values in _options().items() if option in values])
+    return list(found.values())
 
 
 def traffic_items(experiment: Experiment) -> list[TrafficItem]:
@@ -218,27 +242,63 @@ def check_notebook(experiment: Experiment) -> None:
 
 
 def _matches(combination: Mapping[str, Any], pattern: Mapping[str, Any]) -> bool:
-    known = {"switch": SWITCHES, "topology": TOPOLOGIES, "access": {*_accesses(), AUTO}}
+    known: dict[str, Any] = {"switch": SWITCHES, "topology": TOPOLOGIES, "access": {*_accesses(), AUTO}}
+    for options in _options().values():
+        known.update({name: {*known.get(name, ()), *values} for name, values in options.items()})
+    pattern = {name: value if name in FACTORS else _word(value) for name, value in pattern.items()}
     for name, value in pattern.items():
-        if name not in FACTORS:
-            raise errors.unknown_value("variable in except", name, FACTORS)
+        _check_name("variable in except", name)
         # A misspelt name would match nothing, and leave nothing out, without a word.
         if name in known and (not isinstance(value, str) or value not in known[name]):
             raise errors.unknown_value(f"{name} in except", value, sorted(known[name]))
-    return all(combination[name] == value for name, value in pattern.items())
+    return all(combination.get(name) == value for name, value in pattern.items())
 
 
 def case(values: Mapping[str, Any]) -> Case:
     """The case of one combination; the access ``auto`` is the switch's first. Raises ``BadInput``."""
     switch = plugins.one("switch", values["switch"], SWITCHES)
-    plugins.one("topology", values["topology"], TOPOLOGIES)
-    access = switch.accesses[0] if values["access"] == AUTO else values["access"]
+    topology = plugins.one("topology", values["topology"], TOPOLOGIES)
+    if topology.needs_devices and not switch.takes_devices:
+        raise option_messages.takes_no_devices(
+            values["switch"], values["topology"], [name for name, one in SWITCHES.items() if one.takes_devices]
+        )
+    offered = accesses(values)
+    access = offered[0] if values["access"] == AUTO else values["access"]
     if access not in _accesses():
         raise errors.unknown_value("access", access, [*_accesses(), AUTO])
-    if access not in switch.accesses:
-        raise errors.access_not_of_switch(access, values["switch"], switch.accesses)
+    if access not in offered:
+        raise errors.access_not_of_switch(access, f"{values['switch']} in {values['topology']}", offered)
     frame = _whole("frame_bytes", values["frame_bytes"], SMALLEST_FRAME, LARGEST_FRAME)
-    return Case(values["topology"], values["switch"], access, frame, _whole("flows", values["flows"], 1, 60_000))
+    flows = _whole("flows", values["flows"], 1, 60_000)
+    known = {**switch.options, **topology.options_of(access)}
+    options = {name: value for name, value in values.items() if name in known}
+    for name, value in options.items():
+        if value not in known[name]:
+            raise errors.unknown_value(f"{name} of {values['switch']} over {access}", value, known[name])
+    switch.check_options(options)
+    return Case(values["topology"], values["switch"], access, frame, flows, options)
+
+
+def accesses(values: Mapping[str, Any]) -> list[str]:
+    """How the switch of a combination can reach the endpoints of its topology; its own order."""
+    return [access for access in SWITCHES[values["switch"]].accesses if access in TOPOLOGIES[values["topology"]].accesses]
+
+
+def _options() -> dict[str, Mapping[str, tuple[str, ...]]]:
+    """The options of each switch, and of the endpoints of each access, by who has them."""
+    endpoints = {f"{topology} over {access}": one.options_of(access) for topology, one in TOPOLOGIES.items() for access in one.accesses}
+    return {**{name: one.options for name, one in SWITCHES.items()}, **endpoints}
+
+
+def _check_name(kind: str, name: str) -> None:
+    options = sorted({option for values in _options().values() for option in values})
+    if name not in (*FACTORS, *options):
+        raise errors.unknown_value(kind, name, (*FACTORS, *options))
+
+
+def _word(value: Any) -> str:
+    """An option's value. YAML reads the words on and off as yes and no."""
+    return {True: "on", False: "off"}[value] if isinstance(value, bool) else str(value)
 
 
 def _accesses() -> list[str]:

@@ -59,7 +59,7 @@ def accesses(host: Testbed) -> dict[str, tuple[list[str], str]]:
 def _first(values: Mapping[str, Any], asked: _Asked) -> tuple[Case | None, str]:
     """The case with the first access that the host offers; or none, and why none of them."""
     switch = str(values["switch"])
-    accesses = SWITCHES[switch].accesses if values["access"] == AUTO else (values["access"],)
+    accesses = experiments.accesses(values) if values["access"] == AUTO else [values["access"]]
     reasons = [asked.why_not(switch, access) for access in accesses]
     for access, reason in zip(accesses, reasons, strict=True):
         if reason is None:

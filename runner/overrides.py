@@ -29,6 +29,7 @@ def apply(experiment: Experiment, asked: argparse.Namespace) -> Experiment:
     changed = experiment.model_dump(mode="json", by_alias=True)
     if asked.switches is not None:
         _vary(changed, "switch", _split("switches", asked.switches))
+        _drop_options_of_others(changed)
     if asked.frames is not None:
         _vary(changed, "frame_bytes", [_whole("frame size", text) for text in _split("frame sizes", asked.frames)])
     if asked.flows is not None:
@@ -46,6 +47,15 @@ def apply(experiment: Experiment, asked: argparse.Namespace) -> Experiment:
         changed["traffic"] = [item for item in changed["traffic"] if item["kind"] != "idle"] or changed["traffic"]
     # Checked as the file itself was: an option can ask for nothing that the YAML could not.
     return experiments.parse(changed, "the command line")
+
+
+def _drop_options_of_others(changed: dict[str, Any]) -> None:
+    """What an experiment says of switches that are not compared now."""
+    of = {name: set(switch.options) for name, switch in experiments.SWITCHES.items()}
+    kept = {option for name in changed["vary"]["switch"] for option in of.get(name, ())}
+    for option in set().union(*of.values()) - kept:
+        changed["fixed"].pop(option, None)
+        changed["vary"].pop(option, None)
 
 
 def _vary(changed: dict[str, Any], name: str, values: list[Any]) -> None:

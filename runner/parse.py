@@ -15,6 +15,7 @@ from typing import Any
 from collectors.base import Collector, Recorded
 from runner import window
 from runner.experiment import COLLECTORS, SWITCHES, TRAFFIC
+from switches.base import PortCounters
 from terms import schema
 from terms.placement import Placement
 from workloads.traffic.base import Window
@@ -87,10 +88,17 @@ def _order(folder: Path) -> tuple[str, int]:
 def _traffic_window(folder: Path, run: Mapping[str, Any]) -> Window:
     before, after = window.recorded_samples(folder)
     switch = SWITCHES[run["where"]["switch"]]
-    ports_0, ports_1 = (switch.parse_port_counters((folder / f"{window.PORTS}.{end}").read_text()) for end in ("begin", "end"))
-    into, out = run["sender_port"], run["receiver_port"]
-    seconds = window.recorded_seconds(folder, window.PORTS)
-    return Window(folder.name, before, after, seconds, (ports_0[into], ports_1[into]), (ports_0[out], ports_1[out]))
+    ports = [switch.parse_port_counters((folder / f"{window.PORTS}.{end}").read_text()) for end in ("begin", "end")]
+    into, out = (_counted(ports, run[port]) for port in ("sender_port", "receiver_port"))
+    return Window(folder.name, before, after, window.recorded_seconds(folder, window.PORTS), into, out)
+
+
+def _counted(ports: list[dict[str, PortCounters]], name: str) -> tuple[PortCounters | None, PortCounters | None]:
+    """A port's counters at both ends of a window; None twice where the switch counts other ports only. Raises ``ValueError``."""
+    before, after = (one.get(name) for one in ports)
+    if not all(ports) or (before is None) != (after is None):
+        raise ValueError(f"counters of the ports {sorted(ports[0])} at the begin and {sorted(ports[1])} at the end: {name} is lacking")
+    return before, after
 
 
 def _shared(folder: Path, name: str, placement: Placement) -> Recorded:

@@ -68,9 +68,9 @@ def execute(host: Testbed, plan: Plan, setting: Setting, folder: Path, say: Say)
         say("resuming the testbed")
         undo.enter_context(host)
         cpus = host.plan()
-        switch = SWITCHES[plan.case.switch](host, cpus)
+        switch = SWITCHES[plan.case.switch](host, cpus, plan.case.options)
         undo.callback(switch.stop)
-        topology = TOPOLOGIES[plan.case.topology](host, switch, cpus, plan.case.access)
+        topology = TOPOLOGIES[plan.case.topology](host, switch, cpus, plan.case.access, plan.case.options, plan.case.frame_bytes)
         undo.callback(topology.stop)
         undo.callback(_keep_logs, host, folder)
         say(f"starting {plan.case.switch}")
@@ -79,7 +79,7 @@ def execute(host: Testbed, plan: Plan, setting: Setting, folder: Path, say: Say)
         topology.start()
         switch.ready()
         collectors, left_out = _set_up(host, setting, undo)
-        facts = {**host.facts(), "switch": switch.facts(), "collectors": _facts(collectors)}
+        facts = {**host.facts(), "switch": switch.facts(), "endpoints": topology.facts(), "collectors": _facts(collectors)}
         run = _describe(plan, setting, host, topology, collectors)
         for item in plan.traffics:
             if why := _traffic(item, plan, topology).unavailable():
@@ -130,6 +130,7 @@ def _send(
         traffic.before_own_windows()
         for name, collector in apart.items():
             _measure_apart(name, collector, traffic, setting.windows, into, lambda text: say(f"{item.label}: {text}"))
+    traffic.after_windows()
     (into / "traffic").mkdir()
     for name, text in traffic.stop().items():
         (into / "traffic" / name).write_text(text)
@@ -169,8 +170,7 @@ def _describe(plan: Plan, setting: Setting, host: Testbed, topology: Topology, c
     case = plan.case
     where = {
         "experiment": setting.experiment, "run_id": plan.run_id, "case_id": case.case_id, "repetition": plan.repetition,
-        "testbed": host.name, "switch": case.switch, "access": case.access, "topology": case.topology,
-        "frame_bytes": case.frame_bytes, "flows": case.flows,
+        "testbed": host.name, **case.values,
     }  # fmt: skip
     ports = {"sender_port": topology.sender_port.name, "receiver_port": topology.receiver_port.name}
     return {"where": where, **ports, "collectors": list(_shared(collectors)), "traffics": []}

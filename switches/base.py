@@ -3,13 +3,14 @@
 
 Life cycle, in the order the runner uses it::
 
-    switch = KernelOvs(host, plan)
+    switch = KernelOvs(host, plan, options)
     switch.unavailable()                   # None, or why it can't run on this host
     switch.start()                         # an empty bridge
     port = switch.add_port("p0", "vhost-net")
     switch.local_port()                    # the bridge's own interface on the host, for vm2host
     switch.ready()                         # the endpoints are up: from now on it runs as it will be measured
     switch.threads()                       # who runs it, for the placement
+    switch.kill(); switch.restart()        # only where a traffic asks for it, and can_not_restart() is None
     switch.port_counters()                 # a shell command, and parse_port_counters() reads what it prints
     switch.stop()
 
@@ -24,6 +25,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, ClassVar
 
+from terms import probe_messages
 from terms.placement import CpuPlan, Thread
 from testbeds.base import Process, Testbed
 
@@ -36,6 +38,8 @@ class Port:
     name: str
     access: str
     where: str
+    listener: str = "endpoint"
+    """Of a vhost-user socket: who listens there, ``endpoint`` or ``switch``. The other connects."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,13 +58,26 @@ class Switch(abc.ABC):
     accesses: ClassVar[tuple[str, ...]]
     """How endpoints can reach it; the first is its default."""
 
-    def __init__(self, host: Testbed, plan: CpuPlan) -> None:
+    takes_devices: ClassVar[bool] = False
+    """Whether ``add_device`` and ``join`` are there."""
+
+    options: ClassVar[Mapping[str, tuple[str, ...]]] = {}
+    """What an experiment can fix or vary of it, and the values that each option allows; the first is the default."""
+
+    def __init__(self, host: Testbed, plan: CpuPlan, options: Mapping[str, str] = {}) -> None:
+        """``options``: of a case; those of endpoints among them are none of ours."""
         self.host, self.plan = host, plan
+        self.chosen = {name: options.get(name, values[0]) for name, values in self.options.items()}
+        """The value of each of its options."""
 
     mover: ClassVar[Mapping[str, str]] = {
         "vhost-user": "switch", "virtio-user": "switch", "vhost-net": "vhost", "virtio-net": "vhost", "veth": "softirq",
     }  # fmt: skip
     """The role of the CPU that moves frames, by access."""
+
+    @classmethod
+    def check_options(cls, given: Mapping[str, str]) -> None:
+        """Raise ``BadInput`` if the values ``given`` for ``options`` do not go together. Each has been checked."""
 
     def unavailable(self) -> str | None:
         """Why it can't run on this host, or None. Asked before it is started."""
@@ -74,6 +91,14 @@ class Switch(abc.ABC):
     def add_port(self, name: str, access: str) -> Port:
         """Make a port that an endpoint can attach to."""
 
+    def add_device(self, name: str, device: str) -> Port:
+        """Make a port of one of DPDK's own devices, such as ``net_null0,size=60``; only where ``takes_devices``."""
+        raise NotImplementedError
+
+    def join(self, one: Port, other: Port) -> None:
+        """Let all that comes in by either port go out by the other, whatever its addresses; only where ``takes_devices``."""
+        raise NotImplementedError
+
     @abc.abstractmethod
     def learn(self, port: Port, mac: str) -> None:
         """Tell it who is behind a port: an endpoint that only receives would never say so itself."""
@@ -84,6 +109,18 @@ class Switch(abc.ABC):
 
     def ready(self) -> None:
         """Told once the endpoints are up. A switch that idled cheaply until then starts to run as it will be measured."""
+
+    def can_not_restart(self) -> str | None:
+        """Why it can't be killed and restarted while endpoints are attached, or None."""
+        return probe_messages.can_not_restart()
+
+    def kill(self) -> None:
+        """End it as a crash would (SIGKILL): nothing is tidied up. For a switch that can be restarted."""
+        raise NotImplementedError
+
+    def restart(self) -> None:
+        """After ``kill``: start it again with the ports that it had, as its service would. Returns once it runs; raises ``RunFailed``."""
+        raise NotImplementedError
 
     @abc.abstractmethod
     def port_counters(self) -> str:
@@ -100,7 +137,7 @@ class Switch(abc.ABC):
 
     @abc.abstractmethod
     def processes(self) -> list[Process]:
-        """Its processes: if one ends during a run, the run has failed."""
+        """Its processes as they are now: if one ends by itself during a run, the run has failed."""
 
     @abc.abstractmethod
     def facts(self) -> dict[str, Any]:

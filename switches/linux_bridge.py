@@ -7,6 +7,7 @@ Frames are forwarded in softirqs: of a veth port on the switch's CPU (RPS), of a
 from __future__ import annotations
 
 import re
+from collections.abc import Mapping
 from typing import Any
 
 from switches import links
@@ -22,8 +23,8 @@ _COUNT = re.compile(r"^/sys/class/net/(?P<port>[^/]+)/statistics/(?P<name>\w+):(
 class LinuxBridge(Switch):
     accesses = ("vhost-net", "virtio-net", "veth")
 
-    def __init__(self, host: Testbed, plan: CpuPlan) -> None:
-        super().__init__(host, plan)
+    def __init__(self, host: Testbed, plan: CpuPlan, options: Mapping[str, str] = {}) -> None:
+        super().__init__(host, plan, options)
         self._ports: list[str] = []
 
     def unavailable(self) -> str | None:

@@ -6,6 +6,7 @@ from __future__ import annotations
 import re
 import shlex
 import time
+from collections.abc import Mapping
 from typing import Any, ClassVar
 
 from switches import links
@@ -31,8 +32,8 @@ class Ovs(Switch):
     daemon: ClassVar[str]
     datapath: ClassVar[str]
 
-    def __init__(self, host: Testbed, plan: CpuPlan) -> None:
-        super().__init__(host, plan)
+    def __init__(self, host: Testbed, plan: CpuPlan, options: Mapping[str, str] = {}) -> None:
+        super().__init__(host, plan, options)
         self._database: Process | None = None
         self._daemon: Process | None = None
         self._ports: list[str] = []
@@ -48,14 +49,29 @@ class Ovs(Switch):
         self._until(f"[ -S {RUN}/db.sock ]", self._database, "ovsdb-server to listen")
         settings = " ".join(f"other_config:{key}={value}" for key, value in self.settings().items())
         self.host.run(f"ovs-vsctl --no-wait init{f' -- set Open_vSwitch . {settings}' if settings else ''}")
+        self._start_daemon()
+        self.vsctl(f"add-br {BRIDGE} -- set bridge {BRIDGE} datapath_type={self.datapath}")
+        links.silence(self.host, BRIDGE)
+
+    def _start_daemon(self) -> None:
         self._daemon = self.host.start(
             "ovs-vswitchd", f"{self.daemon} unix:{RUN}/db.sock --unixctl={RUN}/ovs-vswitchd.ctl -vconsole:info", cpus=[self.daemon_cpu]
         )
         self._until(
             f"[ -S {RUN}/ovs-vswitchd.ctl ] && ovs-appctl -t {RUN}/ovs-vswitchd.ctl version", self._daemon, "ovs-vswitchd to listen"
         )
-        self.vsctl(f"add-br {BRIDGE} -- set bridge {BRIDGE} datapath_type={self.datapath}")
-        links.silence(self.host, BRIDGE)
+
+    def can_not_restart(self) -> str | None:
+        return None
+
+    def kill(self) -> None:
+        assert self._daemon is not None
+        self.host.run(f"kill -KILL {self._daemon.pid}")
+        self._daemon.stop()
+
+    def restart(self) -> None:
+        # The database lives on, and has the bridge with its ports.
+        self._start_daemon()
 
     def settings(self) -> dict[str, str]:
         """``other_config`` of the Open_vSwitch table, set before the daemon starts."""

@@ -1,10 +1,15 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
 """Open vSwitch with the DPDK datapath: a poll-mode thread (PMD) moves all frames in user space and never sleeps.
 
-Ports are ``dpdkvhostuserclient``: QEMU owns the socket, so that an endpoint survives a restart of the switch.
+Ports are ``dpdkvhostuserclient``: the endpoint owns the socket, so that it survives a restart of the switch. With ``port_type: vhost-pmd``
+they are DPDK devices (net_vhost), behind which the same vhost library does the same. With ``socket: server`` the switch owns the socket;
+such a port is a ``dpdkvhostuser``, which Open vSwitch itself calls deprecated.
 """
 
 from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import ClassVar
 
 from switches.base import Port
 from switches.ovs import BRIDGE, RUN, Ovs, quoted
@@ -17,6 +22,8 @@ SLEEP_WHILE_BOOTING_US = 2000
 
 class OvsDpdk(Ovs):
     accesses = ("vhost-user", "virtio-user")
+    takes_devices = True
+    options: ClassVar[Mapping[str, tuple[str, ...]]] = {"port_type": ("direct", "vhost-pmd"), "socket": ("client", "server")}
     daemon = "/usr/lib/openvswitch-switch-dpdk/ovs-vswitchd-dpdk"
     datapath = "netdev"
 
@@ -38,10 +45,29 @@ class OvsDpdk(Ovs):
         }
 
     def add_port(self, name: str, access: str) -> Port:
+        server = self.chosen["socket"] == "server"
         socket = f"{RUN}/{name}.sock"
-        self.vsctl(f"add-port {BRIDGE} {name} -- set Interface {name} type=dpdkvhostuserclient options:vhost-server-path={quoted(socket)}")
+        if self.chosen["port_type"] == "vhost-pmd":
+            self.add_device(name, f"net_vhost{len(self._ports)},iface={socket},client={int(not server)}")
+        elif server:
+            # It chooses the path by itself, out of the port's name.
+            socket = f"{RUN}/{name}"
+            self._add(name, "type=dpdkvhostuser")
+        else:
+            self._add(name, f"type=dpdkvhostuserclient options:vhost-server-path={quoted(socket)}")
+        return Port(name, access, socket, listener="switch" if server else "endpoint")
+
+    def add_device(self, name: str, device: str) -> Port:
+        self._add(name, f"type=dpdk options:dpdk-devargs={quoted(device)}")
+        return Port(name, "device", device)
+
+    def join(self, one: Port, other: Port) -> None:
+        ways = (f"in_port={a.name},actions=output:{b.name}" for a, b in ((one, other), (other, one)))
+        self.host.run("; ".join(["set -e", f"ovs-ofctl del-flows {BRIDGE}", *(f"ovs-ofctl add-flow {BRIDGE} {way}" for way in ways)]))
+
+    def _add(self, name: str, settings: str) -> None:
+        self.vsctl(f"add-port {BRIDGE} {name} -- set Interface {name} {settings}")
         self._ports.append(name)
-        return Port(name, access, socket)
 
     def ready(self) -> None:
         self.vsctl("set Open_vSwitch . other_config:pmd-sleep-max=0")

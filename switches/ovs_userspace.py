@@ -22,8 +22,8 @@ class OvsUserspace(Ovs):
     datapath = "netdev"
     mover: ClassVar[Mapping[str, str]] = {"veth": "switch"}
 
-    def __init__(self, host: Testbed, plan: CpuPlan) -> None:
-        super().__init__(host, plan)
+    def __init__(self, host: Testbed, plan: CpuPlan, options: Mapping[str, str] = {}) -> None:
+        super().__init__(host, plan, options)
         self.daemon_cpu = plan.switch
 
     def add_port(self, name: str, access: str) -> Port:

@@ -184,6 +184,10 @@ def no_pace(endpoint: str) -> str:
     return f"{endpoint} floods by testpmd, which sends as fast as it can and at no given rate; the kernel's pktgen could"
 
 
+def port_not_counted() -> str:
+    return "the switch does not count this port (OVS-DPDK does not, where it is server of the port's socket)"
+
+
 def kernel_lacks(module: str, words: str) -> str:
     return f"this kernel has no {module}, built in or as a module ({' '.join(words.split()) or 'no word why'})"
 

@@ -68,5 +68,13 @@ def lab_chosen(why: str) -> str:
     return f"testbed: lab, for this host can't run both kinds of Open vSwitch: {why}"
 
 
+def native_preferred() -> str:
+    return "testbed: native, as the experiment prefers; TESTBED=lab for the emulated host"
+
+
+def lab_in_its_place(why: str) -> str:
+    return f"testbed: lab, though the experiment prefers native: {why}"
+
+
 def native_chosen() -> str:
     return "testbed: native, for this host can run both kinds of Open vSwitch"

@@ -95,6 +95,9 @@ STACK = pa.schema(
 )
 """The same of one call stack. ``stack`` is folded: the thread's name, then each frame from the outermost in, joined by ``;``."""
 
+FCS_BYTES = 4
+"""Interfaces count, and pktgen sizes, a frame without its frame check sequence; ``frame_bytes`` has it (RFC 2544)."""
+
 RESERVED = frozenset(KEYS.names) | frozenset(NUMBER.names) | frozenset(FUNCTION.names) | frozenset(STACK.names)
 VARIED_NAME = re.compile(r"[a-z][a-z0-9_]*")
 _OWN_WINDOW = re.compile(r"(?P<collector>\w+)-[0-9]+", re.ASCII)

@@ -81,6 +81,11 @@ def show_any(result: Result, name: str) -> Shown | NotShown | None:
     return show(result, name) if hardware.present(result) else None
 
 
+def show_modelled(result: Result, name: str) -> Shown | NotShown | None:
+    """The same, but nothing where the model counted nothing: that is the lab's alone."""
+    return show(result, name) if model.present(result) else None
+
+
 def caption(module: ModuleType, result: Result, table: pd.DataFrame) -> str:
     """The docstring, then where, how often and how surely it was measured. HTML."""
     n = sorted({int(value) for value in table.get("n", pd.Series(dtype=int)).dropna()})

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
-"""What OVS-DPDK's poll-mode thread does with its CPU: left, the share of cycles in iterations that found packets
+"""What the switch's poll-mode thread does with its CPU: left, the share of cycles in iterations that found packets
 (busy) and in those that found none (idle polling); right, cycles per packet, busy iterations alone, where
-something was sent. Cycles are time-stamp counter cycles as pmd-perf-show prints them; in the emulated lab the counter is
+something was sent. Cycles are time-stamp counter cycles as the switch itself counts them; in the emulated lab the counter is
 the emulator's, so shares and ratios of them mean something and their absolute size does not."""
 
 from __future__ import annotations

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import pandas as pd
 from matplotlib.figure import Figure
+from matplotlib.ticker import LogLocator, NullFormatter
 
 from analysis import style
 from analysis.load import Result
@@ -34,7 +35,10 @@ def plot(table: pd.DataFrame) -> Figure:
     style.labels(one, list(table["row"]))
     low, high = one.get_xlim()
     one.set_xlim(low / 1.6, high * 1.6)
+    # Ratios near 1 span less than a decade: then 1, 2, 5 are named, too.
+    one.xaxis.set_major_locator(LogLocator(subs=(1, 2, 5) if high / low < 100 else (1,)))
     one.xaxis.set_major_formatter(lambda value, _: f"{value:g}×")
+    one.xaxis.set_minor_formatter(NullFormatter())
     one.set_xlabel("ratio (log scale)")
     style.legend_above(figure, [one])
     return figure
@@ -42,7 +46,7 @@ def plot(table: pd.DataFrame) -> Figure:
 
 def row_of(one: Comparison) -> dict[str, object]:
     published = one.published
-    names = ["/".join(side.values()) for side in (published.case, published.base)]
+    names = ["/".join(map(str, side.values())) for side in (published.case, published.base)]
     traffic = style.traffic_name(one.traffic, one.load) if one.traffic else f"(not measured: needs {published.needs})"
     setting = f", {one.label}" if one.label else ""
     return {

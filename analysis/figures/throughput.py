@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
 """Throughput by case. TCP: iperf3's goodput at the receiver, one direction, one stream [bit/s]. UDP flood: packets
-that the receiver's interface counted [packets/s], at saturation and at one offered rate for all switches (dashed)."""
+that the receiver's interface counted [packets/s], at saturation and at one offered rate for all switches (dashed). Forwarding:
+packets that came back out of the port that they had come in by; no wire is behind it, but a device in memory."""
 
 from __future__ import annotations
 
@@ -18,7 +19,7 @@ WALL_CLOCK = True
 def table(result: Result) -> pd.DataFrame:
     """One row a case and traffic; `offered` [packets/s] where a rate was asked for."""
     tcp = metrics.summary(result, ["goodput"], traffic="tcp_stream")
-    udp = metrics.summary(result, ["packet_rate_received"], traffic="udp_flood")
+    udp = metrics.summary(result, ["packet_rate_received"], traffic=["udp_flood", "forward"])
     asked = metrics.summary(result, ["offered_rate"]).rename(columns={"median": "offered"})
     both = pd.concat([part for part in (tcp, udp) if not part.empty] or [tcp], ignore_index=True)
     return both.merge(asked[["case_id", "traffic", "load", "offered"]], on=["case_id", "traffic", "load"], how="left")

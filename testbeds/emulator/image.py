@@ -27,6 +27,9 @@ DISK_BYTES = 6 << 30
 BASE_PACKAGES = ("systemd", "systemd-sysv", "dbus", "iproute2", "python3", "python3-apt", "ca-certificates")
 """What Ansible needs to take over; every other package comes from a role."""
 ANSIBLE = Path(__file__).resolve().parents[2] / "ansible"
+DATAPLANE = Path(__file__).resolve().parents[2] / "dataplane"
+DATAPLANE_SOURCES = ("*.c", "*.h", "Makefile", "probe/*.c", "probe/*.h", "probe/Makefile")
+"""What the role vhost_switch compiles."""
 PARTS = ["disk.raw", "vmlinux", "initrd", "key"]
 ONLY_SERVERS = {"server", "callback", "host.yml", "unhost.yml"}
 """What of it is for real servers alone: no image depends on it."""
@@ -83,9 +86,10 @@ class Image:
 
 
 def inputs_hash() -> str:
-    """What the image depends on: roles, recipe and suite. Another hash is another image."""
+    """What the image depends on: roles, the dataplane's sources, recipe and suite. Another hash is another image."""
     digest = hashlib.sha256(repr((SUITE, DISK_BYTES, BASE_PACKAGES)).encode())
-    for path in sorted([*ANSIBLE.rglob("*"), Path(__file__)]):
+    sources = [path for pattern in DATAPLANE_SOURCES for path in DATAPLANE.glob(pattern)]
+    for path in sorted([*ANSIBLE.rglob("*"), *sources, Path(__file__)]):
         if path.is_file() and not {"__pycache__", *ONLY_SERVERS} & set(path.parts):
             digest.update(path.name.encode() + path.read_bytes())
     return digest.hexdigest()[:16]

@@ -30,6 +30,20 @@ def pmu_sample() -> ModuleType:
 
 
 @pytest.fixture(scope="session")
+def vhost_sample() -> ModuleType:
+    return _sample("vhost_sample")
+
+
+@pytest.fixture(scope="session")
+def staged(sample: ModuleType, vhost_sample: ModuleType, tmp_path_factory: pytest.TempPathFactory) -> Result:
+    """SYNTHETIC: vhost-switch alone, copying and not, at two frame sizes, with idle traffic; its stages counted."""
+    path = tmp_path_factory.mktemp("staged") / "zero-copy"
+    options, traffics = {"dequeue": ("copy", "zero-copy")}, [("udp_flood", "saturation"), sample.IDLE]
+    sample.write(path, accesses=("vhost-user",), frames=(64, 1518), traffics=traffics, options=options)
+    return load(vhost_sample.change(path))
+
+
+@pytest.fixture(scope="session")
 def counted(sample: ModuleType, pmu_sample: ModuleType, tmp_path_factory: pytest.TempPathFactory) -> Result:
     """SYNTHETIC: as two_switches, with idle traffic, and counted by a PMU."""
     path = sample.write(tmp_path_factory.mktemp("counted") / "vm2vm", traffics=[*sample.TRAFFICS, sample.IDLE], windows=pmu_sample.WINDOWS)
@@ -46,6 +60,13 @@ def two_switches(sample: ModuleType, tmp_path_factory: pytest.TempPathFactory) -
 def three_accesses(sample: ModuleType, tmp_path_factory: pytest.TempPathFactory) -> Result:
     """SYNTHETIC: virtio-net, vhost-net, vhost-user."""
     return load(sample.write(tmp_path_factory.mktemp("three") / "acc", accesses=("virtio-net", "vhost-net", "vhost-user")))
+
+
+@pytest.fixture(scope="session")
+def probed(sample: ModuleType, tmp_path_factory: pytest.TempPathFactory) -> Result:
+    """SYNTHETIC: single frames, and a restart that only OVS-DPDK comes back from."""
+    path = tmp_path_factory.mktemp("probed") / "vm2vm"
+    return load(sample.write(path, traffics=[sample.PACED, sample.RESTART, sample.IDLE]))
 
 
 @pytest.fixture(scope="session")

@@ -3,8 +3,9 @@
 
 from __future__ import annotations
 
+import itertools
 import json
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from pathlib import Path
 
 import numpy as np
@@ -19,6 +20,8 @@ ARMS = {
 }
 TRAFFICS = [("tcp_stream", "saturation"), ("udp_flood", "saturation"), ("udp_flood", "equal"), ("ping_paced", "paced")]
 IDLE = ("idle", "none")
+PACED, RESTART = ("paced_frames", "paced"), ("reconnect", "paced")
+LATENCY = {"virtio-net": 90e-6, "vhost-net": 40e-6, "vhost-user": 5e-6}
 SECONDS = 2.0
 RECEIVED = {"virtio-net": 4e3, "vhost-net": 33e3, "vhost-user": 72e3}
 GOODPUT = {"virtio-net": 60e6, "vhost-net": 200e6, "vhost-user": 105e6}
@@ -58,24 +61,26 @@ def write(
     own: str = "",
     functions: bool = True,
     windows: int = 2,
+    options: Mapping[str, tuple[str, ...]] = {},
 ) -> Path:
     """Write the result into `path`; numbers named in `drop` become empty with a note, runs in `failed` failed.
 
-    `own` names a collector that also has two windows of its own, in which everything is ten times as slow; `functions` says whether
+    `options` are varied as well, and change no number. `own` names a collector that also has two windows of its own, in which everything is ten times as slow; `functions` says whether
     it also counts by function.
     """
     path.mkdir(parents=True, exist_ok=True)
     random = np.random.default_rng(7)
     rows, runs, cases, by_function = [], [], [], []
     for access in accesses:
-        for frame in frames:
-            case = f"{ARMS[access][0]}+{access}+{frame}"
-            cases.append({"case_id": case, "values": _values(access, frame)})
+        for frame, *chosen in itertools.product(frames, *options.values()):
+            case = "+".join([ARMS[access][0], access, str(frame), *chosen])
+            more = dict(zip(options, chosen, strict=True))
+            cases.append({"case_id": case, "values": _values(access, frame) | more})
             for repetition in range(1, repetitions + 1):
                 run = f"{case}#{repetition}"
                 runs.append(_run(run, case, repetition, access=access, topology=topology, failed=run in failed, traffics=traffics))
                 for testbed in testbeds:
-                    where = _where(run, case, repetition, access=access, frame=frame, topology=topology, testbed=testbed)
+                    where = _where(run, case, repetition, access=access, frame=frame, topology=topology, testbed=testbed) | more
                     rows += _rows(where, access, random, drop, traffics, windows)
                     rows += _own_rows(where, access, traffics, own) if own else []
                     by_function += _function_rows(where, access, traffics, own) if own and functions else []
@@ -111,6 +116,12 @@ def _rows(
         if traffic == "udp_flood":
             for number in _flood(load, access):
                 yield schema.row({**here, "window": "flood"}, traffic, "software", number)
+        if traffic in ("paced_frames", "reconnect"):
+            for name, value in {"packets_lost": 3, "packets_offered": 12_000}.items():
+                yield schema.row({**here, "window": "stream"}, traffic, "software", schema.Number(name, value, "packets"))
+        if traffic == "reconnect":
+            for number in _outage(dpdk):
+                yield schema.row({**here, "window": "outage"}, traffic, "software", number)
 
 
 def _own_rows(where: dict, access: str, traffics: list[tuple[str, str]], own: str) -> Iterator[dict]:
@@ -205,6 +216,13 @@ def _traffic(traffic: str, load: str, access: str, noise) -> Iterator[tuple[str,
         for percentile, times in scale.items():
             yield number(f"rtt_{percentile}", noise(RTT[access] * times), "seconds")
         return
+    if traffic in ("paced_frames", "reconnect"):
+        yield from (number("packets_received", 5000, "packets"), number("packets_disturbed", 10, "packets"))
+        for name in ("sent", "into_switch", "out_of_switch", "received"):
+            yield number(f"packet_rate_{name}", 2857, "packets/s")
+        for measure, times in {"min": 0.8, "mean": 1.1, "p50": 1, "p90": 1.2, "p99": 2, "p999": 4, "max": 30}.items():
+            yield number(f"latency_{measure}", noise(LATENCY[access] * times), "seconds")
+        return
     if traffic == "idle":
         for name in ("sent", "into_switch", "out_of_switch", "received"):
             yield number(f"packet_rate_{name}", 0, "packets/s")
@@ -284,6 +302,15 @@ def _flood(load: str, access: str) -> Iterator[schema.Number]:
         yield schema.Number(f"packets_{name}", value, "packets")
     asked, note = (None, "saturation: as fast as the sender can") if load == "saturation" else (20e3, "")
     yield schema.Number("offered_rate", asked, "packets/s", note=note)
+
+
+def _outage(comes_back: bool) -> Iterator[schema.Number]:
+    """OVS-DPDK comes back after 1.5 s; kernel OVS never."""
+    note = "" if comes_back else "did not come back"
+    yield schema.Number("came_back", float(comes_back), "fraction")
+    yield schema.Number("switch_away", 0.5, "seconds")
+    yield schema.Number("outage", 1.5 if comes_back else None, "seconds", note=note)
+    yield schema.Number("outage_packets_lost", 14_000 if comes_back else None, "packets", note=note)
 
 
 def _run(run: str, case: str, repetition: int, *, access: str, topology: str, failed: bool, traffics: list[tuple[str, str]]) -> dict:

@@ -14,7 +14,10 @@ from analysis.load import load
 NAMES = sorted(module.name for module in pkgutil.iter_modules(figures.__path__) if module.name != "__main__")
 MODELLED = [name for name in NAMES if getattr(importlib.import_module(f"analysis.figures.{name}"), "SOURCE", "") == "model"]
 HARDWARE = [name for name in NAMES if getattr(importlib.import_module(f"analysis.figures.{name}"), "SOURCE", "") == "hardware"]
-COUNTED = [name for name in NAMES if name not in {*MODELLED, *HARDWARE}]
+OWN = {"stages", "frame_latency", "outage"}
+"""Of vhost-switch alone, and of frame-probe's single frames: tested by themselves."""
+PROBED = ["frame_latency", "outage"]
+COUNTED = [name for name in NAMES if name not in {*MODELLED, *HARDWARE, *OWN}]
 
 
 @pytest.mark.parametrize("name", COUNTED)
@@ -25,6 +28,29 @@ def test_a_figure_is_drawn_with_its_caption(three_accesses, name):
     assert "n=3" in shown.caption
     assert "Emulated lab" in shown.caption
     assert "numbers behind this figure" in shown._repr_html_()
+
+
+@pytest.mark.parametrize("name", PROBED)
+def test_a_figure_of_single_frames_is_drawn_from_them_alone(probed, two_switches, name):
+    shown = figures.show(probed, name)
+    assert figures.png(shown.figure).startswith(b"\x89PNG")
+    assert "n=3" in shown.caption
+    assert "are not in this result" in figures.show(two_switches, name).text
+
+
+def test_what_was_published_of_single_frames_stands_beside_ours(probed):
+    found = figures.show(probed, "frame_latency").table
+    assert set(found["whose"]) == {"ours", "published"}
+    after = found[(found["label"] == "published: host, after") & (found["metric"] == "latency_mean")]
+    assert list(after["median"]) == [14e-6]
+
+
+def test_what_did_not_come_back_is_said_and_has_no_bar(probed):
+    found = figures.show(probed, "outage").table
+    kernel = found[found["switch"] == "kernel-ovs"]
+    assert list(kernel.loc[kernel["metric"] == "came_back", "median"]) == [0]
+    assert "outage" not in set(kernel["metric"])
+    assert list(found.loc[(found["switch"] == "ovs-dpdk") & (found["metric"] == "outage"), "median"]) == [1.5]
 
 
 @pytest.mark.parametrize("name", MODELLED)
@@ -108,4 +134,25 @@ def test_every_switch_has_a_colour_of_its_own():
 
 def test_many_settings_are_drawn(sample, tmp_path):
     result = load(sample.write(tmp_path / "r", frames=(64, 1518), repetitions=2, own="uarch_model"))
-    assert all(figures.png(figures.show(result, name).figure) for name in NAMES if name not in {"access_rates", *HARDWARE})
+    assert all(figures.png(figures.show(result, name).figure) for name in NAMES if name not in {"access_rates", *HARDWARE, *OWN})
+
+
+def test_the_stages_of_vhost_switch_are_drawn_per_packet_and_make_up_the_whole(staged):
+    shown = figures.show(staged, "stages")
+    assert figures.png(shown.figure).startswith(b"\x89PNG")
+    assert set(shown.table["traffic"]) == {"udp_flood"}
+    for _, case in shown.table.groupby("case_id"):
+        cost = case.set_index("stage")["median"]
+        assert cost["dequeue"] == pytest.approx(40.0)
+        assert cost.drop("all").sum() == pytest.approx(cost["all"])
+    assert "64 B, dequeue=zero-copy" in " ".join(shown.table["label"])
+
+
+def test_there_are_no_stages_where_another_switch_ran(two_switches):
+    assert "timed_packets" in figures.show(two_switches, "stages").text
+
+
+def test_the_poll_mode_thread_of_vhost_switch_is_drawn_as_that_of_ovs_is(staged):
+    table = figures.show(staged, "pmd").table
+    assert set(table[table["traffic"] == "idle"]["metric"]) == {"pmd_busy", "pmd_idle"}
+    assert table[table["metric"] == "pmd_cycles_per_packet"]["median"].tolist() == pytest.approx([125.0] * 4)

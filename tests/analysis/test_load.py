@@ -9,7 +9,7 @@ import json
 import pandas as pd
 import pytest
 
-from analysis import describe, metrics
+from analysis import describe, explain, metrics, published
 from analysis.load import load
 from terms import schema
 from terms.errors import BadInput
@@ -23,6 +23,68 @@ def test_cases_come_in_one_order_and_are_named(three_accesses):
 def test_values_that_vary_are_part_of_the_name(sample, tmp_path):
     result = load(sample.write(tmp_path / "r", frames=(1518, 64), repetitions=1))
     assert list(result.cases["setting"]) == ["64 B", "1518 B"] * 2
+
+
+PATHS = {"path": ("vector", "mergeable"), "forwarding": ("io", "mac")}
+
+
+def test_cases_that_differ_in_options_have_names_and_an_order_of_their_own(sample, tmp_path):
+    result = load(sample.write(tmp_path / "r", accesses=("vhost-user",), repetitions=1, options=PATHS))
+    assert list(result.cases["label"]) == [
+        # All have one switch and access: these need not be told.
+        f"forwarding={way}, path={path}"
+        for way in ("io", "mac")
+        for path in ("vector", "mergeable")
+    ]
+
+
+def test_every_number_has_its_options_in_columns(sample, tmp_path):
+    result = load(sample.write(tmp_path / "r", repetitions=1, options=PATHS))
+    assert set(result.frame["path"]) == {"vector", "mergeable"}
+    assert result.frame.groupby("case_id")["path"].nunique().max() == 1
+
+
+def test_an_option_that_a_switch_does_not_have_sets_it_apart_from_none(sample, tmp_path):
+    path = sample.write(tmp_path / "r", repetitions=1, options={"rings": ("librte", "own")})
+    manifest = json.loads((path / "manifest.json").read_text())
+    kernel = [case for case in manifest["cases"] if case["case_id"].startswith("kernel")]
+    for case in kernel:
+        del case["values"]["rings"]
+    manifest["cases"].remove(kernel[1])
+    (path / "manifest.json").write_text(json.dumps(manifest))
+    frame = schema.read(path / "measurements.parquet").to_pylist()
+    schema.write(path / "measurements.parquet", [row for row in frame if row["case_id"] != kernel[1]["case_id"]])
+    result = load(path)
+    assert list(result.cases["label"]) == [
+        "kernel-ovs · vhost-net", "ovs-dpdk · vhost-user, rings=librte", "ovs-dpdk · vhost-user, rings=own",
+    ]  # fmt: skip
+    names = [(*pair.names(), pair.setting) for pair in explain.pairs(result)]
+    assert names == [
+        ("kernel OVS", "OVS-DPDK (rings=librte)", ""), ("kernel OVS", "OVS-DPDK (rings=own)", ""), ("rings=librte", "rings=own", ""),
+    ]  # fmt: skip
+
+
+def test_each_value_of_an_option_is_explained_against_the_first_and_all_else_being_equal(sample, tmp_path):
+    options = {"path": ("mergeable", "vector", "packed"), "forwarding": ("io", "mac")}
+    result = load(sample.write(tmp_path / "r", accesses=("vhost-user",), frames=(64, 1518), repetitions=1, options=options))
+    found = [(*pair.names(), pair.setting) for pair in explain.pairs(result)]
+    for frame in ("64 B", "1518 B"):
+        for way in ("io", "mac"):
+            assert ("path=mergeable", "path=vector", f"{frame}, forwarding={way}") in found
+            assert ("path=mergeable", "path=packed", f"{frame}, forwarding={way}") in found
+        for path in options["path"]:
+            assert ("forwarding=io", "forwarding=mac", f"{frame}, path={path}") in found
+    assert len(found) == 2 * (2 * 2 + 3)
+    assert "path=vector" in explain.answer(result)
+
+
+def test_a_published_figure_of_an_option_is_set_beside_each_pair_that_differs_in_it_alone(sample, tmp_path):
+    result = load(sample.write(tmp_path / "r", accesses=("vhost-user",), frames=(64, 1518), repetitions=1, options=PATHS))
+    pairs = published.pairs(result, {"path": "mergeable"}, {"path": "vector"})
+    assert len(pairs) == 2 * 2
+    assert all(result.differences(*pair) == {"path"} for pair in pairs)
+    assert len(published.pairs(result, {"path": "mergeable", "forwarding": "io"}, {"path": "vector", "forwarding": "io"})) == 2
+    assert published.pairs(result, {"path": "mergeable"}, {"path": "packed"}) == []
 
 
 def test_failed_runs_are_kept_out_and_listed(sample, tmp_path):

@@ -34,6 +34,7 @@ def ledger(tmp_path, monkeypatch):
     module.BOOKS.mkdir(parents=True)
     server = {
         "packages": {"bash": "5"}, "manual": ["bash"], "users": ["root"], "homes": ["/root"], "groups": ["root"], "folders": ["/etc/ssh"],
+        "programs": ["/usr/local/bin/own"],
         "active": ["apt-daily.timer", "ssh.service"], "modules": ["kvm"], "settings": {"/proc/sys/vm/nr_hugepages": "7"},
     }  # fmt: skip
 
@@ -55,6 +56,7 @@ def prepare(ledger):
     mask.unlink(missing_ok=True)
     mask.symlink_to("/dev/null")
     ledger.server["packages"] = {"bash": "5", "openvswitch-switch": "3.5"}
+    ledger.server["programs"] = ["/usr/local/bin/own", "/usr/local/bin/vhost-switch"]
     ledger.server["users"] = ["root", "tcpdump", "uuidd", "nobody"]
     ledger.server["homes"] = ["/root", "/nonexistent", "/var/lib/libuuid", "/"]
     ledger.server["folders"] = ["/etc/ssh", "/var/lib/openvswitch"]
@@ -66,6 +68,7 @@ def test_what_came_is_noted_and_nothing_else(ledger):
     assert ledger.end() == ["noted what has changed"]
     entries = ledger.read("ledger.json")
     assert entries["packages"] == ["openvswitch-switch"]
+    assert entries["programs"] == ["/usr/local/bin/vhost-switch"]
     assert (entries["users"], entries["groups"], entries["upgraded"]) == (["nobody", "tcpdump", "uuidd"], [], [])
     assert entries["settings"] == {"/proc/sys/vm/nr_hugepages": "7"}
     assert entries["modules"] == ["nf_nat", "openvswitch"]
@@ -109,6 +112,16 @@ def test_a_preparation_that_broke_off_keeps_its_begin(ledger):
 def test_an_end_without_a_begin_notes_nothing(ledger):
     assert ledger.end() == []
     assert ledger.read("ledger.json") is None
+
+
+def test_books_that_an_earlier_vsprof_began_call_no_program_ours(ledger):
+    ledger.begin()
+    begun = ledger.read("begun.json")
+    del begun["programs"]
+    ledger.write("begun.json", begun)
+    prepare(ledger)
+    ledger.end()
+    assert ledger.read("ledger.json")["programs"] == []
 
 
 def test_the_books_are_for_root_alone(ledger):
@@ -184,3 +197,14 @@ def test_settings_are_read_from_a_drop_in(wanted):
     entry = {"found": None, "left": ["file", base64.b64encode(text.encode()).decode(), "0o644"]}
     found = LOADED.wanted_settings({"/etc/sysctl.d/1.conf": entry, "/etc/modules-load.d/1.conf": entry})
     assert found == {f"/proc/sys/{name.replace('.', '/')}": value for name, value in wanted.items()}
+
+
+def test_a_path_is_named_whole(tmp_path):
+    (tmp_path / "uuidd.conf").write_text("d /var/lib/libuuid 2775 uuidd uuidd -\n")
+    (tmp_path / "other.conf").write_text("d /var/lib/libuuid-more 0755\nd /srv 0755\n")
+    (tmp_path / "uuidd.md").write_text("/var/lib/libuuid")
+    mentioning = load().mentioning
+    assert mentioning("/var/lib/libuuid", tmp_path, "*.conf") == [tmp_path / "uuidd.conf"]
+    assert mentioning("/var/lib/libuuid-more", tmp_path, "*.conf") == [tmp_path / "other.conf"]
+    # A folder above it is named by what lies in it.
+    assert len(mentioning("/var/lib", tmp_path, "*.conf")) == 2

@@ -32,7 +32,8 @@ WORDS = st.sampled_from([
     "0,Elapsed Time,4\n", "1,MUX Reliability,0.5\n", "1,A(%),N/A\n", "2,B,1,2\n", "nan", "1e999",
     '{"probes": {"x": "// number: n_{k}, events, @x[tid, k]"}, "missing": {}}\n', '\n{"type": "map", "data": {"@x": {"1,2": 5}}}\n', '{"type": "ended", "data": 0}',
     '\n{"type": "map", "data": {"@counted_ns": 5, "@on": 0}}\n', '\n{"type": "hist", "data": {"@x": [{"min": 1e999}]}}', "--- softirqs 1 0\n", "--- runqlat 1 0\n",
-    "tid = 7", "0 -> 1 : 5 |", "SOFTIRQ TOTAL_usecs",
+    '\n{"clock": 1, "of": 1, "/vhost_switch/lcore": {"cpu": 1}}\n', '{"clock": 1, "/vhost_switch/settings": {"stages": "on"}}', '\n{"clock": 1, "of": "p1", "/vhost_switch/port": null}\n',
+    '{"clock": 1, "/vhost_switch/units": {"rx_packets": "packets"}}\n', "tid = 7", "0 -> 1 : 5 |", "SOFTIRQ TOTAL_usecs",
 ])  # fmt: skip
 TEXTS = st.text(max_size=80) | st.lists(WORDS, max_size=12).map(" ".join) | st.lists(WORDS, max_size=12).map("\n".join)
 

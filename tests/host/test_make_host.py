@@ -117,7 +117,7 @@ def vsprof(*words: str, seconds: float = PREPARE_SECONDS) -> str:
 def prepared(channel: Channel) -> list[str]:
     return channel.run(
         "cat /proc/sys/vm/nr_hugepages; ls -d /sys/module/openvswitch /sys/module/vhost_net /dev/kvm; systemctl is-active apt-daily.timer;"
-        " systemctl is-enabled openvswitch-switch; ls /var/lib/vsprof/guest/guest.cpio; cat /proc/sys/kernel/perf_event_paranoid",
+        " systemctl is-enabled openvswitch-switch; ls /var/lib/vsprof/guest/guest.cpio /usr/local/bin/vhost-switch; cat /proc/sys/kernel/perf_event_paranoid",
         timeout=60,
         check=False,
     ).stdout.split()
@@ -130,6 +130,7 @@ PREPARED = [
     "/sys/module/vhost_net",
     "inactive",
     "masked",
+    "/usr/local/bin/vhost-switch",
     "/var/lib/vsprof/guest/guest.cpio",
     "-1",
 ]

@@ -253,3 +253,20 @@ def test_the_exit_status_says_whether_all_runs_are_done(executed, root, capsys, 
     assert "r002" in capsys.readouterr().err
     executed[1]["r002"] = KeyboardInterrupt()
     assert cli.main([*arguments, "--seed", "6"]) == cli.INTERRUPTED
+
+
+@pytest.mark.parametrize(
+    ("prefers", "needs", "lacks", "wanted"),
+    [
+        ("native", None, "no openvswitch", "native"),
+        ("native", "use sudo", None, "lab"),
+        (None, None, "no openvswitch", "lab"),
+        (None, None, None, "native"),
+    ],
+)
+def test_auto_takes_the_testbed_that_the_experiment_prefers_where_it_can(monkeypatch, quiet, prefers, needs, lacks, wanted):
+    monkeypatch.setattr(campaigns.Native, "needs", classmethod(lambda cls: needs))
+    monkeypatch.setattr(campaigns.Native, "lacks", classmethod(lambda cls: lacks))
+    assert campaigns.chosen("auto", {}, quiet, prefers) == wanted
+    assert campaigns.chosen("lab", {}, quiet, prefers) == "lab"
+    assert campaigns.chosen("auto", {"inventory": "servers.ini"}, quiet, prefers) == "remote"

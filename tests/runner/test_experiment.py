@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import json
 from pathlib import Path
 
 import pytest
@@ -11,8 +12,11 @@ from collectors.base import Apart
 from runner import cli
 from runner import experiment as experiments
 from runner.campaign import Campaign
-from runner.experiment import COLLECTORS
+from runner.experiment import COLLECTORS, SWITCHES, Case
+from terms import schema
 from terms.errors import BadInput
+from terms.placement import CpuPlan
+from workloads.endpoints.virtio_user import VirtioUser
 
 
 def accesses(name: str) -> list[tuple[str, str]]:
@@ -55,6 +59,90 @@ def test_every_varied_value_meets_every_other(document):
     document["vary"]["frame_bytes"] = [64, 512, 1518]
     cases = experiments.cases(experiments.Experiment.model_validate(document))
     assert len({case.case_id for case in cases}) == 2 * 3
+
+
+@pytest.fixture
+def with_options(monkeypatch):
+    """Two options of ovs-dpdk, and one of containers over virtio-user."""
+    monkeypatch.setattr(SWITCHES["ovs-dpdk"], "options", {"ring": ("one", "two"), "stages": ("off", "on")})
+    monkeypatch.setattr(VirtioUser, "options", {"way": ("mergeable", "vector")})
+
+
+def parsed_cases(document):
+    return experiments.cases(experiments.Experiment.model_validate(document))
+
+
+def test_an_option_is_part_of_the_cases_that_have_it_and_makes_no_others_of_the_rest(document, with_options):
+    document["vary"].update(ring=["two", "one"])
+    document["fixed"].update(stages=True)
+    cases = parsed_cases(document)
+    assert [case.case_id for case in cases] == [
+        "vm2vm_kernel-ovs_vhost-net_64B_1f",
+        "vm2vm_ovs-dpdk_vhost-user_64B_1f_ring-two_stages-on",
+        "vm2vm_ovs-dpdk_vhost-user_64B_1f_ring-one_stages-on",
+    ]
+    assert [case.options for case in cases] == [{}, {"ring": "two", "stages": "on"}, {"ring": "one", "stages": "on"}]
+
+
+def test_an_option_of_endpoints_belongs_to_their_access(document, with_options):
+    document["fixed"].pop("access")
+    document["vary"] = {"switch": ["ovs-dpdk"], "access": ["vhost-user", "virtio-user"], "way": ["mergeable", "vector"]}
+    assert [(case.access, dict(case.options)) for case in parsed_cases(document)] == [
+        ("vhost-user", {}), ("virtio-user", {"way": "mergeable"}), ("virtio-user", {"way": "vector"}),
+    ]  # fmt: skip
+
+
+def test_combinations_with_an_option_can_be_left_out(document, with_options):
+    document["vary"].update(ring=["one", "two"], stages=[False, True])
+    document["except"] = [{"ring": "two", "stages": False}]
+    assert [list(case.options.values()) for case in parsed_cases(document)] == [[], ["one", "off"], ["one", "on"], ["two", "on"]]
+
+
+def test_a_case_is_made_again_of_its_values(document, with_options):
+    document["vary"].update(ring=["one", "two"])
+    for case in parsed_cases(document):
+        assert Case.of(json.loads(json.dumps(case.values))) == case
+    # As a result has them from before there were options.
+    assert Case.of({"topology": "t", "switch": "s", "access": "a", "frame_bytes": 64, "flows": 1}) == Case("t", "s", "a", 64, 1)
+
+
+def test_a_switch_and_a_topology_take_their_own_options_and_defaults(with_options):
+    given = {"stages": "on", "way": "vector"}
+    switch = SWITCHES["ovs-dpdk"](None, CpuPlan.of(2), given)
+    assert switch.chosen == {"ring": "one", "stages": "on"}
+    topology = experiments.TOPOLOGIES["vm2vm"](None, switch, CpuPlan.of(2), "virtio-user", given)
+    assert topology.chosen == {"way": "vector"}
+
+
+WRONG_OPTIONS = {
+    "unknown value": ({"vary": {"ring": ["one", "three"]}}, ["ring of ovs-dpdk", "'three'", "one, two"]),
+    "unknown option": ({"fixed": {"bell": "one"}}, ["bell", "frame_bytes", "ring", "stages", "way"]),
+    "of no case": ({"fixed": {"way": "vector"}}, ["way", "no case", "vm2vm over virtio-user"]),
+    "unknown value in except": ({"except": [{"ring": "three"}]}, ["ring in except", "three", "one"]),
+    "fixed and varied": ({"fixed": {"ring": "one"}, "vary": {"ring": ["one"]}}, ["ring", "both"]),
+}
+
+
+@pytest.mark.parametrize("name", WRONG_OPTIONS)
+def test_a_wrong_option_is_named(document, with_options, name):
+    change, words = WRONG_OPTIONS[name]
+    for key, value in change.items():
+        document[key] = {**document.get(key, {}), **value} if isinstance(value, dict) else value
+    with pytest.raises(BadInput) as refused:
+        parsed_cases(document)
+    assert "\n" not in str(refused.value)
+    for word in words:
+        assert word in str(refused.value)
+
+
+def test_no_option_has_a_name_that_a_column_has_or_that_both_a_switch_and_endpoints_have():
+    switches = {name for switch in SWITCHES.values() for name in switch.options}
+    endpoints = {name for topology in experiments.TOPOLOGIES.values() for access in schema.ACCESSES for name in topology.options_of(access)}
+    assert not switches & endpoints
+    for name in switches | endpoints:
+        assert schema.VARIED_NAME.fullmatch(name)
+        assert name not in {*schema.RESERVED, "load", *experiments.FACTORS}
+    assert all(values for switch in SWITCHES.values() for values in switch.options.values())
 
 
 def test_auto_takes_every_collector_and_a_named_one_is_meant(document):

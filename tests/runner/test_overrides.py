@@ -68,3 +68,13 @@ def test_the_models_processor(changed, document):
     document["collector_options"] = {"uarch_model": {"cpu": "skylake-sp", "without": ["prefetch"]}}
     assert changed("--cpu-profile", "zen5").collector_options == {"uarch_model": {"cpu": "zen5", "without": ["prefetch"]}}
     assert changed().collector_options == document["collector_options"]
+
+
+def test_options_of_switches_that_are_not_compared_are_left_out(changed, document):
+    document["vary"] = {"switch": ["vhost-switch"], "dequeue": ["copy", "zero-copy"], "path": ["mergeable", "vector"]}
+    document["fixed"].update(rings="own", access="virtio-user")
+    assert len(experiments.cases(changed())) == 4
+    cases = experiments.cases(changed("--switches", "ovs-dpdk"))
+    assert [dict(case.options) for case in cases] == [{"path": "mergeable"}, {"path": "vector"}]
+    both = experiments.cases(changed("--switches", "ovs-dpdk,vhost-switch"))
+    assert [len(case.options) for case in both] == [1, 1, 3, 3, 3, 3]

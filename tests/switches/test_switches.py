@@ -40,6 +40,7 @@ def test_the_names_and_accesses_of_the_switches():
         "ovs-afxdp": ("veth",),
         "ovs-dpdk": ("vhost-user", "virtio-user"),
         "ovs-userspace": ("veth",),
+        "vhost-switch": ("vhost-user", "virtio-user"),
     }
     assert all(access in switch.mover for switch in SWITCHES.values() for access in switch.accesses)
     assert all(access in schema.ACCESSES for switch in SWITCHES.values() for access in switch.accesses)
@@ -103,6 +104,19 @@ def test_a_vhost_user_port_is_a_socket_that_qemu_owns():
     port = SWITCHES["ovs-dpdk"](host, CpuPlan.of(4)).add_port("p1", "vhost-user")
     assert port.where.endswith("/p1.sock")
     assert f"type=dpdkvhostuserclient options:vhost-server-path={quoted(port.where)}" in host.asked[-1]
+
+
+def test_a_socket_can_be_the_switchs_own_instead():
+    host = Host()
+    port = SWITCHES["ovs-dpdk"](host, CpuPlan.of(4), {"socket": "server"}).add_port("p1", "vhost-user")
+    assert (port.where, port.listener) == ("/run/openvswitch/p1", "switch")
+    assert host.asked[-1].endswith("type=dpdkvhostuser")
+
+
+def test_only_switches_that_can_be_restarted_say_so():
+    able = {name for name, switch in SWITCHES.items() if switch(Host(), CpuPlan.of(4)).can_not_restart() is None}
+    assert able == {"kernel-ovs", "ovs-afxdp", "ovs-dpdk", "ovs-userspace", "vhost-switch"}
+    assert "use ovs-dpdk or vhost-switch" in SWITCHES["linux-bridge"](Host(), CpuPlan.of(4)).can_not_restart()
 
 
 @pytest.mark.parametrize(("cpus", "pmd", "lcore"), [(2, "0x2", "0x1"), (4, "0x2", "0x1")])

@@ -9,6 +9,7 @@ from pathlib import Path
 from types import SimpleNamespace
 
 import pytest
+import yaml
 
 from terms import errors
 from terms.errors import BadInput, PluginNotLoaded, VsprofError
@@ -327,6 +328,21 @@ def test_a_file_moved_from_one_role_to_another_is_another_image(roles):
     (roles / "roles/ovs_dpdk/tasks/main.yml").rename(roles / "roles/kernel_ovs/tasks/main.yml")
     (roles / "kept").rename(roles / "roles/ovs_dpdk/tasks/main.yml")
     assert image.inputs_hash() != before
+
+
+def test_a_changed_source_of_the_dataplane_is_another_image(roles, tmp_path, monkeypatch):
+    monkeypatch.setattr(image, "DATAPLANE", tmp_path / "dataplane")
+    (tmp_path / "dataplane" / "build").mkdir(parents=True)
+    before = image.inputs_hash()
+    (tmp_path / "dataplane" / "build" / "worker.o").write_bytes(b"compiled")
+    assert image.inputs_hash() == before
+    (tmp_path / "dataplane" / "worker.c").write_text("int x;")
+    assert image.inputs_hash() != before
+
+
+def test_the_image_depends_on_all_that_is_compiled_for_it():
+    said = yaml.safe_load((image.ANSIBLE / "roles/vhost_switch/defaults/main.yml").read_text())
+    assert said["vhost_switch_sources"] == [*image.DATAPLANE_SOURCES]
 
 
 def test_what_python_compiled_is_no_input(roles):

@@ -5,14 +5,19 @@ from __future__ import annotations
 
 import json
 import struct
+from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from switches.base import Port
+from terms.errors import RunFailed
+from workloads.endpoints import virtio_user
 from workloads.endpoints.base import Counters, Frames
 from workloads.endpoints.testpmd import SMALLEST_FILE, pcap
-from workloads.endpoints.virtio_user import counters_of
+from workloads.endpoints.virtio_user import LOST_FEATURES, PATHS, Ends, VirtioUser, counters_of, paths_taken
 
 
 def frames(size: int = 60, flows: int = 1) -> Frames:
@@ -72,3 +77,39 @@ def test_the_counters_of_a_port():
 def test_what_is_no_telemetry_is_refused(text):
     with pytest.raises(ValueError):  # noqa: PT011
         counters_of(text)
+
+
+@pytest.mark.parametrize("path", PATHS)
+def test_the_driver_says_which_path_it_takes(path):
+    """testpmd's own output natively over OVS-DPDK 3.5, DPDK 24.11, started for each path."""
+    log = Path(__file__).with_name(f"testpmd.{path}.txt").read_text()
+    taken = paths_taken(log)
+    assert {ways["rx"] for ways in taken.values()} == {PATHS[path].said}
+    assert sorted(taken) == [0, 1]
+    assert LOST_FEATURES not in log
+
+
+def ends(log: str, path: str, monkeypatch) -> Ends:
+    """Two ends on a testpmd that says ``log``."""
+    testpmd = SimpleNamespace(log=lambda: log, stop=lambda: None)
+    monkeypatch.setattr(virtio_user, "Testpmd", lambda *arguments, **more: testpmd)
+    host = SimpleNamespace(run=lambda command, check=True: None)
+    return Ends(host, [Port(name, "virtio-user", f"/run/{name}.sock") for name in ("p1", "p2")], [0], path)
+
+
+def test_a_path_that_the_driver_does_not_take_fails_the_run_and_names_both(monkeypatch):
+    log = Path(__file__).with_name("testpmd.mergeable.txt").read_text()
+    assert ends(log, "mergeable", monkeypatch).ends[1].facts() == {"path": "mergeable", "rx": "mergeable buffer", "tx": "standard"}
+    with pytest.raises(
+        RunFailed, match=r"container1: asked for path packed, and its driver takes the path 'mergeable buffer'.*choose another"
+    ):
+        ends(log, "packed", monkeypatch)
+    with pytest.raises(RunFailed, match="names none"):
+        ends("", "packed", monkeypatch)
+
+
+@pytest.mark.parametrize(("listener", "server"), [("endpoint", True), ("switch", False)])
+def test_an_end_listens_on_its_socket_unless_the_switch_does(listener, server):
+    end = VirtioUser(SimpleNamespace(path="vector"), Port("p1", "virtio-user", "/run/p1.sock", listener), 1)
+    assert ("server=1" in end.device().split(",")) is server
+    assert {"vectorized=1", "mrg_rxbuf=0", "in_order=0"} <= set(end.device().split(","))

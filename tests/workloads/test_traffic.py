@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import itertools
 import json
 from pathlib import Path
@@ -20,6 +21,7 @@ from workloads.endpoints.base import Counters
 from workloads.endpoints.pktgen import Pktgen
 from workloads.traffic import udp_flood
 from workloads.traffic.base import Sample, Window, rates
+from workloads.traffic.forward import Forward
 from workloads.traffic.idle import Idle
 from workloads.traffic.ping_paced import PingPaced, replies
 from workloads.traffic.tcp_stream import TcpStream, intervals
@@ -225,6 +227,7 @@ class Flooded:
     """A topology of which each reading finds ten more frames at every hop; keeps what pktgen was told."""
 
     name, interface, address, mac = "guest1", "eth0", "10.77.0.1", "52:54:00:76:67:01"
+    returns = False
 
     def __init__(self):
         self.read, self.told = 0, []
@@ -311,6 +314,14 @@ def test_of_idle_a_window_has_its_length_and_whatever_passed_all_the_same():
     }  # fmt: skip
 
 
+def test_a_port_that_the_switch_does_not_count_has_no_rate_and_says_so():
+    uncounted = dataclasses.replace(window(10, 12, frames=4), into_switch=(None, None))
+    found = {number.name: number for number in rates(uncounted)}
+    assert found["packet_rate_into_switch"].value is None
+    assert "does not count this port" in found["packet_rate_into_switch"].note
+    assert found["packet_rate_out_of_switch"].value == found["packet_rate_received"].value == 2
+
+
 def test_idle_sends_nothing():
     traffic = Idle(None, Idle.options(), 64, 1)
     traffic.start()
@@ -336,7 +347,18 @@ def test_any_text_gives_numbers_or_a_value_error(kind, data):
         max_leaves=6,
     )
     one = text | json_like.map(json.dumps)
-    raw = {name: data.draw(one) for name in ("iperf3.json", "started.txt", "ping.txt", "rate_hz.txt", "pktgen.txt", "hops.json")}
+    files = (
+        "iperf3.json",
+        "started.txt",
+        "ping.txt",
+        "rate_hz.txt",
+        "pktgen.txt",
+        "hops.json",
+        "windows.jsonl",
+        "stream.json",
+        "outage.json",
+    )
+    raw = {name: data.draw(one) for name in files}
     try:
         numbers = list(TRAFFIC[kind].numbers(raw, [window(1000, 1002)]))
     except ValueError:
@@ -358,3 +380,30 @@ def test_a_flood_whose_start_returned_early_may_still_flow(flooded):
     topology.sender.run = lambda command: "Result: OK: 100(c90+d10) usec, 10 (60byte,0frags)"
     with pytest.raises(RunFailed, match="ended early"):
         traffic.check()
+
+
+# --- forward -----------------------------------------------------------------------------------------------------
+
+
+def test_what_comes_back_is_counted_at_each_hop_by_its_own_clock():
+    ends = [Sample(one, one) for one in (Counters(10.0, 100, 6000, 50, 3000), Counters(12.0, 2100, 126000, 1850, 111000))]
+    ports = PortCounters(1000, 60000, 40, 2400), PortCounters(9000, 540000, 1640, 98400)
+    found = {number.name: number.value for number in Forward.numbers({}, [Window("w1", *ends, 4.0, ports, ports)])}
+    assert found == {
+        "window_seconds": 4.0, "packet_rate_into_switch": 2000.0, "packet_rate_to_endpoint": 1000.0, "packet_rate_from_endpoint": 900.0,
+        "packet_rate_received": 400.0, "bit_rate_received": 192000.0,
+    }  # fmt: skip
+
+
+def test_a_clock_that_stood_still_is_an_error():
+    one = Sample(Counters(10.0, 1, 1, 1, 1), Counters(10.0, 1, 1, 1, 1))
+    with pytest.raises(ValueError, match="stood still"):
+        list(Forward.numbers({}, [Window("w1", one, one, 1.0, (PortCounters(0, 0, 0, 0),) * 2, (PortCounters(0, 0, 0, 0),) * 2)]))
+
+
+def test_forwarding_is_for_a_topology_that_returns_frames_and_a_flood_is_not(flooded):
+    topology, flood = flooded
+    assert "use topology pvp" in Forward(topology, Forward.options(), 64, 1).unavailable()
+    topology.returns, topology.has_stack = True, False
+    assert Forward(topology, Forward.options(), 64, 1).unavailable() is None
+    assert "use traffic forward" in flood.unavailable()

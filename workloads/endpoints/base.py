@@ -4,12 +4,17 @@
 from __future__ import annotations
 
 import abc
+from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import ClassVar
+from typing import TYPE_CHECKING, Any, ClassVar
 
 from switches.base import Port
+from terms import probe_messages
 from terms.placement import Thread
 from testbeds.base import Process
+
+if TYPE_CHECKING:
+    from workloads.endpoints.probe import Probe
 
 RUN = "/run"
 
@@ -83,7 +88,10 @@ class Endpoint(abc.ABC):
     mac: str
 
     has_stack: ClassVar[bool] = True
-    """Whether it has a network stack and a shell. Without one it can be flooded and flood, and nothing else."""
+    """Whether it has a network stack and a shell. Without one it can be flooded and flood, and maybe send frames at a pace."""
+
+    options: ClassVar[Mapping[str, tuple[str, ...]]] = {}
+    """What an experiment can fix or vary of it, and the values that each option allows; the first is the default."""
 
     @abc.abstractmethod
     def flood(self, frames: Frames) -> Flood:
@@ -92,6 +100,14 @@ class Endpoint(abc.ABC):
     def can_not_flood(self, frames_per_second: int | None) -> str | None:
         """Why its flood can't be sent at a given rate (None: as fast as it goes), or None."""
         return None
+
+    def can_not_pace(self, to: Endpoint) -> str | None:
+        """Why frames at a fixed pace, each timed, can't be sent from here to ``to``; or None."""
+        return probe_messages.not_probed(self.name, to.name)
+
+    def probe(self) -> Probe:
+        """What sends such frames. Asked only of an endpoint that can."""
+        raise NotImplementedError
 
     @abc.abstractmethod
     def spawn(self, command: str, *, may_fail: bool = False) -> Job:
@@ -108,6 +124,10 @@ class Endpoint(abc.ABC):
     @abc.abstractmethod
     def counters(self) -> Counters:
         """The interface's counters now."""
+
+    def facts(self) -> dict[str, Any]:
+        """What the manifest should say of it."""
+        return {}
 
     @abc.abstractmethod
     def threads(self) -> list[Thread]:

@@ -35,8 +35,20 @@ class Testpmd:
     __test__ = False
 
     def __init__(
-        self, host: Testbed, name: str, devices: Sequence[str], cpus: Sequence[int], *, within: str = "", hugepages: bool = True
+        self,
+        host: Testbed,
+        name: str,
+        devices: Sequence[str],
+        cpus: Sequence[int],
+        *,
+        within: str = "",
+        hugepages: bool = True,
+        forward: str = "io",
+        topology: str = "paired",
+        more: Sequence[str] = (),
     ) -> None:
+        """``forward`` and ``topology``: testpmd's own words for what it does with a frame, and which port it goes out of; ``more``:
+        options of EAL."""
         self._host, self.name = host, name
         self._input = f"{RUN}/{name}.in"
         # The first lcore only waits. It needs a number of its own even on a CPU that others forward on.
@@ -44,8 +56,8 @@ class Testpmd:
         memory = ["--in-memory", "--single-file-segments"] if hugepages else ["--no-huge", "--no-shconf"]
         words = [
             PROGRAM, *memory, "-m", str(MEMORY_MIB), "--no-pci", f"--file-prefix={name}", "--lcores", lcores,
-            *(f"--vdev={device}" for device in devices),
-            "--", "--interactive", "--forward-mode=io", "--port-topology=paired", f"--nb-cores={len(cpus)}", "--no-mlockall",
+            *(f"--vdev={device}" for device in devices), *more,
+            "--", "--interactive", f"--forward-mode={forward}", f"--port-topology={topology}", f"--nb-cores={len(cpus)}", "--no-mlockall",
             "--total-num-mbufs=32768", "--txd=1024", "--rxd=1024",
         ]  # fmt: skip
         host.run(f"rm -f {self._input} && mkfifo {self._input}")
@@ -72,7 +84,7 @@ class Testpmd:
 
     def threads(self) -> list[Thread]:
         found = threads_of(self._host, self._process.pid)
-        return [Thread(f"{self.name}:{name}", tid, _role(name), cpus) for tid, name, cpus in found]
+        return [Thread(f"{self.name}:{name}", tid, role_of(name), cpus) for tid, name, cpus in found]
 
     def processes(self) -> list[Process]:
         return [self._process]
@@ -170,8 +182,8 @@ class PacketSocketFlood(Flood):
         return self._testpmd
 
 
-def _role(thread: str) -> str:
-    """Its forwarding threads are the endpoint; the others wait, and answer questions."""
+def role_of(thread: str) -> str:
+    """The forwarding threads of a DPDK program are the endpoint; the others wait, and answer questions."""
     return "guest" if thread.startswith("dpdk-worker") else "host-other"
 
 

@@ -1,42 +1,64 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
-"""Containers over virtio-user: testpmd holds the guest's side of a vhost-user port, without a virtual machine around it.
+"""Containers over virtio-user: a DPDK program holds the guest's side of a vhost-user port, without a virtual machine around it.
 
-One testpmd serves both ends, each by a thread of its own where there are CPUs enough: two processes that poll on one CPU would
-wait for each other's time slices, and no frame would get through meanwhile.
+One program serves both ends: two processes that poll on one CPU would wait for each other's time slices, and no frame would get through
+meanwhile. It is testpmd, which floods, with a thread for each end where there are CPUs enough; until a traffic asks for frames at a pace,
+which frame-probe sends. The switch finds its ports served by another program then, as if a guest had been started anew.
 """
 
 from __future__ import annotations
 
 import json
-import shlex
-from collections.abc import Sequence
+import re
+import time
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, ClassVar
 
 from switches.base import Port
-from terms import errors
+from terms import errors, option_messages
 from terms.placement import Thread
+from testbeds import dpdk_telemetry
 from testbeds.base import Process, Testbed
+from workloads.endpoints import probe
 from workloads.endpoints.base import RUN, Counters, Endpoint, Flood, Frames, Job
+from workloads.endpoints.probe import Probe
 from workloads.endpoints.testpmd import PortFlood, Testpmd
 
 NAME = "virtio-user"
-# DPDK's telemetry speaks JSON over a socket that keeps messages apart. $1: the socket, then the questions.
-ASK = r"""
-import json, socket, sys, time
-with socket.socket(socket.AF_UNIX, socket.SOCK_SEQPACKET) as asked:
-    asked.connect(sys.argv[1])
-    asked.recv(65536)
-    for question in sys.argv[2:]:
-        asked.send(question.encode())
-        print(json.dumps({"clock": time.time(), **json.loads(asked.recv(65536))}))
-"""
-TELEMETRY = f"/var/run/dpdk/{NAME}/dpdk_telemetry.v2"
+LINK_SECONDS = 30
+
+
+@dataclass(frozen=True)
+class Path:
+    """A way of testpmd's driver (net_virtio) through its rings: the arguments that ask for it, and the driver's words for it."""
+
+    arguments: str
+    said: str
+
+
+# Arguments of https://doc.dpdk.org/guides-24.11/nics/virtio.html, "Virtio paths Selection and Usage"; its own default is in-order.
+PATHS = {
+    "mergeable": Path("mrg_rxbuf=1,in_order=0", "mergeable buffer"),
+    "non-mergeable": Path("mrg_rxbuf=0,in_order=0", "standard"),
+    "vector": Path("mrg_rxbuf=0,in_order=0,vectorized=1", "vectorized"),
+    "in-order": Path("mrg_rxbuf=1,in_order=1", "inorder"),
+    "packed": Path("mrg_rxbuf=1,in_order=0,packed_vq=1", "packed ring mergeable buffer"),
+}
+"""By the value of the option ``path``."""
+_SAID = re.compile(r"virtio: using (?P<path>.+) (?P<way>Rx|Tx) path on port (?P<port>\d+)")
+LOST_FEATURES = "are not supported by vhost-user"
+"""What the driver says when a switch that connects later does not offer what the path needs."""
+LOUD = ("--log-level=pmd.net.virtio.init:info",)
+"""For EAL: lets the driver say which path it takes."""
 
 
 class VirtioUser(Endpoint):
-    """One end: port ``index`` of the testpmd that all ends share."""
+    """One end: port ``index`` of the program that all ends share."""
 
     has_stack = False
     interface = "virtio-user"
+    options: ClassVar[Mapping[str, tuple[str, ...]]] = {"path": tuple(PATHS)}
 
     def __init__(self, pair: Ends, port: Port, number: int) -> None:
         self.name = f"container{number}"
@@ -45,7 +67,10 @@ class VirtioUser(Endpoint):
         self.port, self._pair, self._index = port, pair, number - 1
 
     def device(self) -> str:
-        return f"net_virtio_user{self._index},mac={self.mac},path={self.port.where},server=1,queue_size=1024"
+        server = ",server=1" if self.port.listener == "endpoint" else ""
+        return (
+            f"net_virtio_user{self._index},mac={self.mac},path={self.port.where}{server},queue_size=1024,{PATHS[self._pair.path].arguments}"
+        )
 
     def flood(self, frames: Frames) -> Flood:
         return self._pair.flood(self._index, frames)
@@ -53,51 +78,120 @@ class VirtioUser(Endpoint):
     def can_not_flood(self, frames_per_second: int | None) -> str | None:
         return errors.no_pace(self.name) if frames_per_second else None
 
+    def can_not_pace(self, to: Endpoint) -> str | None:
+        if [self, to] != self._pair.ends:
+            return super().can_not_pace(to)
+        return self._pair.can_not_probe()
+
+    def probe(self) -> Probe:
+        return self._pair.probe()
+
     def spawn(self, command: str, *, may_fail: bool = False) -> Job:
         raise errors.endpoint_failed(self.name, f"it has no network stack and no shell: {command}", "")
 
     def counters(self) -> Counters:
         return self._pair.counters(self._index)
 
+    def facts(self) -> dict[str, Any]:
+        """The path, and what the driver said that it took."""
+        return {"path": self._pair.path, **self._pair.paths_taken()[self._index]}
+
     def threads(self) -> list[Thread]:
         # Of the process that all share, once.
-        return self._pair.testpmd.threads() if self._index == 0 else []
+        return self._pair.program.threads() if self._index == 0 else []
 
     def processes(self) -> list[Process]:
-        return self._pair.testpmd.processes() if self._index == 0 else []
+        return self._pair.program.processes() if self._index == 0 else []
 
     def stop(self) -> None:
         self._pair.stop()
 
 
 class Ends:
-    """The ends on ``ports``, and the testpmd that serves them."""
+    """The ends on ``ports``, and the program that serves them.
 
-    def __init__(self, host: Testbed, ports: Sequence[Port], cpus: Sequence[int]) -> None:
-        self._host = host
+    With ``forwarding`` (``io``, ``mac``) each sends back what it gets, once that is begun; else it sends floods, and swallows what it gets.
+    """
+
+    def __init__(self, host: Testbed, ports: Sequence[Port], cpus: Sequence[int], path: str, forwarding: str = "") -> None:
+        self._host, self._cpus, self.path, self._forwarding = host, list(dict.fromkeys(cpus)), path, forwarding
         self.ends = [VirtioUser(self, port, number) for number, port in enumerate(ports, start=1)]
-        # A port that gives nothing and takes everything makes the receiver's counterpart.
-        devices = [*(end.device() for end in self.ends), "net_null0,no-rx=1"]
-        self._ports = len(devices)
-        self.testpmd = Testpmd(host, NAME, devices, list(dict.fromkeys(cpus)))
+        self._served = 0
         self._flood: PortFlood | None = None
         self._stopped = False
+        self.program: Testpmd | Probe = self._testpmd()
+        self._check_path()
+
+    def paths_taken(self) -> dict[int, dict[str, str]]:
+        return paths_taken(self.program.log())
+
+    def _check_path(self) -> None:
+        taken = self.paths_taken()
+        for index, end in enumerate(self.ends):
+            seen = taken.get(index, {}).get("rx", "")
+            if seen != PATHS[self.path].said or LOST_FEATURES in self.program.log():
+                self.stop()
+                raise option_messages.path_not_taken(end.name, self.path, seen, self.program.log())
 
     def flood(self, index: int, frames: Frames) -> Flood:
-        if self._flood is not None:
+        if not isinstance(self.program, Testpmd):
+            self.program.stop()
+            self.program = self._testpmd()
+            self._check_path()
+            self._await_links()
+        elif self._flood is not None:
             self._flood.remove()
-        self._flood = PortFlood(self._host, self.testpmd, index, self._ports, frames)
+        # Behind the ends' own ports and the one of ``_testpmd``.
+        self._flood = PortFlood(self._host, self.program, index, len(self.ends) + 1, frames)
         return self._flood
 
+    def can_not_probe(self) -> str | None:
+        return probe.unavailable(self._host)
+
+    def probe(self) -> Probe:
+        if not isinstance(self.program, Probe):
+            self.program.stop()
+            self._flood = None
+            self.program = Probe(self._host, self._name(), [end.device() for end in self.ends], self._cpus, more=LOUD)
+            self._check_path()
+        return self.program
+
+    def _testpmd(self) -> Testpmd:
+        # A port that gives nothing and takes everything makes the receiver's counterpart.
+        devices = [*(end.device() for end in self.ends), *([] if self._forwarding else ["net_null0,no-rx=1"])]
+        how = {"forward": self._forwarding, "topology": "loop"} if self._forwarding else {}
+        return Testpmd(self._host, self._name(), devices, self._cpus, more=LOUD, **how)
+
+    def _await_links(self) -> None:
+        """Until the switch serves the ports again: what is sent before is lost, and is none of its losses."""
+        asked = dpdk_telemetry.command(self.program.name, [f"/ethdev/link_status,{index}" for index, _ in enumerate(self.ends)])
+        end = time.monotonic() + LINK_SECONDS
+        while (said := self._host.run(asked).stdout).count('"UP"') < len(self.ends):
+            if time.monotonic() > end:
+                raise errors.endpoint_failed(self.program.name, f"the switch did not take up its ports in {LINK_SECONDS} s", said)
+            time.sleep(0.1)
+
+    def _name(self) -> str:
+        """A new one for each program: the log of one that had the same would be taken for its own."""
+        self._served += 1
+        return f"{NAME}{self._served}"
+
     def counters(self, index: int) -> Counters:
-        asked = self._host.run(shlex.join(["python3", "-S", "-c", ASK, TELEMETRY, f"/ethdev/stats,{index}"])).stdout
-        return counters_of(asked)
+        return counters_of(self._host.run(dpdk_telemetry.command(self.program.name, [f"/ethdev/stats,{index}"])).stdout)
 
     def stop(self) -> None:
         if not self._stopped:
-            self.testpmd.stop()
-            self._host.run(f"rm -f {RUN}/{NAME}.pcap", check=False)
+            self.program.stop()
+            self._host.run(f"rm -f {RUN}/{NAME}*.pcap", check=False)
         self._stopped = True
+
+
+def paths_taken(log: str) -> dict[int, dict[str, str]]:
+    """The driver's own words for the path of each port, ``rx`` and ``tx``: what it said last, for it says it again with each start."""
+    found: dict[int, dict[str, str]] = {}
+    for match in _SAID.finditer(log):
+        found.setdefault(int(match["port"]), {})[match["way"].lower()] = match["path"]
+    return found
 
 
 def counters_of(text: str) -> Counters:

@@ -119,7 +119,7 @@ class Vm(Endpoint):
         if self.port.access == "vhost-user":
             return [
                 "-chardev",
-                f"socket,id=switch,path={self.port.where},server=on",
+                f"socket,id=switch,path={self.port.where},{'server=on' if self.port.listener == 'endpoint' else 'reconnect-ms=500'}",
                 "-netdev",
                 "vhost-user,id=net,chardev=switch",
                 *device,

@@ -7,31 +7,53 @@ To add one, write one file here that defines a subclass and names it in ``TOPOLO
 from __future__ import annotations
 
 import abc
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from typing import Any, ClassVar
 
 from switches.base import Port, Switch
-from terms import errors
+from terms import errors, schema
 from terms.placement import CpuPlan, Placement, Thread
 from testbeds.base import Testbed
 from workloads.endpoints import virtio_user, vm
 from workloads.endpoints.base import Endpoint
 from workloads.endpoints.container import Container
+from workloads.endpoints.virtio_user import VirtioUser
 from workloads.endpoints.vm import Vm
 
 CONNECT_SECONDS = 30
+ENDPOINTS: Mapping[str, type[Endpoint]] = {"virtio-user": VirtioUser, "veth": Container}
+"""The kind of endpoint by access; any other takes a virtual machine."""
 
 
 class Topology(abc.ABC):
     """Endpoints on a switch. ``sender`` sends through ``sender_port``; ``receiver`` gets it from ``receiver_port``."""
+
+    accesses: ClassVar[tuple[str, ...]] = schema.ACCESSES
+    """How its endpoints can be reached."""
+    needs_devices: ClassVar[bool] = False
+    """Whether a port of the switch must be one of DPDK's own devices."""
+    returns: ClassVar[bool] = False
+    """Whether frames come in by themselves, and endpoints send them back: then there is nothing to send."""
 
     sender: Endpoint
     receiver: Endpoint
     sender_port: Port
     receiver_port: Port
 
-    def __init__(self, host: Testbed, switch: Switch, plan: CpuPlan, access: str) -> None:
-        self.host, self.switch, self.plan, self.access = host, switch, plan, access
+    def __init__(
+        self, host: Testbed, switch: Switch, plan: CpuPlan, access: str, options: Mapping[str, str] = {}, frame_bytes: int = 64
+    ) -> None:
+        """``options``: of a case; those of the switch among them are none of ours. ``frame_bytes``: with FCS, for a topology that makes
+        frames itself."""
+        self.host, self.switch, self.plan, self.access, self.frame_bytes = host, switch, plan, access, frame_bytes
+        self.chosen = {name: options.get(name, values[0]) for name, values in self.options_of(access).items()}
+        """The value of each option of the endpoints."""
         self._made: list[Endpoint] = []
+
+    @classmethod
+    def options_of(cls, access: str) -> Mapping[str, tuple[str, ...]]:
+        """The options of the endpoints that are reached by ``access``."""
+        return ENDPOINTS.get(access, Vm).options
 
     @abc.abstractmethod
     def start(self) -> None:
@@ -48,6 +70,10 @@ class Topology(abc.ABC):
         processes = [*self.switch.processes(), *(process for endpoint in self._made for process in endpoint.processes())]
         if died := self.host.died(processes):
             raise errors.died(died.name, died.log())
+
+    def facts(self) -> dict[str, Any]:
+        """What the manifest should say of the endpoints, by name; of those that have something to say."""
+        return {endpoint.name: said for endpoint in self._made if (said := endpoint.facts())}
 
     def placement(self) -> Placement:
         """Where every thread is, and what each CPU is for."""
@@ -73,7 +99,7 @@ class Topology(abc.ABC):
         """One endpoint on each of ``cpus``, each on a port of its own: of the kind that the access asks for."""
         ports = [self.switch.add_port(f"p{number}", self.access) for number, _ in enumerate(cpus, start=1)]
         if self.access == "virtio-user":
-            ends = virtio_user.Ends(self.host, ports, cpus).ends
+            ends = virtio_user.Ends(self.host, ports, cpus, self.chosen["path"]).ends
             self._made += ends
             return list(ends)
         if self.access == "veth":

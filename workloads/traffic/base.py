@@ -13,6 +13,7 @@ Life cycle, in the order the runner uses it::
         …                                # the window passes; switch counters are read by the window itself
         after = traffic.sample()
     traffic.before_own_windows()         # only where a collector has windows of its own, which follow now
+    traffic.after_windows()
     raw = traffic.stop()                 # ends it; whatever its programs printed, by file name
     traffic.numbers(raw, windows)        # pure: computed from what was recorded, so it can be done again later
 
@@ -29,13 +30,10 @@ from typing import Any, ClassVar
 from pydantic import BaseModel, ConfigDict
 
 from switches.base import PortCounters
-from terms import errors
+from terms import errors, option_messages
 from terms.schema import Number
 from workloads.endpoints.base import Counters
 from workloads.topologies.base import Topology
-
-FCS_BYTES = 4
-"""Interfaces count, and pktgen sizes, a frame without its frame check sequence; ``frame_bytes`` has it (RFC 2544)."""
 
 
 class Options(BaseModel):
@@ -70,9 +68,9 @@ class Window:
     before: Sample
     after: Sample
     switch_seconds: float
-    into_switch: tuple[PortCounters, PortCounters]
-    """The sender's port before and after."""
-    out_of_switch: tuple[PortCounters, PortCounters]
+    into_switch: tuple[PortCounters | None, PortCounters | None]
+    """The sender's port before and after; None where the switch does not say."""
+    out_of_switch: tuple[PortCounters | None, PortCounters | None]
     """The receiver's port before and after."""
 
 
@@ -82,12 +80,17 @@ class Traffic(abc.ABC):
     options: ClassVar[type[Options]] = Options
     needs_stack: ClassVar[bool] = True
     """Whether its programs run on the endpoints' own network stack."""
+    returns: ClassVar[bool] = False
+    """Whether it is what endpoints send back, of frames that come by themselves."""
 
     def __init__(self, topology: Topology, settings: Options, frame_bytes: int, flows: int) -> None:
         self.topology, self.settings, self.frame_bytes, self.flows = topology, settings, frame_bytes, flows
 
     def unavailable(self) -> str | None:
         """Why these endpoints can't send it, or None. Asked once they are up."""
+        if self.returns != self.topology.returns:
+            say = option_messages.nothing_returns if self.returns else option_messages.nothing_is_sent
+            return say(type(self.topology).__module__.rpartition(".")[2])
         ends = (self.topology.sender, self.topology.receiver)
         return next((errors.no_stack(end.name) for end in ends if self.needs_stack and not end.has_stack), None)
 
@@ -104,6 +107,9 @@ class Traffic(abc.ABC):
 
         It must flow on. Nothing to do where everything is counted by window.
         """
+
+    def after_windows(self) -> None:
+        """Called once, when all windows are through: what would spoil them is done here, such as killing the switch."""
 
     @abc.abstractmethod
     def stop(self) -> dict[str, str]:
@@ -124,15 +130,20 @@ def rates(window: Window) -> Iterable[Number]:
     receiver_s = window.after.receiver.clock_s - window.before.receiver.clock_s
     if min(sender_s, receiver_s, window.switch_seconds) <= 0:
         raise ValueError(f"{window.name}: a clock stood still or went back: {sender_s}, {receiver_s}, {window.switch_seconds} s")
-    (into_0, into_1), (out_0, out_1) = window.into_switch, window.out_of_switch
     hops = {
         "sent": (window.after.sender.sent_packets - window.before.sender.sent_packets) / sender_s,
-        "into_switch": (into_1.received_packets - into_0.received_packets) / window.switch_seconds,
-        "out_of_switch": (out_1.sent_packets - out_0.sent_packets) / window.switch_seconds,
+        "into_switch": _port_rate(window.into_switch, "received_packets", window.switch_seconds),
+        "out_of_switch": _port_rate(window.out_of_switch, "sent_packets", window.switch_seconds),
         "received": (window.after.receiver.received_packets - window.before.receiver.received_packets) / receiver_s,
     }
     yield Number("window_seconds", window.switch_seconds, "seconds", window=window.name)
     for hop, rate in hops.items():
-        yield Number(f"packet_rate_{hop}", rate, "packets/s", window=window.name)
+        note = "" if rate is not None else errors.port_not_counted()
+        yield Number(f"packet_rate_{hop}", rate, "packets/s", window=window.name, note=note)
     received = (window.after.receiver.received_bytes - window.before.receiver.received_bytes) * 8
     yield Number("bit_rate_received", received / receiver_s, "bit/s", window=window.name)
+
+
+def _port_rate(counters: tuple[PortCounters | None, PortCounters | None], name: str, seconds: float) -> float | None:
+    before, after = counters
+    return None if before is None or after is None else (getattr(after, name) - getattr(before, name)) / seconds

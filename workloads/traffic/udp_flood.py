@@ -18,10 +18,10 @@ from pydantic import Field, model_validator
 
 from switches.base import PortCounters
 from terms import errors
-from terms.schema import Number
+from terms.schema import FCS_BYTES, Number
 from workloads.endpoints import pktgen
 from workloads.endpoints.base import Frames
-from workloads.traffic.base import FCS_BYTES, Options, Traffic, Window, rates
+from workloads.traffic.base import Options, Traffic, Window, rates
 
 SINK_ADDRESS = "10.77.0.250"
 """Nobody's: the frames reach the receiver by their MAC address, and its IP layer drops them without an answer."""
@@ -48,7 +48,7 @@ class UdpFlood(Traffic):
     needs_stack = False
 
     def unavailable(self) -> str | None:
-        return self.topology.sender.can_not_flood(self._rate())
+        return super().unavailable() or self.topology.sender.can_not_flood(self._rate())
 
     def start(self) -> None:
         self._flood = self.topology.sender.flood(self._frames())

@@ -1,0 +1,41 @@
+# SPDX-License-Identifier: GPL-2.0-or-later
+"""The longest time without a frame when the switch is killed and started again, as bars [seconds]. The diamond is the part in which the
+switch itself was away, from the kill until it said that it runs again; what lies behind it is the reconnection. A row without a bar did not
+come back while it was waited for."""
+
+from __future__ import annotations
+
+import pandas as pd
+from matplotlib.figure import Figure
+
+from analysis import metrics, style
+from analysis.load import Result
+
+NEEDS = ("came_back", "switch_away")
+WALL_CLOCK = True
+
+
+def table(result: Result) -> pd.DataFrame:
+    """One row a case and metric of the outage."""
+    return metrics.summary(result, list(metrics.OUTAGE))
+
+
+def plot(table: pd.DataFrame) -> Figure:
+    labels = list(dict.fromkeys(table["label"]))
+    figure, axes = style.panels([style.bar_height(len(labels))])
+    one = axes[0, 0]
+    by_case = table.set_index(["label", "metric"])
+    outages = table[table["metric"] == "came_back"].drop(columns=["median", "low", "high", "unit", "n"])
+    outages = outages.merge(table[table["metric"] == "outage"][["label", "median", "low", "high"]], on="label", how="left")
+    away = [by_case.loc[(label, "switch_away"), "median"] for label in labels]
+    if outages["median"].notna().any():
+        style.bars(one, outages, "", "longest time without a frame (s)", labels)
+    style.labels(one, labels)
+    one.set_xlim(0, 1.15 * max(*away, *outages["median"].fillna(0), *outages["high"].fillna(0)))
+    one.plot(away, range(len(labels)), "D", ms=6, color="white", mec=style.INK, label="the switch runs again")
+    for place, label in enumerate(labels):
+        if (label, "outage") not in by_case.index:
+            one.text(away[place], place, "   did not come back", va="center", style="italic", color=style.INK)
+    one.set_xlabel("longest time without a frame (s)")
+    style.legend_above(figure, [one])
+    return figure

@@ -1,0 +1,223 @@
+# SPDX-License-Identifier: GPL-2.0-or-later
+"""vhost-switch beside OVS-DPDK and DPDK's testpmd, between the same two endpoints over virtio-user, in one run on this host.
+
+Each round starts every contender once for each size of frame, in random order, floods it, and measures one window. So a drift of the
+machine meets all alike, and each ratio is of two windows of the same round. The cost of the stage counters is taken inside one
+vhost-switch, which switches them on and off while the flood flows.
+
+A contender's cycles per packet are all TSC cycles of the CPU that moves its frames, by the frames that it moved; misses are counted
+there by the PMU.
+"""
+
+from __future__ import annotations
+
+import argparse
+import contextlib
+import random
+import subprocess
+import sys
+import time
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass
+
+import numpy as np
+
+from analysis import stats
+from analysis.stats import Estimate
+from bench import perf, table
+from bench.testpmd_switch import TestpmdSwitch
+from runner.experiment import TESTBEDS, TOPOLOGIES, TRAFFIC
+from switches.base import Switch
+from switches.ovs_dpdk import OvsDpdk
+from switches.vhost_switch import PREFIX, VhostSwitch
+from terms import bench_messages, errors
+from testbeds import dpdk_telemetry
+from testbeds.base import Testbed
+from testbeds.native import Native
+from workloads.topologies.base import Topology
+
+ROUNDS = 6
+"""A bootstrap's interval takes six to be a 95 % one."""
+SECONDS = 1.0
+WARMUP_SECONDS = 0.7
+PAIRS = 6
+"""Windows with the stage counters and without, of one vhost-switch."""
+FRAMES = (64, 512, 1518)
+EVENTS = {"l1d_misses": "L1-dcache-load-misses", "llc_misses": "cache-misses", "dtlb_misses": "dTLB-load-misses"}
+"""perf's own names, whose meaning is the vendor's: good for one machine's contenders side by side."""
+Say = Callable[[str], None]
+
+
+@dataclass(frozen=True)
+class Contender:
+    switch: type[Switch]
+    options: Mapping[str, str]
+
+
+CONTENDERS = {
+    "vhost_switch": Contender(VhostSwitch, {"forward": "switch"}),
+    "wire": Contender(VhostSwitch, {"forward": "wire"}),
+    "librte": Contender(VhostSwitch, {"forward": "switch", "rings": "librte"}),
+    "zero_copy": Contender(VhostSwitch, {"forward": "switch", "dequeue": "zero-copy"}),
+    "ovs_dpdk": Contender(OvsDpdk, {}),
+    "testpmd_io": Contender(TestpmdSwitch, {"forward": "io"}),
+    "testpmd_mac": Contender(TestpmdSwitch, {"forward": "mac"}),
+}
+RATIOS = {
+    "vhost_switch_over_ovs_dpdk": ("vhost_switch", "ovs_dpdk"),
+    "vhost_switch_over_testpmd_io": ("vhost_switch", "testpmd_io"),
+    "vhost_switch_over_testpmd_mac": ("vhost_switch", "testpmd_mac"),
+    "wire_over_testpmd_io": ("wire", "testpmd_io"),
+    "zero_copy_over_copy": ("zero_copy", "vhost_switch"),
+    "own_rings_over_librte": ("vhost_switch", "librte"),
+}
+
+
+@dataclass(frozen=True)
+class Window:
+    """What one window saw of a contender."""
+
+    packets_per_second: float
+    misses_per_packet: Mapping[str, float]
+
+
+def main(arguments: list[str] | None = None) -> int:
+    parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
+    parser.add_argument("--rounds", type=int, default=ROUNDS)
+    parser.add_argument("--seconds", type=float, default=SECONDS)
+    parser.add_argument("--frames", type=int, nargs="*", default=[*FRAMES])
+    parser.add_argument("--contenders", nargs="*", choices=[*CONTENDERS], default=[*CONTENDERS])
+    asked = parser.parse_args(arguments)
+    try:
+        if lacks := Native.needs():
+            raise errors.BadInput(f"bench-dataplane runs on this host: {lacks}")
+        print(table.report("bench-dataplane", measure(asked.rounds, asked.frames, asked.contenders, asked.seconds, _say)))
+    except errors.VsprofError as error:
+        print(f"bench-dataplane: {error}", file=sys.stderr)
+        return error.exit_status
+    return 0
+
+
+def measure(rounds: int, frames: list[int], contenders: list[str], seconds: float, say: Say) -> dict[str, tuple[Estimate, str]]:
+    """All estimates by name. Raises ``VsprofError``."""
+    if why := perf.missing():
+        say(bench_messages.not_measured("misses per packet", why))
+    events = {} if why else EVENTS
+    seen: dict[tuple[str, int], list[Window]] = {(name, frame): [] for frame in frames for name in contenders}
+    for number in range(1, rounds + 1):
+        for name, frame in random.sample([*seen], len(seen)):
+            say(f"round {number} of {rounds}: {name}, {frame} B")
+            with flooded(CONTENDERS[name], frame, say) as topology:
+                seen[name, frame].append(_window(topology, seconds, events))
+    found: dict[str, tuple[Estimate, str]] = {}
+    for frame in frames:
+        found |= _ratios(seen, contenders, frame)
+    with flooded(CONTENDERS["vhost_switch"], frames[0], say) as topology:
+        say("stage counters on and off")
+        found["stage_counters_cost"] = (_cost_of_stages(topology, seconds), "fraction of the rate")
+        hertz = _tsc_hertz(_vhost_switch(topology))
+    for (name, frame), windows in seen.items():
+        found |= _absolute(f"{name}_{{}}_{frame}", windows, hertz)
+    return found
+
+
+@contextlib.contextmanager
+def flooded(contender: Contender, frame_bytes: int, say: Say) -> Iterator[Topology]:
+    """Two endpoints over virtio-user with ``contender`` between them, one of which floods the other."""
+    with contextlib.ExitStack() as undo:
+        host: Testbed = undo.enter_context(TESTBEDS["native"](say=say, plugins=[]))
+        switch = contender.switch(host, host.plan(), contender.options)
+        undo.callback(switch.stop)
+        topology = TOPOLOGIES["vm2vm"](host, switch, host.plan(), "virtio-user", {})
+        undo.callback(topology.stop)
+        switch.start()
+        topology.start()
+        switch.ready()
+        kind = TRAFFIC["udp_flood"]
+        traffic = kind(topology, kind.options(), frame_bytes, 1)
+        traffic.start()
+        undo.callback(traffic.stop)
+        time.sleep(WARMUP_SECONDS)
+        yield topology
+        topology.check()
+
+
+def _window(topology: Topology, seconds: float, events: Mapping[str, str]) -> Window:
+    """Frames that the receiver got, and what the CPU that moved them did meanwhile."""
+    before = topology.receiver.counters()
+    misses = _counted(events, topology.switch.plan.switch, seconds)
+    after = topology.receiver.counters()
+    packets = after.received_packets - before.received_packets
+    if packets <= 0:
+        raise errors.endpoint_failed(topology.receiver.name, "no frame arrived in the window", "")
+    rate = packets / (after.clock_s - before.clock_s)
+    # The counters span a little more than perf's window: the packets of its time are the rate's.
+    per = rate * seconds
+    return Window(rate, {name: count / per for name, count in misses.items()})
+
+
+def _counted(events: Mapping[str, str], cpu: int, seconds: float) -> dict[str, float]:
+    """How often each event happened in user mode on ``cpu`` in ``seconds``; those that the PMU counted all the time."""
+    if not events:
+        time.sleep(seconds)
+        return {}
+    command = [*perf.command(list(events.values()), cpu=cpu), "sleep", str(seconds)]
+    printed = subprocess.run(command, capture_output=True, text=True, check=False, timeout=seconds + 30).stdout
+    counts = {name: perf.read(printed, [event]) for name, event in events.items()}
+    return {name: count.events for name, count in counts.items() if count is not None}
+
+
+def _ratios(seen: Mapping[tuple[str, int], list[Window]], contenders: list[str], frame: int) -> dict[str, tuple[Estimate, str]]:
+    there = {name: pair for name, pair in RATIOS.items() if {*pair} <= {*contenders}}
+    return {f"{name}_{frame}": (_paired(seen[one, frame], seen[other, frame]), "ratio") for name, (one, other) in there.items()}
+
+
+def _paired(ones: list[Window], others: list[Window]) -> Estimate:
+    rates = [one.packets_per_second / other.packets_per_second for one, other in zip(ones, others, strict=True)]
+    return _estimate(rates)
+
+
+def _estimate(values: list[float]) -> Estimate:
+    return stats.estimate([np.array([[value, 1.0]]) for value in values])
+
+
+def _absolute(name: str, windows: list[Window], hertz: float) -> dict[str, tuple[Estimate, str]]:
+    found = {
+        name.format("mpps"): (_estimate([one.packets_per_second / 1e6 for one in windows]), "Mpackets/s"),
+        name.format("cycles_per_packet"): (_estimate([hertz / one.packets_per_second for one in windows]), "TSC cycles"),
+    }
+    for event in dict.fromkeys(event for one in windows for event in one.misses_per_packet):
+        values = [one.misses_per_packet[event] for one in windows if event in one.misses_per_packet]
+        found[name.format(f"{event}_per_packet")] = (_estimate(values), "events")
+    return found
+
+
+def _cost_of_stages(topology: Topology, seconds: float) -> Estimate:
+    """1 - rate with the stage counters / rate without, of neighbouring windows of one vhost-switch, in random order."""
+    costs = []
+    for _ in range(PAIRS):
+        rates = {}
+        for stages in random.sample(("on", "off"), 2):
+            _vhost_switch(topology).tell(f"set stages {stages}")
+            rates[stages] = _window(topology, seconds, {}).packets_per_second
+        costs.append(1 - rates["on"] / rates["off"])
+    return _estimate(costs)
+
+
+def _vhost_switch(topology: Topology) -> VhostSwitch:
+    assert isinstance(topology.switch, VhostSwitch)
+    return topology.switch
+
+
+def _tsc_hertz(switch: VhostSwitch) -> float:
+    """The TSC's frequency, as DPDK found it; one machine has one, whoever runs."""
+    printed = switch.host.run(dpdk_telemetry.command(PREFIX, ["/vhost_switch/lcore,*=/vhost_switch/lcores"])).stdout
+    return float(next(dpdk_telemetry.answers(printed))[3]["tsc_hz"])
+
+
+def _say(text: str) -> None:
+    print(text, file=sys.stderr, flush=True)
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,149 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* vhost-switch: a switch between vhost-user and DPDK ports that tells where each cycle goes. See docs/dataplane.md. */
+#include <errno.h>
+#include <fcntl.h>
+#include <signal.h>
+#include <stdio.h>
+#include <string.h>
+#include <unistd.h>
+
+#include <rte_eal.h>
+#include <rte_errno.h>
+#include <rte_launch.h>
+#include <rte_lcore.h>
+
+#include "control.h"
+#include "plane.h"
+#include "telemetry.h"
+
+enum { BAD_INPUT = 2 };
+
+static int fail(const char *text)
+{
+	fprintf(stderr, "vhost-switch: %s\n", text);
+	return BAD_INPUT;
+}
+
+/* Where our own options begin: at --, which stays as their argv[0]. */
+static int own_arguments(int argc, char **argv)
+{
+	for (int i = 1; i < argc; i++)
+		if (strcmp(argv[i], "--") == 0)
+			return i;
+	return argc;
+}
+
+static bool no_hugepages(void)
+{
+	char line[128];
+	unsigned long found = 0;
+	FILE *file = fopen("/proc/meminfo", "r");
+
+	while (file != NULL && fgets(line, sizeof(line), file) != NULL)
+		if (sscanf(line, "HugePages_Free: %lu", &found) == 1)
+			break;
+	if (file != NULL)
+		fclose(file);
+	return found == 0;
+}
+
+static int start_dpdk(int argc, char **argv, struct why *why)
+{
+	char given[160] = "";
+
+	/* EAL moves the words about. */
+	for (int i = 1; i < argc; i++)
+		snprintf(given + strlen(given), sizeof(given) - strlen(given), " %s", argv[i]);
+	if (rte_eal_init(argc, argv) >= 0)
+		return 0;
+	if (no_hugepages())
+		return refuse(why, "DPDK did not start: found 0 free hugepages: run `make host`, or give --no-huge -m 512 before --");
+	return refuse(why, "DPDK did not start with%s: %s: see its words above", given, rte_strerror(rte_errno));
+}
+
+/* Held open for as long as we run: the kernel forgets the wish when it is closed. */
+static int limit_latency(struct why *why)
+{
+	int32_t wish = plane.options.latency_us;
+	int fd;
+
+	if (wish < 0)
+		return 0;
+	fd = open("/dev/cpu_dma_latency", O_WRONLY | O_CLOEXEC);
+	if (fd < 0 || write(fd, &wish, sizeof(wish)) != sizeof(wish))
+		return refuse(why, "--cpu-latency-us %d: /dev/cpu_dma_latency: %s: are you root?", wish, strerror(errno));
+	return 0;
+}
+
+/* Before any worker runs, so that --stages pmu is refused with one reason, not by each. */
+static int try_pmu(struct why *why)
+{
+	struct pmu pmu;
+
+	if (plane.options.event_count == 0)
+		return 0;
+	if (pmu_open(&pmu, plane.options.events, plane.options.event_count, why) != 0)
+		return -1;
+	printf("vhost-switch: reading %u events takes %lu TSC cycles each\n", pmu.count, pmu.read_cycles);
+	pmu_close(&pmu);
+	return 0;
+}
+
+static int start(struct why *why)
+{
+	const struct options *options = &plane.options;
+
+	if (limit_latency(why) != 0 || try_pmu(why) != 0 || plane_init(why) != 0 || telemetry_init(why) != 0 ||
+	    control_open(options->control, why) != 0)
+		return -1;
+	for (unsigned w = 0; w < plane.workers; w++)
+		rte_eal_remote_launch(worker_main, plane.worker[w], plane.worker[w]->lcore);
+	for (unsigned i = 0; i < options->ports; i++)
+		if (plane_add(&options->port[i], why) != 0)
+			return -1;
+	return 0;
+}
+
+/* Ports first, while workers still run: each is left as an endpoint that goes is. */
+static void stop(void)
+{
+	struct why why;
+
+	for (unsigned slot = 0; slot < MAX_PORTS; slot++)
+		if (plane.port[slot] != NULL)
+			plane_remove(plane.port[slot]->name, &why);
+	plane.stopping = true;
+	for (unsigned w = 0; w < plane.workers; w++)
+		sleep_wake(plane.worker[w]);
+	rte_eal_mp_wait_lcore();
+	control_close(plane.options.control);
+	rte_eal_cleanup();
+}
+
+int main(int argc, char **argv)
+{
+	int ours = own_arguments(argc, argv), parsed;
+	struct why why = {""};
+	sigset_t ending;
+
+	setvbuf(stdout, NULL, _IOLBF, 0);
+	/* Ours first: what is wrong with them is known before DPDK takes any memory. */
+	parsed = options_parse(argc - ours, argv + ours, &plane.options, &why);
+	if (parsed != 0)
+		return parsed > 0 ? 0 : fail(why.text);
+	/* Blocked in all threads, which inherit it: the main thread reads them from a descriptor. */
+	sigemptyset(&ending);
+	sigaddset(&ending, SIGINT);
+	sigaddset(&ending, SIGTERM);
+	sigprocmask(SIG_BLOCK, &ending, NULL);
+	if (start_dpdk(ours, argv, &why) != 0)
+		return fail(why.text);
+	if (start(&why) != 0) {
+		stop();
+		return fail(why.text);
+	}
+	puts("vhost-switch: ready");
+	control_serve();
+	stop();
+	return 0;
+}

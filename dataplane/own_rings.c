@@ -1,0 +1,529 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/*
+ * Frames in and out of a guest's split rings by our own hands (--rings own): copied, or, with --dequeue zero-copy, left where they are.
+ *
+ * Zero copy: the mbuf refers to the guest's buffer, and the descriptor goes back to the guest when the last user of the frame has
+ * freed it, in whatever order that happens. A queue's frames are all freed by the worker that polls it, or while the port is paused
+ * (plane_publish() has made the workers drop them): so nothing here needs a lock.
+ */
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <linux/virtio_net.h>
+#include <linux/virtio_ring.h>
+#include <rte_malloc.h>
+#include <rte_memcpy.h>
+
+#include "plane.h"
+#include "vhost.h"
+
+enum {
+	HEADERS = 4095, /* mbufs of a port that refer to its guest's buffers: frames in flight at most */
+	HEADERS_CACHE = 128,
+};
+
+/* What a chain in flight needs, by its head. */
+struct loan {
+	struct rte_mbuf_ext_shared_info shared;
+	struct own_queue *queue;
+	uint16_t head;
+	bool out; /* in flight */
+};
+
+struct own_queue {
+	struct vring_side in, out; /* from the guest, to the guest */
+	uint16_t header;           /* length of virtio's header before each frame */
+	bool mergeable;            /* a frame may take several buffers of the guest */
+	uint32_t in_flight;
+	struct rte_mempool *headers;
+	struct loan *loan; /* by head */
+};
+
+/* ---- from the guest ---- */
+
+/* The last user of a frame is done: its descriptor can go back. Shown to the guest at the next receive. */
+static void end_loan(void *at __rte_unused, void *opaque)
+{
+	struct loan *loan = opaque;
+
+	loan->out = false;
+	loan->queue->in_flight--;
+	vring_give(&loan->queue->in, loan->head, 0);
+}
+
+/* Appends `length` bytes to the last mbuf of a frame, and further ones as needed. */
+static int append_copy(struct rte_mbuf *frame, struct rte_mbuf **last, const uint8_t *from, uint32_t length, struct rte_mempool *pool)
+{
+	while (length > 0) {
+		uint32_t piece = RTE_MIN(length, (uint32_t)rte_pktmbuf_tailroom(*last));
+
+		if (piece == 0) {
+			struct rte_mbuf *more = rte_pktmbuf_alloc(pool);
+
+			if (more == NULL)
+				return -1;
+			(*last)->next = more;
+			*last = more;
+			frame->nb_segs++;
+			continue;
+		}
+		rte_memcpy(rte_pktmbuf_mtod_offset(*last, uint8_t *, (*last)->data_len), from, piece);
+		(*last)->data_len += piece;
+		frame->pkt_len += piece;
+		from += piece;
+		length -= piece;
+	}
+	return 0;
+}
+
+/* Copies a chain without its first `skip` bytes into an empty mbuf. */
+static int copy_in(struct rte_mbuf *frame, const struct chain *chain, uint32_t skip, struct rte_mempool *pool)
+{
+	struct rte_mbuf *last = frame;
+
+	for (uint32_t i = 0; i < chain->count; i++) {
+		const struct part *part = &chain->part[i];
+		uint32_t skipped = RTE_MIN(skip, part->length);
+
+		skip -= skipped;
+		if (append_copy(frame, &last, part->at + skipped, part->length - skipped, pool) != 0)
+			return -1;
+	}
+	return 0;
+}
+
+static void refer(struct rte_mbuf *mbuf, const struct part *part, uint32_t skip, struct loan *loan)
+{
+	/* No device may read it: ports that would hand it to one copy it first. So its bus address is nobody's business. */
+	rte_pktmbuf_attach_extbuf(mbuf, part->at + skip, RTE_BAD_IOVA, part->length - skip, &loan->shared);
+	mbuf->data_len = part->length - skip;
+}
+
+static void begin_loan(struct own_queue *queue, uint16_t head, uint16_t references)
+{
+	struct loan *loan = &queue->loan[head];
+
+	loan->shared.free_cb = end_loan;
+	loan->shared.fcb_opaque = loan;
+	rte_mbuf_ext_refcnt_set(&loan->shared, references);
+	loan->queue = queue;
+	loan->head = head;
+	loan->out = true;
+	queue->in_flight++;
+}
+
+/*
+ * Makes `frame`, an empty mbuf without a buffer, refer to a chain. Returns false where it must be copied: the Ethernet header is
+ * spread over parts, or a part is longer than an mbuf can say.
+ */
+static bool borrow(struct own_queue *queue, struct rte_mbuf *frame, uint16_t head, const struct chain *chain)
+{
+	struct rte_mbuf *more[MAX_PARTS];
+	uint32_t skip = queue->header, first = 0;
+
+	while (skip >= chain->part[first].length)
+		skip -= chain->part[first++].length;
+	if (chain->part[first].length - skip < HEADER_LENGTH || chain->part[first].length - skip > UINT16_MAX)
+		return false;
+	for (uint32_t i = first + 1; i < chain->count; i++)
+		if (chain->part[i].length > UINT16_MAX)
+			return false;
+	if (chain->count - first > 1 && rte_pktmbuf_alloc_bulk(queue->headers, more, chain->count - first - 1) != 0)
+		return false;
+	begin_loan(queue, head, chain->count - first);
+	refer(frame, &chain->part[first], skip, &queue->loan[head]);
+	frame->pkt_len = chain->length - queue->header;
+	frame->nb_segs = chain->count - first;
+	for (uint32_t i = first + 1; i < chain->count; i++) {
+		struct rte_mbuf *mbuf = more[i - first - 1];
+
+		refer(mbuf, &chain->part[i], 0, &queue->loan[head]);
+		frame->next = mbuf;
+		frame = mbuf;
+	}
+	return true;
+}
+
+enum taken { TAKEN, REFUSED, NO_MEMORY };
+
+/* Turns the chain at `head` into a frame. */
+static enum taken take(struct port *port, struct own_queue *queue, uint16_t head, struct rte_mbuf **frame)
+{
+	struct vhost *vhost = port->own;
+	struct rte_mempool *pool = plane.options.zero_copy ? queue->headers : port->pool;
+	struct chain chain;
+
+	if (!vring_chain(&queue->in, &vhost->memory, head, false, &chain) || chain.length < (uint32_t)queue->header + HEADER_LENGTH)
+		return REFUSED;
+	*frame = rte_pktmbuf_alloc(pool);
+	if (*frame == NULL)
+		return NO_MEMORY;
+	if (plane.options.zero_copy) {
+		if (borrow(queue, *frame, head, &chain))
+			return TAKEN;
+		rte_pktmbuf_free(*frame);
+		*frame = rte_pktmbuf_alloc(port->pool);
+		if (*frame == NULL)
+			return NO_MEMORY;
+	}
+	if (copy_in(*frame, &chain, queue->header, port->pool) != 0) {
+		rte_pktmbuf_free(*frame);
+		return NO_MEMORY;
+	}
+	vring_give(&queue->in, head, 0);
+	return TAKEN;
+}
+
+/* Descriptors, then buffers, are another core's latest writes: ask for all of a burst before waiting for the first. */
+static void prefetch(const struct vring_side *ring, const struct guest_memory *memory, const uint16_t *heads, uint16_t count)
+{
+	for (uint16_t i = 0; i < count; i++)
+		rte_prefetch0(&ring->desc[heads[i]]);
+	for (uint16_t i = 0; i < count; i++) {
+		uint64_t length = 1;
+		uint8_t *at = guest_at(memory, ring->desc[heads[i]].addr, &length);
+
+		if (at != NULL)
+			rte_prefetch0(at);
+	}
+}
+
+static uint16_t heads_waiting(struct own_queue *queue, uint16_t *heads, uint16_t most)
+{
+	uint16_t waiting = RTE_MIN(vring_waiting(&queue->in), most);
+
+	for (uint16_t i = 0; i < waiting; i++) {
+		int head = vring_head(&queue->in, i);
+
+		/* The same chain twice: the second would be given back under the first one's feet. */
+		if (head < 0 || queue->loan[head].out) {
+			queue->in.broken = true;
+			return i;
+		}
+		heads[i] = head;
+	}
+	return waiting;
+}
+
+uint16_t own_receive(struct port *port, uint16_t queue_id, struct rte_mbuf **frames, uint16_t most)
+{
+	struct vhost *vhost = port->own;
+	struct own_queue *queue = vhost->queue[queue_id];
+	uint16_t heads[BURST], count, received = 0, i;
+
+	/* What was freed since the last time, and what could not be shown then. */
+	vring_publish(&queue->in);
+	count = heads_waiting(queue, heads, RTE_MIN(most, (uint16_t)BURST));
+	if (count == 0)
+		return 0;
+	prefetch(&queue->in, &vhost->memory, heads, count);
+	for (i = 0; i < count; i++) {
+		enum taken taken;
+
+		/* Twice in one burst is twice, too. */
+		if (queue->loan[heads[i]].out) {
+			queue->in.broken = true;
+			break;
+		}
+		taken = take(port, queue, heads[i], &frames[received]);
+		if (taken == NO_MEMORY)
+			break;
+		if (taken == TAKEN) {
+			received++;
+			continue;
+		}
+		port->received[queue_id].refused++;
+		vring_give(&queue->in, heads[i], 0);
+	}
+	queue->in.taken += i;
+	vring_publish(&queue->in);
+	return received;
+}
+
+/* ---- to the guest ---- */
+
+/* Where we are in a frame that is being copied out. */
+struct cursor {
+	const struct rte_mbuf *mbuf;
+	uint32_t offset;
+};
+
+static uint32_t copy_part(struct cursor *cursor, uint8_t *to, uint32_t room)
+{
+	uint32_t copied = 0;
+
+	while (copied < room && cursor->mbuf != NULL) {
+		uint32_t piece = RTE_MIN(room - copied, cursor->mbuf->data_len - cursor->offset);
+
+		rte_memcpy(to + copied, rte_pktmbuf_mtod_offset(cursor->mbuf, const uint8_t *, cursor->offset), piece);
+		copied += piece;
+		cursor->offset += piece;
+		if (cursor->offset == cursor->mbuf->data_len)
+			*cursor = (struct cursor){cursor->mbuf->next, 0};
+	}
+	return copied;
+}
+
+/* Copies on into a chain behind its first `skip` bytes. Returns how many bytes. */
+static uint32_t copy_out(struct cursor *cursor, const struct chain *chain, uint32_t skip)
+{
+	uint32_t copied = 0;
+
+	for (uint32_t i = 0; i < chain->count && cursor->mbuf != NULL; i++) {
+		const struct part *part = &chain->part[i];
+		uint32_t skipped = RTE_MIN(skip, part->length);
+
+		skip -= skipped;
+		copied += copy_part(cursor, part->at + skipped, part->length - skipped);
+	}
+	return copied;
+}
+
+/* virtio's header: no offload, and how many of the guest's buffers the frame took. It may be spread over parts. */
+static void write_header(const struct chain *chain, uint16_t length, uint16_t buffers)
+{
+	struct virtio_net_hdr_mrg_rxbuf header = {.num_buffers = rte_cpu_to_le_16(buffers)};
+	uint32_t done = 0;
+
+	for (uint32_t i = 0; done < length; i++) {
+		uint32_t piece = RTE_MIN(length - done, chain->part[i].length);
+
+		memcpy(chain->part[i].at, (const uint8_t *)&header + done, piece);
+		done += piece;
+	}
+}
+
+enum { NO_ROOM = -1, TOO_LONG = 0 };
+
+/* Puts a frame into the guest's buffers. Returns how many it took; NO_ROOM, or TOO_LONG for any room. */
+static int put(struct own_queue *queue, const struct guest_memory *memory, const struct rte_mbuf *frame, uint16_t waiting)
+{
+	struct vring_side *ring = &queue->out;
+	struct cursor cursor = {frame, 0};
+	struct chain first, more;
+	uint16_t heads[MAX_PARTS];
+	uint32_t lengths[MAX_PARTS];
+	int count = 0;
+
+	while (cursor.mbuf != NULL) {
+		struct chain *chain = count == 0 ? &first : &more;
+		uint32_t skip = count == 0 ? queue->header : 0;
+		int head;
+
+		if (count == waiting)
+			return NO_ROOM;
+		if (count == MAX_PARTS || (count == 1 && !queue->mergeable))
+			return TOO_LONG;
+		head = vring_head(ring, count);
+		if (head < 0 || !vring_chain(ring, memory, head, true, chain) || chain->length < skip) {
+			ring->broken = true;
+			return NO_ROOM;
+		}
+		heads[count] = head;
+		lengths[count++] = skip + copy_out(&cursor, chain, skip);
+	}
+	write_header(&first, queue->header, count);
+	for (int i = 0; i < count; i++)
+		vring_give(ring, heads[i], lengths[i]);
+	ring->taken += count;
+	return count;
+}
+
+uint16_t own_send(struct port *port, uint16_t queue_id, struct rte_mbuf **frames, uint16_t count, struct send_counters *sent)
+{
+	struct vhost *vhost = port->own;
+	struct own_queue *queue = vhost->queue[queue_id];
+	uint16_t waiting = vring_waiting(&queue->out), taken;
+	uint16_t heads[BURST], ahead = RTE_MIN(waiting, count);
+
+	for (uint16_t i = 0; i < ahead; i++)
+		heads[i] = queue->out.avail->ring[(uint16_t)(queue->out.taken + i) & (queue->out.size - 1)] & (queue->out.size - 1);
+	prefetch(&queue->out, &vhost->memory, heads, ahead);
+	for (taken = 0; taken < count; taken++) {
+		int took = put(queue, &vhost->memory, frames[taken], waiting);
+
+		if (took == NO_ROOM)
+			break;
+		if (took == TOO_LONG) {
+			sent->too_long++;
+			continue;
+		}
+		waiting -= took;
+		sent->packets++;
+		sent->bytes += frames[taken]->pkt_len;
+	}
+	vring_publish(&queue->out);
+	rte_pktmbuf_free_bulk(frames, taken);
+	return taken;
+}
+
+bool own_arm(struct port *port, uint16_t queue_id, bool on)
+{
+	struct vhost *vhost = port->own;
+
+	vring_publish(&vhost->queue[queue_id]->in);
+	return vring_arm(&vhost->queue[queue_id]->in, on) && on;
+}
+
+int own_wake_fd(struct port *port, uint16_t queue_id)
+{
+	struct vhost *vhost = port->own;
+
+	return vhost->queue[queue_id]->in.kick_fd;
+}
+
+/* ---- set-up ---- */
+
+static int attach_ring(int vid, uint16_t number, uint64_t features, struct vring_side *ring)
+{
+	struct rte_vhost_vring found;
+
+	memset(ring, 0, sizeof(*ring));
+	ring->broken = true;
+	ring->call_fd = ring->kick_fd = -1;
+	if (rte_vhost_get_vhost_vring(vid, number, &found) != 0 || found.desc == NULL || found.avail == NULL || found.used == NULL)
+		return 0; /* not set up: nothing is taken from it */
+	if (found.size == 0 || (found.size & (found.size - 1)) != 0)
+		return -1;
+	ring->desc = found.desc;
+	ring->avail = found.avail;
+	ring->used = found.used;
+	ring->size = found.size;
+	ring->call_fd = found.callfd;
+	ring->kick_fd = found.kickfd;
+	ring->event_idx = features & (1ULL << VIRTIO_RING_F_EVENT_IDX);
+	ring->indirect = features & (1ULL << VIRTIO_RING_F_INDIRECT_DESC);
+	if (rte_vhost_get_vring_base(vid, number, &ring->taken, &ring->given) != 0)
+		return -1;
+	ring->published = ring->given;
+	ring->broken = false;
+	return 0;
+}
+
+static int attach_queue(int vid, uint16_t number, uint64_t features, struct own_queue *queue)
+{
+	const uint64_t long_header = 1ULL << VIRTIO_NET_F_MRG_RXBUF | 1ULL << VIRTIO_F_VERSION_1;
+
+	queue->mergeable = features & (1ULL << VIRTIO_NET_F_MRG_RXBUF);
+	queue->header = features & long_header ? sizeof(struct virtio_net_hdr_mrg_rxbuf) : sizeof(struct virtio_net_hdr);
+	if (attach_ring(vid, from_guest(number), features, &queue->in) != 0 || attach_ring(vid, to_guest(number), features, &queue->out) != 0)
+		return -1;
+	rte_free(queue->loan);
+	queue->loan = rte_zmalloc("loans", sizeof(struct loan) * RTE_MAX(queue->in.size, 1), RTE_CACHE_LINE_SIZE);
+	vring_arm(&queue->in, false);
+	vring_arm(&queue->out, false);
+	return queue->loan == NULL ? -1 : 0;
+}
+
+static int take_memory(int vid, struct guest_memory *memory)
+{
+	struct rte_vhost_memory *found;
+
+	if (rte_vhost_get_mem_table(vid, &found) != 0)
+		return -1;
+	memory->count = RTE_MIN(found->nregions, (uint32_t)MAX_REGIONS);
+	for (uint32_t i = 0; i < memory->count; i++)
+		memory->region[i] = (struct guest_region){found->regions[i].guest_phys_addr, found->regions[i].size,
+							  (uint8_t *)(uintptr_t)found->regions[i].host_user_addr};
+	free(found);
+	return 0;
+}
+
+int own_attach(struct port *port)
+{
+	struct vhost *vhost = port->own;
+	uint64_t features = 0;
+
+	if (take_memory(vhost->vid, &vhost->memory) != 0 || rte_vhost_get_negotiated_features(vhost->vid, &features) != 0)
+		return -1;
+	for (uint16_t number = 0; number < port->spec.queues; number++)
+		if (attach_queue(vhost->vid, number, features, vhost->queue[number]) != 0)
+			return -1;
+	return 0;
+}
+
+static void detach_ring(int vid, uint16_t number, struct vring_side *ring)
+{
+	if (ring->size == 0)
+		return;
+	vring_publish(ring);
+	rte_vhost_set_vring_base(vid, number, ring->taken, ring->given);
+	ring->size = 0;
+	ring->broken = true;
+}
+
+void own_detach(struct port *port)
+{
+	struct vhost *vhost = port->own;
+
+	if (own_in_flight(port) > 0)
+		rte_panic("port %s: %lu frames still lie in the memory of a guest that goes\n", port->name, own_in_flight(port));
+	for (uint16_t number = 0; number < port->spec.queues; number++) {
+		detach_ring(vhost->vid, from_guest(number), &vhost->queue[number]->in);
+		detach_ring(vhost->vid, to_guest(number), &vhost->queue[number]->out);
+	}
+	vhost->memory.count = 0;
+}
+
+uint64_t own_in_flight(const struct port *port)
+{
+	const struct vhost *vhost = port->own;
+	uint64_t total = 0;
+
+	for (uint16_t number = 0; number < port->spec.queues; number++)
+		if (vhost->queue[number] != NULL)
+			total += vhost->queue[number]->in_flight;
+	return total;
+}
+
+uint64_t own_broken(const struct port *port)
+{
+	const struct vhost *vhost = port->own;
+	uint64_t total = 0;
+
+	/* One that was never set up has no size. */
+	for (uint16_t number = 0; number < port->spec.queues; number++) {
+		const struct own_queue *queue = vhost->queue[number];
+
+		total += (queue->in.size > 0 && queue->in.broken) + (queue->out.size > 0 && queue->out.broken);
+	}
+	return total;
+}
+
+int own_open(struct port *port, struct why *why)
+{
+	struct vhost *vhost = port->own;
+	char name[RTE_MEMPOOL_NAMESIZE];
+	struct rte_mempool *headers = NULL;
+
+	snprintf(name, sizeof(name), "headers%u", port->slot);
+	if (plane.options.zero_copy) {
+		headers = rte_pktmbuf_pool_create(name, HEADERS, HEADERS_CACHE, 0, 0, SOCKET_ID_ANY);
+		if (headers == NULL)
+			return refuse(why, "port %s: no memory for %d mbufs: give DPDK more (-m)", port->name, HEADERS);
+	}
+	for (uint16_t number = 0; number < port->spec.queues; number++) {
+		struct own_queue *queue = rte_zmalloc("queue", sizeof(*queue), RTE_CACHE_LINE_SIZE);
+
+		if (queue == NULL)
+			return refuse(why, "port %s: no memory for its queues: give DPDK more (-m)", port->name);
+		queue->in.broken = queue->out.broken = true;
+		queue->headers = headers;
+		vhost->queue[number] = queue;
+	}
+	return 0;
+}
+
+void own_close(struct port *port)
+{
+	struct vhost *vhost = port->own;
+
+	if (vhost->queue[0] != NULL)
+		rte_mempool_free(vhost->queue[0]->headers);
+	for (uint16_t number = 0; number < port->spec.queues; number++) {
+		if (vhost->queue[number] != NULL)
+			rte_free(vhost->queue[number]->loan);
+		rte_free(vhost->queue[number]);
+	}
+}

@@ -1,0 +1,151 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+#include "vring.h"
+
+#include <endian.h>
+#include <stdatomic.h>
+#include <stddef.h>
+#include <unistd.h>
+
+#define READ_ONCE(x) (*(const volatile __typeof__(x) *)&(x))
+#define WRITE_ONCE(x, value) (*(volatile __typeof__(x) *)&(x) = (value))
+
+uint16_t vring_waiting(struct vring_side *ring)
+{
+	uint16_t waiting;
+
+	if (ring->broken)
+		return 0;
+	waiting = __atomic_load_n(&ring->avail->idx, __ATOMIC_ACQUIRE) - ring->taken;
+	if (waiting > ring->size) {
+		ring->broken = true;
+		return 0;
+	}
+	return waiting;
+}
+
+int vring_head(struct vring_side *ring, uint16_t ahead)
+{
+	uint16_t head = READ_ONCE(ring->avail->ring[(uint16_t)(ring->taken + ahead) & (ring->size - 1)]);
+
+	if (head < ring->size)
+		return head;
+	ring->broken = true;
+	return -1;
+}
+
+/* A descriptor's two halves, as they lie in the guest's memory; it need not have aligned an indirect table. */
+struct halves {
+	uint64_t address, rest;
+} __attribute__((packed));
+
+/* One read of each half: what is checked is what is used, whatever the guest writes meanwhile. */
+static struct vring_desc fetch(const struct vring_desc *desc)
+{
+	const volatile struct halves *halves = (const volatile struct halves *)desc;
+	uint64_t rest = le64toh(halves->rest);
+
+	return (struct vring_desc){le64toh(halves->address), (uint32_t)rest, rest >> 32, rest >> 48};
+}
+
+/* Appends the guest's memory from `guest` on, which may be contiguous for the guest and not for us. */
+static bool append(struct chain *chain, const struct guest_memory *memory, uint64_t guest, uint32_t length)
+{
+	if (length > MAX_FRAME || chain->length + length > MAX_FRAME)
+		return false;
+	chain->length += length;
+	while (length > 0) {
+		uint64_t piece = length;
+		uint8_t *at = guest_at(memory, guest, &piece);
+
+		if (at == NULL || chain->count == MAX_PARTS)
+			return false;
+		chain->part[chain->count++] = (struct part){at, piece};
+		guest += piece;
+		length -= piece;
+	}
+	return true;
+}
+
+/* Follows descriptors of a table with `size` entries from `at` on. Each is visited once at most, or it is a loop. */
+static bool follow(const struct vring_desc *table, uint32_t size, uint32_t at, const struct guest_memory *memory, bool writable,
+		   struct chain *chain)
+{
+	for (uint32_t visited = 0; visited < size; visited++) {
+		struct vring_desc desc = fetch(&table[at]);
+
+		/* A table within a table is forbidden, and so is a part in the other direction. */
+		if (desc.flags & VRING_DESC_F_INDIRECT || !!(desc.flags & VRING_DESC_F_WRITE) != writable)
+			return false;
+		if (!append(chain, memory, desc.addr, desc.len))
+			return false;
+		if (!(desc.flags & VRING_DESC_F_NEXT))
+			return true;
+		at = desc.next;
+		if (at >= size)
+			return false;
+	}
+	return false;
+}
+
+/* An indirect table must lie in one piece of our memory: a table across two regions is refused. */
+static bool follow_indirect(struct vring_desc desc, const struct guest_memory *memory, bool writable, struct chain *chain)
+{
+	uint64_t length = desc.len, whole = length;
+	const uint8_t *table = guest_at(memory, desc.addr, &length);
+
+	if (table == NULL || length != whole || whole == 0 || whole % sizeof(desc) != 0 || whole / sizeof(desc) > UINT16_MAX)
+		return false;
+	return follow((const struct vring_desc *)table, whole / sizeof(desc), 0, memory, writable, chain);
+}
+
+bool vring_chain(const struct vring_side *ring, const struct guest_memory *memory, uint16_t head, bool writable, struct chain *chain)
+{
+	struct vring_desc desc = fetch(&ring->desc[head]);
+
+	chain->count = chain->length = 0;
+	if (desc.flags & VRING_DESC_F_INDIRECT)
+		return ring->indirect && !(desc.flags & VRING_DESC_F_NEXT) && follow_indirect(desc, memory, writable, chain);
+	return follow(ring->desc, ring->size, head, memory, writable, chain);
+}
+
+/* Whether the guest asked for an interrupt somewhere in what was published just now. */
+static bool wanted(const struct vring_side *ring, uint16_t before)
+{
+	if (ring->event_idx)
+		return vring_need_event(READ_ONCE(ring->avail->ring[ring->size]), ring->published, before);
+	return !(READ_ONCE(ring->avail->flags) & VRING_AVAIL_F_NO_INTERRUPT);
+}
+
+bool vring_publish(struct vring_side *ring)
+{
+	uint16_t before = ring->published;
+	uint64_t one = 1;
+
+	if (ring->given == before)
+		return false;
+	ring->published = ring->given;
+	__atomic_store_n(&ring->used->idx, ring->published, __ATOMIC_RELEASE);
+	/* The guest writes its wish, then reads idx; we the other way round. Without the fence both could miss the other. */
+	atomic_thread_fence(memory_order_seq_cst);
+	if (ring->call_fd < 0 || !wanted(ring, before))
+		return false;
+	/* A full counter means that an interrupt is pending anyway. */
+	return write(ring->call_fd, &one, sizeof(one)) == sizeof(one);
+}
+
+bool vring_arm(struct vring_side *ring, bool on)
+{
+	uint16_t *event;
+
+	if (ring->broken)
+		return false;
+	/* avail_event stands behind the used ring's entries. */
+	event = (void *)&ring->used->ring[ring->size];
+	if (ring->event_idx)
+		/* Off: an index that lies behind, which the guest comes to after 65,535 chains, and notifies us once in vain. */
+		__atomic_store_n(event, on ? ring->taken : (uint16_t)(ring->taken - 1), __ATOMIC_RELAXED);
+	else
+		WRITE_ONCE(ring->used->flags, on ? 0 : VRING_USED_F_NO_NOTIFY);
+	atomic_thread_fence(memory_order_seq_cst);
+	return vring_waiting(ring) > 0;
+}

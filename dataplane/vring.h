@@ -1,0 +1,99 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/*
+ * A split virtqueue (virtio 1.2, 2.7), seen from the device's side. Knows nothing of DPDK.
+ *
+ * Whatever is in the ring was written by a guest, which may be broken or hostile and may change it at any moment. So each
+ * field is read once; every address is checked against the guest's memory, every index against the ring, every chain is
+ * finite. What does not hold is refused, and never followed.
+ */
+#ifndef VS_VRING_H
+#define VS_VRING_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include <linux/virtio_ring.h>
+
+enum {
+	MAX_REGIONS = 64,
+	MAX_PARTS = 64,           /* of a chain; Linux makes at most 18 */
+	MAX_FRAME = 65535 + 18,   /* the longest IP packet, with header and one VLAN tag */
+};
+
+/* Where the guest's memory lies in ours. */
+struct guest_memory {
+	uint32_t count;
+	struct guest_region {
+		uint64_t guest, size;
+		uint8_t *host;
+	} region[MAX_REGIONS];
+};
+
+/* Our address of a guest's; *length is cut to what is contiguous there. NULL: not the guest's memory. */
+static inline uint8_t *guest_at(const struct guest_memory *memory, uint64_t guest, uint64_t *length)
+{
+	for (uint32_t i = 0; i < memory->count; i++) {
+		const struct guest_region *region = &memory->region[i];
+		uint64_t offset = guest - region->guest;
+
+		/* An address below the region wraps, and is too large as well. */
+		if (offset < region->size) {
+			if (*length > region->size - offset)
+				*length = region->size - offset;
+			return region->host + offset;
+		}
+	}
+	return 0;
+}
+
+struct vring_side {
+	struct vring_desc *desc;
+	struct vring_avail *avail;
+	struct vring_used *used;
+	uint16_t size;      /* a power of two */
+	uint16_t taken;     /* index of the next chain to take from avail */
+	uint16_t given;     /* index of the next entry of used that we write */
+	uint16_t published; /* used->idx as the guest sees it */
+	bool event_idx;     /* VIRTIO_RING_F_EVENT_IDX was negotiated */
+	bool indirect;      /* VIRTIO_RING_F_INDIRECT_DESC was */
+	bool broken;        /* the guest broke the ring: nothing more is taken from it until it is set up anew */
+	int call_fd;        /* interrupts the guest; -1: it polls */
+	int kick_fd;        /* readable when the guest notified us; -1: it never does */
+};
+
+struct part {
+	uint8_t *at;
+	uint32_t length;
+};
+
+/* A chain of descriptors, as pieces of our memory. */
+struct chain {
+	uint32_t count, length;
+	struct part part[MAX_PARTS];
+};
+
+/* Chains that wait to be taken. A guest that claims more than the ring holds broke it. */
+uint16_t vring_waiting(struct vring_side *ring);
+
+/* The head of the waiting chain number `ahead`, counted from 0; -1 (and the ring is broken) if it lies outside the ring. */
+int vring_head(struct vring_side *ring, uint16_t ahead);
+
+/*
+ * Reads the chain that begins at `head`. writable: whether its parts must be for the device to write. Returns false where it is to
+ * be refused: an address outside the guest's memory, a loop, too many parts, a wrong direction, an absurd length.
+ */
+bool vring_chain(const struct vring_side *ring, const struct guest_memory *memory, uint16_t head, bool writable, struct chain *chain);
+
+/* Notes that a chain is done with, `length` bytes written. The guest sees it when it is published. */
+static inline void vring_give(struct vring_side *ring, uint16_t head, uint32_t length)
+{
+	ring->used->ring[ring->given++ & (ring->size - 1)] = (struct vring_used_elem){head, length};
+}
+
+/* Shows the guest what was given, and interrupts it if it wants that. Returns whether it was interrupted. */
+bool vring_publish(struct vring_side *ring);
+
+/* Asks the guest to notify us of new chains, or not to. Returns whether chains wait already. */
+bool vring_arm(struct vring_side *ring, bool on);
+
+#endif

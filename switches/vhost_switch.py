@@ -1,0 +1,223 @@
+# SPDX-License-Identifier: GPL-2.0-or-later
+"""vsprof's own switch (dataplane/): DPDK's librte_vhost as control plane, and a poll-mode thread that counts the cycles of each stage.
+
+One design choice varies at a time: each is an option here. Everything it counts is read through DPDK's telemetry.
+"""
+
+from __future__ import annotations
+
+import os
+import shlex
+import time
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any, ClassVar
+
+from switches.base import Port, PortCounters, Switch
+from terms import errors, vhost_switch_messages
+from terms.placement import CpuPlan, Thread
+from testbeds import dpdk_telemetry
+from testbeds.base import Process, Testbed
+from testbeds.threads import threads_of
+
+PROGRAM = "/usr/local/bin/vhost-switch"
+"""Where the role vhost_switch installs it."""
+MINE = "VSPROF_VHOST_SWITCH"
+"""Names a program on this machine to be used instead, for those who work on it."""
+PUSHED = "/tmp/vsprof-vhost-switch"
+RUN = "/run/vsprof-vhost-switch"
+CONTROL = f"{RUN}/control"
+PREFIX = "vhost-switch"
+"""EAL's --file-prefix, by which its telemetry is found."""
+LOCAL = "vsprof0"
+"""The host's interface of the local port: a tap."""
+READY = "vhost-switch: ready"
+START_SECONDS = 30
+NEIGHBOUR = "/bin/sh -c 'while :; do :; done'"
+"""Computes for ever, and never sleeps."""
+PMU_EVENTS = ("cycles", "instructions", "cache-misses", "branch-misses")
+"""What is counted in each stage with ``stages: pmu``, by the kernel's generic names: as many as every PMU can count at once."""
+
+# $1: the socket; the rest is one command, answered by one line.
+ASK = r"""
+import socket, sys
+with socket.socket(socket.AF_UNIX) as asked:
+    asked.settimeout(20)
+    asked.connect(sys.argv[1])
+    asked.sendall(" ".join(sys.argv[2:]).encode() + b"\n")
+    print(asked.makefile().readline().strip())
+"""
+
+
+class VhostSwitch(Switch):
+    accesses = ("vhost-user", "virtio-user")
+    takes_devices = True
+    options: ClassVar[Mapping[str, tuple[str, ...]]] = {
+        "forward": ("switch", "wire"),
+        "rings": ("own", "librte"),
+        "dequeue": ("copy", "zero-copy"),
+        "rx": ("poll", "interrupt", "adaptive"),
+        "stages": ("on", "off", "pmu"),
+        "socket": ("client", "server"),
+        "cpu_sharing": ("none", "shared"),
+        "sched": ("other", "fifo"),
+    }
+    """``cpu_sharing``: whether another process keeps the worker's CPU busy all the time."""
+
+    def __init__(self, host: Testbed, plan: CpuPlan, options: Mapping[str, str] = {}) -> None:
+        super().__init__(host, plan, options)
+        if self.chosen["dequeue"] == "zero-copy":
+            self.chosen["rings"] = "own"
+        self._process: Process | None = None
+        self._neighbour: Process | None = None
+        self._started = 0
+        self._ports: dict[str, str] = {}
+        """What each port is, as vhost-switch is told, by name."""
+
+    @classmethod
+    def check_options(cls, given: Mapping[str, str]) -> None:
+        if given.get("dequeue") == "zero-copy" and given.get("rings") == "librte":
+            raise vhost_switch_messages.zero_copy_needs_own_rings()
+
+    def unavailable(self) -> str | None:
+        if mine := os.environ.get(MINE):
+            return None if Path(mine).is_file() else vhost_switch_messages.no_such_file(MINE, mine)
+        if self.host.run(f"[ -x {PROGRAM} ]", check=False).status != 0:
+            return vhost_switch_messages.not_installed(PROGRAM)
+        return self.host.hugepages_lacking()
+
+    def start(self) -> None:
+        self.host.run(f"rm -rf {RUN} && mkdir -p {RUN}")
+        self._start()
+
+    def _start(self) -> None:
+        # A name, and so a log, for each: what the one before it had said would be taken for its own.
+        self._started += 1
+        self._process = self.host.start(f"vhost-switch{self._started}", self.command(), cpus=[self.plan.house, self.plan.switch])
+        end = time.monotonic() + START_SECONDS
+        while READY not in (log := self._process.log()):
+            if not self._process.alive() or time.monotonic() > end:
+                raise errors.switch_failed(f"waited for {READY!r}", log[-1500:])
+            time.sleep(0.02)
+
+    def ready(self) -> None:
+        if self.chosen["cpu_sharing"] == "shared":
+            self._neighbour = self.host.start("neighbour", NEIGHBOUR, cpus=[self.plan.switch])
+
+    def can_not_restart(self) -> str | None:
+        return None
+
+    def kill(self) -> None:
+        assert self._process is not None
+        self.host.run(f"kill -KILL {self._process.pid}")
+        self._process.stop()
+
+    def restart(self) -> None:
+        self._start()
+
+    def command(self) -> str:
+        """The command line: EAL's options, then its own. The first lcore only controls; the second moves frames."""
+        eal = ["--lcores", f"0@{self.plan.house},1@{self.plan.switch}", f"--file-prefix={PREFIX}", "--in-memory", "--no-pci"]
+        own = [f"--{name}={self.chosen[name]}" for name in ("forward", "rings", "dequeue", "rx", "stages")]
+        # Any that there are: it is started again.
+        ports = [f"--port={name},{what}" for name, what in self._ports.items()]
+        # The lowest of the real-time priorities is above all that have none.
+        own.append("--sched=fifo:1" if self.chosen["sched"] == "fifo" else "--sched=other")
+        own += [f"--pmu-events={','.join(PMU_EVENTS)}"] if self.chosen["stages"] == "pmu" else []
+        return shlex.join([self._program(), *eal, "--", *own, *ports, f"--control={CONTROL}"])
+
+    def add_port(self, name: str, access: str) -> Port:
+        socket = f"{RUN}/{name}.sock"
+        server = self.chosen["socket"] == "server"
+        self._add(name, f"path={socket}{',server=1' if server else ''}")
+        return Port(name, access, socket, listener="switch" if server else "endpoint")
+
+    def add_device(self, name: str, device: str) -> Port:
+        """Make a port of one of DPDK's own devices, such as ``net_null0,size=64``."""
+        self._add(name, f"dev={device}")
+        return Port(name, "device", device)
+
+    def join(self, one: Port, other: Port) -> None:
+        # Wired ports are paired as they are added.
+        if self.chosen["forward"] != "wire":
+            raise vhost_switch_messages.joins_by_wire()
+
+    def local_port(self) -> Port:
+        self.add_device(LOCAL, f"net_tap0,iface={LOCAL}")
+        return Port(LOCAL, "internal", LOCAL)
+
+    def _add(self, name: str, what: str) -> None:
+        self.tell(f"add-port {name},{what}")
+        self._ports[name] = what
+
+    def learn(self, port: Port, mac: str) -> None:
+        # A wire knows no addresses.
+        if self.chosen["forward"] == "switch":
+            self.tell(f"learn {port.name} {mac}")
+
+    def tell(self, command: str) -> str:
+        """Give it a command and return its answer. Raises ``RunFailed`` with its own words when it refuses."""
+        answer = self.host.run(shlex.join(["python3", "-S", "-c", ASK, CONTROL, *command.split()])).stdout.strip()
+        if answer.split(maxsplit=1)[:1] != ["ok"]:
+            assert self._process is not None
+            raise errors.switch_failed(f"{command}: {answer or 'no answer'}", self._process.log()[-1500:])
+        return answer
+
+    def port_counters(self) -> str:
+        return dpdk_telemetry.command(PREFIX, [f"/vhost_switch/port,{name}" for name in self._ports])
+
+    @classmethod
+    def parse_port_counters(cls, text: str) -> dict[str, PortCounters]:
+        """Read telemetry's answers: rx is what came from the endpoint. Raises ``ValueError`` on anything else."""
+        try:
+            return {
+                found["name"]: PortCounters(*(int(found[f"{way}_{what}"]) for way in ("rx", "tx") for what in ("packets", "bytes")))
+                for _, question, _, found in dpdk_telemetry.answers(text)
+                if question == "/vhost_switch/port" and found
+            }
+        except (KeyError, TypeError) as error:
+            raise ValueError(f"not vhost-switch's telemetry: {error!r}") from error
+
+    def threads(self) -> list[Thread]:
+        assert self._process is not None
+        return [Thread(name, tid, _role(name), cpus) for tid, name, cpus in threads_of(self.host, self._process.pid)]
+
+    def processes(self) -> list[Process]:
+        return [process for process in (self._process, self._neighbour) if process is not None]
+
+    def facts(self) -> dict[str, Any]:
+        """DPDK's version, the settings as vhost-switch itself tells them, and each port as it was negotiated."""
+        asked = ["/info", "/vhost_switch/settings", *(f"/vhost_switch/port,{name}" for name in self._ports)]
+        said = [
+            (question, found)
+            for _, question, _, found in dpdk_telemetry.answers(self.host.run(dpdk_telemetry.command(PREFIX, asked)).stdout)
+        ]
+        by_question = dict(said)
+        ports = {
+            found["name"]: {key: found.get(key) for key in ("kind", "features", "rx_path", "numa_node")}
+            for question, found in said
+            if question == "/vhost_switch/port"
+        }
+        return {"version": [by_question["/info"]["version"]], "settings": by_question["/vhost_switch/settings"], "ports": ports}
+
+    def stop(self) -> None:
+        for process in self.processes():
+            process.stop()
+        self._process = self._neighbour = None
+        self._ports.clear()
+        self.host.run(f"rm -rf {RUN}", check=False)
+
+    def _program(self) -> str:
+        if not (mine := os.environ.get(MINE)):
+            return PROGRAM
+        self.host.push(Path(mine).read_bytes(), PUSHED)
+        self.host.run(f"chmod 755 {PUSHED}")
+        return PUSHED
+
+
+def _role(thread: str) -> str:
+    """Its workers move frames; the main thread and DPDK's own threads control, and answer questions."""
+    return "switch" if thread.startswith("dpdk-worker") else "host-other"
+
+
+SWITCH = VhostSwitch

@@ -1,0 +1,48 @@
+# SPDX-License-Identifier: GPL-2.0-or-later
+"""The tables of single frames: a worker's cost beside its latency, restarts, and the published words."""
+
+from __future__ import annotations
+
+from analysis import describe_frames
+from analysis.describe import Table, Text
+
+
+def cell(table: Table, case: str, column: str) -> str:
+    frame = table.frame.set_index(table.frame.columns[0])
+    [row] = [name for name in frame.index if case in name]
+    return frame.loc[row, column]
+
+
+def test_a_worker_is_shown_with_what_it_takes_and_what_that_buys(probed):
+    table = describe_frames.worker(probed)
+    assert cell(table, "ovs-dpdk", "CPU use, frames flow").startswith("102 %")
+    assert cell(table, "ovs-dpdk", "latency, mean").split()[1].startswith("µs")
+    assert cell(table, "kernel-ovs", "frames lost").startswith("0.0250 %")
+    assert cell(table, "kernel-ovs", "frames not timed").startswith("0.200 %")
+
+
+def test_a_restart_that_is_not_survived_has_no_outage_but_a_count(probed):
+    table = describe_frames.restarts(probed)
+    assert cell(table, "ovs-dpdk", "came back") == "3 of 3"
+    assert cell(table, "ovs-dpdk", "longest time without a frame").startswith("1.50 s")
+    assert cell(table, "ovs-dpdk", "packets lost").startswith("14,000")
+    assert cell(table, "kernel-ovs", "came back") == "0 of 3"
+    assert cell(table, "kernel-ovs", "longest time without a frame") == "–"
+    assert cell(table, "kernel-ovs", "packets lost") == "–"
+
+
+def test_a_result_without_single_frames_says_so(two_switches):
+    assert isinstance(describe_frames.worker(two_switches), Text)
+
+
+def test_the_answer_sets_latency_against_cpu(probed, two_switches):
+    said = describe_frames.answer(probed).text
+    assert "with OVS-DPDK against kernel OVS, a frame takes 0.12" in said
+    assert "the CPU" in said
+    assert "can't answer" in describe_frames.answer(two_switches).text
+
+
+def test_the_published_words_are_whole():
+    said = describe_frames.published("T5").text
+    assert "in client mode, VMs regain connectivity" in said
+    assert describe_frames.published("T11").text.count("\n") == 2

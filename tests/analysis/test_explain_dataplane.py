@@ -1,0 +1,101 @@
+# SPDX-License-Identifier: GPL-2.0-or-later
+"""What is said of options: no claim without an interval that excludes 1, and the crossover where it lies."""
+
+from __future__ import annotations
+
+import pytest
+
+from analysis import explain_dataplane, metrics
+from analysis.load import load
+from analysis.stats import Estimate
+from terms import schema
+
+
+def scaled(path, factors: dict[tuple[int, str], float]):
+    """Multiply the rates and the cycles of enqueue of each case of a SYNTHETIC result, by frame size and value of dequeue."""
+    rows = schema.read(path / "measurements.parquet").to_pylist()
+    for row in rows:
+        factor = factors.get((row["frame_bytes"], row["dequeue"]), 1.0)
+        if row["value"] is not None and row["name"] == "packet_rate_received":
+            row["value"] *= factor
+        if row["value"] is not None and row["name"] in ("stage_enqueue_cycles", "pmd_busy_cycles"):
+            enqueue = row["value"] if row["name"] == "stage_enqueue_cycles" else row["value"] * 60 / 125
+            row["value"] += enqueue * (1 / factor - 1)
+    schema.write(path / "measurements.parquet", rows)
+    return load(path)
+
+
+@pytest.fixture
+def make(sample, tmp_path, request):
+    def made(factors, frames=(64, 512, 1518)):
+        options = {"dequeue": ("copy", "zero-copy")}
+        path = sample.write(
+            tmp_path / "r", accesses=("vhost-user",), frames=frames, traffics=[("udp_flood", "saturation")], options=options
+        )
+        return scaled(request.getfixturevalue("vhost_sample").change(path), factors)
+
+    return made
+
+
+def crossover(result) -> str:
+    return explain_dataplane.crossover(result, "dequeue", "copy", "zero-copy")
+
+
+def test_the_crossover_lies_between_the_last_size_that_loses_and_the_first_that_wins(make):
+    said = crossover(make({(64, "zero-copy"): 0.5, (512, "zero-copy"): 0.7, (1518, "zero-copy"): 1.5}))
+    assert "The crossover lies between 512 B and 1518 B" in said
+    assert said.index("- 64 B") < said.index("- 512 B") < said.index("- 1518 B")
+
+
+@pytest.mark.parametrize(
+    ("factors", "words"),
+    [
+        ({}, "No crossover can be told"),
+        ({(64, "zero-copy"): 0.5}, "No crossover is seen: dequeue=zero-copy carries fewer packets than dequeue=copy"),
+        ({(1518, "zero-copy"): 2.0}, "No crossover is seen: dequeue=zero-copy carries more packets than dequeue=copy"),
+        ({(64, "zero-copy"): 2.0, (512, "zero-copy"): 0.5, (1518, "zero-copy"): 2.0}, "There is no one crossover"),
+    ],
+)
+def test_where_there_is_none_it_says_so(make, factors, words):
+    assert words in crossover(make(factors))
+
+
+def test_without_the_two_there_is_nothing_to_tell(two_switches):
+    assert "no pair of cases" in crossover(two_switches)
+
+
+def test_the_stage_that_makes_the_difference_is_named(make):
+    said = explain_dataplane.markdown(make({(64, "zero-copy"): 0.5}, frames=(64,)))
+    assert "A packet costs the switch's thread more cycles with dequeue=zero-copy than with dequeue=copy" in said
+    assert "most of the difference lies in the stage enqueue" in said
+    assert "enqueue 60.0 → 120" in said
+
+
+def test_what_can_not_be_told_apart_is_not(make):
+    said = explain_dataplane.markdown(make({}, frames=(64,)))
+    assert "can't tell dequeue=zero-copy from dequeue=copy" in said
+    assert "most of the difference" not in said
+
+
+def test_misses_of_a_stage_are_told_where_a_pmu_counted_them(sample, vhost_sample, tmp_path):
+    options, traffics = {"dequeue": ("copy", "zero-copy")}, [("udp_flood", "saturation")]
+    path = sample.write(tmp_path / "r", accesses=("vhost-user",), traffics=traffics, options=options)
+    result = load(vhost_sample.change(path, pmu=True))
+    assert "enqueue cache-misses per packet (hardware) 2.00 → 2.00" in explain_dataplane.markdown(result)
+    assert not [name for name in metrics.of(result)["metric"].unique() if "misses" in name]
+
+
+def test_a_thread_that_had_time_left_is_not_called_the_limit():
+    busy = (Estimate(0.4, 0.39, 0.41, 3), Estimate(0.5, 0.49, 0.51, 3))
+    assert "had cycles left" in explain_dataplane._limit(busy)
+    assert "nothing left" in explain_dataplane._limit((Estimate(0.99, 0.98, 1.0, 3), Estimate(0.97, 0.96, 0.98, 3)))
+    assert explain_dataplane._limit((busy[0], Estimate(0.99, 0.98, 1.0, 3))) == ""
+
+
+def test_where_frames_never_end_a_full_ring_tells_the_limit_and_a_busy_thread_does_not():
+    def reached(*shares):
+        return tuple(Estimate(one, one, one, 3) for one in shares)
+
+    assert "the endpoint is the limit" in explain_dataplane._drops(reached(0.3, 0.6))
+    assert "the switch's thread is the limit" in explain_dataplane._drops(reached(0.99, 0.97))
+    assert explain_dataplane._drops(reached(0.3, 0.99)) == ""

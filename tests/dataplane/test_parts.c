@@ -1,0 +1,378 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* The parts that know nothing of DPDK, under AddressSanitizer and UBSan: `make check`. Prints a line a test. */
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/eventfd.h>
+#include <unistd.h>
+
+#include "counters.h"
+#include "mac_table.h"
+#include "vring.h"
+
+#define CHECK(holds)                                                                                                               \
+	do {                                                                                                                       \
+		if (!(holds)) {                                                                                                    \
+			printf("%s:%d: does not hold: %s\n", __FILE__, __LINE__, #holds);                                          \
+			exit(1);                                                                                                   \
+		}                                                                                                                  \
+	} while (0)
+
+enum { SIZE = 8, AGE_S = 300 };
+
+/* ---- addresses ---- */
+
+static const uint64_t A = 0x020000000052, B = 0x030000000052, GROUP = 0x01;
+
+static void learns_and_moves(void)
+{
+	struct mac_table *table = mac_table_new(4, AGE_S);
+
+	CHECK(mac_lookup(table, A, 100) == MAC_UNKNOWN);
+	mac_learn(table, A, 3, 100);
+	mac_learn(table, B, 0, 100);
+	CHECK(mac_lookup(table, A, 100) == 3);
+	CHECK(mac_lookup(table, B, 100) == 0);
+	mac_learn(table, A, 7, 101);
+	CHECK(mac_lookup(table, A, 101) == 7);
+	mac_table_free(table);
+}
+
+static void ages(void)
+{
+	struct mac_table *table = mac_table_new(4, AGE_S);
+
+	mac_learn(table, A, 3, 100);
+	CHECK(mac_lookup(table, A, 100 + AGE_S) == 3);
+	CHECK(mac_lookup(table, A, 101 + AGE_S) == MAC_UNKNOWN);
+	/* A worker whose clock is behind. */
+	CHECK(mac_lookup(table, A, 99) == 3);
+	mac_learn(table, A, 3, 101 + AGE_S);
+	CHECK(mac_lookup(table, A, 101 + AGE_S) == 3);
+	mac_table_free(table);
+}
+
+static void learns_nobody(void)
+{
+	struct mac_table *table = mac_table_new(4, AGE_S);
+
+	mac_learn(table, GROUP, 3, 100);
+	mac_learn(table, 0, 3, 100);
+	CHECK(mac_lookup(table, GROUP, 100) == MAC_UNKNOWN);
+	CHECK(mac_lookup(table, 0, 100) == MAC_UNKNOWN);
+	mac_table_free(table);
+}
+
+static void forgets_a_port(void)
+{
+	struct mac_table *table = mac_table_new(4, AGE_S);
+	struct mac_entry entries[4];
+
+	mac_learn(table, A, 3, 100);
+	mac_learn(table, B, 4, 90);
+	mac_forget(table, 3);
+	CHECK(mac_lookup(table, A, 100) == MAC_UNKNOWN);
+	CHECK(mac_list(table, 100, entries, 4) == 1);
+	CHECK(entries[0].mac == B && entries[0].port == 4 && entries[0].age_s == 10);
+	mac_forget(table, MAC_UNKNOWN);
+	CHECK(mac_list(table, 100, entries, 4) == 0);
+	mac_table_free(table);
+}
+
+/* More than fit: the newest are known, and no address has another's port. Port: lowest bits of the address. */
+static void full_table_stays_right(void)
+{
+	struct mac_table *table = mac_table_new(4, AGE_S);
+	unsigned known = 0;
+
+	for (uint64_t i = 1; i <= 1000; i++)
+		mac_learn(table, i << 8, i % 31, 100 + i / 100);
+	for (uint64_t i = 1; i <= 1000; i++) {
+		uint16_t port = mac_lookup(table, i << 8, 110);
+
+		CHECK(port == MAC_UNKNOWN || port == i % 31);
+		known += port != MAC_UNKNOWN;
+	}
+	CHECK(known == 16 * MAC_WAYS);
+	CHECK(mac_lookup(table, UINT64_C(1000) << 8, 110) == 1000 % 31);
+	mac_table_free(table);
+}
+
+/* ---- rings ---- */
+
+/* A guest: its memory, with a ring of SIZE in it, as it sees it from address BASE on. */
+enum { MEMORY = 1 << 17, BASE = 0x10000, TABLE_AT = 0x8000, DATA_AT = 0xc000 };
+
+static struct guest {
+	uint8_t *bytes;
+	struct vring_desc *desc;
+	struct guest_memory memory;
+	struct vring_side ring;
+} guest;
+
+static void boot(void)
+{
+	free(guest.bytes);
+	memset(&guest, 0, sizeof(guest));
+	/* Allocated to its very size: AddressSanitizer sees any step beside it. */
+	guest.bytes = calloc(1, MEMORY);
+	guest.desc = (struct vring_desc *)guest.bytes;
+	guest.memory.count = 1;
+	guest.memory.region[0] = (struct guest_region){BASE, MEMORY, guest.bytes};
+	guest.ring.desc = guest.desc;
+	guest.ring.avail = (struct vring_avail *)(guest.bytes + 0x1000);
+	guest.ring.used = (struct vring_used *)(guest.bytes + 0x2000);
+	guest.ring.size = SIZE;
+	guest.ring.call_fd = -1;
+	guest.ring.indirect = true;
+}
+
+static void describe(struct vring_desc *desc, uint64_t at, uint32_t length, uint16_t flags, uint16_t next)
+{
+	*desc = (struct vring_desc){at, length, flags, next};
+}
+
+static void offer(uint16_t head)
+{
+	guest.ring.avail->ring[guest.ring.avail->idx++ % SIZE] = head;
+}
+
+static bool chain_at(uint16_t head, bool writable, struct chain *chain)
+{
+	return vring_chain(&guest.ring, &guest.memory, head, writable, chain);
+}
+
+static void follows_a_chain(void)
+{
+	struct chain chain;
+
+	boot();
+	describe(&guest.desc[2], BASE + DATA_AT, 12, VRING_DESC_F_NEXT, 5);
+	describe(&guest.desc[5], BASE + DATA_AT + 64, 60, 0, 0);
+	CHECK(chain_at(2, false, &chain));
+	CHECK(chain.count == 2 && chain.length == 72);
+	CHECK(chain.part[0].at == guest.bytes + DATA_AT && chain.part[0].length == 12);
+	CHECK(chain.part[1].at == guest.bytes + DATA_AT + 64 && chain.part[1].length == 60);
+}
+
+static void follows_an_indirect_table(void)
+{
+	struct vring_desc *table;
+	struct chain chain;
+
+	boot();
+	table = (struct vring_desc *)(guest.bytes + TABLE_AT);
+	describe(&table[0], BASE + DATA_AT, 12, VRING_DESC_F_NEXT, 1);
+	describe(&table[1], BASE + DATA_AT + 12, 100, 0, 0);
+	describe(&guest.desc[0], BASE + TABLE_AT, 2 * sizeof(*table), VRING_DESC_F_INDIRECT, 0);
+	CHECK(chain_at(0, false, &chain));
+	CHECK(chain.count == 2 && chain.length == 112);
+	guest.ring.indirect = false; /* not negotiated */
+	CHECK(!chain_at(0, false, &chain));
+}
+
+/* What is contiguous for the guest may lie apart for us. */
+static void splits_at_regions(void)
+{
+	uint8_t other[4096];
+	struct chain chain;
+
+	boot();
+	guest.memory.count = 2;
+	guest.memory.region[1] = (struct guest_region){BASE + MEMORY, sizeof(other), other};
+	describe(&guest.desc[0], BASE + MEMORY - 10, 30, 0, 0);
+	CHECK(chain_at(0, false, &chain));
+	CHECK(chain.count == 2 && chain.length == 30);
+	CHECK(chain.part[0].length == 10 && chain.part[1].at == other && chain.part[1].length == 20);
+}
+
+static void refuses(uint64_t at, uint32_t length, uint16_t flags, uint16_t next)
+{
+	struct chain chain;
+
+	boot();
+	describe(&guest.desc[0], at, length, flags, next);
+	CHECK(!chain_at(0, false, &chain));
+}
+
+static void refuses_hostile_descriptors(void)
+{
+	struct vring_desc *table;
+	struct chain chain;
+
+	refuses(0, 60, 0, 0);                                 /* below its memory */
+	refuses(BASE + MEMORY, 60, 0, 0);                     /* above */
+	refuses(BASE + MEMORY - 10, 11, 0, 0);                /* across the end */
+	refuses(UINT64_MAX - 5, 60, 0, 0);                    /* wraps */
+	refuses(BASE + DATA_AT, UINT32_MAX, 0, 0);            /* absurdly long */
+	refuses(BASE + DATA_AT, MAX_FRAME + 1, 0, 0);
+	refuses(BASE + DATA_AT, 60, VRING_DESC_F_WRITE, 0);   /* wrong direction */
+	refuses(BASE + DATA_AT, 1, VRING_DESC_F_NEXT, 0);     /* a loop */
+	refuses(BASE + DATA_AT, 0, VRING_DESC_F_NEXT, 0);     /* a loop of nothing */
+	refuses(BASE + DATA_AT, 1, VRING_DESC_F_NEXT, SIZE);  /* out of the ring */
+	refuses(BASE + TABLE_AT, 0, VRING_DESC_F_INDIRECT, 0);
+	refuses(BASE + TABLE_AT, 17, VRING_DESC_F_INDIRECT, 0);
+	refuses(BASE + MEMORY - 16, 32, VRING_DESC_F_INDIRECT, 0);
+	refuses(BASE + TABLE_AT, 0xfffffff0, VRING_DESC_F_INDIRECT, 0);
+	refuses(BASE + TABLE_AT, 16, VRING_DESC_F_INDIRECT | VRING_DESC_F_NEXT, 1);
+
+	boot(); /* a table in a table */
+	table = (struct vring_desc *)(guest.bytes + TABLE_AT);
+	describe(&table[0], BASE + TABLE_AT, 16, VRING_DESC_F_INDIRECT, 0);
+	describe(&guest.desc[0], BASE + TABLE_AT, 16, VRING_DESC_F_INDIRECT, 0);
+	CHECK(!chain_at(0, false, &chain));
+
+	boot(); /* more parts than a frame can have */
+	table = (struct vring_desc *)(guest.bytes + TABLE_AT);
+	for (uint16_t i = 0; i <= MAX_PARTS; i++)
+		describe(&table[i], BASE + DATA_AT, 1, i < MAX_PARTS ? VRING_DESC_F_NEXT : 0, i + 1);
+	describe(&guest.desc[0], BASE + TABLE_AT, (MAX_PARTS + 1) * 16, VRING_DESC_F_INDIRECT, 0);
+	CHECK(!chain_at(0, false, &chain));
+}
+
+/* Whatever is in the tables: no step beside the guest's memory, and an end. AddressSanitizer watches. */
+static void survives_noise(void)
+{
+	struct chain chain;
+	unsigned accepted = 0;
+
+	boot();
+	srandom(1);
+	for (int round = 0; round < 200000; round++) {
+		for (int i = 0; i < SIZE; i++) {
+			uint64_t at = random() % 4 == 0 ? (uint64_t)random() << 33 : BASE + (uint64_t)random() % (MEMORY + 64);
+
+			describe(&guest.desc[i], at, random() % 3 ? random() % 200 : (uint32_t)random() << 1, random() % 8, random() % (SIZE + 2));
+		}
+		if (chain_at(random() % SIZE, round & 1, &chain)) {
+			uint32_t length = 0;
+
+			accepted++;
+			CHECK(chain.count <= MAX_PARTS && chain.length <= MAX_FRAME);
+			for (uint32_t i = 0; i < chain.count; i++) {
+				length += chain.part[i].length;
+				CHECK(chain.part[i].at >= guest.bytes && chain.part[i].at + chain.part[i].length <= guest.bytes + MEMORY);
+			}
+			CHECK(length == chain.length);
+		}
+	}
+	CHECK(accepted > 1000);
+}
+
+static void breaks_a_ring_that_lies(void)
+{
+	boot();
+	guest.ring.avail->idx = SIZE;
+	CHECK(vring_waiting(&guest.ring) == SIZE && !guest.ring.broken);
+	guest.ring.avail->idx = SIZE + 1;
+	CHECK(vring_waiting(&guest.ring) == 0 && guest.ring.broken);
+	guest.ring.avail->idx = 1;
+	CHECK(vring_waiting(&guest.ring) == 0);
+
+	boot();
+	offer(SIZE);
+	CHECK(vring_waiting(&guest.ring) == 1);
+	CHECK(vring_head(&guest.ring, 0) == -1 && guest.ring.broken);
+}
+
+static void counts_wrap(void)
+{
+	boot();
+	guest.ring.taken = guest.ring.given = guest.ring.published = 65534;
+	guest.ring.avail->idx = 65534;
+	for (uint16_t head = 0; head < 4; head++)
+		offer(head);
+	CHECK(vring_waiting(&guest.ring) == 4);
+	for (uint16_t ahead = 0; ahead < 4; ahead++)
+		CHECK(vring_head(&guest.ring, ahead) == ahead);
+	for (uint16_t head = 0; head < 4; head++)
+		vring_give(&guest.ring, 3 - head, 10 + head);
+	CHECK(guest.ring.used->idx == 0);
+	vring_publish(&guest.ring);
+	CHECK(guest.ring.used->idx == 2);
+	CHECK(guest.ring.used->ring[65534 % SIZE].id == 3 && guest.ring.used->ring[65535 % SIZE].len == 11);
+	CHECK(guest.ring.used->ring[0].id == 1 && guest.ring.used->ring[1].id == 0);
+}
+
+static bool interrupted(void)
+{
+	eventfd_t value;
+
+	return eventfd_read(guest.ring.call_fd, &value) == 0;
+}
+
+static void interrupts_when_asked(void)
+{
+	boot();
+	guest.ring.call_fd = eventfd(0, EFD_NONBLOCK);
+	CHECK(!vring_publish(&guest.ring) && !interrupted());
+	vring_give(&guest.ring, 0, 0);
+	CHECK(vring_publish(&guest.ring) && interrupted());
+	guest.ring.avail->flags = VRING_AVAIL_F_NO_INTERRUPT;
+	vring_give(&guest.ring, 0, 0);
+	CHECK(!vring_publish(&guest.ring) && !interrupted());
+
+	/* With event indices: when used->idx comes past what the guest wrote. */
+	guest.ring.event_idx = true;
+	guest.ring.avail->ring[SIZE] = 3;
+	vring_give(&guest.ring, 0, 0);
+	CHECK(!vring_publish(&guest.ring) && !interrupted());
+	vring_give(&guest.ring, 0, 0);
+	CHECK(vring_publish(&guest.ring) && interrupted());
+	vring_give(&guest.ring, 0, 0);
+	CHECK(!vring_publish(&guest.ring));
+	close(guest.ring.call_fd);
+}
+
+static void arms(void)
+{
+	boot();
+	CHECK(!vring_arm(&guest.ring, false));
+	CHECK(guest.ring.used->flags == VRING_USED_F_NO_NOTIFY);
+	CHECK(!vring_arm(&guest.ring, true));
+	CHECK(guest.ring.used->flags == 0);
+	offer(0);
+	CHECK(vring_arm(&guest.ring, true));
+	guest.ring.event_idx = true;
+	guest.ring.taken = 1;
+	CHECK(!vring_arm(&guest.ring, true));
+	CHECK(*(uint16_t *)&guest.ring.used->ring[SIZE] == 1);
+}
+
+/* ---- histogram ---- */
+
+static void buckets_hold_their_values(void)
+{
+	for (uint64_t cycles = 0; cycles < 100000; cycles++) {
+		unsigned bucket = cost_bucket(cycles);
+
+		CHECK(cycles < cost_bound(bucket));
+		CHECK(bucket == 0 || cycles >= cost_bound(bucket - 1));
+		/* At most 12.5 % wide. */
+		CHECK(bucket < COST_STEPS || (cost_bound(bucket) - cost_bound(bucket - 1)) * COST_STEPS <= cost_bound(bucket - 1));
+	}
+	CHECK(cost_bucket(UINT64_MAX) == COST_BUCKETS - 1);
+}
+
+int main(void)
+{
+	static const struct {
+		const char *name;
+		void (*run)(void);
+	} tests[] = {
+		{"learns_and_moves", learns_and_moves}, {"ages", ages}, {"learns_nobody", learns_nobody}, {"forgets_a_port", forgets_a_port},
+		{"full_table_stays_right", full_table_stays_right}, {"follows_a_chain", follows_a_chain},
+		{"follows_an_indirect_table", follows_an_indirect_table}, {"splits_at_regions", splits_at_regions},
+		{"refuses_hostile_descriptors", refuses_hostile_descriptors}, {"survives_noise", survives_noise},
+		{"breaks_a_ring_that_lies", breaks_a_ring_that_lies}, {"counts_wrap", counts_wrap},
+		{"interrupts_when_asked", interrupts_when_asked}, {"arms", arms}, {"buckets_hold_their_values", buckets_hold_their_values},
+	};
+
+	setvbuf(stdout, NULL, _IOLBF, 0);
+	for (size_t i = 0; i < sizeof(tests) / sizeof(*tests); i++) {
+		tests[i].run();
+		printf("%s: holds\n", tests[i].name);
+	}
+	free(guest.bytes);
+	return 0;
+}

@@ -1,0 +1,86 @@
+# SPDX-License-Identifier: GPL-2.0-or-later
+"""frame-probe for real, on this host: single frames through OVS-DPDK, an outage that is known, and a restart of the switch."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterator
+
+import pytest
+
+from switches.ovs_dpdk import OvsDpdk
+from testbeds.native import Native
+from workloads.endpoints import probe
+from workloads.endpoints.base import Frames
+from workloads.endpoints.probe import Probe
+from workloads.topologies.vm2vm import Vm2Vm
+
+pytestmark = [pytest.mark.lab, pytest.mark.usefixtures("native_can_run")]
+PERIOD_S = 350e-6
+FROZEN_S = 0.4
+
+
+@pytest.fixture
+def path(request) -> Iterator[Vm2Vm]:
+    """Two ends over virtio-user on OVS-DPDK; the test's parameter is who owns the sockets."""
+    with Native() as host:
+        if why := probe.unavailable(host) or host.hugepages_lacking():
+            pytest.skip(why)
+        options = {"socket": request.param}
+        switch = OvsDpdk(host, host.plan(), options)
+        topology = Vm2Vm(host, switch, host.plan(), "virtio-user", options)
+        try:
+            switch.start()
+            topology.start()
+            switch.ready()
+            yield topology
+        finally:
+            topology.stop()
+            switch.stop()
+
+
+def received(ends: Probe, seconds: float) -> int:
+    before = ends.report().received
+    time.sleep(seconds)
+    return ends.report().received - before
+
+
+@pytest.mark.parametrize("path", ["client"], indirect=True)
+def test_frames_are_timed_and_a_known_outage_is_seen(path):
+    ends = path.sender.probe()
+    ends.send(PERIOD_S, 64)
+    time.sleep(1)
+    ends.pause()
+    time.sleep(0.2)
+    report = ends.report()
+    assert report.received == report.offered > 1000
+    assert report.reordered == report.duplicates == 0
+    assert 0.2e-6 < report.latency.percentile(50) < 1e-3
+    ends.send(PERIOD_S, 1518)
+    # Nobody forwards meanwhile, and nobody is told.
+    pid = path.switch.processes()[1].pid
+    path.host.run(f"kill -STOP {pid}; sleep {FROZEN_S}; kill -CONT {pid}")
+    time.sleep(0.3)
+    assert FROZEN_S * 0.9 < ends.report().gap.longest_s < FROZEN_S + 0.5
+    # Back to the program that floods, and the path is there.
+    flood = path.sender.flood(Frames(60, 1, None, path.sender.mac, path.receiver.mac, "10.77.0.1", "10.77.0.250"))
+    flood.prepare()
+    before = path.receiver.counters().received_packets
+    flood.start()
+    time.sleep(0.5)
+    flood.stop()
+    assert path.receiver.counters().received_packets - before > 10_000
+    path.check()
+
+
+@pytest.mark.parametrize(("path", "survives"), [("client", True), ("server", False)], indirect=["path"])
+def test_only_a_switch_that_is_client_comes_back_by_itself(path, survives):
+    ends = path.sender.probe()
+    ends.send(PERIOD_S, 64)
+    assert received(ends, 0.5) > 100
+    path.switch.kill()
+    assert path.host.died(path.switch.processes())
+    path.switch.restart()
+    path.check()
+    time.sleep(4)
+    assert (received(ends, 1) > 100) == survives

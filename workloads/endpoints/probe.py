@@ -1,0 +1,138 @@
+# SPDX-License-Identifier: GPL-2.0-or-later
+"""frame-probe (dataplane/probe) as both ends of a path: frames at a fixed pace, each timed by one clock.
+
+It is told what to do over its control socket, one command a line; what it reports is described in dataplane/probe/README.md.
+"""
+
+from __future__ import annotations
+
+import os
+import shlex
+import time
+from collections.abc import Sequence
+from pathlib import Path
+
+from terms import errors, probe_messages
+from terms.placement import Thread
+from testbeds.base import Process, Testbed
+from testbeds.threads import threads_of
+from workloads.endpoints.base import RUN
+from workloads.endpoints.probe_report import Report
+
+PROGRAM = "/usr/local/bin/frame-probe"
+VARIABLE = "VSPROF_FRAME_PROBE"
+"""Names the program on this machine, while it is being developed: it is brought to the testbed."""
+MEMORY_MIB = 128
+START_SECONDS = 30
+FLOW_SECONDS = 30
+"""How long the first frame may take: the switch looks for its ports again once a second, and an emulated host is slow."""
+LONGEST_S = 86400
+# $1: the socket, then the commands.
+ASK = r"""
+import socket, sys
+with socket.socket(socket.AF_UNIX) as asked:
+    asked.connect(sys.argv[1])
+    lines = asked.makefile("rw")
+    for command in sys.argv[2:]:
+        lines.write(command + "\n")
+        lines.flush()
+        print(lines.readline(), end="")
+"""
+
+
+def unavailable(host: Testbed) -> str | None:
+    """Why ``host`` can't run it, or None."""
+    if VARIABLE in os.environ or host.run(f"test -x {PROGRAM}", check=False).status == 0:
+        return None
+    return probe_messages.not_installed(PROGRAM, VARIABLE)
+
+
+class Probe:
+    """A frame-probe with two ``devices``: it sends from the first and receives on the second. It polls on the first of ``cpus``."""
+
+    def __init__(self, host: Testbed, name: str, devices: Sequence[str], cpus: Sequence[int], more: Sequence[str] = ()) -> None:
+        """``more``: options of EAL."""
+        self._host, self.name = host, name
+        self._socket = f"{RUN}/{name}.control"
+        _bring(host)
+        words = [
+            PROGRAM, "--in-memory", "--single-file-segments", "-m", str(MEMORY_MIB), "--no-pci", f"--file-prefix={name}",
+            # The first lcore only listens: on another CPU than the one that polls, where there is one.
+            "--lcores", f"0@{cpus[-1]},1@{cpus[0]}",
+            *(f"--vdev={device}" for device in devices), *more,
+            "--", "--control", self._socket, "--seconds", str(LONGEST_S),
+        ]  # fmt: skip
+        self._process: Process = host.start(name, shlex.join(words), cpus=sorted(set(cpus)))
+        try:
+            self._await_ready()
+        except BaseException:
+            # Nobody stops what was never made.
+            self.stop()
+            raise
+
+    def send(self, period_s: float, frame_bytes: int) -> None:
+        """Let frames flow at a pace, counted from zero once they arrive. Raises ``RunFailed`` when none does."""
+        wanted = f"start period-us={period_s * 1e6:.9g} frame-bytes={frame_bytes}"
+        self._tell(wanted)
+        end = time.monotonic() + FLOW_SECONDS
+        while not self.report().arrived:
+            if not self._process.alive() or time.monotonic() > end:
+                raise probe_messages.nothing_arrives(FLOW_SECONDS, self.log())
+            time.sleep(0.1)
+        # Again: until the switch had found its ports, frames were lost that are none of its losses.
+        self._tell(wanted)
+
+    def pause(self) -> None:
+        """Send no more; what is under way is still received."""
+        self._tell("stop")
+
+    def report(self) -> Report:
+        """Everything counted since ``send``."""
+        answer = self._ask("report")
+        try:
+            return Report.model_validate_json(answer)
+        except ValueError:
+            raise probe_messages.refused(answer) from None
+
+    def log(self) -> str:
+        return self._process.log()
+
+    def threads(self) -> list[Thread]:
+        found = threads_of(self._host, self._process.pid)
+        return [
+            Thread(f"{self.name}:{name}", tid, "guest" if name.startswith("dpdk-worker") else "host-other", cpus)
+            for tid, name, cpus in found
+        ]
+
+    def processes(self) -> list[Process]:
+        return [self._process]
+
+    def stop(self) -> None:
+        self._process.stop()
+        self._host.run(f"rm -f {self._socket}", check=False)
+
+    def _tell(self, command: str) -> None:
+        if (answer := self._ask(command)).strip() != "ok":
+            raise probe_messages.refused(answer)
+
+    def _ask(self, command: str) -> str:
+        asked = self._host.run(shlex.join(["python3", "-S", "-c", ASK, self._socket, command]), check=False)
+        if asked.status != 0:
+            raise probe_messages.refused(f"{asked.stderr}\n{self.log()}")
+        return asked.stdout
+
+    def _await_ready(self) -> None:
+        end = time.monotonic() + START_SECONDS
+        while "frame-probe: ready" not in (log := self._process.log()):
+            if not self._process.alive() or time.monotonic() > end:
+                raise errors.endpoint_failed(self.name, "frame-probe did not get ready", log)
+            time.sleep(0.05)
+
+
+def _bring(host: Testbed) -> None:
+    if VARIABLE in os.environ:
+        program = Path(os.environ[VARIABLE])
+        if not program.is_file():
+            raise probe_messages.not_a_file(VARIABLE, program)
+        host.push(program.read_bytes(), PROGRAM)
+        host.run(f"chmod 755 {PROGRAM}")

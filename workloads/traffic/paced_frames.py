@@ -1,0 +1,130 @@
+# SPDX-License-Identifier: GPL-2.0-or-later
+"""Single frames at a fixed pace, and how long each took from one end to the other: sent, received and timed by frame-probe.
+
+Far below saturation a frame meets no queue: what it waits for is to be noticed, and what it takes is work. A frame is sent on time whether
+or not the one before it arrived, so a stall delays none and hides none (no coordinated omission).
+
+Frames that frame-probe found right after it had been away from its own CPU are counted (``packets_disturbed``) and not timed.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterable, Mapping, Sequence
+
+from pydantic import Field, field_validator
+
+from terms import errors, probe_messages
+from terms.schema import Number
+from workloads.endpoints.base import Counters
+from workloads.endpoints.probe import Probe
+from workloads.endpoints.probe_report import Latency, Report
+from workloads.traffic.base import Options, Sample, Traffic, Window, rates
+
+PERCENTILES = {"latency_p50": 50, "latency_p90": 90, "latency_p99": 99, "latency_p999": 99.9}
+STREAM = "stream"
+"""The window name of what is counted over all frames."""
+REPORTS, WHOLE = "windows.jsonl", "stream.json"
+COUNTS = ("offered", "received", "skipped", "reordered", "duplicates")
+DRAIN_S = 0.5
+
+
+class PacedOptions(Options):
+    load: str = "paced"
+    period_us: float = Field(350, ge=1, le=1_000_000)
+
+    @field_validator("load")
+    @classmethod
+    def _is_paced(cls, load: str) -> str:
+        if load != "paced":
+            raise ValueError(f"load {load!r}: frames at a fixed pace know only paced")
+        return load
+
+
+class PacedFrames(Traffic):
+    options = PacedOptions
+    needs_stack = False
+
+    def unavailable(self) -> str | None:
+        return super().unavailable() or self.topology.sender.can_not_pace(self.topology.receiver)
+
+    def start(self) -> None:
+        self._probe: Probe = self.topology.sender.probe()
+        self._reports: list[Report] = []
+        self._whole: Report | None = None
+        self._probe.send(self._period_s(), self.frame_bytes)
+
+    def check(self) -> None:
+        before = self._probe.report().received
+        time.sleep(5 * self._period_s())
+        if self._probe.report().received == before:
+            raise errors.endpoint_failed(self.topology.receiver.name, "no more frames arrive", self._probe.log())
+
+    def sample(self) -> Sample:
+        """From one report, so that what the ports say and what the frames say belong together."""
+        report = self._probe.report()
+        self._reports.append(report)
+        sender, receiver = (
+            Counters(report.clock_s, port.received_packets, port.received_bytes, port.sent_packets, port.sent_bytes)
+            for port in report.ports
+        )
+        return Sample(sender, receiver)
+
+    def before_own_windows(self) -> None:
+        self._whole = self._probe.report()
+
+    def stop(self) -> dict[str, str]:
+        self._probe.pause()
+        time.sleep(DRAIN_S)
+        whole = self._whole or self._probe.report()
+        return {REPORTS: "".join(f"{report.model_dump_json()}\n" for report in self._reports), WHOLE: whole.model_dump_json()}
+
+    @classmethod
+    def numbers(cls, raw: Mapping[str, str], windows: Sequence[Window]) -> Iterable[Number]:
+        reports = [Report.model_validate_json(line) for line in raw[REPORTS].splitlines()]
+        for window in windows:
+            yield from rates(window)
+            yield from _of_window(window.name, _at(reports, window.before), _at(reports, window.after))
+        whole = Report.model_validate_json(raw[WHOLE])
+        for name in COUNTS:
+            yield Number(f"packets_{name}", getattr(whole, name), "packets", window=STREAM)
+        yield Number("packets_lost", whole.offered - whole.received, "packets", window=STREAM)
+        yield Number("longest_gap", whole.gap.longest_s, "seconds", window=STREAM)
+
+    def _period_s(self) -> float:
+        assert isinstance(self.settings, PacedOptions)
+        return self.settings.period_us / 1e6
+
+
+def _at(reports: Iterable[Report], sample: Sample) -> Report:
+    """The report that the sample was made of. Raises ``ValueError`` if there is none."""
+    found = next((report for report in reports if report.clock_s == sample.sender.clock_s), None)
+    if found is None:
+        raise ValueError(f"{REPORTS} has no report of {sample.sender.clock_s}")
+    return found
+
+
+def _of_window(window: str, before: Report, after: Report) -> Iterable[Number]:
+    gained = {name: getattr(after, name) - getattr(before, name) for name in COUNTS}
+    # What is under way at either end of the window belongs to none: one frame more or less.
+    gained["lost"] = gained["offered"] - gained["received"]
+    gained["disturbed"] = after.disturbed.count - before.disturbed.count
+    for name, value in gained.items():
+        yield Number(f"packets_{name}", value, "packets", window=window)
+    yield Number("probe_stalled", after.stalls.seconds - before.stalls.seconds, "seconds", window=window)
+    yield from _latencies(window, after.latency.since(before.latency))
+
+
+def _latencies(window: str, latency: Latency) -> Iterable[Number]:
+    yield Number("packets_timed", latency.count, "packets", window=window)
+    if not latency.count:
+        yield Number("latency_p50", None, "seconds", window=window, note=probe_messages.nothing_arrived(window))
+        return
+    yield Number("latency_min", latency.buckets[0][0], "seconds", window=window)
+    yield Number("latency_mean", latency.sum_s / latency.count, "seconds", window=window)
+    yield Number("latency_max", latency.buckets[-1][1], "seconds", window=window)
+    for name, percent in PERCENTILES.items():
+        yield Number(name, latency.percentile(percent), "seconds", window=window)
+
+
+TRAFFIC = PacedFrames
