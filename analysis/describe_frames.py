@@ -21,6 +21,7 @@ WORKER = (
     ("context switches per packet", {**FRAMES, "metric": "context_switches_per_packet", "role": "switch"}, ""),
     ("waiting for its CPU, frames flow", {**FRAMES, "metric": "waiting", "role": "switch"}, "fraction"),
     ("latency, shortest", {**FRAMES, "metric": "latency_min"}, "seconds"),
+    ("latency, median", {**FRAMES, "metric": "latency_p50"}, "seconds"),
     ("latency, mean", {**FRAMES, "metric": "latency_mean"}, "seconds"),
     ("latency, 99 %", {**FRAMES, "metric": "latency_p99"}, "seconds"),
     ("latency, longest", {**FRAMES, "metric": "latency_max"}, "seconds"),

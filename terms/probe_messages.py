@@ -44,7 +44,11 @@ def not_back(seconds: float) -> str:
 
 
 def starved(skipped: int, due: int) -> str:
-    return f"frame-probe had no CPU when {skipped} of {due} frames were due, so nobody knows: repeat it on a quieter host"
+    return f"frame-probe had no CPU when {skipped} of {due} frames were due, so the loss says nothing: repeat it on a quieter host"
+
+
+def blinked(longest_s: float, gap_s: float) -> str:
+    return f"frame-probe itself was away for {longest_s:.3f} s of {gap_s:.3f} s without a frame: repeat it on a quieter host"
 
 
 def other_gap(began_s: float, killed_s: float) -> str:

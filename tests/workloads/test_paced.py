@@ -163,12 +163,20 @@ def test_a_gap_that_is_not_the_kills_is_not_called_its_outage():
     assert found["outage_packets_lost"].value is not None
 
 
-def test_an_outage_that_a_starved_probe_saw_is_not_believed():
+def test_the_loss_that_a_starved_probe_saw_is_not_believed():
     found = outage(with_gap(999.999, 6, offered=2_790, received=1_647, skipped=117_396))
-    assert found["came_back"].value == 1
-    assert found["outage"].value is found["outage_packets_lost"].value is None
-    assert "117396 of 120186 frames" in found["outage"].note
+    assert (found["came_back"].value, found["outage"].value) == (1, 6)
+    assert found["outage_packets_lost"].value is None
+    assert "117396 of 120186 frames" in found["outage_packets_lost"].note
     assert found["outage_packets_skipped"].value == 117_396
+
+
+def test_an_outage_during_which_the_probe_was_away_itself_is_not_believed():
+    stalls = LAST.stalls.model_copy(update={"longest_s": 0.5})
+    found = outage(with_gap(999.999, 2.25, stalls=stalls))
+    assert found["outage"].value is None
+    assert "was away for 0.500 s of 2.250 s" in found["outage"].note
+    assert found["outage_packets_lost"].value is not None
 
 
 def test_an_outage_file_that_is_none_is_refused():

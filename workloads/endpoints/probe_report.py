@@ -48,6 +48,7 @@ class Gap(_Part):
 class Stalls(_Part):
     count: int
     seconds: float
+    longest_s: float
 
 
 class Port(_Part):

@@ -26,7 +26,9 @@ BEFORE_S, AFTER_S = 0.5, 1.0
 """How long frames flow before the kill, and after the first one is back."""
 LOOK_S = 0.1
 MOST_SKIPPED = 0.25
-"""Of the frames that were due: with more that frame-probe could not send, neither the gap nor the loss is the switch's."""
+"""Of the frames that were due: with more that frame-probe could not send, the loss says nothing."""
+LONGEST_BLINK = 0.1
+"""Of the longest gap: a stall of frame-probe that is longer may have made it."""
 CLOCKS_S = 0.05
 """What the clocks of the report and of the kill may differ: each is read by a process of its own."""
 
@@ -97,26 +99,29 @@ class Reconnect(PacedFrames):
 
 def _of_outage(outage: Outage) -> Iterable[Number]:
     """How long frames were away and how many are lost; empty, with the reason, where the path did not come back or nobody could tell."""
-    report, unknown = outage.report, _unknown(outage)
-    other = "" if outage.killed_s - CLOCKS_S <= report.gap.began_s <= outage.running_s else _other(outage)
+    report = outage.report
+    away = "" if outage.came_back else probe_messages.not_back(outage.patience_s)
+    no_gap, no_loss = away or _no_gap(outage), away or _no_loss(report)
     yield Number("came_back", float(outage.came_back), "fraction", window=OUTAGE)
     yield Number("switch_away", outage.running_s - outage.killed_s, "seconds", window=OUTAGE)
-    yield Number("outage", None if unknown or other else report.gap.longest_s, "seconds", window=OUTAGE, note=unknown or other)
-    yield Number("outage_packets_lost", None if unknown else report.offered - report.received, "packets", window=OUTAGE, note=unknown)
+    yield Number("outage", None if no_gap else report.gap.longest_s, "seconds", window=OUTAGE, note=no_gap)
+    yield Number("outage_packets_lost", None if no_loss else report.offered - report.received, "packets", window=OUTAGE, note=no_loss)
     yield Number("outage_packets_offered", report.offered, "packets", window=OUTAGE)
     yield Number("outage_packets_skipped", report.skipped, "packets", window=OUTAGE)
 
 
-def _unknown(outage: Outage) -> str:
-    """Why there is neither an outage nor a loss, or nothing."""
-    if not outage.came_back:
-        return probe_messages.not_back(outage.patience_s)
-    skipped, due = outage.report.skipped, outage.report.offered + outage.report.skipped
-    return probe_messages.starved(skipped, due) if skipped > MOST_SKIPPED * due else ""
+def _no_gap(outage: Outage) -> str:
+    """Why the longest gap is not the outage; nothing if it is."""
+    gap, longest_s = outage.report.gap, outage.report.stalls.longest_s
+    if not outage.killed_s - CLOCKS_S <= gap.began_s <= outage.running_s:
+        return probe_messages.other_gap(gap.began_s, outage.killed_s)
+    return probe_messages.blinked(longest_s, gap.longest_s) if longest_s > LONGEST_BLINK * gap.longest_s else ""
 
 
-def _other(outage: Outage) -> str:
-    return probe_messages.other_gap(outage.report.gap.began_s, outage.killed_s)
+def _no_loss(report: Report) -> str:
+    """Why what is lost says nothing; nothing if it does."""
+    due = report.offered + report.skipped
+    return probe_messages.starved(report.skipped, due) if report.skipped > MOST_SKIPPED * due else ""
 
 
 TRAFFIC = Reconnect
