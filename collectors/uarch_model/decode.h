@@ -28,7 +28,7 @@ struct decoded {
     enum branch_kind kind;
     enum special special;
     bool atomic;     /* LOCK prefix */
-    bool wide;       /* it may be one that accesses more than 8 bytes at once */
+    uint8_t bytes;   /* the most that it accesses at once: 1, 2, 4, 8, 16; more only where that is not clear */
     int mark;        /* MARK_… */
     int address_register; /* of INVLPG: 0 RAX … 15 R15 */
     int64_t displacement; /* of a direct branch, from the next instruction */

@@ -180,14 +180,16 @@ static void check_filter(const struct filter_entry *filter, const struct cache *
 {
     for (int i = 0; i < FILTER_SETS; i++) {
         const struct filter_entry *entry = &filter[i];
-        if (entry->line == UINT64_MAX)
+        if (entry->line == FILTER_EMPTY) {
+            EQUAL(entry->store_line, FILTER_EMPTY);
             continue;
+        }
         uint64_t address = (entry->line & ((1ull << 58) - 1)) << LINE_SHIFT;
         uint64_t offset = address & ((1ull << page_shift[entry->page->size]) - 1);
         slot_t slot = cache->slots[entry->stamp - cache->stamps];
         CHECK(slot);
         EQUAL(slot_line(slot), (entry->page->frame | offset) >> LINE_SHIFT);
-        CHECK(!entry->writable || slot_state(slot) == LINE_MODIFIED);
+        CHECK(entry->store_line == FILTER_EMPTY || (entry->store_line == entry->line && slot_state(slot) == LINE_MODIFIED));
     }
 }
 
@@ -436,7 +438,7 @@ static struct pair *new_pair(const struct profile *profile, uint32_t core_count,
     pair->seed = seed;
     pair->naive = naive_system_new(profile, core_count, RAM_BYTES);
     for (uint32_t c = 0; c < core_count; c++) {
-        pair->core[c] = pair->uncore.core[c] = calloc(1, sizeof(struct core));
+        pair->core[c] = pair->uncore.core[c] = core_new();
         pair->hot[c] = calloc(1, sizeof(struct hot));
         CHECK(pair->core[c] && pair->hot[c] && core_init(pair->core[c], profile, &pair->uncore, c, ram_memory(&ram)));
         pair->core[c]->hot = pair->hot[c];
