@@ -635,6 +635,66 @@ bool core_access_slow(struct core *core, uint64_t address, bool store)
     return missed;
 }
 
+/* How many elements from the one at `address` on lie in one line with it; 1 for one that runs over its line's end. */
+static uint64_t within_line(uint64_t address, uint64_t bytes, bool down)
+{
+    uint64_t offset = address & ((1 << LINE_SHIFT) - 1), room = (1 << LINE_SHIFT) - offset;
+    int shift = __builtin_ctzll(bytes);
+
+    if (room < bytes)
+        return 1;
+    return down ? (offset >> shift) + 1 : room >> shift;
+}
+
+static void access_element(struct core *core, uint64_t address, uint64_t bytes, bool store)
+{
+    uint64_t last = address + bytes - 1;
+
+    core_access(core, address, store);
+    if (address >> LINE_SHIFT == last >> LINE_SHIFT)
+        return;
+    core_access(core, last, store);
+    *(store ? &core->now->stores : &core->now->loads) -= 1;
+}
+
+/* The next element. Returns whether all of it was at hand: then another one in these lines changes nothing but the counts. */
+static bool repeat_once(struct core *core, struct repeated *r)
+{
+    const struct counters *now = core->now;
+    uint64_t events = now->l1d_misses + now->l1d_upgrades + now->dtlb_misses, step = r->down ? -(uint64_t)r->bytes : r->bytes;
+
+    if (r->loads)
+        access_element(core, r->from, r->bytes, false);
+    access_element(core, r->to, r->bytes, true);
+    r->from += step;
+    r->to += step;
+    r->count--;
+    return now->l1d_misses + now->l1d_upgrades + now->dtlb_misses == events;
+}
+
+static void repeat_counted(struct core *core, struct repeated *r, uint64_t count)
+{
+    uint64_t length = count * r->bytes;
+
+    core->now->loads += r->loads ? count : 0;
+    core->now->stores += count;
+    r->from += r->down ? -length : length;
+    r->to += r->down ? -length : length;
+    r->count -= count;
+}
+
+void core_repeated(struct core *core, struct repeated r)
+{
+    while (r.count) {
+        uint64_t run = within_line(r.to, r.bytes, r.down), loads = r.loads ? within_line(r.from, r.bytes, r.down) : run;
+        run = loads < run ? loads : run;
+        run = r.count < run ? r.count : run;
+        repeat_once(core, &r);
+        if (run > 1 && repeat_once(core, &r))
+            repeat_counted(core, &r, run - 2);
+    }
+}
+
 /* Instructions. */
 
 /* The kernel's code lies where it lies; a program's must be looked for, once for each page and address space. */

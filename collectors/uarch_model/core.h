@@ -171,6 +171,17 @@ SELDOM void core_fetch_slow(struct core *core, uint64_t line, uint64_t last);
 /* Attention is paid: take the block that runs as a sample if one is due, and choose when the next will be. */
 void core_sample(struct core *core);
 
+/*
+ * A repeated MOVS or STOS ran: `count` elements of `bytes` (a power of two) went to `to` and beyond, or `down` from there; with
+ * `loads` they came from `from`. That a value so copied is the address of the next load is not expected.
+ */
+struct repeated {
+    uint64_t from, to, count;
+    uint32_t bytes;
+    bool loads, down;
+};
+void core_repeated(struct core *core, struct repeated r);
+
 /* For other cores' threads: take `line` away, or make it shared. Returns the state it had here. */
 enum line_state core_snooped(struct core *core, uint64_t line, bool take_away);
 

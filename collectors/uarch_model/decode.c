@@ -103,6 +103,20 @@ static void decode_0f(struct decoded *d, const uint8_t *at, const uint8_t *end, 
     }
 }
 
+/* MOVS and STOS, but for those with an address size or a source's segment of their own. */
+static void decode_repeat(struct decoded *d, const uint8_t *prefix, uint8_t opcode, bool quad)
+{
+    bool word = false;
+
+    for (; is_prefix(*prefix); prefix++) {
+        word |= *prefix == 0x66;
+        if (*prefix == 0x67 || *prefix == 0x64 || *prefix == 0x65)
+            return;
+    }
+    d->repeat = (opcode & 0xfe) == 0xa4 ? REPEAT_MOVS : REPEAT_STOS;
+    d->bytes = !(opcode & 1) ? 1 : quad ? 8 : word ? 2 : 4;
+}
+
 struct decoded decode(const uint8_t *bytes, size_t length)
 {
     struct decoded d = {.kind = BRANCH_NONE, .bytes = 16};
@@ -137,9 +151,12 @@ struct decoded decode(const uint8_t *bytes, size_t length)
         decode_group_5(&d, *at);
     else if (opcode == 0xcc || opcode == 0xcd || opcode == 0xcf || opcode == 0xf4 || opcode == 0xca || opcode == 0xcb)
         d.kind = BRANCH_OTHER; /* INT3, INT, IRET, HLT, far returns */
-    else if (repeat_any && ((opcode >= 0x6c && opcode <= 0x6f) || (opcode >= 0xa4 && opcode <= 0xa7) || (opcode >= 0xaa && opcode <= 0xaf)))
+    else if (repeat_any &&
+             ((opcode >= 0x6c && opcode <= 0x6f) || (opcode >= 0xa4 && opcode <= 0xa7) || (opcode >= 0xaa && opcode <= 0xaf))) {
         d.kind = BRANCH_REPEAT; /* INS, OUTS, MOVS, CMPS, STOS, LODS, SCAS */
-    else if (opcode == 0x90 && repeat)
+        if ((opcode & 0xfe) == 0xa4 || (opcode & 0xfe) == 0xaa)
+            decode_repeat(&d, bytes, opcode, rex & 8);
+    } else if (opcode == 0x90 && repeat)
         d.special = SPECIAL_PAUSE;
     return d;
 }

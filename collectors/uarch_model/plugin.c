@@ -21,6 +21,7 @@ QEMU_EXPORT int qemu_plugin_install(qemu_plugin_id_t id, const qemu_info_t *info
 
 #define CHANGE_NS 300000000
 #define BACK_IN_HOST 500 /* instructions after #VMEXIT: KVM has loaded the host's GS again, and is not yet back in the guest */
+#define REAL_MODE_END 0x110000 /* below it segments have bases, and a repeated string instruction's registers are no addresses */
 #define CHECK_EVERY 1024 /* slow accesses between two comparisons of our translation with QEMU's */
 
 enum state { OFF, COUNT, MODEL };
@@ -38,6 +39,7 @@ struct vcpu {
     bool task_unknown;    /* no task switch was seen yet */
     bool injected;        /* in its guest, which was entered with an interrupt; see safe_to_change */
     uint64_t landing;     /* where the host goes on after #VMEXIT */
+    struct repeated repeating; /* MOVS or STOS, as it began; `bytes` is 0 if none does */
     struct address_space host_space;
     uint32_t slow_accesses;
     uint64_t checked, wrong; /* translations compared with QEMU's */
@@ -297,6 +299,34 @@ static void on_hook(unsigned int index, void *data)
     model_hooked(model, index, hook, (uint32_t)word);
 }
 
+/*
+ * A repeated MOVS or STOS begins. Kernels copy and clear most of their memory by these, byte by byte: to be called for each would take
+ * longer than all else. Where it ended, by itself, by a fault or by an interrupt, the next block learns of the register.
+ */
+#define REPEAT_LOADS 0x100
+
+static void on_repeat(unsigned int index, void *data)
+{
+    struct vcpu *vcpu = &vcpus[index];
+    uint32_t what = (uint32_t)(uintptr_t)data;
+
+    vcpu->repeating = (struct repeated){.to = read_register(REG_RDI), .bytes = what & ~REPEAT_LOADS, .loads = what & REPEAT_LOADS};
+    if (vcpu->repeating.loads)
+        vcpu->repeating.from = read_register(REG_RSI);
+    cores[index]->sample_at = 0;
+}
+
+static void end_repeat(struct vcpu *vcpu, struct core *core)
+{
+    struct repeated done = vcpu->repeating;
+    int64_t length = (int64_t)(read_register(REG_RDI) - done.to);
+
+    vcpu->repeating.bytes = 0;
+    done.down = length < 0;
+    done.count = (uint64_t)(done.down ? -length : length) / done.bytes;
+    core_repeated(core, done);
+}
+
 static void on_mark(unsigned int index, void *data)
 {
     (void)index;
@@ -313,6 +343,8 @@ static SELDOM void on_block_slow(unsigned int index, const struct block *block)
     struct vcpu *vcpu = &vcpus[index];
     struct core *core = cores[index];
 
+    if (vcpu->repeating.bytes)
+        end_repeat(vcpu, core);
     if (core->guest && block->pc == vcpu->landing) {
         leave_guest(vcpu, core);
         note_exit(vcpu);
@@ -497,6 +529,11 @@ static void on_translation(qemu_plugin_id_t id, struct qemu_plugin_tb *tb)
         if (task_switch_pc && qemu_plugin_insn_vaddr(instruction) == task_switch_pc)
             qemu_plugin_register_vcpu_insn_exec_cb(instruction, on_task_switch, QEMU_PLUGIN_CB_R_REGS, NULL);
         instrument_hooks(instruction);
+        if (d.repeat && block->pc >= REAL_MODE_END) {
+            uintptr_t what = d.bytes | (d.repeat == REPEAT_MOVS ? REPEAT_LOADS : 0);
+            qemu_plugin_register_vcpu_insn_exec_cb(instruction, on_repeat, QEMU_PLUGIN_CB_R_REGS, (void *)what);
+            continue;
+        }
         int size = __builtin_ctz(d.bytes);
         qemu_plugin_register_vcpu_mem_cb(instruction, on_load[size], QEMU_PLUGIN_CB_NO_REGS, QEMU_PLUGIN_MEM_R, NULL);
         qemu_plugin_register_vcpu_mem_cb(instruction, on_store[size], QEMU_PLUGIN_CB_NO_REGS, QEMU_PLUGIN_MEM_W, NULL);

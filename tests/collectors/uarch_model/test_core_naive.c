@@ -318,6 +318,38 @@ static const struct block *next_block(struct pair *pair, struct random *random, 
     return next;
 }
 
+static void naive_element(struct naive_core *naive, uint64_t address, uint64_t bytes, bool store)
+{
+    struct counters *now = naive_now(naive);
+
+    naive_access(naive, address, store);
+    if ((address & 63) + bytes <= 64)
+        return;
+    naive_access(naive, address + bytes - 1, store);
+    *(store ? &now->stores : &now->loads) -= 1;
+}
+
+/* A repeated MOVS or STOS, in the reference element by element. */
+static void repeat(struct core *core, struct naive_core *naive, struct random *random)
+{
+    struct repeated r = {
+        .from = any_data(random) + random_below(random, 64),
+        .to = any_data(random) + random_below(random, 64),
+        .count = random_below(random, 300),
+        .bytes = 1u << random_below(random, 4),
+        .loads = random_below(random, 2),
+        .down = random_below(random, 2),
+    };
+
+    core_repeated(core, r);
+    for (uint64_t i = 0; i < r.count; i++) {
+        uint64_t offset = r.down ? -i * r.bytes : i * r.bytes;
+        if (r.loads)
+            naive_element(naive, r.from + offset, r.bytes, false);
+        naive_element(naive, r.to + offset, r.bytes, true);
+    }
+}
+
 static void one_step(struct pair *pair, struct random *random)
 {
     uint32_t c = random_below(random, pair->naive->core_count);
@@ -359,6 +391,9 @@ static void one_step(struct pair *pair, struct random *random)
             core_flush_all(core);
             naive_flush_all(naive);
         }
+        break;
+    case 6:
+        repeat(core, naive, random);
         break;
     default:
         if (random_below(random, 5) < 2) {

@@ -155,6 +155,31 @@ static void the_most_bytes_of_an_access(void)
     EQUAL(DECODE("\x0f").bytes, 16);             /* cut short */
 }
 
+static void repeated_is(struct decoded d, enum repeat repeat, int bytes)
+{
+    EQUAL(d.repeat, repeat);
+    EQUAL(d.bytes, bytes);
+}
+
+static void repeated_copies_and_fills(void)
+{
+    repeated_is(DECODE("\xf3\xa4"), REPEAT_MOVS, 1);
+    repeated_is(DECODE("\xf2\xa4"), REPEAT_MOVS, 1);
+    repeated_is(DECODE("\xf3\x66\xa5"), REPEAT_MOVS, 2);
+    repeated_is(DECODE("\xf3\xa5"), REPEAT_MOVS, 4);
+    repeated_is(DECODE("\xf3\x48\xa5"), REPEAT_MOVS, 8);
+    repeated_is(DECODE("\x66\xf3\x48\xa5"), REPEAT_MOVS, 8);
+    repeated_is(DECODE("\xf3\xaa"), REPEAT_STOS, 1);
+    repeated_is(DECODE("\xf3\x48\xab"), REPEAT_STOS, 8);
+    /* Not repeated, others, or with addresses that are not all of two registers. */
+    EQUAL(DECODE("\xa4").repeat, REPEAT_NONE);
+    EQUAL(DECODE("\xf3\xae").repeat, REPEAT_NONE);     /* repz scasb */
+    EQUAL(DECODE("\xf3\x6c").repeat, REPEAT_NONE);     /* rep insb */
+    EQUAL(DECODE("\x67\xf3\xa4").repeat, REPEAT_NONE); /* by %esi and %edi */
+    EQUAL(DECODE("\xf3\x65\xa4").repeat, REPEAT_NONE); /* from %gs:(%rsi) */
+    EQUAL(DECODE("\x64\xf3\x48\xa5").repeat, REPEAT_NONE);
+}
+
 /* As mark.S has them. */
 static void marks(void)
 {
@@ -185,6 +210,7 @@ static void any_bytes(void)
         struct decoded d = decode_exactly(bytes, length);
         CHECK(d.kind <= BRANCH_OTHER && d.special <= SPECIAL_PAUSE);
         CHECK(d.bytes && d.bytes <= 16 && !(d.bytes & (d.bytes - 1)));
+        CHECK(d.repeat == REPEAT_NONE || (d.kind == BRANCH_REPEAT && d.bytes <= 8));
         CHECK(d.address_register >= 0 && d.address_register < 16);
         CHECK((d.mark != MARK_NONE) == (d.special == SPECIAL_MARK));
         CHECK(d.displacement == 0 || (d.kind >= BRANCH_CONDITIONAL && d.kind <= BRANCH_CALL));
@@ -198,6 +224,7 @@ int main(void)
     special_instructions();
     marks();
     the_most_bytes_of_an_access();
+    repeated_copies_and_fills();
     any_bytes();
     return 0;
 }
