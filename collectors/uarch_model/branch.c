@@ -6,15 +6,13 @@
 
 #define WEAKLY_TAKEN 2
 
-uint8_t predictor_step[128];
-
 /* A two-bit counter, one up or down. */
 static int learn(int counter, int up)
 {
     return up ? counter + (counter < 3) : counter - (counter > 0);
 }
 
-static void fill_steps(void)
+static void fill_steps(uint8_t step[128])
 {
     for (int i = 0; i < 128; i++) {
         int simple = i & 3, choice = i >> 2 & 3, global = i >> 4 & 3, taken = i >> 6;
@@ -22,14 +20,14 @@ static void fill_steps(void)
         /* Who chooses learns from a disagreement alone. */
         if ((simple >= 2) != (global >= 2))
             choice = learn(choice, (global >= 2) == taken);
-        predictor_step[i] = (uint8_t)(learn(simple, taken) | choice << 2 | learn(global, taken) << 4 | (guess == taken) << 6);
+        step[i] = (uint8_t)(learn(simple, taken) | choice << 2 | learn(global, taken) << 4 | (guess == taken) << 6);
     }
 }
 
 bool predictor_init(struct predictor *p, const struct profile *profile)
 {
     memset(p, 0, sizeof(*p));
-    fill_steps();
+    fill_steps(p->step);
     p->local_mask = (1u << profile->branch_bimodal_bits) - 1;
     p->global_mask = (1u << profile->branch_global_bits) - 1;
     p->target_mask = (1u << profile->branch_target_bits) - 1;
@@ -43,7 +41,7 @@ bool predictor_init(struct predictor *p, const struct profile *profile)
         return false;
     }
     memset(p->local, WEAKLY_TAKEN | WEAKLY_TAKEN << 2, p->local_mask + 1u);
-    memset(p->global, WEAKLY_TAKEN, p->global_mask + 1u);
+    memset(p->global, WEAKLY_TAKEN << 4, p->global_mask + 1u);
     predictor_look(p, 0);
     return true;
 }

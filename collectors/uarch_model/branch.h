@@ -25,12 +25,18 @@ enum branch_kind {
 };
 
 struct predictor {
-    uint8_t *local;  /* by address: bits 0-1 the bimodal counter, bits 2-3 that which chooses */
-    uint8_t *global; /* by address and history: a two-bit counter */
     uint8_t *local_next, *global_next; /* entries of the branch that comes next */
+    uint8_t *local;  /* by address: bits 0-1 the bimodal counter, bits 2-3 that which chooses */
+    uint8_t *global; /* by address and history: a two-bit counter, in bits 4-5 */
+    uint32_t local_mask, global_mask, history_mask, history;
+    /*
+     * What two counters and an outcome lead to: indexed by local | global | taken << 6, it gives the new ones in the same places,
+     * and in bit 6 whether the guess was right. One look-up in the place of branches: what a predictor sees is hard to predict for
+     * the processor that runs it, too.
+     */
+    uint8_t step[128];
     uint64_t *targets;
-    uint32_t local_mask, global_mask, target_mask, history_mask;
-    uint32_t history;
+    uint32_t target_mask;
     uint32_t stack_size, stack_top;
     uint64_t stack[64];
 };
@@ -50,13 +56,6 @@ static inline uint32_t predictor_hash(uint64_t pc)
 }
 
 /*
- * What two counters and an outcome lead to: indexed by local | global << 4 | taken << 6, it gives the new ones in the same
- * places, and in bit 6 whether the guess was right. One look-up in the place of branches: what a predictor sees is hard to
- * predict for the processor that runs it, too.
- */
-extern uint8_t predictor_step[128];
-
-/*
  * The block at `pc`, which ends in a conditional branch, is entered: its entries are asked for now, to be at hand when control leaves
  * it. No other branch may come between.
  */
@@ -73,10 +72,10 @@ static inline void predictor_look(struct predictor *p, uint64_t pc)
 /* It was taken or not: whether that had been predicted. */
 static inline bool predictor_resolve_direction(struct predictor *p, bool taken)
 {
-    uint8_t *local = p->local_next, *global = p->global_next, step = predictor_step[*local | *global << 4 | taken << 6];
+    uint8_t *local = p->local_next, *global = p->global_next, step = p->step[*local | *global | taken << 6];
 
     *local = step & 15;
-    *global = step >> 4 & 3;
+    *global = step & 48;
     p->history = (p->history << 1 | taken) & p->history_mask;
     return step >> 6;
 }

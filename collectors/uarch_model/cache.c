@@ -61,13 +61,18 @@ void cache_expect(const struct cache *cache, uint64_t line)
     }
 }
 
-/* The way that holds `line`, or -1. */
+/*
+ * The way that holds `line`, or -1. All ways are looked at, without a branch: which one it is, the processor that runs this could
+ * not predict, and a wrong guess costs more than the comparisons.
+ */
 static inline int find(const slot_t *set, uint32_t ways, uint64_t line)
 {
+    int found = -1;
+
+    /* An empty slot is 0, no state is. */
     for (uint32_t i = 0; i < ways; i++)
-        if (slot_line(set[i]) == line && set[i])
-            return (int)i;
-    return -1;
+        found = (set[i] ^ line << 2) - 1 < 3 ? (int)i : found;
+    return found;
 }
 
 slot_t *cache_touch(struct cache *cache, uint64_t line, uint64_t now)
@@ -95,13 +100,12 @@ slot_t *cache_insert(struct cache *cache, uint64_t line, enum line_state state, 
     slot_t *slots = cache->slots + set;
     uint64_t *stamps = cache->stamps + set;
 
+    /* The first that is empty, or else the oldest: stamps begin with 1. */
+    uint64_t oldest = UINT64_MAX;
     for (size_t i = 0; i < cache->ways; i++) {
-        if (!slots[i]) {
-            way = i;
-            break;
-        }
-        if (stamps[i] < stamps[way])
-            way = i;
+        uint64_t stamp = slots[i] ? stamps[i] : 0;
+        way = stamp < oldest ? i : way;
+        oldest = stamp < oldest ? stamp : oldest;
     }
     *evicted = slots[way];
     stamps[way] = now;

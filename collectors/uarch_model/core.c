@@ -6,7 +6,6 @@
 
 #define SPACE_SHIFT 58 /* a virtual line number has 58 bits */
 #define NEAR_BYTES 4096
-#define PAGE_NUMBER ((1ull << 52) - 1) /* without the number of the address space */
 #define ALL_TLBS(core)                                                                                                         \
     {                                                                                                                          \
         &(core)->dtlb[0], &(core)->dtlb[1], &(core)->dtlb[2], &(core)->itlb[0], &(core)->itlb[1], &(core)->itlb[2],            \
@@ -15,12 +14,8 @@
 
 static const struct block nowhere = {.kind = BRANCH_OTHER, .length = 1};
 
-static void clear_filters(struct core *core)
+static void clear_page_filters(struct core *core)
 {
-    for (int i = 0; i < FILTER_SETS; i++) {
-        core->data_filter[i].line = UINT64_MAX;
-        core->code_filter[i].line = UINT64_MAX;
-    }
     for (int i = 0; i < PAGE_FILTER_SETS; i++)
         core->page_filter[i].page = UINT64_MAX;
     for (int i = 0; i < CODE_PAGES; i++)
@@ -28,13 +23,24 @@ static void clear_filters(struct core *core)
     core->code_line = UINT64_MAX;
 }
 
+static void clear_filters(struct core *core)
+{
+    for (int i = 0; i < FILTER_SETS; i++) {
+        core->data_filter[i].line = core->data_filter[i].store_line = FILTER_EMPTY;
+        core->code_filter[i].line = core->code_filter[i].store_line = FILTER_EMPTY;
+    }
+    clear_page_filters(core);
+}
+
 /* A slot of L1 gets another line, or none. */
 static void forget_slot(struct filter_entry *filter, const uint16_t *filtered, const struct cache *cache, size_t slot)
 {
     struct filter_entry *entry = &filter[filtered[slot]];
 
-    if (entry->stamp == &cache->stamps[slot])
-        __atomic_store_n(&entry->line, UINT64_MAX, __ATOMIC_RELAXED);
+    if (entry->stamp == &cache->stamps[slot]) {
+        __atomic_store_n(&entry->line, FILTER_EMPTY, __ATOMIC_RELAXED);
+        __atomic_store_n(&entry->store_line, FILTER_EMPTY, __ATOMIC_RELAXED);
+    }
 }
 
 static void remember_slot(struct filter_entry *filter, uint16_t *filtered, const struct cache *cache, const slot_t *slot, uint64_t line,
@@ -50,46 +56,46 @@ static void remember_slot(struct filter_entry *filter, uint16_t *filtered, const
     if (filtered[at] != set)
         forget_slot(filter, filtered, cache, at);
     filtered[at] = set;
-    filter[set] = (struct filter_entry){.line = line, .stamp = &cache->stamps[at], .page = page, .writable = writable};
+    page->filtered |= 1ull << set / FILTER_PART;
+    filter[set] = (struct filter_entry){
+        .line = line,
+        .store_line = writable ? line : FILTER_EMPTY,
+        .stamp = &cache->stamps[at],
+        .page = page,
+    };
 }
 
-/* Take the lines of pages that `entry` maps out of a filter: those from `first`, a virtual line, on. */
-static void forget_lines(struct filter_entry *filter, const struct tlb_entry *entry, uint64_t first, uint64_t lines)
+/* No filter may vouch for the page of `entry` any longer; `parts` is where. */
+static void forget_lines(struct filter_entry *filter, const struct tlb_entry *entry, uint64_t parts)
 {
-    for (uint64_t i = 0; i < lines && i < FILTER_SETS; i++) {
-        struct filter_entry *known = &filter[filter_set(first + i)];
-        if (known->page == entry)
-            known->line = UINT64_MAX;
+    for (; parts; parts &= parts - 1) {
+        struct filter_entry *part = &filter[__builtin_ctzll(parts) * FILTER_PART];
+        for (int i = 0; i < FILTER_PART; i++)
+            if (part[i].page == entry)
+                part[i].line = part[i].store_line = FILTER_EMPTY;
     }
 }
 
-/* A TLB entry made room for another page: no filter may vouch for the old one any longer. */
-static void forget_data_page(struct core *core, const struct tlb_entry *entry, const struct tlb_entry *evicted)
+/* The filters' lines that pages of one TLB vouch for: those of an address space that ends, but for the global ones. */
+static void forget_outdated(struct filter_entry *filter, struct tlb *tlb, uint16_t number)
 {
-    uint64_t pages = 1ull << (page_shift[evicted->size] - 12), first = evicted->key << (page_shift[evicted->size] - 12);
-
-    if (evicted->key == TLB_EMPTY)
-        return;
-    forget_lines(core->data_filter, entry, first << (12 - LINE_SHIFT), pages << (12 - LINE_SHIFT));
-    for (uint64_t i = 0; i < pages && i < PAGE_FILTER_SETS; i++) {
-        struct page_filter_entry *known = &core->page_filter[(first + i) % PAGE_FILTER_SETS];
-        if (known->entry == entry)
-            known->page = UINT64_MAX;
+    for (uint32_t i = 0; i < tlb->sets * tlb->ways; i++) {
+        struct tlb_entry *entry = &tlb->entries[i];
+        if (!entry->filtered || entry->generation == TLB_GLOBAL || entry->key >> 52 != (number & 0xfff))
+            continue;
+        forget_lines(filter, entry, entry->filtered);
+        entry->filtered = 0;
     }
 }
 
-static void forget_code_page(struct core *core, const struct tlb_entry *entry, const struct tlb_entry *evicted)
+/* INVLPG, as far as the filters are concerned. */
+static void forget_page(struct filter_entry *filter, const struct tlb tlb[PAGE_SIZES], uint64_t address, struct tlb_context context)
 {
-    uint64_t pages = 1ull << (page_shift[evicted->size] - 12), first = evicted->key << (page_shift[evicted->size] - 12);
-
-    if (evicted->key == TLB_EMPTY)
-        return;
-    forget_lines(core->code_filter, entry, first << (12 - LINE_SHIFT), pages << (12 - LINE_SHIFT));
-    /* A program's code is in the filter by its blocks' addresses, which are not those that were translated. */
-    for (int i = 0; i < CODE_PAGES; i++)
-        if (core->code_page[i].real - (first & PAGE_NUMBER) < pages)
-            forget_lines(core->code_filter, entry, core->code_page[i].page << (12 - LINE_SHIFT), 1 << (12 - LINE_SHIFT));
-    core->code_line = UINT64_MAX;
+    for (int size = 0; size < PAGE_SIZES; size++) {
+        const struct tlb_entry *entry = tlb_find(&tlb[size], address, (enum page_size)size, context);
+        if (entry)
+            forget_lines(filter, entry, entry->filtered);
+    }
 }
 
 static bool init_tlbs(struct core *core, const struct profile *p)
@@ -101,6 +107,15 @@ static bool init_tlbs(struct core *core, const struct profile *p)
            tlb_init(&core->itlb[PAGE_2M], p->itlb_2m_entries, p->itlb_2m_ways) && tlb_init(&core->itlb[PAGE_1G], 0, 0) &&
            tlb_init(&core->stlb, p->stlb_entries, p->stlb_ways) && tlb_init(&core->stlb_1g, p->stlb_1g_entries, p->stlb_1g_ways) &&
            tlb_init(&core->stlb_code, p->stlb_code_entries, p->stlb_code_ways);
+}
+
+struct core *core_new(void)
+{
+    struct core *core = aligned_alloc(_Alignof(struct core), sizeof(*core));
+
+    if (core)
+        memset(core, 0, sizeof(*core));
+    return core;
 }
 
 bool core_init(struct core *core, const struct profile *profile, struct uncore *uncore, uint32_t index, struct memory memory)
@@ -179,7 +194,6 @@ static void outdate(struct core *core, uint16_t number)
     /* The walker's tags have 16 bits of the generation: what is left of the last one of that number must go. */
     if (!(++core->generation[number & 255] & 0xffff))
         walker_clear(&core->walker);
-    clear_filters(core);
 }
 
 void core_flush_address_space(struct core *core, uint16_t number)
@@ -190,11 +204,18 @@ void core_flush_address_space(struct core *core, uint16_t number)
         tlb_forget_space(all[i], number);
     walker_forget_guest(&core->walker, number);
     outdate(core, number);
+    clear_filters(core);
 }
 
 void core_new_address_space(struct core *core, const struct address_space *space, uint16_t number)
 {
     outdate(core, number);
+    /* The kernel's pages are global: most of what the filters know stays true. */
+    for (int size = 0; size < PAGE_SIZES; size++) {
+        forget_outdated(core->data_filter, &core->dtlb[size], number);
+        forget_outdated(core->code_filter, &core->itlb[size], number);
+    }
+    clear_page_filters(core);
     core_switch_address_space(core, space, number);
 }
 
@@ -202,11 +223,13 @@ void core_forget_page(struct core *core, uint64_t address)
 {
     struct tlb *all[] = ALL_TLBS(core);
 
+    forget_page(core->data_filter, core->dtlb, address, core->context);
+    forget_page(core->code_filter, core->itlb, address, core->context);
     for (size_t i = 0; i < sizeof(all) / sizeof(all[0]); i++)
         tlb_forget(all[i], address, core->context);
     /* The tables above the page may be others now. */
     walker_forget_tables(&core->walker, core->space.tag);
-    clear_filters(core);
+    clear_page_filters(core);
 }
 
 void core_flush_all(struct core *core)
@@ -265,23 +288,34 @@ static void prefetch(struct core *core, uint64_t line)
     insert_into_l2(core, line, state);
 }
 
+static struct stream *find_stream(struct core *core, uint64_t page)
+{
+    for (int i = 0; i < STREAMS; i++)
+        if (core->stream[i].page == page)
+            return &core->stream[i];
+    return NULL;
+}
+
+static struct stream *oldest_stream(struct core *core)
+{
+    struct stream *oldest = &core->stream[0];
+
+    for (int i = 1; i < STREAMS; i++)
+        oldest = core->stream[i].last_used < oldest->last_used ? &core->stream[i] : oldest;
+    return oldest;
+}
+
 /* Ascending or descending lines of one page: run ahead of them, up to the page's border. */
 static void follow_stream(struct core *core, uint64_t line)
 {
     uint64_t page = line >> (12 - LINE_SHIFT);
     int8_t at = (int8_t)(line & 63);
-    struct stream *stream = &core->stream[0];
+    struct stream *stream = find_stream(core, page);
 
-    for (int i = 0; i < STREAMS; i++) {
-        if (core->stream[i].page == page) {
-            stream = &core->stream[i];
-            break;
-        }
-        if (core->stream[i].last_used < stream->last_used)
-            stream = &core->stream[i];
-    }
-    if (stream->page != page)
+    if (!stream) {
+        stream = oldest_stream(core);
         *stream = (struct stream){.page = page, .line = at};
+    }
     int8_t step = (int8_t)(at - stream->line);
     stream->last_used = core->tick;
     stream->line = at;
@@ -387,7 +421,7 @@ enum line_state core_snooped(struct core *core, uint64_t line, bool take_away)
         if (take_away)
             forget_slot(core->data_filter, core->l1d_filtered, &core->l1d, at);
         else
-            __atomic_store_n(&core->data_filter[core->l1d_filtered[at]].writable, false, __ATOMIC_RELAXED);
+            __atomic_store_n(&core->data_filter[core->l1d_filtered[at]].store_line, FILTER_EMPTY, __ATOMIC_RELAXED);
     }
     /* A line may be left in L1I alone: it is a shared one all the same. */
     if (snoop(&core->l1i, line, take_away, &code) != LINE_INVALID) {
@@ -523,10 +557,9 @@ static struct tlb_entry *translate_slow(struct core *core, struct tlb tlb[PAGE_S
     }
     fit(tlb, address, &fresh);
     struct tlb_entry *entry = tlb_insert(&tlb[fresh.size], address, &fresh, core->context, core->tick, &evicted);
+    forget_lines(tlb == core->itlb ? core->code_filter : core->data_filter, entry, evicted.filtered);
     if (tlb == core->itlb)
-        forget_code_page(core, entry, &evicted);
-    else
-        forget_data_page(core, entry, &evicted);
+        core->code_line = UINT64_MAX;
     return entry;
 }
 
@@ -562,7 +595,7 @@ static struct tlb_entry *translate_data(struct core *core, uint64_t address)
     struct page_filter_entry *known = &core->page_filter[(address >> 12) % PAGE_FILTER_SETS];
     uint64_t page = address >> 12 | core->space_tag;
 
-    if (known->page != page) {
+    if (known->page != page || !tlb_holds(known->entry, address, core->context.space)) {
         struct tlb_entry *entry = translate(core, core->dtlb, address);
         *known = (struct page_filter_entry){.page = page, .entry = entry};
     } else {
@@ -602,6 +635,66 @@ bool core_access_slow(struct core *core, uint64_t address, bool store)
     return missed;
 }
 
+/* How many elements from the one at `address` on lie in one line with it; 1 for one that runs over its line's end. */
+static uint64_t within_line(uint64_t address, uint64_t bytes, bool down)
+{
+    uint64_t offset = address & ((1 << LINE_SHIFT) - 1), room = (1 << LINE_SHIFT) - offset;
+    int shift = __builtin_ctzll(bytes);
+
+    if (room < bytes)
+        return 1;
+    return down ? (offset >> shift) + 1 : room >> shift;
+}
+
+static void access_element(struct core *core, uint64_t address, uint64_t bytes, bool store)
+{
+    uint64_t last = address + bytes - 1;
+
+    core_access(core, address, store);
+    if (address >> LINE_SHIFT == last >> LINE_SHIFT)
+        return;
+    core_access(core, last, store);
+    *(store ? &core->now->stores : &core->now->loads) -= 1;
+}
+
+/* The next element. Returns whether all of it was at hand: then another one in these lines changes nothing but the counts. */
+static bool repeat_once(struct core *core, struct repeated *r)
+{
+    const struct counters *now = core->now;
+    uint64_t events = now->l1d_misses + now->l1d_upgrades + now->dtlb_misses, step = r->down ? -(uint64_t)r->bytes : r->bytes;
+
+    if (r->loads)
+        access_element(core, r->from, r->bytes, false);
+    access_element(core, r->to, r->bytes, true);
+    r->from += step;
+    r->to += step;
+    r->count--;
+    return now->l1d_misses + now->l1d_upgrades + now->dtlb_misses == events;
+}
+
+static void repeat_counted(struct core *core, struct repeated *r, uint64_t count)
+{
+    uint64_t length = count * r->bytes;
+
+    core->now->loads += r->loads ? count : 0;
+    core->now->stores += count;
+    r->from += r->down ? -length : length;
+    r->to += r->down ? -length : length;
+    r->count -= count;
+}
+
+void core_repeated(struct core *core, struct repeated r)
+{
+    while (r.count) {
+        uint64_t run = within_line(r.to, r.bytes, r.down), loads = r.loads ? within_line(r.from, r.bytes, r.down) : run;
+        run = loads < run ? loads : run;
+        run = r.count < run ? r.count : run;
+        repeat_once(core, &r);
+        if (run > 1 && repeat_once(core, &r))
+            repeat_counted(core, &r, run - 2);
+    }
+}
+
 /* Instructions. */
 
 /* The kernel's code lies where it lies; a program's must be looked for, once for each page and address space. */
@@ -612,14 +705,8 @@ static uint64_t real_address(struct core *core, uint64_t virtual_line)
 
     if (!core->real_pc || !core->previous->user)
         return virtual_line << LINE_SHIFT;
-    if (known->page != tagged) {
-        /* Who is not in this table could not be found when its page leaves the TLB: none of its lines may stay in the filter. */
-        uint64_t first = (known->page & PAGE_NUMBER) << (12 - LINE_SHIFT) | known->page >> SPACE_SHIFT << SPACE_SHIFT;
-        for (uint64_t line = first; line < first + (1 << (12 - LINE_SHIFT)); line++)
-            if (core->code_filter[filter_set(line)].line == line)
-                core->code_filter[filter_set(line)].line = UINT64_MAX;
+    if (known->page != tagged)
         *known = (struct code_page){.page = tagged, .real = page + (core->real_pc(core) >> 12) - (core->previous->pc >> 12)};
-    }
     return known->real << 12 | (virtual_line << LINE_SHIFT & 0xfff);
 }
 
@@ -654,7 +741,9 @@ static void fetch(struct core *core, uint64_t virtual_line)
 
 void core_fetch_slow(struct core *core, uint64_t line, uint64_t last)
 {
-    fetch(core, line);
+    /* The line last fetched may be known to no filter: where it was gone at once, or is no memory. */
+    if ((line | core->space_tag) != core->code_line)
+        fetch(core, line);
     if (line != last)
         core_fetch(core, line + 1, last);
 }

@@ -21,6 +21,9 @@
 
 #define FILTER_BITS 10
 #define FILTER_SETS (1 << FILTER_BITS)
+#define FILTER_ENTRY_BITS 5 /* of bytes */
+#define FILTER_EMPTY UINT64_MAX
+#define FILTER_PART (FILTER_SETS / 64) /* sets: a bit in a TLB entry's `filtered` */
 #define PAGE_FILTER_SETS 128
 #define CODE_PAGES 128
 #define STREAMS 16
@@ -52,16 +55,23 @@ static inline uint64_t block_next(const struct block *block)
 #define UNKNOWN_WAY 4
 
 struct filter_entry {
-    uint64_t line; /* virtual line and address space */
-    uint64_t *stamp; /* of the line's slot in L1 */
+    uint64_t line;       /* virtual line and address space; FILTER_EMPTY: none */
+    uint64_t store_line; /* the same if it is modified already, so that a further store changes nothing */
+    uint64_t *stamp;     /* of the line's slot in L1 */
     struct tlb_entry *page;
-    bool writable; /* modified already: a further store changes nothing */
 };
+_Static_assert(sizeof(struct filter_entry) == 1 << FILTER_ENTRY_BITS, "filter_entry_of counts on it");
 
 /* Pages at equal places of larger regions are common (stacks, tables by processor): lines of theirs should not meet in one set. */
 static inline uint32_t filter_set(uint64_t line)
 {
     return (uint32_t)line % FILTER_SETS;
+}
+
+/* The place of an address in a filter: by its line, but in two instructions less than an index takes. */
+static inline struct filter_entry *filter_entry_of(struct filter_entry *filter, uint64_t address)
+{
+    return (struct filter_entry *)((char *)filter + (address >> (LINE_SHIFT - FILTER_ENTRY_BITS) & (FILTER_SETS - 1) << FILTER_ENTRY_BITS));
 }
 
 /* The data pages used of late, for accesses that pass the line filter. */
@@ -95,7 +105,9 @@ struct core {
     bool guest;
     bool branches_modelled;
     enum mode mode;
-    struct filter_entry data_filter[FILTER_SETS], code_filter[FILTER_SETS];
+    struct predictor predictor;
+    _Alignas(64) struct filter_entry data_filter[FILTER_SETS]; /* no entry in two lines of the real cache */
+    struct filter_entry code_filter[FILTER_SETS];
     struct page_filter_entry page_filter[PAGE_FILTER_SETS];
     struct code_page code_page[CODE_PAGES];
 
@@ -109,7 +121,6 @@ struct core {
     struct address_space space;
     uint32_t generation[256]; /* by address space */
     struct tlb_context context;
-    struct predictor predictor;
     struct stream stream[STREAMS];
 
     uint64_t last_long;  /* `retired` at the last long miss: those near it are in its shadow */
@@ -127,6 +138,8 @@ struct core {
     struct counters counters[MODE_COUNT];
 };
 
+/* Room for a core, aligned as it must be and all zero; NULL without memory. To be freed by free(). */
+struct core *core_new(void);
 bool core_init(struct core *core, const struct profile *profile, struct uncore *uncore, uint32_t index, struct memory memory);
 void core_free(struct core *core);
 
@@ -158,15 +171,30 @@ SELDOM void core_fetch_slow(struct core *core, uint64_t line, uint64_t last);
 /* Attention is paid: take the block that runs as a sample if one is due, and choose when the next will be. */
 void core_sample(struct core *core);
 
+/*
+ * A repeated MOVS or STOS ran: `count` elements of `bytes` (a power of two) went to `to` and beyond, or `down` from there; with
+ * `loads` they came from `from`. That a value so copied is the address of the next load is not expected.
+ */
+struct repeated {
+    uint64_t from, to, count;
+    uint32_t bytes;
+    bool loads, down;
+};
+void core_repeated(struct core *core, struct repeated r);
+
 /* For other cores' threads: take `line` away, or make it shared. Returns the state it had here. */
 enum line_state core_snooped(struct core *core, uint64_t line, bool take_away);
 
-/* Whether the filter knows that the access hits: then all of it is done. Otherwise nothing is. */
-static inline bool core_hits(struct core *core, uint64_t address, bool store)
+/*
+ * Whether the filter knows that an access of `bytes` at most hits: then all of it is done. Otherwise nothing is. Where the last byte
+ * may lie in the next line, that line is looked for: it never is in this one's place.
+ */
+static inline bool core_hits(struct core *core, uint64_t address, bool store, unsigned int bytes)
 {
-    struct filter_entry *entry = &core->data_filter[filter_set(address >> LINE_SHIFT)];
+    struct filter_entry *entry = filter_entry_of(core->data_filter, address);
+    uint64_t line = (address + bytes - 1) >> LINE_SHIFT | core->space_tag;
 
-    if (__builtin_expect(entry->line != (address >> LINE_SHIFT | core->space_tag) || (store && !entry->writable), 0))
+    if (__builtin_expect((store ? entry->store_line : entry->line) != line, 0))
         return false;
     *(store ? &core->now->stores : &core->now->loads) += 1;
     entry->page->stamp = *entry->stamp = ++core->tick;
@@ -176,7 +204,7 @@ static inline bool core_hits(struct core *core, uint64_t address, bool store)
 /* One data access within a line. Returns what core_access_slow does. */
 static inline bool core_access(struct core *core, uint64_t address, bool store)
 {
-    return !core_hits(core, address, store) && core_access_slow(core, address, store);
+    return !core_hits(core, address, store, 1) && core_access_slow(core, address, store);
 }
 
 /* The lines of code from `line` to `last`. */
@@ -184,40 +212,49 @@ static inline void core_fetch(struct core *core, uint64_t line, uint64_t last)
 {
     for (;; line++) {
         uint64_t tagged = line | core->space_tag;
+        struct filter_entry *entry = filter_entry_of(core->code_filter, line << LINE_SHIFT);
 
-        if (tagged != core->code_line) {
-            struct filter_entry *entry = &core->code_filter[filter_set(line)];
-            if (__builtin_expect(entry->line != tagged, 0)) {
-                core_fetch_slow(core, line, last);
-                return;
-            }
-            core->code_line = tagged;
-            entry->page->stamp = *entry->stamp = ++core->tick;
+        if (__builtin_expect(entry->line != tagged, 0)) {
+            core_fetch_slow(core, line, last);
+            return;
         }
+        core->code_line = tagged;
+        entry->page->stamp = *entry->stamp = ++core->tick;
         if (__builtin_expect(line == last, 1))
             return;
     }
 }
 
-/* Control has come to `block`; how, is settled. */
-static inline void core_run(struct core *core, const struct block *block)
+/*
+ * What is known of a block when it is translated is known to the compiler here: a function for each kind of block has no branch for
+ * it, which is one less to predict where thousands of blocks come by.
+ */
+#define ALWAYS_INLINE inline __attribute__((always_inline))
+
+/* Control has come to `block`, which has one line or more and ends in a conditional branch or not; how it came is settled. */
+static ALWAYS_INLINE void core_run_as(struct core *core, const struct block *block, bool conditional, bool one_line)
 {
-    uint64_t first = block->pc >> LINE_SHIFT, last = (block_next(block) - 1) >> LINE_SHIFT;
+    uint64_t first = block->pc >> LINE_SHIFT, last = one_line ? first : (block_next(block) - 1) >> LINE_SHIFT;
 
     core->now->instructions += block->instructions;
     core->now->l1i_fetches += last - first + 1;
     core->retired += block->instructions;
     core->previous = block;
-    if (block->kind == BRANCH_CONDITIONAL)
+    if (conditional)
         predictor_look(&core->predictor, block->pc);
     core_fetch(core, first, last);
+}
+
+static inline void core_run(struct core *core, const struct block *block)
+{
+    core_run_as(core, block, block->kind == BRANCH_CONDITIONAL, false);
 }
 
 /*
  * A block is entered. Most come from a conditional branch or just follow; whatever else is to be done, a function of its own does,
  * with the rest of the work: what is called last of all needs no registers saved here.
  */
-static inline void core_block(struct core *core, const struct block *block)
+static ALWAYS_INLINE void core_block_as(struct core *core, const struct block *block, bool conditional, bool one_line)
 {
     const struct block *from = core->previous;
     bool taken = (block->pc ^ block_next(from)) & SAME_PLACE;
@@ -236,7 +273,12 @@ static inline void core_block(struct core *core, const struct block *block)
         core_branch_slow(core, block);
         return;
     }
-    core_run(core, block);
+    core_run_as(core, block, conditional, one_line);
+}
+
+static inline void core_block(struct core *core, const struct block *block)
+{
+    core_block_as(core, block, block->kind == BRANCH_CONDITIONAL, false);
 }
 
 #endif

@@ -44,6 +44,39 @@ static void decode_group_5(struct decoded *d, uint8_t modrm)
     }
 }
 
+/* Operands of one-byte opcodes: of the common ones with a memory operand, those of a byte differ from the others by bit 0. */
+static uint8_t operand_bytes(uint8_t opcode, bool quad)
+{
+    uint8_t word = quad ? 8 : 4; /* or 2, by the prefix 66 */
+
+    if (opcode < 0x40 && (opcode & 7) < 4)
+        return opcode & 1 ? word : 1;
+    switch (opcode) {
+    case 0x80: case 0x84: case 0x86: case 0x88: case 0x8a: case 0xa4: case 0xa6: case 0xaa: case 0xac: case 0xae: case 0xc0:
+    case 0xc6: case 0xd0: case 0xd2: case 0xf6: case 0xfe:
+        return 1;
+    case 0x63: case 0x69: case 0x6b: case 0x81: case 0x83: case 0x85: case 0x87: case 0x89: case 0x8b: case 0xa5: case 0xa7:
+    case 0xab: case 0xad: case 0xaf: case 0xc1: case 0xc7: case 0xd1: case 0xd3: case 0xf7:
+        return word;
+    case 0xc4: case 0xc5: case 0x62: /* VEX, EVEX */
+        return 16;
+    default: /* the stack, x87, segments */
+        return 8;
+    }
+}
+
+/* Of two-byte opcodes. */
+static uint8_t operand_bytes_0f(uint8_t opcode, bool quad)
+{
+    if ((opcode & 0xf0) == 0x90 || opcode == 0xb6 || opcode == 0xbe || opcode == 0xb0 || opcode == 0xc0) /* SETcc, MOVZX, MOVSX… */
+        return 1;
+    if (opcode == 0xb7 || opcode == 0xbf)
+        return 2;
+    if ((opcode & 0xf0) == 0x40 || opcode == 0xaf || opcode == 0xb1 || opcode == 0xc1) /* CMOVcc, IMUL, CMPXCHG, XADD */
+        return quad ? 8 : 4;
+    return 16;
+}
+
 static void decode_0f(struct decoded *d, const uint8_t *at, const uint8_t *end, uint8_t rex)
 {
     uint8_t opcode = *at++, modrm = at < end ? *at : 0;
@@ -70,9 +103,23 @@ static void decode_0f(struct decoded *d, const uint8_t *at, const uint8_t *end, 
     }
 }
 
+/* MOVS and STOS, but for those with an address size or a source's segment of their own. */
+static void decode_repeat(struct decoded *d, const uint8_t *prefix, uint8_t opcode, bool quad)
+{
+    bool word = false;
+
+    for (; is_prefix(*prefix); prefix++) {
+        word |= *prefix == 0x66;
+        if (*prefix == 0x67 || *prefix == 0x64 || *prefix == 0x65)
+            return;
+    }
+    d->repeat = (opcode & 0xfe) == 0xa4 ? REPEAT_MOVS : REPEAT_STOS;
+    d->bytes = !(opcode & 1) ? 1 : quad ? 8 : word ? 2 : 4;
+}
+
 struct decoded decode(const uint8_t *bytes, size_t length)
 {
-    struct decoded d = {.kind = BRANCH_NONE};
+    struct decoded d = {.kind = BRANCH_NONE, .bytes = 16};
     const uint8_t *at = bytes, *end = bytes + length;
     bool repeat = false, repeat_any = false;
     uint8_t rex = 0;
@@ -87,8 +134,7 @@ struct decoded decode(const uint8_t *bytes, size_t length)
     if (at >= end)
         return d;
     uint8_t opcode = *at++;
-    /* Vectors: two-byte opcodes, VEX (C4, C5) and EVEX (62). */
-    d.wide = opcode == 0x0f || opcode == 0xc4 || opcode == 0xc5 || opcode == 0x62;
+    d.bytes = opcode != 0x0f ? operand_bytes(opcode, rex & 8) : at < end ? operand_bytes_0f(*at, rex & 8) : 16;
     if (opcode == 0x0f && at < end)
         decode_0f(&d, at, end, rex);
     else if ((opcode & 0xf0) == 0x70 || (opcode & 0xfc) == 0xe0)
@@ -105,9 +151,12 @@ struct decoded decode(const uint8_t *bytes, size_t length)
         decode_group_5(&d, *at);
     else if (opcode == 0xcc || opcode == 0xcd || opcode == 0xcf || opcode == 0xf4 || opcode == 0xca || opcode == 0xcb)
         d.kind = BRANCH_OTHER; /* INT3, INT, IRET, HLT, far returns */
-    else if (repeat_any && ((opcode >= 0x6c && opcode <= 0x6f) || (opcode >= 0xa4 && opcode <= 0xa7) || (opcode >= 0xaa && opcode <= 0xaf)))
+    else if (repeat_any &&
+             ((opcode >= 0x6c && opcode <= 0x6f) || (opcode >= 0xa4 && opcode <= 0xa7) || (opcode >= 0xaa && opcode <= 0xaf))) {
         d.kind = BRANCH_REPEAT; /* INS, OUTS, MOVS, CMPS, STOS, LODS, SCAS */
-    else if (opcode == 0x90 && repeat)
+        if ((opcode & 0xfe) == 0xa4 || (opcode & 0xfe) == 0xaa)
+            decode_repeat(&d, bytes, opcode, rex & 8);
+    } else if (opcode == 0x90 && repeat)
         d.special = SPECIAL_PAUSE;
     return d;
 }

@@ -24,11 +24,15 @@ enum special {
     SPECIAL_PAUSE
 };
 
+/* Repeated string instructions whose accesses are known by where their registers point before and after. */
+enum repeat { REPEAT_NONE, REPEAT_MOVS, REPEAT_STOS };
+
 struct decoded {
     enum branch_kind kind;
     enum special special;
     bool atomic;     /* LOCK prefix */
-    bool wide;       /* it may be one that accesses more than 8 bytes at once */
+    enum repeat repeat;
+    uint8_t bytes;   /* the most that it accesses at once: 1, 2, 4, 8, 16; more only where that is not clear */
     int mark;        /* MARK_… */
     int address_register; /* of INVLPG: 0 RAX … 15 R15 */
     int64_t displacement; /* of a direct branch, from the next instruction */

@@ -16,8 +16,17 @@ void hot_clear(struct hot *hot)
     memset(hot, 0, sizeof(*hot));
 }
 
+static inline bool is_of(const struct hot_spot *spot, uint64_t pc, uint32_t thread, uint8_t mode)
+{
+    return spot->pc == pc && spot->thread == thread && spot->mode == mode;
+}
+
 void hot_add(struct hot *hot, uint64_t pc, uint32_t thread, uint8_t mode, enum hot_kind kind)
 {
+    if (hot->last && is_of(hot->last, pc, thread, mode)) {
+        hot->last->count[kind]++;
+        return;
+    }
     /* Fibonacci hashing: neighbouring addresses spread over the table. */
     uint64_t hash = (pc ^ (uint64_t)thread << 40 ^ (uint64_t)mode << 62) * 0x9e3779b97f4a7c15ull >> 40;
 
@@ -25,8 +34,9 @@ void hot_add(struct hot *hot, uint64_t pc, uint32_t thread, uint8_t mode, enum h
         struct hot_spot *spot = &hot->spot[(hash + i) % HOT_SPOTS];
         if (!spot->used)
             *spot = (struct hot_spot){.pc = pc, .thread = thread, .mode = mode, .used = true};
-        if (spot->pc == pc && spot->thread == thread && spot->mode == mode) {
+        if (is_of(spot, pc, thread, mode)) {
             spot->count[kind]++;
+            hot->last = spot;
             return;
         }
     }

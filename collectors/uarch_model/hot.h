@@ -32,6 +32,7 @@ struct hot_spot {
 
 struct hot {
     uint64_t dropped;
+    struct hot_spot *last; /* that of the event before: many are the next one's, too */
     struct hot_spot spot[HOT_SPOTS];
 };
 

@@ -20,7 +20,7 @@ static uint64_t now_ns(void)
 
 static bool add_core(struct model *model, uint32_t index, struct memory memory, uint32_t sample_every)
 {
-    struct core *core = calloc(1, sizeof(*core));
+    struct core *core = core_new();
 
     model->core[index] = model->uncore.core[index] = core;
     model->tasks[index] = calloc(1, sizeof(struct tasks));

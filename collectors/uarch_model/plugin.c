@@ -21,6 +21,7 @@ QEMU_EXPORT int qemu_plugin_install(qemu_plugin_id_t id, const qemu_info_t *info
 
 #define CHANGE_NS 300000000
 #define BACK_IN_HOST 500 /* instructions after #VMEXIT: KVM has loaded the host's GS again, and is not yet back in the guest */
+#define REAL_MODE_END 0x110000 /* below it segments have bases, and a repeated string instruction's registers are no addresses */
 #define CHECK_EVERY 1024 /* slow accesses between two comparisons of our translation with QEMU's */
 
 enum state { OFF, COUNT, MODEL };
@@ -38,6 +39,7 @@ struct vcpu {
     bool task_unknown;    /* no task switch was seen yet */
     bool injected;        /* in its guest, which was entered with an interrupt; see safe_to_change */
     uint64_t landing;     /* where the host goes on after #VMEXIT */
+    struct repeated repeating; /* MOVS or STOS, as it began; `bytes` is 0 if none does */
     struct address_space host_space;
     uint32_t slow_accesses;
     uint64_t checked, wrong; /* translations compared with QEMU's */
@@ -297,6 +299,34 @@ static void on_hook(unsigned int index, void *data)
     model_hooked(model, index, hook, (uint32_t)word);
 }
 
+/*
+ * A repeated MOVS or STOS begins. Kernels copy and clear most of their memory by these, byte by byte: to be called for each would take
+ * longer than all else. Where it ended, by itself, by a fault or by an interrupt, the next block learns of the register.
+ */
+#define REPEAT_LOADS 0x100
+
+static void on_repeat(unsigned int index, void *data)
+{
+    struct vcpu *vcpu = &vcpus[index];
+    uint32_t what = (uint32_t)(uintptr_t)data;
+
+    vcpu->repeating = (struct repeated){.to = read_register(REG_RDI), .bytes = what & ~REPEAT_LOADS, .loads = what & REPEAT_LOADS};
+    if (vcpu->repeating.loads)
+        vcpu->repeating.from = read_register(REG_RSI);
+    cores[index]->sample_at = 0;
+}
+
+static void end_repeat(struct vcpu *vcpu, struct core *core)
+{
+    struct repeated done = vcpu->repeating;
+    int64_t length = (int64_t)(read_register(REG_RDI) - done.to);
+
+    vcpu->repeating.bytes = 0;
+    done.down = length < 0;
+    done.count = (uint64_t)(done.down ? -length : length) / done.bytes;
+    core_repeated(core, done);
+}
+
 static void on_mark(unsigned int index, void *data)
 {
     (void)index;
@@ -313,6 +343,8 @@ static SELDOM void on_block_slow(unsigned int index, const struct block *block)
     struct vcpu *vcpu = &vcpus[index];
     struct core *core = cores[index];
 
+    if (vcpu->repeating.bytes)
+        end_repeat(vcpu, core);
     if (core->guest && block->pc == vcpu->landing) {
         leave_guest(vcpu, core);
         note_exit(vcpu);
@@ -327,16 +359,24 @@ static SELDOM void on_block_slow(unsigned int index, const struct block *block)
     core_block(core, block);
 }
 
-static void on_block(unsigned int index, void *data)
-{
-    struct core *core = cores[index];
-    const struct block *block = data;
+#define ON_BLOCK(name, conditional, one_line)                                                                                  \
+    static void name(unsigned int index, void *data)                                                                           \
+    {                                                                                                                          \
+        struct core *core = cores[index];                                                                                      \
+        const struct block *block = data;                                                                                      \
+                                                                                                                               \
+        if (__builtin_expect(core->retired >= core->sample_at || (core->guest && block->pc == vcpus[index].landing), 0))       \
+            on_block_slow(index, block);                                                                                       \
+        else                                                                                                                   \
+            core_block_as(core, block, conditional, one_line);                                                                 \
+    }
+ON_BLOCK(on_block, false, false)
+ON_BLOCK(on_line, false, true)
+ON_BLOCK(on_conditional_block, true, false)
+ON_BLOCK(on_conditional_line, true, true)
 
-    if (__builtin_expect(core->retired >= core->sample_at || (core->guest && block->pc == vcpus[index].landing), 0))
-        on_block_slow(index, block);
-    else
-        core_block(core, block);
-}
+/* By what they end in, and whether they are all in one line. */
+static const qemu_plugin_vcpu_udata_cb_t on_blocks[2][2] = {{on_block, on_line}, {on_conditional_block, on_conditional_line}};
 
 static void on_block_counted(unsigned int index, void *data)
 {
@@ -383,37 +423,28 @@ static SELDOM void on_access_slow(unsigned int index, qemu_plugin_meminfo_t info
     }
 }
 
-/* An access of `bytes` at most: one that begins before the last of them in its line ends in it, and need not be asked for its size. */
-static inline void on_access(unsigned int index, qemu_plugin_meminfo_t info, uint64_t address, bool store, unsigned int bytes)
-{
-    if (__builtin_expect((address & 63) > 64 - bytes || !core_hits(cores[index], address, store), 0))
-        on_access_slow(index, info, address, store);
-}
+/* One of `bytes` at most. A function for each size that instructions have, or all those at a line's end would take the long way. */
+#define ON_ACCESS(name, store, bytes)                                                                                          \
+    static void name(unsigned int index, qemu_plugin_meminfo_t info, uint64_t address, void *data)                            \
+    {                                                                                                                          \
+        (void)data;                                                                                                            \
+        if (__builtin_expect(!core_hits(cores[index], address, store, bytes), 0))                                              \
+            on_access_slow(index, info, address, store);                                                                       \
+    }
+ON_ACCESS(on_load_1, false, 1)
+ON_ACCESS(on_load_2, false, 2)
+ON_ACCESS(on_load_4, false, 4)
+ON_ACCESS(on_load_8, false, 8)
+ON_ACCESS(on_load_16, false, 16) /* QEMU makes two accesses of what has more */
+ON_ACCESS(on_store_1, true, 1)
+ON_ACCESS(on_store_2, true, 2)
+ON_ACCESS(on_store_4, true, 4)
+ON_ACCESS(on_store_8, true, 8)
+ON_ACCESS(on_store_16, true, 16)
 
-static void on_load(unsigned int index, qemu_plugin_meminfo_t info, uint64_t address, void *data)
-{
-    (void)data;
-    on_access(index, info, address, false, 8);
-}
-
-static void on_store(unsigned int index, qemu_plugin_meminfo_t info, uint64_t address, void *data)
-{
-    (void)data;
-    on_access(index, info, address, true, 8);
-}
-
-/* QEMU makes two accesses of what has more than 16 bytes. */
-static void on_wide_load(unsigned int index, qemu_plugin_meminfo_t info, uint64_t address, void *data)
-{
-    (void)data;
-    on_access(index, info, address, false, 16);
-}
-
-static void on_wide_store(unsigned int index, qemu_plugin_meminfo_t info, uint64_t address, void *data)
-{
-    (void)data;
-    on_access(index, info, address, true, 16);
-}
+/* By the binary logarithm of the bytes. */
+static const qemu_plugin_vcpu_mem_cb_t on_load[] = {on_load_1, on_load_2, on_load_4, on_load_8, on_load_16},
+                                       on_store[] = {on_store_1, on_store_2, on_store_4, on_store_8, on_store_16};
 
 /* What is translated. */
 
@@ -498,15 +529,23 @@ static void on_translation(qemu_plugin_id_t id, struct qemu_plugin_tb *tb)
         if (task_switch_pc && qemu_plugin_insn_vaddr(instruction) == task_switch_pc)
             qemu_plugin_register_vcpu_insn_exec_cb(instruction, on_task_switch, QEMU_PLUGIN_CB_R_REGS, NULL);
         instrument_hooks(instruction);
-        qemu_plugin_register_vcpu_mem_cb(instruction, d.wide ? on_wide_load : on_load, QEMU_PLUGIN_CB_NO_REGS, QEMU_PLUGIN_MEM_R, NULL);
-        qemu_plugin_register_vcpu_mem_cb(instruction, d.wide ? on_wide_store : on_store, QEMU_PLUGIN_CB_NO_REGS, QEMU_PLUGIN_MEM_W, NULL);
+        if (d.repeat && block->pc >= REAL_MODE_END) {
+            uintptr_t what = d.bytes | (d.repeat == REPEAT_MOVS ? REPEAT_LOADS : 0);
+            qemu_plugin_register_vcpu_insn_exec_cb(instruction, on_repeat, QEMU_PLUGIN_CB_R_REGS, (void *)what);
+            continue;
+        }
+        int size = __builtin_ctz(d.bytes);
+        qemu_plugin_register_vcpu_mem_cb(instruction, on_load[size], QEMU_PLUGIN_CB_NO_REGS, QEMU_PLUGIN_MEM_R, NULL);
+        qemu_plugin_register_vcpu_mem_cb(instruction, on_store[size], QEMU_PLUGIN_CB_NO_REGS, QEMU_PLUGIN_MEM_W, NULL);
     }
     struct qemu_plugin_insn *last = qemu_plugin_tb_get_insn(tb, count - 1);
     block->length = (uint16_t)(qemu_plugin_insn_vaddr(last) + qemu_plugin_insn_size(last) - block->pc);
     block->target = block_next(block) + (uint64_t)d.displacement;
     block->kind = (uint8_t)d.kind;
     block->way = block->user | (block->atomics || block->pauses ? SPECIAL_WAY : 0);
-    qemu_plugin_register_vcpu_tb_exec_cb(tb, wanted == COUNT ? on_block_counted : on_block, QEMU_PLUGIN_CB_NO_REGS, block);
+    bool one_line = block->pc >> LINE_SHIFT == (block_next(block) - 1) >> LINE_SHIFT;
+    qemu_plugin_vcpu_udata_cb_t entered = on_blocks[block->kind == BRANCH_CONDITIONAL][one_line];
+    qemu_plugin_register_vcpu_tb_exec_cb(tb, wanted == COUNT ? on_block_counted : entered, QEMU_PLUGIN_CB_NO_REGS, block);
 }
 
 /* Changes of state. Translated code must be thrown away, which QEMU does only when asked by a processor's own thread. */

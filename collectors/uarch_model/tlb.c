@@ -54,6 +54,11 @@ struct tlb_entry *tlb_find(const struct tlb *tlb, uint64_t address, enum page_si
     return NULL;
 }
 
+bool tlb_holds(const struct tlb_entry *entry, uint64_t address, uint16_t space)
+{
+    return entry->key == key_of(address, entry->size, space);
+}
+
 struct tlb_entry *tlb_insert(struct tlb *tlb, uint64_t address, const struct tlb_entry *translation, struct tlb_context context,
                              uint64_t stamp, struct tlb_entry *evicted)
 {

@@ -20,6 +20,7 @@ struct tlb_entry {
     uint64_t key;   /* virtual page number and address space */
     uint64_t frame; /* physical address of the page */
     uint64_t stamp; /* time of last use */
+    uint64_t filtered; /* the parts of a core's filter that may have lines of the page: a bit each */
     uint32_t generation;
     uint8_t size;
     bool memory; /* RAM, and not a device */
@@ -42,6 +43,8 @@ void tlb_clear(struct tlb *tlb);
 
 /* The entry for the page of `size` that holds `address`, or NULL. Does not count as a use. */
 struct tlb_entry *tlb_find(const struct tlb *tlb, uint64_t address, enum page_size size, struct tlb_context context);
+/* Whether an entry that was found for a page of its size is still that page's. */
+bool tlb_holds(const struct tlb_entry *entry, uint64_t address, uint16_t space);
 /* Put in a translation in the place of the set's oldest one, which goes to `evicted`; returns its entry. NULL: there is no TLB. */
 struct tlb_entry *tlb_insert(struct tlb *tlb, uint64_t address, const struct tlb_entry *translation, struct tlb_context context,
                              uint64_t stamp, struct tlb_entry *evicted);

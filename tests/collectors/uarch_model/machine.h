@@ -23,7 +23,7 @@ static inline struct machine *machine_new(const struct profile *profile, uint32_
     machine->ram = ram_new(8ull << 20);
     CHECK(uncore_init(&machine->uncore, &machine->profile, core_count));
     for (uint32_t i = 0; i < core_count; i++) {
-        machine->core[i] = machine->uncore.core[i] = calloc(1, sizeof(struct core));
+        machine->core[i] = machine->uncore.core[i] = core_new();
         CHECK(machine->core[i] && core_init(machine->core[i], &machine->profile, &machine->uncore, i, ram_memory(&machine->ram)));
     }
     return machine;

@@ -180,14 +180,16 @@ static void check_filter(const struct filter_entry *filter, const struct cache *
 {
     for (int i = 0; i < FILTER_SETS; i++) {
         const struct filter_entry *entry = &filter[i];
-        if (entry->line == UINT64_MAX)
+        if (entry->line == FILTER_EMPTY) {
+            EQUAL(entry->store_line, FILTER_EMPTY);
             continue;
+        }
         uint64_t address = (entry->line & ((1ull << 58) - 1)) << LINE_SHIFT;
         uint64_t offset = address & ((1ull << page_shift[entry->page->size]) - 1);
         slot_t slot = cache->slots[entry->stamp - cache->stamps];
         CHECK(slot);
         EQUAL(slot_line(slot), (entry->page->frame | offset) >> LINE_SHIFT);
-        CHECK(!entry->writable || slot_state(slot) == LINE_MODIFIED);
+        CHECK(entry->store_line == FILTER_EMPTY || (entry->store_line == entry->line && slot_state(slot) == LINE_MODIFIED));
     }
 }
 
@@ -316,6 +318,38 @@ static const struct block *next_block(struct pair *pair, struct random *random, 
     return next;
 }
 
+static void naive_element(struct naive_core *naive, uint64_t address, uint64_t bytes, bool store)
+{
+    struct counters *now = naive_now(naive);
+
+    naive_access(naive, address, store);
+    if ((address & 63) + bytes <= 64)
+        return;
+    naive_access(naive, address + bytes - 1, store);
+    *(store ? &now->stores : &now->loads) -= 1;
+}
+
+/* A repeated MOVS or STOS, in the reference element by element. */
+static void repeat(struct core *core, struct naive_core *naive, struct random *random)
+{
+    struct repeated r = {
+        .from = any_data(random) + random_below(random, 64),
+        .to = any_data(random) + random_below(random, 64),
+        .count = random_below(random, 300),
+        .bytes = 1u << random_below(random, 4),
+        .loads = random_below(random, 2),
+        .down = random_below(random, 2),
+    };
+
+    core_repeated(core, r);
+    for (uint64_t i = 0; i < r.count; i++) {
+        uint64_t offset = r.down ? -i * r.bytes : i * r.bytes;
+        if (r.loads)
+            naive_element(naive, r.from + offset, r.bytes, false);
+        naive_element(naive, r.to + offset, r.bytes, true);
+    }
+}
+
 static void one_step(struct pair *pair, struct random *random)
 {
     uint32_t c = random_below(random, pair->naive->core_count);
@@ -357,6 +391,9 @@ static void one_step(struct pair *pair, struct random *random)
             core_flush_all(core);
             naive_flush_all(naive);
         }
+        break;
+    case 6:
+        repeat(core, naive, random);
         break;
     default:
         if (random_below(random, 5) < 2) {
@@ -436,7 +473,7 @@ static struct pair *new_pair(const struct profile *profile, uint32_t core_count,
     pair->seed = seed;
     pair->naive = naive_system_new(profile, core_count, RAM_BYTES);
     for (uint32_t c = 0; c < core_count; c++) {
-        pair->core[c] = pair->uncore.core[c] = calloc(1, sizeof(struct core));
+        pair->core[c] = pair->uncore.core[c] = core_new();
         pair->hot[c] = calloc(1, sizeof(struct hot));
         CHECK(pair->core[c] && pair->hot[c] && core_init(pair->core[c], profile, &pair->uncore, c, ram_memory(&ram)));
         pair->core[c]->hot = pair->hot[c];

@@ -122,17 +122,62 @@ static void special_instructions(void)
     CHECK(!DECODE("\x87\x00").atomic); /* xchg has none of its own */
 }
 
-static void what_may_access_more_than_8_bytes_is_wide(void)
+/* Never too small: an access over the end of a line would pass for one within it. */
+static void the_most_bytes_of_an_access(void)
 {
-    CHECK(DECODE("\x0f\x10\x07").wide);         /* movups (%rdi),%xmm0 */
-    CHECK(DECODE("\xf3\x0f\x6f\x07").wide);     /* movdqu (%rdi),%xmm0 */
-    CHECK(DECODE("\xc5\xfe\x6f\x07").wide);     /* vmovdqu (%rdi),%ymm0 */
-    CHECK(DECODE("\xc4\xe2\x7d\x5a\x07").wide); /* vbroadcasti128 (%rdi),%ymm0 */
-    CHECK(DECODE("\x62\xf1\x7e\x48\x6f\x07").wide);
-    CHECK(DECODE("\x48\x0f\xc7\x0f").wide);     /* cmpxchg16b (%rdi) */
-    CHECK(!DECODE("\x48\x8b\x07").wide);        /* mov (%rdi),%rax */
-    CHECK(!DECODE("\xf3\x48\xa5").wide);        /* rep movsq */
-    EQUAL(DECODE("\xf0\xff\x00").kind, BRANCH_NONE);
+    EQUAL(DECODE("\x8a\x07").bytes, 1);             /* mov (%rdi),%al */
+    EQUAL(DECODE("\x40\x88\x37").bytes, 1);         /* mov %sil,(%rdi) */
+    EQUAL(DECODE("\x80\x3f\x00").bytes, 1);         /* cmpb $0,(%rdi) */
+    EQUAL(DECODE("\x02\x07").bytes, 1);             /* add (%rdi),%al */
+    EQUAL(DECODE("\x48\x0f\xb6\x07").bytes, 1);     /* movzbq (%rdi),%rax */
+    EQUAL(DECODE("\x0f\x94\x07").bytes, 1);         /* sete (%rdi) */
+    EQUAL(DECODE("\xa4").bytes, 1);                 /* movsb */
+    EQUAL(DECODE("\x0f\xb7\x07").bytes, 2);         /* movzwl (%rdi),%eax */
+    EQUAL(DECODE("\x48\x0f\xbf\x07").bytes, 2);     /* movswq (%rdi),%rax */
+    EQUAL(DECODE("\x8b\x07").bytes, 4);             /* mov (%rdi),%eax */
+    EQUAL(DECODE("\x66\x89\x07").bytes, 4);         /* mov %ax,(%rdi), in 16-bit code a double word */
+    EQUAL(DECODE("\x03\x07").bytes, 4);             /* add (%rdi),%eax */
+    EQUAL(DECODE("\x63\x07").bytes, 4);             /* movsxd (%rdi),%eax */
+    EQUAL(DECODE("\x0f\x44\x07").bytes, 4);         /* cmove (%rdi),%eax */
+    EQUAL(DECODE("\xf0\x0f\xc1\x07").bytes, 4);     /* lock xadd %eax,(%rdi) */
+    EQUAL(DECODE("\x48\x8b\x07").bytes, 8);         /* mov (%rdi),%rax */
+    EQUAL(DECODE("\x49\x0f\x44\x07").bytes, 8);     /* cmove (%r15),%rax */
+    EQUAL(DECODE("\x53").bytes, 8);                 /* push %rbx */
+    EQUAL(DECODE("\xe8\x00\x00\x00\x00").bytes, 8); /* call */
+    EQUAL(DECODE("\xff\x30").bytes, 8);             /* push (%rax) */
+    EQUAL(DECODE("\xdd\x00").bytes, 8);             /* fldl (%rax) */
+    EQUAL(DECODE("\x0f\x10\x07").bytes, 16);         /* movups (%rdi),%xmm0 */
+    EQUAL(DECODE("\xf3\x0f\x6f\x07").bytes, 16);     /* movdqu (%rdi),%xmm0 */
+    EQUAL(DECODE("\xc5\xfe\x6f\x07").bytes, 16);     /* vmovdqu (%rdi),%ymm0 */
+    EQUAL(DECODE("\xc4\xe2\x7d\x5a\x07").bytes, 16); /* vbroadcasti128 (%rdi),%ymm0 */
+    EQUAL(DECODE("\x62\xf1\x7e\x48\x6f\x07").bytes, 16);
+    EQUAL(DECODE("\x48\x0f\xc7\x0f").bytes, 16); /* cmpxchg16b (%rdi) */
+    EQUAL(DECODE("\x0f").bytes, 16);             /* cut short */
+}
+
+static void repeated_is(struct decoded d, enum repeat repeat, int bytes)
+{
+    EQUAL(d.repeat, repeat);
+    EQUAL(d.bytes, bytes);
+}
+
+static void repeated_copies_and_fills(void)
+{
+    repeated_is(DECODE("\xf3\xa4"), REPEAT_MOVS, 1);
+    repeated_is(DECODE("\xf2\xa4"), REPEAT_MOVS, 1);
+    repeated_is(DECODE("\xf3\x66\xa5"), REPEAT_MOVS, 2);
+    repeated_is(DECODE("\xf3\xa5"), REPEAT_MOVS, 4);
+    repeated_is(DECODE("\xf3\x48\xa5"), REPEAT_MOVS, 8);
+    repeated_is(DECODE("\x66\xf3\x48\xa5"), REPEAT_MOVS, 8);
+    repeated_is(DECODE("\xf3\xaa"), REPEAT_STOS, 1);
+    repeated_is(DECODE("\xf3\x48\xab"), REPEAT_STOS, 8);
+    /* Not repeated, others, or with addresses that are not all of two registers. */
+    EQUAL(DECODE("\xa4").repeat, REPEAT_NONE);
+    EQUAL(DECODE("\xf3\xae").repeat, REPEAT_NONE);     /* repz scasb */
+    EQUAL(DECODE("\xf3\x6c").repeat, REPEAT_NONE);     /* rep insb */
+    EQUAL(DECODE("\x67\xf3\xa4").repeat, REPEAT_NONE); /* by %esi and %edi */
+    EQUAL(DECODE("\xf3\x65\xa4").repeat, REPEAT_NONE); /* from %gs:(%rsi) */
+    EQUAL(DECODE("\x64\xf3\x48\xa5").repeat, REPEAT_NONE);
 }
 
 /* As mark.S has them. */
@@ -164,6 +209,8 @@ static void any_bytes(void)
             bytes[b] = random_below(&random, 2) ? likely[random_below(&random, sizeof(likely))] : (uint8_t)random_below(&random, 256);
         struct decoded d = decode_exactly(bytes, length);
         CHECK(d.kind <= BRANCH_OTHER && d.special <= SPECIAL_PAUSE);
+        CHECK(d.bytes && d.bytes <= 16 && !(d.bytes & (d.bytes - 1)));
+        CHECK(d.repeat == REPEAT_NONE || (d.kind == BRANCH_REPEAT && d.bytes <= 8));
         CHECK(d.address_register >= 0 && d.address_register < 16);
         CHECK((d.mark != MARK_NONE) == (d.special == SPECIAL_MARK));
         CHECK(d.displacement == 0 || (d.kind >= BRANCH_CONDITIONAL && d.kind <= BRANCH_CALL));
@@ -176,7 +223,8 @@ int main(void)
     no_branches();
     special_instructions();
     marks();
-    what_may_access_more_than_8_bytes_is_wide();
+    the_most_bytes_of_an_access();
+    repeated_copies_and_fills();
     any_bytes();
     return 0;
 }
