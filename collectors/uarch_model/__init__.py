@@ -2,7 +2,7 @@
 """What the processor of the emulated host would have counted: a model inside the emulator (QEMU's TCG) that sees every
 instruction and every memory access, of the host, its kernel and its guests.
 
-It slows the emulator down about four times, and so has windows of its own; outside of them the emulator runs as
+It slows the emulator down more than three times, and so has windows of its own; outside of them the emulator runs as
 without it. docs/collectors/uarch_model.md says what is modelled and what is not.
 """
 
