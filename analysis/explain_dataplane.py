@@ -37,7 +37,7 @@ def findings(result: Result) -> list[Finding]:
     found = []
     for pair in explain.pairs(result):
         setting = f"{pair.setting}: " if pair.setting else ""
-        for look in (carried, cost):
+        for look in (carried, cost, looking):
             if finding := look(pair):
                 found.append(Finding(setting + finding.claim, finding.evidence, finding.reason))
     return found
@@ -109,6 +109,21 @@ def cost(pair: Pair) -> Finding | None:
         return Finding(f"Cycles per packet: can't tell {other} from {base}: {why}.", tuple(evidence))
     claim = f"A packet costs the switch's thread {'more' if ratio.median > 1 else 'fewer'} cycles with {other} than with {base}."
     return Finding(claim, tuple(evidence), _most(counted, ratio))
+
+
+def looking(pair: Pair) -> Finding | None:
+    """Switch against wire: what it takes to know where a frame goes. It is counted by itself, not as a difference of two cases."""
+    if pair.result.differences(pair.base, pair.other) != {"forward"}:
+        return None
+    case = next(one for one in (pair.base, pair.other) if pair.result.varied[one]["forward"] == "switch")
+    parts = {stage: pair.of(case, **FLOOD, metric=f"stage_{stage}_cycles_per_packet") for stage in ("parse", "lookup")}
+    whole = pair.of(case, **FLOOD, metric="pmd_cycles_per_packet")
+    if not measured(*parts.values(), whole):
+        return None
+    cycles = sum(part.median for part in parts.values())
+    said = f"{units.significant(cycles)} cycles per packet, {units.significant(100 * cycles / whole.median)} % of all"
+    claim = f"To know where a frame goes costs the switch {said}."
+    return Finding(claim, tuple(f"{stage}: {part.shown('', 3)} TSC cycles per packet" for stage, part in parts.items()))
 
 
 def _misses(pair: Pair, where: Mapping[str, str]) -> list[str]:

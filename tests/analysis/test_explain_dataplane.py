@@ -85,6 +85,14 @@ def test_misses_of_a_stage_are_told_where_a_pmu_counted_them(sample, vhost_sampl
     assert not [name for name in metrics.of(result)["metric"].unique() if "misses" in name]
 
 
+def test_what_looking_at_frames_costs_is_told_of_the_switch(sample, vhost_sample, tmp_path):
+    options, traffics = {"forward": ("wire", "switch")}, [("udp_flood", "saturation")]
+    path = sample.write(tmp_path / "r", accesses=("vhost-user",), traffics=traffics, options=options)
+    said = explain_dataplane.markdown(load(vhost_sample.change(path)))
+    assert "costs the switch 25.0 cycles per packet, 20.0 % of all" in said
+    assert "lookup: 15.0 (95 % interval 15.0 to 15.0, n=3) TSC cycles per packet" in said.replace("Parse", "parse")
+
+
 def test_a_thread_that_had_time_left_is_not_called_the_limit():
     busy = (Estimate(0.4, 0.39, 0.41, 3), Estimate(0.5, 0.49, 0.51, 3))
     assert "had cycles left" in explain_dataplane._limit(busy)
