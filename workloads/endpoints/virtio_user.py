@@ -131,7 +131,7 @@ class Ends:
             seen = taken.get(index, {}).get("rx", "")
             if seen != PATHS[self.path].said or LOST_FEATURES in self.program.log():
                 self.stop()
-                raise option_messages.path_not_taken(end.name, self.path, seen, self.program.log())
+                raise option_messages.path_not_taken(end.name, self.path, seen)
 
     def flood(self, index: int, frames: Frames) -> Flood:
         if not isinstance(self.program, Testpmd):
