@@ -109,7 +109,7 @@ def test_missing_events_and_one_repetition_leave_the_rest(sample, tmp_path):
     drop = ("cpu_idle_seconds", "rtt_p50", "context_switches_voluntary", "pmd_busy_cycles")
     run = sample.write(tmp_path / "r", repetitions=1, drop=drop)
     text = html.unescape(report.build(run, "vm2vm").read_text(encoding="utf-8"))
-    assert "Not shown: What OVS-DPDK's poll-mode thread does" in text
+    assert "Not shown: What the switch's poll-mode thread does" in text
     assert "not offered here" in text
     assert "no interval" in text
 
