@@ -18,6 +18,7 @@ from workloads.topologies.pvp import Pvp
 from workloads.traffic.forward import Forward, ForwardOptions
 
 pytestmark = [pytest.mark.lab, pytest.mark.usefixtures("native_can_run")]
+RING = 1024
 VM2VM = {"topology": "vm2vm", "access": "virtio-user", "frame_bytes": 64, "flows": 1}
 
 
@@ -26,6 +27,12 @@ def vhost_switch() -> None:
     with Native() as host:
         if why := VhostSwitch(host, host.plan()).unavailable():
             pytest.skip(why)
+
+
+def assert_all_is_there(hops: dict[str, int]) -> None:
+    """Nothing is counted twice, and nothing is lost behind the switch but what an endpoint that stopped left in its ring."""
+    assert hops["sent"] >= hops["into_switch"] >= hops["out_of_switch"] > 10_000
+    assert 0 <= hops["out_of_switch"] - hops["received"] <= RING
 
 
 def flooded(**values: object) -> dict[str, int]:
@@ -57,17 +64,16 @@ def test_frames_go_in_and_come_back(path, forwarding):
         finally:
             pvp.stop()
             switch.stop()
-    # What the endpoint got it sent back, and that came out again, but for what is still in a ring of 1024.
-    assert end.received_packets > 10_000
-    assert end.received_packets - end.sent_packets <= 1024
-    assert end.sent_packets - port.sent_packets <= 1024
+    # It drops what it has no room for. What it sent back came out again, but for what is still in its ring.
+    assert end.received_packets >= end.sent_packets > 0.9 * end.received_packets > 10_000
+    assert 0 <= end.sent_packets - port.sent_packets <= RING
     assert port.received_packets > port.sent_packets
 
 
 @pytest.mark.parametrize("port_type", ["direct", "vhost-pmd"])
 def test_both_kinds_of_port_of_ovs_dpdk_carry_a_flood(port_type):
     hops = flooded(switch="ovs-dpdk", port_type=port_type)
-    assert hops["sent"] >= hops["into_switch"] >= hops["out_of_switch"] == hops["received"] > 10_000
+    assert_all_is_there(hops)
 
 
 @pytest.mark.parametrize(
@@ -77,7 +83,7 @@ def test_both_kinds_of_port_of_ovs_dpdk_carry_a_flood(port_type):
 )
 def test_vhost_switch_carries_a_flood_whichever_option_is_chosen(vhost_switch, options):
     hops = flooded(switch="vhost-switch", **options)
-    assert hops["sent"] >= hops["into_switch"] >= hops["out_of_switch"] == hops["received"] > 10_000
+    assert_all_is_there(hops)
 
 
 def test_a_path_that_the_switch_does_not_offer_is_refused(vhost_switch):

@@ -145,6 +145,11 @@ class Ends:
         self._flood = PortFlood(self._host, self.program, index, len(self.ends) + 1, frames)
         return self._flood
 
+    def forward(self, on: bool) -> str:
+        """With ``forwarding``: send back what comes, or stop; what the program says."""
+        assert not isinstance(self.program, Probe)
+        return self.program.tell("start" if on else "stop")
+
     def can_not_probe(self) -> str | None:
         return probe.unavailable(self._host)
 
