@@ -37,7 +37,8 @@ def of(host: Testbed, experiment: Experiment) -> Offer:
             case, why_not = _first({**values, "switch": other, "access": AUTO}, asked)
             why += f"; {native_messages.stands_in(other) if case else why_not}"
         if why:
-            offer.left_out.append(native_messages.left_out(switch, why))
+            what = switch if values["access"] == AUTO else f"{switch} over {values['access']}"
+            offer.left_out.append(native_messages.left_out(what, why))
         if case is not None and case not in offer.cases:
             offer.cases.append(case)
     offer.left_out = list(dict.fromkeys(offer.left_out))

@@ -24,9 +24,9 @@ def nothing_is_sent(topology: str) -> str:
     return f"in {topology} frames come out of a device by themselves, and endpoints send them back: use traffic forward"
 
 
-def path_not_taken(endpoint: str, path: str, seen: str, log: str) -> RunFailed:
+def path_not_taken(endpoint: str, path: str, seen: str) -> RunFailed:
     taken = f"its driver takes the path {seen!r}" if seen else "its driver names none"
     return RunFailed(
         f"{endpoint}: asked for path {path}, and {taken}: the switch does not offer what it needs, or the processor can't do it;"
-        f" choose another path, or list the pair in except; the driver's log ends with:\n{log.strip()[-800:]}"
+        " choose another path, or list the pair in except"
     )

@@ -124,3 +124,10 @@ def test_the_command_line_has_the_last_word():
 def test_what_is_wrong_for_a_testbed_is_named(testbeds, words):
     with pytest.raises(BadInput, match=words):
         experiments.on(vm2vm(testbeds=testbeds), "native")
+
+
+def test_what_is_left_out_of_several_accesses_is_named_by_its_access():
+    _, experiment = experiments.load("virtio-user")
+    offer = offers.of(Host(guests="it hangs"), experiment)
+    assert [(case.switch, case.access) for case in offer.cases] == [("linux-bridge", "veth"), ("ovs-dpdk", "virtio-user")]
+    assert offer.left_out == ["ovs-dpdk over vhost-user left out: no virtual machine boots here (it hangs)"]

@@ -51,11 +51,13 @@ def test_what_it_can_not_run_is_named(change, words):
 
 def test_what_comes_in_by_the_device_goes_to_the_endpoint_and_back(monkeypatch):
     host, log = Host(), "virtio: using vectorized Rx path on port 0\n"
-    started = []
+    started, told = [], []
     monkeypatch.setattr(
         virtio_user,
         "Testpmd",
-        lambda *arguments, **more: started.append((arguments, more)) or SimpleNamespace(log=lambda: log, stop=lambda: None),
+        lambda *arguments, **more: (
+            started.append((arguments, more)) or SimpleNamespace(log=lambda: log, stop=lambda: None, tell=told.append)
+        ),
     )
     switch = OvsDpdk(host, CpuPlan.of(2))
     pvp = Pvp(host, switch, CpuPlan.of(2), "virtio-user", {"path": "vector", "forwarding": "mac"}, 1518)
@@ -66,6 +68,9 @@ def test_what_comes_in_by_the_device_goes_to_the_endpoint_and_back(monkeypatch):
     assert started[0][1] == {"more": virtio_user.LOUD, "forward": "mac", "topology": "loop"}
     assert len(started[0][0][2]) == 1
     assert pvp.sender_port == pvp.receiver_port
+    pvp.forward(True)
+    pvp.forward(False)
+    assert told == ["start", "stop"]
     assert pvp.cpu_roles() == {0: "host-other", 1: "switch"}
 
 

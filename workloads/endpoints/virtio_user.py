@@ -131,7 +131,7 @@ class Ends:
             seen = taken.get(index, {}).get("rx", "")
             if seen != PATHS[self.path].said or LOST_FEATURES in self.program.log():
                 self.stop()
-                raise option_messages.path_not_taken(end.name, self.path, seen, self.program.log())
+                raise option_messages.path_not_taken(end.name, self.path, seen)
 
     def flood(self, index: int, frames: Frames) -> Flood:
         if not isinstance(self.program, Testpmd):
@@ -144,6 +144,11 @@ class Ends:
         # Behind the ends' own ports and the one of ``_testpmd``.
         self._flood = PortFlood(self._host, self.program, index, len(self.ends) + 1, frames)
         return self._flood
+
+    def forward(self, on: bool) -> str:
+        """With ``forwarding``: send back what comes, or stop; what the program says."""
+        assert not isinstance(self.program, Probe)
+        return self.program.tell("start" if on else "stop")
 
     def can_not_probe(self) -> str | None:
         return probe.unavailable(self._host)
