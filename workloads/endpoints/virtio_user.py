@@ -133,16 +133,21 @@ class Ends:
                 self.stop()
                 raise option_messages.path_not_taken(end.name, self.path, seen, self.program.log())
 
-    def flood(self, index: int, frames: Frames) -> Flood:
+    def testpmd(self) -> Testpmd:
+        """testpmd, in the place of any other program."""
         if not isinstance(self.program, Testpmd):
             self.program.stop()
             self.program = self._testpmd()
             self._check_path()
             self._await_links()
-        elif self._flood is not None:
+        return self.program
+
+    def flood(self, index: int, frames: Frames) -> Flood:
+        testpmd = self.testpmd()
+        if self._flood is not None:
             self._flood.remove()
         # Behind the ends' own ports and the one of ``_testpmd``.
-        self._flood = PortFlood(self._host, self.program, index, len(self.ends) + 1, frames)
+        self._flood = PortFlood(self._host, testpmd, index, len(self.ends) + 1, frames)
         return self._flood
 
     def can_not_probe(self) -> str | None:
