@@ -119,7 +119,7 @@ class Ends:
         self._served = 0
         self._flood: PortFlood | None = None
         self._stopped = False
-        self.program: Testpmd | Probe = self._testpmd()
+        self.program: Testpmd | Probe = self._make_testpmd()
         self._check_path()
 
     def paths_taken(self) -> dict[int, dict[str, str]]:
@@ -137,7 +137,7 @@ class Ends:
         """testpmd, in the place of any other program."""
         if not isinstance(self.program, Testpmd):
             self.program.stop()
-            self.program = self._testpmd()
+            self.program = self._make_testpmd()
             self._check_path()
             self._await_links()
         return self.program
@@ -146,7 +146,7 @@ class Ends:
         testpmd = self.testpmd()
         if self._flood is not None:
             self._flood.remove()
-        # Behind the ends' own ports and the one of ``_testpmd``.
+        # Behind the ends' own ports and the one of ``_make_testpmd``.
         self._flood = PortFlood(self._host, testpmd, index, len(self.ends) + 1, frames)
         return self._flood
 
@@ -161,7 +161,7 @@ class Ends:
             self._check_path()
         return self.program
 
-    def _testpmd(self) -> Testpmd:
+    def _make_testpmd(self) -> Testpmd:
         # A port that gives nothing and takes everything makes the receiver's counterpart.
         devices = [*(end.device() for end in self.ends), *([] if self._forwarding else ["net_null0,no-rx=1"])]
         how = {"forward": self._forwarding, "topology": "loop"} if self._forwarding else {}
