@@ -38,7 +38,8 @@ figures.show(result, "outage")
 
 # %% [markdown]
 # The outage is the switch's own start, until it says that it runs, and then the reconnection: a switch that is client looks for its sockets again
-# and again, DPDK's librte_vhost once a second. What lay in the sender's ring when the switch died is delivered by the next one: late, and not lost.
+# and again, DPDK's librte_vhost once a second. What lay in the sender's ring when the switch died may be delivered by the next one, late, and is not
+# lost then; it is lost where the receiver's port is not up yet.
 
 # %% [markdown]
 # ## Published beside ours

@@ -72,6 +72,8 @@ class Ovs(Switch):
     def restart(self) -> None:
         # The database lives on, and has the bridge with its ports.
         self._start_daemon()
+        # The daemon answers before it has made them, and before DPDK is up; a change of the database is waited for.
+        self.vsctl(f"set Open_vSwitch . external_ids:vsprof-restarted={time.time():.0f}")
 
     def settings(self) -> dict[str, str]:
         """``other_config`` of the Open_vSwitch table, set before the daemon starts."""

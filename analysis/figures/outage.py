@@ -11,7 +11,7 @@ from matplotlib.figure import Figure
 from analysis import metrics, style
 from analysis.load import Result
 
-NEEDS = ("came_back", "switch_away")
+NEEDS = tuple(metrics.OUTAGE)
 WALL_CLOCK = True
 
 

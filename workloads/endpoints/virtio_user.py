@@ -119,7 +119,7 @@ class Ends:
         self._served = 0
         self._flood: PortFlood | None = None
         self._stopped = False
-        self.program: Testpmd | Probe = self._testpmd()
+        self.program: Testpmd | Probe = self._make_testpmd()
         self._check_path()
 
     def paths_taken(self) -> dict[int, dict[str, str]]:
@@ -133,22 +133,22 @@ class Ends:
                 self.stop()
                 raise option_messages.path_not_taken(end.name, self.path, seen)
 
-    def flood(self, index: int, frames: Frames) -> Flood:
+    def testpmd(self) -> Testpmd:
+        """testpmd, in the place of any other program."""
         if not isinstance(self.program, Testpmd):
             self.program.stop()
-            self.program = self._testpmd()
+            self.program = self._make_testpmd()
             self._check_path()
             self._await_links()
-        elif self._flood is not None:
-            self._flood.remove()
-        # Behind the ends' own ports and the one of ``_testpmd``.
-        self._flood = PortFlood(self._host, self.program, index, len(self.ends) + 1, frames)
-        return self._flood
+        return self.program
 
-    def forward(self, on: bool) -> str:
-        """With ``forwarding``: send back what comes, or stop; what the program says."""
-        assert not isinstance(self.program, Probe)
-        return self.program.tell("start" if on else "stop")
+    def flood(self, index: int, frames: Frames) -> Flood:
+        testpmd = self.testpmd()
+        if self._flood is not None:
+            self._flood.remove()
+        # Behind the ends' own ports and the one of ``_make_testpmd``.
+        self._flood = PortFlood(self._host, testpmd, index, len(self.ends) + 1, frames)
+        return self._flood
 
     def can_not_probe(self) -> str | None:
         return probe.unavailable(self._host)
@@ -161,7 +161,7 @@ class Ends:
             self._check_path()
         return self.program
 
-    def _testpmd(self) -> Testpmd:
+    def _make_testpmd(self) -> Testpmd:
         # A port that gives nothing and takes everything makes the receiver's counterpart.
         devices = [*(end.device() for end in self.ends), *([] if self._forwarding else ["net_null0,no-rx=1"])]
         how = {"forward": self._forwarding, "topology": "loop"} if self._forwarding else {}

@@ -42,7 +42,7 @@ class Pvp(Topology):
 
     def forward(self, on: bool) -> str:
         """Let the endpoint send back what it gets, or stop; what its program says."""
-        return self._ends.forward(on)
+        return self._ends.testpmd().tell("start" if on else "stop")
 
     def endpoint_roles(self) -> dict[int, str]:
         return {self.plan.endpoints[0]: "guest"}
