@@ -211,6 +211,10 @@ RUNTS = tuple(runt(length) for length in (1, 2, 6, 12, 13))
 
 def head_out_of_the_ring(guest):
     guest.tx.offer(guest.tx.size)
+    guest.tx.publish()
+
+
+def head_far_out_of_the_ring(guest):
     guest.tx.offer(0xFFFF)
     guest.tx.publish()
 
@@ -290,10 +294,11 @@ def rings_in_each_other(guest):
 
 
 RINGS = (
-    head_out_of_the_ring, the_same_head_twice, index_far_ahead, index_half_way_round, index_backwards, descriptors_that_change,
+    head_out_of_the_ring,
+    head_far_out_of_the_ring, the_same_head_twice, index_far_ahead, index_half_way_round, index_backwards, descriptors_that_change,
     header_of_garbage, rings_in_each_other,
 )  # fmt: skip
-BREAKING = (head_out_of_the_ring, index_far_ahead, index_half_way_round, index_backwards)
+BREAKING = (head_out_of_the_ring, head_far_out_of_the_ring, index_far_ahead, index_half_way_round, index_backwards)
 """After these nobody can know what in the ring is meant: it is not touched any more."""
 
 
