@@ -98,6 +98,14 @@ def test_no_hugepages(host):
     refused(host, words(host, fresh(), eal=("--in-memory", "-m", "1000000")), "hugepage|no-huge|memory")
 
 
+def test_it_counts_events_or_says_why_it_can_not(host):
+    tried = [*words(host, fresh()), "--stages", "pmu", "--pmu-events", "instructions,cycles"]
+    done = host.run(f"timeout 2 {shlex.join(tried)}", timeout=SECONDS, check=False)
+    counts = "vhost-switch: ready" in done.stdout
+    said = [line for line in done.stderr.splitlines() if line.startswith("vhost-switch: ")]
+    assert counts or (done.status == 2 and len(said) == 1 and re.search("rdpmc|PMU|perf_event", said[0])), done
+
+
 def test_it_works_without_hugepages(keeper, guests):
     for running in kept(keeper, (), eal=("--no-huge", "-m", "256")):
         a, b = guests(), guests()

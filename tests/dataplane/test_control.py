@@ -3,9 +3,11 @@
 
 from __future__ import annotations
 
+import os
 import signal
 import socket
 from collections.abc import Iterator
+from pathlib import Path
 
 import pytest
 from frontend import eventually
@@ -41,6 +43,7 @@ LCORE_COUNTERS = {
     "lcore", "cpu", "rx_bursts", "rx_packets", "empty_polls", "busy_cycles", "idle_cycles", "sleeps", "wakeups", "sleep_ns",
     "stage_dequeue_cycles", "stage_parse_cycles", "stage_lookup_cycles", "stage_enqueue_cycles", "stage_other_cycles", "flooded", "filtered", "tsc_hz",
 }  # fmt: skip
+POLICIES = {"other": os.SCHED_OTHER, "batch": os.SCHED_BATCH, "idle": os.SCHED_IDLE, "fifo:3": os.SCHED_FIFO, "rr:1": os.SCHED_RR}
 WHO = {"name", "kind", "features", "up", "queues", "numa_node", "lcore", "cpu", "pid"}
 """What is no counter."""
 
@@ -144,6 +147,26 @@ def test_stages_can_be_switched_on_and_off_under_load(plain, two):
         for stages in ("off", "on") * 5:
             plain.control(f"set stages {stages}")
             load.flows()
+
+
+@pytest.mark.parametrize(("sched", "policy"), POLICIES.items(), ids=list(POLICIES))
+def test_workers_have_the_scheduling_policy_and_forward(keeper, guests, sched, policy):
+    for switch in kept(keeper, ("--rx", "interrupt", "--sched", sched)):
+        lcore = switch.ask("/vhost_switch/lcore,1")
+        assert os.sched_getscheduler(lcore["pid"]) == policy
+        assert os.sched_getscheduler(switch.process.pid) == os.SCHED_OTHER
+        a, b = switch.attach(guests(), "a"), switch.attach(guests(), "b")
+        b.post(50)
+        exchange(a, b, frames(23, mac(1), mac(2)))
+
+
+def test_sleep_states_are_limited_as_long_as_it_runs(host, keeper):
+    limit = Path("/dev/cpu_dma_latency")
+    if not limit.exists():
+        pytest.skip(f"this kernel has no {limit}")
+    for switch in kept(keeper, ("--cpu-latency-us", "20")):
+        held = [os.readlink(one) for one in Path(f"/proc/{switch.process.pid}/fd").iterdir() if one.is_symlink()]
+        assert any(one.endswith(str(limit)) for one in held), held
 
 
 @pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT], ids=["SIGTERM", "SIGINT"])

@@ -114,15 +114,20 @@ def test_a_frame_that_does_not_fit_is_dropped_and_the_next_one_comes(switch, gue
     exchange(a, b, frames(40, mac(1), mac(2)))
 
 
-def test_a_receiver_is_called_only_when_it_wants_to_be(switch, guests):
-    a, b = pair(switch, guests(), guests())
+@pytest.mark.parametrize("features", [USUAL, (*USUAL, Feature.EVENT_IDX)], ids=["by-flag", "by-event-idx"])
+def test_a_guest_is_called_only_when_it_wants_to_be(switch, guests, features):
+    a, b = pair(switch, guests(features), guests(features))
+    # With event-idx the first call may come in vain: nobody knows yet what the driver saw.
     exchange(a, b, frames(3, mac(1), mac(2)))
-    assert b.rx.calls() == 0
-    for guest in (a, b):
-        guest.rx.want_calls(True)
-        guest.tx.want_calls(True)
+    a.tx.calls(), b.rx.calls()
     exchange(a, b, frames(3, mac(1), mac(2)))
-    assert b.rx.calls() > 0
+    assert (a.tx.calls(), b.rx.calls()) == (0, 0)
+    for _ in range(3):
+        a.tx.want_calls(True)
+        b.rx.want_calls(True)
+        exchange(a, b, frames(3, mac(1), mac(2)))
+        assert a.tx.calls()
+        assert b.rx.calls()
 
 
 def test_a_guest_may_have_fewer_queues_than_its_port(switch, guests):

@@ -7,7 +7,7 @@ import time
 from collections.abc import Iterator
 
 import pytest
-from frontend import eventually
+from frontend import SECONDS, eventually
 from modes import DATAPATHS
 from running import Switch, kept
 from traffic import BROADCAST, exchange, frames, mac, same, silent
@@ -83,6 +83,20 @@ def test_a_frame_may_wait_for_room(patient, guests, datapath):
     same(b.receive(23), sent)
     a.all_back()
     assert patient.port("a")["in_flight"] == 0
+
+
+def test_frames_that_wait_stay_in_order(patient, guests):
+    """Room comes in small pieces while more frames come: none may overtake one that waits."""
+    a, b = attach(patient, guests, "ab")
+    b.post(4)
+    sent, got = frames(600, mac(1), mac(2)), []
+    begun, end = 0, time.monotonic() + SECONDS
+    while len(got) < len(sent) and time.monotonic() < end:
+        if begun - len(got) < 50:
+            begun += a.send(sent[begun : begun + 7])
+        got += b.received()
+    same(got, sent)
+    a.all_back()
 
 
 def test_frames_that_wait_keep_no_others(patient, guests):

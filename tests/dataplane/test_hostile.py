@@ -7,20 +7,8 @@ import time
 
 import pytest
 from frontend import SECONDS, Frontend, Layout, eventually
-from hostile import (
-    BREAKING,
-    DESCRIPTORS,
-    MESSAGES,
-    RECEIVE,
-    RINGS,
-    RUNTS,
-    Attack,
-    garbage,
-    good,
-    header_of_garbage,
-    offered,
-    region_of_no_memory,
-)
+from hostile import BREAKING, DESCRIPTORS, RECEIVE, RINGS, RUNTS, Attack, garbage, good, header_of_garbage, offered
+from hostile_messages import MESSAGES, region_of_no_memory
 from running import Switch
 from traffic import BROADCAST, exchange, frame, frames, introduce, mac, quiet, same
 from vhost_user import Feature, Refused
