@@ -52,13 +52,21 @@ def test_what_it_can_not_run_is_named(change, words):
 def test_what_comes_in_by_the_device_goes_to_the_endpoint_and_back(monkeypatch):
     host, log = Host(), "virtio: using vectorized Rx path on port 0\n"
     started, told = [], []
-    monkeypatch.setattr(
-        virtio_user,
-        "Testpmd",
-        lambda *arguments, **more: (
-            started.append((arguments, more)) or SimpleNamespace(log=lambda: log, stop=lambda: None, tell=told.append)
-        ),
-    )
+
+    class Started:
+        def __init__(self, *arguments, **more):
+            started.append((arguments, more))
+
+        def log(self):
+            return log
+
+        def stop(self):
+            pass
+
+        def tell(self, command):
+            told.append(command)
+
+    monkeypatch.setattr(virtio_user, "Testpmd", Started)
     switch = OvsDpdk(host, CpuPlan.of(2))
     pvp = Pvp(host, switch, CpuPlan.of(2), "virtio-user", {"path": "vector", "forwarding": "mac"}, 1518)
     pvp.start()
