@@ -33,32 +33,48 @@ static int own_arguments(int argc, char **argv)
 	return argc;
 }
 
-static bool no_hugepages(void)
+/* The first line of a file that has `word` in it, in `line`; false where there is none. */
+static bool find_line(const char *path, const char *word, char *line, int size)
 {
-	char line[128];
-	unsigned long found = 0;
-	FILE *file = fopen("/proc/meminfo", "r");
+	FILE *file = fopen(path, "r");
+	bool found = false;
 
-	while (file != NULL && fgets(line, sizeof(line), file) != NULL)
-		if (sscanf(line, "HugePages_Free: %lu", &found) == 1)
-			break;
+	while (file != NULL && !found && fgets(line, size, file) != NULL)
+		found = strstr(line, word) != NULL;
 	if (file != NULL)
 		fclose(file);
-	return found == 0;
+	return found;
+}
+
+/* Why DPDK can't have had its memory; empty where that is not the reason. */
+static const char *memory_lacks(const char *given)
+{
+	char line[256];
+	unsigned long free_pages = 0;
+
+	if (strstr(given, "--no-huge") != NULL)
+		return "";
+	if (find_line("/proc/meminfo", "HugePages_Free:", line, sizeof(line)))
+		sscanf(line, "HugePages_Free: %lu", &free_pages);
+	if (free_pages == 0)
+		return "found 0 free hugepages: run `make host`, or give --no-huge -m 512 before --";
+	if (strstr(given, "--in-memory") == NULL && !find_line("/proc/mounts", " hugetlbfs ", line, sizeof(line)))
+		return "there are hugepages, but no hugetlbfs is mounted: give --in-memory, or --no-huge -m 512, before --";
+	return "";
 }
 
 static int start_dpdk(int argc, char **argv, struct why *why)
 {
 	char given[160] = "";
+	const char *lacks;
 
 	/* EAL moves the words about. */
 	for (int i = 1; i < argc; i++)
 		snprintf(given + strlen(given), sizeof(given) - strlen(given), " %s", argv[i]);
 	if (rte_eal_init(argc, argv) >= 0)
 		return 0;
-	if (no_hugepages())
-		return refuse(why, "DPDK did not start: found 0 free hugepages: run `make host`, or give --no-huge -m 512 before --");
-	return refuse(why, "DPDK did not start with%s: %s: see its words above", given, rte_strerror(rte_errno));
+	lacks = memory_lacks(given);
+	return refuse(why, "DPDK did not start with%s: %s: %s", given, rte_strerror(rte_errno), *lacks ? lacks : "see its words above");
 }
 
 /* Held open for as long as we run: the kernel forgets the wish when it is closed. */

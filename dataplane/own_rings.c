@@ -386,6 +386,9 @@ static int attach_ring(int vid, uint16_t number, uint64_t features, struct vring
 		return 0; /* not set up: nothing is taken from it */
 	if (found.size == 0 || (found.size & (found.size - 1)) != 0)
 		return -1;
+	/* As virtio 1.2, 2.7 has it. librte_vhost takes any address. */
+	if ((uintptr_t)found.desc % 16 != 0 || (uintptr_t)found.avail % 2 != 0 || (uintptr_t)found.used % 4 != 0)
+		return -1;
 	ring->desc = found.desc;
 	ring->avail = found.avail;
 	ring->used = found.used;
