@@ -147,30 +147,42 @@ static bool borrow(struct own_queue *queue, struct rte_mbuf *frame, uint16_t hea
 
 enum taken { TAKEN, REFUSED, NO_MEMORY };
 
-/* Turns the chain at `head` into a frame. */
-static enum taken take(struct port *port, struct own_queue *queue, uint16_t head, struct rte_mbuf **frame)
+/* The usual chain, copied: one part, into one mbuf. False where it is another. */
+static __rte_always_inline bool take_single(const struct vhost *vhost, struct own_queue *queue, uint16_t head, struct rte_mbuf *frame)
+{
+	struct part part;
+
+	if (!vring_single(&queue->in, &vhost->memory, head, false, &part) || part.length < (uint32_t)queue->header + HEADER_LENGTH ||
+	    part.length - queue->header > rte_pktmbuf_tailroom(frame))
+		return false;
+	frame->data_len = frame->pkt_len = part.length - queue->header;
+	rte_memcpy(rte_pktmbuf_mtod(frame, uint8_t *), part.at + queue->header, frame->data_len);
+	vring_give(&queue->in, head, 0);
+	return true;
+}
+
+/* Turns the chain at `head` into *frame, which is an empty mbuf, and may be another afterwards. */
+static __rte_always_inline enum taken take(struct port *port, struct own_queue *queue, uint16_t head, struct rte_mbuf **frame)
 {
 	struct vhost *vhost = port->own;
-	struct rte_mempool *pool = plane.options.zero_copy ? queue->headers : port->pool;
 	struct chain chain;
 
+	if (likely(!plane.options.zero_copy) && likely(take_single(vhost, queue, head, *frame)))
+		return TAKEN;
 	if (!vring_chain(&queue->in, &vhost->memory, head, false, &chain) || chain.length < (uint32_t)queue->header + HEADER_LENGTH)
 		return REFUSED;
-	*frame = rte_pktmbuf_alloc(pool);
-	if (*frame == NULL)
-		return NO_MEMORY;
 	if (plane.options.zero_copy) {
 		if (borrow(queue, *frame, head, &chain))
 			return TAKEN;
-		rte_pktmbuf_free(*frame);
-		*frame = rte_pktmbuf_alloc(port->pool);
-		if (*frame == NULL)
+		struct rte_mbuf *other = rte_pktmbuf_alloc(port->pool);
+
+		if (other == NULL)
 			return NO_MEMORY;
-	}
-	if (copy_in(*frame, &chain, queue->header, port->pool) != 0) {
 		rte_pktmbuf_free(*frame);
-		return NO_MEMORY;
+		*frame = other;
 	}
+	if (copy_in(*frame, &chain, queue->header, port->pool) != 0)
+		return NO_MEMORY;
 	vring_give(&queue->in, head, 0);
 	return TAKEN;
 }
@@ -210,6 +222,7 @@ uint16_t own_receive(struct port *port, uint16_t queue_id, struct rte_mbuf **fra
 {
 	struct vhost *vhost = port->own;
 	struct own_queue *queue = vhost->queue[queue_id];
+	struct rte_mbuf *empty[BURST];
 	uint16_t heads[BURST], count, received = 0, i;
 
 	/* What was freed since the last time, and what could not be shown then. */
@@ -218,6 +231,8 @@ uint16_t own_receive(struct port *port, uint16_t queue_id, struct rte_mbuf **fra
 	if (count == 0)
 		return 0;
 	prefetch(&queue->in, &vhost->memory, heads, count);
+	if (rte_pktmbuf_alloc_bulk(plane.options.zero_copy ? queue->headers : port->pool, empty, count) != 0)
+		return 0;
 	for (i = 0; i < count; i++) {
 		enum taken taken;
 
@@ -226,16 +241,19 @@ uint16_t own_receive(struct port *port, uint16_t queue_id, struct rte_mbuf **fra
 			queue->in.broken = true;
 			break;
 		}
-		taken = take(port, queue, heads[i], &frames[received]);
+		taken = take(port, queue, heads[i], &empty[received]);
 		if (taken == NO_MEMORY)
 			break;
-		if (taken == TAKEN) {
+		if (likely(taken == TAKEN)) {
+			frames[received] = empty[received];
 			received++;
 			continue;
 		}
 		port->received[queue_id].refused++;
 		vring_give(&queue->in, heads[i], 0);
 	}
+	if (unlikely(received < count))
+		rte_pktmbuf_free_bulk(empty + received, count - received);
 	queue->in.taken += i;
 	vring_publish(&queue->in);
 	return received;
@@ -296,6 +314,27 @@ static void write_header(const struct chain *chain, uint16_t length, uint16_t bu
 
 enum { NO_ROOM = -1, TOO_LONG = 0 };
 
+/* The usual frame, in one mbuf, into the usual buffer, one part that is long enough. False where either is another. */
+static __rte_always_inline bool put_single(struct own_queue *queue, const struct guest_memory *memory, const struct rte_mbuf *frame)
+{
+	static const struct virtio_net_hdr_mrg_rxbuf header = {.num_buffers = RTE_LE16(1)};
+	struct vring_side *ring = &queue->out;
+	struct part part;
+	int head;
+
+	if (frame->nb_segs > 1)
+		return false;
+	head = vring_head(ring, 0);
+	if (head < 0 || !vring_single(ring, memory, head, true, &part) || part.length < (uint32_t)queue->header + frame->data_len)
+		return false;
+	/* The longer header, whose end a shorter one's frame covers. */
+	memcpy(part.at, &header, RTE_MIN(sizeof(header), (size_t)part.length));
+	rte_memcpy(part.at + queue->header, rte_pktmbuf_mtod(frame, const uint8_t *), frame->data_len);
+	vring_give(ring, head, queue->header + frame->data_len);
+	ring->taken++;
+	return true;
+}
+
 /* Puts a frame into the guest's buffers. Returns how many it took; NO_ROOM, or TOO_LONG for any room. */
 static int put(struct own_queue *queue, const struct guest_memory *memory, const struct rte_mbuf *frame, uint16_t waiting)
 {
@@ -341,7 +380,8 @@ uint16_t own_send(struct port *port, uint16_t queue_id, struct rte_mbuf **frames
 		heads[i] = queue->out.avail->ring[(uint16_t)(queue->out.taken + i) & (queue->out.size - 1)] & (queue->out.size - 1);
 	prefetch(&queue->out, &vhost->memory, heads, ahead);
 	for (taken = 0; taken < count; taken++) {
-		int took = put(queue, &vhost->memory, frames[taken], waiting);
+		int took = waiting > 0 && likely(put_single(queue, &vhost->memory, frames[taken])) ? 1 :
+			   put(queue, &vhost->memory, frames[taken], waiting);
 
 		if (took == NO_ROOM)
 			break;

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 #include "vring.h"
 
-#include <endian.h>
 #include <stdatomic.h>
 #include <stddef.h>
 #include <unistd.h>
@@ -33,20 +32,6 @@ int vring_head(struct vring_side *ring, uint16_t ahead)
 	return -1;
 }
 
-/* A descriptor's two halves, as they lie in the guest's memory; it need not have aligned an indirect table. */
-struct halves {
-	uint64_t address, rest;
-} __attribute__((packed));
-
-/* One read of each half: what is checked is what is used, whatever the guest writes meanwhile. */
-static struct vring_desc fetch(const struct vring_desc *desc)
-{
-	const volatile struct halves *halves = (const volatile struct halves *)desc;
-	uint64_t rest = le64toh(halves->rest);
-
-	return (struct vring_desc){le64toh(halves->address), (uint32_t)rest, rest >> 32, rest >> 48};
-}
-
 /* Appends the guest's memory from `guest` on, which may be contiguous for the guest and not for us. */
 static bool append(struct chain *chain, const struct guest_memory *memory, uint64_t guest, uint32_t length)
 {
@@ -71,7 +56,7 @@ static bool follow(const struct vring_desc *table, uint32_t size, uint32_t at, c
 		   struct chain *chain)
 {
 	for (uint32_t visited = 0; visited < size; visited++) {
-		struct vring_desc desc = fetch(&table[at]);
+		struct vring_desc desc = vring_fetch(&table[at]);
 
 		/* A table within a table is forbidden, and so is a part in the other direction. */
 		if (desc.flags & VRING_DESC_F_INDIRECT || !!(desc.flags & VRING_DESC_F_WRITE) != writable)
@@ -100,7 +85,7 @@ static bool follow_indirect(struct vring_desc desc, const struct guest_memory *m
 
 bool vring_chain(const struct vring_side *ring, const struct guest_memory *memory, uint16_t head, bool writable, struct chain *chain)
 {
-	struct vring_desc desc = fetch(&ring->desc[head]);
+	struct vring_desc desc = vring_fetch(&ring->desc[head]);
 
 	chain->count = chain->length = 0;
 	if (desc.flags & VRING_DESC_F_INDIRECT)

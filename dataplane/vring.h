@@ -9,7 +9,9 @@
 #ifndef VS_VRING_H
 #define VS_VRING_H
 
+#include <endian.h>
 #include <stdbool.h>
+#include <stddef.h>
 #include <stdint.h>
 
 #include <linux/virtio_ring.h>
@@ -43,7 +45,7 @@ static inline uint8_t *guest_at(const struct guest_memory *memory, uint64_t gues
 			return region->host + offset;
 		}
 	}
-	return 0;
+	return NULL;
 }
 
 struct vring_side {
@@ -61,6 +63,20 @@ struct vring_side {
 	int kick_fd;        /* readable when the guest notified us; -1: it never does */
 };
 
+/* A descriptor's two halves, as they lie in the guest's memory; it need not have aligned an indirect table. */
+struct vring_halves {
+	uint64_t address, rest;
+} __attribute__((packed));
+
+/* One read of each half: what is checked is what is used, whatever the guest writes meanwhile. */
+static inline struct vring_desc vring_fetch(const struct vring_desc *desc)
+{
+	const volatile struct vring_halves *halves = (const volatile struct vring_halves *)desc;
+	uint64_t rest = le64toh(halves->rest);
+
+	return (struct vring_desc){le64toh(halves->address), (uint32_t)rest, rest >> 32, rest >> 48};
+}
+
 struct part {
 	uint8_t *at;
 	uint32_t length;
@@ -77,6 +93,21 @@ uint16_t vring_waiting(struct vring_side *ring);
 
 /* The head of the waiting chain number `ahead`, counted from 0; -1 (and the ring is broken) if it lies outside the ring. */
 int vring_head(struct vring_side *ring, uint16_t ahead);
+
+/* The usual chain, read fast: a single descriptor, in one piece of our memory. False: it is another, or none: see vring_chain(). */
+static inline bool vring_single(const struct vring_side *ring, const struct guest_memory *memory, uint16_t head, bool writable,
+				struct part *part)
+{
+	struct vring_desc desc = vring_fetch(&ring->desc[head]);
+	uint64_t length = desc.len;
+
+	if ((desc.flags & (VRING_DESC_F_NEXT | VRING_DESC_F_INDIRECT | VRING_DESC_F_WRITE)) != (writable ? VRING_DESC_F_WRITE : 0) ||
+	    desc.len > MAX_FRAME)
+		return false;
+	part->at = guest_at(memory, desc.addr, &length);
+	part->length = desc.len;
+	return part->at != NULL && length == desc.len;
+}
 
 /*
  * Reads the chain that begins at `head`. writable: whether its parts must be for the device to write. Returns false where it is to
