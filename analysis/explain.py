@@ -139,7 +139,8 @@ def answer(result: Result) -> str:
 def _containers(result: Result) -> list[str]:
     """A sentence where endpoints were no virtual machines, whatever the question asked for."""
     cases = result.cases[result.cases["access"].isin(CONTAINERS)]
-    named = ", ".join(f"{NAMES.get(case.switch, case.switch)} over {case.access}" for case in cases.itertuples())
+    # Cases that differ in an option alone have the same endpoints.
+    named = ", ".join(dict.fromkeys(f"{NAMES.get(case.switch, case.switch)} over {case.access}" for case in cases.itertuples()))
     return [f"the endpoints were containers, no virtual machines: {named}"] if named else []
 
 
