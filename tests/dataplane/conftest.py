@@ -18,7 +18,7 @@ BINARY = "VSPROF_VHOST_SWITCH"
 """Environment variable: a vhost-switch built for the lab's tree, to be tested instead of the one in it."""
 
 
-@pytest.fixture(scope="package")
+@pytest.fixture(scope="module")
 def native(native_can_run: None) -> Iterator[Native]:
     with Native() as host:
         if (lacking := host.hugepages_lacking()) is not None:
@@ -26,9 +26,9 @@ def native(native_can_run: None) -> Iterator[Native]:
         yield host
 
 
-@pytest.fixture(scope="package")
+@pytest.fixture(scope="module")
 def host(native: Native) -> Native:
-    """A testbed that has a vhost-switch."""
+    """A testbed that has a vhost-switch. Of one module: the next room's tests want this host, too."""
     if own := os.environ.get(BINARY):
         native.push(Path(own).read_bytes(), PROGRAM)
         native.run(f"chmod 755 {PROGRAM}")
@@ -37,12 +37,12 @@ def host(native: Native) -> Native:
     return native
 
 
-@pytest.fixture(scope="package", params=DATAPATHS, ids=list(DATAPATHS))
+@pytest.fixture(scope="module", params=DATAPATHS, ids=list(DATAPATHS))
 def datapath(request: pytest.FixtureRequest) -> str:
     return request.param
 
 
-@pytest.fixture(scope="package")
+@pytest.fixture(scope="module")
 def keeper(host: Native) -> Iterator[Keeper]:
     one = Keeper(host)
     yield one
