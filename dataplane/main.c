@@ -2,6 +2,7 @@
 /* vhost-switch: a switch between vhost-user and DPDK ports that tells where each cycle goes. See docs/dataplane.md. */
 #include <errno.h>
 #include <fcntl.h>
+#include <sched.h>
 #include <signal.h>
 #include <stdio.h>
 #include <string.h>
@@ -105,11 +106,26 @@ static int try_pmu(struct why *why)
 	return 0;
 }
 
+/* Before any worker runs: one that went on as it was would be measured as what it is not. */
+static int try_policy(struct why *why)
+{
+	struct sched_param asked = {.sched_priority = plane.options.priority}, before;
+	int policy = sched_getscheduler(0);
+
+	if (plane.options.policy < 0)
+		return 0;
+	if (sched_getparam(0, &before) != 0 || sched_setscheduler(0, plane.options.policy, &asked) != 0)
+		return refuse(why, "--sched %s: the kernel refused it: %s: be root, or raise ulimit -r", plane.options.sched, strerror(errno));
+	if (sched_setscheduler(0, policy, &before) != 0)
+		return refuse(why, "--sched %s: the main thread could not leave it: %s: be root", plane.options.sched, strerror(errno));
+	return 0;
+}
+
 static int start(struct why *why)
 {
 	const struct options *options = &plane.options;
 
-	if (limit_latency(why) != 0 || try_pmu(why) != 0 || plane_init(why) != 0 || telemetry_init(why) != 0 ||
+	if (limit_latency(why) != 0 || try_policy(why) != 0 || try_pmu(why) != 0 || plane_init(why) != 0 || telemetry_init(why) != 0 ||
 	    control_open(options->control, why) != 0)
 		return -1;
 	for (unsigned w = 0; w < plane.workers; w++)

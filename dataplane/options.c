@@ -123,6 +123,7 @@ static int take_policy(const char *text, struct options *options, struct why *wh
 		return refuse(why, "--sched %s: fifo and rr take a priority (fifo:10), the others none", text);
 	if (colon != NULL && number("sched", colon + 1, 1, 99, &priority, why) != 0)
 		return -1;
+	options->sched = text;
 	options->policy = policies[which];
 	options->priority = priority;
 	return 0;

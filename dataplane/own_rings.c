@@ -549,8 +549,11 @@ int own_open(struct port *port, struct why *why)
 	for (uint16_t number = 0; number < port->spec.queues; number++) {
 		struct own_queue *queue = rte_zmalloc("queue", sizeof(*queue), RTE_CACHE_LINE_SIZE);
 
-		if (queue == NULL)
+		if (queue == NULL) {
+			if (number == 0)
+				rte_mempool_free(headers); /* no queue has it yet, and own_close() looks there */
 			return refuse(why, "port %s: no memory for its queues: give DPDK more (-m)", port->name);
+		}
 		queue->in.broken = queue->out.broken = true;
 		queue->headers = headers;
 		vhost->queue[number] = queue;

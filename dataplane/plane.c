@@ -73,21 +73,34 @@ int plane_init(struct why *why)
 	return 0;
 }
 
+static struct rte_mempool *pool_new(int node)
+{
+	char name[RTE_MEMPOOL_NAMESIZE];
+	struct rte_mempool *pool;
+
+	snprintf(name, sizeof(name), "frames%d", node);
+	pool = rte_pktmbuf_pool_create(name, plane.options.frames, POOL_CACHE, 0, RTE_MBUF_DEFAULT_BUF_SIZE, node);
+	/* A node without hugepages of its own: another node's memory is slower, and better than none. */
+	if (pool == NULL)
+		pool = rte_pktmbuf_pool_create(name, plane.options.frames, POOL_CACHE, 0, RTE_MBUF_DEFAULT_BUF_SIZE, SOCKET_ID_ANY);
+	return pool;
+}
+
 struct rte_mempool *plane_pool(int node)
 {
+	/* The main thread and librte_vhost's both add ports. */
+	static pthread_mutex_t making = PTHREAD_MUTEX_INITIALIZER;
 	static struct rte_mempool *pools[NODES_MOST];
-	char name[RTE_MEMPOOL_NAMESIZE];
+	struct rte_mempool *pool;
 
 	if (!plane.options.numa || node < 0 || node >= NODES_MOST)
 		node = rte_socket_id() < NODES_MOST ? rte_socket_id() : 0;
-	if (pools[node] == NULL) {
-		snprintf(name, sizeof(name), "frames%d", node);
-		pools[node] = rte_pktmbuf_pool_create(name, plane.options.frames, POOL_CACHE, 0, RTE_MBUF_DEFAULT_BUF_SIZE, node);
-	}
-	/* A node without hugepages of its own: another node's memory is slower, and better than none. */
+	pthread_mutex_lock(&making);
 	if (pools[node] == NULL)
-		pools[node] = rte_pktmbuf_pool_create(name, plane.options.frames, POOL_CACHE, 0, RTE_MBUF_DEFAULT_BUF_SIZE, SOCKET_ID_ANY);
-	return pools[node];
+		pools[node] = pool_new(node);
+	pool = pools[node];
+	pthread_mutex_unlock(&making);
+	return pool;
 }
 
 /* The worker for one more queue: of those on the port's node, or else of all, the one with the fewest. */

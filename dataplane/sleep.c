@@ -7,6 +7,7 @@
 #include <unistd.h>
 
 #include <rte_cycles.h>
+#include <rte_log.h>
 #include <rte_rcu_qsbr.h>
 
 #include "plane.h"
@@ -39,8 +40,11 @@ void sleep_adopt(struct worker *worker)
 	int epoll_fd = epoll_create1(EPOLL_CLOEXEC);
 
 	/* A set of its own each time: descriptors of the last one may be closed, or be another's by now. */
-	if (epoll_fd < 0)
+	if (epoll_fd < 0) {
+		RTE_LOG(WARNING, USER1, "lcore %u: no file descriptor for new ports: their frames wait for up to %d ms; raise ulimit -n\n", worker->lcore,
+			SLEEP_MOST_MS);
 		return;
+	}
 	close(worker->epoll_fd);
 	worker->epoll_fd = epoll_fd;
 	epoll_ctl(epoll_fd, EPOLL_CTL_ADD, worker->wake_fd, &event);

@@ -495,6 +495,7 @@ static void take_policy(void)
 {
 	struct sched_param param = {.sched_priority = plane.options.priority};
 
+	/* main() tried the same before it started us: only a limit that was changed meanwhile can refuse it now. */
 	if (plane.options.policy >= 0 && sched_setscheduler(0, plane.options.policy, &param) != 0)
 		RTE_LOG(WARNING, USER1, "lcore %u: the kernel refused the scheduling policy of --sched\n", rte_lcore_id());
 }

@@ -98,6 +98,12 @@ def test_no_hugepages(host):
     refused(host, words(host, fresh(), eal=("--in-memory", "-m", "1000000")), "hugepage|no-huge|memory")
 
 
+def test_a_scheduling_policy_that_the_kernel_refuses(host):
+    """Without the right to, and under a limit of 0: it does not go on with another policy than the one asked for."""
+    bare = ["setpriv", "--bounding-set=-sys_nice", "prlimit", "--rtprio=0", *words(host, fresh())]
+    assert "fifo:10" in refused(host, [*bare, "--sched", "fifo:10"], "fifo:10.*root")
+
+
 def test_it_counts_events_or_says_why_it_can_not(host):
     tried = [*words(host, fresh()), "--stages", "pmu", "--pmu-events", "instructions,cycles"]
     done = host.run(f"timeout 2 {shlex.join(tried)}", timeout=SECONDS, check=False)
