@@ -45,8 +45,10 @@ enum request {
 	 1ULL << VIRTIO_NET_F_HOST_UFO | 1ULL << VIRTIO_NET_F_HOST_ECN | 1ULL << VIRTIO_NET_F_GUEST_TSO4 |                            \
 	 1ULL << VIRTIO_NET_F_GUEST_TSO6 | 1ULL << VIRTIO_NET_F_GUEST_UFO | 1ULL << VIRTIO_NET_F_GUEST_ECN)
 
-/* Not with --rings own: split rings, in any order, and writes that nobody logs for a migration. */
-#define OWN_RINGS_LACK (1ULL << VIRTIO_F_RING_PACKED | 1ULL << VIRTIO_F_IN_ORDER | 1ULL << VHOST_F_LOG_ALL)
+/* Not with --rings own: packed rings, and writes that are logged for a migration. */
+#define OWN_RINGS_LACK (1ULL << VIRTIO_F_RING_PACKED | 1ULL << VHOST_F_LOG_ALL)
+/* Frames that are only lent come back whenever their last user is done. */
+#define ZERO_COPY_LACKS (1ULL << VIRTIO_F_IN_ORDER)
 
 static struct port *port_of(int vid)
 {
@@ -232,7 +234,7 @@ static int free_path(const struct port *port, struct why *why)
 static int start_socket(struct port *port, struct why *why)
 {
 	const char *path = port->spec.path;
-	uint64_t lacks = OFFLOADS | (plane.options.own_rings ? OWN_RINGS_LACK : 0);
+	uint64_t lacks = OFFLOADS | (plane.options.own_rings ? OWN_RINGS_LACK : 0) | (plane.options.zero_copy ? ZERO_COPY_LACKS : 0);
 
 	if (rte_vhost_driver_register(path, port->spec.server ? 0 : RTE_VHOST_USER_CLIENT) != 0)
 		return refuse(why, "port %s: librte_vhost did not take %s (see its words above): is the folder there, may we write in it?",
