@@ -6,7 +6,9 @@ machine meets all alike, and each ratio is of two windows of the same round. The
 vhost-switch, which switches them on and off while the flood flows.
 
 A contender's cycles per packet are all TSC cycles of the CPU that moves its frames, by the frames that it moved; misses are counted
-there by the PMU.
+there by the PMU. Of vhost-switch the busy ones are told, too, by its own stage counters: where they are fewer, the endpoints were the
+limit, and not the switch. Endpoints take the path that costs them least (`--path vector`): on two CPUs both share one, and with the
+default path they would be the limit of every contender but OVS-DPDK.
 """
 
 from __future__ import annotations
@@ -34,6 +36,7 @@ from terms import bench_messages, errors
 from testbeds import dpdk_telemetry
 from testbeds.base import Testbed
 from testbeds.native import Native
+from workloads.endpoints.virtio_user import PATHS
 from workloads.topologies.base import Topology
 
 ROUNDS = 6
@@ -79,6 +82,8 @@ class Window:
 
     packets_per_second: float
     misses_per_packet: Mapping[str, float]
+    busy_cycles_per_packet: float | None = None
+    """vhost-switch's alone, while it counts by stage."""
 
 
 def main(arguments: list[str] | None = None) -> int:
@@ -86,19 +91,20 @@ def main(arguments: list[str] | None = None) -> int:
     parser.add_argument("--rounds", type=int, default=ROUNDS)
     parser.add_argument("--seconds", type=float, default=SECONDS)
     parser.add_argument("--frames", type=int, nargs="*", default=[*FRAMES])
+    parser.add_argument("--path", choices=[*PATHS], default="vector", help="the endpoints' way through their rings")
     parser.add_argument("--contenders", nargs="*", choices=[*CONTENDERS], default=[*CONTENDERS])
     asked = parser.parse_args(arguments)
     try:
         if lacks := Native.needs():
             raise errors.BadInput(f"bench-dataplane runs on this host: {lacks}")
-        print(table.report("bench-dataplane", measure(asked.rounds, asked.frames, asked.contenders, asked.seconds, _say)))
+        print(table.report("bench-dataplane", measure(asked.rounds, asked.frames, asked.contenders, asked.seconds, asked.path, _say)))
     except errors.VsprofError as error:
         print(f"bench-dataplane: {error}", file=sys.stderr)
         return error.exit_status
     return 0
 
 
-def measure(rounds: int, frames: list[int], contenders: list[str], seconds: float, say: Say) -> dict[str, tuple[Estimate, str]]:
+def measure(rounds: int, frames: list[int], contenders: list[str], seconds: float, path: str, say: Say) -> dict[str, tuple[Estimate, str]]:
     """All estimates by name. Raises ``VsprofError``."""
     if why := perf.missing():
         say(bench_messages.not_measured("misses per packet", why))
@@ -107,12 +113,12 @@ def measure(rounds: int, frames: list[int], contenders: list[str], seconds: floa
     for number in range(1, rounds + 1):
         for name, frame in random.sample([*seen], len(seen)):
             say(f"round {number} of {rounds}: {name}, {frame} B")
-            with flooded(CONTENDERS[name], frame, say) as topology:
+            with flooded(CONTENDERS[name], frame, path, say) as topology:
                 seen[name, frame].append(_window(topology, seconds, events))
     found: dict[str, tuple[Estimate, str]] = {}
     for frame in frames:
         found |= _ratios(seen, contenders, frame)
-    with flooded(CONTENDERS["vhost_switch"], frames[0], say) as topology:
+    with flooded(CONTENDERS["vhost_switch"], frames[0], path, say) as topology:
         say("stage counters on and off")
         found["stage_counters_cost"] = (_cost_of_stages(topology, seconds), "fraction of the rate")
         hertz = _tsc_hertz(_vhost_switch(topology))
@@ -122,13 +128,13 @@ def measure(rounds: int, frames: list[int], contenders: list[str], seconds: floa
 
 
 @contextlib.contextmanager
-def flooded(contender: Contender, frame_bytes: int, say: Say) -> Iterator[Topology]:
-    """Two endpoints over virtio-user with ``contender`` between them, one of which floods the other."""
+def flooded(contender: Contender, frame_bytes: int, path: str, say: Say) -> Iterator[Topology]:
+    """Two endpoints over virtio-user, on ``path``, with ``contender`` between them, one of which floods the other."""
     with contextlib.ExitStack() as undo:
         host: Testbed = undo.enter_context(TESTBEDS["native"](say=say, plugins=[]))
         switch = contender.switch(host, host.plan(), contender.options)
         undo.callback(switch.stop)
-        topology = TOPOLOGIES["vm2vm"](host, switch, host.plan(), "virtio-user", {})
+        topology = TOPOLOGIES["vm2vm"](host, switch, host.plan(), "virtio-user", {"path": path})
         undo.callback(topology.stop)
         switch.start()
         topology.start()
@@ -144,16 +150,28 @@ def flooded(contender: Contender, frame_bytes: int, say: Say) -> Iterator[Topolo
 
 def _window(topology: Topology, seconds: float, events: Mapping[str, str]) -> Window:
     """Frames that the receiver got, and what the CPU that moved them did meanwhile."""
+    busy_before = _busy(topology)
     before = topology.receiver.counters()
     misses = _counted(events, topology.switch.plan.switch, seconds)
     after = topology.receiver.counters()
+    busy_after = _busy(topology)
     packets = after.received_packets - before.received_packets
     if packets <= 0:
         raise errors.endpoint_failed(topology.receiver.name, "no frame arrived in the window", "")
     rate = packets / (after.clock_s - before.clock_s)
     # The counters span a little more than perf's window: the packets of its time are the rate's.
     per = rate * seconds
-    return Window(rate, {name: count / per for name, count in misses.items()})
+    timed = {name: busy_after[name] - busy_before[name] for name in busy_after}
+    busy = timed["busy_cycles"] / timed["timed_packets"] if timed.get("timed_packets") else None
+    return Window(rate, {name: count / per for name, count in misses.items()}, busy)
+
+
+def _busy(topology: Topology) -> dict[str, float]:
+    """vhost-switch's cycles that were not idle polls, and the packets of the bursts that it timed; of another switch nothing."""
+    if not isinstance(topology.switch, VhostSwitch):
+        return {}
+    found = _lcore(topology.switch)
+    return {name: float(found[name]) for name in ("busy_cycles", "timed_packets")}
 
 
 def _counted(events: Mapping[str, str], cpu: int, seconds: float) -> dict[str, float]:
@@ -186,6 +204,8 @@ def _absolute(name: str, windows: list[Window], hertz: float) -> dict[str, tuple
         name.format("mpps"): (_estimate([one.packets_per_second / 1e6 for one in windows]), "Mpackets/s"),
         name.format("cycles_per_packet"): (_estimate([hertz / one.packets_per_second for one in windows]), "TSC cycles"),
     }
+    if busy := [one.busy_cycles_per_packet for one in windows if one.busy_cycles_per_packet is not None]:
+        found[name.format("busy_cycles_per_packet")] = (_estimate(busy), "TSC cycles")
     for event in dict.fromkeys(event for one in windows for event in one.misses_per_packet):
         values = [one.misses_per_packet[event] for one in windows if event in one.misses_per_packet]
         found[name.format(f"{event}_per_packet")] = (_estimate(values), "events")
@@ -209,10 +229,15 @@ def _vhost_switch(topology: Topology) -> VhostSwitch:
     return topology.switch
 
 
+def _lcore(switch: VhostSwitch) -> Mapping[str, float]:
+    """The counters of its one worker."""
+    printed = switch.host.run(dpdk_telemetry.command(PREFIX, ["/vhost_switch/lcore,*=/vhost_switch/lcores"])).stdout
+    return next(dpdk_telemetry.answers(printed))[3]
+
+
 def _tsc_hertz(switch: VhostSwitch) -> float:
     """The TSC's frequency, as DPDK found it; one machine has one, whoever runs."""
-    printed = switch.host.run(dpdk_telemetry.command(PREFIX, ["/vhost_switch/lcore,*=/vhost_switch/lcores"])).stdout
-    return float(next(dpdk_telemetry.answers(printed))[3]["tsc_hz"])
+    return float(_lcore(switch)["tsc_hz"])
 
 
 def _say(text: str) -> None:
