@@ -125,7 +125,7 @@ test-host: $(READY) ## Prepare a bare emulated server, measure on it, take it ba
 	VSPROF_TEST_HOST=1 $(VENV)/bin/python -m pytest tests/host -s
 
 .PHONY: bench
-bench: bench-model bench-observer bench-dataplane ## Run all benchmarks; each prints a table and writes build/bench/<target>.json
+bench: bench-model bench-observer bench-dataplane bench-analysis ## Run all benchmarks; each prints a table and writes build/bench/<target>.json
 
 .PHONY: bench-model
 bench-model: $(READY) ## What the processor model costs: bare emulation, counting, modelling (CPU=profile)
@@ -138,6 +138,10 @@ bench-observer: $(READY) ## What each collector costs the traffic that it watche
 .PHONY: bench-dataplane
 bench-dataplane: $(READY) ## vhost-switch beside OVS-DPDK and testpmd, between the same two endpoints, on this host
 	$(VENV)/bin/python -m bench.dataplane
+
+.PHONY: bench-analysis
+bench-analysis: $(READY) ## How long a report takes over a million measurement rows, and how much memory
+	$(VENV)/bin/python -m bench.analysis
 
 .PHONY: validate-model
 validate-model: $(READY) ## Is the processor model right? Against this machine's PMU, or against what must happen (CPU=profile)

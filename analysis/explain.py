@@ -259,7 +259,7 @@ def _limit(pair: Pair, case: str, name: str) -> str:
         if busy.median > NEAR_ALL:
             return f"{text}: it had nothing left."
         return f"{text}: it is not the limit.{_endpoints(pair, case)}"
-    mover = _cpu(pair, case, ("vhost", "switch", "softirq"))
+    mover = packet_cpu(pair, case)
     idle = pair.of(case, **FLOOD, metric="cpu_idle", cpu=mover) if mover is not None else stats.NOTHING
     if not measured(idle):
         return ""
@@ -565,8 +565,13 @@ def _direction(ratio: stats.Estimate, above: str, below: str) -> str:
     return above if ratio.median > 1 else below
 
 
+def packet_cpu(pair: Pair, case: str) -> int | None:
+    """The CPU that moves packets in a case, whatever the switch."""
+    return _cpu(pair, case, ("vhost", "switch", "softirq"))
+
+
 def _cpu(pair: Pair, case: str, roles: tuple[str, ...]) -> int | None:
-    """The CPU that moves packets in a case."""
+    """The first CPU that is for one of these roles in a case."""
     return next((cpu for cpu, role in _cpu_roles(pair, case).items() if role in roles), None)
 
 

@@ -7,11 +7,12 @@ instructions and a part from CPI; CPI then splits into what the processor waited
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable
 
 import pandas as pd
 
-from analysis import explain, functions, metrics, model, stats, style
+from analysis import causes, decompose, explain, functions, metrics, model, stats, style
 from analysis.explain import Finding, Pair, can_tell, measured, share, times
 from analysis.figures.cpi_stack import CAUSES
 from analysis.load import Result
@@ -58,40 +59,53 @@ def cycles(pair: Pair) -> list[Finding]:
 def _cycles(pair: Pair, traffic: str, load: str) -> Finding | None:
     where = {"traffic": traffic, "load": load}
     word = metrics.PER_DATA[traffic]
-    split = model.split(pair.result, pair.other, pair.base, word=word, **where)
-    if not measured(split.whole):
+    parts = causes.split(pair.result, pair.other, pair.base, source="model", **where)
+    whole, instructions, cpi = (decompose.ratio(parts, cause) for cause in ("whole", "instructions", "cpi"))
+    if not measured(whole):
         return None
     base, other = pair.names()
     name = style.traffic_name(traffic, load)
     evidence = [
-        f"cycles per {word}, {model.label(pair.result)}: {_both(pair, f'model_cycles_per_{word}', where)}: {times(split.whole)}",
-        f"that is {times(split.first)} the instructions ({_both(pair, f'model_instructions_per_{word}', where)}) "
-        f"at {times(split.second)} the CPI ({_both(pair, 'model_cpi', where)})",
+        f"cycles per {word}, {model.label(pair.result)}: {_both(pair, f'model_cycles_per_{word}', where)}: {times(whole)}",
+        f"that is {times(instructions)} the instructions ({_both(pair, f'model_instructions_per_{word}', where)}) "
+        f"at {times(cpi)} the CPI ({_both(pair, 'model_cpi', where)})",
     ]
     if changes := _changes(pair, word, where):
         evidence.append(f"the largest changes, in cycles per {word} by what they went to: {changes}")
-    if why := can_tell(split.whole):
+    if roles := _roles(parts):
+        evidence.append(f"by role, in parts that multiply to the whole: {roles}")
+    if why := can_tell(whole):
         claim = f"{name}: can't tell whether {other} takes more or fewer estimated cycles per {word} than {base}: {why}."
         return Finding(claim, tuple(evidence))
-    more = "more" if split.whole.median > 1 else "fewer"
-    return Finding(f"{name}: {other} takes {more} estimated cycles per {word} than {base}.", tuple(evidence), _parts(split, word))
+    more = "more" if whole.median > 1 else "fewer"
+    claim = f"{name}: {other} takes {more} estimated cycles per {word} than {base}."
+    return Finding(claim, tuple(evidence), _parts(whole, instructions, cpi, word))
 
 
-def _parts(split: stats.Split, word: str) -> str:
+def _parts(whole: stats.Estimate, instructions: stats.Estimate, cpi: stats.Estimate, word: str) -> str:
     """Which of the two factors the intervals allow to name, and the share of each."""
-    instructions = _factor(split.first, f"more instructions per {word}", f"fewer instructions per {word}")
-    cpi = _factor(split.second, "a higher CPI", "a lower CPI")
-    if not instructions and not cpi:
+    work = _factor(instructions, f"more instructions per {word}", f"fewer instructions per {word}")
+    price = _factor(cpi, "a higher CPI", "a lower CPI")
+    if not work and not price:
         return "the intervals of both factors include 1: the numbers don't tell instructions from CPI."
-    if not (instructions and cpi):
-        other = "CPI" if instructions else f"instructions per {word}"
-        return f"{instructions or cpi}; whether {other} differ{'s' if instructions else ''}, the interval does not tell."
-    if 0 <= split.share <= 1:
-        part = 100 * split.share
-        return f"{instructions} make {part:.0f} % of the ratio's logarithm and {cpi} {100 - part:.0f} %."
-    against = (split.first.median > 1) != (split.whole.median > 1)
-    stronger, weaker = (cpi, instructions) if against else (instructions, cpi)
+    if not (work and price):
+        other = "CPI" if work else f"instructions per {word}"
+        return f"{work or price}; whether {other} differ{'s' if work else ''}, the interval does not tell."
+    part = 100 * math.log(instructions.median) / math.log(whole.median)
+    if 0 <= part <= 100:
+        return f"{work} make {part:.0f} % of the ratio's logarithm and {price} {100 - part:.0f} %."
+    against = (instructions.median > 1) != (whole.median > 1)
+    stronger, weaker = (price, work) if against else (work, price)
     return f"{stronger}, though {weaker} work{'' if against else 's'} against it."
+
+
+def _roles(parts: pd.DataFrame) -> str:
+    """The roles that change the cycles by more than TELLING, the strongest first; only those whose interval excludes 1."""
+    of_roles = parts[(parts["split"] == "role") & (parts["cause"] == "whole")]
+    ratios = {role: decompose.ratio(parts, "whole", role) for role in of_roles["role"]}
+    told = {role: one for role, one in ratios.items() if one.decided and abs(math.log(one.median)) > TELLING}
+    order = sorted(told, key=lambda role: -abs(math.log(told[role].median)))
+    return ", ".join(f"{role} {times(told[role])}" for role in order)
 
 
 def _factor(ratio: stats.Estimate, above: str, below: str) -> str:

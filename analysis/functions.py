@@ -49,10 +49,9 @@ def missing(result: Result) -> list[str]:
     """Why there is no profile of the flood at saturation; nothing if there is one."""
     if not model.present(result):
         return model.missing(result, ("cycles",))
-    rows = _rows(result)
-    if rows.empty:
+    if not result.functions.count_rows():
         return [say.no_functions(result.path.name)]
-    return [say.no_flood()] if metrics.select(rows, **FLOOD).empty else []
+    return [say.no_flood()] if metrics.select(_rows(result, traffic=FLOOD["traffic"]), **FLOOD).empty else []
 
 
 def named(where: str, function: str) -> str:
@@ -62,15 +61,16 @@ def named(where: str, function: str) -> str:
     return function if function.startswith(f"{where}+") else f"{function} ({where})"
 
 
-def _rows(result: Result) -> pd.DataFrame:
-    rows = result.functions
-    return rows[(rows["source"] == "model") & (rows["testbed"] == result.testbed)]
+def _rows(result: Result, **where: object) -> pd.DataFrame:
+    columns = [*PLACE, "case_id", "traffic", "load", *KEY, "cpu", "mode", "value"]
+    known = [name for name in columns if name in result.functions.schema.names]
+    return result.in_functions(known, source="model", testbed=result.testbed, **where)
 
 
 @functools.cache
 def _per_window(result: Result, case_id: str, counter: str, traffic: str, load: str) -> tuple[pd.DataFrame, pd.Series]:
     """One row a window, one column a function (KEY): its count without empty polls. And each window's data."""
-    rows = metrics.select(_rows(result), case_id=case_id, name=counter)
+    rows = _rows(result, case_id=case_id, name=counter, traffic=[traffic, "idle"])
     if case_id not in metrics.host_is_endpoint(result.frame):
         rows = rows[rows["role"] != "host-other"]
     windows = metrics.select(model.windows(result), case_id=case_id)

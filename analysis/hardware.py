@@ -30,7 +30,7 @@ from analysis import metrics, stats
 from analysis.load import Result
 from analysis.metrics import PER_DATA, WINDOW, host_is_endpoint
 from terms import analysis_messages as say
-from terms import expression
+from terms import expression, schema
 from terms.expression import Formula
 
 COLLECTOR = "perf_stat"
@@ -39,6 +39,9 @@ WITH_POLLING = "_with_polling"
 MODES = ("user", "kernel", "guest")
 WHOLE = "all"
 PER_PACKET = "_per_packet"
+SLOTS = ("retiring", "bad_speculation", "frontend_bound", "backend_bound")
+CAUSES = (*SLOTS, "unexplained")
+"""What a cycle's pipeline slots went to; the rest is what events of different windows leave over, and may be below zero."""
 RUN = ["case_id", "run_id", "repetition", "traffic", "load"]
 DATA = ("packets", "seconds")
 """What a formula may use beside events: as in the catalogue."""
@@ -77,6 +80,31 @@ def label(result: Result) -> str:
 def estimate(result: Result, **where: object) -> stats.Estimate:
     """Median and interval of one metric of one case, of the role `path` unless asked for another."""
     return stats.estimate(metrics.samples(of(result), **{"role": "path", **where}))
+
+
+def account(result: Result, *, word: str, **where: object) -> dict[int, np.ndarray]:
+    """As model.account, with CAUSES: the pipeline slots' shares of each role's cycles, and what they leave unexplained.
+
+    A repetition is one row: its events were counted in different windows. Without slots (or of a role without them) all is unexplained.
+    """
+    shown = {f"{PREFIX}{name}": name for name in (f"instructions_per_{word}", f"cycles_per_{word}", *SLOTS)}
+    table = metrics.select(of(result), metric=list(shown), **where)
+    hosted = set(table["case_id"]) & host_is_endpoint(result.frame)
+    of_path = [role for role in schema.ROLES if hosted or role != "host-other"]
+    found = {}
+    for repetition, run in table[table["role"].isin(of_path)].groupby("repetition"):
+        values = {(row.role, shown[row.metric]): row.part / row.per for row in run.itertuples()}
+        found[int(repetition)] = np.array([[1.0, *(cell for role in schema.ROLES for cell in _cells(values, role, word))]])
+    return found
+
+
+def _cells(values: Mapping[tuple[str, str], float], role: str, word: str) -> list[float]:
+    """A role's instructions and its cycles by cause, per unit of data; zeros where the case does not have it."""
+    if (role, f"cycles_per_{word}") not in values:
+        return [0.0] * (1 + len(CAUSES))
+    cycles = values[role, f"cycles_per_{word}"]
+    slots = [values.get((role, name), 0.0) for name in SLOTS]
+    return [values.get((role, f"instructions_per_{word}"), np.nan), *(cycles * slot for slot in slots), cycles * (1 - sum(slots))]
 
 
 def summary(result: Result, names: list[str], **where: object) -> pd.DataFrame:

@@ -9,13 +9,14 @@ from __future__ import annotations
 
 import functools
 import json
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 import pandas as pd
 import pyarrow as pa
+import pyarrow.dataset as ds
 import pyarrow.parquet as pq
 
 from terms import analysis_messages as say
@@ -25,9 +26,9 @@ COORDINATES = {"switch", "access", "topology", "testbed", "traffic", "load"}
 """Values of a case that are shown as something of their own, and so are no part of its `setting`."""
 SWITCHES = ("linux-bridge", "kernel-ovs", "ovs-dpdk", "vhost-switch")
 ACCESSES = ("virtio-net", "vhost-net", "vhost-user", "virtio-user", "veth", "tap")
+"""The order of switches and accesses in every figure and table: from the kernel's way to the poll-mode way."""
 SIZES = ("flows", "frame_bytes")
 """Values that make another question of the same kind. What else varies (switch, access, options) is what is compared."""
-"""The order of switches and accesses in every figure and table: from the kernel's way to the poll-mode way."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -35,14 +36,14 @@ class Result:
     """One result.
 
     frame: every number of the finished runs, in the schema's columns, with a `load` column in any case.
-    functions: the same for what was counted in single functions; empty if nothing was, or the result is from before that.
+    functions: what was counted in single functions, unread: they have far more rows than `frame` (see `in_functions`).
     manifest: what manifest.json says. failed: the manifest's entries of the runs that failed.
     """
 
     path: Path
     manifest: dict[str, Any]
     frame: pd.DataFrame
-    functions: pd.DataFrame
+    functions: ds.Dataset
     failed: list[dict[str, Any]]
 
     @property
@@ -68,6 +69,16 @@ class Result:
         """
         here = self.frame[self.frame["testbed"] == self.testbed]
         return here[_in_own_window(here)]
+
+    def in_functions(self, columns: Sequence[str] | None = None, **where: object) -> pd.DataFrame:
+        """What was counted in single functions, of those rows whose columns equal `where` (a list: any of these); all columns, or some.
+
+        Read from functions.parquet anew, and no more of it than is asked for: a long campaign's would not fit into memory.
+        """
+        wanted = ~ds.field("run_id").isin(pa.array([run["run_id"] for run in self.failed], pa.string()))
+        for column, value in where.items():
+            wanted &= ds.field(column).isin(value if isinstance(value, list) else [value])
+        return _filled(self.functions.to_table(columns=list(columns) if columns else None, filter=wanted))
 
     @functools.cached_property
     def stacks(self) -> pd.DataFrame:
@@ -116,6 +127,16 @@ class Result:
         """The smallest number of finished repetitions that any case has."""
         return int(self.frame.groupby("case_id")["run_id"].nunique().min())
 
+    @functools.cached_property
+    def order(self) -> list[list[str]]:
+        """The cases of each repetition in the order in which they ran; empty where they did not run in turns, or it was not recorded."""
+        runs = [run for run in self.manifest.get("runs", []) if run.get("started") and run["case_id"] in self.values]
+        runs.sort(key=lambda run: (run["started"], run.get("order", 0)))
+        repetitions = [run["repetition"] for run in runs]
+        if repetitions != sorted(repetitions):
+            return []
+        return [[run["case_id"] for run in runs if run["repetition"] == one] for one in dict.fromkeys(repetitions)]
+
     def limits(self) -> list[str]:
         """What a reader must know before trusting the numbers: failed runs, what was left out, too few repetitions."""
         runs = self.manifest.get("runs", [])
@@ -143,9 +164,9 @@ def load(run_dir: str | Path) -> Result:
     path = Path(run_dir).resolve()
     manifest = _manifest(path / "manifest.json")
     frame = _frame(path / "measurements.parquet", schema.NUMBER)
-    functions = _optional(path / "functions.parquet", schema.FUNCTION)
+    functions = _dataset(path / "functions.parquet", schema.FUNCTION)
     failed = [run for run in manifest.get("runs", []) if run.get("status") == "failed"]
-    frame, functions = (_without(table, failed) for table in (frame, functions))
+    frame = _without(frame, failed)
     if frame.empty:
         raise say.no_finished_run(path, len(failed))
     return Result(path, manifest, frame, functions, failed)
@@ -166,8 +187,20 @@ def _manifest(path: Path) -> dict[str, Any]:
     return manifest
 
 
+def _dataset(path: Path, layout: pa.Schema) -> ds.Dataset:
+    """The table in `path`, unread; an empty one where an earlier vsprof wrote none."""
+    if not path.exists():
+        return ds.dataset(schema.table([], layout))
+    try:
+        found = pq.read_schema(path)
+    except (pa.ArrowInvalid, OSError) as error:
+        raise say.unreadable_result(path, error) from None
+    _check_schema(path, found, layout)
+    return ds.dataset(path, format="parquet")
+
+
 def _optional(path: Path, layout: pa.Schema) -> pd.DataFrame:
-    """An earlier vsprof wrote none: the same as a result in which nobody counted by function, or by stack."""
+    """An earlier vsprof wrote none: the same as a result in which nobody counted by stack."""
     return _frame(path, layout) if path.exists() else _filled(schema.table([], layout))
 
 
@@ -179,12 +212,16 @@ def _frame(path: Path, layout: pa.Schema) -> pd.DataFrame:
         raise say.no_result(path.parent, path.name) from None
     except (pa.ArrowInvalid, OSError) as error:
         raise say.unreadable_result(path, error) from None
-    stamp = (table.schema.metadata or {}).get(b"vsprof_schema", b"none").decode()
+    _check_schema(path, table.schema, layout)
+    return _filled(table)
+
+
+def _check_schema(path: Path, found: pa.Schema, layout: pa.Schema) -> None:
+    stamp = (found.metadata or {}).get(b"vsprof_schema", b"none").decode()
     _check_version(path, int(stamp) if stamp.isdigit() else stamp)
-    missing = [name for name in (*schema.KEYS.names, *layout.names) if name not in table.column_names]
+    missing = [name for name in (*schema.KEYS.names, *layout.names) if name not in found.names]
     if missing:
         raise say.missing_columns(path, missing)
-    return _filled(table)
 
 
 def _filled(table: pa.Table) -> pd.DataFrame:
@@ -192,8 +229,8 @@ def _filled(table: pa.Table) -> pd.DataFrame:
     if "load" not in frame:
         frame["load"] = ""
     # Null keys would fall out of every groupby: give them words.
-    words = {key: frame[key].fillna("") for key in ("traffic", "load", "window", "role")}
-    return frame.assign(**words, cpu=frame["cpu"].fillna(-1).astype(int))
+    words = {key: frame[key].fillna("") for key in ("traffic", "load", "window", "role") if key in frame}
+    return frame.assign(**words, **({"cpu": frame["cpu"].fillna(-1).astype(int)} if "cpu" in frame else {}))
 
 
 def _in_own_window(frame: pd.DataFrame) -> pd.Series:

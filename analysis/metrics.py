@@ -245,6 +245,25 @@ def samples(table: pd.DataFrame, **where: object) -> stats.Sample:
     return [run[["part", "per"]].to_numpy(float) for _, run in select(table, **where).groupby("run_id")]
 
 
+def by_repetition(table: pd.DataFrame, **where: object) -> dict[int, np.ndarray]:
+    """The same by the number of the repetition."""
+    return {int(repetition): run[["part", "per"]].to_numpy(float) for repetition, run in select(table, **where).groupby("repetition")}
+
+
+def ratio_of(result: Result, table: pd.DataFrame, case_id: str, base: str, **where: object) -> stats.Estimate:
+    """How many times the metric of case `base` that of `case_id` is, from a table in COLUMNS: in pairs where they ran in turns."""
+    over, under = (by_repetition(table, case_id=case, **where) for case in (case_id, base))
+    return ratio_between(over, under, paired=bool(result.order))
+
+
+def ratio_between(over: dict[int, np.ndarray], under: dict[int, np.ndarray], *, paired: bool) -> stats.Estimate:
+    """The ratio of two samples by repetition; `paired` as in stats.ratio."""
+    if not paired:
+        return stats.ratio(list(over.values()), list(under.values()))
+    both = sorted(over.keys() & under.keys())
+    return stats.ratio([over[one] for one in both], [under[one] for one in both], paired=True)
+
+
 def estimate(result: Result, **where: object) -> stats.Estimate:
     """Median and interval of one metric of one case: estimate(result, case_id=…, traffic=…, load=…, metric=…)."""
     return stats.estimate(sample(result, **_whole(where)))
@@ -252,8 +271,7 @@ def estimate(result: Result, **where: object) -> stats.Estimate:
 
 def ratio(result: Result, case_id: str, base: str, **where: object) -> stats.Estimate:
     """How many times the metric of case `base` that of `case_id` is."""
-    where = _whole(where)
-    return stats.ratio(sample(result, case_id=case_id, **where), sample(result, case_id=base, **where))
+    return ratio_of(result, of(result), case_id, base, **_whole(where))
 
 
 def summary(result: Result, names: Iterable[str], **where: object) -> pd.DataFrame:

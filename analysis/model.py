@@ -27,6 +27,7 @@ from analysis import metrics, stats
 from analysis.load import Result
 from analysis.metrics import PER_DATA, WINDOW, host_is_endpoint, joined, quotient, wide_table
 from terms import analysis_messages as say
+from terms import schema
 
 COLLECTOR = "uarch_model"
 PREFIX = "model_"
@@ -136,14 +137,25 @@ def estimate(result: Result, **where: object) -> stats.Estimate:
 
 def ratio(result: Result, case_id: str, base: str, **where: object) -> stats.Estimate:
     """How many times the metric of case `base` that of `case_id` is."""
-    where = {"role": "path", **where}
-    return stats.ratio(*(metrics.samples(of(result), case_id=case, **where) for case in (case_id, base)))
+    return metrics.ratio_of(result, of(result), case_id, base, **{"role": "path", **where})
 
 
-def split(result: Result, case_id: str, base: str, *, word: str, **where: object) -> stats.Split:
-    """The ratio of cycles per `word` of data, split into instructions per `word` and CPI."""
-    where = {"role": "path", **where}
-    return stats.split(*(_triples(result, word, case_id=case, **where) for case in (case_id, base)))
+def account(result: Result, *, word: str, **where: object) -> dict[int, np.ndarray]:
+    """Of one case and traffic, by repetition: what `decompose.Account` holds, with all of schema.ROLES and with PARTS as causes.
+
+    A role that is not of the path, or that the case does not have, is at zero; a cell is NaN where a window did not count it.
+    """
+    names = {f"{PREFIX}{name}_per_{word}": name for name in ("instructions", *CYCLES)}
+    table = metrics.select(of(result), metric=list(names), **where)
+    hosted = set(table["case_id"]) & host_is_endpoint(result.frame)
+    table = table[table["role"].isin([role for role in schema.ROLES if hosted or role != "host-other"])]
+    wide = table.pivot_table(index=["repetition", "window", "per"], columns=["role", "metric"], values="part", aggfunc="sum")
+    columns = pd.MultiIndex.from_product([schema.ROLES, list(names)])
+    here = set(table["role"])
+    full = wide.reindex(columns=columns).reset_index(level="per")
+    absent = [column for column in columns if column[0] not in here]
+    full[absent] = 0.0
+    return {int(repetition): run.to_numpy(float) for repetition, run in full.groupby(level="repetition")}
 
 
 def summary(result: Result, names: list[str], **where: object) -> pd.DataFrame:
@@ -284,12 +296,3 @@ def _data(wide: pd.DataFrame) -> pd.DataFrame:
     for traffic, counted in choices.items():
         data = data.where(wide["traffic"] != traffic, counted)
     return wide.assign(data=data.where(data > 0))
-
-
-def _triples(result: Result, word: str, **where: object) -> stats.Sample:
-    """For each repetition its windows' (cycles, instructions, data)."""
-    table = metrics.select(of(result), **where)
-    keys = ["run_id", "window"]
-    cycles, instructions = (table[table["metric"] == f"{PREFIX}{name}_per_{word}"].set_index(keys) for name in ("cycles", "instructions"))
-    both = pd.DataFrame({"cycles": cycles["part"], "instructions": instructions["part"], "data": cycles["per"]})
-    return [run.to_numpy(float) for _, run in both.groupby("run_id")]

@@ -20,7 +20,7 @@ import os
 result_dir = os.environ.get("VSPROF_RESULT", "results/latest")
 
 # %%
-from analysis import describe, describe_frames, figures
+from analysis import describe, describe_frames, figures, reading
 from analysis.load import load
 
 result = load(result_dir)
@@ -95,12 +95,11 @@ describe.where(result)
 
 # %% [markdown]
 # ## How to read this
-# - *Not timed*: frames that frame-probe found right after it had been away from its own CPU itself. Many of them mean that the host was not quiet.
-# - *99 %, longest* are of windows of a few thousand frames each; a single interruption of either CPU makes the longest.
-# - *Emulated lab*: wake-ups take what the emulator takes for them. There, only how often the worker sleeps and is switched carries over.
-# - *Interval*: 95 %, from resampling repetitions and then the windows inside them.
-# - *Rounding* happens only when shown; `measurements.parquet` holds every number as it was measured.
-#
+
+# %%
+reading.notes(result)
+
+# %% [markdown]
 # And for this very result:
 
 # %%

@@ -20,7 +20,7 @@ import os
 result_dir = os.environ.get("VSPROF_RESULT", "results/latest")
 
 # %%
-from analysis import describe, describe_frames, figures
+from analysis import describe, describe_frames, figures, reading
 from analysis.load import load
 
 result = load(result_dir)
@@ -65,13 +65,11 @@ describe.where(result)
 
 # %% [markdown]
 # ## How to read this
-# - *came back*: whether any frame arrived within the time that the experiment gives, counted from when the switch said that it runs again.
-# - *outage*: the longest time without a frame, from before the kill to after the return. It is empty where nothing came back, for it has no end.
-# - *the switch was away*: told by commands on the host, which take some tens of milliseconds themselves. The outage is told by the frames alone.
-# - *lost*: sent by the probe's pace and never received; frames that found the sender's ring full are among them.
-# - *Interval*: 95 %, from resampling repetitions and then the windows inside them.
-# - *Rounding* happens only when shown; `measurements.parquet` holds every number as it was measured.
-#
+
+# %%
+reading.notes(result)
+
+# %% [markdown]
 # And for this very result:
 
 # %%

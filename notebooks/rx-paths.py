@@ -20,7 +20,7 @@ import os
 result_dir = os.environ.get("VSPROF_RESULT", "results/latest")
 
 # %%
-from analysis import describe, explain, explain_dataplane, figures
+from analysis import describe, explain, explain_dataplane, figures, reading
 from analysis.load import load
 
 result = load(result_dir)
@@ -121,15 +121,15 @@ describe.Text(explain_dataplane.markdown(result))
 
 # %% [markdown]
 # ## How to read this
-# - *Interval*: 95 %, from resampling repetitions and then the windows inside them. Two cases are called different only
-#   if the interval of their ratio excludes 1; otherwise the text says "can't tell".
 # - *Cycles per packet* are the time-stamp counter's, counted by the switch's own thread while it had packets; it runs at one rate,
 #   whatever the core's. Waiting for memory is in them.
 # - *No network card*: the port is DPDK's net_null, which hands out zeros as fast as it is asked and never ends.
 #   A real port would add its driver's cycles and its cache misses, the same for every path.
-# - *Published figures* belong to their machines; ratios are compared, not sizes.
-# - *Rounding* happens only when shown; `measurements.parquet` holds every number as it was measured.
-#
+
+# %%
+reading.notes(result)
+
+# %% [markdown]
 # And for this very result:
 
 # %%

@@ -20,7 +20,7 @@ import os
 result_dir = os.environ.get("VSPROF_RESULT", "results/latest")
 
 # %%
-from analysis import describe, describe_functions, explain, explain_model, figures, stacks
+from analysis import describe, describe_functions, explain, explain_model, figures, reading, stacks
 from analysis.load import load
 
 result = load(result_dir)
@@ -57,6 +57,63 @@ figures.show(result, "throughput")
 figures.show(result, "loss_per_hop")
 
 # %% [markdown]
+# ## Why: where the cycles of a packet went
+# cycles per packet = instructions per packet × CPI (cycles per instruction). So the ratio of two cases' cycles is a product, and is taken
+# apart here: into instructions and CPI, CPI into what the processor waited for, and the whole into the roles that spent it. It is told by a
+# model of a processor inside the emulator, where that ran, and by the processor's own counters, where there are any; never by both at once.
+# The model counts what the same software would make that processor do, in windows of its own; nothing of it is set against a software
+# counter. Polls that found nothing are taken out, unless it says otherwise.
+
+# %%
+describe.modelled_processor(result)
+
+# %%
+describe.model_headlines(result)
+
+# %%
+figures.show_modelled(result, "decomposition")
+
+# %%
+figures.show_modelled(result, "cpi_stack")
+
+# %%
+figures.show_modelled(result, "misses")
+
+# %%
+figures.show_modelled(result, "model_roles")
+
+# %% [markdown]
+# In which functions that was. It is a flat profile: what a function called is not in it.
+
+# %%
+figures.show_modelled(result, "functions")
+
+# %% [markdown]
+# The functions with most misses per packet, in the same flood; medians. Of each processor, the functions with
+# most of each kind are known; the rest is in the sums alone.
+
+# %%
+describe_functions.misses(result)
+
+# %%
+describe.Text(explain_model.markdown(result))
+
+# %%
+describe.hardware_heading(result)
+
+# %%
+describe.hardware_headlines(result)
+
+# %%
+figures.show_any(result, "hardware_decomposition")
+
+# %%
+figures.show_any(result, "hardware_per_packet")
+
+# %%
+figures.show_any(result, "hardware_misses")
+
+# %% [markdown]
 # ## Context switches
 # T2's authors saw 22x more of them with OVS-DPDK and left it unexplained. The role `switch` is ovs-vswitchd with all its
 # threads; `host-other` is the host's receiver.
@@ -89,55 +146,6 @@ figures.show(result, "pmd")
 figures.show(result, "latency")
 
 # %% [markdown]
-# ## What the modelled processor did
-# A model of a processor, inside the emulator, counts what the same software would make it do: instructions, misses, and an
-# estimate of cycles. cycles per packet = instructions per packet x CPI. It counts in windows of its own; nothing here is
-# set against a software counter. Polls that found nothing are taken out, unless it says otherwise.
-
-# %%
-describe.modelled_processor(result)
-
-# %%
-describe.model_headlines(result)
-
-# %%
-figures.show(result, "cpi_stack")
-
-# %%
-figures.show(result, "misses")
-
-# %%
-figures.show(result, "model_roles")
-
-# %% [markdown]
-# In which functions that was. It is a flat profile: what a function called is not in it.
-
-# %%
-figures.show(result, "functions")
-
-# %% [markdown]
-# The functions with most misses per packet, in the same flood; medians. Of each processor, the functions with
-# most of each kind are known; the rest is in the sums alone.
-
-# %%
-describe_functions.misses(result)
-
-# %%
-describe.Text(explain_model.markdown(result))
-
-# %%
-describe.hardware_heading(result)
-
-# %%
-describe.hardware_headlines(result)
-
-# %%
-figures.show_any(result, "hardware_per_packet")
-
-# %%
-figures.show_any(result, "hardware_misses")
-
-# %% [markdown]
 # ## Published beside ours
 # T2 (ACANETS, DPDK Summit 2016): throughput hundreds of times lower, 22x more context switches.
 
@@ -153,18 +161,12 @@ describe.Text(explain.markdown(result))
 
 # %% [markdown]
 # ## How to read this
-# - *Interval*: 95 %, from resampling repetitions and then the windows inside them. Two cases are called different only
-#   if the interval of their ratio excludes 1; otherwise the text says "can't tell".
 # - *Equal budget*: one CPU moves packets in each case, so the cases differ in the switch and not in what it was given.
-# - *Per packet, per megabit*: the flood's counts are divided by packets received. TCP's are divided by data, because the
-#   two switches do not mean the same by a packet: one passes super-packets of up to 64 KB, the other MTU-sized ones.
-# - *Emulated lab*: on the testbed `lab` all software is the real thing and the processor is emulated. Which thread does
-#   what, who sleeps and is woken, and how large packets are carries over. Rates, latencies, CPU shares, and how often
-#   something happens depend on how fast the emulator runs each kind of instruction: a ratio of them may not carry over.
-# - *Modelled processor*: its counts are those of real software on a model of another processor than this machine's; CPI and
-#   cycles are estimates. They come from windows in which the host ran far slower, so timers tick more often per packet.
-# - *Rounding* happens only when shown; `measurements.parquet` holds every number as it was measured.
-#
+
+# %%
+reading.notes(result)
+
+# %% [markdown]
 # And for this very result:
 
 # %%

@@ -122,6 +122,24 @@ def _show(asked: argparse.Namespace) -> int:
     return 0
 
 
+def _compare(asked: argparse.Namespace) -> int:
+    from analysis import compare, compare_text, load  # noqa: PLC0415
+
+    folders = [results.find(word) for word in (asked.a, asked.b)]
+    if all(folders):
+        found = compare.of_results(*(load.load(folder) for folder in folders))
+    else:
+        found = compare.of_cases(load.load(Results.open(asked.within).folder), asked.a, asked.b)
+    if asked.figure:
+        compare_text.draw(found, asked.figure)
+    if asked.json:
+        print(json.dumps([compare_text.to_json(one) for one in found], indent=1))
+    else:
+        for one in found:
+            compare_text.show(one, everything=asked.all)
+    return 0
+
+
 def _doctor(asked: argparse.Namespace) -> int:
     checks = doctor.examine(with_lab=asked.lab)
     print(json.dumps([check.to_json() for check in checks], indent=1) if asked.json else doctor.render(checks))
@@ -189,6 +207,14 @@ def _parser() -> argparse.ArgumentParser:
     show = _command(commands, "show", _show, "print a result's summary")
     show.add_argument("result", nargs="?", default=results.LATEST)
     show.add_argument("--json", action="store_true")
+
+    two = _command(commands, "compare", _compare, "print every metric's ratio of two switches, or of two results, and what makes it")
+    two.add_argument("a", help="a switch, an access or a case's label in the result; or a result's folder")
+    two.add_argument("b", help="the other one: a ratio above 1 means more with it")
+    two.add_argument("--in", dest="within", default=results.LATEST, metavar="RESULT", help="the result that holds both (default: latest)")
+    two.add_argument("--all", action="store_true", help="every metric of every role, not the packet path's differences alone")
+    two.add_argument("--figure", type=Path, metavar="FILE", help="also draw the ratios into a PNG, SVG or PDF file")
+    two.add_argument("--json", action="store_true")
 
     again = _command(commands, "parse", _parse, "compute a result's measurements anew, from raw/")
     again.add_argument("result", nargs="?", default=results.LATEST)

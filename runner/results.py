@@ -29,6 +29,11 @@ STACKS = "stacks.parquet"
 Rows = Iterable[Mapping[str, object]]
 
 
+def find(name: str | Path, root: Path = ROOT) -> Path | None:
+    """The folder of a result, by its path or by its name below results/ (``latest`` too); None where there is none."""
+    return next((path for path in (Path(name), root / name) if (path / MANIFEST).is_file()), None)
+
+
 class Results:
     """One campaign's folder. ``manifest`` is a plain dictionary; ``save`` writes it."""
 
@@ -50,7 +55,7 @@ class Results:
     @classmethod
     def open(cls, name: str | Path, root: Path = ROOT) -> Results:
         """Open a campaign by its folder, or by its name below results/ (``latest`` too). Raises ``BadInput``."""
-        folder = next((p for p in (Path(name), root / name) if (p / MANIFEST).is_file()), None)
+        folder = find(name, root)
         if folder is None:
             known = [p.parent.name for p in sorted(root.glob(f"*/{MANIFEST}"))]
             raise errors.no_result(str(name), known)

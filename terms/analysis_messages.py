@@ -60,6 +60,72 @@ def partial_result(done: int, wanted: int) -> str:
     return f"The campaign is not complete: {done} of {wanted} runs finished. `vsprof run --resume` goes on with it."
 
 
+def order_not_known() -> str:
+    return "The cases did not run in turns, or the result does not say when: a slow change of the machine can look like one of a case."
+
+
+def always_before(first: str, second: str, repetitions: int) -> str:
+    return (
+        f"In all {repetitions} repetitions {first} ran before {second}: what one leaves behind for the next can't be told from a "
+        "difference between them."
+    )
+
+
+def drifts(change: float, runs: Sequence[str]) -> str:
+    return f"it drifts, by {100 * change:+.0f} % of its median from run {runs[0]} to {runs[-1]}: its interval says nothing of that"
+
+
+def two_groups(count: int, of: int, ratio: float, runs: Sequence[str]) -> str:
+    return (
+        f"{count} of {of} windows lie apart from the others, around {ratio:.2g} times their value (in {', '.join(runs)}): the median is "
+        "that of the larger group, and its interval may leave the other out"
+    )
+
+
+CAN_NOT_TELL = "can't tell"
+NO_INTERVAL = "no verdict: one repetition has no interval"
+NO_RATIO = "no ratio: one of the two is zero"
+BOTH_ZERO = "both are zero"
+"""Verdicts of `vsprof compare` beside "more" and "less"."""
+
+
+def no_such_case(word: str, known: Iterable[str], path: Path) -> BadInput:
+    return BadInput(f"`{word}` is no result's folder, and no case of {path.name}: name one of {', '.join(known)}, or two folders")
+
+
+def no_like_cases(one: Iterable[str], other: Iterable[str]) -> BadInput:
+    return BadInput(
+        f"nothing to compare: no case of {'; '.join(one)} has the same other values (frame size, flows, topology, …) as one of "
+        f"{'; '.join(other)}"
+    )
+
+
+def other_testbeds(one: str, other: str) -> BadInput:
+    return BadInput(
+        f"one result is of testbed {one}, the other of {other}: an emulator's numbers never share a ratio with a processor's; "
+        "compare two of the same testbed"
+    )
+
+
+def compared(metrics: int, told: int, untold: int) -> str:
+    chance = round(0.05 * metrics)
+    text = f"{told} of {metrics} metrics differ by more than their intervals, and {untold} can't be told apart."
+    return text + f" (With 95 % intervals about {chance} of {metrics} would seem to differ by chance alone.)" if told else text
+
+
+def other_campaigns() -> str:
+    return "The two were measured in different campaigns: a machine that changed in between looks like a difference, whatever the interval."
+
+
+def cycles_not_told(name: str) -> str:
+    return f"Cycles, {name}: can't tell."
+
+
+def cycles_differ(name: str, ratio: float, parts: Sequence[str]) -> str:
+    made = f"; its largest sure parts are {', '.join(parts)}" if parts else "; no single part of it is sure"
+    return f"Cycles, {name}: {ratio:.3g} times as many{made}."
+
+
 def estimated_by_model(profile: str) -> str:
     return (
         f"All numbers of the modelled processor, CPI and cycles above all, are estimated (model: {profile}). They are counted in "

@@ -87,7 +87,7 @@ def test_a_figure_of_the_model_says_where_polling_is_left_in(sample, tmp_path, n
     assert "Idle polling is left in" in figures.show(result, name).caption
 
 
-@pytest.mark.parametrize("name", [name for name in COUNTED if name != "published"])
+@pytest.mark.parametrize("name", [name for name in COUNTED if name not in ("published", "ratios")])
 def test_a_figure_without_numbers_says_why(sample, tmp_path, name):
     needs = importlib.import_module(f"analysis.figures.{name}").NEEDS
     shown = figures.show(load(sample.write(tmp_path / "r", repetitions=1, drop=(*needs, "packet_rate_received"))), name)

@@ -6,6 +6,8 @@ from __future__ import annotations
 import dataclasses
 
 import pandas as pd
+import pyarrow as pa
+import pyarrow.dataset as ds
 import pytest
 
 from analysis import describe_functions, explain_model, figures, functions, model
@@ -19,9 +21,10 @@ def hottest(result, case: str = DPDK, counter: str = "instructions", count: int 
     return functions.hottest(result, case, counter, count, **where).set_index("function")
 
 
-def with_functions(result, **columns):
-    """The result with some columns of its functions changed."""
-    return dataclasses.replace(result, functions=result.functions.assign(**columns))
+def with_functions(result, keep=lambda rows: slice(None), **columns):
+    """The result with some of its functions' rows, and some of their columns changed."""
+    rows = result.in_functions().assign(**columns).loc[keep]
+    return dataclasses.replace(result, functions=ds.dataset(pa.Table.from_pandas(rows, preserve_index=False)))
 
 
 def test_the_hottest_come_first_with_their_role_and_share(modelled, sample):
@@ -57,7 +60,7 @@ def test_without_idle_windows_empty_polls_are_left_in(sample, tmp_path):
 
 def test_the_same_function_of_another_thread_is_no_polling(modelled):
     # On CPU 0 the switch's other threads run.
-    result = with_functions(modelled, cpu=lambda table: table["cpu"].where(table["function"] != "poll", 0))
+    result = with_functions(modelled, cpu=lambda rows: rows["cpu"].where(rows["function"] != "poll", 0))
     assert hottest(result).loc["poll", "median"] == pytest.approx(0.8 * 99_000 * 50 / 2000)
 
 
@@ -74,17 +77,14 @@ def test_the_host_is_part_of_the_path_where_it_is_an_endpoint(sample, tmp_path):
 
 
 def test_a_window_without_functions_does_not_count_as_zero(modelled):
-    rows = modelled.functions
-    result = dataclasses.replace(modelled, functions=rows[~rows["run_id"].str.endswith("#1")])
+    result = with_functions(modelled, lambda rows: ~rows["run_id"].str.endswith("#1"))
     found = hottest(result, KERNEL)
     assert set(found["n"]) == {2}
     assert found.loc["vhost_first", "median"] == pytest.approx(hottest(modelled, KERNEL).loc["vhost_first", "median"], rel=0.02)
 
 
 def test_a_function_that_a_window_does_not_name_has_zero_there(modelled):
-    rows = modelled.functions
-    gone = (rows["function"] == "vhost_first") & (rows["window"] == "uarch_model-2")
-    result = dataclasses.replace(modelled, functions=rows[~gone])
+    result = with_functions(modelled, lambda rows: (rows["function"] != "vhost_first") | (rows["window"] != "uarch_model-2"))
     assert hottest(result, KERNEL).loc["vhost_first", "median"] == pytest.approx(20_000 * 1.02 * 0.3 / 2)
 
 

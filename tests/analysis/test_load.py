@@ -159,18 +159,19 @@ def test_cut_short_files(sample, tmp_path):
 def test_a_result_from_before_there_were_functions_has_an_empty_table(sample, tmp_path, modelled):
     path = sample.write(tmp_path / "r", own="uarch_model", repetitions=1)
     (path / "functions.parquet").unlink()
-    old = load(path).functions
+    old = load(path).in_functions()
     assert old.empty
     assert set(old.columns) >= {"run_id", "traffic", "load", "role", "object", "function", "name", "value"}
     assert list(old.columns) == [*schema.KEYS.names, *schema.FUNCTION.names, "load"]
-    assert set(modelled.functions["window"]) == {"uarch_model-1", "uarch_model-2"}
+    assert set(modelled.in_functions(["window"])["window"]) == {"uarch_model-1", "uarch_model-2"}
 
 
 def test_functions_of_failed_runs_are_kept_out(sample, tmp_path):
     run = "ovs-dpdk+vhost-user+64#2"
     result = load(sample.write(tmp_path / "r", failed=(run,), own="uarch_model"))
-    assert run not in set(result.functions["run_id"])
-    assert len(set(result.functions["run_id"])) == 5
+    runs = set(result.in_functions(["run_id"])["run_id"])
+    assert run not in runs
+    assert len(runs) == 5
 
 
 def test_a_table_of_functions_that_is_cut_short_is_refused(sample, tmp_path):

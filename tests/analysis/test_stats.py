@@ -83,26 +83,53 @@ def test_nothing_counted_is_no_estimate():
     assert math.isnan(stats.ratio([np.array([[1, 1]])], []).median)
 
 
-triples = st.lists(st.tuples(counts, counts, counts), min_size=1, max_size=3).map(np.array)
-repeated = st.lists(triples, min_size=1, max_size=4)
+@few
+@given(samples, samples)
+def test_swapping_paired_cases_flips_the_ratio(one, other):
+    both = list(zip(one, other, strict=False))
+    one, other = ([pair[place] for pair in both] for place in (0, 1))
+    there, back = stats.ratio(one, other, paired=True), stats.ratio(other, one, paired=True)
+    assert there.median == pytest.approx(1 / back.median)
+    if there.low is not None:
+        assert there.low == pytest.approx(1 / back.high)
+
+
+def test_what_moves_a_pair_alike_does_not_widen_its_interval():
+    base = [np.array([[value, 1.0]]) for value in (1.0, 1.5, 2.0, 3.0)]
+    twice = [run * (2, 1) for run in base]
+    paired, apart = (stats.ratio(twice, base, paired=paired) for paired in (True, False))
+    assert (paired.low, paired.median, paired.high) == pytest.approx((2, 2, 2))
+    assert apart.high / apart.low > 2
+
+
+def test_a_repetition_without_a_value_is_left_out_on_both_sides():
+    base = [np.array([[1.0, 1.0]]), np.array([[100.0, 1.0]]), np.array([[1.0, 1.0]])]
+    other = [np.array([[2.0, 1.0]]), np.array([[np.nan, 1.0]]), np.array([[2.0, 1.0]])]
+    found = stats.ratio(other, base, paired=True)
+    assert (found.median, found.n) == (2, 2)
+
+
+def test_the_smallest_difference_that_could_have_shown():
+    """A standard error of 0.1 in the logarithm: 2.8 of them."""
+    found = stats.Estimate(1.0, math.exp(-0.196), math.exp(0.196), 6)
+    assert found.detectable == pytest.approx(math.expm1(0.28), rel=1e-3)
+    assert stats.Estimate(1.0, None, None, 1).detectable is None
+    assert stats.Estimate(1.0, 0.0, 2.0, 3).detectable is None
 
 
 @few
-@given(repeated, repeated)
-def test_the_parts_of_a_split_multiply_to_the_whole(one, other):
-    found = stats.split(one, other)
-    assert found.first.median * found.second.median == pytest.approx(found.whole.median)
-    back = stats.split(other, one)
-    assert back.whole.median == pytest.approx(1 / found.whole.median)
-    for part in (found.whole, found.first, found.second):
-        assert part.low is None or part.low <= part.median <= part.high
+@given(samples, samples)
+def test_an_effect_size_says_how_much_two_samples_overlap(one, other):
+    found = stats.effect(one, other)
+    assert -1 <= found <= 1
+    assert stats.effect(other, one) == -found
+    assert stats.effect(one, one) == 0
 
 
-def test_a_split_needs_something_of_everything():
-    some, none = [np.array([[4.0, 2.0, 1.0]])] * 3, [np.array([[4.0, 0.0, 1.0]])] * 3
-    assert stats.split(some, none).whole.n == 0
-    assert stats.split(some, []).whole.n == 0
-    assert stats.split(some, some).whole.median == 1
+def test_samples_that_do_not_overlap_have_the_largest_effect():
+    low, high = ([np.array([[value, 1.0]]) for value in values] for values in ((1, 2, 3), (4, 5)))
+    assert stats.effect(high, low) == 1
+    assert math.isnan(stats.effect([], low))
 
 
 def test_zero_has_no_ratio():

@@ -158,7 +158,9 @@ def test_chains_come_back_in_order_where_that_was_promised(switch, datapath, gue
     a.send([b"short"])
     sent = list(a.tx.in_flight)
     back = []
-    eventually(lambda: back.extend(chain.head for chain, _ in a.tx.collect()) or len(back) == len(sent), "all chains to come back", lambda: back)
+    eventually(
+        lambda: back.extend(chain.head for chain, _ in a.tx.collect()) or len(back) == len(sent), "all chains to come back", lambda: back
+    )
     assert back == sent
     taken = [chain.head for chain, _ in b.rx.collect()]
     assert len(taken) >= 32

@@ -43,6 +43,13 @@ def test_each_repetition_holds_each_case_once(seed, repetitions):
     assert [plan.repetition for plan in plans] == sorted(plan.repetition for plan in plans)
 
 
+@given(seeds, st.integers(2, 6))
+def test_no_case_comes_before_another_each_time(seed, repetitions):
+    campaign = vm2vm(repetitions)
+    first = {next(str(plan.case) for plan in campaign.plans(seed) if plan.repetition == one) for one in range(1, repetitions + 1)}
+    assert len(first) == 2
+
+
 @given(seeds)
 def test_each_run_sends_all_traffic_once(seed):
     campaign = vm2vm()

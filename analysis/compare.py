@@ -1,0 +1,169 @@
+# SPDX-License-Identifier: GPL-2.0-or-later
+"""`vsprof compare A B`: every metric of two cases as a ratio, what their cycles differ by, and a verdict that says no more than the data.
+
+A and B are two switches (or accesses, or labels of cases) of one result, or two results, whose like cases are then compared.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from types import ModuleType
+
+import numpy as np
+import pandas as pd
+
+from analysis import causes, hardware, metrics, model, stats, style
+from analysis.load import Result
+from terms import analysis_messages as say
+from terms import units
+
+COLUMNS = ["source", "traffic", "load", "metric", "role", "unit", "a", "b", "ratio", "low", "high", "effect", "detectable", "n", "verdict"]
+METRICS: dict[str, ModuleType] = {"software": metrics, "model": model, "hardware": hardware}
+FORTH = {"packet_rate_sent", "packet_rate_into_switch", "offered_rate", "request_rate"}
+"""What the experiment itself sets or pushes: no result of a case."""
+
+
+@dataclass(frozen=True)
+class Side:
+    """One of the two: a case of a result."""
+
+    result: Result
+    case: str
+
+    @property
+    def name(self) -> str:
+        return str(self.result.cases.loc[self.case, "label"])
+
+
+@dataclass(frozen=True)
+class Comparison:
+    """Two like cases. A ratio above 1 means: more with `b`."""
+
+    a: Side
+    b: Side
+    table: pd.DataFrame
+    """One row a metric, in COLUMNS, the surest and largest differences first."""
+    parts: pd.DataFrame
+    """Every decomposition of cycles that both have: decompose.COLUMNS with `source`, `traffic`, `load`; the largest parts first."""
+
+    @property
+    def title(self) -> str:
+        names = [self.a.name, self.b.name]
+        if self.a.result is not self.b.result:
+            names = [f"{side.name} of {side.result.path.name}" for side in (self.a, self.b)]
+        return f"{names[1]} against {names[0]}"
+
+    @property
+    def verdict(self) -> str:
+        """In words: how many metrics differ, and what makes the difference of cycles, where that is known."""
+        told = self.table["verdict"].isin(["more", "less"]).sum()
+        text = say.compared(len(self.table), int(told), int((self.table["verdict"] == say.CAN_NOT_TELL).sum()))
+        return " ".join([text, *self._causes(), *([] if self.a.result is self.b.result else [say.other_campaigns()])])
+
+    def _causes(self) -> Iterator[str]:
+        for (source, traffic, load_), parts in self.parts.groupby(["source", "traffic", "load"], sort=False):
+            whole = parts[parts["split"] == "whole"].iloc[0]
+            name = f"{style.traffic_name(traffic, load_)} ({source})"
+            if not decided(whole):
+                yield say.cycles_not_told(name)
+                continue
+            yield say.cycles_differ(name, float(np.exp(whole.part)), [cause_words(part, source) for part in largest(parts)])
+
+
+def of_results(a: Result, b: Result) -> list[Comparison]:
+    """The like cases of two results. BadInput where there are none, or where the two were measured on different testbeds."""
+    if a.testbed != b.testbed or a.emulated != b.emulated:
+        raise say.other_testbeds(a.testbed, b.testbed)
+    both = [case for case in a.cases.index if case in b.cases.index]
+    if not both:
+        raise say.no_like_cases(list(a.cases["label"]), list(b.cases["label"]))
+    return [compared(Side(a, case), Side(b, case)) for case in both]
+
+
+def of_cases(result: Result, a: str, b: str) -> list[Comparison]:
+    """Two switches, accesses or labels of cases: each case of `a` with that of `b` that has the same other values; BadInput without any."""
+    found = [_named(result, word) for word in (a, b)]
+    pairs = [(one, other) for one in found[0] for other in found[1] if one != other and _alike(result, one, other)]
+    if not pairs:
+        raise say.no_like_cases([result.cases.loc[one, "label"] for one in found[0]], [result.cases.loc[one, "label"] for one in found[1]])
+    return [compared(Side(result, one), Side(result, other)) for one, other in pairs]
+
+
+def _named(result: Result, word: str) -> list[str]:
+    cases = result.cases
+    for named in (cases.index == word, cases["label"] == word, cases["switch"] == word, cases["access"] == word):
+        if named.any():
+            return [str(case) for case in cases.index[named]]
+    raise say.no_such_case(word, sorted({*cases["switch"], *cases["access"].dropna(), *cases["label"]}), result.path)
+
+
+def _alike(result: Result, one: str, other: str) -> bool:
+    return result.varied[one] == result.varied[other] and result.cases.loc[one, "topology"] == result.cases.loc[other, "topology"]
+
+
+def compared(a: Side, b: Side) -> Comparison:
+    rows = [row for source, module in METRICS.items() for row in _rows(a, b, source, module)]
+    table = pd.DataFrame(rows, columns=COLUMNS)
+    strength = np.abs(np.log(table["ratio"].where(table["ratio"] > 0))).fillna(0.0)
+    sure = table["verdict"].isin(["more", "less"])
+    order = pd.DataFrame({"sure": ~sure, "strength": -strength}).sort_values(["sure", "strength"], kind="stable").index
+    return Comparison(a, b, table.loc[order].reset_index(drop=True), _parts(a, b))
+
+
+def _rows(a: Side, b: Side, source: str, module: ModuleType) -> Iterator[dict[str, object]]:
+    tables = [metrics.select(module.of(side.result), case_id=side.case) for side in (a, b)]
+    keys = ["traffic", "load", "metric", "role", "cpu", "unit"]
+    known = [table[keys].drop_duplicates() for table in tables]
+    for key in known[0].merge(known[1], on=keys).itertuples(index=False):
+        where = key._asdict()
+        if where["cpu"] != -1 or where["metric"] in FORTH or where["metric"].endswith(model.WITH_POLLING):
+            continue
+        samples = [metrics.by_repetition(table, **where) for table in tables]
+        ratio = metrics.ratio_between(*reversed(samples), paired=a.result is b.result and bool(a.result.order))
+        lists = [list(sample.values()) for sample in samples]
+        values = [stats.estimate(one).median for one in lists]
+        yield {
+            "source": source, **{name: where[name] for name in ("traffic", "load", "metric", "role", "unit")},
+            "a": values[0], "b": values[1], "ratio": ratio.median, "low": ratio.low, "high": ratio.high,
+            "effect": stats.effect(lists[1], lists[0]), "detectable": ratio.detectable, "n": ratio.n, "verdict": _verdict(ratio, values),
+        }  # fmt: skip
+
+
+def _verdict(ratio: stats.Estimate, values: list[float]) -> str:
+    if values[0] == values[1] == 0:
+        return say.BOTH_ZERO
+    if np.isnan(ratio.median):
+        return say.NO_RATIO
+    if ratio.low is None:
+        return say.NO_INTERVAL
+    if not ratio.decided:
+        return say.CAN_NOT_TELL
+    return "more" if ratio.median > 1 else "less"
+
+
+def _parts(a: Side, b: Side) -> pd.DataFrame:
+    found = []
+    for source in causes.SOURCES:
+        for traffic, load_ in style.TRAFFICS:
+            if traffic in metrics.PER_DATA:
+                parts = causes.between((b.result, b.case), (a.result, a.case), source=source, traffic=traffic, load=load_)
+                parts = parts.assign(source=source, traffic=traffic, load=load_, size=parts["part"].abs())
+                found.append(parts.sort_values("size", ascending=False, kind="stable").drop(columns="size"))
+    return pd.concat(found, ignore_index=True)
+
+
+def largest(parts: pd.DataFrame, count: int = 3) -> list[pd.Series]:
+    """The parts by which two cases' cycles differ most: instructions, and CPI's causes; only those whose interval excludes 0."""
+    told = parts[((parts["split"] == "cause") | ((parts["split"] == "factor") & (parts["cause"] == "instructions")))]
+    return [row for _, row in told.iterrows() if decided(row)][:count]
+
+
+def decided(part: pd.Series) -> bool:
+    """Whether a part of a decomposition is not 0."""
+    return bool(part["low"] > 0 or part["high"] < 0)
+
+
+def cause_words(part: pd.Series, source: str) -> str:
+    """`instructions x 0.41`, `memory x 0.8`: by how much a part alone multiplies the cycles."""
+    return f"{causes.WORDS[source].get(part['cause'], part['cause'])} × {units.significant(float(np.exp(part['part'])))}"

@@ -1,0 +1,145 @@
+# SPDX-License-Identifier: GPL-2.0-or-later
+"""Why our ratios differ from T1's published ones, figure by figure, as far as this result's own counters show a reason.
+
+T1: ACANETS, "Understanding the Performance of DPDK as a Computer Architect", DPDK Summit San Jose 2016. Its notes give ratios alone: no
+processor, frame size, number of CPUs, nor which counter a rate was of. A reason below is one that our numbers show at work here; that it is
+the reason there, nobody can tell from here, and nothing below says so.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+
+from analysis import explain, model, published, stats
+from analysis.explain import EQUAL, FLOOD, NEAR_ALL, NEAR_NONE, Finding, Pair, measured, share, times
+from analysis.load import Result
+from terms import units
+
+RATES = {"T1-l1-misses": "model_l1d_miss_rate", "T1-tlb-misses": "model_dtlb_miss_rate"}
+"""By the published figure's id, our metric of the same kind."""
+
+
+def markdown(result: Result) -> str:
+    """The differences as a list, or why there is nothing to set beside T1."""
+    found = [finding for pair in _pairs(result) for look in LOOKS if (finding := look(pair))]
+    if not found:
+        return "T1 compares two VMs over kernel OVS and over OVS-DPDK; this result does not have both."
+    return "\n".join(f"{place}. {finding.markdown()}" for place, finding in enumerate(found, 1))
+
+
+def _pairs(result: Result) -> Iterator[Pair]:
+    """T1's own pair: kernel OVS, and OVS-DPDK against it."""
+    for pair in explain.pairs(result):
+        switches = [result.cases.loc[case, "switch"] for case in (pair.base, pair.other)]
+        if switches == ["kernel-ovs", "ovs-dpdk"] and result.cases.loc[pair.other, "topology"] == "vm2vm":
+            yield pair
+
+
+def throughput(pair: Pair) -> Finding | None:
+    """Up to 8x: what kept ours from it?"""
+    ours = pair.ratio(**FLOOD, metric="packet_rate_received")
+    if not measured(ours):
+        return None
+    reasons = [*_emulated(pair), *_endpoints(pair), *_not_the_limit(pair)]
+    return _finding("T1-throughput", [f"ours, of a UDP flood at saturation: {times(ours)}"], reasons)
+
+
+def _emulated(pair: Pair) -> Iterator[str]:
+    if not pair.result.emulated:
+        return
+    instructions = model.ratio(pair.result, pair.other, pair.base, **FLOOD, metric="model_instructions_per_packet")
+    text = "an emulator's rate follows the number of instructions, not what a processor waits for"
+    yield text + (f"; OVS-DPDK takes {times(instructions)} the instructions per packet" if measured(instructions) else "")
+
+
+def _endpoints(pair: Pair) -> Iterator[str]:
+    """The guests' part of the path's cycles, which no switch can lower."""
+    parts = [_part(pair, case, "guest") for case in (pair.base, pair.other)]
+    if None in parts:
+        return
+    without = [_without_guests(pair, case) for case in (pair.base, pair.other)]
+    yield (
+        f"the two guests take {parts[0]:.0%} of the path's estimated cycles with kernel OVS and {parts[1]:.0%} with OVS-DPDK, which no "
+        f"switch can lower; without them, OVS-DPDK's path takes {units.significant(without[1] / without[0])}x the cycles per packet"
+    )
+
+
+def _part(pair: Pair, case: str, role: str) -> float | None:
+    where = {**FLOOD, "metric": "model_cycles_per_packet"}
+    one, path = (model.estimate(pair.result, case_id=case, role=name, **where) for name in (role, "path"))
+    return one.median / path.median if measured(one, path) else None
+
+
+def _without_guests(pair: Pair, case: str) -> float:
+    where = {**FLOOD, "metric": "model_cycles_per_packet"}
+    path, guests = (model.estimate(pair.result, case_id=case, role=name, **where) for name in ("path", "guest"))
+    return path.median - guests.median
+
+
+def _not_the_limit(pair: Pair) -> Iterator[str]:
+    busy = pair.of(pair.other, **FLOOD, metric="pmd_busy")
+    if measured(busy) and busy.median < NEAR_ALL:
+        yield f"OVS-DPDK's poll-mode thread found packets in {share(busy)} of its cycles only: it could have carried more than the "
+        "endpoints gave it"
+
+
+def context_switches(pair: Pair) -> Finding | None:
+    """About 10x fewer: at which load?"""
+    flood = pair.ratio(**FLOOD, metric="context_switches_per_packet")
+    if not measured(flood):
+        return None
+    evidence = [f"ours per packet, in a flood at saturation: {times(flood)}"]
+    equal = pair.ratio(**EQUAL, metric="context_switches_per_packet")
+    if measured(equal):
+        evidence.append(f"at one offered rate for both: {times(equal)}")
+    tcp = pair.ratio(**explain.TCP, metric="context_switches_per_megabit")
+    if measured(tcp):
+        evidence.append(f"per megabit of TCP: {times(tcp)}")
+    return _finding("T1-context-switches", evidence, list(_never_sleeps(pair)))
+
+
+def _never_sleeps(pair: Pair) -> Iterator[str]:
+    cpu = explain.packet_cpu(pair, pair.base)
+    idle = pair.of(pair.base, **FLOOD, metric="cpu_idle", cpu=cpu) if cpu is not None else stats.NOTHING
+    if measured(idle) and idle.median < NEAR_NONE:
+        yield (
+            f"at saturation the CPU that moves kernel OVS's packets is idle {share(idle)} of the time: its worker always finds another "
+            "packet, does not sleep, and is hardly switched; what a poll-mode thread saves shows where the kernel's worker has time to "
+            "sleep"
+        )
+
+
+def misses(published_id: str) -> Callable[[Pair], Finding | None]:
+    """Of misses per access: with polls counted in, as a PMU counts them, and without."""
+
+    def look(pair: Pair) -> Finding | None:
+        where = {**FLOOD, "metric": RATES[published_id]}
+        without = model.ratio(pair.result, pair.other, pair.base, **where)
+        counted_in = model.ratio(pair.result, pair.other, pair.base, **{**where, "metric": where["metric"] + model.WITH_POLLING})
+        if not measured(counted_in, without):
+            return None
+        evidence = [f"ours, misses per access with idle polling counted in: {times(counted_in)}", f"without it: {times(without)}"]
+        return _finding(published_id, evidence, list(_polls(pair, counted_in, without)))
+
+    return look
+
+
+def _polls(pair: Pair, counted_in: stats.Estimate, without: stats.Estimate) -> Iterator[str]:
+    polling = model.estimate(pair.result, case_id=pair.other, **FLOOD, metric="model_polling_share", role="switch")
+    if measured(polling):
+        yield (
+            f"polls that find nothing hit the same few lines again and again; here they take {share(polling)} of the poll-mode thread's "
+            f"cycles, and lower the rate {units.significant(without.median / counted_in.median)} times. The fewer packets there are, the "
+            "lower a rate that has polls in it"
+        )
+    yield "a rate says nothing of a packet: that is what misses per packet are for, above"
+
+
+def _finding(published_id: str, evidence: list[str], reasons: list[str]) -> Finding:
+    figure = next(one.figure for one in published.every() if one.id == published_id)
+    return Finding(
+        f"Published: {figure}.", tuple(evidence), "; ".join(reasons) + "." if reasons else "nothing that was counted here tells."
+    )
+
+
+LOOKS: tuple[Callable[[Pair], Finding | None], ...] = (throughput, context_switches, *(misses(one) for one in RATES))

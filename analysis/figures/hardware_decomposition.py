@@ -1,0 +1,26 @@
+# SPDX-License-Identifier: GPL-2.0-or-later
+"""Why one case takes more or fewer cycles per unit of data than the other, by the processor's own counters: each bar is by how much its
+part alone multiplies them. The bars of a group multiply to the bar of all cycles: instructions and CPI; what CPI's pipeline slots went to,
+and what they leave unexplained, to CPI; the roles to all cycles. Whiskers: 95 % intervals; a pale bar's interval includes 1. Polls that
+found nothing are taken out."""
+
+from __future__ import annotations
+
+import pandas as pd
+from matplotlib.figure import Figure
+
+from analysis.figures import decomposition
+from analysis.load import Result
+
+NEEDS = ("cycles_per_packet", "instructions_per_packet")
+SOURCE = "hardware"
+WALL_CLOCK = False
+
+
+def table(result: Result) -> pd.DataFrame:
+    """As decomposition.table."""
+    return decomposition.of_source(result, SOURCE)
+
+
+def plot(table: pd.DataFrame) -> Figure:
+    return decomposition.plot(table)

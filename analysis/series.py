@@ -1,0 +1,140 @@
+# SPDX-License-Identifier: GPL-2.0-or-later
+"""What an interval can't show: a case whose numbers drift, or lie in two groups, and an order of runs that favours a case.
+
+Each check says which run. None of them takes a number away: a median of two groups, or of a drift, is a median still, but its reader
+must know.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+import pandas as pd
+from scipy.stats import kendalltau, theilslopes
+
+from analysis import metrics, style
+from analysis.load import Result
+from terms import analysis_messages as say
+
+TOLD = (
+    ("udp_flood", "saturation", "packet_rate_received"),
+    ("forward", "saturation", "packet_rate_received"),
+    ("tcp_stream", "saturation", "goodput"),
+    ("ping_paced", "paced", "rtt_p50"),
+    ("paced_frames", "paced", "latency_mean"),
+)
+"""What is looked at: the number by which each traffic is judged. Looking at all numbers would flag one in twenty for nothing."""
+MATTERS = 0.1
+"""A drift or a gap below this part of the median is not worth a reader's time."""
+FEWEST = 6
+"""Values below which neither check can tell anything."""
+SURE = 0.01
+"""How often a series without drift is flagged; the gap's threshold is chosen alike (see `two_groups`)."""
+
+
+@dataclass(frozen=True)
+class Flag:
+    """One thing found in the series of a case."""
+
+    case: str
+    traffic: str
+    load: str
+    metric: str
+    text: str
+
+
+def flags(result: Result) -> list[Flag]:
+    """Every drifting or two-fold series among TOLD, window by window in the order in which they were measured."""
+    return [Flag(*key, text) for key, table in _series(result) for text in _found(result, table)]
+
+
+def limits(result: Result) -> list[str]:
+    """The same as sentences, and what the order of runs leaves open."""
+    label = result.cases["label"]
+    told = [f"{label[one.case]}, {style.traffic_name(one.traffic, one.load)}, {one.metric}: {one.text}." for one in flags(result)]
+    return [*told, *order(result)]
+
+
+def order(result: Result) -> list[str]:
+    """Whether some case ran before another in each repetition: then an effect of the order can't be told from one of the case."""
+    blocks = result.order
+    if not blocks:
+        return [say.order_not_known()]
+    if len(blocks) < 2:
+        return []
+    cases = list(result.cases.index)
+    always = [
+        (one, other)
+        for one in cases
+        for other in cases
+        if one != other and all(one in block and other in block and block.index(one) < block.index(other) for block in blocks)
+    ]
+    label = result.cases["label"]
+    return [say.always_before(label[one], label[other], len(blocks)) for one, other in always]
+
+
+def drift(values: Sequence[float]) -> float:
+    """The change from the first to the last of a series, as a part of its median, by the median of all slopes (P. K. Sen, Journal of the
+    American Statistical Association 63, 1968); 0 where Kendall's test does not tell it from chance (at SURE), or there are too few values.
+    """
+    values = np.asarray(values, float)
+    middle = np.median(values) if values.size else 0.0
+    if values.size < FEWEST or middle == 0 or np.ptp(values) == 0:
+        return 0.0
+    places = np.arange(values.size)
+    if kendalltau(places, values).pvalue >= SURE:
+        return 0.0
+    return float(theilslopes(values, places).slope * (values.size - 1) / abs(middle))
+
+
+def two_groups(values: Sequence[float]) -> np.ndarray | None:
+    """Which values (True) lie in the smaller of two groups; None where they are one.
+
+    The two are parted at the widest gap that leaves two values on each side. They are two where the gap is wider than so many times the
+    spread within the groups (root mean square about their own means) as GAPS says for as many values: of normal values fewer than one
+    series in a hundred is.
+    """
+    values = np.asarray(values, float)
+    if values.size < FEWEST:
+        return None
+    ordered = np.sort(values)
+    gaps = np.diff(ordered)[1:-1]
+    place = int(np.argmax(gaps)) + 2
+    below, above = ordered[:place], ordered[place:]
+    spread = np.sqrt((below.var() * below.size + above.var() * above.size) / values.size)
+    wide = above[0] - below[-1]
+    if wide <= np.interp(values.size, list(GAPS), list(GAPS.values())) * spread or wide <= MATTERS * abs(np.median(values)):
+        return None
+    return values <= below[-1] if below.size <= above.size else values >= above[0]
+
+
+GAPS = {6: 9.0, 7: 7.3, 8: 6.0, 9: 4.8, 10: 4.3, 12: 3.5, 15: 3.0}
+"""By the number of values, the quantile 0.99 of that quotient in 8,000 series of normal values; for more values it goes on falling, and 3
+is kept, for windows are not normal. tests/analysis/test_series.py checks it."""
+
+
+def _series(result: Result) -> Iterator[tuple[tuple[str, str, str, str], pd.DataFrame]]:
+    table = metrics.of(result)
+    started = {run["run_id"]: run.get("started") or "" for run in result.manifest.get("runs", [])}
+    for traffic, load, metric in TOLD:
+        found = metrics.select(table, traffic=traffic, load=load, metric=metric)
+        found = found[found["per"] != 0].assign(value=lambda t: t["part"] / t["per"], started=lambda t: t["run_id"].map(started))
+        for case, rows in found.groupby("case_id", sort=False):
+            yield (str(case), traffic, load, metric), rows.sort_values(["started", "run_id", "window"], kind="stable")
+
+
+def _found(result: Result, rows: pd.DataFrame) -> list[str]:
+    values = rows["value"].to_numpy(float)
+    texts = []
+    runs = rows.groupby("run_id", sort=False)
+    means = runs["part"].sum() / runs["per"].sum()
+    # Windows of one run are not independent: a drift is one only over runs.
+    if change := drift(means.to_numpy(float)):
+        texts.append(say.drifts(change, list(means.index)))
+    apart = two_groups(values)
+    if apart is not None:
+        smaller, larger = np.median(values[apart]), np.median(values[~apart])
+        texts.append(say.two_groups(int(apart.sum()), values.size, smaller / larger, list(dict.fromkeys(rows["run_id"][apart]))))
+    return texts

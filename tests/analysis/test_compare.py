@@ -1,0 +1,118 @@
+# SPDX-License-Identifier: GPL-2.0-or-later
+"""`vsprof compare`: what it pairs, what it says, and what it refuses."""
+
+from __future__ import annotations
+
+import io
+import json
+
+import numpy as np
+import pytest
+from rich.console import Console
+
+from analysis import compare, compare_text, load
+from terms import analysis_messages as say
+from terms.errors import BadInput
+
+
+@pytest.fixture(scope="module")
+def result(sample, tmp_path_factory):
+    return load.load(sample.write(tmp_path_factory.mktemp("compare"), own="uarch_model", traffics=[*_traffics(), ("idle", "none")]))
+
+
+def _traffics():
+    return [("tcp_stream", "saturation"), ("udp_flood", "saturation")]
+
+
+def rows(found, metric, **where):
+    table = found.table[found.table["metric"] == metric]
+    for column, value in where.items():
+        table = table[table[column] == value]
+    return table
+
+
+def test_two_switches_of_one_result(result):
+    [found] = compare.of_cases(result, "kernel-ovs", "ovs-dpdk")
+    one = rows(found, "packet_rate_received", traffic="udp_flood").iloc[0]
+    assert one["ratio"] == pytest.approx(72 / 33, rel=0.1)
+    assert one["verdict"] == "more"
+    assert one["effect"] == 1
+    assert one["low"] < one["ratio"] < one["high"]
+    assert "ovs-dpdk · vhost-user against kernel-ovs · vhost-net" in found.title
+
+
+def test_exchanging_the_two_turns_every_ratio_round(result):
+    [there], [back] = compare.of_cases(result, "kernel-ovs", "ovs-dpdk"), compare.of_cases(result, "ovs-dpdk", "kernel-ovs")
+    keys = ["source", "traffic", "load", "metric", "role"]
+    both = there.table.merge(back.table, on=keys, suffixes=("", "_back"))
+    assert len(both) == len(there.table) == len(back.table)
+    known = both[both["ratio"] > 0]
+    assert np.allclose(known["ratio"] * known["ratio_back"], 1)
+    assert set(known.loc[known["verdict"] == "more", "verdict_back"]) == {"less"}
+
+
+def test_a_verdict_needs_an_interval_that_excludes_1(result):
+    [found] = compare.of_cases(result, "kernel-ovs", "ovs-dpdk")
+    told = found.table[found.table["verdict"].isin(["more", "less"])]
+    assert ((told["low"] > 1) | (told["high"] < 1)).all()
+    untold = found.table[found.table["verdict"] == say.CAN_NOT_TELL]
+    assert ((untold["low"] <= 1) & (untold["high"] >= 1)).all()
+    assert list(found.table["verdict"].isin(["more", "less"])) == sorted(found.table["verdict"].isin(["more", "less"]), reverse=True)
+
+
+def test_a_result_and_itself_can_not_be_told_apart(sample, tmp_path):
+    one, other = (load.load(sample.write(tmp_path / name)) for name in ("one", "other"))
+    found = compare.of_results(one, other)
+    assert len(found) == 2
+    for pair in found:
+        assert not pair.table["verdict"].isin(["more", "less"]).any()
+        assert "different campaigns" in pair.verdict
+
+
+def test_the_parts_are_those_of_the_cycles(result):
+    [found] = compare.of_cases(result, "kernel-ovs", "ovs-dpdk")
+    flood = found.parts[(found.parts["traffic"] == "udp_flood") & (found.parts["source"] == "model")]
+    whole = flood[flood["split"] == "whole"]["part"].iloc[0]
+    assert np.exp(whole) == pytest.approx(10_000 * 1.2 / (20_000 * 1.5), rel=0.05)
+    assert flood[flood["split"] == "factor"]["part"].sum() == pytest.approx(whole)
+    assert "Cycles, UDP flood, saturation (model)" in found.verdict
+
+
+def test_one_repetition_has_no_verdict(sample, tmp_path):
+    [found] = compare.of_cases(load.load(sample.write(tmp_path, repetitions=1)), "kernel-ovs", "ovs-dpdk")
+    assert set(found.table["verdict"]) <= {say.NO_INTERVAL, say.NO_RATIO, say.BOTH_ZERO}
+
+
+@pytest.mark.parametrize(
+    ("a", "b", "said"), [("kernel-ovs", "no-such", "no-such.*kernel-ovs"), ("ovs-dpdk", "ovs-dpdk", "nothing to compare")]
+)
+def test_bad_input_is_one_error(result, a, b, said):
+    with pytest.raises(BadInput, match=said):
+        compare.of_cases(result, a, b)
+
+
+def test_two_testbeds_never_share_a_ratio(sample, tmp_path):
+    lab, native = (load.load(sample.write(tmp_path / name, testbeds=(name,))) for name in ("lab", "native"))
+    with pytest.raises(BadInput, match="native"):
+        compare.of_results(lab, native)
+
+
+def test_what_is_printed(result):
+    [found] = compare.of_cases(result, "kernel-ovs", "ovs-dpdk")
+    printed = io.StringIO()
+    compare_text.show(found, console=Console(file=printed, width=200))
+    text = printed.getvalue()
+    for words in ("packet_rate_received", "more", "all cycles", "instructions", "--all"):
+        assert words in text
+
+
+def test_json_has_no_nan(result):
+    [found] = compare.of_cases(result, "kernel-ovs", "ovs-dpdk")
+    text = json.dumps(compare_text.to_json(found), allow_nan=False)
+    assert json.loads(text)["metrics"]
+
+
+@pytest.mark.parametrize("ending", ["png", "svg"])
+def test_the_figure(result, tmp_path, ending):
+    compare_text.draw(compare.of_cases(result, "kernel-ovs", "ovs-dpdk"), tmp_path / f"ratios.{ending}")
+    assert (tmp_path / f"ratios.{ending}").stat().st_size > 10_000

@@ -1,0 +1,43 @@
+# SPDX-License-Identifier: GPL-2.0-or-later
+"""T1's figures beside ours: a reason stands only where a counter of the result shows it."""
+
+from __future__ import annotations
+
+import pytest
+
+from analysis import explain_published
+from analysis.load import load
+
+
+@pytest.fixture
+def both(sample, tmp_path):
+    return load(sample.write(tmp_path, own="uarch_model", traffics=[*sample.TRAFFICS, sample.IDLE]))
+
+
+def test_all_four_figures_stand_beside_ours(both):
+    text = explain_published.markdown(both)
+    for words in ("throughput up to 8x", "about 10x fewer", "L1 miss rate 103x lower", "TLB miss rate 9x lower"):
+        assert words in text
+    assert text.count("Published:") == 4
+    assert "*Why:*" in text
+
+
+def test_without_a_model_only_what_software_counted_is_said(sample, tmp_path):
+    text = explain_published.markdown(load(sample.write(tmp_path)))
+    assert text.count("Published:") == 2
+    assert "estimated" not in text
+
+
+def test_without_idle_windows_nothing_is_said_of_polls(sample, tmp_path):
+    assert "polls that find nothing" not in explain_published.markdown(load(sample.write(tmp_path, own="uarch_model")))
+
+
+@pytest.mark.parametrize("options", [{"topology": "vm2host"}, {"accesses": ("virtio-net", "vhost-net")}], ids=["vm2host", "one-switch"])
+def test_another_comparison_is_not_t1s(sample, tmp_path, options):
+    assert "does not have both" in explain_published.markdown(load(sample.write(tmp_path, **options)))
+
+
+def test_one_repetition_is_no_reason_to_fail(sample, tmp_path):
+    assert "n=1: no interval" in explain_published.markdown(
+        load(sample.write(tmp_path, repetitions=1, own="uarch_model", traffics=[*sample.TRAFFICS, sample.IDLE]))
+    )
