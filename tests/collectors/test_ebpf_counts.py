@@ -115,7 +115,8 @@ def test_each_frame_through_loopback_is_one_softirq(host: Testbed, worked: Recor
     for name, row in (("net_rx", "NET_RX:"), ("timer", "TIMER:")):
         found = sum(number.value for number in numbers if number.name == f"softirq_{name}_runs")
         before, after = (_softirqs(host, at, row) for at in ("before", "after"))
-        assert after - before <= found <= (after - before) * 1.1 + 20
+        # Some are missed, as wake-ups are: those that an interrupt raises while another probe's program runs. Of few, one is a large part.
+        assert (after - before) * 0.9 - 2 <= found <= (after - before) * 1.1 + 20
         assert (name != "net_rx") or found >= FRAMES * 0.9
     assert 0 < sum(number.value for number in numbers if number.name == "softirq_net_rx_seconds") < 1
 
