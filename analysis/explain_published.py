@@ -79,8 +79,10 @@ def _without_guests(pair: Pair, case: str) -> float:
 def _not_the_limit(pair: Pair) -> Iterator[str]:
     busy = pair.of(pair.other, **FLOOD, metric="pmd_busy")
     if measured(busy) and busy.median < NEAR_ALL:
-        yield f"OVS-DPDK's poll-mode thread found packets in {share(busy)} of its cycles only: it could have carried more than the "
-        "endpoints gave it"
+        yield (
+            f"OVS-DPDK's poll-mode thread found packets in {share(busy)} of its cycles only: it could have carried more than the endpoints "
+            "gave it"
+        )
 
 
 def context_switches(pair: Pair) -> Finding | None:
@@ -127,11 +129,11 @@ def misses(published_id: str) -> Callable[[Pair], Finding | None]:
 def _polls(pair: Pair, counted_in: stats.Estimate, without: stats.Estimate) -> Iterator[str]:
     polling = model.estimate(pair.result, case_id=pair.other, **FLOOD, metric="model_polling_share", role="switch")
     if measured(polling):
-        yield (
-            f"polls that find nothing hit the same few lines again and again; here they take {share(polling)} of the poll-mode thread's "
-            f"cycles, and lower the rate {units.significant(without.median / counted_in.median)} times. The fewer packets there are, the "
-            "lower a rate that has polls in it"
-        )
+        yield f"polls that find nothing take {share(polling)} of the poll-mode thread's cycles here"
+        if None not in (counted_in.high, without.low) and counted_in.high < without.low:
+            lower = units.significant(without.median / counted_in.median)
+            yield f"they hit the same few lines again and again, and lower the rate {lower} times"
+            yield "the fewer packets there are, the lower a rate that has polls in it"
     yield "a rate says nothing of a packet: that is what misses per packet are for, above"
 
 

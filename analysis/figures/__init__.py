@@ -6,6 +6,7 @@
 - `table(result) -> DataFrame`, tidy, with what is drawn; `plot(table) -> Figure`, which looks at nothing else;
 - `WALL_CLOCK`, True if what it draws depends on how fast the testbed's clock runs;
 - `missing(result) -> list[str]`, only where NEEDS can't say why it is empty: the reasons, or none;
+- `MIDDLE`, only where it draws no medians: what it draws instead;
 - `SOURCE`, `"model"` or `"hardware"`, if its numbers are the modelled processor's or a PMU's: it shows one source, never two.
 
 From a shell: python -m analysis.figures throughput results/latest throughput.png
@@ -92,7 +93,7 @@ def caption(module: ModuleType, result: Result, table: pd.DataFrame) -> str:
     spread = f"n={n[0]}" if len(n) == 1 else f"n={n[0]} to {n[-1]}" if n else "n unknown"
     parts = [
         html.escape(" ".join((module.__doc__ or "").split())),
-        f"Testbed: {result.testbed}. Source: {_source(result, module)}. Medians over repetitions ({spread})",
+        f"Testbed: {result.testbed}. Source: {_source(result, module)}. {getattr(module, 'MIDDLE', 'Medians')} over repetitions ({spread})",
     ]
     parts[-1] += ", no interval from one repetition." if n == [1] else ", 95 % bootstrap intervals."
     gaps = _missing(result, module)

@@ -18,6 +18,7 @@ from terms import units
 NEEDS = ("cycles", "instructions")
 SOURCE = "model"
 WALL_CLOCK = False
+MIDDLE = "Geometric means, which multiply,"
 TRAFFICS = (("udp_flood", "saturation"), ("forward", "saturation"), ("tcp_stream", "saturation"))
 """Where a switch is the limit, or near it: there its cycles matter."""
 COLOURS = {"whole": style.INK, "factor": "#6b7a8f", "cause": style.CAUSE_COLOURS["memory"], "role": style.ROLE_COLOURS["switch"]}

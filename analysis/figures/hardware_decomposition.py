@@ -15,6 +15,7 @@ from analysis.load import Result
 NEEDS = ("cycles_per_packet", "instructions_per_packet")
 SOURCE = "hardware"
 WALL_CLOCK = False
+MIDDLE = "Geometric means, which multiply,"
 
 
 def table(result: Result) -> pd.DataFrame:

@@ -28,6 +28,15 @@ def test_without_a_model_only_what_software_counted_is_said(sample, tmp_path):
     assert "estimated" not in text
 
 
+def test_what_no_switch_is_the_limit_of_is_said_to_its_end(both):
+    assert "could have carried more than the endpoints gave it" in explain_published.markdown(both)
+
+
+def test_polls_that_hit_lower_a_rate_and_are_named(both):
+    """The sample's empty polls miss nothing."""
+    assert "hit the same few lines again and again" in explain_published.markdown(both)
+
+
 def test_without_idle_windows_nothing_is_said_of_polls(sample, tmp_path):
     assert "polls that find nothing" not in explain_published.markdown(load(sample.write(tmp_path, own="uarch_model")))
 
