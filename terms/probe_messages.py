@@ -15,6 +15,10 @@ def not_probed(sender: str, receiver: str) -> str:
     )
 
 
+def one_flow(sender: str, flows: int) -> str:
+    return f"{sender} sends a flood at a given rate by frame-probe, which sends one flow and not {flows}: use flows 1, or load saturation"
+
+
 def not_installed(program: str, variable: str) -> str:
     return f"this host has no {program}: run `make -C dataplane/probe install` on it, or let {variable} name the program on this machine"
 

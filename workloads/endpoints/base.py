@@ -77,6 +77,13 @@ class Flood(abc.ABC):
     def stop(self) -> dict[str, str]:
         """Stop sending, and return what its program printed, by file name."""
 
+    def due(self, printed: Mapping[str, str]) -> int:
+        """Frames that its rate made due from start to stop, by its program's own clock; ``printed``: what ``stop`` returned.
+
+        Asked only of a flood at a given rate. Raises ``ValueError`` if the program does not tell.
+        """
+        raise NotImplementedError
+
 
 class Endpoint(abc.ABC):
     """One end of the traffic: an interface with an address, and commands that run there."""
@@ -97,8 +104,8 @@ class Endpoint(abc.ABC):
     def flood(self, frames: Frames) -> Flood:
         """A flood of ``frames`` from here, not yet begun."""
 
-    def can_not_flood(self, frames_per_second: int | None) -> str | None:
-        """Why its flood can't be sent at a given rate (None: as fast as it goes), or None."""
+    def can_not_flood(self, paced: bool, flows: int) -> str | None:
+        """Why no flood of ``flows`` flows can be sent from here, or None. ``paced``: at a given rate, and not as fast as it goes."""
         return None
 
     def can_not_pace(self, to: Endpoint) -> str | None:

@@ -52,8 +52,8 @@ class Container(Endpoint):
         self._floods.append(flood)
         return flood
 
-    def can_not_flood(self, frames_per_second: int | None) -> str | None:
-        return errors.no_pace(self.name) if frames_per_second and not self._has_pktgen() else None
+    def can_not_flood(self, paced: bool, flows: int) -> str | None:
+        return errors.no_pace(self.name) if paced and not self._has_pktgen() else None
 
     def spawn(self, command: str, *, may_fail: bool = False) -> Job:
         return self._commands.spawn(command, may_fail=may_fail)

@@ -3,6 +3,9 @@
 
 from __future__ import annotations
 
+import re
+from collections.abc import Mapping
+
 from workloads.endpoints.base import Endpoint, Flood, Frames, Job
 
 FOLDER = "/proc/net/pktgen"
@@ -55,6 +58,17 @@ class Pktgen(Flood):
         self._job.result(30)
         return {FILE: self._sender.run(f"cat {self._device}")}
 
+    def due(self, printed: Mapping[str, str]) -> int:
+        assert self._frames.rate_pps is not None
+        return int(self._frames.rate_pps * seconds_sent(printed[FILE]))
+
     @property
     def _device(self) -> str:
         return f"{FOLDER}/{self._sender.interface}"
+
+
+def seconds_sent(text: str) -> float:
+    """How long pktgen sent, by its device file. Raises ``ValueError`` where that does not say."""
+    if found := re.search(r"^Result: OK: (\d+)\(", text, re.MULTILINE):
+        return int(found[1]) / 1e6
+    raise ValueError("not pktgen's device file of a flood that has ended: no Result: OK")

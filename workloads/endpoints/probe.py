@@ -9,14 +9,15 @@ from __future__ import annotations
 import os
 import shlex
 import time
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 from terms import errors, probe_messages
 from terms.placement import Thread
+from terms.schema import FCS_BYTES
 from testbeds.base import Process, Testbed
 from testbeds.threads import threads_of
-from workloads.endpoints.base import RUN
+from workloads.endpoints.base import RUN, Flood, Frames
 from workloads.endpoints.probe_report import Report
 
 PROGRAM = "/usr/local/bin/frame-probe"
@@ -27,6 +28,9 @@ START_SECONDS = 30
 FLOW_SECONDS = 30
 """How long the first frame may take: the switch looks for its ports again once a second, and an emulated host is slow."""
 LONGEST_S = 86400
+LOOK_PERIOD_S, LOOK_DRAIN_S = 1e-3, 0.1
+"""Before a flood: the pace of the frames by which its path is seen to be up, and how long the last of them may be under way."""
+FILE = "probe.json"
 # $1: the socket, then the commands.
 ASK = r"""
 import socket, sys
@@ -72,15 +76,18 @@ class Probe:
 
     def send(self, period_s: float, frame_bytes: int) -> None:
         """Let frames flow at a pace, counted from zero once they arrive. Raises ``RunFailed`` when none does."""
-        wanted = f"start period-us={period_s * 1e6:.9g} frame-bytes={frame_bytes}"
-        self._tell(wanted)
+        self.begin(period_s, frame_bytes)
         end = time.monotonic() + FLOW_SECONDS
         while not self.report().arrived:
             if not self._process.alive() or time.monotonic() > end:
                 raise probe_messages.nothing_arrives(FLOW_SECONDS, self.log())
             time.sleep(0.1)
         # Again: until the switch had found its ports, frames were lost that are none of its losses.
-        self._tell(wanted)
+        self.begin(period_s, frame_bytes)
+
+    def begin(self, period_s: float, frame_bytes: int, *, count_all: bool = False) -> None:
+        """Let frames flow at a pace over a path that is known to be up. ``count_all``: the first ones, too, which count as warm-up else."""
+        self._tell(f"start period-us={period_s * 1e6:.9g} frame-bytes={frame_bytes}{' warmup=0' if count_all else ''}")
 
     def pause(self) -> None:
         """Send no more; what is under way is still received."""
@@ -127,6 +134,35 @@ class Probe:
             if not self._process.alive() or time.monotonic() > end:
                 raise errors.endpoint_failed(self.name, "frame-probe did not get ready", log)
             time.sleep(0.05)
+
+
+class ProbeFlood(Flood):
+    """A flood at a given rate: one frame each period, of one flow. A moment that the probe misses is skipped, never made up for."""
+
+    def __init__(self, probe: Probe, frames: Frames) -> None:
+        assert frames.rate_pps is not None
+        self._probe, self._period_s, self._frame_bytes = probe, 1 / frames.rate_pps, frames.size + FCS_BYTES
+
+    def prepare(self) -> None:
+        # Until the switch has found the ports, frames are lost that are none of its losses.
+        self._probe.send(LOOK_PERIOD_S, self._frame_bytes)
+        self._probe.pause()
+        time.sleep(LOOK_DRAIN_S)
+
+    def start(self) -> None:
+        self._probe.begin(self._period_s, self._frame_bytes, count_all=True)
+
+    def ended(self) -> str | None:
+        return None if all(process.alive() for process in self._probe.processes()) else self._probe.log()
+
+    def stop(self) -> dict[str, str]:
+        self._probe.pause()
+        return {FILE: self._probe.report().model_dump_json()}
+
+    def due(self, printed: Mapping[str, str]) -> int:
+        report = Report.model_validate_json(printed[FILE])
+        # What it skipped because its CPU was taken away is no sign that it can't keep the pace: nothing was due then.
+        return report.offered + max(0, report.skipped - int(report.stalls.seconds / self._period_s))
 
 
 def _bring(host: Testbed) -> None:

@@ -3,7 +3,8 @@
 
 One program serves both ends: two processes that poll on one CPU would wait for each other's time slices, and no frame would get through
 meanwhile. It is testpmd, which floods, with a thread for each end where there are CPUs enough; until a traffic asks for frames at a pace,
-which frame-probe sends. The switch finds its ports served by another program then, as if a guest had been started anew.
+or for a flood at a given rate, which frame-probe sends. The switch finds its ports served by another program then, as if a guest had been
+started anew.
 """
 
 from __future__ import annotations
@@ -16,13 +17,13 @@ from dataclasses import dataclass
 from typing import Any, ClassVar
 
 from switches.base import Port
-from terms import errors, option_messages
+from terms import errors, option_messages, probe_messages
 from terms.placement import Thread
 from testbeds import dpdk_telemetry
 from testbeds.base import Process, Testbed
 from workloads.endpoints import probe
 from workloads.endpoints.base import RUN, Counters, Endpoint, Flood, Frames, Job
-from workloads.endpoints.probe import Probe
+from workloads.endpoints.probe import Probe, ProbeFlood
 from workloads.endpoints.testpmd import PortFlood, Testpmd
 
 NAME = "virtio-user"
@@ -75,8 +76,13 @@ class VirtioUser(Endpoint):
     def flood(self, frames: Frames) -> Flood:
         return self._pair.flood(self._index, frames)
 
-    def can_not_flood(self, frames_per_second: int | None) -> str | None:
-        return errors.no_pace(self.name) if frames_per_second else None
+    def can_not_flood(self, paced: bool, flows: int) -> str | None:
+        if not paced:
+            return None
+        if flows > 1:
+            return probe_messages.one_flow(self.name, flows)
+        # frame-probe sends from the first port, and takes both.
+        return self._pair.can_not_probe() if self._pair.ends[0] is self and len(self._pair.ends) == 2 else errors.no_pace(self.name)
 
     def can_not_pace(self, to: Endpoint) -> str | None:
         if [self, to] != self._pair.ends:
@@ -143,6 +149,8 @@ class Ends:
         return self.program
 
     def flood(self, index: int, frames: Frames) -> Flood:
+        if frames.rate_pps:
+            return ProbeFlood(self.probe(), frames)
         testpmd = self.testpmd()
         if self._flood is not None:
             self._flood.remove()
