@@ -85,7 +85,10 @@ def execute(host: Testbed, plan: Plan, setting: Setting, folder: Path, say: Say)
             if why := _traffic(item, plan, topology).unavailable():
                 left_out[item.label] = why
                 continue
-            run["traffics"].append(_send(item, plan, setting, topology, collectors, folder, say))
+            sent = _send(item, plan, setting, topology, collectors, folder, say)
+            run["traffics"].append(sent)
+            if sent["no_windows"]:
+                left_out[f"windows of {item.label}"] = sent["no_windows"]
             topology.check()
         (folder / "run.json").write_text(json.dumps(run, indent=1))
         placement = topology.placement().to_json()
@@ -114,39 +117,49 @@ def _send(
     """Send one traffic, measure its windows, and return its entry of run.json."""
     into = folder / item.label
     traffic = _traffic(item, plan, topology)
-    say(f"{item.label}: warm-up")
+    traffic.say = lambda text: say(f"{item.label}: {text}")
+    traffic.say("warm-up")
     traffic.start()
-    time.sleep(setting.windows.warmup_seconds)
-    traffic.check()
+    no_windows = traffic.nothing_flows()
+    if not no_windows:
+        time.sleep(setting.windows.warmup_seconds)
+        traffic.check()
     placement = topology.placement()
-    shared, count = _shared(collectors), setting.windows.count
-    for number in range(1, count + 1):
-        say(f"{item.label}: window {number} of {count}")
+    if not no_windows:
+        _measure(traffic, setting.windows, collectors, into)
+    (into / "traffic").mkdir(parents=True)
+    for name, text in traffic.stop().items():
+        (into / "traffic" / name).write_text(text)
+    described = {"kind": item.kind, "load": item.settings.load, "label": item.label}
+    return {**described, "placement": placement.to_json(), "no_windows": no_windows}
+
+
+def _measure(traffic: Traffic, windows: Windows, collectors: Mapping[str, Collector], into: Path) -> None:
+    """All windows of a traffic that flows: first those that all collectors share, then the own ones."""
+    shared = _shared(collectors)
+    for number in range(1, windows.count + 1):
+        traffic.say(f"window {number} of {windows.count}")
         for one in shared.values():
-            one.next_window(number, count)
-        window.measure(topology.host, traffic, shared, setting.windows.seconds, into / f"w{number}")
+            one.next_window(number, windows.count)
+        window.measure(traffic.topology.host, traffic, shared, windows.seconds, into / f"w{number}")
         traffic.check()
     if apart := {name: one for name, one in collectors.items() if isinstance(one, Apart)}:
         traffic.before_own_windows()
         for name, collector in apart.items():
-            _measure_apart(name, collector, traffic, setting.windows, into, lambda text: say(f"{item.label}: {text}"))
+            _measure_apart(name, collector, traffic, windows, into)
     traffic.after_windows()
-    (into / "traffic").mkdir()
-    for name, text in traffic.stop().items():
-        (into / "traffic" / name).write_text(text)
-    return {"kind": item.kind, "load": item.settings.load, "label": item.label, "placement": placement.to_json()}
 
 
 def _traffic(item: TrafficItem, plan: Plan, topology: Topology) -> Traffic:
     return TRAFFIC[item.kind](topology, item.settings, plan.case.frame_bytes, plan.case.flows)
 
 
-def _measure_apart(name: str, collector: Apart, traffic: Traffic, windows: Windows, into: Path, say: Say) -> None:
+def _measure_apart(name: str, collector: Apart, traffic: Traffic, windows: Windows, into: Path) -> None:
     try:
-        say(f"engaging {name}")
+        traffic.say(f"engaging {name}")
         collector.engage()
         for number in range(1, windows.own_count + 1):
-            say(f"{name}'s own window {number} of {windows.own_count}")
+            traffic.say(f"{name}'s own window {number} of {windows.own_count}")
             recorded = collector.measure(windows.own_seconds)
             folder = into / schema.own_window(name, number)
             folder.mkdir(parents=True)

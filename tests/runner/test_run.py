@@ -222,6 +222,18 @@ def test_what_was_recorded_becomes_the_numbers_of_its_window(sent):
     assert schema.table(rows).num_rows == len(rows) == 6 + 2
 
 
+def test_a_search_without_a_rate_is_recorded_without_windows(sent, topology, monkeypatch):
+    monkeypatch.setattr(Watched, "nothing_flows", lambda self: "no rate was found")
+    monkeypatch.setattr(Watched, "stop", lambda self: {"search.json": "{}"})
+    folder = sent(Plain, Slow, count=2)
+    assert files(folder) == {}
+    assert topology.host.done == []
+    assert (folder / ITEM.label / "traffic" / "search.json").exists()
+    [described] = json.loads((folder / "run.json").read_text())["traffics"]
+    assert described["no_windows"] == "no rate was found"
+    assert parse.rows_of_run(folder) == []
+
+
 class Asked(Counts):
     """Takes an option, and says what it was made with."""
 

@@ -19,13 +19,14 @@ from terms.errors import RunFailed
 from terms.schema import Number
 from workloads.endpoints.base import Counters
 from workloads.endpoints.pktgen import Pktgen
-from workloads.traffic import udp_flood
+from workloads.traffic import counted, udp_flood
 from workloads.traffic.base import Sample, Window, rates
+from workloads.traffic.counted import frames_sent
 from workloads.traffic.forward import Forward
 from workloads.traffic.idle import Idle
 from workloads.traffic.ping_paced import PingPaced, replies
 from workloads.traffic.tcp_stream import TcpStream, intervals
-from workloads.traffic.udp_flood import UdpFlood, frames_sent
+from workloads.traffic.udp_flood import UdpFlood
 
 HERE = Path(__file__).parent
 IPERF3, PING, PKTGEN, HOPS = ((HERE / name).read_text() for name in ("iperf3.json", "ping.txt", "pktgen.txt", "hops.json"))
@@ -258,7 +259,7 @@ class Flooded:
 
 @pytest.fixture
 def flooded(monkeypatch):
-    monkeypatch.setattr(udp_flood, "DRAIN_S", 0)
+    monkeypatch.setattr(counted, "DRAIN_S", 0)
     topology = Flooded()
     traffic = UdpFlood(topology, udp_flood.FloodOptions(), 64, 1)
     traffic.start()
@@ -294,7 +295,7 @@ def test_a_flood_of_another_generator_is_counted_by_its_interface(flooded):
 def test_traffic_of_programs_is_not_for_an_endpoint_without_a_stack(flooded):
     topology, flood = flooded
     topology.has_stack = False
-    topology.can_not_flood = lambda rate: "no pace" if rate else None
+    topology.can_not_flood = lambda paced, flows: "no pace" if paced else None
     ping = PingPaced(topology, PingPaced.options(), 64, 1)
     assert "no network stack" in ping.unavailable()
     assert flood.unavailable() is None
@@ -357,6 +358,8 @@ def test_any_text_gives_numbers_or_a_value_error(kind, data):
         "windows.jsonl",
         "stream.json",
         "outage.json",
+        "search.json",
+        "probe.json",
     )
     raw = {name: data.draw(one) for name in files}
     try:
@@ -374,7 +377,7 @@ KEYS = st.sampled_from(
 def test_a_flood_whose_start_returned_early_may_still_flow(flooded):
     """pktgen's own word counts, not the end of the write that started it."""
     topology, traffic = flooded
-    traffic._flood._job = SimpleNamespace(finished=lambda: True)
+    traffic._flood.flood._job = SimpleNamespace(finished=lambda: True)
     topology.sender.run = lambda command: "Result: Starting"
     traffic.check()
     topology.sender.run = lambda command: "Result: OK: 100(c90+d10) usec, 10 (60byte,0frags)"

@@ -6,6 +6,7 @@ Life cycle, in the order the runner uses it::
     traffic = UdpFlood(topology, options)
     traffic.unavailable()                # None, or why these endpoints can't send it
     traffic.start()                      # it flows from now on
+    traffic.nothing_flows()              # None; or why there is nothing to measure: then nothing follows but stop and numbers
     # warm-up
     traffic.check()                      # it still does
     for each window:
@@ -23,7 +24,7 @@ To add one, write one file here that defines a subclass and names it in ``TRAFFI
 from __future__ import annotations
 
 import abc
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from typing import Any, ClassVar
 
@@ -42,7 +43,8 @@ class Options(BaseModel):
     model_config = ConfigDict(extra="forbid", frozen=True)
 
     load: str = "saturation"
-    """``saturation``: as much as goes through. ``equal``: the same offered rate for every switch. ``paced``: a fixed rate of requests."""
+    """``saturation``: as much as goes through. ``equal``: the same offered rate for every switch. ``ndr``, ``pdr``: the no-drop and the
+    partial-drop rate of each, searched first. ``paced``: a fixed rate of requests."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -85,6 +87,8 @@ class Traffic(abc.ABC):
 
     def __init__(self, topology: Topology, settings: Options, frame_bytes: int, flows: int) -> None:
         self.topology, self.settings, self.frame_bytes, self.flows = topology, settings, frame_bytes, flows
+        self.say: Callable[[str], None] = lambda text: None
+        """Tells the user what it does now."""
 
     def unavailable(self) -> str | None:
         """Why these endpoints can't send it, or None. Asked once they are up."""
@@ -97,6 +101,10 @@ class Traffic(abc.ABC):
     @abc.abstractmethod
     def start(self) -> None:
         """Let it flow. Raises ``RunFailed`` when it does not."""
+
+    def nothing_flows(self) -> str | None:
+        """Why it does not flow though it could be started, or None. A search that found no rate is a result, without windows."""
+        return None
 
     @abc.abstractmethod
     def check(self) -> None:

@@ -1,45 +1,49 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
-"""UDP frames of one size, at full speed or at a given rate: from the kernel's packet generator, or from testpmd.
+"""UDP frames of one size, at full speed or at a given rate: from the kernel's packet generator, from testpmd, or from frame-probe.
 
-Every hop is counted over the whole flood, from before its first frame to after its last one has drained: sent by the
-sender, into the switch, out of the switch, received. The difference of two hops is the loss between them.
+The rate is given, or it is the path's own no-drop or partial-drop rate, which is searched first (``workloads.search``): each trial of the
+search is a short flood.
 
-Where windows follow that slow the host down, the flood that is counted ends before them, and a second one is sent.
+Every hop is counted over the whole flood, see ``workloads.traffic.counted``. Where windows follow that slow the host down, the flood that
+is counted ends before them, and a second one is sent.
 """
 
 from __future__ import annotations
 
-import json
-import re
 import time
 from collections.abc import Iterable, Mapping, Sequence
 
 from pydantic import Field, model_validator
 
-from switches.base import PortCounters
-from terms import errors
+from terms import errors, search_messages, units
 from terms.schema import FCS_BYTES, Number
-from workloads.endpoints import pktgen
+from workloads import search
 from workloads.endpoints.base import Frames
+from workloads.search import Found, Settings, Trial
+from workloads.traffic import counted
 from workloads.traffic.base import Options, Traffic, Window, rates
+from workloads.traffic.counted import CountedFlood
 
 SINK_ADDRESS = "10.77.0.250"
 """Nobody's: the frames reach the receiver by their MAC address, and its IP layer drops them without an answer."""
 FIRST_PORT = 1024
-DRAIN_S = 0.5
 FLOOD = "flood"
 """The window name of what is counted over the whole flood."""
+LOADS = ("saturation", "equal", *search.LOSS_RATIOS)
 
 
 class FloodOptions(Options):
     rate_pps: int | None = Field(None, ge=1)
+    search: Settings | None = None
 
     @model_validator(mode="after")
-    def _rate_fits_load(self) -> FloodOptions:
-        if self.load not in ("saturation", "equal"):
-            raise ValueError(f"load {self.load!r}: use saturation or equal")
+    def _fits_load(self) -> FloodOptions:
+        if self.load not in LOADS:
+            raise ValueError(f"load {self.load!r}: use one of {', '.join(LOADS)}")
         if (self.load == "equal") != (self.rate_pps is not None):
-            raise ValueError("load equal needs rate_pps, and load saturation takes none")
+            raise ValueError("load equal needs rate_pps, and no other load takes it")
+        if self.search is not None and self.load not in search.LOSS_RATIOS:
+            raise ValueError(f"only the loads {', '.join(search.LOSS_RATIOS)} are searched")
         return self
 
 
@@ -48,79 +52,77 @@ class UdpFlood(Traffic):
     needs_stack = False
 
     def unavailable(self) -> str | None:
-        return super().unavailable() or self.topology.sender.can_not_flood(self._rate())
+        return super().unavailable() or self.topology.sender.can_not_flood(self.settings.load != "saturation", self.flows)
 
     def start(self) -> None:
-        self._flood = self.topology.sender.flood(self._frames())
-        self._flood.prepare()
-        self._before = self._hops()
+        settings = self._options()
+        self._found: Found | None = None
         self._counted: dict[str, str] | None = None
-        self._flood.start()
+        self._flood: CountedFlood | None = None
+        rate = settings.rate_pps
+        if settings.load in search.LOSS_RATIOS:
+            self._found = search.find(settings.load, settings.search or Settings(), self._try)
+            rate = self._found.rate_pps
+        if not self.nothing_flows():
+            self._flood = CountedFlood(self.topology, self._frames(rate))
+
+    def nothing_flows(self) -> str | None:
+        return self._found.why if self._found and self._found.why else None
 
     def check(self) -> None:
-        if words := self._flood.ended():
-            raise errors.endpoint_failed(self.topology.sender.name, "the flood ended early", words)
+        self._flowing().check()
 
     def before_own_windows(self) -> None:
         # A slower host loses what it would have carried: none of that belongs to the losses.
-        self._counted = self._end()
-        self._flood.start()
+        flood = self._flowing()
+        self._counted = flood.end()
+        flood.flood.start()
 
     def stop(self) -> dict[str, str]:
-        last = self._end()
-        return self._counted or last
+        searched = {search.FILE: self._found.model_dump_json()} if self._found else {}
+        if self._flood is None:
+            return searched
+        last = self._flood.end()
+        return {**searched, **(self._counted or last)}
 
     @classmethod
     def numbers(cls, raw: Mapping[str, str], windows: Sequence[Window]) -> Iterable[Number]:
-        hops = json.loads(raw["hops.json"])
-        try:
-            counted = {hop: hops["after"][hop] - hops["before"][hop] for hop in ("into_switch", "out_of_switch", "received")}
-            asked = hops["rate_pps"]
-        except (KeyError, TypeError) as error:
-            raise ValueError(f"hops.json is not as it was written: {error!r}") from error
-        # pktgen counts what it handed over; of another generator the endpoint's own interface counts it.
-        sent = frames_sent(raw[pktgen.FILE]) if pktgen.FILE in raw else hops["after"]["sent"] - hops["before"]["sent"]
-        for hop, packets in {"sent": sent, **counted}.items():
-            yield Number(f"packets_{hop}", packets, "packets", window=FLOOD)
+        found = Found.model_validate_json(raw[search.FILE]) if search.FILE in raw else None
+        if found:
+            yield from search.numbers(found)
+        if found and found.why:
+            return
+        for hop, count in counted.packets(raw).items():
+            yield Number(f"packets_{hop}", count, "packets", window=FLOOD)
+        asked = counted.rate_asked(raw)
         yield Number("offered_rate", asked, "packets/s", window=FLOOD, note="" if asked else "saturation: no rate was asked for")
         for window in windows:
             yield from rates(window)
 
-    def _end(self) -> dict[str, str]:
-        """End the flood, let it drain, and return what was counted since the first began."""
-        printed = self._flood.stop()
-        time.sleep(DRAIN_S)
-        hops = {"before": self._before, "after": self._hops(), "rate_pps": self._rate()}
-        return {**printed, "hops.json": json.dumps(hops)}
+    def _try(self, rate_pps: int, seconds: float) -> Trial:
+        """One trial of the search: a flood of its own. Raises ``RunFailed`` if nothing at all was sent: that says nothing of the path."""
+        self.say(search_messages.trial(units.si(rate_pps, "packets/s")))
+        trial = CountedFlood(self.topology, self._frames(rate_pps))
+        time.sleep(seconds)
+        trial.check()
+        printed = trial.end()
+        hops = counted.packets(printed)
+        if hops["sent"] <= 0:
+            raise errors.endpoint_failed(self.topology.sender.name, search_messages.nothing_sent(rate_pps), "")
+        return Trial(rate_pps=rate_pps, due=trial.flood.due(printed), **hops)
 
-    def _rate(self) -> int | None:
+    def _flowing(self) -> CountedFlood:
+        assert self._flood is not None
+        return self._flood
+
+    def _options(self) -> FloodOptions:
         assert isinstance(self.settings, FloodOptions)
-        return self.settings.rate_pps
+        return self.settings
 
-    def _frames(self) -> Frames:
+    def _frames(self, rate_pps: int | None) -> Frames:
         sender, receiver = self.topology.sender, self.topology.receiver
-        return Frames(
-            self.frame_bytes - FCS_BYTES, self.flows, self._rate(), sender.mac, receiver.mac, sender.address, SINK_ADDRESS, FIRST_PORT
-        )
-
-    def _hops(self) -> dict[str, int]:
-        topology = self.topology
-        ports = topology.switch.parse_port_counters(topology.host.run(topology.switch.port_counters()).stdout)
-        into: PortCounters = ports[topology.sender_port.name]
-        out: PortCounters = ports[topology.receiver_port.name]
-        return {
-            "sent": topology.sender.counters().sent_packets,
-            "into_switch": into.received_packets,
-            "out_of_switch": out.sent_packets,
-            "received": topology.receiver.counters().received_packets,
-        }
-
-
-def frames_sent(text: str) -> int:
-    """pktgen's own count of frames handed to the driver. Raises ``ValueError`` where there is none."""
-    if found := re.search(r"^\s*pkts-sofar: (\d+)", text, re.MULTILINE):
-        return int(found[1])
-    raise ValueError("not pktgen's device file: no pkts-sofar")
+        size = self.frame_bytes - FCS_BYTES
+        return Frames(size, self.flows, rate_pps, sender.mac, receiver.mac, sender.address, SINK_ADDRESS, FIRST_PORT)
 
 
 TRAFFIC = UdpFlood

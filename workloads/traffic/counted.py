@@ -1,0 +1,94 @@
+# SPDX-License-Identifier: GPL-2.0-or-later
+"""A flood, and what each hop counted of it: sent by the sender, into the switch, out of the switch, received.
+
+Every hop is counted from before its first frame to after its last one has drained. The difference of two hops is the loss between them.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+import time
+from collections.abc import Mapping
+from typing import Any
+
+from switches.base import PortCounters
+from terms import errors
+from workloads.endpoints import pktgen, probe
+from workloads.endpoints.base import Flood, Frames
+from workloads.endpoints.probe_report import Report
+from workloads.topologies.base import Topology
+
+DRAIN_S = 0.5
+FILE = "hops.json"
+BEHIND = ("into_switch", "out_of_switch", "received")
+"""The hops behind the sender."""
+
+
+class CountedFlood:
+    """Frames of one kind from a topology's sender to its receiver. They flow once one of these is made."""
+
+    def __init__(self, topology: Topology, frames: Frames) -> None:
+        self._topology, self._frames = topology, frames
+        self.flood: Flood = topology.sender.flood(frames)
+        self.flood.prepare()
+        self._before = self._hops()
+        self.flood.start()
+
+    def check(self) -> None:
+        """Raise ``RunFailed`` if it ended by itself."""
+        if words := self.flood.ended():
+            raise errors.endpoint_failed(self._topology.sender.name, "the flood ended early", words)
+
+    def end(self) -> dict[str, str]:
+        """End it, let it drain, and return what was printed and counted since it was made, by file name."""
+        printed = self.flood.stop()
+        time.sleep(DRAIN_S)
+        hops = {"before": self._before, "after": self._hops(), "rate_pps": self._frames.rate_pps}
+        return {**printed, FILE: json.dumps(hops)}
+
+    def _hops(self) -> dict[str, int]:
+        topology = self._topology
+        ports = topology.switch.parse_port_counters(topology.host.run(topology.switch.port_counters()).stdout)
+        into: PortCounters = ports[topology.sender_port.name]
+        out: PortCounters = ports[topology.receiver_port.name]
+        return {
+            "sent": topology.sender.counters().sent_packets,
+            "into_switch": into.received_packets,
+            "out_of_switch": out.sent_packets,
+            "received": topology.receiver.counters().received_packets,
+        }
+
+
+def packets(raw: Mapping[str, str]) -> dict[str, int]:
+    """Frames at each hop, from what ``end`` returned. Raises ``ValueError`` on anything else."""
+    hops = json.loads(raw[FILE])
+    try:
+        counted = {hop: hops["after"][hop] - hops["before"][hop] for hop in BEHIND}
+        return {"sent": _sent(raw, hops), **counted}
+    except (KeyError, TypeError) as error:
+        raise ValueError(f"{FILE} is not as it was written: {error!r}") from error
+
+
+def _sent(raw: Mapping[str, str], hops: Mapping[str, Any]) -> int:
+    """What a generator counted that it handed over; of one that does not count, what the endpoint's own interface did."""
+    if pktgen.FILE in raw:
+        return frames_sent(raw[pktgen.FILE])
+    if probe.FILE in raw:
+        return Report.model_validate_json(raw[probe.FILE]).offered
+    return hops["after"]["sent"] - hops["before"]["sent"]
+
+
+def rate_asked(raw: Mapping[str, str]) -> int | None:
+    """Frames per second that were asked for; None at saturation. Raises ``ValueError`` as ``packets`` does."""
+    hops = json.loads(raw[FILE])
+    if not isinstance(hops, dict) or "rate_pps" not in hops:
+        raise ValueError(f"{FILE} is not as it was written: no rate_pps")
+    return hops["rate_pps"]
+
+
+def frames_sent(text: str) -> int:
+    """pktgen's own count of frames handed to the driver. Raises ``ValueError`` where there is none."""
+    if found := re.search(r"^\s*pkts-sofar: (\d+)", text, re.MULTILINE):
+        return int(found[1])
+    raise ValueError("not pktgen's device file: no pkts-sofar")
