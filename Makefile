@@ -14,7 +14,7 @@ TESTBED ?= auto
 RUN ?= latest
 # Each variable that is set becomes the option of the same meaning.
 OPTIONS := --testbed $(TESTBED) $(if $(SWITCHES),--switches "$(SWITCHES)") $(if $(FRAMES),--frame-size "$(FRAMES)") \
-	$(if $(FLOWS),--num-flows "$(FLOWS)") $(if $(REPEAT),--repeat $(REPEAT)) $(if $(COLLECTORS),--collectors "$(COLLECTORS)") \
+	$(if $(FLOWS),--num-flows "$(FLOWS)") $(if $(LOADS),--loads "$(LOADS)") $(if $(REPEAT),--repeat $(REPEAT)) $(if $(COLLECTORS),--collectors "$(COLLECTORS)") \
 	$(if $(DURATION),--duration $(DURATION)) $(if $(SEED),--seed $(SEED)) $(if $(CPU),--cpu-profile "$(CPU)") \
 	$(if $(INVENTORY),--inventory "$(INVENTORY)") $(if $(SERVER),--server "$(SERVER)") $(if $(ACCEL),--accel $(ACCEL)) $(if $(filter 1,$(TUNE)),--tune) $(if $(filter 1,$(V)),--verbose)
 
@@ -25,7 +25,7 @@ help: ## Show this list
 	grep -hE '^[a-z][a-z0-9%-]*:.*## ' $(MAKEFILE_LIST) | sed -E 's/^([^:]+):.*## (.*)/  \1|\2/' | awk -F'|' '{ printf "  %-18s %s\n", $$1, $$2 }'
 	echo
 	echo "  Experiments (experiments/*.yaml): $(EXPERIMENTS)"
-	echo "  Variables: TESTBED=auto|lab|native|remote  INVENTORY=  SERVER=  ACCEL=tcg|kvm  SWITCHES=  FRAMES=  FLOWS=  REPEAT=  DURATION=  COLLECTORS=  CPU=  EVENTS=  SEED=  RUN=  TUNE=1  V=1"
+	echo "  Variables: TESTBED=auto|lab|native|remote  INVENTORY=  SERVER=  ACCEL=tcg|kvm  SWITCHES=  FRAMES=  FLOWS=  LOADS=  REPEAT=  DURATION=  COLLECTORS=  CPU=  EVENTS=  SEED=  RUN=  TUNE=1  V=1"
 
 .PHONY: setup
 setup: $(READY) ## Install what vsprof needs (Python packages in build/venv, and Debian packages, which it names first)
@@ -51,6 +51,10 @@ profile-vm2vm: $(READY) ## Two VMs over kernel OVS and OVS-DPDK: measure, explai
 .PHONY: profile-vm2host
 profile-vm2host: $(READY) ## One VM and its host over both switches
 	$(VSPROF) run vm2host $(OPTIONS)
+
+.PHONY: no-drop
+no-drop: $(READY) ## No-drop and partial-drop rates of both switches, and what a packet costs there and at an equal rate
+	$(VSPROF) run no-drop $(OPTIONS)
 
 .PHONY: access-methods
 access-methods: $(READY) ## virtio-net, vhost-net and vhost-user compared at 64 bytes

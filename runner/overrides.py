@@ -10,12 +10,16 @@ from runner import experiment as experiments
 from runner.experiment import Experiment
 from terms import errors
 
+FLOOD = "udp_flood"
+"""The traffic that can be sent with several loads."""
+
 
 def add_options(command: argparse.ArgumentParser) -> None:
     """Add the options to ``vsprof run``. Lists are separated by commas or spaces."""
     command.add_argument("--switches", help="compare these switches instead of the experiment's")
     command.add_argument("--frame-size", dest="frames", help="frame sizes in bytes, with FCS: 64 to 1518")
     command.add_argument("--num-flows", dest="flows", help="numbers of UDP flows")
+    command.add_argument("--loads", help="loads of the UDP flood: saturation, equal (where the experiment gives a rate), ndr, pdr")
     command.add_argument("--repeat", type=int, help="repetitions of each case")
     command.add_argument("--windows", type=int, help="windows of each traffic")
     command.add_argument("--own-windows", type=int, help="windows of each traffic for a collector that needs its own; 0: none")
@@ -34,6 +38,8 @@ def apply(experiment: Experiment, asked: argparse.Namespace) -> Experiment:
         _vary(changed, "frame_bytes", [_whole("frame size", text) for text in _split("frame sizes", asked.frames)])
     if asked.flows is not None:
         _vary(changed, "flows", [_whole("number of flows", text) for text in _split("numbers of flows", asked.flows)])
+    if asked.loads is not None:
+        _flood_at(changed, _split("loads", asked.loads))
     if asked.collectors is not None:
         changed["collectors"] = _split("collectors", asked.collectors)
     if asked.cpu_profile is not None:
@@ -56,6 +62,13 @@ def _drop_options_of_others(changed: dict[str, Any]) -> None:
     for option in set().union(*of.values()) - kept:
         changed["fixed"].pop(option, None)
         changed["vary"].pop(option, None)
+
+
+def _flood_at(changed: dict[str, Any], loads: list[str]) -> None:
+    """Send floods of these loads and no other: as the experiment describes them, else with their defaults."""
+    given = {item.get("load", "saturation"): item for item in changed["traffic"] if item.get("kind") == FLOOD}
+    others = [item for item in changed["traffic"] if item.get("kind") != FLOOD]
+    changed["traffic"] = [*others, *(given.get(load, {"kind": FLOOD, "load": load}) for load in dict.fromkeys(loads))]
 
 
 def _vary(changed: dict[str, Any], name: str, values: list[Any]) -> None:

@@ -9,6 +9,7 @@ import pytest
 
 from runner import experiment as experiments
 from runner import overrides
+from terms.errors import BadInput
 
 
 @pytest.fixture
@@ -78,3 +79,26 @@ def test_options_of_switches_that_are_not_compared_are_left_out(changed, documen
     assert [dict(case.options) for case in cases] == [{"path": "mergeable"}, {"path": "vector"}]
     both = experiments.cases(changed("--switches", "ovs-dpdk,vhost-switch"))
     assert [len(case.options) for case in both] == [1, 1, 3, 3, 3, 3]
+
+
+def loads(experiment) -> list[tuple[str, str]]:
+    return [(item.kind, item.settings.load) for item in experiments.traffic_items(experiment)]
+
+
+def test_loads_of_the_flood(changed, document):
+    document["traffic"] = [{"kind": "tcp_stream"}, {"kind": "udp_flood"}, {"kind": "udp_flood", "load": "equal", "rate_pps": 7}]
+    found = changed("--loads", "ndr, equal pdr ndr")
+    assert loads(found) == [("tcp_stream", "saturation"), ("udp_flood", "ndr"), ("udp_flood", "equal"), ("udp_flood", "pdr")]
+    assert found.traffic[2]["rate_pps"] == 7
+    assert loads(changed("--loads", "saturation")) == [("tcp_stream", "saturation"), ("udp_flood", "saturation")]
+
+
+def test_a_search_stays_as_the_experiment_describes_it(changed, document):
+    document["traffic"] = [{"kind": "udp_flood", "load": "ndr", "search": {"width": 0.2}}]
+    assert changed("--loads", "pdr,ndr").traffic[1] == document["traffic"][0]
+
+
+@pytest.mark.parametrize(("asked", "said"), [("equal", "rate_pps"), ("heavy", "saturation, equal, ndr, pdr"), (" , ", "loads")])
+def test_loads_that_cannot_be_sent_are_refused(changed, asked, said):
+    with pytest.raises(BadInput, match=said):
+        loads(changed("--loads", asked))
