@@ -20,10 +20,15 @@ HEADLINES = (
     ("udp_flood", "saturation", "packet_rate_received", "received"),
     ("forward", "saturation", "packet_rate_received", "sent back"),
     ("tcp_stream", "saturation", "goodput", "goodput"),
+    ("udp_flood", "ndr", "search_rate", "found by search"),
+    ("udp_flood", "pdr", "search_rate", "found by search"),
     ("udp_flood", "saturation", "loss_total", "lost"),
+    ("udp_flood", "ndr", "loss_total", "lost when sent for long"),
+    ("udp_flood", "pdr", "loss_total", "lost when sent for long"),
     ("udp_flood", "equal", "loss_total", "lost"),
     ("udp_flood", "saturation", "context_switches_per_second", "context switches per second"),
     ("udp_flood", "saturation", "context_switches_per_packet", "context switches per packet"),
+    ("udp_flood", "ndr", "context_switches_per_packet", "context switches per packet"),
     ("tcp_stream", "saturation", "context_switches_per_megabit", "context switches per megabit"),
     ("udp_flood", "saturation", "pmd_busy", "poll-mode thread busy"),
     ("forward", "saturation", "pmd_busy", "poll-mode thread busy"),
@@ -39,6 +44,14 @@ HEADLINES = (
     ("reconnect", "paced", "switch_away", "of which the switch itself was away"),
 )
 """The numbers that a reader asks for first: traffic, load, metric, words."""
+
+BEYOND = {
+    "search_upper_unsent": "not sent",
+    "search_upper_lost_before_switch": "lost before the switch",
+    "search_upper_lost_in_switch": "lost in it",
+    "search_upper_lost_after_switch": "lost after it",
+}
+"""What became of packets at the lowest rate that was too high."""
 
 MODEL_HEADLINES = tuple(
     (traffic, load, metric.format(word), words.format(word))
@@ -159,6 +172,45 @@ def modelled_processor(result: Result) -> Table | Text:
         "counts as TLB miss": "not in the first level; a walk: nor in the second",
     }
     return _listed(rows)
+
+
+def search_heading(result: Result) -> Text:
+    """What opens the part on rates without loss, and what such a rate means here; nothing where none was searched."""
+    if not metrics.searched(result):
+        return Text("")
+    emulated = f" {say.drop_free_in_an_emulator()}" if result.emulated else ""
+    return Text(f"## Rates without loss\n{say.drop_free()}{emulated}\n\n{say.drop_free_checked()}")
+
+
+def searches(result: Result) -> Table | Text:
+    """How each search went: what was found, between which bounds, in how many trials, and what was missing at the rate above."""
+    if not metrics.searched(result):
+        return Text("")
+    found = metrics.summary(result, list(metrics.SEARCH))
+    by = found.pivot_table(index=["label", "traffic", "load"], columns="metric", values="median", sort=False).reindex(
+        columns=list(metrics.SEARCH)
+    )
+    rows = [{"case": label, "load": style.LOAD_NAMES[load], **_search(one)} for (label, _, load), one in by.iterrows()]
+    return Table(pd.DataFrame(rows))
+
+
+def _search(one: pd.Series) -> dict[str, str]:
+    """A row of medians over repetitions in words."""
+    shown = {
+        "rate found": "search_rate",
+        "carried": "search_lower_bound",
+        "too high": "search_upper_bound",
+        "searches that ended": "search_ended",
+    }
+    trials = f"{one.search_trials:g} in {units.duration(one.search_seconds)}"
+    at_rate = f"{one.search_lower_bad:g} of {one.search_lower_trials:g}" if one.search_lower_trials else "–"
+    beyond = ", ".join(f"{words} {_number(one[name], 'fraction')}" for name, words in BEYOND.items() if one[name] > 0)
+    return {
+        **{words: _number(one[name], metrics.SEARCH[name]) for words, name in shown.items()},
+        "trials": trials,
+        "bad ones at the rate carried": at_rate,
+        "of what was due at the rate too high": beyond or "–",
+    }
 
 
 def hardware_heading(result: Result) -> Text:

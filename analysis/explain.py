@@ -32,6 +32,7 @@ TCP = {"traffic": "tcp_stream", "load": "saturation"}
 FLOOD = {"traffic": "udp_flood", "load": "saturation"}
 FORWARD = {"traffic": "forward", "load": "saturation"}
 EQUAL = {"traffic": "udp_flood", "load": "equal"}
+NDR, PDR = ({"traffic": "udp_flood", "load": load} for load in metrics.SEARCHED)
 PING = {"traffic": "ping_paced", "load": "paced"}
 
 
@@ -302,6 +303,45 @@ def equal_load(pair: Pair) -> Finding | None:
     )
 
 
+def own_limit(pair: Pair) -> Finding | None:
+    """The no-drop rate of each, as a search found it; and what a packet costs there, where the two are at different rates."""
+    ratio = pair.ratio(**NDR, metric="search_rate")
+    if not measured(ratio):
+        return None
+    base, other = pair.names()
+    evidence = [f"no-drop rate: {_both(pair, 'packets/s', **NDR, metric='search_rate')}: {times(ratio)}"]
+    for what, where, metric in (
+        ("partial-drop rate", PDR, "search_rate"),
+        ("context switches per packet, each at its own no-drop rate", NDR, "context_switches_per_packet"),
+    ):
+        compared = pair.ratio(**where, metric=metric)
+        if measured(compared):
+            unit = "packets/s" if metric == "search_rate" else ""
+            evidence.append(f"{what}: {_both(pair, unit, **where, metric=metric)}: {times(compared)}")
+    evidence += [text for case, name in ((pair.base, base), (pair.other, other)) if (text := _beyond(pair, case, name))]
+    if why := can_tell(ratio):
+        return Finding(f"No-drop rate: can't tell {other} from {base}: {why}.", tuple(evidence))
+    return Finding(f"The no-drop rate is {_direction(ratio, 'higher', 'lower')} over {other} than over {base}.", tuple(evidence))
+
+
+BEYOND = {
+    "search_upper_unsent": "not sent: the sender could not keep the pace, or its queue to the switch was full",
+    "search_upper_lost_before_switch": "lost before the switch",
+    "search_upper_lost_in_switch": "lost in the switch",
+    "search_upper_lost_after_switch": "lost after the switch",
+}
+"""What becomes of packets at the lowest rate that is too high."""
+
+
+def _beyond(pair: Pair, case: str, name: str) -> str:
+    shares = {words: pair.of(case, **NDR, metric=metric) for metric, words in BEYOND.items()}
+    known = {words: value for words, value in shares.items() if measured(value)}
+    worst = max(known, key=lambda words: known[words].median, default="")
+    if not worst or known[worst].median <= 0:
+        return ""
+    return f"at the lowest rate that is too high for {name}, most of what is missing was {worst} ({share(known[worst])} of what was due)"
+
+
 def context_switches(pair: Pair) -> Finding | None:
     """Context switches at saturation: their ratio, and which role makes most of them in each case."""
     for where, unit in ((FLOOD, "packet"), (TCP, "megabit")):
@@ -458,7 +498,7 @@ LOST_WHERE = {
 
 def _lost(pair: Pair, case: str, name: str) -> list[tuple[str, str]]:
     lines = []
-    for where in (FLOOD, EQUAL):
+    for where in (FLOOD, NDR, PDR, EQUAL):
         total = pair.of(case, **where, metric="loss_total")
         hops = {hop: pair.of(case, **where, metric=hop) for hop in LOST_WHERE}
         if not measured(total, *hops.values()):
@@ -526,6 +566,7 @@ LOOKS: tuple[Callable[[Pair], Finding | None], ...] = (
     flood,
     tcp,
     losses,
+    own_limit,
     equal_load,
     context_switches,
     never_sleeps,

@@ -38,6 +38,29 @@ RTT = ("rtt_min", "rtt_mean", "rtt_p50", "rtt_p90", "rtt_p99", "rtt_p999", "rtt_
 LATENCY = ("latency_min", "latency_mean", "latency_p50", "latency_p90", "latency_p99", "latency_p999", "latency_max")
 OUTAGE = {"came_back": "fraction", "outage": "seconds", "switch_away": "seconds", "outage_packets_lost": "packets"}
 """What is counted over a switch's restart, and its unit."""
+SEARCH = {
+    "search_rate": "packets/s",
+    "search_lower_bound": "packets/s",
+    "search_upper_bound": "packets/s",
+    "search_throughput": "packets/s",
+    "search_ended": "fraction",
+    "search_trials": "trials",
+    "search_lower_trials": "trials",
+    "search_lower_bad": "trials",
+    "search_seconds": "seconds",
+    "search_upper_unsent": "fraction",
+    "search_upper_lost_before_switch": "fraction",
+    "search_upper_lost_in_switch": "fraction",
+    "search_upper_lost_after_switch": "fraction",
+    "search_loss_goal": "fraction",
+    "search_exceed_ratio": "fraction",
+    "search_width_goal": "fraction",
+    "search_trial_goal": "seconds",
+    "search_sum_goal": "seconds",
+}
+"""What a search for a no-drop or a partial-drop rate came to, and what it was to do; with units."""
+SEARCHED = ("ndr", "pdr")
+"""The loads whose rate was searched."""
 HOPS = {
     "loss_before_switch": ("packets_sent", "packets_into_switch"),
     "loss_in_switch": ("packets_into_switch", "packets_out_of_switch"),
@@ -56,8 +79,8 @@ def of(result: Result) -> pd.DataFrame:
     """Every metric of the result, in COLUMNS; a metric whose counts are missing is NaN or absent."""
     frame = result.numbers
     parts = [
-        traffic(frame), loss(frame), latency(frame), frames(frame), outage(frame), events(frame), cpu(frame), pmd(frame), stages(frame),
-        flow_table(frame),
+        traffic(frame), loss(frame), latency(frame), frames(frame), outage(frame), search(frame), events(frame), cpu(frame), pmd(frame),
+        stages(frame), flow_table(frame),
     ]  # fmt: skip
     return pd.concat([part for part in parts if not part.empty] or [_empty()], ignore_index=True)
 
@@ -125,6 +148,13 @@ def outage(frame: pd.DataFrame) -> pd.DataFrame:
     own = _own(frame)
     wide = wide_table(own[own["window"] == "outage"], list(OUTAGE))
     return joined(quotient(wide, name, wide[name], 1.0, unit) for name, unit in OUTAGE.items())
+
+
+def search(frame: pd.DataFrame) -> pd.DataFrame:
+    """What each search for a rate came to. One that found none has a `search_ended` of 0, its bounds, and no `search_rate`."""
+    own = _own(frame)
+    wide = wide_table(own[own["window"] == "search"], list(SEARCH))
+    return joined(quotient(wide, name, wide[name], 1.0, unit) for name, unit in SEARCH.items())
 
 
 def events(frame: pd.DataFrame) -> pd.DataFrame:
@@ -312,6 +342,11 @@ def missing_in(numbers: pd.DataFrame, names: Sequence[str]) -> list[str]:
         notes = rows.loc[rows["value"].isna(), "note"].replace("", np.nan).dropna().unique()
         reasons += [f"`{name}`: {note}" for note in notes]
     return reasons
+
+
+def searched(result: Result) -> bool:
+    """Whether a no-drop or a partial-drop rate was searched, found or not."""
+    return bool((result.numbers["name"] == "search_ended").any())
 
 
 def select(table: pd.DataFrame, **where: object) -> pd.DataFrame:

@@ -67,7 +67,9 @@ TRAFFIC_NAMES = {
     "reconnect": "restart of the switch",
     "idle": "idle",
 }
-LOAD_NAMES = {"saturation": "saturation", "equal": "equal rate", "paced": "", "none": ""}
+LOAD_NAMES = {
+    "saturation": "saturation", "ndr": "no-drop rate", "pdr": "partial-drop rate", "equal": "equal rate", "paced": "", "none": ""
+}  # fmt: skip
 UNIT_OF_DATA = {
     "tcp_stream": "megabit of goodput",
     "udp_flood": "packet received",
@@ -76,8 +78,8 @@ UNIT_OF_DATA = {
     "paced_frames": "packet received",
 }
 TRAFFICS = [
-    ("tcp_stream", "saturation"), ("udp_flood", "saturation"), ("forward", "saturation"), ("udp_flood", "equal"), ("ping_paced", "paced"),
-    ("paced_frames", "paced"), ("reconnect", "paced"), ("idle", "none"),
+    ("tcp_stream", "saturation"), ("udp_flood", "saturation"), ("forward", "saturation"), ("udp_flood", "ndr"), ("udp_flood", "pdr"),
+    ("udp_flood", "equal"), ("ping_paced", "paced"), ("paced_frames", "paced"), ("reconnect", "paced"), ("idle", "none"),
 ]  # fmt: skip
 """The order of traffics in every figure; one that isn't listed comes last."""
 

@@ -62,6 +62,15 @@ figures.show(result, "published")
 # %%
 figures.show(result, "throughput")
 
+# %%
+describe.search_heading(result)
+
+# %%
+figures.show_searched(result, "no_drop")
+
+# %%
+describe.searches(result)
+
 # %% [markdown]
 # ## Context switches
 # Each one is a thread that had to wait, or was made to.

@@ -56,6 +56,15 @@ figures.show(result, "throughput")
 # %%
 figures.show(result, "loss_per_hop")
 
+# %%
+describe.search_heading(result)
+
+# %%
+figures.show_searched(result, "no_drop")
+
+# %%
+describe.searches(result)
+
 # %% [markdown]
 # ## Why: where the cycles of a packet went
 # cycles per packet = instructions per packet × CPI (cycles per instruction). So the ratio of two cases' cycles is a product, and is taken

@@ -48,13 +48,23 @@ describe.where(result)
 
 # %% [markdown]
 # ## Throughput and loss
-# At saturation the sender sends as fast as it can; at the equal rate both switches are offered the same packets.
+# At saturation the sender sends as fast as it can; at the equal rate both switches are offered the same packets; at a no-drop rate each is
+# offered what it was seen to carry.
 
 # %%
 figures.show(result, "throughput")
 
 # %%
 figures.show(result, "loss_per_hop")
+
+# %%
+describe.search_heading(result)
+
+# %%
+figures.show_searched(result, "no_drop")
+
+# %%
+describe.searches(result)
 
 # %% [markdown]
 # ## Why: where the cycles of a packet went

@@ -215,3 +215,28 @@ def not_shown(what: str, reasons: Iterable[str]) -> str:
 def never_counted(names: Sequence[str]) -> str:
     named = ", ".join(f"`{name}`" for name in names)
     return f"{named} {'is' if len(names) == 1 else 'are'} not in this result (the collector or the traffic was not part of the experiment)"
+
+
+def drop_free() -> str:
+    """RFC 2544, section 24, asks for trials of at least 60 s."""
+    return (
+        "The *no-drop rate* (NDR) is the highest rate at which a short trial loses nothing, the *partial-drop rate* (PDR) the same with at "
+        "most 0.5 % lost. MLRsearch chose the rates to try. Not all trials at a rate must hold: a share of them, named below the figure, "
+        "may be bad, for where the host was busy elsewhere a trial loses frames whatever the switch does. It is a rate of the whole path "
+        "(sender, switch, receiver) and of this host, and the trials are far shorter than the 60 s of RFC 2544: a loss that is rare is not "
+        "seen. What a sender could not send in time counts as lost, where it is more than 1 %."
+    )
+
+
+def drop_free_in_an_emulator() -> str:
+    return (
+        "In the emulated lab a CPU can stand still for milliseconds, and a sender that was late makes up for it by a burst: the rate says "
+        "where this emulation begins to drop, and nothing about hardware."
+    )
+
+
+def drop_free_checked() -> str:
+    return (
+        "The windows that follow were measured at the rate found. How much was lost in them, which last longer and have collectors at "
+        "work, is among the headline numbers: a check on the search that it had no part in."
+    )

@@ -82,6 +82,11 @@ def show_any(result: Result, name: str) -> Shown | NotShown | None:
     return show(result, name) if hardware.present(result) else None
 
 
+def show_searched(result: Result, name: str) -> Shown | NotShown | None:
+    """The same, but nothing where no rate was searched: most experiments ask for none."""
+    return show(result, name) if metrics.searched(result) else None
+
+
 def show_modelled(result: Result, name: str) -> Shown | NotShown | None:
     """The same, but nothing where the model counted nothing: that is the lab's alone."""
     return show(result, name) if model.present(result) else None

@@ -1,7 +1,8 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
 """Throughput by case. TCP: iperf3's goodput at the receiver, one direction, one stream [bit/s]. UDP flood: packets
-that the receiver's interface counted [packets/s], at saturation and at one offered rate for all switches (dashed). Forwarding:
-packets that came back out of the port that they had come in by; no wire is behind it, but a device in memory."""
+that the receiver's interface counted [packets/s]: at saturation, at each path's own no-drop and partial-drop rate, and at one offered rate
+for all switches (offered rates dashed). Forwarding: packets that came back out of the port that they had come in by; no wire is behind it,
+but a device in memory."""
 
 from __future__ import annotations
 

@@ -70,6 +70,13 @@ def probed(sample: ModuleType, tmp_path_factory: pytest.TempPathFactory) -> Resu
 
 
 @pytest.fixture(scope="session")
+def searched(sample: ModuleType, tmp_path_factory: pytest.TempPathFactory) -> Result:
+    """SYNTHETIC: no-drop and partial-drop rates of three accesses; virtio-net has none."""
+    path = tmp_path_factory.mktemp("searched") / "no-drop"
+    return load(sample.write(path, accesses=("virtio-net", "vhost-net", "vhost-user"), traffics=[*sample.SEARCHED, sample.IDLE]))
+
+
+@pytest.fixture(scope="session")
 def modelled(sample: ModuleType, tmp_path_factory: pytest.TempPathFactory) -> Result:
     """SYNTHETIC: as two_switches, with idle traffic and windows of the modelled processor."""
     path = tmp_path_factory.mktemp("modelled") / "vm2vm"

@@ -20,6 +20,9 @@ ARMS = {
 }
 TRAFFICS = [("tcp_stream", "saturation"), ("udp_flood", "saturation"), ("udp_flood", "equal"), ("ping_paced", "paced")]
 IDLE = ("idle", "none")
+SEARCHED = [("udp_flood", "ndr"), ("udp_flood", "pdr"), ("udp_flood", "equal")]
+NO_DROP = {"virtio-net": None, "vhost-net": 30e3, "vhost-user": 60e3}
+"""By access the rate without a loss; the partial-drop rate is a tenth more. One has none."""
 PACED, RESTART = ("paced_frames", "paced"), ("reconnect", "paced")
 LATENCY = {"virtio-net": 90e-6, "vhost-net": 40e-6, "vhost-user": 5e-6}
 SECONDS = 2.0
@@ -116,6 +119,9 @@ def _rows(
         if traffic == "udp_flood":
             for number in _flood(load, access):
                 yield schema.row({**here, "window": "flood"}, traffic, "software", number)
+        if load in ("ndr", "pdr"):
+            for number in _search(load, access, int(where["repetition"])):
+                yield schema.row({**here, "window": "search"}, traffic, "software", number)
         if traffic in ("paced_frames", "reconnect"):
             for name, value in {"packets_lost": 3, "packets_offered": 12_000}.items():
                 yield schema.row({**here, "window": "stream"}, traffic, "software", schema.Number(name, value, "packets"))
@@ -201,6 +207,8 @@ def _work(instructions: float, cpi: float) -> dict[str, float]:
 
 
 def _received(load: str, access: str) -> float:
+    if load in ("ndr", "pdr"):
+        return NO_DROP[access] or 0.0
     return min(RECEIVED[access], 20e3) if load == "equal" else RECEIVED[access]
 
 
@@ -239,7 +247,7 @@ def _traffic(traffic: str, load: str, access: str, noise) -> Iterator[tuple[str,
 
 
 def _counters(traffic: str, load: str, access: str, noise, dpdk: bool) -> Iterator[tuple[str, schema.Number]]:
-    busy = {"saturation": 1.0, "equal": 0.6, "paced": 0.02, "none": 0.0}[load]
+    busy = {"saturation": 1.0, "ndr": 0.9, "pdr": 0.9, "equal": 0.6, "paced": 0.02, "none": 0.0}[load]
     switching = noise(SWITCHES_PER_S[access] * busy + 150) * SECONDS
     shares = {"switch": 0.02, "vhost": 0.0 if dpdk else 0.5, "guest": 0.4, "host-other": 0.08}
     for role, share in shares.items():
@@ -302,6 +310,24 @@ def _flood(load: str, access: str) -> Iterator[schema.Number]:
         yield schema.Number(f"packets_{name}", value, "packets")
     asked, note = (None, "saturation: as fast as the sender can") if load == "saturation" else (20e3, "")
     yield schema.Number("offered_rate", asked, "packets/s", note=note)
+
+
+def _search(load: str, access: str, repetition: int) -> Iterator[schema.Number]:
+    """The bounds lie 4 % apart, and repetitions 1 %. What is too high is lost in the switch."""
+    found = NO_DROP[access]
+    rate = found and found * (1.1 if load == "pdr" else 1) * (1 + 0.01 * repetition)
+    why = "" if rate else "even at the lowest rate, 1000 packets/s, 3 of 3 trials lost more than 0 of their frames"
+    for name, value in {"rate": rate, "lower_bound": rate, "upper_bound": 1.04 * rate if rate else 1000.0, "throughput": rate}.items():
+        yield schema.Number(f"search_{name}", value, "packets/s", note="" if value else why)
+    yield schema.Number("search_ended", float(bool(rate)), "fraction", note=why)
+    for name, value in {"trials": 14, "lower_trials": 3 if rate else 0, "lower_bad": 1 if rate else 0}.items():
+        yield schema.Number(f"search_{name}", value, "trials")
+    goal = {"loss_goal": 0.005 if load == "pdr" else 0.0, "exceed_ratio": 0.5, "width_goal": 0.05}
+    beyond = {"upper_unsent": 0.0, "upper_lost_before_switch": 0.0, "upper_lost_in_switch": 0.02, "upper_lost_after_switch": 0.001}
+    for name, value in (goal | beyond).items():
+        yield schema.Number(f"search_{name}", value, "fraction")
+    for name, value in {"seconds": 31.0, "trial_goal": 1.0, "sum_goal": 5.0}.items():
+        yield schema.Number(f"search_{name}", value, "seconds")
 
 
 def _outage(comes_back: bool) -> Iterator[schema.Number]:

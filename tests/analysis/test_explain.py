@@ -5,7 +5,7 @@ from __future__ import annotations
 
 import json
 
-from analysis import explain, show
+from analysis import describe, explain, show
 from analysis.load import load
 from analysis.published import beside, every
 
@@ -77,3 +77,31 @@ def test_a_summary_is_json_and_text(two_switches):
     assert [case["switch"] for case in summary["cases"]] == ["kernel-ovs", "ovs-dpdk"]
     assert {"metric", "median", "low", "high", "n", "unit"} <= set(summary["cases"][0]["metrics"][0])
     assert "33.0 kpps" in show.text(two_switches)
+
+
+def test_each_switchs_own_limit_is_compared(searched):
+    found = explain.markdown(searched)
+    assert "The no-drop rate is higher over vhost-user than over vhost-net" in found
+    assert "partial-drop rate: vhost-net 33.7 kpps, vhost-user 67.3 kpps" in found
+    assert "context switches per packet, each at its own no-drop rate" in found
+    assert "too high for vhost-user, most of what is missing was lost in the switch (2.00 % of what was due)" in found
+
+
+def test_a_case_without_such_a_rate_is_compared_with_none(searched):
+    assert [claim for claim in claims(searched).splitlines() if "o-drop rate" in claim] == [
+        "The no-drop rate is higher over vhost-user than over vhost-net."
+    ]
+
+
+def test_the_search_is_among_the_headlines_and_in_a_table_of_its_own(searched, two_switches):
+    rows = describe.headlines(searched).frame.set_index(describe.headlines(searched).frame.columns[0])
+    found = rows.loc["UDP flood, no-drop rate: found by search"]
+    assert found.tolist() == ["–", "30.6 kpps [30.3, 30.9]", "61.2 kpps [60.6, 61.8]"]
+    table = describe.searches(searched).frame.set_index(["case", "load"])
+    one = table.loc[("ovs-dpdk · vhost-user", "no-drop rate")]
+    assert one["bad ones at the rate carried"] == "1 of 3"
+    assert one["of what was due at the rate too high"] == "lost in it 2.00 %, lost after it 0.100 %"
+    none = table.loc[("kernel-ovs · virtio-net", "no-drop rate")]
+    assert (none["rate found"], none["too high"], none["searches that ended"]) == ("–", "1.00 kpps", "0 %")
+    assert "RFC 2544" in describe.search_heading(searched).text
+    assert describe.search_heading(two_switches).text == describe.searches(two_switches).text == ""

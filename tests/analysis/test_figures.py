@@ -14,8 +14,8 @@ from analysis.load import load
 NAMES = sorted(module.name for module in pkgutil.iter_modules(figures.__path__) if module.name != "__main__")
 MODELLED = [name for name in NAMES if getattr(importlib.import_module(f"analysis.figures.{name}"), "SOURCE", "") == "model"]
 HARDWARE = [name for name in NAMES if getattr(importlib.import_module(f"analysis.figures.{name}"), "SOURCE", "") == "hardware"]
-OWN = {"stages", "frame_latency", "outage"}
-"""Of vhost-switch alone, and of frame-probe's single frames: tested by themselves."""
+OWN = {"stages", "frame_latency", "outage", "no_drop"}
+"""Of vhost-switch alone, of frame-probe's single frames, of rates that were searched: tested by themselves."""
 PROBED = ["frame_latency", "outage"]
 COUNTED = [name for name in NAMES if name not in {*MODELLED, *HARDWARE, *OWN}]
 
@@ -156,3 +156,38 @@ def test_the_poll_mode_thread_of_vhost_switch_is_drawn_as_that_of_ovs_is(staged)
     table = figures.show(staged, "pmd").table
     assert set(table[table["traffic"] == "idle"]["metric"]) == {"pmd_busy", "pmd_idle"}
     assert table[table["metric"] == "pmd_cycles_per_packet"]["median"].tolist() == pytest.approx([125.0] * 4)
+
+
+def test_rates_that_were_searched_are_drawn_between_their_bounds(searched):
+    shown = figures.show_searched(searched, "no_drop")
+    assert figures.png(shown.figure).startswith(b"\x89PNG")
+    assert "n=3" in shown.caption
+    assert "Emulated lab" in shown.caption
+    rates = shown.table[shown.table["load"] == "ndr"].set_index("access")
+    assert rates.loc["vhost-user", "median"] == pytest.approx(61_200)
+    assert rates.loc["vhost-user", "upper_bound"] == pytest.approx(1.04 * 61_200)
+    label = shown.figure.axes[0].get_xlabel()
+    assert label == "rate found (kpps); trials of 1 s, 5 s at each rate, of which 50% may be bad; bounds within 5%"
+
+
+def test_where_no_rate_was_found_there_is_no_bar_and_a_reason(searched):
+    shown = figures.show_searched(searched, "no_drop")
+    none = shown.table[shown.table["access"] == "virtio-net"]
+    assert len(none) == 2
+    assert none["median"].isna().all()
+    assert "even at the lowest rate" in shown.caption
+    panel = shown.figure.axes[0]
+    assert len(panel.patches) == 2
+    assert panel.get_yticklabels()[0].get_text().endswith("(no rate found)")
+
+
+def test_nothing_is_said_of_rates_where_none_was_searched(two_switches):
+    assert figures.show_searched(two_switches, "no_drop") is None
+    assert "not in this result" in figures.show(two_switches, "no_drop").text
+
+
+def test_a_search_that_found_nothing_anywhere_is_drawn_all_the_same(sample, tmp_path):
+    result = load(sample.write(tmp_path / "r", accesses=("virtio-net",), traffics=sample.SEARCHED))
+    shown = figures.show_searched(result, "no_drop")
+    assert figures.png(shown.figure).startswith(b"\x89PNG")
+    assert list(shown.table["upper_bound"]) == [1000.0, 1000.0]

@@ -105,6 +105,13 @@ def test_a_notebook_becomes_a_report(sample, tmp_path, notebook):
     assert not list(run.glob("*.partial"))
 
 
+def test_rates_that_were_searched_have_a_part_of_the_report(sample, tmp_path):
+    run = sample.write(tmp_path / "r", accesses=("virtio-net", "vhost-user"), traffics=[*sample.TRAFFICS[:2], *sample.SEARCHED])
+    text = html.unescape(report.build(run, "vm2vm").read_text(encoding="utf-8"))
+    for words in ("Rates without loss", "far shorter than the 60 s of RFC 2544", "even at the lowest rate", "partial-drop rate"):
+        assert words in text, words
+
+
 def test_missing_events_and_one_repetition_leave_the_rest(sample, tmp_path):
     drop = ("cpu_idle_seconds", "rtt_p50", "context_switches_voluntary", "pmd_busy_cycles")
     run = sample.write(tmp_path / "r", repetitions=1, drop=drop)
