@@ -88,6 +88,10 @@ vhost-pmd: $(READY) ## OVS-DPDK's own vhost ports against DPDK's vhost driver
 virtio-user: $(READY) ## Containers over virtio-user, against veth and virtual machines
 	$(VSPROF) run virtio-user $(OPTIONS)
 
+.PHONY: numa
+numa: $(READY) ## OVS-DPDK's thread and memory on the guests' NUMA node or on the other one (lab alone)
+	$(VSPROF) run numa $(OPTIONS)
+
 .PHONY: report
 report: $(READY) ## Write a result's report anew from what is stored (RUN=latest)
 	$(VSPROF) report $(RUN)

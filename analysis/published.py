@@ -50,6 +50,8 @@ class Comparison:
     metric: str
     label: str
     ratio: stats.Estimate
+    role: str = ""
+    """Whose work a number of the modelled processor is; empty: the whole path's."""
 
     @property
     def modelled(self) -> bool:

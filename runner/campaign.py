@@ -19,9 +19,10 @@ from runner.experiment import Case, Experiment, TrafficItem
 from runner.progress import Progress
 from runner.results import Results
 from runner.run import Plan, Setting
-from terms import errors, host_messages, native_messages, schema
+from terms import errors, host_messages, native_messages, node_messages, schema
 from terms.schema import FCS_BYTES
 from testbeds.base import Testbed
+from testbeds.lab import Lab
 from testbeds.native import Native
 
 PROJECT = Path(__file__).resolve().parents[1]
@@ -57,6 +58,7 @@ class Campaign:
         for option in options:
             if (owner := OPTIONS_OF[option]) != testbed != AUTO:
                 raise host_messages.not_of_this_testbed(option, testbed, owner)
+        _check_nodes(experiment.nodes, testbed, cpus)
         experiments.check_notebook(experiment)
         experiments.check_collector_options(experiment)
         collectors, named = experiments.collectors(experiment)
@@ -88,16 +90,30 @@ class Campaign:
 
     def host(self, progress: Progress) -> Testbed:
         more = {**self.host_options, **({"cpus": self.cpus} if self.cpus is not None else {})}
+        if self.experiment.nodes > 1:
+            more["nodes"] = self.experiment.nodes
         return experiments.TESTBEDS[self.testbed](say=progress.say, plugins=self.emulator_plugins, **more)
 
 
-def chosen(testbed: str, host_options: Mapping[str, Any], progress: Progress, prefers: str | None = None) -> str:
-    """The testbed by name. ``auto`` is the one that an option belongs to; else native, where the experiment ``prefers`` it and this host
-    can be a testbed, or both kinds of Open vSwitch can run here with virtual machines; else the lab."""
+def _check_nodes(nodes: int, testbed: str, cpus: int | None) -> None:
+    """Raise ``BadInput`` where ``testbed`` can't have so many NUMA nodes, or has too few CPUs on each."""
+    if nodes > 1 and testbed not in (AUTO, Lab.name):
+        raise node_messages.not_of_this_testbed(nodes, testbed)
+    if nodes > 1 and cpus == 2:
+        raise node_messages.too_few_cpus(nodes, cpus)
+
+
+def chosen(testbed: str, host_options: Mapping[str, Any], progress: Progress, prefers: str | None = None, nodes: int = 1) -> str:
+    """The testbed by name. ``auto`` is the one that an option belongs to, and the lab where it takes several NUMA ``nodes``; else native,
+    where the experiment ``prefers`` it and this host can be a testbed, or both kinds of Open vSwitch can run here with virtual machines;
+    else the lab."""
     if testbed != AUTO:
         return testbed
     if host_options:
         return OPTIONS_OF[next(iter(host_options))]
+    if nodes > 1:
+        progress.say(node_messages.lab_chosen(nodes))
+        return Lab.name
     if prefers == Native.name:
         why = Native.needs()
         progress.say(native_messages.lab_in_its_place(why) if why else native_messages.native_preferred())

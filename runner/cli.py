@@ -51,9 +51,9 @@ def _run(asked: argparse.Namespace) -> int:
             name, experiment = experiments.load(asked.experiment)
             checked = _checked(name, experiment, asked, asked.testbed)
             # What is wrong with the input was found before anything takes time, such as to find out what this host can run.
-            checked = _checked(
-                name, experiment, asked, campaign.chosen(asked.testbed, checked.host_options, progress, checked.experiment.prefers)
-            )
+            wanted = checked.experiment
+            testbed = campaign.chosen(asked.testbed, checked.host_options, progress, wanted.prefers, wanted.nodes)
+            checked = _checked(name, experiment, asked, testbed)
             store = campaign.start(checked, progress, asked.seed)
         if asked.report:
             progress.say("writing the report")

@@ -16,8 +16,9 @@ import yaml
 from pydantic import BaseModel, ConfigDict, Field, ValidationError, field_validator
 
 from collectors.base import Apart
-from terms import errors, option_messages, plugins
+from terms import errors, node_messages, option_messages, plugins
 from terms.schema import FCS_BYTES
+from workloads.endpoints import vm
 from workloads.traffic.base import Options
 
 FOLDER = Path(__file__).resolve().parents[1] / "experiments"
@@ -104,6 +105,8 @@ class Experiment(BaseModel):
     collector_options: dict[str, dict[str, Any]] = {}
     testbeds: dict[str, dict[str, Any]] = {}
     prefers: Literal["native"] | None = None
+    nodes: Literal[1, 2] = 1
+    """NUMA nodes of the testbed."""
 
     @field_validator("vary")
     @classmethod
@@ -190,7 +193,18 @@ def cases(experiment: Experiment) -> list[Case]:
     for option in {**experiment.fixed, **experiment.vary}.keys() - set(FACTORS):
         if not any(option in one.options for one in found.values()):
             raise option_messages.of_no_case(option, [name for name, values in _options().items() if option in values])
+    for one in found.values():
+        _check_nodes(one, experiment.nodes)
     return list(found.values())
+
+
+def _check_nodes(one: Case, nodes: int) -> None:
+    """What chooses between nodes needs some; and where there are some, the endpoints' memory must be on one."""
+    if nodes == 1:
+        for option in one.options.keys() & SWITCHES[one.switch].node_options:
+            raise node_messages.option_needs_nodes(option)
+    elif one.access not in vm.ACCESSES:
+        raise node_messages.only_virtual_machines(one.access, vm.ACCESSES)
 
 
 def traffic_items(experiment: Experiment) -> list[TrafficItem]:

@@ -26,6 +26,7 @@ def add_options(command: argparse.ArgumentParser) -> None:
     command.add_argument("--duration", type=float, help="length of a window in seconds")
     command.add_argument("--cpu-profile", metavar="CPU", help="the processor that the lab's model is to be, by name or path of a profile")
     command.add_argument("--collectors", help="collectors by name, or auto")
+    command.add_argument("--nodes", type=int, help="NUMA nodes of the emulated host: 1 or 2")
 
 
 def apply(experiment: Experiment, asked: argparse.Namespace) -> Experiment:
@@ -46,6 +47,8 @@ def apply(experiment: Experiment, asked: argparse.Namespace) -> Experiment:
         changed["collector_options"].setdefault("uarch_model", {})["cpu"] = asked.cpu_profile
     if asked.repeat is not None:
         changed["repetitions"] = asked.repeat
+    if asked.nodes is not None:
+        changed["nodes"] = asked.nodes
     windows = {"count": asked.windows, "seconds": asked.duration, "own_count": asked.own_windows}
     changed["windows"].update({name: value for name, value in windows.items() if value is not None})
     if asked.own_windows == 0:

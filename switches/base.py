@@ -64,8 +64,12 @@ class Switch(abc.ABC):
     options: ClassVar[Mapping[str, tuple[str, ...]]] = {}
     """What an experiment can fix or vary of it, and the values that each option allows; the first is the default."""
 
+    node_options: ClassVar[frozenset[str]] = frozenset()
+    """Those of them that choose between the NUMA nodes of a host that has two."""
+
     def __init__(self, host: Testbed, plan: CpuPlan, options: Mapping[str, str] = {}) -> None:
-        """``options``: of a case; those of endpoints among them are none of ours."""
+        """``options``: of a case; those of endpoints among them are none of ours. The endpoints follow ``self.plan``, where an option may
+        have chosen another of the switch's seats."""
         self.host, self.plan = host, plan
         self.chosen = {name: options.get(name, values[0]) for name, values in self.options.items()}
         """The value of each of its options."""

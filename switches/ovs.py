@@ -90,8 +90,12 @@ class Ovs(Switch):
             raise errors.switch_failed(f"ovs-vsctl {command}: {done.stderr.strip()}", _tail(self._daemon.log()))
         return done.stdout.strip()
 
+    def appctl(self, command: str) -> str:
+        """Ask the daemon itself; what it prints."""
+        return self.host.run(f"ovs-appctl -t {RUN}/ovs-vswitchd.ctl {command}").stdout
+
     def learn(self, port: Port, mac: str) -> None:
-        self.host.run(f"ovs-appctl -t {RUN}/ovs-vswitchd.ctl fdb/add {BRIDGE} {port.name} 0 {mac}")
+        self.appctl(f"fdb/add {BRIDGE} {port.name} 0 {mac}")
 
     def port_counters(self) -> str:
         return f"ovs-ofctl --names dump-ports {BRIDGE}"
@@ -125,7 +129,7 @@ class Ovs(Switch):
         return [process for process in (self._database, self._daemon) if process is not None]
 
     def facts(self) -> dict[str, Any]:
-        version = self.host.run(f"ovs-appctl -t {RUN}/ovs-vswitchd.ctl version").stdout.splitlines()
+        version = self.appctl("version").splitlines()
         settings = self.vsctl("get Open_vSwitch . other_config")
         return {"version": version, "datapath": self.datapath, "other_config": settings}
 

@@ -4,10 +4,21 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import asdict, dataclass, field
+from dataclasses import asdict, dataclass, field, replace
 from typing import Any
 
 from terms import errors
+
+NEAR, FAR = "near", "far"
+"""NUMA nodes as the endpoints see them: the one that their CPUs and their memory are of, and the other one."""
+
+
+@dataclass(frozen=True, slots=True)
+class Seat:
+    """A CPU on which a switch may move frames, and the NUMA node that it is of."""
+
+    cpu: int
+    node: int
 
 
 @dataclass(frozen=True, slots=True)
@@ -21,6 +32,8 @@ class CpuPlan:
     house: int
     switch: int
     endpoints: tuple[int, int]
+    seats: Mapping[str, Seat] = field(default_factory=dict)
+    """On a host of two NUMA nodes: where ``switch`` can be, ``NEAR`` and ``FAR``. Empty on any other."""
 
     @classmethod
     def of(cls, cpus: int) -> CpuPlan:
@@ -28,6 +41,18 @@ class CpuPlan:
         if cpus < 2:
             raise errors.too_few_cpus(cpus)
         return cls(0, 1, (2, 3) if cpus >= 4 else (0, 0))
+
+    @classmethod
+    def of_two_nodes(cls) -> CpuPlan:
+        """The plan for a host of 4 CPUs, 0 and 1 on NUMA node 0, 2 and 3 on node 1.
+
+        The endpoints share a CPU, so that the switch has one for itself on their node, too.
+        """
+        return cls(0, 3, (2, 2), {NEAR: Seat(3, 1), FAR: Seat(1, 0)})
+
+    def seated(self, where: str) -> CpuPlan:
+        """The same with the switch on this one of its seats."""
+        return replace(self, switch=self.seats[where].cpu)
 
 
 @dataclass(frozen=True, slots=True)

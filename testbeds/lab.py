@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import Any
 
 from terms import errors
+from terms.placement import CpuPlan
 from testbeds.base import Completed
 from testbeds.emulator import image as images
 from testbeds.emulator import needs, snapshot
@@ -108,6 +109,10 @@ class Lab(SystemdHost):
     @property
     def cpus(self) -> int:
         return self._shape.cpus
+
+    def plan(self) -> CpuPlan:
+        # With two CPUs on two nodes there is no choice of either.
+        return CpuPlan.of_two_nodes() if (self._shape.cpus, self._shape.nodes) == (4, 2) else super().plan()
 
     @property
     def machine(self) -> Machine:

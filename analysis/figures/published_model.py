@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
 """Published ratios of processor events (diamonds; none where the text gives no number) beside those of the modelled processor (dots
-with intervals), the packet path's. A ratio is the case named first over the second; 1 means no difference. Miss rates are misses per
-load or store, TLB misses those of the first level for data. A real processor's counters count idle polling, too: so ours are there with
-polls that found nothing, and without them where idle windows tell them apart."""
+with intervals), the packet path's unless a role is named. A ratio is the case named first over the second; 1 means no difference. Miss
+rates are misses per load or store, TLB misses those of the first level for data. A real processor's counters count idle polling, too: so
+ours are there with polls that found nothing, and without them where idle windows tell them apart."""
 
 from __future__ import annotations
 
@@ -21,6 +21,7 @@ WORDS = {
     "model_cpi": "cycles per instruction",
     "model_l1d_miss_rate": "L1D misses per data access",
     "model_dtlb_miss_rate": "DTLB misses (1st level) per data access",
+    "model_cycles_per_packet": "estimated cycles per packet",
 }
 
 
@@ -46,5 +47,6 @@ def _with_polling(one: Comparison) -> bool:
 def _row(one: Comparison) -> dict[str, object]:
     row = published.row_of(one)
     polls = "with idle polling" if _with_polling(one) else "without idle polling"
-    text = f"{one.published.target} {one.published.what}, {row['traffic']}\n{row['compared']}, {polls}"
-    return {**row, "row": text, "ours": f"{WORDS[one.metric.removesuffix(model.WITH_POLLING)]}, {polls}"}
+    whose = f", role {one.role}" if one.role else ""
+    text = f"{one.published.target} {one.published.what}, {row['traffic']}\n{row['compared']}{whose}, {polls}"
+    return {**row, "row": text, "ours": f"{WORDS[one.metric.removesuffix(model.WITH_POLLING)]}{whose}, {polls}"}

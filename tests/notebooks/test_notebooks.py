@@ -16,7 +16,7 @@ from analysis import report
 from terms.errors import BadInput, VsprofError
 
 SAMPLE = Path(__file__).parents[1] / "analysis" / "sample.py"
-VHOST_SAMPLE = SAMPLE.with_name("vhost_sample.py")
+VHOST_SAMPLE, NUMA_SAMPLE = (SAMPLE.with_name(f"{of}_sample.py") for of in ("vhost", "numa"))
 NOTEBOOKS = sorted((report.ROOT / "notebooks").glob("*.py"))
 SHAPES = {
     "vm2vm": {},
@@ -27,7 +27,10 @@ SHAPES = {
 
 FLOOD = {"traffics": [("udp_flood", "saturation")]}
 OF_OPTIONS = {
-    "rx-paths": {"options": {"forwarding": ("io", "mac"), "path": ("mergeable", "vector")}, "change": {"traffic": "forward", "topology": "pvp"}},
+    "rx-paths": {
+        "options": {"forwarding": ("io", "mac"), "path": ("mergeable", "vector")},
+        "change": {"traffic": "forward", "topology": "pvp"},
+    },
     "zero-copy": {"options": {"dequeue": ("copy", "zero-copy")}, "frames": (64, 1518), "change": {}},
     "direct-wire": {"options": {"forward": ("switch", "wire")}, "frames": (64, 1518), "change": {}},
     "vhost-pmd": {"options": {"port_type": ("direct", "vhost-pmd")}, "frames": (64, 1518)},
@@ -85,8 +88,19 @@ def test_a_notebook_on_options_becomes_a_report(sample, tmp_path, name):
     assert text.count("data:image/png") >= 4
 
 
+def test_the_notebook_on_nodes_becomes_a_report(sample, tmp_path):
+    numa_sample = module_of(NUMA_SAMPLE)
+    traffics = [*FLOOD["traffics"], sample.IDLE]
+    run = sample.write(tmp_path / "r", accesses=("vhost-user",), traffics=traffics, own="uarch_model", options=numa_sample.OPTIONS)
+    text = html.unescape(report.build(numa_sample.change(run), "numa").read_text(encoding="utf-8"))
+    for words in ("a packet takes the thread", "224 on node 1", "of another one (right)", "which is 0.665 of the time per packet"):
+        assert words in text, words
+    assert "Not shown" not in text
+    assert text.count("data:image/png") >= 7
+
+
 def test_every_notebook_is_tried():
-    assert {path.stem for path in NOTEBOOKS} == SHAPES.keys() | OF_OPTIONS.keys() | PROBED.keys()
+    assert {path.stem for path in NOTEBOOKS} == SHAPES.keys() | OF_OPTIONS.keys() | PROBED.keys() | {"numa"}
 
 
 @pytest.mark.parametrize("notebook", [path for path in NOTEBOOKS if path.stem in SHAPES], ids=lambda path: path.stem)

@@ -73,8 +73,8 @@ def test_runs_are_named_in_their_order():
 class NoHost:
     """A testbed that is only asked what it is."""
 
-    def __init__(self, cpus=4, say=None, plugins=()):
-        self.plugins = plugins
+    def __init__(self, cpus=4, say=None, plugins=(), nodes=1):
+        self.plugins, self.nodes = plugins, nodes
 
     def __enter__(self):
         return self
@@ -277,3 +277,26 @@ def test_auto_takes_the_testbed_that_the_experiment_prefers_where_it_can(monkeyp
     assert campaigns.chosen("auto", {}, quiet, prefers) == wanted
     assert campaigns.chosen("lab", {}, quiet, prefers) == "lab"
     assert campaigns.chosen("auto", {"inventory": "servers.ini"}, quiet, prefers) == "remote"
+
+
+def test_nodes_are_the_labs_and_auto_knows_it(monkeypatch, quiet):
+    monkeypatch.setattr(campaigns.Native, "lacks", classmethod(lambda cls: None))
+    assert campaigns.chosen("auto", {}, quiet, nodes=1) == "native"
+    assert campaigns.chosen("auto", {}, quiet, nodes=2) == "lab"
+    assert campaigns.chosen("auto", {}, quiet, "native", nodes=2) == "lab"
+    monkeypatch.setitem(experiments.TESTBEDS, "lab", NoHost)
+    name, experiment = experiments.load("numa")
+    assert Campaign.check(name, experiment, "lab").host(quiet).nodes == 2
+    assert vm2vm().host(quiet).nodes == 1
+
+
+@pytest.mark.parametrize("testbed", ["native", "remote"])
+def test_a_testbed_that_can_have_no_nodes_refuses_them_before_anything_starts(testbed, root, capsys):
+    assert cli.main(["run", "vm2vm", "--nodes", "2", "--testbed", testbed]) == 2
+    assert f"nodes 2: only the lab can be given NUMA nodes, the testbed {testbed}" in capsys.readouterr().err
+    assert not list(root.iterdir())
+
+
+def test_two_nodes_take_four_cpus(root, capsys):
+    assert cli.main(["run", "numa", "--cpus", "2"]) == 2
+    assert "nodes 2 with 2 CPUs" in capsys.readouterr().err

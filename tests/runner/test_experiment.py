@@ -135,6 +135,34 @@ def test_a_wrong_option_is_named(document, with_options, name):
         assert word in str(refused.value)
 
 
+NODES = {
+    "a choice of nodes where there is one": ({"fixed": {"pmd_node": "far"}}, ["pmd_node", "nodes: 2"]),
+    "endpoints that are on no node": (
+        {"nodes": 2, "fixed": {"access": "virtio-user"}, "vary": {"switch": ["ovs-dpdk"]}},
+        ["virtio-user", "vhost-user"],
+    ),
+    "no number": ({"nodes": "many"}, ["nodes", "many", "1 or 2"]),
+}
+
+
+@pytest.mark.parametrize("name", NODES)
+def test_what_asks_wrongly_for_nodes_is_named(document, name):
+    change, words = NODES[name]
+    for key, value in change.items():
+        document[key] = {**document.get(key, {}), **value} if isinstance(value, dict) else value
+    with pytest.raises(BadInput) as refused:
+        experiments.cases(experiments.parse(document, Path("mine.yaml")))
+    for word in words:
+        assert word in str(refused.value)
+
+
+def test_thread_and_memory_are_put_on_either_of_two_nodes():
+    _, experiment = experiments.load("numa")
+    assert experiment.nodes == 2
+    chosen = {(case.options["pmd_node"], case.options["memory_node"]) for case in experiments.cases(experiment)}
+    assert chosen == {(pmd, memory) for pmd in ("far", "near") for memory in ("far", "near")}
+
+
 def test_no_option_has_a_name_that_a_column_has_or_that_both_a_switch_and_endpoints_have():
     switches = {name for switch in SWITCHES.values() for name in switch.options}
     endpoints = {name for topology in experiments.TOPOLOGIES.values() for access in schema.ACCESSES for name in topology.options_of(access)}

@@ -71,6 +71,13 @@ def test_the_models_processor(changed, document):
     assert changed().collector_options == document["collector_options"]
 
 
+def test_nodes(changed):
+    assert changed().nodes == 1
+    assert changed("--nodes", "2").nodes == 2
+    with pytest.raises(BadInput, match=r"nodes: .*1 or 2.*found 3"):
+        changed("--nodes", "3")
+
+
 def test_options_of_switches_that_are_not_compared_are_left_out(changed, document):
     document["vary"] = {"switch": ["vhost-switch"], "dequeue": ["copy", "zero-copy"], "path": ["mergeable", "vector"]}
     document["fixed"].update(rings="own", access="virtio-user")

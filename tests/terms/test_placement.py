@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from terms.errors import BadInput
-from terms.placement import CpuPlan, Placement, Thread
+from terms.placement import FAR, NEAR, CpuPlan, Placement, Thread
 from terms.schema import ROLES
 
 threads = st.builds(Thread, st.text(), st.integers(1, 1 << 22), st.sampled_from(ROLES), st.lists(st.integers(0, 255)).map(tuple))
@@ -30,6 +30,19 @@ def test_on_four_cpus_everyone_has_one():
 def test_on_two_cpus_the_switch_still_has_its_own():
     plan = CpuPlan.of(2)
     assert plan.switch not in {plan.house, *plan.endpoints}
+
+
+def test_on_two_nodes_the_switch_can_be_on_the_endpoints_node_or_on_the_other():
+    plan = CpuPlan.of_two_nodes()
+    nodes = [0, 0, 1, 1]
+    near = {nodes[cpu] for cpu in plan.endpoints}
+    assert len(near) == 1
+    for where, on in ((NEAR, near), (FAR, {0, 1} - near)):
+        seat = plan.seats[where]
+        assert {seat.node, nodes[seat.cpu]} == on
+        assert plan.seated(where).switch == seat.cpu
+        assert seat.cpu not in {plan.house, *plan.endpoints}
+    assert plan == plan.seated(NEAR)
 
 
 @given(st.integers(2, 256))

@@ -8,6 +8,7 @@ from types import SimpleNamespace
 import pytest
 
 from switches.base import Port, Switch
+from terms.errors import RunFailed
 from terms.placement import CpuPlan
 from workloads.endpoints.vm import Vm
 from workloads.topologies.vm2host import Vm2Host
@@ -16,8 +17,8 @@ from workloads.topologies.vm2vm import Vm2Vm
 WHERE = {"vhost-user": "/run/p1.sock", "vhost-net": "p1", "virtio-net": "p1"}
 
 
-def vm(access: str, number: int = 1) -> Vm:
-    made = Vm(None, Port("p1", access, WHERE[access]), number, vcpu=2, backend_cpu=1, house_cpu=0)
+def vm(access: str, number: int = 1, host: object = None, node: int | None = None) -> Vm:
+    made = Vm(host, Port("p1", access, WHERE[access]), number, vcpu=2, backend_cpu=1, house_cpu=0, node=node)
     made._process, made._vcpu_tid = SimpleNamespace(pid=652), 661
     return made
 
@@ -33,6 +34,32 @@ def test_a_vhost_user_guest_owns_the_socket_and_shares_its_memory():
     assert "path=/run/p1.sock,server=on" in command
     assert "vhost-user,id=net" in command
     assert "share=on" in command
+
+
+def test_a_guests_memory_is_bound_to_its_node_where_there_are_several():
+    assert "share=on,host-nodes=1,policy=bind" in " ".join(vm("vhost-user", node=1)._command())
+    assert "host-nodes" not in " ".join(vm("vhost-user")._command())
+
+
+def maps(pages: str) -> SimpleNamespace:
+    """A host of which each process has one file of hugepages."""
+    line = f"7f2c00000000 bind:1 file=/dev/hugepages/qemu_back_mem.memory.x\\040(deleted) huge dirty=9 {pages} kernelpagesize_kB=2048\n"
+    return SimpleNamespace(run=lambda command, check: SimpleNamespace(stdout=line))
+
+
+def test_where_a_guests_memory_is_becomes_a_fact():
+    made = vm("vhost-user", host=maps("N1=117"), node=1)
+    made._check_node()
+    assert made.facts() == {"node": 1, "hugepages": {1: 117}}
+    assert vm("vhost-user").facts() == {}
+
+
+@pytest.mark.parametrize(
+    ("pages", "seen"), [("N0=3 N1=117", "117 hugepages on node 1, 3 on node 0"), ("N0=120", "120 hugepages on node 0"), ("", "no hugepage")]
+)
+def test_a_guest_with_memory_elsewhere_fails_the_run(pages, seen):
+    with pytest.raises(RunFailed, match=f"guest1's memory: asked for NUMA node 1, found {seen}"):
+        vm("vhost-user", host=maps(pages), node=1)._check_node()
 
 
 def test_two_guests_share_no_address():
@@ -72,6 +99,16 @@ def test_each_thread_has_its_role_and_its_cpu(access, name, tid, role, cpu):
 def test_each_cpu_has_the_role_of_what_is_pinned_there(topology, access, cpus, roles):
     made = topology(SimpleNamespace(cpus=cpus), Switch, CpuPlan.of(cpus), access)
     assert made.cpu_roles() == dict(enumerate(roles))
+
+
+@pytest.mark.parametrize(
+    ("where", "roles"),
+    [("near", ["host-other", "host-other", "guest", "switch"]), ("far", ["host-other", "switch", "guest", "host-other"])],
+)
+def test_on_two_nodes_the_guests_share_a_cpu_and_the_switch_has_its_seat(where, roles):
+    made = Vm2Vm(SimpleNamespace(cpus=4), Switch, CpuPlan.of_two_nodes().seated(where), "vhost-user")
+    assert made.cpu_roles() == dict(enumerate(roles))
+    assert made._vm(Port("p1", "vhost-user", "/run/p1.sock"), 1, 2)._node == 1
 
 
 def test_a_guest_that_does_not_run_is_named():

@@ -7,10 +7,12 @@ import base64
 import shlex
 import time
 from collections.abc import Sequence
+from typing import Any
 
 from switches.base import Port
-from terms import errors
+from terms import errors, node_messages
 from terms.placement import Thread
+from testbeds import numa
 from testbeds.base import Process, Testbed
 from testbeds.qmp import Monitor, agent_answers
 from testbeds.threads import threads_of
@@ -31,14 +33,18 @@ class Vm(Endpoint):
 
     interface = "eth0"
 
-    def __init__(self, host: Testbed, port: Port, number: int, *, vcpu: int, backend_cpu: int, house_cpu: int) -> None:
+    def __init__(
+        self, host: Testbed, port: Port, number: int, *, vcpu: int, backend_cpu: int, house_cpu: int, node: int | None = None
+    ) -> None:
         """``vcpu``: the CPU of the vCPU thread. ``backend_cpu``: of whatever moves frames for it on the host's side
-        (vhost worker, or QEMU's main loop with access ``virtio-net``). ``house_cpu``: of QEMU's other threads."""
+        (vhost worker, or QEMU's main loop with access ``virtio-net``). ``house_cpu``: of QEMU's other threads. ``node``: the NUMA node
+        that its memory must be on, where the host has several."""
         self.name = f"guest{number}"
         self.address = f"10.77.0.{number}"
         self.mac = f"52:54:00:76:67:{number:02x}"
         self._host, self.port = host, port
-        self._vcpu, self._backend_cpu, self._house_cpu = vcpu, backend_cpu, house_cpu
+        self._vcpu, self._backend_cpu, self._house_cpu, self._node = vcpu, backend_cpu, house_cpu, node
+        self._pages: dict[int, int] = {}
         self._process: Process | None = None
         self._agent: Monitor | None = None
         self._vcpu_tid = 0
@@ -61,6 +67,7 @@ class Vm(Endpoint):
             raise errors.endpoint_failed(self.name, f"its guest agent did not answer in {BOOT_SECONDS} s", self._last_words() + console)
         # Again, for the vhost worker, which comes when the guest's driver does.
         self._pin()
+        self._check_node()
         self.run(f"ip addr add {self.address}/24 dev eth0; ip link set eth0 up")
 
     def spawn(self, command: str, *, may_fail: bool = False) -> Job:
@@ -79,6 +86,10 @@ class Vm(Endpoint):
         if found is None:
             raise errors.endpoint_failed(self.name, f"it has no {self.interface}", self._last_words())
         return Counters(clock / 1e9, found["rx-packets"], found["rx-bytes"], found["tx-packets"], found["tx-bytes"])
+
+    def facts(self) -> dict[str, Any]:
+        """Where its memory is, on a host of several NUMA nodes: pages of 2 MiB that it has touched, by node."""
+        return {} if self._node is None else {"node": self._node, "hugepages": self._pages}
 
     def threads(self) -> list[Thread]:
         assert self._process is not None
@@ -103,7 +114,7 @@ class Vm(Endpoint):
             "-display", "none", "-no-reboot",
             "-machine", "q35,memory-backend=memory", "-accel", "kvm", "-cpu", "host", "-smp", "1", "-m", f"{GUEST_MEMORY_MIB}M",
             # Shared, because a vhost-user switch reads and writes it; in hugepages for every access, so that TLB reach is the same.
-            "-object", f"memory-backend-file,id=memory,size={GUEST_MEMORY_MIB}M,mem-path=/dev/hugepages,share=on",
+            "-object", f"memory-backend-file,id=memory,size={GUEST_MEMORY_MIB}M,mem-path=/dev/hugepages,share=on{self._binding()}",
             "-kernel", f"{GUEST}/vmlinux", "-initrd", f"{GUEST}/guest.cpio", "-append", kernel_arguments,
             "-serial", f"file:{RUN}/{self.name}.console",
             "-qmp", f"unix:{self._socket('qmp')},server=on,wait=off",
@@ -112,6 +123,18 @@ class Vm(Endpoint):
             "-device", "virtserialport,chardev=agent,name=agent",
             *self._network(),
         ]  # fmt: skip
+
+    def _binding(self) -> str:
+        # Without it a page is on the node of whoever touches it first: of the kernel and the initramfs that is QEMU's main thread.
+        return "" if self._node is None else f",host-nodes={self._node},policy=bind"
+
+    def _check_node(self) -> None:
+        """Raise ``RunFailed`` where its memory is not, or not only, on its node."""
+        if self._node is not None:
+            assert self._process is not None
+            self._pages = numa.by_node(numa.mappings(self._host, self._process.pid))
+            if self._pages.keys() != {self._node}:
+                raise node_messages.elsewhere(f"{self.name}'s memory", self._node, node_messages.pages(self._pages))
 
     def _network(self) -> list[str]:
         # No boot ROM: firmware would spend a second on it, and the guest boots from no network.

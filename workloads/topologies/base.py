@@ -12,7 +12,7 @@ from typing import Any, ClassVar
 
 from switches.base import Port, Switch
 from terms import errors, schema
-from terms.placement import CpuPlan, Placement, Thread
+from terms.placement import NEAR, CpuPlan, Placement, Thread
 from testbeds.base import Testbed
 from workloads.endpoints import virtio_user, vm
 from workloads.endpoints.base import Endpoint
@@ -111,8 +111,9 @@ class Topology(abc.ABC):
         return list(vms)
 
     def _vm(self, port: Port, number: int, cpu: int) -> Vm:
-        """A VM whose frames are moved by the switch's CPU, whatever the access."""
-        made = Vm(self.host, port, number, vcpu=cpu, backend_cpu=self.plan.switch, house_cpu=self.plan.house)
+        """A VM whose frames are moved by the switch's CPU, whatever the access; its memory is on its CPU's NUMA node."""
+        node = self.plan.seats[NEAR].node if self.plan.seats else None
+        made = Vm(self.host, port, number, vcpu=cpu, backend_cpu=self.plan.switch, house_cpu=self.plan.house, node=node)
         self._made.append(made)
         return made
 

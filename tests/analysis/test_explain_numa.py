@@ -1,0 +1,87 @@
+# SPDX-License-Identifier: GPL-2.0-or-later
+"""What is said of NUMA nodes: the answer in two sentences, where all was, and no claim without an interval that excludes 1."""
+
+from __future__ import annotations
+
+import pytest
+
+from analysis import explain_numa, figures
+from analysis.load import load
+from analysis.published import beside
+
+FLOOD = ("udp_flood", "saturation")
+
+
+@pytest.fixture(scope="module")
+def placed(sample, numa_sample, tmp_path_factory):
+    """SYNTHETIC: OVS-DPDK's thread and memory on either node, counted by the model."""
+    path = tmp_path_factory.mktemp("numa") / "r"
+    traffics = [FLOOD, sample.IDLE]
+    sample.write(path, accesses=("vhost-user",), traffics=traffics, own="uarch_model", options=numa_sample.OPTIONS)
+    return load(numa_sample.change(path))
+
+
+def cycles(result, pmd: str, memory: str) -> float:
+    [case] = [one for one, values in result.values.items() if (values["pmd_node"], values["memory_node"]) == (pmd, memory)]
+    return explain_numa.model.estimate(result, case_id=case, metric=explain_numa.CYCLES, **explain_numa.THREAD).median
+
+
+def test_the_answer_is_both_near_against_both_far(placed):
+    said = explain_numa.answer(placed).text
+    ratio = cycles(placed, "near", "near") / cycles(placed, "far", "far")
+    assert f"a packet takes the thread {ratio:.3f}x" in said
+    assert "0 (95 % interval 0 to 0, n=3) lines are then filled from another node's memory, instead of 6.00" in said
+    assert "estimated (model: Made-up 1)" in said
+
+
+def test_the_answer_of_what_is_the_same_says_so(sample, tmp_path):
+    path = sample.write(tmp_path / "r", accesses=("vhost-user",), traffics=[FLOOD, sample.IDLE], own="uarch_model",
+                        options={"pmd_node": ("far", "near"), "memory_node": ("far", "near")})  # fmt: skip
+    assert "which can't be told apart" in explain_numa.answer(load(path)).text
+    assert "Can't tell the thread's cycles per packet" in explain_numa.markdown(load(path))
+
+
+def test_without_the_two_cases_there_is_no_answer(two_switches):
+    assert "can't answer" in explain_numa.answer(two_switches).text
+    assert "one NUMA node" in explain_numa.placed(two_switches).text
+    assert explain_numa.markdown(two_switches).startswith("No finding")
+
+
+def test_each_placement_is_explained_against_the_far_one(placed):
+    said = explain_numa.markdown(placed)
+    assert "pmd_node=far: A packet costs the thread fewer cycles with memory_node=near than with memory_node=far" in said
+    assert "memory_node=near: A packet costs the thread fewer cycles with pmd_node=near than with pmd_node=far" in said
+    assert (
+        "memory_node=near: From another node's memory the path fills 0 (95 % interval 0 to 0, n=3) lines a packet with pmd_node=near"
+        in said
+    )
+    assert "role switch, from another node: memory_node=far 6.00, memory_node=near 4.00" in said.replace("Role switch", "role switch")
+
+
+def test_where_everything_was_is_what_was_found(placed):
+    table = explain_numa.placed(placed).frame.set_index("case")
+    row = table.loc["memory_node=near, pmd_node=far"]
+    assert row["poll-mode thread"] == "node 0"
+    assert row["mbufs"] == row["vhost's own memory"] == "node 1"
+    assert row["hugepages of mbufs"] == "224 on node 1"
+    assert (row["guest1's"], row["guest2's"]) == ("101 on node 1", "102 on node 1")
+
+
+def test_the_figure_shows_lines_by_role_and_node(placed):
+    shown = figures.show(placed, "remote_fills")
+    assert "own NUMA node (left) and of another one (right)" in shown.caption
+    part = shown.table[(shown.table["role"] == "switch") & (shown.table["counter"] == "memory_remote")]
+    assert sorted(part["median"]) == pytest.approx([0, 2, 4, 6])
+    left, right = shown.figure.axes
+    assert [axes.get_xlabel() for axes in (left, right)] == [
+        "fills from the own node per packet received", "fills from another node per packet received",
+    ]  # fmt: skip
+
+
+def test_t4_stands_beside_the_threads_cycles(placed):
+    ours = {one.published.id: one for one in beside(placed)}
+    assert ours["T4-numa"].published.ratio == pytest.approx(1 / ours["T4-cycles"].published.ratio)
+    ratio = cycles(placed, "near", "near") / cycles(placed, "far", "far")
+    assert ours["T4-cycles"].ratio.median == pytest.approx(ratio)
+    table = figures.show(placed, "published_model").table
+    assert list(table["ours"]) == ["estimated cycles per packet, role switch, without idle polling"]
