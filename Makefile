@@ -56,6 +56,10 @@ profile-vm2host: $(READY) ## One VM and its host over both switches
 no-drop: $(READY) ## No-drop and partial-drop rates of both switches, and what a packet costs there and at an equal rate
 	$(VSPROF) run no-drop $(OPTIONS)
 
+.PHONY: vm2host-causes
+vm2host-causes: $(READY) ## What brings OVS-DPDK down between a VM and its host, and what mends it: each change switched on and off
+	$(VSPROF) run vm2host-causes $(OPTIONS)
+
 .PHONY: access-methods
 access-methods: $(READY) ## virtio-net, vhost-net and vhost-user compared at 64 bytes
 	$(VSPROF) run access-methods $(OPTIONS)

@@ -12,7 +12,7 @@ from typing import Any
 import pandas as pd
 
 from analysis import hardware, metrics, model, series, stats, style
-from analysis.load import Result
+from analysis.load import Result, worded
 from terms import analysis_messages as say
 from terms import schema, units
 
@@ -112,6 +112,7 @@ def what(result: Result) -> Table:
         "topology": ", ".join(sorted(set(result.cases["topology"].dropna()))),
         "fixed": _pairs(experiment.get("fixed")),
         "varied": _pairs(experiment.get("vary")),
+        **({"changed": "; ".join(map(worded, changes))} if (changes := [one for one in experiment.get("changes", []) if one]) else {}),
         "traffic": "; ".join(style.traffic_name(*pair) for pair in pairs),
         "repetitions": f"{experiment.get('repetitions', '–')} wanted; {done} runs done, {len(result.failed)} failed",
         "windows": f"{windows.get('count', '–')} of {windows.get('seconds', '–')} s in each run and traffic, after "

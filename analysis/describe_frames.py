@@ -3,6 +3,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 import pandas as pd
 
 from analysis import explain, metrics, stats
@@ -33,12 +35,7 @@ WORKER = (
 
 def worker(result: Result) -> Table | Text:
     """By case, what the switch's threads take: a share of one CPU, times that they were switched, and the latency that it makes."""
-    rows = {}
-    for words, where, unit in WORKER:
-        found = {label: metrics.estimate(result, case_id=case, **where) for case, label in result.cases["label"].items()}
-        if any(estimate.n for estimate in found.values()):
-            rows[words] = {label: shown(estimate, unit) for label, estimate in found.items()}
-    return _table(result, rows, "paced frames, median [95 % interval]")
+    return by_case(result, WORKER, "paced frames")
 
 
 def answer(result: Result) -> Text:
@@ -83,6 +80,16 @@ def published(target: str) -> Text:
     found = [one for one in every() if one.target == target]
     lines = [f"- {one.what}: {one.figure}. Compared: {one.compared}. Machine: {one.machine}. Source: {one.source}." for one in found]
     return Text("\n".join(lines))
+
+
+def by_case(result: Result, columns: Sequence[tuple[str, dict[str, str], str]], name: str) -> Table | Text:
+    """A row a case, and a column for each of ``columns`` (words, which metric, its unit) that any case has a value of."""
+    rows = {}
+    for words, where, unit in columns:
+        found = {label: metrics.estimate(result, case_id=case, **where) for case, label in result.cases["label"].items()}
+        if any(estimate.n for estimate in found.values()):
+            rows[words] = {label: shown(estimate, unit) for label, estimate in found.items()}
+    return _table(result, rows, f"{name}, median [95 % interval]")
 
 
 def shown(estimate: stats.Estimate, unit: str) -> str:

@@ -63,23 +63,25 @@ class Pair:
         return self._name(self.base), self._name(self.other)
 
     def _name(self, case: str) -> str:
-        cases, varied = self.result.cases, self.result.varied[case]
-        own = worded({name: value for name, value in varied.items() if name not in self._common})
-        if "arm" not in self.result.differences(self.base, self.other):
+        result, apart = self.result, self.result.differences(self.base, self.other)
+        telling = apart | (result.told[case].keys() - self._common)
+        own = worded({name: value for name, value in result.varied[case].items() if name in telling})
+        if "arm" not in apart:
             return own
+        cases = result.cases
         column = "access" if cases.groupby("switch")["access"].nunique().max() > 1 else "switch"
         name = NAMES.get(cases.loc[case, column], cases.loc[case, column])
         return f"{name} ({own})" if own else name
 
     @property
     def setting(self) -> str:
-        """The varied values that both share."""
-        return worded(self._common)
+        """The varied values that both share, as far as they are told."""
+        return worded({name: value for name, value in self.result.told[self.other].items() if name in self._common})
 
     @property
-    def _common(self) -> dict[str, object]:
+    def _common(self) -> set[str]:
         base, other = self.result.varied[self.base], self.result.varied[self.other]
-        return {name: value for name, value in other.items() if base.get(name) == value}
+        return {name for name, value in other.items() if base.get(name) == value}
 
     def ratio(self, **where: object) -> stats.Estimate:
         return metrics.ratio(self.result, self.other, self.base, **where)

@@ -97,6 +97,21 @@ class Result:
         """By case, what differs between cases beside switch and access: sizes, flows, options. What a case does not have is not in it."""
         return _differing(self.values)
 
+    @property
+    def _changes(self) -> list[dict[str, Any]]:
+        """The experiment's `changes`, but for the one that changes nothing."""
+        return [change for change in (self.manifest.get("experiment") or {}).get("changes", []) if change]
+
+    @functools.cached_property
+    def told(self) -> dict[str, dict[str, Any]]:
+        """What of `varied` is said of a case: all of it, but where the experiment has `changes`: there, of what they name, only what is
+        changed. The first case that has an option has it unchanged."""
+        named = {name for change in self._changes for name in change}
+        unchanged: dict[str, Any] = {}
+        for values in self.varied.values():
+            unchanged = {**{name: value for name, value in values.items() if name in named}, **unchanged}
+        return {case: {name: v for name, v in values.items() if unchanged.get(name) != v} for case, values in self.varied.items()}
+
     @functools.cached_property
     def cases(self) -> pd.DataFrame:
         """One row a case, in the order of all figures; index `case_id`.
@@ -106,13 +121,14 @@ class Result:
         """
         first = self.frame.groupby("case_id")[["switch", "access", "topology"]].first()
         first["arm"] = first["switch"] + " · " + first["access"].fillna("–")
-        first["setting"] = [worded(self.varied[case]) for case in first.index]
+        first["setting"] = [worded(self.told[case]) for case in first.index]
         # Where all cases have the same switch and access, what tells them apart is said alone.
         alone = first["arm"].nunique() == 1
         first["label"] = [
             more if more and alone else f"{arm}, {more}" if more else arm for arm, more in zip(first.arm, first.setting, strict=True)
         ]
-        places = _places(self.varied)
+        # Of changes, the experiment's own order is the one in which they are told.
+        places = {case: (place,) for place, case in enumerate(self.values)} if self._changes else _places(self.varied)
         first["_order"] = [(_place(SWITCHES, row.switch), _place(ACCESSES, row.access), places[row.Index]) for row in first.itertuples()]
         return first.sort_values("_order", kind="stable").drop(columns="_order")
 

@@ -80,7 +80,7 @@ def of(result: Result) -> pd.DataFrame:
     frame = result.numbers
     parts = [
         traffic(frame), loss(frame), latency(frame), frames(frame), outage(frame), search(frame), events(frame), cpu(frame), pmd(frame),
-        stages(frame), flow_table(frame),
+        stages(frame), flow_table(frame), main_thread(frame),
     ]  # fmt: skip
     return pd.concat([part for part in parts if not part.empty] or [_empty()], ignore_index=True)
 
@@ -164,7 +164,7 @@ def events(frame: pd.DataFrame) -> pd.DataFrame:
     leaves out `host-other`, among whose threads are vsprof's own collectors, unless the host is an endpoint itself
     (vm2host), where its receiver can't be told from them. Per CPU counts stay by CPU.
     """
-    others = ["ovs_pmd", "ovs_datapath", "vhost_switch"]  # the switch's own counters have metrics of their own
+    others = ["ovs_pmd", "ovs_datapath", "ovs_main_thread", "vhost_switch"]  # the switch's own counters have metrics of their own
     counted = frame[(frame["unit"] == "events") & (frame["collector"] != frame["traffic"])]
     counted = counted[~counted["collector"].isin(others)]
     if counted.empty:
@@ -259,10 +259,26 @@ def pmd_cycles(frame: pd.DataFrame) -> pd.DataFrame:
 
 
 def flow_table(frame: pd.DataFrame) -> pd.DataFrame:
-    """The share of packets that the datapath's flow table knew without asking the daemon."""
-    wide = wide_table(frame[frame["collector"] == "ovs_datapath"], ["flow_hits", "flow_misses", "flow_lost"])
+    """The share of packets that the datapath's flow table knew without asking the daemon; `upcalls_per_second`: those it did not know."""
+    wide = _timed(frame, frame[frame["collector"] == "ovs_datapath"], ["flow_hits", "flow_misses", "flow_lost"])
     hits, misses = wide["flow_hits"], wide["flow_misses"]
-    return joined([quotient(wide, "flow_hit_share", hits, hits + misses, "fraction", role="switch")])
+    share = quotient(wide, "flow_hit_share", hits, hits + misses, "fraction", role="switch")
+    return joined([share, quotient(wide, "upcalls_per_second", misses, wide["seconds"], "events/s", role="switch")])
+
+
+def main_thread(frame: pd.DataFrame) -> pd.DataFrame:
+    """The main thread of ovs-vswitchd, which is no poll-mode thread: its time on a CPU and waiting for one, how often it was switched, and
+    how many packets it moved itself."""
+    switches = ["main_thread_switches_voluntary", "main_thread_switches_involuntary"]
+    names = ["main_thread_run_seconds", "main_thread_wait_seconds", *switches, "main_thread_packets"]
+    wide = _timed(frame, frame[frame["collector"] == "ovs_main_thread"], names)
+    quotients = {
+        "main_thread_running": (wide["main_thread_run_seconds"], "fraction"),
+        "main_thread_waiting": (wide["main_thread_wait_seconds"], "fraction"),
+        "main_thread_context_switches_per_second": (wide[switches[0]] + wide[switches[1]], "events/s"),
+        "main_thread_packets_per_second": (wide["main_thread_packets"], "packets/s"),
+    }
+    return joined(quotient(wide, name, part, wide["seconds"], unit, role="switch") for name, (part, unit) in quotients.items())
 
 
 def sample(result: Result, **where: object) -> stats.Sample:
@@ -368,7 +384,8 @@ def _split(table: pd.DataFrame, key: str) -> dict[object, np.ndarray]:
 
 def _whole(where: dict[str, object]) -> dict[str, object]:
     """A series is unambiguous only with its role and CPU; unless asked for, take the usual one."""
-    usual = {"pmd_": "switch", "stage_": "switch", "running": "switch", "flow_hit": "switch", "context_switches": "path"}
+    of_switch = ("pmd_", "stage_", "running", "flow_hit", "upcalls", "main_thread")
+    usual = {**dict.fromkeys(of_switch, "switch"), "context_switches": "path"}
     role = next((role for start, role in usual.items() if str(where.get("metric", "")).startswith(start)), "all")
     return {"role": role, "cpu": -1, **where}
 

@@ -75,7 +75,7 @@ def beside(result: Result) -> list[Comparison]:
         for base, case in pairs(result, one.base, one.case) if one.ours or one.needs else []:
             if one.topology != result.cases.loc[case, "topology"] or not _asked(result, one):
                 continue
-            label = worded({name: value for name, value in result.varied[case].items() if name not in {**one.case, **one.base}})
+            label = worded({name: value for name, value in result.told[case].items() if name not in {**one.case, **one.base}})
             for ours in one.ours or [{"traffic": "", "load": "", "metric": ""}]:
                 ratio = _ratio(result, case, base, ours) if one.ours else stats.NOTHING
                 found.append(Comparison(one, label=label, ratio=ratio, **ours))
@@ -94,7 +94,7 @@ def pairs(result: Result, base: dict[str, str], case: dict[str, str]) -> list[tu
     """
     groups: dict[str, dict[str, dict[str, str]]] = {}
     for id_, row in result.cases.iterrows():
-        others = {name: value for name, value in result.varied[id_].items() if name not in {**base, **case}}
+        others = {name: value for name, value in result.told[id_].items() if name not in {**base, **case}}
         groups.setdefault(worded(others), {})[str(id_)] = {**result.values[id_], "switch": row["switch"], "access": row["access"]}
     found = []
     for alike in groups.values():

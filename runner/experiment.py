@@ -96,6 +96,7 @@ class Experiment(BaseModel):
     notebook: str
     fixed: dict[str, Any] = {}
     vary: dict[str, list[Any]] = {}
+    changes: list[dict[str, Any]] = [{}]
     instead_of: dict[str, str] = {}
     exclude: list[dict[str, Any]] = Field([], alias="except")
     traffic: list[dict[str, Any]] = Field(min_length=1)
@@ -107,6 +108,13 @@ class Experiment(BaseModel):
     prefers: Literal["native"] | None = None
     nodes: Literal[1, 2] = 1
     """NUMA nodes of the testbed."""
+
+    @field_validator("changes")
+    @classmethod
+    def _nothing_first(cls, changes: list[dict[str, Any]]) -> list[dict[str, Any]]:
+        if not changes or changes[0]:
+            raise ValueError("changes begins with what the others are changed from: write {} first")
+        return changes
 
     @field_validator("vary")
     @classmethod
@@ -160,7 +168,8 @@ def names() -> list[str]:
 
 
 def combinations(experiment: Experiment) -> list[dict[str, Any]]:
-    """Every combination of the varied values but the excluded ones, complete with the fixed ones. Raises ``BadInput``."""
+    """Every combination of the varied values but the excluded ones, complete with the fixed ones, each once with every one of the changes.
+    Raises ``BadInput``."""
     for name in (*experiment.fixed, *experiment.vary):
         _check_name("variable", name)
     if twice := experiment.fixed.keys() & experiment.vary.keys():
@@ -168,12 +177,26 @@ def combinations(experiment: Experiment) -> list[dict[str, Any]]:
     complete = {"access": AUTO, "flows": 1, "frame_bytes": SMALLEST_FRAME, **experiment.fixed}
     if missing := [name for name in FACTORS if name not in complete and name not in experiment.vary]:
         raise errors.missing_factors(missing)
-    found = [{**complete, **dict(zip(experiment.vary, values, strict=True))} for values in itertools.product(*experiment.vary.values())]
+    complete.update(_unchanged(experiment))
+    varied = (dict(zip(experiment.vary, values, strict=True)) for values in itertools.product(*experiment.vary.values()))
+    found = [{**complete, **values, **change} for values in varied for change in experiment.changes]
     found = [{name: value if name in FACTORS else _word(value) for name, value in one.items()} for one in found]
     wanted = [c for c in found if not any(_matches(c, e) for e in experiment.exclude)]
     if not wanted:
         raise errors.no_case_left()
     return wanted
+
+
+def _unchanged(experiment: Experiment) -> dict[str, str]:
+    """Every option that is changed somewhere, with its default, so that each case says what it has. Raises ``BadInput``."""
+    known = {name for options in _options().values() for name in options}
+    changed = dict.fromkeys((name for change in experiment.changes for name in change), AUTO)
+    for name in changed:
+        if name not in known:
+            raise errors.unknown_value("option in changes", name, sorted(known))
+        if name in experiment.fixed or name in experiment.vary:
+            raise option_messages.changed_and_set(name)
+    return changed
 
 
 def cases(experiment: Experiment) -> list[Case]:
@@ -190,7 +213,7 @@ def cases(experiment: Experiment) -> list[Case]:
         given = {name: values[name] for name in FACTORS}
         if factors.setdefault(one.case_id, given) != given:
             raise errors.case_twice([one.case_id])
-    for option in {**experiment.fixed, **experiment.vary}.keys() - set(FACTORS):
+    for option in {**experiment.fixed, **experiment.vary, **_unchanged(experiment)}.keys() - set(FACTORS):
         if not any(option in one.options for one in found.values()):
             raise option_messages.of_no_case(option, [name for name, values in _options().items() if option in values])
     for one in found.values():
@@ -269,7 +292,7 @@ def _matches(combination: Mapping[str, Any], pattern: Mapping[str, Any]) -> bool
 
 
 def case(values: Mapping[str, Any]) -> Case:
-    """The case of one combination; the access ``auto`` is the switch's first. Raises ``BadInput``."""
+    """The case of one combination; ``auto`` is the switch's first access, and an option's default. Raises ``BadInput``."""
     switch = plugins.one("switch", values["switch"], SWITCHES)
     topology = plugins.one("topology", values["topology"], TOPOLOGIES)
     if topology.needs_devices and not switch.takes_devices:
@@ -285,7 +308,7 @@ def case(values: Mapping[str, Any]) -> Case:
     frame = _whole("frame_bytes", values["frame_bytes"], SMALLEST_FRAME, LARGEST_FRAME)
     flows = _whole("flows", values["flows"], 1, 60_000)
     known = {**switch.options, **topology.options_of(access)}
-    options = {name: value for name, value in values.items() if name in known}
+    options = {name: known[name][0] if value == AUTO else value for name, value in values.items() if name in known}
     for name, value in options.items():
         if value not in known[name]:
             raise errors.unknown_value(f"{name} of {values['switch']} over {access}", value, known[name])

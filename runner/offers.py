@@ -13,9 +13,12 @@ from typing import Any
 
 from runner import experiment as experiments
 from runner.experiment import AUTO, SWITCHES, Case, Experiment
+from switches import links
 from terms import errors, native_messages
 from testbeds.base import Testbed
 from workloads.endpoints import vm
+
+KVM = "kvm"
 
 
 @dataclass
@@ -37,8 +40,9 @@ def of(host: Testbed, experiment: Experiment) -> Offer:
             case, why_not = _first({**values, "switch": other, "access": AUTO}, asked)
             why += f"; {native_messages.stands_in(other) if case else why_not}"
         if why:
-            what = switch if values["access"] == AUTO else f"{switch} over {values['access']}"
-            offer.left_out.append(native_messages.left_out(what, why))
+            offer.left_out.append(native_messages.left_out(_named(values, asked), why))
+        if case is not None and values.get("accel") == AUTO and case.options.get("accel", KVM) != KVM:
+            offer.left_out.append(native_messages.guests_emulated(str(asked.guests)))
         if case is not None and case not in offer.cases:
             offer.cases.append(case)
     offer.left_out = list(dict.fromkeys(offer.left_out))
@@ -47,25 +51,38 @@ def of(host: Testbed, experiment: Experiment) -> Offer:
     return offer
 
 
+def _named(values: Mapping[str, Any], asked: _Asked) -> str:
+    """What is left out: the switch, by its access where one was asked for; by its options where it could run without them."""
+    switch = str(values["switch"])
+    options = [f"{name}={value}" for name, value in _options(switch, values).items()]
+    named = switch if values["access"] == AUTO else f"{switch} over {values['access']}"
+    return " ".join([named, *options]) if asked.switch_lacks(switch, {}) is None and asked.switch_lacks(switch, values) else named
+
+
 def accesses(host: Testbed) -> dict[str, tuple[list[str], str]]:
     """Of each switch the accesses that ``host`` offers, and why not the others."""
     asked, found = _Asked(host), {}
     for switch, one in SWITCHES.items():
-        reasons = {access: asked.why_not(switch, access) for access in one.accesses}
+        reasons = {access: asked.why_not({"switch": switch, "access": access}) for access in one.accesses}
         lacking = dict.fromkeys(reason for reason in reasons.values() if reason)
         found[switch] = ([access for access, reason in reasons.items() if reason is None], "; ".join(lacking))
     return found
 
 
 def _first(values: Mapping[str, Any], asked: _Asked) -> tuple[Case | None, str]:
-    """The case with the first access that the host offers; or none, and why none of them."""
-    switch = str(values["switch"])
+    """The case with the first access that the host offers, and the first accelerator of guests; or none, and why none of them."""
     accesses = experiments.accesses(values) if values["access"] == AUTO else [values["access"]]
-    reasons = [asked.why_not(switch, access) for access in accesses]
-    for access, reason in zip(accesses, reasons, strict=True):
+    accels = list(vm.CPUS) if values.get("accel") == AUTO else [values.get("accel", KVM)]
+    reasons = {(access, accel): asked.why_not({**values, "access": access, "accel": accel}) for access in accesses for accel in accels}
+    for (access, accel), reason in reasons.items():
         if reason is None:
-            return experiments.case({**values, "access": access}), ""
-    return None, "; ".join(dict.fromkeys(reason for reason in reasons if reason))
+            return experiments.case({**values, "access": access, **({"accel": accel} if "accel" in values else {})}), ""
+    return None, "; ".join(dict.fromkeys(reason for reason in reasons.values() if reason))
+
+
+def _options(switch: str, values: Mapping[str, Any]) -> dict[str, str]:
+    """The options of the switch that are not left at their defaults."""
+    return {name: str(values[name]) for name in SWITCHES[switch].options if values.get(name, AUTO) != AUTO}
 
 
 class _Asked:
@@ -73,16 +90,31 @@ class _Asked:
 
     def __init__(self, host: Testbed) -> None:
         self._host = host
-        self._switches: dict[str, str | None] = {}
+        self._switches: dict[tuple[str, frozenset[tuple[str, str]]], str | None] = {}
 
-    def why_not(self, switch: str, access: str) -> str | None:
-        if switch not in self._switches:
-            self._switches[switch] = SWITCHES[switch](self._host, self._host.plan()).unavailable()
-        if why := self._switches[switch]:
+    def why_not(self, values: Mapping[str, Any]) -> str | None:
+        """Why a switch can't run with these options and this access here, or None."""
+        access = values["access"]
+        if why := self.switch_lacks(str(values["switch"]), values):
             return why
-        guests = self._guests if access in vm.ACCESSES else None
+        if access not in vm.ACCESSES:
+            return None
+        if access == "vhost-net" and self._vhost_net:
+            return self._vhost_net
+        guests = self.guests if values.get("accel", KVM) == KVM else None
         return native_messages.no_guests(guests) if guests else None
 
+    def switch_lacks(self, switch: str, values: Mapping[str, Any]) -> str | None:
+        options = _options(switch, values)
+        key = (switch, frozenset(options.items()))
+        if key not in self._switches:
+            self._switches[key] = SWITCHES[switch](self._host, self._host.plan(), options).unavailable()
+        return self._switches[key]
+
     @functools.cached_property
-    def _guests(self) -> str | None:
+    def guests(self) -> str | None:
         return self._host.guests_boot()
+
+    @functools.cached_property
+    def _vhost_net(self) -> str | None:
+        return links.vhost_net_lacking(self._host)

@@ -63,8 +63,10 @@ def _drop_options_of_others(changed: dict[str, Any]) -> None:
     of = {name: set(switch.options) for name, switch in experiments.SWITCHES.items()}
     kept = {option for name in changed["vary"]["switch"] for option in of.get(name, ())}
     for option in set().union(*of.values()) - kept:
-        changed["fixed"].pop(option, None)
-        changed["vary"].pop(option, None)
+        for values in (changed["fixed"], changed["vary"], *changed["changes"]):
+            values.pop(option, None)
+    # What is left of two changes may be the same.
+    changed["changes"] = [one for place, one in enumerate(changed["changes"]) if one not in changed["changes"][:place]]
 
 
 def _flood_at(changed: dict[str, Any], loads: list[str]) -> None:

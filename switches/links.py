@@ -4,8 +4,10 @@
 from __future__ import annotations
 
 from switches.base import Port
+from terms import errors
 from testbeds.base import Testbed
 
+VHOST_NET = "/dev/vhost-net"
 OUTER = "e"
 """Ends the name of a veth pair's other end, which is the endpoint's."""
 
@@ -36,3 +38,9 @@ def remove(host: Testbed, names: list[str]) -> None:
 def silence(host: Testbed, interface: str) -> None:
     """Keep the host's own IPv6 announcements out of an interface whose frames are counted."""
     host.run(f"echo 1 > /proc/sys/net/ipv6/conf/{interface}/disable_ipv6", check=False)
+
+
+def vhost_net_lacking(host: Testbed) -> str | None:
+    """Why the kernel can't serve virtqueues itself (vhost-net), or None."""
+    done = host.run(f"[ -c {VHOST_NET} ] || {{ modprobe vhost_net && [ -c {VHOST_NET} ]; }}", check=False)
+    return errors.kernel_lacks("vhost_net", done.stderr) if done.status != 0 else None

@@ -8,18 +8,24 @@ such a port is a ``dpdkvhostuser``, which Open vSwitch itself calls deprecated.
 On a host of two NUMA nodes, ``pmd_node`` says on which the PMD runs, and ``memory_node`` on which its mbufs and what librte_vhost keeps of
 each device are. ``near`` is the node of the guests and their memory. Open vSwitch and librte_vhost bring memory there by themselves: with
 ``far`` they may not take any there.
+
+The way to the host's own network stack is the bridge's local port, a tap: the poll-mode thread writes to it by system calls, and what the
+host sends is read by the daemon's main thread, which is no poll-mode thread. With ``local_port`` another port stands in for it, which the
+poll-mode thread serves in both ways (https://docs.openvswitch.org/en/stable/howto/dpdk, https://doc.dpdk.org/guides-24.11/howto,
+"Virtio_user as Exceptional Path").
 """
 
 from __future__ import annotations
 
-import re
 from collections.abc import Mapping
+from dataclasses import replace
 from typing import Any, ClassVar
 
+from switches import dpdk_nodes, links
 from switches.base import Port
 from switches.ovs import BRIDGE, RUN, Ovs, quoted
-from terms import node_messages
-from terms.placement import FAR, NEAR, CpuPlan
+from terms import errors
+from terms.placement import FAR, NEAR, CpuPlan, Thread
 from testbeds import numa
 from testbeds.base import Testbed
 
@@ -31,6 +37,10 @@ NO_MEMORY_MIB = 1
 """A limit that no hugepage fits in; 0 would be none."""
 
 SLEEP_WHILE_BOOTING_US = 2000
+LOCAL = "vsprof0"
+"""The port that stands in for the bridge's own, and the host's interface behind it."""
+# 44 is AF_XDP (Linux, include/linux/socket.h), which Python has no name for; OVS says what it was built with when it is asked for a port.
+HAS_AF_XDP = "python3 -S -c 'import socket; socket.socket(44, socket.SOCK_RAW)'"
 
 
 class OvsDpdk(Ovs):
@@ -41,7 +51,11 @@ class OvsDpdk(Ovs):
         "socket": ("client", "server"),
         "pmd_node": (NEAR, FAR),
         "memory_node": (NEAR, FAR),
+        "local_port": ("tap", "virtio-user", "afxdp"),
+        "main_thread": ("own-cpu", "pmd-cpu"),
+        "tso": ("off", "on"),
     }
+    """``main_thread``: whether the daemon's threads that do not poll run on the CPU of the one that does."""
     node_options = frozenset({"pmd_node", "memory_node"})
     daemon = "/usr/lib/openvswitch-switch-dpdk/ovs-vswitchd-dpdk"
     datapath = "netdev"
@@ -52,9 +66,18 @@ class OvsDpdk(Ovs):
             self.plan = plan.seated(self.chosen["pmd_node"])
         self._nodes: dict[str, Any] = {}
         """What was found on which NUMA node, where there are two."""
+        self._pairs: list[str] = []
+        """Interfaces that we made, to be taken away again."""
 
     def unavailable(self) -> str | None:
-        return self.host.hugepages_lacking()
+        return self.host.hugepages_lacking() or self._local_port_lacks()
+
+    def _local_port_lacks(self) -> str | None:
+        if self.chosen["local_port"] == "virtio-user":
+            return links.vhost_net_lacking(self.host)
+        if self.chosen["local_port"] == "afxdp" and (tried := self.host.run(HAS_AF_XDP, check=False)).status != 0:
+            return errors.kernel_lacks("AF_XDP", tried.stderr)
+        return None
 
     def settings(self) -> dict[str, str]:
         return {
@@ -64,10 +87,12 @@ class OvsDpdk(Ovs):
             # Until the endpoints are up, see ``ready``: a poll-mode thread that spins for nobody slows their boot.
             "pmd-sleep-max": str(SLEEP_WHILE_BOOTING_US),
             **self._memory(),
-            "dpdk-lcore-mask": hex(1 << self.plan.house),
+            # Of the daemon's main thread, and of all that it starts.
+            "dpdk-lcore-mask": hex(1 << (self.plan.switch if self.chosen["main_thread"] == "pmd-cpu" else self.plan.house)),
             "pmd-cpu-mask": hex(1 << self.plan.switch),
             # Histograms and per-iteration counters for pmd-perf-show.
             "pmd-perf-metrics": "true",
+            **({"userspace-tso-enable": "true"} if self.chosen["tso"] == "on" else {}),
         }
 
     def _memory(self) -> dict[str, str]:
@@ -99,6 +124,22 @@ class OvsDpdk(Ovs):
         self._add(name, f"type=dpdk options:dpdk-devargs={quoted(device)}")
         return Port(name, "device", device)
 
+    def local_port(self) -> Port:
+        if self.chosen["local_port"] == "virtio-user":
+            # DPDK makes the tap, and the kernel's vhost-net serves it: for it, the switch is a guest.
+            self.add_device(LOCAL, f"net_virtio_user0,path={links.VHOST_NET},iface={LOCAL},queues=1,queue_size=1024")
+            links.silence(self.host, LOCAL)
+            return Port(LOCAL, "internal", LOCAL)
+        if self.chosen["local_port"] == "afxdp":
+            port = links.add(self.host, LOCAL, "veth", self.plan.switch)
+            self._pairs.append(LOCAL)
+            links.silence(self.host, port.where)
+            # As in OvsUserspace: AF_XDP hands on neither a checksum that is still to be made nor a segment that is still to be cut.
+            self.host.run(f"ethtool -K {port.where} tx off")
+            self._add(LOCAL, "type=afxdp options:xdp-mode=generic")
+            return Port(LOCAL, "internal", port.where)
+        return super().local_port()
+
     def join(self, one: Port, other: Port) -> None:
         ways = (f"in_port={a.name},actions=output:{b.name}" for a, b in ((one, other), (other, one)))
         self.host.run("; ".join(["set -e", f"ovs-ofctl del-flows {BRIDGE}", *(f"ovs-ofctl add-flow {BRIDGE} {way}" for way in ways)]))
@@ -111,68 +152,25 @@ class OvsDpdk(Ovs):
         self.vsctl("set Open_vSwitch . other_config:pmd-sleep-max=0")
         if self.plan.seats:
             self._nodes = self._look_at_nodes()
-            self._check_nodes()
+            dpdk_nodes.check(self._nodes, *(self.plan.seats[self.chosen[option]].node for option in ("pmd_node", "memory_node")))
 
     def facts(self) -> dict[str, Any]:
         return {**super().facts(), **({"nodes": self._nodes} if self._nodes else {})}
 
     def _look_at_nodes(self) -> dict[str, Any]:
-        """By port, the node of the thread that polls it, of its mbufs, and of what librte_vhost keeps of it, all in DPDK's words; and in
-        the kernel's, the hugepages of all mbufs by node."""
         assert self._daemon is not None
-        polled = polled_by(self.appctl("dpif-netdev/pmd-rxq-show"))
+        polls = self.appctl("dpif-netdev/pmd-rxq-show")
         pools = {name: self.appctl(f"netdev-dpdk/get-mempool-info {name}") for name in self._ports}
-        ports = {
-            name: {
-                "pmd": polled.get(name),
-                "mbufs": node_of_pool(pool),
-                "vhost": _number(self.vsctl(f"--if-exists get Interface {name} status:numa")),
-            }
-            for name, pool in pools.items()
-        }
-        places = {place for pool in pools.values() for place in pages_of_pool(pool)}
-        found = [one for one in numa.mappings(self.host, self._daemon.pid) if one.begin in places]
-        return {"ports": ports, "mbuf_hugepages": numa.by_node(found)}
+        devices = {name: self.vsctl(f"--if-exists get Interface {name} status:numa") for name in self._ports}
+        return dpdk_nodes.found(polls, pools, devices, numa.mappings(self.host, self._daemon.pid))
 
-    def _check_nodes(self) -> None:
-        """Raise ``RunFailed`` where something is not where it was asked to be."""
-        pmd, memory = (self.plan.seats[self.chosen[option]].node for option in ("pmd_node", "memory_node"))
-        for name, found in self._nodes["ports"].items():
-            for what, asked in {"pmd": pmd, "mbufs": memory, "vhost": memory}.items():
-                if found[what] != asked:
-                    raise node_messages.elsewhere(f"OVS-DPDK's {what} of port {name}", asked, f"{found[what]}")
-        if (pages := self._nodes["mbuf_hugepages"]).keys() != {memory}:
-            raise node_messages.elsewhere("OVS-DPDK's mbufs", memory, node_messages.pages(pages))
+    def threads(self) -> list[Thread]:
+        # Since Linux 6.4 the worker of vhost-net is a thread of the process that it serves.
+        return [replace(one, role="vhost") if one.name.startswith("vhost-") else one for one in super().threads()]
 
-
-def polled_by(text: str) -> dict[str, int]:
-    """The NUMA node of the thread that polls each port, out of ``dpif-netdev/pmd-rxq-show``."""
-    found, node = {}, 0
-    for line in text.splitlines():
-        if thread := re.match(r"pmd thread numa_id (\d+) ", line):
-            node = int(thread[1])
-        elif port := re.match(r"\s+port: (\S+)\s", line):
-            found[port[1]] = node
-    return found
-
-
-def node_of_pool(text: str) -> int | None:
-    """The NUMA node of a port's pool of mbufs, out of ``netdev-dpdk/get-mempool-info``; None where it doesn't say."""
-    said = re.search(r"^\s*socket_id=(\d+)$", text, re.MULTILINE)
-    return int(said[1]) if said else None
-
-
-def pages_of_pool(text: str) -> set[int]:
-    """Addresses of the hugepages in which the mbufs of a port's pool are, out of ``netdev-dpdk/get-mempool-info``."""
-    chunks = re.findall(r"^\s*memory chunk at \S+ addr=(0x[0-9a-f]+), .* len=(\d+)$", text, re.MULTILINE)
-    size = numa.PAGE_BYTES
-    return {page * size for begin, length in chunks for page in range(int(begin, 16) // size, -(-(int(begin, 16) + int(length)) // size))}
-
-
-def _number(text: str) -> int | None:
-    """A number as the database quotes it."""
-    digits = text.strip('"')
-    return int(digits) if digits.isdigit() else None
+    def stop(self) -> None:
+        super().stop()
+        links.remove(self.host, self._pairs)
 
 
 SWITCH = OvsDpdk

@@ -64,6 +64,10 @@ def no_guests(why: str) -> str:
     return f"no virtual machine boots here ({why})"
 
 
+def guests_emulated(why: str) -> str:
+    return f"the virtual machines' code is emulated by QEMU (TCG), for KVM boots none here ({why}): their own speed is no processor's"
+
+
 def lab_chosen(why: str) -> str:
     return f"testbed: lab, for this host can't run both kinds of Open vSwitch: {why}"
 

@@ -12,6 +12,10 @@ def of_no_case(option: str, owners: Iterable[str]) -> BadInput:
     return BadInput(f"{option} is an option of no case here: compare one that has it ({', '.join(owners)}), or leave the option out")
 
 
+def changed_and_set(option: str) -> BadInput:
+    return BadInput(f"{option} is in changes, and fixed or varied as well: a change is one from the default; take it out of fixed and vary")
+
+
 def takes_no_devices(switch: str, topology: str, others: Iterable[str]) -> BadInput:
     return BadInput(f"{topology} takes a switch whose ports can be devices of DPDK, and {switch} has none such: use {' or '.join(others)}")
 
@@ -30,3 +34,7 @@ def path_not_taken(endpoint: str, path: str, seen: str) -> RunFailed:
         f"{endpoint}: asked for path {path}, and {taken}: the switch does not offer what it needs, or the processor can't do it;"
         " choose another path, or list the pair in except"
     )
+
+
+def offloads_stay_on(endpoint: str, features: Iterable[str]) -> RunFailed:
+    return RunFailed(f"{endpoint}: asked for offloads off, and ethtool still has {', '.join(features)} on: leave out offloads: off here")

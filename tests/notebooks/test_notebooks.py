@@ -17,6 +17,8 @@ from terms.errors import BadInput, VsprofError
 
 SAMPLE = Path(__file__).parents[1] / "analysis" / "sample.py"
 VHOST_SAMPLE, NUMA_SAMPLE = (SAMPLE.with_name(f"{of}_sample.py") for of in ("vhost", "numa"))
+CAUSES_SAMPLE = SAMPLE.with_name("causes_sample.py")
+OF_CHANGES = "vm2host-causes"
 NOTEBOOKS = sorted((report.ROOT / "notebooks").glob("*.py"))
 SHAPES = {
     "vm2vm": {},
@@ -99,8 +101,17 @@ def test_the_notebook_on_nodes_becomes_a_report(sample, tmp_path):
     assert text.count("data:image/png") >= 7
 
 
+def test_the_notebook_on_causes_becomes_a_report(sample, tmp_path):
+    run = module_of(CAUSES_SAMPLE).write(sample, tmp_path / "r", {("pmd-cpu", "8K"): 0.005})
+    text = html.unescape(report.build(run, OF_CHANGES).read_text(encoding="utf-8"))
+    for word in ("SYNTHETIC", "as deep as published", "T2", "main thread waiting for one", "waited for its CPU 50.0 %"):
+        assert word in text, word
+    assert not re.findall(r'<p class="not-shown">(.*?)</p>', text, re.DOTALL)
+    assert text.count("data:image/png") >= 5
+
+
 def test_every_notebook_is_tried():
-    assert {path.stem for path in NOTEBOOKS} == SHAPES.keys() | OF_OPTIONS.keys() | PROBED.keys() | {"numa"}
+    assert {path.stem for path in NOTEBOOKS} == SHAPES.keys() | OF_OPTIONS.keys() | PROBED.keys() | {"numa", OF_CHANGES}
 
 
 @pytest.mark.parametrize("notebook", [path for path in NOTEBOOKS if path.stem in SHAPES], ids=lambda path: path.stem)

@@ -98,6 +98,30 @@ def test_combinations_with_an_option_can_be_left_out(document, with_options):
     assert [list(case.options.values()) for case in parsed_cases(document)] == [[], ["one", "off"], ["one", "on"], ["two", "on"]]
 
 
+def test_changes_are_made_one_at_a_time_and_every_case_says_what_it_has(document, with_options):
+    document["changes"] = [{}, {"ring": "two"}, {"stages": True}, {"ring": "two", "stages": "on"}]
+    cases = parsed_cases(document)
+    # Kernel OVS has neither option, and so is one case.
+    assert [(case.switch, list(case.options.values())) for case in cases] == [
+        ("kernel-ovs", []),
+        ("ovs-dpdk", ["one", "off"]),
+        ("ovs-dpdk", ["two", "off"]),
+        ("ovs-dpdk", ["one", "on"]),
+        ("ovs-dpdk", ["two", "on"]),
+    ]
+
+
+def test_an_option_that_is_auto_has_its_default_where_all_can_run(document, with_options):
+    document["fixed"].update(ring="auto")
+    assert [dict(case.options) for case in parsed_cases(document)] == [{}, {"ring": "one"}]
+
+
+@pytest.mark.parametrize("changes", [[], [{"ring": "two"}]])
+def test_changes_begin_with_what_is_changed(document, changes):
+    with pytest.raises(BadInput, match=r"write \{\} first"):
+        experiments.parse({**document, "changes": changes}, "mine.yaml")
+
+
 def test_a_case_is_made_again_of_its_values(document, with_options):
     document["vary"].update(ring=["one", "two"])
     for case in parsed_cases(document):
@@ -120,6 +144,11 @@ WRONG_OPTIONS = {
     "of no case": ({"fixed": {"way": "vector"}}, ["way", "no case", "vm2vm over virtio-user"]),
     "unknown value in except": ({"except": [{"ring": "three"}]}, ["ring in except", "three", "one"]),
     "fixed and varied": ({"fixed": {"ring": "one"}, "vary": {"ring": ["one"]}}, ["ring", "both"]),
+    "unknown option in changes": ({"changes": [{}, {"bell": "one"}]}, ["bell", "option in changes", "ring", "stages"]),
+    "a factor in changes": ({"changes": [{}, {"switch": "ovs-dpdk"}]}, ["switch", "option in changes", "ring"]),
+    "unknown value in changes": ({"changes": [{}, {"ring": "three"}]}, ["ring of ovs-dpdk", "'three'", "one, two"]),
+    "changed and fixed": ({"fixed": {"ring": "one"}, "changes": [{}, {"ring": "two"}]}, ["ring", "changes", "fixed"]),
+    "changed in no case": ({"changes": [{}, {"way": "vector"}]}, ["way", "no case"]),
 }
 
 

@@ -131,3 +131,36 @@ def test_what_is_left_out_of_several_accesses_is_named_by_its_access():
     offer = offers.of(Host(guests="it hangs"), experiment)
     assert [(case.switch, case.access) for case in offer.cases] == [("linux-bridge", "veth"), ("ovs-dpdk", "virtio-user")]
     assert offer.left_out == ["ovs-dpdk over vhost-user left out: no virtual machine boots here (it hangs)"]
+
+
+def causes(**changes):
+    _, experiment = experiments.load("vm2host-causes")
+    return experiment.model_copy(update=changes)
+
+
+def test_an_option_that_the_host_can_not_do_is_left_out_by_its_name_and_the_others_stay():
+    offer = offers.of(Host(modules=("vhost-net", "44")), causes(changes=[{}, {"local_port": "virtio-user"}, {"local_port": "afxdp"}]))
+    assert {(case.switch, case.options.get("local_port")) for case in offer.cases} == {("kernel-ovs", None), ("ovs-dpdk", "tap")}
+    # Without vhost-net, a guest on kernel OVS is served by QEMU.
+    assert {case.access for case in offer.cases} == {"virtio-net", "vhost-user"}
+    assert [text.partition(":")[0] for text in offer.left_out] == [
+        "ovs-dpdk local_port=virtio-user left out",
+        "ovs-dpdk local_port=afxdp left out",
+    ]
+
+
+def test_what_no_option_changes_is_said_once():
+    offer = offers.of(Host(hugepages="3 free hugepages"), causes())
+    assert [text for text in offer.left_out if "ovs-dpdk" in text] == ["ovs-dpdk left out: 3 free hugepages"]
+
+
+def test_guests_are_emulated_where_kvm_boots_none_and_the_experiment_leaves_it_open():
+    offer = offers.of(Host(modules=("openvswitch", "vhost-net"), guests="it hangs"), causes(changes=[{}]))
+    assert {(case.switch, case.access, case.options["accel"]) for case in offer.cases} == {
+        ("linux-bridge", "virtio-net", "tcg"),
+        ("ovs-dpdk", "vhost-user", "tcg"),
+    }
+    assert [text for text in offer.left_out if "emulated by QEMU (TCG), for KVM boots none here (it hangs)" in text]
+    in_kvm = offers.of(Host(), causes(changes=[{}]))
+    assert {case.options["accel"] for case in in_kvm.cases} == {"kvm"}
+    assert in_kvm.left_out == []

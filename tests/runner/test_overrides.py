@@ -109,3 +109,13 @@ def test_a_search_stays_as_the_experiment_describes_it(changed, document):
 def test_loads_that_cannot_be_sent_are_refused(changed, asked, said):
     with pytest.raises(BadInput, match=said):
         loads(changed("--loads", asked))
+
+
+def test_changes_of_options_that_no_compared_switch_has_are_left_out(changed, document):
+    document["changes"] = [{}, {"tso": "on"}, {"offloads": "off"}, {"tso": "on", "offloads": "off"}]
+    assert changed("--switches", "kernel-ovs").changes == [{}, {"offloads": "off"}]
+    assert [dict(case.options) for case in experiments.cases(changed("--switches", "kernel-ovs"))] == [
+        {"offloads": "on"},
+        {"offloads": "off"},
+    ]
+    assert changed("--switches", "ovs-dpdk").changes == document["changes"]

@@ -8,7 +8,8 @@ from types import SimpleNamespace
 
 import pytest
 
-from switches.ovs_dpdk import OvsDpdk, node_of_pool, pages_of_pool, polled_by
+from switches.dpdk_nodes import node_of_pool, pages_of_pool, polled_by
+from switches.ovs_dpdk import OvsDpdk
 from terms.errors import RunFailed
 from terms.placement import CpuPlan
 

@@ -125,6 +125,41 @@ def test_ovs_dpdk_polls_on_the_switchs_cpu_and_keeps_house_on_another(cpus, pmd,
     assert (settings["pmd-cpu-mask"], settings["dpdk-lcore-mask"]) == (pmd, lcore)
 
 
+def test_the_main_thread_can_be_put_on_the_poll_mode_threads_cpu_and_segmentation_switched_on():
+    settings = SWITCHES["ovs-dpdk"](Host(), CpuPlan.of(4), {"main_thread": "pmd-cpu", "tso": "on"}).settings()
+    assert settings["dpdk-lcore-mask"] == settings["pmd-cpu-mask"] == "0x2"
+    assert settings["userspace-tso-enable"] == "true"
+    # A change of these settings takes a restart, so they are there before the start or not at all.
+    assert "userspace-tso-enable" not in SWITCHES["ovs-dpdk"](Host(), CpuPlan.of(4)).settings()
+
+
+LOCAL_PORTS = {
+    "tap": ("br0", "br0", ""),
+    "virtio-user": ("vsprof0", "vsprof0", "net_virtio_user0,path=/dev/vhost-net,iface=vsprof0"),
+    "afxdp": ("vsprof0", "vsprof0e", "type=afxdp"),
+}
+
+
+@pytest.mark.parametrize("way", LOCAL_PORTS)
+def test_another_port_can_stand_in_for_the_bridges_own(way):
+    host = Host()
+    switch = SWITCHES["ovs-dpdk"](host, CpuPlan.of(4), {"local_port": way})
+    port = switch.local_port()
+    name, where, asked = LOCAL_PORTS[way]
+    assert (port.name, port.where, port.access) == (name, where, "internal")
+    assert any(asked in command for command in host.asked) or not asked
+    switch.stop()
+    assert ("ip link delete vsprof0" in host.asked) == (way == "afxdp")
+
+
+@pytest.mark.parametrize(("way", "lacks"), [("virtio-user", "vhost_net"), ("afxdp", "AF_XDP")])
+def test_a_way_to_the_host_that_this_kernel_lacks_is_refused_by_its_name(way, lacks):
+    host = Host(fails="vhost-net" if way == "virtio-user" else "socket")
+    host.hugepages_lacking = lambda: None
+    assert f"no {lacks}" in SWITCHES["ovs-dpdk"](host, CpuPlan.of(4), {"local_port": way}).unavailable()
+    assert SWITCHES["ovs-dpdk"](host, CpuPlan.of(4)).unavailable() is None
+
+
 def test_once_the_endpoints_are_up_the_poll_mode_thread_never_sleeps():
     host = Host()
     SWITCHES["ovs-dpdk"](host, CpuPlan.of(4)).ready()

@@ -10,6 +10,7 @@ import pytest
 from switches.base import Port, Switch
 from terms.errors import RunFailed
 from terms.placement import CpuPlan
+from workloads.endpoints.base import offloads_on
 from workloads.endpoints.vm import Vm
 from workloads.topologies.vm2host import Vm2Host
 from workloads.topologies.vm2vm import Vm2Vm
@@ -109,6 +110,64 @@ def test_on_two_nodes_the_guests_share_a_cpu_and_the_switch_has_its_seat(where, 
     made = Vm2Vm(SimpleNamespace(cpus=4), Switch, CpuPlan.of_two_nodes().seated(where), "vhost-user")
     assert made.cpu_roles() == dict(enumerate(roles))
     assert made._vm(Port("p1", "vhost-user", "/run/p1.sock"), 1, 2)._node == 1
+
+
+def test_a_guest_can_be_emulated():
+    made = Vm(None, Port("p1", "vhost-user", "/run/p1.sock"), 1, vcpu=2, backend_cpu=1, house_cpu=0, accel="tcg")
+    assert "-accel tcg -cpu max" in " ".join(made._command())
+    assert "-accel kvm -cpu host" in " ".join(vm("vhost-user")._command())
+
+
+FEATURES = """Features for br0:
+rx-checksumming: off [fixed]
+tx-checksumming: {}
+\ttx-checksum-ip-generic: {}
+scatter-gather: off
+tcp-segmentation-offload: {}
+\ttx-tcp-segmentation: off [requested on]
+generic-segmentation-offload: on
+generic-receive-offload: off
+"""
+
+
+def test_the_offloads_that_an_interface_has_are_read_from_what_ethtool_says():
+    assert offloads_on(FEATURES.format("on", "on", "off [requested on]")) == ["tx-checksumming", "generic-segmentation-offload"]
+    with pytest.raises(ValueError, match="tx-checksumming"):
+        offloads_on("Cannot get device feature names: No such device\n")
+
+
+class End:
+    """An end whose interface takes away what it is asked to, but for ``stays``."""
+
+    has_stack, interface, name = True, "br0", "host"
+
+    def __init__(self, stays: str = "") -> None:
+        self.asked: list[str] = []
+        self._stays = stays
+
+    def run(self, command, *, seconds=30, may_fail=False):
+        self.asked.append(command)
+        text = FEATURES.format("on", "on", "on") if len(self.asked) == 1 and "--show" in command else FEATURES.format("off", "off", "off")
+        return text if self._stays else text.replace("generic-segmentation-offload: on", "generic-segmentation-offload: off")
+
+
+def offloading(option: str, end: End) -> Vm2Host:
+    topology = Vm2Host(SimpleNamespace(cpus=4), Switch, CpuPlan.of(4), "vhost-user", {"offloads": option})
+    topology.sender = topology.receiver = end
+    topology._set_offloads()
+    return topology
+
+
+def test_offloads_are_taken_away_where_the_case_says_so_and_remembered():
+    assert offloading("on", end := End())._offloads == {"host": ["tx-checksumming", "tcp-segmentation-offload"]}
+    assert len(end.asked) == 1
+    assert offloading("off", end := End())._offloads == {"host": []}
+    assert end.asked[0].startswith("ethtool --offload br0 rx off tx off")
+
+
+def test_an_offload_that_stays_fails_the_run():
+    with pytest.raises(RunFailed, match="generic-segmentation-offload on"):
+        offloading("off", End(stays="gso"))
 
 
 def test_a_guest_that_does_not_run_is_named():

@@ -17,6 +17,13 @@ if TYPE_CHECKING:
     from workloads.endpoints.probe import Probe
 
 RUN = "/run"
+STACK_OPTIONS: Mapping[str, tuple[str, ...]] = {"offloads": ("on", "off"), "tcp_window": ("system", "64K", "8K")}
+"""Options of an end with a network stack. ``offloads``: whether it leaves checksums and segmentation to others wherever they take them.
+``tcp_window``: the buffer of each end of a TCP connection, as iperf3's ``-w`` has it; ``system``: it grows as the kernel sees fit."""
+NO_OFFLOADS = "rx off tx off sg off tso off gso off gro off"
+"""In ethtool's words. Not all can be set everywhere: ``offloads_on`` says what is."""
+OFFLOADS = ("tx-checksumming", "tcp-segmentation-offload", "generic-segmentation-offload", "generic-receive-offload")
+"""Those that must be off for ``offloads: off``. rx-checksumming alone saves nobody anything, and is often fixed."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -28,6 +35,14 @@ class Counters:
     received_bytes: int
     sent_packets: int
     sent_bytes: int
+
+
+def offloads_on(printed: str) -> list[str]:
+    """Which of ``OFFLOADS`` are on, by what ``ethtool --show-offload`` printed. Raises ``ValueError`` where it says nothing of one."""
+    said = dict(line.strip().split(": ", 1) for line in printed.splitlines() if ": " in line)
+    if unknown := [name for name in OFFLOADS if name not in said]:
+        raise ValueError(f"not ethtool's features: no {', '.join(unknown)} in {printed[:200]!r}")
+    return [name for name in OFFLOADS if said[name].startswith("on")]
 
 
 class Job(abc.ABC):

@@ -3,12 +3,15 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+from typing import ClassVar
+
 from switches.base import Port
 from terms import errors
 from terms.placement import Thread
 from testbeds.base import Process, Testbed
 from workloads.endpoints import pktgen
-from workloads.endpoints.base import Counters, Endpoint, Flood, Frames, Job
+from workloads.endpoints.base import STACK_OPTIONS, Counters, Endpoint, Flood, Frames, Job
 from workloads.endpoints.host_end import Commands, counters_of, read_counters
 from workloads.endpoints.pktgen import Pktgen
 from workloads.endpoints.testpmd import PacketSocketFlood
@@ -18,6 +21,7 @@ class Container(Endpoint):
     """What it sends and receives is done by the host's kernel on ``cpu``."""
 
     interface = "eth0"
+    options: ClassVar[Mapping[str, tuple[str, ...]]] = STACK_OPTIONS
 
     def __init__(self, host: Testbed, port: Port, number: int, cpu: int) -> None:
         self.name = f"container{number}"

@@ -6,8 +6,8 @@ from __future__ import annotations
 import base64
 import shlex
 import time
-from collections.abc import Sequence
-from typing import Any
+from collections.abc import Mapping, Sequence
+from typing import Any, ClassVar
 
 from switches.base import Port
 from terms import errors, node_messages
@@ -16,25 +16,38 @@ from testbeds import numa
 from testbeds.base import Process, Testbed
 from testbeds.qmp import Monitor, agent_answers
 from testbeds.threads import threads_of
-from workloads.endpoints.base import RUN, Counters, Endpoint, Flood, Frames, Job
+from workloads.endpoints.base import RUN, STACK_OPTIONS, Counters, Endpoint, Flood, Frames, Job
 from workloads.endpoints.pktgen import Pktgen
 
 GUEST = "/var/lib/vsprof/guest"
 """Where the role guest_image puts the guest's kernel and initramfs."""
 ACCESSES = ("vhost-net", "virtio-net", "vhost-user")
 """How a virtual machine reaches a switch."""
+CPUS = {"kvm": "host", "tcg": "max"}
+"""By accelerator, which processor the guest sees: the host's own, or all that the emulator knows."""
 GUEST_MEMORY_MIB = 256
 BOOT_SECONDS = 120
 POLL_S = 0.1
 
 
 class Vm(Endpoint):
-    """A KVM guest with one vCPU, its memory in hugepages, and one interface on a switch's port."""
+    """A guest with one vCPU, its memory in hugepages, and one interface on a switch's port."""
 
     interface = "eth0"
+    options: ClassVar[Mapping[str, tuple[str, ...]]] = {"accel": tuple(CPUS), **STACK_OPTIONS}
+    """``accel``: who runs the guest's code. ``tcg``: QEMU emulates it, so that it runs anywhere, slowly; its virtio device is the same."""
 
     def __init__(
-        self, host: Testbed, port: Port, number: int, *, vcpu: int, backend_cpu: int, house_cpu: int, node: int | None = None
+        self,
+        host: Testbed,
+        port: Port,
+        number: int,
+        *,
+        vcpu: int,
+        backend_cpu: int,
+        house_cpu: int,
+        accel: str = "kvm",
+        node: int | None = None,
     ) -> None:
         """``vcpu``: the CPU of the vCPU thread. ``backend_cpu``: of whatever moves frames for it on the host's side
         (vhost worker, or QEMU's main loop with access ``virtio-net``). ``house_cpu``: of QEMU's other threads. ``node``: the NUMA node
@@ -43,7 +56,7 @@ class Vm(Endpoint):
         self.address = f"10.77.0.{number}"
         self.mac = f"52:54:00:76:67:{number:02x}"
         self._host, self.port = host, port
-        self._vcpu, self._backend_cpu, self._house_cpu, self._node = vcpu, backend_cpu, house_cpu, node
+        self._vcpu, self._backend_cpu, self._house_cpu, self._accel, self._node = vcpu, backend_cpu, house_cpu, accel, node
         self._pages: dict[int, int] = {}
         self._process: Process | None = None
         self._agent: Monitor | None = None
@@ -112,7 +125,8 @@ class Vm(Endpoint):
         return [
             "/usr/bin/qemu-system-x86_64", "-name", f"{self.name},debug-threads=on", "-nodefaults", "-no-user-config",
             "-display", "none", "-no-reboot",
-            "-machine", "q35,memory-backend=memory", "-accel", "kvm", "-cpu", "host", "-smp", "1", "-m", f"{GUEST_MEMORY_MIB}M",
+            "-machine", "q35,memory-backend=memory", "-accel", self._accel, "-cpu", CPUS[self._accel],
+            "-smp", "1", "-m", f"{GUEST_MEMORY_MIB}M",
             # Shared, because a vhost-user switch reads and writes it; in hugepages for every access, so that TLB reach is the same.
             "-object", f"memory-backend-file,id=memory,size={GUEST_MEMORY_MIB}M,mem-path=/dev/hugepages,share=on{self._binding()}",
             "-kernel", f"{GUEST}/vmlinux", "-initrd", f"{GUEST}/guest.cpio", "-append", kernel_arguments,

@@ -11,11 +11,11 @@ from collections.abc import Mapping, Sequence
 from typing import Any, ClassVar
 
 from switches.base import Port, Switch
-from terms import errors, schema
+from terms import errors, option_messages, schema
 from terms.placement import NEAR, CpuPlan, Placement, Thread
 from testbeds.base import Testbed
 from workloads.endpoints import virtio_user, vm
-from workloads.endpoints.base import Endpoint
+from workloads.endpoints.base import NO_OFFLOADS, Endpoint, offloads_on
 from workloads.endpoints.container import Container
 from workloads.endpoints.virtio_user import VirtioUser
 from workloads.endpoints.vm import Vm
@@ -49,6 +49,8 @@ class Topology(abc.ABC):
         self.chosen = {name: options.get(name, values[0]) for name, values in self.options_of(access).items()}
         """The value of each option of the endpoints."""
         self._made: list[Endpoint] = []
+        self._offloads: dict[str, list[str]] = {}
+        """Of each end with a network stack, which offloads it has."""
 
     @classmethod
     def options_of(cls, access: str) -> Mapping[str, tuple[str, ...]]:
@@ -73,7 +75,8 @@ class Topology(abc.ABC):
 
     def facts(self) -> dict[str, Any]:
         """What the manifest should say of the endpoints, by name; of those that have something to say."""
-        return {endpoint.name: said for endpoint in self._made if (said := endpoint.facts())}
+        offloads = {name: {"offloads_on": on} for name, on in self._offloads.items()}
+        return {one.name: said for one in self._made if (said := {**one.facts(), **offloads.get(one.name, {})})}
 
     def placement(self) -> Placement:
         """Where every thread is, and what each CPU is for."""
@@ -112,10 +115,22 @@ class Topology(abc.ABC):
 
     def _vm(self, port: Port, number: int, cpu: int) -> Vm:
         """A VM whose frames are moved by the switch's CPU, whatever the access; its memory is on its CPU's NUMA node."""
+        cpus = {"vcpu": cpu, "backend_cpu": self.plan.switch, "house_cpu": self.plan.house}
         node = self.plan.seats[NEAR].node if self.plan.seats else None
-        made = Vm(self.host, port, number, vcpu=cpu, backend_cpu=self.plan.switch, house_cpu=self.plan.house, node=node)
+        made = Vm(self.host, port, number, **cpus, accel=self.chosen["accel"], node=node)
         self._made.append(made)
         return made
+
+    def _set_offloads(self) -> None:
+        """Take the offloads of both ends away where the case says so, and remember what they have."""
+        for end in dict.fromkeys((self.sender, self.receiver)):
+            if not end.has_stack:
+                continue
+            if off := self.chosen.get("offloads") == "off":
+                end.run(f"ethtool --offload {end.interface} {NO_OFFLOADS}", may_fail=True)
+            self._offloads[end.name] = offloads_on(end.run(f"ethtool --show-offload {end.interface}"))
+            if off and self._offloads[end.name]:
+                raise option_messages.offloads_stay_on(end.name, self._offloads[end.name])
 
     def _check_path(self) -> None:
         """Both ends must reach each other before anything is measured; it also teaches the switch their addresses."""

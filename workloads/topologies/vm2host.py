@@ -16,6 +16,7 @@ class Vm2Host(Topology):
         self._made.append(host)
         self.sender, self.receiver = guest, host
         self.sender_port, self.receiver_port = guest.port, local
+        self._set_offloads()
         self._check_path()
 
     def endpoint_roles(self) -> dict[int, str]:

@@ -10,6 +10,7 @@ class Vm2Vm(Topology):
     def start(self) -> None:
         self.sender, self.receiver = self._attach(self.plan.endpoints)
         self.sender_port, self.receiver_port = self.sender.port, self.receiver.port
+        self._set_offloads()
         self._check_path()
 
     def endpoint_roles(self) -> dict[int, str]:

@@ -15,6 +15,8 @@ from workloads.traffic.base import Options, Traffic, Window, rates
 
 INTERVAL_S = 0.25
 """How often iperf3 reports; a window's goodput is taken from the reports that lie wholly inside it."""
+SYSTEM = "system"
+"""The value of the endpoints' option ``tcp_window`` that leaves the window to the kernel."""
 LONGEST_S = 3600
 """iperf3 is ended by us; this only bounds a sender that nobody stops."""
 
@@ -41,8 +43,11 @@ class TcpStream(Traffic):
         # ip of the server is bound when its socket is in the listen state (0A), port 5201 (1451).
         receiver.run("for i in $(seq 100); do grep -q ':1451 .* 0A ' /proc/net/tcp && exit 0; sleep 0.1; done; exit 1")
         self._started_s = sender.counters().clock_s
+        size = self.topology.chosen.get("tcp_window", SYSTEM)
+        # It tells the server, too.
+        window = "" if size == SYSTEM else f" -w {size}"
         self._client = sender.spawn(
-            f"iperf3 -c {receiver.address} -t {LONGEST_S} -i {INTERVAL_S} -P {settings.streams} --json > /tmp/iperf3.json 2>&1",
+            f"iperf3 -c {receiver.address} -t {LONGEST_S} -i {INTERVAL_S} -P {settings.streams}{window} --json > /tmp/iperf3.json 2>&1",
             may_fail=True,
         )
 

@@ -1,0 +1,263 @@
+# SPDX-License-Identifier: GPL-2.0-or-later
+"""The explanation of a result whose experiment has `changes`, in vm2host: what each does to TCP's goodput and to who is switched how often,
+when it is switched on, and off again.
+
+A change is demonstrated where two cases that differ in it alone have a ratio whose interval excludes 1. Nothing here knows which change is
+a suspect and which a remedy: the numbers say so.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+
+from analysis import explain, stats
+from analysis.describe import Table, Text
+from analysis.describe_frames import by_case
+from analysis.explain import FLOOD, PING, TCP, Finding, Pair, can_tell, measured, share, times
+from analysis.load import Result, worded
+from analysis.published import Published, every
+from terms import units
+
+SWITCH = "ovs-dpdk"
+UNCHANGED = "as it is"
+"""What the case is called in which nothing is changed."""
+SWITCHED = {**TCP, "metric": "context_switches_per_second", "role": "switch"}
+COLUMNS = (
+    ("goodput", {**TCP, "metric": "goodput"}, "bit/s"),
+    ("retransmits per second", {**TCP, "metric": "retransmits_per_second"}, ""),
+    ("context switches per second: ovs-vswitchd", SWITCHED, ""),
+    ("its main thread alone", {**TCP, "metric": "main_thread_context_switches_per_second"}, ""),
+    ("whole path", {**TCP, "metric": "context_switches_per_second"}, ""),
+    ("upcalls per second", {**TCP, "metric": "upcalls_per_second"}, ""),
+    ("main thread on a CPU", {**TCP, "metric": "main_thread_running"}, "fraction"),
+    ("main thread waiting for one", {**TCP, "metric": "main_thread_waiting"}, "fraction"),
+    ("packets that it moved, per second", {**TCP, "metric": "main_thread_packets_per_second"}, ""),
+    ("poll-mode thread busy", {**TCP, "metric": "pmd_busy"}, "fraction"),
+    ("mean frame that the host got", {**TCP, "metric": "frame_bytes_received"}, "bytes"),
+    ("round trip, median", {**PING, "metric": "rtt_p50"}, "seconds"),
+    ("UDP flood, received", {**FLOOD, "metric": "packet_rate_received"}, "packets/s"),
+)
+"""What is shown of each case: words, which metric, its unit."""
+WAITS = 0.05
+"""A share of its time above which the main thread is said to wait for its CPU."""
+ALIKE = (0.8, 1.25)
+"""An interval of a ratio of frame sizes that lies within says that segmentation is the same."""
+
+
+@dataclass(frozen=True)
+class Effect:
+    """A case of OVS-DPDK beside the unchanged one, and beside the kernel's way to the host with the same endpoints. Ratios of goodput."""
+
+    case: str
+    name: str
+    unchanged: stats.Estimate
+    kernel: stats.Estimate
+    switched: stats.Estimate
+    """Context switches of ovs-vswitchd's threads per second, against the unchanged case."""
+
+
+def table(result: Result) -> Table | Text:
+    """A row a case: goodput, context switches by who is switched, upcalls, retransmissions, the main thread's time."""
+    return by_case(result, COLUMNS, "TCP stream, unless it says otherwise")
+
+
+def cases(result: Result) -> list[str]:
+    """The cases of OVS-DPDK, the unchanged one first."""
+    return [case for case in result.cases.index if result.cases.loc[case, "switch"] == SWITCH]
+
+
+def kernel_pair(result: Result, case: str) -> Pair | None:
+    """The case beside the kernel's way to the host, with the same options of its endpoints."""
+    return next((pair for pair in explain.pairs(result) if pair.other == case and "arm" in result.differences(pair.base, case)), None)
+
+
+def effects(result: Result) -> list[Effect]:
+    """Of each case, in the experiment's order."""
+    ours = cases(result)
+    found = []
+    for case in ours:
+        pair, kernel = Pair(result, ours[0], case), kernel_pair(result, case)
+        changed = case != ours[0]
+        found.append(
+            Effect(
+                case,
+                worded(result.told[case]) or UNCHANGED,
+                pair.ratio(**TCP, metric="goodput") if changed else stats.NOTHING,
+                kernel.ratio(**TCP, metric="goodput") if kernel else stats.NOTHING,
+                pair.ratio(**SWITCHED) if changed else stats.NOTHING,
+            )
+        )
+    return found
+
+
+# -- the answer -------------------------------------------------------------------------------------------------
+
+
+def answer(result: Result) -> str:
+    """The answer in two sentences: what brings goodput down most, and whether that is what was published; what mends it most."""
+    found = effects(result)
+    told = [one for one in found if measured(one.unchanged) and one.unchanged.decided]
+    if not found or not any(measured(one.unchanged) for one in found):
+        return "This result can't answer the question: it has no two cases of OVS-DPDK that differ in a change and have a goodput."
+    worst = min(told, key=lambda one: one.unchanged.median, default=None)
+    best = max(told, key=lambda one: one.unchanged.median, default=None)
+    lines = [
+        _worst(result, worst if worst and worst.unchanged.median < 1 else None, found[0]),
+        _best(best if best and best.unchanged.median > 1 else None),
+    ]
+    notes = [f"*{note[:1].upper()}{note[1:]}.*" for note in result.manifest.get("left_out", [])]
+    if result.emulated:
+        notes.insert(0, "*Measured in the emulated lab: the rates are the emulator's, no result about hardware.*")
+    return "\n\n".join([" ".join(lines), *notes])
+
+
+def _worst(result: Result, worst: Effect | None, unchanged: Effect) -> str:
+    if worst is None:
+        return f"No change brings TCP's goodput clearly down. OVS-DPDK {UNCHANGED} {_beside_kernel(result, unchanged)}."
+    return (
+        f"What brings TCP's goodput down most is **{worst.name}**: to {times(worst.unchanged)} of what it is without, while the threads of "
+        f"ovs-vswitchd are switched {_switched(worst)}; so it {_beside_kernel(result, worst)}."
+    )
+
+
+def _best(best: Effect | None) -> str:
+    if best is None:
+        return "No change brings it clearly up."
+    kernel = f", which is {times(best.kernel)} the kernel's" if measured(best.kernel) else ""
+    return f"What mends it most is **{best.name}**: {times(best.unchanged)} the goodput{kernel}."
+
+
+def _switched(one: Effect) -> str:
+    return f"{times(one.switched)} as often" if measured(one.switched) else "how often was not counted"
+
+
+def _beside_kernel(result: Result, one: Effect) -> str:
+    """What remains of the kernel's goodput, and whether that is as little as was published."""
+    pair, published = kernel_pair(result, one.case), _published("T2-throughput")
+    if pair is None or not measured(one.kernel):
+        return "has no kernel's way to the host beside it"
+    name = pair.names()[0]
+    return f"has {times(one.kernel)} the goodput of {name}: {_depth(one.kernel, published)}"
+
+
+def _depth(ratio: stats.Estimate, published: Published) -> str:
+    """Whether a ratio to the kernel's way is as low as the published one."""
+    assert published.high is not None
+    limit = f"1/{units.significant(1 / published.high)}"
+    if ratio.high is None or ratio.low is None:
+        return "one repetition decides nothing"
+    if ratio.high <= published.high:
+        return f"as deep as published (below {limit})"
+    if ratio.low > published.high:
+        return f"not as deep as published (below {limit})"
+    return f"maybe as deep as published (below {limit}): the interval holds both"
+
+
+def _published(name: str) -> Published:
+    return next(one for one in every() if one.id == name)
+
+
+# -- the findings -----------------------------------------------------------------------------------------------
+
+
+def findings(result: Result) -> list[Finding]:
+    """One for each change that was switched on and off, those that matter most first."""
+    ours = set(cases(result))
+    pairs = [pair for pair in explain.pairs(result) if {pair.base, pair.other} <= ours]
+    pairs = [pair for pair in pairs if measured(pair.ratio(**TCP, metric="goodput"))]
+    pairs.sort(key=lambda pair: -abs(math.log(pair.ratio(**TCP, metric="goodput").median)))
+    return [switched(pair) for pair in pairs]
+
+
+def markdown(result: Result) -> str:
+    """The findings as a numbered list."""
+    found = findings(result)
+    if not found:
+        return "No finding: this result has no two cases of OVS-DPDK that differ in one change."
+    return "\n".join(f"{place}. {finding.markdown()}" for place, finding in enumerate(found, 1))
+
+
+def switched(pair: Pair) -> Finding:
+    """What one change does, all else as it was."""
+    base, other = pair.names()
+    ratio = pair.ratio(**TCP, metric="goodput")
+    setting = f"With {pair.setting}, " if pair.setting else ""
+    evidence = [
+        f"goodput {_both(pair, 'bit/s', **TCP, metric='goodput')}: {times(ratio)}",
+        *_often(pair),
+        *_shares(pair),
+        *_counts(pair),
+    ]
+    reason = " ".join(one for one in (_waiting(pair), _moved(pair), _segments(pair)) if one)
+    if why := can_tell(ratio):
+        return Finding(f"{setting}{other}: can't tell TCP's goodput from that with {base}: {why}.", tuple(evidence), reason)
+    way = "up" if ratio.median > 1 else "down"
+    return Finding(f"{setting}{other} instead of {base} brings TCP's goodput {way}.", tuple(evidence), reason)
+
+
+def _often(pair: Pair) -> list[str]:
+    """How often threads were switched: of the daemon, and of all that the path takes."""
+    said = []
+    for whose, role in (("of ovs-vswitchd's threads", "switch"), ("of the whole path", "path")):
+        where = {**TCP, "metric": "context_switches_per_second", "role": role}
+        if measured(ratio := pair.ratio(**where)):
+            said.append(f"context switches per second {whose} {_both(pair, '', **where)}: {times(ratio)}")
+    return said
+
+
+def _shares(pair: Pair) -> list[str]:
+    said = []
+    for words, metric in (("the main thread ran", "main_thread_running"), ("it waited for its CPU", "main_thread_waiting")):
+        both = pair.both(**TCP, metric=metric)
+        if measured(*both):
+            said.append(f"{words} {' and '.join(share(one) for one in both)} of the time")
+    return said
+
+
+def _counts(pair: Pair) -> list[str]:
+    said = []
+    for words, where, unit in (
+        ("retransmits per second", {**TCP, "metric": "retransmits_per_second"}, ""),
+        ("upcalls per second", {**TCP, "metric": "upcalls_per_second"}, ""),
+        ("round trip", {**PING, "metric": "rtt_p50"}, "seconds"),
+    ):
+        if measured(*pair.both(**where)):
+            said.append(f"{words} {_both(pair, unit, **where)}")
+    return said
+
+
+def _waiting(pair: Pair) -> str:
+    """The main thread's waiting, where the change makes it."""
+    before, after = pair.both(**TCP, metric="main_thread_waiting")
+    if not measured(before, after) or after.median < WAITS or after.median < 2 * before.median:
+        return ""
+    return (
+        f"The main thread, which takes in what the host sends, TCP's acknowledgements among it, waited for its CPU {share(after)} of the "
+        f"time (before: {share(before)})."
+    )
+
+
+def _moved(pair: Pair) -> str:
+    """Whether the host's packets still pass the main thread."""
+    before, after = pair.both(**TCP, metric="main_thread_packets_per_second")
+    if not measured(before, after) or not before.median or after.median > 0.01 * before.median:
+        return ""
+    return (
+        f"What the host sends no longer passes the main thread (packets per second: {units.si(before.median, '')} before, "
+        f"{units.si(after.median, '')} after): the poll-mode thread takes it in."
+    )
+
+
+def _segments(pair: Pair) -> str:
+    """Whether the change lets TCP pass in packets of another size."""
+    ratio = pair.ratio(**TCP, metric="frame_bytes_received")
+    if not measured(ratio) or not ratio.decided or ((ratio.low or 0) > ALIKE[0] and (ratio.high or 0) < ALIKE[1]):
+        return ""
+    how = "in larger packets, so that what a packet costs is paid less often" if ratio.median > 1 else "in smaller packets"
+    return f"TCP reaches the host {how}: on average {_both(pair, 'bytes', **TCP, metric='frame_bytes_received')}."
+
+
+def _both(pair: Pair, unit: str, **where: object) -> str:
+    base, other = pair.both(**where)
+    return f"{units.si(base.median, unit)} → {units.si(other.median, unit)}"

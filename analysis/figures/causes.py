@@ -1,0 +1,75 @@
+# SPDX-License-Identifier: GPL-2.0-or-later
+"""What each change of the way to the host does to a TCP stream: goodput [bit/s, on a logarithmic axis], context switches per second of all
+threads of ovs-vswitchd [events/s, logarithmic], and the main thread's time, running and waiting for its CPU [fraction of the time].
+Dashed is a hundredth of the kernel's goodput: the published collapse lies below it. Each row changes what it names, and nothing else."""
+
+from __future__ import annotations
+
+import pandas as pd
+from matplotlib.axes import Axes
+from matplotlib.figure import Figure
+
+from analysis import metrics, style
+from analysis.explain import TCP
+from analysis.load import Result
+from analysis.published import every
+
+NEEDS = ("goodput", "context_switches_voluntary", "main_thread_run_seconds", "main_thread_wait_seconds")
+WALL_CLOCK = True
+DEEP = "published_depth"
+"""The metric of the dashed line."""
+TIMES = {"main_thread_running": "running", "main_thread_waiting": "waiting for its CPU"}
+COLOURS = {"running": style.STATE_COLOURS["user"], "waiting for its CPU": style.STATE_COLOURS["kernel"]}
+HATCHES = {"running": "", "waiting for its CPU": "////"}
+
+
+def table(result: Result) -> pd.DataFrame:
+    """One row a case and metric: goodput, context switches of the switch's threads, the main thread's shares of time; and the dashed line's
+    place, as `published_depth` of the kernel's case."""
+    goodput = metrics.summary(result, ["goodput"], **TCP)
+    switched = metrics.summary(result, ["context_switches_per_second"], role="switch", cpu=-1, **TCP)
+    times = metrics.summary(result, list(TIMES), role="switch", **TCP)
+    published = next(one for one in every() if one.id == "T2-throughput")
+    kernel = goodput[goodput["switch"] != "ovs-dpdk"].head(1)
+    deep = kernel.assign(metric=DEEP, median=kernel["median"] * published.high, low=float("nan"), high=float("nan"))
+    parts = [part for part in (goodput, switched, times, deep) if not part.empty]
+    return pd.concat(parts, ignore_index=True) if parts else goodput
+
+
+def plot(table: pd.DataFrame) -> Figure:
+    labels = list(dict.fromkeys(table.loc[table["metric"] == "goodput", "label"]))
+    figure, [[goodput, switched, times]] = style.panels([style.bar_height(len(labels))], columns=3, sharey="row")
+    _bars(goodput, _rows(table, "goodput", labels), "bit/s", "goodput")
+    for place in table.loc[table["metric"] == DEEP, "median"]:
+        factor, _ = style.scale(table.loc[table["metric"] == "goodput", "median"], "bit/s")
+        goodput.axvline(place / factor, ls="--", lw=1, color=style.INK)
+    _bars(switched, _rows(table, "context_switches_per_second", labels), "events/s", "context switches of ovs-vswitchd")
+    parts = table[table["metric"].isin(list(TIMES))].assign(row=lambda t: t["label"], part=lambda t: t["metric"].map(TIMES))
+    style.stacks(times, _padded(parts, labels), "part", COLOURS, HATCHES)
+    times.set_xlabel("main thread, share of the time")
+    times.set_xlim(0, 1.05)
+    style.legend_above(figure, [times], list(COLOURS))
+    return figure
+
+
+def _rows(table: pd.DataFrame, metric: str, labels: list[str]) -> pd.DataFrame:
+    """One row a label, empty where the metric was not counted."""
+    return table[table["metric"] == metric].set_index("label").reindex(labels).reset_index()
+
+
+def _padded(parts: pd.DataFrame, labels: list[str]) -> pd.DataFrame:
+    """The same for stacks, whose rows are in the order of their first part."""
+    empty = pd.DataFrame({"row": labels, "part": next(iter(COLOURS)), "median": 0.0})
+    return pd.concat([empty, parts[["row", "part", "median"]]], ignore_index=True)
+
+
+def _bars(axes: Axes, rows: pd.DataFrame, unit: str, what: str) -> None:
+    if rows["median"].isna().all():
+        axes.text(0.5, 0.5, "not counted", transform=axes.transAxes, ha="center")
+        return
+    style.bars(axes, rows, unit, what)
+    axes.set_xscale("log")
+    lowest, highest = rows["median"].min(), rows["median"].max()
+    factor, _ = style.scale(pd.concat([rows["median"], rows["high"]]), unit)
+    # Room on both sides: for the smallest bar, and for the number behind the longest.
+    axes.set_xlim(0.3 * lowest / factor, 12 * highest / factor)

@@ -1,0 +1,68 @@
+# SPDX-License-Identifier: GPL-2.0-or-later
+"""What the main thread of ovs-vswitchd did: its time on a CPU and waiting for one, its context switches, and the packets it moved itself.
+
+In the netdev datapath it serves every port that no poll-mode thread does, such as the bridge's local port. In the kernel's it moves none.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable
+
+from collectors.base import Recorded, Snapshot
+from collectors.ovs import APPCTL, not_running
+from collectors.procfs import threads
+from terms.schema import Number
+
+SEPARATOR = "--- pmd-stats-show"
+# By the field of the thread's files in /proc: our name, the unit, and by what to multiply. schedstat has nanoseconds.
+TIMES = {"main_thread_run_seconds": 0, "main_thread_wait_seconds": 1}
+SWITCHES = {
+    "voluntary_ctxt_switches": "main_thread_switches_voluntary",
+    "nonvoluntary_ctxt_switches": "main_thread_switches_involuntary",
+}
+STATS = {
+    "packets received": ("main_thread_packets", "packets"),
+    "miss with success upcall": ("main_thread_upcalls", "events"),
+    "miss with failed upcall": ("main_thread_lost_upcalls", "events"),
+}
+_FIELD = re.compile(r"^\s+(?P<name>[a-z ]+): (?P<value>\d+)$", re.MULTILINE)
+
+
+class OvsMainThread(Snapshot):
+    # A process's name is its main thread's, and so is its id.
+    command = (
+        "for pid in $(pgrep '^ovs-vswitchd'); do grep -sH '' /proc/$pid/task/$pid/schedstat;"
+        " grep -sHE '^(non)?voluntary_ctxt_switches:' /proc/$pid/task/$pid/status; done;"
+        f" echo '{SEPARATOR}'; {APPCTL} dpif-netdev/pmd-stats-show 2>/dev/null"
+    )
+
+    def unavailable(self) -> str | None:
+        return not_running(self.host)
+
+    @classmethod
+    def numbers(cls, recorded: Recorded) -> Iterable[Number]:
+        before, after = (_read(text, recorded) for text in (recorded.begin, recorded.end))
+        if before.keys() != after.keys():
+            raise ValueError(f"the main thread has {sorted(after)} at the end of the window, and {sorted(before)} at its begin")
+        for (name, unit), value in after.items():
+            yield Number(name, value - before[name, unit], unit, "switch", None, "all", recorded.seconds, recorded.seconds)
+
+
+def _read(text: str, recorded: Recorded) -> dict[tuple[str, str], float]:
+    """Everything counted since the thread began, by name and unit. Raises ``ValueError`` where the thread is not found."""
+    files, found, stats = text.partition(SEPARATOR)
+    ours = {one.tid for one in recorded.placement.threads if one.role == "switch"}
+    mine = [lines for tid, lines in threads(files).items() if tid in ours]
+    if not found or len(mine) != 1:
+        raise ValueError(f"{len(mine)} main threads of the switch: need 1")
+    fields = dict(line.split(":\t") for line in mine[0] if ":" in line)
+    times = next((line.split() for line in mine[0] if ":" not in line), [])
+    read: dict[tuple[str, str], float] = {}
+    read |= {(name, "seconds"): int(times[place]) / 1e9 for name, place in TIMES.items() if len(times) == 3}
+    read |= {(name, "events"): int(fields[field]) for field, name in SWITCHES.items() if field in fields}
+    packets = dict(_FIELD.findall(stats.rpartition("main thread:")[2])) if "main thread:" in stats else {}
+    return read | {STATS[field]: int(value) for field, value in packets.items() if field in STATS}
+
+
+COLLECTOR = OvsMainThread

@@ -1,0 +1,112 @@
+# SPDX-License-Identifier: GPL-2.0-or-later
+"""What is said of changes: which brings goodput down and which up, how deep, and what the main thread had to do with it."""
+
+from __future__ import annotations
+
+import pytest
+
+from analysis import explain, explain_causes, figures
+from analysis.load import load
+
+SHARED, SMALL, BOTH = ("pmd-cpu", "system"), ("own-cpu", "8K"), ("pmd-cpu", "8K")
+
+
+@pytest.fixture
+def make(sample, causes_sample, tmp_path):
+    def made(factors=None, **more):
+        return load(causes_sample.write(sample, tmp_path / "r", factors or {}, **more))
+
+    return made
+
+
+def test_a_case_is_named_by_what_is_changed(make):
+    cases = make().cases
+    assert list(cases["label"]) == [
+        "kernel-ovs · vhost-net",
+        "kernel-ovs · vhost-net, tcp_window=8K",
+        "ovs-dpdk · vhost-user",
+        "ovs-dpdk · vhost-user, main_thread=pmd-cpu",
+        "ovs-dpdk · vhost-user, tcp_window=8K",
+        "ovs-dpdk · vhost-user, main_thread=pmd-cpu, tcp_window=8K",
+    ]
+
+
+def test_every_change_is_set_against_the_case_without_it_and_against_the_kernel_with_the_same_endpoints(make):
+    result = make()
+    names = [(pair.setting, *pair.names()) for pair in explain.pairs(result)]
+    assert ("", "main_thread=own-cpu", "main_thread=pmd-cpu") in names
+    assert ("tcp_window=8K", "main_thread=own-cpu", "main_thread=pmd-cpu") in names
+    assert ("main_thread=pmd-cpu", "tcp_window=system", "tcp_window=8K") in names
+    assert ("", "kernel OVS", "OVS-DPDK") in names
+    assert ("tcp_window=8K", "kernel OVS", "OVS-DPDK (main_thread=pmd-cpu)") in names
+
+
+def test_the_deepest_fall_and_the_best_remedy_are_the_answer(make):
+    said = explain_causes.answer(make({SHARED: 0.5, SMALL: 3.0, BOTH: 0.005}))
+    assert "down most is **main_thread=pmd-cpu, tcp_window=8K**: to 0.004" in said
+    assert ": as deep as published (below 1/100)" in said
+    assert "What mends it most is **tcp_window=8K**: 3." in said
+
+
+def test_a_fall_that_is_less_deep_is_not_called_so(make):
+    said = explain_causes.answer(make({SHARED: 0.5}))
+    assert "down most is **main_thread=pmd-cpu**: to 0.5" in said
+    assert "not as deep as published" in said
+    assert "No change brings it clearly up." in said
+
+
+def test_where_nothing_differs_nothing_is_claimed(make):
+    result = make()
+    said = explain_causes.answer(result)
+    assert "No change brings TCP's goodput clearly down" in said
+    assert "No change brings it clearly up" in said
+    assert all("can't tell" in finding.claim for finding in explain_causes.findings(result))
+
+
+def test_one_repetition_decides_nothing(make):
+    said = explain_causes.answer(make({SHARED: 0.001}, repetitions=1))
+    assert "No change brings TCP's goodput clearly down" in said
+    assert "one repetition decides nothing" in said
+
+
+def test_the_findings_begin_with_what_matters_most_and_name_who_waited(make):
+    found = explain_causes.findings(make({SHARED: 0.5, BOTH: 0.01}))
+    # Of both together each was switched off again: without either, nothing much is left of the fall.
+    assert [one.claim for one in found[:2]] == [
+        "With tcp_window=8K, main_thread=pmd-cpu instead of main_thread=own-cpu brings TCP's goodput down.",
+        "With main_thread=pmd-cpu, tcp_window=8K instead of tcp_window=system brings TCP's goodput down.",
+    ]
+    shared = next(one for one in found if one.claim.startswith("main_thread=pmd-cpu instead of main_thread=own-cpu"))
+    assert "waited for its CPU 50.0 % of the time (before: 1.00 %)" in shared.reason
+    assert any("of ovs-vswitchd's threads" in text for text in shared.evidence)
+
+
+def test_a_main_thread_that_moves_nothing_any_more_is_told(make):
+    found = explain_causes.findings(make({SHARED: 2.0, BOTH: 2.0}, packets={"own-cpu": 5000.0, "pmd-cpu": 0.0}))
+    told = [one.reason for one in found if "main_thread=pmd-cpu instead" in one.claim]
+    assert len(told) == 2
+    assert all("no longer passes the main thread" in reason for reason in told)
+
+
+def test_without_cases_that_differ_it_says_so(two_switches):
+    assert "can't answer the question" in explain_causes.answer(two_switches)
+    assert explain_causes.markdown(two_switches).startswith("No finding")
+
+
+def test_the_published_figures_stand_beside_cases_with_the_same_endpoints_alone(make):
+    shown = figures.show(make(), "published").table.dropna(subset=["median"])
+    assert set(shown["target"]) == {"T2"}
+    assert set(shown["traffic"]) == {"TCP stream, saturation", "TCP stream, saturation, tcp_window=8K"}
+
+
+def test_the_figure_has_a_row_a_case_and_the_depth_of_the_published_fall(make):
+    shown = figures.show(make({SHARED: 0.5}), "causes")
+    goodput = shown.table[shown.table["metric"] == "goodput"]
+    assert len(goodput) == 6
+    [deep] = shown.table.loc[shown.table["metric"] == "published_depth", "median"]
+    assert deep == pytest.approx(goodput["median"].iloc[0] / 100)
+
+
+def test_without_the_kernels_way_and_the_main_threads_numbers_the_rest_is_shown(make):
+    result = make(drop=("context_switches_voluntary",))
+    assert "data:image/png" in figures.show(result, "causes")._repr_html_()
