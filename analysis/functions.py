@@ -49,7 +49,7 @@ def missing(result: Result) -> list[str]:
     """Why there is no profile of the flood at saturation; nothing if there is one."""
     if not model.present(result):
         return model.missing(result, ("cycles",))
-    if not result.functions.count_rows():
+    if not result.functions.rows:
         return [say.no_functions(result.path.name)]
     return [say.no_flood()] if metrics.select(_rows(result, traffic=FLOOD["traffic"]), **FLOOD).empty else []
 
@@ -63,7 +63,7 @@ def named(where: str, function: str) -> str:
 
 def _rows(result: Result, **where: object) -> pd.DataFrame:
     columns = [*PLACE, "case_id", "traffic", "load", *KEY, "cpu", "mode", "value"]
-    known = [name for name in columns if name in result.functions.schema.names]
+    known = [name for name in columns if name in result.functions.names]
     return result.in_functions(known, source="model", testbed=result.testbed, **where)
 
 

@@ -16,9 +16,8 @@ from typing import Any
 
 import pandas as pd
 import pyarrow as pa
-import pyarrow.dataset as ds
-import pyarrow.parquet as pq
 
+from analysis import tables
 from terms import analysis_messages as say
 from terms import schema
 
@@ -43,7 +42,7 @@ class Result:
     path: Path
     manifest: dict[str, Any]
     frame: pd.DataFrame
-    functions: ds.Dataset
+    functions: tables.Asked
     failed: list[dict[str, Any]]
 
     @property
@@ -75,10 +74,8 @@ class Result:
 
         Read from functions.parquet anew, and no more of it than is asked for: a long campaign's would not fit into memory.
         """
-        wanted = ~ds.field("run_id").isin(pa.array([run["run_id"] for run in self.failed], pa.string()))
-        for column, value in where.items():
-            wanted &= ds.field(column).isin(value if isinstance(value, list) else [value])
-        return _filled(self.functions.to_table(columns=list(columns) if columns else None, filter=wanted))
+        failed = [run["run_id"] for run in self.failed]
+        return _filled(self.functions.select(columns, {"run_id": failed}, **where))
 
     @functools.cached_property
     def stacks(self) -> pd.DataFrame:
@@ -179,8 +176,8 @@ def load(run_dir: str | Path) -> Result:
     """
     path = Path(run_dir).resolve()
     manifest = _manifest(path / "manifest.json")
-    frame = _frame(path / "measurements.parquet", schema.NUMBER)
-    functions = _dataset(path / "functions.parquet", schema.FUNCTION)
+    frame = _filled(tables.read(path / "measurements.parquet", schema.NUMBER))
+    functions = tables.ask(path / "functions.parquet", schema.FUNCTION)
     failed = [run for run in manifest.get("runs", []) if run.get("status") == "failed"]
     frame = _without(frame, failed)
     if frame.empty:
@@ -199,45 +196,13 @@ def _manifest(path: Path) -> dict[str, Any]:
         raise say.no_result(path.parent, path.name) from None
     except ValueError as error:
         raise say.unreadable_result(path, error) from None
-    _check_version(path, manifest.get("schema_version"))
+    tables.check_version(path, manifest.get("schema_version"))
     return manifest
-
-
-def _dataset(path: Path, layout: pa.Schema) -> ds.Dataset:
-    """The table in `path`, unread; an empty one where an earlier vsprof wrote none."""
-    if not path.exists():
-        return ds.dataset(schema.table([], layout))
-    try:
-        found = pq.read_schema(path)
-    except (pa.ArrowInvalid, OSError) as error:
-        raise say.unreadable_result(path, error) from None
-    _check_schema(path, found, layout)
-    return ds.dataset(path, format="parquet")
 
 
 def _optional(path: Path, layout: pa.Schema) -> pd.DataFrame:
     """An earlier vsprof wrote none: the same as a result in which nobody counted by stack."""
-    return _frame(path, layout) if path.exists() else _filled(schema.table([], layout))
-
-
-def _frame(path: Path, layout: pa.Schema) -> pd.DataFrame:
-    """The table in `path`, whose columns are those of schema.KEYS and of `layout`."""
-    try:
-        table = pq.read_table(path)
-    except FileNotFoundError:
-        raise say.no_result(path.parent, path.name) from None
-    except (pa.ArrowInvalid, OSError) as error:
-        raise say.unreadable_result(path, error) from None
-    _check_schema(path, table.schema, layout)
-    return _filled(table)
-
-
-def _check_schema(path: Path, found: pa.Schema, layout: pa.Schema) -> None:
-    stamp = (found.metadata or {}).get(b"vsprof_schema", b"none").decode()
-    _check_version(path, int(stamp) if stamp.isdigit() else stamp)
-    missing = [name for name in (*schema.KEYS.names, *layout.names) if name not in found.names]
-    if missing:
-        raise say.missing_columns(path, missing)
+    return _filled(tables.read(path, layout) if path.exists() else schema.table([], layout))
 
 
 def _filled(table: pa.Table) -> pd.DataFrame:
@@ -251,11 +216,6 @@ def _filled(table: pa.Table) -> pd.DataFrame:
 
 def _in_own_window(frame: pd.DataFrame) -> pd.Series:
     return frame["window"].isin([window for window in frame["window"].unique() if schema.window_owner(window)])
-
-
-def _check_version(path: Path, seen: object) -> None:
-    if seen != schema.VERSION:
-        raise say.wrong_schema(path, seen, schema.VERSION)
 
 
 def worded(values: Mapping[str, Any]) -> str:

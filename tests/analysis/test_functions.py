@@ -6,12 +6,11 @@ from __future__ import annotations
 import dataclasses
 
 import pandas as pd
-import pyarrow as pa
-import pyarrow.dataset as ds
 import pytest
 
-from analysis import describe_functions, explain_model, figures, functions, model
+from analysis import describe_functions, explain_model, figures, functions, model, tables
 from analysis.load import load
+from terms import schema
 
 DPDK, KERNEL = "ovs-dpdk+vhost-user+64", "kernel-ovs+vhost-net+64"
 TCP = {"traffic": "tcp_stream", "load": "saturation"}
@@ -21,10 +20,16 @@ def hottest(result, case: str = DPDK, counter: str = "instructions", count: int 
     return functions.hottest(result, case, counter, count, **where).set_index("function")
 
 
-def with_functions(result, keep=lambda rows: slice(None), **columns):
+@pytest.fixture
+def with_functions(tmp_path):
     """The result with some of its functions' rows, and some of their columns changed."""
-    rows = result.in_functions().assign(**columns).loc[keep]
-    return dataclasses.replace(result, functions=ds.dataset(pa.Table.from_pandas(rows, preserve_index=False)))
+
+    def made(result, keep=lambda rows: slice(None), **columns):
+        rows = result.in_functions().assign(**columns).loc[keep]
+        schema.write(tmp_path / "functions.parquet", rows.to_dict("records"), schema.FUNCTION)
+        return dataclasses.replace(result, functions=tables.ask(tmp_path / "functions.parquet", schema.FUNCTION))
+
+    return made
 
 
 def test_the_hottest_come_first_with_their_role_and_share(modelled, sample):
@@ -58,7 +63,7 @@ def test_without_idle_windows_empty_polls_are_left_in(sample, tmp_path):
     assert found.loc["switch_first", "median"] == pytest.approx(sample.WORK["vhost-user"] * 1.02 * 0.3 + 0.2 * polls)
 
 
-def test_the_same_function_of_another_thread_is_no_polling(modelled):
+def test_the_same_function_of_another_thread_is_no_polling(modelled, with_functions):
     # On CPU 0 the switch's other threads run.
     result = with_functions(modelled, cpu=lambda rows: rows["cpu"].where(rows["function"] != "poll", 0))
     assert hottest(result).loc["poll", "median"] == pytest.approx(0.8 * 99_000 * 50 / 2000)
@@ -76,14 +81,14 @@ def test_the_host_is_part_of_the_path_where_it_is_an_endpoint(sample, tmp_path):
     assert "host-other" in set(hottest(result)["role"])
 
 
-def test_a_window_without_functions_does_not_count_as_zero(modelled):
+def test_a_window_without_functions_does_not_count_as_zero(modelled, with_functions):
     result = with_functions(modelled, lambda rows: ~rows["run_id"].str.endswith("#1"))
     found = hottest(result, KERNEL)
     assert set(found["n"]) == {2}
     assert found.loc["vhost_first", "median"] == pytest.approx(hottest(modelled, KERNEL).loc["vhost_first", "median"], rel=0.02)
 
 
-def test_a_function_that_a_window_does_not_name_has_zero_there(modelled):
+def test_a_function_that_a_window_does_not_name_has_zero_there(modelled, with_functions):
     result = with_functions(modelled, lambda rows: (rows["function"] != "vhost_first") | (rows["window"] != "uarch_model-2"))
     assert hottest(result, KERNEL).loc["vhost_first", "median"] == pytest.approx(20_000 * 1.02 * 0.3 / 2)
 
@@ -109,7 +114,7 @@ def test_without_a_flood_there_is_no_profile_and_it_is_said(sample, tmp_path):
         assert "no UDP flood" in shown.text
 
 
-def test_another_sources_functions_are_no_part_of_the_models(modelled):
+def test_another_sources_functions_are_no_part_of_the_models(modelled, with_functions):
     result = with_functions(modelled, source=lambda table: table["source"].where(table["function"] != "guest_first", "hardware"))
     assert "guest_first" not in hottest(result).index
     assert "guest_first" in hottest(modelled).index
@@ -147,7 +152,7 @@ def test_a_function_is_named_with_its_place(where, function, text):
     assert functions.named(where, function) == text
 
 
-def test_long_names_are_cut_in_the_figure_but_not_in_its_numbers(modelled):
+def test_long_names_are_cut_in_the_figure_but_not_in_its_numbers(modelled, with_functions):
     name = "a_function_whose_name_goes_on_" * 4
     others = {"guest_first": name, "guest_second": "ip_rcv.constprop.0"}
     result = with_functions(modelled, function=lambda table: table["function"].replace(others))

@@ -1,0 +1,83 @@
+# SPDX-License-Identifier: GPL-2.0-or-later
+"""A result's Parquet files: read whole, or asked for some of their rows and columns."""
+
+from __future__ import annotations
+
+import glob
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+import duckdb
+import pyarrow as pa
+import pyarrow.parquet as pq
+
+from terms import analysis_messages as say
+from terms import schema
+
+
+def read(path: Path, layout: pa.Schema) -> pa.Table:
+    """The table in `path`, whose columns are those of schema.KEYS and of `layout`. Raises BadInput if it is not there, or is another."""
+    try:
+        table = pq.read_table(path)
+    except FileNotFoundError:
+        raise say.no_result(path.parent, path.name) from None
+    except (pa.ArrowInvalid, OSError) as error:
+        raise say.unreadable_result(path, error) from None
+    _check_schema(path, table.schema, layout)
+    return table
+
+
+@dataclass(frozen=True)
+class Asked:
+    """A table that is never read whole. rows: how many it has. names: of its columns. path: its file; None: there is none."""
+
+    path: Path | None
+    rows: int
+    names: tuple[str, ...]
+    layout: pa.Schema
+
+    def select(self, columns: Sequence[str] | None, without: dict[str, list], **where: object) -> pa.Table:
+        """The rows whose columns equal `where` (a list: any of these) and have none of the values of `without`; all columns, or some."""
+        if self.path is None:
+            whole = schema.table([], self.layout)
+            return whole.select(list(columns)) if columns else whole
+        wanted = {name: value if isinstance(value, list) else [value] for name, value in where.items()}
+        tests = [*_tests(wanted, "IN"), *_tests(without, "NOT IN")]
+        values = [value for one in (*wanted.values(), *without.values()) for value in one]
+        named = ", ".join(f'"{name}"' for name in columns) if columns else "*"
+        with duckdb.connect() as connection:
+            asked = f"SELECT {named} FROM read_parquet(?) WHERE {' AND '.join(tests) or 'true'}"
+            return connection.sql(asked, params=[glob.escape(str(self.path)), *values]).to_arrow_table()
+
+
+def ask(path: Path, layout: pa.Schema) -> Asked:
+    """The table in `path`, unread; an empty one where an earlier vsprof wrote none. Raises BadInput as `read` does."""
+    if not path.exists():
+        return Asked(None, 0, tuple(schema.table([], layout).column_names), layout)
+    try:
+        found = pq.ParquetFile(path)
+    except (pa.ArrowInvalid, OSError) as error:
+        raise say.unreadable_result(path, error) from None
+    with found:
+        _check_schema(path, found.schema_arrow, layout)
+        return Asked(path, found.metadata.num_rows, tuple(found.schema_arrow.names), layout)
+
+
+def check_version(path: Path, seen: object) -> None:
+    """Raises BadInput if `path` was written with another schema than this one."""
+    if seen != schema.VERSION:
+        raise say.wrong_schema(path, seen, schema.VERSION)
+
+
+def _tests(values: dict[str, list], how: str) -> list[str]:
+    """SQL, with a mark for each value; a column that may be any of none is never right, and one that must not be is always."""
+    return [f'"{name}" {how} ({", ".join("?" * len(some))})' if some else str(how != "IN").lower() for name, some in values.items()]
+
+
+def _check_schema(path: Path, found: pa.Schema, layout: pa.Schema) -> None:
+    stamp = (found.metadata or {}).get(b"vsprof_schema", b"none").decode()
+    check_version(path, int(stamp) if stamp.isdigit() else stamp)
+    missing = [name for name in (*schema.KEYS.names, *layout.names) if name not in found.names]
+    if missing:
+        raise say.missing_columns(path, missing)

@@ -1,0 +1,58 @@
+# SPDX-License-Identifier: GPL-2.0-or-later
+"""A table that is asked for some of its rows and columns gives these, and no other."""
+
+from __future__ import annotations
+
+import pytest
+
+from analysis import tables
+from terms import schema
+
+ROWS = [
+    {"run_id": run, "case_id": "c1", "role": role, "function": name, "name": counted, "value": value}
+    for run, role, name, counted, value in (
+        ("r001", "switch", "it's", "instructions", 1.0),
+        ("r001", "guest", "memcpy", "instructions", 2.0),
+        ("r002", "switch", "memcpy", "l1d_misses", 3.0),
+        ("r003", "vhost", "%_[x]", "instructions", 4.0),
+    )
+]
+
+
+@pytest.fixture
+def asked(tmp_path) -> tables.Asked:
+    # A name that would be a pattern, were it not quoted.
+    path = tmp_path / "a [b]*?" / "functions.parquet"
+    path.parent.mkdir()
+    schema.write(path, ROWS, schema.FUNCTION)
+    return tables.ask(path, schema.FUNCTION)
+
+
+@pytest.mark.parametrize(
+    ("without", "where", "left"),
+    [
+        ({}, {}, [1.0, 2.0, 3.0, 4.0]),
+        ({}, {"role": "switch"}, [1.0, 3.0]),
+        ({}, {"role": ["switch", "vhost"], "name": "instructions"}, [1.0, 4.0]),
+        ({"run_id": ["r001"]}, {}, [3.0, 4.0]),
+        ({"run_id": ["r001", "r003"]}, {"role": "vhost"}, []),
+        ({"run_id": []}, {"function": ["it's", "%_[x]"]}, [1.0, 4.0]),
+        ({}, {"function": "%"}, []),
+        ({}, {"role": []}, []),
+    ],
+)
+def test_rows_are_those_asked_for(asked, without, where, left):
+    found = asked.select(["run_id", "value"], without, **where)
+    assert found.column_names == ["run_id", "value"]
+    assert found["value"].to_pylist() == left
+
+
+def test_without_columns_all_come(asked):
+    assert tuple(asked.select(None, {}).column_names) == asked.names
+    assert asked.rows == len(ROWS)
+
+
+def test_where_no_file_is_nothing_is_found(tmp_path):
+    none = tables.ask(tmp_path / "functions.parquet", schema.FUNCTION)
+    assert (none.rows, none.select(["role"], {}, role="switch").num_rows) == (0, 0)
+    assert tuple(none.select(None, {}).column_names) == none.names
