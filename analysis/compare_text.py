@@ -16,6 +16,7 @@ from rich.table import Table
 from analysis import causes, style
 from analysis.compare import Comparison, decided
 from analysis.figures import ratios
+from terms import analysis_messages as say
 from terms import units
 
 WIDTH = 190
@@ -56,9 +57,12 @@ def to_json(found: Comparison) -> dict[str, Any]:
 
 
 def draw(found: Sequence[Comparison], path: Path) -> None:
-    """The ratios of each comparison, drawn into one file, whose ending names the format."""
+    """The ratios of each comparison, drawn into one file, whose ending names the format. Raises BadInput where that can't be written."""
     tables = [ratios.of_comparison(short(one.table), one.title) for one in found]
-    ratios.plot(pd.concat(tables, ignore_index=True)).savefig(path, facecolor="white")
+    try:
+        ratios.plot(pd.concat(tables, ignore_index=True)).savefig(path, facecolor="white")
+    except (OSError, ValueError) as error:
+        raise say.figure_not_written(path, error) from error
 
 
 def _records(table: pd.DataFrame) -> list[dict[str, Any]]:

@@ -125,11 +125,12 @@ def _show(asked: argparse.Namespace) -> int:
 def _compare(asked: argparse.Namespace) -> int:
     from analysis import compare, compare_text, load  # noqa: PLC0415
 
-    folders = [results.find(word) for word in (asked.a, asked.b)]
-    if all(folders):
-        found = compare.of_results(*(load.load(folder) for folder in folders))
+    words = (asked.a, asked.b)
+    if any(results.find(word) for word in words):
+        # A result compares with a result alone: a word that names none says so.
+        found = compare.of_results(*(load.load(Results.open(word).folder) for word in words))
     else:
-        found = compare.of_cases(load.load(Results.open(asked.within).folder), asked.a, asked.b)
+        found = compare.of_cases(load.load(Results.open(asked.within).folder), *words)
     if asked.figure:
         compare_text.draw(found, asked.figure)
     if asked.json:

@@ -19,6 +19,8 @@ BUILD = Path(__file__).resolve().parents[1] / "build"
 PREPARE, TAKE_BACK = "host", "unhost"
 REMOTE_FOLDER = "~/.vsprof-ansible"
 """Where Ansible puts its modules on a server while they run, in the home of whoever logs in; removed when all is taken back."""
+END_SECONDS = 60
+"""Ansible that was told to end tells its own processes on the servers."""
 
 Say = Callable[[str], None]
 
@@ -75,12 +77,21 @@ def play(playbook: str, path: Path | None, say: Say) -> Outcome:
             running.terminate()
             raise
         finally:
-            running.wait()
+            _end(running)
     if running.returncode and not outcome.problems:
         outcome.problems.append(host_messages.ansible_failed(running.returncode, words))
     if outcome.problems:
         raise host_messages.not_done(f"`make {playbook}`", outcome.problems, log)
     return outcome
+
+
+def _end(running: subprocess.Popen[str]) -> None:
+    """Wait for a process that has closed its output, or was told to end; kill it where it does neither."""
+    try:
+        running.wait(END_SECONDS)
+    except subprocess.TimeoutExpired:
+        running.kill()
+        running.wait()
 
 
 def render(playbook: str, outcome: Outcome) -> str:

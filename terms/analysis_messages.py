@@ -93,6 +93,10 @@ def no_such_case(word: str, known: Iterable[str], path: Path) -> BadInput:
     return BadInput(f"`{word}` is no result's folder, and no case of {path.name}: name one of {', '.join(known)}, or two folders")
 
 
+def figure_not_written(path: Path, why: Exception) -> BadInput:
+    return BadInput(f"can't draw into {path}: {why}; name a file that ends in .png, .svg or .pdf, in a folder that is there")
+
+
 def no_like_cases(one: Iterable[str], other: Iterable[str]) -> BadInput:
     return BadInput(
         f"nothing to compare: no case of {'; '.join(one)} has the same other values (frame size, flows, topology, …) as one of "

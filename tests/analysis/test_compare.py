@@ -11,6 +11,7 @@ import pytest
 from rich.console import Console
 
 from analysis import compare, compare_text, load
+from runner import cli
 from terms import analysis_messages as say
 from terms.errors import BadInput
 
@@ -116,3 +117,34 @@ def test_json_has_no_nan(result):
 def test_the_figure(result, tmp_path, ending):
     compare_text.draw(compare.of_cases(result, "kernel-ovs", "ovs-dpdk"), tmp_path / f"ratios.{ending}")
     assert (tmp_path / f"ratios.{ending}").stat().st_size > 10_000
+
+
+@pytest.mark.parametrize("name", ["ratios.xyz", "no-such-folder/ratios.png"])
+def test_a_figure_that_can_not_be_written_is_one_error(result, tmp_path, name):
+    with pytest.raises(BadInput, match=name):
+        compare_text.draw(compare.of_cases(result, "kernel-ovs", "ovs-dpdk"), tmp_path / name)
+
+
+@pytest.mark.parametrize(
+    ("words", "said"),
+    [
+        (["kernel-ovs", "no-such"], "`no-such` is no result's folder, and no case of"),
+        (["{result}", "results/no-such"], "no result 'results/no-such'"),
+        (["results/no-such", "{result}"], "no result 'results/no-such'"),
+        (["kernel-ovs", "ovs-dpdk", "--figure", "no-such/x.png"], "can't draw into no-such/x.png"),
+    ],
+)
+def test_a_user_s_mistake_is_one_line(result, capsys, words, said):
+    words = [word.format(result=result.path) for word in words]
+    assert cli.main(["compare", *words, "--in", str(result.path)]) == BadInput.exit_status
+    printed = capsys.readouterr().err
+    assert said in printed
+    assert printed.count("\n") == 1
+
+
+def test_a_user_s_comparison(result, capsys):
+    assert cli.main(["compare", "kernel-ovs", "ovs-dpdk", "--in", str(result.path), "--json"]) == 0
+    [found] = json.loads(capsys.readouterr().out)
+    assert found["a"]["result"] == str(result.path)
+    assert cli.main(["compare", str(result.path), str(result.path)]) == 0
+    assert "packet_rate_received" not in capsys.readouterr().out, "nothing differs from itself"
