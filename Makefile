@@ -144,8 +144,8 @@ bench-model: $(READY) ## What the processor model costs: bare emulation, countin
 	$(VENV)/bin/python -m bench.model $(if $(CPU),--cpu-profile "$(CPU)")
 
 .PHONY: bench-observer
-bench-observer: $(READY) ## What each collector costs the traffic that it watches (TESTBED=, COLLECTORS=)
-	$(VENV)/bin/python -m bench.observer $(if $(filter-out auto,$(TESTBED)),--testbed $(TESTBED)) $(if $(COLLECTORS),--collectors $(COLLECTORS))
+bench-observer: $(READY) ## What each collector costs the traffic that it watches (TESTBED=, SWITCHES=, COLLECTORS=)
+	$(VENV)/bin/python -m bench.observer $(if $(filter-out auto,$(TESTBED)),--testbed $(TESTBED)) $(if $(SWITCHES),--switches $(SWITCHES)) $(if $(COLLECTORS),--collectors $(COLLECTORS))
 
 .PHONY: bench-dataplane
 bench-dataplane: $(READY) ## vhost-switch beside OVS-DPDK and testpmd, between the same two endpoints, on this host

@@ -12,7 +12,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 from analysis import metrics, stats, style
-from analysis.load import SIZES, Result, worded
+from analysis.load import SIZES, SWITCHES, Result, worded
 from terms import units
 
 NEAR_ALL = 0.95
@@ -46,8 +46,13 @@ class Finding:
 
     def markdown(self) -> str:
         evidence = "; ".join(self.evidence)
-        parts = [f"**{self.claim}**", f"{evidence[:1].upper()}{evidence[1:]}."]
+        parts = [f"**{self.claim}**", f"{sentence(evidence)}."]
         return " ".join([*parts, f"*Why:* {self.reason}"] if self.reason else parts)
+
+
+def sentence(text: str) -> str:
+    """With a capital letter in front, but for a name that has none: ovs-dpdk is a word of our own."""
+    return text if text.split(" ", 1)[0] in SWITCHES else f"{text[:1].upper()}{text[1:]}"
 
 
 @dataclass(frozen=True)
@@ -135,7 +140,7 @@ def answer(result: Result) -> str:
         return "This result can't answer the question: it has no two cases with a common number."
     if result.emulated:
         lines.append("*Measured in the emulated lab: the rates are the emulator's, no result about hardware.*")
-    lines += [f"*{text[:1].upper()}{text[1:]}.*" for text in (*_containers(result), *result.manifest.get("left_out", []))]
+    lines += [f"*{sentence(text)}.*" for text in (*_containers(result), *result.manifest.get("left_out", []))]
     return "\n\n".join(lines)
 
 

@@ -14,7 +14,7 @@ from dataclasses import dataclass
 from analysis import explain, stats
 from analysis.describe import Table, Text
 from analysis.describe_frames import by_case
-from analysis.explain import FLOOD, PING, TCP, Finding, Pair, can_tell, measured, share, times
+from analysis.explain import FLOOD, PING, TCP, Finding, Pair, can_tell, measured, sentence, share, times
 from analysis.load import Result, worded
 from analysis.published import Published, every
 from terms import units
@@ -106,7 +106,7 @@ def answer(result: Result) -> str:
         _worst(result, worst if worst and worst.unchanged.median < 1 else None, found[0]),
         _best(best if best and best.unchanged.median > 1 else None),
     ]
-    notes = [f"*{note[:1].upper()}{note[1:]}.*" for note in result.manifest.get("left_out", [])]
+    notes = [f"*{sentence(note)}.*" for note in result.manifest.get("left_out", [])]
     if result.emulated:
         notes.insert(0, "*Measured in the emulated lab: the rates are the emulator's, no result about hardware.*")
     return "\n\n".join([" ".join(lines), *notes])

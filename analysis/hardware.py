@@ -285,7 +285,7 @@ def _sums(result: Result, rows: pd.DataFrame) -> Iterator[tuple[tuple, str, Sums
 
 def _sum(rows: pd.DataFrame, rates: Mapping[str, float]) -> Sums:
     """The sum over CPUs; a window in which one CPU's value is empty does not count for that event."""
-    summed = rows.groupby(["mode", "name", "window"])["value"].agg(metrics.whole_sum).dropna()
+    summed = rows.groupby(["mode", "name", "window"])["value"].sum(skipna=False).dropna()
     counts: dict[str, dict[str, dict[str, float]]] = {}
     for (mode, name, window), value in summed.items():
         counts.setdefault(mode, {}).setdefault(name, {})[window] = float(value)

@@ -170,7 +170,7 @@ def events(frame: pd.DataFrame) -> pd.DataFrame:
     if counted.empty:
         return _empty()
     keys = [*WINDOW, "name", "role", "cpu"]
-    sums = counted.groupby(keys).agg(value=("value", whole_sum), enabled_s=("enabled_s", "max")).reset_index()
+    sums = _sums(counted, keys)
     sums = pd.concat([sums, _context_switches(sums)], ignore_index=True)
     by_role = sums[sums["cpu"] == -1]
     path = by_role[(by_role["role"] != "host-other") | by_role["case_id"].isin(host_is_endpoint(frame))]
@@ -402,7 +402,8 @@ def wide_table(frame: pd.DataFrame, names: Sequence[str], extra: Sequence[str] =
     if rows.empty:
         # With the keys' own types: what is merged with it must find the same.
         return rows[keys].assign(**dict.fromkeys(names, np.array([], float)))
-    wide = rows.groupby([*keys, "name"])["value"].agg(whole_sum).unstack("name")
+    # Where one part could not be counted there is no sum: one over the rest would pass for the whole.
+    wide = rows.groupby([*keys, "name"])["value"].sum(skipna=False).unstack("name")
     return wide.reindex(columns=list(names)).reset_index()
 
 
@@ -414,15 +415,15 @@ def _timed(frame: pd.DataFrame, rows: pd.DataFrame, names: Sequence[str], extra:
     return wide.assign(seconds=wide["seconds"].astype(float).fillna(wide["window_seconds"]))
 
 
-def whole_sum(values: pd.Series) -> float:
-    """NaN if one part could not be counted: a sum over the rest would pass for the whole."""
-    return float(values.sum(skipna=False))
+def _sums(rows: pd.DataFrame, keys: list[str]) -> pd.DataFrame:
+    """By `keys` the sum of `value`, NaN if one part could not be counted, and the longest `enabled_s`."""
+    grouped = rows.groupby(keys)
+    return grouped[["value"]].sum(skipna=False).assign(enabled_s=grouped["enabled_s"].max()).reset_index()
 
 
 def _total(by_role: pd.DataFrame, name: str) -> pd.DataFrame:
     """The sum over roles, as a role of its own called `name`."""
-    sums = by_role.groupby([*WINDOW, "name"]).agg(value=("value", whole_sum), enabled_s=("enabled_s", "max"))
-    return sums.reset_index().assign(role=name, cpu=-1)
+    return _sums(by_role, [*WINDOW, "name"]).assign(role=name, cpu=-1)
 
 
 def host_is_endpoint(frame: pd.DataFrame) -> set[str]:
@@ -432,9 +433,7 @@ def host_is_endpoint(frame: pd.DataFrame) -> set[str]:
 def _context_switches(sums: pd.DataFrame) -> pd.DataFrame:
     """Voluntary and involuntary together, by role."""
     kinds = sums[sums["name"].isin(["context_switches_voluntary", "context_switches_involuntary"])]
-    keys = [*WINDOW, "role", "cpu"]
-    both = kinds.groupby(keys).agg(value=("value", whole_sum), enabled_s=("enabled_s", "max")).reset_index()
-    return both.assign(name="context_switches")
+    return _sums(kinds, [*WINDOW, "role", "cpu"]).assign(name="context_switches")
 
 
 def data_rates(frame: pd.DataFrame) -> pd.DataFrame:

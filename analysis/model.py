@@ -119,8 +119,10 @@ def is_poll_mode(result: Result, rows: pd.DataFrame) -> pd.Series:
     """The switch's programs on the CPU that the manifest gives the switch: there the poll-mode thread runs, and no other."""
     runs = result.manifest.get("runs", [])
     cpus = {(run["run_id"], int(cpu)) for run in runs for cpu, role in (run.get("cpu_roles") or {}).items() if role == "switch"}
-    here = np.array([place in cpus for place in zip(rows["run_id"], rows["cpu"], strict=True)], dtype=bool)
-    return (rows["role"] == "switch") & (rows["mode"] == "user") & here
+    found = ((rows["role"] == "switch") & (rows["mode"] == "user")).to_numpy(copy=True)
+    seen = rows[found]
+    found[found] = [place in cpus for place in zip(seen["run_id"], seen["cpu"], strict=True)]
+    return pd.Series(found, index=rows.index)
 
 
 @functools.cache

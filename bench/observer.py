@@ -61,11 +61,12 @@ def main(arguments: list[str] | None = None) -> int:
     parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
     parser.add_argument("--testbed", choices=[*TESTBEDS], default="lab" if Native.needs() else "native")
     parser.add_argument("--collectors", nargs="*", choices=[*COLLECTORS], default=[*COLLECTORS])
+    parser.add_argument("--switches", nargs="*", choices=[*SWITCHES], help="default: what the experiment vm2vm compares on that testbed")
     parser.add_argument("--pairs", type=int, default=PAIRS)
     parser.add_argument("--seconds", type=float, default=SECONDS)
     asked = parser.parse_args(arguments)
     try:
-        found = measure(asked.testbed, asked.collectors, asked.pairs, asked.seconds, lambda text: print(text, file=sys.stderr, flush=True))
+        found = measure(asked.testbed, asked.switches, asked.collectors, asked.pairs, asked.seconds, _say)
         print(table.report("bench-observer", found))
     except errors.VsprofError as error:
         print(f"bench-observer: {error}", file=sys.stderr)
@@ -73,10 +74,12 @@ def main(arguments: list[str] | None = None) -> int:
     return 0
 
 
-def measure(testbed: str, collectors: list[str], pairs: int, seconds: float, say: Say) -> Found:
+def measure(testbed: str, switches: list[str] | None, collectors: list[str], pairs: int, seconds: float, say: Say) -> Found:
     """The ratio of each collector that works, by switch. Raises ``VsprofError``."""
     plugins = [plugin for name in collectors if (plugin := COLLECTORS[name].emulator_plugin)]
     _, experiment = experiments.load("vm2vm")
+    if switches:
+        experiment = experiment.model_copy(update={"vary": {**experiment.vary, "switch": switches}})
     with TESTBEDS[testbed](say=say, plugins=plugins) as host:
         cases = offers.of(host, experiment).cases
     found: Found = {}
@@ -175,6 +178,10 @@ def _around(flow: Flow, do: Callable[[], object]) -> float:
 def _name(collector: str, case: Case) -> str:
     """Later work compares the names of OVS-DPDK's; another switch is named."""
     return f"{collector}_throughput_ratio{'' if case.switch == 'ovs-dpdk' else f'_{case.switch}'}"
+
+
+def _say(text: str) -> None:
+    print(text, file=sys.stderr, flush=True)
 
 
 if __name__ == "__main__":
