@@ -6,6 +6,7 @@ Without a processor's counts there is no answer to that question, and the text s
 
 from __future__ import annotations
 
+import html
 import importlib
 from types import ModuleType
 
@@ -52,7 +53,7 @@ def question(found: Validation) -> Text:
 
 def answer(found: Validation) -> Text:
     """Two sentences that say no more than was compared."""
-    return Text(_against_hardware(found) if found.hardware else _against_its_profile(found))
+    return _plain(_against_hardware(found) if found.hardware else _against_its_profile(found))
 
 
 def _against_its_profile(found: Validation) -> str:
@@ -104,11 +105,14 @@ def compared(found: Validation, part: str) -> list[Row]:
 
 def where(found: Validation) -> Table:
     """What was compared with what, where and when."""
-    against = "the processor of this machine, by perf stat" if found.hardware else f"what must happen by its profile, for {found.why_no_hardware}"
+    against, prefetchers = "the processor of this machine, by perf stat", "as the profile has them"
+    if not found.hardware:
+        against = f"what must happen by its profile, for {found.why_no_hardware}"
+        prefetchers = "off in microbenchmarks: they would spoil what is known beforehand"
     rows = {
         "modelled processor": f"{found.processor} (CPU profile {found.profile})",
         "compared with": against,
-        "its prefetchers": "as the profile has them" if found.hardware else "off in microbenchmarks: they would spoil what is known beforehand",
+        "its prefetchers": prefetchers,
         "machine": found.cpu_model,
         "when": f"{found.when:%Y-%m-%d %H:%M %Z}",
         "parts": ", ".join(found.parts) or "none",
@@ -150,7 +154,7 @@ def reference(found: Validation) -> str:
 
 
 def _not_shown(found: Validation, part: str) -> Text:
-    return Text(f"*{analysis_messages.not_shown(f'the part `{part}`', [why_empty(found, part)])}*")
+    return _plain(f"*{analysis_messages.not_shown(f'the part `{part}`', [why_empty(found, part)])}*")
 
 
 def why_empty(found: Validation, part: str) -> str:
@@ -200,7 +204,7 @@ def _bounds(of: str, one: Estimate | None) -> dict[str, float]:
 
 def limits(found: Validation) -> Text:
     """What these very numbers do not say, as a list."""
-    return Text("\n".join(f"- {text}" for text in all_limits(found)))
+    return _plain("\n".join(f"- {text}" for text in all_limits(found)))
 
 
 def all_limits(found: Validation) -> list[str]:
@@ -227,6 +231,11 @@ def event(row: Row) -> str:
     return EVENTS.get(row.event, row.event)
 
 
+def _plain(text: str) -> Text:
+    """Markdown in which `perf said <not supported>` is no tag."""
+    return Text(html.escape(text, quote=False))
+
+
 def number(value: float) -> str:
     """What is left of next to nothing when the polls in vain are taken out may be below it."""
     return "0" if value == 0 else "0.0000" if abs(value) < 1e-4 else units.significant(value, 4)
@@ -250,5 +259,8 @@ def _per_cent(one: Estimate) -> Estimate:
 def _interval(one: Estimate | None) -> str:
     if one is None:
         return "–"
+    if one.n == 0:
+        # What must happen is known exactly.
+        return f"{one.median:,g}"
     interval = "" if one.low is None or one.high is None else f" [{number(one.low)}, {number(one.high)}]"
     return number(one.median) + interval

@@ -97,8 +97,6 @@ def _print(part: str, found: Validation) -> None:
     for one in tables:
         if isinstance(one, Table):
             table.show(one.frame)
-        else:
-            print(one.text)
     for note in found.notes:
         if note.part == part:
             print(f"{note.item}: {note.text}")
@@ -219,16 +217,16 @@ def _once(value: float) -> Estimate:
 def _repeat(profile: Profile, found: Validation, say: Say) -> None:
     """Hardware has no part in it, whether there is some or not."""
     for item, (first, second) in repeat.measure(profile, say).items():
-        for counter in repeat.COUNTERS:
-            one, other = first.user[counter], second.user[counter]
-            found.rows.append(
-                Row(
-                    part="repeat", item=item, event=counter, unit=validation.EVENTS,
-                    reference=_once(one), modelled=_once(other), error=_once(other - one), error_unit="events",
-                )  # fmt: skip
-            )
+        found.rows.extend(_twice(item, counter, first.user[counter], second.user[counter]) for counter in repeat.COUNTERS)
         if words := repeat.explain(first, second):
             found.notes.append(Note(part="repeat", item=item, text=words))
+
+
+def _twice(item: str, counter: str, first: float, second: float) -> Row:
+    return Row(
+        part="repeat", item=item, event=counter, unit=validation.EVENTS,
+        reference=_once(first), modelled=_once(second), error=_once(second - first), error_unit="events",
+    )  # fmt: skip
 
 
 PARTS: dict[str, Callable[[Profile, Validation, Say], None]] = {

@@ -51,9 +51,9 @@ def not_counted_here() -> str:
 
 def no_hardware(why: str) -> str:
     return (
-        f"No number of the model was held against a processor's, for {why}. That the model does what its profile says is all that is shown: "
-        "not that the profile is right, and nothing of prefetchers (they were off), of overlap, or of branches that are neither random nor "
-        "regular."
+        f"No number of the model was held against a processor's, for {why}. That the model does what its profile says is all that is "
+        "shown: not that the profile is right, and nothing of prefetchers (they were off), of overlap, or of branches that are neither "
+        "random nor regular."
     )
 
 

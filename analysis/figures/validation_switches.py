@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
 """What a packet costs the user mode of the CPU that forwards, by switch: modelled in the lab (dots with intervals), and, where it could be
 counted, by this machine's processor running the same programs (diamonds), with the model's error right of it. Both share these axes on
-purpose: how far they lie apart is the question. Polls in vain are taken out on both sides. The axis is linear below 0.01, so that
-nothing has a place on it, and logarithmic above."""
+purpose: how far they lie apart is the question. Polls in vain are taken out on both sides. CPI, in cycles per instruction,
+stands on the same axis, which is linear below 0.01, so that nothing has a place on it, and logarithmic above."""
 
 from __future__ import annotations
 
@@ -23,4 +23,4 @@ def table(found: Validation) -> pd.DataFrame:
 
 
 def plot(table: pd.DataFrame) -> Figure:
-    return side_by_side(table, "events per packet; CPI: cycles per instruction")
+    return side_by_side(table, "events per packet")
