@@ -59,7 +59,8 @@ def answer(found: Validation) -> Text:
 def _against_its_profile(found: Validation) -> str:
     rows = compared(found, "microbenchmarks")
     if not rows:
-        return f"That is not known: no number of the model was compared with anything, for {found.why_no_hardware}. {_nothing(found)}"
+        why = f"No processor was counted, for {found.why_no_hardware}, and {_nothing(found)}"
+        return f"That is not known: no number of the model was compared with anything. {why}."
     return (
         "That is not known: the model was compared with what its own profile says must happen, not with a processor, for "
         f"{found.why_no_hardware}. There {_closeness(rows, CLOSE)} of what must happen (of what must not, within {FEW:g} events an "
@@ -70,16 +71,21 @@ def _against_its_profile(found: Validation) -> str:
 def _against_hardware(found: Validation) -> str:
     rows = compared(found, "microbenchmarks")
     first = f"As far as one processor tells ({found.cpu_model}): "
-    first += f"{_closeness(rows, CLOSE_TO_HARDWARE)} of what it counted, and {_largest(rows)}" if rows else _nothing(found).rstrip(".")
+    first += _by_counts(rows) if rows else _nothing(found)
     cycles = [row for row in compared(found, "switches") if row.event == "cycles"]
     if not cycles:
         return f"{first}. Of switches, cycles per packet were compared with nothing."
     errors = ", ".join(f"{shown_error(row)} with {name(row)}" for row in cycles)
-    return f"{first}. The model's cycles per packet are off by {errors}."
+    return f"{first}. The model's cycles per packet are off by {errors} (in brackets: 95 % intervals)."
+
+
+def _by_counts(rows: list[Row]) -> str:
+    rarely = f"(of what hardly happens, within {FEW:g} events an iteration)"
+    return f"{_closeness(rows, CLOSE_TO_HARDWARE)} of what it counted {rarely}, and {_largest(rows)}"
 
 
 def _nothing(found: Validation) -> str:
-    return f"Of microbenchmarks there is no number: {why_empty(found, 'microbenchmarks')}."
+    return f"of microbenchmarks there is no number ({why_empty(found, 'microbenchmarks')})"
 
 
 def _closeness(rows: list[Row], limit: float) -> str:

@@ -70,7 +70,7 @@ def one_window() -> str:
 
 
 def one_lab() -> str:
-    """The five labs are in docs/limitations.md."""
+    """The other labs are in docs/limitations.md."""
     return (
         "The switches' windows lie in one lab, with the same memory. In another one misses and mispredicted branches came out otherwise "
         "by more than these intervals (docs/limitations.md has the numbers)."
