@@ -156,7 +156,7 @@ bench-analysis: $(READY) ## How long a report takes over a million measurement r
 	$(VENV)/bin/python -m bench.analysis
 
 .PHONY: validate-model
-validate-model: $(READY) ## Is the processor model right? Against this machine's PMU, or against what must happen (CPU=profile)
+validate-model: $(READY) ## Is the processor model right? Against this machine's PMU, or against what must happen: tables and a page (CPU=profile)
 	$(VENV)/bin/python -m bench.validate $(if $(CPU),--cpu-profile "$(CPU)")
 
 .PHONY: lint

@@ -49,6 +49,16 @@ def build(run_dir: str | Path, notebook: str | Path | None = None) -> Path:
     return result.path / "report.html"
 
 
+def page(folder: str | Path, notebook: str | Path, target: Path) -> Path:
+    """Execute `notebook` on what lies in `folder`, which need be no result, and write the page `target`; return its path.
+
+    As with `build`, it appears whole or not at all, and VsprofError names the cell that failed.
+    """
+    source = find_notebook(notebook)
+    _write(target, to_html(execute(source, Path(folder).resolve()), source))
+    return target
+
+
 def find_notebook(notebook: str | Path) -> Path:
     """The notebook's path; a bare name (`vm2vm`) is looked up in notebooks/."""
     given = Path(notebook)

@@ -7,6 +7,7 @@ import json
 from collections.abc import Mapping
 from pathlib import Path
 
+import pandas as pd
 from rich.console import Console
 from rich.table import Table
 
@@ -24,6 +25,15 @@ def report(target: str, found: Mapping[str, tuple[Estimate, str]]) -> Path:
     # Names are what scripts look for: none may be cut.
     Console(width=120).print(table)
     return write(target, found)
+
+
+def show(frame: pd.DataFrame) -> None:
+    """Print a table of texts."""
+    table = Table(*map(str, frame.columns))
+    for row in frame.itertuples(index=False):
+        table.add_row(*row)
+    # An interval is no markup.
+    Console(width=120, markup=False).print(table)
 
 
 def write(target: str, found: Mapping[str, tuple[Estimate, str]]) -> Path:

@@ -5,6 +5,9 @@ On a machine with a working PMU whose processor has a profile, everything also r
 model is compared with the processor. Without one the microbenchmarks are compared with what the profile's own shape says
 must happen: a random walk through half of L2 misses L1 every time and L2 never. Of the switches there is then the model's
 side, and natively how many packets a second they forward.
+
+All that is found becomes rows of one document (analysis/validation.py): of these the printed tables, validate-model.json,
+validation.json and validate-model.html are made.
 """
 
 from __future__ import annotations
@@ -14,24 +17,26 @@ import contextlib
 import os
 import sys
 from collections.abc import Callable, Mapping
+from datetime import UTC, datetime
 from pathlib import Path
 
 import numpy as np
 
-from analysis import stats
+from analysis import explain_validation, report, stats, validation
+from analysis.describe import Table
 from analysis.stats import Estimate
+from analysis.validation import FEW, Note, Row, Validation
 from bench import microbenchmarks, native, perf, repeat, table, user_mode_linux
 from bench import validate_switches as switches
 from collectors.uarch_model import profiles
 from collectors.uarch_model.profiles import Profile
 from terms import errors
+from terms import validation_messages as messages
 from testbeds.emulator import image
 
 Say = Callable[[str], None]
-Rows = dict[str, tuple[Estimate, str]]
 
-FEW = 0.01
-"""Events per packet: of fewer, no fraction is made."""
+PAGE = "validate-model.html"
 
 
 def main(arguments: list[str] | None = None) -> int:
@@ -47,35 +52,81 @@ def main(arguments: list[str] | None = None) -> int:
 
 
 def _validate(wanted: str | None, parts: list[str], say: Say) -> int:
-    own = profiles.for_host(Path("/proc/cpuinfo").read_text())
+    cpuinfo = Path("/proc/cpuinfo").read_text()
+    own = profiles.for_host(cpuinfo)
     profile = profiles.load(wanted or own or profiles.DEFAULT)
     why = perf.missing() or ("" if own == profile.id else f"this processor is none that {profile.id} describes")
     print(f"profile {profile.id}; " + (f"compared with what must happen, for {why}" if why else "compared with this processor"))
-    rows: Rows = {}
-    for part in parts:
-        rows |= PARTS[part](profile, why, say)
-    print(table.write("validate-model", rows))
+    found = Validation(
+        profile=profile.id,
+        processor=profile.name,
+        why_no_hardware=why or None,
+        cpu_model=_cpu_model(cpuinfo),
+        when=datetime.now(UTC),
+        parts=list(dict.fromkeys(parts)),
+    )
+    for part in found.parts:
+        PARTS[part](profile, found, say)
+        _print(part, found)
+    print(table.write("validate-model", named(found)))
+    print(found.write(table.FOLDER))
+    print(report.page(table.FOLDER, "validation", table.FOLDER / PAGE))
     return 0
+
+
+def _cpu_model(cpuinfo: str) -> str:
+    return next((line.partition(":")[2].strip() for line in cpuinfo.splitlines() if line.startswith("model name")), "unknown")
+
+
+def named(found: Validation) -> dict[str, tuple[Estimate, str]]:
+    """What validate-model.json keeps: errors; where there are none, of switches the model's numbers themselves, and the native rates."""
+    return dict(one for row in found.rows if (one := _named(row, found.hardware)))
+
+
+def _named(row: Row, hardware: bool) -> tuple[str, tuple[Estimate, str]] | None:
+    if row.error is not None:
+        name = f"repeat_{row.item}_{row.event}_difference" if row.part == "repeat" else f"{row.item}_{row.event}_error"
+        return name, (row.error, str(row.error_unit))
+    if not row.of_processor:
+        return (f"{row.item}_native_{row.event}", (row.reference, row.unit)) if row.reference else None
+    return None if hardware else (f"{row.item}_{row.event}_modelled", (row.modelled, row.unit))
+
+
+def _print(part: str, found: Validation) -> None:
+    tables = [explain_validation.table(found, part), *([explain_validation.rates(found)] if part == "switches" else [])]
+    for one in tables:
+        if isinstance(one, Table):
+            table.show(one.frame)
+    for note in found.notes:
+        if note.part == part:
+            print(f"{note.item}: {note.text}")
+    if part == "switches" and not found.hardware:
+        print(f"No hardware column and no error, for {found.why_no_hardware}.")
 
 
 # --- Microbenchmarks --------------------------------------------------------------------------------------------
 
 
-def _microbenchmarks(profile: Profile, why: str, say: Say) -> Rows:
-    """``why`` there is no hardware to compare with, or nothing."""
+def _microbenchmarks(profile: Profile, found: Validation, say: Say) -> None:
     # Prefetchers would spoil what is known beforehand; against hardware they stay, for it has them, too.
-    modelled = microbenchmarks.model(profile.without("prefetch") if why else profile, say)
+    modelled = microbenchmarks.model(profile if found.hardware else profile.without("prefetch"), say)
     items = microbenchmarks.items(profile)
-    known = {item.name: item.expected for item in items} if why else _hardware(profile, max(item.hugepages for item in items), say)
-    rows: Rows = {}
-    print(f"\n{'item':16} {'event per iteration':20} {'hardware' if not why else 'must be':>10} {'model':>10}   error")
-    for item, events in known.items():
-        for event, must in events.items():
-            seen = modelled[item][event]
-            error = (seen - must) / must if must else seen
-            rows[f"{item}_{event}_error"] = (_once(error), "fraction" if must else "events")
-            print(f"{item:16} {event:20} {must:10.4g} {seen:10.4g}   " + (f"{100 * error:+.1f} %" if must else f"{error:+.4f}"))
-    return rows
+    known = _hardware(profile, max(item.hugepages for item in items), say) if found.hardware else {}
+    for item in items:
+        beside = known.get(item.name, {}) if found.hardware else item.expected
+        if not beside:
+            found.notes.append(Note(part="microbenchmarks", item=item.name, text=messages.not_counted_here()))
+        for event, must in beside.items():
+            found.rows.append(_microbenchmark(item.name, event, must, modelled[item.name][event], counted=found.hardware))
+
+
+def _microbenchmark(item: str, event: str, must: float, seen: float, *, counted: bool) -> Row:
+    reference = Estimate(float(must), None, None, int(counted))
+    error, unit = _error(_one(seen), _one(must))
+    return Row(
+        part="microbenchmarks", item=item, event=event, unit=validation.PER_ITERATION,
+        reference=reference, modelled=_once(seen), error=error, error_unit=unit,
+    )  # fmt: skip
 
 
 def _hardware(profile: Profile, hugepages: int, say: Say) -> dict[str, dict[str, float]]:
@@ -87,110 +138,98 @@ def _hardware(profile: Profile, hugepages: int, say: Say) -> dict[str, dict[str,
 # --- Switches ---------------------------------------------------------------------------------------------------
 
 
-def _switches(profile: Profile, why: str, say: Say) -> Rows:
+def _switches(profile: Profile, found: Validation, say: Say) -> None:
     tree = image.get(say).tree
     folders, chosen = {}, list(switches.SWITCHES)
     try:
         folders["uml"] = user_mode_linux.get(tree, say)
     except errors.VsprofError as error:
         chosen = [switch for switch in chosen if "uml" not in switch.folders]
-        print(f"\nkernel_ovs is left out: {error}")
-    events = {} if why else switches.hardware_events(profile)
-    natively = {switch.name: _natively(switch, tree, folders, events, say) for switch in chosen}
-    modelled = switches.modelled(chosen, folders, profile, say)
-    rows: Rows = {}
-    print(f"\n{'switch':12} {'per packet, user mode':22} {'hardware' if events else '':>10} {'model':>10}   error")
-    for name, windows in modelled.items():
-        rows |= _switch_rows(name, windows, natively[name], bool(events))
-    if not events:
-        print(f"No hardware column and no error, for {why}.")
-    return rows
+        found.notes.append(Note(part="switches", item="kernel_ovs", text=messages.left_out(error)))
+    events = switches.hardware_events(profile) if found.hardware else {}
+    natively = {switch.name: _natively(switch, tree, folders, events, found, say) for switch in chosen}
+    for name, windows in switches.modelled(chosen, folders, profile, say).items():
+        found.rows.extend(_switch_rows(name, windows, natively[name]))
 
 
 def _natively(
-    switch: switches.Switch, tree: Path, folders: Mapping[str, Path], events: Mapping[str, list[str]], say: Say
+    switch: switches.Switch,
+    tree: Path,
+    folders: Mapping[str, Path],
+    events: Mapping[str, list[str]],
+    found: Validation,
+    say: Say,
 ) -> list[dict[str, float]]:
     """Nothing, where it can't be done; that is said."""
-    if why := native.unavailable():
-        print(f"\n{switch.name} does not run natively: {why}")
-        return []
     try:
-        return switches.natively(switch, tree, folders, events, say)
+        why: object = native.unavailable()
+        if not why:
+            return switches.natively(switch, tree, folders, events, say)
     except errors.RunFailed as error:
-        print(f"\n{switch.name} does not run natively: {error}")
-        return []
+        why = error
+    found.notes.append(Note(part="switches", item=switch.name, text=messages.not_natively(why)))
+    return []
 
 
-def _switch_rows(switch: str, modelled: list[dict[str, float]], natively: list[dict[str, float]], compared: bool) -> Rows:
-    """With hardware the errors; without it the model's numbers themselves."""
-    rows: Rows = {}
-    for metric in modelled[0]:
-        here, there = (_sample(windows, metric) for windows in (modelled, natively))
-        model = stats.estimate(here)
-        if metric in switches.FACTS:
-            # Compared nowhere: the lab's rate is the emulator's.
-            print(f"{switch:12} {switches.FACTS[metric]:22} {_fact(stats.estimate(there), model)}")
-            if there:
-                rows[f"{switch}_native_{metric}"] = (stats.estimate(there), switches.FACTS[metric])
-        elif compared and there:
-            rows[f"{switch}_{metric}_error"] = error = _error(here, there)
-            print(f"{switch:12} {metric:22} {_number(stats.estimate(there)):>10} {_number(model):>10}   {_shown(error)}")
-        elif not compared:
-            rows[f"{switch}_{metric}_modelled"] = (model, "cycles/instruction" if metric == "cpi" else "events/packet")
-            print(f"{switch:12} {metric:22} {'':10} {_number(model):>10}")
-    return rows
+def _switch_rows(switch: str, modelled: list[dict[str, float]], natively: list[dict[str, float]]) -> list[Row]:
+    """Each metric that was modelled, and what it was natively, where it was counted there."""
+    return [_switch_row(switch, metric, _sample(modelled, metric), _sample(natively, metric)) for metric in modelled[0]]
 
 
-def _fact(natively: Estimate, modelled: Estimate) -> str:
-    return f"{natively.median:.4g} natively, {modelled.median:.4g} in the lab while modelled" if natively.n else "not run natively"
+def _switch_row(switch: str, metric: str, here: stats.Sample, there: stats.Sample) -> Row:
+    unit = switches.FACTS.get(metric) or (validation.CPI if metric == "cpi" else validation.PER_PACKET)
+    # The lab's rate is the emulator's: it is compared with nothing.
+    error, error_unit = _error(here, there) if there and metric not in switches.FACTS else (None, None)
+    return Row(
+        part="switches", item=switch, event=metric, unit=unit,
+        reference=stats.estimate(there) if there else None, modelled=stats.estimate(here), error=error, error_unit=error_unit,
+    )  # fmt: skip
 
 
-def _number(one: Estimate) -> str:
-    """What is left of next to nothing when the polls in vain are taken out may be below it."""
-    return f"{one.median:.4g}" if abs(one.median) >= 1e-4 else "0.0000"
-
-
-def _error(model: stats.Sample, hardware: stats.Sample) -> tuple[Estimate, str]:
+def _error(model: stats.Sample, reference: stats.Sample) -> tuple[Estimate, str]:
     """A fraction; of what hardly happens, the difference in events."""
-    if (base := stats.estimate(hardware).median) < FEW:
-        return _once(stats.estimate(model).median - base), "events"
-    ratio = stats.ratio(model, hardware)
+    seen, base = stats.estimate(model).median, stats.estimate(reference).median
+    if base < FEW:
+        return _once(seen - base), "events"
+    ratio = stats.ratio(model, reference)
     low, high = (None if bound is None else bound - 1 for bound in (ratio.low, ratio.high))
-    return Estimate(ratio.median - 1, low, high, ratio.n), "fraction"
-
-
-def _shown(error: tuple[Estimate, str]) -> str:
-    estimate, unit = error
-    return f"{100 * estimate.median:+.1f} %" if unit == "fraction" else f"{estimate.median:+.4f}"
+    if high is None or not np.isfinite(high):
+        # Of a model that says zero there is no ratio, and of one whose interval has no end, no interval.
+        low = high = None
+    return Estimate(seen / base - 1, low, high, ratio.n), "fraction"
 
 
 def _sample(windows: list[dict[str, float]], metric: str) -> stats.Sample:
     return [np.array([[window[metric], 1.0]]) for window in windows if metric in window]
 
 
+def _one(value: float) -> stats.Sample:
+    return [np.array([[value, 1.0]])]
+
+
 def _once(value: float) -> Estimate:
-    return stats.estimate([np.array([[value, 1.0]])])
+    return stats.estimate(_one(value))
 
 
 # --- The same work twice ----------------------------------------------------------------------------------------
 
 
-def _repeat(profile: Profile, why: str, say: Say) -> Rows:
+def _repeat(profile: Profile, found: Validation, say: Say) -> None:
     """Hardware has no part in it, whether there is some or not."""
-    rows: Rows = {}
-    runs = repeat.measure(profile, say)
-    print(f"\n{'twice the same':16} {'user mode':20} {'first':>12} {'second':>12}   difference")
-    for item, (first, second) in runs.items():
-        for counter in repeat.COUNTERS:
-            one, other = first.user[counter], second.user[counter]
-            rows[f"repeat_{item}_{counter}_difference"] = (_once(other - one), "events")
-            print(f"{item:16} {counter:20} {one:12.0f} {other:12.0f}   {other - one:+.0f}")
+    for item, (first, second) in repeat.measure(profile, say).items():
+        found.rows.extend(_twice(item, counter, first.user[counter], second.user[counter]) for counter in repeat.COUNTERS)
         if words := repeat.explain(first, second):
-            print(f"{item:16} {words}")
-    return rows
+            found.notes.append(Note(part="repeat", item=item, text=words))
 
 
-PARTS: dict[str, Callable[[Profile, str, Say], Rows]] = {
+def _twice(item: str, counter: str, first: float, second: float) -> Row:
+    return Row(
+        part="repeat", item=item, event=counter, unit=validation.EVENTS,
+        reference=_once(first), modelled=_once(second), error=_once(second - first), error_unit="events",
+    )  # fmt: skip
+
+
+PARTS: dict[str, Callable[[Profile, Validation, Say], None]] = {
     "microbenchmarks": _microbenchmarks,
     "switches": _switches,
     "repeat": _repeat,

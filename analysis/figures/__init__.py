@@ -9,6 +9,8 @@
 - `MIDDLE`, only where it draws no medians: what it draws instead;
 - `SOURCE`, `"model"` or `"hardware"`, if its numbers are the modelled processor's or a PMU's: it shows one source, never two.
 
+Those named `validation_…` are of no result, but of a validation: they have `PART`, `table` and `plot`; explain_validation.py shows them.
+
 From a shell: python -m analysis.figures throughput results/latest throughput.png
 """
 

@@ -1,12 +1,12 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
-"""Draw one figure of one result: python -m analysis.figures FIGURE RUN IMAGE.png"""
+"""Draw one figure of one result, or of one validation: python -m analysis.figures FIGURE RUN IMAGE.png"""
 
 from __future__ import annotations
 
 import sys
 from pathlib import Path
 
-from analysis import figures, load
+from analysis import explain_validation, figures, load, validation
 from terms.errors import VsprofError
 
 
@@ -16,7 +16,8 @@ def main(arguments: list[str]) -> int:
         return 2
     name, run, image = arguments
     try:
-        shown = figures.show(load.load(run), name)
+        of_result = not name.startswith("validation_")
+        shown = figures.show(load.load(run), name) if of_result else explain_validation.show(validation.load(run), name)
     except VsprofError as error:
         print(error, file=sys.stderr)
         return error.exit_status

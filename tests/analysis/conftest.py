@@ -30,6 +30,11 @@ def pmu_sample() -> ModuleType:
 
 
 @pytest.fixture(scope="session")
+def validation_sample() -> ModuleType:
+    return _sample("validation_sample")
+
+
+@pytest.fixture(scope="session")
 def vhost_sample() -> ModuleType:
     return _sample("vhost_sample")
 

@@ -14,8 +14,8 @@ from analysis.load import load
 NAMES = sorted(module.name for module in pkgutil.iter_modules(figures.__path__) if module.name != "__main__")
 MODELLED = [name for name in NAMES if getattr(importlib.import_module(f"analysis.figures.{name}"), "SOURCE", "") == "model"]
 HARDWARE = [name for name in NAMES if getattr(importlib.import_module(f"analysis.figures.{name}"), "SOURCE", "") == "hardware"]
-OWN = {"stages", "frame_latency", "outage", "no_drop"}
-"""Of vhost-switch alone, of frame-probe's single frames, of rates that were searched: tested by themselves."""
+OWN = {"stages", "frame_latency", "outage", "no_drop", "validation_events", "validation_switches"}
+"""Of vhost-switch alone, of frame-probe's single frames, of rates that were searched, of no result: tested by themselves."""
 PROBED = ["frame_latency", "outage"]
 COUNTED = [name for name in NAMES if name not in {*MODELLED, *HARDWARE, *OWN}]
 

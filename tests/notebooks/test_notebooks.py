@@ -18,6 +18,7 @@ from terms.errors import BadInput, VsprofError
 SAMPLE = Path(__file__).parents[1] / "analysis" / "sample.py"
 VHOST_SAMPLE, NUMA_SAMPLE = (SAMPLE.with_name(f"{of}_sample.py") for of in ("vhost", "numa"))
 CAUSES_SAMPLE = SAMPLE.with_name("causes_sample.py")
+VALIDATION_SAMPLE = SAMPLE.with_name("validation_sample.py")
 OF_CHANGES = "vm2host-causes"
 NOTEBOOKS = sorted((report.ROOT / "notebooks").glob("*.py"))
 SHAPES = {
@@ -110,8 +111,46 @@ def test_the_notebook_on_causes_becomes_a_report(sample, tmp_path):
     assert text.count("data:image/png") >= 5
 
 
+def page_of_validation(folder: Path, target: Path) -> str:
+    assert report.page(folder, "validation", target) == target
+    return html.unescape(target.read_text(encoding="utf-8"))
+
+
+def test_the_kept_validation_becomes_a_page(tmp_path):
+    """A real run of `make validate-model`, on a machine without a PMU."""
+    text = page_of_validation(report.ROOT / "docs" / "reference", tmp_path / "validate-model.html")
+    assert "not with a processor, for there is no working PMU here (perf said <not supported>)" in text
+    assert "SYNTHETIC" not in text
+    assert "Not shown" not in text
+    assert text.count("data:image/png") == 2
+    assert [path.name for path in tmp_path.iterdir()] == ["validate-model.html"]
+
+
+def test_a_validation_by_hardware_becomes_a_page(tmp_path):
+    module_of(VALIDATION_SAMPLE).hardware().write(tmp_path)
+    text = page_of_validation(tmp_path, tmp_path / "validate-model.html")
+    for words in ("As far as one processor tells (SYNTHETIC processor)", "<th>hardware</th>", "-10.8 % [-13.0, -9.0]", "hardware counters"):
+        assert words in text, words
+    assert text.count("data:image/png") == 2
+
+
+def test_an_empty_validation_says_what_is_not_shown(tmp_path):
+    module_of(VALIDATION_SAMPLE).by_profile(rows=[], notes=[], parts=["repeat"]).write(tmp_path)
+    text = page_of_validation(tmp_path, tmp_path / "validate-model.html")
+    assert "That is not known: no number of the model was compared with anything" in text
+    assert text.count("Not shown: ") == 6
+    assert "data:image/png" not in text
+
+
+def test_a_broken_validation_is_named_by_the_notebooks_error(tmp_path):
+    (tmp_path / "validation.json").write_text("{")
+    with pytest.raises(VsprofError, match=r"validation\.py: cell .* is no validation"):
+        report.page(tmp_path, "validation", tmp_path / "validate-model.html")
+    assert not (tmp_path / "validate-model.html").exists()
+
+
 def test_every_notebook_is_tried():
-    assert {path.stem for path in NOTEBOOKS} == SHAPES.keys() | OF_OPTIONS.keys() | PROBED.keys() | {"numa", OF_CHANGES}
+    assert {path.stem for path in NOTEBOOKS} == SHAPES.keys() | OF_OPTIONS.keys() | PROBED.keys() | {"numa", "validation", OF_CHANGES}
 
 
 @pytest.mark.parametrize("notebook", [path for path in NOTEBOOKS if path.stem in SHAPES], ids=lambda path: path.stem)
