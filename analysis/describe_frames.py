@@ -59,16 +59,38 @@ def _compared(pair: explain.Pair) -> str:
     )
 
 
+def restarted(result: Result) -> Text:
+    """The answer in two sentences: which cases came back after the restart, after how long, and which did not."""
+    counts = {label: _came_back(result, case) for case, label in result.cases["label"].items()}
+    tried = {label: count for label, count in counts.items() if count[1]}
+    if not tried:
+        return Text("This result can't answer the question: no switch was restarted in it.")
+    back = [f"{label} ({_after(result, label)})" for label, (came, of) in tried.items() if came == of]
+    not_back = [label if not came else f"{label} (came back {came} of {of} times)" for label, (came, of) in tried.items() if came < of]
+    lines = [f"Frames came back after every restart with {'; '.join(back)}." if back else "With no case did frames come back each time."]
+    return Text(" ".join([*lines, f"They did not, while they were waited for, with {'; '.join(not_back)}." if not_back else "All did."]))
+
+
+def _came_back(result: Result, case: str) -> tuple[int, int]:
+    """How often frames came back, of how many restarts."""
+    back = metrics.sample(result, case_id=case, **RESTART, metric="came_back", role="all", cpu=-1)
+    return round(sum(float(run[:, 0].sum()) for run in back)), len(back)
+
+
+def _after(result: Result, label: str) -> str:
+    case = result.cases.index[result.cases["label"] == label][0]
+    return shown(metrics.estimate(result, case_id=case, **RESTART, metric="outage"), "seconds")
+
+
 def restarts(result: Result) -> Table | Text:
     """By case, how often frames came back after the restart, after how long, and what was lost."""
     rows: dict[str, dict[str, str]] = {}
     for case, label in result.cases["label"].items():
-        back = metrics.sample(result, case_id=case, **RESTART, metric="came_back", role="all", cpu=-1)
-        came = sum(float(run[:, 0].sum()) for run in back)
-        rows.setdefault("came back", {})[label] = f"{came:.0f} of {len(back)}" if back else "–"
+        came, tried = _came_back(result, case)
+        rows.setdefault("came back", {})[label] = f"{came} of {tried}" if tried else "–"
         for words, metric, unit in (
             ("longest time without a frame", "outage", "seconds"),
-            ("of which the switch was away", "switch_away", "seconds"),
+            ("until the switch said that it runs", "switch_away", "seconds"),
             ("packets lost", "outage_packets_lost", ""),
         ):
             rows.setdefault(words, {})[label] = shown(metrics.estimate(result, case_id=case, **RESTART, metric=metric), unit)

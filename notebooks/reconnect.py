@@ -26,6 +26,9 @@ from analysis.load import load
 result = load(result_dir)
 describe.question(result)
 
+# %%
+describe_frames.restarted(result)
+
 # %% [markdown]
 # ## The answer in numbers
 # One row a case. The switch gets SIGKILL while frames flow, and is started again at once.
@@ -37,9 +40,9 @@ describe_frames.restarts(result)
 figures.show(result, "outage")
 
 # %% [markdown]
-# The outage is the switch's own start, until it says that it runs, and then the reconnection: a switch that is client looks for its sockets again
-# and again, DPDK's librte_vhost once a second. What lay in the sender's ring when the switch died may be delivered by the next one, late, and is not
-# lost then; it is lost where the receiver's port is not up yet.
+# The outage is the switch's own start and the reconnection, which may be over before the switch says that it runs: a switch that is client
+# looks for its sockets again and again, DPDK's librte_vhost once a second. What lay in the sender's ring when the switch died may be delivered
+# by the next one, late, and is not lost then; it is lost where the receiver's port is not up yet.
 
 # %% [markdown]
 # ## Published beside ours

@@ -3,11 +3,16 @@
 
 from __future__ import annotations
 
+import io
 import re
 from pathlib import Path
 
-from analysis import load, show
+import matplotlib.pyplot as plt
+import numpy as np
 
+from analysis import explain, figures, load, show
+
+FIGURE = "decomposition"
 ROOT = Path(__file__).resolve().parents[1]
 README = (ROOT / "README.md").read_text()
 
@@ -15,6 +20,18 @@ README = (ROOT / "README.md").read_text()
 def test_the_first_screen_shows_the_reference_run() -> None:
     shown = show.text(load.load(ROOT / "results" / "reference"))
     assert " ".join(shown.split()) in " ".join(README.split())
+
+
+def test_the_first_screen_answers_and_shows_why() -> None:
+    reference = load.load(ROOT / "results" / "reference")
+    screen = README.partition("<details>")[0]
+    told = " ".join(screen.replace("\n>", "\n").split())
+    for paragraph in explain.answer(reference).split("\n\n")[:2]:
+        assert " ".join(paragraph.split()) in told
+    [path] = re.findall(r"!\[[^]]+\]\(([^)]+)\)", screen)
+    kept, drawn = (plt.imread(image) for image in (ROOT / path, io.BytesIO(figures.png(figures.show(reference, FIGURE).figure))))
+    assert kept.shape == drawn.shape
+    assert np.abs(kept - drawn).mean() < 0.01, f"{path} is no longer what it shows: python -m analysis.figures {FIGURE} results/reference {path}"
 
 
 def test_every_link_leads_somewhere() -> None:

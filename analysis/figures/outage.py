@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
-"""The longest time without a frame when the switch is killed and started again, as bars [seconds]. The diamond is the part in which the
-switch itself was away, from the kill until it said that it runs again; what lies behind it is the reconnection. A row without a bar did not
-come back while it was waited for."""
+"""The longest time without a frame when the switch is killed and started again, as bars [seconds]. The diamond is when the
+switch said that it runs again, counted from the kill: what lies behind it is the reconnection, and where it lies behind the bar, frames
+flowed before it said so. A row without a bar did not come back while it was waited for."""
 
 from __future__ import annotations
 

@@ -31,6 +31,13 @@ def test_a_restart_that_is_not_survived_has_no_outage_but_a_count(probed):
     assert cell(table, "kernel-ovs", "packets lost") == "–"
 
 
+def test_who_came_back_is_said_in_two_sentences(probed, two_switches):
+    said = describe_frames.restarted(probed).text
+    assert said.startswith("Frames came back after every restart with ovs-dpdk · vhost-user (1.50 s")
+    assert said.endswith("They did not, while they were waited for, with kernel-ovs · vhost-net.")
+    assert "can't answer" in describe_frames.restarted(two_switches).text
+
+
 def test_a_result_without_single_frames_says_so(two_switches):
     assert isinstance(describe_frames.worker(two_switches), Text)
 
