@@ -31,7 +31,8 @@ def test_the_first_screen_answers_and_shows_why() -> None:
     [path] = re.findall(r"!\[[^]]+\]\(([^)]+)\)", screen)
     kept, drawn = (plt.imread(image) for image in (ROOT / path, io.BytesIO(figures.png(figures.show(reference, FIGURE).figure))))
     assert kept.shape == drawn.shape
-    assert np.abs(kept - drawn).mean() < 0.01, f"{path} is no longer what it shows: python -m analysis.figures {FIGURE} results/reference {path}"
+    # Else: python -m analysis.figures decomposition results/reference results/reference/why.png
+    assert np.abs(kept - drawn).mean() < 0.01, f"{path} is no longer the figure {FIGURE}"
 
 
 def test_every_link_leads_somewhere() -> None:
