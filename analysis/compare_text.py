@@ -59,8 +59,9 @@ def to_json(found: Comparison) -> dict[str, Any]:
 def draw(found: Sequence[Comparison], path: Path) -> None:
     """The ratios of each comparison, drawn into one file, whose ending names the format. Raises BadInput where that can't be written."""
     tables = [ratios.of_comparison(short(one.table), one.title) for one in found]
+    figure = ratios.plot(pd.concat(tables, ignore_index=True))
     try:
-        ratios.plot(pd.concat(tables, ignore_index=True)).savefig(path, facecolor="white")
+        figure.savefig(path, facecolor="white")
     except (OSError, ValueError) as error:
         raise say.figure_not_written(path, error) from error
 

@@ -188,26 +188,25 @@ def searches(result: Result) -> Table | Text:
     if not metrics.searched(result):
         return Text("")
     found = metrics.summary(result, list(metrics.SEARCH))
-    by = found.pivot_table(index=["label", "traffic", "load"], columns="metric", values="median", sort=False).reindex(
+    by = found.pivot_table(index=["case_id", "label", "load"], columns="metric", values="median", sort=False).reindex(
         columns=list(metrics.SEARCH)
     )
-    rows = [{"case": label, "load": style.LOAD_NAMES[load], **_search(one)} for (label, _, load), one in by.iterrows()]
+    rows = [
+        {"case": label, "load": style.LOAD_NAMES[load], **_search(one, metrics.searches_ended(result, case, load))}
+        for (case, label, load), one in by.iterrows()
+    ]
     return Table(pd.DataFrame(rows))
 
 
-def _search(one: pd.Series) -> dict[str, str]:
-    """A row of medians over repetitions in words."""
-    shown = {
-        "rate found": "search_rate",
-        "carried": "search_lower_bound",
-        "too high": "search_upper_bound",
-        "searches that ended": "search_ended",
-    }
+def _search(one: pd.Series, ended: tuple[int, int]) -> dict[str, str]:
+    """A row of medians over repetitions in words; of the rate's, over those that found one."""
+    shown = {"rate found": "search_rate", "carried": "search_lower_bound", "too high": "search_upper_bound"}
     trials = f"{one.search_trials:g} in {units.duration(one.search_seconds)}"
     at_rate = f"{one.search_lower_bad:g} of {one.search_lower_trials:g}" if one.search_lower_trials else "–"
     beyond = ", ".join(f"{words} {_number(one[name], 'fraction')}" for name, words in BEYOND.items() if one[name] > 0)
     return {
         **{words: _number(one[name], metrics.SEARCH[name]) for words, name in shown.items()},
+        "searches that found one": f"{ended[0]} of {ended[1]}",
         "trials": trials,
         "bad ones at the rate carried": at_rate,
         "of what was due at the rate too high": beyond or "–",

@@ -326,9 +326,16 @@ def own_limit(pair: Pair) -> Finding | None:
             unit = "packets/s" if metric == "search_rate" else ""
             evidence.append(f"{what}: {_both(pair, unit, **where, metric=metric)}: {times(compared)}")
     evidence += [text for case, name in ((pair.base, base), (pair.other, other)) if (text := _beyond(pair, case, name))]
-    if why := can_tell(ratio):
+    if why := _unfound(pair) or can_tell(ratio):
         return Finding(f"No-drop rate: can't tell {other} from {base}: {why}.", tuple(evidence))
     return Finding(f"The no-drop rate is {_direction(ratio, 'higher', 'lower')} over {other} than over {base}.", tuple(evidence))
+
+
+def _unfound(pair: Pair) -> str:
+    """Searches that found no rate: it may be below the lowest tried, or above the highest, and the median of the others leaves it out."""
+    named = zip(pair.names(), (pair.base, pair.other), strict=True)
+    counts = {name: metrics.searches_ended(pair.result, case, "ndr") for name, case in named}
+    return "; ".join(f"over {name} {found} of {tried} searches found a rate" for name, (found, tried) in counts.items() if found < tried)
 
 
 BEYOND = {
@@ -346,7 +353,8 @@ def _beyond(pair: Pair, case: str, name: str) -> str:
     worst = max(known, key=lambda words: known[words].median, default="")
     if not worst or known[worst].median <= 0:
         return ""
-    return f"at the lowest rate that is too high for {name}, most of what is missing was {worst} ({share(known[worst])} of what was due)"
+    part = f"{worst} ({share(known[worst])} of what was due)"
+    return f"at the lowest rate that is too high for {name}, the largest part of what is missing was {part}"
 
 
 def context_switches(pair: Pair) -> Finding | None:

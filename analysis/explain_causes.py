@@ -15,7 +15,7 @@ from analysis import explain, stats
 from analysis.describe import Table, Text
 from analysis.describe_frames import by_case
 from analysis.explain import FLOOD, PING, TCP, Finding, Pair, can_tell, measured, sentence, share, times
-from analysis.load import Result, worded
+from analysis.load import SIZES, Result, worded
 from analysis.published import Published, every
 from terms import units
 
@@ -63,8 +63,17 @@ def table(result: Result) -> Table | Text:
 
 
 def cases(result: Result) -> list[str]:
-    """The cases of OVS-DPDK, the unchanged one first."""
+    """The cases of OVS-DPDK, in the experiment's order."""
     return [case for case in result.cases.index if result.cases.loc[case, "switch"] == SWITCH]
+
+
+def unchanged(result: Result, case: str) -> str | None:
+    """The case of OVS-DPDK in which nothing is changed, and that has the same sizes; None where it has no numbers."""
+    return next((one for one in cases(result) if not result.changed[one] and _sizes(result, one) == _sizes(result, case)), None)
+
+
+def _sizes(result: Result, case: str) -> dict[str, object]:
+    return {name: value for name, value in result.varied[case].items() if name in SIZES}
 
 
 def kernel_pair(result: Result, case: str) -> Pair | None:
@@ -74,58 +83,87 @@ def kernel_pair(result: Result, case: str) -> Pair | None:
 
 def effects(result: Result) -> list[Effect]:
     """Of each case, in the experiment's order."""
-    ours = cases(result)
-    found = []
-    for case in ours:
-        pair, kernel = Pair(result, ours[0], case), kernel_pair(result, case)
-        changed = case != ours[0]
-        found.append(
-            Effect(
-                case,
-                worded(result.told[case]) or UNCHANGED,
-                pair.ratio(**TCP, metric="goodput") if changed else stats.NOTHING,
-                kernel.ratio(**TCP, metric="goodput") if kernel else stats.NOTHING,
-                pair.ratio(**SWITCHED) if changed else stats.NOTHING,
-            )
-        )
-    return found
+    return [_effect(result, case) for case in cases(result)]
+
+
+def _effect(result: Result, case: str) -> Effect:
+    base, kernel = unchanged(result, case), kernel_pair(result, case)
+    pair = Pair(result, base, case) if base is not None and base != case else None
+    return Effect(
+        case,
+        worded({**_sizes(result, case), **result.changed[case]}) if result.changed[case] else UNCHANGED,
+        pair.ratio(**TCP, metric="goodput") if pair else stats.NOTHING,
+        kernel.ratio(**TCP, metric="goodput") if kernel else stats.NOTHING,
+        pair.ratio(**SWITCHED) if pair else stats.NOTHING,
+    )
 
 
 # -- the answer -------------------------------------------------------------------------------------------------
 
 
 def answer(result: Result) -> str:
-    """The answer in two sentences: what brings goodput down most, and whether that is what was published; what mends it most."""
+    """What brings goodput down most, whether that is what was published, and what it is without; what brings it up most."""
     found = effects(result)
+    if not any(measured(one.unchanged) for one in found):
+        return (
+            "This result can't answer the question: it has no goodput of OVS-DPDK both as it is, with nothing changed, and with one of "
+            "the changes."
+        )
     told = [one for one in found if measured(one.unchanged) and one.unchanged.decided]
-    if not found or not any(measured(one.unchanged) for one in found):
-        return "This result can't answer the question: it has no two cases of OVS-DPDK that differ in a change and have a goodput."
-    worst = min(told, key=lambda one: one.unchanged.median, default=None)
-    best = max(told, key=lambda one: one.unchanged.median, default=None)
-    lines = [
-        _worst(result, worst if worst and worst.unchanged.median < 1 else None, found[0]),
-        _best(best if best and best.unchanged.median > 1 else None),
-    ]
+    down, up = ([one for one in told if (one.unchanged.median < 1) == lower] for lower in (True, False))
+    lines = [_down(result, down) or _nothing_down(result, found), _up(result, up)]
     notes = [f"*{sentence(note)}.*" for note in result.manifest.get("left_out", [])]
     if result.emulated:
         notes.insert(0, "*Measured in the emulated lab: the rates are the emulator's, no result about hardware.*")
     return "\n\n".join([" ".join(lines), *notes])
 
 
-def _worst(result: Result, worst: Effect | None, unchanged: Effect) -> str:
-    if worst is None:
-        return f"No change brings TCP's goodput clearly down. OVS-DPDK {UNCHANGED} {_beside_kernel(result, unchanged)}."
+def _down(result: Result, down: list[Effect]) -> str:
+    if not down:
+        return ""
+    worst = min(down, key=lambda one: one.unchanged.median)
     return (
-        f"What brings TCP's goodput down most is **{worst.name}**: to {times(worst.unchanged)} of what it is without, while the threads of "
-        f"ovs-vswitchd are switched {_switched(worst)}; so it {_beside_kernel(result, worst)}."
+        f"What brings TCP's goodput down most is **{worst.name}**{_ties(result, worst, down)}: to {times(worst.unchanged)} of what it is "
+        f"without, while the threads of ovs-vswitchd are switched {_switched(worst)}. That {_beside_kernel(result, worst)}."
+        f"{_taken_back(result, worst)}"
     )
 
 
-def _best(best: Effect | None) -> str:
-    if best is None:
+def _nothing_down(result: Result, found: list[Effect]) -> str:
+    as_it_is = next(one for one in found if not result.changed[one.case])
+    return f"No change brings TCP's goodput clearly down. OVS-DPDK {UNCHANGED} {_beside_kernel(result, as_it_is)}."
+
+
+def _up(result: Result, up: list[Effect]) -> str:
+    if not up:
         return "No change brings it clearly up."
+    best = max(up, key=lambda one: one.unchanged.median)
     kernel = f", which is {times(best.kernel)} the kernel's" if measured(best.kernel) else ""
-    return f"What mends it most is **{best.name}**: {times(best.unchanged)} the goodput{kernel}."
+    return (
+        f"What brings it up most, from OVS-DPDK {UNCHANGED}, is **{best.name}**{_ties(result, best, up)}: {times(best.unchanged)} the "
+        f"goodput{kernel}."
+    )
+
+
+def _ties(result: Result, first: Effect, others: list[Effect]) -> str:
+    """Which changes can't be told from the one that is named: the largest of several medians is largest by chance, too."""
+    alike = [one.name for one in others if one is not first and not _between(result, first.case, one.case).decided]
+    return f" (as much, as far as can be told: {'; '.join(alike)})" if alike else ""
+
+
+def _taken_back(result: Result, worst: Effect) -> str:
+    """What it is when one thing of the deepest fall is taken back, all else as it is there: what was switched on, switched off again."""
+    back = {}
+    for pair in explain.pairs(result):
+        other = {pair.base: pair.other, pair.other: pair.base}.get(worst.case)
+        if other in cases(result) and len(result.changed[other]) < len(result.changed[worst.case]):
+            back[", ".join(result.changed[worst.case].keys() - result.changed[other].keys())] = _between(result, worst.case, other)
+    told = [f"{name} ({times(ratio)})" for name, ratio in back.items() if measured(ratio) and ratio.decided and ratio.median > 1]
+    return f" There, taking back one thing alone brings it up again: {', '.join(told)}." if told else ""
+
+
+def _between(result: Result, base: str, other: str) -> stats.Estimate:
+    return Pair(result, base, other).ratio(**TCP, metric="goodput")
 
 
 def _switched(one: Effect) -> str:

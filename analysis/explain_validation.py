@@ -184,8 +184,9 @@ def show(found: Validation, figure: str) -> figures.Shown | figures.NotShown:
 def _caption(found: Validation, module: ModuleType, drawn: pd.DataFrame) -> str:
     """The docstring, then where, by whom and how often it was counted."""
     beside = f"; hardware counters ({found.cpu_model}), testbed native" if found.hardware else ""
-    most = int(drawn["n"].max())
-    spread = "n=1, no interval from one measurement." if most == 1 else f"Medians over windows (n={most}), 95 % bootstrap intervals."
+    least, most = int(drawn["n"].min()), int(drawn["n"].max())
+    windows = f"n={most}" if least == most else f"n={least} to {most}"
+    spread = "n=1, no interval from one measurement." if most == 1 else f"Medians over windows ({windows}), 95 % bootstrap intervals."
     return f"{' '.join(module.__doc__.split())} Testbed: lab. Source: estimated (model: {found.processor}){beside}. {spread}"
 
 

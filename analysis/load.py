@@ -94,20 +94,29 @@ class Result:
         """By case, what differs between cases beside switch and access: sizes, flows, options. What a case does not have is not in it."""
         return _differing(self.values)
 
-    @property
-    def _changes(self) -> list[dict[str, Any]]:
+    @functools.cached_property
+    def changes(self) -> list[dict[str, Any]]:
         """The experiment's `changes`, but for the one that changes nothing."""
         return [change for change in (self.manifest.get("experiment") or {}).get("changes", []) if change]
 
     @functools.cached_property
-    def told(self) -> dict[str, dict[str, Any]]:
-        """What of `varied` is said of a case: all of it, but where the experiment has `changes`: there, of what they name, only what is
-        changed. The first case that has an option has it unchanged."""
-        named = {name for change in self._changes for name in change}
+    def changed(self) -> dict[str, dict[str, Any]]:
+        """By case, what of `changes` it has. The first case that has an option, whether it was run or not, has it unchanged."""
+        named = {name for change in self.changes for name in change}
         unchanged: dict[str, Any] = {}
-        for values in self.varied.values():
-            unchanged = {**{name: value for name, value in values.items() if name in named}, **unchanged}
-        return {case: {name: v for name, v in values.items() if unchanged.get(name) != v} for case, values in self.varied.items()}
+        for case in self.manifest.get("cases", []) if named else []:
+            unchanged = {**{name: value for name, value in case.get("values", {}).items() if name in named}, **unchanged}
+        return {
+            case: {name: value for name, value in values.items() if name in named and unchanged.get(name) != value}
+            for case, values in self.values.items()
+        }
+
+    @functools.cached_property
+    def told(self) -> dict[str, dict[str, Any]]:
+        """What is said of a case: what of `varied` is no part of `changes`, and what is `changed`."""
+        named = {name for change in self.changes for name in change}
+        told = {case: {name: value for name, value in values.items() if name not in named} for case, values in self.varied.items()}
+        return {case: {**values, **self.changed[case]} for case, values in told.items()}
 
     @functools.cached_property
     def cases(self) -> pd.DataFrame:
@@ -125,7 +134,7 @@ class Result:
             more if more and alone else f"{arm}, {more}" if more else arm for arm, more in zip(first.arm, first.setting, strict=True)
         ]
         # Of changes, the experiment's own order is the one in which they are told.
-        places = {case: (place,) for place, case in enumerate(self.values)} if self._changes else _places(self.varied)
+        places = {case: (place,) for place, case in enumerate(self.values)} if self.changes else _places(self.varied)
         first["_order"] = [(_place(SWITCHES, row.switch), _place(ACCESSES, row.access), places[row.Index]) for row in first.itertuples()]
         return first.sort_values("_order", kind="stable").drop(columns="_order")
 

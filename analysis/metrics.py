@@ -157,6 +157,12 @@ def search(frame: pd.DataFrame) -> pd.DataFrame:
     return joined(quotient(wide, name, wide[name], 1.0, unit) for name, unit in SEARCH.items())
 
 
+def searches_ended(result: Result, case_id: str, load: str) -> tuple[int, int]:
+    """How many searches of a case for the rate of a load found one, and how many there were."""
+    runs = sample(result, case_id=case_id, traffic="udp_flood", load=load, metric="search_ended", role="all", cpu=-1)
+    return round(sum(float(run[:, 0].sum()) for run in runs)), len(runs)
+
+
 def events(frame: pd.DataFrame) -> pd.DataFrame:
     """Each counted event per second and per unit of data (`x_per_second`, `x_per_packet`, …), by role and CPU.
 

@@ -32,6 +32,8 @@ from terms import schema
 COLLECTOR = "uarch_model"
 PREFIX = "model_"
 WITH_POLLING = "_with_polling"
+SHARES = {"main_thread": "pmd-cpu"}
+"""The option of OVS-DPDK that puts its main thread on the poll-mode thread's CPU."""
 PARTS = ("base", "l2", "llc", "memory", "frontend", "dtlb", "itlb", "branch", "mode")
 """The CPI stack: work without any waiting, then what was waited for. Their sum is `cycles`."""
 CYCLES = [f"cycles_{part}" for part in PARTS]
@@ -116,10 +118,14 @@ def missing(result: Result, names: tuple[str, ...]) -> list[str]:
 
 
 def is_poll_mode(result: Result, rows: pd.DataFrame) -> pd.Series:
-    """The switch's programs on the CPU that the manifest gives the switch: there the poll-mode thread runs, and no other."""
+    """The switch's programs on the CPU that the manifest gives the switch: there the poll-mode thread runs, and no other.
+
+    Where the case puts the daemon's main thread there, too, the two can't be told apart, and nothing is called polling.
+    """
     runs = result.manifest.get("runs", [])
     cpus = {(run["run_id"], int(cpu)) for run in runs for cpu, role in (run.get("cpu_roles") or {}).items() if role == "switch"}
-    found = ((rows["role"] == "switch") & (rows["mode"] == "user")).to_numpy(copy=True)
+    shared = [case for case, values in result.values.items() if SHARES.items() <= values.items()]
+    found = ((rows["role"] == "switch") & (rows["mode"] == "user") & ~rows["case_id"].isin(shared)).to_numpy(copy=True)
     seen = rows[found]
     found[found] = [place in cpus for place in zip(seen["run_id"], seen["cpu"], strict=True)]
     return pd.Series(found, index=rows.index)

@@ -47,7 +47,7 @@ class Asked:
         values = [value for one in (*wanted.values(), *without.values()) for value in one]
         named = ", ".join(f'"{name}"' for name in columns) if columns else "*"
         with duckdb.connect() as connection:
-            asked = f"SELECT {named} FROM read_parquet(?) WHERE {' AND '.join(tests) or 'true'}"
+            asked = f"SELECT {named} FROM read_parquet(?, hive_partitioning = false) WHERE {' AND '.join(tests) or 'true'}"
             return connection.sql(asked, params=[glob.escape(str(self.path)), *values]).to_arrow_table()
 
 

@@ -15,7 +15,7 @@ from collectors.procfs import threads
 from terms.schema import Number
 
 SEPARATOR = "--- pmd-stats-show"
-# By the field of the thread's files in /proc: our name, the unit, and by what to multiply. schedstat has nanoseconds.
+# Our name, and which field of the thread's schedstat it is, which has nanoseconds. Then by field of its status and of pmd-stats-show.
 TIMES = {"main_thread_run_seconds": 0, "main_thread_wait_seconds": 1}
 SWITCHES = {
     "voluntary_ctxt_switches": "main_thread_switches_voluntary",

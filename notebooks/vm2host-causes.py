@@ -48,12 +48,13 @@ figures.show(result, "published")
 # to see whether they need each other:
 #
 # - `main_thread=pmd-cpu`: the main thread has no CPU of its own, but that of the poll-mode thread, which never sleeps. Its opposite, separate
-#   CPUs, is what all other rows have.
+#   CPUs, is what all rows have that do not name it.
 # - `offloads=off`: virtual machine and host make checksums and cut segments themselves (ethtool -K on both ends, the tap among them).
 # - `tcp_window=…`: small buffers at both ends of the TCP connection (iperf3 -w), so that few bytes may be under way.
 # - `tso=on`: TCP segmentation offload in the user-space datapath (other_config:userspace-tso-enable).
 # - `local_port=virtio-user`: in the tap's place a device of DPDK's, served by the kernel's vhost-net; the poll-mode thread reads and writes it.
-# - `local_port=afxdp`: in its place a veth pair through AF_XDP, again served by the poll-mode thread.
+# - `local_port=afxdp`: in its place a veth pair through AF_XDP, again served by the poll-mode thread. AF_XDP hands on neither a checksum that is
+#   still to be made nor a segment that is still to be cut, so the host's end makes both itself: set it beside `offloads=off`, too.
 
 # %%
 explain_causes.table(result)

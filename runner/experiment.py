@@ -307,7 +307,8 @@ def case(values: Mapping[str, Any]) -> Case:
         raise errors.access_not_of_switch(access, f"{values['switch']} in {values['topology']}", offered)
     frame = _whole("frame_bytes", values["frame_bytes"], SMALLEST_FRAME, LARGEST_FRAME)
     flows = _whole("flows", values["flows"], 1, 60_000)
-    known = {**switch.options, **topology.options_of(access)}
+    useless = frozenset() if topology.ends_in_host else switch.host_options
+    known = {name: values for name, values in {**switch.options, **topology.options_of(access)}.items() if name not in useless}
     options = {name: known[name][0] if value == AUTO else value for name, value in values.items() if name in known}
     for name, value in options.items():
         if value not in known[name]:

@@ -67,6 +67,9 @@ class Switch(abc.ABC):
     node_options: ClassVar[frozenset[str]] = frozenset()
     """Those of them that choose between the NUMA nodes of a host that has two."""
 
+    host_options: ClassVar[frozenset[str]] = frozenset()
+    """Those of them that only matter where the host is an endpoint: they choose the way to its network stack."""
+
     def __init__(self, host: Testbed, plan: CpuPlan, options: Mapping[str, str] = {}) -> None:
         """``options``: of a case; those of endpoints among them are none of ours. The endpoints follow ``self.plan``, where an option may
         have chosen another of the switch's seats."""

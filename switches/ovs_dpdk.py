@@ -57,6 +57,7 @@ class OvsDpdk(Ovs):
     }
     """``main_thread``: whether the daemon's threads that do not poll run on the CPU of the one that does."""
     node_options = frozenset({"pmd_node", "memory_node"})
+    host_options = frozenset({"local_port"})
     daemon = "/usr/lib/openvswitch-switch-dpdk/ovs-vswitchd-dpdk"
     datapath = "netdev"
 

@@ -1,7 +1,8 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
 """What each change of the way to the host does to a TCP stream: goodput [bit/s, on a logarithmic axis], context switches per second of all
 threads of ovs-vswitchd [events/s, logarithmic], and the main thread's time, running and waiting for its CPU [fraction of the time].
-Dashed is a hundredth of the kernel's goodput: the published collapse lies below it. Each row changes what it names, and nothing else."""
+Dashed is a hundredth of the kernel's goodput: the published collapse lies below it. Each row changes what it names, and nothing
+else, but for afxdp: AF_XDP hands on no unfinished checksum and no uncut segment, so the host's end has no offloads there."""
 
 from __future__ import annotations
 

@@ -3,6 +3,8 @@
 
 from __future__ import annotations
 
+import dataclasses
+
 import pytest
 
 from analysis import explain, explain_causes, figures
@@ -45,7 +47,29 @@ def test_the_deepest_fall_and_the_best_remedy_are_the_answer(make):
     said = explain_causes.answer(make({SHARED: 0.5, SMALL: 3.0, BOTH: 0.005}))
     assert "down most is **main_thread=pmd-cpu, tcp_window=8K**: to 0.004" in said
     assert ": as deep as published (below 1/100)" in said
-    assert "What mends it most is **tcp_window=8K**: 3." in said
+    assert "What brings it up most, from OVS-DPDK as it is, is **tcp_window=8K**: 3." in said
+
+
+def test_what_was_switched_on_is_switched_off_again(make):
+    said = explain_causes.answer(make({SHARED: 0.5, SMALL: 1.0, BOTH: 0.005}))
+    told = said.partition("taking back one thing alone brings it up again: ")[2]
+    assert "main_thread (2" in told
+    assert "tcp_window (1" in told
+
+
+def test_what_can_not_be_told_from_the_deepest_fall_is_named_with_it(make):
+    said = explain_causes.answer(make({SHARED: 0.5, BOTH: 0.5}))
+    assert "(as much, as far as can be told: main_thread=pmd-cpu" in said
+
+
+def test_without_the_unchanged_case_no_other_stands_for_it(make):
+    whole = make({SHARED: 0.5})
+    ours = explain_causes.cases(whole)
+    frame = whole.frame[whole.frame["case_id"] != ours[0]].reset_index(drop=True)
+    without = dataclasses.replace(whole, frame=frame)
+    assert "can't answer" in explain_causes.answer(without)
+    assert "ovs-dpdk · vhost-user, main_thread=pmd-cpu" in set(without.cases["label"])
+    assert "ovs-dpdk · vhost-user" not in set(without.cases["label"])
 
 
 def test_a_fall_that_is_less_deep_is_not_called_so(make):

@@ -21,9 +21,9 @@ ROWS = [
 
 @pytest.fixture
 def asked(tmp_path) -> tables.Asked:
-    # A name that would be a pattern, were it not quoted.
-    path = tmp_path / "a [b]*?" / "functions.parquet"
-    path.parent.mkdir()
+    # A name that would be a pattern, were it not quoted, and one that would be a column.
+    path = tmp_path / "a [b]*?" / "role=guest" / "functions.parquet"
+    path.parent.mkdir(parents=True)
     schema.write(path, ROWS, schema.FUNCTION)
     return tables.ask(path, schema.FUNCTION)
 

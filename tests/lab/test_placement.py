@@ -29,7 +29,7 @@ def test_thread_and_memory_are_where_they_were_asked_to_be(pmd: str, memory: str
             assert {name: end["hugepages"].keys() for name, end in topology.facts().items()} == {"guest1": {1}, "guest2": {1}}
             switch.chosen["memory_node"] = pmd
             with pytest.raises(RunFailed, match=f"mbufs of port p1: asked for NUMA node {nodes[0]}, found {nodes[1]}"):
-                switch._check_nodes()
+                switch.ready()
         finally:
             topology.stop()
             switch.stop()

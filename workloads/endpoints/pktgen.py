@@ -11,6 +11,7 @@ from workloads.endpoints.base import Endpoint, Flood, Frames, Job
 FOLDER = "/proc/net/pktgen"
 ENDED = "Result: OK"
 """What pktgen's device file says once a flood has ended; before, it says Starting or Running."""
+END_TRIES = 20
 FILE = "pktgen.txt"
 
 
@@ -56,7 +57,9 @@ class Pktgen(Flood):
         assert self._job is not None
         self._sender.run(f"echo stop > {FOLDER}/pgctrl")
         self._job.result(30)
-        return {FILE: self._sender.run(f"cat {self._device}")}
+        # Its thread looks for what it is told between frames: where `start` had returned early (see `ended`), it may not have ended yet.
+        waited = f"for i in $(seq {END_TRIES}); do grep -q '{ENDED}' {self._device} && break; sleep 0.1; done; cat {self._device}"
+        return {FILE: self._sender.run(waited)}
 
     def due(self, printed: Mapping[str, str]) -> int:
         assert self._frames.rate_pps is not None

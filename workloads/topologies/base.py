@@ -35,6 +35,9 @@ class Topology(abc.ABC):
     returns: ClassVar[bool] = False
     """Whether frames come in by themselves, and endpoints send them back: then there is nothing to send."""
 
+    ends_in_host: ClassVar[bool] = False
+    """Whether an endpoint is the host itself, behind the switch's local port."""
+
     sender: Endpoint
     receiver: Endpoint
     sender_port: Port

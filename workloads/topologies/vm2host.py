@@ -8,6 +8,8 @@ from workloads.topologies.base import Topology
 
 
 class Vm2Host(Topology):
+    ends_in_host = True
+
     def start(self) -> None:
         guest_cpu, host_cpu = self.plan.endpoints
         [guest] = self._attach([guest_cpu])
