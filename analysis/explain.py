@@ -8,7 +8,7 @@ finding reads "can't tell". A reason names a mechanism only where a counter of t
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 
 from analysis import metrics, stats, style
@@ -197,12 +197,14 @@ def findings(result: Result) -> list[Finding]:
     return list(dict.fromkeys(found))
 
 
+def numbered(found: Iterable[Finding], none: str) -> str:
+    """Findings as a numbered list, or, without any, the words ``none``."""
+    return "\n".join(f"{place}. {finding.markdown()}" for place, finding in enumerate(found, 1)) or none
+
+
 def markdown(result: Result) -> str:
     """The findings as a numbered list."""
-    found = findings(result)
-    if not found:
-        return "No finding: this result has no two cases with a common number."
-    return "\n".join(f"{place}. {finding.markdown()}" for place, finding in enumerate(found, 1))
+    return numbered(findings(result), "No finding: this result has no two cases with a common number.")
 
 
 def tcp(pair: Pair) -> Finding | None:

@@ -210,10 +210,7 @@ def findings(result: Result) -> list[Finding]:
 
 def markdown(result: Result) -> str:
     """The findings as a numbered list."""
-    found = findings(result)
-    if not found:
-        return "No finding: this result has no two cases of OVS-DPDK that differ in one change."
-    return "\n".join(f"{place}. {finding.markdown()}" for place, finding in enumerate(found, 1))
+    return explain.numbered(findings(result), "No finding: this result has no two cases of OVS-DPDK that differ in one change.")
 
 
 def switched(pair: Pair) -> Finding:

@@ -22,10 +22,7 @@ NOTHING_LEFT = 0.95
 
 def markdown(result: Result) -> str:
     """The findings as a numbered list."""
-    found = findings(result)
-    if not found:
-        return "No finding: this result has no two cases with a common number."
-    return "\n".join(f"{place}. {finding.markdown()}" for place, finding in enumerate(found, 1))
+    return explain.numbered(findings(result), "No finding: this result has no two cases with a common number.")
 
 
 def modelled(result: Result) -> str:

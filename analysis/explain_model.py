@@ -29,10 +29,7 @@ def markdown(result: Result) -> str:
     """The findings as a list, or why there are none."""
     if not model.present(result):
         return f"Nothing to explain: {'; '.join(model.missing(result, ()))}."
-    found = findings(result)
-    if not found:
-        return "No finding: the model's numbers are of one case alone."
-    return "\n".join(f"{place}. {finding.markdown()}" for place, finding in enumerate(found, 1))
+    return explain.numbered(findings(result), "No finding: the model's numbers are of one case alone.")
 
 
 def findings(result: Result) -> list[Finding]:

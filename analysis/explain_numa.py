@@ -81,10 +81,8 @@ def _pages(by_node: Mapping[str, int]) -> str:
 
 def markdown(result: Result) -> str:
     """The findings as a numbered list."""
-    found = [finding for pair in explain.pairs(result) for look in (cost, fills) if (finding := look(pair))]
-    if not found:
-        return "No finding: the model counted no two cases that differ in one placement."
-    return "\n".join(f"{place}. {finding.markdown()}" for place, finding in enumerate(found, 1))
+    found = (finding for pair in explain.pairs(result) for look in (cost, fills) if (finding := look(pair)))
+    return explain.numbered(found, "No finding: the model counted no two cases that differ in one placement.")
 
 
 def cost(pair: Pair) -> Finding | None:

@@ -21,10 +21,8 @@ RATES = {"T1-l1-misses": "model_l1d_miss_rate", "T1-tlb-misses": "model_dtlb_mis
 
 def markdown(result: Result) -> str:
     """The differences as a list, or why there is nothing to set beside T1."""
-    found = [finding for pair in _pairs(result) for look in LOOKS if (finding := look(pair))]
-    if not found:
-        return "T1 compares two VMs over kernel OVS and over OVS-DPDK; this result does not have both."
-    return "\n".join(f"{place}. {finding.markdown()}" for place, finding in enumerate(found, 1))
+    found = (finding for pair in _pairs(result) for look in LOOKS if (finding := look(pair)))
+    return explain.numbered(found, "T1 compares two VMs over kernel OVS and over OVS-DPDK; this result does not have both.")
 
 
 def _pairs(result: Result) -> Iterator[Pair]:

@@ -20,6 +20,8 @@ RUN = "/run/openvswitch"
 """OVS's own run-time folder, where ovs-appctl and the collectors look for the daemon."""
 DATABASE = "/run/openvswitch/vsprof.db"
 BRIDGE = "br0"
+AFXDP = "type=afxdp options:xdp-mode=generic"
+"""An interface over AF_XDP: without a network card's driver the kernel copies."""
 START_SECONDS = 60
 
 _PORT = re.compile(r"^\s*port\s+(?:\"(?P<quoted>[^\"]+)\"|(?P<plain>\S+)):\s*rx\s+(?P<rx>.*)$")

@@ -6,6 +6,7 @@ On a veth pair the kernel copies (generic mode), and a system call sends: zero c
 
 from __future__ import annotations
 
+from switches.ovs import AFXDP
 from switches.ovs_userspace import OvsUserspace
 
 
@@ -14,7 +15,7 @@ class OvsAfxdp(OvsUserspace):
         return {"pmd-cpu-mask": hex(1 << self.plan.switch), "pmd-perf-metrics": "true"}
 
     def interface(self, name: str) -> str:
-        return f" -- set Interface {name} type=afxdp options:xdp-mode=generic"
+        return f" -- set Interface {name} {AFXDP}"
 
 
 SWITCH = OvsAfxdp

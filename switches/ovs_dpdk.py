@@ -23,7 +23,7 @@ from typing import Any, ClassVar
 
 from switches import dpdk_nodes, links
 from switches.base import Port
-from switches.ovs import BRIDGE, RUN, Ovs, quoted
+from switches.ovs import AFXDP, BRIDGE, RUN, Ovs, quoted
 from terms import errors
 from terms.placement import FAR, NEAR, CpuPlan, Thread
 from testbeds import numa
@@ -137,7 +137,7 @@ class OvsDpdk(Ovs):
             links.silence(self.host, port.where)
             # As in OvsUserspace: AF_XDP hands on neither a checksum that is still to be made nor a segment that is still to be cut.
             self.host.run(f"ethtool -K {port.where} tx off")
-            self._add(LOCAL, "type=afxdp options:xdp-mode=generic")
+            self._add(LOCAL, AFXDP)
             return Port(LOCAL, "internal", port.where)
         return super().local_port()
 
