@@ -51,7 +51,7 @@ MISSES = {
 }
 """What was missed, and its word in a figure."""
 RATES = {"l1d_misses": "model_l1d_miss_rate", "dtlb_misses": "model_dtlb_miss_rate"}
-DATA = ["model_packets", "model_tcp_bytes", "model_icmp_messages", "model_polls", "model_poll_bursts"]
+DATA = ["model_packets", "model_frames", "model_tcp_bytes", "model_icmp_messages", "model_polls", "model_poll_bursts"]
 UNITS = {"instructions": "instructions", "cycles": "cycles", "walk_cycles": "cycles", **dict.fromkeys(CYCLES, "cycles")}
 """The first half of a metric's unit; `events` for all others."""
 
@@ -135,7 +135,7 @@ def is_poll_mode(result: Result, rows: pd.DataFrame) -> pd.Series:
 def windows(result: Result) -> pd.DataFrame:
     """One row a window that is to be trusted: metrics.WINDOW, DATA, and its `data`: packets, megabits or replies (NaN if none came)."""
     rows = _rows(result)
-    return _data(wide_table(rows[rows["role"] == ""], DATA))
+    return _data(_carried(rows))
 
 
 def estimate(result: Result, **where: object) -> stats.Estimate:
@@ -191,7 +191,7 @@ def _counts(result: Result) -> tuple[pd.DataFrame, list[str]]:
     A role that a case has is in all of the case's windows, with zeros where it never ran.
     """
     rows = _rows(result)
-    data = wide_table(rows[rows["role"] == ""], DATA)
+    data = _carried(rows)
     rows = rows[(rows["role"] != "") & rows["value"].notna()]
     rows = rows.assign(polling=is_poll_mode(result, rows))
     names = sorted(set(rows["name"]))
@@ -199,6 +199,18 @@ def _counts(result: Result) -> tuple[pd.DataFrame, list[str]]:
     wide = pd.concat([_every_role(case, names) for _, case in wide.groupby("case_id")], ignore_index=True)
     wide = wide.merge(data, on=WINDOW, how="left").assign(hosted=lambda t: t["case_id"].isin(host_is_endpoint(result.frame)))
     return wide, names
+
+
+def _carried(rows: pd.DataFrame) -> pd.DataFrame:
+    """One row a window, one column each of DATA.
+
+    No kernel receives what goes to an endpoint over virtio-user: there `model_packets` are the frames that the switch gave to
+    endpoints. Of a frame that goes in and comes back (pvp) it gave two.
+    """
+    data = wide_table(rows[rows["role"] == ""], DATA)
+    given = rows[rows["access"] == "virtio-user"].groupby("case_id")["topology"].first()
+    ways = data["case_id"].map(given.map(lambda topology: 2 if topology == "pvp" else 1))
+    return data.assign(model_packets=data["model_packets"].where(ways.isna(), data["model_frames"] / ways))
 
 
 def _every_role(case: pd.DataFrame, names: list[str]) -> pd.DataFrame:
@@ -297,6 +309,8 @@ def _data(wide: pd.DataFrame) -> pd.DataFrame:
     """Adds `data`: packets, megabits or replies of the window itself; NaN where none came."""
     choices = {
         "udp_flood": wide["model_packets"],
+        "forward": wide["model_packets"],
+        "paced_frames": wide["model_packets"],
         "tcp_stream": wide["model_tcp_bytes"] * 8 / 1e6,
         "ping_paced": wide["model_icmp_messages"] / 2,  # a request and an answer
     }

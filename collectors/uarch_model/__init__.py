@@ -54,8 +54,9 @@ CLOSED = 2
 """The state of a window in the plug-in's status."""
 RECEIVERS = {"ip_rcv_core": "packets", "tcp_v4_rcv": "segments", "icmp_rcv": "messages"}
 """The kernel's functions that see each packet, and the names of their hooks."""
-POLLS = {"rte_vhost_dequeue_burst": "polls", "rte_vhost_enqueue_burst": "bursts"}
-"""DPDK's functions by which a poll-mode thread asks a guest's queue for packets, and gives it some."""
+POLLS = {"librte_vhost.so": ("rte_vhost_dequeue_burst", "rte_vhost_enqueue_burst"), "vhost-switch": ("own_receive", "own_send")}
+"""The functions by which a poll-mode thread asks an endpoint's queue for frames, and gives it some, by their file's name: DPDK's, and
+those of vhost-switch's own rings (dataplane/own_rings.c). The second returns how many frames there was room for."""
 
 
 class UarchModel(Apart):
@@ -120,11 +121,14 @@ class UarchModel(Apart):
             self._ask(f"node {begin:x} {sum(1 << cpu for cpu in cpu_list(cpus)):x}")
 
     def _tell_of_polling(self) -> None:
-        """A poll-mode thread's library lies where its process was loaded."""
+        """A poll-mode thread's functions lie where its process was loaded."""
         maps, _ = symbols.read_processes(self._processes)
-        for function, hook in POLLS.items():
-            for address in self._symbols.places(function, "librte_vhost.so", maps):
-                self._ask(f"hook {hook} {address:x}")
+        for file, (asks, gives) in POLLS.items():
+            for begin, _ in self._symbols.places(asks, file, maps):
+                self._ask(f"hook polls {begin:x}")
+            for begin, end in self._symbols.places(gives, file, maps):
+                self._ask(f"hook bursts {begin:x}")
+                self._ask(f"returns frames {begin:x} {end:x}")
 
     def facts(self) -> dict[str, Any]:
         return {"profile": self.profile.to_json()}

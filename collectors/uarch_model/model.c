@@ -277,7 +277,8 @@ static void write_hooks(const struct model *model, uint32_t index, FILE *out)
             const struct hook_count *end = &model->hooked_end[index][i][mode], *begin = &model->hooked_begin[index][i][mode];
             if (end->calls == begin->calls)
                 continue;
-            fprintf(out, "%s\"%s/%s\":[%" PRIu64 ",%" PRIu64 "]", comma, model->hook[i].name, mode_names[mode],
+            /* With its number: a function that lies in several processes has a hook in each. */
+            fprintf(out, "%s\"%s/%s/%u\":[%" PRIu64 ",%" PRIu64 "]", comma, model->hook[i].name, mode_names[mode], i,
                     end->calls - begin->calls, end->length - begin->length);
             comma = ",";
         }

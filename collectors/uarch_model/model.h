@@ -11,12 +11,13 @@
 #include "core.h"
 #include "tasks.h"
 
-#define MOST_HOOKS 16
+#define MOST_HOOKS 32 /* five, and three for each process that has librte_vhost mapped */
 
 /* Functions whose calls are counted: those that see each packet say how many the window's counts belong to. */
 struct hook {
     char name[32];
     uint64_t address;
+    uint64_t end;      /* not 0: its returns are counted, anywhere before this address, and what it returns (16 bits) is summed */
     int64_t length_at; /* where the structure in the first argument has a 32-bit length, which is summed; -1: nowhere */
 };
 
@@ -55,7 +56,7 @@ void model_free(struct model *model);
 
 void model_begin(struct model *model);
 void model_end(struct model *model);
-/* Core `index`'s own thread calls the function of a hook. */
+/* Core `index`'s own thread calls the function of a hook, or returns from it. */
 void model_hooked(struct model *model, uint32_t index, uint32_t hook, uint32_t length);
 /* Instructions of all cores since the window's begin (up to its end, if it is closed). */
 uint64_t model_instructions(const struct model *model);

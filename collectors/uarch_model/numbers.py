@@ -67,7 +67,8 @@ def data_numbers(window: Mapping[str, Any], seconds: float) -> Iterable[Number]:
     # A segment's length has its header: 20 bytes, and 12 for time stamps (RFC 9293, RFC 7323). Acknowledgements have no more.
     payload = max(0, lengths["segments"] - TCP_HEADER_BYTES * calls["segments"])
     counts = {"packets": (calls["packets"], "packets"), "tcp_bytes": (payload, "bytes"), "icmp_messages": (calls["messages"], "packets"),
-              "polls": (calls["polls"], "events"), "poll_bursts": (calls["bursts"], "events")}  # fmt: skip
+              "frames": (lengths["frames"], "packets"), "polls": (calls["polls"], "events"),
+              "poll_bursts": (calls["bursts"], "events")}  # fmt: skip
     for name, (count, unit) in counts.items():
         yield Number(f"model_{name}", count, unit, None, None, "all", seconds, seconds)
     yield Number("window_seconds", seconds, "seconds")

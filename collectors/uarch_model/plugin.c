@@ -291,7 +291,9 @@ static void on_hook(unsigned int index, void *data)
     uint32_t hook = (uint32_t)(uintptr_t)data;
     uint64_t word = 0;
 
-    if (hooks[hook].length_at >= 0) {
+    if (hooks[hook].end) {
+        word = (uint16_t)read_register(REG_RAX);
+    } else if (hooks[hook].length_at >= 0) {
         uint64_t at = read_register(REG_RDI) + (uint64_t)hooks[hook].length_at;
         read_virtual(cores[index], at, &word);
         word >>= (at & 4) * 8;
@@ -494,12 +496,17 @@ static void instrument_special(struct qemu_plugin_insn *instruction, const struc
         qemu_plugin_register_vcpu_insn_exec_cb(instruction, by_kind[d->special].callback, QEMU_PLUGIN_CB_R_REGS, by_kind[d->special].data);
 }
 
-static void instrument_hooks(struct qemu_plugin_insn *instruction)
+static bool is_hooked(const struct hook *hook, uint64_t address, bool returns)
+{
+    return hook->end ? returns && address >= hook->address && address < hook->end : address == hook->address;
+}
+
+static void instrument_hooks(struct qemu_plugin_insn *instruction, bool returns)
 {
     uint64_t address = qemu_plugin_insn_vaddr(instruction);
 
     for (uintptr_t i = 0; i < hook_count; i++)
-        if (hooks[i].address == address)
+        if (is_hooked(&hooks[i], address, returns))
             qemu_plugin_register_vcpu_insn_exec_cb(instruction, on_hook, QEMU_PLUGIN_CB_R_REGS, (void *)i);
 }
 
@@ -528,7 +535,7 @@ static void on_translation(qemu_plugin_id_t id, struct qemu_plugin_tb *tb)
             instrument_special(instruction, &d, block);
         if (task_switch_pc && qemu_plugin_insn_vaddr(instruction) == task_switch_pc)
             qemu_plugin_register_vcpu_insn_exec_cb(instruction, on_task_switch, QEMU_PLUGIN_CB_R_REGS, NULL);
-        instrument_hooks(instruction);
+        instrument_hooks(instruction, d.kind == BRANCH_RETURN);
         if (d.repeat && block->pc >= REAL_MODE_END) {
             uintptr_t what = d.bytes | (d.repeat == REPEAT_MOVS ? REPEAT_LOADS : 0);
             qemu_plugin_register_vcpu_insn_exec_cb(instruction, on_repeat, QEMU_PLUGIN_CB_R_REGS, (void *)what);
@@ -781,18 +788,32 @@ static void command_kernel(const char *arguments, FILE *out)
         fputs("error: kernel ADDRESS_OF_SWITCH_TO PERCPU_CURRENT_TASK PID_OFFSET COMM_OFFSET\n", out);
 }
 
-static void command_hook(const char *arguments, FILE *out)
+static void add_hook(struct hook fresh, const char *wrong, FILE *out)
 {
-    struct hook fresh = {.length_at = -1};
-
     if (state == MODEL || hook_count == MOST_HOOKS)
         fprintf(out, "error: %s\n", state == MODEL ? "no hooks while the model runs" : "too many hooks");
-    else if (sscanf(arguments, "%31s %" SCNx64 " %" SCNd64, fresh.name, &fresh.address, &fresh.length_at) < 2)
-        fputs("error: hook NAME ADDRESS [OFFSET_OF_LENGTH]\n", out);
+    else if (wrong)
+        fprintf(out, "error: %s\n", wrong);
     else {
         hooks[hook_count++] = fresh;
         fputs("ok\n", out);
     }
+}
+
+static void command_hook(const char *arguments, FILE *out)
+{
+    struct hook fresh = {.length_at = -1};
+    bool understood = sscanf(arguments, "%31s %" SCNx64 " %" SCNd64, fresh.name, &fresh.address, &fresh.length_at) >= 2;
+
+    add_hook(fresh, understood ? NULL : "hook NAME ADDRESS [OFFSET_OF_LENGTH]", out);
+}
+
+static void command_returns(const char *arguments, FILE *out)
+{
+    struct hook fresh = {.length_at = -1};
+    bool understood = sscanf(arguments, "%31s %" SCNx64 " %" SCNx64, fresh.name, &fresh.address, &fresh.end) == 3;
+
+    add_hook(fresh, understood && fresh.address < fresh.end ? NULL : "returns NAME BEGIN END", out);
 }
 
 /* node BEGIN CPUS: the next NUMA node, its memory's first physical address and its processors, a bit each; both hexadecimal. */
@@ -881,6 +902,8 @@ static void handle(char *line, FILE *out)
         fputs("ok\n", out);
     } else if (!strcmp(line, "hook")) {
         command_hook(argument, out);
+    } else if (!strcmp(line, "returns")) {
+        command_returns(argument, out);
     } else if (!strcmp(line, "node")) {
         command_node(argument, out);
     } else if (!strcmp(line, "limit") && model) {

@@ -107,16 +107,16 @@ class Symbols:
                 found.append({"core": index, "thread": thread, "mode": mode, "object": where, "function": function, **kept})
         return found
 
-    def places(self, function: str, library: str, maps: Mapping[int, list[Mapped]]) -> list[int]:
-        """Where ``function`` of a ``library`` (the begin of its file's name) lies in each process that has it mapped."""
+    def places(self, function: str, file: str, maps: Mapping[int, list[Mapped]]) -> list[tuple[int, int]]:
+        """Where ``function`` of a ``file`` (the begin of its name) begins, and the next function, in each process that has it mapped."""
         root = self._host.files()
         found = []
-        for part in {one for mapped in maps.values() for one in mapped if root is not None and Path(one.path).name.startswith(library)}:
+        for part in {one for mapped in maps.values() for one in mapped if root is not None and Path(one.path).name.startswith(file)}:
             table = program(root / part.path[1:])
-            offsets = [begin for begin, (_, name) in zip(table.begins, table.names, strict=True) if name == function]
-            found += [
-                part.begin + offset - part.offset for offset in offsets if part.offset <= offset < part.offset + part.end - part.begin
-            ]
+            last = part.offset + part.end - part.begin
+            for begin, end, (_, name) in zip(table.begins, [*table.begins[1:], last], table.names, strict=True):
+                if name == function and part.offset <= begin < last:
+                    found.append((part.begin + begin - part.offset, part.begin + min(end, last) - part.offset))
         return found
 
     def _name(self, address: int, mode: str, mapped: Iterable[Mapped]) -> tuple[str, str]:

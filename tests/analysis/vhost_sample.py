@@ -31,6 +31,8 @@ def change(path: Path, traffic: str = "udp_flood", topology: str = "", *, pmu: b
 def _renamed(row: Mapping[str, object], traffic: str, topology: str) -> dict[str, object]:
     words = {**RENAMED, "udp_flood": traffic}
     changed = {**row, **{name: words.get(row[name], row[name]) for name in ("switch", "access", "traffic", "collector")}}
+    if changed["access"] == "virtio-user" and row["name"] == "model_packets":
+        changed["name"] = "model_frames"  # no kernel receives them
     return {**changed, "topology": topology or row["topology"]}
 
 

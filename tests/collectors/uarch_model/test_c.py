@@ -97,7 +97,7 @@ def test_model_and_the_window_it_writes(run_program, tmp_path):
     assert [counters_of(task["modes"])["instructions"] for task in first["tasks"]] == [100, 20000, 1000]
     # What the threads of a core did is what the core did, counter by counter.
     assert counters_of({i: counters_of(task["modes"]) for i, task in enumerate(first["tasks"])}) == counters_of(first["modes"])
-    assert first["hooks"] == {"a_hook/host_user": [2, 100]}
+    assert first["hooks"] == {"a_hook/host_user/0": [2, 100], "a_hook/host_user/1": [1, 32]}
 
     assert set(second["modes"]) == {"guest_kernel", "guest_user"}
     assert [(task["id"], task["name"]) for task in second["tasks"]] == [(2**32 - 2, "??t??")]

@@ -30,6 +30,12 @@ pcpu_hot 000000000002f000
 offsets 2456 2992 112
 """
 PROCESSES = "/proc/652/maps:7f0000001000-7f0000003000 r-xp 00001000 fe:00 132 /usr/lib/librte_vhost.so.25.0\n---\n/proc/652/task/652\n"
+SWITCH = "/proc/700/maps:560000001000-560000003000 r-xp 00001000 fe:00 133 /usr/local/bin/vhost-switch\n---\n/proc/700/task/700\n"
+# The begin of each function in the file.
+PROGRAMS = {
+    "librte_vhost.so.25.0": ([0x1500], [("librte_vhost.so.25.0", "rte_vhost_dequeue_burst")]),
+    "vhost-switch": ([0x1500, 0x1600, 0x1700], [("vhost-switch", name) for name in ("own_send", "own_receive", "own_arm")]),
+}
 LAYOUTS = itertools.count()
 KALLSYMS = "ffffffff81001000 __switch_to\n"
 
@@ -110,7 +116,7 @@ def made(tmp_path, monkeypatch):
     monkeypatch.setattr(uarch_model, "Control", Plugin)
     monkeypatch.setattr(uarch_model, "time", SimpleNamespace(sleep=sleep, monotonic=lambda: clock.now))
     # What a program exports is test_symbols.py's.
-    monkeypatch.setattr(symbols, "program", lambda path: symbols.Table([0x1500], [(path.name, "rte_vhost_dequeue_burst")]))
+    monkeypatch.setattr(symbols, "program", lambda path: symbols.Table(*PROGRAMS[path.name]))
 
     def make(host: Host | None = None, **options: object) -> tuple[UarchModel, Plugin]:
         collector = UarchModel(host or Host(tmp_path), **options)
@@ -210,6 +216,18 @@ def test_where_the_current_task_is_kept_differs_between_kernels(made, tmp_path, 
 def test_a_host_without_poll_mode_threads_has_no_hook_for_polls(made, tmp_path):
     _, plugin = made(Host(tmp_path, processes="---\n"))
     assert [command.split()[1] for command in plugin.commands if command.startswith("hook")] == ["packets", "segments"]
+
+
+def test_the_frames_of_vhost_switchs_own_rings_are_what_its_sending_returns(made, tmp_path):
+    _, plugin = made(Host(tmp_path, processes=SWITCH))
+    assert plugin.commands[-3:] == ["hook polls 560000001600", "hook bursts 560000001500", "returns frames 560000001500 560000001600"]
+
+
+def test_the_names_of_those_functions_are_in_its_source():
+    source = (Path(uarch_model.__file__).parents[2] / "dataplane" / "own_rings.c").read_text()
+    for function in uarch_model.POLLS["vhost-switch"]:
+        # Not static, or the compiler may leave no function of that name; 16 bits are what the plug-in sums.
+        assert f"\nuint16_t {function}(" in source
 
 
 def test_the_connection_is_closed_in_the_end(made):

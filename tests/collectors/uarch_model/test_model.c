@@ -324,8 +324,9 @@ static void write_window(const char *path)
     FILE *out = fopen(path, "w");
 
     CHECK(out);
-    model->hook_count = 1;
+    model->hook_count = 2;
     strcpy(model->hook[0].name, "a_hook");
+    strcpy(model->hook[1].name, "a_hook"); /* the same function in another process */
     model_begin(model);
     run(model, 0, 10);
     start_thread(model, 0, 1, "quote\" back\\sl\n");
@@ -334,6 +335,7 @@ static void write_window(const char *path)
     run(model, 0, 100);
     model_hooked(model, 0, 0, 64);
     model_hooked(model, 0, 0, 36);
+    model_hooked(model, 0, 1, 32);
     start_thread(model, 1, 4294967294u, "\xc3\xa9t\xc3\xa9");
     core_enter(model->core[1], true);
     run(model, 1, 10);

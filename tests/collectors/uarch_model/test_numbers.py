@@ -137,6 +137,13 @@ def test_what_was_carried_inside_the_window(found):
     assert one(found, "model_packets").enabled_s == seconds
 
 
+def test_frames_are_what_was_returned_whatever_process_gave_them():
+    hooks = {"bursts/host_user/5": [7, 0], "frames/host_user/6": [7, 180], "frames/host_user/9": [2, 20]}
+    found = of(changed(lambda data: [core.update(hooks=hooks if index == 1 else {}) for index, core in enumerate(data["window"]["cores"])]))
+    assert (one(found, "model_frames").value, one(found, "model_frames").unit) == (200, "packets")
+    assert one(found, "model_poll_bursts").value == 7
+
+
 def test_a_segments_header_is_no_payload():
     hooks = {"segments/guest_kernel": [10, 10 * 32 + 14480], "segments/host_kernel": [2, 64], "messages/guest_kernel": [3, 252]}
     found = of(changed(lambda data: data["window"]["cores"][2].update(hooks=hooks)))
