@@ -9,7 +9,7 @@ import numpy as np
 import pandas as pd
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
-from matplotlib.ticker import FuncFormatter, MaxNLocator
+from matplotlib.ticker import LogLocator, MaxNLocator
 
 from analysis import causes, explain, style
 from analysis.load import Result
@@ -22,6 +22,7 @@ MIDDLE = "Geometric means, which multiply,"
 TRAFFICS = (("udp_flood", "saturation"), ("forward", "saturation"), ("tcp_stream", "saturation"))
 """Where a switch is the limit, or near it: there its cycles matter."""
 COLOURS = {"whole": style.INK, "factor": "#6b7a8f", "cause": style.CAUSE_COLOURS["memory"], "role": style.ROLE_COLOURS["switch"]}
+WIDE, VERY_WIDE = np.log(3), np.log(50)
 SMALL = 0.005
 """A cause or role that changes the cycles by less than this part has no bar."""
 
@@ -86,5 +87,15 @@ def _bars(axes: Axes, group: pd.DataFrame) -> None:
     style.labels(axes, list(group["what"]))
     axes.axvline(0, color=style.INK, lw=0.8)
     axes.set_xlim(-1.1 * reach, 1.1 * reach)
-    axes.xaxis.set_major_locator(MaxNLocator(7))
-    axes.xaxis.set_major_formatter(FuncFormatter(lambda value, _: f"{units.significant(float(np.exp(value)), 2)}×"))
+    ticks = round_ratios(1.1 * reach)
+    axes.set_xticks(np.log(ticks), [f"{tick:g}×" for tick in ticks])
+
+
+def round_ratios(reach: float) -> np.ndarray:
+    """Ratios for an axis from -``reach`` to ``reach`` in logarithms, 1 among them: evenly spaced; 1, 2 and 5 of each decade where few
+    even ones would lie below 1; powers of ten where those would be too many."""
+    low, high = np.exp(-reach), np.exp(reach)
+    decades = LogLocator(subs=(1, 2, 5) if reach < VERY_WIDE else (1,), numticks=99)
+    locator = decades if reach > WIDE else MaxNLocator(6, steps=[1, 2, 5, 10])
+    ticks = np.round(locator.tick_values(low, high), 9)
+    return ticks[(ticks >= low) & (ticks <= high)]

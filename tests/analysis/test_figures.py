@@ -4,11 +4,13 @@
 from __future__ import annotations
 
 import importlib
+import math
 import pkgutil
 
 import pytest
 
 from analysis import figures, style
+from analysis.figures import decomposition
 from analysis.load import load
 
 NAMES = sorted(module.name for module in pkgutil.iter_modules(figures.__path__) if module.name != "__main__")
@@ -191,3 +193,12 @@ def test_a_search_that_found_nothing_anywhere_is_drawn_all_the_same(sample, tmp_
     shown = figures.show_searched(result, "no_drop")
     assert figures.png(shown.figure).startswith(b"\x89PNG")
     assert list(shown.table["upper_bound"]) == [1000.0, 1000.0]
+
+
+@pytest.mark.parametrize("reach", [0.01, 0.1, 0.5, 1.0, 1.05, 1.2, 2.0, 3.8, 4.2, 8.0])
+def test_a_ratios_axis_has_round_marks_on_both_sides_of_one(reach):
+    ticks = list(decomposition.round_ratios(reach))
+    assert 1.0 in ticks
+    assert 3 <= len(ticks) <= 12
+    assert min(ticks) < 1 < max(ticks)
+    assert all(abs(math.log(tick)) <= reach for tick in ticks)
