@@ -46,11 +46,15 @@ class OvsMainThread(Snapshot):
         if before.keys() != after.keys():
             raise ValueError(f"the main thread has {sorted(after)} at the end of the window, and {sorted(before)} at its begin")
         for (name, unit), value in after.items():
-            yield Number(name, value - before[name, unit], unit, "switch", None, "all", recorded.seconds, recorded.seconds)
+            if value is None or (earlier := before[name, unit]) is None:
+                yield Number(name, None, unit, "switch", None, "all", note="this kernel does not tell it")
+            else:
+                yield Number(name, value - earlier, unit, "switch", None, "all", recorded.seconds, recorded.seconds)
 
 
-def _read(text: str, recorded: Recorded) -> dict[tuple[str, str], float]:
-    """Everything counted since the thread began, by name and unit. Raises ``ValueError`` where the thread is not found."""
+def _read(text: str, recorded: Recorded) -> dict[tuple[str, str], float | None]:
+    """Everything counted since the thread began, by name and unit; None for what the kernel left out. Raises ``ValueError`` where the
+    thread is not found."""
     files, found, stats = text.partition(SEPARATOR)
     ours = {one.tid for one in recorded.placement.threads if one.role == "switch"}
     mine = [lines for tid, lines in threads(files).items() if tid in ours]
@@ -58,9 +62,9 @@ def _read(text: str, recorded: Recorded) -> dict[tuple[str, str], float]:
         raise ValueError(f"{len(mine)} main threads of the switch: need 1")
     fields = dict(line.split(":\t") for line in mine[0] if ":" in line)
     times = next((line.split() for line in mine[0] if ":" not in line), [])
-    read: dict[tuple[str, str], float] = {}
-    read |= {(name, "seconds"): int(times[place]) / 1e9 for name, place in TIMES.items() if len(times) == 3}
-    read |= {(name, "events"): int(fields[field]) for field, name in SWITCHES.items() if field in fields}
+    read: dict[tuple[str, str], float | None] = {}
+    read |= {(name, "seconds"): int(times[place]) / 1e9 if len(times) == 3 else None for name, place in TIMES.items()}
+    read |= {(name, "events"): int(fields[field]) if field in fields else None for field, name in SWITCHES.items()}
     packets = dict(_FIELD.findall(stats.rpartition("main thread:")[2])) if "main thread:" in stats else {}
     return read | {STATS[field]: int(value) for field, value in packets.items() if field in STATS}
 

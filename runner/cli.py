@@ -187,7 +187,16 @@ def _parser() -> argparse.ArgumentParser:
         prog="vsprof", description="Why is one virtual switch faster than another, on this CPU, for this traffic?"
     )
     commands = parser.add_subparsers(required=True, metavar="COMMAND")
+    _add_measuring(commands)
+    _add_reading(commands)
+    _add_looking(commands)
+    _add_servers(commands)
+    tidy = _command(commands, "clean", _clean, "remove what a killed run left; with --cache the lab's image and snapshots too")
+    tidy.add_argument("--cache", action="store_true")
+    return parser
 
+
+def _add_measuring(commands: Any) -> None:
     run = _command(commands, "run", _run, "run an experiment, and write its report")
     run.add_argument("experiment", nargs="?", help="a name in experiments/, or the path of a YAML file")
     run.add_argument("--testbed", default=campaign.AUTO, help="auto (default) or one of: " + ", ".join(experiments.TESTBEDS))
@@ -202,6 +211,8 @@ def _parser() -> argparse.ArgumentParser:
     run.add_argument("--no-report", dest="report", action="store_false", help="measure only")
     overrides.add_options(run)
 
+
+def _add_reading(commands: Any) -> None:
     report = _command(commands, "report", _report, "write a result's report anew, from what is stored")
     report.add_argument("result", nargs="?", default=results.LATEST, help="a folder, or a name below results/ (default: latest)")
 
@@ -220,6 +231,8 @@ def _parser() -> argparse.ArgumentParser:
     again = _command(commands, "parse", _parse, "compute a result's measurements anew, from raw/")
     again.add_argument("result", nargs="?", default=results.LATEST)
 
+
+def _add_looking(commands: Any) -> None:
     health = _command(commands, "doctor", _doctor, "say what this host can measure, and what to do about the rest")
     health.add_argument("--json", action="store_true")
     health.add_argument("--lab", action="store_true", help="also resume the emulated lab host and look inside")
@@ -232,6 +245,8 @@ def _parser() -> argparse.ArgumentParser:
     listing = _command(commands, "list", _list, "list the experiments")
     listing.add_argument("--json", action="store_true")
 
+
+def _add_servers(commands: Any) -> None:
     for name, text in (
         (servers.PREPARE, "prepare the servers of an inventory for measuring, over SSH"),
         (servers.TAKE_BACK, "take back what `host` did to the servers of an inventory"),
@@ -239,10 +254,6 @@ def _parser() -> argparse.ArgumentParser:
         there = _command(commands, name, _host, text)
         there.add_argument("--inventory", type=Path, metavar="PATH", help="a file in Ansible's form")
         there.set_defaults(playbook=name, interrupted=f"what is done stays done: call `make {name}` again")
-
-    tidy = _command(commands, "clean", _clean, "remove what a killed run left; with --cache the lab's image and snapshots too")
-    tidy.add_argument("--cache", action="store_true")
-    return parser
 
 
 def _command(commands: Any, name: str, do: Any, text: str) -> argparse.ArgumentParser:

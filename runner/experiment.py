@@ -241,6 +241,10 @@ def traffic_items(experiment: Experiment) -> list[TrafficItem]:
             items.append(TrafficItem(kind, traffic.options(**settings)))
         except ValidationError as error:
             raise errors.bad_traffic(kind, _reasons(error)) from error
+    for kind, traffic in TRAFFIC.items():
+        for option in traffic.reads if kind not in {item.kind for item in items} else ():
+            if option in {**experiment.fixed, **experiment.vary, **_unchanged(experiment)}:
+                raise option_messages.of_no_traffic(option, kind)
     labels = [item.label for item in items]
     if twice := {label for label in labels if labels.count(label) > 1}:
         raise errors.traffic_twice(sorted(twice))

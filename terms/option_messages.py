@@ -12,6 +12,10 @@ def of_no_case(option: str, owners: Iterable[str]) -> BadInput:
     return BadInput(f"{option} is an option of no case here: compare one that has it ({', '.join(owners)}), or leave the option out")
 
 
+def of_no_traffic(option: str, kind: str) -> BadInput:
+    return BadInput(f"{option} is for traffic {kind}, and none is here: add {kind} to traffic, or leave the option out")
+
+
 def changed_and_set(option: str) -> BadInput:
     return BadInput(f"{option} is in changes, and fixed or varied as well: a change is one from the default; take it out of fixed and vary")
 

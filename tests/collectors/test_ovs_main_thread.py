@@ -55,3 +55,13 @@ def test_in_the_kernels_datapath_it_moves_none():
 def test_a_window_without_it_is_refused(begin, end, threads):
     with pytest.raises(ValueError, match="main thread"):
         found(begin, end, threads)
+
+
+@pytest.mark.parametrize("cut", [0, 1])
+def test_what_the_kernel_does_not_tell_is_an_empty_value(cut):
+    """Kernels without CONFIG_SCHED_INFO have no schedstat."""
+    texts = [BEGIN, END]
+    texts[cut] = "\n".join(line for line in texts[cut].splitlines() if "/schedstat:" not in line)
+    told = found(*texts)
+    assert told["main_thread_run_seconds"] is told["main_thread_wait_seconds"] is None
+    assert told["main_thread_switches_voluntary"] == 530

@@ -61,6 +61,20 @@ def test_every_varied_value_meets_every_other(document):
     assert len({case.case_id for case in cases}) == 2 * 3
 
 
+@pytest.mark.parametrize("where", ["fixed", "vary", "changes"])
+def test_an_option_that_no_traffic_here_reads_is_refused(document, where):
+    if where == "changes":
+        document["changes"] = [{}, {"tcp_window": "8K"}]
+    else:
+        document[where]["tcp_window"] = "8K" if where == "fixed" else ["system", "8K"]
+    document["traffic"] = [{"kind": "udp_flood", "load": "saturation"}]
+    experiment = experiments.Experiment.model_validate(document)
+    with pytest.raises(BadInput, match="tcp_window is for traffic tcp_stream"):
+        experiments.traffic_items(experiment)
+    document["traffic"].append({"kind": "tcp_stream"})
+    assert len(experiments.traffic_items(experiments.Experiment.model_validate(document))) == 2
+
+
 @pytest.fixture
 def with_options(monkeypatch):
     """Two options of ovs-dpdk, and one of containers over virtio-user."""

@@ -82,6 +82,8 @@ class Traffic(abc.ABC):
     options: ClassVar[type[Options]] = Options
     needs_stack: ClassVar[bool] = True
     """Whether its programs run on the endpoints' own network stack."""
+    reads: ClassVar[tuple[str, ...]] = ()
+    """Options of a case that are for this traffic alone: without it they would change nothing."""
     returns: ClassVar[bool] = False
     """Whether it is what endpoints send back, of frames that come by themselves."""
 

@@ -34,6 +34,7 @@ class TcpOptions(Options):
 
 class TcpStream(Traffic):
     options = TcpOptions
+    reads = ("tcp_window",)
 
     def start(self) -> None:
         settings = self.settings
