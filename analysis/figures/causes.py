@@ -1,8 +1,9 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
 """What each change of the way to the host does to a TCP stream: goodput [bit/s, on a logarithmic axis], context switches per second of all
 threads of ovs-vswitchd [events/s, logarithmic], and the main thread's time, running and waiting for its CPU [fraction of the time].
-Dashed is a hundredth of the kernel's goodput: the published collapse lies below it. Each row changes what it names, and nothing
-else, but for afxdp: AF_XDP hands on no unfinished checksum and no uncut segment, so the host's end has no offloads there."""
+Dashed is a hundredth of the kernel's goodput where nothing is changed: the published collapse lies below it. Each row changes what it
+names, and nothing else, but for afxdp: AF_XDP hands on no unfinished checksum and no uncut segment, so the host's end has no offloads
+there."""
 
 from __future__ import annotations
 
@@ -31,7 +32,8 @@ def table(result: Result) -> pd.DataFrame:
     switched = metrics.summary(result, ["context_switches_per_second"], role="switch", cpu=-1, **TCP)
     times = metrics.summary(result, list(TIMES), role="switch", **TCP)
     published = next(one for one in every() if one.id == "T2-throughput")
-    kernel = goodput[goodput["switch"] != "ovs-dpdk"].head(1)
+    unchanged = [case for case, changed in result.changed.items() if not changed]
+    kernel = goodput[(goodput["switch"] != "ovs-dpdk") & goodput["case_id"].isin(unchanged)].head(1)
     deep = kernel.assign(metric=DEEP, median=kernel["median"] * published.high, low=float("nan"), high=float("nan"))
     parts = [part for part in (goodput, switched, times, deep) if not part.empty]
     return pd.concat(parts, ignore_index=True) if parts else goodput
