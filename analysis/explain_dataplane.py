@@ -10,7 +10,7 @@ from collections.abc import Mapping
 
 from analysis import explain, explain_model, metrics, model, stats
 from analysis.explain import FLOOD, FORWARD, Finding, Pair, can_tell, measured, share, times
-from analysis.load import Result, worded
+from analysis.load import Result
 from terms import units
 
 WORDS = {"udp_flood": ("delivers", "a flood's packets"), "forward": ("carries", "packets there and back")}
@@ -42,7 +42,7 @@ def findings(result: Result) -> list[Finding]:
 
 def carried(pair: Pair) -> Finding | None:
     """Who carries more, and whether the switch's thread was the limit."""
-    where = _traffic(pair)
+    where = saturating(pair)
     if where is None:
         return None
     base, other = pair.names()
@@ -101,7 +101,7 @@ def cost(pair: Pair) -> Finding | None:
     for stage, (before, after) in counted.items():
         if max(before.median, after.median) > 0:
             evidence.append(f"{stage} {units.significant(before.median)} → {units.significant(after.median)}")
-    evidence += _misses(pair, where)
+    evidence += misses_by_stage(pair, where)
     if why := can_tell(ratio):
         return Finding(f"Cycles per packet: can't tell {other} from {base}: {why}.", tuple(evidence))
     claim = f"A packet costs the switch's thread {'more' if ratio.median > 1 else 'fewer'} cycles with {other} than with {base}."
@@ -123,7 +123,7 @@ def looking(pair: Pair) -> Finding | None:
     return Finding(claim, tuple(f"{stage}: {part.shown('', 3)} TSC cycles per packet" for stage, part in parts.items()))
 
 
-def _misses(pair: Pair, where: Mapping[str, str]) -> list[str]:
+def misses_by_stage(pair: Pair, where: Mapping[str, str]) -> list[str]:
     """Misses per packet by stage, where the switch had a PMU to count them."""
     table = metrics.stage_events(pair.result)
     said = []
@@ -145,43 +145,6 @@ def _most(counted: Mapping[str, tuple[stats.Estimate, stats.Estimate]], ratio: s
     return f"most of the difference lies in the stage {stage}: {units.significant(abs(gained[stage]))} cycles per packet."
 
 
-def crossover(result: Result, option: str, base: str, other: str) -> str:
-    """From which frame size on ``option`` = ``other`` carries more packets than ``base``; a sentence, and one row a size."""
-    sizes: dict[int, stats.Estimate] = {}
-    values = {case: result.values[case] for case in result.cases.index}
-    for case, here in values.items():
-        if here.get(option) == other:
-            rest = {**here, option: base}
-            pair = next((Pair(result, one, case) for one, there in values.items() if there == rest), None)
-            where = _traffic(pair) if pair else None
-            if pair and where:
-                sizes[int(here["frame_bytes"])] = pair.ratio(**where, metric="packet_rate_received")
-    if not sizes:
-        return f"No crossover can be told: this result has no pair of cases with {option} {base} and {other}."
-    ordered = sorted(sizes)
-    rows = [f"- {size} B: {times(sizes[size])}{'' if sizes[size].decided else ', so it can not be told apart'}" for size in ordered]
-    return "\n".join([_crossing(ordered, sizes, worded({option: other}), worded({option: base})), "", *rows])
-
-
-def _crossing(ordered: list[int], sizes: Mapping[int, stats.Estimate], other: str, base: str) -> str:
-    above = [size for size in ordered if sizes[size].decided and sizes[size].median > 1]
-    below = [size for size in ordered if sizes[size].decided and sizes[size].median < 1]
-    if above and below and max(below) < min(above):
-        where = f"**The crossover lies between {max(below)} B and {min(above)} B**"
-        return f"{where}: {other} carries fewer packets than {base} below, and more above."
-    if above and not below:
-        return f"**No crossover is seen: {other} carries more packets than {base}** wherever the two can be told apart ({_listed(above)})."
-    if below and not above:
-        return f"**No crossover is seen: {other} carries fewer packets than {base}** wherever the two can be told apart ({_listed(below)})."
-    if not above and not below:
-        return f"**No crossover can be told**: at no frame size does the interval of the ratio exclude 1 ({other} over {base})."
-    return f"**There is no one crossover**: {other} carries more packets than {base} at {_listed(above)}, and fewer at {_listed(below)}."
-
-
-def _listed(sizes: list[int]) -> str:
-    return ", ".join(f"{size} B" for size in sizes)
-
-
-def _traffic(pair: Pair) -> dict[str, str] | None:
+def saturating(pair: Pair) -> dict[str, str] | None:
     """The saturating traffic that both cases have."""
     return next((where for where in (FLOOD, FORWARD) if measured(pair.ratio(**where, metric="packet_rate_received"))), None)

@@ -20,14 +20,14 @@ import os
 result_dir = os.environ.get("VSPROF_RESULT", "results/latest")
 
 # %%
-from analysis import describe, explain, explain_dataplane, figures, reading
+from analysis import describe, explain_crossover, explain_dataplane, figures, reading
 from analysis.load import load
 
 result = load(result_dir)
 describe.question(result)
 
 # %%
-describe.Text(explain_dataplane.crossover(result, "dequeue", "copy", "zero-copy"))
+describe.Text(explain_crossover.markdown(result, "dequeue", "copy", "zero-copy"))
 
 # %% [markdown]
 # ## Headline numbers

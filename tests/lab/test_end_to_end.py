@@ -88,6 +88,16 @@ def test_the_offered_rate_was_offered_and_arrived(result: Path) -> None:
     assert rates["value"].between(1800, 2200).all(), rates[["switch", "window", "name", "value"]].to_string()
 
 
+def test_the_frames_that_the_model_sees_given_are_the_packets_that_the_guest_receives(result: Path) -> None:
+    """Two places of one path: what OVS-DPDK puts into the receiver's queue, and what the receiver's kernel then gets. Some are on the way
+    when a window begins or ends, and a kernel gets a few of other kinds."""
+    frame = pd.read_parquet(result / "measurements.parquet")
+    here = frame[(frame["collector"] == "uarch_model") & (frame["switch"] == "ovs-dpdk") & (frame["traffic"] == "udp_flood")]
+    given, received = (here.loc[here["name"] == name, "value"].sum() for name in ("model_frames", "model_packets"))
+    assert received > 200
+    assert given == pytest.approx(received, rel=0.1)
+
+
 def test_a_poll_mode_thread_never_sleeps_and_a_vhost_worker_does(result: Path) -> None:
     frame = pd.read_parquet(result / "measurements.parquet")
     ping = frame[(frame["traffic"] == "ping_paced") & (frame["name"] == "cpu_idle_seconds") & (frame["cpu"] == 1)]
