@@ -23,6 +23,7 @@ class Measure:
     """One way to say which of two is better."""
 
     metric: str
+    name: str
     verb: str
     what: str
     modelled: bool = False
@@ -39,9 +40,9 @@ class Measure:
 
 # Forwarding drops without end: what a packet costs there is that of the dropped ones, too (see explain_dataplane.cost).
 MEASURES = (
-    Measure("packet_rate_received", "carries", "packets", traffics=(FLOOD, FORWARD)),
-    Measure("pmd_cycles_per_packet", "takes", "TSC cycles of the switch's thread per packet"),
-    Measure("model_cycles_per_packet", "takes", "estimated cycles of the switch per packet", modelled=True),
+    Measure("packet_rate_received", "packets carried", "carries", "packets", traffics=(FLOOD, FORWARD)),
+    Measure("pmd_cycles_per_packet", "the thread's TSC cycles", "takes", "TSC cycles of the switch's thread per packet"),
+    Measure("model_cycles_per_packet", "the switch's cycles", "takes", "estimated cycles of the switch per packet", modelled=True),
 )
 
 
@@ -69,7 +70,8 @@ def _by(measure: Measure, pairs: Mapping[int, Pair], other: str, base: str) -> s
     if not ratios:
         return ""
     rows = [f"- {size} B: {times(ratio)}{_why(measure, pairs[size], ratio)}" for size, ratio in ratios.items()]
-    return "\n".join([_sentence(measure, ratios, other, base), "", *rows])
+    label = f", {model.label(next(iter(pairs.values())).result)}" if measure.modelled else ""
+    return "\n".join([f"In {measure.name}{label}, {_sentence(measure, ratios, other, base)}", "", *rows])
 
 
 def _sentence(measure: Measure, ratios: Mapping[int, stats.Estimate], other: str, base: str) -> str:
@@ -78,15 +80,15 @@ def _sentence(measure: Measure, ratios: Mapping[int, stats.Estimate], other: str
     does, than = f"{other} {measure.verb}", f"{measure.what} than {base}"
     if not more and not fewer:
         why = f"at no frame size does the interval of the ratio exclude 1 ({other} over {base})"
-        return f"**No crossover can be told in {measure.what}**: {why}."
+        return f"**no crossover can be told**: {why}."
     if not more or not fewer:
         word, sizes = ("more", more) if more else ("fewer", fewer)
-        return f"**No crossover is seen: {does} {word} {than}** wherever the two can be told apart ({_listed(sizes)})."
+        return f"**no crossover is seen: {does} {word} {than}** wherever the two can be told apart ({_listed(sizes)})."
     for (small, below), (large, above) in ((("fewer", fewer), ("more", more)), (("more", more), ("fewer", fewer))):
         if max(below) < min(above):
-            where = f"**The crossover lies between {max(below)} B and {min(above)} B**"
+            where = f"**the crossover lies between {max(below)} B and {min(above)} B**"
             return f"{where}: {does} {small} {than} below, and {large} above."
-    return f"**There is no one crossover**: {does} more {than} at {_listed(more)}, and fewer at {_listed(fewer)}."
+    return f"**there is no one crossover**: {does} more {than} at {_listed(more)}, and fewer at {_listed(fewer)}."
 
 
 def _why(measure: Measure, pair: Pair, ratio: stats.Estimate) -> str:
@@ -104,7 +106,7 @@ def _missed(pair: Pair) -> list[str]:
         both = [model.estimate(pair.result, case_id=case, **where) for case in (pair.base, pair.other)]
         if measured(*both):
             found.append(f"{model.MISSES[name]} {' → '.join(units.significant(one.median) for one in both)}")
-    return [f"misses per packet, {model.label(pair.result)}: {', '.join(found)}"] if found else []
+    return [f"misses per packet: {', '.join(found)}"] if found else []
 
 
 def _listed(sizes: list[int]) -> str:

@@ -123,6 +123,8 @@ describe.Text(explain_dataplane.markdown(result))
 # ## How to read this
 # - *Cycles per packet* are the time-stamp counter's, counted by the switch's own thread while it had packets; it runs at one rate,
 #   whatever the core's. Waiting for memory is in them.
+# - *Which crossover*: packets carried are what the whole path allows, its endpoints too; the thread's cycles are its own, and in the emulated
+#   lab the emulator's; the modelled switch's are estimates for the processor that is named, with polls that found nothing taken out.
 # - *Why a crossover*: a copy costs by the byte, keeping book by the frame. Where the frame's bytes are still in a cache, the copy that is
 #   saved was a cheap one.
 

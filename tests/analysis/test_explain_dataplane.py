@@ -43,7 +43,7 @@ def crossover(result) -> str:
 
 def test_the_crossover_lies_between_the_last_size_that_loses_and_the_first_that_wins(make):
     said = crossover(make({(64, "zero-copy"): 0.5, (512, "zero-copy"): 0.7, (1518, "zero-copy"): 1.5}))
-    assert "The crossover lies between 512 B and 1518 B" in said
+    assert "In packets carried, **the crossover lies between 512 B and 1518 B" in said
     assert "dequeue=zero-copy carries fewer packets than dequeue=copy below, and more above" in said
     # What the faster one saves is cycles: the same crossover, turned round.
     assert "takes more TSC cycles of the switch's thread per packet than dequeue=copy below, and fewer above" in said
@@ -53,10 +53,13 @@ def test_the_crossover_lies_between_the_last_size_that_loses_and_the_first_that_
 @pytest.mark.parametrize(
     ("factors", "words"),
     [
-        ({}, "No crossover can be told"),
-        ({(64, "zero-copy"): 0.5}, "No crossover is seen: dequeue=zero-copy carries fewer packets than dequeue=copy"),
-        ({(1518, "zero-copy"): 2.0}, "No crossover is seen: dequeue=zero-copy carries more packets than dequeue=copy"),
-        ({(64, "zero-copy"): 2.0, (512, "zero-copy"): 0.5, (1518, "zero-copy"): 2.0}, "There is no one crossover"),
+        ({}, "In packets carried, **no crossover can be told**"),
+        ({(64, "zero-copy"): 0.5}, "In packets carried, **no crossover is seen: dequeue=zero-copy carries fewer packets than dequeue=copy"),
+        (
+            {(1518, "zero-copy"): 2.0},
+            "In packets carried, **no crossover is seen: dequeue=zero-copy carries more packets than dequeue=copy",
+        ),
+        ({(64, "zero-copy"): 2.0, (512, "zero-copy"): 0.5, (1518, "zero-copy"): 2.0}, "In packets carried, **there is no one crossover**"),
     ],
 )
 def test_where_there_is_none_it_says_so(make, factors, words):
@@ -72,8 +75,8 @@ def test_the_modelled_processor_tells_the_misses_behind_it(sample, vhost_sample,
     traffics = [("udp_flood", "saturation"), sample.IDLE]
     path = sample.write(tmp_path / "r", accesses=("vhost-user",), frames=frames, traffics=traffics, options=options, own="uarch_model")
     said = crossover(load(vhost_sample.change(path)))
-    assert "No crossover can be told in estimated cycles of the switch per packet" in said
-    rows = [line for line in said.splitlines() if "misses per packet, estimated (model: " in line]
+    assert "In the switch's cycles, estimated (model: " in said
+    rows = [line for line in said.splitlines() if "misses per packet: " in line]
     assert [row.split(":")[0] for row in rows] == ["- 64 B", "- 1518 B"]
     assert all("L1D" in row and "→" in row for row in rows)
 
