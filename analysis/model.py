@@ -209,8 +209,9 @@ def _carried(rows: pd.DataFrame) -> pd.DataFrame:
     """
     data = wide_table(rows[rows["role"] == ""], DATA)
     given = rows[rows["access"] == "virtio-user"].groupby("case_id")["topology"].first()
-    ways = data["case_id"].map(given.map(lambda topology: 2 if topology == "pvp" else 1))
-    return data.assign(model_packets=data["model_packets"].where(ways.isna(), data["model_frames"] / ways))
+    ways = np.where(data["case_id"].isin(given.index[given == "pvp"]), 2, 1)
+    counted = ~data["case_id"].isin(given.index)
+    return data.assign(model_packets=data["model_packets"].where(counted, data["model_frames"] / ways))
 
 
 def _every_role(case: pd.DataFrame, names: list[str]) -> pd.DataFrame:

@@ -42,7 +42,7 @@ OF_OPTIONS = {
 """Notebooks on what options change: the shape of their results; `change`: of vhost-switch, changed so."""
 WORDS = {
     "rx-paths": ["path=vector", "T9", "Cycles by stage", "sent back"],
-    "zero-copy": ["No crossover", "T7", "Cycles by stage", "TSC cycles per packet in the switch"],
+    "zero-copy": ["no crossover", "T7", "Cycles by stage", "TSC cycles per packet in the switch"],
     "direct-wire": ["forward=wire", "T12", "Cycles by stage"],
     "vhost-pmd": ["port_type=vhost-pmd", "T6"],
     "virtio-user": ["T8", "Context switches"],
