@@ -118,7 +118,7 @@ def what(result: Result) -> Table:
         "windows": f"{windows.get('count', '–')} of {windows.get('seconds', '–')} s in each run and traffic, after "
         f"{windows.get('warmup_seconds', '–')} s of warm-up{_own_windows(result, windows)}",
         "order": f"random (seed {result.manifest.get('seed', '–')})",
-        "collectors": ", ".join(sorted(set(result.frame["collector"]) - set(result.frame["traffic"]))),
+        "collectors": ", ".join(sorted(set(result.frame["collector"].unique()) - set(result.frame["traffic"].unique()))),
         "started": result.manifest.get("started"),
         "ended": result.manifest.get("ended"),
         "result": f"{result.path.name} ({result.manifest.get('status', '–')})",
@@ -303,7 +303,7 @@ def _number(value: float | None, unit: str) -> str:
 
 
 def _unit(result: Result, source: ModuleType, where: dict[str, str]) -> str:
-    found = metrics.select(source.of(result), **where)["unit"]
+    found = metrics.rows_of(source.of, result, **where)["unit"]
     return "" if found.empty else str(found.iloc[0])
 
 

@@ -51,7 +51,8 @@ def missing(result: Result) -> list[str]:
         return model.missing(result, ("cycles",))
     if not result.functions.rows:
         return [say.no_functions(result.path.name)]
-    return [say.no_flood()] if metrics.select(_rows(result, traffic=FLOOD["traffic"]), **FLOOD).empty else []
+    known = {name: value for name, value in FLOOD.items() if name in result.functions.names}
+    return [say.no_flood()] if _rows(result, most=1, **known).empty else []
 
 
 def named(where: str, function: str) -> str:

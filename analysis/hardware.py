@@ -79,7 +79,7 @@ def label(result: Result) -> str:
 
 def estimate(result: Result, **where: object) -> stats.Estimate:
     """Median and interval of one metric of one case, of the role `path` unless asked for another."""
-    return stats.estimate(metrics.samples(of(result), **{"role": "path", **where}))
+    return stats.estimate(metrics.samples(metrics.rows_of(of, result, **{"role": "path", **where})))
 
 
 def account(result: Result, *, word: str, **where: object) -> dict[int, np.ndarray]:
@@ -88,8 +88,8 @@ def account(result: Result, *, word: str, **where: object) -> dict[int, np.ndarr
     A repetition is one row: its events were counted in different windows. Without slots (or of a role without them) all is unexplained.
     """
     shown = {f"{PREFIX}{name}": name for name in (f"instructions_per_{word}", f"cycles_per_{word}", *SLOTS)}
-    table = metrics.select(of(result), metric=list(shown), **where)
-    hosted = set(table["case_id"]) & host_is_endpoint(result.frame)
+    table = metrics.rows_of(of, result, metric=list(shown), **where)
+    hosted = set(table["case_id"].unique()) & host_is_endpoint(result.frame)
     of_path = [role for role in schema.ROLES if hosted or role != "host-other"]
     found = {}
     for repetition, run in table[table["role"].isin(of_path)].groupby("repetition"):
@@ -109,7 +109,7 @@ def _cells(values: Mapping[tuple[str, str], float], role: str, word: str) -> lis
 
 def summary(result: Result, names: list[str], **where: object) -> pd.DataFrame:
     """As metrics.summary: median, low, high and n of each series of the named metrics."""
-    return metrics.summarised(result, metrics.select(of(result), metric=names, **where))
+    return metrics.summarised(result, metrics.rows_of(of, result, metric=names, **where))
 
 
 def per_data(*counters: str, ending: str = "") -> list[str]:
@@ -146,7 +146,7 @@ def limits(result: Result) -> list[str]:
         texts.append(say.vendor_defined())
     empty = _rows(result)
     empty = empty[empty["value"].isna()]
-    texts += [say.events_left_empty(sorted(set(rows["name"])), str(note)) for note, rows in empty.groupby("note", sort=True)]
+    texts += [say.events_left_empty(sorted(rows["name"].unique()), str(note)) for note, rows in empty.groupby("note", sort=True)]
     if names := scaled(result):
         texts.append(say.scaled_metrics(names))
     return texts
@@ -158,7 +158,7 @@ def scaled(result: Result) -> list[str]:
     rows, formulas = _rows(result), _formulas(result)
     counted = rows[rows["value"].notna()]
     windows = [set(names.str.casefold()) for _, names in counted.groupby([*WINDOW, "mode"])["name"]]
-    known = {name.casefold() for name in counted["name"]}
+    known = {name.casefold() for name in counted["name"].unique()}
     found = []
     for name in facts(result).get("metrics", {}):
         uses = {leaf for leaf in expression.leaves(name, formulas) if leaf not in DATA}
@@ -170,6 +170,7 @@ def scaled(result: Result) -> list[str]:
 # -- from rows to sums -------------------------------------------------------------------------------------------
 
 
+@functools.cache
 def _rows(result: Result) -> pd.DataFrame:
     """The collector's rows of normal windows, the kernel's own events among them."""
     here = result.frame[(result.frame["testbed"] == result.testbed) & (result.frame["collector"] == COLLECTOR)]

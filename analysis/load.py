@@ -34,16 +34,21 @@ SIZES = ("flows", "frame_bytes")
 class Result:
     """One result.
 
-    frame: every number of the finished runs, in the schema's columns, with a `load` column in any case.
-    functions: what was counted in single functions, unread: they have far more rows than `frame` (see `in_functions`).
     manifest: what manifest.json says. failed: the manifest's entries of the runs that failed.
+    measurements: every number, unread (see `frame`).
+    functions: what was counted in single functions, unread: they have far more rows (see `in_functions`).
     """
 
     path: Path
     manifest: dict[str, Any]
-    frame: pd.DataFrame
+    measurements: tables.Asked
     functions: tables.Asked
     failed: list[dict[str, Any]]
+
+    @functools.cached_property
+    def frame(self) -> pd.DataFrame:
+        """Every number of the finished runs, in the schema's columns, with a `load` column in any case. Read when first asked for."""
+        return _filled(self.measurements.select(None, self._without_failed))
 
     @property
     def testbed(self) -> str:
@@ -69,23 +74,28 @@ class Result:
         here = self.frame[self.frame["testbed"] == self.testbed]
         return here[_in_own_window(here)]
 
-    def in_functions(self, columns: Sequence[str] | None = None, **where: object) -> pd.DataFrame:
+    def in_functions(self, columns: Sequence[str] | None = None, *, most: int = tables.ALL, **where: object) -> pd.DataFrame:
         """What was counted in single functions, of those rows whose columns equal `where` (a list: any of these); all columns, or some.
 
-        Read from functions.parquet anew, and no more of it than is asked for: a long campaign's would not fit into memory.
+        No more than `most` rows. Read from functions.parquet anew, and no more of it than is asked for: a long campaign's would not fit
+        into memory.
         """
-        failed = [run["run_id"] for run in self.failed]
-        return _filled(self.functions.select(columns, {"run_id": failed}, **where))
+        return _filled(self.functions.select(columns, self._without_failed, most, **where))
 
     @functools.cached_property
     def stacks(self) -> pd.DataFrame:
         """What was counted in single call stacks, as `functions` is; empty if nothing was. Read when first asked for: few do."""
-        return _without(_optional(self.path / "stacks.parquet", schema.STACK), self.failed)
+        return _filled(_optional(self.path / "stacks.parquet", schema.STACK).select(None, self._without_failed))
+
+    @property
+    def _without_failed(self) -> dict[str, list[str]]:
+        """Failed runs' numbers are kept out: a switch that died half-way counts nothing that can be compared."""
+        return {"run_id": [run["run_id"] for run in self.failed]}
 
     @functools.cached_property
     def values(self) -> dict[str, dict[str, Any]]:
         """By case, all its values by name, in the manifest's order, which is that of the experiment."""
-        here = set(self.frame["case_id"])
+        here = set(self.frame["case_id"].unique())
         given = {case["case_id"]: case.get("values", {}) for case in self.manifest.get("cases", []) if case["case_id"] in here}
         return {**given, **{case: {} for case in here - given.keys()}}
 
@@ -144,10 +154,10 @@ class Result:
         found = {name for name in here.keys() & there.keys() if here[name] != there[name]}
         return found | ({"arm"} if self.cases.loc[one, "arm"] != self.cases.loc[other, "arm"] else set())
 
-    @property
+    @functools.cached_property
     def repetitions(self) -> int:
         """The smallest number of finished repetitions that any case has."""
-        return int(self.frame.groupby("case_id")["run_id"].nunique().min())
+        return int(self.frame[["case_id", "run_id"]].drop_duplicates().groupby("case_id").size().min())
 
     @functools.cached_property
     def order(self) -> list[list[str]]:
@@ -162,7 +172,7 @@ class Result:
     def limits(self) -> list[str]:
         """What a reader must know before trusting the numbers: failed runs, what was left out, too few repetitions."""
         runs = self.manifest.get("runs", [])
-        others = sorted(set(self.frame["testbed"].dropna()) - {self.testbed})
+        others = sorted(set(self.frame["testbed"].dropna().unique()) - {self.testbed})
         texts = [say.failed_run(run["run_id"], run.get("error")) for run in self.failed]
         if self.manifest.get("status") == "partial":
             done = sum(run.get("status") == "done" for run in runs)
@@ -179,23 +189,15 @@ class Result:
 
 
 def load(run_dir: str | Path) -> Result:
-    """Read the result in `run_dir`; BadInput if it is none, or was written with another schema.
-
-    Failed runs' numbers are kept out: a switch that died half-way counts nothing that can be compared.
-    """
+    """Read the result in `run_dir`; BadInput if it is none, was written with another schema, or has no finished run."""
     path = Path(run_dir).resolve()
     manifest = _manifest(path / "manifest.json")
-    frame = _filled(tables.read(path / "measurements.parquet", schema.NUMBER))
-    functions = tables.ask(path / "functions.parquet", schema.FUNCTION)
     failed = [run for run in manifest.get("runs", []) if run.get("status") == "failed"]
-    frame = _without(frame, failed)
-    if frame.empty:
+    measurements = tables.ask(path / "measurements.parquet", schema.NUMBER)
+    result = Result(path, manifest, measurements, _optional(path / "functions.parquet", schema.FUNCTION), failed)
+    if not measurements.select(["run_id"], result._without_failed, most=1).num_rows:
         raise say.no_finished_run(path, len(failed))
-    return Result(path, manifest, frame, functions, failed)
-
-
-def _without(frame: pd.DataFrame, failed: list[dict[str, Any]]) -> pd.DataFrame:
-    return frame[~frame["run_id"].isin([run["run_id"] for run in failed])].reset_index(drop=True)
+    return result
 
 
 def _manifest(path: Path) -> dict[str, Any]:
@@ -209,13 +211,13 @@ def _manifest(path: Path) -> dict[str, Any]:
     return manifest
 
 
-def _optional(path: Path, layout: pa.Schema) -> pd.DataFrame:
-    """An earlier vsprof wrote none: the same as a result in which nobody counted by stack."""
-    return _filled(tables.read(path, layout) if path.exists() else schema.table([], layout))
+def _optional(path: Path, layout: pa.Schema) -> tables.Asked:
+    """An earlier vsprof wrote none: the same as a result in which nobody counted by function, or by stack."""
+    return tables.ask(path, layout) if path.exists() else tables.none(layout)
 
 
 def _filled(table: pa.Table) -> pd.DataFrame:
-    frame = table.to_pandas()
+    frame = table.combine_chunks().to_pandas()
     if "load" not in frame:
         frame["load"] = ""
     # Null keys would fall out of every groupby: give them words.

@@ -13,13 +13,14 @@ divided by megabits of goodput, the flood and paced frames by packets received, 
 from __future__ import annotations
 
 import functools
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 
 import numpy as np
 import pandas as pd
 
 from analysis import stats
 from analysis.load import Result
+from analysis.tables import in_one_piece
 from terms import analysis_messages as say
 
 WINDOW = ["case_id", "run_id", "repetition", "traffic", "load", "window"]
@@ -72,6 +73,8 @@ STAGES = ("dequeue", "parse", "lookup", "enqueue", "other")
 STATES = ("user", "kernel", "softirq", "irq", "guest", "idle")
 PER_DATA = {"udp_flood": "packet", "forward": "packet", "tcp_stream": "megabit", "ping_paced": "reply", "paced_frames": "packet"}
 """What a count is divided by, by traffic: see the module's docstring."""
+Source = Callable[[Result], pd.DataFrame]
+"""Whose metrics: the function `of` of this module, of `model`, or of `hardware`."""
 
 
 @functools.cache
@@ -82,7 +85,7 @@ def of(result: Result) -> pd.DataFrame:
         traffic(frame), loss(frame), latency(frame), frames(frame), outage(frame), search(frame), events(frame), cpu(frame), pmd(frame),
         stages(frame), flow_table(frame), main_thread(frame),
     ]  # fmt: skip
-    return pd.concat([part for part in parts if not part.empty] or [_empty()], ignore_index=True)
+    return in_one_piece(pd.concat([part for part in parts if not part.empty] or [_empty()], ignore_index=True))
 
 
 def traffic(frame: pd.DataFrame) -> pd.DataFrame:
@@ -289,7 +292,7 @@ def main_thread(frame: pd.DataFrame) -> pd.DataFrame:
 
 def sample(result: Result, **where: object) -> stats.Sample:
     """One array (windows, 2) a repetition of the metric that `where` names (columns of `of`); see stats."""
-    return samples(of(result), **where)
+    return samples(rows_of(of, result, **where))
 
 
 def samples(table: pd.DataFrame, **where: object) -> stats.Sample:
@@ -302,9 +305,9 @@ def by_repetition(table: pd.DataFrame, **where: object) -> dict[int, np.ndarray]
     return {int(repetition): run for repetition, run in _split(select(table, **where), "repetition").items()}
 
 
-def ratio_of(result: Result, table: pd.DataFrame, case_id: str, base: str, **where: object) -> stats.Estimate:
-    """How many times the metric of case `base` that of `case_id` is, from a table in COLUMNS: in pairs where they ran in turns."""
-    over, under = (by_repetition(table, case_id=case, **where) for case in (case_id, base))
+def ratio_of(source: Source, result: Result, case_id: str, base: str, **where: object) -> stats.Estimate:
+    """How many times the metric of case `base` that of `case_id` is, in a source's table: in pairs where they ran in turns."""
+    over, under = (by_repetition(rows_of(source, result, case_id=case, **where)) for case in (case_id, base))
     return ratio_between(over, under, paired=bool(result.order))
 
 
@@ -323,7 +326,7 @@ def estimate(result: Result, **where: object) -> stats.Estimate:
 
 def ratio(result: Result, case_id: str, base: str, **where: object) -> stats.Estimate:
     """How many times the metric of case `base` that of `case_id` is."""
-    return ratio_of(result, of(result), case_id, base, **_whole(where))
+    return ratio_of(of, result, case_id, base, **_whole(where))
 
 
 def summary(result: Result, names: Iterable[str], **where: object) -> pd.DataFrame:
@@ -331,7 +334,7 @@ def summary(result: Result, names: Iterable[str], **where: object) -> pd.DataFra
 
     Cases come in the result's order. A series that could not be counted in any run is left out (see `missing`).
     """
-    return summarised(result, select(of(result), metric=list(names), **where))
+    return summarised(result, rows_of(of, result, metric=list(names), **where))
 
 
 def summarised(result: Result, table: pd.DataFrame) -> pd.DataFrame:
@@ -356,7 +359,7 @@ def missing(result: Result, names: Sequence[str]) -> list[str]:
 
 def missing_in(numbers: pd.DataFrame, names: Sequence[str]) -> list[str]:
     """The same of a part of the result's frame."""
-    counted = set(numbers["name"])
+    counted = set(numbers["name"].unique())
     never = [name for name in dict.fromkeys(names) if name not in counted]
     reasons = [say.never_counted(never)] if never else []
     for name in names:
@@ -369,6 +372,25 @@ def missing_in(numbers: pd.DataFrame, names: Sequence[str]) -> list[str]:
 def searched(result: Result) -> bool:
     """Whether a no-drop or a partial-drop rate was searched, found or not."""
     return bool((result.numbers["name"] == "search_ended").any())
+
+
+def rows_of(source: Source, result: Result, **where: object) -> pd.DataFrame:
+    """The rows of a source's table whose SERIES columns equal the values asked for (a list means: any of these), in the table's order.
+
+    A report asks for hundreds of series, and a long campaign's table has millions of rows: they are looked up, not looked for.
+    """
+    series, places, ends = _places(source, result)
+    found = [places[ends[one] : ends[one + 1]] for one in select(series, **where).index]
+    return source(result).iloc[np.sort(np.concatenate(found)) if found else []]
+
+
+@functools.cache
+def _places(source: Source, result: Result) -> tuple[pd.DataFrame, np.ndarray, np.ndarray]:
+    """Each series of the table, the table's row numbers from series to series, and where each series' begin among them, with their end."""
+    table = source(result)
+    numbers = table.groupby(SERIES, sort=False, dropna=False).ngroup().to_numpy()
+    _, firsts, counts = np.unique(numbers, return_index=True, return_counts=True)
+    return table[SERIES].iloc[firsts].reset_index(drop=True), np.argsort(numbers, kind="stable"), np.append(0, np.cumsum(counts))
 
 
 def select(table: pd.DataFrame, **where: object) -> pd.DataFrame:
@@ -433,7 +455,7 @@ def _total(by_role: pd.DataFrame, name: str) -> pd.DataFrame:
 
 
 def host_is_endpoint(frame: pd.DataFrame) -> set[str]:
-    return set(frame.loc[frame["topology"] == "vm2host", "case_id"])
+    return set(frame.loc[frame["topology"] == "vm2host", "case_id"].unique())
 
 
 def _context_switches(sums: pd.DataFrame) -> pd.DataFrame:

@@ -26,6 +26,7 @@ import pandas as pd
 from analysis import metrics, stats
 from analysis.load import Result
 from analysis.metrics import PER_DATA, WINDOW, host_is_endpoint, joined, quotient, wide_table
+from analysis.tables import in_one_piece
 from terms import analysis_messages as say
 from terms import schema
 
@@ -65,7 +66,7 @@ def of(result: Result) -> pd.DataFrame:
     cost = _empty_poll(raw, names)
     busy = _without_polling(raw[raw["traffic"] != "idle"], cost, names)
     parts = [_metrics(busy, names, ""), _metrics(raw, names, WITH_POLLING), _polling(raw, busy, names)]
-    return joined(parts)
+    return in_one_piece(joined(parts))
 
 
 def present(result: Result) -> bool:
@@ -93,7 +94,7 @@ def limits(result: Result) -> list[str]:
     rows = _rows(result)
     notes = rows[(rows["name"] == "cycles") & rows["value"].isna()]
     if len(notes):
-        texts.append(say.untrusted_windows(len(notes), sorted(set(notes["note"]))))
+        texts.append(say.untrusted_windows(len(notes), sorted(notes["note"].unique())))
     if cases := polling_left_in(result):
         texts.append(say.polling_left_in(cases))
     if (rows["traffic"] == "udp_flood").any():
@@ -140,12 +141,12 @@ def windows(result: Result) -> pd.DataFrame:
 
 def estimate(result: Result, **where: object) -> stats.Estimate:
     """Median and interval of one metric of one case, of the role `path` unless asked for another."""
-    return stats.estimate(metrics.samples(of(result), **{"role": "path", **where}))
+    return stats.estimate(metrics.samples(metrics.rows_of(of, result, **{"role": "path", **where})))
 
 
 def ratio(result: Result, case_id: str, base: str, **where: object) -> stats.Estimate:
     """How many times the metric of case `base` that of `case_id` is."""
-    return metrics.ratio_of(result, of(result), case_id, base, **{"role": "path", **where})
+    return metrics.ratio_of(of, result, case_id, base, **{"role": "path", **where})
 
 
 def account(result: Result, *, word: str, **where: object) -> dict[int, np.ndarray]:
@@ -154,12 +155,12 @@ def account(result: Result, *, word: str, **where: object) -> dict[int, np.ndarr
     A role that is not of the path, or that the case does not have, is at zero; a cell is NaN where a window did not count it.
     """
     names = {f"{PREFIX}{name}_per_{word}": name for name in ("instructions", *CYCLES)}
-    table = metrics.select(of(result), metric=list(names), **where)
-    hosted = set(table["case_id"]) & host_is_endpoint(result.frame)
+    table = metrics.rows_of(of, result, metric=list(names), **where)
+    hosted = set(table["case_id"].unique()) & host_is_endpoint(result.frame)
     table = table[table["role"].isin([role for role in schema.ROLES if hosted or role != "host-other"])]
     wide = table.pivot_table(index=["repetition", "window", "per"], columns=["role", "metric"], values="part", aggfunc="sum")
     columns = pd.MultiIndex.from_product([schema.ROLES, list(names)])
-    here = set(table["role"])
+    here = set(table["role"].unique())
     full = wide.reindex(columns=columns).reset_index(level="per")
     absent = [column for column in columns if column[0] not in here]
     full[absent] = 0.0
@@ -168,7 +169,7 @@ def account(result: Result, *, word: str, **where: object) -> dict[int, np.ndarr
 
 def summary(result: Result, names: list[str], **where: object) -> pd.DataFrame:
     """As metrics.summary: median, low, high and n of each series of the named metrics."""
-    return metrics.summarised(result, metrics.select(of(result), metric=names, **where))
+    return metrics.summarised(result, metrics.rows_of(of, result, metric=names, **where))
 
 
 def per_data(*counters: str, ending: str = "") -> list[str]:
@@ -179,6 +180,7 @@ def per_data(*counters: str, ending: str = "") -> list[str]:
 # -- from rows to counts ----------------------------------------------------------------------------------------
 
 
+@functools.cache
 def _rows(result: Result) -> pd.DataFrame:
     own = result.own_numbers
     return own[own["source"] == "model"]
@@ -194,7 +196,7 @@ def _counts(result: Result) -> tuple[pd.DataFrame, list[str]]:
     data = _carried(rows)
     rows = rows[(rows["role"] != "") & rows["value"].notna()]
     rows = rows.assign(polling=is_poll_mode(result, rows))
-    names = sorted(set(rows["name"]))
+    names = sorted(rows["name"].unique())
     wide = rows.pivot_table(index=[*WINDOW, "role", "polling"], columns="name", values="value", aggfunc="sum").reset_index()
     wide = pd.concat([_every_role(case, names) for _, case in wide.groupby("case_id")], ignore_index=True)
     wide = wide.merge(data, on=WINDOW, how="left").assign(hosted=lambda t: t["case_id"].isin(host_is_endpoint(result.frame)))

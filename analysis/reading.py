@@ -52,7 +52,7 @@ LAST = (
 
 def notes(result: Result) -> Text:
     """The notes that this result's report needs, as a list."""
-    traffics = set(result.frame["traffic"])
+    traffics = set(result.frame["traffic"].unique())
     modelled, counted = model.present(result), hardware.present(result)
     chosen = {
         ALWAYS: True,

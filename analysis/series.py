@@ -116,10 +116,9 @@ is kept, for windows are not normal. tests/analysis/test_series.py checks it."""
 
 
 def _series(result: Result) -> Iterator[tuple[tuple[str, str, str, str], pd.DataFrame]]:
-    table = metrics.of(result)
     started = {run["run_id"]: run.get("started") or "" for run in result.manifest.get("runs", [])}
     for traffic, load, metric in TOLD:
-        found = metrics.select(table, traffic=traffic, load=load, metric=metric)
+        found = metrics.rows_of(metrics.of, result, traffic=traffic, load=load, metric=metric)
         found = found[found["per"] != 0].assign(value=lambda t: t["part"] / t["per"], started=lambda t: t["run_id"].map(started))
         for case, rows in found.groupby("case_id", sort=False):
             yield (str(case), traffic, load, metric), rows.sort_values(["started", "run_id", "window"], kind="stable")

@@ -117,7 +117,7 @@ def traffic_name(traffic: str, load: str) -> str:
 
 def traffics(table: pd.DataFrame) -> list[tuple[str, str]]:
     """The (traffic, load) pairs of a table, in the one order."""
-    seen = list(dict.fromkeys(zip(table["traffic"], table["load"], strict=True)))
+    seen = table[["traffic", "load"]].drop_duplicates().itertuples(index=False, name=None)
     return sorted(seen, key=lambda pair: TRAFFICS.index(pair) if pair in TRAFFICS else len(TRAFFICS))
 
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
-"""A result's Parquet files: read whole, or asked for some of their rows and columns."""
+"""A result's Parquet files, asked for some of their rows and columns."""
 
 from __future__ import annotations
 
@@ -9,36 +9,31 @@ from dataclasses import dataclass
 from pathlib import Path
 
 import duckdb
+import pandas as pd
 import pyarrow as pa
 import pyarrow.parquet as pq
 
 from terms import analysis_messages as say
 from terms import schema
 
-
-def read(path: Path, layout: pa.Schema) -> pa.Table:
-    """The table in `path`, whose columns are those of schema.KEYS and of `layout`. Raises BadInput if it is not there, or is another."""
-    try:
-        table = pq.read_table(path)
-    except FileNotFoundError:
-        raise say.no_result(path.parent, path.name) from None
-    except (pa.ArrowInvalid, OSError) as error:
-        raise say.unreadable_result(path, error) from None
-    _check_schema(path, table.schema, layout)
-    return table
+ALL = 2**62
+"""Rows: more than any table has."""
 
 
 @dataclass(frozen=True)
 class Asked:
-    """A table that is never read whole. rows: how many it has. names: of its columns. path: its file; None: there is none."""
+    """A table that was not read yet. rows: how many it has. names: of its columns. path: its file; None: there is none."""
 
     path: Path | None
     rows: int
     names: tuple[str, ...]
     layout: pa.Schema
 
-    def select(self, columns: Sequence[str] | None, without: dict[str, list], **where: object) -> pa.Table:
-        """The rows whose columns equal `where` (a list: any of these) and have none of the values of `without`; all columns, or some."""
+    def select(self, columns: Sequence[str] | None, without: dict[str, list], most: int = ALL, **where: object) -> pa.Table:
+        """The rows whose columns equal `where` (a list: any of these) and have none of the values of `without`; all columns, or some.
+
+        No more than `most` rows, whichever they are.
+        """
         if self.path is None:
             whole = schema.table([], self.layout)
             return whole.select(list(columns)) if columns else whole
@@ -48,20 +43,30 @@ class Asked:
         named = ", ".join(f'"{name}"' for name in columns) if columns else "*"
         with duckdb.connect() as connection:
             asked = f"SELECT {named} FROM read_parquet(?, hive_partitioning = false) WHERE {' AND '.join(tests) or 'true'}"
-            return connection.sql(asked, params=[glob.escape(str(self.path)), *values]).to_arrow_table()
+            return connection.sql(f"{asked} LIMIT {most:d}", params=[glob.escape(str(self.path)), *values]).to_arrow_table()
 
 
 def ask(path: Path, layout: pa.Schema) -> Asked:
-    """The table in `path`, unread; an empty one where an earlier vsprof wrote none. Raises BadInput as `read` does."""
-    if not path.exists():
-        return Asked(None, 0, tuple(schema.table([], layout).column_names), layout)
+    """The table in `path`, unread. Raises BadInput if it is not there, or lacks a column of schema.KEYS or of `layout`."""
     try:
         found = pq.ParquetFile(path)
+    except FileNotFoundError:
+        raise say.no_result(path.parent, path.name) from None
     except (pa.ArrowInvalid, OSError) as error:
         raise say.unreadable_result(path, error) from None
     with found:
         _check_schema(path, found.schema_arrow, layout)
         return Asked(path, found.metadata.num_rows, tuple(found.schema_arrow.names), layout)
+
+
+def none(layout: pa.Schema) -> Asked:
+    """A table without rows."""
+    return Asked(None, 0, tuple(schema.table([], layout).column_names), layout)
+
+
+def in_one_piece(frame: pd.DataFrame) -> pd.DataFrame:
+    """The same frame, each column of words in one piece of memory: rows are taken 20 times slower from one joined of a hundred."""
+    return pa.Table.from_pandas(frame, preserve_index=False).combine_chunks().to_pandas()
 
 
 def check_version(path: Path, seen: object) -> None:

@@ -23,8 +23,11 @@ import io
 from dataclasses import dataclass
 from types import ModuleType
 
+import matplotlib as mpl
 import pandas as pd
+from matplotlib.backends.backend_agg import FigureCanvasAgg
 from matplotlib.figure import Figure
+from matplotlib.image import imsave
 
 from analysis import hardware, metrics, model
 from analysis.load import Result
@@ -135,8 +138,12 @@ def first_sentence(module: ModuleType) -> str:
 
 
 def png(figure: Figure) -> bytes:
+    """The image at the style's resolution. Drawn once: `savefig` draws all twice where it lays a figure out."""
+    figure.set_dpi(mpl.rcParams["savefig.dpi"])
+    canvas = FigureCanvasAgg(figure)
+    canvas.draw()
     buffer = io.BytesIO()
-    figure.savefig(buffer, format="png", facecolor="white")
+    imsave(buffer, canvas.buffer_rgba(), format="png", dpi=figure.dpi)
     return buffer.getvalue()
 
 

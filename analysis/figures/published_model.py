@@ -9,7 +9,7 @@ from __future__ import annotations
 import pandas as pd
 from matplotlib.figure import Figure
 
-from analysis import model
+from analysis import model, style
 from analysis.figures import published
 from analysis.load import Result
 from analysis.published import Comparison, beside
@@ -29,8 +29,7 @@ def table(result: Result) -> pd.DataFrame:
     """One row a published figure and metric of ours, as of the figure `published`; empty where the model counted nothing."""
     if not model.present(result):
         return pd.DataFrame()
-    own = result.own_numbers
-    sent = set(zip(own["traffic"], own["load"], strict=True))
+    sent = set(style.traffics(result.own_numbers))
     left_in = bool(model.polling_left_in(result))
     ours = [one for one in beside(result) if one.modelled and (one.traffic, one.load) in sent]
     return pd.DataFrame([_row(one) for one in ours if _with_polling(one) or not left_in])

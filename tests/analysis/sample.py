@@ -3,13 +3,16 @@
 
 from __future__ import annotations
 
+import dataclasses
 import itertools
 import json
 from collections.abc import Iterator, Mapping
 from pathlib import Path
 
 import numpy as np
+import pandas as pd
 
+from analysis.load import Result
 from terms import schema
 
 NOTE = "SYNTHETIC: made up by tests/analysis/sample.py"
@@ -395,3 +398,10 @@ def _manifest(topology: str, cases: list, runs: list, repetitions: int, testbed:
         "runs": runs,
         "findings": [{"level": "warning", "text": NOTE}],
     }
+
+
+def with_frame(result: Result, frame: pd.DataFrame) -> Result:
+    """The same result, as if these were all its numbers."""
+    other = dataclasses.replace(result)
+    vars(other)["frame"] = frame  # where the property keeps what it read
+    return other

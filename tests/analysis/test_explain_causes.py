@@ -3,8 +3,6 @@
 
 from __future__ import annotations
 
-import dataclasses
-
 import pytest
 
 from analysis import explain, explain_causes, figures
@@ -62,11 +60,11 @@ def test_what_can_not_be_told_from_the_deepest_fall_is_named_with_it(make):
     assert "(as much, as far as can be told: main_thread=pmd-cpu" in said
 
 
-def test_without_the_unchanged_case_no_other_stands_for_it(make):
+def test_without_the_unchanged_case_no_other_stands_for_it(make, sample):
     whole = make({SHARED: 0.5})
     ours = explain_causes.cases(whole)
     frame = whole.frame[whole.frame["case_id"] != ours[0]].reset_index(drop=True)
-    without = dataclasses.replace(whole, frame=frame)
+    without = sample.with_frame(whole, frame)
     assert "can't answer" in explain_causes.answer(without)
     assert "ovs-dpdk · vhost-user, main_thread=pmd-cpu" in set(without.cases["label"])
     assert "ovs-dpdk · vhost-user" not in set(without.cases["label"])

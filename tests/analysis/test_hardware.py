@@ -3,8 +3,6 @@
 
 from __future__ import annotations
 
-import dataclasses
-
 import pandas as pd
 import pytest
 
@@ -75,37 +73,37 @@ def test_core_cycles_and_those_of_the_switch_agree(counted):
     assert value(counted, "hardware_pmd_cycles_per_packet", DPDK, role="switch") == pytest.approx(tsc * ratio, rel=0.05)
 
 
-def test_an_empty_value_is_no_zero(counted):
+def test_an_empty_value_is_no_zero(counted, sample):
     empty = counted.frame["name"].eq("l1") & counted.frame["cpu"].eq(2)
     frame = counted.frame.assign(value=counted.frame["value"].where(~empty), note=counted.frame["note"].where(~empty, "it was stolen"))
-    result = dataclasses.replace(counted, frame=frame)
+    result = sample.with_frame(counted, frame)
     assert not hardware.estimate(result, case_id=KERNEL, metric="hardware_l1d_misses_per_packet", **FLOOD).n
     assert hardware.missing(result, ["l1d_misses"]) == ["`l1d_misses`: it was stolen"]
     assert hardware.estimate(result, case_id=KERNEL, metric="hardware_cpi", **FLOOD).n == 3
     assert any("`l1`: it was stolen" in text for text in hardware.limits(result))
 
 
-def test_a_mode_that_was_never_counted_makes_no_sum(counted):
+def test_a_mode_that_was_never_counted_makes_no_sum(counted, sample):
     kept = ~(counted.frame["name"].eq("l1") & counted.frame["mode"].eq("kernel"))
-    result = dataclasses.replace(counted, frame=counted.frame[kept])
+    result = sample.with_frame(counted, counted.frame[kept])
     assert not hardware.estimate(result, case_id=KERNEL, metric="hardware_l1d_misses_per_packet", **FLOOD).n
     assert value(result, "hardware_l1d_misses_per_packet_user") == pytest.approx(120)
 
 
-def test_modes_that_were_not_told_apart(counted):
+def test_modes_that_were_not_told_apart(counted, sample):
     frame = counted.frame
     hardware_rows = frame["source"] == "hardware"
     whole = frame[~(hardware_rows & frame["mode"].eq("kernel"))]
-    result = dataclasses.replace(counted, frame=whole.assign(mode=whole["mode"].where(whole["source"] != "hardware", "all")))
+    result = sample.with_frame(counted, whole.assign(mode=whole["mode"].where(whole["source"] != "hardware", "all")))
     assert value(result, "hardware_cycles_per_packet") == pytest.approx(3 * 3000)
     assert not any(metric.endswith(("_user", "_kernel")) for metric in hardware.of(result)["metric"])
 
 
-def test_a_window_without_data_scales_nothing(counted):
+def test_a_window_without_data_scales_nothing(counted, sample):
     """Of a run in which one window does not say what it carried, nothing is made that mixes packets with seconds."""
     frame = counted.frame
     gone = frame["name"].eq("packet_rate_received") & frame["window"].eq("w3") & frame["load"].eq("saturation")
-    result = dataclasses.replace(counted, frame=frame.assign(value=frame["value"].where(~gone)))
+    result = sample.with_frame(counted, frame.assign(value=frame["value"].where(~gone)))
     assert not hardware.estimate(result, case_id=KERNEL, metric="hardware_llc_misses_per_packet", **FLOOD).n
     assert value(result, "hardware_cpi") == pytest.approx(1.5, rel=0.02)
     assert value(result, "hardware_cpi_user") == pytest.approx(1.5)

@@ -52,7 +52,7 @@ def test_without_columns_all_come(asked):
     assert asked.rows == len(ROWS)
 
 
-def test_where_no_file_is_nothing_is_found(tmp_path):
-    none = tables.ask(tmp_path / "functions.parquet", schema.FUNCTION)
+def test_in_none_nothing_is_found():
+    none = tables.none(schema.FUNCTION)
     assert (none.rows, none.select(["role"], {}, role="switch").num_rows) == (0, 0)
     assert tuple(none.select(None, {}).column_names) == none.names
