@@ -32,7 +32,7 @@ class Asked:
     def select(self, columns: Sequence[str] | None, without: dict[str, list], most: int = ALL, **where: object) -> pa.Table:
         """The rows whose columns equal `where` (a list: any of these) and have none of the values of `without`; all columns, or some.
 
-        No more than `most` rows, whichever they are.
+        No more than `most` rows, whichever they are. Raises BadInput where the file's rows can't be read.
         """
         if self.path is None:
             whole = schema.table([], self.layout)
@@ -41,9 +41,12 @@ class Asked:
         tests = [*_tests(wanted, "IN"), *_tests(without, "NOT IN")]
         values = [value for one in (*wanted.values(), *without.values()) for value in one]
         named = ", ".join(f'"{name}"' for name in columns) if columns else "*"
+        asked = f"SELECT {named} FROM read_parquet(?, hive_partitioning = false) WHERE {' AND '.join(tests) or 'true'} LIMIT {most:d}"
         with duckdb.connect() as connection:
-            asked = f"SELECT {named} FROM read_parquet(?, hive_partitioning = false) WHERE {' AND '.join(tests) or 'true'}"
-            return connection.sql(f"{asked} LIMIT {most:d}", params=[glob.escape(str(self.path)), *values]).to_arrow_table()
+            try:
+                return connection.sql(asked, params=[glob.escape(str(self.path)), *values]).to_arrow_table()
+            except duckdb.Error as error:
+                raise say.unreadable_result(self.path, error) from None
 
 
 def ask(path: Path, layout: pa.Schema) -> Asked:

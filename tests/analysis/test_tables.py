@@ -7,6 +7,7 @@ import pytest
 
 from analysis import tables
 from terms import schema
+from terms.errors import BadInput
 
 ROWS = [
     {"run_id": run, "case_id": "c1", "role": role, "function": name, "name": counted, "value": value}
@@ -56,3 +57,15 @@ def test_in_none_nothing_is_found():
     none = tables.none(schema.FUNCTION)
     assert (none.rows, none.select(["role"], {}, role="switch").num_rows) == (0, 0)
     assert tuple(none.select(None, {}).column_names) == none.names
+
+
+def test_no_more_rows_than_are_wanted(asked):
+    assert asked.select(["value"], {}, most=2).num_rows == 2
+
+
+def test_rows_that_are_broken_are_told_with_their_file(asked):
+    """What `ask` reads, the end of the file, is whole."""
+    whole = asked.path.read_bytes()
+    asked.path.write_bytes(whole[:4] + bytes(len(whole) // 4) + whole[4 + len(whole) // 4 :])
+    with pytest.raises(BadInput, match=r"functions\.parquet"):
+        asked.select(None, {})
