@@ -304,6 +304,9 @@ static void on_hook(unsigned int index, void *data)
 /*
  * A repeated MOVS or STOS begins. Kernels copy and clear most of their memory by these, byte by byte: to be called for each would take
  * longer than all else. Where it ended, by itself, by a fault or by an interrupt, the next block learns of the register.
+ *
+ * While the model is being entered, code that was translated before runs on unseen: there the next block that is seen may come much
+ * later, and find in the register another address, which would make a repetition of up to 2^64 bytes. So none is begun before all is seen.
  */
 #define REPEAT_LOADS 0x100
 
@@ -312,6 +315,8 @@ static void on_repeat(unsigned int index, void *data)
     struct vcpu *vcpu = &vcpus[index];
     uint32_t what = (uint32_t)(uintptr_t)data;
 
+    if (state != MODEL)
+        return;
     vcpu->repeating = (struct repeated){.to = read_register(REG_RDI), .bytes = what & ~REPEAT_LOADS, .loads = what & REPEAT_LOADS};
     if (vcpu->repeating.loads)
         vcpu->repeating.from = read_register(REG_RSI);
@@ -557,6 +562,15 @@ static void on_translation(qemu_plugin_id_t id, struct qemu_plugin_tb *tb)
 
 /* Changes of state. Translated code must be thrown away, which QEMU does only when asked by a processor's own thread. */
 
+/* From here on all is seen. What was seen before was a part: of address spaces and tasks the last may have come unseen. */
+static void forget_what_was_seen(void)
+{
+    for (uint32_t i = 0; i < vcpu_count; i++) {
+        vcpus[i].space_unknown = vcpus[i].task_unknown = true;
+        cores[i]->sample_at = 0;
+    }
+}
+
 static void on_idle(qemu_plugin_id_t id, unsigned int index);
 static void on_resume(qemu_plugin_id_t id, unsigned int index);
 
@@ -574,6 +588,8 @@ static void on_reset(qemu_plugin_id_t id)
     qemu_plugin_register_vcpu_resume_cb(id, on_resume);
     if (wanted != OFF)
         qemu_plugin_register_vcpu_tb_trans_cb(id, on_translation);
+    if (wanted == MODEL)
+        forget_what_was_seen();
     pthread_mutex_lock(&change_lock);
     state = wanted;
     change_wanted = false;
@@ -724,9 +740,8 @@ static bool make_model(FILE *out)
     for (uint32_t i = 0; i < vcpu_count; i++) {
         cores[i] = model->core[i];
         cores[i]->real_pc = real_pc;
-        vcpus[i].space_unknown = vcpus[i].task_unknown = true;
-        cores[i]->sample_at = 0;
     }
+    forget_what_was_seen();
     return true;
 }
 
