@@ -173,3 +173,24 @@ def test_an_offload_that_stays_fails_the_run():
 def test_a_guest_that_does_not_run_is_named():
     with pytest.raises(Exception, match="guest1: it is not running"):
         vm("vhost-net").counters()
+
+
+def test_an_endpoint_that_can_not_be_stopped_keeps_no_other():
+    """The error is told; and once is enough."""
+    stopped = []
+
+    class End:
+        def __init__(self, name):
+            self.name = name
+
+        def stop(self):
+            stopped.append(self.name)
+            if self.name == "hangs":
+                raise RunFailed("no end after 60 s")
+
+    topology = Vm2Vm(None, None, CpuPlan(0, 1, (2, 3)), "vhost-user")
+    topology._made = [End("hangs"), End("other")]
+    with pytest.raises(RunFailed, match="no end"):
+        topology.stop()
+    topology.stop()
+    assert stopped == ["hangs", "other"]

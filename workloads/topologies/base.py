@@ -7,6 +7,7 @@ To add one, write one file here that defines a subclass and names it in ``TOPOLO
 from __future__ import annotations
 
 import abc
+import contextlib
 from collections.abc import Mapping, Sequence
 from typing import Any, ClassVar
 
@@ -66,9 +67,11 @@ class Topology(abc.ABC):
 
     def stop(self) -> None:
         """Take the endpoints away. Safe to call at any time, and twice."""
-        for endpoint in self._made:
-            endpoint.stop()
-        self._made.clear()
+        # One that can't be stopped, on a host that hangs, must not keep the others.
+        with contextlib.ExitStack() as undo:
+            for endpoint in reversed(self._made):
+                undo.callback(endpoint.stop)
+            self._made.clear()
 
     def check(self) -> None:
         """Raise ``RunFailed`` if the switch or an endpoint died."""
