@@ -112,14 +112,13 @@ def compared(a: Side, b: Side) -> Comparison:
 
 
 def _rows(a: Side, b: Side, source: str, module: ModuleType) -> Iterator[dict[str, object]]:
-    tables = [metrics.select(module.of(side.result), case_id=side.case) for side in (a, b)]
     keys = ["traffic", "load", "metric", "role", "cpu", "unit"]
-    known = [table[keys].drop_duplicates() for table in tables]
+    known = [metrics.rows_of(module.of, side.result, case_id=side.case)[keys].drop_duplicates() for side in (a, b)]
     for key in known[0].merge(known[1], on=keys).itertuples(index=False):
         where = key._asdict()
         if where["cpu"] != -1 or where["metric"] in FORTH or where["metric"].endswith(model.WITH_POLLING):
             continue
-        samples = [metrics.by_repetition(table, **where) for table in tables]
+        samples = [metrics.by_repetition(metrics.rows_of(module.of, side.result, case_id=side.case, **where)) for side in (a, b)]
         ratio = metrics.ratio_between(*reversed(samples), paired=a.result is b.result and bool(a.result.order))
         lists = [list(sample.values()) for sample in samples]
         values = [stats.estimate(one).median for one in lists]
