@@ -51,6 +51,7 @@ def missing(result: Result) -> list[str]:
         return model.missing(result, ("cycles",))
     if not result.functions.rows:
         return [say.no_functions(result.path.name)]
+    # The load is a varied value: a table of which no row has one has no column for it.
     known = {name: value for name, value in FLOOD.items() if name in result.functions.names}
     return [say.no_flood()] if _rows(result, most=1, **known).empty else []
 

@@ -67,7 +67,7 @@ def test_one_changed_byte_in_the_saved_memory_is_found(damaged: Path) -> None:
 def test_two_cpus_carry_the_traffic(damaged: Path, tmp_path: Path) -> None:
     """One CPU for the house and the endpoints, one for the switch.
 
-    What a flood's ends count in a window agrees, however slow the host is; TCP comes in bursts, and its ends are not read in one instant.
+    A flood's ends agree within 10 %. TCP comes in bursts, and its ends are not read in one instant: on a slow host 14 % were seen.
     """
     done = _vsprof(tmp_path, "run", str(SMALL), "--cpus", "2", "--switches", "ovs-dpdk", "--own-windows", "0", "--no-report")
     assert done.returncode == 0, done.stdout
@@ -75,11 +75,11 @@ def test_two_cpus_carry_the_traffic(damaged: Path, tmp_path: Path) -> None:
     manifest = json.loads((folder / "manifest.json").read_text())
     assert manifest["runs"][0]["cpu_roles"].keys() == {"0", "1"}
     frame = pd.read_parquet(folder / "measurements.parquet")
-    flood = frame[frame["traffic"] == "udp_flood"]
-    sent, received = (flood.loc[flood["name"] == f"packet_rate_{hop}", "value"] for hop in ("sent", "received"))
-    assert len(sent) == 1
-    assert received.to_numpy() == pytest.approx(sent.to_numpy(), rel=0.1)
-    assert (frame.loc[frame["name"] == "goodput", "value"] > 0).all()
+    for traffic, apart in {"udp_flood": 0.1, "tcp_stream": 0.3}.items():
+        here = frame[frame["traffic"] == traffic]
+        sent, received = (here.loc[here["name"] == f"packet_rate_{hop}", "value"] for hop in ("sent", "received"))
+        assert len(sent) == 2
+        assert received.to_numpy() == pytest.approx(sent.to_numpy(), rel=apart), traffic
 
 
 @pytest.mark.usefixtures("damaged")

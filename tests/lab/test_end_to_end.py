@@ -85,7 +85,7 @@ def test_the_offered_rate_was_offered_and_arrived(result: Path) -> None:
     """pktgen's pacing is known: 2000 frames a second, at every hop of either switch, within 10 %."""
     frame = pd.read_parquet(result / "measurements.parquet")
     rates = frame[(frame["traffic"] == "udp_flood") & frame["name"].str.startswith("packet_rate_")]
-    assert len(rates) == 2 * 4
+    assert len(rates) == 2 * 2 * 4
     assert rates["value"].between(1800, 2200).all(), rates[["switch", "window", "name", "value"]].to_string()
 
 
@@ -96,7 +96,7 @@ def test_the_frames_that_the_model_sees_given_are_the_packets_that_the_guests_re
     here = frame[(frame["collector"] == "uarch_model") & (frame["switch"] == "ovs-dpdk") & (frame["traffic"] == "ping_paced")]
     given, received = (here.loc[here["name"] == name, "value"].sum() for name in ("model_frames", "model_packets"))
     assert received > 20
-    assert given == pytest.approx(received, rel=0.15)
+    assert given == pytest.approx(received, rel=0.1)
 
 
 def test_a_poll_mode_thread_never_sleeps_and_a_vhost_worker_does(result: Path) -> None:
