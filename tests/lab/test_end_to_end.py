@@ -22,6 +22,8 @@ pytestmark = [pytest.mark.lab, pytest.mark.usefixtures("lab_can_run")]
 SMALL = Path(__file__).with_name("small.yaml")
 RUN_SECONDS = 900
 """Many times what it takes: no machine is too slow for a test, and one that hangs ends."""
+KERNEL_THREADS_PER_SECOND = 100
+"""Visits of the kernel's threads to the guests' CPUs, at most. 0 to 10 are usual; 63 were seen on a machine at a tenth of its speed."""
 
 
 def vsprof(root: Path, *words: str) -> subprocess.Popen[str]:
@@ -112,10 +114,12 @@ def test_two_counters_of_the_same_switches_agree(result: Path) -> None:
     frame = pd.read_parquet(result / "measurements.parquet")
     one = frame[(frame["traffic"] == "ping_paced") & (frame["role"] == "guest")]
     by_thread = one[one["collector"] == "context_switches"].groupby(["run_id", "window"])["value"].sum()
-    by_cpu = one[(one["collector"] == "perf_software") & (one["name"] == "context_switches")].groupby(["run_id", "window"])["value"].sum()
-    # On a CPU of its own, a guest's thread and the idle task take turns: two switches for each of the thread's.
-    ratio = by_cpu / by_thread
-    assert ratio.between(1.2, 3.0).all(), ratio
+    on_cpus = one[(one["collector"] == "perf_software") & (one["name"] == "context_switches")].groupby(["run_id", "window"])
+    # On a CPU of its own, a guest's thread and the idle task take turns: two switches for each of the thread's. The kernel's own threads
+    # come between, by time and not by frame, two switches each.
+    by_cpu, seconds = on_cpus["value"].sum(), on_cpus["enabled_s"].max()
+    assert (by_cpu >= 1.2 * by_thread).all(), by_cpu / by_thread
+    assert (by_cpu <= 2 * (by_thread + KERNEL_THREADS_PER_SECOND * seconds)).all(), (by_cpu - 2 * by_thread) / seconds
 
 
 def test_the_report_stands_alone_and_can_be_built_again(result: Path) -> None:
