@@ -26,6 +26,8 @@ TAILS = (0.025, 0.975)
 SEED = 20160615
 QUANTILE_975, QUANTILE_80 = 1.959964, 0.841621
 """Of the normal distribution."""
+WORTH_COUNTING = 0.1
+"""Of all pairs: where more of them differ, sorting them takes longer than looking at each."""
 
 Sample = Sequence[np.ndarray]
 
@@ -104,7 +106,7 @@ def ratio(sample: Sample, base: Sample, *, paired: bool = False) -> Estimate:
     width = max(len(run) for run in (*top, *bottom))
     with np.errstate(divide="ignore", invalid="ignore"):
         logs = [np.log(np.maximum(_resampled_medians(runs, width), 0)) for runs in (top, bottom)]
-        low, high = np.exp(_quantiles(logs[0] - logs[1] if paired else np.subtract.outer(*logs).ravel()))
+        low, high = np.exp(_quantiles(logs[0] - logs[1]) if paired else _quantiles_of_pairs(*logs))
     return Estimate(over / under, float(min(low, over / under)), float(max(high, over / under)), n)
 
 
@@ -128,6 +130,22 @@ def _quantiles(logs: np.ndarray) -> tuple[float, float]:
     rank = int(TAILS[0] * logs.size)
     ordered = np.partition(logs, (rank, logs.size - 1 - rank))
     return ordered[rank], ordered[logs.size - 1 - rank]
+
+
+def _quantiles_of_pairs(one: np.ndarray, other: np.ndarray) -> tuple[float, float]:
+    """Those of all differences one[i] - other[j]. Few repetitions have few medians; each pair of these counts as often as it comes."""
+    (values, counts), (others, times) = (np.unique(logs, return_counts=True) for logs in (one, other))
+    if values.size * others.size > WORTH_COUNTING * one.size * other.size:
+        return _quantiles(np.subtract.outer(one, other).ravel())
+    logs, weights = np.subtract.outer(values, others).ravel(), np.multiply.outer(counts, times).ravel()
+    known = ~np.isnan(logs)
+    if not known.any():
+        return -np.inf, np.inf
+    order = np.argsort(logs[known])
+    logs, ranks = logs[known][order], np.cumsum(weights[known][order])
+    rank = int(TAILS[0] * ranks[-1])
+    low, high = np.searchsorted(ranks, (rank, ranks[-1] - 1 - rank), side="right")
+    return logs[low], logs[high]
 
 
 def _countable(sample: Sample, columns: int = 2) -> list[np.ndarray]:
