@@ -19,7 +19,7 @@ import random
 import subprocess
 import sys
 import time
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 
 import numpy as np
@@ -27,14 +27,12 @@ import numpy as np
 from analysis import stats
 from analysis.stats import Estimate
 from bench import perf, table
+from bench.flood import Say, flowing
 from bench.testpmd_switch import TestpmdSwitch
-from runner.experiment import TESTBEDS, TOPOLOGIES, TRAFFIC
-from switches.base import Switch
-from switches.ovs_dpdk import OvsDpdk
+from runner.experiment import SWITCHES, Case
 from switches.vhost_switch import PREFIX, VhostSwitch
 from terms import bench_messages, errors
 from testbeds import dpdk_telemetry
-from testbeds.base import Testbed
 from testbeds.native import Native
 from workloads.endpoints.virtio_user import PATHS
 from workloads.topologies.base import Topology
@@ -42,29 +40,21 @@ from workloads.topologies.base import Topology
 ROUNDS = 6
 """A bootstrap's interval takes six to be a 95 % one."""
 SECONDS = 1.0
-WARMUP_SECONDS = 0.7
 PAIRS = 6
 """Windows with the stage counters and without, of one vhost-switch."""
 FRAMES = (64, 512, 1518)
 EVENTS = {"l1d_misses": "L1-dcache-load-misses", "llc_misses": "cache-misses", "dtlb_misses": "dTLB-load-misses"}
 """perf's own names, whose meaning is the vendor's: good for one machine's contenders side by side."""
-Say = Callable[[str], None]
 
 
-@dataclass(frozen=True)
-class Contender:
-    switch: type[Switch]
-    options: Mapping[str, str]
-
-
-CONTENDERS = {
-    "vhost_switch": Contender(VhostSwitch, {"forward": "switch"}),
-    "wire": Contender(VhostSwitch, {"forward": "wire"}),
-    "librte": Contender(VhostSwitch, {"forward": "switch", "rings": "librte"}),
-    "zero_copy": Contender(VhostSwitch, {"forward": "switch", "dequeue": "zero-copy"}),
-    "ovs_dpdk": Contender(OvsDpdk, {}),
-    "testpmd_io": Contender(TestpmdSwitch, {"forward": "io"}),
-    "testpmd_mac": Contender(TestpmdSwitch, {"forward": "mac"}),
+CONTENDERS: dict[str, dict[str, str]] = {
+    "vhost_switch": {"switch": "vhost-switch", "forward": "switch"},
+    "wire": {"switch": "vhost-switch", "forward": "wire"},
+    "librte": {"switch": "vhost-switch", "forward": "switch", "rings": "librte"},
+    "zero_copy": {"switch": "vhost-switch", "forward": "switch", "dequeue": "zero-copy"},
+    "ovs_dpdk": {"switch": "ovs-dpdk"},
+    "testpmd_io": {"switch": "testpmd", "forward": "io"},
+    "testpmd_mac": {"switch": "testpmd", "forward": "mac"},
 }
 RATIOS = {
     "vhost_switch_over_ovs_dpdk": ("vhost_switch", "ovs_dpdk"),
@@ -113,13 +103,13 @@ def measure(rounds: int, frames: list[int], contenders: list[str], seconds: floa
     for number in range(1, rounds + 1):
         for name, frame in random.sample([*seen], len(seen)):
             say(f"round {number} of {rounds}: {name}, {frame} B")
-            with flooded(CONTENDERS[name], frame, path, say) as topology:
+            with flooded(name, frame, path, say) as topology:
                 seen[name, frame].append(_window(topology, seconds, events))
     found: dict[str, tuple[Estimate, str]] = {}
     for frame in frames:
         found |= _ratios(seen, contenders, frame)
     # Without the copy the endpoints wait for the switch, and not it for them: what its counters cost it shows in the rate.
-    with flooded(CONTENDERS["zero_copy"], frames[0], path, say) as topology:
+    with flooded("zero_copy", frames[0], path, say) as topology:
         say("stage counters on and off")
         found["stage_counters_cost"] = (_cost_of_stages(topology, seconds), "fraction of the rate")
         hertz = _tsc_hertz(_vhost_switch(topology))
@@ -129,24 +119,13 @@ def measure(rounds: int, frames: list[int], contenders: list[str], seconds: floa
 
 
 @contextlib.contextmanager
-def flooded(contender: Contender, frame_bytes: int, path: str, say: Say) -> Iterator[Topology]:
+def flooded(contender: str, frame_bytes: int, path: str, say: Say) -> Iterator[Topology]:
     """Two endpoints over virtio-user, on ``path``, with ``contender`` between them, one of which floods the other."""
-    with contextlib.ExitStack() as undo:
-        host: Testbed = undo.enter_context(TESTBEDS["native"](say=say, plugins=[]))
-        switch = contender.switch(host, host.plan(), contender.options)
-        undo.callback(switch.stop)
-        topology = TOPOLOGIES["vm2vm"](host, switch, host.plan(), "virtio-user", {"path": path})
-        undo.callback(topology.stop)
-        switch.start()
-        topology.start()
-        switch.ready()
-        kind = TRAFFIC["udp_flood"]
-        traffic = kind(topology, kind.options(), frame_bytes, 1)
-        traffic.start()
-        undo.callback(traffic.stop)
-        time.sleep(WARMUP_SECONDS)
-        yield topology
-        topology.check()
+    fixed = {"topology": "vm2vm", "access": "virtio-user", "frame_bytes": frame_bytes, "flows": 1, "path": path}
+    case = Case.of({**fixed, **CONTENDERS[contender]})
+    with flowing(Native(say=say), case, say, switches={**SWITCHES, "testpmd": TestpmdSwitch}) as flow:
+        yield flow.topology
+        flow.topology.check()
 
 
 def _window(topology: Topology, seconds: float, events: Mapping[str, str]) -> Window:

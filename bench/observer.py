@@ -9,13 +9,11 @@ A ratio of 1 is no effect. Collectors that have windows of their own are measure
 from __future__ import annotations
 
 import argparse
-import contextlib
 import random
 import sys
 import tempfile
 import time
-from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass
+from collections.abc import Callable, Mapping
 from pathlib import Path
 
 import numpy as np
@@ -23,38 +21,18 @@ import numpy as np
 from analysis import stats
 from analysis.stats import Estimate
 from bench import table
+from bench.flood import Flow, Say, flowing
 from collectors.base import Apart, Collector
 from runner import experiment as experiments
 from runner import offers, window
-from runner.experiment import COLLECTORS, SWITCHES, TESTBEDS, TOPOLOGIES, TRAFFIC, Case
+from runner.experiment import COLLECTORS, SWITCHES, TESTBEDS, Case
 from terms import bench_messages, errors
-from testbeds.base import Testbed
 from testbeds.native import Native
-from workloads.topologies.base import Topology
-from workloads.traffic.base import Traffic
 
 PAIRS = 6
 """A bootstrap's interval takes six to be a 95 % one: with five, the outermost of their medians is met more often than once in forty."""
 SECONDS = 1.0
-WARMUP_SECONDS = 1.5
-Say = Callable[[str], None]
 Found = dict[str, tuple[Estimate, str]]
-
-
-@dataclass(frozen=True)
-class Flow:
-    """A flood that flows: where, through what, and the traffic itself."""
-
-    host: Testbed
-    topology: Topology
-    traffic: Traffic
-
-    def sent(self) -> tuple[float, int]:
-        """The host's clock, and the frames that have left the switch for the receiver."""
-        switch = self.topology.switch
-        printed = self.host.run(f"echo $EPOCHREALTIME; {switch.port_counters()}").stdout
-        clock, _, ports = printed.partition("\n")
-        return float(clock), switch.parse_port_counters(ports)[self.topology.receiver_port.name].sent_packets
 
 
 def main(arguments: list[str] | None = None) -> int:
@@ -90,27 +68,6 @@ def measure(testbed: str, switches: list[str] | None, collectors: list[str], pai
                 if estimate := _of_collector(flow, name, pairs, seconds, lambda text, case=case: say(f"{case.switch}: {text}")):
                     found[_name(name, case)] = (estimate, "ratio")
     return found
-
-
-@contextlib.contextmanager
-def flowing(host: Testbed, case: Case, say: Say) -> Iterator[Flow]:
-    """A flood at saturation of ``case`` on ``host``; everything is taken away at the end."""
-    with contextlib.ExitStack() as undo:
-        undo.enter_context(host)
-        say(f"{case.case_id}: starting")
-        switch = SWITCHES[case.switch](host, host.plan(), case.options)
-        undo.callback(switch.stop)
-        topology = TOPOLOGIES[case.topology](host, switch, host.plan(), case.access, case.options)
-        undo.callback(topology.stop)
-        switch.start()
-        topology.start()
-        switch.ready()
-        kind = TRAFFIC["udp_flood"]
-        traffic = kind(topology, kind.options(), case.frame_bytes, case.flows)
-        traffic.start()
-        undo.callback(traffic.stop)
-        time.sleep(WARMUP_SECONDS)
-        yield Flow(host, topology, traffic)
 
 
 def _of_collector(flow: Flow, name: str, pairs: int, seconds: float, say: Say) -> Estimate | None:

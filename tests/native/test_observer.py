@@ -6,7 +6,7 @@ from __future__ import annotations
 import pytest
 
 from bench import observer
-from bench.observer import Flow, flowing
+from bench.flood import Flow, flowing
 from collectors.base import Apart, Collector
 from runner.experiment import Case
 from testbeds.native import Native

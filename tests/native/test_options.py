@@ -8,7 +8,7 @@ import time
 
 import pytest
 
-from bench.observer import flowing
+from bench.flood import flowing
 from runner import experiment as experiments
 from switches.ovs_dpdk import OvsDpdk
 from switches.vhost_switch import VhostSwitch
