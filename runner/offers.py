@@ -81,8 +81,9 @@ def _first(values: Mapping[str, Any], asked: _Asked) -> tuple[Case | None, str]:
 
 
 def _options(switch: str, values: Mapping[str, Any]) -> dict[str, str]:
-    """The options of the switch that are not left at their defaults."""
-    return {name: str(values[name]) for name in SWITCHES[switch].options if values.get(name, AUTO) != AUTO}
+    """The options of the switch, and those of its endpoints that it reads, which are not left at their defaults."""
+    names = [*SWITCHES[switch].options, *SWITCHES[switch].reads]
+    return {name: str(values[name]) for name in names if values.get(name, AUTO) != AUTO}
 
 
 class _Asked:

@@ -64,6 +64,9 @@ class Switch(abc.ABC):
     options: ClassVar[Mapping[str, tuple[str, ...]]] = {}
     """What an experiment can fix or vary of it, and the values that each option allows; the first is the default."""
 
+    reads: ClassVar[tuple[str, ...]] = ()
+    """Options of endpoints on which depends what it can do."""
+
     node_options: ClassVar[frozenset[str]] = frozenset()
     """Those of them that choose between the NUMA nodes of a host that has two."""
 

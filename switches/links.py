@@ -12,12 +12,13 @@ OUTER = "e"
 """Ends the name of a veth pair's other end, which is the endpoint's."""
 
 
-def add(host: Testbed, name: str, access: str, cpu: int) -> Port:
-    """Make the interface ``name``: a tap for a virtual machine, or one end of a veth pair, whose frames are received on ``cpu``."""
+def add(host: Testbed, name: str, access: str, cpu: int | None) -> Port:
+    """Make the interface ``name``: a tap for a virtual machine, or one end of a veth pair, whose frames are received on ``cpu``; None: on
+    the CPU that sends them. Raises ``RunFailed`` where the kernel lets ``cpu`` receive none."""
     if access == "veth":
         host.run(f"ip link add {name} type veth peer name {name}{OUTER}")
-        # RPS: else the sender's own CPU would do the switch's work, and nobody could tell the two apart.
-        host.run(f"echo {1 << cpu:x} > /sys/class/net/{name}/queues/rx-0/rps_cpus")
+        if cpu is not None:
+            _receive_on(host, name, cpu)
         port = Port(name, access, f"{name}{OUTER}")
     else:
         # vnet_hdr: without it the tap passes no checksum or segmentation offload between guests, unlike any real set-up.
@@ -26,6 +27,14 @@ def add(host: Testbed, name: str, access: str, cpu: int) -> Port:
     silence(host, name)
     host.run(f"ip link set {name} up")
     return port
+
+
+def _receive_on(host: Testbed, name: str, cpu: int) -> None:
+    """RPS: else the sender's own CPU would do the switch's work, and nobody could tell the two apart."""
+    done = host.run(f"echo {1 << cpu:x} > /sys/class/net/{name}/queues/rx-0/rps_cpus", check=False)
+    if done.status != 0:
+        host.run(f"ip link delete {name}", check=False)
+        raise errors.receives_nothing(cpu, name, done.stderr)
 
 
 def remove(host: Testbed, names: list[str]) -> None:

@@ -192,6 +192,27 @@ def kernel_lacks(module: str, words: str) -> str:
     return f"this kernel has no {module}, built in or as a module ({' '.join(words.split()) or 'no word why'})"
 
 
+def checksums_broken(version: str, mended: list[str]) -> str:
+    return (
+        f"Open vSwitch {version} clears the IP header's checksum of each TCP segment whose own checksum it leaves to a net_virtio_user, "
+        f"and the host drops it; {', '.join(mended)} and later ones don't. offloads: off leaves none to be made"
+    )
+
+
+def receives_nothing(cpu: int, name: str, words: str) -> RunFailed:
+    return RunFailed(
+        f"CPU {cpu} can't be made to receive what comes in by {name} ({' '.join(words.split()) or 'no word why'}): a kernel keeps this "
+        "work (RPS) away from isolated CPUs (isolcpus, nohz_full). Take virtual machines for endpoints, which need none of it"
+    )
+
+
+def no_connection(sender: str, receiver: str, seconds: float) -> RunFailed:
+    return RunFailed(
+        f"{sender} got no TCP connection to {receiver} in {seconds:.0f} s, though they reach each other (ping): where a path breaks "
+        "checksums, TCP alone is lost. Try the endpoints' option offloads: off, and look at raw/ for the switch's log"
+    )
+
+
 def endpoint_failed(name: str, what: str, words: str) -> RunFailed:
     return RunFailed(f"{name}: {what}{': ' + words.strip()[-1500:] if words.strip() else ''}")
 

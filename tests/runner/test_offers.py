@@ -18,15 +18,16 @@ class Host:
 
     name = "native"
 
-    def __init__(self, modules: tuple[str, ...] = (), guests: str | None = None, hugepages: str | None = None) -> None:
-        self._modules, self._guests, self._hugepages = modules, guests, hugepages
+    def __init__(self, modules: tuple[str, ...] = (), guests: str | None = None, hugepages: str | None = None, ovs: str = "3.7.0") -> None:
+        self._modules, self._guests, self._hugepages, self._ovs = modules, guests, hugepages, ovs
         self.booted = 0
 
     def plan(self) -> CpuPlan:
         return CpuPlan.of(2)
 
     def run(self, command, *, check):
-        return SimpleNamespace(status=int(any(module in command for module in self._modules)), stderr="not found")
+        said = f"ovs-vswitchd-dpdk (Open vSwitch) {self._ovs}\n" if "--version" in command else ""
+        return SimpleNamespace(status=int(any(module in command for module in self._modules)), stdout=said, stderr="not found")
 
     def guests_boot(self):
         self.booted += 1
@@ -147,6 +148,20 @@ def test_an_option_that_the_host_can_not_do_is_left_out_by_its_name_and_the_othe
         "ovs-dpdk local_port=virtio-user left out",
         "ovs-dpdk local_port=afxdp left out",
     ]
+
+
+def test_what_an_option_of_the_endpoints_makes_impossible_is_left_out_and_the_rest_of_that_way_stays():
+    way = {"local_port": "virtio-user"}
+    offer = offers.of(Host(ovs="3.5.0"), causes(changes=[{}, way, {**way, "offloads": "off"}, {**way, "tso": "on"}]))
+    ours = {
+        (case.options["local_port"], case.options["offloads"], case.options["tso"]) for case in offer.cases if case.switch == "ovs-dpdk"
+    }
+    assert ours == {("tap", "on", "off"), ("virtio-user", "off", "off")}
+    assert [text.partition(":")[0] for text in offer.left_out] == [
+        "ovs-dpdk local_port=virtio-user left out",
+        "ovs-dpdk local_port=virtio-user tso=on left out",
+    ]
+    assert "Open vSwitch 3.5.0 clears the IP header's checksum" in offer.left_out[0]
 
 
 def test_what_no_option_changes_is_said_once():

@@ -10,6 +10,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from switches import links
 from switches.base import PortCounters
 from switches.ovs import quoted
 from terms import plugins, schema
@@ -23,14 +24,14 @@ PRINTED = {name: Path(__file__).with_name(f"{name}.dump-ports.txt").read_text() 
 class Host:
     """A testbed that only writes down what it was asked; commands that contain ``fails`` end with status 1."""
 
-    def __init__(self, fails: str = "\0") -> None:
+    def __init__(self, fails: str = "\0", says: str = "") -> None:
         self.asked: list[str] = []
-        self._fails = fails
+        self._fails, self._says = fails, says
 
     def run(self, command, *, timeout=60, check=True):
         self.asked.append(command)
         failed = self._fails in command
-        return SimpleNamespace(status=int(failed), stdout="", stderr="ovs-vsctl: no" if failed else "")
+        return SimpleNamespace(status=int(failed), stdout=self._says, stderr="ovs-vsctl: no" if failed else "")
 
 
 def test_the_names_and_accesses_of_the_switches():
@@ -158,6 +159,30 @@ def test_a_way_to_the_host_that_this_kernel_lacks_is_refused_by_its_name(way, la
     host.hugepages_lacking = lambda: None
     assert f"no {lacks}" in SWITCHES["ovs-dpdk"](host, CpuPlan.of(4), {"local_port": way}).unavailable()
     assert SWITCHES["ovs-dpdk"](host, CpuPlan.of(4)).unavailable() is None
+
+
+@pytest.mark.parametrize(
+    ("version", "offloads", "broken"),
+    [
+        ("3.5.0", "on", True), ("3.5.2", "on", True), ("3.3.6", "on", True), ("3.6.0", "on", True), ("3.5.0", "off", False),
+        ("3.2.9", "on", False), ("3.3.7", "on", False), ("3.5.3", "on", False), ("3.6.1", "on", False), ("3.7.0", "on", False),
+    ],
+)  # fmt: skip
+def test_a_release_that_loses_tcp_on_a_virtio_user_port_is_refused_unless_nothing_is_offloaded(version, offloads, broken):
+    host = Host(says=f"ovs-vswitchd-dpdk (Open vSwitch) {version}\nDPDK 24.11.8\n")
+    host.hugepages_lacking = lambda: None
+    why = SWITCHES["ovs-dpdk"](host, CpuPlan.of(4), {"local_port": "virtio-user", "offloads": offloads}).unavailable()
+    assert bool(why) == broken
+    assert not broken or f"Open vSwitch {version} clears" in why
+    # Other ways to the host have nothing of it.
+    assert SWITCHES["ovs-dpdk"](host, CpuPlan.of(4), {"offloads": offloads}).unavailable() is None
+
+
+def test_a_cpu_that_may_receive_nothing_is_named_and_the_pair_is_taken_away():
+    host = Host(fails="rps_cpus")
+    with pytest.raises(RunFailed, match="CPU 1 can't be made to receive what comes in by p1"):
+        links.add(host, "p1", "veth", 1)
+    assert host.asked[-1] == "ip link delete p1"
 
 
 def test_once_the_endpoints_are_up_the_poll_mode_thread_never_sleeps():

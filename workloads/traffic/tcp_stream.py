@@ -21,6 +21,11 @@ LONGEST_S = 3600
 """iperf3 is ended by us; this only bounds a sender that nobody stops."""
 
 
+LISTENS_S = 10
+CONNECTS_S = 30
+"""A SYN is sent again after 1, 3, 7 and 15 s."""
+
+
 class TcpOptions(Options):
     streams: int = Field(1, ge=1, le=128)
 
@@ -41,8 +46,7 @@ class TcpStream(Traffic):
         assert isinstance(settings, TcpOptions)
         receiver, sender = self.topology.receiver, self.topology.sender
         self._server: Job = receiver.spawn(f"exec iperf3 -s -1 -B {receiver.address}", may_fail=True)
-        # ip of the server is bound when its socket is in the listen state (0A), port 5201 (1451).
-        receiver.run("for i in $(seq 100); do grep -q ':1451 .* 0A ' /proc/net/tcp && exit 0; sleep 0.1; done; exit 1")
+        receiver.run(_until("0A", LISTENS_S))
         self._started_s = sender.counters().clock_s
         size = self.topology.chosen.get("tcp_window", SYSTEM)
         # It tells the server, too.
@@ -51,6 +55,14 @@ class TcpStream(Traffic):
             f"iperf3 -c {receiver.address} -t {LONGEST_S} -i {INTERVAL_S} -P {settings.streams}{window} --json > /tmp/iperf3.json 2>&1",
             may_fail=True,
         )
+        self._connect()
+
+    def _connect(self) -> None:
+        """Wait until the stream is there. A path on which ping comes through may still lose all of TCP, where it breaks checksums."""
+        receiver, sender = self.topology.receiver, self.topology.sender
+        if not receiver.run(_until("01", CONNECTS_S), seconds=4 * CONNECTS_S, may_fail=True):
+            self.check()
+            raise errors.no_connection(sender.name, receiver.name, CONNECTS_S)
 
     def check(self) -> None:
         if self._client.finished():
@@ -71,6 +83,12 @@ class TcpStream(Traffic):
         for window in windows:
             yield from rates(window)
             yield from _goodput(window, reports)
+
+
+def _until(state: str, seconds: int) -> str:
+    """A command that waits for a socket of iperf3's server in ``state`` (0A: listens, 01: connected), and prints it."""
+    # Its port is 5201 (1451); in /proc/net/tcp the other end's address follows, and then the state.
+    return f"for i in $(seq {seconds * 10}); do grep ':1451 [0-9A-F:]* {state} ' /proc/net/tcp && exit 0; sleep 0.1; done; exit 1"
 
 
 def intervals(text: str, started_s: float) -> list[tuple[float, float, float, int]]:
