@@ -8,6 +8,7 @@ import itertools
 import json
 from pathlib import Path
 from types import SimpleNamespace
+from typing import ClassVar
 
 import pytest
 from hypothesis import given, settings
@@ -330,6 +331,39 @@ def test_idle_sends_nothing():
     traffic.before_own_windows()
     assert traffic.stop() == {}
     assert traffic.settings.load == "none"
+
+
+# --- tcp_stream: whether it connects ------------------------------------------------------------------------------
+
+
+class Deaf:
+    """Two endpoints that reach each other, but by TCP; ``finished``: iperf3 has given up."""
+
+    chosen: ClassVar[dict[str, str]] = {}
+    address = "10.77.0.2"
+
+    def __init__(self, name="guest1", finished=False):
+        self.name, self._finished = name, finished
+        self.sender = self
+        self.receiver = self if name == "guest2" else Deaf("guest2", finished)
+
+    def spawn(self, command, may_fail):
+        return SimpleNamespace(finished=lambda: self._finished)
+
+    def counters(self):
+        return Counters(0, 0, 0, 0, 0)
+
+    def run(self, command, *, seconds=30, may_fail=False):
+        listens = ":1451 [0-9A-F:]* 0A "
+        return "the line of its socket" if listens in command else "unable to connect" if "iperf3.json" in command else ""
+
+
+@pytest.mark.parametrize(
+    ("finished", "words"), [(False, "no TCP connection to guest2 in 30 s(.|\n)*offloads: off"), (True, "unable to connect")]
+)
+def test_a_path_that_loses_tcp_alone_is_one_clear_error(finished, words):
+    with pytest.raises(RunFailed, match=words):
+        TcpStream(Deaf(finished=finished), TcpStream.options(), 64, 1).start()
 
 
 # --- Whatever was recorded ---------------------------------------------------------------------------------------
