@@ -152,7 +152,10 @@ def _ties(result: Result, first: Effect, others: list[Effect]) -> str:
 
 
 def _taken_back(result: Result, worst: Effect) -> str:
-    """What it is when one thing of the deepest fall is taken back, all else as it is there: what was switched on, switched off again."""
+    """What it is when one thing of the deepest fall is taken back, all else as it is there: what was switched on, switched off again. Of a
+    fall by one thing this is the fall itself."""
+    if len(result.changed[worst.case]) == 1:
+        return ""
     back = {}
     for pair in explain.pairs(result):
         other = {pair.base: pair.other, pair.other: pair.base}.get(worst.case)

@@ -109,6 +109,11 @@ class Experiment(BaseModel):
     nodes: Literal[1, 2] = 1
     """NUMA nodes of the testbed."""
 
+    @field_validator("fixed", "vary", "changes", "exclude", mode="before")
+    @classmethod
+    def _on_and_off(cls, given: Any) -> Any:
+        return _words(given)
+
     @field_validator("changes")
     @classmethod
     def _nothing_first(cls, changes: list[dict[str, Any]]) -> list[dict[str, Any]]:
@@ -180,7 +185,7 @@ def combinations(experiment: Experiment) -> list[dict[str, Any]]:
     complete.update(_unchanged(experiment))
     varied = (dict(zip(experiment.vary, values, strict=True)) for values in itertools.product(*experiment.vary.values()))
     found = [{**complete, **values, **change} for values in varied for change in experiment.changes]
-    found = [{name: value if name in FACTORS else _word(value) for name, value in one.items()} for one in found]
+    found = [{name: value if name in FACTORS else str(value) for name, value in one.items()} for one in found]
     wanted = [c for c in found if not any(_matches(c, e) for e in experiment.exclude)]
     if not wanted:
         raise errors.no_case_left()
@@ -286,7 +291,7 @@ def _matches(combination: Mapping[str, Any], pattern: Mapping[str, Any]) -> bool
     known: dict[str, Any] = {"switch": SWITCHES, "topology": TOPOLOGIES, "access": {*_accesses(), AUTO}}
     for options in _options().values():
         known.update({name: {*known.get(name, ()), *values} for name, values in options.items()})
-    pattern = {name: value if name in FACTORS else _word(value) for name, value in pattern.items()}
+    pattern = {name: value if name in FACTORS else str(value) for name, value in pattern.items()}
     for name, value in pattern.items():
         _check_name("variable in except", name)
         # A misspelt name would match nothing, and leave nothing out, without a word.
@@ -338,9 +343,13 @@ def _check_name(kind: str, name: str) -> None:
         raise errors.unknown_value(kind, name, (*FACTORS, *options))
 
 
-def _word(value: Any) -> str:
-    """An option's value. YAML reads the words on and off as yes and no."""
-    return {True: "on", False: "off"}[value] if isinstance(value, bool) else str(value)
+def _words(given: Any) -> Any:
+    """What was given, with the words on and off, which YAML reads as yes and no, for options' values."""
+    if isinstance(given, dict):
+        return {name: value if name in FACTORS else _words(value) for name, value in given.items()}
+    if isinstance(given, list):
+        return [_words(value) for value in given]
+    return ("on" if given else "off") if isinstance(given, bool) else given
 
 
 def _accesses() -> list[str]:

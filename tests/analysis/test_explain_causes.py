@@ -74,6 +74,7 @@ def test_a_fall_that_is_less_deep_is_not_called_so(make):
     said = explain_causes.answer(make({SHARED: 0.5}))
     assert "down most is **main_thread=pmd-cpu**: to 0.5" in said
     assert "not as deep as published" in said
+    assert "taking back" not in said
     assert "No change brings it clearly up." in said
 
 
