@@ -113,12 +113,13 @@ def compared(a: Side, b: Side) -> Comparison:
 
 def _rows(a: Side, b: Side, source: str, module: ModuleType) -> Iterator[dict[str, object]]:
     keys = ["traffic", "load", "metric", "role", "cpu", "unit"]
-    known = [metrics.rows_of(module.of, side.result, case_id=side.case)[keys].drop_duplicates() for side in (a, b)]
-    for key in known[0].merge(known[1], on=keys).itertuples(index=False):
-        where = key._asdict()
+    # Taken apart once: to look up each series by itself would take most of the time.
+    known = [dict(iter(metrics.rows_of(module.of, side.result, case_id=side.case).groupby(keys, sort=False))) for side in (a, b)]
+    for key in (key for key in known[0] if key in known[1]):
+        where = dict(zip(keys, key, strict=True))
         if where["cpu"] != -1 or where["metric"] in FORTH or where["metric"].endswith(model.WITH_POLLING):
             continue
-        samples = [metrics.by_repetition(metrics.rows_of(module.of, side.result, case_id=side.case, **where)) for side in (a, b)]
+        samples = [metrics.by_repetition(series[key]) for series in known]
         ratio = metrics.ratio_between(*reversed(samples), paired=a.result is b.result and bool(a.result.order))
         lists = [list(sample.values()) for sample in samples]
         values = [stats.estimate(one).median for one in lists]
