@@ -26,8 +26,8 @@ TAILS = (0.025, 0.975)
 SEED = 20160615
 QUANTILE_975, QUANTILE_80 = 1.959964, 0.841621
 """Of the normal distribution."""
-WORTH_COUNTING = 0.1
-"""Of all pairs: where more of them differ, sorting them takes longer than looking at each."""
+WORTH_COUNTING = 0.4
+"""Of all pairs: where more of them differ, counting takes longer (of 1000 by 1000: 0.2 ms against 21 at 0.001, 17 against 19 at 0.39)."""
 
 Sample = Sequence[np.ndarray]
 

@@ -40,6 +40,18 @@ def test_swapping_the_cases_flips_the_ratio(one, other):
         assert there.high == pytest.approx(1 / back.low)
 
 
+logs = st.lists(st.sampled_from([-np.inf, -2.5, -1.0, 0.0, 0.25, 3.0, np.nan]) | st.floats(-9, 9), min_size=1, max_size=60).map(np.array)
+
+
+@few
+@given(logs, logs, st.sampled_from([0.0, 1.0]))
+def test_counted_pairs_have_the_quantiles_of_all_pairs(one, other, worth):
+    with pytest.MonkeyPatch.context() as changed:
+        changed.setattr(stats, "WORTH_COUNTING", worth)
+        with np.errstate(invalid="ignore"):
+            assert stats._quantiles_of_pairs(one, other) == stats._quantiles(np.subtract.outer(one, other).ravel())
+
+
 @few
 @given(samples, st.floats(0.01, 100))
 def test_counting_in_another_unit_scales_the_estimate(sample, factor):

@@ -19,8 +19,6 @@ SYSTEM = "system"
 """The value of the endpoints' option ``tcp_window`` that leaves the window to the kernel."""
 LONGEST_S = 3600
 """iperf3 is ended by us; this only bounds a sender that nobody stops."""
-
-
 LISTENS_S = 10
 CONNECTS_S = 30
 """A SYN is sent again after 1, 3, 7 and 15 s."""
