@@ -309,7 +309,9 @@ def _unit(result: Result, source: ModuleType, where: dict[str, str]) -> str:
 
 def _own_windows(result: Result, windows: dict[str, Any]) -> str:
     owners = sorted({str(schema.window_owner(window)) for window in result.own_numbers["window"].unique()})
-    return f"; then {windows.get('own_count', '–')} of {windows.get('own_seconds', '–')} s for {', '.join(owners)} alone" if owners else ""
+    if not owners:
+        return ""
+    return f"; then {windows.get('own_count', '–')} of {windows.get('own_seconds', '–')} s or more for {', '.join(owners)} alone"
 
 
 def _listed(rows: dict[str, Any]) -> Table:

@@ -4,6 +4,7 @@
 Life cycle, in the order the runner uses it::
 
     collector = Softirqs(host)
+    collector.not_of_this_switch() # None, or why there is nothing for it to count
     collector.unavailable()        # None, or why it can't work here
     collector.setup()              # once a run, before the traffic starts
     for each window:
@@ -75,8 +76,13 @@ class Collector(abc.ABC):
     def check_options(cls, given: Mapping[str, Any]) -> None:
         """Raise ``BadInput`` if the values ``given`` for ``options`` won't do. Their names have been checked."""
 
+    def not_of_this_switch(self) -> str | None:
+        """Why this run's switch has nothing that it counts, or None. The run goes without it then, named outright or not: the
+        campaign's other switches may have what it counts. Asked once the switch runs."""
+        return None
+
     def unavailable(self) -> str | None:
-        """Why it can't work on this testbed and switch, or None. Asked once the switch runs."""
+        """Why it can't work on this testbed, or None. Named outright, it stops the campaign then. Asked once the switch runs."""
         return None
 
     def setup(self) -> None:

@@ -23,7 +23,7 @@ _TOTAL = re.compile(r"^(\w+) .*\btotal: (\d+)$", re.MULTILINE)
 class OvsDatapath(Snapshot):
     command = f"{APPCTL} dpctl/show -s; echo '{SEPARATOR}'; {APPCTL} coverage/show"
 
-    def unavailable(self) -> str | None:
+    def not_of_this_switch(self) -> str | None:
         return not_running(self.host)
 
     @classmethod

@@ -37,7 +37,7 @@ class OvsMainThread(Snapshot):
         f" echo '{SEPARATOR}'; {APPCTL} dpif-netdev/pmd-stats-show 2>/dev/null"
     )
 
-    def unavailable(self) -> str | None:
+    def not_of_this_switch(self) -> str | None:
         return not_running(self.host)
 
     @classmethod

@@ -41,7 +41,7 @@ _FIELD = re.compile(r"^\s+(?:- )?(?P<name>[A-Za-z][\w ]*?):\s+(?P<value>\d+)\b(?
 class OvsPmd(Snapshot):
     command = f"{APPCTL} dpif-netdev/pmd-stats-show; echo '{SEPARATOR}'; {APPCTL} dpif-netdev/pmd-perf-show -nh"
 
-    def unavailable(self) -> str | None:
+    def not_of_this_switch(self) -> str | None:
         if why := not_running(self.host):
             return why
         return None if has_pmd(self.host) else "this switch has no poll-mode threads"

@@ -46,7 +46,7 @@ class VhostSwitch(Snapshot):
         ],
     )
 
-    def unavailable(self) -> str | None:
+    def not_of_this_switch(self) -> str | None:
         running = self.host.run(f"[ -S /var/run/dpdk/{PREFIX}/dpdk_telemetry.v2 ]", check=False).status == 0
         return None if running else vhost_switch_messages.not_running()
 

@@ -95,12 +95,14 @@ def execute(host: Testbed, plan: Plan, setting: Setting, folder: Path, say: Say)
 
 
 def _set_up(host: Testbed, setting: Setting, undo: contextlib.ExitStack) -> tuple[dict[str, Collector], dict[str, str]]:
-    """Make the collectors ready; those that can't work are left out with the reason, or raise where named outright."""
+    """Make the collectors ready; those that can't work are left out with the reason, or raise where named outright. What only
+    another switch has is left out in any case."""
     ready, left_out = {}, {}
     for name in setting.collectors:
         collector = COLLECTORS[name](host, **setting.options.get(name, {}))
-        if why := collector.unavailable():
-            if name in setting.named:
+        elsewhere = collector.not_of_this_switch()
+        if why := elsewhere or collector.unavailable():
+            if name in setting.named and not elsewhere:
                 raise errors.collector_unavailable(name, why)
             left_out[name] = why
             continue

@@ -26,8 +26,13 @@ from testbeds.threads import cpu_list
 BUILD = Path(__file__).resolve().parents[2] / "build" / "uarch_model"
 WARM_INSTRUCTIONS = 200_000_000
 """How many instructions all processors run before their caches are taken as warm."""
-WARM_SECONDS = (0.75, 1.5)
-"""The least and the most that is waited for them: an idle host runs few."""
+WARM_SECONDS = 0.75
+"""The least that is waited for them."""
+INSTRUCTIONS_PER_SECOND = 150_000_000
+"""What all processors run in a second of a window, at saturation, on the machine that the experiments' ``own_seconds`` were chosen on."""
+PATIENCE = 4
+"""How many times its seconds a window or a warm-up may take. A slow machine runs fewer instructions in a second, and an idle host does,
+and what is counted by packet would be of few packets then."""
 HOLD_SECONDS = 0.3
 """How long the guests stand still while the model takes over, which takes less than 0.1 s."""
 POLL_SECONDS = 0.05
@@ -137,7 +142,7 @@ class UarchModel(Apart):
         # See safe_to_change in plugin.c: a guest must not be in the middle of an interrupt when the model takes over.
         self.host.hold_guests(HOLD_SECONDS)
         self._change("model")
-        self._warm_up()
+        self._let_run(WARM_SECONDS, WARM_INSTRUCTIONS)
 
     def measure(self, seconds: float) -> str:
         for limit, number in self.until.items():
@@ -154,8 +159,7 @@ class UarchModel(Apart):
 
     def _wait(self, seconds: float) -> None:
         if not self.until:
-            time.sleep(seconds)
-            return
+            return self._let_run(seconds, seconds * INSTRUCTIONS_PER_SECOND)
         end = time.monotonic() + LONGEST_WINDOW_SECONDS
         while json.loads(self._ask("status"))["window"] != CLOSED:
             if time.monotonic() > end:
@@ -190,15 +194,16 @@ class UarchModel(Apart):
             raise errors.plugin_gone("there is no connection")
         return self._control.ask(command)
 
-    def _warm_up(self) -> None:
-        """Until enough was run, within bounds."""
-        least, most = WARM_SECONDS
-        began = time.monotonic()
-        while (passed := time.monotonic() - began) < most:
-            ran = [vcpu["instructions"] for vcpu in json.loads(self._ask("status"))["vcpus"]]
-            if passed >= least and sum(ran) >= WARM_INSTRUCTIONS:
-                return
+    def _let_run(self, seconds: float, instructions: float) -> None:
+        """Wait for ``seconds`` at least, and until all processors together ran ``instructions``; but not longer than we have patience."""
+        before, began = self._retired(), time.monotonic()
+        time.sleep(seconds)
+        while self._retired() - before < instructions and time.monotonic() - began < PATIENCE * seconds:
             time.sleep(POLL_SECONDS)
+
+    def _retired(self) -> int:
+        """Instructions of all processors since the model took over."""
+        return sum(vcpu["instructions"] for vcpu in json.loads(self._ask("status"))["vcpus"])
 
 
 def profile(cpu: str = profiles.DEFAULT, without: Any = None) -> profiles.Profile:

@@ -234,7 +234,7 @@ def test_resuming_a_complete_campaign_measures_nothing_again(executed, root, qui
 
 def test_a_named_collector_that_can_not_work_stops_the_campaign(executed, root, quiet):
     begun, troubles = executed
-    troubles["r001"] = errors.collector_unavailable("ovs_pmd", "no poll-mode threads")
+    troubles["r001"] = errors.collector_unavailable("perf_stat", "no PMU")
     with pytest.raises(errors.BadInput):
         campaigns.start(vm2vm(1), quiet, seed=1, root=root)
     assert begun == ["r001"]

@@ -183,6 +183,38 @@ def test_without_such_a_collector_nothing_changes(sent, topology):
     assert topology.host.done == ["check", "window", "check"]
 
 
+@pytest.fixture
+def ready(topology, monkeypatch):
+    """Set up one collector that gives these reasons; returns the names that are ready, and what was left out."""
+
+    def ready(named: bool, **reasons: str) -> tuple[set[str], dict[str, str]]:
+        methods = {name: lambda self, why=why: why for name, why in reasons.items()}
+        monkeypatch.setitem(experiments.COLLECTORS, "plain", type("Made", (Plain,), methods))
+        setting = Setting("vm2vm", Windows(), ["plain"], frozenset(["plain"] if named else []))
+        with contextlib.ExitStack() as undo:
+            found, left_out = run._set_up(topology.host, setting, undo)
+        return found.keys(), left_out
+
+    return ready
+
+
+def test_a_collector_that_can_not_work_is_left_out_unless_it_was_named(ready):
+    assert ready(False, unavailable="no PMU") == (set(), {"plain": "no PMU"})
+    with pytest.raises(errors.BadInput, match="plain can't work here: no PMU"):
+        ready(True, unavailable="no PMU")
+
+
+@pytest.mark.parametrize("named", [False, True])
+def test_what_another_switch_has_is_left_out_though_it_was_named(ready, named):
+    assert ready(named, not_of_this_switch="no poll-mode threads") == (set(), {"plain": "no poll-mode threads"})
+    # Whether it could work, is not asked then.
+    assert ready(named, not_of_this_switch="no poll-mode threads", unavailable="no PMU")[1] == {"plain": "no poll-mode threads"}
+
+
+def test_what_can_work_is_set_up(ready):
+    assert ready(True) == ({"plain"}, {})
+
+
 def test_what_counts_apart_is_no_collector_of_the_normal_windows(sent):
     described = json.loads((sent(Plain, Slow, count=1) / "run.json").read_text())
     assert described["collectors"] == ["plain"]

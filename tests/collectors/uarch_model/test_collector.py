@@ -74,7 +74,9 @@ class Plugin(Control):
         self.dies_at: str | None = None
         self.refuses: str | None = None
         self.opens_until, self.statuses = 3, 0
-        self.instructions = 200_000_000
+        self.clock = SimpleNamespace(now=0.0)
+        self.instructions_per_second: float = 400_000_000
+        self.ran, self.seen_at = 0.0, 0.0
 
     def ask(self, command: str) -> str:
         self.commands.append(command)
@@ -88,6 +90,8 @@ class Plugin(Control):
             return "pending\n"
         if command == "status":
             self.statuses += 1
+            self.ran += self.instructions_per_second * (self.clock.now - self.seen_at)
+            self.seen_at = self.clock.now
             window = uarch_model.CLOSED if self.statuses > self.opens_until else 1
             return json.dumps({**CAPTURED["status"], "window": window, "vcpus": [self._vcpu(), self._vcpu()]})
         if command == "window":
@@ -97,7 +101,7 @@ class Plugin(Control):
         return "ok\n"
 
     def _vcpu(self) -> dict[str, int]:
-        return {"instructions": self.instructions, "translations_checked": 10, "translations_wrong": 0}
+        return {"instructions": round(self.ran / 2), "translations_checked": 10, "translations_wrong": 0}
 
     def close(self) -> None:
         self.closed = True
@@ -121,6 +125,7 @@ def made(tmp_path, monkeypatch):
     def make(host: Host | None = None, **options: object) -> tuple[UarchModel, Plugin]:
         collector = UarchModel(host or Host(tmp_path), **options)
         collector.setup()
+        collector._control.clock = clock
         return collector, collector._control
 
     make.slept = slept
@@ -254,23 +259,42 @@ def test_engaging_holds_the_guests_then_is_the_model_then_warming_up(made):
     assert plugin.commands[:2] == ["state off", "state model"]
     assert set(plugin.commands[2:]) == {"status"}
     # Enough was run at once, but there is a least.
-    assert made.clock.now == pytest.approx(uarch_model.WARM_SECONDS[0], abs=2 * uarch_model.POLL_SECONDS)
+    assert made.clock.now == uarch_model.WARM_SECONDS
 
 
 def test_an_idle_host_is_not_waited_for_for_ever(made):
     collector, plugin = made()
-    plugin.instructions = 10
+    plugin.instructions_per_second = 10
     collector.engage()
-    assert made.clock.now == pytest.approx(uarch_model.WARM_SECONDS[1], abs=2 * uarch_model.POLL_SECONDS)
+    assert made.clock.now == pytest.approx(uarch_model.PATIENCE * uarch_model.WARM_SECONDS, abs=2 * uarch_model.POLL_SECONDS)
 
 
-def test_a_window_of_seconds(made):
+@pytest.mark.parametrize(
+    ("speed", "seconds"),
+    [
+        (10 * uarch_model.INSTRUCTIONS_PER_SECOND, 1.5),
+        (uarch_model.INSTRUCTIONS_PER_SECOND, 1.5),
+        # A machine at half the speed takes twice as long for as many packets.
+        (uarch_model.INSTRUCTIONS_PER_SECOND / 2, 3),
+        (0, 1.5 * uarch_model.PATIENCE),
+    ],
+)
+def test_a_window_of_seconds_is_longer_on_a_slow_machine(made, speed, seconds):
     collector, plugin = made()
     collector.engage()
-    del plugin.commands[:], made.slept[:], collector.host.ran[:]
+    plugin.instructions_per_second = speed
+    began = made.clock.now
+    collector.measure(1.5)
+    assert made.clock.now - began == pytest.approx(seconds, abs=2 * uarch_model.POLL_SECONDS)
+
+
+def test_what_a_window_records(made):
+    collector, plugin = made()
+    collector.engage()
+    del plugin.commands[:], collector.host.ran[:]
     recorded = json.loads(collector.measure(1.5))
-    assert plugin.commands == ["begin", "end", "window", "status"]
-    assert made.slept == [1.5]
+    assert [command for command in plugin.commands[:-1] if command != "status"] == ["begin", "end", "window"]
+    assert plugin.commands[-1] == "status"
     assert not collector.host.ran, "each command costs seconds while the host is modelled"
     assert recorded["cpu"] == profiles.DEFAULT
     assert recorded["status"]["vcpus"]
