@@ -96,6 +96,11 @@ class Testbed(abc.ABC):
         """Which CPU does what."""
         return CpuPlan.of(self.cpus)
 
+    @property
+    def probes_give_way(self) -> bool:
+        """Whether the probes of a window take only the time that its other threads leave of the house's CPU."""
+        return False
+
     def findings(self) -> list[str]:
         """What a reader must know of this host beside its facts, a sentence each: CPUs that had to be shared, settings that disturb."""
         return []

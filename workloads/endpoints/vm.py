@@ -125,7 +125,8 @@ class Vm(Endpoint):
         return [
             "/usr/bin/qemu-system-x86_64", "-name", f"{self.name},debug-threads=on", "-nodefaults", "-no-user-config",
             "-display", "none", "-no-reboot",
-            "-machine", "q35,memory-backend=memory", "-accel", self._accel, "-cpu", CPUS[self._accel],
+            # Without an HPET: QEMU's would go on after the guest's kernel has taken another timer, and wake QEMU 250 times a second.
+            "-machine", "q35,hpet=off,memory-backend=memory", "-accel", self._accel, "-cpu", CPUS[self._accel],
             "-smp", "1", "-m", f"{GUEST_MEMORY_MIB}M",
             # Shared, because a vhost-user switch reads and writes it; in hugepages for every access, so that TLB reach is the same.
             "-object", f"memory-backend-file,id=memory,size={GUEST_MEMORY_MIB}M,mem-path=/dev/hugepages,share=on{self._binding()}",
