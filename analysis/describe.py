@@ -11,7 +11,7 @@ from typing import Any
 
 import pandas as pd
 
-from analysis import hardware, metrics, model, series, stats, style
+from analysis import hardware, metrics, model, observer, series, stats, style
 from analysis.load import Result, worded
 from terms import analysis_messages as say
 from terms import schema, units
@@ -241,7 +241,7 @@ def limits(result: Result) -> Text:
 
 def all_limits(result: Result) -> list[str]:
     """Of the result, of its series and their order, and of the model's and the PMU's numbers in it."""
-    return [*result.limits(), *series.limits(result), *model.limits(result), *hardware.limits(result)]
+    return [*result.limits(), *observer.limits(result), *series.limits(result), *model.limits(result), *hardware.limits(result)]
 
 
 def estimates(result: Result, case: str) -> dict[tuple[str, str, str], tuple[stats.Estimate, str]]:

@@ -3,7 +3,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 
 from terms.errors import BadInput, VsprofError
@@ -68,6 +68,14 @@ def always_before(first: str, second: str, repetitions: int) -> str:
     return (
         f"In all {repetitions} repetitions {first} ran before {second}: what one leaves behind for the next can't be told from a "
         "difference between them."
+    )
+
+
+def observed(shares: Mapping[str, float]) -> str:
+    listed = ", ".join(f"{100 * share:.0f} % ({switch})" for switch, share in shares.items())
+    return (
+        f"vsprof's own probes were read for a large share of the windows' time: {listed}. What runs beside them on the house's CPU, "
+        "such as a switch's threads that do not poll, may have waited for them; longer windows or fewer collectors make it less."
     )
 
 
