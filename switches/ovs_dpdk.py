@@ -38,6 +38,10 @@ NO_MEMORY_MIB = 1
 """A limit that no hugepage fits in; 0 would be none."""
 
 SLEEP_WHILE_BOOTING_US = 2000
+POLLS = "pmd-"
+"""How the names of Open vSwitch's poll-mode threads begin."""
+SCHEDULED = {"nice": "renice -n -20 -p", "fifo": "chrt --fifo --pid 1"}
+"""The command that gives a thread this scheduling policy."""
 LOCAL = "vsprof0"
 """The port that stands in for the bridge's own, and the host's interface behind it."""
 # 44 is AF_XDP (Linux, include/linux/socket.h), which Python has no name for; OVS says what it was built with when it is asked for a port.
@@ -59,9 +63,11 @@ class OvsDpdk(Ovs):
         "memory_node": (NEAR, FAR),
         "local_port": ("tap", "virtio-user", "afxdp"),
         "main_thread": ("own-cpu", "pmd-cpu"),
+        "sched": ("other", "nice", "fifo"),
         "tso": ("off", "on"),
     }
-    """``main_thread``: whether the daemon's threads that do not poll run on the CPU of the one that does."""
+    """``main_thread``: whether the daemon's threads that do not poll run on the CPU of the one that does. ``sched``: the scheduling policy
+    of the one that does."""
     reads = ("offloads",)
     node_options = frozenset({"pmd_node", "memory_node"})
     host_options = frozenset({"local_port"})
@@ -166,14 +172,35 @@ class OvsDpdk(Ovs):
         self.vsctl(f"add-port {BRIDGE} {name} -- set Interface {name} {settings}")
         self._ports.append(name)
 
+    def restart(self) -> None:
+        super().restart()
+        self._schedule()
+
     def ready(self) -> None:
         self.vsctl("set Open_vSwitch . other_config:pmd-sleep-max=0")
+        self._schedule()
         if self.plan.seats:
             self._nodes = self._look_at_nodes()
             dpdk_nodes.check(self._nodes, *(self.plan.seats[self.chosen[option]].node for option in ("pmd_node", "memory_node")))
 
+    def _schedule(self) -> None:
+        """Open vSwitch has no setting for the policy of its poll-mode threads, so they are given it from outside, as an operator would."""
+        if (chosen := self.chosen["sched"]) in SCHEDULED:
+            if not (polling := self._polling()):
+                raise errors.switch_failed(f"sched: {chosen}: it has no poll-mode thread to be given that policy", "")
+            self.host.run("set -e; " + "; ".join(f"{SCHEDULED[chosen]} {thread.tid}" for thread in polling))
+
+    def _polling(self) -> list[Thread]:
+        return [thread for thread in self.threads() if thread.name.startswith(POLLS)]
+
     def facts(self) -> dict[str, Any]:
-        return {**super().facts(), **({"nodes": self._nodes} if self._nodes else {})}
+        return {**super().facts(), "sched": self._policies(), **({"nodes": self._nodes} if self._nodes else {})}
+
+    def _policies(self) -> list[str]:
+        """Of each poll-mode thread: its name, scheduling policy, real-time priority and niceness."""
+        assert self._daemon is not None
+        listed = self.host.run(f"ps -L -o comm=,cls=,rtprio=,ni= -p {self._daemon.pid}").stdout
+        return [" ".join(line.split()) for line in listed.splitlines() if line.startswith(POLLS)]
 
     def _look_at_nodes(self) -> dict[str, Any]:
         assert self._daemon is not None

@@ -134,6 +134,38 @@ def test_the_main_thread_can_be_put_on_the_poll_mode_threads_cpu_and_segmentatio
     assert "userspace-tso-enable" not in SWITCHES["ovs-dpdk"](Host(), CpuPlan.of(4)).settings()
 
 
+THREADS = "/proc/7/task/{0}/status:Name:\t{1}\n/proc/7/task/{0}/status:Cpus_allowed_list:\t1\n"
+
+
+def with_threads(*names, sched):
+    host = Host(says="".join(THREADS.format(70 + number, name) for number, name in enumerate(names)))
+    switch = SWITCHES["ovs-dpdk"](host, CpuPlan.of(4), {"sched": sched})
+    switch._daemon = SimpleNamespace(pid=7)
+    return switch, host
+
+
+@pytest.mark.parametrize(
+    ("sched", "command"), [("other", []), ("nice", ["set -e; renice -n -20 -p 71"]), ("fifo", ["set -e; chrt --fifo --pid 1 71"])]
+)
+def test_only_poll_mode_threads_are_given_a_scheduling_policy_and_only_if_it_is_asked_for(sched, command):
+    switch, host = with_threads("ovs-vswitchd", "pmd-c01/id:9", "handler1", sched=sched)
+    switch.ready()
+    assert [asked for asked in host.asked if "chrt" in asked or "renice" in asked] == command
+
+
+def test_the_policy_of_each_poll_mode_thread_is_kept_as_the_kernel_has_it():
+    host = Host(says="ovs-vswitchd     TS      -   0\nhandler1         TS      -   0\npmd-c01/id:9     FF      1   -\n")
+    switch = SWITCHES["ovs-dpdk"](host, CpuPlan.of(4), {"sched": "fifo"})
+    switch._daemon = SimpleNamespace(pid=7)
+    assert switch.facts()["sched"] == ["pmd-c01/id:9 FF 1 -"]
+
+
+def test_a_policy_without_a_thread_to_have_it_is_an_error():
+    switch, _ = with_threads("ovs-vswitchd", sched="fifo")
+    with pytest.raises(RunFailed, match="no poll-mode thread"):
+        switch.ready()
+
+
 LOCAL_PORTS = {
     "tap": ("br0", "br0", ""),
     "virtio-user": ("vsprof0", "vsprof0", "net_virtio_user0,path=/dev/vhost-net,iface=vsprof0"),
