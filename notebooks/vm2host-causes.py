@@ -49,6 +49,9 @@ figures.show(result, "published")
 #
 # - `main_thread=pmd-cpu`: the main thread has no CPU of its own, but that of the poll-mode thread, which never sleeps. Its opposite, separate
 #   CPUs, is what all rows have that do not name it.
+# - `sched=…`: the poll-mode thread comes before all other threads of its CPU. With `nice` (niceness -20) it weighs 87 times as much as one of
+#   niceness 0; with `fifo` it is a real-time thread, and Linux leaves 5 % of the CPU to the others. Where the main thread is on another CPU it
+#   should change nothing.
 # - `offloads=off`: virtual machine and host make checksums and cut segments themselves (ethtool -K on both ends, the tap among them).
 # - `tcp_window=…`: small buffers at both ends of the TCP connection (iperf3 -w), so that few bytes may be under way.
 # - `tso=on`: TCP segmentation offload in the user-space datapath (other_config:userspace-tso-enable).

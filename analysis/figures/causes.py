@@ -7,6 +7,8 @@ there."""
 
 from __future__ import annotations
 
+import textwrap
+
 import pandas as pd
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
@@ -22,6 +24,8 @@ DEEP = "published_depth"
 """The metric of the dashed line."""
 TIMES = {"main_thread_running": "running", "main_thread_waiting": "waiting for its CPU"}
 COLOURS = {"running": style.STATE_COLOURS["user"], "waiting for its CPU": style.STATE_COLOURS["kernel"]}
+WIDEST = 46
+"""Characters of a case's name on one line: with three changes in one the panels would have no room beside it."""
 HATCHES = {"running": "", "waiting for its CPU": "////"}
 
 
@@ -40,16 +44,17 @@ def table(result: Result) -> pd.DataFrame:
 
 
 def plot(table: pd.DataFrame) -> Figure:
+    table = table.assign(label=table["label"].map(lambda name: textwrap.fill(name, WIDEST, break_on_hyphens=False)))
     labels = list(dict.fromkeys(table.loc[table["metric"] == "goodput", "label"]))
     figure, [[goodput, switched, times]] = style.panels([style.bar_height(len(labels))], columns=3, sharey="row")
     _bars(goodput, _rows(table, "goodput", labels), "bit/s", "goodput")
     for place in table.loc[table["metric"] == DEEP, "median"]:
         factor, _ = style.scale(table.loc[table["metric"] == "goodput", "median"], "bit/s")
         goodput.axvline(place / factor, ls="--", lw=1, color=style.INK)
-    _bars(switched, _rows(table, "context_switches_per_second", labels), "events/s", "context switches of ovs-vswitchd")
+    _bars(switched, _rows(table, "context_switches_per_second", labels), "events/s", "context switches\nof ovs-vswitchd")
     parts = table[table["metric"].isin(list(TIMES))].assign(row=lambda t: t["label"], part=lambda t: t["metric"].map(TIMES))
     style.stacks(times, _padded(parts, labels), "part", COLOURS, HATCHES)
-    times.set_xlabel("main thread, share of the time")
+    times.set_xlabel("main thread,\nshare of the time")
     times.set_xlim(0, 1.05)
     style.legend_above(figure, [times], list(COLOURS))
     return figure
