@@ -19,7 +19,7 @@ from typing import Any
 import pytest
 
 from collectors.base import Recorded
-from collectors.uarch_model import BUILD, UarchModel, numbers
+from collectors.uarch_model import BUILD, PATIENCE, UarchModel, numbers
 from terms import errors
 from terms.placement import Placement
 from testbeds.lab import Lab
@@ -169,7 +169,8 @@ def test_counting_alone_counts_the_work_too(seen: Seen) -> None:
 
 def test_a_window_of_seconds_becomes_numbers(seen: Seen) -> None:
     window = json.loads(seen.recorded)
-    assert window["window"]["seconds"] == pytest.approx(0.5, abs=0.3)
+    # Nothing happens in this lab, so the window waits for its instructions as long as it may.
+    assert 0.5 <= window["window"]["seconds"] <= 0.5 * PATIENCE + 1
     found = list(numbers.of(Recorded("", seen.recorded, math.nan, Placement())))
     assert sum(number.value or 0 for number in found if number.name == "instructions") > 0
     assert any(function["object"] == "kernel" for function in window["functions"])
@@ -180,7 +181,7 @@ def test_the_states_were_those_asked_for(seen: Seen) -> None:
 
 
 def test_without_the_model_the_lab_is_as_fast_as_before(seen: Seen) -> None:
-    assert seen.seconds_after == pytest.approx(seen.seconds_before, rel=0.3)
+    assert seen.seconds_after <= 1.3 * seen.seconds_before
 
 
 def test_a_plug_in_that_dies_with_its_emulator_is_one_clear_error() -> None:

@@ -37,6 +37,7 @@ class Host:
     """This machine. Keeps what was done, in order."""
 
     name = "lab"
+    probes_give_way = False
 
     def __init__(self):
         self.done: list[str] = []

@@ -18,7 +18,7 @@ BY_NAME = {
 }  # fmt: skip
 BY_TYPE = {
     "str": "seen-value", "int": 3, "float": 2.5, "Path": Path("/some/place"), "list[str]": ["seen-value"], "Iterable[str]": ["seen-value"],
-    "Sequence[str]": ["seen-value"],
+    "Sequence[str]": ["seen-value"], "Mapping[str, float]": {"seen-value": 0.25},
     "object": "seen-value", "str | None": None, "Path | str": Path("/some/place"), "Iterable[object]": ["seen-value"], "VsprofError": VsprofError("inner"),
     "OSError": OSError(5, "I/O"), "Exception": ValueError("inner"),
 }  # fmt: skip
