@@ -38,6 +38,7 @@ NO_MEMORY_MIB = 1
 """A limit that no hugepage fits in; 0 would be none."""
 
 SLEEP_WHILE_BOOTING_US = 2000
+
 POLLS = "pmd-"
 """How the names of Open vSwitch's poll-mode threads begin."""
 SCHEDULED = {"nice": "renice -n -20 -p", "fifo": "chrt --fifo --pid 1"}

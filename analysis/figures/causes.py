@@ -22,10 +22,10 @@ NEEDS = ("goodput", "context_switches_voluntary", "main_thread_run_seconds", "ma
 WALL_CLOCK = True
 DEEP = "published_depth"
 """The metric of the dashed line."""
-TIMES = {"main_thread_running": "running", "main_thread_waiting": "waiting for its CPU"}
-COLOURS = {"running": style.STATE_COLOURS["user"], "waiting for its CPU": style.STATE_COLOURS["kernel"]}
 WIDEST = 46
 """Characters of a case's name on one line: with three changes in one the panels would have no room beside it."""
+TIMES = {"main_thread_running": "running", "main_thread_waiting": "waiting for its CPU"}
+COLOURS = {"running": style.STATE_COLOURS["user"], "waiting for its CPU": style.STATE_COLOURS["kernel"]}
 HATCHES = {"running": "", "waiting for its CPU": "////"}
 
 
