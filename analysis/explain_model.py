@@ -21,6 +21,8 @@ from terms import units
 TRAFFICS = [pair for pair in style.TRAFFICS if pair[0] in metrics.PER_DATA]
 TELLING = 0.1
 """A cause is named where it makes at least this share of all changes."""
+GEOMETRIC = "the values are medians, the ratios of geometric means over repetitions, which multiply"
+"""Why the ratios of a split are not the quotients of the values beside them."""
 HOTTEST = 3
 """Functions named of each case."""
 
@@ -65,7 +67,7 @@ def _cycles(pair: Pair, traffic: str, load: str) -> Finding | None:
     evidence = [
         f"cycles per {word}, {model.label(pair.result)}: {_both(pair, f'model_cycles_per_{word}', where)}: {times(whole)}",
         f"that is {times(instructions)} the instructions ({_both(pair, f'model_instructions_per_{word}', where)}) "
-        f"at {times(cpi)} the CPI ({_both(pair, 'model_cpi', where)})",
+        f"at {times(cpi)} the CPI ({_both(pair, 'model_cpi', where)}); {GEOMETRIC}",
     ]
     if changes := _changes(pair, word, where):
         evidence.append(f"the largest changes, in cycles per {word} by what they went to: {changes}")
