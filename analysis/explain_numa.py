@@ -21,6 +21,9 @@ from terms.placement import FAR, NEAR
 
 ALL_NEAR, ALL_FAR = ({"pmd_node": node, "memory_node": node} for node in (NEAR, FAR))
 CYCLES, LOCAL, REMOTE = "model_cycles_per_packet", "model_memory_local_per_packet", "model_memory_remote_per_packet"
+CACHES = "model_remote_cache_per_packet"
+FROM = {CACHES: "caches", REMOTE: "memory"}
+"""What of another node a line came from; the caches were not told apart before vsprof's model knew of them."""
 THREAD = {**FLOOD, "role": "switch"}
 
 
@@ -44,8 +47,13 @@ def _cycles(pair: Pair) -> str:
 
 
 def _lines(pair: Pair) -> str:
-    far, near = (one.shown("") for one in _both(pair, REMOTE, FLOOD))
-    return f"Of a packet's way, {near} lines are then filled from another node's memory, instead of {far}."
+    """Of both kinds of lines that come from another node, with both placements."""
+    told = []
+    for metric, words in FROM.items():
+        if measured(*(both := _both(pair, metric, FLOOD))):
+            far, near = (one.shown("") for one in both)
+            told.append(f"{near} lines from another node's {words}, instead of {far}")
+    return f"On a packet's way are then filled {'; and '.join(told)}."
 
 
 def placed(result: Result) -> Table | Text:
@@ -92,7 +100,7 @@ def cost(pair: Pair) -> Finding | None:
         return None
     base, other = pair.names()
     evidence = [f"cycles per packet, {model.label(pair.result)}: {_named(pair, CYCLES, THREAD)}: {times(ratio)}"]
-    for part, words in (("memory", "waiting for memory"), ("llc", "for the LLC or another core")):
+    for part, words in (("memory", "waiting for memory or another node's caches"), ("llc", "for the LLC or another core")):
         evidence.append(f"of these {words}: {_named(pair, f'model_cycles_{part}_per_packet', THREAD)}")
     evidence.append(f"instructions: {_named(pair, 'model_instructions_per_packet', THREAD)}")
     if why := can_tell(ratio):
@@ -104,18 +112,25 @@ def cost(pair: Pair) -> Finding | None:
 
 
 def fills(pair: Pair) -> Finding | None:
-    """Which role fills lines from another node, with either placement."""
-    remote = _both(pair, REMOTE, FLOOD)
-    if not measured(*remote):
-        return None
+    """Which role fills lines from another node's memory and caches, with either placement."""
     base, other = pair.names()
-    evidence = [f"the whole path, from the own node: {_named(pair, LOCAL, FLOOD)}"]
+    claims, evidence = [], [f"the whole path, from the own node's memory: {_named(pair, LOCAL, FLOOD)}"]
+    for metric, words in FROM.items():
+        if not measured(*(both := _both(pair, metric, FLOOD))):
+            continue
+        claims.append(f"from another node's {words} {both[1].shown('')} with {other}, {both[0].shown('')} with {base}")
+        evidence += _by_role(pair, metric, words)
+    return Finding(f"{_setting(pair)}Lines that a packet's way fills: {'; '.join(claims)}.", tuple(evidence)) if claims else None
+
+
+def _by_role(pair: Pair, metric: str, words: str) -> list[str]:
+    """The roles that fill any line so."""
+    told = []
     for role in schema.ROLES:
         where = {**FLOOD, "role": role}
-        if measured(*(both := _both(pair, REMOTE, where))) and max(one.median for one in both) > 0:
-            evidence.append(f"role {role}, from another node: {_named(pair, REMOTE, where)}")
-    said = f"{remote[1].shown('')} lines a packet with {other}, {remote[0].shown('')} with {base}"
-    return Finding(f"{_setting(pair)}From another node's memory the path fills {said}.", tuple(evidence))
+        if measured(*(both := _both(pair, metric, where))) and max(one.median for one in both) > 0:
+            told.append(f"role {role}, from another node's {words}: {_named(pair, metric, where)}")
+    return told
 
 
 def _setting(pair: Pair) -> str:

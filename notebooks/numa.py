@@ -40,16 +40,19 @@ explain_numa.answer(result)
 explain_numa.placed(result)
 
 # %% [markdown]
-# ## Lines filled from memory
-# Where a line of memory was when a CPU missed it in all caches: the mechanism, and the only numbers here that know of nodes at all.
+# ## Lines filled from elsewhere
+# Where a line was that a CPU missed in all caches of its own node: the mechanism, and the only numbers here that know of nodes at all. What
+# two threads on different nodes hand to each other, such as a ring's descriptors and a packet just written, comes out of the other
+# node's *caches*. What no cache has comes from *memory*.
 
 # %%
 figures.show(result, "remote_fills")
 
 # %% [markdown]
 # ## What a packet costs
-# Estimated cycles by role; then by what they were spent on. A line from another node takes the modelled processor longer than one from its
-# own (`memory.latency_remote` and `memory.latency_local` of its profile).
+# Estimated cycles by role; then by what they were spent on. A line from another node's memory takes the modelled processor longer than one
+# from its own (`memory.latency_remote` and `memory.latency_local` of its profile), and one from another node's caches
+# (`memory.latency_remote_cache`) longer than one from a core of its own (`llc.latency_modified`).
 
 # %%
 figures.show(result, "model_roles")

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
-"""Lines that the modelled processor filled from memory per unit of data, by the role of the thread that asked: from memory of the
-CPU's own NUMA node (left) and of another one (right). Fills from another core's cache are in neither. Number and interval are the
-packet path's: host-other is drawn and left out of them, but in vm2host, where the host is an endpoint. Polls that found nothing are
-taken out unless it says otherwise here."""
+"""Lines that the modelled processor missed in all caches of the CPU's own NUMA node, per unit of data, by the role of the thread that
+asked: filled from memory of the own node (left), from memory of another one (middle), from a cache of another one (right), whose core
+or LLC had the line. Number and interval are the packet path's: host-other is drawn and left out of them, but in vm2host, where the host
+is an endpoint. Polls that found nothing are taken out unless it says otherwise here."""
 
 from __future__ import annotations
 
@@ -12,14 +12,18 @@ from matplotlib.figure import Figure
 from analysis import model, style
 from analysis.load import Result
 
-NEEDS = ("memory_local", "memory_remote")
+NEEDS = ("memory_local", "memory_remote", "remote_cache")
 SOURCE = "model"
 WALL_CLOCK = False
-WORDS = {"memory_local": "fills from the own node", "memory_remote": "fills from another node"}
+WORDS = {
+    "memory_local": "fills from the own node's memory",
+    "memory_remote": "from another's memory",
+    "remote_cache": "from another's caches",
+}
 
 
 def table(result: Result) -> pd.DataFrame:
-    """One row a case, traffic, counter (memory_local, memory_remote) and role ("all" and "path": sums); lines per unit of data."""
+    """One row a case, traffic, counter (of NEEDS) and role ("all" and "path": sums); lines per unit of data."""
     found = model.summary(result, model.per_data(*NEEDS))
     return found.assign(counter=found["metric"].str.removeprefix("model_").str.replace(r"_per_[a-z]+$", "", regex=True))
 

@@ -345,9 +345,10 @@ static void count_served(struct core *core, enum served served)
     mark(core, HOT_l2_misses);
     now->llc_hits_shared += served == SERVED_SHARED;
     now->llc_hits_modified += served == SERVED_MODIFIED;
-    if (served == SERVED_LOCAL || served == SERVED_REMOTE) {
+    if (served >= SERVED_REMOTE_CACHE) {
         now->llc_misses++;
         mark(core, HOT_llc_misses);
+        now->remote_cache += served == SERVED_REMOTE_CACHE;
         now->memory_local += served == SERVED_LOCAL;
         now->memory_remote += served == SERVED_REMOTE;
     }
@@ -441,7 +442,7 @@ static void charge_load(struct core *core, enum served served, uint64_t address)
 {
     const struct profile *p = core->profile;
     uint64_t latency = served_latency(p, served), extra = latency - p->l1d_latency, waited = 0, cycles = extra;
-    bool beyond = served > SERVED_MODIFIED, shadowed = core->retired - core->last_long < p->core_rob;
+    bool beyond = served >= SERVED_REMOTE_CACHE, shadowed = core->retired - core->last_long < p->core_rob;
 
     /* What is near is partly hidden by other work; one long miss fills the reorder buffer, and others are served in its shadow. */
     if (!beyond)
@@ -463,6 +464,7 @@ static void charge_load(struct core *core, enum served served, uint64_t address)
     uint64_t *stall[SERVED_COUNT] = {
         [SERVED_L2] = &core->now->stall_l2,           [SERVED_LLC] = &core->now->stall_llc,
         [SERVED_SHARED] = &core->now->stall_llc,      [SERVED_MODIFIED] = &core->now->stall_llc,
+        [SERVED_REMOTE_CACHE] = &core->now->stall_memory,
         [SERVED_LOCAL] = &core->now->stall_memory,    [SERVED_REMOTE] = &core->now->stall_memory,
     };
     *stall[served] += cycles;

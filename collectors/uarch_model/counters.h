@@ -17,13 +17,14 @@
     X(l1i_misses)                                                                                                              \
     X(l2_accesses)          /* demand: L1 misses of both kinds and of the page walker, no prefetches */                        \
     X(l2_misses)                                                                                                               \
-    X(llc_misses)           /* demand; filled from memory */                                                                   \
-    X(llc_hits_shared)      /* L2 misses served while another core held the line clean */                                      \
-    X(llc_hits_modified)    /* L2 misses served by another core's modified line */                                             \
+    X(llc_misses)           /* demand; filled from memory or another node's cache */                                           \
+    X(llc_hits_shared)      /* L2 misses served while another core of the node held the line clean */                          \
+    X(llc_hits_modified)    /* L2 misses served by the modified line of another core of the node */                            \
     X(l1d_upgrades)         /* stores to a line that other cores had to give up */                                             \
     X(prefetches)           /* lines brought in by the prefetchers */                                                          \
-    X(memory_local)         /* fills from the core's own NUMA node */                                                          \
-    X(memory_remote)        /* fills from another node */                                                                      \
+    X(memory_local)         /* fills from memory of the core's own NUMA node */                                                \
+    X(memory_remote)        /* fills from memory of another node */                                                            \
+    X(remote_cache)         /* fills from a cache of another node, whose core or LLC had the line */                           \
     X(dtlb_misses)          /* not in the first-level data TLB */                                                              \
     X(dtlb_walks)           /* nor in the second level */                                                                      \
     X(itlb_misses)                                                                                                             \
@@ -41,7 +42,7 @@
     X(address_space_switches) /* CR3 loads */                                                                                  \
     X(stall_l2)             /* cycles waited for data in L2 */                                                                 \
     X(stall_llc)            /* cycles waited for data in the LLC or another core */                                            \
-    X(stall_memory)         /* cycles waited for data in memory */                                                             \
+    X(stall_memory)         /* cycles waited for data in memory or another node's cache */                                                             \
     X(stall_frontend)       /* cycles waited for instructions from beyond L1I */                                               \
     X(stall_dtlb)           /* cycles of address translation for data */                                                       \
     X(stall_itlb)           /* cycles of address translation for instructions */                                               \

@@ -69,7 +69,7 @@ static int check(const struct profile *p, char *error, size_t size)
     if (p->l1d_sets > 64 || p->l1i_sets > 64)
         return snprintf(error, size, "%s: at most 64 sets", p->l1d_sets > 64 ? "l1d.sets" : "l1i.sets"), -1;
     const uint32_t latencies[] = {p->l2_latency,           p->llc_latency,          p->llc_latency_shared, p->llc_latency_modified,
-                                  p->memory_latency_local, p->memory_latency_remote};
+                                  p->memory_latency_local, p->memory_latency_remote, p->memory_latency_remote_cache};
     for (size_t i = 0; i < sizeof(latencies) / sizeof(latencies[0]); i++)
         if (latencies[i] < p->l1d_latency)
             return snprintf(error, size, "l2.latency, llc.latency*, memory.latency*: less than l1d.latency"), -1;

@@ -39,6 +39,7 @@ enum llc_policy { LLC_INCLUSIVE, LLC_NON_INCLUSIVE, LLC_VICTIM };
     X(llc_latency_shared, "llc.latency_shared")     /* clean in another core */                                                \
     X(llc_latency_modified, "llc.latency_modified") /* modified in another core */                                             \
     X(memory_latency_local, "memory.latency_local") X(memory_latency_remote, "memory.latency_remote")                          \
+    X(memory_latency_remote_cache, "memory.latency_remote_cache") /* in a cache of another node */                             \
     X(dtlb_4k_entries, "dtlb.4k.entries") X(dtlb_4k_ways, "dtlb.4k.ways")                                                      \
     X(dtlb_2m_entries, "dtlb.2m.entries") X(dtlb_2m_ways, "dtlb.2m.ways")                                                      \
     X(dtlb_1g_entries, "dtlb.1g.entries") X(dtlb_1g_ways, "dtlb.1g.ways")                                                      \

@@ -101,6 +101,7 @@ class Llc(Strict):
 class Memory(Strict):
     latency_local: Number
     latency_remote: Number
+    latency_remote_cache: Number
 
 
 class Tlb(Strict):

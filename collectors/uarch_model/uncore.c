@@ -107,6 +107,27 @@ static uint32_t strangers(const struct uncore *uncore, uint32_t node)
     return cores;
 }
 
+/* What the other nodes have of the line, in a core or in the LLC alone; they give it up if it is to be owned. */
+static enum line_state ask_other_nodes(struct uncore *uncore, uint32_t index, uint64_t line, bool own)
+{
+    uint32_t node = uncore->node_of_core[index];
+
+    if (uncore->node_count == 1 || !uncore->profile->model_coherence)
+        return LINE_INVALID;
+    enum line_state strongest = snoop(uncore, index, line, own, strangers(uncore, node));
+    for (uint32_t i = 0; i < uncore->node_count; i++) {
+        if (i == node)
+            continue;
+        uint8_t *held = lock(&uncore->llc[i], line);
+        struct cache *cache = &uncore->llc[i].cache;
+        bool there = own ? cache_remove(cache, line) != LINE_INVALID : cache_peek(cache, line) != NULL;
+        unlock(held);
+        if (there && strongest == LINE_INVALID)
+            strongest = LINE_SHARED;
+    }
+    return strongest;
+}
+
 /* An inclusive LLC drops no line that a core keeps: the cores drop it too. */
 static void drop_everywhere(struct uncore *uncore, uint32_t holders, uint64_t line)
 {
@@ -166,9 +187,10 @@ enum served uncore_request(struct uncore *uncore, uint32_t index, uint64_t line,
     uint32_t node = uncore->node_of_core[index], holders;
     cache_expect(&uncore->llc[node].cache, line);
     bool hit = look_up(uncore, index, line, own, &holders);
-    enum line_state others = snoop(uncore, index, line, own, holders | strangers(uncore, node));
+    enum line_state others = snoop(uncore, index, line, own, holders & ~strangers(uncore, node));
+    enum line_state far = ask_other_nodes(uncore, index, line, own);
 
-    *state = own ? LINE_MODIFIED : others == LINE_INVALID ? LINE_EXCLUSIVE : LINE_SHARED;
+    *state = own ? LINE_MODIFIED : others == LINE_INVALID && far == LINE_INVALID ? LINE_EXCLUSIVE : LINE_SHARED;
     if (!hit && uncore->profile->llc_policy != LLC_VICTIM)
         keep(uncore, index, line);
     if (others == LINE_MODIFIED)
@@ -178,12 +200,17 @@ enum served uncore_request(struct uncore *uncore, uint32_t index, uint64_t line,
         return SERVED_SHARED;
     if (hit)
         return SERVED_LLC;
+    if (far != LINE_INVALID)
+        return SERVED_REMOTE_CACHE;
     return node_of_line(uncore, line) == node ? SERVED_LOCAL : SERVED_REMOTE;
 }
 
 bool uncore_upgrade(struct uncore *uncore, uint32_t index, uint64_t line)
 {
-    return snoop(uncore, index, line, true, EVERYONE) != LINE_INVALID;
+    uint32_t here = EVERYONE & ~strangers(uncore, uncore->node_of_core[index]);
+    enum line_state others = snoop(uncore, index, line, true, here), far = ask_other_nodes(uncore, index, line, true);
+
+    return others != LINE_INVALID || far != LINE_INVALID;
 }
 
 void uncore_evicted(struct uncore *uncore, uint32_t index, slot_t slot)
@@ -203,6 +230,8 @@ uint32_t served_latency(const struct profile *profile, enum served served)
         return profile->llc_latency_shared;
     case SERVED_MODIFIED:
         return profile->llc_latency_modified;
+    case SERVED_REMOTE_CACHE:
+        return profile->memory_latency_remote_cache;
     case SERVED_LOCAL:
         return profile->memory_latency_local;
     default:

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
  * What cores share: the last-level cache of each NUMA node, and the coherence between the cores' private caches. An inclusive
- * LLC knows which cores it gave a line; elsewhere a request asks each other core, of which there are few.
+ * LLC knows which cores it gave a line; elsewhere a request asks each other core, of which there are few. Between nodes any cache
+ * that has a line hands it over, as with MESIF, and gives it up when another node's core is to write it.
  */
 #ifndef VSPROF_UNCORE_H
 #define VSPROF_UNCORE_H
@@ -13,8 +14,8 @@
 #define MOST_NODES 4
 #define LLC_LOCKS 1024
 
-/* Where a request that missed L2 was served. */
-enum served { SERVED_L2, SERVED_LLC, SERVED_SHARED, SERVED_MODIFIED, SERVED_LOCAL, SERVED_REMOTE, SERVED_COUNT };
+/* Where a request that missed L2 was served; from SERVED_REMOTE_CACHE on, beyond the node's own LLC. */
+enum served { SERVED_L2, SERVED_LLC, SERVED_SHARED, SERVED_MODIFIED, SERVED_REMOTE_CACHE, SERVED_LOCAL, SERVED_REMOTE, SERVED_COUNT };
 
 struct core;
 
@@ -45,7 +46,7 @@ bool uncore_add_node(struct uncore *uncore, uint64_t first_line);
 
 /* Bring `line` to core `index`, for a store if `own`; `state` is what the core may keep it in. */
 enum served uncore_request(struct uncore *uncore, uint32_t index, uint64_t line, bool own, enum line_state *state);
-/* Core `index` has `line` shared and is to write it: whether another core had to give it up. */
+/* Core `index` has `line` shared and is to write it: whether another core, or another node's LLC, had to give it up. */
 bool uncore_upgrade(struct uncore *uncore, uint32_t index, uint64_t line);
 /* Core `index` gave up a line of its L2. */
 void uncore_evicted(struct uncore *uncore, uint32_t index, slot_t slot);

@@ -203,7 +203,7 @@ def _work(instructions: float, cpi: float) -> dict[str, float]:
     """Counters of so many instructions."""
     per_instruction = {"loads": 0.25, "stores": 0.15, "l1d_misses": 0.01, "dtlb_misses": 0.002, "branches": 0.2}
     others = ("l1i_misses", "l2_misses", "llc_hits_modified", "dtlb_walks", "itlb_misses", "itlb_walks", "branch_misses")
-    fills = {"llc_misses": 0.0, "memory_local": 0.0, "memory_remote": 0.0}
+    fills = {"llc_misses": 0.0, "memory_local": 0.0, "memory_remote": 0.0, "remote_cache": 0.0}
     counted = {"instructions": 1.0, **per_instruction, **dict.fromkeys(others, 0.001), **fills}
     parts = {"base": 0.4, "llc": 0.3, "frontend": cpi - 0.7}
     stack = {f"cycles_{part}": parts.get(part, 0.0) for part in CYCLES}

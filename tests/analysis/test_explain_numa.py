@@ -30,7 +30,8 @@ def test_the_answer_is_both_near_against_both_far(placed):
     said = explain_numa.answer(placed).text
     ratio = cycles(placed, "near", "near") / cycles(placed, "far", "far")
     assert f"a packet takes the thread {ratio:.3f}x" in said
-    assert "0 (95 % interval 0 to 0, n=3) lines are then filled from another node's memory, instead of 6.00" in said
+    assert "0 (95 % interval 0 to 0, n=3) lines from another node's caches, instead of 3.00" in said
+    assert "0 (95 % interval 0 to 0, n=3) lines from another node's memory, instead of 6.00" in said
     assert "estimated (model: Made-up 1)" in said
 
 
@@ -52,10 +53,20 @@ def test_each_placement_is_explained_against_the_far_one(placed):
     assert "pmd_node=far: A packet costs the thread fewer cycles with memory_node=near than with memory_node=far" in said
     assert "memory_node=near: A packet costs the thread fewer cycles with pmd_node=near than with pmd_node=far" in said
     assert (
-        "memory_node=near: From another node's memory the path fills 0 (95 % interval 0 to 0, n=3) lines a packet with pmd_node=near"
+        "memory_node=near: Lines that a packet's way fills: from another node's caches 0 (95 % interval 0 to 0, n=3) with pmd_node=near"
         in said
     )
-    assert "role switch, from another node: memory_node=far 6.00, memory_node=near 4.00" in said.replace("Role switch", "role switch")
+    said = said.replace("Role switch", "role switch")
+    assert "role switch, from another node's memory: memory_node=far 6.00, memory_node=near 4.00" in said
+    assert "role switch, from another node's caches: memory_node=far 3.00, memory_node=near 2.00" in said
+
+
+def test_a_result_of_before_says_what_it_has_of_other_nodes(sample, placed):
+    before = sample.with_frame(placed, placed.frame[placed.frame["name"] != "remote_cache"])
+    said = explain_numa.answer(before).text
+    assert "lines from another node's memory, instead of 6.00" in said
+    assert "caches" not in said
+    assert "from another node's caches" not in explain_numa.markdown(before)
 
 
 def test_where_everything_was_is_what_was_found(placed):
@@ -69,13 +80,14 @@ def test_where_everything_was_is_what_was_found(placed):
 
 def test_the_figure_shows_lines_by_role_and_node(placed):
     shown = figures.show(placed, "remote_fills")
-    assert "own NUMA node (left) and of another one (right)" in shown.caption
+    assert "memory of the own node (left), from memory of another one (middle), from a cache of another one (right)" in shown.caption
     part = shown.table[(shown.table["role"] == "switch") & (shown.table["counter"] == "memory_remote")]
     assert sorted(part["median"]) == pytest.approx([0, 2, 4, 6])
-    left, right = shown.figure.axes
-    assert [axes.get_xlabel() for axes in (left, right)] == [
-        "fills from the own node per packet received", "fills from another node per packet received",
-    ]  # fmt: skip
+    assert [axes.get_xlabel() for axes in shown.figure.axes] == [
+        "fills from the own node's memory per packet received",
+        "from another's memory per packet received",
+        "from another's caches per packet received",
+    ]
 
 
 def test_t4_stands_beside_the_threads_cycles(placed):

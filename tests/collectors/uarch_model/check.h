@@ -74,6 +74,7 @@ static inline struct profile default_profile(void)
         .llc_latency_modified = 104,
         .memory_latency_local = 204,
         .memory_latency_remote = 304,
+        .memory_latency_remote_cache = 254,
         .dtlb_4k_entries = 64,
         .dtlb_4k_ways = 4,
         .dtlb_2m_entries = 32,

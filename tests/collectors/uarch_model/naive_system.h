@@ -46,7 +46,7 @@ struct naive_system;
 
 struct naive_core {
     struct naive_system *system;
-    uint32_t index;
+    uint32_t index, node;
     struct naive_lines l1i, l1d, l2;
     struct naive_tlb dtlb[PAGE_SIZES], itlb[PAGE_SIZES], stlb, stlb_1g, stlb_code;
     struct naive_caches walker;
@@ -66,7 +66,8 @@ struct naive_system {
     struct profile profile;
     uint64_t time, ram_bytes;
     uint32_t core_count;
-    struct naive_lines llc;
+    uint64_t second_node; /* first line of its memory; 0: there is one node */
+    struct naive_lines llc[2];
     struct naive_core core[NAIVE_CORES];
 };
 
@@ -152,12 +153,13 @@ static inline enum line_state naive_ask(struct naive_core *core, uint64_t line, 
     return strongest;
 }
 
-static inline enum line_state naive_ask_others(struct naive_core *core, uint64_t line, bool take_away)
+/* The other cores of the core's own node, or those of other nodes. */
+static inline enum line_state naive_ask_others(struct naive_core *core, uint64_t line, bool take_away, bool near)
 {
     enum line_state strongest = LINE_INVALID;
 
     for (uint32_t i = 0; i < core->system->core_count; i++) {
-        if (i == core->index || !core->system->profile.model_coherence)
+        if (i == core->index || !core->system->profile.model_coherence || (core->system->core[i].node == core->node) != near)
             continue;
         enum line_state state = naive_ask(&core->system->core[i], line, take_away);
         if (state > strongest)
@@ -166,28 +168,42 @@ static inline enum line_state naive_ask_others(struct naive_core *core, uint64_t
     return strongest;
 }
 
-static inline void naive_keep_in_llc(struct naive_system *system, uint64_t line)
+static inline enum line_state naive_ask_other_nodes(struct naive_core *core, uint64_t line, bool take_away)
 {
-    if (naive_use(system, &system->llc, line))
+    struct naive_lines *llc = &core->system->llc[!core->node];
+    enum line_state strongest = naive_ask_others(core, line, take_away, false);
+
+    if (!core->system->profile.model_coherence || !naive_line(llc, line))
+        return strongest;
+    if (take_away)
+        naive_drop(llc, line);
+    return strongest ? strongest : LINE_SHARED;
+}
+
+static inline void naive_keep_in_llc(struct naive_system *system, uint32_t node, uint64_t line)
+{
+    if (naive_use(system, &system->llc[node], line))
         return;
-    struct naive_line gone = naive_put(system, &system->llc, line, LINE_SHARED);
+    struct naive_line gone = naive_put(system, &system->llc[node], line, LINE_SHARED);
     if (gone.state == LINE_INVALID || system->profile.llc_policy != LLC_INCLUSIVE)
         return;
     for (uint32_t i = 0; i < system->core_count; i++)
-        naive_ask(&system->core[i], gone.line, true);
+        if (system->core[i].node == node)
+            naive_ask(&system->core[i], gone.line, true);
 }
 
 static inline enum served naive_request(struct naive_core *core, uint64_t line, bool own, enum line_state *state)
 {
     struct naive_system *system = core->system;
-    enum line_state others = naive_ask_others(core, line, own);
-    bool in_llc = naive_use(system, &system->llc, line) != NULL;
+    enum line_state others = naive_ask_others(core, line, own, true), far = naive_ask_other_nodes(core, line, own);
+    bool in_llc = naive_use(system, &system->llc[core->node], line) != NULL;
+    uint32_t home = system->second_node && line >= system->second_node;
 
     if (system->profile.llc_policy == LLC_VICTIM)
-        naive_drop(&system->llc, line);
+        naive_drop(&system->llc[core->node], line);
     else
-        naive_keep_in_llc(system, line);
-    *state = own ? LINE_MODIFIED : others ? LINE_SHARED : LINE_EXCLUSIVE;
+        naive_keep_in_llc(system, core->node, line);
+    *state = own ? LINE_MODIFIED : others || far ? LINE_SHARED : LINE_EXCLUSIVE;
     switch (others) {
     case LINE_MODIFIED:
         return SERVED_MODIFIED;
@@ -196,8 +212,15 @@ static inline enum served naive_request(struct naive_core *core, uint64_t line, 
     case LINE_SHARED:
         return in_llc ? SERVED_LLC : SERVED_SHARED;
     default:
-        return in_llc ? SERVED_LLC : SERVED_LOCAL;
+        return in_llc ? SERVED_LLC : far ? SERVED_REMOTE_CACHE : home == core->node ? SERVED_LOCAL : SERVED_REMOTE;
     }
+}
+
+static inline bool naive_upgrade(struct naive_core *core, uint64_t line)
+{
+    bool here = naive_ask_others(core, line, true, true), far = naive_ask_other_nodes(core, line, true);
+
+    return here || far;
 }
 
 static inline uint64_t naive_latency(const struct profile *p, enum served served)
@@ -205,6 +228,7 @@ static inline uint64_t naive_latency(const struct profile *p, enum served served
     const uint32_t latency[] = {
         [SERVED_L2] = p->l2_latency,           [SERVED_LLC] = p->llc_latency,
         [SERVED_SHARED] = p->llc_latency_shared, [SERVED_MODIFIED] = p->llc_latency_modified,
+        [SERVED_REMOTE_CACHE] = p->memory_latency_remote_cache,
         [SERVED_LOCAL] = p->memory_latency_local, [SERVED_REMOTE] = p->memory_latency_remote,
     };
 
@@ -224,7 +248,7 @@ static inline void naive_put_l2(struct naive_core *core, uint64_t line, enum lin
     }
     struct naive_line gone = naive_put(system, &core->l2, line, state);
     if (gone.state == LINE_MODIFIED || (gone.state != LINE_INVALID && system->profile.llc_policy == LLC_VICTIM))
-        naive_keep_in_llc(system, gone.line);
+        naive_keep_in_llc(system, core->node, gone.line);
 }
 
 static inline void naive_prefetch(struct naive_core *core, uint64_t line)
@@ -277,8 +301,8 @@ static inline enum served naive_fetch_line(struct naive_core *core, uint64_t lin
     now->l2_accesses++;
     if (found) {
         *state = found->state;
-        if (own && *state == LINE_SHARED && naive_ask_others(core, line, true))
-            now->l1d_upgrades++;
+        if (own && *state == LINE_SHARED)
+            now->l1d_upgrades += naive_upgrade(core, line);
         if (own)
             *state = LINE_MODIFIED;
     } else {
@@ -286,8 +310,10 @@ static inline enum served naive_fetch_line(struct naive_core *core, uint64_t lin
         now->l2_misses++;
         now->llc_hits_shared += served == SERVED_SHARED;
         now->llc_hits_modified += served == SERVED_MODIFIED;
-        now->llc_misses += served == SERVED_LOCAL;
+        now->llc_misses += served == SERVED_LOCAL || served == SERVED_REMOTE || served == SERVED_REMOTE_CACHE;
         now->memory_local += served == SERVED_LOCAL;
+        now->memory_remote += served == SERVED_REMOTE;
+        now->remote_cache += served == SERVED_REMOTE_CACHE;
         naive_put_l2(core, line, *state);
     }
     return served;
@@ -447,7 +473,7 @@ static inline void naive_charge(struct naive_core *core, enum served served, uin
 {
     const struct profile *p = &core->system->profile;
     uint64_t latency = naive_latency(p, served), cycles = latency - p->l1d_latency, wait = 0;
-    bool long_miss = served == SERVED_LOCAL || served == SERVED_REMOTE;
+    bool long_miss = served == SERVED_LOCAL || served == SERVED_REMOTE || served == SERVED_REMOTE_CACHE;
     bool shadow = long_miss && core->long_seen && core->retired - core->last_long < p->core_rob;
 
     if (!long_miss)
@@ -488,7 +514,7 @@ static inline bool naive_access(struct naive_core *core, uint64_t address, bool 
         core->value_known = false;
         return !store;
     }
-    if (store && found->state == LINE_SHARED && naive_ask_others(core, line, true))
+    if (store && found->state == LINE_SHARED && naive_upgrade(core, line))
         now->l1d_upgrades++;
     if (store)
         found->state = LINE_MODIFIED;
@@ -679,7 +705,8 @@ static inline struct naive_system *naive_system_new(const struct profile *profil
     system->profile = *profile;
     system->core_count = core_count;
     system->ram_bytes = ram_bytes;
-    naive_lines_init(&system->llc, profile->llc_sets, profile->llc_ways);
+    for (uint32_t node = 0; node < 2; node++)
+        naive_lines_init(&system->llc[node], profile->llc_sets, profile->llc_ways);
     for (uint32_t i = 0; i < core_count; i++)
         naive_core_init(system, i);
     return system;

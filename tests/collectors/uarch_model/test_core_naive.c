@@ -205,7 +205,8 @@ static void compare_all(const struct pair *pair)
         check_filter(core->data_filter, &core->l1d);
         check_filter(core->code_filter, &core->l1i);
     }
-    compare_lines(&pair->uncore.llc[0].cache, &pair->naive->llc);
+    for (uint32_t node = 0; node < pair->uncore.node_count; node++)
+        compare_lines(&pair->uncore.llc[node].cache, &pair->naive->llc[node]);
 }
 
 /* Each count that has a kind of its own among the hot spots is there, no more and no less. */
@@ -465,6 +466,15 @@ static uint64_t real_pc(struct core *core)
     return core->previous->pc + naive_slide(core->space.root);
 }
 
+/* Every other core, and the memory from `second_node` on, are another node's. */
+static void split(struct pair *pair, uint64_t second_node)
+{
+    CHECK(uncore_add_node(&pair->uncore, 0) && uncore_add_node(&pair->uncore, second_node));
+    pair->naive->second_node = second_node;
+    for (uint32_t c = 0; c < pair->naive->core_count; c++)
+        pair->naive->core[c].node = pair->uncore.node_of_core[c] = c % 2;
+}
+
 static struct pair *new_pair(const struct profile *profile, uint32_t core_count, uint32_t seed)
 {
     struct pair *pair = calloc(1, sizeof(*pair));
@@ -498,11 +508,13 @@ static void free_pair(struct pair *pair)
     free(pair);
 }
 
-static void run(const struct profile *profile, uint32_t core_count, uint32_t steps, uint32_t seed)
+static void run(const struct profile *profile, uint32_t core_count, uint32_t steps, uint32_t seed, uint64_t second_node)
 {
     struct random random = {seed};
     struct pair *pair = new_pair(profile, core_count, seed);
 
+    if (second_node)
+        split(pair, second_node);
     for (pair->step = 1; pair->step <= steps; pair->step++) {
         one_step(pair, &random);
         for (uint32_t c = 0; c < core_count; c++)
@@ -525,7 +537,8 @@ int main(int argc, char **argv)
     for (uint32_t seed = first; seed <= last; seed++) {
         struct random shape = {seed * 77};
         struct profile profile = any_profile(&shape);
-        run(&profile, 1 + seed % NAIVE_CORES, 20000, seed);
+        uint64_t second_node = seed / NAIVE_CORES % 2 ? 1 + random_below(&shape, RAM_BYTES >> LINE_SHIFT) : 0;
+        run(&profile, 1 + seed % NAIVE_CORES, 20000, seed, second_node);
     }
     free(ram.bytes);
     return 0;

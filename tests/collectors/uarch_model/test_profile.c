@@ -81,6 +81,7 @@ static void limits(void)
     TRY(llc_latency_modified, 3, "llc.latency");
     TRY(memory_latency_local, 3, "memory.latency");
     TRY(memory_latency_remote, 3, "memory.latency");
+    TRY(memory_latency_remote_cache, 3, "memory.latency");
     TRY(llc_sets, 3 * 7 * 11, NULL);
     TRY(llc_sets, 0, "llc.sets");
     TRY(llc_ways, 65, "llc.ways");

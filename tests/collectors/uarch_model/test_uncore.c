@@ -229,8 +229,63 @@ static void numa(void)
     /* Each node has its own LLC, and cores of other nodes are asked all the same. */
     CHECK(cache_peek(&machine->uncore.llc[0].cache, B >> 6) && !cache_peek(&machine->uncore.llc[1].cache, B >> 6));
     load(core[1], B);
-    EQUAL(core[1]->now->llc_hits_shared, 1);
+    EQUAL(core[1]->now->remote_cache, 1);
+    EQUAL(core[1]->now->llc_hits_shared, 0);
+    EQUAL(core[1]->now->llc_misses, 3);
     EQUAL(core[1]->now->memory_local, 1);
+    machine_free(machine);
+}
+
+/* A core each on two nodes hand a line to and fro: what the poll-mode thread on the wrong node does with each descriptor. */
+static void between_nodes(void)
+{
+    struct profile profile = profile_without_walks();
+
+    for (profile.llc_policy = LLC_INCLUSIVE; profile.llc_policy <= LLC_VICTIM; profile.llc_policy++) {
+        struct machine *machine = machine_new(&profile, 2);
+        struct core **core = machine->core;
+        CHECK(uncore_add_node(&machine->uncore, 0) && uncore_add_node(&machine->uncore, C >> 6));
+        machine->uncore.node_of_core[1] = 1;
+        store(core[0], A);
+        for (int i = 1; i <= 3; i++) {
+            core_loaded(core[1], A); /* so that the latency is paid in full */
+            uint64_t before = core[1]->now->stall_memory;
+            load(core[1], A);
+            EQUAL(core[1]->now->remote_cache, i);
+            EQUAL(core[1]->now->stall_memory - before, 254);
+            /* The writer has it still, shared, and takes it back without a fill. */
+            store(core[0], A);
+            EQUAL(core[0]->now->l1d_upgrades, i);
+            EQUAL(state_of(core[1], A), LINE_INVALID);
+            CHECK(!cache_peek(&machine->uncore.llc[1].cache, A >> 6));
+        }
+        EQUAL(core[1]->now->llc_misses, 3);
+        EQUAL(core[0]->now->llc_misses, 1);
+        EQUAL(core[1]->now->llc_hits_modified + core[1]->now->llc_hits_shared, 0);
+        machine_free(machine);
+    }
+}
+
+/* What no core has any longer, but another node's LLC, comes from there, and goes when it is to be written here. */
+static void llc_of_another_node(void)
+{
+    struct profile profile = profile_without_walks();
+
+    profile.llc_policy = LLC_VICTIM;
+    profile.l1d_sets = profile.l1d_ways = profile.l2_sets = profile.l2_ways = 1;
+    struct machine *machine = machine_new(&profile, 2);
+    struct core **core = machine->core;
+    CHECK(uncore_add_node(&machine->uncore, 0) && uncore_add_node(&machine->uncore, C >> 6));
+    machine->uncore.node_of_core[1] = 1;
+    load(core[0], A);
+    load(core[0], B);
+    CHECK(cache_peek(&machine->uncore.llc[0].cache, A >> 6));
+    load(core[1], A);
+    EQUAL(core[1]->now->remote_cache, 1);
+    EQUAL(state_of(core[1], A), LINE_SHARED);
+    store(core[1], A);
+    EQUAL(core[1]->now->l1d_upgrades, 1);
+    CHECK(!cache_peek(&machine->uncore.llc[0].cache, A >> 6));
     machine_free(machine);
 }
 
@@ -242,6 +297,7 @@ static void latencies(void)
     EQUAL(served_latency(&profile, SERVED_LLC), 54);
     EQUAL(served_latency(&profile, SERVED_SHARED), 84);
     EQUAL(served_latency(&profile, SERVED_MODIFIED), 104);
+    EQUAL(served_latency(&profile, SERVED_REMOTE_CACHE), 254);
     EQUAL(served_latency(&profile, SERVED_LOCAL), 204);
     EQUAL(served_latency(&profile, SERVED_REMOTE), 304);
 }
@@ -351,6 +407,8 @@ int main(void)
     policies();
     victims();
     numa();
+    between_nodes();
+    llc_of_another_node();
     latencies();
     too_many_cores();
     for (enum llc_policy policy = LLC_INCLUSIVE; policy <= LLC_VICTIM; policy++) {
