@@ -21,6 +21,7 @@ from terms.placement import FAR, NEAR
 
 ALL_NEAR, ALL_FAR = ({"pmd_node": node, "memory_node": node} for node in (NEAR, FAR))
 CYCLES, LOCAL, REMOTE = "model_cycles_per_packet", "model_memory_local_per_packet", "model_memory_remote_per_packet"
+INSTRUCTIONS = "model_instructions_per_packet"
 CACHES = "model_remote_cache_per_packet"
 FROM = {CACHES: "caches", REMOTE: "memory"}
 """What of another node a line came from; the caches were not told apart before vsprof's model knew of them."""
@@ -42,8 +43,16 @@ def _cycles(pair: Pair) -> str:
     doubt = "" if ratio.decided else ", which can't be told apart"
     return (
         "With the poll-mode thread and its memory on the guests' NUMA node, a packet takes the thread "
-        f"{times(ratio)} the estimated cycles that it takes from the other node ({near} instead of {far}){doubt}."
+        f"{times(ratio)} the estimated cycles that it takes from the other node ({near} instead of {far}{_split(pair)}){doubt}."
     )
+
+
+def _split(pair: Pair) -> str:
+    """The ratio's two factors: a placement changes the CPI; instructions, where it changes how many packets a poll finds."""
+    found = [model.ratio(pair.result, pair.other, pair.base, **THREAD, metric=metric) for metric in (INSTRUCTIONS, "model_cpi")]
+    if not measured(*found):
+        return ""
+    return f": {times(found[0])} the instructions at {times(found[1])} the CPI"
 
 
 def _lines(pair: Pair) -> str:
@@ -102,7 +111,7 @@ def cost(pair: Pair) -> Finding | None:
     evidence = [f"cycles per packet, {model.label(pair.result)}: {_named(pair, CYCLES, THREAD)}: {times(ratio)}"]
     for part, words in (("memory", "waiting for memory or another node's caches"), ("llc", "for the LLC or another core")):
         evidence.append(f"of these {words}: {_named(pair, f'model_cycles_{part}_per_packet', THREAD)}")
-    evidence.append(f"instructions: {_named(pair, 'model_instructions_per_packet', THREAD)}")
+    evidence.append(f"instructions: {_named(pair, INSTRUCTIONS, THREAD)}{_split(pair)}")
     if why := can_tell(ratio):
         return Finding(
             f"{_setting(pair)}Can't tell the thread's cycles per packet with {other} from those with {base}: {why}.", tuple(evidence)

@@ -2,8 +2,8 @@
 """In which functions the modelled processor's instructions and misses fell, per unit of data: a flat profile, for no stacks are recorded.
 
 Divided by the model's own data of the same windows, over the roles of `path`, as in `model`. A poll-mode thread's empty polls are taken
-out in the same way, too: each function at the price that it has for one such poll in the same run's idle windows; where a run has none,
-they are left in (`model.polling_left_in`). Nothing is cut at zero here: instructions are sampled, so is their price, and to cut each
+out, too, though functions are not counted by poll: each at the price that it has for one such poll in the same run's idle windows; where
+a run has none, they are left in. Nothing is cut at zero here: instructions are sampled, so is their price, and to cut each
 function's noise would make their sum too large.
 """
 

@@ -12,8 +12,9 @@ Every name begins with `model_`:
 - `model_<counter>_per_empty_poll`: what such a poll costs, from the run's traffic `idle`.
 
 Idle polling is taken out of all but the last two. A poll-mode thread works whether packets come or not; what it does per packet is
-what is left when each poll that found nothing is taken off at the price that it has in the same run's idle windows. The same with all
-polls in it has the ending `_with_polling`. Where a run has no idle windows both are the same, and `limits` says so.
+what is left when all that its polls took that found nothing is taken off. The model counts them by themselves (`empty_polls_`). Where an
+earlier one did not, each goes at the price that it has in the same run's idle windows, which says little of a thread that hardly ever
+finds anything. The same with all polls in it has the ending `_with_polling`. Without either both are the same, and `limits` says so.
 """
 
 from __future__ import annotations
@@ -53,6 +54,8 @@ MISSES = {
 """What was missed, and its word in a figure."""
 RATES = {"l1d_misses": "model_l1d_miss_rate", "dtlb_misses": "model_dtlb_miss_rate"}
 DATA = ["model_packets", "model_frames", "model_tcp_bytes", "model_icmp_messages", "model_polls", "model_poll_bursts"]
+EMPTY = "empty_polls"
+"""How many polls found nothing, and the begin of the names of what they took."""
 UNITS = {"instructions": "instructions", "cycles": "cycles", "walk_cycles": "cycles", **dict.fromkeys(CYCLES, "cycles")}
 """The first half of a metric's unit; `events` for all others."""
 
@@ -63,8 +66,7 @@ def of(result: Result) -> pd.DataFrame:
     if not present(result):
         return joined([])
     raw, names = _counts(result)
-    cost = _empty_poll(raw, names)
-    busy = _without_polling(raw[raw["traffic"] != "idle"], cost, names)
+    busy = _without_polling(raw[raw["traffic"] != "idle"], _empty_poll(raw, names), names)
     parts = [_metrics(busy, names, ""), _metrics(raw, names, WITH_POLLING), _polling(raw, busy, names)]
     return in_one_piece(joined(parts))
 
@@ -103,10 +105,10 @@ def limits(result: Result) -> list[str]:
 
 
 def polling_left_in(result: Result) -> list[str]:
-    """The labels of cases with a poll-mode thread of which a run has no idle windows."""
+    """The labels of cases with a poll-mode thread of which a run has neither counts of empty polls by themselves nor idle windows."""
     raw, names = _counts(result)
     sent = raw[(raw["traffic"] != "idle") & (raw["model_polls"] > 0)]
-    priced = set(_empty_poll(raw, names).index)
+    priced = {*_empty_poll(raw, names).index, *raw.loc[raw[EMPTY].notna(), "run_id"]}
     cases = sent.loc[~sent["run_id"].isin(priced), "case_id"].unique()
     return [text for case, text in result.cases["label"].items() if case in cases]
 
@@ -190,14 +192,18 @@ def _rows(result: Result) -> pd.DataFrame:
 def _counts(result: Result) -> tuple[pd.DataFrame, list[str]]:
     """One row a window and role, and one more (`polling`) for the poll-mode thread; columns: every counter, then DATA.
 
-    A role that a case has is in all of the case's windows, with zeros where it never ran.
+    A role that a case has is in all of the case's windows, with zeros where it never ran. EMPTY is how many polls that found nothing were
+    counted by themselves, and EMPTY_ with a counter's name what of it they took; NaN where they were not.
     """
     rows = _rows(result)
     data = _carried(rows)
     rows = rows[(rows["role"] != "") & rows["value"].notna()]
     rows = rows.assign(polling=is_poll_mode(result, rows))
-    names = sorted(rows["name"].unique())
+    names = sorted(name for name in rows["name"].unique() if not name.startswith(EMPTY))
     wide = rows.pivot_table(index=[*WINDOW, "role", "polling"], columns="name", values="value", aggfunc="sum").reset_index()
+    # A result of an earlier vsprof has none of them, nor has one without a poll-mode thread.
+    absent = [name for name in (EMPTY, *(f"{EMPTY}_{name}" for name in names)) if name not in wide]
+    wide = wide.assign(**dict.fromkeys(absent, np.nan))
     wide = pd.concat([_every_role(case, names) for _, case in wide.groupby("case_id")], ignore_index=True)
     wide = wide.merge(data, on=WINDOW, how="left").assign(hosted=lambda t: t["case_id"].isin(host_is_endpoint(result.frame)))
     return wide, names
@@ -230,14 +236,22 @@ def _empty_poll(raw: pd.DataFrame, names: list[str]) -> pd.DataFrame:
 
 
 def _without_polling(raw: pd.DataFrame, cost: pd.DataFrame, names: list[str]) -> pd.DataFrame:
-    """The counts without polls that found nothing, at their price in the same run, and never below zero."""
-    empty = (raw["model_polls"] - raw["model_poll_bursts"]).clip(lower=0).where(raw["polling"], 0.0)
-    prices = cost.reindex(raw["run_id"]).fillna(0.0).to_numpy()
-    left = (raw[names] - prices * empty.to_numpy()[:, None]).clip(lower=0)
+    """The counts without polls that found nothing, and never below zero: as counted by themselves, or else at their price."""
+    counted = raw[[f"{EMPTY}_{name}" for name in names]].to_numpy()
+    empty = np.where(raw[[EMPTY]].notna(), counted, _priced(raw, cost))
+    # Each is rounded where it is written, and a price is a mean.
+    left = (raw[names] - empty).clip(lower=0)
     # Parts that were cut at zero must not make the stack differ from its sum.
     if set(CYCLES) <= set(names):
         left["cycles"] = left[CYCLES].sum(axis=1)
     return raw.assign(**left)
+
+
+def _priced(raw: pd.DataFrame, cost: pd.DataFrame) -> np.ndarray:
+    """What polls that found nothing took at their price in the same run: how many they were is known from calls."""
+    empty = (raw["model_polls"] - raw["model_poll_bursts"]).clip(lower=0).where(raw["polling"], 0.0)
+    prices = cost.reindex(raw["run_id"]).fillna(0.0).to_numpy()
+    return prices * empty.to_numpy()[:, None]
 
 
 # -- from counts to metrics -------------------------------------------------------------------------------------
@@ -281,7 +295,7 @@ def _miss_rates(wide: pd.DataFrame, ending: str) -> list[pd.DataFrame]:
 
 
 def _polling(raw: pd.DataFrame, busy: pd.DataFrame, names: list[str]) -> pd.DataFrame:
-    """What a poll-mode thread spends on polls that find nothing; only where idle windows say it."""
+    """What a poll-mode thread spends on polls that find nothing: one of them in idle windows, and the share of all of them."""
     idle = raw[raw["polling"] & (raw["traffic"] == "idle") & (raw["model_polls"] > 0)]
     rows = [
         quotient(idle, f"{PREFIX}{name}_per_empty_poll", idle[name], idle["model_polls"], f"{UNITS.get(name, 'events')}/poll")
@@ -289,7 +303,8 @@ def _polling(raw: pd.DataFrame, busy: pd.DataFrame, names: list[str]) -> pd.Data
     ]
     if "cycles" in names:
         whole = raw.loc[busy.index]
-        threads = whole[whole["polling"] & whole["run_id"].isin(idle["run_id"])]
+        told_apart = whole[EMPTY].notna() | (whole["polling"] & whole["run_id"].isin(idle["run_id"]))
+        threads = whole[told_apart]
         taken = threads["cycles"] - busy.loc[threads.index, "cycles"]
         rows.append(quotient(threads, f"{PREFIX}polling_share", taken, threads["cycles"], "fraction"))
     return joined(rows)

@@ -61,7 +61,7 @@ RECEIVERS = {"ip_rcv_core": "packets", "tcp_v4_rcv": "segments", "icmp_rcv": "me
 """The kernel's functions that see each packet, and the names of their hooks."""
 POLLS = {"librte_vhost.so": ("rte_vhost_dequeue_burst", "rte_vhost_enqueue_burst"), "vhost-switch": ("own_receive", "own_send")}
 """The functions by which a poll-mode thread asks an endpoint's queue for frames, and gives it some, by their file's name: DPDK's, and
-those of vhost-switch's own rings (dataplane/own_rings.c). The second returns how many frames there was room for."""
+those of vhost-switch's own rings (dataplane/own_rings.c). Both return how many: the first there were, the second there was room for."""
 
 
 class UarchModel(Apart):
@@ -129,8 +129,9 @@ class UarchModel(Apart):
         """A poll-mode thread's functions lie where its process was loaded."""
         maps, _ = symbols.read_processes(self._processes)
         for file, (asks, gives) in POLLS.items():
-            for begin, _ in self._symbols.places(asks, file, maps):
+            for begin, end in self._symbols.places(asks, file, maps):
                 self._ask(f"hook polls {begin:x}")
+                self._ask(f"returns found {begin:x} {end:x}")
             for begin, end in self._symbols.places(gives, file, maps):
                 self._ask(f"hook bursts {begin:x}")
                 self._ask(f"returns frames {begin:x} {end:x}")

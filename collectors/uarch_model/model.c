@@ -126,6 +126,10 @@ void model_hooked(struct model *model, uint32_t index, uint32_t hook, uint32_t l
 
     count->calls++;
     count->length += length;
+    if (model->hook[hook].poll == POLL_BEGINS)
+        tasks_poll(model->tasks[index], model->core[index]->counters);
+    else if (model->hook[hook].poll == POLL_FOUND || (model->hook[hook].poll == POLL_FOUND_IF_ANY && length))
+        tasks_poll_found(model->tasks[index]);
     if (model->limit_hook == (int)hook && model->window == WINDOW_OPEN && calls_in_window(model, hook) >= model->limit_calls)
         model_end(model);
 }
@@ -242,6 +246,10 @@ static void write_tasks(const struct model *model, const struct tasks *tasks, FI
         write_name(task->name, out);
         fputs("\",\"modes\":", out);
         write_modes(model, task->counters, out);
+        if (task->polling) {
+            fprintf(out, ",\"empty_polls\":%" PRIu64 ",\"empty\":", task->empty_polls);
+            write_counters(model, &task->empty, out);
+        }
         fputs("}", out);
         comma = ",\n";
     }

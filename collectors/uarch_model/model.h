@@ -11,11 +11,15 @@
 #include "core.h"
 #include "tasks.h"
 
-#define MOST_HOOKS 32 /* five, and three for each process that has librte_vhost mapped */
+#define MOST_HOOKS 64 /* five, and four for each process that has librte_vhost mapped */
+
+/* What a hook says of the poll that the thread which came by is in. */
+enum poll_part { POLL_NOTHING, POLL_BEGINS, POLL_FOUND, POLL_FOUND_IF_ANY /* its length or what it returns is not 0 */ };
 
 /* Functions whose calls are counted: those that see each packet say how many the window's counts belong to. */
 struct hook {
     char name[32];
+    enum poll_part poll;
     uint64_t address;
     uint64_t end;      /* not 0: its returns are counted, anywhere before this address, and what it returns (16 bits) is summed */
     int64_t length_at; /* where the structure in the first argument has a 32-bit length, which is summed; -1: nowhere */

@@ -22,6 +22,8 @@ MODES = {
 """The plug-in's modes as the schema has them, and what tells two of them apart in a number's note."""
 CYCLES = ("base", "l2", "llc", "memory", "frontend", "dtlb", "itlb", "branch", "mode")
 """The parts of the CPI stack, whose sum is ``cycles``."""
+EMPTY_POLLS = "empty_polls"
+"""How many polls found nothing, and the begin of the names of what they took, which the counters by role and mode hold, too."""
 TCP_HEADER_BYTES = 32
 IDLE_TASK = 0
 KSOFTIRQD = "ksoftirqd/"
@@ -50,10 +52,19 @@ def _numbers(data: Mapping[str, Any], placement: Placement) -> Iterable[Number]:
     for cpu, core in enumerate(window["cores"]):
         for (role, mode), counts in sorted(by_role(core, placement, cpu).items()):
             word, note = MODES[mode]
-            for name in (*profiles.counters(), *(f"cycles_{part}" for part in CYCLES), "cycles"):
-                unit = "cycles" if name.startswith(("cycles", "stall_", "walk_cycles")) else "events"
-                if not name.startswith("stall_"):  # the same as the stack's parts
-                    yield Number(name, counts.get(name, 0.0), unit, role, cpu, word, seconds, seconds, note)
+            for name, unit in counters():
+                yield Number(name, counts.get(name, 0.0), unit, role, cpu, word, seconds, seconds, note)
+        for role, counts in sorted(empty_polls(core, placement, cpu).items()):
+            yield Number(EMPTY_POLLS, counts[EMPTY_POLLS], "events", role, cpu, "user", seconds, seconds)
+            for name, unit in counters():
+                yield Number(f"{EMPTY_POLLS}_{name}", counts.get(name, 0.0), unit, role, cpu, "user", seconds, seconds)
+
+
+def counters() -> Iterable[tuple[str, str]]:
+    """The name and unit of each number that there is by role and mode."""
+    for name in (*profiles.counters(), *(f"cycles_{part}" for part in CYCLES), "cycles"):
+        if not name.startswith("stall_"):  # the same as the stack's parts
+            yield name, "cycles" if name.startswith(("cycles", "walk_cycles")) else "events"
 
 
 def data_numbers(window: Mapping[str, Any], seconds: float) -> Iterable[Number]:
@@ -82,6 +93,18 @@ def by_role(core: Mapping[str, Any], placement: Placement, cpu: int) -> dict[tup
             into = sums[role_of(task, placement, cpu), mode]
             for name, value in counts.items():
                 into[name] += value
+    return sums
+
+
+def empty_polls(core: Mapping[str, Any], placement: Placement, cpu: int) -> dict[str, dict[str, float]]:
+    """By role, what a core's threads that poll counted in polls that found nothing, and under EMPTY_POLLS how many these were."""
+    sums: dict[str, dict[str, float]] = defaultdict(lambda: defaultdict(float))
+    for task in core["tasks"]:
+        if EMPTY_POLLS not in task:
+            continue
+        into = sums[role_of(task, placement, cpu)]
+        for name, value in {**task["empty"], EMPTY_POLLS: task[EMPTY_POLLS]}.items():
+            into[name] += value
     return sums
 
 

@@ -803,8 +803,20 @@ static void command_kernel(const char *arguments, FILE *out)
         fputs("error: kernel ADDRESS_OF_SWITCH_TO PERCPU_CURRENT_TASK PID_OFFSET COMM_OFFSET\n", out);
 }
 
+/* By their names: those by which a poll-mode thread's polls are told apart. */
+static enum poll_part poll_part(const char *name)
+{
+    static const char *const words[] = {[POLL_BEGINS] = "polls", [POLL_FOUND] = "bursts", [POLL_FOUND_IF_ANY] = "found"};
+
+    for (enum poll_part part = POLL_BEGINS; part <= POLL_FOUND_IF_ANY; part++)
+        if (!strcmp(name, words[part]))
+            return part;
+    return POLL_NOTHING;
+}
+
 static void add_hook(struct hook fresh, const char *wrong, FILE *out)
 {
+    fresh.poll = poll_part(fresh.name);
     if (state == MODEL || hook_count == MOST_HOOKS)
         fprintf(out, "error: %s\n", state == MODEL ? "no hooks while the model runs" : "too many hooks");
     else if (wrong)

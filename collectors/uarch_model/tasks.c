@@ -18,7 +18,31 @@ void tasks_book(struct tasks *tasks, const struct counters counters[MODE_COUNT])
         return;
     for (int mode = 0; mode < MODE_COUNT; mode++)
         counters_add_difference(&task->counters[mode], &counters[mode], &tasks->since[mode]);
+    if (task->polling)
+        counters_add_difference(&task->poll, &counters[HOST_USER], &tasks->since[HOST_USER]);
     memcpy(tasks->since, counters, sizeof(tasks->since));
+}
+
+void tasks_poll(struct tasks *tasks, const struct counters counters[MODE_COUNT])
+{
+    static const struct counters nothing;
+    struct task *task = &tasks->task[tasks->present];
+
+    if (tasks->stopped)
+        return;
+    tasks_book(tasks, counters);
+    if (task->polling && !task->found) {
+        counters_add_difference(&task->empty, &task->poll, &nothing);
+        task->empty_polls++;
+    }
+    task->poll = nothing;
+    task->polling = true;
+    task->found = false;
+}
+
+void tasks_poll_found(struct tasks *tasks)
+{
+    tasks->task[tasks->present].found = true;
 }
 
 void tasks_stop(struct tasks *tasks, const struct counters counters[MODE_COUNT])

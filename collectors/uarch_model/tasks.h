@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* Counts by thread of the emulated host's kernel, per core: what a core counted between two of its task switches. */
+/*
+ * Counts by thread of the emulated host's kernel, per core: what a core counted between two of its task switches. And of a poll-mode
+ * thread, what its polls that found nothing took: a poll lasts from its begin to that of the thread's next one.
+ */
 #ifndef VSPROF_TASKS_H
 #define VSPROF_TASKS_H
 
@@ -16,6 +19,10 @@ struct task {
     uint32_t id; /* the thread's pid */
     char name[TASK_NAME];
     struct counters counters[MODE_COUNT];
+    bool polling, found;       /* inside a poll, whose begin was seen; it found something */
+    struct counters poll;      /* the present poll's so far, in user mode: what interrupts it is not its own */
+    uint64_t empty_polls;      /* polls that found nothing */
+    struct counters empty;     /* theirs */
 };
 
 struct tasks {
@@ -30,6 +37,10 @@ void tasks_init(struct tasks *tasks);
 void tasks_switch(struct tasks *tasks, const struct counters counters[MODE_COUNT], uint32_t id, const char name[TASK_NAME]);
 /* Book what was gained so far; the same task goes on. */
 void tasks_book(struct tasks *tasks, const struct counters counters[MODE_COUNT]);
+/* The present task begins a poll, and has ended the one before. */
+void tasks_poll(struct tasks *tasks, const struct counters counters[MODE_COUNT]);
+/* Its present poll has found something. */
+void tasks_poll_found(struct tasks *tasks);
 /* Book what was gained up to `counters`, and nothing from then on. */
 void tasks_stop(struct tasks *tasks, const struct counters counters[MODE_COUNT]);
 

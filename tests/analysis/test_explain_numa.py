@@ -30,6 +30,9 @@ def test_the_answer_is_both_near_against_both_far(placed):
     said = explain_numa.answer(placed).text
     ratio = cycles(placed, "near", "near") / cycles(placed, "far", "far")
     assert f"a packet takes the thread {ratio:.3f}x" in said
+    # The same work per packet, so the CPI is all that differs.
+    assert ": 1.00x (95 % interval 1.00 to 1.00, n=3) the instructions at " in said
+    assert f" at {ratio:.3f}x " in said
     assert "0 (95 % interval 0 to 0, n=3) lines from another node's caches, instead of 3.00" in said
     assert "0 (95 % interval 0 to 0, n=3) lines from another node's memory, instead of 6.00" in said
     assert "estimated (model: Made-up 1)" in said

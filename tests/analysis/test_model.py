@@ -68,6 +68,38 @@ def test_without_idle_windows_polling_is_left_in_and_said_so(sample, tmp_path):
     assert "model_polling_share" not in set(model.of(result)["metric"])
 
 
+def counted_by_themselves(result, sample, instructions: float):
+    """The same result with its empty polls counted, each of so many instructions, all in `base`."""
+    frame = result.frame
+    switch = frame[(frame["source"] == "model") & (frame["role"] == "switch") & (frame["switch"] == "ovs-dpdk")]
+    window = ["run_id", "window", "traffic", "load"]
+    polls = frame[frame["name"].isin(["model_polls", "model_poll_bursts"])].pivot_table(index=window, columns="name", values="value")
+    empty = (polls["model_polls"] - polls["model_poll_bursts"]).rename("empty").reset_index()
+    rows = switch.merge(empty, on=window)
+    each = rows["name"].map({**sample.EMPTY_POLL, "instructions": instructions}).fillna(0.0)
+    counts = rows.assign(value=each * rows["empty"], name="empty_polls_" + rows["name"].astype(str))
+    number = rows[rows["name"] == "instructions"].assign(name="empty_polls", value=lambda t: t["empty"])
+    return sample.with_frame(result, pd.concat([frame, counts[frame.columns], number[frame.columns]], ignore_index=True))
+
+
+def test_empty_polls_that_were_counted_need_no_price(sample, tmp_path):
+    priced = load(sample.write(tmp_path / "r", own="uarch_model"))
+    result = counted_by_themselves(priced, sample, 50)
+    work = sample.WORK["vhost-user"] * 1.02 * 0.9
+    assert value(result, "model_instructions_per_packet") == pytest.approx(work)
+    assert value(result, "model_cpi") == pytest.approx(sample.CPI["vhost-user"])
+    assert value(result, "model_polling_share", role="switch") == pytest.approx(99_000 * 20 / (99_000 * 20 + 2000 * 10_200 * 0.5 * 1.2))
+    assert not any("Idle polling is left in" in text for text in model.limits(result))
+    assert not any("empty_polls" in metric for metric in model.of(result)["metric"].unique())
+    assert value(result, "model_instructions_per_packet", KERNEL) == value(priced, "model_instructions_per_packet", KERNEL)
+
+
+def test_what_empty_polls_took_is_believed_before_their_price(modelled, sample):
+    difference = 99_000 * 10 / 2000
+    found = counted_by_themselves(modelled, sample, 40)
+    assert value(found, "model_instructions_per_packet") == pytest.approx(value(modelled, "model_instructions_per_packet") + difference)
+
+
 def test_the_stack_adds_up(modelled):
     parts = sum(value(modelled, f"model_cpi_{part}") for part in model.PARTS)
     assert parts == pytest.approx(value(modelled, "model_cpi"))

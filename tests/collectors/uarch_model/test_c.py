@@ -91,13 +91,16 @@ def test_model_and_the_window_it_writes(run_program, tmp_path):
     assert window["seconds"] > 0
     first, second, third = window["cores"]
 
-    assert counters_of(first["modes"])["instructions"] == 21100
+    assert counters_of(first["modes"])["instructions"] == 21220
     assert set(first["modes"]) == {"host_kernel", "host_user"}
     assert [(task["id"], task["name"]) for task in first["tasks"]] == [(-1, ""), (1, "quote? back?sl?"), (0, "sixteen letters!")]
-    assert [counters_of(task["modes"])["instructions"] for task in first["tasks"]] == [100, 20000, 1000]
+    assert [counters_of(task["modes"])["instructions"] for task in first["tasks"]] == [100, 20000, 1120]
     # What the threads of a core did is what the core did, counter by counter.
     assert counters_of({i: counters_of(task["modes"]) for i, task in enumerate(first["tasks"])}) == counters_of(first["modes"])
-    assert first["hooks"] == {"a_hook/host_user/0": [2, 100], "a_hook/host_user/1": [1, 32]}
+    assert first["hooks"] == {"a_hook/host_user/0": [2, 100], "a_hook/host_user/1": [4, 32]}
+    # The third poll has no end.
+    assert [task.get("empty_polls") for task in first["tasks"]] == [None, None, 2]
+    assert first["tasks"][2]["empty"]["instructions"] == 60
 
     assert set(second["modes"]) == {"guest_kernel", "guest_user"}
     assert [(task["id"], task["name"]) for task in second["tasks"]] == [(2**32 - 2, "??t??")]

@@ -189,6 +189,7 @@ def test_the_plug_in_is_told_of_the_processor_the_kernel_and_the_hooks(made, tmp
         "hook packets ffffffff81a00000 112",
         "hook segments ffffffff81b00000 112",
         f"hook polls {0x7F0000001000 + 0x500:x}",
+        f"returns found {0x7F0000001000 + 0x500:x} {0x7F0000003000:x}",
     ]
     assert (tmp_path / "model.profile").read_text() == profiles.load(profiles.DEFAULT).flat()
 
@@ -225,7 +226,12 @@ def test_a_host_without_poll_mode_threads_has_no_hook_for_polls(made, tmp_path):
 
 def test_the_frames_of_vhost_switchs_own_rings_are_what_its_sending_returns(made, tmp_path):
     _, plugin = made(Host(tmp_path, processes=SWITCH))
-    assert plugin.commands[-3:] == ["hook polls 560000001600", "hook bursts 560000001500", "returns frames 560000001500 560000001600"]
+    assert plugin.commands[-4:] == [
+        "hook polls 560000001600",
+        "returns found 560000001600 560000001700",
+        "hook bursts 560000001500",
+        "returns frames 560000001500 560000001600",
+    ]
 
 
 def test_the_names_of_those_functions_are_in_its_source():

@@ -305,6 +305,41 @@ static void hooks(void)
     model_free(model);
 }
 
+/* The hooks' part in telling polls apart: a begin, and what says that something was found. */
+static void polls(void)
+{
+    struct model *model = new_model(1, SAMPLE_EVERY);
+
+    model->hook_count = 4;
+    model->hook[0].poll = POLL_BEGINS;
+    model->hook[1].poll = POLL_FOUND;
+    model->hook[2].poll = POLL_FOUND_IF_ANY;
+    start_thread(model, 0, 40, "pmd");
+    model_begin(model);
+    run(model, 0, 2);
+    for (uint32_t i = 0; i < 100; i++) {
+        model_hooked(model, 0, 0, 0);
+        run(model, 0, 20);
+        if (i < 70)
+            model_hooked(model, 0, i < 10 ? 1 : i < 30 ? 2 : 3, i < 20 ? 7 : 0);
+    }
+    model_hooked(model, 0, 0, 0);
+    model_end(model);
+    settle_all(model);
+    const struct tasks *tasks = model->tasks[0];
+    EQUAL(tasks->task[tasks->present].empty_polls, 80);
+    EQUAL(tasks->task[tasks->present].empty.instructions, 80 * 150); /* every fourth block is the kernel's */
+    check_sums(model);
+    /* The next window begins at nothing. */
+    model_begin(model);
+    run(model, 0, 20);
+    model_hooked(model, 0, 0, 0);
+    model_end(model);
+    settle_all(model);
+    EQUAL(tasks->task[tasks->present].empty_polls, 0);
+    model_free(model);
+}
+
 static void sizes(void)
 {
     struct profile profile = default_profile();
@@ -336,6 +371,11 @@ static void write_window(const char *path)
     model_hooked(model, 0, 0, 64);
     model_hooked(model, 0, 0, 36);
     model_hooked(model, 0, 1, 32);
+    model->hook[1].poll = POLL_BEGINS;
+    for (int i = 0; i < 3; i++) {
+        model_hooked(model, 0, 1, 0);
+        run(model, 0, 4);
+    }
     start_thread(model, 1, 4294967294u, "\xc3\xa9t\xc3\xa9");
     core_enter(model->core[1], true);
     run(model, 1, 10);
@@ -358,6 +398,7 @@ int main(int argc, char **argv)
     a_limit(SAMPLE_EVERY, 750 + 10);
     a_limit(0, 20000 + 10);
     hooks();
+    polls();
     sizes();
     if (argc > 1)
         write_window(argv[1]);

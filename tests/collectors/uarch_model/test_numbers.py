@@ -137,6 +137,35 @@ def test_what_was_carried_inside_the_window(found):
     assert one(found, "model_packets").enabled_s == seconds
 
 
+def with_empty_polls(data):
+    """Two threads of the switch that poll on one processor."""
+    counters = {"instructions": 500, "loads": 80, "cycles_base": 120, "cycles_l2": 30, "cycles": 150}
+    tasks = data["window"]["cores"][1]["tasks"]
+    tasks[:] = [one for one in tasks if one["id"] == 652]
+    tasks[0].update(empty_polls=3, empty=counters)
+    tasks.append({**tasks[0], "id": 621, "name": "ovs-vswitchd-dp", "empty_polls": 0, "empty": {"cycles": 0}})
+
+
+def test_what_empty_polls_took_is_a_part_of_what_their_thread_did():
+    found = of(changed(with_empty_polls))
+    assert (one(found, "empty_polls", 1, "switch", "user").value, one(found, "empty_polls", 1, "switch", "user").unit) == (3, "events")
+    assert one(found, "empty_polls_instructions", 1, "switch", "user").value == 500
+    assert one(found, "empty_polls_stores", 1, "switch", "user").value == 0
+    assert one(found, "empty_polls_cycles_l2", 1, "switch", "user").unit == "cycles"
+    assert one(found, "empty_polls_cycles", 1, "switch", "user").value < one(found, "cycles", 1, "switch", "user").value
+    mode = [n.name for n in found if (n.cpu, n.role, n.mode) == (1, "switch", "user") and not n.name.startswith("empty_polls")]
+    assert [n.name for n in found if n.name.startswith("empty_polls_")] == [f"empty_polls_{name}" for name in mode]
+
+
+def test_a_thread_that_never_polled_has_no_empty_polls(found):
+    assert not any(n.name.startswith("empty_polls") for n in found)
+
+
+def test_a_poll_mode_thread_that_always_found_something_has_none_and_says_so():
+    found = of(changed(lambda data: data["window"]["cores"][1]["tasks"][0].update(empty_polls=0, empty={"cycles": 0})))
+    assert one(found, "empty_polls", 1, "switch", "user").value == one(found, "empty_polls_cycles", 1, "switch", "user").value == 0
+
+
 def test_frames_are_what_was_returned_whatever_process_gave_them():
     hooks = {"bursts/host_user/5": [7, 0], "frames/host_user/6": [7, 180], "frames/host_user/9": [2, 20]}
     found = of(changed(lambda data: [core.update(hooks=hooks if index == 1 else {}) for index, core in enumerate(data["window"]["cores"])]))

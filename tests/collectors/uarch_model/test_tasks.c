@@ -123,8 +123,69 @@ static void stopped(void)
     EQUAL(tasks.task[tasks.present].id, 3);
 }
 
+/* What one poll takes in user mode, with what interrupts it, and whether it finds something. */
+static void poll(uint64_t instructions, uint64_t kernel, bool found)
+{
+    tasks_poll(&tasks, now);
+    now[HOST_USER].instructions += instructions;
+    now[HOST_KERNEL].instructions += kernel;
+    if (found)
+        tasks_poll_found(&tasks);
+}
+
+static void polls(void)
+{
+    start();
+    switch_to(1, "pmd");
+    now[HOST_USER].instructions += 1000; /* of a poll whose begin was not seen */
+    poll(10, 0, false);
+    poll(500, 0, true);
+    poll(11, 100, false); /* interrupted: not by itself */
+    poll(600, 0, true);
+    poll(700, 0, true);
+    tasks_poll(&tasks, now);
+    const struct task *pmd = &tasks.task[tasks.present];
+    EQUAL(pmd->empty_polls, 2);
+    EQUAL(pmd->empty.instructions, 21);
+    EQUAL(booked(1, "pmd"), 1000 + 10 + 500 + 11 + 600 + 700);
+    /* Another runs in the middle of a poll, and polls, too. */
+    now[HOST_USER].instructions += 5;
+    switch_to(2, "other");
+    poll(3000, 0, false);
+    poll(4000, 0, true);
+    switch_to(1, "pmd");
+    now[HOST_USER].instructions += 7;
+    tasks_poll(&tasks, now);
+    EQUAL(pmd->empty_polls, 3);
+    EQUAL(pmd->empty.instructions, 21 + 12);
+    switch_to(2, "other");
+    EQUAL(tasks.task[tasks.present].empty_polls, 1);
+    EQUAL(tasks.task[tasks.present].empty.instructions, 3000);
+}
+
+/* A poll that the window's end cuts is none, and none is counted behind it. */
+static void polls_at_the_end(void)
+{
+    struct counters end[MODE_COUNT];
+
+    start();
+    switch_to(1, "pmd");
+    poll(10, 0, false);
+    poll(20, 0, false);
+    memcpy(end, now, sizeof(end));
+    now[HOST_USER].instructions += 30;
+    tasks_stop(&tasks, end);
+    poll(40, 0, false);
+    poll(50, 0, false);
+    EQUAL(tasks.task[tasks.present].empty_polls, 1);
+    EQUAL(tasks.task[tasks.present].empty.instructions, 10);
+    EQUAL(booked(1, "pmd"), 30);
+}
+
 int main(void)
 {
+    polls();
+    polls_at_the_end();
     by_hand();
     names();
     a_full_table();
