@@ -1,10 +1,10 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
 """In which functions the modelled processor's instructions and misses fell, per unit of data: a flat profile, for no stacks are recorded.
 
-Divided by the model's own data of the same windows, over the roles of `path`, as in `model`. A poll-mode thread's empty polls are taken
-out, too, though functions are not counted by poll: each at the price that it has for one such poll in the same run's idle windows; where
-a run has none, they are left in. Nothing is cut at zero here: instructions are sampled, so is their price, and to cut each
-function's noise would make their sum too large.
+Divided by the model's own data of the same windows, over the roles of `path`, as in `model`. The model leaves a poll-mode thread's empty
+polls out. An earlier one did not: there each function's are taken out at the price that it has for one such poll in the same run's idle
+windows (next to nothing where they were left out); where a run has none, they are left in. Nothing is cut at zero here: instructions are
+sampled, so is their price, and to cut each function's noise would make their sum too large.
 """
 
 from __future__ import annotations

@@ -3,6 +3,8 @@
 
 #include <string.h>
 
+#include "counters.h"
+
 #define PROBES 16
 
 const char *const hot_kind_names[HOT_KIND_COUNT] = {
@@ -21,7 +23,7 @@ static inline bool is_of(const struct hot_spot *spot, uint64_t pc, uint32_t thre
     return spot->pc == pc && spot->thread == thread && spot->mode == mode;
 }
 
-void hot_add(struct hot *hot, uint64_t pc, uint32_t thread, uint8_t mode, enum hot_kind kind)
+static void add(struct hot *hot, uint64_t pc, uint32_t thread, uint8_t mode, enum hot_kind kind)
 {
     if (hot->last && is_of(hot->last, pc, thread, mode)) {
         hot->last->count[kind]++;
@@ -41,4 +43,35 @@ void hot_add(struct hot *hot, uint64_t pc, uint32_t thread, uint8_t mode, enum h
         }
     }
     hot->dropped++;
+}
+
+void hot_add(struct hot *hot, uint64_t pc, uint32_t thread, uint8_t mode, enum hot_kind kind)
+{
+    /* In user mode: what interrupts a poll is not its own. */
+    if (hot->holding && thread == hot->poller && mode == HOST_USER) {
+        if (hot->held_count < HOT_HELD) {
+            hot->held[hot->held_count].pc = pc;
+            hot->held[hot->held_count++].kind = kind;
+            return;
+        }
+        hot_release(hot);
+    }
+    add(hot, pc, thread, mode, kind);
+}
+
+void hot_poll(struct hot *hot, uint32_t thread, bool empty)
+{
+    if (empty && thread == hot->poller)
+        hot->held_count = 0;
+    hot_release(hot);
+    hot->holding = true;
+    hot->poller = thread;
+}
+
+void hot_release(struct hot *hot)
+{
+    for (uint32_t i = 0; i < hot->held_count; i++)
+        add(hot, hot->held[i].pc, hot->poller, HOST_USER, hot->held[i].kind);
+    hot->held_count = 0;
+    hot->holding = false;
 }

@@ -120,6 +120,15 @@ static uint64_t calls_in_window(const struct model *model, uint32_t hook)
     return sum;
 }
 
+static void begin_poll(struct model *model, uint32_t index)
+{
+    struct core *core = model->core[index];
+    bool empty = tasks_poll(model->tasks[index], core->counters);
+
+    if (core->hot)
+        hot_poll(core->hot, core->thread, empty);
+}
+
 void model_hooked(struct model *model, uint32_t index, uint32_t hook, uint32_t length)
 {
     struct hook_count *count = &model->hooked[index][hook][model->core[index]->mode];
@@ -127,7 +136,7 @@ void model_hooked(struct model *model, uint32_t index, uint32_t hook, uint32_t l
     count->calls++;
     count->length += length;
     if (model->hook[hook].poll == POLL_BEGINS)
-        tasks_poll(model->tasks[index], model->core[index]->counters);
+        begin_poll(model, index);
     else if (model->hook[hook].poll == POLL_FOUND || (model->hook[hook].poll == POLL_FOUND_IF_ANY && length))
         tasks_poll_found(model->tasks[index]);
     if (model->limit_hook == (int)hook && model->window == WINDOW_OPEN && calls_in_window(model, hook) >= model->limit_calls)
@@ -164,6 +173,7 @@ void model_settle(struct model *model, uint32_t index)
     }
     if (request & REQUEST_END) {
         tasks_stop(tasks, model->end[index]);
+        hot_release(model->hot[index]);
         core->hot = NULL;
     }
 }

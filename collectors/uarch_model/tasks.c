@@ -23,21 +23,23 @@ void tasks_book(struct tasks *tasks, const struct counters counters[MODE_COUNT])
     memcpy(tasks->since, counters, sizeof(tasks->since));
 }
 
-void tasks_poll(struct tasks *tasks, const struct counters counters[MODE_COUNT])
+bool tasks_poll(struct tasks *tasks, const struct counters counters[MODE_COUNT])
 {
     static const struct counters nothing;
     struct task *task = &tasks->task[tasks->present];
 
     if (tasks->stopped)
-        return;
+        return false;
     tasks_book(tasks, counters);
-    if (task->polling && !task->found) {
+    bool empty = task->polling && !task->found;
+    if (empty) {
         counters_add_difference(&task->empty, &task->poll, &nothing);
         task->empty_polls++;
     }
     task->poll = nothing;
     task->polling = true;
     task->found = false;
+    return empty;
 }
 
 void tasks_poll_found(struct tasks *tasks)

@@ -37,8 +37,8 @@ void tasks_init(struct tasks *tasks);
 void tasks_switch(struct tasks *tasks, const struct counters counters[MODE_COUNT], uint32_t id, const char name[TASK_NAME]);
 /* Book what was gained so far; the same task goes on. */
 void tasks_book(struct tasks *tasks, const struct counters counters[MODE_COUNT]);
-/* The present task begins a poll, and has ended the one before. */
-void tasks_poll(struct tasks *tasks, const struct counters counters[MODE_COUNT]);
+/* The present task begins a poll, and has ended the one before. Returns whether that one was seen whole and found nothing. */
+bool tasks_poll(struct tasks *tasks, const struct counters counters[MODE_COUNT]);
 /* Its present poll has found something. */
 void tasks_poll_found(struct tasks *tasks);
 /* Book what was gained up to `counters`, and nothing from then on. */

@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "check.h"
+#include "counters.h"
 
 static struct hot hot;
 
@@ -73,8 +74,47 @@ static void against_an_array(uint32_t places, uint32_t adds, bool full)
     CHECK(full ? hot.dropped > 0 : hot.dropped == 0);
 }
 
+/* Of a poll that finds nothing, nothing is there; of one that finds something, of another thread and of the kernel, all is. */
+static void polls(void)
+{
+    uint64_t pc = 0x1000;
+
+    hot_clear(&hot);
+    hot_add(&hot, pc, 7, HOST_USER, HOT_samples); /* before the first poll's begin */
+    EQUAL(find(pc, 7, HOST_USER)->count[HOT_samples], 1);
+    hot_poll(&hot, 7, false);
+    hot_add(&hot, pc, 7, HOST_USER, HOT_samples);
+    hot_add(&hot, pc + 16, 7, HOST_USER, HOT_l2_misses);
+    hot_add(&hot, pc, 7, HOST_KERNEL, HOT_samples);
+    hot_add(&hot, pc, 8, HOST_USER, HOT_samples);
+    EQUAL(find(pc, 7, HOST_KERNEL)->count[HOT_samples], 1);
+    EQUAL(find(pc, 8, HOST_USER)->count[HOT_samples], 1);
+    hot_poll(&hot, 7, true);
+    EQUAL(find(pc, 7, HOST_USER)->count[HOT_samples], 1);
+    CHECK(!find(pc + 16, 7, HOST_USER));
+    hot_add(&hot, pc, 7, HOST_USER, HOT_samples);
+    hot_poll(&hot, 7, false);
+    EQUAL(find(pc, 7, HOST_USER)->count[HOT_samples], 2);
+    /* Another thread's poll begins within it: its own were empty, this one's end is unknown. */
+    hot_add(&hot, pc, 7, HOST_USER, HOT_samples);
+    hot_poll(&hot, 8, true);
+    EQUAL(find(pc, 7, HOST_USER)->count[HOT_samples], 3);
+    hot_add(&hot, pc, 8, HOST_USER, HOT_samples);
+    hot_release(&hot);
+    EQUAL(find(pc, 8, HOST_USER)->count[HOT_samples], 2);
+    /* More than can be held: all are kept, whatever the poll finds. */
+    hot_poll(&hot, 7, false);
+    for (int i = 0; i < HOT_HELD + 10; i++)
+        hot_add(&hot, pc + 32, 7, HOST_USER, HOT_l1d_misses);
+    hot_poll(&hot, 7, true);
+    EQUAL(find(pc + 32, 7, HOST_USER)->count[HOT_l1d_misses], HOT_HELD + 10);
+    hot_clear(&hot);
+    CHECK(!hot.holding);
+}
+
 int main(void)
 {
+    polls();
     EQUAL(strcmp(hot_kind_names[HOT_samples], "samples"), 0);
     EQUAL(strcmp(hot_kind_names[HOT_KIND_COUNT - 1], "branch_misses"), 0);
     by_hand();
