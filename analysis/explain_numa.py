@@ -25,7 +25,7 @@ INSTRUCTIONS = "model_instructions_per_packet"
 CACHES = "model_remote_cache_per_packet"
 FROM = {CACHES: "caches", REMOTE: "memory"}
 """What of another node a line came from; the caches were not told apart before vsprof's model knew of them."""
-THREAD = {**FLOOD, "role": "switch"}
+THREAD = {**FLOOD, "role": model.POLL_MODE}
 
 
 def answer(result: Result) -> Text:
@@ -43,7 +43,8 @@ def _cycles(pair: Pair) -> str:
     doubt = "" if ratio.decided else ", which can't be told apart"
     return (
         "With the poll-mode thread and its memory on the guests' NUMA node, a packet takes the thread "
-        f"{times(ratio)} the estimated cycles that it takes from the other node ({near} instead of {far}{_split(pair)}){doubt}."
+        f"(in user mode) {times(ratio)} the estimated cycles that it takes from the other node "
+        f"({near} instead of {far}{_split(pair)}){doubt}."
     )
 
 

@@ -54,6 +54,9 @@ MISSES = {
 """What was missed, and its word in a figure."""
 RATES = {"l1d_misses": "model_l1d_miss_rate", "dtlb_misses": "model_dtlb_miss_rate"}
 DATA = ["model_packets", "model_frames", "model_tcp_bytes", "model_icmp_messages", "model_polls", "model_poll_bursts"]
+POLL_MODE = "poll-mode thread"
+"""As a role: of the switch's work that of the poll-mode thread alone, in user mode. What the daemon's other threads do by the clock is not
+a packet's, and is most where few packets came."""
 EMPTY = "empty_polls"
 """How many polls found nothing, and the begin of the names of what they took."""
 UNITS = {"instructions": "instructions", "cycles": "cycles", "walk_cycles": "cycles", **dict.fromkeys(CYCLES, "cycles")}
@@ -311,10 +314,11 @@ def _polling(raw: pd.DataFrame, busy: pd.DataFrame, names: list[str]) -> pd.Data
 
 
 def _with_totals(counts: pd.DataFrame, names: list[str]) -> pd.DataFrame:
-    """By role, the sum `all`, and `path`: without host-other, unless the host is an endpoint (as metrics.events has it)."""
+    """By role, POLL_MODE, the sum `all`, and `path`: without host-other, unless the host is an endpoint (as metrics.events has it)."""
     by_role = _summed(counts, names, [*WINDOW, "role"])
     path = counts[(counts["role"] != "host-other") | counts["hosted"]]
-    totals = [_summed(part, names, WINDOW).assign(role=role) for part, role in ((counts, "all"), (path, "path"))]
+    parts = {"all": counts, "path": path, POLL_MODE: counts[counts["polling"]]}
+    totals = [_summed(part, names, WINDOW).assign(role=role) for role, part in parts.items()]
     return pd.concat([by_role, *totals], ignore_index=True)
 
 

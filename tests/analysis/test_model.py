@@ -49,6 +49,18 @@ def test_polls_that_found_nothing_are_taken_out(modelled, sample):
     assert value(modelled, "model_cpi_with_polling") < value(modelled, "model_cpi")
 
 
+def test_the_poll_mode_threads_own_work_is_not_that_of_the_switchs_other_threads(modelled, sample):
+    frame = modelled.frame
+    ours = (frame["source"] == "model") & (frame["role"] == "switch") & (frame["switch"] == "ovs-dpdk")
+    other = frame[ours].assign(cpu=0)  # as much again, by the daemon's main thread
+    both = sample.with_frame(modelled, pd.concat([frame, other], ignore_index=True))
+    one = value(modelled, "model_instructions_per_packet", role="switch")
+    assert value(modelled, "model_instructions_per_packet", role=model.POLL_MODE) == pytest.approx(one)
+    assert value(both, "model_instructions_per_packet", role=model.POLL_MODE) == pytest.approx(one)
+    assert value(both, "model_instructions_per_packet", role="switch") > 2 * one
+    assert model.estimate(modelled, case_id=KERNEL, metric="model_instructions_per_packet", role=model.POLL_MODE, **FLOOD).n == 0
+
+
 def test_an_empty_poll_has_a_price(modelled):
     idle = {"traffic": "idle", "load": "none"}
     assert value(modelled, "model_instructions_per_empty_poll", where=idle, role="switch") == pytest.approx(50)
