@@ -234,11 +234,13 @@ def work_by_role(table: pd.DataFrame, pairs: Sequence[tuple[str, str]], words: M
     """A row of panels for each of ``pairs`` (traffic, load), a panel for each counter of ``words`` (and its words on the axis): each case's
     counts per unit of data, stacked by role."""
     figure, axes = panels([bar_height(table["label"].nunique())] * len(pairs), columns=len(words), sharey="row")
+    # Three side by side have no room for it all in one line: their words would run into each other.
+    per = "\nper" if len(words) > 2 else " per"
     for (traffic, load), row in zip(pairs, axes, strict=True):
         part = table[(table["traffic"] == traffic) & (table["load"] == load)].assign(row=lambda t: t["label"])
         for one, (counter, name) in zip(row, words.items(), strict=True):
             _stack_roles(one, part[part["counter"] == counter])
-            one.set_xlabel(f"{name} per {UNIT_OF_DATA.get(traffic, 'unit of data')}")
+            one.set_xlabel(f"{name}{per} {UNIT_OF_DATA.get(traffic, 'unit of data')}")
         row[0].set_title(traffic_name(traffic, load))
     legend_above(figure, axes.ravel(), list(ROLE_COLOURS))
     return figure

@@ -16,7 +16,7 @@ NEEDS = ("memory_local", "memory_remote", "remote_cache")
 SOURCE = "model"
 WALL_CLOCK = False
 WORDS = {
-    "memory_local": "fills from the own node's memory",
+    "memory_local": "lines from own memory",
     "memory_remote": "from another's memory",
     "remote_cache": "from another's caches",
 }

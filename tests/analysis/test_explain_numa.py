@@ -3,6 +3,8 @@
 
 from __future__ import annotations
 
+import itertools
+
 import pytest
 
 from analysis import explain_numa, figures
@@ -87,10 +89,13 @@ def test_the_figure_shows_lines_by_role_and_node(placed):
     part = shown.table[(shown.table["role"] == "switch") & (shown.table["counter"] == "memory_remote")]
     assert sorted(part["median"]) == pytest.approx([0, 2, 4, 6])
     assert [axes.get_xlabel() for axes in shown.figure.axes] == [
-        "fills from the own node's memory per packet received",
-        "from another's memory per packet received",
-        "from another's caches per packet received",
+        "lines from own memory\nper packet received",
+        "from another's memory\nper packet received",
+        "from another's caches\nper packet received",
     ]
+    shown.figure.canvas.draw()
+    words = [axes.xaxis.label.get_window_extent() for axes in shown.figure.axes]
+    assert all(left.x1 < right.x0 for left, right in itertools.pairwise(words)), "they run into each other"
 
 
 def test_t4_stands_beside_the_threads_cycles(placed):
