@@ -177,13 +177,20 @@ static void policies(void)
     }
 }
 
-/* A victim cache has what L2 dropped, clean or not, and until somebody wants it. */
-static void victims(void)
+/* L1D and L2 have room for one line: the next one drives it into the LLC. */
+static struct profile one_line_above_a_victim_cache(void)
 {
     struct profile profile = profile_without_walks();
 
     profile.llc_policy = LLC_VICTIM;
     profile.l1d_sets = profile.l1d_ways = profile.l2_sets = profile.l2_ways = 1;
+    return profile;
+}
+
+/* A victim cache has what L2 dropped, clean or not, and until somebody wants it. */
+static void victims(void)
+{
+    struct profile profile = one_line_above_a_victim_cache();
     struct machine *machine = machine_new(&profile, 2);
     struct core **core = machine->core;
     struct cache *llc = &machine->uncore.llc[0].cache;
@@ -269,10 +276,7 @@ static void between_nodes(void)
 /* What no core has any longer, but another node's LLC, comes from there, and goes when it is to be written here. */
 static void llc_of_another_node(void)
 {
-    struct profile profile = profile_without_walks();
-
-    profile.llc_policy = LLC_VICTIM;
-    profile.l1d_sets = profile.l1d_ways = profile.l2_sets = profile.l2_ways = 1;
+    struct profile profile = one_line_above_a_victim_cache();
     struct machine *machine = machine_new(&profile, 2);
     struct core **core = machine->core;
     CHECK(uncore_add_node(&machine->uncore, 0) && uncore_add_node(&machine->uncore, C >> 6));
