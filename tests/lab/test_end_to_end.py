@@ -110,16 +110,21 @@ def test_a_poll_mode_thread_never_sleeps_and_a_vhost_worker_does(result: Path) -
 
 
 def test_two_counters_of_the_same_switches_agree(result: Path) -> None:
-    """perf counts every switch on the guests' CPUs, procfs those of the guests' threads: the latter can't be more."""
+    """perf counts every switch on the guests' CPUs, procfs those of the guests' threads: the latter can't be more. By the second, for
+    each has its own window, and on a slow machine one was seen to be 3 seconds longer."""
     frame = pd.read_parquet(result / "measurements.parquet")
     one = frame[(frame["traffic"] == "ping_paced") & (frame["role"] == "guest")]
-    by_thread = one[one["collector"] == "context_switches"].groupby(["run_id", "window"])["value"].sum()
-    on_cpus = one[(one["collector"] == "perf_software") & (one["name"] == "context_switches")].groupby(["run_id", "window"])
+    by_thread = _by_second(one[one["collector"] == "context_switches"])
+    by_cpu = _by_second(one[(one["collector"] == "perf_software") & (one["name"] == "context_switches")])
     # On a CPU of its own, a guest's thread and the idle task take turns: two switches for each of the thread's. The kernel's own threads
     # come between, by time and not by frame, two switches each.
-    by_cpu, seconds = on_cpus["value"].sum(), on_cpus["enabled_s"].max()
     assert (by_cpu >= 1.2 * by_thread).all(), by_cpu / by_thread
-    assert (by_cpu <= 2 * (by_thread + KERNEL_THREADS_PER_SECOND * seconds)).all(), (by_cpu - 2 * by_thread) / seconds
+    assert (by_cpu <= 2 * (by_thread + KERNEL_THREADS_PER_SECOND)).all(), by_cpu - 2 * by_thread
+
+
+def _by_second(rows: pd.DataFrame) -> pd.Series[float]:
+    windows = rows.groupby(["run_id", "window"])
+    return windows["value"].sum() / windows["enabled_s"].max()
 
 
 def test_the_report_stands_alone_and_can_be_built_again(result: Path) -> None:

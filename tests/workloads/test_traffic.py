@@ -30,7 +30,9 @@ from workloads.traffic.tcp_stream import TcpStream, intervals
 from workloads.traffic.udp_flood import UdpFlood
 
 HERE = Path(__file__).parent
-IPERF3, PING, PKTGEN, HOPS = ((HERE / name).read_text() for name in ("iperf3.json", "ping.txt", "pktgen.txt", "hops.json"))
+IPERF3, STREAM, PING, PKTGEN, HOPS = (
+    (HERE / name).read_text() for name in ("iperf3.json", "iperf3-stream.json", "ping.txt", "pktgen.txt", "hops.json")
+)
 STARTED_S = 1000.0
 
 
@@ -56,6 +58,24 @@ def test_iperf3s_reports_are_read_in_the_senders_clock():
     assert reports[0] == (STARTED_S, STARTED_S + 0.271791, 7077888, 0)
     assert reports[-1] == (STARTED_S + 10.001658, STARTED_S + 10.095718, 2752512, 0)
     assert len(reports) == 13
+
+
+def test_reports_that_came_line_by_line_are_the_same():
+    reports = intervals(STREAM, STARTED_S)
+    assert reports[:2] == [(STARTED_S, STARTED_S + 0.279198, 5898240, 0), (STARTED_S + 0.279198, STARTED_S + 0.525313, 6422528, 0)]
+    assert len(reports) == 12
+    # The numbers of a window are those of the same reports in one document.
+    document = json.dumps({"intervals": [json.loads(line)["data"] for line in STREAM.splitlines()[1:]]})
+    assert tcp(0.2, 1.3, STREAM) == tcp(0.2, 1.3, document)
+
+
+def test_a_line_in_which_iperf3_was_killed_is_left_out_and_no_other():
+    assert intervals(STREAM[:-30], STARTED_S) == intervals(STREAM, STARTED_S)[:-1]
+    assert intervals(STREAM.rstrip("\n"), STARTED_S) == intervals(STREAM, STARTED_S)
+    assert intervals(STREAM.splitlines()[0], STARTED_S) == []
+    lines = STREAM.splitlines()
+    with pytest.raises(ValueError, match=r"Expecting|Unterminated"):
+        intervals("\n".join([*lines[:3], lines[3][:-30], *lines[4:]]), STARTED_S)
 
 
 def tcp(begin_s: float, end_s: float, text: str = IPERF3) -> dict[str, Number]:
@@ -88,7 +108,19 @@ def test_retransmits_are_summed_and_missing_where_not_told():
 
 @pytest.mark.parametrize(
     "text",
-    ["", "iperf3: error - unable to connect", "{}", "[]", '{"intervals": 3}', '{"intervals": [{}]}', '{"intervals": [3]}', IPERF3[:3000]],
+    [
+        *(
+            "",
+            "iperf3: error - unable to connect",
+            "{}",
+            "[]",
+            '{"intervals": 3}',
+            '{"intervals": [{}]}',
+            '{"intervals": [3]}',
+            IPERF3[:3000],
+        ),
+        *('{"event": 3}\n[]\n', '{"event":"start"}\n3\n', '{"event":"interval"}', '{"event":"interval","data":{}}'),
+    ],
 )
 def test_what_is_not_iperf3s_json_is_refused(text):
     with pytest.raises(ValueError):  # noqa: PT011
@@ -374,7 +406,19 @@ def test_a_path_that_loses_tcp_alone_is_one_clear_error(finished, words):
 @given(data=st.data())
 def test_any_text_gives_numbers_or_a_value_error(kind, data):
     text = st.text(max_size=60) | st.sampled_from(
-        [IPERF3, PING, PKTGEN, HOPS, "1000", "null", "[1]", "[1e400.5] 6 bytes from x icmp_seq=1 time=1.2.3 ms"]
+        [
+            IPERF3,
+            STREAM,
+            STREAM[: len(STREAM) // 2],
+            '{"event": 3}\n[]\n',
+            PING,
+            PKTGEN,
+            HOPS,
+            "1000",
+            "null",
+            "[1]",
+            "[1e400.5] 6 bytes from x icmp_seq=1 time=1.2.3 ms",
+        ]
     )
     json_like = st.recursive(
         st.none() | st.integers() | st.text(max_size=5),

@@ -139,9 +139,9 @@ class Endpoint(abc.ABC):
         """Run a shell command to its end and return its standard output."""
         return self.spawn(command, may_fail=may_fail).result(seconds)
 
-    def interrupt(self, program: str) -> None:
-        """Send SIGINT to every process of ``program`` that runs here."""
-        self.run(f"kill -INT $(pidof {program})", may_fail=True)
+    def kill(self, program: str, signal: str) -> None:
+        """Send ``signal`` (INT, KILL) to every process of ``program`` that runs here, if any does."""
+        self.run(f"kill -{signal} $(pidof {program})", may_fail=True)
 
     @abc.abstractmethod
     def counters(self) -> Counters:

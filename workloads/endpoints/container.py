@@ -62,9 +62,9 @@ class Container(Endpoint):
     def spawn(self, command: str, *, may_fail: bool = False) -> Job:
         return self._commands.spawn(command, may_fail=may_fail)
 
-    def interrupt(self, program: str) -> None:
+    def kill(self, program: str, signal: str) -> None:
         # All containers share the host's process ids: only what runs in this one is meant.
-        self._host.run(f"for p in $(ip netns pids {self.name}); do [ $(cat /proc/$p/comm) = {program} ] && kill -INT $p; done; true")
+        self._host.run(f"for p in $(ip netns pids {self.name}); do [ $(cat /proc/$p/comm) = {program} ] && kill -{signal} $p; done; true")
 
     def counters(self) -> Counters:
         return counters_of(self._host.run(self._commands.wrapped(read_counters(self.interface))).stdout)

@@ -52,7 +52,7 @@ class PingPaced(Traffic):
         settings = self.settings
         assert isinstance(settings, PingOptions)
         sender = self.topology.sender
-        sender.interrupt("ping")
+        sender.kill("ping", "INT")
         self._job.result(30)
         return {"ping.txt": sender.run("cat /tmp/ping.txt"), "rate_hz.txt": str(settings.rate_hz)}
 

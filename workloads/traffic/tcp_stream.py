@@ -3,8 +3,10 @@
 
 from __future__ import annotations
 
+import contextlib
 import json
 from collections.abc import Iterable, Mapping, Sequence
+from typing import Any
 
 from pydantic import Field, field_validator
 
@@ -22,8 +24,14 @@ LONGEST_S = 3600
 LISTENS_S = 10
 CONNECTS_S = 30
 """A SYN is sent again after 1, 3, 7 and 15 s."""
+STREAMED = "--json-stream"
+"""Each report is a line, printed when it is made: whatever ends iperf3 takes none of them away. iperf3 has it from version 3.17 on."""
+EVENT = '{"event":'
+"""How each of its lines begins."""
+WHOLE = "--json"
+"""One document, printed at the end: iperf3 must be asked to end, and must do it."""
 ENDS_S = 120
-"""An emulated guest on a busy machine took more than 30 once, of some hundred times."""
+"""iperf3 3.18 with ``WHOLE`` did not end at all after SIGINT, once in some hundred times, in an emulated guest."""
 
 
 class TcpOptions(Options):
@@ -47,12 +55,15 @@ class TcpStream(Traffic):
         receiver, sender = self.topology.receiver, self.topology.sender
         self._server: Job = receiver.spawn(f"exec iperf3 -s -1 -B {receiver.address}", may_fail=True)
         receiver.run(_until("0A", LISTENS_S))
-        self._started_s = sender.counters().clock_s
+        self._form = STREAMED if sender.run(f"iperf3 --help 2>&1 | grep -e {STREAMED}", may_fail=True) else WHOLE
         size = self.topology.chosen.get("tcp_window", SYSTEM)
         # It tells the server, too.
         window = "" if size == SYSTEM else f" -w {size}"
+        # Its reports count from its start.
+        self._started_s = sender.counters().clock_s
         self._client = sender.spawn(
-            f"iperf3 -c {receiver.address} -t {LONGEST_S} -i {INTERVAL_S} -P {settings.streams}{window} --json > /tmp/iperf3.json 2>&1",
+            f"iperf3 -c {receiver.address} -t {LONGEST_S} -i {INTERVAL_S} -P {settings.streams}{window} {self._form}"
+            " > /tmp/iperf3.json 2>&1",
             may_fail=True,
         )
         self._connect()
@@ -70,10 +81,12 @@ class TcpStream(Traffic):
             raise errors.endpoint_failed(sender.name, "iperf3 ended early", sender.run("cat /tmp/iperf3.json"))
 
     def stop(self) -> dict[str, str]:
-        sender = self.topology.sender
-        # SIGINT makes iperf3 print all its reports before it ends.
-        sender.interrupt("iperf3")
+        receiver, sender = self.topology.receiver, self.topology.sender
+        # SIGINT makes it print its document before it ends.
+        sender.kill("iperf3", "KILL" if self._form == STREAMED else "INT")
         self._client.result(ENDS_S)
+        # It ends with its client, where the switch still brings it the news.
+        receiver.kill("iperf3", "KILL")
         self._server.result(ENDS_S)
         return {"iperf3.json": sender.run("cat /tmp/iperf3.json"), "started.txt": f"{self._started_s:.6f}"}
 
@@ -94,19 +107,38 @@ def _until(state: str, seconds: int) -> str:
 def intervals(text: str, started_s: float) -> list[tuple[float, float, float, int]]:
     """iperf3's reports as (begin, end, bytes, retransmits), in the sender's clock.
 
-    Raises ``ValueError`` on anything but iperf3's JSON. Retransmits are -1 where the sender's kernel does not tell.
+    ``text``: what it printed with ``STREAMED`` or ``WHOLE``. Raises ``ValueError`` on anything else.
+    Retransmits are -1 where the sender's kernel does not tell.
     """
-    document = json.loads(text)
-    if not isinstance(document, dict) or not isinstance(document.get("intervals"), list):
-        raise ValueError("not iperf3's JSON: no list of intervals")
     try:
-        sums = [interval["sum"] for interval in document["intervals"]]
+        sums = [interval["sum"] for interval in _reports(text)]
         read = [(s["start"], s["end"], s["bytes"], s.get("retransmits", -1)) for s in sums]
     except (KeyError, TypeError, AttributeError) as error:
         raise ValueError(f"not iperf3's JSON: an interval lacks {error}") from error
     if any(not isinstance(field, int | float) for one in read for field in one):
         raise ValueError("not iperf3's JSON: an interval's field is no number")
     return [(started_s + begin, started_s + end, size, again) for begin, end, size, again in read]
+
+
+def _reports(text: str) -> list[Any]:
+    """The objects that iperf3 calls intervals. Raises ``ValueError`` where there is no such list."""
+    if text.startswith(EVENT):
+        return [event.get("data") for event in _events(text) if event.get("event") == "interval"]
+    document = json.loads(text)
+    if not isinstance(document, dict) or not isinstance(document.get("intervals"), list):
+        raise ValueError("not iperf3's JSON: no list of intervals")
+    return document["intervals"]
+
+
+def _events(text: str) -> list[dict[str, Any]]:
+    *whole, last = text.rstrip("\n").split("\n")
+    events = [json.loads(line) for line in whole]
+    # iperf3 may have been killed while it wrote the last.
+    with contextlib.suppress(json.JSONDecodeError):
+        events.append(json.loads(last))
+    if not all(isinstance(event, dict) for event in events):
+        raise ValueError("not iperf3's JSON: a line is no event")
+    return events
 
 
 def _goodput(window: Window, reports: Sequence[tuple[float, float, float, int]]) -> Iterable[Number]:
