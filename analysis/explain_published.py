@@ -8,12 +8,11 @@ the reason there, nobody can tell from here, and nothing below says so.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 
-from analysis import explain, model, published, stats
+from analysis import explain, metrics, model, published, stats
 from analysis.explain import EQUAL, FLOOD, NEAR_ALL, NEAR_NONE, Finding, Pair, measured, share, times
 from analysis.load import Result
-from terms import units
 
 RATES = {"T1-l1-misses": "model_l1d_miss_rate", "T1-tlb-misses": "model_dtlb_miss_rate"}
 """By the published figure's id, our metric of the same kind."""
@@ -52,26 +51,32 @@ def _emulated(pair: Pair) -> Iterator[str]:
 
 def _endpoints(pair: Pair) -> Iterator[str]:
     """The guests' part of the path's cycles, which no switch can lower."""
-    parts = [_part(pair, case, "guest") for case in (pair.base, pair.other)]
-    if None in parts:
+    parts = [_guests(model.of, pair, case, "model_cycles_per_packet") for case in (pair.base, pair.other)]
+    if not measured(*parts):
         return
-    without = [_without_guests(pair, case) for case in (pair.base, pair.other)]
     yield (
-        f"the two guests take {parts[0]:.0%} of the path's estimated cycles with kernel OVS and {parts[1]:.0%} with OVS-DPDK, which no "
-        f"switch can lower; without them, OVS-DPDK's path takes {units.significant(without[1] / without[0])}x the cycles per packet"
+        f"the two guests take {share(parts[0])} of the path's estimated cycles with kernel OVS and {share(parts[1])} with OVS-DPDK, which "
+        "no switch can lower" + _without_guests(model.of, pair, "cycles", "model_cycles_per_packet")
     )
 
 
-def _part(pair: Pair, case: str, role: str) -> float | None:
-    where = {**FLOOD, "metric": "model_cycles_per_packet"}
-    one, path = (model.estimate(pair.result, case_id=case, role=name, **where) for name in (role, "path"))
-    return one.median / path.median if measured(one, path) else None
+def _guests(source: metrics.Source, pair: Pair, case: str, metric: str) -> stats.Estimate:
+    """The guests' part of the whole path, of one case."""
+    return _part(source, pair, case, over={"metric": metric, "role": "guest"}, under={"metric": metric})
 
 
-def _without_guests(pair: Pair, case: str) -> float:
-    where = {**FLOOD, "metric": "model_cycles_per_packet"}
-    path, guests = (model.estimate(pair.result, case_id=case, role=name, **where) for name in ("path", "guest"))
-    return path.median - guests.median
+def _part(source: metrics.Source, pair: Pair, case: str, *, over: Mapping[str, str], under: Mapping[str, str]) -> stats.Estimate:
+    """How many times one metric of a case's path another one of the same windows is."""
+    runs = (
+        metrics.by_repetition(metrics.rows_of(source, pair.result, **{"case_id": case, "role": "path", "cpu": -1, **FLOOD, **which}))
+        for which in (over, under)
+    )
+    return metrics.ratio_between(*runs, paired=True)
+
+
+def _without_guests(source: metrics.Source, pair: Pair, what: str, metric: str) -> str:
+    without = metrics.ratio_without(source, pair.result, "guest", pair.other, pair.base, **FLOOD, metric=metric)
+    return f"; without them, OVS-DPDK's path has {times(without)} the {what} per packet" if without.median > 0 else ""
 
 
 def _not_the_limit(pair: Pair) -> Iterator[str]:
@@ -95,7 +100,7 @@ def context_switches(pair: Pair) -> Finding | None:
     tcp = pair.ratio(**explain.TCP, metric="context_switches_per_megabit")
     if measured(tcp):
         evidence.append(f"per megabit of TCP: {times(tcp)}")
-    return _finding("T1-context-switches", evidence, list(_never_sleeps(pair)))
+    return _finding("T1-context-switches", evidence, [*_never_sleeps(pair), *_guests_sleep(pair)])
 
 
 def _never_sleeps(pair: Pair) -> Iterator[str]:
@@ -109,6 +114,18 @@ def _never_sleeps(pair: Pair) -> Iterator[str]:
         )
 
 
+def _guests_sleep(pair: Pair) -> Iterator[str]:
+    """The part of the guests' own threads."""
+    metric = "context_switches_per_packet"
+    parts = [_guests(metrics.of, pair, case, metric) for case in (pair.base, pair.other)]
+    if measured(*parts):
+        yield (
+            f"threads of the guests make {share(parts[0])} of kernel OVS's context switches in the flood and {share(parts[1])} of "
+            "OVS-DPDK's: such a thread sleeps when its guest has nothing to do, whichever switch it waits for"
+            + _without_guests(metrics.of, pair, "context switches", metric)
+        )
+
+
 def misses(published_id: str) -> Callable[[Pair], Finding | None]:
     """Of misses per access: with polls counted in, as a PMU counts them, and without."""
 
@@ -119,18 +136,18 @@ def misses(published_id: str) -> Callable[[Pair], Finding | None]:
         if not measured(counted_in, without):
             return None
         evidence = [f"ours, misses per access with idle polling counted in: {times(counted_in)}", f"without it: {times(without)}"]
-        return _finding(published_id, evidence, list(_polls(pair, counted_in, without)))
+        return _finding(published_id, evidence, list(_polls(pair, where["metric"])))
 
     return look
 
 
-def _polls(pair: Pair, counted_in: stats.Estimate, without: stats.Estimate) -> Iterator[str]:
+def _polls(pair: Pair, rate: str) -> Iterator[str]:
     polling = model.estimate(pair.result, case_id=pair.other, **FLOOD, metric="model_polling_share", role="switch")
     if measured(polling):
         yield f"polls that find nothing take {share(polling)} of the poll-mode thread's cycles here"
-        if None not in (counted_in.high, without.low) and counted_in.high < without.low:
-            lower = units.significant(without.median / counted_in.median)
-            yield f"they hit the same few lines again and again, and lower the rate {lower} times"
+        lower = _part(model.of, pair, pair.other, over={"metric": rate + model.WITH_POLLING}, under={"metric": rate})
+        if lower.high is not None and lower.high < 1:
+            yield f"they hit the same few lines again and again: with them, OVS-DPDK's rate is {times(lower)} of what it is without"
             yield "the fewer packets there are, the lower a rate that has polls in it"
     yield "a rate says nothing of a packet: that is what misses per packet are for, above"
 

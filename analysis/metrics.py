@@ -311,6 +311,19 @@ def ratio_of(source: Source, result: Result, case_id: str, base: str, **where: o
     return ratio_between(over, under, paired=bool(result.order))
 
 
+def ratio_without(source: Source, result: Result, role: str, case_id: str, base: str, **where: object) -> stats.Estimate:
+    """The same of the whole path without one role: in each window what the path has, less what `role` has."""
+    over, under = (by_repetition(_less(source, result, role, case_id=case, **where)) for case in (case_id, base))
+    return ratio_between(over, under, paired=bool(result.order))
+
+
+def _less(source: Source, result: Result, role: str, **where: object) -> pd.DataFrame:
+    path, its = (rows_of(source, result, role=one, cpu=-1, **where) for one in ("path", role))
+    both = path.merge(its[[*WINDOW, "part"]].rename(columns={"part": "its"}), on=WINDOW, how="left")
+    # Where the role has no row there is no such thread. One that could not be counted leaves the path uncounted, too.
+    return both.assign(part=both["part"] - both["its"].fillna(0.0))
+
+
 def ratio_between(over: dict[int, np.ndarray], under: dict[int, np.ndarray], *, paired: bool) -> stats.Estimate:
     """The ratio of two samples by repetition; `paired` as in stats.ratio."""
     if not paired:

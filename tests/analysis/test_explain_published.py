@@ -3,6 +3,8 @@
 
 from __future__ import annotations
 
+import re
+
 import pytest
 
 from analysis import explain_published
@@ -30,6 +32,28 @@ def test_without_a_model_only_what_software_counted_is_said(sample, tmp_path):
 
 def test_what_no_switch_is_the_limit_of_is_said_to_its_end(both):
     assert "could have carried more than the endpoints gave it" in explain_published.markdown(both)
+
+
+def test_what_the_guests_switch_is_told_from_what_the_switch_saves(sample, both):
+    """Guests that switch ten times as often change their part, and nothing of what there is without them."""
+    rows = both.frame
+    theirs = rows["name"].str.startswith("context_switches_") & (rows["role"] == "guest") & (rows["switch"] == "ovs-dpdk")
+    more = sample.with_frame(both, rows.assign(value=rows["value"].where(~theirs, 10 * rows["value"])))
+    before, after = (_switches(result) for result in (both, more))
+    assert before["part"] == "95.2"
+    assert after["part"] == "99.5"
+    assert before["ours"] != after["ours"]
+    assert before["without"] == after["without"]
+    # The sample's guests have 0.4 of 0.92 of the path.
+    assert before["base"] == after["base"] == "43.5"
+
+
+def _switches(result) -> dict[str, str]:
+    form = (
+        r"at saturation: (?P<ours>[^;]+;[^;]+).*threads of the guests make (?P<base>\S+) % of kernel OVS's context switches in the flood"
+        r" and (?P<part>\S+) % of OVS-DPDK's.*without them, OVS-DPDK's path has (?P<without>.*) the context switches per packet"
+    )
+    return re.search(form, explain_published.markdown(result)).groupdict()
 
 
 def test_polls_that_hit_lower_a_rate_and_are_named(both):
