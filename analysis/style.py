@@ -191,6 +191,25 @@ def stacks(axes: Axes, table: pd.DataFrame, part: str, colours: Mapping[str, str
     labels(axes, rows)
 
 
+def filling(parts: pd.DataFrame, sums: pd.DataFrame) -> pd.DataFrame:
+    """`parts` with their medians in proportion, so that those of a `row` sum to its median in `sums`.
+
+    In each window they do sum to it; medians of parts need not sum to the median of their whole.
+    """
+    factor = sums.groupby("row")["median"].first() / parts.groupby("row")["median"].sum()
+    return parts.assign(median=parts["median"] * parts["row"].map(factor.replace(np.inf, np.nan)).fillna(1.0))
+
+
+def stacked_roles(axes: Axes, part: pd.DataFrame) -> None:
+    """A stack by role in each row, its number the packet path's: host-other is drawn beside it, but where the host is an endpoint."""
+    parts, path = part[part["role"].isin(list(ROLE_COLOURS))], part[part["role"] == "path"]
+    of_path = (parts["role"] != "host-other") | (parts["topology"] == "vm2host")
+    # In the table's own order: panels side by side share their rows.
+    parts = pd.concat([filling(parts[of_path], path), parts[~of_path]]).sort_index()
+    stacks(axes, parts, "role", ROLE_COLOURS, ROLE_HATCHES)
+    totals(axes, parts, path)
+
+
 def totals(axes: Axes, parts: pd.DataFrame, sums: pd.DataFrame) -> None:
     """Number and interval of each row of `sums` beside the stacks that `stacks` drew of `parts`; both have a `row`."""
     rows = list(dict.fromkeys(parts["row"])) or list(dict.fromkeys(sums["row"]))
@@ -250,7 +269,5 @@ def _stack_roles(axes: Axes, part: pd.DataFrame) -> None:
     if part.empty:
         axes.text(0.5, 0.5, "not counted", transform=axes.transAxes, ha="center")
         return
-    parts = part[part["role"].isin(list(ROLE_COLOURS))]
-    stacks(axes, parts, "role", ROLE_COLOURS, ROLE_HATCHES)
-    totals(axes, parts, part[part["role"] == "path"])
+    stacked_roles(axes, part)
     thousands(axes)

@@ -3,7 +3,8 @@
 second, right per unit of data. For TCP that unit is a megabit of goodput, never a packet: kernel OVS passes
 super-packets of up to 64 KB as one packet, OVS-DPDK passes them cut to the MTU. Number and interval are the
 packet path's: host-other is drawn and left out of them, because vsprof's own control and collectors are among its
-threads; where the host itself is an endpoint (vm2host) it can't be told from them and is counted in."""
+threads; where the host itself is an endpoint (vm2host) it can't be told from them and is counted in. Parts
+are drawn in proportion, so that they sum to the number: medians alone need not."""
 
 from __future__ import annotations
 
@@ -44,8 +45,6 @@ def _stack(axes, part: pd.DataFrame, what: str, empty: str = "not counted") -> N
     if part.empty:
         axes.text(0.5, 0.5, empty, transform=axes.transAxes, ha="center")
         return
-    parts = part[part["role"].isin(list(style.ROLE_COLOURS))]
-    style.stacks(axes, parts, "role", style.ROLE_COLOURS, style.ROLE_HATCHES)
+    style.stacked_roles(axes, part)
     # Four decimals wide, as counts per packet are, more labels would run into each other.
     axes.xaxis.set_major_locator(MaxNLocator(nbins=4))
-    style.totals(axes, parts, part[part["role"] == "path"])

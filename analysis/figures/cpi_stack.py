@@ -3,7 +3,8 @@
 instructions that wait for nothing. L2, LLC (another core's caches among it), memory: data from there. Fetch: instructions from
 beyond L1I. DTLB, ITLB: translating addresses. Branches: mispredicted ones. Mode: system calls, interrupts, entering guests, atomic
 instructions and pauses. All threads of the packet path together (host-other is left out, but in vm2host, where the host is an
-endpoint); polls that found nothing are taken out unless it says otherwise here."""
+endpoint); polls that found nothing are taken out unless it says otherwise here. Parts are
+drawn in proportion, so that they sum to the number: medians alone need not."""
 
 from __future__ import annotations
 
@@ -49,6 +50,7 @@ def _stack(axes, part: pd.DataFrame, what: str) -> None:
     if part.empty:
         axes.text(0.5, 0.5, "not counted", transform=axes.transAxes, ha="center")
         return
-    parts = part[part["cause"] != WHOLE]
+    whole = part[part["cause"] == WHOLE]
+    parts = style.filling(part[part["cause"] != WHOLE], whole)
     style.stacks(axes, parts, "cause", style.CAUSE_COLOURS, style.CAUSE_HATCHES)
-    style.totals(axes, parts, part[part["cause"] == WHOLE])
+    style.totals(axes, parts, whole)

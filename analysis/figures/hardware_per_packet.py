@@ -1,7 +1,8 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
 """Who does the work, by the processor's own counters: instructions (left) and core cycles (right) per unit of data, by the role of
 the CPU that ran. User, kernel and guest are added up. Number and interval are the packet path's: host-other is drawn and left out of
-them, but in vm2host, where the host is an endpoint. Polls that found nothing are taken out where the run has idle windows."""
+them, but in vm2host, where the host is an endpoint. Polls that found nothing are taken out where the run has idle windows.
+Parts are drawn in proportion, so that they sum to the number: medians alone need not."""
 
 from __future__ import annotations
 

@@ -2,7 +2,8 @@
 """Who does the work: instructions (left) and estimated cycles (right) of the modelled processor per unit of data, by the role of
 the thread that ran. Softirq: interrupts and softirqs that met no thread, and the kernel's threads for them. Number and interval are
 the packet path's: host-other is drawn and left out of them, but in vm2host, where the host is an endpoint. Polls that found nothing
-are taken out unless it says otherwise here."""
+are taken out unless it says otherwise here. Parts are drawn in proportion, so that they sum to the number: medians alone need
+not."""
 
 from __future__ import annotations
 

@@ -6,13 +6,16 @@ from __future__ import annotations
 import importlib
 import math
 import pkgutil
+from pathlib import Path
 
 import pytest
+from matplotlib.colors import to_rgba
 
 from analysis import figures, style
 from analysis.figures import decomposition
 from analysis.load import load
 
+ROOT = Path(__file__).resolve().parents[2]
 NAMES = sorted(module.name for module in pkgutil.iter_modules(figures.__path__) if module.name != "__main__")
 MODELLED = [name for name in NAMES if getattr(importlib.import_module(f"analysis.figures.{name}"), "SOURCE", "") == "model"]
 HARDWARE = [name for name in NAMES if getattr(importlib.import_module(f"analysis.figures.{name}"), "SOURCE", "") == "hardware"]
@@ -148,6 +151,24 @@ def test_the_stages_of_vhost_switch_are_drawn_per_packet_and_make_up_the_whole(s
         assert cost["dequeue"] == pytest.approx(40.0)
         assert cost.drop("all").sum() == pytest.approx(cost["all"])
     assert "64 B, dequeue=zero-copy" in " ".join(shown.table["label"])
+
+
+@pytest.mark.parametrize("name", ["cpi_stack", "context_switches", "model_roles"])
+def test_the_parts_of_a_stack_are_drawn_up_to_the_number_beside_it(name):
+    """Of a real result: in made-up ones the medians of the parts may happen to sum to that of the whole."""
+    drawn = figures.show(load(ROOT / "results" / "reference"), name).figure
+    outside = to_rgba(style.ROLE_COLOURS["host-other"])
+    numbers = 0
+    for axes in drawn.axes:
+        bars = [bar for bar in axes.patches if bar.get_facecolor() != outside]
+        for text in axes.texts:
+            if not text.get_text()[0].isdigit():
+                continue
+            place = text.get_position()[1]
+            long = sum(bar.get_width() for bar in bars if bar.get_y() < place < bar.get_y() + bar.get_height())
+            assert long == pytest.approx(float(text.get_text().replace(",", "")), rel=0.006), name
+            numbers += 1
+    assert numbers >= 12
 
 
 def test_there_are_no_stages_where_another_switch_ran(two_switches):
