@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 from matplotlib.colors import to_rgba
 
-from analysis import figures, style
+from analysis import figures, metrics, model, style
 from analysis.figures import decomposition
 from analysis.load import load
 
@@ -151,6 +151,27 @@ def test_the_stages_of_vhost_switch_are_drawn_per_packet_and_make_up_the_whole(s
         assert cost["dequeue"] == pytest.approx(40.0)
         assert cost.drop("all").sum() == pytest.approx(cost["all"])
     assert "64 B, dequeue=zero-copy" in " ".join(shown.table["label"])
+
+
+@pytest.mark.parametrize(
+    ("source", "whole", "column", "parts"),
+    [
+        (model, "model_cycles_per_packet", "metric", [f"model_{part}_per_packet" for part in model.CYCLES]),
+        (model, "model_cycles_per_packet", "role", ["switch", "vhost", "guest", "softirq"]),
+        (metrics, "context_switches_per_packet", "role", ["switch", "vhost", "guest", "softirq"]),
+    ],
+    ids=["causes", "roles", "switches"],
+)
+def test_in_each_window_the_parts_of_a_stack_are_the_whole(source, whole, column, parts):
+    """Else drawing them in proportion would hide a rest."""
+    rows = source.of(load(ROOT / "results" / "reference"))
+    rows = rows[(rows["traffic"] == "udp_flood") & (rows["cpu"] == -1)]
+    rows = rows if column == "role" else rows[rows["role"] == "path"]
+    rows = rows if column == "metric" else rows[rows["metric"] == whole]
+    sums = rows[rows[column].isin(parts)].groupby(metrics.WINDOW)["part"].sum()
+    wholes = rows[(rows["metric"] == whole) & (rows["role"] == "path")].set_index(metrics.WINDOW)["part"]
+    assert len(wholes) >= 12
+    assert list(sums.reindex(wholes.index)) == pytest.approx(list(wholes))
 
 
 @pytest.mark.parametrize("name", ["cpi_stack", "context_switches", "model_roles"])
