@@ -1,8 +1,9 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
 """What the processor model costs: one fixed piece of work in the lab on bare TCG, with instructions counted, and modelled.
 
-The three take turns in one emulator, so that a slow moment of this machine meets all alike. The work is a mix of what the
-lab runs: an interpreter (branches, pointers), a checksum (arithmetic, streaming), small processes (page tables, kernel).
+The three take turns in one emulator, so that a slow moment of this machine meets all alike; and with them a second emulator that never
+had the model, which tells whether it leaves anything behind when it is switched off. The work is a mix of what the lab runs: an
+interpreter (branches, pointers), a checksum (arithmetic, streaming), small processes (page tables, kernel).
 """
 
 from __future__ import annotations
@@ -23,7 +24,8 @@ from terms import errors
 from testbeds.lab import Lab
 
 PLUGIN = BUILD / "uarch_model.so"
-STATES = ("off", "count", "model")
+STATES = ("count", "model", "off")
+WITHOUT = "without the plug-in"
 TURNS = 5
 CPU = 1
 """Where the work runs: a CPU that nothing else is put on."""
@@ -56,11 +58,14 @@ def main(arguments: list[str] | None = None) -> int:
 
 def measure(turns: int, cpu_profile: str, say: Callable[[str], None]) -> dict[str, tuple[Estimate, str]]:
     """All numbers of the benchmark. Raises ``VsprofError``."""
-    seconds: dict[str, list[float]] = {state: [] for state in STATES}
+    seconds: dict[str, list[float]] = {state: [] for state in (*STATES, WITHOUT)}
     counted: list[dict[str, float]] = []
-    with Lab(say=say, plugins=[PLUGIN]) as host:
+    with Lab(say=say, plugins=[PLUGIN]) as host, Lab(say=say) as other:
         control = connect(host, profiles.load(cpu_profile))
         host.push(WORK, "/root/work.sh")
+        other.push(WORK, "/root/work.sh")
+        for _ in range(SETTLE):
+            _work(other)
         for turn in range(1, turns + 1):
             for state in STATES:
                 say(f"turn {turn} of {turns}: {state}")
@@ -73,7 +78,8 @@ def measure(turns: int, cpu_profile: str, say: Callable[[str], None]) -> dict[st
                 if state == "model":
                     control.ask("end")
                     counted.append(_counted(control))
-        control.change("off", wake=lambda: host.run("true"))
+            # Off is the last state of a turn, and so each time what the model leaves behind.
+            seconds[WITHOUT].append(_work(other))
         control.close()
     return _numbers(seconds, counted)
 
@@ -110,6 +116,7 @@ def _numbers(seconds: dict[str, list[float]], counted: list[dict[str, float]]) -
     return {
         "slowdown_vs_uninstrumented": (stats.ratio(spent["model"], spent["off"]), "ratio"),
         "slowdown_of_counting": (stats.ratio(spent["count"], spent["off"]), "ratio"),
+        "slowdown_when_switched_off": (stats.ratio(spent["off"], spent[WITHOUT]), "ratio"),
         "minsn_per_s_per_vcpu": (_quotient(instructions, seconds["model"], 1e-6), "M instructions/s"),
         "minsn_per_s_uninstrumented": (_quotient(instructions, seconds["off"], 1e-6), "M instructions/s"),
         "ns_per_access": (_quotient(extra, accesses, 1e9), "ns"),
