@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
 import signal
 import subprocess
@@ -108,6 +109,19 @@ def test_the_host_is_left_as_it_was_found():
 HANGS = "import time; from testbeds.native import Native\nwith Native() as h: h.start('left', 'sleep 600', cpus=[1]); print('up', flush=True); time.sleep(600)"
 
 
+@contextlib.contextmanager
+def hanging() -> Iterator[subprocess.Popen[str]]:
+    """Another runner, in the middle of its work; ended whatever happens, for while it lives nobody else may use this host."""
+    hears = lambda: signal.signal(signal.SIGINT, signal.SIG_DFL)  # noqa: E731 - in a shell's background tests ignore it, and so would it
+    command = [sys.executable, "-c", HANGS]
+    with subprocess.Popen(command, cwd=PROJECT, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True, preexec_fn=hears) as runner:
+        try:
+            assert runner.stdout.readline() == "up\n"
+            yield runner
+        finally:
+            runner.kill()
+
+
 def gone(folders: set[str]) -> bool:
     deadline = time.monotonic() + 20
     while set(os.listdir(FOLDERS)) - folders and time.monotonic() < deadline:
@@ -119,11 +133,10 @@ def gone(folders: set[str]) -> bool:
 def test_a_runner_that_is_killed_leaves_the_host_as_it_was_found(number):
     FOLDERS.mkdir(exist_ok=True)
     before = as_seen_from_outside()
-    runner = subprocess.Popen([sys.executable, "-c", HANGS], cwd=PROJECT, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True)
-    assert runner.stdout.readline() == "up\n"
-    assert as_seen_from_outside() != before
-    runner.send_signal(number)
-    runner.wait(20)
+    with hanging() as runner:
+        assert as_seen_from_outside() != before
+        runner.send_signal(number)
+        runner.wait(20)
     assert gone(set(before["folders"]))
     assert as_seen_from_outside() == before
 
@@ -131,12 +144,9 @@ def test_a_runner_that_is_killed_leaves_the_host_as_it_was_found(number):
 def test_a_keeper_that_is_killed_too_is_cleaned_up_after_by_the_next():
     FOLDERS.mkdir(exist_ok=True)
     before = as_seen_from_outside()
-    runner = subprocess.Popen([sys.executable, "-c", HANGS], cwd=PROJECT, stdout=subprocess.PIPE, text=True)
-    assert runner.stdout.readline() == "up\n"
-    [folder] = [FOLDERS / name for name in set(os.listdir(FOLDERS)) - set(before["folders"])]
-    os.kill(int((folder / "keeper").read_text()), signal.SIGKILL)
-    runner.kill()
-    runner.wait(20)
+    with hanging():
+        [folder] = [FOLDERS / name for name in set(os.listdir(FOLDERS)) - set(before["folders"])]
+        os.kill(int((folder / "keeper").read_text()), signal.SIGKILL)
     assert folder.exists()
     assert Native.remove_stale() == [folder]
     assert as_seen_from_outside() == before
