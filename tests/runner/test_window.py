@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import shutil
 import subprocess
+import time
 from pathlib import Path
 from types import SimpleNamespace
 
@@ -46,7 +47,7 @@ def test_probes_can_give_way_to_all_others(tmp_path, monkeypatch):
     asks = "chrt --pid $BASHPID | head -1"
     probe = Probe(asks, asks, prepare=f"{{ {asks}; }} > prepared", finish="true")
     for gives_way, expected in ((True, "SCHED_IDLE"), (False, "SCHED_OTHER")):
-        subprocess.run(["bash", "-c", window.script({"p": probe}, 0.1, gives_way)], check=True, timeout=10)
+        subprocess.run(["bash", "-c", window.script({"p": probe}, 0.1, gives_way)], check=True, timeout=60)
         assert {policy(tmp_path / "w" / f"p.{end}") for end in ("begin", "end")} == {expected}
         # What is started before a window counts in it, and must not be kept from that.
         assert policy(tmp_path / "w" / "prepared") == "SCHED_OTHER"
@@ -58,14 +59,16 @@ def test_probes_that_get_no_time_insist_after_a_while(tmp_path, monkeypatch):
     monkeypatch.setattr(window, "INSIST_S", 0)
     # It waits for that as the probe of a busy host does.
     waits = "until chrt --pid $BASHPID | grep -q SCHED_OTHER; do sleep 0.05; done"
-    subprocess.run(["bash", "-c", window.script({"p": Probe(waits, waits)}, 0, gives_way=True)], check=True, timeout=10)
+    subprocess.run(["bash", "-c", window.script({"p": Probe(waits, waits)}, 0, gives_way=True)], check=True, timeout=60)
 
 
 @pytest.fixture
 def measured(tmp_path, monkeypatch):
-    """The script really run, for a tenth of a second; returns its folder."""
+    """The script really run, for a tenth of a second; returns its folder, in which ``took`` is how long all of it took."""
     monkeypatch.setattr(window, "FOLDER", str(tmp_path / "w"))
-    subprocess.run(["bash", "-c", window.script(PROBES, 0.1)], check=True, timeout=10)
+    began = time.time()
+    subprocess.run(["bash", "-c", window.script(PROBES, 0.1)], check=True, timeout=60)
+    (tmp_path / "w" / "took").write_text(str(time.time() - began))
     return tmp_path / "w"
 
 
@@ -76,13 +79,13 @@ def test_what_each_probe_printed_is_kept(measured):
 
 
 def test_a_probe_is_timed_by_its_own_stamps(measured):
-    assert 0.1 <= window.recorded_seconds(measured, "ports") < 2
+    assert 0.1 <= window.recorded_seconds(measured, "ports") < float((measured / "took").read_text())
 
 
 def test_a_multi_line_command_is_one_probe(tmp_path, monkeypatch):
     monkeypatch.setattr(window, "FOLDER", str(tmp_path / "w"))
     probe = Probe("echo a\necho b", "true; echo c # a comment", "")
-    subprocess.run(["bash", "-c", window.script({"p": probe}, 0)], check=True, timeout=10)
+    subprocess.run(["bash", "-c", window.script({"p": probe}, 0)], check=True, timeout=60)
     assert (tmp_path / "w" / "p.begin").read_text() == "a\nb\n"
     assert (tmp_path / "w" / "p.end").read_text() == "c\n"
 
