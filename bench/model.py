@@ -39,7 +39,7 @@ y=$EPOCHREALTIME
 echo $(( ${y/./} - ${x/./} ))
 """
 SETTLE = 2
-"""Turns of the work after each change of state, not timed: code is translated anew, caches are filled."""
+"""Turns of the work before one that is timed: after a change of state code is translated anew, and this machine's caches held another's."""
 
 
 def main(arguments: list[str] | None = None) -> int:
@@ -64,14 +64,11 @@ def measure(turns: int, cpu_profile: str, say: Callable[[str], None]) -> dict[st
         control = connect(host, profiles.load(cpu_profile))
         host.push(WORK, "/root/work.sh")
         other.push(WORK, "/root/work.sh")
-        for _ in range(SETTLE):
-            _work(other)
         for turn in range(1, turns + 1):
             for state in STATES:
                 say(f"turn {turn} of {turns}: {state}")
                 control.change(state, wake=lambda: host.run("true"))
-                for _ in range(SETTLE):
-                    _work(host)
+                _settle(host)
                 if state == "model":
                     control.ask("begin")
                 seconds[state].append(_work(host))
@@ -79,6 +76,7 @@ def measure(turns: int, cpu_profile: str, say: Callable[[str], None]) -> dict[st
                     control.ask("end")
                     counted.append(_counted(control))
             # Off is the last state of a turn, and so each time what the model leaves behind.
+            _settle(other)
             seconds[WITHOUT].append(_work(other))
         control.close()
     return _numbers(seconds, counted)
@@ -93,6 +91,11 @@ def connect(host: Lab, profile: profiles.Profile) -> Control:
     flat.write_text(profile.flat())
     control.ask(f"profile {flat}")
     return control
+
+
+def _settle(host: Lab) -> None:
+    for _ in range(SETTLE):
+        _work(host)
 
 
 def _work(host: Lab) -> float:

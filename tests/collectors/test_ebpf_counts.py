@@ -143,7 +143,7 @@ def test_the_time_between_the_marks_is_the_programs_own(host: Testbed) -> None:
     (seconds,) = {number.running_s for number in Ebpf.numbers(recorded)}
     began, ended = map(float, host.run(f"cat {FOLDER}/slept").stdout.split())
     # Held against the sleep's own length: on a busy machine that is late by as much as it likes.
-    assert 1 <= ended - began < seconds < ended - began + 1
+    assert 1 <= ended - began < seconds < ended - began + 0.5
 
 
 def test_a_probe_that_can_not_work_says_why_and_the_others_count(host: Testbed, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:

@@ -12,7 +12,7 @@ from traffic import BROADCAST, HEAD, exchange, frame, frames, introduce, mac, qu
 
 pytestmark = pytest.mark.lab
 GROUPS = {"broadcast": BROADCAST, "ipv4-multicast": b"\x01\0\x5e\0\0\1", "ipv6-multicast": b"\x33\x33\0\0\0\1", "unknown": mac(999)}
-AGE_S = 2  # a busy machine stands still for less, or what goes on talking would be forgotten
+AGE_S = 2  # were the test's own process stopped for longer than this, what goes on talking would be forgotten
 
 
 @pytest.fixture

@@ -114,7 +114,7 @@ def hanging() -> Iterator[subprocess.Popen[str]]:
     """Another runner, in the middle of its work; ended whatever happens, for while it lives nobody else may use this host."""
     hears = lambda: signal.signal(signal.SIGINT, signal.SIG_DFL)  # noqa: E731 - in a shell's background tests ignore it, and so would it
     command = [sys.executable, "-c", HANGS]
-    with subprocess.Popen(command, cwd=PROJECT, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True, preexec_fn=hears) as runner:
+    with subprocess.Popen(command, cwd=PROJECT, stdout=subprocess.PIPE, text=True, preexec_fn=hears) as runner:
         try:
             assert runner.stdout.readline() == "up\n"
             yield runner

@@ -47,7 +47,7 @@ def test_probes_can_give_way_to_all_others(tmp_path, monkeypatch):
     asks = "chrt --pid $BASHPID | head -1"
     probe = Probe(asks, asks, prepare=f"{{ {asks}; }} > prepared", finish="true")
     for gives_way, expected in ((True, "SCHED_IDLE"), (False, "SCHED_OTHER")):
-        subprocess.run(["bash", "-c", window.script({"p": probe}, 0.1, gives_way)], check=True, timeout=60)
+        subprocess.run(["bash", "-c", window.script({"p": probe}, 0.1, gives_way)], check=True, timeout=10)
         assert {policy(tmp_path / "w" / f"p.{end}") for end in ("begin", "end")} == {expected}
         # What is started before a window counts in it, and must not be kept from that.
         assert policy(tmp_path / "w" / "prepared") == "SCHED_OTHER"
@@ -59,7 +59,7 @@ def test_probes_that_get_no_time_insist_after_a_while(tmp_path, monkeypatch):
     monkeypatch.setattr(window, "INSIST_S", 0)
     # It waits for that as the probe of a busy host does.
     waits = "until chrt --pid $BASHPID | grep -q SCHED_OTHER; do sleep 0.05; done"
-    subprocess.run(["bash", "-c", window.script({"p": Probe(waits, waits)}, 0, gives_way=True)], check=True, timeout=60)
+    subprocess.run(["bash", "-c", window.script({"p": Probe(waits, waits)}, 0, gives_way=True)], check=True, timeout=10)
 
 
 @pytest.fixture
@@ -67,7 +67,7 @@ def measured(tmp_path, monkeypatch):
     """The script really run, for a tenth of a second; returns its folder, in which ``took`` is how long all of it took."""
     monkeypatch.setattr(window, "FOLDER", str(tmp_path / "w"))
     began = time.time()
-    subprocess.run(["bash", "-c", window.script(PROBES, 0.1)], check=True, timeout=60)
+    subprocess.run(["bash", "-c", window.script(PROBES, 0.1)], check=True, timeout=10)
     (tmp_path / "w" / "took").write_text(str(time.time() - began))
     return tmp_path / "w"
 
@@ -85,7 +85,7 @@ def test_a_probe_is_timed_by_its_own_stamps(measured):
 def test_a_multi_line_command_is_one_probe(tmp_path, monkeypatch):
     monkeypatch.setattr(window, "FOLDER", str(tmp_path / "w"))
     probe = Probe("echo a\necho b", "true; echo c # a comment", "")
-    subprocess.run(["bash", "-c", window.script({"p": probe}, 0)], check=True, timeout=60)
+    subprocess.run(["bash", "-c", window.script({"p": probe}, 0)], check=True, timeout=10)
     assert (tmp_path / "w" / "p.begin").read_text() == "a\nb\n"
     assert (tmp_path / "w" / "p.end").read_text() == "c\n"
 
