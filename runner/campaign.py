@@ -29,6 +29,8 @@ PROJECT = Path(__file__).resolve().parents[1]
 AUTO = "auto"
 OPTIONS_OF = {"inventory": "remote", "server": "remote", "accel": "lab", "tune": "native"}
 """Options of the command line that only one testbed has."""
+TRIES_IN_LAB = 2
+"""How often a run is tried in the lab before it counts as failed."""
 
 
 @dataclass(frozen=True)
@@ -169,37 +171,57 @@ def _go(campaign: Campaign, plans: Sequence[Plan], store: Results, progress: Pro
 
 
 def _do(campaign: Campaign, plan: Plan, store: Results, record: dict[str, Any], progress: Progress) -> None:
-    """Do one run and record it; a run that fails is recorded as failed, and the campaign goes on."""
+    """Do one run and record it; a run that fails is recorded as failed, and the campaign goes on.
+
+    One that fails in the lab is tried once more: the next attempt has a new instance, and what made one of many instances fail is
+    seldom in the experiment.
+    """
     began = time.monotonic()
     record.update(started=results.now(), status="running", error=None)
     store.save()
-    folder = _fresh(store.run_folder(plan.run_id))
-    try:
-        outcome = run.execute(campaign.host(progress), plan, campaign.setting, folder, progress.say)
-        tables = [read(folder) for read in (parse.rows_of_run, parse.functions_of_run, parse.stacks_of_run)]
-    except errors.BadInput:
-        raise
-    except OSError as error:
-        # Not this run's fault: the next ones could not be recorded either.
-        raise errors.can_not_write(folder, error) from error
-    except (errors.VsprofError, subprocess.SubprocessError, ValueError, LookupError) as error:
+    tries = TRIES_IN_LAB if campaign.testbed == Lab.name else 1
+    for left in reversed(range(tries)):
+        folder = _fresh(store.run_folder(plan.run_id))
+        try:
+            outcome = run.execute(campaign.host(progress), plan, campaign.setting, folder, progress.say)
+            tables = [read(folder) for read in (parse.rows_of_run, parse.functions_of_run, parse.stacks_of_run)]
+        except errors.BadInput:
+            raise
+        except OSError as error:
+            # Not this run's fault: the next ones could not be recorded either.
+            raise errors.can_not_write(folder, error) from error
+        except (errors.VsprofError, subprocess.SubprocessError, ValueError, LookupError) as error:
+            _note_failure(plan, store, record, progress, error, again=left > 0)
+        else:
+            _note_success(plan, store, record, outcome)
+            store.record(plan.run_id, *tables)
+            break
+    record["seconds"] = round(time.monotonic() - began, 1)
+    store.save()
+
+
+def _note_failure(plan: Plan, store: Results, record: dict[str, Any], progress: Progress, error: Exception, *, again: bool) -> None:
+    if again:
+        record.setdefault("failed_before", []).append(f"{error}")
+        store.find(f"run {plan.run_id} ({plan.case.case_id}) failed and was repeated: {error}")
+        progress.warn(f"{plan.run_id} failed, and is repeated: {error}")
+    else:
         record.update(status="failed", error=f"{error}")
         store.find(f"run {plan.run_id} ({plan.case.case_id}) failed: {error}")
         progress.warn(f"{plan.run_id} failed: {error}")
-    else:
-        record.update(status="done", placement=outcome.placement, cpu_roles=outcome.cpu_roles)
-        store.manifest["facts"]["switches"][plan.case.switch] = outcome.facts["switch"]
-        if plan.case.options:
-            # The same switch is set up in another way in the next case.
-            ours = {name: outcome.facts[name] for name in ("switch", "endpoints")}
-            store.manifest["facts"].setdefault("cases", {})[plan.case.case_id] = ours
-        # A result that an earlier vsprof began has none.
-        store.manifest["facts"].setdefault("collectors", {}).update(outcome.facts["collectors"])
-        for name, why in outcome.left_out.items():
-            store.find(f"{name} left out with {plan.case.switch}: {why}")
-        store.record(plan.run_id, *tables)
-    record["seconds"] = round(time.monotonic() - began, 1)
-    store.save()
+
+
+def _note_success(plan: Plan, store: Results, record: dict[str, Any], outcome: run.Outcome) -> None:
+    record.update(status="done", placement=outcome.placement, cpu_roles=outcome.cpu_roles)
+    store.manifest["facts"]["switches"][plan.case.switch] = outcome.facts["switch"]
+    if plan.case.options:
+        # The same switch is set up in another way in the next case.
+        ours = {name: outcome.facts[name] for name in ("switch", "endpoints")}
+        store.manifest["facts"].setdefault("cases", {})[plan.case.case_id] = ours
+    # A result that an earlier vsprof began has none.
+    store.manifest["facts"].setdefault("collectors", {}).update(outcome.facts["collectors"])
+    for name, why in outcome.left_out.items():
+        store.find(f"{name} left out with {plan.case.switch}: {why}")
 
 
 def _fresh(folder: Path) -> Path:

@@ -38,6 +38,10 @@ class SnapshotUnusable(VsprofError):
     """The lab's snapshot is whole and yet does not resume."""
 
 
+class LabUnsound(VsprofError):
+    """The lab answers, but one of its CPUs can't do what a run needs."""
+
+
 # --- What the user asked for ------------------------------------------------------------------------------------
 
 
@@ -116,6 +120,10 @@ def emulator_stuck(waiting_for: str, seconds: float, console: str) -> VsprofErro
 
 def lab_not_ready(why: str) -> VsprofError:
     return VsprofError(f"the lab booted, but is not ready to measure: {why}; `build/venv/bin/vsprof clean --cache` and try again")
+
+
+def lab_unsound(faults: list[str]) -> LabUnsound:
+    return LabUnsound(f"the lab is unsound: {'; '.join(faults)}")
 
 
 def snapshot_unusable(folder: Path, why: VsprofError) -> SnapshotUnusable:

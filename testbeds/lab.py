@@ -89,7 +89,7 @@ class Lab(SystemdHost):
         try:
             self._resume(image)
         except errors.SnapshotUnusable as error:
-            # A snapshot can pass its checksum and still not suit this machine (another kernel, another CPU): boot again.
+            # A snapshot can pass its checksum and still not suit this machine (another kernel, another CPU), or be unsound: boot again.
             self.close()
             self._say(f"{error}; booting again")
             snapshot.discard(image, self._shape)
@@ -153,6 +153,7 @@ class Lab(SystemdHost):
         try:
             snapshot.resume(self._machine, state)
             self._channel = snapshot.connect(self._machine, RESUME_SECONDS)
+            snapshot.check(self._channel, self._shape.cpus)
         except errors.PluginNotLoaded:
             # QEMU ended before it looked at the snapshot.
             raise

@@ -12,7 +12,7 @@ import time
 from pathlib import Path
 
 from terms import errors
-from testbeds.emulator import cache
+from testbeds.emulator import cache, soundness
 from testbeds.emulator import machine as machines
 from testbeds.emulator.image import Image, Say
 from testbeds.emulator.machine import Machine, Shape, instance
@@ -20,8 +20,12 @@ from testbeds.ssh import Channel
 
 BOOT_SECONDS = 240
 RESUME_SECONDS = 30
+BOOTS = 4
+"""How often the lab is booted until it is sound. What makes one in many unsound is chance: see docs/testbeds/lab.md."""
+CHECK_SECONDS = 60
 PARTS = ["state.bin", "disk.qcow2"]
-_RECIPE = hashlib.sha256(Path(machines.__file__).read_bytes() + Path(__file__).read_bytes()).hexdigest()[:8]
+_SOURCES = (machines.__file__, soundness.__file__, __file__)
+_RECIPE = hashlib.sha256(b"".join(Path(source).read_bytes() for source in _SOURCES)).hexdigest()[:8]
 MIGRATION = ("mapped-ram", "multifd")
 
 # What must hold before the state is saved, and what every run will need: programs that are read into memory once, here,
@@ -54,7 +58,7 @@ def get(image: Image, shape: Shape, say: Say) -> Path:
     if not cache.intact(where):
         nodes = f" in {shape.nodes} NUMA nodes" if shape.nodes > 1 else ""
         say(f"booting the lab host, {shape.cpus} CPUs{nodes} (once; about a minute)")
-    return cache.make(where, lambda partial: _boot_and_save(image, shape, partial), PARTS)
+    return cache.make(where, lambda partial: _boot_until_sound(image, shape, partial, say), PARTS)
 
 
 def discard(image: Image, shape: Shape) -> None:
@@ -78,6 +82,25 @@ def connect(machine: Machine, seconds: float) -> Channel:
     return channel
 
 
+def check(channel: Channel, cpus: int) -> None:
+    """Raise ``LabUnsound`` where a CPU's timer is dead, the clocks disagree, or KVM is missing."""
+    printed = channel.run(soundness.CHECK, timeout=CHECK_SECONDS, check=False).stdout
+    if faults := soundness.faults(printed, cpus):
+        raise errors.lab_unsound(faults)
+
+
+def _boot_until_sound(image: Image, shape: Shape, to: Path, say: Say) -> None:
+    for left in reversed(range(BOOTS)):
+        try:
+            return _boot_and_save(image, shape, to)
+        except errors.LabUnsound as error:
+            if not left:
+                raise
+            say(f"{error}; booting it again")
+            for part in PARTS:
+                (to / part).unlink(missing_ok=True)
+
+
 def _boot_and_save(image: Image, shape: Shape, to: Path) -> None:
     with instance() as place:
         machine = Machine(image, shape, place.folder)
@@ -88,6 +111,7 @@ def _boot_and_save(image: Image, shape: Shape, to: Path) -> None:
             settled = channel.run(SETTLE, timeout=BOOT_SECONDS, check=False)
             if settled.status != 0:
                 raise errors.lab_not_ready(settled.stderr.strip())
+            check(channel, shape.cpus)
             channel.close()
             # The lab's side of the connection ends a moment after ours; a half-open one would be saved.
             time.sleep(1)

@@ -177,12 +177,51 @@ def test_a_failed_run_is_recorded_and_the_campaign_goes_on(executed, root, quiet
     begun, troubles = executed
     troubles["r001"] = trouble
     store = campaigns.start(vm2vm(1), quiet, seed=1, root=root)
-    assert begun == ["r001", "r002"]
+    assert begun == ["r001", "r001", "r002"]
     manifest = json.loads((store.folder / "manifest.json").read_text())
     assert [run["status"] for run in manifest["runs"]] == ["failed", "done"]
     assert str(trouble) in manifest["runs"][0]["error"]
     assert manifest["status"] == "partial"
     assert not (root / "latest").exists()
+
+
+def test_a_run_that_fails_once_in_the_lab_is_repeated_and_both_are_told(executed, root, quiet, monkeypatch):
+    begun, troubles = executed
+    execute = campaigns.run.execute
+
+    def fails_once(host, plan, *more):
+        try:
+            return execute(host, plan, *more)
+        finally:
+            troubles.pop(plan.run_id, None)
+
+    monkeypatch.setattr(campaigns.run, "execute", fails_once)
+    troubles["r001"] = errors.RunFailed("guest2 waits for its timer")
+    store = campaigns.start(vm2vm(1), quiet, seed=1, root=root)
+    assert begun == ["r001", "r001", "r002"]
+    first = store.manifest["runs"][0]
+    assert (first["status"], first["error"], first["failed_before"]) == ("done", None, ["guest2 waits for its timer"])
+    assert (store.folder / "raw" / "r001.broken0" / "attempt.txt").exists()
+    assert store.manifest["status"] == "complete"
+    assert any("failed and was repeated: guest2 waits" in finding["text"] for finding in store.manifest["findings"])
+
+
+def test_a_run_that_fails_on_this_host_is_not_repeated(executed, root, quiet, monkeypatch):
+    begun, troubles = executed
+    monkeypatch.setitem(experiments.TESTBEDS, "native", NoHost)
+    name, experiment = experiments.load("vm2vm")
+    experiment.repetitions = 1
+    troubles["r001"] = errors.RunFailed("no answer")
+    campaigns.start(Campaign.check(name, experiment, "native"), quiet, seed=1, root=root)
+    assert begun == ["r001", "r002"]
+
+
+def test_a_full_disk_ends_the_campaign_at_once(executed, root, quiet):
+    begun, troubles = executed
+    troubles["r001"] = OSError(28, "No space left on device")
+    with pytest.raises(errors.VsprofError, match="No space left"):
+        campaigns.start(vm2vm(1), quiet, seed=1, root=root)
+    assert begun == ["r001"]
 
 
 def test_an_interrupted_campaign_resumes_where_it_stopped(executed, root, quiet):
