@@ -253,6 +253,18 @@ void core_forget_blocks(struct core *core)
     core->previous = &nowhere;
 }
 
+uint64_t core_cycles(const struct core *core)
+{
+    uint64_t cycles = core->retired * 1000 / core->profile->core_ipc_milli;
+
+    for (int mode = 0; mode < MODE_COUNT; mode++) {
+        const struct counters *c = &core->counters[mode];
+        cycles += c->stall_l2 + c->stall_llc + c->stall_memory + c->stall_frontend + c->stall_dtlb + c->stall_itlb + c->stall_branch +
+                  c->stall_mode;
+    }
+    return cycles;
+}
+
 /* Caches below L1. */
 
 static void insert_into_l2(struct core *core, uint64_t line, enum line_state state)

@@ -182,6 +182,9 @@ struct repeated {
 };
 void core_repeated(struct core *core, struct repeated r);
 
+/* Cycles that all of the core's instructions took so far, in all modes: the total of cpi_stack, in whole cycles. */
+uint64_t core_cycles(const struct core *core);
+
 /* For other cores' threads: take `line` away, or make it shared. Returns the state it had here. */
 enum line_state core_snooped(struct core *core, uint64_t line, bool take_away);
 

@@ -11,10 +11,12 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "clock.h"
 #include "control.h"
 #include "decode.h"
 #include "model.h"
 #include "qemu_api.h"
+#include "qemu_clock.h"
 
 QEMU_EXPORT int qemu_plugin_version = QEMU_API_VERSION;
 QEMU_EXPORT int qemu_plugin_install(qemu_plugin_id_t id, const qemu_info_t *info, int argc, char **argv);
@@ -22,6 +24,8 @@ QEMU_EXPORT int qemu_plugin_install(qemu_plugin_id_t id, const qemu_info_t *info
 #define CHANGE_NS 300000000
 #define BACK_IN_HOST 500 /* instructions after #VMEXIT: KVM has loaded the host's GS again, and is not yet back in the guest */
 #define REAL_MODE_END 0x110000 /* below it segments have bases, and a repeated string instruction's registers are no addresses */
+#define REPORTS_A_QUANTUM 8 /* how often a processor tells the clock where it is */
+#define FEWEST_BETWEEN_REPORTS 50 /* instructions */
 #define CHECK_EVERY 1024 /* slow accesses between two comparisons of our translation with QEMU's */
 
 enum state { OFF, COUNT, MODEL };
@@ -43,6 +47,11 @@ struct vcpu {
     struct address_space host_space;
     uint32_t slow_accesses;
     uint64_t checked, wrong; /* translations compared with QEMU's */
+    /* Modelled time: it was `time_base` when the core had taken `cycles_base` cycles. */
+    bool asleep;
+    int64_t time_base;
+    uint64_t cycles_base, cycles_reported, retired_reported;
+    uint64_t report_at; /* `retired` at which it reports to the clock */
 };
 
 /* Blocks live until the flush after the next: a core's last block is looked at once more after a flush. */
@@ -78,6 +87,20 @@ static enum state state, wanted;
 static bool change_wanted;
 static pthread_mutex_t change_lock = PTHREAD_MUTEX_INITIALIZER;
 static pthread_cond_t changed = PTHREAD_COND_INITIALIZER;
+
+/* Modelled time. It begins with the first change to the state MODEL after it was wanted, and never ends. */
+static struct {
+    bool wanted, runs;
+    int64_t quantum;          /* ns */
+    uint64_t core_khz;        /* the modelled processor's */
+    uint64_t ticks_khz;       /* the cycle counter's, as the emulated kernel found it at boot */
+    double pace;
+    int64_t begin, ticks_begin;
+    const char *failed;       /* why it did not begin */
+} modelled;
+static struct clock machine_clock;
+static __thread int own_index = -1;     /* of the processor that this thread runs */
+static __thread bool wants_machine_time; /* and not the processor's own */
 
 static pthread_mutex_t arena_lock = PTHREAD_MUTEX_INITIALIZER;
 static struct arena *arena, *old_arena;
@@ -343,6 +366,96 @@ static void on_mark(unsigned int index, void *data)
         model_end(model);
 }
 
+/* Modelled time. */
+
+static int64_t own_time(const struct vcpu *vcpu, const struct core *core)
+{
+    uint64_t cycles = core_cycles(core) - vcpu->cycles_base;
+
+    return vcpu->time_base + (int64_t)((double)cycles * 1e6 / (double)modelled.core_khz);
+}
+
+/* Its own time is `at` now. */
+static void set_own_time(struct vcpu *vcpu, const struct core *core, int64_t at)
+{
+    vcpu->time_base = at;
+    vcpu->cycles_base = core_cycles(core);
+}
+
+/* What QEMU's virtual clock reads: for a processor that runs the time that it has reached; for all others that of the whole machine. */
+static int64_t modelled_clock(void)
+{
+    int64_t machine = clock_now(&machine_clock);
+
+    if (own_index < 0 || wants_machine_time || vcpus[own_index].asleep)
+        return machine;
+    int64_t own = own_time(&vcpus[own_index], cores[own_index]);
+    return own > machine ? own : machine;
+}
+
+static int64_t modelled_ticks(void)
+{
+    return modelled.ticks_begin + (int64_t)((double)(modelled_clock() - modelled.begin) * (double)modelled.ticks_khz / 1e6);
+}
+
+static int64_t machine_deadline(void)
+{
+    wants_machine_time = true;
+    int64_t due = qemu_clock_deadline();
+    wants_machine_time = false;
+    return due;
+}
+
+static const struct clock_machine around_clock = {machine_deadline, qemu_clock_notify_timers};
+
+/* How many instructions until the next report: fewer where each takes long, as they did since the last one. */
+static uint64_t until_report(const struct vcpu *vcpu, const struct core *core, uint64_t cycles)
+{
+    uint64_t instructions = core->retired - vcpu->retired_reported + 1, took = cycles - vcpu->cycles_reported + 1;
+    uint64_t wanted_cycles = (uint64_t)modelled.quantum * modelled.core_khz / 1000000 / REPORTS_A_QUANTUM;
+    uint64_t by_width = wanted_cycles * core->profile->core_ipc_milli / 1000, until = wanted_cycles * instructions / took;
+
+    return until < FEWEST_BETWEEN_REPORTS ? FEWEST_BETWEEN_REPORTS : until < by_width ? until : by_width;
+}
+
+/* A processor may have run too far ahead of the others: then it is held up here, though never for long. */
+static void report_time(struct vcpu *vcpu, struct core *core, uint32_t index)
+{
+    if (core->retired >= vcpu->report_at) {
+        int64_t at = own_time(vcpu, core), machine = clock_now(&machine_clock);
+        uint64_t cycles = core_cycles(core);
+        own_index = (int)index;
+        vcpu->asleep = false;
+        /* Time passed while nobody knew that it runs. */
+        if (at < machine)
+            set_own_time(vcpu, core, at = machine);
+        bool may_go = clock_report(&machine_clock, index, at);
+        vcpu->report_at = core->retired + (may_go ? until_report(vcpu, core, cycles) : 0);
+        if (may_go) {
+            vcpu->retired_reported = core->retired;
+            vcpu->cycles_reported = cycles;
+        }
+    }
+    if (vcpu->report_at < core->sample_at)
+        core->sample_at = vcpu->report_at;
+}
+
+static void begin_modelled_time(void)
+{
+    modelled.begin = qemu_clock_present();
+    modelled.ticks_begin = qemu_clock_present_ticks();
+    for (uint32_t i = 0; i < vcpu_count; i++) {
+        set_own_time(&vcpus[i], cores[i], modelled.begin);
+        vcpus[i].report_at = 0;
+        vcpus[i].asleep = machine_clock.cpu[i].idle;
+    }
+    if (!clock_start(&machine_clock, &around_clock, modelled.begin, modelled.quantum, modelled.pace))
+        modelled.failed = "no thread for the clock";
+    else if (!qemu_clock_take(modelled_clock, modelled_ticks))
+        modelled.failed = "QEMU's clocks do not follow";
+    modelled.runs = !modelled.failed;
+}
+
 /* What runs. */
 
 static SELDOM void on_block_slow(unsigned int index, const struct block *block)
@@ -362,6 +475,8 @@ static SELDOM void on_block_slow(unsigned int index, const struct block *block)
         if (vcpu->task_unknown && current_task_at)
             find_task(vcpu, core, index);
         model_tick(model, index);
+        if (modelled.runs)
+            report_time(vcpu, core, index);
     }
     core_block(core, block);
 }
@@ -588,8 +703,11 @@ static void on_reset(qemu_plugin_id_t id)
     qemu_plugin_register_vcpu_resume_cb(id, on_resume);
     if (wanted != OFF)
         qemu_plugin_register_vcpu_tb_trans_cb(id, on_translation);
-    if (wanted == MODEL)
+    if (wanted == MODEL) {
         forget_what_was_seen();
+        if (modelled.wanted && !modelled.runs && !modelled.failed)
+            begin_modelled_time();
+    }
     pthread_mutex_lock(&change_lock);
     state = wanted;
     change_wanted = false;
@@ -600,8 +718,11 @@ static void on_reset(qemu_plugin_id_t id)
 static void on_idle(qemu_plugin_id_t id, unsigned int index)
 {
     (void)id;
+    own_index = (int)index;
     if (state == MODEL)
         model_settle(model, index);
+    clock_idle(&machine_clock, index, modelled.runs ? own_time(&vcpus[index], cores[index]) : 0);
+    vcpus[index].asleep = true;
 }
 
 /*
@@ -610,7 +731,12 @@ static void on_idle(qemu_plugin_id_t id, unsigned int index)
  */
 static void on_resume(qemu_plugin_id_t id, unsigned int index)
 {
-    (void)id, (void)index;
+    (void)id;
+    own_index = (int)index;
+    int64_t at = clock_resume(&machine_clock, index);
+    if (modelled.runs)
+        set_own_time(&vcpus[index], cores[index], at);
+    vcpus[index].asleep = false;
     change_if_safe();
 }
 
@@ -762,7 +888,12 @@ static void command_state(const char *name, FILE *out)
             if (!change_wanted)
                 return;
         }
-        fputs(wait_for_change() && state == to ? "ok\n" : "pending\n", out);
+        if (!wait_for_change() || state != to)
+            fputs("pending\n", out);
+        else if (modelled.failed)
+            fprintf(out, "error: modelled time did not begin: %s\n", modelled.failed);
+        else
+            fputs("ok\n", out);
         return;
     }
     fprintf(out, "error: no state %s: off, count or model\n", name);
@@ -885,12 +1016,53 @@ static void command_limit(const char *arguments, FILE *out)
         fputs("error: limit instructions N, limit HOOK N, or limit none\n", out);
 }
 
+/* clock QUANTUM_NS CORE_KHZ TICKS_KHZ PACE: time is modelled from the next change to the state model on. */
+static void command_clock(const char *arguments, FILE *out)
+{
+    char error[256];
+    int64_t quantum;
+    uint64_t core_khz, ticks_khz;
+    double pace;
+
+    if (sscanf(arguments, "%" SCNd64 " %" SCNu64 " %" SCNu64 " %lf", &quantum, &core_khz, &ticks_khz, &pace) != 4 || quantum <= 0 ||
+        !core_khz || !ticks_khz || pace <= 0)
+        fputs("error: clock QUANTUM_NS CORE_KHZ TICKS_KHZ PACE, all above 0\n", out);
+    else if (state == MODEL || modelled.runs)
+        fputs("error: the clock can't change while the model runs\n", out);
+    else if (!qemu_clock_find(error, sizeof(error)))
+        fprintf(out, "error: %s: modelled time needs QEMU 9.1 to 11.1 with threads for TCG's CPUs\n", error);
+    else {
+        modelled.quantum = quantum;
+        modelled.core_khz = core_khz;
+        modelled.ticks_khz = ticks_khz;
+        modelled.pace = pace;
+        modelled.wanted = true;
+        fputs("ok\n", out);
+    }
+}
+
+static void write_clock(FILE *out)
+{
+    int64_t wall;
+    struct clock_record record = clock_read(&machine_clock, &wall);
+
+    fprintf(out, "{\"runs\":%s,\"now_ns\":%" PRId64 ",\"modelled_ns\":%" PRId64 ",\"wall_ns\":%" PRId64 ",\"idle_ns\":%" PRId64,
+            modelled.runs ? "true" : "false", clock_now(&machine_clock), modelled.runs ? clock_now(&machine_clock) - modelled.begin : 0,
+            wall, record.idle);
+    fprintf(out, ",\"quantum_ns\":%" PRId64 ",\"reports\":%" PRIu64 ",\"waits\":%" PRIu64 ",\"slices\":%" PRIu64
+            ",\"far_ahead\":%" PRIu64 ",\"most_ahead_ns\":%" PRId64 ",\"timers\":%" PRIu64 "}",
+            modelled.quantum, record.reports, record.waits, record.slices, record.far_ahead, record.most_ahead, record.timers);
+}
+
 static void command_status(FILE *out)
 {
-    fprintf(out, "{\"state\":\"%s\",\"window\":%d,\"vcpus\":[", state_names[state], model ? (int)model->window : 0);
+    fprintf(out, "{\"state\":\"%s\",\"window\":%d,\"clock\":", state_names[state], model ? (int)model->window : 0);
+    write_clock(out);
+    fputs(",\"vcpus\":[", out);
     for (uint32_t i = 0; i < vcpu_count; i++)
-        fprintf(out, "%s{\"instructions\":%" PRIu64 ",\"translations_checked\":%" PRIu64 ",\"translations_wrong\":%" PRIu64 "}",
-                i ? "," : "", vcpus[i].counted + (model ? model->core[i]->retired : 0), vcpus[i].checked, vcpus[i].wrong);
+        fprintf(out, "%s{\"instructions\":%" PRIu64 ",\"asleep\":%s,\"at_ns\":%" PRId64 ",\"translations_checked\":%" PRIu64
+                ",\"translations_wrong\":%" PRIu64 "}", i ? "," : "", vcpus[i].counted + (model ? model->core[i]->retired : 0),
+                machine_clock.cpu[i].idle ? "true" : "false", machine_clock.cpu[i].at, vcpus[i].checked, vcpus[i].wrong);
     fputs("]}\n", out);
 }
 
@@ -920,6 +1092,8 @@ static void handle(char *line, FILE *out)
         command_profile(argument, out);
     else if (!strcmp(line, "kernel"))
         command_kernel(argument, out);
+    else if (!strcmp(line, "clock"))
+        command_clock(argument, out);
     else if (!strcmp(line, "status"))
         command_status(out);
     else if (!strcmp(line, "window"))
@@ -959,6 +1133,7 @@ int qemu_plugin_install(qemu_plugin_id_t id, const qemu_info_t *info, int argc, 
     }
     plugin_id = id;
     vcpu_count = (uint32_t)info->system.max_vcpus;
+    clock_init(&machine_clock, vcpu_count);
     qemu_plugin_register_vcpu_idle_cb(id, on_idle);
     qemu_plugin_register_vcpu_resume_cb(id, on_resume);
     return control_start(path, handle);

@@ -1,0 +1,26 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/*
+ * QEMU's clocks in the hands of the plug-in: what its virtual clock (all its timers) and its cycle counter (RDTSC, of nested guests too)
+ * read from now on. QEMU's own way for an accelerator to give these two is not open to plug-ins, so the accelerator's table of functions
+ * is changed, in which TCG with a thread for each CPU has no entry for them. Everything is looked at before it is changed.
+ */
+#ifndef VSPROF_QEMU_CLOCK_H
+#define VSPROF_QEMU_CLOCK_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+/* Find QEMU's functions and the two entries. Returns false with what does not look as expected in `error`. */
+bool qemu_clock_find(char *error, size_t size);
+/* What the two read at this moment. */
+int64_t qemu_clock_present(void);
+int64_t qemu_clock_present_ticks(void);
+/* From now on they read `clock` and `ticks`. Returns false, with nothing changed, where QEMU does not follow. */
+bool qemu_clock_take(int64_t (*clock)(void), int64_t (*ticks)(void));
+/* From `clock` to the next of QEMU's timers in ns: 0 if one is due, -1 if there is none. */
+int64_t qemu_clock_deadline(void);
+/* Have QEMU's main loop look at its timers soon. */
+void qemu_clock_notify_timers(void);
+
+#endif
