@@ -7,7 +7,8 @@ wall-clock rates are the emulator's, not a processor's.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+import contextlib
+from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -25,7 +26,6 @@ RESUME_SECONDS = 20
 # KVM has a folder for each virtual machine, named by the process; a process's unit can be frozen as a whole. In words of the shell's
 # own: a program costs the emulated host a tenth of a second.
 HOLD = """
-exec 3<> <(:)
 stand() {
     local units=()
     for machine in /sys/kernel/debug/kvm/*-*; do
@@ -43,8 +43,6 @@ stand() {
 }
 """
 """A function for a shell: ``stand 1`` makes all virtual machines stand still, and waits until they do; ``stand 0`` lets them go on.
-
-The descriptor 3 never has anything to read: waiting for it is a sleep that starts no program.
 """
 HOLD_SECONDS = 20
 """The most that either may take."""
@@ -137,14 +135,18 @@ class Lab(SystemdHost):
     def plugin_socket(self, plugin: Path) -> Path | None:
         return self.machine.plugin_socket(plugin) if plugin in self._plugins else None
 
-    def hold_guests(self, seconds: float) -> None:
+    @contextlib.contextmanager
+    def guests_held(self) -> Iterator[None]:
         """QEMU's TCG needs it when all emulated CPUs must leave their code at once: see ``safe_to_change`` of collectors/uarch_model."""
         self.machine.check_alive()
         if self._shell is None:
             self._shell = self.channel.shell()
             self._shell.ask(HOLD, HOLD_SECONDS)
-        # They go on whatever becomes of us.
-        self._shell.ask("stand 1 || { stand 0; false; }", HOLD_SECONDS, then=f"read -r -t {seconds} -u 3; stand 0")
+        try:
+            self._shell.ask("stand 1", HOLD_SECONDS)
+            yield
+        finally:
+            self._shell.ask("stand 0", HOLD_SECONDS)
 
     def _resume(self, image: images.Image) -> None:
         state = snapshot.get(image, self._shape, self._say)

@@ -109,21 +109,23 @@ static void *pass_time(void *of)
     struct clock *clock = of;
 
     pthread_mutex_lock(&clock->lock);
-    for (;;) {
-        while (!clock->idle_mark)
+    while (clock->started) {
+        if (!clock->idle_mark) {
             pthread_cond_wait(&clock->all_idle, &clock->lock);
+            continue;
+        }
         pass_idle_time(clock);
         int64_t due = clock->machine->deadline();
         int64_t sleep = due == 0 ? IDLE_AGAIN_NS : due < 0 ? IDLE_STEP_NS : (int64_t)((double)due / clock->pace) + 1;
         wait_for(&clock->all_idle, &clock->lock, sleep < IDLE_STEP_NS ? sleep : IDLE_STEP_NS);
     }
+    pthread_mutex_unlock(&clock->lock);
     return NULL;
 }
 
 bool clock_start(struct clock *clock, const struct clock_machine *machine, int64_t begin, int64_t quantum, double pace)
 {
     sigset_t all, before;
-    pthread_t thread;
 
     pthread_mutex_lock(&clock->lock);
     clock->machine = machine;
@@ -134,14 +136,45 @@ bool clock_start(struct clock *clock, const struct clock_machine *machine, int64
     for (uint32_t i = 0; i < clock->cpu_count; i++)
         clock->cpu[i].at = begin;
     clock->started = true;
+    clock->idle_mark = 0;
     advance(clock);
     pthread_mutex_unlock(&clock->lock);
     /* QEMU handles its signals in threads of its own choice. */
     sigfillset(&all);
     pthread_sigmask(SIG_SETMASK, &all, &before);
-    bool made = !pthread_create(&thread, NULL, pass_time, clock) && !pthread_detach(thread);
+    bool made = !pthread_create(&clock->passes_time, NULL, pass_time, clock);
     pthread_sigmask(SIG_SETMASK, &before, NULL);
+    if (!made)
+        clock->started = false;
     return made;
+}
+
+static struct clock_record present_record(const struct clock *clock)
+{
+    struct clock_record record = clock->record;
+
+    if (clock->started) {
+        record.modelled += clock->now - clock->begin;
+        record.wall += wall_now() - clock->wall_begin;
+    }
+    return record;
+}
+
+int64_t clock_stop(struct clock *clock)
+{
+    pthread_mutex_lock(&clock->lock);
+    int64_t farthest = clock->now;
+    clock->record = present_record(clock);
+    clock->started = false;
+    pthread_cond_signal(&clock->all_idle);
+    for (uint32_t i = 0; i < clock->cpu_count; i++) {
+        pthread_cond_signal(&clock->cpu[i].go);
+        if (clock->cpu[i].at > farthest)
+            farthest = clock->cpu[i].at;
+    }
+    pthread_mutex_unlock(&clock->lock);
+    pthread_join(clock->passes_time, NULL);
+    return farthest;
 }
 
 static void note(struct clock *clock, int64_t ahead)
@@ -158,6 +191,10 @@ bool clock_report(struct clock *clock, uint32_t index, int64_t at)
 
     pthread_mutex_lock(&clock->lock);
     cpu->idle = false;
+    if (!clock->started) {
+        pthread_mutex_unlock(&clock->lock);
+        return true;
+    }
     cpu->at = at;
     advance(clock);
     note(clock, at - clock->now);
@@ -167,8 +204,9 @@ bool clock_report(struct clock *clock, uint32_t index, int64_t at)
         cpu->waits = true;
         wait_for(&cpu->go, &clock->lock, CLOCK_WAIT_NS);
         cpu->waits = false;
-        advance(clock);
-        may_go = at <= clock->now + clock->quantum;
+        if (clock->started)
+            advance(clock);
+        may_go = !clock->started || at <= clock->now + clock->quantum;
         clock->record.slices += !may_go;
     }
     pthread_mutex_unlock(&clock->lock);
@@ -204,11 +242,10 @@ int64_t clock_resume(struct clock *clock, uint32_t index)
     return at;
 }
 
-struct clock_record clock_read(struct clock *clock, int64_t *wall)
+struct clock_record clock_read(struct clock *clock)
 {
     pthread_mutex_lock(&clock->lock);
-    struct clock_record record = clock->record;
-    *wall = clock->started ? wall_now() - clock->wall_begin : 0;
+    struct clock_record record = present_record(clock);
     pthread_mutex_unlock(&clock->lock);
     return record;
 }

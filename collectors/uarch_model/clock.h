@@ -32,13 +32,14 @@ struct clock_cpu {
     pthread_cond_t go;
 };
 
-/* How well CPUs were kept together, since the start. */
+/* How well CPUs were kept together, since the first start. */
 struct clock_record {
     uint64_t reports, waits, slices; /* slices: of real time, after which a waiting CPU was sent back */
     uint64_t far_ahead;              /* reports of a CPU that was more than two quanta ahead */
     int64_t most_ahead;              /* the most that any CPU was ahead */
     uint64_t timers;                 /* timers that held the clock */
     int64_t idle;                    /* time that passed while all CPUs were idle */
+    int64_t modelled, wall;          /* time that was modelled, and the real time that it took */
 };
 
 struct clock {
@@ -51,6 +52,7 @@ struct clock {
     int64_t idle_mark; /* CLOCK_MONOTONIC until which idle time has been passed; 0: a CPU runs */
     pthread_cond_t all_idle;
     const struct clock_machine *machine;
+    pthread_t passes_time;
     struct clock_cpu cpu[CLOCK_MOST_CPUS];
     struct clock_record record;
 };
@@ -61,6 +63,8 @@ void clock_init(struct clock *clock, uint32_t cpu_count);
  * start of the machine on. Returns false without the thread that passes idle time.
  */
 bool clock_start(struct clock *clock, const struct clock_machine *machine, int64_t begin, int64_t quantum, double pace);
+/* Time is not modelled any longer; nobody waits. Returns where the CPU is that was ahead of all others. */
+int64_t clock_stop(struct clock *clock);
 static inline int64_t clock_now(const struct clock *clock)
 {
     return __atomic_load_n(&clock->now, __ATOMIC_RELAXED);
@@ -73,7 +77,6 @@ void clock_idle(struct clock *clock, uint32_t index, int64_t at);
 /* CPU `index` has something to do. Returns where it goes on. */
 int64_t clock_resume(struct clock *clock, uint32_t index);
 
-/* A copy of the record, and the wall time since the start in `wall`. */
-struct clock_record clock_read(struct clock *clock, int64_t *wall);
+struct clock_record clock_read(struct clock *clock);
 
 #endif

@@ -28,7 +28,6 @@ static bool add_core(struct model *model, uint32_t index, struct memory memory, 
     if (!core || !model->tasks[index] || !model->hot[index] || !core_init(core, &model->profile, &model->uncore, index, memory))
         return false;
     tasks_init(model->tasks[index]);
-    core->hot = model->hot[index];
     core->thread = TASK_UNKNOWN;
     core->sample_every = sample_every;
     core->sample_at = core->sample_due = sample_every ? sample_every : UINT64_MAX;

@@ -88,14 +88,18 @@ static bool change_wanted;
 static pthread_mutex_t change_lock = PTHREAD_MUTEX_INITIALIZER;
 static pthread_cond_t changed = PTHREAD_COND_INITIALIZER;
 
-/* Modelled time. It begins with the first change to the state MODEL after it was wanted, and never ends. */
+/*
+ * Modelled time passes in the state MODEL, once it was wanted. From its first begin on QEMU's clocks are ours: in other states they go
+ * on from where modelled time ended, at the speed of real time.
+ */
 static struct {
-    bool wanted, runs;
+    bool wanted, taken, runs;
     int64_t quantum;          /* ns */
     uint64_t core_khz;        /* the modelled processor's */
     uint64_t ticks_khz;       /* the cycle counter's, as the emulated kernel found it at boot */
     double pace;
-    int64_t begin, ticks_begin;
+    int64_t origin, ticks_origin; /* the clock and the cycle counter when they were taken */
+    int64_t offset;           /* of our clock from QEMU's own where time is not modelled */
     const char *failed;       /* why it did not begin */
 } modelled;
 static struct clock machine_clock;
@@ -383,19 +387,20 @@ static void set_own_time(struct vcpu *vcpu, const struct core *core, int64_t at)
 }
 
 /* What QEMU's virtual clock reads: for a processor that runs the time that it has reached; for all others that of the whole machine. */
-static int64_t modelled_clock(void)
+static int64_t present_clock(void)
 {
+    if (!modelled.runs)
+        return qemu_clock_present() + modelled.offset;
     int64_t machine = clock_now(&machine_clock);
-
     if (own_index < 0 || wants_machine_time || vcpus[own_index].asleep)
         return machine;
     int64_t own = own_time(&vcpus[own_index], cores[own_index]);
     return own > machine ? own : machine;
 }
 
-static int64_t modelled_ticks(void)
+static int64_t present_ticks(void)
 {
-    return modelled.ticks_begin + (int64_t)((double)(modelled_clock() - modelled.begin) * (double)modelled.ticks_khz / 1e6);
+    return modelled.ticks_origin + (int64_t)((double)(present_clock() - modelled.origin) * (double)modelled.ticks_khz / 1e6);
 }
 
 static int64_t machine_deadline(void)
@@ -440,20 +445,46 @@ static void report_time(struct vcpu *vcpu, struct core *core, uint32_t index)
         core->sample_at = vcpu->report_at;
 }
 
+/* Both with all processors standing still. */
 static void begin_modelled_time(void)
 {
-    modelled.begin = qemu_clock_present();
-    modelled.ticks_begin = qemu_clock_present_ticks();
+    int64_t now = qemu_clock_present() + modelled.offset;
+
+    if (!modelled.taken) {
+        modelled.origin = now;
+        modelled.ticks_origin = qemu_clock_present_ticks();
+    }
     for (uint32_t i = 0; i < vcpu_count; i++) {
-        set_own_time(&vcpus[i], cores[i], modelled.begin);
+        set_own_time(&vcpus[i], cores[i], now);
         vcpus[i].report_at = 0;
         vcpus[i].asleep = machine_clock.cpu[i].idle;
     }
-    if (!clock_start(&machine_clock, &around_clock, modelled.begin, modelled.quantum, modelled.pace))
+    if (!clock_start(&machine_clock, &around_clock, now, modelled.quantum, modelled.pace)) {
         modelled.failed = "no thread for the clock";
-    else if (!qemu_clock_take(modelled_clock, modelled_ticks))
+        return;
+    }
+    modelled.runs = true;
+    if (!modelled.taken && !qemu_clock_take(present_clock, present_ticks)) {
         modelled.failed = "QEMU's clocks do not follow";
-    modelled.runs = !modelled.failed;
+        modelled.runs = false;
+        clock_stop(&machine_clock);
+        return;
+    }
+    modelled.taken = true;
+    qemu_clock_let_sleep(true);
+}
+
+static void end_modelled_time(void)
+{
+    int64_t now = clock_stop(&machine_clock);
+
+    modelled.runs = false;
+    qemu_clock_let_sleep(false);
+    for (uint32_t i = 0; i < vcpu_count; i++)
+        if (own_time(&vcpus[i], cores[i]) > now)
+            now = own_time(&vcpus[i], cores[i]);
+    modelled.offset = now - qemu_clock_present();
+    qemu_clock_notify_timers();
 }
 
 /* What runs. */
@@ -703,11 +734,13 @@ static void on_reset(qemu_plugin_id_t id)
     qemu_plugin_register_vcpu_resume_cb(id, on_resume);
     if (wanted != OFF)
         qemu_plugin_register_vcpu_tb_trans_cb(id, on_translation);
-    if (wanted == MODEL) {
+    if (wanted == MODEL)
         forget_what_was_seen();
-        if (modelled.wanted && !modelled.runs && !modelled.failed)
-            begin_modelled_time();
-    }
+    /* There may be a reset too many, see `change_wanted`. */
+    if (wanted == MODEL && modelled.wanted && !modelled.runs && !modelled.failed)
+        begin_modelled_time();
+    else if (wanted != MODEL && modelled.runs)
+        end_modelled_time();
     pthread_mutex_lock(&change_lock);
     state = wanted;
     change_wanted = false;
@@ -1027,9 +1060,9 @@ static void command_clock(const char *arguments, FILE *out)
     if (sscanf(arguments, "%" SCNd64 " %" SCNu64 " %" SCNu64 " %lf", &quantum, &core_khz, &ticks_khz, &pace) != 4 || quantum <= 0 ||
         !core_khz || !ticks_khz || pace <= 0)
         fputs("error: clock QUANTUM_NS CORE_KHZ TICKS_KHZ PACE, all above 0\n", out);
-    else if (state == MODEL || modelled.runs)
+    else if (state == MODEL)
         fputs("error: the clock can't change while the model runs\n", out);
-    else if (!qemu_clock_find(error, sizeof(error)))
+    else if (!modelled.taken && !qemu_clock_find(error, sizeof(error)))
         fprintf(out, "error: %s: modelled time needs QEMU 9.1 to 11.1 with threads for TCG's CPUs\n", error);
     else {
         modelled.quantum = quantum;
@@ -1043,12 +1076,11 @@ static void command_clock(const char *arguments, FILE *out)
 
 static void write_clock(FILE *out)
 {
-    int64_t wall;
-    struct clock_record record = clock_read(&machine_clock, &wall);
+    struct clock_record record = clock_read(&machine_clock);
 
     fprintf(out, "{\"runs\":%s,\"now_ns\":%" PRId64 ",\"modelled_ns\":%" PRId64 ",\"wall_ns\":%" PRId64 ",\"idle_ns\":%" PRId64,
-            modelled.runs ? "true" : "false", clock_now(&machine_clock), modelled.runs ? clock_now(&machine_clock) - modelled.begin : 0,
-            wall, record.idle);
+            modelled.runs ? "true" : "false", modelled.runs ? clock_now(&machine_clock) : modelled.taken ? present_clock() : 0, record.modelled, record.wall,
+            record.idle);
     fprintf(out, ",\"quantum_ns\":%" PRId64 ",\"reports\":%" PRIu64 ",\"waits\":%" PRIu64 ",\"slices\":%" PRIu64
             ",\"far_ahead\":%" PRIu64 ",\"most_ahead_ns\":%" PRId64 ",\"timers\":%" PRIu64 "}",
             modelled.quantum, record.reports, record.waits, record.slices, record.far_ahead, record.most_ahead, record.timers);

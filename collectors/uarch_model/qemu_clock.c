@@ -3,13 +3,19 @@
 #include "qemu_clock.h"
 
 #include <dlfcn.h>
+#include <poll.h>
+#include <signal.h>
 #include <stdio.h>
 #include <string.h>
+#include <unistd.h>
+
+#include "qemu_api.h"
 
 #define ALL_TIMERS (~0)
 #define VIRTUAL_CLOCK 1 /* QEMU_CLOCK_VIRTUAL */
 #define CODE_BYTES 48   /* in which a function reads its entry of the table */
 #define TABLE_BYTES 1024
+#define SHORTEST_SLEEP_NS 5000000 /* timers of QEMU's that are about real time may be late by this */
 
 static struct {
     int64_t (*present)(void), (*present_ticks)(void);         /* of the machine that runs QEMU, what TCG falls back to */
@@ -110,4 +116,26 @@ int64_t qemu_clock_deadline(void)
 void qemu_clock_notify_timers(void)
 {
     qemu.notify();
+}
+
+static bool may_sleep;
+
+void qemu_clock_let_sleep(bool let)
+{
+    __atomic_store_n(&may_sleep, let, __ATOMIC_RELAXED);
+}
+
+QEMU_EXPORT int ppoll(struct pollfd *fds, nfds_t count, const struct timespec *timeout, const sigset_t *mask)
+{
+    static int (*next)(struct pollfd *, nfds_t, const struct timespec *, const sigset_t *);
+    static const struct timespec shortest = {.tv_nsec = SHORTEST_SLEEP_NS};
+
+    if (!next) {
+        void *found = dlsym(RTLD_NEXT, "ppoll");
+        memcpy(&next, &found, sizeof(found));
+    }
+    /* A time-out of 0 is no sleep: something is known to be there. */
+    bool longer = __atomic_load_n(&may_sleep, __ATOMIC_RELAXED) && timeout && !timeout->tv_sec && timeout->tv_nsec &&
+                  timeout->tv_nsec < SHORTEST_SLEEP_NS && getpid() == gettid();
+    return next(fds, count, longer ? &shortest : timeout, mask);
 }

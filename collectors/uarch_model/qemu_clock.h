@@ -22,5 +22,11 @@ bool qemu_clock_take(int64_t (*clock)(void), int64_t (*ticks)(void));
 int64_t qemu_clock_deadline(void);
 /* Have QEMU's main loop look at its timers soon. */
 void qemu_clock_notify_timers(void);
+/*
+ * QEMU's main loop sleeps until the next timer, as if its time were real. Where time is slower, it would wake, find nothing due, and sleep
+ * for what is left, thousands of times: a real processor's whole time. So its sleeps last longer while it may (`let`); due timers wake it
+ * by the function above. It needs the plug-in to be preloaded (LD_PRELOAD) besides, so that QEMU's calls of ppoll come here.
+ */
+void qemu_clock_let_sleep(bool let);
 
 #endif

@@ -14,7 +14,7 @@ import shlex
 import shutil
 import subprocess
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -70,14 +70,16 @@ class Image:
         """Public half of the SSH key that the lab host shows."""
         return (self.tree / "etc/ssh/ssh_host_ed25519_key.pub").read_text()
 
-    def program(self, name: str) -> list[str]:
-        """The start of a command line that runs the tree's own ``name``.
+    def program(self, name: str, preload: Sequence[Path] = ()) -> list[str]:
+        """The start of a command line that runs the tree's own ``name``, with the shared objects ``preload`` before its libraries:
+        they may replace functions of these. No path of theirs may hold a space or a colon.
 
         Called through the tree's own loader and with its own libraries, it runs on any x86-64 Linux, whatever libraries
         that has, and needs neither chroot nor root.
         """
         libraries = self.tree / "usr/lib/x86_64-linux-gnu"
-        return [str(libraries / "ld-linux-x86-64.so.2"), "--library-path", str(libraries), str(self.tree / "usr/bin" / name)]
+        first = ["--preload", " ".join(map(str, preload))] if preload else []
+        return [str(libraries / "ld-linux-x86-64.so.2"), "--library-path", str(libraries), *first, str(self.tree / "usr/bin" / name)]
 
     def emulator(self) -> list[str]:
         """The start of a command line of the tree's QEMU, with the firmware that belongs to it."""
