@@ -131,7 +131,7 @@ def where(result: Result) -> Table:
     facts, host, git = (result.manifest.get(key) or {} for key in ("facts", "host", "git"))
     versions = facts.get("versions") or {}
     rows = {
-        "testbed": result.testbed + (" (an emulated host: its clock rates are the emulator's)" if result.emulated else ""),
+        "testbed": result.testbed + _whose_time(result),
         "its CPUs": _cpus(facts),
         "its memory": _memory(facts),
         "its hugepages": _hugepages(facts),
@@ -305,6 +305,12 @@ def _number(value: float | None, unit: str) -> str:
 def _unit(result: Result, source: ModuleType, where: dict[str, str]) -> str:
     found = metrics.rows_of(source.of, result, **where)["unit"]
     return "" if found.empty else str(found.iloc[0])
+
+
+def _whose_time(result: Result) -> str:
+    if result.modelled:
+        return f" (an emulated host, in the time of a {result.modelled} as modelled)"
+    return " (an emulated host: its clock rates are the emulator's)" if result.emulated else ""
 
 
 def _own_windows(result: Result, windows: dict[str, Any]) -> str:

@@ -13,6 +13,7 @@ from dataclasses import dataclass
 
 from analysis import metrics, stats, style
 from analysis.load import SIZES, SWITCHES, Result, worded
+from terms import analysis_messages as say
 from terms import units
 
 NEAR_ALL = 0.95
@@ -140,6 +141,8 @@ def answer(result: Result) -> str:
         return "This result can't answer the question: it has no two cases with a common number."
     if result.emulated:
         lines.append("*Measured in the emulated lab: the rates are the emulator's, no result about hardware.*")
+    if result.modelled:
+        lines.append(f"*{say.modelled_time(result.modelled)}*")
     lines += [f"*{sentence(text)}.*" for text in (*_containers(result), *result.manifest.get("left_out", []))]
     return "\n\n".join(lines)
 

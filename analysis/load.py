@@ -57,13 +57,22 @@ class Result:
     @property
     def emulated(self) -> bool:
         """True where wall-clock rates are an emulator's. Under KVM the lab's are a processor's, though a virtual machine's."""
-        return self.testbed == "lab" and self.manifest.get("host_options", {}).get("accel") != "kvm"
+        return self.testbed == "lab" and self.manifest.get("host_options", {}).get("accel") != "kvm" and not self.modelled
+
+    @property
+    def modelled(self) -> str | None:
+        """The processor as modelled in whose time rates were measured; None where time was real, or the emulator's."""
+        return self.manifest.get("facts", {}).get("clock", {}).get("cpu_name")
 
     @functools.cached_property
     def numbers(self) -> pd.DataFrame:
-        """The part of `frame` that may share an axis: one testbed, software counters, no own windows."""
+        """The part of `frame` that may share an axis: one testbed, software counters, no own windows.
+
+        In modelled time, what software counters say of time is of source `model`.
+        """
         here = self.frame[self.frame["testbed"] == self.testbed]
-        return here[(here["source"] == "software") & ~_in_own_window(here)]
+        sources = ["software", "model"] if self.modelled else ["software"]
+        return here[here["source"].isin(sources) & ~_in_own_window(here)]
 
     @functools.cached_property
     def own_numbers(self) -> pd.DataFrame:

@@ -37,6 +37,7 @@ from __future__ import annotations
 
 import abc
 from collections.abc import Iterable, Mapping
+from contextlib import AbstractContextManager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, ClassVar
@@ -133,6 +134,26 @@ class Collector(abc.ABC):
     def source_of(cls, recorded: Recorded) -> str:
         """The source of all that was counted in one window, for a collector to which the window must tell it."""
         return cls.source
+
+
+class Clock(abc.ABC):
+    """What a collector can be besides: it drives the testbed's clock while windows last. See ``testbeds.base.MODELLED``."""
+
+    @abc.abstractmethod
+    def modelled_time(self) -> AbstractContextManager[None]:
+        """While it lasts, time on the testbed is the modelled processor's. Raises ``RunFailed`` when it does not begin."""
+
+    @abc.abstractmethod
+    def marks(self) -> tuple[str, str]:
+        """Shell commands that open and close its window at the very instants at which they run on the testbed."""
+
+    @abc.abstractmethod
+    def read_window(self) -> str:
+        """What it counted between the two, to be recorded as ``Recorded.end``."""
+
+    @abc.abstractmethod
+    def clock_facts(self) -> dict[str, Any]:
+        """Whose clock it is, how far CPUs were apart in it, and what it cost: for the manifest."""
 
 
 class Snapshot(Collector):

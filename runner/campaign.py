@@ -13,6 +13,7 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
+from collectors.base import Clock
 from runner import experiment as experiments
 from runner import offers, parse, results, run
 from runner.experiment import Case, Experiment, TrafficItem
@@ -21,13 +22,13 @@ from runner.results import Results
 from runner.run import Plan, Setting
 from terms import errors, host_messages, native_messages, node_messages, schema
 from terms.schema import FCS_BYTES
-from testbeds.base import Testbed
+from testbeds.base import MODELLED, Testbed
 from testbeds.lab import Lab
 from testbeds.native import Native
 
 PROJECT = Path(__file__).resolve().parents[1]
 AUTO = "auto"
-OPTIONS_OF = {"inventory": "remote", "server": "remote", "accel": "lab", "tune": "native"}
+OPTIONS_OF = {"inventory": "remote", "server": "remote", "accel": "lab", "clock": "lab", "tune": "native"}
 """Options of the command line that only one testbed has."""
 TRIES_IN_LAB = 2
 """How often a run is tried in the lab before it counts as failed."""
@@ -64,6 +65,8 @@ class Campaign:
         experiments.check_notebook(experiment)
         experiments.check_collector_options(experiment)
         collectors, named = experiments.collectors(experiment)
+        if options.get("clock") == MODELLED and not any(issubclass(experiments.COLLECTORS[one], Clock) for one in collectors):
+            raise errors.clock_needs_model(collectors)
         setting = Setting(name, experiment.windows, collectors, named, experiment.collector_options)
         cases = experiments.cases(experiment)
         return cls(name, experiment, cases, experiments.traffic_items(experiment), setting, testbed, cpus, options)
@@ -218,6 +221,9 @@ def _note_success(plan: Plan, store: Results, record: dict[str, Any], outcome: r
         # The same switch is set up in another way in the next case.
         ours = {name: outcome.facts[name] for name in ("switch", "endpoints")}
         store.manifest["facts"].setdefault("cases", {})[plan.case.case_id] = ours
+    if clock := outcome.facts.get("clock"):
+        record["clock"] = clock
+        store.manifest["facts"]["clock"] = {name: clock[name] for name in ("cpu", "cpu_name", "frequency_hz", "quantum_s")}
     # A result that an earlier vsprof began has none.
     store.manifest["facts"].setdefault("collectors", {}).update(outcome.facts["collectors"])
     for name, why in outcome.left_out.items():

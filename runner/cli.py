@@ -22,6 +22,7 @@ from runner.progress import Progress
 from runner.results import Results
 from terms import errors
 from testbeds.emulator.machine import ACCELERATORS
+from testbeds.lab import CLOCKS
 
 INTERRUPTED = 130
 
@@ -76,6 +77,7 @@ def _host_options(asked: argparse.Namespace) -> dict[str, Any]:
         "inventory": asked.inventory and str(asked.inventory.absolute()),
         "server": asked.server,
         "accel": asked.accel,
+        "clock": asked.clock,
         "tune": asked.tune,
     }
     return {name: value for name, value in given.items() if value}
@@ -205,6 +207,9 @@ def _add_measuring(commands: Any) -> None:
     run.add_argument("--inventory", type=Path, help="measure on a server of this Ansible inventory (testbed remote)")
     run.add_argument("--server", metavar="NAME", help="which one, where the inventory lists several")
     run.add_argument("--accel", choices=list(ACCELERATORS), help="what the lab runs on: emulation (tcg), or this machine's KVM")
+    run.add_argument(
+        "--clock", choices=list(CLOCKS), help="whose time passes in the lab's windows: the emulator's, or the modelled processor's"
+    )
     run.add_argument("--seed", type=int, help="seed of the random order (default: a new one, kept in the manifest)")
     run.add_argument("--resume", nargs="?", const="", metavar="RESULT", help="go on with a broken campaign (default: the newest)")
     run.add_argument("--verbose", action="store_true", help="print every step")

@@ -35,7 +35,8 @@ SMALLEST_FRAME, LARGEST_FRAME = 64, 1518
 
 
 class Windows(BaseModel):
-    """How long to wait, and how often and how long to measure; ``own_…``: in the windows of a collector that has its own."""
+    """How long to wait, and how often and how long to measure; ``own_…``: in the windows of a collector that has its own;
+    ``modelled_…``: where time is modelled, of which a second takes minutes."""
 
     model_config = ConfigDict(extra="forbid", frozen=True)
 
@@ -44,6 +45,8 @@ class Windows(BaseModel):
     seconds: float = Field(2, ge=0.5, le=3600)
     own_count: int = Field(2, ge=0, le=1000)
     own_seconds: float = Field(1, ge=0.1, le=3600)
+    modelled_seconds: float = Field(0.03, ge=0.001, le=10)
+    modelled_warmup_seconds: float = Field(0.02, ge=0, le=10)
 
 
 @dataclass(frozen=True)

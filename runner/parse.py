@@ -18,6 +18,7 @@ from runner.experiment import COLLECTORS, SWITCHES, TRAFFIC
 from switches.base import PortCounters
 from terms import schema
 from terms.placement import Placement
+from testbeds.base import MODELLED
 from workloads.traffic.base import Window
 
 Row = dict[str, object]
@@ -55,11 +56,17 @@ def _rows_of_traffic(folder: Path, run: Mapping[str, Any], item: Mapping[str, An
     raw = {path.name: path.read_text() for path in (folder / "traffic").iterdir()}
     windows = [_traffic_window(one, run) for one in normal]
     for number in TRAFFIC[item["kind"]].numbers(raw, windows):
-        yield schema.row(_where(run, item, ""), item["kind"], "software", number)
+        yield schema.row(_where(run, item, ""), item["kind"], _source("software", number, run), number)
     for where, name, recorded in _recordings(folder, run, item):
         source = COLLECTORS[name].source_of(recorded)
         for number in COLLECTORS[name].numbers(recorded):
-            yield schema.row(where, name, source, number)
+            yield schema.row(where, name, _source(source, number, run), number)
+
+
+def _source(source: str, number: schema.Number, run: Mapping[str, Any]) -> str:
+    """In modelled time a program's count is still a count, but what it says of time is the model's word."""
+    of_time = number.unit == "seconds" or number.unit.endswith("/s")
+    return "model" if source == "software" and of_time and run.get("clock") == MODELLED else source
 
 
 def _recordings(folder: Path, run: Mapping[str, Any], item: Mapping[str, Any]) -> Iterable[tuple[Row, str, Recorded]]:

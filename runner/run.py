@@ -15,11 +15,11 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from collectors.base import Apart, Collector
+from collectors.base import Apart, Clock, Collector
 from runner import window
 from runner.experiment import COLLECTORS, SWITCHES, TOPOLOGIES, TRAFFIC, Case, TrafficItem, Windows
 from terms import errors, schema
-from testbeds.base import Testbed
+from testbeds.base import MODELLED, Testbed
 from workloads.topologies.base import Topology
 from workloads.traffic.base import Traffic
 
@@ -91,6 +91,8 @@ def execute(host: Testbed, plan: Plan, setting: Setting, folder: Path, say: Say)
             topology.check()
         (folder / "run.json").write_text(json.dumps(run, indent=1))
         placement = topology.placement().to_json()
+        if host.clock == MODELLED:
+            facts["clock"] = _clock(collectors)[1].clock_facts()
     return Outcome(facts, placement["threads"], placement["cpu_roles"], left_out)
 
 
@@ -127,7 +129,8 @@ def _send(
         traffic.check()
     placement = topology.placement()
     if not no_windows:
-        _measure(traffic, setting.windows, collectors, into)
+        measure = _measure_in_modelled_time if topology.host.clock == MODELLED else _measure
+        measure(traffic, setting.windows, collectors, into)
     (into / "traffic").mkdir(parents=True)
     for name, text in traffic.stop().items():
         (into / "traffic" / name).write_text(text)
@@ -149,6 +152,32 @@ def _measure(traffic: Traffic, windows: Windows, collectors: Mapping[str, Collec
         for name, collector in apart.items():
             _measure_apart(name, collector, traffic, windows, into)
     traffic.after_windows()
+
+
+def _measure_in_modelled_time(traffic: Traffic, windows: Windows, collectors: Mapping[str, Collector], into: Path) -> None:
+    """All windows of a traffic that flows, in the modelled processor's time: all collectors count in the same ones.
+
+    What the model counted is kept apart all the same: as in a window of its own, which lasted from mark to mark, without any probe.
+    """
+    name, clock = _clock(collectors)
+    shared = _shared(collectors)
+    seconds = max(windows.modelled_seconds, traffic.least_seconds())
+    for number in range(1, windows.count + 1):
+        traffic.say(f"window {number} of {windows.count}, {seconds:g} s of modelled time")
+        for one in shared.values():
+            one.next_window(number, windows.count)
+        warmup = windows.modelled_warmup_seconds
+        window.measure_modelled(traffic.topology.host, traffic, shared, clock, seconds, warmup, into / f"w{number}")
+        counted = into / schema.own_window(name, number)
+        counted.mkdir(parents=True)
+        (counted / f"{name}.end").write_text(clock.read_window())
+        traffic.check()
+    traffic.after_windows()
+
+
+def _clock(collectors: Mapping[str, Collector]) -> tuple[str, Clock]:
+    """The collector that drives the testbed's clock, and its name."""
+    return next((name, one) for name, one in collectors.items() if isinstance(one, Clock))
 
 
 def _traffic(item: TrafficItem, plan: Plan, topology: Topology) -> Traffic:
@@ -187,7 +216,7 @@ def _describe(plan: Plan, setting: Setting, host: Testbed, topology: Topology, c
         "testbed": host.name, **case.values,
     }  # fmt: skip
     ports = {"sender_port": topology.sender_port.name, "receiver_port": topology.receiver_port.name}
-    return {"where": where, **ports, "collectors": list(_shared(collectors)), "traffics": []}
+    return {"where": where, "clock": host.clock, **ports, "collectors": list(_shared(collectors)), "traffics": []}
 
 
 def _keep_logs(host: Testbed, folder: Path) -> None:

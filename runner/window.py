@@ -8,11 +8,11 @@ PMD makes in a minute. Every probe is stamped with the testbed's clock at both e
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from collectors.base import Collector
+from collectors.base import Clock, Collector
 from testbeds.base import Testbed
 from workloads.traffic.base import Sample, Traffic
 
@@ -28,6 +28,8 @@ window with what they are to watch: the main thread of ovs-vswitchd seemed to wa
 hardly ever. Where others leave no time at all, the probes insist on their share after a while, or they would not end."""
 INSIST = "kill $insists; chrt --other --pid 0 $$"
 INSIST_S = 15
+PROBES_S = 0.5
+"""The most that all probes of a window take, by the testbed's clock."""
 ALLOWANCE_S = 120
 """How long the probes of a slow testbed may take beyond the window itself."""
 
@@ -51,19 +53,29 @@ def probes(traffic: Traffic, collectors: Mapping[str, Collector]) -> dict[str, P
 
 def script(wanted: Mapping[str, Probe], seconds: float, gives_way: bool = False) -> str:
     """The script of a window of ``seconds``. It needs bash, whose EPOCHREALTIME reads the clock without a process."""
-    give_way, insist = ([GIVE_WAY % INSIST_S], [INSIST]) if gives_way else ([], [])
+    return "\n".join([*_before(wanted), *_inside(wanted, seconds, gives_way), *_behind(wanted)]) + "\n"
+
+
+def _before(wanted: Mapping[str, Probe]) -> list[str]:
     lines = ["export LC_ALL=C", f"rm -rf {FOLDER}", f"mkdir -p {FOLDER}", f"cd {FOLDER}", "exec 2> errors.txt"]
-    lines += [probe.prepare for probe in wanted.values() if probe.prepare]
-    lines += give_way
+    return lines + [probe.prepare for probe in wanted.values() if probe.prepare]
+
+
+def _inside(wanted: Mapping[str, Probe], seconds: float, gives_way: bool = False, marks: Sequence[str] = ("", "")) -> list[str]:
+    """``marks`` run at the very ends, with no probe between."""
+    give_way, insist = ([GIVE_WAY % INSIST_S], [INSIST]) if gives_way else ([], [])
+    lines = [*give_way]
     for name, probe in wanted.items():
         lines += [f"echo $EPOCHREALTIME > {name}.began", f"{{ {probe.begin}\n}} > {name}.begin"]
-    lines += [*insist, f"sleep {seconds}", *give_way]
+    lines += [*insist, marks[0], f"sleep {seconds}", marks[1], *give_way]
     # Ended in the order begun: all intervals are then about equally long.
     for name, probe in wanted.items():
         lines += [f"echo $EPOCHREALTIME > {name}.ended", f"{{ {probe.end}\n}} > {name}.end"]
-    lines += insist
-    lines += [f"{{ {probe.finish}\n}} >> {name}.end" for name, probe in wanted.items() if probe.finish]
-    return "\n".join(lines) + "\n"
+    return [line for line in [*lines, *insist] if line]
+
+
+def _behind(wanted: Mapping[str, Probe]) -> list[str]:
+    return [f"{{ {probe.finish}\n}} >> {name}.end" for name, probe in wanted.items() if probe.finish]
 
 
 def measure(host: Testbed, traffic: Traffic, collectors: Mapping[str, Collector], seconds: float, into: Path) -> None:
@@ -72,12 +84,46 @@ def measure(host: Testbed, traffic: Traffic, collectors: Mapping[str, Collector]
     host.push(script(wanted, seconds, host.probes_give_way), f"{FOLDER}.sh")
     before = traffic.sample()
     host.run(f"bash {FOLDER}.sh", timeout=seconds + ALLOWANCE_S)
-    after = traffic.sample()
+    _keep(host, Samples(before, traffic.sample()), into)
+
+
+def measure_modelled(
+    host: Testbed, traffic: Traffic, collectors: Mapping[str, Collector], clock: Clock, seconds: float, warmup: float, into: Path
+) -> None:
+    """The same in modelled time, which lasts no longer than it must: what takes a program long to begin or to end is done outside."""
+    wanted = probes(traffic, collectors)
+    parts = {"before": _before(wanted), "inside": _inside(wanted, seconds, marks=clock.marks()), "behind": _behind(wanted)}
+    for name, lines in parts.items():
+        host.push("\n".join([*lines, ":"]) + "\n", f"{FOLDER}-{name}.sh")
+    with host.shell() as shell:
+        # One shell for all: a probe may have begun what it ends.
+        shell.ask(f". {FOLDER}-before.sh", ALLOWANCE_S)
+        with clock.modelled_time():
+            shell.ask(f"sleep {warmup}", warmup * host.slowdown + ALLOWANCE_S)
+            traffic.count_from_here()
+            before = traffic.sample()
+            shell.ask(f". {FOLDER}-inside.sh", (seconds + PROBES_S) * host.slowdown + ALLOWANCE_S)
+            after = traffic.sample()
+            traffic.count_to_here()
+        shell.ask(f". {FOLDER}-behind.sh", ALLOWANCE_S)
+    _keep(host, Samples(before, after), into)
+
+
+@dataclass(frozen=True)
+class Samples:
+    """The endpoints' counters before and after a window."""
+
+    before: Sample
+    after: Sample
+
+
+def _keep(host: Testbed, samples: Samples, into: Path) -> None:
     host.pull(FOLDER, into)
     for path in (into / Path(FOLDER).name).iterdir():
         path.rename(into / path.name)
     (into / Path(FOLDER).name).rmdir()
-    (into / "samples.json").write_text(json.dumps({"before": before.to_json(), "after": after.to_json()}, indent=1))
+    described = {"before": samples.before.to_json(), "after": samples.after.to_json()}
+    (into / "samples.json").write_text(json.dumps(described, indent=1))
 
 
 def recorded_seconds(folder: Path, probe: str) -> float:

@@ -240,6 +240,10 @@ def drop_free() -> str:
     )
 
 
+def modelled_time(processor: str) -> str:
+    return f"On a {processor} as modelled: all rates and times are the model's prediction for that processor, none was measured on one."
+
+
 def drop_free_in_an_emulator() -> str:
     return (
         "In the emulated lab a CPU can stand still for milliseconds, and a sender that was late makes up for it by a burst: the rate says "

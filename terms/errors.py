@@ -98,6 +98,18 @@ def plugin_not_loaded(plugins: Iterable[str], words: str) -> PluginNotLoaded:
     )
 
 
+def clock_needs_emulation(accel: str) -> BadInput:
+    return BadInput(f"the clock is modelled by the emulator alone, and accel is {accel!r}: leave out one of --clock and --accel")
+
+
+def clock_needs_model(collectors: Iterable[str]) -> BadInput:
+    return BadInput(f"the modelled clock is driven by the collector uarch_model, and the collectors are {', '.join(collectors)}: add it")
+
+
+def bad_quantum(seen: object, least: float, most: float) -> BadInput:
+    return BadInput(f"quantum_us: {seen!r}: give a number of microseconds from {least:g} to {most:g}")
+
+
 def plugin_gone(why: str) -> RunFailed:
     return RunFailed(f"the processor model (a plug-in of the lab's emulator) does not answer: {why}")
 

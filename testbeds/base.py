@@ -24,9 +24,12 @@ from contextlib import AbstractContextManager
 from dataclasses import dataclass
 from pathlib import Path
 from types import TracebackType
-from typing import Any, Self
+from typing import Any, Protocol, Self
 
 from terms.placement import CpuPlan
+
+REAL, EMULATED, MODELLED = "real", "emulated", "modelled"
+"""Whose time passes on a testbed: this or another real machine's; the emulator's; the modelled processor's, while windows last."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,6 +40,13 @@ class Completed:
     status: int
     stdout: str
     stderr: str
+
+
+class Shell(Protocol):
+    """A shell on a testbed, asked line by line."""
+
+    def ask(self, line: str, seconds: float) -> None:
+        """Run ``line`` and wait for its end. Raises ``RunFailed`` when it fails or takes longer than ``seconds``."""
 
 
 class Process(abc.ABC):
@@ -98,6 +108,11 @@ class Testbed(abc.ABC):
         """Which CPU does what."""
         return CpuPlan.of(self.cpus)
 
+    clock: str = REAL
+    """Whose time its rates are measured in."""
+    slowdown: float = 1.0
+    """Seconds of this machine, at most, that a second on the testbed takes while windows last."""
+
     @property
     def probes_give_way(self) -> bool:
         """Whether the probes of a window take only the time that its other threads leave of the house's CPU."""
@@ -129,6 +144,10 @@ class Testbed(abc.ABC):
     @abc.abstractmethod
     def start(self, name: str, command: str, *, cpus: Sequence[int], environment: Mapping[str, str] = {}) -> Process:
         """Start ``command`` in the background as process ``name``, allowed on ``cpus`` only."""
+
+    def shell(self) -> AbstractContextManager[Shell]:
+        """A shell that stays while it is used, where the testbed has one: programs that one line began, a later one can end."""
+        raise NotImplementedError
 
     def died(self, processes: Sequence[Process]) -> Process | None:
         """The first of ``processes`` that ended, or None."""

@@ -3,14 +3,15 @@
 
 from __future__ import annotations
 
+import contextlib
 import shlex
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
 from testbeds import facts
 from testbeds.base import Completed, Process, Testbed
-from testbeds.ssh import Channel
+from testbeds.ssh import Channel, Shell
 
 STOP_SECONDS = 5
 """What a process gets from being asked to end to being killed."""
@@ -69,6 +70,14 @@ class SystemdHost(Testbed):
             f" && systemctl show --property MainPID --value {unit}"
         )
         return UnitProcess(self, name, unit, log, int(begun.stdout))
+
+    @contextlib.contextmanager
+    def shell(self) -> Iterator[Shell]:
+        shell = self.channel.shell()
+        try:
+            yield shell
+        finally:
+            shell.close()
 
     def died(self, processes: Sequence[Process]) -> Process | None:
         """One question for all, where each alone would cost a round trip."""

@@ -2,25 +2,27 @@
 """What the processor of the emulated host would have counted: a model inside the emulator (QEMU's TCG) that sees every
 instruction and every memory access, of the host, its kernel and its guests.
 
-It slows the emulator down more than three times, and so has windows of its own; outside of them the emulator runs as
-without it. docs/collectors/uarch_model.md says what is modelled and what is not.
+It can also drive the emulated host's clock by what its processors take: then all collectors count in the same windows, and rates
+are the modelled processor's. Where it does not, it slows the emulator down more than three times, and so has windows of its own. Outside
+of both the emulator runs as without it. docs/collectors/uarch_model.md says what is modelled and what is not.
 """
 
 from __future__ import annotations
 
 import contextlib
 import json
+import re
 import time
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
 from typing import Any, ClassVar
 
-from collectors.base import Apart, Recorded
+from collectors.base import Apart, Clock, Recorded
 from collectors.uarch_model import functions, numbers, profiles, symbols
 from collectors.uarch_model.control import Control
 from terms import errors
 from terms.schema import FunctionCount, Number
-from testbeds.base import Testbed
+from testbeds.base import MODELLED, Testbed
 from testbeds.threads import cpu_list
 
 BUILD = Path(__file__).resolve().parents[2] / "build" / "uarch_model"
@@ -33,8 +35,17 @@ INSTRUCTIONS_PER_SECOND = 150_000_000
 PATIENCE = 4
 """How many times its seconds a window or a warm-up may take. A slow machine runs fewer instructions in a second, and an idle host does,
 and what is counted by packet would be of few packets then."""
-HOLD_SECONDS = 0.3
-"""How long the guests stand still while the model takes over, which takes less than 0.1 s."""
+MARK = "/var/lib/vsprof/mark"
+"""Where the program that marks a window's ends lies on the testbed. Nothing may be executed from /run."""
+QUANTUM_US = 5.0
+"""How far the lab's CPUs may be apart in modelled time. Smaller is closer to a real machine, and slower."""
+SMALLEST_QUANTUM_US, LARGEST_QUANTUM_US = 0.5, 100.0
+"""Below, CPUs do little but wait for each other; above, one CPU's packets wait longer for the other than switches take for them."""
+IDLE_PACE = 1.0
+"""How fast time passes where all of the lab's CPUs are idle, in real time: those who talk to it from outside live there."""
+# What the emulated kernel takes the cycle counter's speed to be: by this it turns cycles into time.
+COUNTER_SPEED = "dmesg | grep -E 'tsc: (Detected|Refined TSC clocksource calibration:?) [0-9.]+ MHz'"
+_MHZ = re.compile(r"([0-9.]+) MHz")
 POLL_SECONDS = 0.05
 LONGEST_WINDOW_SECONDS = 60
 """A window that is to end by a count must end by then."""
@@ -64,17 +75,26 @@ POLLS = {"librte_vhost.so": ("rte_vhost_dequeue_burst", "rte_vhost_enqueue_burst
 those of vhost-switch's own rings (dataplane/own_rings.c). Both return how many: the first there were, the second there was room for."""
 
 
-class UarchModel(Apart):
+class UarchModel(Apart, Clock):
     source = "model"
     emulator_plugin: ClassVar[Path | None] = BUILD / "uarch_model.so"
     options: ClassVar[dict[str, str]] = {
         "cpu": "the modelled processor: " + ", ".join(profiles.names()) + ", or the path of a profile",
         "without": "parts of the model to switch off: " + ", ".join(profiles.SWITCHES),
-        "until": "what ends a window instead of its seconds: {instructions: N} or {packets: N}",
+        "until": "what ends an own window instead of its seconds: {instructions: N} or {packets: N}",
+        "quantum_us": f"how far the CPUs may be apart in modelled time, in microseconds: {SMALLEST_QUANTUM_US:g} to {LARGEST_QUANTUM_US:g}",
     }
 
-    def __init__(self, host: Testbed, cpu: str = profiles.DEFAULT, without: Any = None, until: Mapping[str, int] | None = None) -> None:
+    def __init__(
+        self,
+        host: Testbed,
+        cpu: str = profiles.DEFAULT,
+        without: Any = None,
+        until: Mapping[str, int] | None = None,
+        quantum_us: float = QUANTUM_US,
+    ) -> None:
         super().__init__(host)
+        self.quantum_us = quantum_us
         self.profile = profile(cpu, without)
         self.until = dict(until or {})
         self._control: Control | None = None
@@ -85,6 +105,9 @@ class UarchModel(Apart):
         until = given.get("until")
         if until is not None and not _is_window_end(until):
             raise errors.bad_window_end(until, LIMITS)
+        quantum = given.get("quantum_us", QUANTUM_US)
+        if isinstance(quantum, bool) or not isinstance(quantum, int | float) or not SMALLEST_QUANTUM_US <= quantum <= LARGEST_QUANTUM_US:
+            raise errors.bad_quantum(quantum, SMALLEST_QUANTUM_US, LARGEST_QUANTUM_US)
 
     def unavailable(self) -> str | None:
         assert self.emulator_plugin is not None
@@ -106,6 +129,18 @@ class UarchModel(Apart):
         self._tell_of_kernel()
         self._tell_of_nodes()
         self._tell_of_polling()
+        if self.host.clock == MODELLED:
+            self._tell_of_clock()
+
+    def _tell_of_clock(self) -> None:
+        found = _MHZ.findall(self.host.run(COUNTER_SPEED, check=False).stdout)
+        if not found:
+            raise errors.plugin_refused("clock", "the lab's kernel does not say how fast its cycle counter is")
+        # The last word is the exact one.
+        quantum, counter = round(self.quantum_us * 1000), round(float(found[-1]) * 1000)
+        self._ask(f"clock {quantum} {self.profile.frequency_hz // 1000} {counter} {IDLE_PACE}")
+        self.host.push((BUILD / "mark").read_bytes(), MARK)
+        self.host.run(f"chmod +x {MARK}")
 
     def _tell_of_kernel(self) -> None:
         said = dict(line.split(maxsplit=1) for line in symbols.asked_once(self.host, KERNEL).splitlines())
@@ -140,9 +175,7 @@ class UarchModel(Apart):
         return {"profile": self.profile.to_json()}
 
     def engage(self) -> None:
-        # See safe_to_change in plugin.c: a guest must not be in the middle of an interrupt when the model takes over.
-        self.host.hold_guests(HOLD_SECONDS)
-        self._change("model")
+        self._take_over()
         self._let_run(WARM_SECONDS, WARM_INSTRUCTIONS)
 
     def measure(self, seconds: float) -> str:
@@ -151,6 +184,9 @@ class UarchModel(Apart):
         self._ask("begin")
         self._wait(seconds)
         self._ask("end")
+        return self.read_window()
+
+    def read_window(self) -> str:
         window, status = (json.loads(self._ask(what)) for what in ("window", "status"))
         # Addresses become names here, while the host's programs are at hand; they are far more than the names.
         named = self._symbols.functions(window, self._processes)
@@ -171,6 +207,36 @@ class UarchModel(Apart):
         # The emulator may be gone, and that is then what must be told.
         with contextlib.suppress(errors.VsprofError):
             self._change("off")
+
+    @contextlib.contextmanager
+    def modelled_time(self) -> Iterator[None]:
+        self._take_over()
+        try:
+            yield
+        finally:
+            self.disengage()
+
+    def marks(self) -> tuple[str, str]:
+        return f"{MARK} begin", f"{MARK} end"
+
+    def clock_facts(self) -> dict[str, Any]:
+        clock = json.loads(self._ask("status"))["clock"]
+        return {
+            "cpu": self.profile.id,
+            "cpu_name": self.profile.name,
+            "frequency_hz": self.profile.frequency_hz,
+            "quantum_s": self.quantum_us / 1e6,
+            "modelled_s": clock["modelled_ns"] / 1e9,
+            "wall_s": clock["wall_ns"] / 1e9,
+            "all_idle_s": clock["idle_ns"] / 1e9,
+            "most_apart_s": clock["most_ahead_ns"] / 1e9,
+            "far_apart_share": clock["far_ahead"] / clock["reports"] if clock["reports"] else None,
+        }
+
+    def _take_over(self) -> None:
+        # See safe_to_change in plugin.c: a guest must not be in the middle of an interrupt when the model takes over.
+        with self.host.guests_held():
+            self._change("model")
 
     def teardown(self) -> None:
         if self._control is not None:

@@ -71,8 +71,8 @@ def test_a_larger_load_goes_through_unharmed(two_vms: Topology) -> None:
 
 def test_guests_stand_still_and_go_on(two_vms: Topology) -> None:
     frozen = "cat /sys/fs/cgroup/system.slice/vsprof-guest*.service/cgroup.events | grep -c 'frozen 1'"
-    two_vms.host.hold_guests(2)
-    assert two_vms.host.run(frozen, check=False).stdout.strip() == "2"
+    with two_vms.host.guests_held():
+        assert two_vms.host.run(frozen, check=False).stdout.strip() == "2"
     for guest in (two_vms.sender, two_vms.receiver):
         assert guest.run("echo awake", seconds=20) == "awake\n"
     assert two_vms.host.run(frozen, check=False).stdout.strip() == "0"

@@ -25,6 +25,7 @@ from switches.base import Port
 from terms import errors, schema
 from terms.placement import Placement
 from terms.schema import Number
+from testbeds.base import EMULATED
 from workloads.endpoints.base import Counters
 from workloads.traffic.idle import Idle, IdleOptions
 
@@ -37,6 +38,7 @@ class Host:
     """This machine. Keeps what was done, in order."""
 
     name = "lab"
+    clock = EMULATED
     probes_give_way = False
 
     def __init__(self):

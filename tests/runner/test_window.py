@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import shutil
 import subprocess
 import time
@@ -14,6 +15,8 @@ import pytest
 from collectors.base import Collector
 from runner import window
 from runner.window import Probe
+from terms import errors
+from testbeds.ssh import Shell
 from workloads.endpoints.base import Counters
 from workloads.traffic.base import Sample
 
@@ -36,6 +39,88 @@ def test_every_probe_is_stamped_just_before_it_reads():
         for stamp, end in (("began", "begin"), ("ended", "end")):
             at = lines.index(f"echo $EPOCHREALTIME > {name}.{stamp}")
             assert lines[at + 2] == f"}} > {name}.{end}"
+
+
+class Machine:
+    """This machine: its bash, and its files."""
+
+    clock = "modelled"
+    slowdown = 1.0
+
+    def __init__(self):
+        self.done: list[str] = []
+
+    def push(self, content, path):
+        Path(path).write_text(content)
+
+    def pull(self, path, to):
+        shutil.copytree(path, Path(to) / Path(path).name, dirs_exist_ok=True)
+
+    @contextlib.contextmanager
+    def shell(self):
+        shell = Shell(["bash"])
+        try:
+            yield shell
+        finally:
+            shell.close()
+
+
+class Counting:
+    """A traffic, and a clock, that note when they were asked."""
+
+    def __init__(self, log: Path):
+        self.log = log
+
+    def note(self, word: str) -> None:
+        with self.log.open("a") as log:
+            log.write(f"{word}\n")
+
+    @contextlib.contextmanager
+    def modelled_time(self):
+        self.note("time begins")
+        try:
+            yield
+        finally:
+            self.note("time ends")
+
+    def marks(self):
+        return f"echo opened >> {self.log}", f"echo closed >> {self.log}"
+
+    def sample(self):
+        self.note("sample")
+        return Sample(Counters(1.0, 1, 1, 1, 1), Counters(1.0, 1, 1, 1, 1))
+
+    def count_from_here(self):
+        self.note("count from here")
+
+    def count_to_here(self):
+        self.note("count to here")
+
+
+def test_in_modelled_time_are_only_the_probes_and_the_marks_touch_the_window(tmp_path, monkeypatch):
+    monkeypatch.setattr(window, "FOLDER", str(tmp_path / "w"))
+    log = tmp_path / "log"
+    both = Counting(log)
+    # What its preparation began, its end finds: it is one shell.
+    probe = Probe(f"echo begin >> {log}", f"echo end >> {log}", f"echo prepare >> {log}; mine=5", f"echo finish $mine >> {log}")
+    monkeypatch.setattr(window, "probes", lambda traffic, collectors: {"p": probe})
+    window.measure_modelled(Machine(), both, {}, both, 0.1, 0.0, tmp_path / "kept")
+    assert log.read_text().splitlines() == [
+        "prepare", "time begins", "count from here", "sample", "begin", "opened", "closed", "end", "sample", "count to here", "time ends",
+        "finish 5",
+    ]  # fmt: skip
+    assert (tmp_path / "kept" / "errors.txt").read_text() == ""
+    assert window.recorded_seconds(tmp_path / "kept", "p") >= 0.1
+
+
+def test_modelled_time_ends_when_a_probe_fails(tmp_path, monkeypatch):
+    monkeypatch.setattr(window, "FOLDER", str(tmp_path / "w"))
+    log = tmp_path / "log"
+    both = Counting(log)
+    monkeypatch.setattr(window, "probes", lambda traffic, collectors: {"p": Probe("exit 3", "true")})
+    with pytest.raises(errors.RunFailed):
+        window.measure_modelled(Machine(), both, {}, both, 0.1, 0.0, tmp_path / "kept")
+    assert log.read_text().splitlines()[-1] == "time ends"
 
 
 def policy(path: Path) -> str:

@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import shutil
 import tempfile
+from collections.abc import Sequence
 from pathlib import Path
 from types import SimpleNamespace
 
@@ -65,6 +66,14 @@ def test_under_kvm_the_lab_is_the_processor_itself_with_its_counters(tmp_path):
     assert "mitigations" not in Shape(4, accel="kvm").kernel_arguments()
 
 
+def test_time_is_modelled_by_the_emulator_alone():
+    assert (Lab().clock, Lab(clock="modelled").clock) == ("emulated", "modelled")
+    with pytest.raises(BadInput, match="accel is 'kvm'"):
+        Lab(accel="kvm", clock="modelled")
+    with pytest.raises(BadInput, match="unknown clock 'mine'"):
+        Lab(clock="mine")
+
+
 def test_under_kvm_there_are_no_plugins(tmp_path):
     lab = Lab(accel="kvm", plugins=[tmp_path / "model.so"])
     assert lab.plugin_socket(tmp_path / "model.so") is None
@@ -101,6 +110,7 @@ def test_programs_run_out_of_the_tree_by_its_own_loader(tmp_path):
     assert option == "--library-path"
     assert libraries.startswith(str(tmp_path))
     assert program == str(tmp_path / "tree/usr/bin/qemu-img")
+    assert "--preload /a/one.so /a/two.so" in " ".join(Image(tmp_path).program("qemu-img", [Path("/a/one.so"), Path("/a/two.so")]))
 
 
 # --- Plug-ins of the emulator -------------------------------------------------------------------------------------
@@ -111,7 +121,12 @@ PLUGIN = Path("/plugins/uarch.so")
 def started_with(tmp_path, monkeypatch, qemu: str, plugins=(PLUGIN,)):
     """A machine with plug-ins whose QEMU is this shell script, and the arguments that it was given."""
     machine = Machine(Image(tmp_path), Shape(), tmp_path, plugins)
-    monkeypatch.setattr(Image, "program", lambda image, name: ["sh", "-c", f'echo "$@" > {tmp_path}/given; {qemu}', name])
+
+    def program(image: Image, name: str, preload: Sequence[Path] = ()) -> list[str]:
+        (tmp_path / "preloaded").write_text(" ".join(f"{path.name}->{path.readlink()}" for path in preload))
+        return ["sh", "-c", f'echo "$@" > {tmp_path}/given; {qemu}', name]
+
+    monkeypatch.setattr(Image, "program", program)
     return machine, (tmp_path / "given").read_text
 
 
@@ -122,6 +137,8 @@ def test_a_snapshot_is_resumed_with_the_plugins_each_with_its_socket(tmp_path, m
     assert f"-plugin file={PLUGIN},control={tmp_path}/uarch.ctl" in given()
     assert f"-plugin file=/a,,b/other.so,control={tmp_path}/other.ctl" in given()
     assert "-sandbox on,spawn=deny" in given()
+    # By names that hold neither a comma nor a space, which part the loader's list.
+    assert (tmp_path / "preloaded").read_text() == f"preload0.so->{PLUGIN} preload1.so->/a,b/other.so"
     assert machine.plugin_socket(PLUGIN) == tmp_path / "uarch.ctl"
 
 
@@ -180,7 +197,43 @@ def no_emulator(temporary, monkeypatch):
     monkeypatch.setattr(lab.snapshot, "get", lambda image, shape, say: temporary)
     monkeypatch.setattr(lab.snapshot, "resume", lambda machine, state: None)
     monkeypatch.setattr(lab.snapshot, "connect", lambda machine, seconds: SimpleNamespace(close=lambda: None))
+    monkeypatch.setattr(lab.snapshot, "check", lambda channel, cpus: None)
     return temporary
+
+
+def test_a_lab_that_resumes_unsound_is_booted_again(no_emulator, monkeypatch):
+    said: list[str] = []
+    discarded: list[object] = []
+    found = [["CPU 3 took 0 timer interrupts"], []]
+
+    def check(channel, cpus):
+        if faults := found.pop(0):
+            raise errors.lab_unsound(faults)
+
+    monkeypatch.setattr(lab.snapshot, "check", check)
+    monkeypatch.setattr(lab.snapshot, "discard", lambda image, shape: discarded.append(shape))
+    with Lab(say=said.append):
+        assert len(discarded) == 1
+    assert "CPU 3 took 0 timer interrupts" in said[0]
+    assert "booting again" in said[0]
+
+
+def test_a_lab_is_booted_until_it_is_sound_and_not_for_ever(no_emulator, monkeypatch):
+    said: list[str] = []
+    boots: list[Path] = []
+
+    def boot(image, shape, to):
+        boots.append(to)
+        if len(boots) < 3 or to.name == "never":
+            raise errors.lab_unsound([f"boot {len(boots)}"])
+
+    monkeypatch.setattr(lab.snapshot, "_boot_and_save", boot)
+    lab.snapshot._boot_until_sound(Image(no_emulator), Shape(), no_emulator / "at last", said.append)
+    assert len(boots) == 3
+    assert "boot 1" in said[0]
+    boots.clear()
+    with pytest.raises(errors.LabUnsound, match=f"boot {lab.snapshot.BOOTS}"):
+        lab.snapshot._boot_until_sound(Image(no_emulator), Shape(), no_emulator / "never", said.append)
 
 
 def test_a_lab_knows_the_sockets_of_its_plugins(no_emulator):

@@ -9,6 +9,7 @@ Life cycle, in the order the runner uses it::
     traffic.nothing_flows()              # None; or why there is nothing to measure: then nothing follows but stop and numbers
     # warm-up
     traffic.check()                      # it still does
+    traffic.count_from_here()            # only in modelled time, which ends before the traffic does; count_to_here then comes before that
     for each window:
         before = traffic.sample()        # the endpoints' counters and clocks
         …                                # the window passes; switch counters are read by the window itself
@@ -92,6 +93,10 @@ class Traffic(abc.ABC):
         self.say: Callable[[str], None] = lambda text: None
         """Tells the user what it does now."""
 
+    def least_seconds(self) -> float:
+        """How long a window must last, by the testbed's clock, to hold enough of what is counted here alone."""
+        return 0.0
+
     def unavailable(self) -> str | None:
         """Why these endpoints can't send it, or None. Asked once they are up."""
         if self.returns != self.topology.returns:
@@ -111,6 +116,12 @@ class Traffic(abc.ABC):
     @abc.abstractmethod
     def check(self) -> None:
         """Raise ``RunFailed`` if it no longer flows. Asked after the warm-up and after each window."""
+
+    def count_from_here(self) -> None:
+        """What is counted over the whole traffic begins now, and not with its start: time has changed."""
+
+    def count_to_here(self) -> None:
+        """It ends now, and not with its stop."""
 
     def before_own_windows(self) -> None:
         """Called once, before windows in which the host is slowed down: what is counted over the whole traffic ends here.

@@ -33,7 +33,19 @@ class CountedFlood:
         self.flood: Flood = topology.sender.flood(frames)
         self.flood.prepare()
         self._before = self._hops()
+        self._after: dict[str, int] | None = None
+        self._sent_by_interface = False
         self.flood.start()
+
+    def count_from_here(self) -> None:
+        """Count from now on, while it flows. The few frames that are under way at this moment are then counted behind the sender alone."""
+        self._before = self._hops()
+        # A generator counts from its start.
+        self._sent_by_interface = True
+
+    def count_to_here(self) -> None:
+        """Count up to now, while it flows on."""
+        self._after = self._hops()
 
     def check(self) -> None:
         """Raise ``RunFailed`` if it ended by itself."""
@@ -44,7 +56,8 @@ class CountedFlood:
         """End it, let it drain, and return what was printed and counted since it was made, by file name."""
         printed = self.flood.stop()
         time.sleep(DRAIN_S)
-        hops = {"before": self._before, "after": self._hops(), "rate_pps": self._frames.rate_pps}
+        after = self._after or self._hops()
+        hops = {"before": self._before, "after": after, "rate_pps": self._frames.rate_pps, "sent_by_interface": self._sent_by_interface}
         return {**printed, FILE: json.dumps(hops)}
 
     def _hops(self) -> dict[str, int]:
@@ -72,6 +85,8 @@ def packets(raw: Mapping[str, str]) -> dict[str, int]:
 
 def _sent(raw: Mapping[str, str], hops: Mapping[str, Any]) -> int:
     """What a generator counted that it handed over; of one that does not count, what the endpoint's own interface did."""
+    if hops.get("sent_by_interface"):
+        return hops["after"]["sent"] - hops["before"]["sent"]
     if pktgen.FILE in raw:
         return frames_sent(raw[pktgen.FILE])
     if probe.FILE in raw:

@@ -17,6 +17,8 @@ from terms.schema import Number
 from workloads.traffic.base import Options, Traffic, Window
 
 PERCENTILES = {"rtt_p50": 50, "rtt_p90": 90, "rtt_p99": 99, "rtt_p999": 99.9}
+FEWEST_REQUESTS = 20
+"""In a window: fewer have no percentiles to speak of."""
 _REPLY = re.compile(r"^\[(?P<clock>\d+\.\d+)\] \d+ bytes from .* icmp_seq=(?P<number>\d+) .*time=(?P<ms>[\d.]+) ms", re.MULTILINE)
 
 
@@ -34,6 +36,11 @@ class PingOptions(Options):
 
 class PingPaced(Traffic):
     options = PingOptions
+
+    def least_seconds(self) -> float:
+        settings = self.settings
+        assert isinstance(settings, PingOptions)
+        return FEWEST_REQUESTS / settings.rate_hz
 
     def start(self) -> None:
         settings = self.settings

@@ -12,11 +12,14 @@ from pydantic import Field, field_validator
 
 from terms import errors
 from terms.schema import Number
+from testbeds.base import MODELLED
 from workloads.endpoints.base import Job
 from workloads.traffic.base import Options, Traffic, Window, rates
 
 INTERVAL_S = 0.25
 """How often iperf3 reports; a window's goodput is taken from the reports that lie wholly inside it."""
+MODELLED_INTERVAL_S = 0.1
+"""The same where time is modelled, and each second of it takes minutes. iperf3 knows no shorter one."""
 SYSTEM = "system"
 """The value of the endpoints' option ``tcp_window`` that leaves the window to the kernel."""
 LONGEST_S = 3600
@@ -49,6 +52,13 @@ class TcpStream(Traffic):
     options = TcpOptions
     reads = ("tcp_window",)
 
+    def least_seconds(self) -> float:
+        # One report lies inside wherever it begins.
+        return 2 * self._interval()
+
+    def _interval(self) -> float:
+        return MODELLED_INTERVAL_S if self.topology.host.clock == MODELLED else INTERVAL_S
+
     def start(self) -> None:
         settings = self.settings
         assert isinstance(settings, TcpOptions)
@@ -62,7 +72,7 @@ class TcpStream(Traffic):
         # Its reports count from its start.
         self._started_s = sender.counters().clock_s
         self._client = sender.spawn(
-            f"iperf3 -c {receiver.address} -t {LONGEST_S} -i {INTERVAL_S} -P {settings.streams}{window} {self._form}"
+            f"iperf3 -c {receiver.address} -t {LONGEST_S} -i {self._interval()} -P {settings.streams}{window} {self._form}"
             " > /tmp/iperf3.json 2>&1",
             may_fail=True,
         )

@@ -72,6 +72,12 @@ class UdpFlood(Traffic):
     def check(self) -> None:
         self._flowing().check()
 
+    def count_from_here(self) -> None:
+        self._flowing().count_from_here()
+
+    def count_to_here(self) -> None:
+        self._flowing().count_to_here()
+
     def before_own_windows(self) -> None:
         # A slower host loses what it would have carried: none of that belongs to the losses.
         flood = self._flowing()

@@ -16,7 +16,8 @@ import pytest
 HERE = Path(__file__).resolve().parent
 C_FOLDER = HERE.parents[2] / "collectors" / "uarch_model"
 FLAGS = ("-std=gnu11", "-g", "-O1", "-Wall", "-Wextra", "-Werror", "-fsanitize=address,undefined", "-fno-sanitize-recover=all")
-LIBRARIES = ("-lpthread", "-lm")
+# The last: QEMU exports its functions, too, and the plug-in looks for them by name.
+LIBRARIES = ("-lpthread", "-lm", "-ldl", "-rdynamic")
 NEEDS_QEMU = {"plugin"}
 PROGRAMS = sorted(path.stem for path in HERE.glob("test_*.c"))
 PATIENCE_SECONDS = 120

@@ -6,6 +6,7 @@ The host and the plug-in's socket are made up; what a window says is a real one 
 
 from __future__ import annotations
 
+import contextlib
 import itertools
 import json
 import math
@@ -20,6 +21,7 @@ from collectors.uarch_model import UarchModel, profiles, symbols
 from collectors.uarch_model.control import Control
 from terms import errors, plugins
 from terms.placement import Placement
+from testbeds.base import EMULATED, MODELLED
 
 CAPTURED = json.loads((Path(__file__).parents[1] / "captured" / "uarch_model.end").read_text())
 KERNEL = """\
@@ -37,16 +39,25 @@ PROGRAMS = {
     "vhost-switch": ([0x1500, 0x1600, 0x1700], [("vhost-switch", name) for name in ("own_send", "own_receive", "own_arm")]),
 }
 LAYOUTS = itertools.count()
+COUNTER_SPEED = """\
+[    0.000000] tsc: Detected 2596.127 MHz processor
+[    7.913009] tsc: Refined TSC clocksource calibration: 2596.153 MHz
+"""
 KALLSYMS = "ffffffff81001000 __switch_to\n"
 
 
 class Host:
     """Answers the collector's commands."""
 
+    clock = EMULATED
+
     def __init__(self, folder: Path, kernel: str = KERNEL, processes: str = PROCESSES) -> None:
         self.folder = folder
         self.answers = {uarch_model.KERNEL: kernel, symbols.PROCESSES: processes, symbols.KERNEL_SYMBOLS: KALLSYMS, "true": ""}
         self.answers[uarch_model.NODES] = "0 1 0-3\n"
+        self.answers[uarch_model.COUNTER_SPEED] = COUNTER_SPEED
+        self.answers[f"chmod +x {uarch_model.MARK}"] = ""
+        self.pushed: dict[str, bytes] = {}
         # Another layout for each test's kernel: what is known of one is asked once.
         self.answers[symbols.LAYOUT] = f"{next(LAYOUTS)}"
         self.ran: list[str] = []
@@ -55,14 +66,20 @@ class Host:
         self.ran.append(command)
         return SimpleNamespace(stdout=self.answers[command])
 
+    def push(self, content: bytes, path: str) -> None:
+        self.pushed[path] = content
+
     def files(self) -> Path:
         return self.folder
 
     def plugin_socket(self, plugin: Path) -> Path | None:
         return self.folder / "model.ctl" if plugin == UarchModel.emulator_plugin else None
 
-    def hold_guests(self, seconds: float) -> None:
+    @contextlib.contextmanager
+    def guests_held(self):
         self.ran.append("hold")
+        yield
+        self.ran.append("let go")
 
 
 class Plugin(Control):
@@ -140,7 +157,7 @@ def test_it_is_found_as_a_collector_of_a_model_that_counts_apart():
     assert plugins.find("collectors", "COLLECTOR")["uarch_model"] is UarchModel
     assert issubclass(UarchModel, Apart)
     assert UarchModel.source == "model"
-    assert UarchModel.options.keys() == {"cpu", "without", "until"}
+    assert UarchModel.options.keys() == {"cpu", "without", "until", "quantum_us"}
 
 
 def test_a_host_that_is_not_emulated_has_no_plug_in(tmp_path):
@@ -156,7 +173,9 @@ def test_what_make_builds_is_what_the_lab_loads():
     assert "build/uarch_model/uarch_model.so" in makefile
 
 
-@pytest.mark.parametrize("given", [{}, {"cpu": "zen5"}, {"without": ["prefetch", "model.branches"]}, {"until": {"instructions": 1}}])
+@pytest.mark.parametrize(
+    "given", [{}, {"cpu": "zen5"}, {"without": ["prefetch", "model.branches"]}, {"until": {"instructions": 1}}, {"quantum_us": 5}]
+)
 def test_sound_options(given):
     UarchModel.check_options(given)
 
@@ -170,11 +189,62 @@ def test_sound_options(given):
         ({"until": {"packets": -1}}, "-1"),
         ({"until": {"packets": "many"}}, "many"),
         ({"until": 7}, "7"),
+        ({"quantum_us": 0}, "quantum_us: 0"),
+        ({"quantum_us": 200.0}, "0.5 to 100"),
+        ({"quantum_us": "5 us"}, "5 us"),
+        ({"quantum_us": True}, "True"),
     ],
 )
 def test_options_that_will_not_do_are_named(given, word):
     with pytest.raises(errors.BadInput, match=word):
         UarchModel.check_options(given)
+
+
+# --- The clock
+
+
+def test_where_time_is_modelled_the_plug_in_is_told_how_it_passes(made, tmp_path):
+    host = Host(tmp_path)
+    host.clock = MODELLED
+    _, plugin = made(host, quantum_us=2.5)
+    assert plugin.commands[-1] == "clock 2500 2300000 2596153 1.0"
+    assert host.pushed[uarch_model.MARK].startswith(b"\x7fELF")
+
+
+def test_where_it_is_not_nobody_speaks_of_a_clock(made, tmp_path):
+    host = Host(tmp_path)
+    _, plugin = made(host)
+    assert not any(command.startswith("clock") for command in plugin.commands)
+    assert host.pushed == {}
+
+
+def test_a_kernel_that_does_not_say_how_fast_its_counter_is_stops_the_run(made, tmp_path):
+    host = Host(tmp_path)
+    host.clock = MODELLED
+    host.answers[uarch_model.COUNTER_SPEED] = ""
+    with pytest.raises(errors.RunFailed, match="cycle counter"):
+        made(host)
+
+
+def test_modelled_time_begins_while_the_guests_stand_still_and_ends_whatever_happens(made):
+    collector, plugin = made()
+    plugin.commands.clear()
+    collector.host.ran.clear()
+    with contextlib.suppress(KeyError), collector.modelled_time():
+        assert plugin.commands == ["state off", "state model"]
+        assert collector.host.ran == ["hold", "let go"]
+        raise KeyError
+    assert plugin.commands[-1] == "state off"
+
+
+def test_the_manifest_says_whose_clock_it_is_and_how_well_it_was_kept(made):
+    collector, plugin = made()
+    clock = {"modelled_ns": 2_000_000, "wall_ns": 200_000_000, "idle_ns": 0, "most_ahead_ns": 12_000, "far_ahead": 1, "reports": 4}
+    plugin.ask = lambda command: json.dumps({"clock": clock})
+    assert collector.clock_facts() == {
+        "cpu": profiles.DEFAULT, "cpu_name": collector.profile.name, "frequency_hz": 2_300_000_000, "quantum_s": 5e-6,
+        "modelled_s": 0.002, "wall_s": 0.2, "all_idle_s": 0.0, "most_apart_s": 1.2e-5, "far_apart_share": 0.25,
+    }  # fmt: skip
 
 
 # --- Once a run
@@ -261,7 +331,7 @@ def test_engaging_holds_the_guests_then_is_the_model_then_warming_up(made):
     collector, plugin = made()
     del plugin.commands[:], collector.host.ran[:]
     collector.engage()
-    assert collector.host.ran == ["hold"]
+    assert collector.host.ran == ["hold", "let go"]
     assert plugin.commands[:2] == ["state off", "state model"]
     assert set(plugin.commands[2:]) == {"status"}
     # Enough was run at once, but there is a least.
@@ -390,7 +460,7 @@ def test_a_processor_that_does_not_come_to_rest_is_woken(made):
     plugin.pending = 2
     del collector.host.ran[:]
     collector.engage()
-    assert collector.host.ran == ["hold", "true", "true"]
+    assert collector.host.ran == ["hold", "true", "true", "let go"]
 
 
 def test_disengaging_raises_nothing_whatever_the_plug_in_says(made):

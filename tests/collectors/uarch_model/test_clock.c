@@ -1,0 +1,206 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* The clock by itself: who may go on, who waits, what holds it, and that nobody is forgotten when many threads use it at once. */
+#include "clock.h"
+
+#include <pthread.h>
+#include <stdlib.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "check.h"
+
+#define QUANTUM 5000
+
+static struct clock clock_;
+static int64_t timer_at; /* -1: none */
+static int timers_asked;
+
+static int64_t deadline(void)
+{
+    int64_t at = __atomic_load_n(&timer_at, __ATOMIC_SEQ_CST), now = clock_now(&clock_);
+
+    return at < 0 ? -1 : at > now ? at - now : 0;
+}
+
+static void run_timers(void)
+{
+    __atomic_fetch_add(&timers_asked, 1, __ATOMIC_SEQ_CST);
+}
+
+static const struct clock_machine machine = {deadline, run_timers};
+
+static void begin(uint32_t cpus, int64_t at)
+{
+    timer_at = -1;
+    timers_asked = 0;
+    clock_init(&clock_, cpus);
+    CHECK(clock_start(&clock_, &machine, at, QUANTUM, 1.0));
+}
+
+static void sleep_ms(long ms)
+{
+    nanosleep(&(struct timespec){.tv_sec = ms / 1000, .tv_nsec = ms % 1000 * 1000000}, NULL);
+}
+
+static void test_the_slowest_cpu_that_runs_is_the_clock(void)
+{
+    begin(3, 1000);
+    EQUAL(clock_now(&clock_), 1000);
+    CHECK(clock_report(&clock_, 0, 3000));
+    EQUAL(clock_now(&clock_), 1000);
+    CHECK(clock_report(&clock_, 1, 2000));
+    CHECK(clock_report(&clock_, 2, 1500));
+    EQUAL(clock_now(&clock_), 1500);
+    /* Within a quantum it may go on; beyond, it waits, and is sent back unless the slowest has come on. */
+    CHECK(clock_report(&clock_, 0, 1500 + QUANTUM));
+    CHECK(!clock_report(&clock_, 0, 1501 + QUANTUM));
+    CHECK(clock_report(&clock_, 2, 2000));
+    EQUAL(clock_now(&clock_), 2000);
+    CHECK(clock_report(&clock_, 0, 1501 + QUANTUM));
+    /* One that is idle is waited for by nobody. */
+    clock_idle(&clock_, 1, 2100);
+    clock_idle(&clock_, 2, 2100);
+    EQUAL(clock_now(&clock_), 1501 + QUANTUM);
+    /* It goes on where the clock is, not where it stopped. */
+    EQUAL(clock_resume(&clock_, 2), 1501 + QUANTUM);
+    struct clock_record record = clock_read(&clock_);
+    EQUAL(record.waits, 1);
+    EQUAL(record.slices, 1);
+    EQUAL(record.far_ahead, 0);
+    EQUAL(record.most_ahead, QUANTUM + 1);
+    EQUAL(record.modelled, 501 + QUANTUM);
+    /* The one farthest ahead says where time goes on. */
+    CHECK(clock_report(&clock_, 0, 9000));
+    EQUAL(clock_stop(&clock_), 9000);
+}
+
+static void test_a_timer_that_is_due_holds_the_clock_until_it_has_run(void)
+{
+    begin(1, 0);
+    timer_at = 700;
+    CHECK(clock_report(&clock_, 0, 650));
+    EQUAL(timers_asked, 0);
+    CHECK(clock_report(&clock_, 0, 1000));
+    EQUAL(clock_now(&clock_), 700);
+    CHECK(timers_asked > 0);
+    CHECK(!clock_report(&clock_, 0, 701 + QUANTUM));
+    EQUAL(clock_now(&clock_), 700);
+    timer_at = 5000;
+    CHECK(clock_report(&clock_, 0, 701 + QUANTUM));
+    EQUAL(clock_now(&clock_), 5000);
+    timer_at = -1;
+    CHECK(clock_report(&clock_, 0, 701 + QUANTUM));
+    EQUAL(clock_now(&clock_), 701 + QUANTUM);
+    EQUAL(clock_read(&clock_).timers, 2);
+    clock_stop(&clock_);
+}
+
+static void test_idle_time_passes_by_itself_up_to_the_next_timer(void)
+{
+    begin(2, 0);
+    clock_idle(&clock_, 0, 10);
+    clock_idle(&clock_, 1, 20);
+    timer_at = 2000000;
+    while (clock_now(&clock_) < timer_at)
+        sleep_ms(1);
+    /* No faster than real time. */
+    CHECK(clock_read(&clock_).wall >= 2000000);
+    sleep_ms(5);
+    EQUAL(clock_now(&clock_), 2000000);
+    CHECK(timers_asked > 0);
+    timer_at = -1;
+    sleep_ms(5);
+    int64_t at = clock_resume(&clock_, 1);
+    CHECK(at > 2000000);
+    /* A CPU that runs takes the clock over: it stands until that one reports. */
+    int64_t stands = clock_now(&clock_);
+    sleep_ms(5);
+    EQUAL(clock_now(&clock_), stands);
+    CHECK(clock_read(&clock_).idle > 0);
+    clock_stop(&clock_);
+}
+
+static void test_it_can_begin_again_later_and_its_record_goes_on(void)
+{
+    begin(1, 0);
+    CHECK(clock_report(&clock_, 0, 400));
+    int64_t end = clock_stop(&clock_);
+    EQUAL(end, 400);
+    /* In between nobody waits, and CPUs fall asleep and wake as ever. */
+    CHECK(clock_report(&clock_, 0, 1000000000));
+    clock_idle(&clock_, 0, 0);
+    clock_resume(&clock_, 0);
+    CHECK(clock_start(&clock_, &machine, 90000, QUANTUM, 1.0));
+    CHECK(clock_report(&clock_, 0, 90100));
+    EQUAL(clock_now(&clock_), 90100);
+    EQUAL(clock_read(&clock_).modelled, 500);
+    clock_stop(&clock_);
+}
+
+#define THREADS 4
+#define ROUNDS 300
+
+static int64_t start_at;
+static int rounds_begun;
+static bool all_done;
+
+/* A CPU: runs ahead, waits, sleeps, wakes. It must never be more than a quantum and a step ahead of one that runs. */
+static void *run_cpu(void *number)
+{
+    uint32_t index = (uint32_t)(uintptr_t)number;
+    struct random random = {index + 1};
+    int64_t at = 0;
+    int seen = 0;
+
+    while (!__atomic_load_n(&all_done, __ATOMIC_SEQ_CST)) {
+        if (seen != __atomic_load_n(&rounds_begun, __ATOMIC_SEQ_CST)) {
+            seen = __atomic_load_n(&rounds_begun, __ATOMIC_SEQ_CST);
+            at = __atomic_load_n(&start_at, __ATOMIC_SEQ_CST);
+        }
+        at += random_below(&random, 600);
+        while (!clock_report(&clock_, index, at))
+            ;
+        if (random_once_in(&random, 50)) {
+            clock_idle(&clock_, index, at);
+            if (random_once_in(&random, 10))
+                usleep(50);
+            at = clock_resume(&clock_, index);
+        }
+    }
+    return NULL;
+}
+
+static void test_many_threads_starts_and_stops_leave_nobody_behind(void)
+{
+    pthread_t threads[THREADS];
+    struct random random = {7};
+
+    begin(THREADS, 0);
+    for (uintptr_t i = 0; i < THREADS; i++)
+        EQUAL(pthread_create(&threads[i], NULL, run_cpu, (void *)i), 0);
+    for (int i = 0; i < ROUNDS; i++) {
+        usleep(random_below(&random, 500));
+        __atomic_store_n(&timer_at, clock_now(&clock_) + random_below(&random, 20000), __ATOMIC_SEQ_CST);
+        usleep(random_below(&random, 500));
+        __atomic_store_n(&timer_at, -1, __ATOMIC_SEQ_CST);
+        int64_t end = clock_stop(&clock_);
+        __atomic_store_n(&start_at, end + 10, __ATOMIC_SEQ_CST);
+        __atomic_fetch_add(&rounds_begun, 1, __ATOMIC_SEQ_CST);
+        CHECK(clock_start(&clock_, &machine, end + 10, QUANTUM, 1.0));
+    }
+    clock_stop(&clock_);
+    __atomic_store_n(&all_done, true, __ATOMIC_SEQ_CST);
+    for (int i = 0; i < THREADS; i++)
+        EQUAL(pthread_join(threads[i], NULL), 0);
+    CHECK(clock_.record.reports > ROUNDS);
+}
+
+int main(void)
+{
+    test_the_slowest_cpu_that_runs_is_the_clock();
+    test_a_timer_that_is_due_holds_the_clock_until_it_has_run();
+    test_idle_time_passes_by_itself_up_to_the_next_timer();
+    test_it_can_begin_again_later_and_its_record_goes_on();
+    test_many_threads_starts_and_stops_leave_nobody_behind();
+    return 0;
+}
