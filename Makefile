@@ -16,7 +16,7 @@ RUN ?= latest
 OPTIONS := --testbed $(TESTBED) $(if $(SWITCHES),--switches "$(SWITCHES)") $(if $(FRAMES),--frame-size "$(FRAMES)") \
 	$(if $(FLOWS),--num-flows "$(FLOWS)") $(if $(LOADS),--loads "$(LOADS)") $(if $(REPEAT),--repeat $(REPEAT)) $(if $(COLLECTORS),--collectors "$(COLLECTORS)") \
 	$(if $(DURATION),--duration $(DURATION)) $(if $(SEED),--seed $(SEED)) $(if $(CPU),--cpu-profile "$(CPU)") \
-	$(if $(INVENTORY),--inventory "$(INVENTORY)") $(if $(SERVER),--server "$(SERVER)") $(if $(ACCEL),--accel $(ACCEL)) $(if $(filter 1,$(TUNE)),--tune) $(if $(filter 1,$(V)),--verbose)
+	$(if $(INVENTORY),--inventory "$(INVENTORY)") $(if $(SERVER),--server "$(SERVER)") $(if $(ACCEL),--accel $(ACCEL)) $(if $(CLOCK),--clock $(CLOCK)) $(if $(filter 1,$(TUNE)),--tune) $(if $(filter 1,$(V)),--verbose)
 
 .PHONY: help
 help: ## Show this list
@@ -25,7 +25,7 @@ help: ## Show this list
 	grep -hE '^[a-z][a-z0-9%-]*:.*## ' $(MAKEFILE_LIST) | sed -E 's/^([^:]+):.*## (.*)/  \1|\2/' | awk -F'|' '{ printf "  %-18s %s\n", $$1, $$2 }'
 	echo
 	echo "  Experiments (experiments/*.yaml): $(EXPERIMENTS)"
-	echo "  Variables: TESTBED=auto|lab|native|remote  INVENTORY=  SERVER=  ACCEL=tcg|kvm  SWITCHES=  FRAMES=  FLOWS=  LOADS=  REPEAT=  DURATION=  COLLECTORS=  CPU=  EVENTS=  SEED=  RUN=  TUNE=1  V=1"
+	echo "  Variables: TESTBED=auto|lab|native|remote  INVENTORY=  SERVER=  ACCEL=tcg|kvm  CLOCK=emulated|modelled  SWITCHES=  FRAMES=  FLOWS=  LOADS=  REPEAT=  DURATION=  COLLECTORS=  CPU=  EVENTS=  SEED=  RUN=  TUNE=1  V=1"
 
 .PHONY: setup
 setup: $(READY) ## Install what vsprof needs (Python packages in build/venv, and Debian packages, which it names first)

@@ -10,12 +10,12 @@
 
 #define LOOK_EVERY 20000 /* instructions: whether the limit of a window is reached */
 
-static uint64_t now_ns(void)
+static int64_t real_ns(void)
 {
     struct timespec now;
 
     clock_gettime(CLOCK_MONOTONIC, &now);
-    return (uint64_t)now.tv_sec * 1000000000u + (uint64_t)now.tv_nsec;
+    return (int64_t)now.tv_sec * 1000000000 + now.tv_nsec;
 }
 
 static bool add_core(struct model *model, uint32_t index, struct memory memory, uint32_t sample_every)
@@ -42,6 +42,7 @@ struct model *model_new(const struct profile *profile, uint32_t core_count, stru
         return NULL;
     model->profile = *profile;
     model->limit_hook = -1;
+    model->clock = real_ns;
     bool made = uncore_init(&model->uncore, &model->profile, core_count);
     for (uint32_t i = 0; made && i < core_count; i++) {
         model->core_count++;
@@ -91,7 +92,7 @@ void model_begin(struct model *model)
 {
     copy_counters(model, model->begin);
     memcpy(model->hooked_begin, model->hooked, sizeof(model->hooked));
-    model->begun_ns = now_ns();
+    model->begun_ns = model->clock();
     model->window = WINDOW_OPEN;
     ask_all(model, REQUEST_BEGIN);
 }
@@ -105,7 +106,7 @@ void model_end(struct model *model)
         return;
     copy_counters(model, model->end);
     memcpy(model->hooked_end, model->hooked, sizeof(model->hooked));
-    model->ended_ns = now_ns();
+    model->ended_ns = model->clock();
     ask_all(model, REQUEST_END);
 }
 

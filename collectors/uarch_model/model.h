@@ -41,7 +41,8 @@ struct model {
     struct hot *hot[MOST_CORES];
 
     enum window_state window;
-    uint64_t begun_ns, ended_ns; /* CLOCK_MONOTONIC */
+    int64_t (*clock)(void);      /* by which windows are timed, ns; CLOCK_MONOTONIC unless somebody sets another */
+    int64_t begun_ns, ended_ns;
     uint64_t instruction_limit;  /* the window ends by itself after so many; 0: it does not */
     struct counters begin[MOST_CORES][MODE_COUNT], end[MOST_CORES][MODE_COUNT];
     uint32_t hook_count;

@@ -471,6 +471,7 @@ static void begin_modelled_time(void)
         return;
     }
     modelled.taken = true;
+    model->clock = present_clock;
     qemu_clock_let_sleep(true);
 }
 

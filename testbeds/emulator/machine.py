@@ -198,6 +198,8 @@ class Machine:
         share = self.image.tree / "usr/share"
         return [
             "-L", str(share / "qemu"), "-L", str(share / "seabios"),
+            # A lab whose kernel fails must end: what came up in its place would answer nothing, and be waited for.
+            "-no-reboot",
             "-nodefaults", "-no-user-config", "-display", "none", "-sandbox", "on,spawn=deny",
             "-machine", "q35", *ACCELERATORS[self.shape.accel],
             "-smp", str(self.shape.cpus), "-m", f"{LAB_MEMORY_BYTES >> 20}M", *self._nodes(),
