@@ -106,6 +106,10 @@ def clock_needs_model(collectors: Iterable[str]) -> BadInput:
     return BadInput(f"the modelled clock is driven by the collector uarch_model, and the collectors are {', '.join(collectors)}: add it")
 
 
+def reports_too_long(seconds: float) -> str:
+    return f"iperf3 reports every {seconds:g} s, which is longer than a window of modelled time"
+
+
 def bad_quantum(seen: object, least: float, most: float) -> BadInput:
     return BadInput(f"quantum_us: {seen!r}: give a number of microseconds from {least:g} to {most:g}")
 

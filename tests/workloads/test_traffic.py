@@ -101,6 +101,30 @@ def test_a_window_without_a_report_has_no_goodput_and_says_why():
     assert "13 reports" in goodput.note
 
 
+def test_in_modelled_time_the_goodput_is_what_the_receivers_interface_got_without_headers():
+    begin = Counters(10.0, 500, 50_000, 3, 200)
+    # A hundred frames of 64 KiB and their headers, in 50 ms: offloads make the kernel's frames larger than the wire's.
+    end = Counters(10.05, 600, 50_000 + 100 * (65_536 + 66), 3, 200)
+    seen = window(0, 1)
+    seen = Window(seen.name, Sample(begin, begin), Sample(end, end), seen.switch_seconds, seen.into_switch, seen.out_of_switch)
+    raw = {"iperf3.json": IPERF3, "started.txt": f"{STARTED_S}", "clock.txt": "modelled"}
+    numbers = {number.name: number for number in TcpStream.numbers(raw, [seen])}
+    assert numbers["goodput"].value == pytest.approx(100 * 65_536 * 8 / 0.05)
+    assert numbers["retransmits"].value is None
+    assert "longer than a window" in numbers["retransmits"].note
+
+
+def test_a_flood_that_is_counted_for_a_part_of_its_time_is_counted_by_the_senders_interface():
+    hops = {
+        end: {"sent": sent, "into_switch": sent, "out_of_switch": sent, "received": sent}
+        for end, sent in (("before", 1000), ("after", 1700))
+    }
+    whole, part = (json.dumps({**hops, "rate_pps": None, "sent_by_interface": one}) for one in (False, True))
+    # pktgen counts from its start, however much of it was before.
+    assert counted.packets({"pktgen.txt": PKTGEN, "hops.json": whole})["sent"] == frames_sent(PKTGEN)
+    assert counted.packets({"pktgen.txt": PKTGEN, "hops.json": part})["sent"] == 700
+
+
 def test_retransmits_are_summed_and_missing_where_not_told():
     assert tcp(0.0, 3.1)["retransmits"].value == 0
     assert "retransmits" not in tcp(0.0, 3.1, IPERF3.replace('"retransmits"', '"other"'))
