@@ -103,7 +103,7 @@ def _set_up(host: Testbed, setting: Setting, undo: contextlib.ExitStack) -> tupl
     for name in setting.collectors:
         collector = COLLECTORS[name](host, **setting.options.get(name, {}))
         elsewhere = collector.not_of_this_switch()
-        if why := elsewhere or collector.unavailable():
+        if why := elsewhere or _no_windows_for(collector, host) or collector.unavailable():
             if name in setting.named and not elsewhere:
                 raise errors.collector_unavailable(name, why)
             left_out[name] = why
@@ -112,6 +112,12 @@ def _set_up(host: Testbed, setting: Setting, undo: contextlib.ExitStack) -> tupl
         collector.setup()
         ready[name] = collector
     return ready, left_out
+
+
+def _no_windows_for(collector: Collector, host: Testbed) -> str | None:
+    """Why it has no windows on ``host``, or None."""
+    apart = isinstance(collector, Apart) and not isinstance(collector, Clock)
+    return errors.no_own_windows() if apart and host.clock == MODELLED else None
 
 
 def _send(
@@ -159,6 +165,7 @@ def _measure_in_modelled_time(traffic: Traffic, windows: Windows, collectors: Ma
 
     What the model counted is kept apart all the same: as in a window of its own, which lasted from mark to mark, without any probe.
     """
+    host = traffic.topology.host
     name, clock = _clock(collectors)
     shared = _shared(collectors)
     seconds = max(windows.modelled_seconds, traffic.least_seconds())
@@ -167,7 +174,7 @@ def _measure_in_modelled_time(traffic: Traffic, windows: Windows, collectors: Ma
         for one in shared.values():
             one.next_window(number, windows.count)
         warmup = windows.modelled_warmup_seconds
-        window.measure_modelled(traffic.topology.host, traffic, shared, clock, seconds, warmup, into / f"w{number}")
+        window.measure_modelled(host, traffic, shared, clock, seconds, warmup, into / f"w{number}")
         counted = into / schema.own_window(name, number)
         counted.mkdir(parents=True)
         (counted / f"{name}.end").write_text(clock.read_window())

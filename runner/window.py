@@ -14,6 +14,7 @@ from pathlib import Path
 
 from collectors.base import Clock, Collector
 from testbeds.base import Testbed
+from testbeds.lab import Lab
 from workloads.traffic.base import Sample, Traffic
 
 FOLDER = "/run/vsprof-window"
@@ -88,7 +89,7 @@ def measure(host: Testbed, traffic: Traffic, collectors: Mapping[str, Collector]
 
 
 def measure_modelled(
-    host: Testbed, traffic: Traffic, collectors: Mapping[str, Collector], clock: Clock, seconds: float, warmup: float, into: Path
+    host: Lab, traffic: Traffic, collectors: Mapping[str, Collector], clock: Clock, seconds: float, warmup: float, into: Path
 ) -> None:
     """The same in modelled time, which lasts no longer than it must: what takes a program long to begin or to end is done outside."""
     wanted = probes(traffic, collectors)

@@ -24,7 +24,7 @@ from contextlib import AbstractContextManager
 from dataclasses import dataclass
 from pathlib import Path
 from types import TracebackType
-from typing import Any, Protocol, Self
+from typing import Any, Self
 
 from terms.placement import CpuPlan
 
@@ -40,13 +40,6 @@ class Completed:
     status: int
     stdout: str
     stderr: str
-
-
-class Shell(Protocol):
-    """A shell on a testbed, asked line by line."""
-
-    def ask(self, line: str, seconds: float) -> None:
-        """Run ``line`` and wait for its end. Raises ``RunFailed`` when it fails or takes longer than ``seconds``."""
 
 
 class Process(abc.ABC):
@@ -144,10 +137,6 @@ class Testbed(abc.ABC):
     @abc.abstractmethod
     def start(self, name: str, command: str, *, cpus: Sequence[int], environment: Mapping[str, str] = {}) -> Process:
         """Start ``command`` in the background as process ``name``, allowed on ``cpus`` only."""
-
-    def shell(self) -> AbstractContextManager[Shell]:
-        """A shell that stays while it is used, where the testbed has one: programs that one line began, a later one can end."""
-        raise NotImplementedError
 
     def died(self, processes: Sequence[Process]) -> Process | None:
         """The first of ``processes`` that ended, or None."""

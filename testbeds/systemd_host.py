@@ -73,6 +73,7 @@ class SystemdHost(Testbed):
 
     @contextlib.contextmanager
     def shell(self) -> Iterator[Shell]:
+        """A shell that stays while it is used: programs that one line began, a later one can end."""
         shell = self.channel.shell()
         try:
             yield shell

@@ -16,7 +16,7 @@ from types import SimpleNamespace
 
 import pytest
 
-from collectors.base import Apart, Collector
+from collectors.base import Apart, Clock, Collector
 from runner import experiment as experiments
 from runner import parse, run, window
 from runner.experiment import Case, TrafficItem, Windows
@@ -25,7 +25,8 @@ from switches.base import Port
 from terms import errors, schema
 from terms.placement import Placement
 from terms.schema import Number
-from testbeds.base import EMULATED
+from testbeds.base import EMULATED, MODELLED
+from testbeds.ssh import Shell
 from workloads.endpoints.base import Counters
 from workloads.traffic.idle import Idle, IdleOptions
 
@@ -39,6 +40,7 @@ class Host:
 
     name = "lab"
     clock = EMULATED
+    slowdown = 1.0
     probes_give_way = False
 
     def __init__(self):
@@ -53,6 +55,14 @@ class Host:
 
     def pull(self, path, to):
         shutil.copytree(path, to / Path(path).name)
+
+    @contextlib.contextmanager
+    def shell(self):
+        shell = Shell(["bash"])
+        try:
+            yield shell
+        finally:
+            shell.close()
 
 
 class Counts(Collector):
@@ -179,6 +189,43 @@ def test_each_collector_with_own_windows_has_them_for_itself(sent, topology):
     folder = sent(Slow, Other, count=1, own_count=1)
     assert files(folder) == {"w1": set(), "slow-1": {"slow.end"}, "other-1": {"other.end"}}
     assert topology.host.done == ["check", "window", "check", "before own windows", *OWN, *OWN]
+
+
+class Modelled(Plain, Clock):
+    """Drives the clock, in which nothing but windows must pass."""
+
+    @contextlib.contextmanager
+    def modelled_time(self):
+        self.host.done.append("time begins")
+        yield
+        self.host.done.append("time ends")
+
+    def marks(self):
+        return "echo opened > marked", "echo closed >> marked"
+
+    def read_window(self):
+        return "what the model counted"
+
+    def clock_facts(self):
+        return {}
+
+
+def test_in_modelled_time_all_count_in_the_same_windows_and_nothing_else_happens(sent, topology):
+    topology.host.clock = MODELLED
+    folder = sent(Plain, Modelled, Slow, count=2, modelled_seconds=0.05, modelled_warmup_seconds=0.01)
+    both = {f"{name}.{end}" for name in ("plain", "modelled") for end in ("began", "begin", "ended", "end")} | {"marked"}
+    assert files(folder) == {"w1": both, "w2": both, "modelled-1": {"modelled.end"}, "modelled-2": {"modelled.end"}}
+    assert (folder / ITEM.label / "w1" / "marked").read_text() == "opened\nclosed\n"
+    assert (folder / ITEM.label / "modelled-2" / "modelled.end").read_text() == "what the model counted"
+    assert topology.host.done == ["check", "time begins", "time ends", "check", "time begins", "time ends", "check"]
+
+
+def test_a_collector_with_windows_of_its_own_is_left_out_of_modelled_time(topology, monkeypatch):
+    monkeypatch.setitem(experiments.COLLECTORS, "slow", Slow)
+    for clock, left in ((EMULATED, {}), (MODELLED, {"slow": errors.no_own_windows()})):
+        topology.host.clock = clock
+        with contextlib.ExitStack() as undo:
+            assert run._set_up(topology.host, Setting("vm2vm", Windows(), ["slow"], frozenset()), undo)[1] == left
 
 
 def test_without_such_a_collector_nothing_changes(sent, topology):

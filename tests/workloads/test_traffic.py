@@ -18,6 +18,7 @@ from runner.experiment import TRAFFIC
 from switches.base import PortCounters
 from terms.errors import RunFailed
 from terms.schema import Number
+from testbeds.base import MODELLED, REAL
 from workloads.endpoints.base import Counters
 from workloads.endpoints.pktgen import Pktgen
 from workloads.traffic import counted, udp_flood
@@ -286,6 +287,7 @@ class Flooded:
 
     name, interface, address, mac = "guest1", "eth0", "10.77.0.1", "52:54:00:76:67:01"
     returns = False
+    clock = REAL
 
     def __init__(self):
         self.read, self.told = 0, []
@@ -359,6 +361,17 @@ def test_traffic_of_programs_is_not_for_an_endpoint_without_a_stack(flooded):
     paced = UdpFlood(topology, udp_flood.FloodOptions(load="equal", rate_pps=10), 64, 1)
     assert paced.unavailable() == "no pace"
     assert Idle(topology, Idle.options(), 64, 1).unavailable() is None
+
+
+def test_in_modelled_time_is_what_windows_alone_count(flooded):
+    topology, flood = flooded
+    topology.clock, topology.has_stack, topology.can_not_flood = MODELLED, True, lambda paced, flows: None
+    assert flood.unavailable() is None
+    for one in (PingPaced, Idle, TcpStream):
+        assert one(topology, one.options(), 64, 1).unavailable() is None
+    searched = UdpFlood(topology, udp_flood.FloodOptions(load="ndr"), 64, 1)
+    assert "udp_flood counts or waits outside of windows" in searched.unavailable()
+    assert "forward counts" in Forward(topology, Forward.options(), 64, 1).unavailable()
 
 
 # --- idle --------------------------------------------------------------------------------------------------------

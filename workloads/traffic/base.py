@@ -34,6 +34,7 @@ from pydantic import BaseModel, ConfigDict
 from switches.base import PortCounters
 from terms import errors, option_messages
 from terms.schema import Number
+from testbeds.base import MODELLED
 from workloads.endpoints.base import Counters
 from workloads.topologies.base import Topology
 
@@ -97,8 +98,15 @@ class Traffic(abc.ABC):
         """How long a window must last, by the testbed's clock, to hold enough of what is counted here alone."""
         return 0.0
 
+    def timed_by_windows(self) -> bool:
+        """Whether all that it counts is counted in windows, or between ``count_from_here`` and ``count_to_here``. Only that can be measured
+        in modelled time, which lasts no longer than these."""
+        return False
+
     def unavailable(self) -> str | None:
         """Why these endpoints can't send it, or None. Asked once they are up."""
+        if self.topology.host.clock == MODELLED and not self.timed_by_windows():
+            return errors.not_in_modelled_time(type(self).__module__.rpartition(".")[2])
         if self.returns != self.topology.returns:
             say = option_messages.nothing_returns if self.returns else option_messages.nothing_is_sent
             return say(type(self.topology).__module__.rpartition(".")[2])

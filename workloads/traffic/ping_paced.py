@@ -42,6 +42,9 @@ class PingPaced(Traffic):
         assert isinstance(settings, PingOptions)
         return FEWEST_REQUESTS / settings.rate_hz
 
+    def timed_by_windows(self) -> bool:
+        return True
+
     def start(self) -> None:
         settings = self.settings
         assert isinstance(settings, PingOptions)

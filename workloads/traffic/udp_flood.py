@@ -54,6 +54,10 @@ class UdpFlood(Traffic):
     def unavailable(self) -> str | None:
         return super().unavailable() or self.topology.sender.can_not_flood(self.settings.load != "saturation", self.flows)
 
+    def timed_by_windows(self) -> bool:
+        # The trials of a search are floods by themselves.
+        return self.settings.load not in search.LOSS_RATIOS
+
     def start(self) -> None:
         settings = self._options()
         self._found: Found | None = None
