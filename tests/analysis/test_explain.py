@@ -105,3 +105,17 @@ def test_the_search_is_among_the_headlines_and_in_a_table_of_its_own(searched, t
     assert (none["rate found"], none["too high"], none["searches that found one"]) == ("–", "1.00 kpps", "0 of 3")
     assert "RFC 2544" in describe.search_heading(searched).text
     assert describe.search_heading(two_switches).text == describe.searches(two_switches).text == ""
+
+
+def test_in_modelled_time_rates_are_the_processors_and_said_to_be_modelled(sample, tmp_path):
+    folder = sample.write(tmp_path / "r")
+    manifest = json.loads((folder / "manifest.json").read_text())
+    before = load(folder)
+    manifest.setdefault("facts", {})["clock"] = {"cpu": "zen5", "cpu_name": "AMD EPYC (Zen 5)"}
+    (folder / "manifest.json").write_text(json.dumps(manifest))
+    modelled = load(folder)
+    assert (before.emulated, before.modelled) == (True, None)
+    assert (modelled.emulated, modelled.modelled) == (False, "AMD EPYC (Zen 5)")
+    answer = explain.answer(modelled)
+    assert "In the time of AMD EPYC (Zen 5) as modelled: all rates and times are the model's prediction" in answer
+    assert "emulated lab" not in answer

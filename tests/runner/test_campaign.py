@@ -154,6 +154,31 @@ def test_the_host_is_started_with_the_plugins_that_the_chosen_collectors_need(mo
     assert Campaign.check(name, experiment, "lab").host(quiet).plugins == []
 
 
+def test_modelled_time_takes_the_collector_that_drives_it():
+    name, experiment = experiments.load("vm2vm")
+    assert Campaign.check(name, experiment, "lab", host_options={"clock": "modelled"}).host_options == {"clock": "modelled"}
+    experiment.collectors = ["softirqs"]
+    with pytest.raises(errors.BadInput, match="driven by the collector uarch_model, and the collectors are softirqs"):
+        Campaign.check(name, experiment, "lab", host_options={"clock": "modelled"})
+    with pytest.raises(errors.BadInput, match="clock"):
+        Campaign.check(name, experiment, "native", host_options={"clock": "modelled"})
+
+
+def test_a_run_in_modelled_time_says_whose_it_was_and_what_it_cost(executed, root, quiet, monkeypatch):
+    execute = campaigns.run.execute
+    clock = {"cpu": "zen5", "cpu_name": "AMD Zen 5", "frequency_hz": 2_600_000_000, "quantum_s": 5e-6, "modelled_s": 0.5, "wall_s": 50.0}
+
+    def modelled(*given):
+        outcome = execute(*given)
+        outcome.facts["clock"] = clock
+        return outcome
+
+    monkeypatch.setattr(campaigns.run, "execute", modelled)
+    manifest = campaigns.start(vm2vm(1), quiet, seed=1, root=root).manifest
+    assert manifest["facts"]["clock"] == {name: clock[name] for name in ("cpu", "cpu_name", "frequency_hz", "quantum_s")}
+    assert manifest["runs"][0]["clock"] == clock
+
+
 def test_a_complete_campaign_becomes_the_latest(executed, root, quiet):
     store = campaigns.start(vm2vm(1), quiet, seed=1, root=root)
     assert store.manifest["status"] == "complete"

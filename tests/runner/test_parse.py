@@ -50,6 +50,23 @@ def test_every_row_says_where_it_belongs(rows):
     assert {row["source"] for row in rows} == {"software"}
 
 
+def test_in_modelled_time_what_is_said_of_time_is_the_models(rows, tmp_path):
+    shutil.copytree(RUN, tmp_path / "r001")
+    run = json.loads((RUN / "run.json").read_text())
+    (tmp_path / "r001" / "run.json").write_text(json.dumps({**run, "clock": "modelled"}))
+    modelled = parse.rows_of_run(tmp_path / "r001")
+    assert [row["value"] for row in modelled] == [row["value"] for row in rows]
+    sources = {(row["name"], row["unit"]): row["source"] for row in modelled}
+    assert (
+        sources["packet_rate_received", "packets/s"]
+        == sources["bit_rate_received", "bit/s"]
+        == sources["window_seconds", "seconds"]
+        == "model"
+    )
+    assert sources["packets_received", "packets"] == "software"
+    assert {unit for (_, unit), source in sources.items() if source == "model"} <= {"packets/s", "bit/s", "seconds", "1/s"}
+
+
 def test_no_number_is_there_twice(rows):
     keys = [(row["collector"], row["name"], row["window"], row["role"], row["cpu"], row["mode"]) for row in rows]
     assert len(set(keys)) == len(keys)

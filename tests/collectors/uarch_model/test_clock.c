@@ -98,9 +98,9 @@ static void test_a_timer_that_is_due_holds_the_clock_until_it_has_run(void)
 static void test_idle_time_passes_by_itself_up_to_the_next_timer(void)
 {
     begin(2, 0);
+    timer_at = 2000000;
     clock_idle(&clock_, 0, 10);
     clock_idle(&clock_, 1, 20);
-    timer_at = 2000000;
     while (clock_now(&clock_) < timer_at)
         sleep_ms(1);
     /* No faster than real time. */
