@@ -241,7 +241,10 @@ def drop_free() -> str:
 
 
 def modelled_time(processor: str) -> str:
-    return f"In the time of {processor} as modelled: all rates and times are the model's prediction for that processor, none was measured on one."
+    return (
+        f"In the time of {processor} as modelled: all rates and times are the model's prediction for that processor,"
+        " none was measured on one."
+    )
 
 
 def drop_free_in_an_emulator() -> str:

@@ -114,6 +114,10 @@ def not_in_modelled_time(what: str) -> str:
     return f"{what} counts or waits outside of windows, where the lab's time is the emulator's: leave out --clock modelled to have it"
 
 
+def hops_apart() -> str:
+    return "in modelled time the hops are read while frames flow, some milliseconds apart: see the packet rates of the windows"
+
+
 def reports_too_long(seconds: float) -> str:
     return f"iperf3 reports every {seconds:g} s, which is longer than a window of modelled time"
 

@@ -124,6 +124,12 @@ def test_a_flood_that_is_counted_for_a_part_of_its_time_is_counted_by_the_sender
     # pktgen counts from its start, however much of it was before.
     assert counted.packets({"pktgen.txt": PKTGEN, "hops.json": whole})["sent"] == frames_sent(PKTGEN)
     assert counted.packets({"pktgen.txt": PKTGEN, "hops.json": part})["sent"] == 700
+    # What is read while frames flow is read too far apart to be a loss.
+    numbers = {number.name: number for number in UdpFlood.numbers({"pktgen.txt": PKTGEN, "hops.json": part}, [])}
+    assert numbers["packets_sent"].value is None
+    assert "milliseconds apart" in numbers["packets_received"].note
+    whole = {number.name: number.value for number in UdpFlood.numbers({"pktgen.txt": PKTGEN, "hops.json": whole}, [])}
+    assert whole["packets_received"] == 700
 
 
 def test_retransmits_are_summed_and_missing_where_not_told():

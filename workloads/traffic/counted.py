@@ -94,6 +94,11 @@ def _sent(raw: Mapping[str, str], hops: Mapping[str, Any]) -> int:
     return hops["after"]["sent"] - hops["before"]["sent"]
 
 
+def while_it_flowed(raw: Mapping[str, str]) -> bool:
+    """Whether it was counted for a part of its time, between readings while it flowed."""
+    return bool(json.loads(raw[FILE]).get("sent_by_interface"))
+
+
 def rate_asked(raw: Mapping[str, str]) -> int | None:
     """Frames per second that were asked for; None at saturation. Raises ``ValueError`` as ``packets`` does."""
     hops = json.loads(raw[FILE])

@@ -102,8 +102,12 @@ class UdpFlood(Traffic):
             yield from search.numbers(found)
         if found and found.why:
             return
-        for hop, count in counted.packets(raw).items():
-            yield Number(f"packets_{hop}", count, "packets", window=FLOOD)
+        packets = counted.packets(raw)
+        while_it_flowed = counted.while_it_flowed(raw)
+        for hop, count in packets.items():
+            # Milliseconds lie between the readings of two hops: in the little that is modelled these are a loss of some percent, or a gain.
+            value, note = (None, errors.hops_apart()) if while_it_flowed else (count, "")
+            yield Number(f"packets_{hop}", value, "packets", window=FLOOD, note=note)
         asked = counted.rate_asked(raw)
         yield Number("offered_rate", asked, "packets/s", window=FLOOD, note="" if asked else "saturation: no rate was asked for")
         for window in windows:
