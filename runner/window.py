@@ -101,11 +101,9 @@ def measure_modelled(
         shell.ask(f". {FOLDER}-before.sh", ALLOWANCE_S)
         with clock.modelled_time():
             shell.ask(f"sleep {warmup}", warmup * host.slowdown + ALLOWANCE_S)
-            traffic.count_from_here()
             before = traffic.sample()
             shell.ask(f". {FOLDER}-inside.sh", (seconds + PROBES_S) * host.slowdown + ALLOWANCE_S)
             after = traffic.sample()
-            traffic.count_to_here()
         shell.ask(f". {FOLDER}-behind.sh", ALLOWANCE_S)
     _keep(host, Samples(before, after), into)
 

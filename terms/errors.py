@@ -114,8 +114,8 @@ def not_in_modelled_time(what: str) -> str:
     return f"{what} counts or waits outside of windows, where the lab's time is the emulator's: leave out --clock modelled to have it"
 
 
-def hops_apart() -> str:
-    return "in modelled time the hops are read while frames flow, some milliseconds apart: see the packet rates of the windows"
+def counted_in_two_times() -> str:
+    return "the flood began and ended in the emulator's time: of modelled time, the windows have each hop's packet rate"
 
 
 def reports_too_long(seconds: float) -> str:

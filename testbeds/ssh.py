@@ -134,14 +134,14 @@ class Shell:
     def __init__(self, command: list[str]) -> None:
         self._process = subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL)
 
-    def ask(self, line: str, seconds: float, *, then: str = "") -> None:
-        """Run ``line`` and wait for its end; ``then`` runs behind it, unattended.
+    def ask(self, line: str, seconds: float) -> None:
+        """Run ``line`` and wait for its end.
 
         Raises ``RunFailed`` when the line fails or takes longer than ``seconds``, or the shell is gone.
         """
         assert self._process.stdin is not None
         try:
-            self._process.stdin.write(f"{line}\necho $?; {then}\n".encode())
+            self._process.stdin.write(f"{line}\necho $?\n".encode())
             self._process.stdin.flush()
         except OSError as error:
             raise errors.command_failed(line, 255, str(error)) from error

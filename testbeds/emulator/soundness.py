@@ -11,7 +11,7 @@ import itertools
 from collections.abc import Iterable, Mapping
 
 FEWEST_TICKS = 5
-"""Timer interrupts that a CPU must take while two threads want it, which is 25 ticks long (HZ=250)."""
+"""Timer interrupts that a CPU must take while two threads want it; ``CHECK`` waits for as many, for 2 s, which are 500 ticks (HZ=250)."""
 MOST_APART_S = 5.0
 """How far the CPUs' clocks may be apart. They are read one after another, on CPUs that may have to wait for their turn."""
 

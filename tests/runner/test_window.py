@@ -90,12 +90,6 @@ class Counting:
         self.note("sample")
         return Sample(Counters(1.0, 1, 1, 1, 1), Counters(1.0, 1, 1, 1, 1))
 
-    def count_from_here(self):
-        self.note("count from here")
-
-    def count_to_here(self):
-        self.note("count to here")
-
 
 def test_in_modelled_time_are_only_the_probes_and_the_marks_touch_the_window(tmp_path, monkeypatch):
     monkeypatch.setattr(window, "FOLDER", str(tmp_path / "w"))
@@ -106,8 +100,7 @@ def test_in_modelled_time_are_only_the_probes_and_the_marks_touch_the_window(tmp
     monkeypatch.setattr(window, "probes", lambda traffic, collectors: {"p": probe})
     window.measure_modelled(Machine(), both, {}, both, 0.1, 0.0, tmp_path / "kept")
     assert log.read_text().splitlines() == [
-        "prepare", "time begins", "count from here", "sample", "begin", "opened", "closed", "end", "sample", "count to here", "time ends",
-        "finish 5",
+        "prepare", "time begins", "sample", "begin", "opened", "closed", "end", "sample", "time ends", "finish 5",
     ]  # fmt: skip
     assert (tmp_path / "kept" / "errors.txt").read_text() == ""
     assert window.recorded_seconds(tmp_path / "kept", "p") >= 0.1

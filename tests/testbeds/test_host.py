@@ -3,7 +3,6 @@
 
 from __future__ import annotations
 
-import os
 import subprocess
 from pathlib import Path
 from types import SimpleNamespace
@@ -190,18 +189,6 @@ def test_a_shell_keeps_what_it_was_told(shell):
     shell.ask("told it", 5)
     with pytest.raises(RunFailed, match="exit status 1"):
         shell.ask("told nothing", 5)
-
-
-def test_what_follows_a_line_is_not_waited_for(shell, tmp_path):
-    gate = tmp_path / "gate"
-    os.mkfifo(gate)
-    # What follows can't end before somebody writes, which nobody does before the line is answered.
-    shell.ask("true", 5, then=f"read line < {gate}; touch {tmp_path / 'done'}")
-    assert not (tmp_path / "done").exists()
-    writer = os.open(gate, os.O_RDWR)
-    os.write(writer, b"go\n")
-    shell.ask(f"[ -e {tmp_path / 'done'} ]", 5)
-    os.close(writer)
 
 
 def test_a_shell_that_hangs_is_given_up(shell):

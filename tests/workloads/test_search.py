@@ -278,6 +278,7 @@ class Topology:
 
     def __init__(self, capacity: float, always: int = 0) -> None:
         self.capacity, self.always = capacity, always
+        self.clock = "emulated"
         self.sender = self.receiver = self.switch = self.host = self
         self.sender_port, self.receiver_port = SimpleNamespace(name="p1"), SimpleNamespace(name="p2")
         self.sent = self.received = 0

@@ -9,7 +9,6 @@ Life cycle, in the order the runner uses it::
     traffic.nothing_flows()              # None; or why there is nothing to measure: then nothing follows but stop and numbers
     # warm-up
     traffic.check()                      # it still does
-    traffic.count_from_here()            # only in modelled time, which ends before the traffic does; count_to_here then comes before that
     for each window:
         before = traffic.sample()        # the endpoints' counters and clocks
         …                                # the window passes; switch counters are read by the window itself
@@ -99,8 +98,7 @@ class Traffic(abc.ABC):
         return 0.0
 
     def timed_by_windows(self) -> bool:
-        """Whether all that it counts is counted in windows, or between ``count_from_here`` and ``count_to_here``. Only that can be measured
-        in modelled time, which lasts no longer than these."""
+        """Whether what it is sent for is counted in windows. Only that can be measured in modelled time, which lasts no longer."""
         return False
 
     def unavailable(self) -> str | None:
@@ -124,12 +122,6 @@ class Traffic(abc.ABC):
     @abc.abstractmethod
     def check(self) -> None:
         """Raise ``RunFailed`` if it no longer flows. Asked after the warm-up and after each window."""
-
-    def count_from_here(self) -> None:
-        """What is counted over the whole traffic begins now, and not with its start: time has changed."""
-
-    def count_to_here(self) -> None:
-        """It ends now, and not with its stop."""
 
     def before_own_windows(self) -> None:
         """Called once, before windows in which the host is slowed down: what is counted over the whole traffic ends here.

@@ -14,6 +14,7 @@ from typing import Any
 
 from switches.base import PortCounters
 from terms import errors
+from testbeds.base import MODELLED
 from workloads.endpoints import pktgen, probe
 from workloads.endpoints.base import Flood, Frames
 from workloads.endpoints.probe_report import Report
@@ -33,19 +34,7 @@ class CountedFlood:
         self.flood: Flood = topology.sender.flood(frames)
         self.flood.prepare()
         self._before = self._hops()
-        self._after: dict[str, int] | None = None
-        self._sent_by_interface = False
         self.flood.start()
-
-    def count_from_here(self) -> None:
-        """Count from now on, while it flows. The few frames that are under way at this moment are then counted behind the sender alone."""
-        self._before = self._hops()
-        # A generator counts from its start.
-        self._sent_by_interface = True
-
-    def count_to_here(self) -> None:
-        """Count up to now, while it flows on."""
-        self._after = self._hops()
 
     def check(self) -> None:
         """Raise ``RunFailed`` if it ended by itself."""
@@ -56,8 +45,8 @@ class CountedFlood:
         """End it, let it drain, and return what was printed and counted since it was made, by file name."""
         printed = self.flood.stop()
         time.sleep(DRAIN_S)
-        after = self._after or self._hops()
-        hops = {"before": self._before, "after": after, "rate_pps": self._frames.rate_pps, "sent_by_interface": self._sent_by_interface}
+        clock = self._topology.host.clock
+        hops = {"before": self._before, "after": self._hops(), "rate_pps": self._frames.rate_pps, "clock": clock}
         return {**printed, FILE: json.dumps(hops)}
 
     def _hops(self) -> dict[str, int]:
@@ -85,8 +74,6 @@ def packets(raw: Mapping[str, str]) -> dict[str, int]:
 
 def _sent(raw: Mapping[str, str], hops: Mapping[str, Any]) -> int:
     """What a generator counted that it handed over; of one that does not count, what the endpoint's own interface did."""
-    if hops.get("sent_by_interface"):
-        return hops["after"]["sent"] - hops["before"]["sent"]
     if pktgen.FILE in raw:
         return frames_sent(raw[pktgen.FILE])
     if probe.FILE in raw:
@@ -94,9 +81,9 @@ def _sent(raw: Mapping[str, str], hops: Mapping[str, Any]) -> int:
     return hops["after"]["sent"] - hops["before"]["sent"]
 
 
-def while_it_flowed(raw: Mapping[str, str]) -> bool:
-    """Whether it was counted for a part of its time, between readings while it flowed."""
-    return bool(json.loads(raw[FILE]).get("sent_by_interface"))
+def in_one_time(raw: Mapping[str, str]) -> bool:
+    """Whether the same time passed from its begin to its end. In modelled time it begins and ends in the emulator's."""
+    return json.loads(raw[FILE]).get("clock") != MODELLED
 
 
 def rate_asked(raw: Mapping[str, str]) -> int | None:

@@ -76,12 +76,6 @@ class UdpFlood(Traffic):
     def check(self) -> None:
         self._flowing().check()
 
-    def count_from_here(self) -> None:
-        self._flowing().count_from_here()
-
-    def count_to_here(self) -> None:
-        self._flowing().count_to_here()
-
     def before_own_windows(self) -> None:
         # A slower host loses what it would have carried: none of that belongs to the losses.
         flood = self._flowing()
@@ -103,10 +97,9 @@ class UdpFlood(Traffic):
         if found and found.why:
             return
         packets = counted.packets(raw)
-        while_it_flowed = counted.while_it_flowed(raw)
+        in_one_time = counted.in_one_time(raw)
         for hop, count in packets.items():
-            # Milliseconds lie between the readings of two hops: in the little that is modelled these are a loss of some percent, or a gain.
-            value, note = (None, errors.hops_apart()) if while_it_flowed else (count, "")
+            value, note = (count, "") if in_one_time else (None, errors.counted_in_two_times())
             yield Number(f"packets_{hop}", value, "packets", window=FLOOD, note=note)
         asked = counted.rate_asked(raw)
         yield Number("offered_rate", asked, "packets/s", window=FLOOD, note="" if asked else "saturation: no rate was asked for")
