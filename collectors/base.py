@@ -136,6 +136,16 @@ class Collector(abc.ABC):
         return cls.source
 
 
+@dataclass(frozen=True)
+class Marks:
+    """Shell commands that mark places of a window's script at the very instants at which they run on the testbed."""
+
+    probes: str
+    """From here on the script and what it starts are probes, and take no modelled time, up to ``begin``, and again behind ``end``."""
+    begin: str
+    end: str
+
+
 class Clock(abc.ABC):
     """What a collector can be besides: it drives the testbed's clock while windows last. See ``testbeds.base.MODELLED``."""
 
@@ -144,8 +154,8 @@ class Clock(abc.ABC):
         """While it lasts, time on the testbed is the modelled processor's. Raises ``RunFailed`` when it does not begin."""
 
     @abc.abstractmethod
-    def marks(self) -> tuple[str, str]:
-        """Shell commands that open and close its window at the very instants at which they run on the testbed."""
+    def marks(self) -> Marks:
+        """Where a window's script must tell it where it is."""
 
     @abc.abstractmethod
     def read_window(self) -> str:

@@ -93,11 +93,11 @@ def _order(folder: Path) -> tuple[str, int]:
 
 
 def _traffic_window(folder: Path, run: Mapping[str, Any]) -> Window:
-    before, after = window.recorded_samples(folder)
+    samples = window.recorded_samples(folder)
     switch = SWITCHES[run["where"]["switch"]]
     ports = [switch.parse_port_counters((folder / f"{window.PORTS}.{end}").read_text()) for end in ("begin", "end")]
     into, out = (_counted(ports, run[port]) for port in ("sender_port", "receiver_port"))
-    return Window(folder.name, before, after, window.recorded_seconds(folder, window.PORTS), into, out)
+    return Window(folder.name, samples, window.recorded_seconds(folder, window.PORTS), into, out)
 
 
 def _counted(ports: list[dict[str, PortCounters]], name: str) -> tuple[PortCounters | None, PortCounters | None]:

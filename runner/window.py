@@ -8,11 +8,11 @@ PMD makes in a minute. Every probe is stamped with the testbed's clock at both e
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
-from collectors.base import Clock, Collector
+from collectors.base import Clock, Collector, Marks
 from testbeds.base import Testbed
 from testbeds.lab import Lab
 from workloads.traffic.base import Sample, Traffic
@@ -62,13 +62,14 @@ def _before(wanted: Mapping[str, Probe]) -> list[str]:
     return lines + [probe.prepare for probe in wanted.values() if probe.prepare]
 
 
-def _inside(wanted: Mapping[str, Probe], seconds: float, gives_way: bool = False, marks: Sequence[str] = ("", "")) -> list[str]:
-    """``marks`` run at the very ends, with no probe between."""
+def _inside(wanted: Mapping[str, Probe], seconds: float, gives_way: bool = False, marks: Marks | None = None) -> list[str]:
+    """The window's own marks run at its very ends, with no probe between."""
     give_way, insist = ([GIVE_WAY % INSIST_S], [INSIST]) if gives_way else ([], [])
-    lines = [*give_way]
+    first, begin, end = (marks.probes, marks.begin, marks.end) if marks else ("", "", "")
+    lines = [*give_way, first]
     for name, probe in wanted.items():
         lines += [f"echo $EPOCHREALTIME > {name}.began", f"{{ {probe.begin}\n}} > {name}.begin"]
-    lines += [*insist, marks[0], f"sleep {seconds}", marks[1], *give_way]
+    lines += [*insist, begin, f"sleep {seconds}", end, *give_way]
     # Ended in the order begun: all intervals are then about equally long.
     for name, probe in wanted.items():
         lines += [f"echo $EPOCHREALTIME > {name}.ended", f"{{ {probe.end}\n}} > {name}.end"]
@@ -85,7 +86,7 @@ def measure(host: Testbed, traffic: Traffic, collectors: Mapping[str, Collector]
     host.push(script(wanted, seconds, host.probes_give_way), f"{FOLDER}.sh")
     before = traffic.sample()
     host.run(f"bash {FOLDER}.sh", timeout=seconds + ALLOWANCE_S)
-    _keep(host, Samples(before, traffic.sample()), into)
+    _keep(host, (before, traffic.sample()), into)
 
 
 def measure_modelled(
@@ -101,27 +102,20 @@ def measure_modelled(
         shell.ask(f". {FOLDER}-before.sh", ALLOWANCE_S)
         with clock.modelled_time():
             shell.ask(f"sleep {warmup}", warmup * host.slowdown + ALLOWANCE_S)
-            before = traffic.sample()
+            before = traffic.sample() if traffic.asks_endpoints() else None
             shell.ask(f". {FOLDER}-inside.sh", (seconds + PROBES_S) * host.slowdown + ALLOWANCE_S)
-            after = traffic.sample()
+            samples = (before, traffic.sample()) if before else None
         shell.ask(f". {FOLDER}-behind.sh", ALLOWANCE_S)
-    _keep(host, Samples(before, after), into)
+    _keep(host, samples, into)
 
 
-@dataclass(frozen=True)
-class Samples:
-    """The endpoints' counters before and after a window."""
-
-    before: Sample
-    after: Sample
-
-
-def _keep(host: Testbed, samples: Samples, into: Path) -> None:
+def _keep(host: Testbed, samples: tuple[Sample, Sample] | None, into: Path) -> None:
+    """``samples``: the endpoints' counters before and after; None where they were not asked."""
     host.pull(FOLDER, into)
     for path in (into / Path(FOLDER).name).iterdir():
         path.rename(into / path.name)
     (into / Path(FOLDER).name).rmdir()
-    described = {"before": samples.before.to_json(), "after": samples.after.to_json()}
+    described = dict(zip(("before", "after"), (sample.to_json() for sample in samples), strict=True)) if samples else None
     (into / "samples.json").write_text(json.dumps(described, indent=1))
 
 
@@ -130,7 +124,9 @@ def recorded_seconds(folder: Path, probe: str) -> float:
     return float((folder / f"{probe}.ended").read_text()) - float((folder / f"{probe}.began").read_text())
 
 
-def recorded_samples(folder: Path) -> tuple[Sample, Sample]:
-    """The endpoints' counters before and after the window."""
+def recorded_samples(folder: Path) -> tuple[Sample, Sample] | None:
+    """The endpoints' counters before and after the window; None where they were not asked."""
     data = json.loads((folder / "samples.json").read_text())
+    if data is None:
+        return None
     return Sample.from_json(data["before"]), Sample.from_json(data["after"])

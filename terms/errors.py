@@ -224,6 +224,10 @@ def port_not_counted() -> str:
     return "the switch does not count this port (OVS-DPDK does not, where it is server of the port's socket)"
 
 
+def end_not_asked() -> str:
+    return "in modelled time the endpoints are not asked what they count"
+
+
 def kernel_lacks(module: str, words: str) -> str:
     return f"this kernel has no {module}, built in or as a module ({' '.join(words.split()) or 'no word why'})"
 

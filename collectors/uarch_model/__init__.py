@@ -17,7 +17,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
 from typing import Any, ClassVar
 
-from collectors.base import Apart, Clock, Recorded
+from collectors.base import Apart, Clock, Marks, Recorded
 from collectors.uarch_model import functions, numbers, profiles, symbols
 from collectors.uarch_model.control import Control
 from terms import errors
@@ -49,12 +49,12 @@ _MHZ = re.compile(r"([0-9.]+) MHz")
 POLL_SECONDS = 0.05
 LONGEST_WINDOW_SECONDS = 60
 """A window that is to end by a count must end by then."""
-# What the plug-in must know of the kernel: where tasks are switched; where a task keeps its thread's id and name; where
+# What the plug-in must know of the kernel: where tasks are switched; where a task keeps its thread's id, name and priority; where
 # packets are received, by protocol, and where a packet keeps its length.
 KERNEL = r"""
 awk '$3 ~ /^(__switch_to|pcpu_hot|current_task|ip_rcv_core|tcp_v4_rcv|icmp_rcv)(\.|$)/ { print $3, $1 }' /proc/kallsyms
-bpftrace -e 'BEGIN { printf("offsets %d %d %d\n", offsetof(struct task_struct, pid), offsetof(struct task_struct, comm),
-    offsetof(struct sk_buff, len)); exit(); }' | grep offsets
+bpftrace -e 'BEGIN { printf("offsets %d %d %d %d\n", offsetof(struct task_struct, pid), offsetof(struct task_struct, comm),
+    offsetof(struct task_struct, static_prio), offsetof(struct sk_buff, len)); exit(); }' | grep offsets
 """
 # Each NUMA node: its number, the first frame of its memory, its processors.
 NODES = r"""
@@ -144,11 +144,11 @@ class UarchModel(Apart, Clock):
 
     def _tell_of_kernel(self) -> None:
         said = dict(line.split(maxsplit=1) for line in symbols.asked_once(self.host, KERNEL).splitlines())
-        thread_id, name, length = said.pop("offsets").split()
+        thread_id, name, priority, length = said.pop("offsets").split()
         places = {function.partition(".")[0]: address for function, address in said.items()}
         # Where each processor keeps its current task: first in its hot area from Linux 6.2 to 6.14, else by itself.
         current = places.get("pcpu_hot") or places.get("current_task") or "0"
-        self._ask(f"kernel {places['__switch_to']} {current} {thread_id} {name}")
+        self._ask(f"kernel {places['__switch_to']} {current} {thread_id} {name} {priority}")
         for function, hook in RECEIVERS.items():
             if function in places:
                 self._ask(f"hook {hook} {places[function]} {length}")
@@ -216,8 +216,9 @@ class UarchModel(Apart, Clock):
         finally:
             self.disengage()
 
-    def marks(self) -> tuple[str, str]:
-        return f"{MARK} begin", f"{MARK} end"
+    def marks(self) -> Marks:
+        # By this niceness the plug-in tells the probes from all else (PROBES_PRIORITY in plugin.c).
+        return Marks(probes=f"renice -n -19 $$ > /dev/null; {MARK} probes", begin=f"{MARK} begin", end=f"{MARK} end")
 
     def clock_facts(self) -> dict[str, Any]:
         clock = json.loads(self._ask("status"))["clock"]

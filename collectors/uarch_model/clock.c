@@ -185,6 +185,16 @@ static void note(struct clock *clock, int64_t ahead)
         clock->record.most_ahead = ahead;
 }
 
+/* How long it may wait now. */
+static int64_t next_wait(struct clock_cpu *cpu, int64_t now)
+{
+    bool stands = cpu->wait && cpu->waited_at == now;
+
+    cpu->wait = !stands ? CLOCK_WAIT_NS : cpu->wait < CLOCK_LONGEST_WAIT_NS ? 2 * cpu->wait : CLOCK_LONGEST_WAIT_NS;
+    cpu->waited_at = now;
+    return cpu->wait;
+}
+
 bool clock_report(struct clock *clock, uint32_t index, int64_t at)
 {
     struct clock_cpu *cpu = &clock->cpu[index];
@@ -202,7 +212,7 @@ bool clock_report(struct clock *clock, uint32_t index, int64_t at)
     if (!may_go) {
         clock->record.waits++;
         cpu->waits = true;
-        wait_for(&cpu->go, &clock->lock, CLOCK_WAIT_NS);
+        wait_for(&cpu->go, &clock->lock, next_wait(cpu, clock->now));
         cpu->waits = false;
         if (clock->started)
             advance(clock);

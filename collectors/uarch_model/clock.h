@@ -8,7 +8,8 @@
  * (a log-in, a disk) live in real time.
  *
  * It knows nothing of QEMU. Times are nanoseconds. Nobody waits in it for long: a CPU that must wait is sent back after WAIT_NS, and has
- * to ask again, because meanwhile the emulator may want it elsewhere.
+ * to ask again, because meanwhile the emulator may want it elsewhere. Each time it is sent back it runs a little further ahead, so it
+ * waits twice as long the next time if the clock has not moved.
  */
 #ifndef VSPROF_CLOCK_H
 #define VSPROF_CLOCK_H
@@ -18,7 +19,8 @@
 #include <stdint.h>
 
 #define CLOCK_MOST_CPUS 16
-#define CLOCK_WAIT_NS 200000 /* of real time */
+#define CLOCK_WAIT_NS 200000          /* of real time */
+#define CLOCK_LONGEST_WAIT_NS 3200000 /* where the clock stands still */
 
 /* What the clock must know of the machine around it, and do to it. Both are called with the clock's lock held. */
 struct clock_machine {
@@ -29,6 +31,7 @@ struct clock_machine {
 struct clock_cpu {
     bool idle, waits;
     int64_t at; /* where it was when it last reported */
+    int64_t waited_at, wait; /* where the clock was when it last waited, and how long it may */
     pthread_cond_t go;
 };
 

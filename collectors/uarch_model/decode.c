@@ -96,7 +96,7 @@ static void decode_0f(struct decoded *d, const uint8_t *at, const uint8_t *end, 
         d->address_register = (modrm & 7) | (rex & 1) << 3;
     } else if (opcode == 0x1f && modrm == 0x80 && at + 5 <= end) {
         memcpy(&mark, at + 1, 4);
-        if (mark == MARK_BASE + MARK_BEGIN || mark == MARK_BASE + MARK_END) {
+        if (mark >= MARK_BASE + MARK_BEGIN && mark <= MARK_BASE + MARK_PROBES) {
             d->special = SPECIAL_MARK;
             d->mark = (int)(mark - MARK_BASE);
         }

@@ -10,9 +10,9 @@
 
 #define LONGEST_INSTRUCTION 15
 
-/* A long NOP with this displacement marks a window's border: "vsP" and 1 for its begin, 2 for its end. */
+/* A long NOP with this displacement is a mark: "vsP" and 1 for a window's begin, 2 for its end, 3 where the probes around it begin. */
 #define MARK_BASE 0x76735000u
-enum { MARK_NONE, MARK_BEGIN, MARK_END };
+enum { MARK_NONE, MARK_BEGIN, MARK_END, MARK_PROBES };
 
 enum special {
     SPECIAL_NONE,

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
  * mark begin | mark end: run in the emulated host (or a guest of it), marks a window's border by an instruction that does
- * nothing anywhere else. No library and no start-up code: a window should not count its own ruler.
+ * nothing anywhere else. mark probes: probes are read from here to the begin, and from the end on. No library and no start-up
+ * code: a window should not count its own ruler.
  */
     .globl _start
 _start:
@@ -12,7 +13,12 @@ _start:
     xor %edi, %edi
     cmpb $'b', (%rsi)
     je begin
+    cmpb $'p', (%rsi)
+    je probes
     nopl 0x76735002(%rax)
+    jmp leave
+probes:
+    nopl 0x76735003(%rax)
     jmp leave
 begin:
     nopl 0x76735001(%rax)

@@ -52,6 +52,8 @@ struct vcpu {
     int64_t time_base;
     uint64_t cycles_base, cycles_reported, retired_reported;
     uint64_t report_at; /* `retired` at which it reports to the clock */
+    bool probe; /* the task that runs is one of a window's probes */
+    bool free;  /* and so it takes no modelled time now */
 };
 
 /* Blocks live until the flush after the next: a core's last block is looked at once more after a flush. */
@@ -77,7 +79,7 @@ static struct {
     uint64_t cpus;  /* a bit each */
 } nodes[MOST_NODES];
 static uint32_t node_count;
-static uint64_t task_switch_pc, current_task_at, task_id_offset, task_name_offset;
+static uint64_t task_switch_pc, current_task_at, task_id_offset, task_name_offset, task_priority_offset;
 
 static enum state state, wanted;
 /*
@@ -103,6 +105,12 @@ static struct {
     const char *failed;       /* why it did not begin */
 } modelled;
 static struct clock machine_clock;
+/*
+ * Between a window's marks and around them, probes are read: they are told by a priority that nothing else has, and what they do takes
+ * no modelled time. The other processors wait meanwhile, for the clock stands still: to read a counter does not change what it counts.
+ */
+#define PROBES_PRIORITY 101 /* task_struct's static_prio of niceness -19 */
+static bool probing;
 static __thread int own_index = -1;     /* of the processor that this thread runs */
 static __thread bool wants_machine_time; /* and not the processor's own */
 
@@ -277,15 +285,19 @@ static bool read_virtual(struct core *core, uint64_t address, uint64_t *value)
     return memory_read(&memory, at, value);
 }
 
+static void settle_free(struct vcpu *vcpu, const struct core *core);
+
 /* The task whose task_struct is at `address` runs from now on. */
 static bool read_task(struct core *core, uint32_t index, uint64_t address)
 {
-    uint64_t word = 0, name[2] = {0, 0};
+    uint64_t word = 0, priority = 0, name[2] = {0, 0};
 
-    if (!read_virtual(core, address + task_id_offset, &word) || !read_virtual(core, address + task_name_offset, &name[0]) ||
+    if (!read_virtual(core, address + task_id_offset, &word) || !read_virtual(core, address + task_priority_offset, &priority) || !read_virtual(core, address + task_name_offset, &name[0]) ||
         !read_virtual(core, address + task_name_offset + 8, &name[1]))
         return false;
     core->thread = (uint32_t)(word >> (task_id_offset & 4) * 8);
+    vcpus[index].probe = (uint32_t)(priority >> (task_priority_offset & 4) * 8) == PROBES_PRIORITY;
+    settle_free(&vcpus[index], core);
     tasks_switch(model->tasks[index], core->counters, core->thread, (const char *)name);
     return true;
 }
@@ -363,18 +375,22 @@ static void end_repeat(struct vcpu *vcpu, struct core *core)
 
 static void on_mark(unsigned int index, void *data)
 {
-    (void)index;
-    if ((intptr_t)data == MARK_BEGIN)
-        model_begin(model);
-    else
+    bool begins = (intptr_t)data == MARK_BEGIN;
+
+    /* The window's end is its last instant, and its begin the first: no probe runs in it. */
+    if ((intptr_t)data == MARK_END)
         model_end(model);
+    __atomic_store_n(&probing, !begins, __ATOMIC_RELAXED);
+    settle_free(&vcpus[index], cores[index]);
+    if (begins)
+        model_begin(model);
 }
 
 /* Modelled time. */
 
 static int64_t own_time(const struct vcpu *vcpu, const struct core *core)
 {
-    uint64_t cycles = core_cycles(core) - vcpu->cycles_base;
+    uint64_t cycles = vcpu->free ? 0 : core_cycles(core) - vcpu->cycles_base;
 
     return vcpu->time_base + (int64_t)((double)cycles * 1e6 / (double)modelled.core_khz);
 }
@@ -384,6 +400,17 @@ static void set_own_time(struct vcpu *vcpu, const struct core *core, int64_t at)
 {
     vcpu->time_base = at;
     vcpu->cycles_base = core_cycles(core);
+}
+
+/* Whether what it does is free may be another now. */
+static void settle_free(struct vcpu *vcpu, const struct core *core)
+{
+    bool free = vcpu->probe && __atomic_load_n(&probing, __ATOMIC_RELAXED);
+
+    if (free == vcpu->free)
+        return;
+    set_own_time(vcpu, core, own_time(vcpu, core));
+    vcpu->free = free;
 }
 
 /* What QEMU's virtual clock reads: for a processor that runs the time that it has reached; for all others that of the whole machine. */
@@ -427,6 +454,7 @@ static uint64_t until_report(const struct vcpu *vcpu, const struct core *core, u
 static void report_time(struct vcpu *vcpu, struct core *core, uint32_t index)
 {
     if (core->retired >= vcpu->report_at) {
+        settle_free(vcpu, core);
         int64_t at = own_time(vcpu, core), machine = clock_now(&machine_clock);
         uint64_t cycles = core_cycles(core);
         own_index = (int)index;
@@ -459,6 +487,7 @@ static void begin_modelled_time(void)
         vcpus[i].report_at = 0;
         vcpus[i].asleep = machine_clock.cpu[i].idle;
     }
+    probing = false;
     if (!clock_start(&machine_clock, &around_clock, now, modelled.quantum, modelled.pace)) {
         modelled.failed = "no thread for the clock";
         return;
@@ -961,11 +990,11 @@ static void command_profile(const char *path, FILE *out)
 
 static void command_kernel(const char *arguments, FILE *out)
 {
-    if (sscanf(arguments, "%" SCNx64 " %" SCNx64 " %" SCNu64 " %" SCNu64, &task_switch_pc, &current_task_at, &task_id_offset,
-               &task_name_offset) == 4)
+    if (sscanf(arguments, "%" SCNx64 " %" SCNx64 " %" SCNu64 " %" SCNu64 " %" SCNu64, &task_switch_pc, &current_task_at, &task_id_offset,
+               &task_name_offset, &task_priority_offset) == 5)
         fputs("ok\n", out);
     else
-        fputs("error: kernel ADDRESS_OF_SWITCH_TO PERCPU_CURRENT_TASK PID_OFFSET COMM_OFFSET\n", out);
+        fputs("error: kernel ADDRESS_OF_SWITCH_TO PERCPU_CURRENT_TASK PID_OFFSET COMM_OFFSET STATIC_PRIO_OFFSET\n", out);
 }
 
 /* By their names: those by which a poll-mode thread's polls are told apart. */

@@ -12,7 +12,7 @@ from types import SimpleNamespace
 
 import pytest
 
-from collectors.base import Collector
+from collectors.base import Collector, Marks
 from runner import window
 from runner.window import Probe
 from terms import errors
@@ -68,8 +68,8 @@ class Machine:
 class Counting:
     """A traffic, and a clock, that note when they were asked."""
 
-    def __init__(self, log: Path):
-        self.log = log
+    def __init__(self, log: Path, asks: bool = True):
+        self.log, self.asks = log, asks
 
     def note(self, word: str) -> None:
         with self.log.open("a") as log:
@@ -84,7 +84,10 @@ class Counting:
             self.note("time ends")
 
     def marks(self):
-        return f"echo opened >> {self.log}", f"echo closed >> {self.log}"
+        return Marks(*(f"echo {word} >> {self.log}" for word in ("probes", "opened", "closed")))
+
+    def asks_endpoints(self):
+        return self.asks
 
     def sample(self):
         self.note("sample")
@@ -100,10 +103,20 @@ def test_in_modelled_time_are_only_the_probes_and_the_marks_touch_the_window(tmp
     monkeypatch.setattr(window, "probes", lambda traffic, collectors: {"p": probe})
     window.measure_modelled(Machine(), both, {}, both, 0.1, 0.0, tmp_path / "kept")
     assert log.read_text().splitlines() == [
-        "prepare", "time begins", "sample", "begin", "opened", "closed", "end", "sample", "time ends", "finish 5",
+        "prepare", "time begins", "sample", "probes", "begin", "opened", "closed", "end", "sample", "time ends", "finish 5",
     ]  # fmt: skip
+    assert window.recorded_samples(tmp_path / "kept") == (both.sample(), both.sample())
     assert (tmp_path / "kept" / "errors.txt").read_text() == ""
     assert window.recorded_seconds(tmp_path / "kept", "p") >= 0.1
+
+
+def test_endpoints_that_are_not_asked_have_no_samples(tmp_path, monkeypatch):
+    monkeypatch.setattr(window, "FOLDER", str(tmp_path / "w"))
+    both = Counting(tmp_path / "log", asks=False)
+    monkeypatch.setattr(window, "probes", lambda traffic, collectors: {})
+    window.measure_modelled(Machine(), both, {}, both, 0.1, 0.0, tmp_path / "kept")
+    assert "sample" not in both.log.read_text()
+    assert window.recorded_samples(tmp_path / "kept") is None
 
 
 def test_modelled_time_ends_when_a_probe_fails(tmp_path, monkeypatch):

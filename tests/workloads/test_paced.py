@@ -31,7 +31,7 @@ def sample(report: Report) -> Sample:
 
 def window(before: Report, after: Report) -> Window:
     ports = (PortCounters(0, 0, 0, 0), PortCounters(10, 600, 10, 600))
-    return Window("w1", sample(before), sample(after), after.clock_s - before.clock_s, ports, ports)
+    return Window("w1", (sample(before), sample(after)), after.clock_s - before.clock_s, ports, ports)
 
 
 def raw(*reports: Report) -> dict[str, str]:

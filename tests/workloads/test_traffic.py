@@ -44,7 +44,7 @@ def window(begin_s: float, end_s: float, *, frames: int = 100, name: str = "w1")
         return Sample(Counters(clock_s, 0, 0, packets, packets * 60), Counters(clock_s + 1, packets, packets * 60, 0, 0))
 
     ports = (PortCounters(0, 0, 0, 0), PortCounters(frames, frames * 60, frames, frames * 60))
-    return Window(name, sample(begin_s, 0), sample(end_s, frames), end_s - begin_s, ports, ports)
+    return Window(name, (sample(begin_s, 0), sample(end_s, frames)), end_s - begin_s, ports, ports)
 
 
 def values(numbers) -> dict[str, float | None]:
@@ -102,17 +102,36 @@ def test_a_window_without_a_report_has_no_goodput_and_says_why():
     assert "13 reports" in goodput.note
 
 
-def test_in_modelled_time_the_goodput_is_what_the_receivers_interface_got_without_headers():
-    begin = Counters(10.0, 500, 50_000, 3, 200)
+def port_alone(begin: PortCounters | None, end: PortCounters | None) -> Window:
+    """A window of 50 ms in which no endpoint was asked, and both ports counted the same."""
+    return Window("w1", None, 0.05, (begin, end), (begin, end))
+
+
+def test_in_modelled_time_the_goodput_is_what_the_receivers_port_gave_without_headers():
     # A hundred frames of 64 KiB and their headers, in 50 ms: offloads make the kernel's frames larger than the wire's.
-    end = Counters(10.05, 600, 50_000 + 100 * (65_536 + 66), 3, 200)
-    seen = window(0, 1)
-    seen = Window(seen.name, Sample(begin, begin), Sample(end, end), seen.switch_seconds, seen.into_switch, seen.out_of_switch)
+    seen = port_alone(PortCounters(0, 0, 500, 50_000), PortCounters(0, 0, 600, 50_000 + 100 * (65_536 + 66)))
     raw = {"iperf3.json": IPERF3, "started.txt": f"{STARTED_S}", "clock.txt": "modelled"}
     numbers = {number.name: number for number in TcpStream.numbers(raw, [seen])}
     assert numbers["goodput"].value == pytest.approx(100 * 65_536 * 8 / 0.05)
     assert numbers["retransmits"].value is None
     assert "longer than a window" in numbers["retransmits"].note
+
+
+def test_endpoints_that_are_not_asked_are_known_by_the_switchs_ports():
+    numbers = {number.name: number for number in rates(port_alone(PortCounters(10, 600, 0, 0), PortCounters(1010, 60_600, 800, 48_000)))}
+    assert {name: number.value for name, number in numbers.items()} == {
+        "window_seconds": 0.05, "packet_rate_sent": None, "packet_rate_into_switch": 20_000.0, "packet_rate_out_of_switch": 16_000.0,
+        "packet_rate_received": 16_000.0, "bit_rate_received": 7_680_000.0,
+    }  # fmt: skip
+    assert "not asked" in numbers["packet_rate_sent"].note
+    nothing = {number.name: number for number in rates(port_alone(None, None))}
+    assert nothing["packet_rate_received"].value is None
+    assert "does not count" in nothing["packet_rate_received"].note
+
+
+def test_what_needs_the_endpoints_says_that_they_were_not_asked():
+    with pytest.raises(ValueError, match="not recorded"):
+        list(Forward.numbers({}, [port_alone(None, None)]))
 
 
 def test_a_flood_that_began_in_another_time_than_its_windows_has_no_counts_of_its_whole():
@@ -504,7 +523,7 @@ def test_a_flood_whose_start_returned_early_may_still_flow(flooded):
 def test_what_comes_back_is_counted_at_each_hop_by_its_own_clock():
     ends = [Sample(one, one) for one in (Counters(10.0, 100, 6000, 50, 3000), Counters(12.0, 2100, 126000, 1850, 111000))]
     ports = PortCounters(1000, 60000, 40, 2400), PortCounters(9000, 540000, 1640, 98400)
-    found = {number.name: number.value for number in Forward.numbers({}, [Window("w1", *ends, 4.0, ports, ports)])}
+    found = {number.name: number.value for number in Forward.numbers({}, [Window("w1", (ends[0], ends[1]), 4.0, ports, ports)])}
     assert found == {
         "window_seconds": 4.0, "packet_rate_into_switch": 2000.0, "packet_rate_to_endpoint": 1000.0, "packet_rate_from_endpoint": 900.0,
         "packet_rate_received": 400.0, "bit_rate_received": 192000.0,
@@ -514,7 +533,7 @@ def test_what_comes_back_is_counted_at_each_hop_by_its_own_clock():
 def test_a_clock_that_stood_still_is_an_error():
     one = Sample(Counters(10.0, 1, 1, 1, 1), Counters(10.0, 1, 1, 1, 1))
     with pytest.raises(ValueError, match="stood still"):
-        list(Forward.numbers({}, [Window("w1", one, one, 1.0, (PortCounters(0, 0, 0, 0),) * 2, (PortCounters(0, 0, 0, 0),) * 2)]))
+        list(Forward.numbers({}, [Window("w1", (one, one), 1.0, (PortCounters(0, 0, 0, 0),) * 2, (PortCounters(0, 0, 0, 0),) * 2)]))
 
 
 def test_forwarding_is_for_a_topology_that_returns_frames_and_a_flood_is_not(flooded):

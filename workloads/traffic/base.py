@@ -68,13 +68,19 @@ class Window:
     """What was recorded of one window, as far as traffic is concerned. Switch counters and their times are the testbed's."""
 
     name: str
-    before: Sample
-    after: Sample
+    samples: tuple[Sample, Sample] | None
+    """The endpoints' counters before and after; None where they were not asked."""
     switch_seconds: float
     into_switch: tuple[PortCounters | None, PortCounters | None]
     """The sender's port before and after; None where the switch does not say."""
     out_of_switch: tuple[PortCounters | None, PortCounters | None]
     """The receiver's port before and after."""
+
+    def endpoints(self) -> tuple[Sample, Sample]:
+        """Their counters before and after. Raises ``ValueError`` where they were not asked."""
+        if self.samples is None:
+            raise ValueError(f"{self.name}: the endpoints' counters were not recorded")
+        return self.samples
 
 
 class Traffic(abc.ABC):
@@ -136,6 +142,11 @@ class Traffic(abc.ABC):
     def stop(self) -> dict[str, str]:
         """End it and return what its programs printed, by file name."""
 
+    def asks_endpoints(self) -> bool:
+        """Whether a window needs what its endpoints themselves count. The answer takes time of theirs, as packets do. In modelled time,
+        which is short, that would be much of a window; what came out of the switch's port is then what the receiver got."""
+        return self.topology.host.clock != MODELLED
+
     def sample(self) -> Sample:
         return Sample(self.topology.sender.counters(), self.topology.receiver.counters())
 
@@ -147,22 +158,34 @@ class Traffic(abc.ABC):
 
 def rates(window: Window) -> Iterable[Number]:
     """Packets per second at each hop, and what the receiver's interface got. Each hop is timed by its own clock."""
-    sender_s = window.after.sender.clock_s - window.before.sender.clock_s
-    receiver_s = window.after.receiver.clock_s - window.before.receiver.clock_s
-    if min(sender_s, receiver_s, window.switch_seconds) <= 0:
-        raise ValueError(f"{window.name}: a clock stood still or went back: {sender_s}, {receiver_s}, {window.switch_seconds} s")
+    if window.switch_seconds <= 0:
+        raise ValueError(f"{window.name}: the testbed's clock stood still or went back: {window.switch_seconds} s")
+    sent, received, received_bytes = _rates_of_ends(window)
     hops = {
-        "sent": (window.after.sender.sent_packets - window.before.sender.sent_packets) / sender_s,
+        "sent": sent,
         "into_switch": _port_rate(window.into_switch, "received_packets", window.switch_seconds),
         "out_of_switch": _port_rate(window.out_of_switch, "sent_packets", window.switch_seconds),
-        "received": (window.after.receiver.received_packets - window.before.receiver.received_packets) / receiver_s,
+        "received": received,
     }
     yield Number("window_seconds", window.switch_seconds, "seconds", window=window.name)
     for hop, rate in hops.items():
-        note = "" if rate is not None else errors.port_not_counted()
+        note = "" if rate is not None else errors.end_not_asked() if hop == "sent" else errors.port_not_counted()
         yield Number(f"packet_rate_{hop}", rate, "packets/s", window=window.name, note=note)
-    received = (window.after.receiver.received_bytes - window.before.receiver.received_bytes) * 8
-    yield Number("bit_rate_received", received / receiver_s, "bit/s", window=window.name)
+    bits = None if received_bytes is None else received_bytes * 8
+    yield Number("bit_rate_received", bits, "bit/s", window=window.name, note="" if bits is not None else errors.port_not_counted())
+
+
+def _rates_of_ends(window: Window) -> tuple[float | None, float | None, float | None]:
+    """Packets sent, packets and bytes received, per second: by the ends, or, where those were not asked, by the receiver's port."""
+    if window.samples is None:
+        received = (_port_rate(window.out_of_switch, name, window.switch_seconds) for name in ("sent_packets", "sent_bytes"))
+        return None, *received
+    before, after = window.samples
+    sender_s, receiver_s = after.sender.clock_s - before.sender.clock_s, after.receiver.clock_s - before.receiver.clock_s
+    if min(sender_s, receiver_s) <= 0:
+        raise ValueError(f"{window.name}: an endpoint's clock stood still or went back: {sender_s}, {receiver_s} s")
+    packets, size = (getattr(after.receiver, name) - getattr(before.receiver, name) for name in ("received_packets", "received_bytes"))
+    return (after.sender.sent_packets - before.sender.sent_packets) / sender_s, packets / receiver_s, size / receiver_s
 
 
 def _port_rate(counters: tuple[PortCounters | None, PortCounters | None], name: str, seconds: float) -> float | None:

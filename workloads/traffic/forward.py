@@ -54,7 +54,7 @@ class Forward(Traffic):
 
 def _rates(window: Window) -> Iterable[Number]:
     """Packets per second at each hop, each by its own clock. Raises ``ValueError`` where a clock stood still."""
-    before, after = window.before.sender, window.after.sender
+    before, after = (sample.sender for sample in window.endpoints())
     endpoint_s, switch_s = after.clock_s - before.clock_s, window.switch_seconds
     if min(endpoint_s, switch_s) <= 0:
         raise ValueError(f"{window.name}: a clock stood still or went back: {endpoint_s}, {switch_s} s")

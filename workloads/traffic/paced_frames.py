@@ -84,7 +84,7 @@ class PacedFrames(Traffic):
         reports = [Report.model_validate_json(line) for line in raw[REPORTS].splitlines()]
         for window in windows:
             yield from rates(window)
-            yield from _of_window(window.name, _at(reports, window.before), _at(reports, window.after))
+            yield from _of_window(window.name, *(_at(reports, sample) for sample in window.endpoints()))
         whole = Report.model_validate_json(raw[WHOLE])
         for name in COUNTS:
             yield Number(f"packets_{name}", getattr(whole, name), "packets", window=STREAM)

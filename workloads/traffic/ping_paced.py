@@ -45,6 +45,10 @@ class PingPaced(Traffic):
     def timed_by_windows(self) -> bool:
         return True
 
+    def asks_endpoints(self) -> bool:
+        # ping's lines have the sender's clock.
+        return True
+
     def start(self) -> None:
         settings = self.settings
         assert isinstance(settings, PingOptions)
@@ -70,7 +74,8 @@ class PingPaced(Traffic):
     def numbers(cls, raw: Mapping[str, str], windows: Sequence[Window]) -> Iterable[Number]:
         answered = replies(raw["ping.txt"])
         for window in windows:
-            yield Number("window_seconds", window.after.sender.clock_s - window.before.sender.clock_s, "seconds", window=window.name)
+            before, after = window.endpoints()
+            yield Number("window_seconds", after.sender.clock_s - before.sender.clock_s, "seconds", window=window.name)
             yield Number("request_rate", float(raw["rate_hz.txt"]), "packets/s", window=window.name)
             yield from _latency(window, answered)
 
@@ -81,7 +86,7 @@ def replies(text: str) -> list[tuple[float, int, float]]:
 
 
 def _latency(window: Window, answered: Sequence[tuple[float, int, float]]) -> Iterable[Number]:
-    begin, end = window.before.sender.clock_s, window.after.sender.clock_s
+    begin, end = (sample.sender.clock_s for sample in window.endpoints())
     # A request belongs to the window in which it was sent.
     inside = [(number, rtt) for clock, number, rtt in answered if begin <= clock - rtt < end]
     if not inside:

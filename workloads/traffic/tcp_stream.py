@@ -102,7 +102,7 @@ class TcpStream(Traffic):
     @classmethod
     def numbers(cls, raw: Mapping[str, str], windows: Sequence[Window]) -> Iterable[Number]:
         reports = intervals(raw["iperf3.json"], float(raw["started.txt"]))
-        goodput = _goodput_of_interface if raw.get(CLOCK) == MODELLED else _goodput
+        goodput = _goodput_of_port if raw.get(CLOCK) == MODELLED else _goodput
         for window in windows:
             yield from rates(window)
             yield from goodput(window, reports)
@@ -152,7 +152,7 @@ def _events(text: str) -> list[dict[str, Any]]:
 
 
 def _goodput(window: Window, reports: Sequence[tuple[float, float, float, int]]) -> Iterable[Number]:
-    begin, end = window.before.sender.clock_s, window.after.sender.clock_s
+    begin, end = (sample.sender.clock_s for sample in window.endpoints())
     inside = [r for r in reports if r[0] >= begin and r[1] <= end]
     seconds = sum(r[1] - r[0] for r in inside)
     if not seconds:
@@ -164,13 +164,14 @@ def _goodput(window: Window, reports: Sequence[tuple[float, float, float, int]])
         yield Number("retransmits", sum(r[3] for r in inside), "events", window=window.name, enabled_s=end - begin, running_s=seconds)
 
 
-def _goodput_of_interface(window: Window, reports: Sequence[tuple[float, float, float, int]]) -> Iterable[Number]:
+def _goodput_of_port(window: Window, reports: Sequence[tuple[float, float, float, int]]) -> Iterable[Number]:
     """In modelled time a window is shorter than any of iperf3's reports. What TCP sent twice and both arrived is in it."""
-    begin, end = window.before, window.after
-    seconds = end.receiver.clock_s - begin.receiver.clock_s
-    size = end.receiver.received_bytes - begin.receiver.received_bytes
-    size -= HEADERS_BYTES * (end.receiver.received_packets - begin.receiver.received_packets)
-    yield Number("goodput", size * 8 / seconds, "bit/s", window=window.name)
+    before, after = window.out_of_switch
+    if before is None or after is None:
+        yield Number("goodput", None, "bit/s", window=window.name, note=errors.port_not_counted())
+    else:
+        size = after.sent_bytes - before.sent_bytes - HEADERS_BYTES * (after.sent_packets - before.sent_packets)
+        yield Number("goodput", size * 8 / window.switch_seconds, "bit/s", window=window.name)
     yield Number("retransmits", None, "events", window=window.name, note=errors.reports_too_long(INTERVAL_S))
 
 

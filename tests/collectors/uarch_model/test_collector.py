@@ -29,7 +29,7 @@ ip_rcv_core.isra.0 ffffffff81a00000
 tcp_v4_rcv ffffffff81b00000
 __switch_to ffffffff81001000
 pcpu_hot 000000000002f000
-offsets 2456 2992 112
+offsets 2456 2992 108 112
 """
 PROCESSES = "/proc/652/maps:7f0000001000-7f0000003000 r-xp 00001000 fe:00 132 /usr/lib/librte_vhost.so.25.0\n---\n/proc/652/task/652\n"
 SWITCH = "/proc/700/maps:560000001000-560000003000 r-xp 00001000 fe:00 133 /usr/local/bin/vhost-switch\n---\n/proc/700/task/700\n"
@@ -255,7 +255,7 @@ def test_the_plug_in_is_told_of_the_processor_the_kernel_and_the_hooks(made, tmp
     assert plugin.path == tmp_path / "model.ctl"
     assert plugin.commands == [
         f"profile {tmp_path / 'model.profile'}",
-        "kernel ffffffff81001000 000000000002f000 2456 2992",
+        "kernel ffffffff81001000 000000000002f000 2456 2992 108",
         "hook packets ffffffff81a00000 112",
         "hook segments ffffffff81b00000 112",
         f"hook polls {0x7F0000001000 + 0x500:x}",
@@ -286,7 +286,7 @@ def test_the_plug_in_is_told_of_several_nodes(made, tmp_path):
 def test_where_the_current_task_is_kept_differs_between_kernels(made, tmp_path, line, current):
     kernel = KERNEL.replace("pcpu_hot 000000000002f000", line).replace("\n\n", "\n")
     _, plugin = made(Host(tmp_path, kernel))
-    assert f"kernel ffffffff81001000 {current} 2456 2992" in plugin.commands
+    assert f"kernel ffffffff81001000 {current} 2456 2992 108" in plugin.commands
 
 
 def test_a_host_without_poll_mode_threads_has_no_hook_for_polls(made, tmp_path):

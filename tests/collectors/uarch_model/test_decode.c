@@ -191,7 +191,8 @@ static void marks(void)
     d = DECODE("\x0f\x1f\x80\x02\x50\x73\x76");
     EQUAL(d.special, SPECIAL_MARK);
     EQUAL(d.mark, MARK_END);
-    EQUAL(DECODE("\x0f\x1f\x80\x03\x50\x73\x76").special, SPECIAL_NONE);
+    EQUAL(DECODE("\x0f\x1f\x80\x03\x50\x73\x76").mark, MARK_PROBES);
+    EQUAL(DECODE("\x0f\x1f\x80\x04\x50\x73\x76").special, SPECIAL_NONE);
     EQUAL(DECODE("\x0f\x1f\x80\x00\x00\x00\x00").special, SPECIAL_NONE); /* what compilers pad with */
     EQUAL(DECODE("\x0f\x1f\x84\x01\x50\x73\x76\x00").special, SPECIAL_NONE);
     EQUAL(DECODE("\x0f\x1f\x80\x01\x50\x73").special, SPECIAL_NONE);
