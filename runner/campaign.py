@@ -13,7 +13,6 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
-from collectors.base import Clock
 from runner import experiment as experiments
 from runner import offers, parse, results, run
 from runner.experiment import Case, Experiment, TrafficItem
@@ -22,7 +21,7 @@ from runner.results import Results
 from runner.run import Plan, Setting
 from terms import errors, host_messages, native_messages, node_messages, schema
 from terms.schema import FCS_BYTES
-from testbeds.base import MODELLED, Testbed
+from testbeds.base import EMULATED, REAL, Testbed
 from testbeds.lab import Lab
 from testbeds.native import Native
 
@@ -65,8 +64,9 @@ class Campaign:
         experiments.check_notebook(experiment)
         experiments.check_collector_options(experiment)
         collectors, named = experiments.collectors(experiment)
-        if options.get("clock") == MODELLED and not any(issubclass(experiments.COLLECTORS[one], Clock) for one in collectors):
-            raise errors.clock_needs_model(collectors)
+        if testbed == Lab.name:
+            options = {**options, "clock": clock(experiment, testbed, options)}
+            collectors = experiments.with_clock(collectors, options["clock"])
         setting = Setting(name, experiment.windows, collectors, named, experiment.collector_options)
         cases = experiments.cases(experiment)
         return cls(name, experiment, cases, experiments.traffic_items(experiment), setting, testbed, cpus, options)
@@ -98,6 +98,13 @@ class Campaign:
         if self.experiment.nodes > 1:
             more["nodes"] = self.experiment.nodes
         return experiments.TESTBEDS[self.testbed](say=progress.say, plugins=self.emulator_plugins, **more)
+
+
+def clock(experiment: Experiment, testbed: str, options: Mapping[str, Any]) -> str | None:
+    """Whose time passes in windows; None while the testbed is not known. In the lab under KVM there is no model."""
+    if testbed != Lab.name:
+        return None if testbed == AUTO else REAL
+    return options.get("clock") or (experiment.clock if options.get("accel", "tcg") == "tcg" else EMULATED)
 
 
 def _check_nodes(nodes: int, testbed: str, cpus: int | None) -> None:
@@ -149,7 +156,11 @@ def resume(store: Results, progress: Progress) -> Results:
     """Do the runs of a broken campaign that are not done."""
     manifest = store.manifest
     experiment = experiments.parse(manifest["experiment"], store.folder / results.MANIFEST)
-    campaign = Campaign.check(manifest["name"], experiment, manifest["testbed"], manifest["lab_cpus"], manifest.get("host_options"))
+    options = manifest.get("host_options") or {}
+    if manifest["testbed"] == Lab.name:
+        # One that an earlier vsprof began without a word of the clock had the emulator's.
+        options = {"clock": EMULATED, **options}
+    campaign = Campaign.check(manifest["name"], experiment, manifest["testbed"], manifest["lab_cpus"], options)
     # What the testbed offered when it began, so that the plans are the same.
     campaign = replace(campaign, cases=[Case.of(case["values"]) for case in manifest["cases"]])
     return _go(campaign, campaign.plans(manifest["seed"]), store, progress)

@@ -99,8 +99,9 @@ def _write_report(store: Results) -> None:
 
 def _checked(name: str, experiment: Experiment, asked: argparse.Namespace, testbed: str) -> campaign.Campaign:
     """The experiment as it is on the testbed, changed by the command line, whose word is the last."""
-    changed = overrides.apply(experiments.on(experiment, testbed), asked)
-    return campaign.Campaign.check(name, changed, testbed, asked.cpus, _host_options(asked))
+    here, options = experiments.on(experiment, testbed), _host_options(asked)
+    changed = overrides.apply(here, asked, campaign.clock(here, testbed, options))
+    return campaign.Campaign.check(name, changed, testbed, asked.cpus, options)
 
 
 def _parse(asked: argparse.Namespace) -> int:
@@ -208,7 +209,7 @@ def _add_measuring(commands: Any) -> None:
     run.add_argument("--server", metavar="NAME", help="which one, where the inventory lists several")
     run.add_argument("--accel", choices=list(ACCELERATORS), help="what the lab runs on: emulation (tcg), or this machine's KVM")
     run.add_argument(
-        "--clock", choices=list(CLOCKS), help="whose time passes in the lab's windows: the emulator's, or the modelled processor's"
+        "--clock", choices=list(CLOCKS), help="whose time passes in the lab's windows: the modelled processor's (default), or the emulator's"
     )
     run.add_argument("--seed", type=int, help="seed of the random order (default: a new one, kept in the manifest)")
     run.add_argument("--resume", nargs="?", const="", metavar="RESULT", help="go on with a broken campaign (default: the newest)")

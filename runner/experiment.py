@@ -15,9 +15,10 @@ from typing import Any, Literal
 import yaml
 from pydantic import BaseModel, ConfigDict, Field, ValidationError, field_validator
 
-from collectors.base import Apart
+from collectors.base import Apart, Clock
 from terms import errors, node_messages, option_messages, plugins
 from terms.schema import FCS_BYTES
+from testbeds.base import MODELLED
 from workloads.endpoints import vm
 from workloads.traffic.base import Options
 
@@ -32,6 +33,8 @@ TOPOLOGIES = plugins.find("workloads.topologies", "TOPOLOGY")
 TRAFFIC = plugins.find("workloads.traffic", "TRAFFIC")
 COLLECTORS = plugins.find("collectors", "COLLECTOR")
 SMALLEST_FRAME, LARGEST_FRAME = 64, 1518
+LONGEST_MODELLED_S = 10.0
+"""A window of modelled time: it takes a quarter of an hour."""
 
 
 class Windows(BaseModel):
@@ -45,7 +48,7 @@ class Windows(BaseModel):
     seconds: float = Field(2, ge=0.5, le=3600)
     own_count: int = Field(2, ge=0, le=1000)
     own_seconds: float = Field(1, ge=0.1, le=3600)
-    modelled_seconds: float = Field(0.03, ge=0.001, le=10)
+    modelled_seconds: float = Field(0.03, ge=0.001, le=LONGEST_MODELLED_S)
     modelled_warmup_seconds: float = Field(0.02, ge=0, le=10)
 
 
@@ -111,6 +114,8 @@ class Experiment(BaseModel):
     prefers: Literal["native"] | None = None
     nodes: Literal[1, 2] = 1
     """NUMA nodes of the testbed."""
+    clock: Literal["modelled", "emulated"] = "modelled"
+    """Whose time passes while windows last, in the lab: the modelled processor's, or the emulator's."""
 
     @field_validator("fixed", "vary", "changes", "exclude", mode="before")
     @classmethod
@@ -263,7 +268,7 @@ def collectors(experiment: Experiment) -> tuple[list[str], frozenset[str]]:
     """Names of the collectors, and which of them were named outright (one of those that can't work stops the campaign).
 
     ``auto`` is every collector that is ``automatic``; what this host does not offer is left out with a finding in the manifest.
-    Without own windows (``own_count: 0``) a collector that counts in nothing else is not among them.
+    Without own windows (``own_count: 0``) a collector that counts in nothing else is not among them; see also ``with_clock``.
     """
     named = [name for name in experiment.collectors if name != "auto"]
     for name in named:
@@ -271,6 +276,13 @@ def collectors(experiment: Experiment) -> tuple[list[str], frozenset[str]]:
     automatic = [name for name in COLLECTORS if COLLECTORS[name].automatic] if "auto" in experiment.collectors else []
     wanted = sorted({*automatic, *named}) if automatic else named
     return [name for name in wanted if experiment.windows.own_count or not issubclass(COLLECTORS[name], Apart)], frozenset(named)
+
+
+def with_clock(collectors: list[str], clock: str) -> list[str]:
+    """The collectors, with one that drives the clock where time is modelled, named or not: without it there is no time."""
+    if clock != MODELLED or any(issubclass(COLLECTORS[name], Clock) for name in collectors):
+        return collectors
+    return [*collectors, next(name for name, one in COLLECTORS.items() if issubclass(one, Clock))]
 
 
 def check_collector_options(experiment: Experiment) -> None:

@@ -7,8 +7,9 @@ import argparse
 from typing import Any
 
 from runner import experiment as experiments
-from runner.experiment import Experiment
+from runner.experiment import LONGEST_MODELLED_S, Experiment
 from terms import errors
+from testbeds.base import MODELLED
 
 FLOOD = "udp_flood"
 """The traffic that can be sent with several loads."""
@@ -23,14 +24,17 @@ def add_options(command: argparse.ArgumentParser) -> None:
     command.add_argument("--repeat", type=int, help="repetitions of each case")
     command.add_argument("--windows", type=int, help="windows of each traffic")
     command.add_argument("--own-windows", type=int, help="windows of each traffic for a collector that needs its own; 0: none")
-    command.add_argument("--duration", type=float, help="length of a window in seconds")
+    command.add_argument("--duration", type=float, help="length of a window in seconds; in the lab, of modelled time, of which each takes minutes")
     command.add_argument("--cpu-profile", metavar="CPU", help="the processor that the lab's model is to be, by name or path of a profile")
     command.add_argument("--collectors", help="collectors by name, or auto")
     command.add_argument("--nodes", type=int, help="NUMA nodes of the emulated host: 1 or 2")
 
 
-def apply(experiment: Experiment, asked: argparse.Namespace) -> Experiment:
-    """Return ``experiment`` changed as asked. Raises ``BadInput`` on values that are no numbers or out of range."""
+def apply(experiment: Experiment, asked: argparse.Namespace, clock: str | None) -> Experiment:
+    """Return ``experiment`` changed as asked. Raises ``BadInput`` on values that are no numbers or out of range.
+
+    ``clock``: whose time passes in windows; None while the testbed is not known.
+    """
     changed = experiment.model_dump(mode="json", by_alias=True)
     if asked.switches is not None:
         _vary(changed, "switch", _split("switches", asked.switches))
@@ -49,13 +53,21 @@ def apply(experiment: Experiment, asked: argparse.Namespace) -> Experiment:
         changed["repetitions"] = asked.repeat
     if asked.nodes is not None:
         changed["nodes"] = asked.nodes
-    windows = {"count": asked.windows, "seconds": asked.duration, "own_count": asked.own_windows}
+    windows = {"count": asked.windows, "own_count": asked.own_windows}
+    if asked.duration is not None:
+        windows[_length(clock, asked.duration)] = asked.duration
     changed["windows"].update({name: value for name, value in windows.items() if value is not None})
     if asked.own_windows == 0:
         # It is sent for own windows alone: what an empty poll costs.
         changed["traffic"] = [item for item in changed["traffic"] if item["kind"] != "idle"] or changed["traffic"]
     # Checked as the file itself was: an option can ask for nothing that the YAML could not.
     return experiments.parse(changed, "the command line")
+
+
+def _length(clock: str | None, seconds: float) -> str:
+    """The key for a window's length of ``seconds``. While nobody knows whose they are, one that no testbed takes is refused all the same."""
+    modelled = clock == MODELLED or (clock is None and seconds <= LONGEST_MODELLED_S)
+    return "modelled_seconds" if modelled else "seconds"
 
 
 def _drop_options_of_others(changed: dict[str, Any]) -> None:

@@ -31,6 +31,7 @@ INSIST = "kill $insists; chrt --other --pid 0 $$"
 INSIST_S = 15
 PROBES_S = 0.5
 """The most that all probes of a window take, by the testbed's clock."""
+NEWLINE = "\n"
 ALLOWANCE_S = 120
 """How long the probes of a slow testbed may take beyond the window itself."""
 
@@ -95,17 +96,17 @@ def measure_modelled(
     """The same in modelled time, which lasts no longer than it must: what takes a program long to begin or to end is done outside."""
     wanted = probes(traffic, collectors)
     parts = {"before": _before(wanted), "inside": _inside(wanted, seconds, marks=clock.marks()), "behind": _behind(wanted)}
-    for name, lines in parts.items():
-        host.push("\n".join([*lines, ":"]) + "\n", f"{FOLDER}-{name}.sh")
+    # In one file: to send one costs a slow host most of a second.
+    host.push("".join(f"{name}() {{\n{NEWLINE.join([*lines, ':'])}\n}}\n" for name, lines in parts.items()), f"{FOLDER}.sh")
     with host.shell() as shell:
         # One shell for all: a probe may have begun what it ends.
-        shell.ask(f". {FOLDER}-before.sh", ALLOWANCE_S)
+        shell.ask(f". {FOLDER}.sh && before", ALLOWANCE_S)
         with clock.modelled_time():
             shell.ask(f"sleep {warmup}", warmup * host.slowdown + ALLOWANCE_S)
             before = traffic.sample() if traffic.asks_endpoints() else None
-            shell.ask(f". {FOLDER}-inside.sh", (seconds + PROBES_S) * host.slowdown + ALLOWANCE_S)
+            shell.ask("inside", (seconds + PROBES_S) * host.slowdown + ALLOWANCE_S)
             samples = (before, traffic.sample()) if before else None
-        shell.ask(f". {FOLDER}-behind.sh", ALLOWANCE_S)
+        shell.ask("behind", ALLOWANCE_S)
     _keep(host, samples, into)
 
 

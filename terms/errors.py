@@ -102,16 +102,12 @@ def clock_needs_emulation(accel: str) -> BadInput:
     return BadInput(f"the clock is modelled by the emulator alone, and accel is {accel!r}: leave out one of --clock and --accel")
 
 
-def clock_needs_model(collectors: Iterable[str]) -> BadInput:
-    return BadInput(f"the modelled clock is driven by the collector uarch_model, and the collectors are {', '.join(collectors)}: add it")
-
-
 def no_own_windows() -> str:
     return "it counts in windows of its own alone, and in modelled time there are none: all collectors count in the same ones"
 
 
 def not_in_modelled_time(what: str) -> str:
-    return f"{what} counts or waits outside of windows, where the lab's time is the emulator's: leave out --clock modelled to have it"
+    return f"{what} counts or waits outside of windows, where the lab's time is the emulator's: to have it, add --clock emulated"
 
 
 def counted_in_two_times() -> str:

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
 """The testbed ``lab``: a Debian host with kernel OVS, vhost-net, nested KVM and OVS-DPDK, emulated by QEMU.
 
-It runs on any x86-64 Linux, without root, KVM, PMU or NIC. What it measures are software counters of real programs; its
-wall-clock rates are the emulator's, not a processor's.
+It runs on any x86-64 Linux, without root, KVM, PMU or NIC. While windows last, the modelled processor drives its clock: so what it
+measures are counters of real programs, and rates that are that processor's, not the emulator's.
 """
 
 from __future__ import annotations
@@ -36,6 +36,7 @@ stand() {
         IFS=: read -r _ _ unit < /proc/${process%-*}/cgroup || continue
         echo $1 > /sys/fs/cgroup$unit/cgroup.freeze && units+=("$unit")
     done
+    (($1)) || return 0
     for unit in "${units[@]}"; do
         for try in {1..10000}; do
             mapfile -t events < /sys/fs/cgroup$unit/cgroup.events
@@ -45,8 +46,7 @@ stand() {
     done
 }
 """
-"""A function for a shell: ``stand 1`` makes all virtual machines stand still, and waits until they do; ``stand 0`` lets them go on.
-"""
+"""A function for a shell: ``stand 1`` makes all virtual machines stand still, and waits until they do; ``stand 0`` lets them go on."""
 HOLD_SECONDS = 20
 """The most that either may take."""
 
@@ -68,7 +68,7 @@ class Lab(SystemdHost):
         """``plugins``: shared objects that QEMU loads, each with a socket of its own (see ``plugin_socket``); ``nodes``: NUMA nodes.
 
         ``accel``: ``tcg`` emulates; ``kvm`` runs the lab under this machine's KVM, which has no plug-ins: they are left out.
-        ``clock``: whose time passes while windows last, the emulator's or the modelled processor's.
+        ``clock``: whose time passes while windows last, the emulator's or the modelled processor's, which a collector then drives.
         """
         super().__init__()
         if cpus not in (2, 4):

@@ -83,6 +83,7 @@ class UarchModel(Apart, Clock):
         "without": "parts of the model to switch off: " + ", ".join(profiles.SWITCHES),
         "until": "what ends an own window instead of its seconds: {instructions: N} or {packets: N}",
         "quantum_us": f"how far the CPUs may be apart in modelled time, in microseconds: {SMALLEST_QUANTUM_US:g} to {LARGEST_QUANTUM_US:g}",
+        "deepest_idle": "the deepest idle state that a CPU takes in modelled time: " + ", ".join(profiles.IDLE_STATES),
     }
 
     def __init__(
@@ -92,9 +93,11 @@ class UarchModel(Apart, Clock):
         without: Any = None,
         until: Mapping[str, int] | None = None,
         quantum_us: float = QUANTUM_US,
+        deepest_idle: str = profiles.IDLE_STATES[-1],
     ) -> None:
         super().__init__(host)
         self.quantum_us = quantum_us
+        self.deepest_idle = deepest_idle
         self.profile = profile(cpu, without)
         self.until = dict(until or {})
         self._control: Control | None = None
@@ -108,6 +111,8 @@ class UarchModel(Apart, Clock):
         quantum = given.get("quantum_us", QUANTUM_US)
         if isinstance(quantum, bool) or not isinstance(quantum, int | float) or not SMALLEST_QUANTUM_US <= quantum <= LARGEST_QUANTUM_US:
             raise errors.bad_quantum(quantum, SMALLEST_QUANTUM_US, LARGEST_QUANTUM_US)
+        if (deepest := given.get("deepest_idle", profiles.IDLE_STATES[-1])) not in profiles.IDLE_STATES:
+            raise errors.unknown_value("deepest_idle", deepest, profiles.IDLE_STATES)
 
     def unavailable(self) -> str | None:
         assert self.emulator_plugin is not None
@@ -138,7 +143,8 @@ class UarchModel(Apart, Clock):
             raise errors.plugin_refused("clock", "the lab's kernel does not say how fast its cycle counter is")
         # The last word is the exact one.
         quantum, counter = round(self.quantum_us * 1000), round(float(found[-1]) * 1000)
-        self._ask(f"clock {quantum} {self.profile.frequency_hz // 1000} {counter} {IDLE_PACE}")
+        deepest = profiles.IDLE_STATES.index(self.deepest_idle)
+        self._ask(f"clock {quantum} {self.profile.frequency_hz // 1000} {counter} {IDLE_PACE} {deepest}")
         self.host.push((BUILD / "mark").read_bytes(), MARK)
         self.host.run(f"chmod +x {MARK}")
 
@@ -227,6 +233,7 @@ class UarchModel(Apart, Clock):
             "cpu_name": self.profile.name,
             "frequency_hz": self.profile.frequency_hz,
             "quantum_s": self.quantum_us / 1e6,
+            "deepest_idle": self.deepest_idle,
             "modelled_s": clock["modelled_ns"] / 1e9,
             "wall_s": clock["wall_ns"] / 1e9,
             "all_idle_s": clock["idle_ns"] / 1e9,

@@ -134,7 +134,7 @@ bool clock_start(struct clock *clock, const struct clock_machine *machine, int64
     clock->pace = pace;
     clock->wall_begin = wall_now();
     for (uint32_t i = 0; i < clock->cpu_count; i++)
-        clock->cpu[i].at = begin;
+        clock->cpu[i].at = clock->cpu[i].woke = begin;
     clock->started = true;
     clock->idle_mark = 0;
     advance(clock);
@@ -177,8 +177,11 @@ int64_t clock_stop(struct clock *clock)
     return farthest;
 }
 
-static void note(struct clock *clock, int64_t ahead)
+static void note(struct clock *clock, const struct clock_cpu *cpu)
 {
+    /* While it woke it was ahead of the others, but did nothing. */
+    int64_t ahead = cpu->at - (cpu->woke > clock->now ? cpu->woke : clock->now);
+
     clock->record.reports++;
     clock->record.far_ahead += ahead > 2 * clock->quantum;
     if (ahead > clock->record.most_ahead)
@@ -207,7 +210,7 @@ bool clock_report(struct clock *clock, uint32_t index, int64_t at)
     }
     cpu->at = at;
     advance(clock);
-    note(clock, at - clock->now);
+    note(clock, cpu);
     bool may_go = at <= clock->now + clock->quantum;
     if (!may_go) {
         clock->record.waits++;
@@ -243,8 +246,12 @@ int64_t clock_resume(struct clock *clock, uint32_t index)
         if (clock->idle_mark)
             pass_idle_time(clock);
         clock->idle_mark = 0;
-        if (cpu->at < clock->now)
+        int64_t idle = clock->now - cpu->at;
+        if (idle > 0)
             cpu->at = clock->now;
+        if (cpu->idle && clock->machine->wake)
+            cpu->at += clock->machine->wake(idle);
+        cpu->woke = cpu->at;
     }
     cpu->idle = false;
     int64_t at = cpu->at;

@@ -26,11 +26,13 @@
 struct clock_machine {
     int64_t (*deadline)(void); /* from the clock's present time to the next timer: 0 if one is due, -1 if there is none */
     void (*run_timers)(void);  /* have the due timers run soon, by somebody else */
+    int64_t (*wake)(int64_t idle); /* how long a CPU takes to wake when it has been idle so long; NULL: no time */
 };
 
 struct clock_cpu {
     bool idle, waits;
     int64_t at; /* where it was when it last reported */
+    int64_t woke; /* where it went on when it last woke */
     int64_t waited_at, wait; /* where the clock was when it last waited, and how long it may */
     pthread_cond_t go;
 };
@@ -77,7 +79,7 @@ static inline int64_t clock_now(const struct clock *clock)
 bool clock_report(struct clock *clock, uint32_t index, int64_t at);
 /* CPU `index` has nothing to do from `at` on. */
 void clock_idle(struct clock *clock, uint32_t index, int64_t at);
-/* CPU `index` has something to do. Returns where it goes on. */
+/* CPU `index` has something to do. Returns where it goes on, which is ahead of the others by what it takes to wake. */
 int64_t clock_resume(struct clock *clock, uint32_t index);
 
 struct clock_record clock_read(struct clock *clock);

@@ -14,6 +14,7 @@
 #include "clock.h"
 #include "control.h"
 #include "decode.h"
+#include "idle.h"
 #include "model.h"
 #include "qemu_api.h"
 #include "qemu_clock.h"
@@ -100,6 +101,7 @@ static struct {
     uint64_t core_khz;        /* the modelled processor's */
     uint64_t ticks_khz;       /* the cycle counter's, as the emulated kernel found it at boot */
     double pace;
+    uint32_t deepest_idle;    /* as of idle_exit */
     int64_t origin, ticks_origin; /* the clock and the cycle counter when they were taken */
     int64_t offset;           /* of our clock from QEMU's own where time is not modelled */
     const char *failed;       /* why it did not begin */
@@ -438,7 +440,12 @@ static int64_t machine_deadline(void)
     return due;
 }
 
-static const struct clock_machine around_clock = {machine_deadline, qemu_clock_notify_timers};
+static int64_t time_to_wake(int64_t idle)
+{
+    return idle_exit(&profile, modelled.deepest_idle, idle);
+}
+
+static const struct clock_machine around_clock = {machine_deadline, qemu_clock_notify_timers, time_to_wake};
 
 /* How many instructions until the next report: fewer where each takes long, as they did since the last one. */
 static uint64_t until_report(const struct vcpu *vcpu, const struct core *core, uint64_t cycles)
@@ -797,8 +804,12 @@ static void on_resume(qemu_plugin_id_t id, unsigned int index)
     (void)id;
     own_index = (int)index;
     int64_t at = clock_resume(&machine_clock, index);
-    if (modelled.runs)
+    if (modelled.runs) {
         set_own_time(&vcpus[index], cores[index], at);
+        /* Where the others are not yet, it must not run: see clock_resume. */
+        vcpus[index].report_at = 0;
+        cores[index]->sample_at = 0;
+    }
     vcpus[index].asleep = false;
     change_if_safe();
 }
@@ -1079,17 +1090,18 @@ static void command_limit(const char *arguments, FILE *out)
         fputs("error: limit instructions N, limit HOOK N, or limit none\n", out);
 }
 
-/* clock QUANTUM_NS CORE_KHZ TICKS_KHZ PACE: time is modelled from the next change to the state model on. */
+/* clock QUANTUM_NS CORE_KHZ TICKS_KHZ PACE DEEPEST_IDLE: time is modelled from the next change to the state model on. */
 static void command_clock(const char *arguments, FILE *out)
 {
     char error[256];
     int64_t quantum;
     uint64_t core_khz, ticks_khz;
     double pace;
+    uint32_t deepest_idle;
 
-    if (sscanf(arguments, "%" SCNd64 " %" SCNu64 " %" SCNu64 " %lf", &quantum, &core_khz, &ticks_khz, &pace) != 4 || quantum <= 0 ||
-        !core_khz || !ticks_khz || pace <= 0)
-        fputs("error: clock QUANTUM_NS CORE_KHZ TICKS_KHZ PACE, all above 0\n", out);
+    if (sscanf(arguments, "%" SCNd64 " %" SCNu64 " %" SCNu64 " %lf %" SCNu32, &quantum, &core_khz, &ticks_khz, &pace, &deepest_idle) != 5 ||
+        quantum <= 0 || !core_khz || !ticks_khz || pace <= 0)
+        fputs("error: clock QUANTUM_NS CORE_KHZ TICKS_KHZ PACE DEEPEST_IDLE, the first four above 0\n", out);
     else if (state == MODEL)
         fputs("error: the clock can't change while the model runs\n", out);
     else if (!modelled.taken && !qemu_clock_find(error, sizeof(error)))
@@ -1099,6 +1111,7 @@ static void command_clock(const char *arguments, FILE *out)
         modelled.core_khz = core_khz;
         modelled.ticks_khz = ticks_khz;
         modelled.pace = pace;
+        modelled.deepest_idle = deepest_idle;
         modelled.wanted = true;
         fputs("ok\n", out);
     }

@@ -63,12 +63,19 @@ enum llc_policy { LLC_INCLUSIVE, LLC_NON_INCLUSIVE, LLC_VICTIM };
     X(cost_interrupt, "cost.interrupt")         /* beyond the kernel entry */                                                  \
     X(cost_vm_entry, "cost.vm_entry")           /* VMRUN and the exit that ends it */                                          \
     X(cost_atomic, "cost.atomic") X(cost_pause, "cost.pause")                                                                  \
+    /* Idle states, in ns: how long it must last for the state to be taken, how long it takes to wake; no latency: no such state */ \
+    X(idle_c1_residency, "idle.c1.residency_ns") X(idle_c1_latency, "idle.c1.latency_ns")                                      \
+    X(idle_c1e_residency, "idle.c1e.residency_ns") X(idle_c1e_latency, "idle.c1e.latency_ns")                                  \
+    X(idle_c2_residency, "idle.c2.residency_ns") X(idle_c2_latency, "idle.c2.latency_ns")                                      \
+    X(idle_c3_residency, "idle.c3.residency_ns") X(idle_c3_latency, "idle.c3.latency_ns")                                      \
+    X(idle_c6_residency, "idle.c6.residency_ns") X(idle_c6_latency, "idle.c6.latency_ns")                                      \
     X(prefetch_l1i_next, "prefetch.l1i_next")   /* 1: the line after a missed line of code */                                  \
     X(prefetch_l2_adjacent, "prefetch.l2_adjacent") /* 1: the other line of the 128-byte pair */                               \
     X(prefetch_l2_stream, "prefetch.l2_stream") /* lines ahead of a stream within its page; 0: none */                         \
     X(model_page_walks, "model.page_walks")     /* 0: pages are taken as 4 KiB, walks cost walk.fixed */                       \
     X(model_branches, "model.branches")                                                                                        \
-    X(model_coherence, "model.coherence")       /* 0: cores never take lines from each other */
+    X(model_coherence, "model.coherence")       /* 0: cores never take lines from each other */                                \
+    X(model_idle_states, "model.idle_states")   /* 0: a processor that wakes goes on at once */
 
 struct profile {
 #define X(field, key) uint32_t field;

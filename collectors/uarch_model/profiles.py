@@ -153,6 +153,21 @@ class Cost(Strict):
     pause: Number
 
 
+class IdleState(Strict):
+    """A state that the processor does not have has a latency of 0."""
+
+    residency_ns: Number
+    latency_ns: Number
+
+
+class Idle(Strict):
+    c1: IdleState
+    c1e: IdleState
+    c2: IdleState
+    c3: IdleState
+    c6: IdleState
+
+
 class Prefetch(Strict):
     l1i_next: OnOff
     l2_adjacent: OnOff
@@ -165,6 +180,7 @@ class Model(Strict):
     page_walks: StrictBool = True
     branches: StrictBool = True
     coherence: StrictBool = True
+    idle_states: StrictBool = True
 
 
 class Parameters(Strict):
@@ -182,6 +198,7 @@ class Parameters(Strict):
     walk: Walk
     branch: Branch
     cost: Cost
+    idle: Idle
     prefetch: Prefetch
     model: Model = Model()
 
@@ -220,6 +237,8 @@ def _keys(of: type[BaseModel], prefix: str = "") -> Iterator[str]:
 
 KEYS = tuple(_keys(Parameters))
 """What the plug-in reads, in its order."""
+IDLE_STATES = ("C0", *(name.upper() for name in Idle.model_fields))
+"""From the shallowest on: to be awake, and those that a profile can have."""
 SWITCHES = tuple(key for key in KEYS if key.startswith(("prefetch.", "model.")))
 """The parts of the model that can be switched off."""
 
@@ -485,6 +504,19 @@ def _shape_reasons(value: Mapping[str, Any]) -> Iterator[str]:
     for key in KEYS:
         if key.split(".")[0] in ("l2", "llc", "memory") and "latency" in key and value[key] < value["l1d.latency"]:
             yield messages.wrong_value(key, f"need at least l1d.latency, {value['l1d.latency']}", str(value[key]))
+
+
+    yield from _idle_reasons(value)
+
+
+def _idle_reasons(value: Mapping[str, Any]) -> Iterator[str]:
+    """A deeper state that is there must take longer, or nobody would have the others."""
+    last = 0
+    for name in Idle.model_fields:
+        latency = value[f"idle.{name}.latency_ns"]
+        if latency and latency <= last:
+            yield messages.wrong_value(f"idle.{name}.latency_ns", f"need more than the {last} of the state before", str(latency))
+        last = latency or last
 
 
 def _tlb_reasons(name: str, entries: int, ways: int) -> Iterator[str]:

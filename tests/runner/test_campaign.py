@@ -73,7 +73,7 @@ def test_runs_are_named_in_their_order():
 class NoHost:
     """A testbed that is only asked what it is."""
 
-    def __init__(self, cpus=4, say=None, plugins=(), nodes=1):
+    def __init__(self, cpus=4, say=None, plugins=(), nodes=1, clock="emulated"):
         self.plugins, self.nodes = plugins, nodes
 
     def __enter__(self):
@@ -148,20 +148,34 @@ def test_the_host_is_started_with_the_plugins_that_the_chosen_collectors_need(mo
     for collector in (Counts, Too):
         monkeypatch.setitem(experiments.COLLECTORS, collector.__name__, collector)
     assert Campaign.check(name, experiment, "lab").host(quiet).plugins == [Path("/plugins/counts.so"), *of_model]
+    emulated = {"clock": "emulated"}
     experiment.windows = experiments.Windows(own_count=0)
-    assert Campaign.check(name, experiment, "lab").host(quiet).plugins == [Path("/plugins/counts.so")]
+    assert Campaign.check(name, experiment, "lab", host_options=emulated).host(quiet).plugins == [Path("/plugins/counts.so")]
     experiment.collectors = ["softirqs"]
-    assert Campaign.check(name, experiment, "lab").host(quiet).plugins == []
+    assert Campaign.check(name, experiment, "lab", host_options=emulated).host(quiet).plugins == []
 
 
 def test_modelled_time_takes_the_collector_that_drives_it():
     name, experiment = experiments.load("vm2vm")
     assert Campaign.check(name, experiment, "lab", host_options={"clock": "modelled"}).host_options == {"clock": "modelled"}
     experiment.collectors = ["softirqs"]
-    with pytest.raises(errors.BadInput, match="driven by the collector uarch_model, and the collectors are softirqs"):
-        Campaign.check(name, experiment, "lab", host_options={"clock": "modelled"})
+    assert Campaign.check(name, experiment, "lab").setting.collectors == ["softirqs", "uarch_model"]
+    assert Campaign.check(name, experiment, "lab", host_options={"clock": "emulated"}).setting.collectors == ["softirqs"]
+    assert Campaign.check(name, experiment, "native").setting.collectors == ["softirqs"]
     with pytest.raises(errors.BadInput, match="clock"):
         Campaign.check(name, experiment, "native", host_options={"clock": "modelled"})
+
+
+def test_the_lab_is_in_modelled_time_unless_the_experiment_or_the_command_line_says_otherwise():
+    name, experiment = experiments.load("vm2vm")
+    assert Campaign.check(name, experiment, "lab").host_options == {"clock": "modelled"}
+    # Under KVM no instruction is seen.
+    assert Campaign.check(name, experiment, "lab", host_options={"accel": "kvm"}).host_options["clock"] == "emulated"
+    assert Campaign.check(name, experiment, "native").host_options == {}
+    experiment.clock = "emulated"
+    assert Campaign.check(name, experiment, "lab").host_options == {"clock": "emulated"}
+    assert Campaign.check(name, experiment, "lab", host_options={"clock": "modelled"}).host_options == {"clock": "modelled"}
+    assert campaigns.clock(experiment, "auto", {}) is None
 
 
 def test_a_run_in_modelled_time_says_whose_it_was_and_what_it_cost(executed, root, quiet, monkeypatch):

@@ -10,15 +10,16 @@ import pytest
 from runner import experiment as experiments
 from runner import overrides
 from terms.errors import BadInput
+from testbeds.base import MODELLED, REAL
 
 
 @pytest.fixture
 def changed(document):
-    def change(*arguments: str) -> experiments.Experiment:
+    def change(*arguments: str, clock: str | None = REAL) -> experiments.Experiment:
         parser = argparse.ArgumentParser()
         overrides.add_options(parser)
         experiment = experiments.Experiment.model_validate(document)
-        return overrides.apply(experiment, parser.parse_args(arguments))
+        return overrides.apply(experiment, parser.parse_args(arguments), clock)
 
     return change
 
@@ -40,6 +41,21 @@ def test_repetitions_windows_and_their_length(changed):
     experiment = changed("--repeat", "5", "--windows", "7", "--duration", "0.5")
     assert (experiment.repetitions, experiment.windows.count, experiment.windows.seconds) == (5, 7, 0.5)
     assert experiment.windows.warmup_seconds == changed().windows.warmup_seconds
+
+
+def test_the_length_of_a_window_is_in_the_testbeds_time(changed):
+    default = changed().windows
+    modelled = changed("--duration", "0.05", clock=MODELLED).windows
+    assert (modelled.modelled_seconds, modelled.seconds) == (0.05, default.seconds)
+    with pytest.raises(BadInput, match=r"windows\.seconds"):
+        changed("--duration", "0.05")
+    # Nobody knows yet whose seconds they are; what suits neither is wrong all the same.
+    changed("--duration", "0.05", clock=None)
+    changed("--duration", "60", clock=None)
+    for wrong in ("0", "1e9", "nan"):
+        with pytest.raises(BadInput, match=r"windows\.(modelled_)?seconds"):
+            changed("--duration", wrong, clock=None)
+
 
 
 def test_own_windows(changed):

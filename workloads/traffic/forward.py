@@ -34,6 +34,13 @@ class Forward(Traffic):
     def start(self) -> None:
         self._pvp().forward(True)
 
+    def timed_by_windows(self) -> bool:
+        return True
+
+    def asks_endpoints(self) -> bool:
+        # What the endpoint sent back is its own count.
+        return True
+
     def check(self) -> None:
         for process in self.topology.sender.processes():
             if not process.alive():

@@ -54,6 +54,13 @@ class PacedFrames(Traffic):
         self._whole: Report | None = None
         self._probe.send(self._period_s(), self.frame_bytes)
 
+    def timed_by_windows(self) -> bool:
+        return True
+
+    def asks_endpoints(self) -> bool:
+        # Its frames' times are the probe's own.
+        return True
+
     def check(self) -> None:
         before = self._probe.report().received
         time.sleep(5 * self._period_s())

@@ -27,7 +27,14 @@ static void run_timers(void)
     __atomic_fetch_add(&timers_asked, 1, __ATOMIC_SEQ_CST);
 }
 
-static const struct clock_machine machine = {deadline, run_timers};
+static const struct clock_machine machine = {deadline, run_timers, NULL};
+
+static int64_t wake(int64_t idle)
+{
+    return idle / 10;
+}
+
+static const struct clock_machine sleepy = {deadline, run_timers, wake};
 
 static void begin(uint32_t cpus, int64_t at)
 {
@@ -72,6 +79,32 @@ static void test_the_slowest_cpu_that_runs_is_the_clock(void)
     /* The one farthest ahead says where time goes on. */
     CHECK(clock_report(&clock_, 0, 9000));
     EQUAL(clock_stop(&clock_), 9000);
+}
+
+static void test_a_cpu_that_slept_takes_its_time_to_wake(void)
+{
+    begin(2, 0);
+    CHECK(clock_stop(&clock_) == 0);
+    CHECK(clock_start(&clock_, &sleepy, 0, QUANTUM, 1.0));
+    clock_idle(&clock_, 1, 1000);
+    CHECK(clock_report(&clock_, 0, 201000));
+    EQUAL(clock_now(&clock_), 201000);
+    EQUAL(clock_resume(&clock_, 1), 221000);
+    /* Until the others have come there it waits; which is not to run ahead. */
+    CHECK(!clock_report(&clock_, 1, 221000));
+    EQUAL(clock_read(&clock_).most_ahead, 0);
+    CHECK(clock_report(&clock_, 0, 216000));
+    CHECK(clock_report(&clock_, 1, 221000));
+    CHECK(clock_report(&clock_, 1, 221000));
+    EQUAL(clock_now(&clock_), 216000);
+    CHECK(!clock_report(&clock_, 1, 221001));
+    EQUAL(clock_read(&clock_).most_ahead, 1);
+    /* Nobody else runs: then it is the clock. */
+    clock_idle(&clock_, 0, 216000);
+    EQUAL(clock_now(&clock_), 221001);
+    /* One that was not asleep does not wake. */
+    EQUAL(clock_resume(&clock_, 1), 221001);
+    clock_stop(&clock_);
 }
 
 static void test_a_timer_that_is_due_holds_the_clock_until_it_has_run(void)
@@ -197,6 +230,7 @@ static void test_many_threads_starts_and_stops_leave_nobody_behind(void)
 
 int main(void)
 {
+    test_a_cpu_that_slept_takes_its_time_to_wake();
     test_the_slowest_cpu_that_runs_is_the_clock();
     test_a_timer_that_is_due_holds_the_clock_until_it_has_run();
     test_idle_time_passes_by_itself_up_to_the_next_timer();
