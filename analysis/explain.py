@@ -11,7 +11,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 
-from analysis import metrics, stats, style
+from analysis import metrics, published, stats, style, utilisation
 from analysis.load import SIZES, SWITCHES, Result, worded
 from terms import analysis_messages as say
 from terms import units
@@ -34,6 +34,11 @@ FLOOD = {"traffic": "udp_flood", "load": "saturation"}
 FORWARD = {"traffic": "forward", "load": "saturation"}
 EQUAL = {"traffic": "udp_flood", "load": "equal"}
 NDR, PDR = ({"traffic": "udp_flood", "load": load} for load in metrics.SEARCHED)
+MAIN_PAIR = [("kernel-ovs", "vhost-net", "vm2vm"), ("ovs-dpdk", "vhost-user", "vm2vm")]
+BESIDE = ("T1-throughput", "T1-context-switches", "T3-vhost-user-over-vhost-net")
+"""The published figures of just that pair, by their ids."""
+HARDLY = 0.1
+"""CPUs that work less of the time limit nothing, and are not named."""
 PING = {"traffic": "ping_paced", "load": "paced"}
 
 
@@ -133,7 +138,7 @@ def answer(result: Result) -> str:
     """The answer in two sentences for each pair of cases: who carries more, and who pays how many context switches."""
     lines = []
     for pair in pairs(result):
-        sentences = [sentence for sentence in (_carries(pair), _switches_threads(pair)) if sentence]
+        sentences = [one for one in (_carries(pair), _switches_threads(pair), _full(pair), _published(pair)) if one]
         if sentences:
             setting = f"**{pair.setting}**: " if pair.setting else ""
             lines.append(setting + " ".join(sentences))
@@ -157,13 +162,43 @@ def _containers(result: Result) -> list[str]:
 
 def _carries(pair: Pair) -> str:
     wanted = {
-        "the packets of a UDP flood": pair.ratio(**FLOOD, metric="packet_rate_received"),
+        f"the packets of a UDP flood{_how_many(pair)}": pair.ratio(**FLOOD, metric="packet_rate_received"),
         "the packets of a forwarding endpoint": pair.ratio(**FORWARD, metric="packet_rate_received"),
         "the goodput of a TCP stream": pair.ratio(**TCP, metric="goodput"),
     }
     base, other = pair.names()
     said = _ratios(wanted)
-    return f"At saturation, {other} against {base} carries {said}." if said else ""
+    where = f"On {pair.result.modelled} as modelled" if pair.result.modelled else "At saturation"
+    return f"{where}, {other} against {base} carries {said}." if said else ""
+
+
+def _how_many(pair: Pair) -> str:
+    """The rates themselves, where they are a processor's and not an emulator's."""
+    base, other = pair.both(**FLOOD, metric="packet_rate_received")
+    if not pair.result.modelled or not measured(base, other):
+        return ""
+    return f" ({units.si(other.median, 'packets/s')} against {units.si(base.median, 'packets/s')})"
+
+
+def _full(pair: Pair) -> str:
+    """What limits each path in the flood: the CPUs that have no time left. Empty where time is not modelled."""
+    said = []
+    for case, name in zip((pair.base, pair.other), pair.names(), strict=True):
+        cpus = utilisation.of(pair.result, case, **FLOOD)
+        if cpus:
+            parts = [f"CPU {one.number} ({one.role}) {share(one.full)}" for one in cpus if one.full.median >= HARDLY]
+            said.append(f"with {name} {', '.join(parts)}")
+    return f"How much of the flood's time each CPU works: {'; '.join(said)}." if said else ""
+
+
+def _published(pair: Pair) -> str:
+    """What others measured of the same two, where time is modelled: a number of an emulator is set beside nobody's."""
+    if not pair.result.modelled:
+        return ""
+    cases = [pair.result.cases.loc[case] for case in (pair.base, pair.other)]
+    ways = [(case["switch"], case["access"], case["topology"]) for case in cases]
+    figures = [f"{one.figure} ({one.target})" for one in published.every() if one.id in BESIDE] if ways == MAIN_PAIR else []
+    return say.published_beside(figures) if figures else ""
 
 
 def _switches_threads(pair: Pair) -> str:

@@ -95,7 +95,8 @@ def limits(result: Result) -> list[str]:
     """What a reader must know before trusting the model's numbers; nothing where there are none."""
     if not present(result):
         return []
-    texts = [say.estimated_by_model(str(profile(result).get("name", "profile not recorded")))]
+    name = str(profile(result).get("name", "profile not recorded"))
+    texts = [say.estimated_by_model(name, drives_clock=result.modelled is not None)]
     rows = _rows(result)
     notes = rows[(rows["name"] == "cycles") & rows["value"].isna()]
     if len(notes):

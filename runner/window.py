@@ -101,7 +101,9 @@ def measure_modelled(
     with host.shell() as shell:
         # One shell for all: a probe may have begun what it ends.
         shell.ask(f". {FOLDER}.sh && before", ALLOWANCE_S)
+        traffic.hold()
         with clock.modelled_time():
+            traffic.go_on()
             shell.ask(f"sleep {warmup}", warmup * host.slowdown + ALLOWANCE_S)
             before = traffic.sample() if traffic.asks_endpoints() else None
             shell.ask("inside", (seconds + PROBES_S) * host.slowdown + ALLOWANCE_S)

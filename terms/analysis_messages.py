@@ -138,10 +138,12 @@ def cycles_differ(name: str, ratio: float, parts: Sequence[str]) -> str:
     return f"Cycles, {name}: {ratio:.3g} times as many{made}."
 
 
-def estimated_by_model(profile: str) -> str:
+def estimated_by_model(profile: str, *, drives_clock: bool) -> str:
+    text = f"All numbers of the modelled processor, CPI and cycles above all, are estimated (model: {profile})."
+    if drives_clock:
+        return f"{text} Rates, times and latencies rest on them, for its cycles are the clock."
     return (
-        f"All numbers of the modelled processor, CPI and cycles above all, are estimated (model: {profile}). They are counted in "
-        "windows of the model's own, while the host is slowed down, and are never set against software counters."
+        f"{text} They are counted in windows of the model's own, while the host is slowed down, and are never set against software counters."
     )
 
 
@@ -238,6 +240,10 @@ def drop_free() -> str:
         "(sender, switch, receiver) and of this host, and the trials are far shorter than the 60 s of RFC 2544: a loss that is rare is not "
         "seen. What a sender could not send in time counts as lost, where it is more than 1 %."
     )
+
+
+def published_beside(figures: Iterable[str]) -> str:
+    return f"Published, of other machines and settings: {'; '.join(figures)}."
 
 
 def modelled_time(processor: str) -> str:

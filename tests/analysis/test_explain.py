@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 import json
+import re
 
 from analysis import describe, explain, show
 from analysis.load import load
@@ -119,3 +120,10 @@ def test_in_modelled_time_rates_are_the_processors_and_said_to_be_modelled(sampl
     answer = explain.answer(modelled)
     assert "In the time of AMD EPYC (Zen 5) as modelled: all rates and times are the model's prediction" in answer
     assert "emulated lab" not in answer
+    # The first sentence has the processor and the rates themselves; what was published stands beside it.
+    first = answer.splitlines()[0]
+    assert first.startswith("On AMD EPYC (Zen 5) as modelled, OVS-DPDK against kernel OVS carries ")
+    assert re.search(r"the packets of a UDP flood \([0-9.]+ \wpps against [0-9.]+ \wpps\)", first)
+    assert "up to 8x (T1)" in first
+    assert "406,515 pps" in first
+    assert "pps against" not in explain.answer(before)

@@ -86,6 +86,12 @@ class Counting:
     def marks(self):
         return Marks(*(f"echo {word} >> {self.log}" for word in ("probes", "opened", "closed")))
 
+    def hold(self):
+        self.note("hold")
+
+    def go_on(self):
+        self.note("go on")
+
     def asks_endpoints(self):
         return self.asks
 
@@ -103,7 +109,7 @@ def test_in_modelled_time_are_only_the_probes_and_the_marks_touch_the_window(tmp
     monkeypatch.setattr(window, "probes", lambda traffic, collectors: {"p": probe})
     window.measure_modelled(Machine(), both, {}, both, 0.1, 0.0, tmp_path / "kept")
     assert log.read_text().splitlines() == [
-        "prepare", "time begins", "sample", "probes", "begin", "opened", "closed", "end", "sample", "time ends", "finish 5",
+        "prepare", "hold", "time begins", "go on", "sample", "probes", "begin", "opened", "closed", "end", "sample", "time ends", "finish 5",
     ]  # fmt: skip
     assert window.recorded_samples(tmp_path / "kept") == (both.sample(), both.sample())
     assert (tmp_path / "kept" / "errors.txt").read_text() == ""

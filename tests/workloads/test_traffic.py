@@ -6,6 +6,7 @@ from __future__ import annotations
 import dataclasses
 import itertools
 import json
+import re
 from pathlib import Path
 from types import SimpleNamespace
 from typing import ClassVar
@@ -323,6 +324,7 @@ class Flooded:
 
     def run(self, command):
         self.told += [word for word in ("stop",) if f"echo {word} >" in command]
+        self.told += re.findall(r"^echo '(.*)' >", command)
         return SimpleNamespace(stdout="") if command == "ports" else f"pkts-sofar: {self.read}"
 
     def flood(self, frames):
@@ -388,7 +390,18 @@ def test_in_modelled_time_is_what_windows_alone_count(flooded):
         assert one(topology, one.options(), 64, 1).unavailable() is None
     searched = UdpFlood(topology, udp_flood.FloodOptions(load="ndr"), 64, 1)
     assert "udp_flood counts or waits outside of windows" in searched.unavailable()
-    assert "forward counts" in Forward(topology, Forward.options(), 64, 1).unavailable()
+
+
+def test_a_flood_at_a_given_rate_owes_nothing_for_the_time_before_modelled_time(flooded, monkeypatch):
+    topology, saturating = flooded
+    for load, told in (("equal", ["delay 2147483647", "ratep 100000"]), ("saturation", [])):
+        rate = 100_000 if load == "equal" else None
+        traffic = UdpFlood(topology, udp_flood.FloodOptions(load=load, rate_pps=rate), 64, 1)
+        traffic.start()
+        topology.told.clear()
+        traffic.hold()
+        traffic.go_on()
+        assert topology.told == told
 
 
 # --- idle --------------------------------------------------------------------------------------------------------

@@ -84,6 +84,13 @@ class Flood(abc.ABC):
     def start(self) -> None:
         """Send."""
 
+    def hold(self) -> None:
+        """Send nothing until ``go_on``, and owe nothing for that time. For a flood at a given rate that makes up for what it could not
+        send in time; nothing to do for any other."""
+
+    def go_on(self) -> None:
+        """Send again, from now on at the rate given."""
+
     @abc.abstractmethod
     def ended(self) -> str | None:
         """What its program says if it ended by itself; None while it sends."""

@@ -12,6 +12,8 @@ FOLDER = "/proc/net/pktgen"
 ENDED = "Result: OK"
 """What pktgen's device file says once a flood has ended; before, it says Starting or Running."""
 END_TRIES = 20
+NEVER = 0x7FFFFFFF
+"""A delay between frames that means that none is sent; its clock goes on (Linux, net/core/pktgen.c)."""
 FILE = "pktgen.txt"
 
 
@@ -26,7 +28,7 @@ class Pktgen(Flood):
         # With several flows pktgen draws a port below the maximum; equal ends are one fixed port.
         last_port = frames.first_port + (frames.flows if frames.flows > 1 else 0)
         settings = [
-            "count 0", f"pkt_size {frames.size}", f"ratep {frames.rate_pps}" if frames.rate_pps else "delay 0",
+            "count 0", f"pkt_size {frames.size}", self._pace(),
             f"dst {frames.target_address}", f"dst_mac {frames.target_mac}",
             f"src_min {frames.source_address}", f"src_max {frames.source_address}",
             f"udp_dst_min {frames.target_port}", f"udp_dst_max {frames.target_port}",
@@ -43,6 +45,18 @@ class Pktgen(Flood):
 
     def start(self) -> None:
         self._job = self._sender.spawn(f"echo start > {FOLDER}/pgctrl", may_fail=True)
+
+    def hold(self) -> None:
+        self._set(f"delay {NEVER}")
+
+    def go_on(self) -> None:
+        self._set(self._pace())
+
+    def _pace(self) -> str:
+        return f"ratep {self._frames.rate_pps}" if self._frames.rate_pps else "delay 0"
+
+    def _set(self, setting: str) -> None:
+        self._sender.run(f"echo '{setting}' > {self._device}")
 
     def ended(self) -> str | None:
         assert self._job is not None

@@ -10,6 +10,8 @@ Life cycle, in the order the runner uses it::
     # warm-up
     traffic.check()                      # it still does
     for each window:
+        traffic.hold()                   # only where time is modelled in windows alone: before that, and
+        traffic.go_on()                  # once it is
         before = traffic.sample()        # the endpoints' counters and clocks
         …                                # the window passes; switch counters are read by the window itself
         after = traffic.sample()
@@ -128,6 +130,13 @@ class Traffic(abc.ABC):
     @abc.abstractmethod
     def check(self) -> None:
         """Raise ``RunFailed`` if it no longer flows. Asked after the warm-up and after each window."""
+
+    def hold(self) -> None:
+        """Called before modelled time begins. What is sent at a rate of its own must not owe what it could not send in the emulator's time:
+        it would be made up for in the window."""
+
+    def go_on(self) -> None:
+        """Called when modelled time has begun."""
 
     def before_own_windows(self) -> None:
         """Called once, before windows in which the host is slowed down: what is counted over the whole traffic ends here.

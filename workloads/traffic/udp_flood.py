@@ -76,6 +76,14 @@ class UdpFlood(Traffic):
     def check(self) -> None:
         self._flowing().check()
 
+    def hold(self) -> None:
+        if self.settings.load != "saturation":
+            self._flowing().flood.hold()
+
+    def go_on(self) -> None:
+        if self.settings.load != "saturation":
+            self._flowing().flood.go_on()
+
     def before_own_windows(self) -> None:
         # A slower host loses what it would have carried: none of that belongs to the losses.
         flood = self._flowing()
