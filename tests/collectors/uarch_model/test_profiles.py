@@ -22,8 +22,8 @@ from terms.errors import BadInput
 ROOT = Path(__file__).resolve().parents[3]
 C_FOLDER = ROOT / "collectors" / "uarch_model"
 PROFILE_H = (C_FOLDER / "profile.h").read_text()
-HASWELL, SKYLAKE, ZEN5 = "haswell-ep-e5-2695v3", "skylake-sp", "zen5"
-SHIPPED = (HASWELL, SKYLAKE, ZEN5)
+HASWELL, SKYLAKE, ZEN4, ZEN5 = "haswell-ep-e5-2695v3", "skylake-sp", "zen4", "zen5"
+SHIPPED = (HASWELL, SKYLAKE, ZEN4, ZEN5)
 
 
 # --- The contract with the plug-in ------------------------------------------------------------------------------
@@ -172,7 +172,7 @@ def test_the_published_results_machine():
 
 
 @pytest.mark.parametrize(
-    ("name", "l1d", "l2", "llc", "frequency"), [(SKYLAKE, 32, 1024, 33 << 10, 2_100_000_000), (ZEN5, 48, 1024, 32 << 10, 2_600_000_000)]
+    ("name", "l1d", "l2", "llc", "frequency"), [(SKYLAKE, 32, 1024, 33 << 10, 2_100_000_000), (ZEN4, 32, 1024, 32 << 10, 3_694_000_000), (ZEN5, 48, 1024, 32 << 10, 2_600_000_000)]
 )
 def test_the_sizes_of_the_others_in_kib(name, l1d, l2, llc, frequency):
     profile = profiles.load(name)
@@ -216,7 +216,8 @@ def cpuinfo(vendor: str, family: int, model: int) -> str:
         ("AuthenticAMD", 26, 0x02, ZEN5),
         ("AuthenticAMD", 26, 0x44, ZEN5),
         ("AuthenticAMD", 26, 0x50, None),  # Zen 6
-        ("AuthenticAMD", 25, 0x11, None),  # Zen 4
+        ("AuthenticAMD", 25, 0x11, ZEN4),
+        ("AuthenticAMD", 25, 0x61, None),  # a Zen 4 of the desktop
         ("AuthenticAMD", 25, 0x01, None),  # Zen 3
         ("AuthenticAMD", 6, 0x3F, None),
     ],
@@ -495,7 +496,7 @@ def test_an_aliased_group_is_overridden_alone(write):
 
 @pytest.mark.parametrize("name", ["zen6", "", "../profiles/zen5", "missing.yaml", "x" * 400 + ".yaml", "a\0b.yaml"])
 def test_a_name_that_is_none_lists_the_known_ones(name):
-    with pytest.raises(BadInput, match=r"no CPU profile .*: use one of haswell-ep-e5-2695v3, .*skylake-sp, zen5"):
+    with pytest.raises(BadInput, match=r"no CPU profile .*: use one of haswell-ep-e5-2695v3, .*skylake-sp, zen4, zen5"):
         profiles.load(name)
 
 
