@@ -137,11 +137,15 @@ test-host: $(READY) ## Prepare a bare emulated server, measure on it, take it ba
 	VSPROF_TEST_HOST=1 $(VENV)/bin/python -m pytest tests/host -s
 
 .PHONY: bench
-bench: bench-model bench-observer bench-dataplane bench-analysis ## Run all benchmarks; each prints a table and writes build/bench/<target>.json
+bench: bench-model bench-time bench-observer bench-dataplane bench-analysis ## Run all benchmarks; each prints a table and writes build/bench/<target>.json
 
 .PHONY: bench-model
 bench-model: $(READY) ## What the processor model costs: bare emulation, counting, modelling (CPU=profile)
 	$(VENV)/bin/python -m bench.model $(if $(CPU),--cpu-profile "$(CPU)")
+
+.PHONY: bench-time
+bench-time: $(READY) ## Has modelled time converged? Several quanta, a second lab, and beside a busy program (SWITCHES=, CPU=profile)
+	$(VENV)/bin/python -m bench.modelled_time $(if $(SWITCHES),--switches $(SWITCHES)) $(if $(CPU),--cpu-profile "$(CPU)")
 
 .PHONY: bench-observer
 bench-observer: $(READY) ## What each collector costs the traffic that it watches (TESTBED=, SWITCHES=, COLLECTORS=)

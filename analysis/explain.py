@@ -168,8 +168,11 @@ def _carries(pair: Pair) -> str:
     }
     base, other = pair.names()
     said = _ratios(wanted)
-    where = f"On {pair.result.modelled} as modelled" if pair.result.modelled else "At saturation"
-    return f"{where}, {other} against {base} carries {said}." if said else ""
+    if not said:
+        return ""
+    if pair.result.modelled:
+        return f"On {pair.result.modelled} as modelled, {other} delivers, compared with {base}, {said}."
+    return f"At saturation, {other} against {base} carries {said}."
 
 
 def _how_many(pair: Pair) -> str:

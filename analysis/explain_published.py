@@ -18,6 +18,14 @@ RATES = {"T1-l1-misses": "model_l1d_miss_rate", "T1-tlb-misses": "model_dtlb_mis
 """By the published figure's id, our metric of the same kind."""
 
 
+COUNTERS = {"T1-l1-misses": "l1d_misses", "T1-tlb-misses": "dtlb_misses"}
+PER_WHAT = {
+    "per instruction with idle polling counted in, as a profiler has it": f"model_{{}}_per_kilo_instructions{model.WITH_POLLING}",
+    "per packet, without it": "model_{}_per_packet",
+}
+"""What else a rate can be of: an ending of our metrics' names."""
+
+
 def markdown(result: Result) -> str:
     """The differences as a list, or why there is nothing to set beside T1."""
     found = (finding for pair in _pairs(result) for look in LOOKS if (finding := look(pair)))
@@ -136,6 +144,11 @@ def misses(published_id: str) -> Callable[[Pair], Finding | None]:
         if not measured(counted_in, without):
             return None
         evidence = [f"ours, misses per access with idle polling counted in: {times(counted_in)}", f"without it: {times(without)}"]
+        evidence += [
+            f"{words}: {times(ratio)}"
+            for words, metric in PER_WHAT.items()
+            if measured(ratio := model.ratio(pair.result, pair.other, pair.base, **FLOOD, metric=metric.format(COUNTERS[published_id])))
+        ]
         return _finding(published_id, evidence, list(_polls(pair, where["metric"])))
 
     return look

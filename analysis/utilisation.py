@@ -36,9 +36,7 @@ def of(result: Result, case_id: str, **where: object) -> list[Cpu]:
     signed = rows.assign(part=np.where(rows["name"] == "cycles", rows["value"], -rows["value"]), per=rows["enabled_s"] * frequency)
     windows = signed.groupby(["run_id", "window", "cpu"], as_index=False).agg(part=("part", "sum"), per=("per", "max"))
     roles = _roles(result, case_id)
-    found = [
-        Cpu(int(cpu), roles.get(int(cpu), ""), stats.estimate(metrics.samples(one))) for cpu, one in windows.groupby("cpu")
-    ]
+    found = [Cpu(int(cpu), roles.get(int(cpu), ""), stats.estimate(metrics.samples(one))) for cpu, one in windows.groupby("cpu")]
     return sorted(found, key=lambda one: -one.full.median)
 
 

@@ -209,7 +209,7 @@ def _add_measuring(commands: Any) -> None:
     run.add_argument("--server", metavar="NAME", help="which one, where the inventory lists several")
     run.add_argument("--accel", choices=list(ACCELERATORS), help="what the lab runs on: emulation (tcg), or this machine's KVM")
     run.add_argument(
-        "--clock", choices=list(CLOCKS), help="whose time passes in the lab's windows: the modelled processor's (default), or the emulator's"
+        "--clock", choices=list(CLOCKS), help="whose time passes in the lab's windows: the modelled processor's (default) or the emulator's"
     )
     run.add_argument("--seed", type=int, help="seed of the random order (default: a new one, kept in the manifest)")
     run.add_argument("--resume", nargs="?", const="", metavar="RESULT", help="go on with a broken campaign (default: the newest)")

@@ -24,7 +24,7 @@ def add_options(command: argparse.ArgumentParser) -> None:
     command.add_argument("--repeat", type=int, help="repetitions of each case")
     command.add_argument("--windows", type=int, help="windows of each traffic")
     command.add_argument("--own-windows", type=int, help="windows of each traffic for a collector that needs its own; 0: none")
-    command.add_argument("--duration", type=float, help="length of a window in seconds; in the lab, of modelled time, of which each takes minutes")
+    command.add_argument("--duration", type=float, help="length of a window in seconds; in the lab, of modelled time")
     command.add_argument("--cpu-profile", metavar="CPU", help="the processor that the lab's model is to be, by name or path of a profile")
     command.add_argument("--collectors", help="collectors by name, or auto")
     command.add_argument("--nodes", type=int, help="NUMA nodes of the emulated host: 1 or 2")
@@ -65,7 +65,7 @@ def apply(experiment: Experiment, asked: argparse.Namespace, clock: str | None) 
 
 
 def _length(clock: str | None, seconds: float) -> str:
-    """The key for a window's length of ``seconds``. While nobody knows whose they are, one that no testbed takes is refused all the same."""
+    """The key for a window's length of ``seconds``. While nobody knows whose they are, what no testbed takes is refused."""
     modelled = clock == MODELLED or (clock is None and seconds <= LONGEST_MODELLED_S)
     return "modelled_seconds" if modelled else "seconds"
 

@@ -143,7 +143,8 @@ def estimated_by_model(profile: str, *, drives_clock: bool) -> str:
     if drives_clock:
         return f"{text} Rates, times and latencies rest on them, for its cycles are the clock."
     return (
-        f"{text} They are counted in windows of the model's own, while the host is slowed down, and are never set against software counters."
+        f"{text} They are counted in windows of the model's own, while the host is slowed down, "
+        "and are never set against software counters."
     )
 
 

@@ -142,11 +142,17 @@ class UarchModel(Apart, Clock):
         if not found:
             raise errors.plugin_refused("clock", "the lab's kernel does not say how fast its cycle counter is")
         # The last word is the exact one.
-        quantum, counter = round(self.quantum_us * 1000), round(float(found[-1]) * 1000)
-        deepest = profiles.IDLE_STATES.index(self.deepest_idle)
-        self._ask(f"clock {quantum} {self.profile.frequency_hz // 1000} {counter} {IDLE_PACE} {deepest}")
+        self._counter_khz = round(float(found[-1]) * 1000)
+        self.set_quantum(self.quantum_us)
         self.host.push((BUILD / "mark").read_bytes(), MARK)
         self.host.run(f"chmod +x {MARK}")
+
+    def set_quantum(self, quantum_us: float) -> None:
+        """Keep CPUs together within ``quantum_us`` from the next begin of modelled time on."""
+        self.quantum_us = quantum_us
+        deepest = profiles.IDLE_STATES.index(self.deepest_idle)
+        frequency_khz = self.profile.frequency_hz // 1000
+        self._ask(f"clock {round(quantum_us * 1000)} {frequency_khz} {self._counter_khz} {IDLE_PACE} {deepest}")
 
     def _tell_of_kernel(self) -> None:
         said = dict(line.split(maxsplit=1) for line in symbols.asked_once(self.host, KERNEL).splitlines())

@@ -505,7 +505,6 @@ def _shape_reasons(value: Mapping[str, Any]) -> Iterator[str]:
         if key.split(".")[0] in ("l2", "llc", "memory") and "latency" in key and value[key] < value["l1d.latency"]:
             yield messages.wrong_value(key, f"need at least l1d.latency, {value['l1d.latency']}", str(value[key]))
 
-
     yield from _idle_reasons(value)
 
 

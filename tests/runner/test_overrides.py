@@ -57,7 +57,6 @@ def test_the_length_of_a_window_is_in_the_testbeds_time(changed):
             changed("--duration", wrong, clock=None)
 
 
-
 def test_own_windows(changed):
     windows = changed("--own-windows", "0").windows
     assert (windows.own_count, windows.count) == (0, changed().windows.count)

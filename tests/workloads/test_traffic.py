@@ -392,8 +392,8 @@ def test_in_modelled_time_is_what_windows_alone_count(flooded):
     assert "udp_flood counts or waits outside of windows" in searched.unavailable()
 
 
-def test_a_flood_at_a_given_rate_owes_nothing_for_the_time_before_modelled_time(flooded, monkeypatch):
-    topology, saturating = flooded
+def test_a_flood_at_a_given_rate_owes_nothing_for_the_time_before_modelled_time(flooded):
+    topology, _ = flooded
     for load, told in (("equal", ["delay 2147483647", "ratep 100000"]), ("saturation", [])):
         rate = 100_000 if load == "equal" else None
         traffic = UdpFlood(topology, udp_flood.FloodOptions(load=load, rate_pps=rate), 64, 1)

@@ -174,7 +174,15 @@ def test_what_make_builds_is_what_the_lab_loads():
 
 
 @pytest.mark.parametrize(
-    "given", [{}, {"cpu": "zen5"}, {"without": ["prefetch", "model.branches"]}, {"until": {"instructions": 1}}, {"quantum_us": 5}, {"deepest_idle": "C1"}]
+    "given",
+    [
+        {},
+        {"cpu": "zen5"},
+        {"without": ["prefetch", "model.branches"]},
+        {"until": {"instructions": 1}},
+        {"quantum_us": 5},
+        {"deepest_idle": "C1"},
+    ],
 )
 def test_sound_options(given):
     UarchModel.check_options(given)

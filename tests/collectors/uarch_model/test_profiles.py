@@ -172,7 +172,8 @@ def test_the_published_results_machine():
 
 
 @pytest.mark.parametrize(
-    ("name", "l1d", "l2", "llc", "frequency"), [(SKYLAKE, 32, 1024, 33 << 10, 2_100_000_000), (ZEN4, 32, 1024, 32 << 10, 3_694_000_000), (ZEN5, 48, 1024, 32 << 10, 2_600_000_000)]
+    ("name", "l1d", "l2", "llc", "frequency"),
+    [(SKYLAKE, 32, 1024, 33 << 10, 2_100_000_000), (ZEN4, 32, 1024, 32 << 10, 3_694_000_000), (ZEN5, 48, 1024, 32 << 10, 2_600_000_000)],
 )
 def test_the_sizes_of_the_others_in_kib(name, l1d, l2, llc, frequency):
     profile = profiles.load(name)

@@ -1,0 +1,186 @@
+# SPDX-License-Identifier: GPL-2.0-or-later
+"""Has modelled time converged? The same flood with CPUs kept together within ever fewer microseconds, in a second lab resumed from the
+same snapshot, and beside a program that takes one of this machine's CPUs. If the prediction is of the modelled processor, none of these
+changes it.
+
+Quanta take turns in one lab, so that each is set beside the next smaller one under the same conditions.
+"""
+
+from __future__ import annotations
+
+import argparse
+import contextlib
+import itertools
+import json
+import subprocess
+import sys
+import tempfile
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+
+from analysis import stats
+from analysis.stats import Estimate
+from bench import table
+from collectors.uarch_model import COLLECTOR as Model
+from collectors.uarch_model import QUANTUM_US, profiles
+from runner import window
+from runner.experiment import SWITCHES, TOPOLOGIES
+from terms import errors
+from testbeds.base import MODELLED
+from testbeds.lab import Lab
+from workloads.traffic.udp_flood import FloodOptions, UdpFlood
+
+CASES = {"kernel-ovs": "vhost-net", "ovs-dpdk": "vhost-user"}
+"""Each switch with its usual access."""
+QUANTA_US = (1, 2, 5, 10, 20)
+TURNS = 3
+SECONDS, WARMUP_SECONDS = 0.03, 0.02
+"""Of modelled time: a window, and the time before it."""
+FRAME_BYTES = 64
+BUSY = "while True: pass"
+Say = Callable[[str], None]
+
+
+@dataclass(frozen=True)
+class Seen:
+    """One window."""
+
+    rate: float
+    """Packets per second out of the switch."""
+    misses: float
+    """Of L1D, by all CPUs, for each packet."""
+    switches: float
+    """Of tasks, likewise."""
+
+
+def main(arguments: list[str] | None = None) -> int:
+    parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
+    parser.add_argument("--turns", type=int, default=TURNS)
+    parser.add_argument("--switches", default=",".join(CASES))
+    parser.add_argument("--cpu-profile", default=profiles.DEFAULT)
+    asked = parser.parse_args(arguments)
+    numbers: dict[str, tuple[Estimate, str]] = {}
+    try:
+        for switch in asked.switches.split(","):
+            numbers |= measure(switch, asked.turns, asked.cpu_profile, lambda text: print(text, file=sys.stderr))
+        path = table.report("bench-time", numbers)
+    except errors.VsprofError as error:
+        print(f"bench-time: {error}", file=sys.stderr)
+        return error.exit_status
+    print(path)
+    return 0
+
+
+def measure(switch: str, turns: int, cpu_profile: str, say: Say) -> dict[str, tuple[Estimate, str]]:
+    """All numbers of one switch. Raises ``VsprofError``."""
+    if switch not in CASES:
+        raise errors.unknown_value("switch", switch, CASES)
+    with _flood(switch, cpu_profile, say) as path:
+        of_quantum: dict[float, list[Seen]] = {quantum: [] for quantum in QUANTA_US}
+        for turn in range(1, turns + 1):
+            for quantum, seen in of_quantum.items():
+                say(f"{switch}: turn {turn} of {turns}, a quantum of {quantum} us")
+                seen.append(path.window(quantum))
+        say(f"{switch}: alone, and beside a program that takes a CPU")
+        before = path.clock()
+        alone = [path.window(QUANTUM_US) for _ in range(turns)]
+        after = path.clock()
+        with _busy_cpu():
+            loaded = [path.window(QUANTUM_US) for _ in range(turns)]
+    with _flood(switch, cpu_profile, say) as path:
+        say(f"{switch}: once more, from the same snapshot")
+        again = [path.window(QUANTUM_US) for _ in range(turns)]
+        skew = path.clock()["far_apart_share"]
+    numbers = _by_quantum(switch, of_quantum)
+    numbers[f"{switch}_rate"] = _estimate([one.rate for one in alone]), "packets/s"
+    numbers[f"{switch}_rate_repeat_difference"] = _difference(alone, again, "rate"), ""
+    numbers[f"{switch}_rate_loaded_difference"] = _difference(alone, loaded, "rate"), ""
+    wall, modelled = (after[key] - before[key] for key in ("wall_s", "modelled_s"))
+    numbers[f"{switch}_wall_per_modelled_second"] = _estimate([wall / modelled]), ""
+    numbers[f"{switch}_skew_share"] = _estimate([skew]), ""
+    return numbers
+
+
+def _by_quantum(switch: str, of_quantum: dict[float, list[Seen]]) -> dict[str, tuple[Estimate, str]]:
+    """Each quantum against the next smaller one, turn by turn."""
+    numbers: dict[str, tuple[Estimate, str]] = {}
+    for smaller, larger in itertools.pairwise(QUANTA_US):
+        for what in ("rate", "misses", "switches"):
+            difference = _difference(of_quantum[smaller], of_quantum[larger], what)
+            numbers[f"{switch}_{what}_difference_{larger}us"] = difference, ""
+    return numbers
+
+
+def _difference(first: list[Seen], second: list[Seen], what: str) -> Estimate:
+    """By how much the second differs from the first, as a fraction of it: of each pair of windows."""
+    pairs = zip(first, second, strict=True)
+    return _estimate([getattr(b, what) / getattr(a, what) - 1 for a, b in pairs])
+
+
+def _estimate(values: list[float]) -> Estimate:
+    return stats.estimate([np.array([[value, 1.0]]) for value in values])
+
+
+class _Path:
+    """A flood that flows through a switch in a lab, and windows of modelled time on it."""
+
+    def __init__(self, host: Lab, traffic: UdpFlood, model: Model, ports: tuple[str, Callable[[str], dict]]) -> None:
+        self._host, self._traffic, self._model = host, traffic, model
+        self._port, self._parse = ports
+
+    def window(self, quantum_us: float) -> Seen:
+        self._model.set_quantum(quantum_us)
+        with tempfile.TemporaryDirectory() as folder:
+            into = Path(folder) / "w1"
+            window.measure_modelled(self._host, self._traffic, {}, self._model, SECONDS, WARMUP_SECONDS, into)
+            begin, end = (self._parse((into / f"{window.PORTS}.{at}").read_text())[self._port].sent_packets for at in ("begin", "end"))
+            rate = (end - begin) / window.recorded_seconds(into, window.PORTS)
+        self._traffic.check()
+        counted = json.loads(self._model.read_window())["window"]
+        packets = rate * counted["seconds"]
+        return Seen(rate, *(_sum(counted, counter) / packets for counter in ("l1d_misses", "task_switches")))
+
+    def clock(self) -> dict[str, float]:
+        return self._model.clock_facts()
+
+
+def _sum(counted: dict, counter: str) -> float:
+    return sum(mode.get(counter, 0) for core in counted["cores"] for mode in core["modes"].values())
+
+
+@contextlib.contextmanager
+def _flood(switch_name: str, cpu_profile: str, say: Say) -> Iterator[_Path]:
+    """A lab of its own, in which a flood at saturation flows from one guest to the other."""
+    with Lab(say=say, plugins=[Model.emulator_plugin], clock=MODELLED) as host, contextlib.ExitStack() as undo:
+        switch = SWITCHES[switch_name](host, host.plan(), {})
+        undo.callback(switch.stop)
+        topology = TOPOLOGIES["vm2vm"](host, switch, switch.plan, CASES[switch_name], {}, FRAME_BYTES)
+        undo.callback(topology.stop)
+        say(f"{switch_name}: booting the endpoints")
+        switch.start()
+        topology.start()
+        switch.ready()
+        model = Model(host, cpu=cpu_profile)
+        undo.callback(model.teardown)
+        model.setup()
+        traffic = UdpFlood(topology, FloodOptions(), FRAME_BYTES, 1)
+        traffic.start()
+        yield _Path(host, traffic, model, (topology.receiver_port.name, switch.parse_port_counters))
+        traffic.stop()
+
+
+@contextlib.contextmanager
+def _busy_cpu() -> Iterator[None]:
+    busy = subprocess.Popen([sys.executable, "-c", BUSY])
+    try:
+        yield
+    finally:
+        busy.kill()
+        busy.wait()
+
+
+if __name__ == "__main__":
+    sys.exit(main())
