@@ -154,6 +154,11 @@ class Clock(abc.ABC):
         """While it lasts, time on the testbed is the modelled processor's. Raises ``RunFailed`` when it does not begin."""
 
     @abc.abstractmethod
+    def warm_up(self, least: float, most: float) -> None:
+        """Let modelled time pass until the rate of packets is steady: for ``least`` to ``most`` seconds of it. Raises ``RunFailed`` when
+        it does not pass."""
+
+    @abc.abstractmethod
     def marks(self) -> Marks:
         """Where a window's script must tell it where it is."""
 

@@ -49,7 +49,7 @@ class Windows(BaseModel):
     own_count: int = Field(2, ge=0, le=1000)
     own_seconds: float = Field(1, ge=0.1, le=3600)
     modelled_seconds: float = Field(0.03, ge=0.001, le=LONGEST_MODELLED_S)
-    modelled_warmup_seconds: float = Field(0.02, ge=0, le=10)
+    modelled_warmup_seconds: float = Field(0.01, ge=0, le=10)
 
 
 @dataclass(frozen=True)

@@ -32,6 +32,8 @@ INSIST_S = 15
 PROBES_S = 0.5
 """The most that all probes of a window take, by the testbed's clock."""
 NEWLINE = "\n"
+WARMUP_MOST = 5
+"""How many times the least warm-up of modelled time one may last whose rate does not become steady."""
 ALLOWANCE_S = 120
 """How long the probes of a slow testbed may take beyond the window itself."""
 
@@ -104,7 +106,7 @@ def measure_modelled(
         traffic.hold()
         with clock.modelled_time():
             traffic.go_on()
-            shell.ask(f"sleep {warmup}", warmup * host.slowdown + ALLOWANCE_S)
+            clock.warm_up(warmup, WARMUP_MOST * warmup)
             before = traffic.sample() if traffic.asks_endpoints() else None
             shell.ask("inside", (seconds + PROBES_S) * host.slowdown + ALLOWANCE_S)
             samples = (before, traffic.sample()) if before else None

@@ -47,6 +47,12 @@ IDLE_PACE = 1.0
 COUNTER_SPEED = "dmesg | grep -E 'tsc: (Detected|Refined TSC clocksource calibration:?) [0-9.]+ MHz'"
 _MHZ = re.compile(r"([0-9.]+) MHz")
 POLL_SECONDS = 0.05
+STEP_S, STEADY = 0.005, 0.05
+"""Of modelled time: between two looks at the rate of packets; and by what part of it two rates differ at most that are called steady."""
+FEWEST_PACKETS = 50
+"""In such a step: below it there is no flood whose rate could be steady, and nothing to wait for."""
+STILL_SECONDS = 60
+"""Of this machine, after which a clock that has not moved will not move any more: CPUs wait for each other for milliseconds."""
 LONGEST_WINDOW_SECONDS = 60
 """A window that is to end by a count must end by then."""
 # What the plug-in must know of the kernel: where tasks are switched; where a task keeps its thread's id, name and priority; where
@@ -227,6 +233,35 @@ class UarchModel(Apart, Clock):
             yield
         finally:
             self.disengage()
+
+    def warm_up(self, least: float, most: float) -> None:
+        began, _ = before = self._progress()
+        rate = None
+        while True:
+            now, packets = self._wait_for_clock(before[0] + max(STEP_S, least if rate is None else 0))
+            rate, last = (packets - before[1]) / (now - before[0]), rate
+            few = rate * STEP_S < FEWEST_PACKETS
+            if few or now - began >= most or (last is not None and abs(rate - last) <= STEADY * last):
+                return
+            before = now, packets
+
+    def _progress(self) -> tuple[float, int]:
+        """Modelled seconds, and packets that kernels received, so far."""
+        status = json.loads(self._ask("status"))
+        return status["clock"]["now_ns"] / 1e9, status["packets"]
+
+    def _wait_for_clock(self, until: float) -> tuple[float, int]:
+        """``_progress`` when the clock has come to ``until``, however slow it is: only one that stands still is given up."""
+        moved = time.monotonic()
+        now, packets = self._progress()
+        while now < until:
+            time.sleep(POLL_SECONDS)
+            before, (now, packets) = now, self._progress()
+            if now > before:
+                moved = time.monotonic()
+            elif time.monotonic() - moved > STILL_SECONDS:
+                raise errors.clock_stands_still(STILL_SECONDS, json.loads(self._ask("status"))["vcpus"])
+        return now, packets
 
     def marks(self) -> Marks:
         # By this niceness the plug-in tells the probes from all else (PROBES_PRIORITY in plugin.c).

@@ -1129,11 +1129,23 @@ static void write_clock(FILE *out)
             modelled.quantum, record.reports, record.waits, record.slices, record.far_ahead, record.most_ahead, record.timers);
 }
 
+/* How often the kernels' receiving function (the hook of that name) was called since the model began: whether a rate is steady yet. */
+static uint64_t packets_so_far(void)
+{
+    uint64_t sum = 0;
+
+    for (uint32_t hook = 0; model && hook < model->hook_count; hook++)
+        for (uint32_t i = 0; !strcmp(model->hook[hook].name, "packets") && i < model->core_count; i++)
+            for (int mode = 0; mode < MODE_COUNT; mode++)
+                sum += model->hooked[i][hook][mode].calls;
+    return sum;
+}
+
 static void command_status(FILE *out)
 {
     fprintf(out, "{\"state\":\"%s\",\"window\":%d,\"clock\":", state_names[state], model ? (int)model->window : 0);
     write_clock(out);
-    fputs(",\"vcpus\":[", out);
+    fprintf(out, ",\"packets\":%" PRIu64 ",\"vcpus\":[", packets_so_far());
     for (uint32_t i = 0; i < vcpu_count; i++)
         fprintf(out, "%s{\"instructions\":%" PRIu64 ",\"asleep\":%s,\"at_ns\":%" PRId64 ",\"translations_checked\":%" PRIu64
                 ",\"translations_wrong\":%" PRIu64 "}", i ? "," : "", vcpus[i].counted + (model ? model->core[i]->retired : 0),

@@ -83,6 +83,9 @@ class Counting:
         finally:
             self.note("time ends")
 
+    def warm_up(self, least, most):
+        self.note(f"warm up {least} to {most}")
+
     def marks(self):
         return Marks(*(f"echo {word} >> {self.log}" for word in ("probes", "opened", "closed")))
 
@@ -109,7 +112,7 @@ def test_in_modelled_time_are_only_the_probes_and_the_marks_touch_the_window(tmp
     monkeypatch.setattr(window, "probes", lambda traffic, collectors: {"p": probe})
     window.measure_modelled(Machine(), both, {}, both, 0.1, 0.0, tmp_path / "kept")
     assert log.read_text().splitlines() == [
-        "prepare", "hold", "time begins", "go on", "sample", "probes", "begin", "opened", "closed", "end", "sample", "time ends", "finish 5",
+        "prepare", "hold", "time begins", "go on", "warm up 0.0 to 0.0", "sample", "probes", "begin", "opened", "closed", "end", "sample", "time ends", "finish 5",
     ]  # fmt: skip
     assert window.recorded_samples(tmp_path / "kept") == (both.sample(), both.sample())
     assert (tmp_path / "kept" / "errors.txt").read_text() == ""

@@ -247,6 +247,46 @@ def test_modelled_time_begins_while_the_guests_stand_still_and_ends_whatever_hap
     assert plugin.commands[-1] == "state off"
 
 
+def passing(plugin, rates: list[float], still: bool = False) -> list[int]:
+    """Modelled time passes by 2.5 ms with each look at it, at a packet rate for each 5 ms. Returns the looks' times in ns."""
+    seen = [0]
+    packets = [0.0]
+
+    def ask(command):
+        step = min(seen[-1] // 5_000_000, len(rates) - 1)
+        status = {"clock": {"now_ns": seen[-1]}, "packets": int(packets[0]), "vcpus": [{"asleep": False, "at_ns": seen[-1]}]}
+        if not still:
+            packets[0] += rates[step] * 0.0025
+            seen.append(seen[-1] + 2_500_000)
+        return json.dumps(status)
+
+    plugin.ask = ask
+    return seen
+
+
+@pytest.mark.parametrize(
+    ("rates", "ms"),
+    [
+        ([100_000.0], 15),  # the least, and a step like it
+        ([1e5, 1e5, 4e5, 5e5, 6e5, 6e5], 35),  # it rose
+        ([1e5 * 2**n for n in range(40)], 50),  # it never is steady: the most
+        ([10.0], 10),  # nothing flows
+    ],
+)
+def test_a_warm_up_lasts_until_the_rate_is_steady(made, rates, ms):
+    collector, plugin = made()
+    seen = passing(plugin, rates)
+    collector.warm_up(0.01, 0.05)
+    assert seen[-1] / 1e6 == pytest.approx(ms, abs=5)
+
+
+def test_a_clock_that_stands_still_is_told_with_where_each_cpu_is(made):
+    collector, plugin = made()
+    passing(plugin, [1.0], still=True)
+    with pytest.raises(errors.RunFailed, match="modelled time has not moved for 60 s: CPU 0 runs at 0 ns"):
+        collector.warm_up(0.01, 0.05)
+
+
 def test_the_manifest_says_whose_clock_it_is_and_how_well_it_was_kept(made):
     collector, plugin = made()
     clock = {"modelled_ns": 2_000_000, "wall_ns": 200_000_000, "idle_ns": 0, "most_ahead_ns": 12_000, "far_ahead": 1, "reports": 4}
