@@ -260,8 +260,12 @@ class UarchModel(Apart, Clock):
             if now > before:
                 moved = time.monotonic()
             elif time.monotonic() - moved > STILL_SECONDS:
-                raise errors.clock_stands_still(STILL_SECONDS, json.loads(self._ask("status"))["vcpus"])
+                raise errors.clock_stands_still(STILL_SECONDS, self._where_cpus_are())
         return now, packets
+
+    def _where_cpus_are(self) -> list[str]:
+        cpus = enumerate(json.loads(self._ask("status"))["vcpus"])
+        return [f"CPU {number} {'sleeps' if cpu['asleep'] else 'runs'} at {cpu['at_ns']} ns" for number, cpu in cpus]
 
     def marks(self) -> Marks:
         # By this niceness the plug-in tells the probes from all else (PROBES_PRIORITY in plugin.c).
