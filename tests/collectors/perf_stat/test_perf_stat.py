@@ -11,6 +11,7 @@ import dataclasses
 import json
 import os
 import shutil
+import signal
 import subprocess
 import time
 from collections import Counter
@@ -123,14 +124,16 @@ plain_pid=$!
 exec 10<>{plain}/c 11<>{plain}/a; echo ping >&10; read -t 20 -u 11 answer"""
     switch = "echo {} >&10; read -t 20 -u 11 answer"
     other = Probe(switch.format("enable"), switch.format("disable"), prepare, "kill -INT $plain_pid; wait $plain_pid; true")
+    # A session of its own: the half of it that answers is another process, which holds both ends of its pipe and would wait for ever.
     with subprocess.Popen(
-        ["perf", "bench", "sched", "pipe", "-l", "100000000"], stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL
-    ) as load:
+        ["perf", "bench", "sched", "pipe", "-l", "100000000"],
+        stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL, start_new_session=True,
+    ) as load:  # fmt: skip
         try:
             time.sleep(0.3)
             found = measured(collector, seconds=2, plain=other)
         finally:
-            load.kill()
+            os.killpg(load.pid, signal.SIGKILL)
     ours: Counter[str] = Counter()
     for number in found:
         assert number.value is not None, number.note
