@@ -78,7 +78,7 @@ class Result:
     def own_numbers(self) -> pd.DataFrame:
         """What was counted in collectors' own windows, by them, beside them and by the traffic: one testbed, all sources.
 
-        The host was slowed down there: no rate of these windows compares with one of `numbers`.
+        Unless time was modelled, the host was slowed down there: no rate of these windows compares with one of `numbers`.
         """
         here = self.frame[self.frame["testbed"] == self.testbed]
         return here[_in_own_window(here)]

@@ -66,6 +66,8 @@ def main(arguments: list[str] | None = None) -> int:
     try:
         for switch in asked.switches.split(","):
             numbers |= measure(switch, asked.turns, asked.cpu_profile, lambda text: print(text, file=sys.stderr))
+            # Kept whatever becomes of the next switch.
+            table.write("bench-time", numbers)
         path = table.report("bench-time", numbers)
     except errors.VsprofError as error:
         print(f"bench-time: {error}", file=sys.stderr)

@@ -108,8 +108,8 @@ static struct {
 } modelled;
 static struct clock machine_clock;
 /*
- * Between a window's marks and around them, probes are read: they are told by a priority that nothing else has, and what they do takes
- * no modelled time. The other processors wait meanwhile, for the clock stands still: to read a counter does not change what it counts.
+ * Before a window's begin and behind its end probes are read. They have a priority that nothing else has, and what they do takes no
+ * modelled time. The other processors wait meanwhile, because the clock stands still: reading a counter does not change what it counts.
  */
 #define PROBES_PRIORITY 101 /* task_struct's static_prio of niceness -19 */
 static bool probing;
@@ -294,7 +294,8 @@ static bool read_task(struct core *core, uint32_t index, uint64_t address)
 {
     uint64_t word = 0, priority = 0, name[2] = {0, 0};
 
-    if (!read_virtual(core, address + task_id_offset, &word) || !read_virtual(core, address + task_priority_offset, &priority) || !read_virtual(core, address + task_name_offset, &name[0]) ||
+    if (!read_virtual(core, address + task_id_offset, &word) || !read_virtual(core, address + task_priority_offset, &priority) ||
+        !read_virtual(core, address + task_name_offset, &name[0]) ||
         !read_virtual(core, address + task_name_offset + 8, &name[1]))
         return false;
     core->thread = (uint32_t)(word >> (task_id_offset & 4) * 8);

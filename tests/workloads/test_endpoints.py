@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+from pathlib import Path
 from types import SimpleNamespace
 
 import pytest
@@ -10,6 +11,7 @@ import pytest
 from switches.base import Port, Switch
 from terms.errors import RunFailed
 from terms.placement import CpuPlan
+from workloads.endpoints import vm as endpoint_vm
 from workloads.endpoints.base import offloads_on
 from workloads.endpoints.vm import Vm
 from workloads.topologies.vm2host import Vm2Host
@@ -194,3 +196,56 @@ def test_an_endpoint_that_can_not_be_stopped_keeps_no_other():
         topology.stop()
     topology.stop()
     assert stopped == ["hangs", "other"]
+
+
+class Booting:
+    """A host on which a guest's CPU has run for so long at each look; a guest that answers at the last of them, or never."""
+
+    def __init__(self, *ran: float):
+        self.ran = iter(ran)
+
+    def socket(self, path):
+        return Path(path)
+
+    def run(self, command, check=True):
+        if "schedstat" in command:
+            return SimpleNamespace(stdout=f"{next(self.ran) * 1e9:.0f} 0 0")
+        return SimpleNamespace(stdout="the console's last line")
+
+
+@pytest.fixture
+def booting(monkeypatch):
+    def booting(host: Booting, answers: list[bool]) -> Vm:
+        asked = iter(answers)
+        monkeypatch.setattr(endpoint_vm, "agent_answers", lambda agent, seconds: next(asked))
+        monkeypatch.setattr(endpoint_vm.stuck, "processor", lambda *of: "its CPU's thread sleeps in kvm_vcpu_block (state S)")
+        guest = vm("vhost-net", host=host)
+        guest._process.log = lambda: ""
+        return guest
+
+    return booting
+
+
+def test_a_guest_is_waited_for_as_long_as_its_cpu_runs(booting):
+    booting(Booting(20, 40, 60), [False, False, False, True])._await_agent()
+
+
+def test_one_whose_cpu_stands_still_is_given_up_with_what_it_waits_for(booting):
+    with pytest.raises(RunFailed, match=r"did not answer in 120 s: its CPU's thread sleeps in kvm_vcpu_block.*"):
+        booting(Booting(20, 20.5), [False, False])._await_agent()
+
+
+def test_one_in_a_loop_is_given_up_too(booting):
+    tries = endpoint_vm.BOOT_TRIES
+    with pytest.raises(RunFailed, match=f"did not answer in {tries * endpoint_vm.BOOT_SECONDS} s"):
+        booting(Booting(*range(60, 60 * (tries + 1), 60)), [False] * tries)._await_agent()
+
+
+def test_a_host_that_does_not_say_what_a_guest_waits_for_hides_no_other_error(booting, monkeypatch):
+    guest = booting(Booting(), [])
+
+    def gone(*of):
+        raise RunFailed("no end after 60 s: cat wchan")
+
+    monkeypatch.setattr(endpoint_vm.stuck, "processor", gone)
+    assert guest.waits_for() == "its host does not say why (no end after 60 s: cat wchan)"

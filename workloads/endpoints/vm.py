@@ -108,7 +108,11 @@ class Vm(Endpoint):
     def waits_for(self) -> str:
         """What it does now, as far as its host can see."""
         assert self._process is not None
-        return stuck.processor(self._host, self._process.pid, self._vcpu_tid, self._host.socket(self._socket("qmp")))
+        try:
+            return stuck.processor(self._host, self._process.pid, self._vcpu_tid, self._host.socket(self._socket("qmp")))
+        except errors.RunFailed as error:
+            # It is asked to explain another error, which must not be lost.
+            return f"its host does not say why ({error})"
 
     def spawn(self, command: str, *, may_fail: bool = False) -> Job:
         agent = self._connected()
