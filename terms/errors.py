@@ -122,6 +122,10 @@ def bad_quantum(seen: object, least: float, most: float) -> BadInput:
     return BadInput(f"quantum_us: {seen!r}: give a number of microseconds from {least:g} to {most:g}")
 
 
+def bad_seed(seen: object, most: int) -> BadInput:
+    return BadInput(f"seed: {seen!r}: give a whole number from 0 to {most}")
+
+
 def plugin_gone(why: str) -> RunFailed:
     return RunFailed(f"the processor model (a plug-in of the lab's emulator) does not answer: {why}")
 

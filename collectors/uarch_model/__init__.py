@@ -12,6 +12,7 @@ from __future__ import annotations
 import contextlib
 import json
 import re
+import secrets
 import time
 from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
@@ -37,10 +38,13 @@ PATIENCE = 4
 and what is counted by packet would be of few packets then."""
 MARK = "/var/lib/vsprof/mark"
 """Where the program that marks a window's ends lies on the testbed. Nothing may be executed from /run."""
-QUANTUM_US = 5.0
-"""How far the lab's CPUs may be apart in modelled time. Smaller is closer to a real machine, and slower."""
-SMALLEST_QUANTUM_US, LARGEST_QUANTUM_US = 0.5, 100.0
+QUANTUM_US = 1.0
+"""How far the lab's CPUs may be apart in modelled time. Smaller is closer to a real machine, and slower. This is the largest whose rates
+do not differ from those of the next smaller one (`make bench-time`)."""
+SMALLEST_QUANTUM_US, LARGEST_QUANTUM_US = 0.1, 100.0
 """Below, CPUs do little but wait for each other; above, one CPU's packets wait longer for the other than switches take for them."""
+SEEDS = 2**32
+"""How many there are. The same seed gives the same leads, but not the same run: the emulator's threads take turns as this machine lets them."""
 IDLE_PACE = 1.0
 """How fast time passes where all of the lab's CPUs are idle, in real time: those who talk to it from outside live there."""
 # What the emulated kernel takes the cycle counter's speed to be: by this it turns cycles into time.
@@ -89,6 +93,7 @@ class UarchModel(Apart, Clock):
         "without": "parts of the model to switch off: " + ", ".join(profiles.SWITCHES),
         "until": "what ends an own window instead of its seconds: {instructions: N} or {packets: N}",
         "quantum_us": f"how far the CPUs may be apart in modelled time, in microseconds: {SMALLEST_QUANTUM_US:g} to {LARGEST_QUANTUM_US:g}",
+        "seed": "of the random leads that CPUs have in modelled time, 0 to 2**32 - 1; drawn where not given",
         "deepest_idle": "the deepest idle state that a CPU takes in modelled time: " + ", ".join(profiles.IDLE_STATES),
     }
 
@@ -100,8 +105,10 @@ class UarchModel(Apart, Clock):
         until: Mapping[str, int] | None = None,
         quantum_us: float = QUANTUM_US,
         deepest_idle: str = profiles.IDLE_STATES[-1],
+        seed: int | None = None,
     ) -> None:
         super().__init__(host)
+        self.seed = secrets.randbelow(SEEDS) if seed is None else seed
         self.quantum_us = quantum_us
         self.deepest_idle = deepest_idle
         self.profile = profile(cpu, without)
@@ -117,6 +124,9 @@ class UarchModel(Apart, Clock):
         quantum = given.get("quantum_us", QUANTUM_US)
         if isinstance(quantum, bool) or not isinstance(quantum, int | float) or not SMALLEST_QUANTUM_US <= quantum <= LARGEST_QUANTUM_US:
             raise errors.bad_quantum(quantum, SMALLEST_QUANTUM_US, LARGEST_QUANTUM_US)
+        seed = given.get("seed")
+        if seed is not None and (isinstance(seed, bool) or not isinstance(seed, int) or not 0 <= seed < SEEDS):
+            raise errors.bad_seed(seed, SEEDS - 1)
         if (deepest := given.get("deepest_idle", profiles.IDLE_STATES[-1])) not in profiles.IDLE_STATES:
             raise errors.unknown_value("deepest_idle", deepest, profiles.IDLE_STATES)
 
@@ -158,7 +168,7 @@ class UarchModel(Apart, Clock):
         self.quantum_us = quantum_us
         deepest = profiles.IDLE_STATES.index(self.deepest_idle)
         frequency_khz = self.profile.frequency_hz // 1000
-        self._ask(f"clock {round(quantum_us * 1000)} {frequency_khz} {self._counter_khz} {IDLE_PACE} {deepest}")
+        self._ask(f"clock {round(quantum_us * 1000)} {frequency_khz} {self._counter_khz} {IDLE_PACE} {deepest} {self.seed}")
 
     def _tell_of_kernel(self) -> None:
         said = dict(line.split(maxsplit=1) for line in symbols.asked_once(self.host, KERNEL).splitlines())
@@ -278,6 +288,7 @@ class UarchModel(Apart, Clock):
             "cpu_name": self.profile.name,
             "frequency_hz": self.profile.frequency_hz,
             "quantum_s": self.quantum_us / 1e6,
+            "seed": self.seed,
             "deepest_idle": self.deepest_idle,
             "modelled_s": clock["modelled_ns"] / 1e9,
             "wall_s": clock["wall_ns"] / 1e9,

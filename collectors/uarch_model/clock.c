@@ -46,11 +46,29 @@ void clock_init(struct clock *clock, uint32_t cpu_count)
         init_condition(&clock->cpu[i].go);
 }
 
+/*
+ * How far a CPU may run ahead the next time: half a quantum to a whole one. Knuth's linear congruential generator (MMIX): its upper bits
+ * are random enough to keep CPUs out of step.
+ */
+static int64_t draw_lead(struct clock *clock)
+{
+    int64_t half = clock->quantum / 2;
+
+    clock->random = clock->random * 6364136223846793005ull + 1442695040888963407ull;
+    return clock->quantum - half + (int64_t)((clock->random >> 33) % (uint64_t)(half + 1));
+}
+
+/* A CPU that waited goes on when the clock has come this near, or it would soon wait again. */
+static bool may_go_on(const struct clock_cpu *cpu, int64_t now)
+{
+    return cpu->at <= now + cpu->lead / 2;
+}
+
 static void set_now(struct clock *clock, int64_t now)
 {
     __atomic_store_n(&clock->now, now, __ATOMIC_RELAXED);
     for (uint32_t i = 0; i < clock->cpu_count; i++)
-        if (clock->cpu[i].waits && clock->cpu[i].at <= now + clock->quantum)
+        if (clock->cpu[i].waits && may_go_on(&clock->cpu[i], now))
             pthread_cond_signal(&clock->cpu[i].go);
 }
 
@@ -104,6 +122,24 @@ static void advance(struct clock *clock)
     }
 }
 
+/* Nothing came of a call: what it was called for was withdrawn before its thread looked. */
+static void forget_vain_calls(struct clock *clock)
+{
+    int64_t latest = wall_now() - CLOCK_VAIN_NS;
+    bool forgot = false;
+
+    for (uint32_t i = 0; i < clock->cpu_count; i++) {
+        struct clock_cpu *cpu = &clock->cpu[i];
+        if (!cpu->called || cpu->called_at > latest)
+            continue;
+        cpu->called = false;
+        cpu->idle = forgot = true;
+        clock->record.vain++;
+    }
+    if (forgot)
+        advance(clock);
+}
+
 static void *pass_time(void *of)
 {
     struct clock *clock = of;
@@ -111,7 +147,8 @@ static void *pass_time(void *of)
     pthread_mutex_lock(&clock->lock);
     while (clock->started) {
         if (!clock->idle_mark) {
-            pthread_cond_wait(&clock->all_idle, &clock->lock);
+            wait_for(&clock->all_idle, &clock->lock, CLOCK_VAIN_NS);
+            forget_vain_calls(clock);
             continue;
         }
         pass_idle_time(clock);
@@ -123,7 +160,7 @@ static void *pass_time(void *of)
     return NULL;
 }
 
-bool clock_start(struct clock *clock, const struct clock_machine *machine, int64_t begin, int64_t quantum, double pace)
+bool clock_start(struct clock *clock, const struct clock_machine *machine, int64_t begin, int64_t quantum, uint64_t seed, double pace)
 {
     sigset_t all, before;
 
@@ -131,10 +168,14 @@ bool clock_start(struct clock *clock, const struct clock_machine *machine, int64
     clock->machine = machine;
     clock->now = clock->begin = begin;
     clock->quantum = quantum;
+    clock->random = seed;
     clock->pace = pace;
     clock->wall_begin = wall_now();
-    for (uint32_t i = 0; i < clock->cpu_count; i++)
+    for (uint32_t i = 0; i < clock->cpu_count; i++) {
         clock->cpu[i].at = clock->cpu[i].woke = begin;
+        clock->cpu[i].called = clock->cpu[i].held = false;
+        clock->cpu[i].lead = draw_lead(clock);
+    }
     clock->started = true;
     clock->idle_mark = 0;
     advance(clock);
@@ -203,7 +244,7 @@ bool clock_report(struct clock *clock, uint32_t index, int64_t at)
     struct clock_cpu *cpu = &clock->cpu[index];
 
     pthread_mutex_lock(&clock->lock);
-    cpu->idle = false;
+    cpu->idle = cpu->called = false;
     if (!clock->started) {
         pthread_mutex_unlock(&clock->lock);
         return true;
@@ -211,16 +252,20 @@ bool clock_report(struct clock *clock, uint32_t index, int64_t at)
     cpu->at = at;
     advance(clock);
     note(clock, cpu);
-    bool may_go = at <= clock->now + clock->quantum;
+    bool may_go = cpu->held ? may_go_on(cpu, clock->now) : at <= clock->now + cpu->lead;
     if (!may_go) {
         clock->record.waits++;
-        cpu->waits = true;
+        cpu->held = cpu->waits = true;
         wait_for(&cpu->go, &clock->lock, next_wait(cpu, clock->now));
         cpu->waits = false;
         if (clock->started)
             advance(clock);
-        may_go = !clock->started || at <= clock->now + clock->quantum;
+        may_go = !clock->started || may_go_on(cpu, clock->now);
         clock->record.slices += !may_go;
+    }
+    if (cpu->held && may_go) {
+        cpu->held = false;
+        cpu->lead = draw_lead(clock);
     }
     pthread_mutex_unlock(&clock->lock);
     return may_go;
@@ -230,9 +275,41 @@ void clock_idle(struct clock *clock, uint32_t index, int64_t at)
 {
     pthread_mutex_lock(&clock->lock);
     clock->cpu[index].idle = true;
+    clock->cpu[index].called = false;
     if (clock->started) {
         clock->cpu[index].at = at;
         advance(clock);
+    }
+    pthread_mutex_unlock(&clock->lock);
+}
+
+/* It was idle, and has something to do since `at`. */
+static void wake(struct clock *clock, struct clock_cpu *cpu, int64_t at)
+{
+    if (clock->idle_mark)
+        pass_idle_time(clock);
+    clock->idle_mark = 0;
+    if (at < clock->now)
+        at = clock->now;
+    int64_t idle = at - cpu->at;
+    if (idle > 0)
+        cpu->at = at;
+    if (clock->machine->wake)
+        cpu->at += clock->machine->wake(idle);
+    cpu->woke = cpu->at;
+    cpu->idle = false;
+}
+
+void clock_call(struct clock *clock, uint32_t index, int64_t at)
+{
+    struct clock_cpu *cpu = &clock->cpu[index];
+
+    pthread_mutex_lock(&clock->lock);
+    if (clock->started && cpu->idle) {
+        wake(clock, cpu, at);
+        cpu->called = true;
+        cpu->called_at = wall_now();
+        clock->record.calls++;
     }
     pthread_mutex_unlock(&clock->lock);
 }
@@ -242,18 +319,9 @@ int64_t clock_resume(struct clock *clock, uint32_t index)
     struct clock_cpu *cpu = &clock->cpu[index];
 
     pthread_mutex_lock(&clock->lock);
-    if (clock->started) {
-        if (clock->idle_mark)
-            pass_idle_time(clock);
-        clock->idle_mark = 0;
-        int64_t idle = clock->now - cpu->at;
-        if (idle > 0)
-            cpu->at = clock->now;
-        if (cpu->idle && clock->machine->wake)
-            cpu->at += clock->machine->wake(idle);
-        cpu->woke = cpu->at;
-    }
-    cpu->idle = false;
+    if (clock->started && cpu->idle)
+        wake(clock, cpu, clock->now);
+    cpu->idle = cpu->called = false;
     int64_t at = cpu->at;
     pthread_mutex_unlock(&clock->lock);
     return at;

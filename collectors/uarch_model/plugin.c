@@ -98,6 +98,7 @@ static pthread_cond_t changed = PTHREAD_COND_INITIALIZER;
 static struct {
     bool wanted, taken, runs;
     int64_t quantum;          /* ns */
+    uint64_t seed;
     uint64_t core_khz;        /* the modelled processor's */
     uint64_t ticks_khz;       /* the cycle counter's, as the emulated kernel found it at boot */
     double pace;
@@ -496,7 +497,7 @@ static void begin_modelled_time(void)
         vcpus[i].asleep = machine_clock.cpu[i].idle;
     }
     probing = false;
-    if (!clock_start(&machine_clock, &around_clock, now, modelled.quantum, modelled.pace)) {
+    if (!clock_start(&machine_clock, &around_clock, now, modelled.quantum, modelled.seed, modelled.pace)) {
         modelled.failed = "no thread for the clock";
         return;
     }
@@ -1091,18 +1092,19 @@ static void command_limit(const char *arguments, FILE *out)
         fputs("error: limit instructions N, limit HOOK N, or limit none\n", out);
 }
 
-/* clock QUANTUM_NS CORE_KHZ TICKS_KHZ PACE DEEPEST_IDLE: time is modelled from the next change to the state model on. */
+/* clock QUANTUM_NS CORE_KHZ TICKS_KHZ PACE DEEPEST_IDLE SEED: time is modelled from the next change to the state model on. */
 static void command_clock(const char *arguments, FILE *out)
 {
     char error[256];
     int64_t quantum;
-    uint64_t core_khz, ticks_khz;
+    uint64_t core_khz, ticks_khz, seed;
     double pace;
     uint32_t deepest_idle;
 
-    if (sscanf(arguments, "%" SCNd64 " %" SCNu64 " %" SCNu64 " %lf %" SCNu32, &quantum, &core_khz, &ticks_khz, &pace, &deepest_idle) != 5 ||
+    if (sscanf(arguments, "%" SCNd64 " %" SCNu64 " %" SCNu64 " %lf %" SCNu32 " %" SCNu64, &quantum, &core_khz, &ticks_khz, &pace,
+               &deepest_idle, &seed) != 6 ||
         quantum <= 0 || !core_khz || !ticks_khz || pace <= 0)
-        fputs("error: clock QUANTUM_NS CORE_KHZ TICKS_KHZ PACE DEEPEST_IDLE, the first four above 0\n", out);
+        fputs("error: clock QUANTUM_NS CORE_KHZ TICKS_KHZ PACE DEEPEST_IDLE SEED, the first four above 0\n", out);
     else if (state == MODEL)
         fputs("error: the clock can't change while the model runs\n", out);
     else if (!modelled.taken && !qemu_clock_find(error, sizeof(error)))
@@ -1113,6 +1115,7 @@ static void command_clock(const char *arguments, FILE *out)
         modelled.ticks_khz = ticks_khz;
         modelled.pace = pace;
         modelled.deepest_idle = deepest_idle;
+        modelled.seed = seed;
         modelled.wanted = true;
         fputs("ok\n", out);
     }
@@ -1126,8 +1129,9 @@ static void write_clock(FILE *out)
             modelled.runs ? "true" : "false", modelled.runs ? clock_now(&machine_clock) : modelled.taken ? present_clock() : 0, record.modelled, record.wall,
             record.idle);
     fprintf(out, ",\"quantum_ns\":%" PRId64 ",\"reports\":%" PRIu64 ",\"waits\":%" PRIu64 ",\"slices\":%" PRIu64
-            ",\"far_ahead\":%" PRIu64 ",\"most_ahead_ns\":%" PRId64 ",\"timers\":%" PRIu64 "}",
-            modelled.quantum, record.reports, record.waits, record.slices, record.far_ahead, record.most_ahead, record.timers);
+            ",\"far_ahead\":%" PRIu64 ",\"most_ahead_ns\":%" PRId64 ",\"timers\":%" PRIu64 ",\"calls\":%" PRIu64 ",\"vain\":%" PRIu64 "}",
+            modelled.quantum, record.reports, record.waits, record.slices, record.far_ahead, record.most_ahead, record.timers, record.calls,
+            record.vain);
 }
 
 /* How often the kernels' receiving function (the hook of that name) was called since the model began: whether a rate is steady yet. */

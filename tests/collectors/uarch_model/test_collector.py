@@ -157,7 +157,7 @@ def test_it_is_found_as_a_collector_of_a_model_that_counts_apart():
     assert plugins.find("collectors", "COLLECTOR")["uarch_model"] is UarchModel
     assert issubclass(UarchModel, Apart)
     assert UarchModel.source == "model"
-    assert UarchModel.options.keys() == {"cpu", "without", "until", "quantum_us", "deepest_idle"}
+    assert UarchModel.options.keys() == {"cpu", "without", "until", "quantum_us", "seed", "deepest_idle"}
 
 
 def test_a_host_that_is_not_emulated_has_no_plug_in(tmp_path):
@@ -198,7 +198,10 @@ def test_sound_options(given):
         ({"until": {"packets": "many"}}, "many"),
         ({"until": 7}, "7"),
         ({"quantum_us": 0}, "quantum_us: 0"),
-        ({"quantum_us": 200.0}, "0.5 to 100"),
+        ({"quantum_us": 200.0}, "0.1 to 100"),
+        ({"seed": -1}, "seed: -1: give a whole number from 0 to 4294967295"),
+        ({"seed": 2**32}, "4294967296"),
+        ({"seed": "x"}, "'x'"),
         ({"quantum_us": "5 us"}, "5 us"),
         ({"quantum_us": True}, "True"),
         ({"deepest_idle": "C7"}, "C7"),
@@ -216,9 +219,13 @@ def test_options_that_will_not_do_are_named(given, word):
 def test_where_time_is_modelled_the_plug_in_is_told_how_it_passes(made, tmp_path):
     host = Host(tmp_path)
     host.clock = MODELLED
-    _, plugin = made(host, quantum_us=2.5, deepest_idle="C1E")
-    assert plugin.commands[-1] == "clock 2500 2300000 2596153 1.0 2"
+    _, plugin = made(host, quantum_us=2.5, deepest_idle="C1E", seed=7)
+    assert plugin.commands[-1] == "clock 2500 2300000 2596153 1.0 2 7"
     assert host.pushed[uarch_model.MARK].startswith(b"\x7fELF")
+
+
+def test_each_run_draws_a_seed_of_its_own(made):
+    assert len({made()[0].seed for _ in range(20)}) > 1
 
 
 def test_where_it_is_not_nobody_speaks_of_a_clock(made, tmp_path):
@@ -292,7 +299,8 @@ def test_the_manifest_says_whose_clock_it_is_and_how_well_it_was_kept(made):
     clock = {"modelled_ns": 2_000_000, "wall_ns": 200_000_000, "idle_ns": 0, "most_ahead_ns": 12_000, "far_ahead": 1, "reports": 4}
     plugin.ask = lambda command: json.dumps({"clock": clock})
     assert collector.clock_facts() == {
-        "cpu": profiles.DEFAULT, "cpu_name": collector.profile.name, "frequency_hz": 2_300_000_000, "quantum_s": 5e-6, "deepest_idle": "C6",
+        "cpu": profiles.DEFAULT, "cpu_name": collector.profile.name, "frequency_hz": 2_300_000_000, "quantum_s": 1e-6,
+        "seed": collector.seed, "deepest_idle": "C6",
         "modelled_s": 0.002, "wall_s": 0.2, "all_idle_s": 0.0, "most_apart_s": 1.2e-5, "far_apart_share": 0.25,
     }  # fmt: skip
 
