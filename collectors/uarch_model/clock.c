@@ -6,6 +6,7 @@
 #include <time.h>
 
 #define IDLE_STEP_NS 1000000 /* the longest sleep of the thread that passes idle time, for timers may be set that it does not know of */
+#define NOBODY INT64_MAX
 #define IDLE_AGAIN_NS 50000  /* until it looks again whether due timers have run */
 
 static int64_t wall_now(void)
@@ -64,9 +65,18 @@ static bool may_go_on(const struct clock_cpu *cpu, int64_t now)
     return cpu->at <= now + cpu->lead / 2;
 }
 
+/* Never back: it is moved without the lock, too. */
+static void move_now(struct clock *clock, int64_t to)
+{
+    int64_t now = clock_now(clock);
+
+    while (now < to && !__atomic_compare_exchange_n(&clock->now, &now, to, true, __ATOMIC_RELAXED, __ATOMIC_RELAXED))
+        ;
+}
+
 static void set_now(struct clock *clock, int64_t now)
 {
-    __atomic_store_n(&clock->now, now, __ATOMIC_RELAXED);
+    move_now(clock, now);
     for (uint32_t i = 0; i < clock->cpu_count; i++)
         if (clock->cpu[i].waits && may_go_on(&clock->cpu[i], now))
             pthread_cond_signal(&clock->cpu[i].go);
@@ -87,16 +97,35 @@ static void advance_to(struct clock *clock, int64_t to)
         clock->machine->run_timers();
 }
 
-static bool find_slowest(const struct clock *clock, int64_t *at)
+/* Where the slowest CPU is that runs; NOBODY if none does. Also without the lock, for the answer to be old. */
+static int64_t slowest(const struct clock *clock)
 {
-    bool found = false;
+    int64_t least = NOBODY;
 
-    for (uint32_t i = 0; i < clock->cpu_count; i++)
-        if (!clock->cpu[i].idle && (!found || clock->cpu[i].at < *at)) {
-            *at = clock->cpu[i].at;
-            found = true;
-        }
-    return found;
+    for (uint32_t i = 0; i < clock->cpu_count; i++) {
+        int64_t at = __atomic_load_n(&clock->cpu[i].at, __ATOMIC_RELAXED);
+        if (!__atomic_load_n(&clock->cpu[i].idle, __ATOMIC_RELAXED) && at < least)
+            least = at;
+    }
+    return least;
+}
+
+/*
+ * Until the slowest CPU comes there nobody has to look at the clock: no timer is due, and nobody who waits may go on. Timers that CPUs set
+ * meanwhile are not known, so there is a next look in any case.
+ */
+static void find_next_event(struct clock *clock)
+{
+    int64_t now = clock_now(clock), due = clock->machine->deadline(), next = now + clock->quantum / 2;
+
+    if (due >= 0 && now + due < next)
+        next = now + due;
+    for (uint32_t i = 0; i < clock->cpu_count; i++) {
+        const struct clock_cpu *cpu = &clock->cpu[i];
+        if (cpu->waits && cpu->at - cpu->lead / 2 < next)
+            next = cpu->at - cpu->lead / 2;
+    }
+    __atomic_store_n(&clock->next_event, next, __ATOMIC_RELAXED);
 }
 
 /* Time that passed while all were idle. */
@@ -111,15 +140,16 @@ static void pass_idle_time(struct clock *clock)
 
 static void advance(struct clock *clock)
 {
-    int64_t slowest = 0;
+    int64_t to = slowest(clock);
 
-    if (find_slowest(clock, &slowest)) {
+    if (to != NOBODY) {
         clock->idle_mark = 0;
-        advance_to(clock, slowest);
+        advance_to(clock, to);
     } else if (!clock->idle_mark) {
         clock->idle_mark = wall_now();
         pthread_cond_signal(&clock->all_idle);
     }
+    find_next_event(clock);
 }
 
 /* Nothing came of a call: what it was called for was withdrawn before its thread looked. */
@@ -194,6 +224,9 @@ static struct clock_record present_record(const struct clock *clock)
 {
     struct clock_record record = clock->record;
 
+    record.reports = 0;
+    for (uint32_t i = 0; i < clock->cpu_count; i++)
+        record.reports += clock->cpu[i].reports;
     if (clock->started) {
         record.modelled += clock->now - clock->begin;
         record.wall += wall_now() - clock->wall_begin;
@@ -223,7 +256,6 @@ static void note(struct clock *clock, const struct clock_cpu *cpu)
     /* While it woke it was ahead of the others, but did nothing. */
     int64_t ahead = cpu->at - (cpu->woke > clock->now ? cpu->woke : clock->now);
 
-    clock->record.reports++;
     clock->record.far_ahead += ahead > 2 * clock->quantum;
     if (ahead > clock->record.most_ahead)
         clock->record.most_ahead = ahead;
@@ -239,10 +271,26 @@ static int64_t next_wait(struct clock_cpu *cpu, int64_t now)
     return cpu->wait;
 }
 
+/* Most reports change nothing for anybody but the clock: the CPU is within its lead, and nothing happens yet. Then the lock is left alone. */
+static bool nothing_new(struct clock *clock, struct clock_cpu *cpu, int64_t at)
+{
+    if (cpu->idle || cpu->called || cpu->held)
+        return false;
+    __atomic_store_n(&cpu->at, at, __ATOMIC_RELAXED);
+    int64_t to = slowest(clock);
+    if (to >= __atomic_load_n(&clock->next_event, __ATOMIC_RELAXED))
+        return false;
+    move_now(clock, to);
+    return at <= to + cpu->lead;
+}
+
 bool clock_report(struct clock *clock, uint32_t index, int64_t at)
 {
     struct clock_cpu *cpu = &clock->cpu[index];
 
+    cpu->reports++;
+    if (__atomic_load_n(&clock->started, __ATOMIC_ACQUIRE) && nothing_new(clock, cpu, at))
+        return true;
     pthread_mutex_lock(&clock->lock);
     cpu->idle = cpu->called = false;
     if (!clock->started) {
@@ -256,6 +304,7 @@ bool clock_report(struct clock *clock, uint32_t index, int64_t at)
     if (!may_go) {
         clock->record.waits++;
         cpu->held = cpu->waits = true;
+        find_next_event(clock);
         wait_for(&cpu->go, &clock->lock, next_wait(cpu, clock->now));
         cpu->waits = false;
         if (clock->started)

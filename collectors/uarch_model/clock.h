@@ -40,6 +40,7 @@ struct clock_cpu {
     bool called; /* it was woken, but its thread has not come back yet: the others wait for it as for one that runs */
     int64_t at; /* where it was when it last reported */
     int64_t woke; /* where it went on when it last woke */
+    uint64_t reports;
     int64_t lead; /* how far ahead of the clock it may run */
     int64_t waited_at, wait; /* where the clock was when it last waited, and how long it may */
     int64_t called_at;       /* of real time */
@@ -62,6 +63,7 @@ struct clock {
     bool started;
     uint32_t cpu_count;
     int64_t now, begin, quantum;
+    int64_t next_event; /* where the slowest CPU must come before anything happens; may be old */
     uint64_t random;    /* of which leads are made */
     int64_t wall_begin; /* CLOCK_MONOTONIC */
     double pace;
