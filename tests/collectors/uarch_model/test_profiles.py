@@ -187,6 +187,14 @@ def test_the_sizes_of_the_others_in_kib(name, l1d, l2, llc, frequency):
     assert profiles.POLICIES[profile.values["llc.policy"]] == "victim"
 
 
+def test_zen4_names_no_event_that_only_zen5_has():
+    # Linux, tools/perf/pmu-events/arch/x86: in amdzen5, and not in amdzen4.
+    named = {event for events in profiles.load(ZEN4).events.values() for event in events}
+    assert not named & {"ls_dmnd_fills_from_sys.dram_io_all", "ls_locks.all"}
+    assert not any(event.endswith(".l2_hwpf") for event in named)
+    assert "atomics" not in profiles.load(ZEN4).events
+
+
 def test_the_flat_text_has_each_key_once():
     lines = profiles.load(ZEN5).flat().splitlines()
     assert [line.split(" ")[0] for line in lines] == list(profiles.KEYS)
