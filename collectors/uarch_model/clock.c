@@ -237,26 +237,44 @@ void clock_idle(struct clock *clock, uint32_t index, int64_t at)
     pthread_mutex_unlock(&clock->lock);
 }
 
+/* `cpu` goes on where the clock is, but not before `earliest`; and if it was idle, when it has woken. */
+static void resume(struct clock *clock, struct clock_cpu *cpu, int64_t earliest)
+{
+    if (clock->idle_mark)
+        pass_idle_time(clock);
+    clock->idle_mark = 0;
+    int64_t from = clock->now > earliest ? clock->now : earliest, idle = from - cpu->at;
+    if (idle > 0)
+        cpu->at = from;
+    if (cpu->idle && clock->machine->wake)
+        cpu->at += clock->machine->wake(idle);
+    cpu->woke = cpu->at;
+    cpu->idle = false;
+}
+
 int64_t clock_resume(struct clock *clock, uint32_t index)
 {
     struct clock_cpu *cpu = &clock->cpu[index];
 
     pthread_mutex_lock(&clock->lock);
-    if (clock->started) {
-        if (clock->idle_mark)
-            pass_idle_time(clock);
-        clock->idle_mark = 0;
-        int64_t idle = clock->now - cpu->at;
-        if (idle > 0)
-            cpu->at = clock->now;
-        if (cpu->idle && clock->machine->wake)
-            cpu->at += clock->machine->wake(idle);
-        cpu->woke = cpu->at;
-    }
+    if (clock->started)
+        resume(clock, cpu, INT64_MIN);
     cpu->idle = false;
     int64_t at = cpu->at;
     pthread_mutex_unlock(&clock->lock);
     return at;
+}
+
+bool clock_call(struct clock *clock, uint32_t index, int64_t at)
+{
+    struct clock_cpu *cpu = &clock->cpu[index];
+
+    pthread_mutex_lock(&clock->lock);
+    if (clock->started && cpu->idle)
+        resume(clock, cpu, at);
+    bool there = !clock->started || cpu->at >= at;
+    pthread_mutex_unlock(&clock->lock);
+    return there;
 }
 
 struct clock_record clock_read(struct clock *clock)

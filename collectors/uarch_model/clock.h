@@ -81,6 +81,11 @@ bool clock_report(struct clock *clock, uint32_t index, int64_t at);
 void clock_idle(struct clock *clock, uint32_t index, int64_t at);
 /* CPU `index` has something to do. Returns where it goes on, which is ahead of the others by what it takes to wake. */
 int64_t clock_resume(struct clock *clock, uint32_t index);
+/*
+ * CPU `index` is called to work at `at`. If it was idle, it wakes then: the others wait for it from now on, so it must be woken, and
+ * then call clock_resume. Returns whether it has come that far, or time is not modelled; if not, it still runs before `at`.
+ */
+bool clock_call(struct clock *clock, uint32_t index, int64_t at);
 
 struct clock_record clock_read(struct clock *clock);
 

@@ -15,9 +15,11 @@
 #include "control.h"
 #include "decode.h"
 #include "idle.h"
+#include "ipi.h"
 #include "model.h"
 #include "qemu_api.h"
 #include "qemu_clock.h"
+#include "qemu_interrupt.h"
 
 QEMU_EXPORT int qemu_plugin_version = QEMU_API_VERSION;
 QEMU_EXPORT int qemu_plugin_install(qemu_plugin_id_t id, const qemu_info_t *info, int argc, char **argv);
@@ -107,6 +109,7 @@ static struct {
     const char *failed;       /* why it did not begin */
 } modelled;
 static struct clock machine_clock;
+static struct ipi ipis; /* between processors, in modelled time */
 /*
  * Before a window's begin and behind its end probes are read. They have a priority that nothing else has, and what they do takes no
  * modelled time. The other processors wait meanwhile, because the clock stands still: reading a counter does not change what it counts.
@@ -458,6 +461,56 @@ static uint64_t until_report(const struct vcpu *vcpu, const struct core *core, u
     return until < FEWEST_BETWEEN_REPORTS ? FEWEST_BETWEEN_REPORTS : until < by_width ? until : by_width;
 }
 
+/*
+ * A request to interrupt processor `to`, by the thread that makes it. Those of one processor to another take their time: a local APIC
+ * is told from outside only then. Nothing that has come in is lost before: the APIC has it, and this is to make its processor look.
+ */
+static void on_interrupt(int to, int request)
+{
+    bool on_its_way = false;
+
+    if (modelled.runs && request == QEMU_INTERRUPT_POLL && own_index >= 0 && own_index != to && !vcpus[own_index].free) {
+        struct core *core = cores[own_index];
+        int64_t takes = (int64_t)((double)profile.cost_ipi * 1e6 / (double)modelled.core_khz);
+        core->now->ipis++;
+        on_its_way = !ipi_send(&ipis, &machine_clock, (uint32_t)to, own_time(&vcpus[own_index], core) + takes);
+    }
+    if (on_its_way)
+        return;
+    if (request == QEMU_INTERRUPT_POLL)
+        ipi_take(&ipis, (uint32_t)to);
+    qemu_interrupt_raise(to, request);
+}
+
+/* Interrupts on their way that nobody would wait for: their processors fell asleep, or time is not modelled any longer. */
+static void raise_the_rest(void *of)
+{
+    (void)of;
+    for (uint32_t i = 0; i < vcpu_count; i++)
+        if ((!modelled.runs || vcpus[i].asleep) && ipi_take(&ipis, i))
+            qemu_interrupt_raise((int)i, QEMU_INTERRUPT_POLL);
+}
+
+/* Processor `index` is at `at`: what has arrived by now interrupts it. */
+static void take_interrupts(struct vcpu *vcpu, const struct core *core, uint32_t index, int64_t at)
+{
+    int64_t arrives = ipi_next(&ipis, index);
+
+    if (arrives == IPI_NONE)
+        return;
+    if (arrives > at && !vcpu->free) {
+        /* To be there in time. */
+        double cycles = (double)(arrives - at) * (double)modelled.core_khz / 1e6;
+        uint64_t there = core->retired + (uint64_t)(cycles * core->profile->core_ipc_milli / 1000) + 1;
+        vcpu->report_at = there < vcpu->report_at ? there : vcpu->report_at;
+        return;
+    }
+    qemu_interrupt_lock();
+    if (ipi_take(&ipis, index))
+        qemu_interrupt_raise((int)index, QEMU_INTERRUPT_POLL);
+    qemu_interrupt_unlock();
+}
+
 /* A processor may have run too far ahead of the others: then it is held up here, though never for long. */
 static void report_time(struct vcpu *vcpu, struct core *core, uint32_t index)
 {
@@ -476,6 +529,7 @@ static void report_time(struct vcpu *vcpu, struct core *core, uint32_t index)
             vcpu->retired_reported = core->retired;
             vcpu->cycles_reported = cycles;
         }
+        take_interrupts(vcpu, core, index, at);
     }
     if (vcpu->report_at < core->sample_at)
         core->sample_at = vcpu->report_at;
@@ -507,6 +561,8 @@ static void begin_modelled_time(void)
         clock_stop(&machine_clock);
         return;
     }
+    if (!modelled.taken)
+        qemu_interrupt_take(on_interrupt);
     modelled.taken = true;
     model->clock = present_clock;
     qemu_clock_let_sleep(true);
@@ -523,6 +579,7 @@ static void end_modelled_time(void)
             now = own_time(&vcpus[i], cores[i]);
     modelled.offset = now - qemu_clock_present();
     qemu_clock_notify_timers();
+    qemu_interrupt_later(raise_the_rest);
 }
 
 /* What runs. */
@@ -794,6 +851,10 @@ static void on_idle(qemu_plugin_id_t id, unsigned int index)
         model_settle(model, index);
     clock_idle(&machine_clock, index, modelled.runs ? own_time(&vcpus[index], cores[index]) : 0);
     vcpus[index].asleep = true;
+    if (ipi_next(&ipis, index) != IPI_NONE) {
+        clock_call(&machine_clock, index, ipi_next(&ipis, index));
+        qemu_interrupt_later(raise_the_rest);
+    }
 }
 
 /*
@@ -1105,7 +1166,7 @@ static void command_clock(const char *arguments, FILE *out)
         fputs("error: clock QUANTUM_NS CORE_KHZ TICKS_KHZ PACE DEEPEST_IDLE, the first four above 0\n", out);
     else if (state == MODEL)
         fputs("error: the clock can't change while the model runs\n", out);
-    else if (!modelled.taken && !qemu_clock_find(error, sizeof(error)))
+    else if (!modelled.taken && !(qemu_clock_find(error, sizeof(error)) && qemu_interrupt_find(vcpu_count, error, sizeof(error))))
         fprintf(out, "error: %s: modelled time needs QEMU 9.1 to 11.1 with threads for TCG's CPUs\n", error);
     else {
         modelled.quantum = quantum;
@@ -1222,6 +1283,7 @@ int qemu_plugin_install(qemu_plugin_id_t id, const qemu_info_t *info, int argc, 
     plugin_id = id;
     vcpu_count = (uint32_t)info->system.max_vcpus;
     clock_init(&machine_clock, vcpu_count);
+    ipi_init(&ipis);
     qemu_plugin_register_vcpu_idle_cb(id, on_idle);
     qemu_plugin_register_vcpu_resume_cb(id, on_resume);
     return control_start(path, handle);

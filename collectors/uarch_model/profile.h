@@ -61,6 +61,7 @@ enum llc_policy { LLC_INCLUSIVE, LLC_NON_INCLUSIVE, LLC_VICTIM };
     X(branch_return_stack, "branch.return_stack")                                                                              \
     X(cost_kernel_entry, "cost.kernel_entry")   /* cycles, both ways together */                                               \
     X(cost_interrupt, "cost.interrupt")         /* beyond the kernel entry */                                                  \
+    X(cost_ipi, "cost.ipi")                     /* from one core's request to the other's interrupt, beyond cost.interrupt */     \
     X(cost_vm_entry, "cost.vm_entry")           /* VMRUN and the exit that ends it */                                          \
     X(cost_atomic, "cost.atomic") X(cost_pause, "cost.pause")                                                                  \
     /* Idle states, in ns: how long it must last for the state to be taken, how long it takes to wake; no latency: no such state */ \

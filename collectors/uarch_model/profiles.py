@@ -148,6 +148,7 @@ class Branch(Strict):
 class Cost(Strict):
     kernel_entry: Number
     interrupt: Number
+    ipi: Number
     vm_entry: Number
     atomic: Number
     pause: Number

@@ -103,6 +103,7 @@ static inline struct profile default_profile(void)
         .branch_return_stack = 16,
         .cost_kernel_entry = 200,
         .cost_interrupt = 300,
+        .cost_ipi = 700,
         .cost_vm_entry = 1000,
         .cost_atomic = 18,
         .cost_pause = 40,
