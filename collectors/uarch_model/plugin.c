@@ -775,6 +775,7 @@ static void on_translation(qemu_plugin_id_t id, struct qemu_plugin_tb *tb)
         d = decode(bytes, qemu_plugin_insn_data(instruction, bytes, sizeof(bytes)));
         block->atomics += d.atomic;
         block->pauses += d.special == SPECIAL_PAUSE;
+        block->ports += d.port;
         if (wanted == COUNT)
             continue;
         if (d.special)
@@ -795,7 +796,7 @@ static void on_translation(qemu_plugin_id_t id, struct qemu_plugin_tb *tb)
     block->length = (uint16_t)(qemu_plugin_insn_vaddr(last) + qemu_plugin_insn_size(last) - block->pc);
     block->target = block_next(block) + (uint64_t)d.displacement;
     block->kind = (uint8_t)d.kind;
-    block->way = block->user | (block->atomics || block->pauses ? SPECIAL_WAY : 0);
+    block->way = block->user | (block->atomics || block->pauses || block->ports ? SPECIAL_WAY : 0);
     bool one_line = block->pc >> LINE_SHIFT == (block_next(block) - 1) >> LINE_SHIFT;
     qemu_plugin_vcpu_udata_cb_t entered = on_blocks[block->kind == BRANCH_CONDITIONAL][one_line];
     qemu_plugin_register_vcpu_tb_exec_cb(tb, wanted == COUNT ? on_block_counted : entered, QEMU_PLUGIN_CB_NO_REGS, block);

@@ -152,6 +152,10 @@ class Cost(Strict):
     vm_entry: Number
     atomic: Number
     pause: Number
+    apic: Number
+    mmio: Number
+    mmio_write: Number
+    port_io: Number
 
 
 class IdleState(Strict):
