@@ -338,18 +338,16 @@ static void wake(struct clock *clock, struct clock_cpu *cpu, int64_t at)
     if (clock->idle_mark)
         pass_idle_time(clock);
     clock->idle_mark = 0;
-    if (at < clock->now)
-        at = clock->now;
-    int64_t idle = at - cpu->at;
+    int64_t from = at > clock->now ? at : clock->now, idle = from - cpu->at;
     if (idle > 0)
-        cpu->at = at;
+        cpu->at = from;
     if (clock->machine->wake)
         cpu->at += clock->machine->wake(idle);
     cpu->woke = cpu->at;
     cpu->idle = false;
 }
 
-void clock_call(struct clock *clock, uint32_t index, int64_t at)
+bool clock_call(struct clock *clock, uint32_t index, int64_t at)
 {
     struct clock_cpu *cpu = &clock->cpu[index];
 
@@ -360,7 +358,9 @@ void clock_call(struct clock *clock, uint32_t index, int64_t at)
         cpu->called_at = wall_now();
         clock->record.calls++;
     }
+    bool there = !clock->started || cpu->at >= at;
     pthread_mutex_unlock(&clock->lock);
+    return there;
 }
 
 int64_t clock_resume(struct clock *clock, uint32_t index)

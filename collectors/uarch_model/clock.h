@@ -94,9 +94,10 @@ bool clock_report(struct clock *clock, uint32_t index, int64_t at);
 void clock_idle(struct clock *clock, uint32_t index, int64_t at);
 /*
  * Somebody who is at `at` gives CPU `index` something to do, an interrupt for instance. If it is idle, it wakes from then on. How long its
- * thread takes in real time until it calls clock_resume must not matter: nobody runs far ahead of it meanwhile.
+ * thread takes in real time until it calls clock_resume must not matter: nobody runs far ahead of it meanwhile. Returns whether it has come as
+ * far as `at`, or time is not modelled; if not, it still runs before `at`.
  */
-void clock_call(struct clock *clock, uint32_t index, int64_t at);
+bool clock_call(struct clock *clock, uint32_t index, int64_t at);
 /*
  * CPU `index` goes on. Returns where, which is ahead of the others by what it takes to wake. Where nobody has called it, it was woken at the
  * clock's present time.

@@ -148,9 +148,14 @@ class Branch(Strict):
 class Cost(Strict):
     kernel_entry: Number
     interrupt: Number
+    ipi: Number
     vm_entry: Number
     atomic: Number
     pause: Number
+    apic: Number
+    mmio: Number
+    mmio_write: Number
+    port_io: Number
 
 
 class IdleState(Strict):
