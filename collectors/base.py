@@ -159,6 +159,19 @@ class Clock(abc.ABC):
         it does not pass."""
 
     @abc.abstractmethod
+    def now(self) -> float:
+        """Seconds of modelled time so far."""
+
+    @abc.abstractmethod
+    def await_packets(self, rate_pps: int | None) -> None:
+        """Let modelled time pass until packets that are sent at this rate (None: as fast as it goes) have come, and come no more; or until
+        none has come for long. Raises ``RunFailed`` when it does not pass."""
+
+    @abc.abstractmethod
+    def await_quiet(self, rate_pps: int | None) -> None:
+        """The same until they come no more."""
+
+    @abc.abstractmethod
     def marks(self) -> Marks:
         """Where a window's script must tell it where it is."""
 

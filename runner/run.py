@@ -127,6 +127,9 @@ def _send(
     into = folder / item.label
     traffic = _traffic(item, plan, topology)
     traffic.say = lambda text: say(f"{item.label}: {text}")
+    traffic.beside = tuple(other.settings for other in plan.traffics if other.kind == item.kind)
+    if topology.host.clock == MODELLED:
+        traffic.clock = _clock(collectors)[1]
     traffic.say("warm-up")
     traffic.start()
     no_windows = traffic.nothing_flows()

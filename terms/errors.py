@@ -107,7 +107,7 @@ def no_own_windows() -> str:
 
 
 def not_in_modelled_time(what: str) -> str:
-    return f"{what} counts or waits outside of windows, where the lab's time is the emulator's: to have it, add --clock emulated"
+    return f"{what} takes longer than modelled time can last: to have it in the emulator's time, add --clock emulated"
 
 
 def counted_in_two_times() -> str:

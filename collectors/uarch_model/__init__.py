@@ -51,6 +51,10 @@ STEP_S, STEADY = 0.005, 0.05
 """Of modelled time: between two looks at the rate of packets; and by what part of it two rates differ at most that are called steady."""
 FEWEST_PACKETS = 50
 """In such a step: below it there is no flood whose rate could be steady, and nothing to wait for."""
+QUIET_S, FRAMES_MISSED, STRAYS = 0.003, 10, 2
+"""After the last packet of a burst: as long, or as long as so many would take at its rate; but no more than these, of others, come then."""
+LATEST_S = 0.5
+"""Within which the first packets of a burst come, or none: pktgen begins within a tenth of a second."""
 STILL_SECONDS = 60
 """Of this machine, after which a clock that has not moved will not move any more: CPUs wait for each other for milliseconds."""
 LONGEST_WINDOW_SECONDS = 60
@@ -244,6 +248,21 @@ class UarchModel(Apart, Clock):
             if few or now - began >= most or (last is not None and abs(rate - last) <= STEADY * last):
                 return
             before = now, packets
+
+    def now(self) -> float:
+        return self._progress()[0]
+
+    def await_packets(self, rate_pps: int | None) -> None:
+        began, before = now, packets = self._progress()
+        while packets - before <= STRAYS and now - began < LATEST_S:
+            now, packets = self._wait_for_clock(now + STEP_S)
+        self.await_quiet(rate_pps)
+
+    def await_quiet(self, rate_pps: int | None) -> None:
+        step = max(QUIET_S, FRAMES_MISSED / rate_pps if rate_pps else 0)
+        now, packets = self._progress()
+        while (after := self._wait_for_clock(now + step))[1] - packets > STRAYS:
+            now, packets = after
 
     def _progress(self) -> tuple[float, int]:
         """Modelled seconds, and packets that kernels received, so far."""

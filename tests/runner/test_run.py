@@ -203,6 +203,15 @@ class Modelled(Plain, Clock):
     def warm_up(self, least, most):
         pass
 
+    def now(self):
+        return 0.0
+
+    def await_packets(self, rate_pps):
+        pass
+
+    def await_quiet(self, rate_pps):
+        pass
+
     def marks(self):
         return Marks("echo probes > marked", "echo opened >> marked", "echo closed >> marked")
 

@@ -280,6 +280,30 @@ def test_a_warm_up_lasts_until_the_rate_is_steady(made, rates, ms):
     assert seen[-1] / 1e6 == pytest.approx(ms, abs=5)
 
 
+@pytest.mark.parametrize(
+    ("rates", "ms"),
+    [
+        ([0.0] * 8 + [1e5] * 3 + [0.0], 60),  # they come after 40 ms, and for 15
+        ([0.0], 505),  # they never come
+        ([800.0] * 8 + [1e5, 0.0], 50),  # at once: a few more come, of others
+    ],
+)
+def test_a_burst_is_waited_for_until_it_is_through(made, rates, ms):
+    collector, plugin = made()
+    seen = passing(plugin, rates)
+    collector.await_packets(100_000)
+    assert seen[-1] / 1e6 == pytest.approx(ms, abs=10)
+    assert collector.now() == pytest.approx(seen[-2] / 1e9)
+
+
+def test_few_packets_a_second_are_waited_for_longer(made):
+    for rate, ms in ((100_000, 5), (None, 5), (200, 50)):
+        collector, plugin = made()
+        seen = passing(plugin, [0.0])
+        collector.await_quiet(rate)
+        assert seen[-1] / 1e6 == pytest.approx(ms, abs=5)
+
+
 def test_a_clock_that_stands_still_is_told_with_where_each_cpu_is(made):
     collector, plugin = made()
     passing(plugin, [1.0], still=True)
