@@ -22,7 +22,7 @@ The commands of all collectors are put into one script that runs on the testbed,
 a window. What each command prints is kept in raw/ and given to ``numbers``, with the seconds between begin and end.
 
 An instrument that slows the host down while it counts would spoil the numbers of all others. It derives from ``Apart``, and
-is measured apart: in windows of its own, after the normal ones, while the same traffic flows::
+is measured apart: in windows of its own, after the normal ones, while the same traffic flows. In modelled time it is left out. ::
 
     collector.engage()             # once a traffic
     for each own window:
@@ -146,8 +146,15 @@ class Marks:
     end: str
 
 
-class Clock(abc.ABC):
-    """What a collector can be besides: it drives the testbed's clock while windows last. See ``testbeds.base.MODELLED``."""
+class Clock(Collector):
+    """A collector that drives the testbed's clock while windows last (see ``testbeds.base.MODELLED``), and counts between their marks: it
+    has no commands in the window's script."""
+
+    def begin(self) -> str:
+        return ""
+
+    def end(self) -> str:
+        return ""
 
     @abc.abstractmethod
     def modelled_time(self) -> AbstractContextManager[None]:

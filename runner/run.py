@@ -116,8 +116,7 @@ def _set_up(host: Testbed, setting: Setting, undo: contextlib.ExitStack) -> tupl
 
 def _no_windows_for(collector: Collector, host: Testbed) -> str | None:
     """Why it has no windows on ``host``, or None."""
-    apart = isinstance(collector, Apart) and not isinstance(collector, Clock)
-    return errors.no_own_windows() if apart and host.clock == MODELLED else None
+    return errors.no_own_windows() if isinstance(collector, Apart) and host.clock == MODELLED else None
 
 
 def _send(
@@ -214,8 +213,8 @@ def _facts(collectors: Mapping[str, Collector]) -> dict[str, Any]:
 
 
 def _shared(collectors: Mapping[str, Collector]) -> dict[str, Collector]:
-    """The collectors of the normal windows."""
-    return {name: one for name, one in collectors.items() if not isinstance(one, Apart)}
+    """The collectors whose commands are in a window's script."""
+    return {name: one for name, one in collectors.items() if not isinstance(one, Apart | Clock)}
 
 
 def _describe(plan: Plan, setting: Setting, host: Testbed, topology: Topology, collectors: Mapping[str, Collector]) -> dict[str, Any]:
