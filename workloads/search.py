@@ -49,7 +49,9 @@ class Settings(BaseModel):
     trial_seconds: float = Field(1, ge=0.1, le=600)
     sum_seconds: float = Field(5, ge=0.1, le=3600)
     modelled_trial_seconds: float = Field(0.02, ge=0.001, le=10)
-    modelled_sum_seconds: float = Field(0.04, ge=0.001, le=60)
+    modelled_sum_seconds: float = Field(0.06, ge=0.001, le=60)
+    modelled_exceed_ratio: float = Field(0, ge=0, lt=1)
+    """Nothing but the path itself loses frames there."""
     exceed_ratio: float = Field(0.5, ge=0, lt=1)
     width: float = Field(0.05, ge=0.001, lt=1)
     min_pps: int = Field(1000, ge=1)
@@ -206,11 +208,11 @@ def _highest(settings: Settings, means: Trials) -> int:
     return settings.max_pps if means.highest_pps is None else min(settings.max_pps, max(means.highest_pps, least))
 
 
-def _lengths(settings: Settings, modelled: bool) -> tuple[float, float]:
-    """Of a trial, and of all trials at a rate."""
+def _lengths(settings: Settings, modelled: bool) -> tuple[float, float, float]:
+    """Of a trial, and of all trials at a rate [seconds]; and the share of these that may be bad."""
     if modelled:
-        return settings.modelled_trial_seconds, settings.modelled_sum_seconds
-    return settings.trial_seconds, settings.sum_seconds
+        return settings.modelled_trial_seconds, settings.modelled_sum_seconds, settings.modelled_exceed_ratio
+    return settings.trial_seconds, settings.sum_seconds, settings.exceed_ratio
 
 
 def _found(search: MultipleLossRatioSearch, goal: SearchGoal, shared: Mapping[str, Any]) -> Found:
@@ -226,10 +228,10 @@ def _found(search: MultipleLossRatioSearch, goal: SearchGoal, shared: Mapping[st
 
 
 def _goal(load: str, settings: Settings, modelled: bool) -> SearchGoal:
-    trial_s, sum_s = _lengths(settings, modelled)
+    trial_s, sum_s, exceed_ratio = _lengths(settings, modelled)
     return SearchGoal(
         loss_ratio=LOSS_RATIOS[load],
-        exceed_ratio=settings.exceed_ratio,
+        exceed_ratio=exceed_ratio,
         relative_width=settings.width,
         initial_trial_duration=trial_s,
         final_trial_duration=trial_s,
@@ -297,8 +299,8 @@ def _offered(found: Found) -> int:
 
 def _asked(found: Found) -> Iterable[Number]:
     settings = found.settings
-    trial_s, sum_s = _lengths(settings, found.modelled)
-    for name, value in (("loss_goal", found.loss_ratio), ("exceed_ratio", settings.exceed_ratio), ("width_goal", settings.width)):
+    trial_s, sum_s, exceed_ratio = _lengths(settings, found.modelled)
+    for name, value in (("loss_goal", found.loss_ratio), ("exceed_ratio", exceed_ratio), ("width_goal", settings.width)):
         yield Number(f"search_{name}", value, "fraction", window=WINDOW)
     for name, value in (("trial_goal", trial_s), ("sum_goal", sum_s), ("limit", settings.limit_seconds)):
         yield Number(f"search_{name}", value, "seconds", window=WINDOW)
