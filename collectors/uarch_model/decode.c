@@ -156,8 +156,8 @@ struct decoded decode(const uint8_t *bytes, size_t length)
         d.kind = BRANCH_RETURN;
     else if (opcode == 0xff && at < end)
         decode_group_5(&d, *at);
-    else if (opcode == 0xcc || opcode == 0xcd || opcode == 0xcf || opcode == 0xf4 || opcode == 0xca || opcode == 0xcb)
-        d.kind = BRANCH_OTHER; /* INT3, INT, IRET, HLT, far returns */
+    else if (opcode == 0xcc || opcode == 0xcd || opcode == 0xcf || opcode == 0xca || opcode == 0xcb)
+        d.kind = BRANCH_OTHER; /* INT3, INT, IRET, far returns; not HLT, from which an interrupt comes as from any other */
     else if (repeat_any &&
              ((opcode >= 0x6c && opcode <= 0x6f) || (opcode >= 0xa4 && opcode <= 0xa7) || (opcode >= 0xaa && opcode <= 0xaf))) {
         d.kind = BRANCH_REPEAT; /* INS, OUTS, MOVS, CMPS, STOS, LODS, SCAS */

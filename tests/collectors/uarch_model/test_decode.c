@@ -55,7 +55,7 @@ static void branches(void)
     KIND("\x0f\x05", BRANCH_OTHER, 0, "syscall");
     KIND("\x48\x0f\x07", BRANCH_OTHER, 0, "sysretq");
     KIND("\x0f\x34", BRANCH_OTHER, 0, "sysenter");
-    KIND("\xf4", BRANCH_OTHER, 0, "hlt");
+    KIND("\xf4", BRANCH_NONE, 0, "hlt");
     KIND("\xcc", BRANCH_OTHER, 0, "int3");
     KIND("\xcd\x80", BRANCH_OTHER, 0, "int $0x80");
     KIND("\x48\xcf", BRANCH_OTHER, 0, "iretq");
