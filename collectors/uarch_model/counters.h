@@ -47,7 +47,8 @@
     X(stall_dtlb)           /* cycles of address translation for data */                                                       \
     X(stall_itlb)           /* cycles of address translation for instructions */                                               \
     X(stall_branch)         /* cycles lost to mispredicted branches */                                                         \
-    X(stall_mode)           /* cycles of mode switches, atomics and pauses */
+    X(stall_mode)           /* cycles of mode switches, atomics and pauses */                                                  \
+    X(repeat_cycles)        /* cycles of repeated string instructions, beyond those of any instruction; part of the base */
 
 struct counters {
 #define X(name) uint64_t name;

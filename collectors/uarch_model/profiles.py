@@ -151,6 +151,10 @@ class Cost(Strict):
     vm_entry: Number
     atomic: Number
     pause: Number
+    repeat_short_bytes: Number
+    repeat_short: Number
+    repeat_start: Number
+    repeat_bytes: Positive
 
 
 class IdleState(Strict):
