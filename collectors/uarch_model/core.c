@@ -262,7 +262,7 @@ uint64_t core_cycles(const struct core *core)
     for (int mode = 0; mode < MODE_COUNT; mode++) {
         const struct counters *c = &core->counters[mode];
         cycles += c->stall_l2 + c->stall_llc + c->stall_memory + c->stall_frontend + c->stall_dtlb + c->stall_itlb + c->stall_branch +
-                  c->stall_mode;
+                  c->stall_mode + c->repeat_cycles;
     }
     return cycles;
 }
@@ -725,8 +725,17 @@ static void repeat_counted(struct core *core, struct repeated *r, uint64_t count
     r->count -= count;
 }
 
+/* Microcode moves whole vectors, if its bytes are few by a short way: what that takes where all is in L1. */
+static uint64_t repeat_cycles(const struct profile *p, uint64_t bytes)
+{
+    if (bytes <= p->cost_repeat_short_bytes)
+        return p->cost_repeat_short;
+    return p->cost_repeat_start + (bytes + p->cost_repeat_bytes - 1) / p->cost_repeat_bytes;
+}
+
 void core_repeated(struct core *core, struct repeated r)
 {
+    core->now->repeat_cycles += repeat_cycles(core->profile, r.count * r.bytes);
     while (r.count) {
         uint64_t run = within_line(r.to, r.bytes, r.down), loads = r.loads ? within_line(r.from, r.bytes, r.down) : run;
         run = loads < run ? loads : run;

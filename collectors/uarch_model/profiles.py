@@ -156,6 +156,10 @@ class Cost(Strict):
     mmio: Number
     mmio_write: Number
     port_io: Number
+    repeat_short_bytes: Number
+    repeat_short: Number
+    repeat_start: Number
+    repeat_bytes: Positive
 
 
 class IdleState(Strict):

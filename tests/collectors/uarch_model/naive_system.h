@@ -538,6 +538,16 @@ static inline void naive_loaded(struct naive_core *core, uint64_t value)
     core->value_known = true;
 }
 
+static inline void naive_repeat_begins(struct naive_core *core, uint64_t bytes)
+{
+    const struct profile *p = &core->system->profile;
+    uint64_t cycles = bytes <= p->cost_repeat_short_bytes ? p->cost_repeat_short : p->cost_repeat_start;
+
+    for (uint64_t moved = 0; bytes > p->cost_repeat_short_bytes && moved < bytes; moved += p->cost_repeat_bytes)
+        cycles++;
+    naive_now(core)->repeat_cycles += cycles;
+}
+
 /* How far behind its blocks' addresses a program's code lies, in the address space with these tables. */
 static inline uint64_t naive_slide(uint64_t root)
 {

@@ -744,6 +744,25 @@ static void cr3_and_invlpg(void)
     machine_free(machine);
 }
 
+/* Few bytes are moved by a short way, more at so many a cycle; in either direction, and even none at all takes its time. */
+static void repeated_strings_take_time(void)
+{
+    const struct profile profile = profile_without_walks();
+    const struct {
+        uint64_t count, cycles;
+        uint32_t bytes;
+    } cases[] = {{0, 14, 1}, {1, 14, 1}, {64, 14, 1}, {8, 14, 8}, {65, 24 + 3, 1}, {9, 24 + 3, 8}, {4096, 24 + 128, 1}, {1500, 24 + 47, 1}};
+
+    for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+        struct machine *machine = machine_new(&profile, 1);
+        struct core *core = machine->core[0];
+        struct repeated r = {.from = 0x10000, .to = 0x20000, .count = cases[i].count, .bytes = cases[i].bytes, .loads = true, .down = i & 1};
+        core_repeated(core, r);
+        EQUAL(all_counters(core).repeat_cycles, cases[i].cycles);
+        machine_free(machine);
+    }
+}
+
 /* 65536 loads of CR3 later the walker's tags repeat; what it knew at the first must not come back. */
 static void tags_repeat(void)
 {
@@ -1013,6 +1032,7 @@ int main(void)
     a_page_that_went(PAGE_1G);
     the_filters_tell_the_time();
     cr3_and_invlpg();
+    repeated_strings_take_time();
     tags_repeat();
     guests();
     everything_is_flushed();

@@ -344,6 +344,7 @@ static void repeat(struct core *core, struct naive_core *naive, struct random *r
     };
 
     core_repeated(core, r);
+    naive_repeat_begins(naive, r.count * r.bytes);
     for (uint64_t i = 0; i < r.count; i++) {
         uint64_t offset = r.down ? -i * r.bytes : i * r.bytes;
         if (r.loads)
