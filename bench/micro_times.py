@@ -14,6 +14,7 @@ import random
 import shlex
 import statistics
 import subprocess
+import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
@@ -35,6 +36,9 @@ LAB_CPU, LAB_PARTNER = 1, 2
 """CPUs that nothing else is put on."""
 NATIVE_SECONDS, LAB_SECONDS = 30, 1800
 """The most that one item may take. A millisecond of modelled time takes a tenth of a second, and more on a busy machine."""
+NEAR = 3.0
+"""How many times the profile's latency a line may take where CPUs have a cache in common. Six times as long were seen without one."""
+NEAR_SECONDS, NEAR_PAUSE = 90, 0.5
 FOLDER = "/run/micro-times"
 
 Say = Callable[[str], None]
@@ -105,6 +109,10 @@ def items(profile: Profile) -> list[Timed]:
     ]  # fmt: skip
 
 
+LINE_ITEM = Timed("line_other_cpu", "line", 0, 100)
+"""Shorter than the one that is timed: it is asked again and again."""
+
+
 def read(item: Timed, printed: str) -> Took:
     """What the program printed. Raises ``RunFailed`` on anything else."""
     said = dict(line.split(maxsplit=1) for line in printed.splitlines() if line.startswith(("took ", "memcpy ")))
@@ -156,6 +164,28 @@ def _native(item: Timed) -> Took:
     if ran.returncode != 0:
         raise errors.native_failed(ran.returncode, ran.stderr)
     return read(item, ran.stdout)
+
+
+def between_cpus() -> float:
+    """Nanoseconds that a line takes now from one of the two CPUs to the other. Raises ``RunFailed``."""
+    return shortest(_native(LINE_ITEM))
+
+
+def wait_until_near(profile: Profile, say: Say) -> float:
+    """Until the two CPUs have a cache in common, as the modelled ones have; but not for ever. What ``between_cpus`` found last.
+
+    A hypervisor moves a virtual machine's CPUs about, and one that lies in another core complex is several times as far.
+    """
+    end = time.monotonic() + NEAR_SECONDS
+    while not is_near(found := between_cpus(), profile) and time.monotonic() < end:
+        say(f"native: waiting for CPUs that have a cache in common; a line takes {found:.0f} ns now")
+        time.sleep(NEAR_PAUSE)
+    return found
+
+
+def is_near(nanoseconds: float, profile: Profile) -> bool:
+    """Whether a line that takes so long comes from a cache that both CPUs have."""
+    return nanoseconds <= NEAR * profile.values["llc.latency_modified"] / profile.frequency_hz * 1e9
 
 
 def shortest(took: Took) -> float:

@@ -11,19 +11,18 @@ import contextlib
 import itertools
 import re
 import statistics
-from collections.abc import Callable, Iterable, Mapping
-from dataclasses import dataclass, field
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass
 from pathlib import Path
 
-from bench import native
-from bench.micro_times import clocked
+from bench import micro_times, native
 from bench.validate_switches import CPU, HERE, HUGEPAGES, UP_SECONDS, archive
 from collectors.uarch_model import COLLECTOR as Model
 from collectors.uarch_model.profiles import Profile
 from terms import errors
 from testbeds.lab import Lab
 
-NATIVE_STARTS, LAB_STARTS = 4, 3
+NATIVE_STARTS, MOST_STARTS, LAB_STARTS = 4, 8, 3
 NATIVE_WINDOWS, NATIVE_SECONDS = 40, 0.05
 LAB_WINDOWS, LAB_SECONDS = 3, 0.02
 """Of modelled time, of which a second takes this machine some 100."""
@@ -44,7 +43,9 @@ class Switch:
     native: str = f"{CPU} 0 0"
     """What its action ``up`` is told natively, where two CPUs must do."""
     lab: str = f"{CPU} 2 0"
-    folders: tuple[str, ...] = field(default=())
+    one_cpu: bool = False
+    """Whether it needs the second CPU for nothing."""
+    folders: tuple[str, ...] = ()
 
     @property
     def script(self) -> Path:
@@ -55,8 +56,8 @@ SWITCHES = (
     Switch("testpmd_io"),
     Switch("vhost_switch"),
     Switch("ovs_dpdk"),
-    Switch("linux_bridge", native=f"{CPU}", lab=f"{CPU}"),
-    Switch("kernel_ovs", native=f"/mnt/uml {CPU}", lab=f"/root/uml {CPU}", folders=("uml",)),
+    Switch("linux_bridge", native=f"{CPU}", lab=f"{CPU}", one_cpu=True),
+    Switch("kernel_ovs", native=f"/mnt/uml {CPU}", lab=f"/root/uml {CPU}", one_cpu=True, folders=("uml",)),
 )
 
 
@@ -72,20 +73,41 @@ def windows(printed: str) -> list[float]:
 # --- Natively ---------------------------------------------------------------------------------------------------
 
 
-def natively(switch: Switch, tree: Path, folders: Mapping[str, Path], say: Say) -> list[float]:
-    """The shortest window of each start, in nanoseconds a packet. Raises ``RunFailed``."""
+@dataclass(frozen=True)
+class Start:
+    """The shortest window of one start, in nanoseconds a packet, and whether the CPUs had a cache in common before it and behind it."""
+
+    nanoseconds: float
+    near: bool
+
+
+def natively(switch: Switch, tree: Path, folders: Mapping[str, Path], profile: Profile, say: Say) -> list[Start]:
+    """As many starts as there are to be with CPUs near each other, if they are that often enough. Raises ``RunFailed``."""
+    found: list[Start] = []
+    with native.hugepages(HUGEPAGES), native.softirqs_first(CPU):
+        while sum(one.near for one in found) < NATIVE_STARTS and len(found) < MOST_STARTS:
+            say(f"native: {switch.name}, start {len(found) + 1}")
+            found.append(_start(switch, tree, folders, profile, say))
+    return found
+
+
+def _start(switch: Switch, tree: Path, folders: Mapping[str, Path], profile: Profile, say: Say) -> Start:
     shared = {"bench": HERE, **{name: folders[name] for name in switch.folders}}
     call = f"/mnt/bench/{switch.script.name}"
     # The namespaces take away whatever should be left of it when a line fails.
     actions = (f"up {switch.native}", "insist", f"sample {NATIVE_WINDOWS + 1} {NATIVE_SECONDS}", "down")
     script = "\n".join([*(f"{call} {action}" for action in actions), ""])
     seconds = UP_SECONDS + NATIVE_WINDOWS * (NATIVE_SECONDS + 1)
-    found = []
-    with native.hugepages(HUGEPAGES), native.softirqs_first(CPU):
-        for number in range(1, NATIVE_STARTS + 1):
-            say(f"native: {switch.name}, start {number} of {NATIVE_STARTS}")
-            found.append(min(windows(native.run(tree, script, shared, seconds))))
-    return found
+    if switch.one_cpu:
+        return Start(min(windows(native.run(tree, script, shared, seconds))), near=True)
+    before = micro_times.wait_until_near(profile, say)
+    took = min(windows(native.run(tree, script, shared, seconds)))
+    return Start(took, all(micro_times.is_near(one, profile) for one in (before, micro_times.between_cpus())))
+
+
+def counted(starts: Sequence[Start]) -> list[float]:
+    """The times of those whose CPUs were near each other; where there are none, of all."""
+    return [one.nanoseconds for one in starts if one.near] or [one.nanoseconds for one in starts]
 
 
 # --- In the lab -------------------------------------------------------------------------------------------------
@@ -96,7 +118,7 @@ def modelled(
 ) -> tuple[dict[str, list[float]], str]:
     """By switch the median window of each start, in nanoseconds a packet; and the lab's kernel. Raises ``VsprofError``."""
     found: dict[str, list[float]] = {}
-    with clocked(profile, quantum_us, say) as (host, model):
+    with micro_times.clocked(profile, quantum_us, say) as (host, model):
         for name in COMMON:
             host.push((HERE / name).read_text(), f"/root/{name}")
         for switch in switches:

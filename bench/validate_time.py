@@ -173,18 +173,23 @@ def _switches(profile: Profile, found: TimeValidation, say: Say) -> TimeValidati
     except errors.VsprofError as error:
         chosen = [switch for switch in chosen if "uml" not in switch.folders]
         found.notes.append(Note(part="switches", item="kernel_ovs", text=messages.left_out(error)))
-    natively = {switch.name: _natively(switch, tree, folders, found, say) for switch in chosen}
+    natively = {switch.name: _natively(switch, tree, folders, profile, found, say) for switch in chosen}
     modelled, kernel = switch_times.modelled(chosen, folders, profile, found.quantum_s * 1e6, say)
     found.rows.extend(row("switches", name, natively[name], times) for name, times in modelled.items())
     return found.model_copy(update={"lab": found.lab.model_copy(update={"kernel": kernel})})
 
 
-def _natively(switch: switch_times.Switch, tree: Path, folders: Mapping[str, Path], found: TimeValidation, say: Say) -> list[float]:
+def _natively(
+    switch: switch_times.Switch, tree: Path, folders: Mapping[str, Path], profile: Profile, found: TimeValidation, say: Say
+) -> list[float]:
     """Nothing, where it can't be done; that is said."""
     try:
         why: object = native.unavailable()
         if not why:
-            return switch_times.natively(switch, tree, folders, say)
+            starts = switch_times.natively(switch, tree, folders, profile, say)
+            if not any(start.near for start in starts):
+                found.notes.append(Note(part="switches", item=switch.name, text=messages.cpus_far_apart()))
+            return switch_times.counted(starts)
     except errors.RunFailed as error:
         why = error
     found.notes.append(Note(part="switches", item=switch.name, text=messages.not_natively(why)))

@@ -126,12 +126,15 @@ def machine_was_busy(load: float) -> str:
     )
 
 
+def cpus_far_apart() -> str:
+    return (
+        "natively the two CPUs had no cache in common (a hypervisor chooses where they lie), as they have in the lab: the native time is "
+        "too long"
+    )
+
+
 def virtual_machine() -> str:
     return (
         "This machine is a virtual one. There a page walk has two dimensions, and to wake an idle CPU takes the hypervisor's help; the "
         "modelled processor is a machine's own."
     )
-
-
-def reason_of(item: str, why: str) -> str:
-    return f"{item}: {why}"
