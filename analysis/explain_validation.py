@@ -16,7 +16,7 @@ import pandas as pd
 from analysis import figures
 from analysis.describe import Table, Text
 from analysis.stats import Estimate
-from analysis.validation import FEW, PARTS, Row, Validation
+from analysis.validation import FEW, MADE_BY, PARTS, Document, Row, TimeValidation, Validation
 from terms import analysis_messages, units
 from terms import validation_messages as say
 
@@ -36,7 +36,13 @@ EVENTS = {
     "packets": "packets per second",
     "packets_per_poll": "packets per poll that found some",
 }
-SWITCHES = {"ovs_dpdk": "OVS-DPDK", "kernel_ovs": "kernel OVS's datapath (User-Mode Linux)"}
+SWITCHES = {
+    "ovs_dpdk": "OVS-DPDK",
+    "kernel_ovs": "kernel OVS's datapath (User-Mode Linux)",
+    "testpmd_io": "testpmd io",
+    "vhost_switch": "vhost-switch",
+    "linux_bridge": "Linux bridge (veth)",
+}
 HEADS = {
     "microbenchmarks": ("microbenchmark", "events per iteration"),
     "switches": ("switch", "events per packet, user mode"),
@@ -53,7 +59,7 @@ def question(found: Validation) -> Text:
 
 def answer(found: Validation) -> Text:
     """Two sentences that say no more than was compared."""
-    return _plain(_against_hardware(found) if found.hardware else _against_its_profile(found))
+    return plain(_against_hardware(found) if found.hardware else _against_its_profile(found))
 
 
 def _against_its_profile(found: Validation) -> str:
@@ -101,7 +107,7 @@ def _largest(rows: list[Row]) -> str:
     return f"the largest error is {shown_error(worst)} ({event(worst)} of `{worst.item}`)"
 
 
-def compared(found: Validation, part: str) -> list[Row]:
+def compared(found: Document, part: str) -> list[Row]:
     """The rows of a part that have an error."""
     return [row for row in found.of(part) if row.error is not None]
 
@@ -129,16 +135,16 @@ def where(found: Validation) -> Table:
 def table(found: Validation, part: str) -> Table | Text:
     """Each event of a part: modelled, what it was compared with, and the error."""
     rows = [row for row in found.of(part) if row.of_processor]
-    return Table(pd.DataFrame([_cells(found, row) for row in rows])) if rows else _not_shown(found, part)
+    return Table(pd.DataFrame([_cells(found, row) for row in rows])) if rows else not_shown(found, part)
 
 
 def rates(found: Validation) -> Table | Text:
     """How fast the switches forwarded, natively and in the lab."""
     rows = [row for row in found.of("switches") if not row.of_processor]
     if not rows:
-        return _not_shown(found, "switches")
+        return not_shown(found, "switches")
     cells = [
-        {"switch": name(row), "": event(row), "natively": _interval(row.reference), "in the lab, while modelled": _interval(row.modelled)}
+        {"switch": name(row), "": event(row), "natively": interval(row.reference), "in the lab, while modelled": interval(row.modelled)}
         for row in rows
     ]
     return Table(pd.DataFrame(cells))
@@ -148,10 +154,10 @@ def _cells(found: Validation, row: Row) -> dict[str, str]:
     item, events = HEADS[row.part]
     cells = {item: name(row), events: event(row)}
     if row.part == "repeat":
-        return cells | {"first run": _interval(row.reference), "second run": _interval(row.modelled), "difference": shown_error(row)}
+        return cells | {"first run": interval(row.reference), "second run": interval(row.modelled), "difference": shown_error(row)}
     if row.part == "switches" and not found.hardware:
-        return cells | {"model": _interval(row.modelled)}
-    return cells | {reference(found): _interval(row.reference), "model": _interval(row.modelled), "error": shown_error(row)}
+        return cells | {"model": interval(row.modelled)}
+    return cells | {reference(found): interval(row.reference), "model": interval(row.modelled), "error": shown_error(row)}
 
 
 def reference(found: Validation) -> str:
@@ -159,20 +165,20 @@ def reference(found: Validation) -> str:
     return "hardware" if found.hardware else "must be"
 
 
-def _not_shown(found: Validation, part: str) -> Text:
-    return _plain(f"*{analysis_messages.not_shown(f'the part `{part}`', [why_empty(found, part)])}*")
+def not_shown(found: Validation | TimeValidation, part: str) -> Text:
+    return plain(f"*{analysis_messages.not_shown(f'the part `{part}`', [why_empty(found, part)])}*")
 
 
-def why_empty(found: Validation, part: str) -> str:
+def why_empty(found: Validation | TimeValidation, part: str) -> str:
     if part not in found.parts:
-        return say.not_run(part)
+        return say.not_run(part, MADE_BY[found.file])
     return "; ".join(f"{note.item} {note.text}" for note in found.notes if note.part == part) or say.empty(part)
 
 
 # --- Figures ----------------------------------------------------------------------------------------------------
 
 
-def show(found: Validation, figure: str) -> figures.Shown | figures.NotShown:
+def show(found: Validation | TimeValidation, figure: str) -> figures.Shown | figures.NotShown:
     """The figure of that name, or the reason why there is none."""
     module = importlib.import_module(f"analysis.figures.{figure}")
     drawn = module.table(found)
@@ -181,20 +187,21 @@ def show(found: Validation, figure: str) -> figures.Shown | figures.NotShown:
     return figures.Shown(module.plot(drawn), _caption(found, module, drawn), drawn)
 
 
-def _caption(found: Validation, module: ModuleType, drawn: pd.DataFrame) -> str:
+def _caption(found: Validation | TimeValidation, module: ModuleType, drawn: pd.DataFrame) -> str:
     """The docstring, then where, by whom and how often it was counted."""
-    beside = f"; hardware counters ({found.cpu_model}), testbed native" if found.hardware else ""
+    by = "this machine's clock" if isinstance(found, TimeValidation) else "hardware counters" if found.hardware else ""
+    beside = f"; {by} ({found.cpu_model}), testbed native" if by else ""
     least, most = int(drawn["n"].min()), int(drawn["n"].max())
     windows = f"n={most}" if least == most else f"n={least} to {most}"
     spread = "n=1, no interval from one measurement." if most == 1 else f"Medians over windows ({windows}), 95 % bootstrap intervals."
     return f"{' '.join(module.__doc__.split())} Testbed: lab. Source: estimated (model: {found.processor}){beside}. {spread}"
 
 
-def drawn(found: Validation, part: str) -> pd.DataFrame:
+def drawn(found: Validation | TimeValidation, part: str) -> pd.DataFrame:
     """One row an event of a processor: `modelled`, `reference` and `error`, each with `…_low` and `…_high`; NaN where there is none."""
     rows = [
         {"item": row.item, "label": name(row), "what": event(row), "counted in": row.unit, "n": row.modelled.n,
-         **_bounds("modelled", row.modelled), "beside": "hardware" if found.hardware else "must happen",
+         **_bounds("modelled", row.modelled), "beside": found.beside,
          **_bounds("reference", row.reference), **_bounds("error", row.error), "error_unit": row.error_unit, "shown": shown_error(row)}
         for row in found.of(part) if row.of_processor
     ]  # fmt: skip
@@ -211,7 +218,7 @@ def _bounds(of: str, one: Estimate | None) -> dict[str, float]:
 
 def limits(found: Validation) -> Text:
     """What these very numbers do not say, as a list."""
-    return _plain("\n".join(f"- {text}" for text in all_limits(found)))
+    return plain("\n".join(f"- {text}" for text in all_limits(found)))
 
 
 def all_limits(found: Validation) -> list[str]:
@@ -238,7 +245,7 @@ def event(row: Row) -> str:
     return EVENTS.get(row.event, row.event)
 
 
-def _plain(text: str) -> Text:
+def plain(text: str) -> Text:
     """Markdown in which `perf said <not supported>` is no tag."""
     return Text(html.escape(text, quote=False))
 
@@ -254,8 +261,8 @@ def shown_error(row: Row) -> str:
         return "–"
     one, unit = (row.error, "events") if row.error_unit == "events" else (_per_cent(row.error), "%")
     form = "+.1f" if unit == "%" else "+.4f" if abs(one.median) < 1 else "+,.0f"
-    interval = "" if one.low is None or one.high is None else f" [{one.low:{form}}, {one.high:{form}}]"
-    return f"{one.median:{form}} {unit}{interval}" if one.median else f"0 {unit}{interval}"
+    bounds = "" if one.low is None or one.high is None else f" [{one.low:{form}}, {one.high:{form}}]"
+    return f"{one.median:{form}} {unit}{bounds}" if one.median else f"0 {unit}{bounds}"
 
 
 def _per_cent(one: Estimate) -> Estimate:
@@ -263,11 +270,11 @@ def _per_cent(one: Estimate) -> Estimate:
     return Estimate(100 * one.median, low, high, one.n)
 
 
-def _interval(one: Estimate | None) -> str:
+def interval(one: Estimate | None) -> str:
     if one is None:
         return "–"
     if one.n == 0:
         # What must happen is known exactly.
         return f"{one.median:,g}"
-    interval = "" if one.low is None or one.high is None else f" [{number(one.low)}, {number(one.high)}]"
-    return number(one.median) + interval
+    bounds = "" if one.low is None or one.high is None else f" [{number(one.low)}, {number(one.high)}]"
+    return number(one.median) + bounds

@@ -1,23 +1,28 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
-"""What `make validate-model` found: the processor model's numbers, each beside what it was compared with; and what that was.
+"""What `make validate-model` and `make validate-time` found: the processor model's numbers, each beside what it was compared with.
 
-bench/validate.py writes one (validation.json); whoever reads it needs nothing else. Values are stored as measured, unrounded.
+bench/validate.py writes a Validation (validation.json), bench/validate_time.py a TimeValidation (validation-time.json); whoever reads
+one needs nothing else. Values are stored as measured, unrounded.
 """
 
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Annotated, Literal
+from typing import Annotated, ClassVar, Literal, TypeVar
 
 from pydantic import AfterValidator, AwareDatetime, BaseModel, ConfigDict, ValidationError
 
 from analysis.stats import Estimate
 from terms import validation_messages as say
 
-FILE = "validation.json"
+FILE, TIME_FILE = "validation.json", "validation-time.json"
 PARTS = ("microbenchmarks", "switches", "repeat")
 PER_ITERATION, PER_PACKET, CPI, EVENTS = "events/iteration", "events/packet", "cycles/instruction", "events"
 """The units of a processor's numbers; any other is a rate, which is compared with nothing: the lab's is the emulator's."""
+TIME_PARTS = ("microbenchmarks", "switches")
+TIME = "time"
+"""The only event of a TimeValidation."""
+NS_PER_ITERATION, NS_PER_PACKET = "ns/iteration", "ns/packet"
 FEW = 0.01
 """Events per iteration or packet: of fewer, no fraction is made."""
 
@@ -53,7 +58,7 @@ class Row(Strict):
 
     @property
     def of_processor(self) -> bool:
-        return self.unit in (PER_ITERATION, PER_PACKET, CPI, EVENTS)
+        return self.unit in (PER_ITERATION, PER_PACKET, CPI, EVENTS, NS_PER_ITERATION, NS_PER_PACKET)
 
 
 class Note(Strict):
@@ -64,25 +69,20 @@ class Note(Strict):
     text: str
 
 
-class Validation(Strict):
+class Document(Strict):
+    """What both kinds have in common."""
+
+    file: ClassVar[str]
     version: Literal[1] = 1
     profile: str
     """The CPU profile's id."""
     processor: str
     """The name of the processor that it describes."""
-    why_no_hardware: str | None
-    """Why the model was compared with what must happen by its profile; None: it was compared with this machine's processor."""
     cpu_model: str
     """This machine's processor."""
     when: AwareDatetime
-    parts: list[Literal["microbenchmarks", "switches", "repeat"]]
-    """Which were run, of PARTS."""
     rows: list[Row] = []
     notes: list[Note] = []
-
-    @property
-    def hardware(self) -> bool:
-        return self.why_no_hardware is None
 
     def of(self, part: str) -> list[Row]:
         return [row for row in self.rows if row.part == part]
@@ -90,20 +90,82 @@ class Validation(Strict):
     def write(self, folder: Path) -> Path:
         """Write it into `folder`, and return its path."""
         folder.mkdir(parents=True, exist_ok=True)
-        path = folder / FILE
+        path = folder / self.file
         path.write_text(self.model_dump_json(indent=1) + "\n", encoding="utf-8")
         return path
 
 
+class Validation(Document):
+    """Events."""
+
+    file: ClassVar[str] = FILE
+    why_no_hardware: str | None
+    """Why the model was compared with what must happen by its profile; None: it was compared with this machine's processor."""
+    parts: list[Literal["microbenchmarks", "switches", "repeat"]]
+    """Which were run, of PARTS."""
+
+    @property
+    def hardware(self) -> bool:
+        return self.why_no_hardware is None
+
+    @property
+    def beside(self) -> str:
+        """What the model's numbers stand beside."""
+        return "hardware" if self.hardware else "must happen"
+
+
+class Side(Strict):
+    """Where one half of the times was taken."""
+
+    frequency_hz: float | None
+    """Natively as dependent additions show it, one a cycle (None: they did not run); in the lab the profile's."""
+    kernel: str
+    """Its release."""
+    load: float | None
+    """How many processes of others ran or wanted to while it was measured, at the most; None: not known."""
+
+
+class TimeValidation(Document):
+    """Times: each row's event is TIME, its reference was taken natively."""
+
+    file: ClassVar[str] = TIME_FILE
+    why_other: str | None
+    """Why the errors are not about this processor; None: the profile describes it."""
+    quantum_s: float
+    """How far the lab's CPUs could be apart."""
+    native: Side
+    lab: Side
+    parts: list[Literal["microbenchmarks", "switches"]]
+    """Which were run, of TIME_PARTS."""
+    beside: ClassVar[str] = "natively"
+
+
+Kind = TypeVar("Kind", bound=Document)
+
+
 def load(path: str | Path) -> Validation:
     """The validation in a file, or in a folder's validation.json. One that can't be read is BadInput, with the value seen."""
-    file = Path(path) / FILE if Path(path).is_dir() else Path(path)
+    return _load(path, Validation)
+
+
+def load_time(path: str | Path) -> TimeValidation:
+    """The same of times, in validation-time.json."""
+    return _load(path, TimeValidation)
+
+
+def _load(path: str | Path, kind: type[Kind]) -> Kind:
+    file = Path(path) / kind.file if Path(path).is_dir() else Path(path)
     try:
-        return Validation.model_validate_json(file.read_text(encoding="utf-8"))
+        return kind.model_validate_json(file.read_text(encoding="utf-8"))
     except FileNotFoundError as error:
-        raise say.no_validation(file) from error
+        raise say.no_validation(file, MADE_BY[kind.file]) from error
     except (OSError, UnicodeDecodeError) as error:
         raise say.unreadable(file, error) from error
     except ValidationError as error:
         first, *others = error.errors(include_url=False)
-        raise say.bad_validation(file, ".".join(map(str, first["loc"])), first["msg"], first["input"], len(others)) from error
+        reason = ".".join(map(str, first["loc"])), first["msg"], first["input"], len(others)
+        raise say.bad_validation(file, *reason, MADE_BY[kind.file]) from error
+
+
+MADE_BY = {FILE: "validate-model", TIME_FILE: "validate-time"}
+"""The target of the Makefile that writes each file."""

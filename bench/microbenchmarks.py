@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
-"""Microbenchmarks whose events are known beforehand (micro.c), in the lab under the model, and natively under perf stat."""
+"""Microbenchmarks whose events are known beforehand (micro/), in the lab under the model, and natively under perf stat."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from collectors.uarch_model.profiles import Profile
 from terms import errors
 from testbeds.lab import Lab
 
-SOURCE = Path(__file__).with_name("micro.c")
+SOURCES = sorted(Path(__file__).with_name("micro").glob("*.c"))
 PROGRAM = BUILD.parent / "bench" / "micro"
 IN_LAB = "/root/micro"
 CPU = 1
@@ -135,7 +135,7 @@ def _perf(item: Item, events: list[str], times: int) -> perf.Count | None:
 def build() -> None:
     """Compile the program. Raises ``VsprofError`` with the compiler's words."""
     PROGRAM.parent.mkdir(parents=True, exist_ok=True)
-    command = ["gcc", "-O1", "-Wall", "-Wextra", "-static", "-o", str(PROGRAM), str(SOURCE)]
+    command = ["gcc", "-O1", "-Wall", "-Wextra", "-static", "-pthread", "-o", str(PROGRAM), *map(str, SOURCES)]
     built = subprocess.run(command, capture_output=True, text=True, check=False, timeout=120)
     if built.returncode != 0:
         raise errors.build_step_failed(command, built.returncode, built.stderr)

@@ -5,6 +5,8 @@
 #
 #   switch_kernel_ovs.sh up FOLDER CPU     boot it on CPU out of FOLDER (linux.uml, order, modules); wait until packets circulate
 #   switch_kernel_ovs.sh window COMMAND…   run COMMAND; print the time and the number of packets before and behind it
+#   switch_kernel_ovs.sh insist            let nobody take its CPU
+#   switch_kernel_ovs.sh sample COUNT SECONDS  print COUNT times, SECONDS apart and more, the time and the number of packets
 #   switch_kernel_ovs.sh down              end it
 set -eu
 run=/run/vsprof-kernel-ovs
@@ -48,13 +50,13 @@ alive() { [ -f $run/pid ] && kill -0 "$(cat $run/pid)" 2> /dev/null; }
 
 # Wait until the console has a line that begins with $1; print the last one.
 await() {
-    for _ in {1..1200}; do
+    for _ in {1..6000}; do
         if line=$(grep -a "^$1" $console | tail -n 1) && [ -n "$line" ]; then
             printf '%s\n' "$line" | tr -d '\r'
             return
         fi
         alive || break
-        sleep 0.1
+        sleep 0.02
     done
     echo "switch_kernel_ovs.sh: no '$1' on the console, which ends with:" >&2
     tail -n 15 $console >&2
@@ -68,7 +70,9 @@ up() {
     mkdir -p $run
     mkfifo $run/input
     # Opened for reading and writing, a fifo has no end at which the console would close. A terminal would be none of a test's business.
-    TMPDIR=/dev/shm setsid taskset -c "$2" "$1/linux.uml" mem=64M uml_dir=$run umid=uml rootfstype=hostfs rootflags=/ ro \
+    # Linux may share out CPUs by session; this one comes before the others.
+    TMPDIR=/dev/shm setsid bash -c '[ ! -w /proc/self/autogroup ] || echo -20 > /proc/self/autogroup; exec "$@"' bash \
+        taskset -c "$2" "$1/linux.uml" mem=64M uml_dir=$run umid=uml rootfstype=hostfs rootflags=/ ro \
         quiet con=null con0=fd:0,fd:1 init="$(realpath "$0")" inside "$1" 0<> $run/input > $console 2>&1 &
     echo $! > $run/pid
     await circulating
@@ -80,6 +84,16 @@ counts() {
     echo "$asked" > $run/input
     await "$asked " | { read -r _ microseconds packets && echo "microseconds=$microseconds packets=$packets idle=0 polls=0"; }
 }
+
+sample() {
+    for ((i = 0; i < $1; i++)); do
+        sleep "$2"
+        counts
+    done
+}
+
+# Each of its processes.
+insist() { for pid in $(pgrep --session "$(cat $run/pid)"); do chrt --fifo --all-tasks --pid 1 "$pid"; done; }
 
 window() {
     counts
@@ -97,6 +111,6 @@ down() {
 action=$1
 shift
 case $action in
-    inside | up | window | down) "$action" "$@" ;;
-    *) echo "switch_kernel_ovs.sh: no action '$action': use up, window or down" >&2 && exit 2 ;;
+    inside | up | insist | sample | window | down) "$action" "$@" ;;
+    *) echo "switch_kernel_ovs.sh: no action '$action': use up, insist, sample, window or down" >&2 && exit 2 ;;
 esac

@@ -20,13 +20,11 @@ from collections.abc import Callable, Mapping
 from datetime import UTC, datetime
 from pathlib import Path
 
-import numpy as np
-
 from analysis import explain_validation, report, stats, validation
 from analysis.describe import Table
 from analysis.stats import Estimate
-from analysis.validation import FEW, Note, Row, Validation
-from bench import microbenchmarks, native, perf, repeat, table, user_mode_linux
+from analysis.validation import Note, Row, Validation
+from bench import compared, microbenchmarks, native, perf, repeat, table, user_mode_linux
 from bench import validate_switches as switches
 from collectors.uarch_model import profiles
 from collectors.uarch_model.profiles import Profile
@@ -61,7 +59,7 @@ def _validate(wanted: str | None, parts: list[str], say: Say) -> int:
         profile=profile.id,
         processor=profile.name,
         why_no_hardware=why or None,
-        cpu_model=_cpu_model(cpuinfo),
+        cpu_model=cpu_model(cpuinfo),
         when=datetime.now(UTC),
         parts=list(dict.fromkeys(parts)),
     )
@@ -74,7 +72,8 @@ def _validate(wanted: str | None, parts: list[str], say: Say) -> int:
     return 0
 
 
-def _cpu_model(cpuinfo: str) -> str:
+def cpu_model(cpuinfo: str) -> str:
+    """The processor's name, by the text of /proc/cpuinfo."""
     return next((line.partition(":")[2].strip() for line in cpuinfo.splitlines() if line.startswith("model name")), "unknown")
 
 
@@ -122,10 +121,10 @@ def _microbenchmarks(profile: Profile, found: Validation, say: Say) -> None:
 
 def _microbenchmark(item: str, event: str, must: float, seen: float, *, counted: bool) -> Row:
     reference = Estimate(float(must), None, None, int(counted))
-    error, unit = _error(_one(seen), _one(must))
+    error, unit = compared.error(compared.sample([seen]), compared.sample([must]))
     return Row(
         part="microbenchmarks", item=item, event=event, unit=validation.PER_ITERATION,
-        reference=reference, modelled=_once(seen), error=error, error_unit=unit,
+        reference=reference, modelled=compared.once(seen), error=error, error_unit=unit,
     )  # fmt: skip
 
 
@@ -179,36 +178,15 @@ def _switch_rows(switch: str, modelled: list[dict[str, float]], natively: list[d
 def _switch_row(switch: str, metric: str, here: stats.Sample, there: stats.Sample) -> Row:
     unit = switches.FACTS.get(metric) or (validation.CPI if metric == "cpi" else validation.PER_PACKET)
     # The lab's rate is the emulator's: it is compared with nothing.
-    error, error_unit = _error(here, there) if there and metric not in switches.FACTS else (None, None)
+    error, error_unit = compared.error(here, there) if there and metric not in switches.FACTS else (None, None)
     return Row(
         part="switches", item=switch, event=metric, unit=unit,
         reference=stats.estimate(there) if there else None, modelled=stats.estimate(here), error=error, error_unit=error_unit,
     )  # fmt: skip
 
 
-def _error(model: stats.Sample, reference: stats.Sample) -> tuple[Estimate, str]:
-    """A fraction; of what hardly happens, the difference in events."""
-    seen, base = stats.estimate(model).median, stats.estimate(reference).median
-    if base < FEW:
-        return _once(seen - base), "events"
-    ratio = stats.ratio(model, reference)
-    low, high = (None if bound is None else bound - 1 for bound in (ratio.low, ratio.high))
-    if high is None or not np.isfinite(high):
-        # Of a model that says zero there is no ratio, and of one whose interval has no end, no interval.
-        low = high = None
-    return Estimate(seen / base - 1, low, high, ratio.n), "fraction"
-
-
 def _sample(windows: list[dict[str, float]], metric: str) -> stats.Sample:
-    return [np.array([[window[metric], 1.0]]) for window in windows if metric in window]
-
-
-def _one(value: float) -> stats.Sample:
-    return [np.array([[value, 1.0]])]
-
-
-def _once(value: float) -> Estimate:
-    return stats.estimate(_one(value))
+    return compared.sample(window[metric] for window in windows if metric in window)
 
 
 # --- The same work twice ----------------------------------------------------------------------------------------
@@ -225,7 +203,7 @@ def _repeat(profile: Profile, found: Validation, say: Say) -> None:
 def _twice(item: str, counter: str, first: float, second: float) -> Row:
     return Row(
         part="repeat", item=item, event=counter, unit=validation.EVENTS,
-        reference=_once(first), modelled=_once(second), error=_once(second - first), error_unit="events",
+        reference=compared.once(first), modelled=compared.once(second), error=compared.once(second - first), error_unit="events",
     )  # fmt: skip
 
 

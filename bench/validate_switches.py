@@ -195,7 +195,7 @@ def _in_lab(host: Lab, control: Control, switch: Switch, folders: Mapping[str, P
     host.push(switch.script.read_text(), call)
     host.run(f"chmod 755 {call}")
     for name in switch.folders:
-        host.push(_archive(folders[name]), "/root/archive")
+        host.push(archive(folders[name]), "/root/archive")
         host.run(f"mkdir -p /root/{name} && tar -C /root/{name} -xf /root/archive", timeout=120)
     host.run(f"{call} up {switch.lab}", timeout=UP_SECONDS)
     traffic = _model_windows(host, control, call)
@@ -229,7 +229,8 @@ def _modelled_events(control: Control) -> dict[str, float]:
     return {metric: user.get(metric, 0) / window["seconds"] for metric in METRICS}
 
 
-def _archive(folder: Path) -> bytes:
+def archive(folder: Path) -> bytes:
+    """The folder as a tar file."""
     written = io.BytesIO()
     with tarfile.open(fileobj=written, mode="w") as archive:
         archive.add(folder, ".")

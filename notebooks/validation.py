@@ -40,7 +40,7 @@ explain.where(found)
 
 # %% [markdown]
 # ## Microbenchmarks
-# Each does one thing again and again (`bench/micro.c`), sized for the profile's caches and TLBs. *chase*: a random walk from line to line
+# Each does one thing again and again (`bench/micro/`), sized for the profile's caches and TLBs. *chase*: a random walk from line to line
 # through memory that fits into the level of that name but not into the one before (*memory*: into none); *pages*, *hugepages*: the same
 # through one line of each page; *stream*: line after line; *branch*: branches at random, or in a pattern; *syscalls*: system calls that do
 # nothing.

@@ -10,18 +10,18 @@ from pathlib import Path
 from terms.errors import BadInput
 
 
-def no_validation(path: Path) -> BadInput:
-    return BadInput(f"{path} is not there: `make validate-model` writes build/bench/validation.json; one is kept in docs/reference")
+def no_validation(path: Path, target: str) -> BadInput:
+    return BadInput(f"{path} is not there: `make {target}` writes build/bench/{path.name}; one is kept in docs/reference")
 
 
 def unreadable(path: Path, why: object) -> BadInput:
     return BadInput(f"{path} can't be read ({why}): name a validation.json, or the folder that has one")
 
 
-def bad_validation(path: Path, key: str, why: str, seen: object, more: int) -> BadInput:
+def bad_validation(path: Path, key: str, why: str, seen: object, more: int, target: str) -> BadInput:
     others = f" (and {more} more like it)" if more else ""
     return BadInput(
-        f"{path} is no validation: {key or 'the whole'}: {why} (found {reprlib.repr(seen)}){others}; `make validate-model` writes it anew"
+        f"{path} is no validation: {key or 'the whole'}: {why} (found {reprlib.repr(seen)}){others}; `make {target}` writes it anew"
     )
 
 
@@ -29,8 +29,8 @@ def bad_interval() -> str:
     return "an interval needs low and high, and its median between them"
 
 
-def not_run(part: str) -> str:
-    return f"the part `{part}` was not run (`make validate-model` runs all parts)"
+def not_run(part: str, target: str = "validate-model") -> str:
+    return f"the part `{part}` was not run (`make {target}` runs all parts)"
 
 
 def empty(part: str) -> str:
@@ -83,3 +83,58 @@ def fits_the_caches() -> str:
 
 def not_counted(named: Iterable[str]) -> str:
     return f"Modelled, but not counted by this processor: {', '.join(named)}."
+
+
+# --- Times ------------------------------------------------------------------------------------------------------
+
+
+def no_profile_here(cpu_model: str, profile: str) -> str:
+    return f"no CPU profile describes this machine's processor ({cpu_model}): the model is {profile}, the default"
+
+
+def another_profile(cpu_model: str, profile: str) -> str:
+    return f"{profile} was asked for, which does not describe this machine's processor ({cpu_model})"
+
+
+def not_about_this_processor(why: str) -> str:
+    return f"The errors are not about this processor: {why}."
+
+
+def about_this_processor(cpu_model: str, profile: str) -> str:
+    return f"This machine's processor ({cpu_model}) has the CPU profile {profile}."
+
+
+def copied_otherwise() -> str:
+    return "the C library copied by other code natively than in the lab: the times are of two programs"
+
+
+def another_frequency(native_ghz: float, profile_ghz: float) -> str:
+    return f"additions show {native_ghz:.3f} GHz natively; the profile has {profile_ghz:.3f} GHz, and all of its times are by that"
+
+
+def other_kernel(native: str, lab: str) -> str:
+    return (
+        f"Kernels differ: {native} natively, {lab} in the lab. What a system call, a wake-up or a switch of threads costs is their code's, "
+        "and their mitigations'."
+    )
+
+
+def machine_was_busy(load: float) -> str:
+    return (
+        f"This machine was busy (load {load:.1f}). Of short tries the shortest is an undisturbed one all the same, but not of those that "
+        "wait for a second CPU."
+    )
+
+
+def cpus_far_apart() -> str:
+    return (
+        "natively the two CPUs had no cache in common (a hypervisor chooses where they lie), as they have in the lab: the native time is "
+        "too long"
+    )
+
+
+def virtual_machine() -> str:
+    return (
+        "This machine is a virtual one. There a page walk has two dimensions, and to wake an idle CPU takes the hypervisor's help; the "
+        "modelled processor is a machine's own."
+    )

@@ -16,8 +16,7 @@ def main(arguments: list[str]) -> int:
         return 2
     name, run, image = arguments
     try:
-        of_result = not name.startswith("validation_")
-        shown = figures.show(load.load(run), name) if of_result else explain_validation.show(validation.load(run), name)
+        shown = _shown(name, run)
     except VsprofError as error:
         print(error, file=sys.stderr)
         return error.exit_status
@@ -26,6 +25,13 @@ def main(arguments: list[str]) -> int:
         return 1
     Path(image).write_bytes(figures.png(shown.figure))
     return 0
+
+
+def _shown(name: str, run: str) -> figures.Shown | figures.NotShown:
+    if not name.startswith("validation_"):
+        return figures.show(load.load(run), name)
+    found = validation.load_time(run) if name == "validation_times" else validation.load(run)
+    return explain_validation.show(found, name)
 
 
 if __name__ == "__main__":

@@ -22,6 +22,7 @@ PART = "microbenchmarks"
 MODELLED = {"color": style.CAUSE_COLOURS["memory"], "marker": "o", "ms": 4.5}
 BESIDE = {
     "hardware": {"color": style.STATE_COLOURS["kernel"], "marker": "D", "ms": 8.5, "mfc": "none"},
+    "natively": {"color": style.STATE_COLOURS["kernel"], "marker": "D", "ms": 8.5, "mfc": "none"},
     "must happen": {"color": style.INK, "marker": "D", "ms": 8.5, "mfc": "none"},
 }
 """Told apart by shape as well as by colour; the dot lies inside the diamond where both agree."""

@@ -1,0 +1,130 @@
+# SPDX-License-Identifier: GPL-2.0-or-later
+"""Are the predicted times right? The answer and the tables of a TimeValidation; figures are shown by `explain_validation.show`."""
+
+from __future__ import annotations
+
+import itertools
+
+import pandas as pd
+
+from analysis.describe import Table, Text
+from analysis.explain_validation import compared, interval, name, not_shown, number, plain, shown_error, why_empty
+from analysis.stats import Estimate
+from analysis.validation import TIME_PARTS, Row, TimeValidation
+from terms import validation_messages as say
+
+WITHIN = {"microbenchmarks": 0.15, "switches": 0.25}
+"""Fractions: how far off the model may be, by part."""
+HEADS = {"microbenchmarks": ("microbenchmark", "ns/iteration"), "switches": ("switch", "ns/packet")}
+NS = 1e-9
+QUIET = 2.0
+"""The load that a microbenchmark of two threads is itself."""
+
+
+def question(found: TimeValidation) -> Text:
+    return plain(f"> Are the times right that the model predicts? Here as {found.processor} (`{found.profile}`).")
+
+
+def answer(found: TimeValidation) -> Text:
+    """Says no more than was compared."""
+    parts = [_close(found, part) for part in TIME_PARTS if compared(found, part)]
+    if not parts:
+        return plain(f"That is not known: no time was compared ({'; '.join(why_empty(found, part) for part in TIME_PARTS)}).")
+    about = (
+        say.about_this_processor(found.cpu_model, found.profile)
+        if found.why_other is None
+        else say.not_about_this_processor(found.why_other)
+    )
+    return plain(" ".join([*parts, *order(found), about]))
+
+
+def _close(found: TimeValidation, part: str) -> str:
+    rows = compared(found, part)
+    close = sum(abs(row.error.median) <= WITHIN[part] for row in rows)
+    # By how many times it is off, either way: a time can be too short by 100 % at most, and too long by any.
+    worst = max(rows, key=lambda row: max(1 + row.error.median, 1 / (1 + row.error.median)))
+    within = f"{close} of {len(rows)} {part} are within {100 * WITHIN[part]:g} % of this machine's time"
+    return f"{within}; the largest error is {shown_error(worst)} ({name(worst)})."
+
+
+def order(found: TimeValidation) -> list[str]:
+    """What there is to say of the order of switches, as sentences."""
+    rows = compared(found, "switches")
+    if len(rows) < 2:
+        return []
+    if wrong := wrong_pairs(found):
+        pairs = ", ".join(f"{name(faster)} and {name(slower)}" for faster, slower in wrong)
+        return [f"The order of switches is wrong: natively the first of {pairs} takes less time."]
+    return ["The order of switches is right."]
+
+
+def wrong_pairs(found: TimeValidation) -> list[tuple[Row, Row]]:
+    """Switches whose order natively is beyond doubt (their intervals do not meet) and in the lab the other one."""
+    ordered = sorted(compared(found, "switches"), key=lambda row: row.reference.median)
+    return [
+        (faster, slower)
+        for faster, slower in itertools.combinations(ordered, 2)
+        if _upper(faster.reference) < _lower(slower.reference) and faster.modelled.median >= slower.modelled.median
+    ]
+
+
+def _upper(one: Estimate) -> float:
+    return one.median if one.high is None else one.high
+
+
+def _lower(one: Estimate) -> float:
+    return one.median if one.low is None else one.low
+
+
+def where(found: TimeValidation) -> Table:
+    """What was compared with what, where and when."""
+    native, lab = found.native, found.lab
+    rows = {
+        "modelled processor": f"{found.processor} (CPU profile {found.profile})",
+        "machine": found.cpu_model,
+        "frequency natively, by dependent additions": "–" if native.frequency_hz is None else f"{native.frequency_hz / 1e9:.3f} GHz",
+        "frequency in the lab": f"{lab.frequency_hz / 1e9:.3f} GHz",
+        "kernel natively; in the lab": f"{native.kernel}; {lab.kernel}",
+        "the lab's CPUs could be apart": f"{found.quantum_s * 1e6:g} us",
+        "load of the machine, at most": "–" if native.load is None else f"{native.load:.1f}",
+        "when": f"{found.when:%Y-%m-%d %H:%M %Z}",
+        "parts": ", ".join(found.parts) or "none",
+    }
+    return Table(pd.DataFrame({"": list(rows), "as recorded": list(rows.values())}))
+
+
+def table(found: TimeValidation, part: str) -> Table | Text:
+    """Each item of a part: natively, modelled, and the error; cycles natively are by the frequency that the additions show."""
+    rows = found.of(part)
+    return Table(pd.DataFrame([_cells(found, row) for row in rows])) if rows else not_shown(found, part)
+
+
+def _cells(found: TimeValidation, row: Row) -> dict[str, str]:
+    item, unit = HEADS[row.part]
+    limit = WITHIN[row.part]
+    hit = "–" if row.error is None else "yes" if abs(row.error.median) <= limit else "no"
+    return {
+        item: name(row),
+        f"natively ({unit})": interval(row.reference),
+        "cycles": _cycles(row.reference, found.native.frequency_hz),
+        f"model ({unit})": interval(row.modelled),
+        "model's cycles": _cycles(row.modelled, found.lab.frequency_hz),
+        "error": shown_error(row),
+        f"within {100 * limit:g} %": hit,
+    }
+
+
+def _cycles(one: Estimate | None, frequency_hz: float | None) -> str:
+    return "–" if one is None or frequency_hz is None else number(one.median * NS * frequency_hz)
+
+
+def limits(found: TimeValidation) -> Text:
+    """What these very numbers do not say, as a list."""
+    texts = [] if found.why_other is None else [say.not_about_this_processor(found.why_other)]
+    if found.native.kernel != found.lab.kernel:
+        texts.append(say.other_kernel(found.native.kernel, found.lab.kernel))
+    if found.native.load is not None and found.native.load > QUIET:
+        texts.append(say.machine_was_busy(found.native.load))
+    texts += [f"{part}: {why_empty(found, part)}." for part in TIME_PARTS if part not in found.parts]
+    texts += [f"{note.item}: {note.text}" for note in found.notes]
+    return plain("\n".join(f"- {text}" for text in texts))

@@ -1,0 +1,27 @@
+# SPDX-License-Identifier: GPL-2.0-or-later
+"""What a microbenchmark's iteration and a switch's packet take: in the lab, by the modelled processor's clock (dots), and the same
+program natively, by this machine's clock (diamonds); right of it the model's error. Both share these axes on purpose: how far they lie
+apart is the question. The left axes are logarithmic."""
+
+from __future__ import annotations
+
+import pandas as pd
+from matplotlib.figure import Figure
+
+from analysis import explain_validation
+from analysis.figures.validation_events import side_by_side
+from analysis.validation import TIME_PARTS, TimeValidation
+
+PART = "microbenchmarks"
+"""Whose reason is told where there is nothing to draw."""
+PANELS = {"microbenchmarks": "microbenchmarks: an iteration", "switches": "switches: a packet"}
+
+
+def table(found: TimeValidation) -> pd.DataFrame:
+    """One row an item, as of `explain_validation.drawn`."""
+    parts = [explain_validation.drawn(found, part).assign(panel=PANELS[part]) for part in TIME_PARTS if found.of(part)]
+    return pd.concat(parts, ignore_index=True).assign(row=lambda all_: all_["label"]) if parts else pd.DataFrame()
+
+
+def plot(table: pd.DataFrame) -> Figure:
+    return side_by_side(table, "nanoseconds")

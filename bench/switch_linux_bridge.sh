@@ -1,0 +1,51 @@
+#!/bin/bash
+# SPDX-License-Identifier: GPL-2.0-or-later
+# A Linux bridge between the two ends of a veth pair: it receives each packet from one end and sends it into the other, again and again.
+# All in softirq of one CPU, of the kernel that this script finds.
+#
+#   switch_linux_bridge.sh up CPU          make it, let packets go on CPU; wait until they circulate
+#   switch_linux_bridge.sh insist          let nobody take the CPU of what counts
+#   switch_linux_bridge.sh sample COUNT SECONDS  print COUNT times, SECONDS apart, the time and the number of packets
+#   switch_linux_bridge.sh down            take it away
+set -eu
+
+up() {
+    # Half a switch helps nobody.
+    trap '[ $? = 0 ] || down' EXIT
+    ip link add vsleft type veth peer name vsright
+    ip link add vsloop type bridge
+    for port in vsleft vsright; do
+        ip link set $port master vsloop up
+        # It would learn from each packet that the address is elsewhere now.
+        bridge link set dev $port learning off
+    done
+    ip link set vsloop up
+    ip address add 198.18.0.1/24 dev vsloop
+    # Who is asked for by ARP would have to answer.
+    ip neighbour add 198.18.0.2 lladdr 02:00:00:00:00:02 dev vsloop
+    bridge fdb replace 02:00:00:00:00:02 dev vsleft master static
+    taskset -c "$1" bash -c 'for port in {1..256}; do printf %018d "$port" > "/dev/udp/198.18.0.2/$port"; done'
+    first=$(packets)
+    sleep 0.2
+    [ "$(packets)" -gt $((first + 10000)) ] || { echo "$0: packets do not circulate" >&2 && exit 1; }
+}
+
+# The time, and how many packets vsleft has sent, $1 times, $2 seconds apart.
+sample() { python3 -S "$(dirname "$0")/sample_packets.py" "$1" "$2" interface=vsleft; }
+packets() { sample 1 0 | sed -E 's/.*packets=([0-9]+).*/\1/'; }
+
+# The kernel's thread that forwards is not this script's to choose for, and has its own CPU.
+insist() { chrt --fifo --pid 2 $PPID; }
+
+down() {
+    for link in vsleft vsloop; do
+        if ip link show $link > /dev/null 2>&1; then ip link delete $link; fi
+    done
+}
+
+action=$1
+shift
+case $action in
+    up | insist | sample | down) "$action" "$@" ;;
+    *) echo "switch_linux_bridge.sh: no action '$action': use up, insist, sample or down" >&2 && exit 2 ;;
+esac

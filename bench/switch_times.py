@@ -1,0 +1,149 @@
+# SPDX-License-Identifier: GPL-2.0-or-later
+"""How long a switch takes for a packet that circulates: natively by this machine's clock, in the lab by the modelled processor's.
+
+On both sides run the same script and the same programs (the lab's own tree), and on both the time that counts is that between two
+samples, by the number of packets between them. Natively the machine is noisy: of many short windows of a start the shortest counts.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import itertools
+import re
+import statistics
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from bench import micro_times, native
+from bench.validate_switches import CPU, HERE, HUGEPAGES, UP_SECONDS, archive
+from collectors.uarch_model import COLLECTOR as Model
+from collectors.uarch_model.profiles import Profile
+from terms import errors
+from testbeds.lab import Lab
+
+NATIVE_STARTS, MOST_STARTS, LAB_STARTS = 4, 8, 3
+NATIVE_WINDOWS, NATIVE_SECONDS = 40, 0.05
+LAB_WINDOWS, LAB_SECONDS = 3, 0.02
+"""Of modelled time, of which a second takes this machine some 100."""
+SAMPLE_SECONDS = 900
+"""The most that all windows of a start may take in the lab."""
+COMMON = ("switch_common.sh", "sample_packets.py")
+"""What the scripts need beside them."""
+SAMPLE = re.compile(r"^microseconds=(\d+) packets=(\d+) ", re.MULTILINE)
+
+Say = Callable[[str], None]
+
+
+@dataclass(frozen=True)
+class Switch:
+    """A script that makes a switch forward; see the scripts for their actions."""
+
+    name: str
+    native: str = f"{CPU} 0 0"
+    """What its action ``up`` is told natively, where two CPUs must do."""
+    lab: str = f"{CPU} 2 0"
+    one_cpu: bool = False
+    """Whether it needs the second CPU for nothing."""
+    folders: tuple[str, ...] = ()
+
+    @property
+    def script(self) -> Path:
+        return HERE / f"switch_{self.name}.sh"
+
+
+SWITCHES = (
+    Switch("testpmd_io"),
+    Switch("vhost_switch"),
+    Switch("ovs_dpdk"),
+    Switch("linux_bridge", native=f"{CPU}", lab=f"{CPU}", one_cpu=True),
+    Switch("kernel_ovs", native=f"/mnt/uml {CPU}", lab=f"/root/uml {CPU}", one_cpu=True, folders=("uml",)),
+)
+
+
+def windows(printed: str) -> list[float]:
+    """Nanoseconds a packet between each sample and the next. Raises ``RunFailed`` without two, or where no packet came."""
+    samples = [(int(at), int(packets)) for at, packets in SAMPLE.findall(printed)]
+    pairs = list(itertools.pairwise(samples))
+    if not pairs or any(second[1] <= first[1] for first, second in pairs):
+        raise errors.no_counts(printed)
+    return [1000 * (second[0] - first[0]) / (second[1] - first[1]) for first, second in pairs]
+
+
+# --- Natively ---------------------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True)
+class Start:
+    """The shortest window of one start, in nanoseconds a packet, and whether the CPUs had a cache in common before it and behind it."""
+
+    nanoseconds: float
+    near: bool
+
+
+def natively(switch: Switch, tree: Path, folders: Mapping[str, Path], profile: Profile, say: Say) -> list[Start]:
+    """As many starts as there are to be with CPUs near each other, if they are that often enough. Raises ``RunFailed``."""
+    found: list[Start] = []
+    with native.hugepages(HUGEPAGES), native.softirqs_first(CPU):
+        while sum(one.near for one in found) < NATIVE_STARTS and len(found) < MOST_STARTS:
+            say(f"native: {switch.name}, start {len(found) + 1}")
+            found.append(_start(switch, tree, folders, profile, say))
+    return found
+
+
+def _start(switch: Switch, tree: Path, folders: Mapping[str, Path], profile: Profile, say: Say) -> Start:
+    shared = {"bench": HERE, **{name: folders[name] for name in switch.folders}}
+    call = f"/mnt/bench/{switch.script.name}"
+    # The namespaces take away whatever should be left of it when a line fails.
+    actions = (f"up {switch.native}", "insist", f"sample {NATIVE_WINDOWS + 1} {NATIVE_SECONDS}", "down")
+    script = "\n".join([*(f"{call} {action}" for action in actions), ""])
+    seconds = UP_SECONDS + NATIVE_WINDOWS * (NATIVE_SECONDS + 1)
+    if switch.one_cpu:
+        return Start(min(windows(native.run(tree, script, shared, seconds))), near=True)
+    before = micro_times.wait_until_near(profile, say)
+    took = min(windows(native.run(tree, script, shared, seconds)))
+    return Start(took, all(micro_times.is_near(one, profile) for one in (before, micro_times.between_cpus())))
+
+
+def counted(starts: Sequence[Start]) -> list[float]:
+    """The times of those whose CPUs were near each other; where there are none, of all."""
+    return [one.nanoseconds for one in starts if one.near] or [one.nanoseconds for one in starts]
+
+
+# --- In the lab -------------------------------------------------------------------------------------------------
+
+
+def modelled(
+    switches: Iterable[Switch], folders: Mapping[str, Path], profile: Profile, quantum_us: float, say: Say
+) -> tuple[dict[str, list[float]], str]:
+    """By switch the median window of each start, in nanoseconds a packet; and the lab's kernel. Raises ``VsprofError``."""
+    found: dict[str, list[float]] = {}
+    with micro_times.clocked(profile, quantum_us, say) as (host, model):
+        for name in COMMON:
+            host.push((HERE / name).read_text(), f"/root/{name}")
+        for switch in switches:
+            _install(host, switch, folders)
+            for number in range(1, LAB_STARTS + 1):
+                say(f"model: {switch.name}, start {number} of {LAB_STARTS}")
+                found.setdefault(switch.name, []).append(statistics.median(_in_lab(host, model, switch)))
+        return found, host.run("uname -r").stdout.strip()
+
+
+def _install(host: Lab, switch: Switch, folders: Mapping[str, Path]) -> None:
+    call = f"/root/{switch.script.name}"
+    host.push(switch.script.read_text(), call)
+    host.run(f"chmod 755 {call}")
+    for name in switch.folders:
+        host.push(archive(folders[name]), "/root/archive")
+        host.run(f"mkdir -p /root/{name} && tar -C /root/{name} -xf /root/archive", timeout=120)
+
+
+def _in_lab(host: Lab, model: Model, switch: Switch) -> list[float]:
+    call, printed = f"/root/{switch.script.name}", f"/run/{switch.name}.samples"
+    host.run(f"{call} up {switch.lab}", timeout=UP_SECONDS)
+    with contextlib.ExitStack() as undo:
+        undo.callback(host.run, f"{call} down", timeout=UP_SECONDS)
+        # Python's own beginning lies before the first sample: by then caches are warm.
+        with host.shell() as shell, model.modelled_time():
+            shell.ask(f"{call} sample {LAB_WINDOWS + 1} {LAB_SECONDS} > {printed}", SAMPLE_SECONDS)
+        return windows(host.run(f"cat {printed}").stdout)
