@@ -34,7 +34,7 @@ do not differ from those of the next smaller one (`make bench-time`)."""
 SMALLEST_QUANTUM_US, LARGEST_QUANTUM_US = 0.1, 100.0
 """Below, CPUs do little but wait for each other; above, one CPU's packets wait longer for the other than switches take for them."""
 SEEDS = 2**32
-"""How many there are. The same seed gives the same leads, but not the same run: the emulator's threads take turns as this machine lets them."""
+"""How many there are. The same seed gives the same leads but not the same run, because this machine schedules the emulator's threads."""
 IDLE_PACE = 1.0
 """How fast time passes where all of the lab's CPUs are idle, in real time: those who talk to it from outside live there."""
 # What the emulated kernel takes the cycle counter's speed to be: by this it turns cycles into time.
