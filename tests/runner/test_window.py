@@ -119,6 +119,31 @@ def test_in_modelled_time_are_only_the_probes_and_the_marks_touch_the_window(tmp
     assert window.recorded_seconds(tmp_path / "kept", "p") >= 0.1
 
 
+def test_in_modelled_time_what_asks_the_switch_is_outside_of_all_others(tmp_path, monkeypatch):
+    monkeypatch.setattr(window, "FOLDER", str(tmp_path / "w"))
+    log = tmp_path / "log"
+    both = Counting(log)
+
+    class Asks(Counts):
+        nesting = 0
+
+    class Both(Counts):
+        nesting = 1
+
+    found = {
+        name: Probe(f"echo {name} begins >> {log}", f"echo {name} ends >> {log}")
+        for name in ("asks", "both", "counts", "late", window.PORTS)
+    }
+    monkeypatch.setattr(window, "probes", lambda traffic, collectors: found)
+    collectors = {"asks": Asks(None), "both": Both(None), "counts": Counts(None), "late": Asks(None)}
+    window.measure_modelled(Machine(), both, collectors, both, 0.01, 0.0, tmp_path / "kept")
+    order = ["asks", "late", "ports", "both", "counts"]
+    said = log.read_text().splitlines()
+    assert [line for line in said if line.endswith(("begins", "ends", "opened", "closed"))] == [
+        "time begins", *(f"{name} begins" for name in order), "opened", "closed", *(f"{name} ends" for name in order[::-1]), "time ends",
+    ]  # fmt: skip
+
+
 def test_endpoints_that_are_not_asked_have_no_samples(tmp_path, monkeypatch):
     monkeypatch.setattr(window, "FOLDER", str(tmp_path / "w"))
     both = Counting(tmp_path / "log", asks=False)
