@@ -163,30 +163,6 @@ def test_modelled_time_ends_when_a_probe_fails(tmp_path, monkeypatch):
     assert log.read_text().splitlines()[-1] == "time ends"
 
 
-def policy(path: Path) -> str:
-    return path.read_text().rpartition(": ")[2].strip()
-
-
-def test_probes_can_give_way_to_all_others(tmp_path, monkeypatch):
-    monkeypatch.setattr(window, "FOLDER", str(tmp_path / "w"))
-    asks = "chrt --pid $BASHPID | head -1"
-    probe = Probe(asks, asks, prepare=f"{{ {asks}; }} > prepared", finish="true")
-    for gives_way, expected in ((True, "SCHED_IDLE"), (False, "SCHED_OTHER")):
-        subprocess.run(["bash", "-c", window.script({"p": probe}, 0.1, gives_way)], check=True, timeout=10)
-        assert {policy(tmp_path / "w" / f"p.{end}") for end in ("begin", "end")} == {expected}
-        # What is started before a window counts in it, and must not be kept from that.
-        assert policy(tmp_path / "w" / "prepared") == "SCHED_OTHER"
-        assert (tmp_path / "w" / "errors.txt").read_text() == ""
-
-
-def test_probes_that_get_no_time_insist_after_a_while(tmp_path, monkeypatch):
-    monkeypatch.setattr(window, "FOLDER", str(tmp_path / "w"))
-    monkeypatch.setattr(window, "INSIST_S", 0)
-    # It waits for that as the probe of a busy host does.
-    waits = "until chrt --pid $BASHPID | grep -q SCHED_OTHER; do sleep 0.05; done"
-    subprocess.run(["bash", "-c", window.script({"p": Probe(waits, waits)}, 0, gives_way=True)], check=True, timeout=10)
-
-
 @pytest.fixture
 def measured(tmp_path, monkeypatch):
     """The script really run, for a tenth of a second; returns its folder, in which ``took`` is how long all of it took."""
@@ -217,8 +193,6 @@ def test_a_multi_line_command_is_one_probe(tmp_path, monkeypatch):
 
 class HereHost:
     """Runs the script on this machine."""
-
-    probes_give_way = False
 
     def push(self, content, path):
         Path(path).write_text(content)
