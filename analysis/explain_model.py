@@ -175,11 +175,11 @@ def polling(pair: Pair) -> list[Finding]:
     if not told:
         return []
     names = ("model_cycles_per_empty_poll", "model_instructions_per_empty_poll", "model_l1d_misses_per_empty_poll")
-    cost = [model.estimate(pair.result, case_id=pair.other, traffic="idle", metric=name, role="switch") for name in names]
+    cost = [model.estimate(pair.result, case_id=pair.other, metric=name, role="switch", **functions.FLOOD) for name in names]
     evidence = [f"of the poll-mode thread's estimated cycles, polls that found nothing took: {', '.join(told)}"]
     if measured(*cost):
         numbers = [_plain(one) for one in cost]
-        evidence.append(f"such a poll costs {numbers[0]} cycles, {numbers[1]} instructions and {numbers[2]} L1D misses, in idle windows")
+        evidence.append(f"such a poll costs {numbers[0]} cycles, {numbers[1]} instructions and {numbers[2]} L1D misses")
     return [Finding(f"{pair.names()[1]}'s idle polling is told apart, and taken out of all that is divided by data.", tuple(evidence))]
 
 

@@ -2,16 +2,13 @@
 """In which functions the modelled processor's instructions and misses fell, per unit of data: a flat profile, for no stacks are recorded.
 
 Divided by the model's own data of the same windows, over the roles of `path`, as in `model`. The model leaves a poll-mode thread's empty
-polls out. An earlier one did not: there each function's are taken out at the price that it has for one such poll in the same run's idle
-windows (next to nothing where they were left out); where a run has none, they are left in. Nothing is cut at zero here: instructions are
-sampled, so is their price, and to cut each function's noise would make their sum too large.
+polls out; an early one left them in.
 """
 
 from __future__ import annotations
 
 import functools
 
-import numpy as np
 import pandas as pd
 
 from analysis import metrics, model, stats
@@ -71,36 +68,20 @@ def _rows(result: Result, **where: object) -> pd.DataFrame:
 
 @functools.cache
 def _per_window(result: Result, case_id: str, counter: str, traffic: str, load: str) -> tuple[pd.DataFrame, pd.Series]:
-    """One row a window, one column a function (KEY): its count without empty polls. And each window's data."""
-    rows = _rows(result, case_id=case_id, name=counter, traffic=[traffic, "idle"])
+    """One row a window, one column a function (KEY): its count. And each window's data."""
+    rows = _rows(result, case_id=case_id, name=counter, traffic=traffic)
     if case_id not in metrics.host_is_endpoint(result.frame):
         rows = rows[rows["role"] != "host-other"]
-    windows = metrics.select(model.windows(result), case_id=case_id)
-    here = metrics.select(windows, traffic=traffic, load=load).dropna(subset=["data"]).set_index(PLACE)
+    windows = metrics.select(model.windows(result), case_id=case_id, traffic=traffic, load=load)
+    here = windows.dropna(subset=["data"]).set_index(PLACE)
     counts = _wide(metrics.select(rows, traffic=traffic, load=load), here.index)
-    polls = rows[model.is_poll_mode(result, rows) & (rows["traffic"] == "idle")]
-    here = here.loc[counts.index]
-    return counts - _empty_polls(counts, here, _price(polls, windows)), here["data"]
+    return counts, here.loc[counts.index, "data"]
 
 
 def _wide(rows: pd.DataFrame, windows: pd.Index) -> pd.DataFrame:
     """A function that a window does not name has zero there; a window that names none was recorded without functions, and is left out."""
     wide = rows.pivot_table(index=PLACE, columns=KEY, values="value", aggfunc="sum", fill_value=0.0)
     return wide.loc[wide.index.intersection(windows)]
-
-
-def _price(polls: pd.DataFrame, windows: pd.DataFrame) -> pd.DataFrame:
-    """By run: what one poll that finds nothing costs in each function, from the windows of traffic idle."""
-    idle = windows[(windows["traffic"] == "idle") & (windows["model_polls"] > 0)].set_index(PLACE)
-    counts = _wide(polls, idle.index)
-    return counts.groupby("run_id").sum().div(idle["model_polls"].loc[counts.index].groupby("run_id").sum(), axis=0)
-
-
-def _empty_polls(counts: pd.DataFrame, windows: pd.DataFrame, price: pd.DataFrame) -> np.ndarray:
-    """What of `counts` were polls that found nothing: an array of its shape."""
-    empty = (windows["model_polls"] - windows["model_poll_bursts"]).clip(lower=0).to_numpy()
-    runs = counts.index.get_level_values("run_id")
-    return price.reindex(index=runs, columns=counts.columns).fillna(0.0).to_numpy() * empty[:, None]
 
 
 def _ranked(left: pd.DataFrame, data: pd.Series) -> list[tuple[str, ...]]:

@@ -9,12 +9,11 @@ Every name begins with `model_`:
 - `model_cpi` and `model_cpi_<part>` [cycles/instruction]: estimated cycles, in all and by what the processor waited for;
 - `model_<miss>_per_kilo_instructions` [events/1,000 instructions]; `model_<miss>_rate`: misses per data access [fraction];
 - `model_polling_share` [fraction]: of a poll-mode thread's cycles, those of polls that found nothing;
-- `model_<counter>_per_empty_poll`: what such a poll costs, from the run's traffic `idle`.
+- `model_<counter>_per_empty_poll`: what such a poll costs.
 
 Idle polling is taken out of all but the last two. A poll-mode thread works whether packets come or not; what it does per packet is
-what is left when all that its polls took that found nothing is taken off. The model counts them by themselves (`empty_polls_`). Where an
-earlier one did not, each goes at the price that it has in the same run's idle windows, which says little of a thread that hardly ever
-finds anything. The same with all polls in it has the ending `_with_polling`. Without either both are the same, and `limits` says so.
+what is left when all that its polls took that found nothing is taken off, which the model counts by themselves (`empty_polls_`). The same
+with all polls in it has the ending `_with_polling`. In a result of an early model, which did not, both are the same; `limits` says so.
 """
 
 from __future__ import annotations
@@ -72,7 +71,7 @@ def of(result: Result) -> pd.DataFrame:
     if not present(result):
         return joined([])
     raw, names = _counts(result)
-    busy = _without_polling(raw[raw["traffic"] != "idle"], _empty_poll(raw, names), names)
+    busy = _without_polling(raw[raw["traffic"] != "idle"], names)
     parts = [_metrics(busy, names, ""), _metrics(raw, names, WITH_POLLING), _polling(raw, busy, names)]
     return in_one_piece(joined(parts))
 
@@ -112,11 +111,10 @@ def limits(result: Result) -> list[str]:
 
 
 def polling_left_in(result: Result) -> list[str]:
-    """The labels of cases with a poll-mode thread of which a run has neither counts of empty polls by themselves nor idle windows."""
-    raw, names = _counts(result)
+    """The labels of cases with a poll-mode thread of which a run has no counts of empty polls by themselves."""
+    raw, _ = _counts(result)
     sent = raw[(raw["traffic"] != "idle") & (raw["model_polls"] > 0)]
-    priced = {*_empty_poll(raw, names).index, *raw.loc[raw[EMPTY].notna(), "run_id"]}
-    cases = sent.loc[~sent["run_id"].isin(priced), "case_id"].unique()
+    cases = sent.loc[~sent["run_id"].isin(raw.loc[raw[EMPTY].notna(), "run_id"]), "case_id"].unique()
     return [text for case, text in result.cases["label"].items() if case in cases]
 
 
@@ -235,30 +233,16 @@ def _every_role(case: pd.DataFrame, names: list[str]) -> pd.DataFrame:
     return full.fillna(dict.fromkeys(names, 0.0))
 
 
-def _empty_poll(raw: pd.DataFrame, names: list[str]) -> pd.DataFrame:
-    """By run: each counter for one poll that finds nothing, from the windows of traffic idle."""
-    idle = raw[raw["polling"] & (raw["traffic"] == "idle") & (raw["model_polls"] > 0)]
-    sums = idle.groupby("run_id")[[*names, "model_polls"]].sum()
-    return sums[names].div(sums["model_polls"], axis=0)
-
-
-def _without_polling(raw: pd.DataFrame, cost: pd.DataFrame, names: list[str]) -> pd.DataFrame:
-    """The counts without polls that found nothing, and never below zero: as counted by themselves, or else at their price."""
+def _without_polling(raw: pd.DataFrame, names: list[str]) -> pd.DataFrame:
+    """The counts without polls that found nothing, and never below zero."""
     counted = raw[[f"{EMPTY}_{name}" for name in names]].to_numpy()
-    empty = np.where(raw[[EMPTY]].notna(), counted, _priced(raw, cost))
-    # Each is rounded where it is written, and a price is a mean.
+    empty = np.where(raw[[EMPTY]].notna(), counted, 0.0)
+    # Each is rounded where it is written.
     left = (raw[names] - empty).clip(lower=0)
     # Parts that were cut at zero must not make the stack differ from its sum.
     if set(CYCLES) <= set(names):
         left["cycles"] = left[CYCLES].sum(axis=1)
     return raw.assign(**left)
-
-
-def _priced(raw: pd.DataFrame, cost: pd.DataFrame) -> np.ndarray:
-    """What polls that found nothing took at their price in the same run: how many they were is known from calls."""
-    empty = (raw["model_polls"] - raw["model_poll_bursts"]).clip(lower=0).where(raw["polling"], 0.0)
-    prices = cost.reindex(raw["run_id"]).fillna(0.0).to_numpy()
-    return prices * empty.to_numpy()[:, None]
 
 
 # -- from counts to metrics -------------------------------------------------------------------------------------
@@ -302,16 +286,15 @@ def _miss_rates(wide: pd.DataFrame, ending: str) -> list[pd.DataFrame]:
 
 
 def _polling(raw: pd.DataFrame, busy: pd.DataFrame, names: list[str]) -> pd.DataFrame:
-    """What a poll-mode thread spends on polls that find nothing: one of them in idle windows, and the share of all of them."""
-    idle = raw[raw["polling"] & (raw["traffic"] == "idle") & (raw["model_polls"] > 0)]
+    """What a poll-mode thread spends on polls that find nothing: one of them, and the share of all of them."""
+    threads = raw[raw[EMPTY] > 0]
     rows = [
-        quotient(idle, f"{PREFIX}{name}_per_empty_poll", idle[name], idle["model_polls"], f"{UNITS.get(name, 'events')}/poll")
+        quotient(threads, f"{PREFIX}{name}_per_empty_poll", threads[f"{EMPTY}_{name}"], threads[EMPTY], f"{UNITS.get(name, 'events')}/poll")
         for name in names
     ]
     if "cycles" in names:
-        whole = raw.loc[busy.index]
-        told_apart = whole[EMPTY].notna() | (whole["polling"] & whole["run_id"].isin(idle["run_id"]))
-        threads = whole[told_apart]
+        threads = raw.loc[busy.index]
+        threads = threads[threads[EMPTY].notna()]
         taken = threads["cycles"] - busy.loc[threads.index, "cycles"]
         rows.append(quotient(threads, f"{PREFIX}polling_share", taken, threads["cycles"], "fraction"))
     return joined(rows)

@@ -67,6 +67,10 @@ class Collector(abc.ABC):
     emulator_plugin: ClassVar[Path | None] = None
     """A plug-in of QEMU's TCG (a shared object) that an emulated host must be started with; see ``Testbed.plugin_socket``."""
 
+    nesting: ClassVar[int] = 2
+    """How far inside of the others its probes run in modelled time. 0: they ask the switch, whose threads work for the answer, which nobody
+    else is to count. 1: they ask it, and read what its threads did."""
+
     options: ClassVar[Mapping[str, str]] = {}
     """What an experiment can set under ``collector_options``, and what it means: keywords of the constructor."""
 

@@ -21,6 +21,7 @@ _TOTAL = re.compile(r"^(\w+) .*\btotal: (\d+)$", re.MULTILINE)
 
 
 class OvsDatapath(Snapshot):
+    nesting = 0
     command = f"{APPCTL} dpctl/show -s; echo '{SEPARATOR}'; {APPCTL} coverage/show"
 
     def not_of_this_switch(self) -> str | None:

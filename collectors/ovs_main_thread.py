@@ -9,7 +9,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable
 
-from collectors.base import Recorded, Snapshot
+from collectors.base import Collector, Recorded
 from collectors.ovs import APPCTL, not_running
 from collectors.procfs import threads
 from terms.schema import Number
@@ -29,13 +29,21 @@ STATS = {
 _FIELD = re.compile(r"^\s+(?P<name>[a-z ]+): (?P<value>\d+)$", re.MULTILINE)
 
 
-class OvsMainThread(Snapshot):
+class OvsMainThread(Collector):
+    nesting = 1
     # A process's name is its main thread's, and so is its id.
-    command = (
+    threads = (
         "for pid in $(pgrep '^ovs-vswitchd'); do grep -sH '' /proc/$pid/task/$pid/schedstat;"
-        " grep -sHE '^(non)?voluntary_ctxt_switches:' /proc/$pid/task/$pid/status; done;"
-        f" echo '{SEPARATOR}'; {APPCTL} dpif-netdev/pmd-stats-show 2>/dev/null"
+        " grep -sHE '^(non)?voluntary_ctxt_switches:' /proc/$pid/task/$pid/status; done"
     )
+    stats = f"{APPCTL} dpif-netdev/pmd-stats-show 2>/dev/null"
+
+    def begin(self) -> str:
+        # It is the main thread that answers: what that takes lies before the window, and at the end behind it.
+        return f"asked=$({self.stats}); {self.threads}; echo '{SEPARATOR}'; echo \"$asked\""
+
+    def end(self) -> str:
+        return f"{self.threads}; echo '{SEPARATOR}'; {self.stats}"
 
     def not_of_this_switch(self) -> str | None:
         return not_running(self.host)

@@ -39,6 +39,7 @@ _FIELD = re.compile(r"^\s+(?:- )?(?P<name>[A-Za-z][\w ]*?):\s+(?P<value>\d+)\b(?
 
 
 class OvsPmd(Snapshot):
+    nesting = 0
     command = f"{APPCTL} dpif-netdev/pmd-stats-show; echo '{SEPARATOR}'; {APPCTL} dpif-netdev/pmd-perf-show -nh"
 
     def not_of_this_switch(self) -> str | None:

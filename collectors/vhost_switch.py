@@ -36,6 +36,7 @@ QUANTILES = {"p50": 0.5, "p90": 0.9, "p99": 0.99}
 
 
 class VhostSwitch(Snapshot):
+    nesting = 0
     command = dpdk_telemetry.command(
         PREFIX,
         [

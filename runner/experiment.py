@@ -27,6 +27,8 @@ NOTEBOOKS = Path(__file__).resolve().parents[1] / "notebooks"
 FACTORS = ("topology", "switch", "access", "frame_bytes", "flows")
 """What every case has. Beside these, the options of switches and endpoints can be fixed or varied."""
 AUTO = "auto"
+ONLY_ON = "testbeds"
+"""The key of an entry of ``traffic`` that names the only testbeds on which it is sent."""
 TESTBEDS = plugins.find("testbeds", "TESTBED")
 SWITCHES = plugins.find("switches", "SWITCH", hyphens=True)
 TOPOLOGIES = plugins.find("workloads.topologies", "TOPOLOGY")
@@ -129,6 +131,14 @@ class Experiment(BaseModel):
             raise ValueError("changes begins with what the others are changed from: write {} first")
         return changes
 
+    @field_validator("traffic")
+    @classmethod
+    def _named_testbeds(cls, traffic: list[dict[str, Any]]) -> list[dict[str, Any]]:
+        for entry in traffic:
+            if not isinstance(named := entry.get(ONLY_ON, []), list):
+                raise ValueError(f"{ONLY_ON} of a traffic is a list: [{named}]")
+        return traffic
+
     @field_validator("vary")
     @classmethod
     def _not_empty(cls, vary: dict[str, list[Any]]) -> dict[str, list[Any]]:
@@ -172,6 +182,11 @@ def on(experiment: Experiment, testbed: str) -> Experiment:
     whole = experiment.model_dump(mode="json", by_alias=True)
     for key, value in whole.pop("testbeds").get(testbed, {}).items():
         whole[key] = {**whole[key], **value} if isinstance(value, dict) and isinstance(whole.get(key), dict) else value
+    whole["traffic"] = [
+        {key: value for key, value in entry.items() if key != ONLY_ON}
+        for entry in whole["traffic"]
+        if testbed in entry.get(ONLY_ON, [testbed])
+    ]
     return parse(whole, f"testbeds.{testbed}")
 
 
@@ -248,6 +263,8 @@ def traffic_items(experiment: Experiment) -> list[TrafficItem]:
     items = []
     for entry in experiment.traffic:
         settings = dict(entry)
+        for name in settings.pop(ONLY_ON, []):
+            plugins.one("testbed of a traffic", name, TESTBEDS)
         kind = str(settings.pop("kind", ""))
         traffic = plugins.one("traffic", kind, TRAFFIC)
         try:

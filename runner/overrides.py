@@ -57,9 +57,6 @@ def apply(experiment: Experiment, asked: argparse.Namespace, clock: str | None) 
     if asked.duration is not None:
         windows[_length(clock, asked.duration)] = asked.duration
     changed["windows"].update({name: value for name, value in windows.items() if value is not None})
-    if asked.own_windows == 0:
-        # It is sent for own windows alone: what an empty poll costs.
-        changed["traffic"] = [item for item in changed["traffic"] if item["kind"] != "idle"] or changed["traffic"]
     # Checked as the file itself was: an option can ask for nothing that the YAML could not.
     return experiments.parse(changed, "the command line")
 

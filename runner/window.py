@@ -20,15 +20,6 @@ from workloads.traffic.base import Sample, Traffic
 FOLDER = "/run/vsprof-window"
 PORTS = "ports"
 """The probe that reads the switch's port counters."""
-GIVE_WAY = """\
-chrt --idle --pid 0 $$
-{ sleep %d; for one in $$ $(pgrep -P $$); do chrt --other --pid 0 $one; done; } > /dev/null &
-insists=$!"""
-"""From here on the script's probes take only time that nobody else wants (SCHED_IDLE). On a slow host they would compete for half of a
-window with what they are to watch: the main thread of ovs-vswitchd seemed to wait for its CPU half of the time, for which it waits
-hardly ever. Where others leave no time at all, the probes insist on their share after a while, or they would not end."""
-INSIST = "kill $insists; chrt --other --pid 0 $$"
-INSIST_S = 15
 PROBES_S = 0.5
 """The most that all probes of a window take, by the testbed's clock."""
 NEWLINE = "\n"
@@ -55,9 +46,15 @@ def probes(traffic: Traffic, collectors: Mapping[str, Collector]) -> dict[str, P
     return {**counted, PORTS: Probe(ports, ports)}
 
 
-def script(wanted: Mapping[str, Probe], seconds: float, gives_way: bool = False) -> str:
+def nested(wanted: Mapping[str, Probe], collectors: Mapping[str, Collector]) -> dict[str, Probe]:
+    """The same in the order for modelled time: what asks the switch is begun first, and ended last. ovs-vswitchd's main thread is woken to
+    answer, and these were nearly all of the context switches that a window of OVS-DPDK had."""
+    return dict(sorted(wanted.items(), key=lambda one: collectors[one[0]].nesting if one[0] in collectors else 0))
+
+
+def script(wanted: Mapping[str, Probe], seconds: float) -> str:
     """The script of a window of ``seconds``. It needs bash, whose EPOCHREALTIME reads the clock without a process."""
-    return "\n".join([*_before(wanted), *_inside(wanted, seconds, gives_way), *_behind(wanted)]) + "\n"
+    return "\n".join([*_before(wanted), *_inside(wanted, seconds), *_behind(wanted)]) + "\n"
 
 
 def _before(wanted: Mapping[str, Probe]) -> list[str]:
@@ -65,18 +62,17 @@ def _before(wanted: Mapping[str, Probe]) -> list[str]:
     return lines + [probe.prepare for probe in wanted.values() if probe.prepare]
 
 
-def _inside(wanted: Mapping[str, Probe], seconds: float, gives_way: bool = False, marks: Marks | None = None) -> list[str]:
-    """The window's own marks run at its very ends, with no probe between."""
-    give_way, insist = ([GIVE_WAY % INSIST_S], [INSIST]) if gives_way else ([], [])
+def _inside(wanted: Mapping[str, Probe], seconds: float, marks: Marks | None = None) -> list[str]:
+    """The window's own marks run at its very ends, with no probe between. With marks, all is ended in the reverse of the order begun."""
     first, begin, end = (marks.probes, marks.begin, marks.end) if marks else ("", "", "")
-    lines = [*give_way, first]
+    lines = [first]
     for name, probe in wanted.items():
         lines += [f"echo $EPOCHREALTIME > {name}.began", f"{{ {probe.begin}\n}} > {name}.begin"]
-    lines += [*insist, begin, f"sleep {seconds}", end, *give_way]
-    # Ended in the order begun: all intervals are then about equally long.
-    for name, probe in wanted.items():
+    lines += [begin, f"sleep {seconds}", end]
+    # Ended in the order begun, all intervals are about equally long. In modelled time they are short enough to be nested.
+    for name, probe in reversed(wanted.items()) if marks else wanted.items():
         lines += [f"echo $EPOCHREALTIME > {name}.ended", f"{{ {probe.end}\n}} > {name}.end"]
-    return [line for line in [*lines, *insist] if line]
+    return [line for line in lines if line]
 
 
 def _behind(wanted: Mapping[str, Probe]) -> list[str]:
@@ -86,7 +82,7 @@ def _behind(wanted: Mapping[str, Probe]) -> list[str]:
 def measure(host: Testbed, traffic: Traffic, collectors: Mapping[str, Collector], seconds: float, into: Path) -> None:
     """Measure one window and keep everything printed in the folder ``into``. Raises ``RunFailed``."""
     wanted = probes(traffic, collectors)
-    host.push(script(wanted, seconds, host.probes_give_way), f"{FOLDER}.sh")
+    host.push(script(wanted, seconds), f"{FOLDER}.sh")
     before = traffic.sample()
     host.run(f"bash {FOLDER}.sh", timeout=seconds + ALLOWANCE_S)
     _keep(host, (before, traffic.sample()), into)
@@ -96,7 +92,7 @@ def measure_modelled(
     host: Lab, traffic: Traffic, collectors: Mapping[str, Collector], clock: Clock, seconds: float, warmup: float, into: Path
 ) -> None:
     """The same in modelled time, which lasts no longer than it must: what takes a program long to begin or to end is done outside."""
-    wanted = probes(traffic, collectors)
+    wanted = nested(probes(traffic, collectors), collectors)
     parts = {"before": _before(wanted), "inside": _inside(wanted, seconds, marks=clock.marks()), "behind": _behind(wanted)}
     # In one file: to send one costs a slow host most of a second.
     host.push("".join(f"{name}() {{\n{NEWLINE.join([*lines, ':'])}\n}}\n" for name, lines in parts.items()), f"{FOLDER}.sh")

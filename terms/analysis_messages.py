@@ -157,8 +157,8 @@ def sender_waits() -> str:
 
 def polling_left_in(cases: Iterable[str]) -> str:
     return (
-        f"Idle polling is left in the model's numbers of {'; '.join(cases)}: empty polls were not counted by themselves, and no traffic "
-        "`idle` in the same run says what one costs. They say what polling at this load costs, not what a packet costs."
+        f"Idle polling is left in the model's numbers of {'; '.join(cases)}: empty polls were not counted by themselves. They say what "
+        "polling at this load costs, not what a packet costs."
     )
 
 

@@ -106,11 +106,6 @@ class Testbed(abc.ABC):
     slowdown: float = 1.0
     """Seconds of this machine, at most, that a second on the testbed takes while windows last."""
 
-    @property
-    def probes_give_way(self) -> bool:
-        """Whether the probes of a window take only the time that its other threads leave of the house's CPU."""
-        return False
-
     def findings(self) -> list[str]:
         """What a reader must know of this host beside its facts, a sentence each: CPUs that had to be shared, settings that disturb."""
         return []

@@ -124,11 +124,6 @@ class Lab(SystemdHost):
         return CpuPlan.of_two_nodes() if (self._shape.cpus, self._shape.nodes) == (4, 2) else super().plan()
 
     @property
-    def probes_give_way(self) -> bool:
-        # Each is slow here, unless time is slow, too. Where an endpoint has the house's CPU, too, it can leave none for a long time.
-        return self.clock == EMULATED and self.plan().house not in self.plan().endpoints
-
-    @property
     def machine(self) -> Machine:
         assert self._machine is not None
         return self._machine

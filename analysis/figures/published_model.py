@@ -2,7 +2,7 @@
 """Published ratios of processor events (diamonds; none where the text gives no number) beside those of the modelled processor (dots
 with intervals), the packet path's unless a role is named. A ratio is the case named first over the second; 1 means no difference. Miss
 rates are misses per load or store, TLB misses those of the first level for data. A real processor's counters count idle polling, too: so
-ours are there with polls that found nothing, and without them where idle windows tell them apart."""
+ours are there with polls that found nothing, and without them where they were counted by themselves."""
 
 from __future__ import annotations
 

@@ -38,8 +38,6 @@ WORK = {"virtio-net": 40_000.0, "vhost-net": 20_000.0, "vhost-user": 10_000.0}
 """Instructions of the modelled processor per packet, but for 1 % more in each repetition."""
 CPI = {"virtio-net": 1.6, "vhost-net": 1.5, "vhost-user": 1.2}
 EMPTY_POLL = {"instructions": 50.0, "loads": 20.0, "stores": 5.0, "cycles": 20.0, "cycles_base": 20.0}
-EMPTY_POLL_IN = {"poll": 0.8, "switch_first": 0.2}
-"""How an empty poll's instructions are spread over functions."""
 FUNCTIONS = {"first": 0.6, "second": 0.4}
 """The functions of each role (`vhost_first`, …), and what part of all that it does falls in them."""
 COUNTED_BY_FUNCTION = ("instructions", "l1d_misses", "l1i_misses", "l2_misses", "llc_misses", "dtlb_walks", "itlb_walks", "branch_misses")
@@ -162,9 +160,11 @@ def _model(traffic: str, access: str, repetition: int) -> Iterator[schema.Number
     yield schema.Number("window_seconds", 1.0, "seconds")
     for (role, cpu, mode), counted in _by_thread(traffic, access, repetition).items():
         if role == "switch":
-            counted = {name: value + (polls - bursts) * EMPTY_POLL.get(name, 0) for name, value in counted.items()}  # noqa: PLW2901
+            empty = {name: (polls - bursts) * EMPTY_POLL.get(name, 0.0) for name in counted}
+            counted = {name: value + empty[name] for name, value in counted.items()}  # noqa: PLW2901
+            counted |= {"empty_polls": float(polls - bursts), **{f"empty_polls_{name}": value for name, value in empty.items()}}
         for name, value in counted.items():
-            yield schema.Number(name, value, "cycles" if name.startswith("cycles") else "events", role, cpu, mode, 1.0, 1.0)
+            yield schema.Number(name, value, "cycles" if "cycles" in name else "events", role, cpu, mode, 1.0, 1.0)
 
 
 def _polls(traffic: str, access: str) -> tuple[int, int]:
@@ -182,16 +182,12 @@ def _by_thread(traffic: str, access: str, repetition: int) -> dict[tuple[str, in
 
 
 def _function_rows(where: dict, access: str, traffics: list[tuple[str, str]], own: str) -> Iterator[dict]:
-    """The same windows by function: FUNCTIONS, and EMPTY_POLL_IN."""
+    """The same windows by function: FUNCTIONS, of which empty polls are no part."""
     for traffic, load in traffics:
-        polls, bursts = _polls(traffic, access)
         sums: dict[tuple, float] = {}
         for (role, cpu, mode), counted in _by_thread(traffic, access, int(where["repetition"])).items():
             for name in COUNTED_BY_FUNCTION:
                 sums |= {(name, f"{role}_{function}", role, cpu, mode): part * counted[name] for function, part in FUNCTIONS.items()}
-        for function, part in EMPTY_POLL_IN.items() if polls else ():
-            key = ("instructions", function, "switch", 1, "user")
-            sums[key] = sums.get(key, 0.0) + part * EMPTY_POLL["instructions"] * (polls - bursts)
         for window in (schema.own_window(own, 1), schema.own_window(own, 2)):
             here = {**where, "traffic": traffic, "load": load, "window": window}
             for (name, function, role, cpu, mode), value in sums.items():

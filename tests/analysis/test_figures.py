@@ -89,7 +89,8 @@ def test_a_figure_of_the_pmu_is_there_only_if_one_counted(modelled, name):
 @pytest.mark.parametrize("name", MODELLED)
 def test_a_figure_of_the_model_says_where_polling_is_left_in(sample, tmp_path, name):
     result = load(sample.write(tmp_path / "r", own="uarch_model", repetitions=1))
-    assert "Idle polling is left in" in figures.show(result, name).caption
+    early = sample.with_frame(result, result.frame[~result.frame["name"].str.startswith("empty_polls")])
+    assert "Idle polling is left in" in figures.show(early, name).caption
 
 
 @pytest.mark.parametrize("name", [name for name in COUNTED if name not in ("published", "ratios")])

@@ -50,25 +50,6 @@ def test_the_functions_of_the_path_sum_up_to_it(modelled):
         assert hottest(modelled, case, where=where)["median"].sum() == pytest.approx(whole)
 
 
-def test_empty_polls_are_taken_out_of_the_functions_in_which_they_are_spent(modelled, sample):
-    found = hottest(modelled)
-    assert "poll" not in found.index
-    assert found.loc["switch_first", "median"] == pytest.approx(sample.WORK["vhost-user"] * 1.02 * 0.5 * 0.6)
-
-
-def test_without_idle_windows_empty_polls_are_left_in(sample, tmp_path):
-    found = hottest(load(sample.write(tmp_path / "r", own="uarch_model")))
-    polls = 99_000 * sample.EMPTY_POLL["instructions"] / 2000
-    assert found.loc["poll", "median"] == pytest.approx(0.8 * polls)
-    assert found.loc["switch_first", "median"] == pytest.approx(sample.WORK["vhost-user"] * 1.02 * 0.3 + 0.2 * polls)
-
-
-def test_the_same_function_of_another_thread_is_no_polling(modelled, with_functions):
-    # On CPU 0 the switch's other threads run.
-    result = with_functions(modelled, cpu=lambda rows: rows["cpu"].where(rows["function"] != "poll", 0))
-    assert hottest(result).loc["poll", "median"] == pytest.approx(0.8 * 99_000 * 50 / 2000)
-
-
 def test_misses_are_counted_by_function_too(modelled, sample):
     found = hottest(modelled, counter="l1d_misses")
     assert found.loc["switch_first", "median"] == pytest.approx(0.01 * sample.WORK["vhost-user"] * 1.02 * 0.3)

@@ -272,6 +272,21 @@ def test_what_passes_the_check_makes_a_collector():
     assert (made.profile.id, made.deepest_idle) == ("zen5", "C1")
 
 
+def test_a_traffic_can_be_of_some_testbeds_alone(document):
+    document["traffic"] = [{"kind": "tcp_stream"}, {"kind": "idle", "testbeds": ["native", "remote"]}]
+    given = experiments.parse(document, Path("mine.yaml"))
+    sent = {testbed: [item.kind for item in experiments.traffic_items(experiments.on(given, testbed))] for testbed in ("native", "lab")}
+    assert sent == {"native": ["tcp_stream", "idle"], "lab": ["tcp_stream"]}
+    # While the testbed is not known, all of them are checked.
+    assert [item.kind for item in experiments.traffic_items(given)] == ["tcp_stream", "idle"]
+    document["traffic"][1]["testbeds"] = ["moon"]
+    with pytest.raises(BadInput, match="'moon'"):
+        experiments.traffic_items(experiments.parse(document, Path("mine.yaml")))
+    document["traffic"][1]["testbeds"] = "native"
+    with pytest.raises(BadInput, match="is a list"):
+        experiments.parse(document, Path("mine.yaml"))
+
+
 def test_idle_needs_no_setting(document):
     document["traffic"].append({"kind": "idle"})
     assert [item.label for item in experiments.traffic_items(experiments.Experiment.model_validate(document))][1] == "idle-none"

@@ -63,14 +63,6 @@ def test_own_windows(changed):
     assert (changed().windows.own_count, changed().windows.own_seconds) == (2, 1.0)
 
 
-def test_without_own_windows_nothing_idle_is_sent(changed, document):
-    document["traffic"] = [{"kind": "tcp_stream"}, {"kind": "idle"}]
-    assert [item["kind"] for item in changed().traffic] == ["tcp_stream", "idle"]
-    assert [item["kind"] for item in changed("--own-windows", "0").traffic] == ["tcp_stream"]
-    document["traffic"] = [{"kind": "idle"}]
-    assert [item["kind"] for item in changed("--own-windows", "0").traffic] == ["idle"]
-
-
 def test_collectors(changed):
     assert experiments.collectors(changed("--collectors", "auto"))[1] == frozenset()
     assert experiments.collectors(changed("--collectors", "softirqs,interrupts")) == (

@@ -41,7 +41,6 @@ class Host:
     name = "lab"
     clock = EMULATED
     slowdown = 1.0
-    probes_give_way = False
 
     def __init__(self):
         self.done: list[str] = []

@@ -119,6 +119,31 @@ def test_in_modelled_time_are_only_the_probes_and_the_marks_touch_the_window(tmp
     assert window.recorded_seconds(tmp_path / "kept", "p") >= 0.1
 
 
+def test_in_modelled_time_what_asks_the_switch_is_outside_of_all_others(tmp_path, monkeypatch):
+    monkeypatch.setattr(window, "FOLDER", str(tmp_path / "w"))
+    log = tmp_path / "log"
+    both = Counting(log)
+
+    class Asks(Counts):
+        nesting = 0
+
+    class Both(Counts):
+        nesting = 1
+
+    found = {
+        name: Probe(f"echo {name} begins >> {log}", f"echo {name} ends >> {log}")
+        for name in ("asks", "both", "counts", "late", window.PORTS)
+    }
+    monkeypatch.setattr(window, "probes", lambda traffic, collectors: found)
+    collectors = {"asks": Asks(None), "both": Both(None), "counts": Counts(None), "late": Asks(None)}
+    window.measure_modelled(Machine(), both, collectors, both, 0.01, 0.0, tmp_path / "kept")
+    order = ["asks", "late", "ports", "both", "counts"]
+    said = log.read_text().splitlines()
+    assert [line for line in said if line.endswith(("begins", "ends", "opened", "closed"))] == [
+        "time begins", *(f"{name} begins" for name in order), "opened", "closed", *(f"{name} ends" for name in order[::-1]), "time ends",
+    ]  # fmt: skip
+
+
 def test_endpoints_that_are_not_asked_have_no_samples(tmp_path, monkeypatch):
     monkeypatch.setattr(window, "FOLDER", str(tmp_path / "w"))
     both = Counting(tmp_path / "log", asks=False)
@@ -136,30 +161,6 @@ def test_modelled_time_ends_when_a_probe_fails(tmp_path, monkeypatch):
     with pytest.raises(errors.RunFailed):
         window.measure_modelled(Machine(), both, {}, both, 0.1, 0.0, tmp_path / "kept")
     assert log.read_text().splitlines()[-1] == "time ends"
-
-
-def policy(path: Path) -> str:
-    return path.read_text().rpartition(": ")[2].strip()
-
-
-def test_probes_can_give_way_to_all_others(tmp_path, monkeypatch):
-    monkeypatch.setattr(window, "FOLDER", str(tmp_path / "w"))
-    asks = "chrt --pid $BASHPID | head -1"
-    probe = Probe(asks, asks, prepare=f"{{ {asks}; }} > prepared", finish="true")
-    for gives_way, expected in ((True, "SCHED_IDLE"), (False, "SCHED_OTHER")):
-        subprocess.run(["bash", "-c", window.script({"p": probe}, 0.1, gives_way)], check=True, timeout=10)
-        assert {policy(tmp_path / "w" / f"p.{end}") for end in ("begin", "end")} == {expected}
-        # What is started before a window counts in it, and must not be kept from that.
-        assert policy(tmp_path / "w" / "prepared") == "SCHED_OTHER"
-        assert (tmp_path / "w" / "errors.txt").read_text() == ""
-
-
-def test_probes_that_get_no_time_insist_after_a_while(tmp_path, monkeypatch):
-    monkeypatch.setattr(window, "FOLDER", str(tmp_path / "w"))
-    monkeypatch.setattr(window, "INSIST_S", 0)
-    # It waits for that as the probe of a busy host does.
-    waits = "until chrt --pid $BASHPID | grep -q SCHED_OTHER; do sleep 0.05; done"
-    subprocess.run(["bash", "-c", window.script({"p": Probe(waits, waits)}, 0, gives_way=True)], check=True, timeout=10)
 
 
 @pytest.fixture
@@ -192,8 +193,6 @@ def test_a_multi_line_command_is_one_probe(tmp_path, monkeypatch):
 
 class HereHost:
     """Runs the script on this machine."""
-
-    probes_give_way = False
 
     def push(self, content, path):
         Path(path).write_text(content)

@@ -322,7 +322,7 @@ class Flooded:
     def counters(self):
         return Counters(0, self.read, 0, 0, 0)
 
-    def run(self, command):
+    def run(self, command, timeout=60):
         self.told += [word for word in ("stop",) if f"echo {word} >" in command]
         self.told += re.findall(r"^echo '(.*)' >", command)
         return SimpleNamespace(stdout="") if command == "ports" else f"pkts-sofar: {self.read}"

@@ -17,6 +17,9 @@ if TYPE_CHECKING:
     from workloads.endpoints.probe import Probe
 
 RUN = "/run"
+PATIENCE_S = 600
+"""Of this machine: how long what is asked for in modelled time may take, some milliseconds of it. A second of it takes minutes, and
+a busy machine ten times as long."""
 STACK_OPTIONS: Mapping[str, tuple[str, ...]] = {"offloads": ("on", "off"), "tcp_window": ("system", "64K", "8K")}
 """Options of an end with a network stack. ``offloads``: whether it leaves checksums and segmentation to others wherever they take them.
 ``tcp_window``: the buffer of each end of a TCP connection, as iperf3's ``-w`` has it; ``system``: it grows as the kernel sees fit."""

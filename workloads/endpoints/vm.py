@@ -13,11 +13,11 @@ from switches.base import Port
 from terms import errors, node_messages
 from terms.placement import Thread
 from testbeds import numa
-from testbeds.base import Process, Testbed
+from testbeds.base import MODELLED, Process, Testbed
 from testbeds.qmp import Monitor, agent_answers
 from testbeds.threads import threads_of
 from workloads.endpoints import stuck
-from workloads.endpoints.base import RUN, STACK_OPTIONS, Counters, Endpoint, Flood, Frames, Job
+from workloads.endpoints.base import PATIENCE_S, RUN, STACK_OPTIONS, Counters, Endpoint, Flood, Frames, Job
 from workloads.endpoints.pktgen import Pktgen
 
 GUEST = "/var/lib/vsprof/guest"
@@ -34,6 +34,8 @@ BOOT_TRIES = 15
 LEAST_PROGRESS = 0.02
 """The part of the time that a booting guest's CPU runs at least. Four emulated CPUs on one real one leave each a fourth."""
 POLL_S = 0.1
+ANSWER_S = 60
+"""How long a guest's agent may take to answer, but in modelled time."""
 
 
 class Vm(Endpoint):
@@ -86,6 +88,11 @@ class Vm(Endpoint):
         self._check_node()
         self.run(f"ip addr add {self.address}/24 dev eth0; ip link set eth0 up")
 
+    @property
+    def patience_s(self) -> float:
+        """How long its agent may take to answer."""
+        return PATIENCE_S if self._host.clock == MODELLED else ANSWER_S
+
     def _await_agent(self) -> None:
         """However slow the host is: as long as the guest's CPU runs, it boots. One whose timer is dead does not."""
         ran, waited = 0.0, 0
@@ -116,7 +123,7 @@ class Vm(Endpoint):
 
     def spawn(self, command: str, *, may_fail: bool = False) -> Job:
         agent = self._connected()
-        pid = agent.execute("guest-exec", path="/bin/sh", arg=["-c", command], **{"capture-output": True})["pid"]
+        pid = agent.execute("guest-exec", path="/bin/sh", arg=["-c", command], seconds=self.patience_s, **{"capture-output": True})["pid"]
         return GuestJob(self, agent, pid, command, may_fail)
 
     def flood(self, frames: Frames) -> Flood:
@@ -127,8 +134,8 @@ class Vm(Endpoint):
 
     def counters(self) -> Counters:
         agent = self._connected()
-        interfaces = agent.execute("guest-network-get-interfaces")
-        clock = agent.execute("guest-get-time")
+        interfaces = agent.execute("guest-network-get-interfaces", seconds=self.patience_s)
+        clock = agent.execute("guest-get-time", seconds=self.patience_s)
         found = next((i["statistics"] for i in interfaces if i["name"] == self.interface), None)
         if found is None:
             raise errors.endpoint_failed(self.name, f"it has no {self.interface}", self._last_words())
@@ -260,7 +267,7 @@ class GuestJob(Job):
     def finished(self) -> bool:
         if self._status is None:
             # The agent forgets a process once it has told its end, so that answer is kept.
-            status = self._agent.execute("guest-exec-status", pid=self._pid)
+            status = self._agent.execute("guest-exec-status", pid=self._pid, seconds=self._vm.patience_s)
             self._status = status if status["exited"] else None
         return self._status is not None
 

@@ -15,7 +15,7 @@ from switches.base import PortCounters
 from terms import errors
 from testbeds.base import MODELLED
 from workloads.endpoints import pktgen, probe
-from workloads.endpoints.base import Flood, Frames
+from workloads.endpoints.base import PATIENCE_S, Flood, Frames
 from workloads.endpoints.probe_report import Report
 from workloads.topologies.base import Topology
 
@@ -51,7 +51,7 @@ class CountedFlood:
 
 def hops(topology: Topology) -> dict[str, int]:
     """What each hop has counted so far."""
-    ports = topology.switch.parse_port_counters(topology.host.run(topology.switch.port_counters()).stdout)
+    ports = topology.switch.parse_port_counters(topology.host.run(topology.switch.port_counters(), timeout=PATIENCE_S).stdout)
     into: PortCounters = ports[topology.sender_port.name]
     out: PortCounters = ports[topology.receiver_port.name]
     return {
