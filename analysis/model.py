@@ -59,7 +59,10 @@ POLL_MODE = "poll-mode thread"
 a packet's, and is most where few packets came."""
 EMPTY = "empty_polls"
 """How many polls found nothing, and the begin of the names of what they took."""
-UNITS = {"instructions": "instructions", "cycles": "cycles", "walk_cycles": "cycles", **dict.fromkeys(CYCLES, "cycles")}
+UNITS = {
+    "instructions": "instructions",
+    **dict.fromkeys(("cycles", "walk_cycles", "repeat_cycles", "chain_cycles", *CYCLES), "cycles"),
+}
 """The first half of a metric's unit; `events` for all others."""
 
 

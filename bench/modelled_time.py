@@ -35,7 +35,7 @@ from workloads.traffic.udp_flood import FloodOptions, UdpFlood
 
 CASES = {"kernel-ovs": "vhost-net", "ovs-dpdk": "vhost-user"}
 """Each switch with its usual access."""
-QUANTA_US = (1, 2, 5, 10, 20)
+QUANTA_US = (0.5, 1, 2, 5, 10, 20)
 TURNS = 3
 SECONDS, WARMUP_SECONDS = 0.03, 0.02
 """Of modelled time: a window, and the time before it."""
@@ -112,7 +112,7 @@ def _by_quantum(switch: str, of_quantum: dict[float, list[Seen]]) -> dict[str, t
     for smaller, larger in itertools.pairwise(QUANTA_US):
         for what in ("rate", "misses", "switches"):
             difference = _difference(of_quantum[smaller], of_quantum[larger], what)
-            numbers[f"{switch}_{what}_difference_{larger}us"] = difference, ""
+            numbers[f"{switch}_{what}_difference_{larger:g}us"] = difference, ""
     return numbers
 
 

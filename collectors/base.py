@@ -22,7 +22,7 @@ The commands of all collectors are put into one script that runs on the testbed,
 a window. What each command prints is kept in raw/ and given to ``numbers``, with the seconds between begin and end.
 
 An instrument that slows the host down while it counts would spoil the numbers of all others. It derives from ``Apart``, and
-is measured apart: in windows of its own, after the normal ones, while the same traffic flows::
+is measured apart: in windows of its own, after the normal ones, while the same traffic flows. In modelled time it is left out. ::
 
     collector.engage()             # once a traffic
     for each own window:
@@ -146,8 +146,15 @@ class Marks:
     end: str
 
 
-class Clock(abc.ABC):
-    """What a collector can be besides: it drives the testbed's clock while windows last. See ``testbeds.base.MODELLED``."""
+class Clock(Collector):
+    """A collector that drives the testbed's clock while windows last (see ``testbeds.base.MODELLED``), and counts between their marks: it
+    has no commands in the window's script."""
+
+    def begin(self) -> str:
+        return ""
+
+    def end(self) -> str:
+        return ""
 
     @abc.abstractmethod
     def modelled_time(self) -> AbstractContextManager[None]:
@@ -157,6 +164,19 @@ class Clock(abc.ABC):
     def warm_up(self, least: float, most: float) -> None:
         """Let modelled time pass until the rate of packets is steady: for ``least`` to ``most`` seconds of it. Raises ``RunFailed`` when
         it does not pass."""
+
+    @abc.abstractmethod
+    def now(self) -> float:
+        """Seconds of modelled time so far."""
+
+    @abc.abstractmethod
+    def await_packets(self, rate_pps: int | None) -> None:
+        """Let modelled time pass until packets that are sent at this rate (None: as fast as it goes) have come, and come no more; or until
+        none has come for long. Raises ``RunFailed`` when it does not pass."""
+
+    @abc.abstractmethod
+    def await_quiet(self, rate_pps: int | None) -> None:
+        """The same until they come no more."""
 
     @abc.abstractmethod
     def marks(self) -> Marks:

@@ -116,8 +116,7 @@ def _set_up(host: Testbed, setting: Setting, undo: contextlib.ExitStack) -> tupl
 
 def _no_windows_for(collector: Collector, host: Testbed) -> str | None:
     """Why it has no windows on ``host``, or None."""
-    apart = isinstance(collector, Apart) and not isinstance(collector, Clock)
-    return errors.no_own_windows() if apart and host.clock == MODELLED else None
+    return errors.no_own_windows() if isinstance(collector, Apart) and host.clock == MODELLED else None
 
 
 def _send(
@@ -127,6 +126,9 @@ def _send(
     into = folder / item.label
     traffic = _traffic(item, plan, topology)
     traffic.say = lambda text: say(f"{item.label}: {text}")
+    traffic.beside = tuple(other.settings for other in plan.traffics if other.kind == item.kind)
+    if topology.host.clock == MODELLED:
+        traffic.clock = _clock(collectors)[1]
     traffic.say("warm-up")
     traffic.start()
     no_windows = traffic.nothing_flows()
@@ -211,8 +213,8 @@ def _facts(collectors: Mapping[str, Collector]) -> dict[str, Any]:
 
 
 def _shared(collectors: Mapping[str, Collector]) -> dict[str, Collector]:
-    """The collectors of the normal windows."""
-    return {name: one for name, one in collectors.items() if not isinstance(one, Apart)}
+    """The collectors whose commands are in a window's script."""
+    return {name: one for name, one in collectors.items() if not isinstance(one, Apart | Clock)}
 
 
 def _describe(plan: Plan, setting: Setting, host: Testbed, topology: Topology, collectors: Mapping[str, Collector]) -> dict[str, Any]:

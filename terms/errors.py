@@ -106,8 +106,12 @@ def no_own_windows() -> str:
     return "it counts in windows of its own alone, and in modelled time there are none: all collectors count in the same ones"
 
 
+def counts_in_modelled_time() -> str:
+    return "the model counts in modelled time alone, and here it is the emulator's: leave out --clock emulated"
+
+
 def not_in_modelled_time(what: str) -> str:
-    return f"{what} counts or waits outside of windows, where the lab's time is the emulator's: to have it, add --clock emulated"
+    return f"{what} takes longer than modelled time can last: to have it in the emulator's time, add --clock emulated"
 
 
 def counted_in_two_times() -> str:
@@ -122,6 +126,10 @@ def bad_quantum(seen: object, least: float, most: float) -> BadInput:
     return BadInput(f"quantum_us: {seen!r}: give a number of microseconds from {least:g} to {most:g}")
 
 
+def bad_seed(seen: object, most: int) -> BadInput:
+    return BadInput(f"seed: {seen!r}: give a whole number from 0 to {most}")
+
+
 def plugin_gone(why: str) -> RunFailed:
     return RunFailed(f"the processor model (a plug-in of the lab's emulator) does not answer: {why}")
 
@@ -132,14 +140,6 @@ def clock_stands_still(seconds: float, cpus: Iterable[str]) -> RunFailed:
 
 def plugin_refused(command: str, why: str) -> RunFailed:
     return RunFailed(f"the processor model refused {command!r}: {why}")
-
-
-def bad_window_end(seen: object, known: Iterable[str]) -> BadInput:
-    return BadInput(f"until: {seen!r}: give one of {', '.join(known)} with a whole number above 0")
-
-
-def window_too_long(until: object, seconds: float) -> RunFailed:
-    return RunFailed(f"a window until {until} had not ended after {seconds:.0f} s: ask for fewer, or check that the traffic flows")
 
 
 def emulator_stuck(waiting_for: str, seconds: float, console: str) -> VsprofError:

@@ -3,13 +3,27 @@
 
 from __future__ import annotations
 
-
-def trial(rate: str) -> str:
-    return f"trial at {rate}"
+from terms import units
 
 
-def nothing_sent(rate_pps: int) -> str:
-    return f"a trial at {rate_pps} packets/s sent nothing at all"
+def trial(rate_pps: int) -> str:
+    return f"trial at {units.si(rate_pps, 'packets/s')}"
+
+
+def fastest() -> str:
+    return "how fast the sender is"
+
+
+def no_burst(name: str) -> str:
+    return f"{name} can't send a given number of frames, and in modelled time the trials of a search need that: add --clock emulated"
+
+
+def no_end(frames: int) -> str:
+    return f"a trial of {frames} packets did not end"
+
+
+def nothing_sent(rate_pps: int | None) -> str:
+    return f"a trial at {rate_pps or 'any number of'} packets/s sent nothing at all"
 
 
 def not_in_time(limit_s: float) -> str:

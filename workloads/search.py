@@ -6,14 +6,19 @@ share of its frames than the goal allows. A rate is a *lower bound*, that is, ca
 the share ``exceed_ratio`` is bad, and an *upper bound* when more is; trials that could change nothing any more are left out. The search
 ends when the highest lower bound below all upper bounds lies within ``width`` of the lowest of these. It is the rate found.
 
+Both rates are searched at once where both are wanted: they share their trials, so the no-drop rate never comes out above the partial-drop
+rate.
+
 A search that does not get there has bounds and a reason, and no rate.
 """
 
 from __future__ import annotations
 
+import math
 import time
-from collections.abc import Callable, Iterable, Sequence
-from typing import SupportsFloat
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, SupportsFloat
 
 from MLRsearch import AbstractMeasurer, Config, GoalResult, MeasurementResult, MultipleLossRatioSearch, SearchGoal
 from pydantic import BaseModel, ConfigDict, Field, model_validator
@@ -28,18 +33,25 @@ KEPT_PACE = 0.99
 lost: it was too slow, or its queue to the switch was full, and nothing tells the two apart."""
 PRECEDING_TARGETS, EXPANSION = 2, 2
 """MLRsearch's own defaults for how it gets near the goal; they change the time that a search takes, not what its bounds mean."""
+NEVER_S = 1e9
+"""MLRsearch's own limit, which is of this machine's time: there is none."""
 WINDOW = "search"
 """The window name of a search's numbers."""
 FILE = "search.json"
 
 
 class Settings(BaseModel):
-    """What a search is to do: the key ``search`` of a traffic."""
+    """What a search is to do: the key ``search`` of a traffic. ``modelled_…``: where time is modelled, of which a second takes minutes.
+    ``limit_seconds`` are of the time in which trials are."""
 
     model_config = ConfigDict(extra="forbid", frozen=True)
 
     trial_seconds: float = Field(1, ge=0.1, le=600)
     sum_seconds: float = Field(5, ge=0.1, le=3600)
+    modelled_trial_seconds: float = Field(0.02, ge=0.001, le=10)
+    modelled_sum_seconds: float = Field(0.06, ge=0.001, le=60)
+    modelled_exceed_ratio: float = Field(0, ge=0, lt=1)
+    """Nothing but the path itself loses frames there."""
     exceed_ratio: float = Field(0.5, ge=0, lt=1)
     width: float = Field(0.05, ge=0.001, lt=1)
     min_pps: int = Field(1000, ge=1)
@@ -48,8 +60,10 @@ class Settings(BaseModel):
 
     @model_validator(mode="after")
     def _fit_together(self) -> Settings:
-        if self.sum_seconds < self.trial_seconds:
-            raise ValueError(f"sum_seconds {self.sum_seconds:g} is shorter than one trial, trial_seconds {self.trial_seconds:g}")
+        for prefix in ("", "modelled_"):
+            trial, whole = (getattr(self, f"{prefix}{name}_seconds") for name in ("trial", "sum"))
+            if whole < trial:
+                raise ValueError(f"{prefix}sum_seconds {whole:g} is shorter than one trial, {prefix}trial_seconds {trial:g}")
         # Closer together no rate lies between them that the width could tell apart.
         if self.min_pps > self.max_pps * (1 - self.width):
             raise ValueError(f"min_pps {self.min_pps} is not below max_pps {self.max_pps} by more than the width {self.width:g}")
@@ -91,6 +105,10 @@ class Found(BaseModel):
 
     loss_ratio: float
     settings: Settings
+    modelled: bool = False
+    """Whether its trials were in modelled time; the seconds are of it then."""
+    highest_pps: int | None = None
+    """The highest rate that it might offer; None, as results of an earlier vsprof have it: ``max_pps``."""
     trials: tuple[Trial, ...]
     lower_pps: int | None
     upper_pps: int | None
@@ -116,15 +134,40 @@ Try = Callable[[int, float], Trial]
 """Makes a trial at a rate [packets/s] for so many seconds."""
 
 
-class _Measurer(AbstractMeasurer):
-    """MLRsearch's way to ask for a trial. Keeps all of them."""
+@dataclass(frozen=True)
+class Trials:
+    """How trials are made."""
 
-    def __init__(self, attempt: Try) -> None:
-        self._attempt = attempt
+    attempt: Try
+    now: Callable[[], float] = time.monotonic
+    """Seconds, of the time in which they are."""
+    modelled: bool = False
+    highest_pps: int | None = None
+    """No higher rate need be tried, for the sender reaches none; None where that is not known."""
+    warm: bool = False
+    """Whether frames have flowed already, so that the first trial is as good as any."""
+
+
+class _Late(Exception):
+    """The time is up."""
+
+
+class _Measurer(AbstractMeasurer):
+    """MLRsearch's way to ask for a trial. Keeps all of them. Its own limit is of this machine's time, so ours is kept here."""
+
+    def __init__(self, means: Trials, limit_seconds: float) -> None:
+        self._means, self._limit_seconds = means, limit_seconds
+        self._began = means.now()
         self.trials: list[Trial] = []
 
+    def seconds(self) -> float:
+        """Since it was made."""
+        return self._means.now() - self._began
+
     def measure(self, intended_duration: float, intended_load: float) -> MeasurementResult:
-        trial = self._attempt(int(intended_load), intended_duration)
+        if self.seconds() >= self._limit_seconds:
+            raise _Late
+        trial = self._means.attempt(int(intended_load), intended_duration)
         self.trials.append(trial)
         return MeasurementResult(
             intended_duration=intended_duration,
@@ -135,43 +178,64 @@ class _Measurer(AbstractMeasurer):
         )
 
 
-def find(load: str, settings: Settings, attempt: Try) -> Found:
-    """Search the rate of ``load``, by trials that ``attempt`` makes; what that raises ends the search."""
-    measurer, goal = _Measurer(attempt), _goal(load, settings)
-    limits = {"min_load": settings.min_pps, "max_load": settings.max_pps, "search_duration_max": settings.limit_seconds}
+def find(loads: Sequence[str], settings: Settings, means: Trials) -> dict[str, Found]:
+    """Search the rates of ``loads`` at once, by trials that ``means`` makes; what that raises ends the search."""
+    trial_s = _lengths(settings, means.modelled)[0]
+    highest = _highest(settings, means)
+    goals = {load: _goal(load, settings, means.modelled) for load in loads}
     # In the warm-up the switch learns the flow; MLRsearch drops its result.
-    search = MultipleLossRatioSearch(Config(goals=[goal], warmup_duration=settings.trial_seconds, **limits))
-    began = time.monotonic()
+    warmup_s = 0 if means.warm else trial_s
+    limits = {"min_load": settings.min_pps, "max_load": highest, "search_duration_max": NEVER_S}
+    search = MultipleLossRatioSearch(Config(goals=list(goals.values()), warmup_duration=warmup_s, **limits))
+    measurer = _Measurer(means, settings.limit_seconds)
     stopped = ""
     try:
         search.search(measurer, debug=lambda text: None)
+    except _Late:
+        stopped = say.not_in_time(settings.limit_seconds)
     except RuntimeError as error:
-        # MLRsearch has no error of its own for its time limit.
-        late = time.monotonic() - began >= settings.limit_seconds
-        stopped = say.not_in_time(settings.limit_seconds) if late else say.gave_up(error)
+        stopped = say.gave_up(error)
+    shared = {
+        "settings": settings, "modelled": means.modelled, "highest_pps": highest, "seconds": measurer.seconds(), "why": stopped,
+        "trials": tuple(measurer.trials[0 if means.warm else 1 :]),
+    }  # fmt: skip
+    return {load: _found(search, goal, shared) for load, goal in goals.items()}
+
+
+def _highest(settings: Settings, means: Trials) -> int:
+    """The highest rate that may be offered. Bounds further apart than the width must fit below it, however slow the sender is."""
+    least = math.ceil(settings.min_pps / (1 - settings.width)) + 1
+    return settings.max_pps if means.highest_pps is None else min(settings.max_pps, max(means.highest_pps, least))
+
+
+def _lengths(settings: Settings, modelled: bool) -> tuple[float, float, float]:
+    """Of a trial, and of all trials at a rate [seconds]; and the share of these that may be bad."""
+    if modelled:
+        return settings.modelled_trial_seconds, settings.modelled_sum_seconds, settings.modelled_exceed_ratio
+    return settings.trial_seconds, settings.sum_seconds, settings.exceed_ratio
+
+
+def _found(search: MultipleLossRatioSearch, goal: SearchGoal, shared: Mapping[str, Any]) -> Found:
     bounds = GoalResult.from_bounds(search.database.get_relevant_bounds(search.scaling.goal_to_final_target[goal]))
     found = Found(
         loss_ratio=goal.loss_ratio,
-        settings=settings,
-        # Without the warm-up.
-        trials=tuple(measurer.trials[1:]),
         lower_pps=_pps(bounds.relevant_lower_bound),
         upper_pps=_pps(bounds.relevant_upper_bound),
         throughput_pps=None if bounds.relevant_lower_bound is None else float(bounds.conditional_throughput),
-        seconds=time.monotonic() - began,
-        why=stopped,
+        **shared,
     )
-    return found if stopped else found.model_copy(update={"why": _why_no_rate(found)})
+    return found if found.why else found.model_copy(update={"why": _why_no_rate(found)})
 
 
-def _goal(load: str, settings: Settings) -> SearchGoal:
+def _goal(load: str, settings: Settings, modelled: bool) -> SearchGoal:
+    trial_s, sum_s, exceed_ratio = _lengths(settings, modelled)
     return SearchGoal(
         loss_ratio=LOSS_RATIOS[load],
-        exceed_ratio=settings.exceed_ratio,
+        exceed_ratio=exceed_ratio,
         relative_width=settings.width,
-        initial_trial_duration=settings.trial_seconds,
-        final_trial_duration=settings.trial_seconds,
-        duration_sum=settings.sum_seconds,
+        initial_trial_duration=trial_s,
+        final_trial_duration=trial_s,
+        duration_sum=sum_s,
         preceding_targets=PRECEDING_TARGETS,
         expansion_coefficient=EXPANSION,
         # That even the lowest rate is too high is a result.
@@ -190,7 +254,7 @@ def _why_no_rate(found: Found) -> str:
     if found.lower_pps is None:
         trials = found.at(found.upper_pps)
         return say.fails_at_the_lowest(settings.min_pps, found.bad(trials), len(trials), found.loss_ratio)
-    return say.carried_the_highest(settings.max_pps) if found.upper_pps is None else ""
+    return say.carried_the_highest(_offered(found)) if found.upper_pps is None else ""
 
 
 def numbers(found: Found) -> Iterable[Number]:
@@ -228,11 +292,17 @@ def _beyond(trials: Sequence[Trial]) -> Iterable[Number]:
         yield Number(f"search_upper_{name}", share, "fraction", window=WINDOW, note="" if due else say.no_bound("upper"))
 
 
+def _offered(found: Found) -> int:
+    """The highest rate that it might try."""
+    return found.settings.max_pps if found.highest_pps is None else found.highest_pps
+
+
 def _asked(found: Found) -> Iterable[Number]:
     settings = found.settings
-    for name, value in (("loss_goal", found.loss_ratio), ("exceed_ratio", settings.exceed_ratio), ("width_goal", settings.width)):
+    trial_s, sum_s, exceed_ratio = _lengths(settings, found.modelled)
+    for name, value in (("loss_goal", found.loss_ratio), ("exceed_ratio", exceed_ratio), ("width_goal", settings.width)):
         yield Number(f"search_{name}", value, "fraction", window=WINDOW)
-    for name, value in (("trial_goal", settings.trial_seconds), ("sum_goal", settings.sum_seconds), ("limit", settings.limit_seconds)):
+    for name, value in (("trial_goal", trial_s), ("sum_goal", sum_s), ("limit", settings.limit_seconds)):
         yield Number(f"search_{name}", value, "seconds", window=WINDOW)
-    for name, value in (("lowest_rate", settings.min_pps), ("highest_rate", settings.max_pps)):
+    for name, value in (("lowest_rate", settings.min_pps), ("highest_rate", _offered(found))):
         yield Number(f"search_{name}", value, "packets/s", window=WINDOW)

@@ -2,9 +2,8 @@
 """What the processor of the emulated host would have counted: a model inside the emulator (QEMU's TCG) that sees every
 instruction and every memory access, of the host, its kernel and its guests.
 
-It can also drive the emulated host's clock by what its processors take: then all collectors count in the same windows, and rates
-are the modelled processor's. Where it does not, it slows the emulator down more than three times, and so has windows of its own. Outside
-of both the emulator runs as without it. docs/collectors/uarch_model.md says what is modelled and what is not.
+It drives the emulated host's clock by what its processors take: all collectors count in the same windows, and rates are the modelled
+processor's. Outside of them the emulator runs as without it. docs/collectors/uarch_model.md says what is modelled and what is not.
 """
 
 from __future__ import annotations
@@ -12,12 +11,13 @@ from __future__ import annotations
 import contextlib
 import json
 import re
+import secrets
 import time
 from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
 from typing import Any, ClassVar
 
-from collectors.base import Apart, Clock, Marks, Recorded
+from collectors.base import Clock, Marks, Recorded
 from collectors.uarch_model import functions, numbers, profiles, symbols
 from collectors.uarch_model.control import Control
 from terms import errors
@@ -26,21 +26,15 @@ from testbeds.base import MODELLED, Testbed
 from testbeds.threads import cpu_list
 
 BUILD = Path(__file__).resolve().parents[2] / "build" / "uarch_model"
-WARM_INSTRUCTIONS = 200_000_000
-"""How many instructions all processors run before their caches are taken as warm."""
-WARM_SECONDS = 0.75
-"""The least that is waited for them."""
-INSTRUCTIONS_PER_SECOND = 150_000_000
-"""What all processors run in a second of a window, at saturation, on the machine that the experiments' ``own_seconds`` were chosen on."""
-PATIENCE = 4
-"""How many times its seconds a window or a warm-up may take. A slow machine runs fewer instructions in a second, and an idle host does,
-and what is counted by packet would be of few packets then."""
 MARK = "/var/lib/vsprof/mark"
 """Where the program that marks a window's ends lies on the testbed. Nothing may be executed from /run."""
-QUANTUM_US = 5.0
-"""How far the lab's CPUs may be apart in modelled time. Smaller is closer to a real machine, and slower."""
-SMALLEST_QUANTUM_US, LARGEST_QUANTUM_US = 0.5, 100.0
+QUANTUM_US = 1.0
+"""How far the lab's CPUs may be apart in modelled time. Smaller is closer to a real machine, and slower. This is the largest whose rates
+do not differ from those of the next smaller one (`make bench-time`)."""
+SMALLEST_QUANTUM_US, LARGEST_QUANTUM_US = 0.1, 100.0
 """Below, CPUs do little but wait for each other; above, one CPU's packets wait longer for the other than switches take for them."""
+SEEDS = 2**32
+"""How many there are. The same seed gives the same leads but not the same run, because this machine schedules the emulator's threads."""
 IDLE_PACE = 1.0
 """How fast time passes where all of the lab's CPUs are idle, in real time: those who talk to it from outside live there."""
 # What the emulated kernel takes the cycle counter's speed to be: by this it turns cycles into time.
@@ -51,10 +45,12 @@ STEP_S, STEADY = 0.005, 0.05
 """Of modelled time: between two looks at the rate of packets; and by what part of it two rates differ at most that are called steady."""
 FEWEST_PACKETS = 50
 """In such a step: below it there is no flood whose rate could be steady, and nothing to wait for."""
+QUIET_S, FRAMES_MISSED, STRAYS = 0.003, 10, 2
+"""After the last packet of a burst: as long, or as long as so many would take at its rate; but no more than these, of others, come then."""
+LATEST_S = 0.5
+"""Within which the first packets of a burst come, or none: pktgen begins within a tenth of a second."""
 STILL_SECONDS = 60
 """Of this machine, after which a clock that has not moved will not move any more: CPUs wait for each other for milliseconds."""
-LONGEST_WINDOW_SECONDS = 60
-"""A window that is to end by a count must end by then."""
 # What the plug-in must know of the kernel: where tasks are switched; where a task keeps its thread's id, name and priority; where
 # packets are received, by protocol, and where a packet keeps its length.
 KERNEL = r"""
@@ -70,10 +66,6 @@ awk '/^Node/ { node = $2 + 0 } $1 == "spanned" { spanned = $2 }
 sort -n | while read -r node first; do echo "$node $first $(cat /sys/devices/system/node/node$node/cpulist)"; done
 """
 PAGE_BYTES = 4096
-LIMITS = {"instructions": "instructions", "packets": "packets"}
-"""What can end a window, and the plug-in's word for it."""
-CLOSED = 2
-"""The state of a window in the plug-in's status."""
 RECEIVERS = {"ip_rcv_core": "packets", "tcp_v4_rcv": "segments", "icmp_rcv": "messages"}
 """The kernel's functions that see each packet, and the names of their hooks."""
 POLLS = {"librte_vhost.so": ("rte_vhost_dequeue_burst", "rte_vhost_enqueue_burst"), "vhost-switch": ("own_receive", "own_send")}
@@ -81,14 +73,14 @@ POLLS = {"librte_vhost.so": ("rte_vhost_dequeue_burst", "rte_vhost_enqueue_burst
 those of vhost-switch's own rings (dataplane/own_rings.c). Both return how many: the first there were, the second there was room for."""
 
 
-class UarchModel(Apart, Clock):
+class UarchModel(Clock):
     source = "model"
     emulator_plugin: ClassVar[Path | None] = BUILD / "uarch_model.so"
     options: ClassVar[dict[str, str]] = {
         "cpu": "the modelled processor: " + ", ".join(profiles.names()) + ", or the path of a profile",
         "without": "parts of the model to switch off: " + ", ".join(profiles.SWITCHES),
-        "until": "what ends an own window instead of its seconds: {instructions: N} or {packets: N}",
         "quantum_us": f"how far the CPUs may be apart in modelled time, in microseconds: {SMALLEST_QUANTUM_US:g} to {LARGEST_QUANTUM_US:g}",
+        "seed": "of the random leads that CPUs have in modelled time, 0 to 2**32 - 1; drawn where not given",
         "deepest_idle": "the deepest idle state that a CPU takes in modelled time: " + ", ".join(profiles.IDLE_STATES),
     }
 
@@ -97,26 +89,26 @@ class UarchModel(Apart, Clock):
         host: Testbed,
         cpu: str = profiles.DEFAULT,
         without: Any = None,
-        until: Mapping[str, int] | None = None,
         quantum_us: float = QUANTUM_US,
         deepest_idle: str = profiles.IDLE_STATES[-1],
+        seed: int | None = None,
     ) -> None:
         super().__init__(host)
+        self.seed = secrets.randbelow(SEEDS) if seed is None else seed
         self.quantum_us = quantum_us
         self.deepest_idle = deepest_idle
         self.profile = profile(cpu, without)
-        self.until = dict(until or {})
         self._control: Control | None = None
 
     @classmethod
     def check_options(cls, given: Mapping[str, Any]) -> None:
         profile(given.get("cpu", profiles.DEFAULT), given.get("without"))
-        until = given.get("until")
-        if until is not None and not _is_window_end(until):
-            raise errors.bad_window_end(until, LIMITS)
         quantum = given.get("quantum_us", QUANTUM_US)
         if isinstance(quantum, bool) or not isinstance(quantum, int | float) or not SMALLEST_QUANTUM_US <= quantum <= LARGEST_QUANTUM_US:
             raise errors.bad_quantum(quantum, SMALLEST_QUANTUM_US, LARGEST_QUANTUM_US)
+        seed = given.get("seed")
+        if seed is not None and (isinstance(seed, bool) or not isinstance(seed, int) or not 0 <= seed < SEEDS):
+            raise errors.bad_seed(seed, SEEDS - 1)
         if (deepest := given.get("deepest_idle", profiles.IDLE_STATES[-1])) not in profiles.IDLE_STATES:
             raise errors.unknown_value("deepest_idle", deepest, profiles.IDLE_STATES)
 
@@ -124,7 +116,7 @@ class UarchModel(Apart, Clock):
         assert self.emulator_plugin is not None
         if self.host.plugin_socket(self.emulator_plugin) is None:
             return "the model is a plug-in of an emulator, and this host is none"
-        return None
+        return None if self.host.clock == MODELLED else errors.counts_in_modelled_time()
 
     def setup(self) -> None:
         assert self.emulator_plugin is not None
@@ -158,7 +150,7 @@ class UarchModel(Apart, Clock):
         self.quantum_us = quantum_us
         deepest = profiles.IDLE_STATES.index(self.deepest_idle)
         frequency_khz = self.profile.frequency_hz // 1000
-        self._ask(f"clock {round(quantum_us * 1000)} {frequency_khz} {self._counter_khz} {IDLE_PACE} {deepest}")
+        self._ask(f"clock {round(quantum_us * 1000)} {frequency_khz} {self._counter_khz} {IDLE_PACE} {deepest} {self.seed}")
 
     def _tell_of_kernel(self) -> None:
         said = dict(line.split(maxsplit=1) for line in symbols.asked_once(self.host, KERNEL).splitlines())
@@ -192,18 +184,6 @@ class UarchModel(Apart, Clock):
     def facts(self) -> dict[str, Any]:
         return {"profile": self.profile.to_json()}
 
-    def engage(self) -> None:
-        self._take_over()
-        self._let_run(WARM_SECONDS, WARM_INSTRUCTIONS)
-
-    def measure(self, seconds: float) -> str:
-        for limit, number in self.until.items():
-            self._ask(f"limit {LIMITS[limit]} {number}")
-        self._ask("begin")
-        self._wait(seconds)
-        self._ask("end")
-        return self.read_window()
-
     def read_window(self) -> str:
         window, status = (json.loads(self._ask(what)) for what in ("window", "status"))
         # Addresses become names here, while the host's programs are at hand; they are far more than the names.
@@ -212,27 +192,17 @@ class UarchModel(Apart, Clock):
             core["hot"].pop("spots")
         return json.dumps({"window": window, "status": status, "functions": named, "cpu": self.profile.id}) + "\n"
 
-    def _wait(self, seconds: float) -> None:
-        if not self.until:
-            return self._let_run(seconds, seconds * INSTRUCTIONS_PER_SECOND)
-        end = time.monotonic() + LONGEST_WINDOW_SECONDS
-        while json.loads(self._ask("status"))["window"] != CLOSED:
-            if time.monotonic() > end:
-                raise errors.window_too_long(self.until, LONGEST_WINDOW_SECONDS)
-            time.sleep(POLL_SECONDS)
-
-    def disengage(self) -> None:
-        # The emulator may be gone, and that is then what must be told.
-        with contextlib.suppress(errors.VsprofError):
-            self._change("off")
-
     @contextlib.contextmanager
     def modelled_time(self) -> Iterator[None]:
-        self._take_over()
+        # See safe_to_change in plugin.c: a guest must not be in the middle of an interrupt when the model takes over.
         try:
+            with self.host.guests_held():
+                self._change("model")
             yield
         finally:
-            self.disengage()
+            # The emulator may be gone, and that is then what must be told.
+            with contextlib.suppress(errors.VsprofError):
+                self._change("off")
 
     def warm_up(self, least: float, most: float) -> None:
         began, _ = before = self._progress()
@@ -244,6 +214,21 @@ class UarchModel(Apart, Clock):
             if few or now - began >= most or (last is not None and abs(rate - last) <= STEADY * last):
                 return
             before = now, packets
+
+    def now(self) -> float:
+        return self._progress()[0]
+
+    def await_packets(self, rate_pps: int | None) -> None:
+        began, before = now, packets = self._progress()
+        while packets - before <= STRAYS and now - began < LATEST_S:
+            now, packets = self._wait_for_clock(now + STEP_S)
+        self.await_quiet(rate_pps)
+
+    def await_quiet(self, rate_pps: int | None) -> None:
+        step = max(QUIET_S, FRAMES_MISSED / rate_pps if rate_pps else 0)
+        now, packets = self._progress()
+        while (after := self._wait_for_clock(now + step))[1] - packets > STRAYS:
+            now, packets = after
 
     def _progress(self) -> tuple[float, int]:
         """Modelled seconds, and packets that kernels received, so far."""
@@ -278,6 +263,7 @@ class UarchModel(Apart, Clock):
             "cpu_name": self.profile.name,
             "frequency_hz": self.profile.frequency_hz,
             "quantum_s": self.quantum_us / 1e6,
+            "seed": self.seed,
             "deepest_idle": self.deepest_idle,
             "modelled_s": clock["modelled_ns"] / 1e9,
             "wall_s": clock["wall_ns"] / 1e9,
@@ -285,11 +271,6 @@ class UarchModel(Apart, Clock):
             "most_apart_s": clock["most_ahead_ns"] / 1e9,
             "far_apart_share": clock["far_ahead"] / clock["reports"] if clock["reports"] else None,
         }
-
-    def _take_over(self) -> None:
-        # See safe_to_change in plugin.c: a guest must not be in the middle of an interrupt when the model takes over.
-        with self.host.guests_held():
-            self._change("model")
 
     def teardown(self) -> None:
         if self._control is not None:
@@ -314,30 +295,11 @@ class UarchModel(Apart, Clock):
             raise errors.plugin_gone("there is no connection")
         return self._control.ask(command)
 
-    def _let_run(self, seconds: float, instructions: float) -> None:
-        """Wait for ``seconds`` at least, and until all processors together ran ``instructions``; but not longer than we have patience."""
-        before, began = self._retired(), time.monotonic()
-        time.sleep(seconds)
-        while self._retired() - before < instructions and time.monotonic() - began < PATIENCE * seconds:
-            time.sleep(POLL_SECONDS)
-
-    def _retired(self) -> int:
-        """Instructions of all processors since the model took over."""
-        return sum(vcpu["instructions"] for vcpu in json.loads(self._ask("status"))["vcpus"])
-
 
 def profile(cpu: str = profiles.DEFAULT, without: Any = None) -> profiles.Profile:
     """The profile that options ask for; ``without`` is a list, one word, or nothing. Raises ``BadInput``."""
     parts = without if isinstance(without, (list, tuple)) else [] if without is None else [without]
     return profiles.load(cpu).without(*map(str, parts))
-
-
-def _is_window_end(until: Any) -> bool:
-    """Whether it is one limit with a whole number above 0."""
-    if not isinstance(until, Mapping) or len(until) != 1:
-        return False
-    ((limit, number),) = until.items()
-    return limit in LIMITS and type(number) is int and number > 0
 
 
 COLLECTOR = UarchModel

@@ -21,7 +21,7 @@ enum branch_kind {
     BRANCH_INDIRECT_CALL,
     BRANCH_RETURN,
     BRANCH_REPEAT,      /* a string instruction that repeats: it may be left, and entered again, before it is done */
-    BRANCH_OTHER        /* system call, IRET, HLT…: nothing that a predictor predicts */
+    BRANCH_OTHER        /* system call, IRET…: nothing that a predictor predicts */
 };
 
 struct predictor {

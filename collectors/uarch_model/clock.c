@@ -6,6 +6,7 @@
 #include <time.h>
 
 #define IDLE_STEP_NS 1000000 /* the longest sleep of the thread that passes idle time, for timers may be set that it does not know of */
+#define NOBODY INT64_MAX
 #define IDLE_AGAIN_NS 50000  /* until it looks again whether due timers have run */
 
 static int64_t wall_now(void)
@@ -46,11 +47,38 @@ void clock_init(struct clock *clock, uint32_t cpu_count)
         init_condition(&clock->cpu[i].go);
 }
 
+/*
+ * How far a CPU may run ahead the next time: half a quantum to a whole one. Knuth's linear congruential generator (MMIX): its upper bits
+ * are random enough to keep CPUs out of step.
+ */
+static int64_t draw_lead(struct clock *clock)
+{
+    int64_t half = clock->quantum / 2;
+
+    clock->random = clock->random * 6364136223846793005ull + 1442695040888963407ull;
+    return clock->quantum - half + (int64_t)((clock->random >> 33) % (uint64_t)(half + 1));
+}
+
+/* A CPU that waited goes on when the clock has come this near, or it would soon wait again. */
+static bool may_go_on(const struct clock_cpu *cpu, int64_t now)
+{
+    return cpu->at <= now + cpu->lead / 2;
+}
+
+/* Never back: it is moved without the lock, too. */
+static void move_now(struct clock *clock, int64_t to)
+{
+    int64_t now = clock_now(clock);
+
+    while (now < to && !__atomic_compare_exchange_n(&clock->now, &now, to, true, __ATOMIC_RELAXED, __ATOMIC_RELAXED))
+        ;
+}
+
 static void set_now(struct clock *clock, int64_t now)
 {
-    __atomic_store_n(&clock->now, now, __ATOMIC_RELAXED);
+    move_now(clock, now);
     for (uint32_t i = 0; i < clock->cpu_count; i++)
-        if (clock->cpu[i].waits && clock->cpu[i].at <= now + clock->quantum)
+        if (clock->cpu[i].waits && may_go_on(&clock->cpu[i], now))
             pthread_cond_signal(&clock->cpu[i].go);
 }
 
@@ -69,16 +97,35 @@ static void advance_to(struct clock *clock, int64_t to)
         clock->machine->run_timers();
 }
 
-static bool find_slowest(const struct clock *clock, int64_t *at)
+/* Where the slowest CPU is that runs; NOBODY if none does. Also without the lock, for the answer to be old. */
+static int64_t slowest(const struct clock *clock)
 {
-    bool found = false;
+    int64_t least = NOBODY;
 
-    for (uint32_t i = 0; i < clock->cpu_count; i++)
-        if (!clock->cpu[i].idle && (!found || clock->cpu[i].at < *at)) {
-            *at = clock->cpu[i].at;
-            found = true;
-        }
-    return found;
+    for (uint32_t i = 0; i < clock->cpu_count; i++) {
+        int64_t at = __atomic_load_n(&clock->cpu[i].at, __ATOMIC_RELAXED);
+        if (!__atomic_load_n(&clock->cpu[i].idle, __ATOMIC_RELAXED) && at < least)
+            least = at;
+    }
+    return least;
+}
+
+/*
+ * Until the slowest CPU comes there nobody has to look at the clock: no timer is due, and nobody who waits may go on. Timers that CPUs set
+ * meanwhile are not known, so there is a next look in any case.
+ */
+static void find_next_event(struct clock *clock)
+{
+    int64_t now = clock_now(clock), due = clock->machine->deadline(), next = now + clock->quantum / 2;
+
+    if (due >= 0 && now + due < next)
+        next = now + due;
+    for (uint32_t i = 0; i < clock->cpu_count; i++) {
+        const struct clock_cpu *cpu = &clock->cpu[i];
+        if (cpu->waits && cpu->at - cpu->lead / 2 < next)
+            next = cpu->at - cpu->lead / 2;
+    }
+    __atomic_store_n(&clock->next_event, next, __ATOMIC_RELAXED);
 }
 
 /* Time that passed while all were idle. */
@@ -93,15 +140,34 @@ static void pass_idle_time(struct clock *clock)
 
 static void advance(struct clock *clock)
 {
-    int64_t slowest = 0;
+    int64_t to = slowest(clock);
 
-    if (find_slowest(clock, &slowest)) {
+    if (to != NOBODY) {
         clock->idle_mark = 0;
-        advance_to(clock, slowest);
+        advance_to(clock, to);
     } else if (!clock->idle_mark) {
         clock->idle_mark = wall_now();
         pthread_cond_signal(&clock->all_idle);
     }
+    find_next_event(clock);
+}
+
+/* Nothing came of a call: what it was called for was withdrawn before its thread looked. */
+static void forget_vain_calls(struct clock *clock)
+{
+    int64_t latest = wall_now() - CLOCK_VAIN_NS;
+    bool forgot = false;
+
+    for (uint32_t i = 0; i < clock->cpu_count; i++) {
+        struct clock_cpu *cpu = &clock->cpu[i];
+        if (!cpu->called || cpu->called_at > latest)
+            continue;
+        cpu->called = false;
+        cpu->idle = forgot = true;
+        clock->record.vain++;
+    }
+    if (forgot)
+        advance(clock);
 }
 
 static void *pass_time(void *of)
@@ -111,7 +177,8 @@ static void *pass_time(void *of)
     pthread_mutex_lock(&clock->lock);
     while (clock->started) {
         if (!clock->idle_mark) {
-            pthread_cond_wait(&clock->all_idle, &clock->lock);
+            wait_for(&clock->all_idle, &clock->lock, CLOCK_VAIN_NS);
+            forget_vain_calls(clock);
             continue;
         }
         pass_idle_time(clock);
@@ -123,7 +190,7 @@ static void *pass_time(void *of)
     return NULL;
 }
 
-bool clock_start(struct clock *clock, const struct clock_machine *machine, int64_t begin, int64_t quantum, double pace)
+bool clock_start(struct clock *clock, const struct clock_machine *machine, int64_t begin, int64_t quantum, uint64_t seed, double pace)
 {
     sigset_t all, before;
 
@@ -131,10 +198,14 @@ bool clock_start(struct clock *clock, const struct clock_machine *machine, int64
     clock->machine = machine;
     clock->now = clock->begin = begin;
     clock->quantum = quantum;
+    clock->random = seed;
     clock->pace = pace;
     clock->wall_begin = wall_now();
-    for (uint32_t i = 0; i < clock->cpu_count; i++)
+    for (uint32_t i = 0; i < clock->cpu_count; i++) {
         clock->cpu[i].at = clock->cpu[i].woke = begin;
+        clock->cpu[i].called = clock->cpu[i].held = false;
+        clock->cpu[i].lead = draw_lead(clock);
+    }
     clock->started = true;
     clock->idle_mark = 0;
     advance(clock);
@@ -153,6 +224,9 @@ static struct clock_record present_record(const struct clock *clock)
 {
     struct clock_record record = clock->record;
 
+    record.reports = 0;
+    for (uint32_t i = 0; i < clock->cpu_count; i++)
+        record.reports += clock->cpu[i].reports;
     if (clock->started) {
         record.modelled += clock->now - clock->begin;
         record.wall += wall_now() - clock->wall_begin;
@@ -182,7 +256,6 @@ static void note(struct clock *clock, const struct clock_cpu *cpu)
     /* While it woke it was ahead of the others, but did nothing. */
     int64_t ahead = cpu->at - (cpu->woke > clock->now ? cpu->woke : clock->now);
 
-    clock->record.reports++;
     clock->record.far_ahead += ahead > 2 * clock->quantum;
     if (ahead > clock->record.most_ahead)
         clock->record.most_ahead = ahead;
@@ -198,12 +271,28 @@ static int64_t next_wait(struct clock_cpu *cpu, int64_t now)
     return cpu->wait;
 }
 
+/* Most reports change nothing for anybody but the clock: the CPU is within its lead, and nothing happens yet. Then the lock is left alone. */
+static bool nothing_new(struct clock *clock, struct clock_cpu *cpu, int64_t at)
+{
+    if (cpu->idle || cpu->called || cpu->held)
+        return false;
+    __atomic_store_n(&cpu->at, at, __ATOMIC_RELAXED);
+    int64_t to = slowest(clock);
+    if (to >= __atomic_load_n(&clock->next_event, __ATOMIC_RELAXED))
+        return false;
+    move_now(clock, to);
+    return at <= to + cpu->lead;
+}
+
 bool clock_report(struct clock *clock, uint32_t index, int64_t at)
 {
     struct clock_cpu *cpu = &clock->cpu[index];
 
+    cpu->reports++;
+    if (__atomic_load_n(&clock->started, __ATOMIC_ACQUIRE) && nothing_new(clock, cpu, at))
+        return true;
     pthread_mutex_lock(&clock->lock);
-    cpu->idle = false;
+    cpu->idle = cpu->called = false;
     if (!clock->started) {
         pthread_mutex_unlock(&clock->lock);
         return true;
@@ -211,16 +300,21 @@ bool clock_report(struct clock *clock, uint32_t index, int64_t at)
     cpu->at = at;
     advance(clock);
     note(clock, cpu);
-    bool may_go = at <= clock->now + clock->quantum;
+    bool may_go = cpu->held ? may_go_on(cpu, clock->now) : at <= clock->now + cpu->lead;
     if (!may_go) {
         clock->record.waits++;
-        cpu->waits = true;
+        cpu->held = cpu->waits = true;
+        find_next_event(clock);
         wait_for(&cpu->go, &clock->lock, next_wait(cpu, clock->now));
         cpu->waits = false;
         if (clock->started)
             advance(clock);
-        may_go = !clock->started || at <= clock->now + clock->quantum;
+        may_go = !clock->started || may_go_on(cpu, clock->now);
         clock->record.slices += !may_go;
+    }
+    if (cpu->held && may_go) {
+        cpu->held = false;
+        cpu->lead = draw_lead(clock);
     }
     pthread_mutex_unlock(&clock->lock);
     return may_go;
@@ -230,6 +324,7 @@ void clock_idle(struct clock *clock, uint32_t index, int64_t at)
 {
     pthread_mutex_lock(&clock->lock);
     clock->cpu[index].idle = true;
+    clock->cpu[index].called = false;
     if (clock->started) {
         clock->cpu[index].at = at;
         advance(clock);
@@ -237,23 +332,45 @@ void clock_idle(struct clock *clock, uint32_t index, int64_t at)
     pthread_mutex_unlock(&clock->lock);
 }
 
+/* It was idle, and has something to do since `at`. */
+static void wake(struct clock *clock, struct clock_cpu *cpu, int64_t at)
+{
+    if (clock->idle_mark)
+        pass_idle_time(clock);
+    clock->idle_mark = 0;
+    int64_t from = at > clock->now ? at : clock->now, idle = from - cpu->at;
+    if (idle > 0)
+        cpu->at = from;
+    if (clock->machine->wake)
+        cpu->at += clock->machine->wake(idle);
+    cpu->woke = cpu->at;
+    cpu->idle = false;
+}
+
+bool clock_call(struct clock *clock, uint32_t index, int64_t at)
+{
+    struct clock_cpu *cpu = &clock->cpu[index];
+
+    pthread_mutex_lock(&clock->lock);
+    if (clock->started && cpu->idle) {
+        wake(clock, cpu, at);
+        cpu->called = true;
+        cpu->called_at = wall_now();
+        clock->record.calls++;
+    }
+    bool there = !clock->started || cpu->at >= at;
+    pthread_mutex_unlock(&clock->lock);
+    return there;
+}
+
 int64_t clock_resume(struct clock *clock, uint32_t index)
 {
     struct clock_cpu *cpu = &clock->cpu[index];
 
     pthread_mutex_lock(&clock->lock);
-    if (clock->started) {
-        if (clock->idle_mark)
-            pass_idle_time(clock);
-        clock->idle_mark = 0;
-        int64_t idle = clock->now - cpu->at;
-        if (idle > 0)
-            cpu->at = clock->now;
-        if (cpu->idle && clock->machine->wake)
-            cpu->at += clock->machine->wake(idle);
-        cpu->woke = cpu->at;
-    }
-    cpu->idle = false;
+    if (clock->started && cpu->idle)
+        wake(clock, cpu, clock->now);
+    cpu->idle = cpu->called = false;
     int64_t at = cpu->at;
     pthread_mutex_unlock(&clock->lock);
     return at;

@@ -6,6 +6,7 @@
 
 #define SPACE_SHIFT 58 /* a virtual line number has 58 bits */
 #define NEAR_BYTES 4096
+#define LOCAL_APIC 0xfee00000ull /* where Linux leaves it */
 #define ALL_TLBS(core)                                                                                                         \
     {                                                                                                                          \
         &(core)->dtlb[0], &(core)->dtlb[1], &(core)->dtlb[2], &(core)->itlb[0], &(core)->itlb[1], &(core)->itlb[2],            \
@@ -251,6 +252,7 @@ void core_enter(struct core *core, bool guest)
 void core_forget_blocks(struct core *core)
 {
     core->previous = &nowhere;
+    core->device_block = NULL;
 }
 
 uint64_t core_cycles(const struct core *core)
@@ -260,7 +262,7 @@ uint64_t core_cycles(const struct core *core)
     for (int mode = 0; mode < MODE_COUNT; mode++) {
         const struct counters *c = &core->counters[mode];
         cycles += c->stall_l2 + c->stall_llc + c->stall_memory + c->stall_frontend + c->stall_dtlb + c->stall_itlb + c->stall_branch +
-                  c->stall_mode;
+                  c->stall_mode + c->repeat_cycles;
     }
     return cycles;
 }
@@ -520,6 +522,7 @@ static uint32_t walk_page(struct core *core, uint64_t address, struct tlb_entry 
         found->frame = walk.frame;
         found->size = (uint8_t)walk.size;
         found->memory = memory_holds(&core->walker.memory, walk.frame);
+        found->device = !found->memory;
         if (walk.global)
             found->generation = TLB_GLOBAL;
     } else {
@@ -597,9 +600,14 @@ static struct tlb_entry *translate(struct core *core, struct tlb tlb[PAGE_SIZES]
     return translate_slow(core, tlb, second, address, &now->itlb_walks, &now->stall_itlb);
 }
 
+static uint64_t physical_address(const struct tlb_entry *entry, uint64_t address)
+{
+    return entry->frame | (address & ((1ull << page_shift[entry->size]) - 1));
+}
+
 static uint64_t physical_line(const struct tlb_entry *entry, uint64_t address)
 {
-    return (entry->frame | (address & ((1ull << page_shift[entry->size]) - 1))) >> LINE_SHIFT;
+    return physical_address(entry, address) >> LINE_SHIFT;
 }
 
 /* Data. */
@@ -618,13 +626,28 @@ static struct tlb_entry *translate_data(struct core *core, uint64_t address)
     return known->entry;
 }
 
+/* A device's register is never cached: a load waits for the device, a store until it is under way. The local APIC is in the core. */
+static void access_device(struct core *core, const struct tlb_entry *page, uint64_t address, bool store)
+{
+    const struct profile *p = core->profile;
+
+    core->device_block = core->previous;
+    if (physical_address(page, address) >> 12 == LOCAL_APIC >> 12) {
+        core->now->stall_mode += p->cost_apic;
+        return;
+    }
+    core->now->io_accesses++;
+    core->now->stall_mode += store ? p->cost_mmio_write : p->cost_mmio;
+}
+
 bool core_access_slow(struct core *core, uint64_t address, bool store)
 {
     struct tlb_entry *page = translate_data(core, address);
     bool missed = false;
 
     *(store ? &core->now->stores : &core->now->loads) += 1;
-    /* A device register is never cached. */
+    if (page->device)
+        access_device(core, page, address, store);
     if (!page->memory)
         return false;
     uint64_t line = physical_line(page, address);
@@ -671,11 +694,16 @@ static void access_element(struct core *core, uint64_t address, uint64_t bytes, 
     *(store ? &core->now->stores : &core->now->loads) -= 1;
 }
 
+/* What an access that changes nothing but the counts of loads and stores leaves as it was. */
+static uint64_t events_of_data(const struct counters *now)
+{
+    return now->l1d_misses + now->l1d_upgrades + now->dtlb_misses + now->io_accesses + now->stall_mode;
+}
+
 /* The next element. Returns whether all of it was at hand: then another one in these lines changes nothing but the counts. */
 static bool repeat_once(struct core *core, struct repeated *r)
 {
-    const struct counters *now = core->now;
-    uint64_t events = now->l1d_misses + now->l1d_upgrades + now->dtlb_misses, step = r->down ? -(uint64_t)r->bytes : r->bytes;
+    uint64_t events = events_of_data(core->now), step = r->down ? -(uint64_t)r->bytes : r->bytes;
 
     if (r->loads)
         access_element(core, r->from, r->bytes, false);
@@ -683,7 +711,7 @@ static bool repeat_once(struct core *core, struct repeated *r)
     r->from += step;
     r->to += step;
     r->count--;
-    return now->l1d_misses + now->l1d_upgrades + now->dtlb_misses == events;
+    return events_of_data(core->now) == events;
 }
 
 static void repeat_counted(struct core *core, struct repeated *r, uint64_t count)
@@ -697,8 +725,17 @@ static void repeat_counted(struct core *core, struct repeated *r, uint64_t count
     r->count -= count;
 }
 
+/* Microcode moves whole vectors, if its bytes are few by a short way: what that takes where all is in L1. */
+static uint64_t repeat_cycles(const struct profile *p, uint64_t bytes)
+{
+    if (bytes <= p->cost_repeat_short_bytes)
+        return p->cost_repeat_short;
+    return p->cost_repeat_start + (bytes + p->cost_repeat_bytes - 1) / p->cost_repeat_bytes;
+}
+
 void core_repeated(struct core *core, struct repeated r)
 {
+    core->now->repeat_cycles += repeat_cycles(core->profile, r.count * r.bytes);
     while (r.count) {
         uint64_t run = within_line(r.to, r.bytes, r.down), loads = r.loads ? within_line(r.from, r.bytes, r.down) : run;
         run = loads < run ? loads : run;
@@ -764,6 +801,33 @@ void core_fetch_slow(struct core *core, uint64_t line, uint64_t last)
 
 /* Blocks. */
 
+/*
+ * QEMU leaves a block at an instruction in its middle that accesses a device, and goes on behind it with another block, of what is left:
+ * that was counted with the first, and nothing came between.
+ */
+static bool goes_on(const struct core *core, const struct block *block)
+{
+    const struct block *from = core->previous;
+    uint64_t offset = (block->pc - from->pc) & SAME_PLACE;
+    bool direct = from->kind == BRANCH_CONDITIONAL || from->kind == BRANCH_JUMP || from->kind == BRANCH_CALL;
+
+    return core->device_block == from && offset && offset < from->length && !(direct && !((block->pc ^ from->target) & SAME_PLACE));
+}
+
+static void count_special(struct core *core, const struct block *block)
+{
+    const struct profile *p = core->profile;
+
+    core->now->atomics += block->atomics;
+    core->now->pauses += block->pauses;
+    core->now->stall_mode += (uint64_t)block->atomics * p->cost_atomic + (uint64_t)block->pauses * p->cost_pause;
+    /* A guest's leave it: the host does them, as it sees fit. */
+    if (!core->guest) {
+        core->now->io_accesses += block->ports;
+        core->now->stall_mode += (uint64_t)block->ports * p->cost_port_io;
+    }
+}
+
 void core_block_slow(struct core *core, const struct block *block)
 {
     const struct profile *p = core->profile;
@@ -776,9 +840,8 @@ void core_block_slow(struct core *core, const struct block *block)
         core->now->kernel_entries += entered;
         core->now->stall_mode += entered ? p->cost_kernel_entry : 0;
     }
-    core->now->atomics += block->atomics;
-    core->now->pauses += block->pauses;
-    core->now->stall_mode += (uint64_t)block->atomics * p->cost_atomic + (uint64_t)block->pauses * p->cost_pause;
+    if (!goes_on(core, block))
+        count_special(core, block);
     /* Once more, now that nothing of this block's kind is left to do. */
     core->way = block->way;
     core_block(core, block);
@@ -818,6 +881,12 @@ static void branch(struct core *core, const struct block *from, uint64_t to)
 
 void core_branch_slow(struct core *core, const struct block *block)
 {
+    if (goes_on(core, block)) {
+        core->previous = block;
+        if (block->kind == BRANCH_CONDITIONAL)
+            predictor_look(&core->predictor, block->pc);
+        return;
+    }
     branch(core, core->previous, block->pc);
     core_run(core, block);
 }

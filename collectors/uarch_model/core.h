@@ -35,8 +35,8 @@ struct block {
     uint16_t instructions;
     uint8_t kind;        /* enum branch_kind of the last instruction */
     bool user;
-    uint8_t atomics, pauses;
-    uint8_t way;         /* user, and SPECIAL_WAY if there are atomics or pauses: what core_block must look at, in one byte */
+    uint8_t atomics, pauses, ports; /* how many of the instructions; ports: IN, OUT */
+    uint8_t way;         /* user, and SPECIAL_WAY if there are any of these: what core_block must look at, in one byte */
 };
 
 /*
@@ -127,6 +127,7 @@ struct core {
     uint64_t last_value; /* what the last missing load got: an address near it depends on it */
     uint64_t value_at;   /* `retired` then */
     bool value_known;
+    const struct block *device_block; /* the block that ran when a device was accessed last */
     uint64_t walks_failed;
     uint64_t (*real_pc)(struct core *core); /* the address at which the block that runs was entered; NULL: blocks have their own */
 

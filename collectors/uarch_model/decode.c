@@ -103,6 +103,12 @@ static void decode_0f(struct decoded *d, const uint8_t *at, const uint8_t *end, 
     }
 }
 
+/* IN and OUT, with the port's number in the instruction or in DX; INS and OUTS. */
+static bool is_port(uint8_t opcode)
+{
+    return (opcode & 0xf4) == 0xe4 || (opcode & 0xfc) == 0x6c;
+}
+
 /* MOVS and STOS, but for those with an address size or a source's segment of their own. */
 static void decode_repeat(struct decoded *d, const uint8_t *prefix, uint8_t opcode, bool quad)
 {
@@ -134,6 +140,7 @@ struct decoded decode(const uint8_t *bytes, size_t length)
     if (at >= end)
         return d;
     uint8_t opcode = *at++;
+    d.port = is_port(opcode);
     d.bytes = opcode != 0x0f ? operand_bytes(opcode, rex & 8) : at < end ? operand_bytes_0f(*at, rex & 8) : 16;
     if (opcode == 0x0f && at < end)
         decode_0f(&d, at, end, rex);
@@ -149,8 +156,8 @@ struct decoded decode(const uint8_t *bytes, size_t length)
         d.kind = BRANCH_RETURN;
     else if (opcode == 0xff && at < end)
         decode_group_5(&d, *at);
-    else if (opcode == 0xcc || opcode == 0xcd || opcode == 0xcf || opcode == 0xf4 || opcode == 0xca || opcode == 0xcb)
-        d.kind = BRANCH_OTHER; /* INT3, INT, IRET, HLT, far returns */
+    else if (opcode == 0xcc || opcode == 0xcd || opcode == 0xcf || opcode == 0xca || opcode == 0xcb)
+        d.kind = BRANCH_OTHER; /* INT3, INT, IRET, far returns; not HLT, from which an interrupt comes as from any other */
     else if (repeat_any &&
              ((opcode >= 0x6c && opcode <= 0x6f) || (opcode >= 0xa4 && opcode <= 0xa7) || (opcode >= 0xaa && opcode <= 0xaf))) {
         d.kind = BRANCH_REPEAT; /* INS, OUTS, MOVS, CMPS, STOS, LODS, SCAS */

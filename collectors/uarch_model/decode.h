@@ -31,6 +31,7 @@ struct decoded {
     enum branch_kind kind;
     enum special special;
     bool atomic;     /* LOCK prefix */
+    bool port;       /* IN, OUT, INS, OUTS */
     enum repeat repeat;
     uint8_t bytes;   /* the most that it accesses at once: 1, 2, 4, 8, 16; more only where that is not clear */
     int mark;        /* MARK_… */

@@ -64,7 +64,7 @@ def counters() -> Iterable[tuple[str, str]]:
     """The name and unit of each number that there is by role and mode."""
     for name in (*profiles.counters(), *(f"cycles_{part}" for part in CYCLES), "cycles"):
         if not name.startswith("stall_"):  # the same as the stack's parts
-            yield name, "cycles" if name.startswith(("cycles", "walk_cycles")) else "events"
+            yield name, "cycles" if name.startswith("cycles") or name.endswith("_cycles") else "events"
 
 
 def data_numbers(window: Mapping[str, Any], seconds: float) -> Iterable[Number]:

@@ -15,9 +15,11 @@
 #include "control.h"
 #include "decode.h"
 #include "idle.h"
+#include "ipi.h"
 #include "model.h"
 #include "qemu_api.h"
 #include "qemu_clock.h"
+#include "qemu_interrupt.h"
 
 QEMU_EXPORT int qemu_plugin_version = QEMU_API_VERSION;
 QEMU_EXPORT int qemu_plugin_install(qemu_plugin_id_t id, const qemu_info_t *info, int argc, char **argv);
@@ -98,6 +100,7 @@ static pthread_cond_t changed = PTHREAD_COND_INITIALIZER;
 static struct {
     bool wanted, taken, runs;
     int64_t quantum;          /* ns */
+    uint64_t seed;
     uint64_t core_khz;        /* the modelled processor's */
     uint64_t ticks_khz;       /* the cycle counter's, as the emulated kernel found it at boot */
     double pace;
@@ -107,6 +110,7 @@ static struct {
     const char *failed;       /* why it did not begin */
 } modelled;
 static struct clock machine_clock;
+static struct ipi ipis; /* between processors, in modelled time */
 /*
  * Before a window's begin and behind its end probes are read. They have a priority that nothing else has, and what they do takes no
  * modelled time. The other processors wait meanwhile, because the clock stands still: reading a counter does not change what it counts.
@@ -458,6 +462,60 @@ static uint64_t until_report(const struct vcpu *vcpu, const struct core *core, u
     return until < FEWEST_BETWEEN_REPORTS ? FEWEST_BETWEEN_REPORTS : until < by_width ? until : by_width;
 }
 
+/*
+ * A request to interrupt processor `to`, by the thread that makes it. Those of one processor to another take their time: a local APIC
+ * is told from outside only then. Nothing that has come in is lost before: the APIC has it, and this is to make its processor look.
+ */
+static void on_interrupt(int to, int request)
+{
+    bool on_its_way = false;
+
+    if (modelled.runs && request == QEMU_INTERRUPT_POLL && own_index >= 0 && own_index != to && !vcpus[own_index].free) {
+        struct core *core = cores[own_index];
+        int64_t takes = (int64_t)((double)profile.cost_ipi * 1e6 / (double)modelled.core_khz);
+        core->now->ipis++;
+        on_its_way = !ipi_send(&ipis, &machine_clock, (uint32_t)to, own_time(&vcpus[own_index], core) + takes);
+    }
+    if (on_its_way)
+        return;
+    if (request == QEMU_INTERRUPT_POLL) {
+        ipi_take(&ipis, (uint32_t)to);
+        /* From a timer or a device. A processor that sleeps wakes now, however long its thread takes to do so. */
+        if (modelled.runs)
+            clock_call(&machine_clock, (uint32_t)to, present_clock());
+    }
+    qemu_interrupt_raise(to, request);
+}
+
+/* Interrupts on their way that nobody would wait for: their processors fell asleep, or time is not modelled any longer. */
+static void raise_the_rest(void *of)
+{
+    (void)of;
+    for (uint32_t i = 0; i < vcpu_count; i++)
+        if ((!modelled.runs || vcpus[i].asleep) && ipi_take(&ipis, i))
+            qemu_interrupt_raise((int)i, QEMU_INTERRUPT_POLL);
+}
+
+/* Processor `index` is at `at`: what has arrived by now interrupts it. */
+static void take_interrupts(struct vcpu *vcpu, const struct core *core, uint32_t index, int64_t at)
+{
+    int64_t arrives = ipi_next(&ipis, index);
+
+    if (arrives == IPI_NONE)
+        return;
+    if (arrives > at && !vcpu->free) {
+        /* To be there in time. */
+        double cycles = (double)(arrives - at) * (double)modelled.core_khz / 1e6;
+        uint64_t there = core->retired + (uint64_t)(cycles * core->profile->core_ipc_milli / 1000) + 1;
+        vcpu->report_at = there < vcpu->report_at ? there : vcpu->report_at;
+        return;
+    }
+    qemu_interrupt_lock();
+    if (ipi_take(&ipis, index))
+        qemu_interrupt_raise((int)index, QEMU_INTERRUPT_POLL);
+    qemu_interrupt_unlock();
+}
+
 /* A processor may have run too far ahead of the others: then it is held up here, though never for long. */
 static void report_time(struct vcpu *vcpu, struct core *core, uint32_t index)
 {
@@ -476,6 +534,7 @@ static void report_time(struct vcpu *vcpu, struct core *core, uint32_t index)
             vcpu->retired_reported = core->retired;
             vcpu->cycles_reported = cycles;
         }
+        take_interrupts(vcpu, core, index, at);
     }
     if (vcpu->report_at < core->sample_at)
         core->sample_at = vcpu->report_at;
@@ -496,7 +555,7 @@ static void begin_modelled_time(void)
         vcpus[i].asleep = machine_clock.cpu[i].idle;
     }
     probing = false;
-    if (!clock_start(&machine_clock, &around_clock, now, modelled.quantum, modelled.pace)) {
+    if (!clock_start(&machine_clock, &around_clock, now, modelled.quantum, modelled.seed, modelled.pace)) {
         modelled.failed = "no thread for the clock";
         return;
     }
@@ -507,6 +566,8 @@ static void begin_modelled_time(void)
         clock_stop(&machine_clock);
         return;
     }
+    if (!modelled.taken)
+        qemu_interrupt_take(on_interrupt);
     modelled.taken = true;
     model->clock = present_clock;
     qemu_clock_let_sleep(true);
@@ -523,6 +584,7 @@ static void end_modelled_time(void)
             now = own_time(&vcpus[i], cores[i]);
     modelled.offset = now - qemu_clock_present();
     qemu_clock_notify_timers();
+    qemu_interrupt_later(raise_the_rest);
 }
 
 /* What runs. */
@@ -718,6 +780,7 @@ static void on_translation(qemu_plugin_id_t id, struct qemu_plugin_tb *tb)
         d = decode(bytes, qemu_plugin_insn_data(instruction, bytes, sizeof(bytes)));
         block->atomics += d.atomic;
         block->pauses += d.special == SPECIAL_PAUSE;
+        block->ports += d.port;
         if (wanted == COUNT)
             continue;
         if (d.special)
@@ -738,7 +801,7 @@ static void on_translation(qemu_plugin_id_t id, struct qemu_plugin_tb *tb)
     block->length = (uint16_t)(qemu_plugin_insn_vaddr(last) + qemu_plugin_insn_size(last) - block->pc);
     block->target = block_next(block) + (uint64_t)d.displacement;
     block->kind = (uint8_t)d.kind;
-    block->way = block->user | (block->atomics || block->pauses ? SPECIAL_WAY : 0);
+    block->way = block->user | (block->atomics || block->pauses || block->ports ? SPECIAL_WAY : 0);
     bool one_line = block->pc >> LINE_SHIFT == (block_next(block) - 1) >> LINE_SHIFT;
     qemu_plugin_vcpu_udata_cb_t entered = on_blocks[block->kind == BRANCH_CONDITIONAL][one_line];
     qemu_plugin_register_vcpu_tb_exec_cb(tb, wanted == COUNT ? on_block_counted : entered, QEMU_PLUGIN_CB_NO_REGS, block);
@@ -794,6 +857,10 @@ static void on_idle(qemu_plugin_id_t id, unsigned int index)
         model_settle(model, index);
     clock_idle(&machine_clock, index, modelled.runs ? own_time(&vcpus[index], cores[index]) : 0);
     vcpus[index].asleep = true;
+    if (ipi_next(&ipis, index) != IPI_NONE) {
+        clock_call(&machine_clock, index, ipi_next(&ipis, index));
+        qemu_interrupt_later(raise_the_rest);
+    }
 }
 
 /*
@@ -1091,21 +1158,22 @@ static void command_limit(const char *arguments, FILE *out)
         fputs("error: limit instructions N, limit HOOK N, or limit none\n", out);
 }
 
-/* clock QUANTUM_NS CORE_KHZ TICKS_KHZ PACE DEEPEST_IDLE: time is modelled from the next change to the state model on. */
+/* clock QUANTUM_NS CORE_KHZ TICKS_KHZ PACE DEEPEST_IDLE SEED: time is modelled from the next change to the state model on. */
 static void command_clock(const char *arguments, FILE *out)
 {
     char error[256];
     int64_t quantum;
-    uint64_t core_khz, ticks_khz;
+    uint64_t core_khz, ticks_khz, seed;
     double pace;
     uint32_t deepest_idle;
 
-    if (sscanf(arguments, "%" SCNd64 " %" SCNu64 " %" SCNu64 " %lf %" SCNu32, &quantum, &core_khz, &ticks_khz, &pace, &deepest_idle) != 5 ||
+    if (sscanf(arguments, "%" SCNd64 " %" SCNu64 " %" SCNu64 " %lf %" SCNu32 " %" SCNu64, &quantum, &core_khz, &ticks_khz, &pace,
+               &deepest_idle, &seed) != 6 ||
         quantum <= 0 || !core_khz || !ticks_khz || pace <= 0)
-        fputs("error: clock QUANTUM_NS CORE_KHZ TICKS_KHZ PACE DEEPEST_IDLE, the first four above 0\n", out);
+        fputs("error: clock QUANTUM_NS CORE_KHZ TICKS_KHZ PACE DEEPEST_IDLE SEED, the first four above 0\n", out);
     else if (state == MODEL)
         fputs("error: the clock can't change while the model runs\n", out);
-    else if (!modelled.taken && !qemu_clock_find(error, sizeof(error)))
+    else if (!modelled.taken && !(qemu_clock_find(error, sizeof(error)) && qemu_interrupt_find(vcpu_count, error, sizeof(error))))
         fprintf(out, "error: %s: modelled time needs QEMU 9.1 to 11.1 with threads for TCG's CPUs\n", error);
     else {
         modelled.quantum = quantum;
@@ -1113,6 +1181,7 @@ static void command_clock(const char *arguments, FILE *out)
         modelled.ticks_khz = ticks_khz;
         modelled.pace = pace;
         modelled.deepest_idle = deepest_idle;
+        modelled.seed = seed;
         modelled.wanted = true;
         fputs("ok\n", out);
     }
@@ -1126,8 +1195,9 @@ static void write_clock(FILE *out)
             modelled.runs ? "true" : "false", modelled.runs ? clock_now(&machine_clock) : modelled.taken ? present_clock() : 0, record.modelled, record.wall,
             record.idle);
     fprintf(out, ",\"quantum_ns\":%" PRId64 ",\"reports\":%" PRIu64 ",\"waits\":%" PRIu64 ",\"slices\":%" PRIu64
-            ",\"far_ahead\":%" PRIu64 ",\"most_ahead_ns\":%" PRId64 ",\"timers\":%" PRIu64 "}",
-            modelled.quantum, record.reports, record.waits, record.slices, record.far_ahead, record.most_ahead, record.timers);
+            ",\"far_ahead\":%" PRIu64 ",\"most_ahead_ns\":%" PRId64 ",\"timers\":%" PRIu64 ",\"calls\":%" PRIu64 ",\"vain\":%" PRIu64 "}",
+            modelled.quantum, record.reports, record.waits, record.slices, record.far_ahead, record.most_ahead, record.timers, record.calls,
+            record.vain);
 }
 
 /* How often the kernels' receiving function (the hook of that name) was called since the model began: whether a rate is steady yet. */
@@ -1222,6 +1292,7 @@ int qemu_plugin_install(qemu_plugin_id_t id, const qemu_info_t *info, int argc, 
     plugin_id = id;
     vcpu_count = (uint32_t)info->system.max_vcpus;
     clock_init(&machine_clock, vcpu_count);
+    ipi_init(&ipis);
     qemu_plugin_register_vcpu_idle_cb(id, on_idle);
     qemu_plugin_register_vcpu_resume_cb(id, on_resume);
     return control_start(path, handle);

@@ -61,8 +61,15 @@ enum llc_policy { LLC_INCLUSIVE, LLC_NON_INCLUSIVE, LLC_VICTIM };
     X(branch_return_stack, "branch.return_stack")                                                                              \
     X(cost_kernel_entry, "cost.kernel_entry")   /* cycles, both ways together */                                               \
     X(cost_interrupt, "cost.interrupt")         /* beyond the kernel entry */                                                  \
+    X(cost_ipi, "cost.ipi")                     /* from one core's request to the other's interrupt, beyond cost.interrupt */     \
     X(cost_vm_entry, "cost.vm_entry")           /* VMRUN and the exit that ends it */                                          \
     X(cost_atomic, "cost.atomic") X(cost_pause, "cost.pause")                                                                  \
+    X(cost_apic, "cost.apic")                   /* access to a register of the core's own local APIC */                        \
+    X(cost_mmio, "cost.mmio") X(cost_mmio_write, "cost.mmio_write") /* a load, a store of a device's register */               \
+    X(cost_port_io, "cost.port_io")             /* IN, OUT */                                                                  \
+    /* A repeated MOVS or STOS: cycles of one of so many bytes at most; of a longer one to start, and its bytes a cycle */     \
+    X(cost_repeat_short_bytes, "cost.repeat_short_bytes") X(cost_repeat_short, "cost.repeat_short")                            \
+    X(cost_repeat_start, "cost.repeat_start") X(cost_repeat_bytes, "cost.repeat_bytes")                                        \
     /* Idle states, in ns: how long it must last for the state to be taken, how long it takes to wake; no latency: no such state */ \
     X(idle_c1_residency, "idle.c1.residency_ns") X(idle_c1_latency, "idle.c1.latency_ns")                                      \
     X(idle_c1e_residency, "idle.c1e.residency_ns") X(idle_c1e_latency, "idle.c1e.latency_ns")                                  \

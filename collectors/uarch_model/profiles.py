@@ -148,9 +148,18 @@ class Branch(Strict):
 class Cost(Strict):
     kernel_entry: Number
     interrupt: Number
+    ipi: Number
     vm_entry: Number
     atomic: Number
     pause: Number
+    apic: Number
+    mmio: Number
+    mmio_write: Number
+    port_io: Number
+    repeat_short_bytes: Number
+    repeat_short: Number
+    repeat_start: Number
+    repeat_bytes: Positive
 
 
 class IdleState(Strict):

@@ -52,11 +52,10 @@ static bool find_functions(char *error, size_t size)
     return true;
 }
 
-/* Where in the table `function` looks: the displacement of its only `mov disp32(%rax),%rax`. 0: its code is another. */
-static uint32_t entry_of(int64_t (*function)(void))
+uint32_t qemu_clock_entry(const void *function)
 {
     static const uint8_t load[] = {0x48, 0x8b, 0x80};
-    const uint8_t *code = (const uint8_t *)function;
+    const uint8_t *code = function;
     uint32_t offset = 0;
 
     for (int i = 0; i < CODE_BYTES; i++)
@@ -75,7 +74,7 @@ bool qemu_clock_find(char *error, size_t size)
     char *table = qemu.class_by_name("tcg-accel-ops");
     if (!table || table != qemu.accelerator())
         return snprintf(error, size, "the accelerator of this QEMU is not TCG as we know it"), false;
-    uint32_t clock_at = entry_of(qemu.virtual_clock), ticks_at = entry_of(qemu.elapsed_ticks);
+    uint32_t clock_at = qemu_clock_entry((const void *)qemu.virtual_clock), ticks_at = qemu_clock_entry((const void *)qemu.elapsed_ticks);
     /* Between the two is the entry that sets the clock. */
     if (!clock_at || ticks_at != clock_at + 2 * sizeof(void *))
         return snprintf(error, size, "the code of this QEMU's clocks is not as we know it (entries at 0x%x and 0x%x)", clock_at, ticks_at), false;

@@ -11,6 +11,8 @@
 #include <stddef.h>
 #include <stdint.h>
 
+/* Where in the accelerator's table `function` looks: the displacement of its only `mov disp32(%rax),%rax`. 0: its code is another. */
+uint32_t qemu_clock_entry(const void *function);
 /* Find QEMU's functions and the two entries. Returns false with what does not look as expected in `error`. */
 bool qemu_clock_find(char *error, size_t size);
 /* What the two read at this moment. */

@@ -24,6 +24,7 @@ struct tlb_entry {
     uint32_t generation;
     uint8_t size;
     bool memory; /* RAM, and not a device */
+    bool device; /* not RAM; where it is not known what a page is, it is neither */
 };
 
 struct tlb {

@@ -21,7 +21,7 @@ def test_each_quantum_is_set_beside_the_next_smaller_one_of_its_turn():
     assert found["ovs-dpdk_rate_difference_5us"][0].median == pytest.approx(0.075)
     assert found["ovs-dpdk_rate_difference_10us"][0].median < 0
     assert found["ovs-dpdk_misses_difference_5us"][0].median == 0
-    assert "ovs-dpdk_rate_difference_1us" not in found
+    assert "ovs-dpdk_rate_difference_0.5us" not in found
     assert len(found) == 3 * (len(QUANTA_US) - 1)
 
 

@@ -15,6 +15,7 @@ import pytest
 from collectors.uarch_model import BUILD, UarchModel
 from runner.experiment import SWITCHES, TOPOLOGIES, TRAFFIC
 from terms.placement import CpuPlan
+from testbeds.base import MODELLED
 from testbeds.lab import Lab
 from workloads.topologies.base import Topology
 from workloads.traffic.base import Traffic
@@ -31,7 +32,7 @@ def flood() -> Iterator[Traffic]:
     plugin = BUILD / "uarch_model.so"
     if not plugin.exists():
         pytest.skip("the model is not built: run `make setup`")
-    with Lab(plugins=[plugin]) as host:
+    with Lab(plugins=[plugin], clock=MODELLED) as host:
         plan = CpuPlan.of(host.cpus)
         switch = SWITCHES["ovs-dpdk"](host, plan)
         topology = TOPOLOGIES["vm2vm"](host, switch, plan, "vhost-user")
@@ -54,9 +55,8 @@ def test_guests_answer_after_each_change(flood: Traffic) -> None:
     model.setup()
     try:
         for _ in range(TURNS):
-            model.engage()
-            time.sleep(0.5)
-            model.disengage()
+            with model.modelled_time():
+                time.sleep(0.5)
             flood.check()
             topology.receiver.counters()
     finally:

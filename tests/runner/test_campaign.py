@@ -149,8 +149,6 @@ def test_the_host_is_started_with_the_plugins_that_the_chosen_collectors_need(mo
         monkeypatch.setitem(experiments.COLLECTORS, collector.__name__, collector)
     assert Campaign.check(name, experiment, "lab").host(quiet).plugins == [Path("/plugins/counts.so"), *of_model]
     emulated = {"clock": "emulated"}
-    experiment.windows = experiments.Windows(own_count=0)
-    assert Campaign.check(name, experiment, "lab", host_options=emulated).host(quiet).plugins == [Path("/plugins/counts.so")]
     experiment.collectors = ["softirqs"]
     assert Campaign.check(name, experiment, "lab", host_options=emulated).host(quiet).plugins == []
 

@@ -255,9 +255,9 @@ def test_a_collector_with_own_windows_is_left_out_where_there_are_none(document,
         {},
         {"softirqs": {}},
         {"uarch_model": {}},
-        {"uarch_model": {"cpu": "zen5", "without": ["model.page_walks", "prefetch"], "until": {"packets": 2000}}},
+        {"uarch_model": {"cpu": "zen5", "without": ["model.page_walks", "prefetch"], "deepest_idle": "C1"}},
         {"uarch_model": {"without": "prefetch"}},
-        {"uarch_model": {"without": None, "until": None}},
+        {"uarch_model": {"without": None}},
     ],
 )
 def test_options_of_collectors_reach_the_runs(document, options):
@@ -266,11 +266,10 @@ def test_options_of_collectors_reach_the_runs(document, options):
 
 
 def test_what_passes_the_check_makes_a_collector():
-    given = {"cpu": "zen5", "without": "prefetch", "until": {"packets": 5}}
+    given = {"cpu": "zen5", "without": "prefetch", "deepest_idle": "C1"}
     COLLECTORS["uarch_model"].check_options(given)
     made = COLLECTORS["uarch_model"](None, **given)
-    assert (made.profile.id, made.until) == ("zen5", {"packets": 5})
-    assert COLLECTORS["uarch_model"](None, without=None, until=None).until == {}
+    assert (made.profile.id, made.deepest_idle) == ("zen5", "C1")
 
 
 def test_idle_needs_no_setting(document):
@@ -295,7 +294,7 @@ WRONG = {
     "unknown collector": ({"collectors": ["pmu"]}, ["pmu", "softirqs"]),
     "options of an unknown collector": ({OPTIONS: {"pmu": {"cpu": "zen5"}}}, ["pmu", "uarch_model", "softirqs"]),
     "options of a collector that has none": ({OPTIONS: {"softirqs": {"cpu": "zen5"}}}, ["softirqs", "cpu", "no options"]),
-    "unknown option": ({OPTIONS: {MODEL: {"gpu": "zen5"}}}, [MODEL, "gpu", "cpu", "without", "until"]),
+    "unknown option": ({OPTIONS: {MODEL: {"gpu": "zen5"}}}, [MODEL, "gpu", "cpu", "without", "quantum_us"]),
     "options are no mapping": ({OPTIONS: {MODEL: "zen5"}}, [f"{OPTIONS}.{MODEL}", "zen5"]),
     "options are a list": ({OPTIONS: [MODEL]}, [OPTIONS, MODEL]),
     "unknown processor": ({OPTIONS: {MODEL: {"cpu": "zen9"}}}, ["zen9", "zen5", "haswell-ep-e5-2695v3"]),
@@ -304,13 +303,6 @@ WRONG = {
     "unknown part": ({OPTIONS: {MODEL: {"without": ["caches"]}}}, ["'caches'", "model.page_walks", "prefetch"]),
     "a part that is no word": ({OPTIONS: {MODEL: {"without": [{"model": 1}]}}}, ["'model'", "model.page_walks"]),
     "parts that are a number": ({OPTIONS: {MODEL: {"without": 5}}}, ["'5'", "model.page_walks"]),
-    "unknown end of a window": ({OPTIONS: {MODEL: {"until": {"bytes": 5}}}}, ["bytes", "instructions", "packets"]),
-    "two ends of a window": ({OPTIONS: {MODEL: {"until": {"packets": 5, "instructions": 5}}}}, ["until", "one of"]),
-    "no end of a window": ({OPTIONS: {MODEL: {"until": {}}}}, ["until", "instructions", "packets"]),
-    "a window of no packets": ({OPTIONS: {MODEL: {"until": {"packets": 0}}}}, ["until", "{'packets': 0}"]),
-    "a window of half a packet": ({OPTIONS: {MODEL: {"until": {"packets": 0.5}}}}, ["until", "0.5"]),
-    "a window until yes": ({OPTIONS: {MODEL: {"until": {"packets": True}}}}, ["until", "True"]),
-    "a window until a word": ({OPTIONS: {MODEL: {"until": "packets"}}}, ["until", "'packets'", "instructions"]),
     "unknown notebook": ({"notebook": "novel"}, ["novel", "vm2vm"]),
     "vhost-user with kernel OVS": ({FIXED: {"access": "vhost-user"}}, ["kernel-ovs", "vhost-user", "vhost-net"]),
     "fixed and varied": ({FIXED: {"switch": "ovs-dpdk"}}, ["switch", "both"]),

@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import json
 import random
 import time
@@ -17,12 +18,12 @@ from switches.base import PortCounters
 from terms.errors import RunFailed
 from terms.schema import Number
 from workloads import search
-from workloads.endpoints.base import Counters, Flood, Frames
+from workloads.endpoints.base import Burst, Counters, Flood, Frames
 from workloads.endpoints.pktgen import Pktgen
 from workloads.endpoints.probe import ProbeFlood
 from workloads.endpoints.probe_report import Report
-from workloads.search import Found, Settings, Trial, find, numbers
-from workloads.traffic import counted
+from workloads.search import Found, Settings, Trial, Trials, numbers
+from workloads.traffic import counted, trials
 from workloads.traffic.udp_flood import FloodOptions, UdpFlood
 
 HERE = File(__file__).parent
@@ -50,6 +51,10 @@ class Path:
         if self.unlucky and len(self.asked) % self.unlucky == 0:
             out -= max(1, sent // 1000)
         return Trial(rate_pps=rate_pps, due=due, sent=sent, into_switch=sent, out_of_switch=out, received=out + self.strays)
+
+
+def find(load: str, wanted: Settings, attempt: search.Try) -> Found:
+    return search.find([load], wanted, Trials(attempt, time.monotonic))[load]
 
 
 def named(found: Found) -> dict[str, Number]:
@@ -158,6 +163,77 @@ def test_a_trial_that_fails_ends_the_search():
         find("ndr", Settings(), fails)
 
 
+@given(st.floats(1100, 5e6), st.floats(0, 0.02), st.integers(0, 3))
+@settings(max_examples=50)
+def test_searched_at_once_no_drop_is_never_above_partial_drop(capacity, lossy, unlucky):
+    """Of a path that loses a little from some share of its capacity on, and now and then anyway."""
+
+    def path() -> search.Try:
+        carries = Path(capacity, unlucky=unlucky)
+
+        def attempt(rate_pps: int, seconds: float) -> Trial:
+            trial = carries(rate_pps, seconds)
+            little = int(trial.sent * lossy) if rate_pps > 0.8 * capacity else 0
+            return trial.model_copy(update={"received": max(0, trial.received - little)})
+
+        return attempt
+
+    both = search.find(["ndr", "pdr"], Settings(), Trials(path(), time.monotonic))
+    if both["ndr"].rate_pps is not None and both["pdr"].rate_pps is not None:
+        assert both["ndr"].rate_pps <= both["pdr"].rate_pps
+    assert both["ndr"].trials == both["pdr"].trials
+
+
+def test_searched_at_once_both_take_fewer_trials():
+    both = search.find(["ndr", "pdr"], Settings(), Trials(Path(45_000), time.monotonic))
+    assert len(both["ndr"].trials) < sum(len(find(load, Settings(), Path(45_000)).trials) for load in both)
+
+
+def test_in_modelled_time_lengths_bounds_and_limit_are_of_it():
+    path = Path(400_000)
+    clock = {"now": 5.0}
+
+    def attempt(rate_pps: int, seconds: float) -> Trial:
+        assert seconds == 0.02
+        clock["now"] += 0.1
+        return path(rate_pps, seconds)
+
+    means = Trials(attempt, lambda: clock["now"], modelled=True, highest_pps=760_000, warm=True)
+    found = search.find(["ndr"], Settings(), means)["ndr"]
+    assert found.why == ""
+    assert path.asked[0] == 760_000  # no warm-up
+    assert len(found.trials) == len(path.asked) <= 12
+    assert found.seconds == pytest.approx(0.1 * len(path.asked))
+    said = named(found)
+    assert (said["search_trial_goal"].value, said["search_sum_goal"].value, said["search_highest_rate"].value) == (0.02, 0.06, 760_000)
+    assert said["search_exceed_ratio"].value == 0  # there is no noise that a bad trial could be forgiven for
+    late = search.find(["ndr"], Settings(limit_seconds=0.25), means)["ndr"]
+    assert (len(late.trials), late.rate_pps) == (3, None)
+    assert "within 0.25 s" in late.why
+
+
+@pytest.mark.parametrize(("fastest", "highest"), [(50, 1054), (2000, 2000), (10**9, 10_000_000)])
+def test_a_sender_bounds_the_rates_that_are_tried_but_leaves_some(fastest, highest):
+    means = Trials(Path(1e9), modelled=True, highest_pps=fastest, warm=True)
+    found = search.find(["ndr"], Settings(), means)["ndr"]
+    assert found.highest_pps == highest
+    assert f"{highest} packets/s, was carried" in found.why
+
+
+def test_a_search_of_an_earlier_vsprof_is_still_read():
+    old = json.loads(find("ndr", Settings(), Path(45_000)).model_dump_json())
+    del (
+        old["modelled"],
+        old["highest_pps"],
+        old["settings"]["modelled_trial_seconds"],
+        old["settings"]["modelled_sum_seconds"],
+        old["settings"]["modelled_exceed_ratio"],
+    )
+    said = named(Found.model_validate(old))
+    assert said["search_highest_rate"].value == 10_000_000
+    assert said["search_trial_goal"].value == 1
+
+
 # --- What a trial counts -------------------------------------------------------------------------------------------------
 
 
@@ -213,6 +289,7 @@ def test_a_frame_that_found_frame_probes_ring_full_was_sent_and_is_lost():
     ("given_", "said"),
     [
         ({"trial_seconds": 2, "sum_seconds": 1}, "shorter than one trial"),
+        ({"modelled_trial_seconds": 0.08}, "modelled_sum_seconds 0.06 is shorter than one trial, modelled_trial_seconds 0.08"),
         ({"min_pps": 980, "max_pps": 1000}, "not below max_pps 1000 by more than the width 0.05"),
         ({"exceed_ratio": 1}, "less than 1"),
         ({"width": 0}, "greater than or equal to 0.001"),
@@ -279,6 +356,7 @@ class Topology:
     def __init__(self, capacity: float, always: int = 0) -> None:
         self.capacity, self.always = capacity, always
         self.clock = "emulated"
+        self.known: dict[str, Found] = {}
         self.sender = self.receiver = self.switch = self.host = self
         self.sender_port, self.receiver_port = SimpleNamespace(name="p1"), SimpleNamespace(name="p2")
         self.sent = self.received = 0
@@ -389,3 +467,143 @@ def test_progress_is_told_trial_by_trial(searched, monkeypatch):
     traffic.start()
     assert said[0] == "trial at 10.0 Mpps"
     assert len(said) == len(topology.rates) - 1
+
+
+def test_the_first_of_two_floods_searches_for_both(searched):
+    topology = Topology(45_000)
+    both = tuple(FloodOptions(load=load, search=Settings(trial_seconds=0.1, sum_seconds=0.5)) for load in ("pdr", "ndr"))
+    first, second = (UdpFlood(topology, one, 64, 1) for one in both)
+    first.beside = second.beside = (*both, FloodOptions())
+    first.start()
+    floods = len(topology.rates)
+    second.start()
+    assert len(topology.rates) == floods + 1  # its own flood
+    assert second._found.trials == first._found.trials
+    assert second._found.rate_pps <= first._found.rate_pps
+    # Of another search nothing is taken over.
+    other = UdpFlood(topology, FloodOptions(load="ndr"), 64, 1)
+    other.start()
+    assert len(topology.rates) > floods + 2
+
+
+# --- Trials in modelled time ---------------------------------------------------------------------------------------------
+
+
+class Modelled(Topology):
+    """The same in modelled time, and its clock. ``log``: what was done, in order. The sender reaches ``speed``, and has ended when it was
+    looked at ``looks`` times."""
+
+    def __init__(self, capacity: float, speed: float, looks: int = 1) -> None:
+        super().__init__(capacity)
+        self.speed, self.looks = speed, looks
+        self.host = SimpleNamespace(clock="modelled", run=self.run)
+        self.log: list[str] = []
+        self.seconds = 0.0
+
+    def flood(self, frames):
+        return Bursts(self)
+
+    def can_not_flood(self, paced, flows):
+        return None
+
+    def can_not_burst(self):
+        return None
+
+    @contextlib.contextmanager
+    def modelled_time(self):
+        self.log.append("begin")
+        yield
+        self.log.append("end")
+
+    def now(self):
+        return self.seconds
+
+    def await_packets(self, rate_pps):
+        self.log.append("packets")
+
+    def await_quiet(self, rate_pps):
+        self.log.append("quiet")
+
+    def parse_port_counters(self, text):
+        self.log.append("hops")
+        return super().parse_port_counters(text)
+
+
+class Bursts(Sent):
+    def __init__(self, topology: Modelled) -> None:
+        super().__init__(topology, 0)
+
+    def burst(self, count, rate_pps):
+        path = self.topology
+        path.log.append(f"burst of {count} at {rate_pps}")
+        pace = min(rate_pps or path.speed, path.speed)
+        self.last, self.looked = Burst(count, count / pace), 0
+        path.seconds += self.last.seconds
+        path.sent += count
+        path.received += min(count, int(path.capacity * self.last.seconds))
+
+    def burst_sent(self):
+        self.looked += 1
+        return self.last if self.looked >= self.topology.looks else None
+
+
+def test_in_modelled_time_a_trial_is_a_burst_that_nobody_disturbs():
+    path = Modelled(400_000, 690_000)
+    with trials.modelled(path, frames, path, lambda text: None) as means:
+        assert (means.modelled, means.warm, means.highest_pps) == (True, True, 759_000)
+        assert means.attempt(100_000, 0.02) == Trial(
+            rate_pps=100_000, due=2000, sent=2000, into_switch=2000, out_of_switch=2000, received=2000
+        )
+        assert means.attempt(500_000, 0.02).lost == 2000
+        # Slower than asked, it owes what it would have sent in the time that it took.
+        slow = means.attempt(759_000, 0.02)
+        assert (slow.sent, slow.unsent) == (15_180, 1518)
+    assert path.log == [
+        "hops", "begin", "burst of 10000 at None", "packets", "quiet", "hops",
+        "burst of 2000 at 100000", "packets", "quiet", "hops", "burst of 10000 at 500000", "packets", "quiet", "hops",
+        "burst of 15180 at 759000", "packets", "quiet", "hops", "end",
+    ]  # fmt: skip
+
+
+def test_a_burst_that_paused_is_waited_for_and_one_that_does_not_end_is_an_error():
+    path = Modelled(400_000, 690_000, looks=3)
+    with trials.modelled(path, frames, path, lambda text: None):
+        assert path.log[3:8] == ["packets", "packets", "packets", "quiet", "hops"]
+    path.looks = trials.LOOKS + 1
+    with pytest.raises(RunFailed, match="10000 packets did not end"), trials.modelled(path, frames, path, lambda text: None):
+        pass
+
+
+def test_in_modelled_time_a_flood_is_searched_in_one_stretch_of_it():
+    path = Modelled(400_000, 690_000)
+    traffic = UdpFlood(path, FloodOptions(load="ndr"), 64, 1)
+    traffic.clock = path
+    assert traffic.unavailable() is None
+    path.rate_pps = 0
+    found = traffic._search(traffic.settings)
+    assert 380_000 < found.rate_pps <= 400_000
+    assert found.modelled
+    assert (path.log.count("begin"), path.log[-1]) == (1, "end")
+
+
+def test_who_can_not_send_bursts_is_left_out_of_searches_in_modelled_time():
+    path = Modelled(400_000, 690_000)
+    path.can_not_burst = lambda: "no bursts from here"
+    assert UdpFlood(path, FloodOptions(load="ndr"), 64, 1).unavailable() == "no bursts from here"
+    assert UdpFlood(path, FloodOptions(), 64, 1).unavailable() is None
+
+
+def test_pktgen_sends_a_burst_once_who_asked_for_it_has_gone():
+    asked = []
+    sender = SimpleNamespace(interface="eth0", run=lambda command: asked.append(command) or PKTGEN)
+    flood = Pktgen(sender, frames(None))
+    flood.burst(2000, 100_000)
+    flood.burst(500, None)
+    assert (
+        "echo 'ratep 100000' > /proc/net/pktgen/eth0 && echo 'count 2000' > /proc/net/pktgen/eth0 && { sleep 0.01; echo start" in asked[0]
+    )
+    assert asked[0].endswith("&")
+    assert "delay 0" in asked[1]
+    assert flood.burst_sent() == Burst(413902, 9.912144)
+    sender.run = lambda command: PKTGEN.replace("Result: OK", "Result: Running")
+    assert flood.burst_sent() is None

@@ -21,13 +21,13 @@ from terms.errors import RunFailed
 from terms.schema import Number
 from testbeds.base import MODELLED, REAL
 from workloads.endpoints.base import Counters
-from workloads.endpoints.pktgen import Pktgen
+from workloads.endpoints.pktgen import Pktgen, frames_sent
 from workloads.traffic import counted, udp_flood
 from workloads.traffic.base import Sample, Window, rates
-from workloads.traffic.counted import frames_sent
 from workloads.traffic.forward import Forward
 from workloads.traffic.idle import Idle
 from workloads.traffic.ping_paced import PingPaced, replies
+from workloads.traffic.reconnect import Reconnect
 from workloads.traffic.tcp_stream import TcpStream, intervals
 from workloads.traffic.udp_flood import UdpFlood
 
@@ -382,14 +382,14 @@ def test_traffic_of_programs_is_not_for_an_endpoint_without_a_stack(flooded):
     assert Idle(topology, Idle.options(), 64, 1).unavailable() is None
 
 
-def test_in_modelled_time_is_what_windows_alone_count(flooded):
+def test_in_modelled_time_is_all_that_lasts_no_longer(flooded):
     topology, flood = flooded
     topology.clock, topology.has_stack, topology.can_not_flood = MODELLED, True, lambda paced, flows: None
     assert flood.unavailable() is None
     for one in (PingPaced, Idle, TcpStream):
         assert one(topology, one.options(), 64, 1).unavailable() is None
-    searched = UdpFlood(topology, udp_flood.FloodOptions(load="ndr"), 64, 1)
-    assert "udp_flood counts or waits outside of windows" in searched.unavailable()
+    restarted = Reconnect(topology, Reconnect.options(), 64, 1)
+    assert "reconnect takes longer than modelled time can last" in restarted.unavailable()
 
 
 def test_a_flood_at_a_given_rate_owes_nothing_for_the_time_before_modelled_time(flooded):

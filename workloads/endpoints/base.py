@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, ClassVar
 
 from switches.base import Port
-from terms import probe_messages
+from terms import probe_messages, search_messages
 from terms.placement import Thread
 from testbeds.base import Process
 
@@ -73,6 +73,14 @@ class Frames:
     target_port: int = 9
 
 
+@dataclass(frozen=True, slots=True)
+class Burst:
+    """Frames that were sent, and how long that took by the sender's own clock [seconds]."""
+
+    sent: int
+    seconds: float
+
+
 class Flood(abc.ABC):
     """Frames sent from an endpoint until they are stopped. It can be started again."""
 
@@ -98,6 +106,15 @@ class Flood(abc.ABC):
     @abc.abstractmethod
     def stop(self) -> dict[str, str]:
         """Stop sending, and return what its program printed, by file name."""
+
+    def burst(self, count: int, rate_pps: int | None) -> None:
+        """Send so many frames at this rate, or as fast as it goes, from some moment within the next tenths of a second on. While they are
+        sent nobody is asked or told anything. Only where the endpoint can: see ``Endpoint.can_not_burst``."""
+        raise NotImplementedError
+
+    def burst_sent(self) -> Burst | None:
+        """The last one; None where it has not ended."""
+        raise NotImplementedError
 
     def due(self, printed: Mapping[str, str]) -> int:
         """Frames that its rate made due from start to stop, by its program's own clock; ``printed``: what ``stop`` returned.
@@ -129,6 +146,10 @@ class Endpoint(abc.ABC):
     def can_not_flood(self, paced: bool, flows: int) -> str | None:
         """Why no flood of ``flows`` flows can be sent from here, or None. ``paced``: at a given rate, and not as fast as it goes."""
         return None
+
+    def can_not_burst(self) -> str | None:
+        """Why no given number of frames can be sent from here, or None. In modelled time a search needs that."""
+        return search_messages.no_burst(self.name)
 
     def can_not_pace(self, to: Endpoint) -> str | None:
         """Why frames at a fixed pace, each timed, can't be sent from here to ``to``; or None."""

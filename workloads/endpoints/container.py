@@ -59,6 +59,9 @@ class Container(Endpoint):
     def can_not_flood(self, paced: bool, flows: int) -> str | None:
         return errors.no_pace(self.name) if paced and not self._has_pktgen() else None
 
+    def can_not_burst(self) -> str | None:
+        return None if self._has_pktgen() else super().can_not_burst()
+
     def spawn(self, command: str, *, may_fail: bool = False) -> Job:
         return self._commands.spawn(command, may_fail=may_fail)
 

@@ -122,6 +122,9 @@ class Vm(Endpoint):
     def flood(self, frames: Frames) -> Flood:
         return Pktgen(self, frames)
 
+    def can_not_burst(self) -> str | None:
+        return None
+
     def counters(self) -> Counters:
         agent = self._connected()
         interfaces = agent.execute("guest-network-get-interfaces")

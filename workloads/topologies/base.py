@@ -52,6 +52,8 @@ class Topology(abc.ABC):
         self.host, self.switch, self.plan, self.access, self.frame_bytes = host, switch, plan, access, frame_bytes
         self.chosen = {name: options.get(name, values[0]) for name, values in self.options_of(access).items()}
         """The value of each option of the endpoints."""
+        self.known: dict[str, Any] = {}
+        """What one traffic of a run found out of the path, for the next ones."""
         self._made: list[Endpoint] = []
         self._offloads: dict[str, list[str]] = {}
         """Of each end with a network stack, which offloads it has."""

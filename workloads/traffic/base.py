@@ -27,8 +27,9 @@ from __future__ import annotations
 
 import abc
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from contextlib import AbstractContextManager
 from dataclasses import asdict, dataclass
-from typing import Any, ClassVar
+from typing import Any, ClassVar, Protocol
 
 from pydantic import BaseModel, ConfigDict
 
@@ -85,6 +86,22 @@ class Window:
         return self.samples
 
 
+class ModelledTime(Protocol):
+    """The lab's clock, for a traffic that measures outside of windows. Who drives it is a collector, of which a traffic knows nothing."""
+
+    def modelled_time(self) -> AbstractContextManager[None]:
+        """While it lasts, time on the testbed is the modelled processor's."""
+
+    def now(self) -> float:
+        """Seconds of it so far."""
+
+    def await_packets(self, rate_pps: int | None) -> None:
+        """Let it pass until packets, which are sent at this rate, have come, and come no more; or until none has come for long."""
+
+    def await_quiet(self, rate_pps: int | None) -> None:
+        """Let it pass until packets come no more."""
+
+
 class Traffic(abc.ABC):
     """Traffic from a topology's sender to its receiver. See the module's text for the life cycle."""
 
@@ -95,23 +112,25 @@ class Traffic(abc.ABC):
     """Options of a case that are for this traffic alone: without it they would change nothing."""
     returns: ClassVar[bool] = False
     """Whether it is what endpoints send back, of frames that come by themselves."""
+    outlasts_modelled_time: ClassVar[bool] = False
+    """Whether what it is sent for takes longer than modelled time can last, so that in the lab it is in the emulator's."""
 
     def __init__(self, topology: Topology, settings: Options, frame_bytes: int, flows: int) -> None:
         self.topology, self.settings, self.frame_bytes, self.flows = topology, settings, frame_bytes, flows
         self.say: Callable[[str], None] = lambda text: None
         """Tells the user what it does now."""
+        self.clock: ModelledTime | None = None
+        """Where time is modelled, who drives it."""
+        self.beside: tuple[Options, ...] = ()
+        """The settings of all traffics of its kind in this run, its own among them."""
 
     def least_seconds(self) -> float:
         """How long a window must last, by the testbed's clock, to hold enough of what is counted here alone."""
         return 0.0
 
-    def timed_by_windows(self) -> bool:
-        """Whether what it is sent for is counted in windows. Only that can be measured in modelled time, which lasts no longer."""
-        return False
-
     def unavailable(self) -> str | None:
         """Why these endpoints can't send it, or None. Asked once they are up."""
-        if self.topology.host.clock == MODELLED and not self.timed_by_windows():
+        if self.topology.host.clock == MODELLED and self.outlasts_modelled_time:
             return errors.not_in_modelled_time(type(self).__module__.rpartition(".")[2])
         if self.returns != self.topology.returns:
             say = option_messages.nothing_returns if self.returns else option_messages.nothing_is_sent

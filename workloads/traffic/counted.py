@@ -7,7 +7,6 @@ Every hop is counted from before its first frame to after its last one has drain
 from __future__ import annotations
 
 import json
-import re
 import time
 from collections.abc import Mapping
 from typing import Any
@@ -33,7 +32,7 @@ class CountedFlood:
         self._topology, self._frames = topology, frames
         self.flood: Flood = topology.sender.flood(frames)
         self.flood.prepare()
-        self._before = self._hops()
+        self._before = hops(topology)
         self.flood.start()
 
     def check(self) -> None:
@@ -46,39 +45,40 @@ class CountedFlood:
         printed = self.flood.stop()
         time.sleep(DRAIN_S)
         clock = self._topology.host.clock
-        hops = {"before": self._before, "after": self._hops(), "rate_pps": self._frames.rate_pps, "clock": clock}
-        return {**printed, FILE: json.dumps(hops)}
+        counted = {"before": self._before, "after": hops(self._topology), "rate_pps": self._frames.rate_pps, "clock": clock}
+        return {**printed, FILE: json.dumps(counted)}
 
-    def _hops(self) -> dict[str, int]:
-        topology = self._topology
-        ports = topology.switch.parse_port_counters(topology.host.run(topology.switch.port_counters()).stdout)
-        into: PortCounters = ports[topology.sender_port.name]
-        out: PortCounters = ports[topology.receiver_port.name]
-        return {
-            "sent": topology.sender.counters().sent_packets,
-            "into_switch": into.received_packets,
-            "out_of_switch": out.sent_packets,
-            "received": topology.receiver.counters().received_packets,
-        }
+
+def hops(topology: Topology) -> dict[str, int]:
+    """What each hop has counted so far."""
+    ports = topology.switch.parse_port_counters(topology.host.run(topology.switch.port_counters()).stdout)
+    into: PortCounters = ports[topology.sender_port.name]
+    out: PortCounters = ports[topology.receiver_port.name]
+    return {
+        "sent": topology.sender.counters().sent_packets,
+        "into_switch": into.received_packets,
+        "out_of_switch": out.sent_packets,
+        "received": topology.receiver.counters().received_packets,
+    }
 
 
 def packets(raw: Mapping[str, str]) -> dict[str, int]:
     """Frames at each hop, from what ``end`` returned. Raises ``ValueError`` on anything else."""
-    hops = json.loads(raw[FILE])
+    read = json.loads(raw[FILE])
     try:
-        counted = {hop: hops["after"][hop] - hops["before"][hop] for hop in BEHIND}
-        return {"sent": _sent(raw, hops), **counted}
+        counted = {hop: read["after"][hop] - read["before"][hop] for hop in BEHIND}
+        return {"sent": _sent(raw, read), **counted}
     except (KeyError, TypeError) as error:
         raise ValueError(f"{FILE} is not as it was written: {error!r}") from error
 
 
-def _sent(raw: Mapping[str, str], hops: Mapping[str, Any]) -> int:
+def _sent(raw: Mapping[str, str], read: Mapping[str, Any]) -> int:
     """What a generator counted that it handed over; of one that does not count, what the endpoint's own interface did."""
     if pktgen.FILE in raw:
-        return frames_sent(raw[pktgen.FILE])
+        return pktgen.frames_sent(raw[pktgen.FILE])
     if probe.FILE in raw:
         return Report.model_validate_json(raw[probe.FILE]).offered
-    return hops["after"]["sent"] - hops["before"]["sent"]
+    return read["after"]["sent"] - read["before"]["sent"]
 
 
 def in_one_time(raw: Mapping[str, str]) -> bool:
@@ -88,14 +88,7 @@ def in_one_time(raw: Mapping[str, str]) -> bool:
 
 def rate_asked(raw: Mapping[str, str]) -> int | None:
     """Frames per second that were asked for; None at saturation. Raises ``ValueError`` as ``packets`` does."""
-    hops = json.loads(raw[FILE])
-    if not isinstance(hops, dict) or "rate_pps" not in hops:
+    read = json.loads(raw[FILE])
+    if not isinstance(read, dict) or "rate_pps" not in read:
         raise ValueError(f"{FILE} is not as it was written: no rate_pps")
-    return hops["rate_pps"]
-
-
-def frames_sent(text: str) -> int:
-    """pktgen's own count of frames handed to the driver. Raises ``ValueError`` where there is none."""
-    if found := re.search(r"^\s*pkts-sofar: (\d+)", text, re.MULTILINE):
-        return int(found[1])
-    raise ValueError("not pktgen's device file: no pkts-sofar")
+    return read["rate_pps"]

@@ -34,9 +34,6 @@ class Forward(Traffic):
     def start(self) -> None:
         self._pvp().forward(True)
 
-    def timed_by_windows(self) -> bool:
-        return True
-
     def asks_endpoints(self) -> bool:
         # What the endpoint sent back is its own count.
         return True

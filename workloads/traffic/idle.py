@@ -29,9 +29,6 @@ class Idle(Traffic):
     options = IdleOptions
     needs_stack = False
 
-    def timed_by_windows(self) -> bool:
-        return True
-
     def start(self) -> None:
         """Nothing flows."""
 

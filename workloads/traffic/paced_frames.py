@@ -54,9 +54,6 @@ class PacedFrames(Traffic):
         self._whole: Report | None = None
         self._probe.send(self._period_s(), self.frame_bytes)
 
-    def timed_by_windows(self) -> bool:
-        return True
-
     def asks_endpoints(self) -> bool:
         # Its frames' times are the probe's own.
         return True

@@ -42,9 +42,6 @@ class PingPaced(Traffic):
         assert isinstance(settings, PingOptions)
         return FEWEST_REQUESTS / settings.rate_hz
 
-    def timed_by_windows(self) -> bool:
-        return True
-
     def asks_endpoints(self) -> bool:
         # ping's lines have the sender's clock.
         return True

@@ -52,6 +52,7 @@ class Outage(BaseModel):
 
 class Reconnect(PacedFrames):
     options = ReconnectOptions
+    outlasts_modelled_time = True
 
     def unavailable(self) -> str | None:
         return super().unavailable() or self.topology.switch.can_not_restart()

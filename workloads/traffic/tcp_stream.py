@@ -54,9 +54,6 @@ class TcpStream(Traffic):
     options = TcpOptions
     reads = ("tcp_window",)
 
-    def timed_by_windows(self) -> bool:
-        return True
-
     def start(self) -> None:
         settings = self.settings
         assert isinstance(settings, TcpOptions)

@@ -2,7 +2,7 @@
 """UDP frames of one size, at full speed or at a given rate: from the kernel's packet generator, from testpmd, or from frame-probe.
 
 The rate is given, or it is the path's own no-drop or partial-drop rate, which is searched first (``workloads.search``): each trial of the
-search is a short flood.
+search is a short flood. Where a run has both, with the same settings, the first one searches both at once.
 
 Every hop is counted over the whole flood, see ``workloads.traffic.counted``. Where windows follow that slow the host down, the flood that
 is counted ends before them, and a second one is sent.
@@ -10,17 +10,18 @@ is counted ends before them, and a second one is sent.
 
 from __future__ import annotations
 
-import time
+import contextlib
 from collections.abc import Iterable, Mapping, Sequence
 
 from pydantic import Field, model_validator
 
-from terms import errors, search_messages, units
+from terms import errors
 from terms.schema import FCS_BYTES, Number
+from testbeds.base import MODELLED
 from workloads import search
 from workloads.endpoints.base import Frames
-from workloads.search import Found, Settings, Trial
-from workloads.traffic import counted
+from workloads.search import Found, Settings, Trials
+from workloads.traffic import counted, trials
 from workloads.traffic.base import Options, Traffic, Window, rates
 from workloads.traffic.counted import CountedFlood
 
@@ -52,11 +53,11 @@ class UdpFlood(Traffic):
     needs_stack = False
 
     def unavailable(self) -> str | None:
-        return super().unavailable() or self.topology.sender.can_not_flood(self.settings.load != "saturation", self.flows)
-
-    def timed_by_windows(self) -> bool:
-        # The trials of a search are floods by themselves.
-        return self.settings.load not in search.LOSS_RATIOS
+        sender, load = self.topology.sender, self.settings.load
+        if why := super().unavailable() or sender.can_not_flood(load != "saturation", self.flows):
+            return why
+        in_bursts = self.topology.host.clock == MODELLED and load in search.LOSS_RATIOS
+        return sender.can_not_burst() if in_bursts else None
 
     def start(self) -> None:
         settings = self._options()
@@ -65,7 +66,7 @@ class UdpFlood(Traffic):
         self._flood: CountedFlood | None = None
         rate = settings.rate_pps
         if settings.load in search.LOSS_RATIOS:
-            self._found = search.find(settings.load, settings.search or Settings(), self._try)
+            self._found = self._search(settings)
             rate = self._found.rate_pps
         if not self.nothing_flows():
             self._flood = CountedFlood(self.topology, self._frames(rate))
@@ -114,17 +115,20 @@ class UdpFlood(Traffic):
         for window in windows:
             yield from rates(window)
 
-    def _try(self, rate_pps: int, seconds: float) -> Trial:
-        """One trial of the search: a flood of its own. Raises ``RunFailed`` if nothing at all was sent: that says nothing of the path."""
-        self.say(search_messages.trial(units.si(rate_pps, "packets/s")))
-        trial = CountedFlood(self.topology, self._frames(rate_pps))
-        time.sleep(seconds)
-        trial.check()
-        printed = trial.end()
-        hops = counted.packets(printed)
-        if hops["sent"] <= 0:
-            raise errors.endpoint_failed(self.topology.sender.name, search_messages.nothing_sent(rate_pps), "")
-        return Trial(rate_pps=rate_pps, due=trial.flood.due(printed), **hops)
+    def _search(self, settings: FloodOptions) -> Found:
+        """The rate of this load, with those of the run's other floods that are searched in the same way; or what an earlier one found."""
+        wanted, known = _searched(settings), self.topology.known
+        if settings.load not in known or known[settings.load].settings != wanted:
+            loads = [one.load for one in self.beside if isinstance(one, FloodOptions) and _searched(one) == wanted] or [settings.load]
+            with self._trials() as means:
+                known.update(search.find(loads, wanted, means))
+        return known[settings.load]
+
+    def _trials(self) -> contextlib.AbstractContextManager[Trials]:
+        if self.topology.host.clock != MODELLED:
+            return contextlib.nullcontext(trials.real(self.topology, self._frames, self.say))
+        assert self.clock is not None
+        return trials.modelled(self.topology, self._frames, self.clock, self.say)
 
     def _flowing(self) -> CountedFlood:
         assert self._flood is not None
@@ -138,6 +142,11 @@ class UdpFlood(Traffic):
         sender, receiver = self.topology.sender, self.topology.receiver
         size = self.frame_bytes - FCS_BYTES
         return Frames(size, self.flows, rate_pps, sender.mac, receiver.mac, sender.address, SINK_ADDRESS, FIRST_PORT)
+
+
+def _searched(settings: FloodOptions) -> Settings | None:
+    """How its rate is searched; None where it is not."""
+    return (settings.search or Settings()) if settings.load in search.LOSS_RATIOS else None
 
 
 TRAFFIC = UdpFlood

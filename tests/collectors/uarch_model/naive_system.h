@@ -29,7 +29,7 @@ struct naive_page {
     uint64_t number, frame, used;
     enum page_size size;
     uint32_t space, generation;
-    bool global, memory;
+    bool global, memory, device;
 };
 
 struct naive_tlb {
@@ -56,7 +56,7 @@ struct naive_core {
     uint32_t space, generation[NAIVE_SPACES];
     bool guest, moves; /* `moves`: programs' code lies elsewhere than its blocks say, see naive_slide */
     enum mode mode;
-    const struct block *previous;
+    const struct block *previous, *device_block;
     uint64_t retired, last_long, last_value, value_at, walks_failed;
     bool long_seen, value_known;
     struct counters counters[MODE_COUNT];
@@ -413,6 +413,7 @@ static inline struct naive_page naive_walk_page(struct naive_core *core, uint64_
         page.size = walk.size;
         page.global = walk.global;
         page.memory = walk.frame < core->system->ram_bytes;
+        page.device = !page.memory;
     } else {
         page.memory = false;
         core->walks_failed++;
@@ -502,6 +503,15 @@ static inline bool naive_access(struct naive_core *core, uint64_t address, bool 
 
     ++*(store ? &now->stores : &now->loads);
     page = naive_translate(core, address, false);
+    uint64_t at = page->frame + address % naive_bytes(page->size);
+    if (page->device)
+        core->device_block = core->previous;
+    if (page->device && at / KIB4 == 0xfee00000 / KIB4) {
+        now->stall_mode += core->system->profile.cost_apic;
+    } else if (page->device) {
+        now->io_accesses++;
+        now->stall_mode += store ? core->system->profile.cost_mmio_write : core->system->profile.cost_mmio;
+    }
     if (!page->memory)
         return false;
     uint64_t line = naive_physical_line(page, address);
@@ -526,6 +536,16 @@ static inline void naive_loaded(struct naive_core *core, uint64_t value)
     core->last_value = value;
     core->value_at = core->retired;
     core->value_known = true;
+}
+
+static inline void naive_repeat_begins(struct naive_core *core, uint64_t bytes)
+{
+    const struct profile *p = &core->system->profile;
+    uint64_t cycles = bytes <= p->cost_repeat_short_bytes ? p->cost_repeat_short : p->cost_repeat_start;
+
+    for (uint64_t moved = 0; bytes > p->cost_repeat_short_bytes && moved < bytes; moved += p->cost_repeat_bytes)
+        cycles++;
+    naive_now(core)->repeat_cycles += cycles;
 }
 
 /* How far behind its blocks' addresses a program's code lies, in the address space with these tables. */
@@ -589,6 +609,20 @@ static inline void naive_leave(struct naive_core *core, const struct block *from
     now->stall_branch += right ? 0 : p->core_mispredict;
 }
 
+/* Into the block that accessed a device and was left there; but not by its own branch. */
+static inline bool naive_goes_on(const struct naive_core *core, const struct block *block)
+{
+    const struct block *from = core->previous;
+    bool branches = from && from->kind != BRANCH_NONE && from->kind <= BRANCH_CALL && naive_same(block->pc, from->target);
+
+    if (!from || core->device_block != from || branches)
+        return false;
+    for (uint64_t at = from->pc + 1; at < from->pc + from->length; at++)
+        if (naive_same(at, block->pc))
+            return true;
+    return false;
+}
+
 static inline void naive_block(struct naive_core *core, const struct block *block)
 {
     const struct profile *p = &core->system->profile;
@@ -601,9 +635,15 @@ static inline void naive_block(struct naive_core *core, const struct block *bloc
         now->kernel_entries++;
         now->stall_mode += p->cost_kernel_entry;
     }
+    if (naive_goes_on(core, block)) {
+        core->previous = block;
+        return;
+    }
     now->atomics += block->atomics;
     now->pauses += block->pauses;
     now->stall_mode += (uint64_t)block->atomics * p->cost_atomic + (uint64_t)block->pauses * p->cost_pause;
+    now->io_accesses += core->guest ? 0 : block->ports;
+    now->stall_mode += core->guest ? 0 : (uint64_t)block->ports * p->cost_port_io;
     if (core->previous)
         naive_leave(core, core->previous, block->pc);
     core->previous = block;

@@ -16,7 +16,7 @@ from types import SimpleNamespace
 import pytest
 
 from collectors import uarch_model
-from collectors.base import Apart, Recorded
+from collectors.base import Clock, Recorded
 from collectors.uarch_model import UarchModel, profiles, symbols
 from collectors.uarch_model.control import Control
 from terms import errors, plugins
@@ -90,10 +90,6 @@ class Plugin(Control):
         self.pending = 0
         self.dies_at: str | None = None
         self.refuses: str | None = None
-        self.opens_until, self.statuses = 3, 0
-        self.clock = SimpleNamespace(now=0.0)
-        self.instructions_per_second: float = 400_000_000
-        self.ran, self.seen_at = 0.0, 0.0
 
     def ask(self, command: str) -> str:
         self.commands.append(command)
@@ -106,19 +102,12 @@ class Plugin(Control):
             self.pending -= 1
             return "pending\n"
         if command == "status":
-            self.statuses += 1
-            self.ran += self.instructions_per_second * (self.clock.now - self.seen_at)
-            self.seen_at = self.clock.now
-            window = uarch_model.CLOSED if self.statuses > self.opens_until else 1
-            return json.dumps({**CAPTURED["status"], "window": window, "vcpus": [self._vcpu(), self._vcpu()]})
+            return json.dumps(CAPTURED["status"])
         if command == "window":
             spots = [["ffffffff81001010", 652, 0, 1, 0, 0, 0, 0, 0, 0, 0]]
             cores = [{**core, "hot": {"dropped": 3, "spots": spots}} for core in CAPTURED["window"]["cores"]]
             return json.dumps({**CAPTURED["window"], "cores": cores}) + "\n"
         return "ok\n"
-
-    def _vcpu(self) -> dict[str, int]:
-        return {"instructions": round(self.ran / 2), "translations_checked": 10, "translations_wrong": 0}
 
     def close(self) -> None:
         self.closed = True
@@ -127,11 +116,9 @@ class Plugin(Control):
 @pytest.fixture
 def made(tmp_path, monkeypatch):
     """Make a collector that is set up; with the plug-in that it talks to, and without any waiting."""
-    slept: list[float] = []
     clock = SimpleNamespace(now=0.0)
 
     def sleep(seconds: float) -> None:
-        slept.append(seconds)
         clock.now += seconds
 
     monkeypatch.setattr(uarch_model, "Control", Plugin)
@@ -142,26 +129,25 @@ def made(tmp_path, monkeypatch):
     def make(host: Host | None = None, **options: object) -> tuple[UarchModel, Plugin]:
         collector = UarchModel(host or Host(tmp_path), **options)
         collector.setup()
-        collector._control.clock = clock
         return collector, collector._control
 
-    make.slept = slept
-    make.clock = clock
     return make
 
 
 # --- Before anything runs
 
 
-def test_it_is_found_as_a_collector_of_a_model_that_counts_apart():
+def test_it_is_found_as_a_collector_that_drives_the_clock():
     assert plugins.find("collectors", "COLLECTOR")["uarch_model"] is UarchModel
-    assert issubclass(UarchModel, Apart)
+    assert issubclass(UarchModel, Clock)
     assert UarchModel.source == "model"
-    assert UarchModel.options.keys() == {"cpu", "without", "until", "quantum_us", "deepest_idle"}
+    assert UarchModel.options.keys() == {"cpu", "without", "quantum_us", "seed", "deepest_idle"}
 
 
 def test_a_host_that_is_not_emulated_has_no_plug_in(tmp_path):
     host = Host(tmp_path)
+    assert "leave out --clock emulated" in UarchModel(host).unavailable()
+    host.clock = MODELLED
     assert UarchModel(host).unavailable() is None
     host.plugin_socket = lambda plugin: None
     assert "emulator" in UarchModel(host).unavailable()
@@ -179,7 +165,6 @@ def test_what_make_builds_is_what_the_lab_loads():
         {},
         {"cpu": "zen5"},
         {"without": ["prefetch", "model.branches"]},
-        {"until": {"instructions": 1}},
         {"quantum_us": 5},
         {"deepest_idle": "C1"},
     ],
@@ -193,12 +178,11 @@ def test_sound_options(given):
     [
         ({"cpu": "zen9"}, "zen9"),
         ({"without": ["cache"]}, "cache"),
-        ({"until": {"seconds": 3}}, "seconds"),
-        ({"until": {"packets": -1}}, "-1"),
-        ({"until": {"packets": "many"}}, "many"),
-        ({"until": 7}, "7"),
         ({"quantum_us": 0}, "quantum_us: 0"),
-        ({"quantum_us": 200.0}, "0.5 to 100"),
+        ({"quantum_us": 200.0}, "0.1 to 100"),
+        ({"seed": -1}, "seed: -1: give a whole number from 0 to 4294967295"),
+        ({"seed": 2**32}, "4294967296"),
+        ({"seed": "x"}, "'x'"),
         ({"quantum_us": "5 us"}, "5 us"),
         ({"quantum_us": True}, "True"),
         ({"deepest_idle": "C7"}, "C7"),
@@ -216,9 +200,13 @@ def test_options_that_will_not_do_are_named(given, word):
 def test_where_time_is_modelled_the_plug_in_is_told_how_it_passes(made, tmp_path):
     host = Host(tmp_path)
     host.clock = MODELLED
-    _, plugin = made(host, quantum_us=2.5, deepest_idle="C1E")
-    assert plugin.commands[-1] == "clock 2500 2300000 2596153 1.0 2"
+    _, plugin = made(host, quantum_us=2.5, deepest_idle="C1E", seed=7)
+    assert plugin.commands[-1] == "clock 2500 2300000 2596153 1.0 2 7"
     assert host.pushed[uarch_model.MARK].startswith(b"\x7fELF")
+
+
+def test_each_run_draws_a_seed_of_its_own(made):
+    assert len({made()[0].seed for _ in range(20)}) > 1
 
 
 def test_where_it_is_not_nobody_speaks_of_a_clock(made, tmp_path):
@@ -280,6 +268,30 @@ def test_a_warm_up_lasts_until_the_rate_is_steady(made, rates, ms):
     assert seen[-1] / 1e6 == pytest.approx(ms, abs=5)
 
 
+@pytest.mark.parametrize(
+    ("rates", "ms"),
+    [
+        ([0.0] * 8 + [1e5] * 3 + [0.0], 60),  # they come after 40 ms, and for 15
+        ([0.0], 505),  # they never come
+        ([800.0] * 8 + [1e5, 0.0], 50),  # at once: a few more come, of others
+    ],
+)
+def test_a_burst_is_waited_for_until_it_is_through(made, rates, ms):
+    collector, plugin = made()
+    seen = passing(plugin, rates)
+    collector.await_packets(100_000)
+    assert seen[-1] / 1e6 == pytest.approx(ms, abs=10)
+    assert collector.now() == pytest.approx(seen[-2] / 1e9)
+
+
+def test_few_packets_a_second_are_waited_for_longer(made):
+    for rate, ms in ((100_000, 5), (None, 5), (200, 50)):
+        collector, plugin = made()
+        seen = passing(plugin, [0.0])
+        collector.await_quiet(rate)
+        assert seen[-1] / 1e6 == pytest.approx(ms, abs=5)
+
+
 def test_a_clock_that_stands_still_is_told_with_where_each_cpu_is(made):
     collector, plugin = made()
     passing(plugin, [1.0], still=True)
@@ -292,7 +304,8 @@ def test_the_manifest_says_whose_clock_it_is_and_how_well_it_was_kept(made):
     clock = {"modelled_ns": 2_000_000, "wall_ns": 200_000_000, "idle_ns": 0, "most_ahead_ns": 12_000, "far_ahead": 1, "reports": 4}
     plugin.ask = lambda command: json.dumps({"clock": clock})
     assert collector.clock_facts() == {
-        "cpu": profiles.DEFAULT, "cpu_name": collector.profile.name, "frequency_hz": 2_300_000_000, "quantum_s": 5e-6, "deepest_idle": "C6",
+        "cpu": profiles.DEFAULT, "cpu_name": collector.profile.name, "frequency_hz": 2_300_000_000, "quantum_s": 1e-6,
+        "seed": collector.seed, "deepest_idle": "C6",
         "modelled_s": 0.002, "wall_s": 0.2, "all_idle_s": 0.0, "most_apart_s": 1.2e-5, "far_apart_share": 0.25,
     }  # fmt: skip
 
@@ -369,59 +382,19 @@ def test_the_connection_is_closed_in_the_end(made):
 
 
 def test_what_was_never_set_up_can_be_torn_down(tmp_path):
-    collector = UarchModel(Host(tmp_path))
-    collector.disengage()
-    collector.teardown()
+    UarchModel(Host(tmp_path)).teardown()
 
 
 # --- Windows
 
 
-def test_engaging_holds_the_guests_then_is_the_model_then_warming_up(made):
-    collector, plugin = made()
-    del plugin.commands[:], collector.host.ran[:]
-    collector.engage()
-    assert collector.host.ran == ["hold", "let go"]
-    assert plugin.commands[:2] == ["state off", "state model"]
-    assert set(plugin.commands[2:]) == {"status"}
-    # Enough was run at once, but there is a least.
-    assert made.clock.now == uarch_model.WARM_SECONDS
-
-
-def test_an_idle_host_is_not_waited_for_for_ever(made):
-    collector, plugin = made()
-    plugin.instructions_per_second = 10
-    collector.engage()
-    assert made.clock.now == pytest.approx(uarch_model.PATIENCE * uarch_model.WARM_SECONDS, abs=2 * uarch_model.POLL_SECONDS)
-
-
-@pytest.mark.parametrize(
-    ("speed", "seconds"),
-    [
-        (10 * uarch_model.INSTRUCTIONS_PER_SECOND, 1.5),
-        (uarch_model.INSTRUCTIONS_PER_SECOND, 1.5),
-        # A machine at half the speed takes twice as long for as many packets.
-        (uarch_model.INSTRUCTIONS_PER_SECOND / 2, 3),
-        (0, 1.5 * uarch_model.PATIENCE),
-    ],
-)
-def test_a_window_of_seconds_is_longer_on_a_slow_machine(made, speed, seconds):
-    collector, plugin = made()
-    collector.engage()
-    plugin.instructions_per_second = speed
-    began = made.clock.now
-    collector.measure(1.5)
-    assert made.clock.now - began == pytest.approx(seconds, abs=2 * uarch_model.POLL_SECONDS)
-
-
 def test_what_a_window_records(made):
     collector, plugin = made()
-    collector.engage()
-    del plugin.commands[:], collector.host.ran[:]
-    recorded = json.loads(collector.measure(1.5))
-    assert [command for command in plugin.commands[:-1] if command != "status"] == ["begin", "end", "window"]
-    assert plugin.commands[-1] == "status"
-    assert not collector.host.ran, "each command costs seconds while the host is modelled"
+    with collector.modelled_time():
+        del plugin.commands[:], collector.host.ran[:]
+        recorded = json.loads(collector.read_window())
+        assert plugin.commands == ["window", "status"]
+        assert not collector.host.ran, "each command costs seconds while the host is modelled"
     assert recorded["cpu"] == profiles.DEFAULT
     assert recorded["status"]["vcpus"]
     assert recorded["functions"][0] == {
@@ -432,56 +405,16 @@ def test_what_a_window_records(made):
 
 def test_what_is_recorded_becomes_numbers(made):
     collector, _ = made()
-    collector.engage()
-    found = list(UarchModel.numbers(Recorded("", collector.measure(1), math.nan, Placement())))
+    found = list(UarchModel.numbers(Recorded("", collector.read_window(), math.nan, Placement())))
     assert {"instructions", "cycles", "model_packets"} <= {number.name for number in found}
 
 
-@pytest.mark.parametrize("limit", ["packets", "instructions"])
-def test_a_window_until_a_count(made, limit):
-    collector, plugin = made(until={limit: 2000})
-    collector.engage()
-    del plugin.commands[:], made.slept[:]
-    plugin.statuses = 0
-    collector.measure(1.5)
-    assert plugin.commands == [f"limit {limit} 2000", "begin", *["status"] * 4, "end", "window", "status"]
-    assert made.slept == [uarch_model.POLL_SECONDS] * 3
-
-
-def test_a_window_until_a_count_that_does_not_come(made):
-    collector, plugin = made(until={"packets": 2000})
-    collector.engage()
-    plugin.statuses, plugin.opens_until = 0, 10**9
-    with pytest.raises(errors.RunFailed, match=r"'packets': 2000.* had not ended after 60 s"):
-        collector.measure(1)
-
-
-def test_the_limits_are_names_of_hooks_or_instructions():
-    assert set(uarch_model.LIMITS.values()) <= {"instructions", *uarch_model.RECEIVERS.values(), *uarch_model.POLLS.values()}
-
-
-def test_disengaging_ends_the_model(made):
-    collector, plugin = made()
-    collector.engage()
-    collector.disengage()
-    assert plugin.commands[-1] == "state off"
-
-
-def _one_window(collector: UarchModel) -> None:
-    """As the runner does it."""
-    try:
-        collector.engage()
-        collector.measure(1)
-    finally:
-        collector.disengage()
-
-
-@pytest.mark.parametrize("step", ["state model", "status", "begin", "end", "window"])
+@pytest.mark.parametrize("step", ["state model", "window", "status"])
 def test_a_plug_in_that_dies_is_one_clear_error(made, step):
     collector, plugin = made()
     plugin.dies_at = step
-    with pytest.raises(errors.RunFailed) as failed:
-        _one_window(collector)
+    with pytest.raises(errors.RunFailed) as failed, collector.modelled_time():
+        collector.read_window()
     assert str(failed.value) == "the processor model (a plug-in of the lab's emulator) does not answer: it closed the connection"
 
 
@@ -500,39 +433,38 @@ def test_a_plug_in_that_dies_before_the_traffic_is_too(made, tmp_path, monkeypat
 def test_what_the_plug_in_refuses_is_told(made):
     collector, plugin = made()
     plugin.refuses = "state model"
-    with pytest.raises(errors.RunFailed, match="refused 'state model'"):
-        collector.engage()
-    collector.disengage()
+    with pytest.raises(errors.RunFailed, match="refused 'state model'"), collector.modelled_time():
+        pass
 
 
 def test_a_processor_that_does_not_come_to_rest_is_woken(made):
     collector, plugin = made()
     plugin.pending = 2
     del collector.host.ran[:]
-    collector.engage()
-    assert collector.host.ran == ["hold", "true", "true", "let go"]
+    with collector.modelled_time():
+        assert collector.host.ran == ["hold", "true", "true", "let go"]
 
 
-def test_disengaging_raises_nothing_whatever_the_plug_in_says(made):
+def test_the_end_raises_nothing_whatever_the_plug_in_says(made):
     collector, plugin = made()
-    plugin.refuses = "state off"
-    collector.disengage()
+    with collector.modelled_time():
+        plugin.refuses = "state off"
 
 
-def test_disengaging_raises_nothing_when_the_emulator_is_gone(made):
+def test_the_end_raises_nothing_when_the_emulator_is_gone(made):
     def gone(command: str) -> None:
         raise errors.emulator_failed("killed")
 
     collector, plugin = made()
-    plugin.pending = 1
-    collector.host.run = gone
-    collector.disengage()
+    with collector.modelled_time():
+        plugin.pending = 1
+        collector.host.run = gone
     assert plugin.commands[-1] == "state off"
 
 
 def test_asking_without_a_connection_is_told(tmp_path):
     with pytest.raises(errors.RunFailed, match="there is no connection"):
-        UarchModel(Host(tmp_path)).measure(1)
+        UarchModel(Host(tmp_path)).read_window()
 
 
 def test_a_connection_that_is_refused_is_told(tmp_path):

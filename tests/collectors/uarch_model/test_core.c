@@ -525,6 +525,99 @@ static void what_is_no_memory(void)
     machine_free(machine);
 }
 
+/* A device's registers are waited for, its local APIC's are in the core; and who knows what a page is that no tables map. */
+static void devices(void)
+{
+    struct profile profile = default_profile();
+    struct machine *machine = machine_new(&profile, 1);
+    struct core *core = machine->core[0];
+    struct tables tables = tables_new(&machine->ram, 4);
+
+    tables_map(&tables, 0x400000, 0xfec00000, PAGE_4K, 0);
+    tables_map(&tables, 0x401000, 0xfee00000, PAGE_4K, 0);
+    tables_map(&tables, 0x40000000, 0xc0000000, PAGE_1G, 0);
+    go_to(core, &tables, 0);
+    load(core, 0x400010);
+    load(core, 0x400010);
+    EQUAL(core->now->io_accesses, 2);
+    EQUAL(core->now->stall_mode, 2 * 1500);
+    store(core, 0x400010);
+    EQUAL(core->now->io_accesses, 3);
+    EQUAL(core->now->stall_mode, 2 * 1500 + 160);
+    store(core, 0x401300);
+    load(core, 0x401020);
+    EQUAL(core->now->io_accesses, 3);
+    EQUAL(core->now->stall_mode, 2 * 1500 + 160 + 2 * 90);
+    /* By a large page, both. */
+    store(core, 0x40000000 + 0x3ee00300);
+    store(core, 0x40000000 + 0x3ec00000);
+    EQUAL(core->now->io_accesses, 4);
+    EQUAL(core->now->stall_mode, 2 * 1500 + 2 * 160 + 3 * 90);
+    load(core, 0x800000);
+    EQUAL(core->walks_failed, 1);
+    EQUAL(core->now->io_accesses, 4);
+    machine_free(machine);
+}
+
+/* An access to a device in a block's middle: what QEMU then goes on with is the block's rest, and no interrupt. */
+static void a_block_that_a_device_ends(void)
+{
+    struct profile profile = default_profile();
+    struct machine *machine = machine_new(&profile, 1);
+    struct core *core = machine->core[0];
+    struct tables tables = tables_new(&machine->ram, 4);
+    struct block whole = plain_block(0x410000, 40), rest = plain_block(0x410010, 24), next = plain_block(0x410028, 8);
+
+    tables_map(&tables, 0x400000, 0xfec00000, PAGE_4K, 0);
+    tables_map(&tables, 0x410000, 0x10000, PAGE_4K, 0);
+    tables_map(&tables, 0x411000, 0x11000, PAGE_4K, 0);
+    go_to(core, &tables, 0);
+    whole.kind = rest.kind = BRANCH_CONDITIONAL;
+    whole.target = rest.target = 0x410000;
+    whole.atomics = rest.atomics = 1;
+    whole.way |= SPECIAL_WAY;
+    rest.way |= SPECIAL_WAY;
+    core_block(core, &whole);
+    load(core, 0x400000);
+    core_block(core, &rest);
+    core_block(core, &next);
+    struct counters sum = all_counters(core);
+    EQUAL(sum.instructions, 20);
+    EQUAL(sum.atomics, 1);
+    EQUAL(sum.branches, 1);
+    EQUAL(sum.interrupts, 0);
+    /* Without a device's access it is no rest. */
+    core->previous = &whole;
+    core->device_block = NULL;
+    core_block(core, &rest);
+    sum = all_counters(core);
+    EQUAL(sum.instructions, 30);
+    EQUAL(sum.interrupts, 1);
+    machine_free(machine);
+}
+
+/* IN and OUT, of the host; a guest's are its host's to do. */
+static void ports(void)
+{
+    struct profile profile = profile_without_walks();
+    struct machine *machine = machine_new(&profile, 1);
+    struct core *core = machine->core[0];
+    struct block block = plain_block(KERNEL, 16);
+
+    block.kind = BRANCH_OTHER;
+    block.ports = 2;
+    block.way |= SPECIAL_WAY;
+    core_block(core, &block);
+    EQUAL(core->counters[HOST_KERNEL].io_accesses, 2);
+    EQUAL(core->counters[HOST_KERNEL].stall_mode, 2 * 2500);
+    core_enter(core, true);
+    core_block(core, &block);
+    EQUAL(core->counters[GUEST_KERNEL].instructions, 10);
+    EQUAL(core->counters[GUEST_KERNEL].io_accesses, 0);
+    EQUAL(core->counters[GUEST_KERNEL].stall_mode, 0);
+    machine_free(machine);
+}
+
 /* A page of 1 GiB in TLBs that hold none: as its pieces of 2 MiB, each with its own frame. */
 static void large_pages_are_split(void)
 {
@@ -649,6 +742,25 @@ static void cr3_and_invlpg(void)
     core_forget_page(core, kernel);
     EQUAL(line_of(core, kernel), 0x340000 >> 6);
     machine_free(machine);
+}
+
+/* Few bytes are moved by a short way, more at so many a cycle; in either direction, and even none at all takes its time. */
+static void repeated_strings_take_time(void)
+{
+    const struct profile profile = profile_without_walks();
+    const struct {
+        uint64_t count, cycles;
+        uint32_t bytes;
+    } cases[] = {{0, 14, 1}, {1, 14, 1}, {64, 14, 1}, {8, 14, 8}, {65, 24 + 3, 1}, {9, 24 + 3, 8}, {4096, 24 + 128, 1}, {1500, 24 + 47, 1}};
+
+    for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+        struct machine *machine = machine_new(&profile, 1);
+        struct core *core = machine->core[0];
+        struct repeated r = {.from = 0x10000, .to = 0x20000, .count = cases[i].count, .bytes = cases[i].bytes, .loads = true, .down = i & 1};
+        core_repeated(core, r);
+        EQUAL(all_counters(core).repeat_cycles, cases[i].cycles);
+        machine_free(machine);
+    }
 }
 
 /* 65536 loads of CR3 later the walker's tags repeat; what it knew at the first must not come back. */
@@ -911,12 +1023,16 @@ int main(void)
     a_walk_is_charged();
     code_may_have_its_own_second_level();
     what_is_no_memory();
+    devices();
+    a_block_that_a_device_ends();
+    ports();
     large_pages_are_split();
     a_page_that_went(PAGE_4K);
     a_page_that_went(PAGE_2M);
     a_page_that_went(PAGE_1G);
     the_filters_tell_the_time();
     cr3_and_invlpg();
+    repeated_strings_take_time();
     tags_repeat();
     guests();
     everything_is_flushed();

@@ -114,7 +114,8 @@ static void make_blocks(struct random *random)
         b->user = !(b->pc >> 63);
         b->atomics = random_below(random, 10) == 0;
         b->pauses = random_below(random, 10) == 0;
-        b->way = (uint8_t)(b->user | (b->atomics || b->pauses ? SPECIAL_WAY : 0));
+        b->ports = random_below(random, 10) == 0;
+        b->way = (uint8_t)(b->user | (b->atomics || b->pauses || b->ports ? SPECIAL_WAY : 0));
     }
 }
 
@@ -272,7 +273,7 @@ static void leave_guest(struct pair *pair, uint32_t c)
     core_forget_blocks(pair->core[c]);
     set_space(pair, c, &host[pair->state[c].host], 0, false);
     pair->naive->core[c].guest = false;
-    pair->naive->core[c].previous = NULL;
+    pair->naive->core[c].previous = pair->naive->core[c].device_block = NULL;
     pair->state[c].last = NULL;
 }
 
@@ -343,6 +344,7 @@ static void repeat(struct core *core, struct naive_core *naive, struct random *r
     };
 
     core_repeated(core, r);
+    naive_repeat_begins(naive, r.count * r.bytes);
     for (uint64_t i = 0; i < r.count; i++) {
         uint64_t offset = r.down ? -i * r.bytes : i * r.bytes;
         if (r.loads)

@@ -54,6 +54,12 @@ int main(void)
     check_close(stack.base, 1000 / 3.3);
     check_close(stack.total, 1000 / 3.3 + 87654321);
 
+    /* No miss, but more than the flow of instructions. */
+    counters.repeat_cycles = 900000000;
+    stack = cpi_stack(&profile, &counters);
+    check_close(stack.base, 1000 / 3.3 + 900000000);
+    check_close(stack.total, 1000 / 3.3 + 987654321);
+
     /* More instructions than 32 bits hold. */
     counters = (struct counters){.instructions = 66000000000000ull};
     check_close(cpi_stack(&profile, &counters).total, 20000000000000.0);

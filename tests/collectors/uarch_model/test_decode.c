@@ -55,7 +55,7 @@ static void branches(void)
     KIND("\x0f\x05", BRANCH_OTHER, 0, "syscall");
     KIND("\x48\x0f\x07", BRANCH_OTHER, 0, "sysretq");
     KIND("\x0f\x34", BRANCH_OTHER, 0, "sysenter");
-    KIND("\xf4", BRANCH_OTHER, 0, "hlt");
+    KIND("\xf4", BRANCH_NONE, 0, "hlt");
     KIND("\xcc", BRANCH_OTHER, 0, "int3");
     KIND("\xcd\x80", BRANCH_OTHER, 0, "int $0x80");
     KIND("\x48\xcf", BRANCH_OTHER, 0, "iretq");
@@ -120,6 +120,13 @@ static void special_instructions(void)
     CHECK(DECODE("\xf0\x0f\xb1\x0a").atomic); /* lock cmpxchg %ecx,(%rdx) */
     CHECK(DECODE("\x3e\xf0\x48\xff\x00").atomic);
     CHECK(!DECODE("\x87\x00").atomic); /* xchg has none of its own */
+
+    CHECK(DECODE("\xe4\x60").port && DECODE("\xe5\x60").port && DECODE("\xe6\x80").port && DECODE("\xe7\x80").port);
+    CHECK(DECODE("\xec").port && DECODE("\xed").port && DECODE("\xee").port && DECODE("\x66\xef").port);
+    CHECK(DECODE("\x6c").port && DECODE("\x6d").port && DECODE("\xf3\x6e").port && DECODE("\xf3\x6f").port);
+    /* Neighbours, and the same bytes as second ones. */
+    CHECK(!DECODE("\xe2\xf0").port && !DECODE("\xe8\x00\x00\x00\x00").port && !DECODE("\xeb\x00").port && !DECODE("\x68\x00\x00\x00\x00").port);
+    CHECK(!DECODE("\x0f\x6f\x00").port && !DECODE("\x0f\xe4\xc1").port && !DECODE("\xf4").port);
 }
 
 /* Never too small: an access over the end of a line would pass for one within it. */

@@ -86,6 +86,54 @@ NEVER(bool, qemu_plugin_hwaddr_is_io, const struct qemu_plugin_hwaddr *address)
 NEVER(uint64_t, qemu_plugin_hwaddr_phys_addr, const struct qemu_plugin_hwaddr *address)
 NEVER(qemu_plugin_mem_value, qemu_plugin_mem_get_value, qemu_plugin_meminfo_t info)
 
+/* Its interrupts: cpu_interrupt reads the table as a compiler makes of QEMU's. */
+static void *table[128];
+void *fake_table = table;
+__asm__(".balign 64\n.globl cpu_interrupt\ncpu_interrupt:\n"
+        "    movq fake_table(%rip), %rax\n"
+        "    movq 0xb8(%rax), %rax\n"
+        "    jmp *%rax\n"
+        "    .skip 64, 0x90\n");
+void cpu_interrupt(void *cpu, int request);
+void tcg_handle_interrupt(void *cpu, int request);
+void *qemu_get_cpu(int index);
+void bql_lock_impl(const char *file, int line);
+void bql_unlock(void);
+void *qemu_get_aio_context(void);
+void aio_bh_schedule_oneshot_full(void *loop, void (*call)(void *), void *of, const char *name);
+void *object_class_by_name(const char *name);
+static int cpus[2], raised[2], locks;
+static void (*to_be_called)(void *);
+
+void tcg_handle_interrupt(void *cpu, int request)
+{
+    raised[(int *)cpu - cpus]++;
+}
+void *qemu_get_cpu(int index)
+{
+    return &cpus[index];
+}
+void bql_lock_impl(const char *file, int line)
+{
+    locks++;
+}
+void bql_unlock(void)
+{
+    locks--;
+}
+void *qemu_get_aio_context(void)
+{
+    return NULL;
+}
+void aio_bh_schedule_oneshot_full(void *loop, void (*call)(void *), void *of, const char *name)
+{
+    to_be_called = call;
+}
+void *object_class_by_name(const char *name)
+{
+    return table;
+}
+
 static uint64_t stores(void)
 {
     uint64_t sum = 0;
@@ -95,19 +143,26 @@ static uint64_t stores(void)
     return sum;
 }
 
-int main(void)
+static uint8_t ram[1 << 16];
+static const struct block block = {.pc = 0xffffffff81000000ull, .length = 4, .instructions = 1};
+
+static void begin_model(uint32_t count)
 {
-    static uint8_t ram[1 << 16];
-    const struct block block = {.pc = 0xffffffff81000000ull, .length = 4, .instructions = 1};
     FILE *out = fopen("/dev/null", "w");
 
     CHECK(out);
-    vcpu_count = 1;
+    vcpu_count = count;
     profile = default_profile();
     profile_known = true;
     memory = (struct memory){.low = ram, .low_bytes = sizeof(ram)};
     command_state("model", out);
     CHECK(change_wanted && state == OFF);
+    fclose(out);
+}
+
+static void test_what_is_seen_while_the_model_is_entered_is_forgotten(void)
+{
+    begin_model(1);
 
     /* STOS is seen, then much that is not, then a block that is: RDI and CR3 were changed in between. */
     values[REG_CR3] = 0x1000;
@@ -128,7 +183,109 @@ int main(void)
     values[REG_RDI] += 16;
     on_block(0, (void *)&block);
     EQUAL(stores(), 16);
+    begin_change(OFF);
+    on_resume(0, 0);
+    CHECK(state == OFF);
+}
+
+static int64_t no_deadline(void)
+{
+    return -1;
+}
+static void no_timers(void)
+{
+}
+static const struct clock_machine no_machine = {no_deadline, no_timers, NULL};
+
+/* Two processors in modelled time, both at 1000 ns; an interrupt between them takes 700 cycles. */
+static void begin_time(void)
+{
+    char error[256] = "";
+
+    begin_model(2);
+    clock_init(&machine_clock, 2);
+    ipi_init(&ipis);
+    on_resume(0, 0);
+    CHECK(state == MODEL);
+    table[0xb8 / 8] = (void *)tcg_handle_interrupt;
+    CHECK(qemu_interrupt_find(2, error, sizeof(error)));
+    qemu_interrupt_take(on_interrupt);
+    modelled.core_khz = 1000000;
+    modelled.quantum = 50000;
+    CHECK(clock_start(&machine_clock, &no_machine, 1000, modelled.quantum, 1, 1.0));
+    modelled.runs = true;
+    for (uint32_t i = 0; i < 2; i++) {
+        set_own_time(&vcpus[i], cores[i], 1000);
+        vcpus[i].report_at = 0;
+        report_time(&vcpus[i], cores[i], i);
+    }
+    raised[0] = raised[1] = 0;
+}
+
+static void end_time(void)
+{
+    clock_stop(&machine_clock);
+    modelled.runs = false;
+    begin_change(OFF);
+    on_resume(0, 0);
+}
+
+static void test_a_processor_that_runs_is_interrupted_when_it_has_come_that_far(void)
+{
+    begin_time();
+    own_index = 0;
+    cpu_interrupt(&cpus[1], QEMU_INTERRUPT_POLL);
+    EQUAL(raised[1], 0);
+    EQUAL(cores[0]->counters[HOST_KERNEL].ipis, 1);
+    /* It reports in time for it, and not before gets it. */
+    vcpus[1].report_at = 0;
+    report_time(&vcpus[1], cores[1], 1);
+    EQUAL(raised[1], 0);
+    EQUAL(vcpus[1].report_at, 700 * profile.core_ipc_milli / 1000 + 1);
+    cores[1]->retired = vcpus[1].report_at;
+    report_time(&vcpus[1], cores[1], 1);
+    EQUAL(raised[1], 1);
+    EQUAL(locks, 0);
+    /* What is no message to a local APIC, or comes from the main loop, is passed on. */
+    own_index = 0;
+    cpu_interrupt(&cpus[1], 0x2);
+    EQUAL(raised[1], 2);
+    own_index = -1;
+    cpu_interrupt(&cpus[1], QEMU_INTERRUPT_POLL);
+    EQUAL(raised[1], 3);
+    EQUAL(cores[0]->counters[HOST_KERNEL].ipis, 1);
+    end_time();
+}
+
+static void test_a_processor_that_falls_asleep_does_not_miss_its_interrupt(void)
+{
+    begin_time();
+    own_index = 0;
+    cpu_interrupt(&cpus[1], QEMU_INTERRUPT_POLL);
+    to_be_called = NULL;
+    on_idle(0, 1);
+    CHECK(to_be_called);
+    EQUAL(raised[1], 0);
+    to_be_called(NULL);
+    EQUAL(raised[1], 1);
+    on_resume(0, 1);
+    EQUAL(own_time(&vcpus[1], cores[1]), 1700);
+    /* Asleep when it is sent: it is woken at once, and goes on then. */
+    on_idle(0, 1);
+    own_index = 0;
+    cores[0]->retired += 2000 * profile.core_ipc_milli / 1000;
+    cpu_interrupt(&cpus[1], QEMU_INTERRUPT_POLL);
+    EQUAL(raised[1], 2);
+    on_resume(0, 1);
+    EQUAL(own_time(&vcpus[1], cores[1]), 3700);
+    end_time();
+}
+
+int main(void)
+{
+    test_what_is_seen_while_the_model_is_entered_is_forgotten();
+    test_a_processor_that_runs_is_interrupted_when_it_has_come_that_far();
+    test_a_processor_that_falls_asleep_does_not_miss_its_interrupt();
     model_free(model);
-    fclose(out);
     return 0;
 }

@@ -22,8 +22,8 @@ from terms.errors import BadInput
 ROOT = Path(__file__).resolve().parents[3]
 C_FOLDER = ROOT / "collectors" / "uarch_model"
 PROFILE_H = (C_FOLDER / "profile.h").read_text()
-HASWELL, SKYLAKE, ZEN4, ZEN5 = "haswell-ep-e5-2695v3", "skylake-sp", "zen4", "zen5"
-SHIPPED = (HASWELL, SKYLAKE, ZEN4, ZEN5)
+HASWELL, SKYLAKE, SAPPHIRE_RAPIDS, ZEN4, ZEN5 = "haswell-ep-e5-2695v3", "skylake-sp", "sapphire-rapids", "zen4", "zen5"
+SHIPPED = (HASWELL, SKYLAKE, SAPPHIRE_RAPIDS, ZEN4, ZEN5)
 
 
 # --- The contract with the plug-in ------------------------------------------------------------------------------
@@ -173,13 +173,26 @@ def test_the_published_results_machine():
 
 @pytest.mark.parametrize(
     ("name", "l1d", "l2", "llc", "frequency"),
-    [(SKYLAKE, 32, 1024, 33 << 10, 2_100_000_000), (ZEN4, 32, 1024, 32 << 10, 3_694_000_000), (ZEN5, 48, 1024, 32 << 10, 2_600_000_000)],
+    [
+        (SKYLAKE, 32, 1024, 33 << 10, 2_100_000_000),
+        (SAPPHIRE_RAPIDS, 48, 2048, 105 << 10, 2_000_000_000),
+        (ZEN4, 32, 1024, 32 << 10, 3_694_000_000),
+        (ZEN5, 48, 1024, 32 << 10, 2_600_000_000),
+    ],
 )
 def test_the_sizes_of_the_others_in_kib(name, l1d, l2, llc, frequency):
     profile = profiles.load(name)
     assert [profile.values[f"{c}.sets"] * profile.values[f"{c}.ways"] // 16 for c in ("l1d", "l2", "llc")] == [l1d, l2, llc]
     assert profile.frequency_hz == frequency
     assert profiles.POLICIES[profile.values["llc.policy"]] == "victim"
+
+
+def test_zen4_names_no_event_that_only_zen5_has():
+    # Linux, tools/perf/pmu-events/arch/x86: in amdzen5, and not in amdzen4.
+    named = {event for events in profiles.load(ZEN4).events.values() for event in events}
+    assert not named & {"ls_dmnd_fills_from_sys.dram_io_all", "ls_locks.all"}
+    assert not any(event.endswith(".l2_hwpf") for event in named)
+    assert "atomics" not in profiles.load(ZEN4).events
 
 
 def test_the_flat_text_has_each_key_once():
@@ -213,6 +226,8 @@ def cpuinfo(vendor: str, family: int, model: int) -> str:
     [
         ("GenuineIntel", 6, 0x3F, HASWELL),
         ("GenuineIntel", 6, 0x55, SKYLAKE),
+        ("GenuineIntel", 6, 0x8F, SAPPHIRE_RAPIDS),
+        ("GenuineIntel", 6, 0xCF, None),  # Emerald Rapids
         ("GenuineIntel", 6, 0x3C, None),  # a Haswell of the desktop
         ("AuthenticAMD", 26, 0x02, ZEN5),
         ("AuthenticAMD", 26, 0x44, ZEN5),
