@@ -163,6 +163,10 @@ bench-analysis: $(READY) ## How long a report takes over a million measurement r
 validate-model: $(READY) ## Is the processor model right? Against this machine's PMU, or against what must happen: tables and a page (CPU=profile)
 	$(VENV)/bin/python -m bench.validate $(if $(CPU),--cpu-profile "$(CPU)")
 
+.PHONY: validate-time
+validate-time: $(READY) ## Are the times right that the model predicts? The same programs natively and in the lab: tables and a page (CPU=profile)
+	$(VENV)/bin/python -m bench.validate_time $(if $(CPU),--cpu-profile "$(CPU)")
+
 .PHONY: lint
 lint: $(READY) ## Check the Python sources' style
 	$(VENV)/bin/ruff check .

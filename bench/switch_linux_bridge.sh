@@ -19,6 +19,10 @@ up() {
         # It would learn from each packet that the address is elsewhere now.
         bridge link set dev $port learning off
     done
+    # Some kernels pass what a bridge forwards to iptables, too; others need a module for it.
+    for hook in /proc/sys/net/bridge/bridge-nf-call-*; do
+        if [ -w "$hook" ]; then echo 0 > "$hook"; fi
+    done
     ip link set vsloop up
     ip address add 198.18.0.1/24 dev vsloop
     # Who is asked for by ARP would have to answer.

@@ -35,6 +35,11 @@ def validation_sample() -> ModuleType:
 
 
 @pytest.fixture(scope="session")
+def time_sample() -> ModuleType:
+    return _sample("time_sample")
+
+
+@pytest.fixture(scope="session")
 def vhost_sample() -> ModuleType:
     return _sample("vhost_sample")
 

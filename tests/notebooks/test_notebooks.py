@@ -19,6 +19,7 @@ SAMPLE = Path(__file__).parents[1] / "analysis" / "sample.py"
 VHOST_SAMPLE, NUMA_SAMPLE = (SAMPLE.with_name(f"{of}_sample.py") for of in ("vhost", "numa"))
 CAUSES_SAMPLE = SAMPLE.with_name("causes_sample.py")
 VALIDATION_SAMPLE = SAMPLE.with_name("validation_sample.py")
+TIME_SAMPLE = SAMPLE.with_name("time_sample.py")
 OF_CHANGES = "vm2host-causes"
 NOTEBOOKS = sorted((report.ROOT / "notebooks").glob("*.py"))
 SHAPES = {
@@ -149,8 +150,18 @@ def test_a_broken_validation_is_named_by_the_notebooks_error(tmp_path):
     assert not (tmp_path / "validate-model.html").exists()
 
 
+def test_predicted_times_become_a_page(tmp_path):
+    module_of(TIME_SAMPLE).document().write(tmp_path)
+    target = report.page(tmp_path, "validation-time", tmp_path / "validate-time.html")
+    text = html.unescape(target.read_text(encoding="utf-8"))
+    for words in ("2 of 3 microbenchmarks are within 15 %", "OVS-DPDK", "Kernels differ", "+30.0 %"):
+        assert words in text, words
+    assert text.count("data:image/png") == 1
+    assert "Not shown" not in text
+
+
 def test_every_notebook_is_tried():
-    assert {path.stem for path in NOTEBOOKS} == SHAPES.keys() | OF_OPTIONS.keys() | PROBED.keys() | {"numa", "validation", OF_CHANGES}
+    assert {path.stem for path in NOTEBOOKS} == SHAPES.keys() | OF_OPTIONS.keys() | PROBED.keys() | {"numa", "validation", "validation-time", OF_CHANGES}
 
 
 @pytest.mark.parametrize("notebook", [path for path in NOTEBOOKS if path.stem in SHAPES], ids=lambda path: path.stem)
