@@ -48,7 +48,8 @@
     X(stall_itlb)           /* cycles of address translation for instructions */                                               \
     X(stall_branch)         /* cycles lost to mispredicted branches */                                                         \
     X(stall_mode)           /* cycles of mode switches, atomics and pauses */                                                  \
-    X(repeat_cycles)        /* cycles of repeated string instructions, beyond those of any instruction; part of the base */
+    X(repeat_cycles)        /* cycles of repeated string instructions, beyond those of any instruction; part of the base */ \
+    X(chain_cycles)         /* cycles by which loops take longer for their chains of dependent instructions; part of the base */
 
 struct counters {
 #define X(name) uint64_t name;
