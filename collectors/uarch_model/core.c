@@ -13,6 +13,13 @@
             &(core)->stlb, &(core)->stlb_1g, &(core)->stlb_code                                                                \
     }
 
+uint16_t block_chain(const struct profile *profile, uint32_t instructions, uint32_t chain, uint32_t rounds)
+{
+    uint64_t takes = (uint64_t)chain * CHAIN_PART / rounds, flow = (uint64_t)instructions * 1000 * CHAIN_PART / profile->core_ipc_milli;
+
+    return takes <= flow ? 0 : takes - flow > UINT16_MAX ? UINT16_MAX : (uint16_t)(takes - flow);
+}
+
 static const struct block nowhere = {.kind = BRANCH_OTHER, .length = 1};
 
 static void clear_page_filters(struct core *core)
@@ -262,7 +269,7 @@ uint64_t core_cycles(const struct core *core)
     for (int mode = 0; mode < MODE_COUNT; mode++) {
         const struct counters *c = &core->counters[mode];
         cycles += c->stall_l2 + c->stall_llc + c->stall_memory + c->stall_frontend + c->stall_dtlb + c->stall_itlb + c->stall_branch +
-                  c->stall_mode + c->repeat_cycles;
+                  c->stall_mode + c->repeat_cycles + c->chain_cycles;
     }
     return cycles;
 }
@@ -452,7 +459,7 @@ enum line_state core_snooped(struct core *core, uint64_t line, bool take_away)
 
 /* Cycles. Which misses cost what: see docs/collectors/uarch_model.md. */
 
-static void charge_load(struct core *core, enum served served, uint64_t address)
+static void charge_load(struct core *core, enum served served, bool depends)
 {
     const struct profile *p = core->profile;
     uint64_t latency = served_latency(p, served), extra = latency - p->l1d_latency, waited = 0, cycles = extra;
@@ -464,11 +471,12 @@ static void charge_load(struct core *core, enum served served, uint64_t address)
     else if (shadowed)
         cycles = extra * p->core_overlap_permille / 1000;
     /*
-     * A load whose address the last missing load brought waits for it, a pointer chase: from the one to the other it takes the
-     * whole latency, in which the instructions between them run.
+     * From the load that it waits for to this one it takes the whole latency, in which the instructions between them run, those of
+     * a chain one after the other.
      */
-    if (core->value_known && address - core->last_value < NEAR_BYTES) {
-        uint64_t between = (core->retired - core->value_at) * 1000 / p->core_ipc_milli;
+    if (depends) {
+        uint64_t flow = (core->retired - core->value_at) * 1000 * CHAIN_PART / p->core_ipc_milli;
+        uint64_t between = (flow + core->chained - core->value_chained) / CHAIN_PART;
         waited = latency > between ? latency - between : 0;
     }
     if (beyond && (!shadowed || waited > cycles))
@@ -488,6 +496,7 @@ void core_loaded(struct core *core, uint64_t value)
 {
     core->last_value = value;
     core->value_at = core->retired;
+    core->value_chained = core->chained;
     core->value_known = true;
 }
 
@@ -553,21 +562,22 @@ static struct tlb_entry *find_in_second(struct core *core, struct tlb *second, u
 }
 
 static struct tlb_entry *translate_slow(struct core *core, struct tlb tlb[PAGE_SIZES], struct tlb *second, uint64_t address,
-                                        uint64_t *walks, uint64_t *stall)
+                                        bool depends, uint64_t *walks, uint64_t *stall)
 {
     const struct profile *p = core->profile;
+    uint64_t exposed = depends ? 1000 : p->walk_exposed_permille;
     struct tlb_entry *known = find_in_second(core, second, address), fresh, evicted = {.key = TLB_EMPTY};
 
     if (known) {
         known->stamp = core->tick;
         fresh = *known;
-        *stall += (uint64_t)p->stlb_latency * p->walk_exposed_permille / 1000;
+        *stall += p->stlb_latency * exposed / 1000;
     } else {
         uint32_t cycles = walk_page(core, address, &fresh);
         ++*walks;
         mark(core, walks == &core->now->dtlb_walks ? HOT_dtlb_walks : HOT_itlb_walks);
         core->now->walk_cycles += cycles;
-        *stall += (uint64_t)cycles * p->walk_exposed_permille / 1000;
+        *stall += cycles * exposed / 1000;
         struct tlb_entry held = fresh;
         fit((const struct tlb[PAGE_SIZES]){*second, *second, core->stlb_1g}, address, &held);
         tlb_insert(held.size == PAGE_1G ? &core->stlb_1g : second, address, &held, core->context, core->tick, &evicted);
@@ -580,7 +590,7 @@ static struct tlb_entry *translate_slow(struct core *core, struct tlb tlb[PAGE_S
     return entry;
 }
 
-static struct tlb_entry *translate(struct core *core, struct tlb tlb[PAGE_SIZES], uint64_t address)
+static struct tlb_entry *translate(struct core *core, struct tlb tlb[PAGE_SIZES], uint64_t address, bool depends)
 {
     core->tick++;
     for (int size = 0; size < PAGE_SIZES; size++) {
@@ -593,11 +603,11 @@ static struct tlb_entry *translate(struct core *core, struct tlb tlb[PAGE_SIZES]
     struct counters *now = core->now;
     if (tlb == core->dtlb) {
         now->dtlb_misses++;
-        return translate_slow(core, tlb, &core->stlb, address, &now->dtlb_walks, &now->stall_dtlb);
+        return translate_slow(core, tlb, &core->stlb, address, depends, &now->dtlb_walks, &now->stall_dtlb);
     }
     now->itlb_misses++;
     struct tlb *second = core->stlb_code.sets ? &core->stlb_code : &core->stlb;
-    return translate_slow(core, tlb, second, address, &now->itlb_walks, &now->stall_itlb);
+    return translate_slow(core, tlb, second, address, false, &now->itlb_walks, &now->stall_itlb);
 }
 
 static uint64_t physical_address(const struct tlb_entry *entry, uint64_t address)
@@ -612,13 +622,13 @@ static uint64_t physical_line(const struct tlb_entry *entry, uint64_t address)
 
 /* Data. */
 
-static struct tlb_entry *translate_data(struct core *core, uint64_t address)
+static struct tlb_entry *translate_data(struct core *core, uint64_t address, bool depends)
 {
     struct page_filter_entry *known = &core->page_filter[(address >> 12) % PAGE_FILTER_SETS];
     uint64_t page = address >> 12 | core->space_tag;
 
     if (known->page != page || !tlb_holds(known->entry, address, core->context.space)) {
-        struct tlb_entry *entry = translate(core, core->dtlb, address);
+        struct tlb_entry *entry = translate(core, core->dtlb, address, depends);
         *known = (struct page_filter_entry){.page = page, .entry = entry};
     } else {
         known->entry->stamp = ++core->tick;
@@ -642,8 +652,11 @@ static void access_device(struct core *core, const struct tlb_entry *page, uint6
 
 bool core_access_slow(struct core *core, uint64_t address, bool store)
 {
-    struct tlb_entry *page = translate_data(core, address);
-    bool missed = false;
+    /* The address is what the last load brought that took long: a pointer chase, which hides nothing. */
+    bool depends = !store && core->value_known && address - core->last_value < NEAR_BYTES;
+    uint64_t dtlb_misses = core->now->dtlb_misses;
+    struct tlb_entry *page = translate_data(core, address, depends);
+    bool missed = core->now->dtlb_misses != dtlb_misses;
 
     *(store ? &core->now->stores : &core->now->loads) += 1;
     if (page->device)
@@ -659,9 +672,8 @@ bool core_access_slow(struct core *core, uint64_t address, bool store)
         enum served served = load_line(core, line, store, &slot);
         /* Stores wait in the store buffer; nobody waits for them. */
         if (!store)
-            charge_load(core, served, address);
-        core->value_known = false;
-        missed = !store;
+            charge_load(core, served, depends);
+        missed = true;
     } else if (store && slot_state(*slot) != LINE_MODIFIED) {
         if (slot_state(*slot) == LINE_SHARED)
             core->now->l1d_upgrades += uncore_upgrade(core->uncore, core->index, line);
@@ -669,7 +681,9 @@ bool core_access_slow(struct core *core, uint64_t address, bool store)
     }
     remember_slot(core->data_filter, core->l1d_filtered, &core->l1d, slot, address >> LINE_SHIFT | core->space_tag, page,
                   slot_state(*slot) == LINE_MODIFIED);
-    return missed;
+    if (missed)
+        core->value_known = false;
+    return missed && !store;
 }
 
 /* How many elements from the one at `address` on lie in one line with it; 1 for one that runs over its line's end. */
@@ -767,7 +781,7 @@ static void fetch(struct core *core, uint64_t virtual_line)
     uint64_t address = real_address(core, virtual_line);
 
     core->code_line = virtual_line | core->space_tag;
-    struct tlb_entry *page = translate(core, core->itlb, address);
+    struct tlb_entry *page = translate(core, core->itlb, address, false);
     if (!page->memory)
         return;
     uint64_t line = physical_line(page, address);

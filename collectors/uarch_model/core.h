@@ -36,8 +36,16 @@ struct block {
     uint8_t kind;        /* enum branch_kind of the last instruction */
     bool user;
     uint8_t atomics, pauses, ports; /* how many of the instructions; ports: IN, OUT */
-    uint8_t way;         /* user, and SPECIAL_WAY if there are any of these: what core_block must look at, in one byte */
+    uint16_t chain;      /* of a loop in one block: cycles by which its chain takes longer each time, in CHAIN_PARTs */
+    uint8_t way;         /* user, and SPECIAL_WAY if there are atomics, pauses or ports: what core_block must look at, in one byte */
 };
+
+#define CHAIN_PART 64
+/*
+ * What a loop in one block takes longer each time round than its instructions' flow: `chain` cycles of `rounds` rounds. No more than
+ * there is room for, which are 1023 cycles.
+ */
+uint16_t block_chain(const struct profile *profile, uint32_t instructions, uint32_t chain, uint32_t rounds);
 
 /*
  * QEMU keeps one translation of a piece of code for all processes that have it mapped, wherever they have it: a library's block
@@ -124,10 +132,11 @@ struct core {
     struct stream stream[STREAMS];
 
     uint64_t last_long;  /* `retired` at the last long miss: those near it are in its shadow */
-    uint64_t last_value; /* what the last missing load got: an address near it depends on it */
-    uint64_t value_at;   /* `retired` then */
+    uint64_t last_value; /* what the last load got that missed L1 or the first-level TLB: an address near it depends on it */
+    uint64_t value_at, value_chained; /* `retired` and `chained` then */
     bool value_known;
     const struct block *device_block; /* the block that ran when a device was accessed last */
+    uint64_t chained;    /* chain_cycles of all modes, in CHAIN_PARTs */
     uint64_t walks_failed;
     uint64_t (*real_pc)(struct core *core); /* the address at which the block that runs was entered; NULL: blocks have their own */
 
@@ -161,7 +170,7 @@ void core_forget_blocks(struct core *core);
 /* What is not done at each access or block is kept out of the code that is: it would cost that registers to save. */
 #define SELDOM __attribute__((noinline))
 
-/* Returns true if a load missed L1D: then tell the value with core_loaded, if it can be known. */
+/* Returns true if a load missed L1D or the first-level TLB: then tell the value with core_loaded, if it can be known. */
 SELDOM bool core_access_slow(struct core *core, uint64_t address, bool store);
 void core_loaded(struct core *core, uint64_t value);
 /* Parts of core_block, up to its end. */
@@ -258,7 +267,7 @@ static inline void core_run(struct core *core, const struct block *block)
  * A block is entered. Most come from a conditional branch or just follow; whatever else is to be done, a function of its own does,
  * with the rest of the work: what is called last of all needs no registers saved here.
  */
-static ALWAYS_INLINE void core_block_as(struct core *core, const struct block *block, bool conditional, bool one_line)
+static ALWAYS_INLINE void core_block_as(struct core *core, const struct block *block, bool conditional, bool one_line, bool loop)
 {
     const struct block *from = core->previous;
     bool taken = (block->pc ^ block_next(from)) & SAME_PLACE;
@@ -266,6 +275,11 @@ static ALWAYS_INLINE void core_block_as(struct core *core, const struct block *b
     if (__builtin_expect(block->way != core->way, 0)) {
         core_block_slow(core, block);
         return;
+    }
+    if (loop && from == block) {
+        uint64_t chained = core->chained + block->chain;
+        core->now->chain_cycles += chained / CHAIN_PART - core->chained / CHAIN_PART;
+        core->chained = chained;
     }
     if (from->kind == BRANCH_CONDITIONAL && !(taken && ((block->pc ^ from->target) & SAME_PLACE))) {
         core->now->branches++;
@@ -282,7 +296,7 @@ static ALWAYS_INLINE void core_block_as(struct core *core, const struct block *b
 
 static inline void core_block(struct core *core, const struct block *block)
 {
-    core_block_as(core, block, block->kind == BRANCH_CONDITIONAL, false);
+    core_block_as(core, block, block->kind == BRANCH_CONDITIONAL, false, block->chain);
 }
 
 #endif

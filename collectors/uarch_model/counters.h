@@ -49,8 +49,9 @@
     X(stall_branch)         /* cycles lost to mispredicted branches */                                                         \
     X(stall_mode)           /* cycles of mode switches, atomics, pauses, and accesses to devices */                            \
     X(ipis)                 /* interrupts that the core sent to another, one for each that it reaches */                       \
-    X(io_accesses)          /* loads and stores of devices' registers but the local APIC's, IN, OUT; repeated ones each once */                                \
-    X(repeat_cycles)        /* cycles of repeated string instructions, beyond those of any instruction; part of the base */
+    X(io_accesses)          /* loads and stores of devices' registers but the local APIC's, IN, OUT; repeated ones each once */ \
+    X(repeat_cycles)        /* cycles of repeated string instructions, beyond those of any instruction; part of the base */    \
+    X(chain_cycles)         /* cycles by which loops take longer for their chains of dependent instructions; part of the base */
 
 struct counters {
 #define X(name) uint64_t name;

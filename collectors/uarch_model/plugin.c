@@ -11,6 +11,7 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "chain.h"
 #include "clock.h"
 #include "control.h"
 #include "decode.h"
@@ -612,7 +613,7 @@ static SELDOM void on_block_slow(unsigned int index, const struct block *block)
     core_block(core, block);
 }
 
-#define ON_BLOCK(name, conditional, one_line)                                                                                  \
+#define ON_BLOCK(name, conditional, one_line, loop)                                                                               \
     static void name(unsigned int index, void *data)                                                                           \
     {                                                                                                                          \
         struct core *core = cores[index];                                                                                      \
@@ -621,15 +622,24 @@ static SELDOM void on_block_slow(unsigned int index, const struct block *block)
         if (__builtin_expect(core->retired >= core->sample_at || (core->guest && block->pc == vcpus[index].landing), 0))       \
             on_block_slow(index, block);                                                                                       \
         else                                                                                                                   \
-            core_block_as(core, block, conditional, one_line);                                                                 \
+            core_block_as(core, block, conditional, one_line, loop);                                                           \
     }
-ON_BLOCK(on_block, false, false)
-ON_BLOCK(on_line, false, true)
-ON_BLOCK(on_conditional_block, true, false)
-ON_BLOCK(on_conditional_line, true, true)
+ON_BLOCK(on_block, false, false, false)
+ON_BLOCK(on_line, false, true, false)
+ON_BLOCK(on_conditional_block, true, false, false)
+ON_BLOCK(on_conditional_line, true, true, false)
+ON_BLOCK(on_loop, true, false, true)
+ON_BLOCK(on_loop_line, true, true, true)
 
 /* By what they end in, and whether they are all in one line. */
-static const qemu_plugin_vcpu_udata_cb_t on_blocks[2][2] = {{on_block, on_line}, {on_conditional_block, on_conditional_line}};
+static qemu_plugin_vcpu_udata_cb_t on_blocks(const struct block *block)
+{
+    static const qemu_plugin_vcpu_udata_cb_t all[3][2] = {
+        {on_block, on_line}, {on_conditional_block, on_conditional_line}, {on_loop, on_loop_line}};
+    bool one_line = block->pc >> LINE_SHIFT == (block_next(block) - 1) >> LINE_SHIFT;
+
+    return all[block->chain ? 2 : block->kind == BRANCH_CONDITIONAL][one_line];
+}
 
 static void on_block_counted(unsigned int index, void *data)
 {
@@ -761,6 +771,22 @@ static void instrument_hooks(struct qemu_plugin_insn *instruction, bool returns)
             qemu_plugin_register_vcpu_insn_exec_cb(instruction, on_hook, QEMU_PLUGIN_CB_R_REGS, (void *)i);
 }
 
+/* A block that branches to its own begin: how long the chain is that goes from each time round to the next. */
+static uint16_t chain_of_loop(const struct block *block, const struct qemu_plugin_tb *tb)
+{
+    static __thread struct chain chain;
+    uint8_t bytes[LONGEST_INSTRUCTION + 1];
+
+    if (block->kind != BRANCH_CONDITIONAL || block->target != block->pc)
+        return 0;
+    chain_begin(&chain);
+    for (size_t i = 0; i < block->instructions; i++) {
+        struct qemu_plugin_insn *instruction = qemu_plugin_tb_get_insn(tb, i);
+        chain_add(&chain, bytes, qemu_plugin_insn_data(instruction, bytes, sizeof(bytes)));
+    }
+    return block_chain(&profile, block->instructions, chain_cycles(&chain, profile.l1d_latency), CHAIN_ROUNDS);
+}
+
 static void on_translation(qemu_plugin_id_t id, struct qemu_plugin_tb *tb)
 {
     size_t count = qemu_plugin_tb_n_insns(tb);
@@ -802,9 +828,8 @@ static void on_translation(qemu_plugin_id_t id, struct qemu_plugin_tb *tb)
     block->target = block_next(block) + (uint64_t)d.displacement;
     block->kind = (uint8_t)d.kind;
     block->way = block->user | (block->atomics || block->pauses || block->ports ? SPECIAL_WAY : 0);
-    bool one_line = block->pc >> LINE_SHIFT == (block_next(block) - 1) >> LINE_SHIFT;
-    qemu_plugin_vcpu_udata_cb_t entered = on_blocks[block->kind == BRANCH_CONDITIONAL][one_line];
-    qemu_plugin_register_vcpu_tb_exec_cb(tb, wanted == COUNT ? on_block_counted : entered, QEMU_PLUGIN_CB_NO_REGS, block);
+    block->chain = chain_of_loop(block, tb);
+    qemu_plugin_register_vcpu_tb_exec_cb(tb, wanted == COUNT ? on_block_counted : on_blocks(block), QEMU_PLUGIN_CB_NO_REGS, block);
 }
 
 /* Changes of state. Translated code must be thrown away, which QEMU does only when asked by a processor's own thread. */

@@ -57,7 +57,7 @@ struct naive_core {
     bool guest, moves; /* `moves`: programs' code lies elsewhere than its blocks say, see naive_slide */
     enum mode mode;
     const struct block *previous, *device_block;
-    uint64_t retired, last_long, last_value, value_at, walks_failed;
+    uint64_t retired, last_long, last_value, value_at, value_chained, chained, walks_failed; /* chained: in 64ths of a cycle */
     bool long_seen, value_known;
     struct counters counters[MODE_COUNT];
 };
@@ -426,7 +426,7 @@ static inline struct naive_page naive_walk_page(struct naive_core *core, uint64_
     return page;
 }
 
-static inline struct naive_page *naive_translate(struct naive_core *core, uint64_t address, bool code)
+static inline struct naive_page *naive_translate(struct naive_core *core, uint64_t address, bool code, bool depends)
 {
     const struct profile *p = &core->system->profile;
     struct naive_tlb *first = code ? core->itlb : core->dtlb, *second = code && core->stlb_code.sets ? &core->stlb_code : &core->stlb;
@@ -458,7 +458,7 @@ static inline struct naive_page *naive_translate(struct naive_core *core, uint64
         struct naive_page held = naive_split(page, address, core->stlb_1g.sets);
         naive_put_page(core, held.size == PAGE_1G ? &core->stlb_1g : second, address, held);
     }
-    *(code ? &now->stall_itlb : &now->stall_dtlb) += cycles * p->walk_exposed_permille / 1000;
+    *(code ? &now->stall_itlb : &now->stall_dtlb) += depends ? cycles : cycles * p->walk_exposed_permille / 1000;
     page = naive_split(page, address, first[PAGE_1G].sets);
     return naive_put_page(core, &first[page.size], address, page);
 }
@@ -470,7 +470,7 @@ static inline uint64_t naive_physical_line(const struct naive_page *page, uint64
 
 /* What drives it: the same calls as core.h has. */
 
-static inline void naive_charge(struct naive_core *core, enum served served, uint64_t address)
+static inline void naive_charge(struct naive_core *core, enum served served, bool depends)
 {
     const struct profile *p = &core->system->profile;
     uint64_t latency = naive_latency(p, served), cycles = latency - p->l1d_latency, wait = 0;
@@ -481,9 +481,10 @@ static inline void naive_charge(struct naive_core *core, enum served served, uin
         cycles = cycles * p->core_exposed_l2_permille / 1000;
     if (shadow)
         cycles = cycles * p->core_overlap_permille / 1000;
-    if (core->value_known && address >= core->last_value && address < core->last_value + 4096) {
+    if (depends) {
+        uint64_t parts = (core->retired - core->value_at) * 64000 / p->core_ipc_milli + core->chained - core->value_chained;
         wait = latency;
-        for (uint64_t i = 1; wait && i * p->core_ipc_milli <= (core->retired - core->value_at) * 1000; i++)
+        for (; wait && parts >= 64; parts -= 64)
             wait--;
     }
     if (long_miss && (!shadow || wait > cycles)) {
@@ -500,9 +501,11 @@ static inline bool naive_access(struct naive_core *core, uint64_t address, bool 
     struct counters *now = naive_now(core);
     struct naive_page *page;
     struct naive_line *found;
+    bool depends = !store && core->value_known && address >= core->last_value && address < core->last_value + 4096;
+    uint64_t dtlb_misses = now->dtlb_misses;
 
     ++*(store ? &now->stores : &now->loads);
-    page = naive_translate(core, address, false);
+    page = naive_translate(core, address, false, depends);
     uint64_t at = page->frame + address % naive_bytes(page->size);
     if (page->device)
         core->device_block = core->previous;
@@ -514,27 +517,31 @@ static inline bool naive_access(struct naive_core *core, uint64_t address, bool 
     }
     if (!page->memory)
         return false;
+    bool slow = now->dtlb_misses > dtlb_misses;
     uint64_t line = naive_physical_line(page, address);
     found = naive_use(core->system, &core->l1d, line);
     if (!found) {
         now->l1d_misses++;
         enum served served = naive_load_line(core, line, store);
         if (!store)
-            naive_charge(core, served, address);
+            naive_charge(core, served, depends);
         core->value_known = false;
         return !store;
     }
+    if (slow)
+        core->value_known = false;
     if (store && found->state == LINE_SHARED && naive_upgrade(core, line))
         now->l1d_upgrades++;
     if (store)
         found->state = LINE_MODIFIED;
-    return false;
+    return slow && !store;
 }
 
 static inline void naive_loaded(struct naive_core *core, uint64_t value)
 {
     core->last_value = value;
     core->value_at = core->retired;
+    core->value_chained = core->chained;
     core->value_known = true;
 }
 
@@ -562,7 +569,7 @@ static inline void naive_fetch(struct naive_core *core, uint64_t address)
 
     if (core->moves && core->previous->user)
         address += naive_slide(core->tables->root);
-    page = naive_translate(core, address, true);
+    page = naive_translate(core, address, true, false);
     if (!page->memory)
         return;
     uint64_t line = naive_physical_line(page, address);
@@ -644,6 +651,10 @@ static inline void naive_block(struct naive_core *core, const struct block *bloc
     now->stall_mode += (uint64_t)block->atomics * p->cost_atomic + (uint64_t)block->pauses * p->cost_pause;
     now->io_accesses += core->guest ? 0 : block->ports;
     now->stall_mode += core->guest ? 0 : (uint64_t)block->ports * p->cost_port_io;
+    if (core->previous == block) {
+        now->chain_cycles += (core->chained + block->chain) / 64 - core->chained / 64;
+        core->chained += block->chain;
+    }
     if (core->previous)
         naive_leave(core, core->previous, block->pc);
     core->previous = block;

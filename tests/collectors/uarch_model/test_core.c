@@ -763,6 +763,60 @@ static void repeated_strings_take_time(void)
     }
 }
 
+/* A loop whose chain takes longer than its instructions' flow pays the difference each time that it follows itself. */
+static void chains_take_time(void)
+{
+    struct profile profile = profile_without_walks();
+    struct machine *machine = machine_new(&profile, 1);
+    struct core *core = machine->core[0];
+    struct block loop = plain_block(0x1000, 30), behind = plain_block(0x101e, 10);
+
+    /* 10 instructions take 5 cycles. */
+    EQUAL(block_chain(&profile, 10, 12 * 5, 12), 0);
+    EQUAL(block_chain(&profile, 10, 12 * 4, 12), 0);
+    EQUAL(block_chain(&profile, 10, 12 * 7 + 6, 12), CHAIN_PART * 5 / 2);
+    EQUAL(block_chain(&profile, 1, 12 * 5000, 12), UINT16_MAX);
+    loop.kind = BRANCH_CONDITIONAL;
+    loop.target = loop.pc;
+    loop.chain = block_chain(&profile, 10, 12 * 7 + 6, 12);
+    for (int i = 0; i < 101; i++)
+        core_block(core, &loop);
+    EQUAL(all_counters(core).chain_cycles, 250);
+    uint64_t stalls = core_cycles(core) - 250 - 505;
+    core_block(core, &behind);
+    core_block(core, &loop);
+    EQUAL(all_counters(core).chain_cycles, 250);
+    CHECK(stalls < core_cycles(core));
+    machine_free(machine);
+}
+
+/* A chain of pointers through L2, whose loop is bound by it: L2's latency each time, of which the loop's own chain is a part. */
+static void a_chain_through_l2(void)
+{
+    struct profile profile = profile_without_walks();
+    struct machine *machine = machine_new(&profile, 1);
+    struct core *core = machine->core[0];
+    struct block loop = plain_block(0x1000, 30);
+    uint64_t begin = 0;
+
+    loop.instructions = 4;
+    loop.kind = BRANCH_CONDITIONAL;
+    loop.target = loop.pc;
+    loop.chain = block_chain(&profile, 4, 12 * profile.l1d_latency, 12);
+    for (int i = 0; i < 3 * 1024; i++) {
+        /* Twice L1D, the first time round from memory. */
+        uint64_t address = 0x100000 + (uint64_t)(i % 1024) * 64;
+        if (i == 2048)
+            begin = core_cycles(core);
+        core_block(core, &loop);
+        if (core_access(core, address, false))
+            core_loaded(core, 0x100000 + (uint64_t)((i + 1) % 1024) * 64);
+    }
+    uint64_t took = core_cycles(core) - begin, dtlb = all_counters(core).stall_dtlb;
+    CHECK(took >= 1024 * profile.l2_latency && took < 1024 * profile.l2_latency + 4 + dtlb);
+    machine_free(machine);
+}
+
 /* 65536 loads of CR3 later the walker's tags repeat; what it knew at the first must not come back. */
 static void tags_repeat(void)
 {
@@ -1033,6 +1087,8 @@ int main(void)
     the_filters_tell_the_time();
     cr3_and_invlpg();
     repeated_strings_take_time();
+    chains_take_time();
+    a_chain_through_l2();
     tags_repeat();
     guests();
     everything_is_flushed();

@@ -112,6 +112,11 @@ static void make_blocks(struct random *random)
         b->kind = (uint8_t)random_below(random, BRANCH_OTHER + 1);
         b->target = blocks[random_below(random, (uint32_t)i + 1)].pc;
         b->user = !(b->pc >> 63);
+        if (random_once_in(random, 5)) {
+            b->kind = BRANCH_CONDITIONAL;
+            b->target = b->pc;
+            b->chain = (uint16_t)random_below(random, 700);
+        }
         b->atomics = random_below(random, 10) == 0;
         b->pauses = random_below(random, 10) == 0;
         b->ports = random_below(random, 10) == 0;

@@ -1,0 +1,32 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/*
+ * What an instruction reads and writes of the registers, and how long it takes from the one to the other: as much as chains of
+ * dependent instructions (chain.h) must know. Memory is none of it: that a load gets what a store left is not seen.
+ */
+#ifndef VSPROF_EFFECT_H
+#define VSPROF_EFFECT_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+/* What a result can stand in: general registers by number, then vector registers, the carry flag, all other flags. */
+enum { PLACE_VECTOR = 16, PLACE_CARRY = 32, PLACE_FLAGS = 33, PLACES = 34 };
+#define IN_REGISTER(n) (1ull << (n))
+#define IN_VECTOR(n) (1ull << (PLACE_VECTOR + (n)))
+#define IN_CARRY (1ull << PLACE_CARRY)
+#define IN_FLAGS (1ull << PLACE_FLAGS)
+#define IN_ALL_FLAGS (IN_CARRY | IN_FLAGS)
+
+/* Sets of places, a bit each. */
+struct effect {
+    bool known;         /* false: an instruction that is not in the table */
+    bool loads;         /* what it does takes data from memory, at an address made of `address` */
+    uint8_t latency;    /* cycles from its operands to its results, without those of a load */
+    uint64_t reads, address, writes;
+};
+
+/* Of one instruction in 64-bit mode; `length` may be more than it has. */
+struct effect effect_of(const uint8_t *bytes, size_t length);
+
+#endif
