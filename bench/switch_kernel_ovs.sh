@@ -50,13 +50,13 @@ alive() { [ -f $run/pid ] && kill -0 "$(cat $run/pid)" 2> /dev/null; }
 
 # Wait until the console has a line that begins with $1; print the last one.
 await() {
-    for _ in {1..6000}; do
+    for _ in {1..1200}; do
         if line=$(grep -a "^$1" $console | tail -n 1) && [ -n "$line" ]; then
             printf '%s\n' "$line" | tr -d '\r'
             return
         fi
         alive || break
-        sleep 0.02
+        sleep 0.1
     done
     echo "switch_kernel_ovs.sh: no '$1' on the console, which ends with:" >&2
     tail -n 15 $console >&2

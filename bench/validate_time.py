@@ -82,6 +82,8 @@ def validate(wanted: str | None, parts: list[str], quantum_us: float, say: Say) 
     for part in found.parts:
         found = PARTS[part](profile, found, say)
         _print(part, found)
+        # Kept, whatever becomes of the next part.
+        found.write(table.FOLDER)
     if "hypervisor" in cpuinfo:
         found.notes.append(Note(part="microbenchmarks", item="this machine", text=messages.virtual_machine()))
     return found
@@ -174,9 +176,10 @@ def _switches(profile: Profile, found: TimeValidation, say: Say) -> TimeValidati
         chosen = [switch for switch in chosen if "uml" not in switch.folders]
         found.notes.append(Note(part="switches", item="kernel_ovs", text=messages.left_out(error)))
     natively = {switch.name: _natively(switch, tree, folders, profile, found, say) for switch in chosen}
-    modelled, kernel = switch_times.modelled(chosen, folders, profile, found.quantum_s * 1e6, say)
-    found.rows.extend(row("switches", name, natively[name], times) for name, times in modelled.items())
-    return found.model_copy(update={"lab": found.lab.model_copy(update={"kernel": kernel})})
+    lab = switch_times.modelled(chosen, folders, profile, found.quantum_s * 1e6, say)
+    found.rows.extend(row("switches", name, natively[name], times) for name, times in lab.times.items())
+    found.notes.extend(Note(part="switches", item=item, text=messages.not_in_lab(why)) for item, why in lab.why.items())
+    return found.model_copy(update={"lab": found.lab.model_copy(update={"kernel": lab.kernel})})
 
 
 def _natively(

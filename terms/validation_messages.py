@@ -126,6 +126,10 @@ def machine_was_busy(load: float) -> str:
     )
 
 
+def not_in_lab(why: object) -> str:
+    return f"has no modelled time: {why}"
+
+
 def cpus_far_apart() -> str:
     return (
         "natively the two CPUs had no cache in common (a hypervisor chooses where they lie), as they have in the lab: the native time is "

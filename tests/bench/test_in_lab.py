@@ -1,11 +1,11 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
-"""The switches really forward in the lab under the model, and what a packet costs there is of a plausible size."""
+"""The switches really forward in the lab under the model, and what a packet costs and takes there is of a plausible size."""
 
 from __future__ import annotations
 
 import pytest
 
-from bench import user_mode_linux
+from bench import micro_times, switch_times, user_mode_linux
 from bench import validate_switches as switches
 from bench.model import PLUGIN
 from collectors.uarch_model import profiles
@@ -28,3 +28,28 @@ def test_a_packet_costs_something(switch, monkeypatch):
     # 256 packets go round and round: they fit into the caches.
     assert found["llc_misses"] < 0.5
     assert found["l1d_misses"] > 1
+
+
+def test_a_packet_takes_time(monkeypatch):
+    """One of DPDK's switches, and one of the kernel's; what a start needs is the same for the others."""
+    if not PLUGIN.exists():
+        pytest.skip("the model is not built: run `make setup`")
+    monkeypatch.setattr(switch_times, "LAB_STARTS", 1)
+    wanted = [switch for switch in switch_times.SWITCHES if switch.name in ("vhost_switch", "linux_bridge")]
+    found = switch_times.modelled(wanted, {}, profiles.load("zen4"), 1.0, print)
+    assert not found.why
+    for name, times in found.times.items():
+        assert 10 < times[0] < 2000, name
+
+
+def test_additions_take_time():
+    if not PLUGIN.exists():
+        pytest.skip("the model is not built: run `make setup`")
+    profile = profiles.load("zen4")
+    items = [item for item in micro_times.items(profile) if item.name in ("adds", "chase_l2")]
+    found, kernel = micro_times.modelled(items, profile, 1.0, 1, print)
+    assert kernel
+    # No processor does four dependent additions in a cycle, and L2 is farther than an addition.
+    cycle = 1e9 / profile.frequency_hz
+    assert cycle / 4 < micro_times.median(found["adds"][0]) < 2 * cycle
+    assert micro_times.median(found["chase_l2"][0]) > 4 * micro_times.median(found["adds"][0])
