@@ -179,8 +179,8 @@ def search_heading(result: Result) -> Text:
     """What opens the part on rates without loss, and what such a rate means here; nothing where none was searched."""
     if not metrics.searched(result):
         return Text("")
-    emulated = f" {say.drop_free_in_an_emulator()}" if result.emulated else ""
-    return Text(f"## Rates without loss\n{say.drop_free()}{emulated}\n\n{say.drop_free_checked()}")
+    clock = f" {say.drop_free_in_an_emulator()}" if result.emulated else f" {say.drop_free_in_modelled_time()}" if result.modelled else ""
+    return Text(f"## Rates without loss\n{say.drop_free()}{clock}\n\n{say.drop_free_checked()}")
 
 
 def searches(result: Result) -> Table | Text:

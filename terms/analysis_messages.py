@@ -261,6 +261,13 @@ def drop_free_in_an_emulator() -> str:
     )
 
 
+def drop_free_in_modelled_time() -> str:
+    return (
+        "In modelled time a trial lasts milliseconds, and nothing but the path itself loses frames, which are counted at each hop: the "
+        "rate is the model's prediction for that processor."
+    )
+
+
 def drop_free_checked() -> str:
     return (
         "The windows that follow were measured at the rate found. How much was lost in them, which last longer and have collectors at "

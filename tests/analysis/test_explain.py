@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import json
 import re
 
@@ -105,6 +106,9 @@ def test_the_search_is_among_the_headlines_and_in_a_table_of_its_own(searched, t
     none = table.loc[("kernel-ovs · virtio-net", "no-drop rate")]
     assert (none["rate found"], none["too high"], none["searches that found one"]) == ("–", "1.00 kpps", "0 of 3")
     assert "RFC 2544" in describe.search_heading(searched).text
+    assert "In modelled time" not in describe.search_heading(searched).text
+    manifest = {**searched.manifest, "facts": {**searched.manifest["facts"], "clock": {"cpu_name": "Made-up 1"}}}
+    assert "In modelled time a trial lasts" in describe.search_heading(dataclasses.replace(searched, manifest=manifest)).text
     assert describe.search_heading(two_switches).text == describe.searches(two_switches).text == ""
 
 
