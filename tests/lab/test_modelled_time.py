@@ -59,6 +59,16 @@ def test_a_busy_cpus_cycles_are_the_time_that_passes(lab: Lab, model: UarchModel
     assert max(cycles[2:]) < 0.2 * cycles[1]
 
 
+def test_interrupts_between_cpus_and_accesses_to_devices_are_seen(lab: Lab, model: UarchModel) -> None:
+    # The shell moves to a CPU that is idle, so CPU 0 must wake it; and opens the serial console's device, which has ports.
+    with model.modelled_time():
+        lab.run(f"{MARK} begin; taskset -c 2 true; stty -F /dev/ttyS0 > /dev/null; {MARK} end", timeout=PATIENCE_S)
+        cores = json.loads(model.read_window())["window"]["cores"]
+    ipis, accesses = ([sum(mode.get(name, 0) for mode in core["modes"].values()) for core in cores] for name in ("ipis", "io_accesses"))
+    assert ipis[0] >= 1
+    assert sum(accesses) >= 1
+
+
 def test_cpus_stay_together_and_the_cost_is_known(model: UarchModel) -> None:
     facts = model.clock_facts()
     assert facts["modelled_s"] > SECONDS

@@ -404,6 +404,7 @@ def changed(path: str, value: object) -> dict:
         ("l1d/latency", ..., "l1d.latency: missing"),
         ("l1d/latency/value", ..., "l1d.latency.value: missing"),
         ("memory", ..., "memory: missing"),
+        ("cost/ipi", ..., "cost.ipi: missing"),
         ("name", ..., "name: missing"),
         ("frequency_hz", ..., "frequency_hz: missing"),
         ("memory", None, "memory: need keys and values (found None)"),
