@@ -49,7 +49,7 @@
     X(stall_branch)         /* cycles lost to mispredicted branches */                                                         \
     X(stall_mode)           /* cycles of mode switches, atomics and pauses */                                                  \
     X(repeat_cycles)        /* cycles of repeated string instructions, beyond those of any instruction; part of the base */ \
-    X(chain_cycles)         /* cycles by which loops take longer for their chains of dependent instructions; part of the base */
+    X(chain_cycles)         /* cycles by which loops take longer than the flow, above all for chains of dependent instructions; part of the base */
 
 struct counters {
 #define X(name) uint64_t name;
