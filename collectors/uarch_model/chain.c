@@ -7,7 +7,7 @@
 
 void chain_begin(struct chain *chain)
 {
-    chain->count = 0;
+    chain->count = chain->vector_stores = 0;
     chain->known = true;
 }
 
@@ -17,6 +17,8 @@ void chain_add(struct chain *chain, const uint8_t *bytes, size_t length)
 
     if (!effect.known || chain->count == CHAIN_MOST)
         chain->known = false;
+    else if (effect.stores_vector)
+        chain->vector_stores++;
     else if (effect.writes)
         chain->effect[chain->count++] = effect;
 }
@@ -44,9 +46,9 @@ static void once_round(const struct chain *chain, uint32_t load, uint32_t *ready
     }
 }
 
-uint32_t chain_cycles(const struct chain *chain, uint32_t load)
+uint32_t chain_cycles(const struct chain *chain, const struct profile *profile)
 {
-    uint32_t ready[PLACES] = {0}, before[PLACES], most = 0;
+    uint32_t ready[PLACES] = {0}, before[PLACES], load = profile->l1d_latency, most = chain->vector_stores * CHAIN_ROUNDS / profile->core_vector_stores;
 
     if (!chain->known)
         return 0;

@@ -1,26 +1,27 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * The longest chain of dependent instructions that a loop carries from one time round to the next: no processor runs the loop faster,
- * however wide it is. In max-plus algebra it is the greatest mean weight of a cycle of the loop's dependences (Cochet-Terrasson and
+ * What bounds a loop, however wide the processor is: above all the longest chain of dependent instructions that it carries from one time round to
+ * the next. In max-plus algebra it is the greatest mean weight of a cycle of the loop's dependences (Cochet-Terrasson and
  * others, "Numerical computation of spectral elements in max-plus algebra", 1998); here it is what several times round add up to.
  */
 #ifndef VSPROF_CHAIN_H
 #define VSPROF_CHAIN_H
 
 #include "effect.h"
+#include "profile.h"
 
 #define CHAIN_MOST 512 /* instructions of a loop: as many as QEMU puts into a block */
 
 struct chain {
-    uint32_t count;
+    uint32_t count, vector_stores;
     bool known; /* false: some instruction is not in the table, so what waits for what is not known */
     struct effect effect[CHAIN_MOST];
 };
 
 void chain_begin(struct chain *chain);
 void chain_add(struct chain *chain, const uint8_t *bytes, size_t length);
-/* Cycles of CHAIN_ROUNDS times round; 0 if it is not known. `load` is what a load from L1D takes. */
+/* Cycles of CHAIN_ROUNDS times round; 0 if it is not known. */
 #define CHAIN_ROUNDS 12 /* so that chains that come to the same register only each second, third or fourth time count as they are */
-uint32_t chain_cycles(const struct chain *chain, uint32_t load);
+uint32_t chain_cycles(const struct chain *chain, const struct profile *profile);
 
 #endif

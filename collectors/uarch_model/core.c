@@ -7,6 +7,12 @@
 #define SPACE_SHIFT 58 /* a virtual line number has 58 bits */
 #define NEAR_BYTES 4096
 #define LOCAL_APIC 0xfee00000ull /* where Linux leaves it */
+#define FILLS_UNDER_WAY 16 /* lines that one core can have asked memory for: as in Intel's superqueue (Optimization Reference Manual) */
+/* In l1d_filtered: a prefetcher brought the line, from where, and nobody used it yet. */
+#define EARLY (1u << 15)
+#define EARLY_SHIFT FILTER_BITS
+#define EARLY_SERVED 7
+_Static_assert(SERVED_COUNT <= EARLY_SERVED && EARLY_SERVED << EARLY_SHIFT < EARLY, "where it came from fits between");
 #define ALL_TLBS(core)                                                                                                         \
     {                                                                                                                          \
         &(core)->dtlb[0], &(core)->dtlb[1], &(core)->dtlb[2], &(core)->itlb[0], &(core)->itlb[1], &(core)->itlb[2],            \
@@ -43,7 +49,7 @@ static void clear_filters(struct core *core)
 /* A slot of L1 gets another line, or none. */
 static void forget_slot(struct filter_entry *filter, const uint16_t *filtered, const struct cache *cache, size_t slot)
 {
-    struct filter_entry *entry = &filter[filtered[slot]];
+    struct filter_entry *entry = &filter[filtered[slot] % FILTER_SETS];
 
     if (entry->stamp == &cache->stamps[slot]) {
         __atomic_store_n(&entry->line, FILTER_EMPTY, __ATOMIC_RELAXED);
@@ -298,6 +304,30 @@ static void put_into_l2(struct core *core, uint64_t line, enum line_state state)
     insert_into_l2(core, line, state);
 }
 
+/* Cycles so far, without those of modes, branches and translation: by these it is known how fast lines follow each other. */
+static uint64_t present(const struct core *core)
+{
+    return (core->retired * 1000 * CHAIN_PART / core->profile->core_ipc_milli + core->chained) / CHAIN_PART + core->waited;
+}
+
+static void wait_for_data(struct core *core, uint64_t *stall, uint64_t cycles)
+{
+    *stall += cycles;
+    core->waited += cycles;
+}
+
+/* A line comes from memory, whoever asked for it: where so many are under way that no more can be asked for, the core waits. */
+static void fill_from_memory(struct core *core)
+{
+    uint64_t takes = core->profile->memory_line_cycles, most = takes * FILLS_UNDER_WAY, at = present(core);
+    uint64_t passed = at - core->filled_at;
+
+    core->fill_queue = (core->fill_queue > passed ? core->fill_queue - passed : 0) + takes;
+    core->filled_at = at;
+    if (core->fill_queue > most)
+        wait_for_data(core, &core->now->stall_memory, core->fill_queue - most);
+}
+
 static void prefetch(struct core *core, uint64_t line)
 {
     enum line_state state;
@@ -305,7 +335,8 @@ static void prefetch(struct core *core, uint64_t line)
     if (cache_peek(&core->l2, line))
         return;
     core->now->prefetches++;
-    uncore_request(core->uncore, core->index, line, false, &state);
+    if (uncore_request(core->uncore, core->index, line, false, &state) >= SERVED_REMOTE_CACHE)
+        fill_from_memory(core);
     insert_into_l2(core, line, state);
 }
 
@@ -326,6 +357,22 @@ static struct stream *oldest_stream(struct core *core)
     return oldest;
 }
 
+/* The stream of a page that was not known: one that ran to the border of the page before goes on here. */
+static struct stream *next_page(struct core *core, uint64_t page, int8_t at)
+{
+    struct stream *before = at == 0 ? find_stream(core, page - 1) : at == 63 ? find_stream(core, page + 1) : NULL;
+
+    if (before && before->line == 63 - at && before->direction == (at ? -1 : 1)) {
+        before->page = page;
+        before->line = (int8_t)(at ? 64 : -1);
+        before->confidence = before->confidence > 0; /* nothing of this page was asked for yet */
+        return before;
+    }
+    before = oldest_stream(core);
+    *before = (struct stream){.page = page, .line = at};
+    return before;
+}
+
 /* Ascending or descending lines of one page: run ahead of them, up to the page's border. */
 static void follow_stream(struct core *core, uint64_t line)
 {
@@ -334,8 +381,7 @@ static void follow_stream(struct core *core, uint64_t line)
     struct stream *stream = find_stream(core, page);
 
     if (!stream) {
-        stream = oldest_stream(core);
-        *stream = (struct stream){.page = page, .line = at};
+        stream = next_page(core, page, at);
     }
     int8_t step = (int8_t)(at - stream->line);
     stream->last_used = core->tick;
@@ -372,6 +418,7 @@ static void count_served(struct core *core, enum served served)
         now->remote_cache += served == SERVED_REMOTE_CACHE;
         now->memory_local += served == SERVED_LOCAL;
         now->memory_remote += served == SERVED_REMOTE;
+        fill_from_memory(core);
     }
 }
 
@@ -405,19 +452,91 @@ static void prefetch_into_l2(struct core *core, uint64_t line, enum served serve
         follow_stream(core, line);
 }
 
+/* `early` is EARLY, and where it came from, if a prefetcher asked for it. */
+static slot_t *insert_into_l1d(struct core *core, uint64_t line, enum line_state state, uint32_t early)
+{
+    slot_t evicted, *slot = cache_insert(&core->l1d, line, state, ++core->tick, &evicted);
+    size_t at = (size_t)(slot - core->l1d.slots);
+
+    forget_slot(core->data_filter, core->l1d_filtered, &core->l1d, at);
+    core->l1d_filtered[at] = (uint16_t)(core->l1d_filtered[at] % FILTER_SETS | early);
+    if (evicted && slot_state(evicted) == LINE_MODIFIED)
+        put_into_l2(core, slot_line(evicted), LINE_MODIFIED);
+    return slot;
+}
+
 static enum served load_line(struct core *core, uint64_t line, bool own, slot_t **slot)
 {
     enum line_state state = LINE_INVALID;
     enum served served = fetch_line(core, line, own, &state);
-    slot_t evicted;
 
-    *slot = cache_insert(&core->l1d, line, state, ++core->tick, &evicted);
-    forget_slot(core->data_filter, core->l1d_filtered, &core->l1d, (size_t)(*slot - core->l1d.slots));
-
-    if (evicted && slot_state(evicted) == LINE_MODIFIED)
-        put_into_l2(core, slot_line(evicted), LINE_MODIFIED);
+    *slot = insert_into_l1d(core, line, state, 0);
     prefetch_into_l2(core, line, served);
     return served;
+}
+
+/* Into L1D, by way of L2, whose own prefetchers take it for a request as any. */
+static void prefetch_into_l1d(struct core *core, uint64_t line)
+{
+    enum served served = SERVED_L2;
+    enum line_state state;
+
+    if (cache_peek(&core->l1d, line))
+        return;
+    slot_t *known = cache_touch(&core->l2, line, ++core->tick);
+    if (known) {
+        state = slot_state(*known);
+    } else {
+        core->now->prefetches++;
+        served = uncore_request(core->uncore, core->index, line, false, &state);
+        if (served >= SERVED_REMOTE_CACHE)
+            fill_from_memory(core);
+        insert_into_l2(core, line, state);
+    }
+    insert_into_l1d(core, line, state, EARLY | served << EARLY_SHIFT);
+    prefetch_into_l2(core, line, served);
+}
+
+static struct l1_stream *find_l1_stream(struct core *core, uint64_t line, int *step)
+{
+    struct l1_stream *found = NULL;
+
+    for (int i = 0; i < L1_STREAMS; i++) {
+        struct l1_stream *one = &core->l1_stream[i];
+        if (line - one->line + 1 <= 2)
+            found = one;
+    }
+    if (found)
+        *step = (int)(line - found->line);
+    return found;
+}
+
+/*
+ * A load came to the virtual line of `address` for the first time since it is in L1D. Where it follows the one before, those behind it
+ * are asked for, as far as the translation at hand goes. A stream goes on from page to page, for what follows is known by virtual lines.
+ */
+static void follow_l1_stream(struct core *core, uint64_t address, uint64_t line, const struct tlb_entry *page)
+{
+    uint64_t virtual_line = address >> LINE_SHIFT | core->space_tag;
+    int step = 0, farthest = (int)core->profile->prefetch_l1_stream;
+    struct l1_stream *stream = find_l1_stream(core, virtual_line, &step);
+
+    if (!stream) {
+        stream = &core->l1_stream[core->next_l1_stream++ % L1_STREAMS];
+        *stream = (struct l1_stream){.line = virtual_line};
+        return;
+    }
+    if (!step)
+        return;
+    stream->confidence = step == stream->direction ? (uint8_t)(stream->confidence + (stream->confidence < 2)) : 1;
+    stream->direction = (int8_t)step;
+    stream->line = virtual_line;
+    for (int ahead = stream->confidence > 1 ? farthest : 1; ahead <= farthest; ahead++) {
+        int64_t distance = (int64_t)step * ahead;
+        if ((address ^ (address + (uint64_t)(distance * 64))) >> page_shift[page->size])
+            return;
+        prefetch_into_l1d(core, line + (uint64_t)distance);
+    }
 }
 
 static enum line_state snoop(struct cache *cache, uint64_t line, bool take_away, slot_t **found)
@@ -443,7 +562,7 @@ enum line_state core_snooped(struct core *core, uint64_t line, bool take_away)
         if (take_away)
             forget_slot(core->data_filter, core->l1d_filtered, &core->l1d, at);
         else
-            __atomic_store_n(&core->data_filter[core->l1d_filtered[at]].store_line, FILTER_EMPTY, __ATOMIC_RELAXED);
+            __atomic_store_n(&core->data_filter[core->l1d_filtered[at] % FILTER_SETS].store_line, FILTER_EMPTY, __ATOMIC_RELAXED);
     }
     /* A line may be left in L1I alone: it is a shared one all the same. */
     if (snoop(&core->l1i, line, take_away, &code) != LINE_INVALID) {
@@ -458,6 +577,13 @@ enum line_state core_snooped(struct core *core, uint64_t line, bool take_away)
 }
 
 /* Cycles. Which misses cost what: see docs/collectors/uarch_model.md. */
+
+static uint64_t *stall_of(struct core *core, enum served served)
+{
+    struct counters *now = core->now;
+
+    return served == SERVED_L2 ? &now->stall_l2 : served >= SERVED_REMOTE_CACHE ? &now->stall_memory : &now->stall_llc;
+}
 
 static void charge_load(struct core *core, enum served served, bool depends)
 {
@@ -483,13 +609,23 @@ static void charge_load(struct core *core, enum served served, bool depends)
         core->last_long = core->retired;
     if (waited > cycles)
         cycles = waited;
-    uint64_t *stall[SERVED_COUNT] = {
-        [SERVED_L2] = &core->now->stall_l2,           [SERVED_LLC] = &core->now->stall_llc,
-        [SERVED_SHARED] = &core->now->stall_llc,      [SERVED_MODIFIED] = &core->now->stall_llc,
-        [SERVED_REMOTE_CACHE] = &core->now->stall_memory,
-        [SERVED_LOCAL] = &core->now->stall_memory,    [SERVED_REMOTE] = &core->now->stall_memory,
-    };
-    *stall[served] += cycles;
+    wait_for_data(core, stall_of(core, served), cycles);
+}
+
+/*
+ * A line that a prefetcher brought is used. Its way from L2 to L1D kept loads waiting (the ECM model's first term beyond the core: Hofmann
+ * and others, "Analysis of Intel's Haswell Microarchitecture Using the ECM Model and Microbenchmarks", ARCS 2016). What came from beyond
+ * L2 was asked for too late to be there, but before it was needed.
+ */
+static void charge_early(struct core *core, enum served served)
+{
+    const struct profile *p = core->profile;
+    uint64_t extra = served_latency(p, served) - p->l1d_latency;
+
+    wait_for_data(core, &core->now->stall_l2, p->l2_line_cycles);
+    if (served != SERVED_L2)
+        wait_for_data(core, stall_of(core, served),
+                      extra * (served >= SERVED_REMOTE_CACHE ? p->core_overlap_permille : p->core_exposed_l2_permille) / 1000);
 }
 
 void core_loaded(struct core *core, uint64_t value)
@@ -665,6 +801,8 @@ bool core_access_slow(struct core *core, uint64_t address, bool store)
         return false;
     uint64_t line = physical_line(page, address);
     slot_t *slot = cache_touch(&core->l1d, line, ++core->tick);
+    uint32_t early = slot ? core->l1d_filtered[slot - core->l1d.slots] : 0;
+    bool fresh = !slot || early & EARLY;
     if (!slot) {
         cache_expect(&core->l2, line);
         core->now->l1d_misses++;
@@ -678,11 +816,15 @@ bool core_access_slow(struct core *core, uint64_t address, bool store)
         if (slot_state(*slot) == LINE_SHARED)
             core->now->l1d_upgrades += uncore_upgrade(core->uncore, core->index, line);
         *slot = slot_make(line, LINE_MODIFIED);
+    } else if (early & EARLY && !store) {
+        charge_early(core, (enum served)(early >> EARLY_SHIFT & EARLY_SERVED));
     }
     remember_slot(core->data_filter, core->l1d_filtered, &core->l1d, slot, address >> LINE_SHIFT | core->space_tag, page,
                   slot_state(*slot) == LINE_MODIFIED);
     if (missed)
         core->value_known = false;
+    if (fresh && !store && core->profile->prefetch_l1_stream)
+        follow_l1_stream(core, address, line, page);
     return missed && !store;
 }
 
@@ -893,6 +1035,16 @@ static void branch(struct core *core, const struct block *from, uint64_t to)
         mispredicted(core);
 }
 
+/* No front end takes more than one such branch in a cycle: where few instructions lie between two of them, it is what limits. */
+static void transfer(struct core *core)
+{
+    uint64_t milli = (core->retired - core->transferred_at) * 1000, ipc_milli = core->profile->core_ipc_milli;
+
+    core->transferred_at = core->retired;
+    if (milli < ipc_milli)
+        core_chain(core, CHAIN_PART - milli * CHAIN_PART / ipc_milli);
+}
+
 void core_branch_slow(struct core *core, const struct block *block)
 {
     if (goes_on(core, block)) {
@@ -901,6 +1053,8 @@ void core_branch_slow(struct core *core, const struct block *block)
             predictor_look(&core->predictor, block->pc);
         return;
     }
+    if (core->previous->kind >= BRANCH_JUMP && core->previous->kind <= BRANCH_RETURN)
+        transfer(core);
     branch(core, core->previous, block->pc);
     core_run(core, block);
 }

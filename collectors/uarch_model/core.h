@@ -27,6 +27,7 @@
 #define PAGE_FILTER_SETS 128
 #define CODE_PAGES 128
 #define STREAMS 16
+#define L1_STREAMS 8
 
 /* A run of instructions that is entered at its begin and left at its end. Small: half a line of cache, for there are many. */
 struct block {
@@ -100,6 +101,13 @@ struct stream {
     uint8_t confidence;
 };
 
+/* Ascending or descending lines of loads, by virtual line and address space. */
+struct l1_stream {
+    uint64_t line;
+    int8_t direction;
+    uint8_t confidence;
+};
+
 struct core {
     /* What each access reads comes first. */
     struct counters *now; /* those of the present mode */
@@ -123,19 +131,25 @@ struct core {
     struct uncore *uncore;
     uint32_t index;
     struct cache l1i, l1d, l2;
-    uint16_t *l1i_filtered, *l1d_filtered; /* by slot: the filter entry that may know it */
+    uint16_t *l1i_filtered, *l1d_filtered; /* by slot: the filter entry that may know it; and EARLY, see core.c */
     struct tlb dtlb[PAGE_SIZES], itlb[PAGE_SIZES], stlb, stlb_1g, stlb_code;
     struct walker walker;
     struct address_space space;
     uint32_t generation[256]; /* by address space */
     struct tlb_context context;
     struct stream stream[STREAMS];
+    struct l1_stream l1_stream[L1_STREAMS];
+    uint32_t next_l1_stream; /* the one to be forgotten next */
 
+    uint64_t waited;     /* cycles for data, in all modes */
+    uint64_t filled_at;  /* when the last line came from memory, in cycles of flow, chains and waiting */
+    uint64_t fill_queue; /* how many cycles those under way took then */
     uint64_t last_long;  /* `retired` at the last long miss: those near it are in its shadow */
     uint64_t last_value; /* what the last load got that missed L1 or the first-level TLB: an address near it depends on it */
     uint64_t value_at, value_chained; /* `retired` and `chained` then */
     bool value_known;
     const struct block *device_block; /* the block that ran when a device was accessed last */
+    uint64_t transferred_at; /* `retired` at the last jump, call or return */
     uint64_t chained;    /* chain_cycles of all modes, in CHAIN_PARTs */
     uint64_t walks_failed;
     uint64_t (*real_pc)(struct core *core); /* the address at which the block that runs was entered; NULL: blocks have their own */
@@ -220,6 +234,15 @@ static inline bool core_access(struct core *core, uint64_t address, bool store)
     return !core_hits(core, address, store, 1) && core_access_slow(core, address, store);
 }
 
+/* So many CHAIN_PARTs of a cycle beyond the flow of instructions. */
+static inline void core_chain(struct core *core, uint64_t parts)
+{
+    uint64_t chained = core->chained + parts;
+
+    core->now->chain_cycles += chained / CHAIN_PART - core->chained / CHAIN_PART;
+    core->chained = chained;
+}
+
 /* The lines of code from `line` to `last`. */
 static inline void core_fetch(struct core *core, uint64_t line, uint64_t last)
 {
@@ -276,11 +299,8 @@ static ALWAYS_INLINE void core_block_as(struct core *core, const struct block *b
         core_block_slow(core, block);
         return;
     }
-    if (loop && from == block) {
-        uint64_t chained = core->chained + block->chain;
-        core->now->chain_cycles += chained / CHAIN_PART - core->chained / CHAIN_PART;
-        core->chained = chained;
-    }
+    if (loop && from == block)
+        core_chain(core, block->chain);
     if (from->kind == BRANCH_CONDITIONAL && !(taken && ((block->pc ^ from->target) & SAME_PLACE))) {
         core->now->branches++;
         if (core->branches_modelled && __builtin_expect(!predictor_resolve_direction(&core->predictor, taken), 0)) {

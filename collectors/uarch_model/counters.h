@@ -51,7 +51,7 @@
     X(ipis)                 /* interrupts that the core sent to another, one for each that it reaches */                       \
     X(io_accesses)          /* loads and stores of devices' registers but the local APIC's, IN, OUT; repeated ones each once */ \
     X(repeat_cycles)        /* cycles of repeated string instructions, beyond those of any instruction; part of the base */    \
-    X(chain_cycles)         /* cycles by which loops take longer for their chains of dependent instructions; part of the base */
+    X(chain_cycles)         /* cycles by which loops take longer than the flow, above all for chains of dependent instructions; part of the base */
 
 struct counters {
 #define X(name) uint64_t name;

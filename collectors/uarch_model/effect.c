@@ -24,7 +24,7 @@ struct parse {
     uint64_t address;
 };
 
-static const struct effect unknown = {.known = false}, nothing = {.known = true};
+static const struct effect unknown = {.known = false}, nothing = {.known = true}, vector_store = {.known = true, .stores_vector = true};
 
 static bool next(struct parse *p, uint8_t *byte)
 {
@@ -629,7 +629,7 @@ static struct effect vector_effect(struct parse *p)
     if (p->map == 1 && p->opcode >= 0x71 && p->opcode <= 0x73)
         return (p->word || p->vex) && !p->memory ? shift_vector(p) : unknown;
     if (is_vector_store(p))
-        return nothing;
+        return vector_store;
     bool from_general = (p->map == 1 && (p->opcode == 0x6e || p->opcode == 0xc4 || p->opcode == 0x2a)) ||
                         (p->map == 3 && (p->opcode == 0x20 || p->opcode == 0x22));
     if (leaves_vectors(p, &e))

@@ -784,7 +784,7 @@ static uint16_t chain_of_loop(const struct block *block, const struct qemu_plugi
         struct qemu_plugin_insn *instruction = qemu_plugin_tb_get_insn(tb, i);
         chain_add(&chain, bytes, qemu_plugin_insn_data(instruction, bytes, sizeof(bytes)));
     }
-    return block_chain(&profile, block->instructions, chain_cycles(&chain, profile.l1d_latency), CHAIN_ROUNDS);
+    return block_chain(&profile, block->instructions, chain_cycles(&chain, &profile), CHAIN_ROUNDS);
 }
 
 static void on_translation(qemu_plugin_id_t id, struct qemu_plugin_tb *tb)

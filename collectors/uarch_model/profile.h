@@ -30,9 +30,11 @@ enum llc_policy { LLC_INCLUSIVE, LLC_NON_INCLUSIVE, LLC_VICTIM };
     X(core_ipc_milli, "core.ipc_milli")         /* instructions a 1000 cycles where nothing misses (D_eff), fitted */          \
     X(core_exposed_l2_permille, "core.exposed_l2_permille")   /* of an L2 hit's extra latency, the part not hidden, fitted */  \
     X(core_overlap_permille, "core.overlap_permille")         /* of a long miss in another's shadow, the part paid, fitted */  \
+    X(core_vector_stores, "core.vector_stores") /* of 32 bytes in a cycle */                                                   \
     X(l1i_sets, "l1i.sets") X(l1i_ways, "l1i.ways") X(l1i_latency, "l1i.latency")                                              \
     X(l1d_sets, "l1d.sets") X(l1d_ways, "l1d.ways") X(l1d_latency, "l1d.latency")                                              \
     X(l2_sets, "l2.sets") X(l2_ways, "l2.ways") X(l2_latency, "l2.latency")                                                    \
+    X(l2_line_cycles, "l2.line_cycles")         /* that L1D does nothing else while a line comes from L2 */                    \
     X(llc_sets, "llc.sets")                     /* of all slices together; need not be a power of two */                       \
     X(llc_ways, "llc.ways") X(llc_latency, "llc.latency")                                                                      \
     X(llc_policy, "llc.policy")                 /* 0 inclusive, 1 non-inclusive, 2 victim */                                   \
@@ -40,6 +42,7 @@ enum llc_policy { LLC_INCLUSIVE, LLC_NON_INCLUSIVE, LLC_VICTIM };
     X(llc_latency_modified, "llc.latency_modified") /* modified in another core */                                             \
     X(memory_latency_local, "memory.latency_local") X(memory_latency_remote, "memory.latency_remote")                          \
     X(memory_latency_remote_cache, "memory.latency_remote_cache") /* in a cache of another node */                             \
+    X(memory_line_cycles, "memory.line_cycles") /* cycles from one line to the next where one core reads many; 0: no limit */   \
     X(dtlb_4k_entries, "dtlb.4k.entries") X(dtlb_4k_ways, "dtlb.4k.ways")                                                      \
     X(dtlb_2m_entries, "dtlb.2m.entries") X(dtlb_2m_ways, "dtlb.2m.ways")                                                      \
     X(dtlb_1g_entries, "dtlb.1g.entries") X(dtlb_1g_ways, "dtlb.1g.ways")                                                      \
@@ -79,6 +82,7 @@ enum llc_policy { LLC_INCLUSIVE, LLC_NON_INCLUSIVE, LLC_VICTIM };
     X(prefetch_l1i_next, "prefetch.l1i_next")   /* 1: the line after a missed line of code */                                  \
     X(prefetch_l2_adjacent, "prefetch.l2_adjacent") /* 1: the other line of the 128-byte pair */                               \
     X(prefetch_l2_stream, "prefetch.l2_stream") /* lines ahead of a stream within its page; 0: none */                         \
+    X(prefetch_l1_stream, "prefetch.l1_stream") /* lines ahead of a stream of loads, into L1D; 0: none */                      \
     X(model_page_walks, "model.page_walks")     /* 0: pages are taken as 4 KiB, walks cost walk.fixed */                       \
     X(model_branches, "model.branches")                                                                                        \
     X(model_coherence, "model.coherence")       /* 0: cores never take lines from each other */                                \

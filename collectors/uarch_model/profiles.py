@@ -81,12 +81,17 @@ class Core(Strict):
     ipc_milli: Positive
     exposed_l2_permille: Permille
     overlap_permille: Permille
+    vector_stores: Positive
 
 
 class Cache(Strict):
     sets: Sets
     ways: Positive
     latency: Number
+
+
+class Second(Cache):
+    line_cycles: Number
 
 
 class Llc(Strict):
@@ -102,6 +107,7 @@ class Memory(Strict):
     latency_local: Number
     latency_remote: Number
     latency_remote_cache: Number
+    line_cycles: Number
 
 
 class Tlb(Strict):
@@ -181,6 +187,7 @@ class Prefetch(Strict):
     l1i_next: OnOff
     l2_adjacent: OnOff
     l2_stream: UpTo63
+    l1_stream: UpTo63
 
 
 class Model(Strict):
@@ -198,7 +205,7 @@ class Parameters(Strict):
     core: Core
     l1i: Cache
     l1d: Cache
-    l2: Cache
+    l2: Second
     llc: Llc
     memory: Memory
     dtlb: Dtlb
@@ -289,7 +296,7 @@ class Profile:
         off = [key for part in parts for key in SWITCHES if part in (key, key.partition(".")[0])]
         if wrong := [part for part in parts if part not in {*SWITCHES, "prefetch", "model"}]:
             raise messages.bad_parts(self.id, [messages.no_switch(part, (*SWITCHES, "prefetch", "model")) for part in wrong])
-        return self.override({key: 0 if key == "prefetch.l2_stream" else False for key in off})
+        return self.override({key: 0 if key in ("prefetch.l2_stream", "prefetch.l1_stream") else False for key in off})
 
     def override(self, changes: Mapping[str, Any]) -> Profile:
         """The same with other values, as YAML would have them: ``{"llc.latency": 40, "llc.policy": "victim"}``. Raises ``BadInput``."""

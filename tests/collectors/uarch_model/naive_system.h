@@ -18,6 +18,8 @@
 struct naive_line {
     uint64_t line, used;
     enum line_state state;
+    bool early; /* a prefetcher brought it, and nobody used it yet */
+    enum served from;
 };
 
 struct naive_lines {
@@ -42,6 +44,13 @@ struct naive_stream {
     int line, direction, confidence;
 };
 
+/* A line of no address space, as a virtual one. */
+struct naive_l1_stream {
+    uint64_t line;
+    uint32_t space;
+    int direction, confidence;
+};
+
 struct naive_system;
 
 struct naive_core {
@@ -52,12 +61,15 @@ struct naive_core {
     struct naive_caches walker;
     struct naive_predictor predictor;
     struct naive_stream stream[16];
+    struct naive_l1_stream l1_stream[8];
+    uint32_t l1_streams;
+    uint64_t waited, filled_at, fill_queue;
     const struct tables *tables;
     uint32_t space, generation[NAIVE_SPACES];
     bool guest, moves; /* `moves`: programs' code lies elsewhere than its blocks say, see naive_slide */
     enum mode mode;
     const struct block *previous, *device_block;
-    uint64_t retired, last_long, last_value, value_at, value_chained, chained, walks_failed; /* chained: in 64ths of a cycle */
+    uint64_t transferred_at, retired, last_long, last_value, value_at, value_chained, chained, walks_failed; /* chained: in 64ths of a cycle */
     bool long_seen, value_known;
     struct counters counters[MODE_COUNT];
 };
@@ -251,6 +263,33 @@ static inline void naive_put_l2(struct naive_core *core, uint64_t line, enum lin
         naive_keep_in_llc(system, core->node, gone.line);
 }
 
+static inline void naive_wait(struct naive_core *core, uint64_t *stall, uint64_t cycles)
+{
+    *stall += cycles;
+    core->waited += cycles;
+}
+
+static inline bool naive_beyond(enum served served)
+{
+    return served == SERVED_LOCAL || served == SERVED_REMOTE || served == SERVED_REMOTE_CACHE;
+}
+
+/* Lines come out of memory one after the other; 16 may wait for that. */
+static inline void naive_fill(struct naive_core *core, enum served served)
+{
+    const struct profile *p = &core->system->profile;
+    uint64_t now = (core->retired * 64000 / p->core_ipc_milli + core->chained) / 64 + core->waited;
+
+    if (!naive_beyond(served))
+        return;
+    for (; core->filled_at < now && core->fill_queue; core->filled_at++)
+        core->fill_queue--;
+    core->filled_at = now;
+    core->fill_queue += p->memory_line_cycles;
+    if (core->fill_queue > 16ull * p->memory_line_cycles)
+        naive_wait(core, &naive_now(core)->stall_memory, core->fill_queue - 16ull * p->memory_line_cycles);
+}
+
 static inline void naive_prefetch(struct naive_core *core, uint64_t line)
 {
     enum line_state state;
@@ -258,7 +297,7 @@ static inline void naive_prefetch(struct naive_core *core, uint64_t line)
     if (naive_line(&core->l2, line))
         return;
     naive_now(core)->prefetches++;
-    naive_request(core, line, false, &state);
+    naive_fill(core, naive_request(core, line, false, &state));
     naive_put_l2(core, line, state);
 }
 
@@ -270,6 +309,17 @@ static inline void naive_follow_stream(struct naive_core *core, uint64_t line)
     for (int i = 0; i < 16 && !stream; i++)
         if (core->stream[i].page == line / 64)
             stream = &core->stream[i];
+    /* One that went up to the page's begin, or down to its end. */
+    for (int i = 0; i < 16 && !stream; i++) {
+        struct naive_stream *one = &core->stream[i];
+        if (at == 0 && one->page + 1 == line / 64 && one->line == 63 && one->direction == 1) {
+            stream = one;
+            *one = (struct naive_stream){.page = line / 64, .line = -1, .direction = 1, .confidence = one->confidence > 0};
+        } else if (at == 63 && one->page == line / 64 + 1 && one->line == 0 && one->direction == -1) {
+            stream = one;
+            *one = (struct naive_stream){.page = line / 64, .line = 64, .direction = -1, .confidence = one->confidence > 0};
+        }
+    }
     if (!stream) {
         stream = &core->stream[0];
         for (int i = 1; i < 16; i++)
@@ -314,6 +364,7 @@ static inline enum served naive_fetch_line(struct naive_core *core, uint64_t lin
         now->memory_local += served == SERVED_LOCAL;
         now->memory_remote += served == SERVED_REMOTE;
         now->remote_cache += served == SERVED_REMOTE_CACHE;
+        naive_fill(core, served);
         naive_put_l2(core, line, *state);
     }
     return served;
@@ -337,6 +388,60 @@ static inline enum served naive_load_line(struct naive_core *core, uint64_t line
         naive_put_l2(core, gone.line, LINE_MODIFIED);
     naive_prefetch_l2(core, line, served);
     return served;
+}
+
+static inline void naive_prefetch_l1(struct naive_core *core, uint64_t line)
+{
+    struct naive_line *found;
+    enum line_state state;
+    enum served served = SERVED_L2;
+
+    if (naive_line(&core->l1d, line))
+        return;
+    found = naive_use(core->system, &core->l2, line);
+    if (found) {
+        state = found->state;
+    } else {
+        naive_now(core)->prefetches++;
+        served = naive_request(core, line, false, &state);
+        naive_fill(core, served);
+        naive_put_l2(core, line, state);
+    }
+    struct naive_line gone = naive_put(core->system, &core->l1d, line, state);
+    found = naive_line(&core->l1d, line);
+    found->early = true;
+    found->from = served;
+    if (gone.state == LINE_MODIFIED)
+        naive_put_l2(core, gone.line, LINE_MODIFIED);
+    naive_prefetch_l2(core, line, served);
+}
+
+static inline void naive_follow_l1(struct naive_core *core, uint64_t address, uint64_t line, uint64_t page_bytes)
+{
+    struct naive_l1_stream *stream = NULL;
+    uint64_t here = address / 64;
+
+    for (int i = 0; i < 8; i++) {
+        struct naive_l1_stream *one = &core->l1_stream[i];
+        if (one->space == core->space && (one->line == here || one->line == here - 1 || one->line == here + 1))
+            stream = one;
+    }
+    if (!stream) {
+        core->l1_stream[core->l1_streams++ % 8] = (struct naive_l1_stream){.line = here, .space = core->space};
+        return;
+    }
+    if (stream->line == here)
+        return;
+    int step = stream->line < here ? 1 : -1, farthest = (int)core->system->profile.prefetch_l1_stream;
+    stream->confidence = step == stream->direction ? stream->confidence + 1 : 1;
+    stream->direction = step;
+    stream->line = here;
+    for (int ahead = stream->confidence > 1 ? farthest : 1; ahead <= farthest; ahead++) {
+        uint64_t to = address + (uint64_t)(int64_t)(step * ahead * 64);
+        if (to / page_bytes != address / page_bytes)
+            return;
+        naive_prefetch_l1(core, line + (uint64_t)(int64_t)(step * ahead));
+    }
 }
 
 /* Translation. */
@@ -493,7 +598,20 @@ static inline void naive_charge(struct naive_core *core, enum served served, boo
     }
     cycles = wait > cycles ? wait : cycles;
     struct counters *now = naive_now(core);
-    *(long_miss ? &now->stall_memory : served == SERVED_L2 ? &now->stall_l2 : &now->stall_llc) += cycles;
+    naive_wait(core, long_miss ? &now->stall_memory : served == SERVED_L2 ? &now->stall_l2 : &now->stall_llc, cycles);
+}
+
+static inline void naive_charge_early(struct naive_core *core, enum served served)
+{
+    const struct profile *p = &core->system->profile;
+    uint64_t extra = naive_latency(p, served) - p->l1d_latency;
+    struct counters *now = naive_now(core);
+
+    naive_wait(core, &now->stall_l2, p->l2_line_cycles);
+    if (naive_beyond(served))
+        naive_wait(core, &now->stall_memory, extra * p->core_overlap_permille / 1000);
+    else if (served != SERVED_L2)
+        naive_wait(core, &now->stall_llc, extra * p->core_exposed_l2_permille / 1000);
 }
 
 static inline bool naive_access(struct naive_core *core, uint64_t address, bool store)
@@ -520,20 +638,26 @@ static inline bool naive_access(struct naive_core *core, uint64_t address, bool 
     bool slow = now->dtlb_misses > dtlb_misses;
     uint64_t line = naive_physical_line(page, address);
     found = naive_use(core->system, &core->l1d, line);
+    bool fresh = !found || found->early, waits = found && found->early && !store;
+    if (found)
+        found->early = false;
     if (!found) {
         now->l1d_misses++;
         enum served served = naive_load_line(core, line, store);
         if (!store)
             naive_charge(core, served, depends);
-        core->value_known = false;
-        return !store;
+        slow = true;
+    } else if (store) {
+        if (found->state == LINE_SHARED && naive_upgrade(core, line))
+            now->l1d_upgrades++;
+        found->state = LINE_MODIFIED;
+    } else if (waits) {
+        naive_charge_early(core, found->from);
     }
     if (slow)
         core->value_known = false;
-    if (store && found->state == LINE_SHARED && naive_upgrade(core, line))
-        now->l1d_upgrades++;
-    if (store)
-        found->state = LINE_MODIFIED;
+    if (fresh && !store && core->system->profile.prefetch_l1_stream)
+        naive_follow_l1(core, address, line, naive_bytes(page->size));
     return slow && !store;
 }
 
@@ -630,6 +754,31 @@ static inline bool naive_goes_on(const struct naive_core *core, const struct blo
     return false;
 }
 
+static inline void naive_chain(struct naive_core *core, uint64_t parts)
+{
+    naive_now(core)->chain_cycles += (core->chained + parts) / 64 - core->chained / 64;
+    core->chained += parts;
+}
+
+static inline bool naive_transfers(const struct block *from)
+{
+    switch ((enum branch_kind)from->kind) {
+    case BRANCH_JUMP: case BRANCH_CALL: case BRANCH_INDIRECT: case BRANCH_INDIRECT_CALL: case BRANCH_RETURN:
+        return true;
+    default:
+        return false;
+    }
+}
+
+/* At most one of these in a cycle. */
+static inline void naive_transfer(struct naive_core *core)
+{
+    uint64_t flow = (core->retired - core->transferred_at) * 64000 / core->system->profile.core_ipc_milli;
+
+    core->transferred_at = core->retired;
+    naive_chain(core, flow < 64 ? 64 - flow : 0);
+}
+
 static inline void naive_block(struct naive_core *core, const struct block *block)
 {
     const struct profile *p = &core->system->profile;
@@ -651,10 +800,10 @@ static inline void naive_block(struct naive_core *core, const struct block *bloc
     now->stall_mode += (uint64_t)block->atomics * p->cost_atomic + (uint64_t)block->pauses * p->cost_pause;
     now->io_accesses += core->guest ? 0 : block->ports;
     now->stall_mode += core->guest ? 0 : (uint64_t)block->ports * p->cost_port_io;
-    if (core->previous == block) {
-        now->chain_cycles += (core->chained + block->chain) / 64 - core->chained / 64;
-        core->chained += block->chain;
-    }
+    if (core->previous == block)
+        naive_chain(core, block->chain);
+    if (core->previous && naive_transfers(core->previous))
+        naive_transfer(core);
     if (core->previous)
         naive_leave(core, core->previous, block->pc);
     core->previous = block;

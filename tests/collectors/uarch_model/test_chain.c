@@ -5,7 +5,6 @@
 #include "assembled.h"
 #include "check.h"
 
-#define LOAD 4
 #define I(text) INSTRUCTION(text)
 
 static uint32_t cycles(const uint8_t *code)
@@ -15,7 +14,8 @@ static uint32_t cycles(const uint8_t *code)
     chain_begin(&chain);
     for (; *code; code += 1 + code[0])
         chain_add(&chain, code + 1, code[0]);
-    return chain_cycles(&chain, LOAD);
+    struct profile profile = default_profile();
+    return chain_cycles(&chain, &profile);
 }
 
 #define TAKES(per_round, instructions) EQUAL(cycles(ASSEMBLED(instructions)), (per_round) * CHAIN_ROUNDS)
@@ -55,6 +55,11 @@ int main(void)
     TAKES(3, I("addsd xmm0, [rsi]") I("add rsi, 8") I("cmp rsi, rdi") I("jne 1b"));
     TAKES(4, I("vfmadd231ps ymm0, ymm1, [rsi]") I("add rsi, 32") I("cmp rsi, rdi") I("jne 1b"));
     TAKES(1, I("movdqu xmm0, [rsi]") I("pcmpeqb xmm0, xmm1") I("pmovmskb eax, xmm0") I("add rsi, 16") I("test eax, eax") I("je 1b"));
+    /* A copy: one vector a cycle is stored. Where it is loaded from does not matter. */
+    TAKES(4, I("vmovdqu ymm0, [rsi]") I("vmovdqu ymm1, [rsi + 32]") I("vmovdqu ymm2, [rsi + 64]") I("vmovdqu ymm3, [rsi + 96]") I("sub rsi, -128")
+              I("vmovdqa [rdi], ymm0") I("vmovdqa [rdi + 32], ymm1") I("vmovdqa [rdi + 64], ymm2") I("vmovdqa [rdi + 96], ymm3")
+              I("sub rdi, -128") I("cmp rdi, rdx") I("jb 1b"));
+    TAKES(1, I("mov [rdi], rax") I("mov [rdi + 8], rax") I("add rdi, 16") I("cmp rdi, rdx") I("jb 1b"));
     /* What is not known could write anything: no chain is claimed. */
     TAKES(0, I("imul rax, rax") I("cpuid") I("dec rcx") I("jne 1b"));
     TAKES(0, I("lock add [rsi], rax") I("dec rcx") I("jne 1b"));

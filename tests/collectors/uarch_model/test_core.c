@@ -211,7 +211,7 @@ static void prefetchers(void)
     machine_free(machine);
 }
 
-/* The third line in a row, up or down, is a stream; a step aside ends it; a page's border does, too. */
+/* The third line in a row, up or down, is a stream; a step aside ends it; a prefetch never crosses a page's border. */
 static void streams(void)
 {
     struct profile profile = profile_without_walks();
@@ -238,6 +238,146 @@ static void streams(void)
         load(core, 0x20000 + i * 64);
     EQUAL(core->now->prefetches, 10);
     CHECK(in_l2(core, 0x20000 + 63 * 64) && !in_l2(core, 0x21000));
+    machine_free(machine);
+}
+
+/* A stream that came to its page's border goes on in the next page, where all lines ahead are asked for anew. */
+static void streams_go_on_in_the_next_page(void)
+{
+    struct profile profile = profile_without_walks();
+
+    profile.prefetch_l2_stream = 4;
+    struct machine *machine = machine_new(&profile, 1);
+    struct core *core = machine->core[0];
+    for (int i = 60; i < 64; i++)
+        load(core, 0x10000 + i * 64);
+    EQUAL(core->now->prefetches, 1);
+    load(core, 0x11000);
+    EQUAL(core->now->prefetches, 5);
+    CHECK(in_l2(core, 0x11000 + 4 * 64));
+    load(core, 0x30000); /* not behind the border of a page that a stream came to */
+    EQUAL(core->now->prefetches, 5);
+    for (int i = 2; i >= 0; i--)
+        load(core, 0x50000 + i * 64);
+    EQUAL(core->now->prefetches, 5);
+    load(core, 0x50000 - 64);
+    EQUAL(core->now->prefetches, 9);
+    machine_free(machine);
+}
+
+/* The second line in a row brings the next into L1D; what nobody has to wait for costs L1D's time for it, and no more. */
+static void streams_into_l1d(void)
+{
+    struct profile profile = profile_without_walks();
+
+    profile.prefetch_l1_stream = 1;
+    profile.l2_line_cycles = 2;
+    struct machine *machine = machine_new(&profile, 1);
+    struct core *core = machine->core[0];
+    struct counters *now = core->now;
+    /* Into L2 and L1D, and out of L1D again by other lines of the same sets. */
+    for (uint64_t i = 0; i < 8; i++)
+        store(core, 0x10000 + i * 64);
+    for (uint64_t way = 1; way <= 8; way++)
+        for (uint64_t i = 0; i < 8; i++)
+            store(core, 0x10000 + way * 0x2000 + i * 64);
+    EQUAL(now->prefetches, 0);
+    uint64_t misses = now->l1d_misses, l2 = now->stall_l2;
+    for (uint64_t i = 0; i < 8; i++)
+        for (uint64_t word = 0; word < 8; word++)
+            load(core, 0x10000 + i * 64 + word * 8);
+    EQUAL(now->l1d_misses, misses + 2);
+    EQUAL(now->stall_l2, l2 + 2 * 5 + 6 * 2); /* half of an L2 hit's 10 cycles beyond L1D */
+    EQUAL(now->prefetches, 1);                /* the one behind them; they were all in L2 */
+    machine_free(machine);
+}
+
+/* What comes from memory is asked for too late to be there at once; stores ask for nothing ahead; the translation at hand is the limit. */
+static void streams_into_l1d_from_memory(void)
+{
+    struct profile profile = profile_without_walks();
+
+    profile.prefetch_l1_stream = 1;
+    struct machine *machine = machine_new(&profile, 1);
+    struct core *core = machine->core[0];
+    struct counters *now = core->now;
+    load(core, 0x10f00);
+    load(core, 0x10f40);
+    EQUAL(now->l1d_misses, 2);
+    EQUAL(now->prefetches, 1);
+    uint64_t stall = now->stall_memory;
+    load(core, 0x10f80);
+    EQUAL(now->l1d_misses, 2);
+    EQUAL(now->stall_memory, stall + 50); /* as in another miss's shadow */
+    load(core, 0x10f80);
+    load(core, 0x10f88);
+    EQUAL(now->stall_memory, stall + 50);
+    load(core, 0x10fc0);
+    load(core, 0x11000); /* of another page: not asked for, but its stream goes on */
+    EQUAL(now->l1d_misses, 3);
+    load(core, 0x11040);
+    EQUAL(now->l1d_misses, 3);
+    EQUAL(now->prefetches, 4);
+    store(core, 0x20000);
+    store(core, 0x20040);
+    store(core, 0x20080);
+    EQUAL(now->prefetches, 4);
+    machine_free(machine);
+}
+
+/* Lines come from memory one after the other: more than 16 under way, and the core waits; what it waits for anyway makes room. */
+static void memory_has_a_rate(void)
+{
+    struct profile profile = profile_without_walks();
+
+    profile.memory_line_cycles = 10;
+    struct machine *machine = machine_new(&profile, 1);
+    struct core *core = machine->core[0];
+    struct block block = plain_block(KERNEL, 16);
+    block.instructions = 4;
+    core_block(core, &block); /* its code comes from memory, too */
+    for (int i = 0; i < 99; i++)
+        store(core, 0x100000 + i * 4096);
+    EQUAL(core->now->stall_memory, 84 * 10);
+    for (int i = 0; i < 5; i++)
+        core_block(core, &block);
+    uint64_t before = core->now->stall_memory;
+    store(core, 0x400000); /* 10 cycles passed, which is what a line takes */
+    EQUAL(core->now->stall_memory, before);
+    store(core, 0x401000);
+    EQUAL(core->now->stall_memory, before + 10);
+    load(core, 0x500000); /* the core waits for it, so that the next finds room */
+    before = core->now->stall_memory;
+    for (int i = 0; i < 16; i++)
+        store(core, 0x600000 + i * 4096);
+    EQUAL(core->now->stall_memory, before);
+    machine_free(machine);
+}
+
+/* Jumps, calls and returns that follow each other within a cycle's instructions take a cycle each. */
+static void one_transfer_a_cycle(void)
+{
+    struct profile profile = profile_without_walks();
+    struct machine *machine = machine_new(&profile, 1);
+    struct core *core = machine->core[0];
+    struct block one = plain_block(KERNEL, 16), other = plain_block(KERNEL + 0x40, 16);
+
+    one.kind = other.kind = BRANCH_JUMP;
+    one.instructions = other.instructions = 1;
+    one.target = other.pc;
+    other.target = one.pc;
+    for (int i = 0; i < 50; i++) {
+        core_block(core, &one);
+        core_block(core, &other);
+    }
+    /* 100 instructions flow in 50 cycles; 99 jumps take as many. */
+    EQUAL(all_counters(core).chain_cycles, 49);
+    other.instructions = 100;
+    uint64_t before = all_counters(core).chain_cycles;
+    core_block(core, &one);
+    core_block(core, &other);
+    core_block(core, &one);
+    EQUAL(all_counters(core).chain_cycles, before + 1);
     machine_free(machine);
 }
 
@@ -1069,6 +1209,11 @@ int main(void)
     what_l1_drops_goes_to_l2_and_what_l2_drops_to_the_llc();
     prefetchers();
     streams();
+    streams_go_on_in_the_next_page();
+    streams_into_l1d();
+    streams_into_l1d_from_memory();
+    memory_has_a_rate();
+    one_transfer_a_cycle();
     lines_of_code();
     a_line_that_is_gone_at_once();
     modes();

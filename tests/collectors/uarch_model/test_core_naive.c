@@ -459,6 +459,9 @@ static struct profile any_profile(struct random *random)
     p.prefetch_l1i_next = random_below(random, 2);
     p.prefetch_l2_adjacent = random_below(random, 2);
     p.prefetch_l2_stream = random_below(random, 2) * 4;
+    p.prefetch_l1_stream = random_below(random, 3);
+    p.l2_line_cycles = random_below(random, 3);
+    p.memory_line_cycles = random_below(random, 2) * random_below(random, 30);
     p.model_page_walks = random_below(random, 8) != 0;
     /* Then a line is a virtual one, of more than 32 bits: only those choose among sets that are no power of two. */
     if (!p.model_page_walks && (p.llc_sets & (p.llc_sets - 1)))

@@ -24,6 +24,18 @@ static void is(const uint8_t *code, const char *text, uint64_t reads, uint64_t a
 #define IS(text, reads, address, writes, latency) is(ASSEMBLED(INSTRUCTION(text)), text, reads, address, writes, latency)
 #define NOTHING(text) IS(text, 0, 0, 0, 0)
 
+static void is_store(const uint8_t *code, const char *text)
+{
+    struct effect e = effect_of(code + 1, code[0]);
+
+    if (e.known && e.stores_vector && !e.writes)
+        return;
+    fprintf(stderr, "%s stores no vector\n", text);
+    exit(1);
+}
+
+#define STORE(text) is_store(ASSEMBLED(INSTRUCTION(text)), text)
+
 static void is_unknown(const uint8_t *code, const char *text)
 {
     if (!effect_of(code + 1, code[0]).known)
@@ -140,10 +152,10 @@ static void vectors(void)
     IS("ucomisd xmm1, xmm2", V(1) | V(2), 0, F, 1);
     IS("pclmulqdq xmm1, xmm2, 0", V(1) | V(2), 0, V(1), 4);
     IS("aesenc xmm1, xmm2", V(1) | V(2), 0, V(1), 4);
-    NOTHING("movdqu [rax], xmm1");
-    NOTHING("vmovdqa [rax], ymm1");
-    NOTHING("movntdq [rax], xmm1");
-    NOTHING("movq [rax], xmm1");
+    STORE("movdqu [rax], xmm1");
+    STORE("vmovdqa [rax], ymm1");
+    STORE("movntdq [rax], xmm1");
+    STORE("movq [rax], xmm1");
     NOTHING("vzeroupper");
 }
 
