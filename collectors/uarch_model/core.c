@@ -622,7 +622,9 @@ static void charge_early(struct core *core, enum served served)
     const struct profile *p = core->profile;
     uint64_t extra = served_latency(p, served) - p->l1d_latency;
 
-    wait_for_data(core, &core->now->stall_l2, p->l2_line_cycles);
+    /* Microcode that moves strings leaves L1D time enough: on Zen 4 a line from L2 takes 0.3 cycles more than one from L1D. */
+    if (!core->repeating)
+        wait_for_data(core, &core->now->stall_l2, p->l2_line_cycles);
     if (served != SERVED_L2)
         wait_for_data(core, stall_of(core, served),
                       extra * (served >= SERVED_REMOTE_CACHE ? p->core_overlap_permille : p->core_exposed_l2_permille) / 1000);
@@ -892,6 +894,7 @@ static uint64_t repeat_cycles(const struct profile *p, uint64_t bytes)
 void core_repeated(struct core *core, struct repeated r)
 {
     core->now->repeat_cycles += repeat_cycles(core->profile, r.count * r.bytes);
+    core->repeating = true;
     while (r.count) {
         uint64_t run = within_line(r.to, r.bytes, r.down), loads = r.loads ? within_line(r.from, r.bytes, r.down) : run;
         run = loads < run ? loads : run;
@@ -900,6 +903,7 @@ void core_repeated(struct core *core, struct repeated r)
         if (run > 1 && repeat_once(core, &r))
             repeat_counted(core, &r, run - 2);
     }
+    core->repeating = false;
 }
 
 /* Instructions. */

@@ -828,7 +828,7 @@ static void on_translation(qemu_plugin_id_t id, struct qemu_plugin_tb *tb)
     block->target = block_next(block) + (uint64_t)d.displacement;
     block->kind = (uint8_t)d.kind;
     block->way = block->user | (block->atomics || block->pauses || block->ports ? SPECIAL_WAY : 0);
-    block->chain = chain_of_loop(block, tb);
+    block->chain = wanted == MODEL ? chain_of_loop(block, tb) : 0;
     qemu_plugin_register_vcpu_tb_exec_cb(tb, wanted == COUNT ? on_block_counted : on_blocks(block), QEMU_PLUGIN_CB_NO_REGS, block);
 }
 

@@ -66,6 +66,7 @@ struct naive_core {
     uint64_t waited, filled_at, fill_queue;
     const struct tables *tables;
     uint32_t space, generation[NAIVE_SPACES];
+    bool repeats; /* a repeated string instruction runs */
     bool guest, moves; /* `moves`: programs' code lies elsewhere than its blocks say, see naive_slide */
     enum mode mode;
     const struct block *previous, *device_block;
@@ -607,7 +608,8 @@ static inline void naive_charge_early(struct naive_core *core, enum served serve
     uint64_t extra = naive_latency(p, served) - p->l1d_latency;
     struct counters *now = naive_now(core);
 
-    naive_wait(core, &now->stall_l2, p->l2_line_cycles);
+    if (!core->repeats)
+        naive_wait(core, &now->stall_l2, p->l2_line_cycles);
     if (naive_beyond(served))
         naive_wait(core, &now->stall_memory, extra * p->core_overlap_permille / 1000);
     else if (served != SERVED_L2)

@@ -350,12 +350,14 @@ static void repeat(struct core *core, struct naive_core *naive, struct random *r
 
     core_repeated(core, r);
     naive_repeat_begins(naive, r.count * r.bytes);
+    naive->repeats = true;
     for (uint64_t i = 0; i < r.count; i++) {
         uint64_t offset = r.down ? -i * r.bytes : i * r.bytes;
         if (r.loads)
             naive_element(naive, r.from + offset, r.bytes, false);
         naive_element(naive, r.to + offset, r.bytes, true);
     }
+    naive->repeats = false;
 }
 
 static void one_step(struct pair *pair, struct random *random)

@@ -5,6 +5,7 @@
  */
 #include "plugin.c"
 
+#include "assembled.h"
 #include "check.h"
 
 #define FAR 0xffff888000000000ull
@@ -52,7 +53,7 @@ void qemu_plugin_reset(qemu_plugin_id_t id, qemu_plugin_simple_cb_t cb)
     cb(id);
 }
 
-/* It translates nothing, and calls nobody. */
+/* It calls nobody, and translates only what it is given. */
 #define NOTHING(name, ...)                                                                                                     \
     void name(__VA_ARGS__)                                                                                                     \
     {                                                                                                                          \
@@ -61,8 +62,6 @@ void qemu_plugin_reset(qemu_plugin_id_t id, qemu_plugin_simple_cb_t cb)
 NOTHING(qemu_plugin_register_vcpu_idle_cb, qemu_plugin_id_t id, qemu_plugin_vcpu_simple_cb_t cb)
 NOTHING(qemu_plugin_register_vcpu_resume_cb, qemu_plugin_id_t id, qemu_plugin_vcpu_simple_cb_t cb)
 NOTHING(qemu_plugin_register_vcpu_tb_trans_cb, qemu_plugin_id_t id, qemu_plugin_vcpu_tb_trans_cb_t cb)
-NOTHING(qemu_plugin_register_vcpu_tb_exec_cb, struct qemu_plugin_tb *tb, qemu_plugin_vcpu_udata_cb_t cb, enum qemu_plugin_cb_flags flags,
-        void *data)
 NOTHING(qemu_plugin_register_vcpu_insn_exec_cb, struct qemu_plugin_insn *insn, qemu_plugin_vcpu_udata_cb_t cb,
         enum qemu_plugin_cb_flags flags, void *data)
 NOTHING(qemu_plugin_register_vcpu_mem_cb, struct qemu_plugin_insn *insn, qemu_plugin_vcpu_mem_cb_t cb, enum qemu_plugin_cb_flags flags,
@@ -74,17 +73,70 @@ NOTHING(qemu_plugin_register_vcpu_mem_cb, struct qemu_plugin_insn *insn, qemu_pl
         fprintf(stderr, "%s was called\n", __func__);                                                                          \
         exit(1);                                                                                                               \
     }
-NEVER(size_t, qemu_plugin_tb_n_insns, const struct qemu_plugin_tb *tb)
-NEVER(uint64_t, qemu_plugin_tb_vaddr, const struct qemu_plugin_tb *tb)
-NEVER(struct qemu_plugin_insn *, qemu_plugin_tb_get_insn, const struct qemu_plugin_tb *tb, size_t index)
-NEVER(size_t, qemu_plugin_insn_data, const struct qemu_plugin_insn *insn, void *to, size_t length)
-NEVER(size_t, qemu_plugin_insn_size, const struct qemu_plugin_insn *insn)
-NEVER(uint64_t, qemu_plugin_insn_vaddr, const struct qemu_plugin_insn *insn)
 NEVER(unsigned int, qemu_plugin_mem_size_shift, qemu_plugin_meminfo_t info)
 NEVER(struct qemu_plugin_hwaddr *, qemu_plugin_get_hwaddr, qemu_plugin_meminfo_t info, uint64_t vaddr)
 NEVER(bool, qemu_plugin_hwaddr_is_io, const struct qemu_plugin_hwaddr *address)
 NEVER(uint64_t, qemu_plugin_hwaddr_phys_addr, const struct qemu_plugin_hwaddr *address)
 NEVER(qemu_plugin_mem_value, qemu_plugin_mem_get_value, qemu_plugin_meminfo_t info)
+
+/* A block to be translated, and who wants to know when it runs. */
+struct qemu_plugin_insn {
+    const uint8_t *code; /* with its length before it */
+    uint64_t address;
+};
+struct qemu_plugin_tb {
+    size_t count;
+    struct qemu_plugin_insn insn[8];
+};
+static qemu_plugin_vcpu_udata_cb_t entered;
+static void *entered_with;
+
+static struct qemu_plugin_tb translated(const uint8_t *code, uint64_t address)
+{
+    struct qemu_plugin_tb tb = {0};
+
+    for (; *code; address += *code, code += 1 + *code)
+        tb.insn[tb.count++] = (struct qemu_plugin_insn){code, address};
+    return tb;
+}
+
+void qemu_plugin_register_vcpu_tb_exec_cb(struct qemu_plugin_tb *tb, qemu_plugin_vcpu_udata_cb_t cb, enum qemu_plugin_cb_flags flags, void *data)
+{
+    entered = cb;
+    entered_with = data;
+}
+
+size_t qemu_plugin_tb_n_insns(const struct qemu_plugin_tb *tb)
+{
+    return tb->count;
+}
+
+uint64_t qemu_plugin_tb_vaddr(const struct qemu_plugin_tb *tb)
+{
+    return tb->insn[0].address;
+}
+
+struct qemu_plugin_insn *qemu_plugin_tb_get_insn(const struct qemu_plugin_tb *tb, size_t index)
+{
+    return (struct qemu_plugin_insn *)&tb->insn[index];
+}
+
+size_t qemu_plugin_insn_data(const struct qemu_plugin_insn *insn, void *to, size_t length)
+{
+    CHECK(insn->code[0] <= length);
+    memcpy(to, insn->code + 1, insn->code[0]);
+    return insn->code[0];
+}
+
+size_t qemu_plugin_insn_size(const struct qemu_plugin_insn *insn)
+{
+    return insn->code[0];
+}
+
+uint64_t qemu_plugin_insn_vaddr(const struct qemu_plugin_insn *insn)
+{
+    return insn->address;
+}
 
 /* Its interrupts: cpu_interrupt reads the table as a compiler makes of QEMU's. */
 static void *table[128];
@@ -281,8 +333,40 @@ static void test_a_processor_that_falls_asleep_does_not_miss_its_interrupt(void)
     end_time();
 }
 
+/* Four dependent multiplications take 12 cycles, in which 6 instructions would flow in 3. */
+#define LOOP INSTRUCTION("imul rax, rbx") INSTRUCTION("imul rax, rbx") INSTRUCTION("imul rax, rbx") INSTRUCTION("imul rax, rbx") INSTRUCTION("dec rcx")
+#define BACK INSTRUCTION("jne . - 0x13") /* 4 of 4 bytes, one of 3 */
+#define ON INSTRUCTION("jne . + 0x20")
+
+static void test_a_loop_pays_for_its_chain(void)
+{
+    struct qemu_plugin_tb loop = translated(ASSEMBLED(LOOP BACK), 0xffffffff81000000ull), no_loop = translated(ASSEMBLED(LOOP ON), 0xffffffff81000000ull);
+
+    /* To count instructions no profile is needed. */
+    profile = (struct profile){0};
+    wanted = COUNT;
+    on_translation(0, &loop);
+    CHECK(entered == on_block_counted);
+    wanted = OFF;
+    begin_model(1);
+    on_resume(0, 0);
+    CHECK(state == MODEL);
+    on_translation(0, &no_loop);
+    EQUAL(((struct block *)entered_with)->chain, 0);
+    CHECK(entered == on_conditional_line);
+    on_translation(0, &loop);
+    EQUAL(((struct block *)entered_with)->chain, 9 * CHAIN_PART);
+    CHECK(entered == on_loop_line);
+    for (int i = 0; i < 11; i++)
+        entered(0, entered_with);
+    EQUAL(cores[0]->counters[HOST_KERNEL].chain_cycles, 10 * 9);
+    begin_change(OFF);
+    on_resume(0, 0);
+}
+
 int main(void)
 {
+    test_a_loop_pays_for_its_chain();
     test_what_is_seen_while_the_model_is_entered_is_forgotten();
     test_a_processor_that_runs_is_interrupted_when_it_has_come_that_far();
     test_a_processor_that_falls_asleep_does_not_miss_its_interrupt();
