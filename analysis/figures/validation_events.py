@@ -19,6 +19,8 @@ from analysis.validation import FEW, Validation
 from terms import units
 
 PART = "microbenchmarks"
+FARTHEST = 200
+"""Per cent: beyond it an error is not drawn, only written, or the others could not be seen beside it."""
 MODELLED = {"color": style.CAUSE_COLOURS["memory"], "marker": "o", "ms": 4.5}
 BESIDE = {
     "hardware": {"color": style.STATE_COLOURS["kernel"], "marker": "D", "ms": 8.5, "mfc": "none"},
@@ -86,7 +88,7 @@ def _errors(axes: Axes, part: pd.DataFrame) -> None:
         _mark(axes, place, tuple(values), MODELLED)
         axes.text(1.02, place, text, transform=axes.get_yaxis_transform(), va="center", fontsize=8, color=style.INK)
     axes.axvline(0, color="#888888", lw=1, zorder=0)
-    reach = 1.15 * max(1.0, float(np.nanmax(np.abs(drawn), initial=0)))
+    reach = min(1.15 * max(1.0, float(np.nanmax(np.abs(drawn), initial=0))), FARTHEST)
     axes.set_xlim(-reach, reach)
     axes.set_xlabel("error of the model (%)")
 
