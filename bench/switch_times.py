@@ -92,17 +92,22 @@ def natively(switch: Switch, tree: Path, folders: Mapping[str, Path], profile: P
 
 
 def _start(switch: Switch, tree: Path, folders: Mapping[str, Path], profile: Profile, say: Say) -> Start:
+    if switch.one_cpu:
+        return Start(_start_natively(switch, tree, folders), near=True)
+    before = micro_times.wait_until_near(profile, say)
+    took = _start_natively(switch, tree, folders)
+    return Start(took, all(micro_times.is_near(one, profile) for one in (before, micro_times.between_cpus())))
+
+
+def _start_natively(switch: Switch, tree: Path, folders: Mapping[str, Path]) -> float:
+    """The shortest window."""
     shared = {"bench": HERE, **{name: folders[name] for name in switch.folders}}
     call = f"/mnt/bench/{switch.script.name}"
     # The namespaces take away whatever should be left of it when a line fails.
     actions = (f"up {switch.native}", "insist", f"sample {NATIVE_WINDOWS + 1} {NATIVE_SECONDS}", "down")
     script = "\n".join([*(f"{call} {action}" for action in actions), ""])
     seconds = UP_SECONDS + NATIVE_WINDOWS * (NATIVE_SECONDS + 1)
-    if switch.one_cpu:
-        return Start(min(windows(native.run(tree, script, shared, seconds))), near=True)
-    before = micro_times.wait_until_near(profile, say)
-    took = min(windows(native.run(tree, script, shared, seconds)))
-    return Start(took, all(micro_times.is_near(one, profile) for one in (before, micro_times.between_cpus())))
+    return min(windows(native.run(tree, script, shared, seconds)))
 
 
 def counted(starts: Sequence[Start]) -> list[float]:

@@ -141,12 +141,22 @@ def _microbenchmarks(profile: Profile, found: TimeValidation, say: Say) -> TimeV
     load = os.getloadavg()[0]
     modelled, kernel = micro_times.modelled(items, profile, found.quantum_s * 1e6, micro_times.LAB_ROUNDS, say)
     for item in items:
-        here, there = (tuple(map(of, side[item.name])) for of, side in ((micro_times.shortest, natively), (micro_times.median, modelled)))
-        found.rows.append(row("microbenchmarks", item.name, here, there))
+        here, there = (list(map(of, side[item.name])) for of, side in ((micro_times.shortest, natively), (micro_times.median, modelled)))
+        found.rows.append(row("microbenchmarks", item.name, _near(item, here, profile, found), there))
     found.notes.extend(Note(part="microbenchmarks", item=item, text=messages.not_natively(text)) for item, text in why.items())
     if micro_times.copies_differ(natively, modelled):
         found.notes.append(Note(part="microbenchmarks", item="memcpy", text=messages.copied_otherwise()))
     return _with_sides(found, _frequency(found), kernel, load)
+
+
+def _near(item: micro_times.Timed, natively: list[float], profile: Profile, found: TimeValidation) -> list[float]:
+    """Of a line between two CPUs the rounds in which they had a cache in common; if there were none, all, and that is said."""
+    if item.name != micro_times.LINE_ITEM.name or not natively:
+        return natively
+    near = [one for one in natively if micro_times.is_near(one, profile)]
+    if not near:
+        found.notes.append(Note(part="microbenchmarks", item=item.name, text=messages.cpus_far_apart()))
+    return near or natively
 
 
 def _frequency(found: TimeValidation) -> float | None:

@@ -47,8 +47,9 @@ stand() {
 }
 """
 """A function for a shell: ``stand 1`` makes all virtual machines stand still, and waits until they do; ``stand 0`` lets them go on."""
-HOLD_SECONDS = 20
-"""The most that either may take."""
+HOLD_SECONDS, LET_GO_SECONDS = 20, 300
+"""The most that either may take. When the guests go on, the model may have taken over already, and the lab is slow: beside a CPU that does
+nothing but softirqs, 20 s were not enough."""
 
 
 class Lab(SystemdHost):
@@ -152,7 +153,7 @@ class Lab(SystemdHost):
             self._shell.ask("stand 1", HOLD_SECONDS)
             yield
         finally:
-            self._shell.ask("stand 0", HOLD_SECONDS)
+            self._shell.ask("stand 0", LET_GO_SECONDS)
 
     def _resume(self, image: images.Image) -> None:
         state = snapshot.get(image, self._shape, self._say)

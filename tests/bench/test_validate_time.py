@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 import json
+from datetime import UTC, datetime
 
 import pytest
 
@@ -66,6 +67,24 @@ def test_bad_input_ends_before_anything_runs(synthetic, arguments, capsys):
     assert capsys.readouterr().err.startswith("validate-time: ")
 
 
+@pytest.fixture
+def time_sample_document():
+    """SYNTHETIC: nothing found yet."""
+    side = validation.Side(frequency_hz=None, kernel="SYNTHETIC", load=None)
+    return validation.TimeValidation(profile="zen4", processor="SYNTHETIC", cpu_model="SYNTHETIC", why_other=None, quantum_s=1e-6,
+                                     native=side, lab=side, when=datetime(2026, 1, 1, tzinfo=UTC), parts=[])  # fmt: skip
+
+
 def test_what_did_not_run_natively_has_no_error():
     row = validate_time.row("switches", "ovs_dpdk", [], [100.0, 101.0])
     assert (row.reference, row.error, row.unit) == (None, None, "ns/packet")
+
+
+def test_a_line_counts_while_both_cpus_have_a_cache_in_common(time_sample_document):
+    profile = profiles.load("zen4")
+    assert validate_time._near(micro_times.LINE_ITEM, [140.0, 25.0, 26.0], profile, time_sample_document) == [25.0, 26.0]
+    assert time_sample_document.notes == []
+    assert validate_time._near(micro_times.LINE_ITEM, [140.0, 141.0], profile, time_sample_document) == [140.0, 141.0]
+    assert "no cache in common" in time_sample_document.notes[0].text
+    other = micro_times.items(profile)[0]
+    assert validate_time._near(other, [140.0, 25.0], profile, time_sample_document) == [140.0, 25.0]
