@@ -48,7 +48,8 @@ static void once_round(const struct chain *chain, uint32_t load, uint32_t *ready
 
 uint32_t chain_cycles(const struct chain *chain, const struct profile *profile)
 {
-    uint32_t ready[PLACES] = {0}, before[PLACES], load = profile->l1d_latency, most = chain->vector_stores * CHAIN_ROUNDS / profile->core_vector_stores;
+    uint32_t ready[PLACES] = {0}, before[PLACES], load = profile->l1d_latency;
+    uint32_t most = chain->vector_stores * CHAIN_ROUNDS / profile->core_vector_stores;
 
     if (!chain->known)
         return 0;

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * What bounds a loop, however wide the processor is: above all the longest chain of dependent instructions that it carries from one time round to
- * the next. In max-plus algebra it is the greatest mean weight of a cycle of the loop's dependences (Cochet-Terrasson and
- * others, "Numerical computation of spectral elements in max-plus algebra", 1998); here it is what several times round add up to.
+ * What bounds a loop, however wide the processor is: above all the longest chain of dependent instructions that it carries from one
+ * time round to the next. In max-plus algebra it is the greatest mean weight of a cycle of the loop's dependences (Cochet-Terrasson
+ * and others, "Numerical computation of spectral elements in max-plus algebra", 1998); here it is what several times round add up to.
  */
 #ifndef VSPROF_CHAIN_H
 #define VSPROF_CHAIN_H

@@ -2,7 +2,8 @@
 /*
  * The estimate of cycles: interval analysis (Eyerman, Eeckhout, Karkhanis, Smith, "A Mechanistic Performance Model for
  * Superscalar Out-of-Order Processors", ACM TOCS 2009) in its simplest form. Instructions flow at the rate they would have if
- * nothing missed, but for loops whose instructions wait for each other (chain.h) and repeated string instructions; each kind of miss adds the cycles that the core was found to wait (the stall_ counters).
+ * nothing missed; loops whose instructions wait for each other (chain.h) and repeated string instructions take longer; each kind of
+ * miss adds the cycles that the core was found to wait (the stall_ counters).
  */
 #ifndef VSPROF_CPI_H
 #define VSPROF_CPI_H

@@ -24,7 +24,8 @@ struct parse {
     uint64_t address;
 };
 
-static const struct effect unknown = {.known = false}, nothing = {.known = true}, vector_store = {.known = true, .stores_vector = true};
+static const struct effect unknown = {.known = false}, nothing = {.known = true};
+static const struct effect vector_store = {.known = true, .stores_vector = true};
 
 static bool next(struct parse *p, uint8_t *byte)
 {
@@ -408,8 +409,8 @@ static struct effect multiply(struct parse *p)
 static bool is_integer_0f(uint8_t opcode)
 {
     switch (opcode) {
-    case 0x0d: case 0x18: case 0x1e: case 0x1f: case 0x40 ... 0x4f: case 0x80 ... 0x9f: case 0xa3: case 0xa4: case 0xa5: case 0xab: case 0xac:
-    case 0xad: case 0xaf: case 0xb3: case 0xb6: case 0xb7: case 0xb8: case 0xba ... 0xbf: case 0xc3: case 0xc8 ... 0xcf:
+    case 0x0d: case 0x18: case 0x1e: case 0x1f: case 0x40 ... 0x4f: case 0x80 ... 0x9f: case 0xa3 ... 0xa5: case 0xab ... 0xad:
+    case 0xaf: case 0xb3: case 0xb6 ... 0xb8: case 0xba ... 0xbf: case 0xc3: case 0xc8 ... 0xcf:
         return true;
     default:
         return false;
@@ -493,24 +494,22 @@ static bool is_copy(const struct parse *p)
 {
     bool scalar = p->repeat || p->repeat_not;
 
-    if (p->map == 2)
-        return (p->opcode >= 0x1c && p->opcode <= 0x1e) || (p->opcode >= 0x20 && p->opcode <= 0x25) || p->opcode == 0x2a ||
-               (p->opcode >= 0x30 && p->opcode <= 0x35) || (p->opcode >= 0x58 && p->opcode <= 0x5a) || p->opcode == 0x78 || p->opcode == 0x79 ||
-               p->opcode == 0x18 || p->opcode == 0x19 || p->opcode == 0x1a || p->opcode == 0x41 || p->opcode == 0xdb;
-    if (p->map == 3)
-        return p->opcode == 0x00 || p->opcode == 0x01 || p->opcode == 0x04 || p->opcode == 0x05 || p->opcode == 0x08 || p->opcode == 0x09 ||
-               p->opcode == 0xdf || (p->opcode >= 0x60 && p->opcode <= 0x63);
-    switch (p->opcode) {
-    case 0x10:
+    switch (p->map << 8 | p->opcode) {
+    case 0x110:
         return p->memory || !scalar;
-    case 0x28: case 0x6e: case 0x6f: case 0x70: case 0xe6: case 0xf0: case 0x5b:
-        return true;
-    case 0x7e:
-        return p->repeat;
-    case 0x12: case 0x16:
+    case 0x112: case 0x116:
         return scalar;
-    case 0x51: case 0x52: case 0x53: case 0x5a:
+    case 0x151: case 0x152: case 0x153: case 0x15a:
         return !scalar;
+    case 0x17e:
+        return p->repeat;
+    case 0x128: case 0x15b: case 0x16e: case 0x16f: case 0x170: case 0x1e6: case 0x1f0:
+    /* Broadcasts, PABSx, PMOVSX and PMOVZX, MOVNTDQA, PHMINPOSUW, AESIMC. */
+    case 0x218: case 0x219: case 0x21a: case 0x21c ... 0x21e: case 0x220 ... 0x225: case 0x22a: case 0x230 ... 0x235: case 0x241:
+    case 0x258 ... 0x25a: case 0x278: case 0x279: case 0x2db:
+    /* Permutations by a constant, ROUNDPx, AESKEYGENASSIST. */
+    case 0x300: case 0x301: case 0x304: case 0x305: case 0x308: case 0x309: case 0x3df:
+        return true;
     default:
         return false;
     }
@@ -520,9 +519,11 @@ static uint8_t vector_latency(const struct parse *p)
 {
     uint8_t opcode = p->opcode;
 
-    if (p->map == 2)
-        return opcode == 0x0b || opcode == 0x04 || opcode == 0x28 || opcode == 0x40 ? MULTIPLY : opcode >= 0xdb && opcode <= 0xdf ? CRYPTO
-             : opcode >= 0x96 && opcode <= 0xbf ? FUSED : SIMPLE;
+    if (p->map == 2) {
+        if (opcode == 0x04 || opcode == 0x0b || opcode == 0x28 || opcode == 0x40)
+            return MULTIPLY;
+        return opcode >= 0xdb && opcode <= 0xdf ? CRYPTO : opcode >= 0x96 && opcode <= 0xbf ? FUSED : SIMPLE;
+    }
     if (p->map == 3)
         return opcode == 0x44 || opcode == 0xdf ? CRYPTO : opcode >= 0x08 && opcode <= 0x0b ? FLOAT : SIMPLE;
     switch (opcode) {
@@ -585,22 +586,28 @@ static bool leaves_vectors(const struct parse *p, struct effect *e)
     } else if (p->opcode != 0xd7 && p->opcode != 0x50 && p->opcode != 0xc5) { /* PMOVMSKB, MOVMSKPS, PEXTRW */
         return false;
     }
-    *e = (struct effect){.known = true, .loads = p->memory, .latency = latency, .reads = from, .address = p->memory ? p->address : 0, .writes = to};
+    *e = from_rm(p, vector, latency);
+    e->reads = from;
+    e->writes = to;
     return true;
 }
 
 /* Not of two vectors, or not of the usual operands: they are left out. */
 static bool is_strange_vector(const struct parse *p)
 {
-    if (p->map == 1)
-        return p->opcode < 0x10 || (p->opcode >= 0x18 && p->opcode < 0x28) || (p->opcode >= 0x30 && p->opcode < 0x50) || p->opcode == 0x77 ||
-               (p->opcode >= 0x71 && p->opcode <= 0x73) || p->opcode == 0x78 || p->opcode == 0x79 || (p->opcode >= 0x80 && p->opcode < 0xc2) ||
-               p->opcode == 0xc7 || p->opcode >= 0xff || (!p->vex && !p->word && !p->repeat && !p->repeat_not && p->opcode >= 0x60 && p->opcode != 0xc6 && p->opcode != 0xc2);
-    if (p->map == 2)
-        return (!p->vex && !p->word && p->opcode < 0xc8) || (p->opcode >= 0x80 && p->opcode < 0x96) || p->opcode >= 0xe0 || p->opcode == 0x10 ||
-               p->opcode == 0x14 || p->opcode == 0x15 || (p->opcode >= 0xc8 && p->opcode < 0xdb);
-    return (!p->vex && !p->word) || (p->opcode >= 0x4a && p->opcode <= 0x4c) || (p->opcode > 0x4c && p->opcode != 0x60 && p->opcode != 0x61 &&
-            p->opcode != 0x62 && p->opcode != 0x63 && p->opcode != 0xdf);
+    bool prefix = p->vex || p->word || p->repeat || p->repeat_not;
+
+    switch (p->map << 8 | p->opcode) {
+    case 0x100 ... 0x10f: case 0x118 ... 0x127: case 0x130 ... 0x14f: case 0x171 ... 0x173: case 0x177 ... 0x179: case 0x180 ... 0x1c1:
+    case 0x1c7: case 0x1ff:
+    case 0x210: case 0x214: case 0x215: case 0x280 ... 0x295: case 0x2c8 ... 0x2da: case 0x2e0 ... 0x2ff:
+    case 0x34a ... 0x3de: case 0x3e0 ... 0x3ff:
+        return true;
+    case 0x1c2: case 0x1c6:
+        return false;
+    default: /* what has no prefix is MMX's, but for the floating-point numbers of the first map */
+        return p->map == 1 ? !prefix && p->opcode >= 0x60 : !p->vex && !p->word;
+    }
 }
 
 /* Shifts by a constant: the operand is the second one, the result VEX's further register or the operand itself. */
@@ -639,15 +646,15 @@ static struct effect vector_effect(struct parse *p)
     /* To the second operand: the same as to the first from the second, with the operands exchanged. */
     if (p->map == 1 && !p->memory && (p->opcode == 0x11 || p->opcode == 0x29 || p->opcode == 0x7f || p->opcode == 0xd6))
         return (struct effect){.known = true, .reads = IN_VECTOR(p->reg), .writes = IN_VECTOR(p->rm)};
+    if (p->map == 3 && (p->opcode == 0x19 || p->opcode == 0x39)) /* VEXTRACTI128 */
+        return (struct effect){.known = true, .latency = SIMPLE, .reads = IN_VECTOR(p->reg), .writes = IN_VECTOR(p->rm)};
     e = from_rm(p, from_general ? general : vector, vector_latency(p));
     e.writes = IN_VECTOR(p->reg);
     if (!is_copy(p))
         e.reads |= IN_VECTOR(p->vex ? p->other : p->reg);
-    /* FMA adds to what was there; of a comparison by PCMPxSTRx the result is RCX or a mask. */
+    /* FMA adds to what was there. */
     if (p->map == 2 && p->opcode >= 0x96 && p->opcode <= 0xbf)
         e.reads |= IN_VECTOR(p->reg);
-    if (p->map == 3 && p->opcode >= 0x60 && p->opcode <= 0x63)
-        return unknown;
     if (is_always_zero(p))
         e.reads = 0;
     return e;

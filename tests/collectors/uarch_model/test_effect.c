@@ -139,6 +139,18 @@ static void vectors(void)
     IS("pmovmskb eax, xmm1", V(1), 0, G(RAX), 2);
     IS("movq rax, xmm1", V(1), 0, G(RAX), 1);
     IS("movq xmm1, rax", G(RAX), 0, V(1), 1);
+    IS("vextracti128 xmm1, ymm2, 1", V(2), 0, V(1), 1);
+    IS("vinserti128 ymm1, ymm2, xmm3, 1", V(2) | V(3), 0, V(1), 1);
+    IS("vpermq ymm1, ymm2, 3", V(2), 0, V(1), 1);
+    IS("vpbroadcastb ymm1, xmm2", V(2), 0, V(1), 1);
+    IS("pmovzxbw xmm1, [rax]", 0, G(RAX), V(1), 1);
+    IS("vpalignr ymm1, ymm2, ymm3, 4", V(2) | V(3), 0, V(1), 1);
+    IS("pinsrq xmm1, rax, 1", V(1) | G(RAX), 0, V(1), 1);
+    IS("pextrq rax, xmm1, 1", V(1), 0, G(RAX), 2);
+    IS("movd xmm1, [rax]", 0, G(RAX), V(1), 1);
+    IS("movsd xmm1, xmm2", V(1) | V(2), 0, V(1), 1);
+    IS("movsd xmm1, [rax]", 0, G(RAX), V(1), 0);
+    IS("movaps xmm9, xmm2", V(2), 0, V(9), 0);
     IS("ptest xmm1, xmm2", V(1) | V(2), 0, F, 2);
     IS("pshufd xmm1, xmm2, 3", V(2), 0, V(1), 1);
     IS("pshufb xmm1, xmm2", V(1) | V(2), 0, V(1), 1);
