@@ -53,8 +53,8 @@ def order(found: TimeValidation) -> list[str]:
     if len(rows) < 2:
         return []
     if wrong := wrong_pairs(found):
-        pairs = ", ".join(f"{name(faster)} and {name(slower)}" for faster, slower in wrong)
-        return [f"The order of switches is wrong: natively the first of {pairs} takes less time."]
+        pairs = ", and ".join(f"{name(faster)} takes less time than {name(slower)}" for faster, slower in wrong)
+        return [f"The order of switches is wrong: natively {pairs}."]
     return ["The order of switches is right."]
 
 

@@ -213,6 +213,7 @@ def clocked(profile: Profile, quantum_us: float, say: Say) -> Iterator[tuple[Lab
     """A lab that can run by the clock of ``profile``, and the model that drives it."""
     with Lab(say=say, plugins=[Model.emulator_plugin], clock=MODELLED) as host, contextlib.ExitStack() as undo:
         model = Model(host, quantum_us=quantum_us)
+        # As it was loaded: it need not be one of those that have a name.
         model.profile = profile
         undo.callback(model.teardown)
         model.setup()

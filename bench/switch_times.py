@@ -16,7 +16,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from bench import micro_times, native
-from bench.validate_switches import CPU, HERE, HUGEPAGES, archive
+from bench.validate_switches import CPU, HERE, HUGEPAGES, UP_SECONDS, install
 from collectors.uarch_model import COLLECTOR as Model
 from collectors.uarch_model.profiles import Profile
 from terms import errors
@@ -26,10 +26,8 @@ NATIVE_STARTS, MOST_STARTS, LAB_STARTS = 4, 8, 2
 NATIVE_WINDOWS, NATIVE_SECONDS = 40, 0.05
 LAB_WINDOWS, LAB_SECONDS = 3, 0.02
 """Of modelled time, of which a second takes this machine some 100."""
-UP_SECONDS, SAMPLE_SECONDS = 600, 1800
-"""The most that a start, and all windows of one, may take: the lab is slow, and slower where this machine has other work."""
-COMMON = ("switch_common.sh", "sample_packets.py")
-"""What the scripts need beside them."""
+SAMPLE_SECONDS = 1800
+"""The most that all windows of a start may take: the lab is slow, and slower where this machine has other work."""
 SAMPLE = re.compile(r"^microseconds=(\d+) packets=(\d+) ", re.MULTILINE)
 
 Say = Callable[[str], None]
@@ -133,14 +131,12 @@ def modelled(switches: Iterable[Switch], folders: Mapping[str, Path], profile: P
     why: dict[str, str] = {}
     with micro_times.clocked(profile, quantum_us, say) as (host, model):
         kernel = host.run("uname -r").stdout.strip()
-        for name in COMMON:
-            host.push((HERE / name).read_text(), f"/root/{name}")
         for switch in switches:
             try:
-                _install(host, switch, folders)
+                call = install(host, switch.script, {name: folders[name] for name in switch.folders})
                 for number in range(1, LAB_STARTS + 1):
                     say(f"model: {switch.name}, start {number} of {LAB_STARTS}")
-                    took = statistics.median(_in_lab(host, model, switch))
+                    took = statistics.median(_in_lab(host, model, switch, call))
                     times.setdefault(switch.name, []).append(took)
             except errors.RunFailed as error:
                 say(f"model: {switch.name}: {error}")
@@ -148,17 +144,8 @@ def modelled(switches: Iterable[Switch], folders: Mapping[str, Path], profile: P
     return InLab(kernel, times, why)
 
 
-def _install(host: Lab, switch: Switch, folders: Mapping[str, Path]) -> None:
-    call = f"/root/{switch.script.name}"
-    host.push(switch.script.read_text(), call)
-    host.run(f"chmod 755 {call}")
-    for name in switch.folders:
-        host.push(archive(folders[name]), "/root/archive")
-        host.run(f"mkdir -p /root/{name} && tar -C /root/{name} -xf /root/archive", timeout=120)
-
-
-def _in_lab(host: Lab, model: Model, switch: Switch) -> list[float]:
-    call, printed = f"/root/{switch.script.name}", f"/run/{switch.name}.samples"
+def _in_lab(host: Lab, model: Model, switch: Switch, call: str) -> list[float]:
+    printed = f"/run/{switch.name}.samples"
     host.run(f"{call} up {switch.lab}", timeout=UP_SECONDS)
     with contextlib.ExitStack() as undo:
         undo.callback(host.run, f"{call} down", timeout=UP_SECONDS)

@@ -24,6 +24,8 @@ from terms import errors
 from testbeds.lab import Lab
 
 HERE = Path(__file__).resolve().parent
+COMMON = ("switch_common.sh", "sample_packets.py")
+"""What the scripts need beside them."""
 METRICS = ("instructions", "l1d_misses", "l2_misses", "llc_misses", "dtlb_walks", "branch_misses", "cycles")
 COMMON = "switch_common.sh"
 """What the scripts of several switches share."""
@@ -33,7 +35,7 @@ NATIVE_SECONDS, LAB_SECONDS, WARM_SECONDS = 2, 10, 3
 WINDOWS = 3
 HUGEPAGES = 340
 """Of 2 MiB: 512 MiB for OVS-DPDK, 128 MiB for testpmd, and some that DPDK tries and gives back."""
-UP_SECONDS, WINDOW_SECONDS = 150, 120
+UP_SECONDS, WINDOW_SECONDS = 600, 120
 """The most that a start and a window may take, even in the lab on a busy machine."""
 
 Say = Callable[[str], None]
@@ -194,12 +196,7 @@ def modelled(switches: Iterable[Switch], folders: Mapping[str, Path], profile: P
 
 
 def _in_lab(host: Lab, control: Control, switch: Switch, folders: Mapping[str, Path]) -> list[dict[str, float]]:
-    call = f"/root/{switch.script.name}"
-    host.push(switch.script.read_text(), call)
-    host.run(f"chmod 755 {call}")
-    for name in switch.folders:
-        host.push(archive(folders[name]), "/root/archive")
-        host.run(f"mkdir -p /root/{name} && tar -C /root/{name} -xf /root/archive", timeout=120)
+    call = install(host, switch.script, {name: folders[name] for name in switch.folders})
     host.run(f"{call} up {switch.lab}", timeout=UP_SECONDS)
     traffic = _model_windows(host, control, call)
     rest: Sequence[Window | None] = [None] * WINDOWS
@@ -232,8 +229,18 @@ def _modelled_events(control: Control) -> dict[str, float]:
     return {metric: user.get(metric, 0) / window["seconds"] for metric in METRICS}
 
 
-def archive(folder: Path) -> bytes:
-    """The folder as a tar file."""
+def install(host: Lab, script: Path, folders: Mapping[str, Path]) -> str:
+    """A switch's script in the lab, with what it needs; how to call it there. Raises ``RunFailed``."""
+    for path in (*(HERE / name for name in COMMON), script):
+        host.push(path.read_text(), f"/root/{path.name}")
+    host.run(f"chmod 755 /root/{script.name}")
+    for name, folder in folders.items():
+        host.push(_archive(folder), "/root/archive")
+        host.run(f"mkdir -p /root/{name} && tar -C /root/{name} -xf /root/archive", timeout=120)
+    return f"/root/{script.name}"
+
+
+def _archive(folder: Path) -> bytes:
     written = io.BytesIO()
     with tarfile.open(fileobj=written, mode="w") as archive:
         archive.add(folder, ".")
