@@ -4,10 +4,8 @@
 #include <signal.h>
 #include <string.h>
 #include <time.h>
-#include <unistd.h>
 
 #define IDLE_STEP_NS 1000000 /* the longest sleep of the thread that passes idle time, for timers may be set that it does not know of */
-#define LOOKS_AT_ONCE 16
 #define NOBODY INT64_MAX
 #define IDLE_AGAIN_NS 50000  /* until it looks again whether due timers have run */
 
@@ -43,7 +41,6 @@ void clock_init(struct clock *clock, uint32_t cpu_count)
 {
     memset(clock, 0, sizeof(*clock));
     clock->cpu_count = cpu_count;
-    clock->host_cpus = (uint32_t)sysconf(_SC_NPROCESSORS_ONLN);
     pthread_mutex_init(&clock->lock, NULL);
     init_condition(&clock->all_idle);
     for (uint32_t i = 0; i < cpu_count; i++)
@@ -287,39 +284,6 @@ static bool nothing_new(struct clock *clock, struct clock_cpu *cpu, int64_t at)
     return at <= to + cpu->lead;
 }
 
-/* How many of this machine's processors the other CPUs need now. */
-static uint32_t needed_by_others(const struct clock *clock, uint32_t index)
-{
-    uint32_t needed = 0;
-
-    for (uint32_t i = 0; i < clock->cpu_count; i++) {
-        const struct clock_cpu *cpu = &clock->cpu[i];
-        bool idle = __atomic_load_n(&cpu->idle, __ATOMIC_RELAXED), sleeps = __atomic_load_n(&cpu->waits, __ATOMIC_RELAXED);
-        needed += i != index && ((!idle && !sleeps) || __atomic_load_n(&cpu->looks, __ATOMIC_RELAXED));
-    }
-    return needed;
-}
-
-/*
- * Wait without sleeping: to sleep and to be woken takes this machine longer than the others often take to come. Only as long as one of its
- * processors has nothing else to do. The lock is held before and after.
- */
-static void look_out(struct clock *clock, uint32_t index)
-{
-    struct clock_cpu *cpu = &clock->cpu[index];
-    int64_t end = wall_now() + CLOCK_LOOK_NS;
-
-    __atomic_store_n(&cpu->looks, true, __ATOMIC_RELAXED);
-    pthread_mutex_unlock(&clock->lock);
-    for (uint32_t i = 1; __atomic_load_n(&clock->started, __ATOMIC_RELAXED) && !may_go_on(cpu, clock_now(clock)); i++) {
-        if (i % LOOKS_AT_ONCE == 0 && (wall_now() > end || needed_by_others(clock, index) >= clock->host_cpus))
-            break;
-        __builtin_ia32_pause();
-    }
-    pthread_mutex_lock(&clock->lock);
-    __atomic_store_n(&cpu->looks, false, __ATOMIC_RELAXED);
-}
-
 bool clock_report(struct clock *clock, uint32_t index, int64_t at)
 {
     struct clock_cpu *cpu = &clock->cpu[index];
@@ -341,9 +305,7 @@ bool clock_report(struct clock *clock, uint32_t index, int64_t at)
         clock->record.waits++;
         cpu->held = cpu->waits = true;
         find_next_event(clock);
-        look_out(clock, index);
-        if (clock->started && !may_go_on(cpu, clock->now))
-            wait_for(&cpu->go, &clock->lock, next_wait(cpu, clock->now));
+        wait_for(&cpu->go, &clock->lock, next_wait(cpu, clock->now));
         cpu->waits = false;
         if (clock->started)
             advance(clock);

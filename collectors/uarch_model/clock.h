@@ -25,7 +25,6 @@
 #define CLOCK_MOST_CPUS 16
 #define CLOCK_WAIT_NS 200000          /* of real time */
 #define CLOCK_LONGEST_WAIT_NS 3200000 /* where the clock stands still */
-#define CLOCK_LOOK_NS 50000           /* of waiting without sleeping */
 #define CLOCK_VAIN_NS 1000000000      /* after which a CPU that was called is taken as idle still */
 
 /* What the clock must know of the machine around it, and do to it. Both are called with the clock's lock held. */
@@ -37,7 +36,6 @@ struct clock_machine {
 
 struct clock_cpu {
     bool idle, waits;
-    bool looks;  /* it waits without sleeping */
     bool held;   /* it was too far ahead, and has not been let go since */
     bool called; /* it was woken, but its thread has not come back yet: the others wait for it as for one that runs */
     int64_t at; /* where it was when it last reported */
@@ -63,7 +61,7 @@ struct clock_record {
 struct clock {
     pthread_mutex_t lock;
     bool started;
-    uint32_t cpu_count, host_cpus; /* host_cpus: of the machine that emulates */
+    uint32_t cpu_count;
     int64_t now, begin, quantum;
     int64_t next_event; /* where the slowest CPU must come before anything happens; may be old */
     uint64_t random;    /* of which leads are made */
