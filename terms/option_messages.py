@@ -40,5 +40,9 @@ def path_not_taken(endpoint: str, path: str, seen: str) -> RunFailed:
     )
 
 
+def tx_interrupts_stay(endpoint: str, wanted: str) -> RunFailed:
+    return RunFailed(f"{endpoint}: asked for tx_interrupts {wanted}, and its driver did not take that (ethtool -C tx-frames)")
+
+
 def offloads_stay_on(endpoint: str, features: Iterable[str]) -> RunFailed:
     return RunFailed(f"{endpoint}: asked for offloads off, and ethtool still has {', '.join(features)} on: leave out offloads: off here")

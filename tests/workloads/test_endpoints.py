@@ -5,6 +5,7 @@ from __future__ import annotations
 
 from pathlib import Path
 from types import SimpleNamespace
+from typing import Any
 
 import pytest
 
@@ -20,8 +21,8 @@ from workloads.topologies.vm2vm import Vm2Vm
 WHERE = {"vhost-user": "/run/p1.sock", "vhost-net": "p1", "virtio-net": "p1"}
 
 
-def vm(access: str, number: int = 1, host: object = None, node: int | None = None) -> Vm:
-    made = Vm(host, Port("p1", access, WHERE[access]), number, vcpu=2, backend_cpu=1, house_cpu=0, node=node)
+def vm(access: str, number: int = 1, host: object = None, **how: Any) -> Vm:
+    made = Vm(host, Port("p1", access, WHERE[access]), number, vcpu=2, backend_cpu=1, house_cpu=0, **how)
     made._process, made._vcpu_tid = SimpleNamespace(pid=652), 661
     return made
 
@@ -53,8 +54,32 @@ def maps(pages: str) -> SimpleNamespace:
 def test_where_a_guests_memory_is_becomes_a_fact():
     made = vm("vhost-user", host=maps("N1=117"), node=1)
     made._check_node()
-    assert made.facts() == {"node": 1, "hugepages": {1: 117}}
-    assert vm("vhost-user").facts() == {}
+    assert made.facts() == {"tx_interrupts": "off", "node": 1, "hugepages": {1: 117}}
+    assert vm("vhost-user").facts() == {"tx_interrupts": "off"}
+
+
+@pytest.mark.parametrize(("wanted", "frames"), [("off", 0), ("on", 1)])
+def test_a_guests_driver_is_told_whether_to_interrupt_for_what_it_sent(monkeypatch, wanted, frames):
+    asked = []
+    made = vm("vhost-user", tx_interrupts=wanted)
+    for name in ("_await_agent", "_pin", "_check_node"):
+        monkeypatch.setattr(made, name, lambda: None)
+    monkeypatch.setattr(
+        made, "run", lambda command, **how: asked.append(command) or f"rx-frames:\t1\ntx-frames:\t{frames}\ntx-frames-irq:\t0\n"
+    )
+    made.wait()
+    assert asked[0] == f"ethtool -C eth0 tx-frames {frames}"
+    # Before it is up: later the driver refuses.
+    assert "link set eth0 up" in asked[-1]
+
+
+def test_a_driver_that_goes_on_interrupting_fails_the_run(monkeypatch):
+    made = vm("vhost-user", tx_interrupts="off")
+    for name in ("_await_agent", "_pin", "_check_node"):
+        monkeypatch.setattr(made, name, lambda: None)
+    monkeypatch.setattr(made, "run", lambda command, **how: "tx-frames:\t1\n")
+    with pytest.raises(RunFailed, match="tx_interrupts off"):
+        made.wait()
 
 
 @pytest.mark.parametrize(

@@ -10,7 +10,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any, ClassVar
 
 from switches.base import Port
-from terms import errors, node_messages
+from terms import errors, node_messages, option_messages
 from terms.placement import Thread
 from testbeds import numa
 from testbeds.base import MODELLED, Process, Testbed
@@ -26,6 +26,8 @@ ACCESSES = ("vhost-net", "virtio-net", "vhost-user")
 """How a virtual machine reaches a switch."""
 CPUS = {"kvm": "host", "tcg": "max"}
 """By accelerator, which processor the guest sees: the host's own, or all that the emulator knows."""
+TX_FRAMES = {"off": 0, "on": 1}
+"""ethtool's tx-frames of a virtio interface, by ``tx_interrupts``. With 0 its driver frees frames when it sends the next ones."""
 GUEST_MEMORY_MIB = 256
 BOOT_SECONDS = 60
 """How often a guest that boots is looked at."""
@@ -42,8 +44,9 @@ class Vm(Endpoint):
     """A guest with one vCPU, its memory in hugepages, and one interface on a switch's port."""
 
     interface = "eth0"
-    options: ClassVar[Mapping[str, tuple[str, ...]]] = {"accel": tuple(CPUS), **STACK_OPTIONS}
-    """``accel``: who runs the guest's code. ``tcg``: QEMU emulates it, so that it runs anywhere, slowly; its virtio device is the same."""
+    options: ClassVar[Mapping[str, tuple[str, ...]]] = {"accel": tuple(CPUS), "tx_interrupts": tuple(TX_FRAMES), **STACK_OPTIONS}
+    """``accel``: who runs the guest's code. ``tcg``: QEMU emulates it, so that it runs anywhere, slowly; its virtio device is the same.
+    ``tx_interrupts``: whether its driver wants to be interrupted when frames that it sent were taken, as Linux's does from 5.4 on."""
 
     def __init__(
         self,
@@ -55,6 +58,7 @@ class Vm(Endpoint):
         backend_cpu: int,
         house_cpu: int,
         accel: str = "kvm",
+        tx_interrupts: str = "off",
         node: int | None = None,
     ) -> None:
         """``vcpu``: the CPU of the vCPU thread. ``backend_cpu``: of whatever moves frames for it on the host's side
@@ -65,6 +69,7 @@ class Vm(Endpoint):
         self.mac = f"52:54:00:76:67:{number:02x}"
         self._host, self.port = host, port
         self._vcpu, self._backend_cpu, self._house_cpu, self._accel, self._node = vcpu, backend_cpu, house_cpu, accel, node
+        self._tx_interrupts = tx_interrupts
         self._pages: dict[int, int] = {}
         self._process: Process | None = None
         self._agent: Monitor | None = None
@@ -86,6 +91,10 @@ class Vm(Endpoint):
         # Again, for the vhost worker, which comes when the guest's driver does.
         self._pin()
         self._check_node()
+        # The driver changes it only while the interface is down.
+        self.run(f"ethtool -C eth0 tx-frames {TX_FRAMES[self._tx_interrupts]}", may_fail=True)
+        if f"tx-frames:\t{TX_FRAMES[self._tx_interrupts]}\n" not in self.run("ethtool -c eth0"):
+            raise option_messages.tx_interrupts_stay(self.name, self._tx_interrupts)
         self.run(f"ip addr add {self.address}/24 dev eth0; ip link set eth0 up")
 
     @property
@@ -142,8 +151,10 @@ class Vm(Endpoint):
         return Counters(clock / 1e9, found["rx-packets"], found["rx-bytes"], found["tx-packets"], found["tx-bytes"])
 
     def facts(self) -> dict[str, Any]:
-        """Where its memory is, on a host of several NUMA nodes: pages of 2 MiB that it has touched, by node."""
-        return {} if self._node is None else {"node": self._node, "hugepages": self._pages}
+        """Whether it is interrupted for frames that it sent; and where its memory is, on a host of several NUMA nodes: pages of 2 MiB that
+        it has touched, by node."""
+        memory = {} if self._node is None else {"node": self._node, "hugepages": self._pages}
+        return {"tx_interrupts": self._tx_interrupts, **memory}
 
     def threads(self) -> list[Thread]:
         assert self._process is not None
