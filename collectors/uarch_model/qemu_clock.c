@@ -27,12 +27,20 @@ static struct {
 } qemu;
 static int64_t (**clock_entry)(void), (**ticks_entry)(void);
 
+bool qemu_find_functions(const struct qemu_function *wanted, size_t count, char *error, size_t size)
+{
+    for (size_t i = 0; i < count; i++) {
+        void *found = dlsym(RTLD_DEFAULT, wanted[i].name);
+        if (!found)
+            return snprintf(error, size, "this QEMU has no function %s", wanted[i].name), false;
+        memcpy(wanted[i].to, &found, sizeof(found));
+    }
+    return true;
+}
+
 static bool find_functions(char *error, size_t size)
 {
-    const struct {
-        const char *name;
-        void *to;
-    } wanted[] = {
+    const struct qemu_function wanted[] = {
         {"cpu_get_clock", &qemu.present},
         {"cpu_get_ticks", &qemu.present_ticks},
         {"cpus_get_virtual_clock", &qemu.virtual_clock},
@@ -43,13 +51,7 @@ static bool find_functions(char *error, size_t size)
         {"object_class_by_name", &qemu.class_by_name},
     };
 
-    for (size_t i = 0; i < sizeof(wanted) / sizeof(wanted[0]); i++) {
-        void *found = dlsym(RTLD_DEFAULT, wanted[i].name);
-        if (!found)
-            return snprintf(error, size, "this QEMU has no function %s", wanted[i].name), false;
-        memcpy(wanted[i].to, &found, sizeof(found));
-    }
-    return true;
+    return qemu_find_functions(wanted, sizeof(wanted) / sizeof(wanted[0]), error, size);
 }
 
 uint32_t qemu_clock_entry(const void *function)

@@ -11,6 +11,13 @@
 #include <stddef.h>
 #include <stdint.h>
 
+/* One of QEMU's functions, and the pointer to a function that is to have its address. */
+struct qemu_function {
+    const char *name;
+    void *to;
+};
+/* Find QEMU's functions. Returns false with the first that it does not have in `error`. */
+bool qemu_find_functions(const struct qemu_function *wanted, size_t count, char *error, size_t size);
 /* Where in the accelerator's table `function` looks: the displacement of its only `mov disp32(%rax),%rax`. 0: its code is another. */
 uint32_t qemu_clock_entry(const void *function);
 /* Find QEMU's functions and the two entries. Returns false with what does not look as expected in `error`. */

@@ -1,8 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-#define _GNU_SOURCE
 #include "qemu_interrupt.h"
 
-#include <dlfcn.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -26,10 +24,7 @@ static qemu_interrupt_seen_t seen_by;
 
 static bool find_functions(char *error, size_t size)
 {
-    const struct {
-        const char *name;
-        void *to;
-    } wanted[] = {
+    const struct qemu_function wanted[] = {
         {"cpu_interrupt", &qemu.interrupt},
         {"tcg_handle_interrupt", &qemu.handle},
         {"qemu_get_cpu", &qemu.cpu},
@@ -40,13 +35,7 @@ static bool find_functions(char *error, size_t size)
         {"object_class_by_name", &qemu.class_by_name},
     };
 
-    for (size_t i = 0; i < sizeof(wanted) / sizeof(wanted[0]); i++) {
-        void *found = dlsym(RTLD_DEFAULT, wanted[i].name);
-        if (!found)
-            return snprintf(error, size, "this QEMU has no function %s", wanted[i].name), false;
-        memcpy(wanted[i].to, &found, sizeof(found));
-    }
-    return true;
+    return qemu_find_functions(wanted, sizeof(wanted) / sizeof(wanted[0]), error, size);
 }
 
 bool qemu_interrupt_find(uint32_t cpu_count, char *error, size_t size)
