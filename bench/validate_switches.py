@@ -27,8 +27,6 @@ HERE = Path(__file__).resolve().parent
 COMMON = ("switch_common.sh", "sample_packets.py")
 """What the scripts need beside them."""
 METRICS = ("instructions", "l1d_misses", "l2_misses", "llc_misses", "dtlb_walks", "branch_misses", "cycles")
-COMMON = "switch_common.sh"
-"""What the scripts of several switches share."""
 CPU = 1
 """Where the switch forwards: a CPU that nothing else is put on, natively and in the lab."""
 NATIVE_SECONDS, LAB_SECONDS, WARM_SECONDS = 2, 10, 3
@@ -187,7 +185,6 @@ def modelled(switches: Iterable[Switch], folders: Mapping[str, Path], profile: P
         control = connect(host, profile)
         host.push((BUILD / "mark").read_bytes(), "/root/mark")
         host.run("chmod 755 /root/mark")
-        host.push((HERE / COMMON).read_text(), f"/root/{COMMON}")
         for switch in switches:
             say(f"model: {switch.name}")
             found[switch.name] = _in_lab(host, control, switch, folders)
