@@ -26,7 +26,7 @@ ACCESSES = ("vhost-net", "virtio-net", "vhost-user")
 """How a virtual machine reaches a switch."""
 CPUS = {"kvm": "host", "tcg": "max"}
 """By accelerator, which processor the guest sees: the host's own, or all that the emulator knows."""
-TX_FRAMES = {"off": 0, "on": 1}
+TX_FRAMES = {"on": 1, "off": 0}
 """ethtool's tx-frames of a virtio interface, by ``tx_interrupts``. With 0 its driver frees frames when it sends the next ones."""
 GUEST_MEMORY_MIB = 256
 BOOT_SECONDS = 60
@@ -58,7 +58,7 @@ class Vm(Endpoint):
         backend_cpu: int,
         house_cpu: int,
         accel: str = "kvm",
-        tx_interrupts: str = "off",
+        tx_interrupts: str = "on",
         node: int | None = None,
     ) -> None:
         """``vcpu``: the CPU of the vCPU thread. ``backend_cpu``: of whatever moves frames for it on the host's side
