@@ -270,6 +270,7 @@ class UarchModel(Clock):
             "all_idle_s": clock["idle_ns"] / 1e9,
             "most_apart_s": clock["most_ahead_ns"] / 1e9,
             "far_apart_share": clock["far_ahead"] / clock["reports"] if clock["reports"] else None,
+            "wakes_in_vain": clock["vain"],
         }
 
     def teardown(self) -> None:

@@ -6,7 +6,7 @@
  *
  * A lead is drawn at random, at most a quantum, each time that a CPU has waited. With the same lead every time, CPUs that wait for each
  * other fall into step with what their programs do by turns, and rates come out that no machine has: with a quantum of 0.5 us OVS-DPDK
- * delivered a fifth more packets than with 0.25 or 1 us.
+ * delivered 12 % more packets than with 0.25 us, and 20 % more than with 1 us.
  *
  * Where all CPUs are idle, time passes by itself: not faster than `pace` times real time, for those outside who talk to the machine
  * (a log-in, a disk) live in real time.

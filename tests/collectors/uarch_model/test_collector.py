@@ -301,12 +301,21 @@ def test_a_clock_that_stands_still_is_told_with_where_each_cpu_is(made):
 
 def test_the_manifest_says_whose_clock_it_is_and_how_well_it_was_kept(made):
     collector, plugin = made()
-    clock = {"modelled_ns": 2_000_000, "wall_ns": 200_000_000, "idle_ns": 0, "most_ahead_ns": 12_000, "far_ahead": 1, "reports": 4}
+    clock = {
+        "modelled_ns": 2_000_000,
+        "wall_ns": 200_000_000,
+        "idle_ns": 0,
+        "most_ahead_ns": 12_000,
+        "far_ahead": 1,
+        "reports": 4,
+        "vain": 2,
+    }
     plugin.ask = lambda command: json.dumps({"clock": clock})
     assert collector.clock_facts() == {
         "cpu": profiles.DEFAULT, "cpu_name": collector.profile.name, "frequency_hz": 2_300_000_000, "quantum_s": 1e-6,
         "seed": collector.seed, "deepest_idle": "C6",
         "modelled_s": 0.002, "wall_s": 0.2, "all_idle_s": 0.0, "most_apart_s": 1.2e-5, "far_apart_share": 0.25,
+        "wakes_in_vain": 2,
     }  # fmt: skip
 
 
