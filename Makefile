@@ -147,6 +147,10 @@ bench-model: $(READY) ## What the processor model costs: bare emulation, countin
 bench-time: $(READY) ## Has modelled time converged? Several quanta, a second lab, and beside a busy program (SWITCHES=, CPU=profile)
 	$(VENV)/bin/python -m bench.modelled_time $(if $(SWITCHES),--switches $(SWITCHES)) $(if $(CPU),--cpu-profile "$(CPU)")
 
+.PHONY: bench-snapshots
+bench-snapshots: $(READY) ## Is every lab that boots sound? Boots it 30 times, about a minute each
+	$(VENV)/bin/python -m bench.snapshots
+
 .PHONY: bench-observer
 bench-observer: $(READY) ## What each collector costs the traffic that it watches (TESTBED=, SWITCHES=, COLLECTORS=)
 	$(VENV)/bin/python -m bench.observer $(if $(filter-out auto,$(TESTBED)),--testbed $(TESTBED)) $(if $(SWITCHES),--switches $(SWITCHES)) $(if $(COLLECTORS),--collectors $(COLLECTORS))

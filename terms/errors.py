@@ -8,7 +8,7 @@ these functions return; it writes no texts of its own.
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from pathlib import Path
 
 from terms.units import gib
@@ -39,7 +39,9 @@ class SnapshotUnusable(VsprofError):
 
 
 class LabUnsound(VsprofError):
-    """The lab answers, but one of its CPUs can't do what a run needs."""
+    """The lab answers, but one of its CPUs can't do what a run needs. ``registers``: of each CPU's local APIC, where it was asked."""
+
+    registers: Sequence[str] = ()
 
 
 # --- What the user asked for ------------------------------------------------------------------------------------

@@ -92,7 +92,7 @@ def check(channel: Channel, cpus: int) -> None:
 def _boot_until_sound(image: Image, shape: Shape, to: Path, say: Say) -> None:
     for left in reversed(range(BOOTS)):
         try:
-            return _boot_and_save(image, shape, to)
+            return boot_and_save(image, shape, to)
         except errors.LabUnsound as error:
             if not left:
                 raise
@@ -101,7 +101,8 @@ def _boot_until_sound(image: Image, shape: Shape, to: Path, say: Say) -> None:
                 (to / part).unlink(missing_ok=True)
 
 
-def _boot_and_save(image: Image, shape: Shape, to: Path) -> None:
+def boot_and_save(image: Image, shape: Shape, to: Path) -> None:
+    """Boot a lab once, and save it in ``to``. Raises ``LabUnsound`` where it is that."""
     with instance() as place:
         machine = Machine(image, shape, place.folder)
         try:
@@ -111,13 +112,22 @@ def _boot_and_save(image: Image, shape: Shape, to: Path) -> None:
             settled = channel.run(SETTLE, timeout=BOOT_SECONDS, check=False)
             if settled.status != 0:
                 raise errors.lab_not_ready(settled.stderr.strip())
-            check(channel, shape.cpus)
+            try:
+                check(channel, shape.cpus)
+            except errors.LabUnsound as error:
+                error.registers = [_registers(machine, cpu) for cpu in range(shape.cpus)]
+                raise
             channel.close()
             # The lab's side of the connection ends a moment after ours; a half-open one would be saved.
             time.sleep(1)
             _save(machine, to / "state.bin")
         finally:
             machine.stop()
+
+
+def _registers(machine: Machine, cpu: int) -> str:
+    """A CPU's local APIC, in QEMU's words: a timer that is not armed, or an interrupt that is never ended, shows there."""
+    return str(machine.qmp("human-monitor-command", **{"command-line": f"info lapic {cpu}"}))
 
 
 def _save(machine: Machine, state: Path) -> None:

@@ -227,7 +227,7 @@ def test_a_lab_is_booted_until_it_is_sound_and_not_for_ever(no_emulator, monkeyp
         if len(boots) < 3 or to.name == "never":
             raise errors.lab_unsound([f"boot {len(boots)}"])
 
-    monkeypatch.setattr(lab.snapshot, "_boot_and_save", boot)
+    monkeypatch.setattr(lab.snapshot, "boot_and_save", boot)
     lab.snapshot._boot_until_sound(Image(no_emulator), Shape(), no_emulator / "at last", said.append)
     assert len(boots) == 3
     assert "boot 1" in said[0]

@@ -54,8 +54,8 @@ def maps(pages: str) -> SimpleNamespace:
 def test_where_a_guests_memory_is_becomes_a_fact():
     made = vm("vhost-user", host=maps("N1=117"), node=1)
     made._check_node()
-    assert made.facts() == {"tx_interrupts": "on", "node": 1, "hugepages": {1: 117}}
-    assert vm("vhost-user").facts() == {"tx_interrupts": "on"}
+    assert made.facts() == {"tx_interrupts": "off", "node": 1, "hugepages": {1: 117}}
+    assert vm("vhost-user").facts() == {"tx_interrupts": "off"}
 
 
 @pytest.mark.parametrize(("wanted", "frames"), [("off", 0), ("on", 1)])

@@ -26,7 +26,7 @@ ACCESSES = ("vhost-net", "virtio-net", "vhost-user")
 """How a virtual machine reaches a switch."""
 CPUS = {"kvm": "host", "tcg": "max"}
 """By accelerator, which processor the guest sees: the host's own, or all that the emulator knows."""
-TX_FRAMES = {"on": 1, "off": 0}
+TX_FRAMES = {"off": 0, "on": 1}
 """ethtool's tx-frames of a virtio interface, by ``tx_interrupts``. With 0 its driver frees frames when it sends the next ones."""
 GUEST_MEMORY_MIB = 256
 BOOT_SECONDS = 60
@@ -46,7 +46,8 @@ class Vm(Endpoint):
     interface = "eth0"
     options: ClassVar[Mapping[str, tuple[str, ...]]] = {"accel": tuple(CPUS), "tx_interrupts": tuple(TX_FRAMES), **STACK_OPTIONS}
     """``accel``: who runs the guest's code. ``tcg``: QEMU emulates it, so that it runs anywhere, slowly; its virtio device is the same.
-    ``tx_interrupts``: whether its driver wants to be interrupted when frames that it sent were taken, as Linux's does from 5.4 on."""
+    ``tx_interrupts``: whether its driver wants to be interrupted when frames that it sent were taken, as Linux's does from 5.4 on. Where
+    interrupts are not posted, each is an exit of the guest that sends: docs/experiments.md has what that costs."""
 
     def __init__(
         self,
@@ -58,7 +59,7 @@ class Vm(Endpoint):
         backend_cpu: int,
         house_cpu: int,
         accel: str = "kvm",
-        tx_interrupts: str = "on",
+        tx_interrupts: str = "off",
         node: int | None = None,
     ) -> None:
         """``vcpu``: the CPU of the vCPU thread. ``backend_cpu``: of whatever moves frames for it on the host's side
