@@ -17,15 +17,6 @@ static int64_t wall_now(void)
     return (int64_t)now.tv_sec * 1000000000 + now.tv_nsec;
 }
 
-/* Wait for `condition` or `ns`. */
-static void wait_for(pthread_cond_t *condition, pthread_mutex_t *lock, int64_t ns)
-{
-    int64_t end = wall_now() + ns;
-    struct timespec until = {.tv_sec = end / 1000000000, .tv_nsec = end % 1000000000};
-
-    pthread_cond_timedwait(condition, lock, &until);
-}
-
 static void init_condition(pthread_cond_t *condition)
 {
     pthread_condattr_t attributes;
@@ -41,7 +32,12 @@ void clock_init(struct clock *clock, uint32_t cpu_count)
 {
     memset(clock, 0, sizeof(*clock));
     clock->cpu_count = cpu_count;
-    pthread_mutex_init(&clock->lock, NULL);
+    /* It is held for a fraction of a microsecond, and to sleep costs ten. */
+    pthread_mutexattr_t adaptive;
+    pthread_mutexattr_init(&adaptive);
+    pthread_mutexattr_settype(&adaptive, PTHREAD_MUTEX_ADAPTIVE_NP);
+    pthread_mutex_init(&clock->lock, &adaptive);
+    pthread_mutexattr_destroy(&adaptive);
     init_condition(&clock->all_idle);
     for (uint32_t i = 0; i < cpu_count; i++)
         init_condition(&clock->cpu[i].go);
@@ -79,7 +75,41 @@ static void set_now(struct clock *clock, int64_t now)
     move_now(clock, now);
     for (uint32_t i = 0; i < clock->cpu_count; i++)
         if (clock->cpu[i].waits && may_go_on(&clock->cpu[i], now))
+            clock->let_go |= 1u << i;
+}
+
+static void signal_all(struct clock *clock, uint32_t of)
+{
+    for (uint32_t i = 0; of; i++, of >>= 1)
+        if (of & 1)
             pthread_cond_signal(&clock->cpu[i].go);
+}
+
+static uint32_t take_let_go(struct clock *clock)
+{
+    uint32_t let_go = clock->let_go;
+
+    clock->let_go = 0;
+    return let_go;
+}
+
+/* Those who may go on are told without the lock, or the first that they would do is wait for it. */
+static void unlock(struct clock *clock)
+{
+    uint32_t let_go = take_let_go(clock);
+
+    pthread_mutex_unlock(&clock->lock);
+    signal_all(clock, let_go);
+}
+
+/* Wait for `condition` or `ns` of real time, without the lock. */
+static void wait_for(struct clock *clock, pthread_cond_t *condition, int64_t ns)
+{
+    int64_t end = wall_now() + ns;
+    struct timespec until = {.tv_sec = end / 1000000000, .tv_nsec = end % 1000000000};
+
+    signal_all(clock, take_let_go(clock));
+    pthread_cond_timedwait(condition, &clock->lock, &until);
 }
 
 /* Let time pass up to `to`, or to the next timer, which then must run first. */
@@ -177,16 +207,16 @@ static void *pass_time(void *of)
     pthread_mutex_lock(&clock->lock);
     while (clock->started) {
         if (!clock->idle_mark) {
-            wait_for(&clock->all_idle, &clock->lock, CLOCK_VAIN_NS);
+            wait_for(clock, &clock->all_idle, CLOCK_VAIN_NS);
             forget_vain_calls(clock);
             continue;
         }
         pass_idle_time(clock);
         int64_t due = clock->machine->deadline();
         int64_t sleep = due == 0 ? IDLE_AGAIN_NS : due < 0 ? IDLE_STEP_NS : (int64_t)((double)due / clock->pace) + 1;
-        wait_for(&clock->all_idle, &clock->lock, sleep < IDLE_STEP_NS ? sleep : IDLE_STEP_NS);
+        wait_for(clock, &clock->all_idle, sleep < IDLE_STEP_NS ? sleep : IDLE_STEP_NS);
     }
-    pthread_mutex_unlock(&clock->lock);
+    unlock(clock);
     return NULL;
 }
 
@@ -209,7 +239,7 @@ bool clock_start(struct clock *clock, const struct clock_machine *machine, int64
     clock->started = true;
     clock->idle_mark = 0;
     advance(clock);
-    pthread_mutex_unlock(&clock->lock);
+    unlock(clock);
     /* QEMU handles its signals in threads of its own choice. */
     sigfillset(&all);
     pthread_sigmask(SIG_SETMASK, &all, &before);
@@ -246,7 +276,7 @@ int64_t clock_stop(struct clock *clock)
         if (clock->cpu[i].at > farthest)
             farthest = clock->cpu[i].at;
     }
-    pthread_mutex_unlock(&clock->lock);
+    unlock(clock);
     pthread_join(clock->passes_time, NULL);
     return farthest;
 }
@@ -294,7 +324,7 @@ bool clock_report(struct clock *clock, uint32_t index, int64_t at)
     pthread_mutex_lock(&clock->lock);
     cpu->idle = cpu->called = false;
     if (!clock->started) {
-        pthread_mutex_unlock(&clock->lock);
+        unlock(clock);
         return true;
     }
     cpu->at = at;
@@ -305,7 +335,7 @@ bool clock_report(struct clock *clock, uint32_t index, int64_t at)
         clock->record.waits++;
         cpu->held = cpu->waits = true;
         find_next_event(clock);
-        wait_for(&cpu->go, &clock->lock, next_wait(cpu, clock->now));
+        wait_for(clock, &cpu->go, next_wait(cpu, clock->now));
         cpu->waits = false;
         if (clock->started)
             advance(clock);
@@ -316,7 +346,7 @@ bool clock_report(struct clock *clock, uint32_t index, int64_t at)
         cpu->held = false;
         cpu->lead = draw_lead(clock);
     }
-    pthread_mutex_unlock(&clock->lock);
+    unlock(clock);
     return may_go;
 }
 
@@ -329,7 +359,7 @@ void clock_idle(struct clock *clock, uint32_t index, int64_t at)
         clock->cpu[index].at = at;
         advance(clock);
     }
-    pthread_mutex_unlock(&clock->lock);
+    unlock(clock);
 }
 
 /* It was idle, and has something to do since `at`. */
@@ -359,7 +389,7 @@ bool clock_call(struct clock *clock, uint32_t index, int64_t at)
         clock->record.calls++;
     }
     bool there = !clock->started || cpu->at >= at;
-    pthread_mutex_unlock(&clock->lock);
+    unlock(clock);
     return there;
 }
 
@@ -372,7 +402,7 @@ int64_t clock_resume(struct clock *clock, uint32_t index)
         wake(clock, cpu, clock->now);
     cpu->idle = cpu->called = false;
     int64_t at = cpu->at;
-    pthread_mutex_unlock(&clock->lock);
+    unlock(clock);
     return at;
 }
 
@@ -380,6 +410,6 @@ struct clock_record clock_read(struct clock *clock)
 {
     pthread_mutex_lock(&clock->lock);
     struct clock_record record = present_record(clock);
-    pthread_mutex_unlock(&clock->lock);
+    unlock(clock);
     return record;
 }

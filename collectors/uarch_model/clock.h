@@ -68,6 +68,7 @@ struct clock {
     int64_t wall_begin; /* CLOCK_MONOTONIC */
     double pace;
     int64_t idle_mark; /* CLOCK_MONOTONIC until which idle time has been passed; 0: a CPU runs */
+    uint32_t let_go;   /* CPUs, a bit each, that wait and may go on, but have not been told */
     pthread_cond_t all_idle;
     const struct clock_machine *machine;
     pthread_t passes_time;

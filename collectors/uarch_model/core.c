@@ -790,6 +790,8 @@ static void access_device(struct core *core, const struct tlb_entry *page, uint6
 
 bool core_access_slow(struct core *core, uint64_t address, bool store)
 {
+    if (core->blind)
+        return false;
     /* The address is what the last load brought that took long: a pointer chase, which hides nothing. */
     bool depends = !store && core->value_known && address - core->last_value < NEAR_BYTES;
     uint64_t dtlb_misses = core->now->dtlb_misses;
@@ -924,9 +926,10 @@ static uint64_t real_address(struct core *core, uint64_t virtual_line)
 /* A line that the filter does not know. */
 static void fetch(struct core *core, uint64_t virtual_line)
 {
+    core->code_line = core->blind ? UINT64_MAX : virtual_line | core->space_tag;
+    if (core->blind)
+        return;
     uint64_t address = real_address(core, virtual_line);
-
-    core->code_line = virtual_line | core->space_tag;
     struct tlb_entry *page = translate(core, core->itlb, address, false);
     if (!page->memory)
         return;
@@ -1035,7 +1038,7 @@ static void branch(struct core *core, const struct block *from, uint64_t to)
         return;
     }
     core->now->branches++;
-    if (core->branches_modelled && !predictor_resolve(&core->predictor, kind, from->pc, block_next(from), to))
+    if (core->branches_modelled && !core->blind && !predictor_resolve(&core->predictor, kind, from->pc, block_next(from), to))
         mispredicted(core);
 }
 

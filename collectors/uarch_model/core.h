@@ -141,6 +141,7 @@ struct core {
     struct l1_stream l1_stream[L1_STREAMS];
     uint32_t next_l1_stream; /* the one to be forgotten next */
 
+    bool blind;          /* what runs is not modelled: misses are not looked into, and leave caches, TLBs and predictors as they are */
     bool repeating;      /* the accesses are those of a repeated string instruction */
     uint64_t waited;     /* cycles for data, in all modes */
     uint64_t filled_at;  /* when the last line came from memory, in cycles of flow, chains and waiting */

@@ -292,7 +292,7 @@ static bool read_virtual(struct core *core, uint64_t address, uint64_t *value)
     return memory_read(&memory, at, value);
 }
 
-static void settle_free(struct vcpu *vcpu, const struct core *core);
+static void settle_free(struct vcpu *vcpu, struct core *core);
 
 /* The task whose task_struct is at `address` runs from now on. */
 static bool read_task(struct core *core, uint32_t index, uint64_t address)
@@ -410,15 +410,15 @@ static void set_own_time(struct vcpu *vcpu, const struct core *core, int64_t at)
     vcpu->cycles_base = core_cycles(core);
 }
 
-/* Whether what it does is free may be another now. */
-static void settle_free(struct vcpu *vcpu, const struct core *core)
+/* Whether what it does is free may be another now. Then it is not modelled either: probes would push out of the caches what is measured. */
+static void settle_free(struct vcpu *vcpu, struct core *core)
 {
     bool free = vcpu->probe && __atomic_load_n(&probing, __ATOMIC_RELAXED);
 
     if (free == vcpu->free)
         return;
     set_own_time(vcpu, core, own_time(vcpu, core));
-    vcpu->free = free;
+    vcpu->free = core->blind = free;
 }
 
 /* What QEMU's virtual clock reads: for a processor that runs the time that it has reached; for all others that of the whole machine. */
@@ -550,12 +550,13 @@ static void begin_modelled_time(void)
         modelled.origin = now;
         modelled.ticks_origin = qemu_clock_present_ticks();
     }
+    probing = false;
     for (uint32_t i = 0; i < vcpu_count; i++) {
+        settle_free(&vcpus[i], cores[i]);
         set_own_time(&vcpus[i], cores[i], now);
         vcpus[i].report_at = 0;
         vcpus[i].asleep = machine_clock.cpu[i].idle;
     }
-    probing = false;
     if (!clock_start(&machine_clock, &around_clock, now, modelled.quantum, modelled.seed, modelled.pace)) {
         modelled.failed = "no thread for the clock";
         return;
@@ -677,6 +678,8 @@ static SELDOM void on_access_slow(unsigned int index, qemu_plugin_meminfo_t info
 {
     struct core *core = cores[index];
 
+    if (core->blind)
+        return;
     if (core_access(core, address, store))
         on_missed_load(index, info, address);
     /* An access that runs over the end of its line touches two, but is one. */

@@ -40,6 +40,38 @@ static void a_load_from_memory_and_one_from_l1(void)
     machine_free(machine);
 }
 
+static void what_a_blind_core_runs_leaves_all_as_it_was(void)
+{
+    struct profile profile = profile_without_walks();
+    struct machine *machine = machine_new(&profile, 1);
+    struct core *core = machine->core[0];
+    struct block near = plain_block(KERNEL, 16), far = plain_block(KERNEL + 0x10000, 16);
+    struct counters before;
+
+    load(core, 0x10000);
+    core_block(core, &near);
+    before = *core->now;
+    core->blind = true;
+    for (uint64_t i = 1; i <= 100; i++) {
+        CHECK(!load(core, 0x10000 + i * 4096));
+        store(core, 0x20000 + i * 4096);
+    }
+    core_block(core, &far);
+    core->blind = false;
+    EQUAL(core->now->l1d_misses, before.l1d_misses);
+    EQUAL(core->now->dtlb_misses, before.dtlb_misses);
+    EQUAL(core->now->l1i_misses, before.l1i_misses);
+    EQUAL(core->now->stall_memory, before.stall_memory);
+    /* What it knew, it knows; what it ran without seeing, it does not. */
+    CHECK(!load(core, 0x10000));
+    EQUAL(core->now->l1d_misses, before.l1d_misses);
+    core_block(core, &far);
+    EQUAL(core->now->l1i_misses, before.l1i_misses + 1);
+    CHECK(load(core, 0x11000));
+    EQUAL(core->now->l1d_misses, before.l1d_misses + 1);
+    machine_free(machine);
+}
+
 /* 9 lines of one set of 8 ways: the first comes from L2 then. */
 static void an_l2_hit(void)
 {
@@ -1203,6 +1235,7 @@ static void everything_is_flushed(void)
 int main(void)
 {
     a_load_from_memory_and_one_from_l1();
+    what_a_blind_core_runs_leaves_all_as_it_was();
     an_l2_hit();
     long_misses_overlap_unless_one_needs_the_other();
     what_runs_before_a_loaded_address_is_used_is_hidden_by_its_latency();
