@@ -19,7 +19,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 from bench import microbenchmarks, native
-from bench.microbenchmarks import HUGE, IN_LAB, LINE, PROGRAM
+from bench.microbenchmarks import IN_LAB, LINE, PROGRAM
 from collectors.uarch_model import COLLECTOR as Model
 from collectors.uarch_model.profiles import Profile
 from terms import errors
@@ -53,11 +53,6 @@ class Timed:
     argument: int
     iterations: int
 
-    @property
-    def hugepages(self) -> int:
-        """How many it needs, of 2 MiB."""
-        return -(-self.argument // HUGE) if self.kind in ("chase", "lines") else 0
-
     def words(self, cpu: int, partner: int, tries: int) -> list[str]:
         """What the program is told."""
         return ["time", *map(str, (cpu, partner, self.kind, self.argument, self.iterations, tries))]
@@ -77,16 +72,19 @@ ADDS = "adds"
 
 
 def items(profile: Profile) -> list[Timed]:
-    """The microbenchmarks, sized for the profile's caches and TLBs. A try takes some tenths of a millisecond on a processor of today."""
+    """The microbenchmarks, sized for the profile's caches and TLBs. A try takes some tenths of a millisecond on a processor of today.
+
+    Memory is in pages of 4 KiB: a virtual machine's large pages are no larger than those that its hypervisor has.
+    """
     p = profile.values
     l1, l2, llc = (p[f"{name}.sets"] * p[f"{name}.ways"] * LINE for name in ("l1d", "l2", "llc"))
     beyond_l2, beyond_all = max(4 * l2, llc // 8), 4 * llc
     return [
         Timed(ADDS, "adds", 0, 500_000),
-        Timed("chase_l1", "chase", l1 // 2, 100_000),
-        Timed("chase_l2", "chase", l2 // 2, 50_000),
-        Timed("chase_llc", "chase", beyond_l2, 30_000),
-        Timed("chase_memory", "chase", beyond_all, 5_000),
+        Timed("chase_l1", "chase_4k", l1 // 2, 100_000),
+        Timed("chase_l2", "chase_4k", l2 // 2, 50_000),
+        Timed("chase_llc", "chase_4k", beyond_l2, 30_000),
+        Timed("chase_memory", "chase_4k", beyond_all, 5_000),
         # So few pages that their lines fit into L1D.
         Timed("pages_stlb", "pages", 4 * p["dtlb.4k.entries"], 50_000),
         Timed("pages_walk", "pages", 4 * p["stlb.entries"], 15_000),
@@ -129,18 +127,17 @@ def natively(wanted: Sequence[Timed], rounds: int, say: Say) -> tuple[dict[str, 
     microbenchmarks.build()
     found: dict[str, list[Took]] = {item.name: [] for item in wanted}
     why: dict[str, str] = {}
-    with native.hugepages(max(item.hugepages for item in wanted)) if os.geteuid() == 0 else contextlib.nullcontext():
-        for number in range(1, rounds + 1):
-            say(f"native: round {number} of {rounds}")
-            taken: dict[str, list[Took]] = {}
-            for item in random.sample([*wanted] * NATIVE_PROCESSES, NATIVE_PROCESSES * len(wanted)):
-                try:
-                    took = _native(item)
-                    taken.setdefault(item.name, []).append(took)
-                except errors.RunFailed as error:
-                    why[item.name] = str(error)
-            for name, every in taken.items():
-                found[name].append(Took([one for process in every for one in process.nanoseconds], every[0].memcpy))
+    for number in range(1, rounds + 1):
+        say(f"native: round {number} of {rounds}")
+        taken: dict[str, list[Took]] = {}
+        for item in random.sample([*wanted] * NATIVE_PROCESSES, NATIVE_PROCESSES * len(wanted)):
+            try:
+                took = _native(item)
+                taken.setdefault(item.name, []).append(took)
+            except errors.RunFailed as error:
+                why[item.name] = str(error)
+        for name, every in taken.items():
+            found[name].append(Took([one for process in every for one in process.nanoseconds], every[0].memcpy))
     return found, why
 
 

@@ -60,6 +60,12 @@ static void prepare_chase(uint64_t bytes, int partner)
     at = link_places(map_huge(bytes), bytes / LINE, LINE, 0);
 }
 
+static void prepare_small_chase(uint64_t bytes, int partner)
+{
+    (void)partner;
+    at = link_places(map(bytes, 0), bytes / LINE, LINE, 0);
+}
+
 static void prepare_pages(uint64_t count, int partner)
 {
     (void)partner;
@@ -103,12 +109,6 @@ static void prepare_stream(uint64_t bytes, int partner)
 {
     (void)partner;
     buffer = (uint64_t *)map(bytes, 0);
-}
-
-static void prepare_lines(uint64_t bytes, int partner)
-{
-    (void)partner;
-    buffer = (uint64_t *)map_huge(bytes);
 }
 
 static uint64_t sum(const uint64_t *words, size_t count)
@@ -208,10 +208,11 @@ static uint64_t copy_repeated(uint64_t bytes, uint64_t n)
 
 const struct work memory_work[] = {
     {"chase", "bytes: pointers through the lines of so much memory, in one random cycle", prepare_chase, follow, all_lines, 0},
+    {"chase_4k", "bytes: the same through pages of 4 KiB", prepare_small_chase, follow, all_lines, 0},
     {"pages", "count: the same through one line of each of so many pages of 4 KiB", prepare_pages, follow, all_pages, 0},
     {"hugepages", "count: the same through pages of 2 MiB", prepare_hugepages, follow, all_pages, 0},
     {"stream", "bytes: reads so much memory in order, 8 bytes at a time, from its beginning", prepare_stream, stream, stream_once, 0},
-    {"lines", "bytes: the same through large pages, line by line, from where it ended", prepare_lines, lines, all_lines, 0},
+    {"lines", "bytes: the same line by line, from where it ended", prepare_stream, lines, all_lines, 0},
     {"memcpy", "bytes: copies, in L1D", prepare_copy, copy, NULL, 0},
     {"movsb", "bytes: the same by REP MOVSB", prepare_copy, copy_repeated, NULL, 0},
     {NULL, NULL, NULL, NULL, NULL, 0},
