@@ -19,7 +19,7 @@ static void serve(int client)
     size_t size = 0;
     ssize_t length;
 
-    /* What has no end of line was cut short: "limit instructions 1000" must not be taken for a smaller one. */
+    /* What has no end of line was cut short: "clock 2000 …" must not be taken for a smaller quantum. */
     while (in && out && (length = getline(&line, &size, in)) > 0 && line[length - 1] == '\n') {
         line[strcspn(line, "\r\n")] = '\0';
         handle(line, out);

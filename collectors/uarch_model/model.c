@@ -8,7 +8,6 @@
 
 #include "cpi.h"
 
-#define LOOK_EVERY 20000 /* instructions: whether the limit of a window is reached */
 
 static int64_t real_ns(void)
 {
@@ -41,7 +40,6 @@ struct model *model_new(const struct profile *profile, uint32_t core_count, stru
     if (!model)
         return NULL;
     model->profile = *profile;
-    model->limit_hook = -1;
     model->clock = real_ns;
     bool made = uncore_init(&model->uncore, &model->profile, core_count);
     for (uint32_t i = 0; made && i < core_count; i++) {
@@ -99,25 +97,13 @@ void model_begin(struct model *model)
 
 void model_end(struct model *model)
 {
-    enum window_state open = WINDOW_OPEN;
-
-    /* Two cores may both find that the limit is reached. */
-    if (!__atomic_compare_exchange_n(&model->window, &open, WINDOW_CLOSED, false, __ATOMIC_ACQ_REL, __ATOMIC_RELAXED))
+    if (model->window != WINDOW_OPEN)
         return;
+    model->window = WINDOW_CLOSED;
     copy_counters(model, model->end);
     memcpy(model->hooked_end, model->hooked, sizeof(model->hooked));
     model->ended_ns = model->clock();
     ask_all(model, REQUEST_END);
-}
-
-static uint64_t calls_in_window(const struct model *model, uint32_t hook)
-{
-    uint64_t sum = 0;
-
-    for (uint32_t i = 0; i < model->core_count; i++)
-        for (int mode = 0; mode < MODE_COUNT; mode++)
-            sum += model->hooked[i][hook][mode].calls - model->hooked_begin[i][hook][mode].calls;
-    return sum;
 }
 
 static void begin_poll(struct model *model, uint32_t index)
@@ -139,8 +125,6 @@ void model_hooked(struct model *model, uint32_t index, uint32_t hook, uint32_t l
         begin_poll(model, index);
     else if (model->hook[hook].poll == POLL_FOUND || (model->hook[hook].poll == POLL_FOUND_IF_ANY && length))
         tasks_poll_found(model->tasks[index]);
-    if (model->limit_hook == (int)hook && model->window == WINDOW_OPEN && calls_in_window(model, hook) >= model->limit_calls)
-        model_end(model);
 }
 
 uint64_t model_instructions(const struct model *model)
@@ -185,12 +169,6 @@ void model_tick(struct model *model, uint32_t index)
     /* In this order: whoever asks something while the next sample is chosen is heard now or at the next block. */
     core_sample(core);
     model_settle(model, index);
-    if (!model->instruction_limit || model->window != WINDOW_OPEN)
-        return;
-    if (model_instructions(model) >= model->instruction_limit)
-        model_end(model);
-    else if (core->sample_at == UINT64_MAX) /* nobody wants samples */
-        core->sample_at = core->retired + LOOK_EVERY;
 }
 
 bool model_settled(const struct model *model)

@@ -43,15 +43,12 @@ struct model {
     enum window_state window;
     int64_t (*clock)(void);      /* by which windows are timed, ns; CLOCK_MONOTONIC unless somebody sets another */
     int64_t begun_ns, ended_ns;
-    uint64_t instruction_limit;  /* the window ends by itself after so many; 0: it does not */
     struct counters begin[MOST_CORES][MODE_COUNT], end[MOST_CORES][MODE_COUNT];
     uint32_t hook_count;
     struct hook hook[MOST_HOOKS];
     /* By core, hook and mode. */
     struct hook_count hooked[MOST_CORES][MOST_HOOKS][MODE_COUNT], hooked_begin[MOST_CORES][MOST_HOOKS][MODE_COUNT],
         hooked_end[MOST_CORES][MOST_HOOKS][MODE_COUNT];
-    int limit_hook; /* the window ends by itself when this one was called so often; -1: it does not */
-    uint64_t limit_calls;
     uint8_t request[MOST_CORES]; /* of enum request, for the core's own thread */
 };
 

@@ -1164,28 +1164,6 @@ static void command_node(const char *arguments, FILE *out)
     }
 }
 
-/* limit instructions N | limit NAME_OF_HOOK N | limit none */
-static void command_limit(const char *arguments, FILE *out)
-{
-    char name[32] = "";
-    uint64_t number = 0;
-    int fields = sscanf(arguments, "%31s %" SCNu64, name, &number);
-
-    model->instruction_limit = 0;
-    model->limit_hook = -1;
-    if (fields == 2 && !strcmp(name, "instructions"))
-        model->instruction_limit = number;
-    else if (fields == 2)
-        for (uint32_t i = 0; i < model->hook_count; i++)
-            if (!strcmp(model->hook[i].name, name))
-                model->limit_hook = (int)i;
-    model->limit_calls = number;
-    if (fields >= 1 && (!strcmp(name, "none") || model->instruction_limit || model->limit_hook >= 0))
-        fputs("ok\n", out);
-    else
-        fputs("error: limit instructions N, limit HOOK N, or limit none\n", out);
-}
-
 /* clock QUANTUM_NS CORE_KHZ TICKS_KHZ PACE DEEPEST_IDLE SEED: time is modelled from the next change to the state model on. */
 static void command_clock(const char *arguments, FILE *out)
 {
@@ -1293,8 +1271,6 @@ static void handle(char *line, FILE *out)
         command_returns(argument, out);
     } else if (!strcmp(line, "node")) {
         command_node(argument, out);
-    } else if (!strcmp(line, "limit") && model) {
-        command_limit(argument, out);
     } else if (!strcmp(line, "begin") && state == MODEL) {
         model_begin(model);
         fputs("ok\n", out);

@@ -247,44 +247,11 @@ static void begins_and_ends_out_of_order(void)
     model_free(model);
 }
 
-/* It ends by itself, at the first look behind the limit. */
-static void a_limit(uint32_t sample_every, uint64_t look_every)
-{
-    struct model *model = new_model(2, sample_every);
-    uint64_t limit = 300000;
-
-    run(model, 0, 100);
-    model->instruction_limit = limit;
-    run(model, 0, 100);
-    model_begin(model);
-    for (int i = 0; i < 100000 && model->window == WINDOW_OPEN; i++) {
-        run(model, 0, 1);
-        run(model, 1, 2);
-    }
-    EQUAL(model->window, WINDOW_CLOSED);
-    uint64_t at_the_end = model_instructions(model);
-    CHECK(at_the_end >= limit && at_the_end <= limit + 3 * look_every);
-    run(model, 0, 1000);
-    EQUAL(model_instructions(model), at_the_end);
-    settle_all(model);
-    check_sums(model);
-    if (!sample_every)
-        EQUAL(hot_of(model, 0, HOT_samples) + hot_of(model, 1, HOT_samples), 0);
-    /* Without one it goes on. */
-    model->instruction_limit = 0;
-    model_begin(model);
-    run(model, 0, 50000);
-    EQUAL(model->window, WINDOW_OPEN);
-    model_free(model);
-}
-
 static void hooks(void)
 {
     struct model *model = new_model(2, SAMPLE_EVERY);
 
     model->hook_count = 2;
-    model->limit_hook = 1;
-    model->limit_calls = 3;
     run(model, 0, 2); /* the last one was a user's */
     run(model, 1, 1); /* the kernel's */
     for (int i = 0; i < 10; i++)
@@ -294,10 +261,10 @@ static void hooks(void)
         model_hooked(model, 0, 0, 100);
     model_hooked(model, 0, 1, 64);
     model_hooked(model, 1, 1, 1518);
-    EQUAL(model->window, WINDOW_OPEN);
     model_hooked(model, 0, 1, 64);
-    EQUAL(model->window, WINDOW_CLOSED);
-    model_hooked(model, 0, 1, 64);
+    model_end(model);
+    model_hooked(model, 0, 1, 64); /* of no window again */
+    model_end(model);
     EQUAL(model->hooked_end[0][0][HOST_USER].calls - model->hooked_begin[0][0][HOST_USER].calls, 5);
     EQUAL(model->hooked_end[0][1][HOST_USER].calls - model->hooked_begin[0][1][HOST_USER].calls, 2);
     EQUAL(model->hooked_end[0][1][HOST_USER].length - model->hooked_begin[0][1][HOST_USER].length, 128);
@@ -395,8 +362,6 @@ int main(int argc, char **argv)
     a_core_that_sleeps();
     an_end_within_a_switch();
     begins_and_ends_out_of_order();
-    a_limit(SAMPLE_EVERY, 750 + 10);
-    a_limit(0, 20000 + 10);
     hooks();
     polls();
     sizes();
