@@ -36,7 +36,7 @@ it in ``COLLECTOR``; the file's name is the collector's name, and docs/collector
 from __future__ import annotations
 
 import abc
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from contextlib import AbstractContextManager
 from dataclasses import dataclass
 from pathlib import Path
@@ -172,6 +172,11 @@ class Clock(Collector):
     @abc.abstractmethod
     def now(self) -> float:
         """Seconds of modelled time so far."""
+
+    @abc.abstractmethod
+    def patience(self, seconds: float) -> Callable[[], bool]:
+        """For what begins now and takes so many seconds of modelled time at most: whether it still goes on, each time that this is asked.
+        However slow the testbed is, it does as long as that time passes, or the probes work for which it stands still."""
 
     @abc.abstractmethod
     def await_packets(self, rate_pps: int | None) -> None:

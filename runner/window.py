@@ -25,6 +25,8 @@ PROBES_S = 0.5
 NEWLINE = "\n"
 WARMUP_MOST = 5
 """How many times the least warm-up of modelled time one may last whose rate does not become steady."""
+LOOK_S = 60
+"""How often it is looked whether a window of modelled time goes on."""
 ALLOWANCE_S = 120
 """How long the probes of a slow testbed may take beyond the window itself."""
 
@@ -104,7 +106,7 @@ def measure_modelled(
             traffic.go_on()
             clock.warm_up(warmup, WARMUP_MOST * warmup)
             before = traffic.sample() if traffic.asks_endpoints() else None
-            shell.ask("inside", (seconds + PROBES_S) * host.slowdown + ALLOWANCE_S)
+            shell.ask("inside", LOOK_S, clock.patience(seconds + PROBES_S))
             samples = (before, traffic.sample()) if before else None
         shell.ask("behind", ALLOWANCE_S)
     _keep(host, samples, into)

@@ -103,8 +103,6 @@ class Testbed(abc.ABC):
 
     clock: str = REAL
     """Whose time its rates are measured in."""
-    slowdown: float = 1.0
-    """Seconds of this machine, at most, that a second on the testbed takes while windows last."""
 
     def findings(self) -> list[str]:
         """What a reader must know of this host beside its facts, a sentence each: CPUs that had to be shared, settings that disturb."""

@@ -23,8 +23,6 @@ from testbeds.systemd_host import SystemdHost
 
 RESUME_SECONDS = 20
 CLOCKS = (EMULATED, MODELLED)
-SLOWDOWN = {EMULATED: 1.0, MODELLED: 1000.0}
-"""In modelled time 40 to 200 were seen on two real CPUs, with all four of the lab's busy."""
 
 # KVM has a folder for each virtual machine, named by the process; a process's unit can be frozen as a whole. In words of the shell's
 # own: a program costs the emulated host a tenth of a second.
@@ -83,7 +81,6 @@ class Lab(SystemdHost):
         if clock == MODELLED and accel != "tcg":
             raise errors.clock_needs_emulation(accel)
         self.clock = clock
-        self.slowdown = SLOWDOWN[clock]
         self._shape, self._say = Shape(cpus, nodes, accel), say
         self._plugins = tuple(plugins) if accel == "tcg" else ()
         self._instance: Instance | None = None

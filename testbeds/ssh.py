@@ -134,10 +134,11 @@ class Shell:
     def __init__(self, command: list[str]) -> None:
         self._process = subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL)
 
-    def ask(self, line: str, seconds: float) -> None:
+    def ask(self, line: str, seconds: float, goes_on: Callable[[], bool] = lambda: False) -> None:
         """Run ``line`` and wait for its end.
 
-        Raises ``RunFailed`` when the line fails or takes longer than ``seconds``, or the shell is gone.
+        Raises ``RunFailed`` when the line fails, the shell is gone, or the line takes longer than ``seconds``; where it ``goes_on`` then,
+        it may take as long once more.
         """
         assert self._process.stdin is not None
         try:
@@ -145,7 +146,7 @@ class Shell:
             self._process.stdin.flush()
         except OSError as error:
             raise errors.command_failed(line, 255, str(error)) from error
-        status = self._answer(line, seconds)
+        status = self._answer(line, seconds, goes_on)
         if status != "0":
             raise errors.command_failed(line, int(status or 255), "")
 
@@ -159,14 +160,17 @@ class Shell:
             with contextlib.suppress(OSError):
                 stream.close()
 
-    def _answer(self, line: str, seconds: float) -> str:
+    def _answer(self, line: str, seconds: float, goes_on: Callable[[], bool]) -> str:
         assert self._process.stdout is not None
         end, said = time.monotonic() + seconds, b""
         with selectors.DefaultSelector() as waiting:
             waiting.register(self._process.stdout, selectors.EVENT_READ)
             while not said.endswith(b"\n"):
                 if not waiting.select(end - time.monotonic()):
-                    raise errors.command_timed_out(line, seconds)
+                    if not goes_on():
+                        raise errors.command_timed_out(line, seconds)
+                    end = time.monotonic() + seconds
+                    continue
                 if not (more := os.read(self._process.stdout.fileno(), 4096)):
                     break
                 said += more

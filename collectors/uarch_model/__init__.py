@@ -13,7 +13,7 @@ import json
 import re
 import secrets
 import time
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from pathlib import Path
 from typing import Any, ClassVar
 
@@ -49,6 +49,8 @@ QUIET_S, FRAMES_MISSED, STRAYS = 0.003, 10, 2
 """After the last packet of a burst: as long, or as long as so many would take at its rate; but no more than these, of others, come then."""
 LATEST_S = 0.5
 """Within which the first packets of a burst come, or none: pktgen begins within a tenth of a second."""
+PROBES_INSTRUCTIONS = 20_000_000_000
+"""The most that a window's probes take while time stands still for them: a hundred times what was seen."""
 STILL_SECONDS = 60
 """Of this machine, after which a clock that has not moved will not move any more: CPUs wait for each other for milliseconds."""
 # What the plug-in must know of the kernel: where tasks are switched; where a task keeps its thread's id, name and priority; where
@@ -218,6 +220,9 @@ class UarchModel(Clock):
     def now(self) -> float:
         return self._progress()[0]
 
+    def patience(self, seconds: float) -> Callable[[], bool]:
+        return _Patience(lambda: json.loads(self._ask("status")), seconds)
+
     def await_packets(self, rate_pps: int | None) -> None:
         began, before = now, packets = self._progress()
         while packets - before <= STRAYS and now - began < LATEST_S:
@@ -295,6 +300,25 @@ class UarchModel(Clock):
         if self._control is None:
             raise errors.plugin_gone("there is no connection")
         return self._control.ask(command)
+
+
+class _Patience:
+    """See ``Clock.patience``. ``status``: what the plug-in says now."""
+
+    def __init__(self, status: Callable[[], Mapping[str, Any]], seconds: float) -> None:
+        self._status, self._stood = status, 0
+        self._at, self._done = self._look()
+        self._until = self._at + seconds
+
+    def _look(self) -> tuple[float, int]:
+        status = self._status()
+        return status["clock"]["now_ns"] / 1e9, sum(cpu["instructions"] for cpu in status["vcpus"])
+
+    def __call__(self) -> bool:
+        before, done = self._at, self._done
+        self._at, self._done = self._look()
+        self._stood = self._stood + self._done - done if self._at == before else 0
+        return self._at < self._until if self._at > before else done < self._done and self._stood < PROBES_INSTRUCTIONS
 
 
 def profile(cpu: str = profiles.DEFAULT, without: Any = None) -> profiles.Profile:

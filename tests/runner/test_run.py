@@ -40,7 +40,6 @@ class Host:
 
     name = "lab"
     clock = EMULATED
-    slowdown = 1.0
 
     def __init__(self):
         self.done: list[str] = []
@@ -204,6 +203,9 @@ class Modelled(Plain, Clock):
 
     def now(self):
         return 0.0
+
+    def patience(self, seconds):
+        return lambda: False
 
     def await_packets(self, rate_pps):
         pass

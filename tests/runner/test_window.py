@@ -45,7 +45,6 @@ class Machine:
     """This machine: its bash, and its files."""
 
     clock = "modelled"
-    slowdown = 1.0
 
     def __init__(self):
         self.done: list[str] = []
@@ -85,6 +84,9 @@ class Counting:
 
     def warm_up(self, least, most):
         self.note(f"warm up {least} to {most}")
+
+    def patience(self, seconds):
+        return lambda: False
 
     def marks(self):
         return Marks(*(f"echo {word} >> {self.log}" for word in ("probes", "opened", "closed")))

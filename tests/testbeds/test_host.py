@@ -196,6 +196,17 @@ def test_a_shell_that_hangs_is_given_up(shell):
         shell.ask("sleep 60", 0.2)
 
 
+def test_a_shell_that_goes_on_is_waited_for(shell):
+    looks = iter([True, True, False])
+    with pytest.raises(RunFailed, match="no end after 0"):
+        shell.ask("sleep 60", 0.05, lambda: next(looks))
+    assert next(looks, None) is None
+
+
+def test_a_slow_answer_is_an_answer(shell):
+    shell.ask("sleep 0.3", 0.05, lambda: True)
+
+
 def test_a_shell_that_is_gone_fails_the_run(shell):
     with pytest.raises(RunFailed):
         shell.ask("exit 3", 5)

@@ -284,6 +284,29 @@ def test_a_burst_is_waited_for_until_it_is_through(made, rates, ms):
     assert collector.now() == pytest.approx(seen[-2] / 1e9)
 
 
+@pytest.mark.parametrize(
+    ("looks", "goes_on"),
+    [
+        ([(0.1, 5), (0.2, 6), (0.3, 7)], [True, True, True]),  # slowly, but time passes
+        ([(0.4, 5), (0.6, 6)], [True, False]),  # all the time that it may take has passed
+        ([(0.1, 5), (0.1, 5)], [True, False]),  # nothing runs
+        ([(0.1, 5), (0.1, 10**9), (0.1, 2 * 10**9), (0.2, 3 * 10**9)], [True] * 4),  # probes work, and end
+        ([(0.1, 5), (0.1, 15 * 10**9), (0.1, 30 * 10**9)], [True, True, False]),  # they never end
+    ],
+)
+def test_a_window_goes_on_as_long_as_time_passes_or_probes_work(made, looks, goes_on):
+    collector, plugin = made()
+    answers = iter([(0.0, 0), *looks])
+
+    def ask(command):
+        now, done = next(answers)
+        return json.dumps({"clock": {"now_ns": now * 1e9}, "vcpus": [{"instructions": done}, {"instructions": 0}]})
+
+    plugin.ask = ask
+    patience = collector.patience(0.5)
+    assert [patience() for _ in looks] == goes_on
+
+
 def test_few_packets_a_second_are_waited_for_longer(made):
     for rate, ms in ((100_000, 5), (None, 5), (200, 50)):
         collector, plugin = made()
