@@ -76,9 +76,10 @@ figures.show(result, "published")
 # What differs, and what can't be compared:
 #
 # - *C-states.* T11's latencies rise with the deepest sleep state that the processor may enter (14 us in C0, 87.7 us in C6): its average after
-#   the change is that of C0, so the change was probably one of sleep states; our notes do not say. A virtual machine sees no C-states, and where
-#   this ran in one, idle CPUs are left to the hypervisor: what it takes to come back is in our numbers, and can't be set. On a server of one's
-#   own, `vhost-switch --cpu-latency-us` holds /dev/cpu_dma_latency.
+#   the change is that of C0, so the change was probably one of sleep states; our notes do not say. Here it is the option `deepest_idle`. In
+#   modelled time each state takes the profile's time to leave, and is taken where a sleep lasts long enough to pay for it: of 350 us that is
+#   C3, and not C6, on Haswell-EP. Linux's governor guesses how long a sleep will be, and can take C6 there. A virtual machine sees no
+#   C-states: natively on one these cases are left out, and what its hypervisor takes to bring an idle CPU back is in all numbers.
 # - *Path.* T11 measured from a network card to a worker and back; here a frame goes from one virtqueue to another, without a card.
 # - *Setting.* T11 sleeps after 300 us of nothing, with a frame each 350 us: that is `rx=adaptive` here. `rx=interrupt` sleeps at once.
 # - *Sharing.* T11 names the case and our notes have no figure of it.

@@ -32,6 +32,7 @@ PREFIX = "vhost-switch"
 LOCAL = "vsprof0"
 """The host's interface of the local port: a tap."""
 READY = "vhost-switch: ready"
+ANY = "any"
 START_SECONDS = 30
 NEIGHBOUR = "/bin/sh -c 'while :; do :; done'"
 """Computes for ever, and never sleeps."""
@@ -61,8 +62,10 @@ class VhostSwitch(Switch):
         "socket": ("client", "server"),
         "cpu_sharing": ("none", "shared"),
         "sched": ("other", "fifo"),
+        "deepest_idle": (ANY, "C0", "C1", "C3", "C6"),
     }
-    """``cpu_sharing``: whether another process keeps the worker's CPU busy all the time."""
+    """``cpu_sharing``: whether another process keeps the worker's CPU busy all the time. ``deepest_idle``: which idle state the CPUs of its
+    host take at most."""
 
     def __init__(self, host: Testbed, plan: CpuPlan, options: Mapping[str, str] = {}) -> None:
         super().__init__(host, plan, options)
@@ -70,6 +73,8 @@ class VhostSwitch(Switch):
             self.chosen["rings"] = "own"
         self._process: Process | None = None
         self._neighbour: Process | None = None
+        self._latency_us: int | None = None
+        """That it asks its kernel for, so that CPUs take no deeper idle states."""
         self._started = 0
         self._ports: dict[str, str] = {}
         """What each port is, as vhost-switch is told, by name."""
@@ -84,10 +89,13 @@ class VhostSwitch(Switch):
             return None if Path(mine).is_file() else vhost_switch_messages.no_such_file(MINE, mine)
         if self.host.run(f"[ -x {PROGRAM} ]", check=False).status != 0:
             return vhost_switch_messages.not_installed(PROGRAM)
-        return self.host.hugepages_lacking()
+        deepest = self.chosen["deepest_idle"]
+        return self.host.hugepages_lacking() or (None if deepest == ANY else self.host.idle_state_lacking(deepest))
 
     def start(self) -> None:
         self.host.run(f"rm -rf {RUN} && mkdir -p {RUN}")
+        if (deepest := self.chosen["deepest_idle"]) != ANY:
+            self._latency_us = self.host.limit_idle_states(deepest)
         self._start()
 
     def _start(self) -> None:
@@ -123,6 +131,7 @@ class VhostSwitch(Switch):
         ports = [f"--port={name},{what}" for name, what in self._ports.items()]
         # The lowest of the real-time priorities is above all that have none.
         own.append("--sched=fifo:1" if self.chosen["sched"] == "fifo" else "--sched=other")
+        own += [] if self._latency_us is None else [f"--cpu-latency-us={self._latency_us}"]
         own += [f"--pmu-events={','.join(PMU_EVENTS)}"] if self.chosen["stages"] == "pmu" else []
         return shlex.join([self._program(), *eal, "--", *own, *ports, f"--control={CONTROL}"])
 

@@ -46,3 +46,15 @@ def tx_interrupts_stay(endpoint: str, wanted: str) -> RunFailed:
 
 def offloads_stay_on(endpoint: str, features: Iterable[str]) -> RunFailed:
     return RunFailed(f"{endpoint}: asked for offloads off, and ethtool still has {', '.join(features)} on: leave out offloads: off here")
+
+
+def no_idle_states() -> str:
+    return "its kernel tells of no idle states (/sys/devices/system/cpu/cpu0/cpuidle), as in most virtual machines: leave deepest_idle out"
+
+
+def no_such_idle_state(deepest: str, there: Iterable[str]) -> str:
+    return f"its CPUs have no idle state {deepest}, but {', '.join(there)}"
+
+
+def emulated_idle_states() -> str:
+    return "the emulator's CPUs have no idle states: deepest_idle needs modelled time"

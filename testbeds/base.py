@@ -27,6 +27,7 @@ from types import TracebackType
 from typing import Any, Self
 
 from terms.placement import CpuPlan
+from testbeds import idle_states
 
 REAL, EMULATED, MODELLED = "real", "emulated", "modelled"
 """Whose time passes on a testbed: this or another real machine's; the emulator's; the modelled processor's, while windows last."""
@@ -115,6 +116,17 @@ class Testbed(abc.ABC):
     def hugepages_lacking(self) -> str | None:
         """Why there are too few hugepages for a DPDK switch and its endpoints, or None."""
         return None
+
+    deepest_idle: str | None = None
+    """The deepest idle state that its CPUs take in modelled time, where one was asked for."""
+
+    def idle_state_lacking(self, deepest: str) -> str | None:
+        """Why its CPUs can't be kept from idle states deeper than ``deepest`` (``C0``: from all), or None."""
+        return idle_states.lacking(self, deepest)
+
+    def limit_idle_states(self, deepest: str) -> int | None:
+        """Keep its CPUs from deeper ones. Returns the latency [us] that a process there must ask its kernel for, if that is how."""
+        return idle_states.latency_us(self, deepest)
 
     @abc.abstractmethod
     def facts(self) -> dict[str, Any]:

@@ -12,7 +12,7 @@ from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
-from terms import errors
+from terms import errors, option_messages
 from terms.placement import CpuPlan
 from testbeds.base import EMULATED, MODELLED, Completed
 from testbeds.emulator import image as images
@@ -116,6 +116,13 @@ class Lab(SystemdHost):
     @property
     def cpus(self) -> int:
         return self._shape.cpus
+
+    def idle_state_lacking(self, deepest: str) -> str | None:
+        return None if self.clock == MODELLED else option_messages.emulated_idle_states()
+
+    def limit_idle_states(self, deepest: str) -> None:
+        """Whoever drives the clock looks there: see ``deepest_idle`` of collectors/uarch_model."""
+        self.deepest_idle = deepest
 
     def plan(self) -> CpuPlan:
         # With two CPUs on two nodes there is no choice of either.

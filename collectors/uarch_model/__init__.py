@@ -141,6 +141,7 @@ class UarchModel(Clock):
         found = _MHZ.findall(self.host.run(COUNTER_SPEED, check=False).stdout)
         if not found:
             raise errors.plugin_refused("clock", "the lab's kernel does not say how fast its cycle counter is")
+        self.deepest_idle = self.host.deepest_idle or self.deepest_idle
         # The last word is the exact one.
         self._counter_khz = round(float(found[-1]) * 1000)
         self.set_quantum(self.quantum_us)

@@ -99,6 +99,29 @@ def test_a_shared_cpu_has_a_neighbour_from_the_first_traffic_on():
     assert len(begun) == 2
 
 
+@pytest.mark.parametrize(("latency", "said"), [(33, ["--cpu-latency-us=33"]), (0, ["--cpu-latency-us=0"]), (None, [])])
+def test_the_host_says_how_its_cpus_are_kept_from_deeper_idle_states(latency, said, monkeypatch):
+    host, asked = Host(), []
+    host.limit_idle_states = lambda deepest: asked.append(deepest) or latency
+    made = switch(host, deepest_idle="C3")
+    monkeypatch.setattr(made, "_start", lambda: None)
+    made.start()
+    assert asked == ["C3"]
+    assert [word for word in made.command().split() if "latency" in word] == said
+    other = switch(host)
+    monkeypatch.setattr(other, "_start", lambda: None)
+    other.start()
+    assert asked == ["C3"]
+
+
+def test_a_host_without_that_idle_state_says_so(monkeypatch):
+    monkeypatch.delenv(MINE, raising=False)
+    host = Host()
+    host.idle_state_lacking = lambda deepest: f"no {deepest}"
+    assert switch(host, deepest_idle="C6").unavailable() == "no C6"
+    assert switch(host).unavailable() is None
+
+
 def test_a_wire_is_taught_no_address():
     for forward, asked in (("switch", 2), ("wire", 1)):
         host = Host()

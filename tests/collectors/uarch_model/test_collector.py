@@ -58,6 +58,7 @@ class Host:
         self.answers[uarch_model.COUNTER_SPEED] = COUNTER_SPEED
         self.answers[f"chmod +x {uarch_model.MARK}"] = ""
         self.pushed: dict[str, bytes] = {}
+        self.deepest_idle: str | None = None
         # Another layout for each test's kernel: what is known of one is asked once.
         self.answers[symbols.LAYOUT] = f"{next(LAYOUTS)}"
         self.ran: list[str] = []
@@ -203,6 +204,14 @@ def test_where_time_is_modelled_the_plug_in_is_told_how_it_passes(made, tmp_path
     _, plugin = made(host, quantum_us=2.5, deepest_idle="C1E", seed=7)
     assert plugin.commands[-1] == "clock 2500 2300000 2596153 1.0 2 7"
     assert host.pushed[uarch_model.MARK].startswith(b"\x7fELF")
+
+
+def test_how_deep_cpus_sleep_is_the_cases_to_say_first(made, tmp_path):
+    host = Host(tmp_path)
+    host.clock, host.deepest_idle = MODELLED, "C0"
+    collector, plugin = made(host, deepest_idle="C1E", seed=7)
+    assert plugin.commands[-1].split()[-2:] == ["0", "7"]
+    assert collector.deepest_idle == "C0"
 
 
 def test_each_run_draws_a_seed_of_its_own(made):
