@@ -41,7 +41,7 @@ SLEEP_WHILE_BOOTING_US = 2000
 
 POLLS = "pmd-"
 """How the names of Open vSwitch's poll-mode threads begin."""
-SCHEDULED = {"nice": "renice -n -20 -p", "fifo": "chrt --fifo --pid 1"}
+SCHEDULED = {"nice": "renice -n -20 -p", "nice-10": "renice -n -10 -p", "fifo": "chrt --fifo --pid 1"}
 """The command that gives a thread this scheduling policy."""
 LOCAL = "vsprof0"
 """The port that stands in for the bridge's own, and the host's interface behind it."""
@@ -64,7 +64,7 @@ class OvsDpdk(Ovs):
         "memory_node": (NEAR, FAR),
         "local_port": ("tap", "virtio-user", "afxdp"),
         "main_thread": ("own-cpu", "pmd-cpu"),
-        "sched": ("other", "nice", "fifo"),
+        "sched": ("other", "nice", "nice-10", "fifo"),
         "tso": ("off", "on"),
     }
     """``main_thread``: whether the daemon's threads that do not poll run on the CPU of the one that does. ``sched``: the scheduling policy

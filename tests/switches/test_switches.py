@@ -145,7 +145,13 @@ def with_threads(*names, sched):
 
 
 @pytest.mark.parametrize(
-    ("sched", "command"), [("other", []), ("nice", ["set -e; renice -n -20 -p 71"]), ("fifo", ["set -e; chrt --fifo --pid 1 71"])]
+    ("sched", "command"),
+    [
+        ("other", []),
+        ("nice", ["set -e; renice -n -20 -p 71"]),
+        ("nice-10", ["set -e; renice -n -10 -p 71"]),
+        ("fifo", ["set -e; chrt --fifo --pid 1 71"]),
+    ],
 )
 def test_only_poll_mode_threads_are_given_a_scheduling_policy_and_only_if_it_is_asked_for(sched, command):
     switch, host = with_threads("ovs-vswitchd", "pmd-c01/id:9", "handler1", sched=sched)

@@ -274,3 +274,9 @@ def test_a_host_that_does_not_say_what_a_guest_waits_for_hides_no_other_error(bo
 
     monkeypatch.setattr(endpoint_vm.stuck, "processor", gone)
     assert guest.waits_for() == "its host does not say why (no end after 60 s: cat wchan)"
+
+
+@pytest.mark.parametrize(("where", "cpu"), [("own", 2), ("switch", 1)])
+def test_a_vcpu_has_a_cpu_of_its_own_unless_it_is_to_share_the_switchs(where, cpu):
+    topology = Vm2Vm(None, None, CpuPlan.of(4), "vhost-user", {"guest_cpu": where})
+    assert topology._vm(Port("p1", "vhost-user", WHERE["vhost-user"]), 1, 2)._vcpu == cpu

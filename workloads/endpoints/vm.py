@@ -44,10 +44,16 @@ class Vm(Endpoint):
     """A guest with one vCPU, its memory in hugepages, and one interface on a switch's port."""
 
     interface = "eth0"
-    options: ClassVar[Mapping[str, tuple[str, ...]]] = {"accel": tuple(CPUS), "tx_interrupts": tuple(TX_FRAMES), **STACK_OPTIONS}
+    options: ClassVar[Mapping[str, tuple[str, ...]]] = {
+        "accel": tuple(CPUS),
+        "tx_interrupts": tuple(TX_FRAMES),
+        "guest_cpu": ("own", "switch"),
+        **STACK_OPTIONS,
+    }
     """``accel``: who runs the guest's code. ``tcg``: QEMU emulates it, so that it runs anywhere, slowly; its virtio device is the same.
     ``tx_interrupts``: whether its driver wants to be interrupted when frames that it sent were taken, as Linux's does from 5.4 on. Where
-    interrupts are not posted, each is an exit of the guest that sends: docs/experiments.md has what that costs."""
+    interrupts are not posted, each is an exit of the guest that sends: docs/experiments.md has what that costs.
+    ``guest_cpu``: whether its vCPU has a CPU of its own, or is on the one of whatever moves its frames."""
 
     def __init__(
         self,

@@ -123,7 +123,11 @@ class Topology(abc.ABC):
 
     def _vm(self, port: Port, number: int, cpu: int) -> Vm:
         """A VM whose frames are moved by the switch's CPU, whatever the access; its memory is on its CPU's NUMA node."""
-        cpus = {"vcpu": cpu, "backend_cpu": self.plan.switch, "house_cpu": self.plan.house}
+        cpus = {
+            "vcpu": self.plan.switch if self.chosen["guest_cpu"] == "switch" else cpu,
+            "backend_cpu": self.plan.switch,
+            "house_cpu": self.plan.house,
+        }
         node = self.plan.seats[NEAR].node if self.plan.seats else None
         made = Vm(self.host, port, number, **cpus, accel=self.chosen["accel"], tx_interrupts=self.chosen["tx_interrupts"], node=node)
         self._made.append(made)
