@@ -77,7 +77,7 @@ def items(profile: Profile) -> list[Timed]:
     Memory is in pages of 4 KiB: a virtual machine's large pages are no larger than those that its hypervisor has.
     """
     p = profile.values
-    l1, l2, llc = (p[f"{name}.sets"] * p[f"{name}.ways"] * LINE for name in ("l1d", "l2", "llc"))
+    l1i, l1, l2, llc = (p[f"{name}.sets"] * p[f"{name}.ways"] * LINE for name in ("l1i", "l1d", "l2", "llc"))
     beyond_l2, beyond_all = max(4 * l2, llc // 8), 4 * llc
     return [
         Timed(ADDS, "adds", 0, 500_000),
@@ -91,6 +91,8 @@ def items(profile: Profile) -> list[Timed]:
         Timed("stream_l2", "lines", l2 // 2, 40_000),
         Timed("stream_llc", "lines", beyond_l2, 40_000),
         Timed("stream_memory", "lines", beyond_all, 40_000),
+        Timed("code_l1", "code", l1i // 2, 20_480),
+        Timed("code_l2", "code", 2 * l1i, 20_480),
         Timed("branch_random", "random", 0, 50_000),
         Timed("branch_pattern", "pattern", 4, 100_000),
         Timed("syscall", "syscalls", 0, 2_000),

@@ -1,6 +1,13 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /* What happens inside the core alone. */
+#define _GNU_SOURCE
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+
 #include "micro.h"
+
+#define LINE 64
 
 /* Register to register: some processors add constants while they rename registers, in no time. */
 static uint64_t adds(uint64_t argument, uint64_t n)
@@ -33,7 +40,81 @@ static uint64_t branches_once(uint64_t period)
     return period ? 100 * period : 0;
 }
 
+/* Code through which control jumps from line to line in one random cycle. Made here, so that its size is the argument. */
+static void (*jump)(uint64_t laps);
+
+static char *put(char *at, const char *bytes, size_t count)
+{
+    memcpy(at, bytes, count);
+    return at + count;
+}
+
+static char *put_jump(char *at, const char *bytes, size_t count, const char *to)
+{
+    int32_t distance = (int32_t)(to - (at + count + sizeof(distance)));
+
+    at = put(at, bytes, count);
+    return put(at, (const char *)&distance, sizeof(distance));
+}
+
+/* 14 additions to four registers and a jump. The first line counts laps, and has the return at its end. */
+static void put_line(char *line, const char *next, int first)
+{
+    static const char add[4][4] = {"\x83\xc0\x01", "\x83\xc2\x01", "\x83\xc6\x01", "\x83\xc7\x01"}; /* eax, edx, esi, edi */
+    char *at = line;
+
+    line[LINE - 1] = '\xc3';
+    if (first) {
+        at = put(at, "\x48\xff\xc9", 3);                       /* dec %rcx */
+        at = put_jump(at, "\x0f\x84", 2, line + LINE - 1); /* jz */
+    }
+    for (int i = 0; i < 14; i++)
+        at = put(at, add[i % 4], 3);
+    put_jump(at, "\xe9", 1, next);
+}
+
+static void prepare_code(uint64_t bytes, int partner)
+{
+    size_t lines = bytes / LINE, *order = malloc(lines * sizeof(*order));
+    char *code = mmap(NULL, bytes + LINE, PROT_READ | PROT_WRITE | PROT_EXEC, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+
+    (void)partner;
+    if (code == MAP_FAILED || !order)
+        fail("mmap");
+    for (size_t i = 0; i < lines; i++)
+        order[i] = i;
+    for (size_t i = lines - 1; i > 0; i--) { /* Sattolo, 1986 */
+        size_t j = next_random() % i, other = order[i];
+        order[i] = order[j];
+        order[j] = other;
+    }
+    for (size_t i = 0; i < lines; i++)
+        put_line(code + order[i] * LINE, code + order[(i + 1) % lines] * LINE, !i);
+    put_jump(put(code + bytes, "\x48\x89\xf9", 3), "\xe9", 1, code + order[0] * LINE); /* mov %rdi, %rcx; jmp */
+    void *entry = code + bytes;
+    memcpy(&jump, &entry, sizeof(jump));
+    free(order);
+}
+
+static uint64_t run_code(uint64_t bytes, uint64_t n)
+{
+    uint64_t ignored_a, ignored_c, ignored_d, ignored_s, laps = n / (bytes / LINE) + 1;
+
+    /* The last one ends where it begins. What it changes, the compiler is told, for it is no function of the ABI. */
+    __asm__ volatile("call *%[jump]"
+                     : "=a"(ignored_a), "=c"(ignored_c), "=d"(ignored_d), "=S"(ignored_s), "+D"(laps)
+                     : [jump] "r"(jump)
+                     : "memory", "cc");
+    return 0;
+}
+
+static uint64_t code_once(uint64_t bytes)
+{
+    return bytes / LINE;
+}
+
 const struct work core_work[] = {
+    {"code", "bytes: jumps from line to line through so much code, in one random cycle", prepare_code, run_code, code_once, 0},
     {"adds", "0: additions, each of the sum of the one before", NULL, adds, NULL, 0},
     {"random", "0: conditional branches on random bits", NULL, branches, NULL, 0},
     {"pattern", "period: conditional branches, taken once in a period", NULL, branches, branches_once, 0},

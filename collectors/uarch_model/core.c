@@ -146,7 +146,7 @@ bool core_init(struct core *core, const struct profile *profile, struct uncore *
     core->way = UNKNOWN_WAY;
     core->branches_modelled = profile->model_branches;
     core->last_long = (uint64_t)-1 << 32;
-    core->sample_at = core->sample_due = UINT64_MAX;
+    core->sample_at = core->sample_due = core->steered_at = UINT64_MAX;
     walker_init(&core->walker, profile, memory);
     clear_filters(core);
     core->l1i_filtered = calloc((size_t)profile->l1i_sets * profile->l1i_ways, sizeof(uint16_t));
@@ -923,6 +923,20 @@ static uint64_t real_address(struct core *core, uint64_t virtual_line)
     return known->real << 12 | (virtual_line << LINE_SHIFT & 0xfff);
 }
 
+/*
+ * A front end that follows the branch predictor ahead of the back end asks for code before it is needed (fetch-directed prefetching).
+ * Where it had gone the wrong way, it begins anew: the first line of the right one is waited for.
+ */
+static uint32_t waited_for_code(const struct core *core, uint64_t virtual_line, uint32_t latency)
+{
+    const struct block *block = core->previous;
+    uint32_t ahead = core->profile->core_fetch_ahead;
+
+    if (core->steered_at + block->instructions == core->retired && virtual_line == block->pc >> LINE_SHIFT)
+        return latency;
+    return latency > ahead ? latency - ahead : 0;
+}
+
 /* A line that the filter does not know. */
 static void fetch(struct core *core, uint64_t virtual_line)
 {
@@ -944,8 +958,7 @@ static void fetch(struct core *core, uint64_t virtual_line)
         slot_t evicted;
         slot = cache_insert(&core->l1i, line, LINE_SHARED, ++core->tick, &evicted);
         forget_slot(core->code_filter, core->l1i_filtered, &core->l1i, (size_t)(slot - core->l1i.slots));
-        /* The front end runs ahead of the back end by little: what comes from beyond L1I is waited for. */
-        core->now->stall_frontend += served_latency(core->profile, served);
+        core->now->stall_frontend += waited_for_code(core, virtual_line, served_latency(core->profile, served));
         prefetch_into_l2(core, line, served);
         if (core->profile->prefetch_l1i_next && ((line + 1) & 63))
             prefetch(core, line + 1);
@@ -1016,6 +1029,7 @@ static void mispredicted(struct core *core)
     core->now->branch_misses++;
     mark(core, HOT_branch_misses);
     core->now->stall_branch += core->profile->core_mispredict;
+    core->steered_at = core->retired;
 }
 
 void core_mispredicted(struct core *core, const struct block *block)
@@ -1035,6 +1049,7 @@ static void branch(struct core *core, const struct block *from, uint64_t to)
     if (kind == BRANCH_NONE || kind == BRANCH_CONDITIONAL || ((kind == BRANCH_JUMP || kind == BRANCH_CALL) && ((to ^ from->target) & SAME_PLACE))) {
         core->now->interrupts++;
         core->now->stall_mode += core->profile->cost_interrupt;
+        core->steered_at = core->retired;
         return;
     }
     core->now->branches++;

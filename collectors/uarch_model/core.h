@@ -150,6 +150,7 @@ struct core {
     uint64_t last_value; /* what the last load got that missed L1 or the first-level TLB: an address near it depends on it */
     uint64_t value_at, value_chained; /* `retired` and `chained` then */
     bool value_known;
+    uint64_t steered_at; /* `retired` when the front end was last set on another way than it had gone ahead on; none: UINT64_MAX */
     const struct block *device_block; /* the block that ran when a device was accessed last */
     uint64_t transferred_at; /* `retired` at the last jump, call or return */
     uint64_t chained;    /* chain_cycles of all modes, in CHAIN_PARTs */

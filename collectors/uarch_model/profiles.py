@@ -78,6 +78,7 @@ class Core(Strict):
     width: Positive
     rob: Positive
     mispredict: Number
+    fetch_ahead: Number
     ipc_milli: Positive
     exposed_l2_permille: Permille
     overlap_permille: Permille

@@ -64,6 +64,7 @@ struct naive_core {
     struct naive_l1_stream l1_stream[8];
     uint32_t l1_streams;
     uint64_t waited, filled_at, fill_queue;
+    bool steered; /* the way to the block that runs was not the expected one */
     const struct tables *tables;
     uint32_t space, generation[NAIVE_SPACES];
     bool repeats; /* a repeated string instruction runs */
@@ -690,6 +691,7 @@ static inline uint64_t naive_slide(uint64_t root)
 static inline void naive_fetch(struct naive_core *core, uint64_t address)
 {
     const struct profile *p = &core->system->profile;
+    bool begins = core->steered && address / 64 == core->previous->pc / 64;
     struct naive_page *page;
     enum line_state state;
 
@@ -704,7 +706,8 @@ static inline void naive_fetch(struct naive_core *core, uint64_t address)
     naive_now(core)->l1i_misses++;
     enum served served = naive_fetch_line(core, line, false, &state);
     naive_put(core->system, &core->l1i, line, LINE_SHARED);
-    naive_now(core)->stall_frontend += naive_latency(p, served);
+    uint32_t latency = naive_latency(p, served), ahead = begins ? 0 : p->core_fetch_ahead;
+    naive_now(core)->stall_frontend += latency > ahead ? latency - ahead : 0;
     naive_prefetch_l2(core, line, served);
     if (p->prefetch_l1i_next && line % 64 != 63)
         naive_prefetch(core, line + 1);
@@ -730,6 +733,7 @@ static inline void naive_leave(struct naive_core *core, const struct block *from
                : kind == BRANCH_JUMP || kind == BRANCH_CALL ? naive_same(to, from->target)
                                                             : kind != BRANCH_NONE;
     if (!expected) {
+        core->steered = true;
         now->interrupts++;
         now->stall_mode += p->cost_interrupt;
         return;
@@ -739,6 +743,7 @@ static inline void naive_leave(struct naive_core *core, const struct block *from
         right = kind == BRANCH_CONDITIONAL ? naive_direction(&core->predictor, from->pc, !naive_same(to, next))
                                            : naive_resolve(&core->predictor, kind, from->pc, next, to);
     now->branch_misses += !right;
+    core->steered = !right;
     now->stall_branch += right ? 0 : p->core_mispredict;
 }
 
@@ -806,6 +811,7 @@ static inline void naive_block(struct naive_core *core, const struct block *bloc
         naive_chain(core, block->chain);
     if (core->previous && naive_transfers(core->previous))
         naive_transfer(core);
+    core->steered = false;
     if (core->previous)
         naive_leave(core, core->previous, block->pc);
     core->previous = block;

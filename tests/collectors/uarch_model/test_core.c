@@ -456,6 +456,33 @@ static void lines_of_code(void)
 }
 
 /* An LLC of one line, which the cores must not keep once it is dropped: the prefetch drops what it came with. */
+/* L2's 14 cycles: the front end was there before, unless it had gone another way. */
+static void code_is_asked_for_ahead(void)
+{
+    struct profile profile = profile_without_walks();
+    profile.core_fetch_ahead = 20;
+    struct machine *machine = machine_new(&profile, 1);
+    struct core *core = machine->core[0];
+    uint64_t *stall = &core->now->stall_frontend;
+    struct block lines[9], two = plain_block(KERNEL + 16 * 4096 - 64, 128);
+
+    for (int i = 0; i < 9; i++) {
+        lines[i] = plain_block(KERNEL + (uint64_t)i * 4096, 64);
+        lines[i].kind = BRANCH_OTHER; /* never predicted, and so never wrong */
+        core_block(core, &lines[i]);
+    }
+    EQUAL(*stall, 9 * (204 - 20));
+    core_block(core, &lines[0]);
+    EQUAL(core->now->l2_accesses, 10);
+    EQUAL(*stall, 9 * (204 - 20));
+    /* An interrupt: from a block without a branch to somewhere else. The second line is ahead again. */
+    lines[0].kind = BRANCH_NONE;
+    core_block(core, &two);
+    EQUAL(core->now->interrupts, 1);
+    EQUAL(*stall, 9 * (204 - 20) + 204 + 204 - 20);
+    machine_free(machine);
+}
+
 static void a_line_that_is_gone_at_once(void)
 {
     struct profile profile = profile_without_walks();
@@ -1248,6 +1275,7 @@ int main(void)
     memory_has_a_rate();
     one_transfer_a_cycle();
     lines_of_code();
+    code_is_asked_for_ahead();
     a_line_that_is_gone_at_once();
     modes();
     branches();
