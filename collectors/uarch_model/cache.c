@@ -41,12 +41,12 @@ void cache_free(struct cache *cache)
 void cache_clear(struct cache *cache)
 {
     memset(cache->slots, 0, (size_t)cache->sets * cache->ways * sizeof(slot_t));
-    memset(cache->stamps, 0, (size_t)cache->sets * cache->ways * sizeof(uint64_t));
+    memset(cache->stamps, 0, (size_t)cache->sets * cache->ways * sizeof(stamp_t));
 }
 
 static inline size_t set_of(const struct cache *cache, uint64_t line)
 {
-    /* 32 bits of line number are 256 GiB of memory; a 32-bit remainder is three times as fast as a 64-bit one. */
+    /* A 32-bit remainder is three times as fast as a 64-bit one. */
     uint32_t set = cache->sets & (cache->sets - 1) ? (uint32_t)line % cache->sets : (uint32_t)line & (cache->sets - 1);
     return (size_t)set * cache->ways;
 }
@@ -67,11 +67,12 @@ void cache_expect(const struct cache *cache, uint64_t line)
  */
 static inline int find(const slot_t *set, uint32_t ways, uint64_t line)
 {
+    slot_t key = (slot_t)(line << 2);
     int found = -1;
 
     /* An empty slot is 0, no state is. */
     for (uint32_t i = 0; i < ways; i++)
-        found = (set[i] ^ line << 2) - 1 < 3 ? (int)i : found;
+        found = (set[i] ^ key) - 1 < 3 ? (int)i : found;
     return found;
 }
 
@@ -82,7 +83,7 @@ slot_t *cache_touch(struct cache *cache, uint64_t line, uint64_t now)
 
     if (way < 0)
         return NULL;
-    cache->stamps[set + (size_t)way] = now;
+    cache->stamps[set + (size_t)way] = (stamp_t)now;
     return cache->slots + set + way;
 }
 
@@ -98,17 +99,17 @@ slot_t *cache_insert(struct cache *cache, uint64_t line, enum line_state state, 
 {
     size_t set = set_of(cache, line), way = 0;
     slot_t *slots = cache->slots + set;
-    uint64_t *stamps = cache->stamps + set;
+    stamp_t *stamps = cache->stamps + set;
 
-    /* The first that is empty, or else the oldest: stamps begin with 1. */
-    uint64_t oldest = UINT64_MAX;
+    /* The first that is empty, or else the oldest: no line's age is 0, for `now` is later than its last use. */
+    uint64_t oldest = 0;
     for (size_t i = 0; i < cache->ways; i++) {
-        uint64_t stamp = slots[i] ? stamps[i] : 0;
-        way = stamp < oldest ? i : way;
-        oldest = stamp < oldest ? stamp : oldest;
+        uint64_t age = slots[i] ? (stamp_t)((stamp_t)now - stamps[i]) : UINT64_MAX;
+        way = age > oldest ? i : way;
+        oldest = age > oldest ? age : oldest;
     }
     *evicted = slots[way];
-    stamps[way] = now;
+    stamps[way] = (stamp_t)now;
     put(&slots[way], slot_make(line, state));
     return &slots[way];
 }

@@ -13,12 +13,18 @@
 
 enum line_state { LINE_INVALID, LINE_SHARED, LINE_EXCLUSIVE, LINE_MODIFIED };
 
-/* A slot: line number and state in one word, so that another core's thread takes a line away in one store. */
-typedef uint64_t slot_t;
+/*
+ * A slot: line number and state in one word, so that another core's thread takes a line away in one store. 30 bits of line number are
+ * 64 GiB of memory; wider slots would fill the caches of the processor that this runs on.
+ */
+typedef uint32_t slot_t;
+#define MOST_LINES (1ull << 30)
+/* When a line was last used, by the lower bits of its core's count of uses: one that was not used for 4 billion of them seems fresh. */
+typedef uint32_t stamp_t;
 
 static inline slot_t slot_make(uint64_t line, enum line_state state)
 {
-    return line << 2 | (slot_t)state;
+    return (slot_t)(line << 2) | (slot_t)state;
 }
 static inline uint64_t slot_line(slot_t slot)
 {
@@ -31,8 +37,8 @@ static inline enum line_state slot_state(slot_t slot)
 
 struct cache {
     uint32_t sets, ways;
-    slot_t *slots;    /* sets x ways; 0: empty */
-    uint64_t *stamps; /* of last use */
+    slot_t *slots;   /* sets x ways; 0: empty */
+    stamp_t *stamps; /* of last use */
 };
 
 /* Returns false without memory. `sets` need not be a power of two. */

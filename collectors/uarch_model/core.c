@@ -662,7 +662,9 @@ static uint32_t walk_page(struct core *core, uint64_t address, struct tlb_entry 
     struct walk walk = {.references = 0};
     uint32_t cycles = core->profile->walk_fixed;
 
-    *found = (struct tlb_entry){.frame = address & ~0xfffull, .size = PAGE_4K, .generation = core->context.generation, .memory = true};
+    /* Without page tables an address is its own place, but no higher than caches can tell. */
+    *found = (struct tlb_entry){
+        .frame = address & ((MOST_LINES << LINE_SHIFT) - 1) & ~0xfffull, .size = PAGE_4K, .generation = core->context.generation, .memory = true};
     if (!core->profile->model_page_walks)
         return cycles;
     if (walker_walk(&core->walker, &core->space, address, &walk)) {

@@ -66,7 +66,7 @@ static inline uint64_t block_next(const struct block *block)
 struct filter_entry {
     uint64_t line;       /* virtual line and address space; FILTER_EMPTY: none */
     uint64_t store_line; /* the same if it is modified already, so that a further store changes nothing */
-    uint64_t *stamp;     /* of the line's slot in L1 */
+    stamp_t *stamp;      /* of the line's slot in L1 */
     struct tlb_entry *page;
 };
 _Static_assert(sizeof(struct filter_entry) == 1 << FILTER_ENTRY_BITS, "filter_entry_of counts on it");
@@ -227,7 +227,8 @@ static inline bool core_hits(struct core *core, uint64_t address, bool store, un
     if (__builtin_expect((store ? entry->store_line : entry->line) != line, 0))
         return false;
     *(store ? &core->now->stores : &core->now->loads) += 1;
-    entry->page->stamp = *entry->stamp = ++core->tick;
+    entry->page->stamp = ++core->tick;
+    *entry->stamp = (stamp_t)core->tick;
     return true;
 }
 
@@ -258,7 +259,8 @@ static inline void core_fetch(struct core *core, uint64_t line, uint64_t last)
             return;
         }
         core->code_line = tagged;
-        entry->page->stamp = *entry->stamp = ++core->tick;
+        entry->page->stamp = ++core->tick;
+        *entry->stamp = (stamp_t)core->tick;
         if (__builtin_expect(line == last, 1))
             return;
     }

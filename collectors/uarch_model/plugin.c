@@ -1019,6 +1019,11 @@ static bool make_model(FILE *out)
         fprintf(out, "error: the machine's RAM was not found among QEMU's mappings\n");
         return false;
     }
+    if (memory.low_bytes + memory.high_bytes > (MOST_LINES << LINE_SHIFT) / 2) {
+        fprintf(out, "error: the machine has %" PRIu64 " MiB of RAM, and the model's caches can tell 32 GiB apart\n",
+                (memory.low_bytes + memory.high_bytes) >> 20);
+        return false;
+    }
     if (model)
         model_free(model);
     memset(vcpus, 0, sizeof(vcpus));

@@ -504,7 +504,7 @@ static inline struct naive_page naive_walk_page(struct naive_core *core, uint64_
 {
     const struct profile *p = &core->system->profile;
     struct naive_page page = {
-        .frame = address / KIB4 * KIB4,
+        .frame = address % (64 * GIB1) / KIB4 * KIB4,
         .size = PAGE_4K,
         .space = core->space,
         .generation = core->generation[core->space],

@@ -4,7 +4,7 @@
 
 #include "check.h"
 
-#define MOST_LINES 64
+#define MOST_HELD 64
 
 /* The reference: all lines of the cache in one list, in no order; a set is those whose number leaves the same remainder. */
 struct naive {
@@ -12,7 +12,7 @@ struct naive {
     struct {
         uint64_t line, used;
         enum line_state state;
-    } held[MOST_LINES];
+    } held[MOST_HELD];
 };
 
 static int naive_find(const struct naive *naive, uint64_t line)
@@ -146,12 +146,20 @@ static void odd_numbers(void)
     EQUAL(evicted, slot_make(0, LINE_SHARED));
     cache_free(&cache);
 
-    uint64_t high = 0xffffffffffffull >> LINE_SHIFT; /* the last line of 48 bits of addresses */
+    uint64_t high = MOST_LINES - 1;
     CHECK(cache_init(&cache, 64, 2));
     cache_insert(&cache, high, LINE_MODIFIED, 1, &evicted);
-    CHECK(!cache_peek(&cache, high & UINT32_MAX));
+    CHECK(!cache_peek(&cache, high >> 6)); /* in the same set */
     EQUAL(slot_line(*cache_touch(&cache, high, 2)), high);
     EQUAL(cache_remove(&cache, high), LINE_MODIFIED);
+    cache_free(&cache);
+
+    /* Stamps begin anew, and the oldest still goes first. */
+    CHECK(cache_init(&cache, 1, 2));
+    cache_insert(&cache, 1, LINE_SHARED, UINT32_MAX - 1, &evicted);
+    cache_insert(&cache, 2, LINE_SHARED, UINT32_MAX + 2ull, &evicted);
+    cache_insert(&cache, 3, LINE_SHARED, UINT32_MAX + 3ull, &evicted);
+    EQUAL(evicted, slot_make(1, LINE_SHARED));
     cache_free(&cache);
 }
 

@@ -466,9 +466,6 @@ static struct profile any_profile(struct random *random)
     p.l2_line_cycles = random_below(random, 3);
     p.memory_line_cycles = random_below(random, 2) * random_below(random, 30);
     p.model_page_walks = random_below(random, 8) != 0;
-    /* Then a line is a virtual one, of more than 32 bits: only those choose among sets that are no power of two. */
-    if (!p.model_page_walks && (p.llc_sets & (p.llc_sets - 1)))
-        p.llc_sets = 32;
     p.model_branches = random_below(random, 4) != 0;
     p.model_coherence = random_below(random, 4) != 0;
     return p;
