@@ -24,6 +24,8 @@ from workloads.topologies.base import Topology
 from workloads.traffic.base import Traffic
 
 Say = Callable[[str], None]
+BEFORE_MODELLED_S = 0.2
+"""The most that a traffic flows before time is modelled, in which it warms up anew."""
 
 
 @dataclass(frozen=True)
@@ -133,7 +135,8 @@ def _send(
     traffic.start()
     no_windows = traffic.nothing_flows()
     if not no_windows:
-        time.sleep(setting.windows.warmup_seconds)
+        modelled = topology.host.clock == MODELLED
+        time.sleep(min(setting.windows.warmup_seconds, BEFORE_MODELLED_S) if modelled else setting.windows.warmup_seconds)
         traffic.check()
     placement = topology.placement()
     if not no_windows:
