@@ -75,7 +75,8 @@ describe.model_headlines(result)
 figures.show(result, "published_model")
 
 # %% [markdown]
-# The rates themselves say nothing here: all memory of an emulated host is equally near.
+# The rates are the modelled processor's. They tell of the placement only where the switch's thread is the limit, and not the guests: the
+# report says above how full each CPU was.
 
 # %%
 figures.show(result, "published")
@@ -105,8 +106,8 @@ describe.headlines(result)
 
 # %% [markdown]
 # ## What was run
-# One switch between two virtual machines, in a lab of two NUMA nodes. Both guests share a CPU, so that the poll-mode thread has one for
-# itself on their node, too.
+# One switch between two virtual machines, in a lab of two NUMA nodes. Each guest has a CPU of its own, and the poll-mode thread one on
+# either node; in a lab of 4 CPUs the guests share one.
 
 # %%
 describe.what(result)

@@ -203,7 +203,7 @@ def _add_measuring(commands: Any) -> None:
     run = _command(commands, "run", _run, "run an experiment, and write its report")
     run.add_argument("experiment", nargs="?", help="a name in experiments/, or the path of a YAML file")
     run.add_argument("--testbed", default=campaign.AUTO, help="auto (default) or one of: " + ", ".join(experiments.TESTBEDS))
-    run.add_argument("--cpus", type=int, help="CPUs of the emulated host: 2 or 4 (default)")
+    run.add_argument("--cpus", type=int, help="CPUs of the emulated host: 2, 4 (default), or 6 (default with two nodes)")
     run.add_argument("--tune", action="store_true", help="native: write the settings that doctor advises for the time of each run")
     run.add_argument("--inventory", type=Path, help="measure on a server of this Ansible inventory (testbed remote)")
     run.add_argument("--server", metavar="NAME", help="which one, where the inventory lists several")

@@ -43,12 +43,13 @@ class CpuPlan:
         return cls(0, 1, (2, 3) if cpus >= 4 else (0, 0))
 
     @classmethod
-    def of_two_nodes(cls) -> CpuPlan:
-        """The plan for a host of 4 CPUs, 0 and 1 on NUMA node 0, 2 and 3 on node 1.
+    def of_two_nodes(cls, cpus: int) -> CpuPlan:
+        """The plan for a host of 4 CPUs or 6, the lower half of them on NUMA node 0, the others on node 1.
 
-        The endpoints share a CPU, so that the switch has one for itself on their node, too.
+        The switch has a CPU for itself on the endpoints' node, too: of 4, the endpoints share one.
         """
-        return cls(0, 3, (2, 2), {NEAR: Seat(3, 1), FAR: Seat(1, 0)})
+        endpoints = (3, 4) if cpus >= 6 else (2, 2)
+        return cls(0, cpus - 1, endpoints, {NEAR: Seat(cpus - 1, 1), FAR: Seat(1, 0)})
 
     def seated(self, where: str) -> CpuPlan:
         """The same with the switch on this one of its seats."""

@@ -22,6 +22,7 @@ from testbeds.ssh import Shell
 from testbeds.systemd_host import SystemdHost
 
 RESUME_SECONDS = 20
+CPUS = (2, 4, 6)
 CLOCKS = (EMULATED, MODELLED)
 
 # KVM has a folder for each virtual machine, named by the process; a process's unit can be frozen as a whole. In words of the shell's
@@ -57,21 +58,23 @@ class Lab(SystemdHost):
 
     def __init__(
         self,
-        cpus: int = 4,
+        cpus: int | None = None,
         say: Callable[[str], None] = lambda text: None,
         plugins: Sequence[Path] = (),
         nodes: int = 1,
         accel: str = "tcg",
         clock: str = EMULATED,
     ) -> None:
-        """``plugins``: shared objects that QEMU loads, each with a socket of its own (see ``plugin_socket``); ``nodes``: NUMA nodes.
+        """``cpus``: 2, 4 or 6; 4 where not given, and 6 on two nodes, so that each end and the switch has its own on one of them.
+
+        ``plugins``: shared objects that QEMU loads, each with a socket of its own (see ``plugin_socket``); ``nodes``: NUMA nodes.
 
         ``accel``: ``tcg`` emulates; ``kvm`` runs the lab under this machine's KVM, which has no plug-ins: they are left out.
         ``clock``: whose time passes while windows last, the emulator's or the modelled processor's, which a collector then drives.
         """
         super().__init__()
-        if cpus not in (2, 4):
-            raise errors.unknown_value("number of lab CPUs", cpus, (2, 4))
+        if cpus not in (None, *CPUS):
+            raise errors.unknown_value("number of lab CPUs", cpus, CPUS)
         if nodes not in (1, 2):
             raise errors.unknown_value("number of lab NUMA nodes", nodes, (1, 2))
         if accel not in ACCELERATORS:
@@ -81,7 +84,7 @@ class Lab(SystemdHost):
         if clock == MODELLED and accel != "tcg":
             raise errors.clock_needs_emulation(accel)
         self.clock = clock
-        self._shape, self._say = Shape(cpus, nodes, accel), say
+        self._shape, self._say = Shape(cpus or (6 if nodes == 2 else 4), nodes, accel), say
         self._plugins = tuple(plugins) if accel == "tcg" else ()
         self._instance: Instance | None = None
         self._machine: Machine | None = None
@@ -126,7 +129,7 @@ class Lab(SystemdHost):
 
     def plan(self) -> CpuPlan:
         # With two CPUs on two nodes there is no choice of either.
-        return CpuPlan.of_two_nodes() if (self._shape.cpus, self._shape.nodes) == (4, 2) else super().plan()
+        return CpuPlan.of_two_nodes(self.cpus) if self._shape.nodes == 2 and self.cpus > 2 else super().plan()
 
     @property
     def machine(self) -> Machine:

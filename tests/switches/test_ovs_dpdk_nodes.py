@@ -29,7 +29,7 @@ class Host:
 
 
 def switch(host: object = None, **options: str) -> OvsDpdk:
-    made = OvsDpdk(host, CpuPlan.of_two_nodes(), options)
+    made = OvsDpdk(host, CpuPlan.of_two_nodes(4), options)
     made._daemon, made._ports = SimpleNamespace(pid=7), ["p1", "p2"]
     return made
 

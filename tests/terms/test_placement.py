@@ -33,7 +33,7 @@ def test_on_two_cpus_the_switch_still_has_its_own():
 
 
 def test_on_two_nodes_the_switch_can_be_on_the_endpoints_node_or_on_the_other():
-    plan = CpuPlan.of_two_nodes()
+    plan = CpuPlan.of_two_nodes(4)
     nodes = [0, 0, 1, 1]
     near = {nodes[cpu] for cpu in plan.endpoints}
     assert len(near) == 1
