@@ -8,9 +8,12 @@ way out of a guest, a softirq on the way out of a container. ovs-vswitchd sees o
 from __future__ import annotations
 
 from switches import links
-from switches.base import Port
+from switches.base import Port, PortCounters
 from switches.ovs import BRIDGE, Ovs
 from terms import errors
+
+
+ETHERNET_BYTES = 14
 
 
 class KernelOvs(Ovs):
@@ -27,6 +30,16 @@ class KernelOvs(Ovs):
         self._ports.append(name)
         self.vsctl(f"add-port {BRIDGE} {name}")
         return port
+
+    @classmethod
+    def parse_port_counters(cls, text: str) -> dict[str, PortCounters]:
+        """As of any bridge. But the kernel counts at its own port as the host does: received is what the switch sent there, without
+        Ethernet's header."""
+        found = super().parse_port_counters(text)
+        if local := found.get(BRIDGE):
+            out_bytes = local.received_bytes + ETHERNET_BYTES * local.received_packets
+            found[BRIDGE] = PortCounters(local.sent_packets, local.sent_bytes, local.received_packets, out_bytes)
+        return found
 
     def stop(self) -> None:
         super().stop()

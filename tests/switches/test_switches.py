@@ -63,6 +63,23 @@ def test_the_port_counters_of_ovs_dpdk_where_some_are_unknown():
     }
 
 
+# ovs-ofctl --names dump-ports br0 in the lab (Open vSwitch 3.5.0): 32,068 frames of 60 bytes later it has received them.
+LOCAL = """OFPST_PORT reply (xid=0x2): 2 ports
+  port LOCAL: rx pkts=108460, bytes=4989180, drop=0, errs=0, frame=0, over=0, crc=0
+           tx pkts=2, bytes=140, drop=0, errs=0, coll=0
+  port  p1: rx pkts=108460, bytes=6507620, drop=0, errs=0, frame=0, over=0, crc=0
+           tx pkts=2, bytes=140, drop=0, errs=0, coll=0
+"""
+
+
+def test_what_kernel_ovs_sends_to_its_host_is_what_the_host_received():
+    counters = SWITCHES["kernel-ovs"].parse_port_counters(LOCAL)
+    assert counters["br0"] == PortCounters(2, 140, 108460, counters["p1"].received_bytes)
+    assert counters["p1"] == PortCounters(108460, 6507620, 2, 140)
+    # The user-space datapath counts at its tap as at any other port.
+    assert SWITCHES["ovs-dpdk"].parse_port_counters(LOCAL)["br0"].received_packets == 108460
+
+
 def test_a_quoted_name_of_a_port_is_read_too():
     text = PRINTED["kernel-ovs"].replace("port  p1:", 'port  "p1":')
     assert "p1" in SWITCHES["kernel-ovs"].parse_port_counters(text)
