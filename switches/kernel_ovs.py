@@ -12,7 +12,6 @@ from switches.base import Port, PortCounters
 from switches.ovs import BRIDGE, Ovs
 from terms import errors
 
-
 ETHERNET_BYTES = 14
 
 
