@@ -46,6 +46,8 @@ struct vcpu {
     bool space_unknown;   /* CR3 was loaded: read it before the next block */
     bool task_unknown;    /* no task switch was seen yet */
     bool injected;        /* in its guest, which was entered with an interrupt; see safe_to_change */
+    int32_t vector;       /* of that interrupt */
+    uint64_t injections, mended;
     uint64_t landing;     /* where the host goes on after #VMEXIT */
     struct repeated repeating; /* MOVS or STOS, as it began; `bytes` is 0 if none does */
     struct address_space host_space;
@@ -211,8 +213,9 @@ static uint64_t vmcb_field(uint64_t vmcb, uint64_t offset)
 /*
  * QEMU's TCG (10.0) leaves its exception_index behind when VMRUN injects an interrupt. A processor that is then asked to leave its
  * code, as all are for a change of state, delivers the interrupt once more, even where its guest has interrupts off: seen as guests
- * whose timer interrupt waited for ever for the lock that the timer interrupt below it held. The next #VMEXIT mends it. So the model
- * is left only while no processor is between the two; when it is entered, where nothing is seen yet, the guests must stand still.
+ * whose timer interrupt waited for ever for the lock that the timer interrupt below it held. The next #VMEXIT mends it, and so does
+ * on_injection. So the model is left only while no processor is between the two; when it is entered, where nothing is seen yet, the
+ * guests must stand still.
  */
 static bool safe_to_change(void)
 {
@@ -230,7 +233,27 @@ static void change_if_safe(void)
 
 static void note_injection(struct vcpu *vcpu, uint64_t vmcb)
 {
-    __atomic_store_n(&vcpu->injected, vmcb_field(vmcb, VMCB_EVENT_INJECTION) & EVENT_VALID, __ATOMIC_RELAXED);
+    uint64_t event = vmcb_field(vmcb, VMCB_EVENT_INJECTION);
+
+    vcpu->vector = event & 0xff;
+    vcpu->injections += (event & EVENT_VALID) != 0;
+    __atomic_store_n(&vcpu->injected, event & EVENT_VALID, __ATOMIC_RELAXED);
+}
+
+/*
+ * VMRUN stores: the frame of the interrupt that it injects, on its guest's stack. Now the number that it leaves behind is there, and can be
+ * taken away, before the processor is asked to leave its code for another reason than ours: for an instruction that must be alone, say.
+ * Such a wish was lost, too, and whoever had it waited for ever.
+ */
+static void on_injection(unsigned int index, qemu_plugin_meminfo_t info, uint64_t address, void *data)
+{
+    struct vcpu *vcpu = &vcpus[index];
+
+    (void)info, (void)address, (void)data;
+    if (!vcpu->injected || !qemu_interrupt_mend((int)index, vcpu->vector))
+        return;
+    vcpu->mended++;
+    __atomic_store_n(&vcpu->injected, false, __ATOMIC_RELAXED);
 }
 
 /* Out of a guest: the best moment for a change, for the processor will not be back there at once. */
@@ -814,6 +837,8 @@ static void on_translation(qemu_plugin_id_t id, struct qemu_plugin_tb *tb)
             continue;
         if (d.special)
             instrument_special(instruction, &d, block);
+        if (d.special == SPECIAL_VMRUN)
+            qemu_plugin_register_vcpu_mem_cb(instruction, on_injection, QEMU_PLUGIN_CB_NO_REGS, QEMU_PLUGIN_MEM_W, NULL);
         if (task_switch_pc && qemu_plugin_insn_vaddr(instruction) == task_switch_pc)
             qemu_plugin_register_vcpu_insn_exec_cb(instruction, on_task_switch, QEMU_PLUGIN_CB_R_REGS, NULL);
         instrument_hooks(instruction, d.kind == BRANCH_RETURN);
@@ -1230,8 +1255,9 @@ static void command_status(FILE *out)
     fprintf(out, ",\"packets\":%" PRIu64 ",\"vcpus\":[", packets_so_far());
     for (uint32_t i = 0; i < vcpu_count; i++)
         fprintf(out, "%s{\"instructions\":%" PRIu64 ",\"asleep\":%s,\"at_ns\":%" PRId64 ",\"translations_checked\":%" PRIu64
-                ",\"translations_wrong\":%" PRIu64 "}", i ? "," : "", vcpus[i].counted + (model ? model->core[i]->retired : 0),
-                machine_clock.cpu[i].idle ? "true" : "false", machine_clock.cpu[i].at, vcpus[i].checked, vcpus[i].wrong);
+                ",\"translations_wrong\":%" PRIu64 ",\"injections\":%" PRIu64 ",\"mended\":%" PRIu64 "}", i ? "," : "", vcpus[i].counted + (model ? model->core[i]->retired : 0),
+                machine_clock.cpu[i].idle ? "true" : "false", machine_clock.cpu[i].at, vcpus[i].checked, vcpus[i].wrong,
+                vcpus[i].injections, vcpus[i].mended);
     fputs("]}\n", out);
 }
 

@@ -21,6 +21,7 @@ static struct {
 static handle_t *entry;
 static void *cpus[CLOCK_MOST_CPUS];
 static qemu_interrupt_seen_t seen_by;
+static int32_t *exceptions[CLOCK_MOST_CPUS]; /* each CPU's exception_index; NULL where it was not found */
 
 static bool find_functions(char *error, size_t size)
 {
@@ -38,6 +39,41 @@ static bool find_functions(char *error, size_t size)
     return qemu_find_functions(wanted, sizeof(wanted) / sizeof(wanted[0]), error, size);
 }
 
+/*
+ * In QEMU's struct CPUState: cpu_index, cluster_index (-1: none), tcg_cflags, halted, exception_index, an int each. The first place that
+ * is so in all CPUs is taken; what is found there is changed only where it is what it must be at that very moment (qemu_interrupt_mend).
+ */
+#define SEARCHED_INTS 1024 /* a CPUState has more than twice as many */
+#define HIGHEST_EXCEPTION 0x20000
+
+static bool is_index(const int32_t *at, uint32_t index)
+{
+    return at[0] == (int32_t)index && at[1] == -1 && at[2] == ((const int32_t *)cpus[0])[at - (const int32_t *)cpus[index] + 2] &&
+           (at[3] == 0 || at[3] == 1) && at[4] >= -1 && at[4] < HIGHEST_EXCEPTION;
+}
+
+static void find_exceptions(uint32_t cpu_count)
+{
+    for (size_t i = 0; cpu_count > 1 && i + 4 < SEARCHED_INTS; i++) {
+        uint32_t alike = 0;
+        while (alike < cpu_count && is_index((const int32_t *)cpus[alike] + i, alike))
+            alike++;
+        if (alike < cpu_count)
+            continue;
+        for (uint32_t cpu = 0; cpu < cpu_count; cpu++)
+            exceptions[cpu] = (int32_t *)cpus[cpu] + i + 4;
+        return;
+    }
+}
+
+bool qemu_interrupt_mend(int cpu, int32_t vector)
+{
+    if (!exceptions[cpu] || *exceptions[cpu] != vector)
+        return false;
+    *exceptions[cpu] = -1;
+    return true;
+}
+
 bool qemu_interrupt_find(uint32_t cpu_count, char *error, size_t size)
 {
     if (!find_functions(error, size))
@@ -52,6 +88,7 @@ bool qemu_interrupt_find(uint32_t cpu_count, char *error, size_t size)
     for (uint32_t i = 0; i < cpu_count; i++)
         if (!(cpus[i] = qemu.cpu((int)i)))
             return snprintf(error, size, "this QEMU does not know its CPU %u", i), false;
+    find_exceptions(cpu_count);
     return true;
 }
 

@@ -26,6 +26,11 @@ void qemu_interrupt_lock(void);
 void qemu_interrupt_unlock(void);
 /* What QEMU does with a request. */
 void qemu_interrupt_raise(int cpu, int request);
+/*
+ * QEMU's TCG leaves the number of an interrupt behind as that of an exception when VMRUN injects it. `cpu`, which is this thread's, is just
+ * injecting `vector`: take it away. Returns false where nothing of the kind is there, as in a QEMU that does not do so.
+ */
+bool qemu_interrupt_mend(int cpu, int32_t vector);
 /* Have `call` called soon by the main loop, which holds the lock then. For all threads. */
 void qemu_interrupt_later(void (*call)(void *));
 

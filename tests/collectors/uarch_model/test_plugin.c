@@ -154,16 +154,17 @@ void bql_unlock(void);
 void *qemu_get_aio_context(void);
 void aio_bh_schedule_oneshot_full(void *loop, void (*call)(void *), void *of, const char *name);
 void *object_class_by_name(const char *name);
-static int cpus[2], raised[2], locks;
+static int32_t cpus[2][4096];
+static int raised[2], locks;
 static void (*to_be_called)(void *);
 
 void tcg_handle_interrupt(void *cpu, int request)
 {
-    raised[(int *)cpu - cpus]++;
+    raised[((int32_t *)cpu - cpus[0]) / 4096]++;
 }
 void *qemu_get_cpu(int index)
 {
-    return &cpus[index];
+    return cpus[index];
 }
 void bql_lock_impl(const char *file, int line)
 {
@@ -286,7 +287,7 @@ static void test_a_processor_that_runs_is_interrupted_when_it_has_come_that_far(
 {
     begin_time();
     own_index = 0;
-    cpu_interrupt(&cpus[1], QEMU_INTERRUPT_POLL);
+    cpu_interrupt(cpus[1], QEMU_INTERRUPT_POLL);
     EQUAL(raised[1], 0);
     EQUAL(cores[0]->counters[HOST_KERNEL].ipis, 1);
     /* It reports in time for it, and not before gets it. */
@@ -300,10 +301,10 @@ static void test_a_processor_that_runs_is_interrupted_when_it_has_come_that_far(
     EQUAL(locks, 0);
     /* What is no message to a local APIC, or comes from the main loop, is passed on. */
     own_index = 0;
-    cpu_interrupt(&cpus[1], 0x2);
+    cpu_interrupt(cpus[1], 0x2);
     EQUAL(raised[1], 2);
     own_index = -1;
-    cpu_interrupt(&cpus[1], QEMU_INTERRUPT_POLL);
+    cpu_interrupt(cpus[1], QEMU_INTERRUPT_POLL);
     EQUAL(raised[1], 3);
     EQUAL(cores[0]->counters[HOST_KERNEL].ipis, 1);
     end_time();
@@ -313,7 +314,7 @@ static void test_a_processor_that_falls_asleep_does_not_miss_its_interrupt(void)
 {
     begin_time();
     own_index = 0;
-    cpu_interrupt(&cpus[1], QEMU_INTERRUPT_POLL);
+    cpu_interrupt(cpus[1], QEMU_INTERRUPT_POLL);
     to_be_called = NULL;
     on_idle(0, 1);
     CHECK(to_be_called);
@@ -326,7 +327,7 @@ static void test_a_processor_that_falls_asleep_does_not_miss_its_interrupt(void)
     on_idle(0, 1);
     own_index = 0;
     cores[0]->retired += 2000 * profile.core_ipc_milli / 1000;
-    cpu_interrupt(&cpus[1], QEMU_INTERRUPT_POLL);
+    cpu_interrupt(cpus[1], QEMU_INTERRUPT_POLL);
     EQUAL(raised[1], 2);
     on_resume(0, 1);
     EQUAL(own_time(&vcpus[1], cores[1]), 3700);

@@ -29,7 +29,8 @@ void *qemu_get_aio_context(void);
 void aio_bh_schedule_oneshot_full(void *loop, void (*call)(void *), void *of, const char *name);
 void *object_class_by_name(const char *name);
 
-static int cpus[2], missing = -1, locks, last_request, later_calls;
+static int32_t cpus[2][4096];
+static int missing = -1, locks, last_request, later_calls;
 static void *last_cpu;
 static bool known = true;
 
@@ -40,7 +41,7 @@ void tcg_handle_interrupt(void *cpu, int request)
 }
 void *qemu_get_cpu(int index)
 {
-    return index == missing ? NULL : &cpus[index];
+    return index == missing ? NULL : cpus[index];
 }
 void bql_lock_impl(const char *file, int line)
 {
@@ -106,21 +107,46 @@ static void test_what_looks_otherwise_is_refused(void)
     CHECK(ENTRY == (void *)tcg_handle_interrupt);
 }
 
+#define INDEX 130 /* as ints: where the test's CPUs have their index, and four behind it the exception */
+
+static void test_what_vmrun_leaves_behind_is_taken_away(void)
+{
+    char error[256] = "";
+
+    for (int i = 0; i < 2; i++) {
+        cpus[i][INDEX - 20] = i; /* but what follows is another's */
+        cpus[i][INDEX - 18] = 7 + i;
+        cpus[i][INDEX] = i;
+        cpus[i][INDEX + 1] = -1;
+        cpus[i][INDEX + 2] = 0x80000;
+        cpus[i][INDEX + 4] = -1;
+    }
+    CHECK(qemu_interrupt_find(2, error, sizeof(error)));
+    CHECK(!qemu_interrupt_mend(1, 236));
+    cpus[1][INDEX + 4] = 236;
+    CHECK(!qemu_interrupt_mend(0, 236));
+    CHECK(!qemu_interrupt_mend(1, 235));
+    EQUAL(cpus[1][INDEX + 4], 236);
+    CHECK(qemu_interrupt_mend(1, 236));
+    EQUAL(cpus[1][INDEX + 4], -1);
+    CHECK(!qemu_interrupt_mend(1, 236));
+}
+
 static void test_each_request_is_seen_and_can_be_passed_on(void)
 {
     char error[256] = "";
     int stranger;
 
     CHECK(qemu_interrupt_find(2, error, sizeof(error)));
-    cpu_interrupt(&cpus[1], 2);
-    CHECK(last_cpu == &cpus[1] && last_request == 2 && seen_cpu == -1);
+    cpu_interrupt(cpus[1], 2);
+    CHECK(last_cpu == cpus[1] && last_request == 2 && seen_cpu == -1);
     qemu_interrupt_take(seen);
-    cpu_interrupt(&cpus[1], QEMU_INTERRUPT_POLL);
+    cpu_interrupt(cpus[1], QEMU_INTERRUPT_POLL);
     EQUAL(seen_cpu, 1);
     EQUAL(seen_request, QEMU_INTERRUPT_POLL);
     EQUAL(last_request, 2);
     qemu_interrupt_raise(0, QEMU_INTERRUPT_POLL);
-    CHECK(last_cpu == &cpus[0] && last_request == QEMU_INTERRUPT_POLL);
+    CHECK(last_cpu == cpus[0] && last_request == QEMU_INTERRUPT_POLL);
     /* A CPU that came later. */
     cpu_interrupt(&stranger, 4);
     CHECK(last_cpu == &stranger && last_request == 4 && seen_cpu == 1);
@@ -140,6 +166,7 @@ static void test_the_lock_and_the_main_loop(void)
 int main(void)
 {
     test_what_looks_otherwise_is_refused();
+    test_what_vmrun_leaves_behind_is_taken_away();
     test_each_request_is_seen_and_can_be_passed_on();
     test_the_lock_and_the_main_loop();
     return 0;
