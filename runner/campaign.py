@@ -205,7 +205,7 @@ def _do(campaign: Campaign, plan: Plan, store: Results, record: dict[str, Any], 
             # Not this run's fault: the next ones could not be recorded either.
             raise errors.can_not_write(folder, error) from error
         except (errors.VsprofError, subprocess.SubprocessError, ValueError, LookupError) as error:
-            _note_failure(plan, store, record, progress, error, again=left > 0)
+            _note_failure(plan, store, record, progress, _first(error), again=left > 0)
         else:
             _note_success(plan, store, record, outcome)
             store.record(plan.run_id, *tables)
@@ -214,7 +214,14 @@ def _do(campaign: Campaign, plan: Plan, store: Results, record: dict[str, Any], 
     store.save()
 
 
-def _note_failure(plan: Plan, store: Results, record: dict[str, Any], progress: Progress, error: Exception, *, again: bool) -> None:
+def _first(error: BaseException) -> BaseException:
+    """What failed first. Where it made everything be taken away, and that failed, too, the later error hides it."""
+    while error.__cause__ is None and isinstance(error.__context__, errors.VsprofError):
+        error = error.__context__
+    return error
+
+
+def _note_failure(plan: Plan, store: Results, record: dict[str, Any], progress: Progress, error: BaseException, *, again: bool) -> None:
     if again:
         record.setdefault("failed_before", []).append(f"{error}")
         store.find(f"run {plan.run_id} ({plan.case.case_id}) failed and was repeated: {error}")

@@ -202,10 +202,13 @@ class UarchModel(Clock):
             with self.host.guests_held():
                 self._change("model")
             yield
-        finally:
+        except BaseException:
             # The emulator may be gone, and that is then what must be told.
             with contextlib.suppress(errors.VsprofError):
                 self._change("off")
+            raise
+        # Where it does not end, nothing else would: each command would take its whole time-out.
+        self._change("off")
 
     def warm_up(self, least: float, most: float) -> None:
         began, _ = before = self._progress()

@@ -376,3 +376,26 @@ def test_a_testbed_that_can_have_no_nodes_refuses_them_before_anything_starts(te
 def test_two_nodes_take_four_cpus(root, capsys):
     assert cli.main(["run", "numa", "--cpus", "2"]) == 2
     assert "nodes 2 with 2 CPUs" in capsys.readouterr().err
+
+
+def test_what_failed_first_is_told():
+    def fail(*, translated: bool):
+        try:
+            raise errors.RunFailed("the window")
+        except errors.RunFailed as error:
+            raise errors.RunFailed("the cleaning up") from (error if translated else None)
+
+    def clean_up():
+        try:
+            raise errors.RunFailed("the window")
+        finally:
+            raise errors.RunFailed("the cleaning up")
+
+    with pytest.raises(errors.RunFailed) as caught:
+        clean_up()
+    assert str(campaigns._first(caught.value)) == "the window"
+    with pytest.raises(errors.RunFailed) as caught:
+        fail(translated=True)
+    # Said in other words on purpose.
+    assert str(campaigns._first(caught.value)) == "the cleaning up"
+    assert campaigns._first(ValueError("alone")).args == ("alone",)

@@ -486,20 +486,25 @@ def test_a_processor_that_does_not_come_to_rest_is_woken(made):
         assert collector.host.ran == ["hold", "true", "true", "let go"]
 
 
-def test_the_end_raises_nothing_whatever_the_plug_in_says(made):
+def test_modelled_time_that_does_not_end_fails_the_run_at_once(made):
     collector, plugin = made()
-    with collector.modelled_time():
+    with pytest.raises(errors.RunFailed, match="refused 'state off'"), collector.modelled_time():
         plugin.refuses = "state off"
 
 
-def test_the_end_raises_nothing_when_the_emulator_is_gone(made):
+def test_that_it_does_not_end_hides_nothing(made):
     def gone(command: str) -> None:
         raise errors.emulator_failed("killed")
 
+    def window() -> None:
+        with collector.modelled_time():
+            plugin.pending = 1
+            collector.host.run = gone
+            raise KeyError("what was wrong")
+
     collector, plugin = made()
-    with collector.modelled_time():
-        plugin.pending = 1
-        collector.host.run = gone
+    with pytest.raises(KeyError, match="what was wrong"):
+        window()
     assert plugin.commands[-1] == "state off"
 
 
