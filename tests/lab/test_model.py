@@ -182,9 +182,13 @@ def test_a_plug_in_that_dies_with_its_emulator_is_one_clear_error() -> None:
     with Lab(plugins=[PLUGIN]) as host:
         collector = UarchModel(host)
         collector.setup()
-        with collector.modelled_time():
-            os.kill(host.machine.pid, signal.SIGKILL)
-            time.sleep(0.5)
-            with pytest.raises(errors.RunFailed, match=r"the processor model .* does not answer"):
-                collector.read_window()
+        told = r"the processor model .* does not answer"
+        modelled = collector.modelled_time()
+        modelled.__enter__()
+        os.kill(host.machine.pid, signal.SIGKILL)
+        time.sleep(0.5)
+        with pytest.raises(errors.RunFailed, match=told):
+            collector.read_window()
+        with pytest.raises(errors.RunFailed, match=told):
+            modelled.__exit__(None, None, None)
         collector.teardown()
