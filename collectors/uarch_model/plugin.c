@@ -317,14 +317,18 @@ static bool read_virtual(struct core *core, uint64_t address, uint64_t *value)
 
 static void settle_free(struct vcpu *vcpu, struct core *core);
 
+static bool read_name(struct core *core, uint64_t task, uint64_t name[2])
+{
+    return read_virtual(core, task + task_name_offset, &name[0]) && read_virtual(core, task + task_name_offset + 8, &name[1]);
+}
+
 /* The task whose task_struct is at `address` runs from now on. */
 static bool read_task(struct core *core, uint32_t index, uint64_t address)
 {
     uint64_t word = 0, priority = 0, name[2] = {0, 0};
 
     if (!read_virtual(core, address + task_id_offset, &word) || !read_virtual(core, address + task_priority_offset, &priority) ||
-        !read_virtual(core, address + task_name_offset, &name[0]) ||
-        !read_virtual(core, address + task_name_offset + 8, &name[1]))
+        !read_name(core, address, name))
         return false;
     core->thread = (uint32_t)(word >> (task_id_offset & 4) * 8);
     vcpus[index].probe = (uint32_t)(priority >> (task_priority_offset & 4) * 8) == PROBES_PRIORITY;
@@ -336,11 +340,16 @@ static bool read_task(struct core *core, uint32_t index, uint64_t address)
 static void on_task_switch(unsigned int index, void *data)
 {
     struct core *core = cores[index];
+    uint64_t name[2];
 
     (void)data;
     core->now->task_switches++;
-    if (!core->guest)
-        vcpus[index].task_unknown = !read_task(core, index, read_register(REG_RSI));
+    if (core->guest)
+        return;
+    /* It may have another name than when it was switched to. The first switch seen is from somebody whom nobody knows. */
+    if (!vcpus[index].task_unknown && read_name(core, read_register(REG_RDI), name))
+        tasks_name(model->tasks[index], (const char *)name);
+    vcpus[index].task_unknown = !read_task(core, index, read_register(REG_RSI));
 }
 
 /* Who runs, where nobody was switched to yet: a poll-mode thread may not leave its processor for minutes. */

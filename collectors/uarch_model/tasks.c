@@ -62,22 +62,31 @@ void tasks_stop(struct tasks *tasks, const struct counters counters[MODE_COUNT])
     tasks->stopped = true;
 }
 
-void tasks_switch(struct tasks *tasks, const struct counters counters[MODE_COUNT], uint32_t id, const char name[TASK_NAME])
+/* A name goes with the id: all idle tasks have id 0, and an id may be used again. 0 where the table is full: unknown. */
+static uint32_t entry_of(struct tasks *tasks, uint32_t id, const char name[TASK_NAME])
 {
     uint32_t i = 1;
 
-    tasks_book(tasks, counters);
-    /* A name goes with the id: all idle tasks have id 0, and an id may be used again. */
     while (i < tasks->count && (tasks->task[i].id != id || strncmp(tasks->task[i].name, name, TASK_NAME)))
         i++;
-    if (i == MOST_TASKS) {
-        tasks->present = 0;
-        return;
-    }
+    if (i == MOST_TASKS)
+        return 0;
     if (i == tasks->count) {
         tasks->count++;
         tasks->task[i].id = id;
         memcpy(tasks->task[i].name, name, TASK_NAME);
     }
-    tasks->present = i;
+    return i;
+}
+
+void tasks_name(struct tasks *tasks, const char name[TASK_NAME])
+{
+    if (tasks->present)
+        tasks->present = entry_of(tasks, tasks->task[tasks->present].id, name);
+}
+
+void tasks_switch(struct tasks *tasks, const struct counters counters[MODE_COUNT], uint32_t id, const char name[TASK_NAME])
+{
+    tasks_book(tasks, counters);
+    tasks->present = entry_of(tasks, id, name);
 }

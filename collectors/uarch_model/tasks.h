@@ -35,6 +35,11 @@ struct tasks {
 void tasks_init(struct tasks *tasks);
 /* Book what `counters` gained for the present task; go on with the task `id` called `name`. */
 void tasks_switch(struct tasks *tasks, const struct counters counters[MODE_COUNT], uint32_t id, const char name[TASK_NAME]);
+/*
+ * The present task is called `name` by now, as after exec: what it gained since it was switched to, or since it was last booked, is booked
+ * under that name.
+ */
+void tasks_name(struct tasks *tasks, const char name[TASK_NAME]);
 /* Book what was gained so far; the same task goes on. */
 void tasks_book(struct tasks *tasks, const struct counters counters[MODE_COUNT]);
 /* The present task begins a poll, and has ended the one before. Returns whether that one was seen whole and found nothing. */

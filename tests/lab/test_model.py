@@ -127,11 +127,10 @@ def test_the_work_is_found_by_the_name_of_its_thread(seen: Seen) -> None:
 
 
 def test_the_same_work_counts_the_same(seen: Seen) -> None:
-    # A thread has its program's name from its first switch after exec on, which comes sooner or later: up to 8 % were seen.
     first, second = (_of_work(window, "sha256sum") for window in seen.windows)
-    assert second == pytest.approx(first, rel=0.2)
+    assert second == pytest.approx(first, rel=0.01)
     loads = [_of_work(window, "sha256sum", counter="loads") for window in seen.windows]
-    assert loads[1] == pytest.approx(loads[0], rel=0.2)
+    assert loads[1] == pytest.approx(loads[0], rel=0.01)
 
 
 def test_threads_sum_up_to_their_core(seen: Seen) -> None:

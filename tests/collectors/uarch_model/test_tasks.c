@@ -53,6 +53,27 @@ static void by_hand(void)
     EQUAL(tasks.count, 3);
 }
 
+/* As a shell's child that becomes another program: all since it was switched to is that program's, and what was booked before is not. */
+static void another_name_at_the_end(void)
+{
+    start();
+    switch_to(7, "bash");
+    now[HOST_USER].instructions += 3;
+    switch_to(8, "other");
+    switch_to(7, "bash");
+    now[HOST_USER].instructions += 40;
+    tasks_name(&tasks, "sha256sum\0\0\0\0\0\0");
+    switch_to(8, "other");
+    EQUAL(booked(7, "bash"), 3);
+    EQUAL(booked(7, "sha256sum"), 40);
+    /* Who has the same name still is the same; whom nobody knows has none. */
+    tasks_name(&tasks, "other\0\0\0\0\0\0\0\0\0\0");
+    EQUAL(tasks.count, 4);
+    start();
+    tasks_name(&tasks, "sha256sum\0\0\0\0\0\0");
+    EQUAL(tasks.count, 1);
+}
+
 /* The same id with another name is another thread; 16 letters need no end. */
 static void names(void)
 {
@@ -187,6 +208,7 @@ int main(void)
     polls();
     polls_at_the_end();
     by_hand();
+    another_name_at_the_end();
     names();
     a_full_table();
     stopped();
