@@ -20,6 +20,7 @@ from bench.compared import sample
 from terms import errors
 from testbeds.emulator import cache, image, snapshot
 from testbeds.emulator.machine import Shape
+from testbeds.lab import CPUS
 
 TARGET = "bench-snapshots"
 
@@ -27,8 +28,10 @@ TARGET = "bench-snapshots"
 def main(arguments: Sequence[str] | None = None) -> int:
     parser = argparse.ArgumentParser(prog="bench.snapshots", description=__doc__.splitlines()[0])
     parser.add_argument("--count", type=int, default=30, help="how often the lab is booted")
-    parser.add_argument("--cpus", type=int, choices=(2, 4), default=4, help="its CPUs")
+    parser.add_argument("--cpus", type=int, choices=CPUS, default=4, help="its CPUs")
     given = parser.parse_args(arguments)
+    if given.count < 1:
+        parser.error(f"--count {given.count}: boot it once at least")
     made = image.get(print)
     seconds, unsound = [], []
     for number in range(1, given.count + 1):

@@ -7,8 +7,6 @@
 
 #include "micro.h"
 
-#define LINE 64
-
 /* Register to register: some processors add constants while they rename registers, in no time. */
 static uint64_t adds(uint64_t argument, uint64_t n)
 {
@@ -41,7 +39,7 @@ static uint64_t branches_once(uint64_t period)
 }
 
 /* Code through which control jumps from line to line in one random cycle. Made here, so that its size is the argument. */
-static void (*jump)(uint64_t laps);
+static void (*jump)(uint64_t laps); /* it changes no register but such as any function may */
 
 static char *put(char *at, const char *bytes, size_t count)
 {
@@ -75,19 +73,12 @@ static void put_line(char *line, const char *next, int first)
 
 static void prepare_code(uint64_t bytes, int partner)
 {
-    size_t lines = bytes / LINE, *order = malloc(lines * sizeof(*order));
+    size_t lines = bytes / LINE, *order = random_cycle(lines);
     char *code = mmap(NULL, bytes + LINE, PROT_READ | PROT_WRITE | PROT_EXEC, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
 
     (void)partner;
-    if (code == MAP_FAILED || !order)
+    if (code == MAP_FAILED)
         fail("mmap");
-    for (size_t i = 0; i < lines; i++)
-        order[i] = i;
-    for (size_t i = lines - 1; i > 0; i--) { /* Sattolo, 1986 */
-        size_t j = next_random() % i, other = order[i];
-        order[i] = order[j];
-        order[j] = other;
-    }
     for (size_t i = 0; i < lines; i++)
         put_line(code + order[i] * LINE, code + order[(i + 1) % lines] * LINE, !i);
     put_jump(put(code + bytes, "\x48\x89\xf9", 3), "\xe9", 1, code + order[0] * LINE); /* mov %rdi, %rcx; jmp */
@@ -98,13 +89,8 @@ static void prepare_code(uint64_t bytes, int partner)
 
 static uint64_t run_code(uint64_t bytes, uint64_t n)
 {
-    uint64_t ignored_a, ignored_c, ignored_d, ignored_s, laps = n / (bytes / LINE) + 1;
-
-    /* The last one ends where it begins. What it changes, the compiler is told, for it is no function of the ABI. */
-    __asm__ volatile("call *%[jump]"
-                     : "=a"(ignored_a), "=c"(ignored_c), "=d"(ignored_d), "=S"(ignored_s), "+D"(laps)
-                     : [jump] "r"(jump)
-                     : "memory", "cc");
+    /* The last lap ends where it begins. */
+    jump(n / (bytes / LINE) + 1);
     return 0;
 }
 

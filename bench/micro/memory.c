@@ -7,7 +7,6 @@
 
 #include "micro.h"
 
-#define LINE 64
 #define PAGE 4096
 #define HUGE_PAGE 0x200000ull
 
@@ -34,18 +33,11 @@ static char *map_huge(size_t bytes)
 
 static void **at;
 
-/* Link `count` places, the i-th at i * stride (+ a line that differs by page), into one random cycle (Sattolo, 1986). */
+/* Link `count` places, the i-th at i * stride (+ a line that differs by page), into one random cycle. */
 static void **link_places(char *buffer, size_t count, size_t stride, int spread)
 {
-    size_t *order = malloc(count * sizeof(*order));
+    size_t *order = random_cycle(count);
 
-    for (size_t i = 0; i < count; i++)
-        order[i] = i;
-    for (size_t i = count - 1; i > 0; i--) {
-        size_t j = next_random() % i, other = order[i];
-        order[i] = order[j];
-        order[j] = other;
-    }
 #define PLACE(i) (buffer + (i) * stride + (spread ? (i) % (PAGE / LINE) * LINE : 0))
     for (size_t i = 0; i < count; i++)
         *(void **)PLACE(order[i]) = PLACE(order[(i + 1) % count]);

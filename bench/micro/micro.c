@@ -28,6 +28,22 @@ _Noreturn void fail(const char *what)
     exit(1);
 }
 
+size_t *random_cycle(size_t count)
+{
+    size_t *order = malloc(count * sizeof(*order));
+
+    if (!order)
+        fail("malloc");
+    for (size_t i = 0; i < count; i++)
+        order[i] = i;
+    for (size_t i = count - 1; i > 0; i--) {
+        size_t j = next_random() % i, other = order[i];
+        order[i] = order[j];
+        order[j] = other;
+    }
+    return order;
+}
+
 static void pin(int cpu)
 {
     cpu_set_t set;

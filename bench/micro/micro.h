@@ -6,6 +6,8 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#define LINE 64 /* bytes, of a cache */
+
 struct work {
     const char *kind;
     const char *argument; /* what the number behind the kind means, in words */
@@ -32,6 +34,8 @@ static inline uint64_t next_random(void)
     return random_state ^= random_state << 17;
 }
 
+/* The numbers below `count` in an order that is one random cycle (Sattolo, 1986). To be freed. */
+size_t *random_cycle(size_t count);
 void begin_thread(int cpu, void *(*what)(void *));
 _Noreturn void fail(const char *what);
 

@@ -11,6 +11,13 @@ from bench import snapshots, table
 from terms import errors
 
 
+def test_no_boot_is_no_answer(capsys):
+    with pytest.raises(SystemExit) as ended:
+        snapshots.main(["--count", "0"])
+    assert ended.value.code == 2
+    assert "--count 0: boot it once at least" in capsys.readouterr().err
+
+
 @pytest.mark.parametrize("bad", [(), (2,)])
 def test_each_boot_is_counted_and_the_unsound_are_kept(monkeypatch, tmp_path, capsys, bad):
     number = iter(range(1, 4))
