@@ -11,7 +11,7 @@ import contextlib
 import itertools
 import re
 import statistics
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -125,18 +125,6 @@ class InLab:
     why: Mapping[str, str]
 
 
-@contextlib.contextmanager
-def _modelled_to_the_end(model: Model) -> Iterator[None]:
-    """Modelled time that need not end, for its lab does: beside a CPU that does nothing but softirqs none may come to rest for that."""
-    modelled_time = model.modelled_time()
-    modelled_time.__enter__()
-    try:
-        yield
-    finally:
-        with contextlib.suppress(errors.VsprofError):
-            modelled_time.__exit__(None, None, None)
-
-
 def modelled(switches: Iterable[Switch], folders: Mapping[str, Path], profile: Profile, quantum_us: float, say: Say) -> InLab:
     """All switches in one lab; one that fails there leaves the others. Raises ``VsprofError`` where there is no lab."""
     times: dict[str, list[float]] = {}
@@ -162,6 +150,6 @@ def _in_lab(host: Lab, model: Model, switch: Switch, call: str) -> list[float]:
     with contextlib.ExitStack() as undo:
         undo.callback(host.run, f"{call} down", timeout=UP_SECONDS)
         # Python's own beginning lies before the first sample: by then caches are warm.
-        with host.shell() as shell, _modelled_to_the_end(model):
+        with host.shell() as shell, model.modelled_time():
             shell.ask(f"{call} sample {LAB_WINDOWS + 1} {LAB_SECONDS} > {printed}", SAMPLE_SECONDS)
         return windows(host.run(f"cat {printed}").stdout)

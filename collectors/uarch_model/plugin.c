@@ -642,6 +642,8 @@ static SELDOM void on_block_slow(unsigned int index, const struct block *block)
         model_tick(model, index);
         if (modelled.runs)
             report_time(vcpu, core, index);
+        /* Where no processor ever rests, as beside one that does nothing but softirqs. */
+        change_if_safe();
     }
     core_block(core, block);
 }
