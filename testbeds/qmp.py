@@ -5,6 +5,8 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+import time
+from collections.abc import Callable, Coroutine
 from pathlib import Path
 from typing import Any
 
@@ -38,14 +40,16 @@ class Monitor:
         self._client = client
         return True
 
-    def execute(self, command: str, *, seconds: float = 60, **arguments: Any) -> Any:
-        """Execute one command. Raises ``RunFailed`` when it is refused, late, or the other side is gone."""
+    def execute(self, command: str, *, seconds: float = 60, goes_on: Callable[[], bool] = lambda: False, **arguments: Any) -> Any:
+        """Execute one command. Raises ``RunFailed`` when it is refused, the other side is gone, or there is no answer in ``seconds``; where
+        it ``goes_on`` then, it may take as long once more."""
         if self._client is None:
             raise errors.monitor_failed(self._who, command, "not connected")
+        began = time.monotonic()
         try:
-            return self._wait(self._client.execute(command, arguments or None), seconds)
+            return self._wait(self._client.execute(command, arguments or None), seconds, goes_on)
         except TimeoutError as error:
-            raise errors.monitor_failed(self._who, command, f"no answer in {seconds:.0f} s") from error
+            raise errors.monitor_failed(self._who, command, f"no answer in {time.monotonic() - began:.0f} s") from error
         except (QMPError, OSError) as error:
             raise errors.monitor_failed(self._who, command, str(error) or type(error).__name__) from error
 
@@ -57,8 +61,8 @@ class Monitor:
         if not self._loop.is_closed():
             self._loop.close()
 
-    def _wait(self, what: Any, seconds: float) -> Any:
-        task = self._loop.create_task(asyncio.wait_for(what, timeout=seconds))
+    def _wait(self, what: Any, seconds: float, goes_on: Callable[[], bool] = lambda: False) -> Any:
+        task = self._loop.create_task(_answer(what, seconds, goes_on))
         try:
             return self._loop.run_until_complete(task)
         except KeyboardInterrupt:
@@ -68,6 +72,18 @@ class Monitor:
             with contextlib.suppress(asyncio.CancelledError, KeyboardInterrupt, Exception):
                 task.result()
             raise
+
+
+async def _answer(what: Coroutine[Any, Any, Any], seconds: float, goes_on: Callable[[], bool]) -> Any:
+    """Raises ``TimeoutError``."""
+    asked = asyncio.ensure_future(what)
+    try:
+        while not (await asyncio.wait([asked], timeout=seconds))[0]:
+            if not goes_on():
+                raise TimeoutError
+        return asked.result()
+    finally:
+        asked.cancel()
 
 
 def agent_answers(monitor: Monitor, seconds: float) -> bool:

@@ -63,3 +63,17 @@ def test_who_does_not_answer_is_told(tmp_path: Path) -> None:
             monitor.execute("guest-ping", seconds=1)
         server.accept()[0].close()
         monitor.close()
+
+
+def test_it_is_waited_for_as_long_as_it_goes_on(tmp_path: Path) -> None:
+    goes_on = iter([True, True, False])
+    with socket.socket(socket.AF_UNIX) as server:
+        server.bind(str(tmp_path / "qga"))
+        server.listen()
+        monitor = Monitor(tmp_path / "qga", agent=True)
+        assert monitor.connect()
+        with pytest.raises(errors.RunFailed, match="no answer"):
+            monitor.execute("guest-ping", seconds=0.05, goes_on=lambda: next(goes_on))
+        assert not list(goes_on)
+        server.accept()[0].close()
+        monitor.close()

@@ -266,9 +266,30 @@ def test_one_whose_cpu_stands_still_is_given_up_with_what_it_waits_for(booting):
 
 
 def test_one_in_a_loop_is_given_up_too(booting):
-    tries = endpoint_vm.BOOT_TRIES
-    with pytest.raises(RunFailed, match=f"did not answer in {tries * endpoint_vm.BOOT_SECONDS} s"):
+    tries = endpoint_vm.MOST_LOOKS
+    with pytest.raises(RunFailed, match=f"did not answer in {tries * endpoint_vm.LOOK_S} s"):
         booting(Booting(*range(60, 60 * (tries + 1), 60)), [False] * tries)._await_agent()
+
+
+class Asked:
+    """A guest agent whose command never ends, and that says which programs there are."""
+
+    def execute(self, command, *, seconds, goes_on=None, **arguments):
+        return {"guest-exec": {"pid": 7}, "guest-exec-status": {"exited": False}}[command]
+
+
+@pytest.mark.parametrize(
+    ("ran", "looks"), [([1, 1.0001], 2), (range(1, 30), endpoint_vm.MOST_LOOKS)], ids=["its CPU stands still", "in a loop"]
+)
+def test_a_command_in_a_guest_is_waited_for_as_long_as_its_cpu_runs(booting, monkeypatch, ran, looks):
+    host = Booting(*ran)
+    guest = booting(host, [])
+    guest._agent = Asked()
+    monkeypatch.setattr(endpoint_vm.stuck, "programs", lambda agent: "its programs and where they sleep: iperf3 do_poll")
+    monkeypatch.setattr(endpoint_vm, "POLL_S", 0.001)
+    with pytest.raises(RunFailed, match=r"no end after .* s: iperf3: its CPU's thread sleeps .*; its programs .*: iperf3 do_poll"):
+        guest.run("iperf3", seconds=0.01)
+    assert len(list(host.ran)) == len(ran) - looks
 
 
 def test_a_host_that_does_not_say_what_a_guest_waits_for_hides_no_other_error(booting, monkeypatch):

@@ -7,6 +7,7 @@ import base64
 import contextlib
 import re
 import time
+from collections.abc import Callable
 from pathlib import Path
 
 from terms import errors
@@ -16,6 +17,8 @@ from testbeds.qmp import Monitor
 SECONDS = 5
 """For each question: whoever hangs does not answer."""
 TRIES = 20
+LEAST_RUN_S = 0.001
+"""The least that its CPU runs between two looks, by its host's clock: in modelled time a minute of ours is less than a second there."""
 REGISTERS = re.compile(r"\b(RIP|RFL|HLT)=([0-9a-f]+)")
 INTERRUPTS_ON = 1 << 9
 """IF of RFLAGS (Intel SDM, vol. 1, 3.4.3.3)."""
@@ -28,6 +31,20 @@ def ran_seconds(host: Testbed, pid: int, tid: int) -> float:
     """How long a virtual machine's CPU has run so far, by the host's scheduler; 0 where it is gone."""
     said = host.run(f"cat /proc/{pid}/task/{tid}/schedstat", check=False).stdout.split()
     return int(said[0]) / 1e9 if said else 0.0
+
+
+class Progress:
+    """Asked again and again, it says whether a virtual machine goes on: whether its CPU ran for ``least`` seconds since it was last asked.
+    Not more than ``looks`` times: one whose CPU runs on for so long is in a loop."""
+
+    def __init__(self, ran: Callable[[], float], looks: int, least: float = LEAST_RUN_S) -> None:
+        self._ran, self._looks, self._least = ran, looks, least
+        self._before = 0.0
+
+    def __call__(self) -> bool:
+        self._looks -= 1
+        before, self._before = self._before, self._ran()
+        return self._looks > 0 and self._before - before >= self._least
 
 
 def processor(host: Testbed, pid: int, tid: int, monitor: Path) -> str:

@@ -13,11 +13,11 @@ from switches.base import Port
 from terms import errors, node_messages, option_messages
 from terms.placement import Thread
 from testbeds import numa
-from testbeds.base import MODELLED, Process, Testbed
+from testbeds.base import Process, Testbed
 from testbeds.qmp import Monitor, agent_answers
 from testbeds.threads import threads_of
 from workloads.endpoints import stuck
-from workloads.endpoints.base import PATIENCE_S, RUN, STACK_OPTIONS, Counters, Endpoint, Flood, Frames, Job
+from workloads.endpoints.base import RUN, STACK_OPTIONS, Counters, Endpoint, Flood, Frames, Job
 from workloads.endpoints.pktgen import Pktgen
 
 GUEST = "/var/lib/vsprof/guest"
@@ -29,15 +29,13 @@ CPUS = {"kvm": "host", "tcg": "max"}
 TX_FRAMES = {"off": 0, "on": 1}
 """ethtool's tx-frames of a virtio interface, by ``tx_interrupts``. With 0 its driver frees frames when it sends the next ones."""
 GUEST_MEMORY_MIB = 256
-BOOT_SECONDS = 60
-"""How often a guest that boots is looked at."""
-BOOT_TRIES = 15
-"""The most looks: a guest whose CPU runs and that has not booted by then is in a loop."""
 LEAST_PROGRESS = 0.02
 """The part of the time that a booting guest's CPU runs at least. Four emulated CPUs on one real one leave each a fourth."""
 POLL_S = 0.1
-ANSWER_S = 60
-"""How long a guest's agent may take to answer, but in modelled time."""
+LOOK_S = 60
+"""How often a guest is looked at that does not answer, or whose command does not end."""
+MOST_LOOKS = 15
+"""The most looks: a guest whose CPU runs and that has not answered by then is in a loop."""
 
 
 class Vm(Endpoint):
@@ -104,22 +102,19 @@ class Vm(Endpoint):
             raise option_messages.tx_interrupts_stay(self.name, self._tx_interrupts)
         self.run(f"ip addr add {self.address}/24 dev eth0; ip link set eth0 up")
 
-    @property
-    def patience_s(self) -> float:
-        """How long its agent may take to answer."""
-        return PATIENCE_S if self._host.clock == MODELLED else ANSWER_S
+    def goes_on(self, least: float = stuck.LEAST_RUN_S) -> stuck.Progress:
+        """However slow the host is, a guest is waited for as long as its CPU runs. That of one whose timer is dead does not."""
+        return stuck.Progress(self._ran_seconds, MOST_LOOKS, least)
 
     def _await_agent(self) -> None:
-        """However slow the host is: as long as the guest's CPU runs, it boots. One whose timer is dead does not."""
-        ran, waited = 0.0, 0
-        for _ in range(BOOT_TRIES):
+        goes_on, waited = self.goes_on(LEAST_PROGRESS * LOOK_S), 0
+        while True:
             self._agent = Monitor(self._host.socket(self._socket("agent")), agent=True, who=f"{self.name}'s guest agent")
-            if agent_answers(self._agent, BOOT_SECONDS):
+            if agent_answers(self._agent, LOOK_S):
                 return
             self._agent.close()
-            waited += BOOT_SECONDS
-            before, ran = ran, self._ran_seconds()
-            if ran - before < LEAST_PROGRESS * BOOT_SECONDS:
+            waited += LOOK_S
+            if not goes_on():
                 break
         console = self._host.run(f"tail -n 10 {RUN}/{self.name}.console", check=False).stdout
         why = f"its guest agent did not answer in {waited} s: {self.waits_for()}"
@@ -138,9 +133,16 @@ class Vm(Endpoint):
             return f"its host does not say why ({error})"
 
     def spawn(self, command: str, *, may_fail: bool = False) -> Job:
-        agent = self._connected()
-        pid = agent.execute("guest-exec", path="/bin/sh", arg=["-c", command], seconds=self.patience_s, **{"capture-output": True})["pid"]
-        return GuestJob(self, agent, pid, command, may_fail)
+        pid = self.ask("guest-exec", path="/bin/sh", arg=["-c", command], **{"capture-output": True})["pid"]
+        return GuestJob(self, pid, command, may_fail)
+
+    def ask(self, command: str, **arguments: Any) -> Any:
+        """Ask its agent. Raises ``RunFailed`` when it refuses, or does not answer and the guest does not go on."""
+        return self._connected().execute(command, seconds=LOOK_S, goes_on=self.goes_on(), **arguments)
+
+    def programs(self) -> str:
+        """See ``stuck.programs``."""
+        return stuck.programs(self._connected())
 
     def flood(self, frames: Frames) -> Flood:
         return Pktgen(self, frames)
@@ -149,9 +151,7 @@ class Vm(Endpoint):
         return None
 
     def counters(self) -> Counters:
-        agent = self._connected()
-        interfaces = agent.execute("guest-network-get-interfaces", seconds=self.patience_s)
-        clock = agent.execute("guest-get-time", seconds=self.patience_s)
+        interfaces, clock = self.ask("guest-network-get-interfaces"), self.ask("guest-get-time")
         found = next((i["statistics"] for i in interfaces if i["name"] == self.interface), None)
         if found is None:
             raise errors.endpoint_failed(self.name, f"it has no {self.interface}", self._last_words())
@@ -278,23 +278,26 @@ class Vm(Endpoint):
 class GuestJob(Job):
     """A command in a guest, followed through its agent."""
 
-    def __init__(self, vm: Vm, agent: Monitor, pid: int, command: str, may_fail: bool) -> None:
-        self._vm, self._agent, self._pid, self._command, self._may_fail = vm, agent, pid, command, may_fail
+    def __init__(self, vm: Vm, pid: int, command: str, may_fail: bool) -> None:
+        self._vm, self._pid, self._command, self._may_fail = vm, pid, command, may_fail
         self._status: dict[str, object] | None = None
 
     def finished(self) -> bool:
         if self._status is None:
             # The agent forgets a process once it has told its end, so that answer is kept.
-            status = self._agent.execute("guest-exec-status", pid=self._pid, seconds=self._vm.patience_s)
+            status = self._vm.ask("guest-exec-status", pid=self._pid)
             self._status = status if status["exited"] else None
         return self._status is not None
 
     def result(self, seconds: float) -> str:
-        end = time.monotonic() + seconds
+        began, goes_on = time.monotonic(), self._vm.goes_on()
+        look = began + seconds
         while not self.finished():
-            if time.monotonic() > end:
-                why = f"{self._vm.waits_for()}; {stuck.programs(self._agent)}"
-                raise errors.endpoint_failed(self._vm.name, f"no end after {seconds:.0f} s: {self._command}: {why}", "")
+            if (now := time.monotonic()) > look:
+                if not goes_on():
+                    why = f"{self._vm.waits_for()}; {self._vm.programs()}"
+                    raise errors.endpoint_failed(self._vm.name, f"no end after {now - began:.0f} s: {self._command}: {why}", "")
+                look = now + seconds
             time.sleep(POLL_S)
         assert self._status is not None
         output, words = (_decoded(self._status.get(key)) for key in ("out-data", "err-data"))
