@@ -31,9 +31,9 @@ _FIELD = re.compile(r"^\s+(?P<name>[a-z ]+): (?P<value>\d+)$", re.MULTILINE)
 
 class OvsMainThread(Collector):
     nesting = 1
-    # A process's name is its main thread's, and so is its id.
+    # A process's name is its main thread's, and so is its id. pgrep reads three times as much of each process, at both ends of a window.
     threads = (
-        "for pid in $(pgrep '^ovs-vswitchd'); do grep -sH '' /proc/$pid/task/$pid/schedstat;"
+        "for comm in $(grep -sl '^ovs-vswitchd' /proc/[0-9]*/comm); do pid=${comm//[!0-9]}; grep -sH '' /proc/$pid/task/$pid/schedstat;"
         " grep -sHE '^(non)?voluntary_ctxt_switches:' /proc/$pid/task/$pid/status; done"
     )
     stats = f"{APPCTL} dpif-netdev/pmd-stats-show 2>/dev/null"

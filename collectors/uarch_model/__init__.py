@@ -156,7 +156,7 @@ class UarchModel(Clock):
         self._ask(f"clock {round(quantum_us * 1000)} {frequency_khz} {self._counter_khz} {IDLE_PACE} {deepest} {self.seed}")
 
     def _tell_of_kernel(self) -> None:
-        said = dict(line.split(maxsplit=1) for line in symbols.asked_once(self.host, KERNEL).splitlines())
+        said = dict(line.split(maxsplit=1) for line in symbols.asked_once(self.host, KERNEL, symbols.BUILT_IN).splitlines())
         thread_id, name, priority, length = said.pop("offsets").split()
         places = {function.partition(".")[0]: address for function, address in said.items()}
         # Where each processor keeps its current task: first in its hot area from Linux 6.2 to 6.14, else by itself.

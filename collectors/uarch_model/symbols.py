@@ -69,12 +69,14 @@ class Mapped:
 
 LAYOUT = "cat /proc/version; awk '{ print $1, $6 }' /proc/modules"
 """What tells one kernel, as it lies in memory, from another. Needs root, or all addresses are 0."""
+BUILT_IN = "cat /proc/version; grep -m 1 ' _stext$' /proc/kallsyms"
+"""The same without its modules."""
 _known_kernels: dict[tuple[str, str], str] = {}
 
 
-def asked_once(host: Testbed, command: str) -> str:
+def asked_once(host: Testbed, command: str, layout: str = LAYOUT) -> str:
     """What a slow ``command`` prints that depends on the kernel's layout alone: runs of a campaign resume the same kernel."""
-    key = host.run(LAYOUT).stdout, command
+    key = host.run(layout).stdout, command
     if key not in _known_kernels:
         _known_kernels[key] = host.run(command).stdout
     return _known_kernels[key]

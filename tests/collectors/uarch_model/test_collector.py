@@ -60,7 +60,7 @@ class Host:
         self.pushed: dict[str, bytes] = {}
         self.deepest_idle: str | None = None
         # Another layout for each test's kernel: what is known of one is asked once.
-        self.answers[symbols.LAYOUT] = f"{next(LAYOUTS)}"
+        self.answers[symbols.LAYOUT] = self.answers[symbols.BUILT_IN] = f"{next(LAYOUTS)}"
         self.ran: list[str] = []
 
     def run(self, command: str, **_: object) -> SimpleNamespace:

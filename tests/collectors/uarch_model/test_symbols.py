@@ -270,3 +270,9 @@ def test_a_slow_command_is_asked_once_for_a_kernel():
     layouts = iter(["a kernel of this test", "a kernel of this test", "another kernel of this test"])
     host.run = lambda command, **_: SimpleNamespace(stdout=next(layouts) if command == symbols.LAYOUT else next(answers))
     assert [symbols.asked_once(host, "slow") for _ in range(3)] == ["first", "first", "second"]
+
+
+def test_what_modules_do_not_move_is_asked_once_for_all_of_a_kernels_modules():
+    host, answers = Host(), iter(["first", "second"])
+    host.run = lambda command, **_: SimpleNamespace(stdout="built in, of this test" if command == symbols.BUILT_IN else next(answers))
+    assert [symbols.asked_once(host, "slow too", symbols.BUILT_IN) for _ in range(2)] == ["first", "first"]
