@@ -20,6 +20,7 @@
 #include "model.h"
 #include "qemu_api.h"
 #include "qemu_clock.h"
+#include "qemu_flush.h"
 #include "qemu_interrupt.h"
 
 QEMU_EXPORT int qemu_plugin_version = QEMU_API_VERSION;
@@ -88,11 +89,7 @@ static uint32_t node_count;
 static uint64_t task_switch_pc, current_task_at, task_id_offset, task_name_offset, task_priority_offset;
 
 static enum state state, wanted;
-/*
- * Until it is done each processor that wakes asks for it: QEMU drops a request while it is still busy with the one before. A request too
- * many does no harm: it comes to `wanted` once more.
- */
-static bool change_wanted;
+static bool change_wanted, change_asked; /* asked: of QEMU, by the first processor that could */
 static pthread_mutex_t change_lock = PTHREAD_MUTEX_INITIALIZER;
 static pthread_cond_t changed = PTHREAD_COND_INITIALIZER;
 
@@ -165,7 +162,7 @@ static uint64_t read_register(int which)
     return value;
 }
 
-static void on_reset(qemu_plugin_id_t id);
+static void on_flush(void);
 
 /* Address spaces, guests and tasks. */
 
@@ -225,10 +222,10 @@ static bool safe_to_change(void)
     return true;
 }
 
-static void change_if_safe(void)
+static void change_if_safe(uint32_t index)
 {
-    if (__atomic_load_n(&change_wanted, __ATOMIC_ACQUIRE) && safe_to_change())
-        qemu_plugin_reset(plugin_id, on_reset);
+    if (__atomic_load_n(&change_wanted, __ATOMIC_ACQUIRE) && safe_to_change() && !__atomic_exchange_n(&change_asked, true, __ATOMIC_ACQ_REL))
+        qemu_flush((int)index, on_flush);
 }
 
 static void note_injection(struct vcpu *vcpu, uint64_t vmcb)
@@ -260,7 +257,7 @@ static void on_injection(unsigned int index, qemu_plugin_meminfo_t info, uint64_
 static void note_exit(struct vcpu *vcpu)
 {
     __atomic_store_n(&vcpu->injected, false, __ATOMIC_RELAXED);
-    change_if_safe();
+    change_if_safe((uint32_t)(vcpu - vcpus));
 }
 
 static void on_vmrun(unsigned int index, void *data)
@@ -643,7 +640,7 @@ static SELDOM void on_block_slow(unsigned int index, const struct block *block)
         if (modelled.runs)
             report_time(vcpu, core, index);
         /* Where no processor ever rests, as beside one that does nothing but softirqs. */
-        change_if_safe();
+        change_if_safe(index);
     }
     core_block(core, block);
 }
@@ -827,13 +824,13 @@ static uint16_t chain_of_loop(const struct block *block, const struct qemu_plugi
 static void on_translation(qemu_plugin_id_t id, struct qemu_plugin_tb *tb)
 {
     size_t count = qemu_plugin_tb_n_insns(tb);
-    struct block *block = new_block();
+    /* What is wanted decides, not what is: code is translated between the wish and the flush, too. */
+    struct block *block = wanted == OFF || !count ? NULL : new_block();
     uint8_t bytes[LONGEST_INSTRUCTION + 1];
     struct decoded d = {.kind = BRANCH_NONE};
 
     (void)id;
-    /* What is wanted decides, not what is: code is translated between the wish and the flush, too. */
-    if (!block || !count || wanted == OFF)
+    if (!block)
         return;
     *block = (struct block){.pc = qemu_plugin_tb_vaddr(tb), .instructions = (uint16_t)count};
     /* The kernel's half of the address space; a user never runs there, nor the kernel below. */
@@ -882,11 +879,8 @@ static void forget_what_was_seen(void)
     }
 }
 
-static void on_idle(qemu_plugin_id_t id, unsigned int index);
-static void on_resume(qemu_plugin_id_t id, unsigned int index);
-
 /* All processors stand still, and no translated code is left. */
-static void on_reset(qemu_plugin_id_t id)
+static void on_flush(void)
 {
     pthread_mutex_lock(&arena_lock);
     free_arena(old_arena);
@@ -895,20 +889,17 @@ static void on_reset(qemu_plugin_id_t id)
     pthread_mutex_unlock(&arena_lock);
     for (uint32_t i = 0; model && i < model->core_count; i++)
         core_forget_blocks(model->core[i]);
-    qemu_plugin_register_vcpu_idle_cb(id, on_idle);
-    qemu_plugin_register_vcpu_resume_cb(id, on_resume);
-    if (wanted != OFF)
-        qemu_plugin_register_vcpu_tb_trans_cb(id, on_translation);
     if (wanted == MODEL)
         forget_what_was_seen();
-    /* There may be a reset too many, see `change_wanted`. */
     if (wanted == MODEL && modelled.wanted && !modelled.runs && !modelled.failed)
         begin_modelled_time();
     else if (wanted != MODEL && modelled.runs)
         end_modelled_time();
     pthread_mutex_lock(&change_lock);
     state = wanted;
-    change_wanted = false;
+    /* In this order: who sees it wanted still must not ask again. One that wakes runs beside this. */
+    __atomic_store_n(&change_wanted, false, __ATOMIC_RELEASE);
+    __atomic_store_n(&change_asked, false, __ATOMIC_RELEASE);
     pthread_cond_broadcast(&changed);
     pthread_mutex_unlock(&change_lock);
 }
@@ -943,7 +934,7 @@ static void on_resume(qemu_plugin_id_t id, unsigned int index)
         cores[index]->sample_at = 0;
     }
     vcpus[index].asleep = false;
-    change_if_safe();
+    change_if_safe(index);
 }
 
 /* Wait a little for a change that was begun. Returns whether it is done. */
@@ -970,8 +961,7 @@ static void begin_change(enum state to)
     wanted = to;
     /*
      * The processors learn of a translation callback when they next leave their code; one registered before the flush is known to
-     * all of them when it comes, so that nothing is translated without it. They are asked to leave it for that, which is no moment
-     * to choose: so the callback is not taken away here, but with all others by the flush.
+     * all of them when it comes, so that nothing is translated without it. It is never taken away, see qemu_flush.h.
      */
     if (to != OFF)
         qemu_plugin_register_vcpu_tb_trans_cb(plugin_id, on_translation);
@@ -1087,6 +1077,9 @@ static bool make_model(FILE *out)
 /* state NAME: "ok" when it is so, "pending" while no processor was idle yet: ask again, and wake one meanwhile. */
 static void command_state(const char *name, FILE *out)
 {
+    static bool flush_found;
+    char error[256] = "";
+
     for (enum state to = OFF; to <= MODEL; to++) {
         if (strcmp(name, state_names[to]))
             continue;
@@ -1094,6 +1087,8 @@ static void command_state(const char *name, FILE *out)
             /* By way of off: the model must not be replaced while it runs. */
             if (to != OFF && state != OFF)
                 fprintf(out, "error: first off, then %s\n", name);
+            else if (!flush_found && !(flush_found = qemu_flush_find(error, sizeof(error))))
+                fprintf(out, "error: %s\n", error);
             else if (to != MODEL || make_model(out))
                 begin_change(to);
             if (!change_wanted)

@@ -595,7 +595,7 @@ def test_who_can_not_send_bursts_is_left_out_of_searches_in_modelled_time():
 
 def test_pktgen_sends_a_burst_once_who_asked_for_it_has_gone():
     asked = []
-    sender = SimpleNamespace(interface="eth0", run=lambda command, seconds: asked.append(command) or PKTGEN)
+    sender = SimpleNamespace(interface="eth0", run=lambda command, **_: asked.append(command) or PKTGEN)
     flood = Pktgen(sender, frames(None))
     flood.burst(2000, 100_000)
     flood.burst(500, None)
@@ -605,5 +605,5 @@ def test_pktgen_sends_a_burst_once_who_asked_for_it_has_gone():
     assert asked[0].endswith("&")
     assert "delay 0" in asked[1]
     assert flood.burst_sent() == Burst(413902, 9.912144)
-    sender.run = lambda command, seconds: PKTGEN.replace("Result: OK", "Result: Running")
+    sender.run = lambda command, **_: PKTGEN.replace("Result: OK", "Result: Running")
     assert flood.burst_sent() is None
