@@ -65,20 +65,15 @@ packets() { counts | sed -E 's/.*packets=([0-9]+).*/\1/'; }
 circulating() { [ "$(packets)" -gt 10000 ]; }
 
 # The time, and what the testpmd in the middle has received, $1 times, $2 seconds apart.
-sample() {
-    first=""
-    # Whoever counts, and not the shell that waits for it: see insist.
-    if [ -e $run/insists ]; then first="chrt --fifo 2"; fi
-    $first python3 -S "$(dirname "$0")/sample_packets.py" "$1" "$2" telemetry=/var/run/dpdk/$peer/dpdk_telemetry.v2
-}
+sample() { python3 -S "$(dirname "$0")/sample_packets.py" "$1" "$2" telemetry=/var/run/dpdk/$peer/dpdk_telemetry.v2; }
 counts() { sample 1 0; }
 
 # From now on nobody takes the CPUs from the threads that forward, but those that count, for a moment. Natively alone: that is not for long.
-# The shells stay behind, and get the twentieth part of a CPU that Linux leaves to such. Where one that comes before the others takes leave
+# Those that count do it themselves, where they find the file. The shells stay behind, and get the twentieth part of a CPU that Linux leaves to such. Where one that comes before the others takes leave
 # of a child, the kernel may look again and again whether somebody else is done with the child's /proc, who never gets that CPU: seen on
 # Linux 6.18, for ten minutes.
 insist() {
-    touch $run/insists
+    touch /run/vsprof-insists
     for pid in $run/*.pid; do
         for task in /proc/"$(cat "$pid")"/task/*; do
             priority=2

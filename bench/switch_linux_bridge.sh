@@ -8,7 +8,6 @@
 #   switch_linux_bridge.sh sample COUNT SECONDS  print COUNT times, SECONDS apart, the time and the number of packets
 #   switch_linux_bridge.sh down            take it away
 set -eu
-insists=/run/vsprof-loop-insists
 
 up() {
     # Half a switch helps nobody.
@@ -36,19 +35,13 @@ up() {
 }
 
 # The time, and how many packets vsleft has sent, $1 times, $2 seconds apart.
-sample() {
-    first=""
-    # Whoever counts, and not the shell that waits for it: see insist in switch_common.sh.
-    if [ -e $insists ]; then first="chrt --fifo 2"; fi
-    $first python3 -S "$(dirname "$0")/sample_packets.py" "$1" "$2" interface=vsleft
-}
+sample() { python3 -S "$(dirname "$0")/sample_packets.py" "$1" "$2" interface=vsleft; }
 packets() { sample 1 0 | sed -E 's/.*packets=([0-9]+).*/\1/'; }
 
-# The kernel's thread that forwards is not this script's to choose for, and has its own CPU.
-insist() { touch $insists; }
+# The kernel's thread that forwards is not this script's to choose for, and has its own CPU. Who counts comes first: see switch_common.sh.
+insist() { touch /run/vsprof-insists; }
 
 down() {
-    rm -f $insists
     for link in vsleft vsloop; do
         if ip link show $link > /dev/null 2>&1; then ip link delete $link; fi
     done

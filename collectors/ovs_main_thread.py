@@ -31,7 +31,7 @@ _FIELD = re.compile(r"^\s+(?P<name>[a-z ]+): (?P<value>\d+)$", re.MULTILINE)
 
 class OvsMainThread(Collector):
     nesting = 1
-    # A process's name is its main thread's, and so is its id. pgrep reads three times as much of each process, at both ends of a window.
+    # A process's name is its main thread's, and so is its id. pgrep would take 0.2 to 0.3 s in the lab, at each end of a window.
     threads = (
         "for comm in $(grep -sl '^ovs-vswitchd' /proc/[0-9]*/comm); do pid=${comm//[!0-9]}; grep -sH '' /proc/$pid/task/$pid/schedstat;"
         " grep -sHE '^(non)?voluntary_ctxt_switches:' /proc/$pid/task/$pid/status; done"

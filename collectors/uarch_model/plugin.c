@@ -920,7 +920,7 @@ static void on_idle(qemu_plugin_id_t id, unsigned int index)
 
 /*
  * Asked for when a processor wakes, not when it goes to sleep: what QEMU then queues for it is done at once, where a processor
- * that falls asleep would do it at its next waking, and until then QEMU drops the requests of all others.
+ * that falls asleep would do it at its next waking, and until then nobody else asks.
  */
 static void on_resume(qemu_plugin_id_t id, unsigned int index)
 {

@@ -6,7 +6,7 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping
 
-from workloads.endpoints.base import Burst, Endpoint, Flood, Frames, Job
+from workloads.endpoints.base import PATIENCE_S, Burst, Endpoint, Flood, Frames, Job
 
 FOLDER = "/proc/net/pktgen"
 ENDED = "Result: OK"
@@ -59,10 +59,10 @@ class Pktgen(Flood):
         # without. Its thread looks for what it is told each tenth of a second.
         settings = [f"echo '{setting}' > {self._device}" for setting in (_pace(rate_pps), f"count {count}")]
         begin = f"{{ sleep {BEFORE_BURST_S}; echo start > {FOLDER}/pgctrl; }} > /dev/null 2>&1 &"
-        self._sender.run(f"echo 'flag !SHARED' 2> /dev/null > {self._device}; {' && '.join(settings)} && {begin}")
+        self._sender.run(f"echo 'flag !SHARED' 2> /dev/null > {self._device}; {' && '.join(settings)} && {begin}", seconds=PATIENCE_S)
 
     def burst_sent(self) -> Burst | None:
-        seen = self._sender.run(f"cat {self._device}")
+        seen = self._sender.run(f"cat {self._device}", seconds=PATIENCE_S)
         return Burst(frames_sent(seen), seconds_sent(seen)) if ENDED in seen else None
 
     def _pace(self) -> str:

@@ -290,14 +290,14 @@ class GuestJob(Job):
         return self._status is not None
 
     def result(self, seconds: float) -> str:
-        began, goes_on = time.monotonic(), self._vm.goes_on()
-        look = began + seconds
+        began, goes_on, patience = time.monotonic(), self._vm.goes_on(), min(seconds, LOOK_S)
+        look = began + patience
         while not self.finished():
             if (now := time.monotonic()) > look:
                 if not goes_on():
                     why = f"{self._vm.waits_for()}; {self._vm.programs()}"
                     raise errors.endpoint_failed(self._vm.name, f"no end after {now - began:.0f} s: {self._command}: {why}", "")
-                look = now + seconds
+                look = now + patience
             time.sleep(POLL_S)
         assert self._status is not None
         output, words = (_decoded(self._status.get(key)) for key in ("out-data", "err-data"))
