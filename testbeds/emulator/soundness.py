@@ -16,7 +16,7 @@ MOST_APART_S = 5.0
 """How far the CPUs' clocks may be apart. They are read one after another, on CPUs that may have to wait for their turn."""
 
 # Two threads that want one CPU: the kernel must tick to be fair to them. One alone runs on without a tick on an isolated CPU
-# (nohz_full), and a sleep there ends even with a dead timer, because another CPU keeps the time for it. So neither shows one.
+# (nohz_full), and a sleep there mostly ends even with a dead timer, when another CPU keeps the time for it. So neither shows one.
 # Where no tick comes, neither thread gives way to the other before it ends by itself, by its CPU's clock.
 CHECK = r"""
 exec 2>&1

@@ -49,8 +49,6 @@ def test_a_resumed_lab_is_sound(lab: Lab) -> None:
 def test_a_dead_timer_is_seen_and_only_that_cpus(lab: Lab) -> None:
     lab.run(MASK_TIMER)
     masking = lab.start("mask-timer", "/tmp/mask-timer", cpus=[3])
-    # Why a check must not sleep: that still ends, because another CPU keeps the time for it.
-    assert lab.run("timeout 20 taskset -c 3 sleep 0.1", check=False).status == 0
     with pytest.raises(errors.LabUnsound, match=r"CPU 3 took [0-4] timer interrupts") as seen:
         snapshot.check(lab.channel, lab.cpus)
     assert "CPU 2" not in str(seen.value)
