@@ -17,6 +17,7 @@ import subprocess
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from pathlib import Path
 
 from bench import microbenchmarks, native
 from bench.microbenchmarks import IN_LAB, LINE, PROGRAM
@@ -24,6 +25,7 @@ from collectors.uarch_model import COLLECTOR as Model
 from collectors.uarch_model.profiles import Profile
 from terms import errors
 from testbeds.base import MODELLED
+from testbeds.emulator import likeness
 from testbeds.lab import Lab
 
 NATIVE_ROUNDS, LAB_ROUNDS = 6, 3
@@ -201,7 +203,7 @@ def modelled(wanted: Sequence[Timed], profile: Profile, quantum_us: float, round
     for number in range(1, rounds + 1):
         with clocked(profile, quantum_us, say) as (host, model):
             microbenchmarks.install(host)
-            kernel = host.run("uname -r").stdout.strip()
+            kernel = kernel_of(host)
             for name, took in _round(host, model, wanted, lambda text, n=number: say(f"model, round {n} of {rounds}: {text}")).items():
                 found[name].append(took)
     return found, kernel
@@ -209,8 +211,9 @@ def modelled(wanted: Sequence[Timed], profile: Profile, quantum_us: float, round
 
 @contextlib.contextmanager
 def clocked(profile: Profile, quantum_us: float, say: Say) -> Iterator[tuple[Lab, Model]]:
-    """A lab that can run by the clock of ``profile``, and the model that drives it."""
-    with Lab(say=say, plugins=[Model.emulator_plugin], clock=MODELLED) as host, contextlib.ExitStack() as undo:
+    """A lab that can run by the clock of ``profile``, and the model that drives it. Its kernel mitigates what this machine's does."""
+    like = likeness.of(Path("/proc/cpuinfo").read_text(), likeness.this_machines())
+    with Lab(say=say, plugins=[Model.emulator_plugin], clock=MODELLED, like=like) as host, contextlib.ExitStack() as undo:
         model = Model(host, quantum_us=quantum_us)
         # As it was loaded: it need not be one of those that have a name.
         model.profile = profile
@@ -261,8 +264,14 @@ def median(took: Took) -> float:
 
 
 def own_kernel() -> str:
-    """This machine's."""
-    return platform.release()
+    """This machine's, with what it mitigates by code: it is part of what a system call costs."""
+    return f"{platform.release()} ({likeness.in_words(likeness.this_machines())})"
+
+
+def kernel_of(host: Lab) -> str:
+    """The lab's, in the same words."""
+    release, *lines = host.run(f"uname -r; cd {likeness.VULNERABILITIES} && grep -H . *").stdout.splitlines()
+    return f"{release} ({likeness.in_words(dict(line.split(':', 1) for line in lines))})"
 
 
 def copies_differ(native_tries: Mapping[str, list[Took]], lab_tries: Mapping[str, list[Took]]) -> bool:

@@ -130,7 +130,7 @@ def modelled(switches: Iterable[Switch], folders: Mapping[str, Path], profile: P
     times: dict[str, list[float]] = {}
     why: dict[str, str] = {}
     with micro_times.clocked(profile, quantum_us, say) as (host, model):
-        kernel = host.run("uname -r").stdout.strip()
+        kernel = micro_times.kernel_of(host)
         for switch in switches:
             try:
                 call = install(host, switch.script, {name: folders[name] for name in switch.folders})

@@ -114,8 +114,8 @@ def another_frequency(native_ghz: float, profile_ghz: float) -> str:
 
 def other_kernel(native: str, lab: str) -> str:
     return (
-        f"Kernels differ: {native} natively, {lab} in the lab, which boots without mitigations (mitigations=off). System calls, switches "
-        "of threads, wake-ups and a Linux bridge are not the same code on both sides."
+        f"Kernels differ: {native} natively, {lab} in the lab. System calls, switches of threads, wake-ups and a Linux bridge are not the "
+        "same code on both sides."
     )
 
 

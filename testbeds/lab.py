@@ -17,6 +17,7 @@ from terms.placement import CpuPlan
 from testbeds.base import EMULATED, MODELLED, Completed
 from testbeds.emulator import image as images
 from testbeds.emulator import needs, snapshot
+from testbeds.emulator.likeness import ITSELF, Likeness
 from testbeds.emulator.machine import ACCELERATORS, Instance, Machine, Shape
 from testbeds.ssh import Shell
 from testbeds.systemd_host import SystemdHost
@@ -64,6 +65,7 @@ class Lab(SystemdHost):
         nodes: int = 1,
         accel: str = "tcg",
         clock: str = EMULATED,
+        like: Likeness = ITSELF,
     ) -> None:
         """``cpus``: 2, 4 or 6; 4 where not given, and 6 on two nodes, so that each end and the switch has its own on one of them.
 
@@ -71,6 +73,7 @@ class Lab(SystemdHost):
 
         ``accel``: ``tcg`` emulates; ``kvm`` runs the lab under this machine's KVM, which has no plug-ins: they are left out.
         ``clock``: whose time passes while windows last, the emulator's or the modelled processor's, which a collector then drives.
+        ``like``: the machine whose mitigations the lab's kernel has.
         """
         super().__init__()
         if cpus not in (None, *CPUS):
@@ -84,7 +87,7 @@ class Lab(SystemdHost):
         if clock == MODELLED and accel != "tcg":
             raise errors.clock_needs_emulation(accel)
         self.clock = clock
-        self._shape, self._say = Shape(cpus or (6 if nodes == 2 else 4), nodes, accel), say
+        self._shape, self._say = Shape(cpus or (6 if nodes == 2 else 4), nodes, accel, like), say
         self._plugins = tuple(plugins) if accel == "tcg" else ()
         self._instance: Instance | None = None
         self._machine: Machine | None = None

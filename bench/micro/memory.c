@@ -33,12 +33,15 @@ static char *map_huge(size_t bytes)
 
 static void **at;
 
-/* Link `count` places, the i-th at i * stride (+ a line that differs by page), into one random cycle. */
+/*
+ * Link `count` places, the i-th at i * stride, into one random cycle. With `spread`, each in a line of its own choice: were it i % 64,
+ * the places of pages that lie in order in memory, too, would share one in 32 sets of a second-level cache.
+ */
 static void **link_places(char *buffer, size_t count, size_t stride, int spread)
 {
     size_t *order = random_cycle(count);
 
-#define PLACE(i) (buffer + (i) * stride + (spread ? (i) % (PAGE / LINE) * LINE : 0))
+#define PLACE(i) (buffer + (i) * stride + (spread ? ((i) + (i) / (PAGE / LINE)) % (PAGE / LINE) * LINE : 0))
     for (size_t i = 0; i < count; i++)
         *(void **)PLACE(order[i]) = PLACE(order[(i + 1) % count]);
     void **first = (void **)PLACE(order[0]);

@@ -512,8 +512,26 @@ static struct l1_stream *find_l1_stream(struct core *core, uint64_t line, int *s
 }
 
 /*
+ * Whether a load of `address` comes over its page's border with a stream. Prefetchers by virtual address have asked for that line in time
+ * (Intel's next-page prefetcher; AMD's since Zen 3). Here it can be asked for no earlier: until then nothing knows where the page is.
+ */
+static bool stream_crosses(const struct core *core, uint64_t address)
+{
+    uint64_t line = address >> LINE_SHIFT | core->space_tag;
+    int direction = (line & 63) == 0 ? 1 : (line & 63) == 63 ? -1 : 0;
+
+    for (int i = 0; direction && i < L1_STREAMS; i++) {
+        const struct l1_stream *one = &core->l1_stream[i];
+        if (one->confidence > 1 && one->direction == direction && one->line + (uint64_t)(int64_t)direction == line)
+            return true;
+    }
+    return false;
+}
+
+/*
  * A load came to the virtual line of `address` for the first time since it is in L1D. Where it follows the one before, those behind it
- * are asked for, as far as the translation at hand goes. A stream goes on from page to page, for what follows is known by virtual lines.
+ * are asked for, as far as the translation at hand goes. A stream goes on from page to page, for what follows is known by virtual lines;
+ * on a new page all of them are asked for, for of that page none was yet.
  */
 static void follow_l1_stream(struct core *core, uint64_t address, uint64_t line, const struct tlb_entry *page)
 {
@@ -531,7 +549,8 @@ static void follow_l1_stream(struct core *core, uint64_t address, uint64_t line,
     stream->confidence = step == stream->direction ? (uint8_t)(stream->confidence + (stream->confidence < 2)) : 1;
     stream->direction = (int8_t)step;
     stream->line = virtual_line;
-    for (int ahead = stream->confidence > 1 ? farthest : 1; ahead <= farthest; ahead++) {
+    bool on_new_page = (virtual_line & 63) == (step > 0 ? 0 : 63);
+    for (int ahead = stream->confidence > 1 && !on_new_page ? farthest : 1; ahead <= farthest; ahead++) {
         int64_t distance = (int64_t)step * ahead;
         if ((address ^ (address + (uint64_t)(distance * 64))) >> page_shift[page->size])
             return;
@@ -807,6 +826,10 @@ bool core_access_slow(struct core *core, uint64_t address, bool store)
         return false;
     uint64_t line = physical_line(page, address);
     slot_t *slot = cache_touch(&core->l1d, line, ++core->tick);
+    if (!slot && !store && core->profile->prefetch_l1_stream && stream_crosses(core, address)) {
+        prefetch_into_l1d(core, line);
+        slot = cache_peek(&core->l1d, line);
+    }
     uint32_t early = slot ? core->l1d_filtered[slot - core->l1d.slots] : 0;
     bool fresh = !slot || early & EARLY;
     if (!slot) {

@@ -24,6 +24,7 @@ from typing import Any
 from terms import errors
 from testbeds.emulator import cache
 from testbeds.emulator.image import Image
+from testbeds.emulator.likeness import ITSELF, Likeness
 from testbeds.emulator.needs import LAB_MEMORY_BYTES
 from testbeds.qmp import Monitor
 
@@ -52,21 +53,27 @@ class Shape:
     """NUMA nodes: one, or two with half of the processors and of the memory each."""
     accel: str = "tcg"
     """A key of ``ACCELERATORS``."""
+    like: Likeness = ITSELF
+    """Not under KVM, where the processor is this machine's."""
 
     @property
     def name(self) -> str:
         nodes = f"-{self.nodes}nodes" if self.nodes > 1 else ""
         accel = f"-{self.accel}" if self.accel != "tcg" else ""
-        return f"{self.cpus}cpus-{LAB_MEMORY_BYTES >> 20}MiB{nodes}{accel}"
+        return f"{self.cpus}cpus-{LAB_MEMORY_BYTES >> 20}MiB{nodes}{accel}{self.like.name}"
+
+    def accelerator(self) -> list[str]:
+        """QEMU's options for what runs the machine's instructions, and for its processor."""
+        *options, processor = ACCELERATORS[self.accel]
+        return [*options, processor + (self.like.processor if self.accel == "tcg" else "")]
 
     def kernel_arguments(self) -> str:
         """CPU 0 keeps the house; all others are left to the roles pinned there."""
         pinned = f"1-{self.cpus - 1}" if self.cpus > 2 else "1"
         return " ".join((
             "root=/dev/vda rw console=ttyS0 quiet audit=0 net.ifnames=0",
-            # Emulation leaks nothing across privilege levels; the mitigations would only cost instructions. A real processor's belong
-            # to what is measured.
-            *(["mitigations=off"] if self.accel == "tcg" else []),
+            # A real processor's mitigations belong to what is measured.
+            *([self.like.kernel] if self.accel == "tcg" else []),
             # Symbols stay put.
             "nokaslr",
             f"isolcpus=managed_irq,domain,{pinned} nohz_full={pinned} rcu_nocbs={pinned} irqaffinity=0",
@@ -202,7 +209,7 @@ class Machine:
             # A lab whose kernel fails must end: what came up in its place would answer nothing, and be waited for.
             "-no-reboot",
             "-nodefaults", "-no-user-config", "-display", "none", "-sandbox", "on,spawn=deny",
-            "-machine", "q35", *ACCELERATORS[self.shape.accel],
+            "-machine", "q35", *self.shape.accelerator(),
             "-smp", str(self.shape.cpus), "-m", f"{LAB_MEMORY_BYTES >> 20}M", *self._nodes(),
             "-drive", f"file={overlay},if=virtio,format=qcow2,cache=unsafe",
             # restrict: the lab reaches nothing outside; only this machine's loopback reaches its SSH.

@@ -418,6 +418,20 @@ static inline void naive_prefetch_l1(struct naive_core *core, uint64_t line)
     naive_prefetch_l2(core, line, served);
 }
 
+/* Whether a stream of loads comes over the border of a page of 4 KiB here. */
+static inline bool naive_crosses(const struct naive_core *core, uint64_t address)
+{
+    for (int i = 0; i < 8; i++) {
+        const struct naive_l1_stream *one = &core->l1_stream[i];
+        if (one->space != core->space || one->confidence < 2 || (one->direction != 1 && one->direction != -1))
+            continue;
+        uint64_t next = one->line + (uint64_t)(int64_t)one->direction;
+        if (next == address / 64 && next / 64 != one->line / 64)
+            return true;
+    }
+    return false;
+}
+
 static inline void naive_follow_l1(struct naive_core *core, uint64_t address, uint64_t line, uint64_t page_bytes)
 {
     struct naive_l1_stream *stream = NULL;
@@ -438,7 +452,8 @@ static inline void naive_follow_l1(struct naive_core *core, uint64_t address, ui
     stream->confidence = step == stream->direction ? stream->confidence + 1 : 1;
     stream->direction = step;
     stream->line = here;
-    for (int ahead = stream->confidence > 1 ? farthest : 1; ahead <= farthest; ahead++) {
+    bool within = (here - (uint64_t)(int64_t)step) / 64 == here / 64;
+    for (int ahead = stream->confidence > 1 && within ? farthest : 1; ahead <= farthest; ahead++) {
         uint64_t to = address + (uint64_t)(int64_t)(step * ahead * 64);
         if (to / page_bytes != address / page_bytes)
             return;
@@ -641,6 +656,10 @@ static inline bool naive_access(struct naive_core *core, uint64_t address, bool 
     bool slow = now->dtlb_misses > dtlb_misses;
     uint64_t line = naive_physical_line(page, address);
     found = naive_use(core->system, &core->l1d, line);
+    if (!found && !store && core->system->profile.prefetch_l1_stream && naive_crosses(core, address)) {
+        naive_prefetch_l1(core, line);
+        found = naive_line(&core->l1d, line);
+    }
     bool fresh = !found || found->early, waits = found && found->early && !store;
     if (found)
         found->early = false;

@@ -1,0 +1,66 @@
+# SPDX-License-Identifier: GPL-2.0-or-later
+"""What the lab's kernel takes its processor for, and so which mitigations it has: none by itself, or those of another machine.
+
+Retpolines and AMD's safe return make every indirect call and every return of a kernel a mispredicted one. Where the lab's times are set
+against those of a machine that has them, the lab's kernel must have them, too. What shows in code is followed: retpolines, return
+thunks, page tables of the kernel's own, and a VERW at each exit. What a processor does by itself (IBRS) or by microcode is not modelled.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+
+VULNERABILITIES = "/sys/devices/system/cpu/vulnerabilities"
+"""A folder of text files, one for each way in which processors leak: see Linux, Documentation/admin-guide/hw-vuln."""
+# By file: what its text has where the kernel's code differs, and the kernel's argument that makes it so; and the one where it is not so.
+BY_CODE = (
+    ("spectre_v2", "Retpolines", "spectre_v2=retpoline", "spectre_v2=off"),
+    ("spec_rstack_overflow", "Safe RET", "spec_rstack_overflow=safe-ret", "spec_rstack_overflow=off"),
+    ("retbleed", "untrained return thunk", "retbleed=unret", "retbleed=off"),
+    ("meltdown", "PTI", "pti=on", "pti=off"),
+    ("mds", "Clear CPU buffers", "mds=full", "mds=off"),
+    ("tsa", "Clear CPU buffers", "tsa=on", "tsa=off"),
+)
+
+
+@dataclass(frozen=True)
+class Likeness:
+    """A processor in QEMU's words, appended to its model, and the kernel's arguments about mitigations."""
+
+    processor: str
+    kernel: str
+
+    @property
+    def name(self) -> str:
+        """Of a snapshot's folder, in part; empty for ``ITSELF``."""
+        return "" if self == ITSELF else f"-like-{hashlib.sha256(repr(self).encode()).hexdigest()[:8]}"
+
+
+ITSELF = Likeness("", "mitigations=off")
+"""Emulation leaks nothing across privilege levels, and mitigations only cost instructions."""
+
+
+def of(cpuinfo: str, vulnerabilities: Mapping[str, str]) -> Likeness:
+    """``cpuinfo``: as /proc/cpuinfo; ``vulnerabilities``: the texts below ``VULNERABILITIES`` by file."""
+    first = dict(line.split(":", 1) for line in cpuinfo.partition("\n\n")[0].splitlines() if ":" in line)
+    about = {key.strip(): value.strip() for key, value in first.items()}
+    processor = ""
+    # Safe returns are for AMD's families 23 to 25 alone. An Intel processor would have no nested KVM here, for QEMU emulates AMD's.
+    if about.get("vendor_id") == "AuthenticAMD":
+        processor = f",family={about['cpu family']},model={about['model']}"
+    arguments = [there if has in vulnerabilities.get(name, "") else gone for name, has, there, gone in BY_CODE]
+    return Likeness(processor, " ".join(arguments))
+
+
+def in_words(vulnerabilities: Mapping[str, str]) -> str:
+    """The mitigations that change a kernel's code, as the kernel names them: ``Retpolines, Safe RET``."""
+    found = [has for name, has, _, _ in BY_CODE if has in vulnerabilities.get(name, "")]
+    return ", ".join(dict.fromkeys(found)) or "no mitigations in its code"
+
+
+def this_machines() -> dict[str, str]:
+    """The files below ``VULNERABILITIES``; none where the kernel has no such folder."""
+    return {one.name: one.read_text().strip() for one in sorted(Path(VULNERABILITIES).glob("*"))}
