@@ -512,7 +512,7 @@ static struct l1_stream *find_l1_stream(struct core *core, uint64_t line, int *s
 }
 
 /*
- * Whether a load of `address` comes over its page's border with a stream. Prefetchers by virtual address have asked for that line in time
+ * Whether a load of `address` comes over its page's border with a stream. Prefetchers by virtual address have brought that line to L2 in time
  * (Intel's next-page prefetcher; AMD's since Zen 3). Here it can be asked for no earlier: until then nothing knows where the page is.
  */
 static bool stream_crosses(const struct core *core, uint64_t address)
@@ -827,6 +827,7 @@ bool core_access_slow(struct core *core, uint64_t address, bool store)
     uint64_t line = physical_line(page, address);
     slot_t *slot = cache_touch(&core->l1d, line, ++core->tick);
     if (!slot && !store && core->profile->prefetch_l1_stream && stream_crosses(core, address)) {
+        prefetch(core, line);
         prefetch_into_l1d(core, line);
         slot = cache_peek(&core->l1d, line);
     }

@@ -657,6 +657,7 @@ static inline bool naive_access(struct naive_core *core, uint64_t address, bool 
     uint64_t line = naive_physical_line(page, address);
     found = naive_use(core->system, &core->l1d, line);
     if (!found && !store && core->system->profile.prefetch_l1_stream && naive_crosses(core, address)) {
+        naive_prefetch(core, line);
         naive_prefetch_l1(core, line);
         found = naive_line(&core->l1d, line);
     }

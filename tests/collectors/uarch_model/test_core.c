@@ -348,7 +348,9 @@ static void streams_into_l1d_from_memory(void)
     load(core, 0x10f88);
     EQUAL(now->stall_memory, stall + 50);
     load(core, 0x10fc0);
+    EQUAL(now->stall_memory, stall + 2 * 50);
     load(core, 0x11000); /* the first one of the next page, which its stream comes to */
+    EQUAL(now->stall_memory, stall + 2 * 50);
     EQUAL(now->l1d_misses, 2);
     load(core, 0x11040);
     EQUAL(now->l1d_misses, 2);
