@@ -9,7 +9,7 @@ and CPU are its own.
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from typing import Any
 
 from collectors.base import Collector, Recorded
@@ -32,16 +32,19 @@ Count = tuple[str, int, float | None, float | None, float | None]
 
 
 class PerfSoftware(Collector):
+    _events: Sequence[str] = ()
+
     def unavailable(self) -> str | None:
+        # Mostly all events are known, and one call tells so.
+        if self._counts(",".join(EVENTS)):
+            self._events = list(EVENTS)
+            return None
         tried = self.host.run("perf stat -a -e context-switches true", check=False)
         return None if tried.status == 0 else f"perf stat does not work: {' '.join(tried.stderr.split())[:200]}"
 
     def setup(self) -> None:
-        # An event that perf does not know ends it, all others with it: if all together fail, each is tried alone.
-        if self._counts(",".join(EVENTS)):
-            self._events = list(EVENTS)
-        else:
-            self._events = [event for event in EVENTS if self._counts(event)]
+        # An event that perf does not know ends it, all others with it: where all together fail, each is tried alone.
+        self._events = self._events or [event for event in EVENTS if self._counts(event)]
 
     def _counts(self, events: str) -> bool:
         return self.host.run(f"perf stat -a -e {events} true", check=False).status == 0

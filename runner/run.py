@@ -2,7 +2,7 @@
 """One run: one case executed once, on a testbed as fresh as after a boot.
 
 testbed, switch, endpoints, then each traffic in turn with its warm-up and windows; everything is taken away at the end,
-whatever happened.
+whatever happened: where the testbed is thrown away, with it.
 """
 
 from __future__ import annotations
@@ -70,9 +70,10 @@ def execute(host: Testbed, plan: Plan, setting: Setting, folder: Path, say: Say)
         say("resuming the testbed")
         undo.enter_context(host)
         switch = SWITCHES[plan.case.switch](host, host.plan(), plan.case.options)
-        undo.callback(switch.stop)
         topology = TOPOLOGIES[plan.case.topology](host, switch, switch.plan, plan.case.access, plan.case.options, plan.case.frame_bytes)
-        undo.callback(topology.stop)
+        if not host.thrown_away:
+            undo.callback(switch.stop)
+            undo.callback(topology.stop)
         undo.callback(_keep_logs, host, folder)
         say(f"starting {plan.case.switch}")
         switch.start()

@@ -104,6 +104,8 @@ class Testbed(abc.ABC):
 
     clock: str = REAL
     """Whose time its rates are measured in."""
+    thrown_away: bool = False
+    """Whether nothing that runs on the host outlives ``close``, so that nothing need be stopped before."""
 
     def findings(self) -> list[str]:
         """What a reader must know of this host beside its facts, a sentence each: CPUs that had to be shared, settings that disturb."""

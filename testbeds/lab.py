@@ -56,6 +56,7 @@ class Lab(SystemdHost):
     """An emulated host, resumed from its snapshot; nothing of it outlives ``close``."""
 
     name = "lab"
+    thrown_away = True
 
     def __init__(
         self,

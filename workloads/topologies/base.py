@@ -55,6 +55,7 @@ class Topology(abc.ABC):
         self.known: dict[str, Any] = {}
         """What one traffic of a run found out of the path, for the next ones."""
         self._made: list[Endpoint] = []
+        self._softirqs: list[Thread] = []
         self._offloads: dict[str, list[str]] = {}
         """Of each end with a network stack, which offloads it has."""
 
@@ -92,10 +93,12 @@ class Topology(abc.ABC):
         return Placement(threads, self.cpu_roles())
 
     def _softirq_threads(self) -> list[Thread]:
-        """The kernel's own thread of each CPU for softirqs that were put off."""
-        listed = self.host.run("pgrep --list-name '^ksoftirqd/'", check=False).stdout
-        found = (line.split() for line in listed.splitlines())
-        return [Thread(name, int(tid), "softirq", (int(name.rpartition("/")[2]),)) for tid, name in found]
+        """The kernel's own thread of each CPU for softirqs that were put off. Asked once: they come and go with CPUs alone."""
+        if not self._softirqs:
+            listed = self.host.run("pgrep --list-name '^ksoftirqd/'", check=False).stdout
+            found = (line.split() for line in listed.splitlines())
+            self._softirqs = [Thread(name, int(tid), "softirq", (int(name.rpartition("/")[2]),)) for tid, name in found]
+        return self._softirqs
 
     def cpu_roles(self) -> dict[int, str]:
         """The role of each CPU: the one of what is pinned there; the house's CPU is ``host-other`` whatever else it does."""
