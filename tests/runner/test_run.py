@@ -351,3 +351,51 @@ def test_a_collector_gets_its_options_and_says_so_in_the_facts(monkeypatch, opti
         collectors, left_out = run._set_up(Host(), setting, undo)
     assert run._facts(collectors) == {"asked": {"pace": pace}}
     assert not left_out
+
+
+@pytest.mark.parametrize(("thrown_away", "stopped"), [(False, ["topology", "switch"]), (True, [])])
+def test_what_ends_with_its_testbed_is_not_stopped_before(tmp_path, monkeypatch, thrown_away, stopped):
+    seen: list[str] = []
+
+    class Bed(contextlib.nullcontext):
+        name, clock = "lab", EMULATED
+
+        def plan(self):
+            return None
+
+        def facts(self):
+            return {}
+
+        def run(self, command, timeout=60, check=True):
+            return SimpleNamespace(stdout="")
+
+    class Part:
+        """A switch, and a topology, that is there at once."""
+
+        plan = None
+        sender_port = receiver_port = Port("p1", "vhost-net", "p1")
+
+        def __init__(self, name):
+            self.name = name
+
+        def stop(self):
+            seen.append(self.name)
+
+        def placement(self):
+            return Placement([], {})
+
+        def facts(self):
+            return {}
+
+        def start(self):
+            return None
+
+        ready = start
+
+    host = Bed()
+    host.thrown_away = thrown_away
+    monkeypatch.setitem(experiments.SWITCHES, "kernel-ovs", lambda *_: Part("switch"))
+    monkeypatch.setitem(experiments.TOPOLOGIES, "vm2vm", lambda *_: Part("topology"))
+    plan = Plan("r001", PLAN.case, 1, ())
+    run.execute(host, plan, Setting("vm2vm", Windows(), [], frozenset()), tmp_path / "r001", lambda text: None)
+    assert seen == stopped
