@@ -71,7 +71,9 @@ def execute(host: Testbed, plan: Plan, setting: Setting, folder: Path, say: Say)
         undo.enter_context(host)
         switch = SWITCHES[plan.case.switch](host, host.plan(), plan.case.options)
         topology = TOPOLOGIES[plan.case.topology](host, switch, switch.plan, plan.case.access, plan.case.options, plan.case.frame_bytes)
-        if not host.thrown_away:
+        if host.thrown_away:
+            undo.callback(topology.close)
+        else:
             undo.callback(switch.stop)
             undo.callback(topology.stop)
         undo.callback(_keep_logs, host, folder)

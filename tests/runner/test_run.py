@@ -353,7 +353,7 @@ def test_a_collector_gets_its_options_and_says_so_in_the_facts(monkeypatch, opti
     assert not left_out
 
 
-@pytest.mark.parametrize(("thrown_away", "stopped"), [(False, ["topology", "switch"]), (True, [])])
+@pytest.mark.parametrize(("thrown_away", "stopped"), [(False, ["topology", "switch"]), (True, ["closed topology"])])
 def test_what_ends_with_its_testbed_is_not_stopped_before(tmp_path, monkeypatch, thrown_away, stopped):
     seen: list[str] = []
 
@@ -380,6 +380,9 @@ def test_what_ends_with_its_testbed_is_not_stopped_before(tmp_path, monkeypatch,
 
         def stop(self):
             seen.append(self.name)
+
+        def close(self):
+            seen.append(f"closed {self.name}")
 
         def placement(self):
             return Placement([], {})

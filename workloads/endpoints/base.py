@@ -190,6 +190,10 @@ class Endpoint(abc.ABC):
     def processes(self) -> list[Process]:
         """Its processes on the host: if one ends during a run, the run has failed."""
 
+    def close(self) -> None:
+        """End the connections to it, and leave it as it is. Safe to call at any time, and twice."""
+        return
+
     @abc.abstractmethod
     def stop(self) -> None:
         """Take it away. Safe to call at any time, and twice."""

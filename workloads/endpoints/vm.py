@@ -170,12 +170,16 @@ class Vm(Endpoint):
     def processes(self) -> list[Process]:
         return [self._process] if self._process is not None else []
 
-    def stop(self) -> None:
+    def close(self) -> None:
         if self._agent is not None:
             self._agent.close()
+        self._agent = None
+
+    def stop(self) -> None:
+        self.close()
         if self._process is not None:
             self._process.stop()
-        self._agent = self._process = None
+        self._process = None
 
     def _command(self) -> list[str]:
         kernel_arguments = (
