@@ -231,7 +231,8 @@ def end_not_asked() -> str:
 
 
 def kernel_lacks(module: str, words: str) -> str:
-    return f"this kernel has no {module}, built in or as a module ({' '.join(words.split()) or 'no word why'})"
+    said = " ".join(words.split())
+    return f"this kernel has no {module}, built in or as a module" + (f" ({said})" if said else "")
 
 
 def checksums_broken(version: str, mended: list[str]) -> str:
@@ -242,9 +243,10 @@ def checksums_broken(version: str, mended: list[str]) -> str:
 
 
 def receives_nothing(cpu: int, name: str, words: str) -> RunFailed:
+    said = " ".join(words.split()) or "the kernel says no more"
     return RunFailed(
-        f"CPU {cpu} can't be made to receive what comes in by {name} ({' '.join(words.split()) or 'no word why'}): a kernel keeps this "
-        "work (RPS) away from isolated CPUs (isolcpus, nohz_full). Take virtual machines for endpoints, which need none of it"
+        f"CPU {cpu} can't be made to receive what comes in by {name} ({said}): a kernel keeps this work (RPS) "
+        "away from isolated CPUs (isolcpus, nohz_full). Take virtual machines for endpoints, which need none of it"
     )
 
 
