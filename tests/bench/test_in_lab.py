@@ -48,7 +48,8 @@ def test_additions_take_time():
     profile = profiles.load("zen4")
     items = [item for item in micro_times.items(profile) if item.name in ("adds", "chase_l2")]
     found, kernel = micro_times.modelled(items, profile, 1.0, 1, print)
-    assert kernel
+    # The lab's kernel does what this machine's does against Spectre.
+    assert ("Retpolines" in kernel) == ("Retpolines" in micro_times.own_kernel())
     # No processor does four dependent additions in a cycle, and L2 is farther than an addition.
     cycle = 1e9 / profile.frequency_hz
     assert cycle / 4 < micro_times.median(found["adds"][0]) < 2 * cycle
