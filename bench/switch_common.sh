@@ -69,9 +69,9 @@ sample() { python3 -S "$(dirname "$0")/sample_packets.py" "$1" "$2" telemetry=/v
 counts() { sample 1 0; }
 
 # From now on nobody takes the CPUs from the threads that forward, but those that count, for a moment. Natively alone: that is not for long.
-# Those that count do it themselves, where they find the file. The shells stay behind, and get the twentieth part of a CPU that Linux leaves to such. Where one that comes before the others takes leave
-# of a child, the kernel may look again and again whether somebody else is done with the child's /proc, who never gets that CPU: seen on
-# Linux 6.18, for ten minutes.
+# Those that count do it themselves, where they find the file. The shells stay behind, and get the twentieth part of a CPU that Linux leaves
+# to such: when a shell that comes before the others reaps a child, the kernel may wait, in a loop, for somebody else to be done with the
+# child's /proc, who never gets that CPU. Seen on Linux 6.18, for ten minutes.
 insist() {
     touch /run/vsprof-insists
     for pid in $run/*.pid; do
@@ -99,7 +99,7 @@ end() {
             sleep 0.1
         done
     done
-    rm -rf $run
+    rm -rf $run /run/vsprof-insists
 }
 
 # Do action $1, if it is one of those in the list $2.

@@ -42,6 +42,7 @@ packets() { sample 1 0 | sed -E 's/.*packets=([0-9]+).*/\1/'; }
 insist() { touch /run/vsprof-insists; }
 
 down() {
+    rm -f /run/vsprof-insists
     for link in vsleft vsloop; do
         if ip link show $link > /dev/null 2>&1; then ip link delete $link; fi
     done
