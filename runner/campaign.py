@@ -145,25 +145,38 @@ def start(campaign: Campaign, progress: Progress, seed: int | None = None, root:
     campaign = replace(campaign, cases=offer.cases)
     plans = campaign.plans(chosen)
     store = Results.create(_manifest(campaign, chosen, plans, facts), root)
-    store.manifest["left_out"] = offer.left_out
-    for finding in (*offer.left_out, *findings):
-        store.find(finding)
-        progress.warn(finding)
-    return _go(campaign, plans, store, progress)
+    with store.alone():
+        store.manifest["left_out"] = offer.left_out
+        for finding in (*offer.left_out, *findings):
+            store.find(finding)
+            progress.warn(finding)
+        return _go(campaign, plans, store, progress)
 
 
 def resume(store: Results, progress: Progress) -> Results:
-    """Do the runs of a broken campaign that are not done."""
-    manifest = store.manifest
-    experiment = experiments.parse(manifest["experiment"], store.folder / results.MANIFEST)
-    options = manifest.get("host_options") or {}
-    if manifest["testbed"] == Lab.name:
-        # One that an earlier vsprof began without a word of the clock had the emulator's.
-        options = {"clock": EMULATED, **options}
-    campaign = Campaign.check(manifest["name"], experiment, manifest["testbed"], manifest["lab_cpus"], options)
-    # What the testbed offered when it began, so that the plans are the same.
-    campaign = replace(campaign, cases=[Case.of(case["values"]) for case in manifest["cases"]])
-    return _go(campaign, campaign.plans(manifest["seed"]), store, progress)
+    """Do the runs of a broken campaign that are not done. Raises ``BadInput`` while somebody else does."""
+    with store.alone():
+        manifest = store.manifest
+        experiment = experiments.parse(manifest["experiment"], store.folder / results.MANIFEST)
+        options = manifest.get("host_options") or {}
+        if manifest["testbed"] == Lab.name:
+            # One that an earlier vsprof began without a word of the clock had the emulator's.
+            options = {"clock": EMULATED, **options}
+        campaign = Campaign.check(manifest["name"], experiment, manifest["testbed"], manifest["lab_cpus"], options)
+        # What the testbed offered when it began, so that the plans are the same.
+        campaign = replace(campaign, cases=[Case.of(case["values"]) for case in manifest["cases"]])
+        _call_off_the_damaged(store, progress)
+        return _go(campaign, campaign.plans(manifest["seed"]), store, progress)
+
+
+def _call_off_the_damaged(store: Results, progress: Progress) -> None:
+    """What a crash or a bad disk took of a finished run's numbers is measured again, and that is said."""
+    runs = {run["run_id"]: run for run in store.manifest["runs"]}
+    for run_id, why in store.damaged().items():
+        runs[run_id]["status"] = "planned"
+        finding = errors.done_again(run_id, why)
+        store.find(finding)
+        progress.warn(finding)
 
 
 def _go(campaign: Campaign, plans: Sequence[Plan], store: Results, progress: Progress) -> Results:
@@ -180,6 +193,8 @@ def _go(campaign: Campaign, plans: Sequence[Plan], store: Results, progress: Pro
         with contextlib.suppress(errors.VsprofError):
             store.finish("partial")
         raise
+    # Once more, for a full disk may have kept it from being done after the last run.
+    store.join()
     store.finish("complete" if all(r["status"] == "done" for r in records.values()) else "partial")
     return store
 
@@ -208,8 +223,8 @@ def _do(campaign: Campaign, plan: Plan, store: Results, record: dict[str, Any], 
             _note_failure(plan, store, record, progress, _first(error), again=left > 0)
         else:
             _note_success(plan, store, record, outcome)
-            store.record(plan.run_id, *tables)
-            break
+            record["seconds"] = round(time.monotonic() - began, 1)
+            return store.record(plan.run_id, *tables)
     record["seconds"] = round(time.monotonic() - began, 1)
     store.save()
 
@@ -233,7 +248,7 @@ def _note_failure(plan: Plan, store: Results, record: dict[str, Any], progress: 
 
 
 def _note_success(plan: Plan, store: Results, record: dict[str, Any], outcome: run.Outcome) -> None:
-    record.update(status="done", placement=outcome.placement, cpu_roles=outcome.cpu_roles)
+    record.update(placement=outcome.placement, cpu_roles=outcome.cpu_roles)
     store.manifest["facts"]["switches"][plan.case.switch] = outcome.facts["switch"]
     if plan.case.options:
         # The same switch is set up in another way in the next case.

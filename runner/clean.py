@@ -3,28 +3,33 @@
 
 from __future__ import annotations
 
+import contextlib
 from collections.abc import Iterable
 from pathlib import Path
 
-from testbeds.emulator import cache
+from testbeds.emulator import cache as artefacts
 from testbeds.emulator.machine import Instance
 from testbeds.native import Native
 
 
 def clean(*, cache: bool) -> Iterable[Path]:
-    """Remove left-overs and, with ``cache``, the lab's images and snapshots; yield each thing removed."""
+    """Remove left-overs and, with ``cache``, the lab's images and snapshots; yield each thing removed.
+
+    Raises ``BadInput`` where somebody runs from the cache.
+    """
     yield from Instance.remove_stale()
     yield from Native.remove_stale()
-    yield from _artefacts(everything=cache)
+    with artefacts.unused() if cache else contextlib.nullcontext():
+        yield from _artefacts(everything=cache)
 
 
 def _artefacts(*, everything: bool) -> Iterable[Path]:
-    folder = cache.root() / "lab"
+    folder = artefacts.root() / "lab"
     for path in sorted(folder.glob("*") if everything else folder.glob("*.partial")):
         if not path.is_dir():
             continue
         # A builder at work holds the lock of its artefact; wait for it rather than pull its folder away.
-        with cache.locked(path.with_suffix("") if path.suffix == ".partial" else path):
+        with artefacts.locked(path.with_suffix("") if path.suffix == ".partial" else path):
             if path.exists():
-                cache.remove(path)
+                artefacts.remove(path)
                 yield path

@@ -7,6 +7,7 @@ Exit status: 0 done, 1 something failed (a run, a report), 2 bad input, 130 inte
 from __future__ import annotations
 
 import argparse
+import contextlib
 import json
 import os
 import signal
@@ -25,21 +26,31 @@ from testbeds.emulator.machine import ACCELERATORS
 from testbeds.lab import CLOCKS
 
 INTERRUPTED = 130
+ENDS = (signal.SIGTERM, signal.SIGHUP)
+"""What ends a command as Ctrl-C does."""
 
 
 def main(arguments: list[str] | None = None) -> int:
     """Entry point of ``vsprof``; returns the exit status."""
-    # A service manager's SIGTERM gets the same orderly end as Ctrl-C.
-    signal.signal(signal.SIGTERM, _interrupt)
+    # A service manager's SIGTERM and a closed terminal's SIGHUP get the same orderly end as Ctrl-C. Under nohup the latter is ignored.
+    for number in (signal.SIGINT, *ENDS):
+        if signal.getsignal(number) != signal.SIG_IGN:
+            signal.signal(number, _interrupt)
     asked = _parser().parse_args(arguments)
     try:
         return int(asked.do(asked))
     except errors.VsprofError as error:
-        print(f"vsprof: {error}", file=sys.stderr)
+        _tell(f"vsprof: {error}")
         return error.exit_status
     except KeyboardInterrupt:
-        print(f"vsprof: interrupted; {asked.interrupted}", file=sys.stderr)
+        _tell(f"vsprof: interrupted; {asked.interrupted}")
         return INTERRUPTED
+
+
+def _tell(text: str) -> None:
+    # The terminal may be what is gone.
+    with contextlib.suppress(OSError):
+        print(text, file=sys.stderr, flush=True)
 
 
 def _run(asked: argparse.Namespace) -> int:
@@ -94,7 +105,9 @@ def _write_report(store: Results) -> None:
     # Imported when used: notebooks take a second to import, and most commands need none.
     from analysis import report  # noqa: PLC0415
 
-    report.build(store.folder, experiments.NOTEBOOKS / f"{store.manifest['experiment']['notebook']}.py")
+    # Of a campaign that goes on, it would be of half the numbers, and in the way of the runner's own.
+    with store.alone():
+        report.build(store.folder, experiments.NOTEBOOKS / f"{store.manifest['experiment']['notebook']}.py")
 
 
 def _checked(name: str, experiment: Experiment, asked: argparse.Namespace, testbed: str) -> campaign.Campaign:
@@ -106,10 +119,11 @@ def _checked(name: str, experiment: Experiment, asked: argparse.Namespace, testb
 
 def _parse(asked: argparse.Namespace) -> int:
     store = Results.open(asked.result)
-    for record in store.manifest["runs"]:
-        if record["status"] == "done":
-            folder = store.run_folder(record["run_id"])
-            store.record(record["run_id"], parse.rows_of_run(folder), parse.functions_of_run(folder), parse.stacks_of_run(folder))
+    with store.alone():
+        for record in store.manifest["runs"]:
+            if record["status"] == "done":
+                folder = store.run_folder(record["run_id"])
+                store.record(record["run_id"], parse.rows_of_run(folder), parse.functions_of_run(folder), parse.stacks_of_run(folder))
     print(store.folder / results.MEASUREMENTS)
     return 0
 
@@ -269,6 +283,10 @@ def _command(commands: Any, name: str, do: Any, text: str) -> argparse.ArgumentP
 
 
 def _interrupt(number: int, frame: FrameType | None) -> None:
+    # They come together, and in twos: what is taken away now must not be interrupted, too. A user may still insist, by Ctrl-C.
+    signal.signal(signal.SIGINT, signal.default_int_handler)
+    for other in ENDS:
+        signal.signal(other, signal.SIG_IGN)
     raise KeyboardInterrupt
 
 

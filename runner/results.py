@@ -2,7 +2,8 @@
 """What is kept of a campaign: results/<time>-<experiment>/ with its manifest, measurements and everything printed.
 
 Each finished run has its numbers in raw/<run_id>/measurements.parquet; measurements.parquet joins them and is rewritten,
-in one step, after each run: whatever happens next, nothing measured is lost. The same holds for functions.parquet and stacks.parquet.
+in one step, after each run. The same holds for functions.parquet and stacks.parquet. The manifest calls a run done only when its own
+files are on the disk, and has the checksum of each: whatever happens next, nothing measured is lost, and what is damaged is noticed.
 """
 
 from __future__ import annotations
@@ -12,11 +13,13 @@ import datetime
 import itertools
 import json
 import os
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
-from terms import errors, schema
+import pyarrow as pa
+
+from terms import errors, files, locks, schema
 
 ROOT = Path(os.environ.get("VSPROF_RESULTS") or Path(__file__).resolve().parents[1] / "results").absolute()
 """Where campaigns are kept: results/ of the project, or the folder that VSPROF_RESULTS names."""
@@ -25,6 +28,7 @@ MANIFEST = "manifest.json"
 MEASUREMENTS = "measurements.parquet"
 FUNCTIONS = "functions.parquet"
 STACKS = "stacks.parquet"
+LOCK = ".lock"
 
 Rows = Iterable[Mapping[str, object]]
 
@@ -59,44 +63,77 @@ class Results:
         if folder is None:
             known = [p.parent.name for p in sorted(root.glob(f"*/{MANIFEST}"))]
             raise errors.no_result(str(name), known)
+        return cls(folder.resolve(), _manifest(folder / MANIFEST))
+
+    @contextlib.contextmanager
+    def alone(self) -> Iterator[None]:
+        """While it lasts no other vsprof changes this result. Raises ``BadInput`` where one does now."""
         try:
-            manifest = json.loads((folder / MANIFEST).read_text())
-            if not isinstance(manifest, dict) or "runs" not in manifest:
-                raise ValueError("it lists no runs")
-        except ValueError as error:
-            raise errors.bad_manifest(folder / MANIFEST, error) from error
-        return cls(folder.resolve(), manifest)
+            lock = locks.take(self.folder / LOCK, f"the result {self.folder}")
+        except OSError as error:
+            raise errors.can_not_write(self.folder, error) from error
+        with lock:
+            # Whoever held it before may have changed it since we read it.
+            self.manifest = _manifest(self.folder / MANIFEST)
+            yield
 
     def save(self) -> None:
-        """Write the manifest; a reader sees the old one or the new one, never a half."""
-        partial = self.folder / f"{MANIFEST}.partial"
+        """Write the manifest; a reader, or a crash, sees the old one or the new one, never a half."""
+        text = json.dumps(self.manifest, indent=1, default=str) + "\n"
         try:
-            partial.write_text(json.dumps(self.manifest, indent=1, default=str) + "\n")
-            os.replace(partial, self.folder / MANIFEST)
+            files.replace(self.folder / MANIFEST, lambda partial: partial.write_text(text))
         except OSError as error:
-            partial.unlink(missing_ok=True)
             raise errors.can_not_write(self.folder, error) from error
 
     def run_folder(self, run_id: str) -> Path:
         return self.folder / "raw" / run_id
 
     def record(self, run_id: str, rows: Rows, functions: Rows = (), stacks: Rows = ()) -> None:
-        """Keep a finished run's numbers, and those of single functions and call stacks; join them with those before."""
+        """Keep a finished run's numbers, and those of single functions and call stacks; call the run done; join them with those before.
+
+        In this order: a disk that is full at any moment leaves a run that is done and has its numbers, or one that is not done.
+        """
+        run = next(run for run in self.manifest["runs"] if run["run_id"] == run_id)
+        given = {MEASUREMENTS: (rows, schema.NUMBER), FUNCTIONS: (functions, schema.FUNCTION), STACKS: (stacks, schema.STACK)}
         try:
-            schema.write(self.run_folder(run_id) / MEASUREMENTS, rows)
-            schema.write(self.run_folder(run_id) / FUNCTIONS, functions, schema.FUNCTION)
-            schema.write(self.run_folder(run_id) / STACKS, stacks, schema.STACK)
-            self.join()
+            run["kept"] = {name: self._keep(self.run_folder(run_id) / name, *table) for name, table in given.items()}
         except OSError as error:
             raise errors.can_not_write(self.folder, error) from error
+        run["status"] = "done"
+        self.save()
+        self.join()
+
+    def _keep(self, path: Path, rows: Rows, layout: pa.Schema) -> dict[str, Any]:
+        return {"rows": schema.write(path, rows, layout), "blake2b": files.checksum(path)}
+
+    def damaged(self) -> dict[str, str]:
+        """Of each run that the manifest calls done and whose numbers are not as they were kept: why not."""
+        done = [run for run in self.manifest["runs"] if run["status"] == "done"]
+        return {run["run_id"]: why for run in done if (why := self._damage(run))}
+
+    def _damage(self, run: Mapping[str, Any]) -> str | None:
+        # An earlier vsprof noted no checksums: then the table must be one.
+        for name, kept in (run.get("kept") or {MEASUREMENTS: None}).items():
+            path = self.run_folder(run["run_id"]) / name
+            try:
+                if kept is None:
+                    schema.read(path)
+                elif files.checksum(path) != kept["blake2b"]:
+                    return errors.not_as_kept(path)
+            except (OSError, ValueError) as error:
+                return errors.can_not_read(path, error)
+        return None
 
     def join(self) -> None:
         """Write measurements.parquet, functions.parquet and stacks.parquet anew from the runs that are done."""
         done = [self.run_folder(run["run_id"]) for run in self.manifest["runs"] if run["status"] == "done"]
-        schema.join(self.folder / MEASUREMENTS, [folder / MEASUREMENTS for folder in done])
-        for name, layout in ((FUNCTIONS, schema.FUNCTION), (STACKS, schema.STACK)):
-            # A run of an earlier vsprof has none.
-            schema.join(self.folder / name, [path for folder in done if (path := folder / name).is_file()], layout)
+        try:
+            schema.join(self.folder / MEASUREMENTS, [folder / MEASUREMENTS for folder in done])
+            for name, layout in ((FUNCTIONS, schema.FUNCTION), (STACKS, schema.STACK)):
+                # A run of an earlier vsprof has none.
+                schema.join(self.folder / name, [path for folder in done if (path := folder / name).is_file()], layout)
+        except OSError as error:
+            raise errors.can_not_write(self.folder, error) from error
 
     def find(self, text: str) -> None:
         """Note a finding in the manifest, once."""
@@ -112,6 +149,16 @@ class Results:
             fresh = ROOT / f".{LATEST}.{os.getpid()}"
             fresh.symlink_to(self.folder.name)
             os.replace(fresh, ROOT / LATEST)
+
+
+def _manifest(path: Path) -> dict[str, Any]:
+    try:
+        manifest = json.loads(path.read_text())
+        if not isinstance(manifest, dict) or "runs" not in manifest:
+            raise ValueError("it lists no runs")
+    except ValueError as error:
+        raise errors.bad_manifest(path, error) from error
+    return manifest
 
 
 def _new_folder(root: Path, name: str) -> Path:
@@ -132,7 +179,15 @@ def now() -> str:
 
 def newest() -> Path:
     """The campaign begun last, complete or not. Raises ``BadInput`` where there is none."""
-    found = sorted(path.parent for path in ROOT.glob(f"[0-9]*/{MANIFEST}"))
+    found = [(began, path.parent) for path in ROOT.glob(f"*/{MANIFEST}") if path.parent.name != LATEST and (began := _began(path))]
     if not found:
         raise errors.no_result("the newest", [])
-    return found[-1]
+    return max(found)[1]
+
+
+def _began(manifest: Path) -> datetime.datetime | None:
+    """When a campaign began. Not by its folder's name: that is local time, which goes back once a year, and with each journey west."""
+    try:
+        return datetime.datetime.fromisoformat(_manifest(manifest)["started"]).astimezone()
+    except (errors.BadInput, OSError, KeyError, TypeError, ValueError):
+        return None

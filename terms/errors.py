@@ -324,6 +324,26 @@ def can_not_write(path: Path, why: OSError) -> VsprofError:
     return VsprofError(f"can't write {path}: {why.strerror or why}; what was measured before is kept: make room and `make resume`")
 
 
+def in_use(what: str, by: Sequence[str]) -> BadInput:
+    return BadInput(f"{what} is in use by {', '.join(by) or 'another process'}: wait for its end, or stop it")
+
+
+def no_lock_file(path: Path) -> BadInput:
+    return BadInput(f"{path} is no ordinary file, so it can't be the lock that it should be: remove it")
+
+
+def can_not_read(path: Path, why: Exception) -> str:
+    return f"{path} can't be read: {why}"
+
+
+def not_as_kept(path: Path) -> str:
+    return f"{path} is not what was kept there: its checksum is another"
+
+
+def done_again(run_id: str, why: str) -> str:
+    return f"run {run_id} was done and is done again: {why}"
+
+
 def no_result(name: str, known: list[str]) -> BadInput:
     listed = ", ".join(known[-5:]) if known else "there is none yet: `make profile-vm2vm` makes one"
     return BadInput(f"no result {name!r} (a folder with a manifest.json); the newest are: {listed}")

@@ -9,7 +9,6 @@ units (seconds, bytes, hertz, events) and unrounded. A number that could not be 
 from __future__ import annotations
 
 import dataclasses
-import os
 import re
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
@@ -17,6 +16,8 @@ from pathlib import Path
 
 import pyarrow as pa
 import pyarrow.parquet as pq
+
+from terms import files
 
 VERSION = 1
 """Version of the table's layout, kept in the file's metadata and in the manifest."""
@@ -203,9 +204,11 @@ def table(rows: Iterable[Mapping[str, object]], layout: pa.Schema = NUMBER) -> p
     return pa.Table.from_pylist(texts, schema=columns).replace_schema_metadata(METADATA)
 
 
-def write(path: Path, rows: Iterable[Mapping[str, object]], layout: pa.Schema = NUMBER) -> None:
-    """Write ``rows`` to ``path`` so that a reader (or a crash) sees either the old file or the whole new one."""
-    _replace(path, table(rows, layout))
+def write(path: Path, rows: Iterable[Mapping[str, object]], layout: pa.Schema = NUMBER) -> int:
+    """Write ``rows`` to ``path`` so that a reader (or a crash) sees either the old file or the whole new one; return how many they are."""
+    content = table(rows, layout)
+    _replace(path, content)
+    return content.num_rows
 
 
 def join(path: Path, parts: Iterable[Path], layout: pa.Schema = NUMBER) -> None:
@@ -220,9 +223,7 @@ def join(path: Path, parts: Iterable[Path], layout: pa.Schema = NUMBER) -> None:
 
 
 def _replace(path: Path, content: pa.Table) -> None:
-    partial = path.with_name(path.name + ".partial")
-    pq.write_table(content, partial, compression="zstd", compression_level=9)
-    os.replace(partial, path)
+    files.replace(path, lambda partial: pq.write_table(content, partial, compression="zstd", compression_level=9))
 
 
 def read(path: Path) -> pa.Table:

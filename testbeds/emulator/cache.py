@@ -18,8 +18,12 @@ import signal
 import subprocess
 from collections.abc import Callable, Iterator
 from pathlib import Path
+from typing import IO
+
+from terms import locks
 
 SEAL = "seal.json"
+IN_USE = "in-use.lock"
 PR_SET_PDEATHSIG = 1
 
 
@@ -39,11 +43,32 @@ def locked(path: Path) -> Iterator[None]:
         yield
 
 
+_held: dict[Path, IO[str]] = {}
+"""By cache folder, the lock by which this process keeps it."""
+
+
+def hold() -> None:
+    """Keep the cache from being cleared as long as this process lives, which runs from it. Raises ``BadInput`` while it is cleared."""
+    if (folder := root()) not in _held:
+        folder.mkdir(parents=True, exist_ok=True)
+        _held[folder] = locks.take(folder / IN_USE, f"the cache {folder}", shared=True)
+
+
+@contextlib.contextmanager
+def unused() -> Iterator[None]:
+    """While it lasts nobody begins to use the cache. Raises ``BadInput``, with who it is, while somebody does."""
+    folder = root()
+    folder.mkdir(parents=True, exist_ok=True)
+    with locks.held(folder / IN_USE, f"the cache {folder}"):
+        yield
+
+
 def make(folder: Path, build: Callable[[Path], None], sealed: list[str]) -> Path:
     """Return ``folder``, building it first by ``build(partial_folder)`` where it is missing or damaged.
 
     ``sealed`` names the files whose damage would spoil a measurement.
     """
+    hold()
     with locked(folder):
         if intact(folder):
             return folder
@@ -91,9 +116,18 @@ def as_root() -> list[str]:
     return mine if os.geteuid() == 0 else [*mine, "--map-root-user", "--map-auto"]
 
 
-def die_with_parent() -> None:
-    """In a child, before it becomes its program: be killed when the parent ends, even by SIGKILL (prctl(2), PR_SET_PDEATHSIG)."""
-    ctypes.CDLL(None).prctl(PR_SET_PDEATHSIG, signal.SIGKILL)
+def dying_with_parent() -> Callable[[], None]:
+    """What a child of this process does before it becomes its program: be killed when this one ends, even by SIGKILL (prctl(2),
+    PR_SET_PDEATHSIG)."""
+    parent, library = os.getpid(), ctypes.CDLL(None)
+
+    def ask() -> None:
+        library.prctl(PR_SET_PDEATHSIG, signal.SIGKILL)
+        # A parent that ended before that sends nothing any more.
+        if os.getppid() != parent:
+            os.kill(os.getpid(), signal.SIGKILL)
+
+    return ask
 
 
 def _seal(folder: Path, names: list[str]) -> None:

@@ -399,3 +399,78 @@ def test_what_failed_first_is_told():
     # Said in other words on purpose.
     assert str(campaigns._first(caught.value)) == "the cleaning up"
     assert campaigns._first(ValueError("alone")).args == ("alone",)
+
+
+def full_disk(monkeypatch, module, name, run_id):
+    """From now on what is written with ``run_id`` in its path finds no room."""
+    write = getattr(module, name)
+
+    def replace(path, *more):
+        if run_id in str(path):
+            raise OSError(28, "No space left on device", str(path))
+        return write(path, *more)
+
+    monkeypatch.setattr(module, name, replace)
+
+
+def all_runs(store):
+    return set(schema.read(store.folder / "measurements.parquet")["run_id"].to_pylist())
+
+
+def test_numbers_that_found_no_room_are_measured_again_when_there_is_some(executed, root, quiet, monkeypatch):
+    begun, _ = executed
+    with monkeypatch.context() as full:
+        full_disk(full, schema, "write", "r001")
+        with pytest.raises(errors.VsprofError, match="No space left"):
+            campaigns.start(vm2vm(1), quiet, seed=1, root=root)
+    assert json.loads((results.newest() / "manifest.json").read_text())["runs"][0]["status"] != "done"
+    begun.clear()
+    store = campaigns.resume(results.Results.open(results.newest()), quiet)
+    assert begun == ["r001", "r002"]
+    assert store.manifest["status"] == "complete"
+    assert all_runs(store) == {"r001", "r002"}
+
+
+def test_a_disk_that_is_full_on_the_last_run_loses_no_rows(executed, root, quiet, monkeypatch):
+    begun, _ = executed
+    joined = schema.join
+
+    def full(path, parts, *more):
+        parts = list(parts)
+        if len(parts) == 2:
+            raise OSError(28, "No space left on device", str(path))
+        joined(path, parts, *more)
+
+    with monkeypatch.context() as no_room:
+        no_room.setattr(schema, "join", full)
+        with pytest.raises(errors.VsprofError, match="No space left"):
+            campaigns.start(vm2vm(1), quiet, seed=1, root=root)
+    assert not (root / "latest").exists()
+    begun.clear()
+    store = campaigns.resume(results.Results.open(results.newest()), quiet)
+    assert begun == []
+    assert store.manifest["status"] == "complete"
+    assert all_runs(store) == {"r001", "r002"}
+
+
+@pytest.mark.parametrize("left", [b"", b"PAR1", None])
+def test_a_finished_run_whose_table_is_torn_is_done_again_and_that_is_said(executed, root, quiet, left):
+    begun, _ = executed
+    store = campaigns.start(vm2vm(1), quiet, seed=1, root=root)
+    torn = store.run_folder("r002") / "measurements.parquet"
+    torn.unlink() if left is None else torn.write_bytes(left)
+    begun.clear()
+    again = campaigns.resume(results.Results.open(store.folder), quiet)
+    assert begun == ["r002"]
+    assert all_runs(again) == {"r001", "r002"}
+    assert any("run r002 was done and is done again" in finding["text"] for finding in again.manifest["findings"])
+    assert again.manifest["status"] == "complete"
+
+
+def test_a_second_runner_of_the_same_result_is_refused(executed, root, quiet, capsys):
+    store = campaigns.start(vm2vm(1), quiet, seed=1, root=root)
+    with store.alone():
+        for command in (["run", "--resume", str(store.folder)], ["report", str(store.folder)], ["parse", str(store.folder)]):
+            assert cli.main(command) == 2
+            assert "is in use by process" in capsys.readouterr().err
+    assert not list((store.folder / "raw").glob("*.broken*"))

@@ -3,11 +3,13 @@
 
 from __future__ import annotations
 
+import os
 import tempfile
 
 import pytest
 
 from runner import cli
+from testbeds.emulator import cache
 from testbeds.emulator.machine import Instance
 
 
@@ -62,3 +64,32 @@ def test_with_cache_everything_goes(lab, capsys):
 def test_cleaning_where_nothing_is_says_nothing(places, capsys):
     assert cli.main(["clean", "--cache"]) == 0
     assert capsys.readouterr().out == ""
+
+
+def test_a_cache_that_somebody_runs_from_stays(lab, capsys):
+    cache.hold()
+    assert cli.main(["clean", "--cache"]) == 2
+    assert "is in use by process" in capsys.readouterr().err
+    assert (lab / "image" / "disk.raw").exists()
+
+
+def test_what_others_put_into_the_temporary_folder_hangs_nobody_and_stays(places):
+    os.mkfifo(places / "tmp" / f"{Instance.PREFIX}fifo")
+    (places / "tmp" / f"{Instance.PREFIX}link").symlink_to(places / "cache")
+    (places / "cache").mkdir()
+    for name in ("locked-by-a-fifo", "just-made"):
+        (places / "tmp" / f"{Instance.PREFIX}{name}").mkdir()
+    os.mkfifo(places / "tmp" / f"{Instance.PREFIX}locked-by-a-fifo" / "lock")
+    before = sorted((places / "tmp").iterdir())
+    assert cli.main(["clean"]) == 0
+    assert sorted((places / "tmp").iterdir()) == before
+    assert (places / "cache").exists()
+
+
+@pytest.mark.skipif(os.geteuid() != 0, reason="only root can give a folder away")
+def test_another_users_folder_stays(places):
+    (folder := places / "tmp" / f"{Instance.PREFIX}theirs").mkdir()
+    (folder / "lock").touch()
+    os.chown(folder, 12345, 12345)
+    assert cli.main(["clean"]) == 0
+    assert folder.exists()

@@ -188,3 +188,77 @@ def test_stacks_are_kept_and_joined_as_functions_are(store):
         assert schema.read(path).select(["run_id", "stack", "value"]).to_pylist() == [
             {"run_id": "r001", "stack": counted.stack, "value": 3.0}
         ]
+
+
+def test_a_run_is_done_when_its_numbers_are_safe(store, monkeypatch):
+    def full(path, rows, layout=schema.NUMBER):
+        if path.name == "functions.parquet":
+            raise OSError(28, "No space left on device")
+        return schema.table(rows, layout).num_rows
+
+    store.manifest["runs"][0]["status"] = "running"
+    monkeypatch.setattr(schema, "write", full)
+    monkeypatch.setattr(results.files, "checksum", lambda path: "x")
+    with pytest.raises(VsprofError, match="No space left"):
+        store.record("r001", rows("r001"))
+    assert store.manifest["runs"][0]["status"] == "running"
+
+
+def test_a_run_is_done_though_its_numbers_could_not_be_joined(store, monkeypatch):
+    monkeypatch.setattr(schema, "join", lambda *_: (_ for _ in ()).throw(OSError(28, "No space left on device")))
+    with pytest.raises(VsprofError, match="No space left"):
+        store.record("r001", rows("r001"))
+    monkeypatch.undo()
+    kept = json.loads((store.folder / "manifest.json").read_text())["runs"][0]
+    assert kept["status"] == "done"
+    assert kept["kept"]["measurements.parquet"]["rows"] == 1
+    assert store.damaged() == {}
+    assert schema.read(store.run_folder("r001") / "measurements.parquet").num_rows == 1
+
+
+@pytest.mark.parametrize(
+    ("name", "harm", "told"),
+    [
+        ("measurements.parquet", lambda path: path.unlink(), "No such file"),
+        ("functions.parquet", lambda path: path.unlink(), "No such file"),
+        ("measurements.parquet", lambda path: path.write_bytes(path.read_bytes()[:-7]), "checksum"),
+        ("stacks.parquet", lambda path: path.write_bytes(b"x" + path.read_bytes()[1:]), "checksum"),
+        ("measurements.parquet", lambda path: path.write_bytes(b""), "checksum"),
+    ],
+)
+def test_what_a_finished_run_lost_is_noticed(store, name, harm, told):
+    store.record("r001", rows("r001"))
+    store.record("r002", rows("r002"))
+    assert store.damaged() == {}
+    harm(store.run_folder("r001") / name)
+    assert store.damaged().keys() == {"r001"}
+    assert told in store.damaged()["r001"]
+    assert name in store.damaged()["r001"]
+
+
+def test_a_run_of_an_earlier_vsprof_is_whole_where_its_table_can_be_read(store):
+    store.record("r001", rows("r001"))
+    del store.manifest["runs"][0]["kept"]
+    assert store.damaged() == {}
+    (store.run_folder("r001") / "measurements.parquet").write_bytes(b"PAR1")
+    assert "can't be read" in store.damaged()["r001"]
+
+
+def test_one_at_a_time_changes_a_result(store, root):
+    again = Results.open(store.folder, root)
+    with store.alone():
+        with pytest.raises(BadInput, match=f"in use by process {os.getpid()}"), again.alone():
+            pass
+        store.find("meanwhile")
+        store.save()
+    with again.alone():
+        assert again.manifest["findings"][0]["text"] == "meanwhile"
+
+
+def test_the_newest_is_the_one_begun_last_whatever_the_clock_on_the_wall_said(root):
+    for name, began in (("20261025-025900-vm2vm", "2026-10-25T02:59:00+02:00"), ("20261025-020100-vm2vm", "2026-10-25T02:01:00+01:00")):
+        (root / name).mkdir(parents=True)
+        (root / name / "manifest.json").write_text(json.dumps({"runs": [], "started": began}))
+    (root / "20270101-000000-vm2vm").mkdir()
+    (root / "20270101-000000-vm2vm" / "manifest.json").write_text("{")
+    assert results.newest().name == "20261025-020100-vm2vm"
