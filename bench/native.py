@@ -9,7 +9,7 @@ from __future__ import annotations
 import contextlib
 import os
 import subprocess
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
 
 from terms import errors
@@ -58,7 +58,7 @@ def run(tree: Path, script: str, folders: Mapping[str, Path], timeout: float) ->
     command = [*cache.as_root(), "--net", "bash", "-c", ENTER, "bash", str(tree), *pairs]
     try:
         ran = subprocess.run(
-            command, input=script, capture_output=True, text=True, timeout=timeout, check=False, preexec_fn=_bound_and_first
+            command, input=script, capture_output=True, text=True, timeout=timeout, check=False, preexec_fn=_bound_and_first()
         )
     except subprocess.TimeoutExpired as error:
         raise errors.command_timed_out(script, timeout) from error
@@ -80,9 +80,14 @@ def hugepages(count: int) -> Iterator[None]:
         HUGEPAGES.write_text(f"{before}\n")
 
 
-def _bound_and_first() -> None:
-    cache.die_with_parent()
-    before_others()
+def _bound_and_first() -> Callable[[], None]:
+    bound = cache.dying_with_parent()
+
+    def before() -> None:
+        bound()
+        before_others()
+
+    return before
 
 
 def before_others() -> None:

@@ -3,14 +3,35 @@
 
 from __future__ import annotations
 
+import contextlib
+import sys
 import time
 from types import TracebackType
-from typing import Self
+from typing import IO, Any, Self, cast
 
 from rich.console import Console
 from rich.status import Status
 
 from terms.units import duration
+
+
+class _Patient:
+    """A stream that takes no offence at a terminal that is gone: what is measured goes on, or ends in order, and tells nobody."""
+
+    def __init__(self, stream: IO[str]) -> None:
+        self._stream = stream
+
+    def write(self, text: str) -> int:
+        with contextlib.suppress(OSError):
+            self._stream.write(text)
+        return len(text)
+
+    def flush(self) -> None:
+        with contextlib.suppress(OSError):
+            self._stream.flush()
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._stream, name)
 
 
 class Progress:
@@ -19,7 +40,7 @@ class Progress:
     def __init__(self, console: Console | None = None, *, verbose: bool = False) -> None:
         """``verbose``: print every step as a line, with the seconds since the run began."""
         self._verbose = verbose
-        self._console = console or Console(stderr=True, highlight=False)
+        self._console = console or Console(file=cast("IO[str]", _Patient(sys.stderr)), highlight=False)
         self._status: Status | None = None
         self._began = self._run_began = time.monotonic()
         self._runs = self._done = 0

@@ -185,7 +185,7 @@ class Native(Testbed):
         try:
             ran = subprocess.run(
                 self._inside("bash", "-c", command), capture_output=True, text=True, errors="replace", timeout=timeout, check=False,
-                stdin=subprocess.DEVNULL, env=_environment({}), preexec_fn=self._join,
+                stdin=subprocess.DEVNULL, env=_environment({}), preexec_fn=self._joining(),
             )  # fmt: skip
         except subprocess.TimeoutExpired:
             raise errors.command_timed_out(command, timeout) from None
@@ -197,8 +197,10 @@ class Native(Testbed):
     def start(self, name: str, command: str, *, cpus: Sequence[int], environment: Mapping[str, str] = {}) -> Process:
         log = self._path(f"/run/vsprof-{name}.log")
 
+        join = self._joining()
+
         def become() -> None:
-            self._join()
+            join()
             os.sched_setaffinity(0, cpus)
 
         with log.open("ab") as out:
@@ -272,11 +274,16 @@ class Native(Testbed):
         # nsenter becomes its program, so that the id we know is the program's.
         return ["nsenter", f"--target={self._keeper.pid}", "--net", "--mount", f"--root={self._root}", f"--wd={self._root}", *command]
 
-    def _join(self) -> None:
-        """In a child, before it becomes its program: in the keeper's group of processes, and not to outlive the runner."""
-        cache.die_with_parent()
-        with open(f"{self._cgroup}/cgroup.procs", "w") as procs:
-            procs.write("0")
+    def _joining(self) -> Callable[[], None]:
+        """What a child does before it becomes its program: it joins the keeper's group of processes, and does not outlive the runner."""
+        bound = cache.dying_with_parent()
+
+        def join() -> None:
+            bound()
+            with open(f"{self._cgroup}/cgroup.procs", "w") as procs:
+                procs.write("0")
+
+        return join
 
     @property
     def _root(self) -> Path:

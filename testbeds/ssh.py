@@ -13,7 +13,7 @@ import tempfile
 import time
 from collections.abc import Callable
 from dataclasses import dataclass, field
-from pathlib import Path
+from pathlib import Path, PurePosixPath
 
 from terms import errors
 from testbeds.base import Completed
@@ -79,9 +79,9 @@ class Channel:
             archive.seek(0)
             try:
                 with tarfile.open(fileobj=archive, mode="r:") as packed:
-                    # Absent before Python 3.11.4, which then unpacks as it is; later ones warn unless told what to trust.
-                    packed.extraction_filter = getattr(tarfile, "tar_filter", None)
-                    packed.extractall(to)
+                    # Later Pythons warn unless they are told what to trust; before 3.11.4 there was nobody to tell.
+                    packed.extraction_filter = lambda member, _: member
+                    packed.extractall(to, members=[_harmless(member) for member in packed])
             except tarfile.TarError as error:
                 raise errors.command_failed(command, 0, f"what arrived is no archive: {error}") from error
 
@@ -126,6 +126,16 @@ class Channel:
             "-o", f"UserKnownHostsFile={self.folder / 'known_hosts'}", "-o", "GlobalKnownHostsFile=/dev/null",
             "-o", "StrictHostKeyChecking=yes",
         ]  # fmt: skip
+
+
+def _harmless(member: tarfile.TarInfo) -> tarfile.TarInfo:
+    """A file or folder that lies below the folder it is unpacked into. Raises ``TarError`` for any other: a host sends what it likes."""
+    path = PurePosixPath(member.name)
+    if path.is_absolute() or ".." in path.parts or not (member.isfile() or member.isdir()):
+        raise tarfile.TarError(f"it has {member.name!r}, which is no file or folder of its own")
+    # No more than that: what its owner and its rights are elsewhere means nothing here.
+    member.mode = 0o755 if member.isdir() else 0o644
+    return member
 
 
 class Shell:

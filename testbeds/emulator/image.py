@@ -160,7 +160,7 @@ def _make_tree(folder: Path, log: Path, say: Say) -> bool:
             stdout=subprocess.PIPE,
             stderr=subprocess.STDOUT,
             text=True,
-            preexec_fn=cache.die_with_parent,
+            preexec_fn=cache.dying_with_parent(),
         )
         assert build.stdout is not None
         for line in build.stdout:

@@ -8,11 +8,11 @@ can run at once and a machine that is killed spoils nothing. QEMU dies with the 
 from __future__ import annotations
 
 import contextlib
-import fcntl
 import os
 import shutil
 import signal
 import socket
+import stat
 import subprocess
 import tempfile
 import time
@@ -21,7 +21,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from terms import errors
+from terms import errors, locks
 from testbeds.emulator import cache
 from testbeds.emulator.image import Image
 from testbeds.emulator.likeness import ITSELF, Likeness
@@ -39,6 +39,9 @@ ACCELERATORS = {
 """QEMU's options by the value of ACCEL."""
 HUGEPAGES = 1024
 """Hugepages of 2 MiB that the lab host sets aside at boot: 1 GiB for OVS-DPDK, 256 MiB a guest, and room."""
+
+YOUNG_SECONDS = 60
+"""An instance's folder without a lock is left for so long to who has just made it."""
 
 PLUGIN_REFUSED = ("Could not load plugin", ": -plugin")
 """What QEMU says of a plug-in that it can't load, and, built without plug-ins, of the option itself."""
@@ -95,8 +98,7 @@ class Instance:
 
     def __init__(self) -> None:
         self.folder = Path(tempfile.mkdtemp(prefix=self.PREFIX))
-        self._lock = (self.folder / "lock").open("w")
-        fcntl.flock(self._lock, fcntl.LOCK_EX)
+        self._lock = locks.take(self.folder / "lock", f"{self.folder}")
 
     def remove(self) -> None:
         shutil.rmtree(self.folder, ignore_errors=True)
@@ -107,10 +109,15 @@ class Instance:
         """Remove the folders whose process was killed before it could; return them."""
         removed = []
         for folder in Path(tempfile.gettempdir()).glob(f"{cls.PREFIX}*"):
-            with contextlib.suppress(OSError), (folder / "lock").open() as lock:
-                fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
-                shutil.rmtree(folder, ignore_errors=True)
-                removed.append(folder)
+            # Anybody may make a folder or a FIFO of such a name there. Ours are locked right after they are made.
+            with contextlib.suppress(OSError, errors.BadInput):
+                found = folder.lstat()
+                young = time.time() - found.st_mtime < YOUNG_SECONDS and not (folder / "lock").exists()
+                if not stat.S_ISDIR(found.st_mode) or found.st_uid != os.getuid() or young:
+                    continue
+                with locks.held(folder / "lock", f"{folder}"):
+                    shutil.rmtree(folder, ignore_errors=True)
+                    removed.append(folder)
         return removed
 
 
@@ -261,7 +268,7 @@ class Machine:
         with (self.folder / "qemu.log").open("wb") as log:
             self._process = subprocess.Popen(
                 [*self.image.program("qemu-system-x86_64", preload), *arguments],
-                stdin=subprocess.DEVNULL, stdout=log, stderr=subprocess.STDOUT, preexec_fn=cache.die_with_parent,
+                stdin=subprocess.DEVNULL, stdout=log, stderr=subprocess.STDOUT, preexec_fn=cache.dying_with_parent(),
                 # Ctrl-C must reach the runner alone: it stops the machine when the run's record is safe.
                 start_new_session=True,
             )  # fmt: skip

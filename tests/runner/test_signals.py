@@ -1,0 +1,86 @@
+# SPDX-License-Identifier: GPL-2.0-or-later
+"""A terminal that is closed, a service manager, nohup: a command ends in order, or goes on, as its user expects."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import signal
+import subprocess
+import sys
+
+import pytest
+
+from runner import progress
+from runner.progress import Progress
+
+COMMAND = """
+import os, signal, sys, time
+from runner import cli
+
+def do(asked):
+    try:
+        os.kill(os.getpid(), getattr(signal, sys.argv[1]))
+        time.sleep(0.5)
+        return 0
+    finally:
+        for name in sys.argv[2:]:
+            # While things are taken away.
+            os.kill(os.getpid(), getattr(signal, name))
+        time.sleep(0.1)
+        print("taken away", flush=True)
+
+cli._list = do
+sys.exit(cli.main(["list"]))
+"""
+
+
+def ran(*names: str, **more) -> subprocess.CompletedProcess[str]:
+    """A command that gets the first signal while it works, and the others while it ends."""
+    return subprocess.run([sys.executable, "-c", COMMAND, *names], capture_output=True, text=True, timeout=60, check=False, **more)
+
+
+@pytest.mark.parametrize("name", ["SIGTERM", "SIGHUP", "SIGINT"])
+def test_a_command_is_ended_in_order_and_only_once(name):
+    ended = ran(name, "SIGHUP", "SIGTERM")
+    assert ended.returncode == 130
+    assert ended.stdout == "taken away\n"
+    assert "interrupted" in ended.stderr
+    assert "Traceback" not in ended.stderr
+
+
+def test_under_nohup_it_goes_on():
+    ended = ran("SIGHUP", preexec_fn=lambda: signal.signal(signal.SIGHUP, signal.SIG_IGN))
+    assert (ended.returncode, ended.stdout, ended.stderr) == (0, "taken away\n", "")
+
+
+def test_a_terminal_that_is_gone_stops_nothing(monkeypatch):
+    ours, theirs = os.openpty()
+    terminal = os.fdopen(theirs, "w")
+    monkeypatch.setattr(progress.sys, "stderr", terminal)
+    with Progress() as shown:
+        os.close(ours)
+        shown.begin(1)
+        shown.start_run("a case")
+        shown.say("a step")
+        shown.warn("something")
+        shown.end_run()
+    with contextlib.suppress(OSError):
+        terminal.close()
+
+
+ORPHAN = """
+import os, signal, sys
+from testbeds.emulator import cache
+ask = cache.dying_with_parent()
+if (child := os.fork()) == 0:
+    if (late := os.fork()) == 0:
+        ask()  # in a process whose parent is not who started it: that one is gone already
+        os._exit(0)
+    os._exit(os.waitstatus_to_exitcode(os.waitpid(late, 0)[1]) != -signal.SIGKILL)
+sys.exit(os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]))
+"""
+
+
+def test_a_child_whose_parent_ended_before_it_could_ask_ends_too():
+    assert subprocess.run([sys.executable, "-c", ORPHAN], timeout=60, check=False).returncode == 0

@@ -1,0 +1,60 @@
+# SPDX-License-Identifier: GPL-2.0-or-later
+"""What a host sends is unpacked where it was asked for, and nowhere else."""
+
+from __future__ import annotations
+
+import io
+import tarfile
+
+import pytest
+
+from testbeds.ssh import Channel
+
+
+@pytest.fixture
+def channel(tmp_path, monkeypatch):
+    """A host whose tar is ours: it sends the file ``sent``."""
+    made = Channel("root@127.0.0.1", 22, tmp_path / "key", "", tmp_path)
+    monkeypatch.setattr(made, "_command", lambda options, *command: ["cat", str(tmp_path / "sent")])
+    return made
+
+
+def archive(path, *members):
+    with tarfile.open(path, "w") as packed:
+        for name, kind, content in members:
+            info = tarfile.TarInfo(name)
+            info.type, info.linkname, info.size, info.mode = kind, "/etc", len(content), 0o6777
+            packed.addfile(info, io.BytesIO(content))
+
+
+def test_files_and_folders_arrive(channel, tmp_path):
+    archive(tmp_path / "sent", ("w1", tarfile.DIRTYPE, b""), ("w1/a.begin", tarfile.REGTYPE, b"12\n"))
+    channel.pull("/run/w1", tmp_path / "to")
+    assert (tmp_path / "to" / "w1" / "a.begin").read_text() == "12\n"
+    assert (tmp_path / "to" / "w1" / "a.begin").stat().st_mode & 0o7777 == 0o644
+
+
+@pytest.mark.parametrize(
+    ("name", "kind"),
+    [
+        ("../a", tarfile.REGTYPE),
+        ("w1/../../a", tarfile.REGTYPE),
+        ("/tmp/a", tarfile.REGTYPE),
+        ("w1/link", tarfile.SYMTYPE),
+        ("w1/link", tarfile.LNKTYPE),
+        ("w1/fifo", tarfile.FIFOTYPE),
+        ("w1/device", tarfile.CHRTYPE),
+    ],
+)
+def test_what_lies_elsewhere_or_is_no_file_is_refused_and_nothing_is_unpacked(channel, tmp_path, name, kind):
+    archive(tmp_path / "sent", ("w1", tarfile.DIRTYPE, b""), ("w1/a", tarfile.REGTYPE, b"x"), (name, kind, b""))
+    with pytest.raises(Exception, match="no file or folder of its own"):
+        channel.pull("/run/w1", tmp_path / "to")
+    assert not list((tmp_path / "to").iterdir())
+
+
+def test_a_torn_archive_is_told(channel, tmp_path):
+    archive(tmp_path / "sent", ("w1", tarfile.DIRTYPE, b""), ("w1/a", tarfile.REGTYPE, b"x" * 5000))
+    (tmp_path / "sent").write_bytes((tmp_path / "sent").read_bytes()[:3000])
+    with pytest.raises(Exception, match="what arrived is no archive"):
+        channel.pull("/run/w1", tmp_path / "to")
