@@ -3,7 +3,8 @@
 same snapshot, and beside a program that takes one of this machine's CPUs. If the prediction is of the modelled processor, none of these
 changes it.
 
-Quanta take turns in one lab, so that each is set beside the next smaller one under the same conditions.
+Quanta take turns in one lab, so that each is set beside the next smaller one under the same conditions; so do windows beside that program
+and windows without it.
 """
 
 from __future__ import annotations
@@ -15,7 +16,7 @@ import json
 import subprocess
 import sys
 import tempfile
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -37,6 +38,8 @@ CASES = {"kernel-ovs": "vhost-net", "ovs-dpdk": "vhost-user"}
 """Each switch with its usual access."""
 QUANTA_US = (0.5, 1, 2, 5, 10, 20)
 TURNS = 3
+PAIRS = 3
+"""Windows beside a busy program, and as many without, in each turn: over kernel OVS single windows differ by some percent."""
 SECONDS, WARMUP_SECONDS = 0.03, 0.02
 """Of modelled time: a window, and the time before it."""
 FRAME_BYTES = 64
@@ -54,18 +57,22 @@ class Seen:
     """Of L1D, by all CPUs, for each packet."""
     switches: float
     """Of tasks, likewise."""
+    slowness: float
+    """Real seconds for each modelled one."""
 
 
 def main(arguments: list[str] | None = None) -> int:
     parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
     parser.add_argument("--turns", type=int, default=TURNS)
     parser.add_argument("--switches", default=",".join(CASES))
+    parser.add_argument("--quanta", default=",".join(f"{quantum:g}" for quantum in QUANTA_US), help="in microseconds, from small to large")
     parser.add_argument("--cpu-profile", default=profiles.DEFAULT)
     asked = parser.parse_args(arguments)
     numbers: dict[str, tuple[Estimate, str]] = {}
     try:
         for switch in asked.switches.split(","):
-            numbers |= measure(switch, asked.turns, asked.cpu_profile, lambda text: print(text, file=sys.stderr))
+            quanta = [float(quantum) for quantum in asked.quanta.split(",")]
+            numbers |= measure(switch, quanta, asked.turns, asked.cpu_profile, lambda text: print(text, file=sys.stderr))
             # Kept whatever becomes of the next switch.
             table.write("bench-time", numbers)
         path = table.report("bench-time", numbers)
@@ -76,32 +83,31 @@ def main(arguments: list[str] | None = None) -> int:
     return 0
 
 
-def measure(switch: str, turns: int, cpu_profile: str, say: Say) -> dict[str, tuple[Estimate, str]]:
+def measure(switch: str, quanta: Sequence[float], turns: int, cpu_profile: str, say: Say) -> dict[str, tuple[Estimate, str]]:
     """All numbers of one switch. Raises ``VsprofError``."""
     if switch not in CASES:
         raise errors.unknown_value("switch", switch, CASES)
     with _flood(switch, cpu_profile, say) as path:
-        of_quantum: dict[float, list[Seen]] = {quantum: [] for quantum in QUANTA_US}
+        of_quantum: dict[float, list[Seen]] = {quantum: [] for quantum in quanta}
         for turn in range(1, turns + 1):
             for quantum, seen in of_quantum.items():
                 say(f"{switch}: turn {turn} of {turns}, a quantum of {quantum} us")
                 seen.append(path.window(quantum))
         say(f"{switch}: alone, and beside a program that takes a CPU")
-        before = path.clock()
-        alone = [path.window(QUANTUM_US) for _ in range(turns)]
-        after = path.clock()
-        with _busy_cpu():
-            loaded = [path.window(QUANTUM_US) for _ in range(turns)]
+        alone, loaded = [], []
+        for _ in range(PAIRS * turns):
+            alone.append(path.window(QUANTUM_US))
+            with _busy_cpu():
+                loaded.append(path.window(QUANTUM_US))
     with _flood(switch, cpu_profile, say) as path:
         say(f"{switch}: once more, from the same snapshot")
-        again = [path.window(QUANTUM_US) for _ in range(turns)]
+        again = [path.window(QUANTUM_US) for _ in alone]
         skew = path.clock()["far_apart_share"]
     numbers = _by_quantum(switch, of_quantum)
     numbers[f"{switch}_rate"] = _estimate([one.rate for one in alone]), "packets/s"
     numbers[f"{switch}_rate_repeat_difference"] = _difference(alone, again, "rate"), ""
     numbers[f"{switch}_rate_loaded_difference"] = _difference(alone, loaded, "rate"), ""
-    wall, modelled = (after[key] - before[key] for key in ("wall_s", "modelled_s"))
-    numbers[f"{switch}_wall_per_modelled_second"] = _estimate([wall / modelled]), ""
+    numbers[f"{switch}_wall_per_modelled_second"] = _estimate([one.slowness for one in alone]), ""
     numbers[f"{switch}_skew_share"] = _estimate([skew]), ""
     return numbers
 
@@ -109,7 +115,9 @@ def measure(switch: str, turns: int, cpu_profile: str, say: Say) -> dict[str, tu
 def _by_quantum(switch: str, of_quantum: dict[float, list[Seen]]) -> dict[str, tuple[Estimate, str]]:
     """Each quantum against the next smaller one, turn by turn."""
     numbers: dict[str, tuple[Estimate, str]] = {}
-    for smaller, larger in itertools.pairwise(QUANTA_US):
+    for quantum, seen in of_quantum.items():
+        numbers[f"{switch}_wall_per_modelled_second_{quantum:g}us"] = _estimate([one.slowness for one in seen]), ""
+    for smaller, larger in itertools.pairwise(of_quantum):
         for what in ("rate", "misses", "switches"):
             difference = _difference(of_quantum[smaller], of_quantum[larger], what)
             numbers[f"{switch}_{what}_difference_{larger:g}us"] = difference, ""
@@ -135,6 +143,7 @@ class _Path:
 
     def window(self, quantum_us: float) -> Seen:
         self._model.set_quantum(quantum_us)
+        before = self.clock()
         with tempfile.TemporaryDirectory() as folder:
             into = Path(folder) / "w1"
             window.measure_modelled(self._host, self._traffic, {}, self._model, SECONDS, WARMUP_SECONDS, into)
@@ -143,7 +152,8 @@ class _Path:
         self._traffic.check()
         counted = json.loads(self._model.read_window())["window"]
         packets = rate * counted["seconds"]
-        return Seen(rate, *(_sum(counted, counter) / packets for counter in ("l1d_misses", "task_switches")))
+        wall, modelled = (self.clock()[key] - before[key] for key in ("wall_s", "modelled_s"))
+        return Seen(rate, *(_sum(counted, counter) / packets for counter in ("l1d_misses", "task_switches")), wall / modelled)
 
     def clock(self) -> dict[str, float]:
         return self._model.clock_facts()

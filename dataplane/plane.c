@@ -20,6 +20,8 @@ struct plane plane;
 
 /* Of publishing: the main thread and librte_vhost's both do. */
 static pthread_mutex_t publishing = PTHREAD_MUTEX_INITIALIZER;
+/* Of the last layout. */
+static uint64_t serial;
 
 static struct worker *worker_new(unsigned index, unsigned lcore, struct why *why)
 {
@@ -126,7 +128,6 @@ static void lay_out_port(struct layout *layout, struct port *port)
 	layout->ports |= UINT32_C(1) << port->slot;
 	/* The first ones, up to the first that is off: an endpoint turns them on in order. Port->up says that there is one. */
 	layout->queues[port->slot] = RTE_MAX(__builtin_ctz(~port->taking), 1);
-	layout->shared[port->slot] = plane.workers > layout->queues[port->slot];
 	for (uint16_t queue = 0; queue < port->queues; queue++)
 		if (port->polled & (UINT32_C(1) << queue)) {
 			unsigned w = choose_worker(layout, port);
@@ -137,7 +138,6 @@ static void lay_out_port(struct layout *layout, struct port *port)
 
 static struct layout *lay_out(void)
 {
-	static uint64_t serial;
 	struct layout *layout = rte_zmalloc("layout", sizeof(*layout), RTE_CACHE_LINE_SIZE);
 
 	if (layout == NULL)
@@ -148,6 +148,86 @@ static struct layout *lay_out(void)
 		if (plane.port[slot] != NULL && plane.port[slot]->up && plane.port[slot]->polled != 0 && !plane.port[slot]->going)
 			lay_out_port(layout, plane.port[slot]);
 	return layout;
+}
+
+/* Who polls a queue; -1: nobody. */
+static int owner(const struct layout *layout, struct source source)
+{
+	for (unsigned w = 0; w < plane.workers; w++)
+		for (uint16_t i = 0; i < layout->polls[w]; i++)
+			if (layout->poll[w][i].port->slot == source.slot && layout->poll[w][i].queue == source.queue)
+				return w;
+	return -1;
+}
+
+/* The layout between two: without the queues that go from one worker to another. NULL: there are none. */
+static struct layout *lay_out_between(const struct layout *old, const struct layout *new)
+{
+	struct layout *between = rte_malloc("layout", sizeof(*between), RTE_CACHE_LINE_SIZE);
+	bool any = false;
+
+	if (between == NULL)
+		rte_panic("no memory for a layout of %zu bytes\n", sizeof(*between));
+	*between = *new;
+	between->serial = ++serial;
+	for (unsigned w = 0; w < plane.workers; w++) {
+		between->polls[w] = 0;
+		for (uint16_t i = 0; i < new->polls[w]; i++) {
+			const struct poll_entry *entry = &new->poll[w][i];
+			int before = owner(old, (struct source){entry->port->slot, entry->queue});
+
+			if (before < 0 || before == (int)w) {
+				between->poll[w][between->polls[w]++] = *entry;
+				continue;
+			}
+			between->moving[entry->port->slot] |= 1 << entry->queue;
+			any = true;
+		}
+	}
+	if (any)
+		return between;
+	rte_free(between);
+	return NULL;
+}
+
+static void hand(struct handed *arriving, struct rte_mbuf *frame, struct source source)
+{
+	if (arriving->count == HELD_MOST) {
+		arriving->dropped++;
+		rte_pktmbuf_free(frame);
+		return;
+	}
+	arriving->frame[arriving->count] = frame;
+	arriving->source[arriving->count++] = source;
+}
+
+/* Gives frames that workers held to those that will poll their queues. Nobody polls these now, and all workers know. */
+static void hand_over(const struct layout *next)
+{
+	for (unsigned w = 0; w < plane.workers; w++)
+		for (unsigned slot = 0; slot < MAX_PORTS; slot++) {
+			struct handed *leaving = &plane.worker[w]->leaving[slot];
+
+			for (uint16_t i = 0; i < leaving->count; i++)
+				hand(&plane.worker[owner(next, leaving->source[i])]->arriving[slot], leaving->frame[i], leaving->source[i]);
+			leaving->count = 0;
+		}
+}
+
+/* Takes the place of the layout that is, which is freed: when this returns, no worker uses what the new one lacks. */
+static void replace_layout(struct layout *new)
+{
+	struct layout *old = atomic_exchange(&plane.layout, new);
+
+	for (unsigned w = 0; w < plane.workers; w++)
+		sleep_wake(plane.worker[w]);
+	/*
+	 * After the first wait each worker will take the new layout next; after the second it has taken it, and dropped the
+	 * frames that waited for, or lie in the memory of, a port that is gone.
+	 */
+	rte_rcu_qsbr_synchronize(plane.rcu, RTE_QSBR_THRID_INVALID);
+	rte_rcu_qsbr_synchronize(plane.rcu, RTE_QSBR_THRID_INVALID);
+	rte_free(old);
 }
 
 static void tell_who_is_served(void)
@@ -161,19 +241,16 @@ static void tell_who_is_served(void)
 
 void plane_publish(void)
 {
-	struct layout *old;
+	struct layout *new, *between;
 
 	pthread_mutex_lock(&publishing);
-	old = atomic_exchange(&plane.layout, lay_out());
-	for (unsigned w = 0; w < plane.workers; w++)
-		sleep_wake(plane.worker[w]);
-	/*
-	 * After the first wait each worker will take the new layout next; after the second it has taken it, and dropped the
-	 * frames that waited for, or lie in the memory of, a port that is gone.
-	 */
-	rte_rcu_qsbr_synchronize(plane.rcu, RTE_QSBR_THRID_INVALID);
-	rte_rcu_qsbr_synchronize(plane.rcu, RTE_QSBR_THRID_INVALID);
-	rte_free(old);
+	new = lay_out();
+	between = lay_out_between(plane.layout, new);
+	if (between != NULL) {
+		replace_layout(between);
+		hand_over(new);
+	}
+	replace_layout(new);
 	tell_who_is_served();
 	pthread_mutex_unlock(&publishing);
 }

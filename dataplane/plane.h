@@ -5,6 +5,9 @@
  * Workers see the ports only through a layout, which never changes: whenever a port comes, goes, gets or loses its endpoint, a new
  * layout is published, and the old one is freed once no worker can hold it (read-copy-update by quiescent states). So workers
  * take no lock, and whoever publishes knows afterwards that no worker uses what the new layout lacks.
+ *
+ * A queue is polled by one worker at a time. Where a queue goes from one worker to another, a layout without it is published in
+ * between: while workers take a layout, some still use the one before.
  */
 #ifndef VS_PLANE_H
 #define VS_PLANE_H
@@ -27,8 +30,8 @@ struct layout {
 	uint32_t ports;               /* bit s: port[s] is there */
 	uint16_t polls[MAX_WORKERS];  /* entries of poll[w] */
 	struct poll_entry poll[MAX_WORKERS][MAX_PORTS * MAX_QUEUES];
+	uint8_t moving[MAX_PORTS];  /* bit q: nobody polls queue q, which another worker than before will poll in the next layout */
 	uint16_t queues[MAX_PORTS]; /* to send on */
-	bool shared[MAX_PORTS];     /* more workers than queues: lock them to send */
 };
 
 struct plane {

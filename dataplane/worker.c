@@ -29,6 +29,7 @@ enum {
 /* A burst on its way through the stages. */
 struct burst {
 	struct port *source;
+	uint16_t queue; /* of the source */
 	uint16_t count;
 	struct rte_mbuf *frame[BURST];
 	uint64_t target_mac[BURST], source_mac[BURST];
@@ -49,7 +50,11 @@ static uint16_t send_queue(const struct worker *worker, const struct port *port)
 static uint16_t send(struct worker *worker, struct port *port, struct rte_mbuf **frames, uint16_t count)
 {
 	uint16_t queue = send_queue(worker, port), taken;
-	bool shared = worker->layout->shared[port->slot];
+	/*
+	 * Even where there are queues for all of them: while one worker uses a new layout, with another number of queues, the next one
+	 * may still use the old one. A lock that nobody else wants costs some 20 cycles a burst.
+	 */
+	bool shared = plane.workers > 1;
 
 	if (shared)
 		rte_spinlock_lock(&port->sending[queue]);
@@ -59,7 +64,7 @@ static uint16_t send(struct worker *worker, struct port *port, struct rte_mbuf *
 	return taken;
 }
 
-static void hold(struct worker *worker, struct port *port, uint16_t source, struct rte_mbuf **frames, uint16_t count)
+static void hold(struct worker *worker, struct port *port, struct source source, struct rte_mbuf **frames, uint16_t count)
 {
 	struct held *held = &worker->held[port->slot];
 	uint16_t room = HELD_MOST - held->count, kept = count < room ? count : room;
@@ -78,7 +83,7 @@ static void hold(struct worker *worker, struct port *port, uint16_t source, stru
 	}
 }
 
-static void send_or_hold(struct worker *worker, struct port *port, uint16_t source, struct rte_mbuf **frames, uint16_t count)
+static void send_or_hold(struct worker *worker, struct port *port, struct source source, struct rte_mbuf **frames, uint16_t count)
 {
 	uint16_t taken = 0;
 
@@ -101,7 +106,7 @@ static uint16_t compact(struct held *held, uint16_t from, const struct layout *l
 	uint16_t kept = 0, dropped = 0;
 
 	for (uint16_t i = from; i < held->count; i++)
-		if (layout->ports & (UINT32_C(1) << held->source[i])) {
+		if (layout->ports & (UINT32_C(1) << held->source[i].slot)) {
 			held->frame[kept] = held->frame[i];
 			held->source[kept++] = held->source[i];
 		} else {
@@ -137,6 +142,11 @@ static void send_all_held(struct worker *worker)
 		send_held(worker, worker->layout->port[__builtin_ctz(left)]);
 }
 
+static struct source source_of(const struct burst *burst)
+{
+	return (struct source){burst->source->slot, burst->queue};
+}
+
 /* Sends each port's part of a burst whose frames go different ways. */
 static void enqueue_apart(struct worker *worker, struct burst *burst)
 {
@@ -159,7 +169,7 @@ static void enqueue_apart(struct worker *worker, struct burst *burst)
 			if (burst->way[i] == slot || burst->way[i] == TO_ALL)
 				group[count++] = burst->frame[i];
 		if (count > 0)
-			send_or_hold(worker, layout->port[slot], burst->source->slot, group, count);
+			send_or_hold(worker, layout->port[slot], source_of(burst), group, count);
 	}
 }
 
@@ -170,7 +180,7 @@ static __rte_always_inline void enqueue(struct worker *worker, struct burst *bur
 	while (same < burst->count && burst->way[same] == way)
 		same++;
 	if (likely(same == burst->count && way < MAX_PORTS))
-		send_or_hold(worker, worker->layout->port[way], burst->source->slot, burst->frame, burst->count);
+		send_or_hold(worker, worker->layout->port[way], source_of(burst), burst->frame, burst->count);
 	else
 		enqueue_apart(worker, burst);
 }
@@ -200,6 +210,7 @@ static __rte_always_inline uint16_t dequeue(struct burst *burst, const struct po
 	uint16_t count = port->driver->receive(port, entry->queue, burst->frame, BURST);
 
 	burst->source = port;
+	burst->queue = entry->queue;
 	if (count > 0)
 		count = drop_runts(counters, burst->frame, count);
 	counters->packets += count;
@@ -381,24 +392,64 @@ static __rte_always_inline bool poll_queue(struct worker *worker, const struct p
 	return true;
 }
 
+/*
+ * Of the frames held for a port, those whose queue goes to another worker leave, and those whose queue nobody polls any more are
+ * dropped: a queue's frames are freed by the worker that polls it.
+ */
+static void let_go(struct worker *worker, uint16_t slot, const uint8_t *polled, const struct layout *layout)
+{
+	struct held *held = &worker->held[slot];
+	struct handed *leaving = &worker->leaving[slot];
+	uint16_t kept = 0;
+
+	for (uint16_t i = 0; i < held->count; i++) {
+		struct source source = held->source[i];
+		uint8_t bit = 1 << source.queue;
+
+		if (layout->port[slot] != NULL && polled[source.slot] & bit) {
+			held->frame[kept] = held->frame[i];
+			held->source[kept++] = source;
+		} else if (layout->port[slot] != NULL && layout->moving[source.slot] & bit) {
+			leaving->frame[leaving->count] = held->frame[i];
+			leaving->source[leaving->count++] = source;
+		} else {
+			worker->sent[slot].dropped_down++;
+			rte_pktmbuf_free(held->frame[i]);
+		}
+	}
+	held->count = kept;
+}
+
+/* Frames whose queue has come to this worker wait behind its own. */
+static void take_in(struct worker *worker, uint16_t slot)
+{
+	struct handed *arriving = &worker->arriving[slot];
+	struct port *port = worker->layout->port[slot];
+
+	worker->sent[slot].dropped_full += arriving->dropped;
+	for (uint16_t i = 0; i < arriving->count; i++)
+		if (port != NULL) {
+			hold(worker, port, arriving->source[i], &arriving->frame[i], 1);
+		} else {
+			worker->sent[slot].dropped_down++;
+			rte_pktmbuf_free(arriving->frame[i]);
+		}
+	arriving->count = arriving->dropped = 0;
+}
+
 /* Takes a new layout: frames for a port that is gone, or in the memory of one, are dropped before anybody relies on it. */
 static void adopt(struct worker *worker, const struct layout *layout)
 {
+	uint8_t polled[MAX_PORTS] = {0};
+
 	worker->layout = layout;
 	worker->serial = layout->serial;
+	for (uint16_t i = 0; i < layout->polls[worker->index]; i++)
+		polled[layout->poll[worker->index][i].port->slot] |= 1 << layout->poll[worker->index][i].queue;
 	for (unsigned slot = 0; slot < MAX_PORTS; slot++) {
-		struct held *held = &worker->held[slot];
-
-		if (held->count == 0)
-			continue;
-		if (layout->port[slot] == NULL) {
-			worker->sent[slot].dropped_down += held->count;
-			rte_pktmbuf_free_bulk(held->frame, held->count);
-			held->count = 0;
-		} else {
-			worker->sent[slot].dropped_down += compact(held, 0, layout);
-		}
-		if (held->count == 0)
+		let_go(worker, slot, polled, layout);
+		take_in(worker, slot);
+		if (worker->held[slot].count == 0)
 			worker->holding &= ~(UINT32_C(1) << slot);
 	}
 	/* Who polls wants no notification; who sleeps asks for it before. */

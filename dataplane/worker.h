@@ -19,12 +19,25 @@ struct port;
 
 enum { HELD_MOST = 2 * BURST };
 
+/* Where a frame came from. */
+struct source {
+	uint8_t slot, queue;
+};
+
 /* Frames that wait for room in a receiver's ring. */
 struct held {
 	uint16_t count;
 	uint64_t since; /* TSC when the first of them began to wait */
 	struct rte_mbuf *frame[HELD_MOST];
-	uint16_t source[HELD_MOST]; /* slot of the port that each came from */
+	struct source source[HELD_MOST];
+};
+
+/* Held frames on their way to the worker that polls their queue from the next layout on. */
+struct handed {
+	uint16_t count;
+	struct rte_mbuf *frame[HELD_MOST];
+	struct source source[HELD_MOST];
+	uint64_t dropped; /* for which there was no room */
 };
 
 struct worker {
@@ -43,6 +56,11 @@ struct worker {
 	struct worker_counters counters;
 	struct send_counters sent[MAX_PORTS];
 	struct held held[MAX_PORTS];
+	/*
+	 * By receiver. The worker fills `leaving` when it takes a layout in which queues move; whoever published that empties it once all
+	 * have taken it, and fills `arriving` before it publishes the next one, which the worker empties when it takes that.
+	 */
+	struct handed leaving[MAX_PORTS], arriving[MAX_PORTS];
 } __rte_cache_aligned;
 
 /* The lcore's main function; `argument` is its struct worker. Returns when plane.stopping is set. */

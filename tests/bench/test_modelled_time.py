@@ -11,7 +11,7 @@ from terms.errors import BadInput
 
 
 def windows(*rates: float) -> list[Seen]:
-    return [Seen(rate, 100.0, 0.01) for rate in rates]
+    return [Seen(rate, 100.0, 0.01, 60.0) for rate in rates]
 
 
 def test_each_quantum_is_set_beside_the_next_smaller_one_of_its_turn():
@@ -22,7 +22,8 @@ def test_each_quantum_is_set_beside_the_next_smaller_one_of_its_turn():
     assert found["ovs-dpdk_rate_difference_10us"][0].median < 0
     assert found["ovs-dpdk_misses_difference_5us"][0].median == 0
     assert "ovs-dpdk_rate_difference_0.5us" not in found
-    assert len(found) == 3 * (len(QUANTA_US) - 1)
+    assert found["ovs-dpdk_wall_per_modelled_second_5us"][0].median == 60
+    assert len(found) == 3 * (len(QUANTA_US) - 1) + len(QUANTA_US)
 
 
 def test_what_all_processors_counted_is_summed():
@@ -32,4 +33,4 @@ def test_what_all_processors_counted_is_summed():
 
 def test_another_switch_is_refused_before_anything_starts():
     with pytest.raises(BadInput, match="kernel-ovs, ovs-dpdk"):
-        modelled_time.measure("bridge", 1, "zen5", lambda text: None)
+        modelled_time.measure("bridge", [1], 1, "zen5", lambda text: None)

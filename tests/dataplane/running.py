@@ -85,12 +85,15 @@ class Running:
 
 
 class Switch(Running):
-    """vhost-switch with its options; ``workers`` PMD threads share the switch's CPU."""
+    """vhost-switch with its options; ``workers`` PMD threads share the switch's CPU, or, ``apart``, have that and the house's in turn."""
 
-    def __init__(self, host: Native, name: str, options: Sequence[str] = (), *, workers: int = 1, eal: Sequence[str] = MEMORY) -> None:
+    def __init__(
+        self, host: Native, name: str, options: Sequence[str] = (), *, workers: int = 1, apart: bool = False, eal: Sequence[str] = MEMORY
+    ) -> None:
         house, cpu = host.plan().house, host.plan().switch
+        places = [(cpu, house)[number % 2] if apart else cpu for number in range(workers)]
         self._control = f"{FOLDER}/{name}.control"
-        words = [*command(name, lcores(house, [cpu] * workers), eal), "--control", self._control, *options]
+        words = [*command(name, lcores(house, places), eal), "--control", self._control, *options]
         for idle in IDLE:
             words += ["--port", f"{idle},path={FOLDER}/{name}.{idle},server=1"]
         super().__init__(host, name, words, "vhost-switch: ready", [house, cpu])
