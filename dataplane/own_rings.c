@@ -452,7 +452,7 @@ int own_wake_fd(struct port *port, uint16_t queue_id)
 
 /* ---- set-up ---- */
 
-static int attach_ring(int vid, uint16_t number, uint64_t features, struct vring_side *ring)
+static int attach_ring(int vid, uint16_t number, uint64_t features, const struct guest_memory *memory, struct vring_side *ring)
 {
 	struct rte_vhost_vring found;
 
@@ -474,6 +474,9 @@ static int attach_ring(int vid, uint16_t number, uint64_t features, struct vring
 	ring->kick_fd = found.kickfd;
 	ring->event_idx = features & (1ULL << VIRTIO_RING_F_EVENT_IDX);
 	ring->indirect = features & (1ULL << VIRTIO_RING_F_INDIRECT_DESC);
+	/* librte_vhost looks at a ring's parts when it is told their addresses; its size may have changed since. */
+	if (!vring_fits(ring, memory))
+		return -1;
 	if (rte_vhost_get_vring_base(vid, number, &ring->taken, &ring->given) != 0)
 		return -1;
 	ring->published = ring->given;
@@ -481,13 +484,14 @@ static int attach_ring(int vid, uint16_t number, uint64_t features, struct vring
 	return 0;
 }
 
-static int attach_queue(int vid, uint16_t number, uint64_t features, struct own_queue *queue)
+static int attach_queue(int vid, uint16_t number, uint64_t features, const struct guest_memory *memory, struct own_queue *queue)
 {
 	const uint64_t long_header = 1ULL << VIRTIO_NET_F_MRG_RXBUF | 1ULL << VIRTIO_F_VERSION_1;
 
 	queue->mergeable = features & (1ULL << VIRTIO_NET_F_MRG_RXBUF);
 	queue->header = features & long_header ? sizeof(struct virtio_net_hdr_mrg_rxbuf) : sizeof(struct virtio_net_hdr);
-	if (attach_ring(vid, from_guest(number), features, &queue->in) != 0 || attach_ring(vid, to_guest(number), features, &queue->out) != 0)
+	if (attach_ring(vid, from_guest(number), features, memory, &queue->in) != 0 ||
+	    attach_ring(vid, to_guest(number), features, memory, &queue->out) != 0)
 		return -1;
 	rte_free(queue->loan);
 	queue->loan = rte_zmalloc("loans", sizeof(struct loan) * RTE_MAX(queue->in.size, 1), RTE_CACHE_LINE_SIZE);
@@ -518,7 +522,7 @@ int own_attach(struct port *port)
 	if (take_memory(vhost->vid, &vhost->memory) != 0 || rte_vhost_get_negotiated_features(vhost->vid, &features) != 0)
 		return -1;
 	for (uint16_t number = 0; number < port->spec.queues; number++)
-		if (attach_queue(vhost->vid, number, features, vhost->queue[number]) != 0)
+		if (attach_queue(vhost->vid, number, features, &vhost->memory, vhost->queue[number]) != 0)
 			return -1;
 	return 0;
 }

@@ -8,9 +8,11 @@
 #include "vhost.h"
 
 #include <errno.h>
+#include <fcntl.h>
 #include <pthread.h>
 #include <stdio.h>
 #include <string.h>
+#include <sys/eventfd.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
 #include <sys/un.h>
@@ -77,7 +79,8 @@ static void resume_port(struct port *port)
 {
 	struct vhost *vhost = port->own;
 
-	if (port->up || !vhost->ready)
+	/* Without memory not even librte_vhost may be asked for it. */
+	if (port->up || !vhost->ready || (plane.options.own_rings && !vhost->mapped))
 		return;
 	if (plane.options.own_rings && own_attach(port) != 0) {
 		RTE_LOG(WARNING, USER1, "port %s: its endpoint's memory or rings can't be used; it stays down\n", port->name);
@@ -138,6 +141,43 @@ static int vring_state_changed(int vid, uint16_t ring, int enable)
 	return 0;
 }
 
+/*
+ * A descriptor of the endpoint's that a worker writes to must never make it wait. Anything but an eventfd may (a file of a file system
+ * that the endpoint keeps), so one of our own takes its place, which nobody reads.
+ */
+static void tame(int fd)
+{
+	char link[32], is[32] = "";
+	int harmless;
+
+	if (fd < 0)
+		return;
+	snprintf(link, sizeof(link), "/proc/self/fd/%d", fd);
+	if (readlink(link, is, sizeof(is) - 1) > 0 && strcmp(is, "anon_inode:[eventfd]") != 0) {
+		harmless = eventfd(0, EFD_NONBLOCK | EFD_CLOEXEC);
+		if (harmless >= 0) {
+			dup2(harmless, fd);
+			close(harmless);
+		}
+	}
+	fcntl(fd, F_SETFL, fcntl(fd, F_GETFL) | O_NONBLOCK);
+}
+
+static void tame_call(int vid, uint16_t number)
+{
+	struct rte_vhost_vring ring;
+
+	if (rte_vhost_get_vhost_vring(vid, number, &ring) == 0)
+		tame(ring.callfd);
+}
+
+static bool runs(int vid, uint16_t number)
+{
+	struct rte_vhost_vring ring;
+
+	return rte_vhost_get_vhost_vring(vid, number, &ring) == 0 && ring.desc != NULL;
+}
+
 static bool moves_rings(uint32_t request)
 {
 	static const uint32_t moving[] = {SET_FEATURES,   RESET_OWNER,    SET_MEM_TABLE,  SET_VRING_NUM,
@@ -158,6 +198,12 @@ struct memory_message {
 	} region[8];
 } __attribute__((packed));
 
+/* The messages SET_VRING_NUM (a number of entries) and SET_VRING_CALL (a ring, and whether a descriptor comes along). */
+struct ring_message {
+	uint32_t request, flags, size;
+	uint32_t ring, number;
+} __attribute__((packed));
+
 /*
  * librte_vhost 24.11 unmaps the old memory before it looks at the new table. Where that is refused, a worker on its rings would
  * meanwhile follow pointers into nothing. So a table that can't hold is refused before.
@@ -176,13 +222,29 @@ static bool holds(const struct memory_message *message)
 	return true;
 }
 
+/*
+ * What can't be is made absurd, so that librte_vhost refuses it: it closes a message's files when it does, which it does not when we
+ * refuse. A ring that runs has the size that its addresses were checked for.
+ */
+static void spoil(int vid, uint32_t request, void *message)
+{
+	struct memory_message *table = message;
+	struct ring_message *ring = message;
+
+	if (request == SET_MEM_TABLE && !holds(message))
+		table->regions = UINT32_MAX;
+	else if (request == SET_VRING_NUM && runs(vid, ring->ring))
+		ring->number = UINT32_MAX;
+}
+
 static enum rte_vhost_msg_result before_message(int vid, void *message)
 {
 	uint32_t request = *(const uint32_t *)message;
 	struct port *port = port_of(vid);
 
-	if (request == SET_MEM_TABLE && !holds(message))
-		return RTE_VHOST_MSG_RESULT_ERR;
+	spoil(vid, request, message);
+	if (port != NULL && request == SET_MEM_TABLE)
+		((struct vhost *)port->own)->mapped = false;
 	if (port != NULL && plane.options.own_rings && moves_rings(request))
 		pause_port(port);
 	return RTE_VHOST_MSG_RESULT_NOT_HANDLED;
@@ -190,9 +252,15 @@ static enum rte_vhost_msg_result before_message(int vid, void *message)
 
 static enum rte_vhost_msg_result after_message(int vid, void *message)
 {
+	uint32_t request = *(const uint32_t *)message;
 	struct port *port = port_of(vid);
 
-	if (port != NULL && plane.options.own_rings && moves_rings(*(const uint32_t *)message))
+	/* We are not told of a message that was refused. */
+	if (port != NULL && request == SET_MEM_TABLE)
+		((struct vhost *)port->own)->mapped = true;
+	if (request == SET_VRING_CALL)
+		tame_call(vid, ((const struct ring_message *)message)->ring & 0xff);
+	if (port != NULL && plane.options.own_rings && moves_rings(request))
 		resume_port(port);
 	return RTE_VHOST_MSG_RESULT_NOT_HANDLED;
 }

@@ -12,6 +12,7 @@
 struct vhost {
 	_Atomic int vid;    /* librte_vhost's number of the connection; -1: none */
 	_Atomic bool ready; /* the endpoint has set up its memory and rings */
+	bool mapped;        /* librte_vhost has its memory: it took the last table that it was told */
 	struct guest_memory memory;
 	struct own_queue *queue[MAX_QUEUES]; /* with --rings own */
 };

@@ -48,6 +48,19 @@ static inline uint8_t *guest_at(const struct guest_memory *memory, uint64_t gues
 	return NULL;
 }
 
+/* Whether `length` bytes from `at` on, an address of ours, lie in one region of the guest's memory. */
+static inline bool guest_has(const struct guest_memory *memory, const void *at, uint64_t length)
+{
+	for (uint32_t i = 0; i < memory->count; i++) {
+		const struct guest_region *region = &memory->region[i];
+		uint64_t offset = (uint64_t)(uintptr_t)at - (uint64_t)(uintptr_t)region->host;
+
+		if (offset < region->size && length <= region->size - offset)
+			return true;
+	}
+	return false;
+}
+
 struct vring_side {
 	struct vring_desc *desc;
 	struct vring_avail *avail;
@@ -75,6 +88,16 @@ static inline struct vring_desc vring_fetch(const struct vring_desc *desc)
 	uint64_t rest = le64toh(halves->rest);
 
 	return (struct vring_desc){le64toh(halves->address), (uint32_t)rest, rest >> 32, rest >> 48};
+}
+
+/* Whether all of a ring lies in the guest's memory; with event indices each of its last two parts ends with one. */
+static inline bool vring_fits(const struct vring_side *ring, const struct guest_memory *memory)
+{
+	uint64_t event = ring->event_idx ? sizeof(uint16_t) : 0;
+
+	return guest_has(memory, ring->desc, sizeof(struct vring_desc) * ring->size) &&
+	       guest_has(memory, ring->avail, sizeof(struct vring_avail) + sizeof(uint16_t) * ring->size + event) &&
+	       guest_has(memory, ring->used, sizeof(struct vring_used) + sizeof(struct vring_used_elem) * ring->size + event);
 }
 
 struct part {

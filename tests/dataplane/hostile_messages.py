@@ -6,11 +6,14 @@ Each is a function of a guest that is up; its name says what it does. The back-e
 
 from __future__ import annotations
 
+import contextlib
+import os
 import random
 import struct
 
 from frontend import Frontend
-from vhost_user import NO_FD, Request, memory_table, u64, vring_address, vring_state
+from guest_memory import user
+from vhost_user import NEED_REPLY, NO_FD, Feature, Request, memory_table, u64, vring_address, vring_state
 
 NOWHERE = 0xDEAD_0000_0000
 
@@ -104,6 +107,81 @@ def ring_past_the_end(guest):
     told(guest, Request.SET_VRING_ADDR, vring_address(1, end - 64, end - 8, end - 16))
 
 
+def _parts(guest, **elsewhere: int) -> bytes:
+    """Where the ring from the guest is, but for those parts that are told."""
+    usual = dict(zip(("descriptors", "available", "used"), (user(part) for part in guest.tx.parts), strict=True))
+    return vring_address(1, *(usual | elsewhere).values())
+
+
+def _end(guest) -> int:
+    """Of the first region, where the rings are."""
+    _, size, start, _ = guest.memory.table()[0][0]
+    return start + size
+
+
+def used_ring_past_the_end(guest):
+    told(guest, Request.SET_VRING_ADDR, _parts(guest, used=_end(guest) - 64))
+
+
+def available_ring_past_the_end(guest):
+    told(guest, Request.SET_VRING_ADDR, _parts(guest, available=_end(guest) - 64))
+
+
+def used_ring_grown_past_the_end(guest):
+    """There was room for it, when its addresses were told."""
+    told(guest, Request.GET_VRING_BASE, vring_state(1, 0))
+    told(guest, Request.SET_VRING_NUM, vring_state(1, 2))
+    told(guest, Request.SET_VRING_ADDR, _parts(guest, used=_end(guest) - 64))
+    told(guest, Request.SET_VRING_KICK, u64(1), (guest.tx.kick_fd,))
+    told(guest, Request.SET_VRING_NUM, vring_state(1, 32768))
+    told(guest, Request.SET_VRING_CALL, u64(1), (guest.tx.call_fd,))
+
+
+def running_ring_grown(guest):
+    told(guest, Request.SET_VRING_NUM, vring_state(1, 32768))
+    told(guest, Request.SET_VRING_CALL, u64(1), (guest.tx.call_fd,))
+
+
+def call_after_a_refused_memory_table(guest):
+    """An answer is asked for, so that the back-end does not hang up."""
+    told(guest, Request.SET_MEM_TABLE, memory_table([(0, 4096, 0, 0)]), (guest.tx.kick_fd,), flags=NEED_REPLY)
+    told(guest, Request.SET_VRING_CALL, u64(1), (guest.tx.call_fd,))
+    told(guest, Request.SET_VRING_KICK, u64(1), (guest.tx.kick_fd,))
+
+
+def features_changed_while_it_runs(guest):
+    told(guest, Request.SET_FEATURES, u64(guest.features & ~(1 << Feature.MRG_RXBUF)), flags=NEED_REPLY)
+    told(guest, Request.SET_FEATURES, u64(guest.features | 1 << Feature.EVENT_IDX), flags=NEED_REPLY)
+
+
+def _wants_interrupts(guest) -> None:
+    for queue in (guest.rx, guest.tx):
+        queue.want_calls(True)
+
+
+def call_that_is_full_and_waits(guest):
+    _wants_interrupts(guest)
+    call = os.eventfd(0, 0)
+    os.eventfd_write(call, 2**64 - 2)
+    for ring in (0, 1):
+        told(guest, Request.SET_VRING_CALL, u64(ring), (call,))
+    os.close(call)
+
+
+def call_that_is_a_full_pipe(guest):
+    _wants_interrupts(guest)
+    read, write = os.pipe()
+    os.set_blocking(write, False)
+    with contextlib.suppress(BlockingIOError):
+        while True:
+            os.write(write, bytes(4096))
+    os.set_blocking(write, True)
+    for ring in (0, 1):
+        told(guest, Request.SET_VRING_CALL, u64(ring), (write,))
+    # The pipe stays: with nobody to read, a write would fail instead of wait.
+    guest.pipe = (read, write)
+
+
 def ring_at_odd_addresses(guest):
     start = guest.memory.table()[0][0][2]
     told(guest, Request.SET_VRING_ADDR, vring_address(1, start + 1, start + 4097, start + 8195))
@@ -166,5 +244,7 @@ MESSAGES = (
     no_regions, too_many_regions, regions_without_files, region_of_size_zero, region_that_wraps, region_of_no_memory, ring_of_size_zero,
     ring_of_odd_size, ring_of_65536, ring_255, ring_nowhere, ring_past_the_end, ring_at_odd_addresses, kick_without_a_file,
     kick_that_is_no_eventfd, kick_of_ring_255, base_far_off, files_that_nobody_asked_for, log_of_no_size, log_that_wraps, stopped_twice,
-    enabled_and_disabled, owner_reset, memory_again_and_again,
+    enabled_and_disabled, owner_reset, memory_again_and_again, used_ring_past_the_end, available_ring_past_the_end,
+    used_ring_grown_past_the_end, running_ring_grown, call_after_a_refused_memory_table, features_changed_while_it_runs,
+    call_that_is_full_and_waits, call_that_is_a_full_pipe,
 )  # fmt: skip

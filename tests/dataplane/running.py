@@ -3,10 +3,13 @@
 
 from __future__ import annotations
 
+import contextlib
 import json
+import os
 import shlex
 import signal
 import socket
+from collections import Counter
 from collections.abc import Iterator, Sequence
 from itertools import count
 from pathlib import Path
@@ -221,3 +224,14 @@ def command(name: str, cores: str, eal: Sequence[str] = MEMORY) -> list[str]:
 def lcores(house: int, cpus: Sequence[int]) -> str:
     """The main lcore on the CPU of the host's own work, and each other one where told."""
     return ",".join(f"{number}@{cpu}" for number, cpu in enumerate((house, *cpus)))
+
+
+def held(pid: int) -> Counter[str]:
+    """What of the guests' a process has open: files by their kind, mappings of guests' memory."""
+    kinds: Counter[str] = Counter()
+    for one in Path(f"/proc/{pid}/fd").iterdir():
+        # Some are closed while we look.
+        with contextlib.suppress(FileNotFoundError):
+            kinds[os.readlink(one).split(":")[0]] += 1
+    kinds["mappings"] = Path(f"/proc/{pid}/maps").read_text().count("memfd:guest")
+    return kinds

@@ -3,19 +3,17 @@
 
 from __future__ import annotations
 
-import contextlib
 import os
 import random
 import time
 from collections import Counter
 from collections.abc import Callable, Iterator
-from pathlib import Path
 
 import pytest
 from frontend import Frontend, eventually
 from guest_memory import MIB, Memory
 from modes import DATAPATHS
-from running import FOLDER, Switch, kept
+from running import FOLDER, Switch, held, kept
 from traffic import BROADCAST, Load, exchange, frames, introduce, mac, quiet
 from vhost_user import HEADER, Refused, Request
 
@@ -40,17 +38,6 @@ def attach(switch: Switch, guest: Frontend, name: str, posted: int = 100) -> Fro
     switch.attach(guest, name)
     guest.post(posted)
     return guest
-
-
-def held(pid: int) -> Counter[str]:
-    """What of the guests' a process has open: files by their kind, mappings of guests' memory."""
-    kinds: Counter[str] = Counter()
-    for one in Path(f"/proc/{pid}/fd").iterdir():
-        # Some are closed while we look.
-        with contextlib.suppress(FileNotFoundError):
-            kinds[os.readlink(one).split(":")[0]] += 1
-    kinds["mappings"] = Path(f"/proc/{pid}/maps").read_text().count("memfd:guest")
-    return kinds
 
 
 def nothing_left(switch: Switch, before: Counter[str]) -> None:

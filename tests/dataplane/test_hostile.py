@@ -3,15 +3,25 @@
 
 from __future__ import annotations
 
+import contextlib
 import time
 
 import pytest
 from frontend import SECONDS, Frontend, Layout, eventually
 from hostile import BREAKING, DESCRIPTORS, RECEIVE, RINGS, RUNTS, Attack, garbage, good, header_of_garbage, offered
-from hostile_messages import MESSAGES, region_of_no_memory
-from running import Switch
+from hostile_messages import (
+    MESSAGES,
+    call_after_a_refused_memory_table,
+    no_regions,
+    region_of_no_memory,
+    region_of_size_zero,
+    ring_of_65536,
+    too_many_regions,
+    unknown_request,
+)
+from running import Switch, held
 from traffic import BROADCAST, exchange, frame, frames, introduce, mac, quiet, same
-from vhost_user import Feature, Refused
+from vhost_user import NEED_REPLY, Connection, Feature, Refused
 
 pytestmark = pytest.mark.lab
 
@@ -126,7 +136,7 @@ def test_receive_buffers_of_nonsense_do_no_harm(switch, neighbours, villain, att
 
 @pytest.mark.parametrize("attack", MESSAGES, ids=named)
 def test_messages_of_nonsense_do_no_harm(switch, neighbours, villain, datapath, attack):
-    if attack is region_of_no_memory and datapath == "librte":
+    if attack in (region_of_no_memory, call_after_a_refused_memory_table) and datapath == "librte":
         pytest.xfail("librte_vhost takes the memory away under its own rings when a file can't be mapped, and the switch dies of it")
     villain.post(20)
     villain.send(frames(50, mac(6), mac(2)))
@@ -160,4 +170,23 @@ def test_attacks_one_after_the_other_without_a_pause(switch, neighbours, villain
         attack(villain)
     settle(villain)
     unharmed(switch, neighbours)
+    reformed(switch, villain, neighbours[0])
+
+
+@pytest.mark.parametrize("refusal", [no_regions, too_many_regions, region_of_size_zero, ring_of_65536, unknown_request], ids=named)
+def test_the_files_of_a_refused_message_are_closed(switch, neighbours, villain, refusal):
+    before = held(switch.process.pid)
+    _, files = villain.memory.table()
+    for _ in range(20):
+        with contextlib.suppress(Refused):
+            # The same, with as many files as a message can have; an answer is asked for, so that the back-end does not hang up.
+            villain.connection.post = lambda request, payload=b"", fds=(), **more: Connection.post(
+                villain.connection, request, payload, (files[0],) * 8, **{"flags": NEED_REPLY, **more}
+            )
+            refusal(villain)
+    settle(villain)
+    unharmed(switch, neighbours)
+    eventually(
+        lambda: held(switch.process.pid) <= before, "files of refused messages to be closed", lambda: held(switch.process.pid) - before
+    )
     reformed(switch, villain, neighbours[0])

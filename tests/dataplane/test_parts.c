@@ -142,6 +142,35 @@ static bool chain_at(uint16_t head, bool writable, struct chain *chain)
 	return vring_chain(&guest.ring, &guest.memory, head, writable, chain);
 }
 
+/* A ring lies in one region as a whole, the indices behind its last two parts included. */
+static void fits_or_not(void)
+{
+	size_t used = sizeof(struct vring_used) + SIZE * sizeof(struct vring_used_elem);
+	size_t available = sizeof(struct vring_avail) + SIZE * sizeof(uint16_t);
+
+	boot();
+	CHECK(vring_fits(&guest.ring, &guest.memory));
+	guest.ring.used = (struct vring_used *)(guest.bytes + MEMORY - used);
+	CHECK(vring_fits(&guest.ring, &guest.memory));
+	guest.ring.event_idx = true;
+	CHECK(!vring_fits(&guest.ring, &guest.memory));
+	guest.ring.used = (struct vring_used *)(guest.bytes + MEMORY - used - 2);
+	CHECK(vring_fits(&guest.ring, &guest.memory));
+	guest.ring.avail = (struct vring_avail *)(guest.bytes + MEMORY - available);
+	CHECK(!vring_fits(&guest.ring, &guest.memory));
+	boot();
+	guest.ring.desc = (struct vring_desc *)(guest.bytes + MEMORY - SIZE * sizeof(struct vring_desc) + 16);
+	CHECK(!vring_fits(&guest.ring, &guest.memory));
+	/* Over the border of two regions, though they are neighbours here. */
+	boot();
+	guest.memory.count = 2;
+	guest.memory.region[0].size = 0x2010;
+	guest.memory.region[1] = (struct guest_region){BASE + 0x2010, MEMORY - 0x2010, guest.bytes + 0x2010};
+	CHECK(!vring_fits(&guest.ring, &guest.memory));
+	guest.memory.count = 0;
+	CHECK(!vring_fits(&guest.ring, &guest.memory));
+}
+
 static void follows_a_chain(void)
 {
 	struct chain chain;
@@ -361,7 +390,7 @@ int main(void)
 		void (*run)(void);
 	} tests[] = {
 		{"learns_and_moves", learns_and_moves}, {"ages", ages}, {"learns_nobody", learns_nobody}, {"forgets_a_port", forgets_a_port},
-		{"full_table_stays_right", full_table_stays_right}, {"follows_a_chain", follows_a_chain},
+		{"full_table_stays_right", full_table_stays_right}, {"fits_or_not", fits_or_not}, {"follows_a_chain", follows_a_chain},
 		{"follows_an_indirect_table", follows_an_indirect_table}, {"splits_at_regions", splits_at_regions},
 		{"refuses_hostile_descriptors", refuses_hostile_descriptors}, {"survives_noise", survives_noise},
 		{"breaks_a_ring_that_lies", breaks_a_ring_that_lies}, {"counts_wrap", counts_wrap},
