@@ -18,7 +18,8 @@ LCORE, BURSTS, CYCLES, PORT, UNITS, SETTINGS = (
     f"/vhost_switch/{name}" for name in ("lcore", "burst_histogram", "cycles_histogram", "port", "units", "settings")
 )
 COUNTERS = {
-    "rx_packets": "pmd_packets", "rx_bursts": "pmd_bursts", "flooded": "flooded", "filtered": "filtered", "sleeps": "pmd_sleeps",
+    "rx_packets": "pmd_packets", "rx_bursts": "pmd_bursts", "flooded": "flooded",
+    "flood_dropped": "flood_dropped", "filtered": "filtered", "sleeps": "pmd_sleeps",
     "wakeups": "pmd_wakeups", "sleep_ns": "pmd_sleep_seconds",
 }  # fmt: skip
 """A thread's counters that are always counted: telemetry's name, and ours."""

@@ -4,6 +4,7 @@
 #include <stdatomic.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/random.h>
 
 struct bucket {
 	_Atomic uint64_t word[MAC_WAYS]; /* address << 16 | port; 0: free */
@@ -13,7 +14,13 @@ struct bucket {
 struct mac_table {
 	uint32_t age_s;
 	unsigned order;
+	/* Of the hash. Nobody outside knows them: or a guest could fill one bucket, and push its neighbours' addresses out. */
+	uint64_t key, odd[2];
 	struct bucket *buckets;
+	struct owner {
+		_Atomic uint32_t addresses, most; /* most: 0 is no limit */
+		_Atomic uint32_t swept_s;
+	} owner[MAC_PORTS];
 };
 
 struct mac_table *mac_table_new(unsigned order, uint32_t age_s)
@@ -23,8 +30,16 @@ struct mac_table *mac_table_new(unsigned order, uint32_t age_s)
 
 	if (table == NULL)
 		return NULL;
+	memset(table, 0, sizeof(*table));
 	table->age_s = age_s;
 	table->order = order;
+	if (getrandom(&table->key, sizeof(table->key), 0) != sizeof(table->key) ||
+	    getrandom(table->odd, sizeof(table->odd), 0) != sizeof(table->odd)) {
+		free(table);
+		return NULL;
+	}
+	table->odd[0] |= 1;
+	table->odd[1] |= 1;
 	table->buckets = aligned_alloc(64, bytes);
 	if (table->buckets == NULL) {
 		free(table);
@@ -43,8 +58,10 @@ void mac_table_free(struct mac_table *table)
 
 static struct bucket *bucket_of(const struct mac_table *table, uint64_t mac)
 {
-	/* Fibonacci hashing (Knuth, TAOCP 3, 6.4): the upper bits of a product with 2^64 / golden ratio. */
-	return &table->buckets[(mac * UINT64_C(0x9e3779b97f4a7c15)) >> (64 - table->order)];
+	/* Multiplicative hashing (Knuth, TAOCP 3, 6.4) by secret factors; the fold in between makes each bit count for both. */
+	uint64_t product = (mac ^ table->key) * table->odd[0];
+
+	return &table->buckets[((product ^ product >> 32) * table->odd[1]) >> (64 - table->order)];
 }
 
 static int way_of(struct bucket *bucket, uint64_t mac)
@@ -79,6 +96,13 @@ uint16_t mac_lookup(const struct mac_table *table, uint64_t mac, uint32_t now_s)
 	return word != 0 && word >> 16 == mac ? (uint16_t)word : MAC_UNKNOWN;
 }
 
+/* Only if it is still the same: a worker may just have learned another. */
+static void take_out(struct mac_table *table, struct bucket *bucket, int way, uint64_t word)
+{
+	if (atomic_compare_exchange_strong(&bucket->word[way], &word, 0))
+		table->owner[(uint16_t)word].addresses--;
+}
+
 /* A free entry, or the one that was not seen for longest. */
 static int way_to_take(struct bucket *bucket, uint32_t now_s)
 {
@@ -93,10 +117,42 @@ static int way_to_take(struct bucket *bucket, uint32_t now_s)
 	return oldest;
 }
 
+/* Takes a port's addresses out that were not seen for long, once a second at most. */
+static void sweep(struct mac_table *table, uint16_t port, uint32_t now_s)
+{
+	if (atomic_exchange(&table->owner[port].swept_s, now_s) == now_s)
+		return;
+	for (size_t index = 0; index >> table->order == 0; index++)
+		for (int way = 0; way < MAC_WAYS; way++) {
+			struct bucket *bucket = &table->buckets[index];
+			uint64_t word = atomic_load_explicit(&bucket->word[way], memory_order_relaxed);
+
+			if (word != 0 && (uint16_t)word == port && aged(table, age_of(bucket, way, now_s)))
+				take_out(table, bucket, way, word);
+		}
+}
+
+/* Whether a port has as many addresses as it may have. */
+static bool full(struct mac_table *table, uint16_t port, uint32_t now_s)
+{
+	struct owner *owner = &table->owner[port];
+	uint32_t most = atomic_load_explicit(&owner->most, memory_order_relaxed);
+
+	if (most == 0 || atomic_load_explicit(&owner->addresses, memory_order_relaxed) < most)
+		return false;
+	sweep(table, port, now_s);
+	return atomic_load_explicit(&owner->addresses, memory_order_relaxed) >= most;
+}
+
+void mac_limit(struct mac_table *table, uint16_t port, uint32_t most)
+{
+	table->owner[port].most = most;
+}
+
 void mac_learn(struct mac_table *table, uint64_t mac, uint16_t port, uint32_t now_s)
 {
 	struct bucket *bucket = bucket_of(table, mac);
-	uint64_t word = mac << 16 | port;
+	uint64_t word = mac << 16 | port, before;
 	int way;
 
 	if (mac == 0 || mac_is_group(mac))
@@ -106,13 +162,20 @@ void mac_learn(struct mac_table *table, uint64_t mac, uint16_t port, uint32_t no
 	 * the one that is kept up to date; the second ages out.
 	 */
 	way = way_of(bucket, mac);
-	if (way < 0)
+	if (way < 0) {
+		if (full(table, port, now_s))
+			return;
 		way = way_to_take(bucket, now_s);
+	}
 	/* Written only where it changes: the line is shared by all workers, and a store would take it from them. */
 	if (atomic_load_explicit(&bucket->seen_s[way], memory_order_relaxed) != now_s)
 		atomic_store_explicit(&bucket->seen_s[way], now_s, memory_order_relaxed);
-	if (atomic_load_explicit(&bucket->word[way], memory_order_relaxed) != word)
-		atomic_store_explicit(&bucket->word[way], word, memory_order_relaxed);
+	if (atomic_load_explicit(&bucket->word[way], memory_order_relaxed) == word)
+		return;
+	before = atomic_exchange_explicit(&bucket->word[way], word, memory_order_relaxed);
+	if (before != 0)
+		table->owner[(uint16_t)before].addresses--;
+	table->owner[port].addresses++;
 }
 
 void mac_forget(struct mac_table *table, uint16_t port)
@@ -121,9 +184,8 @@ void mac_forget(struct mac_table *table, uint16_t port)
 		for (int way = 0; way < MAC_WAYS; way++) {
 			uint64_t word = atomic_load_explicit(&table->buckets[index].word[way], memory_order_relaxed);
 
-			/* Only if it is still the same: a worker may just have learned another. */
 			if (word != 0 && (port == MAC_UNKNOWN || (uint16_t)word == port))
-				atomic_compare_exchange_strong(&table->buckets[index].word[way], &word, 0);
+				take_out(table, &table->buckets[index], way, word);
 		}
 }
 

@@ -12,7 +12,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-enum { MAC_WAYS = 8, MAC_UNKNOWN = 0xffff };
+enum { MAC_WAYS = 8, MAC_PORTS = 32, MAC_UNKNOWN = 0xffff };
 
 struct mac_table;
 
@@ -31,6 +31,9 @@ uint16_t mac_lookup(const struct mac_table *table, uint64_t mac, uint32_t now_s)
 
 /* `mac` was seen on `port`. Group addresses, and all zeros, are nobody's and are not learned. */
 void mac_learn(struct mac_table *table, uint64_t mac, uint16_t port, uint32_t now_s);
+
+/* `port` may have this many addresses (0: any number). More are not learned, until some of it were not seen for long. */
+void mac_limit(struct mac_table *table, uint16_t port, uint32_t most);
 
 /* Forgets what is on `port`; MAC_UNKNOWN: everything. */
 void mac_forget(struct mac_table *table, uint16_t port);

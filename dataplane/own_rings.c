@@ -21,6 +21,12 @@
 enum {
 	HEADERS = 4095, /* mbufs of a port that refer to its guest's buffers: frames in flight at most */
 	HEADERS_CACHE = 128,
+	/*
+	 * What one poll of a queue, or one send to it, may cost, whatever its guest put into its rings: the neighbours wait meanwhile. More than
+	 * any burst of usual frames takes: 32 of 1518 bytes in two descriptors each. What is left is for the next time.
+	 */
+	VISITS_MOST = 256,
+	BYTES_MOST = 64 << 10,
 	USED_OF_A_LINE = RTE_CACHE_LINE_SIZE / sizeof(struct vring_used_elem),
 };
 
@@ -162,16 +168,19 @@ static __rte_always_inline bool take_single(const struct vhost *vhost, struct ow
 	return true;
 }
 
-/* Turns the chain at `head` into *frame, which is an empty mbuf, and may be another afterwards. */
-static __rte_always_inline enum taken take(struct port *port, struct own_queue *queue, uint16_t head, struct rte_mbuf **frame)
+/* Turns the chain at `head` into *frame, which is an empty mbuf, and may be another afterwards. *visits: of descriptors so far. */
+static __rte_always_inline enum taken take(struct port *port, struct own_queue *queue, uint16_t head, struct rte_mbuf **frame, uint32_t *visits)
 {
 	struct vhost *vhost = port->own;
 	struct chain chain;
 
 	if (likely(!plane.options.zero_copy) && likely(take_single(vhost, queue, head, *frame)))
 		return TAKEN;
-	if (!vring_chain(&queue->in, &vhost->memory, head, false, &chain) || chain.length < (uint32_t)queue->header + HEADER_LENGTH)
+	if (!vring_chain(&queue->in, &vhost->memory, head, false, &chain) || chain.length < (uint32_t)queue->header + HEADER_LENGTH) {
+		*visits += chain.visited;
 		return REFUSED;
+	}
+	*visits += chain.visited;
 	if (plane.options.zero_copy) {
 		if (borrow(queue, *frame, head, &chain))
 			return TAKEN;
@@ -261,6 +270,7 @@ uint16_t own_receive(struct port *port, uint16_t queue_id, struct rte_mbuf **fra
 	struct own_queue *queue = vhost->queue[queue_id];
 	struct rte_mbuf *empty[BURST];
 	uint16_t heads[BURST], count, received = 0, i;
+	uint32_t visits = 0, bytes = 0;
 
 	/* What was freed since the last time, and what could not be shown then. */
 	vring_publish(&queue->in);
@@ -270,7 +280,7 @@ uint16_t own_receive(struct port *port, uint16_t queue_id, struct rte_mbuf **fra
 	prefetch_in(queue, &vhost->memory, heads, count);
 	if (rte_pktmbuf_alloc_bulk(plane.options.zero_copy ? queue->headers : port->pool, empty, count) != 0)
 		return 0;
-	for (i = 0; i < count; i++) {
+	for (i = 0; i < count && likely(visits < VISITS_MOST && bytes < BYTES_MOST); i++) {
 		enum taken taken;
 
 		/* Twice in one burst is twice, too. */
@@ -278,11 +288,12 @@ uint16_t own_receive(struct port *port, uint16_t queue_id, struct rte_mbuf **fra
 			queue->in.broken = true;
 			break;
 		}
-		taken = take(port, queue, heads[i], &empty[received]);
+		taken = take(port, queue, heads[i], &empty[received], &visits);
 		if (taken == NO_MEMORY)
 			break;
 		if (likely(taken == TAKEN)) {
 			frames[received] = empty[received];
+			bytes += frames[received]->pkt_len;
 			received++;
 			continue;
 		}
@@ -372,14 +383,14 @@ static __rte_always_inline bool put_single(struct own_queue *queue, const struct
 	return true;
 }
 
-/* Puts a frame into the guest's buffers. Returns how many it took; NO_ROOM, or TOO_LONG for any room. */
-static int put(struct own_queue *queue, const struct guest_memory *memory, const struct rte_mbuf *frame, uint16_t waiting)
+/* Puts a frame into the guest's buffers. Returns how many it took; NO_ROOM, or TOO_LONG for any room. *visits: of descriptors so far. */
+static int put(struct own_queue *queue, const struct guest_memory *memory, const struct rte_mbuf *frame, uint16_t waiting, uint32_t *visits)
 {
 	struct vring_side *ring = &queue->out;
 	struct cursor cursor = {frame, 0};
 	struct chain first, more;
 	uint16_t heads[MAX_PARTS];
-	uint32_t lengths[MAX_PARTS];
+	uint32_t lengths[MAX_PARTS], of_frame = 0;
 	int count = 0;
 
 	while (cursor.mbuf != NULL) {
@@ -389,13 +400,16 @@ static int put(struct own_queue *queue, const struct guest_memory *memory, const
 
 		if (count == waiting)
 			return NO_ROOM;
-		if (count == MAX_PARTS || (count == 1 && !queue->mergeable))
+		/* A guest may cut its buffers as small as it likes. A frame for which that many are needed is too long for them. */
+		if (count == MAX_PARTS || of_frame >= MAX_PARTS || (count == 1 && !queue->mergeable))
 			return TOO_LONG;
 		head = vring_head(ring, count);
 		if (head < 0 || !vring_chain(ring, memory, head, true, chain) || chain->length < skip) {
 			ring->broken = true;
 			return NO_ROOM;
 		}
+		of_frame += chain->visited;
+		*visits += chain->visited;
 		heads[count] = head;
 		lengths[count++] = skip + copy_out(&cursor, chain, skip);
 	}
@@ -412,13 +426,14 @@ uint16_t own_send(struct port *port, uint16_t queue_id, struct rte_mbuf **frames
 	struct own_queue *queue = vhost->queue[queue_id];
 	uint16_t waiting = vring_waiting(&queue->out), taken;
 	uint16_t heads[BURST], ahead = RTE_MIN(waiting, count);
+	uint32_t visits = 0;
 
 	for (uint16_t i = 0; i < ahead; i++)
 		heads[i] = queue->out.avail->ring[(uint16_t)(queue->out.taken + i) & (queue->out.size - 1)] & (queue->out.size - 1);
 	prefetch_out(queue, &vhost->memory, heads, ahead);
-	for (taken = 0; taken < count; taken++) {
+	for (taken = 0; taken < count && likely(visits < VISITS_MOST); taken++) {
 		int took = waiting > 0 && likely(put_single(queue, &vhost->memory, frames[taken])) ? 1 :
-			   put(queue, &vhost->memory, frames[taken], waiting);
+			   put(queue, &vhost->memory, frames[taken], waiting, &visits);
 
 		if (took == NO_ROOM)
 			break;

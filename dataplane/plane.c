@@ -12,6 +12,7 @@
 
 enum {
 	MAC_ORDER = 10,   /* 2^10 buckets of 8: 8,192 addresses, 96 KiB */
+	GUEST_ADDRESSES = 1024, /* that a vhost-user port may have at once */
 	POOL_CACHE = 256,
 	NODES_MOST = 16,
 };
@@ -291,6 +292,8 @@ int plane_add(const struct port_spec *spec, struct why *why)
 	port = port_open(spec, slot, why);
 	if (port == NULL)
 		return -1;
+	/* What a guest is free to say. Behind a device there may be a whole network. */
+	mac_limit(plane.macs, slot, spec->path[0] != '\0' ? GUEST_ADDRESSES : 0);
 	plane.port[slot] = port;
 	plane_publish();
 	return 0;

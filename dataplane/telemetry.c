@@ -163,10 +163,12 @@ static int tell_lcore(const char *command __rte_unused, const char *words, struc
 	ADD("rx_bursts", worker->counters.bursts);
 	ADD("rx_packets", worker->counters.packets);
 	ADD("flooded", worker->counters.flooded);
+	ADD("flood_dropped", worker->counters.flood_dropped);
 	ADD("filtered", worker->counters.filtered);
 	ADD("timed_bursts", worker->counters.timed_bursts);
 	ADD("timed_packets", worker->counters.timed_packets);
 	ADD("empty_polls", worker->counters.empty_polls);
+	ADD("longest_poll_ns", worker->counters.longest_cycles * 1e9 / rte_get_tsc_hz());
 	add_stages(data, worker);
 	ADD("sleeps", worker->counters.sleeps);
 	ADD("wakeups", worker->counters.wakeups);
@@ -267,7 +269,7 @@ static int tell_units(const char *command __rte_unused, const char *words __rte_
 	static const char *const units[][2] = {
 		{"rx_packets", "packets"}, {"rx_bytes", "bytes"}, {"rx_refused", "packets"}, {"tx_packets", "packets"}, {"tx_bytes", "bytes"},
 		{"tx_dropped_full", "packets"}, {"tx_dropped_down", "packets"}, {"tx_too_long", "packets"}, {"broken_rings", "rings"}, {"connects", "events"},
-		{"in_flight", "packets"}, {"rx_bursts", "events"}, {"flooded", "packets"}, {"filtered", "packets"}, {"timed_bursts", "events"},
+		{"in_flight", "packets"}, {"rx_bursts", "events"}, {"flooded", "packets"}, {"flood_dropped", "packets"}, {"longest_poll_ns", "nanoseconds"}, {"filtered", "packets"}, {"timed_bursts", "events"},
 		{"timed_packets", "packets"}, {"empty_polls", "events"}, {"busy_cycles", "cycles"}, {"idle_cycles", "cycles"},
 		{"stage_dequeue_cycles", "cycles"}, {"stage_parse_cycles", "cycles"}, {"stage_lookup_cycles", "cycles"},
 		{"stage_enqueue_cycles", "cycles"}, {"stage_other_cycles", "cycles"}, {"sleeps", "events"}, {"wakeups", "events"},

@@ -51,13 +51,17 @@ static bool append(struct chain *chain, const struct guest_memory *memory, uint6
 	return true;
 }
 
-/* Follows descriptors of a table with `size` entries from `at` on. Each is visited once at most, or it is a loop. */
+/*
+ * Follows descriptors of a table with `size` entries from `at` on. No more than MAX_PARTS: what a chain of many empty parts, or a loop,
+ * would cost, the neighbours would pay.
+ */
 static bool follow(const struct vring_desc *table, uint32_t size, uint32_t at, const struct guest_memory *memory, bool writable,
 		   struct chain *chain)
 {
-	for (uint32_t visited = 0; visited < size; visited++) {
+	while (chain->visited < MAX_PARTS) {
 		struct vring_desc desc = vring_fetch(&table[at]);
 
+		chain->visited++;
 		/* A table within a table is forbidden, and so is a part in the other direction. */
 		if (desc.flags & VRING_DESC_F_INDIRECT || !!(desc.flags & VRING_DESC_F_WRITE) != writable)
 			return false;
@@ -87,7 +91,7 @@ bool vring_chain(const struct vring_side *ring, const struct guest_memory *memor
 {
 	struct vring_desc desc = vring_fetch(&ring->desc[head]);
 
-	chain->count = chain->length = 0;
+	chain->count = chain->length = chain->visited = 0;
 	if (desc.flags & VRING_DESC_F_INDIRECT)
 		return ring->indirect && !(desc.flags & VRING_DESC_F_NEXT) && follow_indirect(desc, memory, writable, chain);
 	return follow(ring->desc, ring->size, head, memory, writable, chain);

@@ -18,7 +18,7 @@
 
 enum {
 	MAX_REGIONS = 64,
-	MAX_PARTS = 64,           /* of a chain; Linux makes at most 18 */
+	MAX_PARTS = 64,           /* of a chain, empty ones included; Linux makes at most 19 */
 	MAX_FRAME = 65535 + 18,   /* the longest IP packet, with header and one VLAN tag */
 };
 
@@ -108,6 +108,7 @@ struct part {
 /* A chain of descriptors, as pieces of our memory. */
 struct chain {
 	uint32_t count, length;
+	uint32_t visited; /* descriptors: what reading it cost */
 	struct part part[MAX_PARTS];
 };
 

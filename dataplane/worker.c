@@ -24,6 +24,9 @@ enum {
 	CLOCK_EVERY = 256, /* iterations between two looks at the clock, where nothing else looks at it */
 	TO_ALL = 0xfffe,   /* a frame's way: to all ports but its own */
 	TO_NONE = 0xffff,
+	/* The most that the copies of a burst's frames for all ports may be: they are made while the other ports wait. */
+	FLOOD_COPIES = 256,
+	FLOOD_BYTES = 256 << 10,
 };
 
 /* A burst on its way through the stages. */
@@ -147,16 +150,33 @@ static struct source source_of(const struct burst *burst)
 	return (struct source){burst->source->slot, burst->queue};
 }
 
+/* Frames for all ports, beyond what a burst may flood, go nowhere, as with the storm control of other switches. */
+static void limit_flood(struct worker *worker, struct burst *burst, int others)
+{
+	uint32_t copies = 0, bytes = 0;
+
+	for (uint16_t i = 0; i < burst->count; i++) {
+		if (burst->way[i] != TO_ALL)
+			continue;
+		copies += others;
+		bytes += others * burst->frame[i]->pkt_len;
+		if (copies > FLOOD_COPIES || bytes > FLOOD_BYTES) {
+			burst->way[i] = TO_NONE;
+			worker->counters.flood_dropped++;
+		}
+	}
+}
+
 /* Sends each port's part of a burst whose frames go different ways. */
 static void enqueue_apart(struct worker *worker, struct burst *burst)
 {
 	const struct layout *layout = worker->layout;
 	struct rte_mbuf *group[BURST];
 	uint32_t ports = layout->ports & ~(UINT32_C(1) << burst->source->slot);
+	int others = __builtin_popcount(ports);
 
+	limit_flood(worker, burst, others);
 	for (uint16_t i = 0; i < burst->count; i++) {
-		int others = __builtin_popcount(ports);
-
 		if (burst->way[i] == TO_NONE || (burst->way[i] == TO_ALL && others == 0))
 			rte_pktmbuf_free(burst->frame[i]);
 		else if (burst->way[i] == TO_ALL && others > 1)
@@ -325,6 +345,12 @@ static void end_sampled_burst(struct worker *worker, const struct burst *burst)
 	worker->now = rte_rdtsc();
 }
 
+static __rte_always_inline void note_longest(struct worker *worker, const struct burst *burst)
+{
+	if (unlikely(worker->now - burst->began > worker->counters.longest_cycles))
+		worker->counters.longest_cycles = worker->now - burst->began;
+}
+
 static __rte_always_inline void end_burst(struct worker *worker, struct burst *burst, int instruments)
 {
 	struct worker_counters *counters = &worker->counters;
@@ -341,6 +367,7 @@ static __rte_always_inline void end_burst(struct worker *worker, struct burst *b
 		if (worker->until_sample > 0)
 			worker->until_sample--;
 	}
+	note_longest(worker, burst);
 	counters->timed_bursts++;
 	counters->timed_packets += burst->count;
 	counters->burst_sizes[burst->count]++;
@@ -359,6 +386,8 @@ static __rte_always_inline void empty_poll(struct worker *worker, const struct b
 	if (instruments != INSTRUMENTS_PMU || likely(!burst->sampled))
 		worker->counters.idle_cycles += now - worker->now;
 	worker->now = now;
+	/* It may have cost something nevertheless: frames that were refused. */
+	note_longest(worker, burst);
 }
 
 /* ---- the loop ---- */
@@ -501,6 +530,7 @@ static __rte_always_inline void loop(struct worker *worker, int forward, int ins
 	uint32_t turn = 0;
 
 	worker->now = worker->last_frame = rte_rdtsc();
+	worker->counters.longest_cycles = 0;
 	while (likely(!atomic_load_explicit(&plane.stopping, memory_order_relaxed) &&
 		      atomic_load_explicit(&worker->instruments, memory_order_relaxed) == instruments)) {
 		const struct layout *layout;

@@ -80,6 +80,48 @@ static void forgets_a_port(void)
 }
 
 /* More than fit: the newest are known, and no address has another's port. Port: lowest bits of the address. */
+/* A port that says too many addresses keeps the first of them, and takes none of its neighbours'. */
+static void limits_a_port(void)
+{
+	struct mac_table *table = mac_table_new(6, AGE_S);
+	struct mac_entry entries[600];
+	unsigned own = 0;
+
+	mac_limit(table, 3, 20);
+	for (uint64_t i = 1; i <= 100; i++)
+		mac_learn(table, i << 8, 7, 100);
+	for (uint64_t i = 1; i <= 5000; i++)
+		mac_learn(table, (i + 1000) << 8, 3, 100);
+	for (unsigned i = 0, count = mac_list(table, 100, entries, 600); i < count; i++)
+		own += entries[i].port == 3;
+	CHECK(own == 20);
+	/* One that it has moves on; a new one is learned when others were not seen for long. */
+	mac_learn(table, 1001 << 8, 5, 101);
+	mac_learn(table, 9000 << 8, 3, 101);
+	CHECK(mac_lookup(table, 9000 << 8, 101) == 3);
+	mac_learn(table, 9001 << 8, 3, 101);
+	CHECK(mac_lookup(table, 9001 << 8, 101) == MAC_UNKNOWN);
+	mac_learn(table, 9001 << 8, 3, 102 + AGE_S);
+	CHECK(mac_lookup(table, 9001 << 8, 102 + AGE_S) == 3);
+	mac_forget(table, 3);
+	mac_learn(table, 9002 << 8, 3, 102 + AGE_S);
+	CHECK(mac_lookup(table, 9002 << 8, 102 + AGE_S) == 3);
+	mac_table_free(table);
+}
+
+/* Who does not know the key can't aim at a bucket: addresses that differ in a few bits are spread. */
+static void spreads(void)
+{
+	struct mac_table *table = mac_table_new(6, AGE_S);
+	struct mac_entry entries[600];
+
+	for (uint64_t i = 0; i < 256; i++)
+		mac_learn(table, (i << 40) | 0x52, i % 31, 100);
+	/* In one bucket there would be 8. By chance some of 64 buckets get more than their 8: 256 of 512 leave few behind. */
+	CHECK(mac_list(table, 100, entries, 600) > 200);
+	mac_table_free(table);
+}
+
 static void full_table_stays_right(void)
 {
 	struct mac_table *table = mac_table_new(4, AGE_S);
@@ -140,6 +182,27 @@ static void offer(uint16_t head)
 static bool chain_at(uint16_t head, bool writable, struct chain *chain)
 {
 	return vring_chain(&guest.ring, &guest.memory, head, writable, chain);
+}
+
+/* What a chain costs to read is bounded, however long it is, and whatever it holds. */
+static void visits_no_more_than_a_few(void)
+{
+	struct chain chain;
+
+	boot();
+	for (int i = 0; i < SIZE; i++)
+		describe(&guest.desc[i], BASE + DATA_AT, 0, VRING_DESC_F_NEXT, (i + 1) % SIZE);
+	CHECK(!chain_at(0, false, &chain));
+	CHECK(chain.visited <= MAX_PARTS);
+	describe(&guest.desc[0], BASE + TABLE_AT, 16 * 700, VRING_DESC_F_INDIRECT, 0);
+	for (int i = 0; i < 700; i++)
+		describe((struct vring_desc *)(guest.bytes + TABLE_AT) + i, BASE + DATA_AT, i == 699, i < 699 ? VRING_DESC_F_NEXT : 0, i + 1);
+	CHECK(!chain_at(0, false, &chain));
+	CHECK(chain.visited == MAX_PARTS);
+	describe(&guest.desc[0], BASE + TABLE_AT, 16 * MAX_PARTS, VRING_DESC_F_INDIRECT, 0);
+	describe((struct vring_desc *)(guest.bytes + TABLE_AT) + MAX_PARTS - 1, BASE + DATA_AT, 60, 0, 0);
+	CHECK(chain_at(0, false, &chain));
+	CHECK(chain.length == 60);
 }
 
 /* A ring lies in one region as a whole, the indices behind its last two parts included. */
@@ -390,7 +453,7 @@ int main(void)
 		void (*run)(void);
 	} tests[] = {
 		{"learns_and_moves", learns_and_moves}, {"ages", ages}, {"learns_nobody", learns_nobody}, {"forgets_a_port", forgets_a_port},
-		{"full_table_stays_right", full_table_stays_right}, {"fits_or_not", fits_or_not}, {"follows_a_chain", follows_a_chain},
+		{"limits_a_port", limits_a_port}, {"spreads", spreads}, {"full_table_stays_right", full_table_stays_right}, {"visits_no_more_than_a_few", visits_no_more_than_a_few}, {"fits_or_not", fits_or_not}, {"follows_a_chain", follows_a_chain},
 		{"follows_an_indirect_table", follows_an_indirect_table}, {"splits_at_regions", splits_at_regions},
 		{"refuses_hostile_descriptors", refuses_hostile_descriptors}, {"survives_noise", survives_noise},
 		{"breaks_a_ring_that_lies", breaks_a_ring_that_lies}, {"counts_wrap", counts_wrap},
