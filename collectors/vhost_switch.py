@@ -95,6 +95,8 @@ def _of_thread(before: Telemetry, after: Telemetry, lcore: str, cpu: int, second
     begin, end = before.lcores[lcore], after.lcores[lcore]
     where = {"role": "switch", "cpu": cpu, "enabled_s": seconds, "running_s": seconds}
     for name, ours in COUNTERS.items():
+        if name not in end:  # an earlier vhost-switch did not count it
+            continue
         unit, factor = after.unit(name)
         yield Number(ours, _gained(begin, end, name) * factor, unit, **where)
     if after.settings["stages"] == "off":

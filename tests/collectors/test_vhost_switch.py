@@ -114,3 +114,16 @@ def test_pmu_events_of_a_stage_are_hardwares():
 def test_what_does_not_fit_together_is_an_error(change):
     with pytest.raises(ValueError):  # noqa: PT011
         values(recorded(change=change))
+
+
+def test_what_a_flood_was_dropped_for_is_counted_where_the_switch_counts_it():
+    """The capture is of a switch that did not; a later one tells two counters more."""
+
+    def later(text: str) -> str:
+        return text.replace('"flooded": "packets"', '"flooded": "packets", "flood_dropped": "packets"').replace(
+            '"flooded": 0', '"flooded": 300, "flood_dropped": 44'
+        )
+
+    assert "flood_dropped" not in values(recorded())
+    found = numbers(recorded(change=later))
+    assert (found["flood_dropped"].value, found["flood_dropped"].unit) == (44, "packets")
