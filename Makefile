@@ -126,6 +126,7 @@ unhost: $(READY) ## Take back what `make host` did to them (INVENTORY=file)
 
 .PHONY: test
 test: $(READY) ## Run all tests, a small real experiment in the lab included
+	-$(MAKE) --no-print-directory build/ready-to-fuzz # where clang can't be installed, the tests that need it say so
 	$(VENV)/bin/python -m pytest
 
 .PHONY: test-fast
@@ -135,6 +136,14 @@ test-fast: $(READY) ## Run the tests that need no lab
 .PHONY: test-host
 test-host: $(READY) ## Prepare a bare emulated server, measure on it, take it back (long: see docs/testbeds/remote.md)
 	VSPROF_TEST_HOST=1 $(VENV)/bin/python -m pytest tests/host -s
+
+.PHONY: fuzz
+fuzz: build/ready-to-fuzz ## Fuzz what reads a guest's rings and what learns addresses (FUZZ_SECONDS= for each of the two)
+	$(MAKE) --no-print-directory -C dataplane fuzz BUILD=$(CURDIR)/build/fuzz $(if $(FUZZ_SECONDS),FUZZ_SECONDS=$(FUZZ_SECONDS))
+
+build/ready-to-fuzz: build/ready tools/setup
+	tools/setup $(VENV) fuzz
+	touch $@
 
 .PHONY: bench
 bench: bench-model bench-time bench-observer bench-dataplane bench-analysis ## Run all benchmarks; each prints a table and writes build/bench/<target>.json

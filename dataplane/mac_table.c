@@ -162,11 +162,11 @@ void mac_learn(struct mac_table *table, uint64_t mac, uint16_t port, uint32_t no
 	 * the one that is kept up to date; the second ages out.
 	 */
 	way = way_of(bucket, mac);
-	if (way < 0) {
-		if (full(table, port, now_s))
-			return;
+	/* An address that was another port's counts like a new one. */
+	if ((way < 0 || (uint16_t)atomic_load_explicit(&bucket->word[way], memory_order_relaxed) != port) && full(table, port, now_s))
+		return;
+	if (way < 0)
 		way = way_to_take(bucket, now_s);
-	}
 	/* Written only where it changes: the line is shared by all workers, and a store would take it from them. */
 	if (atomic_load_explicit(&bucket->seen_s[way], memory_order_relaxed) != now_s)
 		atomic_store_explicit(&bucket->seen_s[way], now_s, memory_order_relaxed);

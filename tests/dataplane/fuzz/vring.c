@@ -1,0 +1,150 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/*
+ * Whatever lies in a guest's memory and ring, and however it changes meanwhile: what vring.c hands on lies in the guest's memory, is finite,
+ * and costs no more than it may. AddressSanitizer sees each step beside the memory, which is allocated to its very size.
+ *
+ * The input: how the ring is laid out, then the memory, then what the guest writes between two looks of the device.
+ */
+#include <stdint.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "vring.h"
+
+enum { BASE = 0x10000, MEMORY = 1 << 14, ROUNDS = 8, HEADER = 16 };
+
+struct input {
+	const uint8_t *at;
+	size_t left;
+};
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
+
+static void must(int holds)
+{
+	if (!holds)
+		abort();
+}
+
+/* Zero where the input is at its end. */
+static uint32_t next(struct input *input, size_t bytes)
+{
+	uint32_t value = 0;
+
+	if (input->left < bytes)
+		return 0;
+	memcpy(&value, input->at, bytes);
+	input->at += bytes;
+	input->left -= bytes;
+	return value;
+}
+
+/* Two regions of one guest, which are no neighbours for us. */
+static void boot(struct guest_memory *memory, uint32_t border)
+{
+	uint32_t first = 64 + border % (MEMORY - 128);
+
+	memory->count = 2;
+	memory->region[0] = (struct guest_region){BASE, first, calloc(1, first)};
+	memory->region[1] = (struct guest_region){BASE + first, MEMORY - first, calloc(1, MEMORY - first)};
+}
+
+/* Up to the end of the guest's memory. */
+static void write_guest(const struct guest_memory *memory, uint32_t at, const uint8_t *from, size_t length)
+{
+	while (length > 0 && at < MEMORY) {
+		uint64_t piece = length;
+		uint8_t *to = guest_at(memory, BASE + at, &piece);
+
+		memcpy(to, from, piece);
+		at += piece;
+		from += piece;
+		length -= piece;
+	}
+}
+
+/* All of it, with the image again and again. */
+static void fill_guest(const struct guest_memory *memory, const uint8_t *image, size_t length)
+{
+	for (uint32_t at = 0; at < MEMORY; at += length)
+		write_guest(memory, at, image, length);
+}
+
+/* Where `length` bytes would be whose first lies at `at`; it need not be all the guest's: that is what vring_fits() is for. */
+static void *place(const struct guest_memory *memory, uint32_t at, uint32_t alignment)
+{
+	const struct guest_region *region = &memory->region[at & 1];
+
+	return region->host + (at >> 1) % region->size / alignment * alignment;
+}
+
+static void look(struct vring_side *ring, const struct guest_memory *memory, bool writable)
+{
+	uint16_t waiting = vring_waiting(ring);
+	struct chain chain;
+	struct part part;
+
+	must(waiting <= ring->size);
+	for (uint16_t i = 0; i < waiting && i < 32; i++) {
+		int head = vring_head(ring, i);
+		uint32_t length = 0;
+
+		if (head < 0)
+			return;
+		must(head < ring->size);
+		if (vring_single(ring, memory, head, writable, &part))
+			must(part.length == 0 || guest_has(memory, part.at, part.length));
+		if (vring_chain(ring, memory, head, writable, &chain)) {
+			for (uint32_t p = 0; p < chain.count; p++) {
+				must(chain.part[p].length > 0 && guest_has(memory, chain.part[p].at, chain.part[p].length));
+				length += chain.part[p].length;
+			}
+			must(length == chain.length && length <= MAX_FRAME);
+		}
+		must(chain.count <= MAX_PARTS && chain.visited <= MAX_PARTS);
+		vring_give(ring, head, length);
+		ring->taken++;
+	}
+	vring_publish(ring);
+	vring_arm(ring, waiting & 1);
+}
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
+{
+	struct input input = {data, size};
+	struct guest_memory memory;
+	struct vring_side ring = {.call_fd = -1, .kick_fd = -1};
+	uint32_t flags, image;
+
+	if (size < HEADER)
+		return 0;
+	boot(&memory, next(&input, 2));
+	flags = next(&input, 1);
+	ring.size = 1 << next(&input, 1) % 11;
+	ring.event_idx = flags & 1;
+	ring.indirect = flags & 2;
+	/* Aligned as own_rings.c wants them. calloc() aligns to 16. */
+	ring.desc = place(&memory, next(&input, 2), 16);
+	ring.avail = place(&memory, next(&input, 2), 2);
+	ring.used = place(&memory, next(&input, 2), 4);
+	ring.taken = next(&input, 2);
+	ring.given = ring.published = next(&input, 2);
+	image = next(&input, 2) % (input.left + 1);
+	if (image > 0)
+		fill_guest(&memory, input.at, image);
+	input.at += image;
+	input.left -= image;
+	for (int i = 0; i < ROUNDS && vring_fits(&ring, &memory); i++) {
+		uint32_t at = next(&input, 2), length = next(&input, 1);
+
+		look(&ring, &memory, flags & 4);
+		at %= MEMORY;
+		length = length < input.left ? length : input.left;
+		write_guest(&memory, at, input.at, length);
+		input.at += length;
+		input.left -= length;
+	}
+	free(memory.region[0].host);
+	free(memory.region[1].host);
+	return 0;
+}
