@@ -141,6 +141,10 @@ test-host: $(READY) ## Prepare a bare emulated server, measure on it, take it ba
 fuzz: build/ready-to-fuzz ## Fuzz what reads a guest's rings and what learns addresses (FUZZ_SECONDS= for each of the two)
 	$(MAKE) --no-print-directory -C dataplane fuzz BUILD=$(CURDIR)/build/fuzz $(if $(FUZZ_SECONDS),FUZZ_SECONDS=$(FUZZ_SECONDS))
 
+.PHONY: soak
+soak: $(READY) ## Kill a small campaign at random moments, and look whether anything is lost or left (TESTBED=native|lab, ROUNDS=70, SEED=)
+	$(VENV)/bin/python -m bench.soak $(if $(TESTBED),--testbed $(TESTBED)) $(if $(ROUNDS),--rounds $(ROUNDS)) $(if $(SEED),--seed $(SEED))
+
 build/ready-to-fuzz: build/ready tools/setup
 	tools/setup $(VENV) fuzz
 	touch $@
