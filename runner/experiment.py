@@ -20,7 +20,7 @@ from terms import errors, node_messages, option_messages, plugins
 from terms.schema import FCS_BYTES
 from testbeds.base import MODELLED
 from workloads.endpoints import vm
-from workloads.traffic.base import Options
+from workloads.traffic.base import LONGEST_MODELLED_S, SHORTEST_MODELLED_S, Options
 
 FOLDER = Path(__file__).resolve().parents[1] / "experiments"
 NOTEBOOKS = Path(__file__).resolve().parents[1] / "notebooks"
@@ -35,8 +35,6 @@ TOPOLOGIES = plugins.find("workloads.topologies", "TOPOLOGY")
 TRAFFIC = plugins.find("workloads.traffic", "TRAFFIC")
 COLLECTORS = plugins.find("collectors", "COLLECTOR")
 SMALLEST_FRAME, LARGEST_FRAME = 64, 1518
-LONGEST_MODELLED_S = 10.0
-"""A window of modelled time: it takes a quarter of an hour."""
 
 
 class Windows(BaseModel):
@@ -50,7 +48,7 @@ class Windows(BaseModel):
     seconds: float = Field(2, ge=0.5, le=3600)
     own_count: int = Field(2, ge=0, le=1000)
     own_seconds: float = Field(1, ge=0.1, le=3600)
-    modelled_seconds: float = Field(0.03, ge=0.001, le=LONGEST_MODELLED_S)
+    modelled_seconds: float = Field(0.03, ge=SHORTEST_MODELLED_S, le=LONGEST_MODELLED_S)
     modelled_warmup_seconds: float = Field(0.01, ge=0, le=10)
 
 

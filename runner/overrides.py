@@ -7,9 +7,10 @@ import argparse
 from typing import Any
 
 from runner import experiment as experiments
-from runner.experiment import LONGEST_MODELLED_S, Experiment
+from runner.experiment import Experiment
 from terms import errors
 from testbeds.base import MODELLED
+from workloads.traffic.base import LONGEST_MODELLED_S
 
 FLOOD = "udp_flood"
 """The traffic that can be sent with several loads."""
@@ -56,6 +57,8 @@ def apply(experiment: Experiment, asked: argparse.Namespace, clock: str | None) 
     windows = {"count": asked.windows, "own_count": asked.own_windows}
     if asked.duration is not None:
         windows[_length(clock, asked.duration)] = asked.duration
+        for item in changed["traffic"]:
+            item.pop("modelled_seconds", None)
     changed["windows"].update({name: value for name, value in windows.items() if value is not None})
     # Checked as the file itself was: an option can ask for nothing that the YAML could not.
     return experiments.parse(changed, "the command line")

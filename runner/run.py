@@ -176,7 +176,7 @@ def _measure_in_modelled_time(traffic: Traffic, windows: Windows, collectors: Ma
     host = traffic.topology.host
     name, clock = _clock(collectors)
     shared = _shared(collectors)
-    seconds = max(windows.modelled_seconds, traffic.least_seconds())
+    seconds = max(traffic.settings.modelled_seconds or windows.modelled_seconds, traffic.least_seconds())
     for number in range(1, windows.count + 1):
         traffic.say(f"window {number} of {windows.count}, {seconds:g} s of modelled time")
         for one in shared.values():

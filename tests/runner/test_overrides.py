@@ -126,3 +126,12 @@ def test_changes_of_options_that_no_compared_switch_has_are_left_out(changed, do
         {"offloads": "off"},
     ]
     assert changed("--switches", "ovs-dpdk").changes == document["changes"]
+
+
+def test_the_command_lines_length_is_that_of_every_traffic(changed, document):
+    document["traffic"] = [{"kind": "udp_flood", "modelled_seconds": 0.06}]
+    given = changed(clock=MODELLED)
+    assert [item.settings.modelled_seconds for item in experiments.traffic_items(given)] == [0.06]
+    asked = changed("--duration", "0.05", clock=MODELLED)
+    assert [item.settings.modelled_seconds for item in experiments.traffic_items(asked)] == [None]
+    assert asked.windows.modelled_seconds == 0.05

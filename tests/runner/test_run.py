@@ -233,6 +233,17 @@ def test_in_modelled_time_all_count_in_the_same_windows_and_nothing_else_happens
     assert topology.host.done == ["check", "time begins", "time ends", "check", "time begins", "time ends", "check"]
 
 
+@pytest.mark.parametrize(("own", "lasts"), [(None, 0.05), (0.01, 0.01), (0.09, 0.09)])
+def test_a_traffic_may_have_windows_of_another_length_in_modelled_time(topology, tmp_path, monkeypatch, own, lasts):
+    seen = []
+    monkeypatch.setattr(window, "measure_modelled", lambda host, traffic, shared, clock, seconds, *_: seen.append(seconds))
+    traffic = Watched(topology, IdleOptions(modelled_seconds=own), 64, 1)
+    traffic.start()
+    topology.host.clock = MODELLED
+    run._measure_in_modelled_time(traffic, Windows(count=1, modelled_seconds=0.05), {"modelled": Modelled(topology.host)}, tmp_path)
+    assert seen == [lasts]
+
+
 def test_a_collector_with_windows_of_its_own_is_left_out_of_modelled_time(topology, monkeypatch):
     monkeypatch.setitem(experiments.COLLECTORS, "slow", Slow)
     for clock, left in ((EMULATED, {}), (MODELLED, {"slow": errors.no_own_windows()})):

@@ -31,7 +31,7 @@ from contextlib import AbstractContextManager
 from dataclasses import asdict, dataclass
 from typing import Any, ClassVar, Protocol
 
-from pydantic import BaseModel, ConfigDict
+from pydantic import BaseModel, ConfigDict, Field
 
 from switches.base import PortCounters
 from terms import errors, option_messages
@@ -39,6 +39,9 @@ from terms.schema import Number
 from testbeds.base import MODELLED
 from workloads.endpoints.base import Counters
 from workloads.topologies.base import Topology
+
+SHORTEST_MODELLED_S, LONGEST_MODELLED_S = 0.001, 10.0
+"""Of a window in modelled time. A second of it takes more than a real minute."""
 
 
 class Options(BaseModel):
@@ -49,6 +52,8 @@ class Options(BaseModel):
     load: str = "saturation"
     """``saturation``: as much as goes through. ``equal``: the same offered rate for every switch. ``ndr``, ``pdr``: the no-drop and the
     partial-drop rate of each, searched first. ``paced``: a fixed rate of requests."""
+    modelled_seconds: float | None = Field(None, ge=SHORTEST_MODELLED_S, le=LONGEST_MODELLED_S)
+    """Length of this traffic's windows in modelled time, where it is another than that of the experiment's others."""
 
 
 @dataclass(frozen=True, slots=True)
