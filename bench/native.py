@@ -13,6 +13,7 @@ from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
 
 from terms import errors
+from testbeds import processes
 from testbeds.emulator import cache
 
 AT = "/mnt"
@@ -81,7 +82,7 @@ def hugepages(count: int) -> Iterator[None]:
 
 
 def _bound_and_first() -> Callable[[], None]:
-    bound = cache.dying_with_parent()
+    bound = processes.dying_with_parent()
 
     def before() -> None:
         bound()

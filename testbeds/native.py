@@ -24,10 +24,10 @@ from typing import Any, ClassVar
 
 from terms import errors, native_messages
 from terms.placement import CpuPlan
-from testbeds import facts, topology, tuning
+from testbeds import facts, processes, topology, tuning
 from testbeds.base import Completed, Process, Testbed
-from testbeds.emulator import cache, needs
 from testbeds.emulator import image as images
+from testbeds.emulator import needs
 
 MODULES = ("openvswitch", "vhost_net")
 """Of the kernel, for kernel OVS and its virtual machines."""
@@ -276,7 +276,7 @@ class Native(Testbed):
 
     def _joining(self) -> Callable[[], None]:
         """What a child does before it becomes its program: it joins the keeper's group of processes, and does not outlive the runner."""
-        bound = cache.dying_with_parent()
+        bound = processes.dying_with_parent()
 
         def join() -> None:
             bound()

@@ -18,15 +18,14 @@ from terms.placement import CpuPlan
 from testbeds import inventory as inventories
 from testbeds import topology
 from testbeds.emulator.machine import Instance
+from testbeds.guard import Guard
 from testbeds.inventory import Server
-from testbeds.ssh import Channel, Shell
+from testbeds.ssh import Channel
 from testbeds.systemd_host import SystemdHost
 
 GUEST_IMAGE = "/var/lib/vsprof/guest/guest.cpio"
 """The last thing that the role guest_image makes."""
-LOCK = "/run/lock/vsprof"
 LOGIN_SECONDS = 60
-LOCK_SECONDS = 30
 
 END = """
 systemctl stop 'vsprof-*' 2>/dev/null
@@ -34,7 +33,8 @@ rm -rf /run/vsprof-* /run/guest[0-9].qmp /run/guest[0-9].agent /run/guest[0-9].c
 rmdir --ignore-fail-on-non-empty /run/openvswitch /run/dpdk 2>/dev/null
 true
 """
-"""Ends all that was started, and the namespace with it. A unit may outlive whoever started it: so this also comes first."""
+"""Ends all that was started, and the namespace with it. A unit may outlive whoever started it: so this also comes first, and last of all
+by the guard."""
 # /sys shows the interfaces of the network that it was mounted in: what shows interfaces is laid over it anew.
 BEGIN = f"""{END}
 mkdir -p /run/openvswitch /run/dpdk
@@ -68,9 +68,8 @@ class ServerChannel(Channel):
 
     def connect(self, name: str) -> None:
         """Try once: a server may shut out whoever knocks too often. Raises ``VsprofError`` with SSH's own words."""
-        tried = self._ssh(["-M", "-N", "-f"], timeout=LOGIN_SECONDS)
-        if tried.returncode != 0:
-            raise host_messages.unreachable(name, tried.stderr)
+        if (failed := self._connect(LOGIN_SECONDS)) is not None:
+            raise host_messages.unreachable(name, failed)
 
     def _options(self) -> list[str]:
         return [*self.options, "-o", "LogLevel=ERROR"]
@@ -101,7 +100,7 @@ class Remote(SystemdHost):
         self.server = inventories.choose(Path(inventory), server)
         self._cpus = 0
         self._instance: Instance | None = None
-        self._lock: Shell | None = None
+        self._guard: Guard | None = None
 
     def open(self) -> None:
         Instance.remove_stale()
@@ -110,7 +109,7 @@ class Remote(SystemdHost):
         channel.connect(self.server.name)
         self._channel = channel
         self._check()
-        self._take_lock()
+        self._take()
         begun = self.run(BEGIN, check=False)
         if begun.status != 0 or not begun.stdout.strip().isdigit():
             raise host_messages.not_opened(self.server.name, begun.stderr or begun.stdout)
@@ -120,14 +119,14 @@ class Remote(SystemdHost):
         self._enter = []
         if self._channel is not None:
             # Only who holds the lock may end what runs there. On a server that is gone there is nothing left to end.
-            if self._lock is not None:
+            if self._guard is not None:
                 with contextlib.suppress(errors.VsprofError):
                     self._channel.run(END, timeout=60, check=False)
-                self._lock.close()
+                self._guard.close()
             self._channel.close()
         if self._instance is not None:
             self._instance.remove()
-        self._lock = self._channel = self._instance = None
+        self._guard = self._channel = self._instance = None
 
     @property
     def cpus(self) -> int:
@@ -155,15 +154,13 @@ class Remote(SystemdHost):
         self._cpus = int(cpus)
         self._plan, self._shared = topology.plan(topology.cpus(self.run(topology.COMMAND).stdout))
 
-    def _take_lock(self) -> None:
-        """A shell over there that holds a lock for as long as we are connected."""
-        lock = self.channel.shell()
+    def _take(self) -> None:
+        shell = self.channel.shell()
         try:
-            lock.ask(f"exec 9> {LOCK}; flock --nonblock 9", LOCK_SECONDS)
+            self._guard = Guard(shell, END)
         except errors.RunFailed as error:
-            lock.close()
+            shell.close()
             raise host_messages.in_use(self.server.name) from error
-        self._lock = lock
 
 
 TESTBED = Remote

@@ -16,9 +16,11 @@ from dataclasses import dataclass, field
 from pathlib import Path, PurePosixPath
 
 from terms import errors
+from testbeds import processes
 from testbeds.base import Completed
 
 CONNECT_SECONDS = 5
+LEAVE_SECONDS = 5
 
 
 @dataclass
@@ -31,6 +33,7 @@ class Channel:
     host_key: str
     folder: Path
     _forwarded: dict[str, Path] = field(default_factory=dict)
+    _master: subprocess.Popen[bytes] | None = None
 
     def open(self, seconds: float, still_worth_it: Callable[[], None] = lambda: None) -> None:
         """Connect, trying again until ``seconds`` are over or ``still_worth_it`` raises.
@@ -42,12 +45,36 @@ class Channel:
         end = time.monotonic() + seconds
         while True:
             still_worth_it()
-            tried = self._ssh(["-M", "-N", "-f"], timeout=15)
-            if tried.returncode == 0:
+            if (failed := self._connect(15)) is None:
                 return
             if time.monotonic() > end:
-                raise errors.no_control_channel(seconds, tried.stderr.strip())
+                raise errors.no_control_channel(seconds, failed)
             time.sleep(0.1)
+
+    def _connect(self, seconds: float) -> str | None:
+        """Try once to make the connection that all others share. None, or SSH's words where it failed.
+
+        It is this process's child and ends with it. One in the background (``-f``) would outlive a runner that is killed.
+        """
+        with tempfile.TemporaryFile() as words:
+            self._master = subprocess.Popen(
+                self._command(["-M", "-N"]), stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, stderr=words, start_new_session=True,
+                preexec_fn=processes.dying_with_parent(),
+            )  # fmt: skip
+            end = time.monotonic() + seconds
+            while self._master.poll() is None and time.monotonic() < end:
+                if self._ssh(["-O", "check"], timeout=5).returncode == 0:
+                    return None
+                time.sleep(0.05)
+            self._end_master()
+            words.seek(0)
+            return words.read().decode(errors="replace").strip() or f"no answer in {seconds:.0f} s"
+
+    def _end_master(self) -> None:
+        if self._master is not None:
+            self._master.kill()
+            self._master.wait()
+            self._master = None
 
     def run(self, command: str, *, timeout: float, check: bool, stdin: bytes | None = None) -> Completed:
         """Run a shell command. Raises ``RunFailed`` on time-out, lost connection, or (with ``check``) failure."""
@@ -102,6 +129,7 @@ class Channel:
     def close(self) -> None:
         with contextlib.suppress(subprocess.TimeoutExpired, OSError):
             self._ssh(["-O", "exit"], timeout=5)
+        self._end_master()
         self._forwarded.clear()
 
     def _ssh(self, options: list[str], *command: str, stdin: bytes | None = None, timeout: float) -> subprocess.CompletedProcess[str]:
@@ -159,6 +187,19 @@ class Shell:
         status = self._answer(line, seconds, goes_on)
         if status != "0":
             raise errors.command_failed(line, int(status or 255), "")
+
+    def tell(self, line: str) -> None:
+        """Send a line that has no answer; a shell that is gone does not hear it."""
+        assert self._process.stdin is not None
+        with contextlib.suppress(OSError, ValueError):
+            self._process.stdin.write(f"{line}\n".encode())
+            self._process.stdin.flush()
+
+    def leave(self) -> None:
+        """Close it when it has ended by itself, which it is given some seconds for."""
+        with contextlib.suppress(subprocess.TimeoutExpired):
+            self._process.wait(LEAVE_SECONDS)
+        self.close()
 
     def close(self) -> None:
         """Safe to call twice."""

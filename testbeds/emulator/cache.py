@@ -8,13 +8,11 @@ and checksum) and renamed: a folder without a seal does not exist.
 from __future__ import annotations
 
 import contextlib
-import ctypes
 import fcntl
 import hashlib
 import json
 import os
 import shutil
-import signal
 import subprocess
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -24,7 +22,6 @@ from terms import locks
 
 SEAL = "seal.json"
 IN_USE = "in-use.lock"
-PR_SET_PDEATHSIG = 1
 
 
 def root() -> Path:
@@ -114,20 +111,6 @@ def as_root() -> list[str]:
     """
     mine = ["unshare", "--mount", "--pid", "--fork", "--kill-child"]
     return mine if os.geteuid() == 0 else [*mine, "--map-root-user", "--map-auto"]
-
-
-def dying_with_parent() -> Callable[[], None]:
-    """What a child of this process does before it becomes its program: be killed when this one ends, even by SIGKILL (prctl(2),
-    PR_SET_PDEATHSIG)."""
-    parent, library = os.getpid(), ctypes.CDLL(None)
-
-    def ask() -> None:
-        library.prctl(PR_SET_PDEATHSIG, signal.SIGKILL)
-        # A parent that ended before that sends nothing any more.
-        if os.getppid() != parent:
-            os.kill(os.getpid(), signal.SIGKILL)
-
-    return ask
 
 
 def _seal(folder: Path, names: list[str]) -> None:

@@ -19,6 +19,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from terms import errors
+from testbeds import processes
 from testbeds.emulator import cache, needs
 
 SUITE = "trixie"
@@ -160,7 +161,7 @@ def _make_tree(folder: Path, log: Path, say: Say) -> bool:
             stdout=subprocess.PIPE,
             stderr=subprocess.STDOUT,
             text=True,
-            preexec_fn=cache.dying_with_parent(),
+            preexec_fn=processes.dying_with_parent(),
         )
         assert build.stdout is not None
         for line in build.stdout:

@@ -22,7 +22,7 @@ from pathlib import Path
 from typing import Any
 
 from terms import errors, locks
-from testbeds.emulator import cache
+from testbeds import processes
 from testbeds.emulator.image import Image
 from testbeds.emulator.likeness import ITSELF, Likeness
 from testbeds.emulator.needs import LAB_MEMORY_BYTES
@@ -268,7 +268,7 @@ class Machine:
         with (self.folder / "qemu.log").open("wb") as log:
             self._process = subprocess.Popen(
                 [*self.image.program("qemu-system-x86_64", preload), *arguments],
-                stdin=subprocess.DEVNULL, stdout=log, stderr=subprocess.STDOUT, preexec_fn=cache.dying_with_parent(),
+                stdin=subprocess.DEVNULL, stdout=log, stderr=subprocess.STDOUT, preexec_fn=processes.dying_with_parent(),
                 # Ctrl-C must reach the runner alone: it stops the machine when the run's record is safe.
                 start_new_session=True,
             )  # fmt: skip

@@ -71,8 +71,8 @@ def test_a_terminal_that_is_gone_stops_nothing(monkeypatch):
 
 ORPHAN = """
 import os, signal, sys
-from testbeds.emulator import cache
-ask = cache.dying_with_parent()
+from testbeds import processes
+ask = processes.dying_with_parent()
 if (child := os.fork()) == 0:
     if (late := os.fork()) == 0:
         ask()  # in a process whose parent is not who started it: that one is gone already

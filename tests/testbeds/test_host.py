@@ -121,8 +121,8 @@ def test_a_socket_is_forwarded_once(channel, answered):
     assert f"{first}:/run/a.qmp" in answered[1][0][0]
 
 
-def test_a_host_that_never_answers_gives_sshs_last_words(channel, answered):
-    answered[0].update(status=255, stderr=b"Connection refused")
+def test_a_host_that_never_answers_gives_sshs_last_words(channel, monkeypatch):
+    local(channel, monkeypatch, "echo Connection refused >&2; exit 255")
     with pytest.raises(VsprofError, match="Connection refused"):
         channel.open(0)
 

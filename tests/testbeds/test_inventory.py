@@ -11,6 +11,7 @@ from terms.errors import BadInput, VsprofError
 from terms.placement import CpuPlan
 from testbeds import inventory, topology
 from testbeds.base import Completed
+from testbeds.guard import Guard
 from testbeds.remote import Remote, ServerChannel
 from testbeds.ssh import Shell
 
@@ -119,16 +120,17 @@ def test_a_server_has_the_cpus_that_it_has(remote, monkeypatch):
 
 
 def test_a_second_campaign_is_kept_away(remote, monkeypatch, tmp_path):
-    """Two real shells, but of this machine, and a lock of its own."""
-    monkeypatch.setattr("testbeds.remote.LOCK", tmp_path / "lock")
-    held = []
-    remote._channel = SimpleNamespace(shell=lambda: held.append(Shell(["bash"])) or held[-1])
-    remote._take_lock()
+    """Two real shells, but of this machine, and a lock of its own; what is there stays."""
+    monkeypatch.setattr("testbeds.guard.LOCK_S", 0.3)
+    monkeypatch.setattr("testbeds.remote.Guard", lambda shell, clear: Guard(shell, "true", str(tmp_path / "lock")))
+    remote._channel = SimpleNamespace(shell=lambda: Shell(["bash"]))
+    remote._take()
+    first = remote._guard
     with pytest.raises(VsprofError, match="somebody else measures on one"):
-        remote._take_lock()
-    held[0].close()
-    remote._take_lock()
-    held[-1].close()
+        remote._take()
+    first.close()
+    remote._take()
+    remote._guard.close()
 
 
 def test_every_command_and_process_is_brought_into_the_namespace(remote):
