@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 import contextlib
+import errno
 import fcntl
 import os
 import stat
@@ -14,13 +15,15 @@ from typing import IO
 from terms import errors
 
 TABLE = Path("/proc/locks")
+WITHOUT_LOCKS = (errno.ENOSYS, errno.ENOLCK, errno.EOPNOTSUPP)
 
 
 def take(path: Path, what: str, *, shared: bool = False) -> IO[str]:
     """Take the lock ``path``, a file that is made where it is missing, and keep it until what this returns is closed.
 
     Any number of processes may hold it ``shared``, or one of them not. Raises ``BadInput`` when another process holds it otherwise: that
-    ``what`` is in use, and by whom; and when ``path`` is no ordinary file; ``OSError`` when it can't be made.
+    ``what`` is in use, and by whom; and when ``path`` is no ordinary file; ``OSError`` when it can't be made. On a file system that has no
+    locks (some network file systems) nobody is kept off.
     """
     # Neither of these may be waited for or followed: whoever else can write to the folder may have put it there.
     opened = os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC | os.O_NOFOLLOW | os.O_NONBLOCK, 0o666)
@@ -32,6 +35,10 @@ def take(path: Path, what: str, *, shared: bool = False) -> IO[str]:
     except BlockingIOError:
         held.close()
         raise errors.in_use(what, [_described(process) for process in holders(path)]) from None
+    except OSError as error:
+        if error.errno not in WITHOUT_LOCKS:
+            held.close()
+            raise
     except BaseException:
         held.close()
         raise

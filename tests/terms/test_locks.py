@@ -61,3 +61,16 @@ def test_a_fifo_is_not_waited_for_and_a_link_not_followed(tmp_path):
     with pytest.raises(OSError, match="symbolic"):
         locks.take(tmp_path / "link", "x")
     assert not (tmp_path / "target").exists()
+
+
+@pytest.mark.parametrize("number", locks.WITHOUT_LOCKS)
+def test_a_file_system_without_locks_keeps_nobody_from_work(tmp_path, monkeypatch, number):
+    def refuse(*_):
+        raise OSError(number, os.strerror(number))
+
+    monkeypatch.setattr(locks.fcntl, "flock", refuse)
+    with locks.held(tmp_path / "a.lock", "x"):
+        pass
+    monkeypatch.setattr(locks.fcntl, "flock", lambda *_: (_ for _ in ()).throw(OSError(5, "Input/output error")))
+    with pytest.raises(OSError, match="Input/output"):
+        locks.take(tmp_path / "a.lock", "x")
