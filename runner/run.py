@@ -10,7 +10,7 @@ from __future__ import annotations
 import contextlib
 import json
 import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -89,7 +89,8 @@ def execute(host: Testbed, plan: Plan, setting: Setting, folder: Path, say: Say)
             if why := _traffic(item, plan, topology).unavailable():
                 left_out[item.label] = why
                 continue
-            sent = _send(item, plan, setting, topology, collectors, folder, say)
+            with _explained(topology):
+                sent = _send(item, plan, setting, topology, collectors, folder, say)
             run["traffics"].append(sent)
             if sent["no_windows"]:
                 left_out[f"windows of {item.label}"] = sent["no_windows"]
@@ -99,6 +100,19 @@ def execute(host: Testbed, plan: Plan, setting: Setting, folder: Path, say: Say)
         if host.clock == MODELLED:
             facts["clock"] = _clock(collectors)[1].clock_facts()
     return Outcome(facts, placement["threads"], placement["cpu_roles"], left_out)
+
+
+@contextlib.contextmanager
+def _explained(topology: Topology) -> Iterator[None]:
+    """Where something fails because a process died, that is what must be told, not who missed it first."""
+    try:
+        yield
+    except errors.RunFailed as error:
+        try:
+            topology.check()
+        except errors.RunFailed as died:
+            raise died from error
+        raise
 
 
 def _set_up(host: Testbed, setting: Setting, undo: contextlib.ExitStack) -> tuple[dict[str, Collector], dict[str, str]]:

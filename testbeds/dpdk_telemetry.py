@@ -17,14 +17,17 @@ import json, socket, sys, time
 def answer(question):
     asked.send(question.encode())
     return json.loads(asked.recv(1 << 18))
-with socket.socket(socket.AF_UNIX, socket.SOCK_SEQPACKET) as asked:
-    asked.settimeout(20)
-    asked.connect(sys.argv[1])
-    asked.recv(1 << 18)
-    for question in sys.argv[2:]:
-        one, _, of = question.partition("*=")
-        for each in answer(of)[of] if of else [""]:
-            print(json.dumps({"clock": time.time(), "of": each, **answer(one + str(each))}))
+try:
+    with socket.socket(socket.AF_UNIX, socket.SOCK_SEQPACKET) as asked:
+        asked.settimeout(20)
+        asked.connect(sys.argv[1])
+        asked.recv(1 << 18)
+        for question in sys.argv[2:]:
+            one, _, of = question.partition("*=")
+            for each in answer(of)[of] if of else [""]:
+                print(json.dumps({"clock": time.time(), "of": each, **answer(one + str(each))}))
+except (OSError, ValueError) as error:
+    sys.exit(f"{sys.argv[1]} does not answer: {error}")
 """
 
 

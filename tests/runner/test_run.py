@@ -17,8 +17,8 @@ from types import SimpleNamespace
 import pytest
 
 from collectors.base import Apart, Clock, Collector, Marks
+from runner import campaign, parse, run, window
 from runner import experiment as experiments
-from runner import parse, run, window
 from runner.experiment import Case, TrafficItem, Windows
 from runner.run import Plan, Setting
 from switches.base import Port
@@ -413,3 +413,14 @@ def test_what_ends_with_its_testbed_is_not_stopped_before(tmp_path, monkeypatch,
     plan = Plan("r001", PLAN.case, 1, ())
     run.execute(host, plan, Setting("vm2vm", Windows(), [], frozenset()), tmp_path / "r001", lambda text: None)
     assert seen == stopped
+
+
+def test_what_died_is_told_and_not_who_missed_it_first():
+    def died():
+        raise errors.died("testpmd", "its last words")
+
+    for check, told in ((died, "testpmd"), (lambda: None, "telemetry does not answer")):
+        with pytest.raises(errors.RunFailed, match=told) as seen, run._explained(SimpleNamespace(check=check)):
+            raise errors.RunFailed("telemetry does not answer")
+        # The campaign tells this one, whatever came before it.
+        assert campaign._first(seen.value) is seen.value
