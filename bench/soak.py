@@ -27,7 +27,6 @@ from terms import errors, files, schema
 from testbeds.native import FOLDERS, HUGEPAGES
 
 PROJECT = Path(__file__).resolve().parents[1]
-EXPERIMENT = Path(__file__).with_suffix(".yaml")
 RECORDS = PROJECT / "build" / "soak"
 TESTBEDS = ("native", "lab")
 RESUMES = 3
@@ -77,7 +76,8 @@ class Place:
         )  # fmt: skip
 
     def campaign(self, *arguments: str) -> list[str]:
-        return [str(EXPERIMENT), "--testbed", self.testbed, "--no-report", *arguments]
+        experiment = Path(__file__).with_name(f"soak-{self.testbed}.yaml")
+        return [str(experiment), "--testbed", self.testbed, "--no-report", *arguments]
 
     def manifest(self) -> dict | None:
         found = next(self.results.glob("[0-9]*/manifest.json"), None)
