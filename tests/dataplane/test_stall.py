@@ -111,8 +111,8 @@ ATTACKS = (
 )  # fmt: skip
 
 
-def longest(switch: Switch, attack: Callable[[], None]) -> int:
-    """The shortest of the longest polls of many tries [ns]."""
+def bounded(switch: Switch, neighbours: list[Frontend], attack: Callable[[], None]) -> int:
+    """The shortest of the longest polls of many tries [ns], which is within the bound; and the neighbours are served as before."""
     seen = []
     for _ in range(TRIES):
         # Counting begins anew.
@@ -120,6 +120,12 @@ def longest(switch: Switch, attack: Callable[[], None]) -> int:
         switch.control("set stages on")
         attack()
         seen.append(switch.ask("/vhost_switch/lcore,1")["longest_poll_ns"])
+        for guest in neighbours:
+            guest.received()
+    print(f"longest poll: {min(seen)} ns")
+    assert min(seen) <= BOUND_NS
+    quiet(*neighbours)
+    exchange(neighbours[0], neighbours[1], frames(23, mac(1), mac(2)))
     return min(seen)
 
 
@@ -134,15 +140,8 @@ def test_what_a_guest_sends_keeps_a_worker_for_a_moment(switch, neighbours, vill
         villain.tx.publish()
         taken += villain.tx.size
         eventually(lambda: villain.tx._used_words[1] == taken & 0xFFFF, "all chains to come back", lambda: switch.port("v"))
-        for guest in neighbours:
-            guest.received()
 
-    took = longest(switch, once)
-    record_property("longest_poll_ns", took)
-    print(f"{attack.__name__}: {took} ns")
-    assert took <= BOUND_NS
-    quiet(*neighbours)
-    exchange(neighbours[0], neighbours[1], frames(23, mac(1), mac(2)))
+    record_property("longest_poll_ns", bounded(switch, neighbours, once))
 
 
 def test_what_a_guest_receives_into_keeps_a_worker_for_a_moment(switch, neighbours, villain, record_property):
@@ -158,12 +157,5 @@ def test_what_a_guest_receives_into_keeps_a_worker_for_a_moment(switch, neighbou
     def once() -> None:
         neighbours[0].send_all(sent)
         neighbours[0].all_back()
-        for guest in neighbours:
-            guest.received()
 
-    took = longest(switch, once)
-    record_property("longest_poll_ns", took)
-    print(f"small buffers: {took} ns")
-    assert took <= BOUND_NS
-    quiet(*neighbours)
-    exchange(neighbours[0], neighbours[1], frames(23, mac(1), mac(2)))
+    record_property("longest_poll_ns", bounded(switch, neighbours, once))
