@@ -54,6 +54,11 @@ class Results:
             raise errors.can_not_write(root / name, error) from error
         results = cls(folder, manifest)
         results.save()
+        try:
+            # The folder's own name: what is synced in it is of no use without.
+            files.sync(root)
+        except OSError as error:
+            raise errors.can_not_write(root / name, error) from error
         return results
 
     @classmethod
@@ -97,6 +102,7 @@ class Results:
         given = {MEASUREMENTS: (rows, schema.NUMBER), FUNCTIONS: (functions, schema.FUNCTION), STACKS: (stacks, schema.STACK)}
         try:
             run["kept"] = {name: self._keep(self.run_folder(run_id) / name, *table) for name, table in given.items()}
+            files.sync(self.run_folder(run_id).parent)
         except OSError as error:
             raise errors.can_not_write(self.folder, error) from error
         run["status"] = "done"

@@ -63,8 +63,10 @@ class Channel:
             )  # fmt: skip
             end = time.monotonic() + seconds
             while self._master.poll() is None and time.monotonic() < end:
-                if self._ssh(["-O", "check"], timeout=5).returncode == 0:
-                    return None
+                # A machine that is too busy to answer is asked again.
+                with contextlib.suppress(subprocess.TimeoutExpired):
+                    if self._ssh(["-O", "check"], timeout=5).returncode == 0:
+                        return None
                 time.sleep(0.05)
             self._end_master()
             words.seek(0)
