@@ -121,8 +121,8 @@ host: $(READY) ## Prepare the servers of an inventory over SSH (INVENTORY=file)
 	$(VSPROF) host $(if $(INVENTORY),--inventory "$(INVENTORY)")
 
 .PHONY: unhost
-unhost: $(READY) ## Take back what `make host` did to them (INVENTORY=file)
-	$(VSPROF) unhost $(if $(INVENTORY),--inventory "$(INVENTORY)")
+unhost: $(READY) ## Take back what `make host` did to them (INVENTORY=file); CHECK=1 only says what that would be
+	$(VSPROF) unhost $(if $(INVENTORY),--inventory "$(INVENTORY)") $(if $(filter 1,$(CHECK)),--check)
 
 .PHONY: test
 test: $(READY) ## Run all tests, a small real experiment in the lab included
@@ -196,8 +196,8 @@ pin: $(READY) ## Resolve the dependencies of pyproject.toml anew into requiremen
 		--extra dev --custom-compile-command "make pin" --output-file requirements.txt pyproject.toml
 
 .PHONY: clean
-clean: $(READY) ## Remove what killed runs left behind
-	$(VSPROF) clean
+clean: $(READY) ## Remove what killed runs left behind (INVENTORY=file: on its servers, too)
+	$(VSPROF) clean $(if $(INVENTORY),--inventory "$(INVENTORY)") $(if $(SERVER),--server "$(SERVER)")
 
 .PHONY: distclean
 distclean: ## Remove the lab's image and snapshots too, and then build/

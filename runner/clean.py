@@ -7,9 +7,11 @@ import contextlib
 from collections.abc import Iterable
 from pathlib import Path
 
+from testbeds import inventory
 from testbeds.emulator import cache as artefacts
 from testbeds.emulator.machine import Instance
 from testbeds.native import Native
+from testbeds.remote import Remote
 
 
 def clean(*, cache: bool) -> Iterable[Path]:
@@ -21,6 +23,15 @@ def clean(*, cache: bool) -> Iterable[Path]:
     yield from Native.remove_stale()
     with artefacts.unused() if cache else contextlib.nullcontext():
         yield from _artefacts(everything=cache)
+
+
+def clean_servers(path: Path, name: str | None) -> Iterable[tuple[str, list[str]]]:
+    """End what killed runs left on the servers of an inventory, or on the one of that ``name``; yield each with what was ended.
+
+    Raises ``VsprofError`` at the first that can't be reached, or on which somebody measures.
+    """
+    for server in [inventory.choose(path, name).name] if name else inventory.read(path):
+        yield server, Remote(inventory=path, server=server).clear()
 
 
 def _artefacts(*, everything: bool) -> Iterable[Path]:

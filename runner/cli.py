@@ -188,14 +188,16 @@ def _list(asked: argparse.Namespace) -> int:
 
 def _host(asked: argparse.Namespace) -> int:
     with Progress() as progress:
-        outcome = servers.play(asked.playbook, asked.inventory, progress.say)
-    print(servers.render(asked.playbook, outcome))
+        outcome = servers.play(asked.playbook, asked.inventory, progress.say, asked.check)
+    print(servers.render(asked.playbook, outcome, asked.check))
     return 0
 
 
 def _clean(asked: argparse.Namespace) -> int:
     for removed in clean.clean(cache=asked.cache):
         print(f"removed {removed}")
+    for name, ended in clean.clean_servers(asked.inventory, asked.server) if asked.inventory else ():
+        print(f"{name}: ended {', '.join(ended)}" if ended else f"{name}: nothing was left")
     return 0
 
 
@@ -210,6 +212,8 @@ def _parser() -> argparse.ArgumentParser:
     _add_servers(commands)
     tidy = _command(commands, "clean", _clean, "remove what a killed run left; with --cache the lab's image and snapshots too")
     tidy.add_argument("--cache", action="store_true")
+    tidy.add_argument("--inventory", type=Path, metavar="PATH", help="also end what killed runs left on these servers")
+    tidy.add_argument("--server", metavar="NAME", help="which one, where the inventory lists several")
     return parser
 
 
@@ -273,7 +277,9 @@ def _add_servers(commands: Any) -> None:
     ):
         there = _command(commands, name, _host, text)
         there.add_argument("--inventory", type=Path, metavar="PATH", help="a file in Ansible's form")
-        there.set_defaults(playbook=name, interrupted=f"what is done stays done: call `make {name}` again")
+        there.set_defaults(playbook=name, check=False, interrupted=f"what is done stays done: call `make {name}` again")
+    # The last one: only what was done can be taken back.
+    there.add_argument("--check", action="store_true", help="say what would be taken back, and change nothing")
 
 
 def _command(commands: Any, name: str, do: Any, text: str) -> argparse.ArgumentParser:

@@ -52,8 +52,8 @@ class Outcome:
             say(task)
 
 
-def play(playbook: str, path: Path | None, say: Say) -> Outcome:
-    """Run ``PREPARE`` or ``TAKE_BACK`` on every server of the inventory ``path``.
+def play(playbook: str, path: Path | None, say: Say, check: bool = False) -> Outcome:
+    """Run ``PREPARE`` or ``TAKE_BACK`` on every server of the inventory ``path``; with ``check`` only say what it would take back.
 
     Raises ``BadInput`` without a usable inventory, and ``VsprofError`` with every reason where it did not go well.
     """
@@ -65,7 +65,7 @@ def play(playbook: str, path: Path | None, say: Say) -> Outcome:
     outcome = Outcome()
     command = [
         sys.executable, "-m", "ansible", "playbook", "--inventory", str(path.absolute()), str(inventory.ANSIBLE / f"{playbook}.yml"),
-        "--extra-vars", json.dumps({"server_remote_folder": REMOTE_FOLDER}),
+        "--extra-vars", json.dumps({"server_remote_folder": REMOTE_FOLDER, "server_check_only": check}),
     ]  # fmt: skip
     with instance() as place, log.open("w") as out:
         running = subprocess.Popen(
@@ -94,12 +94,15 @@ def _end(running: subprocess.Popen[str]) -> None:
         running.wait()
 
 
-def render(playbook: str, outcome: Outcome) -> str:
+def render(playbook: str, outcome: Outcome, check: bool = False) -> str:
     """What was done, a line for each server, and below it what its scripts said."""
     done, undone = ("prepared", "nothing changed") if playbook == PREPARE else ("taken back", "nothing to take back")
     lines = []
     for name, changes in outcome.changes.items():
-        lines.append(f"{name}: {done}, {changes} changes" if changes else f"{name}: {undone}")
+        if changes and check:
+            lines.append(f"{name}: `vsprof {playbook}` would do this; nothing was changed")
+        else:
+            lines.append(f"{name}: {done}, {changes} changes" if changes else f"{name}: {undone}")
         lines += [f"  {text}" for host, text in outcome.said if host == name]
     return "\n".join(lines)
 

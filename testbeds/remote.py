@@ -35,6 +35,7 @@ true
 """
 """Ends all that was started, and the namespace with it. A unit may outlive whoever started it: so this also comes first, and last of all
 by the guard."""
+LEFT = "systemctl list-units --all --plain --no-legend 'vsprof-*' | cut -d' ' -f1; ls -d /run/vsprof-* 2>/dev/null"
 # /sys shows the interfaces of the network that it was mounted in: what shows interfaces is laid over it anew.
 BEGIN = f"""{END}
 mkdir -p /run/openvswitch /run/dpdk
@@ -103,11 +104,7 @@ class Remote(SystemdHost):
         self._guard: Guard | None = None
 
     def open(self) -> None:
-        Instance.remove_stale()
-        self._instance = Instance()
-        channel = ServerChannel.to(self.server, self._instance.folder)
-        channel.connect(self.server.name)
-        self._channel = channel
+        self._reach()
         self._check()
         self._take()
         begun = self.run(BEGIN, check=False)
@@ -128,6 +125,18 @@ class Remote(SystemdHost):
             self._instance.remove()
         self._guard = self._channel = self._instance = None
 
+    def clear(self) -> list[str]:
+        """End what a killed run left on the server; return what that was: units, and files in /run.
+
+        Raises ``VsprofError`` where the server can't be reached, or somebody measures there.
+        """
+        try:
+            self._reach()
+            self._take()
+            return self.run(LEFT, check=False).stdout.split()
+        finally:
+            self.close()
+
     @property
     def cpus(self) -> int:
         return self._cpus
@@ -145,10 +154,20 @@ class Remote(SystemdHost):
     def facts(self) -> dict[str, Any]:
         return {**super().facts(), "server": self.server.name, "cpus_shared_by": self._shared}
 
-    def _check(self) -> None:
-        user, cpus, prepared = self.run(f"id -un; nproc --all; test -s {GUEST_IMAGE} && echo prepared || echo bare").stdout.split()
-        if user != "root":
+    def _reach(self) -> None:
+        Instance.remove_stale()
+        self._instance = Instance()
+        channel = ServerChannel.to(self.server, self._instance.folder)
+        channel.connect(self.server.name)
+        self._channel = channel
+        self._check_root()
+
+    def _check_root(self) -> None:
+        if (user := self.run("id -un").stdout.strip()) != "root":
             raise host_messages.not_root(self.server.name, user)
+
+    def _check(self) -> None:
+        cpus, prepared = self.run(f"nproc --all; test -s {GUEST_IMAGE} && echo prepared || echo bare").stdout.split()
         if prepared != "prepared":
             raise host_messages.not_prepared(self.server.name)
         self._cpus = int(cpus)

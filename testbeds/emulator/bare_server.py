@@ -76,9 +76,13 @@ class Server(Machine):
         channel.open(seconds, self.check_alive)
         return channel
 
+    def cut_power(self) -> None:
+        """What it had not yet written to its disk is lost, and it boots anew."""
+        self.qmp("system_reset")
+
     def _arguments(self, overlay: Path) -> list[str]:
-        # It must reach its mirror, as any server does; from outside only this machine's loopback reaches it.
-        return [word.replace("restrict=on,", "") for word in super()._arguments(overlay)]
+        # It must reach its mirror, as any server does; from outside only this machine's loopback reaches it. And it may reboot.
+        return [word.replace("restrict=on,", "") for word in super()._arguments(overlay) if word != "-no-reboot"]
 
     def _kernel(self) -> list[str]:
         part = self.installed.folder

@@ -53,6 +53,17 @@ def test_every_command_says_when_it_changes_something(role):
                 assert "changed_when" in task or "creates" in task[module], task["name"]
 
 
+@pytest.mark.parametrize("role", [role for role in ROLES if role.name not in ("lab", "put")], ids=lambda path: path.name)
+def test_a_role_changes_nothing_of_a_server_but_by_the_books(role):
+    """Outside of vsprof's own folder: what is not in the books can't be taken back."""
+    for task in tasks(role):
+        assert not {f"ansible.builtin.{module}" for module in ("apt", "lineinfile", "blockinfile", "template", "systemd", "user")} & {*task}
+        for module in ("ansible.builtin.copy", "ansible.builtin.file"):
+            if module in task:
+                where = task[module].get("dest") or task[module]["path"]
+                assert where.startswith(("{{ vhost_switch_folder }}", "{{ guest_image_folder }}", "{{ put_books }}")), task["name"]
+
+
 @by_name
 def test_every_download_is_tried_again(role):
     for task in tasks(role):
@@ -67,6 +78,7 @@ def test_the_playbooks_use_every_role():
         for play in yaml.safe_load((ANSIBLE / f"{name}.yml").read_text())
         for role in play.get("roles", [])
     }
+    used |= {task["ansible.builtin.import_role"]["name"] for role in ROLES for task in tasks(role) if "ansible.builtin.import_role" in task}
     assert used == {role.name for role in ROLES}
 
 

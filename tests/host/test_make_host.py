@@ -8,15 +8,19 @@ from __future__ import annotations
 
 import json
 import os
+import signal
 import subprocess
 import sys
 import time
 from collections.abc import Iterator
 from pathlib import Path
 
+import administrator
 import pandas as pd
 import pytest
+from administrator import look, vsprof
 
+from testbeds import remote
 from testbeds.emulator import bare_server
 from testbeds.ssh import Channel
 
@@ -27,29 +31,6 @@ pytestmark = [
     pytest.mark.skipif("VSPROF_TEST_HOST" not in os.environ, reason="prepares a whole server (20 minutes): `make test-host` runs it"),
 ]
 ONE_RUN = Path(__file__).with_name("one_run.yaml")
-PREPARE_SECONDS = 2400
-
-# Everything that preparing can change, but for what any use of a server changes: logs, caches, indexes, copies that dpkg keeps of its own
-# lists, and what systemd and SSH write down of units and sessions.
-STATE = r"""
-export LC_ALL=C
-echo "# packages"; dpkg-query -W -f '${binary:Package} ${Version} ${db:Status-Status}\n' | grep -v not-installed; apt-mark showmanual
-echo "# files"; find /etc /root /home /usr /opt /srv -xdev \( -type f -o -type l \) ! -path /etc/.pwd.lock ! -name '*-' ! -name '*.pyc' \
-    ! -path /etc/ld.so.cache -printf '%M %u %g %s %p %l\n' | sort -k5
-echo "# contents"; find /etc -xdev -type f ! -path /etc/.pwd.lock ! -name '*-' ! -path /etc/ld.so.cache -exec sha256sum {} + | sort -k2
-echo "# folders"; find /etc /var/lib /var/log /var/cache /root /tmp -xdev -maxdepth 1 -type d | grep -v -e systemd-private | sort
-echo "# users"; getent passwd; getent group
-echo "# settings"
-for name in kernel/perf_event_paranoid kernel/kptr_restrict kernel/nmi_watchdog vm/max_map_count vm/nr_hugepages; do
-    echo "$name = $(cat /proc/sys/$name)"
-done
-echo "# units"; systemctl list-unit-files --no-legend --no-pager | sort
-systemctl list-units --state=running,waiting,listening --plain --no-legend --no-pager --type=service,timer,socket | awk '{print $1}' | grep -v -e ^user -e ^run- | sort
-echo "# modules"; cut -d' ' -f1 /proc/modules | sort
-echo "# boot loader"; sha256sum /boot/grub/grub.cfg
-echo "# links"; ip -brief link | awk '{print $1}'
-echo "# run"; ls /run
-"""
 
 
 @pytest.fixture(scope="module")
@@ -61,17 +42,7 @@ def server() -> Iterator[bare_server.Server]:
 
 @pytest.fixture(scope="module")
 def inventory(server: bare_server.Server, tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """The server as a user would list it."""
-    folder = tmp_path_factory.mktemp("inventory")
-    known = folder / "known_hosts"
-    known.write_text(f"[127.0.0.1]:{server.port} {server.installed.host_key}")
-    ssh = f"-F none -o IdentitiesOnly=yes -o IdentityAgent=none -o UserKnownHostsFile={known}"
-    (folder / "servers.ini").write_text(
-        f"bare ansible_host=127.0.0.1 ansible_port={server.port} ansible_user=root"
-        f" ansible_ssh_private_key_file={server.installed.key} ansible_ssh_common_args='{ssh}'"
-        " server_kernel_arguments='vsprof.asked=1'\n"
-    )
-    return folder / "servers.ini"
+    return administrator.inventory(server, tmp_path_factory.mktemp("inventory"), "server_kernel_arguments='vsprof.asked=1'")
 
 
 @pytest.fixture
@@ -94,30 +65,10 @@ def state(server: bare_server.Server) -> dict[str, list[str]]:
         one.close()
 
 
-def look(channel: Channel) -> dict[str, list[str]]:
-    found: dict[str, list[str]] = {}
-    for line in channel.run(STATE, timeout=600, check=True).stdout.splitlines():
-        if line.startswith("# "):
-            part = found.setdefault(line, [])
-        else:
-            part.append(line)
-    return found
-
-
-def vsprof(*words: str, seconds: float = PREPARE_SECONDS) -> str:
-    began = time.monotonic()
-    ran = subprocess.run([sys.executable, "-m", "runner.cli", *words], capture_output=True, text=True, timeout=seconds, check=False)
-    print(
-        f"\n$ vsprof {' '.join(words)}   ({time.monotonic() - began:.0f} s, exit status {ran.returncode})\n{ran.stdout}{ran.stderr[-3000:]}"
-    )
-    assert ran.returncode == 0, ran.stderr
-    return ran.stdout
-
-
 def prepared(channel: Channel) -> list[str]:
     return channel.run(
         "cat /proc/sys/vm/nr_hugepages; ls -d /sys/module/openvswitch /sys/module/vhost_net /dev/kvm; systemctl is-active apt-daily.timer;"
-        " systemctl is-enabled openvswitch-switch; ls /var/lib/vsprof/guest/guest.cpio /usr/local/bin/vhost-switch; cat /proc/sys/kernel/perf_event_paranoid",
+        " systemctl is-enabled openvswitch-switch; ls /var/lib/vsprof/guest/guest.cpio /usr/local/bin/vhost-switch; cat /proc/sys/vm/max_map_count",
         timeout=60,
         check=False,
     ).stdout.split()
@@ -132,7 +83,7 @@ PREPARED = [
     "masked",
     "/usr/local/bin/vhost-switch",
     "/var/lib/vsprof/guest/guest.cpio",
-    "-1",
+    "262144",
 ]
 
 
@@ -175,6 +126,37 @@ def test_a_run_comes_home(inventory, channel, tmp_path, monkeypatch):
     assert after["# links"] == before["# links"]
     assert after["# run"] == before["# run"]
     assert after["# units"] == before["# units"]
+
+
+def ours(channel: Channel) -> list[str]:
+    return channel.run(remote.LEFT, timeout=60, check=False).stdout.split()
+
+
+def killed(inventory: Path, channel: Channel, results: Path) -> None:
+    """Start a campaign, and kill the runner as soon as something of it is at work on the server."""
+    words = [sys.executable, "-m", "runner.cli", "run", str(ONE_RUN), "--inventory", str(inventory)]
+    running = subprocess.Popen(words, env={**os.environ, "VSPROF_RESULTS": str(results)}, stderr=subprocess.DEVNULL, start_new_session=True)
+    end = time.monotonic() + 300
+    while len(ours(channel)) < 4 and running.poll() is None and time.monotonic() < end:
+        time.sleep(0.5)
+    assert len(ours(channel)) >= 4
+    os.killpg(running.pid, signal.SIGKILL)
+    running.wait()
+
+
+def test_a_killed_runner_leaves_nothing_for_more_than_a_minute(inventory, channel, tmp_path):
+    killed(inventory, channel, tmp_path)
+    end = time.monotonic() + 60
+    while ours(channel) and time.monotonic() < end:
+        time.sleep(1)
+    assert ours(channel) == []
+
+
+def test_what_a_killed_runner_left_can_be_ended(inventory, channel, tmp_path):
+    killed(inventory, channel, tmp_path)
+    print(vsprof("clean", "--inventory", str(inventory)))
+    assert ours(channel) == []
+    assert "bare: nothing was left" in vsprof("clean", "--inventory", str(inventory))
 
 
 def test_after_a_reboot_it_all_stands(server, inventory):

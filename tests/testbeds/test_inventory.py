@@ -100,19 +100,21 @@ def answering(remote, monkeypatch, text):
     monkeypatch.setattr(remote, "run", lambda command: Completed(command, 0, text, ""))
 
 
-@pytest.mark.parametrize(
-    ("answer", "why"),
-    [("admin\n64\nprepared\n", "logged in on one as admin, need root"), ("root\n64\nbare\n", "one has no guest image, .* run `make host")],
-)
-def test_a_server_that_can_not_be_measured_on_is_refused(remote, monkeypatch, answer, why):
-    answering(remote, monkeypatch, answer)
-    with pytest.raises(BadInput, match=why):
+def test_a_server_that_is_not_prepared_is_refused(remote, monkeypatch):
+    answering(remote, monkeypatch, "64\nbare\n")
+    with pytest.raises(BadInput, match=r"one has no guest image, .* run `make host"):
         remote._check()
+
+
+def test_whoever_is_not_root_is_refused(remote, monkeypatch):
+    answering(remote, monkeypatch, "admin\n")
+    with pytest.raises(BadInput, match="logged in on one as admin, need root"):
+        remote._check_root()
 
 
 def test_a_server_has_the_cpus_that_it_has(remote, monkeypatch):
     said = {topology.COMMAND: "".join(f"{cpu} 0 / {cpu % 4},{cpu % 4 + 4}\n" for cpu in range(8))}
-    monkeypatch.setattr(remote, "run", lambda command: Completed(command, 0, said.get(command, "root\n8\nprepared\n"), ""))
+    monkeypatch.setattr(remote, "run", lambda command: Completed(command, 0, said.get(command, "8\nprepared\n"), ""))
     remote._check()
     assert remote.cpus == 8
     assert remote.plan() == CpuPlan(0, 1, (2, 3))
