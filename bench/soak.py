@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import argparse
 import contextlib
+import ctypes
 import json
 import os
 import random
@@ -36,6 +37,9 @@ PATIENCE_S = {"native": 300, "lab": 1200}
 RESULTS_MIB = 64
 SETTLE_S = 10
 """In which what ends must be gone."""
+DAY_S = 86400
+ADJ_SETOFFSET = 0x0100
+"""Of adjtimex(2): add to the clock what tv holds."""
 
 
 @dataclass
@@ -168,6 +172,32 @@ def fill_disk(place: Place, runner: subprocess.Popen[str], chance: random.Random
             ballast.write(bytes(1 << 16))
             ballast.flush()
     return "the disk"
+
+
+def set_clock(place: Place, runner: subprocess.Popen[str], chance: random.Random) -> str:
+    """A day forward or back, until the campaign has ended: everything else on the machine sees it, too."""
+    by = chance.choice((-DAY_S, DAY_S))
+    if not shift_clock(by):
+        return ""
+    try:
+        with contextlib.suppress(subprocess.TimeoutExpired):
+            runner.wait(PATIENCE_S[place.testbed])
+    finally:
+        shift_clock(-by)
+    return "the clock"
+
+
+class _Timex(ctypes.Structure):
+    """The kernel's struct timex (adjtimex(2)), of 64 bits; what is not used here has no name."""
+
+    _fields_ = (("modes", ctypes.c_uint), ("unused", ctypes.c_long * 8), ("tv_sec", ctypes.c_long), ("tv_usec", ctypes.c_long),
+                ("rest", ctypes.c_long * 40))  # fmt: skip
+
+
+def shift_clock(seconds: int) -> bool:
+    """Move the machine's clock by an exact amount, so that it can be moved back. False where we may not."""
+    moved = _Timex(modes=ADJ_SETOFFSET, tv_sec=seconds)
+    return ctypes.CDLL(None).adjtimex(ctypes.byref(moved)) >= 0
 
 
 Harm = Callable[[Place, subprocess.Popen[str], random.Random], str]
@@ -326,6 +356,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     parser.add_argument("--rounds", type=int, default=70)
     parser.add_argument("--seed", type=int, default=random.SystemRandom().randrange(2**32))
     parser.add_argument("--first", type=int, default=1, help="the first round's number: to do one again, with its seed and --rounds 1")
+    parser.add_argument("--set-clock", action="store_true", help="in each round the machine's clock is moved by a day, and back at the end")
     asked = parser.parse_args(arguments)
     try:
         takes = undisturbed(asked.testbed)
@@ -336,7 +367,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     rounds = []
     for number in range(asked.first, asked.first + asked.rounds):
         chance = random.Random(f"{asked.seed} {number}")
-        harm = chance.choice(HARMS[asked.testbed])
+        harm = set_clock if asked.set_clock else chance.choice(HARMS[asked.testbed])
         one = Round(number, asked.testbed, harm.__name__, round(chance.uniform(0, takes), 2))
         rounds.append(play(one, harm, chance.randrange(2**32)))
         said = "fine" if one.fine else f"lost {one.lost}, left {one.left}, wrong {one.wrong}"

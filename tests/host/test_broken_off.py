@@ -90,6 +90,9 @@ def server() -> Iterator[bare_server.Server]:
             channel.run("cp /proc/sys/vm/max_map_count /root/count; apt-get -q update && update-grub", timeout=900, check=True)
             for trap in BEFORE:
                 channel.run(trap.come, timeout=300, check=True)
+            # An administrator's own purge leaves something, too, such as a library that was upgraded: that is there from the first.
+            for step in (DATABASE.come, DATABASE.go):
+                channel.run(step, timeout=1800, check=True)
         yield one
 
 
@@ -150,4 +153,4 @@ def test_only_what_was_done_is_taken_back(server, tmp_path, number):
             channel.run(trap.go, timeout=900, check=True)
         now = look(channel)
     left = {part: sorted(set(now[part]) ^ set(before[part])) for part in before if part not in ("# run", "# modules")}
-    assert not any(left.values()), left
+    assert not any(left.values()), {part: lines for part, lines in left.items() if lines}
