@@ -138,8 +138,10 @@ test-host: $(READY) ## Prepare a bare emulated server, measure on it, take it ba
 	VSPROF_TEST_HOST=1 $(VENV)/bin/python -m pytest tests/host -s
 
 .PHONY: fuzz
-fuzz: build/ready-to-fuzz ## Fuzz what reads a guest's rings and what learns addresses (FUZZ_SECONDS= for each of the two)
-	$(MAKE) --no-print-directory -C dataplane fuzz BUILD=$(CURDIR)/build/fuzz $(if $(FUZZ_SECONDS),FUZZ_SECONDS=$(FUZZ_SECONDS))
+fuzz: build/ready-to-fuzz ## Fuzz vhost-switch: rings, addresses, parsers, messages (FUZZ_SECONDS=60 for each of seven)
+	$(MAKE) --no-print-directory -C dataplane fuzz BUILD=$(CURDIR)/build/fuzz FUZZ_SECONDS=$(or $(FUZZ_SECONDS),60)
+	VSPROF_FUZZ_SECONDS=$(or $(FUZZ_SECONDS),60) VSPROF_FUZZ_BUILD=$(CURDIR)/build/fuzz $(VENV)/bin/python -m pytest -s \
+		tests/dataplane/test_fuzz.py tests/dataplane/test_sequences.py -k "short_run_with_dpdk or conversation"
 
 .PHONY: soak
 soak: $(READY) ## Kill a small campaign at random moments, and look whether anything is lost or left (TESTBED=native|lab, ROUNDS=70, SEED=)

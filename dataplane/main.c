@@ -6,6 +6,7 @@
 #include <signal.h>
 #include <stdio.h>
 #include <string.h>
+#include <sys/mman.h>
 #include <unistd.h>
 
 #include <rte_eal.h>
@@ -16,6 +17,7 @@
 #include "control.h"
 #include "plane.h"
 #include "telemetry.h"
+#include "vhost.h"
 
 enum { BAD_INPUT = 2 };
 
@@ -152,6 +154,27 @@ static void stop(void)
 	rte_eal_cleanup();
 }
 
+/* Ours are zeros from now on; a guest that takes its memory away while it is used has harmed itself alone. */
+static bool replace_page(void *at, uintptr_t size)
+{
+	void *page = (void *)((uintptr_t)at & ~(size - 1));
+
+	return mmap(page, size, PROT_READ | PROT_WRITE, MAP_FIXED | MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0) == page;
+}
+
+/* A front-end may shorten a file that it shares with us: what we touch behind its new end is no memory. */
+static void on_bus_error(int number, siginfo_t *info, void *context __rte_unused)
+{
+	/* Pages of a hugetlbfs can't be replaced but whole. */
+	static const uintptr_t sizes[] = {4 << 10, 2 << 20, 1 << 30};
+
+	for (size_t i = 0; i < RTE_DIM(sizes) && vhost_owns(info->si_addr); i++)
+		if (replace_page(info->si_addr, sizes[i]))
+			return;
+	/* The same once more ends us. */
+	signal(number, SIG_DFL);
+}
+
 int main(int argc, char **argv)
 {
 	int ours = own_arguments(argc, argv), parsed;
@@ -170,6 +193,8 @@ int main(int argc, char **argv)
 	sigprocmask(SIG_BLOCK, &ending, NULL);
 	if (start_dpdk(ours, argv, &why) != 0)
 		return fail(why.text);
+	/* After DPDK, which has a handler of its own while it looks for memory. */
+	sigaction(SIGBUS, &(struct sigaction){.sa_sigaction = on_bus_error, .sa_flags = SA_SIGINFO}, NULL);
 	if (start(&why) != 0) {
 		stop();
 		return fail(why.text);

@@ -515,26 +515,12 @@ static int attach_queue(int vid, uint16_t number, uint64_t features, const struc
 	return queue->loan == NULL ? -1 : 0;
 }
 
-static int take_memory(int vid, struct guest_memory *memory)
-{
-	struct rte_vhost_memory *found;
-
-	if (rte_vhost_get_mem_table(vid, &found) != 0)
-		return -1;
-	memory->count = RTE_MIN(found->nregions, (uint32_t)MAX_REGIONS);
-	for (uint32_t i = 0; i < memory->count; i++)
-		memory->region[i] = (struct guest_region){found->regions[i].guest_phys_addr, found->regions[i].size,
-							  (uint8_t *)(uintptr_t)found->regions[i].host_user_addr};
-	free(found);
-	return 0;
-}
-
 int own_attach(struct port *port)
 {
 	struct vhost *vhost = port->own;
 	uint64_t features = 0;
 
-	if (take_memory(vhost->vid, &vhost->memory) != 0 || rte_vhost_get_negotiated_features(vhost->vid, &features) != 0)
+	if (vhost_take_memory(vhost->vid, &vhost->memory) != 0 || rte_vhost_get_negotiated_features(vhost->vid, &features) != 0)
 		return -1;
 	for (uint16_t number = 0; number < port->spec.queues; number++)
 		if (attach_queue(vhost->vid, number, features, &vhost->memory, vhost->queue[number]) != 0)
@@ -562,7 +548,6 @@ void own_detach(struct port *port)
 		detach_ring(vhost->vid, from_guest(number), &vhost->queue[number]->in);
 		detach_ring(vhost->vid, to_guest(number), &vhost->queue[number]->out);
 	}
-	vhost->memory.count = 0;
 }
 
 uint64_t own_in_flight(const struct port *port)

@@ -11,6 +11,7 @@
 #include <fcntl.h>
 #include <pthread.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sys/eventfd.h>
 #include <sys/socket.h>
@@ -36,6 +37,16 @@ enum request {
 	SET_VRING_BASE = 10,
 	SET_VRING_KICK = 12,
 	SET_VRING_CALL = 13,
+	SET_INFLIGHT_FD = 32,
+};
+
+enum {
+	NEED_REPLY = 8, /* a message's flag: who sent it waits to hear whether it was taken */
+	/*
+	 * librte_vhost 24.11 keeps a file of each memory table that it can't map, and of each SET_INFLIGHT_FD that it refuses, for ever. An
+	 * endpoint that goes on with these would use up all descriptors, those of other ports among them.
+	 */
+	REFUSED_MOST = 16,
 };
 
 /*
@@ -90,6 +101,31 @@ static void resume_port(struct port *port)
 	plane_publish();
 }
 
+int vhost_take_memory(int vid, struct guest_memory *memory)
+{
+	struct rte_vhost_memory *found;
+
+	if (rte_vhost_get_mem_table(vid, &found) != 0)
+		return -1;
+	memory->count = RTE_MIN(found->nregions, (uint32_t)MAX_REGIONS);
+	for (uint32_t i = 0; i < memory->count; i++)
+		memory->region[i] = (struct guest_region){found->regions[i].guest_phys_addr, found->regions[i].size,
+							  (uint8_t *)(uintptr_t)found->regions[i].host_user_addr};
+	free(found);
+	return 0;
+}
+
+bool vhost_owns(const void *at)
+{
+	for (unsigned slot = 0; slot < MAX_PORTS; slot++) {
+		const struct port *port = plane.port[slot];
+
+		if (port != NULL && port->spec.path[0] != '\0' && guest_has(&((const struct vhost *)port->own)->memory, at, 1))
+			return true;
+	}
+	return false;
+}
+
 static int new_device(int vid)
 {
 	struct port *port = port_of(vid);
@@ -118,6 +154,7 @@ static void destroy_device(int vid)
 	vhost = port->own;
 	vhost->ready = false;
 	pause_port(port);
+	vhost->memory.count = 0;
 	vhost->vid = -1;
 	mac_forget(plane.macs, port->slot);
 }
@@ -237,16 +274,43 @@ static void spoil(int vid, uint32_t request, void *message)
 		ring->number = UINT32_MAX;
 }
 
+static bool may_cost_a_file(uint32_t request)
+{
+	return request == SET_MEM_TABLE || request == SET_INFLIGHT_FD;
+}
+
+/* We are not told of a message that was refused: each counts as that until it was taken. */
+static bool is_shut_out(const struct port *port)
+{
+	return ((const struct vhost *)port->own)->refused > REFUSED_MOST;
+}
+
+/* The answer "refused" would keep the connection; an error without one ends it. */
+static enum rte_vhost_msg_result hang_up(const struct port *port, void *message)
+{
+	((struct ring_message *)message)->flags &= ~(uint32_t)NEED_REPLY;
+	RTE_LOG(WARNING, USER1, "port %s: %d of its endpoint's memory tables could not be used: it stays down until it is removed and added\n",
+		port->name, REFUSED_MOST);
+	return RTE_VHOST_MSG_RESULT_ERR;
+}
+
 static enum rte_vhost_msg_result before_message(int vid, void *message)
 {
 	uint32_t request = *(const uint32_t *)message;
 	struct port *port = port_of(vid);
 
 	spoil(vid, request, message);
-	if (port != NULL && request == SET_MEM_TABLE)
-		((struct vhost *)port->own)->mapped = false;
+	if (port != NULL && may_cost_a_file(request)) {
+		((struct vhost *)port->own)->refused++;
+		if (is_shut_out(port))
+			return hang_up(port, message);
+	}
 	if (port != NULL && plane.options.own_rings && moves_rings(request))
 		pause_port(port);
+	if (port != NULL && request == SET_MEM_TABLE) {
+		((struct vhost *)port->own)->mapped = false;
+		((struct vhost *)port->own)->memory.count = 0;
+	}
 	return RTE_VHOST_MSG_RESULT_NOT_HANDLED;
 }
 
@@ -255,9 +319,13 @@ static enum rte_vhost_msg_result after_message(int vid, void *message)
 	uint32_t request = *(const uint32_t *)message;
 	struct port *port = port_of(vid);
 
+	if (port != NULL && may_cost_a_file(request))
+		((struct vhost *)port->own)->refused--;
 	/* We are not told of a message that was refused. */
-	if (port != NULL && request == SET_MEM_TABLE)
+	if (port != NULL && request == SET_MEM_TABLE) {
 		((struct vhost *)port->own)->mapped = true;
+		vhost_take_memory(vid, &((struct vhost *)port->own)->memory);
+	}
 	if (request == SET_VRING_CALL)
 		tame_call(vid, ((const struct ring_message *)message)->ring & 0xff);
 	if (port != NULL && plane.options.own_rings && moves_rings(request))
@@ -268,7 +336,10 @@ static enum rte_vhost_msg_result after_message(int vid, void *message)
 static int new_connection(int vid)
 {
 	static const struct rte_vhost_user_extern_ops ops = {.pre_msg_handle = before_message, .post_msg_handle = after_message};
+	const struct port *port = port_of(vid);
 
+	if (port == NULL || is_shut_out(port))
+		return -1;
 	return rte_vhost_extern_callback_register(vid, &ops, NULL);
 }
 

@@ -13,11 +13,18 @@ struct vhost {
 	_Atomic int vid;    /* librte_vhost's number of the connection; -1: none */
 	_Atomic bool ready; /* the endpoint has set up its memory and rings */
 	bool mapped;        /* librte_vhost has its memory: it took the last table that it was told */
+	unsigned refused;   /* of the messages that cost a file when they are refused */
 	struct guest_memory memory;
 	struct own_queue *queue[MAX_QUEUES]; /* with --rings own */
 };
 
 extern const struct port_driver vhost_librte_driver, vhost_own_driver;
+
+/* The memory that librte_vhost has of a connection's guest. -1: it has none. */
+int vhost_take_memory(int vid, struct guest_memory *memory);
+
+/* Whether an address of ours lies in the memory of some port's guest. For a handler of signals, too. */
+bool vhost_owns(const void *at);
 
 /* --rings own: take the rings and the memory as they are now; no worker uses the port. -1: no memory, or no sane ring. */
 int own_attach(struct port *port);

@@ -24,9 +24,9 @@ class OutOfRange(Exception):
 class Region:
     """``size`` bytes from guest physical address ``start`` on."""
 
-    def __init__(self, start: int, size: int) -> None:
+    def __init__(self, start: int, size: int, huge: bool = False) -> None:
         self.start, self.size = start, size
-        self.fd = os.memfd_create("guest", os.MFD_CLOEXEC)
+        self.fd = os.memfd_create("guest", os.MFD_CLOEXEC | (os.MFD_HUGETLB if huge else 0))
         os.ftruncate(self.fd, size)
         self.map = mmap.mmap(self.fd, size)
         self.view = memoryview(self.map)
@@ -45,15 +45,15 @@ class Region:
 class Memory:
     """Regions of shared memory, and a simple allocator: pieces of powers of two, taken and given back."""
 
-    def __init__(self, sizes: Sequence[int] = (2 * MIB, 4 * MIB), *, touching: bool = False) -> None:
-        """``touching``: each region begins where the one before ends, so that a buffer may lie in both."""
+    def __init__(self, sizes: Sequence[int] = (2 * MIB, 4 * MIB), *, touching: bool = False, huge: bool = False) -> None:
+        """``touching``: each region begins where the one before ends, so that a buffer may lie in both; ``huge``: of hugepages."""
         self.regions: list[Region] = []
         self.buffers = len(sizes) - 1
         """The region that pieces are taken from unless told."""
         self._free: defaultdict[tuple[int, int], list[int]] = defaultdict(list)
         start = FIRST
         for size in sizes:
-            self.regions.append(Region(start, size))
+            self.regions.append(Region(start, size, huge))
             start += size if touching else size + GAP
 
     def take(self, size: int, region: int | None = None) -> int:

@@ -9,6 +9,7 @@ import os
 import shlex
 import signal
 import socket
+import time
 from collections import Counter
 from collections.abc import Iterator, Sequence
 from itertools import count
@@ -16,6 +17,7 @@ from pathlib import Path
 from typing import Any
 
 from frontend import SECONDS, Frontend, eventually
+from traffic import frames, mac, quiet, same
 
 from testbeds.base import Process
 from testbeds.native import Native
@@ -88,15 +90,27 @@ class Running:
 
 
 class Switch(Running):
-    """vhost-switch with its options; ``workers`` PMD threads share the switch's CPU, or, ``apart``, have that and the house's in turn."""
+    """vhost-switch with its options; ``workers`` PMD threads share the switch's CPU, or, ``apart``, have that and the house's in turn.
+
+    ``program``: another than the installed one; ``before``: words in front of it on its command line.
+    """
 
     def __init__(
-        self, host: Native, name: str, options: Sequence[str] = (), *, workers: int = 1, apart: bool = False, eal: Sequence[str] = MEMORY
+        self,
+        host: Native,
+        name: str,
+        options: Sequence[str] = (),
+        *,
+        workers: int = 1,
+        apart: bool = False,
+        eal: Sequence[str] = MEMORY,
+        program: str = PROGRAM,
+        before: Sequence[str] = (),
     ) -> None:
         house, cpu = host.plan().house, host.plan().switch
         places = [(cpu, house)[number % 2] if apart else cpu for number in range(workers)]
         self._control = f"{FOLDER}/{name}.control"
-        words = [*command(name, lcores(house, places), eal), "--control", self._control, *options]
+        words = [*before, *command(name, lcores(house, places), eal, program), "--control", self._control, *options]
         for idle in IDLE:
             words += ["--port", f"{idle},path={FOLDER}/{name}.{idle},server=1"]
         super().__init__(host, name, words, "vhost-switch: ready", [house, cpu])
@@ -196,6 +210,22 @@ def kept(keeper: Keeper, options: tuple[str, ...], **more: object) -> Iterator[S
     eventually(lambda: running.available() == before, f"{before} mbufs to be free", lambda: f"{running.available()} are\n{running.log()}")
 
 
+def unharmed(switch: Switch, neighbours: tuple[Frontend, Frontend]) -> None:
+    """The switch lives, and the neighbours' frames come through; what else reaches them is not asked."""
+    a, b = neighbours
+    # What the attack sent them fills their rings.
+    quiet(a, b)
+    for sender, receiver, sent in ((a, b, frames(23, mac(1), mac(2))), (b, a, frames(23, mac(2), mac(1)))):
+        sender.send_all(sent)
+        got: list[bytes] = []
+        end = time.monotonic() + SECONDS
+        while len(got) < len(sent) and time.monotonic() < end and switch.alive():
+            got += [one for one in receiver.receive(1, 0.05) if one in sent]
+        assert switch.alive(), f"the switch ended with status {switch.status()}\n{switch.log()}"
+        same(got, sent)
+        sender.all_back()
+
+
 class Loop(Running):
     """testpmd that forwards whatever comes in at one net_vhost port out at the other: a back-end of the same library."""
 
@@ -216,9 +246,9 @@ def fresh(prefix: str = "v") -> str:
     return f"{prefix}{next(_numbers)}"
 
 
-def command(name: str, cores: str, eal: Sequence[str] = MEMORY) -> list[str]:
+def command(name: str, cores: str, eal: Sequence[str] = MEMORY, program: str = PROGRAM) -> list[str]:
     """vhost-switch up to where its own options begin."""
-    return [PROGRAM, "--no-pci", "--log-level=lib.vhost.*:warning", f"--file-prefix={name}", "--lcores", cores, *eal, "--"]
+    return [program, "--no-pci", "--log-level=lib.vhost.*:warning", f"--file-prefix={name}", "--lcores", cores, *eal, "--"]
 
 
 def lcores(house: int, cpus: Sequence[int]) -> str:
@@ -232,6 +262,8 @@ def held(pid: int) -> Counter[str]:
     for one in Path(f"/proc/{pid}/fd").iterdir():
         # Some are closed while we look.
         with contextlib.suppress(FileNotFoundError):
-            kinds[os.readlink(one).split(":")[0]] += 1
+            link = os.readlink(one)
+            # Those of a kind are told from one another by a number behind the colon; files without a name have one there.
+            kinds[link.split()[0] if link.startswith(("/memfd:", "anon_inode:")) else link.split(":")[0]] += 1
     kinds["mappings"] = Path(f"/proc/{pid}/maps").read_text().count("memfd:guest")
     return kinds

@@ -1,19 +1,25 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
-"""The fuzz targets of the parts that know nothing of DPDK: all that was kept of earlier runs, and a short run that goes on from there."""
+"""The fuzz targets: all that was kept of earlier runs, and a short run that goes on from there.
+
+VSPROF_FUZZ_SECONDS=number and VSPROF_FUZZ_BUILD=folder make it a long run, whose findings stay: `make fuzz`.
+"""
 
 from __future__ import annotations
 
+import os
 import re
 import shutil
 import subprocess
 from pathlib import Path
 
 import pytest
+import sanitized
 
 FUZZ = Path(__file__).with_name("fuzz")
 DATAPLANE = FUZZ.parents[2] / "dataplane"
 TARGETS = sorted(path.stem for path in FUZZ.glob("*.c") if path.stem != "replay")
-SECONDS = 4
+"""Those of the parts that know nothing of DPDK."""
+SECONDS = int(os.environ.get("VSPROF_FUZZ_SECONDS", "4"))
 
 
 def make(what: str, build: Path, **more: object) -> str:
@@ -35,7 +41,32 @@ def test_all_inputs_that_were_kept_hold(target, tmp_path):
 
 @pytest.mark.parametrize("target", TARGETS)
 def test_a_short_run_finds_nothing(target, tmp_path):
+    need_clang()
+    assert executed(make(f"fuzz-run-{target}", tmp_path, FUZZ_SECONDS=SECONDS)) > 1000
+
+
+@pytest.mark.lab
+@pytest.mark.parametrize("target", sanitized.TARGETS)
+def test_all_inputs_that_were_kept_hold_with_dpdk(host, target):
+    kept = len(list((FUZZ / "corpus" / target).iterdir()))
+    assert kept > 20
+    assert sum(int(number) for number in re.findall(r"(\d+) inputs", sanitized.replay(host, target, FUZZ / "corpus" / target))) == kept
+
+
+@pytest.mark.lab
+@pytest.mark.timeout(SECONDS + 900)
+@pytest.mark.parametrize("target", sanitized.TARGETS)
+def test_a_short_run_with_dpdk_finds_nothing(host, target, tmp_path):
+    need_clang()
+    said = sanitized.fuzz(host, target, SECONDS, Path(os.environ.get("VSPROF_FUZZ_BUILD", tmp_path)))
+    print(said[-2000:])
+    assert executed(said) > 1000
+
+
+def need_clang() -> None:
     if shutil.which("clang") is None:
         pytest.skip("there is no clang, which has libFuzzer: `make fuzz` installs it")
-    said = make(f"fuzz-run-{target}", tmp_path, FUZZ_SECONDS=SECONDS)
-    assert int(re.search(r"number_of_executed_units: (\d+)", said)[1]) > 1000
+
+
+def executed(said: str) -> int:
+    return int(re.search(r"number_of_executed_units: (\d+)", said)[1])

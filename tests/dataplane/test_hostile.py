@@ -4,10 +4,12 @@
 from __future__ import annotations
 
 import contextlib
+import os
 import time
 
 import pytest
-from frontend import SECONDS, Frontend, Layout, eventually
+from frontend import Frontend, Layout, eventually
+from guest_memory import Memory
 from hostile import BREAKING, DESCRIPTORS, RECEIVE, RINGS, RUNTS, Attack, garbage, good, header_of_garbage, offered
 from hostile_messages import (
     MESSAGES,
@@ -19,9 +21,9 @@ from hostile_messages import (
     too_many_regions,
     unknown_request,
 )
-from running import Switch, held
-from traffic import BROADCAST, exchange, frame, frames, introduce, mac, quiet, same
-from vhost_user import NEED_REPLY, Connection, Feature, Refused
+from running import FOLDER, Switch, held, unharmed
+from traffic import BROADCAST, exchange, frame, frames, introduce, mac, quiet
+from vhost_user import NEED_REPLY, Connection, Feature, Refused, Request, memory_table
 
 pytestmark = pytest.mark.lab
 
@@ -48,22 +50,6 @@ def villain(switch, neighbours, guests):
     return guest
 
 
-def unharmed(switch: Switch, neighbours: tuple[Frontend, Frontend]) -> None:
-    """The switch lives, and the neighbours' frames come through; what else reaches them is not asked."""
-    a, b = neighbours
-    # What the attack sent them fills their rings.
-    quiet(a, b)
-    for sender, receiver, sent in ((a, b, frames(23, mac(1), mac(2))), (b, a, frames(23, mac(2), mac(1)))):
-        sender.send_all(sent)
-        got: list[bytes] = []
-        end = time.monotonic() + SECONDS
-        while len(got) < len(sent) and time.monotonic() < end and switch.alive():
-            got += [one for one in receiver.receive(1, 0.05) if one in sent]
-        assert switch.alive(), f"the switch ended with status {switch.status()}\n{switch.log()}"
-        same(got, sent)
-        sender.all_back()
-
-
 def reformed(switch: Switch, villain: Frontend, neighbour: Frontend) -> None:
     """Once it has new rings and behaves, it is served like any other."""
     villain.die()
@@ -74,6 +60,52 @@ def reformed(switch: Switch, villain: Frontend, neighbour: Frontend) -> None:
     quiet(neighbour)
     assert switch.port("v")["broken_rings"] == 0
     exchange(villain, neighbour, frames(23, mac(6), mac(1)))
+
+
+@pytest.mark.parametrize("huge", [False, True], ids=["pages", "hugepages"])
+def test_memory_that_is_taken_away_is_lost_to_its_guest_alone(switch, neighbours, guests, huge):
+    """Its files are shortened to nothing while the switch polls its rings, and has frames for it."""
+    villain = guests(memory=Memory(huge=huge))
+    switch.attach(villain, "v")
+    villain.post(20)
+    villain.send(frames(50, mac(6), mac(2)))
+    for region in villain.memory.regions:
+        os.ftruncate(region.fd, 0)
+    neighbours[0].send_all([frame(mac(1), BROADCAST)] * 10)
+    unharmed(switch, neighbours)
+    villain.die()
+    switch.await_down("v")
+    heir = guests()
+    heir.post(20)
+    switch.again(heir, "v")
+    quiet(neighbours[0])
+    exchange(heir, neighbours[0], frames(23, mac(6), mac(1)))
+
+
+def test_who_goes_on_with_bad_memory_tables_is_shut_out(switch, neighbours, guests):
+    """librte_vhost keeps a file of each: they must not use up the descriptors of the others."""
+    villain = guests()
+    switch.attach(villain, "v")
+    villain.stop()
+    switch.await_down("v")
+    before = held(switch.process.pid)
+    _, files = villain.memory.table()
+    with contextlib.suppress(Refused):
+        for _ in range(50):
+            switch.await_down("v")
+            villain.connect(switch.local(f"{FOLDER}/{switch.name}.v"), start=False)
+            villain.negotiate()
+            villain.connection.post(Request.SET_MEM_TABLE, memory_table([(0, 1 << 40, 0, 0)]), (files[0],))
+            with contextlib.suppress(Refused):
+                villain.connection.get_u64(Request.GET_FEATURES)
+            villain.die()
+    time.sleep(0.1)
+    assert (held(switch.process.pid) - before).total() < 20
+    assert "it stays down until it is removed and added" in switch.log()
+    unharmed(switch, neighbours)
+    switch.control("remove-port v")
+    quiet(neighbours[0])
+    exchange(switch.attach(guests(), "v"), neighbours[0], frames(23, mac(6), mac(1)))
 
 
 def refused(switch: Switch, name: str) -> None:

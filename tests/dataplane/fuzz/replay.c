@@ -4,10 +4,14 @@
 #include <stdio.h>
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
+int LLVMFuzzerInitialize(int *argc, char ***argv) __attribute__((weak));
 
 int main(int argc, char **argv)
 {
 	static uint8_t data[1 << 20];
+
+	if (LLVMFuzzerInitialize != NULL)
+		LLVMFuzzerInitialize(&argc, &argv);
 
 	for (int i = 1; i < argc; i++) {
 		FILE *file = fopen(argv[i], "rb");

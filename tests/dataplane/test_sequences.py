@@ -1,0 +1,86 @@
+# SPDX-License-Identifier: GPL-2.0-or-later
+"""Random conversations of a guest's side with a switch that has sanitizers in it: the switch lives, forgets nothing, and the neighbours'
+frames come through. VSPROF_TEST_SEED=number: the same ones again; VSPROF_FUZZ_SECONDS=number: for so long with each datapath.
+"""
+
+from __future__ import annotations
+
+import os
+import random
+import time
+from collections import Counter
+from itertools import count
+
+import pytest
+from frontend import eventually
+from modes import DATAPATHS
+from running import FOLDER, Keeper, Switch, held, kept, unharmed
+from sanitized import OPTIONS, switch_with_sanitizers
+from sequences import Conversation
+from traffic import introduce
+
+SECONDS = int(os.environ.get("VSPROF_FUZZ_SECONDS", "6"))
+pytestmark = [pytest.mark.lab, pytest.mark.timeout(SECONDS + 900)]
+SEED = int(os.environ.get("VSPROF_TEST_SEED", "0")) or random.SystemRandom().randrange(1, 10**6)
+SETTLE_SECONDS = 1.2
+KEPT_MOST = 18
+"""Files that librte_vhost may keep for ever of one port's endpoint: REFUSED_MOST of vhost.c, and those of the message that was too much."""
+LOOK_EVERY = 12
+"""Conversations between two looks at what the switch holds: after the last of them its guest is gone for good."""
+
+
+@pytest.fixture(scope="module")
+def sanitized(host) -> str:
+    return switch_with_sanitizers(host)
+
+
+@pytest.fixture
+def switch(keeper: Keeper, datapath: str, sanitized: str):
+    yield from kept(keeper, DATAPATHS[datapath], program=sanitized, before=("env", f"ASAN_OPTIONS={OPTIONS}"))
+
+
+def test_no_conversation_harms_the_switch(switch: Switch, guests, datapath: str):
+    a, b = guests(), guests()
+    for name, guest in (("a", a), ("b", b)):
+        switch.attach(guest, name)
+        guest.post(100)
+    introduce(a, 1, [b])
+    introduce(b, 2, [a])
+    path = f"{FOLDER}/{switch.name}.v"
+    switch.control(f"add-port v,path={path},server=1")
+    before = settled(switch)
+    end = time.monotonic() + SECONDS
+    for number in count():
+        if time.monotonic() > end and number >= LOOK_EVERY:
+            break
+        said = Conversation(f"{SEED} {datapath} {number}", switch.local(path), mappable=datapath == "librte")
+        said.hold()
+        story = f"VSPROF_TEST_SEED={SEED}, {datapath}, conversation {number}:\n" + "\n".join(said.said)
+        assert switch.alive(), f"the switch ended with status {switch.status()}\n{story}\n{switch.log()}"
+        if number % LOOK_EVERY == LOOK_EVERY - 1:
+            switch.await_down("v")
+            unharmed(switch, (a, b))
+            # Its endpoint may have been shut out.
+            switch.control("remove-port v")
+            switch.control(f"add-port v,path={path},server=1")
+            now = settled(switch)
+            assert (now - before).total() <= KEPT_MOST, f"it holds {now - before} more\n{story}"
+            before = now
+    print(f"{number} conversations")
+    assert "ERROR: AddressSanitizer" not in switch.log()
+    assert "runtime error" not in switch.log()
+
+
+def settled(switch: Switch) -> Counter[str]:
+    """What the switch holds, once that has not changed for longer than librte_vhost takes to close what a connection left (a second)."""
+    seen, since = held(switch.process.pid), time.monotonic()
+
+    def the_same_for_long() -> bool:
+        nonlocal seen, since
+        now = held(switch.process.pid)
+        if now != seen:
+            seen, since = now, time.monotonic()
+        return time.monotonic() - since > SETTLE_SECONDS
+
+    eventually(the_same_for_long, "what the switch holds to stay the same", lambda: seen, 10 * SETTLE_SECONDS)
+    return seen
