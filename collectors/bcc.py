@@ -63,7 +63,7 @@ class Bcc(Apart):
         return "".join(self._run(name, whole) for name in self._tools)
 
     def _run(self, name: str, seconds: int) -> str:
-        done = self.host.run(f"taskset -c 0 {TOOLS[name]} {seconds} 1", timeout=seconds + COMPILE_SECONDS, check=False)
+        done = self.host.run(f"{self.host.housekeeping} {TOOLS[name]} {seconds} 1", timeout=seconds + COMPILE_SECONDS, check=False)
         return f"--- {name} {seconds} {done.status}\n{done.stdout if done.status == 0 else done.stderr}\n"
 
     @classmethod

@@ -52,7 +52,7 @@ class PerfSoftware(Collector):
     def prepare(self) -> str:
         return f"""
 rm -rf {FOLDER}; mkdir {FOLDER}; mkfifo {FOLDER}/control {FOLDER}/ack
-taskset -c 0 perf stat -a -A -j -o {FOLDER}/out -D -1 --control fifo:{FOLDER}/control,{FOLDER}/ack -e {",".join(self._events)} &
+{self.host.housekeeping} perf stat -a -A -j -o {FOLDER}/out -D -1 --control fifo:{FOLDER}/control,{FOLDER}/ack -e {",".join(self._events)} &
 perf_pid=$!
 exec 7<>{FOLDER}/control 8<>{FOLDER}/ack
 echo ping >&7; read -t 20 -u 8 answer"""

@@ -102,6 +102,11 @@ class Testbed(abc.ABC):
         """Which CPU does what."""
         return CpuPlan.of(self.cpus)
 
+    @property
+    def housekeeping(self) -> str:
+        """The start of a command line that keeps a program on the housekeeping CPU, out of what is measured."""
+        return f"taskset -c {self.plan().house}"
+
     clock: str = REAL
     """Whose time its rates are measured in."""
     thrown_away: bool = False

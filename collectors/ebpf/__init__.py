@@ -106,7 +106,7 @@ class Ebpf(Collector):
     def prepare(self) -> str:
         # The house's CPU, as for every other tool; and its end if the window's shell ends early.
         return f"""
-taskset -c 0 setpriv --pdeathsig KILL {COMMAND} $$ < /dev/null > {FOLDER}/printed 2> {FOLDER}/messages &
+{self.host.housekeeping} setpriv --pdeathsig KILL {COMMAND} $$ < /dev/null > {FOLDER}/printed 2> {FOLDER}/messages &
 ebpf_pid=$!
 for try in {{1..{READY_SECONDS * 2}}}; do
     {program.HELLO}; sleep 0.5

@@ -214,7 +214,7 @@ class PerfStat(Collector):
         where = "-a" if self.cpus is None else f"-a -C {self.cpus}"
         return f"""
 rm -rf {FOLDER}; mkdir {FOLDER}; mkfifo {FOLDER}/control {FOLDER}/ack
-taskset -c 0 perf stat {where} -A -j -o {FOLDER}/out -D -1 --control fifo:{FOLDER}/control,{FOLDER}/ack \\
+{self.host.housekeeping} perf stat {where} -A -j -o {FOLDER}/out -D -1 --control fifo:{FOLDER}/control,{FOLDER}/ack \\
     -e {perf.group(self._specs(now.events, now.mode))} &
 perf_stat_pid=$!
 exec 5<>{FOLDER}/control 6<>{FOLDER}/ack
