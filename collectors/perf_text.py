@@ -33,8 +33,8 @@ def record(host: Testbed, what: str, seconds: float, fields: Sequence[str], opti
     """Record ``what`` (options of perf record) on all CPUs for ``seconds``, and return it as text, cut at MOST_BYTES.
 
     ``fields`` are those of perf script: the first list that this perf knows. The first line is the number of bytes that the text had
-    before it was cut. perf runs on the housekeeping CPU, and begins to write the text when the window is over. ``buffer``: bytes that a CPU may
-    fill in the window, which spares perf to empty it meanwhile, within bounds. Raises ``RunFailed``.
+    before it was cut. perf runs on the housekeeping CPU, and begins to write the text when the window is over. ``buffer``: bytes that a
+    CPU may fill in the window, which spares perf to empty it meanwhile, within bounds. Raises ``RunFailed``.
     """
     what += f" -m {min(max(buffer, SMALLEST_BUFFER), LARGEST_BUFFER)}B"
     return host.run(_command(host.housekeeping, what, seconds, fields, options), timeout=seconds + ALLOWANCE_S).stdout

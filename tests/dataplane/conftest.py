@@ -11,6 +11,7 @@ import pytest
 from frontend import Frontend
 from modes import DATAPATHS
 from running import PROGRAM, Keeper, Switch, kept
+from traffic import introduce
 
 from testbeds.native import Native
 
@@ -67,3 +68,15 @@ def guests() -> Iterator[Callable[..., Frontend]]:
     yield make
     for one in made:
         one.__exit__()
+
+
+@pytest.fixture
+def neighbours(switch: Switch, guests: Callable[..., Frontend]) -> tuple[Frontend, Frontend]:
+    """Two guests that know each other, to whom nothing may happen."""
+    a, b = guests(), guests()
+    for name, guest in (("a", a), ("b", b)):
+        switch.attach(guest, name)
+        guest.post(100)
+    introduce(a, 1, [b])
+    introduce(b, 2, [a])
+    return a, b

@@ -25,7 +25,7 @@ OPTIONS = "detect_leaks=0:abort_on_error=1"
 
 def push_sources(host: Native) -> None:
     """In folders as the project has them."""
-    files = [*DATAPLANE.glob("*.[ch]"), DATAPLANE / "Makefile", *DPDK.iterdir(), HERE / "fuzz" / "replay.c"]
+    files = [*DATAPLANE.glob("*.[ch]"), DATAPLANE / "Makefile", *DPDK.iterdir(), HERE / "fuzz" / "replay.c", HERE / "fuzz" / "input.h"]
     files = [path for path in files if path.is_file()]
     host.run(f"mkdir -p {' '.join(sorted({f'{FOLDER}/{path.relative_to(HERE.parents[1]).parent}' for path in files}))}")
     for path in files:

@@ -22,7 +22,7 @@ from hostile_messages import (
     unknown_request,
 )
 from running import FOLDER, Switch, held, unharmed
-from traffic import BROADCAST, exchange, frame, frames, introduce, mac, quiet
+from traffic import BROADCAST, exchange, frame, frames, mac, quiet
 from vhost_user import NEED_REPLY, Connection, Feature, Refused, Request, memory_table
 
 pytestmark = pytest.mark.lab
@@ -30,17 +30,6 @@ pytestmark = pytest.mark.lab
 
 def named(attack: Attack) -> str:
     return attack.__name__
-
-
-@pytest.fixture
-def neighbours(switch, guests):
-    a, b = guests(), guests()
-    for name, guest in (("a", a), ("b", b)):
-        switch.attach(guest, name)
-        guest.post(100)
-    introduce(a, 1, [b])
-    introduce(b, 2, [a])
-    return a, b
 
 
 @pytest.fixture

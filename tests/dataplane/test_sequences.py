@@ -17,7 +17,6 @@ from modes import DATAPATHS
 from running import FOLDER, Keeper, Switch, held, kept, unharmed
 from sanitized import OPTIONS, switch_with_sanitizers
 from sequences import Conversation
-from traffic import introduce
 
 SECONDS = int(os.environ.get("VSPROF_FUZZ_SECONDS", "6"))
 pytestmark = [pytest.mark.lab, pytest.mark.timeout(SECONDS + 900)]
@@ -39,13 +38,7 @@ def switch(keeper: Keeper, datapath: str, sanitized: str):
     yield from kept(keeper, DATAPATHS[datapath], program=sanitized, before=("env", f"ASAN_OPTIONS={OPTIONS}"))
 
 
-def test_no_conversation_harms_the_switch(switch: Switch, guests, datapath: str):
-    a, b = guests(), guests()
-    for name, guest in (("a", a), ("b", b)):
-        switch.attach(guest, name)
-        guest.post(100)
-    introduce(a, 1, [b])
-    introduce(b, 2, [a])
+def test_no_conversation_harms_the_switch(switch: Switch, neighbours, datapath: str):
     path = f"{FOLDER}/{switch.name}.v"
     switch.control(f"add-port v,path={path},server=1")
     before = settled(switch)
@@ -59,7 +52,7 @@ def test_no_conversation_harms_the_switch(switch: Switch, guests, datapath: str)
         assert switch.alive(), f"the switch ended with status {switch.status()}\n{story}\n{switch.log()}"
         if number % LOOK_EVERY == LOOK_EVERY - 1:
             switch.await_down("v")
-            unharmed(switch, (a, b))
+            unharmed(switch, neighbours)
             # Its endpoint may have been shut out.
             switch.control("remove-port v")
             switch.control(f"add-port v,path={path},server=1")

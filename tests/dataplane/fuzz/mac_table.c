@@ -7,17 +7,10 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "input.h"
 #include "mac_table.h"
 
 enum { OPERATION = 6, ORDER = 2, AGE_S = 10, ADDRESSES = 256, ENTRIES = (1 << ORDER) * MAC_WAYS };
-
-int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
-
-static void must(int holds)
-{
-	if (!holds)
-		abort();
-}
 
 static void look_at_all(const struct mac_table *table, const uint16_t *seen_on, const uint32_t *limit, uint32_t now_s)
 {

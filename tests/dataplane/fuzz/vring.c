@@ -9,35 +9,10 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "input.h"
 #include "vring.h"
 
 enum { BASE = 0x10000, MEMORY = 1 << 14, ROUNDS = 8, HEADER = 16 };
-
-struct input {
-	const uint8_t *at;
-	size_t left;
-};
-
-int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
-
-static void must(int holds)
-{
-	if (!holds)
-		abort();
-}
-
-/* Zero where the input is at its end. */
-static uint32_t next(struct input *input, size_t bytes)
-{
-	uint32_t value = 0;
-
-	if (input->left < bytes)
-		return 0;
-	memcpy(&value, input->at, bytes);
-	input->at += bytes;
-	input->left -= bytes;
-	return value;
-}
 
 /* Two regions of one guest, which are no neighbours for us. */
 static void boot(struct guest_memory *memory, uint32_t border)

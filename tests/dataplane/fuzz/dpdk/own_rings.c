@@ -13,6 +13,7 @@
 #include <rte_eal.h>
 #include <rte_malloc.h>
 
+#include "../input.h"
 #include "plane.h"
 #include "vhost.h"
 
@@ -32,15 +33,6 @@ static struct port ports[2]; /* copying, and lending (zero copy) */
 static struct rte_mempool *pool;
 static struct rte_mbuf *held[HELD];
 static unsigned held_count;
-
-int LLVMFuzzerInitialize(int *argc, char ***argv);
-int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
-
-static void must(int holds)
-{
-	if (!holds)
-		abort();
-}
 
 /* ---- librte_vhost, and vhost.c ---- */
 
@@ -109,24 +101,6 @@ int LLVMFuzzerInitialize(int *argc, char ***argv)
 }
 
 /* ---- the guest ---- */
-
-struct input {
-	const uint8_t *at;
-	size_t left;
-};
-
-/* Zero where the input is at its end. */
-static uint32_t next(struct input *input, size_t bytes)
-{
-	uint32_t value = 0;
-
-	if (input->left < bytes)
-		return 0;
-	memcpy(&value, input->at, bytes);
-	input->at += bytes;
-	input->left -= bytes;
-	return value;
-}
 
 /* Regions that follow one another for the guest, and lie anywhere for us. */
 static void boot(struct input *input)

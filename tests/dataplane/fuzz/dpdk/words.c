@@ -11,6 +11,7 @@
 #include <rte_eal.h>
 #include <rte_malloc.h>
 
+#include "../input.h"
 /* Their parsers are static. */
 #include "control.c"
 #include "telemetry.c"
@@ -22,15 +23,6 @@ const char *const stage_names[STAGES] = {"dequeue", "parse", "lookup", "enqueue"
 
 static struct worker worker;
 static struct rte_mempool *pool;
-
-int LLVMFuzzerInitialize(int *argc, char ***argv);
-int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
-
-static void must(int holds)
-{
-	if (!holds)
-		abort();
-}
 
 /* ---- the plane, and ports without endpoints ---- */
 
