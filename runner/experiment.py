@@ -273,10 +273,19 @@ def traffic_items(experiment: Experiment) -> list[TrafficItem]:
         for option in traffic.reads if kind not in {item.kind for item in items} else ():
             if option in {**experiment.fixed, **experiment.vary, **_unchanged(experiment)}:
                 raise option_messages.of_no_traffic(option, kind)
+    _check_factors(experiment, {item.kind for item in items})
     labels = [item.label for item in items]
     if twice := {label for label in labels if labels.count(label) > 1}:
         raise errors.traffic_twice(sorted(twice))
     return items
+
+
+def _check_factors(experiment: Experiment, kinds: set[str]) -> None:
+    """What only traffic looks at makes no cases where none does."""
+    for factor in ("frame_bytes", "flows"):
+        readers = [kind for kind, traffic in TRAFFIC.items() if factor in traffic.factors]
+        if len(experiment.vary.get(factor, [])) > 1 and not kinds & set(readers):
+            raise option_messages.factor_of_no_traffic(factor, sorted(kinds), readers)
 
 
 def collectors(experiment: Experiment) -> tuple[list[str], frozenset[str]]:

@@ -16,6 +16,13 @@ def of_no_traffic(option: str, kind: str) -> BadInput:
     return BadInput(f"{option} is for traffic {kind}, and none is here: add {kind} to traffic, or leave the option out")
 
 
+def factor_of_no_traffic(factor: str, kinds: Iterable[str], readers: Iterable[str]) -> BadInput:
+    return BadInput(
+        f"{factor} is varied, and no traffic here looks at it ({', '.join(kinds)}): its cases would all be equal;"
+        f" give it one value in fixed, or add {' or '.join(readers)}"
+    )
+
+
 def changed_and_set(option: str) -> BadInput:
     return BadInput(f"{option} is in changes, and fixed or varied as well: a change is one from the default; take it out of fixed and vary")
 

@@ -75,6 +75,17 @@ def test_an_option_that_no_traffic_here_reads_is_refused(document, where):
     assert len(experiments.traffic_items(experiments.Experiment.model_validate(document))) == 2
 
 
+@pytest.mark.parametrize(("factor", "values"), [("frame_bytes", [64, 1518]), ("flows", [1, 100])])
+def test_a_factor_that_no_traffic_here_looks_at_is_refused(document, factor, values):
+    document["fixed"].pop(factor, None)
+    document["vary"][factor] = values
+    document["traffic"] = [{"kind": "tcp_stream"}, {"kind": "idle"}]
+    with pytest.raises(BadInput, match=f"{factor} is varied, and no traffic here looks at it .idle, tcp_stream.: .* add .*udp_flood"):
+        experiments.traffic_items(experiments.Experiment.model_validate(document))
+    document["traffic"].append({"kind": "udp_flood", "load": "saturation"})
+    assert len(experiments.traffic_items(experiments.Experiment.model_validate(document))) == 3
+
+
 @pytest.fixture
 def with_options(monkeypatch):
     """Two options of ovs-dpdk, and one of containers over virtio-user."""

@@ -115,6 +115,8 @@ class Traffic(abc.ABC):
     """Whether its programs run on the endpoints' own network stack."""
     reads: ClassVar[tuple[str, ...]] = ()
     """Options of a case that are for this traffic alone: without it they would change nothing."""
+    factors: ClassVar[frozenset[str]] = frozenset()
+    """Of ``frame_bytes`` and ``flows``, what it looks at: cases that differ in another one alone would be equal."""
     returns: ClassVar[bool] = False
     """Whether it is what endpoints send back, of frames that come by themselves."""
     outlasts_modelled_time: ClassVar[bool] = False

@@ -28,6 +28,7 @@ class ForwardOptions(Options):
 
 class Forward(Traffic):
     options = ForwardOptions
+    factors = frozenset({"frame_bytes"})
     needs_stack = False
     returns = True
 

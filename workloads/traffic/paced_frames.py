@@ -43,6 +43,7 @@ class PacedOptions(Options):
 
 class PacedFrames(Traffic):
     options = PacedOptions
+    factors = frozenset({"frame_bytes"})
     needs_stack = False
 
     def unavailable(self) -> str | None:

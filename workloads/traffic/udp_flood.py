@@ -50,6 +50,7 @@ class FloodOptions(Options):
 
 class UdpFlood(Traffic):
     options = FloodOptions
+    factors = frozenset({"frame_bytes", "flows"})
     needs_stack = False
 
     def unavailable(self) -> str | None:
