@@ -261,9 +261,9 @@ static bool holds(const struct memory_message *message)
 
 /*
  * What can't be is made absurd, so that librte_vhost refuses it: it closes a message's files when it does, which it does not when we
- * refuse. A ring that runs has the size that its addresses were checked for.
+ * refuse. A ring that runs has the size that its addresses were checked for. Returns whether it was.
  */
-static void spoil(int vid, uint32_t request, void *message)
+static bool spoil(int vid, uint32_t request, void *message)
 {
 	struct memory_message *table = message;
 	struct ring_message *ring = message;
@@ -272,6 +272,9 @@ static void spoil(int vid, uint32_t request, void *message)
 		table->regions = UINT32_MAX;
 	else if (request == SET_VRING_NUM && runs(vid, ring->ring))
 		ring->number = UINT32_MAX;
+	else
+		return false;
+	return true;
 }
 
 static bool may_cost_a_file(uint32_t request)
@@ -299,8 +302,7 @@ static enum rte_vhost_msg_result before_message(int vid, void *message)
 	uint32_t request = *(const uint32_t *)message;
 	struct port *port = port_of(vid);
 
-	spoil(vid, request, message);
-	if (port != NULL && may_cost_a_file(request)) {
+	if (!spoil(vid, request, message) && port != NULL && may_cost_a_file(request)) {
 		((struct vhost *)port->own)->refused++;
 		if (is_shut_out(port))
 			return hang_up(port, message);
