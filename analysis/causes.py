@@ -8,7 +8,7 @@ from types import ModuleType
 
 import pandas as pd
 
-from analysis import decompose, hardware, metrics, model, style
+from analysis import decompose, hardware, model, style, vocabulary
 from analysis.load import Result
 from terms import schema
 
@@ -36,7 +36,7 @@ def split(result: Result, case: str, base: str, **where: str) -> pd.DataFrame:
 def between(case: tuple[Result, str], base: tuple[Result, str], *, source: str, traffic: str, load: str) -> pd.DataFrame:
     """The same of two cases of any results, in decompose.COLUMNS; empty where nobody counted both."""
     module, causes = SOURCES[source]
-    where = {"word": metrics.PER_DATA[traffic], "traffic": traffic, "load": load}
+    where = {"word": vocabulary.per_data()[traffic], "traffic": traffic, "load": load}
     over, under = (module.account(result, case_id=one, **where) for result, one in (case, base))
     both = sorted(over.keys() & under.keys())
     # Cases of one repetition ran side by side: one that the other case lacks says nothing of their difference.

@@ -13,7 +13,7 @@ from types import ModuleType
 import numpy as np
 import pandas as pd
 
-from analysis import causes, hardware, metrics, model, stats, style
+from analysis import causes, decompose, hardware, metrics, model, stats, style
 from analysis.load import Result
 from terms import analysis_messages as say
 from terms import units
@@ -145,12 +145,12 @@ def _verdict(ratio: stats.Estimate, values: list[float]) -> str:
 def _parts(a: Side, b: Side) -> pd.DataFrame:
     found = []
     for source in causes.SOURCES:
-        for traffic, load_ in style.TRAFFICS:
-            if traffic in metrics.PER_DATA:
-                parts = causes.between((b.result, b.case), (a.result, a.case), source=source, traffic=traffic, load=load_)
-                parts = parts.assign(source=source, traffic=traffic, load=load_, size=parts["part"].abs())
-                found.append(parts.sort_values("size", ascending=False, kind="stable").drop(columns="size"))
-    return pd.concat(found, ignore_index=True)
+        for traffic, load_ in metrics.carrying(a.result):
+            parts = causes.between((b.result, b.case), (a.result, a.case), source=source, traffic=traffic, load=load_)
+            parts = parts.assign(source=source, traffic=traffic, load=load_, size=parts["part"].abs())
+            found.append(parts.sort_values("size", ascending=False, kind="stable").drop(columns="size"))
+    nothing = pd.DataFrame(columns=[*decompose.COLUMNS, "source", "traffic", "load"])
+    return pd.concat(found, ignore_index=True) if found else nothing
 
 
 def largest(parts: pd.DataFrame, count: int = 3) -> list[pd.Series]:

@@ -11,7 +11,7 @@ from typing import Any
 
 import pandas as pd
 
-from analysis import hardware, metrics, model, observer, series, stats, style
+from analysis import hardware, metrics, model, observer, series, stats, style, vocabulary
 from analysis.load import Result, worded
 from terms import analysis_messages as say
 from terms import schema, units
@@ -53,26 +53,33 @@ BEYOND = {
 }
 """What became of packets at the lowest rate that was too high."""
 
-MODEL_HEADLINES = tuple(
-    (traffic, load, metric.format(word), words.format(word))
-    for (traffic, load), word in ((pair, metrics.PER_DATA[pair[0]]) for pair in style.TRAFFICS if pair[0] in metrics.PER_DATA)
-    for metric, words in (
-        ("model_instructions_per_{}", "instructions per {}"),
-        ("model_cycles_per_{}", "estimated cycles per {}"),
-        ("model_cpi", "estimated CPI"),
-        ("model_l1d_misses_per_{}", "L1D misses per {}"),
-        ("model_llc_misses_per_{}", "LLC misses per {}"),
-        ("model_dtlb_misses_per_{}", "DTLB misses (1st level) per {}"),
-        ("model_branch_misses_per_{}", "branch misses per {}"),
-    )
+MODEL_METRICS = (
+    ("model_instructions_per_{}", "instructions per {}"),
+    ("model_cycles_per_{}", "estimated cycles per {}"),
+    ("model_cpi", "estimated CPI"),
+    ("model_l1d_misses_per_{}", "L1D misses per {}"),
+    ("model_llc_misses_per_{}", "LLC misses per {}"),
+    ("model_dtlb_misses_per_{}", "DTLB misses (1st level) per {}"),
+    ("model_branch_misses_per_{}", "branch misses per {}"),
 )
-"""The same of the modelled processor: in a table of their own."""
+"""The same of the modelled processor, for each traffic that carries something: in a table of their own."""
 
-HARDWARE_HEADLINES = tuple(
-    (traffic, load, metric.replace("model_", hardware.PREFIX), words.replace("estimated ", "").replace(" (1st level)", ", 1st level"))
-    for traffic, load, metric, words in MODEL_HEADLINES
-)
-"""The same of the processor's own counters."""
+
+def _of_model(result: Result) -> list[tuple[str, str, str, str]]:
+    words = vocabulary.per_data()
+    return [
+        (traffic, load, metric.format(words[traffic]), text.format(words[traffic]))
+        for traffic, load in metrics.carrying(result)
+        for metric, text in MODEL_METRICS
+    ]
+
+
+def _of_hardware(result: Result) -> list[tuple[str, str, str, str]]:
+    """The same of the processor's own counters."""
+    return [
+        (traffic, load, metric.replace("model_", hardware.PREFIX), words.replace("estimated ", "").replace(" (1st level)", ", 1st level"))
+        for traffic, load, metric, words in _of_model(result)
+    ]
 
 
 @dataclass(frozen=True)
@@ -154,7 +161,7 @@ def model_headlines(result: Result) -> Table | Text:
     """The same of the modelled processor's packet path."""
     if not model.present(result):
         return Text(f"*{say.not_shown('the modelled processor', model.missing(result, ()))}*")
-    return _headlines(result, MODEL_HEADLINES, model, model.label(result))
+    return _headlines(result, _of_model(result), model, model.label(result))
 
 
 def modelled_processor(result: Result) -> Table | Text:
@@ -230,7 +237,7 @@ def hardware_headlines(result: Result) -> Table | Text:
     """The headline numbers of the PMU's packet path; nothing where no PMU counted."""
     if not hardware.present(result):
         return Text("")
-    return _headlines(result, HARDWARE_HEADLINES, hardware, hardware.label(result))
+    return _headlines(result, _of_hardware(result), hardware, hardware.label(result))
 
 
 def limits(result: Result) -> Text:
@@ -251,12 +258,12 @@ def estimates(result: Result, case: str) -> dict[tuple[str, str, str], tuple[sta
 
 def model_estimates(result: Result, case: str) -> dict[tuple[str, str, str], tuple[stats.Estimate, str]]:
     """The same of the modelled processor."""
-    return _estimates(result, case, MODEL_HEADLINES, model)
+    return _estimates(result, case, _of_model(result), model)
 
 
 def hardware_estimates(result: Result, case: str) -> dict[tuple[str, str, str], tuple[stats.Estimate, str]]:
     """The same of the processor's own counters."""
-    return _estimates(result, case, HARDWARE_HEADLINES, hardware)
+    return _estimates(result, case, _of_hardware(result), hardware)
 
 
 def _estimates(result: Result, case: str, names: Sequence[tuple[str, ...]], source: ModuleType) -> dict:

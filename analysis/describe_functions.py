@@ -5,7 +5,7 @@ from __future__ import annotations
 
 import pandas as pd
 
-from analysis import functions, metrics, model
+from analysis import functions, model, vocabulary
 from analysis.describe import Table, Text
 from analysis.load import Result
 from terms import analysis_messages as say
@@ -34,7 +34,7 @@ def _rows(result: Result, counter: str, words: str) -> list[list[str]]:
     found = {case: functions.hottest(result, case, counter, SHOWN, **functions.FLOOD) for case in result.cases.index}
     if all(one.empty for one in found.values()):
         return []
-    metric = f"model_{counter}_per_{metrics.PER_DATA['udp_flood']}"
+    metric = f"model_{counter}_per_{vocabulary.per_data()['udp_flood']}"
     sums = [_sum(model.estimate(result, case_id=case, metric=metric, **functions.FLOOD).median) for case in found]
     ranks = range(max(len(one) for one in found.values()))
     ranked = [[f"{place + 1}.", *(_cell(one, place) for one in found.values())] for place in ranks]

@@ -11,8 +11,8 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 
-from analysis import metrics, published, stats, style, utilisation
-from analysis.load import SIZES, SWITCHES, Result, worded
+from analysis import metrics, published, stats, style, utilisation, vocabulary
+from analysis.load import SIZES, Result, worded
 from terms import analysis_messages as say
 from terms import units
 
@@ -27,7 +27,6 @@ LARGEST_FRAME = 1600
 
 CONTAINERS = ("veth", "virtio-user")
 """Accesses of containers."""
-NAMES = {"kernel-ovs": "kernel OVS", "ovs-dpdk": "OVS-DPDK"}
 
 TCP = {"traffic": "tcp_stream", "load": "saturation"}
 FLOOD = {"traffic": "udp_flood", "load": "saturation"}
@@ -58,7 +57,7 @@ class Finding:
 
 def sentence(text: str) -> str:
     """With a capital letter in front, but for a name that has none: ovs-dpdk is a word of our own."""
-    return text if text.split(" ", 1)[0] in SWITCHES else f"{text[:1].upper()}{text[1:]}"
+    return text if vocabulary.is_switch(text.split(" ", 1)[0]) else f"{text[:1].upper()}{text[1:]}"
 
 
 @dataclass(frozen=True)
@@ -81,7 +80,7 @@ class Pair:
             return own
         cases = result.cases
         column = "access" if cases.groupby("switch")["access"].nunique().max() > 1 else "switch"
-        name = NAMES.get(cases.loc[case, column], cases.loc[case, column])
+        name = vocabulary.switch(cases.loc[case, column]).words
         return f"{name} ({own})" if own else name
 
     @property
@@ -156,7 +155,7 @@ def _containers(result: Result) -> list[str]:
     """A sentence where endpoints were no virtual machines, whatever the question asked for."""
     cases = result.cases[result.cases["access"].isin(CONTAINERS)]
     # Cases that differ in an option alone have the same endpoints.
-    named = ", ".join(dict.fromkeys(f"{NAMES.get(case.switch, case.switch)} over {case.access}" for case in cases.itertuples()))
+    named = ", ".join(dict.fromkeys(f"{vocabulary.switch(case.switch).words} over {case.access}" for case in cases.itertuples()))
     return [f"the endpoints were containers, no virtual machines: {named}"] if named else []
 
 

@@ -12,13 +12,12 @@ from collections.abc import Callable
 
 import pandas as pd
 
-from analysis import causes, decompose, explain, functions, metrics, model, stats, style
+from analysis import causes, decompose, explain, functions, metrics, model, stats, style, vocabulary
 from analysis.explain import Finding, Pair, can_tell, measured, share, times
 from analysis.figures.cpi_stack import CAUSES
 from analysis.load import Result
 from terms import units
 
-TRAFFICS = [pair for pair in style.TRAFFICS if pair[0] in metrics.PER_DATA]
 TELLING = 0.1
 """A cause is named where it makes at least this share of all changes."""
 GEOMETRIC = "the values are medians, the ratios of geometric means over repetitions, which multiply"
@@ -52,12 +51,12 @@ def sentences(result: Result, *, traffic: str, load: str) -> list[str]:
 
 def cycles(pair: Pair) -> list[Finding]:
     """For each traffic: the ratio of cycles per unit of data, and its split into instructions and CPI."""
-    return [finding for traffic, load in TRAFFICS if (finding := _cycles(pair, traffic, load))]
+    return [finding for traffic, load in metrics.carrying(pair.result) if (finding := _cycles(pair, traffic, load))]
 
 
 def _cycles(pair: Pair, traffic: str, load: str) -> Finding | None:
     where = {"traffic": traffic, "load": load}
-    word = metrics.PER_DATA[traffic]
+    word = vocabulary.per_data()[traffic]
     parts = causes.split(pair.result, pair.other, pair.base, source="model", **where)
     whole, instructions, cpi = (decompose.ratio(parts, cause) for cause in ("whole", "instructions", "cpi"))
     if not measured(whole):
@@ -126,7 +125,8 @@ def miss_rates(pair: Pair) -> list[Finding]:
         ("l1d_misses", "model_l1d_miss_rate", "L1D"),
         ("dtlb_misses", "model_dtlb_miss_rate", "first-level DTLB"),
     ):
-        finding = next((one for traffic, load in TRAFFICS if (one := _rate(pair, counter, metric, name, traffic, load))), None)
+        rates = (_rate(pair, counter, metric, name, *where) for where in metrics.carrying(pair.result))
+        finding = next(filter(None, rates), None)
         found += [finding] if finding else []
     return found
 
@@ -134,7 +134,7 @@ def miss_rates(pair: Pair) -> list[Finding]:
 def _rate(pair: Pair, counter: str, metric: str, name: str, traffic: str, load: str) -> Finding | None:
     """Of the first traffic that has numbers."""
     where = {"traffic": traffic, "load": load}
-    word = metrics.PER_DATA[traffic]
+    word = vocabulary.per_data()[traffic]
     plain, polling = (model.ratio(pair.result, pair.other, pair.base, metric=metric + end, **where) for end in ("", model.WITH_POLLING))
     data = model.ratio(pair.result, pair.other, pair.base, metric=f"model_{counter}_per_{word}", **where)
     if not measured(plain, polling, data):
@@ -169,7 +169,7 @@ def polling(pair: Pair) -> list[Finding]:
         style.traffic_name(*where): model.estimate(
             pair.result, case_id=pair.other, traffic=where[0], load=where[1], metric="model_polling_share", role="switch"
         )
-        for where in TRAFFICS
+        for where in metrics.carrying(pair.result)
     }
     told = [f"{name}: {share(value)}" for name, value in shares.items() if measured(value)]
     if not told:

@@ -11,7 +11,7 @@ import functools
 
 import pandas as pd
 
-from analysis import metrics, model, stats
+from analysis import metrics, model, stats, vocabulary
 from analysis.load import Result
 from terms import analysis_messages as say
 
@@ -29,7 +29,7 @@ def hottest(result: Result, case_id: str, counter: str, count: int, *, traffic: 
     the model counted [fraction]. Empty if nothing was counted.
     """
     left, data = _per_window(result, case_id, counter, traffic, load)
-    word = metrics.PER_DATA[traffic]
+    word = vocabulary.per_data()[traffic]
     where = {"case_id": case_id, "traffic": traffic, "load": load, "metric": f"model_{counter}_per_{word}"}
     whole = model.estimate(result, **where).median
     unit = f"{model.UNITS.get(counter, 'events')}/{word}"

@@ -26,9 +26,9 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from analysis import metrics, stats
+from analysis import metrics, stats, vocabulary
 from analysis.load import Result
-from analysis.metrics import PER_DATA, WINDOW, host_is_endpoint
+from analysis.metrics import WINDOW, host_is_endpoint
 from terms import analysis_messages as say
 from terms import expression, schema
 from terms.expression import Formula
@@ -114,7 +114,7 @@ def summary(result: Result, names: list[str], **where: object) -> pd.DataFrame:
 
 def per_data(*counters: str, ending: str = "") -> list[str]:
     """The names of `counters` per unit of data, for every traffic."""
-    return [f"{PREFIX}{counter}_per_{word}{ending}" for counter in counters for word in PER_DATA.values()]
+    return [f"{PREFIX}{counter}_per_{word}{ending}" for counter in counters for word in vocabulary.per_data().values()]
 
 
 def missing(result: Result, names: Sequence[str]) -> list[str]:
@@ -303,7 +303,7 @@ def _computed(result: Result, rows: pd.DataFrame, formulas: Mapping[str, Formula
     said = facts(result)["metrics"]
     uses = {name: list(dict.fromkeys(expression.leaves(name, formulas))) for name in said}
     for key, role, sums in _sums(result, rows):
-        word = PER_DATA.get(str(key[3]))
+        word = vocabulary.per_data().get(str(key[3]))
         for name, leaves in uses.items():
             shown = _shown(name, str(said[name]["unit"]), leaves, word)
             events = [leaf for leaf in leaves if leaf not in DATA]

@@ -17,13 +17,12 @@ from typing import Any
 import pandas as pd
 import pyarrow as pa
 
-from analysis import tables
+from analysis import tables, vocabulary
 from terms import analysis_messages as say
 from terms import schema
 
 COORDINATES = {"switch", "access", "topology", "testbed", "traffic", "load"}
 """Values of a case that are shown as something of their own, and so are no part of its `setting`."""
-SWITCHES = ("linux-bridge", "kernel-ovs", "ovs-dpdk", "vhost-switch")
 ACCESSES = ("virtio-net", "vhost-net", "vhost-user", "virtio-user", "veth", "tap")
 """The order of switches and accesses in every figure and table: from the kernel's way to the poll-mode way."""
 SIZES = ("flows", "frame_bytes")
@@ -154,7 +153,10 @@ class Result:
         ]
         # Of changes, the experiment's own order is the one in which they are told.
         places = {case: (place,) for place, case in enumerate(self.values)} if self.changes else _places(self.varied)
-        first["_order"] = [(_place(SWITCHES, row.switch), _place(ACCESSES, row.access), places[row.Index]) for row in first.itertuples()]
+        first["_order"] = [
+            ((vocabulary.switch(row.switch).rank, row.switch), _place(ACCESSES, row.access), places[row.Index])
+            for row in first.itertuples()
+        ]
         return first.sort_values("_order", kind="stable").drop(columns="_order")
 
     def differences(self, one: str, other: str) -> set[str]:
@@ -217,6 +219,7 @@ def _manifest(path: Path) -> dict[str, Any]:
     except ValueError as error:
         raise say.unreadable_result(path, error) from None
     tables.check_version(path, manifest.get("schema_version"))
+    vocabulary.learn(manifest)
     return manifest
 
 

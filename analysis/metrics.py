@@ -18,7 +18,7 @@ from collections.abc import Callable, Iterable, Sequence
 import numpy as np
 import pandas as pd
 
-from analysis import stats
+from analysis import stats, vocabulary
 from analysis.load import Result
 from analysis.tables import in_one_piece
 from terms import analysis_messages as say
@@ -71,8 +71,6 @@ HOPS = {
 STAGES = ("dequeue", "parse", "lookup", "enqueue", "other")
 """Of vhost-switch's way, in order."""
 STATES = ("user", "kernel", "softirq", "irq", "guest", "idle")
-PER_DATA = {"udp_flood": "packet", "forward": "packet", "tcp_stream": "megabit", "ping_paced": "reply", "paced_frames": "packet"}
-"""What a count is divided by, by traffic: see the module's docstring."""
 Source = Callable[[Result], pd.DataFrame]
 """Whose metrics: the function `of` of this module, of `model`, or of `hardware`."""
 
@@ -188,7 +186,7 @@ def events(frame: pd.DataFrame) -> pd.DataFrame:
     sums = sums.merge(data_rates(frame), on=WINDOW, how="left")
     span = sums["enabled_s"].fillna(sums["window_seconds"])
     second = quotient(sums, sums["name"] + "_per_second", sums["value"], span, "events/s")
-    word = sums["traffic"].map(PER_DATA)
+    word = sums["traffic"].map(vocabulary.per_data())
     data = quotient(sums, sums["name"] + "_per_" + word, sums["value"], sums["data_rate"] * span, "events/" + word)
     return joined([second, data[word.notna().to_numpy()]])
 
@@ -382,6 +380,13 @@ def missing_in(numbers: pd.DataFrame, names: Sequence[str]) -> list[str]:
     return reasons
 
 
+@functools.cache
+def carrying(result: Result) -> list[tuple[str, str]]:
+    """The (traffic, load) pairs of a result that carry something, by which counts are divided; in the one order."""
+    seen = result.frame[["traffic", "load"]].drop_duplicates().itertuples(index=False, name=None)
+    return sorted((pair for pair in seen if vocabulary.data(pair[0])), key=vocabulary.place)
+
+
 def searched(result: Result) -> bool:
     """Whether a no-drop or a partial-drop rate was searched, found or not."""
     return bool((result.numbers["name"] == "search_ended").any())
@@ -479,17 +484,12 @@ def _context_switches(sums: pd.DataFrame) -> pd.DataFrame:
 
 def data_rates(frame: pd.DataFrame) -> pd.DataFrame:
     """For each window its length and its `data_rate`: packets, megabits or replies per second, by traffic."""
-    wide = wide_table(_own(frame), ["window_seconds", "packet_rate_received", "goodput", "replies"])
-    choices = {
-        "udp_flood": wide["packet_rate_received"],
-        "forward": wide["packet_rate_received"],
-        "tcp_stream": wide["goodput"] / 1e6,
-        "ping_paced": wide["replies"] / wide["window_seconds"],
-        "paced_frames": wide["packet_rate_received"],
-    }
+    carried = {name: data for name in frame["traffic"].unique() if (data := vocabulary.data(name))}
+    wide = wide_table(_own(frame), ["window_seconds", *sorted({data.number for data in carried.values()})])
     wide["data_rate"] = np.nan
-    for word, rate in choices.items():
-        wide["data_rate"] = wide["data_rate"].where(wide["traffic"] != word, rate)
+    for name, data in carried.items():
+        rate = wide[data.number] * data.scale / (1.0 if data.rate else wide["window_seconds"])
+        wide["data_rate"] = wide["data_rate"].where(wide["traffic"] != name, rate)
     return wide[[*WINDOW, "window_seconds", "data_rate"]]
 
 

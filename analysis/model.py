@@ -23,9 +23,9 @@ import functools
 import numpy as np
 import pandas as pd
 
-from analysis import metrics, stats
+from analysis import metrics, stats, vocabulary
 from analysis.load import Result
-from analysis.metrics import PER_DATA, WINDOW, host_is_endpoint, joined, quotient, wide_table
+from analysis.metrics import WINDOW, host_is_endpoint, joined, quotient, wide_table
 from analysis.tables import in_one_piece
 from terms import analysis_messages as say
 from terms import schema
@@ -181,7 +181,7 @@ def summary(result: Result, names: list[str], **where: object) -> pd.DataFrame:
 
 def per_data(*counters: str, ending: str = "") -> list[str]:
     """The names of `counters` per unit of data, for every traffic."""
-    return [f"{PREFIX}{counter}_per_{word}{ending}" for counter in counters for word in PER_DATA.values()]
+    return [f"{PREFIX}{counter}_per_{word}{ending}" for counter in counters for word in vocabulary.per_data().values()]
 
 
 # -- from rows to counts ----------------------------------------------------------------------------------------
@@ -250,7 +250,7 @@ def _without_polling(raw: pd.DataFrame, names: list[str]) -> pd.DataFrame:
 
 def _metrics(counts: pd.DataFrame, names: list[str], ending: str) -> pd.DataFrame:
     wide = _data(_with_totals(counts, names))
-    word = wide["traffic"].map(PER_DATA)
+    word = wide["traffic"].map(vocabulary.per_data())
     sent = wide[word.notna()].assign(word=word)
     rows = [
         quotient(
@@ -316,14 +316,8 @@ def _summed(counts: pd.DataFrame, names: list[str], keys: list[str]) -> pd.DataF
 
 def _data(wide: pd.DataFrame) -> pd.DataFrame:
     """Adds `data`: packets, megabits or replies of the window itself; NaN where none came."""
-    choices = {
-        "udp_flood": wide["model_packets"],
-        "forward": wide["model_packets"],
-        "paced_frames": wide["model_packets"],
-        "tcp_stream": wide["model_tcp_bytes"] * 8 / 1e6,
-        "ping_paced": wide["model_icmp_messages"] / 2,  # a request and an answer
-    }
     data = pd.Series(np.nan, index=wide.index)
-    for traffic, counted in choices.items():
-        data = data.where(wide["traffic"] != traffic, counted)
+    for name in wide["traffic"].unique():
+        if (carried := vocabulary.data(name)) and carried.modelled in wide:
+            data = data.where(wide["traffic"] != name, wide[carried.modelled] * carried.modelled_scale)
     return wide.assign(data=data.where(data > 0))

@@ -13,15 +13,12 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from matplotlib.ticker import MaxNLocator
 
+from analysis import vocabulary
 from terms import schema, units
 
 _PALETTE = sns.color_palette("colorblind").as_hex()
-SWITCH_COLOURS = {
-    "linux-bridge": _PALETTE[7],
-    "kernel-ovs": _PALETTE[0],
-    "ovs-dpdk": _PALETTE[1],
-    "vhost-switch": _PALETTE[2],
-}
+SWITCH_PALETTE = (_PALETTE[7], _PALETTE[0], _PALETTE[1], _PALETTE[2], "#5e3c99", "#8c2d04", "#35978f", "#c51b7d")
+"""Slots that switches name as theirs."""
 ACCESS_HATCHES = {
     "virtio-net": "////",
     "vhost-net": "",
@@ -58,31 +55,9 @@ CAUSE_HATCHES = {**dict.fromkeys(CAUSE_COLOURS, ""), "LLC": "////", "fetch": "..
 # What a poll-mode thread does with a burst, in this order: in from a ring, what it is and where to, out to a ring.
 STAGE_COLOURS = {"dequeue": "#4477aa", "parse": "#ccbb44", "lookup": "#ee6677", "enqueue": "#228833", "other": "#bbbbbb"}
 STAGE_HATCHES = {"dequeue": "", "parse": "xxxx", "lookup": "....", "enqueue": "////", "other": ""}
-TRAFFIC_NAMES = {
-    "tcp_stream": "TCP stream",
-    "udp_flood": "UDP flood",
-    "forward": "forwarding",
-    "ping_paced": "paced ping",
-    "paced_frames": "paced frames",
-    "reconnect": "restart of the switch",
-    "idle": "idle",
-}
 LOAD_NAMES = {
     "saturation": "saturation", "ndr": "no-drop rate", "pdr": "partial-drop rate", "equal": "equal rate", "paced": "", "none": ""
 }  # fmt: skip
-UNIT_OF_DATA = {
-    "tcp_stream": "megabit of goodput",
-    "udp_flood": "packet received",
-    "forward": "packet sent back",
-    "ping_paced": "reply",
-    "paced_frames": "packet received",
-}
-TRAFFICS = [
-    ("tcp_stream", "saturation"), ("udp_flood", "saturation"), ("forward", "saturation"), ("udp_flood", "ndr"), ("udp_flood", "pdr"),
-    ("udp_flood", "equal"), ("ping_paced", "paced"), ("paced_frames", "paced"), ("reconnect", "paced"), ("idle", "none"),
-]  # fmt: skip
-"""The order of traffics in every figure; one that isn't listed comes last."""
-
 WIDTH = 9.2
 """Inches: a report's column at print size."""
 INK = "#222222"
@@ -112,13 +87,19 @@ mpl.rcParams.update(
 
 def traffic_name(traffic: str, load: str) -> str:
     load = LOAD_NAMES.get(load, load)
-    return f"{TRAFFIC_NAMES.get(traffic, traffic)}{', ' + load if load else ''}"
+    return f"{vocabulary.traffic(traffic).words}{', ' + load if load else ''}"
+
+
+def unit_of_data(traffic: str) -> str:
+    """What a traffic's counts are divided by, in words."""
+    found = vocabulary.data(traffic)
+    return found.words if found else "unit of data"
 
 
 def traffics(table: pd.DataFrame) -> list[tuple[str, str]]:
     """The (traffic, load) pairs of a table, in the one order."""
     seen = table[["traffic", "load"]].drop_duplicates().itertuples(index=False, name=None)
-    return sorted(seen, key=lambda pair: TRAFFICS.index(pair) if pair in TRAFFICS else len(TRAFFICS))
+    return sorted(seen, key=vocabulary.place)
 
 
 def panels(heights: Sequence[float], columns: int = 1, **options: object) -> tuple[Figure, np.ndarray]:
@@ -244,8 +225,12 @@ def legend_above(figure: Figure, axes: Sequence[Axes], order: Sequence[str] = ()
     figure.legend([handles[name] for name in names], names, loc="outside upper left", ncols=columns, handlelength=1.6)
 
 
+def switch_colour(switch: str) -> str:
+    return SWITCH_PALETTE[vocabulary.colour_slot(switch, len(SWITCH_PALETTE))]
+
+
 def case_look(switch: str, access: str | None) -> dict[str, str]:
-    look = {"color": SWITCH_COLOURS.get(switch, "#666666"), "edgecolor": "white"}
+    look = {"color": switch_colour(switch), "edgecolor": "white"}
     return {**look, "hatch": ACCESS_HATCHES.get(access or "", "")}
 
 
@@ -259,7 +244,7 @@ def work_by_role(table: pd.DataFrame, pairs: Sequence[tuple[str, str]], words: M
         part = table[(table["traffic"] == traffic) & (table["load"] == load)].assign(row=lambda t: t["label"])
         for one, (counter, name) in zip(row, words.items(), strict=True):
             _stack_roles(one, part[part["counter"] == counter])
-            one.set_xlabel(f"{name}{per} {UNIT_OF_DATA.get(traffic, 'unit of data')}")
+            one.set_xlabel(f"{name}{per} {unit_of_data(traffic)}")
         row[0].set_title(traffic_name(traffic, load))
     legend_above(figure, axes.ravel(), list(ROLE_COLOURS))
     return figure

@@ -21,6 +21,7 @@ from runner.results import Results
 from runner.run import Plan, Setting
 from terms import errors, host_messages, native_messages, node_messages, schema
 from terms.schema import FCS_BYTES
+from terms.vocabulary import SwitchWords, TrafficWords, Vocabulary
 from testbeds.base import EMULATED, REAL, Testbed
 from testbeds.lab import Lab
 from testbeds.native import Native
@@ -301,7 +302,18 @@ def _manifest(campaign: Campaign, seed: int, plans: Sequence[Plan], facts: dict[
         ],
         "left_out": [],
         "findings": [],
+        "vocabulary": _vocabulary(campaign).to_json(),
     }  # fmt: skip
+
+
+def _vocabulary(campaign: Campaign) -> Vocabulary:
+    """What the campaign's plug-ins say of themselves."""
+    switches = {case.switch: experiments.SWITCHES[case.switch] for case in campaign.cases}
+    traffics = {item.kind: experiments.TRAFFIC[item.kind] for item in campaign.traffics}
+    return Vocabulary(
+        {name: SwitchWords(one.words or name, one.rank, one.colour) for name, one in switches.items()},
+        {name: TrafficWords(one.words or name, one.rank, one.data) for name, one in traffics.items()},
+    )
 
 
 def host_facts() -> dict[str, Any]:

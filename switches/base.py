@@ -55,6 +55,15 @@ class PortCounters:
 class Switch(abc.ABC):
     """Something that forwards frames between ports. See the module's text for the life cycle."""
 
+    words: ClassVar[str] = ""
+    """Its name as reports write it; empty: the file's."""
+
+    rank: ClassVar[int] = 100
+    """Its place among switches in every table and figure, the lowest first."""
+
+    colour: ClassVar[int | None] = None
+    """Its slot in the palette of figures (analysis/style.py); None: one that is free in the result."""
+
     accesses: ClassVar[tuple[str, ...]]
     """How endpoints can reach it; the first is its default."""
 

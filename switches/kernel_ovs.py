@@ -16,6 +16,7 @@ ETHERNET_BYTES = 14
 
 
 class KernelOvs(Ovs):
+    words, rank, colour = "kernel OVS", 20, 1
     accesses = ("vhost-net", "virtio-net", "veth")
     daemon = "/usr/lib/openvswitch-switch/ovs-vswitchd"
     datapath = "system"

@@ -21,6 +21,7 @@ _COUNT = re.compile(r"^/sys/class/net/(?P<port>[^/]+)/statistics/(?P<name>\w+):(
 
 
 class LinuxBridge(Switch):
+    words, rank, colour = "Linux bridge", 10, 0
     accesses = ("vhost-net", "virtio-net", "veth")
 
     def __init__(self, host: Testbed, plan: CpuPlan, options: Mapping[str, str] = {}) -> None:

@@ -11,6 +11,8 @@ from switches.ovs_userspace import OvsUserspace
 
 
 class OvsAfxdp(OvsUserspace):
+    words, rank, colour = "OVS over AF_XDP", 40, 5
+
     def settings(self) -> dict[str, str]:
         return {"pmd-cpu-mask": hex(1 << self.plan.switch), "pmd-perf-metrics": "true"}
 

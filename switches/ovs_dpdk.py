@@ -55,6 +55,7 @@ HAS_AF_XDP = "python3 -S -c 'import socket; socket.socket(44, socket.SOCK_RAW)'"
 
 
 class OvsDpdk(Ovs):
+    words, rank, colour = "OVS-DPDK", 50, 2
     accesses = ("vhost-user", "virtio-user")
     takes_devices = True
     options: ClassVar[Mapping[str, tuple[str, ...]]] = {

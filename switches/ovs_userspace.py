@@ -17,6 +17,7 @@ from testbeds.base import Testbed
 
 
 class OvsUserspace(Ovs):
+    words, rank, colour = "OVS in userspace", 30, 4
     accesses = ("veth",)
     daemon = "/usr/lib/openvswitch-switch/ovs-vswitchd"
     datapath = "netdev"

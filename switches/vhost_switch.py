@@ -51,6 +51,7 @@ with socket.socket(socket.AF_UNIX) as asked:
 
 
 class VhostSwitch(Switch):
+    words, rank, colour = "vhost-switch", 60, 3
     accesses = ("vhost-user", "virtio-user")
     takes_devices = True
     options: ClassVar[Mapping[str, tuple[str, ...]]] = {

@@ -12,17 +12,17 @@ import pandas as pd
 from matplotlib.figure import Figure
 from matplotlib.ticker import MaxNLocator
 
-from analysis import metrics, style
+from analysis import metrics, style, vocabulary
 from analysis.load import Result
 
 NEEDS = ("context_switches_voluntary", "context_switches_involuntary")
 WALL_CLOCK = True
-NAMES = ["context_switches_per_second", *(f"context_switches_per_{data}" for data in metrics.PER_DATA.values())]
 
 
 def table(result: Result) -> pd.DataFrame:
     """One row a case, traffic, role ("all" and "path": sums) and metric (per second, per unit of data)."""
-    return metrics.summary(result, NAMES, cpu=-1)
+    names = ["context_switches_per_second", *(f"context_switches_per_{data}" for data in vocabulary.per_data().values())]
+    return metrics.summary(result, names, cpu=-1)
 
 
 def plot(table: pd.DataFrame) -> Figure:
@@ -33,8 +33,8 @@ def plot(table: pd.DataFrame) -> Figure:
         part = table[(table["traffic"] == traffic) & (table["load"] == load)].assign(row=lambda t: t["label"])
         second = part["metric"] == "context_switches_per_second"
         _stack(left, part[second], "per second")
-        unit = style.UNIT_OF_DATA.get(traffic, "unit of data")
-        _stack(right, part[~second], f"per {unit}", "not counted" if traffic in metrics.PER_DATA else "nothing was sent")
+        unit = style.unit_of_data(traffic)
+        _stack(right, part[~second], f"per {unit}", "not counted" if vocabulary.data(traffic) else "nothing was sent")
         left.set_title(style.traffic_name(traffic, load))
     style.legend_above(figure, axes.ravel(), list(style.ROLE_COLOURS))
     return figure

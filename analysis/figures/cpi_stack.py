@@ -11,7 +11,7 @@ from __future__ import annotations
 import pandas as pd
 from matplotlib.figure import Figure
 
-from analysis import metrics, model, style
+from analysis import model, style, vocabulary
 from analysis.load import Result
 
 NEEDS = ("cycles", "instructions")
@@ -26,7 +26,7 @@ def table(result: Result) -> pd.DataFrame:
     counters = [*model.CYCLES, "cycles"]
     cpi = ["model_cpi", *(f"model_cpi_{part}" for part in model.PARTS)]
     found = model.summary(result, [*model.per_data(*counters), *cpi], role="path")
-    found = found[found["traffic"].isin(list(metrics.PER_DATA))]
+    found = found[found["traffic"].isin(list(vocabulary.per_data()))]
     short = found["metric"].str.removeprefix("model_").str.replace(r"_per_\w+$", "", regex=True)
     counter = short.str.replace(r"^cpi", "cycles", regex=True)
     return found.assign(per=short.str.startswith("cpi").map({True: "instruction", False: "data"}), cause=counter.map(CAUSES).fillna(WHOLE))
@@ -37,7 +37,7 @@ def plot(table: pd.DataFrame) -> Figure:
     figure, axes = style.panels([style.bar_height(table["label"].nunique())] * len(pairs), columns=2, sharey="row")
     for (traffic, load), (left, right) in zip(pairs, axes, strict=True):
         part = table[(table["traffic"] == traffic) & (table["load"] == load)].assign(row=lambda t: t["label"])
-        _stack(left, part[part["per"] == "data"], f"cycles per {style.UNIT_OF_DATA.get(traffic, 'unit of data')}")
+        _stack(left, part[part["per"] == "data"], f"cycles per {style.unit_of_data(traffic)}")
         _stack(right, part[part["per"] == "instruction"], "cycles per instruction (CPI)")
         style.thousands(left)
         left.set_title(style.traffic_name(traffic, load))

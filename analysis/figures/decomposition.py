@@ -67,7 +67,7 @@ def plot(table: pd.DataFrame) -> Figure:
     for (label, traffic, load), group, axis in zip(panels, groups, axes[:, 0], strict=True):
         _bars(axis, group)
         axis.set_title(f"{style.traffic_name(traffic, load)}: {label}")
-        axis.set_xlabel(f"multiplies the cycles per {style.UNIT_OF_DATA[traffic]} by (logarithmic)")
+        axis.set_xlabel(f"multiplies the cycles per {style.unit_of_data(traffic)} by (logarithmic)")
     return figure
 
 

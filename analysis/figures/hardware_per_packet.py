@@ -9,7 +9,7 @@ from __future__ import annotations
 import pandas as pd
 from matplotlib.figure import Figure
 
-from analysis import hardware, metrics, style
+from analysis import hardware, style, vocabulary
 from analysis.load import Result
 
 NEEDS = ("instructions", "cycles")
@@ -24,5 +24,5 @@ def table(result: Result) -> pd.DataFrame:
 
 
 def plot(table: pd.DataFrame) -> Figure:
-    pairs = [pair for pair in style.traffics(table) if pair[0] in metrics.PER_DATA]
+    pairs = [pair for pair in style.traffics(table) if vocabulary.data(pair[0])]
     return style.work_by_role(table, pairs, {"instructions": "instructions", "cycles": "core cycles"})

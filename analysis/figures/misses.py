@@ -37,7 +37,7 @@ def plot(table: pd.DataFrame) -> Figure:
             _dots(one, part[part["label"] == case], kinds, place, len(cases))
         style.labels(one, kinds)
         one.set_title(style.traffic_name(traffic, load))
-        one.set_xlabel(f"events per {style.UNIT_OF_DATA.get(traffic, 'unit of data')} (log scale)")
+        one.set_xlabel(f"events per {style.unit_of_data(traffic)} (log scale)")
     style.legend_above(figure, axes.ravel(), cases, columns=3)
     return figure
 

@@ -1,20 +1,22 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
 """What the switch's poll-mode thread does with its CPU: left, the share of cycles in iterations that found packets
-(busy) and in those that found none (idle polling); right, cycles per packet, busy iterations alone, where
+(busy, in the switch's colour) and in those that found none (idle polling); right, cycles per packet, busy iterations alone, where
 something was sent. Cycles are time-stamp counter cycles as the switch itself counts them; in the emulated lab the counter is
 the emulator's, so shares and ratios of them mean something and their absolute size does not."""
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 import pandas as pd
+from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
-from analysis import metrics, style
+from analysis import metrics, style, vocabulary
 from analysis.load import Result
 
 NEEDS = ("pmd_busy_cycles", "pmd_idle_cycles", "pmd_packets")
 WALL_CLOCK = True
-SHARES = {"busy": style.SWITCH_COLOURS["ovs-dpdk"], "idle polling": style.STATE_COLOURS["idle"]}
 
 
 def table(result: Result) -> pd.DataFrame:
@@ -27,7 +29,7 @@ def table(result: Result) -> pd.DataFrame:
     many = found["label"].nunique() > 1
     rows = [f"{label}\n{name}" if many else name for label, name in zip(found["label"], names, strict=True)]
     found = found.assign(share=share, row=rows)
-    order = [style.TRAFFICS.index(p) if p in style.TRAFFICS else 9 for p in zip(found["traffic"], found["load"], strict=True)]
+    order = [vocabulary.place(pair) for pair in zip(found["traffic"], found["load"], strict=True)]
     return found.assign(_order=order).sort_values("_order", kind="stable").drop(columns="_order").reset_index(drop=True)
 
 
@@ -36,7 +38,7 @@ def plot(table: pd.DataFrame) -> Figure:
     rows = list(dict.fromkeys(table["row"]))
     figure, axes = style.panels([style.bar_height(len(rows)) + 0.3], columns=2)
     left, right = axes[0]
-    style.stacks(left, shares, "share", SHARES, dict.fromkeys(SHARES, ""))
+    _draw_shares(left, shares, rows)
     left.set_title("share of the thread's cycles")
     left.set_xlim(0, 1)
     left.set_xlabel("share of cycles")
@@ -48,3 +50,15 @@ def plot(table: pd.DataFrame) -> Figure:
     right.set_yticklabels([])
     style.legend_above(figure, [left])
     return figure
+
+
+def _draw_shares(axes: Axes, shares: pd.DataFrame, rows: Sequence[str]) -> None:
+    for place, row in enumerate(rows):
+        part = shares[shares["row"] == row].set_index("share")
+        if part.empty:
+            continue
+        busy = float(part["median"].get("busy", 0.0))
+        axes.barh(place, busy, 0.7, **style.case_look(part["switch"].iloc[0], part["access"].iloc[0]))
+        idle = float(part["median"].get("idle polling", 0.0))
+        axes.barh(place, idle, 0.7, left=busy, color=style.STATE_COLOURS["idle"], edgecolor="white", linewidth=0.4, label="idle polling")
+    style.labels(axes, rows)

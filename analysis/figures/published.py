@@ -16,7 +16,7 @@ from terms import units
 
 NEEDS = ()
 WALL_CLOCK = True
-OURS = style.SWITCH_COLOURS["ovs-dpdk"]
+OURS = style.switch_colour("ovs-dpdk")
 
 
 def table(result: Result) -> pd.DataFrame:
@@ -70,7 +70,7 @@ def row_of(one: Comparison) -> dict[str, object]:
 
 
 def _published(axes, place: int, row) -> None:
-    look = {"color": style.SWITCH_COLOURS["linux-bridge"]}
+    look = {"color": style.switch_colour("linux-bridge")}
     label = "published" if "published" not in axes.get_legend_handles_labels()[1] else None
     if pd.notna(row.published_ratio):
         axes.plot(row.published_ratio, place, "D", ms=8, label=label, **look)

@@ -135,7 +135,7 @@ def test_idle_is_named_and_has_no_cost_per_packet(idle_too):
 
 
 def test_every_switch_has_a_colour_of_its_own():
-    assert len(set(style.SWITCH_COLOURS.values())) == len(style.SWITCH_COLOURS)
+    assert len(set(style.SWITCH_PALETTE)) == len(style.SWITCH_PALETTE)
 
 
 def test_many_settings_are_drawn(sample, tmp_path):

@@ -36,6 +36,7 @@ from pydantic import BaseModel, ConfigDict, Field
 from switches.base import PortCounters
 from terms import errors, option_messages
 from terms.schema import Number
+from terms.vocabulary import Data
 from testbeds.base import MODELLED
 from workloads.endpoints.base import Counters
 from workloads.topologies.base import Topology
@@ -109,6 +110,13 @@ class ModelledTime(Protocol):
 
 class Traffic(abc.ABC):
     """Traffic from a topology's sender to its receiver. See the module's text for the life cycle."""
+
+    words: ClassVar[str] = ""
+    """Its name as reports write it; empty: the file's."""
+    rank: ClassVar[int] = 100
+    """Its place among traffics of the same load in every table and figure, the lowest first."""
+    data: ClassVar[Data | None] = None
+    """What it carries, and counts are divided by; None: nothing is divided by it."""
 
     options: ClassVar[type[Options]] = Options
     needs_stack: ClassVar[bool] = True

@@ -13,6 +13,7 @@ from pydantic import field_validator
 
 from terms import errors
 from terms.schema import Number
+from terms.vocabulary import Data
 from workloads.topologies.pvp import Pvp
 from workloads.traffic.base import Options, Traffic, Window
 
@@ -27,6 +28,8 @@ class ForwardOptions(Options):
 
 
 class Forward(Traffic):
+    words, rank = "forwarding", 30
+    data = Data("packet", "packet sent back", "packet_rate_received")
     options = ForwardOptions
     factors = frozenset({"frame_bytes"})
     needs_stack = False

@@ -26,6 +26,7 @@ class IdleOptions(Options):
 
 
 class Idle(Traffic):
+    words, rank = "idle", 70
     options = IdleOptions
     needs_stack = False
 

@@ -16,6 +16,7 @@ from pydantic import Field, field_validator
 
 from terms import errors, probe_messages
 from terms.schema import Number
+from terms.vocabulary import Data
 from workloads.endpoints.base import Counters
 from workloads.endpoints.probe import Probe
 from workloads.endpoints.probe_report import Latency, Report
@@ -42,6 +43,8 @@ class PacedOptions(Options):
 
 
 class PacedFrames(Traffic):
+    words, rank = "paced frames", 50
+    data = Data("packet", "packet received", "packet_rate_received")
     options = PacedOptions
     factors = frozenset({"frame_bytes"})
     needs_stack = False

@@ -51,6 +51,7 @@ class Outage(BaseModel):
 
 
 class Reconnect(PacedFrames):
+    words, rank, data = "restart of the switch", 60, None
     options = ReconnectOptions
     outlasts_modelled_time = True
 

@@ -12,6 +12,7 @@ from pydantic import Field, field_validator
 
 from terms import errors
 from terms.schema import Number
+from terms.vocabulary import Data
 from testbeds.base import MODELLED
 from workloads.endpoints.base import Job
 from workloads.traffic.base import Options, Traffic, Window, rates
@@ -51,6 +52,8 @@ class TcpOptions(Options):
 
 
 class TcpStream(Traffic):
+    words, rank = "TCP stream", 10
+    data = Data("megabit", "megabit of goodput", "goodput", scale=1e-6, modelled="model_tcp_bytes", modelled_scale=8e-6)
     options = TcpOptions
     reads = ("tcp_window",)
 

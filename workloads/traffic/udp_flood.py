@@ -17,6 +17,7 @@ from pydantic import Field, model_validator
 
 from terms import errors
 from terms.schema import FCS_BYTES, Number
+from terms.vocabulary import Data
 from testbeds.base import MODELLED
 from workloads import search
 from workloads.endpoints.base import Frames
@@ -49,6 +50,8 @@ class FloodOptions(Options):
 
 
 class UdpFlood(Traffic):
+    words, rank = "UDP flood", 20
+    data = Data("packet", "packet received", "packet_rate_received")
     options = FloodOptions
     factors = frozenset({"frame_bytes", "flows"})
     needs_stack = False

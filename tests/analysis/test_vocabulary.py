@@ -1,0 +1,95 @@
+# SPDX-License-Identifier: GPL-2.0-or-later
+"""A switch and a traffic that analysis never heard of are shown as their plug-ins say, by the manifest alone."""
+
+from __future__ import annotations
+
+import json
+
+import pyarrow as pa
+import pytest
+
+from analysis import figures, metrics, style, vocabulary
+from analysis.load import load
+from runner.experiment import SWITCHES, TRAFFIC
+from terms import schema
+from terms.vocabulary import Data, SwitchWords, TrafficWords, Vocabulary
+from tests.analysis import sample
+
+OWN = Vocabulary(
+    {"own-switch": SwitchWords("my own switch", 15)},
+    {"own_gossip": TrafficWords("gossip", 25, Data("rumour", "rumour heard", "packet_rate_received", scale=0.5))},
+)
+RENAMED = {"ovs-dpdk": "own-switch", "udp_flood": "own_gossip"}
+
+
+@pytest.fixture(autouse=True)
+def forget(monkeypatch):
+    """What one result taught must not be known to the next test."""
+    monkeypatch.setattr(vocabulary, "_switches", dict(vocabulary._switches))
+    monkeypatch.setattr(vocabulary, "_traffics", dict(vocabulary._traffics))
+
+
+@pytest.fixture
+def result(tmp_path):
+    """A synthetic result of an own switch and an own traffic: the usual one under other names."""
+    path = sample.write(tmp_path / "r")
+    rows = schema.read(path / "measurements.parquet")
+    for column in ("case_id", "run_id", "switch", "traffic", "collector"):
+        words = [_renamed(word) for word in rows[column].to_pylist()]
+        rows = rows.set_column(
+            rows.schema.get_field_index(column), rows.schema.field(column), pa.array(words, rows.schema.field(column).type)
+        )
+    schema.write(path / "measurements.parquet", rows.to_pylist())
+    manifest = json.loads(_renamed((path / "manifest.json").read_text()))
+    (path / "manifest.json").write_text(json.dumps({**manifest, "vocabulary": OWN.to_json()}))
+    return load(path)
+
+
+def _renamed(text):
+    for name, other in RENAMED.items():
+        text = text.replace(name, other) if text else text
+    return text
+
+
+def test_its_counts_are_divided_by_its_own_unit(result):
+    per = metrics.summary(result, ["context_switches_per_rumour"], role="path", cpu=-1)
+    flood = metrics.summary(result, ["packet_rate_received"], traffic="own_gossip", load="saturation")
+    second = metrics.summary(result, ["context_switches_per_second"], role="path", cpu=-1, traffic="own_gossip", load="saturation")
+    per = per[per["load"] == "saturation"]
+    assert set(per["traffic"]) == {"own_gossip"}
+    assert set(per["unit"]) == {"events/rumour"}
+    assert list(per["median"]) == pytest.approx(list(second["median"] / (flood["median"] * 0.5)), rel=0.1)
+
+
+def test_figures_have_its_words_place_and_colour(result):
+    assert ("own_gossip", "saturation") in metrics.carrying(result)
+    assert style.traffic_name("own_gossip", "saturation") == "gossip, saturation"
+    assert style.unit_of_data("own_gossip") == "rumour heard"
+    # By its rank, before kernel OVS.
+    assert list(result.cases["switch"]) == ["own-switch", "kernel-ovs"]
+    assert style.switch_colour("own-switch") not in {style.switch_colour(name) for name in SWITCHES}
+    figure = figures.show(result, "context_switches").figure
+    said = {text.get_text() for axes in figure.axes for text in (axes.title, axes.xaxis.label)}
+    assert "context switches per rumour heard" in said
+    figure.draw_without_rendering()
+    titles = {axes.get_title(loc) for axes in figure.axes for loc in ("left", "center")}
+    assert "gossip, saturation" in titles
+
+
+def test_every_plug_in_has_words_and_no_two_switches_a_colour():
+    assert all(one.words for one in (*SWITCHES.values(), *TRAFFIC.values()))
+    colours = [style.switch_colour(name) for name in SWITCHES]
+    assert len(set(colours)) == len(colours)
+    assert len({one.rank for one in SWITCHES.values()}) == len(SWITCHES)
+
+
+def test_what_plug_ins_say_now_is_what_was_frozen_for_results_before():
+    """Until one of them changes its words on purpose: then the frozen ones stay, for they are of what was written before."""
+    for name, frozen in vocabulary._BEFORE.switches.items():
+        assert (SWITCHES[name].words, SWITCHES[name].rank, SWITCHES[name].colour) == (frozen.words, frozen.rank, frozen.colour)
+    for name, words in vocabulary._BEFORE.traffics.items():
+        assert TRAFFIC[name].data == words.data
+
+
+def test_a_vocabulary_survives_its_manifest():
+    assert Vocabulary.from_json(json.loads(json.dumps(OWN.to_json()))) == OWN
