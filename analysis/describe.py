@@ -292,9 +292,14 @@ def _headline(result: Result, source: ModuleType, case: str, where: dict[str, st
     one = source.estimate(result, case_id=case, **where)
     if not one.n:
         return ""
-    shown = [_number(value, _unit(result, source, where)) for value in (one.median, one.low, one.high)]
-    interval = f" [{_unrepeated(shown)}]" if one.low is not None else " (no interval)"
-    return shown[0] + interval + (f" n={one.n}" if one.n != result.repetitions else "")
+    shown = with_interval(one.median, one.low, one.high, _unit(result, source, where))
+    return shown + (f" n={one.n}" if one.n != result.repetitions else "")
+
+
+def with_interval(median: float, low: float | None, high: float | None, unit: str) -> str:
+    """`33.4 kpps [32.9, 34.0]`."""
+    shown = [_number(value, unit) for value in (median, low, high)]
+    return f"{shown[0]} [{_unrepeated(shown)}]" if low is not None else f"{shown[0]} (no interval)"
 
 
 def _unrepeated(shown: list[str]) -> str:

@@ -20,7 +20,7 @@ import os
 result_dir = os.environ.get("VSPROF_RESULT", "results/latest")
 
 # %%
-from analysis import describe, describe_frames, figures, reading
+from analysis import describe, describe_frames, everything, figures, reading
 from analysis.load import load
 
 result = load(result_dir)
@@ -93,6 +93,13 @@ describe.what(result)
 
 # %%
 describe.where(result)
+
+# %% [markdown]
+# ## Everything that was counted
+# Each number that a collector or a traffic wrote, with its 95 % interval, whether a figure above shows it or not.
+
+# %%
+everything.show(result)
 
 # %% [markdown]
 # ## How to read this

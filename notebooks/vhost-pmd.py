@@ -20,7 +20,7 @@ import os
 result_dir = os.environ.get("VSPROF_RESULT", "results/latest")
 
 # %%
-from analysis import describe, explain, explain_dataplane, figures, reading
+from analysis import describe, everything, explain, explain_dataplane, figures, reading
 from analysis.load import load
 
 result = load(result_dir)
@@ -108,6 +108,13 @@ describe.Text(explain_dataplane.modelled(result))
 
 # %%
 describe.Text(explain_dataplane.markdown(result))
+
+# %% [markdown]
+# ## Everything that was counted
+# Each number that a collector or a traffic wrote, with its 95 % interval, whether a figure above shows it or not.
+
+# %%
+everything.show(result)
 
 # %% [markdown]
 # ## How to read this

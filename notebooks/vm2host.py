@@ -20,7 +20,7 @@ import os
 result_dir = os.environ.get("VSPROF_RESULT", "results/latest")
 
 # %%
-from analysis import describe, describe_functions, explain, explain_model, figures, reading, stacks
+from analysis import describe, describe_functions, everything, explain, explain_model, figures, reading, stacks
 from analysis.load import load
 
 result = load(result_dir)
@@ -167,6 +167,13 @@ figures.show(result, "published")
 
 # %%
 describe.Text(explain.markdown(result))
+
+# %% [markdown]
+# ## Everything that was counted
+# Each number that a collector or a traffic wrote, with its 95 % interval, whether a figure above shows it or not.
+
+# %%
+everything.show(result)
 
 # %% [markdown]
 # ## How to read this

@@ -1,0 +1,122 @@
+# SPDX-License-Identifier: GPL-2.0-or-later
+"""Every number that a collector or a traffic wrote, by whoever wrote it, whether a figure shows it or not: so what a new collector
+counts, or an event of one's own, is in the report without a line here.
+
+A count is told per unit of data where the traffic carries any, else per second; over all roles and CPUs. Anything else (a latency, a
+rate, a gauge) is told as it was written, by role.
+"""
+
+from __future__ import annotations
+
+import html
+from dataclasses import dataclass
+
+import numpy as np
+import pandas as pd
+
+from analysis import describe, metrics, style, vocabulary
+from analysis.load import Result
+
+COUNTS = ("events", "packets", "bytes", "cycles", "TSC cycles", "instructions", "uops", "slots")
+"""Units of numbers that grow while they are counted."""
+NOT_SHOWN = ("window_seconds",)
+"""Only what others are divided by."""
+
+
+@dataclass(frozen=True)
+class Everything:
+    """The tables of a report's last section, one a collector, folded away until they are asked for."""
+
+    tables: dict[str, pd.DataFrame]
+    never: dict[str, list[str]]
+    """By collector, the counts that were zero in every window."""
+
+    def _repr_html_(self) -> str:
+        return "\n".join(self._part(name) for name in sorted({*self.tables, *self.never}))
+
+    def _part(self, name: str) -> str:
+        table, never = self.tables.get(name), self.never.get(name, [])
+        shown = table.to_html(index=False, border=0, na_rep="–", escape=True) if table is not None else ""
+        rest = f"<p>Never: {html.escape(', '.join(never))}.</p>" if never else ""
+        count = 0 if table is None else table["number"].nunique()
+        return f"<details><summary>{html.escape(name)} ({count} numbers)</summary>{shown}{rest}</details>"
+
+
+def show(result: Result) -> Everything:
+    """All of it, with 95 % intervals over repetitions."""
+    found = summary(result)
+    tables = {collector: _worded(result, part) for collector, part in found.groupby("collector")}
+    return Everything(tables, _never(result))
+
+
+def summary(result: Result) -> pd.DataFrame:
+    """One row a collector, number, role, traffic, load and case: median, low, high, n and unit; without counts that were always zero."""
+    rows = pd.concat([_counts(result), _others(result)], ignore_index=True)
+    # Two collectors may count under one name.
+    rows["metric"] = rows["collector"] + "\0" + rows["metric"]
+    found = metrics.summarised(result, rows[metrics.COLUMNS])
+    return found.assign(collector=found["metric"].str.partition("\0")[0], number=found["metric"].str.partition("\0")[2])
+
+
+def _numbers(result: Result) -> pd.DataFrame:
+    rows = result.frame[result.frame["testbed"] == result.testbed]
+    source = rows["source"].where(rows["source"] != "software", "")
+    rows = rows.assign(collector=(rows["collector"] + " (" + source + ")").str.removesuffix(" ()"))
+    return rows[(rows["traffic"] != "") & ~rows["name"].isin(NOT_SHOWN)]
+
+
+def _counts(result: Result) -> pd.DataFrame:
+    rows = _numbers(result)
+    rows = rows[rows["unit"].isin(COUNTS)]
+    keys = ["collector", *metrics.WINDOW, "name", "unit"]
+    grouped = rows.groupby(keys, sort=False)
+    sums = grouped["value"].sum(min_count=1).to_frame("value").assign(enabled_s=grouped["enabled_s"].max()).reset_index()
+    zero = sums.groupby(["collector", "name"])["value"].transform("max") == 0
+    sums = sums[~zero].merge(metrics.data_rates(result.frame), on=metrics.WINDOW, how="left")
+    span = sums["enabled_s"].astype(float).fillna(sums["window_seconds"])
+    word = sums["traffic"].map(vocabulary.per_data())
+    carried = word.notna() & (sums["data_rate"] > 0)
+    per = span.where(~carried, sums["data_rate"] * span)
+    # What was counted over a whole flood has no length of its own: it is told as it is.
+    per, ending = per.fillna(1.0), ("_per_" + word.where(carried, "second")).where(per.notna(), "")
+    return sums[["collector", *metrics.WINDOW]].assign(
+        metric=sums["name"] + ending, role="all", cpu=-1, part=sums["value"], per=per, unit=sums["unit"]
+    )
+
+
+def _others(result: Result) -> pd.DataFrame:
+    rows = _numbers(result)
+    rows = rows[~rows["unit"].isin(COUNTS)]
+    role = rows["role"].where(rows["role"] != "", "all")
+    return rows[["collector", *metrics.WINDOW]].assign(
+        metric=rows["name"], role=role, cpu=rows["cpu"], part=rows["value"], per=1.0, unit=rows["unit"]
+    )
+
+
+def _never(result: Result) -> dict[str, list[str]]:
+    rows = _numbers(result)
+    rows = rows[rows["unit"].isin(COUNTS)]
+    most = rows.groupby(["collector", "name"])["value"].max()
+    zero = most[most == 0].reset_index()
+    return {str(collector): sorted(part["name"]) for collector, part in zero.groupby("collector")}
+
+
+def _worded(result: Result, part: pd.DataFrame) -> pd.DataFrame:
+    """A column a case."""
+    who = part["role"].where(part["cpu"] < 0, "CPU " + part["cpu"].astype(str)).replace("all", "")
+    shown = part.assign(
+        traffic=[style.traffic_name(*pair) for pair in zip(part["traffic"], part["load"], strict=True)],
+        place=[vocabulary.place(pair) for pair in zip(part["traffic"], part["load"], strict=True)],
+        who=who,
+        text=[_text(row) for row in part.itertuples()],
+    )
+    keys = ["place", "traffic", "number", "who"]
+    wide = shown.pivot_table(index=keys, columns="label", values="text", aggfunc="first").sort_index()
+    labels = [label for label in result.cases["label"] if label in wide.columns]
+    table = wide[labels].reset_index().drop(columns="place").rename_axis(columns=None)
+    return table if table["who"].any() else table.drop(columns="who")
+
+
+def _text(row: object) -> str:
+    known = not (np.isnan(row.low) or np.isnan(row.high))
+    return describe.with_interval(row.median, row.low if known else None, row.high if known else None, row.unit)
