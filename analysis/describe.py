@@ -16,35 +16,6 @@ from analysis.load import Result, worded
 from terms import analysis_messages as say
 from terms import schema, units
 
-HEADLINES = (
-    ("udp_flood", "saturation", "packet_rate_received", "received"),
-    ("forward", "saturation", "packet_rate_received", "sent back"),
-    ("tcp_stream", "saturation", "goodput", "goodput"),
-    ("udp_flood", "ndr", "search_rate", "found by search"),
-    ("udp_flood", "pdr", "search_rate", "found by search"),
-    ("udp_flood", "saturation", "loss_total", "lost"),
-    ("udp_flood", "ndr", "loss_total", "lost when sent for long"),
-    ("udp_flood", "pdr", "loss_total", "lost when sent for long"),
-    ("udp_flood", "equal", "loss_total", "lost"),
-    ("udp_flood", "saturation", "context_switches_per_second", "context switches per second"),
-    ("udp_flood", "saturation", "context_switches_per_packet", "context switches per packet"),
-    ("udp_flood", "ndr", "context_switches_per_packet", "context switches per packet"),
-    ("tcp_stream", "saturation", "context_switches_per_megabit", "context switches per megabit"),
-    ("udp_flood", "saturation", "pmd_busy", "poll-mode thread busy"),
-    ("forward", "saturation", "pmd_busy", "poll-mode thread busy"),
-    ("ping_paced", "paced", "rtt_p50", "round trip, median"),
-    ("ping_paced", "paced", "rtt_p99", "round trip, 99th percentile"),
-    ("paced_frames", "paced", "latency_mean", "one way, mean"),
-    ("paced_frames", "paced", "latency_p99", "one way, 99th percentile"),
-    ("paced_frames", "paced", "latency_max", "one way, longest"),
-    ("paced_frames", "paced", "frames_lost", "lost"),
-    ("reconnect", "paced", "came_back", "came back"),
-    ("reconnect", "paced", "outage", "longest time without a frame"),
-    ("reconnect", "paced", "outage_packets_lost", "packets lost"),
-    ("reconnect", "paced", "switch_away", "of which the switch itself was away"),
-)
-"""The numbers that a reader asks for first: traffic, load, metric, words."""
-
 BEYOND = {
     "search_upper_unsent": "not sent",
     "search_upper_lost_before_switch": "lost before the switch",
@@ -63,6 +34,11 @@ MODEL_METRICS = (
     ("model_branch_misses_per_{}", "branch misses per {}"),
 )
 """The same of the modelled processor, for each traffic that carries something: in a table of their own."""
+
+
+def _of_result(result: Result) -> list[tuple[str, str, str, str]]:
+    """The numbers that a reader asks for first: traffic, load, metric, words."""
+    return vocabulary.headlines(metrics.sent(result))
 
 
 def _of_model(result: Result) -> list[tuple[str, str, str, str]]:
@@ -154,7 +130,7 @@ def where(result: Result) -> Table:
 
 def headlines(result: Result) -> Table:
     """The headline numbers by case: median [low, high]. n is named where it differs from the rest."""
-    return _headlines(result, HEADLINES, metrics, "median")
+    return _headlines(result, _of_result(result), metrics, "median")
 
 
 def model_headlines(result: Result) -> Table | Text:
@@ -253,7 +229,7 @@ def all_limits(result: Result) -> list[str]:
 
 def estimates(result: Result, case: str) -> dict[tuple[str, str, str], tuple[stats.Estimate, str]]:
     """The headline estimates of one case with their units, for `vsprof show`."""
-    return _estimates(result, case, HEADLINES, metrics)
+    return _estimates(result, case, _of_result(result), metrics)
 
 
 def model_estimates(result: Result, case: str) -> dict[tuple[str, str, str], tuple[stats.Estimate, str]]:

@@ -71,6 +71,8 @@ HOPS = {
 STAGES = ("dequeue", "parse", "lookup", "enqueue", "other")
 """Of vhost-switch's way, in order."""
 STATES = ("user", "kernel", "softirq", "irq", "guest", "idle")
+_KNOWN = {*RATES, *RTT, *LATENCY, *OUTAGE, *SEARCH, *HOPS, "frames_lost", "pmd_busy"}
+"""Metrics that are made of what traffics write by functions of their own."""
 Source = Callable[[Result], pd.DataFrame]
 """Whose metrics: the function `of` of this module, of `model`, or of `hardware`."""
 
@@ -81,7 +83,7 @@ def of(result: Result) -> pd.DataFrame:
     frame = result.numbers
     parts = [
         traffic(frame), loss(frame), latency(frame), frames(frame), outage(frame), search(frame), events(frame), cpu(frame), pmd(frame),
-        stages(frame), flow_table(frame), main_thread(frame),
+        stages(frame), flow_table(frame), main_thread(frame), own_headlines(frame),
     ]  # fmt: skip
     return in_one_piece(pd.concat([part for part in parts if not part.empty] or [_empty()], ignore_index=True))
 
@@ -104,6 +106,19 @@ def traffic(frame: pd.DataFrame) -> pd.DataFrame:
     packets = tcp["packet_rate_received"] * seconds
     rows.append(quotient(tcp, "frame_bytes_received", size, packets, "bytes"))
     rows.append(quotient(tcp, "packets_per_megabyte", packets, size / 1e6, "packets/MB"))
+    return joined(rows)
+
+
+def own_headlines(frame: pd.DataFrame) -> pd.DataFrame:
+    """Numbers of a traffic's own that it names among its headlines, as they were written: the mean over windows."""
+    own = _own(frame)
+    rows = []
+    for name in own["traffic"].unique():
+        for line in vocabulary.traffic(name).headlines:
+            written = own[(own["traffic"] == name) & (own["name"] == line.metric)]
+            if line.metric not in _KNOWN and not written.empty:
+                wide = wide_table(written, [line.metric])
+                rows.append(quotient(wide, line.metric, wide[line.metric], 1.0, written["unit"].iloc[0]))
     return joined(rows)
 
 
@@ -381,10 +396,15 @@ def missing_in(numbers: pd.DataFrame, names: Sequence[str]) -> list[str]:
 
 
 @functools.cache
-def carrying(result: Result) -> list[tuple[str, str]]:
-    """The (traffic, load) pairs of a result that carry something, by which counts are divided; in the one order."""
+def sent(result: Result) -> list[tuple[str, str]]:
+    """The (traffic, load) pairs of a result, in the one order."""
     seen = result.frame[["traffic", "load"]].drop_duplicates().itertuples(index=False, name=None)
-    return sorted((pair for pair in seen if vocabulary.data(pair[0])), key=vocabulary.place)
+    return sorted((pair for pair in seen if pair[0]), key=vocabulary.place)
+
+
+def carrying(result: Result) -> list[tuple[str, str]]:
+    """Those of them that carry something, by which counts are divided."""
+    return [pair for pair in sent(result) if vocabulary.data(pair[0])]
 
 
 def searched(result: Result) -> bool:

@@ -14,18 +14,12 @@ import numpy as np
 import pandas as pd
 from scipy.stats import kendalltau, theilslopes
 
-from analysis import metrics, style
+from analysis import metrics, style, vocabulary
 from analysis.load import Result
 from terms import analysis_messages as say
 
-TOLD = (
-    ("udp_flood", "saturation", "packet_rate_received"),
-    ("forward", "saturation", "packet_rate_received"),
-    ("tcp_stream", "saturation", "goodput"),
-    ("ping_paced", "paced", "rtt_p50"),
-    ("paced_frames", "paced", "latency_mean"),
-)
-"""What is looked at: the number by which each traffic is judged. Looking at all numbers would flag one in twenty for nothing."""
+LOADS = ("saturation", "paced")
+"""Whose series are looked at. A rate that was searched is one number a run."""
 MATTERS = 0.1
 """A drift or a gap below this part of the median is not worth a reader's time."""
 FEWEST = 6
@@ -46,7 +40,7 @@ class Flag:
 
 
 def flags(result: Result) -> list[Flag]:
-    """Every drifting or two-fold series among TOLD, window by window in the order in which they were measured."""
+    """Every drifting or two-fold series of what traffics are judged by, window by window in the order in which they were measured."""
     return [Flag(*key, text) for key, table in _series(result) for text in _found(result, table)]
 
 
@@ -115,9 +109,18 @@ GAPS = {6: 9.0, 7: 7.3, 8: 6.0, 9: 4.8, 10: 4.3, 12: 3.5, 15: 3.0}
 is kept, for windows are not normal. tests/analysis/test_series.py checks it."""
 
 
+def judged(result: Result) -> dict[tuple[str, str], str]:
+    """By (traffic, load), the first of its headlines. Looking at all numbers would flag one in twenty for nothing."""
+    first: dict[tuple[str, str], str] = {}
+    for traffic, load, metric, _ in vocabulary.headlines(metrics.carrying(result)):
+        if load in LOADS:
+            first.setdefault((traffic, load), metric)
+    return first
+
+
 def _series(result: Result) -> Iterator[tuple[tuple[str, str, str, str], pd.DataFrame]]:
     started = {run["run_id"]: run.get("started") or "" for run in result.manifest.get("runs", [])}
-    for traffic, load, metric in TOLD:
+    for (traffic, load), metric in judged(result).items():
         found = metrics.rows_of(metrics.of, result, traffic=traffic, load=load, metric=metric)
         found = found[found["per"] != 0].assign(value=lambda t: t["part"] / t["per"], started=lambda t: t["run_id"].map(started))
         for case, rows in found.groupby("case_id", sort=False):

@@ -6,10 +6,10 @@ Names of plug-ins mean the same in every result, so what one manifest says holds
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from typing import Any
 
-from terms.vocabulary import Data, SwitchWords, TrafficWords, Vocabulary
+from terms.vocabulary import Data, Headline, SwitchWords, TrafficWords, Vocabulary
 
 LOADS = ("saturation", "ndr", "pdr", "equal", "paced", "none")
 """The order in which traffics are shown, before their own ranks."""
@@ -25,15 +25,68 @@ _BEFORE = Vocabulary(
     },
     {
         "tcp_stream": TrafficWords(
-            "TCP stream", 10, Data("megabit", "megabit of goodput", "goodput", scale=1e-6, modelled="model_tcp_bytes", modelled_scale=8e-6)
+            "TCP stream",
+            10,
+            Data("megabit", "megabit of goodput", "goodput", scale=1e-6, modelled="model_tcp_bytes", modelled_scale=8e-6),
+            (
+                Headline("goodput", "goodput", ("saturation",)),
+                Headline("context_switches_per_megabit", "context switches per megabit", ("saturation",)),
+            ),
         ),
-        "udp_flood": TrafficWords("UDP flood", 20, _PACKETS),
-        "forward": TrafficWords("forwarding", 30, Data("packet", "packet sent back", "packet_rate_received")),
+        "udp_flood": TrafficWords(
+            "UDP flood",
+            20,
+            _PACKETS,
+            (
+                Headline("packet_rate_received", "received", ("saturation",)),
+                Headline("search_rate", "found by search", ("ndr", "pdr")),
+                Headline("loss_total", "lost", ("saturation", "equal")),
+                Headline("loss_total", "lost when sent for long", ("ndr", "pdr")),
+                Headline("context_switches_per_second", "context switches per second", ("saturation",)),
+                Headline("context_switches_per_packet", "context switches per packet", ("saturation", "ndr")),
+                Headline("pmd_busy", "poll-mode thread busy", ("saturation",)),
+            ),
+        ),
+        "forward": TrafficWords(
+            "forwarding",
+            30,
+            Data("packet", "packet sent back", "packet_rate_received"),
+            (
+                Headline("packet_rate_received", "sent back", ("saturation",)),
+                Headline("pmd_busy", "poll-mode thread busy", ("saturation",)),
+            ),
+        ),
         "ping_paced": TrafficWords(
-            "paced ping", 40, Data("reply", "reply", "replies", rate=False, modelled="model_icmp_messages", modelled_scale=0.5)
+            "paced ping",
+            40,
+            Data("reply", "reply", "replies", rate=False, modelled="model_icmp_messages", modelled_scale=0.5),
+            (
+                Headline("rtt_p50", "round trip, median"),
+                Headline("rtt_p99", "round trip, 99th percentile"),
+            ),
         ),
-        "paced_frames": TrafficWords("paced frames", 50, _PACKETS),
-        "reconnect": TrafficWords("restart of the switch", 60),
+        "paced_frames": TrafficWords(
+            "paced frames",
+            50,
+            _PACKETS,
+            (
+                Headline("latency_mean", "one way, mean"),
+                Headline("latency_p99", "one way, 99th percentile"),
+                Headline("latency_max", "one way, longest"),
+                Headline("frames_lost", "lost"),
+            ),
+        ),
+        "reconnect": TrafficWords(
+            "restart of the switch",
+            60,
+            None,
+            (
+                Headline("came_back", "came back"),
+                Headline("outage", "longest time without a frame"),
+                Headline("outage_packets_lost", "packets lost"),
+                Headline("switch_away", "of which the switch itself was away"),
+            ),
+        ),
         "idle": TrafficWords("idle", 70),
     },
 )
@@ -86,3 +139,10 @@ def place(pair: tuple[str, str]) -> tuple[int, int, str]:
     """What to sort (traffic, load) pairs by."""
     name, load = pair
     return LOADS.index(load) if load in LOADS else len(LOADS), traffic(name).rank, name
+
+
+def headlines(pairs: Iterable[tuple[str, str]]) -> list[tuple[str, str, str, str]]:
+    """(traffic, load, metric, words) of what a reader asks for first, of these (traffic, load) pairs."""
+    return [
+        (name, load, one.metric, one.words) for name, load in pairs for one in traffic(name).headlines if not one.loads or load in one.loads
+    ]

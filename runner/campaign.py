@@ -312,7 +312,7 @@ def _vocabulary(campaign: Campaign) -> Vocabulary:
     traffics = {item.kind: experiments.TRAFFIC[item.kind] for item in campaign.traffics}
     return Vocabulary(
         {name: SwitchWords(one.words or name, one.rank, one.colour) for name, one in switches.items()},
-        {name: TrafficWords(one.words or name, one.rank, one.data) for name, one in traffics.items()},
+        {name: TrafficWords(one.words or name, one.rank, one.data, one.headlines) for name, one in traffics.items()},
     )
 
 

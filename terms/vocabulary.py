@@ -38,13 +38,24 @@ class Data:
 
 
 @dataclass(frozen=True, slots=True)
+class Headline:
+    """A number that a reader asks for first: a metric of analysis, or one of the traffic's own numbers; how a table's row names it; and the
+    loads to which it belongs (none: all)."""
+
+    metric: str
+    words: str
+    loads: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
 class TrafficWords:
     """``words``: its name as reports write it. ``rank``: its place among traffics of the same load, the lowest first. ``data``: what it
-    carries; None where nothing is divided by it."""
+    carries; None where nothing is divided by it. ``headlines``: in the order of tables; the first is what it is judged by."""
 
     words: str
     rank: int = 100
     data: Data | None = None
+    headlines: tuple[Headline, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -60,7 +71,9 @@ class Vocabulary:
     @classmethod
     def from_json(cls, given: Mapping[str, Any]) -> Vocabulary:
         """Raises ``TypeError`` where a later vsprof wrote more than this one knows."""
-        traffics = {name: {**one, "data": Data(**one["data"]) if one["data"] else None} for name, one in given["traffics"].items()}
-        return cls(
-            {name: SwitchWords(**one) for name, one in given["switches"].items()}, {n: TrafficWords(**one) for n, one in traffics.items()}
-        )
+        traffics = {}
+        for name, one in given["traffics"].items():
+            data = Data(**one["data"]) if one["data"] else None
+            headlines = tuple(Headline(**{**line, "loads": tuple(line["loads"])}) for line in one["headlines"])
+            traffics[name] = TrafficWords(one["words"], one["rank"], data, headlines)
+        return cls({name: SwitchWords(**one) for name, one in given["switches"].items()}, traffics)

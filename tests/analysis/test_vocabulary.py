@@ -8,16 +8,20 @@ import json
 import pyarrow as pa
 import pytest
 
-from analysis import figures, metrics, style, vocabulary
+from analysis import describe, figures, metrics, series, style, vocabulary
 from analysis.load import load
 from runner.experiment import SWITCHES, TRAFFIC
 from terms import schema
-from terms.vocabulary import Data, SwitchWords, TrafficWords, Vocabulary
+from terms.vocabulary import Data, Headline, SwitchWords, TrafficWords, Vocabulary
 from tests.analysis import sample
 
+HEADLINES = (
+    Headline("request_rate", "what it says itself"),
+    Headline("context_switches_per_rumour", "switches per rumour", ("saturation",)),
+)
 OWN = Vocabulary(
     {"own-switch": SwitchWords("my own switch", 15)},
-    {"own_gossip": TrafficWords("gossip", 25, Data("rumour", "rumour heard", "packet_rate_received", scale=0.5))},
+    {"own_gossip": TrafficWords("gossip", 25, Data("rumour", "rumour heard", "packet_rate_received", scale=0.5), HEADLINES)},
 )
 RENAMED = {"ovs-dpdk": "own-switch", "udp_flood": "own_gossip"}
 
@@ -76,6 +80,12 @@ def test_figures_have_its_words_place_and_colour(result):
     assert "gossip, saturation" in titles
 
 
+def test_the_first_table_has_its_headlines(result):
+    rows = list(describe.headlines(result).frame.iloc[:, 0])
+    assert "gossip, saturation: switches per rumour" in rows
+    assert series.judged(result)["own_gossip", "saturation"] == "request_rate"
+
+
 def test_every_plug_in_has_words_and_no_two_switches_a_colour():
     assert all(one.words for one in (*SWITCHES.values(), *TRAFFIC.values()))
     colours = [style.switch_colour(name) for name in SWITCHES]
@@ -88,7 +98,7 @@ def test_what_plug_ins_say_now_is_what_was_frozen_for_results_before():
     for name, frozen in vocabulary._BEFORE.switches.items():
         assert (SWITCHES[name].words, SWITCHES[name].rank, SWITCHES[name].colour) == (frozen.words, frozen.rank, frozen.colour)
     for name, words in vocabulary._BEFORE.traffics.items():
-        assert TRAFFIC[name].data == words.data
+        assert (TRAFFIC[name].data, TRAFFIC[name].headlines) == (words.data, words.headlines)
 
 
 def test_a_vocabulary_survives_its_manifest():

@@ -36,7 +36,7 @@ from pydantic import BaseModel, ConfigDict, Field
 from switches.base import PortCounters
 from terms import errors, option_messages
 from terms.schema import Number
-from terms.vocabulary import Data
+from terms.vocabulary import Data, Headline
 from testbeds.base import MODELLED
 from workloads.endpoints.base import Counters
 from workloads.topologies.base import Topology
@@ -117,6 +117,8 @@ class Traffic(abc.ABC):
     """Its place among traffics of the same load in every table and figure, the lowest first."""
     data: ClassVar[Data | None] = None
     """What it carries, and counts are divided by; None: nothing is divided by it."""
+    headlines: ClassVar[tuple[Headline, ...]] = ()
+    """The numbers that a reader asks for first; the first is what it is judged by."""
 
     options: ClassVar[type[Options]] = Options
     needs_stack: ClassVar[bool] = True

@@ -13,7 +13,7 @@ from pydantic import field_validator
 
 from terms import errors
 from terms.schema import Number
-from terms.vocabulary import Data
+from terms.vocabulary import Data, Headline
 from workloads.topologies.pvp import Pvp
 from workloads.traffic.base import Options, Traffic, Window
 
@@ -30,6 +30,10 @@ class ForwardOptions(Options):
 class Forward(Traffic):
     words, rank = "forwarding", 30
     data = Data("packet", "packet sent back", "packet_rate_received")
+    headlines = (
+        Headline("packet_rate_received", "sent back", ("saturation",)),
+        Headline("pmd_busy", "poll-mode thread busy", ("saturation",)),
+    )
     options = ForwardOptions
     factors = frozenset({"frame_bytes"})
     needs_stack = False

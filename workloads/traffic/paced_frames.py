@@ -16,7 +16,7 @@ from pydantic import Field, field_validator
 
 from terms import errors, probe_messages
 from terms.schema import Number
-from terms.vocabulary import Data
+from terms.vocabulary import Data, Headline
 from workloads.endpoints.base import Counters
 from workloads.endpoints.probe import Probe
 from workloads.endpoints.probe_report import Latency, Report
@@ -45,6 +45,12 @@ class PacedOptions(Options):
 class PacedFrames(Traffic):
     words, rank = "paced frames", 50
     data = Data("packet", "packet received", "packet_rate_received")
+    headlines = (
+        Headline("latency_mean", "one way, mean"),
+        Headline("latency_p99", "one way, 99th percentile"),
+        Headline("latency_max", "one way, longest"),
+        Headline("frames_lost", "lost"),
+    )
     options = PacedOptions
     factors = frozenset({"frame_bytes"})
     needs_stack = False

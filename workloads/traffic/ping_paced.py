@@ -14,7 +14,7 @@ from pydantic import Field, field_validator
 
 from terms import errors
 from terms.schema import Number
-from terms.vocabulary import Data
+from terms.vocabulary import Data, Headline
 from workloads.traffic.base import Options, Traffic, Window
 
 PERCENTILES = {"rtt_p50": 50, "rtt_p90": 90, "rtt_p99": 99, "rtt_p999": 99.9}
@@ -39,6 +39,10 @@ class PingPaced(Traffic):
     words, rank = "paced ping", 40
     # A request and an answer.
     data = Data("reply", "reply", "replies", rate=False, modelled="model_icmp_messages", modelled_scale=0.5)
+    headlines = (
+        Headline("rtt_p50", "round trip, median"),
+        Headline("rtt_p99", "round trip, 99th percentile"),
+    )
     options = PingOptions
 
     def least_seconds(self) -> float:

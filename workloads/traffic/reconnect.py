@@ -15,6 +15,7 @@ from pydantic import BaseModel, Field
 
 from terms import probe_messages
 from terms.schema import Number
+from terms.vocabulary import Headline
 from workloads.endpoints.probe_report import Report
 from workloads.traffic.base import Window
 from workloads.traffic.paced_frames import PacedFrames, PacedOptions
@@ -52,6 +53,12 @@ class Outage(BaseModel):
 
 class Reconnect(PacedFrames):
     words, rank, data = "restart of the switch", 60, None
+    headlines = (
+        Headline("came_back", "came back"),
+        Headline("outage", "longest time without a frame"),
+        Headline("outage_packets_lost", "packets lost"),
+        Headline("switch_away", "of which the switch itself was away"),
+    )
     options = ReconnectOptions
     outlasts_modelled_time = True
 

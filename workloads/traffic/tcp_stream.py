@@ -12,7 +12,7 @@ from pydantic import Field, field_validator
 
 from terms import errors
 from terms.schema import Number
-from terms.vocabulary import Data
+from terms.vocabulary import Data, Headline
 from testbeds.base import MODELLED
 from workloads.endpoints.base import Job
 from workloads.traffic.base import Options, Traffic, Window, rates
@@ -54,6 +54,10 @@ class TcpOptions(Options):
 class TcpStream(Traffic):
     words, rank = "TCP stream", 10
     data = Data("megabit", "megabit of goodput", "goodput", scale=1e-6, modelled="model_tcp_bytes", modelled_scale=8e-6)
+    headlines = (
+        Headline("goodput", "goodput", ("saturation",)),
+        Headline("context_switches_per_megabit", "context switches per megabit", ("saturation",)),
+    )
     options = TcpOptions
     reads = ("tcp_window",)
 

@@ -17,7 +17,7 @@ from pydantic import Field, model_validator
 
 from terms import errors
 from terms.schema import FCS_BYTES, Number
-from terms.vocabulary import Data
+from terms.vocabulary import Data, Headline
 from testbeds.base import MODELLED
 from workloads import search
 from workloads.endpoints.base import Frames
@@ -52,6 +52,15 @@ class FloodOptions(Options):
 class UdpFlood(Traffic):
     words, rank = "UDP flood", 20
     data = Data("packet", "packet received", "packet_rate_received")
+    headlines = (
+        Headline("packet_rate_received", "received", ("saturation",)),
+        Headline("search_rate", "found by search", ("ndr", "pdr")),
+        Headline("loss_total", "lost", ("saturation", "equal")),
+        Headline("loss_total", "lost when sent for long", ("ndr", "pdr")),
+        Headline("context_switches_per_second", "context switches per second", ("saturation",)),
+        Headline("context_switches_per_packet", "context switches per packet", ("saturation", "ndr")),
+        Headline("pmd_busy", "poll-mode thread busy", ("saturation",)),
+    )
     options = FloodOptions
     factors = frozenset({"frame_bytes", "flows"})
     needs_stack = False
