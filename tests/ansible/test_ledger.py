@@ -161,6 +161,29 @@ def test_a_setting_that_somebody_changed_since_stays(ledger, knob):
     assert knob.read_text() == "2048\n"
 
 
+def test_hugepages_of_which_only_some_came_before_it_was_cut_off_are_given_back(ledger, knob, monkeypatch):
+    """Found by breaking `make host` off while the kernel was making 1024 of them."""
+
+    def cut(self, text):
+        self.write_bytes(b"833\n")
+        raise KeyboardInterrupt
+
+    with monkeypatch.context() as patch:
+        patch.setattr(Path, "write_text", cut)
+        with pytest.raises(KeyboardInterrupt):
+            ledger.set_all()
+    assert f"sets {knob} to 7 as before" in ledger.take_back()
+    assert knob.read_text() == "7"
+
+
+def test_what_somebody_set_between_two_preparations_is_what_comes_back(ledger, knob):
+    ledger.set_all()
+    knob.write_text("5000\n")
+    ledger.set_all()
+    ledger.take_back()
+    assert knob.read_text() == "5000"
+
+
 def test_a_setting_that_was_noted_and_never_set_is_left(ledger, knob, monkeypatch):
     def cut(self, text):
         raise KeyboardInterrupt
