@@ -44,14 +44,18 @@ class Everything:
 
 def show(result: Result) -> Everything:
     """All of it, with 95 % intervals over repetitions."""
-    found = summary(result)
-    tables = {collector: _worded(result, part) for collector, part in found.groupby("collector")}
-    return Everything(tables, _never(result))
+    rows = _numbers(result)
+    tables = {collector: _worded(result, part) for collector, part in _summary(result, rows).groupby("collector")}
+    return Everything(tables, _never(rows))
 
 
 def summary(result: Result) -> pd.DataFrame:
     """One row a collector, number, role, traffic, load and case: median, low, high, n and unit; without counts that were always zero."""
-    rows = pd.concat([_counts(result), _others(result)], ignore_index=True)
+    return _summary(result, _numbers(result))
+
+
+def _summary(result: Result, numbers: pd.DataFrame) -> pd.DataFrame:
+    rows = pd.concat([_counts(result, numbers), _others(numbers)], ignore_index=True)
     # Two collectors may count under one name.
     rows["metric"] = rows["collector"] + "\0" + rows["metric"]
     found = metrics.summarised(result, rows[metrics.COLUMNS])
@@ -65,12 +69,12 @@ def _numbers(result: Result) -> pd.DataFrame:
     return rows[(rows["traffic"] != "") & ~rows["name"].isin(NOT_SHOWN)]
 
 
-def _counts(result: Result) -> pd.DataFrame:
-    rows = _numbers(result)
+def _counts(result: Result, rows: pd.DataFrame) -> pd.DataFrame:
     rows = rows[rows["unit"].isin(COUNTS)]
     keys = ["collector", *metrics.WINDOW, "name", "unit"]
     grouped = rows.groupby(keys, sort=False)
-    sums = grouped["value"].sum(min_count=1).to_frame("value").assign(enabled_s=grouped["enabled_s"].max()).reset_index()
+    # Where one part could not be counted there is no sum: one over the rest would pass for the whole.
+    sums = grouped[["value"]].sum(skipna=False).assign(enabled_s=grouped["enabled_s"].max()).reset_index()
     zero = sums.groupby(["collector", "name"])["value"].transform("max") == 0
     sums = sums[~zero].merge(metrics.data_rates(result.frame), on=metrics.WINDOW, how="left")
     span = sums["enabled_s"].astype(float).fillna(sums["window_seconds"])
@@ -84,8 +88,7 @@ def _counts(result: Result) -> pd.DataFrame:
     )
 
 
-def _others(result: Result) -> pd.DataFrame:
-    rows = _numbers(result)
+def _others(rows: pd.DataFrame) -> pd.DataFrame:
     rows = rows[~rows["unit"].isin(COUNTS)]
     role = rows["role"].where(rows["role"] != "", "all")
     return rows[["collector", *metrics.WINDOW]].assign(
@@ -93,8 +96,7 @@ def _others(result: Result) -> pd.DataFrame:
     )
 
 
-def _never(result: Result) -> dict[str, list[str]]:
-    rows = _numbers(result)
+def _never(rows: pd.DataFrame) -> dict[str, list[str]]:
     rows = rows[rows["unit"].isin(COUNTS)]
     most = rows.groupby(["collector", "name"])["value"].max()
     zero = most[most == 0].reset_index()

@@ -219,7 +219,10 @@ def _manifest(path: Path) -> dict[str, Any]:
     except ValueError as error:
         raise say.unreadable_result(path, error) from None
     tables.check_version(path, manifest.get("schema_version"))
-    vocabulary.learn(manifest)
+    try:
+        vocabulary.learn(manifest)
+    except (AttributeError, KeyError, TypeError) as error:
+        raise say.unreadable_result(path, error) from None
     return manifest
 
 

@@ -154,7 +154,7 @@ static void stop(void)
 	rte_eal_cleanup();
 }
 
-/* Ours are zeros from now on; a guest that takes its memory away while it is used has harmed itself alone. */
+/* Zeros take its place: a guest that takes its memory away while it is used has harmed itself alone. */
 static bool replace_page(void *at, uintptr_t size)
 {
 	void *page = (void *)((uintptr_t)at & ~(size - 1));

@@ -7,7 +7,6 @@
  * (plane_publish() has made the workers drop them): so nothing here needs a lock.
  */
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 
 #include <linux/virtio_net.h>

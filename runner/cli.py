@@ -21,7 +21,7 @@ from runner import experiment as experiments
 from runner.experiment import Experiment
 from runner.progress import Progress
 from runner.results import Results
-from terms import errors
+from terms import errors, host_messages
 from testbeds.emulator.machine import ACCELERATORS
 from testbeds.lab import CLOCKS
 
@@ -194,6 +194,8 @@ def _host(asked: argparse.Namespace) -> int:
 
 
 def _clean(asked: argparse.Namespace) -> int:
+    if asked.server and not asked.inventory:
+        raise host_messages.no_inventory()
     for removed in clean.clean(cache=asked.cache):
         print(f"removed {removed}")
     for name, ended in clean.clean_servers(asked.inventory, asked.server) if asked.inventory else ():

@@ -70,7 +70,7 @@ class Vocabulary:
 
     @classmethod
     def from_json(cls, given: Mapping[str, Any]) -> Vocabulary:
-        """Raises ``TypeError`` where a later vsprof wrote more than this one knows."""
+        """Raises ``KeyError`` or ``TypeError`` on what this vsprof does not know, such as a later one's."""
         traffics = {}
         for name, one in given["traffics"].items():
             data = Data(**one["data"]) if one["data"] else None

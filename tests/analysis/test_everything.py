@@ -23,7 +23,8 @@ def result(tmp_path):
             seen.setdefault((row["run_id"], row["traffic"], row["load"], row["window"]), row)
     for row in seen.values():
         for number in (Number("sneezes", 6.0, "events", cpu=1), Number("sneezes", 2.0, "events", cpu=2), Number("mood", 0.25, "fraction"),
-                       Number("accidents", 0.0, "events")):  # fmt: skip
+                       Number("accidents", 0.0, "events"), Number("halves", 1.0, "events", cpu=1),
+                       Number("halves", None, "events", cpu=2, note="not counted there")):  # fmt: skip
             where = {key: row[key] for key in (*schema.KEYS.names, "load")}
             rows.append(schema.row({**where, "window": row["window"]}, "own_doctor", "software", number))
     schema.write(path / "measurements.parquet", rows)
@@ -40,6 +41,11 @@ def test_a_count_is_told_per_unit_of_data_over_all_cpus(result):
     assert of_kernel["unit"] == "events"
 
 
+def test_a_count_of_which_a_part_is_missing_has_no_sum(result):
+    found = everything.summary(result)
+    assert not found["number"].str.startswith("halves").any()
+
+
 def test_anything_else_is_told_as_it_was_written(result):
     found = everything.summary(result)
     mood = found[(found["collector"] == "own_doctor") & (found["number"] == "mood")]
@@ -51,7 +57,7 @@ def test_nothing_that_was_counted_is_left_out(result):
     shown = everything.show(result)
     text = shown._repr_html_()
     for collector, name in result.frame[["collector", "name"]].drop_duplicates().itertuples(index=False):
-        if name not in everything.NOT_SHOWN:
+        if name not in (*everything.NOT_SHOWN, "halves"):
             assert name in text, f"{collector}: {name}"
     assert "<summary>own_doctor (" in text
     assert shown.never["own_doctor"] == ["accidents"]

@@ -12,11 +12,12 @@ from analysis import describe, figures, metrics, series, style, vocabulary
 from analysis.load import load
 from runner.experiment import SWITCHES, TRAFFIC
 from terms import schema
+from terms.errors import BadInput
 from terms.vocabulary import Data, Headline, SwitchWords, TrafficWords, Vocabulary
 from tests.analysis import sample
 
 HEADLINES = (
-    Headline("request_rate", "what it says itself"),
+    Headline("rumour_rate", "what it says itself"),
     Headline("context_switches_per_rumour", "switches per rumour", ("saturation",)),
 )
 OWN = Vocabulary(
@@ -43,10 +44,17 @@ def result(tmp_path):
         rows = rows.set_column(
             rows.schema.get_field_index(column), rows.schema.field(column), pa.array(words, rows.schema.field(column).type)
         )
-    schema.write(path / "measurements.parquet", rows.to_pylist())
+    schema.write(path / "measurements.parquet", [*rows.to_pylist(), *_own_numbers(rows.to_pylist())])
     manifest = json.loads(_renamed((path / "manifest.json").read_text()))
     (path / "manifest.json").write_text(json.dumps({**manifest, "vocabulary": OWN.to_json()}))
     return load(path)
+
+
+def _own_numbers(rows):
+    """A number that the traffic alone knows, in each of its windows."""
+    for row in rows:
+        if row["collector"] == row["traffic"] == "own_gossip" and row["name"] == "window_seconds":
+            yield row | {"name": "rumour_rate", "value": 7.0, "unit": "packets/s"}
 
 
 def _renamed(text):
@@ -83,7 +91,10 @@ def test_figures_have_its_words_place_and_colour(result):
 def test_the_first_table_has_its_headlines(result):
     rows = list(describe.headlines(result).frame.iloc[:, 0])
     assert "gossip, saturation: switches per rumour" in rows
-    assert series.judged(result)["own_gossip", "saturation"] == "request_rate"
+    assert "gossip, saturation: what it says itself" in rows
+    own = metrics.summary(result, ["rumour_rate"], traffic="own_gossip", load="saturation")
+    assert (list(own["median"]), set(own["unit"])) == ([7.0, 7.0], {"packets/s"})
+    assert series.judged(result)["own_gossip", "saturation"] == "rumour_rate"
 
 
 def test_every_plug_in_has_words_and_no_two_switches_a_colour():
@@ -99,6 +110,15 @@ def test_what_plug_ins_say_now_is_what_was_frozen_for_results_before():
         assert (SWITCHES[name].words, SWITCHES[name].rank, SWITCHES[name].colour) == (frozen.words, frozen.rank, frozen.colour)
     for name, words in vocabulary._BEFORE.traffics.items():
         assert (TRAFFIC[name].data, TRAFFIC[name].headlines) == (words.data, words.headlines)
+
+
+def test_a_vocabulary_that_is_not_understood_is_one_sentence(result):
+    path = result.path / "manifest.json"
+    manifest = json.loads(path.read_text())
+    manifest["vocabulary"]["switches"]["own-switch"]["smell"] = "of roses"
+    path.write_text(json.dumps(manifest))
+    with pytest.raises(BadInput, match=r"manifest.json can't be read .*smell"):
+        load(result.path)
 
 
 def test_a_vocabulary_survives_its_manifest():

@@ -31,7 +31,7 @@ pytestmark = [
 ]
 SEED = int(os.environ.get("VSPROF_TEST_SEED", "0")) or random.SystemRandom().randrange(1, 10**6)
 TIMES = 10
-STEPS = 60
+STEPS = 50
 """Lines that `vsprof host` prints on the way, about."""
 WITHIN_SECONDS = 25
 """How long after a line it may be broken off: installing takes long, and prints nothing."""
