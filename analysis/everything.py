@@ -8,7 +8,9 @@ rate, a gauge) is told as it was written, by role.
 
 from __future__ import annotations
 
+import functools
 import html
+from collections.abc import Iterator
 from dataclasses import dataclass
 
 import numpy as np
@@ -44,63 +46,65 @@ class Everything:
 
 def show(result: Result) -> Everything:
     """All of it, with 95 % intervals over repetitions."""
-    rows = _numbers(result)
-    tables = {collector: _worded(result, part) for collector, part in _summary(result, rows).groupby("collector")}
-    return Everything(tables, _never(rows))
+    found, never = {}, {}
+    for collector, rows in _numbers(result):
+        if not (part := _summary(result, rows)).empty:
+            found[collector] = _worded(result, part)
+        if zero := _never(rows):
+            never[collector] = zero
+    return Everything(found, never)
 
 
 def summary(result: Result) -> pd.DataFrame:
     """One row a collector, number, role, traffic, load and case: median, low, high, n and unit; without counts that were always zero."""
-    return _summary(result, _numbers(result))
+    return pd.concat([_summary(result, rows).assign(collector=name) for name, rows in _numbers(result)], ignore_index=True)
 
 
-def _summary(result: Result, numbers: pd.DataFrame) -> pd.DataFrame:
-    rows = pd.concat([_counts(result, numbers), _others(numbers)], ignore_index=True)
-    # Two collectors may count under one name.
-    rows["metric"] = rows["collector"] + "\0" + rows["metric"]
-    found = metrics.summarised(result, rows[metrics.COLUMNS])
-    return found.assign(collector=found["metric"].str.partition("\0")[0], number=found["metric"].str.partition("\0")[2])
+def _numbers(result: Result) -> Iterator[tuple[str, pd.DataFrame]]:
+    """The rows of one collector after the other, under its name, and its source where that is not software: a long campaign has millions of
+    rows, of which no second copy is to be made."""
+    frame = result.frame
+    wanted = (frame["testbed"] == result.testbed) & (frame["traffic"] != "") & ~frame["name"].isin(NOT_SHOWN)
+    groups = frame.loc[wanted, ["collector", "source"]].groupby(["collector", "source"], observed=True).groups
+    for (collector, source), places in groups.items():
+        name = collector if source == "software" else f"{collector} ({source})"
+        yield name, frame.loc[places, [*metrics.WINDOW, "name", "role", "cpu", "unit", "value", "enabled_s"]]
 
 
-def _numbers(result: Result) -> pd.DataFrame:
-    rows = result.frame[result.frame["testbed"] == result.testbed]
-    source = rows["source"].where(rows["source"] != "software", "")
-    rows = rows.assign(collector=(rows["collector"] + " (" + source + ")").str.removesuffix(" ()"))
-    return rows[(rows["traffic"] != "") & ~rows["name"].isin(NOT_SHOWN)]
+def _summary(result: Result, rows: pd.DataFrame) -> pd.DataFrame:
+    counts = rows["unit"].isin(COUNTS)
+    table = pd.concat([_counts(result, rows[counts]), _others(rows[~counts])], ignore_index=True)
+    return metrics.summarised(result, table[metrics.COLUMNS]).rename(columns={"metric": "number"})
 
 
 def _counts(result: Result, rows: pd.DataFrame) -> pd.DataFrame:
-    rows = rows[rows["unit"].isin(COUNTS)]
-    keys = ["collector", *metrics.WINDOW, "name", "unit"]
-    grouped = rows.groupby(keys, sort=False)
+    grouped = rows.groupby([*metrics.WINDOW, "name", "unit"], sort=False)
     # Where one part could not be counted there is no sum: one over the rest would pass for the whole.
     sums = grouped[["value"]].sum(skipna=False).assign(enabled_s=grouped["enabled_s"].max()).reset_index()
-    zero = sums.groupby(["collector", "name"])["value"].transform("max") == 0
-    sums = sums[~zero].merge(metrics.data_rates(result.frame), on=metrics.WINDOW, how="left")
+    zero = sums.groupby("name")["value"].transform("max") == 0
+    sums = sums[~zero].merge(_data_rates(result), on=metrics.WINDOW, how="left")
     span = sums["enabled_s"].astype(float).fillna(sums["window_seconds"])
     word = sums["traffic"].map(vocabulary.per_data())
     carried = word.notna() & (sums["data_rate"] > 0)
     per = span.where(~carried, sums["data_rate"] * span)
     # What was counted over a whole flood has no length of its own: it is told as it is.
     per, ending = per.fillna(1.0), ("_per_" + word.where(carried, "second")).where(per.notna(), "")
-    return sums[["collector", *metrics.WINDOW]].assign(
-        metric=sums["name"] + ending, role="all", cpu=-1, part=sums["value"], per=per, unit=sums["unit"]
-    )
+    return sums[metrics.WINDOW].assign(metric=sums["name"] + ending, role="all", cpu=-1, part=sums["value"], per=per, unit=sums["unit"])
+
+
+@functools.cache
+def _data_rates(result: Result) -> pd.DataFrame:
+    return metrics.data_rates(result.frame)
 
 
 def _others(rows: pd.DataFrame) -> pd.DataFrame:
-    rows = rows[~rows["unit"].isin(COUNTS)]
     role = rows["role"].where(rows["role"] != "", "all")
-    return rows[["collector", *metrics.WINDOW]].assign(
-        metric=rows["name"], role=role, cpu=rows["cpu"], part=rows["value"], per=1.0, unit=rows["unit"]
-    )
+    return rows[metrics.WINDOW].assign(metric=rows["name"], role=role, cpu=rows["cpu"], part=rows["value"], per=1.0, unit=rows["unit"])
 
 
-def _never(rows: pd.DataFrame) -> dict[str, list[str]]:
-    rows = rows[rows["unit"].isin(COUNTS)]
-    most = rows.groupby(["collector", "name"])["value"].max()
-    zero = most[most == 0].reset_index()
-    return {str(collector): sorted(part["name"]) for collector, part in zero.groupby("collector")}
+def _never(rows: pd.DataFrame) -> list[str]:
+    most = rows[rows["unit"].isin(COUNTS)].groupby("name")["value"].max()
+    return sorted(most[most == 0].index)
 
 
 def _worded(result: Result, part: pd.DataFrame) -> pd.DataFrame:
