@@ -3,6 +3,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 from analysis import hardware, model
 from analysis.describe import Text
 from analysis.load import Result
@@ -50,8 +52,16 @@ LAST = (
 )
 
 
-def notes(result: Result) -> Text:
-    """The notes that this result's report needs, as a list."""
+EQUAL_BUDGET = "*Equal budget*: one CPU moves packets in each case. So the cases differ in the switch, and not in the CPUs it was given."
+TSC = (
+    "*Cycles per packet* are the time-stamp counter's. The switch's own thread counts them while it has packets. The counter runs at one "
+    "rate, whatever the core's, and waiting for memory is in it."
+)
+"""Notes that several notebooks ask for."""
+
+
+def notes(result: Result, own: Sequence[str] = ()) -> Text:
+    """The notes that this result's report needs, as a list: a notebook's own first."""
     traffics = set(result.frame["traffic"].unique())
     modelled, counted = model.present(result), hardware.present(result)
     chosen = {
@@ -64,4 +74,5 @@ def notes(result: Result) -> Text:
         SPLIT: modelled or counted,
         LAST: True,
     }
-    return Text("\n".join(f"- {note}" for group, needed in chosen.items() if needed for note in group))
+    common = [note for group, needed in chosen.items() if needed for note in group]
+    return Text("\n".join(f"- {note}" for note in (*own, *common)))

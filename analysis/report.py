@@ -77,7 +77,6 @@ def execute(source: Path, run_dir: Path) -> nbformat.NotebookNode:
     environment = {
         **os.environ,
         "PYTHONPATH": os.pathsep.join(paths),
-        "VSPROF_RESULT": str(run_dir),
         "MPLBACKEND": "agg",
     }
     # Unix sockets: no port that could be taken or reached by others.
@@ -111,10 +110,11 @@ def to_html(page: nbformat.NotebookNode, source: Path) -> str:
 
 
 def _with_parameters(page: nbformat.NotebookNode, run_dir: Path) -> nbformat.NotebookNode:
-    """Set `result_dir` in a cell below the one tagged `parameters`, so that report.ipynb says what it shows."""
+    """Set `result_dir` in a cell below the one tagged `parameters`, as papermill does: so papermill can run report.ipynb on another."""
     for place, cell in enumerate(page.cells):
         if "parameters" in cell.metadata.get("tags", []):
-            page.cells.insert(place + 1, nbformat.v4.new_code_cell(f"result_dir = {str(run_dir)!r}", id="result"))
+            given = nbformat.v4.new_code_cell(f"result_dir = {str(run_dir)!r}", id="result", metadata={"tags": ["injected-parameters"]})
+            page.cells.insert(place + 1, given)
             break
     for place, cell in enumerate(page.cells):
         cell["id"] = f"cell-{place}"  # jupytext makes random ones
@@ -133,9 +133,16 @@ def _title(page: nbformat.NotebookNode) -> str:
     return titles[0] if titles else "vsprof"
 
 
+def _texts(cell: nbformat.NotebookNode) -> list[str]:
+    """Its Markdown: a cell's own, or what it displayed."""
+    if cell.cell_type == "markdown":
+        return [cell.source]
+    return [output.data["text/markdown"] for output in cell.get("outputs", []) if "text/markdown" in output.get("data", {})]
+
+
 def _sections(page: nbformat.NotebookNode) -> list[tuple[str, str]]:
     """(name, anchor) of each second-level heading; nbconvert makes anchors by replacing blanks."""
-    texts = [cell.source for cell in page.cells if cell.cell_type == "markdown"]
+    texts = [text for cell in page.cells for text in _texts(cell)]
     names = [line[3:].strip() for text in texts for line in text.splitlines() if line.startswith("## ")]
     return [(html.escape(name), html.escape(name.replace(" ", "-"))) for name in names]
 

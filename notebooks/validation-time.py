@@ -1,13 +1,6 @@
 # ---
 # jupyter:
-#   jupytext:
-#     text_representation:
-#       extension: .py
-#       format_name: percent
-#   kernelspec:
-#     display_name: Python 3
-#     language: python
-#     name: python3
+#   kernelspec: {name: python3, display_name: Python 3, language: python}
 # ---
 
 # %% [markdown]
@@ -15,9 +8,7 @@
 
 # %% tags=["parameters"]
 # SPDX-License-Identifier: GPL-2.0-or-later
-import os
-
-result_dir = os.environ.get("VSPROF_RESULT", "docs/reference")
+result_dir = "docs/reference"
 
 # %%
 from analysis import explain_time as explain

@@ -1,13 +1,6 @@
 # ---
 # jupyter:
-#   jupytext:
-#     text_representation:
-#       extension: .py
-#       format_name: percent
-#   kernelspec:
-#     display_name: Python 3
-#     language: python
-#     name: python3
+#   kernelspec: {name: python3, display_name: Python 3, language: python}
 # ---
 
 # %% [markdown]
@@ -15,175 +8,39 @@
 
 # %% tags=["parameters"]
 # SPDX-License-Identifier: GPL-2.0-or-later
-import os
-
-result_dir = os.environ.get("VSPROF_RESULT", "results/latest")
+result_dir = "results/latest"
 
 # %%
-from analysis import describe, describe_functions, everything, explain, explain_model, figures, reading, stacks
-from analysis.load import load
-
-result = load(result_dir)
-describe.question(result)
-
-# %%
-describe.Text(explain.answer(result))
-
-# %% [markdown]
-# ## Headline numbers
-# One column a case; each cell a median over repetitions, with its 95 % interval.
-
-# %%
-describe.headlines(result)
-
-# %% [markdown]
-# ## What was run
-# One VM talks to the host's own network stack through the bridge's local port.
-
-# %%
-describe.what(result)
-
-# %%
-describe.where(result)
+from analysis import explain, figures, reading, sections
+result = sections.begin(result_dir, explain.answer)
+sections.headlines(result)
+sections.what_was_run(result, "One VM talks to the host's own network stack through the bridge's local port.")
 
 # %% [markdown]
 # ## Throughput and loss
 # The receiver is the host itself. With OVS-DPDK the local port is a tap device, outside the poll-mode path.
 
 # %%
-figures.show(result, "throughput")
+sections.show(figures.show(result, "throughput"), figures.show(result, "loss_per_hop"))
+sections.no_drop(result)
 
 # %%
-figures.show(result, "loss_per_hop")
-
-# %%
-describe.search_heading(result)
-
-# %%
-figures.show_searched(result, "no_drop")
-
-# %%
-describe.searches(result)
-
-# %% [markdown]
-# ## Why: where the cycles of a packet went
-# cycles per packet = instructions per packet × CPI (cycles per instruction). So the ratio of two cases' cycles is a product, and is taken
-# apart here: into instructions and CPI, CPI into what the processor waited for, and the whole into the roles that spent it. It is told by a
-# model of a processor inside the emulator, where that ran, and by the processor's own counters, where there are any; never by both at once.
-# The model counts what the same software would make that processor do, in windows of its own; nothing of it is set against a software
-# counter. Polls that found nothing are taken out, unless it says otherwise.
-
-# %%
-describe.modelled_processor(result)
-
-# %%
-describe.model_headlines(result)
-
-# %%
-figures.show_modelled(result, "decomposition")
-
-# %%
-figures.show_modelled(result, "cpi_stack")
-
-# %%
-figures.show_modelled(result, "misses")
-
-# %%
-figures.show_modelled(result, "model_roles")
-
-# %% [markdown]
-# In which functions that was. It is a flat profile: what a function called is not in it.
-
-# %%
-figures.show_modelled(result, "functions")
-
-# %% [markdown]
-# The functions with most misses per packet, in the same flood; medians. Of each processor, the functions with
-# most of each kind are known; the rest is in the sums alone.
-
-# %%
-describe_functions.misses(result)
-
-# %%
-describe.Text(explain_model.markdown(result))
-
-# %%
-describe.hardware_heading(result)
-
-# %%
-describe.hardware_headlines(result)
-
-# %%
-figures.show_any(result, "hardware_decomposition")
-
-# %%
-figures.show_any(result, "hardware_per_packet")
-
-# %%
-figures.show_any(result, "hardware_misses")
+sections.cycles(result)
 
 # %% [markdown]
 # ## Context switches
-# T2's authors saw 22x more of them with OVS-DPDK and left it unexplained. The role `switch` is ovs-vswitchd with all its
-# threads; `host-other` is the host's receiver.
+# T2's authors saw 22 times as many with OVS-DPDK and left it unexplained. The role `switch` is ovs-vswitchd with all its threads;
+# `host-other` is the host's receiver.
 
 # %%
-figures.show(result, "context_switches")
-
-# %% [markdown]
-# ## Where the time goes
-# Which CPU spends its time on what. The CPU that moves packets is the one to compare.
-
-# %%
-figures.show(result, "cpu_use")
+sections.show(figures.show(result, "context_switches"))
+sections.cpu_use(result)
+sections.polling(result)
+sections.latency(result)
 
 # %%
-stacks.show(result)
-
-# %% [markdown]
-# ## The poll-mode thread
-# A poll-mode thread's CPU is always busy. What it found when it looked is what tells its load.
+sections.published(result, "T2 (ACANETS, DPDK Summit 2016): throughput hundreds of times lower, 22 times as many context switches.")
 
 # %%
-figures.show(result, "pmd")
-
-# %% [markdown]
-# ## Latency
-# Requests at a low, fixed rate: no queues, so what shows is how long it takes to be noticed and served.
-
-# %%
-figures.show(result, "latency")
-
-# %% [markdown]
-# ## Published beside ours
-# T2 (ACANETS, DPDK Summit 2016): throughput hundreds of times lower, 22x more context switches.
-
-# %%
-figures.show(result, "published")
-
-# %% [markdown]
-# ## Explanation
-# Made from the numbers above. Where the data does not support a claim, it says so.
-
-# %%
-describe.Text(explain.markdown(result))
-
-# %% [markdown]
-# ## Everything that was counted
-# Each number that a collector or a traffic wrote, with its 95 % interval, whether a figure above shows it or not.
-
-# %%
-everything.show(result)
-
-# %% [markdown]
-# ## How to read this
-# - *Equal budget*: one CPU moves packets in each case, so the cases differ in the switch and not in what it was given.
-
-# %%
-reading.notes(result)
-
-# %% [markdown]
-# And for this very result:
-
-# %%
-describe.limits(result)
+sections.explanation(result, explain.markdown(result))
+sections.rest(result, [reading.EQUAL_BUDGET])

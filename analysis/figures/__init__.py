@@ -82,19 +82,10 @@ def show(result: Result, name: str) -> Shown | NotShown:
     return Shown(module.plot(table), caption(module, result, table), table)
 
 
-def show_any(result: Result, name: str) -> Shown | NotShown | None:
-    """The same, but nothing where no PMU counted: most machines have none, and a report need not say so in each place."""
-    return show(result, name) if hardware.present(result) else None
-
-
-def show_searched(result: Result, name: str) -> Shown | NotShown | None:
-    """The same, but nothing where no rate was searched: most experiments ask for none."""
-    return show(result, name) if metrics.searched(result) else None
-
-
-def show_modelled(result: Result, name: str) -> Shown | NotShown | None:
-    """The same, but nothing where the model counted nothing: that is the lab's alone."""
-    return show(result, name) if model.present(result) else None
+def show_counted(result: Result, name: str) -> Shown | NotShown | None:
+    """The same, but nothing where its processor (a PMU, the model) counted nothing: a report need not say so in each place."""
+    source = _counts(importlib.import_module(f"analysis.figures.{name}"))
+    return show(result, name) if source is metrics or source.present(result) else None
 
 
 def caption(module: ModuleType, result: Result, table: pd.DataFrame) -> str:

@@ -74,7 +74,7 @@ def test_a_figure_of_the_model_needs_its_windows(two_switches, name):
 
 @pytest.mark.parametrize("name", HARDWARE)
 def test_a_figure_of_the_pmu_names_the_processor(counted, name):
-    shown = figures.show_any(counted, name)
+    shown = figures.show_counted(counted, name)
     assert figures.png(shown.figure).startswith(b"\x89PNG")
     assert "Source: hardware counters (Made-up 2)" in shown.caption
     assert "software counters" not in shown.caption
@@ -82,7 +82,7 @@ def test_a_figure_of_the_pmu_names_the_processor(counted, name):
 
 @pytest.mark.parametrize("name", HARDWARE)
 def test_a_figure_of_the_pmu_is_there_only_if_one_counted(modelled, name):
-    assert figures.show_any(modelled, name) is None
+    assert figures.show_counted(modelled, name) is None
     assert "no PMU counted in this result" in figures.show(modelled, name).text
 
 
@@ -204,7 +204,7 @@ def test_the_poll_mode_thread_of_vhost_switch_is_drawn_as_that_of_ovs_is(staged)
 
 
 def test_rates_that_were_searched_are_drawn_between_their_bounds(searched):
-    shown = figures.show_searched(searched, "no_drop")
+    shown = figures.show(searched, "no_drop")
     assert figures.png(shown.figure).startswith(b"\x89PNG")
     assert "n=3" in shown.caption
     assert "Emulated lab" in shown.caption
@@ -216,7 +216,7 @@ def test_rates_that_were_searched_are_drawn_between_their_bounds(searched):
 
 
 def test_where_no_rate_was_found_there_is_no_bar_and_a_reason(searched):
-    shown = figures.show_searched(searched, "no_drop")
+    shown = figures.show(searched, "no_drop")
     none = shown.table[shown.table["access"] == "virtio-net"]
     assert len(none) == 2
     assert none["median"].isna().all()
@@ -227,13 +227,12 @@ def test_where_no_rate_was_found_there_is_no_bar_and_a_reason(searched):
 
 
 def test_nothing_is_said_of_rates_where_none_was_searched(two_switches):
-    assert figures.show_searched(two_switches, "no_drop") is None
     assert "not in this result" in figures.show(two_switches, "no_drop").text
 
 
 def test_a_search_that_found_nothing_anywhere_is_drawn_all_the_same(sample, tmp_path):
     result = load(sample.write(tmp_path / "r", accesses=("virtio-net",), traffics=sample.SEARCHED))
-    shown = figures.show_searched(result, "no_drop")
+    shown = figures.show(result, "no_drop")
     assert figures.png(shown.figure).startswith(b"\x89PNG")
     assert list(shown.table["upper_bound"]) == [1000.0, 1000.0]
 

@@ -164,6 +164,18 @@ def test_every_notebook_is_tried():
     assert {path.stem for path in NOTEBOOKS} == SHAPES.keys() | OF_OPTIONS.keys() | PROBED.keys() | {"numa", "validation", "validation-time", OF_CHANGES}
 
 
+SHARED_AT_MOST = 11
+
+
+def test_no_two_notebooks_share_twelve_lines_in_a_row():
+    seen: dict[tuple[str, ...], str] = {}
+    for path in NOTEBOOKS:
+        lines = path.read_text(encoding="utf-8").splitlines()
+        for first in range(len(lines) - SHARED_AT_MOST):
+            block = tuple(lines[first : first + SHARED_AT_MOST + 1])
+            assert seen.setdefault(block, path.stem) == path.stem, f"{path.stem} and {seen[block]} share:\n" + "\n".join(block)
+
+
 @pytest.mark.parametrize("notebook", [path for path in NOTEBOOKS if path.stem in SHAPES], ids=lambda path: path.stem)
 def test_a_notebook_becomes_a_report(sample, tmp_path, notebook):
     run = sample.write(tmp_path / "r", own="uarch_model", **SHAPES.get(notebook.stem, {}))

@@ -1,0 +1,126 @@
+# SPDX-License-Identifier: GPL-2.0-or-later
+"""The sections of a report, one function each: a heading, a few words, and what shows it.
+
+In a notebook each call displays its section below the cell; a cell can have several. What one notebook alone needs stands in its own
+cells, and is displayed by `show`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from pathlib import Path
+
+from IPython.display import display
+
+from analysis import describe, describe_functions, everything, explain_dataplane, explain_model, figures, metrics, model, reading, stacks
+from analysis.describe import Text
+from analysis.load import Result, load
+
+CELLS = "One column per case. Each cell is a median over repetitions, with its 95 % interval."
+CYCLES = """\
+Cycles per packet = instructions per packet × CPI (cycles per instruction). So the ratio of two cases' cycles is a product. It is split here
+into instructions and CPI, CPI into what the processor waited for, and the whole into the roles that spent it. The numbers come from the
+model of a processor, where that ran, and from this machine's own counters, where it has any; the two are never mixed. Polls that found
+nothing are taken out, unless the text says otherwise."""
+FUNCTIONS = "Which functions these cycles were in. The profile is flat: it does not add what a function called."
+MISSES = """\
+The functions with most misses per packet in the same flood; medians. For each processor, the functions with most misses of each kind are
+known; the rest is in the sums alone."""
+COST = "The processor's own counters where it has any, and the modelled processor's where the lab ran it; never the two together."
+SWITCHES = "Each context switch is a thread that had to wait, or was made to. The roles show which part of the path sleeps."
+TIME = """\
+What each CPU spends its time on. Compare the CPU that moves packets. On a host with few CPUs the endpoints share one with all else."""
+POLLING = "A poll-mode thread's CPU is always busy. Its load shows in what it finds when it looks."
+LATENCY = "Requests at a low, fixed rate. There are no queues, so this is how long it takes until a packet is noticed and served."
+EXPLAINED = "Made from the numbers above. Where the data does not support a claim, the text says so."
+EVERYTHING = "Each number that a collector or a traffic wrote, with its 95 % interval, whether a figure above shows it or not."
+
+
+def begin(result_dir: str | Path, answer: Callable[[Result], object] = lambda _: None) -> Result:
+    """Load a result; show its question, and what `answer` says. Raises BadInput where the result can't be read."""
+    result = load(result_dir)
+    show(describe.question(result), answer(result))
+    return result
+
+
+def show(*parts: object) -> None:
+    """Display each part: a text is Markdown; anything else is what Jupyter can show. None, and an empty text, is left out."""
+    texts = [Text(part) if isinstance(part, str) else part for part in parts]
+    display(*(part for part in texts if part is not None and part != Text("")))
+
+
+def _figures(result: Result, *names: str) -> list[object]:
+    return [figures.show(result, name) for name in names]
+
+
+def _counted(result: Result, *names: str) -> list[object]:
+    """Figures, but for those whose processor counted nothing here."""
+    return [figures.show_counted(result, name) for name in names]
+
+
+def headlines(result: Result) -> None:
+    show(f"## Headline numbers\n{CELLS}", describe.headlines(result))
+
+
+def what_was_run(result: Result, words: str) -> None:
+    show(f"## What was run\n{words}", describe.what(result), describe.where(result))
+
+
+def published(result: Result, words: str) -> None:
+    show(f"## Published beside ours\n{words}", *_figures(result, "published"))
+
+
+def no_drop(result: Result) -> None:
+    """Rates without loss; nothing where none was searched."""
+    if metrics.searched(result):
+        show(describe.search_heading(result), *_figures(result, "no_drop"), describe.searches(result))
+
+
+def cycles(result: Result) -> None:
+    """Where the cycles of a packet went, by the model and by this machine's counters."""
+    show(f"## Why: where the cycles of a packet went\n{CYCLES}", describe.modelled_processor(result), describe.model_headlines(result))
+    show(*_counted(result, "decomposition", "cpi_stack", "misses", "model_roles"))
+    if model.present(result):
+        show(FUNCTIONS, *_figures(result, "functions"), MISSES, describe_functions.misses(result), explain_model.markdown(result))
+    _hardware(result, "hardware_decomposition", "hardware_per_packet", "hardware_misses")
+
+
+def cost(result: Result) -> None:
+    """Misses and instructions of a packet in a switch's own thread: the shorter form of `cycles`."""
+    show(f"## Misses and instructions per packet\n{COST}")
+    _hardware(result, "hardware_per_packet", "hardware_misses")
+    show(describe.model_headlines(result), *_counted(result, "cpi_stack", "misses"), explain_dataplane.modelled(result))
+
+
+def _hardware(result: Result, *names: str) -> None:
+    show(describe.hardware_heading(result), describe.hardware_headlines(result), *_counted(result, *names))
+
+
+def context_switches(result: Result, words: str = SWITCHES) -> None:
+    show(f"## Context switches\n{words}", *_figures(result, "context_switches"))
+
+
+def cpu_use(result: Result, words: str = TIME) -> None:
+    show(f"## Where the time goes\n{words}", *_figures(result, "cpu_use"), stacks.show(result))
+
+
+def polling(result: Result) -> None:
+    show(f"## The poll-mode thread\n{POLLING}", *_figures(result, "pmd"))
+
+
+def latency(result: Result, words: str = LATENCY) -> None:
+    show(f"## Latency\n{words}", *_figures(result, "latency"))
+
+
+def stages(result: Result, words: str) -> None:
+    show(f"## Cycles by stage\n{words}", *_figures(result, "stages"))
+
+
+def explanation(result: Result, *texts: str, words: str = EXPLAINED) -> None:
+    show(f"## Explanation\n{words}", *texts)
+
+
+def rest(result: Result, notes: Sequence[str] = ()) -> None:
+    """What ends every report: all numbers, how to read it (`notes`: what this report alone needs for that), and its limits."""
+    show(f"## Everything that was counted\n{EVERYTHING}", everything.show(result))
+    show("## How to read this", reading.notes(result, notes), "These limits hold for this result:", describe.limits(result))

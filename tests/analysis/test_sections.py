@@ -1,0 +1,60 @@
+# SPDX-License-Identifier: GPL-2.0-or-later
+"""Sections display what they have, in order, and nothing for what a result lacks. The whole reports are tested with the notebooks."""
+
+from __future__ import annotations
+
+import pytest
+
+from analysis import figures, sections
+from analysis.describe import Text
+from terms.errors import BadInput
+
+
+@pytest.fixture
+def displayed(monkeypatch):
+    """What was displayed, in order."""
+    parts = []
+    monkeypatch.setattr(sections, "display", lambda *shown: parts.extend(shown))
+    return parts
+
+
+def headings(parts):
+    return [part.text.splitlines()[0] for part in parts if isinstance(part, Text) and part.text.startswith("## ")]
+
+
+def test_a_text_is_markdown_and_nothing_is_left_out_but_what_is_empty(displayed):
+    sections.show("**so**", None, "", 7)
+    assert displayed == [Text("**so**"), 7]
+
+
+def test_rates_that_nobody_searched_have_no_section(displayed, two_switches):
+    sections.no_drop(two_switches)
+    assert not displayed
+
+
+def test_where_the_model_counted_nothing_its_figures_are_left_out_and_the_reason_said_once(displayed, two_switches):
+    sections.cycles(two_switches)
+    assert headings(displayed) == ["## Why: where the cycles of a packet went"]
+    assert not [part for part in displayed if isinstance(part, figures.Shown | figures.NotShown)]
+    [reason] = [
+        part.text for part in displayed if isinstance(part, Text) and "no window of this result was counted by the model" in part.text
+    ]
+    assert reason.startswith("*Not shown")
+
+
+def test_where_the_model_counted_all_of_it_is_shown(displayed, modelled):
+    sections.cycles(modelled)
+    assert len([part for part in displayed if isinstance(part, figures.Shown)]) == 5
+
+
+def test_every_report_ends_alike(displayed, two_switches):
+    sections.rest(two_switches, ["*Mine*: a note."])
+    assert headings(displayed) == ["## Everything that was counted", "## How to read this"]
+    [notes] = [part.text for part in displayed if isinstance(part, Text) and "*Mine*" in part.text]
+    assert notes.startswith("- *Mine*: a note.\n- *Interval*")
+
+
+def test_a_result_that_is_not_there(displayed, tmp_path):
+    with pytest.raises(BadInput, match="is no result"):
+        sections.begin(tmp_path / "none")
+    assert not displayed
