@@ -84,6 +84,23 @@ def test_nothing_is_installed_before_the_books_say_so(ledger, monkeypatch):
     assert (entries["packages"], entries["upgraded"], entries["wanted"]) == (["tcpdump"], ["perl"], ["tcpdump"])
 
 
+@pytest.mark.parametrize(
+    ("state", "said"),
+    [
+        ("installed make, pkg-config", []),
+        ("installed make", ["packages installed: 0"]),
+        ("half-configured make, pkg-config", ["packages installed: 0"]),
+        ("", ["packages installed: 0"]),
+    ],
+)
+def test_what_our_package_needs_is_there_while_it_is_whole(ledger, monkeypatch, state, said):
+    """pkg-config is there by pkgconf, which provides it: dpkg knows no package of that name."""
+    monkeypatch.setattr(ledger, "around", lambda: {"users": [], "groups": [], "folders": []})
+    ledger.write({**ledger.read(), "wanted": ["make", "pkg-config"]})
+    ledger.says["dpkg-query --show --showformat=${db:Status-Status} ${Depends} vsprof-host"] = state
+    assert ledger.install("pkg-config", "make") == said
+
+
 def test_a_file_is_given_back_as_it_was_found(ledger):
     path = ledger.SYSCTL / "91.conf"
     path.write_bytes(b"an administrator's own \xff\n")
