@@ -13,12 +13,30 @@ from types import ModuleType
 import numpy as np
 import pandas as pd
 
-from analysis import causes, decompose, hardware, metrics, model, stats, style
+from analysis import causes, decompose, everything, hardware, metrics, model, stats, style, vocabulary
 from analysis.load import Result
 from terms import analysis_messages as say
 from terms import units
 
-COLUMNS = ["source", "traffic", "load", "metric", "role", "unit", "a", "b", "ratio", "low", "high", "effect", "detectable", "n", "verdict"]
+COLUMNS = [
+    "source",
+    "traffic",
+    "load",
+    "metric",
+    "role",
+    "unit",
+    "a",
+    "b",
+    "ratio",
+    "low",
+    "high",
+    "effect",
+    "detectable",
+    "n",
+    "verdict",
+    "better",
+]
+SERIES = ["traffic", "load", "metric", "role", "cpu", "unit"]
 METRICS: dict[str, ModuleType] = {"software": metrics, "model": model, "hardware": hardware}
 FORTH = {"packet_rate_sent", "packet_rate_into_switch", "offered_rate", "request_rate"}
 """What the experiment itself sets or pushes: no result of a case."""
@@ -103,7 +121,8 @@ def _alike(result: Result, one: str, other: str) -> bool:
 
 
 def compared(a: Side, b: Side) -> Comparison:
-    rows = [row for source, module in METRICS.items() for row in _rows(a, b, source, module)]
+    rows = [row for source, module in METRICS.items() for row in _rows(a, b, source, _series(a, module), _series(b, module))]
+    rows += _counted(a, b, {(row["traffic"], row["load"], row["metric"]) for row in rows})
     table = pd.DataFrame(rows, columns=COLUMNS)
     strength = np.abs(np.log(table["ratio"].where(table["ratio"] > 0))).fillna(0.0)
     sure = table["verdict"].isin(["more", "less"])
@@ -111,15 +130,40 @@ def compared(a: Side, b: Side) -> Comparison:
     return Comparison(a, b, table.loc[order].reset_index(drop=True), _parts(a, b))
 
 
-def _rows(a: Side, b: Side, source: str, module: ModuleType) -> Iterator[dict[str, object]]:
-    keys = ["traffic", "load", "metric", "role", "cpu", "unit"]
-    # Taken apart once: to look up each series by itself would take most of the time.
-    known = [dict(iter(metrics.rows_of(module.of, side.result, case_id=side.case).groupby(keys, sort=False))) for side in (a, b)]
-    for key in (key for key in known[0] if key in known[1]):
-        where = dict(zip(keys, key, strict=True))
+def _counted(a: Side, b: Side, known: set[tuple[str, str, str]]) -> Iterator[dict[str, object]]:
+    """Whatever else a collector or a traffic wrote, as the last section of reports has it: not what is among the metrics already, be it
+    under the name that the model's or a PMU's have there."""
+    both = [dict(_by_source(side)) for side in (a, b)]
+    for source in (source for source in both[0] if source in both[1]):
+        for row in _rows(a, b, source, *(_split(one[source]) for one in both)):
+            names = (f"{prefix}{row['metric']}" for prefix in ("", model.PREFIX, hardware.PREFIX))
+            if not known & {(row["traffic"], row["load"], name) for name in names}:
+                yield row
+
+
+def _by_source(side: Side) -> Iterator[tuple[str, pd.DataFrame]]:
+    parts: dict[str, list[pd.DataFrame]] = {}
+    for source, rows in everything.of(side.result, side.case):
+        parts.setdefault(source, []).append(rows)
+    for source, tables in parts.items():
+        yield source, pd.concat(tables, ignore_index=True)
+
+
+def _series(side: Side, module: ModuleType) -> dict[tuple, pd.DataFrame]:
+    return _split(metrics.rows_of(module.of, side.result, case_id=side.case))
+
+
+def _split(rows: pd.DataFrame) -> dict[tuple, pd.DataFrame]:
+    """By SERIES. Taken apart once: to look up each series by itself would take most of the time."""
+    return dict(iter(rows.groupby(SERIES, sort=False)))
+
+
+def _rows(a: Side, b: Side, source: str, of_a: dict[tuple, pd.DataFrame], of_b: dict[tuple, pd.DataFrame]) -> Iterator[dict[str, object]]:
+    for key in (key for key in of_a if key in of_b):
+        where = dict(zip(SERIES, key, strict=True))
         if where["cpu"] != -1 or where["metric"] in FORTH or where["metric"].endswith(model.WITH_POLLING):
             continue
-        samples = [metrics.by_repetition(series[key]) for series in known]
+        samples = [metrics.by_repetition(series[key]) for series in (of_a, of_b)]
         ratio = metrics.ratio_between(*reversed(samples), paired=a.result is b.result and bool(a.result.order))
         lists = [list(sample.values()) for sample in samples]
         values = [stats.estimate(one).median for one in lists]
@@ -127,6 +171,7 @@ def _rows(a: Side, b: Side, source: str, module: ModuleType) -> Iterator[dict[st
             "source": source, **{name: where[name] for name in ("traffic", "load", "metric", "role", "unit")},
             "a": values[0], "b": values[1], "ratio": ratio.median, "low": ratio.low, "high": ratio.high,
             "effect": stats.effect(lists[1], lists[0]), "detectable": ratio.detectable, "n": ratio.n, "verdict": _verdict(ratio, values),
+            "better": vocabulary.better(where["traffic"], where["metric"]),
         }  # fmt: skip
 
 

@@ -119,8 +119,15 @@ def _metrics(table: pd.DataFrame, found: Comparison) -> Table:
         role = "" if row.role in ("all", "path") else f" ({row.role})"
         numbers = [_number(row.a, row.unit), _number(row.b, row.unit)]
         traffic = style.traffic_name(row.traffic, row.load)
-        shown.add_row(row.metric + role, traffic, row.source, *numbers, units.significant(row.ratio), interval, row.verdict)
+        shown.add_row(row.metric + role, traffic, row.source, *numbers, units.significant(row.ratio), interval, _verdict(row))
     return shown
+
+
+def _verdict(row: Any) -> str:
+    """`more (worse)`, where the metric's plug-in says which direction is better."""
+    if not row.better or row.verdict not in ("more", "less"):
+        return row.verdict
+    return f"{row.verdict} ({'better' if row.verdict == row.better else 'worse'})"
 
 
 def _number(value: float, unit: str) -> str:

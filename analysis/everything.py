@@ -30,6 +30,7 @@ class Everything:
     """The tables of a report's last section, one a collector, folded away until they are asked for."""
 
     tables: dict[str, pd.DataFrame]
+    """By the collector's name in reports; a row a number, a column a case."""
     never: dict[str, list[str]]
     """By collector, the counts that were zero in every window."""
 
@@ -47,34 +48,43 @@ class Everything:
 def show(result: Result) -> Everything:
     """All of it, with 95 % intervals over repetitions."""
     found, never = {}, {}
-    for collector, rows in _numbers(result):
+    for collector, source, rows in _numbers(result):
+        name = vocabulary.collector(collector) + ("" if source == "software" else f" ({source})")
         if not (part := _summary(result, rows)).empty:
-            found[collector] = _worded(result, part)
+            found[name] = _worded(result, part)
         if zero := _never(rows):
-            never[collector] = zero
+            never[name] = zero
     return Everything(found, never)
 
 
 def summary(result: Result) -> pd.DataFrame:
     """One row a collector, number, role, traffic, load and case: median, low, high, n and unit; without counts that were always zero."""
-    return pd.concat([_summary(result, rows).assign(collector=name) for name, rows in _numbers(result)], ignore_index=True)
+    return pd.concat([_summary(result, rows).assign(collector=name) for name, _, rows in _numbers(result)], ignore_index=True)
 
 
-def _numbers(result: Result) -> Iterator[tuple[str, pd.DataFrame]]:
-    """The rows of one collector after the other, under its name, and its source where that is not software: a long campaign has millions of
-    rows, of which no second copy is to be made."""
+def of(result: Result, case_id: str) -> Iterator[tuple[str, pd.DataFrame]]:
+    """The same of one case as raw quotients, in metrics.COLUMNS, by source: what `compare` makes ratios of."""
+    for _, source, rows in _numbers(result):
+        yield source, _quotients(result, rows[rows["case_id"] == case_id])
+
+
+def _numbers(result: Result) -> Iterator[tuple[str, str, pd.DataFrame]]:
+    """Collector, source, and its rows of this source, one after the other: a long campaign has millions of rows, of which no second copy is
+    to be made."""
     frame = result.frame
     wanted = (frame["testbed"] == result.testbed) & (frame["traffic"] != "") & ~frame["name"].isin(NOT_SHOWN)
     groups = frame.loc[wanted, ["collector", "source"]].groupby(["collector", "source"], observed=True).groups
     for (collector, source), places in groups.items():
-        name = collector if source == "software" else f"{collector} ({source})"
-        yield name, frame.loc[places, [*metrics.WINDOW, "name", "role", "cpu", "unit", "value", "enabled_s"]]
+        yield str(collector), str(source), frame.loc[places, [*metrics.WINDOW, "name", "role", "cpu", "unit", "value", "enabled_s"]]
 
 
 def _summary(result: Result, rows: pd.DataFrame) -> pd.DataFrame:
+    return metrics.summarised(result, _quotients(result, rows)).rename(columns={"metric": "number"})
+
+
+def _quotients(result: Result, rows: pd.DataFrame) -> pd.DataFrame:
     counts = rows["unit"].isin(COUNTS)
-    table = pd.concat([_counts(result, rows[counts]), _others(rows[~counts])], ignore_index=True)
-    return metrics.summarised(result, table[metrics.COLUMNS]).rename(columns={"metric": "number"})
+    return pd.concat([_counts(result, rows[counts]), _others(rows[~counts])], ignore_index=True)[metrics.COLUMNS]
 
 
 def _counts(result: Result, rows: pd.DataFrame) -> pd.DataFrame:
@@ -120,6 +130,8 @@ def _worded(result: Result, part: pd.DataFrame) -> pd.DataFrame:
     wide = shown.pivot_table(index=keys, columns="label", values="text", aggfunc="first").sort_index()
     labels = [label for label in result.cases["label"] if label in wide.columns]
     table = wide[labels].reset_index().drop(columns="place").rename_axis(columns=None)
+    meanings = [words.words if (words := vocabulary.number(number)) else "" for number in table["number"]]
+    table = table.assign(meaning=meanings) if any(meanings) else table
     return table if table["who"].any() else table.drop(columns="who")
 
 

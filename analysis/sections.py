@@ -14,6 +14,7 @@ from IPython.display import display
 
 from analysis import describe, describe_functions, everything, explain_dataplane, explain_model, figures, metrics, model, reading, stacks
 from analysis.describe import Text
+from analysis.figures import counts
 from analysis.load import Result, load
 
 CELLS = "One column per case. Each cell is a median over repetitions, with its 95 % interval."
@@ -122,5 +123,6 @@ def explanation(result: Result, *texts: str, words: str = EXPLAINED) -> None:
 
 def rest(result: Result, notes: Sequence[str] = ()) -> None:
     """What ends every report: all numbers, how to read it (`notes`: what this report alone needs for that), and its limits."""
-    show(f"## Everything that was counted\n{EVERYTHING}", everything.show(result))
+    asked = _figures(result, "counts") if counts.asked_for(result) else []
+    show(f"## Everything that was counted\n{EVERYTHING}", *asked, everything.show(result))
     show("## How to read this", reading.notes(result, notes), "These limits hold for this result:", describe.limits(result))

@@ -1,15 +1,18 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
-"""The words, places and colours of switches and traffics: as the manifests of the results say that were loaded.
+"""The words, places and colours of switches and traffics, and what numbers are: as the manifests say of the results that were loaded.
 
 Names of plug-ins mean the same in every result, so what one manifest says holds for all.
 """
 
 from __future__ import annotations
 
+import fnmatch
+import functools
+import re
 from collections.abc import Iterable, Mapping
 from typing import Any
 
-from terms.vocabulary import Data, Headline, SwitchWords, TrafficWords, Vocabulary
+from terms.vocabulary import CollectorWords, Data, Headline, NumberWords, SwitchWords, TrafficWords, Vocabulary
 
 LOADS = ("saturation", "ndr", "pdr", "equal", "paced", "none")
 """The order in which traffics are shown, before their own ranks."""
@@ -29,8 +32,8 @@ _BEFORE = Vocabulary(
             10,
             Data("megabit", "megabit of goodput", "goodput", scale=1e-6, modelled="model_tcp_bytes", modelled_scale=8e-6),
             (
-                Headline("goodput", "goodput", ("saturation",)),
-                Headline("context_switches_per_megabit", "context switches per megabit", ("saturation",)),
+                Headline("goodput", "goodput", ("saturation",), better="more"),
+                Headline("context_switches_per_megabit", "context switches per megabit", ("saturation",), better="less"),
             ),
         ),
         "udp_flood": TrafficWords(
@@ -38,12 +41,12 @@ _BEFORE = Vocabulary(
             20,
             _PACKETS,
             (
-                Headline("packet_rate_received", "received", ("saturation",)),
-                Headline("search_rate", "found by search", ("ndr", "pdr")),
-                Headline("loss_total", "lost", ("saturation", "equal")),
-                Headline("loss_total", "lost when sent for long", ("ndr", "pdr")),
-                Headline("context_switches_per_second", "context switches per second", ("saturation",)),
-                Headline("context_switches_per_packet", "context switches per packet", ("saturation", "ndr")),
+                Headline("packet_rate_received", "received", ("saturation",), better="more"),
+                Headline("search_rate", "found by search", ("ndr", "pdr"), better="more"),
+                Headline("loss_total", "lost", ("saturation", "equal"), better="less"),
+                Headline("loss_total", "lost when sent for long", ("ndr", "pdr"), better="less"),
+                Headline("context_switches_per_second", "context switches per second", ("saturation",), better="less"),
+                Headline("context_switches_per_packet", "context switches per packet", ("saturation", "ndr"), better="less"),
                 Headline("pmd_busy", "poll-mode thread busy", ("saturation",)),
             ),
         ),
@@ -52,7 +55,7 @@ _BEFORE = Vocabulary(
             30,
             Data("packet", "packet sent back", "packet_rate_received"),
             (
-                Headline("packet_rate_received", "sent back", ("saturation",)),
+                Headline("packet_rate_received", "sent back", ("saturation",), better="more"),
                 Headline("pmd_busy", "poll-mode thread busy", ("saturation",)),
             ),
         ),
@@ -61,8 +64,8 @@ _BEFORE = Vocabulary(
             40,
             Data("reply", "reply", "replies", rate=False, modelled="model_icmp_messages", modelled_scale=0.5),
             (
-                Headline("rtt_p50", "round trip, median"),
-                Headline("rtt_p99", "round trip, 99th percentile"),
+                Headline("rtt_p50", "round trip, median", better="less"),
+                Headline("rtt_p99", "round trip, 99th percentile", better="less"),
             ),
         ),
         "paced_frames": TrafficWords(
@@ -70,10 +73,10 @@ _BEFORE = Vocabulary(
             50,
             _PACKETS,
             (
-                Headline("latency_mean", "one way, mean"),
-                Headline("latency_p99", "one way, 99th percentile"),
-                Headline("latency_max", "one way, longest"),
-                Headline("frames_lost", "lost"),
+                Headline("latency_mean", "one way, mean", better="less"),
+                Headline("latency_p99", "one way, 99th percentile", better="less"),
+                Headline("latency_max", "one way, longest", better="less"),
+                Headline("frames_lost", "lost", better="less"),
             ),
         ),
         "reconnect": TrafficWords(
@@ -81,10 +84,10 @@ _BEFORE = Vocabulary(
             60,
             None,
             (
-                Headline("came_back", "came back"),
-                Headline("outage", "longest time without a frame"),
-                Headline("outage_packets_lost", "packets lost"),
-                Headline("switch_away", "of which the switch itself was away"),
+                Headline("came_back", "came back", better="more"),
+                Headline("outage", "longest time without a frame", better="less"),
+                Headline("outage_packets_lost", "packets lost", better="less"),
+                Headline("switch_away", "of which the switch itself was away", better="less"),
             ),
         ),
         "idle": TrafficWords("idle", 70),
@@ -93,6 +96,10 @@ _BEFORE = Vocabulary(
 """Of results whose manifests have no vocabulary: vsprof wrote none before 2026-11-25. Nothing is added here: plug-ins say it themselves."""
 _switches: dict[str, SwitchWords] = dict(_BEFORE.switches)
 _traffics: dict[str, TrafficWords] = dict(_BEFORE.traffics)
+_collectors: dict[str, CollectorWords] = {}
+_PREFIX = re.compile("model_|hw_")
+"""Of metrics that analysis makes of a collector's numbers."""
+_ENDING = re.compile(r"(_per_(second|[a-z]+|kilo_instructions|empty_poll))?(_(user|kernel|guest))?(_with_polling)?$")
 
 
 def learn(manifest: Mapping[str, Any]) -> None:
@@ -101,6 +108,8 @@ def learn(manifest: Mapping[str, Any]) -> None:
         said = Vocabulary.from_json(given)
         _switches.update(said.switches)
         _traffics.update(said.traffics)
+        _collectors.update(said.collectors)
+        number.cache_clear()
 
 
 def switch(name: str) -> SwitchWords:
@@ -123,6 +132,40 @@ def colour_slot(name: str, slots: int) -> int:
 
 def traffic(name: str) -> TrafficWords:
     return _traffics.get(name) or TrafficWords(name)
+
+
+def collector(name: str) -> str:
+    """Its name in reports."""
+    return _collectors.get(name, CollectorWords()).words or name
+
+
+@functools.cache
+def number(name: str) -> NumberWords | None:
+    """What a number, or a metric that is made of it (`model_x_per_packet`), is by the words of its collector; None if nobody says so."""
+    bare = _PREFIX.sub("", name, count=1)
+    for one in dict.fromkeys((name, bare, _ENDING.sub("", name), _ENDING.sub("", bare))):
+        for collector in _collectors.values():
+            for pattern, words in collector.numbers.items():
+                if one == pattern or fnmatch.fnmatchcase(one, pattern):
+                    return words
+    return None
+
+
+def better(traffic_name: str, metric: str) -> str:
+    """Whether `more` or `less` of a metric is better; empty where nobody says so."""
+    said = [line.better for line in traffic(traffic_name).headlines if line.metric == metric]
+    known = number(metric)
+    return said[0] if said else known.better if known else ""
+
+
+def drawn_by(figure: str) -> list[str]:
+    """The numbers, or patterns of names, that ask for this figure."""
+    return [name for one in _collectors.values() for name, words in one.numbers.items() if words.figure == figure]
+
+
+def judged_by(name: str) -> Headline | None:
+    """A traffic's first headline; None where it has none."""
+    return next(iter(traffic(name).headlines), None)
 
 
 def data(name: str) -> Data | None:

@@ -44,6 +44,7 @@ from typing import Any, ClassVar
 
 from terms.placement import Placement
 from terms.schema import FunctionCount, Number, StackCount
+from terms.vocabulary import CollectorWords, NumberWords
 from testbeds.base import Testbed
 
 
@@ -61,6 +62,10 @@ class Recorded:
 class Collector(abc.ABC):
     """An instrument. See the module's text for the life cycle."""
 
+    words: ClassVar[str] = ""
+    """Its name as reports write it, where that is not the file's name."""
+    says: ClassVar[Mapping[str, NumberWords]] = {}
+    """What its numbers are, by name, for whoever shows them: words, which direction is better, the figure. A name may have a ``*``."""
     source: ClassVar[str] = "software"
     automatic: ClassVar[bool] = True
     """Whether the word `auto` in an experiment's collectors includes it."""
@@ -96,6 +101,10 @@ class Collector(abc.ABC):
     def facts(self) -> dict[str, Any]:
         """What the manifest should say of this instrument and its settings. Asked after ``setup``."""
         return {}
+
+    def vocabulary(self) -> CollectorWords:
+        """``words`` and ``says``, and what only a run can know of them. Asked after ``setup``."""
+        return CollectorWords(self.words, self.says)
 
     def next_window(self, number: int, count: int) -> None:
         """The window to come is ``number``, from 1 on, of the ``count`` normal windows of a traffic."""

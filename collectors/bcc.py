@@ -31,6 +31,7 @@ _BUCKET = re.compile(r"^ *(\d+) -> \d+ +: (\d+) ", re.ASCII)
 
 
 class Bcc(Apart):
+    words = "bcc"
     automatic = False
     options: ClassVar[Mapping[str, str]] = {"tools": f"which, a list of {', '.join(TOOLS)}; without it, softirqs, which starts faster"}
 

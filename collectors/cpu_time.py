@@ -3,11 +3,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
+from typing import ClassVar
 
 from collectors.base import Recorded, Snapshot
 from collectors.procfs import by_role, threads
 from terms.schema import Number
+from terms.vocabulary import NumberWords
 
 # proc_stat(5), in ticks of 1/100 s (USER_HZ). guest is also counted in user, guest_nice in nice: taken out below.
 KINDS = ("user", "nice", "system", "idle", "iowait", "irq", "softirq", "steal", "guest", "guest_nice")
@@ -21,6 +23,12 @@ BOOK = "cat /proc/[0-9]*/task/[0-9]*/stat > /dev/null 2>&1"
 
 
 class CpuTime(Snapshot):
+    words = "CPUs' and threads' time"
+    says: ClassVar[Mapping[str, NumberWords]] = {
+        "cpu_*_seconds": NumberWords("time that a CPU spends on this kind of work"),
+        "run_seconds": NumberWords("time on a CPU"),
+        "wait_seconds": NumberWords("time runnable, waiting for a CPU", better="less"),
+    }
     command = f"{BOOK}; grep '^cpu[0-9]' /proc/stat; echo '{SEPARATOR}'; grep -sH '' /proc/[0-9]*/task/[0-9]*/schedstat"
 
     @classmethod

@@ -4,10 +4,12 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
+from typing import ClassVar
 
 from collectors.base import Recorded, Snapshot
 from collectors.procfs import gained, per_cpu_table
 from terms.schema import Number
+from terms.vocabulary import NumberWords
 
 # Linux, arch/x86/kernel/irq.c: the rows that are no device's.
 KINDS = {
@@ -23,6 +25,10 @@ DEVICES = "device"
 
 
 class Interrupts(Snapshot):
+    words = "hardware interrupts"
+    says: ClassVar[Mapping[str, NumberWords]] = {
+        "interrupts_*": NumberWords("hardware interrupts of this kind", better="less"),
+    }
     command = "cat /proc/interrupts"
 
     @classmethod

@@ -3,16 +3,22 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
+from typing import ClassVar
 
 from collectors.base import Recorded, Snapshot
 from collectors.procfs import by_role, threads
 from terms.schema import Number
+from terms.vocabulary import NumberWords
 
 FIELD = "se.nr_migrations"
 
 
 class Migrations(Snapshot):
+    words = "migrations"
+    says: ClassVar[Mapping[str, NumberWords]] = {
+        "migrations": NumberWords("moves of a thread to another CPU", better="less"),
+    }
     command = f"grep -sH '^{FIELD}' /proc/[0-9]*/task/[0-9]*/sched"
 
     def unavailable(self) -> str | None:

@@ -7,11 +7,13 @@ A hit was forwarded by the datapath itself, a miss went up to ovs-vswitchd (an u
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
+from typing import ClassVar
 
 from collectors.base import Recorded, Snapshot
 from collectors.ovs import APPCTL, not_running
 from terms.schema import Number
+from terms.vocabulary import NumberWords
 
 SEPARATOR = "--- coverage/show"
 _LOOKUPS = re.compile(r"lookups: hit:(\d+) missed:(\d+) lost:(\d+)")
@@ -21,6 +23,13 @@ _TOTAL = re.compile(r"^(\w+) .*\btotal: (\d+)$", re.MULTILINE)
 
 
 class OvsDatapath(Snapshot):
+    words = "OVS's flow table"
+    says: ClassVar[Mapping[str, NumberWords]] = {
+        "flow_hits": NumberWords("packets that the datapath forwards by itself", better="more"),
+        "flow_misses": NumberWords("packets that go up to ovs-vswitchd (upcalls)", better="less"),
+        "flow_lost": NumberWords("packets lost on the way up to ovs-vswitchd", better="less"),
+        "flows_installed": NumberWords("flows in the table at the end of the window"),
+    }
     nesting = 0
     command = f"{APPCTL} dpctl/show -s; echo '{SEPARATOR}'; {APPCTL} coverage/show"
 

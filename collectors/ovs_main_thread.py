@@ -7,12 +7,14 @@ In the netdev datapath it serves every port that no poll-mode thread does, such 
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
+from typing import ClassVar
 
 from collectors.base import Collector, Recorded
 from collectors.ovs import APPCTL, not_running
 from collectors.procfs import threads
 from terms.schema import Number
+from terms.vocabulary import NumberWords
 
 SEPARATOR = "--- pmd-stats-show"
 # Our name, and which field of the thread's schedstat it is, which has nanoseconds. Then by field of its status and of pmd-stats-show.
@@ -30,6 +32,14 @@ _FIELD = re.compile(r"^\s+(?P<name>[a-z ]+): (?P<value>\d+)$", re.MULTILINE)
 
 
 class OvsMainThread(Collector):
+    words = "ovs-vswitchd's main thread"
+    says: ClassVar[Mapping[str, NumberWords]] = {
+        "main_thread_run_seconds": NumberWords("time on a CPU"),
+        "main_thread_wait_seconds": NumberWords("time runnable, waiting for a CPU", better="less"),
+        "main_thread_switches_*": NumberWords("context switches of the main thread", better="less"),
+        "main_thread_packets": NumberWords("packets that the main thread moves"),
+        "main_thread_*upcalls": NumberWords("packets without a flow, in the main thread", better="less"),
+    }
     nesting = 1
     # A process's name is its main thread's, and so is its id. pgrep would take 0.2 to 0.3 s in the lab, at each end of a window.
     threads = (

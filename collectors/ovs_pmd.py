@@ -7,11 +7,13 @@ Cycles are the time-stamp counter's (TSC), not the core's: in the emulated lab t
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
+from typing import ClassVar
 
 from collectors.base import Recorded, Snapshot
 from collectors.ovs import APPCTL, has_pmd, not_running
 from terms.schema import Number
+from terms.vocabulary import NumberWords
 
 SEPARATOR = "--- pmd-perf-show"
 # Fields of pmd-stats-show and of pmd-perf-show, both counted since the thread started, and our name and unit of each.
@@ -39,6 +41,16 @@ _FIELD = re.compile(r"^\s+(?:- )?(?P<name>[A-Za-z][\w ]*?):\s+(?P<value>\d+)\b(?
 
 
 class OvsPmd(Snapshot):
+    words = "OVS-DPDK's poll-mode threads"
+    says: ClassVar[Mapping[str, NumberWords]] = {
+        "pmd_busy_cycles": NumberWords("TSC cycles of iterations that found packets", better="less"),
+        "pmd_idle_cycles": NumberWords("TSC cycles of iterations that found nothing"),
+        "pmd_*iterations": NumberWords("rounds over the ports"),
+        "pmd_packets*": NumberWords("packets"),
+        "pmd_batches_sent": NumberWords("batches sent", better="less"),
+        "*_hits": NumberWords("packets whose flow this cache has"),
+        "*upcalls": NumberWords("packets without a flow", better="less"),
+    }
     nesting = 0
     command = f"{APPCTL} dpif-netdev/pmd-stats-show; echo '{SEPARATOR}'; {APPCTL} dpif-netdev/pmd-perf-show -nh"
 

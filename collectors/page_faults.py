@@ -7,11 +7,13 @@ Minor: the page was in memory and had only to be mapped. Major: it had to be rea
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
+from typing import ClassVar
 
 from collectors.base import Recorded, Snapshot
 from collectors.procfs import by_role
 from terms.schema import Number
+from terms.vocabulary import NumberWords
 
 # proc_pid_stat(5): behind the name in parentheses, counted from the state, which is field 3.
 _THREAD = re.compile(r"^(?P<tid>\d+) \(.*\) (?P<rest>.*)$")
@@ -19,6 +21,11 @@ FIELDS = {"faults_minor": 10 - 3, "faults_major": 12 - 3}
 
 
 class PageFaults(Snapshot):
+    words = "page faults"
+    says: ClassVar[Mapping[str, NumberWords]] = {
+        "page_faults_minor": NumberWords("page faults of pages that are in memory", better="less"),
+        "page_faults_major": NumberWords("page faults that read a disk", better="less"),
+    }
     # A thread that ends meanwhile is no error.
     command = "cat /proc/[0-9]*/task/[0-9]*/stat 2> /dev/null; true"
 

@@ -9,11 +9,12 @@ and CPU are its own.
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable, Sequence
-from typing import Any
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any, ClassVar
 
 from collectors.base import Collector, Recorded
 from terms.schema import Number
+from terms.vocabulary import NumberWords
 
 # perf's name of each event, and ours.
 EVENTS = {
@@ -32,6 +33,11 @@ Count = tuple[str, int, float | None, float | None, float | None]
 
 
 class PerfSoftware(Collector):
+    words = "the kernel's events, by perf stat"
+    says: ClassVar[Mapping[str, NumberWords]] = {
+        "vm_exits": NumberWords("exits from a guest to the hypervisor", better="less"),
+        "*_interrupts": NumberWords("interrupts of this kind", better="less"),
+    }
     _events: Sequence[str] = ()
 
     def unavailable(self) -> str | None:

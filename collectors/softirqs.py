@@ -3,14 +3,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
+from typing import ClassVar
 
 from collectors.base import Recorded, Snapshot
 from collectors.procfs import gained, per_cpu_table
 from terms.schema import Number
+from terms.vocabulary import NumberWords
 
 
 class Softirqs(Snapshot):
+    words = "softirqs"
+    says: ClassVar[Mapping[str, NumberWords]] = {
+        "softirq_*": NumberWords("softirqs of this kind", better="less"),
+    }
     command = "cat /proc/softirqs"
 
     @classmethod

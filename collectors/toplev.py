@@ -37,6 +37,7 @@ Place = tuple[int, int]
 
 
 class Toplev(Apart):
+    words = "toplev (top-down method)"
     source = "hardware"
     automatic = False
     options: ClassVar[dict[str, str]] = {"level": "how deep into the tree of bottlenecks: 1 (not multiplexed), 2 or 3"}

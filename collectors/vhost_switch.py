@@ -5,11 +5,12 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable, Mapping, Sequence
-from typing import Any
+from typing import Any, ClassVar
 
 from collectors.base import Recorded, Snapshot
 from terms import vhost_switch_messages
 from terms.schema import Number
+from terms.vocabulary import NumberWords
 from testbeds import dpdk_telemetry
 
 PREFIX = "vhost-switch"
@@ -37,6 +38,15 @@ QUANTILES = {"p50": 0.5, "p90": 0.9, "p99": 0.99}
 
 
 class VhostSwitch(Snapshot):
+    words = "vhost-switch's poll-mode threads"
+    says: ClassVar[Mapping[str, NumberWords]] = {
+        "stage_*_cycles": NumberWords("TSC cycles of this stage", better="less"),
+        "pmd_busy_cycles": NumberWords("TSC cycles of polls that found packets", better="less"),
+        "cycles_per_packet_*": NumberWords("TSC cycles per packet of a burst", better="less"),
+        "burst_size_*": NumberWords("packets in a burst"),
+        "dropped_*": NumberWords("frames dropped", better="less"),
+        "flood_dropped": NumberWords("copies of flooded frames dropped", better="less"),
+    }
     nesting = 0
     command = dpdk_telemetry.command(
         PREFIX,

@@ -47,6 +47,7 @@ _CPUS = re.compile(r"\d+(-\d+)?(,\d+(-\d+)?)*")
 
 
 class Vtune(Apart):
+    words = "VTune"
     source = "hardware"
     automatic = False
     options: ClassVar[dict[str, str]] = {

@@ -14,14 +14,13 @@ from pathlib import Path
 from typing import Any
 
 from runner import experiment as experiments
-from runner import offers, parse, results, run
+from runner import offers, parse, results, run, vocabulary
 from runner.experiment import Case, Experiment, TrafficItem
 from runner.progress import Progress
 from runner.results import Results
 from runner.run import Plan, Setting
 from terms import errors, host_messages, native_messages, node_messages, schema
 from terms.schema import FCS_BYTES
-from terms.vocabulary import SwitchWords, TrafficWords, Vocabulary
 from testbeds.base import EMULATED, REAL, Testbed
 from testbeds.lab import Lab
 from testbeds.native import Native
@@ -260,6 +259,7 @@ def _note_success(plan: Plan, store: Results, record: dict[str, Any], outcome: r
         store.manifest["facts"]["clock"] = {name: clock[name] for name in ("cpu", "cpu_name", "frequency_hz", "quantum_s")}
     # A result that an earlier vsprof began has none.
     store.manifest["facts"].setdefault("collectors", {}).update(outcome.facts["collectors"])
+    vocabulary.note(store.manifest, outcome.vocabulary)
     for name, why in outcome.left_out.items():
         store.find(f"{name} left out with {plan.case.switch}: {why}")
 
@@ -302,18 +302,11 @@ def _manifest(campaign: Campaign, seed: int, plans: Sequence[Plan], facts: dict[
         ],
         "left_out": [],
         "findings": [],
-        "vocabulary": _vocabulary(campaign).to_json(),
+        "vocabulary": vocabulary.of(
+            {case.switch: experiments.SWITCHES[case.switch] for case in campaign.cases},
+            {item.kind: experiments.TRAFFIC[item.kind] for item in campaign.traffics},
+        ).to_json(),
     }  # fmt: skip
-
-
-def _vocabulary(campaign: Campaign) -> Vocabulary:
-    """What the campaign's plug-ins say of themselves."""
-    switches = {case.switch: experiments.SWITCHES[case.switch] for case in campaign.cases}
-    traffics = {item.kind: experiments.TRAFFIC[item.kind] for item in campaign.traffics}
-    return Vocabulary(
-        {name: SwitchWords(one.words or name, one.rank, one.colour) for name, one in switches.items()},
-        {name: TrafficWords(one.words or name, one.rank, one.data, one.headlines) for name, one in traffics.items()},
-    )
 
 
 def host_facts() -> dict[str, Any]:

@@ -19,6 +19,7 @@ from collectors.base import Apart, Clock, Collector
 from runner import window
 from runner.experiment import COLLECTORS, SWITCHES, TOPOLOGIES, TRAFFIC, Case, TrafficItem, Windows
 from terms import errors, schema
+from terms.vocabulary import CollectorWords
 from testbeds.base import MODELLED, Testbed
 from workloads.topologies.base import Topology
 from workloads.traffic.base import Traffic
@@ -61,6 +62,8 @@ class Outcome:
     cpu_roles: dict[int, str]
     left_out: dict[str, str]
     """Collectors and traffics that could not work, and why."""
+    vocabulary: dict[str, CollectorWords] = field(default_factory=dict)
+    """What each collector says of its numbers."""
 
 
 def execute(host: Testbed, plan: Plan, setting: Setting, folder: Path, say: Say) -> Outcome:
@@ -84,6 +87,7 @@ def execute(host: Testbed, plan: Plan, setting: Setting, folder: Path, say: Say)
         switch.ready()
         collectors, left_out = _set_up(host, setting, undo)
         facts = {**host.facts(), "switch": switch.facts(), "endpoints": topology.facts(), "collectors": _facts(collectors)}
+        words = {name: one.vocabulary() for name, one in collectors.items()}
         run = _describe(plan, setting, host, topology, collectors)
         for item in plan.traffics:
             if why := _traffic(item, plan, topology).unavailable():
@@ -99,7 +103,7 @@ def execute(host: Testbed, plan: Plan, setting: Setting, folder: Path, say: Say)
         placement = topology.placement().to_json()
         if host.clock == MODELLED:
             facts["clock"] = _clock(collectors)[1].clock_facts()
-    return Outcome(facts, placement["threads"], placement["cpu_roles"], left_out)
+    return Outcome(facts, placement["threads"], placement["cpu_roles"], left_out, words)
 
 
 @contextlib.contextmanager

@@ -5,7 +5,7 @@ without them."""
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, field
 from typing import Any
 
 
@@ -39,12 +39,13 @@ class Data:
 
 @dataclass(frozen=True, slots=True)
 class Headline:
-    """A number that a reader asks for first: a metric of analysis, or one of the traffic's own numbers; how a table's row names it; and the
-    loads to which it belongs (none: all)."""
+    """A number that a reader asks for first: a metric of analysis, or one of the traffic's own numbers; how a table's row names it; the
+    loads to which it belongs (none: all); and which direction is better, ``more`` or ``less`` (empty: neither)."""
 
     metric: str
     words: str
     loads: tuple[str, ...] = ()
+    better: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,14 +60,33 @@ class TrafficWords:
 
 
 @dataclass(frozen=True, slots=True)
+class NumberWords:
+    """What a collector's number or metric is. ``better``: ``more`` or ``less`` of it, of a count per unit of data; empty: neither.
+    ``figure``: a file of analysis/figures/ that draws it, of which `counts` draws any number; empty: tables alone show it."""
+
+    words: str
+    better: str = ""
+    figure: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class CollectorWords:
+    """``words``: its name as reports write it. ``numbers``: by name; in a name, ``*`` stands for anything, as in a shell."""
+
+    words: str = ""
+    numbers: Mapping[str, NumberWords] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True)
 class Vocabulary:
     """By the names of plug-ins."""
 
-    switches: Mapping[str, SwitchWords]
-    traffics: Mapping[str, TrafficWords]
+    switches: Mapping[str, SwitchWords] = field(default_factory=dict)
+    traffics: Mapping[str, TrafficWords] = field(default_factory=dict)
+    collectors: Mapping[str, CollectorWords] = field(default_factory=dict)
 
     def to_json(self) -> dict[str, Any]:
-        return {kind: {name: asdict(one) for name, one in getattr(self, kind).items()} for kind in ("switches", "traffics")}
+        return {kind: {name: asdict(one) for name, one in getattr(self, kind).items()} for kind in ("switches", "traffics", "collectors")}
 
     @classmethod
     def from_json(cls, given: Mapping[str, Any]) -> Vocabulary:
@@ -76,4 +96,8 @@ class Vocabulary:
             data = Data(**one["data"]) if one["data"] else None
             headlines = tuple(Headline(**{**line, "loads": tuple(line["loads"])}) for line in one["headlines"])
             traffics[name] = TrafficWords(one["words"], one["rank"], data, headlines)
-        return cls({name: SwitchWords(**one) for name, one in given["switches"].items()}, traffics)
+        collectors = {}
+        # Absent from results of 2026-11-25 and before.
+        for name, one in given.get("collectors", {}).items():
+            collectors[name] = CollectorWords(one["words"], {number: NumberWords(**words) for number, words in one["numbers"].items()})
+        return cls({name: SwitchWords(**one) for name, one in given["switches"].items()}, traffics, collectors)

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
-"""Who does the work, by the processor's own counters: instructions (left) and core cycles (right) per unit of data, by the role of
-the CPU that ran. User, kernel and guest are added up. Number and interval are the packet path's: host-other is drawn and left out of
-them, but in vm2host, where the host is an endpoint. Polls that found nothing are taken out where the run has idle windows.
-Parts are drawn in proportion, so that they sum to the number: medians alone need not."""
+"""Who does the work, by the processor's own counters: instructions and core cycles per unit of data, by the role of the CPU that ran;
+then metrics of one's own that ask to be drawn here. User, kernel and guest are added up. Number and interval are the packet path's:
+host-other is drawn and left out of them, but in vm2host, where the host is an endpoint. Polls that found nothing are taken out where the
+run has idle windows. Parts are drawn in proportion, so that they sum to the number: medians alone need not."""
 
 from __future__ import annotations
 
@@ -19,10 +19,16 @@ WALL_CLOCK = False
 
 def table(result: Result) -> pd.DataFrame:
     """One row a case, traffic, counter (instructions, cycles) and role ("all" and "path": sums), per unit of data."""
-    found = hardware.summary(result, hardware.per_data(*NEEDS))
+    found = hardware.summary(result, hardware.per_data(*NEEDS, *_own()))
     return found.assign(counter=found["metric"].str.removeprefix(hardware.PREFIX).str.replace(r"_per_[a-z]+$", "", regex=True))
 
 
 def plot(table: pd.DataFrame) -> Figure:
     pairs = [pair for pair in style.traffics(table) if vocabulary.data(pair[0])]
-    return style.work_by_role(table, pairs, {"instructions": "instructions", "cycles": "core cycles"})
+    own = {name: name.replace("_", " ") for name in _own() if name in set(table["counter"])}
+    return style.work_by_role(table, pairs, {"instructions": "instructions", "cycles": "core cycles", **own})
+
+
+def _own() -> list[str]:
+    """Metrics `x_per_packet` of one's own that ask for this figure."""
+    return [name.removesuffix("_per_packet") for name in vocabulary.drawn_by("hardware_per_packet")]

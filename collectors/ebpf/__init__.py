@@ -9,6 +9,7 @@ and which the program sees. So it counts exactly from mark to mark, and measures
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, ClassVar
 
@@ -17,6 +18,7 @@ from collectors.ebpf import numbers, output, probes, program
 from collectors.ebpf.probes import Probe
 from terms import ebpf_messages, errors
 from terms.schema import Number
+from terms.vocabulary import CollectorWords, NumberWords
 from testbeds.base import Testbed
 
 PROBES = probes.names()
@@ -33,6 +35,7 @@ COMMAND = f"env BPFTRACE_MAP_KEYS_MAX={MOST_KEYS} BPFTRACE_MAX_MAP_KEYS={MOST_KE
 
 
 class Ebpf(Collector):
+    words = "tracepoints, by bpftrace"
     automatic = False
     options: ClassVar[Mapping[str, str]] = {"probes": f"which probes, a list of {', '.join(PROBES)}; without it, all"}
 
@@ -99,6 +102,10 @@ class Ebpf(Collector):
         self.host.push(program.text(probes), f"{FOLDER}/program.bt")
         tried = self.host.run(f"timeout -s KILL {READY_SECONDS} {COMMAND} 0", timeout=READY_SECONDS + 30, check=False)
         return None if tried.status == 0 else ebpf_messages.refused(_first_error(tried.stderr))
+
+    def vocabulary(self) -> CollectorWords:
+        names = {re.sub(r"{\w+}", "*", number.name): NumberWords(probe.about) for probe in self._chosen for number in probe.numbers}
+        return CollectorWords(self.words, names)
 
     def facts(self) -> dict[str, Any]:
         return {"bpftrace": self._version, "probes": [probe.name for probe in self._working()], "missing": self._missing}

@@ -101,6 +101,12 @@ class Probe:
         return re.sub(r"//.*", "", self.text)
 
     @property
+    def about(self) -> str:
+        """The first comment below the licence: what it counts."""
+        lines = [line.removeprefix("//").strip() for line in self.text.splitlines() if not line.startswith("// SPDX")]
+        return " ".join(itertools.takewhile(bool, lines)).rstrip(".")
+
+    @property
     def tracepoints(self) -> set[tuple[str, str]]:
         """Category and name of each tracepoint that it is attached to."""
         return set(_TRACEPOINT.findall(self._code))

@@ -20,6 +20,7 @@ from collectors.events.processor import Processor
 from terms import event_messages as messages
 from terms import expression
 from terms.expression import Formula, Value
+from terms.vocabulary import NumberWords
 
 HERE = Path(__file__).resolve().parent
 COMMON, SOFTWARE, GENERIC = "common", "software", "generic"
@@ -43,6 +44,11 @@ class Catalogue:
     pmu: str = "cpu"
     _formulas: Mapping[str, Formula] = field(default_factory=dict)
     """By casefolded name of the metric."""
+
+    def says(self) -> dict[str, NumberWords]:
+        """What its events and metrics are, by name."""
+        entries = [*self.events.values(), *self.metrics.values()]
+        return {one.name: NumberWords(one.description, one.better, one.figure) for one in entries if one.description or one.figure}
 
     @property
     def vendor_defined(self) -> bool:

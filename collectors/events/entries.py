@@ -12,7 +12,7 @@ import json
 import re
 from collections.abc import Iterator, Mapping
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated, Any, Literal
 
 from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict, Field, ValidationError
 
@@ -87,6 +87,10 @@ class Entry(BaseModel):
 
     description: Empty = Field("", alias="BriefDescription")
     source: Empty = Field("", alias="Source")
+    better: Literal["", "more", "less"] = Field("", alias="Better")
+    """Whether it is good to have more of it, or less: per packet, where it is a count."""
+    figure: Empty = Field("", alias="Figure")
+    """A figure of reports that is to draw it."""
 
 
 class Event(Entry):

@@ -40,6 +40,7 @@ OPTIONS = "--guest-code --no-inline"
 
 
 class PerfRecord(Apart):
+    words = "samples of call stacks"
     automatic = False
     options: ClassVar[dict[str, str]] = {
         "frequency": f"samples a second and CPU, {LEAST_HZ} to {MOST_HZ} (default {FREQUENCY_HZ})",

@@ -32,6 +32,7 @@ from collectors.perf_stat.wanted import Wanted
 from terms import errors
 from terms import perf_messages as say
 from terms.schema import Number
+from terms.vocabulary import CollectorWords
 from testbeds.base import Testbed
 
 FOLDER = "/run/vsprof-perf-stat"
@@ -40,6 +41,7 @@ KERNEL_EVENTS_ROOM = 8
 
 
 class PerfStat(Collector):
+    words = "processor events, by perf stat"
     source = "hardware"
     options: ClassVar[dict[str, str]] = {
         "events": "names of metrics and events of the catalogue, in place of the default; each must be had, or the run fails",
@@ -151,6 +153,9 @@ class PerfStat(Collector):
             for event in self.known.needs(name):
                 if why := self._left_out.get(event):
                     raise say.not_here(name, f"{event}: {why}")
+
+    def vocabulary(self) -> CollectorWords:
+        return CollectorWords(self.words, self.known.says())
 
     def facts(self) -> dict[str, Any]:
         known = self.known

@@ -9,7 +9,8 @@ from __future__ import annotations
 
 import math
 from collections import Counter
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
+from typing import ClassVar
 
 from collectors import perf_text
 from collectors.base import Apart, Recorded
@@ -17,6 +18,7 @@ from collectors.perf_text import IDLE_TASK, Recording
 from collectors.sched.story import OTHER, REASONS, Story, Thread
 from terms import recording_messages as say
 from terms.schema import FunctionCount, Number
+from terms.vocabulary import NumberWords
 
 EVENTS = "-e sched:sched_switch,sched:sched_wakeup,sched:sched_wakeup_new,sched:sched_migrate_task"
 FIELDS = ("tid,cpu,time,event,trace",)
@@ -30,6 +32,11 @@ SERIES = {"run_queue_latency": "wait for a CPU", "slice": "time on a CPU"}
 
 
 class Sched(Apart):
+    words = "the scheduler"
+    says: ClassVar[Mapping[str, NumberWords]] = {
+        "run_queue_latency_*": NumberWords("time that a runnable thread waits for a CPU", better="less"),
+        "preempted_wait_seconds": NumberWords("time waiting after the CPU was taken away", better="less"),
+    }
     automatic = False
 
     def unavailable(self) -> str | None:

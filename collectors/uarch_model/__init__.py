@@ -22,6 +22,7 @@ from collectors.uarch_model import functions, numbers, profiles, symbols
 from collectors.uarch_model.control import Control
 from terms import errors
 from terms.schema import FunctionCount, Number
+from terms.vocabulary import NumberWords
 from testbeds.base import MODELLED, Testbed
 from testbeds.threads import cpu_list
 
@@ -76,6 +77,17 @@ those of vhost-switch's own rings (dataplane/own_rings.c). Both return how many:
 
 
 class UarchModel(Clock):
+    words = "the modelled processor"
+    says: ClassVar[Mapping[str, NumberWords]] = {
+        "cycles": NumberWords("estimated cycles", better="less"),
+        "cycles_*": NumberWords("estimated cycles that went to this cause", better="less"),
+        "instructions": NumberWords("instructions", better="less"),
+        "cpi*": NumberWords("estimated cycles per instruction", better="less"),
+        "*_misses": NumberWords("misses", better="less"),
+        "*_walks": NumberWords("page walks", better="less"),
+        "*_miss_rate": NumberWords("misses per data access", better="less"),
+        "empty_polls*": NumberWords("polls that found nothing, and what they took"),
+    }
     source = "model"
     emulator_plugin: ClassVar[Path | None] = BUILD / "uarch_model.so"
     options: ClassVar[dict[str, str]] = {

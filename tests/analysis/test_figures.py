@@ -19,8 +19,8 @@ ROOT = Path(__file__).resolve().parents[2]
 NAMES = sorted(module.name for module in pkgutil.iter_modules(figures.__path__) if module.name != "__main__")
 MODELLED = [name for name in NAMES if getattr(importlib.import_module(f"analysis.figures.{name}"), "SOURCE", "") == "model"]
 HARDWARE = [name for name in NAMES if getattr(importlib.import_module(f"analysis.figures.{name}"), "SOURCE", "") == "hardware"]
-OWN = {"stages", "frame_latency", "outage", "no_drop", "validation_events", "validation_switches", "validation_times"}
-"""Of vhost-switch alone, of frame-probe's single frames, of rates that were searched, of no result: tested by themselves."""
+OWN = {"counts", "stages", "frame_latency", "outage", "no_drop", "validation_events", "validation_switches", "validation_times"}
+"""Of vhost-switch alone, of frame-probe's single frames, of rates that were searched, of numbers that ask for it, of no result: tested by themselves."""
 PROBED = ["frame_latency", "outage"]
 COUNTED = [name for name in NAMES if name not in {*MODELLED, *HARDWARE, *OWN}]
 

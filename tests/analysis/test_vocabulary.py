@@ -32,6 +32,7 @@ def forget(monkeypatch):
     """What one result taught must not be known to the next test."""
     monkeypatch.setattr(vocabulary, "_switches", dict(vocabulary._switches))
     monkeypatch.setattr(vocabulary, "_traffics", dict(vocabulary._traffics))
+    monkeypatch.setattr(vocabulary, "_collectors", dict(vocabulary._collectors))
 
 
 @pytest.fixture

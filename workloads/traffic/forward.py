@@ -31,7 +31,7 @@ class Forward(Traffic):
     words, rank = "forwarding", 30
     data = Data("packet", "packet sent back", "packet_rate_received")
     headlines = (
-        Headline("packet_rate_received", "sent back", ("saturation",)),
+        Headline("packet_rate_received", "sent back", ("saturation",), better="more"),
         Headline("pmd_busy", "poll-mode thread busy", ("saturation",)),
     )
     options = ForwardOptions

@@ -46,10 +46,10 @@ class PacedFrames(Traffic):
     words, rank = "paced frames", 50
     data = Data("packet", "packet received", "packet_rate_received")
     headlines = (
-        Headline("latency_mean", "one way, mean"),
-        Headline("latency_p99", "one way, 99th percentile"),
-        Headline("latency_max", "one way, longest"),
-        Headline("frames_lost", "lost"),
+        Headline("latency_mean", "one way, mean", better="less"),
+        Headline("latency_p99", "one way, 99th percentile", better="less"),
+        Headline("latency_max", "one way, longest", better="less"),
+        Headline("frames_lost", "lost", better="less"),
     )
     options = PacedOptions
     factors = frozenset({"frame_bytes"})

@@ -40,8 +40,8 @@ class PingPaced(Traffic):
     # A request and an answer.
     data = Data("reply", "reply", "replies", rate=False, modelled="model_icmp_messages", modelled_scale=0.5)
     headlines = (
-        Headline("rtt_p50", "round trip, median"),
-        Headline("rtt_p99", "round trip, 99th percentile"),
+        Headline("rtt_p50", "round trip, median", better="less"),
+        Headline("rtt_p99", "round trip, 99th percentile", better="less"),
     )
     options = PingOptions
 

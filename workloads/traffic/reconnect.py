@@ -54,10 +54,10 @@ class Outage(BaseModel):
 class Reconnect(PacedFrames):
     words, rank, data = "restart of the switch", 60, None
     headlines = (
-        Headline("came_back", "came back"),
-        Headline("outage", "longest time without a frame"),
-        Headline("outage_packets_lost", "packets lost"),
-        Headline("switch_away", "of which the switch itself was away"),
+        Headline("came_back", "came back", better="more"),
+        Headline("outage", "longest time without a frame", better="less"),
+        Headline("outage_packets_lost", "packets lost", better="less"),
+        Headline("switch_away", "of which the switch itself was away", better="less"),
     )
     options = ReconnectOptions
     outlasts_modelled_time = True

@@ -55,8 +55,8 @@ class TcpStream(Traffic):
     words, rank = "TCP stream", 10
     data = Data("megabit", "megabit of goodput", "goodput", scale=1e-6, modelled="model_tcp_bytes", modelled_scale=8e-6)
     headlines = (
-        Headline("goodput", "goodput", ("saturation",)),
-        Headline("context_switches_per_megabit", "context switches per megabit", ("saturation",)),
+        Headline("goodput", "goodput", ("saturation",), better="more"),
+        Headline("context_switches_per_megabit", "context switches per megabit", ("saturation",), better="less"),
     )
     options = TcpOptions
     reads = ("tcp_window",)

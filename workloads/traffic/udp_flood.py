@@ -53,12 +53,12 @@ class UdpFlood(Traffic):
     words, rank = "UDP flood", 20
     data = Data("packet", "packet received", "packet_rate_received")
     headlines = (
-        Headline("packet_rate_received", "received", ("saturation",)),
-        Headline("search_rate", "found by search", ("ndr", "pdr")),
-        Headline("loss_total", "lost", ("saturation", "equal")),
-        Headline("loss_total", "lost when sent for long", ("ndr", "pdr")),
-        Headline("context_switches_per_second", "context switches per second", ("saturation",)),
-        Headline("context_switches_per_packet", "context switches per packet", ("saturation", "ndr")),
+        Headline("packet_rate_received", "received", ("saturation",), better="more"),
+        Headline("search_rate", "found by search", ("ndr", "pdr"), better="more"),
+        Headline("loss_total", "lost", ("saturation", "equal"), better="less"),
+        Headline("loss_total", "lost when sent for long", ("ndr", "pdr"), better="less"),
+        Headline("context_switches_per_second", "context switches per second", ("saturation",), better="less"),
+        Headline("context_switches_per_packet", "context switches per packet", ("saturation", "ndr"), better="less"),
         Headline("pmd_busy", "poll-mode thread busy", ("saturation",)),
     )
     options = FloodOptions

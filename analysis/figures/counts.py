@@ -1,0 +1,46 @@
+# SPDX-License-Identifier: GPL-2.0-or-later
+"""Numbers that their collectors, or events of one's own, ask to be drawn. A count is per unit of data, over all roles and CPUs; anything
+else is as it was written."""
+
+from __future__ import annotations
+
+import fnmatch
+
+import pandas as pd
+from matplotlib.figure import Figure
+
+from analysis import everything, style, vocabulary
+from analysis.load import Result
+
+NEEDS = ()
+WALL_CLOCK = True
+
+
+def asked_for(result: Result) -> bool:
+    """Whether any number of the result asks to be drawn here: most results have none."""
+    return bool(_names(result))
+
+
+def table(result: Result) -> pd.DataFrame:
+    """One row a case, traffic and number (`metric`)."""
+    found = everything.summary(result)
+    found = found[found["number"].map(lambda name: _bare(name, _names(result)))]
+    return found.rename(columns={"number": "metric"})
+
+
+def plot(table: pd.DataFrame) -> Figure:
+    groups = list(table.groupby(["metric", "traffic", "load", "role"], sort=False))
+    figure, axes = style.panels([style.bar_height(len(part)) for _, part in groups])
+    for ((metric, traffic, load, role), part), one in zip(groups, axes[:, 0], strict=True):
+        style.bars(one, part, part["unit"].iloc[0], metric.replace("_", " "))
+        one.set_title(style.traffic_name(traffic, load) + ("" if role == "all" else f", {role}"))
+    return figure
+
+
+def _names(result: Result) -> set[str]:
+    patterns = vocabulary.drawn_by("counts")
+    return {name for name in result.frame["name"].unique() if any(fnmatch.fnmatchcase(name, pattern) for pattern in patterns)}
+
+
+def _bare(metric: str, names: set[str]) -> bool:
+    return metric in names or metric.rpartition("_per_")[0] in names
