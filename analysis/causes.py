@@ -4,27 +4,13 @@
 from __future__ import annotations
 
 import functools
-from types import ModuleType
 
 import pandas as pd
 
-from analysis import decompose, hardware, model, style, vocabulary
+from analysis import decompose, vocabulary
 from analysis.load import Result
+from analysis.sources import PROCESSORS
 from terms import schema
-
-SOURCES: dict[str, tuple[ModuleType, tuple[str, ...]]] = {"model": (model, model.PARTS), "hardware": (hardware, hardware.CAUSES)}
-"""Whose numbers, and the causes that it tells apart. The two are never mixed."""
-WORDS = {
-    "model": dict(zip(model.PARTS, style.CAUSE_COLOURS, strict=True)),
-    "hardware": {
-        "retiring": "retiring",
-        "bad_speculation": "bad speculation",
-        "frontend_bound": "front end",
-        "backend_bound": "back end",
-        "unexplained": "unexplained",
-    },
-}
-"""How figures and texts call the causes."""
 
 
 def split(result: Result, case: str, base: str, **where: str) -> pd.DataFrame:
@@ -35,12 +21,12 @@ def split(result: Result, case: str, base: str, **where: str) -> pd.DataFrame:
 @functools.cache
 def between(case: tuple[Result, str], base: tuple[Result, str], *, source: str, traffic: str, load: str) -> pd.DataFrame:
     """The same of two cases of any results, in decompose.COLUMNS; empty where nobody counted both."""
-    module, causes = SOURCES[source]
+    told = PROCESSORS[source]
     where = {"word": vocabulary.per_data()[traffic], "traffic": traffic, "load": load}
-    over, under = (module.account(result, case_id=one, **where) for result, one in (case, base))
+    over, under = (told.account(result, case_id=one, **where) for result, one in (case, base))
     both = sorted(over.keys() & under.keys())
     # Cases of one repetition ran side by side: one that the other case lacks says nothing of their difference.
     paired = case[0] is base[0] and bool(case[0].order) and bool(both)
     chosen = [[runs[one] for one in (both if paired else sorted(runs))] for runs in (over, under)]
-    accounts = [decompose.Account(schema.ROLES, causes, tuple(runs)) for runs in chosen]
+    accounts = [decompose.Account(schema.ROLES, tuple(told.causes), tuple(runs)) for runs in chosen]
     return decompose.decompose(*accounts, paired=paired)

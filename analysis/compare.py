@@ -8,13 +8,14 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
-from types import ModuleType
 
 import numpy as np
 import pandas as pd
 
-from analysis import causes, decompose, everything, hardware, metrics, model, stats, style, vocabulary
+from analysis import causes, decompose, everything, metrics, model, stats, style, vocabulary
 from analysis.load import Result
+from analysis.source import SERIES, Source, by_repetition, ratio_between
+from analysis.sources import PROCESSORS, SOURCES
 from terms import analysis_messages as say
 from terms import units
 
@@ -36,8 +37,7 @@ COLUMNS = [
     "verdict",
     "better",
 ]
-SERIES = ["traffic", "load", "metric", "role", "cpu", "unit"]
-METRICS: dict[str, ModuleType] = {"software": metrics, "model": model, "hardware": hardware}
+OF_CASE = [name for name in SERIES if name != "case_id"]
 FORTH = {"packet_rate_sent", "packet_rate_into_switch", "offered_rate", "request_rate"}
 """What the experiment itself sets or pushes: no result of a case."""
 
@@ -121,7 +121,7 @@ def _alike(result: Result, one: str, other: str) -> bool:
 
 
 def compared(a: Side, b: Side) -> Comparison:
-    rows = [row for source, module in METRICS.items() for row in _rows(a, b, source, _series(a, module), _series(b, module))]
+    rows = [row for source in SOURCES.values() for row in _rows(a, b, source.name, _series(a, source), _series(b, source))]
     rows += _counted(a, b, {(row["traffic"], row["load"], row["metric"]) for row in rows})
     table = pd.DataFrame(rows, columns=COLUMNS)
     strength = np.abs(np.log(table["ratio"].where(table["ratio"] > 0))).fillna(0.0)
@@ -136,7 +136,7 @@ def _counted(a: Side, b: Side, known: set[tuple[str, str, str]]) -> Iterator[dic
     both = [dict(_by_source(side)) for side in (a, b)]
     for source in (source for source in both[0] if source in both[1]):
         for row in _rows(a, b, source, *(_split(one[source]) for one in both)):
-            names = (f"{prefix}{row['metric']}" for prefix in ("", model.PREFIX, hardware.PREFIX))
+            names = (f"{prefix}{row['metric']}" for prefix in [one.prefix for one in SOURCES.values()])
             if not known & {(row["traffic"], row["load"], name) for name in names}:
                 yield row
 
@@ -149,22 +149,22 @@ def _by_source(side: Side) -> Iterator[tuple[str, pd.DataFrame]]:
         yield source, pd.concat(tables, ignore_index=True)
 
 
-def _series(side: Side, module: ModuleType) -> dict[tuple, pd.DataFrame]:
-    return _split(metrics.rows_of(module.of, side.result, case_id=side.case))
+def _series(side: Side, source: Source) -> dict[tuple, pd.DataFrame]:
+    return _split(source.rows(side.result, case_id=side.case))
 
 
 def _split(rows: pd.DataFrame) -> dict[tuple, pd.DataFrame]:
-    """By SERIES. Taken apart once: to look up each series by itself would take most of the time."""
-    return dict(iter(rows.groupby(SERIES, sort=False)))
+    """By OF_CASE. Taken apart once: to look up each series by itself would take most of the time."""
+    return dict(iter(rows.groupby(OF_CASE, sort=False)))
 
 
 def _rows(a: Side, b: Side, source: str, of_a: dict[tuple, pd.DataFrame], of_b: dict[tuple, pd.DataFrame]) -> Iterator[dict[str, object]]:
     for key in (key for key in of_a if key in of_b):
-        where = dict(zip(SERIES, key, strict=True))
+        where = dict(zip(OF_CASE, key, strict=True))
         if where["cpu"] != -1 or where["metric"] in FORTH or where["metric"].endswith(model.WITH_POLLING):
             continue
-        samples = [metrics.by_repetition(series[key]) for series in (of_a, of_b)]
-        ratio = metrics.ratio_between(*reversed(samples), paired=a.result is b.result and bool(a.result.order))
+        samples = [by_repetition(series[key]) for series in (of_a, of_b)]
+        ratio = ratio_between(*reversed(samples), paired=a.result is b.result and bool(a.result.order))
         lists = [list(sample.values()) for sample in samples]
         values = [stats.estimate(one).median for one in lists]
         yield {
@@ -189,7 +189,7 @@ def _verdict(ratio: stats.Estimate, values: list[float]) -> str:
 
 def _parts(a: Side, b: Side) -> pd.DataFrame:
     found = []
-    for source in causes.SOURCES:
+    for source in PROCESSORS:
         for traffic, load_ in metrics.carrying(a.result):
             parts = causes.between((b.result, b.case), (a.result, a.case), source=source, traffic=traffic, load=load_)
             parts = parts.assign(source=source, traffic=traffic, load=load_, size=parts["part"].abs())
@@ -211,4 +211,4 @@ def decided(part: pd.Series) -> bool:
 
 def cause_words(part: pd.Series, source: str) -> str:
     """`instructions x 0.41`, `memory x 0.8`: by how much a part alone multiplies the cycles."""
-    return f"{causes.WORDS[source].get(part['cause'], part['cause'])} × {units.significant(float(np.exp(part['part'])))}"
+    return f"{PROCESSORS[source].causes.get(part['cause'], part['cause'])} × {units.significant(float(np.exp(part['part'])))}"

@@ -13,9 +13,10 @@ import pandas as pd
 from rich.console import Console
 from rich.table import Table
 
-from analysis import causes, style
+from analysis import style
 from analysis.compare import Comparison, decided
 from analysis.figures import ratios
+from analysis.sources import PROCESSORS
 from terms import analysis_messages as say
 from terms import units
 
@@ -100,7 +101,7 @@ def _by_role(parts: pd.DataFrame) -> pd.DataFrame:
 def _what(row: Any, source: str) -> str:
     if row.split == "role":
         return f"  role: {row.role}" if row.cause == "whole" else f"    its {_word(row.cause)}"
-    word = causes.WORDS[source].get(row.cause, row.cause)
+    word = PROCESSORS[source].causes.get(row.cause, row.cause)
     return {"whole": "all cycles", "factor": f"  {_word(row.cause)}", "cause": f"    CPI: {word}"}[row.split]
 
 

@@ -6,13 +6,14 @@ from __future__ import annotations
 import html
 from collections.abc import Sequence
 from dataclasses import dataclass
-from types import ModuleType
 from typing import Any
 
 import pandas as pd
 
 from analysis import hardware, metrics, model, observer, series, stats, style, vocabulary
 from analysis.load import Result, worded
+from analysis.source import Source
+from analysis.sources import HARDWARE, MODEL, SOFTWARE
 from terms import analysis_messages as say
 from terms import schema, units
 
@@ -130,14 +131,14 @@ def where(result: Result) -> Table:
 
 def headlines(result: Result) -> Table:
     """The headline numbers by case: median [low, high]. n is named where it differs from the rest."""
-    return _headlines(result, _of_result(result), metrics, "median")
+    return _headlines(result, _of_result(result), SOFTWARE, "median")
 
 
 def model_headlines(result: Result) -> Table | Text:
     """The same of the modelled processor's packet path."""
-    if not model.present(result):
-        return Text(f"*{say.not_shown('the modelled processor', model.missing(result, ()))}*")
-    return _headlines(result, _of_model(result), model, model.label(result))
+    if not MODEL.present(result):
+        return Text(f"*{say.not_shown('the modelled processor', MODEL.missing(result, ()))}*")
+    return _headlines(result, _of_model(result), MODEL, MODEL.label(result))
 
 
 def modelled_processor(result: Result) -> Table | Text:
@@ -170,7 +171,7 @@ def searches(result: Result) -> Table | Text:
     """How each search went: what was found, between which bounds, in how many trials, and what was missing at the rate above."""
     if not metrics.searched(result):
         return Text("")
-    found = metrics.summary(result, list(metrics.SEARCH))
+    found = SOFTWARE.summary(result, list(metrics.SEARCH))
     by = found.pivot_table(index=["case_id", "label", "load"], columns="metric", values="median", sort=False).reindex(
         columns=list(metrics.SEARCH)
     )
@@ -198,12 +199,12 @@ def _search(one: pd.Series, ended: tuple[int, int]) -> dict[str, str]:
 
 def hardware_heading(result: Result) -> Text:
     """What opens the part on the processor's own counters, with what the preflight found; nothing where no PMU counted."""
-    if not hardware.present(result):
+    if not HARDWARE.present(result):
         return Text("")
     said = hardware.facts(result)
     found = "".join(f"\n- *{one['name']}*, {one['state']}: {one['text']}" for one in said.get("preflight", []))
     return Text(
-        f"## What the processor's own counters say\nCounted by perf stat on each CPU: {hardware.label(result)}, events of `"
+        f"## What the processor's own counters say\nCounted by perf stat on each CPU: {HARDWARE.label(result)}, events of `"
         f"{said.get('microarchitecture', '–')}`. A count's words are those of the modelled processor where both mean the same, but it is "
         f"another processor, and polls cost it something else: nothing here is set against the model.\n\nThe preflight found:\n{found}"
     )
@@ -211,9 +212,9 @@ def hardware_heading(result: Result) -> Text:
 
 def hardware_headlines(result: Result) -> Table | Text:
     """The headline numbers of the PMU's packet path; nothing where no PMU counted."""
-    if not hardware.present(result):
+    if not HARDWARE.present(result):
         return Text("")
-    return _headlines(result, _of_hardware(result), hardware, hardware.label(result))
+    return _headlines(result, _of_hardware(result), HARDWARE, HARDWARE.label(result))
 
 
 def limits(result: Result) -> Text:
@@ -224,36 +225,35 @@ def limits(result: Result) -> Text:
 
 def all_limits(result: Result) -> list[str]:
     """Of the result, of its series and their order, and of the model's and the PMU's numbers in it."""
-    return [*result.limits(), *observer.limits(result), *series.limits(result), *model.limits(result), *hardware.limits(result)]
+    return [*result.limits(), *observer.limits(result), *series.limits(result), *MODEL.limits(result), *HARDWARE.limits(result)]
 
 
 def estimates(result: Result, case: str) -> dict[tuple[str, str, str], tuple[stats.Estimate, str]]:
     """The headline estimates of one case with their units, for `vsprof show`."""
-    return _estimates(result, case, _of_result(result), metrics)
+    return _estimates(result, case, _of_result(result), SOFTWARE)
 
 
 def model_estimates(result: Result, case: str) -> dict[tuple[str, str, str], tuple[stats.Estimate, str]]:
     """The same of the modelled processor."""
-    return _estimates(result, case, _of_model(result), model)
+    return _estimates(result, case, _of_model(result), MODEL)
 
 
 def hardware_estimates(result: Result, case: str) -> dict[tuple[str, str, str], tuple[stats.Estimate, str]]:
     """The same of the processor's own counters."""
-    return _estimates(result, case, _of_hardware(result), hardware)
+    return _estimates(result, case, _of_hardware(result), HARDWARE)
 
 
-def _estimates(result: Result, case: str, names: Sequence[tuple[str, ...]], source: ModuleType) -> dict:
+def _estimates(result: Result, case: str, names: Sequence[tuple[str, ...]], source: Source) -> dict:
     found = {}
     for traffic, load, metric, _ in names:
         where = {"traffic": traffic, "load": load, "metric": metric}
         estimate = source.estimate(result, case_id=case, **where)
         if estimate.n:
-            found[traffic, load, metric] = (estimate, _unit(result, source, where))
+            found[traffic, load, metric] = (estimate, source.unit(result, **where))
     return found
 
 
-def _headlines(result: Result, names: Sequence[tuple[str, ...]], source: ModuleType, what: str) -> Table:
-    """`source` is the module whose metrics these are: metrics, model, or hardware."""
+def _headlines(result: Result, names: Sequence[tuple[str, ...]], source: Source, what: str) -> Table:
     rows = {}
     for traffic, load, metric, words in names:
         where = {"traffic": traffic, "load": load, "metric": metric}
@@ -264,11 +264,11 @@ def _headlines(result: Result, names: Sequence[tuple[str, ...]], source: ModuleT
     return Table(frame.rename_axis(f"{what} [95 % interval], n={result.repetitions}").reset_index())
 
 
-def _headline(result: Result, source: ModuleType, case: str, where: dict[str, str]) -> str:
+def _headline(result: Result, source: Source, case: str, where: dict[str, str]) -> str:
     one = source.estimate(result, case_id=case, **where)
     if not one.n:
         return ""
-    shown = with_interval(one.median, one.low, one.high, _unit(result, source, where))
+    shown = with_interval(one.median, one.low, one.high, source.unit(result, **where))
     return shown + (f" n={one.n}" if one.n != result.repetitions else "")
 
 
@@ -288,11 +288,6 @@ def _number(value: float | None, unit: str) -> str:
     if value is not None and unit == "fraction":
         return f"{units.significant(100 * value)} %"
     return units.si(value, "" if unit.startswith(("events", "instructions/", "cycles/")) else unit)
-
-
-def _unit(result: Result, source: ModuleType, where: dict[str, str]) -> str:
-    found = metrics.rows_of(source.of, result, **where)["unit"]
-    return "" if found.empty else str(found.iloc[0])
 
 
 def _whose_time(result: Result) -> str:

@@ -7,10 +7,11 @@ from collections.abc import Sequence
 
 import pandas as pd
 
-from analysis import explain, metrics, stats
+from analysis import explain, stats
 from analysis.describe import Table, Text
 from analysis.load import Result
 from analysis.published import every
+from analysis.sources import SOFTWARE
 from terms import analysis_messages as say
 from terms import units
 
@@ -73,13 +74,13 @@ def restarted(result: Result) -> Text:
 
 def _came_back(result: Result, case: str) -> tuple[int, int]:
     """How often frames came back, of how many restarts."""
-    back = metrics.sample(result, case_id=case, **RESTART, metric="came_back", role="all", cpu=-1)
+    back = SOFTWARE.sample(result, case_id=case, **RESTART, metric="came_back", role="all", cpu=-1)
     return round(sum(float(run[:, 0].sum()) for run in back)), len(back)
 
 
 def _after(result: Result, label: str) -> str:
     case = result.cases.index[result.cases["label"] == label][0]
-    return shown(metrics.estimate(result, case_id=case, **RESTART, metric="outage"), "seconds")
+    return shown(SOFTWARE.estimate(result, case_id=case, **RESTART, metric="outage"), "seconds")
 
 
 def restarts(result: Result) -> Table | Text:
@@ -93,7 +94,7 @@ def restarts(result: Result) -> Table | Text:
             ("until the switch said that it runs", "switch_away", "seconds"),
             ("packets lost", "outage_packets_lost", ""),
         ):
-            rows.setdefault(words, {})[label] = shown(metrics.estimate(result, case_id=case, **RESTART, metric=metric), unit)
+            rows.setdefault(words, {})[label] = shown(SOFTWARE.estimate(result, case_id=case, **RESTART, metric=metric), unit)
     return _table(result, rows, "restart of the switch, median [95 % interval]")
 
 
@@ -108,7 +109,7 @@ def by_case(result: Result, columns: Sequence[tuple[str, dict[str, str], str]], 
     """A row a case, and a column for each of ``columns`` (words, which metric, its unit) that any case has a value of."""
     rows = {}
     for words, where, unit in columns:
-        found = {label: metrics.estimate(result, case_id=case, **where) for case, label in result.cases["label"].items()}
+        found = {label: SOFTWARE.estimate(result, case_id=case, **where) for case, label in result.cases["label"].items()}
         if any(estimate.n for estimate in found.values()):
             rows[words] = {label: shown(estimate, unit) for label, estimate in found.items()}
     return _table(result, rows, f"{name}, median [95 % interval]")

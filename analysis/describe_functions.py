@@ -5,9 +5,10 @@ from __future__ import annotations
 
 import pandas as pd
 
-from analysis import functions, model, vocabulary
+from analysis import functions, vocabulary
 from analysis.describe import Table, Text
 from analysis.load import Result
+from analysis.sources import MODEL
 from terms import analysis_messages as say
 from terms import units
 
@@ -35,7 +36,7 @@ def _rows(result: Result, counter: str, words: str) -> list[list[str]]:
     if all(one.empty for one in found.values()):
         return []
     metric = f"model_{counter}_per_{vocabulary.per_data()['udp_flood']}"
-    sums = [_sum(model.estimate(result, case_id=case, metric=metric, **functions.FLOOD).median) for case in found]
+    sums = [_sum(MODEL.estimate(result, case_id=case, metric=metric, **functions.FLOOD).median) for case in found]
     ranks = range(max(len(one) for one in found.values()))
     ranked = [[f"{place + 1}.", *(_cell(one, place) for one in found.values())] for place in ranks]
     return [[words, *sums], *ranked]

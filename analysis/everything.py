@@ -18,6 +18,7 @@ import pandas as pd
 
 from analysis import describe, metrics, style, vocabulary
 from analysis.load import Result
+from analysis.source import COLUMNS, WINDOW, summarised
 
 COUNTS = ("events", "packets", "bytes", "cycles", "TSC cycles", "instructions", "uops", "slots")
 """Units of numbers that grow while they are counted."""
@@ -63,7 +64,7 @@ def summary(result: Result) -> pd.DataFrame:
 
 
 def of(result: Result, case_id: str) -> Iterator[tuple[str, pd.DataFrame]]:
-    """The same of one case as raw quotients, in metrics.COLUMNS, by source: what `compare` makes ratios of."""
+    """The same of one case as raw quotients, in COLUMNS, by source: what `compare` makes ratios of."""
     for _, source, rows in _numbers(result):
         yield source, _quotients(result, rows[rows["case_id"] == case_id])
 
@@ -75,31 +76,31 @@ def _numbers(result: Result) -> Iterator[tuple[str, str, pd.DataFrame]]:
     wanted = (frame["testbed"] == result.testbed) & (frame["traffic"] != "") & ~frame["name"].isin(NOT_SHOWN)
     groups = frame.loc[wanted, ["collector", "source"]].groupby(["collector", "source"], observed=True).groups
     for (collector, source), places in groups.items():
-        yield str(collector), str(source), frame.loc[places, [*metrics.WINDOW, "name", "role", "cpu", "unit", "value", "enabled_s"]]
+        yield str(collector), str(source), frame.loc[places, [*WINDOW, "name", "role", "cpu", "unit", "value", "enabled_s"]]
 
 
 def _summary(result: Result, rows: pd.DataFrame) -> pd.DataFrame:
-    return metrics.summarised(result, _quotients(result, rows)).rename(columns={"metric": "number"})
+    return summarised(result, _quotients(result, rows)).rename(columns={"metric": "number"})
 
 
 def _quotients(result: Result, rows: pd.DataFrame) -> pd.DataFrame:
     counts = rows["unit"].isin(COUNTS)
-    return pd.concat([_counts(result, rows[counts]), _others(rows[~counts])], ignore_index=True)[metrics.COLUMNS]
+    return pd.concat([_counts(result, rows[counts]), _others(rows[~counts])], ignore_index=True)[COLUMNS]
 
 
 def _counts(result: Result, rows: pd.DataFrame) -> pd.DataFrame:
-    grouped = rows.groupby([*metrics.WINDOW, "name", "unit"], sort=False)
+    grouped = rows.groupby([*WINDOW, "name", "unit"], sort=False)
     # Where one part could not be counted there is no sum: one over the rest would pass for the whole.
     sums = grouped[["value"]].sum(skipna=False).assign(enabled_s=grouped["enabled_s"].max()).reset_index()
     zero = sums.groupby("name")["value"].transform("max") == 0
-    sums = sums[~zero].merge(_data_rates(result), on=metrics.WINDOW, how="left")
+    sums = sums[~zero].merge(_data_rates(result), on=WINDOW, how="left")
     span = sums["enabled_s"].astype(float).fillna(sums["window_seconds"])
     word = sums["traffic"].map(vocabulary.per_data())
     carried = word.notna() & (sums["data_rate"] > 0)
     per = span.where(~carried, sums["data_rate"] * span)
     # What was counted over a whole flood has no length of its own: it is told as it is.
     per, ending = per.fillna(1.0), ("_per_" + word.where(carried, "second")).where(per.notna(), "")
-    return sums[metrics.WINDOW].assign(metric=sums["name"] + ending, role="all", cpu=-1, part=sums["value"], per=per, unit=sums["unit"])
+    return sums[WINDOW].assign(metric=sums["name"] + ending, role="all", cpu=-1, part=sums["value"], per=per, unit=sums["unit"])
 
 
 @functools.cache
@@ -109,7 +110,7 @@ def _data_rates(result: Result) -> pd.DataFrame:
 
 def _others(rows: pd.DataFrame) -> pd.DataFrame:
     role = rows["role"].where(rows["role"] != "", "all")
-    return rows[metrics.WINDOW].assign(metric=rows["name"], role=role, cpu=rows["cpu"], part=rows["value"], per=1.0, unit=rows["unit"])
+    return rows[WINDOW].assign(metric=rows["name"], role=role, cpu=rows["cpu"], part=rows["value"], per=1.0, unit=rows["unit"])
 
 
 def _never(rows: pd.DataFrame) -> list[str]:

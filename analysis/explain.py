@@ -13,6 +13,7 @@ from dataclasses import dataclass
 
 from analysis import metrics, published, stats, style, utilisation, vocabulary
 from analysis.load import SIZES, Result, worded
+from analysis.sources import SOFTWARE
 from terms import analysis_messages as say
 from terms import units
 
@@ -94,13 +95,13 @@ class Pair:
         return {name for name, value in other.items() if base.get(name) == value}
 
     def ratio(self, **where: object) -> stats.Estimate:
-        return metrics.ratio(self.result, self.other, self.base, **where)
+        return SOFTWARE.ratio(self.result, self.other, self.base, **where)
 
     def both(self, **where: object) -> tuple[stats.Estimate, stats.Estimate]:
         return self.of(self.base, **where), self.of(self.other, **where)
 
     def of(self, case: str, **where: object) -> stats.Estimate:
-        return metrics.estimate(self.result, case_id=case, **where)
+        return SOFTWARE.estimate(self.result, case_id=case, **where)
 
 
 def times(ratio: stats.Estimate) -> str:
@@ -681,7 +682,7 @@ def _cpu_roles(pair: Pair, case: str) -> dict[int, str]:
 
 def _largest(pair: Pair, case: str, where: dict[str, str]) -> tuple[str, float]:
     """The role with the largest part of a case's context switches, and that part (0 to 1)."""
-    table = metrics.summary(pair.result, ["context_switches_per_second"], case_id=case, cpu=-1, **where)
+    table = SOFTWARE.summary(pair.result, ["context_switches_per_second"], case_id=case, cpu=-1, **where)
     host_is_endpoint = pair.result.cases.loc[case, "topology"] == "vm2host"
     table = table[~table["role"].isin(["all", "path"] if host_is_endpoint else ["all", "path", "host-other"])]
     table = table.set_index("role")["median"]

@@ -12,6 +12,7 @@ from analysis import model, stats
 from analysis.explain import FLOOD, FORWARD, Pair, measured, times
 from analysis.explain_dataplane import misses_by_stage, saturating
 from analysis.load import Result, worded
+from analysis.sources import MODEL
 from terms import units
 
 MISSES = ("l1d_misses", "l2_misses", "llc_misses", "dtlb_misses")
@@ -34,7 +35,7 @@ class Measure:
         if where not in self.traffics:
             return stats.NOTHING
         if self.modelled:
-            return model.ratio(pair.result, pair.other, pair.base, metric=self.metric, role=SWITCH, **where)
+            return MODEL.ratio(pair.result, pair.other, pair.base, metric=self.metric, role=SWITCH, **where)
         return pair.ratio(metric=self.metric, **where)
 
 
@@ -70,7 +71,7 @@ def _by(measure: Measure, pairs: Mapping[int, Pair], other: str, base: str) -> s
     if not ratios:
         return ""
     rows = [f"- {size} B: {times(ratio)}{_why(measure, pairs[size], ratio)}" for size, ratio in ratios.items()]
-    label = f", {model.label(next(iter(pairs.values())).result)}" if measure.modelled else ""
+    label = f", {MODEL.label(next(iter(pairs.values())).result)}" if measure.modelled else ""
     return "\n".join([f"In {measure.name}{label}, {_sentence(measure, ratios, other, base)}", "", *rows])
 
 
@@ -103,7 +104,7 @@ def _missed(pair: Pair) -> list[str]:
     found = []
     for name in MISSES:
         where = {**FLOOD, "metric": f"model_{name}_per_packet", "role": SWITCH}
-        both = [model.estimate(pair.result, case_id=case, **where) for case in (pair.base, pair.other)]
+        both = [MODEL.estimate(pair.result, case_id=case, **where) for case in (pair.base, pair.other)]
         if measured(*both):
             found.append(f"{model.MISSES[name]} {' → '.join(units.significant(one.median) for one in both)}")
     return [f"misses per packet: {', '.join(found)}"] if found else []

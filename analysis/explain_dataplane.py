@@ -8,9 +8,11 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from analysis import explain, explain_model, metrics, model, stats
+from analysis import explain, explain_model, metrics, stats
 from analysis.explain import FLOOD, FORWARD, Finding, Pair, can_tell, measured, share, times
 from analysis.load import Result
+from analysis.source import samples
+from analysis.sources import MODEL
 from terms import units
 
 WORDS = {"udp_flood": ("delivers", "a flood's packets"), "forward": ("carries", "packets there and back")}
@@ -27,7 +29,7 @@ def markdown(result: Result) -> str:
 
 def modelled(result: Result) -> str:
     """What the modelled processor says, where it counted."""
-    return explain_model.markdown(result) if model.present(result) else ""
+    return explain_model.markdown(result) if MODEL.present(result) else ""
 
 
 def findings(result: Result) -> list[Finding]:
@@ -128,7 +130,7 @@ def misses_by_stage(pair: Pair, where: Mapping[str, str]) -> list[str]:
     table = metrics.stage_events(pair.result)
     said = []
     for event in [name for name in table["metric"].unique() if name.endswith("misses")]:
-        cases = [stats.estimate(metrics.samples(table, case_id=case, metric=event, **where)) for case in (pair.base, pair.other)]
+        cases = [stats.estimate(samples(table, case_id=case, metric=event, **where)) for case in (pair.base, pair.other)]
         if measured(*cases):
             said.append(f"{event} per packet (hardware) {' → '.join(units.significant(one.median) for one in cases)}")
     return said

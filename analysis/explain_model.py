@@ -16,6 +16,7 @@ from analysis import causes, decompose, explain, functions, metrics, model, stat
 from analysis.explain import Finding, Pair, can_tell, measured, share, times
 from analysis.figures.cpi_stack import CAUSES
 from analysis.load import Result
+from analysis.sources import MODEL
 from terms import units
 
 TELLING = 0.1
@@ -28,8 +29,8 @@ HOTTEST = 3
 
 def markdown(result: Result) -> str:
     """The findings as a list, or why there are none."""
-    if not model.present(result):
-        return f"Nothing to explain: {'; '.join(model.missing(result, ()))}."
+    if not MODEL.present(result):
+        return f"Nothing to explain: {'; '.join(MODEL.missing(result, ()))}."
     return explain.numbered(findings(result), "No finding: the model's numbers are of one case alone.")
 
 
@@ -64,7 +65,7 @@ def _cycles(pair: Pair, traffic: str, load: str) -> Finding | None:
     base, other = pair.names()
     name = style.traffic_name(traffic, load)
     evidence = [
-        f"cycles per {word}, {model.label(pair.result)}: {_both(pair, f'model_cycles_per_{word}', where)}: {times(whole)}",
+        f"cycles per {word}, {MODEL.label(pair.result)}: {_both(pair, f'model_cycles_per_{word}', where)}: {times(whole)}",
         f"that is {times(instructions)} the instructions ({_both(pair, f'model_instructions_per_{word}', where)}) "
         f"at {times(cpi)} the CPI ({_both(pair, 'model_cpi', where)}); {GEOMETRIC}",
     ]
@@ -135,8 +136,8 @@ def _rate(pair: Pair, counter: str, metric: str, name: str, traffic: str, load: 
     """Of the first traffic that has numbers."""
     where = {"traffic": traffic, "load": load}
     word = vocabulary.per_data()[traffic]
-    plain, polling = (model.ratio(pair.result, pair.other, pair.base, metric=metric + end, **where) for end in ("", model.WITH_POLLING))
-    data = model.ratio(pair.result, pair.other, pair.base, metric=f"model_{counter}_per_{word}", **where)
+    plain, polling = (MODEL.ratio(pair.result, pair.other, pair.base, metric=metric + end, **where) for end in ("", model.WITH_POLLING))
+    data = MODEL.ratio(pair.result, pair.other, pair.base, metric=f"model_{counter}_per_{word}", **where)
     if not measured(plain, polling, data):
         return None
     base, other = pair.names()
@@ -166,7 +167,7 @@ def _diluted(pair: Pair, plain: stats.Estimate, polling: stats.Estimate) -> str:
 def polling(pair: Pair) -> list[Finding]:
     """How much of the poll-mode thread's cycles were polls that found nothing, and what such a poll costs."""
     shares = {
-        style.traffic_name(*where): model.estimate(
+        style.traffic_name(*where): MODEL.estimate(
             pair.result, case_id=pair.other, traffic=where[0], load=where[1], metric="model_polling_share", role="switch"
         )
         for where in metrics.carrying(pair.result)
@@ -175,7 +176,7 @@ def polling(pair: Pair) -> list[Finding]:
     if not told:
         return []
     names = ("model_cycles_per_empty_poll", "model_instructions_per_empty_poll", "model_l1d_misses_per_empty_poll")
-    cost = [model.estimate(pair.result, case_id=pair.other, metric=name, role="switch", **functions.FLOOD) for name in names]
+    cost = [MODEL.estimate(pair.result, case_id=pair.other, metric=name, role="switch", **functions.FLOOD) for name in names]
     evidence = [f"of the poll-mode thread's estimated cycles, polls that found nothing took: {', '.join(told)}"]
     if measured(*cost):
         numbers = [_plain(one) for one in cost]
@@ -207,7 +208,7 @@ LOOKS: tuple[Callable[[Pair], list[Finding]], ...] = (cycles, miss_rates, hottes
 
 
 def pair_of(pair: Pair, metric: str, where: dict[str, str]) -> tuple[stats.Estimate, stats.Estimate]:
-    base, other = (model.estimate(pair.result, case_id=case, metric=metric, **where) for case in (pair.base, pair.other))
+    base, other = (MODEL.estimate(pair.result, case_id=case, metric=metric, **where) for case in (pair.base, pair.other))
     return base, other
 
 

@@ -16,6 +16,7 @@ from analysis.describe import Table, Text
 from analysis.explain import FLOOD, Finding, Pair, can_tell, measured, times
 from analysis.load import Result
 from analysis.published import pairs
+from analysis.sources import MODEL
 from terms import schema, units
 from terms.placement import FAR, NEAR
 
@@ -34,11 +35,11 @@ def answer(result: Result) -> Text:
     lines = [f"{_cycles(pair)} {_lines(pair)}" for pair in found if measured(*_both(pair, CYCLES, THREAD), *_both(pair, REMOTE, FLOOD))]
     if not lines:
         return Text("This result can't answer the question: it has no two cases, all near and all far, that the model counted.")
-    return Text("\n\n".join([*lines, f"*Cycles are {model.label(result)}.*"]))
+    return Text("\n\n".join([*lines, f"*Cycles are {MODEL.label(result)}.*"]))
 
 
 def _cycles(pair: Pair) -> str:
-    ratio = model.ratio(pair.result, pair.other, pair.base, **THREAD, metric=CYCLES)
+    ratio = MODEL.ratio(pair.result, pair.other, pair.base, **THREAD, metric=CYCLES)
     far, near = (units.si(one.median, "") for one in _both(pair, CYCLES, THREAD))
     doubt = "" if ratio.decided else ", which can't be told apart"
     return (
@@ -50,7 +51,7 @@ def _cycles(pair: Pair) -> str:
 
 def _split(pair: Pair) -> str:
     """The ratio's two factors: a placement changes the CPI; instructions, where it changes how many packets a poll finds."""
-    found = [model.ratio(pair.result, pair.other, pair.base, **THREAD, metric=metric) for metric in (INSTRUCTIONS, "model_cpi")]
+    found = [MODEL.ratio(pair.result, pair.other, pair.base, **THREAD, metric=metric) for metric in (INSTRUCTIONS, "model_cpi")]
     if not measured(*found):
         return ""
     return f": {times(found[0])} the instructions at {times(found[1])} the CPI"
@@ -105,11 +106,11 @@ def markdown(result: Result) -> str:
 
 def cost(pair: Pair) -> Finding | None:
     """What a packet costs the switch's thread by one placement against the other, and how much of the difference is waiting for memory."""
-    ratio = model.ratio(pair.result, pair.other, pair.base, **THREAD, metric=CYCLES)
+    ratio = MODEL.ratio(pair.result, pair.other, pair.base, **THREAD, metric=CYCLES)
     if not measured(ratio):
         return None
     base, other = pair.names()
-    evidence = [f"cycles per packet, {model.label(pair.result)}: {_named(pair, CYCLES, THREAD)}: {times(ratio)}"]
+    evidence = [f"cycles per packet, {MODEL.label(pair.result)}: {_named(pair, CYCLES, THREAD)}: {times(ratio)}"]
     for part, words in (("memory", "waiting for memory or another node's caches"), ("llc", "for the LLC or another core")):
         evidence.append(f"of these {words}: {_named(pair, f'model_cycles_{part}_per_packet', THREAD)}")
     evidence.append(f"instructions: {_named(pair, INSTRUCTIONS, THREAD)}{_split(pair)}")
@@ -148,7 +149,7 @@ def _setting(pair: Pair) -> str:
 
 
 def _both(pair: Pair, metric: str, where: Mapping[str, str]) -> tuple[stats.Estimate, stats.Estimate]:
-    base, other = (model.estimate(pair.result, case_id=case, metric=metric, **where) for case in (pair.base, pair.other))
+    base, other = (MODEL.estimate(pair.result, case_id=case, metric=metric, **where) for case in (pair.base, pair.other))
     return base, other
 
 

@@ -10,9 +10,11 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
 
-from analysis import explain, metrics, model, published, stats
+from analysis import explain, model, published, stats
 from analysis.explain import EQUAL, FLOOD, NEAR_ALL, NEAR_NONE, Finding, Pair, measured, share, times
 from analysis.load import Result
+from analysis.source import Source, by_repetition, ratio_between
+from analysis.sources import MODEL, SOFTWARE
 
 RATES = {"T1-l1-misses": "model_l1d_miss_rate", "T1-tlb-misses": "model_dtlb_miss_rate"}
 """By the published figure's id, our metric of the same kind."""
@@ -52,38 +54,37 @@ def throughput(pair: Pair) -> Finding | None:
 def _emulated(pair: Pair) -> Iterator[str]:
     if not pair.result.emulated:
         return
-    instructions = model.ratio(pair.result, pair.other, pair.base, **FLOOD, metric="model_instructions_per_packet")
+    instructions = MODEL.ratio(pair.result, pair.other, pair.base, **FLOOD, metric="model_instructions_per_packet")
     text = "an emulator's rate follows the number of instructions, not what a processor waits for"
     yield text + (f"; OVS-DPDK takes {times(instructions)} the instructions per packet" if measured(instructions) else "")
 
 
 def _endpoints(pair: Pair) -> Iterator[str]:
     """The guests' part of the path's cycles, which no switch can lower."""
-    parts = [_guests(model.of, pair, case, "model_cycles_per_packet") for case in (pair.base, pair.other)]
+    parts = [_guests(MODEL, pair, case, "model_cycles_per_packet") for case in (pair.base, pair.other)]
     if not measured(*parts):
         return
     yield (
         f"the two guests take {share(parts[0])} of the path's estimated cycles with kernel OVS and {share(parts[1])} with OVS-DPDK, which "
-        "no switch can lower" + _without_guests(model.of, pair, "cycles", "model_cycles_per_packet")
+        "no switch can lower" + _without_guests(MODEL, pair, "cycles", "model_cycles_per_packet")
     )
 
 
-def _guests(source: metrics.Source, pair: Pair, case: str, metric: str) -> stats.Estimate:
+def _guests(source: Source, pair: Pair, case: str, metric: str) -> stats.Estimate:
     """The guests' part of the whole path, of one case."""
     return _part(source, pair, case, over={"metric": metric, "role": "guest"}, under={"metric": metric})
 
 
-def _part(source: metrics.Source, pair: Pair, case: str, *, over: Mapping[str, str], under: Mapping[str, str]) -> stats.Estimate:
+def _part(source: Source, pair: Pair, case: str, *, over: Mapping[str, str], under: Mapping[str, str]) -> stats.Estimate:
     """How many times one metric of a case's path another one of the same windows is."""
     runs = (
-        metrics.by_repetition(metrics.rows_of(source, pair.result, **{"case_id": case, "role": "path", "cpu": -1, **FLOOD, **which}))
-        for which in (over, under)
+        by_repetition(source.rows(pair.result, **{"case_id": case, "role": "path", "cpu": -1, **FLOOD, **which})) for which in (over, under)
     )
-    return metrics.ratio_between(*runs, paired=True)
+    return ratio_between(*runs, paired=True)
 
 
-def _without_guests(source: metrics.Source, pair: Pair, what: str, metric: str) -> str:
-    without = metrics.ratio_without(source, pair.result, "guest", pair.other, pair.base, **FLOOD, metric=metric)
+def _without_guests(source: Source, pair: Pair, what: str, metric: str) -> str:
+    without = source.ratio_without(pair.result, "guest", pair.other, pair.base, **FLOOD, metric=metric)
     return f"; without them, OVS-DPDK's path has {times(without)} the {what} per packet" if without.median > 0 else ""
 
 
@@ -125,12 +126,12 @@ def _never_sleeps(pair: Pair) -> Iterator[str]:
 def _guests_sleep(pair: Pair) -> Iterator[str]:
     """The part of the guests' own threads."""
     metric = "context_switches_per_packet"
-    parts = [_guests(metrics.of, pair, case, metric) for case in (pair.base, pair.other)]
+    parts = [_guests(SOFTWARE, pair, case, metric) for case in (pair.base, pair.other)]
     if measured(*parts):
         yield (
             f"threads of the guests make {share(parts[0])} of kernel OVS's context switches in the flood and {share(parts[1])} of "
             "OVS-DPDK's: such a thread sleeps when its guest has nothing to do, whichever switch it waits for"
-            + _without_guests(metrics.of, pair, "context switches", metric)
+            + _without_guests(SOFTWARE, pair, "context switches", metric)
         )
 
 
@@ -139,15 +140,15 @@ def misses(published_id: str) -> Callable[[Pair], Finding | None]:
 
     def look(pair: Pair) -> Finding | None:
         where = {**FLOOD, "metric": RATES[published_id]}
-        without = model.ratio(pair.result, pair.other, pair.base, **where)
-        counted_in = model.ratio(pair.result, pair.other, pair.base, **{**where, "metric": where["metric"] + model.WITH_POLLING})
+        without = MODEL.ratio(pair.result, pair.other, pair.base, **where)
+        counted_in = MODEL.ratio(pair.result, pair.other, pair.base, **{**where, "metric": where["metric"] + model.WITH_POLLING})
         if not measured(counted_in, without):
             return None
         evidence = [f"ours, misses per access with idle polling counted in: {times(counted_in)}", f"without it: {times(without)}"]
         evidence += [
             f"{words}: {times(ratio)}"
             for words, metric in PER_WHAT.items()
-            if measured(ratio := model.ratio(pair.result, pair.other, pair.base, **FLOOD, metric=metric.format(COUNTERS[published_id])))
+            if measured(ratio := MODEL.ratio(pair.result, pair.other, pair.base, **FLOOD, metric=metric.format(COUNTERS[published_id])))
         ]
         return _finding(published_id, evidence, list(_polls(pair, where["metric"])))
 
@@ -155,10 +156,10 @@ def misses(published_id: str) -> Callable[[Pair], Finding | None]:
 
 
 def _polls(pair: Pair, rate: str) -> Iterator[str]:
-    polling = model.estimate(pair.result, case_id=pair.other, **FLOOD, metric="model_polling_share", role="switch")
+    polling = MODEL.estimate(pair.result, case_id=pair.other, **FLOOD, metric="model_polling_share", role="switch")
     if measured(polling):
         yield f"polls that find nothing take {share(polling)} of the poll-mode thread's cycles here"
-        lower = _part(model.of, pair, pair.other, over={"metric": rate + model.WITH_POLLING}, under={"metric": rate})
+        lower = _part(MODEL, pair, pair.other, over={"metric": rate + model.WITH_POLLING}, under={"metric": rate})
         if lower.high is not None and lower.high < 1:
             yield f"they hit the same few lines again and again: with them, OVS-DPDK's rate is {times(lower)} of what it is without"
             yield "the fewer packets there are, the lower a rate that has polls in it"

@@ -13,6 +13,8 @@ import pandas as pd
 
 from analysis import metrics, model, stats, vocabulary
 from analysis.load import Result
+from analysis.source import select
+from analysis.sources import MODEL
 from terms import analysis_messages as say
 
 FLOOD = {"traffic": "udp_flood", "load": "saturation"}
@@ -31,7 +33,7 @@ def hottest(result: Result, case_id: str, counter: str, count: int, *, traffic: 
     left, data = _per_window(result, case_id, counter, traffic, load)
     word = vocabulary.per_data()[traffic]
     where = {"case_id": case_id, "traffic": traffic, "load": load, "metric": f"model_{counter}_per_{word}"}
-    whole = model.estimate(result, **where).median
+    whole = MODEL.estimate(result, **where).median
     unit = f"{model.UNITS.get(counter, 'events')}/{word}"
     rows = []
     for key in _ranked(left, data)[:count]:
@@ -44,8 +46,8 @@ def hottest(result: Result, case_id: str, counter: str, count: int, *, traffic: 
 
 def missing(result: Result) -> list[str]:
     """Why there is no profile of the flood at saturation; nothing if there is one."""
-    if not model.present(result):
-        return model.missing(result, ("cycles",))
+    if not MODEL.present(result):
+        return MODEL.missing(result, ("cycles",))
     if not result.functions.rows:
         return [say.no_functions(result.path.name)]
     # The load is a varied value: a table of which no row has one has no column for it.
@@ -72,9 +74,9 @@ def _per_window(result: Result, case_id: str, counter: str, traffic: str, load: 
     rows = _rows(result, case_id=case_id, name=counter, traffic=traffic)
     if case_id not in metrics.host_is_endpoint(result.frame):
         rows = rows[rows["role"] != "host-other"]
-    windows = metrics.select(model.windows(result), case_id=case_id, traffic=traffic, load=load)
+    windows = select(model.windows(result), case_id=case_id, traffic=traffic, load=load)
     here = windows.dropna(subset=["data"]).set_index(PLACE)
-    counts = _wide(metrics.select(rows, traffic=traffic, load=load), here.index)
+    counts = _wide(select(rows, traffic=traffic, load=load), here.index)
     return counts, here.loc[counts.index, "data"]
 
 

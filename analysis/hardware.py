@@ -26,9 +26,10 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from analysis import metrics, stats, vocabulary
+from analysis import metrics, vocabulary
 from analysis.load import Result
-from analysis.metrics import WINDOW, host_is_endpoint
+from analysis.metrics import host_is_endpoint
+from analysis.source import COLUMNS, WINDOW, Source, of_path
 from terms import analysis_messages as say
 from terms import expression, schema
 from terms.expression import Formula
@@ -42,6 +43,7 @@ PER_PACKET = "_per_packet"
 SLOTS = ("retiring", "bad_speculation", "frontend_bound", "backend_bound")
 CAUSES = (*SLOTS, "unexplained")
 """What a cycle's pipeline slots went to; the rest is what events of different windows leave over, and may be below zero."""
+WORDS = {"frontend_bound": "front end", "backend_bound": "back end"}
 RUN = ["case_id", "run_id", "repetition", "traffic", "load"]
 DATA = ("packets", "seconds")
 """What a formula may use beside events: as in the catalogue."""
@@ -49,7 +51,7 @@ DATA = ("packets", "seconds")
 
 @functools.cache
 def of(result: Result) -> pd.DataFrame:
-    """Every metric, in metrics.COLUMNS; empty where no PMU counted."""
+    """Every metric, in COLUMNS; empty where no PMU counted."""
     rows = _rows(result)
     formulas = _formulas(result)
     if rows.empty or not formulas:
@@ -57,7 +59,7 @@ def of(result: Result) -> pd.DataFrame:
     cleaned = _without_polling(result, rows)
     busy = cleaned[cleaned["traffic"] != "idle"]
     found = [*_computed(result, busy, formulas, ""), *_computed(result, rows, formulas, WITH_POLLING)]
-    table = pd.DataFrame(found, columns=metrics.COLUMNS) if found else metrics.joined([])
+    table = pd.DataFrame(found, columns=COLUMNS) if found else metrics.joined([])
     return pd.concat([part for part in (table, _clocks(result, table)) if not part.empty] or [table], ignore_index=True)
 
 
@@ -77,18 +79,13 @@ def label(result: Result) -> str:
     return f"hardware counters ({facts(result).get('processor_name') or facts(result).get('processor') or 'processor not recorded'})"
 
 
-def estimate(result: Result, **where: object) -> stats.Estimate:
-    """Median and interval of one metric of one case, of the role `path` unless asked for another."""
-    return stats.estimate(metrics.samples(metrics.rows_of(of, result, **{"role": "path", **where})))
-
-
 def account(result: Result, *, word: str, **where: object) -> dict[int, np.ndarray]:
     """As model.account, with CAUSES: the pipeline slots' shares of each role's cycles, and what they leave unexplained.
 
     A repetition is one row: its events were counted in different windows. Without slots (or of a role without them) all is unexplained.
     """
     shown = {f"{PREFIX}{name}": name for name in (f"instructions_per_{word}", f"cycles_per_{word}", *SLOTS)}
-    table = metrics.rows_of(of, result, metric=list(shown), **where)
+    table = HARDWARE.rows(result, metric=list(shown), **where)
     hosted = set(table["case_id"].unique()) & host_is_endpoint(result.frame)
     of_path = [role for role in schema.ROLES if hosted or role != "host-other"]
     found = {}
@@ -105,16 +102,6 @@ def _cells(values: Mapping[tuple[str, str], float], role: str, word: str) -> lis
     cycles = values[role, f"cycles_per_{word}"]
     slots = [values.get((role, name), 0.0) for name in SLOTS]
     return [values.get((role, f"instructions_per_{word}"), np.nan), *(cycles * slot for slot in slots), cycles * (1 - sum(slots))]
-
-
-def summary(result: Result, names: list[str], **where: object) -> pd.DataFrame:
-    """As metrics.summary: median, low, high and n of each series of the named metrics."""
-    return metrics.summarised(result, metrics.rows_of(of, result, metric=names, **where))
-
-
-def per_data(*counters: str, ending: str = "") -> list[str]:
-    """The names of `counters` per unit of data, for every traffic."""
-    return [f"{PREFIX}{counter}_per_{word}{ending}" for counter in counters for word in vocabulary.per_data().values()]
 
 
 def missing(result: Result, names: Sequence[str]) -> list[str]:
@@ -344,4 +331,18 @@ def _clocks(result: Result, table: pd.DataFrame) -> pd.DataFrame:
         both.assign(metric=f"{PREFIX}clock_ratio", part=ratio, per=1.0, unit="core cycles/TSC cycle"),
         both.assign(metric=f"{PREFIX}pmd_cycles_per_packet", part=ratio * both["busy_cycles"], per=both["packets"], unit="cycles/packet"),
     ]
-    return metrics.joined([row[metrics.COLUMNS] for row in rows])
+    return metrics.joined([row[COLUMNS] for row in rows])
+
+
+HARDWARE = Source(
+    "hardware",
+    of,
+    of_path,
+    missing,
+    PREFIX,
+    present,
+    label,
+    limits,
+    account,
+    {name: WORDS.get(name, name.replace("_", " ")) for name in CAUSES},
+)

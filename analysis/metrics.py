@@ -13,19 +13,16 @@ divided by megabits of goodput, the flood and paced frames by packets received, 
 from __future__ import annotations
 
 import functools
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Iterable, Sequence
 
 import numpy as np
 import pandas as pd
 
-from analysis import stats, vocabulary
+from analysis import vocabulary
 from analysis.load import Result
+from analysis.source import COLUMNS, WINDOW, Source
 from analysis.tables import in_one_piece
 from terms import analysis_messages as say
-
-WINDOW = ["case_id", "run_id", "repetition", "traffic", "load", "window"]
-COLUMNS = [*WINDOW, "metric", "role", "cpu", "part", "per", "unit"]
-SERIES = ["case_id", "traffic", "load", "metric", "role", "cpu", "unit"]
 
 RATES = {
     "packet_rate_sent": "packets/s",
@@ -73,8 +70,6 @@ STAGES = ("dequeue", "parse", "lookup", "enqueue", "other")
 STATES = ("user", "kernel", "softirq", "irq", "guest", "idle")
 _KNOWN = {*RATES, *RTT, *LATENCY, *OUTAGE, *SEARCH, *HOPS, "frames_lost", "pmd_busy"}
 """Metrics that are made of what traffics write by functions of their own."""
-Source = Callable[[Result], pd.DataFrame]
-"""Whose metrics: the function `of` of this module, of `model`, or of `hardware`."""
 
 
 @functools.cache
@@ -175,7 +170,7 @@ def search(frame: pd.DataFrame) -> pd.DataFrame:
 
 def searches_ended(result: Result, case_id: str, load: str) -> tuple[int, int]:
     """How many searches of a case for the rate of a load found one, and how many there were."""
-    runs = sample(result, case_id=case_id, traffic="udp_flood", load=load, metric="search_ended", role="all", cpu=-1)
+    runs = SOFTWARE.sample(result, case_id=case_id, traffic="udp_flood", load=load, metric="search_ended", role="all", cpu=-1)
     return round(sum(float(run[:, 0].sum()) for run in runs)), len(runs)
 
 
@@ -303,81 +298,6 @@ def main_thread(frame: pd.DataFrame) -> pd.DataFrame:
     return joined(quotient(wide, name, part, wide["seconds"], unit, role="switch") for name, (part, unit) in quotients.items())
 
 
-def sample(result: Result, **where: object) -> stats.Sample:
-    """One array (windows, 2) a repetition of the metric that `where` names (columns of `of`); see stats."""
-    return samples(rows_of(of, result, **where))
-
-
-def samples(table: pd.DataFrame, **where: object) -> stats.Sample:
-    """The same from a table in COLUMNS."""
-    return list(_split(select(table, **where), "run_id").values())
-
-
-def by_repetition(table: pd.DataFrame, **where: object) -> dict[int, np.ndarray]:
-    """The same by the number of the repetition."""
-    return {int(repetition): run for repetition, run in _split(select(table, **where), "repetition").items()}
-
-
-def ratio_of(source: Source, result: Result, case_id: str, base: str, **where: object) -> stats.Estimate:
-    """How many times the metric of case `base` that of `case_id` is, in a source's table: in pairs where they ran in turns."""
-    over, under = (by_repetition(rows_of(source, result, case_id=case, **where)) for case in (case_id, base))
-    return ratio_between(over, under, paired=bool(result.order))
-
-
-def ratio_without(source: Source, result: Result, role: str, case_id: str, base: str, **where: object) -> stats.Estimate:
-    """The same of the whole path without one role: in each window what the path has, less what `role` has."""
-    over, under = (by_repetition(_less(source, result, role, case_id=case, **where)) for case in (case_id, base))
-    return ratio_between(over, under, paired=bool(result.order))
-
-
-def _less(source: Source, result: Result, role: str, **where: object) -> pd.DataFrame:
-    path, its = (rows_of(source, result, role=one, cpu=-1, **where) for one in ("path", role))
-    both = path.merge(its[[*WINDOW, "part"]].rename(columns={"part": "its"}), on=WINDOW, how="left")
-    # Where the role has no row there is no such thread. One that could not be counted leaves the path uncounted, too.
-    return both.assign(part=both["part"] - both["its"].fillna(0.0))
-
-
-def ratio_between(over: dict[int, np.ndarray], under: dict[int, np.ndarray], *, paired: bool) -> stats.Estimate:
-    """The ratio of two samples by repetition; `paired` as in stats.ratio."""
-    if not paired:
-        return stats.ratio(list(over.values()), list(under.values()))
-    both = sorted(over.keys() & under.keys())
-    return stats.ratio([over[one] for one in both], [under[one] for one in both], paired=True)
-
-
-def estimate(result: Result, **where: object) -> stats.Estimate:
-    """Median and interval of one metric of one case: estimate(result, case_id=…, traffic=…, load=…, metric=…)."""
-    return stats.estimate(sample(result, **_whole(where)))
-
-
-def ratio(result: Result, case_id: str, base: str, **where: object) -> stats.Estimate:
-    """How many times the metric of case `base` that of `case_id` is."""
-    return ratio_of(of, result, case_id, base, **_whole(where))
-
-
-def summary(result: Result, names: Iterable[str], **where: object) -> pd.DataFrame:
-    """Median, low, high and n of each series of the named metrics, in SERIES order, with the case's own columns.
-
-    Cases come in the result's order. A series that could not be counted in any run is left out (see `missing`).
-    """
-    return summarised(result, rows_of(of, result, metric=list(names), **where))
-
-
-def summarised(result: Result, table: pd.DataFrame) -> pd.DataFrame:
-    """The same for all metrics of a table in COLUMNS."""
-    rows = []
-    for key, series in table.groupby(SERIES, sort=False):
-        found = stats.estimate(samples(series))
-        if found.n:
-            one = {"median": found.median, "low": found.low, "high": found.high, "n": found.n}
-            rows.append({**dict(zip(SERIES, key, strict=True)), **one})
-    columns = [*SERIES, "median", "low", "high", "n"]
-    table = pd.DataFrame(rows, columns=columns).astype({"median": float, "low": float, "high": float})
-    order = {case: place for place, case in enumerate(result.cases.index)}
-    table = table.merge(result.cases.reset_index(), on="case_id", how="left")
-    return table.sort_values("case_id", key=lambda ids: ids.map(order), kind="stable").reset_index(drop=True)
-
-
 def missing(result: Result, names: Sequence[str]) -> list[str]:
     """Why the raw numbers `names` can't be shown: the notes of empty values, or that nobody counted them."""
     return missing_in(result.numbers, names)
@@ -410,42 +330,6 @@ def carrying(result: Result) -> list[tuple[str, str]]:
 def searched(result: Result) -> bool:
     """Whether a no-drop or a partial-drop rate was searched, found or not."""
     return bool((result.numbers["name"] == "search_ended").any())
-
-
-def rows_of(source: Source, result: Result, **where: object) -> pd.DataFrame:
-    """The rows of a source's table whose SERIES columns equal the values asked for (a list means: any of these), in the table's order.
-
-    A report asks for hundreds of series, and a long campaign's table has millions of rows: they are looked up, not looked for.
-    """
-    series, places, ends = _places(source, result)
-    found = [places[ends[one] : ends[one + 1]] for one in select(series, **where).index]
-    return source(result).iloc[np.sort(np.concatenate(found)) if found else []]
-
-
-@functools.cache
-def _places(source: Source, result: Result) -> tuple[pd.DataFrame, np.ndarray, np.ndarray]:
-    """Each series of the table, the table's row numbers from series to series, and where each series' begin among them, with their end."""
-    table = source(result)
-    numbers = table.groupby(SERIES, sort=False, dropna=False).ngroup().to_numpy()
-    _, firsts, counts = np.unique(numbers, return_index=True, return_counts=True)
-    return table[SERIES].iloc[firsts].reset_index(drop=True), np.argsort(numbers, kind="stable"), np.append(0, np.cumsum(counts))
-
-
-def select(table: pd.DataFrame, **where: object) -> pd.DataFrame:
-    """The rows whose columns equal the values asked for (a list means: any of these)."""
-    wanted = np.ones(len(table), dtype=bool)
-    for column, value in where.items():
-        wanted &= (table[column].isin(value) if isinstance(value, list) else table[column] == value).to_numpy(bool)
-    # One copy, not one for each column: large results are asked for hundreds of series.
-    return table[wanted]
-
-
-def _split(table: pd.DataFrame, key: str) -> dict[object, np.ndarray]:
-    """By each value of `key`, in its order: part and per, shape (rows, 2). As groupby, which takes ten times as long for small groups."""
-    codes, keys = pd.factorize(table[key], sort=True)
-    order = np.argsort(codes, kind="stable")
-    numbers = np.column_stack([table["part"].to_numpy(float), table["per"].to_numpy(float)])[order]
-    return dict(zip(keys, np.split(numbers, np.flatnonzero(np.diff(codes[order])) + 1), strict=True)) if len(keys) else {}
 
 
 def _whole(where: dict[str, object]) -> dict[str, object]:
@@ -536,3 +420,6 @@ def joined(rows: Iterable[pd.DataFrame]) -> pd.DataFrame:
 
 def _empty() -> pd.DataFrame:
     return pd.DataFrame(columns=COLUMNS)
+
+
+SOFTWARE = Source("software", of, _whole, missing)

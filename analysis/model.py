@@ -23,9 +23,10 @@ import functools
 import numpy as np
 import pandas as pd
 
-from analysis import metrics, stats, vocabulary
+from analysis import metrics, style, vocabulary
 from analysis.load import Result
-from analysis.metrics import WINDOW, host_is_endpoint, joined, quotient, wide_table
+from analysis.metrics import host_is_endpoint, joined, quotient, wide_table
+from analysis.source import WINDOW, Source, of_path
 from analysis.tables import in_one_piece
 from terms import analysis_messages as say
 from terms import schema
@@ -146,23 +147,13 @@ def windows(result: Result) -> pd.DataFrame:
     return _data(_carried(rows))
 
 
-def estimate(result: Result, **where: object) -> stats.Estimate:
-    """Median and interval of one metric of one case, of the role `path` unless asked for another."""
-    return stats.estimate(metrics.samples(metrics.rows_of(of, result, **{"role": "path", **where})))
-
-
-def ratio(result: Result, case_id: str, base: str, **where: object) -> stats.Estimate:
-    """How many times the metric of case `base` that of `case_id` is."""
-    return metrics.ratio_of(of, result, case_id, base, **{"role": "path", **where})
-
-
 def account(result: Result, *, word: str, **where: object) -> dict[int, np.ndarray]:
     """Of one case and traffic, by repetition: what `decompose.Account` holds, with all of schema.ROLES and with PARTS as causes.
 
     A role that is not of the path, or that the case does not have, is at zero; a cell is NaN where a window did not count it.
     """
     names = {f"{PREFIX}{name}_per_{word}": name for name in ("instructions", *CYCLES)}
-    table = metrics.rows_of(of, result, metric=list(names), **where)
+    table = MODEL.rows(result, metric=list(names), **where)
     hosted = set(table["case_id"].unique()) & host_is_endpoint(result.frame)
     table = table[table["role"].isin([role for role in schema.ROLES if hosted or role != "host-other"])]
     wide = table.pivot_table(index=["repetition", "window", "per"], columns=["role", "metric"], values="part", aggfunc="sum")
@@ -172,16 +163,6 @@ def account(result: Result, *, word: str, **where: object) -> dict[int, np.ndarr
     absent = [column for column in columns if column[0] not in here]
     full[absent] = 0.0
     return {int(repetition): run.to_numpy(float) for repetition, run in full.groupby(level="repetition")}
-
-
-def summary(result: Result, names: list[str], **where: object) -> pd.DataFrame:
-    """As metrics.summary: median, low, high and n of each series of the named metrics."""
-    return metrics.summarised(result, metrics.rows_of(of, result, metric=names, **where))
-
-
-def per_data(*counters: str, ending: str = "") -> list[str]:
-    """The names of `counters` per unit of data, for every traffic."""
-    return [f"{PREFIX}{counter}_per_{word}{ending}" for counter in counters for word in vocabulary.per_data().values()]
 
 
 # -- from rows to counts ----------------------------------------------------------------------------------------
@@ -321,3 +302,17 @@ def _data(wide: pd.DataFrame) -> pd.DataFrame:
         if (carried := vocabulary.data(name)) and carried.modelled in wide:
             data = data.where(wide["traffic"] != name, wide[carried.modelled] * carried.modelled_scale)
     return wide.assign(data=data.where(data > 0))
+
+
+MODEL = Source(
+    "model",
+    of,
+    of_path,
+    missing,
+    PREFIX,
+    present,
+    label,
+    limits,
+    account,
+    dict(zip(PARTS, style.CAUSE_COLOURS, strict=True)),
+)

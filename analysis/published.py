@@ -9,8 +9,9 @@ from pathlib import Path
 
 import yaml
 
-from analysis import metrics, model, stats
+from analysis import stats
 from analysis.load import Result, worded
+from analysis.sources import MODEL, SOFTWARE
 
 FILE = Path(__file__).with_name("published.yaml")
 
@@ -56,7 +57,7 @@ class Comparison:
     @property
     def modelled(self) -> bool:
         """True if ours is the modelled processor's: it shares no axis with the others."""
-        return self.metric.startswith(model.PREFIX)
+        return self.metric.startswith(MODEL.prefix)
 
 
 @functools.cache
@@ -83,8 +84,8 @@ def beside(result: Result) -> list[Comparison]:
 
 
 def _ratio(result: Result, case: str, base: str, ours: dict[str, str]) -> stats.Estimate:
-    look = model.ratio if ours["metric"].startswith(model.PREFIX) else metrics.ratio
-    return look(result, case, base, **ours)
+    counted = MODEL if ours["metric"].startswith(MODEL.prefix) else SOFTWARE
+    return counted.ratio(result, case, base, **ours)
 
 
 def pairs(result: Result, base: dict[str, str], case: dict[str, str]) -> list[tuple[str, str]]:

@@ -5,9 +5,9 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from analysis import hardware, model
 from analysis.describe import Text
 from analysis.load import Result
+from analysis.sources import HARDWARE, MODEL
 
 ALWAYS = (
     "*Interval*: 95 %, from resampling repetitions and then the windows inside them; of a ratio, from resampling the repetitions of both "
@@ -63,7 +63,7 @@ TSC = (
 def notes(result: Result, own: Sequence[str] = ()) -> Text:
     """The notes that this result's report needs, as a list: a notebook's own first."""
     traffics = set(result.frame["traffic"].unique())
-    modelled, counted = model.present(result), hardware.present(result)
+    modelled, counted = MODEL.present(result), HARDWARE.present(result)
     chosen = {
         ALWAYS: True,
         TCP: "tcp_stream" in traffics,

@@ -12,10 +12,11 @@ from pathlib import Path
 
 from IPython.display import display
 
-from analysis import describe, describe_functions, everything, explain_dataplane, explain_model, figures, metrics, model, reading, stacks
+from analysis import describe, describe_functions, everything, explain_dataplane, explain_model, figures, metrics, reading, stacks
 from analysis.describe import Text
 from analysis.figures import counts
 from analysis.load import Result, load
+from analysis.sources import MODEL
 
 CELLS = "One column per case. Each cell is a median over repetitions, with its 95 % interval."
 CYCLES = """\
@@ -81,7 +82,7 @@ def cycles(result: Result) -> None:
     """Where the cycles of a packet went, by the model and by this machine's counters."""
     show(f"## Why: where the cycles of a packet went\n{CYCLES}", describe.modelled_processor(result), describe.model_headlines(result))
     show(*_counted(result, "decomposition", "cpi_stack", "misses", "model_roles"))
-    if model.present(result):
+    if MODEL.present(result):
         show(FUNCTIONS, *_figures(result, "functions"), MISSES, describe_functions.misses(result), explain_model.markdown(result))
     _hardware(result, "hardware_decomposition", "hardware_per_packet", "hardware_misses")
 

@@ -16,6 +16,7 @@ from scipy.stats import kendalltau, theilslopes
 
 from analysis import metrics, style, vocabulary
 from analysis.load import Result
+from analysis.sources import SOFTWARE
 from terms import analysis_messages as say
 
 LOADS = ("saturation", "paced")
@@ -121,7 +122,7 @@ def judged(result: Result) -> dict[tuple[str, str], str]:
 def _series(result: Result) -> Iterator[tuple[tuple[str, str, str, str], pd.DataFrame]]:
     started = {run["run_id"]: run.get("started") or "" for run in result.manifest.get("runs", [])}
     for (traffic, load), metric in judged(result).items():
-        found = metrics.rows_of(metrics.of, result, traffic=traffic, load=load, metric=metric)
+        found = SOFTWARE.rows(result, traffic=traffic, load=load, metric=metric)
         found = found[found["per"] != 0].assign(value=lambda t: t["part"] / t["per"], started=lambda t: t["run_id"].map(started))
         for case, rows in found.groupby("case_id", sort=False):
             yield (str(case), traffic, load, metric), rows.sort_values(["started", "run_id", "window"], kind="stable")

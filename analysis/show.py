@@ -8,8 +8,9 @@ from typing import Any
 
 import pandas as pd
 
-from analysis import describe, explain, explain_model, hardware, model
+from analysis import describe, explain, explain_model, model
 from analysis.load import Result
+from analysis.sources import HARDWARE, MODEL
 
 MODELLED = {"traffic": "udp_flood", "load": "saturation"}
 """What is explained in a sentence."""
@@ -25,8 +26,8 @@ def summary(result: Result) -> dict[str, Any]:
         "emulated": result.emulated,
         "repetitions": result.repetitions,
         "failed_runs": [run["run_id"] for run in result.failed],
-        "model": model.profile(result).get("name") if model.present(result) else None,
-        "hardware": hardware.label(result) if hardware.present(result) else None,
+        "model": model.profile(result).get("name") if MODEL.present(result) else None,
+        "hardware": HARDWARE.label(result) if HARDWARE.present(result) else None,
         "cases": [_case(result, case) for case in result.cases.index],
         "answer": explain.answer(result),
         "limits": describe.all_limits(result),
@@ -39,10 +40,10 @@ def text(result: Result) -> str:
     plain = explain.answer(result).replace("**", "").replace("*", "")
     table = describe.headlines(result).frame
     parts = [title, _table(table), plain]
-    if model.present(result):
+    if MODEL.present(result):
         parts[2:2] = [_table(_at_saturation(describe.model_headlines(result).frame))]
         parts += explain_model.sentences(result, **MODELLED)
-    if hardware.present(result):
+    if HARDWARE.present(result):
         parts.append(_table(_at_saturation(describe.hardware_headlines(result).frame)))
     return "\n\n".join([*parts, "\n".join(f"- {limit}" for limit in describe.all_limits(result))]).rstrip() + "\n"
 

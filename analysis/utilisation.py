@@ -10,8 +10,9 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from analysis import metrics, model, stats
+from analysis import model, stats
 from analysis.load import Result
+from analysis.source import samples, select
 
 EMPTY = f"{model.EMPTY}_cycles"
 
@@ -29,14 +30,14 @@ class Cpu:
 def of(result: Result, case_id: str, **where: object) -> list[Cpu]:
     """The CPUs of a case, the fullest first; none where time was not modelled, or was idle."""
     frequency = (result.manifest.get("facts", {}).get("clock") or {}).get("frequency_hz")
-    rows = metrics.select(result.own_numbers, case_id=case_id, name=["cycles", EMPTY], source="model", **where)
+    rows = select(result.own_numbers, case_id=case_id, name=["cycles", EMPTY], source="model", **where)
     rows = rows[rows["cpu"].notna() & rows["value"].notna()]
     if not frequency or rows.empty:
         return []
     signed = rows.assign(part=np.where(rows["name"] == "cycles", rows["value"], -rows["value"]), per=rows["enabled_s"] * frequency)
     windows = signed.groupby(["run_id", "window", "cpu"], as_index=False).agg(part=("part", "sum"), per=("per", "max"))
     roles = _roles(result, case_id)
-    found = [Cpu(int(cpu), roles.get(int(cpu), ""), stats.estimate(metrics.samples(one))) for cpu, one in windows.groupby("cpu")]
+    found = [Cpu(int(cpu), roles.get(int(cpu), ""), stats.estimate(samples(one))) for cpu, one in windows.groupby("cpu")]
     return sorted(found, key=lambda one: -one.full.median)
 
 

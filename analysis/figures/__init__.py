@@ -29,8 +29,10 @@ from matplotlib.backends.backend_agg import FigureCanvasAgg
 from matplotlib.figure import Figure
 from matplotlib.image import imsave
 
-from analysis import hardware, metrics, model
+from analysis import model
 from analysis.load import Result
+from analysis.source import Source
+from analysis.sources import MODEL, SOFTWARE, SOURCES
 from terms import analysis_messages as say
 from terms import units
 
@@ -84,8 +86,7 @@ def show(result: Result, name: str) -> Shown | NotShown:
 
 def show_counted(result: Result, name: str) -> Shown | NotShown | None:
     """The same, but nothing where its processor (a PMU, the model) counted nothing: a report need not say so in each place."""
-    source = _counts(importlib.import_module(f"analysis.figures.{name}"))
-    return show(result, name) if source is metrics or source.present(result) else None
+    return show(result, name) if _counts(importlib.import_module(f"analysis.figures.{name}")).present(result) else None
 
 
 def caption(module: ModuleType, result: Result, table: pd.DataFrame) -> str:
@@ -94,7 +95,8 @@ def caption(module: ModuleType, result: Result, table: pd.DataFrame) -> str:
     spread = f"n={n[0]}" if len(n) == 1 else f"n={n[0]} to {n[-1]}" if n else "n unknown"
     parts = [
         html.escape(" ".join((module.__doc__ or "").split())),
-        f"Testbed: {result.testbed}. Source: {_source(result, module)}. {getattr(module, 'MIDDLE', 'Medians')} over repetitions ({spread})",
+        f"Testbed: {result.testbed}. Source: {html.escape(_counts(module).label(result))}. "
+        f"{getattr(module, 'MIDDLE', 'Medians')} over repetitions ({spread})",
     ]
     parts[-1] += ", no interval from one repetition." if n == [1] else ", 95 % bootstrap intervals."
     gaps = _missing(result, module)
@@ -102,20 +104,15 @@ def caption(module: ModuleType, result: Result, table: pd.DataFrame) -> str:
         parts.append(html.escape(f"Not in it: {'; '.join(gaps)}."))
     if module.WALL_CLOCK and result.emulated:
         parts.append(EMULATED)
-    if _counts(module) is model:
+    if _counts(module) is MODEL:
         parts += [html.escape(say.polling_left_in(cases)) for cases in [model.polling_left_in(result)] if cases]
         parts.append(MODELLED)
     return " ".join(parts)
 
 
-def _counts(module: ModuleType) -> ModuleType:
-    """Whose metrics a figure draws: metrics, model, or hardware."""
-    return {"model": model, "hardware": hardware}.get(getattr(module, "SOURCE", ""), metrics)
-
-
-def _source(result: Result, module: ModuleType) -> str:
-    source = _counts(module)
-    return "software counters" if source is metrics else html.escape(source.label(result))
+def _counts(module: ModuleType) -> Source:
+    """Whose metrics a figure draws."""
+    return SOURCES[getattr(module, "SOURCE", SOFTWARE.name)]
 
 
 def _missing(result: Result, module: ModuleType) -> list[str]:

@@ -8,9 +8,10 @@ from __future__ import annotations
 import pandas as pd
 from matplotlib.figure import Figure
 
-from analysis import metrics, style
+from analysis import style
 from analysis.load import ACCESSES, Result
 from analysis.published import every
+from analysis.sources import SOFTWARE
 from terms import units
 
 NEEDS = ("packet_rate_received",)
@@ -19,7 +20,7 @@ WALL_CLOCK = True
 
 def table(result: Result) -> pd.DataFrame:
     """One row a case of ours (`whose` = ours) and one a published rate; packets per second."""
-    ours = metrics.summary(result, ["packet_rate_received"], traffic="udp_flood", load="saturation")
+    ours = SOFTWARE.summary(result, ["packet_rate_received"], traffic="udp_flood", load="saturation")
     if ours.empty:
         return ours
     rates = {access: rate for one in every() for access, rate in one.rates.items()}

@@ -13,10 +13,11 @@ import pandas as pd
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
-from analysis import metrics, style
+from analysis import style
 from analysis.explain import TCP
 from analysis.load import Result
 from analysis.published import every
+from analysis.sources import SOFTWARE
 
 NEEDS = ("goodput", "context_switches_voluntary", "main_thread_run_seconds", "main_thread_wait_seconds")
 WALL_CLOCK = True
@@ -32,9 +33,9 @@ HATCHES = {"running": "", "waiting for its CPU": "////"}
 def table(result: Result) -> pd.DataFrame:
     """One row a case and metric: goodput, context switches of the switch's threads, the main thread's shares of time; and the dashed line's
     place, as `published_depth` of the kernel's case."""
-    goodput = metrics.summary(result, ["goodput"], **TCP)
-    switched = metrics.summary(result, ["context_switches_per_second"], role="switch", cpu=-1, **TCP)
-    times = metrics.summary(result, list(TIMES), role="switch", **TCP)
+    goodput = SOFTWARE.summary(result, ["goodput"], **TCP)
+    switched = SOFTWARE.summary(result, ["context_switches_per_second"], role="switch", cpu=-1, **TCP)
+    times = SOFTWARE.summary(result, list(TIMES), role="switch", **TCP)
     published = next(one for one in every() if one.id == "T2-throughput")
     unchanged = [case for case, changed in result.changed.items() if not changed]
     kernel = goodput[(goodput["switch"] != "ovs-dpdk") & goodput["case_id"].isin(unchanged)].head(1)

@@ -12,8 +12,9 @@ import pandas as pd
 from matplotlib.figure import Figure
 from matplotlib.ticker import MaxNLocator
 
-from analysis import metrics, style, vocabulary
+from analysis import style, vocabulary
 from analysis.load import Result
+from analysis.sources import SOFTWARE
 
 NEEDS = ("context_switches_voluntary", "context_switches_involuntary")
 WALL_CLOCK = True
@@ -22,7 +23,7 @@ WALL_CLOCK = True
 def table(result: Result) -> pd.DataFrame:
     """One row a case, traffic, role ("all" and "path": sums) and metric (per second, per unit of data)."""
     names = ["context_switches_per_second", *(f"context_switches_per_{data}" for data in vocabulary.per_data().values())]
-    return metrics.summary(result, names, cpu=-1)
+    return SOFTWARE.summary(result, names, cpu=-1)
 
 
 def plot(table: pd.DataFrame) -> Figure:

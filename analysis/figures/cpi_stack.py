@@ -13,6 +13,7 @@ from matplotlib.figure import Figure
 
 from analysis import model, style, vocabulary
 from analysis.load import Result
+from analysis.sources import MODEL
 
 NEEDS = ("cycles", "instructions")
 SOURCE = "model"
@@ -25,7 +26,7 @@ def table(result: Result) -> pd.DataFrame:
     """One row a case, traffic, metric and cause ("cycles": the sum); cycles per unit of data, and cycles per instruction."""
     counters = [*model.CYCLES, "cycles"]
     cpi = ["model_cpi", *(f"model_cpi_{part}" for part in model.PARTS)]
-    found = model.summary(result, [*model.per_data(*counters), *cpi], role="path")
+    found = MODEL.summary(result, [*MODEL.per_data(*counters), *cpi], role="path")
     found = found[found["traffic"].isin(list(vocabulary.per_data()))]
     short = found["metric"].str.removeprefix("model_").str.replace(r"_per_\w+$", "", regex=True)
     counter = short.str.replace(r"^cpi", "cycles", regex=True)

@@ -12,6 +12,7 @@ from matplotlib.figure import Figure
 
 from analysis import metrics, style
 from analysis.load import Result
+from analysis.sources import SOFTWARE
 
 NEEDS = tuple(f"cpu_{state}_seconds" for state in metrics.STATES)
 WALL_CLOCK = True
@@ -19,7 +20,7 @@ WALL_CLOCK = True
 
 def table(result: Result) -> pd.DataFrame:
     """One row a case, traffic, CPU and state; fractions of one CPU, `row` names case and CPU."""
-    shares = metrics.summary(result, [f"cpu_{state}" for state in metrics.STATES])
+    shares = SOFTWARE.summary(result, [f"cpu_{state}" for state in metrics.STATES])
     roles = _roles(result)
     words = [roles.get((case, cpu), "") for case, cpu in zip(shares["case_id"], shares["cpu"], strict=True)]
     names = [f"cpu{cpu} {word}".strip() for cpu, word in zip(shares["cpu"], words, strict=True)]

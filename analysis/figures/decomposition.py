@@ -13,6 +13,7 @@ from matplotlib.ticker import LogLocator, MaxNLocator
 
 from analysis import causes, explain, style
 from analysis.load import Result
+from analysis.sources import PROCESSORS
 from terms import units
 
 NEEDS = ("cycles", "instructions")
@@ -33,7 +34,7 @@ def table(result: Result) -> pd.DataFrame:
 
 
 def of_source(result: Result, source: str) -> pd.DataFrame:
-    words = causes.WORDS[source]
+    words = PROCESSORS[source].causes
     found = []
     for pair in explain.pairs(result):
         base, other = pair.names()

@@ -12,6 +12,7 @@ from matplotlib.ticker import FuncFormatter, NullLocator
 from analysis import metrics, style
 from analysis.load import Result
 from analysis.published import every
+from analysis.sources import SOFTWARE
 from terms import units
 
 NEEDS = metrics.LATENCY
@@ -23,7 +24,7 @@ PUBLISHED = "#999999"
 
 def table(result: Result) -> pd.DataFrame:
     """One row a case and measure; `whose` is ours or published."""
-    ours = metrics.summary(result, list(metrics.LATENCY), traffic="paced_frames")
+    ours = SOFTWARE.summary(result, list(metrics.LATENCY), traffic="paced_frames")
     if ours.empty:
         return ours
     published = [

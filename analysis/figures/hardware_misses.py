@@ -12,6 +12,7 @@ from matplotlib.figure import Figure
 from analysis import hardware, model
 from analysis.figures import misses
 from analysis.load import Result
+from analysis.sources import HARDWARE
 
 MISSES = {word: kind for word, kind in model.MISSES.items() if word != "llc_hits_modified"}
 NEEDS = tuple(MISSES)
@@ -21,7 +22,7 @@ WALL_CLOCK = False
 
 def table(result: Result) -> pd.DataFrame:
     """One row a case, traffic and kind of miss; events per unit of data."""
-    found = hardware.summary(result, hardware.per_data(*MISSES), role="path")
+    found = HARDWARE.summary(result, HARDWARE.per_data(*MISSES), role="path")
     counter = found["metric"].str.removeprefix(hardware.PREFIX).str.replace(r"_per_[a-z]+$", "", regex=True)
     return found.assign(miss=counter.map(MISSES))
 

@@ -11,6 +11,7 @@ from matplotlib.figure import Figure
 
 from analysis import hardware, style, vocabulary
 from analysis.load import Result
+from analysis.sources import HARDWARE
 
 NEEDS = ("instructions", "cycles")
 SOURCE = "hardware"
@@ -19,7 +20,7 @@ WALL_CLOCK = False
 
 def table(result: Result) -> pd.DataFrame:
     """One row a case, traffic, counter (instructions, cycles) and role ("all" and "path": sums), per unit of data."""
-    found = hardware.summary(result, hardware.per_data(*NEEDS, *_own()))
+    found = HARDWARE.summary(result, HARDWARE.per_data(*NEEDS, *_own()))
     return found.assign(counter=found["metric"].str.removeprefix(hardware.PREFIX).str.replace(r"_per_[a-z]+$", "", regex=True))
 
 

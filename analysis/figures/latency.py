@@ -13,6 +13,7 @@ from matplotlib.ticker import FuncFormatter, NullLocator
 
 from analysis import metrics, style
 from analysis.load import Result
+from analysis.sources import SOFTWARE
 from terms import units
 
 NEEDS = metrics.RTT
@@ -23,7 +24,7 @@ TICKS = ("min", "50 %", "90 %", "99 %", "99.9 %")
 
 def table(result: Result) -> pd.DataFrame:
     """One row a case and percentile; `beyond` is the share of round trips that took longer."""
-    found = metrics.summary(result, list(metrics.RTT))
+    found = SOFTWARE.summary(result, list(metrics.RTT))
     return found.assign(beyond=found["metric"].map(BEYOND))
 
 

@@ -9,8 +9,9 @@ from __future__ import annotations
 import pandas as pd
 from matplotlib.figure import Figure
 
-from analysis import metrics, style
+from analysis import style
 from analysis.load import Result
+from analysis.sources import SOFTWARE
 
 NEEDS = ("packets_sent", "packets_into_switch", "packets_out_of_switch", "packets_received")
 WALL_CLOCK = True
@@ -24,7 +25,7 @@ HOPS = {
 
 def table(result: Result) -> pd.DataFrame:
     """One row a case, load and hop; median, low and high as fractions of the packets sent, `negative` flags noise."""
-    losses = metrics.summary(result, list(HOPS))
+    losses = SOFTWARE.summary(result, list(HOPS))
     order = {name: place for place, name in enumerate(HOPS)}
     cases = {case: place for place, case in enumerate(result.cases.index)}
     losses = losses.sort_values(["case_id", "metric"], key=lambda c: c.map(order if c.name == "metric" else cases))

@@ -11,6 +11,7 @@ from matplotlib.figure import Figure
 
 from analysis import model, style
 from analysis.load import Result
+from analysis.sources import MODEL
 
 NEEDS = tuple(model.MISSES)
 SOURCE = "model"
@@ -20,7 +21,7 @@ MARKERS = "osD^vP*X"
 
 def table(result: Result) -> pd.DataFrame:
     """One row a case, traffic and kind of miss; events per unit of data."""
-    found = model.summary(result, model.per_data(*model.MISSES), role="path")
+    found = MODEL.summary(result, MODEL.per_data(*model.MISSES), role="path")
     counter = found["metric"].str.removeprefix("model_").str.replace(r"_per_[a-z]+$", "", regex=True)
     return found.assign(miss=counter.map(model.MISSES))
 

@@ -10,8 +10,9 @@ from __future__ import annotations
 import pandas as pd
 from matplotlib.figure import Figure
 
-from analysis import model, style
+from analysis import style
 from analysis.load import Result
+from analysis.sources import MODEL
 
 NEEDS = ("instructions", "cycles")
 SOURCE = "model"
@@ -20,7 +21,7 @@ WALL_CLOCK = False
 
 def table(result: Result) -> pd.DataFrame:
     """One row a case, traffic, counter (instructions, cycles) and role ("all" and "path": sums), per unit of data."""
-    found = model.summary(result, model.per_data(*NEEDS))
+    found = MODEL.summary(result, MODEL.per_data(*NEEDS))
     return found.assign(counter=found["metric"].str.removeprefix("model_").str.replace(r"_per_[a-z]+$", "", regex=True))
 
 

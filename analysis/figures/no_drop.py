@@ -11,6 +11,7 @@ from matplotlib.figure import Figure
 
 from analysis import metrics, style
 from analysis.load import Result
+from analysis.sources import SOFTWARE
 
 NEEDS = ("search_rate",)
 WALL_CLOCK = True
@@ -20,7 +21,7 @@ BESIDE = {name: name.removeprefix("search_") for name in metrics.SEARCH if name 
 
 def table(result: Result) -> pd.DataFrame:
     """One row a case and load that was searched: the rate (empty where none was found), its bounds, and what the search was to do."""
-    found = metrics.summary(result, list(metrics.SEARCH))
+    found = SOFTWARE.summary(result, list(metrics.SEARCH))
     keys = ["case_id", "traffic", "load"]
     rates = found.loc[found["metric"] == "search_rate", [*keys, "median", "low", "high", "n"]]
     rows = found.loc[found["metric"] == "search_ended"].drop(columns=["metric", "role", "cpu", "median", "low", "high", "n"])

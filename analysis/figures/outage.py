@@ -10,6 +10,7 @@ from matplotlib.figure import Figure
 
 from analysis import metrics, style
 from analysis.load import Result
+from analysis.sources import SOFTWARE
 
 NEEDS = tuple(metrics.OUTAGE)
 WALL_CLOCK = True
@@ -17,7 +18,7 @@ WALL_CLOCK = True
 
 def table(result: Result) -> pd.DataFrame:
     """One row a case and metric of the outage."""
-    return metrics.summary(result, list(metrics.OUTAGE))
+    return SOFTWARE.summary(result, list(metrics.OUTAGE))
 
 
 def plot(table: pd.DataFrame) -> Figure:

@@ -12,8 +12,9 @@ import pandas as pd
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
-from analysis import metrics, style, vocabulary
+from analysis import style, vocabulary
 from analysis.load import Result
+from analysis.sources import SOFTWARE
 
 NEEDS = ("pmd_busy_cycles", "pmd_idle_cycles", "pmd_packets")
 WALL_CLOCK = True
@@ -21,7 +22,7 @@ WALL_CLOCK = True
 
 def table(result: Result) -> pd.DataFrame:
     """One row a case, traffic and metric: pmd_busy and pmd_idle [fraction], pmd_cycles_per_packet [cycles/packet]."""
-    found = metrics.summary(result, ["pmd_busy", "pmd_idle", "pmd_cycles_per_packet"])
+    found = SOFTWARE.summary(result, ["pmd_busy", "pmd_idle", "pmd_cycles_per_packet"])
     # A stray packet in an idle window says nothing of what packets cost.
     found = found[(found["metric"] != "pmd_cycles_per_packet") | (found["traffic"] != "idle")]
     share = found["metric"].map({"pmd_busy": "busy", "pmd_idle": "idle polling"}).fillna("")

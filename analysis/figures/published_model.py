@@ -13,6 +13,7 @@ from analysis import model, style
 from analysis.figures import published
 from analysis.load import Result
 from analysis.published import Comparison, beside
+from analysis.sources import MODEL
 
 NEEDS = ("cycles", "instructions", "loads", "stores", *model.RATES)
 SOURCE = "model"
@@ -27,7 +28,7 @@ WORDS = {
 
 def table(result: Result) -> pd.DataFrame:
     """One row a published figure and metric of ours, as of the figure `published`; empty where the model counted nothing."""
-    if not model.present(result):
+    if not MODEL.present(result):
         return pd.DataFrame()
     sent = set(style.traffics(result.own_numbers))
     left_in = bool(model.polling_left_in(result))

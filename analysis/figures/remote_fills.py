@@ -9,8 +9,9 @@ from __future__ import annotations
 import pandas as pd
 from matplotlib.figure import Figure
 
-from analysis import model, style
+from analysis import style
 from analysis.load import Result
+from analysis.sources import MODEL
 
 NEEDS = ("memory_local", "memory_remote", "remote_cache")
 SOURCE = "model"
@@ -24,7 +25,7 @@ WORDS = {
 
 def table(result: Result) -> pd.DataFrame:
     """One row a case, traffic, counter (of NEEDS) and role ("all" and "path": sums); lines per unit of data."""
-    found = model.summary(result, model.per_data(*NEEDS))
+    found = MODEL.summary(result, MODEL.per_data(*NEEDS))
     return found.assign(counter=found["metric"].str.removeprefix("model_").str.replace(r"_per_[a-z]+$", "", regex=True))
 
 

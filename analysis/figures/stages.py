@@ -10,6 +10,7 @@ from matplotlib.figure import Figure
 
 from analysis import metrics, style
 from analysis.load import Result
+from analysis.sources import SOFTWARE
 
 NEEDS = ("timed_packets", *(f"stage_{stage}_cycles" for stage in metrics.STAGES))
 WALL_CLOCK = True
@@ -19,7 +20,7 @@ WHOLE = "all"
 def table(result: Result) -> pd.DataFrame:
     """One row a case, traffic and stage ("all": the sum); TSC cycles per packet."""
     names = {f"stage_{stage}_cycles_per_packet": stage for stage in metrics.STAGES} | {"pmd_cycles_per_packet": WHOLE}
-    found = metrics.summary(result, list(names))
+    found = SOFTWARE.summary(result, list(names))
     found = found.assign(stage=found["metric"].map(names))
     counted = set(found[found["stage"] != WHOLE]["case_id"])
     # OVS-DPDK knows its cycles per packet, and no stages; an idle window's stray packets say nothing.

@@ -11,6 +11,7 @@ from matplotlib.figure import Figure
 
 from analysis import metrics, style, vocabulary
 from analysis.load import Result
+from analysis.sources import SOFTWARE
 from terms import units
 
 NEEDS = ("goodput", "packet_rate_received")
@@ -22,9 +23,9 @@ LOADS = ("saturation", "ndr", "pdr", "equal")
 def table(result: Result) -> pd.DataFrame:
     """One row a case and traffic: its first headline. `offered` [packets/s] where a rate was asked for."""
     judged = {name: words.metric for name, load in metrics.sent(result) if load in LOADS and (words := vocabulary.judged_by(name))}
-    found = metrics.summary(result, sorted(set(judged.values())), traffic=list(judged), load=list(LOADS))
+    found = SOFTWARE.summary(result, sorted(set(judged.values())), traffic=list(judged), load=list(LOADS))
     found = found[found["metric"] == found["traffic"].map(judged)]
-    asked = metrics.summary(result, ["offered_rate"]).rename(columns={"median": "offered"})
+    asked = SOFTWARE.summary(result, ["offered_rate"]).rename(columns={"median": "offered"})
     return found.merge(asked[["case_id", "traffic", "load", "offered"]], on=["case_id", "traffic", "load"], how="left")
 
 

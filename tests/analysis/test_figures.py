@@ -14,15 +14,16 @@ from matplotlib.colors import to_rgba
 from analysis import figures, metrics, model, style
 from analysis.figures import decomposition
 from analysis.load import load
+from analysis.source import WINDOW
 
 ROOT = Path(__file__).resolve().parents[2]
 NAMES = sorted(module.name for module in pkgutil.iter_modules(figures.__path__) if module.name != "__main__")
 MODELLED = [name for name in NAMES if getattr(importlib.import_module(f"analysis.figures.{name}"), "SOURCE", "") == "model"]
-HARDWARE = [name for name in NAMES if getattr(importlib.import_module(f"analysis.figures.{name}"), "SOURCE", "") == "hardware"]
+COUNTED_BY_PMU = [name for name in NAMES if getattr(importlib.import_module(f"analysis.figures.{name}"), "SOURCE", "") == "hardware"]
 OWN = {"counts", "stages", "frame_latency", "outage", "no_drop", "validation_events", "validation_switches", "validation_times"}
 """Of vhost-switch alone, of frame-probe's single frames, of rates that were searched, of numbers that ask for it, of no result: tested by themselves."""
 PROBED = ["frame_latency", "outage"]
-COUNTED = [name for name in NAMES if name not in {*MODELLED, *HARDWARE, *OWN}]
+COUNTED = [name for name in NAMES if name not in {*MODELLED, *COUNTED_BY_PMU, *OWN}]
 
 
 @pytest.mark.parametrize("name", COUNTED)
@@ -72,7 +73,7 @@ def test_a_figure_of_the_model_needs_its_windows(two_switches, name):
     assert "no window of this result was counted by the model" in figures.show(two_switches, name).text
 
 
-@pytest.mark.parametrize("name", HARDWARE)
+@pytest.mark.parametrize("name", COUNTED_BY_PMU)
 def test_a_figure_of_the_pmu_names_the_processor(counted, name):
     shown = figures.show_counted(counted, name)
     assert figures.png(shown.figure).startswith(b"\x89PNG")
@@ -80,7 +81,7 @@ def test_a_figure_of_the_pmu_names_the_processor(counted, name):
     assert "software counters" not in shown.caption
 
 
-@pytest.mark.parametrize("name", HARDWARE)
+@pytest.mark.parametrize("name", COUNTED_BY_PMU)
 def test_a_figure_of_the_pmu_is_there_only_if_one_counted(modelled, name):
     assert figures.show_counted(modelled, name) is None
     assert "no PMU counted in this result" in figures.show(modelled, name).text
@@ -140,7 +141,7 @@ def test_every_switch_has_a_colour_of_its_own():
 
 def test_many_settings_are_drawn(sample, tmp_path):
     result = load(sample.write(tmp_path / "r", frames=(64, 1518), repetitions=2, own="uarch_model"))
-    assert all(figures.png(figures.show(result, name).figure) for name in NAMES if name not in {"access_rates", *HARDWARE, *OWN})
+    assert all(figures.png(figures.show(result, name).figure) for name in NAMES if name not in {"access_rates", *COUNTED_BY_PMU, *OWN})
 
 
 def test_the_stages_of_vhost_switch_are_drawn_per_packet_and_make_up_the_whole(staged):
@@ -169,8 +170,8 @@ def test_in_each_window_the_parts_of_a_stack_are_the_whole(source, whole, column
     rows = rows[(rows["traffic"] == "udp_flood") & (rows["cpu"] == -1)]
     rows = rows if column == "role" else rows[rows["role"] == "path"]
     rows = rows if column == "metric" else rows[rows["metric"] == whole]
-    sums = rows[rows[column].isin(parts)].groupby(metrics.WINDOW)["part"].sum()
-    wholes = rows[(rows["metric"] == whole) & (rows["role"] == "path")].set_index(metrics.WINDOW)["part"]
+    sums = rows[rows[column].isin(parts)].groupby(WINDOW)["part"].sum()
+    wholes = rows[(rows["metric"] == whole) & (rows["role"] == "path")].set_index(WINDOW)["part"]
     assert len(wholes) >= 12
     assert list(sums.reindex(wholes.index)) == pytest.approx(list(wholes))
 

@@ -8,8 +8,9 @@ import dataclasses
 import pandas as pd
 import pytest
 
-from analysis import describe_functions, explain_model, figures, functions, model, tables
+from analysis import describe_functions, explain_model, figures, functions, tables
 from analysis.load import load
+from analysis.sources import MODEL
 from terms import schema
 
 DPDK, KERNEL = "ovs-dpdk+vhost-user+64", "kernel-ovs+vhost-net+64"
@@ -46,7 +47,7 @@ def test_the_hottest_come_first_with_their_role_and_share(modelled, sample):
 
 def test_the_functions_of_the_path_sum_up_to_it(modelled):
     for case, where, word in ((KERNEL, functions.FLOOD, "packet"), (DPDK, functions.FLOOD, "packet"), (DPDK, TCP, "megabit")):
-        whole = model.estimate(modelled, case_id=case, metric=f"model_instructions_per_{word}", **where).median
+        whole = MODEL.estimate(modelled, case_id=case, metric=f"model_instructions_per_{word}", **where).median
         assert hottest(modelled, case, where=where)["median"].sum() == pytest.approx(whole)
 
 

@@ -8,13 +8,15 @@ import pytest
 
 from analysis import describe, hardware, metrics, show
 from analysis.load import load
+from analysis.source import select
+from analysis.sources import HARDWARE, SOFTWARE
 
 FLOOD = {"traffic": "udp_flood", "load": "saturation"}
 KERNEL, DPDK = "kernel-ovs+vhost-net+64", "ovs-dpdk+vhost-user+64"
 
 
 def value(result, metric, case=KERNEL, **where):
-    return hardware.estimate(result, case_id=case, metric=metric, **{**FLOOD, **where}).median
+    return HARDWARE.estimate(result, case_id=case, metric=metric, **{**FLOOD, **where}).median
 
 
 @pytest.mark.parametrize(
@@ -45,10 +47,10 @@ def test_roles_and_totals(counted):
 
 def test_data_follow_the_traffic(counted):
     tcp = {"traffic": "tcp_stream", "load": "saturation"}
-    found = hardware.estimate(counted, case_id=KERNEL, metric="hardware_cycles_per_megabit", **tcp)
+    found = HARDWARE.estimate(counted, case_id=KERNEL, metric="hardware_cycles_per_megabit", **tcp)
     assert found.median == pytest.approx(3 * 2 * 3000)
-    assert metrics.select(hardware.of(counted), metric="hardware_cycles_per_megabit")["unit"].unique() == ["cycles/megabit"]
-    assert not hardware.estimate(counted, case_id=KERNEL, metric="hardware_cycles_per_packet", **tcp).n
+    assert select(hardware.of(counted), metric="hardware_cycles_per_megabit")["unit"].unique() == ["cycles/megabit"]
+    assert not HARDWARE.estimate(counted, case_id=KERNEL, metric="hardware_cycles_per_packet", **tcp).n
 
 
 def test_polls_that_found_nothing_are_taken_out(counted):
@@ -69,7 +71,7 @@ def test_metrics_of_several_windows_are_named(counted):
 def test_core_cycles_and_those_of_the_switch_agree(counted):
     """The switch's own cycles per packet, as core cycles: TSC cycles x (core cycles / TSC cycles of the same seconds)."""
     ratio = value(counted, "hardware_clock_ratio", DPDK, role="switch")
-    tsc = metrics.estimate(counted, case_id=DPDK, metric="pmd_cycles_per_packet", **FLOOD).median
+    tsc = SOFTWARE.estimate(counted, case_id=DPDK, metric="pmd_cycles_per_packet", **FLOOD).median
     assert value(counted, "hardware_pmd_cycles_per_packet", DPDK, role="switch") == pytest.approx(tsc * ratio, rel=0.05)
 
 
@@ -77,16 +79,16 @@ def test_an_empty_value_is_no_zero(counted, sample):
     empty = counted.frame["name"].eq("l1") & counted.frame["cpu"].eq(2)
     frame = counted.frame.assign(value=counted.frame["value"].where(~empty), note=counted.frame["note"].where(~empty, "it was stolen"))
     result = sample.with_frame(counted, frame)
-    assert not hardware.estimate(result, case_id=KERNEL, metric="hardware_l1d_misses_per_packet", **FLOOD).n
-    assert hardware.missing(result, ["l1d_misses"]) == ["`l1d_misses`: it was stolen"]
-    assert hardware.estimate(result, case_id=KERNEL, metric="hardware_cpi", **FLOOD).n == 3
-    assert any("`l1`: it was stolen" in text for text in hardware.limits(result))
+    assert not HARDWARE.estimate(result, case_id=KERNEL, metric="hardware_l1d_misses_per_packet", **FLOOD).n
+    assert HARDWARE.missing(result, ["l1d_misses"]) == ["`l1d_misses`: it was stolen"]
+    assert HARDWARE.estimate(result, case_id=KERNEL, metric="hardware_cpi", **FLOOD).n == 3
+    assert any("`l1`: it was stolen" in text for text in HARDWARE.limits(result))
 
 
 def test_a_mode_that_was_never_counted_makes_no_sum(counted, sample):
     kept = ~(counted.frame["name"].eq("l1") & counted.frame["mode"].eq("kernel"))
     result = sample.with_frame(counted, counted.frame[kept])
-    assert not hardware.estimate(result, case_id=KERNEL, metric="hardware_l1d_misses_per_packet", **FLOOD).n
+    assert not HARDWARE.estimate(result, case_id=KERNEL, metric="hardware_l1d_misses_per_packet", **FLOOD).n
     assert value(result, "hardware_l1d_misses_per_packet_user") == pytest.approx(120)
 
 
@@ -104,20 +106,20 @@ def test_a_window_without_data_scales_nothing(counted, sample):
     frame = counted.frame
     gone = frame["name"].eq("packet_rate_received") & frame["window"].eq("w3") & frame["load"].eq("saturation")
     result = sample.with_frame(counted, frame.assign(value=frame["value"].where(~gone)))
-    assert not hardware.estimate(result, case_id=KERNEL, metric="hardware_llc_misses_per_packet", **FLOOD).n
+    assert not HARDWARE.estimate(result, case_id=KERNEL, metric="hardware_llc_misses_per_packet", **FLOOD).n
     assert value(result, "hardware_cpi") == pytest.approx(1.5, rel=0.02)
     assert value(result, "hardware_cpi_user") == pytest.approx(1.5)
 
 
 def test_why_a_metric_is_not_there(counted, two_switches):
-    assert hardware.missing(counted, ["walk_cycles"]) == ["made-up has no walk_cycles: nobody made it up"]
-    assert "were not asked for" in hardware.missing(counted, ["branch_misses"])[0]
-    assert "no PMU counted" in hardware.missing(two_switches, ["cycles"])[0]
+    assert HARDWARE.missing(counted, ["walk_cycles"]) == ["made-up has no walk_cycles: nobody made it up"]
+    assert "were not asked for" in HARDWARE.missing(counted, ["branch_misses"])[0]
+    assert "no PMU counted" in HARDWARE.missing(two_switches, ["cycles"])[0]
 
 
 def test_without_a_pmu_nothing_is_said(two_switches):
     assert hardware.of(two_switches).empty
-    assert hardware.limits(two_switches) == []
+    assert HARDWARE.limits(two_switches) == []
     assert describe.hardware_heading(two_switches).text == describe.hardware_headlines(two_switches).text == ""
 
 
@@ -135,4 +137,4 @@ def test_hardware_is_shown_apart(counted):
 
 def test_generic_names_are_labelled(sample, pmu_sample, tmp_path):
     result = load(pmu_sample.add(sample.write(tmp_path / "r", repetitions=1), {"vendor_defined": True}))
-    assert any("vendor-defined" in text for text in hardware.limits(result))
+    assert any("vendor-defined" in text for text in HARDWARE.limits(result))

@@ -12,6 +12,7 @@ import pytest
 from analysis import describe, explain_model, metrics, model, show
 from analysis.load import load
 from analysis.published import beside
+from analysis.sources import MODEL
 
 DPDK, KERNEL = "ovs-dpdk+vhost-user+64", "kernel-ovs+vhost-net+64"
 FLOOD = {"traffic": "udp_flood", "load": "saturation"}
@@ -20,7 +21,7 @@ PING = {"traffic": "ping_paced", "load": "paced"}
 
 
 def value(result, metric: str, case: str = DPDK, where: dict = FLOOD, role: str = "path") -> float:
-    return model.estimate(result, case_id=case, metric=metric, role=role, **where).median
+    return MODEL.estimate(result, case_id=case, metric=metric, role=role, **where).median
 
 
 def test_each_traffic_has_its_unit_of_data(modelled, sample):
@@ -59,7 +60,7 @@ def test_the_poll_mode_threads_own_work_is_not_that_of_the_switchs_other_threads
     assert value(modelled, "model_instructions_per_packet", role=model.POLL_MODE) == pytest.approx(one)
     assert value(both, "model_instructions_per_packet", role=model.POLL_MODE) == pytest.approx(one)
     assert value(both, "model_instructions_per_packet", role="switch") > 2 * one
-    assert model.estimate(modelled, case_id=KERNEL, metric="model_instructions_per_packet", role=model.POLL_MODE, **FLOOD).n == 0
+    assert MODEL.estimate(modelled, case_id=KERNEL, metric="model_instructions_per_packet", role=model.POLL_MODE, **FLOOD).n == 0
 
 
 def test_what_an_empty_poll_costs(modelled):
@@ -67,7 +68,7 @@ def test_what_an_empty_poll_costs(modelled):
         assert value(modelled, "model_instructions_per_empty_poll", where=where, role="switch") == pytest.approx(50)
     taken = 99_000 * 20 / (99_000 * 20 + 2000 * 10_200 * 0.5 * 1.2)
     assert value(modelled, "model_polling_share", role="switch") == pytest.approx(taken)
-    assert model.estimate(modelled, case_id=KERNEL, metric="model_polling_share", role="switch", **FLOOD).n == 0
+    assert MODEL.estimate(modelled, case_id=KERNEL, metric="model_polling_share", role="switch", **FLOOD).n == 0
 
 
 def test_nothing_falls_below_zero(modelled):
@@ -83,8 +84,8 @@ def test_in_a_result_of_an_early_model_polling_is_left_in_and_said_so(modelled, 
     result = of_an_early_model(modelled, sample)
     assert value(result, "model_instructions_per_packet") == value(result, "model_instructions_per_packet_with_polling")
     assert value(result, "model_instructions_per_packet_with_polling") == value(modelled, "model_instructions_per_packet_with_polling")
-    assert any("Idle polling is left in the model's numbers of ovs-dpdk" in text for text in model.limits(result))
-    assert not any("Idle polling is left in" in text for text in model.limits(modelled))
+    assert any("Idle polling is left in the model's numbers of ovs-dpdk" in text for text in MODEL.limits(result))
+    assert not any("Idle polling is left in" in text for text in MODEL.limits(modelled))
     assert "model_polling_share" not in set(model.of(result)["metric"])
 
 
@@ -123,7 +124,7 @@ def test_model_and_software_share_no_name(modelled):
 
 def test_nothing_is_made_of_a_result_without_the_model(two_switches):
     assert model.of(two_switches).empty
-    assert model.limits(two_switches) == []
+    assert MODEL.limits(two_switches) == []
     assert "no window of this result" in explain_model.markdown(two_switches)
     assert "no window of this result" in describe.model_headlines(two_switches).text
     assert show.summary(two_switches)["model"] is None
@@ -134,7 +135,7 @@ def test_a_window_that_is_not_to_be_trusted_is_left_out_and_named(sample, tmp_pa
     _distrust(path / "measurements.parquet", "uarch_model-2")
     result = load(path)
     assert set(model.of(result)["window"]) == {"uarch_model-1"}
-    assert any("left out: addresses are not QEMU's" in text for text in model.limits(result))
+    assert any("left out: addresses are not QEMU's" in text for text in MODEL.limits(result))
 
 
 def test_a_result_of_distrusted_windows_alone_has_no_numbers_and_says_why(sample, tmp_path):
@@ -142,7 +143,7 @@ def test_a_result_of_distrusted_windows_alone_has_no_numbers_and_says_why(sample
     _distrust(path / "measurements.parquet", "uarch_model-1", "uarch_model-2")
     result = load(path)
     assert model.of(result).empty
-    assert any("addresses are not QEMU's" in text for text in model.missing(result, ("cycles",)))
+    assert any("addresses are not QEMU's" in text for text in MODEL.missing(result, ("cycles",)))
 
 
 def _distrust(path, *windows: str) -> None:

@@ -10,6 +10,7 @@ import pytest
 
 from analysis import describe, figures, metrics, series, style, vocabulary
 from analysis.load import load
+from analysis.sources import SOFTWARE
 from runner.experiment import SWITCHES, TRAFFIC
 from terms import schema
 from terms.errors import BadInput
@@ -65,9 +66,9 @@ def _renamed(text):
 
 
 def test_its_counts_are_divided_by_its_own_unit(result):
-    per = metrics.summary(result, ["context_switches_per_rumour"], role="path", cpu=-1)
-    flood = metrics.summary(result, ["packet_rate_received"], traffic="own_gossip", load="saturation")
-    second = metrics.summary(result, ["context_switches_per_second"], role="path", cpu=-1, traffic="own_gossip", load="saturation")
+    per = SOFTWARE.summary(result, ["context_switches_per_rumour"], role="path", cpu=-1)
+    flood = SOFTWARE.summary(result, ["packet_rate_received"], traffic="own_gossip", load="saturation")
+    second = SOFTWARE.summary(result, ["context_switches_per_second"], role="path", cpu=-1, traffic="own_gossip", load="saturation")
     per = per[per["load"] == "saturation"]
     assert set(per["traffic"]) == {"own_gossip"}
     assert set(per["unit"]) == {"events/rumour"}
@@ -93,7 +94,7 @@ def test_the_first_table_has_its_headlines(result):
     rows = list(describe.headlines(result).frame.iloc[:, 0])
     assert "gossip, saturation: switches per rumour" in rows
     assert "gossip, saturation: what it says itself" in rows
-    own = metrics.summary(result, ["rumour_rate"], traffic="own_gossip", load="saturation")
+    own = SOFTWARE.summary(result, ["rumour_rate"], traffic="own_gossip", load="saturation")
     assert (list(own["median"]), set(own["unit"])) == ([7.0, 7.0], {"packets/s"})
     assert series.judged(result)["own_gossip", "saturation"] == "rumour_rate"
 

@@ -7,8 +7,8 @@ import json
 
 import pytest
 
-from analysis import hardware
 from analysis.load import load
+from analysis.sources import HARDWARE
 from terms import schema
 from terms.schema import Number
 
@@ -36,7 +36,7 @@ def test_what_the_collector_writes_analysis_computes(with_pmu, measured, tmp_pat
     result = load(tmp_path)
 
     def value(metric: str) -> float:
-        found = hardware.estimate(result, case_id=CASE, traffic="udp_flood", load="saturation", metric=metric)
+        found = HARDWARE.estimate(result, case_id=CASE, traffic="udp_flood", load="saturation", metric=metric)
         assert found.n == 2
         return found.median
 
@@ -47,4 +47,4 @@ def test_what_the_collector_writes_analysis_computes(with_pmu, measured, tmp_pat
     assert value("hardware_l1d_misses_per_kilo_instructions") == pytest.approx(1000)
     assert value("hardware_cpi") == pytest.approx(1)
     assert value("hardware_cycles_per_second") == pytest.approx(1.1e6)
-    assert hardware.missing(result, ["walk_cycles"])[0].startswith("zen4 has no walk_cycles")
+    assert HARDWARE.missing(result, ["walk_cycles"])[0].startswith("zen4 has no walk_cycles")

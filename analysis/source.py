@@ -1,0 +1,158 @@
+# SPDX-License-Identifier: GPL-2.0-or-later
+"""A source of numbers (software, the model, a PMU), and how its metrics are asked for: the same for each.
+
+A source's table has one row per run, window, metric and role, in COLUMNS; the value is part / per, and both sides are kept apart until
+windows are summed. Two sources are never mixed in one number.
+"""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+
+import numpy as np
+import pandas as pd
+
+from analysis import stats, vocabulary
+from analysis.load import Result
+
+WINDOW = ["case_id", "run_id", "repetition", "traffic", "load", "window"]
+COLUMNS = [*WINDOW, "metric", "role", "cpu", "part", "per", "unit"]
+SERIES = ["case_id", "traffic", "load", "metric", "role", "cpu", "unit"]
+Table = Callable[[Result], pd.DataFrame]
+
+
+@dataclass(frozen=True)
+class Source:
+    """Whose numbers, and what is made of them.
+
+    ``of``: every metric of a result, in COLUMNS. ``usual``: what completes the words by which one series is asked for, such as its role.
+    ``present``: whether it counted anything that is to be trusted. ``label``: what stands beside its numbers. ``missing``: why the raw
+    numbers of these names can't be shown. ``limits``: what a reader must know before trusting it. ``account``: of one case, by
+    repetition, what `decompose.Account` holds; ``causes``: what it tells apart there, and the words for it.
+    """
+
+    name: str
+    of: Table
+    usual: Callable[[dict[str, object]], dict[str, object]]
+    missing: Callable[[Result, Sequence[str]], list[str]]
+    prefix: str = ""
+    present: Callable[[Result], bool] = lambda _: True
+    label: Callable[[Result], str] = lambda _: "software counters"
+    limits: Callable[[Result], list[str]] = lambda _: []
+    account: Callable[..., dict[int, np.ndarray]] | None = None
+    causes: Mapping[str, str] = field(default_factory=dict, hash=False)
+
+    def rows(self, result: Result, **where: object) -> pd.DataFrame:
+        """The table's rows whose SERIES columns equal the values asked for (a list means: any of these), in its order.
+
+        A report asks for hundreds of series, and a long campaign's table has millions of rows: they are looked up, not looked for.
+        """
+        series, places, ends = _places(self.of, result)
+        found = [places[ends[one] : ends[one + 1]] for one in select(series, **where).index]
+        return self.of(result).iloc[np.sort(np.concatenate(found)) if found else []]
+
+    def sample(self, result: Result, **where: object) -> stats.Sample:
+        """One array (windows, 2) per repetition of the metric that `where` names; see stats."""
+        return samples(self.rows(result, **where))
+
+    def estimate(self, result: Result, **where: object) -> stats.Estimate:
+        """Median and interval of one metric of one case: estimate(result, case_id=…, traffic=…, load=…, metric=…)."""
+        return stats.estimate(self.sample(result, **self.usual(where)))
+
+    def ratio(self, result: Result, case_id: str, base: str, **where: object) -> stats.Estimate:
+        """How many times the metric of case `base` that of `case_id` is: in pairs where they ran interleaved."""
+        over, under = (by_repetition(self.rows(result, case_id=case, **self.usual(where))) for case in (case_id, base))
+        return ratio_between(over, under, paired=bool(result.order))
+
+    def ratio_without(self, result: Result, role: str, case_id: str, base: str, **where: object) -> stats.Estimate:
+        """The same of the whole path without one role: in each window what the path has, less what `role` has."""
+        over, under = (by_repetition(self._less(result, role, case_id=case, **where)) for case in (case_id, base))
+        return ratio_between(over, under, paired=bool(result.order))
+
+    def _less(self, result: Result, role: str, **where: object) -> pd.DataFrame:
+        path, its = (self.rows(result, role=one, cpu=-1, **where) for one in ("path", role))
+        both = path.merge(its[[*WINDOW, "part"]].rename(columns={"part": "its"}), on=WINDOW, how="left")
+        # Where the role has no row there is no such thread. One that could not be counted leaves the path uncounted, too.
+        return both.assign(part=both["part"] - both["its"].fillna(0.0))
+
+    def summary(self, result: Result, names: Iterable[str], **where: object) -> pd.DataFrame:
+        """Median, low, high and n of each series of the named metrics, in SERIES order, with the case's own columns.
+
+        Cases come in the result's order. A series that could not be counted in any run is left out (see `missing`).
+        """
+        return summarised(result, self.rows(result, metric=list(names), **where))
+
+    def per_data(self, *counters: str, ending: str = "") -> list[str]:
+        """The names of `counters` per unit of data, for every traffic."""
+        return [f"{self.prefix}{counter}_per_{word}{ending}" for counter in counters for word in vocabulary.per_data().values()]
+
+    def unit(self, result: Result, **where: object) -> str:
+        """The unit of a metric; empty where nobody counted it."""
+        found = self.rows(result, **where)["unit"]
+        return "" if found.empty else str(found.iloc[0])
+
+
+def of_path(where: dict[str, object]) -> dict[str, object]:
+    """The whole path's, unless another role is asked for."""
+    return {"role": "path", **where}
+
+
+def samples(table: pd.DataFrame, **where: object) -> stats.Sample:
+    """One array (windows, 2) per repetition, from a table in COLUMNS."""
+    return list(_split(select(table, **where), "run_id").values())
+
+
+def by_repetition(table: pd.DataFrame, **where: object) -> dict[int, np.ndarray]:
+    """The same by the number of the repetition."""
+    return {int(repetition): run for repetition, run in _split(select(table, **where), "repetition").items()}
+
+
+def ratio_between(over: dict[int, np.ndarray], under: dict[int, np.ndarray], *, paired: bool) -> stats.Estimate:
+    """The ratio of two samples by repetition; `paired` as in stats.ratio."""
+    if not paired:
+        return stats.ratio(list(over.values()), list(under.values()))
+    both = sorted(over.keys() & under.keys())
+    return stats.ratio([over[one] for one in both], [under[one] for one in both], paired=True)
+
+
+def summarised(result: Result, table: pd.DataFrame) -> pd.DataFrame:
+    """`Source.summary` of all metrics of a table in COLUMNS."""
+    rows = []
+    for key, series in table.groupby(SERIES, sort=False):
+        found = stats.estimate(samples(series))
+        if found.n:
+            one = {"median": found.median, "low": found.low, "high": found.high, "n": found.n}
+            rows.append({**dict(zip(SERIES, key, strict=True)), **one})
+    columns = [*SERIES, "median", "low", "high", "n"]
+    table = pd.DataFrame(rows, columns=columns).astype({"median": float, "low": float, "high": float})
+    order = {case: place for place, case in enumerate(result.cases.index)}
+    table = table.merge(result.cases.reset_index(), on="case_id", how="left")
+    return table.sort_values("case_id", key=lambda ids: ids.map(order), kind="stable").reset_index(drop=True)
+
+
+def select(table: pd.DataFrame, **where: object) -> pd.DataFrame:
+    """The rows whose columns equal the values asked for (a list means: any of these)."""
+    wanted = np.ones(len(table), dtype=bool)
+    for column, value in where.items():
+        wanted &= (table[column].isin(value) if isinstance(value, list) else table[column] == value).to_numpy(bool)
+    # One copy, not one for each column: large results are asked for hundreds of series.
+    return table[wanted]
+
+
+@functools.cache
+def _places(table_of: Table, result: Result) -> tuple[pd.DataFrame, np.ndarray, np.ndarray]:
+    """Each series of the table, the table's row numbers from series to series, and where each series' begin among them, with their end."""
+    table = table_of(result)
+    numbers = table.groupby(SERIES, sort=False, dropna=False).ngroup().to_numpy()
+    _, firsts, counts = np.unique(numbers, return_index=True, return_counts=True)
+    return table[SERIES].iloc[firsts].reset_index(drop=True), np.argsort(numbers, kind="stable"), np.append(0, np.cumsum(counts))
+
+
+def _split(table: pd.DataFrame, key: str) -> dict[object, np.ndarray]:
+    """By each value of `key`, in its order: part and per, shape (rows, 2). As groupby, which takes ten times as long for small groups."""
+    codes, keys = pd.factorize(table[key], sort=True)
+    order = np.argsort(codes, kind="stable")
+    numbers = np.column_stack([table["part"].to_numpy(float), table["per"].to_numpy(float)])[order]
+    return dict(zip(keys, np.split(numbers, np.flatnonzero(np.diff(codes[order])) + 1), strict=True)) if len(keys) else {}
