@@ -12,11 +12,10 @@ from dataclasses import dataclass
 import numpy as np
 import pandas as pd
 
-from analysis import causes, decompose, everything, metrics, model, stats, style, vocabulary
+from analysis import causes, decompose, everything, messages, metrics, model, stats, style, vocabulary
 from analysis.load import Result
 from analysis.source import SERIES, Source, by_repetition, ratio_between
 from analysis.sources import PROCESSORS, SOURCES
-from terms import analysis_messages as say
 from terms import units
 
 COLUMNS = [
@@ -76,26 +75,26 @@ class Comparison:
     def verdict(self) -> str:
         """In words: how many metrics differ, and what makes the difference of cycles, where that is known."""
         told = self.table["verdict"].isin(["more", "less"]).sum()
-        text = say.compared(len(self.table), int(told), int((self.table["verdict"] == say.CAN_NOT_TELL).sum()))
-        return " ".join([text, *self._causes(), *([] if self.a.result is self.b.result else [say.other_campaigns()])])
+        text = messages.compared(len(self.table), int(told), int((self.table["verdict"] == messages.CAN_NOT_TELL).sum()))
+        return " ".join([text, *self._causes(), *([] if self.a.result is self.b.result else [messages.other_campaigns()])])
 
     def _causes(self) -> Iterator[str]:
         for (source, traffic, load_), parts in self.parts.groupby(["source", "traffic", "load"], sort=False):
             whole = parts[parts["split"] == "whole"].iloc[0]
             name = f"{style.traffic_name(traffic, load_)} ({source})"
             if not decided(whole):
-                yield say.cycles_not_told(name)
+                yield messages.cycles_not_told(name)
                 continue
-            yield say.cycles_differ(name, float(np.exp(whole.part)), [cause_words(part, source) for part in largest(parts)])
+            yield messages.cycles_differ(name, float(np.exp(whole.part)), [cause_words(part, source) for part in largest(parts)])
 
 
 def of_results(a: Result, b: Result) -> list[Comparison]:
     """The like cases of two results. BadInput where there are none, or where the two were measured on different testbeds."""
     if a.testbed != b.testbed or a.emulated != b.emulated:
-        raise say.other_testbeds(a.testbed, b.testbed)
+        raise messages.other_testbeds(a.testbed, b.testbed)
     both = [case for case in a.cases.index if case in b.cases.index]
     if not both:
-        raise say.no_like_cases(list(a.cases["label"]), list(b.cases["label"]))
+        raise messages.no_like_cases(list(a.cases["label"]), list(b.cases["label"]))
     return [compared(Side(a, case), Side(b, case)) for case in both]
 
 
@@ -104,7 +103,9 @@ def of_cases(result: Result, a: str, b: str) -> list[Comparison]:
     found = [_named(result, word) for word in (a, b)]
     pairs = [(one, other) for one in found[0] for other in found[1] if one != other and _alike(result, one, other)]
     if not pairs:
-        raise say.no_like_cases([result.cases.loc[one, "label"] for one in found[0]], [result.cases.loc[one, "label"] for one in found[1]])
+        raise messages.no_like_cases(
+            [result.cases.loc[one, "label"] for one in found[0]], [result.cases.loc[one, "label"] for one in found[1]]
+        )
     return [compared(Side(result, one), Side(result, other)) for one, other in pairs]
 
 
@@ -113,7 +114,7 @@ def _named(result: Result, word: str) -> list[str]:
     for named in (cases.index == word, cases["label"] == word, cases["switch"] == word, cases["access"] == word):
         if named.any():
             return [str(case) for case in cases.index[named]]
-    raise say.no_such_case(word, sorted({*cases["switch"], *cases["access"].dropna(), *cases["label"]}), result.path)
+    raise messages.no_such_case(word, sorted({*cases["switch"], *cases["access"].dropna(), *cases["label"]}), result.path)
 
 
 def _alike(result: Result, one: str, other: str) -> bool:
@@ -177,13 +178,13 @@ def _rows(a: Side, b: Side, source: str, of_a: dict[tuple, pd.DataFrame], of_b: 
 
 def _verdict(ratio: stats.Estimate, values: list[float]) -> str:
     if values[0] == values[1] == 0:
-        return say.BOTH_ZERO
+        return messages.BOTH_ZERO
     if np.isnan(ratio.median):
-        return say.NO_RATIO
+        return messages.NO_RATIO
     if ratio.low is None:
-        return say.NO_INTERVAL
+        return messages.NO_INTERVAL
     if not ratio.decided:
-        return say.CAN_NOT_TELL
+        return messages.CAN_NOT_TELL
     return "more" if ratio.median > 1 else "less"
 
 

@@ -13,11 +13,10 @@ import pandas as pd
 from rich.console import Console
 from rich.table import Table
 
-from analysis import style
+from analysis import messages, style
 from analysis.compare import Comparison, decided
 from analysis.figures import ratios
 from analysis.sources import PROCESSORS
-from terms import analysis_messages as say
 from terms import units
 
 WIDTH = 190
@@ -64,7 +63,7 @@ def draw(found: Sequence[Comparison], path: Path) -> None:
     try:
         figure.savefig(path, facecolor="white")
     except (OSError, ValueError) as error:
-        raise say.figure_not_written(path, error) from error
+        raise messages.figure_not_written(path, error) from error
 
 
 def _records(table: pd.DataFrame) -> list[dict[str, Any]]:

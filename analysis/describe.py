@@ -10,11 +10,10 @@ from typing import Any
 
 import pandas as pd
 
-from analysis import hardware, metrics, model, observer, series, stats, style, vocabulary
+from analysis import hardware, messages, metrics, model, observer, series, stats, style, vocabulary
 from analysis.load import Result, worded
 from analysis.source import Source
 from analysis.sources import HARDWARE, MODEL, SOFTWARE
-from terms import analysis_messages as say
 from terms import schema, units
 
 BEYOND = {
@@ -137,7 +136,7 @@ def headlines(result: Result) -> Table:
 def model_headlines(result: Result) -> Table | Text:
     """The same of the modelled processor's packet path."""
     if not MODEL.present(result):
-        return Text(f"*{say.not_shown('the modelled processor', MODEL.missing(result, ()))}*")
+        return Text(f"*{messages.not_shown('the modelled processor', MODEL.missing(result, ()))}*")
     return _headlines(result, _of_model(result), MODEL, MODEL.label(result))
 
 
@@ -163,8 +162,14 @@ def search_heading(result: Result) -> Text:
     """What opens the part on rates without loss, and what such a rate means here; nothing where none was searched."""
     if not metrics.searched(result):
         return Text("")
-    clock = f" {say.drop_free_in_an_emulator()}" if result.emulated else f" {say.drop_free_in_modelled_time()}" if result.modelled else ""
-    return Text(f"## Rates without loss\n{say.drop_free()}{clock}\n\n{say.drop_free_checked()}")
+    clock = (
+        f" {messages.drop_free_in_an_emulator()}"
+        if result.emulated
+        else f" {messages.drop_free_in_modelled_time()}"
+        if result.modelled
+        else ""
+    )
+    return Text(f"## Rates without loss\n{messages.drop_free()}{clock}\n\n{messages.drop_free_checked()}")
 
 
 def searches(result: Result) -> Table | Text:

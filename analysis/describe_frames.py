@@ -7,12 +7,11 @@ from collections.abc import Sequence
 
 import pandas as pd
 
-from analysis import explain, stats
+from analysis import explain, messages, stats
 from analysis.describe import Table, Text
 from analysis.load import Result
 from analysis.published import every
 from analysis.sources import SOFTWARE
-from terms import analysis_messages as say
 from terms import units
 
 FRAMES = {"traffic": "paced_frames", "load": "paced"}
@@ -131,7 +130,7 @@ def _number(value: float | None, unit: str) -> str:
 
 def _table(result: Result, rows: dict[str, dict[str, str]], name: str) -> Table | Text:
     if not rows:
-        return Text(f"*{say.not_shown(name, ['no finished run has a value'])}*")
+        return Text(f"*{messages.not_shown(name, ['no finished run has a value'])}*")
     frame = pd.DataFrame.from_dict(rows, orient="index", columns=list(result.cases["label"]))
     # A case a row: they are many, and what is compared stands in one column.
     return Table(frame.T.rename_axis(f"{name}, n={result.repetitions}").reset_index())

@@ -5,11 +5,10 @@ from __future__ import annotations
 
 import pandas as pd
 
-from analysis import functions, vocabulary
+from analysis import functions, messages, vocabulary
 from analysis.describe import Table, Text
 from analysis.load import Result
 from analysis.sources import MODEL
-from terms import analysis_messages as say
 from terms import units
 
 SHOWN = 5
@@ -26,7 +25,7 @@ def misses(result: Result) -> Table | Text:
     """
     rows = [row for counter, words in KINDS.items() for row in _rows(result, counter, words)]
     if not rows:
-        return Text(f"*{say.not_shown('functions by misses', functions.missing(result))}*")
+        return Text(f"*{messages.not_shown('functions by misses', functions.missing(result))}*")
     return Table(pd.DataFrame(rows, columns=[HEADER, *result.cases["label"]]))
 
 

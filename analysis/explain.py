@@ -11,10 +11,9 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 
-from analysis import metrics, published, stats, style, utilisation, vocabulary
+from analysis import messages, metrics, published, stats, style, utilisation, vocabulary
 from analysis.load import SIZES, Result, worded
 from analysis.sources import SOFTWARE
-from terms import analysis_messages as say
 from terms import units
 
 NEAR_ALL = 0.95
@@ -147,7 +146,7 @@ def answer(result: Result) -> str:
     if result.emulated:
         lines.append("*Measured in the emulated lab: the rates are the emulator's, no result about hardware.*")
     if result.modelled:
-        lines.append(f"*{say.modelled_time(result.modelled)}*")
+        lines.append(f"*{messages.modelled_time(result.modelled)}*")
     lines += [f"*{sentence(text)}.*" for text in (*_containers(result), *result.manifest.get("left_out", []))]
     return "\n\n".join(lines)
 
@@ -201,7 +200,7 @@ def _published(pair: Pair) -> str:
     cases = [pair.result.cases.loc[case] for case in (pair.base, pair.other)]
     ways = [(case["switch"], case["access"], case["topology"]) for case in cases]
     figures = [f"{one.figure} ({one.target})" for one in published.every() if one.id in BESIDE] if ways == MAIN_PAIR else []
-    return say.published_beside(figures) if figures else ""
+    return messages.published_beside(figures) if figures else ""
 
 
 def _switches_threads(pair: Pair) -> str:

@@ -7,11 +7,11 @@ import itertools
 
 import pandas as pd
 
+from analysis import messages
 from analysis.describe import Table, Text
 from analysis.explain_validation import compared, interval, name, not_shown, number, plain, shown_error, why_empty
 from analysis.stats import Estimate
 from analysis.validation import TIME_PARTS, Row, TimeValidation
-from terms import validation_messages as say
 
 WITHIN = {"microbenchmarks": 0.15, "switches": 0.25}
 """Fractions: how far off the model may be, by part."""
@@ -31,9 +31,9 @@ def answer(found: TimeValidation) -> Text:
     if not parts:
         return plain(f"That is not known: no time was compared ({'; '.join(why_empty(found, part) for part in TIME_PARTS)}).")
     about = (
-        say.about_this_processor(found.cpu_model, found.profile)
+        messages.about_this_processor(found.cpu_model, found.profile)
         if found.why_other is None
-        else say.not_about_this_processor(found.why_other)
+        else messages.not_about_this_processor(found.why_other)
     )
     return plain(" ".join([*parts, *order(found), about]))
 
@@ -120,11 +120,11 @@ def _cycles(one: Estimate | None, frequency_hz: float | None) -> str:
 
 def limits(found: TimeValidation) -> Text:
     """What these very numbers do not say, as a list."""
-    texts = [] if found.why_other is None else [say.not_about_this_processor(found.why_other)]
+    texts = [] if found.why_other is None else [messages.not_about_this_processor(found.why_other)]
     if found.native.kernel != found.lab.kernel:
-        texts.append(say.other_kernel(found.native.kernel, found.lab.kernel))
+        texts.append(messages.other_kernel(found.native.kernel, found.lab.kernel))
     if found.native.load is not None and found.native.load > QUIET:
-        texts.append(say.machine_was_busy(found.native.load))
+        texts.append(messages.machine_was_busy(found.native.load))
     texts += [f"{part}: {why_empty(found, part)}." for part in TIME_PARTS if part not in found.parts]
     texts += [f"{note.item}: {note.text}" for note in found.notes]
     return plain("\n".join(f"- {text}" for text in texts))

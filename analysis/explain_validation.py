@@ -13,12 +13,11 @@ from types import ModuleType
 import numpy as np
 import pandas as pd
 
-from analysis import figures
+from analysis import figures, messages
 from analysis.describe import Table, Text
 from analysis.stats import Estimate
 from analysis.validation import FEW, MADE_BY, PARTS, Document, Row, TimeValidation, Validation
-from terms import analysis_messages, units
-from terms import validation_messages as say
+from terms import units
 
 CLOSE, CLOSE_TO_HARDWARE = 0.01, 0.1
 """Fractions: the answer counts the errors that are at most so large. What must happen is known exactly, a processor's ways are not."""
@@ -166,13 +165,13 @@ def reference(found: Validation) -> str:
 
 
 def not_shown(found: Validation | TimeValidation, part: str) -> Text:
-    return plain(f"*{analysis_messages.not_shown(f'the part `{part}`', [why_empty(found, part)])}*")
+    return plain(f"*{messages.not_shown(f'the part `{part}`', [why_empty(found, part)])}*")
 
 
 def why_empty(found: Validation | TimeValidation, part: str) -> str:
     if part not in found.parts:
-        return say.not_run(part, MADE_BY[found.file])
-    return "; ".join(f"{note.item} {note.text}" for note in found.notes if note.part == part) or say.empty(part)
+        return messages.not_run(part, MADE_BY[found.file])
+    return "; ".join(f"{note.item} {note.text}" for note in found.notes if note.part == part) or messages.empty(part)
 
 
 # --- Figures ----------------------------------------------------------------------------------------------------
@@ -183,7 +182,7 @@ def show(found: Validation | TimeValidation, figure: str) -> figures.Shown | fig
     module = importlib.import_module(f"analysis.figures.{figure}")
     drawn = module.table(found)
     if drawn.empty:
-        return figures.NotShown(analysis_messages.not_shown(figures.first_sentence(module), [why_empty(found, module.PART)]))
+        return figures.NotShown(messages.not_shown(figures.first_sentence(module), [why_empty(found, module.PART)]))
     return figures.Shown(module.plot(drawn), _caption(found, module, drawn), drawn)
 
 
@@ -222,14 +221,14 @@ def limits(found: Validation) -> Text:
 
 
 def all_limits(found: Validation) -> list[str]:
-    texts = [say.one_processor(found.cpu_model) if found.hardware else say.no_hardware(str(found.why_no_hardware))]
+    texts = [messages.one_processor(found.cpu_model) if found.hardware else messages.no_hardware(str(found.why_no_hardware))]
     if (micro := found.of("microbenchmarks")) and all(row.modelled.n == 1 for row in micro):
-        texts.append(say.once())
+        texts.append(messages.once())
     if modelled := found.of("switches"):
-        texts += [say.one_window()] if all(row.modelled.n == 1 for row in modelled) else []
-        texts += [say.one_lab(), say.fits_the_caches()]
+        texts += [messages.one_window()] if all(row.modelled.n == 1 for row in modelled) else []
+        texts += [messages.one_lab(), messages.fits_the_caches()]
     without = [f"{event(row)} of {name(row)}" for row in found.rows if found.hardware and row.of_processor and row.reference is None]
-    texts += [say.not_counted(without)] if without else []
+    texts += [messages.not_counted(without)] if without else []
     texts += [f"{part}: {why_empty(found, part)}." for part in PARTS if part not in found.parts]
     return texts + [f"{note.part}, {note.item}: {note.text}." for note in found.notes]
 

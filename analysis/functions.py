@@ -11,11 +11,10 @@ import functools
 
 import pandas as pd
 
-from analysis import metrics, model, stats, vocabulary
+from analysis import messages, metrics, model, stats, vocabulary
 from analysis.load import Result
 from analysis.source import select
 from analysis.sources import MODEL
-from terms import analysis_messages as say
 
 FLOOD = {"traffic": "udp_flood", "load": "saturation"}
 KEY = ["role", "object", "function"]
@@ -49,10 +48,10 @@ def missing(result: Result) -> list[str]:
     if not MODEL.present(result):
         return MODEL.missing(result, ("cycles",))
     if not result.functions.rows:
-        return [say.no_functions(result.path.name)]
+        return [messages.no_functions(result.path.name)]
     # The load is a varied value: a table of which no row has one has no column for it.
     known = {name: value for name, value in FLOOD.items() if name in result.functions.names}
-    return [say.no_flood()] if _rows(result, most=1, **known).empty else []
+    return [messages.no_flood()] if _rows(result, most=1, **known).empty else []
 
 
 def named(where: str, function: str) -> str:

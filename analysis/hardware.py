@@ -26,11 +26,10 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from analysis import metrics, vocabulary
+from analysis import messages, metrics, vocabulary
 from analysis.load import Result
 from analysis.metrics import host_is_endpoint
 from analysis.source import COLUMNS, WINDOW, Source, of_path
-from terms import analysis_messages as say
 from terms import expression, schema
 from terms.expression import Formula
 
@@ -107,7 +106,7 @@ def _cells(values: Mapping[tuple[str, str], float], role: str, word: str) -> lis
 def missing(result: Result, names: Sequence[str]) -> list[str]:
     """Why the catalogue's metrics `names` can't be shown."""
     if _rows(result).empty:
-        return [say.no_hardware_numbers()]
+        return [messages.no_hardware_numbers()]
     said, known = facts(result), _formulas(result)
     rows = _rows(result)
     reasons = []
@@ -115,7 +114,7 @@ def missing(result: Result, names: Sequence[str]) -> list[str]:
         if name in (said.get("missing") or {}):
             reasons.append(str(said["missing"][name]))
         elif name.casefold() not in known:
-            reasons.append(say.not_counted_by_pmu(name))
+            reasons.append(messages.not_counted_by_pmu(name))
         else:
             uses = set(expression.leaves(name, known))
             empty = rows[rows["name"].str.casefold().isin(uses) & rows["value"].isna()]
@@ -128,14 +127,14 @@ def limits(result: Result) -> list[str]:
     if not present(result):
         return []
     said = facts(result)
-    texts = [say.preflight_found(str(one["text"])) for one in said.get("preflight", []) if one.get("state") != "ok"]
+    texts = [messages.preflight_found(str(one["text"])) for one in said.get("preflight", []) if one.get("state") != "ok"]
     if said.get("vendor_defined"):
-        texts.append(say.vendor_defined())
+        texts.append(messages.vendor_defined())
     empty = _rows(result)
     empty = empty[empty["value"].isna()]
-    texts += [say.events_left_empty(sorted(rows["name"].unique()), str(note)) for note, rows in empty.groupby("note", sort=True)]
+    texts += [messages.events_left_empty(sorted(rows["name"].unique()), str(note)) for note, rows in empty.groupby("note", sort=True)]
     if names := scaled(result):
-        texts.append(say.scaled_metrics(names))
+        texts.append(messages.scaled_metrics(names))
     return texts
 
 

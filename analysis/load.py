@@ -17,8 +17,7 @@ from typing import Any
 import pandas as pd
 import pyarrow as pa
 
-from analysis import tables, vocabulary
-from terms import analysis_messages as say
+from analysis import messages, tables, vocabulary
 from terms import schema
 
 COORDINATES = {"switch", "access", "topology", "testbed", "traffic", "load"}
@@ -184,14 +183,14 @@ class Result:
         """What a reader must know before trusting the numbers: failed runs, what was left out, too few repetitions."""
         runs = self.manifest.get("runs", [])
         others = sorted(set(self.frame["testbed"].dropna().unique()) - {self.testbed})
-        texts = [say.failed_run(run["run_id"], run.get("error")) for run in self.failed]
+        texts = [messages.failed_run(run["run_id"], run.get("error")) for run in self.failed]
         if self.manifest.get("status") == "partial":
             done = sum(run.get("status") == "done" for run in runs)
-            texts.append(say.partial_result(done, max(len(runs), self._planned())))
+            texts.append(messages.partial_result(done, max(len(runs), self._planned())))
         if others:
-            texts.append(say.left_out_testbeds(self.testbed, others))
+            texts.append(messages.left_out_testbeds(self.testbed, others))
         if self.repetitions < 6:
-            texts.append(say.too_few_repetitions(self.repetitions))
+            texts.append(messages.too_few_repetitions(self.repetitions))
         return texts + [finding["text"] for finding in self.manifest.get("findings", [])]
 
     def _planned(self) -> int:
@@ -207,7 +206,7 @@ def load(run_dir: str | Path) -> Result:
     measurements = tables.ask(path / "measurements.parquet", schema.NUMBER)
     result = Result(path, manifest, measurements, _optional(path / "functions.parquet", schema.FUNCTION), failed)
     if not measurements.select(["run_id"], result._without_failed, most=1).num_rows:
-        raise say.no_finished_run(path, len(failed))
+        raise messages.no_finished_run(path, len(failed))
     return result
 
 
@@ -215,14 +214,14 @@ def _manifest(path: Path) -> dict[str, Any]:
     try:
         manifest = json.loads(path.read_text(encoding="utf-8"))
     except (FileNotFoundError, NotADirectoryError):
-        raise say.no_result(path.parent, path.name) from None
+        raise messages.no_result(path.parent, path.name) from None
     except ValueError as error:
-        raise say.unreadable_result(path, error) from None
+        raise messages.unreadable_result(path, error) from None
     tables.check_version(path, manifest.get("schema_version"))
     try:
         vocabulary.learn(manifest)
     except (AttributeError, KeyError, TypeError) as error:
-        raise say.unreadable_result(path, error) from None
+        raise messages.unreadable_result(path, error) from None
     return manifest
 
 

@@ -18,11 +18,10 @@ from collections.abc import Iterable, Sequence
 import numpy as np
 import pandas as pd
 
-from analysis import vocabulary
+from analysis import messages, vocabulary
 from analysis.load import Result
 from analysis.source import COLUMNS, WINDOW, Source
 from analysis.tables import in_one_piece
-from terms import analysis_messages as say
 
 RATES = {
     "packet_rate_sent": "packets/s",
@@ -307,7 +306,7 @@ def missing_in(numbers: pd.DataFrame, names: Sequence[str]) -> list[str]:
     """The same of a part of the result's frame."""
     counted = set(numbers["name"].unique())
     never = [name for name in dict.fromkeys(names) if name not in counted]
-    reasons = [say.never_counted(never)] if never else []
+    reasons = [messages.never_counted(never)] if never else []
     for name in names:
         rows = numbers[numbers["name"] == name]
         notes = rows.loc[rows["value"].isna(), "note"].replace("", np.nan).dropna().unique()

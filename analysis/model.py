@@ -23,12 +23,11 @@ import functools
 import numpy as np
 import pandas as pd
 
-from analysis import metrics, style, vocabulary
+from analysis import messages, metrics, style, vocabulary
 from analysis.load import Result
 from analysis.metrics import host_is_endpoint, joined, quotient, wide_table
 from analysis.source import WINDOW, Source, of_path
 from analysis.tables import in_one_piece
-from terms import analysis_messages as say
 from terms import schema
 
 COLLECTOR = "uarch_model"
@@ -99,15 +98,15 @@ def limits(result: Result) -> list[str]:
     if not present(result):
         return []
     name = str(profile(result).get("name", "profile not recorded"))
-    texts = [say.estimated_by_model(name, drives_clock=result.modelled is not None)]
+    texts = [messages.estimated_by_model(name, drives_clock=result.modelled is not None)]
     rows = _rows(result)
     notes = rows[(rows["name"] == "cycles") & rows["value"].isna()]
     if len(notes):
-        texts.append(say.untrusted_windows(len(notes), sorted(notes["note"].unique())))
+        texts.append(messages.untrusted_windows(len(notes), sorted(notes["note"].unique())))
     if cases := polling_left_in(result):
-        texts.append(say.polling_left_in(cases))
+        texts.append(messages.polling_left_in(cases))
     if (rows["traffic"] == "udp_flood").any():
-        texts.append(say.sender_waits())
+        texts.append(messages.sender_waits())
     return texts
 
 
@@ -122,7 +121,7 @@ def polling_left_in(result: Result) -> list[str]:
 def missing(result: Result, names: tuple[str, ...]) -> list[str]:
     """Why the model's raw numbers `names` can't be shown."""
     if not present(result) and _rows(result).empty:
-        return [say.no_model_numbers()]
+        return [messages.no_model_numbers()]
     return metrics.missing_in(_rows(result), names)
 
 

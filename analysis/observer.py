@@ -5,8 +5,8 @@ from __future__ import annotations
 
 import pandas as pd
 
+from analysis import messages
 from analysis.load import Result
-from terms import analysis_messages as say
 
 WORTH_TELLING = 0.2
 """Share of the windows' time. A switch's thread that shares the probes' CPU may have lost as much of its own."""
@@ -28,4 +28,4 @@ def limits(result: Result) -> list[str]:
     """A sentence, where the share is worth telling."""
     told = shares(result)
     told = told[told > WORTH_TELLING]
-    return [say.observed(dict(told))] if len(told) else []
+    return [messages.observed(dict(told))] if len(told) else []

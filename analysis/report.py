@@ -19,9 +19,8 @@ from nbclient import NotebookClient
 from nbclient.exceptions import CellExecutionError, DeadKernelError
 from nbconvert import HTMLExporter
 
-from analysis import stacks
+from analysis import messages, stacks
 from analysis.load import load
-from terms import analysis_messages as say
 
 ROOT = Path(__file__).resolve().parents[1]
 TEMPLATE = Path(__file__).with_name("template")
@@ -65,7 +64,7 @@ def find_notebook(notebook: str | Path) -> Path:
     for path in (given, ROOT / given, ROOT / "notebooks" / given.name, ROOT / "notebooks" / f"{given.name}.py"):
         if path.is_file():
             return path
-    raise say.no_notebook(given)
+    raise messages.no_notebook(given)
 
 
 def execute(source: Path, run_dir: Path) -> nbformat.NotebookNode:
@@ -88,7 +87,7 @@ def execute(source: Path, run_dir: Path) -> nbformat.NotebookNode:
         except CellExecutionError as error:
             raise _cell_error(source, page, error) from error
         except (DeadKernelError, TimeoutError) as error:
-            raise say.notebook_stopped(source, error) from error
+            raise messages.notebook_stopped(source, error) from error
     for cell in page.cells:
         # Times of execution would make two reports of one result differ.
         cell.metadata.pop("execution", None)
@@ -105,7 +104,7 @@ def to_html(page: nbformat.NotebookNode, source: Path) -> str:
     }
     text, _ = exporter.from_notebook_node(page, resources=resources)
     if outside := OUTSIDE.search(text):
-        raise say.outside_reference(source, outside.group())
+        raise messages.outside_reference(source, outside.group())
     return text
 
 
@@ -124,8 +123,8 @@ def _with_parameters(page: nbformat.NotebookNode, run_dir: Path) -> nbformat.Not
 def _cell_error(source: Path, page: nbformat.NotebookNode, error: CellExecutionError) -> Exception:
     for place, cell in enumerate(page.cells, 1):
         if any(output.get("output_type") == "error" for output in cell.get("outputs", [])):
-            return say.notebook_failed(source, place, cell.source, f"{error.ename}: {error.evalue}")
-    return say.notebook_failed(source, 0, "", f"{error.ename}: {error.evalue}")
+            return messages.notebook_failed(source, place, cell.source, f"{error.ename}: {error.evalue}")
+    return messages.notebook_failed(source, 0, "", f"{error.ename}: {error.evalue}")
 
 
 def _title(page: nbformat.NotebookNode) -> str:

@@ -14,10 +14,9 @@ import numpy as np
 import pandas as pd
 from scipy.stats import kendalltau, theilslopes
 
-from analysis import metrics, style, vocabulary
+from analysis import messages, metrics, style, vocabulary
 from analysis.load import Result
 from analysis.sources import SOFTWARE
-from terms import analysis_messages as say
 
 LOADS = ("saturation", "paced")
 """Whose series are looked at. A rate that was searched is one number a run."""
@@ -56,7 +55,7 @@ def order(result: Result) -> list[str]:
     """Whether some case ran before another in each repetition: then an effect of the order can't be told from one of the case."""
     blocks = result.order
     if not blocks:
-        return [say.order_not_known()]
+        return [messages.order_not_known()]
     if len(blocks) < 2:
         return []
     cases = list(result.cases.index)
@@ -67,7 +66,7 @@ def order(result: Result) -> list[str]:
         if one != other and all(one in block and other in block and block.index(one) < block.index(other) for block in blocks)
     ]
     label = result.cases["label"]
-    return [say.always_before(label[one], label[other], len(blocks)) for one, other in always]
+    return [messages.always_before(label[one], label[other], len(blocks)) for one, other in always]
 
 
 def drift(values: Sequence[float]) -> float:
@@ -135,9 +134,9 @@ def _found(result: Result, rows: pd.DataFrame) -> list[str]:
     means = runs["part"].sum() / runs["per"].sum()
     # Windows of one run are not independent: a drift is one only over runs.
     if change := drift(means.to_numpy(float)):
-        texts.append(say.drifts(change, list(means.index)))
+        texts.append(messages.drifts(change, list(means.index)))
     apart = two_groups(values)
     if apart is not None:
         smaller, larger = np.median(values[apart]), np.median(values[~apart])
-        texts.append(say.two_groups(int(apart.sum()), values.size, smaller / larger, list(dict.fromkeys(rows["run_id"][apart]))))
+        texts.append(messages.two_groups(int(apart.sum()), values.size, smaller / larger, list(dict.fromkeys(rows["run_id"][apart]))))
     return texts

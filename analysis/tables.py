@@ -13,7 +13,7 @@ import pandas as pd
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from terms import analysis_messages as say
+from analysis import messages
 from terms import schema
 
 ALL = 2**62
@@ -46,7 +46,7 @@ class Asked:
             try:
                 return connection.sql(asked, params=[glob.escape(str(self.path)), *values]).to_arrow_table()
             except duckdb.Error as error:
-                raise say.unreadable_result(self.path, error) from None
+                raise messages.unreadable_result(self.path, error) from None
 
 
 def ask(path: Path, layout: pa.Schema) -> Asked:
@@ -54,9 +54,9 @@ def ask(path: Path, layout: pa.Schema) -> Asked:
     try:
         found = pq.ParquetFile(path)
     except FileNotFoundError:
-        raise say.no_result(path.parent, path.name) from None
+        raise messages.no_result(path.parent, path.name) from None
     except (pa.ArrowInvalid, OSError) as error:
-        raise say.unreadable_result(path, error) from None
+        raise messages.unreadable_result(path, error) from None
     with found:
         _check_schema(path, found.schema_arrow, layout)
         return Asked(path, found.metadata.num_rows, tuple(found.schema_arrow.names), layout)
@@ -75,7 +75,7 @@ def in_one_piece(frame: pd.DataFrame) -> pd.DataFrame:
 def check_version(path: Path, seen: object) -> None:
     """Raises BadInput if `path` was written with another schema than this one."""
     if seen != schema.VERSION:
-        raise say.wrong_schema(path, seen, schema.VERSION)
+        raise messages.wrong_schema(path, seen, schema.VERSION)
 
 
 def _tests(values: dict[str, list], how: str) -> list[str]:
@@ -88,4 +88,4 @@ def _check_schema(path: Path, found: pa.Schema, layout: pa.Schema) -> None:
     check_version(path, int(stamp) if stamp.isdigit() else stamp)
     missing = [name for name in (*schema.KEYS.names, *layout.names) if name not in found.names]
     if missing:
-        raise say.missing_columns(path, missing)
+        raise messages.missing_columns(path, missing)

@@ -12,8 +12,8 @@ from typing import Annotated, ClassVar, Literal, TypeVar
 
 from pydantic import AfterValidator, AwareDatetime, BaseModel, ConfigDict, ValidationError
 
+from analysis import messages
 from analysis.stats import Estimate
-from terms import validation_messages as say
 
 FILE, TIME_FILE = "validation.json", "validation-time.json"
 PARTS = ("microbenchmarks", "switches", "repeat")
@@ -30,7 +30,7 @@ FEW = 0.01
 def _ordered(one: Estimate) -> Estimate:
     """An interval has both ends, and its median between them."""
     if (one.low is None) != (one.high is None) or (one.low is not None and not one.low <= one.median <= one.high):
-        raise ValueError(say.bad_interval())
+        raise ValueError(messages.bad_interval())
     return one
 
 
@@ -158,13 +158,13 @@ def _load(path: str | Path, kind: type[Kind]) -> Kind:
     try:
         return kind.model_validate_json(file.read_text(encoding="utf-8"))
     except FileNotFoundError as error:
-        raise say.no_validation(file, MADE_BY[kind.file]) from error
+        raise messages.no_validation(file, MADE_BY[kind.file]) from error
     except (OSError, UnicodeDecodeError) as error:
-        raise say.unreadable(file, error) from error
+        raise messages.unreadable(file, error) from error
     except ValidationError as error:
         first, *others = error.errors(include_url=False)
         reason = ".".join(map(str, first["loc"])), first["msg"], first["input"], len(others)
-        raise say.bad_validation(file, *reason, MADE_BY[kind.file]) from error
+        raise messages.bad_validation(file, *reason, MADE_BY[kind.file]) from error
 
 
 MADE_BY = {FILE: "validate-model", TIME_FILE: "validate-time"}

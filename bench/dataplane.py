@@ -26,14 +26,15 @@ import numpy as np
 
 from analysis import stats
 from analysis.stats import Estimate
-from bench import perf, table
+from bench import messages, perf, table
 from bench.flood import Say, flowing
 from bench.testpmd_switch import TestpmdSwitch
 from runner.experiment import SWITCHES, Case
 from switches.vhost_switch import PREFIX, VhostSwitch
-from terms import bench_messages, errors
+from terms import errors
 from testbeds import dpdk_telemetry
 from testbeds.native import Native
+from workloads import messages as workloads_messages
 from workloads.endpoints.virtio_user import PATHS
 from workloads.topologies.base import Topology
 
@@ -97,7 +98,7 @@ def main(arguments: list[str] | None = None) -> int:
 def measure(rounds: int, frames: list[int], contenders: list[str], seconds: float, path: str, say: Say) -> dict[str, tuple[Estimate, str]]:
     """All estimates by name. Raises ``VsprofError``."""
     if why := perf.missing():
-        say(bench_messages.not_measured("misses per packet", why))
+        say(messages.not_measured("misses per packet", why))
     events = {} if why else EVENTS
     seen: dict[tuple[str, int], list[Window]] = {(name, frame): [] for frame in frames for name in contenders}
     for number in range(1, rounds + 1):
@@ -137,7 +138,7 @@ def _window(topology: Topology, seconds: float, events: Mapping[str, str]) -> Wi
     busy_after = _busy(topology)
     packets = after.received_packets - before.received_packets
     if packets <= 0:
-        raise errors.endpoint_failed(topology.receiver.name, "no frame arrived in the window", "")
+        raise workloads_messages.endpoint_failed(topology.receiver.name, "no frame arrived in the window", "")
     rate = packets / (after.clock_s - before.clock_s)
     # The counters span a little more than perf's window: the packets of its time are the rate's.
     per = rate * seconds

@@ -19,11 +19,12 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from bench import microbenchmarks, native
+from bench import messages, microbenchmarks, native
 from bench.microbenchmarks import IN_LAB, LINE, PROGRAM
 from collectors.uarch_model import COLLECTOR as Model
 from collectors.uarch_model.profiles import Profile
 from terms import errors
+from testbeds import messages as testbeds_messages
 from testbeds.base import MODELLED
 from testbeds.emulator import likeness
 from testbeds.lab import Lab
@@ -121,7 +122,7 @@ def read(item: Timed, printed: str) -> Took:
     """What the program printed. Raises ``RunFailed`` on anything else."""
     said = dict(line.split(maxsplit=1) for line in printed.splitlines() if line.startswith(("took ", "memcpy ")))
     if set(said) != {"took", "memcpy"}:
-        raise errors.no_counts(printed)
+        raise messages.no_counts(printed)
     return Took([int(one) / item.iterations for one in said["took"].split()], said["memcpy"])
 
 
@@ -163,9 +164,9 @@ def _native(item: Timed) -> Took:
             preexec_fn=native.before_others,
         )
     except subprocess.TimeoutExpired as error:
-        raise errors.command_timed_out(shlex.join(command), NATIVE_SECONDS) from error
+        raise testbeds_messages.command_timed_out(shlex.join(command), NATIVE_SECONDS) from error
     if ran.returncode != 0:
-        raise errors.native_failed(ran.returncode, ran.stderr)
+        raise messages.native_failed(ran.returncode, ran.stderr)
     return read(item, ran.stdout)
 
 

@@ -14,7 +14,7 @@ from bench.model import PLUGIN, connect
 from collectors.uarch_model import BUILD
 from collectors.uarch_model.control import Control
 from collectors.uarch_model.profiles import Profile
-from terms import errors
+from testbeds import messages as testbeds_messages
 from testbeds.lab import Lab
 
 SOURCES = sorted(Path(__file__).with_name("micro").glob("*.c"))
@@ -138,4 +138,4 @@ def build() -> None:
     command = ["gcc", "-O1", "-Wall", "-Wextra", "-static", "-pthread", "-o", str(PROGRAM), *map(str, SOURCES)]
     built = subprocess.run(command, capture_output=True, text=True, check=False, timeout=120)
     if built.returncode != 0:
-        raise errors.build_step_failed(command, built.returncode, built.stderr)
+        raise testbeds_messages.build_step_failed(command, built.returncode, built.stderr)

@@ -30,6 +30,7 @@ from collectors.uarch_model import QUANTUM_US, profiles
 from runner import window
 from runner.experiment import SWITCHES, TOPOLOGIES
 from terms import errors
+from terms import messages as terms_messages
 from testbeds.base import MODELLED
 from testbeds.lab import Lab
 from workloads.traffic.udp_flood import FloodOptions, UdpFlood
@@ -86,7 +87,7 @@ def main(arguments: list[str] | None = None) -> int:
 def measure(switch: str, quanta: Sequence[float], turns: int, cpu_profile: str, say: Say) -> dict[str, tuple[Estimate, str]]:
     """All numbers of one switch. Raises ``VsprofError``."""
     if switch not in CASES:
-        raise errors.unknown_value("switch", switch, CASES)
+        raise terms_messages.unknown_value("switch", switch, CASES)
     with _flood(switch, cpu_profile, say) as path:
         of_quantum: dict[float, list[Seen]] = {quantum: [] for quantum in quanta}
         for turn in range(1, turns + 1):

@@ -12,7 +12,8 @@ import subprocess
 from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
 
-from terms import errors
+from bench import messages
+from testbeds import messages as testbeds_messages
 from testbeds import processes
 from testbeds.emulator import cache
 
@@ -62,9 +63,9 @@ def run(tree: Path, script: str, folders: Mapping[str, Path], timeout: float) ->
             command, input=script, capture_output=True, text=True, timeout=timeout, check=False, preexec_fn=_bound_and_first()
         )
     except subprocess.TimeoutExpired as error:
-        raise errors.command_timed_out(script, timeout) from error
+        raise testbeds_messages.command_timed_out(script, timeout) from error
     if ran.returncode != 0:
-        raise errors.native_failed(ran.returncode, ran.stderr or ran.stdout)
+        raise messages.native_failed(ran.returncode, ran.stderr or ran.stdout)
     return ran.stdout
 
 
@@ -75,7 +76,7 @@ def hugepages(count: int) -> Iterator[None]:
     try:
         HUGEPAGES.write_text(f"{before + count}\n")
         if (found := int(HUGEPAGES.read_text()) - before) < count:
-            raise errors.too_few_hugepages(found, count)
+            raise messages.too_few_hugepages(found, count)
         yield
     finally:
         HUGEPAGES.write_text(f"{before}\n")

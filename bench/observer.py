@@ -20,13 +20,13 @@ import numpy as np
 
 from analysis import stats
 from analysis.stats import Estimate
-from bench import table
+from bench import messages, table
 from bench.flood import Flow, Say, flowing
 from collectors.base import Apart, Collector
 from runner import experiment as experiments
 from runner import offers, window
 from runner.experiment import COLLECTORS, SWITCHES, TESTBEDS, Case
-from terms import bench_messages, errors
+from terms import errors
 from testbeds.native import Native
 
 PAIRS = 6
@@ -73,7 +73,7 @@ def measure(testbed: str, switches: list[str] | None, collectors: list[str], pai
 def _of_collector(flow: Flow, name: str, pairs: int, seconds: float, say: Say) -> Estimate | None:
     collector = COLLECTORS[name](flow.host)
     if why := collector.unavailable():
-        say(bench_messages.not_measured(name, why))
+        say(messages.not_measured(name, why))
         return None
     say(name)
     collector.setup()
@@ -82,7 +82,7 @@ def _of_collector(flow: Flow, name: str, pairs: int, seconds: float, say: Say) -
         _with(flow, name, collector, seconds)
         ratios = [_pair(flow, name, collector, seconds) for _ in range(pairs)]
     except errors.RunFailed as error:
-        say(bench_messages.not_measured(name, str(error)))
+        say(messages.not_measured(name, str(error)))
         return None
     finally:
         collector.teardown()

@@ -15,7 +15,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from bench import micro_times, native
+from bench import messages, micro_times, native
 from bench.validate_switches import CPU, HERE, HUGEPAGES, UP_SECONDS, install
 from collectors.uarch_model import COLLECTOR as Model
 from collectors.uarch_model.profiles import Profile
@@ -64,7 +64,7 @@ def windows(printed: str) -> list[float]:
     samples = [(int(at), int(packets)) for at, packets in SAMPLE.findall(printed)]
     pairs = list(itertools.pairwise(samples))
     if not pairs or any(second[1] <= first[1] for first, second in pairs):
-        raise errors.no_counts(printed)
+        raise messages.no_counts(printed)
     return [1000 * (second[0] - first[0]) / (second[1] - first[1]) for first, second in pairs]
 
 

@@ -9,8 +9,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any, ClassVar
 
+from switches import messages as switches_messages
 from switches.base import Port, PortCounters, Switch
-from terms import errors
 from terms.placement import Thread
 from testbeds import dpdk_telemetry
 from testbeds.base import Process
@@ -44,7 +44,7 @@ class TestpmdSwitch(Switch):
         """It knows no addresses: its two ports are a pair."""
 
     def local_port(self) -> Port:
-        raise errors.switch_failed("testpmd has no port on the host's network stack", "")
+        raise switches_messages.switch_failed("testpmd has no port on the host's network stack", "")
 
     def ready(self) -> None:
         self._running().tell("start")

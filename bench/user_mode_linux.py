@@ -12,7 +12,8 @@ import tempfile
 from collections.abc import Callable
 from pathlib import Path
 
-from terms import errors
+from bench import messages
+from testbeds import messages as testbeds_messages
 
 PACKAGE = "user-mode-linux"
 FOLDER = Path(__file__).resolve().parents[1] / "build" / "bench" / PACKAGE
@@ -25,7 +26,7 @@ def get(tree: Path, say: Callable[[str], None]) -> Path:
     if (FOLDER / "order").exists():
         return FOLDER
     if not shutil.which("apt-get") or not shutil.which("dpkg-deb"):
-        raise errors.host_lacks([errors.program_missing("apt-get, dpkg-deb", "apt")])
+        raise testbeds_messages.host_lacks([testbeds_messages.program_missing("apt-get, dpkg-deb", "apt")])
     say(f"fetching Debian's package {PACKAGE} (36 MB), to be unpacked in build/bench and not installed")
     FOLDER.parent.mkdir(parents=True, exist_ok=True)
     with tempfile.TemporaryDirectory(dir=FOLDER.parent) as place:
@@ -78,4 +79,4 @@ def load_order(dependencies: str, wanted: tuple[str, ...]) -> list[str]:
 def _run(command: list[str], place: Path) -> None:
     ran = subprocess.run(command, cwd=place, capture_output=True, text=True, timeout=300, check=False)
     if ran.returncode != 0:
-        raise errors.fetch_failed(PACKAGE, ran.stderr or ran.stdout)
+        raise messages.fetch_failed(PACKAGE, ran.stderr or ran.stdout)

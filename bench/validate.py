@@ -24,12 +24,11 @@ from analysis import explain_validation, report, stats, validation
 from analysis.describe import Table
 from analysis.stats import Estimate
 from analysis.validation import Note, Row, Validation
-from bench import compared, microbenchmarks, native, perf, repeat, table, user_mode_linux
+from bench import compared, messages, microbenchmarks, native, perf, repeat, table, user_mode_linux
 from bench import validate_switches as switches
 from collectors.uarch_model import profiles
 from collectors.uarch_model.profiles import Profile
 from terms import errors
-from terms import validation_messages as messages
 from testbeds.emulator import image
 
 Say = Callable[[str], None]

@@ -15,12 +15,12 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
-from bench import native, perf
+from bench import messages, native, perf
 from bench.model import PLUGIN, connect
 from collectors.uarch_model import BUILD, numbers
+from collectors.uarch_model import messages as uarch_model_messages
 from collectors.uarch_model.control import Control
 from collectors.uarch_model.profiles import Profile
-from terms import errors
 from testbeds.lab import Lab
 
 HERE = Path(__file__).resolve().parent
@@ -109,7 +109,7 @@ def read_windows(printed: str) -> list[tuple[Window, str]]:
             found.append((_window(begin, counts), "\n".join(inside)))
             begin = None
     if begin is not None or not found:
-        raise errors.no_counts(printed)
+        raise messages.no_counts(printed)
     return found
 
 
@@ -220,7 +220,7 @@ def _model_windows(host: Lab, control: Control, call: str) -> list[Window]:
 def _modelled_events(control: Control) -> dict[str, float]:
     """The metrics' rates in the window that was closed last."""
     if why := numbers.distrust(control.ask_json("status")):
-        raise errors.plugin_refused("window", why)
+        raise uarch_model_messages.plugin_refused("window", why)
     window = control.ask_json("window")
     user: Mapping[str, Any] = window["cores"][CPU]["modes"]["host_user"]
     return {metric: user.get(metric, 0) / window["seconds"] for metric in METRICS}

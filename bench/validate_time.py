@@ -18,16 +18,16 @@ from datetime import UTC, datetime
 from pathlib import Path
 
 from analysis import explain_time, report, stats
+from analysis import messages as analysis_messages
 from analysis.describe import Table
 from analysis.stats import Estimate
 from analysis.validation import NS_PER_ITERATION, NS_PER_PACKET, TIME, Note, Row, Side, TimeValidation
-from bench import compared, micro_times, native, switch_times, table, user_mode_linux
+from bench import compared, messages, micro_times, native, switch_times, table, user_mode_linux
 from bench.micro_times import ADDS
 from bench.validate import cpu_model
 from collectors.uarch_model import COLLECTOR, QUANTUM_US, profiles
 from collectors.uarch_model.profiles import Profile
 from terms import errors
-from terms import validation_messages as messages
 from testbeds.emulator import image
 
 TARGET = "validate-time"
@@ -67,7 +67,7 @@ def validate(wanted: str | None, parts: list[str], quantum_us: float, say: Say) 
     own, model = profiles.for_host(cpuinfo), cpu_model(cpuinfo)
     profile = profiles.load(wanted or own or profiles.DEFAULT)
     why = _why_other(model, own, profile.id)
-    print(messages.not_about_this_processor(why) if why else messages.about_this_processor(model, profile.id))
+    print(analysis_messages.not_about_this_processor(why) if why else analysis_messages.about_this_processor(model, profile.id))
     found = TimeValidation(
         profile=profile.id,
         processor=profile.name,

@@ -12,8 +12,9 @@ import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any, ClassVar
 
+from collectors import messages
 from collectors.base import Apart, Recorded
-from terms import ebpf_messages, errors
+from terms import messages as terms_messages
 from terms.placement import Placement
 from terms.schema import ROLES, Number
 from testbeds.base import Testbed
@@ -43,17 +44,17 @@ class Bcc(Apart):
     def check_options(cls, given: Mapping[str, Any]) -> None:
         tools = given.get("tools", ["softirqs"])
         if not isinstance(tools, list) or not tools:
-            raise ebpf_messages.no_list("bcc", "tools", tools, "softirqs")
+            raise messages.no_list("bcc", "tools", tools, "softirqs")
         for name in tools:
             if name not in TOOLS:
-                raise errors.unknown_value("tool of bcc", name, TOOLS)
+                raise terms_messages.unknown_value("tool of bcc", name, TOOLS)
 
     def unavailable(self) -> str | None:
         for name in self._tools:
             if self.host.run(f"command -v {TOOLS[name]}", check=False).status:
-                return ebpf_messages.no_bcc(TOOLS[name].split()[0])
+                return messages.no_bcc(TOOLS[name].split()[0])
         headers = self.host.run("test -d /lib/modules/$(uname -r)/build || uname -r", check=False).stdout.strip()
-        return ebpf_messages.no_headers(headers) if headers else None
+        return messages.no_headers(headers) if headers else None
 
     def facts(self) -> dict[str, Any]:
         return {"tools": list(self._tools)}
@@ -110,7 +111,7 @@ def runqlat(text: str, placement: Placement, seconds: float, failed: str) -> Ite
 
 
 def _note(failed: str) -> str:
-    return ebpf_messages.bcc_failed(" ".join(failed.split())[-200:]) if failed else ""
+    return messages.bcc_failed(" ".join(failed.split())[-200:]) if failed else ""
 
 
 PARSERS: Mapping[str, Callable[[str, Placement, float, str], Iterable[Number]]] = {"softirqs": softirqs, "runqlat": runqlat}

@@ -5,8 +5,8 @@ from __future__ import annotations
 
 import re
 
+from collectors import messages
 from collectors.events import processor
-from terms import intel_messages as messages
 from testbeds.base import Testbed
 
 VENDOR = "GenuineIntel"
@@ -21,7 +21,7 @@ def refused(host: Testbed, tool: str) -> str | None:
     name = f"{seen.name or 'a processor without a name'} ({seen.id})"
     if not seen.id.startswith(VENDOR):
         return messages.not_intel(tool, name)
-    return None if host.run(PMUS).stdout.strip() else messages.no_pmu(tool, name)
+    return None if host.run(PMUS).stdout.strip() else messages.no_intel_pmu(tool, name)
 
 
 def sections(text: str, *wanted: str) -> list[str]:

@@ -13,7 +13,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from terms import recording_messages as say
+from collectors import messages
 from testbeds.base import Completed, Testbed
 
 FOLDER = "/run/vsprof-record.XXXXXX"
@@ -82,7 +82,7 @@ class Recording:
     def cut(self) -> str:
         """Why the text is not whole; empty if it is."""
         seen, whole = len(self.text.encode()), self.header["bytes"]
-        return say.cut_short(seen, whole) if seen < whole else ""
+        return messages.cut_short(seen, whole) if seen < whole else ""
 
     def whole_lines(self) -> list[str]:
         """All lines but one that was cut."""

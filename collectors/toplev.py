@@ -16,9 +16,8 @@ from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any, ClassVar
 
-from collectors import intel
+from collectors import intel, messages
 from collectors.base import Apart, Recorded
-from terms import intel_messages as messages
 from terms.schema import Number
 from testbeds.base import Testbed
 

@@ -7,8 +7,8 @@ import math
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, ClassVar
 
+from collectors import messages
 from collectors.base import Recorded, Snapshot
-from terms import vhost_switch_messages
 from terms.schema import Number
 from terms.vocabulary import NumberWords
 from testbeds import dpdk_telemetry
@@ -60,7 +60,7 @@ class VhostSwitch(Snapshot):
 
     def not_of_this_switch(self) -> str | None:
         running = self.host.run(f"[ -S /var/run/dpdk/{PREFIX}/dpdk_telemetry.v2 ]", check=False).status == 0
-        return None if running else vhost_switch_messages.not_running()
+        return None if running else messages.not_running()
 
     @classmethod
     def numbers(cls, recorded: Recorded) -> Iterable[Number]:

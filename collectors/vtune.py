@@ -15,10 +15,9 @@ from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any, ClassVar
 
-from collectors import intel
+from collectors import intel, messages
 from collectors.base import Apart, Recorded
-from terms import errors
-from terms import intel_messages as messages
+from terms import messages as terms_messages
 from terms.schema import FunctionCount, Number
 from testbeds.base import Testbed
 
@@ -63,7 +62,7 @@ class Vtune(Apart):
     def check_options(cls, given: Mapping[str, Any]) -> None:
         analysis, cpus = given.get("analysis", "threading"), given.get("cpus", "0")
         if analysis not in ANALYSES:
-            raise errors.unknown_value("analysis of vtune", analysis, ANALYSES)
+            raise terms_messages.unknown_value("analysis of vtune", analysis, ANALYSES)
         if not (isinstance(cpus, str) and _CPUS.fullmatch(cpus)):
             raise messages.bad_cpus(cpus)
 

@@ -14,12 +14,13 @@ from pathlib import Path
 from typing import Any
 
 from runner import experiment as experiments
-from runner import offers, parse, results, run, vocabulary
+from runner import messages, offers, parse, results, run, vocabulary
 from runner.experiment import Case, Experiment, TrafficItem
 from runner.progress import Progress
 from runner.results import Results
 from runner.run import Plan, Setting
-from terms import errors, host_messages, native_messages, node_messages, schema
+from terms import errors, schema
+from terms import messages as terms_messages
 from terms.schema import FCS_BYTES
 from testbeds.base import EMULATED, REAL, Testbed
 from testbeds.lab import Lab
@@ -56,10 +57,10 @@ class Campaign:
         """Raises ``BadInput`` on anything that could not be run."""
         options = host_options or {}
         if testbed not in (known := [AUTO, *experiments.TESTBEDS]):
-            raise errors.unknown_value("testbed", testbed, known)
+            raise terms_messages.unknown_value("testbed", testbed, known)
         for option in options:
             if (owner := OPTIONS_OF[option]) != testbed != AUTO:
-                raise host_messages.not_of_this_testbed(option, testbed, owner)
+                raise messages.not_of_this_testbed(option, testbed, owner)
         _check_nodes(experiment.nodes, testbed, cpus)
         experiments.check_notebook(experiment)
         experiments.check_collector_options(experiment)
@@ -110,9 +111,9 @@ def clock(experiment: Experiment, testbed: str, options: Mapping[str, Any]) -> s
 def _check_nodes(nodes: int, testbed: str, cpus: int | None) -> None:
     """Raise ``BadInput`` where ``testbed`` can't have so many NUMA nodes, or has too few CPUs on each."""
     if nodes > 1 and testbed not in (AUTO, Lab.name):
-        raise node_messages.not_of_this_testbed(nodes, testbed)
+        raise messages.nodes_not_of_this_testbed(nodes, testbed)
     if nodes > 1 and cpus == 2:
-        raise node_messages.too_few_cpus(nodes, cpus)
+        raise messages.too_few_cpus(nodes, cpus)
 
 
 def chosen(testbed: str, host_options: Mapping[str, Any], progress: Progress, prefers: str | None = None, nodes: int = 1) -> str:
@@ -124,14 +125,14 @@ def chosen(testbed: str, host_options: Mapping[str, Any], progress: Progress, pr
     if host_options:
         return OPTIONS_OF[next(iter(host_options))]
     if nodes > 1:
-        progress.say(node_messages.lab_chosen(nodes))
+        progress.say(messages.lab_chosen_for_nodes(nodes))
         return Lab.name
     if prefers == Native.name:
         why = Native.needs()
-        progress.say(native_messages.lab_in_its_place(why) if why else native_messages.native_preferred())
+        progress.say(messages.lab_in_its_place(why) if why else messages.native_preferred())
     else:
         why = Native.lacks()
-        progress.say(native_messages.lab_chosen(why) if why else native_messages.native_chosen())
+        progress.say(messages.lab_chosen(why) if why else messages.native_chosen())
     return "lab" if why else "native"
 
 
@@ -174,7 +175,7 @@ def _call_off_the_damaged(store: Results, progress: Progress) -> None:
     runs = {run["run_id"]: run for run in store.manifest["runs"]}
     for run_id, why in store.damaged().items():
         runs[run_id]["status"] = "planned"
-        finding = errors.done_again(run_id, why)
+        finding = messages.done_again(run_id, why)
         store.find(finding)
         progress.warn(finding)
 
@@ -218,7 +219,7 @@ def _do(campaign: Campaign, plan: Plan, store: Results, record: dict[str, Any], 
             raise
         except OSError as error:
             # Not this run's fault: the next ones could not be recorded either.
-            raise errors.can_not_write(folder, error) from error
+            raise messages.can_not_write(folder, error) from error
         except (errors.VsprofError, subprocess.SubprocessError, ValueError, LookupError) as error:
             _note_failure(plan, store, record, progress, _first(error), again=left > 0)
         else:

@@ -16,12 +16,13 @@ from pathlib import Path
 from types import FrameType
 from typing import Any
 
-from runner import campaign, clean, doctor, events, overrides, parse, results, servers
+from runner import campaign, clean, doctor, events, messages, overrides, parse, results, servers
 from runner import experiment as experiments
 from runner.experiment import Experiment
 from runner.progress import Progress
 from runner.results import Results
-from terms import errors, host_messages
+from terms import errors
+from testbeds import messages as testbeds_messages
 from testbeds.emulator.machine import ACCELERATORS
 from testbeds.lab import CLOCKS
 
@@ -59,7 +60,7 @@ def _run(asked: argparse.Namespace) -> int:
             store = campaign.resume(Results.open(asked.resume or results.newest()), progress)
         else:
             if asked.experiment is None:
-                raise errors.unknown_experiment("", experiments.names())
+                raise messages.unknown_experiment("", experiments.names())
             name, experiment = experiments.load(asked.experiment)
             checked = _checked(name, experiment, asked, asked.testbed)
             # What is wrong with the input was found before anything takes time, such as to find out what this host can run.
@@ -195,7 +196,7 @@ def _host(asked: argparse.Namespace) -> int:
 
 def _clean(asked: argparse.Namespace) -> int:
     if asked.server and not asked.inventory:
-        raise host_messages.no_inventory()
+        raise testbeds_messages.no_inventory()
     for removed in clean.clean(cache=asked.cache):
         print(f"removed {removed}")
     for name, ended in clean.clean_servers(asked.inventory, asked.server) if asked.inventory else ():

@@ -13,9 +13,10 @@ from typing import Any
 from rich.console import Console
 from rich.table import Table
 
-from runner import offers
-from terms import errors, native_messages, units
+from runner import messages, offers
+from terms import errors, units
 from terms.placement import CpuPlan
+from testbeds import messages as testbeds_messages
 from testbeds import tuning
 from testbeds.emulator import cache, image, needs, snapshot
 from testbeds.emulator.machine import Shape
@@ -73,7 +74,7 @@ def _image() -> Check:
         built,
         f"{path.name} {'ready' if built else 'not built yet'}",
         "speed",
-        "" if built else errors.built_at_first_run("3-5 minutes"),
+        "" if built else messages.built_at_first_run("3-5 minutes"),
     )
 
 
@@ -81,7 +82,7 @@ def _snapshot() -> Check:
     path = snapshot.folder(image.Image(image.path()), Shape())
     saved = cache.intact(path)
     return Check(
-        "lab snapshot", saved, "ready" if saved else "not saved yet", "speed", "" if saved else errors.built_at_first_run("a minute")
+        "lab snapshot", saved, "ready" if saved else "not saved yet", "speed", "" if saved else messages.built_at_first_run("a minute")
     )
 
 
@@ -93,11 +94,11 @@ def _kvm() -> Check:
             False,
             f"/dev/kvm {'exists' if Path('/dev/kvm').exists() else 'is missing'}; not tried, no guest kernel yet",
             "native",
-            errors.kvm_not_tried(),
+            messages.kvm_not_tried(),
         )
     built = image.Image(image.path())
     boots, seen = needs.kvm_boots(built.kernel, built.emulator())
-    return Check("KVM", boots, seen, "native", "" if boots else errors.no_kvm())
+    return Check("KVM", boots, seen, "native", "" if boots else messages.no_kvm())
 
 
 def _pmu() -> Check:
@@ -106,27 +107,27 @@ def _pmu() -> Check:
             ["perf", "stat", "-x", ";", "-e", "instructions:u", "true"], capture_output=True, text=True, timeout=20, check=False
         )
     except (OSError, subprocess.TimeoutExpired):
-        return Check("PMU", False, "perf is not installed", "native", errors.program_missing("perf", "linux-perf"))
+        return Check("PMU", False, "perf is not installed", "native", testbeds_messages.program_missing("perf", "linux-perf"))
     first = next((line for line in tried.stderr.splitlines() if "instructions" in line), "").split(";")[0]
     # Even `true` executes tens of thousands of instructions: a handful would be a dead counter.
     counts = first.isdigit() and int(first) > 1000
-    return Check("PMU", counts, f"instructions: {first or 'nothing'}", "native", "" if counts else errors.no_pmu())
+    return Check("PMU", counts, f"instructions: {first or 'nothing'}", "native", "" if counts else messages.no_pmu())
 
 
 def _native() -> Iterable[Check]:
     for module in ("openvswitch", "vhost_net"):
         there = Path(f"/sys/module/{module}").exists()
-        yield Check(f"module {module}", there, "loaded" if there else "not loaded", "native", "" if there else errors.no_module(module))
+        yield Check(f"module {module}", there, "loaded" if there else "not loaded", "native", "" if there else messages.no_module(module))
     pages = int(HUGEPAGES.read_text()) if HUGEPAGES.exists() else None
     seen = "this kernel has none of 2 MiB" if pages is None else f"{pages} of 2 MiB; native takes more for itself while it runs"
-    yield Check("hugepages", pages is not None, seen, "native", "" if pages is not None else errors.no_hugepages())
+    yield Check("hugepages", pages is not None, seen, "native", "" if pages is not None else messages.no_hugepages())
     cpus = os.cpu_count() or 1
     yield Check(
         "CPUs",
         cpus >= 2,
         f"{cpus}, {units.gib(needs.available_memory())} memory available",
         "native",
-        "" if cpus >= 2 else errors.few_cpus(cpus),
+        "" if cpus >= 2 else messages.few_cpus(cpus),
     )
 
 
@@ -137,7 +138,7 @@ def _native_switches() -> Iterable[Check]:
         return
     if not cache.intact(image.path()):
         yield Check(
-            "testbed native", False, "not tried, the lab's image has its programs", "native", errors.built_at_first_run("3-5 minutes")
+            "testbed native", False, "not tried, the lab's image has its programs", "native", messages.built_at_first_run("3-5 minutes")
         )
         return
     try:
@@ -156,12 +157,10 @@ def _tuning(plan: CpuPlan) -> Iterable[Check]:
     settings = tuning.look(plan)
     for setting in settings:
         if setting.wanted:
-            remedy = native_messages.tuned_by_run(setting.wanted) if setting.differs else ""
+            remedy = messages.tuned_by_run(setting.wanted) if setting.differs else ""
             yield Check(setting.what, not setting.differs, setting.seen, "native", remedy)
     isolated = next((setting.seen for setting in settings if setting.path == tuning.ISOLATED), "")
-    yield Check(
-        "isolated CPUs", bool(isolated), isolated or "none", "native", "" if isolated else native_messages.boot_with(tuning.advice(plan))
-    )
+    yield Check("isolated CPUs", bool(isolated), isolated or "none", "native", "" if isolated else messages.boot_with(tuning.advice(plan)))
 
 
 INSIDE = {
@@ -183,4 +182,4 @@ def _inside_lab() -> Iterable[Check]:
         for name, command in INSIDE.items():
             asked = lab.run(command, check=False)
             seen = " ".join((asked.stdout or asked.stderr).split())
-            yield Check(f"in the lab: {name}", asked.status == 0, seen, "lab", "" if asked.status == 0 else errors.rebuild_lab())
+            yield Check(f"in the lab: {name}", asked.status == 0, seen, "lab", "" if asked.status == 0 else messages.rebuild_lab())

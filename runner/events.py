@@ -9,9 +9,10 @@ from pathlib import Path
 from typing import Any
 
 from collectors.events import catalogue, probe
+from collectors.events import messages as events_messages
 from collectors.events.catalogue import Catalogue
 from collectors.events.probe import Survey
-from terms import event_messages as messages
+from runner import messages
 
 
 @dataclass(frozen=True)
@@ -119,7 +120,7 @@ def _metrics(known: dict[str, Any]) -> Iterator[str]:
     """The reason is left out where it has been said of all events already."""
     rows = known["metrics"]
     widths = [max((len(row[key]) for row in rows), default=0) for key in ("name", "unit")]
-    said = {messages.pmu_refused(), "", *known["findings"]}
+    said = {events_messages.pmu_refused(), "", *known["findings"]}
     yield "Metrics, their units, and the events and data that they need:"
     for row in rows:
         why = "" if row["why"] in said else f"{'; ' if row['needs'] else ''}{row['why']}"

@@ -16,7 +16,9 @@ import yaml
 from pydantic import BaseModel, ConfigDict, Field, ValidationError, field_validator
 
 from collectors.base import Apart, Clock
-from terms import errors, node_messages, option_messages, plugins
+from runner import messages
+from terms import messages as terms_messages
+from terms import plugins
 from terms.schema import FCS_BYTES
 from testbeds.base import MODELLED
 from workloads.endpoints import vm
@@ -155,13 +157,13 @@ def load(name: str) -> tuple[str, Experiment]:
     """
     path = Path(name) if name.endswith((".yaml", ".yml")) else FOLDER / f"{name}.yaml"
     if not path.is_file():
-        raise errors.unknown_experiment(name, names())
+        raise messages.unknown_experiment(name, names())
     try:
         document = yaml.safe_load(path.read_text())
     except (yaml.YAMLError, UnicodeDecodeError) as error:
-        raise errors.bad_yaml(path, " ".join(str(error).split())) from error
+        raise messages.bad_yaml(path, " ".join(str(error).split())) from error
     if not isinstance(document, dict):
-        raise errors.bad_yaml(path, f"found {type(document).__name__}, need keys and values")
+        raise messages.bad_yaml(path, f"found {type(document).__name__}, need keys and values")
     return path.stem, parse(document, path)
 
 
@@ -170,7 +172,7 @@ def parse(document: Mapping[str, Any], path: Path | str) -> Experiment:
     try:
         return Experiment.model_validate(document)
     except ValidationError as error:
-        raise errors.bad_experiment(path, _reasons(error)) from error
+        raise messages.bad_experiment(path, _reasons(error)) from error
 
 
 def on(experiment: Experiment, testbed: str) -> Experiment:
@@ -199,17 +201,17 @@ def combinations(experiment: Experiment) -> list[dict[str, Any]]:
     for name in (*experiment.fixed, *experiment.vary):
         _check_name("variable", name)
     if twice := experiment.fixed.keys() & experiment.vary.keys():
-        raise errors.fixed_and_varied(sorted(twice))
+        raise messages.fixed_and_varied(sorted(twice))
     complete = {"access": AUTO, "flows": 1, "frame_bytes": SMALLEST_FRAME, **experiment.fixed}
     if missing := [name for name in FACTORS if name not in complete and name not in experiment.vary]:
-        raise errors.missing_factors(missing)
+        raise messages.missing_factors(missing)
     complete.update(_unchanged(experiment))
     varied = (dict(zip(experiment.vary, values, strict=True)) for values in itertools.product(*experiment.vary.values()))
     found = [{**complete, **values, **change} for values in varied for change in experiment.changes]
     found = [{name: value if name in FACTORS else str(value) for name, value in one.items()} for one in found]
     wanted = [c for c in found if not any(_matches(c, e) for e in experiment.exclude)]
     if not wanted:
-        raise errors.no_case_left()
+        raise messages.no_case_left()
     return wanted
 
 
@@ -219,9 +221,9 @@ def _unchanged(experiment: Experiment) -> dict[str, str]:
     changed = dict.fromkeys((name for change in experiment.changes for name in change), AUTO)
     for name in changed:
         if name not in known:
-            raise errors.unknown_value("option in changes", name, sorted(known))
+            raise terms_messages.unknown_value("option in changes", name, sorted(known))
         if name in experiment.fixed or name in experiment.vary:
-            raise option_messages.changed_and_set(name)
+            raise messages.changed_and_set(name)
     return changed
 
 
@@ -238,10 +240,10 @@ def cases(experiment: Experiment) -> list[Case]:
         # Combinations that differ in an option that the case does not have are one case; any others must not be.
         given = {name: values[name] for name in FACTORS}
         if factors.setdefault(one.case_id, given) != given:
-            raise errors.case_twice([one.case_id])
+            raise messages.case_twice([one.case_id])
     for option in {**experiment.fixed, **experiment.vary, **_unchanged(experiment)}.keys() - set(FACTORS):
         if not any(option in one.options for one in found.values()):
-            raise option_messages.of_no_case(option, [name for name, values in _options().items() if option in values])
+            raise messages.of_no_case(option, [name for name, values in _options().items() if option in values])
     for one in found.values():
         _check_nodes(one, experiment.nodes)
     return list(found.values())
@@ -251,9 +253,9 @@ def _check_nodes(one: Case, nodes: int) -> None:
     """What chooses between nodes needs some; and where there are some, the endpoints' memory must be on one."""
     if nodes == 1:
         for option in one.options.keys() & SWITCHES[one.switch].node_options:
-            raise node_messages.option_needs_nodes(option)
+            raise messages.option_needs_nodes(option)
     elif one.access not in vm.ACCESSES:
-        raise node_messages.only_virtual_machines(one.access, vm.ACCESSES)
+        raise messages.only_virtual_machines(one.access, vm.ACCESSES)
 
 
 def traffic_items(experiment: Experiment) -> list[TrafficItem]:
@@ -268,15 +270,15 @@ def traffic_items(experiment: Experiment) -> list[TrafficItem]:
         try:
             items.append(TrafficItem(kind, traffic.options(**settings)))
         except ValidationError as error:
-            raise errors.bad_traffic(kind, _reasons(error)) from error
+            raise messages.bad_traffic(kind, _reasons(error)) from error
     for kind, traffic in TRAFFIC.items():
         for option in traffic.reads if kind not in {item.kind for item in items} else ():
             if option in {**experiment.fixed, **experiment.vary, **_unchanged(experiment)}:
-                raise option_messages.of_no_traffic(option, kind)
+                raise messages.of_no_traffic(option, kind)
     _check_factors(experiment, {item.kind for item in items})
     labels = [item.label for item in items]
     if twice := {label for label in labels if labels.count(label) > 1}:
-        raise errors.traffic_twice(sorted(twice))
+        raise messages.traffic_twice(sorted(twice))
     return items
 
 
@@ -285,7 +287,7 @@ def _check_factors(experiment: Experiment, kinds: set[str]) -> None:
     for factor in ("frame_bytes", "flows"):
         readers = [kind for kind, traffic in TRAFFIC.items() if factor in traffic.factors]
         if len(experiment.vary.get(factor, [])) > 1 and not kinds & set(readers):
-            raise option_messages.factor_of_no_traffic(factor, sorted(kinds), readers)
+            raise messages.factor_of_no_traffic(factor, sorted(kinds), readers)
 
 
 def collectors(experiment: Experiment) -> tuple[list[str], frozenset[str]]:
@@ -315,7 +317,9 @@ def check_collector_options(experiment: Experiment) -> None:
         collector = plugins.one("collector in collector_options", name, COLLECTORS)
         for option in given:
             if option not in collector.options:
-                raise errors.unknown_value(f"option of the collector {name}", option, collector.options or ["none: it has no options"])
+                raise terms_messages.unknown_value(
+                    f"option of the collector {name}", option, collector.options or ["none: it has no options"]
+                )
         collector.check_options(given)
 
 
@@ -323,7 +327,7 @@ def check_notebook(experiment: Experiment) -> None:
     """Raise ``BadInput`` if the experiment's notebook does not exist."""
     known = sorted(path.stem for path in NOTEBOOKS.glob("*.py"))
     if experiment.notebook not in known:
-        raise errors.unknown_value("notebook", experiment.notebook, known)
+        raise terms_messages.unknown_value("notebook", experiment.notebook, known)
 
 
 def _matches(combination: Mapping[str, Any], pattern: Mapping[str, Any]) -> bool:
@@ -335,7 +339,7 @@ def _matches(combination: Mapping[str, Any], pattern: Mapping[str, Any]) -> bool
         _check_name("variable in except", name)
         # A misspelt name would match nothing, and leave nothing out, without a word.
         if name in known and (not isinstance(value, str) or value not in known[name]):
-            raise errors.unknown_value(f"{name} in except", value, sorted(known[name]))
+            raise terms_messages.unknown_value(f"{name} in except", value, sorted(known[name]))
     return all(combination.get(name) == value for name, value in pattern.items())
 
 
@@ -344,15 +348,13 @@ def case(values: Mapping[str, Any]) -> Case:
     switch = plugins.one("switch", values["switch"], SWITCHES)
     topology = plugins.one("topology", values["topology"], TOPOLOGIES)
     if topology.needs_devices and not switch.takes_devices:
-        raise option_messages.takes_no_devices(
-            values["switch"], values["topology"], [name for name, one in SWITCHES.items() if one.takes_devices]
-        )
+        raise messages.takes_no_devices(values["switch"], values["topology"], [name for name, one in SWITCHES.items() if one.takes_devices])
     offered = accesses(values)
     access = offered[0] if values["access"] == AUTO else values["access"]
     if access not in _accesses():
-        raise errors.unknown_value("access", access, [*_accesses(), AUTO])
+        raise terms_messages.unknown_value("access", access, [*_accesses(), AUTO])
     if access not in offered:
-        raise errors.access_not_of_switch(access, f"{values['switch']} in {values['topology']}", offered)
+        raise messages.access_not_of_switch(access, f"{values['switch']} in {values['topology']}", offered)
     frame = _whole("frame_bytes", values["frame_bytes"], SMALLEST_FRAME, LARGEST_FRAME)
     flows = _whole("flows", values["flows"], 1, 60_000)
     useless = frozenset() if topology.ends_in_host else switch.host_options
@@ -360,7 +362,7 @@ def case(values: Mapping[str, Any]) -> Case:
     options = {name: known[name][0] if value == AUTO else value for name, value in values.items() if name in known}
     for name, value in options.items():
         if value not in known[name]:
-            raise errors.unknown_value(f"{name} of {values['switch']} over {access}", value, known[name])
+            raise terms_messages.unknown_value(f"{name} of {values['switch']} over {access}", value, known[name])
     switch.check_options(options)
     return Case(values["topology"], values["switch"], access, frame, flows, options)
 
@@ -379,7 +381,7 @@ def _options() -> dict[str, Mapping[str, tuple[str, ...]]]:
 def _check_name(kind: str, name: str) -> None:
     options = sorted({option for values in _options().values() for option in values})
     if name not in (*FACTORS, *options):
-        raise errors.unknown_value(kind, name, (*FACTORS, *options))
+        raise terms_messages.unknown_value(kind, name, (*FACTORS, *options))
 
 
 def _words(given: Any) -> Any:
@@ -398,7 +400,7 @@ def _accesses() -> list[str]:
 def _whole(name: str, value: Any, low: int, high: int) -> int:
     if not isinstance(value, int) or isinstance(value, bool) or not low <= value <= high:
         note = f" (with the {FCS_BYTES}-byte FCS)" if name == "frame_bytes" else ""
-        raise errors.out_of_range(name, value, low, high, note)
+        raise messages.out_of_range(name, value, low, high, note)
     return value
 
 

@@ -12,9 +12,9 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from runner import experiment as experiments
+from runner import messages
 from runner.experiment import AUTO, SWITCHES, Case, Experiment
 from switches import links
-from terms import errors, native_messages
 from testbeds.base import Testbed
 from workloads.endpoints import vm
 
@@ -38,16 +38,16 @@ def of(host: Testbed, experiment: Experiment) -> Offer:
         if case is None and switch in experiment.instead_of:
             other = experiment.instead_of[switch]
             case, why_not = _first({**values, "switch": other, "access": AUTO}, asked)
-            why += f"; {native_messages.stands_in(other) if case else why_not}"
+            why += f"; {messages.stands_in(other) if case else why_not}"
         if why:
-            offer.left_out.append(native_messages.left_out(_named(values, asked), why))
+            offer.left_out.append(messages.left_out(_named(values, asked), why))
         if case is not None and values.get("accel") == AUTO and case.options.get("accel", KVM) != KVM:
-            offer.left_out.append(native_messages.guests_emulated(str(asked.guests)))
+            offer.left_out.append(messages.guests_emulated(str(asked.guests)))
         if case is not None and case not in offer.cases:
             offer.cases.append(case)
     offer.left_out = list(dict.fromkeys(offer.left_out))
     if not offer.cases:
-        raise errors.nothing_offered(host.name, offer.left_out)
+        raise messages.nothing_offered(host.name, offer.left_out)
     return offer
 
 
@@ -103,7 +103,7 @@ class _Asked:
         if access == "vhost-net" and self._vhost_net:
             return self._vhost_net
         guests = self.guests if values.get("accel", KVM) == KVM else None
-        return native_messages.no_guests(guests) if guests else None
+        return messages.no_guests(guests) if guests else None
 
     def switch_lacks(self, switch: str, values: Mapping[str, Any]) -> str | None:
         options = _options(switch, values)

@@ -7,8 +7,8 @@ import argparse
 from typing import Any
 
 from runner import experiment as experiments
+from runner import messages
 from runner.experiment import Experiment
-from terms import errors
 from testbeds.base import MODELLED
 from workloads.traffic.base import LONGEST_MODELLED_S
 
@@ -96,11 +96,11 @@ def _vary(changed: dict[str, Any], name: str, values: list[Any]) -> None:
 def _split(what: str, text: str) -> list[str]:
     if words := text.replace(",", " ").split():
         return words
-    raise errors.empty_list(what, text)
+    raise messages.empty_list(what, text)
 
 
 def _whole(name: str, text: str) -> int:
     try:
         return int(text)
     except ValueError:
-        raise errors.not_a_number(name, text) from None
+        raise messages.not_a_number(name, text) from None

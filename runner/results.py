@@ -19,6 +19,7 @@ from typing import Any
 
 import pyarrow as pa
 
+from runner import messages
 from terms import errors, files, locks, schema
 
 ROOT = Path(os.environ.get("VSPROF_RESULTS") or Path(__file__).resolve().parents[1] / "results").absolute()
@@ -51,14 +52,14 @@ class Results:
             folder = _new_folder(root, name)
             (folder / "raw").mkdir()
         except OSError as error:
-            raise errors.can_not_write(root / name, error) from error
+            raise messages.can_not_write(root / name, error) from error
         results = cls(folder, manifest)
         results.save()
         try:
             # The folder's own name: what is synced in it is of no use without.
             files.sync(root)
         except OSError as error:
-            raise errors.can_not_write(root / name, error) from error
+            raise messages.can_not_write(root / name, error) from error
         return results
 
     @classmethod
@@ -67,7 +68,7 @@ class Results:
         folder = find(name, root)
         if folder is None:
             known = [p.parent.name for p in sorted(root.glob(f"*/{MANIFEST}"))]
-            raise errors.no_result(str(name), known)
+            raise messages.no_result(str(name), known)
         return cls(folder.resolve(), _manifest(folder / MANIFEST))
 
     @contextlib.contextmanager
@@ -76,7 +77,7 @@ class Results:
         try:
             lock = locks.take(self.folder / LOCK, f"the result {self.folder}")
         except OSError as error:
-            raise errors.can_not_write(self.folder, error) from error
+            raise messages.can_not_write(self.folder, error) from error
         with lock:
             # Whoever held it before may have changed it since we read it.
             self.manifest = _manifest(self.folder / MANIFEST)
@@ -88,7 +89,7 @@ class Results:
         try:
             files.replace(self.folder / MANIFEST, lambda partial: partial.write_text(text))
         except OSError as error:
-            raise errors.can_not_write(self.folder, error) from error
+            raise messages.can_not_write(self.folder, error) from error
 
     def run_folder(self, run_id: str) -> Path:
         return self.folder / "raw" / run_id
@@ -104,7 +105,7 @@ class Results:
             run["kept"] = {name: self._keep(self.run_folder(run_id) / name, *table) for name, table in given.items()}
             files.sync(self.run_folder(run_id).parent)
         except OSError as error:
-            raise errors.can_not_write(self.folder, error) from error
+            raise messages.can_not_write(self.folder, error) from error
         run["status"] = "done"
         self.save()
         self.join()
@@ -125,9 +126,9 @@ class Results:
                 if kept is None:
                     schema.read(path)
                 elif files.checksum(path) != kept["blake2b"]:
-                    return errors.not_as_kept(path)
+                    return messages.not_as_kept(path)
             except (OSError, ValueError) as error:
-                return errors.can_not_read(path, error)
+                return messages.can_not_read(path, error)
         return None
 
     def join(self) -> None:
@@ -139,7 +140,7 @@ class Results:
                 # A run of an earlier vsprof has none.
                 schema.join(self.folder / name, [path for folder in done if (path := folder / name).is_file()], layout)
         except OSError as error:
-            raise errors.can_not_write(self.folder, error) from error
+            raise messages.can_not_write(self.folder, error) from error
 
     def find(self, text: str) -> None:
         """Note a finding in the manifest, once."""
@@ -163,7 +164,7 @@ def _manifest(path: Path) -> dict[str, Any]:
         if not isinstance(manifest, dict) or "runs" not in manifest:
             raise ValueError("it lists no runs")
     except ValueError as error:
-        raise errors.bad_manifest(path, error) from error
+        raise messages.bad_manifest(path, error) from error
     return manifest
 
 
@@ -187,7 +188,7 @@ def newest() -> Path:
     """The campaign begun last, complete or not. Raises ``BadInput`` where there is none."""
     found = [(began, path.parent) for path in ROOT.glob(f"*/{MANIFEST}") if path.parent.name != LATEST and (began := _began(path))]
     if not found:
-        raise errors.no_result("the newest", [])
+        raise messages.no_result("the newest", [])
     return max(found)[1]
 
 

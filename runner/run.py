@@ -16,7 +16,7 @@ from pathlib import Path
 from typing import Any
 
 from collectors.base import Apart, Clock, Collector
-from runner import window
+from runner import messages, window
 from runner.experiment import COLLECTORS, SWITCHES, TOPOLOGIES, TRAFFIC, Case, TrafficItem, Windows
 from terms import errors, schema
 from terms.vocabulary import CollectorWords
@@ -128,7 +128,7 @@ def _set_up(host: Testbed, setting: Setting, undo: contextlib.ExitStack) -> tupl
         elsewhere = collector.not_of_this_switch()
         if why := elsewhere or _no_windows_for(collector, host) or collector.unavailable():
             if name in setting.named and not elsewhere:
-                raise errors.collector_unavailable(name, why)
+                raise messages.collector_unavailable(name, why)
             left_out[name] = why
             continue
         undo.callback(collector.teardown)
@@ -139,7 +139,7 @@ def _set_up(host: Testbed, setting: Setting, undo: contextlib.ExitStack) -> tupl
 
 def _no_windows_for(collector: Collector, host: Testbed) -> str | None:
     """Why it has no windows on ``host``, or None."""
-    return errors.no_own_windows() if isinstance(collector, Apart) and host.clock == MODELLED else None
+    return messages.no_own_windows() if isinstance(collector, Apart) and host.clock == MODELLED else None
 
 
 def _send(

@@ -11,8 +11,9 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from terms import host_messages
+from runner import messages
 from testbeds import inventory
+from testbeds import messages as testbeds_messages
 from testbeds.emulator.machine import instance
 
 BUILD = Path(__file__).resolve().parents[1] / "build"
@@ -37,9 +38,9 @@ class Outcome:
         """Take in one line of the output plug-in; see ansible/plugins/callback/vsprof.py for what there is."""
         name, task = event.get("host", ""), event.get("task", "")
         if "failed" in event:
-            self.problems.append(host_messages.task_failed(name, task, event["failed"]))
+            self.problems.append(messages.task_failed(name, task, event["failed"]))
         elif "unreachable" in event:
-            self.problems.append(str(host_messages.unreachable(name, event["unreachable"])))
+            self.problems.append(str(testbeds_messages.unreachable(name, event["unreachable"])))
         elif "error" in event:
             self.problems.append(event["error"])
         elif "said" in event:
@@ -58,7 +59,7 @@ def play(playbook: str, path: Path | None, say: Say, check: bool = False) -> Out
     Raises ``BadInput`` without a usable inventory, and ``VsprofError`` with every reason where it did not go well.
     """
     if path is None:
-        raise host_messages.no_inventory()
+        raise testbeds_messages.no_inventory()
     inventory.read(path)
     BUILD.mkdir(exist_ok=True)
     log = BUILD / f"{playbook}.log"
@@ -79,9 +80,9 @@ def play(playbook: str, path: Path | None, say: Say, check: bool = False) -> Out
         finally:
             _end(running)
     if running.returncode and not outcome.problems:
-        outcome.problems.append(host_messages.ansible_failed(running.returncode, words))
+        outcome.problems.append(messages.ansible_failed(running.returncode, words))
     if outcome.problems:
-        raise host_messages.not_done(f"`make {playbook}`", outcome.problems, log)
+        raise messages.not_done(f"`make {playbook}`", outcome.problems, log)
     return outcome
 
 

@@ -25,7 +25,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, ClassVar
 
-from terms import probe_messages
+from switches import messages
 from terms.placement import CpuPlan, Thread
 from testbeds.base import Process, Testbed
 
@@ -131,7 +131,7 @@ class Switch(abc.ABC):
 
     def can_not_restart(self) -> str | None:
         """Why it can't be killed and restarted while endpoints are attached, or None."""
-        return probe_messages.can_not_restart()
+        return messages.can_not_restart()
 
     def kill(self) -> None:
         """End it as a crash would (SIGKILL): nothing is tidied up. For a switch that can be restarted."""

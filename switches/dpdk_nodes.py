@@ -7,7 +7,7 @@ import re
 from collections.abc import Iterable, Mapping
 from typing import Any
 
-from terms import node_messages
+from testbeds import messages as testbeds_messages
 from testbeds import numa
 
 
@@ -29,9 +29,9 @@ def check(nodes: Mapping[str, Any], pmd: int, memory: int) -> None:
     for name, port in nodes["ports"].items():
         for what, asked in {"pmd": pmd, "mbufs": memory, "vhost": memory}.items():
             if port[what] != asked:
-                raise node_messages.elsewhere(f"OVS-DPDK's {what} of port {name}", asked, f"{port[what]}")
+                raise testbeds_messages.elsewhere(f"OVS-DPDK's {what} of port {name}", asked, f"{port[what]}")
     if (pages := nodes["mbuf_hugepages"]).keys() != {memory}:
-        raise node_messages.elsewhere("OVS-DPDK's mbufs", memory, node_messages.pages(pages))
+        raise testbeds_messages.elsewhere("OVS-DPDK's mbufs", memory, testbeds_messages.pages(pages))
 
 
 def polled_by(text: str) -> dict[str, int]:

@@ -10,7 +10,7 @@ from __future__ import annotations
 from switches import links
 from switches.base import Port, PortCounters
 from switches.ovs import BRIDGE, Ovs
-from terms import errors
+from testbeds import messages as testbeds_messages
 
 ETHERNET_BYTES = 14
 
@@ -23,7 +23,7 @@ class KernelOvs(Ovs):
 
     def unavailable(self) -> str | None:
         tried = self.host.run("[ -d /sys/module/openvswitch ] || modprobe openvswitch", check=False)
-        return errors.kernel_lacks("openvswitch", tried.stderr) if tried.status != 0 else None
+        return testbeds_messages.kernel_lacks("openvswitch", tried.stderr) if tried.status != 0 else None
 
     def add_port(self, name: str, access: str) -> Port:
         port = links.add(self.host, name, access, self.plan.switch)

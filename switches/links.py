@@ -3,8 +3,9 @@
 
 from __future__ import annotations
 
+from switches import messages
 from switches.base import Port
-from terms import errors
+from testbeds import messages as testbeds_messages
 from testbeds.base import Testbed
 
 VHOST_NET = "/dev/vhost-net"
@@ -34,7 +35,7 @@ def _receive_on(host: Testbed, name: str, cpu: int) -> None:
     done = host.run(f"echo {1 << cpu:x} > /sys/class/net/{name}/queues/rx-0/rps_cpus", check=False)
     if done.status != 0:
         host.run(f"ip link delete {name}", check=False)
-        raise errors.receives_nothing(cpu, name, done.stderr)
+        raise messages.receives_nothing(cpu, name, done.stderr)
 
 
 def remove(host: Testbed, names: list[str]) -> None:
@@ -52,4 +53,4 @@ def silence(host: Testbed, interface: str) -> None:
 def vhost_net_lacking(host: Testbed) -> str | None:
     """Why the kernel can't serve virtqueues itself (vhost-net), or None."""
     done = host.run(f"[ -c {VHOST_NET} ] || {{ modprobe vhost_net && [ -c {VHOST_NET} ]; }}", check=False)
-    return errors.kernel_lacks("vhost_net", done.stderr) if done.status != 0 else None
+    return testbeds_messages.kernel_lacks("vhost_net", done.stderr) if done.status != 0 else None

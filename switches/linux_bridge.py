@@ -12,8 +12,8 @@ from typing import Any
 
 from switches import links
 from switches.base import Port, PortCounters, Switch
-from terms import errors
 from terms.placement import CpuPlan, Thread
+from testbeds import messages as testbeds_messages
 from testbeds.base import Process, Testbed
 
 BRIDGE = "br0"
@@ -30,7 +30,7 @@ class LinuxBridge(Switch):
 
     def unavailable(self) -> str | None:
         tried = self.host.run("ip link add vsprof-try type bridge && ip link delete vsprof-try", check=False)
-        return errors.kernel_lacks("bridge", tried.stderr) if tried.status != 0 else None
+        return testbeds_messages.kernel_lacks("bridge", tried.stderr) if tried.status != 0 else None
 
     def start(self) -> None:
         # Spanning tree would keep a new port silent for half a minute.

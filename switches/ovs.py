@@ -9,9 +9,8 @@ import time
 from collections.abc import Mapping
 from typing import Any, ClassVar
 
-from switches import links
+from switches import links, messages
 from switches.base import Port, PortCounters, Switch
-from terms import errors
 from terms.placement import CpuPlan, Thread
 from testbeds.base import Process, Testbed
 from testbeds.threads import threads_of
@@ -89,7 +88,7 @@ class Ovs(Switch):
         done = self.host.run(f"ovs-vsctl --timeout=30 {command}", check=False)
         if done.status != 0 or "ovs-vsctl:" in done.stderr:
             assert self._daemon is not None
-            raise errors.switch_failed(f"ovs-vsctl {command}: {done.stderr.strip()}", _tail(self._daemon.log()))
+            raise messages.switch_failed(f"ovs-vsctl {command}: {done.stderr.strip()}", _tail(self._daemon.log()))
         return done.stdout.strip()
 
     def appctl(self, command: str) -> str:
@@ -153,7 +152,7 @@ class Ovs(Switch):
         )
         while waited.status != 0:
             if not process.alive() or time.monotonic() > end:
-                raise errors.switch_failed(f"waited for {waiting_for}", _tail(process.log()))
+                raise messages.switch_failed(f"waited for {waiting_for}", _tail(process.log()))
             waited = self.host.run(f"{condition}", check=False)
 
 

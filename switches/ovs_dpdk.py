@@ -22,11 +22,11 @@ from collections.abc import Mapping
 from dataclasses import replace
 from typing import Any, ClassVar
 
-from switches import dpdk_nodes, links
+from switches import dpdk_nodes, links, messages
 from switches.base import Port
 from switches.ovs import AFXDP, BRIDGE, RUN, Ovs, quoted
-from terms import errors
 from terms.placement import FAR, NEAR, CpuPlan, Thread
+from testbeds import messages as testbeds_messages
 from testbeds import numa
 from testbeds.base import Testbed
 
@@ -93,7 +93,7 @@ class OvsDpdk(Ovs):
         if self.chosen["local_port"] == "virtio-user":
             return links.vhost_net_lacking(self.host) or self._breaks_checksums()
         if self.chosen["local_port"] == "afxdp" and (tried := self.host.run(HAS_AF_XDP, check=False)).status != 0:
-            return errors.kernel_lacks("AF_XDP", tried.stderr)
+            return testbeds_messages.kernel_lacks("AF_XDP", tried.stderr)
         return None
 
     def _breaks_checksums(self) -> str | None:
@@ -102,7 +102,7 @@ class OvsDpdk(Ovs):
         version = tuple(map(int, found.groups())) if found and self._offloads == "on" else ()
         if version < BREAKS_CHECKSUMS or version >= MENDED.get(version[:2], version):
             return None
-        return errors.checksums_broken(".".join(map(str, version)), [".".join(map(str, one)) for one in MENDED.values()])
+        return messages.checksums_broken(".".join(map(str, version)), [".".join(map(str, one)) for one in MENDED.values()])
 
     def settings(self) -> dict[str, str]:
         return {
@@ -189,7 +189,7 @@ class OvsDpdk(Ovs):
         """Open vSwitch has no setting for the policy of its poll-mode threads, so they are given it from outside, as an operator would."""
         if (chosen := self.chosen["sched"]) in SCHEDULED:
             if not (polling := self._polling()):
-                raise errors.switch_failed(f"sched: {chosen}: it has no poll-mode thread to be given that policy", "")
+                raise messages.switch_failed(f"sched: {chosen}: it has no poll-mode thread to be given that policy", "")
             self.host.run("set -e; " + "; ".join(f"{SCHEDULED[chosen]} {thread.tid}" for thread in polling))
 
     def _polling(self) -> list[Thread]:

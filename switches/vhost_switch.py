@@ -13,8 +13,8 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any, ClassVar
 
+from switches import messages
 from switches.base import Port, PortCounters, Switch
-from terms import errors, vhost_switch_messages
 from terms.placement import CpuPlan, Thread
 from testbeds import dpdk_telemetry
 from testbeds.base import Process, Testbed
@@ -83,13 +83,13 @@ class VhostSwitch(Switch):
     @classmethod
     def check_options(cls, given: Mapping[str, str]) -> None:
         if given.get("dequeue") == "zero-copy" and given.get("rings") == "librte":
-            raise vhost_switch_messages.zero_copy_needs_own_rings()
+            raise messages.zero_copy_needs_own_rings()
 
     def unavailable(self) -> str | None:
         if mine := os.environ.get(MINE):
-            return None if Path(mine).is_file() else vhost_switch_messages.no_such_file(MINE, mine)
+            return None if Path(mine).is_file() else messages.no_such_file(MINE, mine)
         if self.host.run(f"[ -x {PROGRAM} ]", check=False).status != 0:
-            return vhost_switch_messages.not_installed(PROGRAM)
+            return messages.not_installed(PROGRAM)
         deepest = self.chosen["deepest_idle"]
         return self.host.hugepages_lacking() or (None if deepest == ANY else self.host.idle_state_lacking(deepest))
 
@@ -106,7 +106,7 @@ class VhostSwitch(Switch):
         end = time.monotonic() + START_SECONDS
         while READY not in (log := self._process.log()):
             if not self._process.alive() or time.monotonic() > end:
-                raise errors.switch_failed(f"waited for {READY!r}", log[-1500:])
+                raise messages.switch_failed(f"waited for {READY!r}", log[-1500:])
             time.sleep(0.02)
 
     def ready(self) -> None:
@@ -150,7 +150,7 @@ class VhostSwitch(Switch):
     def join(self, one: Port, other: Port) -> None:
         # Wired ports are paired as they are added.
         if self.chosen["forward"] != "wire":
-            raise vhost_switch_messages.joins_by_wire()
+            raise messages.joins_by_wire()
 
     def local_port(self) -> Port:
         self.add_device(LOCAL, f"net_tap0,iface={LOCAL}")
@@ -170,7 +170,7 @@ class VhostSwitch(Switch):
         answer = self.host.run(shlex.join(["python3", "-S", "-c", ASK, CONTROL, *command.split()])).stdout.strip()
         if answer.split(maxsplit=1)[:1] != ["ok"]:
             assert self._process is not None
-            raise errors.switch_failed(f"{command}: {answer or 'no answer'}", self._process.log()[-1500:])
+            raise messages.switch_failed(f"{command}: {answer or 'no answer'}", self._process.log()[-1500:])
         return answer
 
     def port_counters(self) -> str:

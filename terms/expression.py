@@ -18,7 +18,7 @@ import re
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 
-from terms import event_messages as messages
+from terms import messages
 
 LONGEST = 4000
 """Characters of a formula."""

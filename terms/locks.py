@@ -12,7 +12,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import IO
 
-from terms import errors
+from terms import messages
 
 TABLE = Path("/proc/locks")
 WITHOUT_LOCKS = (errno.ENOSYS, errno.ENOLCK, errno.EOPNOTSUPP)
@@ -30,11 +30,11 @@ def take(path: Path, what: str, *, shared: bool = False) -> IO[str]:
     held = os.fdopen(opened, "w")
     try:
         if not stat.S_ISREG(os.fstat(opened).st_mode):
-            raise errors.no_lock_file(path)
+            raise messages.no_lock_file(path)
         fcntl.flock(opened, (fcntl.LOCK_SH if shared else fcntl.LOCK_EX) | fcntl.LOCK_NB)
     except BlockingIOError:
         held.close()
-        raise errors.in_use(what, [_described(process) for process in holders(path)]) from None
+        raise messages.in_use(what, [_described(process) for process in holders(path)]) from None
     except OSError as error:
         if error.errno not in WITHOUT_LOCKS:
             held.close()

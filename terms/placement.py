@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from dataclasses import asdict, dataclass, field, replace
 from typing import Any
 
-from terms import errors
+from terms import messages
 
 NEAR, FAR = "near", "far"
 """NUMA nodes as the endpoints see them: the one that their CPUs and their memory are of, and the other one."""
@@ -39,7 +39,7 @@ class CpuPlan:
     def of(cls, cpus: int) -> CpuPlan:
         """The plan for a host of ``cpus`` CPUs. With fewer than 4 the endpoints share the house's CPU."""
         if cpus < 2:
-            raise errors.too_few_cpus(cpus)
+            raise messages.too_few_cpus(cpus)
         return cls(0, 1, (2, 3) if cpus >= 4 else (0, 0))
 
     @classmethod

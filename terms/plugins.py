@@ -13,7 +13,7 @@ import importlib
 import pkgutil
 from typing import Any
 
-from terms import errors
+from terms import messages
 
 
 def find(package: str, marker: str, *, hyphens: bool = False) -> dict[str, Any]:
@@ -29,5 +29,5 @@ def find(package: str, marker: str, *, hyphens: bool = False) -> dict[str, Any]:
 def one(kind: str, name: str, known: dict[str, Any]) -> Any:
     """The plug-in called ``name``; raises ``BadInput`` that lists the known ones."""
     if not isinstance(name, str) or name not in known:
-        raise errors.unknown_value(kind, name, known)
+        raise messages.unknown_value(kind, name, known)
     return known[name]

@@ -7,7 +7,7 @@ from __future__ import annotations
 import re
 from typing import TYPE_CHECKING
 
-from terms import option_messages
+from testbeds import messages
 
 if TYPE_CHECKING:
     from testbeds.base import Testbed
@@ -31,8 +31,8 @@ def lacking(host: Testbed, deepest: str) -> str | None:
     """Why ``deepest`` can't be had there, or None."""
     states = read(host.run(STATES, check=False).stdout)
     if not states:
-        return option_messages.no_idle_states()
-    return None if deepest == AWAKE or deepest in states else option_messages.no_such_idle_state(deepest, states)
+        return messages.no_idle_states()
+    return None if deepest == AWAKE or deepest in states else messages.no_such_idle_state(deepest, states)
 
 
 def latency_us(host: Testbed, deepest: str) -> int:

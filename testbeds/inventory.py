@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from terms import host_messages
+from testbeds import messages
 
 ANSIBLE = Path(__file__).resolve().parents[1] / "ansible"
 
@@ -42,17 +42,17 @@ class Server:
 def read(path: Path) -> dict[str, Server]:
     """The servers of an inventory, by name. Raises ``BadInput`` where Ansible can't read it, or finds none in it."""
     if not path.exists():
-        raise host_messages.inventory_missing(path)
+        raise messages.inventory_missing(path)
     command = [sys.executable, "-m", "ansible", "inventory", "--inventory", str(path.absolute()), "--list"]
     asked = subprocess.run(command, env=environment(), capture_output=True, text=True, timeout=120, check=False, stdin=subprocess.DEVNULL)
     try:
         listed = json.loads(asked.stdout)
     except ValueError as error:
-        raise host_messages.inventory_unreadable(path, asked.stderr) from error
+        raise messages.inventory_unreadable(path, asked.stderr) from error
     found = listed.get("_meta", {}).get("hostvars", {})
     names = list(dict.fromkeys(host for group in listed.values() for host in group.get("hosts", [])))
     if not names:
-        raise host_messages.inventory_unreadable(path, asked.stderr)
+        raise messages.inventory_unreadable(path, asked.stderr)
     return {name: Server(name, found.get(name, {})) for name in names}
 
 
@@ -60,9 +60,9 @@ def choose(path: Path, name: str | None) -> Server:
     """The server of that name; without a name, the only one. Raises ``BadInput``."""
     servers = read(path)
     if name is None and len(servers) > 1:
-        raise host_messages.several_servers(path, servers)
+        raise messages.several_servers(path, servers)
     if name is not None and name not in servers:
-        raise host_messages.no_such_server(name, path, servers)
+        raise messages.no_such_server(name, path, servers)
     return servers[name or next(iter(servers))]
 
 

@@ -12,8 +12,10 @@ from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
-from terms import errors, option_messages
+from terms import errors
+from terms import messages as terms_messages
 from terms.placement import CpuPlan
+from testbeds import messages
 from testbeds.base import EMULATED, MODELLED, Completed
 from testbeds.emulator import image as images
 from testbeds.emulator import needs, snapshot
@@ -78,15 +80,15 @@ class Lab(SystemdHost):
         """
         super().__init__()
         if cpus not in (None, *CPUS):
-            raise errors.unknown_value("number of lab CPUs", cpus, CPUS)
+            raise terms_messages.unknown_value("number of lab CPUs", cpus, CPUS)
         if nodes not in (1, 2):
-            raise errors.unknown_value("number of lab NUMA nodes", nodes, (1, 2))
+            raise terms_messages.unknown_value("number of lab NUMA nodes", nodes, (1, 2))
         if accel not in ACCELERATORS:
-            raise errors.unknown_value("accel", accel, ACCELERATORS)
+            raise terms_messages.unknown_value("accel", accel, ACCELERATORS)
         if clock not in CLOCKS:
-            raise errors.unknown_value("clock", clock, CLOCKS)
+            raise terms_messages.unknown_value("clock", clock, CLOCKS)
         if clock == MODELLED and accel != "tcg":
-            raise errors.clock_needs_emulation(accel)
+            raise messages.clock_needs_emulation(accel)
         self.clock = clock
         self._shape, self._say = Shape(cpus or (6 if nodes == 2 else 4), nodes, accel, like), say
         self._plugins = tuple(plugins) if accel == "tcg" else ()
@@ -125,7 +127,7 @@ class Lab(SystemdHost):
         return self._shape.cpus
 
     def idle_state_lacking(self, deepest: str) -> str | None:
-        return None if self.clock == MODELLED else option_messages.emulated_idle_states()
+        return None if self.clock == MODELLED else messages.emulated_idle_states()
 
     def limit_idle_states(self, deepest: str) -> None:
         """Whoever drives the clock looks there: see ``deepest_idle`` of collectors/uarch_model."""
@@ -178,7 +180,7 @@ class Lab(SystemdHost):
             # QEMU ended before it looked at the snapshot.
             raise
         except errors.VsprofError as error:
-            raise errors.snapshot_unusable(state, error) from error
+            raise messages.snapshot_unusable(state, error) from error
 
 
 TESTBED = Lab

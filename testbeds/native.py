@@ -22,9 +22,8 @@ from dataclasses import asdict
 from pathlib import Path
 from typing import Any, ClassVar
 
-from terms import errors, native_messages
 from terms.placement import CpuPlan
-from testbeds import facts, processes, topology, tuning
+from testbeds import facts, messages, processes, topology, tuning
 from testbeds.base import Completed, Process, Testbed
 from testbeds.emulator import image as images
 from testbeds.emulator import needs
@@ -94,10 +93,10 @@ class Native(Testbed):
 
     def open(self) -> None:
         if os.geteuid() != 0:
-            raise native_messages.needs_root()
+            raise messages.needs_root()
         self._lock = _take_lock()
         if self._lock is None:
-            raise native_messages.in_use()
+            raise messages.in_use()
         _remove_stale()
         image = images.get(self._say)
         self._plan, self._shared = topology.plan(topology.cpus(_here(topology.COMMAND)))
@@ -142,7 +141,7 @@ class Native(Testbed):
     @classmethod
     def needs(cls) -> str | None:
         """Why this host can't be a testbed at all, or None."""
-        return None if os.geteuid() == 0 else str(native_messages.needs_root())
+        return None if os.geteuid() == 0 else str(messages.needs_root())
 
     @classmethod
     def lacks(cls) -> str | None:
@@ -151,7 +150,7 @@ class Native(Testbed):
             return why
         # Whether the module could be loaded is asked without loading it.
         missing = [module for module in MODULES if not _loaded(module) and not _loadable(module)]
-        return errors.kernel_lacks(" and no ".join(missing), "") if missing else cls().guests_boot()
+        return messages.kernel_lacks(" and no ".join(missing), "") if missing else cls().guests_boot()
 
     @property
     def cpus(self) -> int:
@@ -170,8 +169,8 @@ class Native(Testbed):
         }
 
     def findings(self) -> list[str]:
-        shared = [native_messages.cpu_shared(cpu, duties) for cpu, duties in self._shared.items()]
-        say = native_messages.not_settable if self._tune else native_messages.not_tuned
+        shared = [messages.cpu_shared(cpu, duties) for cpu, duties in self._shared.items()]
+        say = messages.not_settable if self._tune else messages.not_tuned
         return [*shared, *(say(one.what, one.seen, one.wanted) for one in self._now if one.differs)]
 
     def guests_boot(self) -> str | None:
@@ -188,10 +187,10 @@ class Native(Testbed):
                 stdin=subprocess.DEVNULL, env=_environment({}), preexec_fn=self._joining(),
             )  # fmt: skip
         except subprocess.TimeoutExpired:
-            raise errors.command_timed_out(command, timeout) from None
+            raise messages.command_timed_out(command, timeout) from None
         done = Completed(command, ran.returncode, ran.stdout, ran.stderr)
         if check and done.status != 0:
-            raise errors.command_failed(command, done.status, done.stderr or done.stdout)
+            raise messages.command_failed(command, done.status, done.stderr or done.stdout)
         return done
 
     def start(self, name: str, command: str, *, cpus: Sequence[int], environment: Mapping[str, str] = {}) -> Process:
@@ -218,7 +217,7 @@ class Native(Testbed):
     def pull(self, path: str, to: Path) -> None:
         found = self._path(path)
         if not found.exists():
-            raise errors.command_failed(f"read {path}", 1, "no such file")
+            raise messages.command_failed(f"read {path}", 1, "no such file")
         to.mkdir(parents=True, exist_ok=True)
         if found.is_dir():
             shutil.copytree(found, to / found.name)
@@ -255,7 +254,7 @@ class Native(Testbed):
         assert self._keeper.stderr is not None
         if self._keeper.stdout.readline().strip() != "ready":
             self._keeper.stdin.close()  # type: ignore[union-attr]
-            raise native_messages.no_namespaces(self._keeper.stderr.read().strip())
+            raise messages.no_namespaces(self._keeper.stderr.read().strip())
 
     def _take_hugepages(self) -> None:
         """Raise the pool to what is needed; what others use of it stays theirs. Without any, DPDK's switches say so by themselves."""
@@ -266,11 +265,11 @@ class Native(Testbed):
 
     def hugepages_lacking(self) -> str | None:
         free = int(HUGEPAGES.with_name("free_hugepages").read_text()) if HUGEPAGES.exists() else 0
-        return None if free >= NEEDED_HUGEPAGES else native_messages.hugepages_lacking(free, NEEDED_HUGEPAGES)
+        return None if free >= NEEDED_HUGEPAGES else messages.hugepages_lacking(free, NEEDED_HUGEPAGES)
 
     def _inside(self, *command: str) -> list[str]:
         if self._keeper is None or self._keeper.poll() is not None:
-            raise native_messages.keeper_gone()
+            raise messages.keeper_gone()
         # nsenter becomes its program, so that the id we know is the program's.
         return ["nsenter", f"--target={self._keeper.pid}", "--net", "--mount", f"--root={self._root}", f"--wd={self._root}", *command]
 
@@ -342,7 +341,7 @@ def _groups() -> Path:
     """Where cgroup v2 is mounted. Raises ``BadInput`` where it isn't."""
     mounted = next((line.split()[1] for line in Path("/proc/mounts").read_text().splitlines() if line.split()[2] == "cgroup2"), None)
     if mounted is None:
-        raise native_messages.no_cgroup()
+        raise messages.no_cgroup()
     return Path(mounted)
 
 

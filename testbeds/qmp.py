@@ -14,6 +14,7 @@ from qemu.qmp import QMPClient
 from qemu.qmp.error import QMPError
 
 from terms import errors
+from testbeds import messages
 
 
 class Monitor:
@@ -44,14 +45,14 @@ class Monitor:
         """Execute one command. Raises ``RunFailed`` when it is refused, the other side is gone, or there is no answer in ``seconds``; where
         it ``goes_on`` then, it may take as long once more."""
         if self._client is None:
-            raise errors.monitor_failed(self._who, command, "not connected")
+            raise messages.monitor_failed(self._who, command, "not connected")
         began = time.monotonic()
         try:
             return self._wait(self._client.execute(command, arguments or None), seconds, goes_on)
         except TimeoutError as error:
-            raise errors.monitor_failed(self._who, command, f"no answer in {time.monotonic() - began:.0f} s") from error
+            raise messages.monitor_failed(self._who, command, f"no answer in {time.monotonic() - began:.0f} s") from error
         except (QMPError, OSError) as error:
-            raise errors.monitor_failed(self._who, command, str(error) or type(error).__name__) from error
+            raise messages.monitor_failed(self._who, command, str(error) or type(error).__name__) from error
 
     def close(self) -> None:
         if self._client is not None:

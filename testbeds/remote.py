@@ -13,10 +13,10 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from terms import errors, host_messages, native_messages
+from terms import errors
 from terms.placement import CpuPlan
 from testbeds import inventory as inventories
-from testbeds import topology
+from testbeds import messages, topology
 from testbeds.emulator.machine import Instance
 from testbeds.guard import Guard
 from testbeds.inventory import Server
@@ -70,7 +70,7 @@ class ServerChannel(Channel):
     def connect(self, name: str) -> None:
         """Try once: a server may shut out whoever knocks too often. Raises ``VsprofError`` with SSH's own words."""
         if (failed := self._connect(LOGIN_SECONDS)) is not None:
-            raise host_messages.unreachable(name, failed)
+            raise messages.unreachable(name, failed)
 
     def _options(self) -> list[str]:
         return [*self.options, "-o", "LogLevel=ERROR"]
@@ -97,7 +97,7 @@ class Remote(SystemdHost):
         """
         super().__init__()
         if inventory is None:
-            raise host_messages.no_inventory()
+            raise messages.no_inventory()
         self.server = inventories.choose(Path(inventory), server)
         self._cpus = 0
         self._instance: Instance | None = None
@@ -109,7 +109,7 @@ class Remote(SystemdHost):
         self._take()
         begun = self.run(BEGIN, check=False)
         if begun.status != 0 or not begun.stdout.strip().isdigit():
-            raise host_messages.not_opened(self.server.name, begun.stderr or begun.stdout)
+            raise messages.not_opened(self.server.name, begun.stderr or begun.stdout)
         self._enter = ["nsenter", "--target", begun.stdout.strip(), "--net", "--mount"]
 
     def close(self) -> None:
@@ -145,7 +145,7 @@ class Remote(SystemdHost):
         return self._plan
 
     def findings(self) -> list[str]:
-        return [native_messages.cpu_shared(cpu, duties) for cpu, duties in self._shared.items()]
+        return [messages.cpu_shared(cpu, duties) for cpu, duties in self._shared.items()]
 
     def guests_boot(self) -> str | None:
         # That one really boots is seen when the first run boots it.
@@ -164,12 +164,12 @@ class Remote(SystemdHost):
 
     def _check_root(self) -> None:
         if (user := self.run("id -un").stdout.strip()) != "root":
-            raise host_messages.not_root(self.server.name, user)
+            raise messages.not_root(self.server.name, user)
 
     def _check(self) -> None:
         cpus, prepared = self.run(f"nproc --all; test -s {GUEST_IMAGE} && echo prepared || echo bare").stdout.split()
         if prepared != "prepared":
-            raise host_messages.not_prepared(self.server.name)
+            raise messages.not_prepared(self.server.name)
         self._cpus = int(cpus)
         self._plan, self._shared = topology.plan(topology.cpus(self.run(topology.COMMAND).stdout))
 
@@ -179,7 +179,7 @@ class Remote(SystemdHost):
             self._guard = Guard(shell, END)
         except errors.RunFailed as error:
             shell.close()
-            raise host_messages.in_use(self.server.name) from error
+            raise messages.server_in_use(self.server.name) from error
 
 
 TESTBED = Remote

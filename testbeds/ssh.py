@@ -15,8 +15,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 from pathlib import Path, PurePosixPath
 
-from terms import errors
-from testbeds import processes
+from testbeds import messages, processes
 from testbeds.base import Completed
 
 CONNECT_SECONDS = 5
@@ -48,7 +47,7 @@ class Channel:
             if (failed := self._connect(15)) is None:
                 return
             if time.monotonic() > end:
-                raise errors.no_control_channel(seconds, failed)
+                raise messages.no_control_channel(seconds, failed)
             time.sleep(0.1)
 
     def _connect(self, seconds: float) -> str | None:
@@ -83,11 +82,11 @@ class Channel:
         try:
             ran = self._ssh([], command, stdin=stdin, timeout=timeout)
         except subprocess.TimeoutExpired as error:
-            raise errors.command_timed_out(command, timeout) from error
+            raise messages.command_timed_out(command, timeout) from error
         done = Completed(command, ran.returncode, ran.stdout, ran.stderr)
         # 255 is SSH's own failure; no command here ends with it.
         if done.status == 255 or (check and done.status != 0):
-            raise errors.command_failed(command, done.status, done.stderr or done.stdout)
+            raise messages.command_failed(command, done.status, done.stderr or done.stdout)
         return done
 
     def push(self, content: str | bytes, path: str) -> None:
@@ -104,7 +103,7 @@ class Channel:
                 self._command([], command), stdin=subprocess.DEVNULL, stdout=archive, stderr=subprocess.PIPE, timeout=300, check=False
             )
             if sent.returncode:
-                raise errors.command_failed(command, sent.returncode, sent.stderr.decode(errors="replace"))
+                raise messages.command_failed(command, sent.returncode, sent.stderr.decode(errors="replace"))
             archive.seek(0)
             try:
                 with tarfile.open(fileobj=archive, mode="r:") as packed:
@@ -112,7 +111,7 @@ class Channel:
                     packed.extraction_filter = lambda member, _: member
                     packed.extractall(to, members=[_harmless(member) for member in packed])
             except tarfile.TarError as error:
-                raise errors.command_failed(command, 0, f"what arrived is no archive: {error}") from error
+                raise messages.command_failed(command, 0, f"what arrived is no archive: {error}") from error
 
     def socket(self, path: str) -> Path:
         """Forward a local Unix socket to the host's socket ``path``."""
@@ -120,7 +119,7 @@ class Channel:
             local = self.folder / f"s{len(self._forwarded)}"
             done = self._ssh(["-O", "forward", "-L", f"{local}:{path}"], timeout=15)
             if done.returncode != 0:
-                raise errors.command_failed(f"forward {path}", done.returncode, done.stderr)
+                raise messages.command_failed(f"forward {path}", done.returncode, done.stderr)
             self._forwarded[path] = local
         return self._forwarded[path]
 
@@ -185,10 +184,10 @@ class Shell:
             self._process.stdin.write(f"{line}\necho $?\n".encode())
             self._process.stdin.flush()
         except OSError as error:
-            raise errors.command_failed(line, 255, str(error)) from error
+            raise messages.command_failed(line, 255, str(error)) from error
         status = self._answer(line, seconds, goes_on)
         if status != "0":
-            raise errors.command_failed(line, int(status or 255), "")
+            raise messages.command_failed(line, int(status or 255), "")
 
     def tell(self, line: str) -> None:
         """Send a line that has no answer; a shell that is gone does not hear it."""
@@ -221,7 +220,7 @@ class Shell:
             while not said.endswith(b"\n"):
                 if not waiting.select(end - time.monotonic()):
                     if not goes_on():
-                        raise errors.command_timed_out(line, seconds)
+                        raise messages.command_timed_out(line, seconds)
                     end = time.monotonic() + seconds
                     continue
                 if not (more := os.read(self._process.stdout.fileno(), 4096)):

@@ -23,8 +23,8 @@ from typing import Any, SupportsFloat
 from MLRsearch import AbstractMeasurer, Config, GoalResult, MeasurementResult, MultipleLossRatioSearch, SearchGoal
 from pydantic import BaseModel, ConfigDict, Field, model_validator
 
-from terms import search_messages as say
 from terms.schema import Number
+from workloads import messages
 
 LOSS_RATIOS = {"ndr": 0.0, "pdr": 0.005}
 """By load, the share of its frames that a trial may lose: those of FD.io CSIT, whose words NDR and PDR are."""
@@ -192,9 +192,9 @@ def find(loads: Sequence[str], settings: Settings, means: Trials) -> dict[str, F
     try:
         search.search(measurer, debug=lambda text: None)
     except _Late:
-        stopped = say.not_in_time(settings.limit_seconds)
+        stopped = messages.not_in_time(settings.limit_seconds)
     except RuntimeError as error:
-        stopped = say.gave_up(error)
+        stopped = messages.gave_up(error)
     shared = {
         "settings": settings, "modelled": means.modelled, "highest_pps": highest, "seconds": measurer.seconds(), "why": stopped,
         "trials": tuple(measurer.trials[0 if means.warm else 1 :]),
@@ -253,8 +253,8 @@ def _why_no_rate(found: Found) -> str:
     settings = found.settings
     if found.lower_pps is None:
         trials = found.at(found.upper_pps)
-        return say.fails_at_the_lowest(settings.min_pps, found.bad(trials), len(trials), found.loss_ratio)
-    return say.carried_the_highest(_offered(found)) if found.upper_pps is None else ""
+        return messages.fails_at_the_lowest(settings.min_pps, found.bad(trials), len(trials), found.loss_ratio)
+    return messages.carried_the_highest(_offered(found)) if found.upper_pps is None else ""
 
 
 def numbers(found: Found) -> Iterable[Number]:
@@ -262,9 +262,9 @@ def numbers(found: Found) -> Iterable[Number]:
     lower, upper = found.at(found.lower_pps), found.at(found.upper_pps)
     rates = {
         "search_rate": (found.rate_pps, found.why),
-        "search_lower_bound": (found.lower_pps, say.no_bound("lower")),
-        "search_upper_bound": (found.upper_pps, say.no_bound("upper")),
-        "search_throughput": (found.throughput_pps, say.no_throughput()),
+        "search_lower_bound": (found.lower_pps, messages.no_bound("lower")),
+        "search_upper_bound": (found.upper_pps, messages.no_bound("upper")),
+        "search_throughput": (found.throughput_pps, messages.no_throughput()),
     }
     for name, (rate, why_not) in rates.items():
         yield Number(name, rate, "packets/s", window=WINDOW, note=why_not if rate is None else "")
@@ -289,7 +289,7 @@ def _beyond(trials: Sequence[Trial]) -> Iterable[Number]:
     }
     for name, frames in missing.items():
         share = frames / due if due else None
-        yield Number(f"search_upper_{name}", share, "fraction", window=WINDOW, note="" if due else say.no_bound("upper"))
+        yield Number(f"search_upper_{name}", share, "fraction", window=WINDOW, note="" if due else messages.no_bound("upper"))
 
 
 def _offered(found: Found) -> int:

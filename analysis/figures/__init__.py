@@ -29,11 +29,10 @@ from matplotlib.backends.backend_agg import FigureCanvasAgg
 from matplotlib.figure import Figure
 from matplotlib.image import imsave
 
-from analysis import model
+from analysis import messages, model
 from analysis.load import Result
 from analysis.source import Source
 from analysis.sources import MODEL, SOFTWARE, SOURCES
-from terms import analysis_messages as say
 from terms import units
 
 EMULATED = (
@@ -80,7 +79,7 @@ def show(result: Result, name: str) -> Shown | NotShown:
     table = module.table(result)
     if table.empty:
         reasons = _missing(result, module) or ["no finished run has a value"]
-        return NotShown(say.not_shown(first_sentence(module), reasons))
+        return NotShown(messages.not_shown(first_sentence(module), reasons))
     return Shown(module.plot(table), caption(module, result, table), table)
 
 
@@ -105,7 +104,7 @@ def caption(module: ModuleType, result: Result, table: pd.DataFrame) -> str:
     if module.WALL_CLOCK and result.emulated:
         parts.append(EMULATED)
     if _counts(module) is MODEL:
-        parts += [html.escape(say.polling_left_in(cases)) for cases in [model.polling_left_in(result)] if cases]
+        parts += [html.escape(messages.polling_left_in(cases)) for cases in [model.polling_left_in(result)] if cases]
         parts.append(MODELLED)
     return " ".join(parts)
 

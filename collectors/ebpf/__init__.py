@@ -13,10 +13,11 @@ import re
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, ClassVar
 
+from collectors import messages as collectors_messages
 from collectors.base import Collector, Recorded
-from collectors.ebpf import numbers, output, probes, program
+from collectors.ebpf import messages, numbers, output, probes, program
 from collectors.ebpf.probes import Probe
-from terms import ebpf_messages, errors
+from terms import messages as terms_messages
 from terms.schema import Number
 from terms.vocabulary import CollectorWords, NumberWords
 from testbeds.base import Testbed
@@ -50,10 +51,10 @@ class Ebpf(Collector):
     def check_options(cls, given: Mapping[str, Any]) -> None:
         chosen = given.get("probes", list(PROBES))
         if not isinstance(chosen, list) or not chosen:
-            raise ebpf_messages.no_list("ebpf", "probes", chosen, "syscalls")
+            raise collectors_messages.no_list("ebpf", "probes", chosen, "syscalls")
         for name in chosen:
             if name not in PROBES:
-                raise errors.unknown_value("probe", name, PROBES)
+                raise terms_messages.unknown_value("probe", name, PROBES)
 
     def unavailable(self) -> str | None:
         try:
@@ -62,15 +63,15 @@ class Ebpf(Collector):
             return str(error)
         version = self.host.run("bpftrace --version", check=False)
         if version.status:
-            return ebpf_messages.no_bpftrace(_first_error(version.stderr))
+            return messages.no_bpftrace(_first_error(version.stderr))
         self._version = version.stdout.strip().removeprefix("bpftrace v")
         btf = self.host.run("test -r /sys/kernel/btf/vmlinux || uname -r", check=False).stdout.strip()
         if btf:
-            return ebpf_messages.no_btf(btf)
+            return messages.no_btf(btf)
         without = self._without_tracepoints([Probe("the mark", program.text([]), ()), *self._chosen])
         if "the mark" in without:
             return without["the mark"]
-        return ebpf_messages.nothing_works(without.values()) if len(without) == len(self._chosen) else None
+        return messages.nothing_works(without.values()) if len(without) == len(self._chosen) else None
 
     def setup(self) -> None:
         self.host.run(f"mkdir -p {FOLDER}")
@@ -95,13 +96,13 @@ class Ebpf(Collector):
             name: [f"{category}:{event}" for category, event in names if f"{EVENTS}/{category}/{event}" not in there]
             for name, names in wanted.items()
         }
-        return {name: ebpf_messages.no_tracepoint(names) for name, names in lacking.items() if names}
+        return {name: messages.no_tracepoint(names) for name, names in lacking.items() if names}
 
     def _refused(self, probes: Sequence[Probe]) -> str | None:
         """Why bpftrace does not run these, or None. Leaves their program on the host."""
         self.host.push(program.text(probes), f"{FOLDER}/program.bt")
         tried = self.host.run(f"timeout -s KILL {READY_SECONDS} {COMMAND} 0", timeout=READY_SECONDS + 30, check=False)
-        return None if tried.status == 0 else ebpf_messages.refused(_first_error(tried.stderr))
+        return None if tried.status == 0 else messages.refused(_first_error(tried.stderr))
 
     def vocabulary(self) -> CollectorWords:
         names = {re.sub(r"{\w+}", "*", number.name): NumberWords(probe.about) for probe in self._chosen for number in probe.numbers}
@@ -150,8 +151,8 @@ grep . {FOLDER}/messages | sed 's/^/# /'"""
         seconds = printed.maps.get("@counted_ns", {}).get("", 0.0) / 1e9
         # Marked once only, the time is that since boot; ended by force, maps are lacking that are not zero.
         if not seconds or printed.maps.get("@on") != {"": 0.0} or not printed.ended_well:
-            missing = dict.fromkeys(described["probes"], ebpf_messages.window_not_seen(_first_error(said))) | missing
-        note = ebpf_messages.lost_events(printed.lost_events) if printed.lost_events else ""
+            missing = dict.fromkeys(described["probes"], messages.window_not_seen(_first_error(said))) | missing
+        note = messages.lost_events(printed.lost_events) if printed.lost_events else ""
         for name, text in described["probes"].items():
             probe = Probe.of(name, text)
             if name in missing:
@@ -166,9 +167,9 @@ def _parts(text: str) -> tuple[dict[str, Any], output.Printed, str]:
     try:
         described = json.loads(first)
         if not all(isinstance(value, str) for key in ("probes", "missing") for value in described[key].values()):
-            raise ebpf_messages.no_description()
+            raise messages.no_description()
     except (ValueError, KeyError, TypeError, AttributeError) as error:
-        raise ebpf_messages.no_description() from error
+        raise messages.no_description() from error
     said = [line for line in rest.splitlines() if line.startswith("#")]
     return described, output.read("\n".join(line for line in rest.splitlines() if not line.startswith("#"))), "\n".join(said)
 

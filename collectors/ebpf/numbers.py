@@ -5,9 +5,9 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 
+from collectors.ebpf import messages
 from collectors.ebpf.output import Printed, Value
 from collectors.ebpf.probes import BUCKET, UNITS, Declared, Probe
-from terms import ebpf_messages
 from terms.placement import Placement
 from terms.schema import ROLES, Number
 
@@ -25,7 +25,7 @@ def empty(probe: Probe, why: str) -> Iterable[Number]:
 def of(probe: Probe, printed: Printed, placement: Placement, seconds: float, most_keys: int, note: str) -> Iterable[Number]:
     """A probe's numbers. Raises ``ValueError`` when a map is not as declared."""
     if full := [name for name in probe.maps if _keys_in(printed.maps.get(name, {})) >= most_keys]:
-        yield from empty(probe, ebpf_messages.map_full(full[0], most_keys))
+        yield from empty(probe, messages.map_full(full[0], most_keys))
         return
     for declared in probe.numbers:
         yield from counted(declared, printed.maps.get(declared.map, {}), placement, seconds, note)
@@ -57,7 +57,7 @@ def counted(declared: Declared, values: Mapping[str, Value], placement: Placemen
 def _keys(declared: Declared, text: str) -> dict[str, str]:
     keys = text.split(",") if text else []
     if len(keys) != len(declared.keys):
-        raise ebpf_messages.wrong_keys(declared.map, text, declared.keys)
+        raise messages.wrong_keys(declared.map, text, declared.keys)
     return dict(zip(declared.keys, keys, strict=True))
 
 
@@ -87,4 +87,4 @@ def _amounts(declared: Declared, value: Value) -> Iterable[tuple[dict[str, int],
         return [({}, value[declared.part])]
     if not declared.part and isinstance(value, float):
         return [({}, value)]
-    raise ebpf_messages.wrong_value(declared.map, declared.part)
+    raise messages.wrong_value(declared.map, declared.part)

@@ -8,7 +8,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
-from terms import ebpf_messages
+from collectors.ebpf import messages
 
 MAPS = ("map", "stats", "hist")
 
@@ -34,7 +34,7 @@ def read(text: str) -> Printed:
         try:
             _take(json.loads(line), printed)
         except (ValueError, KeyError, TypeError, AttributeError, OverflowError) as error:
-            raise ebpf_messages.not_bpftrace(line) from error
+            raise messages.not_bpftrace(line) from error
     return printed
 
 

@@ -21,7 +21,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from terms import ebpf_messages
+from collectors.ebpf import messages
 from terms.placement import Placement
 from terms.schema import ROLES
 
@@ -121,10 +121,10 @@ class Probe:
         lines = [(match["key"], match["text"]) for match in _COMMENT.finditer(text)]
         numbers = tuple(_declared(name, line, lines) for key, line in lines if key == "number")
         if not numbers:
-            raise ebpf_messages.no_numbers(name)
+            raise messages.no_numbers(name)
         probe = cls(name, text, numbers)
         if re.search(r"^\s*(BEGIN|END)\b", probe._code, re.MULTILINE):
-            raise ebpf_messages.begin_is_taken(name)
+            raise messages.begin_is_taken(name)
         return probe
 
 
@@ -140,7 +140,7 @@ def read(chosen: Iterable[str]) -> list[Probe]:
     for probe in found:
         for name in sorted(probe.maps - SHARED):
             if name in owners:
-                raise ebpf_messages.map_taken(name, (owners[name], probe.name))
+                raise messages.map_taken(name, (owners[name], probe.name))
             owners[name] = probe.name
     return found
 
@@ -148,13 +148,13 @@ def read(chosen: Iterable[str]) -> list[Probe]:
 def _declared(probe: str, line: str, lines: Iterable[tuple[str, str]]) -> Declared:
     match = _NUMBER.fullmatch(line)
     if not match or match["unit"] not in UNITS:
-        raise ebpf_messages.bad_number_line(probe, line, UNITS)
+        raise messages.bad_number_line(probe, line, UNITS)
     keys = tuple(key.strip() for key in (match["keys"] or "").split(",") if key.strip())
     words = {key: _words(probe, key, text) for key, text in lines if key in keys}
     declared = Declared(match["name"], match["unit"], match["part"] or "", match["map"], keys, words)
     for key in re.findall(r"{(\w+)}", declared.name):
         if key not in keys and (key, declared.part) != (BUCKET, "buckets"):
-            raise ebpf_messages.unknown_key(probe, declared.name, key, keys)
+            raise messages.unknown_key(probe, declared.name, key, keys)
     return declared
 
 
@@ -163,7 +163,7 @@ def _words(probe: str, key: str, text: str) -> Words:
     role = parts[0] == "role"
     pairs = [part.split() for part in parts[1 if role else 0 :]]
     if any(len(pair) != 2 for pair in pairs):
-        raise ebpf_messages.bad_words_line(probe, f"{key}: {text}")
+        raise messages.bad_words_line(probe, f"{key}: {text}")
     return Words(role, dict(pairs))
 
 

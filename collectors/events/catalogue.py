@@ -14,10 +14,10 @@ from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path
 
-from collectors.events import entries, processor
+from collectors import messages as collectors_messages
+from collectors.events import entries, messages, processor
 from collectors.events.entries import Event, Metric
 from collectors.events.processor import Processor
-from terms import event_messages as messages
 from terms import expression
 from terms.expression import Formula, Value
 from terms.vocabulary import NumberWords
@@ -155,7 +155,7 @@ def read(paths: Iterable[Path], seen: Processor, folder: str, pmu: str | None = 
     if not reasons:  # names can be judged only when all entries are there
         reasons = list(_name_reasons(known, origin, folder))
     if reasons:
-        raise messages.bad_catalogue(reasons)
+        raise collectors_messages.bad_catalogue(reasons)
     events = {entry.name: entry for entry in known.values() if isinstance(entry, Event)}
     metrics = {entry.name: entry for entry in known.values() if isinstance(entry, Metric)}
     formulas = {name.casefold(): Formula(read, metric.factor) for name, metric in metrics.items() if (read := metric.formula) is not None}

@@ -16,7 +16,8 @@ from typing import Annotated, Any, Literal
 
 from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict, Field, ValidationError
 
-from terms import event_messages as messages
+from collectors import messages as collectors_messages
+from collectors.events import messages
 from terms import expression
 
 CODES = ("EventCode", "ConfigCode", "PerfEvent")
@@ -188,7 +189,7 @@ def read(path: Path) -> tuple[list[Event | Metric], list[str]]:
     try:
         document = json.loads(path.read_text(encoding="utf-8"), object_pairs_hook=_pairs)
     except OSError as error:
-        return [], [messages.at(path, "", messages.not_readable(error.strerror or str(error)))]
+        return [], [messages.at(path, "", collectors_messages.not_readable(error.strerror or str(error)))]
     except (ValueError, RecursionError) as error:
         return [], [messages.at(path, "", messages.not_json(" ".join(str(error).split())[:200]))]
     if isinstance(document, dict):

@@ -19,8 +19,9 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
+from collectors import messages as collectors_messages
+from collectors.events import messages
 from collectors.events.catalogue import Catalogue
-from terms import event_messages as messages
 
 SEPARATOR = ";"
 EACH_S, ALL_S = 5.0, 60.0
@@ -156,7 +157,7 @@ def _word(unit: Any) -> str:
 def judge(ran: Ran, seconds: float = EACH_S, level: str | None = None) -> Probed:
     """What a perf that was to count one event says of it. ``level``: the host's perf_event_paranoid; None: this machine's."""
     if ran.status is None:
-        return Probed(NOT_COUNTED, messages.perf_hangs(seconds))
+        return Probed(NOT_COUNTED, collectors_messages.perf_hangs(seconds))
     try:
         counts = read(ran.text)
     except ValueError as error:
@@ -197,14 +198,14 @@ def survey(catalogue: Catalogue, run: Run = run, now: Callable[[], float] = time
     try:
         version = " ".join(run(["perf", "--version"]).text.split())
     except OSError:
-        return Survey("", [messages.perf_missing()], _all(catalogue, NOT_TRIED, messages.perf_missing()))
+        return Survey("", [collectors_messages.perf_missing()], _all(catalogue, NOT_TRIED, collectors_messages.perf_missing()))
     if why := _useless(run, version):
         return Survey(version, [why], _all(catalogue, NOT_TRIED, why))
     findings = [messages.own_programs_only(_paranoid())] if _restricted() else []
     hardware = [name for name, event in catalogue.events.items() if event.hardware]
     has_pmu = any(_try(run, event).state != NOT_SUPPORTED for event in CORE)
     if not has_pmu:
-        findings.append(messages.no_pmu(len(hardware), catalogue.microarchitecture))
+        findings.append(collectors_messages.no_pmu(len(hardware), catalogue.microarchitecture))
     tried = (name for name in catalogue.events if has_pmu or name not in hardware)
     events = dict(_tried(catalogue, tried, run, now))
     events.update({name: Probed(NOT_TRIED, messages.pmu_refused()) for name in hardware if not has_pmu})
@@ -229,12 +230,12 @@ def _useless(run: Run, version: str) -> str | None:
     if found.counted:
         return None
     if ran.status is None:
-        return messages.perf_hangs(EACH_S)
+        return collectors_messages.perf_hangs(EACH_S)
     if found.state == REFUSED:
         return found.why
     if ran.status == 0:
-        return messages.perf_too_old(version or "perf", _first_line(ran.text))
-    return messages.perf_silent(_first_line(ran.text))
+        return collectors_messages.perf_too_old(version or "perf", _first_line(ran.text))
+    return collectors_messages.perf_silent(_first_line(ran.text))
 
 
 def _all(catalogue: Catalogue, state: str, why: str) -> dict[str, Probed]:

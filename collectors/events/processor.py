@@ -8,7 +8,8 @@ import re
 from dataclasses import dataclass
 from pathlib import Path
 
-from terms import event_messages as messages
+from collectors import messages as collectors_messages
+from collectors.events import messages
 
 MAPFILE = "mapfile.csv"
 MIDR = Path("/sys/devices/system/cpu/cpu0/regs/identification/midr_el1")
@@ -91,7 +92,7 @@ def mapping(catalogue: Path) -> list[tuple[re.Pattern[str], str]]:
     try:
         text = path.read_text(encoding="utf-8")
     except (OSError, ValueError) as error:
-        raise messages.bad_catalogue([messages.at(path, "", messages.not_readable(str(error)))]) from error
+        raise collectors_messages.bad_catalogue([messages.at(path, "", collectors_messages.not_readable(str(error)))]) from error
     found, reasons = [], []
     for number, line in enumerate(text.splitlines(), 1):
         if not line.strip() or line.startswith(("#", "Family-model")):
@@ -108,7 +109,7 @@ def mapping(catalogue: Path) -> list[tuple[re.Pattern[str], str]]:
         if not (catalogue / folder).is_dir():
             reasons.append(messages.bad_map_line(number, messages.no_map_folder(folder)))
     if reasons:
-        raise messages.bad_catalogue([messages.at(path, "", why) for why in reasons])
+        raise collectors_messages.bad_catalogue([messages.at(path, "", why) for why in reasons])
     return found
 
 

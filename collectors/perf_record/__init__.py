@@ -12,11 +12,10 @@ from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import Any, ClassVar
 
-from collectors import perf_text
+from collectors import messages, perf_text
 from collectors.base import Apart, Recorded
 from collectors.perf_record import samples
 from collectors.uarch_model import symbols
-from terms import recording_messages as say
 from terms.schema import FunctionCount, Number, StackCount
 from testbeds.base import Testbed
 
@@ -56,14 +55,14 @@ class PerfRecord(Apart):
     def check_options(cls, given: Mapping[str, Any]) -> None:
         frequency = given.get("frequency", FREQUENCY_HZ)
         if type(frequency) is not int or not LEAST_HZ <= frequency <= MOST_HZ:
-            raise say.bad_frequency(frequency, LEAST_HZ, MOST_HZ)
+            raise messages.bad_frequency(frequency, LEAST_HZ, MOST_HZ)
         stack = given.get("stack_bytes", STACK_BYTES)
         if type(stack) is not int or not 0 <= stack <= MOST_STACK_BYTES or stack % 8:
-            raise say.bad_stack_bytes(stack, MOST_STACK_BYTES)
+            raise messages.bad_stack_bytes(stack, MOST_STACK_BYTES)
 
     def unavailable(self) -> str | None:
         tried = perf_text.tried(self.host, f"-e {EVENTS[-1]} -g")
-        return None if tried.status == 0 else say.can_not_record(" ".join(tried.stderr.split()))
+        return None if tried.status == 0 else messages.can_not_record(" ".join(tried.stderr.split()))
 
     def setup(self) -> None:
         self._event = next((event for event in EVENTS if self._counts(event)), EVENTS[-1])
@@ -79,7 +78,7 @@ class PerfRecord(Apart):
     def facts(self) -> dict[str, Any]:
         level, *address = self._kptr
         hidden = not address or not address[0].strip("0")
-        known = say.kernel_symbols_hidden(level) if hidden else "known"
+        known = messages.kernel_symbols_hidden(level) if hidden else "known"
         settings = {"frequency_hz": self.frequency, "stack_bytes": self.stack_bytes}
         return {"event": self._event, **settings, "kernel_symbols": known}
 

@@ -11,9 +11,9 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
+from collectors import messages
 from collectors.base import Recorded
 from collectors.perf_text import IDLE_TASK, Recording, lost, nanoseconds, thread_name
-from terms import recording_messages as say
 from terms.placement import Placement
 from terms.schema import FunctionCount, Number, StackCount
 
@@ -113,7 +113,7 @@ def is_clock(recorded: Recorded) -> bool:
 
 def numbers(recorded: Recorded) -> Iterable[Number]:
     profile = read(recorded.end)
-    if why := profile.cut or ("" if profile.samples else say.no_sample()):
+    if why := profile.cut or ("" if profile.samples else messages.no_sample()):
         return [Number("samples", None, "samples", note=why)]
     return [*_by_role(profile, recorded.placement), *_by_cpu(profile, recorded.placement)]
 

@@ -24,13 +24,12 @@ from typing import Any, ClassVar
 from collectors.base import Collector, Recorded
 from collectors.events import catalogue, probe
 from collectors.events.catalogue import Catalogue
-from collectors.perf_stat import groups, numbers, perf, preflight, wanted
+from collectors.perf_stat import groups, messages, numbers, perf, preflight, wanted
 from collectors.perf_stat.groups import Group, Round
 from collectors.perf_stat.perf import STAT, Seen
 from collectors.perf_stat.preflight import Preflight
 from collectors.perf_stat.wanted import Wanted
 from terms import errors
-from terms import perf_messages as say
 from terms.schema import Number
 from terms.vocabulary import CollectorWords
 from testbeds.base import Testbed
@@ -105,7 +104,7 @@ class PerfStat(Collector):
         if self._preflight.room:
             self._groups = self._that_count(groups.pack(sets, anchors, self._preflight.room, self.known.events), anchors)
         else:
-            self._left_out.update({name: say.no_room(anchors) for one in sets for name in one if name not in anchors})
+            self._left_out.update({name: messages.no_room(anchors) for one in sets for name in one if name not in anchors})
             self._groups = [anchors] if anchors else []
         self._refuse_named()
 
@@ -118,10 +117,13 @@ class PerfStat(Collector):
 
     def _uncountable(self, names: Sequence[str]) -> dict[str, str]:
         """Each event is tried alone, for one that perf does not know ends all others with it."""
-        outside = {name: say.outside_cores(unit) for name in names if (unit := self.known.events[name].unit)}
+        outside = {name: messages.outside_cores(unit) for name in names if (unit := self.known.events[name].unit)}
         commands = {name: f"{STAT} -a -e {shlex.quote(self._perf(name, 'all'))} true" for name in names if name not in outside}
         verdicts = {name: probe.judge(ran, perf.EACH_S, self.seen.level) for name, ran in perf.ask(self.host, commands).items()}
-        return {**outside, **{name: found.why or say.not_counted(found.state) for name, found in verdicts.items() if not found.counted}}
+        return {
+            **outside,
+            **{name: found.why or messages.not_counted(found.state) for name, found in verdicts.items() if not found.counted},
+        }
 
     def _examine(self, anchors: Group, countable: Sequence[str]) -> Preflight:
         hardware = [name for name in (*countable, *anchors) if self._hardware(name)]
@@ -144,7 +146,7 @@ class PerfStat(Collector):
             todo = [half for one in failed for half in groups.halves(one, anchors)]
             for one in failed:
                 if not groups.halves(one, anchors):
-                    self._left_out.update(dict.fromkeys(one[len(anchors) :] or one, say.not_beside_anchors(anchors)))
+                    self._left_out.update(dict.fromkeys(one[len(anchors) :] or one, messages.not_beside_anchors(anchors)))
         return done
 
     def _refuse_named(self) -> None:
@@ -152,7 +154,7 @@ class PerfStat(Collector):
         for name in self.wanted.names if self.wanted.named else ():
             for event in self.known.needs(name):
                 if why := self._left_out.get(event):
-                    raise say.not_here(name, f"{event}: {why}")
+                    raise messages.not_here(name, f"{event}: {why}")
 
     def vocabulary(self) -> CollectorWords:
         return CollectorWords(self.words, self.known.says())
@@ -232,7 +234,7 @@ for try in {{1..40}}; do read -t 0.5 -u 6 answer && break; kill -0 $perf_stat_pi
         now, rounds = self._round, self.rounds
         left_out = dict(self._left_out) if number == 1 else {}
         if number == count:
-            left_out.update(dict.fromkeys(groups.never_due(rounds, count), say.too_few_windows(len(rounds), count)))
+            left_out.update(dict.fromkeys(groups.never_due(rounds, count), messages.too_few_windows(len(rounds), count)))
         events = list(now.events) if now else []
         software = [name for name in (*events, *left_out) if not self._hardware(name)]
         mode = now.mode if now else "all"

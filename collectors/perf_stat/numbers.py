@@ -12,7 +12,7 @@ from typing import Any
 from collectors.base import Recorded
 from collectors.events import probe
 from collectors.events.probe import Count
-from terms import perf_messages as say
+from collectors.perf_stat import messages
 from terms.placement import Placement
 from terms.schema import Number
 
@@ -71,9 +71,9 @@ def _counted(header: Header, text: str, placement: Placement) -> Iterable[Number
         counts = _by_event(probe.read(text), header.events)
     except ValueError as error:
         # Somebody else's words must not cost the run its other numbers.
-        counts, why = {}, say.perf_unreadable(" ".join(str(error).split())[:200])
+        counts, why = {}, messages.perf_unreadable(" ".join(str(error).split())[:200])
     else:
-        why = say.perf_silent()
+        why = messages.perf_silent()
     for name in header.events:
         if name not in counts:
             yield _empty(header, name, why)
@@ -85,7 +85,7 @@ def _by_event(counts: Sequence[Count], events: Sequence[str]) -> dict[str, list[
     """perf prints one event after another, each on all its CPUs: by this order, for names come out in more than one form."""
     cpus, rest = divmod(len(counts), len(events))
     if rest:
-        raise ValueError(say.unexpected_counts(len(counts), len(events)))
+        raise ValueError(messages.unexpected_counts(len(counts), len(events)))
     blocks = {name: list(counts[place * cpus : (place + 1) * cpus]) for place, name in enumerate(events)} if cpus else {}
     printed = {name: {_MODIFIER.sub("", one.event).casefold() for one in block} for name, block in blocks.items()}
     own = {name.casefold() for name in events if name.casefold() in printed.get(name, ())}
@@ -93,9 +93,9 @@ def _by_event(counts: Sequence[Count], events: Sequence[str]) -> dict[str, list[
     for name, seen in printed.items():
         # Two names may stand for one thing, which perf prints by one name; but that name must also be in its own place.
         if wrong := (seen & known) - own:
-            raise ValueError(say.another_event(name, wrong.pop()))
+            raise ValueError(messages.another_event(name, wrong.pop()))
         if [one.cpu for one in blocks[name]] != [one.cpu for one in blocks[events[0]]] or blocks[name][0].cpu is None:
-            raise ValueError(say.unexpected_counts(len(counts), len(events)))
+            raise ValueError(messages.unexpected_counts(len(counts), len(events)))
     return blocks
 
 
@@ -113,9 +113,9 @@ def _number(header: Header, name: str, one: Count, placement: Placement) -> Numb
 def _distrust(one: Count) -> str:
     """Why a value is not to be believed. perf says "100 % running" of a counter that never ran: its time tells."""
     if one.value is None:
-        return say.never_ran() if one.state == probe.NOT_COUNTED else say.not_counted(one.state)
+        return messages.never_ran() if one.state == probe.NOT_COUNTED else messages.not_counted(one.state)
     # perf scales a value up that was counted for a part of the time, as if the rest had been alike.
-    return say.multiplexed(one.percent) if one.percent < 100 else ""
+    return messages.multiplexed(one.percent) if one.percent < 100 else ""
 
 
 def _empty(header: Header, name: str, why: str) -> Number:

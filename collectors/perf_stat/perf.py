@@ -8,10 +8,10 @@ import shlex
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
+from collectors import messages as collectors_messages
 from collectors.events import probe, processor
 from collectors.events.probe import Count, Ran
 from collectors.events.processor import Processor
-from terms import event_messages
 from testbeds.base import Testbed
 
 EACH_S = 10
@@ -64,23 +64,23 @@ class Seen:
     def obstacle(self, hardware: int, folder: str) -> str | None:
         """Why perf can't count ``hardware`` events of the catalogue's ``folder`` per CPU here, or None."""
         if not self.perf.startswith("perf"):
-            return event_messages.perf_missing()
+            return collectors_messages.perf_missing()
         states = {count.event: count.state for count in readable(self.core)}
         if states.get(probe.SURE) != probe.COUNTED:
             return self._useless()
         if hardware and all(states.get(name, probe.NOT_SUPPORTED) == probe.NOT_SUPPORTED for name in probe.CORE):
-            return event_messages.no_pmu(hardware, folder)
+            return collectors_messages.no_pmu(hardware, folder)
         return None
 
     def _useless(self) -> str:
         """Why perf can count nothing, not even what it always can."""
         if self.core.status is None:
-            return event_messages.perf_hangs(EACH_S)
+            return collectors_messages.perf_hangs(EACH_S)
         found = probe.judge(self.core, EACH_S, self.level)
         if found.state == probe.REFUSED:
             return found.why
         words = _first_line(self.core.text)
-        return event_messages.perf_too_old(self.perf, words) if self.core.status == 0 else event_messages.perf_silent(words)
+        return collectors_messages.perf_too_old(self.perf, words) if self.core.status == 0 else collectors_messages.perf_silent(words)
 
 
 def look(host: Testbed) -> Seen:

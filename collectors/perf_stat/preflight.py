@@ -14,9 +14,8 @@ from typing import Any
 
 from collectors.events.catalogue import Catalogue
 from collectors.events.probe import Ran
-from collectors.perf_stat import perf, programs
+from collectors.perf_stat import messages, perf, programs
 from collectors.perf_stat.perf import STAT, Seen
-from terms import perf_messages as say
 from testbeds.base import Testbed
 
 OK, WARNING, FAILED = "ok", "warning", "failed"
@@ -77,19 +76,19 @@ def examine(host: Testbed, seen: Seen, known: Catalogue, anchors: Sequence[str],
 def of_kernel_events(room: int) -> Preflight:
     """Where no hardware is counted: nothing needs to be looked at."""
     found = Preflight(room=room)
-    found.add("group_size", OK, room, say.kernel_only())
+    found.add("group_size", OK, room, messages.kernel_only())
     return found
 
 
 def _virtualised(seen: Seen) -> tuple[str, str, str]:
-    return (WARNING, "yes", say.virtualised()) if seen.hypervisor else (OK, "no", say.no_hypervisor())
+    return (WARNING, "yes", messages.virtualised()) if seen.hypervisor else (OK, "no", messages.no_hypervisor())
 
 
 def _watchdog(seen: Seen) -> tuple[str, str | None, str]:
     if not seen.watchdog:
-        return OK, None, say.watchdog_unknown()
+        return OK, None, messages.watchdog_unknown()
     on = seen.watchdog != "0"
-    return WARNING if on else OK, seen.watchdog, say.watchdog(on)
+    return WARNING if on else OK, seen.watchdog, messages.watchdog(on)
 
 
 def _in_use(host: Testbed) -> tuple[str, int, str]:
@@ -97,7 +96,7 @@ def _in_use(host: Testbed) -> tuple[str, int, str]:
     listed = host.run("find /proc/[0-9]*/fd -lname 'anon_inode:*perf_event*' 2>/dev/null | cut -d/ -f3 | sort -u | head -n 50 |"
                       " while read -r pid; do echo $(cat /proc/$pid/comm) $pid; done", check=False)  # fmt: skip
     others = [line for line in listed.stdout.splitlines() if line.strip()]
-    return (WARNING, len(others), say.others(others)) if others else (OK, 0, say.nobody_else())
+    return (WARNING, len(others), messages.others(others)) if others else (OK, 0, messages.nobody_else())
 
 
 def _push_programs(host: Testbed, seen: Seen) -> str:
@@ -121,7 +120,7 @@ def _room(found: Preflight, host: Testbed, programs_at: str, events: Sequence[st
     """Grow a group by copies of one event until they disagree, or are not counted. ``events``: the anchors, and the one to copy."""
     if counters is not None:
         found.room = counters
-        found.add("group_size", OK, counters, say.group_given(counters))
+        found.add("group_size", OK, counters, messages.group_given(counters))
         return
     *anchors, copied = events
     program = f"{programs_at}/counted" if programs_at else "true"
@@ -136,13 +135,13 @@ def _room(found: Preflight, host: Testbed, programs_at: str, events: Sequence[st
             break
         found.room = copies
     if found.room:
-        found.add("group_size", OK, found.room, say.group_size(len(anchors), found.room))
+        found.add("group_size", OK, found.room, messages.group_size(len(anchors), found.room))
     else:
-        found.add("group_size", FAILED, 0, say.no_usable_group(" ".join(ran.text.split())[:200]))
+        found.add("group_size", FAILED, 0, messages.no_usable_group(" ".join(ran.text.split())[:200]))
     if dead:
-        found.add("dead_counters", WARNING, len(dead), say.dead(len(dead), dead))
+        found.add("dead_counters", WARNING, len(dead), messages.dead(len(dead), dead))
     elif found.room:
-        found.add("dead_counters", OK, 0, say.all_alive(found.room))
+        found.add("dead_counters", OK, 0, messages.all_alive(found.room))
 
 
 def _agree(values: Sequence[float]) -> bool:
@@ -151,22 +150,22 @@ def _agree(values: Sequence[float]) -> bool:
 
 def _known_count(found: Preflight, host: Testbed, seen: Seen, programs_at: str, known: Catalogue) -> None:
     def skipped(why: str) -> None:
-        found.add("known_count", WARNING, None, say.known_count_untested(why))
+        found.add("known_count", WARNING, None, messages.known_count_untested(why))
 
     if not programs_at:
-        return skipped(say.no_program(seen.machine))
+        return skipped(messages.no_program(seen.machine))
     if known.missing("instructions"):
-        return skipped(say.no_instructions())
+        return skipped(messages.no_instructions())
     needs = known.needs("instructions")
     events = ",".join(known.events[name].perf("u", known.pmu) for name in needs)
     ran = perf.ask(host, {"counted": f"{STAT} -e {shlex.quote(events)} {programs_at}/counted"})["counted"]
     values = perf.counted(ran, len(needs))
     if values is None:
-        return skipped(say.program_not_run(ran.status) if ran.status else say.never_ran())
+        return skipped(messages.program_not_run(ran.status) if ran.status else messages.never_ran())
     seen_count = known.evaluate("instructions", dict(zip(needs, values, strict=True))).value
     if seen_count is not None and abs(seen_count / programs.INSTRUCTIONS - 1) <= TOLERANCE:
-        return found.add("known_count", OK, seen_count, say.known_count(programs.INSTRUCTIONS, seen_count))
-    found.distrust = say.known_count_failed(programs.INSTRUCTIONS, seen_count or 0)
+        return found.add("known_count", OK, seen_count, messages.known_count(programs.INSTRUCTIONS, seen_count))
+    found.distrust = messages.known_count_failed(programs.INSTRUCTIONS, seen_count or 0)
     return found.add("known_count", FAILED, seen_count, found.distrust)
 
 
@@ -176,23 +175,23 @@ def _every_cpu(found: Preflight, host: Testbed, events: Sequence[str]) -> None:
     counts = perf.readable(perf.ask(host, {"full": command})["full"])
     lacking = sorted({one.cpu for one in counts if one.value is None or one.percent < 100}, key=str)
     if not counts or lacking:
-        found.add("every_cpu", WARNING, len(lacking) or None, say.some_cpus_do_not(lacking) if lacking else say.perf_silent())
+        found.add("every_cpu", WARNING, len(lacking) or None, messages.some_cpus_do_not(lacking) if lacking else messages.perf_silent())
     else:
         cpus = len({one.cpu for one in counts})
-        found.add("every_cpu", OK, cpus, say.every_cpu_counts(cpus))
+        found.add("every_cpu", OK, cpus, messages.every_cpu_counts(cpus))
 
 
 def _rdpmc(host: Testbed, seen: Seen, programs_at: str) -> tuple[str, float | None, str]:
     """Seconds for one read of a counter by its own process."""
     if not programs_at:
-        return OK, None, say.rdpmc_skipped(say.no_program(seen.machine))
+        return OK, None, messages.rdpmc_skipped(messages.no_program(seen.machine))
     if seen.rdpmc in ("", "0"):
-        return OK, None, say.rdpmc_skipped(f"{perf.RDPMC} is {seen.rdpmc or 'not there'}")
+        return OK, None, messages.rdpmc_skipped(f"{perf.RDPMC} is {seen.rdpmc or 'not there'}")
     ran = perf.ask(host, {"rdpmc": f"set -o pipefail; {programs_at}/rdpmc | od -An -v -t d8 -w32"})["rdpmc"]
     cost = _seconds(ran)
     if cost is None:
-        return OK, None, say.rdpmc_skipped(say.RDPMC_FAILED.get(ran.status or 0) or say.program_not_run(ran.status))
-    return WARNING if cost > say.TRAPPED_S else OK, cost, say.rdpmc(cost)
+        return OK, None, messages.rdpmc_skipped(messages.RDPMC_FAILED.get(ran.status or 0) or messages.program_not_run(ran.status))
+    return WARNING if cost > messages.TRAPPED_S else OK, cost, messages.rdpmc(cost)
 
 
 def _seconds(ran: Ran) -> float | None:

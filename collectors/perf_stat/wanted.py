@@ -9,11 +9,10 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from collectors import messages as collectors_messages
 from collectors.events import catalogue, entries
 from collectors.events.catalogue import Catalogue
-from collectors.perf_stat import groups
-from terms import event_messages
-from terms import perf_messages as say
+from collectors.perf_stat import groups, messages
 
 DEFAULT = (
     "cpi", "l1d_misses", "l2_misses", "llc_misses", "l1i_misses", "branch_misses", "dtlb_walks", "dtlb_misses", "itlb_walks",
@@ -40,7 +39,7 @@ def choose(known: Catalogue, events: Sequence[str] | None) -> Wanted:
         return Wanted(tuple(name for name in DEFAULT if not known.missing(name)), named=False)
     for name in events:
         if why := known.missing(name):
-            raise say.not_here(name, why)
+            raise messages.not_here(name, why)
     return Wanted(tuple(known.find(name).name for name in events), named=True)
 
 
@@ -59,13 +58,13 @@ def check(given: Mapping[str, Any]) -> None:
         ("cpus", _is_cpus, "a list of CPUs such as 0-3,8"),
     ):
         if given.get(option) is not None and not test(given[option]):
-            raise say.bad_option(option, what, given[option])
+            raise messages.bad_option(option, what, given[option])
     own = _own_names(paths(given.get("event_files")))
     if events := given.get("events"):
         known = _all_names() | own
         for name in events:
             if name.casefold() not in known:
-                raise say.unknown_event(name, catalogue.near(name, known))
+                raise messages.unknown_event(name, catalogue.near(name, known))
 
 
 def paths(event_files: Iterable[str] | None) -> list[Path]:
@@ -75,7 +74,7 @@ def paths(event_files: Iterable[str] | None) -> list[Path]:
 def _own_names(given: Iterable[Path]) -> set[str]:
     read = [entries.read(path) for one in given for path in catalogue.given_files(one)]
     if reasons := [reason for _, wrong in read for reason in wrong]:
-        raise event_messages.bad_catalogue(reasons)
+        raise collectors_messages.bad_catalogue(reasons)
     return {entry.name.casefold() for found, _ in read for entry in found}
 
 

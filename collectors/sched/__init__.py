@@ -12,11 +12,10 @@ from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from typing import ClassVar
 
-from collectors import perf_text
+from collectors import messages, perf_text
 from collectors.base import Apart, Recorded
 from collectors.perf_text import IDLE_TASK, Recording
 from collectors.sched.story import OTHER, REASONS, Story, Thread
-from terms import recording_messages as say
 from terms.schema import FunctionCount, Number
 from terms.vocabulary import NumberWords
 
@@ -41,7 +40,7 @@ class Sched(Apart):
 
     def unavailable(self) -> str | None:
         tried = perf_text.tried(self.host, EVENTS)
-        return None if tried.status == 0 else say.no_tracepoints(" ".join(tried.stderr.split()))
+        return None if tried.status == 0 else messages.no_tracepoints(" ".join(tried.stderr.split()))
 
     def measure(self, seconds: float) -> str:
         return Recording.of(perf_text.record(self.host, EVENTS, seconds, FIELDS)).recorded()
@@ -77,7 +76,7 @@ class Sched(Apart):
 
 
 def _distrust(recording: Recording, lost: int) -> str:
-    return recording.cut() or (say.lost_events(lost) if lost else "")
+    return recording.cut() or (messages.lost_events(lost) if lost else "")
 
 
 def _empty(why: str) -> Iterable[Number]:
@@ -111,7 +110,7 @@ def _distribution(name: str, values: Sequence[int], role: str) -> Iterable[Numbe
 
 
 def _why_empty(name: str, values: Sequence[int]) -> str:
-    return "" if values else say.nothing_seen(SERIES[name])
+    return "" if values else messages.nothing_seen(SERIES[name])
 
 
 def _histogram(waits: Sequence[int], role: str) -> Iterable[Number]:

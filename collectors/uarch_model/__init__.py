@@ -18,9 +18,10 @@ from pathlib import Path
 from typing import Any, ClassVar
 
 from collectors.base import Clock, Marks, Recorded
-from collectors.uarch_model import functions, numbers, profiles, symbols
+from collectors.uarch_model import functions, messages, numbers, profiles, symbols
 from collectors.uarch_model.control import Control
 from terms import errors
+from terms import messages as terms_messages
 from terms.schema import FunctionCount, Number
 from terms.vocabulary import NumberWords
 from testbeds.base import MODELLED, Testbed
@@ -119,18 +120,18 @@ class UarchModel(Clock):
         profile(given.get("cpu", profiles.DEFAULT), given.get("without"))
         quantum = given.get("quantum_us", QUANTUM_US)
         if isinstance(quantum, bool) or not isinstance(quantum, int | float) or not SMALLEST_QUANTUM_US <= quantum <= LARGEST_QUANTUM_US:
-            raise errors.bad_quantum(quantum, SMALLEST_QUANTUM_US, LARGEST_QUANTUM_US)
+            raise messages.bad_quantum(quantum, SMALLEST_QUANTUM_US, LARGEST_QUANTUM_US)
         seed = given.get("seed")
         if seed is not None and (isinstance(seed, bool) or not isinstance(seed, int) or not 0 <= seed < SEEDS):
-            raise errors.bad_seed(seed, SEEDS - 1)
+            raise messages.bad_seed(seed, SEEDS - 1)
         if (deepest := given.get("deepest_idle", profiles.IDLE_STATES[-1])) not in profiles.IDLE_STATES:
-            raise errors.unknown_value("deepest_idle", deepest, profiles.IDLE_STATES)
+            raise terms_messages.unknown_value("deepest_idle", deepest, profiles.IDLE_STATES)
 
     def unavailable(self) -> str | None:
         assert self.emulator_plugin is not None
         if self.host.plugin_socket(self.emulator_plugin) is None:
             return "the model is a plug-in of an emulator, and this host is none"
-        return None if self.host.clock == MODELLED else errors.counts_in_modelled_time()
+        return None if self.host.clock == MODELLED else messages.counts_in_modelled_time()
 
     def setup(self) -> None:
         assert self.emulator_plugin is not None
@@ -152,7 +153,7 @@ class UarchModel(Clock):
     def _tell_of_clock(self) -> None:
         found = _MHZ.findall(self.host.run(COUNTER_SPEED, check=False).stdout)
         if not found:
-            raise errors.plugin_refused("clock", "the lab's kernel does not say how fast its cycle counter is")
+            raise messages.plugin_refused("clock", "the lab's kernel does not say how fast its cycle counter is")
         self.deepest_idle = self.host.deepest_idle or self.deepest_idle
         # The last word is the exact one.
         self._counter_khz = round(float(found[-1]) * 1000)
@@ -266,7 +267,7 @@ class UarchModel(Clock):
             if now > before:
                 moved = time.monotonic()
             elif time.monotonic() - moved > STILL_SECONDS:
-                raise errors.clock_stands_still(STILL_SECONDS, self._where_cpus_are())
+                raise messages.clock_stands_still(STILL_SECONDS, self._where_cpus_are())
         return now, packets
 
     def _where_cpus_are(self) -> list[str]:
@@ -309,12 +310,12 @@ class UarchModel(Clock):
 
     def _change(self, state: str) -> None:
         if self._control is None:
-            raise errors.plugin_gone("there is no connection")
+            raise messages.plugin_gone("there is no connection")
         self._control.change(state, wake=lambda: self.host.run("true"))
 
     def _ask(self, command: str) -> str:
         if self._control is None:
-            raise errors.plugin_gone("there is no connection")
+            raise messages.plugin_gone("there is no connection")
         return self._control.ask(command)
 
 

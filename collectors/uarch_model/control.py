@@ -10,7 +10,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-from terms import errors
+from collectors.uarch_model import messages
 
 ANSWER_SECONDS = 40
 """Longer than the plug-in itself waits for a processor to be idle."""
@@ -26,7 +26,7 @@ class Control:
             self._socket.connect(str(path))
         except OSError as error:
             self._socket.close()
-            raise errors.plugin_gone(str(error)) from error
+            raise messages.plugin_gone(str(error)) from error
         self._lines = self._socket.makefile("r", encoding="utf-8", errors="replace")
 
     def ask(self, command: str) -> str:
@@ -36,13 +36,13 @@ class Control:
             self._socket.sendall(f"{command}\n".encode())
             while (line := self._lines.readline()) != ".\n":
                 if not line:
-                    raise errors.plugin_gone("it closed the connection")
+                    raise messages.plugin_gone("it closed the connection")
                 answer.append(line)
         except OSError as error:
-            raise errors.plugin_gone(str(error)) from error
+            raise messages.plugin_gone(str(error)) from error
         text = "".join(answer)
         if text.startswith("error: "):
-            raise errors.plugin_refused(command, text.removeprefix("error: ").strip())
+            raise messages.plugin_refused(command, text.removeprefix("error: ").strip())
         return text
 
     def ask_json(self, command: str) -> Any:
@@ -54,7 +54,7 @@ class Control:
         for step in ("off", state) if state != "off" else ("off",):
             while self.ask(f"state {step}") == "pending\n":
                 if time.monotonic() > end:
-                    raise errors.plugin_refused(f"state {state}", f"no processor came to rest in {ANSWER_SECONDS} s")
+                    raise messages.plugin_refused(f"state {state}", f"no processor came to rest in {ANSWER_SECONDS} s")
                 wake()
 
     def close(self) -> None:

@@ -20,7 +20,8 @@ from typing import Annotated, Any, Generic, Literal, TypeVar
 import yaml
 from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, StrictBool, ValidationError
 
-from terms import profile_messages as messages
+from collectors import messages as collectors_messages
+from collectors.uarch_model import messages
 
 HERE = Path(__file__).resolve().parent
 FOLDER = HERE / "profiles"
@@ -431,7 +432,7 @@ def _read(path: Path) -> dict[str, Any]:
     try:
         text = path.read_text(encoding="utf-8")
     except OSError as error:
-        raise messages.bad_profile(path, [messages.not_readable(error.strerror or str(error))]) from error
+        raise messages.bad_profile(path, [collectors_messages.not_readable(error.strerror or str(error))]) from error
     except ValueError as error:
         raise messages.bad_profile(path, [messages.not_yaml(_one_line(error))]) from error
     try:

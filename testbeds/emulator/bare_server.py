@@ -16,7 +16,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
-from terms import errors
+from testbeds import messages
 from testbeds.emulator import cache, needs
 from testbeds.emulator import image as images
 from testbeds.emulator.machine import CONTROL_MAC, Instance, Machine, Shape, instance
@@ -132,4 +132,4 @@ def _run(command: list[str], **environment: str) -> None:
         command, capture_output=True, text=True, timeout=900, check=False, stdin=subprocess.DEVNULL, env={**os.environ, **environment}
     )
     if ran.returncode != 0:
-        raise errors.build_step_failed(command, ran.returncode, ran.stderr[-3000:] or ran.stdout)
+        raise messages.build_step_failed(command, ran.returncode, ran.stderr[-3000:] or ran.stdout)

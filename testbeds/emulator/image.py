@@ -18,8 +18,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from terms import errors
-from testbeds import processes
+from testbeds import messages, processes
 from testbeds.emulator import cache, needs
 
 SUITE = "trixie"
@@ -129,7 +128,7 @@ def _build(folder: Path, say: Say) -> None:
             break
         cache.remove(folder / "tree")
         if attempt == ATTEMPTS:
-            raise errors.image_build_failed(ATTEMPTS, log, _tail(log))
+            raise messages.image_build_failed(ATTEMPTS, log, _tail(log))
         say(f"building the tree failed (see {log}); trying again")
     _take_parts(folder)
     say("packing the tree into a disk image")
@@ -204,7 +203,7 @@ def _run(command: list[str]) -> str:
     """Run a step of the build and return what it printed. Raises ``VsprofError`` with its own words."""
     ran = subprocess.run(command, capture_output=True, text=True, timeout=300, check=False, stdin=subprocess.DEVNULL)
     if ran.returncode != 0:
-        raise errors.build_step_failed(command, ran.returncode, ran.stderr or ran.stdout)
+        raise messages.build_step_failed(command, ran.returncode, ran.stderr or ran.stdout)
     return ran.stdout
 
 

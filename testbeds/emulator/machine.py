@@ -22,7 +22,7 @@ from pathlib import Path
 from typing import Any
 
 from terms import errors, locks
-from testbeds import processes
+from testbeds import messages, processes
 from testbeds.emulator.image import Image
 from testbeds.emulator.likeness import ITSELF, Likeness
 from testbeds.emulator.needs import LAB_MEMORY_BYTES
@@ -160,7 +160,7 @@ class Machine:
         command = [*self.image.program("qemu-img"), "create", "-q", "-f", "qcow2", "-b", str(disk), "-F", backing, str(overlay)]
         made = subprocess.run(command, capture_output=True, text=True, timeout=60, check=False)
         if made.returncode != 0:
-            raise errors.build_step_failed(command, made.returncode, made.stderr)
+            raise messages.build_step_failed(command, made.returncode, made.stderr)
         return overlay
 
     def qmp(self, command: str, **arguments: Any) -> Any:
@@ -168,7 +168,7 @@ class Machine:
         try:
             return self._monitor.execute(command, **arguments)
         except errors.RunFailed as error:
-            raise errors.emulator_failed(f"{error}\n{self.output()}") from error
+            raise messages.emulator_failed(f"{error}\n{self.output()}") from error
 
     def wait_until(self, done: Callable[[], bool], seconds: float, waiting_for: str) -> None:
         """Poll ``done`` until it holds. Raises ``VsprofError`` when QEMU ends or the time is over."""
@@ -176,7 +176,7 @@ class Machine:
         while not done():
             self.check_alive()
             if time.monotonic() > end:
-                raise errors.emulator_stuck(waiting_for, seconds, self.console())
+                raise messages.emulator_stuck(waiting_for, seconds, self.console())
             time.sleep(0.02)
 
     def alive(self) -> bool:
@@ -185,7 +185,7 @@ class Machine:
     def check_alive(self) -> None:
         """Raise ``VsprofError`` with QEMU's last words if it ended."""
         if not self.alive():
-            raise errors.emulator_failed(self.output())
+            raise messages.emulator_failed(self.output())
 
     @property
     def pid(self) -> int:
@@ -253,8 +253,8 @@ class Machine:
         crashed = status is not None and status < 0 and status != -signal.SIGKILL
         if with_plugins and (crashed or any(refused in words for refused in PLUGIN_REFUSED)):
             files = [f"{plugin}" for plugin in self.plugins]
-            return errors.plugin_not_loaded([file for file in files if file in words] or files, words)
-        return errors.emulator_failed(words)
+            return messages.plugin_not_loaded([file for file in files if file in words] or files, words)
+        return messages.emulator_failed(words)
 
     def _preloaded(self) -> list[Path]:
         """The plug-ins by paths that the loader takes, whatever their own."""

@@ -11,7 +11,8 @@ import subprocess
 from dataclasses import dataclass
 from pathlib import Path
 
-from terms import errors, host_messages, units
+from terms import units
+from testbeds import messages
 from testbeds.emulator import cache
 
 LAB_MEMORY_BYTES = 4 << 30
@@ -43,7 +44,7 @@ class Needs:
         """Raise ``BadInput`` that lists every requirement that is not met."""
         missing = [need for need in self.needs if need.problem]
         if missing:
-            raise errors.host_lacks([f"{need.what}: {need.problem}" for need in missing])
+            raise messages.host_lacks([f"{need.what}: {need.problem}" for need in missing])
 
 
 def for_building() -> Needs:
@@ -57,12 +58,12 @@ def for_running() -> Needs:
 
 def _machine() -> Need:
     seen = f"{platform.system()} {platform.machine()}"
-    return Need("machine", seen, None if seen == "Linux x86_64" else errors.needs_linux_x86(seen))
+    return Need("machine", seen, None if seen == "Linux x86_64" else messages.needs_linux_x86(seen))
 
 
 def _memory() -> Need:
     free = available_memory()
-    short = errors.too_little_memory(free, NEEDED_MEMORY_BYTES) if free < NEEDED_MEMORY_BYTES else None
+    short = messages.too_little_memory(free, NEEDED_MEMORY_BYTES) if free < NEEDED_MEMORY_BYTES else None
     return Need("memory", f"{units.gib(free)} available", short)
 
 
@@ -79,18 +80,18 @@ def _disk() -> Need:
     while not folder.exists():
         folder = folder.parent
     free = shutil.disk_usage(folder).free
-    short = errors.too_little_disk(cache.root(), free, NEEDED_DISK_BYTES) if free < NEEDED_DISK_BYTES else None
+    short = messages.too_little_disk(cache.root(), free, NEEDED_DISK_BYTES) if free < NEEDED_DISK_BYTES else None
     return Need("disk", f"{units.gib(free)} free for {cache.root()}", short)
 
 
 def _program(name: str) -> Need:
     found = shutil.which(name)
-    return Need(name, found or "not found", None if found else errors.program_missing(name, PROGRAMS[name]))
+    return Need(name, found or "not found", None if found else messages.program_missing(name, PROGRAMS[name]))
 
 
 def _mke2fs() -> Need:
     found = shutil.which(MKE2FS)
-    return Need("mke2fs", found or "not found", None if found else errors.program_missing("mke2fs", "e2fsprogs"))
+    return Need("mke2fs", found or "not found", None if found else messages.program_missing("mke2fs", "e2fsprogs"))
 
 
 def _becoming_root() -> Need:
@@ -102,9 +103,9 @@ def _becoming_root() -> Need:
     give_away = 'file=$(mktemp) && chown 1:1 "$file"; status=$?; rm -f "$file"; exit $status'
     try:
         tried = subprocess.run([*cache.as_root(), "sh", "-c", give_away], capture_output=True, text=True, timeout=20, check=False)
-        problem = None if tried.returncode == 0 else errors.no_user_namespace(user, tried.stderr.strip())
+        problem = None if tried.returncode == 0 else messages.no_user_namespace(user, tried.stderr.strip())
     except (OSError, subprocess.TimeoutExpired) as error:
-        problem = errors.no_user_namespace(user, str(error))
+        problem = messages.no_user_namespace(user, str(error))
     return Need("root of a tree", "user namespace" if problem is None else "no user namespace", problem)
 
 
@@ -112,10 +113,10 @@ def check_kvm(kernel: Path, qemu: list[str]) -> None:
     """Raise ``BadInput`` where the lab can't run under KVM: no guest boots, or none would inside, for which KVM must be nested."""
     boots, seen = kvm_boots(kernel, qemu)
     if not boots:
-        raise host_messages.kvm_not_here(seen)
+        raise messages.kvm_not_here(seen)
     nested = [path for path in Path("/sys/module").glob("kvm_*/parameters/nested") if path.read_text().strip() in ("1", "Y")]
     if not nested:
-        raise host_messages.kvm_not_here("a guest boots, but KVM does not nest, and the lab has guests of its own")
+        raise messages.kvm_not_here("a guest boots, but KVM does not nest, and the lab has guests of its own")
 
 
 def kvm_boots(kernel: Path, qemu: list[str], seconds: float = 20) -> tuple[bool, str]:

@@ -12,6 +12,7 @@ import time
 from pathlib import Path
 
 from terms import errors
+from testbeds import messages
 from testbeds.emulator import cache, soundness
 from testbeds.emulator import machine as machines
 from testbeds.emulator.image import Image, Say
@@ -86,7 +87,7 @@ def check(channel: Channel, cpus: int) -> None:
     """Raise ``LabUnsound`` where a CPU's timer is dead, the clocks disagree, or KVM is missing."""
     printed = channel.run(soundness.CHECK, timeout=CHECK_SECONDS, check=False).stdout
     if faults := soundness.faults(printed, cpus):
-        raise errors.lab_unsound(faults)
+        raise messages.lab_unsound(faults)
 
 
 def _boot_until_sound(image: Image, shape: Shape, to: Path, say: Say) -> None:
@@ -111,7 +112,7 @@ def boot_and_save(image: Image, shape: Shape, to: Path) -> None:
             channel = connect(machine, BOOT_SECONDS)
             settled = channel.run(SETTLE, timeout=BOOT_SECONDS, check=False)
             if settled.status != 0:
-                raise errors.lab_not_ready(settled.stderr.strip())
+                raise messages.lab_not_ready(settled.stderr.strip())
             try:
                 check(channel, shape.cpus)
             except errors.LabUnsound as error:
@@ -138,7 +139,7 @@ def _save(machine: Machine, state: Path) -> None:
     machine.wait_until(lambda: machine.qmp("query-migrate")["status"] in ("completed", "failed"), 120, "the state to be saved")
     outcome = machine.qmp("query-migrate")
     if outcome["status"] == "failed":
-        raise errors.emulator_failed(f"saving its state failed: {outcome.get('error-desc', 'no reason given')}")
+        raise messages.emulator_failed(f"saving its state failed: {outcome.get('error-desc', 'no reason given')}")
 
 
 def _set_capabilities(machine: Machine) -> None:

@@ -11,8 +11,8 @@ import pytest
 from rich.console import Console
 
 from analysis import compare, compare_text, load
+from analysis import messages as analysis_messages
 from runner import cli
-from terms import analysis_messages as say
 from terms.errors import BadInput
 
 
@@ -56,7 +56,7 @@ def test_a_verdict_needs_an_interval_that_excludes_1(result):
     [found] = compare.of_cases(result, "kernel-ovs", "ovs-dpdk")
     told = found.table[found.table["verdict"].isin(["more", "less"])]
     assert ((told["low"] > 1) | (told["high"] < 1)).all()
-    untold = found.table[found.table["verdict"] == say.CAN_NOT_TELL]
+    untold = found.table[found.table["verdict"] == analysis_messages.CAN_NOT_TELL]
     assert ((untold["low"] <= 1) & (untold["high"] >= 1)).all()
     assert list(found.table["verdict"].isin(["more", "less"])) == sorted(found.table["verdict"].isin(["more", "less"]), reverse=True)
 
@@ -81,7 +81,7 @@ def test_the_parts_are_those_of_the_cycles(result):
 
 def test_one_repetition_has_no_verdict(sample, tmp_path):
     [found] = compare.of_cases(load.load(sample.write(tmp_path, repetitions=1)), "kernel-ovs", "ovs-dpdk")
-    assert set(found.table["verdict"]) <= {say.NO_INTERVAL, say.NO_RATIO, say.BOTH_ZERO}
+    assert set(found.table["verdict"]) <= {analysis_messages.NO_INTERVAL, analysis_messages.NO_RATIO, analysis_messages.BOTH_ZERO}
 
 
 @pytest.mark.parametrize(

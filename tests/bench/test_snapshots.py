@@ -8,7 +8,7 @@ import json
 import pytest
 
 from bench import snapshots, table
-from terms import errors
+from testbeds import messages as testbeds_messages
 
 
 def test_no_boot_is_no_answer(capsys):
@@ -21,7 +21,7 @@ def test_no_boot_is_no_answer(capsys):
 @pytest.mark.parametrize("bad", [(), (2,)])
 def test_each_boot_is_counted_and_the_unsound_are_kept(monkeypatch, tmp_path, capsys, bad):
     number = iter(range(1, 4))
-    fault = errors.lab_unsound(["CPU 3 took no timer interrupts"])
+    fault = testbeds_messages.lab_unsound(["CPU 3 took no timer interrupts"])
     fault.registers = ["SYNTHETIC registers"]
     monkeypatch.setattr(snapshots, "boot", lambda made, shape: fault if next(number) in bad else None)
     monkeypatch.setattr(snapshots.image, "get", lambda say: None)

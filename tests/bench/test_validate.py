@@ -11,9 +11,9 @@ import pytest
 from analysis import validation
 from analysis.stats import Estimate
 from analysis.validation import Validation
+from bench import messages as bench_messages
 from bench import microbenchmarks, perf, repeat, table, validate
 from collectors.uarch_model import profiles
-from terms import errors
 
 PROFILE = profiles.load(profiles.DEFAULT)
 MODELLED = [{"packets": 1e4, "instructions": value, "llc_misses": 0.0} for value in (1100.0, 1090.0, 1110.0)]
@@ -131,7 +131,7 @@ def test_a_run_prints_its_tables_and_writes_all_files(all_ones, monkeypatch, tmp
 
 def test_a_switch_that_can_not_run_is_a_note(monkeypatch):
     def refused(*_):
-        raise errors.too_few_hugepages(0, 340)
+        raise bench_messages.too_few_hugepages(0, 340)
 
     monkeypatch.setattr(validate.native, "unavailable", lambda: "")
     monkeypatch.setattr(validate.switches, "natively", refused)

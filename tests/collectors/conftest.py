@@ -12,7 +12,7 @@ from typing import Any
 
 import pytest
 
-from terms import errors
+from testbeds import messages as testbeds_messages
 from testbeds.base import Completed, Process, Testbed
 
 
@@ -45,9 +45,9 @@ class Local(Testbed):
                 env=self.environment, check=False,
             )  # fmt: skip
         except subprocess.TimeoutExpired as error:
-            raise errors.command_timed_out(command, timeout) from error
+            raise testbeds_messages.command_timed_out(command, timeout) from error
         if check and ran.returncode:
-            raise errors.command_failed(command, ran.returncode, ran.stderr)
+            raise testbeds_messages.command_failed(command, ran.returncode, ran.stderr)
         return Completed(command, ran.returncode, ran.stdout, ran.stderr)
 
     def start(self, name: str, command: str, **_: Any) -> Process:

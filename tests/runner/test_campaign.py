@@ -17,12 +17,14 @@ from collectors.base import Collector
 from runner import campaign as campaigns
 from runner import cli, results
 from runner import experiment as experiments
+from runner import messages as runner_messages
 from runner.campaign import Campaign
 from runner.progress import Progress
 from runner.run import Outcome
 from terms import errors, schema
 from terms.placement import CpuPlan
 from terms.schema import Number
+from testbeds import messages as testbeds_messages
 
 seeds = st.integers(0, 2**32 - 1)
 
@@ -310,7 +312,7 @@ def test_resuming_a_complete_campaign_measures_nothing_again(executed, root, qui
 
 def test_a_named_collector_that_can_not_work_stops_the_campaign(executed, root, quiet):
     begun, troubles = executed
-    troubles["r001"] = errors.collector_unavailable("perf_stat", "no PMU")
+    troubles["r001"] = runner_messages.collector_unavailable("perf_stat", "no PMU")
     with pytest.raises(errors.BadInput):
         campaigns.start(vm2vm(1), quiet, seed=1, root=root)
     assert begun == ["r001"]
@@ -319,7 +321,7 @@ def test_a_named_collector_that_can_not_work_stops_the_campaign(executed, root, 
 def test_a_testbed_that_does_not_come_up_leaves_no_result(executed, root, quiet, monkeypatch):
     class Broken(NoHost):
         def __enter__(self):
-            raise errors.emulator_failed("boom")
+            raise testbeds_messages.emulator_failed("boom")
 
     monkeypatch.setitem(experiments.TESTBEDS, "lab", Broken)
     with pytest.raises(errors.VsprofError, match="boom"):

@@ -19,6 +19,7 @@ import pytest
 from collectors.base import Apart, Clock, Collector, Marks
 from runner import campaign, parse, run, window
 from runner import experiment as experiments
+from runner import messages as runner_messages
 from runner.experiment import Case, TrafficItem, Windows
 from runner.run import Plan, Setting
 from switches.base import Port
@@ -27,6 +28,7 @@ from terms.placement import Placement
 from terms.schema import Number
 from testbeds.base import EMULATED, MODELLED
 from testbeds.ssh import Shell
+from workloads import messages as workloads_messages
 from workloads.endpoints.base import Counters
 from workloads.traffic.idle import Idle, IdleOptions
 
@@ -246,7 +248,7 @@ def test_a_traffic_may_have_windows_of_another_length_in_modelled_time(topology,
 
 def test_a_collector_with_windows_of_its_own_is_left_out_of_modelled_time(topology, monkeypatch):
     monkeypatch.setitem(experiments.COLLECTORS, "slow", Slow)
-    for clock, left in ((EMULATED, {}), (MODELLED, {"slow": errors.no_own_windows()})):
+    for clock, left in ((EMULATED, {}), (MODELLED, {"slow": runner_messages.no_own_windows()})):
         topology.host.clock = clock
         with contextlib.ExitStack() as undo:
             assert run._set_up(topology.host, Setting("vm2vm", Windows(), ["slow"], frozenset()), undo)[1] == left
@@ -417,7 +419,7 @@ def test_what_ends_with_its_testbed_is_not_stopped_before(tmp_path, monkeypatch,
 
 def test_what_died_is_told_and_not_who_missed_it_first():
     def died():
-        raise errors.died("testpmd", "its last words")
+        raise workloads_messages.died("testpmd", "its last words")
 
     for check, told in ((died, "testpmd"), (lambda: None, "telemetry does not answer")):
         with pytest.raises(errors.RunFailed, match=told) as seen, run._explained(SimpleNamespace(check=check)):

@@ -15,6 +15,7 @@ import yaml
 from terms import errors
 from terms.errors import BadInput, PluginNotLoaded, VsprofError
 from testbeds import lab
+from testbeds import messages as testbeds_messages
 from testbeds.base import Testbed
 from testbeds.emulator import image, needs
 from testbeds.emulator.image import Image
@@ -208,7 +209,7 @@ def test_a_lab_that_resumes_unsound_is_booted_again(no_emulator, monkeypatch):
 
     def check(channel, cpus):
         if faults := found.pop(0):
-            raise errors.lab_unsound(faults)
+            raise testbeds_messages.lab_unsound(faults)
 
     monkeypatch.setattr(lab.snapshot, "check", check)
     monkeypatch.setattr(lab.snapshot, "discard", lambda image, shape: discarded.append(shape))
@@ -225,7 +226,7 @@ def test_a_lab_is_booted_until_it_is_sound_and_not_for_ever(no_emulator, monkeyp
     def boot(image, shape, to):
         boots.append(to)
         if len(boots) < 3 or to.name == "never":
-            raise errors.lab_unsound([f"boot {len(boots)}"])
+            raise testbeds_messages.lab_unsound([f"boot {len(boots)}"])
 
     monkeypatch.setattr(lab.snapshot, "boot_and_save", boot)
     lab.snapshot._boot_until_sound(Image(no_emulator), Shape(), no_emulator / "at last", said.append)
@@ -251,7 +252,7 @@ def test_a_host_that_is_not_emulated_has_no_plugins():
 
 def test_a_plugin_that_can_not_be_loaded_costs_no_snapshot_and_leaves_nothing(no_emulator, monkeypatch):
     def resume(machine, state):
-        raise errors.plugin_not_loaded([f"{PLUGIN}"], "no such file")
+        raise testbeds_messages.plugin_not_loaded([f"{PLUGIN}"], "no such file")
 
     said: list[str] = []
     discarded: list[object] = []

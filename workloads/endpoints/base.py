@@ -9,9 +9,9 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, ClassVar
 
 from switches.base import Port
-from terms import probe_messages, search_messages
 from terms.placement import Thread
 from testbeds.base import Process
+from workloads import messages
 
 if TYPE_CHECKING:
     from workloads.endpoints.probe import Probe
@@ -152,11 +152,11 @@ class Endpoint(abc.ABC):
 
     def can_not_burst(self) -> str | None:
         """Why no given number of frames can be sent from here, or None. In modelled time a search needs that."""
-        return search_messages.no_burst(self.name)
+        return messages.no_burst(self.name)
 
     def can_not_pace(self, to: Endpoint) -> str | None:
         """Why frames at a fixed pace, each timed, can't be sent from here to ``to``; or None."""
-        return probe_messages.not_probed(self.name, to.name)
+        return messages.not_probed(self.name, to.name)
 
     def probe(self) -> Probe:
         """What sends such frames. Asked only of an endpoint that can."""

@@ -7,9 +7,9 @@ from collections.abc import Mapping
 from typing import ClassVar
 
 from switches.base import Port
-from terms import errors
 from terms.placement import Thread
 from testbeds.base import Process, Testbed
+from workloads import messages
 from workloads.endpoints import pktgen
 from workloads.endpoints.base import STACK_OPTIONS, Counters, Endpoint, Flood, Frames, Job
 from workloads.endpoints.host_end import Commands, counters_of, read_counters
@@ -57,7 +57,7 @@ class Container(Endpoint):
         return flood
 
     def can_not_flood(self, paced: bool, flows: int) -> str | None:
-        return errors.no_pace(self.name) if paced and not self._has_pktgen() else None
+        return messages.no_pace(self.name) if paced and not self._has_pktgen() else None
 
     def can_not_burst(self) -> str | None:
         return None if self._has_pktgen() else super().can_not_burst()

@@ -6,9 +6,9 @@ from __future__ import annotations
 import shlex
 
 from switches.base import Port
-from terms import errors
 from terms.placement import Thread
 from testbeds.base import Process, Testbed
+from workloads import messages
 from workloads.endpoints.base import RUN, Counters, Endpoint, Flood, Frames, Job
 from workloads.endpoints.pktgen import Pktgen
 
@@ -100,11 +100,11 @@ class HostJob(Job):
             f"for i in $(seq {polls}); do [ -s {self._out}.status ] && exit 0; sleep 0.1; done; exit 1", timeout=seconds + 30, check=False
         )
         if waited.status != 0:
-            raise errors.endpoint_failed(self._endpoint, f"no end after {seconds:.0f} s: {self._command}", "")
+            raise messages.endpoint_failed(self._endpoint, f"no end after {seconds:.0f} s: {self._command}", "")
         status = int(self._host.run(f"cat {self._out}.status").stdout)
         if status != 0 and not self._may_fail:
             words = self._host.run(f"cat {self._out}.err").stdout
-            raise errors.endpoint_failed(self._endpoint, f"exit status {status}: {self._command}", words)
+            raise messages.endpoint_failed(self._endpoint, f"exit status {status}: {self._command}", words)
         return self._host.run(f"cat {self._out}.out").stdout
 
     def threads(self, role: str) -> list[Thread]:

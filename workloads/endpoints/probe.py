@@ -12,11 +12,11 @@ import time
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 
-from terms import errors, probe_messages
 from terms.placement import Thread
 from terms.schema import FCS_BYTES
 from testbeds.base import Process, Testbed
 from testbeds.threads import threads_of
+from workloads import messages
 from workloads.endpoints.base import RUN, Flood, Frames
 from workloads.endpoints.probe_report import Report
 
@@ -48,7 +48,7 @@ def unavailable(host: Testbed) -> str | None:
     """Why ``host`` can't run it, or None."""
     if VARIABLE in os.environ or host.run(f"test -x {PROGRAM}", check=False).status == 0:
         return None
-    return probe_messages.not_installed(PROGRAM, VARIABLE)
+    return messages.not_installed(PROGRAM, VARIABLE)
 
 
 class Probe:
@@ -80,7 +80,7 @@ class Probe:
         end = time.monotonic() + FLOW_SECONDS
         while not self.report().arrived:
             if not self._process.alive() or time.monotonic() > end:
-                raise probe_messages.nothing_arrives(FLOW_SECONDS, self.log())
+                raise messages.nothing_arrives(FLOW_SECONDS, self.log())
             time.sleep(0.1)
         # Again: until the switch had found its ports, frames were lost that are none of its losses.
         self.begin(period_s, frame_bytes)
@@ -99,7 +99,7 @@ class Probe:
         try:
             return Report.model_validate_json(answer)
         except ValueError:
-            raise probe_messages.refused(answer) from None
+            raise messages.refused(answer) from None
 
     def log(self) -> str:
         return self._process.log()
@@ -120,19 +120,19 @@ class Probe:
 
     def _tell(self, command: str) -> None:
         if (answer := self._ask(command)).strip() != "ok":
-            raise probe_messages.refused(answer)
+            raise messages.refused(answer)
 
     def _ask(self, command: str) -> str:
         asked = self._host.run(shlex.join(["python3", "-S", "-c", ASK, self._socket, command]), check=False)
         if asked.status != 0:
-            raise probe_messages.refused(f"{asked.stderr}\n{self.log()}")
+            raise messages.refused(f"{asked.stderr}\n{self.log()}")
         return asked.stdout
 
     def _await_ready(self) -> None:
         end = time.monotonic() + START_SECONDS
         while "frame-probe: ready" not in (log := self._process.log()):
             if not self._process.alive() or time.monotonic() > end:
-                raise errors.endpoint_failed(self.name, "frame-probe did not get ready", log)
+                raise messages.endpoint_failed(self.name, "frame-probe did not get ready", log)
             time.sleep(0.05)
 
 
@@ -169,6 +169,6 @@ def _bring(host: Testbed) -> None:
     if VARIABLE in os.environ:
         program = Path(os.environ[VARIABLE])
         if not program.is_file():
-            raise probe_messages.not_a_file(VARIABLE, program)
+            raise messages.not_a_file(VARIABLE, program)
         host.push(program.read_bytes(), PROGRAM)
         host.run(f"chmod 755 {PROGRAM}")

@@ -12,10 +12,10 @@ import struct
 import time
 from collections.abc import Sequence
 
-from terms import errors
 from terms.placement import Thread
 from testbeds.base import Process, Testbed
 from testbeds.threads import threads_of
+from workloads import messages
 from workloads.endpoints.base import RUN, Flood, Frames
 
 PROGRAM = "/var/lib/vsprof/guest/dpdk-testpmd"
@@ -97,7 +97,7 @@ class Testpmd:
         end = time.monotonic() + START_SECONDS
         while text not in (log := self._process.log()):
             if not self._process.alive() or time.monotonic() > end:
-                raise errors.endpoint_failed(self.name, f"testpmd did not get to {text.strip()!r}", log[-1500:])
+                raise messages.endpoint_failed(self.name, f"testpmd did not get to {text.strip()!r}", log[-1500:])
             time.sleep(0.02)
 
 
@@ -120,7 +120,7 @@ class PortFlood(Flood):
             f"set portlist {','.join([str(source), str(self._port), *others])}",
         )
         if f"Port {source} is attached" not in said:
-            raise errors.endpoint_failed(self._testpmd.name, "testpmd did not take the file of frames", said)
+            raise messages.endpoint_failed(self._testpmd.name, "testpmd did not take the file of frames", said)
 
     def start(self) -> None:
         self._testpmd.tell("start")

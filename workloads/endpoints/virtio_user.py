@@ -17,10 +17,10 @@ from dataclasses import dataclass
 from typing import Any, ClassVar
 
 from switches.base import Port
-from terms import errors, option_messages, probe_messages
 from terms.placement import Thread
 from testbeds import dpdk_telemetry
 from testbeds.base import Process, Testbed
+from workloads import messages
 from workloads.endpoints import probe
 from workloads.endpoints.base import RUN, Counters, Endpoint, Flood, Frames, Job
 from workloads.endpoints.probe import Probe, ProbeFlood
@@ -80,9 +80,9 @@ class VirtioUser(Endpoint):
         if not paced:
             return None
         if flows > 1:
-            return probe_messages.one_flow(self.name, flows)
+            return messages.one_flow(self.name, flows)
         # frame-probe sends from the first port, and takes both.
-        return self._pair.can_not_probe() if self._pair.ends[0] is self and len(self._pair.ends) == 2 else errors.no_pace(self.name)
+        return self._pair.can_not_probe() if self._pair.ends[0] is self and len(self._pair.ends) == 2 else messages.no_pace(self.name)
 
     def can_not_pace(self, to: Endpoint) -> str | None:
         if [self, to] != self._pair.ends:
@@ -93,7 +93,7 @@ class VirtioUser(Endpoint):
         return self._pair.probe()
 
     def spawn(self, command: str, *, may_fail: bool = False) -> Job:
-        raise errors.endpoint_failed(self.name, f"it has no network stack and no shell: {command}", "")
+        raise messages.endpoint_failed(self.name, f"it has no network stack and no shell: {command}", "")
 
     def counters(self) -> Counters:
         return self._pair.counters(self._index)
@@ -137,7 +137,7 @@ class Ends:
             seen = taken.get(index, {}).get("rx", "")
             if seen != PATHS[self.path].said or LOST_FEATURES in self.program.log():
                 self.stop()
-                raise option_messages.path_not_taken(end.name, self.path, seen)
+                raise messages.path_not_taken(end.name, self.path, seen)
 
     def testpmd(self) -> Testpmd:
         """testpmd, in the place of any other program."""
@@ -181,7 +181,7 @@ class Ends:
         end = time.monotonic() + LINK_SECONDS
         while (said := self._host.run(asked).stdout).count('"UP"') < len(self.ends):
             if time.monotonic() > end:
-                raise errors.endpoint_failed(self.program.name, f"the switch did not take up its ports in {LINK_SECONDS} s", said)
+                raise messages.endpoint_failed(self.program.name, f"the switch did not take up its ports in {LINK_SECONDS} s", said)
             time.sleep(0.1)
 
     def _name(self) -> str:

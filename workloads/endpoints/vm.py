@@ -10,12 +10,14 @@ from collections.abc import Mapping, Sequence
 from typing import Any, ClassVar
 
 from switches.base import Port
-from terms import errors, node_messages, option_messages
+from terms import errors
 from terms.placement import Thread
+from testbeds import messages as testbeds_messages
 from testbeds import numa
 from testbeds.base import Process, Testbed
 from testbeds.qmp import Monitor, agent_answers
 from testbeds.threads import threads_of
+from workloads import messages
 from workloads.endpoints import stuck
 from workloads.endpoints.base import RUN, STACK_OPTIONS, Counters, Endpoint, Flood, Frames, Job
 from workloads.endpoints.pktgen import Pktgen
@@ -99,7 +101,7 @@ class Vm(Endpoint):
         # The driver changes it only while the interface is down.
         self.run(f"ethtool -C eth0 tx-frames {TX_FRAMES[self._tx_interrupts]}", may_fail=True)
         if f"tx-frames:\t{TX_FRAMES[self._tx_interrupts]}\n" not in self.run("ethtool -c eth0"):
-            raise option_messages.tx_interrupts_stay(self.name, self._tx_interrupts)
+            raise messages.tx_interrupts_stay(self.name, self._tx_interrupts)
         self.run(f"ip addr add {self.address}/24 dev eth0; ip link set eth0 up")
 
     def goes_on(self, least: float = stuck.LEAST_RUN_S) -> stuck.Progress:
@@ -118,7 +120,7 @@ class Vm(Endpoint):
                 break
         console = self._host.run(f"tail -n 10 {RUN}/{self.name}.console", check=False).stdout
         why = f"its guest agent did not answer in {waited} s: {self.waits_for()}"
-        raise errors.endpoint_failed(self.name, why, self._last_words() + console)
+        raise messages.endpoint_failed(self.name, why, self._last_words() + console)
 
     def _ran_seconds(self) -> float:
         return 0.0 if self._process is None else stuck.ran_seconds(self._host, self._process.pid, self._vcpu_tid)
@@ -154,7 +156,7 @@ class Vm(Endpoint):
         interfaces, clock = self.ask("guest-network-get-interfaces"), self.ask("guest-get-time")
         found = next((i["statistics"] for i in interfaces if i["name"] == self.interface), None)
         if found is None:
-            raise errors.endpoint_failed(self.name, f"it has no {self.interface}", self._last_words())
+            raise messages.endpoint_failed(self.name, f"it has no {self.interface}", self._last_words())
         return Counters(clock / 1e9, found["rx-packets"], found["rx-bytes"], found["tx-packets"], found["tx-bytes"])
 
     def facts(self) -> dict[str, Any]:
@@ -212,7 +214,7 @@ class Vm(Endpoint):
             assert self._process is not None
             self._pages = numa.by_node(numa.mappings(self._host, self._process.pid))
             if self._pages.keys() != {self._node}:
-                raise node_messages.elsewhere(f"{self.name}'s memory", self._node, node_messages.pages(self._pages))
+                raise testbeds_messages.elsewhere(f"{self.name}'s memory", self._node, testbeds_messages.pages(self._pages))
 
     def _network(self) -> list[str]:
         # No boot ROM: firmware would spend a second on it, and the guest boots from no network.
@@ -231,14 +233,14 @@ class Vm(Endpoint):
     def _await_socket(self, kind: str) -> None:
         waited = self._host.run(f"for i in $(seq 200); do [ -S {self._socket(kind)} ] && exit 0; sleep 0.05; done; exit 1", check=False)
         if waited.status != 0:
-            raise errors.endpoint_failed(self.name, "its QEMU did not start", self._last_words())
+            raise messages.endpoint_failed(self.name, "its QEMU did not start", self._last_words())
 
     def _ask_for_vcpu(self) -> int:
         """The thread that runs the guest's CPU. Only QEMU knows it for sure."""
         monitor = Monitor(self._host.socket(self._socket("qmp")))
         try:
             if not monitor.connect():
-                raise errors.endpoint_failed(self.name, "its QEMU's monitor does not answer", self._last_words())
+                raise messages.endpoint_failed(self.name, "its QEMU's monitor does not answer", self._last_words())
             return int(monitor.execute("query-cpus-fast")[0]["thread-id"])
         finally:
             monitor.close()
@@ -272,7 +274,7 @@ class Vm(Endpoint):
 
     def _connected(self) -> Monitor:
         if self._agent is None:
-            raise errors.endpoint_failed(self.name, "it is not running", "")
+            raise messages.endpoint_failed(self.name, "it is not running", "")
         return self._agent
 
     def _last_words(self) -> str:
@@ -300,13 +302,13 @@ class GuestJob(Job):
             if (now := time.monotonic()) > look:
                 if not goes_on():
                     why = f"{self._vm.waits_for()}; {self._vm.programs()}"
-                    raise errors.endpoint_failed(self._vm.name, f"no end after {now - began:.0f} s: {self._command}: {why}", "")
+                    raise messages.endpoint_failed(self._vm.name, f"no end after {now - began:.0f} s: {self._command}: {why}", "")
                 look = now + patience
             time.sleep(POLL_S)
         assert self._status is not None
         output, words = (_decoded(self._status.get(key)) for key in ("out-data", "err-data"))
         if self._status.get("exitcode", 0) != 0 and not self._may_fail:
-            raise errors.endpoint_failed(self._vm.name, f"exit status {self._status.get('exitcode')}: {self._command}", words or output)
+            raise messages.endpoint_failed(self._vm.name, f"exit status {self._status.get('exitcode')}: {self._command}", words or output)
         return output
 
 

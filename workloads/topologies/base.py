@@ -12,9 +12,10 @@ from collections.abc import Mapping, Sequence
 from typing import Any, ClassVar
 
 from switches.base import Port, Switch
-from terms import errors, option_messages, schema
+from terms import schema
 from terms.placement import NEAR, CpuPlan, Placement, Thread
 from testbeds.base import Testbed
+from workloads import messages
 from workloads.endpoints import virtio_user, vm
 from workloads.endpoints.base import NO_OFFLOADS, Endpoint, offloads_on
 from workloads.endpoints.container import Container
@@ -85,7 +86,7 @@ class Topology(abc.ABC):
         """Raise ``RunFailed`` if the switch or an endpoint died."""
         processes = [*self.switch.processes(), *(process for endpoint in self._made for process in endpoint.processes())]
         if died := self.host.died(processes):
-            raise errors.died(died.name, died.log())
+            raise messages.died(died.name, died.log())
 
     def facts(self) -> dict[str, Any]:
         """What the manifest should say of the endpoints, by name; of those that have something to say."""
@@ -150,7 +151,7 @@ class Topology(abc.ABC):
                 end.run(f"ethtool --offload {end.interface} {NO_OFFLOADS}", may_fail=True)
             self._offloads[end.name] = offloads_on(end.run(f"ethtool --show-offload {end.interface}"))
             if off and self._offloads[end.name]:
-                raise option_messages.offloads_stay_on(end.name, self._offloads[end.name])
+                raise messages.offloads_stay_on(end.name, self._offloads[end.name])
 
     def _check_path(self) -> None:
         """Both ends must reach each other before anything is measured; it also teaches the switch their addresses."""
@@ -167,7 +168,7 @@ class Topology(abc.ABC):
             seconds=2 * CONNECT_SECONDS + 10, may_fail=True,
         )  # fmt: skip
         if "yes" not in reached:
-            raise errors.no_path(self.sender.name, self.receiver.name, CONNECT_SECONDS)
+            raise messages.no_path(self.sender.name, self.receiver.name, CONNECT_SECONDS)
 
     def _introduce(self) -> None:
         """Tell each end the other's MAC address for good: an ARP request within a window would be counted as a frame of its traffic."""

@@ -34,10 +34,10 @@ from typing import Any, ClassVar, Protocol
 from pydantic import BaseModel, ConfigDict, Field
 
 from switches.base import PortCounters
-from terms import errors, option_messages
 from terms.schema import Number
 from terms.vocabulary import Data, Headline
 from testbeds.base import MODELLED
+from workloads import messages
 from workloads.endpoints.base import Counters
 from workloads.topologies.base import Topology
 
@@ -148,12 +148,12 @@ class Traffic(abc.ABC):
     def unavailable(self) -> str | None:
         """Why these endpoints can't send it, or None. Asked once they are up."""
         if self.topology.host.clock == MODELLED and self.outlasts_modelled_time:
-            return errors.not_in_modelled_time(type(self).__module__.rpartition(".")[2])
+            return messages.not_in_modelled_time(type(self).__module__.rpartition(".")[2])
         if self.returns != self.topology.returns:
-            say = option_messages.nothing_returns if self.returns else option_messages.nothing_is_sent
+            say = messages.nothing_returns if self.returns else messages.nothing_is_sent
             return say(type(self.topology).__module__.rpartition(".")[2])
         ends = (self.topology.sender, self.topology.receiver)
-        return next((errors.no_stack(end.name) for end in ends if self.needs_stack and not end.has_stack), None)
+        return next((messages.no_stack(end.name) for end in ends if self.needs_stack and not end.has_stack), None)
 
     @abc.abstractmethod
     def start(self) -> None:
@@ -214,10 +214,10 @@ def rates(window: Window) -> Iterable[Number]:
     }
     yield Number("window_seconds", window.switch_seconds, "seconds", window=window.name)
     for hop, rate in hops.items():
-        note = "" if rate is not None else errors.end_not_asked() if hop == "sent" else errors.port_not_counted()
+        note = "" if rate is not None else messages.end_not_asked() if hop == "sent" else messages.port_not_counted()
         yield Number(f"packet_rate_{hop}", rate, "packets/s", window=window.name, note=note)
     bits = None if received_bytes is None else received_bytes * 8
-    yield Number("bit_rate_received", bits, "bit/s", window=window.name, note="" if bits is not None else errors.port_not_counted())
+    yield Number("bit_rate_received", bits, "bit/s", window=window.name, note="" if bits is not None else messages.port_not_counted())
 
 
 def _rates_of_ends(window: Window) -> tuple[float | None, float | None, float | None]:

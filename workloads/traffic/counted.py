@@ -12,8 +12,8 @@ from collections.abc import Mapping
 from typing import Any
 
 from switches.base import PortCounters
-from terms import errors
 from testbeds.base import MODELLED
+from workloads import messages
 from workloads.endpoints import pktgen, probe
 from workloads.endpoints.base import PATIENCE_S, Flood, Frames
 from workloads.endpoints.probe_report import Report
@@ -38,7 +38,7 @@ class CountedFlood:
     def check(self) -> None:
         """Raise ``RunFailed`` if it ended by itself."""
         if words := self.flood.ended():
-            raise errors.endpoint_failed(self._topology.sender.name, "the flood ended early", words)
+            raise messages.endpoint_failed(self._topology.sender.name, "the flood ended early", words)
 
     def end(self) -> dict[str, str]:
         """End it, let it drain, and return what was printed and counted since it was made, by file name."""

@@ -11,9 +11,9 @@ from collections.abc import Iterable, Mapping, Sequence
 
 from pydantic import field_validator
 
-from terms import errors
 from terms.schema import Number
 from terms.vocabulary import Data, Headline
+from workloads import messages
 from workloads.topologies.pvp import Pvp
 from workloads.traffic.base import Options, Traffic, Window
 
@@ -49,7 +49,7 @@ class Forward(Traffic):
     def check(self) -> None:
         for process in self.topology.sender.processes():
             if not process.alive():
-                raise errors.endpoint_failed(self.topology.sender.name, "forwarding ended early", process.log())
+                raise messages.endpoint_failed(self.topology.sender.name, "forwarding ended early", process.log())
 
     def stop(self) -> dict[str, str]:
         return {"testpmd.txt": self._pvp().forward(False)}

@@ -14,9 +14,9 @@ from collections.abc import Iterable, Mapping, Sequence
 
 from pydantic import Field, field_validator
 
-from terms import errors, probe_messages
 from terms.schema import Number
 from terms.vocabulary import Data, Headline
+from workloads import messages
 from workloads.endpoints.base import Counters
 from workloads.endpoints.probe import Probe
 from workloads.endpoints.probe_report import Latency, Report
@@ -72,7 +72,7 @@ class PacedFrames(Traffic):
         before = self._probe.report().received
         time.sleep(5 * self._period_s())
         if self._probe.report().received == before:
-            raise errors.endpoint_failed(self.topology.receiver.name, "no more frames arrive", self._probe.log())
+            raise messages.endpoint_failed(self.topology.receiver.name, "no more frames arrive", self._probe.log())
 
     def sample(self) -> Sample:
         """From one report, so that what the ports say and what the frames say belong together."""
@@ -132,7 +132,7 @@ def _of_window(window: str, before: Report, after: Report) -> Iterable[Number]:
 def _latencies(window: str, latency: Latency) -> Iterable[Number]:
     yield Number("packets_timed", latency.count, "packets", window=window)
     if not latency.count:
-        yield Number("latency_p50", None, "seconds", window=window, note=probe_messages.nothing_arrived(window))
+        yield Number("latency_p50", None, "seconds", window=window, note=messages.nothing_arrived(window))
         return
     yield Number("latency_min", latency.buckets[0][0], "seconds", window=window)
     yield Number("latency_mean", latency.sum_s / latency.count, "seconds", window=window)

@@ -12,9 +12,9 @@ from collections.abc import Iterable, Mapping, Sequence
 from hdrh.histogram import HdrHistogram
 from pydantic import Field, field_validator
 
-from terms import errors
 from terms.schema import Number
 from terms.vocabulary import Data, Headline
+from workloads import messages
 from workloads.traffic.base import Options, Traffic, Window
 
 PERCENTILES = {"rtt_p50": 50, "rtt_p90": 90, "rtt_p99": 99, "rtt_p999": 99.9}
@@ -65,7 +65,7 @@ class PingPaced(Traffic):
     def check(self) -> None:
         if self._job.finished():
             sender = self.topology.sender
-            raise errors.endpoint_failed(sender.name, "ping ended early", sender.run("cat /tmp/ping.txt"))
+            raise messages.endpoint_failed(sender.name, "ping ended early", sender.run("cat /tmp/ping.txt"))
 
     def stop(self) -> dict[str, str]:
         settings = self.settings

@@ -13,9 +13,9 @@ from collections.abc import Iterable, Mapping, Sequence
 
 from pydantic import BaseModel, Field
 
-from terms import probe_messages
 from terms.schema import Number
 from terms.vocabulary import Headline
+from workloads import messages
 from workloads.endpoints.probe_report import Report
 from workloads.traffic.base import Window
 from workloads.traffic.paced_frames import PacedFrames, PacedOptions
@@ -109,7 +109,7 @@ class Reconnect(PacedFrames):
 def _of_outage(outage: Outage) -> Iterable[Number]:
     """How long frames were away and how many are lost; empty, with the reason, where the path did not come back or nobody could tell."""
     report = outage.report
-    away = "" if outage.came_back else probe_messages.not_back(outage.patience_s)
+    away = "" if outage.came_back else messages.not_back(outage.patience_s)
     no_gap, no_loss = away or _no_gap(outage), away or _no_loss(report)
     yield Number("came_back", float(outage.came_back), "fraction", window=OUTAGE)
     yield Number("switch_away", outage.running_s - outage.killed_s, "seconds", window=OUTAGE)
@@ -123,14 +123,14 @@ def _no_gap(outage: Outage) -> str:
     """Why the longest gap is not the outage; nothing if it is."""
     gap, longest_s = outage.report.gap, outage.report.stalls.longest_s
     if not outage.killed_s - CLOCKS_S <= gap.began_s <= outage.running_s:
-        return probe_messages.other_gap(gap.began_s, outage.killed_s)
-    return probe_messages.blinked(longest_s, gap.longest_s) if longest_s > LONGEST_BLINK * gap.longest_s else ""
+        return messages.other_gap(gap.began_s, outage.killed_s)
+    return messages.blinked(longest_s, gap.longest_s) if longest_s > LONGEST_BLINK * gap.longest_s else ""
 
 
 def _no_loss(report: Report) -> str:
     """Why what is lost says nothing; nothing if it does."""
     due = report.offered + report.skipped
-    return probe_messages.starved(report.skipped, due) if report.skipped > MOST_SKIPPED * due else ""
+    return messages.starved(report.skipped, due) if report.skipped > MOST_SKIPPED * due else ""
 
 
 TRAFFIC = Reconnect

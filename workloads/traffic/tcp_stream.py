@@ -10,10 +10,10 @@ from typing import Any
 
 from pydantic import Field, field_validator
 
-from terms import errors
 from terms.schema import Number
 from terms.vocabulary import Data, Headline
 from testbeds.base import MODELLED
+from workloads import messages
 from workloads.endpoints.base import Job
 from workloads.traffic.base import Options, Traffic, Window, rates
 
@@ -85,12 +85,12 @@ class TcpStream(Traffic):
         receiver, sender = self.topology.receiver, self.topology.sender
         if not receiver.run(_until("01", CONNECTS_S), seconds=4 * CONNECTS_S, may_fail=True):
             self.check()
-            raise errors.no_connection(sender.name, receiver.name, CONNECTS_S)
+            raise messages.no_connection(sender.name, receiver.name, CONNECTS_S)
 
     def check(self) -> None:
         if self._client.finished():
             sender = self.topology.sender
-            raise errors.endpoint_failed(sender.name, "iperf3 ended early", sender.run("cat /tmp/iperf3.json"))
+            raise messages.endpoint_failed(sender.name, "iperf3 ended early", sender.run("cat /tmp/iperf3.json"))
 
     def stop(self) -> dict[str, str]:
         receiver, sender = self.topology.receiver, self.topology.sender
@@ -172,11 +172,11 @@ def _goodput_of_port(window: Window, reports: Sequence[tuple[float, float, float
     """In modelled time a window is shorter than any of iperf3's reports. What TCP sent twice and both arrived is in it."""
     before, after = window.out_of_switch
     if before is None or after is None:
-        yield Number("goodput", None, "bit/s", window=window.name, note=errors.port_not_counted())
+        yield Number("goodput", None, "bit/s", window=window.name, note=messages.port_not_counted())
     else:
         size = after.sent_bytes - before.sent_bytes - HEADERS_BYTES * (after.sent_packets - before.sent_packets)
         yield Number("goodput", size * 8 / window.switch_seconds, "bit/s", window=window.name)
-    yield Number("retransmits", None, "events", window=window.name, note=errors.reports_too_long(INTERVAL_S))
+    yield Number("retransmits", None, "events", window=window.name, note=messages.reports_too_long(INTERVAL_S))
 
 
 TRAFFIC = TcpStream

@@ -12,7 +12,7 @@ import math
 import time
 from collections.abc import Callable, Iterator
 
-from terms import errors, search_messages
+from workloads import messages
 from workloads.endpoints.base import Burst, Frames
 from workloads.search import Trial, Trials
 from workloads.topologies.base import Topology
@@ -35,14 +35,14 @@ def real(topology: Topology, frames: FramesAt, say: Callable[[str], None]) -> Tr
 
     def attempt(rate_pps: int, seconds: float) -> Trial:
         """Raises ``RunFailed`` if nothing at all was sent: that says nothing of the path."""
-        say(search_messages.trial(rate_pps))
+        say(messages.trial(rate_pps))
         trial = CountedFlood(topology, frames(rate_pps))
         time.sleep(seconds)
         trial.check()
         printed = trial.end()
         hops = counted.packets(printed)
         if hops["sent"] <= 0:
-            raise errors.endpoint_failed(topology.sender.name, search_messages.nothing_sent(rate_pps), "")
+            raise messages.endpoint_failed(topology.sender.name, messages.nothing_sent(rate_pps), "")
         return Trial(rate_pps=rate_pps, due=trial.flood.due(printed), **hops)
 
     return Trials(attempt)
@@ -53,12 +53,12 @@ def modelled(topology: Topology, frames: FramesAt, clock: ModelledTime, say: Cal
     """Trials in modelled time, which lasts as long as this. Raises ``RunFailed`` as they do."""
     bursts = _Bursts(topology, frames, clock)
     with clock.modelled_time():
-        say(search_messages.fastest())
+        say(messages.fastest())
         fastest = bursts.send(FASTEST_FRAMES, None)
         highest = math.ceil(ABOVE_FASTEST * fastest.sent / fastest.seconds)
 
         def attempt(rate_pps: int, seconds: float) -> Trial:
-            say(search_messages.trial(rate_pps))
+            say(messages.trial(rate_pps))
             before = bursts.hops
             sent = bursts.send(max(1, round(rate_pps * seconds)), rate_pps)
             behind = {hop: bursts.hops[hop] - before[hop] for hop in counted.BEHIND}
@@ -84,9 +84,9 @@ class _Bursts:
             if sent := self._flood.burst_sent():
                 break
         else:
-            raise errors.endpoint_failed(self._topology.sender.name, search_messages.no_end(count), "")
+            raise messages.endpoint_failed(self._topology.sender.name, messages.no_end(count), "")
         if sent.sent <= 0:
-            raise errors.endpoint_failed(self._topology.sender.name, search_messages.nothing_sent(rate_pps), "")
+            raise messages.endpoint_failed(self._topology.sender.name, messages.nothing_sent(rate_pps), "")
         # What came no more when it was asked may have paused.
         self._clock.await_quiet(rate_pps)
         self.hops = counted.hops(self._topology)

@@ -15,11 +15,10 @@ from collections.abc import Iterable, Mapping, Sequence
 
 from pydantic import Field, model_validator
 
-from terms import errors
 from terms.schema import FCS_BYTES, Number
 from terms.vocabulary import Data, Headline
 from testbeds.base import MODELLED
-from workloads import search
+from workloads import messages, search
 from workloads.endpoints.base import Frames
 from workloads.search import Found, Settings, Trials
 from workloads.traffic import counted, trials
@@ -121,7 +120,7 @@ class UdpFlood(Traffic):
         packets = counted.packets(raw)
         in_one_time = counted.in_one_time(raw)
         for hop, count in packets.items():
-            value, note = (count, "") if in_one_time else (None, errors.counted_in_two_times())
+            value, note = (count, "") if in_one_time else (None, messages.counted_in_two_times())
             yield Number(f"packets_{hop}", value, "packets", window=FLOOD, note=note)
         asked = counted.rate_asked(raw)
         yield Number("offered_rate", asked, "packets/s", window=FLOOD, note="" if asked else "saturation: no rate was asked for")

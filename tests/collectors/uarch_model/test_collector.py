@@ -18,9 +18,11 @@ import pytest
 from collectors import uarch_model
 from collectors.base import Clock, Recorded
 from collectors.uarch_model import UarchModel, profiles, symbols
+from collectors.uarch_model import messages as uarch_model_messages
 from collectors.uarch_model.control import Control
 from terms import errors, plugins
 from terms.placement import Placement
+from testbeds import messages as testbeds_messages
 from testbeds.base import EMULATED, MODELLED
 
 CAPTURED = json.loads((Path(__file__).parents[1] / "captured" / "uarch_model.end").read_text())
@@ -96,9 +98,9 @@ class Plugin(Control):
         self.commands.append(command)
         if self.dies_at is not None and command.startswith(self.dies_at):
             self.dies_at = ""
-            raise errors.plugin_gone("it closed the connection")
+            raise uarch_model_messages.plugin_gone("it closed the connection")
         if command == self.refuses:
-            raise errors.plugin_refused(command, "no")
+            raise uarch_model_messages.plugin_refused(command, "no")
         if command.startswith("state ") and self.pending:
             self.pending -= 1
             return "pending\n"
@@ -494,7 +496,7 @@ def test_modelled_time_that_does_not_end_fails_the_run_at_once(made):
 
 def test_that_it_does_not_end_hides_nothing(made):
     def gone(command: str) -> None:
-        raise errors.emulator_failed("killed")
+        raise testbeds_messages.emulator_failed("killed")
 
     def window() -> None:
         with collector.modelled_time():

@@ -1,19 +1,16 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
-"""What is said of the event catalogue: files that can't be used, formulas that give no value, and what this host can't count."""
+"""The errors and warnings of events: the value seen, and the next move. One function a message."""
 
 from __future__ import annotations
 
 from collections.abc import Iterable
 from pathlib import Path
 
-from terms import profile_messages
 from terms.errors import BadInput
 
+# --- The event catalogue ---------------------------------------------------------------------------------------------
+
 PAGE = "docs/adding-a-pmu-event.md"
-
-
-def bad_catalogue(reasons: Iterable[str]) -> BadInput:
-    return BadInput("\n".join(reasons))
 
 
 def no_events_file(path: Path) -> BadInput:
@@ -28,14 +25,8 @@ def unknown_metric(name: str, near: list[str]) -> BadInput:
     return BadInput(f"no metric or event {name!r}{_meant(near)}: `make events` lists them")
 
 
-# --- Reasons, each for one file, entry and key ------------------------------------------------------------------
-
-
 def at(path: Path | str, entry: str, reason: str) -> str:
     return f"{path}: {entry}: {reason}" if entry else f"{path}: {reason}"
-
-
-not_readable = profile_messages.not_readable
 
 
 def not_json(why: str) -> str:
@@ -122,75 +113,6 @@ def _meant(near: list[str]) -> str:
     return f"; did you mean {' or '.join(near)}?" if near else ""
 
 
-# --- Formulas ---------------------------------------------------------------------------------------------------
-
-
-def unreadable_formula(text: str, place: int) -> str:
-    return f"can't read {_short(text[place:])!r} at character {place + 1} of {_short(text)!r}"
-
-
-def literal_not_known(name: str) -> str:
-    return f"{name} is a literal of perf that vsprof doesn't know: write the formula without it"
-
-
-def pmu_not_known(text: str) -> str:
-    return f"{_short(text)!r} names an event by its PMU (@…@): give that event an entry of its own, and use its name"
-
-
-def not_a_formula(text: str) -> str:
-    return f"{_short(text)!r} is no formula: use names, numbers, + - * / ( ), comparisons, `a if b else c`, min, max and d_ratio"
-
-
-def formula_too_long(seen: int, most: int) -> str:
-    return f"the formula has {seen} characters, need at most {most}: split it into several metrics"
-
-
-def formula_too_deep(most: int) -> str:
-    return f"the formula is nested more than {most} deep: split it into several metrics"
-
-
-def wrong_arguments(function: str, need: str, seen: int) -> str:
-    return f"{function} takes {need} arguments, found {seen}"
-
-
-def not_counted(name: str) -> str:
-    return f"{name} was not counted"
-
-
-def division_by_zero(text: str) -> str:
-    return f"division by zero: {_short(text)} is 0"
-
-
-def not_finite() -> str:
-    return "the result is too large for a number"
-
-
-# --- What this host can count -----------------------------------------------------------------------------------
-
-
-def unknown_processor(cpu_id: str) -> str:
-    return (
-        f"the catalogue has no events for this processor ({cpu_id}): perf's generic names stand in; what they count is vendor-defined,"
-        f" so never compare them between vendors. To add its events, see {PAGE}"
-    )
-
-
-def perf_missing() -> str:
-    return "perf not found, so nothing can be counted: install the package linux-perf (Ubuntu: linux-tools-generic)"
-
-
-def perf_silent(words: str) -> str:
-    return f"perf stat counted nothing, not even task-clock: {words or 'it printed nothing'}"
-
-
-def perf_too_old(version: str, seen: str) -> str:
-    return f"{version} prints counts in a form that vsprof can't read ({_short(seen)}): it is too old, 6.1 is known to work"
-
-
-def perf_hangs(seconds: float) -> str:
-    return f"perf stat of the program `true` had not ended after {seconds:g} s: nothing more was tried"
-
-
 def perf_refused(level: str) -> str:
     remedy = "run as root, or `sudo sysctl kernel.perf_event_paranoid=0`"
     return f"the kernel refuses perf to this user (perf_event_paranoid is {level}): {remedy}"
@@ -203,13 +125,6 @@ def own_programs_only(level: str) -> str:
     )
 
 
-def no_pmu(events: int, name: str) -> str:
-    return (
-        f"this machine has no PMU that perf can use (cycles and instructions are <not supported>): none of the {events} hardware events of"
-        f" {name} can be counted here. A virtual machine needs one from its host; the lab's processor model needs none"
-    )
-
-
 def pmu_refused() -> str:
     return "no PMU here"
 
@@ -218,17 +133,5 @@ def time_is_up(seconds: float) -> str:
     return f"not tried: probing had taken {seconds:.0f} s already"
 
 
-def other_processor() -> str:
-    return "not probed: this is not the processor of this machine"
-
-
-def needs_uncountable(names: Iterable[str]) -> str:
-    return f"can't be counted here: {', '.join(names)}"
-
-
 def missing_on(name: str, word: str, why: str) -> str:
     return f"{name} has no {word}: {why}"
-
-
-def _short(text: str) -> str:
-    return text if len(text) <= 80 else text[:80] + "…"

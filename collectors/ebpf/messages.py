@@ -1,20 +1,13 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
-"""What is said of the collectors ebpf and bcc: probes that can't be read, and why numbers are missing."""
+"""The errors and warnings of ebpf: the value seen, and the next move. One function a message."""
 
 from __future__ import annotations
 
 from collections.abc import Iterable
 
-from terms.errors import BadInput
+# --- bpftrace and bcc ------------------------------------------------------------------------------------------------
 
 PAGE = "docs/collectors/ebpf.md"
-
-
-def no_list(collector: str, option: str, seen: object, example: str) -> BadInput:
-    return BadInput(f"{collector}: {option} is {seen!r}, need a list of at least one name, such as [{example}]")
-
-
-# --- A probe's head ---------------------------------------------------------------------------------------------
 
 
 def bad_number_line(probe: str, line: str, units: Iterable[str]) -> ValueError:
@@ -42,23 +35,8 @@ def map_taken(name: str, probes: Iterable[str]) -> ValueError:
     return ValueError(f"the map {name} is in the probes {' and '.join(probes)}, which run as one program: give it another name")
 
 
-# --- Reasons of empty values ------------------------------------------------------------------------------------
-
-
 def no_bpftrace(words: str) -> str:
     return f"bpftrace does not run ({words or 'it printed nothing'}): install the package bpftrace, and be root"
-
-
-def no_bcc(program: str) -> str:
-    return f"{program} not found: install the package bpfcc-tools"
-
-
-def no_headers(kernel: str) -> str:
-    return f"the headers of kernel {kernel} are not there: install linux-headers-{kernel}, or use the collector ebpf, which needs none"
-
-
-def bcc_failed(words: str) -> str:
-    return f"the tool of bcc failed: {words}"
 
 
 def no_btf(kernel: str) -> str:
@@ -87,9 +65,6 @@ def map_full(name: str, keys: int) -> str:
 
 def lost_events(events: int) -> str:
     return f"bpftrace lost {events} printed events"
-
-
-# --- What was recorded ------------------------------------------------------------------------------------------
 
 
 def not_bpftrace(line: str) -> ValueError:

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
-"""What is said of counting by a PMU: what the preflight found, and why a value is empty."""
+"""The errors and warnings of perf_stat: the value seen, and the next move. One function a message."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from collections.abc import Iterable, Sequence
 from terms.errors import BadInput
 from terms.units import significant
 
-# --- Options ----------------------------------------------------------------------------------------------------
+# --- perf stat -------------------------------------------------------------------------------------------------------
 
 
 def bad_option(name: str, what: str, seen: object) -> BadInput:
@@ -24,9 +24,6 @@ def not_here(name: str, why: str) -> BadInput:
     return BadInput(
         f"collector_options.perf_stat.events: {name} can't be counted on this testbed: {why}; leave it out, or let the default choose"
     )
-
-
-# --- Why a value is empty ---------------------------------------------------------------------------------------
 
 
 def too_few_windows(needed: int, measured: int) -> str:
@@ -76,8 +73,6 @@ def no_room(names: Iterable[str]) -> str:
 TRAPPED_S = 500e-9
 """A read of a counter that takes longer is trapped by a hypervisor: the instruction itself takes some tens of cycles."""
 
-# --- The preflight ----------------------------------------------------------------------------------------------
-
 
 def no_hypervisor() -> str:
     return "the processor names no hypervisor"
@@ -111,10 +106,6 @@ def group_size(anchors: int, room: int) -> str:
 
 def group_given(room: int) -> str:
     return f"{room} events beside those that are in each group, as the option counters says; not tested"
-
-
-def group_untested(why: str) -> str:
-    return f"how many events a group may have was not tested: {why}"
 
 
 def no_usable_group(why: str) -> str:

@@ -1,12 +1,15 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
-"""What analysis says when a result can't be read or shown: the value seen, and the next move."""
+"""The errors and warnings of the analysis: the value seen, and the next move. One function a message."""
 
 from __future__ import annotations
 
+import reprlib
 from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 
 from terms.errors import BadInput, VsprofError
+
+# --- Results and reports ---------------------------------------------------------------------------------------------
 
 
 def no_result(path: Path, missing: str) -> BadInput:
@@ -91,8 +94,11 @@ def two_groups(count: int, of: int, ratio: float, runs: Sequence[str]) -> str:
 
 
 CAN_NOT_TELL = "can't tell"
+
 NO_INTERVAL = "no verdict: one repetition has no interval"
+
 NO_RATIO = "no ratio: one of the two is zero"
+
 BOTH_ZERO = "both are zero"
 """Verdicts of `vsprof compare` beside "more" and "less"."""
 
@@ -272,4 +278,92 @@ def drop_free_checked() -> str:
     return (
         "The windows that follow were measured at the rate found. How much was lost in them, which last longer and have collectors at "
         "work, is among the headline numbers: a check on the search that it had no part in."
+    )
+
+
+# --- Validation ------------------------------------------------------------------------------------------------------
+
+
+def no_validation(path: Path, target: str) -> BadInput:
+    return BadInput(f"{path} is not there: `make {target}` writes build/bench/{path.name}; one is kept in docs/reference")
+
+
+def unreadable(path: Path, why: object) -> BadInput:
+    return BadInput(f"{path} can't be read ({why}): name a validation.json, or the folder that has one")
+
+
+def bad_validation(path: Path, key: str, why: str, seen: object, more: int, target: str) -> BadInput:
+    others = f" (and {more} more like it)" if more else ""
+    return BadInput(
+        f"{path} is no validation: {key or 'the whole'}: {why} (found {reprlib.repr(seen)}){others}; `make {target}` writes it anew"
+    )
+
+
+def bad_interval() -> str:
+    return "an interval needs low and high, and its median between them"
+
+
+def not_run(part: str, target: str = "validate-model") -> str:
+    return f"the part `{part}` was not run (`make {target}` runs all parts)"
+
+
+def empty(part: str) -> str:
+    return f"the part `{part}` ended without a number"
+
+
+def no_hardware(why: str) -> str:
+    return (
+        f"No number of the model was held against a processor's, for {why}. That the model does what its profile says is all that is "
+        "shown: not that the profile is right, and nothing of prefetchers (they were off), of overlap, or of branches that are neither "
+        "random nor regular."
+    )
+
+
+def one_processor(cpu_model: str) -> str:
+    return f"One processor was counted ({cpu_model}), on a few microbenchmarks and switches: of other software the error may be another."
+
+
+def once() -> str:
+    return "Each microbenchmark ran once: its error has no interval."
+
+
+def one_window() -> str:
+    return "Each switch was counted in one window: no interval, one says nothing about the spread."
+
+
+def one_lab() -> str:
+    """The other labs are in docs/limitations.md."""
+    return (
+        "The switches' windows lie in one lab, with the same memory. In another one misses and mispredicted branches came out otherwise "
+        "by more than these intervals (docs/limitations.md has the numbers)."
+    )
+
+
+def fits_the_caches() -> str:
+    return "All packets that circulate fit into the caches: nothing is said of switches under memory pressure."
+
+
+def not_counted(named: Iterable[str]) -> str:
+    return f"Modelled, but not counted by this processor: {', '.join(named)}."
+
+
+def not_about_this_processor(why: str) -> str:
+    return f"The errors are not about this processor: {why}."
+
+
+def about_this_processor(cpu_model: str, profile: str) -> str:
+    return f"This machine's processor ({cpu_model}) has the CPU profile {profile}."
+
+
+def other_kernel(native: str, lab: str) -> str:
+    return (
+        f"Kernels differ: {native} natively, {lab} in the lab. System calls, switches of threads, wake-ups and a Linux bridge are not the "
+        "same code on both sides."
+    )
+
+
+def machine_was_busy(load: float) -> str:
+    return (
+        f"This machine was busy (load {load:.1f}). Of short tries the shortest is an undisturbed one all the same, but not of those that "
+        "wait for a second CPU."
     )

@@ -1,12 +1,41 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
-"""What is said of a CPU profile that can't be used: the file, the key and the value seen."""
+"""The errors and warnings of uarch_model: the value seen, and the next move. One function a message."""
 
 from __future__ import annotations
 
 from collections.abc import Iterable
 from pathlib import Path
 
-from terms.errors import BadInput
+from terms.errors import BadInput, RunFailed
+
+# --- General ---------------------------------------------------------------------------------------------------------
+
+
+def counts_in_modelled_time() -> str:
+    return "the model counts in modelled time alone, and here it is the emulator's: leave out --clock emulated"
+
+
+def bad_quantum(seen: object, least: float, most: float) -> BadInput:
+    return BadInput(f"quantum_us: {seen!r}: give a number of microseconds from {least:g} to {most:g}")
+
+
+def bad_seed(seen: object, most: int) -> BadInput:
+    return BadInput(f"seed: {seen!r}: give a whole number from 0 to {most}")
+
+
+def plugin_gone(why: str) -> RunFailed:
+    return RunFailed(f"the processor model (a plug-in of the lab's emulator) does not answer: {why}")
+
+
+def clock_stands_still(seconds: float, cpus: Iterable[str]) -> RunFailed:
+    return RunFailed(f"modelled time has not moved for {seconds:.0f} s: {'; '.join(cpus)}")
+
+
+def plugin_refused(command: str, why: str) -> RunFailed:
+    return RunFailed(f"the processor model refused {command!r}: {why}")
+
+
+# --- CPU profiles ----------------------------------------------------------------------------------------------------
 
 
 def unknown_profile(name: str, known: Iterable[str]) -> BadInput:
@@ -27,13 +56,6 @@ def bad_profile(path: Path, reasons: list[str]) -> BadInput:
 
 def bad_parts(profile: str, reasons: list[str]) -> BadInput:
     return BadInput("\n".join(f"CPU profile {profile}: {reason}" for reason in reasons))
-
-
-# --- Reasons, each for one key ----------------------------------------------------------------------------------
-
-
-def not_readable(why: str) -> str:
-    return f"can't be read: {why}"
 
 
 def not_yaml(why: str) -> str:

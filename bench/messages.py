@@ -1,0 +1,87 @@
+# SPDX-License-Identifier: GPL-2.0-or-later
+"""The errors and warnings of the benchmarks: the value seen, and the next move. One function a message."""
+
+from __future__ import annotations
+
+from terms.errors import RunFailed, VsprofError
+
+# --- General ---------------------------------------------------------------------------------------------------------
+
+
+def _short(command: str) -> str:
+    line = " ".join(command.split())
+    return line if len(line) <= 200 else line[:200] + " …"
+
+
+def too_few_hugepages(found: int, needed: int) -> RunFailed:
+    return RunFailed(
+        f"got {found} hugepages of 2 MiB, need {needed}: memory is short or in pieces; end other programs, or try after a boot"
+    )
+
+
+def native_failed(status: int, words: str) -> RunFailed:
+    return RunFailed(f"natively, exit status {status}: {words.strip()[-1500:] or 'it printed nothing'}")
+
+
+def fetch_failed(package: str, words: str) -> VsprofError:
+    return VsprofError(f"Debian's package {package} can't be fetched: {words.strip()[-1000:]}; is a mirror in reach?")
+
+
+def no_counts(words: str) -> RunFailed:
+    return RunFailed(f"a benchmark's script did not print its counts in pairs: {_short(words) or '(nothing)'}; call it by hand to see why")
+
+
+# --- Benchmarks ------------------------------------------------------------------------------------------------------
+
+
+def not_measured(collector: str, why: str) -> str:
+    return f"{collector} not measured: {why}"
+
+
+# --- Validation ------------------------------------------------------------------------------------------------------
+
+
+def left_out(why: object) -> str:
+    return f"left out: {why}"
+
+
+def not_natively(why: object) -> str:
+    return f"does not run natively: {why}"
+
+
+def not_counted_here() -> str:
+    return "no event of it was counted by this processor (too few hugepages, or perf refused)"
+
+
+def no_profile_here(cpu_model: str, profile: str) -> str:
+    return f"no CPU profile describes this machine's processor ({cpu_model}): the model is {profile}, the default"
+
+
+def another_profile(cpu_model: str, profile: str) -> str:
+    return f"{profile} was asked for, which does not describe this machine's processor ({cpu_model})"
+
+
+def copied_otherwise() -> str:
+    return "the C library copied by other code natively than in the lab: the times are of two programs"
+
+
+def another_frequency(native_ghz: float, profile_ghz: float) -> str:
+    return f"additions show {native_ghz:.3f} GHz natively; the profile has {profile_ghz:.3f} GHz, and all of its times are by that"
+
+
+def not_in_lab(why: object) -> str:
+    return f"has no modelled time: {why}"
+
+
+def cpus_far_apart() -> str:
+    return (
+        "natively the two CPUs had no cache in common (a hypervisor chooses where they lie), as they have in the lab: the native time is "
+        "too long"
+    )
+
+
+def virtual_machine() -> str:
+    return (
+        "This machine is a virtual one. There a page walk has two dimensions, and to wake an idle CPU takes the hypervisor's help; the "
+        "modelled processor is a machine's own."
+    )

@@ -1,0 +1,278 @@
+# SPDX-License-Identifier: GPL-2.0-or-later
+"""The errors and warnings of the runner: the value seen, and the next move. One function a message."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from pathlib import Path
+
+from terms.errors import BadInput, VsprofError
+
+# --- General ---------------------------------------------------------------------------------------------------------
+
+
+def no_own_windows() -> str:
+    return "it counts in windows of its own alone, and in modelled time there are none: all collectors count in the same ones"
+
+
+def unknown_experiment(name: str, known: Iterable[str]) -> BadInput:
+    return BadInput(f"no experiment {name!r}: use one of {', '.join(known)}, or the path of a YAML file")
+
+
+def bad_yaml(path: Path, why: str) -> BadInput:
+    return BadInput(f"{path} is not YAML that describes an experiment: {why}")
+
+
+def case_twice(case_ids: list[str]) -> BadInput:
+    return BadInput(f"the varied values give {', '.join(case_ids)} twice: `auto` may stand for a value that is listed too")
+
+
+def bad_experiment(path: Path | str, reasons: list[str]) -> BadInput:
+    return BadInput(f"{path} can't be used:\n" + "\n".join(f"  - {r}" for r in reasons) + "\nsee docs/experiments.md for every key")
+
+
+def bad_traffic(kind: str, reasons: list[str]) -> BadInput:
+    return BadInput(f"traffic {kind} can't be used:\n" + "\n".join(f"  - {r}" for r in reasons))
+
+
+def traffic_twice(labels: list[str]) -> BadInput:
+    return BadInput(f"traffic names {', '.join(labels)} twice: one kind can be sent once with each load")
+
+
+def fixed_and_varied(names: list[str]) -> BadInput:
+    return BadInput(f"{', '.join(names)} is both fixed and varied: keep one")
+
+
+def missing_factors(names: list[str]) -> BadInput:
+    return BadInput(f"neither fixed nor varied: {', '.join(names)}: give each one value in fixed, or several in vary")
+
+
+def no_case_left() -> BadInput:
+    return BadInput("except leaves no case to run: remove one of its entries")
+
+
+def nothing_offered(testbed: str, reasons: list[str]) -> BadInput:
+    listed = "\n".join(f"  - {reason}" for reason in reasons)
+    return BadInput(f"the testbed {testbed} can run no case of this experiment (the testbed lab can):\n{listed}")
+
+
+def access_not_of_switch(access: str, switch: str, offered: Iterable[str]) -> BadInput:
+    return BadInput(f"{switch} has no access {access!r}: it offers {', '.join(offered)}; choose another switch, or list the pair in except")
+
+
+def out_of_range(name: str, value: object, low: int, high: int, note: str = "") -> BadInput:
+    return BadInput(f"{name} is {value!r}, need a whole number from {low} to {high}{note}")
+
+
+def can_not_write(path: Path, why: OSError) -> VsprofError:
+    return VsprofError(f"can't write {path}: {why.strerror or why}; what was measured before is kept: make room and `make resume`")
+
+
+def can_not_read(path: Path, why: Exception) -> str:
+    return f"{path} can't be read: {why}"
+
+
+def not_as_kept(path: Path) -> str:
+    return f"{path} is not what was kept there: its checksum is another"
+
+
+def done_again(run_id: str, why: str) -> str:
+    return f"run {run_id} was done and is done again: {why}"
+
+
+def no_result(name: str, known: list[str]) -> BadInput:
+    listed = ", ".join(known[-5:]) if known else "there is none yet: `make profile-vm2vm` makes one"
+    return BadInput(f"no result {name!r} (a folder with a manifest.json); the newest are: {listed}")
+
+
+def bad_manifest(path: Path, why: Exception) -> BadInput:
+    return BadInput(f"{path} is damaged ({why}): restore it, or run the experiment again")
+
+
+def collector_unavailable(name: str, why: str) -> BadInput:
+    return BadInput(f"collector {name} can't work here: {why}; leave it out of `collectors`, or use auto")
+
+
+def not_a_number(name: str, text: str) -> BadInput:
+    return BadInput(f"{name} is {text!r}, need a whole number")
+
+
+def empty_list(what: str, text: str) -> BadInput:
+    return BadInput(f"{what} is {text!r}, need at least one")
+
+
+def built_at_first_run(time: str) -> str:
+    return f"made by the first `make profile-vm2vm`, in {time}"
+
+
+def kvm_not_tried() -> str:
+    return "run an experiment once (that builds a guest kernel), then `make doctor` again"
+
+
+def no_kvm() -> str:
+    return "guests can't run natively here; the lab needs no KVM of this host"
+
+
+def no_pmu() -> str:
+    return "no hardware counters here (a virtual machine without a virtual PMU?); the lab needs none"
+
+
+def no_module(name: str) -> str:
+    return f"`modprobe {name}` as root, if this kernel has it; the lab has its own kernel"
+
+
+def no_hugepages() -> str:
+    return "a kernel with CONFIG_HUGETLBFS; the lab has its own"
+
+
+def few_cpus(found: int) -> str:
+    return f"found {found}, a native switch needs 2: one moves frames, one does all else"
+
+
+def rebuild_lab() -> str:
+    return "`build/venv/bin/vsprof clean --cache`, and run the experiment again"
+
+
+# --- The event catalogue ---------------------------------------------------------------------------------------------
+
+PAGE = "docs/adding-a-pmu-event.md"
+
+
+def unknown_processor(cpu_id: str) -> str:
+    return (
+        f"the catalogue has no events for this processor ({cpu_id}): perf's generic names stand in; what they count is vendor-defined,"
+        f" so never compare them between vendors. To add its events, see {PAGE}"
+    )
+
+
+def other_processor() -> str:
+    return "not probed: this is not the processor of this machine"
+
+
+def needs_uncountable(names: Iterable[str]) -> str:
+    return f"can't be counted here: {', '.join(names)}"
+
+
+# --- Servers ---------------------------------------------------------------------------------------------------------
+
+
+def not_of_this_testbed(option: str, testbed: str, owner: str) -> BadInput:
+    return BadInput(f"{option} belongs to the testbed {owner}, and {testbed!r} was asked for: leave out TESTBED, or {option}")
+
+
+def not_done(what: str, reasons: Iterable[str], log: Path) -> VsprofError:
+    return VsprofError(
+        f"{what} did not go well; mend it and call again, what is done stays done:\n{_list(reasons)}\nthe whole log is {log}"
+    )
+
+
+def task_failed(name: str, task: str, why: str) -> str:
+    return f"{name}: {task}: {why.strip()[-800:]}"
+
+
+def ansible_failed(status: int, words: str) -> str:
+    return f"Ansible ended with exit status {status}: {words.strip()[-800:] or 'it printed nothing'}"
+
+
+def _list(reasons: Iterable[str]) -> str:
+    return "\n".join(f"  - {reason}" for reason in reasons)
+
+
+# --- This machine ----------------------------------------------------------------------------------------------------
+
+
+def tuned_by_run(wanted: str) -> str:
+    return f"better {wanted} for measuring: TUNE=1 (`--tune`) sets it for the time of a run and puts it back"
+
+
+def boot_with(words: str) -> str:
+    return f"boot with `{words}` on the kernel's command line, if this host is for measuring alone"
+
+
+def left_out(switch: str, why: str) -> str:
+    return f"{switch} left out: {why}"
+
+
+def stands_in(switch: str) -> str:
+    return f"{switch} stands in for it, under its own name: what is said of the one does not hold for the other"
+
+
+def no_guests(why: str) -> str:
+    return f"no virtual machine boots here ({why})"
+
+
+def guests_emulated(why: str) -> str:
+    return f"the virtual machines' code is emulated by QEMU (TCG), for KVM boots none here ({why}): their own speed is no processor's"
+
+
+def lab_chosen(why: str) -> str:
+    return f"testbed: lab, for this host can't run both kinds of Open vSwitch: {why}"
+
+
+def native_preferred() -> str:
+    return "testbed: native, as the experiment prefers; TESTBED=lab for the emulated host"
+
+
+def lab_in_its_place(why: str) -> str:
+    return f"testbed: lab, though the experiment prefers native: {why}"
+
+
+def native_chosen() -> str:
+    return "testbed: native, for this host can run both kinds of Open vSwitch"
+
+
+# --- NUMA nodes ------------------------------------------------------------------------------------------------------
+
+
+def nodes_not_of_this_testbed(nodes: int, testbed: str) -> BadInput:
+    return BadInput(
+        f"nodes {nodes}: only the lab can be given NUMA nodes, the testbed {testbed} has those that it has:"
+        " use TESTBED=lab, or leave nodes out"
+    )
+
+
+def too_few_cpus(nodes: int, cpus: int) -> BadInput:
+    return BadInput(
+        f"nodes {nodes} with {cpus} CPUs: each node would have one, and the switch needs one for itself on the endpoints' node:"
+        " leave out --cpus"
+    )
+
+
+def only_virtual_machines(access: str, known: Iterable[str]) -> BadInput:
+    return BadInput(
+        f"two NUMA nodes, and endpoints over {access}, whose memory vsprof puts on none of them: use access {' or '.join(known)}"
+    )
+
+
+def option_needs_nodes(option: str) -> BadInput:
+    return BadInput(f"{option} chooses between two NUMA nodes, and the experiment asks for one: set nodes: 2 (or --nodes 2)")
+
+
+def lab_chosen_for_nodes(nodes: int) -> str:
+    return f"testbed: lab, which alone can be given {nodes} NUMA nodes"
+
+
+# --- Options ---------------------------------------------------------------------------------------------------------
+
+
+def of_no_case(option: str, owners: Iterable[str]) -> BadInput:
+    return BadInput(f"{option} is an option of no case here: compare one that has it ({', '.join(owners)}), or leave the option out")
+
+
+def of_no_traffic(option: str, kind: str) -> BadInput:
+    return BadInput(f"{option} is for traffic {kind}, and none is here: add {kind} to traffic, or leave the option out")
+
+
+def factor_of_no_traffic(factor: str, kinds: Iterable[str], readers: Iterable[str]) -> BadInput:
+    return BadInput(
+        f"{factor} is varied, and no traffic here looks at it ({', '.join(kinds)}): its cases would all be equal;"
+        f" give it one value in fixed, or add {' or '.join(readers)}"
+    )
+
+
+def changed_and_set(option: str) -> BadInput:
+    return BadInput(f"{option} is in changes, and fixed or varied as well: a change is one from the default; take it out of fixed and vary")
+
+
+def takes_no_devices(switch: str, topology: str, others: Iterable[str]) -> BadInput:
+    return BadInput(f"{topology} takes a switch whose ports can be devices of DPDK, and {switch} has none such: use {' or '.join(others)}")

@@ -1,0 +1,56 @@
+# SPDX-License-Identifier: GPL-2.0-or-later
+"""The errors and warnings of switches: the value seen, and the next move. One function a message."""
+
+from __future__ import annotations
+
+from terms.errors import BadInput, RunFailed
+
+# --- General ---------------------------------------------------------------------------------------------------------
+
+
+def switch_failed(what: str, log: str) -> RunFailed:
+    return RunFailed(f"the switch failed: {what}; its log ends with:\n{log or '(nothing)'}")
+
+
+def checksums_broken(version: str, mended: list[str]) -> str:
+    return (
+        f"Open vSwitch {version} clears the IP header's checksum of each TCP segment whose own checksum it leaves to a net_virtio_user, "
+        f"and the host drops it; {', '.join(mended)} and later ones don't. offloads: off leaves none to be made"
+    )
+
+
+def receives_nothing(cpu: int, name: str, words: str) -> RunFailed:
+    said = " ".join(words.split()) or "the kernel says no more"
+    return RunFailed(
+        f"CPU {cpu} can't be made to receive what comes in by {name} ({said}): a kernel keeps this work (RPS) "
+        "away from isolated CPUs (isolcpus, nohz_full). Take virtual machines for endpoints, which need none of it"
+    )
+
+
+# --- frame-probe -----------------------------------------------------------------------------------------------------
+
+
+def can_not_restart() -> str:
+    return "vsprof can't kill and restart this switch: use ovs-dpdk or vhost-switch"
+
+
+# --- vhost-switch ----------------------------------------------------------------------------------------------------
+
+
+def not_installed(path: str) -> str:
+    return (
+        f"this testbed has no {path}: on a server `make host` installs it; the lab's image has it once it is built anew"
+        " (`build/venv/bin/vsprof clean --cache`)"
+    )
+
+
+def no_such_file(variable: str, path: str) -> str:
+    return f"{variable} names {path}, which is no file: build it (`make -C dataplane`), or unset the variable"
+
+
+def zero_copy_needs_own_rings() -> BadInput:
+    return BadInput("dequeue zero-copy takes vhost-switch's own rings, and rings is librte: use rings own, or list the pair in except")
+
+
+def joins_by_wire() -> RunFailed:
+    return RunFailed("vhost-switch joins two ports whatever the addresses only with forward wire: fix `forward: wire`")

@@ -1,0 +1,74 @@
+# SPDX-License-Identifier: GPL-2.0-or-later
+"""The errors and warnings of terms: the value seen, and the next move. One function a message."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from pathlib import Path
+
+from terms.errors import BadInput
+
+# --- General ---------------------------------------------------------------------------------------------------------
+
+
+def unknown_value(kind: str, value: object, known: Iterable[object]) -> BadInput:
+    return BadInput(f"unknown {kind} {str(value)!r}: use one of {', '.join(map(str, known))}")
+
+
+def too_few_cpus(cpus: int) -> BadInput:
+    return BadInput(f"the testbed has {cpus} CPU, need 2: one moves frames, one does all else; use 2 or 4 (`vsprof run --cpus 4`)")
+
+
+def in_use(what: str, by: Sequence[str]) -> BadInput:
+    return BadInput(f"{what} is in use by {', '.join(by) or 'another process'}: wait for its end, or stop it")
+
+
+def no_lock_file(path: Path) -> BadInput:
+    return BadInput(f"{path} is no ordinary file, so it can't be the lock that it should be: remove it")
+
+
+# --- The event catalogue ---------------------------------------------------------------------------------------------
+
+
+def unreadable_formula(text: str, place: int) -> str:
+    return f"can't read {_short(text[place:])!r} at character {place + 1} of {_short(text)!r}"
+
+
+def literal_not_known(name: str) -> str:
+    return f"{name} is a literal of perf that vsprof doesn't know: write the formula without it"
+
+
+def pmu_not_known(text: str) -> str:
+    return f"{_short(text)!r} names an event by its PMU (@…@): give that event an entry of its own, and use its name"
+
+
+def not_a_formula(text: str) -> str:
+    return f"{_short(text)!r} is no formula: use names, numbers, + - * / ( ), comparisons, `a if b else c`, min, max and d_ratio"
+
+
+def formula_too_long(seen: int, most: int) -> str:
+    return f"the formula has {seen} characters, need at most {most}: split it into several metrics"
+
+
+def formula_too_deep(most: int) -> str:
+    return f"the formula is nested more than {most} deep: split it into several metrics"
+
+
+def wrong_arguments(function: str, need: str, seen: int) -> str:
+    return f"{function} takes {need} arguments, found {seen}"
+
+
+def not_counted(name: str) -> str:
+    return f"{name} was not counted"
+
+
+def division_by_zero(text: str) -> str:
+    return f"division by zero: {_short(text)} is 0"
+
+
+def not_finite() -> str:
+    return "the result is too large for a number"
+
+
+def _short(text: str) -> str:
+    return text if len(text) <= 80 else text[:80] + "…"

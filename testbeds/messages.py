@@ -1,0 +1,228 @@
+# SPDX-License-Identifier: GPL-2.0-or-later
+"""The errors and warnings of testbeds: the value seen, and the next move. One function a message."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from pathlib import Path
+
+from terms.errors import BadInput, LabUnsound, PluginNotLoaded, RunFailed, SnapshotUnusable, VsprofError
+from terms.units import gib
+
+# --- General ---------------------------------------------------------------------------------------------------------
+
+
+def host_lacks(problems: list[str]) -> BadInput:
+    return BadInput("this machine can't run the emulated lab:\n" + "\n".join(f"  - {p}" for p in problems))
+
+
+def needs_linux_x86(seen: str) -> str:
+    return f"found {seen}, need Linux x86_64: the lab emulates an x86-64 host with programs of Debian amd64"
+
+
+def too_little_memory(free: int, needed: int) -> str:
+    return f"{gib(free)} available, need {gib(needed)}: end other programs, or use a machine with more memory"
+
+
+def too_little_disk(folder: Path, free: int, needed: int) -> str:
+    return f"{gib(free)} free for {folder}, need {gib(needed)}: free some, or name another folder in VSPROF_CACHE"
+
+
+def program_missing(name: str, package: str) -> str:
+    return f"{name} not found: install the package {package} (on Debian and Ubuntu `make setup` does)"
+
+
+def no_user_namespace(user: str, why: str) -> str:
+    return (
+        f"user {user!r} can't make a user namespace with sub-ids ({why}): install uidmap and give the user a range"
+        f" (`sudo usermod --add-subuids 100000-165535 --add-subgids 100000-165535 {user}`), or run as root"
+    )
+
+
+def image_build_failed(attempts: int, log: Path, tail: str) -> VsprofError:
+    return VsprofError(f"building the lab's image failed {attempts} times; the whole log is {log}, its end:\n{tail}")
+
+
+def build_step_failed(command: list[str], status: int, words: str) -> VsprofError:
+    return VsprofError(f"building the lab failed, exit status {status}: {_short(' '.join(command))}: {words.strip()[-1000:]}; a full disk?")
+
+
+def emulator_failed(words: str) -> VsprofError:
+    return VsprofError(f"the lab's emulator (QEMU) ended: {words or 'it printed nothing'}")
+
+
+def plugin_not_loaded(plugins: Iterable[str], words: str) -> PluginNotLoaded:
+    return PluginNotLoaded(
+        f"the lab's emulator (QEMU) does not start with the plug-in {', '.join(plugins)}: {words or 'it crashed, and printed nothing'};"
+        " build the plug-in for this QEMU, or leave out its collector (--collectors)"
+    )
+
+
+def clock_needs_emulation(accel: str) -> BadInput:
+    return BadInput(f"the clock is modelled by the emulator alone, and accel is {accel!r}: leave out one of --clock and --accel")
+
+
+def emulator_stuck(waiting_for: str, seconds: float, console: str) -> VsprofError:
+    return VsprofError(f"waited {seconds:.0f} s for {waiting_for}; the lab's console ends with:\n{console}")
+
+
+def lab_not_ready(why: str) -> VsprofError:
+    return VsprofError(f"the lab booted, but is not ready to measure: {why}; `build/venv/bin/vsprof clean --cache` and try again")
+
+
+def lab_unsound(faults: list[str]) -> LabUnsound:
+    return LabUnsound(f"the lab is unsound: {'; '.join(faults)}")
+
+
+def snapshot_unusable(folder: Path, why: VsprofError) -> SnapshotUnusable:
+    return SnapshotUnusable(f"the snapshot {folder} did not resume ({why})")
+
+
+def no_control_channel(seconds: float, words: str) -> VsprofError:
+    return VsprofError(f"no SSH answer from the host in {seconds:.0f} s: {words or 'the connection was not even refused'}")
+
+
+def command_timed_out(command: str, seconds: float) -> RunFailed:
+    return RunFailed(f"on the testbed, no end after {seconds:.0f} s: {_short(command)}")
+
+
+def command_failed(command: str, status: int, words: str) -> RunFailed:
+    return RunFailed(f"on the testbed, exit status {status}: {_short(command)}: {words.strip() or 'it printed nothing'}")
+
+
+def _short(command: str) -> str:
+    line = " ".join(command.split())
+    return line if len(line) <= 200 else line[:200] + " …"
+
+
+def monitor_failed(who: str, command: str, why: str) -> RunFailed:
+    return RunFailed(f"{who} did not carry out {command}: {why}")
+
+
+def kernel_lacks(module: str, words: str) -> str:
+    said = " ".join(words.split())
+    return f"this kernel has no {module}, built in or as a module" + (f" ({said})" if said else "")
+
+
+# --- Servers ---------------------------------------------------------------------------------------------------------
+
+PAGE = "docs/testbeds/remote.md"
+
+
+def no_inventory() -> BadInput:
+    return BadInput(f"no inventory: name the file that lists your servers (INVENTORY=servers.ini, or --inventory); {PAGE} shows one")
+
+
+def inventory_missing(path: Path) -> BadInput:
+    return BadInput(f"no inventory at {path}: give the path of a file in Ansible's form; {PAGE} shows one")
+
+
+def inventory_unreadable(path: Path, why: str) -> BadInput:
+    return BadInput(f"Ansible finds no server in the inventory {path}: {_line(why) or 'it lists none'}; {PAGE} shows one")
+
+
+def no_such_server(name: str, path: Path, known: Iterable[str]) -> BadInput:
+    return BadInput(f"no server {name!r} in {path}: use one of {', '.join(known)}")
+
+
+def several_servers(path: Path, known: Iterable[str]) -> BadInput:
+    return BadInput(f"{path} lists {', '.join(known)}: choose the one to measure on (SERVER=, or --server)")
+
+
+def unreachable(name: str, why: str) -> VsprofError:
+    return VsprofError(
+        f"{name} can't be reached over SSH: {_line(why)}; try `ssh` yourself, then mend the inventory's ansible_host, _port, _user"
+    )
+
+
+def not_root(name: str, user: str) -> BadInput:
+    return BadInput(f"logged in on {name} as {user}, need root to measure there: set ansible_user=root in the inventory")
+
+
+def not_prepared(name: str) -> BadInput:
+    return BadInput(f"{name} has no guest image, so it is not prepared: run `make host INVENTORY=…` first")
+
+
+def server_in_use(name: str) -> VsprofError:
+    return VsprofError(f"somebody else measures on {name} at this moment: wait for its end, two campaigns would disturb each other")
+
+
+def not_opened(name: str, words: str) -> RunFailed:
+    return RunFailed(f"the namespace for a run could not be made on {name}: {_line(words) or 'it printed nothing'}; is it rebooting?")
+
+
+def kvm_not_here(seen: str) -> BadInput:
+    return BadInput(f"ACCEL=kvm can't work on this machine: {seen}; leave ACCEL out, the lab is emulated then")
+
+
+def _line(words: str) -> str:
+    return " ".join(words.split())[-600:]
+
+
+# --- This machine ----------------------------------------------------------------------------------------------------
+
+
+def needs_root() -> BadInput:
+    return BadInput("the testbed native makes namespaces and takes hugepages, which only root may: use sudo, or TESTBED=lab")
+
+
+def no_namespaces(words: str) -> BadInput:
+    return BadInput(f"no private network and mounts for the testbed native: {words or 'the keeper ended without a word'}; use TESTBED=lab")
+
+
+def no_cgroup() -> BadInput:
+    return BadInput("no cgroup v2 is mounted, by which the testbed native ends all its processes: mount one, or use TESTBED=lab")
+
+
+def keeper_gone() -> RunFailed:
+    return RunFailed("the keeper of the testbed's namespaces (testbeds/private.sh) ended during the run: all of it is gone; run again")
+
+
+def hugepages_lacking(found: int, needed: int) -> str:
+    return f"{found} free hugepages of 2 MiB, need {needed}: memory is short or in pieces; end other programs, or try after a boot"
+
+
+def cpu_shared(core: int, duties: Iterable[str]) -> str:
+    return f"this host has too few cores: the core of CPU {core} is shared by {', '.join(duties)}; their numbers can't be told apart by CPU"
+
+
+def not_tuned(what: str, seen: str, wanted: str) -> str:
+    return f"{what}: {seen}, better {wanted} for measuring; `--tune` sets it for the time of the run and puts it back"
+
+
+def not_settable(what: str, seen: str, wanted: str) -> str:
+    return f"{what}: {seen}, better {wanted} for measuring; the kernel did not take it from `--tune`: set it by its own means"
+
+
+def in_use() -> BadInput:
+    return BadInput("somebody else uses this host as a testbed now (the lock /run/vsprof-native.lock is held): wait for its end")
+
+
+# --- NUMA nodes ------------------------------------------------------------------------------------------------------
+
+
+def elsewhere(what: str, asked: int, seen: str) -> RunFailed:
+    return RunFailed(f"{what}: asked for NUMA node {asked}, found {seen}: its numbers would be another case's")
+
+
+def pages(by_node: Mapping[int, int]) -> str:
+    """`117 hugepages on node 1, 3 on node 0`; most first."""
+    counted = sorted(by_node.items(), key=lambda one: -one[1])
+    return (
+        ", ".join(f"{count}{'' if place else ' hugepages'} on node {node}" for place, (node, count) in enumerate(counted)) or "no hugepage"
+    )
+
+
+# --- Options ---------------------------------------------------------------------------------------------------------
+
+
+def no_idle_states() -> str:
+    return "its kernel tells of no idle states (/sys/devices/system/cpu/cpu0/cpuidle), as in most virtual machines: leave deepest_idle out"
+
+
+def no_such_idle_state(deepest: str, there: Iterable[str]) -> str:
+    return f"its CPUs have no idle state {deepest}, but {', '.join(there)}"
+
+
+def emulated_idle_states() -> str:
+    return "the emulator's CPUs have no idle states: deepest_idle needs modelled time"

@@ -1,0 +1,190 @@
+# SPDX-License-Identifier: GPL-2.0-or-later
+"""The errors and warnings of endpoints, topologies and traffic: the value seen, and the next move. One function a message."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from pathlib import Path
+
+from terms import units
+from terms.errors import BadInput, RunFailed
+
+# --- General ---------------------------------------------------------------------------------------------------------
+
+
+def not_in_modelled_time(what: str) -> str:
+    return f"{what} takes longer than modelled time can last: to have it in the emulator's time, add --clock emulated"
+
+
+def counted_in_two_times() -> str:
+    return "the flood began and ended in the emulator's time: of modelled time, the windows have each hop's packet rate"
+
+
+def reports_too_long(seconds: float) -> str:
+    return f"iperf3 reports every {seconds:g} s, which is longer than a window of modelled time"
+
+
+def died(name: str, log: str) -> RunFailed:
+    return RunFailed(f"{name} ended during the run; its log ends with:\n{log.strip()[-1500:] or '(nothing)'}")
+
+
+def no_stack(endpoint: str) -> str:
+    return f"{endpoint} has no network stack (access virtio-user), which this traffic's programs need: it can be flooded, and no more"
+
+
+def no_pace(endpoint: str) -> str:
+    return f"{endpoint} floods by testpmd, which sends as fast as it can and at no given rate; the kernel's pktgen could"
+
+
+def port_not_counted() -> str:
+    return "the switch does not count this port (OVS-DPDK does not, where it is server of the port's socket)"
+
+
+def end_not_asked() -> str:
+    return "in modelled time the endpoints are not asked what they count"
+
+
+def no_connection(sender: str, receiver: str, seconds: float) -> RunFailed:
+    return RunFailed(
+        f"{sender} got no TCP connection to {receiver} in {seconds:.0f} s, though they reach each other (ping): where a path breaks "
+        "checksums, TCP alone is lost. Try the endpoints' option offloads: off, and look at raw/ for the switch's log"
+    )
+
+
+def endpoint_failed(name: str, what: str, words: str) -> RunFailed:
+    return RunFailed(f"{name}: {what}{': ' + words.strip()[-1500:] if words.strip() else ''}")
+
+
+def no_path(sender: str, receiver: str, seconds: float) -> RunFailed:
+    return RunFailed(f"{sender} got no answer from {receiver} through the switch in {seconds:.0f} s: look at raw/ for the switch's log")
+
+
+# --- Options ---------------------------------------------------------------------------------------------------------
+
+
+def nothing_returns(topology: str) -> str:
+    return f"forward counts what endpoints send back, and in {topology} they send back nothing: use topology pvp"
+
+
+def nothing_is_sent(topology: str) -> str:
+    return f"in {topology} frames come out of a device by themselves, and endpoints send them back: use traffic forward"
+
+
+def path_not_taken(endpoint: str, path: str, seen: str) -> RunFailed:
+    taken = f"its driver takes the path {seen!r}" if seen else "its driver names none"
+    return RunFailed(
+        f"{endpoint}: asked for path {path}, and {taken}: the switch does not offer what it needs, or the processor can't do it;"
+        " choose another path, or list the pair in except"
+    )
+
+
+def tx_interrupts_stay(endpoint: str, wanted: str) -> RunFailed:
+    return RunFailed(f"{endpoint}: asked for tx_interrupts {wanted}, and its driver did not take that (ethtool -C tx-frames)")
+
+
+def offloads_stay_on(endpoint: str, features: Iterable[str]) -> RunFailed:
+    return RunFailed(f"{endpoint}: asked for offloads off, and ethtool still has {', '.join(features)} on: leave out offloads: off here")
+
+
+# --- frame-probe -----------------------------------------------------------------------------------------------------
+
+
+def not_probed(sender: str, receiver: str) -> str:
+    return (
+        f"{sender} and {receiver} can't be served by frame-probe, which takes both ends over virtio-user in one process: "
+        "use topology vm2vm with access virtio-user"
+    )
+
+
+def one_flow(sender: str, flows: int) -> str:
+    return f"{sender} sends a flood at a given rate by frame-probe, which sends one flow and not {flows}: use flows 1, or load saturation"
+
+
+def not_installed(program: str, variable: str) -> str:
+    return f"this host has no {program}: run `make -C dataplane/probe install` on it, or let {variable} name the program on this machine"
+
+
+def not_a_file(variable: str, path: Path) -> BadInput:
+    return BadInput(f"{variable} is {path}, which is no file: build dataplane/probe, or unset it")
+
+
+def refused(words: str) -> RunFailed:
+    return RunFailed(f"frame-probe did not do as it was told: {words.strip()[-1500:] or '(no word)'}")
+
+
+def nothing_arrives(seconds: float, words: str) -> RunFailed:
+    return RunFailed(f"no frame of frame-probe arrived within {seconds:.0f} s; its log ends with:\n{words.strip()[-1500:] or '(nothing)'}")
+
+
+def nothing_arrived(window: str) -> str:
+    return f"no frame of {window} arrived undisturbed"
+
+
+def not_back(seconds: float) -> str:
+    return f"did not come back: no frame arrived within {seconds:g} s after the switch ran again"
+
+
+def starved(skipped: int, due: int) -> str:
+    return f"frame-probe had no CPU when {skipped} of {due} frames were due, so the loss says nothing: repeat it on a quieter host"
+
+
+def blinked(longest_s: float, gap_s: float) -> str:
+    return f"frame-probe itself was away for {longest_s:.3f} s of {gap_s:.3f} s without a frame: repeat it on a quieter host"
+
+
+def other_gap(began_s: float, killed_s: float) -> str:
+    after = began_s - killed_s
+    return f"the longest time without a frame began {after:.3f} s after the switch was killed, so it is another: take a quieter host"
+
+
+# --- Searches for a rate ---------------------------------------------------------------------------------------------
+
+
+def trial(rate_pps: int) -> str:
+    return f"trial at {units.si(rate_pps, 'packets/s')}"
+
+
+def fastest() -> str:
+    return "how fast the sender is"
+
+
+def no_burst(name: str) -> str:
+    return f"{name} can't send a given number of frames, and in modelled time the trials of a search need that: add --clock emulated"
+
+
+def no_end(frames: int) -> str:
+    return f"a trial of {frames} packets did not end"
+
+
+def nothing_sent(rate_pps: int | None) -> str:
+    return f"a trial at {rate_pps or 'any number of'} packets/s sent nothing at all"
+
+
+def not_in_time(limit_s: float) -> str:
+    return (
+        f"the search did not come to an end within {limit_s:g} s: its bounds are as far as it got; give it more time (limit_seconds), or a "
+        "wider goal (width)"
+    )
+
+
+def gave_up(error: object) -> str:
+    return f"MLRsearch gave the search up ({error}): its bounds are as far as it got"
+
+
+def fails_at_the_lowest(min_pps: int, bad: int, trials: int, ratio: float) -> str:
+    return (
+        f"even at the lowest rate, {min_pps} packets/s, {bad} of {trials} trials lost more than {ratio:g} of their frames: there is no "
+        "such rate from there on; try a lower one (min_pps)"
+    )
+
+
+def carried_the_highest(max_pps: int) -> str:
+    return f"the highest rate that the search may offer, {max_pps} packets/s, was carried: the limit lies above it (max_pps)"
+
+
+def no_bound(which: str) -> str:
+    return f"no rate was tried long enough to be a {which} bound"
+
+
+def no_throughput() -> str:
+    return "without a lower bound nothing is known to be carried"
