@@ -7,7 +7,7 @@ from collections.abc import Sequence
 
 import pandas as pd
 
-from analysis import explain, messages, stats
+from analysis import comparison, messages, stats
 from analysis.describe import Table, Text
 from analysis.load import Result
 from analysis.published import every
@@ -40,22 +40,22 @@ def worker(result: Result) -> Table | Text:
 
 def answer(result: Result) -> Text:
     """A sentence for each two cases that differ in one thing: how much longer a frame takes, and how much less of its CPU the switch."""
-    lines = [sentence for pair in explain.pairs(result) if (sentence := _compared(pair))]
+    lines = [sentence for pair in comparison.pairs(result) if (sentence := _compared(pair))]
     return Text(
         "\n".join(f"- {line}" for line in lines) or "This result can't answer the question: it has no two cases with a common number."
     )
 
 
-def _compared(pair: explain.Pair) -> str:
+def _compared(pair: comparison.Pair) -> str:
     latency, running = pair.ratio(**FRAMES, metric="latency_mean"), pair.ratio(**FRAMES, metric="running", role="switch")
-    if not explain.measured(latency, running):
+    if not comparison.measured(latency, running):
         return ""
     base, other = pair.names()
     setting = f"**{pair.setting}**: " if pair.setting else ""
-    doubt = "" if latency.decided else ", which decides nothing"
+    doubt = "" if latency.decided else ", which is not significant"
     return (
-        f"{setting}with {other} against {base}, a frame takes {explain.times(latency)} as long on average{doubt}; "
-        f"the switch's threads take {explain.times(running)} the CPU."
+        f"{setting}with {other}, a frame takes {comparison.of(latency, f'the average time of {base}')}{doubt}; "
+        f"the switch's threads take {comparison.of(running, 'its CPU time')}."
     )
 
 

@@ -1,18 +1,38 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
-"""The explanation in words, made from the numbers of one result.
+"""The explanation of two switches, or two ways to reach one, in words: the answer, and the findings behind it.
 
-Each function below looks at one pair of cases (base and other) and returns a Finding, or None where the result has
-nothing to say on it. The rule: a claim that two cases differ needs a ratio whose interval excludes 1, else the
-finding reads "can't tell". A reason names a mechanism only where a counter of this result shows it at work.
+Findings of the usual form are the `Comparison`s below; functions look at mechanisms: what a poll-mode thread, the kernel's datapath or the
+bridge's local port do here.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
-from dataclasses import dataclass
+from collections.abc import Callable, Iterator, Mapping
 
-from analysis import messages, metrics, published, stats, style, utilisation, vocabulary
-from analysis.load import SIZES, Result, worded
+from analysis import comparison, messages, metrics, published, stats, style, utilisation, vocabulary
+from analysis.comparison import (
+    EQUAL,
+    FLOOD,
+    FORWARD,
+    NDR,
+    PDR,
+    PING,
+    TCP,
+    Comparison,
+    Finding,
+    Pair,
+    as_many,
+    measured,
+    not_significant,
+    numbered,
+    of,
+    pairs,
+    sentence,
+    share,
+    times,
+    undecided,
+)
+from analysis.load import Result
 from analysis.sources import SOFTWARE
 from terms import units
 
@@ -28,116 +48,21 @@ LARGEST_FRAME = 1600
 CONTAINERS = ("veth", "virtio-user")
 """Accesses of containers."""
 
-TCP = {"traffic": "tcp_stream", "load": "saturation"}
-FLOOD = {"traffic": "udp_flood", "load": "saturation"}
-FORWARD = {"traffic": "forward", "load": "saturation"}
-EQUAL = {"traffic": "udp_flood", "load": "equal"}
-NDR, PDR = ({"traffic": "udp_flood", "load": load} for load in metrics.SEARCHED)
 MAIN_PAIR = [("kernel-ovs", "vhost-net", "vm2vm"), ("ovs-dpdk", "vhost-user", "vm2vm")]
 BESIDE = ("T1-throughput", "T1-context-switches", "T3-vhost-user-over-vhost-net")
 """The published figures of just that pair, by their ids."""
 HARDLY = 0.1
 """CPUs that work less of the time limit nothing, and are not named."""
-PING = {"traffic": "ping_paced", "load": "paced"}
-
-
-@dataclass(frozen=True)
-class Finding:
-    """One thing the numbers say: the claim, the numbers it rests on, and the reason (empty if they show none)."""
-
-    claim: str
-    evidence: tuple[str, ...]
-    reason: str = ""
-
-    def markdown(self) -> str:
-        evidence = "; ".join(self.evidence)
-        parts = [f"**{self.claim}**", f"{sentence(evidence)}."]
-        return " ".join([*parts, f"*Why:* {self.reason}"] if self.reason else parts)
-
-
-def sentence(text: str) -> str:
-    """With a capital letter in front, but for a name that has none: ovs-dpdk is a word of our own."""
-    return text if vocabulary.is_switch(text.split(" ", 1)[0]) else f"{text[:1].upper()}{text[1:]}"
-
-
-@dataclass(frozen=True)
-class Pair:
-    """Two cases of a result to be told apart."""
-
-    result: Result
-    base: str
-    other: str
-
-    def names(self) -> tuple[str, str]:
-        """How the text calls the two: by switch, or by access where a switch is reached in several ways; by what else tells them apart."""
-        return self._name(self.base), self._name(self.other)
-
-    def _name(self, case: str) -> str:
-        result, apart = self.result, self.result.differences(self.base, self.other)
-        telling = apart | (result.told[case].keys() - self._common)
-        own = worded({name: value for name, value in result.varied[case].items() if name in telling})
-        if "arm" not in apart:
-            return own
-        cases = result.cases
-        column = "access" if cases.groupby("switch")["access"].nunique().max() > 1 else "switch"
-        name = vocabulary.switch(cases.loc[case, column]).words
-        return f"{name} ({own})" if own else name
-
-    @property
-    def setting(self) -> str:
-        """The varied values that both share, as far as they are told."""
-        return worded({name: value for name, value in self.result.told[self.other].items() if name in self._common})
-
-    @property
-    def _common(self) -> set[str]:
-        base, other = self.result.varied[self.base], self.result.varied[self.other]
-        return {name for name, value in other.items() if base.get(name) == value}
-
-    def ratio(self, **where: object) -> stats.Estimate:
-        return SOFTWARE.ratio(self.result, self.other, self.base, **where)
-
-    def both(self, **where: object) -> tuple[stats.Estimate, stats.Estimate]:
-        return self.of(self.base, **where), self.of(self.other, **where)
-
-    def of(self, case: str, **where: object) -> stats.Estimate:
-        return SOFTWARE.estimate(self.result, case_id=case, **where)
-
-
-def times(ratio: stats.Estimate) -> str:
-    """`2.20x (95 % interval 2.12 to 2.27, n=3)`; small ones also as a part: `0.0247x (1/40.5; 95 % interval …)`."""
-    part = f"1/{units.significant(1 / ratio.median)}; " if 0 < ratio.median < 0.5 else ""
-    if ratio.low is None or ratio.high is None:
-        return f"{units.significant(ratio.median)}x ({part}n={ratio.n}: no interval)"
-    low, high = units.significant(ratio.low), units.significant(ratio.high)
-    return f"{units.significant(ratio.median)}x ({part}95 % interval {low} to {high}, n={ratio.n})"
-
-
-def share(value: stats.Estimate) -> str:
-    """A fraction as percent: `24.1 %`."""
-    return "–" if value.n == 0 else f"{units.significant(100 * value.median)} %"
-
-
-def measured(*values: stats.Estimate) -> bool:
-    return all(value.n > 0 for value in values)
-
-
-def can_tell(ratio: stats.Estimate) -> str:
-    """Why a ratio decides nothing; empty if it does decide."""
-    if ratio.decided:
-        return ""
-    if ratio.low is None:
-        return f"one repetition has no interval ({units.significant(ratio.median)}x)"
-    return f"the interval of the ratio includes 1: {times(ratio)}"
 
 
 # -- the answer -------------------------------------------------------------------------------------------------
 
 
 def answer(result: Result) -> str:
-    """The answer in two sentences for each pair of cases: who carries more, and who pays how many context switches."""
+    """The answer in two sentences for each pair of cases: who delivers more, and who makes how many context switches."""
     lines = []
     for pair in pairs(result):
-        sentences = [one for one in (_carries(pair), _switches_threads(pair), _full(pair), _published(pair)) if one]
+        sentences = [one for one in (_delivers(pair), _switches_threads(pair), _full(pair), _published(pair)) if one]
         if sentences:
             setting = f"**{pair.setting}**: " if pair.setting else ""
             lines.append(setting + " ".join(sentences))
@@ -159,27 +84,29 @@ def _containers(result: Result) -> list[str]:
     return [f"the endpoints were containers, no virtual machines: {named}"] if named else []
 
 
-def _carries(pair: Pair) -> str:
-    wanted = {
-        f"the packets of a UDP flood{_how_many(pair)}": pair.ratio(**FLOOD, metric="packet_rate_received"),
-        "the packets of a forwarding endpoint": pair.ratio(**FORWARD, metric="packet_rate_received"),
-        "the goodput of a TCP stream": pair.ratio(**TCP, metric="goodput"),
-    }
+def _delivers(pair: Pair) -> str:
+    """Who delivers more, a sentence for each traffic."""
     base, other = pair.names()
-    said = _ratios(wanted)
-    if not said:
-        return ""
-    if pair.result.modelled:
-        return f"On {pair.result.modelled} as modelled, {other} delivers, compared with {base}, {said}."
-    return f"At saturation, {other} against {base} carries {said}."
+    said = []
+    for where, metric, words in (
+        (FLOOD, "packet_rate_received", lambda one: f"{other} delivers {as_many(one, 'packets of a UDP flood', base, _rates(pair))}"),
+        (FORWARD, "packet_rate_received", lambda one: f"{other} brings back {as_many(one, 'packets', base)}"),
+        (TCP, "goodput", lambda one: f"{other} has {of(one, f'the TCP goodput of {base}')}"),
+    ):
+        ratio = pair.ratio(**where, metric=metric)
+        if measured(ratio):
+            said.append(f"{words(ratio)}{'' if ratio.decided else '; the difference is not significant'}.")
+    if said and pair.result.modelled:
+        said[0] = f"On {pair.result.modelled} as modelled, {said[0]}"
+    return " ".join(said)
 
 
-def _how_many(pair: Pair) -> str:
+def _rates(pair: Pair) -> str:
     """The rates themselves, where they are a processor's and not an emulator's."""
     base, other = pair.both(**FLOOD, metric="packet_rate_received")
     if not pair.result.modelled or not measured(base, other):
         return ""
-    return f" ({units.si(other.median, 'packets/s')} against {units.si(base.median, 'packets/s')})"
+    return f"{units.si(other.median, 'packets/s')} against {units.si(base.median, 'packets/s')}"
 
 
 def _full(pair: Pair) -> str:
@@ -190,7 +117,7 @@ def _full(pair: Pair) -> str:
         if cpus:
             parts = [f"CPU {one.number} ({one.role}) {share(one.full)}" for one in cpus if one.full.median >= HARDLY]
             said.append(f"with {name} {', '.join(parts)}")
-    return f"How much of the flood's time each CPU works: {'; '.join(said)}." if said else ""
+    return f"Share of the flood's time that each CPU works: {'; '.join(said)}." if said else ""
 
 
 def _published(pair: Pair) -> str:
@@ -204,22 +131,13 @@ def _published(pair: Pair) -> str:
 
 
 def _switches_threads(pair: Pair) -> str:
-    wanted = {
-        "as many per packet of the flood": pair.ratio(**FLOOD, metric="context_switches_per_packet"),
-        "as many per megabit of TCP": pair.ratio(**TCP, metric="context_switches_per_megabit"),
-    }
-    said = _ratios(wanted)
-    return f"Of context switches it makes {said}." if said else ""
-
-
-def _ratios(wanted: dict[str, stats.Estimate]) -> str:
-    """Each ratio with its words; one that decides nothing says so."""
     said = []
-    for words, ratio in wanted.items():
+    for where, things in ((FLOOD, "context switches per packet of the flood"), (TCP, "context switches per megabit of TCP")):
+        ratio = pair.ratio(**where, metric=f"context_switches_per_{vocabulary.data(where['traffic']).per}")
         if measured(ratio):
-            doubt = "" if ratio.decided else " (so it can't be told apart)"
-            said.append(f"{times(ratio)} {words}{doubt}")
-    return " and ".join(said)
+            said.append(as_many(ratio, things if not said else things.removeprefix("context switches ")))
+            said[-1] += "" if ratio.decided else ", which is not significant"
+    return f"It makes {' and '.join(said)}." if said else ""
 
 
 # -- the findings -----------------------------------------------------------------------------------------------
@@ -227,19 +145,7 @@ def _ratios(wanted: dict[str, stats.Estimate]) -> str:
 
 def findings(result: Result) -> list[Finding]:
     """Every finding of every pair of cases, in the order in which a reader asks for them."""
-    found = []
-    for pair in pairs(result):
-        for look in LOOKS:
-            finding = look(pair)
-            if finding:
-                setting = f"{pair.setting}: " if pair.setting else ""
-                found.append(Finding(setting + finding.claim, finding.evidence, finding.reason))
-    return list(dict.fromkeys(found))
-
-
-def numbered(found: Iterable[Finding], none: str) -> str:
-    """Findings as a numbered list, or, without any, the words ``none``."""
-    return "\n".join(f"{place}. {finding.markdown()}" for place, finding in enumerate(found, 1)) or none
+    return comparison.findings(result, LOOKS)
 
 
 def markdown(result: Result) -> str:
@@ -247,31 +153,22 @@ def markdown(result: Result) -> str:
     return numbered(findings(result), "No finding: this result has no two cases with a common number.")
 
 
-def tcp(pair: Pair) -> Finding | None:
-    """TCP: is it carried in super-packets (segmentation offload) or in MTU-sized packets?"""
-    ratio = pair.ratio(**TCP, metric="goodput")
-    sizes = pair.both(**TCP, metric="frame_bytes_received")
-    if not measured(ratio):
-        return None
-    base, other = pair.names()
-    evidence = [f"goodput: {_both(pair, 'bit/s', **TCP, metric='goodput')}: {times(ratio)}"]
-    reason = ""
-    if measured(*sizes):
-        packets = pair.ratio(**TCP, metric="packets_per_megabyte")
-        evidence.append(f"mean frame that the receiver got: {_both(pair, 'bytes', **TCP, metric='frame_bytes_received')}")
-        evidence.append(f"so {other} moves {times(packets)} the packets of {base} for the same data")
-        reason = _offload(pair, ratio, packets)
-    if why := can_tell(ratio):
-        return Finding(f"TCP: can't tell {other} from {base}: {why}.", tuple(evidence), reason)
-    return Finding(f"TCP is {_direction(ratio, 'faster', 'slower')} over {other} than over {base}.", tuple(evidence), reason)
+def _sizes(pair: Pair) -> Iterator[str]:
+    """The frames in which TCP reaches the receiver."""
+    if measured(*pair.both(**TCP, metric="frame_bytes_received")):
+        base, other = pair.names()
+        yield f"mean frame at the receiver: {pair.text('bytes', **TCP, metric='frame_bytes_received')}"
+        yield f"so {other} moves {as_many(pair.ratio(**TCP, metric='packets_per_megabyte'), 'packets', base)} for the same data"
 
 
-def _offload(pair: Pair, ratio: stats.Estimate, packets: stats.Estimate) -> str:
+def _offload(pair: Pair, ratio: stats.Estimate) -> str:
+    """Is TCP carried in super-packets (segmentation offload) or in MTU-sized packets?"""
     base, other = pair.names()
+    packets = pair.ratio(**TCP, metric="packets_per_megabyte")
     if packets.low is None or packets.high is None:
         return ""
     if SAME[0] < packets.low and packets.high < SAME[1]:
-        return "Both carry TCP in packets of about the same size, so segmentation offload does not tell them apart."
+        return "Both carry TCP in packets of about the same size, so segmentation offload makes no difference between them."
     if not packets.decided:
         return ""
     cut, whole = (other, base) if packets.median > 1 else (base, other)
@@ -282,32 +179,22 @@ def _offload(pair: Pair, ratio: stats.Estimate, packets: stats.Estimate) -> str:
         f"cost per packet, in the switch and in both endpoints, more often for the same data."
     )
     if ratio.decided and (ratio.median < 1) != (packets.median > 1):
-        return text + " It is the faster one in spite of that: what a packet costs it must be lower by more."
+        return text + " It is faster in spite of that: its cost per packet must be lower by more."
     return text
 
 
-def flood(pair: Pair) -> Finding | None:
-    """The flood: who delivers more, and was the CPU that moves packets the limit?"""
-    ratio = pair.ratio(**FLOOD, metric="packet_rate_received")
-    if not measured(ratio):
-        return None
-    base, other = pair.names()
-    evidence = [f"received: {_both(pair, 'packets/s', **FLOOD, metric='packet_rate_received')}: {times(ratio)}"]
-    limits = [_limit(pair, case, name) for case, name in ((pair.base, base), (pair.other, other))]
-    reason = " ".join(limit for limit in limits if limit)
-    if why := can_tell(ratio):
-        return Finding(f"UDP flood at saturation: can't tell {other} from {base}: {why}.", tuple(evidence), reason)
-    claim = f"{other} delivers {_direction(ratio, 'more', 'fewer')} packets of a UDP flood than {base}."
-    return Finding(claim, tuple(evidence), reason)
+def _limits(pair: Pair, _: stats.Estimate) -> str:
+    """Was the CPU that moves packets the limit?"""
+    return " ".join(filter(None, (_limit(pair, case, name) for case, name in zip((pair.base, pair.other), pair.names(), strict=True))))
 
 
 def _limit(pair: Pair, case: str, name: str) -> str:
-    """Whether the packet-moving CPU of a case was busy with packets all the time of the flood, or waited for them."""
+    """Whether the packet-moving CPU of a case was busy with packets throughout the flood, or waited for them."""
     busy = pair.of(case, **FLOOD, metric="pmd_busy")
     if measured(busy):
         text = f"{name}'s poll-mode thread found packets in {share(busy)} of its cycles"
         if busy.median > NEAR_ALL:
-            return f"{text}: it had nothing left."
+            return f"{text}: it had no time left."
         return f"{text}: it is not the limit.{_endpoints(pair, case)}"
     mover = packet_cpu(pair, case)
     idle = pair.of(case, **FLOOD, metric="cpu_idle", cpu=mover) if mover is not None else stats.NOTHING
@@ -315,7 +202,7 @@ def _limit(pair: Pair, case: str, name: str) -> str:
         return ""
     text = f"The CPU that moves packets for {name} (cpu{mover}) was idle {share(idle)} of the time"
     if idle.median < NEAR_NONE:
-        return f"{text}: it had nothing left."
+        return f"{text}: it had no time left."
     return f"{text}: it is not the only limit.{_endpoints(pair, case)}"
 
 
@@ -328,28 +215,14 @@ def _endpoints(pair: Pair, case: str) -> str:
     cpus = cpus or [cpu for cpu, role in roles.items() if role == "host-other"]
     idle = {cpu: pair.of(case, **FLOOD, metric="cpu_idle", cpu=cpu) for cpu in cpus}
     said = ", ".join(f"cpu{cpu} {share(value)}" for cpu, value in idle.items() if measured(value))
-    return f" Idle on {whose}: {said} (a sender that floods always uses its own up)." if said else ""
+    return f" Idle on {whose}: {said} (a sender that floods uses all of its own)." if said else ""
 
 
-def equal_load(pair: Pair) -> Finding | None:
-    """At one offered rate for both: same packets, so CPU and context switches compare directly."""
-    received = pair.both(**EQUAL, metric="received_fraction")
-    switches = pair.ratio(**EQUAL, metric="context_switches_per_packet")
-    if not measured(*received, switches):
-        return None
-    base, other = pair.names()
-    offered = pair.of(pair.other, **EQUAL, metric="offered_rate")
-    rate = f" of {units.si(offered.median, 'packets/s')}" if measured(offered) else ""
-    evidence = (
-        f"of the packets sent, {base} delivered {share(received[0])} and {other} {share(received[1])}",
-        f"context switches per packet: {_both(pair, '', **EQUAL, metric='context_switches_per_packet')}: {times(switches)}",
-    )
-    if why := can_tell(switches):
-        return Finding(f"At the same offered rate{rate}, can't tell context switches per packet apart: {why}.", evidence)
-    return Finding(
-        f"At the same offered rate{rate}, {other} makes {_direction(switches, 'more', 'fewer')} context switches per packet than {base}.",
-        evidence,
-    )
+def _delivered(pair: Pair) -> Iterator[str]:
+    received, offered = pair.both(**EQUAL, metric="received_fraction"), pair.of(pair.other, **EQUAL, metric="offered_rate")
+    if measured(*received):
+        rate = f" at {units.si(offered.median, 'packets/s')}" if measured(offered) else ""
+        yield f"share of the packets sent{rate} that was delivered: {pair.text('fraction', **EQUAL, metric='received_fraction')}"
 
 
 def own_limit(pair: Pair) -> Finding | None:
@@ -358,19 +231,15 @@ def own_limit(pair: Pair) -> Finding | None:
     if not measured(ratio):
         return None
     base, other = pair.names()
-    evidence = [f"no-drop rate: {_both(pair, 'packets/s', **NDR, metric='search_rate')}: {times(ratio)}"]
-    for what, where, metric in (
-        ("partial-drop rate", PDR, "search_rate"),
-        ("context switches per packet, each at its own no-drop rate", NDR, "context_switches_per_packet"),
-    ):
-        compared = pair.ratio(**where, metric=metric)
-        if measured(compared):
-            unit = "packets/s" if metric == "search_rate" else ""
-            evidence.append(f"{what}: {_both(pair, unit, **where, metric=metric)}: {times(compared)}")
-    evidence += [text for case, name in ((pair.base, base), (pair.other, other)) if (text := _beyond(pair, case, name))]
-    if why := _unfound(pair) or can_tell(ratio):
-        return Finding(f"No-drop rate: can't tell {other} from {base}: {why}.", tuple(evidence))
-    return Finding(f"The no-drop rate is {_direction(ratio, 'higher', 'lower')} over {other} than over {base}.", tuple(evidence))
+    evidence = [
+        *pair.line("no-drop rate", "packets/s", **NDR, metric="search_rate"),
+        *pair.line("partial-drop rate", "packets/s", **PDR, metric="search_rate"),
+        *pair.line("context switches per packet, each at its own no-drop rate", **NDR, metric="context_switches_per_packet"),
+        *(text for case, name in ((pair.base, base), (pair.other, other)) if (text := _beyond(pair, case, name))),
+    ]
+    if why := _unfound(pair) or undecided(ratio):
+        return Finding(not_significant("No-drop rate", base, other, why), tuple(evidence))
+    return Finding(f"The no-drop rate is {'higher' if ratio.median > 1 else 'lower'} over {other} than over {base}.", tuple(evidence))
 
 
 def _unfound(pair: Pair) -> str:
@@ -399,24 +268,14 @@ def _beyond(pair: Pair, case: str, name: str) -> str:
     return f"at the lowest rate that is too high for {name}, the largest part of what is missing was {part}"
 
 
-def context_switches(pair: Pair) -> Finding | None:
-    """Context switches at saturation: their ratio, and which role makes most of them in each case."""
-    for where, unit in ((FLOOD, "packet"), (TCP, "megabit")):
-        ratio = pair.ratio(**where, metric="context_switches_per_second")
-        if not measured(ratio):
-            continue
-        base, other = pair.names()
-        traffic = style.traffic_name(where["traffic"], where["load"])
-        evidence = [
-            f"{traffic}: per second: {_both(pair, '', **where, metric='context_switches_per_second')}: {times(ratio)}",
-            f"per {unit} {times(pair.ratio(**where, metric=f'context_switches_per_{unit}'))}",
-        ]
-        evidence += [_who(pair, case, name, where) for case, name in ((pair.base, base), (pair.other, other))]
-        if why := can_tell(ratio):
-            return Finding(f"Context switches per second: can't tell {other} from {base}: {why}.", tuple(evidence))
-        fewer = f"{other} makes {_direction(ratio, 'more', 'fewer')} context switches per second than {base}."
-        return Finding(fewer, tuple(evidence), _why_switching(pair, where))
-    return None
+def _makers(where: Mapping[str, str], per: str) -> Callable[[Pair], Iterator[str]]:
+    """Per unit of data, and which role makes most of them in each case."""
+
+    def lines(pair: Pair) -> Iterator[str]:
+        yield from pair.line(f"per {per}", **where, metric=f"context_switches_per_{per}")
+        yield from (_who(pair, case, name, where) for case, name in zip((pair.base, pair.other), pair.names(), strict=True))
+
+    return lines
 
 
 def _who(pair: Pair, case: str, name: str, where: dict[str, str]) -> str:
@@ -424,18 +283,21 @@ def _who(pair: Pair, case: str, name: str, where: dict[str, str]) -> str:
     return f"in {name}, {role} threads make {100 * part:.0f} % of them" if role else f"in {name} nobody makes any"
 
 
-def _why_switching(pair: Pair, where: dict[str, str]) -> str:
+def _why_switching(where: Mapping[str, str]) -> Callable[[Pair, stats.Estimate], str]:
     """Sleeping workers are shown by voluntary switches of the vhost role that the other case does not have."""
-    voluntary = {"metric": "context_switches_voluntary_per_second", "role": "vhost", **where}
-    base, other = pair.both(**voluntary)
-    names = pair.names()
-    if measured(base) and base.median > 0 and (not measured(other) or other.median < base.median):
+
+    def reason(pair: Pair, ratio: stats.Estimate) -> str:
+        base, other = pair.both(**where, metric="context_switches_voluntary_per_second", role="vhost")
+        names = pair.names()
+        if not ratio.decided or not measured(base) or base.median <= 0 or (measured(other) and other.median >= base.median):
+            return ""
         left = f"{units.si(other.median, '')}" if measured(other) else "no such thread"
         return (
             f"{names[0]}'s vhost threads sleep when a queue is empty and are woken for new frames: "
             f"{units.si(base.median, '')} voluntary switches per second (in {names[1]}: {left})."
         )
-    return ""
+
+    return reason
 
 
 def never_sleeps(pair: Pair) -> Finding | None:
@@ -571,26 +433,17 @@ def _lost(pair: Pair, case: str, name: str) -> list[tuple[str, str]]:
     return lines
 
 
-def latency(pair: Pair) -> Finding | None:
-    """Round trips at a low, fixed rate: wake-ups against polling."""
-    middle, tail = (pair.ratio(**PING, metric=name) for name in ("rtt_p50", "rtt_p99"))
-    if not measured(middle, tail):
-        return None
-    base, other = pair.names()
-    switches = pair.both(**PING, metric="context_switches_per_reply")
-    evidence = [
-        f"median: {_both(pair, 'seconds', **PING, metric='rtt_p50')}: {times(middle)}",
-        f"99th percentile: {_both(pair, 'seconds', **PING, metric='rtt_p99')}: {times(tail)}",
-    ]
-    reason = ""
-    if measured(*switches):
-        evidence.append(f"context switches per reply: {_both(pair, '', **PING, metric='context_switches_per_reply')}")
-        slower_switches_more = (switches[0].median - switches[1].median) * (1 - middle.median) > 0
-        if middle.decided and slower_switches_more:
-            reason = "the slower one also switches threads more often for each reply, as if wake-ups add delay."
-    if why := can_tell(middle):
-        return Finding(f"Median latency: can't tell {other} from {base}: {why}.", tuple(evidence))
-    return Finding(f"A paced round trip is {_direction(middle, 'slower', 'quicker')} over {other}.", tuple(evidence), reason)
+def _per_reply(pair: Pair) -> Iterator[str]:
+    yield from pair.line("99th percentile", "seconds", **PING, metric="rtt_p99")
+    if measured(*pair.both(**PING, metric="context_switches_per_reply")):
+        yield f"context switches per reply: {pair.text(**PING, metric='context_switches_per_reply')}"
+
+
+def _wake_ups(pair: Pair, ratio: stats.Estimate) -> str:
+    base, other = pair.both(**PING, metric="context_switches_per_reply")
+    if measured(base, other) and ratio.decided and (base.median - other.median) * (1 - ratio.median) > 0:
+        return "the slower one also switches threads more often for each reply, as if wake-ups add delay."
+    return ""
 
 
 def access_cost(pair: Pair) -> Finding | None:
@@ -619,48 +472,70 @@ def access_cost(pair: Pair) -> Finding | None:
     return Finding(f"{base} pays for its way through user space.", evidence, reason)
 
 
+FLOODED = Comparison(
+    FLOOD,
+    "packet_rate_received",
+    "packets/s",
+    "Packets of a UDP flood at saturation",
+    "{other} delivers {way} packets of a UDP flood than {base}.",
+    ("more", "fewer"),
+    "received",
+    reason=_limits,
+)
+STREAMED = Comparison(
+    TCP, "goodput", "bit/s", "TCP", "TCP is {way} over {other} than over {base}.", ("faster", "slower"), "goodput", _sizes, _offload
+)
+AT_EQUAL_RATE = Comparison(
+    EQUAL,
+    "context_switches_per_packet",
+    "",
+    "Context switches per packet at the same offered rate",
+    "At the same offered rate, {other} makes {way} context switches per packet than {base}.",
+    ("more", "fewer"),
+    "context switches per packet",
+    _delivered,
+)
+SWITCHED = [
+    Comparison(
+        where,
+        "context_switches_per_second",
+        "",
+        "Context switches per second",
+        "{other} makes {way} context switches per second than {base}.",
+        ("more", "fewer"),
+        f"{style.traffic_name(where['traffic'], where['load'])}, per second",
+        _makers(where, per),
+        _why_switching(where),
+    )
+    for where, per in ((FLOOD, "packet"), (TCP, "megabit"))
+]
+ROUND_TRIP = Comparison(
+    PING,
+    "rtt_p50",
+    "seconds",
+    "Median latency",
+    "A paced round trip is {way} over {other} than over {base}.",
+    ("slower", "quicker"),
+    "median",
+    _per_reply,
+    _wake_ups,
+)
 LOOKS: tuple[Callable[[Pair], Finding | None], ...] = (
-    flood,
-    tcp,
+    lambda pair: comparison.find(pair, FLOODED),
+    lambda pair: comparison.find(pair, STREAMED),
     losses,
     own_limit,
-    equal_load,
-    context_switches,
+    lambda pair: comparison.find(pair, AT_EQUAL_RATE),
+    lambda pair: comparison.first(pair, SWITCHED),
     never_sleeps,
     where_kernel_pays,
     access_cost,
     local_port,
-    latency,
+    lambda pair: comparison.find(pair, ROUND_TRIP),
 )
 
 
 # -- helpers ----------------------------------------------------------------------------------------------------
-
-
-def pairs(result: Result) -> list[Pair]:
-    """Cases that differ in one thing that is compared. Each switch and access is explained against the one before it in the order of
-    cases, each value of an option against the first."""
-    cases, found = list(result.cases.index), []
-    for place, other in enumerate(cases):
-        before: dict[str, list[str]] = {}
-        for base in cases[:place]:
-            differences = result.differences(base, other)
-            if len(differences) == 1 and not differences & set(SIZES):
-                before.setdefault(differences.pop(), []).append(base)
-        found += [Pair(result, bases[-1] if what == "arm" else bases[0], other) for what, bases in before.items()]
-    # One question after the other: sizes, then shared options.
-    settings = list(dict.fromkeys(result.cases["setting"]))
-    return sorted(found, key=lambda pair: settings.index(result.cases.loc[pair.other, "setting"]))
-
-
-def _both(pair: Pair, unit: str, **where: object) -> str:
-    base, other = pair.both(**where)
-    names = pair.names()
-    return f"{names[0]} {units.si(base.median, unit)}, {names[1]} {units.si(other.median, unit)}"
-
-
-def _direction(ratio: stats.Estimate, above: str, below: str) -> str:
-    return above if ratio.median > 1 else below
 
 
 def packet_cpu(pair: Pair, case: str) -> int | None:

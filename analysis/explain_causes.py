@@ -9,12 +9,13 @@ a suspect and which a remedy: the numbers say so.
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
 
-from analysis import explain, stats
+from analysis import comparison, stats
+from analysis.comparison import FLOOD, PING, TCP, Comparison, Finding, Pair, measured, sentence, share, times
 from analysis.describe import Table, Text
 from analysis.describe_frames import by_case
-from analysis.explain import FLOOD, PING, TCP, Finding, Pair, can_tell, measured, sentence, share, times
 from analysis.load import SIZES, Result, worded
 from analysis.published import Published, every
 from terms import units
@@ -78,7 +79,7 @@ def _sizes(result: Result, case: str) -> dict[str, object]:
 
 def kernel_pair(result: Result, case: str) -> Pair | None:
     """The case beside the kernel's way to the host, with the same options of its endpoints."""
-    return next((pair for pair in explain.pairs(result) if pair.other == case and "arm" in result.differences(pair.base, case)), None)
+    return next((pair for pair in comparison.pairs(result) if pair.other == case and "arm" in result.differences(pair.base, case)), None)
 
 
 def effects(result: Result) -> list[Effect]:
@@ -123,32 +124,31 @@ def _down(result: Result, down: list[Effect]) -> str:
         return ""
     worst = min(down, key=lambda one: one.unchanged.median)
     return (
-        f"What brings TCP's goodput down most is **{worst.name}**{_ties(result, worst, down)}: to {times(worst.unchanged)} of what it is "
-        f"without, while the threads of ovs-vswitchd are switched {_switched(worst)}. That {_beside_kernel(result, worst)}."
+        f"**{worst.name}**{_ties(result, worst, down)} lowers TCP's goodput most: to {times(worst.unchanged)} of what it is without, while "
+        f"the threads of ovs-vswitchd are switched {_switched(worst)}. That {_beside_kernel(result, worst)}."
         f"{_taken_back(result, worst)}"
     )
 
 
 def _nothing_down(result: Result, found: list[Effect]) -> str:
     as_it_is = next(one for one in found if not result.changed[one.case])
-    return f"No change brings TCP's goodput clearly down. OVS-DPDK {UNCHANGED} {_beside_kernel(result, as_it_is)}."
+    return f"No change lowers TCP's goodput clearly. OVS-DPDK {UNCHANGED} {_beside_kernel(result, as_it_is)}."
 
 
 def _up(result: Result, up: list[Effect]) -> str:
     if not up:
-        return "No change brings it clearly up."
+        return "No change raises it clearly."
     best = max(up, key=lambda one: one.unchanged.median)
     kernel = f", which is {times(best.kernel)} the kernel's" if measured(best.kernel) else ""
     return (
-        f"What brings it up most, from OVS-DPDK {UNCHANGED}, is **{best.name}**{_ties(result, best, up)}: {times(best.unchanged)} the "
-        f"goodput{kernel}."
+        f"**{best.name}**{_ties(result, best, up)} raises it most, from OVS-DPDK {UNCHANGED}: {times(best.unchanged)} the goodput{kernel}."
     )
 
 
 def _ties(result: Result, first: Effect, others: list[Effect]) -> str:
-    """Which changes can't be told from the one that is named: the largest of several medians is largest by chance, too."""
+    """Which changes do not differ significantly from the one that is named: the largest of several medians is largest by chance, too."""
     alike = [one.name for one in others if one is not first and not _between(result, first.case, one.case).decided]
-    return f" (as much, as far as can be told: {'; '.join(alike)})" if alike else ""
+    return f" (not significantly different: {'; '.join(alike)})" if alike else ""
 
 
 def _taken_back(result: Result, worst: Effect) -> str:
@@ -157,12 +157,12 @@ def _taken_back(result: Result, worst: Effect) -> str:
     if len(result.changed[worst.case]) == 1:
         return ""
     back = {}
-    for pair in explain.pairs(result):
+    for pair in comparison.pairs(result):
         other = {pair.base: pair.other, pair.other: pair.base}.get(worst.case)
         if other in cases(result) and len(result.changed[other]) < len(result.changed[worst.case]):
             back[", ".join(result.changed[worst.case].keys() - result.changed[other].keys())] = _between(result, worst.case, other)
     told = [f"{name} ({times(ratio)})" for name, ratio in back.items() if measured(ratio) and ratio.decided and ratio.median > 1]
-    return f" There, taking back one thing alone brings it up again: {', '.join(told)}." if told else ""
+    return f" There, taking back one thing alone raises it again: {', '.join(told)}." if told else ""
 
 
 def _between(result: Result, base: str, other: str) -> stats.Estimate:
@@ -205,7 +205,7 @@ def _published(name: str) -> Published:
 def findings(result: Result) -> list[Finding]:
     """One for each change that was switched on and off, those that matter most first."""
     ours = set(cases(result))
-    pairs = [pair for pair in explain.pairs(result) if {pair.base, pair.other} <= ours]
+    pairs = [pair for pair in comparison.pairs(result) if {pair.base, pair.other} <= ours]
     pairs = [pair for pair in pairs if measured(pair.ratio(**TCP, metric="goodput"))]
     pairs.sort(key=lambda pair: -abs(math.log(pair.ratio(**TCP, metric="goodput").median)))
     return [switched(pair) for pair in pairs]
@@ -213,56 +213,33 @@ def findings(result: Result) -> list[Finding]:
 
 def markdown(result: Result) -> str:
     """The findings as a numbered list."""
-    return explain.numbered(findings(result), "No finding: this result has no two cases of OVS-DPDK that differ in one change.")
+    return comparison.numbered(findings(result), "No finding: this result has no two cases of OVS-DPDK that differ in one change.")
 
 
 def switched(pair: Pair) -> Finding:
     """What one change does, all else as it was."""
-    base, other = pair.names()
-    ratio = pair.ratio(**TCP, metric="goodput")
-    setting = f"With {pair.setting}, " if pair.setting else ""
-    evidence = [
-        f"goodput {_both(pair, 'bit/s', **TCP, metric='goodput')}: {times(ratio)}",
-        *_often(pair),
-        *_shares(pair),
-        *_counts(pair),
-    ]
-    reason = " ".join(one for one in (_waiting(pair), _moved(pair), _segments(pair)) if one)
-    if why := can_tell(ratio):
-        return Finding(f"{setting}{other}: can't tell TCP's goodput from that with {base}: {why}.", tuple(evidence), reason)
-    way = "up" if ratio.median > 1 else "down"
-    return Finding(f"{setting}{other} instead of {base} brings TCP's goodput {way}.", tuple(evidence), reason)
+    found = comparison.find(pair, CHANGE)
+    assert found is not None
+    return replace(found, claim=f"With {pair.setting}, {found.claim}") if pair.setting else found
 
 
-def _often(pair: Pair) -> list[str]:
-    """How often threads were switched: of the daemon, and of all that the path takes."""
-    said = []
+def _counted(pair: Pair) -> Iterator[str]:
+    """How often threads were switched, of the daemon and of the whole path; the main thread's time; and what else moves goodput."""
     for whose, role in (("of ovs-vswitchd's threads", "switch"), ("of the whole path", "path")):
-        where = {**TCP, "metric": "context_switches_per_second", "role": role}
-        if measured(ratio := pair.ratio(**where)):
-            said.append(f"context switches per second {whose} {_both(pair, '', **where)}: {times(ratio)}")
-    return said
-
-
-def _shares(pair: Pair) -> list[str]:
-    said = []
-    for words, metric in (("the main thread ran", "main_thread_running"), ("it waited for its CPU", "main_thread_waiting")):
-        both = pair.both(**TCP, metric=metric)
-        if measured(*both):
-            said.append(f"{words} {' and '.join(share(one) for one in both)} of the time")
-    return said
-
-
-def _counts(pair: Pair) -> list[str]:
-    said = []
+        yield from pair.line(f"context switches per second {whose}", **TCP, metric="context_switches_per_second", role=role)
     for words, where, unit in (
+        ("share of the time that the main thread ran", {**TCP, "metric": "main_thread_running"}, "fraction"),
+        ("share of the time that it waited for its CPU", {**TCP, "metric": "main_thread_waiting"}, "fraction"),
         ("retransmits per second", {**TCP, "metric": "retransmits_per_second"}, ""),
         ("upcalls per second", {**TCP, "metric": "upcalls_per_second"}, ""),
         ("round trip", {**PING, "metric": "rtt_p50"}, "seconds"),
     ):
         if measured(*pair.both(**where)):
-            said.append(f"{words} {_both(pair, unit, **where)}")
-    return said
+            yield f"{words}: {pair.text(unit, **where)}"
+
+
+def _mechanisms(pair: Pair, _: stats.Estimate) -> str:
+    return " ".join(one for one in (_waiting(pair), _moved(pair), _segments(pair)) if one)
 
 
 def _waiting(pair: Pair) -> str:
@@ -293,9 +270,17 @@ def _segments(pair: Pair) -> str:
     if not measured(ratio) or not ratio.decided or ((ratio.low or 0) > ALIKE[0] and (ratio.high or 0) < ALIKE[1]):
         return ""
     how = "in larger packets, so that what a packet costs is paid less often" if ratio.median > 1 else "in smaller packets"
-    return f"TCP reaches the host {how}: on average {_both(pair, 'bytes', **TCP, metric='frame_bytes_received')}."
+    return f"TCP reaches the host {how}: on average {pair.text('bytes', **TCP, metric='frame_bytes_received')}."
 
 
-def _both(pair: Pair, unit: str, **where: object) -> str:
-    base, other = pair.both(**where)
-    return f"{units.si(base.median, unit)} → {units.si(other.median, unit)}"
+CHANGE = Comparison(
+    TCP,
+    "goodput",
+    "bit/s",
+    "TCP's goodput",
+    "{other} instead of {base} brings TCP's goodput {way}.",
+    ("up", "down"),
+    "goodput",
+    _counted,
+    _mechanisms,
+)

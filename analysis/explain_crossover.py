@@ -9,7 +9,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 
 from analysis import model, stats
-from analysis.explain import FLOOD, FORWARD, Pair, measured, times
+from analysis.comparison import FLOOD, FORWARD, Pair, measured, times
 from analysis.explain_dataplane import misses_by_stage, saturating
 from analysis.load import Result, worded
 from analysis.sources import MODEL
@@ -41,7 +41,7 @@ class Measure:
 
 # Forwarding drops without end: what a packet costs there is that of the dropped ones, too (see explain_dataplane.cost).
 MEASURES = (
-    Measure("packet_rate_received", "packets carried", "carries", "packets", traffics=(FLOOD, FORWARD)),
+    Measure("packet_rate_received", "packets delivered", "delivers", "packets", traffics=(FLOOD, FORWARD)),
     Measure("pmd_cycles_per_packet", "the thread's TSC cycles", "takes", "TSC cycles of the switch's thread per packet"),
     Measure("model_cycles_per_packet", "the switch's cycles", "takes", "estimated cycles of the switch per packet", modelled=True),
 )
@@ -52,7 +52,7 @@ def markdown(result: Result, option: str, base: str, other: str) -> str:
     pairs = _pairs(result, option, base, other)
     parts = [_by(measure, pairs, worded({option: other}), worded({option: base})) for measure in MEASURES]
     said = [part for part in parts if part]
-    return "\n\n".join(said) if said else f"No crossover can be told: this result has no pair of cases with {option} {base} and {other}."
+    return "\n\n".join(said) if said else f"No crossover can be found: this result has no pair of cases with {option} {base} and {other}."
 
 
 def _pairs(result: Result, option: str, base: str, other: str) -> dict[int, Pair]:
@@ -81,10 +81,10 @@ def _sentence(measure: Measure, ratios: Mapping[int, stats.Estimate], other: str
     does, than = f"{other} {measure.verb}", f"{measure.what} than {base}"
     if not more and not fewer:
         why = f"at no frame size does the interval of the ratio exclude 1 ({other} over {base})"
-        return f"**no crossover can be told**: {why}."
+        return f"**no crossover can be found**: {why}."
     if not more or not fewer:
         word, sizes = ("more", more) if more else ("fewer", fewer)
-        return f"**no crossover is seen: {does} {word} {than}** wherever the two can be told apart ({_listed(sizes)})."
+        return f"**no crossover is seen: {does} {word} {than}** wherever the difference is significant ({_listed(sizes)})."
     for (small, below), (large, above) in ((("fewer", fewer), ("more", more)), (("more", more), ("fewer", fewer))):
         if max(below) < min(above):
             where = f"**the crossover lies between {max(below)} B and {min(above)} B**"
@@ -94,7 +94,7 @@ def _sentence(measure: Measure, ratios: Mapping[int, stats.Estimate], other: str
 
 def _why(measure: Measure, pair: Pair, ratio: stats.Estimate) -> str:
     """What else tells of the ratio: that it decides nothing; the misses behind cycles."""
-    undecided = "" if ratio.decided else ", so it can not be told apart"
+    undecided = "" if ratio.decided else ", which is not significant"
     missed = _missed(pair) if measure.modelled else misses_by_stage(pair, FLOOD) if measure.verb == "takes" else []
     return undecided + "".join(f"; {one}" for one in missed)
 

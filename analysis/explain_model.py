@@ -12,8 +12,8 @@ from collections.abc import Callable
 
 import pandas as pd
 
-from analysis import causes, decompose, explain, functions, metrics, model, stats, style, vocabulary
-from analysis.explain import Finding, Pair, can_tell, measured, share, times
+from analysis import causes, comparison, decompose, functions, metrics, model, stats, style, vocabulary
+from analysis.comparison import Finding, Pair, measured, not_significant, share, times, undecided
 from analysis.figures.cpi_stack import CAUSES
 from analysis.load import Result
 from analysis.sources import MODEL
@@ -31,22 +31,17 @@ def markdown(result: Result) -> str:
     """The findings as a list, or why there are none."""
     if not MODEL.present(result):
         return f"Nothing to explain: {'; '.join(MODEL.missing(result, ()))}."
-    return explain.numbered(findings(result), "No finding: the model's numbers are of one case alone.")
+    return comparison.numbered(findings(result), "No finding: the model's numbers are of one case alone.")
 
 
 def findings(result: Result) -> list[Finding]:
     """Every finding of every pair of cases."""
-    found = []
-    for pair in explain.pairs(result):
-        setting = f"{pair.setting}: " if pair.setting else ""
-        for look in LOOKS:
-            found += [Finding(setting + one.claim, one.evidence, one.reason) for one in look(pair)]
-    return list(dict.fromkeys(found))
+    return comparison.findings(result, [lambda pair, look=look: look(pair.by(MODEL)) for look in LOOKS])
 
 
 def sentences(result: Result, *, traffic: str, load: str) -> list[str]:
     """For each pair of cases, in plain text: who takes more cycles for this traffic, by how much, and what that is made of."""
-    found = [_cycles(pair, traffic, load) for pair in explain.pairs(result)]
+    found = [_cycles(pair.by(MODEL), traffic, load) for pair in comparison.pairs(result)]
     return [f"{one.claim} In {'; '.join(one.evidence[:2])}." for one in found if one]
 
 
@@ -65,17 +60,16 @@ def _cycles(pair: Pair, traffic: str, load: str) -> Finding | None:
     base, other = pair.names()
     name = style.traffic_name(traffic, load)
     evidence = [
-        f"cycles per {word}, {MODEL.label(pair.result)}: {_both(pair, f'model_cycles_per_{word}', where)}: {times(whole)}",
-        f"that is {times(instructions)} the instructions ({_both(pair, f'model_instructions_per_{word}', where)}) "
-        f"at {times(cpi)} the CPI ({_both(pair, 'model_cpi', where)}); {GEOMETRIC}",
+        f"cycles per {word}, {MODEL.label(pair.result)}: {pair.text(**where, metric=f'model_cycles_per_{word}')}: {times(whole)}",
+        f"that is {times(instructions)} the instructions ({pair.text(**where, metric=f'model_instructions_per_{word}')}) "
+        f"at {times(cpi)} the CPI ({pair.text(**where, metric='model_cpi')}); {GEOMETRIC}",
     ]
     if changes := _changes(pair, word, where):
         evidence.append(f"the largest changes, in cycles per {word} by what they went to: {changes}")
     if roles := _roles(parts):
         evidence.append(f"by role, in parts that multiply to the whole: {roles}")
-    if why := can_tell(whole):
-        claim = f"{name}: can't tell whether {other} takes more or fewer estimated cycles per {word} than {base}: {why}."
-        return Finding(claim, tuple(evidence))
+    if why := undecided(whole):
+        return Finding(not_significant(f"{name}: estimated cycles per {word}", base, other, why), tuple(evidence))
     more = "more" if whole.median > 1 else "fewer"
     claim = f"{name}: {other} takes {more} estimated cycles per {word} than {base}."
     return Finding(claim, tuple(evidence), _parts(whole, instructions, cpi, word))
@@ -86,10 +80,10 @@ def _parts(whole: stats.Estimate, instructions: stats.Estimate, cpi: stats.Estim
     work = _factor(instructions, f"more instructions per {word}", f"fewer instructions per {word}")
     price = _factor(cpi, "a higher CPI", "a lower CPI")
     if not work and not price:
-        return "the intervals of both factors include 1: the numbers don't tell instructions from CPI."
+        return "the intervals of both factors include 1: the numbers do not show which of the two it is."
     if not (work and price):
         other = "CPI" if work else f"instructions per {word}"
-        return f"{work or price}; whether {other} differ{'s' if work else ''}, the interval does not tell."
+        return f"{work or price}; the difference in {other} is not significant."
     part = 100 * math.log(instructions.median) / math.log(whole.median)
     if 0 <= part <= 100:
         return f"{work} make {part:.0f} % of the ratio's logarithm and {price} {100 - part:.0f} %."
@@ -113,7 +107,7 @@ def _factor(ratio: stats.Estimate, above: str, below: str) -> str:
 
 def _changes(pair: Pair, word: str, where: dict[str, str]) -> str:
     """The causes that changed most between the two cases, in cycles per unit of data, the largest first."""
-    both = {name: pair_of(pair, f"model_{counter}_per_{word}", where) for counter, name in CAUSES.items()}
+    both = {name: pair.both(**where, metric=f"model_{counter}_per_{word}") for counter, name in CAUSES.items()}
     change = {name: abs(two[1].median - two[0].median) for name, two in both.items() if measured(*two)}
     told = [name for name in sorted(change, key=change.get, reverse=True) if change[name] > TELLING * sum(change.values())]
     return ", ".join(f"{name} {_plain(both[name][0])} to {_plain(both[name][1])}" for name in told[:4])
@@ -136,20 +130,20 @@ def _rate(pair: Pair, counter: str, metric: str, name: str, traffic: str, load: 
     """Of the first traffic that has numbers."""
     where = {"traffic": traffic, "load": load}
     word = vocabulary.per_data()[traffic]
-    plain, polling = (MODEL.ratio(pair.result, pair.other, pair.base, metric=metric + end, **where) for end in ("", model.WITH_POLLING))
-    data = MODEL.ratio(pair.result, pair.other, pair.base, metric=f"model_{counter}_per_{word}", **where)
+    plain, polling = (pair.ratio(metric=metric + end, **where) for end in ("", model.WITH_POLLING))
+    data = pair.ratio(metric=f"model_{counter}_per_{word}", **where)
     if not measured(plain, polling, data):
         return None
     base, other = pair.names()
     evidence = [
-        f"{style.traffic_name(traffic, load)}, misses per {word}: {_both(pair, f'model_{counter}_per_{word}', where)}: {times(data)}",
-        f"misses per data access: {_shares(pair, metric, where)}: {times(plain)}",
+        *pair.line(f"{style.traffic_name(traffic, load)}, misses per {word}", **where, metric=f"model_{counter}_per_{word}"),
+        *pair.line("misses per data access", "fraction", **where, metric=metric),
     ]
     if not _same(plain, polling):
-        evidence.append(f"the same with idle polling counted in: {_shares(pair, metric + model.WITH_POLLING, where)}: {times(polling)}")
+        evidence += pair.line("the same with idle polling counted in", "fraction", **where, metric=metric + model.WITH_POLLING)
     reason = _diluted(pair, plain, polling)
-    if why := can_tell(data):
-        return Finding(f"{name[:1].upper()}{name[1:]} misses per {word}: can't tell {other} from {base}: {why}.", tuple(evidence), reason)
+    if why := undecided(data):
+        return Finding(not_significant(f"{name[:1].upper()}{name[1:]} misses per {word}", base, other, why), tuple(evidence), reason)
     claim = f"{other} has {'more' if data.median > 1 else 'fewer'} {name} misses per {word} than {base}, by the model."
     return Finding(claim, tuple(evidence), reason)
 
@@ -181,7 +175,9 @@ def polling(pair: Pair) -> list[Finding]:
     if measured(*cost):
         numbers = [_plain(one) for one in cost]
         evidence.append(f"such a poll costs {numbers[0]} cycles, {numbers[1]} instructions and {numbers[2]} L1D misses")
-    return [Finding(f"{pair.names()[1]}'s idle polling is told apart, and taken out of all that is divided by data.", tuple(evidence))]
+    return [
+        Finding(f"{pair.names()[1]}'s idle polling is counted by itself, and taken out of all that is divided by data.", tuple(evidence))
+    ]
 
 
 def hottest(pair: Pair) -> list[Finding]:
@@ -191,7 +187,7 @@ def hottest(pair: Pair) -> list[Finding]:
         return []
     most = "; ".join(f"with {name} in {_functions(one)}" for name, one in zip(pair.names(), found, strict=True))
     claim = f"{style.traffic_name(**functions.FLOOD)}: the largest parts of a packet's instructions are spent, {most}."
-    whole = _both(pair, "model_instructions_per_packet", functions.FLOOD)
+    whole = pair.text(**functions.FLOOD, metric="model_instructions_per_packet")
     return [Finding(claim, (f"shares of all instructions per packet ({whole}), estimated from samples",))]
 
 
@@ -205,23 +201,6 @@ LOOKS: tuple[Callable[[Pair], list[Finding]], ...] = (cycles, miss_rates, hottes
 
 
 # -- helpers ----------------------------------------------------------------------------------------------------
-
-
-def pair_of(pair: Pair, metric: str, where: dict[str, str]) -> tuple[stats.Estimate, stats.Estimate]:
-    base, other = (MODEL.estimate(pair.result, case_id=case, metric=metric, **where) for case in (pair.base, pair.other))
-    return base, other
-
-
-def _both(pair: Pair, metric: str, where: dict[str, str]) -> str:
-    return _named(pair, [_plain(one) for one in pair_of(pair, metric, where)])
-
-
-def _shares(pair: Pair, metric: str, where: dict[str, str]) -> str:
-    return _named(pair, [share(one) for one in pair_of(pair, metric, where)])
-
-
-def _named(pair: Pair, texts: list[str]) -> str:
-    return ", ".join(f"{name} {text}" for name, text in zip(pair.names(), texts, strict=True))
 
 
 def _plain(value: stats.Estimate) -> str:

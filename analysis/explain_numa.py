@@ -6,14 +6,14 @@ The rule is that of explain.py: a claim that two cases differ needs a ratio whos
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from typing import Any
 
 import pandas as pd
 
-from analysis import explain, model, stats
+from analysis import comparison, model
+from analysis.comparison import FLOOD, Comparison, Finding, Pair, as_many, measured, times
 from analysis.describe import Table, Text
-from analysis.explain import FLOOD, Finding, Pair, can_tell, measured, times
 from analysis.load import Result
 from analysis.published import pairs
 from analysis.sources import MODEL
@@ -31,40 +31,40 @@ THREAD = {**FLOOD, "role": model.POLL_MODE}
 
 def answer(result: Result) -> Text:
     """Two sentences on thread and memory both near against both far: cycles per packet of the thread, and lines from the other node."""
-    found = [Pair(result, base, other) for base, other in pairs(result, ALL_FAR, ALL_NEAR)]
-    lines = [f"{_cycles(pair)} {_lines(pair)}" for pair in found if measured(*_both(pair, CYCLES, THREAD), *_both(pair, REMOTE, FLOOD))]
+    found = [Pair(result, base, other, MODEL) for base, other in pairs(result, ALL_FAR, ALL_NEAR)]
+    lines = [
+        f"{_cycles(pair)} {_lines(pair)}"
+        for pair in found
+        if measured(*pair.both(**THREAD, metric=CYCLES), *pair.both(**FLOOD, metric=REMOTE))
+    ]
     if not lines:
         return Text("This result can't answer the question: it has no two cases, all near and all far, that the model counted.")
     return Text("\n\n".join([*lines, f"*Cycles are {MODEL.label(result)}.*"]))
 
 
 def _cycles(pair: Pair) -> str:
-    ratio = MODEL.ratio(pair.result, pair.other, pair.base, **THREAD, metric=CYCLES)
-    far, near = (units.si(one.median, "") for one in _both(pair, CYCLES, THREAD))
-    doubt = "" if ratio.decided else ", which can't be told apart"
-    return (
-        "With the poll-mode thread and its memory on the guests' NUMA node, a packet takes the thread "
-        f"(in user mode) {times(ratio)} the estimated cycles that it takes from the other node "
-        f"({near} instead of {far}{_split(pair)}){doubt}."
-    )
+    ratio = pair.ratio(**THREAD, metric=CYCLES)
+    far, near = (units.si(one.median, "") for one in pair.both(**THREAD, metric=CYCLES))
+    fewer = as_many(ratio, "estimated cycles", "from the other node")
+    words = f"takes the thread (in user mode) {fewer}: {near} instead of {far}{_split(pair)}"
+    place = "With the poll-mode thread and its memory on the guests' NUMA node, a packet"
+    return f"{place} {words}." if ratio.decided else f"{place} {words}. The difference is not significant."
 
 
 def _split(pair: Pair) -> str:
     """The ratio's two factors: a placement changes the CPI; instructions, where it changes how many packets a poll finds."""
-    found = [MODEL.ratio(pair.result, pair.other, pair.base, **THREAD, metric=metric) for metric in (INSTRUCTIONS, "model_cpi")]
-    if not measured(*found):
-        return ""
-    return f": {times(found[0])} the instructions at {times(found[1])} the CPI"
+    found = [pair.ratio(**THREAD, metric=metric) for metric in (INSTRUCTIONS, "model_cpi")]
+    return f"; {times(found[0])} the instructions at {times(found[1])} the CPI" if measured(*found) else ""
 
 
 def _lines(pair: Pair) -> str:
     """Of both kinds of lines that come from another node, with both placements."""
     told = []
     for metric, words in FROM.items():
-        if measured(*(both := _both(pair, metric, FLOOD))):
+        if measured(*(both := pair.both(**FLOOD, metric=metric))):
             far, near = (one.shown("") for one in both)
             told.append(f"{near} lines from another node's {words}, instead of {far}")
-    return f"On a packet's way are then filled {'; and '.join(told)}."
+    return f"Each packet's path then fills {'; and '.join(told)}."
 
 
 def placed(result: Result) -> Table | Text:
@@ -100,58 +100,48 @@ def _pages(by_node: Mapping[str, int]) -> str:
 
 def markdown(result: Result) -> str:
     """The findings as a numbered list."""
-    found = (finding for pair in explain.pairs(result) for look in (cost, fills) if (finding := look(pair)))
-    return explain.numbered(found, "No finding: the model counted no two cases that differ in one placement.")
+    found = comparison.findings(result, (lambda pair: comparison.find(pair, COST), fills))
+    return comparison.numbered(found, "No finding: the model counted no two cases that differ in one placement.")
 
 
-def cost(pair: Pair) -> Finding | None:
-    """What a packet costs the switch's thread by one placement against the other, and how much of the difference is waiting for memory."""
-    ratio = MODEL.ratio(pair.result, pair.other, pair.base, **THREAD, metric=CYCLES)
-    if not measured(ratio):
-        return None
-    base, other = pair.names()
-    evidence = [f"cycles per packet, {MODEL.label(pair.result)}: {_named(pair, CYCLES, THREAD)}: {times(ratio)}"]
+def _waits(pair: Pair) -> Iterator[str]:
+    """How much of the difference is waiting for memory."""
     for part, words in (("memory", "waiting for memory or another node's caches"), ("llc", "for the LLC or another core")):
-        evidence.append(f"of these {words}: {_named(pair, f'model_cycles_{part}_per_packet', THREAD)}")
-    evidence.append(f"instructions: {_named(pair, INSTRUCTIONS, THREAD)}{_split(pair)}")
-    if why := can_tell(ratio):
-        return Finding(
-            f"{_setting(pair)}Can't tell the thread's cycles per packet with {other} from those with {base}: {why}.", tuple(evidence)
-        )
-    more = "more" if ratio.median > 1 else "fewer"
-    return Finding(f"{_setting(pair)}A packet costs the thread {more} cycles with {other} than with {base}.", tuple(evidence))
+        yield f"of these {words}: {pair.text(**THREAD, metric=f'model_cycles_{part}_per_packet')}"
+    yield f"instructions: {pair.text(**THREAD, metric=INSTRUCTIONS)}{_split(pair)}"
+
+
+COST = Comparison(
+    THREAD,
+    CYCLES,
+    "",
+    "The thread's cycles per packet",
+    "A packet costs the thread {way} cycles with {other} than with {base}.",
+    ("more", "fewer"),
+    "estimated cycles per packet",
+    _waits,
+    source=MODEL,
+)
 
 
 def fills(pair: Pair) -> Finding | None:
     """Which role fills lines from another node's memory and caches, with either placement."""
+    pair = pair.by(MODEL)
     base, other = pair.names()
-    claims, evidence = [], [f"the whole path, from the own node's memory: {_named(pair, LOCAL, FLOOD)}"]
+    claims, evidence = [], [f"the whole path, from the own node's memory: {pair.text(**FLOOD, metric=LOCAL)}"]
     for metric, words in FROM.items():
-        if not measured(*(both := _both(pair, metric, FLOOD))):
+        if not measured(*(both := pair.both(**FLOOD, metric=metric))):
             continue
         claims.append(f"from another node's {words} {both[1].shown('')} with {other}, {both[0].shown('')} with {base}")
         evidence += _by_role(pair, metric, words)
-    return Finding(f"{_setting(pair)}Lines that a packet's way fills: {'; '.join(claims)}.", tuple(evidence)) if claims else None
+    return Finding(f"Lines that each packet's path fills: {'; '.join(claims)}.", tuple(evidence)) if claims else None
 
 
 def _by_role(pair: Pair, metric: str, words: str) -> list[str]:
     """The roles that fill any line so."""
     told = []
     for role in schema.ROLES:
-        where = {**FLOOD, "role": role}
-        if measured(*(both := _both(pair, metric, where))) and max(one.median for one in both) > 0:
-            told.append(f"role {role}, from another node's {words}: {_named(pair, metric, where)}")
+        where = {**FLOOD, "role": role, "metric": metric}
+        if measured(*(both := pair.both(**where))) and max(one.median for one in both) > 0:
+            told.append(f"role {role}, from another node's {words}: {pair.text(**where)}")
     return told
-
-
-def _setting(pair: Pair) -> str:
-    return f"{pair.setting}: " if pair.setting else ""
-
-
-def _both(pair: Pair, metric: str, where: Mapping[str, str]) -> tuple[stats.Estimate, stats.Estimate]:
-    base, other = (MODEL.estimate(pair.result, case_id=case, metric=metric, **where) for case in (pair.base, pair.other))
-    return base, other
-
-
-def _named(pair: Pair, metric: str, where: Mapping[str, str]) -> str:
-    return ", ".join(f"{name} {units.si(one.median, '')}" for name, one in zip(pair.names(), _both(pair, metric, where), strict=True))

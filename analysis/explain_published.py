@@ -10,8 +10,9 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
 
-from analysis import explain, model, published, stats
-from analysis.explain import EQUAL, FLOOD, NEAR_ALL, NEAR_NONE, Finding, Pair, measured, share, times
+from analysis import comparison, model, published, stats
+from analysis.comparison import EQUAL, FLOOD, TCP, Finding, Pair, measured, share, times
+from analysis.explain import NEAR_ALL, NEAR_NONE, packet_cpu
 from analysis.load import Result
 from analysis.source import Source, by_repetition, ratio_between
 from analysis.sources import MODEL, SOFTWARE
@@ -31,12 +32,12 @@ PER_WHAT = {
 def markdown(result: Result) -> str:
     """The differences as a list, or why there is nothing to set beside T1."""
     found = (finding for pair in _pairs(result) for look in LOOKS if (finding := look(pair)))
-    return explain.numbered(found, "T1 compares two VMs over kernel OVS and over OVS-DPDK; this result does not have both.")
+    return comparison.numbered(found, "T1 compares two VMs over kernel OVS and over OVS-DPDK; this result does not have both.")
 
 
 def _pairs(result: Result) -> Iterator[Pair]:
     """T1's own pair: kernel OVS, and OVS-DPDK against it."""
-    for pair in explain.pairs(result):
+    for pair in comparison.pairs(result):
         switches = [result.cases.loc[case, "switch"] for case in (pair.base, pair.other)]
         if switches == ["kernel-ovs", "ovs-dpdk"] and result.cases.loc[pair.other, "topology"] == "vm2vm":
             yield pair
@@ -106,14 +107,14 @@ def context_switches(pair: Pair) -> Finding | None:
     equal = pair.ratio(**EQUAL, metric="context_switches_per_packet")
     if measured(equal):
         evidence.append(f"at one offered rate for both: {times(equal)}")
-    tcp = pair.ratio(**explain.TCP, metric="context_switches_per_megabit")
+    tcp = pair.ratio(**TCP, metric="context_switches_per_megabit")
     if measured(tcp):
         evidence.append(f"per megabit of TCP: {times(tcp)}")
     return _finding("T1-context-switches", evidence, [*_never_sleeps(pair), *_guests_sleep(pair)])
 
 
 def _never_sleeps(pair: Pair) -> Iterator[str]:
-    cpu = explain.packet_cpu(pair, pair.base)
+    cpu = packet_cpu(pair, pair.base)
     idle = pair.of(pair.base, **FLOOD, metric="cpu_idle", cpu=cpu) if cpu is not None else stats.NOTHING
     if measured(idle) and idle.median < NEAR_NONE:
         yield (

@@ -250,7 +250,7 @@ def drop_free() -> str:
 
 
 def published_beside(figures: Iterable[str]) -> str:
-    return f"Published, of other machines and settings: {'; '.join(figures)}."
+    return f"Published, on other machines and in other settings: {'; '.join(figures)}."
 
 
 def modelled_time(processor: str) -> str:

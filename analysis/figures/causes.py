@@ -14,7 +14,7 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
 from analysis import style
-from analysis.explain import TCP
+from analysis.comparison import TCP
 from analysis.load import Result
 from analysis.published import every
 from analysis.sources import SOFTWARE

@@ -11,7 +11,7 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from matplotlib.ticker import LogLocator, MaxNLocator
 
-from analysis import causes, explain, style
+from analysis import causes, comparison, style
 from analysis.load import Result
 from analysis.sources import PROCESSORS
 from terms import units
@@ -36,7 +36,7 @@ def table(result: Result) -> pd.DataFrame:
 def of_source(result: Result, source: str) -> pd.DataFrame:
     words = PROCESSORS[source].causes
     found = []
-    for pair in explain.pairs(result):
+    for pair in comparison.pairs(result):
         base, other = pair.names()
         for traffic, load in TRAFFICS:
             parts = causes.split(result, pair.other, pair.base, source=source, traffic=traffic, load=load)

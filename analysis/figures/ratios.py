@@ -9,7 +9,7 @@ import pandas as pd
 from matplotlib.figure import Figure
 from matplotlib.ticker import FuncFormatter, NullFormatter
 
-from analysis import compare, explain, style
+from analysis import compare, comparison, style
 from analysis.load import Result
 from terms import units
 
@@ -22,7 +22,7 @@ COLOURS = {"software": style.INK, "model": style.CAUSE_COLOURS["memory"], "hardw
 def table(result: Result) -> pd.DataFrame:
     """One row a metric of software counters and pair of cases; `median`, `low` and `high` are of the ratio."""
     found = []
-    for pair in explain.pairs(result):
+    for pair in comparison.pairs(result):
         one = compare.compared(compare.Side(result, pair.base), compare.Side(result, pair.other))
         rows = one.table[(one.table["source"] == "software") & one.table["role"].isin(["all", "path", "switch"])]
         found.append(of_comparison(rows, one.title))

@@ -43,21 +43,21 @@ def test_every_change_is_set_against_the_case_without_it_and_against_the_kernel_
 
 def test_the_deepest_fall_and_the_best_remedy_are_the_answer(make):
     said = explain_causes.answer(make({SHARED: 0.5, SMALL: 3.0, BOTH: 0.005}))
-    assert "down most is **main_thread=pmd-cpu, tcp_window=8K**: to 0.004" in said
+    assert "**main_thread=pmd-cpu, tcp_window=8K** lowers TCP's goodput most: to 0.004" in said
     assert ": as deep as published (below 1/100)" in said
-    assert "What brings it up most, from OVS-DPDK as it is, is **tcp_window=8K**: 3." in said
+    assert "**tcp_window=8K** raises it most, from OVS-DPDK as it is: 3." in said
 
 
 def test_what_was_switched_on_is_switched_off_again(make):
     said = explain_causes.answer(make({SHARED: 0.5, SMALL: 1.0, BOTH: 0.005}))
-    told = said.partition("taking back one thing alone brings it up again: ")[2]
+    told = said.partition("taking back one thing alone raises it again: ")[2]
     assert "main_thread (2" in told
     assert "tcp_window (1" in told
 
 
 def test_what_can_not_be_told_from_the_deepest_fall_is_named_with_it(make):
     said = explain_causes.answer(make({SHARED: 0.5, BOTH: 0.5}))
-    assert "(as much, as far as can be told: main_thread=pmd-cpu" in said
+    assert "(not significantly different: main_thread=pmd-cpu" in said
 
 
 def test_without_the_unchanged_case_no_other_stands_for_it(make, sample):
@@ -72,23 +72,23 @@ def test_without_the_unchanged_case_no_other_stands_for_it(make, sample):
 
 def test_a_fall_that_is_less_deep_is_not_called_so(make):
     said = explain_causes.answer(make({SHARED: 0.5}))
-    assert "down most is **main_thread=pmd-cpu**: to 0.5" in said
+    assert "**main_thread=pmd-cpu** lowers TCP's goodput most: to 0.5" in said
     assert "not as deep as published" in said
     assert "taking back" not in said
-    assert "No change brings it clearly up." in said
+    assert "No change raises it clearly." in said
 
 
 def test_where_nothing_differs_nothing_is_claimed(make):
     result = make()
     said = explain_causes.answer(result)
-    assert "No change brings TCP's goodput clearly down" in said
-    assert "No change brings it clearly up" in said
-    assert all("can't tell" in finding.claim for finding in explain_causes.findings(result))
+    assert "No change lowers TCP's goodput clearly" in said
+    assert "No change raises it clearly" in said
+    assert all("is not significant" in finding.claim for finding in explain_causes.findings(result))
 
 
 def test_one_repetition_decides_nothing(make):
     said = explain_causes.answer(make({SHARED: 0.001}, repetitions=1))
-    assert "No change brings TCP's goodput clearly down" in said
+    assert "No change lowers TCP's goodput clearly" in said
     assert "one repetition decides nothing" in said
 
 
