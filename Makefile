@@ -22,10 +22,17 @@ OPTIONS := --testbed $(TESTBED) $(if $(SWITCHES),--switches "$(SWITCHES)") $(if 
 help: ## Show this list
 	echo "vsprof: why is one virtual switch faster than another?"
 	echo
-	grep -hE '^[a-z][a-z0-9%-]*:.*## ' $(MAKEFILE_LIST) | sed -E 's/^([^:]+):.*## (.*)/  \1|\2/' | awk -F'|' '{ printf "  %-18s %s\n", $$1, $$2 }'
+	echo "Experiments (experiments/*.yaml): a target runs one and writes its report. profile-vm2vm and profile-vm2host are vm2vm and vm2host."
+	for one in $(EXPERIMENTS); do \
+		awk -v name=$$one '/^question:/ { on = 1; sub(/^question:[ >|-]*/, "") } on && /^[a-z]/ && !/^question/ { exit } on { sub(/^ +/, ""); said = said " " $$0 } \
+			END { while (match(said, /[^.?]*[.?]/)) { one = substr(said, RSTART, RLENGTH); said = substr(said, RSTART + RLENGTH); if (one ~ /[?]$$/) break } \
+			sub(/^ +/, "", one); printf "  %-18s %s\n", name, one }' experiments/$$one.yaml; \
+	done
 	echo
-	echo "  Experiments (experiments/*.yaml): $(EXPERIMENTS)"
-	echo "  Variables: TESTBED=auto|lab|native|remote  INVENTORY=  SERVER=  ACCEL=tcg|kvm  CLOCK=emulated|modelled  SWITCHES=  FRAMES=  FLOWS=  LOADS=  REPEAT=  DURATION=  COLLECTORS=  CPU=  EVENTS=  SEED=  RUN=  TUNE=1  V=1"
+	echo "Other targets:"
+	grep -hE '^[a-z][a-z0-9%-]*:.*## ' $(MAKEFILE_LIST) | sed -E 's/^([^:]+):.*## (.*)/\1|\2/' | awk -F'|' '{ printf "  %-18s %s\n", $$1, $$2 }'
+	echo
+	echo "Variables: TESTBED=auto|lab|native|remote  INVENTORY=  SERVER=  ACCEL=tcg|kvm  CLOCK=emulated|modelled  SWITCHES=  FRAMES=  FLOWS=  LOADS=  REPEAT=  DURATION=  COLLECTORS=  CPU=  EVENTS=  SEED=  RUN=  TUNE=1  V=1"
 
 .PHONY: setup
 setup: $(READY) ## Install what vsprof needs (Python packages in build/venv, and Debian packages, which it names first)
@@ -44,57 +51,11 @@ build/uarch_model/uarch_model.so: build/ready $(wildcard collectors/uarch_model/
 toplev: $(READY) ## Install toplev for the collector of that name; Intel's processors only (PERFMON=clone of Intel's perfmon)
 	tools/setup-toplev $(VENV)/bin/python build/toplev build/toplev-events "$(PERFMON)"
 
-.PHONY: profile-vm2vm
-profile-vm2vm: $(READY) ## Two VMs over kernel OVS and OVS-DPDK: measure, explain, write the report
-	$(VSPROF) run vm2vm $(OPTIONS)
-
-.PHONY: profile-vm2host
-profile-vm2host: $(READY) ## One VM and its host over both switches
-	$(VSPROF) run vm2host $(OPTIONS)
-
-.PHONY: no-drop
-no-drop: $(READY) ## No-drop and partial-drop rates of both switches, and what a packet costs there and at an equal rate
-	$(VSPROF) run no-drop $(OPTIONS)
-
-.PHONY: vm2host-causes
-vm2host-causes: $(READY) ## What brings OVS-DPDK down between a VM and its host, and what mends it: each change switched on and off
-	$(VSPROF) run vm2host-causes $(OPTIONS)
-
-.PHONY: access-methods
-access-methods: $(READY) ## virtio-net, vhost-net and vhost-user compared at 64 bytes
-	$(VSPROF) run access-methods $(OPTIONS)
-
-.PHONY: interrupt-latency
-interrupt-latency: $(READY) ## What it costs a frame that the switch sleeps: polling, interrupts, shared CPU (TESTBED=native)
-	$(VSPROF) run interrupt-latency $(OPTIONS)
-
-.PHONY: reconnect
-reconnect: $(READY) ## The switch is killed and restarted under traffic: outage and loss, vhost-user client against server
-	$(VSPROF) run reconnect $(OPTIONS)
-
-.PHONY: rx-paths
-rx-paths: $(READY) ## Ways of an endpoint's driver through its rings, frames sent in and back (PVP)
-	$(VSPROF) run rx-paths $(OPTIONS)
-
-.PHONY: zero-copy
-zero-copy: $(READY) ## vhost-switch with and without the copy out of the sender's memory, by frame size
-	$(VSPROF) run zero-copy $(OPTIONS)
-
-.PHONY: direct-wire
-direct-wire: $(READY) ## vhost-switch as a switch and as a wire: the ceiling
-	$(VSPROF) run direct-wire $(OPTIONS)
-
-.PHONY: vhost-pmd
-vhost-pmd: $(READY) ## OVS-DPDK's own vhost ports against DPDK's vhost driver
-	$(VSPROF) run vhost-pmd $(OPTIONS)
-
-.PHONY: virtio-user
-virtio-user: $(READY) ## Containers over virtio-user, against veth and virtual machines
-	$(VSPROF) run virtio-user $(OPTIONS)
-
-.PHONY: numa
-numa: $(READY) ## OVS-DPDK's thread and memory on the guests' NUMA node or on the other one (lab alone)
-	$(VSPROF) run numa $(OPTIONS)
+# A target for each experiment; the two of whole systems are called profile-vm2vm and profile-vm2host, too.
+RUNS := $(EXPERIMENTS) profile-vm2vm profile-vm2host
+.PHONY: $(RUNS)
+$(RUNS): $(READY)
+	$(VSPROF) run $(@:profile-%=%) $(OPTIONS)
 
 .PHONY: report
 report: $(READY) ## Write a result's report anew from what is stored (RUN=latest)

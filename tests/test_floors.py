@@ -122,9 +122,3 @@ def test_every_collector_has_its_page(collector):
     page = ROOT / "docs" / "collectors" / f"{plugin_name(collector)}.md"
     assert page.is_file(), f"write {page.relative_to(ROOT)}: what it measures, fields, overhead, what it can't see"
     assert page.read_text().startswith("# ")
-
-
-@pytest.mark.parametrize("experiment", sorted((ROOT / "experiments").glob("*.yaml")), ids=lambda path: path.stem)
-def test_every_experiment_has_a_target_that_make_help_lists(experiment):
-    makefile = (ROOT / "Makefile").read_text()
-    assert re.search(rf"^[a-z-]*{experiment.stem}:.*## ", makefile, re.MULTILINE)

@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import io
 import re
+import subprocess
 from pathlib import Path
 
 import matplotlib.pyplot as plt
@@ -43,5 +44,15 @@ def test_every_link_leads_somewhere() -> None:
 
 def test_every_make_target_named_exists() -> None:
     makefile = (ROOT / "Makefile").read_text()
-    for target in set(re.findall(r"`make ([a-z][a-z0-9-]+)", README)):
-        assert re.search(rf"^{target}:", makefile, re.MULTILINE), target
+    experiments = {path.stem for path in (ROOT / "experiments").glob("*.yaml")}
+    for page in (README, (ROOT / "docs" / "commands.md").read_text()):
+        for target in set(re.findall(r"`make ([a-z][a-z0-9-]+)", page)):
+            known = target.removeprefix("profile-") in experiments or re.search(rf"^{target}:", makefile, re.MULTILINE)
+            assert known, target
+
+
+def test_help_lists_each_experiment_with_its_question() -> None:
+    said = subprocess.run(["make", "--no-print-directory", "help"], cwd=ROOT, check=True, capture_output=True, text=True, timeout=60).stdout
+    for path in (ROOT / "experiments").glob("*.yaml"):
+        assert re.search(rf"^  {path.stem} +[A-Z].*\?$", said, re.MULTILINE), path.stem
+    assert re.search(r"^  doctor +Say what", said, re.MULTILINE)
