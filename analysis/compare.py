@@ -75,7 +75,7 @@ class Comparison:
     def verdict(self) -> str:
         """In words: how many metrics differ, and what makes the difference of cycles, where that is known."""
         told = self.table["verdict"].isin(["more", "less"]).sum()
-        text = messages.compared(len(self.table), int(told), int((self.table["verdict"] == messages.CAN_NOT_TELL).sum()))
+        text = messages.compared(len(self.table), int(told), int((self.table["verdict"] == messages.NOT_SIGNIFICANT).sum()))
         return " ".join([text, *self._causes(), *([] if self.a.result is self.b.result else [messages.other_campaigns()])])
 
     def _causes(self) -> Iterator[str]:
@@ -184,7 +184,7 @@ def _verdict(ratio: stats.Estimate, values: list[float]) -> str:
     if ratio.low is None:
         return messages.NO_INTERVAL
     if not ratio.decided:
-        return messages.CAN_NOT_TELL
+        return messages.NOT_SIGNIFICANT
     return "more" if ratio.median > 1 else "less"
 
 

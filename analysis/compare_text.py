@@ -26,7 +26,7 @@ UNPREFIXED = ("events", "instructions", "cycles", "slots", "fraction")
 
 
 def show(found: Comparison, *, everything: bool = False, console: Console | None = None) -> None:
-    """Print it. Without `everything`, metrics of single roles, and those that can't be told apart, are only counted."""
+    """Print it. Without `everything`, metrics of single roles, and differences that are not significant, are only counted."""
     # Wide enough for every name: none may be cut, and a pipe has no width.
     console = console or Console(width=max(Console().width, WIDTH))
     console.print(f"[bold]{found.title}[/bold]\n{found.verdict}\n", highlight=False)
@@ -35,7 +35,9 @@ def show(found: Comparison, *, everything: bool = False, console: Console | None
     table = found.table if everything else short(found.table)
     console.print(_metrics(table, found))
     if len(table) < len(found.table):
-        console.print(f"{len(found.table) - len(table)} more (single roles, and what can't be told apart): --all", highlight=False)
+        console.print(
+            f"{len(found.table) - len(table)} more (single roles, and differences that are not significant): --all", highlight=False
+        )
 
 
 def short(table: pd.DataFrame) -> pd.DataFrame:

@@ -93,7 +93,7 @@ def two_groups(count: int, of: int, ratio: float, runs: Sequence[str]) -> str:
     )
 
 
-CAN_NOT_TELL = "can't tell"
+NOT_SIGNIFICANT = "not significant"
 
 NO_INTERVAL = "no verdict: one repetition has no interval"
 
@@ -127,7 +127,7 @@ def other_testbeds(one: str, other: str) -> BadInput:
 
 def compared(metrics: int, told: int, untold: int) -> str:
     chance = round(0.05 * metrics)
-    text = f"{told} of {metrics} metrics differ by more than their intervals, and {untold} can't be told apart."
+    text = f"{told} of {metrics} metrics differ significantly, {untold} do not."
     return text + f" (With 95 % intervals about {chance} of {metrics} would seem to differ by chance alone.)" if told else text
 
 
@@ -136,7 +136,7 @@ def other_campaigns() -> str:
 
 
 def cycles_not_told(name: str) -> str:
-    return f"Cycles, {name}: can't tell."
+    return f"Cycles, {name}: the difference is not significant."
 
 
 def cycles_differ(name: str, ratio: float, parts: Sequence[str]) -> str:

@@ -11,8 +11,8 @@ from analysis.sources import HARDWARE, MODEL
 
 ALWAYS = (
     "*Interval*: 95 %, from resampling repetitions and then the windows inside them; of a ratio, from resampling the repetitions of both "
-    "cases together, as they ran in turns. Two cases are called different only if the interval of their ratio excludes 1; otherwise the "
-    'text says "can\'t tell".',
+    "cases together, as they ran interleaved. Two cases are called different only if the interval of their ratio excludes 1; otherwise the "
+    "difference is called not significant.",
 )
 TCP = (
     "*Per packet, per megabit*: a flood's counts are divided by packets received. TCP's are divided by data, because two switches need not "

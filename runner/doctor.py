@@ -5,13 +5,11 @@ from __future__ import annotations
 
 import os
 import subprocess
+import textwrap
 from collections.abc import Iterable
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
-
-from rich.console import Console
-from rich.table import Table
 
 from runner import messages, offers
 from terms import errors, units
@@ -22,6 +20,9 @@ from testbeds.emulator import cache, image, needs, snapshot
 from testbeds.emulator.machine import Shape
 from testbeds.lab import Lab
 from testbeds.native import HUGEPAGES, Native
+
+NATIVE = "native: "
+"""What the names of checks on this host's own switches begin with."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,21 +45,35 @@ def examine(*, with_lab: bool = False) -> list[Check]:
     return [*checks, *_inside_lab()] if with_lab else checks
 
 
-def render(checks: list[Check]) -> str:
-    """The checks as a table for people, and in one line what follows from them."""
-    table = Table(box=None, pad_edge=False)
-    for column in ("", "what", "seen", "serves", "what to do"):
-        table.add_column(column, overflow="fold")
-    for check in checks:
-        table.add_row("yes" if check.ok else "no", check.name, check.seen, check.serves, check.remedy)
-    console = Console(highlight=False)
-    with console.capture() as captured:
-        console.print(table)
+def render(checks: list[Check], columns: int = 80) -> str:
+    """For people: what follows, then what is ready and what is missing, a line each, and what to do about it, each reason once."""
     runs = all(check.ok for check in checks if check.serves == "lab")
-    natively = [check.name.removeprefix("native: ") for check in checks if check.name.startswith("native: ") and check.ok]
-    lab = "The emulated lab runs here: `make profile-vm2vm`." if runs else "The emulated lab can't run here yet: see the lines that say no."
-    native = f"Of this host itself: {', '.join(natively)}: `make profile-vm2vm TESTBED=native`." if natively else ""
-    return "\n".join(part for part in (captured.get(), lab, native) if part)
+    natively = [check.name.removeprefix(NATIVE) for check in checks if check.name.startswith(NATIVE) and check.ok]
+    lab = "The emulated lab runs here: `make profile-vm2vm`." if runs else "The emulated lab can't run here yet: see below."
+    native = [f"On this host itself run {', '.join(natively)}: `make profile-vm2vm TESTBED=native`."] if natively else []
+    missing = [check for check in checks if not check.ok]
+    remedies = list(dict.fromkeys(check.remedy for check in missing if check.remedy))
+    parts = [
+        [lab, *native],
+        ["Ready", *(_line(check, "", columns) for check in checks if check.ok)],
+        ["Missing", *(_line(check, f"[{remedies.index(check.remedy) + 1}]" if check.remedy else "", columns) for check in missing)],
+        ["What to do", *(_wrapped(f"[{place}]", remedy, columns) for place, remedy in enumerate(remedies, 1))],
+    ]
+    texts = [textwrap.fill(line, columns) for line in parts[0]]
+    return "\n\n".join(["\n".join(texts), *("\n".join(part) for part in parts[1:] if len(part) > 1)]) + "\n"
+
+
+def _line(check: Check, place: str, columns: int) -> str:
+    """Cut at the width: all of it is in --json."""
+    serves = f"({check.serves})" if check.serves != "lab" else ""
+    text = f"  {check.name:<22} {' '.join(filter(None, [check.seen, serves]))}"
+    room = columns - len(place) - 1 if place else columns
+    text = text if len(text) <= room else f"{text[: room - 1]}…"
+    return f"{text:<{room}} {place}" if place else text.rstrip()
+
+
+def _wrapped(place: str, text: str, columns: int) -> str:
+    return textwrap.fill(text, columns, break_on_hyphens=False, initial_indent=f"  {place} ", subsequent_indent=" " * (len(place) + 3))
 
 
 def _lab_needs() -> Iterable[Check]:
@@ -149,7 +164,7 @@ def _native_switches() -> Iterable[Check]:
         return
     yield from _tuning(plan)
     for switch, (accesses, why) in offered.items():
-        yield Check(f"native: {switch}", bool(accesses), ", ".join(accesses) or "none", "native", why)
+        yield Check(f"{NATIVE}{switch}", bool(accesses), ", ".join(accesses) or "none", "native", why)
 
 
 def _tuning(plan: CpuPlan) -> Iterable[Check]:

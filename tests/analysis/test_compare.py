@@ -56,7 +56,7 @@ def test_a_verdict_needs_an_interval_that_excludes_1(result):
     [found] = compare.of_cases(result, "kernel-ovs", "ovs-dpdk")
     told = found.table[found.table["verdict"].isin(["more", "less"])]
     assert ((told["low"] > 1) | (told["high"] < 1)).all()
-    untold = found.table[found.table["verdict"] == analysis_messages.CAN_NOT_TELL]
+    untold = found.table[found.table["verdict"] == analysis_messages.NOT_SIGNIFICANT]
     assert ((untold["low"] <= 1) & (untold["high"] >= 1)).all()
     assert list(found.table["verdict"].isin(["more", "less"])) == sorted(found.table["verdict"].isin(["more", "less"]), reverse=True)
 
