@@ -39,6 +39,11 @@ COLLECTORS = plugins.find("collectors", "COLLECTOR")
 SMALLEST_FRAME, LARGEST_FRAME = 64, 1518
 
 
+WINDOWS_ON = dict.fromkeys(("native", "remote"), {"count": 12, "seconds": 0.5})
+"""Defaults of windows by testbed. On a real processor windows cost little, and its counters take turns: perf_stat counts one group of
+events in each."""
+
+
 class Windows(BaseModel):
     """How long to wait, and how often and how long to measure; ``own_…``: in the windows of a collector that has its own;
     ``modelled_…``: where time is modelled, of which a second takes minutes."""
@@ -46,7 +51,7 @@ class Windows(BaseModel):
     model_config = ConfigDict(extra="forbid", frozen=True)
 
     warmup_seconds: float = Field(1, ge=0, le=600)
-    count: int = Field(2, ge=1, le=1000)
+    count: int = Field(1, ge=1, le=1000)
     seconds: float = Field(2, ge=0.5, le=3600)
     own_count: int = Field(2, ge=0, le=1000)
     own_seconds: float = Field(1, ge=0.1, le=3600)
@@ -180,6 +185,8 @@ def on(experiment: Experiment, testbed: str) -> Experiment:
     for name in experiment.testbeds:
         plugins.one("testbed in testbeds", name, TESTBEDS)
     whole = experiment.model_dump(mode="json", by_alias=True)
+    given = experiment.windows.model_fields_set if "windows" in experiment.model_fields_set else set()
+    whole["windows"].update({name: value for name, value in WINDOWS_ON.get(testbed, {}).items() if name not in given})
     for key, value in whole.pop("testbeds").get(testbed, {}).items():
         whole[key] = {**whole[key], **value} if isinstance(value, dict) and isinstance(whole.get(key), dict) else value
     whole["traffic"] = [

@@ -5,11 +5,13 @@ frames come through. VSPROF_TEST_SEED=number: the same ones again; VSPROF_FUZZ_S
 
 from __future__ import annotations
 
+import contextlib
 import os
 import random
 import time
-from collections import Counter
+from collections import Counter, deque
 from itertools import count
+from pathlib import Path
 
 import pytest
 from frontend import eventually
@@ -43,25 +45,42 @@ def test_no_conversation_harms_the_switch(switch: Switch, neighbours, datapath: 
     switch.control(f"add-port v,path={path},server=1")
     before = settled(switch)
     end = time.monotonic() + SECONDS
-    for number in count():
-        if time.monotonic() > end and number >= LOOK_EVERY:
-            break
-        said = Conversation(f"{SEED} {datapath} {number}", switch.local(path), mappable=datapath == "librte")
-        said.hold()
-        story = f"VSPROF_TEST_SEED={SEED}, {datapath}, conversation {number}:\n" + "\n".join(said.said)
-        assert switch.alive(), f"the switch ended with status {switch.status()}\n{story}\n{switch.log()}"
-        if number % LOOK_EVERY == LOOK_EVERY - 1:
-            switch.await_down("v")
-            unharmed(switch, neighbours)
-            # Its endpoint may have been shut out.
-            switch.control("remove-port v")
-            switch.control(f"add-port v,path={path},server=1")
-            now = settled(switch)
-            assert (now - before).total() <= KEPT_MOST, f"it holds {now - before} more\n{story}"
-            before = now
+    stories: deque[str] = deque(maxlen=LOOK_EVERY)
+    try:
+        for number in count():
+            if time.monotonic() > end and number >= LOOK_EVERY:
+                break
+            said = Conversation(f"{SEED} {datapath} {number}", switch.local(path), mappable=datapath == "librte")
+            said.hold()
+            stories.append(f"conversation {number}:\n" + "\n".join(said.said))
+            assert switch.alive(), f"the switch ended with status {switch.status()}\n{switch.log()}"
+            if number % LOOK_EVERY == LOOK_EVERY - 1:
+                switch.await_down("v")
+                unharmed(switch, neighbours)
+                # Its endpoint may have been shut out.
+                switch.control("remove-port v")
+                switch.control(f"add-port v,path={path},server=1")
+                now = settled(switch)
+                assert (now - before).total() <= KEPT_MOST, f"it holds {now - before} more"
+                before = now
+    except (AssertionError, OSError) as error:
+        told = f"VSPROF_TEST_SEED={SEED}, {datapath}, the last conversations:\n" + "\n".join(stories)
+        raise AssertionError(f"{error}\n{told}\nits threads:\n{threads(switch.process.pid)}") from error
     print(f"{number} conversations")
     assert "ERROR: AddressSanitizer" not in switch.log()
     assert "runtime error" not in switch.log()
+
+
+def threads(pid: int) -> str:
+    """What each thread does: its name, its state, and where in the kernel it waits."""
+    told = []
+    for task in Path(f"/proc/{pid}/task").glob("*"):
+        with contextlib.suppress(OSError):
+            state = (task / "stat").read_text().rpartition(")")[2].split()[0]
+            told.append(
+                f"  {(task / 'comm').read_text().strip()} {state} {(task / 'wchan').read_text()} {(task / 'syscall').read_text().strip()}"
+            )
+    return "\n".join(told)
 
 
 def settled(switch: Switch) -> Counter[str]:
