@@ -148,9 +148,10 @@ validate-time: $(READY) ## Are the times right that the model predicts? The same
 	$(VENV)/bin/python -m bench.validate_time $(if $(CPU),--cpu-profile "$(CPU)")
 
 .PHONY: lint
-lint: $(READY) ## Check the Python sources' style
+lint: $(READY) ## Check the style of Python's sources (ruff) and of C's (clang-format)
 	$(VENV)/bin/ruff check .
 	$(VENV)/bin/ruff format --check .
+	git ls-files '*.c' '*.h' | xargs $(VENV)/bin/clang-format --dry-run -Werror
 
 .PHONY: pin
 pin: $(READY) ## Resolve the dependencies of pyproject.toml anew into requirements.txt

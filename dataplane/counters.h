@@ -16,8 +16,8 @@ enum stage { STAGE_DEQUEUE, STAGE_PARSE, STAGE_LOOKUP, STAGE_ENQUEUE, STAGE_OTHE
 extern const char *const stage_names[STAGES];
 
 enum {
-	PMU_MOST = 4,      /* events at once: what every PMU of today can count beside its fixed counters */
-	COST_STEPS = 8,    /* buckets of the cycles histogram per doubling: at most 12.5 % wide */
+	PMU_MOST = 4,   /* events at once: what every PMU of today can count beside its fixed counters */
+	COST_STEPS = 8, /* buckets of the cycles histogram per doubling: at most 12.5 % wide */
 	COST_BUCKETS = 16 * COST_STEPS,
 };
 
@@ -28,9 +28,9 @@ struct queue_counters {
 
 struct send_counters {
 	uint64_t packets, bytes; /* that the endpoint, or the device, has */
-	uint64_t dropped_full; /* the receiver had no room */
-	uint64_t dropped_down; /* the port went away while frames waited for it */
-	uint64_t too_long;     /* no buffer of the guest could take the frame */
+	uint64_t dropped_full;   /* the receiver had no room */
+	uint64_t dropped_down;   /* the port went away while frames waited for it */
+	uint64_t too_long;       /* no buffer of the guest could take the frame */
 };
 
 /* Of one worker. What stands behind `timed_` is counted with --stages on or pmu only. */
@@ -42,8 +42,8 @@ struct worker_counters {
 
 	uint64_t timed_bursts, timed_packets; /* what the cycles of the stages belong to */
 	uint64_t empty_polls;
-	uint64_t longest_cycles; /* TSC, of any poll since counting began: for so long all other queues of the worker waited */
-	uint64_t idle_cycles; /* TSC, in polls that found nothing */
+	uint64_t longest_cycles;       /* TSC, of any poll since counting began: for so long all other queues of the worker waited */
+	uint64_t idle_cycles;          /* TSC, in polls that found nothing */
 	uint64_t stage_cycles[STAGES]; /* TSC */
 	uint64_t burst_sizes[BURST + 1];
 	uint64_t costs[COST_BUCKETS]; /* bursts by their cycles per packet, see cost_bucket() */

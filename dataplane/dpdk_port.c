@@ -14,7 +14,7 @@ enum { DESCRIPTORS = 1024 };
 struct dpdk {
 	uint16_t id;
 	uint32_t longest; /* frame that it takes, without FCS */
-	bool ours; /* we made the device, and take it away */
+	bool ours;        /* we made the device, and take it away */
 };
 
 static uint16_t dpdk_receive(struct port *port, uint16_t queue, struct rte_mbuf **frames, uint16_t most)
@@ -136,8 +136,9 @@ static int find_device(struct port *port, struct dpdk *dpdk, struct why *why)
 	if (rte_eth_dev_get_port_by_name(name, &dpdk->id) == 0)
 		return 0;
 	if (rte_dev_probe(port->spec.device) != 0 || rte_eth_dev_get_port_by_name(name, &dpdk->id) != 0)
-		return refuse(why, "port %s: DPDK found no device %s: name a PCI device bound to vfio-pci, or a driver such as net_tap0,iface=x",
-			      port->name, port->spec.device);
+		return refuse(why,
+			"port %s: DPDK found no device %s: name a PCI device bound to vfio-pci, or a driver such as net_tap0,iface=x",
+			port->name, port->spec.device);
 	dpdk->ours = true;
 	return 0;
 }
@@ -176,7 +177,7 @@ static int start_device(struct port *port, uint16_t id, struct why *why)
 	port->pool = plane_pool(port->node);
 	if (rte_eth_dev_configure(id, port->queues, port->queues, &conf) != 0)
 		return refuse(why, "port %s: %s does not take %u queues%s", port->name, port->spec.device, port->queues,
-			      plane.options.rx == RX_POLL ? "" : " with receive interrupts: its driver may have none; use --rx poll");
+			plane.options.rx == RX_POLL ? "" : " with receive interrupts: its driver may have none; use --rx poll");
 	if (set_up_queues(port, id, port->queues) != 0 || rte_eth_dev_start(id) != 0)
 		return refuse(why, "port %s: %s does not start (see DPDK's words above)", port->name, port->spec.device);
 	/* Not all drivers can; those that can't see all frames anyway. */

@@ -34,7 +34,7 @@ struct mac_table *mac_table_new(unsigned order, uint32_t age_s)
 	table->age_s = age_s;
 	table->order = order;
 	if (getrandom(&table->key, sizeof(table->key), 0) != sizeof(table->key) ||
-	    getrandom(table->odd, sizeof(table->odd), 0) != sizeof(table->odd)) {
+		getrandom(table->odd, sizeof(table->odd), 0) != sizeof(table->odd)) {
 		free(table);
 		return NULL;
 	}

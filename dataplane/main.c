@@ -117,7 +117,8 @@ static int try_policy(struct why *why)
 	if (plane.options.policy < 0)
 		return 0;
 	if (sched_getparam(0, &before) != 0 || sched_setscheduler(0, plane.options.policy, &asked) != 0)
-		return refuse(why, "--sched %s: the kernel refused it: %s: be root, or raise ulimit -r", plane.options.sched, strerror(errno));
+		return refuse(
+			why, "--sched %s: the kernel refused it: %s: be root, or raise ulimit -r", plane.options.sched, strerror(errno));
 	if (sched_setscheduler(0, policy, &before) != 0)
 		return refuse(why, "--sched %s: the main thread could not leave it: %s: be root", plane.options.sched, strerror(errno));
 	return 0;
@@ -128,7 +129,7 @@ static int start(struct why *why)
 	const struct options *options = &plane.options;
 
 	if (limit_latency(why) != 0 || try_policy(why) != 0 || try_pmu(why) != 0 || plane_init(why) != 0 || telemetry_init(why) != 0 ||
-	    control_open(options->control, why) != 0)
+		control_open(options->control, why) != 0)
 		return -1;
 	for (unsigned w = 0; w < plane.workers; w++)
 		rte_eal_remote_launch(worker_main, plane.worker[w], plane.worker[w]->lcore);

@@ -13,29 +13,44 @@ const char *const instrument_names[] = {"off", "on", "pmu", NULL};
 static const char *const ring_names[] = {"librte", "own", NULL};
 static const char *const dequeue_names[] = {"copy", "zero-copy", NULL};
 
-static const char help[] =
-	"vhost-switch [EAL options] -- [options]\n"
-	"The first lcore of --lcores controls, each other one moves frames.\n\n"
-	"  --port NAME,path=SOCKET[,server=1][,queues=N]  a vhost-user port; it connects, unless it is the server\n"
-	"  --port NAME,dev=DEVICE       a DPDK port: net_tap0,iface=x, net_null0, a PCI address\n"
-	"  --forward switch|wire        by learned MAC addresses; or ports in pairs, in order\n"
-	"  --rings own|librte           who handles virtqueues: vhost-switch itself, or librte_vhost (own)\n"
-	"  --dequeue copy|zero-copy     copy frames out of the sender's memory, or not (copy)\n"
-	"  --rx poll|interrupt|adaptive sleep never, at once, or after --idle-us\n"
-	"  --idle-us N                  (300)\n"
-	"  --stages off|on|pmu          what is counted of each stage (on)\n"
-	"  --pmu-events NAME[=TYPE:CONFIG],...   read by rdpmc (cycles,instructions)\n"
-	"  --pmu-every N                on one burst in N (64)\n"
-	"  --hold-us N                  how long a frame waits for room in a full ring (0)\n"
-	"  --age-s N                    an address is forgotten after N seconds (300)\n"
-	"  --frames N                   frames in a pool (16383)\n"
-	"  --control SOCKET             takes commands: add-port, remove-port, learn, flush-macs, set stages, ports\n"
-	"  --no-numa                    do not place frames and polling by the endpoint's NUMA node\n"
-	"  --sched other|batch|idle|fifo:PRIO|rr:PRIO    scheduling of the workers\n"
-	"  --cpu-latency-us N           no sleep state of a CPU that takes longer to leave\n";
+static const char help[] = "vhost-switch [EAL options] -- [options]\n"
+			   "The first lcore of --lcores controls, each other one moves frames.\n\n"
+			   "  --port NAME,path=SOCKET[,server=1][,queues=N]  a vhost-user port; it connects, unless it is the server\n"
+			   "  --port NAME,dev=DEVICE       a DPDK port: net_tap0,iface=x, net_null0, a PCI address\n"
+			   "  --forward switch|wire        by learned MAC addresses; or ports in pairs, in order\n"
+			   "  --rings own|librte           who handles virtqueues: vhost-switch itself, or librte_vhost (own)\n"
+			   "  --dequeue copy|zero-copy     copy frames out of the sender's memory, or not (copy)\n"
+			   "  --rx poll|interrupt|adaptive sleep never, at once, or after --idle-us\n"
+			   "  --idle-us N                  (300)\n"
+			   "  --stages off|on|pmu          what is counted of each stage (on)\n"
+			   "  --pmu-events NAME[=TYPE:CONFIG],...   read by rdpmc (cycles,instructions)\n"
+			   "  --pmu-every N                on one burst in N (64)\n"
+			   "  --hold-us N                  how long a frame waits for room in a full ring (0)\n"
+			   "  --age-s N                    an address is forgotten after N seconds (300)\n"
+			   "  --frames N                   frames in a pool (16383)\n"
+			   "  --control SOCKET             takes commands: add-port, remove-port, learn, flush-macs, set stages, ports\n"
+			   "  --no-numa                    do not place frames and polling by the endpoint's NUMA node\n"
+			   "  --sched other|batch|idle|fifo:PRIO|rr:PRIO    scheduling of the workers\n"
+			   "  --cpu-latency-us N           no sleep state of a CPU that takes longer to leave\n";
 
 enum option_id {
-	PORT = 1, FORWARD, RINGS, DEQUEUE, RX, IDLE, STAGES_OF, PMU_EVENTS, PMU_EVERY, HOLD, AGE, FRAMES, CONTROL, NO_NUMA, SCHED, LATENCY, HELP,
+	PORT = 1,
+	FORWARD,
+	RINGS,
+	DEQUEUE,
+	RX,
+	IDLE,
+	STAGES_OF,
+	PMU_EVENTS,
+	PMU_EVERY,
+	HOLD,
+	AGE,
+	FRAMES,
+	CONTROL,
+	NO_NUMA,
+	SCHED,
+	LATENCY,
+	HELP,
 };
 
 static const struct option known[] = {
@@ -133,7 +148,7 @@ static int take_control(const char *path, struct options *options, struct why *w
 {
 	if (strlen(path) >= sizeof(options->control))
 		return refuse(why, "--control: the path has %zu characters, the kernel takes %zu: choose a shorter one", strlen(path),
-			      sizeof(options->control) - 1);
+			sizeof(options->control) - 1);
 	strcpy(options->control, path);
 	return 0;
 }
@@ -144,12 +159,26 @@ static int take_number(int id, const char *text, struct options *options, struct
 	int result = 0;
 
 	switch (id) {
-	case IDLE: return number("idle-us", text, 0, 1000000, &options->idle_us, why);
-	case HOLD: return number("hold-us", text, 0, 1000000, &options->hold_us, why);
-	case PMU_EVERY: result = number("pmu-every", text, 1, 1000000, &value, why); options->pmu_every = value; break;
-	case AGE: result = number("age-s", text, 1, 1000000, &value, why); options->age_s = value; break;
-	case FRAMES: result = number("frames", text, 1023, 4194303, &value, why); options->frames = value; break;
-	case LATENCY: result = number("cpu-latency-us", text, 0, 1000000, &value, why); options->latency_us = value; break;
+	case IDLE:
+		return number("idle-us", text, 0, 1000000, &options->idle_us, why);
+	case HOLD:
+		return number("hold-us", text, 0, 1000000, &options->hold_us, why);
+	case PMU_EVERY:
+		result = number("pmu-every", text, 1, 1000000, &value, why);
+		options->pmu_every = value;
+		break;
+	case AGE:
+		result = number("age-s", text, 1, 1000000, &value, why);
+		options->age_s = value;
+		break;
+	case FRAMES:
+		result = number("frames", text, 1023, 4194303, &value, why);
+		options->frames = value;
+		break;
+	case LATENCY:
+		result = number("cpu-latency-us", text, 0, 1000000, &value, why);
+		options->latency_us = value;
+		break;
 	}
 	return result;
 }
@@ -159,20 +188,41 @@ static int take(int id, const char *text, struct options *options, struct why *w
 	int choice, result;
 
 	switch (id) {
-	case PORT: return add_port(text, options, why);
-	case FORWARD: result = choose("forward", text, forward_names, &choice, why); options->forward = choice; return result;
-	case RINGS: result = choose("rings", text, ring_names, &choice, why); options->own_rings = choice; return result;
-	case DEQUEUE: result = choose("dequeue", text, dequeue_names, &choice, why); options->zero_copy = choice; return result;
-	case RX: result = choose("rx", text, rx_names, &choice, why); options->rx = choice; return result;
-	case STAGES_OF: result = choose("stages", text, instrument_names, &choice, why); options->instruments = choice; return result;
+	case PORT:
+		return add_port(text, options, why);
+	case FORWARD:
+		result = choose("forward", text, forward_names, &choice, why);
+		options->forward = choice;
+		return result;
+	case RINGS:
+		result = choose("rings", text, ring_names, &choice, why);
+		options->own_rings = choice;
+		return result;
+	case DEQUEUE:
+		result = choose("dequeue", text, dequeue_names, &choice, why);
+		options->zero_copy = choice;
+		return result;
+	case RX:
+		result = choose("rx", text, rx_names, &choice, why);
+		options->rx = choice;
+		return result;
+	case STAGES_OF:
+		result = choose("stages", text, instrument_names, &choice, why);
+		options->instruments = choice;
+		return result;
 	case PMU_EVENTS:
 		result = pmu_parse(text, options->events, why);
 		options->event_count = result < 0 ? 0 : result;
 		return result < 0 ? -1 : 0;
-	case CONTROL: return take_control(text, options, why);
-	case NO_NUMA: options->numa = false; return 0;
-	case SCHED: return take_policy(text, options, why);
-	default: return take_number(id, text, options, why);
+	case CONTROL:
+		return take_control(text, options, why);
+	case NO_NUMA:
+		options->numa = false;
+		return 0;
+	case SCHED:
+		return take_policy(text, options, why);
+	default:
+		return take_number(id, text, options, why);
 	}
 }
 

@@ -29,7 +29,7 @@ struct options {
 	uint32_t age_s;
 	uint32_t frames; /* mbufs of a pool */
 	bool numa;
-	char control[108]; /* path of the control socket; empty: none */
+	char control[108];    /* path of the control socket; empty: none */
 	const char *sched;    /* as it was given; NULL: not given */
 	int policy, priority; /* of sched_setscheduler(2); -1: as it is */
 	int32_t latency_us;   /* for /dev/cpu_dma_latency; -1: not asked */

@@ -159,7 +159,7 @@ static __rte_always_inline bool take_single(const struct vhost *vhost, struct ow
 	struct part part;
 
 	if (!vring_single(&queue->in, &vhost->memory, head, false, &part) || part.length < (uint32_t)queue->header + HEADER_LENGTH ||
-	    part.length - queue->header > rte_pktmbuf_tailroom(frame))
+		part.length - queue->header > rte_pktmbuf_tailroom(frame))
 		return false;
 	frame->data_len = frame->pkt_len = part.length - queue->header;
 	rte_memcpy(rte_pktmbuf_mtod(frame, uint8_t *), part.at + queue->header, frame->data_len);
@@ -168,7 +168,8 @@ static __rte_always_inline bool take_single(const struct vhost *vhost, struct ow
 }
 
 /* Turns the chain at `head` into *frame, which is an empty mbuf, and may be another afterwards. *visits: of descriptors so far. */
-static __rte_always_inline enum taken take(struct port *port, struct own_queue *queue, uint16_t head, struct rte_mbuf **frame, uint32_t *visits)
+static __rte_always_inline enum taken take(
+	struct port *port, struct own_queue *queue, uint16_t head, struct rte_mbuf **frame, uint32_t *visits)
 {
 	struct vhost *vhost = port->own;
 	struct chain chain;
@@ -212,7 +213,8 @@ static __rte_always_inline void prefetch_to_write(const void *at)
  *
  * From the guest: virtio's header is not looked at, so its line, where it is not the frame's, stays with the guest, which writes it next.
  */
-static __rte_always_inline void prefetch_in(const struct own_queue *queue, const struct guest_memory *memory, const uint16_t *heads, uint16_t count)
+static __rte_always_inline void prefetch_in(
+	const struct own_queue *queue, const struct guest_memory *memory, const uint16_t *heads, uint16_t count)
 {
 	for (uint16_t i = 0; i < count; i++)
 		rte_prefetch0(&queue->in.desc[heads[i]]);
@@ -228,7 +230,8 @@ static __rte_always_inline void prefetch_in(const struct own_queue *queue, const
 }
 
 /* To the guest: the header, and the frame behind it, which mostly begins a line of its own. */
-static __rte_always_inline void prefetch_out(const struct own_queue *queue, const struct guest_memory *memory, const uint16_t *heads, uint16_t count)
+static __rte_always_inline void prefetch_out(
+	const struct own_queue *queue, const struct guest_memory *memory, const uint16_t *heads, uint16_t count)
 {
 	for (uint16_t i = 0; i < count; i++)
 		rte_prefetch0(&queue->out.desc[heads[i]]);
@@ -431,8 +434,9 @@ uint16_t own_send(struct port *port, uint16_t queue_id, struct rte_mbuf **frames
 		heads[i] = queue->out.avail->ring[(uint16_t)(queue->out.taken + i) & (queue->out.size - 1)] & (queue->out.size - 1);
 	prefetch_out(queue, &vhost->memory, heads, ahead);
 	for (taken = 0; taken < count && likely(visits < VISITS_MOST); taken++) {
-		int took = waiting > 0 && likely(put_single(queue, &vhost->memory, frames[taken])) ? 1 :
-			   put(queue, &vhost->memory, frames[taken], waiting, &visits);
+		int took = waiting > 0 && likely(put_single(queue, &vhost->memory, frames[taken]))
+				   ? 1
+				   : put(queue, &vhost->memory, frames[taken], waiting, &visits);
 
 		if (took == NO_ROOM)
 			break;
@@ -505,7 +509,7 @@ static int attach_queue(int vid, uint16_t number, uint64_t features, const struc
 	queue->mergeable = features & (1ULL << VIRTIO_NET_F_MRG_RXBUF);
 	queue->header = features & long_header ? sizeof(struct virtio_net_hdr_mrg_rxbuf) : sizeof(struct virtio_net_hdr);
 	if (attach_ring(vid, from_guest(number), features, memory, &queue->in) != 0 ||
-	    attach_ring(vid, to_guest(number), features, memory, &queue->out) != 0)
+		attach_ring(vid, to_guest(number), features, memory, &queue->out) != 0)
 		return -1;
 	rte_free(queue->loan);
 	queue->loan = rte_zmalloc("loans", sizeof(struct loan) * RTE_MAX(queue->in.size, 1), RTE_CACHE_LINE_SIZE);

@@ -11,7 +11,7 @@
 #include <rte_rcu_qsbr.h>
 
 enum {
-	MAC_ORDER = 10,   /* 2^10 buckets of 8: 8,192 addresses, 96 KiB */
+	MAC_ORDER = 10,         /* 2^10 buckets of 8: 8,192 addresses, 96 KiB */
 	GUEST_ADDRESSES = 1024, /* that a vhost-user port may have at once */
 	POOL_CACHE = 256,
 	NODES_MOST = 16,
@@ -48,8 +48,9 @@ static int make_workers(struct why *why)
 
 	if (rte_lcore_count() < 2 || rte_lcore_count() > MAX_WORKERS + 1)
 		return refuse(why, "found %u lcores: the first one controls, each other moves frames; give 2 to %d with --lcores",
-			      rte_lcore_count(), MAX_WORKERS + 1);
-	RTE_LCORE_FOREACH_WORKER(lcore) {
+			rte_lcore_count(), MAX_WORKERS + 1);
+	RTE_LCORE_FOREACH_WORKER(lcore)
+	{
 		plane.worker[plane.workers] = worker_new(plane.workers, lcore, why);
 		if (plane.worker[plane.workers] == NULL)
 			return -1;

@@ -25,7 +25,7 @@ struct poll_entry {
 };
 
 struct layout {
-	uint64_t serial; /* 0, 1, 2 …: an address may be used again */
+	uint64_t serial;              /* 0, 1, 2 …: an address may be used again */
 	struct port *port[MAX_PORTS]; /* by slot; NULL: none, or down */
 	uint32_t ports;               /* bit s: port[s] is there */
 	uint16_t polls[MAX_WORKERS];  /* entries of poll[w] */

@@ -52,8 +52,10 @@ static int parse_event(char *word, struct pmu_event *event, struct why *why)
 			event->config = generic[i].config;
 			return 0;
 		}
-	return refuse(why, "--pmu-events: unknown event %s: use cycles, instructions, cache-references, cache-misses, branches, branch-misses, or "
-			   "NAME=TYPE:CONFIG", word);
+	return refuse(why,
+		"--pmu-events: unknown event %s: use cycles, instructions, cache-references, cache-misses, branches, branch-misses, or "
+		"NAME=TYPE:CONFIG",
+		word);
 }
 
 int pmu_parse(const char *text, struct pmu_event *events, struct why *why)
@@ -127,16 +129,18 @@ static int open_event(struct pmu *pmu, const struct pmu_event *event, struct why
 	}
 	if (fd < 0)
 		return refuse(why, "--stages pmu: the kernel can't count %s: %s%s", event->name, strerror(errno),
-			      errno == ENOENT || errno == EOPNOTSUPP ? "; this machine shows no PMU, or not this event: use --stages on" :
-			      errno == EACCES ? "; lower /proc/sys/kernel/perf_event_paranoid" : "");
+			errno == ENOENT || errno == EOPNOTSUPP ? "; this machine shows no PMU, or not this event: use --stages on"
+			: errno == EACCES                      ? "; lower /proc/sys/kernel/perf_event_paranoid"
+							       : "");
 	pmu->fd[pmu->count] = fd;
 	page = mmap(NULL, sysconf(_SC_PAGESIZE), PROT_READ, MAP_SHARED, fd, 0);
 	if (page == MAP_FAILED || !((struct perf_event_mmap_page *)page)->cap_user_rdpmc) {
 		if (page != MAP_FAILED)
 			munmap(page, sysconf(_SC_PAGESIZE));
 		close(fd);
-		return refuse(why, "--stages pmu: %s can't be read by rdpmc: see /sys/bus/event_source/devices/cpu/rdpmc, or use --stages on",
-			      event->name);
+		return refuse(why,
+			"--stages pmu: %s can't be read by rdpmc: see /sys/bus/event_source/devices/cpu/rdpmc, or use --stages on",
+			event->name);
 	}
 	pmu->page[pmu->count++] = page;
 	return 0;
@@ -174,7 +178,8 @@ int pmu_open(struct pmu *pmu, const struct pmu_event *events, unsigned count, st
 	pmu->read_cycles = cost_of_reading(pmu);
 	if (pmu->read_cycles > COST_MOST) {
 		pmu_close(pmu);
-		return refuse(why, "--stages pmu: reading a counter takes %lu cycles: a hypervisor traps it; use --stages on", pmu->read_cycles);
+		return refuse(
+			why, "--stages pmu: reading a counter takes %lu cycles: a hypervisor traps it; use --stages on", pmu->read_cycles);
 	}
 	return 0;
 }

@@ -10,7 +10,7 @@
 
 struct pmu_event {
 	char name[48];
-	uint32_t type;   /* of perf_event_open(2) */
+	uint32_t type; /* of perf_event_open(2) */
 	uint64_t config;
 };
 

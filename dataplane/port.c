@@ -22,7 +22,7 @@ static int parse_path(const char *value, struct port_spec *spec, struct why *why
 
 	if (strlen(value) > most)
 		return refuse(why, "port %s: the socket's path has %zu characters, the kernel takes %zu: choose a shorter one (%.40s…)",
-			      spec->name, strlen(value), most, value);
+			spec->name, strlen(value), most, value);
 	return copy_value(spec->path, sizeof(spec->path), "path", value, why);
 }
 

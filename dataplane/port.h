@@ -45,19 +45,19 @@ struct port {
 	uint16_t slot; /* its number */
 	const struct port_driver *driver;
 	struct port_spec spec;
-	_Atomic bool up;         /* it has an endpoint that has set up its rings */
-	_Atomic bool serving;    /* workers move its frames */
-	_Atomic bool going;      /* being removed */
-	uint16_t queues;         /* pairs at most */
-	_Atomic uint32_t polled; /* bit q: the endpoint sends on queue q */
-	_Atomic uint32_t taking; /* bit q: it receives on queue q */
-	int node;                /* NUMA node of the endpoint's memory; -1: unknown */
+	_Atomic bool up;          /* it has an endpoint that has set up its rings */
+	_Atomic bool serving;     /* workers move its frames */
+	_Atomic bool going;       /* being removed */
+	uint16_t queues;          /* pairs at most */
+	_Atomic uint32_t polled;  /* bit q: the endpoint sends on queue q */
+	_Atomic uint32_t taking;  /* bit q: it receives on queue q */
+	int node;                 /* NUMA node of the endpoint's memory; -1: unknown */
 	struct rte_mempool *pool; /* for frames from it */
 	_Atomic uint64_t connects;
 	uint64_t features; /* negotiated, of a vhost-user port */
 	struct queue_counters received[MAX_QUEUES];
 	rte_spinlock_t sending[MAX_QUEUES]; /* taken where workers share a queue */
-	void *own; /* the driver's */
+	void *own;                          /* the driver's */
 };
 
 /* Make a port and its driver's part; it comes up when its endpoint does. NULL, and the reason, where it can't be. */

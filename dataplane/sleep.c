@@ -41,8 +41,8 @@ void sleep_adopt(struct worker *worker)
 
 	/* A set of its own each time: descriptors of the last one may be closed, or be another's by now. */
 	if (epoll_fd < 0) {
-		RTE_LOG(WARNING, USER1, "lcore %u: no file descriptor for new ports: their frames wait for up to %d ms; raise ulimit -n\n", worker->lcore,
-			SLEEP_MOST_MS);
+		RTE_LOG(WARNING, USER1, "lcore %u: no file descriptor for new ports: their frames wait for up to %d ms; raise ulimit -n\n",
+			worker->lcore, SLEEP_MOST_MS);
 		return;
 	}
 	close(worker->epoll_fd);

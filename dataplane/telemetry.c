@@ -228,8 +228,8 @@ static int tell_macs(const char *command __rte_unused, const char *words __rte_u
 		uint64_t mac = entries[i].mac;
 
 		snprintf(text, sizeof(text), "%02x:%02x:%02x:%02x:%02x:%02x %s %u", (unsigned)(mac & 255), (unsigned)(mac >> 8 & 255),
-			 (unsigned)(mac >> 16 & 255), (unsigned)(mac >> 24 & 255), (unsigned)(mac >> 32 & 255), (unsigned)(mac >> 40),
-			 port == NULL ? "-" : port->name, entries[i].age_s);
+			(unsigned)(mac >> 16 & 255), (unsigned)(mac >> 24 & 255), (unsigned)(mac >> 32 & 255), (unsigned)(mac >> 40),
+			port == NULL ? "-" : port->name, entries[i].age_s);
 		rte_tel_data_add_array_string(data, text);
 	}
 	return 0;
@@ -267,13 +267,38 @@ static int tell_settings(const char *command __rte_unused, const char *words __r
 static int tell_units(const char *command __rte_unused, const char *words __rte_unused, struct rte_tel_data *data)
 {
 	static const char *const units[][2] = {
-		{"rx_packets", "packets"}, {"rx_bytes", "bytes"}, {"rx_refused", "packets"}, {"tx_packets", "packets"}, {"tx_bytes", "bytes"},
-		{"tx_dropped_full", "packets"}, {"tx_dropped_down", "packets"}, {"tx_too_long", "packets"}, {"broken_rings", "rings"}, {"connects", "events"},
-		{"in_flight", "packets"}, {"rx_bursts", "events"}, {"flooded", "packets"}, {"flood_dropped", "packets"}, {"longest_poll_ns", "nanoseconds"}, {"filtered", "packets"}, {"timed_bursts", "events"},
-		{"timed_packets", "packets"}, {"empty_polls", "events"}, {"busy_cycles", "cycles"}, {"idle_cycles", "cycles"},
-		{"stage_dequeue_cycles", "cycles"}, {"stage_parse_cycles", "cycles"}, {"stage_lookup_cycles", "cycles"},
-		{"stage_enqueue_cycles", "cycles"}, {"stage_other_cycles", "cycles"}, {"sleeps", "events"}, {"wakeups", "events"},
-		{"sleep_ns", "nanoseconds"}, {"tsc_hz", "hertz"}, {"pmu_bursts", "events"}, {"pmu_packets", "packets"},
+		{"rx_packets", "packets"},
+		{"rx_bytes", "bytes"},
+		{"rx_refused", "packets"},
+		{"tx_packets", "packets"},
+		{"tx_bytes", "bytes"},
+		{"tx_dropped_full", "packets"},
+		{"tx_dropped_down", "packets"},
+		{"tx_too_long", "packets"},
+		{"broken_rings", "rings"},
+		{"connects", "events"},
+		{"in_flight", "packets"},
+		{"rx_bursts", "events"},
+		{"flooded", "packets"},
+		{"flood_dropped", "packets"},
+		{"longest_poll_ns", "nanoseconds"},
+		{"filtered", "packets"},
+		{"timed_bursts", "events"},
+		{"timed_packets", "packets"},
+		{"empty_polls", "events"},
+		{"busy_cycles", "cycles"},
+		{"idle_cycles", "cycles"},
+		{"stage_dequeue_cycles", "cycles"},
+		{"stage_parse_cycles", "cycles"},
+		{"stage_lookup_cycles", "cycles"},
+		{"stage_enqueue_cycles", "cycles"},
+		{"stage_other_cycles", "cycles"},
+		{"sleeps", "events"},
+		{"wakeups", "events"},
+		{"sleep_ns", "nanoseconds"},
+		{"tsc_hz", "hertz"},
+		{"pmu_bursts", "events"},
+		{"pmu_packets", "packets"},
 		{"pmu_read_cycles", "cycles"},
 	};
 

@@ -53,10 +53,10 @@ enum {
  * Not offered: what would need checksums or segmentation done on behalf of a receiver that can't. Guests then send whole frames
  * with sums. As OVS-DPDK does by default.
  */
-#define OFFLOADS                                                                                                                   \
-	(1ULL << VIRTIO_NET_F_CSUM | 1ULL << VIRTIO_NET_F_GUEST_CSUM | 1ULL << VIRTIO_NET_F_HOST_TSO4 | 1ULL << VIRTIO_NET_F_HOST_TSO6 |     \
-	 1ULL << VIRTIO_NET_F_HOST_UFO | 1ULL << VIRTIO_NET_F_HOST_ECN | 1ULL << VIRTIO_NET_F_GUEST_TSO4 |                            \
-	 1ULL << VIRTIO_NET_F_GUEST_TSO6 | 1ULL << VIRTIO_NET_F_GUEST_UFO | 1ULL << VIRTIO_NET_F_GUEST_ECN)
+#define OFFLOADS                                                                                                                         \
+	(1ULL << VIRTIO_NET_F_CSUM | 1ULL << VIRTIO_NET_F_GUEST_CSUM | 1ULL << VIRTIO_NET_F_HOST_TSO4 | 1ULL << VIRTIO_NET_F_HOST_TSO6 | \
+		1ULL << VIRTIO_NET_F_HOST_UFO | 1ULL << VIRTIO_NET_F_HOST_ECN | 1ULL << VIRTIO_NET_F_GUEST_TSO4 |                        \
+		1ULL << VIRTIO_NET_F_GUEST_TSO6 | 1ULL << VIRTIO_NET_F_GUEST_UFO | 1ULL << VIRTIO_NET_F_GUEST_ECN)
 
 /* Not with --rings own: packed rings, and writes that are logged for a migration. */
 #define OWN_RINGS_LACK (1ULL << VIRTIO_F_RING_PACKED | 1ULL << VHOST_F_LOG_ALL)
@@ -109,8 +109,8 @@ int vhost_take_memory(int vid, struct guest_memory *memory)
 		return -1;
 	memory->count = RTE_MIN(found->nregions, (uint32_t)MAX_REGIONS);
 	for (uint32_t i = 0; i < memory->count; i++)
-		memory->region[i] = (struct guest_region){found->regions[i].guest_phys_addr, found->regions[i].size,
-							  (uint8_t *)(uintptr_t)found->regions[i].host_user_addr};
+		memory->region[i] = (struct guest_region){
+			found->regions[i].guest_phys_addr, found->regions[i].size, (uint8_t *)(uintptr_t)found->regions[i].host_user_addr};
 	free(found);
 	return 0;
 }
@@ -217,8 +217,8 @@ static bool runs(int vid, uint16_t number)
 
 static bool moves_rings(uint32_t request)
 {
-	static const uint32_t moving[] = {SET_FEATURES,   RESET_OWNER,    SET_MEM_TABLE,  SET_VRING_NUM,
-					  SET_VRING_ADDR, SET_VRING_BASE, SET_VRING_KICK, SET_VRING_CALL};
+	static const uint32_t moving[] = {
+		SET_FEATURES, RESET_OWNER, SET_MEM_TABLE, SET_VRING_NUM, SET_VRING_ADDR, SET_VRING_BASE, SET_VRING_KICK, SET_VRING_CALL};
 
 	for (size_t i = 0; i < RTE_DIM(moving); i++)
 		if (request == moving[i])
@@ -253,7 +253,7 @@ static bool holds(const struct memory_message *message)
 		uint64_t size = message->region[i].size;
 
 		if (size == 0 || message->region[i].guest + size < size || message->region[i].user + size < size ||
-		    message->region[i].offset + size < size)
+			message->region[i].offset + size < size)
 			return false;
 	}
 	return true;
@@ -292,8 +292,9 @@ static bool is_shut_out(const struct port *port)
 static enum rte_vhost_msg_result hang_up(const struct port *port, void *message)
 {
 	((struct ring_message *)message)->flags &= ~(uint32_t)NEED_REPLY;
-	RTE_LOG(WARNING, USER1, "port %s: %d of its endpoint's memory tables could not be used: it stays down until it is removed and added\n",
-		port->name, REFUSED_MOST);
+	RTE_LOG(WARNING, USER1,
+		"port %s: %d of its endpoint's memory tables could not be used: it stays down until it is removed and added\n", port->name,
+		REFUSED_MOST);
 	return RTE_VHOST_MSG_RESULT_ERR;
 }
 
@@ -379,14 +380,14 @@ static int start_socket(struct port *port, struct why *why)
 
 	if (rte_vhost_driver_register(path, port->spec.server ? 0 : RTE_VHOST_USER_CLIENT) != 0)
 		return refuse(why, "port %s: librte_vhost did not take %s (see its words above): is the folder there, may we write in it?",
-			      port->name, path);
+			port->name, path);
 	rte_vhost_driver_set_max_queue_num(path, port->spec.queues);
 	if (rte_vhost_driver_disable_features(path, lacks) == 0 && rte_vhost_driver_callback_register(path, &callbacks) == 0 &&
-	    rte_vhost_driver_start(path) == 0)
+		rte_vhost_driver_start(path) == 0)
 		return 0;
 	rte_vhost_driver_unregister(path);
-	return refuse(why, "port %s: %s can't be served (see librte_vhost's words above): is the path free, may we write there?", port->name,
-		      path);
+	return refuse(why, "port %s: %s can't be served (see librte_vhost's words above): is the path free, may we write there?",
+		port->name, path);
 }
 
 int vhost_open(struct port *port, struct why *why)
@@ -447,8 +448,8 @@ static bool has_too_long(const struct port *port, uint16_t queue)
 }
 
 /* Hands over frames from `from` on, and returns the first that was not taken. */
-static uint16_t enqueue(const struct vhost *vhost, uint16_t queue, struct rte_mbuf **frames, uint16_t from, uint16_t count,
-			struct send_counters *sent)
+static uint16_t enqueue(
+	const struct vhost *vhost, uint16_t queue, struct rte_mbuf **frames, uint16_t from, uint16_t count, struct send_counters *sent)
 {
 	uint16_t end = from + rte_vhost_enqueue_burst(vhost->vid, to_guest(queue), frames + from, count - from);
 

@@ -55,8 +55,8 @@ static bool append(struct chain *chain, const struct guest_memory *memory, uint6
  * Follows descriptors of a table with `size` entries from `at` on. No more than MAX_PARTS: what a chain of many empty parts, or a loop,
  * would cost, the neighbours would pay.
  */
-static bool follow(const struct vring_desc *table, uint32_t size, uint32_t at, const struct guest_memory *memory, bool writable,
-		   struct chain *chain)
+static bool follow(
+	const struct vring_desc *table, uint32_t size, uint32_t at, const struct guest_memory *memory, bool writable, struct chain *chain)
 {
 	while (chain->visited < MAX_PARTS) {
 		struct vring_desc desc = vring_fetch(&table[at]);

@@ -18,8 +18,8 @@
 
 enum {
 	MAX_REGIONS = 64,
-	MAX_PARTS = 64,           /* of a chain, empty ones included; Linux makes at most 19 */
-	MAX_FRAME = 65535 + 18,   /* the longest IP packet, with header and one VLAN tag */
+	MAX_PARTS = 64,         /* of a chain, empty ones included; Linux makes at most 19 */
+	MAX_FRAME = 65535 + 18, /* the longest IP packet, with header and one VLAN tag */
 };
 
 /* Where the guest's memory lies in ours. */
@@ -119,14 +119,14 @@ uint16_t vring_waiting(struct vring_side *ring);
 int vring_head(struct vring_side *ring, uint16_t ahead);
 
 /* The usual chain, read fast: a single descriptor, in one piece of our memory. False: it is another, or none: see vring_chain(). */
-static inline bool vring_single(const struct vring_side *ring, const struct guest_memory *memory, uint16_t head, bool writable,
-				struct part *part)
+static inline bool vring_single(
+	const struct vring_side *ring, const struct guest_memory *memory, uint16_t head, bool writable, struct part *part)
 {
 	struct vring_desc desc = vring_fetch(&ring->desc[head]);
 	uint64_t length = desc.len;
 
 	if ((desc.flags & (VRING_DESC_F_NEXT | VRING_DESC_F_INDIRECT | VRING_DESC_F_WRITE)) != (writable ? VRING_DESC_F_WRITE : 0) ||
-	    desc.len > MAX_FRAME)
+		desc.len > MAX_FRAME)
 		return false;
 	part->at = guest_at(memory, desc.addr, &length);
 	part->length = desc.len;

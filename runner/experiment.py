@@ -39,7 +39,7 @@ COLLECTORS = plugins.find("collectors", "COLLECTOR")
 SMALLEST_FRAME, LARGEST_FRAME = 64, 1518
 
 
-WINDOWS_ON = dict.fromkeys(("native", "remote"), {"count": 12, "seconds": 0.5})
+WINDOWS_ON = {name: {"count": 12, "seconds": 0.5} for name in ("native", "remote")}
 """Defaults of windows by testbed. On a real processor windows cost little, and its counters take turns: perf_stat counts one group of
 events in each."""
 

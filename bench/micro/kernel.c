@@ -13,10 +13,10 @@
 
 static uint64_t syscalls(uint64_t argument, uint64_t n)
 {
-    (void)argument;
-    while (n--)
-        syscall(SYS_getppid);
-    return 0;
+	(void)argument;
+	while (n--)
+		syscall(SYS_getppid);
+	return 0;
 }
 
 /* --- Two threads, of which one at a time goes on ---------------------------------------------------------------- */
@@ -28,135 +28,135 @@ static _Alignas(128) _Atomic uint32_t turn = MAIN;
 
 static void hand_over(uint32_t whose)
 {
-    atomic_store_explicit(&turn, whose, memory_order_release);
+	atomic_store_explicit(&turn, whose, memory_order_release);
 }
 
 static long futex(uint32_t *word, int what, uint32_t value)
 {
-    return syscall(SYS_futex, word, what | FUTEX_PRIVATE_FLAG, value, NULL, NULL, 0);
+	return syscall(SYS_futex, word, what | FUTEX_PRIVATE_FLAG, value, NULL, NULL, 0);
 }
 
 /* --- On one CPU: each sleeps until it is its turn */
 
 static void await_turn(uint32_t mine)
 {
-    uint32_t seen;
+	uint32_t seen;
 
-    while ((seen = atomic_load_explicit(&turn, memory_order_acquire)) != mine)
-        futex((uint32_t *)&turn, FUTEX_WAIT, seen);
+	while ((seen = atomic_load_explicit(&turn, memory_order_acquire)) != mine)
+		futex((uint32_t *)&turn, FUTEX_WAIT, seen);
 }
 
 static void give_turn(uint32_t whose)
 {
-    hand_over(whose);
-    futex((uint32_t *)&turn, FUTEX_WAKE, 1);
+	hand_over(whose);
+	futex((uint32_t *)&turn, FUTEX_WAKE, 1);
 }
 
 static void *partner_here(void *unused)
 {
-    for (;;) {
-        await_turn(PARTNER);
-        give_turn(MAIN);
-    }
-    return unused;
+	for (;;) {
+		await_turn(PARTNER);
+		give_turn(MAIN);
+	}
+	return unused;
 }
 
 static void prepare_switch(uint64_t argument, int partner)
 {
-    (void)argument, (void)partner;
-    begin_thread(sched_getcpu(), partner_here);
+	(void)argument, (void)partner;
+	begin_thread(sched_getcpu(), partner_here);
 }
 
 static uint64_t switches(uint64_t argument, uint64_t n)
 {
-    (void)argument;
-    for (uint64_t i = 0; i < n; i += 2) {
-        give_turn(PARTNER);
-        await_turn(MAIN);
-    }
-    return 0;
+	(void)argument;
+	for (uint64_t i = 0; i < n; i += 2) {
+		give_turn(PARTNER);
+		await_turn(MAIN);
+	}
+	return 0;
 }
 
 /* --- On two CPUs. By turns, a quick one would see its turn before it slept. So here a value never changes, and who sleeps must be woken */
 
 static struct {
-    _Alignas(128) uint32_t word;
+	_Alignas(128) uint32_t word;
 } bed[2];
 
 static void sleep_as(int whom)
 {
-    futex(&bed[whom].word, FUTEX_WAIT, 0);
+	futex(&bed[whom].word, FUTEX_WAIT, 0);
 }
 
 /* Until there is somebody to wake: whoever was woken last may not sleep yet. */
 static void wake(int whom)
 {
-    while (futex(&bed[whom].word, FUTEX_WAKE, 1) == 0)
-        ;
+	while (futex(&bed[whom].word, FUTEX_WAKE, 1) == 0)
+		;
 }
 
 static void *partner_there(void *unused)
 {
-    for (;;) {
-        sleep_as(PARTNER);
-        wake(MAIN);
-    }
-    return unused;
+	for (;;) {
+		sleep_as(PARTNER);
+		wake(MAIN);
+	}
+	return unused;
 }
 
 static void prepare_wakes(uint64_t argument, int partner)
 {
-    (void)argument;
-    begin_thread(partner, partner_there);
+	(void)argument;
+	begin_thread(partner, partner_there);
 }
 
 static uint64_t wakes(uint64_t argument, uint64_t n)
 {
-    (void)argument;
-    for (uint64_t i = 0; i < n; i += 2) {
-        wake(PARTNER);
-        sleep_as(MAIN);
-    }
-    return 0;
+	(void)argument;
+	for (uint64_t i = 0; i < n; i += 2) {
+		wake(PARTNER);
+		sleep_as(MAIN);
+	}
+	return 0;
 }
 
 /* --- On two CPUs, neither of which sleeps */
 
 static void wait_awake(uint32_t mine)
 {
-    while (atomic_load_explicit(&turn, memory_order_acquire) != mine)
-        ;
+	while (atomic_load_explicit(&turn, memory_order_acquire) != mine)
+		;
 }
 
 static void *awake_partner(void *unused)
 {
-    for (;;) {
-        wait_awake(PARTNER);
-        hand_over(MAIN);
-    }
-    return unused;
+	for (;;) {
+		wait_awake(PARTNER);
+		hand_over(MAIN);
+	}
+	return unused;
 }
 
 static void prepare_line(uint64_t argument, int partner)
 {
-    (void)argument;
-    begin_thread(partner, awake_partner);
+	(void)argument;
+	begin_thread(partner, awake_partner);
 }
 
 static uint64_t line(uint64_t argument, uint64_t n)
 {
-    (void)argument;
-    for (uint64_t i = 0; i < n; i += 2) {
-        hand_over(PARTNER);
-        wait_awake(MAIN);
-    }
-    return 0;
+	(void)argument;
+	for (uint64_t i = 0; i < n; i += 2) {
+		hand_over(PARTNER);
+		wait_awake(MAIN);
+	}
+	return 0;
 }
 
 static uint64_t some_rounds(uint64_t argument)
 {
-    (void)argument;
-    return 100;
+	(void)argument;
+	return 100;
 }
 
 /* --- Sleep ------------------------------------------------------------------------------------------------------ */
@@ -165,32 +165,32 @@ static uint64_t some_rounds(uint64_t argument)
 
 static void prepare_sleep(uint64_t microseconds, int partner)
 {
-    (void)microseconds, (void)partner;
-    /* By default the kernel may wake 50 us late, to do several at once. */
-    if (prctl(PR_SET_TIMERSLACK, 1, 0, 0, 0))
-        fail("prctl");
+	(void)microseconds, (void)partner;
+	/* By default the kernel may wake 50 us late, to do several at once. */
+	if (prctl(PR_SET_TIMERSLACK, 1, 0, 0, 0))
+		fail("prctl");
 }
 
 /* What is left of the time is how late each came. */
 static uint64_t sleeps(uint64_t microseconds, uint64_t n)
 {
-    for (uint64_t i = 0; i < n; i++) {
-        struct timespec until;
+	for (uint64_t i = 0; i < n; i++) {
+		struct timespec until;
 
-        clock_gettime(CLOCK_MONOTONIC, &until);
-        until.tv_nsec += (long)microseconds * 1000;
-        until.tv_sec += until.tv_nsec / SECOND;
-        until.tv_nsec %= SECOND;
-        clock_nanosleep(CLOCK_MONOTONIC, TIMER_ABSTIME, &until, NULL);
-    }
-    return n * microseconds * 1000;
+		clock_gettime(CLOCK_MONOTONIC, &until);
+		until.tv_nsec += (long)microseconds * 1000;
+		until.tv_sec += until.tv_nsec / SECOND;
+		until.tv_nsec %= SECOND;
+		clock_nanosleep(CLOCK_MONOTONIC, TIMER_ABSTIME, &until, NULL);
+	}
+	return n * microseconds * 1000;
 }
 
 const struct work kernel_work[] = {
-    {"syscalls", "0: system calls that do nothing", NULL, syscalls, NULL, 0},
-    {"switch", "0: two threads on one CPU wake each other, and sleep", prepare_switch, switches, some_rounds, 0},
-    {"wake", "0: the same on two CPUs", prepare_wakes, wakes, some_rounds, 1},
-    {"line", "0: two threads on two CPUs hand a line of memory to each other, and never sleep", prepare_line, line, some_rounds, 1},
-    {"sleep", "microseconds: sleeps of that length; what counts is by how much each is too long", prepare_sleep, sleeps, NULL, 0},
-    {NULL, NULL, NULL, NULL, NULL, 0},
+	{"syscalls", "0: system calls that do nothing", NULL, syscalls, NULL, 0},
+	{"switch", "0: two threads on one CPU wake each other, and sleep", prepare_switch, switches, some_rounds, 0},
+	{"wake", "0: the same on two CPUs", prepare_wakes, wakes, some_rounds, 1},
+	{"line", "0: two threads on two CPUs hand a line of memory to each other, and never sleep", prepare_line, line, some_rounds, 1},
+	{"sleep", "microseconds: sleeps of that length; what counts is by how much each is too long", prepare_sleep, sleeps, NULL, 0},
+	{NULL, NULL, NULL, NULL, NULL, 0},
 };

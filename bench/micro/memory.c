@@ -12,21 +12,21 @@
 
 static char *map(size_t bytes, int flags)
 {
-    char *at = mmap(NULL, bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | flags, -1, 0);
+	char *at = mmap(NULL, bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | flags, -1, 0);
 
-    if (at == MAP_FAILED)
-        fail("mmap");
-    /* Where the system makes large pages of small ones unasked, none would be small. */
-    if (!(flags & MAP_HUGETLB))
-        madvise(at, bytes, MADV_NOHUGEPAGE);
-    memset(at, 0, bytes);
-    return at;
+	if (at == MAP_FAILED)
+		fail("mmap");
+	/* Where the system makes large pages of small ones unasked, none would be small. */
+	if (!(flags & MAP_HUGETLB))
+		madvise(at, bytes, MADV_NOHUGEPAGE);
+	memset(at, 0, bytes);
+	return at;
 }
 
 /* Huge pages, so that translation costs nothing where something else is looked at. */
 static char *map_huge(size_t bytes)
 {
-    return map((bytes + HUGE_PAGE - 1) & ~(HUGE_PAGE - 1), MAP_HUGETLB);
+	return map((bytes + HUGE_PAGE - 1) & ~(HUGE_PAGE - 1), MAP_HUGETLB);
 }
 
 /* --- Pointers ------------------------------------------------------------------------------------------------- */
@@ -39,60 +39,60 @@ static void **at;
  */
 static void **link_places(char *buffer, size_t count, size_t stride, int spread)
 {
-    size_t *order = random_cycle(count);
+	size_t *order = random_cycle(count);
 
 #define PLACE(i) (buffer + (i) * stride + (spread ? ((i) + (i) / (PAGE / LINE)) % (PAGE / LINE) * LINE : 0))
-    for (size_t i = 0; i < count; i++)
-        *(void **)PLACE(order[i]) = PLACE(order[(i + 1) % count]);
-    void **first = (void **)PLACE(order[0]);
-    free(order);
-    return first;
+	for (size_t i = 0; i < count; i++)
+		*(void **)PLACE(order[i]) = PLACE(order[(i + 1) % count]);
+	void **first = (void **)PLACE(order[0]);
+	free(order);
+	return first;
 }
 
 static void prepare_chase(uint64_t bytes, int partner)
 {
-    (void)partner;
-    at = link_places(map_huge(bytes), bytes / LINE, LINE, 0);
+	(void)partner;
+	at = link_places(map_huge(bytes), bytes / LINE, LINE, 0);
 }
 
 static void prepare_small_chase(uint64_t bytes, int partner)
 {
-    (void)partner;
-    at = link_places(map(bytes, 0), bytes / LINE, LINE, 0);
+	(void)partner;
+	at = link_places(map(bytes, 0), bytes / LINE, LINE, 0);
 }
 
 static void prepare_pages(uint64_t count, int partner)
 {
-    (void)partner;
-    at = link_places(map(count * PAGE, 0), count, PAGE, 1);
+	(void)partner;
+	at = link_places(map(count * PAGE, 0), count, PAGE, 1);
 }
 
 static void prepare_hugepages(uint64_t count, int partner)
 {
-    (void)partner;
-    at = link_places(map_huge(count * HUGE_PAGE), count, HUGE_PAGE, 1);
+	(void)partner;
+	at = link_places(map_huge(count * HUGE_PAGE), count, HUGE_PAGE, 1);
 }
 
 /* Goes on where it stood: from its beginning a short walk through much memory would find what the last one left in the caches. */
 static uint64_t follow(uint64_t argument, uint64_t n)
 {
-    void **here = at;
+	void **here = at;
 
-    (void)argument;
-    while (n--)
-        here = *here;
-    at = here;
-    return 0;
+	(void)argument;
+	while (n--)
+		here = *here;
+	at = here;
+	return 0;
 }
 
 static uint64_t all_lines(uint64_t bytes)
 {
-    return bytes / LINE;
+	return bytes / LINE;
 }
 
 static uint64_t all_pages(uint64_t count)
 {
-    return count;
+	return count;
 }
 
 /* --- Streams -------------------------------------------------------------------------------------------------- */
@@ -102,65 +102,65 @@ static uint64_t next_line;
 
 static void prepare_stream(uint64_t bytes, int partner)
 {
-    (void)partner;
-    buffer = (uint64_t *)map(bytes, 0);
+	(void)partner;
+	buffer = (uint64_t *)map(bytes, 0);
 }
 
 static uint64_t sum(const uint64_t *words, size_t count)
 {
-    uint64_t total = 0;
+	uint64_t total = 0;
 
-    for (size_t i = 0; i < count; i++) {
-        total += words[i];
-        __asm__ volatile("" : "+r"(total)); /* one load each, no vectors */
-    }
-    return total;
+	for (size_t i = 0; i < count; i++) {
+		total += words[i];
+		__asm__ volatile("" : "+r"(total)); /* one load each, no vectors */
+	}
+	return total;
 }
 
 static uint64_t stream(uint64_t bytes, uint64_t n)
 {
-    volatile uint64_t kept;
+	volatile uint64_t kept;
 
-    while (n--)
-        kept = sum(buffer, bytes / 8);
-    (void)kept;
-    return 0;
+	while (n--)
+		kept = sum(buffer, bytes / 8);
+	(void)kept;
+	return 0;
 }
 
 static uint64_t stream_once(uint64_t bytes)
 {
-    (void)bytes;
-    return 1;
+	(void)bytes;
+	return 1;
 }
 
 /* All eight words of each line. Four sums: one would be no faster than its additions, and hide what memory takes. */
 static uint64_t sum_lines(const uint64_t *words, size_t count)
 {
-    uint64_t a = 0, b = 0, c = 0, d = 0;
+	uint64_t a = 0, b = 0, c = 0, d = 0;
 
-    for (size_t i = 0; i < count; i++, words += LINE / 8)
-        __asm__ volatile("add (%4), %0\n\tadd 8(%4), %1\n\tadd 16(%4), %2\n\tadd 24(%4), %3\n\t"
-                         "add 32(%4), %0\n\tadd 40(%4), %1\n\tadd 48(%4), %2\n\tadd 56(%4), %3"
-                         : "+r"(a), "+r"(b), "+r"(c), "+r"(d)
-                         : "r"(words)
-                         : "memory");
-    return a + b + c + d;
+	for (size_t i = 0; i < count; i++, words += LINE / 8)
+		__asm__ volatile("add (%4), %0\n\tadd 8(%4), %1\n\tadd 16(%4), %2\n\tadd 24(%4), %3\n\t"
+				 "add 32(%4), %0\n\tadd 40(%4), %1\n\tadd 48(%4), %2\n\tadd 56(%4), %3"
+			: "+r"(a), "+r"(b), "+r"(c), "+r"(d)
+			: "r"(words)
+			: "memory");
+	return a + b + c + d;
 }
 
 /* Line by line, each time from where it ended: a short look at a long stream. */
 static uint64_t lines(uint64_t bytes, uint64_t n)
 {
-    volatile uint64_t kept;
+	volatile uint64_t kept;
 
-    while (n) {
-        uint64_t left = bytes / LINE - next_line, now = n < left ? n : left;
+	while (n) {
+		uint64_t left = bytes / LINE - next_line, now = n < left ? n : left;
 
-        kept = sum_lines(buffer + next_line * (LINE / 8), now);
-        next_line = now == left ? 0 : next_line + now;
-        n -= now;
-    }
-    (void)kept;
-    return 0;
+		kept = sum_lines(buffer + next_line * (LINE / 8), now);
+		next_line = now == left ? 0 : next_line + now;
+		n -= now;
+	}
+	(void)kept;
+	return 0;
 }
 
 /* --- Copies --------------------------------------------------------------------------------------------------- */
@@ -172,43 +172,43 @@ static char *const to = target + PAGE / 2;
 
 static void prepare_copy(uint64_t bytes, int partner)
 {
-    (void)partner;
-    if (bytes > LARGEST)
-        fail("at most 16384 bytes are copied");
-    memset(source, 1, sizeof(source));
-    memset(target, 2, sizeof(target));
+	(void)partner;
+	if (bytes > LARGEST)
+		fail("at most 16384 bytes are copied");
+	memset(source, 1, sizeof(source));
+	memset(target, 2, sizeof(target));
 }
 
 static uint64_t copy(uint64_t bytes, uint64_t n)
 {
-    while (n--) {
-        memcpy(to, source, bytes);
-        __asm__ volatile("" ::: "memory");
-    }
-    return 0;
+	while (n--) {
+		memcpy(to, source, bytes);
+		__asm__ volatile("" ::: "memory");
+	}
+	return 0;
 }
 
 /* As kernels copy. */
 static uint64_t copy_repeated(uint64_t bytes, uint64_t n)
 {
-    while (n--) {
-        void *into = to;
-        const void *from = source;
-        uint64_t count = bytes;
+	while (n--) {
+		void *into = to;
+		const void *from = source;
+		uint64_t count = bytes;
 
-        __asm__ volatile("rep movsb" : "+D"(into), "+S"(from), "+c"(count)::"memory");
-    }
-    return 0;
+		__asm__ volatile("rep movsb" : "+D"(into), "+S"(from), "+c"(count)::"memory");
+	}
+	return 0;
 }
 
 const struct work memory_work[] = {
-    {"chase", "bytes: pointers through the lines of so much memory, in one random cycle", prepare_chase, follow, all_lines, 0},
-    {"chase_4k", "bytes: the same through pages of 4 KiB", prepare_small_chase, follow, all_lines, 0},
-    {"pages", "count: the same through one line of each of so many pages of 4 KiB", prepare_pages, follow, all_pages, 0},
-    {"hugepages", "count: the same through pages of 2 MiB", prepare_hugepages, follow, all_pages, 0},
-    {"stream", "bytes: reads so much memory in order, 8 bytes at a time, from its beginning", prepare_stream, stream, stream_once, 0},
-    {"lines", "bytes: the same line by line, from where it ended", prepare_stream, lines, all_lines, 0},
-    {"memcpy", "bytes: copies, in L1D", prepare_copy, copy, NULL, 0},
-    {"movsb", "bytes: the same by REP MOVSB", prepare_copy, copy_repeated, NULL, 0},
-    {NULL, NULL, NULL, NULL, NULL, 0},
+	{"chase", "bytes: pointers through the lines of so much memory, in one random cycle", prepare_chase, follow, all_lines, 0},
+	{"chase_4k", "bytes: the same through pages of 4 KiB", prepare_small_chase, follow, all_lines, 0},
+	{"pages", "count: the same through one line of each of so many pages of 4 KiB", prepare_pages, follow, all_pages, 0},
+	{"hugepages", "count: the same through pages of 2 MiB", prepare_hugepages, follow, all_pages, 0},
+	{"stream", "bytes: reads so much memory in order, 8 bytes at a time, from its beginning", prepare_stream, stream, stream_once, 0},
+	{"lines", "bytes: the same line by line, from where it ended", prepare_stream, lines, all_lines, 0},
+	{"memcpy", "bytes: copies, in L1D", prepare_copy, copy, NULL, 0},
+	{"movsb", "bytes: the same by REP MOVSB", prepare_copy, copy_repeated, NULL, 0},
+	{NULL, NULL, NULL, NULL, NULL, 0},
 };

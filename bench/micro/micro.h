@@ -9,16 +9,16 @@
 #define LINE 64 /* bytes, of a cache */
 
 struct work {
-    const char *kind;
-    const char *argument; /* what the number behind the kind means, in words */
-    /* Makes all that the work needs, by the argument; `partner`: the CPU of a second thread. Ends the program if it can't. */
-    void (*prepare)(uint64_t argument, int partner);
-    /* Does it `n` times. Returns for how many nanoseconds it asked to sleep: these are not the work's. */
-    uint64_t (*run)(uint64_t argument, uint64_t n);
-    /* How often it must be done before the caches and tables hold what they will hold. NULL: not at all. */
-    uint64_t (*warm)(uint64_t argument);
-    /* Whether it has a second thread on the partner's CPU itself. */
-    int paired;
+	const char *kind;
+	const char *argument; /* what the number behind the kind means, in words */
+	/* Makes all that the work needs, by the argument; `partner`: the CPU of a second thread. Ends the program if it can't. */
+	void (*prepare)(uint64_t argument, int partner);
+	/* Does it `n` times. Returns for how many nanoseconds it asked to sleep: these are not the work's. */
+	uint64_t (*run)(uint64_t argument, uint64_t n);
+	/* How often it must be done before the caches and tables hold what they will hold. NULL: not at all. */
+	uint64_t (*warm)(uint64_t argument);
+	/* Whether it has a second thread on the partner's CPU itself. */
+	int paired;
 };
 
 /* Each ends with one whose kind is NULL. */
@@ -29,9 +29,9 @@ static uint64_t random_state = 88172645463325252ull;
 
 static inline uint64_t next_random(void)
 {
-    random_state ^= random_state << 13;
-    random_state ^= random_state >> 7;
-    return random_state ^= random_state << 17;
+	random_state ^= random_state << 13;
+	random_state ^= random_state >> 7;
+	return random_state ^= random_state << 17;
 }
 
 /* The numbers below `count` in an order that is one random cycle (Sattolo, 1986). To be freed. */

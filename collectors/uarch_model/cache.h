@@ -24,21 +24,21 @@ typedef uint32_t stamp_t;
 
 static inline slot_t slot_make(uint64_t line, enum line_state state)
 {
-    return (slot_t)(line << 2) | (slot_t)state;
+	return (slot_t)(line << 2) | (slot_t)state;
 }
 static inline uint64_t slot_line(slot_t slot)
 {
-    return slot >> 2;
+	return slot >> 2;
 }
 static inline enum line_state slot_state(slot_t slot)
 {
-    return (enum line_state)(slot & 3);
+	return (enum line_state)(slot & 3);
 }
 
 struct cache {
-    uint32_t sets, ways;
-    slot_t *slots;   /* sets x ways; 0: empty */
-    stamp_t *stamps; /* of last use */
+	uint32_t sets, ways;
+	slot_t *slots;   /* sets x ways; 0: empty */
+	stamp_t *stamps; /* of last use */
 };
 
 /* Returns false without memory. `sets` need not be a power of two. */

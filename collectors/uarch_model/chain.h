@@ -13,9 +13,9 @@
 #define CHAIN_MOST 512 /* instructions of a loop: as many as QEMU puts into a block */
 
 struct chain {
-    uint32_t count, vector_stores;
-    bool known; /* false: some instruction is not in the table, so what waits for what is not known */
-    struct effect effect[CHAIN_MOST];
+	uint32_t count, vector_stores;
+	bool known; /* false: some instruction is not in the table, so what waits for what is not known */
+	struct effect effect[CHAIN_MOST];
 };
 
 void chain_begin(struct chain *chain);

@@ -29,51 +29,51 @@
 
 /* What the clock must know of the machine around it, and do to it. Both are called with the clock's lock held. */
 struct clock_machine {
-    int64_t (*deadline)(void); /* from the clock's present time to the next timer: 0 if one is due, -1 if there is none */
-    void (*run_timers)(void);  /* have the due timers run soon, by somebody else */
-    int64_t (*wake)(int64_t idle); /* how long a CPU takes to wake when it has been idle so long; NULL: no time */
+	int64_t (*deadline)(void);     /* from the clock's present time to the next timer: 0 if one is due, -1 if there is none */
+	void (*run_timers)(void);      /* have the due timers run soon, by somebody else */
+	int64_t (*wake)(int64_t idle); /* how long a CPU takes to wake when it has been idle so long; NULL: no time */
 };
 
 struct clock_cpu {
-    bool idle, waits;
-    bool held;   /* it was too far ahead, and has not been let go since */
-    bool called; /* it was woken, but its thread has not come back yet: the others wait for it as for one that runs */
-    int64_t at; /* where it was when it last reported */
-    int64_t woke; /* where it went on when it last woke */
-    uint64_t reports;
-    int64_t lead; /* how far ahead of the clock it may run */
-    int64_t waited_at, wait; /* where the clock was when it last waited, and how long it may */
-    int64_t called_at;       /* of real time */
-    pthread_cond_t go;
+	bool idle, waits;
+	bool held;    /* it was too far ahead, and has not been let go since */
+	bool called;  /* it was woken, but its thread has not come back yet: the others wait for it as for one that runs */
+	int64_t at;   /* where it was when it last reported */
+	int64_t woke; /* where it went on when it last woke */
+	uint64_t reports;
+	int64_t lead;            /* how far ahead of the clock it may run */
+	int64_t waited_at, wait; /* where the clock was when it last waited, and how long it may */
+	int64_t called_at;       /* of real time */
+	pthread_cond_t go;
 };
 
 /* How well CPUs were kept together, since the first start. */
 struct clock_record {
-    uint64_t reports, waits, slices; /* slices: of real time, after which a waiting CPU was sent back */
-    uint64_t far_ahead;              /* reports of a CPU that was more than two quanta ahead */
-    int64_t most_ahead;              /* the most that any CPU was ahead */
-    uint64_t timers;                 /* timers that held the clock */
-    uint64_t calls, vain;            /* idle CPUs that were woken; those of them that had nothing to do in the end */
-    int64_t idle;                    /* time that passed while all CPUs were idle */
-    int64_t modelled, wall;          /* time that was modelled, and the real time that it took */
+	uint64_t reports, waits, slices; /* slices: of real time, after which a waiting CPU was sent back */
+	uint64_t far_ahead;              /* reports of a CPU that was more than two quanta ahead */
+	int64_t most_ahead;              /* the most that any CPU was ahead */
+	uint64_t timers;                 /* timers that held the clock */
+	uint64_t calls, vain;            /* idle CPUs that were woken; those of them that had nothing to do in the end */
+	int64_t idle;                    /* time that passed while all CPUs were idle */
+	int64_t modelled, wall;          /* time that was modelled, and the real time that it took */
 };
 
 struct clock {
-    pthread_mutex_t lock;
-    bool started;
-    uint32_t cpu_count;
-    int64_t now, begin, quantum;
-    int64_t next_event; /* where the slowest CPU must come before anything happens; may be old */
-    uint64_t random;    /* of which leads are made */
-    int64_t wall_begin; /* CLOCK_MONOTONIC */
-    double pace;
-    int64_t idle_mark; /* CLOCK_MONOTONIC until which idle time has been passed; 0: a CPU runs */
-    uint32_t let_go;   /* CPUs, a bit each, that wait and may go on, but have not been told */
-    pthread_cond_t all_idle;
-    const struct clock_machine *machine;
-    pthread_t passes_time;
-    struct clock_cpu cpu[CLOCK_MOST_CPUS];
-    struct clock_record record;
+	pthread_mutex_t lock;
+	bool started;
+	uint32_t cpu_count;
+	int64_t now, begin, quantum;
+	int64_t next_event; /* where the slowest CPU must come before anything happens; may be old */
+	uint64_t random;    /* of which leads are made */
+	int64_t wall_begin; /* CLOCK_MONOTONIC */
+	double pace;
+	int64_t idle_mark; /* CLOCK_MONOTONIC until which idle time has been passed; 0: a CPU runs */
+	uint32_t let_go;   /* CPUs, a bit each, that wait and may go on, but have not been told */
+	pthread_cond_t all_idle;
+	const struct clock_machine *machine;
+	pthread_t passes_time;
+	struct clock_cpu cpu[CLOCK_MOST_CPUS];
+	struct clock_record record;
 };
 
 void clock_init(struct clock *clock, uint32_t cpu_count);
@@ -86,7 +86,7 @@ bool clock_start(struct clock *clock, const struct clock_machine *machine, int64
 int64_t clock_stop(struct clock *clock);
 static inline int64_t clock_now(const struct clock *clock)
 {
-    return __atomic_load_n(&clock->now, __ATOMIC_RELAXED);
+	return __atomic_load_n(&clock->now, __ATOMIC_RELAXED);
 }
 
 /* CPU `index` runs, and is at `at`. Returns whether it may go on; if not, it has waited, and must ask again before it runs far. */

@@ -31,14 +31,14 @@
 
 /* A run of instructions that is entered at its begin and left at its end. Small: half a line of cache, for there are many. */
 struct block {
-    uint64_t pc, target; /* its begin, and where a direct branch at its end goes */
-    uint16_t length;     /* bytes */
-    uint16_t instructions;
-    uint8_t kind;        /* enum branch_kind of the last instruction */
-    bool user;
-    uint8_t atomics, pauses, ports; /* how many of the instructions; ports: IN, OUT */
-    uint16_t chain;      /* of a loop in one block: cycles by which its chain takes longer each time, in CHAIN_PARTs */
-    uint8_t way;         /* user, and SPECIAL_WAY if there are atomics, pauses or ports: what core_block must look at, in one byte */
+	uint64_t pc, target; /* its begin, and where a direct branch at its end goes */
+	uint16_t length;     /* bytes */
+	uint16_t instructions;
+	uint8_t kind; /* enum branch_kind of the last instruction */
+	bool user;
+	uint8_t atomics, pauses, ports; /* how many of the instructions; ports: IN, OUT */
+	uint16_t chain;                 /* of a loop in one block: cycles by which its chain takes longer each time, in CHAIN_PARTs */
+	uint8_t way; /* user, and SPECIAL_WAY if there are atomics, pauses or ports: what core_block must look at, in one byte */
 };
 
 #define CHAIN_PART 64
@@ -57,112 +57,113 @@ uint16_t block_chain(const struct profile *profile, uint32_t instructions, uint3
 /* Address behind the last instruction. */
 static inline uint64_t block_next(const struct block *block)
 {
-    return block->pc + block->length;
+	return block->pc + block->length;
 }
 
 #define SPECIAL_WAY 2
 #define UNKNOWN_WAY 4
 
 struct filter_entry {
-    uint64_t line;       /* virtual line and address space; FILTER_EMPTY: none */
-    uint64_t store_line; /* the same if it is modified already, so that a further store changes nothing */
-    stamp_t *stamp;      /* of the line's slot in L1 */
-    struct tlb_entry *page;
+	uint64_t line;       /* virtual line and address space; FILTER_EMPTY: none */
+	uint64_t store_line; /* the same if it is modified already, so that a further store changes nothing */
+	stamp_t *stamp;      /* of the line's slot in L1 */
+	struct tlb_entry *page;
 };
 _Static_assert(sizeof(struct filter_entry) == 1 << FILTER_ENTRY_BITS, "filter_entry_of counts on it");
 
 /* Pages at equal places of larger regions are common (stacks, tables by processor): lines of theirs should not meet in one set. */
 static inline uint32_t filter_set(uint64_t line)
 {
-    return (uint32_t)line % FILTER_SETS;
+	return (uint32_t)line % FILTER_SETS;
 }
 
 /* The place of an address in a filter: by its line, but in two instructions less than an index takes. */
 static inline struct filter_entry *filter_entry_of(struct filter_entry *filter, uint64_t address)
 {
-    return (struct filter_entry *)((char *)filter + (address >> (LINE_SHIFT - FILTER_ENTRY_BITS) & (FILTER_SETS - 1) << FILTER_ENTRY_BITS));
+	return (struct filter_entry *)((char *)filter +
+				       (address >> (LINE_SHIFT - FILTER_ENTRY_BITS) & (FILTER_SETS - 1) << FILTER_ENTRY_BITS));
 }
 
 /* The data pages used of late, for accesses that pass the line filter. */
 struct page_filter_entry {
-    uint64_t page; /* virtual page of 4 KiB and address space */
-    struct tlb_entry *entry;
+	uint64_t page; /* virtual page of 4 KiB and address space */
+	struct tlb_entry *entry;
 };
 
 /* Where a page of user code really lies in the present address space. */
 struct code_page {
-    uint64_t page; /* by the blocks' addresses, with the address space */
-    uint64_t real;
+	uint64_t page; /* by the blocks' addresses, with the address space */
+	uint64_t real;
 };
 
 struct stream {
-    uint64_t page, last_used;
-    int8_t line, direction;
-    uint8_t confidence;
+	uint64_t page, last_used;
+	int8_t line, direction;
+	uint8_t confidence;
 };
 
 /* Ascending or descending lines of loads, by virtual line and address space. */
 struct l1_stream {
-    uint64_t line;
-    int8_t direction;
-    uint8_t confidence;
+	uint64_t line;
+	int8_t direction;
+	uint8_t confidence;
 };
 
 struct core {
-    /* What each access reads comes first. */
-    struct counters *now; /* those of the present mode */
-    uint64_t space_tag;   /* address space, in the upper bits of a filter's line */
-    uint64_t retired;     /* instructions in all */
-    uint64_t tick;        /* the time by which lines and pages age */
-    uint64_t code_line;   /* the line last fetched, as in a filter */
-    uint64_t sample_at;   /* `retired` at which the next block is sampled */
-    const struct block *previous; /* the block that ran before */
-    uint8_t way;          /* that of the blocks of the present mode */
-    bool guest;
-    bool branches_modelled;
-    enum mode mode;
-    struct predictor predictor;
-    _Alignas(64) struct filter_entry data_filter[FILTER_SETS]; /* no entry in two lines of the real cache */
-    struct filter_entry code_filter[FILTER_SETS];
-    struct page_filter_entry page_filter[PAGE_FILTER_SETS];
-    struct code_page code_page[CODE_PAGES];
+	/* What each access reads comes first. */
+	struct counters *now;         /* those of the present mode */
+	uint64_t space_tag;           /* address space, in the upper bits of a filter's line */
+	uint64_t retired;             /* instructions in all */
+	uint64_t tick;                /* the time by which lines and pages age */
+	uint64_t code_line;           /* the line last fetched, as in a filter */
+	uint64_t sample_at;           /* `retired` at which the next block is sampled */
+	const struct block *previous; /* the block that ran before */
+	uint8_t way;                  /* that of the blocks of the present mode */
+	bool guest;
+	bool branches_modelled;
+	enum mode mode;
+	struct predictor predictor;
+	_Alignas(64) struct filter_entry data_filter[FILTER_SETS]; /* no entry in two lines of the real cache */
+	struct filter_entry code_filter[FILTER_SETS];
+	struct page_filter_entry page_filter[PAGE_FILTER_SETS];
+	struct code_page code_page[CODE_PAGES];
 
-    const struct profile *profile;
-    struct uncore *uncore;
-    uint32_t index;
-    struct cache l1i, l1d, l2;
-    uint16_t *l1i_filtered, *l1d_filtered; /* by slot: the filter entry that may know it; and EARLY, see core.c */
-    struct tlb dtlb[PAGE_SIZES], itlb[PAGE_SIZES], stlb, stlb_1g, stlb_code;
-    struct walker walker;
-    struct address_space space;
-    uint32_t generation[256]; /* by address space */
-    struct tlb_context context;
-    struct stream stream[STREAMS];
-    struct l1_stream l1_stream[L1_STREAMS];
-    uint32_t next_l1_stream; /* the one to be forgotten next */
+	const struct profile *profile;
+	struct uncore *uncore;
+	uint32_t index;
+	struct cache l1i, l1d, l2;
+	uint16_t *l1i_filtered, *l1d_filtered; /* by slot: the filter entry that may know it; and EARLY, see core.c */
+	struct tlb dtlb[PAGE_SIZES], itlb[PAGE_SIZES], stlb, stlb_1g, stlb_code;
+	struct walker walker;
+	struct address_space space;
+	uint32_t generation[256]; /* by address space */
+	struct tlb_context context;
+	struct stream stream[STREAMS];
+	struct l1_stream l1_stream[L1_STREAMS];
+	uint32_t next_l1_stream; /* the one to be forgotten next */
 
-    bool blind;          /* what runs is not modelled: misses are not looked into, and leave caches, TLBs and predictors as they are */
-    bool repeating;      /* the accesses are those of a repeated string instruction */
-    uint64_t waited;     /* cycles for data, in all modes */
-    uint64_t filled_at;  /* when the last line came from memory, in cycles of flow, chains and waiting */
-    uint64_t fill_queue; /* how many cycles those under way took then */
-    uint64_t last_long;  /* `retired` at the last long miss: those near it are in its shadow */
-    uint64_t last_value; /* what the last load got that missed L1 or the first-level TLB: an address near it depends on it */
-    uint64_t value_at, value_chained; /* `retired` and `chained` then */
-    bool value_known;
-    uint64_t steered_at; /* `retired` when the front end was last set on another way than it had gone ahead on; none: UINT64_MAX */
-    const struct block *device_block; /* the block that ran when a device was accessed last */
-    uint64_t transferred_at; /* `retired` at the last jump, call or return */
-    uint64_t chained;    /* chain_cycles of all modes, in CHAIN_PARTs */
-    uint64_t walks_failed;
-    uint64_t (*real_pc)(struct core *core); /* the address at which the block that runs was entered; NULL: blocks have their own */
+	bool blind;          /* what runs is not modelled: misses are not looked into, and leave caches, TLBs and predictors as they are */
+	bool repeating;      /* the accesses are those of a repeated string instruction */
+	uint64_t waited;     /* cycles for data, in all modes */
+	uint64_t filled_at;  /* when the last line came from memory, in cycles of flow, chains and waiting */
+	uint64_t fill_queue; /* how many cycles those under way took then */
+	uint64_t last_long;  /* `retired` at the last long miss: those near it are in its shadow */
+	uint64_t last_value; /* what the last load got that missed L1 or the first-level TLB: an address near it depends on it */
+	uint64_t value_at, value_chained; /* `retired` and `chained` then */
+	bool value_known;
+	uint64_t steered_at; /* `retired` when the front end was last set on another way than it had gone ahead on; none: UINT64_MAX */
+	const struct block *device_block; /* the block that ran when a device was accessed last */
+	uint64_t transferred_at;          /* `retired` at the last jump, call or return */
+	uint64_t chained;                 /* chain_cycles of all modes, in CHAIN_PARTs */
+	uint64_t walks_failed;
+	uint64_t (*real_pc)(struct core *core); /* the address at which the block that runs was entered; NULL: blocks have their own */
 
-    struct hot *hot;         /* NULL: nobody asks where it happens */
-    uint32_t thread;         /* id of the emulated thread that runs */
-    uint32_t sample_every;
-    uint64_t sample_due;     /* `sample_at` may be earlier, where somebody else wants the core's attention */
+	struct hot *hot; /* NULL: nobody asks where it happens */
+	uint32_t thread; /* id of the emulated thread that runs */
+	uint32_t sample_every;
+	uint64_t sample_due; /* `sample_at` may be earlier, where somebody else wants the core's attention */
 
-    struct counters counters[MODE_COUNT];
+	struct counters counters[MODE_COUNT];
 };
 
 /* Room for a core, aligned as it must be and all zero; NULL without memory. To be freed by free(). */
@@ -203,9 +204,9 @@ void core_sample(struct core *core);
  * `loads` they came from `from`. That a value so copied is the address of the next load is not expected.
  */
 struct repeated {
-    uint64_t from, to, count;
-    uint32_t bytes;
-    bool loads, down;
+	uint64_t from, to, count;
+	uint32_t bytes;
+	bool loads, down;
 };
 void core_repeated(struct core *core, struct repeated r);
 
@@ -221,49 +222,49 @@ enum line_state core_snooped(struct core *core, uint64_t line, bool take_away);
  */
 static inline bool core_hits(struct core *core, uint64_t address, bool store, unsigned int bytes)
 {
-    struct filter_entry *entry = filter_entry_of(core->data_filter, address);
-    uint64_t line = (address + bytes - 1) >> LINE_SHIFT | core->space_tag;
+	struct filter_entry *entry = filter_entry_of(core->data_filter, address);
+	uint64_t line = (address + bytes - 1) >> LINE_SHIFT | core->space_tag;
 
-    if (__builtin_expect((store ? entry->store_line : entry->line) != line, 0))
-        return false;
-    *(store ? &core->now->stores : &core->now->loads) += 1;
-    entry->page->stamp = ++core->tick;
-    *entry->stamp = (stamp_t)core->tick;
-    return true;
+	if (__builtin_expect((store ? entry->store_line : entry->line) != line, 0))
+		return false;
+	*(store ? &core->now->stores : &core->now->loads) += 1;
+	entry->page->stamp = ++core->tick;
+	*entry->stamp = (stamp_t)core->tick;
+	return true;
 }
 
 /* One data access within a line. Returns what core_access_slow does. */
 static inline bool core_access(struct core *core, uint64_t address, bool store)
 {
-    return !core_hits(core, address, store, 1) && core_access_slow(core, address, store);
+	return !core_hits(core, address, store, 1) && core_access_slow(core, address, store);
 }
 
 /* So many CHAIN_PARTs of a cycle beyond the flow of instructions. */
 static inline void core_chain(struct core *core, uint64_t parts)
 {
-    uint64_t chained = core->chained + parts;
+	uint64_t chained = core->chained + parts;
 
-    core->now->chain_cycles += chained / CHAIN_PART - core->chained / CHAIN_PART;
-    core->chained = chained;
+	core->now->chain_cycles += chained / CHAIN_PART - core->chained / CHAIN_PART;
+	core->chained = chained;
 }
 
 /* The lines of code from `line` to `last`. */
 static inline void core_fetch(struct core *core, uint64_t line, uint64_t last)
 {
-    for (;; line++) {
-        uint64_t tagged = line | core->space_tag;
-        struct filter_entry *entry = filter_entry_of(core->code_filter, line << LINE_SHIFT);
+	for (;; line++) {
+		uint64_t tagged = line | core->space_tag;
+		struct filter_entry *entry = filter_entry_of(core->code_filter, line << LINE_SHIFT);
 
-        if (__builtin_expect(entry->line != tagged, 0)) {
-            core_fetch_slow(core, line, last);
-            return;
-        }
-        core->code_line = tagged;
-        entry->page->stamp = ++core->tick;
-        *entry->stamp = (stamp_t)core->tick;
-        if (__builtin_expect(line == last, 1))
-            return;
-    }
+		if (__builtin_expect(entry->line != tagged, 0)) {
+			core_fetch_slow(core, line, last);
+			return;
+		}
+		core->code_line = tagged;
+		entry->page->stamp = ++core->tick;
+		*entry->stamp = (stamp_t)core->tick;
+		if (__builtin_expect(line == last, 1))
+			return;
+	}
 }
 
 /*
@@ -275,20 +276,20 @@ static inline void core_fetch(struct core *core, uint64_t line, uint64_t last)
 /* Control has come to `block`, which has one line or more and ends in a conditional branch or not; how it came is settled. */
 static ALWAYS_INLINE void core_run_as(struct core *core, const struct block *block, bool conditional, bool one_line)
 {
-    uint64_t first = block->pc >> LINE_SHIFT, last = one_line ? first : (block_next(block) - 1) >> LINE_SHIFT;
+	uint64_t first = block->pc >> LINE_SHIFT, last = one_line ? first : (block_next(block) - 1) >> LINE_SHIFT;
 
-    core->now->instructions += block->instructions;
-    core->now->l1i_fetches += last - first + 1;
-    core->retired += block->instructions;
-    core->previous = block;
-    if (conditional)
-        predictor_look(&core->predictor, block->pc);
-    core_fetch(core, first, last);
+	core->now->instructions += block->instructions;
+	core->now->l1i_fetches += last - first + 1;
+	core->retired += block->instructions;
+	core->previous = block;
+	if (conditional)
+		predictor_look(&core->predictor, block->pc);
+	core_fetch(core, first, last);
 }
 
 static inline void core_run(struct core *core, const struct block *block)
 {
-    core_run_as(core, block, block->kind == BRANCH_CONDITIONAL, false);
+	core_run_as(core, block, block->kind == BRANCH_CONDITIONAL, false);
 }
 
 /*
@@ -297,31 +298,31 @@ static inline void core_run(struct core *core, const struct block *block)
  */
 static ALWAYS_INLINE void core_block_as(struct core *core, const struct block *block, bool conditional, bool one_line, bool loop)
 {
-    const struct block *from = core->previous;
-    bool taken = (block->pc ^ block_next(from)) & SAME_PLACE;
+	const struct block *from = core->previous;
+	bool taken = (block->pc ^ block_next(from)) & SAME_PLACE;
 
-    if (__builtin_expect(block->way != core->way, 0)) {
-        core_block_slow(core, block);
-        return;
-    }
-    if (loop && from == block)
-        core_chain(core, block->chain);
-    if (from->kind == BRANCH_CONDITIONAL && !(taken && ((block->pc ^ from->target) & SAME_PLACE))) {
-        core->now->branches++;
-        if (core->branches_modelled && __builtin_expect(!predictor_resolve_direction(&core->predictor, taken), 0)) {
-            core_mispredicted(core, block);
-            return;
-        }
-    } else if (from->kind != BRANCH_NONE || __builtin_expect(taken, 0)) {
-        core_branch_slow(core, block);
-        return;
-    }
-    core_run_as(core, block, conditional, one_line);
+	if (__builtin_expect(block->way != core->way, 0)) {
+		core_block_slow(core, block);
+		return;
+	}
+	if (loop && from == block)
+		core_chain(core, block->chain);
+	if (from->kind == BRANCH_CONDITIONAL && !(taken && ((block->pc ^ from->target) & SAME_PLACE))) {
+		core->now->branches++;
+		if (core->branches_modelled && __builtin_expect(!predictor_resolve_direction(&core->predictor, taken), 0)) {
+			core_mispredicted(core, block);
+			return;
+		}
+	} else if (from->kind != BRANCH_NONE || __builtin_expect(taken, 0)) {
+		core_branch_slow(core, block);
+		return;
+	}
+	core_run_as(core, block, conditional, one_line);
 }
 
 static inline void core_block(struct core *core, const struct block *block)
 {
-    core_block_as(core, block, block->kind == BRANCH_CONDITIONAL, false, block->chain);
+	core_block_as(core, block, block->kind == BRANCH_CONDITIONAL, false, block->chain);
 }
 
 #endif

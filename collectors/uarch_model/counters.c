@@ -3,7 +3,7 @@
 
 const char *const counter_names[COUNTER_COUNT] = {
 #define X(name) #name,
-    COUNTERS(X)
+	COUNTERS(X)
 #undef X
 };
 
@@ -13,9 +13,9 @@ _Static_assert(sizeof(struct counters) == COUNTER_COUNT * sizeof(uint64_t), "cou
 
 void counters_add_difference(struct counters *to, const struct counters *more, const struct counters *less)
 {
-    uint64_t *sum = (uint64_t *)to;
-    const uint64_t *a = (const uint64_t *)more, *b = (const uint64_t *)less;
+	uint64_t *sum = (uint64_t *)to;
+	const uint64_t *a = (const uint64_t *)more, *b = (const uint64_t *)less;
 
-    for (int i = 0; i < COUNTER_COUNT; i++)
-        sum[i] += a[i] - b[i];
+	for (int i = 0; i < COUNTER_COUNT; i++)
+		sum[i] += a[i] - b[i];
 }

@@ -15,9 +15,9 @@
 
 struct cpi_stack {
 #define X(name) double name;
-    CPI_PARTS(X)
+	CPI_PARTS(X)
 #undef X
-    double total;
+	double total;
 };
 
 /* Cycles by cause, of all the instructions in `counters`. */

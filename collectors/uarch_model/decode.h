@@ -15,28 +15,28 @@
 enum { MARK_NONE, MARK_BEGIN, MARK_END, MARK_PROBES };
 
 enum special {
-    SPECIAL_NONE,
-    SPECIAL_CR3,     /* MOV to CR3 */
-    SPECIAL_CR4,     /* MOV to CR4, by which Linux flushes global pages, too */
-    SPECIAL_INVLPG,  /* by the address in one register */
-    SPECIAL_VMRUN,
-    SPECIAL_MARK,
-    SPECIAL_PAUSE
+	SPECIAL_NONE,
+	SPECIAL_CR3,    /* MOV to CR3 */
+	SPECIAL_CR4,    /* MOV to CR4, by which Linux flushes global pages, too */
+	SPECIAL_INVLPG, /* by the address in one register */
+	SPECIAL_VMRUN,
+	SPECIAL_MARK,
+	SPECIAL_PAUSE
 };
 
 /* Repeated string instructions whose accesses are known by where their registers point before and after. */
 enum repeat { REPEAT_NONE, REPEAT_MOVS, REPEAT_STOS };
 
 struct decoded {
-    enum branch_kind kind;
-    enum special special;
-    bool atomic;     /* LOCK prefix */
-    bool port;       /* IN, OUT, INS, OUTS */
-    enum repeat repeat;
-    uint8_t bytes;   /* the most that it accesses at once: 1, 2, 4, 8, 16; more only where that is not clear */
-    int mark;        /* MARK_… */
-    int address_register; /* of INVLPG: 0 RAX … 15 R15 */
-    int64_t displacement; /* of a direct branch, from the next instruction */
+	enum branch_kind kind;
+	enum special special;
+	bool atomic; /* LOCK prefix */
+	bool port;   /* IN, OUT, INS, OUTS */
+	enum repeat repeat;
+	uint8_t bytes;        /* the most that it accesses at once: 1, 2, 4, 8, 16; more only where that is not clear */
+	int mark;             /* MARK_… */
+	int address_register; /* of INVLPG: 0 RAX … 15 R15 */
+	int64_t displacement; /* of a direct branch, from the next instruction */
 };
 
 struct decoded decode(const uint8_t *bytes, size_t length);

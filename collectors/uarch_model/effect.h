@@ -20,11 +20,11 @@ enum { PLACE_VECTOR = 16, PLACE_CARRY = 32, PLACE_FLAGS = 33, PLACES = 34 };
 
 /* Sets of places, a bit each. */
 struct effect {
-    bool known;         /* false: an instruction that is not in the table */
-    bool stores_vector; /* it writes a vector to memory */
-    bool loads;         /* what it does takes data from memory, at an address made of `address` */
-    uint8_t latency;    /* cycles from its operands to its results, without those of a load */
-    uint64_t reads, address, writes;
+	bool known;         /* false: an instruction that is not in the table */
+	bool stores_vector; /* it writes a vector to memory */
+	bool loads;         /* what it does takes data from memory, at an address made of `address` */
+	uint8_t latency;    /* cycles from its operands to its results, without those of a load */
+	uint64_t reads, address, writes;
 };
 
 /* Of one instruction in 64-bit mode; `length` may be more than it has. */

@@ -14,9 +14,9 @@
 
 enum hot_kind {
 #define X(name) HOT_##name,
-    HOT_KINDS(X)
+	HOT_KINDS(X)
 #undef X
-    HOT_KIND_COUNT
+		HOT_KIND_COUNT
 };
 
 extern const char *const hot_kind_names[HOT_KIND_COUNT];
@@ -24,25 +24,25 @@ extern const char *const hot_kind_names[HOT_KIND_COUNT];
 #define HOT_SPOTS 65536
 
 struct hot_spot {
-    uint64_t pc;
-    uint32_t thread;
-    uint8_t mode;
-    bool used;
-    uint32_t count[HOT_KIND_COUNT];
+	uint64_t pc;
+	uint32_t thread;
+	uint8_t mode;
+	bool used;
+	uint32_t count[HOT_KIND_COUNT];
 };
 
 #define HOT_HELD 256 /* events of one poll: one with more does not wait for its end */
 
 struct hot {
-    uint64_t dropped;
-    bool holding;
-    uint32_t poller, held_count;
-    struct {
-        uint64_t pc;
-        enum hot_kind kind;
-    } held[HOT_HELD];
-    struct hot_spot *last; /* that of the event before: many are the next one's, too */
-    struct hot_spot spot[HOT_SPOTS];
+	uint64_t dropped;
+	bool holding;
+	uint32_t poller, held_count;
+	struct {
+		uint64_t pc;
+		enum hot_kind kind;
+	} held[HOT_HELD];
+	struct hot_spot *last; /* that of the event before: many are the next one's, too */
+	struct hot_spot spot[HOT_SPOTS];
 };
 
 void hot_clear(struct hot *hot);

@@ -14,7 +14,7 @@
 #define IPI_NONE INT64_MAX
 
 struct ipi {
-    int64_t arrives[CLOCK_MOST_CPUS]; /* the first that is on its way to each CPU, or IPI_NONE */
+	int64_t arrives[CLOCK_MOST_CPUS]; /* the first that is on its way to each CPU, or IPI_NONE */
 };
 
 void ipi_init(struct ipi *ipi);
@@ -26,7 +26,7 @@ bool ipi_send(struct ipi *ipi, struct clock *clock, uint32_t to, int64_t arrives
 /* When the next one reaches `cpu`, or IPI_NONE. */
 static inline int64_t ipi_next(const struct ipi *ipi, uint32_t cpu)
 {
-    return __atomic_load_n(&ipi->arrives[cpu], __ATOMIC_RELAXED);
+	return __atomic_load_n(&ipi->arrives[cpu], __ATOMIC_RELAXED);
 }
 /* `cpu` gets what is on its way. Returns whether anything was. */
 bool ipi_take(struct ipi *ipi, uint32_t cpu);

@@ -18,38 +18,38 @@ enum poll_part { POLL_NOTHING, POLL_BEGINS, POLL_FOUND, POLL_FOUND_IF_ANY /* its
 
 /* Functions whose calls are counted: those that see each packet say how many the window's counts belong to. */
 struct hook {
-    char name[32];
-    enum poll_part poll;
-    uint64_t address;
-    uint64_t end;      /* not 0: its returns are counted, anywhere before this address, and what it returns (16 bits) is summed */
-    int64_t length_at; /* where the structure in the first argument has a 32-bit length, which is summed; -1: nowhere */
+	char name[32];
+	enum poll_part poll;
+	uint64_t address;
+	uint64_t end;      /* not 0: its returns are counted, anywhere before this address, and what it returns (16 bits) is summed */
+	int64_t length_at; /* where the structure in the first argument has a 32-bit length, which is summed; -1: nowhere */
 };
 
 struct hook_count {
-    uint64_t calls, length;
+	uint64_t calls, length;
 };
 
 enum window_state { WINDOW_NONE, WINDOW_OPEN, WINDOW_CLOSED };
 enum request { REQUEST_NONE, REQUEST_BEGIN = 1, REQUEST_END = 2 }; /* bits: a core that slept has both to do */
 
 struct model {
-    struct profile profile;
-    struct uncore uncore;
-    uint32_t core_count;
-    struct core *core[MOST_CORES];
-    struct tasks *tasks[MOST_CORES];
-    struct hot *hot[MOST_CORES];
+	struct profile profile;
+	struct uncore uncore;
+	uint32_t core_count;
+	struct core *core[MOST_CORES];
+	struct tasks *tasks[MOST_CORES];
+	struct hot *hot[MOST_CORES];
 
-    enum window_state window;
-    int64_t (*clock)(void);      /* by which windows are timed, ns; CLOCK_MONOTONIC unless somebody sets another */
-    int64_t begun_ns, ended_ns;
-    struct counters begin[MOST_CORES][MODE_COUNT], end[MOST_CORES][MODE_COUNT];
-    uint32_t hook_count;
-    struct hook hook[MOST_HOOKS];
-    /* By core, hook and mode. */
-    struct hook_count hooked[MOST_CORES][MOST_HOOKS][MODE_COUNT], hooked_begin[MOST_CORES][MOST_HOOKS][MODE_COUNT],
-        hooked_end[MOST_CORES][MOST_HOOKS][MODE_COUNT];
-    uint8_t request[MOST_CORES]; /* of enum request, for the core's own thread */
+	enum window_state window;
+	int64_t (*clock)(void); /* by which windows are timed, ns; CLOCK_MONOTONIC unless somebody sets another */
+	int64_t begun_ns, ended_ns;
+	struct counters begin[MOST_CORES][MODE_COUNT], end[MOST_CORES][MODE_COUNT];
+	uint32_t hook_count;
+	struct hook hook[MOST_HOOKS];
+	/* By core, hook and mode. */
+	struct hook_count hooked[MOST_CORES][MOST_HOOKS][MODE_COUNT], hooked_begin[MOST_CORES][MOST_HOOKS][MODE_COUNT],
+		hooked_end[MOST_CORES][MOST_HOOKS][MODE_COUNT];
+	uint8_t request[MOST_CORES]; /* of enum request, for the core's own thread */
 };
 
 /* Returns NULL without memory. */

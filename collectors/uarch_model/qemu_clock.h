@@ -13,8 +13,8 @@
 
 /* One of QEMU's functions, and the pointer to a function that is to have its address. */
 struct qemu_function {
-    const char *name;
-    void *to;
+	const char *name;
+	void *to;
 };
 /* Find QEMU's functions. Returns false with the first that it does not have in `error`. */
 bool qemu_find_functions(const struct qemu_function *wanted, size_t count, char *error, size_t size);

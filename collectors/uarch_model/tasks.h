@@ -12,24 +12,24 @@
 #include "counters.h"
 
 #define MOST_TASKS 256
-#define TASK_NAME 16 /* TASK_COMM_LEN */
+#define TASK_NAME 16             /* TASK_COMM_LEN */
 #define TASK_UNKNOWN 0xffffffffu /* nobody was switched to yet, or the table is full */
 
 struct task {
-    uint32_t id; /* the thread's pid */
-    char name[TASK_NAME];
-    struct counters counters[MODE_COUNT];
-    bool polling, found;       /* inside a poll, whose begin was seen; it found something */
-    struct counters poll;      /* the present poll's so far, in user mode: what interrupts it is not its own */
-    uint64_t empty_polls;      /* polls that found nothing */
-    struct counters empty;     /* theirs */
+	uint32_t id; /* the thread's pid */
+	char name[TASK_NAME];
+	struct counters counters[MODE_COUNT];
+	bool polling, found;   /* inside a poll, whose begin was seen; it found something */
+	struct counters poll;  /* the present poll's so far, in user mode: what interrupts it is not its own */
+	uint64_t empty_polls;  /* polls that found nothing */
+	struct counters empty; /* theirs */
 };
 
 struct tasks {
-    uint32_t count, present; /* the task that runs */
-    bool stopped;            /* nothing is booked any longer; who runs is followed all the same */
-    struct task task[MOST_TASKS];
-    struct counters since[MODE_COUNT]; /* the core's counters when the present one began */
+	uint32_t count, present; /* the task that runs */
+	bool stopped;            /* nothing is booked any longer; who runs is followed all the same */
+	struct task task[MOST_TASKS];
+	struct counters since[MODE_COUNT]; /* the core's counters when the present one began */
 };
 
 void tasks_init(struct tasks *tasks);

@@ -20,20 +20,21 @@ enum served { SERVED_L2, SERVED_LLC, SERVED_SHARED, SERVED_MODIFIED, SERVED_REMO
 struct core;
 
 struct llc {
-    struct cache cache;
-    uint16_t *holders; /* by slot, of an inclusive LLC: the node's cores that were given the line, a bit each; they may have dropped it */
-    uint64_t now; /* requests so far; not exact when cores meet, which no order of use can be either */
-    uint8_t locks[LLC_LOCKS]; /* spun on for nanoseconds, by a thread that missed its L2 */
+	struct cache cache;
+	uint16_t *
+		holders; /* by slot, of an inclusive LLC: the node's cores that were given the line, a bit each; they may have dropped it */
+	uint64_t now;    /* requests so far; not exact when cores meet, which no order of use can be either */
+	uint8_t locks[LLC_LOCKS]; /* spun on for nanoseconds, by a thread that missed its L2 */
 };
 
 struct uncore {
-    const struct profile *profile;
-    uint32_t core_count, node_count; /* nodes: at least 1 */
-    uint32_t nodes_added;
-    struct core *core[MOST_CORES];
-    uint8_t node_of_core[MOST_CORES];
-    uint64_t node_begin[MOST_NODES]; /* first line of each node's memory, ascending */
-    struct llc llc[MOST_NODES];
+	const struct profile *profile;
+	uint32_t core_count, node_count; /* nodes: at least 1 */
+	uint32_t nodes_added;
+	struct core *core[MOST_CORES];
+	uint8_t node_of_core[MOST_CORES];
+	uint64_t node_begin[MOST_NODES]; /* first line of each node's memory, ascending */
+	struct llc llc[MOST_NODES];
 };
 
 bool uncore_init(struct uncore *uncore, const struct profile *profile, uint32_t core_count);

@@ -16,86 +16,86 @@
 /* "start period-us=350 warmup=100": what is not said is as by default. */
 static const char *start(struct loop *loop, char *settings)
 {
-    struct stream stream = STREAM_DEFAULT;
-    char *rest = NULL;
+	struct stream stream = STREAM_DEFAULT;
+	char *rest = NULL;
 
-    for (char *name = strtok_r(settings, " ", &rest); name; name = strtok_r(NULL, " ", &rest)) {
-        char *value = strchr(name, '=');
-        if (!value)
-            return "a setting is NAME=VALUE";
-        *value++ = '\0';
-        const char *wrong = stream_set(&stream, name, value);
-        if (wrong)
-            return wrong;
-    }
-    return loop_send(loop, &stream) ? NULL : "the thread that sends did not answer within 5 s";
+	for (char *name = strtok_r(settings, " ", &rest); name; name = strtok_r(NULL, " ", &rest)) {
+		char *value = strchr(name, '=');
+		if (!value)
+			return "a setting is NAME=VALUE";
+		*value++ = '\0';
+		const char *wrong = stream_set(&stream, name, value);
+		if (wrong)
+			return wrong;
+	}
+	return loop_send(loop, &stream) ? NULL : "the thread that sends did not answer within 5 s";
 }
 
 static void answer(FILE *out, struct loop *loop, char *line)
 {
-    char *rest = NULL, *command = strtok_r(line, " \r\n", &rest);
-    const char *wrong = NULL;
+	char *rest = NULL, *command = strtok_r(line, " \r\n", &rest);
+	const char *wrong = NULL;
 
-    if (command && !strcmp(command, "report")) {
-        report_write(out, loop);
-        return;
-    }
-    if (command && !strcmp(command, "start"))
-        wrong = start(loop, strtok_r(NULL, "\r\n", &rest) ?: (char[]){""});
-    else if (command && !strcmp(command, "stop"))
-        loop_pause(loop);
-    else
-        wrong = "unknown command: use start, stop or report";
-    fprintf(out, wrong ? "error: %s\n" : "ok\n", wrong);
+	if (command && !strcmp(command, "report")) {
+		report_write(out, loop);
+		return;
+	}
+	if (command && !strcmp(command, "start"))
+		wrong = start(loop, strtok_r(NULL, "\r\n", &rest) ?: (char[]){""});
+	else if (command && !strcmp(command, "stop"))
+		loop_pause(loop);
+	else
+		wrong = "unknown command: use start, stop or report";
+	fprintf(out, wrong ? "error: %s\n" : "ok\n", wrong);
 }
 
 static void serve_one(int client, struct loop *loop)
 {
-    struct timeval silence = {.tv_sec = SILENCE_S};
-    char line[256];
+	struct timeval silence = {.tv_sec = SILENCE_S};
+	char line[256];
 
-    setsockopt(client, SOL_SOCKET, SO_RCVTIMEO, &silence, sizeof(silence));
-    setsockopt(client, SOL_SOCKET, SO_SNDTIMEO, &silence, sizeof(silence));
-    FILE *in = fdopen(client, "r"), *out = fdopen(dup(client), "w");
-    while (in && out && fgets(line, sizeof(line), in)) {
-        bool whole = strchr(line, '\n');
-        if (whole)
-            answer(out, loop, line);
-        else
-            fputs("error: a command is one line of at most 254 characters\n", out);
-        if (fflush(out) || !whole)
-            break;
-    }
-    if (in)
-        fclose(in);
-    if (out)
-        fclose(out);
+	setsockopt(client, SOL_SOCKET, SO_RCVTIMEO, &silence, sizeof(silence));
+	setsockopt(client, SOL_SOCKET, SO_SNDTIMEO, &silence, sizeof(silence));
+	FILE *in = fdopen(client, "r"), *out = fdopen(dup(client), "w");
+	while (in && out && fgets(line, sizeof(line), in)) {
+		bool whole = strchr(line, '\n');
+		if (whole)
+			answer(out, loop, line);
+		else
+			fputs("error: a command is one line of at most 254 characters\n", out);
+		if (fflush(out) || !whole)
+			break;
+	}
+	if (in)
+		fclose(in);
+	if (out)
+		fclose(out);
 }
 
 int control_listen(const char *path)
 {
-    struct sockaddr_un address = {.sun_family = AF_UNIX};
+	struct sockaddr_un address = {.sun_family = AF_UNIX};
 
-    if (strlen(path) >= sizeof(address.sun_path)) {
-        errno = ENAMETOOLONG;
-        return -1;
-    }
-    strcpy(address.sun_path, path);
-    int listener = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0);
-    if (listener >= 0 && (bind(listener, (struct sockaddr *)&address, sizeof(address)) || listen(listener, 4))) {
-        close(listener);
-        return -1;
-    }
-    return listener;
+	if (strlen(path) >= sizeof(address.sun_path)) {
+		errno = ENAMETOOLONG;
+		return -1;
+	}
+	strcpy(address.sun_path, path);
+	int listener = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0);
+	if (listener >= 0 && (bind(listener, (struct sockaddr *)&address, sizeof(address)) || listen(listener, 4))) {
+		close(listener);
+		return -1;
+	}
+	return listener;
 }
 
 void control_serve(int listener, struct loop *loop, int milliseconds)
 {
-    struct pollfd asked = {.fd = listener, .events = POLLIN};
+	struct pollfd asked = {.fd = listener, .events = POLLIN};
 
-    if (poll(&asked, 1, milliseconds) <= 0)
-        return;
-    int client = accept(listener, NULL, NULL);
-    if (client >= 0)
-        serve_one(client, loop);
+	if (poll(&asked, 1, milliseconds) <= 0)
+		return;
+	int client = accept(listener, NULL, NULL);
+	if (client >= 0)
+		serve_one(client, loop);
 }

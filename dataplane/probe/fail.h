@@ -6,12 +6,12 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-#define fail(status, ...)                                                                                                                  \
-    do {                                                                                                                                   \
-        fputs("frame-probe: ", stderr);                                                                                                    \
-        fprintf(stderr, __VA_ARGS__);                                                                                                      \
-        fputc('\n', stderr);                                                                                                               \
-        exit(status);                                                                                                                      \
-    } while (0)
+#define fail(status, ...)                       \
+	do {                                    \
+		fputs("frame-probe: ", stderr); \
+		fprintf(stderr, __VA_ARGS__);   \
+		fputc('\n', stderr);            \
+		exit(status);                   \
+	} while (0)
 
 #endif

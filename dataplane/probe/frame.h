@@ -17,9 +17,9 @@
 #define FRAME_LARGEST 1514
 
 struct stamp {
-    uint16_t mark;
-    uint64_t number;
-    uint64_t sent; /* [cycles of the TSC] */
+	uint16_t mark;
+	uint64_t number;
+	uint64_t sent; /* [cycles of the TSC] */
 } __attribute__((packed));
 
 _Static_assert(FRAME_HEADERS + sizeof(struct stamp) == FRAME_SMALLEST, "the smallest frame must have room for the stamp");
@@ -29,18 +29,18 @@ void frame_lay_out(uint8_t *frame, uint16_t bytes, const uint8_t target[6], cons
 
 static inline void frame_stamp(uint8_t *frame, uint64_t number, uint64_t now)
 {
-    struct stamp stamp = {FRAME_MARK, number, now};
+	struct stamp stamp = {FRAME_MARK, number, now};
 
-    memcpy(frame + FRAME_HEADERS, &stamp, sizeof(stamp));
+	memcpy(frame + FRAME_HEADERS, &stamp, sizeof(stamp));
 }
 
 /* Reads the stamp of a frame of `bytes`; false if it is no frame of a stream. */
 static inline bool frame_read(const uint8_t *frame, uint32_t bytes, struct stamp *stamp)
 {
-    if (bytes < FRAME_SMALLEST)
-        return false;
-    memcpy(stamp, frame + FRAME_HEADERS, sizeof(*stamp));
-    return stamp->mark == FRAME_MARK;
+	if (bytes < FRAME_SMALLEST)
+		return false;
+	memcpy(stamp, frame + FRAME_HEADERS, sizeof(*stamp));
+	return stamp->mark == FRAME_MARK;
 }
 
 #endif

@@ -16,19 +16,19 @@
 #define HISTOGRAM_BUCKETS ((64 - HISTOGRAM_BITS + 1) << HISTOGRAM_BITS)
 
 struct histogram {
-    uint64_t count;   /* values */
-    uint64_t sum;     /* of all values [their unit] */
-    uint64_t largest; /* [their unit] */
-    uint64_t bucket[HISTOGRAM_BUCKETS];
+	uint64_t count;   /* values */
+	uint64_t sum;     /* of all values [their unit] */
+	uint64_t largest; /* [their unit] */
+	uint64_t bucket[HISTOGRAM_BUCKETS];
 };
 
 static inline unsigned histogram_index(uint64_t value)
 {
-    unsigned shift = 0;
+	unsigned shift = 0;
 
-    if (value >> (HISTOGRAM_BITS + 1))
-        shift = 63 - HISTOGRAM_BITS - (unsigned)__builtin_clzll(value);
-    return (shift << HISTOGRAM_BITS) + (unsigned)(value >> shift);
+	if (value >> (HISTOGRAM_BITS + 1))
+		shift = 63 - HISTOGRAM_BITS - (unsigned)__builtin_clzll(value);
+	return (shift << HISTOGRAM_BITS) + (unsigned)(value >> shift);
 }
 
 /* The smallest and the largest value that are counted in a bucket. */
@@ -37,11 +37,11 @@ uint64_t histogram_high(unsigned index);
 
 static inline void histogram_add(struct histogram *h, uint64_t value)
 {
-    word_add(&h->bucket[histogram_index(value)], 1);
-    word_add(&h->count, 1);
-    word_add(&h->sum, value);
-    if (value > h->largest)
-        word_set(&h->largest, value);
+	word_add(&h->bucket[histogram_index(value)], 1);
+	word_add(&h->count, 1);
+	word_add(&h->sum, value);
+	if (value > h->largest)
+		word_set(&h->largest, value);
 }
 
 #endif

@@ -11,11 +11,11 @@
 #include "tally.h"
 
 struct loop {
-    const struct ports *ports;
-    struct stream wanted;      /* written while asked == taken */
-    atomic_uint asked, taken;
-    atomic_bool sending, quit;
-    struct tally tally;        /* written by the loop alone */
+	const struct ports *ports;
+	struct stream wanted; /* written while asked == taken */
+	atomic_uint asked, taken;
+	atomic_bool sending, quit;
+	struct tally tally; /* written by the loop alone */
 };
 
 /* For rte_eal_remote_launch: runs until `quit`. */

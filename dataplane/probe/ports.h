@@ -9,8 +9,8 @@
 enum { SENDER, RECEIVER, PORTS };
 
 struct ports {
-    struct rte_mempool *pool;
-    struct rte_ether_addr mac[PORTS];
+	struct rte_mempool *pool;
+	struct rte_ether_addr mac[PORTS];
 };
 
 /* Sets both ports up with one queue each way. Ends the program with a message where that can't be. */

@@ -12,29 +12,29 @@
 #include "word.h"
 
 struct stalls {
-    uint64_t limit;   /* longer between two polls is a stall [cycles] */
-    uint64_t count;   /* stalls */
-    uint64_t cycles;  /* in them */
-    uint64_t longest; /* [cycles] */
+	uint64_t limit;   /* longer between two polls is a stall [cycles] */
+	uint64_t count;   /* stalls */
+	uint64_t cycles;  /* in them */
+	uint64_t longest; /* [cycles] */
 };
 
 static inline void stalls_start(struct stalls *s, uint64_t limit)
 {
-    *s = (struct stalls){.limit = limit};
+	*s = (struct stalls){.limit = limit};
 }
 
 /* Nobody polled between `before` and `now`: whether that is a stall. */
 static inline bool stalls_look(struct stalls *s, uint64_t before, uint64_t now)
 {
-    uint64_t away = now - before;
+	uint64_t away = now - before;
 
-    if (away <= s->limit)
-        return false;
-    word_add(&s->count, 1);
-    word_add(&s->cycles, away);
-    if (away > s->longest)
-        word_set(&s->longest, away);
-    return true;
+	if (away <= s->limit)
+		return false;
+	word_add(&s->count, 1);
+	word_add(&s->cycles, away);
+	if (away > s->longest)
+		word_set(&s->longest, away);
+	return true;
 }
 
 #endif

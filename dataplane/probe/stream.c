@@ -9,43 +9,43 @@
 
 static bool number(const char *text, double low, double high, double *found)
 {
-    char *end;
+	char *end;
 
-    *found = strtod(text, &end);
-    return end != text && !*end && *found >= low && *found <= high;
+	*found = strtod(text, &end);
+	return end != text && !*end && *found >= low && *found <= high;
 }
 
 static const char *whole(const char *text, uint32_t low, uint32_t high, uint32_t *into, const char *wrong)
 {
-    double found;
+	double found;
 
-    if (!number(text, low, high, &found) || found != (uint32_t)found)
-        return wrong;
-    *into = (uint32_t)found;
-    return NULL;
+	if (!number(text, low, high, &found) || found != (uint32_t)found)
+		return wrong;
+	*into = (uint32_t)found;
+	return NULL;
 }
 
 const char *stream_set(struct stream *stream, const char *name, const char *value)
 {
-    double found;
+	double found;
 
-    if (!strcmp(name, "period-us")) {
-        if (!number(value, 0.1, LONGEST_PERIOD_US, &found))
-            return "period-us: need 0.1 to 10000000 microseconds";
-        stream->period_us = found;
-        return NULL;
-    }
-    if (!strcmp(name, "rate")) {
-        if (!number(value, 0.1, 1e7, &found))
-            return "rate: need 0.1 to 10000000 frames a second";
-        stream->period_us = 1e6 / found;
-        return NULL;
-    }
-    if (!strcmp(name, "frame-bytes"))
-        return whole(value, 64, 1518, &stream->bytes, "frame-bytes: need 64 to 1518, the FCS included");
-    if (!strcmp(name, "warmup"))
-        return whole(value, 0, 1000000000, &stream->warmup, "warmup: need 0 to 1000000000 frames");
-    if (!strcmp(name, "stall-us"))
-        return whole(value, 1, 1000000, &stream->stall_us, "stall-us: need 1 to 1000000 microseconds");
-    return "unknown setting: use period-us, rate, frame-bytes, warmup or stall-us";
+	if (!strcmp(name, "period-us")) {
+		if (!number(value, 0.1, LONGEST_PERIOD_US, &found))
+			return "period-us: need 0.1 to 10000000 microseconds";
+		stream->period_us = found;
+		return NULL;
+	}
+	if (!strcmp(name, "rate")) {
+		if (!number(value, 0.1, 1e7, &found))
+			return "rate: need 0.1 to 10000000 frames a second";
+		stream->period_us = 1e6 / found;
+		return NULL;
+	}
+	if (!strcmp(name, "frame-bytes"))
+		return whole(value, 64, 1518, &stream->bytes, "frame-bytes: need 64 to 1518, the FCS included");
+	if (!strcmp(name, "warmup"))
+		return whole(value, 0, 1000000000, &stream->warmup, "warmup: need 0 to 1000000000 frames");
+	if (!strcmp(name, "stall-us"))
+		return whole(value, 1, 1000000, &stream->stall_us, "stall-us: need 1 to 1000000 microseconds");
+	return "unknown setting: use period-us, rate, frame-bytes, warmup or stall-us";
 }

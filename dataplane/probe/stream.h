@@ -6,10 +6,10 @@
 #include <stdint.h>
 
 struct stream {
-    double period_us;   /* time from one frame to the next */
-    uint32_t bytes;     /* of a frame, with its FCS (RFC 2544) */
-    uint32_t warmup;    /* frames that are sent first, and not counted */
-    uint32_t stall_us;  /* a longer time between two polls is a stall */
+	double period_us;  /* time from one frame to the next */
+	uint32_t bytes;    /* of a frame, with its FCS (RFC 2544) */
+	uint32_t warmup;   /* frames that are sent first, and not counted */
+	uint32_t stall_us; /* a longer time between two polls is a stall */
 };
 
 #define STREAM_DEFAULT ((struct stream){.period_us = 350, .bytes = 64, .warmup = 100, .stall_us = 30})

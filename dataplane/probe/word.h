@@ -11,22 +11,22 @@
 
 static inline void word_set(uint64_t *word, uint64_t value)
 {
-    __atomic_store_n(word, value, __ATOMIC_RELAXED);
+	__atomic_store_n(word, value, __ATOMIC_RELAXED);
 }
 
 static inline void word_add(uint64_t *word, uint64_t value)
 {
-    word_set(word, *word + value);
+	word_set(word, *word + value);
 }
 
 /* Copies a structure of counters, each of them whole. */
 static inline void words_copy(void *to, const void *from, size_t bytes)
 {
-    const uint64_t *source = from;
-    uint64_t *target = to;
+	const uint64_t *source = from;
+	uint64_t *target = to;
 
-    for (size_t i = 0; i < bytes / sizeof(*source); i++)
-        target[i] = __atomic_load_n(&source[i], __ATOMIC_RELAXED);
+	for (size_t i = 0; i < bytes / sizeof(*source); i++)
+		target[i] = __atomic_load_n(&source[i], __ATOMIC_RELAXED);
 }
 
 #endif

@@ -10,12 +10,12 @@
 #include "mac_table.h"
 #include "vring.h"
 
-#define CHECK(holds)                                                                                                               \
-	do {                                                                                                                       \
-		if (!(holds)) {                                                                                                    \
-			printf("%s:%d: does not hold: %s\n", __FILE__, __LINE__, #holds);                                          \
-			exit(1);                                                                                                   \
-		}                                                                                                                  \
+#define CHECK(holds)                                                                      \
+	do {                                                                              \
+		if (!(holds)) {                                                           \
+			printf("%s:%d: does not hold: %s\n", __FILE__, __LINE__, #holds); \
+			exit(1);                                                          \
+		}                                                                         \
 	} while (0)
 
 enum { SIZE = 8, AGE_S = 300 };
@@ -196,7 +196,8 @@ static void visits_no_more_than_a_few(void)
 	CHECK(chain.visited <= MAX_PARTS);
 	describe(&guest.desc[0], BASE + TABLE_AT, 16 * 700, VRING_DESC_F_INDIRECT, 0);
 	for (int i = 0; i < 700; i++)
-		describe((struct vring_desc *)(guest.bytes + TABLE_AT) + i, BASE + DATA_AT, i == 699, i < 699 ? VRING_DESC_F_NEXT : 0, i + 1);
+		describe((struct vring_desc *)(guest.bytes + TABLE_AT) + i, BASE + DATA_AT, i == 699, i < 699 ? VRING_DESC_F_NEXT : 0,
+			i + 1);
 	CHECK(!chain_at(0, false, &chain));
 	CHECK(chain.visited == MAX_PARTS);
 	describe(&guest.desc[0], BASE + TABLE_AT, 16 * MAX_PARTS, VRING_DESC_F_INDIRECT, 0);
@@ -292,16 +293,16 @@ static void refuses_hostile_descriptors(void)
 	struct vring_desc *table;
 	struct chain chain;
 
-	refuses(0, 60, 0, 0);                                 /* below its memory */
-	refuses(BASE + MEMORY, 60, 0, 0);                     /* above */
-	refuses(BASE + MEMORY - 10, 11, 0, 0);                /* across the end */
-	refuses(UINT64_MAX - 5, 60, 0, 0);                    /* wraps */
-	refuses(BASE + DATA_AT, UINT32_MAX, 0, 0);            /* absurdly long */
+	refuses(0, 60, 0, 0);                      /* below its memory */
+	refuses(BASE + MEMORY, 60, 0, 0);          /* above */
+	refuses(BASE + MEMORY - 10, 11, 0, 0);     /* across the end */
+	refuses(UINT64_MAX - 5, 60, 0, 0);         /* wraps */
+	refuses(BASE + DATA_AT, UINT32_MAX, 0, 0); /* absurdly long */
 	refuses(BASE + DATA_AT, MAX_FRAME + 1, 0, 0);
-	refuses(BASE + DATA_AT, 60, VRING_DESC_F_WRITE, 0);   /* wrong direction */
-	refuses(BASE + DATA_AT, 1, VRING_DESC_F_NEXT, 0);     /* a loop */
-	refuses(BASE + DATA_AT, 0, VRING_DESC_F_NEXT, 0);     /* a loop of nothing */
-	refuses(BASE + DATA_AT, 1, VRING_DESC_F_NEXT, SIZE);  /* out of the ring */
+	refuses(BASE + DATA_AT, 60, VRING_DESC_F_WRITE, 0);  /* wrong direction */
+	refuses(BASE + DATA_AT, 1, VRING_DESC_F_NEXT, 0);    /* a loop */
+	refuses(BASE + DATA_AT, 0, VRING_DESC_F_NEXT, 0);    /* a loop of nothing */
+	refuses(BASE + DATA_AT, 1, VRING_DESC_F_NEXT, SIZE); /* out of the ring */
 	refuses(BASE + TABLE_AT, 0, VRING_DESC_F_INDIRECT, 0);
 	refuses(BASE + TABLE_AT, 17, VRING_DESC_F_INDIRECT, 0);
 	refuses(BASE + MEMORY - 16, 32, VRING_DESC_F_INDIRECT, 0);
@@ -334,7 +335,8 @@ static void survives_noise(void)
 		for (int i = 0; i < SIZE; i++) {
 			uint64_t at = random() % 4 == 0 ? (uint64_t)random() << 33 : BASE + (uint64_t)random() % (MEMORY + 64);
 
-			describe(&guest.desc[i], at, random() % 3 ? random() % 200 : (uint32_t)random() << 1, random() % 8, random() % (SIZE + 2));
+			describe(&guest.desc[i], at, random() % 3 ? random() % 200 : (uint32_t)random() << 1, random() % 8,
+				random() % (SIZE + 2));
 		}
 		if (chain_at(random() % SIZE, round & 1, &chain)) {
 			uint32_t length = 0;
@@ -452,12 +454,25 @@ int main(void)
 		const char *name;
 		void (*run)(void);
 	} tests[] = {
-		{"learns_and_moves", learns_and_moves}, {"ages", ages}, {"learns_nobody", learns_nobody}, {"forgets_a_port", forgets_a_port},
-		{"limits_a_port", limits_a_port}, {"spreads", spreads}, {"full_table_stays_right", full_table_stays_right}, {"visits_no_more_than_a_few", visits_no_more_than_a_few}, {"fits_or_not", fits_or_not}, {"follows_a_chain", follows_a_chain},
-		{"follows_an_indirect_table", follows_an_indirect_table}, {"splits_at_regions", splits_at_regions},
-		{"refuses_hostile_descriptors", refuses_hostile_descriptors}, {"survives_noise", survives_noise},
-		{"breaks_a_ring_that_lies", breaks_a_ring_that_lies}, {"counts_wrap", counts_wrap},
-		{"interrupts_when_asked", interrupts_when_asked}, {"arms", arms}, {"buckets_hold_their_values", buckets_hold_their_values},
+		{"learns_and_moves", learns_and_moves},
+		{"ages", ages},
+		{"learns_nobody", learns_nobody},
+		{"forgets_a_port", forgets_a_port},
+		{"limits_a_port", limits_a_port},
+		{"spreads", spreads},
+		{"full_table_stays_right", full_table_stays_right},
+		{"visits_no_more_than_a_few", visits_no_more_than_a_few},
+		{"fits_or_not", fits_or_not},
+		{"follows_a_chain", follows_a_chain},
+		{"follows_an_indirect_table", follows_an_indirect_table},
+		{"splits_at_regions", splits_at_regions},
+		{"refuses_hostile_descriptors", refuses_hostile_descriptors},
+		{"survives_noise", survives_noise},
+		{"breaks_a_ring_that_lies", breaks_a_ring_that_lies},
+		{"counts_wrap", counts_wrap},
+		{"interrupts_when_asked", interrupts_when_asked},
+		{"arms", arms},
+		{"buckets_hold_their_values", buckets_hold_their_values},
 	};
 
 	setvbuf(stdout, NULL, _IOLBF, 0);

@@ -9,12 +9,12 @@
 
 enum { THREADS = 4, ROUNDS = 60000, ORDER = 4, AGE_S = 3, LIMIT = 10, ADDRESSES = 400, ENTRIES = (1 << ORDER) * MAC_WAYS };
 
-#define CHECK(holds)                                                                                                               \
-	do {                                                                                                                       \
-		if (!(holds)) {                                                                                                    \
-			fprintf(stderr, "%s:%d: does not hold: %s\n", __FILE__, __LINE__, #holds);                                 \
-			exit(1);                                                                                                   \
-		}                                                                                                                  \
+#define CHECK(holds)                                                                               \
+	do {                                                                                       \
+		if (!(holds)) {                                                                    \
+			fprintf(stderr, "%s:%d: does not hold: %s\n", __FILE__, __LINE__, #holds); \
+			exit(1);                                                                   \
+		}                                                                                  \
 	} while (0)
 
 static struct mac_table *table;

@@ -19,32 +19,32 @@ static GByteArray byte_array = {.data = bytes};
 
 GArray *qemu_plugin_get_registers(void)
 {
-    for (int i = 0; i < REG_COUNT; i++)
-        described[i] = (qemu_plugin_reg_descriptor){.handle = (void *)&values[i], .name = register_names[i]};
-    return &all_registers;
+	for (int i = 0; i < REG_COUNT; i++)
+		described[i] = (qemu_plugin_reg_descriptor){.handle = (void *)&values[i], .name = register_names[i]};
+	return &all_registers;
 }
 
 int qemu_plugin_read_register(struct qemu_plugin_register *handle, GByteArray *to)
 {
-    memcpy(to->data, handle, 8);
-    return 8;
+	memcpy(to->data, handle, 8);
+	return 8;
 }
 
 GByteArray *g_byte_array_new(void)
 {
-    return &byte_array;
+	return &byte_array;
 }
 
 GByteArray *g_byte_array_set_size(GByteArray *array, unsigned int length)
 {
-    array->len = length;
-    return array;
+	array->len = length;
+	return array;
 }
 
 char *g_array_free(GArray *array, int free_segment)
 {
-    (void)array, (void)free_segment;
-    return NULL;
+	(void)array, (void)free_segment;
+	return NULL;
 }
 
 #pragma GCC diagnostic ignored "-Wunused-parameter"
@@ -56,42 +56,42 @@ static int asked, flushes;
 
 void async_safe_run_on_cpu(void *cpu, void (*work)(void *cpu, uint64_t data), uint64_t data)
 {
-    work_left = work;
-    asked++;
+	work_left = work;
+	asked++;
 }
 void tb_flush(void *cpu)
 {
-    flushes++;
+	flushes++;
 }
 
 static void stand_still(void)
 {
-    void (*work)(void *cpu, uint64_t data) = work_left;
+	void (*work)(void *cpu, uint64_t data) = work_left;
 
-    work_left = NULL;
-    if (work)
-        work(NULL, 0);
+	work_left = NULL;
+	if (work)
+		work(NULL, 0);
 }
 
 /* It calls nobody, and translates only what it is given. */
-#define NOTHING(name, ...)                                                                                                     \
-    void name(__VA_ARGS__)                                                                                                     \
-    {                                                                                                                          \
-    }
+#define NOTHING(name, ...)     \
+	void name(__VA_ARGS__) \
+	{                      \
+	}
 NOTHING(qemu_plugin_register_vcpu_idle_cb, qemu_plugin_id_t id, qemu_plugin_vcpu_simple_cb_t cb)
 NOTHING(qemu_plugin_register_vcpu_resume_cb, qemu_plugin_id_t id, qemu_plugin_vcpu_simple_cb_t cb)
 NOTHING(qemu_plugin_register_vcpu_tb_trans_cb, qemu_plugin_id_t id, qemu_plugin_vcpu_tb_trans_cb_t cb)
 NOTHING(qemu_plugin_register_vcpu_insn_exec_cb, struct qemu_plugin_insn *insn, qemu_plugin_vcpu_udata_cb_t cb,
-        enum qemu_plugin_cb_flags flags, void *data)
+	enum qemu_plugin_cb_flags flags, void *data)
 NOTHING(qemu_plugin_register_vcpu_mem_cb, struct qemu_plugin_insn *insn, qemu_plugin_vcpu_mem_cb_t cb, enum qemu_plugin_cb_flags flags,
-        enum qemu_plugin_mem_rw rw, void *data)
+	enum qemu_plugin_mem_rw rw, void *data)
 
-#define NEVER(type, name, ...)                                                                                                 \
-    type name(__VA_ARGS__)                                                                                                     \
-    {                                                                                                                          \
-        fprintf(stderr, "%s was called\n", __func__);                                                                          \
-        exit(1);                                                                                                               \
-    }
+#define NEVER(type, name, ...)                                \
+	type name(__VA_ARGS__)                                \
+	{                                                     \
+		fprintf(stderr, "%s was called\n", __func__); \
+		exit(1);                                      \
+	}
 NEVER(unsigned int, qemu_plugin_mem_size_shift, qemu_plugin_meminfo_t info)
 NEVER(struct qemu_plugin_hwaddr *, qemu_plugin_get_hwaddr, qemu_plugin_meminfo_t info, uint64_t vaddr)
 NEVER(bool, qemu_plugin_hwaddr_is_io, const struct qemu_plugin_hwaddr *address)
@@ -100,71 +100,72 @@ NEVER(qemu_plugin_mem_value, qemu_plugin_mem_get_value, qemu_plugin_meminfo_t in
 
 /* A block to be translated, and who wants to know when it runs. */
 struct qemu_plugin_insn {
-    const uint8_t *code; /* with its length before it */
-    uint64_t address;
+	const uint8_t *code; /* with its length before it */
+	uint64_t address;
 };
 struct qemu_plugin_tb {
-    size_t count;
-    struct qemu_plugin_insn insn[8];
+	size_t count;
+	struct qemu_plugin_insn insn[8];
 };
 static qemu_plugin_vcpu_udata_cb_t entered;
 static void *entered_with;
 
 static struct qemu_plugin_tb translated(const uint8_t *code, uint64_t address)
 {
-    struct qemu_plugin_tb tb = {0};
+	struct qemu_plugin_tb tb = {0};
 
-    for (; *code; address += *code, code += 1 + *code)
-        tb.insn[tb.count++] = (struct qemu_plugin_insn){code, address};
-    return tb;
+	for (; *code; address += *code, code += 1 + *code)
+		tb.insn[tb.count++] = (struct qemu_plugin_insn){code, address};
+	return tb;
 }
 
-void qemu_plugin_register_vcpu_tb_exec_cb(struct qemu_plugin_tb *tb, qemu_plugin_vcpu_udata_cb_t cb, enum qemu_plugin_cb_flags flags, void *data)
+void qemu_plugin_register_vcpu_tb_exec_cb(
+	struct qemu_plugin_tb *tb, qemu_plugin_vcpu_udata_cb_t cb, enum qemu_plugin_cb_flags flags, void *data)
 {
-    entered = cb;
-    entered_with = data;
+	entered = cb;
+	entered_with = data;
 }
 
 size_t qemu_plugin_tb_n_insns(const struct qemu_plugin_tb *tb)
 {
-    return tb->count;
+	return tb->count;
 }
 
 uint64_t qemu_plugin_tb_vaddr(const struct qemu_plugin_tb *tb)
 {
-    return tb->insn[0].address;
+	return tb->insn[0].address;
 }
 
 struct qemu_plugin_insn *qemu_plugin_tb_get_insn(const struct qemu_plugin_tb *tb, size_t index)
 {
-    return (struct qemu_plugin_insn *)&tb->insn[index];
+	return (struct qemu_plugin_insn *)&tb->insn[index];
 }
 
 size_t qemu_plugin_insn_data(const struct qemu_plugin_insn *insn, void *to, size_t length)
 {
-    CHECK(insn->code[0] <= length);
-    memcpy(to, insn->code + 1, insn->code[0]);
-    return insn->code[0];
+	CHECK(insn->code[0] <= length);
+	memcpy(to, insn->code + 1, insn->code[0]);
+	return insn->code[0];
 }
 
 size_t qemu_plugin_insn_size(const struct qemu_plugin_insn *insn)
 {
-    return insn->code[0];
+	return insn->code[0];
 }
 
 uint64_t qemu_plugin_insn_vaddr(const struct qemu_plugin_insn *insn)
 {
-    return insn->address;
+	return insn->address;
 }
 
 /* Its interrupts: cpu_interrupt reads the table as a compiler makes of QEMU's. */
 static void *table[128];
 void *fake_table = table;
 __asm__(".balign 64\n.globl cpu_interrupt\ncpu_interrupt:\n"
-        "    movq fake_table(%rip), %rax\n"
-        "    movq 0xb8(%rax), %rax\n"
-        "    jmp *%rax\n"
-        "    .skip 64, 0x90\n");
+	"    movq fake_table(%rip), %rax\n"
+	"    movq 0xb8(%rax), %rax\n"
+	"    jmp *%rax\n"
+	"    .skip 64, 0x90\n");
 void cpu_interrupt(void *cpu, int request);
 void tcg_handle_interrupt(void *cpu, int request);
 void *qemu_get_cpu(int index);
@@ -179,40 +180,40 @@ static void (*to_be_called)(void *);
 
 void tcg_handle_interrupt(void *cpu, int request)
 {
-    raised[((int32_t *)cpu - cpus[0]) / 4096]++;
+	raised[((int32_t *)cpu - cpus[0]) / 4096]++;
 }
 void *qemu_get_cpu(int index)
 {
-    return cpus[index];
+	return cpus[index];
 }
 void bql_lock_impl(const char *file, int line)
 {
-    locks++;
+	locks++;
 }
 void bql_unlock(void)
 {
-    locks--;
+	locks--;
 }
 void *qemu_get_aio_context(void)
 {
-    return NULL;
+	return NULL;
 }
 void aio_bh_schedule_oneshot_full(void *loop, void (*call)(void *), void *of, const char *name)
 {
-    to_be_called = call;
+	to_be_called = call;
 }
 void *object_class_by_name(const char *name)
 {
-    return table;
+	return table;
 }
 
 static uint64_t stores(void)
 {
-    uint64_t sum = 0;
+	uint64_t sum = 0;
 
-    for (int mode = 0; mode < MODE_COUNT; mode++)
-        sum += cores[0]->counters[mode].stores;
-    return sum;
+	for (int mode = 0; mode < MODE_COUNT; mode++)
+		sum += cores[0]->counters[mode].stores;
+	return sum;
 }
 
 static uint8_t ram[1 << 16];
@@ -220,55 +221,55 @@ static const struct block block = {.pc = 0xffffffff81000000ull, .length = 4, .in
 
 static void begin_model(uint32_t count)
 {
-    FILE *out = fopen("/dev/null", "w");
+	FILE *out = fopen("/dev/null", "w");
 
-    CHECK(out);
-    vcpu_count = count;
-    profile = default_profile();
-    profile_known = true;
-    memory = (struct memory){.low = ram, .low_bytes = sizeof(ram)};
-    command_state("model", out);
-    CHECK(change_wanted && state == OFF);
-    fclose(out);
+	CHECK(out);
+	vcpu_count = count;
+	profile = default_profile();
+	profile_known = true;
+	memory = (struct memory){.low = ram, .low_bytes = sizeof(ram)};
+	command_state("model", out);
+	CHECK(change_wanted && state == OFF);
+	fclose(out);
 }
 
 static void test_what_is_seen_while_the_model_is_entered_is_forgotten(void)
 {
-    asked = flushes = 0;
-    begin_model(1);
+	asked = flushes = 0;
+	begin_model(1);
 
-    /* STOS is seen, then much that is not, then a block that is: RDI and CR3 were changed in between. */
-    values[REG_CR3] = 0x1000;
-    values[REG_RDI] = 0x5000;
-    on_block(0, (void *)&block);
-    on_repeat(0, (void *)1);
-    values[REG_RDI] = FAR;
-    on_block(0, (void *)&block);
-    EQUAL(stores(), 0);
-    EQUAL(cores[0]->space.root, 0x1000);
-    values[REG_CR3] = 0x2000;
-    CHECK(work_left && state == OFF);
-    EQUAL(asked, 1);
-    EQUAL(flushes, 0);
+	/* STOS is seen, then much that is not, then a block that is: RDI and CR3 were changed in between. */
+	values[REG_CR3] = 0x1000;
+	values[REG_RDI] = 0x5000;
+	on_block(0, (void *)&block);
+	on_repeat(0, (void *)1);
+	values[REG_RDI] = FAR;
+	on_block(0, (void *)&block);
+	EQUAL(stores(), 0);
+	EQUAL(cores[0]->space.root, 0x1000);
+	values[REG_CR3] = 0x2000;
+	CHECK(work_left && state == OFF);
+	EQUAL(asked, 1);
+	EQUAL(flushes, 0);
 
-    on_resume(0, 0);
-    stand_still();
-    CHECK(!change_wanted && state == MODEL);
-    on_block(0, (void *)&block);
-    EQUAL(cores[0]->space.root, 0x2000);
-    on_repeat(0, (void *)1);
-    values[REG_RDI] += 16;
-    on_block(0, (void *)&block);
-    EQUAL(stores(), 16);
-    begin_change(OFF);
-    on_resume(0, 0);
-    stand_still();
-    CHECK(state == OFF);
+	on_resume(0, 0);
+	stand_still();
+	CHECK(!change_wanted && state == MODEL);
+	on_block(0, (void *)&block);
+	EQUAL(cores[0]->space.root, 0x2000);
+	on_repeat(0, (void *)1);
+	values[REG_RDI] += 16;
+	on_block(0, (void *)&block);
+	EQUAL(stores(), 16);
+	begin_change(OFF);
+	on_resume(0, 0);
+	stand_still();
+	CHECK(state == OFF);
 }
 
 static int64_t no_deadline(void)
 {
-    return -1;
+	return -1;
 }
 static void no_timers(void)
 {
@@ -278,128 +279,131 @@ static const struct clock_machine no_machine = {no_deadline, no_timers, NULL};
 /* Two processors in modelled time, both at 1000 ns; an interrupt between them takes 700 cycles. */
 static void begin_time(void)
 {
-    char error[256] = "";
+	char error[256] = "";
 
-    begin_model(2);
-    clock_init(&machine_clock, 2);
-    ipi_init(&ipis);
-    on_resume(0, 0);
-    stand_still();
-    CHECK(state == MODEL);
-    table[0xb8 / 8] = (void *)tcg_handle_interrupt;
-    CHECK(qemu_interrupt_find(2, error, sizeof(error)));
-    qemu_interrupt_take(on_interrupt);
-    modelled.core_khz = 1000000;
-    modelled.quantum = 50000;
-    CHECK(clock_start(&machine_clock, &no_machine, 1000, modelled.quantum, 1, 1.0));
-    modelled.runs = true;
-    for (uint32_t i = 0; i < 2; i++) {
-        set_own_time(&vcpus[i], cores[i], 1000);
-        vcpus[i].report_at = 0;
-        report_time(&vcpus[i], cores[i], i);
-    }
-    raised[0] = raised[1] = 0;
+	begin_model(2);
+	clock_init(&machine_clock, 2);
+	ipi_init(&ipis);
+	on_resume(0, 0);
+	stand_still();
+	CHECK(state == MODEL);
+	table[0xb8 / 8] = (void *)tcg_handle_interrupt;
+	CHECK(qemu_interrupt_find(2, error, sizeof(error)));
+	qemu_interrupt_take(on_interrupt);
+	modelled.core_khz = 1000000;
+	modelled.quantum = 50000;
+	CHECK(clock_start(&machine_clock, &no_machine, 1000, modelled.quantum, 1, 1.0));
+	modelled.runs = true;
+	for (uint32_t i = 0; i < 2; i++) {
+		set_own_time(&vcpus[i], cores[i], 1000);
+		vcpus[i].report_at = 0;
+		report_time(&vcpus[i], cores[i], i);
+	}
+	raised[0] = raised[1] = 0;
 }
 
 static void end_time(void)
 {
-    clock_stop(&machine_clock);
-    modelled.runs = false;
-    begin_change(OFF);
-    on_resume(0, 0);
-    stand_still();
+	clock_stop(&machine_clock);
+	modelled.runs = false;
+	begin_change(OFF);
+	on_resume(0, 0);
+	stand_still();
 }
 
 static void test_a_processor_that_runs_is_interrupted_when_it_has_come_that_far(void)
 {
-    begin_time();
-    own_index = 0;
-    cpu_interrupt(cpus[1], QEMU_INTERRUPT_POLL);
-    EQUAL(raised[1], 0);
-    EQUAL(cores[0]->counters[HOST_KERNEL].ipis, 1);
-    /* It reports in time for it, and not before gets it. */
-    vcpus[1].report_at = 0;
-    report_time(&vcpus[1], cores[1], 1);
-    EQUAL(raised[1], 0);
-    EQUAL(vcpus[1].report_at, 700 * profile.core_ipc_milli / 1000 + 1);
-    cores[1]->retired = vcpus[1].report_at;
-    report_time(&vcpus[1], cores[1], 1);
-    EQUAL(raised[1], 1);
-    EQUAL(locks, 0);
-    /* What is no message to a local APIC, or comes from the main loop, is passed on. */
-    own_index = 0;
-    cpu_interrupt(cpus[1], 0x2);
-    EQUAL(raised[1], 2);
-    own_index = -1;
-    cpu_interrupt(cpus[1], QEMU_INTERRUPT_POLL);
-    EQUAL(raised[1], 3);
-    EQUAL(cores[0]->counters[HOST_KERNEL].ipis, 1);
-    end_time();
+	begin_time();
+	own_index = 0;
+	cpu_interrupt(cpus[1], QEMU_INTERRUPT_POLL);
+	EQUAL(raised[1], 0);
+	EQUAL(cores[0]->counters[HOST_KERNEL].ipis, 1);
+	/* It reports in time for it, and not before gets it. */
+	vcpus[1].report_at = 0;
+	report_time(&vcpus[1], cores[1], 1);
+	EQUAL(raised[1], 0);
+	EQUAL(vcpus[1].report_at, 700 * profile.core_ipc_milli / 1000 + 1);
+	cores[1]->retired = vcpus[1].report_at;
+	report_time(&vcpus[1], cores[1], 1);
+	EQUAL(raised[1], 1);
+	EQUAL(locks, 0);
+	/* What is no message to a local APIC, or comes from the main loop, is passed on. */
+	own_index = 0;
+	cpu_interrupt(cpus[1], 0x2);
+	EQUAL(raised[1], 2);
+	own_index = -1;
+	cpu_interrupt(cpus[1], QEMU_INTERRUPT_POLL);
+	EQUAL(raised[1], 3);
+	EQUAL(cores[0]->counters[HOST_KERNEL].ipis, 1);
+	end_time();
 }
 
 static void test_a_processor_that_falls_asleep_does_not_miss_its_interrupt(void)
 {
-    begin_time();
-    own_index = 0;
-    cpu_interrupt(cpus[1], QEMU_INTERRUPT_POLL);
-    to_be_called = NULL;
-    on_idle(0, 1);
-    CHECK(to_be_called);
-    EQUAL(raised[1], 0);
-    to_be_called(NULL);
-    EQUAL(raised[1], 1);
-    on_resume(0, 1);
-    EQUAL(own_time(&vcpus[1], cores[1]), 1700);
-    /* Asleep when it is sent: it is woken at once, and goes on then. */
-    on_idle(0, 1);
-    own_index = 0;
-    cores[0]->retired += 2000 * profile.core_ipc_milli / 1000;
-    cpu_interrupt(cpus[1], QEMU_INTERRUPT_POLL);
-    EQUAL(raised[1], 2);
-    on_resume(0, 1);
-    EQUAL(own_time(&vcpus[1], cores[1]), 3700);
-    end_time();
+	begin_time();
+	own_index = 0;
+	cpu_interrupt(cpus[1], QEMU_INTERRUPT_POLL);
+	to_be_called = NULL;
+	on_idle(0, 1);
+	CHECK(to_be_called);
+	EQUAL(raised[1], 0);
+	to_be_called(NULL);
+	EQUAL(raised[1], 1);
+	on_resume(0, 1);
+	EQUAL(own_time(&vcpus[1], cores[1]), 1700);
+	/* Asleep when it is sent: it is woken at once, and goes on then. */
+	on_idle(0, 1);
+	own_index = 0;
+	cores[0]->retired += 2000 * profile.core_ipc_milli / 1000;
+	cpu_interrupt(cpus[1], QEMU_INTERRUPT_POLL);
+	EQUAL(raised[1], 2);
+	on_resume(0, 1);
+	EQUAL(own_time(&vcpus[1], cores[1]), 3700);
+	end_time();
 }
 
 /* Four dependent multiplications take 12 cycles, in which 6 instructions would flow in 3. */
-#define LOOP INSTRUCTION("imul rax, rbx") INSTRUCTION("imul rax, rbx") INSTRUCTION("imul rax, rbx") INSTRUCTION("imul rax, rbx") INSTRUCTION("dec rcx")
+#define LOOP                         \
+	INSTRUCTION("imul rax, rbx") \
+	INSTRUCTION("imul rax, rbx") INSTRUCTION("imul rax, rbx") INSTRUCTION("imul rax, rbx") INSTRUCTION("dec rcx")
 #define BACK INSTRUCTION("jne . - 0x13") /* 4 of 4 bytes, one of 3 */
 #define ON INSTRUCTION("jne . + 0x20")
 
 static void test_a_loop_pays_for_its_chain(void)
 {
-    struct qemu_plugin_tb loop = translated(ASSEMBLED(LOOP BACK), 0xffffffff81000000ull), no_loop = translated(ASSEMBLED(LOOP ON), 0xffffffff81000000ull);
+	struct qemu_plugin_tb loop = translated(ASSEMBLED(LOOP BACK), 0xffffffff81000000ull),
+			      no_loop = translated(ASSEMBLED(LOOP ON), 0xffffffff81000000ull);
 
-    /* To count instructions no profile is needed. */
-    profile = (struct profile){0};
-    wanted = COUNT;
-    on_translation(0, &loop);
-    CHECK(entered == on_block_counted);
-    wanted = OFF;
-    begin_model(1);
-    on_resume(0, 0);
-    stand_still();
-    CHECK(state == MODEL);
-    on_translation(0, &no_loop);
-    EQUAL(((struct block *)entered_with)->chain, 0);
-    CHECK(entered == on_conditional_line);
-    on_translation(0, &loop);
-    EQUAL(((struct block *)entered_with)->chain, 9 * CHAIN_PART);
-    CHECK(entered == on_loop_line);
-    for (int i = 0; i < 11; i++)
-        entered(0, entered_with);
-    EQUAL(cores[0]->counters[HOST_KERNEL].chain_cycles, 10 * 9);
-    begin_change(OFF);
-    on_resume(0, 0);
-    stand_still();
+	/* To count instructions no profile is needed. */
+	profile = (struct profile){0};
+	wanted = COUNT;
+	on_translation(0, &loop);
+	CHECK(entered == on_block_counted);
+	wanted = OFF;
+	begin_model(1);
+	on_resume(0, 0);
+	stand_still();
+	CHECK(state == MODEL);
+	on_translation(0, &no_loop);
+	EQUAL(((struct block *)entered_with)->chain, 0);
+	CHECK(entered == on_conditional_line);
+	on_translation(0, &loop);
+	EQUAL(((struct block *)entered_with)->chain, 9 * CHAIN_PART);
+	CHECK(entered == on_loop_line);
+	for (int i = 0; i < 11; i++)
+		entered(0, entered_with);
+	EQUAL(cores[0]->counters[HOST_KERNEL].chain_cycles, 10 * 9);
+	begin_change(OFF);
+	on_resume(0, 0);
+	stand_still();
 }
 
 int main(void)
 {
-    test_a_loop_pays_for_its_chain();
-    test_what_is_seen_while_the_model_is_entered_is_forgotten();
-    test_a_processor_that_runs_is_interrupted_when_it_has_come_that_far();
-    test_a_processor_that_falls_asleep_does_not_miss_its_interrupt();
-    model_free(model);
-    return 0;
+	test_a_loop_pays_for_its_chain();
+	test_what_is_seen_while_the_model_is_entered_is_forgotten();
+	test_a_processor_that_runs_is_interrupted_when_it_has_come_that_far();
+	test_a_processor_that_falls_asleep_does_not_miss_its_interrupt();
+	model_free(model);
+	return 0;
 }

@@ -17,35 +17,35 @@ static work_t left;
 
 void *qemu_get_cpu(int index)
 {
-    return &cpus[index];
+	return &cpus[index];
 }
 void async_safe_run_on_cpu(void *cpu, work_t work, uint64_t data)
 {
-    (void)data;
-    asked_of = cpu;
-    left = work;
+	(void)data;
+	asked_of = cpu;
+	left = work;
 }
 void tb_flush(void *cpu)
 {
-    CHECK(cpu == asked_of && !told);
-    flushed++;
+	CHECK(cpu == asked_of && !told);
+	flushed++;
 }
 
 static void done(void)
 {
-    EQUAL(flushed, 1);
-    told++;
+	EQUAL(flushed, 1);
+	told++;
 }
 
 int main(void)
 {
-    char error[256] = "";
+	char error[256] = "";
 
-    CHECK(qemu_flush_find(error, sizeof(error)));
-    qemu_flush(1, done);
-    CHECK(asked_of == &cpus[1] && left);
-    EQUAL(flushed + told, 0);
-    left(asked_of, 0);
-    EQUAL(told, 1);
-    return 0;
+	CHECK(qemu_flush_find(error, sizeof(error)));
+	qemu_flush(1, done);
+	CHECK(asked_of == &cpus[1] && left);
+	EQUAL(flushed + told, 0);
+	left(asked_of, 0);
+	EQUAL(told, 1);
+	return 0;
 }

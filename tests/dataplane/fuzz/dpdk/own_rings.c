@@ -142,8 +142,12 @@ static void lay_rings(struct input *input)
 		uint32_t size = next(input, 1);
 
 		guest.ring[i] = (struct rte_vhost_vring){
-			.desc = place(next(input, 2), 16), .avail = place(next(input, 2), 2), .used = place(next(input, 2), 4),
-			.size = size & 0x80 ? size : 1 << size % 9, .callfd = -1, .kickfd = -1,
+			.desc = place(next(input, 2), 16),
+			.avail = place(next(input, 2), 2),
+			.used = place(next(input, 2), 4),
+			.size = size & 0x80 ? size : 1 << size % 9,
+			.callfd = -1,
+			.kickfd = -1,
 		};
 		guest.taken[i] = guest.given[i] = next(input, 1);
 	}
