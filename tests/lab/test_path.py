@@ -40,7 +40,7 @@ def two_vms(request: pytest.FixtureRequest) -> Iterator[Topology]:
 
 def test_23_frames_are_23_at_every_hop(two_vms: Topology) -> None:
     before = counted.hops(two_vms)
-    flood = two_vms.sender.flood(Frames(60, 1, None, two_vms.sender.mac, two_vms.receiver.mac, two_vms.sender.address, "10.77.0.250"))
+    flood = two_vms.sender.flood(Frames(64, 1, None, two_vms.sender.mac, two_vms.receiver.mac, two_vms.sender.address, "10.77.0.250"))
     flood.prepare()
     flood.burst(FRAMES, None)
     two_vms.sender.run("sleep 1")

@@ -63,7 +63,7 @@ def test_frames_are_timed_and_a_known_outage_is_seen(path):
     time.sleep(0.3)
     assert FROZEN_S * 0.9 < ends.report().gap.longest_s < FROZEN_S + 0.5
     # Back to the program that floods, and the path is there.
-    flood = path.sender.flood(Frames(60, 1, None, path.sender.mac, path.receiver.mac, "10.77.0.1", "10.77.0.250"))
+    flood = path.sender.flood(Frames(64, 1, None, path.sender.mac, path.receiver.mac, "10.77.0.1", "10.77.0.250"))
     flood.prepare()
     before = path.receiver.counters().received_packets
     flood.start()

@@ -32,7 +32,7 @@ REPORT = Report.model_validate_json((HERE / "frame-probe.jsonl").read_text().spl
 
 
 def frames(rate_pps: int) -> Frames:
-    return Frames(60, 1, rate_pps, "52:54:00:76:67:01", "52:54:00:76:67:02", "10.77.0.1", "10.77.0.250")
+    return Frames(64, 1, rate_pps, "52:54:00:76:67:01", "52:54:00:76:67:02", "10.77.0.1", "10.77.0.250")
 
 
 class Path:

@@ -14,6 +14,7 @@ from hypothesis import strategies as st
 
 from switches.base import Port
 from terms.errors import RunFailed
+from terms.schema import FCS_BYTES
 from workloads.endpoints import virtio_user
 from workloads.endpoints.base import Counters, Frames
 from workloads.endpoints.testpmd import SMALLEST_FILE, pcap
@@ -21,7 +22,7 @@ from workloads.endpoints.virtio_user import LOST_FEATURES, PATHS, Ends, VirtioUs
 
 
 def frames(size: int = 60, flows: int = 1) -> Frames:
-    return Frames(size, flows, None, "52:54:00:76:67:01", "52:54:00:76:67:02", "10.77.0.1", "10.77.0.250")
+    return Frames(size + FCS_BYTES, flows, None, "52:54:00:76:67:01", "52:54:00:76:67:02", "10.77.0.1", "10.77.0.250")
 
 
 def packets(file: bytes) -> list[bytes]:

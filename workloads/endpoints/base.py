@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any, ClassVar
 
 from switches.base import Port
 from terms.placement import Thread
+from terms.schema import FCS_BYTES
 from testbeds.base import Process
 from workloads import messages
 
@@ -62,9 +63,9 @@ class Job(abc.ABC):
 
 @dataclass(frozen=True, slots=True)
 class Frames:
-    """What a flood consists of: UDP frames of ``size`` bytes (without FCS) in ``flows`` flows, which differ in their source port."""
+    """What a flood consists of: UDP frames of ``frame_bytes`` (with FCS) in ``flows`` flows, which differ in their source port."""
 
-    size: int
+    frame_bytes: int
     flows: int
     rate_pps: int | None
     """None: as fast as it goes."""
@@ -74,6 +75,11 @@ class Frames:
     target_address: str
     first_port: int = 1024
     target_port: int = 9
+
+    @property
+    def size(self) -> int:
+        """Bytes of a frame as interfaces and generators count them, without FCS."""
+        return self.frame_bytes - FCS_BYTES
 
 
 @dataclass(frozen=True, slots=True)

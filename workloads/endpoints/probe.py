@@ -13,7 +13,6 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 from terms.placement import Thread
-from terms.schema import FCS_BYTES
 from testbeds.base import Process, Testbed
 from testbeds.threads import threads_of
 from workloads import messages
@@ -141,7 +140,7 @@ class ProbeFlood(Flood):
 
     def __init__(self, probe: Probe, frames: Frames) -> None:
         assert frames.rate_pps is not None
-        self._probe, self._period_s, self._frame_bytes = probe, 1 / frames.rate_pps, frames.size + FCS_BYTES
+        self._probe, self._period_s, self._frame_bytes = probe, 1 / frames.rate_pps, frames.frame_bytes
 
     def prepare(self) -> None:
         # Until the switch has found the ports, frames are lost that are none of its losses.

@@ -15,7 +15,7 @@ from collections.abc import Iterable, Mapping, Sequence
 
 from pydantic import Field, model_validator
 
-from terms.schema import FCS_BYTES, Number
+from terms.schema import Number
 from terms.vocabulary import Data, Headline
 from testbeds.base import MODELLED
 from workloads import messages, search
@@ -152,8 +152,7 @@ class UdpFlood(Traffic):
 
     def _frames(self, rate_pps: int | None) -> Frames:
         sender, receiver = self.topology.sender, self.topology.receiver
-        size = self.frame_bytes - FCS_BYTES
-        return Frames(size, self.flows, rate_pps, sender.mac, receiver.mac, sender.address, SINK_ADDRESS, FIRST_PORT)
+        return Frames(self.frame_bytes, self.flows, rate_pps, sender.mac, receiver.mac, sender.address, SINK_ADDRESS, FIRST_PORT)
 
 
 def _searched(settings: FloodOptions) -> Settings | None:
