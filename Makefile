@@ -58,7 +58,7 @@ $(RUNS): $(READY)
 	$(VSPROF) run $(@:profile-%=%) $(OPTIONS)
 
 .PHONY: report
-report: $(READY) ## Write a result's report anew from what is stored (RUN=latest)
+report: $(READY) ## Rebuild a result's report from what is stored (RUN=latest)
 	$(VSPROF) report $(RUN)
 
 .PHONY: show
@@ -154,7 +154,7 @@ lint: $(READY) ## Check the style of Python's sources (ruff) and of C's (clang-f
 	git ls-files '*.c' '*.h' | xargs $(VENV)/bin/clang-format --dry-run -Werror
 
 .PHONY: pin
-pin: $(READY) ## Resolve the dependencies of pyproject.toml anew into requirements.txt
+pin: $(READY) ## Resolve the dependencies of pyproject.toml again into requirements.txt
 	$(VENV)/bin/python -m pip install --quiet uv
 	$(VENV)/bin/uv pip compile --quiet --universal --python-version 3.11 --generate-hashes \
 		--extra dev --custom-compile-command "make pin" --output-file requirements.txt pyproject.toml

@@ -134,7 +134,7 @@ RATES = (
         "packet_rate_received",
         "packets/s",
         "Packets there and back",
-        "{other} carries {way} packets there and back than {base}.",
+        "{other} brings back {way} packets than {base}.",
         ("more", "fewer"),
         "came back",
         _reached,

@@ -40,7 +40,7 @@ def no_notebook(path: Path) -> BadInput:
 
 def notebook_failed(notebook: Path, cell: int, source: str, error: str) -> VsprofError:
     first = source.strip().splitlines()[0] if source.strip() else "(empty)"
-    return VsprofError(f"{notebook.name}: cell {cell} (`{first}`) failed: {error}; mend it, then `make report RUN=…`")
+    return VsprofError(f"{notebook.name}: cell {cell} (`{first}`) failed: {error}; fix it, then `make report RUN=…`")
 
 
 def notebook_stopped(notebook: Path, error: object) -> VsprofError:
@@ -64,12 +64,12 @@ def partial_result(done: int, wanted: int) -> str:
 
 
 def order_not_known() -> str:
-    return "The cases did not run in turns, or the result does not say when: a slow change of the machine can look like one of a case."
+    return "The cases did not run interleaved, or the result does not say when: a slow change of the machine can look like one of a case."
 
 
 def always_before(first: str, second: str, repetitions: int) -> str:
     return (
-        f"In all {repetitions} repetitions {first} ran before {second}: what one leaves behind for the next can't be told from a "
+        f"In all {repetitions} repetitions {first} ran before {second}: what one leaves behind for the next can look like a "
         "difference between them."
     )
 
@@ -77,7 +77,7 @@ def always_before(first: str, second: str, repetitions: int) -> str:
 def observed(shares: Mapping[str, float]) -> str:
     listed = ", ".join(f"{100 * share:.0f} % ({switch})" for switch, share in shares.items())
     return (
-        f"vsprof's own probes were read for a large share of the windows' time: {listed}. What runs beside them on the house's CPU, "
+        f"vsprof's own probes were read for a large share of the windows' time: {listed}. What runs beside them on the housekeeping CPU, "
         "such as a switch's threads that do not poll, may have waited for them; longer windows or fewer collectors make it less."
     )
 
@@ -140,7 +140,7 @@ def cycles_not_told(name: str) -> str:
 
 
 def cycles_differ(name: str, ratio: float, parts: Sequence[str]) -> str:
-    made = f"; its largest sure parts are {', '.join(parts)}" if parts else "; no single part of it is sure"
+    made = f"; its largest significant parts are {', '.join(parts)}" if parts else "; no single part of it is significant"
     return f"Cycles, {name}: {ratio:.3g} times as many{made}."
 
 
@@ -295,7 +295,7 @@ def unreadable(path: Path, why: object) -> BadInput:
 def bad_validation(path: Path, key: str, why: str, seen: object, more: int, target: str) -> BadInput:
     others = f" (and {more} more like it)" if more else ""
     return BadInput(
-        f"{path} is no validation: {key or 'the whole'}: {why} (found {reprlib.repr(seen)}){others}; `make {target}` writes it anew"
+        f"{path} is no validation: {key or 'the whole'}: {why} (found {reprlib.repr(seen)}){others}; `make {target}` writes it again"
     )
 
 
@@ -340,7 +340,7 @@ def one_lab() -> str:
 
 
 def fits_the_caches() -> str:
-    return "All packets that circulate fit into the caches: nothing is said of switches under memory pressure."
+    return "All packets that circulate fit into the caches: this says nothing about switches under memory pressure."
 
 
 def not_counted(named: Iterable[str]) -> str:

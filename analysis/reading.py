@@ -28,8 +28,8 @@ RESTART = (
     "again.",
     "*Outage*: the longest time without a frame, from before the kill to after the return. It is empty where nothing came back, for it has "
     "no end.",
-    "*The switch was away*: told by commands on the host, which take some tens of milliseconds themselves. The outage is told by the "
-    "frames alone.",
+    "*The switch was away*: measured by commands on the host, which take some tens of milliseconds themselves. The outage is measured "
+    "by the frames alone.",
     "*Lost*: sent by the probe's pace and never received; frames that found the sender's ring full are among them.",
 )
 EMULATED = (

@@ -240,7 +240,7 @@ def _add_measuring(commands: Any) -> None:
 
 
 def _add_reading(commands: Any) -> None:
-    report = _command(commands, "report", _report, "write a result's report anew, from what is stored")
+    report = _command(commands, "report", _report, "rebuild a result's report from what is stored")
     report.add_argument("result", nargs="?", default=results.LATEST, help="a folder, or a name below results/ (default: latest)")
 
     show = _command(commands, "show", _show, "print a result's summary")
@@ -255,7 +255,7 @@ def _add_reading(commands: Any) -> None:
     two.add_argument("--figure", type=Path, metavar="FILE", help="also draw the ratios into a PNG, SVG or PDF file")
     two.add_argument("--json", action="store_true")
 
-    again = _command(commands, "parse", _parse, "compute a result's measurements anew, from raw/")
+    again = _command(commands, "parse", _parse, "recompute a result's measurements from raw/")
     again.add_argument("result", nargs="?", default=results.LATEST)
 
 

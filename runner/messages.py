@@ -161,9 +161,7 @@ def not_of_this_testbed(option: str, testbed: str, owner: str) -> BadInput:
 
 
 def not_done(what: str, reasons: Iterable[str], log: Path) -> VsprofError:
-    return VsprofError(
-        f"{what} did not go well; mend it and call again, what is done stays done:\n{_list(reasons)}\nthe whole log is {log}"
-    )
+    return VsprofError(f"{what} failed; fix it and call again, what is done stays done:\n{_list(reasons)}\nthe whole log is {log}")
 
 
 def task_failed(name: str, task: str, why: str) -> str:
@@ -194,7 +192,7 @@ def left_out(switch: str, why: str) -> str:
 
 
 def stands_in(switch: str) -> str:
-    return f"{switch} stands in for it, under its own name: what is said of the one does not hold for the other"
+    return f"{switch} stands in for it, under its own name: results of one do not hold for the other"
 
 
 def no_guests(why: str) -> str:

@@ -39,7 +39,7 @@ def can_not_restart() -> str:
 
 def not_installed(path: str) -> str:
     return (
-        f"this testbed has no {path}: on a server `make host` installs it; the lab's image has it once it is built anew"
+        f"this testbed has no {path}: on a server `make host` installs it; the lab's image has it once it is rebuilt"
         " (`build/venv/bin/vsprof clean --cache`)"
     )
 

@@ -131,7 +131,7 @@ def several_servers(path: Path, known: Iterable[str]) -> BadInput:
 
 def unreachable(name: str, why: str) -> VsprofError:
     return VsprofError(
-        f"{name} can't be reached over SSH: {_line(why)}; try `ssh` yourself, then mend the inventory's ansible_host, _port, _user"
+        f"{name} can't be reached over SSH: {_line(why)}; try `ssh` yourself, then fix the inventory's ansible_host, _port, _user"
     )
 
 
@@ -183,7 +183,7 @@ def hugepages_lacking(found: int, needed: int) -> str:
 
 
 def cpu_shared(core: int, duties: Iterable[str]) -> str:
-    return f"this host has too few cores: the core of CPU {core} is shared by {', '.join(duties)}; their numbers can't be told apart by CPU"
+    return f"this host has too few cores: the core of CPU {core} is shared by {', '.join(duties)}; their numbers can't be separated by CPU"
 
 
 def not_tuned(what: str, seen: str, wanted: str) -> str:

@@ -29,7 +29,7 @@ def test_a_missing_one_names_what_makes_it(tmp_path):
     with pytest.raises(BadInput, match=r"`make validate-time` writes build/bench/validation-time\.json"):
         validation.load_time(tmp_path)
     (tmp_path / "validation-time.json").write_text("{}")
-    with pytest.raises(BadInput, match=r"`make validate-time` writes it anew"):
+    with pytest.raises(BadInput, match=r"`make validate-time` writes it again"):
         validation.load_time(tmp_path)
 
 

@@ -82,7 +82,7 @@ def test_an_order_that_changes_is_no_news(sample, tmp_path):
 def test_cases_that_did_not_run_in_turns_are_told(sample, tmp_path):
     result = result_with(sample, tmp_path, [(0, 1), (0, 2), (0, 3), (1, 1), (1, 2), (1, 3)])
     assert result.order == []
-    assert "did not run in turns" in series.order(result)[0]
+    assert "did not run interleaved" in series.order(result)[0]
 
 
 def test_a_flag_says_which_runs(sample, tmp_path):
