@@ -35,8 +35,8 @@ NATIVE_PROCESSES, NATIVE_TRIES, LAB_TRIES = 3, 200, 5
 """Of an item in a round, and in a process."""
 ENVIRONMENT = {"GLIBC_TUNABLES": "glibc.cpu.hwcaps=-AVX512F,-AVX512BW,-AVX512VL"}
 """The lab's processor has no AVX-512. One that has it shall copy by the same code."""
-LAB_CPU, LAB_PARTNER, LAB_HOUSE = 1, 2, 0
-"""CPUs that nothing else is put on, and the one that keeps the house."""
+LAB_CPU, LAB_PARTNER, LAB_HOUSEKEEPING = 1, 2, 0
+"""CPUs that nothing else is put on, and the housekeeping CPU."""
 NATIVE_SECONDS, LAB_SECONDS = 30, 1800
 """The most that one item may take. A millisecond of modelled time takes a tenth of a second, and more on a busy machine."""
 NEAR = 3.0
@@ -55,8 +55,8 @@ class Timed:
     kind: str
     argument: int
     iterations: int
-    house: bool = False
-    """In the lab on the CPU that keeps the house. The others have no tick (nohz_full), and so do more in each system call."""
+    housekeeping: bool = False
+    """In the lab on the housekeeping CPU. The others have no tick (nohz_full), and so do more in each system call."""
 
     def words(self, cpu: int, partner: int, tries: int) -> list[str]:
         """What the program is told."""
@@ -100,14 +100,14 @@ def items(profile: Profile) -> list[Timed]:
         Timed("code_l2", "code", 2 * l1i, 20_480),
         Timed("branch_random", "random", 0, 50_000),
         Timed("branch_pattern", "pattern", 4, 100_000),
-        Timed("syscall", "syscalls", 0, 2_000, house=True),
+        Timed("syscall", "syscalls", 0, 2_000, housekeeping=True),
         Timed("memcpy_64", "memcpy", 64, 50_000),
         Timed("memcpy_512", "memcpy", 512, 20_000),
         Timed("memcpy_1500", "memcpy", 1500, 10_000),
         Timed("memcpy_9000", "memcpy", 9000, 2_000),
         Timed("movsb_64", "movsb", 64, 20_000),
         Timed("movsb_1500", "movsb", 1500, 10_000),
-        Timed("futex_same_cpu", "switch", 0, 200, house=True),
+        Timed("futex_same_cpu", "switch", 0, 200, housekeeping=True),
         Timed("futex_other_cpu", "wake", 0, 50),
         Timed("line_other_cpu", "line", 0, 500),
         Timed("wake_up", "sleep", 100, 10),
@@ -234,7 +234,8 @@ def _round(host: Lab, model: Model, wanted: Sequence[Timed], say: Say) -> dict[s
         for item in wanted:
             say(f"{item.name} begins")
             shell.ask(
-                f"begin {item.name} {shlex.join(item.words(LAB_HOUSE if item.house else LAB_CPU, LAB_PARTNER, LAB_TRIES))}", LAB_SECONDS
+                f"begin {item.name} {shlex.join(item.words(LAB_HOUSEKEEPING if item.housekeeping else LAB_CPU, LAB_PARTNER, LAB_TRIES))}",
+                LAB_SECONDS,
             )
         with model.modelled_time():
             for item in wanted:

@@ -38,14 +38,14 @@ class Ovs(Switch):
         self._database: Process | None = None
         self._daemon: Process | None = None
         self._ports: list[str] = []
-        self.daemon_cpu = plan.house
+        self.daemon_cpu = plan.housekeeping
         """Where the daemon's threads run; poll-mode threads have a CPU of their own."""
 
     def start(self) -> None:
         self.host.run(f"mkdir -p {RUN} && rm -f {DATABASE} && ovsdb-tool create {DATABASE} /usr/share/openvswitch/vswitch.ovsschema")
-        house = [self.plan.house]
+        housekeeping = [self.plan.housekeeping]
         self._database = self.host.start(
-            "ovsdb", f"/usr/sbin/ovsdb-server {DATABASE} --remote=punix:{RUN}/db.sock --unixctl={RUN}/ovsdb-server.ctl", cpus=house
+            "ovsdb", f"/usr/sbin/ovsdb-server {DATABASE} --remote=punix:{RUN}/db.sock --unixctl={RUN}/ovsdb-server.ctl", cpus=housekeeping
         )
         self._until(f"[ -S {RUN}/db.sock ]", self._database, "ovsdb-server to listen")
         settings = " ".join(f"other_config:{key}={value}" for key, value in self.settings().items())

@@ -113,7 +113,7 @@ class OvsDpdk(Ovs):
             "pmd-sleep-max": str(SLEEP_WHILE_BOOTING_US),
             **self._memory(),
             # Of the daemon's main thread, and of all that it starts.
-            "dpdk-lcore-mask": hex(1 << (self.plan.switch if self.chosen["main_thread"] == "pmd-cpu" else self.plan.house)),
+            "dpdk-lcore-mask": hex(1 << (self.plan.switch if self.chosen["main_thread"] == "pmd-cpu" else self.plan.housekeeping)),
             "pmd-cpu-mask": hex(1 << self.plan.switch),
             # Histograms and per-iteration counters for pmd-perf-show.
             "pmd-perf-metrics": "true",

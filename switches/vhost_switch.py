@@ -102,7 +102,7 @@ class VhostSwitch(Switch):
     def _start(self) -> None:
         # A name, and so a log, for each: what the one before it had said would be taken for its own.
         self._started += 1
-        self._process = self.host.start(f"vhost-switch{self._started}", self.command(), cpus=[self.plan.house, self.plan.switch])
+        self._process = self.host.start(f"vhost-switch{self._started}", self.command(), cpus=[self.plan.housekeeping, self.plan.switch])
         end = time.monotonic() + START_SECONDS
         while READY not in (log := self._process.log()):
             if not self._process.alive() or time.monotonic() > end:
@@ -126,7 +126,7 @@ class VhostSwitch(Switch):
 
     def command(self) -> str:
         """The command line: EAL's options, then its own. The first lcore only controls; the second moves frames."""
-        eal = ["--lcores", f"0@{self.plan.house},1@{self.plan.switch}", f"--file-prefix={PREFIX}", "--in-memory", "--no-pci"]
+        eal = ["--lcores", f"0@{self.plan.housekeeping},1@{self.plan.switch}", f"--file-prefix={PREFIX}", "--in-memory", "--no-pci"]
         own = [f"--{name}={self.chosen[name]}" for name in ("forward", "rings", "dequeue", "rx", "stages")]
         # Any that there are: it is started again.
         ports = [f"--port={name},{what}" for name, what in self._ports.items()]

@@ -23,13 +23,13 @@ class Seat:
 
 @dataclass(frozen=True, slots=True)
 class CpuPlan:
-    """CPUs by duty: ``house`` keeps the host (and a switch's control threads), ``switch`` moves frames, ``endpoints`` hold
+    """CPUs by duty: ``housekeeping`` keeps the host (and a switch's control threads), ``switch`` moves frames, ``endpoints`` hold
     one endpoint each.
 
     Every switch gets exactly one CPU to move frames, whether a PMD polls there or vhost workers sleep there.
     """
 
-    house: int
+    housekeeping: int
     switch: int
     endpoints: tuple[int, int]
     seats: Mapping[str, Seat] = field(default_factory=dict)
@@ -37,7 +37,7 @@ class CpuPlan:
 
     @classmethod
     def of(cls, cpus: int) -> CpuPlan:
-        """The plan for a host of ``cpus`` CPUs. With fewer than 4 the endpoints share the house's CPU."""
+        """The plan for a host of ``cpus`` CPUs. With fewer than 4 the endpoints share the housekeeping CPU."""
         if cpus < 2:
             raise messages.too_few_cpus(cpus)
         return cls(0, 1, (2, 3) if cpus >= 4 else (0, 0))

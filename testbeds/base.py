@@ -105,7 +105,7 @@ class Testbed(abc.ABC):
     @property
     def housekeeping(self) -> str:
         """The start of a command line that keeps a program on the housekeeping CPU, out of what is measured."""
-        return f"taskset -c {self.plan().house}"
+        return f"taskset -c {self.plan().housekeeping}"
 
     clock: str = REAL
     """Whose time its rates are measured in."""

@@ -116,7 +116,7 @@ class Native(Testbed):
         self._now = tuning.look(self._plan)
         self._affinity = os.sched_getaffinity(0)
         # What vsprof itself does must not disturb the CPUs that are measured.
-        os.sched_setaffinity(0, {self._plan.house})
+        os.sched_setaffinity(0, {self._plan.housekeeping})
 
     def close(self) -> None:
         if self._affinity:

@@ -64,6 +64,6 @@ def plan(available: Sequence[Cpu]) -> tuple[CpuPlan, dict[int, list[str]]]:
     else:
         made = CpuPlan(chosen[0], chosen[1], (chosen[0], chosen[0]))
     placed: dict[int, list[str]] = {}
-    for duty, cpu in zip(DUTIES, (made.house, made.switch, *made.endpoints), strict=True):
+    for duty, cpu in zip(DUTIES, (made.housekeeping, made.switch, *made.endpoints), strict=True):
         placed.setdefault(known[cpu].core, []).append(duty)
     return made, {core: duties for core, duties in placed.items() if len(duties) > 1}

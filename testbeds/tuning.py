@@ -74,7 +74,7 @@ def advice(plan: CpuPlan) -> str:
 
 
 def _measured(plan: CpuPlan) -> Sequence[int]:
-    return sorted({plan.switch, *plan.endpoints} - {plan.house})
+    return sorted({plan.switch, *plan.endpoints} - {plan.housekeeping})
 
 
 def _read(path: str) -> str:

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
-"""The house stands: each floor imports only from floors below it, and every source says its licence."""
+"""Each layer imports only from layers below it, and every source says its licence."""
 
 from __future__ import annotations
 

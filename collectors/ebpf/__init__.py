@@ -112,7 +112,7 @@ class Ebpf(Collector):
         return {"bpftrace": self._version, "probes": [probe.name for probe in self._working()], "missing": self._missing}
 
     def prepare(self) -> str:
-        # The house's CPU, as for every other tool; and its end if the window's shell ends early.
+        # the housekeeping CPU, as for every other tool; and its end if the window's shell ends early.
         return f"""
 {self.host.housekeeping} setpriv --pdeathsig KILL {COMMAND} $$ < /dev/null > {FOLDER}/printed 2> {FOLDER}/messages &
 ebpf_pid=$!

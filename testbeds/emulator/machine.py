@@ -71,7 +71,7 @@ class Shape:
         return [*options, processor + (self.like.processor if self.accel == "tcg" else "")]
 
     def kernel_arguments(self) -> str:
-        """CPU 0 keeps the house; all others are left to the roles pinned there."""
+        """CPU 0 is the housekeeping CPU; all others are left to the roles pinned there."""
         pinned = f"1-{self.cpus - 1}" if self.cpus > 2 else "1"
         return " ".join((
             "root=/dev/vda rw console=ttyS0 quiet audit=0 net.ifnames=0",

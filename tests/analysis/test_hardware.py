@@ -22,7 +22,7 @@ def value(result, metric, case=KERNEL, **where):
 @pytest.mark.parametrize(
     ("metric", "expected"),
     [
-        # The path is three CPUs (the house is left out), in two modes.
+        # The path is three CPUs (the housekeeping CPU is left out), in two modes.
         ("hardware_cycles_per_packet", 3 * 2 * 3000),
         ("hardware_cycles_per_packet_user", 3 * 3000),
         ("hardware_instructions_per_packet_kernel", 3 * 2000),

@@ -90,7 +90,7 @@ class Running:
 
 
 class Switch(Running):
-    """vhost-switch with its options; ``workers`` PMD threads share the switch's CPU, or, ``apart``, have that and the house's in turn.
+    """vhost-switch with its options; ``workers`` PMD threads share the switch's CPU, or, ``apart``, have that and the housekeeping CPU alternately.
 
     ``program``: another than the installed one; ``before``: words in front of it on its command line.
     """
@@ -107,13 +107,13 @@ class Switch(Running):
         program: str = PROGRAM,
         before: Sequence[str] = (),
     ) -> None:
-        house, cpu = host.plan().house, host.plan().switch
-        places = [(cpu, house)[number % 2] if apart else cpu for number in range(workers)]
+        housekeeping, cpu = host.plan().housekeeping, host.plan().switch
+        places = [(cpu, housekeeping)[number % 2] if apart else cpu for number in range(workers)]
         self._control = f"{FOLDER}/{name}.control"
-        words = [*before, *command(name, lcores(house, places), eal, program), "--control", self._control, *options]
+        words = [*before, *command(name, lcores(housekeeping, places), eal, program), "--control", self._control, *options]
         for idle in IDLE:
             words += ["--port", f"{idle},path={FOLDER}/{name}.{idle},server=1"]
-        super().__init__(host, name, words, "vhost-switch: ready", [house, cpu])
+        super().__init__(host, name, words, "vhost-switch: ready", [housekeeping, cpu])
 
     def ports(self) -> list[str]:
         """Names of the ports that a test added."""
@@ -230,15 +230,15 @@ class Loop(Running):
     """testpmd that forwards whatever comes in at one net_vhost port out at the other: a back-end of the same library."""
 
     def __init__(self, host: Native, name: str, *, queues: int = 1, client: bool = False) -> None:
-        house, cpu = host.plan().house, host.plan().switch
+        housekeeping, cpu = host.plan().housekeeping, host.plan().switch
         self.paths = [f"{FOLDER}/{name}.{end}" for end in "ab"]
         vdevs = [f"--vdev=net_vhost{n},iface={path},queues={queues},client={int(client)}" for n, path in enumerate(self.paths)]
         words = [
-            TESTPMD, *MEMORY, "--no-pci", f"--file-prefix={name}", "--lcores", lcores(house, [cpu]), *vdevs,
+            TESTPMD, *MEMORY, "--no-pci", f"--file-prefix={name}", "--lcores", lcores(housekeeping, [cpu]), *vdevs,
             "--", "--forward-mode=io", "--auto-start", "--disable-link-check", "--no-mlockall", "--stats-period=3600",
             "--total-num-mbufs=16384", f"--rxq={queues}", f"--txq={queues}",
         ]  # fmt: skip
-        super().__init__(host, name, words, "Port statistics", [house, cpu])
+        super().__init__(host, name, words, "Port statistics", [housekeeping, cpu])
 
 
 def fresh(prefix: str = "v") -> str:
@@ -251,9 +251,9 @@ def command(name: str, cores: str, eal: Sequence[str] = MEMORY, program: str = P
     return [program, "--no-pci", "--log-level=lib.vhost.*:warning", f"--file-prefix={name}", "--lcores", cores, *eal, "--"]
 
 
-def lcores(house: int, cpus: Sequence[int]) -> str:
+def lcores(housekeeping: int, cpus: Sequence[int]) -> str:
     """The main lcore on the CPU of the host's own work, and each other one where told."""
-    return ",".join(f"{number}@{cpu}" for number, cpu in enumerate((house, *cpus)))
+    return ",".join(f"{number}@{cpu}" for number, cpu in enumerate((housekeeping, *cpus)))
 
 
 def held(pid: int) -> Counter[str]:

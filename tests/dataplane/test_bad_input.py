@@ -67,7 +67,7 @@ def refused(host, words: list[str], pattern: str) -> str:
 
 
 def words(host, name: str, cores: str | None = None, eal: tuple[str, ...] = ("--no-huge", "-m", "160")) -> list[str]:
-    return command(name, cores or lcores(host.plan().house, [host.plan().switch]), eal)
+    return command(name, cores or lcores(host.plan().housekeeping, [host.plan().switch]), eal)
 
 
 @pytest.mark.parametrize(("options", "pattern"), BAD.values(), ids=list(BAD))

@@ -42,7 +42,7 @@ def ends(request, wires, host, guests) -> Iterator[tuple[Frontend, Frontend]]:
         made[-1].post(100)
         wires.control(f"add-port {end},path={FOLDER}/{name}.{end},server=1")
     devices = [f"net_virtio_user{number},path={FOLDER}/{name}.{end}{path}" for number, end in enumerate(("left", "right"))]
-    testpmd = Testpmd(host, name, devices, [host.plan().house])
+    testpmd = Testpmd(host, name, devices, [host.plan().housekeeping])
     try:
         for end in ("left", "right"):
             wires.await_up(end)

@@ -65,7 +65,7 @@ def test_one_changed_byte_in_the_saved_memory_is_found(damaged: Path) -> None:
 
 
 def test_two_cpus_carry_the_traffic(damaged: Path, tmp_path: Path) -> None:
-    """One CPU for the house and the endpoints, one for the switch.
+    """One CPU for housekeeping and the endpoints, one for the switch.
 
     A flood's ends agree within 10 %. TCP comes in bursts, and its ends are not read in one instant: on a slow host 14 % were seen.
     """

@@ -67,7 +67,7 @@ def test_every_thread_is_on_the_cpu_of_its_duty(two_vms: Topology) -> None:
     assert movers
     assert {t.cpus for t in movers} == {(plan.switch,)}
     others = [t for t in threads if t.role == "host-other"]
-    assert {t.cpus for t in others} == {(plan.house,)}
+    assert {t.cpus for t in others} == {(plan.housekeeping,)}
 
 
 def test_a_larger_load_goes_through_unharmed(two_vms: Topology) -> None:

@@ -24,12 +24,12 @@ def test_a_placement_survives_json(placement):
 
 def test_on_four_cpus_everyone_has_one():
     plan = CpuPlan.of(4)
-    assert len({plan.house, plan.switch, *plan.endpoints}) == 4
+    assert len({plan.housekeeping, plan.switch, *plan.endpoints}) == 4
 
 
 def test_on_two_cpus_the_switch_still_has_its_own():
     plan = CpuPlan.of(2)
-    assert plan.switch not in {plan.house, *plan.endpoints}
+    assert plan.switch not in {plan.housekeeping, *plan.endpoints}
 
 
 def test_on_two_nodes_the_switch_can_be_on_the_endpoints_node_or_on_the_other():
@@ -41,14 +41,14 @@ def test_on_two_nodes_the_switch_can_be_on_the_endpoints_node_or_on_the_other():
         seat = plan.seats[where]
         assert {seat.node, nodes[seat.cpu]} == on
         assert plan.seated(where).switch == seat.cpu
-        assert seat.cpu not in {plan.house, *plan.endpoints}
+        assert seat.cpu not in {plan.housekeeping, *plan.endpoints}
     assert plan == plan.seated(NEAR)
 
 
 @given(st.integers(2, 256))
 def test_a_plan_uses_only_cpus_that_exist(cpus):
     plan = CpuPlan.of(cpus)
-    assert max(plan.house, plan.switch, *plan.endpoints) < cpus
+    assert max(plan.housekeeping, plan.switch, *plan.endpoints) < cpus
 
 
 def test_one_cpu_is_too_few():

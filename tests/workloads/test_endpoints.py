@@ -22,7 +22,7 @@ WHERE = {"vhost-user": "/run/p1.sock", "vhost-net": "p1", "virtio-net": "p1"}
 
 
 def vm(access: str, number: int = 1, host: object = None, **how: Any) -> Vm:
-    made = Vm(host, Port("p1", access, WHERE[access]), number, vcpu=2, backend_cpu=1, house_cpu=0, **how)
+    made = Vm(host, Port("p1", access, WHERE[access]), number, vcpu=2, backend_cpu=1, housekeeping_cpu=0, **how)
     made._process, made._vcpu_tid = SimpleNamespace(pid=652), 661
     return made
 
@@ -145,7 +145,7 @@ def test_of_six_cpus_on_two_nodes_each_end_has_its_own_on_the_switchs_near_node(
 
 
 def test_a_guest_can_be_emulated():
-    made = Vm(None, Port("p1", "vhost-user", "/run/p1.sock"), 1, vcpu=2, backend_cpu=1, house_cpu=0, accel="tcg")
+    made = Vm(None, Port("p1", "vhost-user", "/run/p1.sock"), 1, vcpu=2, backend_cpu=1, housekeeping_cpu=0, accel="tcg")
     assert "-accel tcg -cpu max" in " ".join(made._command())
     assert "-accel kvm -cpu host" in " ".join(vm("vhost-user")._command())
 

@@ -63,19 +63,19 @@ class Vm(Endpoint):
         *,
         vcpu: int,
         backend_cpu: int,
-        house_cpu: int,
+        housekeeping_cpu: int,
         accel: str = "kvm",
         tx_interrupts: str = "off",
         node: int | None = None,
     ) -> None:
         """``vcpu``: the CPU of the vCPU thread. ``backend_cpu``: of whatever moves frames for it on the host's side
-        (vhost worker, or QEMU's main loop with access ``virtio-net``). ``house_cpu``: of QEMU's other threads. ``node``: the NUMA node
-        that its memory must be on, where the host has several."""
+        (vhost worker, or QEMU's main loop with access ``virtio-net``). ``housekeeping_cpu``: of QEMU's other threads.
+        ``node``: the NUMA node that its memory must be on, where the host has several."""
         self.name = f"guest{number}"
         self.address = f"10.77.0.{number}"
         self.mac = f"52:54:00:76:67:{number:02x}"
         self._host, self.port = host, port
-        self._vcpu, self._backend_cpu, self._house_cpu, self._accel, self._node = vcpu, backend_cpu, house_cpu, accel, node
+        self._vcpu, self._backend_cpu, self._housekeeping_cpu, self._accel, self._node = vcpu, backend_cpu, housekeeping_cpu, accel, node
         self._tx_interrupts = tx_interrupts
         self._pages: dict[int, int] = {}
         self._process: Process | None = None
@@ -84,7 +84,7 @@ class Vm(Endpoint):
 
     def start(self) -> None:
         """Start QEMU; the guest boots on its own, on its own CPU from the start. See ``wait`` for when it is ready."""
-        self._process = self._host.start(self.name, shlex.join(self._command()), cpus=[self._house_cpu])
+        self._process = self._host.start(self.name, shlex.join(self._command()), cpus=[self._housekeeping_cpu])
         self._await_socket("qmp")
         self._vcpu_tid = self._ask_for_vcpu()
         self._pin()
@@ -262,7 +262,7 @@ class Vm(Endpoint):
     def _cpu(self, name: str, tid: int) -> int:
         if tid == self._vcpu_tid:
             return self._vcpu
-        return self._backend_cpu if self._moves_frames(name, tid) else self._house_cpu
+        return self._backend_cpu if self._moves_frames(name, tid) else self._housekeeping_cpu
 
     def _moves_frames(self, name: str, tid: int) -> bool:
         """A vhost worker shows as a thread of its QEMU (Linux 6.4 on) named vhost-<pid>; virtio-net is served by QEMU's main loop."""

@@ -107,9 +107,9 @@ class Topology(abc.ABC):
         return self._softirqs
 
     def cpu_roles(self) -> dict[int, str]:
-        """The role of each CPU: the one of what is pinned there; the house's CPU is ``host-other`` whatever else it does."""
+        """The role of each CPU: the one of what is pinned there; the housekeeping CPU is ``host-other`` whatever else it does."""
         roles = {self.plan.switch: self.switch.mover[self.access], **self.endpoint_roles()}
-        return {cpu: roles.get(cpu, "host-other") for cpu in range(self.host.cpus)} | {self.plan.house: "host-other"}
+        return {cpu: roles.get(cpu, "host-other") for cpu in range(self.host.cpus)} | {self.plan.housekeeping: "host-other"}
 
     @abc.abstractmethod
     def endpoint_roles(self) -> dict[int, str]:
@@ -135,7 +135,7 @@ class Topology(abc.ABC):
         cpus = {
             "vcpu": self.plan.switch if self.chosen["guest_cpu"] == "switch" else cpu,
             "backend_cpu": self.plan.switch,
-            "house_cpu": self.plan.house,
+            "housekeeping_cpu": self.plan.housekeeping,
         }
         node = self.plan.seats[NEAR].node if self.plan.seats else None
         made = Vm(self.host, port, number, **cpus, accel=self.chosen["accel"], tx_interrupts=self.chosen["tx_interrupts"], node=node)
