@@ -35,9 +35,10 @@ def example(tmp_path, monkeypatch) -> Path:
 @pytest.mark.usefixtures("example")
 def test_the_example_loads_and_counts():
     known = catalogue.load("zen4")
-    assert f"`perf stat -e {known.events[EVENT].perf()}`" in PAGE
+    assert f"`perf stat -e {known.events[EVENT].perf()}`" in " ".join(PAGE.split())
     count, packets, value = (
-        float(text.replace(",", "")) for text in re.findall(r"([\d,]+) such\ncycles.* of (\d+) packets make the metric (\d+) ", PAGE)[0]
+        float(text.replace(",", ""))
+        for text in re.findall(r"([\d,]+) such cycles.* of (\d+) packets make the metric (\d+) ", " ".join(PAGE.split()))[0]
     )
     assert known.evaluate(METRIC, {EVENT: count, "packets": packets}) == Value(value)
     assert known.metrics[METRIC].unit == "cycles/packet"
