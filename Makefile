@@ -23,11 +23,7 @@ help: ## Show this list
 	echo "vsprof: why is one virtual switch faster than another?"
 	echo
 	echo "Experiments (experiments/*.yaml): a target runs one and writes its report. profile-vm2vm and profile-vm2host are vm2vm and vm2host."
-	for one in $(EXPERIMENTS); do \
-		awk -v name=$$one '/^question:/ { on = 1; sub(/^question:[ >|-]*/, "") } on && /^[a-z]/ && !/^question/ { exit } on { sub(/^ +/, ""); said = said " " $$0 } \
-			END { while (match(said, /[^.?]*[.?]/)) { one = substr(said, RSTART, RLENGTH); said = substr(said, RSTART + RLENGTH); if (one ~ /[?]$$/) break } \
-			sub(/^ +/, "", one); printf "  %-18s %s\n", name, one }' experiments/$$one.yaml; \
-	done
+	for one in $(EXPERIMENTS); do awk -v name=$$one -f tools/question.awk experiments/$$one.yaml; done
 	echo
 	echo "Other targets:"
 	grep -hE '^[a-z][a-z0-9%-]*:.*## ' $(MAKEFILE_LIST) | sed -E 's/^([^:]+):.*## (.*)/\1|\2/' | awk -F'|' '{ printf "  %-18s %s\n", $$1, $$2 }'

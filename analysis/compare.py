@@ -15,7 +15,7 @@ import pandas as pd
 from analysis import causes, decompose, everything, messages, metrics, model, stats, style, vocabulary
 from analysis.load import Result
 from analysis.source import SERIES, Source, by_repetition, ratio_between
-from analysis.sources import PROCESSORS, SOURCES
+from analysis.sources import PROCESSORS, SOURCES, speakers
 from terms import units
 
 COLUMNS = [
@@ -122,7 +122,7 @@ def _alike(result: Result, one: str, other: str) -> bool:
 
 
 def compared(a: Side, b: Side) -> Comparison:
-    rows = [row for source in SOURCES.values() for row in _rows(a, b, source.name, _series(a, source), _series(b, source))]
+    rows = [row for source in SOURCES.values() for row in _of_source(a, b, source)]
     rows += _counted(a, b, {(row["traffic"], row["load"], row["metric"]) for row in rows})
     table = pd.DataFrame(rows, columns=COLUMNS)
     strength = np.abs(np.log(table["ratio"].where(table["ratio"] > 0))).fillna(0.0)
@@ -134,24 +134,17 @@ def compared(a: Side, b: Side) -> Comparison:
 def _counted(a: Side, b: Side, known: set[tuple[str, str, str]]) -> Iterator[dict[str, object]]:
     """Whatever else a collector or a traffic wrote, as the last section of reports has it: not what is among the metrics already, be it
     under the name that the model's or a PMU's have there."""
-    both = [dict(_by_source(side)) for side in (a, b)]
-    for source in (source for source in both[0] if source in both[1]):
-        for row in _rows(a, b, source, *(_split(one[source]) for one in both)):
-            names = (f"{prefix}{row['metric']}" for prefix in [one.prefix for one in SOURCES.values()])
-            if not known & {(row["traffic"], row["load"], name) for name in names}:
+    of_a, of_b = (everything.of(side.result, side.case) for side in (a, b))
+    for collector, source in (key for key in of_a if key in of_b):
+        both = (_split(one[collector, source]) for one in (of_a, of_b))
+        for row in _rows(a, b, source, (collector,), *both):
+            if not known & {(row["traffic"], row["load"], f"{one.prefix}{row['metric']}") for one in SOURCES.values()}:
                 yield row
 
 
-def _by_source(side: Side) -> Iterator[tuple[str, pd.DataFrame]]:
-    parts: dict[str, list[pd.DataFrame]] = {}
-    for source, rows in everything.of(side.result, side.case):
-        parts.setdefault(source, []).append(rows)
-    for source, tables in parts.items():
-        yield source, pd.concat(tables, ignore_index=True)
-
-
-def _series(side: Side, source: Source) -> dict[tuple, pd.DataFrame]:
-    return _split(source.rows(side.result, case_id=side.case))
+def _of_source(a: Side, b: Side, source: Source) -> Iterator[dict[str, object]]:
+    of_a, of_b = (_split(source.rows(side.result, case_id=side.case)) for side in (a, b))
+    return _rows(a, b, source.name, speakers(source), of_a, of_b)
 
 
 def _split(rows: pd.DataFrame) -> dict[tuple, pd.DataFrame]:
@@ -159,11 +152,14 @@ def _split(rows: pd.DataFrame) -> dict[tuple, pd.DataFrame]:
     return dict(iter(rows.groupby(OF_CASE, sort=False)))
 
 
-def _rows(a: Side, b: Side, source: str, of_a: dict[tuple, pd.DataFrame], of_b: dict[tuple, pd.DataFrame]) -> Iterator[dict[str, object]]:
+def _rows(
+    a: Side, b: Side, source: str, collectors: tuple[str, ...], of_a: dict[tuple, pd.DataFrame], of_b: dict[tuple, pd.DataFrame]
+) -> Iterator[dict[str, object]]:
     for key in (key for key in of_a if key in of_b):
         where = dict(zip(OF_CASE, key, strict=True))
         if where["cpu"] != -1 or where["metric"] in FORTH or where["metric"].endswith(model.WITH_POLLING):
             continue
+        bare = where["metric"].removeprefix(SOURCES[source].prefix)
         samples = [by_repetition(series[key]) for series in (of_a, of_b)]
         ratio = ratio_between(*reversed(samples), paired=a.result is b.result and bool(a.result.order))
         lists = [list(sample.values()) for sample in samples]
@@ -172,7 +168,7 @@ def _rows(a: Side, b: Side, source: str, of_a: dict[tuple, pd.DataFrame], of_b: 
             "source": source, **{name: where[name] for name in ("traffic", "load", "metric", "role", "unit")},
             "a": values[0], "b": values[1], "ratio": ratio.median, "low": ratio.low, "high": ratio.high,
             "effect": stats.effect(lists[1], lists[0]), "detectable": ratio.detectable, "n": ratio.n, "verdict": _verdict(ratio, values),
-            "better": vocabulary.better(where["traffic"], where["metric"]),
+            "better": vocabulary.better(where["traffic"], bare, collectors),
         }  # fmt: skip
 
 

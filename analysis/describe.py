@@ -10,7 +10,7 @@ from typing import Any
 
 import pandas as pd
 
-from analysis import hardware, messages, metrics, model, observer, series, stats, style, vocabulary
+from analysis import figures, hardware, messages, metrics, model, observer, series, stats, style, vocabulary
 from analysis.load import Result, worded
 from analysis.source import Source
 from analysis.sources import HARDWARE, MODEL, SOFTWARE
@@ -98,8 +98,7 @@ def what(result: Result) -> Table:
         **({"changed": "; ".join(map(worded, changes))} if (changes := [one for one in experiment.get("changes", []) if one]) else {}),
         "traffic": "; ".join(style.traffic_name(*pair) for pair in pairs),
         "repetitions": f"{experiment.get('repetitions', '–')} wanted; {done} runs done, {len(result.failed)} failed",
-        "windows": f"{windows.get('count', '–')} of {windows.get('seconds', '–')} s in each run and traffic, after "
-        f"{windows.get('warmup_seconds', '–')} s of warm-up{_own_windows(result, windows)}",
+        "windows": _windows(result, windows),
         "order": f"random (seed {result.manifest.get('seed', '–')})",
         "collectors": ", ".join(sorted(set(result.frame["collector"].unique()) - set(result.frame["traffic"].unique()))),
         "started": result.manifest.get("started"),
@@ -230,7 +229,8 @@ def limits(result: Result) -> Text:
 
 def all_limits(result: Result) -> list[str]:
     """Of the result, of its series and their order, and of the model's and the PMU's numbers in it."""
-    return [*result.limits(), *observer.limits(result), *series.limits(result), *MODEL.limits(result), *HARDWARE.limits(result)]
+    looks = (figures.not_taken, observer.limits, series.limits, MODEL.limits, HARDWARE.limits)
+    return [*result.limits(), *(text for look in looks for text in look(result))]
 
 
 def estimates(result: Result, case: str) -> dict[tuple[str, str, str], tuple[stats.Estimate, str]]:
@@ -299,6 +299,15 @@ def _whose_time(result: Result) -> str:
     if result.modelled:
         return f" (an emulated host, in the time of a {result.modelled} as modelled)"
     return " (an emulated host: its clock rates are the emulator's)" if result.emulated else ""
+
+
+def _windows(result: Result, windows: dict[str, Any]) -> str:
+    count = windows.get("count", "–")
+    if result.modelled:
+        seconds, warm_up = (windows.get(f"modelled_{name}seconds", "–") for name in ("", "warmup_"))
+        return f"{count} of {seconds} s of modelled time in each run and traffic, unless a traffic has its own, after {warm_up} s at least"
+    length, warm_up = windows.get("seconds", "–"), windows.get("warmup_seconds", "–")
+    return f"{count} of {length} s in each run and traffic, after {warm_up} s of warm-up{_own_windows(result, windows)}"
 
 
 def _own_windows(result: Result, windows: dict[str, Any]) -> str:

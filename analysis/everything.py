@@ -52,7 +52,7 @@ def show(result: Result) -> Everything:
     for collector, source, rows in _numbers(result):
         name = vocabulary.collector(collector) + ("" if source == "software" else f" ({source})")
         if not (part := _summary(result, rows)).empty:
-            found[name] = _worded(result, part)
+            found[name] = _worded(result, part, collector)
         if zero := _never(rows):
             never[name] = zero
     return Everything(found, never)
@@ -63,10 +63,9 @@ def summary(result: Result) -> pd.DataFrame:
     return pd.concat([_summary(result, rows).assign(collector=name) for name, _, rows in _numbers(result)], ignore_index=True)
 
 
-def of(result: Result, case_id: str) -> Iterator[tuple[str, pd.DataFrame]]:
-    """The same of one case as raw quotients, in COLUMNS, by source: what `compare` makes ratios of."""
-    for _, source, rows in _numbers(result):
-        yield source, _quotients(result, rows[rows["case_id"] == case_id])
+def of(result: Result, case_id: str) -> dict[tuple[str, str], pd.DataFrame]:
+    """The same of one case as raw quotients, in COLUMNS, by collector and source: what `compare` makes ratios of."""
+    return {(name, source): _quotients(result, rows[rows["case_id"] == case_id]) for name, source, rows in _numbers(result)}
 
 
 def _numbers(result: Result) -> Iterator[tuple[str, str, pd.DataFrame]]:
@@ -118,7 +117,7 @@ def _never(rows: pd.DataFrame) -> list[str]:
     return sorted(most[most == 0].index)
 
 
-def _worded(result: Result, part: pd.DataFrame) -> pd.DataFrame:
+def _worded(result: Result, part: pd.DataFrame, collector: str) -> pd.DataFrame:
     """A column a case."""
     who = part["role"].where(part["cpu"] < 0, "CPU " + part["cpu"].astype(str)).replace("all", "")
     shown = part.assign(
@@ -131,7 +130,7 @@ def _worded(result: Result, part: pd.DataFrame) -> pd.DataFrame:
     wide = shown.pivot_table(index=keys, columns="label", values="text", aggfunc="first").sort_index()
     labels = [label for label in result.cases["label"] if label in wide.columns]
     table = wide[labels].reset_index().drop(columns="place").rename_axis(columns=None)
-    meanings = [words.words if (words := vocabulary.number(number)) else "" for number in table["number"]]
+    meanings = [words.words if (words := vocabulary.number(number, (collector,))) else "" for number in table["number"]]
     table = table.assign(meaning=meanings) if any(meanings) else table
     return table if table["who"].any() else table.drop(columns="who")
 

@@ -59,13 +59,13 @@ HARDLY = 0.1
 
 
 def answer(result: Result) -> str:
-    """The answer in two sentences for each pair of cases: who delivers more, and who makes how many context switches."""
+    """For each pair of cases who delivers more, and who makes how many context switches; then what limits it, and what was published."""
     lines = []
     for pair in pairs(result):
-        sentences = [one for one in (_delivers(pair), _switches_threads(pair), _full(pair), _published(pair)) if one]
-        if sentences:
-            setting = f"**{pair.setting}**: " if pair.setting else ""
-            lines.append(setting + " ".join(sentences))
+        setting = f"**{pair.setting}**: " if pair.setting else ""
+        if told := " ".join(filter(None, (_delivers(pair), _switches_threads(pair)))):
+            lines.append(setting + told)
+        lines += filter(None, (_full(pair), _published(pair)))
     if not lines:
         return "This result can't answer the question: it has no two cases with a common number."
     if result.emulated:
@@ -473,52 +473,60 @@ def access_cost(pair: Pair) -> Finding | None:
 
 
 FLOODED = Comparison(
-    FLOOD,
-    "packet_rate_received",
-    "packets/s",
-    "Packets of a UDP flood at saturation",
-    "{other} delivers {way} packets of a UDP flood than {base}.",
-    ("more", "fewer"),
-    "received",
+    where=FLOOD,
+    metric="packet_rate_received",
+    unit="packets/s",
+    topic="Packets of a UDP flood at saturation",
+    claim="{other} delivers {way} packets of a UDP flood than {base}.",
+    ways=("more", "fewer"),
+    shown="received",
     reason=_limits,
 )
 STREAMED = Comparison(
-    TCP, "goodput", "bit/s", "TCP", "TCP is {way} over {other} than over {base}.", ("faster", "slower"), "goodput", _sizes, _offload
+    where=TCP,
+    metric="goodput",
+    unit="bit/s",
+    topic="TCP",
+    claim="TCP is {way} over {other} than over {base}.",
+    ways=("faster", "slower"),
+    shown="goodput",
+    evidence=_sizes,
+    reason=_offload,
 )
 AT_EQUAL_RATE = Comparison(
-    EQUAL,
-    "context_switches_per_packet",
-    "",
-    "Context switches per packet at the same offered rate",
-    "At the same offered rate, {other} makes {way} context switches per packet than {base}.",
-    ("more", "fewer"),
-    "context switches per packet",
-    _delivered,
+    where=EQUAL,
+    metric="context_switches_per_packet",
+    unit="",
+    topic="Context switches per packet at the same offered rate",
+    claim="At the same offered rate, {other} makes {way} context switches per packet than {base}.",
+    ways=("more", "fewer"),
+    shown="context switches per packet",
+    evidence=_delivered,
 )
 SWITCHED = [
     Comparison(
-        where,
-        "context_switches_per_second",
-        "",
-        "Context switches per second",
-        "{other} makes {way} context switches per second than {base}.",
-        ("more", "fewer"),
-        f"{style.traffic_name(where['traffic'], where['load'])}, per second",
-        _makers(where, per),
-        _why_switching(where),
+        where=where,
+        metric="context_switches_per_second",
+        unit="",
+        topic="Context switches per second",
+        claim="{other} makes {way} context switches per second than {base}.",
+        ways=("more", "fewer"),
+        shown=f"{style.traffic_name(where['traffic'], where['load'])}, per second",
+        evidence=_makers(where, per),
+        reason=_why_switching(where),
     )
     for where, per in ((FLOOD, "packet"), (TCP, "megabit"))
 ]
 ROUND_TRIP = Comparison(
-    PING,
-    "rtt_p50",
-    "seconds",
-    "Median latency",
-    "A paced round trip is {way} over {other} than over {base}.",
-    ("slower", "quicker"),
-    "median",
-    _per_reply,
-    _wake_ups,
+    where=PING,
+    metric="rtt_p50",
+    unit="seconds",
+    topic="Median latency",
+    claim="A paced round trip is {way} over {other} than over {base}.",
+    ways=("slower", "quicker"),
+    shown="median",
+    evidence=_per_reply,
+    reason=_wake_ups,
 )
 LOOKS: tuple[Callable[[Pair], Finding | None], ...] = (
     lambda pair: comparison.find(pair, FLOODED),

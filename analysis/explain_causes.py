@@ -274,13 +274,13 @@ def _segments(pair: Pair) -> str:
 
 
 CHANGE = Comparison(
-    TCP,
-    "goodput",
-    "bit/s",
-    "TCP's goodput",
-    "{other} instead of {base} brings TCP's goodput {way}.",
-    ("up", "down"),
-    "goodput",
-    _counted,
-    _mechanisms,
+    where=TCP,
+    metric="goodput",
+    unit="bit/s",
+    topic="TCP's goodput",
+    claim="{other} instead of {base} brings TCP's goodput {way}.",
+    ways=("up", "down"),
+    shown="goodput",
+    evidence=_counted,
+    reason=_mechanisms,
 )

@@ -112,14 +112,14 @@ def _waits(pair: Pair) -> Iterator[str]:
 
 
 COST = Comparison(
-    THREAD,
-    CYCLES,
-    "",
-    "The thread's cycles per packet",
-    "A packet costs the thread {way} cycles with {other} than with {base}.",
-    ("more", "fewer"),
-    "estimated cycles per packet",
-    _waits,
+    where=THREAD,
+    metric=CYCLES,
+    unit="",
+    topic="The thread's cycles per packet",
+    claim="A packet costs the thread {way} cycles with {other} than with {base}.",
+    ways=("more", "fewer"),
+    shown="estimated cycles per packet",
+    evidence=_waits,
     source=MODEL,
 )
 

@@ -344,4 +344,5 @@ HARDWARE = Source(
     limits,
     account,
     {name: WORDS.get(name, name.replace("_", " ")) for name in CAUSES},
+    COLLECTOR,
 )

@@ -220,7 +220,7 @@ def _manifest(path: Path) -> dict[str, Any]:
     tables.check_version(path, manifest.get("schema_version"))
     try:
         vocabulary.learn(manifest)
-    except (AttributeError, KeyError, TypeError) as error:
+    except (AttributeError, KeyError, TypeError, ValueError) as error:
         raise messages.unreadable_result(path, error) from None
     return manifest
 

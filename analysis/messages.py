@@ -67,6 +67,10 @@ def order_not_known() -> str:
     return "The cases did not run interleaved, or the result does not say when: a slow change of the machine can look like one of a case."
 
 
+def not_taken(name: str, figure: str, others: Sequence[str]) -> str:
+    return f"`{name}` asks to be drawn by the figure `{figure}`, which does not draw it: use {' or '.join(others)}."
+
+
 def always_before(first: str, second: str, repetitions: int) -> str:
     return (
         f"In all {repetitions} repetitions {first} ran before {second}: what one leaves behind for the next can look like a "

@@ -307,10 +307,12 @@ def missing_in(numbers: pd.DataFrame, names: Sequence[str]) -> list[str]:
     counted = set(numbers["name"].unique())
     never = [name for name in dict.fromkeys(names) if name not in counted]
     reasons = [messages.never_counted(never)] if never else []
-    for name in names:
+    without: dict[str, list[str]] = {}
+    for name in dict.fromkeys(names):
         rows = numbers[numbers["name"] == name]
-        notes = rows.loc[rows["value"].isna(), "note"].replace("", np.nan).dropna().unique()
-        reasons += [f"`{name}`: {note}" for note in notes]
+        for note in rows.loc[rows["value"].isna(), "note"].replace("", np.nan).dropna().unique():
+            without.setdefault(str(note), []).append(f"`{name}`")
+    reasons += [f"{', '.join(without[note])}: {note}" for note in without]
     return reasons
 
 

@@ -314,4 +314,5 @@ MODEL = Source(
     limits,
     account,
     dict(zip(PARTS, style.CAUSE_COLOURS, strict=True)),
+    COLLECTOR,
 )

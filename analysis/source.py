@@ -43,6 +43,8 @@ class Source:
     limits: Callable[[Result], list[str]] = lambda _: []
     account: Callable[..., dict[int, np.ndarray]] | None = None
     causes: Mapping[str, str] = field(default_factory=dict, hash=False)
+    collector: str = ""
+    """The one that counts for it; empty: several do."""
 
     def rows(self, result: Result, **where: object) -> pd.DataFrame:
         """The table's rows whose SERIES columns equal the values asked for (a list means: any of these), in its order.

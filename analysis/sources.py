@@ -3,10 +3,18 @@
 
 from __future__ import annotations
 
+from analysis import vocabulary
 from analysis.hardware import HARDWARE
 from analysis.metrics import SOFTWARE
 from analysis.model import MODEL
+from analysis.source import Source
 
 SOURCES = {one.name: one for one in (SOFTWARE, MODEL, HARDWARE)}
 PROCESSORS = {one.name: one for one in (MODEL, HARDWARE)}
 """Those that count what a processor does."""
+
+
+def speakers(source: Source) -> tuple[str, ...]:
+    """The collectors whose words are about a source's metrics."""
+    apart = {one.collector for one in PROCESSORS.values()}
+    return (source.collector,) if source.collector else tuple(name for name in vocabulary.collectors() if name not in apart)

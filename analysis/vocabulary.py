@@ -97,9 +97,8 @@ _BEFORE = Vocabulary(
 _switches: dict[str, SwitchWords] = dict(_BEFORE.switches)
 _traffics: dict[str, TrafficWords] = dict(_BEFORE.traffics)
 _collectors: dict[str, CollectorWords] = {}
-_PREFIX = re.compile("model_|hw_")
+_ENDING = re.compile(r"(_per_(kilo_instructions|empty_poll|[a-z]+))?(_(user|kernel|guest))?(_with_polling)?$")
 """Of metrics that analysis makes of a collector's numbers."""
-_ENDING = re.compile(r"(_per_(second|[a-z]+|kilo_instructions|empty_poll))?(_(user|kernel|guest))?(_with_polling)?$")
 
 
 def learn(manifest: Mapping[str, Any]) -> None:
@@ -139,28 +138,40 @@ def collector(name: str) -> str:
     return _collectors.get(name, CollectorWords()).words or name
 
 
+def collectors() -> tuple[str, ...]:
+    """Those that said anything of their numbers."""
+    return tuple(_collectors)
+
+
 @functools.cache
-def number(name: str) -> NumberWords | None:
-    """What a number, or a metric that is made of it (`model_x_per_packet`), is by the words of its collector; None if nobody says so."""
-    bare = _PREFIX.sub("", name, count=1)
-    for one in dict.fromkeys((name, bare, _ENDING.sub("", name), _ENDING.sub("", bare))):
-        for collector in _collectors.values():
-            for pattern, words in collector.numbers.items():
-                if one == pattern or fnmatch.fnmatchcase(one, pattern):
-                    return words
+def number(name: str, of: tuple[str, ...]) -> NumberWords | None:
+    """What a number, or a metric that is made of it (`x_per_packet`), is by the words of its collector, one of ``of``; None if they don't
+    say so. Two collectors may call different things by one name: a PMU's cycles are counted, the model's estimated."""
+    known = [_collectors[one].numbers for one in of if one in _collectors]
+    counted = _ENDING.sub("", name)
+    # What is named outright, or without an ending, comes before a pattern: `cycles_per_packet` is `cycles`, and no `cycles_*`.
+    for one, matches in ((name, str.__eq__), (counted, str.__eq__), (counted, fnmatch.fnmatchcase), (name, fnmatch.fnmatchcase)):
+        for numbers in known:
+            if (found := next((words for pattern, words in numbers.items() if matches(one, pattern)), None)) is not None:
+                return found
     return None
 
 
-def better(traffic_name: str, metric: str) -> str:
-    """Whether `more` or `less` of a metric is better; empty where nobody says so."""
+def better(traffic_name: str, metric: str, of: tuple[str, ...]) -> str:
+    """Whether `more` or `less` of a metric is better, by the traffic or by the collectors ``of``; empty where nobody says so."""
     said = [line.better for line in traffic(traffic_name).headlines if line.metric == metric]
-    known = number(metric)
+    known = number(metric, of)
     return said[0] if said else known.better if known else ""
+
+
+def figures() -> dict[str, str]:
+    """The figure that each number, or pattern of names, asks for."""
+    return {name: words.figure for one in _collectors.values() for name, words in one.numbers.items() if words.figure}
 
 
 def drawn_by(figure: str) -> list[str]:
     """The numbers, or patterns of names, that ask for this figure."""
-    return [name for one in _collectors.values() for name, words in one.numbers.items() if words.figure == figure]
+    return [name for name, asked in figures().items() if asked == figure]
 
 
 def judged_by(name: str) -> Headline | None:

@@ -37,6 +37,16 @@ class Data:
     modelled_scale: float = 1.0
 
 
+DIRECTIONS = ("", "more", "less")
+"""Which is better; empty: neither."""
+
+
+def _check(better: str) -> None:
+    # A misspelt one would call every difference worse.
+    if better not in DIRECTIONS:
+        raise ValueError(f"better is {better!r}: use one of {', '.join(map(repr, DIRECTIONS))}")
+
+
 @dataclass(frozen=True, slots=True)
 class Headline:
     """A number that a reader asks for first: a metric of analysis, or one of the traffic's own numbers; how a table's row names it; the
@@ -46,6 +56,9 @@ class Headline:
     words: str
     loads: tuple[str, ...] = ()
     better: str = ""
+
+    def __post_init__(self) -> None:
+        _check(self.better)
 
 
 @dataclass(frozen=True, slots=True)
@@ -67,6 +80,9 @@ class NumberWords:
     words: str
     better: str = ""
     figure: str = ""
+
+    def __post_init__(self) -> None:
+        _check(self.better)
 
 
 @dataclass(frozen=True, slots=True)
@@ -90,7 +106,7 @@ class Vocabulary:
 
     @classmethod
     def from_json(cls, given: Mapping[str, Any]) -> Vocabulary:
-        """Raises ``KeyError`` or ``TypeError`` on what this vsprof does not know, such as a later one's."""
+        """Raises ``KeyError``, ``TypeError`` or ``ValueError`` on what this vsprof does not know, such as a later one's."""
         traffics = {}
         for name, one in given["traffics"].items():
             data = Data(**one["data"]) if one["data"] else None

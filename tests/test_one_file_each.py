@@ -163,4 +163,4 @@ print(json.dumps({row.metric: [row.source, row.verdict, row.better] for row in r
     assert found["packet_rate_received"] == ["software", "more", "more"]
     assert found["sneezes_per_dummy"][0] == "software"
     assert found["sneezes_per_dummy"][2] == "less"
-    assert found["dummy_event_per_dummy"][0] == "hardware"
+    assert found["dummy_event_per_dummy"] == ["hardware", "less", "less"]

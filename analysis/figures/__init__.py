@@ -7,6 +7,7 @@
 - `WALL_CLOCK`, True if what it draws depends on how fast the testbed's clock runs;
 - `missing(result) -> list[str]`, only where NEEDS can't say why it is empty: the reasons, or none;
 - `MIDDLE`, only where it draws no medians: what it draws instead;
+- `takes(name) -> bool`, only where a number of one's own can ask to be drawn in it;
 - `SOURCE`, `"model"` or `"hardware"`, if its numbers are the modelled processor's or a PMU's: it shows one source, never two.
 
 Those named `validation_…` are of no result, but of a validation: they have `PART`, `table` and `plot`; explain_validation.py shows them.
@@ -20,6 +21,7 @@ import base64
 import html
 import importlib
 import io
+import pkgutil
 from dataclasses import dataclass
 from types import ModuleType
 
@@ -86,6 +88,16 @@ def show(result: Result, name: str) -> Shown | NotShown:
 def show_counted(result: Result, name: str) -> Shown | NotShown | None:
     """The same, but nothing where its processor (a PMU, the model) counted nothing: a report need not say so in each place."""
     return show(result, name) if _counts(importlib.import_module(f"analysis.figures.{name}")).present(result) else None
+
+
+def not_taken(result: Result) -> list[str]:
+    """Numbers whose collectors ask for a figure that does not draw them, in a sentence each."""
+    said = (result.manifest.get("vocabulary") or {}).get("collectors") or {}
+    asked = {name: words["figure"] for one in said.values() for name, words in one["numbers"].items() if words["figure"]}
+    modules = {one.name: importlib.import_module(f"analysis.figures.{one.name}") for one in pkgutil.iter_modules(__path__) if asked}
+    takers = {name: module.takes for name, module in modules.items() if hasattr(module, "takes")}
+    wrong = {name: figure for name, figure in asked.items() if figure not in takers or not takers[figure](name)}
+    return [messages.not_taken(name, figure, [one for one, takes in takers.items() if takes(name)]) for name, figure in wrong.items()]
 
 
 def caption(module: ModuleType, result: Result, table: pd.DataFrame) -> str:

@@ -16,6 +16,11 @@ NEEDS = ()
 WALL_CLOCK = True
 
 
+def takes(name: str) -> bool:
+    """Whether a number can ask to be drawn here: any can."""
+    return bool(name)
+
+
 def asked_for(result: Result) -> bool:
     """Whether any number of the result asks to be drawn here: most results have none."""
     return bool(_names(result))

@@ -30,6 +30,11 @@ def plot(table: pd.DataFrame) -> Figure:
     return style.work_by_role(table, pairs, {"instructions": "instructions", "cycles": "core cycles", **own})
 
 
+def takes(name: str) -> bool:
+    """Whether a metric can ask to be drawn here."""
+    return name.endswith(hardware.PER_PACKET)
+
+
 def _own() -> list[str]:
-    """Metrics `x_per_packet` of one's own that ask for this figure."""
-    return [name.removesuffix("_per_packet") for name in vocabulary.drawn_by("hardware_per_packet")]
+    """Metrics of one's own that ask for this figure, without their ending."""
+    return [name.removesuffix(hardware.PER_PACKET) for name in vocabulary.drawn_by("hardware_per_packet") if takes(name)]

@@ -24,6 +24,7 @@ from typing import Any, ClassVar
 from collectors.base import Collector, Recorded
 from collectors.events import catalogue, probe
 from collectors.events.catalogue import Catalogue
+from collectors.events.entries import Metric
 from collectors.perf_stat import groups, messages, numbers, perf, preflight, wanted
 from collectors.perf_stat.groups import Group, Round
 from collectors.perf_stat.perf import STAT, Seen
@@ -157,15 +158,22 @@ class PerfStat(Collector):
                     raise messages.not_here(name, f"{event}: {why}")
 
     def vocabulary(self) -> CollectorWords:
-        return CollectorWords(self.words, self.known.says())
+        shown = {*self._counted(), *self._metrics()}
+        return CollectorWords(self.words, {name: words for name, words in self.known.says().items() if name in shown})
+
+    def _counted(self) -> set[str]:
+        return {name for one in self._groups for name in one}
+
+    def _metrics(self) -> dict[str, Metric]:
+        """Those that can be made of what is counted."""
+        known, counted = self.known, self._counted()
+        return {name: one for name, one in known.metrics.items() if not known.missing(name) and set(known.needs(name)) <= counted}
 
     def facts(self) -> dict[str, Any]:
         known = self.known
-        counted = {name for one in self._groups for name in one}
         metrics = {
             name: {"expression": metric.text, "unit": metric.unit, "factor": metric.factor, "description": metric.description}
-            for name, metric in known.metrics.items()
-            if not known.missing(name) and set(known.needs(name)) <= counted
+            for name, metric in self._metrics().items()
         }
         return {
             "perf": self.seen.perf,
@@ -176,7 +184,7 @@ class PerfStat(Collector):
             "preflight": self._preflight.to_json(),
             "groups": [list(one) for one in self._groups],
             "modes": list(self._modes()),
-            "events": {name: self._described(name) for name in sorted(counted)},
+            "events": {name: self._described(name) for name in sorted(self._counted())},
             "metrics": metrics,
             "left_out": self._left_out,
             "missing": {name: why for name in known.metrics if (why := known.missing(name))},

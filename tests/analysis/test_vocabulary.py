@@ -10,11 +10,11 @@ import pytest
 
 from analysis import describe, figures, metrics, series, style, vocabulary
 from analysis.load import load
-from analysis.sources import SOFTWARE
-from runner.experiment import SWITCHES, TRAFFIC
+from analysis.sources import HARDWARE, MODEL, SOFTWARE, speakers
+from runner.experiment import COLLECTORS, SWITCHES, TRAFFIC
 from terms import schema
 from terms.errors import BadInput
-from terms.vocabulary import Data, Headline, SwitchWords, TrafficWords, Vocabulary
+from terms.vocabulary import CollectorWords, Data, Headline, NumberWords, SwitchWords, TrafficWords, Vocabulary
 from tests.analysis import sample
 
 HEADLINES = (
@@ -125,3 +125,57 @@ def test_a_vocabulary_that_is_not_understood_is_one_sentence(result):
 
 def test_a_vocabulary_survives_its_manifest():
     assert Vocabulary.from_json(json.loads(json.dumps(OWN.to_json()))) == OWN
+
+
+def test_words_are_those_of_the_collector_that_counted(monkeypatch):
+    """The model's cycles are estimated, a PMU's are not; and a stage's TSC cycles per packet are no part of the model's stack."""
+    model, switch = (COLLECTORS[name] for name in ("uarch_model", "vhost_switch"))
+    monkeypatch.setattr(
+        vocabulary,
+        "_collectors",
+        {
+            "uarch_model": CollectorWords(model.words, model.says),
+            "perf_stat": CollectorWords("", {"cycles": NumberWords("core cycles", better="less"), "ipc": NumberWords("", better="more")}),
+            "vhost_switch": CollectorWords(switch.words, switch.says),
+        },
+    )
+    vocabulary.number.cache_clear()
+    assert vocabulary.number("cycles_per_packet", ("uarch_model",)).words == "estimated cycles"
+    assert vocabulary.number("cycles_per_packet_user", ("perf_stat",)).words == "core cycles"
+    assert vocabulary.number("cycles_per_packet_p99", speakers(SOFTWARE)).words == "TSC cycles per packet of a burst"
+    assert (speakers(MODEL), speakers(HARDWARE), speakers(SOFTWARE)) == (("uarch_model",), ("perf_stat",), ("vhost_switch",))
+    assert vocabulary.better("udp_flood", "ipc", speakers(HARDWARE)) == "more"
+    assert vocabulary.better("udp_flood", "ipc", speakers(SOFTWARE)) == ""
+    vocabulary.number.cache_clear()
+
+
+@pytest.mark.parametrize("words", [lambda **better: NumberWords("a", **better), lambda **better: Headline("a", "b", **better)])
+def test_a_direction_that_is_none_is_refused(words):
+    with pytest.raises(ValueError, match="better is 'lower': use one of '', 'more', 'less'"):
+        words(better="lower")
+
+
+def test_a_figure_that_does_not_draw_what_asks_for_it_is_told(result):
+    manifest = json.loads((result.path / "manifest.json").read_text())
+    asked = {
+        "sneezes": "counts",
+        "mood": "throughput",
+        "coughs": "nonsense",
+        "stalls": "hardware_per_packet",
+        "x_per_packet": "hardware_per_packet",
+    }
+    numbers = {name: {"words": "", "better": "", "figure": figure} for name, figure in asked.items()}
+    manifest["vocabulary"]["collectors"] = {"own_doctor": {"words": "", "numbers": numbers}}
+    (result.path / "manifest.json").write_text(json.dumps(manifest))
+    said = figures.not_taken(load(result.path))
+    assert said == [
+        "`mood` asks to be drawn by the figure `throughput`, which does not draw it: use counts.",
+        "`coughs` asks to be drawn by the figure `nonsense`, which does not draw it: use counts.",
+        "`stalls` asks to be drawn by the figure `hardware_per_packet`, which does not draw it: use counts.",
+    ]
+    assert said[0] in describe.all_limits(load(result.path))
+
+
+def test_what_shipped_collectors_ask_for_is_drawn():
+    asked = {words.figure for one in COLLECTORS.values() for words in one.says.values()} - {""}
+    assert asked <= {"counts", "hardware_per_packet"}
