@@ -30,10 +30,10 @@ struct predictor {
 	uint8_t *global;                   /* by address and history: a two-bit counter, in bits 4-5 */
 	uint32_t local_mask, global_mask, history_mask, history;
 	/*
-     * What two counters and an outcome lead to: indexed by local | global | taken << 6, it gives the new ones in the same places,
-     * and in bit 6 whether the guess was right. One look-up in the place of branches: what a predictor sees is hard to predict for
-     * the processor that runs it, too.
-     */
+	 * What two counters and an outcome lead to: indexed by local | global | taken << 6, it gives the new ones in the same places,
+	 * and in bit 6 whether the guess was right. One look-up in the place of branches: what a predictor sees is hard to predict for
+	 * the processor that runs it, too.
+	 */
 	uint8_t step[128];
 	uint64_t *targets;
 	uint32_t target_mask;

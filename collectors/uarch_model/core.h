@@ -132,7 +132,7 @@ struct core {
 	struct uncore *uncore;
 	uint32_t index;
 	struct cache l1i, l1d, l2;
-	uint16_t *l1i_filtered, *l1d_filtered; /* by slot: the filter entry that may know it; and EARLY, see core.c */
+	uint16_t *l1i_filtered, *l1d_filtered; /* by slot: the filter entry that may know it; and EARLY, see core_parts.h */
 	struct tlb dtlb[PAGE_SIZES], itlb[PAGE_SIZES], stlb, stlb_1g, stlb_code;
 	struct walker walker;
 	struct address_space space;

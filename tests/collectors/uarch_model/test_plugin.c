@@ -4,6 +4,15 @@
  * was translated before runs on unseen. Nothing of it may be taken for the whole.
  */
 #include "plugin.c"
+#include "plugin_changes.c"
+#include "plugin_commands.c"
+#include "plugin_guests.c"
+#include "plugin_kernel.c"
+#include "plugin_machine.c"
+#include "plugin_registers.c"
+#include "plugin_run.c"
+#include "plugin_time.c"
+#include "plugin_translate.c"
 
 #include "assembled.h"
 #include "check.h"
