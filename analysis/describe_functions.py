@@ -18,24 +18,25 @@ KINDS = {"l1d_misses": "L1D misses", "llc_misses": "LLC misses", "dtlb_walks": "
 
 
 def misses(result: Result) -> Table | Text:
-    """For each kind of miss and case the functions that have most of them per packet, under a UDP flood at saturation.
+    """For each kind of miss and case the functions that have most of them per packet, at saturation.
 
     A cell has the misses per packet, their share of all, the function and the role of the thread; the first row of a kind has the sum
     over all functions, those that were not kept among them.
     """
-    rows = [row for counter, words in KINDS.items() for row in _rows(result, counter, words)]
+    where = functions.profiled(result)
+    rows = [row for counter, words in KINDS.items() for row in _rows(result, counter, words, where)] if where else []
     if not rows:
         return Text(f"*{messages.not_shown('functions by misses', functions.missing(result))}*")
     return Table(pd.DataFrame(rows, columns=[HEADER, *result.cases["label"]]))
 
 
-def _rows(result: Result, counter: str, words: str) -> list[list[str]]:
+def _rows(result: Result, counter: str, words: str, where: dict[str, str]) -> list[list[str]]:
     """Of one kind: the sums, then the functions by rank."""
-    found = {case: functions.hottest(result, case, counter, SHOWN, **functions.FLOOD) for case in result.cases.index}
+    found = {case: functions.hottest(result, case, counter, SHOWN, **where) for case in result.cases.index}
     if all(one.empty for one in found.values()):
         return []
-    metric = f"model_{counter}_per_{vocabulary.per_data()['udp_flood']}"
-    sums = [_sum(MODEL.estimate(result, case_id=case, metric=metric, **functions.FLOOD).median) for case in found]
+    metric = f"model_{counter}_per_{vocabulary.per_data()[where['traffic']]}"
+    sums = [_sum(MODEL.estimate(result, case_id=case, metric=metric, **where).median) for case in found]
     ranks = range(max(len(one) for one in found.values()))
     ranked = [[f"{place + 1}.", *(_cell(one, place) for one in found.values())] for place in ranks]
     return [[words, *sums], *ranked]

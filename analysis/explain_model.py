@@ -170,7 +170,7 @@ def polling(pair: Pair) -> list[Finding]:
     if not told:
         return []
     names = ("model_cycles_per_empty_poll", "model_instructions_per_empty_poll", "model_l1d_misses_per_empty_poll")
-    cost = [MODEL.estimate(pair.result, case_id=pair.other, metric=name, role="switch", **functions.FLOOD) for name in names]
+    cost = [MODEL.estimate(pair.result, case_id=pair.other, metric=name, role="switch", **functions.profiled(pair.result)) for name in names]
     evidence = [f"of the poll-mode thread's estimated cycles, polls that found nothing took: {', '.join(told)}"]
     if measured(*cost):
         numbers = [_plain(one) for one in cost]
@@ -181,14 +181,16 @@ def polling(pair: Pair) -> list[Finding]:
 
 
 def hottest(pair: Pair) -> list[Finding]:
-    """The functions in which each case spends the largest parts of a packet's instructions."""
-    found = [functions.hottest(pair.result, case, "instructions", HOTTEST, **functions.FLOOD) for case in (pair.base, pair.other)]
-    if any(one.empty for one in found):
+    """The functions in which each case spends the largest parts of its instructions per unit of data."""
+    where = functions.profiled(pair.result)
+    found = [functions.hottest(pair.result, case, "instructions", HOTTEST, **where) for case in (pair.base, pair.other) if where]
+    if not found or any(one.empty for one in found):
         return []
+    word = vocabulary.per_data()[where["traffic"]]
     most = "; ".join(f"with {name} in {_functions(one)}" for name, one in zip(pair.names(), found, strict=True))
-    claim = f"{style.traffic_name(**functions.FLOOD)}: the largest parts of a packet's instructions are spent, {most}."
-    whole = pair.text(**functions.FLOOD, metric="model_instructions_per_packet")
-    return [Finding(claim, (f"shares of all instructions per packet ({whole}), estimated from samples",))]
+    claim = f"{style.traffic_name(**where)}: the largest parts of a {word}'s instructions are spent, {most}."
+    whole = pair.text(**where, metric=f"model_instructions_per_{word}")
+    return [Finding(claim, (f"shares of all instructions per {word} ({whole}), estimated from samples",))]
 
 
 def _functions(found: pd.DataFrame) -> str:

@@ -11,12 +11,11 @@ import functools
 
 import pandas as pd
 
-from analysis import messages, metrics, model, stats, vocabulary
+from analysis import messages, metrics, model, stats, style, vocabulary
 from analysis.load import Result
 from analysis.source import select
 from analysis.sources import MODEL
 
-FLOOD = {"traffic": "udp_flood", "load": "saturation"}
 KEY = ["role", "object", "function"]
 PLACE = ["run_id", "window"]
 UNNAMED = "(unknown)"
@@ -43,15 +42,21 @@ def hottest(result: Result, case_id: str, counter: str, count: int, *, traffic: 
     return pd.DataFrame(rows, columns=COLUMNS).astype(dict.fromkeys(numbers, float))
 
 
+def profiled(result: Result) -> dict[str, str]:
+    """The traffic and load whose profile is shown: one at saturation, whose packets can be counted; empty where the model saw none."""
+    found = vocabulary.at_saturation(style.traffics(model.windows(result))) if MODEL.present(result) else []
+    return dict(zip(("traffic", "load"), found[0], strict=True)) if found else {}
+
+
 def missing(result: Result) -> list[str]:
-    """Why there is no profile of the flood at saturation; nothing if there is one."""
+    """Why there is no profile of a traffic at saturation; nothing if there is one."""
     if not MODEL.present(result):
         return MODEL.missing(result, ("cycles",))
     if not result.functions.rows:
         return [messages.no_functions(result.path.name)]
     # The load is a varied value: a table of which no row has one has no column for it.
-    known = {name: value for name, value in FLOOD.items() if name in result.functions.names}
-    return [messages.no_flood()] if _rows(result, most=1, **known).empty else []
+    known = {name: value for name, value in profiled(result).items() if name in result.functions.names}
+    return [messages.nothing_saturated()] if not known or _rows(result, most=1, **known).empty else []
 
 
 def named(where: str, function: str) -> str:

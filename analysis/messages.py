@@ -219,8 +219,8 @@ def no_functions(name: str) -> str:
     )
 
 
-def no_flood() -> str:
-    return "no UDP flood at saturation was counted by the collector `uarch_model`"
+def nothing_saturated() -> str:
+    return "no traffic at saturation was counted by the collector `uarch_model`"
 
 
 def too_few_repetitions(n: int) -> str:

@@ -92,9 +92,9 @@ def traffic(frame: pd.DataFrame) -> pd.DataFrame:
     forward = wide_table(_own(frame), ["packet_rate_into_switch", "packet_rate_to_endpoint"])
     came, reached = forward["packet_rate_into_switch"], forward["packet_rate_to_endpoint"]
     rows.append(quotient(forward, "reached_endpoint", reached, came, "fraction")[reached.notna().to_numpy()])
-    # TCP alone: its frames have no fixed size, and how big they arrive tells whether offloads work. Bits and
+    # Streams alone: their frames have no fixed size, and how big they arrive tells whether offloads work. Bits and
     # packets are of one interface, read in one instant: counters of two ends would not divide cleanly.
-    tcp = wide[wide["traffic"] == "tcp_stream"]
+    tcp = wide[wide["traffic"].map(vocabulary.per_data()) == "megabit"]
     seconds = tcp["window_seconds"]
     size = tcp["bit_rate_received"] / 8 * seconds
     packets = tcp["packet_rate_received"] * seconds

@@ -8,12 +8,9 @@ from typing import Any
 
 import pandas as pd
 
-from analysis import describe, explain, explain_model, model
+from analysis import describe, explain, explain_model, functions, model
 from analysis.load import Result
 from analysis.sources import HARDWARE, MODEL
-
-MODELLED = {"traffic": "udp_flood", "load": "saturation"}
-"""What is explained in a sentence."""
 
 
 def summary(result: Result) -> dict[str, Any]:
@@ -42,7 +39,7 @@ def text(result: Result) -> str:
     parts = [title, _table(table), plain]
     if MODEL.present(result):
         parts[2:2] = [_table(_at_saturation(describe.model_headlines(result).frame))]
-        parts += explain_model.sentences(result, **MODELLED)
+        parts += explain_model.sentences(result, **where) if (where := functions.profiled(result)) else []
     if HARDWARE.present(result):
         parts.append(_table(_at_saturation(describe.hardware_headlines(result).frame)))
     return "\n\n".join([*parts, "\n".join(f"- {limit}" for limit in describe.all_limits(result))]).rstrip() + "\n"

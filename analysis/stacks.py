@@ -16,12 +16,10 @@ from pathlib import Path
 
 import pandas as pd
 
-from analysis import flamegraph, style
+from analysis import flamegraph, style, vocabulary
 from analysis.load import SIZES, Result
 
 NAME = "samples"
-FIRST = ("udp_flood", "saturation")
-"""The traffic whose graphs are drawn, where it was sampled."""
 CAPTION = (
     "Where the CPUs were, by call stack: a box is a function as wide as its share of the samples, and stands on its caller; below are the "
     "thread's name and its role. Samples of idle CPUs are left out. Of user programs the callers may be missing; code that runs with "
@@ -123,7 +121,7 @@ def _profile(rows: pd.DataFrame) -> dict[str, float]:
 def _chosen(result: Result) -> tuple[str, str, str]:
     rows = _sampled(result)
     sent = style.traffics(rows)
-    traffic, load = FIRST if FIRST in sent else sent[0]
+    traffic, load = (vocabulary.at_saturation(sent) or sent)[0]
     here = rows[(rows["traffic"] == traffic) & (rows["load"] == load)]
     # With both, the one that most cases have.
     source = here.groupby("source")["case_id"].nunique().sort_index().idxmax()

@@ -195,6 +195,12 @@ def place(pair: tuple[str, str]) -> tuple[int, int, str]:
     return LOADS.index(load) if load in LOADS else len(LOADS), traffic(name).rank, name
 
 
+def at_saturation(pairs: Iterable[tuple[str, str]]) -> list[tuple[str, str]]:
+    """Of (traffic, load) pairs those in which the switch is the limit, or near it; first those whose packets can be counted one by one."""
+    found = sorted({pair for pair in pairs if pair[1] == LOADS[0]}, key=place)
+    return sorted(found, key=lambda pair: per_data().get(pair[0]) != _PACKETS.per)
+
+
 def headlines(pairs: Iterable[tuple[str, str]]) -> list[tuple[str, str, str, str]]:
     """(traffic, load, metric, words) of what a reader asks for first, of these (traffic, load) pairs."""
     return [

@@ -11,7 +11,7 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from matplotlib.ticker import LogLocator, MaxNLocator
 
-from analysis import causes, comparison, style
+from analysis import causes, comparison, style, vocabulary
 from analysis.load import Result
 from analysis.sources import PROCESSORS
 from terms import units
@@ -20,8 +20,6 @@ NEEDS = ("cycles", "instructions")
 SOURCE = "model"
 WALL_CLOCK = False
 MIDDLE = "Geometric means, which multiply,"
-TRAFFICS = (("udp_flood", "saturation"), ("forward", "saturation"), ("tcp_stream", "saturation"))
-"""Where a switch is the limit, or near it: there its cycles matter."""
 COLOURS = {"whole": style.INK, "factor": "#6b7a8f", "cause": style.CAUSE_COLOURS["memory"], "role": style.ROLE_COLOURS["switch"]}
 WIDE, VERY_WIDE = np.log(3), np.log(50)
 SMALL = 0.005
@@ -36,9 +34,11 @@ def table(result: Result) -> pd.DataFrame:
 def of_source(result: Result, source: str) -> pd.DataFrame:
     words = PROCESSORS[source].causes
     found = []
+    # Where a switch is the limit, or near it: there its cycles matter.
+    traffics = vocabulary.at_saturation(style.traffics(result.frame))
     for pair in comparison.pairs(result):
         base, other = pair.names()
-        for traffic, load in TRAFFICS:
+        for traffic, load in traffics:
             parts = causes.split(result, pair.other, pair.base, source=source, traffic=traffic, load=load)
             label = f"{other} against {base}" + (f", {pair.setting}" if pair.setting else "")
             found.append(parts.assign(label=label, traffic=traffic, load=load))

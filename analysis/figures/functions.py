@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
-"""The functions in which each case spends most instructions of the modelled processor per packet, under a UDP flood at saturation.
+"""The functions in which each case spends most instructions of the modelled processor per packet, at saturation.
 All threads of the packet path together, coloured by the role of the thread that ran. In brackets: the program, library, kernel or kernel
 module that has the function. The numbers are estimated from samples, one in some ten thousand instructions. name+0x…: a function of a
 stripped program, by its place in the file; guests' kernel modules have no names. Polls that found nothing are taken out of each
@@ -30,7 +30,9 @@ CLONED = re.compile(r"\.(constprop|isra)\.\d+")
 
 def table(result: Result) -> pd.DataFrame:
     """One row a case and function, the hottest of a case first: instructions per packet, and their `share_of_all`."""
-    found = [functions.hottest(result, case, "instructions", DRAWN, **functions.FLOOD) for case in result.cases.index]
+    if not (where := functions.profiled(result)):
+        return pd.DataFrame()
+    found = [functions.hottest(result, case, "instructions", DRAWN, **where) for case in result.cases.index]
     return pd.concat(found, ignore_index=True).merge(result.cases.reset_index(), on="case_id", how="left")
 
 

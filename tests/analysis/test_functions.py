@@ -15,9 +15,10 @@ from terms import schema
 
 DPDK, KERNEL = "ovs-dpdk+vhost-user+64", "kernel-ovs+vhost-net+64"
 TCP = {"traffic": "tcp_stream", "load": "saturation"}
+FLOOD = {"traffic": "udp_flood", "load": "saturation"}
 
 
-def hottest(result, case: str = DPDK, counter: str = "instructions", count: int = 99, where=functions.FLOOD) -> pd.DataFrame:
+def hottest(result, case: str = DPDK, counter: str = "instructions", count: int = 99, where=FLOOD) -> pd.DataFrame:
     return functions.hottest(result, case, counter, count, **where).set_index("function")
 
 
@@ -46,7 +47,7 @@ def test_the_hottest_come_first_with_their_role_and_share(modelled, sample):
 
 
 def test_the_functions_of_the_path_sum_up_to_it(modelled):
-    for case, where, word in ((KERNEL, functions.FLOOD, "packet"), (DPDK, functions.FLOOD, "packet"), (DPDK, TCP, "megabit")):
+    for case, where, word in ((KERNEL, FLOOD, "packet"), (DPDK, FLOOD, "packet"), (DPDK, TCP, "megabit")):
         whole = MODEL.estimate(modelled, case_id=case, metric=f"model_instructions_per_{word}", **where).median
         assert hottest(modelled, case, where=where)["median"].sum() == pytest.approx(whole)
 
@@ -90,10 +91,10 @@ def test_a_result_without_the_model_says_so(two_switches):
         assert "no window of this result was counted by the model" in shown.text
 
 
-def test_without_a_flood_there_is_no_profile_and_it_is_said(sample, tmp_path):
-    result = load(sample.write(tmp_path / "r", own="uarch_model", traffics=[("tcp_stream", "saturation")]))
+def test_without_a_traffic_at_saturation_there_is_no_profile_and_it_is_said(sample, tmp_path):
+    result = load(sample.write(tmp_path / "r", own="uarch_model", traffics=[("udp_flood", "equal")]))
     for shown in (figures.show(result, "functions"), describe_functions.misses(result)):
-        assert "no UDP flood" in shown.text
+        assert "no traffic at saturation" in shown.text
 
 
 def test_another_sources_functions_are_no_part_of_the_models(modelled, with_functions):
