@@ -15,6 +15,7 @@
 #include <rte_lcore.h>
 
 #include "control.h"
+#include "interrupt.h"
 #include "plane.h"
 #include "telemetry.h"
 #include "vhost.h"
@@ -127,6 +128,10 @@ static int try_policy(struct why *why)
 static int start(struct why *why)
 {
 	const struct options *options = &plane.options;
+	int error = interrupt_watch();
+
+	if (error != 0)
+		return refuse(why, "no thread to watch the workers: %s: raise ulimit -u", strerror(error));
 
 	if (limit_latency(why) != 0 || try_policy(why) != 0 || try_pmu(why) != 0 || plane_init(why) != 0 || telemetry_init(why) != 0 ||
 		control_open(options->control, why) != 0)

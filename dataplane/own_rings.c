@@ -531,12 +531,13 @@ int own_attach(struct port *port)
 	return 0;
 }
 
-static void detach_ring(int vid, uint16_t number, struct vring_side *ring)
+static void detach_ring(struct vhost *vhost, uint16_t number, struct vring_side *ring)
 {
 	if (ring->size == 0)
 		return;
 	vring_publish(ring);
-	rte_vhost_set_vring_base(vid, number, ring->taken, ring->given);
+	rte_vhost_set_vring_base(vhost->vid, number, ring->taken, ring->given);
+	vhost->waited |= ring->waited;
 	ring->size = 0;
 	ring->broken = true;
 }
@@ -548,8 +549,8 @@ void own_detach(struct port *port)
 	if (own_in_flight(port) > 0)
 		rte_panic("port %s: %lu frames still lie in the memory of a guest that goes\n", port->name, own_in_flight(port));
 	for (uint16_t number = 0; number < port->spec.queues; number++) {
-		detach_ring(vhost->vid, from_guest(number), &vhost->queue[number]->in);
-		detach_ring(vhost->vid, to_guest(number), &vhost->queue[number]->out);
+		detach_ring(vhost, from_guest(number), &vhost->queue[number]->in);
+		detach_ring(vhost, to_guest(number), &vhost->queue[number]->out);
 	}
 }
 

@@ -7,6 +7,7 @@
  */
 #include "vhost.h"
 
+#include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <pthread.h>
@@ -47,6 +48,8 @@ enum {
 	 * endpoint that goes on with these would use up all descriptors, those of other ports among them.
 	 */
 	REFUSED_MOST = 16,
+	REST_MOST_US = 100000, /* for the rest of a message: front-ends send it at once */
+	ROOM_MOST_US = 1000,   /* for room for an answer: front-ends have room, for they wait for it */
 };
 
 /*
@@ -282,19 +285,29 @@ static bool may_cost_a_file(uint32_t request)
 	return request == SET_MEM_TABLE || request == SET_INFLIGHT_FD;
 }
 
-/* We are not told of a message that was refused: each counts as that until it was taken. */
+/* Why a port's endpoint is shut out, or NULL. We are not told of a message that was refused: each counts as that until it was taken. */
+static const char *shut_out(const struct port *port)
+{
+	const struct vhost *vhost = port->own;
+
+	if (vhost->waited)
+		return "its endpoint made a worker wait for it to take an interrupt";
+	return vhost->refused > REFUSED_MOST ? "too many of its endpoint's memory tables could not be used" : NULL;
+}
+
 static bool is_shut_out(const struct port *port)
 {
-	return ((const struct vhost *)port->own)->refused > REFUSED_MOST;
+	const char *reason = shut_out(port);
+
+	if (reason != NULL)
+		RTE_LOG(WARNING, USER1, "port %s: %s: it stays down until it is removed and added\n", port->name, reason);
+	return reason != NULL;
 }
 
 /* The answer "refused" would keep the connection; an error without one ends it. */
-static enum rte_vhost_msg_result hang_up(const struct port *port, void *message)
+static enum rte_vhost_msg_result hang_up(void *message)
 {
 	((struct ring_message *)message)->flags &= ~(uint32_t)NEED_REPLY;
-	RTE_LOG(WARNING, USER1,
-		"port %s: %d of its endpoint's memory tables could not be used: it stays down until it is removed and added\n", port->name,
-		REFUSED_MOST);
 	return RTE_VHOST_MSG_RESULT_ERR;
 }
 
@@ -303,11 +316,10 @@ static enum rte_vhost_msg_result before_message(int vid, void *message)
 	uint32_t request = *(const uint32_t *)message;
 	struct port *port = port_of(vid);
 
-	if (!spoil(vid, request, message) && port != NULL && may_cost_a_file(request)) {
+	if (!spoil(vid, request, message) && port != NULL && may_cost_a_file(request))
 		((struct vhost *)port->own)->refused++;
-		if (is_shut_out(port))
-			return hang_up(port, message);
-	}
+	if (port != NULL && is_shut_out(port))
+		return hang_up(message);
 	if (port != NULL && plane.options.own_rings && moves_rings(request))
 		pause_port(port);
 	if (port != NULL && request == SET_MEM_TABLE) {
@@ -336,6 +348,41 @@ static enum rte_vhost_msg_result after_message(int vid, void *message)
 	return RTE_VHOST_MSG_RESULT_NOT_HANDLED;
 }
 
+static bool is_path(int fd, int (*name)(int, struct sockaddr *, socklen_t *), const char *path)
+{
+	struct sockaddr_un address = {.sun_family = AF_UNSPEC};
+	socklen_t length = sizeof(address) - 1; /* the last byte stays zero */
+
+	return name(fd, (struct sockaddr *)&address, &length) == 0 && address.sun_family == AF_UNIX && strcmp(address.sun_path, path) == 0;
+}
+
+/*
+ * librte_vhost has one thread for all ports, and waits there for the rest of a message, and for room for an answer. An endpoint that
+ * sends half a message, or never reads, would keep all others from coming and going. After this time the call fails: librte_vhost
+ * hangs up, or goes on without the answer. It tells nobody which file a connection is, so we look for those with the port's path at
+ * one of their ends.
+ */
+static void limit_waits(const struct port *port)
+{
+	const struct timeval rest = {.tv_usec = REST_MOST_US}, room = {.tv_usec = ROOM_MOST_US};
+	DIR *files = opendir("/proc/self/fd");
+
+	if (files == NULL) {
+		RTE_LOG(WARNING, USER1, "port %s: its endpoint may make other ports' wait: /proc/self/fd can't be read: %s\n", port->name,
+			strerror(errno));
+		return;
+	}
+	for (struct dirent *file = readdir(files); file != NULL; file = readdir(files)) {
+		int fd = atoi(file->d_name);
+
+		if (!is_path(fd, getsockname, port->spec.path) && !is_path(fd, getpeername, port->spec.path))
+			continue;
+		setsockopt(fd, SOL_SOCKET, SO_RCVTIMEO, &rest, sizeof(rest));
+		setsockopt(fd, SOL_SOCKET, SO_SNDTIMEO, &room, sizeof(room));
+	}
+	closedir(files);
+}
+
 static int new_connection(int vid)
 {
 	static const struct rte_vhost_user_extern_ops ops = {.pre_msg_handle = before_message, .post_msg_handle = after_message};
@@ -343,6 +390,7 @@ static int new_connection(int vid)
 
 	if (port == NULL || is_shut_out(port))
 		return -1;
+	limit_waits(port);
 	return rte_vhost_extern_callback_register(vid, &ops, NULL);
 }
 

@@ -14,6 +14,7 @@ struct vhost {
 	_Atomic bool ready; /* the endpoint has set up its memory and rings */
 	bool mapped;        /* librte_vhost has its memory: it took the last table that it was told */
 	unsigned refused;   /* of the messages that cost a file when they are refused */
+	bool waited;        /* the endpoint made a worker wait for it */
 	struct guest_memory memory;
 	struct own_queue *queue[MAX_QUEUES]; /* with --rings own */
 };

@@ -3,7 +3,8 @@
 
 #include <stdatomic.h>
 #include <stddef.h>
-#include <unistd.h>
+
+#include "interrupt.h"
 
 #define READ_ONCE(x) (*(const volatile __typeof__(x) *)&(x))
 #define WRITE_ONCE(x, value) (*(volatile __typeof__(x) *)&(x) = (value))
@@ -108,7 +109,7 @@ static bool wanted(const struct vring_side *ring, uint16_t before)
 bool vring_publish(struct vring_side *ring)
 {
 	uint16_t before = ring->published;
-	uint64_t one = 1;
+	enum interrupt interrupt;
 
 	if (ring->given == before)
 		return false;
@@ -118,8 +119,12 @@ bool vring_publish(struct vring_side *ring)
 	atomic_thread_fence(memory_order_seq_cst);
 	if (ring->call_fd < 0 || !wanted(ring, before))
 		return false;
-	/* A full counter means that an interrupt is pending anyway. */
-	return write(ring->call_fd, &one, sizeof(one)) == sizeof(one);
+	interrupt = interrupt_guest(ring->call_fd);
+	if (interrupt == INTERRUPT_WAITED) {
+		ring->broken = ring->waited = true;
+		ring->call_fd = -1;
+	}
+	return interrupt == INTERRUPT_SENT;
 }
 
 bool vring_arm(struct vring_side *ring, bool on)

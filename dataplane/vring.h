@@ -72,6 +72,7 @@ struct vring_side {
 	bool event_idx;     /* VIRTIO_RING_F_EVENT_IDX was negotiated */
 	bool indirect;      /* VIRTIO_RING_F_INDIRECT_DESC was */
 	bool broken;        /* the guest broke the ring: nothing more is taken from it until it is set up anew */
+	bool waited;        /* its endpoint made us wait for it to take an interrupt */
 	int call_fd;        /* interrupts the guest; -1: it polls */
 	int kick_fd;        /* readable when the guest notified us; -1: it never does */
 };

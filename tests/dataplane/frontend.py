@@ -314,10 +314,16 @@ class Frontend:
         return b"".join(self.memory.read(buffer.address, buffer.length) for buffer in chain.buffers)[:length]
 
 
-def eventually(true: Callable[[], object], what: str, seen: Callable[[], object] = lambda: "", seconds: float = SECONDS) -> None:
-    """Wait until ``true`` holds. Raises ``AssertionError`` with what was seen last if it does not within ``seconds``."""
-    end = time.monotonic() + seconds
+def eventually(
+    true: Callable[[], object],
+    what: str,
+    seen: Callable[[], object] = lambda: "",
+    seconds: float = SECONDS,
+    clock: Callable[[], float] = time.monotonic,
+) -> None:
+    """Wait until ``true`` holds. Raises ``AssertionError`` with what was seen last if it does not within ``seconds`` of the clock."""
+    end = clock() + seconds
     while not true():
-        if time.monotonic() > end:
+        if clock() > end:
             raise AssertionError(f"waited {seconds} s for {what}; {seen()}")
         time.sleep(0.002)

@@ -13,7 +13,7 @@ import struct
 
 from frontend import Frontend
 from guest_memory import user
-from vhost_user import NEED_REPLY, NO_FD, Feature, Request, memory_table, u64, vring_address, vring_state
+from vhost_user import NEED_REPLY, NO_FD, Feature, Refused, Request, fill, memory_table, u64, vring_address, vring_state
 
 NOWHERE = 0xDEAD_0000_0000
 
@@ -182,6 +182,29 @@ def call_that_is_a_full_pipe(guest):
     guest.pipe = (read, write)
 
 
+def call_that_waits_again(guest):
+    """O_NONBLOCK, which the switch sets, is of the file and not of the descriptor: who gave it can take it away again."""
+    _wants_interrupts(guest)
+    # Acknowledged: the switch has set it.
+    for queue in (guest.rx, guest.tx):
+        guest.connection.set(Request.SET_VRING_CALL, u64(queue.index), [queue.call_fd])
+    for queue in (guest.rx, guest.tx):
+        fill(queue.call_fd)
+        os.set_blocking(queue.call_fd, True)
+
+
+def half_a_message(guest):
+    told(guest, Request.SET_FEATURES, b"", size=8)
+
+
+def answers_that_nobody_reads(guest):
+    """Thousands: a socket has room for some hundreds."""
+    guest.connection.sock.settimeout(0.5)
+    with contextlib.suppress(Refused):
+        for _ in range(3000):
+            told(guest, Request.GET_FEATURES)
+
+
 def ring_at_odd_addresses(guest):
     start = guest.memory.table()[0][0][2]
     told(guest, Request.SET_VRING_ADDR, vring_address(1, start + 1, start + 4097, start + 8195))
@@ -239,7 +262,10 @@ def memory_again_and_again(guest):
         told(guest, Request.SET_MEM_TABLE, memory_table(regions), tuple(files))
 
 
+WAITS = (half_a_message, answers_that_nobody_reads)
+"""What would have the switch wait for the front-end."""
 MESSAGES = (
+    *WAITS,
     unknown_request, request_zero, payload_of_4_gib, payload_too_short, payload_too_long, wrong_version, garbage_instead, features_not_offered,
     no_regions, too_many_regions, regions_without_files, region_of_size_zero, region_that_wraps, region_of_no_memory, ring_of_size_zero,
     ring_of_odd_size, ring_of_65536, ring_255, ring_nowhere, ring_past_the_end, ring_at_odd_addresses, kick_without_a_file,

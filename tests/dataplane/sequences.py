@@ -15,7 +15,20 @@ from pathlib import Path
 
 from frontend import Frontend
 from guest_memory import Memory, user
-from vhost_user import NEED_REPLY, NO_FD, Feature, ProtocolFeature, Refused, Request, mask, memory_table, u64, vring_address, vring_state
+from vhost_user import (
+    NEED_REPLY,
+    NO_FD,
+    Feature,
+    ProtocolFeature,
+    Refused,
+    Request,
+    fill,
+    mask,
+    memory_table,
+    u64,
+    vring_address,
+    vring_state,
+)
 
 FEATURES = (
     Feature.CSUM, Feature.MRG_RXBUF, Feature.MQ, Feature.INDIRECT_DESC, Feature.EVENT_IDX, Feature.PROTOCOL_FEATURES, Feature.VERSION_1,
@@ -30,10 +43,11 @@ REPLY_SECONDS = 0.5
 class Conversation:
     """One guest's, on the path of a port; ``said`` is what it has said so far, in words."""
 
-    def __init__(self, number: int | str, path: Path, *, mappable: bool = False) -> None:
-        """``mappable``: memory tables can all be mapped; of others librte_vhost's own rings are known to end the switch (docs/security.md)."""
+    def __init__(self, number: int | str, path: Path, *, spared: bool = False) -> None:
+        """``spared``: without what librte_vhost's own rings are known not to stand (docs/security.md): memory tables that can't be mapped,
+        and a call descriptor that waits."""
         self.said: list[str] = []
-        self._mappable = mappable
+        self._spared = spared
         self._chosen = random.Random(number)
         self._path = path
         self._guest = Frontend(memory=Memory((1 << 16, 1 << 17)))
@@ -45,7 +59,7 @@ class Conversation:
         ways: list[tuple[int, Callable[[], None]]] = [
             (3, self._features), (4, self._memory), (4, self._size), (5, self._addresses), (3, self._base), (4, self._kick), (4, self._call),
             (5, self._enable), (2, self._stop), (1, self._asked), (1, self._log), (1, self._anything), (1, self._again), (6, self._rings),
-            (4, self._frames), (2, self._whole),
+            (4, self._frames), (2, self._whole), (1, self._half), (1, self._waiting),
         ]  # fmt: skip
         try:
             # The switch may hang up on any of it.
@@ -94,7 +108,7 @@ class Conversation:
 
     def _memory(self) -> None:
         regions, files = self._guest.memory.table()
-        what = self._chosen.randrange(2 if self._mappable else 6)
+        what = self._chosen.randrange(2 if self._spared else 6)
         if what == 1:
             regions, files = regions[:1], files[:1]
         elif what == 2:
@@ -134,6 +148,20 @@ class Conversation:
 
     def _call(self) -> None:
         self._with_file(Request.SET_VRING_CALL)
+
+    def _half(self) -> None:
+        """A message without its payload; what comes next is taken for that, or the switch has hung up."""
+        self.said.append("half a message")
+        self._guest.connection.post(Request.SET_FEATURES, size=8)
+
+    def _waiting(self) -> None:
+        """A call descriptor that is full, and waits, whatever the switch has made of it."""
+        call = os.eventfd(0, os.EFD_NONBLOCK)
+        self._files.append(call)
+        self._post(Request.SET_VRING_CALL, u64(self._chosen.randrange(2)), (call,))
+        if not self._spared:
+            fill(call)
+            os.set_blocking(call, True)
 
     def _with_file(self, request: Request) -> None:
         index = self._index() & 0xFF

@@ -13,7 +13,9 @@ from guest_memory import Memory
 from hostile import BREAKING, DESCRIPTORS, RECEIVE, RINGS, RUNTS, Attack, garbage, good, header_of_garbage, offered
 from hostile_messages import (
     MESSAGES,
+    WAITS,
     call_after_a_refused_memory_table,
+    call_that_waits_again,
     no_regions,
     region_of_no_memory,
     region_of_size_zero,
@@ -95,6 +97,39 @@ def test_who_goes_on_with_bad_memory_tables_is_shut_out(switch, neighbours, gues
     switch.control("remove-port v")
     quiet(neighbours[0])
     exchange(switch.attach(guests(), "v"), neighbours[0], frames(23, mac(6), mac(1)))
+
+
+@pytest.mark.parametrize("attack", WAITS, ids=named)
+def test_who_makes_the_switch_wait_keeps_nobody_out(switch, neighbours, villain, guests, attack):
+    """librte_vhost has one thread for all ports: the others must be able to come and go."""
+    attack(villain)
+    exchange(switch.attach(guests(), "w"), neighbours[0], frames(23, mac(6), mac(1)))
+    switch.control("remove-port w")
+    switch.control("remove-port v")
+    unharmed(switch, neighbours)
+
+
+@pytest.mark.parametrize("datapath", ["own", "zero-copy"], indirect=True)
+def test_who_makes_a_worker_wait_is_shut_out(switch, neighbours, villain, guests):
+    villain.post(50)
+    call_that_waits_again(villain)
+    villain.send(frames(23, mac(6), BROADCAST))
+    unharmed(switch, neighbours)
+    eventually(lambda: switch.port("v")["broken_rings"], "rings that are no longer touched", lambda: switch.port("v"))
+    villain.die()
+    switch.await_down("v")
+    assert not villain_comes_back(switch, villain)
+    assert "made a worker wait" in switch.log()
+    switch.control("remove-port v")
+    quiet(neighbours[0])
+    exchange(switch.attach(guests(), "v"), neighbours[0], frames(23, mac(6), mac(1)))
+
+
+def villain_comes_back(switch: Switch, villain: Frontend) -> bool:
+    with contextlib.suppress(Refused):
+        villain.connect(switch.local(f"{FOLDER}/{switch.name}.v"))
+        return True
+    return False
 
 
 def refused(switch: Switch, name: str) -> None:

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /* The parts that know nothing of DPDK, under AddressSanitizer and UBSan: `make check`. Prints a line a test. */
+#include <fcntl.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -7,6 +8,7 @@
 #include <unistd.h>
 
 #include "counters.h"
+#include "interrupt.h"
 #include "mac_table.h"
 #include "vring.h"
 
@@ -418,6 +420,26 @@ static void interrupts_when_asked(void)
 	close(guest.ring.call_fd);
 }
 
+/* Its counter is full, and whoever writes to it waits: without the watch this test would never end. */
+static void does_not_wait_for_a_guest(void)
+{
+	const eventfd_t full = UINT64_MAX - 1;
+	uint16_t taken;
+
+	boot();
+	CHECK(interrupt_watch() == 0);
+	guest.ring.call_fd = eventfd(0, EFD_NONBLOCK);
+	CHECK(eventfd_write(guest.ring.call_fd, full) == 0);
+	vring_give(&guest.ring, 0, 0);
+	CHECK(!vring_publish(&guest.ring) && !guest.ring.waited && !guest.ring.broken);
+	fcntl(guest.ring.call_fd, F_SETFL, 0);
+	vring_give(&guest.ring, 0, 0);
+	CHECK(!vring_publish(&guest.ring) && guest.ring.waited && guest.ring.broken);
+	taken = guest.ring.taken;
+	vring_give(&guest.ring, 0, 0);
+	CHECK(!vring_publish(&guest.ring) && guest.ring.taken == taken);
+}
+
 static void arms(void)
 {
 	boot();
@@ -471,6 +493,7 @@ int main(void)
 		{"breaks_a_ring_that_lies", breaks_a_ring_that_lies},
 		{"counts_wrap", counts_wrap},
 		{"interrupts_when_asked", interrupts_when_asked},
+		{"does_not_wait_for_a_guest", does_not_wait_for_a_guest},
 		{"arms", arms},
 		{"buckets_hold_their_values", buckets_hold_their_values},
 	};

@@ -50,7 +50,7 @@ def test_no_conversation_harms_the_switch(switch: Switch, neighbours, datapath: 
         for number in count():
             if time.monotonic() > end and number >= LOOK_EVERY:
                 break
-            said = Conversation(f"{SEED} {datapath} {number}", switch.local(path), mappable=datapath == "librte")
+            said = Conversation(f"{SEED} {datapath} {number}", switch.local(path), spared=datapath == "librte")
             said.hold()
             stories.append(f"conversation {number}:\n" + "\n".join(said.said))
             assert switch.alive(), f"the switch ended with status {switch.status()}\n{switch.log()}"
@@ -94,5 +94,5 @@ def settled(switch: Switch) -> Counter[str]:
             seen, since = now, time.monotonic()
         return time.monotonic() - since > SETTLE_SECONDS
 
-    eventually(the_same_for_long, "what the switch holds to stay the same", lambda: seen, 10 * SETTLE_SECONDS)
+    eventually(the_same_for_long, "what the switch holds to stay the same", lambda: seen, 10 * SETTLE_SECONDS, switch.clock)
     return seen

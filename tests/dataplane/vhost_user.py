@@ -159,3 +159,9 @@ def drain(eventfd: int) -> int:
         return os.eventfd_read(eventfd)
     except BlockingIOError:
         return 0
+
+
+def fill(eventfd: int) -> None:
+    """Up to the last number: one more would have to wait, or be refused."""
+    drain(eventfd)
+    os.eventfd_write(eventfd, 2**64 - 2)
