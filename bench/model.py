@@ -39,7 +39,7 @@ y=$EPOCHREALTIME
 echo $(( ${y/./} - ${x/./} ))
 """
 SETTLE = 2
-"""Turns of the work before one that is timed: after a change of state code is translated anew, and this machine's caches held another's."""
+"""Turns of the work before one that is timed: after a change of state code is translated again, and the caches held another's."""
 
 
 def main(arguments: list[str] | None = None) -> int:

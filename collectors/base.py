@@ -14,7 +14,7 @@ Life cycle, in the order the runner uses it::
         collector.end()            # a shell command at its last instant
         collector.finish()         # a shell command once all others have ended: what takes time to end
     collector.teardown()
-    Softirqs.numbers(recorded)     # pure: from what was recorded, so a mended parser can be run again later
+    Softirqs.numbers(recorded)     # pure: from what was recorded, so a fixed parser can be run again later
     Softirqs.functions(recorded)   # the same of single functions; most collectors have none
     Softirqs.stacks(recorded)      # the same of call stacks
 

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
 """What perf records of one window, brought home as text: the command that does it, and what both its readers need.
 
-The text is ``perf script``'s, whole, behind one line of JSON that says how it was made; so a parser that proves wrong can be mended.
+The text is ``perf script``'s, whole, behind one line of JSON that says how it was made; so a parser that proves wrong can be fixed.
 """
 
 from __future__ import annotations

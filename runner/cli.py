@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
-"""The command line. Each sub-command is one function here, which calls the room that does it.
+"""The command line. Each sub-command is one function here, which calls the package that does it.
 
 Exit status: 0 done, 1 something failed (a run, a report), 2 bad input, 130 interrupted.
 """

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
 """From what was recorded to numbers, by the collectors' and the traffic's own parsers.
 
-Numbers are only ever computed here, from raw/: so a parser that proves wrong can be mended, and old results parsed again.
+Numbers are only ever computed here, from raw/: so a parser that proves wrong can be fixed, and old results parsed again.
 """
 
 from __future__ import annotations

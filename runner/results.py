@@ -132,7 +132,7 @@ class Results:
         return None
 
     def join(self) -> None:
-        """Write measurements.parquet, functions.parquet and stacks.parquet anew from the runs that are done."""
+        """Write measurements.parquet, functions.parquet and stacks.parquet again from the runs that are done."""
         done = [self.run_folder(run["run_id"]) for run in self.manifest["runs"] if run["status"] == "done"]
         try:
             schema.join(self.folder / MEASUREMENTS, [folder / MEASUREMENTS for folder in done])

@@ -26,7 +26,7 @@ from workloads.traffic.base import Traffic
 
 Say = Callable[[str], None]
 BEFORE_MODELLED_S = 0.2
-"""The most that a traffic flows before time is modelled, in which it warms up anew."""
+"""The most that a traffic flows before time is modelled, in which it warms up again."""
 
 
 @dataclass(frozen=True)

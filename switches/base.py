@@ -84,7 +84,7 @@ class Switch(abc.ABC):
 
     def __init__(self, host: Testbed, plan: CpuPlan, options: Mapping[str, str] = {}) -> None:
         """``options``: of a case; those of endpoints among them are none of ours. The endpoints follow ``self.plan``, where an option may
-        have chosen another of the switch's seats."""
+        have chosen another of the switch's slots."""
         self.host, self.plan = host, plan
         self.chosen = {name: options.get(name, values[0]) for name, values in self.options.items()}
         """The value of each of its options."""

@@ -12,10 +12,10 @@ def switch_failed(what: str, log: str) -> RunFailed:
     return RunFailed(f"the switch failed: {what}; its log ends with:\n{log or '(nothing)'}")
 
 
-def checksums_broken(version: str, mended: list[str]) -> str:
+def checksums_broken(version: str, fixed: list[str]) -> str:
     return (
         f"Open vSwitch {version} clears the IP header's checksum of each TCP segment whose own checksum it leaves to a net_virtio_user, "
-        f"and the host drops it; {', '.join(mended)} and later ones don't. offloads: off leaves none to be made"
+        f"and the host drops it; {', '.join(fixed)} and later ones don't. offloads: off leaves none to be made"
     )
 
 

@@ -49,7 +49,7 @@ LOCAL = "vsprof0"
 # Of each frame whose TCP or UDP checksum is left to a device, it asks the device for the IP header's, too, which net/virtio then clears and
 # does not make: Open vSwitch, commit 99cac28f7 "netdev-dpdk: Fix IP checksum with net/virtio" (2025-09). Seen with 3.5.0.
 BREAKS_CHECKSUMS = (3, 3, 0)
-MENDED = {(3, 3): (3, 3, 7), (3, 4): (3, 4, 5), (3, 5): (3, 5, 3), (3, 6): (3, 6, 1)}
+FIXED = {(3, 3): (3, 3, 7), (3, 4): (3, 4, 5), (3, 5): (3, 5, 3), (3, 6): (3, 6, 1)}
 VERSION = re.compile(r"Open vSwitch\) (\d+)\.(\d+)\.(\d+)")
 HAS_AF_XDP = "python3 -S -c 'import socket; socket.socket(44, socket.SOCK_RAW)'"
 
@@ -78,8 +78,8 @@ class OvsDpdk(Ovs):
 
     def __init__(self, host: Testbed, plan: CpuPlan, options: Mapping[str, str] = {}) -> None:
         super().__init__(host, plan, options)
-        if plan.seats:
-            self.plan = plan.seated(self.chosen["pmd_node"])
+        if plan.slots:
+            self.plan = plan.on_slot(self.chosen["pmd_node"])
         self._offloads = options.get("offloads", "on")
         self._nodes: dict[str, Any] = {}
         """What was found on which NUMA node, where there are two."""
@@ -100,9 +100,9 @@ class OvsDpdk(Ovs):
         """Why no TCP gets from an endpoint that leaves checksums to others to a device net_virtio_user; None where it does."""
         found = VERSION.search(self.host.run(f"{self.daemon} --version", check=False).stdout)
         version = tuple(map(int, found.groups())) if found and self._offloads == "on" else ()
-        if version < BREAKS_CHECKSUMS or version >= MENDED.get(version[:2], version):
+        if version < BREAKS_CHECKSUMS or version >= FIXED.get(version[:2], version):
             return None
-        return messages.checksums_broken(".".join(map(str, version)), [".".join(map(str, one)) for one in MENDED.values()])
+        return messages.checksums_broken(".".join(map(str, version)), [".".join(map(str, one)) for one in FIXED.values()])
 
     def settings(self) -> dict[str, str]:
         return {
@@ -122,12 +122,12 @@ class OvsDpdk(Ovs):
 
     def _memory(self) -> dict[str, str]:
         """How much, and on which NUMA nodes where there are two: lists by node."""
-        if not (seats := self.plan.seats):
+        if not (slots := self.plan.slots):
             return {"dpdk-socket-mem": quoted(str(MEMORY_MIB))}
-        chosen = seats[self.chosen["memory_node"]].node
+        chosen = slots[self.chosen["memory_node"]].node
         # The far node is also that of DPDK's main thread, which makes the first pool there, before it knows of any guest.
-        allowed = {chosen, seats[FAR].node}
-        nodes = range(max(seat.node for seat in seats.values()) + 1)
+        allowed = {chosen, slots[FAR].node}
+        nodes = range(max(slot.node for slot in slots.values()) + 1)
         taken = [NODE_MEMORY_MIB if node == chosen else 0 for node in nodes]
         limits = [NODE_MEMORY_MIB if node in allowed else NO_MEMORY_MIB for node in nodes]
         return {f"dpdk-socket-{what}": quoted(",".join(map(str, mib))) for what, mib in (("mem", taken), ("limit", limits))}
@@ -181,9 +181,9 @@ class OvsDpdk(Ovs):
     def ready(self) -> None:
         self.vsctl("set Open_vSwitch . other_config:pmd-sleep-max=0")
         self._schedule()
-        if self.plan.seats:
+        if self.plan.slots:
             self._nodes = self._look_at_nodes()
-            dpdk_nodes.check(self._nodes, *(self.plan.seats[self.chosen[option]].node for option in ("pmd_node", "memory_node")))
+            dpdk_nodes.check(self._nodes, *(self.plan.slots[self.chosen[option]].node for option in ("pmd_node", "memory_node")))
 
     def _schedule(self) -> None:
         """Open vSwitch has no setting for the policy of its poll-mode threads, so they are given it from outside, as an operator would."""

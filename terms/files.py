@@ -11,7 +11,7 @@ from pathlib import Path
 
 
 def replace(path: Path, write: Callable[[Path], object]) -> None:
-    """Make ``path`` anew by ``write(another path)``. When this returns it is on the disk.
+    """Replace ``path`` by ``write(another path)``. When this returns it is on the disk.
 
     Both the file and its folder are synced: without the first a crash may leave the new name with no content, without the second the
     new name may be gone. Raises what ``write`` raises, and ``OSError``; ``path`` is then as it was.

@@ -14,7 +14,7 @@ NEAR, FAR = "near", "far"
 
 
 @dataclass(frozen=True, slots=True)
-class Seat:
+class CpuSlot:
     """A CPU on which a switch may move frames, and the NUMA node that it is of."""
 
     cpu: int
@@ -32,7 +32,7 @@ class CpuPlan:
     housekeeping: int
     switch: int
     endpoints: tuple[int, int]
-    seats: Mapping[str, Seat] = field(default_factory=dict)
+    slots: Mapping[str, CpuSlot] = field(default_factory=dict)
     """On a host of two NUMA nodes: where ``switch`` can be, ``NEAR`` and ``FAR``. Empty on any other."""
 
     @classmethod
@@ -49,11 +49,11 @@ class CpuPlan:
         The switch has a CPU for itself on the endpoints' node, too: of 4, the endpoints share one.
         """
         endpoints = (3, 4) if cpus >= 6 else (2, 2)
-        return cls(0, cpus - 1, endpoints, {NEAR: Seat(cpus - 1, 1), FAR: Seat(1, 0)})
+        return cls(0, cpus - 1, endpoints, {NEAR: CpuSlot(cpus - 1, 1), FAR: CpuSlot(1, 0)})
 
-    def seated(self, where: str) -> CpuPlan:
-        """The same with the switch on this one of its seats."""
-        return replace(self, switch=self.seats[where].cpu)
+    def on_slot(self, where: str) -> CpuPlan:
+        """The same with the switch on this one of its slots."""
+        return replace(self, switch=self.slots[where].cpu)
 
 
 @dataclass(frozen=True, slots=True)

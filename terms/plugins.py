@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
 """Plug-ins exist because their file exists: there is no list to edit.
 
-A room's plug-in is a module that sets the room's marker to its class, for instance ``SWITCH = KernelOvs``. Its name
+A package's plug-in is a module that sets the package's marker to its class, for instance ``SWITCH = KernelOvs``. Its name
 on the command line is the file's name with hyphens: ``switches/kernel_ovs.py`` is ``kernel-ovs``; names that
 readers know with underscores (collectors, traffic) keep them. One that needs several files is a folder whose
 ``__init__.py`` sets the marker.

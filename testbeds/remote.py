@@ -36,7 +36,7 @@ true
 """Ends all that was started, and the namespace with it. A unit may outlive whoever started it: so this also comes first, and last of all
 by the guard."""
 LEFT = "systemctl list-units --all --plain --no-legend 'vsprof-*' | cut -d' ' -f1; ls -d /run/vsprof-* 2>/dev/null"
-# /sys shows the interfaces of the network that it was mounted in: what shows interfaces is laid over it anew.
+# /sys shows the interfaces of the network that it was mounted in: what shows interfaces is mounted over it again.
 BEGIN = f"""{END}
 mkdir -p /run/openvswitch /run/dpdk
 cat > /run/vsprof-namespace.sh <<'SCRIPT'

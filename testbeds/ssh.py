@@ -96,7 +96,7 @@ class Channel:
     def pull(self, path: str, to: Path) -> None:
         to.mkdir(parents=True, exist_ok=True)
         at, name = str(Path(path).parent), Path(path).name
-        # Through a file, so that either end can fail, or hang, and be told apart.
+        # Through a file, so that either end can fail, or hang, and one knows which.
         with tempfile.TemporaryFile() as archive:
             command = f"tar -C {shlex.quote(at)} -cf - {shlex.quote(name)}"
             sent = subprocess.run(

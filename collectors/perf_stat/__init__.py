@@ -46,7 +46,7 @@ class PerfStat(Collector):
     options: ClassVar[dict[str, str]] = {
         "events": "names of metrics and events of the catalogue, in place of the default; each must be had, or the run fails",
         "event_files": "paths of JSON files with events and metrics of your own",
-        "modes": f"what is told apart: {', '.join(groups.SPLIT)}; or [all]",
+        "modes": f"what is distinguished: {', '.join(groups.SPLIT)}; or [all]",
         "counters": "how many events a group has beside cycles and instructions, in place of the tested number",
         "cpus": "the CPUs to count on, such as 0-3,8, in place of all",
     }
@@ -196,7 +196,7 @@ class PerfStat(Collector):
         return {key: text for key, text in texts.items() if text}
 
     def _modes(self) -> Sequence[str]:
-        """Guests are told apart where there can be any; the kernel's own events have no modes."""
+        """Guests are distinguished where there can be any; the kernel's own events have no modes."""
         if not any(self._hardware(name) for one in self._groups for name in one):
             return list(groups.WHOLE)
         return self.modes or [mode for mode in groups.SPLIT if mode != "guest" or self.seen.kvm]

@@ -14,7 +14,7 @@ from dataclasses import dataclass
 from collectors.events.entries import Event
 
 SPLIT = {"user": "uH", "kernel": "kH", "guest": "G"}
-"""The modes that can be told apart, and perf's modifiers for them."""
+"""The modes that can be distinguished, and perf's modifiers for them."""
 WHOLE = {"all": "HG"}
 """All at once. ``H`` and ``G`` are said outright, for perf changed in 6.13 what an event without them counts of guests."""
 MODIFIERS = {**SPLIT, **WHOLE}

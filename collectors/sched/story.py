@@ -133,7 +133,7 @@ class Story:
         told = _match(TASK, event)
         thread = int(told["thread"])
         self._thread(thread, told["name"])
-        # One that is on a CPU, about to sleep, stays there; one that waits already is not woken anew.
+        # One that is on a CPU, about to sleep, stays there; one that waits already is not woken again.
         if thread not in self._waiting and thread not in [running for running, _ in self._running.values()]:
             self._waiting[thread] = event.time, False
 

@@ -77,7 +77,7 @@ class Server(Machine):
         return channel
 
     def cut_power(self) -> None:
-        """What it had not yet written to its disk is lost, and it boots anew."""
+        """What it had not yet written to its disk is lost, and it boots again."""
         self.qmp("system_reset")
 
     def _arguments(self, overlay: Path) -> list[str]:

@@ -135,7 +135,7 @@ class Machine:
         """Start QEMU on the overlay ``disk``: from the kernel on, or (``boot=False``) waiting for a snapshot's state.
 
         Plug-ins are loaded for a snapshot's state alone: what is booted becomes a snapshot, which must suit any of them.
-        The port of the control channel is picked anew when another program takes it first. Raises ``VsprofError`` with
+        The port of the control channel is picked again when another program takes it first. Raises ``VsprofError`` with
         QEMU's own words when it does not start: ``PluginNotLoaded`` when that is a plug-in's fault.
         """
         more = self._kernel() if boot else ["-incoming", "defer", *self._plugin_options()]

@@ -61,21 +61,21 @@ BEFORE = [
 ]  # fmt: skip
 # An administrator waits for another's apt to end; and whose apt complains of something broken off does first what apt says.
 WAITED = "import fcntl; fcntl.lockf(open('/var/lib/dpkg/lock-frontend', 'w'), fcntl.LOCK_EX)"
-MENDED = f'python3 -c "{WAITED}"; dpkg --configure -a; {APT} -f install;'
+FIXED = f'python3 -c "{WAITED}"; dpkg --configure -a; {APT} -f install;'
 MEANWHILE = [
     Trap("a user", "useradd --create-home late; echo work > /home/late/work", "grep -q work /home/late/work", "userdel --remove late"),
     Trap("a daemon's user", "useradd --system late-daemon", "id late-daemon", "userdel late-daemon"),
     Trap("a program", "echo late > /usr/local/bin/late", "grep -q late /usr/local/bin/late", "rm /usr/local/bin/late"),
     Trap("a setting", "echo kernel.sysrq=1 > /etc/sysctl.d/95-late.conf; cp /proc/sys/vm/max_map_count /root/late; echo 777777 > /proc/sys/vm/max_map_count",
          "test -e /etc/sysctl.d/95-late.conf; grep -q 777777 /proc/sys/vm/max_map_count", "rm /etc/sysctl.d/95-late.conf; cp /root/count /proc/sys/vm/max_map_count; rm /root/late"),
-    Trap("a package that is also ours", f"{MENDED} {APT} install tcpdump", "tcpdump --version; id tcpdump",
+    Trap("a package that is also ours", f"{FIXED} {APT} install tcpdump", "tcpdump --version; id tcpdump",
          f"{APT} purge --autoremove tcpdump"),
     Trap("a file in a folder that a package of ours made", "mkdir -p /etc/network/own; echo late > /etc/network/own/late",
          "grep -q late /etc/network/own/late", "rm -r /etc/network/own; rmdir /etc/network"),
 ]  # fmt: skip
 DATABASE = Trap(
     "a database",
-    f'{MENDED} {APT} install postgresql && su postgres -c \'psql -c "create table late (n int)" -c "insert into late values (42)"\'',
+    f'{FIXED} {APT} install postgresql && su postgres -c \'psql -c "create table late (n int)" -c "insert into late values (42)"\'',
     "su postgres -c 'psql -A -t -c \"select n from late\"' | grep -q 42",
     # It leaves its logs, locale and user to whoever asks for them.
     f"{APT} purge --autoremove 'postgresql*'; rm -rf /var/lib/postgresql /var/log/postgresql /etc/postgresql*; userdel postgres",

@@ -38,11 +38,11 @@ def test_on_two_nodes_the_switch_can_be_on_the_endpoints_node_or_on_the_other():
     near = {nodes[cpu] for cpu in plan.endpoints}
     assert len(near) == 1
     for where, on in ((NEAR, near), (FAR, {0, 1} - near)):
-        seat = plan.seats[where]
-        assert {seat.node, nodes[seat.cpu]} == on
-        assert plan.seated(where).switch == seat.cpu
-        assert seat.cpu not in {plan.housekeeping, *plan.endpoints}
-    assert plan == plan.seated(NEAR)
+        slot = plan.slots[where]
+        assert {slot.node, nodes[slot.cpu]} == on
+        assert plan.on_slot(where).switch == slot.cpu
+        assert slot.cpu not in {plan.housekeeping, *plan.endpoints}
+    assert plan == plan.on_slot(NEAR)
 
 
 @given(st.integers(2, 256))

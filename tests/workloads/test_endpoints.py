@@ -134,14 +134,14 @@ def test_each_cpu_has_the_role_of_what_is_pinned_there(topology, access, cpus, r
     [("near", ["host-other", "host-other", "guest", "switch"]), ("far", ["host-other", "switch", "guest", "host-other"])],
 )
 def test_on_two_nodes_the_guests_share_a_cpu_and_the_switch_has_its_seat(where, roles):
-    made = Vm2Vm(SimpleNamespace(cpus=4), Switch, CpuPlan.of_two_nodes(4).seated(where), "vhost-user")
+    made = Vm2Vm(SimpleNamespace(cpus=4), Switch, CpuPlan.of_two_nodes(4).on_slot(where), "vhost-user")
     assert made.cpu_roles() == dict(enumerate(roles))
     assert made._vm(Port("p1", "vhost-user", "/run/p1.sock"), 1, 2)._node == 1
 
 
 def test_of_six_cpus_on_two_nodes_each_end_has_its_own_on_the_switchs_near_node():
     plan = CpuPlan.of_two_nodes(6)
-    assert (plan.seated("near").switch, plan.seated("far").switch, plan.endpoints) == (5, 1, (3, 4))
+    assert (plan.on_slot("near").switch, plan.on_slot("far").switch, plan.endpoints) == (5, 1, (3, 4))
 
 
 def test_a_guest_can_be_emulated():

@@ -25,7 +25,7 @@ class Latency(_Part):
         gained = Counter({(low, high): count for low, high, count in self.buckets})
         gained.subtract({(low, high): count for low, high, count in before.buckets})
         if any(count < 0 for count in gained.values()):
-            raise ValueError("frame-probe's counts went back: its stream was started anew between two reports")
+            raise ValueError("frame-probe's counts went back: its stream was restarted between two reports")
         buckets = [(low, high, count) for (low, high), count in sorted(gained.items()) if count]
         return Latency(count=sum(gained.values()), sum_s=self.sum_s - before.sum_s, buckets=buckets)
 

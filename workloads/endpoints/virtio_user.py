@@ -4,7 +4,7 @@
 One program serves both ends: two processes that poll on one CPU would wait for each other's time slices, and no frame would get through
 meanwhile. It is testpmd, which floods, with a thread for each end where there are CPUs enough; until a traffic asks for frames at a pace,
 or for a flood at a given rate, which frame-probe sends. The switch finds its ports served by another program then, as if a guest had been
-started anew.
+restarted.
 """
 
 from __future__ import annotations

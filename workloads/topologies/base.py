@@ -137,7 +137,7 @@ class Topology(abc.ABC):
             "backend_cpu": self.plan.switch,
             "housekeeping_cpu": self.plan.housekeeping,
         }
-        node = self.plan.seats[NEAR].node if self.plan.seats else None
+        node = self.plan.slots[NEAR].node if self.plan.slots else None
         made = Vm(self.host, port, number, **cpus, accel=self.chosen["accel"], tx_interrupts=self.chosen["tx_interrupts"], node=node)
         self._made.append(made)
         return made
