@@ -54,7 +54,7 @@ enum {
 
 /*
  * Not offered: what would need checksums or segmentation done on behalf of a receiver that can't. Guests then send whole frames
- * with sums. As OVS-DPDK does by default.
+ * with sums. By default OVS-DPDK (3.5) offers no segmentation either, but checksums.
  */
 #define OFFLOADS                                                                                                                         \
 	(1ULL << VIRTIO_NET_F_CSUM | 1ULL << VIRTIO_NET_F_GUEST_CSUM | 1ULL << VIRTIO_NET_F_HOST_TSO4 | 1ULL << VIRTIO_NET_F_HOST_TSO6 | \
