@@ -13,11 +13,11 @@ from terms.errors import BadInput, RunFailed
 
 
 def not_in_modelled_time(what: str) -> str:
-    return f"{what} takes longer than modelled time can last: to have it in the emulator's time, add --clock emulated"
+    return f"{what} takes longer than modelled time can last: to measure it in the emulator's time, add --clock emulated"
 
 
 def counted_in_two_times() -> str:
-    return "the flood began and ended in the emulator's time: of modelled time, the windows have each hop's packet rate"
+    return "the flood starts and ends outside modelled time, so it has no totals there; the windows have each hop's packet rate"
 
 
 def reports_too_long(seconds: float) -> str:
