@@ -23,8 +23,8 @@ FIELDS = {"faults_minor": 10 - 3, "faults_major": 12 - 3}
 class PageFaults(Snapshot):
     words = "page faults"
     says: ClassVar[Mapping[str, NumberWords]] = {
-        "page_faults_minor": NumberWords("page faults of pages that are in memory", better="less"),
-        "page_faults_major": NumberWords("page faults that read a disk", better="less"),
+        "faults_minor": NumberWords("page faults of pages that are in memory", better="less"),
+        "faults_major": NumberWords("page faults that read a disk", better="less"),
     }
     # A thread that ends meanwhile is no error.
     command = "cat /proc/[0-9]*/task/[0-9]*/stat 2> /dev/null; true"

@@ -210,7 +210,7 @@ class UarchModel(Clock):
 
     @contextlib.contextmanager
     def modelled_time(self) -> Iterator[None]:
-        # See safe_to_change in plugin.c: a guest must not be in the middle of an interrupt when the model takes over.
+        # See safe_to_change in plugin_changes.c: a guest must not be in the middle of an interrupt when the model takes over.
         try:
             with self.host.guests_held():
                 self._change("model")

@@ -360,7 +360,7 @@ def test_what_is_wrong_in_a_base_is_said_of_the_base(write):
 @pytest.mark.parametrize(
     ("base", "said"),
     [
-        ("haswell", r"mine\.yaml: base: no CPU profile 'haswell': use one of haswell-ep-e5-2695v3, .*or the path of a YAML file"),
+        ("haswell", r"mine\.yaml: base: no CPU profile 'haswell': use one of .*haswell-ep-e5-2695v3, .*or the path of a YAML file"),
         ("../elsewhere.yaml", r"mine\.yaml: base: no CPU profile '\.\./elsewhere\.yaml'"),
         (5, r"mine\.yaml: base: need a name \(found 5\)"),
         ("mine.yaml", r"mine\.yaml: base: mine -> mine leads back to itself"),
@@ -513,7 +513,7 @@ def test_an_aliased_group_is_overridden_alone(write):
 
 @pytest.mark.parametrize("name", ["zen6", "", "../profiles/zen5", "missing.yaml", "x" * 400 + ".yaml", "a\0b.yaml"])
 def test_a_name_that_is_none_lists_the_known_ones(name):
-    with pytest.raises(BadInput, match=r"no CPU profile .*: use one of haswell-ep-e5-2695v3, .*skylake-sp, zen4, zen5"):
+    with pytest.raises(BadInput, match=r"no CPU profile .*: use one of .*haswell-ep-e5-2695v3, .*skylake-sp, zen4, zen5"):
         profiles.load(name)
 
 
