@@ -26,7 +26,7 @@ help: ## Show this list
 	for one in $(EXPERIMENTS); do awk -v name=$$one -f tools/question.awk experiments/$$one.yaml; done
 	echo
 	echo "Other targets:"
-	grep -hE '^[a-z][a-z0-9%-]*:.*## ' $(MAKEFILE_LIST) | sed -E 's/^([^:]+):.*## (.*)/\1|\2/' | awk -F'|' '{ printf "  %-18s %s\n", $$1, $$2 }'
+	grep -hE '^[a-z][a-z0-9%-]*:.*## ' $(MAKEFILE_LIST) | sed -E 's/^([^:]+):.*## (.*)/\1\t\2/' | awk -F'\t' '{ printf "  %-18s %s\n", $$1, $$2 }'
 	echo
 	echo "Variables: TESTBED=auto|lab|native|remote  INVENTORY=  SERVER=  ACCEL=tcg|kvm  CLOCK=emulated|modelled  SWITCHES=  FRAMES=  FLOWS=  LOADS=  REPEAT=  DURATION=  COLLECTORS=  CPU=  EVENTS=  SEED=  RUN=  TUNE=1  V=1"
 
@@ -102,7 +102,7 @@ fuzz: build/ready-to-fuzz ## Fuzz vhost-switch: rings, addresses, parsers, messa
 
 .PHONY: soak
 soak: $(READY) ## Kill a small campaign at random moments, and look whether anything is lost or left (TESTBED=native|lab, ROUNDS=70, SEED=)
-	$(VENV)/bin/python -m bench.soak $(if $(TESTBED),--testbed $(TESTBED)) $(if $(ROUNDS),--rounds $(ROUNDS)) $(if $(SEED),--seed $(SEED))
+	$(VENV)/bin/python -m bench.soak $(if $(filter-out auto,$(TESTBED)),--testbed $(TESTBED)) $(if $(ROUNDS),--rounds $(ROUNDS)) $(if $(SEED),--seed $(SEED))
 
 build/ready-to-fuzz: build/ready tools/setup
 	tools/setup $(VENV) fuzz

@@ -35,6 +35,10 @@ Count = tuple[str, int, float | None, float | None, float | None]
 class PerfSoftware(Collector):
     words = "the kernel's events, by perf stat"
     says: ClassVar[Mapping[str, NumberWords]] = {
+        "context_switches": NumberWords("context switches", better="less"),
+        "cpu_migrations": NumberWords("threads moved to this CPU from another", better="less"),
+        "page_faults_minor": NumberWords("page faults of pages that are in memory", better="less"),
+        "page_faults_major": NumberWords("page faults that read a disk", better="less"),
         "vm_exits": NumberWords("exits from a guest to the hypervisor", better="less"),
         "*_interrupts": NumberWords("interrupts of this kind", better="less"),
     }

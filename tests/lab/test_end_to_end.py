@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import fnmatch
 import json
 import os
 import signal
@@ -84,6 +85,18 @@ def test_every_traffic_and_collector_has_numbers(result: Path) -> None:
     assert own.equals(frame["collector"] == "uarch_model")
     # A number that could not be counted says why.
     assert frame.loc[frame["value"].isna(), "note"].str.len().gt(0).all()
+
+
+def test_every_number_of_a_collector_is_in_words(result: Path) -> None:
+    """A report calls a number by its collector's words; one without them would stand there by its bare name."""
+    frame = pd.read_parquet(result / "measurements.parquet", columns=["collector", "name"]).drop_duplicates()
+    said = json.loads((result / "manifest.json").read_text())["vocabulary"]["collectors"]
+    bare = [
+        (row.collector, row.name)
+        for row in frame.itertuples(index=False)
+        if row.collector in said and not any(fnmatch.fnmatchcase(row.name, pattern) for pattern in said[row.collector]["numbers"])
+    ]
+    assert not bare
 
 
 def test_the_offered_rate_was_offered_and_arrived(result: Path) -> None:
