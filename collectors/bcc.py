@@ -17,6 +17,7 @@ from collectors.base import Apart, Recorded
 from terms import messages as terms_messages
 from terms.placement import Placement
 from terms.schema import ROLES, Number
+from terms.vocabulary import NumberWords
 from testbeds.base import Testbed
 
 COMPILE_SECONDS = 240
@@ -33,6 +34,10 @@ _BUCKET = re.compile(r"^ *(\d+) -> \d+ +: (\d+) ", re.ASCII)
 
 class Bcc(Apart):
     words = "bcc"
+    says: ClassVar[Mapping[str, NumberWords]] = {
+        "bcc_softirq_*_seconds": NumberWords("time in softirqs of this kind", better="less"),
+        "bcc_run_queue_waits*": NumberWords("waits for a CPU, and those from this many microseconds on", better="less"),
+    }
     automatic = False
     options: ClassVar[Mapping[str, str]] = {"tools": f"which, a list of {', '.join(TOOLS)}; without it, softirqs, which starts faster"}
 

@@ -29,6 +29,7 @@ class OvsDatapath(Snapshot):
         "flow_misses": NumberWords("packets that go up to ovs-vswitchd (upcalls)", better="less"),
         "flow_lost": NumberWords("packets lost on the way up to ovs-vswitchd", better="less"),
         "flows_installed": NumberWords("flows in the table at the end of the window"),
+        "masks_hit": NumberWords("masks looked at for all packets", better="less"),
         "coverage_*": NumberWords("events of this kind, by ovs-vswitchd's own coverage counters"),
     }
     nesting = 0

@@ -19,6 +19,7 @@ from typing import Any, ClassVar
 from collectors import intel, messages
 from collectors.base import Apart, Recorded
 from terms.schema import Number
+from terms.vocabulary import NumberWords
 from testbeds.base import Testbed
 
 BUILD = Path(__file__).resolve().parents[1] / "build"
@@ -38,6 +39,7 @@ Place = tuple[int, int]
 class Toplev(Apart):
     words = "toplev (top-down method)"
     source = "hardware"
+    says: ClassVar[Mapping[str, NumberWords]] = {"toplev_*": NumberWords("toplev's metric of this node of the top-down tree")}
     automatic = False
     options: ClassVar[dict[str, str]] = {"level": "how deep into the tree of bottlenecks: 1 (not multiplexed), 2 or 3"}
 

@@ -46,6 +46,18 @@ class VhostSwitch(Snapshot):
         "burst_size_*": NumberWords("packets in a burst"),
         "dropped_*": NumberWords("frames dropped", better="less"),
         "flood_dropped": NumberWords("copies of flooded frames dropped", better="less"),
+        "refused": NumberWords("frames and descriptors refused as malformed", better="less"),
+        "flooded": NumberWords("frames sent to all ports"),
+        "filtered": NumberWords("frames whose receiver is where they came from"),
+        "pmd_packets": NumberWords("packets that the poll-mode threads moved", better="more"),
+        "pmd_bursts": NumberWords("polls that found packets"),
+        "empty_polls": NumberWords("polls that found nothing"),
+        "pmd_idle_cycles": NumberWords("TSC cycles of polls that found nothing"),
+        "pmd_sleeps": NumberWords("times that a poll-mode thread went to sleep"),
+        "pmd_wakeups": NumberWords("times that a frame woke a poll-mode thread"),
+        "pmd_sleep_seconds": NumberWords("time that poll-mode threads slept"),
+        "timed_*": NumberWords("packets and bursts whose stages were timed"),
+        "pmu_*": NumberWords("the PMU's count in this stage, of sampled bursts"),
     }
     nesting = 0
     command = dpdk_telemetry.command(

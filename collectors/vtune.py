@@ -19,6 +19,7 @@ from collectors import intel, messages
 from collectors.base import Apart, Recorded
 from terms import messages as terms_messages
 from terms.schema import FunctionCount, Number
+from terms.vocabulary import NumberWords
 from testbeds.base import Testbed
 
 ANALYSES = {
@@ -48,6 +49,7 @@ _CPUS = re.compile(r"\d+(-\d+)?(,\d+(-\d+)?)*")
 class Vtune(Apart):
     words = "VTune"
     source = "hardware"
+    says: ClassVar[Mapping[str, NumberWords]] = {"vtune_*": NumberWords("VTune's metric or event of this name")}
     automatic = False
     options: ClassVar[dict[str, str]] = {
         "analysis": "what VTune looks for: " + ", ".join(ANALYSES),

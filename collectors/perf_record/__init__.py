@@ -17,6 +17,7 @@ from collectors.base import Apart, Recorded
 from collectors.perf_record import samples
 from collectors.uarch_model import symbols
 from terms.schema import FunctionCount, Number, StackCount
+from terms.vocabulary import NumberWords
 from testbeds.base import Testbed
 
 FREQUENCY_HZ = 499
@@ -40,6 +41,13 @@ OPTIONS = "--guest-code --no-inline"
 
 class PerfRecord(Apart):
     words = "samples of call stacks"
+    says: ClassVar[Mapping[str, NumberWords]] = {
+        "samples": NumberWords("samples of CPUs at work"),
+        "samples_idle": NumberWords("samples of idle CPUs"),
+        "samples_lost": NumberWords("samples that perf could not write in time", better="less"),
+        "sampling_rate": NumberWords("rate at which samples came"),
+        "window_seconds": NumberWords("from the first sample to the last"),
+    }
     automatic = False
     options: ClassVar[dict[str, str]] = {
         "frequency": f"samples a second and CPU, {LEAST_HZ} to {MOST_HZ} (default {FREQUENCY_HZ})",

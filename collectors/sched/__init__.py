@@ -35,6 +35,14 @@ class Sched(Apart):
     says: ClassVar[Mapping[str, NumberWords]] = {
         "run_queue_latency_*": NumberWords("time that a runnable thread waits for a CPU", better="less"),
         "preempted_wait_seconds": NumberWords("time waiting after the CPU was taken away", better="less"),
+        "switches_*": NumberWords("context switches, by why the thread left its CPU", better="less"),
+        "task_migrations": NumberWords("threads moved to another CPU", better="less"),
+        "run_queue_waits": NumberWords("times that a thread was woken and got a CPU"),
+        "on_cpu_seconds": NumberWords("time on a CPU"),
+        "slices": NumberWords("times that a thread had a CPU without a break"),
+        "slice_*": NumberWords("how long a thread had a CPU without a break"),
+        "lost_events": NumberWords("events that perf lost", better="less"),
+        "window_seconds": NumberWords("length of the trace"),
     }
     automatic = False
 

@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import fnmatch
 import functools
 import json
 from pathlib import Path
@@ -11,7 +12,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from collectors.base import Recorded
+from collectors.base import Collector, Recorded
 from terms import plugins
 from terms.placement import Placement
 from terms.schema import FunctionCount, Number
@@ -86,3 +87,15 @@ def test_nothing_recorded(name):
     reads(name, "", "")
     reads(name, sound(name)[0], "")
     reads(name, "", sound(name)[1])
+
+
+@pytest.mark.parametrize("name", [name for name in COLLECTORS if COLLECTORS[name].vocabulary is Collector.vocabulary])
+def test_what_it_counts_is_in_words(name):
+    """Those that have words of their own say them when they know what they count."""
+    begin, end = sound(name)
+    try:
+        names = {one.name for one in COLLECTORS[name].numbers(Recorded(begin, end, 1.0, PLACEMENT))}
+    except ValueError as error:
+        pytest.skip(f"its captured output is of another placement: {error}")
+    bare = [one for one in names if not any(fnmatch.fnmatchcase(one, pattern) for pattern in COLLECTORS[name].says)]
+    assert not bare
