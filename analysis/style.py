@@ -3,7 +3,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+import math
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any
 
 import matplotlib as mpl
 import numpy as np
@@ -19,26 +21,13 @@ from terms import schema, units
 _PALETTE = sns.color_palette("colorblind").as_hex()
 SWITCH_PALETTE = (_PALETTE[7], _PALETTE[0], _PALETTE[1], _PALETTE[2], "#5e3c99", "#8c2d04", "#35978f", "#c51b7d")
 """Slots that switches name as theirs."""
-ACCESS_HATCHES = {
-    "virtio-net": "////",
-    "vhost-net": "",
-    "vhost-user": "",
-    "virtio-user": "....",
-    "veth": "\\\\\\\\",
-    "tap": "xxxx",
-}
+ACCESS_HATCHES = {"virtio-net": "////", "virtio-user": "....", "veth": "\\\\\\\\", "tap": "xxxx"}
+"""Those of vhost-net and vhost-user have none."""
 # Roles and CPU states never take a switch's colour; neighbours in a stack differ in lightness, and by hatch.
 ROLE_COLOURS = dict(zip(schema.ROLES, ("#44546a", _PALETTE[4], _PALETTE[5], _PALETTE[8], "#bdbdbd"), strict=True))
 ROLE_HATCHES = dict(zip(schema.ROLES, ("", "////", "", "....", "xxxx"), strict=True))
-STATE_COLOURS = {
-    "user": _PALETTE[9],
-    "kernel": _PALETTE[3],
-    "softirq": _PALETTE[8],
-    "irq": "#7f4f24",
-    "guest": _PALETTE[5],
-    "idle": "#f0f0f0",
-}
 STATE_HATCHES = {"user": "", "kernel": "////", "softirq": "....", "irq": "xxxx", "guest": "\\\\\\\\", "idle": ""}
+STATE_COLOURS = dict(zip(STATE_HATCHES, (_PALETTE[9], _PALETTE[3], _PALETTE[8], "#7f4f24", _PALETTE[5], "#f0f0f0"), strict=True))
 # What the modelled processor waited for: data in violet, instructions in green, addresses in brown.
 CAUSE_COLOURS = {
     "base": "#d4d4d4",
@@ -55,6 +44,12 @@ CAUSE_HATCHES = {**dict.fromkeys(CAUSE_COLOURS, ""), "LLC": "////", "fetch": "..
 # What a poll-mode thread does with a burst, in this order: in from a ring, what it is and where to, out to a ring.
 STAGE_COLOURS = {"dequeue": "#4477aa", "parse": "#ccbb44", "lookup": "#ee6677", "enqueue": "#228833", "other": "#bbbbbb"}
 STAGE_HATCHES = {"dequeue": "", "parse": "xxxx", "lookup": "....", "enqueue": "////", "other": ""}
+STACKS = {
+    "role": (ROLE_COLOURS, ROLE_HATCHES, "path"),
+    "cause": (CAUSE_COLOURS, CAUSE_HATCHES, "cycles"),
+    "stage": (STAGE_COLOURS, STAGE_HATCHES, "all"),
+}
+"""By the column of what is stacked: its looks, and what the column calls the whole."""
 LOAD_NAMES = {
     "saturation": "saturation", "ndr": "no-drop rate", "pdr": "partial-drop rate", "equal": "equal rate", "paced": "", "none": ""
 }  # fmt: skip
@@ -109,6 +104,28 @@ def panels(heights: Sequence[float], columns: int = 1, **options: object) -> tup
     return figure, axes
 
 
+def by_traffic(table: pd.DataFrame, columns: int = 1, height: float | None = None) -> tuple[Figure, list[tuple[Any, pd.DataFrame, str]]]:
+    """A figure with a row of panels for each traffic and load of a table, whose name is their title; and of each row its axes (one, or as
+    many as `columns`), the table's part, in which `row` is the case, and the traffic.
+
+    `height`: of a row [inches], else as much as a bar for each row of the part needs.
+    """
+    groups = table.assign(row=table["label"]).groupby(["traffic", "load"])
+    parts = {pair: groups.get_group(pair) for pair in traffics(table)}
+    figure, axes = panels([height or bar_height(len(part)) for part in parts.values()], columns, sharey="row")
+    for row, pair in zip(axes, parts, strict=True):
+        row[0].set_title(traffic_name(*pair))
+    return figure, [(row if columns > 1 else row[0], part, pair[0]) for row, (pair, part) in zip(axes, parts.items(), strict=True)]
+
+
+def grid(number: int, columns: int, height: float) -> tuple[Figure, np.ndarray]:
+    """A figure with so many panels of a height [inches], row by row, on one horizontal scale; those left over are not seen."""
+    figure, axes = panels([height] * math.ceil(number / columns), columns, sharex=True)
+    for left_over in axes.ravel()[number:]:
+        left_over.set_visible(False)
+    return figure, axes
+
+
 def bar_height(rows: int) -> float:
     """Inches that `rows` horizontal bars with a title and an axis need."""
     return 0.95 + 0.36 * rows
@@ -122,26 +139,29 @@ def labels(axes: Axes, names: Sequence[str]) -> None:
 
 def scale(values: pd.Series, unit: str) -> tuple[float, str]:
     """What to divide by, and the axis' unit with its prefix: (1e3, "kpps")."""
-    top = float(np.nanmax(np.abs(values))) if len(values.dropna()) else 0.0
-    shown = units.si(top, unit).split(" ", 1)
+    word, bare = (units.si(value, unit).partition(" ")[2] for value in (np.nan_to_num(values.abs().max()), 0))
     factors = {"G": 1e9, "M": 1e6, "k": 1e3, "m": 1e-3, "µ": 1e-6, "n": 1e-9}
-    short = units.si(0, unit).split(" ", 1)[-1]
-    word = shown[1] if len(shown) > 1 else ""
-    return (factors[word[0]], word) if word != short and word and word[0] in factors else (1.0, word)
+    return factors.get(word.removesuffix(bare), 1.0), word
 
 
-def error(row: object, factor: float = 1.0) -> np.ndarray | None:
-    """The interval of a summary's row as matplotlib wants it: shape (2, 1), distances from the median."""
-    if pd.isna(row.low) or pd.isna(row.high):
-        return None
-    return np.array([[row.median - row.low], [row.high - row.median]]) / factor
+def part_lines(axes: Axes, groups: pd.Series, **look: object) -> None:
+    """A line between rows wherever the next one is of another group."""
+    for place in np.flatnonzero(groups.to_numpy()[1:] != groups.to_numpy()[:-1]):
+        axes.axhline(place + 0.5, lw=0.8, **look)
 
 
-def bars(axes: Axes, table: pd.DataFrame, unit: str, what: str, names: Sequence[str] | None = None) -> None:
+def interval(axes: Axes, row: Any, place: float, factor: float = 1.0, **look: object) -> None:
+    """The interval of a summary's row, where it has one, as a line with two ends at the height `place`."""
+    if pd.notna(row.low) and pd.notna(row.high):
+        ends = np.array([[row.median - row.low], [row.high - row.median]]) / factor
+        axes.errorbar(row.median / factor, place, xerr=ends, **{"color": INK, "capsize": 3, "lw": 1.2, **look})
+
+
+def bars(axes: Axes, table: pd.DataFrame, unit: str, what: str, names: Sequence[str] | None = None) -> float:
     """One horizontal bar a row of a summary, in its switch's colour, with interval and value.
 
-    `what` and the prefixed unit name the axis; `names` are the rows' labels (else the cases'). A row without a number
-    keeps its place.
+    `what` and the prefixed unit name the axis; `names` are the rows' labels (else the cases'). A row without a number keeps its place.
+    Returns what the axis' numbers are divided by.
     """
     factor, word = scale(pd.concat([table["median"], table["high"]]), unit)
     reach = float(np.nanmax([*table["median"], *table["high"], 0])) / factor or 1.0
@@ -149,14 +169,13 @@ def bars(axes: Axes, table: pd.DataFrame, unit: str, what: str, names: Sequence[
         if pd.isna(row.median):
             continue
         axes.barh(place, row.median / factor, 0.66, **case_look(row.switch, row.access))
-        interval = error(row, factor)
-        if interval is not None:
-            axes.errorbar(row.median / factor, place, xerr=interval, color=INK, capsize=3, lw=1.2)
-        end = max(row.median, row.median if pd.isna(row.high) else row.high, 0) / factor
+        interval(axes, row, place, factor)
+        end = np.nanmax([row.median, row.high, 0]) / factor
         axes.text(end + 0.012 * reach, place, units.significant(row.median / factor), va="center", color=INK)
-    labels(axes, list(names) if names is not None else list(table["label"]))
+    labels(axes, table["label"] if names is None else names)
     axes.set_xlim(right=1.12 * reach)
     axes.set_xlabel(f"{what} ({word})" if word else what)
+    return factor
 
 
 def stacks(axes: Axes, table: pd.DataFrame, part: str, colours: Mapping[str, str], hatches: Mapping[str, str]) -> None:
@@ -181,46 +200,57 @@ def filling(parts: pd.DataFrame, sums: pd.DataFrame) -> pd.DataFrame:
     return parts.assign(median=parts["median"] * parts["row"].map(factor.replace(np.inf, np.nan)).fillna(1.0))
 
 
-def stacked_roles(axes: Axes, part: pd.DataFrame) -> None:
-    """A stack by role in each row, its number the packet path's: host-other is drawn beside it, but where the host is an endpoint."""
-    parts, path = part[part["role"].isin(list(ROLE_COLOURS))], part[part["role"] == "path"]
-    of_path = (parts["role"] != "host-other") | (parts["topology"] == "vm2host")
-    # In the table's own order: panels side by side share their rows.
-    parts = pd.concat([filling(parts[of_path], path), parts[~of_path]]).sort_index()
-    stacks(axes, parts, "role", ROLE_COLOURS, ROLE_HATCHES)
-    totals(axes, parts, path)
+def stacked(axes: Axes, part: pd.DataFrame, of: str, what: str, empty: str = "not counted") -> bool:
+    """A stack in each `row` by the column `of` (role, cause or stage), with number and interval of its whole; `what` names the axis, and
+    `empty` is said where there is nothing to draw: then False is returned.
+
+    Of roles the whole is the packet path: host-other is drawn beside it, but where the host is an endpoint.
+    """
+    axes.set_xlabel(what)
+    if part.empty:
+        axes.text(0.5, 0.5, empty, transform=axes.transAxes, ha="center")
+        return False
+    colours, hatches, whole = STACKS[of]
+    parts, sums = part[part[of].isin(list(colours))], part[part[of] == whole]
+    beside = (parts[of] == "host-other") & (parts["topology"] != "vm2host")
+    if of != "stage":  # the sum of whose medians stands for itself
+        # In the table's own order: panels side by side share their rows.
+        parts = pd.concat([filling(parts[~beside], sums), parts[beside]]).sort_index()
+    stacks(axes, parts, of, colours, hatches)
+    totals(axes, parts, sums)
+    return True
 
 
 def totals(axes: Axes, parts: pd.DataFrame, sums: pd.DataFrame) -> None:
     """Number and interval of each row of `sums` beside the stacks that `stacks` drew of `parts`; both have a `row`."""
     rows = list(dict.fromkeys(parts["row"])) or list(dict.fromkeys(sums["row"]))
-    reach = float(pd.concat([parts.groupby("row")["median"].sum(), sums["median"], sums["high"]]).max()) or 1.0
+    lengths = parts.groupby("row")["median"].sum()
+    reach = float(pd.concat([lengths, sums["median"], sums["high"]]).max()) or 1.0
     for row in sums[sums["row"].isin(rows)].itertuples():
         place = rows.index(row.row)
-        if (interval := error(row)) is not None:
-            axes.errorbar(row.median, place, xerr=interval, color=INK, capsize=3, lw=1.2)
-        stack = parts.loc[parts["row"] == row.row, "median"].sum()
-        end = max(stack, row.median, row.median if pd.isna(row.high) else row.high)
+        interval(axes, row, place)
+        end = np.nanmax([lengths.get(row.row, 0), row.median, row.high])
         axes.text(end + 0.02 * reach, place, units.si(row.median, ""), va="center")
     axes.set_xlim(0, 1.22 * reach)
 
 
 def thousands(axes: Axes) -> None:
     """Large counts on an axis as 20 k, 4 M."""
+
+    def short(value: float, _: int) -> str:
+        factor, letter = (1e6, " M") if abs(value) >= 1e6 else (1e3, " k") if abs(value) >= 1e4 else (1.0, "")
+        return f"{value / factor:g}{letter}"
+
     axes.xaxis.set_major_locator(MaxNLocator(5))
-    axes.xaxis.set_major_formatter(lambda value, _: _short(value))
+    axes.xaxis.set_major_formatter(short)
 
 
-def _short(value: float) -> str:
-    factor, letter = (1e6, " M") if abs(value) >= 1e6 else (1e3, " k") if abs(value) >= 1e4 else (1.0, "")
-    return f"{value / factor:g}{letter}"
-
-
-def legend_above(figure: Figure, axes: Sequence[Axes], order: Sequence[str] = (), columns: int = 7) -> None:
+def legend_above(figure: Figure, axes: Iterable[Axes], order: Iterable[str] = (), columns: int = 7) -> None:
     """One legend for all panels, above them, where it can't cover data; entries in `order`, else as drawn."""
     handles = {}
     for one in axes:
-        handles.update({label: handle for handle, label in zip(*one.get_legend_handles_labels(), strict=True)})
+        for handle, label in zip(*one.get_legend_handles_labels(), strict=True):
+            handles.setdefault(label, handle)
     names = [name for name in order or handles if name in handles]
     figure.legend([handles[name] for name in names], names, loc="outside upper left", ncols=columns, handlelength=1.6)
 
@@ -230,29 +260,18 @@ def switch_colour(switch: str) -> str:
 
 
 def case_look(switch: str, access: str | None) -> dict[str, str]:
-    look = {"color": switch_colour(switch), "edgecolor": "white"}
-    return {**look, "hatch": ACCESS_HATCHES.get(access or "", "")}
+    return {"color": switch_colour(switch), "edgecolor": "white", "hatch": ACCESS_HATCHES.get(access or "", "")}
 
 
-def work_by_role(table: pd.DataFrame, pairs: Sequence[tuple[str, str]], words: Mapping[str, str]) -> Figure:
-    """A row of panels for each of ``pairs`` (traffic, load), a panel for each counter of ``words`` (and its words on the axis): each case's
-    counts per unit of data, stacked by role."""
-    figure, axes = panels([bar_height(table["label"].nunique())] * len(pairs), columns=len(words), sharey="row")
+def work_by_role(table: pd.DataFrame, words: Mapping[str, str]) -> Figure:
+    """A row of panels for each traffic and load, a panel for each counter of ``words`` (and its words on the axis): each case's counts per
+    unit of data, stacked by role."""
+    figure, rows = by_traffic(table, len(words), bar_height(table["label"].nunique()))
     # Three side by side have no room for it all in one line: their words would run into each other.
     per = "\nper" if len(words) > 2 else " per"
-    for (traffic, load), row in zip(pairs, axes, strict=True):
-        part = table[(table["traffic"] == traffic) & (table["load"] == load)].assign(row=lambda t: t["label"])
-        for one, (counter, name) in zip(row, words.items(), strict=True):
-            _stack_roles(one, part[part["counter"] == counter])
-            one.set_xlabel(f"{name}{per} {unit_of_data(traffic)}")
-        row[0].set_title(traffic_name(traffic, load))
-    legend_above(figure, axes.ravel(), list(ROLE_COLOURS))
+    for row, part, traffic in rows:
+        for axes, (counter, name) in zip(row, words.items(), strict=True):
+            if stacked(axes, part[part["counter"] == counter], "role", f"{name}{per} {unit_of_data(traffic)}"):
+                thousands(axes)
+    legend_above(figure, figure.axes, ROLE_COLOURS)
     return figure
-
-
-def _stack_roles(axes: Axes, part: pd.DataFrame) -> None:
-    if part.empty:
-        axes.text(0.5, 0.5, "not counted", transform=axes.transAxes, ha="center")
-        return
-    stacked_roles(axes, part)
-    thousands(axes)

@@ -4,10 +4,10 @@
 - its docstring, which is the figure's caption (testbed, source, interval and n are added to it);
 - `NEEDS`, the raw numbers it is made of, to say why when they are missing;
 - `table(result) -> DataFrame`, tidy, with what is drawn; `plot(table) -> Figure`, which looks at nothing else;
-- `WALL_CLOCK`, True if what it draws depends on how fast the testbed's clock runs;
 - `missing(result) -> list[str]`, only where NEEDS can't say why it is empty: the reasons, or none;
 - `MIDDLE`, only where it draws no medians: what it draws instead;
 - `takes(name) -> bool`, only where a number of one's own can ask to be drawn in it;
+- `WALL_CLOCK = False`, only where software counted it, but it does not depend on how fast the testbed's clock runs;
 - `SOURCE`, `"model"` or `"hardware"`, if its numbers are the modelled processor's or a PMU's: it shows one source, never two.
 
 Those named `validation_…` are of no result, but of a validation: they have `PART`, `table` and `plot`; explain_validation.py shows them.
@@ -22,6 +22,7 @@ import html
 import importlib
 import io
 import pkgutil
+from collections.abc import Sequence
 from dataclasses import dataclass
 from types import ModuleType
 
@@ -77,7 +78,7 @@ class NotShown:
 
 def show(result: Result, name: str) -> Shown | NotShown:
     """The figure `name` of the result, or the reason why there is none."""
-    module = importlib.import_module(f"analysis.figures.{name}")
+    module = _module(name)
     table = module.table(result)
     if table.empty:
         reasons = _missing(result, module) or ["no finished run has a value"]
@@ -87,53 +88,66 @@ def show(result: Result, name: str) -> Shown | NotShown:
 
 def show_counted(result: Result, name: str) -> Shown | NotShown | None:
     """The same, but nothing where its processor (a PMU, the model) counted nothing: a report need not say so in each place."""
-    return show(result, name) if _counts(importlib.import_module(f"analysis.figures.{name}")).present(result) else None
+    return show(result, name) if _source(_module(name)).present(result) else None
 
 
 def not_taken(result: Result) -> list[str]:
     """Numbers whose collectors ask for a figure that does not draw them, in a sentence each."""
     said = (result.manifest.get("vocabulary") or {}).get("collectors") or {}
     asked = {name: words["figure"] for one in said.values() for name, words in one["numbers"].items() if words["figure"]}
-    modules = {one.name: importlib.import_module(f"analysis.figures.{one.name}") for one in pkgutil.iter_modules(__path__) if asked}
+    modules = {one.name: _module(one.name) for one in pkgutil.iter_modules(__path__) if asked}
     takers = {name: module.takes for name, module in modules.items() if hasattr(module, "takes")}
     wrong = {name: figure for name, figure in asked.items() if figure not in takers or not takers[figure](name)}
     return [messages.not_taken(name, figure, [one for one, takes in takers.items() if takes(name)]) for name, figure in wrong.items()]
 
 
+def per_data(result: Result, source: Source, counters: Sequence[str], **where: object) -> pd.DataFrame:
+    """Median, low, high and n of each of a source's counters per unit of data, as of `Source.summary`, and the `counter`."""
+    found = source.summary(result, source.per_data(*counters), **where)
+    return found.assign(counter=found["metric"].str.removeprefix(source.prefix).str.replace(r"_per_[a-z]+$", "", regex=True))
+
+
 def caption(module: ModuleType, result: Result, table: pd.DataFrame) -> str:
     """The docstring, then where, how often and how surely it was measured. HTML."""
+    source = _source(module)
     n = sorted({int(value) for value in table.get("n", pd.Series(dtype=int)).dropna()})
     spread = f"n={n[0]}" if len(n) == 1 else f"n={n[0]} to {n[-1]}" if n else "n unknown"
+    interval = "no interval from one repetition" if n == [1] else "95 % bootstrap intervals"
     parts = [
-        html.escape(" ".join((module.__doc__ or "").split())),
-        f"Testbed: {result.testbed}. Source: {html.escape(_counts(module).label(result))}. "
-        f"{getattr(module, 'MIDDLE', 'Medians')} over repetitions ({spread})",
+        html.escape(_words(module)),
+        f"Testbed: {result.testbed}. Source: {html.escape(source.label(result))}.",
+        f"{getattr(module, 'MIDDLE', 'Medians')} over repetitions ({spread}), {interval}.",
     ]
-    parts[-1] += ", no interval from one repetition." if n == [1] else ", 95 % bootstrap intervals."
-    gaps = _missing(result, module)
-    if gaps:
+    if gaps := _missing(result, module):
         parts.append(html.escape(f"Not in it: {'; '.join(gaps)}."))
-    if module.WALL_CLOCK and result.emulated:
+    if getattr(module, "WALL_CLOCK", source is SOFTWARE) and result.emulated:
         parts.append(EMULATED)
-    if _counts(module) is MODEL:
+    if source is MODEL:
         parts += [html.escape(messages.polling_left_in(cases)) for cases in [model.polling_left_in(result)] if cases]
         parts.append(MODELLED)
     return " ".join(parts)
 
 
-def _counts(module: ModuleType) -> Source:
+def first_sentence(module: ModuleType) -> str:
+    return _words(module).split(". ")[0].rstrip(".")
+
+
+def _module(name: str) -> ModuleType:
+    return importlib.import_module(f"analysis.figures.{name}")
+
+
+def _words(module: ModuleType) -> str:
+    return " ".join((module.__doc__ or "").split())
+
+
+def _source(module: ModuleType) -> Source:
     """Whose metrics a figure draws."""
     return SOURCES[getattr(module, "SOURCE", SOFTWARE.name)]
 
 
 def _missing(result: Result, module: ModuleType) -> list[str]:
-    look = _counts(module).missing
     more = module.missing(result) if hasattr(module, "missing") else []
-    return list(dict.fromkeys([*look(result, module.NEEDS), *more]))
-
-
-def first_sentence(module: ModuleType) -> str:
-    return " ".join((module.__doc__ or "").split()).split(". ")[0].rstrip(".")
+    return list(dict.fromkeys([*_source(module).missing(result, module.NEEDS), *more]))
 
 
 def png(figure: Figure) -> bytes:
@@ -148,13 +162,9 @@ def png(figure: Figure) -> bytes:
 
 def numbers(table: pd.DataFrame) -> str:
     """The table behind a figure, its values formatted by their own unit."""
-    hidden = {"case_id", "topology", "arm", "setting", "switch", "access", "row", "cpu", "unit"}
-    shown = pd.DataFrame(index=table.index)
-    for column in table.columns:
-        if column in ("median", "low", "high"):
-            shown[column] = [units.si(v, u) for v, u in zip(table[column], table["unit"], strict=True)]
-        elif column == "share_of_all":
-            shown[column] = [units.si(v, "fraction") for v in table[column]]
-        elif column not in hidden:
-            shown[column] = table[column]
+    shown = table.drop(columns=["case_id", "topology", "arm", "setting", "switch", "access", "row", "cpu", "unit"], errors="ignore")
+    for column in shown.columns.intersection(["median", "low", "high"]):
+        shown[column] = [units.si(value, unit) for value, unit in zip(table[column], table["unit"], strict=True)]
+    if "share_of_all" in shown:
+        shown["share_of_all"] = [units.si(value, "fraction") for value in table["share_of_all"]]
     return shown.to_html(index=False, border=0, na_rep="–")

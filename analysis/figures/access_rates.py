@@ -1,10 +1,10 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
-"""Packets received per second by how the guest reaches the switch, UDP flood at saturation. Left: ours. Right: as
-published for another machine (T3, Loftus 2016, Xeon E5-2695 v3), on an axis of its own: compare the shapes, not the
-sizes. Both axes are logarithmic."""
+"""Packets received per second by how the guest reaches the switch, UDP flood at saturation. Left: ours. Right: as published for another
+machine (T3, Loftus 2016, Xeon E5-2695 v3), on an axis of its own: compare the shapes, not the sizes. Both axes are logarithmic."""
 
 from __future__ import annotations
 
+import numpy as np
 import pandas as pd
 from matplotlib.figure import Figure
 
@@ -15,7 +15,7 @@ from analysis.sources import SOFTWARE
 from terms import units
 
 NEEDS = ("packet_rate_received",)
-WALL_CLOCK = True
+TITLES = {"ours": "ours", "published": "published, on its own machine"}
 
 
 def table(result: Result) -> pd.DataFrame:
@@ -23,39 +23,25 @@ def table(result: Result) -> pd.DataFrame:
     ours = SOFTWARE.summary(result, ["packet_rate_received"], traffic="udp_flood", load="saturation")
     if ours.empty:
         return ours
-    rates = {access: rate for one in every() for access, rate in one.rates.items()}
-    switch = {"vhost-user": "ovs-dpdk"}
-    published = [
-        {"label": access, "access": access, "switch": switch.get(access, "kernel-ovs"), "median": float(rates[access])}
-        for access in ACCESSES
-        if access in rates
-    ]
-    parts = [ours.assign(whose="ours"), pd.DataFrame(published).assign(whose="published", unit="packets/s")]
-    return pd.concat(parts, ignore_index=True)
+    rates = {access: float(rate) for one in every() for access, rate in one.rates.items()}
+    published = pd.DataFrame([{"label": access, "access": access, "median": rates[access]} for access in ACCESSES if access in rates])
+    switch = published["access"].map({"vhost-user": "ovs-dpdk"}).fillna("kernel-ovs")
+    return pd.concat([ours.assign(whose="ours"), published.assign(switch=switch, whose="published", unit="packets/s")], ignore_index=True)
 
 
 def plot(table: pd.DataFrame) -> Figure:
-    ours, published = (table[table["whose"] == whose] for whose in ("ours", "published"))
-    figure, axes = style.panels([style.bar_height(max(len(ours), len(published)))], columns=2)
-    _rates(axes[0, 0], ours, "ours")
-    _rates(axes[0, 1], published, "published, on its own machine")
+    figure, axes = style.panels([style.bar_height(table["whose"].value_counts().max())], columns=2)
+    for one, (whose, title) in zip(axes[0], TITLES.items(), strict=True):
+        rows = table[table["whose"] == whose]
+        for place, row in enumerate(rows.itertuples()):
+            one.barh(place, row.median, 0.66, **style.case_look(row.switch, row.access))
+            style.interval(one, row, place)
+            one.text(np.nanmax([row.median, row.high]) * 1.1, place, units.si(row.median, "packets/s"), va="center")
+        style.labels(one, rows["label"])
+        one.set_xscale("log")
+        positive = rows.loc[rows["median"] > 0, "median"]
+        if len(positive):
+            one.set_xlim(10 ** (len(str(int(positive.min()))) - 2), positive.max() * 8)
+        one.set_xlabel("packets received per second (log scale)")
+        one.set_title(title)
     return figure
-
-
-def _rates(axes, table: pd.DataFrame, title: str) -> None:
-    for place, row in enumerate(table.itertuples()):
-        axes.barh(place, row.median, 0.66, **style.case_look(row.switch, row.access))
-        axes.errorbar(row.median, place, xerr=style.error(row), color=style.INK, capsize=3, lw=1.2)
-        axes.text(
-            max(row.median, row.high if pd.notna(row.high) else 0) * 1.1,
-            place,
-            units.si(row.median, "packets/s"),
-            va="center",
-        )
-    style.labels(axes, list(table["label"]))
-    axes.set_xscale("log")
-    positive = table["median"][table["median"] > 0]
-    if len(positive):
-        axes.set_xlim(10 ** (len(str(int(positive.min()))) - 2), positive.max() * 8)
-    axes.set_xlabel("packets received per second (log scale)")
-    axes.set_title(title)

@@ -1,13 +1,13 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
 """What each change of the way to the host does to a TCP stream: goodput [bit/s, on a logarithmic axis], context switches per second of all
-threads of ovs-vswitchd [events/s, logarithmic], and the main thread's time, running and waiting for its CPU [fraction of the time].
-Dashed is a hundredth of the kernel's goodput where nothing is changed: the published collapse lies below it. Each row changes what it
-names, and nothing else, but for afxdp: AF_XDP hands on no unfinished checksum and no uncut segment, so the host's end has no offloads
-there."""
+threads of ovs-vswitchd [events/s, logarithmic], and the main thread's time, running and waiting for its CPU [fraction of the time]. Dashed
+is a hundredth of the kernel's goodput where nothing is changed: the published collapse lies below it. Each row changes what it names, and
+nothing else, but for afxdp: AF_XDP hands on no unfinished checksum and no uncut segment, so the host's end has no offloads there."""
 
 from __future__ import annotations
 
 import textwrap
+from collections.abc import Sequence
 
 import pandas as pd
 from matplotlib.axes import Axes
@@ -20,7 +20,6 @@ from analysis.published import every
 from analysis.sources import SOFTWARE
 
 NEEDS = ("goodput", "context_switches_voluntary", "main_thread_run_seconds", "main_thread_wait_seconds")
-WALL_CLOCK = True
 DEEP = "published_depth"
 """The metric of the dashed line."""
 WIDEST = 46
@@ -45,40 +44,31 @@ def table(result: Result) -> pd.DataFrame:
 
 
 def plot(table: pd.DataFrame) -> Figure:
-    table = table.assign(label=table["label"].map(lambda name: textwrap.fill(name, WIDEST, break_on_hyphens=False)))
-    labels = list(dict.fromkeys(table.loc[table["metric"] == "goodput", "label"]))
+    table = table.assign(row=table["label"].map(lambda name: textwrap.fill(name, WIDEST, break_on_hyphens=False)))
+    labels = table.loc[table["metric"] == "goodput", "row"].unique()
     figure, [[goodput, switched, times]] = style.panels([style.bar_height(len(labels))], columns=3, sharey="row")
-    _bars(goodput, _rows(table, "goodput", labels), "bit/s", "goodput")
+    # In all three panels each case has a row, empty where a metric was not counted.
+    factor = _bars(goodput, table[table["metric"] == "goodput"], labels, "bit/s", "goodput")
     for place in table.loc[table["metric"] == DEEP, "median"]:
-        factor, _ = style.scale(table.loc[table["metric"] == "goodput", "median"], "bit/s")
         goodput.axvline(place / factor, ls="--", lw=1, color=style.INK)
-    _bars(switched, _rows(table, "context_switches_per_second", labels), "events/s", "context switches\nof ovs-vswitchd")
-    parts = table[table["metric"].isin(list(TIMES))].assign(row=lambda t: t["label"], part=lambda t: t["metric"].map(TIMES))
-    style.stacks(times, _padded(parts, labels), "part", COLOURS, HATCHES)
+    switches = table[table["metric"] == "context_switches_per_second"]
+    _bars(switched, switches, labels, "events/s", "context switches\nof ovs-vswitchd")
+    parts = table.assign(part=table["metric"].map(TIMES)).dropna(subset="part")
+    empty = pd.DataFrame({"row": labels, "part": "running", "median": 0.0})
+    style.stacks(times, pd.concat([empty, parts[["row", "part", "median"]]], ignore_index=True), "part", COLOURS, HATCHES)
     times.set_xlabel("main thread,\nshare of the time")
     times.set_xlim(0, 1.05)
-    style.legend_above(figure, [times], list(COLOURS))
+    style.legend_above(figure, [times], COLOURS)
     return figure
 
 
-def _rows(table: pd.DataFrame, metric: str, labels: list[str]) -> pd.DataFrame:
-    """One row a label, empty where the metric was not counted."""
-    return table[table["metric"] == metric].set_index("label").reindex(labels).reset_index()
-
-
-def _padded(parts: pd.DataFrame, labels: list[str]) -> pd.DataFrame:
-    """The same for stacks, whose rows are in the order of their first part."""
-    empty = pd.DataFrame({"row": labels, "part": next(iter(COLOURS)), "median": 0.0})
-    return pd.concat([empty, parts[["row", "part", "median"]]], ignore_index=True)
-
-
-def _bars(axes: Axes, rows: pd.DataFrame, unit: str, what: str) -> None:
+def _bars(axes: Axes, rows: pd.DataFrame, labels: Sequence[str], unit: str, what: str) -> float:
+    rows = rows.set_index("row").reindex(labels)
     if rows["median"].isna().all():
         axes.text(0.5, 0.5, "not counted", transform=axes.transAxes, ha="center")
-        return
-    style.bars(axes, rows, unit, what)
+        return 1.0
+    factor = style.bars(axes, rows, unit, what, labels)
     axes.set_xscale("log")
-    lowest, highest = rows["median"].min(), rows["median"].max()
-    factor, _ = style.scale(pd.concat([rows["median"], rows["high"]]), unit)
     # Room on both sides: for the smallest bar, and for the number behind the longest.
-    axes.set_xlim(0.3 * lowest / factor, 12 * highest / factor)
+    axes.set_xlim(0.3 * rows["median"].min() / factor, 12 * rows["median"].max() / factor)
+    return factor

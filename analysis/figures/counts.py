@@ -13,7 +13,6 @@ from analysis import everything, style, vocabulary
 from analysis.load import Result
 
 NEEDS = ()
-WALL_CLOCK = True
 
 
 def takes(name: str) -> bool:
@@ -28,9 +27,9 @@ def asked_for(result: Result) -> bool:
 
 def table(result: Result) -> pd.DataFrame:
     """One row a case, traffic and number (`metric`)."""
-    found = everything.summary(result)
-    found = found[found["number"].map(lambda name: _bare(name, _names(result)))]
-    return found.rename(columns={"number": "metric"})
+    found, names = everything.summary(result), _names(result)
+    drawn = found["number"].isin(names) | found["number"].str.rpartition("_per_")[0].isin(names)
+    return found[drawn].rename(columns={"number": "metric"})
 
 
 def plot(table: pd.DataFrame) -> Figure:
@@ -45,7 +44,3 @@ def plot(table: pd.DataFrame) -> Figure:
 def _names(result: Result) -> set[str]:
     patterns = vocabulary.drawn_by("counts")
     return {name for name in result.frame["name"].unique() if any(fnmatch.fnmatchcase(name, pattern) for pattern in patterns)}
-
-
-def _bare(metric: str, names: set[str]) -> bool:
-    return metric in names or metric.rpartition("_per_")[0] in names

@@ -1,10 +1,9 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
-"""Estimated cycles of the modelled processor by what they went to: left per unit of data, right per instruction (CPI). Base:
-instructions that wait for nothing. L2, LLC (another core's caches among it), memory: data from there. Fetch: instructions from
-beyond L1I. DTLB, ITLB: translating addresses. Branches: mispredicted ones. Mode: system calls, interrupts, entering guests, atomic
-instructions and pauses. All threads of the packet path together (host-other is left out, but in vm2host, where the host is an
-endpoint); polls that found nothing are taken out unless it says otherwise here. Parts are
-drawn in proportion, so that they sum to the number: medians alone need not."""
+"""Estimated cycles of the modelled processor by what they went to: left per unit of data, right per instruction (CPI). Base: instructions
+that wait for nothing. L2, LLC (another core's caches among it), memory: data from there. Fetch: instructions from beyond L1I. DTLB, ITLB:
+translating addresses. Branches: mispredicted ones. Mode: system calls, interrupts, entering guests, atomic instructions and pauses. All
+threads of the packet path together (host-other is left out, but in vm2host, where the host is an endpoint); polls that found nothing are
+taken out unless it says otherwise here. Parts are drawn in proportion, so that they sum to the number: medians alone need not."""
 
 from __future__ import annotations
 
@@ -17,41 +16,27 @@ from analysis.sources import MODEL
 
 NEEDS = ("cycles", "instructions")
 SOURCE = "model"
-WALL_CLOCK = False
 CAUSES = dict(zip(model.CYCLES, style.CAUSE_COLOURS, strict=True))
-WHOLE = "cycles"
 
 
 def table(result: Result) -> pd.DataFrame:
     """One row a case, traffic, metric and cause ("cycles": the sum); cycles per unit of data, and cycles per instruction."""
-    counters = [*model.CYCLES, "cycles"]
     cpi = ["model_cpi", *(f"model_cpi_{part}" for part in model.PARTS)]
-    found = MODEL.summary(result, [*MODEL.per_data(*counters), *cpi], role="path")
+    found = MODEL.summary(result, [*MODEL.per_data(*model.CYCLES, "cycles"), *cpi], role="path")
     found = found[found["traffic"].isin(list(vocabulary.per_data()))]
     short = found["metric"].str.removeprefix("model_").str.replace(r"_per_\w+$", "", regex=True)
     counter = short.str.replace(r"^cpi", "cycles", regex=True)
-    return found.assign(per=short.str.startswith("cpi").map({True: "instruction", False: "data"}), cause=counter.map(CAUSES).fillna(WHOLE))
+    return found.assign(
+        per=short.str.startswith("cpi").map({True: "instruction", False: "data"}), cause=counter.map(CAUSES).fillna("cycles")
+    )
 
 
 def plot(table: pd.DataFrame) -> Figure:
-    pairs = style.traffics(table)
-    figure, axes = style.panels([style.bar_height(table["label"].nunique())] * len(pairs), columns=2, sharey="row")
-    for (traffic, load), (left, right) in zip(pairs, axes, strict=True):
-        part = table[(table["traffic"] == traffic) & (table["load"] == load)].assign(row=lambda t: t["label"])
-        _stack(left, part[part["per"] == "data"], f"cycles per {style.unit_of_data(traffic)}")
-        _stack(right, part[part["per"] == "instruction"], "cycles per instruction (CPI)")
+    figure, rows = style.by_traffic(table, 2, style.bar_height(table["label"].nunique()))
+    for (left, right), part, traffic in rows:
+        per_data = part["per"] == "data"
+        style.stacked(left, part[per_data], "cause", f"estimated cycles per {style.unit_of_data(traffic)}")
+        style.stacked(right, part[~per_data], "cause", "estimated cycles per instruction (CPI)")
         style.thousands(left)
-        left.set_title(style.traffic_name(traffic, load))
-    style.legend_above(figure, axes.ravel(), list(style.CAUSE_COLOURS), columns=9)
+    style.legend_above(figure, figure.axes, style.CAUSE_COLOURS, columns=9)
     return figure
-
-
-def _stack(axes, part: pd.DataFrame, what: str) -> None:
-    axes.set_xlabel(f"estimated {what}")
-    if part.empty:
-        axes.text(0.5, 0.5, "not counted", transform=axes.transAxes, ha="center")
-        return
-    whole = part[part["cause"] == WHOLE]
-    parts = style.filling(part[part["cause"] != WHOLE], whole)
-    style.stacks(axes, parts, "cause", style.CAUSE_COLOURS, style.CAUSE_HATCHES)
-    style.totals(axes, parts, whole)

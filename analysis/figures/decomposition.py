@@ -18,7 +18,6 @@ from terms import units
 
 NEEDS = ("cycles", "instructions")
 SOURCE = "model"
-WALL_CLOCK = False
 MIDDLE = "Geometric means, which multiply,"
 COLOURS = {"whole": style.INK, "factor": "#6b7a8f", "cause": style.CAUSE_COLOURS["memory"], "role": style.ROLE_COLOURS["switch"]}
 WIDE, VERY_WIDE = np.log(3), np.log(50)
@@ -26,21 +25,16 @@ SMALL = 0.005
 """A cause or role that changes the cycles by less than this part has no bar."""
 
 
-def table(result: Result) -> pd.DataFrame:
+def table(result: Result, source: str = SOURCE) -> pd.DataFrame:
     """One row a part; median, low and high are what the part alone multiplies the cycles by."""
-    return of_source(result, SOURCE)
-
-
-def of_source(result: Result, source: str) -> pd.DataFrame:
-    words = PROCESSORS[source].causes
     found = []
     # Where a switch is the limit, or near it: there its cycles matter.
     traffics = vocabulary.at_saturation(style.traffics(result.frame))
     for pair in comparison.pairs(result):
         base, other = pair.names()
+        label = f"{other} against {base}" + (f", {pair.setting}" if pair.setting else "")
         for traffic, load in traffics:
             parts = causes.split(result, pair.other, pair.base, source=source, traffic=traffic, load=load)
-            label = f"{other} against {base}" + (f", {pair.setting}" if pair.setting else "")
             found.append(parts.assign(label=label, traffic=traffic, load=load))
     table = pd.concat(found, ignore_index=True) if found else pd.DataFrame()
     if table.empty:
@@ -48,7 +42,7 @@ def of_source(result: Result, source: str) -> pd.DataFrame:
     kept = (table["part"].abs() > SMALL) | table["split"].isin(["whole", "factor"])
     # Of the roles each one's sum: what of it is instructions is in the numbers behind the figure of roles.
     kept &= (table["split"] != "role") | (table["cause"] == "whole")
-    shown = table[kept].assign(what=lambda t: [_what(row, words) for row in t.itertuples()], unit="ratio")
+    shown = table[kept].assign(what=lambda t: [_what(row, PROCESSORS[source].causes) for row in t.itertuples()], unit="ratio")
     ratios = np.exp(shown[["part", "low", "high"]].astype(float)).set_axis(["median", "low", "high"], axis=1)
     return shown[["label", "traffic", "load", "split", "what", "n", "unit"]].join(ratios)
 
@@ -62,10 +56,9 @@ def _what(row: object, words: dict[str, str]) -> str:
 
 
 def plot(table: pd.DataFrame) -> Figure:
-    panels = list(dict.fromkeys(zip(table["label"], table["traffic"], table["load"], strict=True)))
-    groups = [table[(table["label"] == label) & (table["traffic"] == traffic) & (table["load"] == load)] for label, traffic, load in panels]
-    figure, axes = style.panels([0.9 + 0.27 * len(group) for group in groups])
-    for (label, traffic, load), group, axis in zip(panels, groups, axes[:, 0], strict=True):
+    groups = list(table.groupby(["label", "traffic", "load"], sort=False))
+    figure, axes = style.panels([0.9 + 0.27 * len(group) for _, group in groups])
+    for ((label, traffic, load), group), axis in zip(groups, axes[:, 0], strict=True):
         _bars(axis, group)
         axis.set_title(f"{style.traffic_name(traffic, load)}: {label}")
         axis.set_xlabel(f"multiplies the cycles per {style.unit_of_data(traffic)} by (logarithmic)")
@@ -74,21 +67,19 @@ def plot(table: pd.DataFrame) -> Figure:
 
 def _bars(axes: Axes, group: pd.DataFrame) -> None:
     """All cycles, factors, causes, roles: a line parts the groups that multiply to the same."""
-    for place in np.flatnonzero(group["split"].to_numpy()[1:] != group["split"].to_numpy()[:-1]):
-        axes.axhline(place + 0.5, color="#bbbbbb", lw=0.8, ls=":")
+    style.part_lines(axes, group["split"], color="#bbbbbb", ls=":")
     logs = np.log(group[["median", "low", "high"]])
-    reach = float(np.nanmax(np.abs(logs.to_numpy()))) or 1.0
+    reach = 1.1 * (float(np.nanmax(np.abs(logs.to_numpy()))) or 1.0)
     for place, (row, log) in enumerate(zip(group.itertuples(), logs.itertuples(), strict=True)):
         sure = row.low > 1 or row.high < 1
         axes.barh(place, log.median, 0.7, color=COLOURS[row.split], alpha=1.0 if sure else 0.35)
-        if (interval := style.error(log)) is not None:
-            axes.errorbar(log.median, place, xerr=interval, color="#888888", capsize=2, lw=1.1)
+        style.interval(axes, log, place, color="#888888", capsize=2, lw=1.1)
         text = f"× {units.significant(row.median)}"
         axes.annotate(text, (1.0, place), xycoords=("axes fraction", "data"), va="center", ha="left", fontsize=9)
-    style.labels(axes, list(group["what"]))
+    style.labels(axes, group["what"])
     axes.axvline(0, color=style.INK, lw=0.8)
-    axes.set_xlim(-1.1 * reach, 1.1 * reach)
-    ticks = round_ratios(1.1 * reach)
+    axes.set_xlim(-reach, reach)
+    ticks = round_ratios(reach)
     axes.set_xticks(np.log(ticks), [f"{tick:g}×" for tick in ticks])
 
 

@@ -6,8 +6,9 @@ sizes. Each point is the mean over windows, then the median over repetitions; th
 from __future__ import annotations
 
 import pandas as pd
+from matplotlib.axes import Axes
 from matplotlib.figure import Figure
-from matplotlib.ticker import FuncFormatter, NullLocator
+from matplotlib.ticker import NullLocator
 
 from analysis import metrics, style
 from analysis.load import Result
@@ -16,7 +17,6 @@ from analysis.sources import SOFTWARE
 from terms import units
 
 NEEDS = metrics.LATENCY
-WALL_CLOCK = True
 MARKS = {"latency_min": "|", "latency_mean": "D", "latency_p99": "o", "latency_max": "|"}
 NAMES = {"latency_mean": "mean", "latency_p99": "99 %", "latency_min": "shortest, longest"}
 PUBLISHED = "#999999"
@@ -37,9 +37,8 @@ def table(result: Result) -> pd.DataFrame:
 
 
 def plot(table: pd.DataFrame) -> Figure:
-    labels = list(dict.fromkeys(table["label"]))
-    figure, axes = style.panels([style.bar_height(len(labels))])
-    one = axes[0, 0]
+    labels = table["label"].unique()
+    figure, [[one]] = style.panels([style.bar_height(len(labels))])
     for place, label in enumerate(labels):
         _row(one, place, table[table["label"] == label])
     style.labels(one, labels)
@@ -47,22 +46,20 @@ def plot(table: pd.DataFrame) -> Figure:
     low, high = one.get_xlim()
     one.set_xlim(low / 1.3, high * 1.6)
     one.xaxis.set_minor_locator(NullLocator())
-    one.xaxis.set_major_formatter(FuncFormatter(lambda value, _: units.si(value, "seconds", 2)))
+    one.xaxis.set_major_formatter(lambda value, _: units.si(value, "seconds", 2))
     one.set_xlabel("one-way latency of a frame (log scale)")
     style.legend_above(figure, [one])
     return figure
 
 
-def _row(axes, place: int, part: pd.DataFrame) -> None:
+def _row(axes: Axes, place: int, part: pd.DataFrame) -> None:
     ours = part["whose"].iloc[0] == "ours"
-    colour = style.case_look(part["switch"].iloc[0], None)["color"] if ours else PUBLISHED
+    colour = style.switch_colour(part["switch"].iloc[0]) if ours else PUBLISHED
     found = part.set_index("metric")["median"]
     axes.plot([found.min(), found.max()], [place, place], "-", lw=1.5, color=colour)
-    drawn = axes.get_legend_handles_labels()[1]
     for metric, mark in MARKS.items():
         if metric in found:
-            name = NAMES.get(metric)
-            label = name if ours and name not in drawn else None
+            label = NAMES.get(metric) if ours else None
             axes.plot(found[metric], place, mark, ms=9 if mark == "|" else 6, color=colour, mec=style.INK, label=label)
     if "latency_mean" in found:
         text = units.si(found["latency_mean"], "seconds")

@@ -7,7 +7,6 @@ function, unless it says otherwise here."""
 
 from __future__ import annotations
 
-import math
 import re
 
 import pandas as pd
@@ -20,12 +19,13 @@ from terms import units
 
 NEEDS = ("instructions",)
 SOURCE = "model"
-WALL_CLOCK = False
 DRAWN = 12
 LONGEST = 42
 """Letters of a function's name and place; what is longer is cut in the middle of the name."""
 CLONED = re.compile(r"\.(constprop|isra)\.\d+")
 """What compilers add to the name of a function that they changed."""
+missing = functions.missing
+"""Why nothing is drawn, where the numbers of NEEDS don't tell."""
 
 
 def table(result: Result) -> pd.DataFrame:
@@ -36,22 +36,13 @@ def table(result: Result) -> pd.DataFrame:
     return pd.concat(found, ignore_index=True).merge(result.cases.reset_index(), on="case_id", how="left")
 
 
-def missing(result: Result) -> list[str]:
-    """Why nothing is drawn, where the numbers of NEEDS don't tell."""
-    return functions.missing(result)
-
-
 def plot(table: pd.DataFrame) -> Figure:
-    cases = list(dict.fromkeys(table["label"]))
-    columns = min(2, len(cases))
-    heights = [0.9 + 0.24 * table["label"].value_counts().max()] * math.ceil(len(cases) / columns)
-    figure, axes = style.panels(heights, columns=columns, sharex=True)
+    cases = table["label"].unique()
+    figure, axes = style.grid(len(cases), min(2, len(cases)), 0.9 + 0.24 * table["label"].value_counts().max())
     reach = float(table[["median", "high"]].max().max())
     for one, case in zip(axes.ravel(), cases, strict=False):
         _panel(one, table[table["label"] == case], reach)
-    for empty in axes.ravel()[len(cases) :]:
-        empty.set_axis_off()
-    style.legend_above(figure, axes.ravel(), list(style.ROLE_COLOURS))
+    style.legend_above(figure, figure.axes, style.ROLE_COLOURS)
     return figure
 
 
@@ -59,8 +50,7 @@ def _panel(axes: Axes, part: pd.DataFrame, reach: float) -> None:
     for place, row in enumerate(part.itertuples()):
         look = {"color": style.ROLE_COLOURS[row.role], "hatch": style.ROLE_HATCHES[row.role], "edgecolor": "white"}
         axes.barh(place, row.median, 0.7, label=row.role, **look)
-        if (interval := style.error(row)) is not None:
-            axes.errorbar(row.median, place, xerr=interval, color=style.INK, capsize=2, lw=1)
+        style.interval(axes, row, place, capsize=2, lw=1)
         end = row.median if pd.isna(row.high) else row.high
         axes.text(end + 0.02 * reach, place, units.significant(row.median), va="center", size=8)
     style.labels(axes, [_short(row.object, row.function) for row in part.itertuples()])

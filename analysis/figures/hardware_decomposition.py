@@ -7,21 +7,16 @@ found nothing are taken out."""
 from __future__ import annotations
 
 import pandas as pd
-from matplotlib.figure import Figure
 
 from analysis.figures import decomposition
 from analysis.load import Result
 
 NEEDS = ("cycles_per_packet", "instructions_per_packet")
 SOURCE = "hardware"
-WALL_CLOCK = False
-MIDDLE = "Geometric means, which multiply,"
+MIDDLE = decomposition.MIDDLE
+plot = decomposition.plot
 
 
 def table(result: Result) -> pd.DataFrame:
     """As decomposition.table."""
-    return decomposition.of_source(result, SOURCE)
-
-
-def plot(table: pd.DataFrame) -> Figure:
-    return decomposition.plot(table)
+    return decomposition.table(result, SOURCE)

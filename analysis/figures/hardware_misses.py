@@ -7,25 +7,16 @@ The axis is logarithmic; a count of zero is written at its edge."""
 from __future__ import annotations
 
 import pandas as pd
-from matplotlib.figure import Figure
 
-from analysis import hardware, model
 from analysis.figures import misses
 from analysis.load import Result
 from analysis.sources import HARDWARE
 
-MISSES = {word: kind for word, kind in model.MISSES.items() if word != "llc_hits_modified"}
-NEEDS = tuple(MISSES)
+NEEDS = tuple(word for word in misses.NEEDS if word != "llc_hits_modified")
 SOURCE = "hardware"
-WALL_CLOCK = False
+plot = misses.plot
 
 
 def table(result: Result) -> pd.DataFrame:
-    """One row a case, traffic and kind of miss; events per unit of data."""
-    found = HARDWARE.summary(result, HARDWARE.per_data(*MISSES), role="path")
-    counter = found["metric"].str.removeprefix(hardware.PREFIX).str.replace(r"_per_[a-z]+$", "", regex=True)
-    return found.assign(miss=counter.map(MISSES))
-
-
-def plot(table: pd.DataFrame) -> Figure:
-    return misses.plot(table)
+    """As misses.table, but for `llc_hits_modified`."""
+    return misses.of_source(result, HARDWARE, NEEDS)

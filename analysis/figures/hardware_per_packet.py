@@ -9,25 +9,23 @@ from __future__ import annotations
 import pandas as pd
 from matplotlib.figure import Figure
 
-from analysis import hardware, style, vocabulary
+from analysis import figures, hardware, style, vocabulary
 from analysis.load import Result
 from analysis.sources import HARDWARE
 
 NEEDS = ("instructions", "cycles")
 SOURCE = "hardware"
-WALL_CLOCK = False
 
 
 def table(result: Result) -> pd.DataFrame:
     """One row a case, traffic, counter (instructions, cycles) and role ("all" and "path": sums), per unit of data."""
-    found = HARDWARE.summary(result, HARDWARE.per_data(*NEEDS, *_own()))
-    return found.assign(counter=found["metric"].str.removeprefix(hardware.PREFIX).str.replace(r"_per_[a-z]+$", "", regex=True))
+    return figures.per_data(result, HARDWARE, [*NEEDS, *_own()])
 
 
 def plot(table: pd.DataFrame) -> Figure:
-    pairs = [pair for pair in style.traffics(table) if vocabulary.data(pair[0])]
     own = {name: name.replace("_", " ") for name in _own() if name in set(table["counter"])}
-    return style.work_by_role(table, pairs, {"instructions": "instructions", "cycles": "core cycles", **own})
+    sent = table[table["traffic"].isin(list(vocabulary.per_data()))]
+    return style.work_by_role(sent, {"instructions": "instructions", "cycles": "core cycles", **own})
 
 
 def takes(name: str) -> bool:

@@ -1,15 +1,14 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
-"""Round-trip time of paced requests, one at a time, at each percentile [seconds]: the request rate is fixed and far
-below saturation, so queues stay empty and what is seen is wake-ups and work. The percentile axis is logarithmic in
-what lies beyond it, so that the tail gets room. Each point is the mean over windows of that window's percentile,
-then the median over repetitions."""
+"""Round-trip time of paced requests, one at a time, at each percentile [seconds]: the request rate is fixed and far below saturation, so
+queues stay empty and what is seen is wake-ups and work. The percentile axis is logarithmic in what lies beyond it, so that the tail gets
+room. Each point is the mean over windows of that window's percentile, then the median over repetitions."""
 
 from __future__ import annotations
 
-import numpy as np
 import pandas as pd
+from matplotlib.axes import Axes
 from matplotlib.figure import Figure
-from matplotlib.ticker import FuncFormatter, NullLocator
+from matplotlib.ticker import LogLocator, NullLocator
 
 from analysis import metrics, style
 from analysis.load import Result
@@ -17,9 +16,9 @@ from analysis.sources import SOFTWARE
 from terms import units
 
 NEEDS = metrics.RTT
-WALL_CLOCK = True
 BEYOND = {"rtt_min": 1.0, "rtt_p50": 0.5, "rtt_p90": 0.1, "rtt_p99": 0.01, "rtt_p999": 0.001}
 TICKS = ("min", "50 %", "90 %", "99 %", "99.9 %")
+LINES = ("-", "--", ":", "-.")
 
 
 def table(result: Result) -> pd.DataFrame:
@@ -29,16 +28,13 @@ def table(result: Result) -> pd.DataFrame:
 
 
 def plot(table: pd.DataFrame) -> Figure:
-    figure, axes = style.panels([4.0])
-    one = axes[0, 0]
+    figure, [[one]] = style.panels([4.0])
     drawn = table.dropna(subset=["beyond"]).sort_values("beyond", ascending=False, kind="stable")
-    lines = ("-", "--", ":", "-.")
     seen: dict[str, int] = {}
-    for label in dict.fromkeys(table["label"]):
+    for label in table["label"].unique():
         part = drawn[drawn["label"] == label]
-        switch, access = part["switch"].iloc[0], part["access"].iloc[0]
-        colour = style.case_look(switch, access)["color"]
-        line = lines[seen.setdefault(switch, 0) % len(lines)]
+        switch = part["switch"].iloc[0]
+        colour, line = style.switch_colour(switch), LINES[seen.setdefault(switch, 0) % len(LINES)]
         seen[switch] += 1
         where = 1 / part["beyond"]
         one.plot(where, part["median"], line, marker="osD^"[len(seen) % 4], ms=5, color=colour, label=label)
@@ -49,23 +45,18 @@ def plot(table: pd.DataFrame) -> Figure:
     return figure
 
 
-def _axes(one) -> None:
+def _axes(one: Axes) -> None:
     one.set_xscale("log")
     one.set_xticks([1 / share for share in BEYOND.values()], TICKS)
     one.minorticks_off()
     low, high = one.get_ylim()
     if low > 0 and high / low > 5:
         one.set_yscale("log")
-        one.set_yticks(_round_ticks(*one.get_ylim()))
+        one.yaxis.set_major_locator(LogLocator(subs=(1, 2, 5), numticks=99))
     else:
         one.set_ylim(bottom=0)
     one.yaxis.set_minor_locator(NullLocator())
-    one.yaxis.set_major_formatter(FuncFormatter(lambda value, _: units.si(value, "seconds", 2)))
+    one.yaxis.set_major_formatter(lambda value, _: units.si(value, "seconds", 2))
     one.set_xlabel("percentile of round trips (log scale of the share beyond)")
     one.set_ylabel("round-trip time")
     one.grid(axis="y")
-
-
-def _round_ticks(low: float, high: float) -> list[float]:
-    decades = range(int(np.floor(np.log10(low))), int(np.ceil(np.log10(high))) + 1)
-    return [times * 10.0**power for power in decades for times in (1, 2, 5) if low <= times * 10.0**power <= high]

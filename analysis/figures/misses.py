@@ -6,59 +6,56 @@ of zero is written at its edge."""
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 import pandas as pd
+from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
-from analysis import model, style
+from analysis import figures, model, style
 from analysis.load import Result
+from analysis.source import Source
 from analysis.sources import MODEL
 
 NEEDS = tuple(model.MISSES)
 SOURCE = "model"
-WALL_CLOCK = False
 MARKERS = "osD^vP*X"
 
 
 def table(result: Result) -> pd.DataFrame:
     """One row a case, traffic and kind of miss; events per unit of data."""
-    found = MODEL.summary(result, MODEL.per_data(*model.MISSES), role="path")
-    counter = found["metric"].str.removeprefix("model_").str.replace(r"_per_[a-z]+$", "", regex=True)
-    return found.assign(miss=counter.map(model.MISSES))
+    return of_source(result, MODEL, NEEDS)
+
+
+def of_source(result: Result, source: Source, counters: Sequence[str]) -> pd.DataFrame:
+    found = figures.per_data(result, source, counters, role="path").rename(columns={"counter": "miss"})
+    return found.assign(miss=found["miss"].map(model.MISSES))
 
 
 def plot(table: pd.DataFrame) -> Figure:
-    pairs = style.traffics(table)
-    cases = list(dict.fromkeys(table["label"]))
+    cases = list(table["label"].unique())
     kinds = [kind for kind in model.MISSES.values() if kind in set(table["miss"])]
-    figure, axes = style.panels([0.9 + (0.12 + 0.08 * len(cases)) * len(kinds)] * len(pairs))
-    for (traffic, load), one in zip(pairs, axes[:, 0], strict=True):
-        part = table[(table["traffic"] == traffic) & (table["load"] == load)]
-        _axis(one, part["median"])
+    figure, panels = style.by_traffic(table, height=0.9 + (0.12 + 0.08 * len(cases)) * len(kinds))
+    for one, part, traffic in panels:
+        positive = part.loc[part["median"] > 0, "median"]
+        one.set_xscale("log")
+        one.set_xlim((positive.min() / 3, positive.max() * 3) if len(positive) else (0.1, 10))
         for place, case in enumerate(cases):
-            _dots(one, part[part["label"] == case], kinds, place, len(cases))
+            # A little above or below the line of their kind, so that cases do not hide each other.
+            shift = 0.6 * ((place + 0.5) / len(cases) - 0.5)
+            _dots(one, part[part["label"] == case], kinds, shift, MARKERS[place % len(MARKERS)])
         style.labels(one, kinds)
-        one.set_title(style.traffic_name(traffic, load))
         one.set_xlabel(f"events per {style.unit_of_data(traffic)} (log scale)")
-    style.legend_above(figure, axes.ravel(), cases, columns=3)
+    style.legend_above(figure, figure.axes, cases, columns=3)
     return figure
 
 
-def _axis(axes, medians: pd.Series) -> None:
-    positive = medians[medians > 0]
-    axes.set_xscale("log")
-    axes.set_xlim((positive.min() / 3, positive.max() * 3) if len(positive) else (0.1, 10))
-
-
-def _dots(axes, part: pd.DataFrame, kinds: list[str], place: int, cases: int) -> None:
-    """A case's marks, a little above or below the line of their kind so that cases do not hide each other."""
-    shift = 0.6 * ((place + 0.5) / cases - 0.5)
+def _dots(axes: Axes, part: pd.DataFrame, kinds: list[str], shift: float, marker: str) -> None:
+    """A case's marks."""
     for row in part.itertuples():
-        look = {"color": style.case_look(row.switch, row.access)["color"], "marker": MARKERS[place % len(MARKERS)], "ms": 6, "ls": ""}
-        spot = kinds.index(row.miss) + shift
-        label = row.label if row.label not in axes.get_legend_handles_labels()[1] else None
+        colour, spot = style.switch_colour(row.switch), kinds.index(row.miss) + shift
         if row.median > 0:
-            axes.plot(row.median, spot, label=label, **look)
-            if (interval := style.error(row)) is not None:
-                axes.errorbar(row.median, spot, xerr=interval, color=style.INK, capsize=2, lw=1, fmt="none")
+            axes.plot(row.median, spot, label=row.label, color=colour, marker=marker, ms=6, ls="")
+            style.interval(axes, row, spot, capsize=2, lw=1, fmt="none")
         else:
-            axes.text(axes.get_xlim()[0], spot, " 0", va="center", size=8, color=look["color"])
+            axes.text(axes.get_xlim()[0], spot, " 0", va="center", size=8, color=colour)

@@ -1,29 +1,26 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
-"""Who does the work: instructions (left) and estimated cycles (right) of the modelled processor per unit of data, by the role of
-the thread that ran. Softirq: interrupts and softirqs that met no thread, and the kernel's threads for them. Number and interval are
-the packet path's: host-other is drawn and left out of them, but in vm2host, where the host is an endpoint. Polls that found nothing
-are taken out unless it says otherwise here. Parts are drawn in proportion, so that they sum to the number: medians alone need
-not."""
+"""Who does the work: instructions (left) and estimated cycles (right) of the modelled processor per unit of data, by the role of the thread
+that ran. Softirq: interrupts and softirqs that met no thread, and the kernel's threads for them. Number and interval are the packet path's:
+host-other is drawn and left out of them, but in vm2host, where the host is an endpoint. Polls that found nothing are taken out unless it
+says otherwise here. Parts are drawn in proportion, so that they sum to the number: medians alone need not."""
 
 from __future__ import annotations
 
 import pandas as pd
 from matplotlib.figure import Figure
 
-from analysis import style
+from analysis import figures, style
 from analysis.load import Result
 from analysis.sources import MODEL
 
 NEEDS = ("instructions", "cycles")
 SOURCE = "model"
-WALL_CLOCK = False
 
 
 def table(result: Result) -> pd.DataFrame:
     """One row a case, traffic, counter (instructions, cycles) and role ("all" and "path": sums), per unit of data."""
-    found = MODEL.summary(result, MODEL.per_data(*NEEDS))
-    return found.assign(counter=found["metric"].str.removeprefix("model_").str.replace(r"_per_[a-z]+$", "", regex=True))
+    return figures.per_data(result, MODEL, NEEDS)
 
 
 def plot(table: pd.DataFrame) -> Figure:
-    return style.work_by_role(table, style.traffics(table), {"instructions": "instructions", "cycles": "estimated cycles"})
+    return style.work_by_role(table, {"instructions": "instructions", "cycles": "estimated cycles"})

@@ -7,6 +7,7 @@ whatever the switch does. A case without a bar has no such rate, for the reason 
 from __future__ import annotations
 
 import pandas as pd
+from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
 from analysis import metrics, style
@@ -14,7 +15,6 @@ from analysis.load import Result
 from analysis.sources import SOFTWARE
 
 NEEDS = ("search_rate",)
-WALL_CLOCK = True
 BESIDE = {name: name.removeprefix("search_") for name in metrics.SEARCH if name != "search_rate"}
 """What stands beside a rate in the table: medians over repetitions."""
 
@@ -31,23 +31,19 @@ def table(result: Result) -> pd.DataFrame:
 
 
 def plot(table: pd.DataFrame) -> Figure:
-    pairs = style.traffics(table)
-    parts = [table[table["load"] == load] for _, load in pairs]
-    figure, axes = style.panels([style.bar_height(len(part)) for part in parts])
-    for (traffic, load), part, one in zip(pairs, parts, axes[:, 0], strict=True):
-        style.bars(one, part, "packets/s", "rate found", _names(part))
-        _bounds(one, part)
-        one.set_title(style.traffic_name(traffic, load))
-        one.set_xlabel(f"{one.get_xlabel()}; {_goal(part)}")
+    figure, panels = style.by_traffic(table)
+    for one, part, _ in panels:
+        names = part["label"].where(part["median"].notna(), part["label"] + " (no rate found)")
+        factor = style.bars(one, part, "packets/s", "rate found", names)
+        _bounds(one, part, factor)
+        # What all searches of a panel were to do.
+        first = part.iloc[0]
+        goal = f"trials of {first.trial_goal:g} s, {first.sum_goal:g} s at each rate, of which {first.exceed_ratio:.0%} may be bad"
+        one.set_xlabel(f"{one.get_xlabel()}; {goal}; bounds within {first.width_goal:.0%}")
     return figure
 
 
-def _names(part: pd.DataFrame) -> list[str]:
-    return [label if pd.notna(median) else f"{label} (no rate found)" for label, median in zip(part["label"], part["median"], strict=True)]
-
-
-def _bounds(axes, part: pd.DataFrame) -> None:
-    factor, _ = style.scale(pd.concat([part["median"], part["high"]]), "packets/s")
+def _bounds(axes: Axes, part: pd.DataFrame, factor: float) -> None:
     for place, row in enumerate(part.itertuples()):
         below = place + 0.42
         axes.plot([row.lower_bound / factor, row.upper_bound / factor], [below] * 2, "-", lw=1.2, color=style.INK)
@@ -55,12 +51,3 @@ def _bounds(axes, part: pd.DataFrame) -> None:
     reach = part[["upper_bound", "high", "median"]].max().max() / factor
     if pd.notna(reach):
         axes.set_xlim(0, 1.15 * reach)
-
-
-def _goal(part: pd.DataFrame) -> str:
-    """What all searches of a panel were to do, in words."""
-    first = part.iloc[0]
-    return (
-        f"trials of {first.trial_goal:g} s, {first.sum_goal:g} s at each rate, of which {first.exceed_ratio:.0%} may be bad; "
-        f"bounds within {first.width_goal:.0%}"
-    )

@@ -13,7 +13,6 @@ from analysis.load import Result
 from analysis.sources import SOFTWARE
 
 NEEDS = tuple(metrics.OUTAGE)
-WALL_CLOCK = True
 
 
 def table(result: Result) -> pd.DataFrame:
@@ -22,21 +21,18 @@ def table(result: Result) -> pd.DataFrame:
 
 
 def plot(table: pd.DataFrame) -> Figure:
-    labels = list(dict.fromkeys(table["label"]))
-    figure, axes = style.panels([style.bar_height(len(labels))])
-    one = axes[0, 0]
-    by_case = table.set_index(["label", "metric"])
-    outages = table[table["metric"] == "came_back"].drop(columns=["median", "low", "high", "unit", "n"])
-    outages = outages.merge(table[table["metric"] == "outage"][["label", "median", "low", "high"]], on="label", how="left")
-    away = [by_case.loc[(label, "switch_away"), "median"] for label in labels]
+    cases = table.drop_duplicates("label").set_index("label")[["switch", "access"]]
+    outages, away = (table[table["metric"] == metric].set_index("label").reindex(cases.index) for metric in ("outage", "switch_away"))
+    outages = outages.assign(**cases)
+    figure, [[one]] = style.panels([style.bar_height(len(cases))])
     if outages["median"].notna().any():
-        style.bars(one, outages, "", "longest time without a frame (s)", labels)
-    style.labels(one, labels)
-    one.set_xlim(0, 1.15 * max(*away, *outages["median"].fillna(0), *outages["high"].fillna(0)))
-    one.plot(away, range(len(labels)), "D", ms=6, color="white", mec=style.INK, label="the switch runs again")
-    for place, label in enumerate(labels):
-        if (label, "outage") not in by_case.index:
-            one.text(away[place], place, "   did not come back", va="center", style="italic", color=style.INK)
+        style.bars(one, outages, "", "", cases.index)
+    style.labels(one, cases.index)
+    one.set_xlim(0, 1.15 * float(pd.concat([away["median"], outages["median"], outages["high"]]).max()))
+    one.plot(away["median"], range(len(cases)), "D", ms=6, color="white", mec=style.INK, label="the switch runs again")
+    for place, (outage, end) in enumerate(zip(outages["median"], away["median"], strict=True)):
+        if pd.isna(outage):
+            one.text(end, place, "   did not come back", va="center", style="italic", color=style.INK)
     one.set_xlabel("longest time without a frame (s)")
     style.legend_above(figure, [one])
     return figure

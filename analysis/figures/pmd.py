@@ -6,10 +6,7 @@ the emulator's, so shares and ratios of them mean something and their absolute s
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-
 import pandas as pd
-from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
 from analysis import style, vocabulary
@@ -17,7 +14,6 @@ from analysis.load import Result
 from analysis.sources import SOFTWARE
 
 NEEDS = ("pmd_busy_cycles", "pmd_idle_cycles", "pmd_packets")
-WALL_CLOCK = True
 
 
 def table(result: Result) -> pd.DataFrame:
@@ -26,40 +22,32 @@ def table(result: Result) -> pd.DataFrame:
     # A stray packet in an idle window says nothing of what packets cost.
     found = found[(found["metric"] != "pmd_cycles_per_packet") | (found["traffic"] != "idle")]
     share = found["metric"].map({"pmd_busy": "busy", "pmd_idle": "idle polling"}).fillna("")
-    names = [style.traffic_name(traffic, load) for traffic, load in zip(found["traffic"], found["load"], strict=True)]
-    many = found["label"].nunique() > 1
-    rows = [f"{label}\n{name}" if many else name for label, name in zip(found["label"], names, strict=True)]
-    found = found.assign(share=share, row=rows)
-    order = [vocabulary.place(pair) for pair in zip(found["traffic"], found["load"], strict=True)]
-    return found.assign(_order=order).sort_values("_order", kind="stable").drop(columns="_order").reset_index(drop=True)
+    pairs = list(zip(found["traffic"], found["load"], strict=True))
+    rows = [style.traffic_name(*pair) for pair in pairs]
+    if found["label"].nunique() > 1:
+        rows = [f"{label}\n{name}" for label, name in zip(found["label"], rows, strict=True)]
+    order = sorted(range(len(pairs)), key=lambda place: vocabulary.place(pairs[place]))
+    return found.assign(share=share, row=rows).iloc[order].reset_index(drop=True)
 
 
 def plot(table: pd.DataFrame) -> Figure:
     shares, costs = table[table["share"] != ""], table[table["share"] == ""]
-    rows = list(dict.fromkeys(table["row"]))
-    figure, axes = style.panels([style.bar_height(len(rows)) + 0.3], columns=2)
-    left, right = axes[0]
-    _draw_shares(left, shares, rows)
+    rows = table["row"].unique()
+    figure, [[left, right]] = style.panels([style.bar_height(len(rows)) + 0.3], columns=2)
+    for place, row in enumerate(rows):
+        if (part := shares[shares["row"] == row].set_index("share")).empty:
+            continue
+        busy, idle = (float(part["median"].get(share, 0.0)) for share in ("busy", "idle polling"))
+        left.barh(place, busy, 0.7, **style.case_look(part["switch"].iloc[0], part["access"].iloc[0]))
+        left.barh(place, idle, 0.7, left=busy, color=style.STATE_COLOURS["idle"], edgecolor="white", linewidth=0.4, label="idle polling")
+    style.labels(left, rows)
     left.set_title("share of the thread's cycles")
     left.set_xlim(0, 1)
     left.set_xlabel("share of cycles")
     if not costs.empty:
         # Where no packet came none has a cost, and the row stays: both panels have the same.
-        costs = costs.set_index("row").reindex(rows)
-        style.bars(right, costs, "", "TSC cycles per packet, busy iterations", rows)
+        style.bars(right, costs.set_index("row").reindex(rows), "", "TSC cycles per packet, busy iterations", rows)
     right.set_title("cost of a packet")
     right.set_yticklabels([])
     style.legend_above(figure, [left])
     return figure
-
-
-def _draw_shares(axes: Axes, shares: pd.DataFrame, rows: Sequence[str]) -> None:
-    for place, row in enumerate(rows):
-        part = shares[shares["row"] == row].set_index("share")
-        if part.empty:
-            continue
-        busy = float(part["median"].get("busy", 0.0))
-        axes.barh(place, busy, 0.7, **style.case_look(part["switch"].iloc[0], part["access"].iloc[0]))
-        idle = float(part["median"].get("idle polling", 0.0))
-        axes.barh(place, idle, 0.7, left=busy, color=style.STATE_COLOURS["idle"], edgecolor="white", linewidth=0.4, label="idle polling")
-    style.labels(axes, rows)

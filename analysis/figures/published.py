@@ -6,6 +6,7 @@ are compared. A row without a dot says what it would take to measure it."""
 from __future__ import annotations
 
 import pandas as pd
+from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from matplotlib.ticker import LogLocator, NullFormatter
 
@@ -15,8 +16,7 @@ from analysis.published import Comparison, beside
 from terms import units
 
 NEEDS = ()
-WALL_CLOCK = True
-OURS = style.switch_colour("ovs-dpdk")
+PUBLISHED, OURS = style.switch_colour("linux-bridge"), style.switch_colour("ovs-dpdk")
 
 
 def table(result: Result) -> pd.DataFrame:
@@ -25,14 +25,13 @@ def table(result: Result) -> pd.DataFrame:
 
 
 def plot(table: pd.DataFrame) -> Figure:
-    figure, axes = style.panels([1.2 + 0.5 * len(table)])
-    one = axes[0, 0]
+    figure, [[one]] = style.panels([1.2 + 0.5 * len(table)])
     one.set_xscale("log")
     for place, row in enumerate(table.itertuples()):
         _published(one, place, row)
         _ours(one, place, row)
     one.axvline(1, color="#888888", lw=1)
-    style.labels(one, list(table["row"]))
+    style.labels(one, table["row"])
     low, high = one.get_xlim()
     one.set_xlim(low / 1.6, high * 1.6)
     # Ratios near 1 span less than a decade: then 1, 2, 5 are named, too.
@@ -46,20 +45,20 @@ def plot(table: pd.DataFrame) -> Figure:
 
 def row_of(one: Comparison) -> dict[str, object]:
     published = one.published
-    names = ["/".join(map(str, side.values())) for side in (published.case, published.base)]
+    compared = " over ".join("/".join(map(str, side.values())) for side in (published.case, published.base))
     traffic = style.traffic_name(one.traffic, one.load) if one.traffic else f"(not measured: needs {published.needs})"
-    setting = f", {one.label}" if one.label else ""
+    traffic += f", {one.label}" if one.label else ""
     return {
-        "row": f"{published.target} {published.what}, {names[0]} over {names[1]}\n{traffic}{setting}",
+        "row": f"{published.target} {published.what}, {compared}\n{traffic}",
         "target": published.target,
         "what": published.what,
-        "compared": " over ".join(names),
+        "compared": compared,
         "published": published.figure,
         "published_ratio": published.ratio,
         "published_low": published.low,
         "published_high": published.high,
         "bound": published.bound,
-        "traffic": traffic + setting,
+        "traffic": traffic,
         "median": one.ratio.median,
         "low": one.ratio.low,
         "high": one.ratio.high,
@@ -69,25 +68,22 @@ def row_of(one: Comparison) -> dict[str, object]:
     }
 
 
-def _published(axes, place: int, row) -> None:
-    look = {"color": style.switch_colour("linux-bridge")}
+def _published(axes: Axes, place: int, row: object) -> None:
     label = "published" if "published" not in axes.get_legend_handles_labels()[1] else None
     if pd.notna(row.published_ratio):
-        axes.plot(row.published_ratio, place, "D", ms=8, label=label, **look)
+        axes.plot(row.published_ratio, place, "D", ms=8, label=label, color=PUBLISHED)
         text = f"{'≤ ' if row.bound == 'upper' else ''}{row.published_ratio:.3g}×"
         axes.annotate(text, (row.published_ratio, place), (0, 8), textcoords="offset points", ha="center", size=8)
     elif pd.notna(row.published_low):
-        axes.barh(place, row.published_high - row.published_low, 0.4, left=row.published_low, label=label, **look)
+        axes.barh(place, row.published_high - row.published_low, 0.4, left=row.published_low, label=label, color=PUBLISHED)
 
 
-def _ours(axes, place: int, row) -> None:
+def _ours(axes: Axes, place: int, row: object) -> None:
     if pd.isna(row.median):
         if not row.needs:
             axes.text(1.05, place, "no number in this result", va="center", size=9, style="italic", color="#666666")
         return
-    axes.plot(row.median, place, "o", ms=7, color=OURS)
-    axes.errorbar(row.median, place, xerr=style.error(row), capsize=4, ecolor=style.INK, lw=1.2, zorder=3)
+    axes.plot(row.median, place, "o", ms=7, color=OURS, label="ours")
+    style.interval(axes, row, place, capsize=4, zorder=3, fmt="none")
     text = f"{units.significant(row.median)}×"
     axes.annotate(text, (row.median, place), (0, -15), textcoords="offset points", ha="center", size=8)
-    if not any(label == "ours" for label in axes.get_legend_handles_labels()[1]):
-        axes.plot([], [], "o", ms=7, color=OURS, label="ours")

@@ -7,7 +7,6 @@ ours are there with polls that found nothing, and without them where they were c
 from __future__ import annotations
 
 import pandas as pd
-from matplotlib.figure import Figure
 
 from analysis import model, style
 from analysis.figures import published
@@ -17,13 +16,13 @@ from analysis.sources import MODEL
 
 NEEDS = ("cycles", "instructions", "loads", "stores", *model.RATES)
 SOURCE = "model"
-WALL_CLOCK = False
 WORDS = {
     "model_cpi": "cycles per instruction",
     "model_l1d_miss_rate": "L1D misses per data access",
     "model_dtlb_miss_rate": "DTLB misses (1st level) per data access",
     "model_cycles_per_packet": "estimated cycles per packet",
 }
+plot = published.plot
 
 
 def table(result: Result) -> pd.DataFrame:
@@ -33,20 +32,12 @@ def table(result: Result) -> pd.DataFrame:
     sent = set(style.traffics(result.own_numbers))
     left_in = bool(model.polling_left_in(result))
     ours = [one for one in beside(result) if one.modelled and (one.traffic, one.load) in sent]
-    return pd.DataFrame([_row(one) for one in ours if _with_polling(one) or not left_in])
-
-
-def plot(table: pd.DataFrame) -> Figure:
-    return published.plot(table)
-
-
-def _with_polling(one: Comparison) -> bool:
-    return one.metric.endswith(model.WITH_POLLING)
+    return pd.DataFrame([_row(one) for one in ours if one.metric.endswith(model.WITH_POLLING) or not left_in])
 
 
 def _row(one: Comparison) -> dict[str, object]:
-    row = published.row_of(one)
-    polls = "with idle polling" if _with_polling(one) else "without idle polling"
-    whose = f", role {one.role}" if one.role else ""
-    text = f"{one.published.target} {one.published.what}, {row['traffic']}\n{row['compared']}{whose}, {polls}"
-    return {**row, "row": text, "ours": f"{WORDS[one.metric.removesuffix(model.WITH_POLLING)]}{whose}, {polls}"}
+    row, metric = published.row_of(one), one.metric.removesuffix(model.WITH_POLLING)
+    ours = f", role {one.role}" if one.role else ""
+    ours += ", without idle polling" if metric == one.metric else ", with idle polling"
+    text = f"{one.published.target} {one.published.what}, {row['traffic']}\n{row['compared']}{ours}"
+    return {**row, "row": text, "ours": WORDS[metric] + ours}

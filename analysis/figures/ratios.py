@@ -7,14 +7,13 @@ from __future__ import annotations
 
 import pandas as pd
 from matplotlib.figure import Figure
-from matplotlib.ticker import FuncFormatter, NullFormatter
+from matplotlib.ticker import NullFormatter
 
 from analysis import compare, comparison, style
 from analysis.load import Result
 from terms import units
 
 NEEDS = ()
-WALL_CLOCK = True
 MOST = 40
 COLOURS = {"software": style.INK, "model": style.CAUSE_COLOURS["memory"], "hardware": style.STATE_COLOURS["kernel"]}
 
@@ -34,32 +33,29 @@ def of_comparison(rows: pd.DataFrame, title: str) -> pd.DataFrame:
     shown = rows[rows["ratio"] > 0].head(MOST)
     names = shown["metric"] + [f" ({role})" if role not in ("all", "path") else "" for role in shown["role"]]
     names += [f", {style.traffic_name(traffic, load)}" for traffic, load in zip(shown["traffic"], shown["load"], strict=True)]
-    return pd.DataFrame(
-        {"label": title, "what": names, "source": shown["source"], "median": shown["ratio"], "low": shown["low"], "high": shown["high"]}
-    ).assign(n=shown["n"], unit="ratio", sure=shown["verdict"].isin(["more", "less"]))
+    drawn = shown[["source", "ratio", "low", "high", "n"]].rename(columns={"ratio": "median"})
+    drawn.insert(0, "label", title)
+    drawn.insert(1, "what", names)
+    return drawn.assign(unit="ratio", sure=shown["verdict"].isin(["more", "less"]))
 
 
 def plot(table: pd.DataFrame) -> Figure:
-    pairs = list(dict.fromkeys(table["label"]))
-    heights = [0.9 + 0.22 * (table["label"] == label).sum() for label in pairs]
-    figure, axes = style.panels(heights)
-    for label, axis in zip(pairs, axes[:, 0], strict=True):
-        rows = table[table["label"] == label]
+    groups = list(table.groupby("label", sort=False))
+    figure, axes = style.panels([0.9 + 0.22 * len(rows) for _, rows in groups])
+    for (label, rows), axis in zip(groups, axes[:, 0], strict=True):
         for place, row in enumerate(rows.itertuples()):
             colour = COLOURS[row.source]
-            interval = style.error(row)
-            axis.errorbar(
-                row.median, place, xerr=interval, fmt="o", ms=4.5, color=colour, mfc=colour if row.sure else "white", capsize=2, lw=1.1
-            )
-        for source in dict.fromkeys(rows["source"]):
+            style.interval(axis, row, place, color=colour, capsize=2, lw=1.1, fmt="none")
+            axis.plot(row.median, place, "o", ms=4.5, color=colour, mfc=colour if row.sure else "white")
+        for source in rows["source"].unique():
             axis.plot([], [], "o", ms=4.5, color=COLOURS[source], label=source)
-        style.labels(axis, list(rows["what"]))
+        style.labels(axis, rows["what"])
         axis.axvline(1, color="#888888", lw=1, zorder=0)
         axis.set_xscale("log")
-        axis.xaxis.set_major_formatter(FuncFormatter(lambda value, _: f"{units.significant(value)}×"))
+        axis.xaxis.set_major_formatter(lambda value, _: f"{units.significant(value)}×")
         axis.xaxis.set_minor_formatter(NullFormatter())
         axis.tick_params(axis="y", labelsize=8)
         axis.set_title(label)
         axis.set_xlabel("ratio (logarithmic)")
-    style.legend_above(figure, axes[:, 0])
+    style.legend_above(figure, figure.axes)
     return figure

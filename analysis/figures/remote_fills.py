@@ -9,25 +9,19 @@ from __future__ import annotations
 import pandas as pd
 from matplotlib.figure import Figure
 
-from analysis import style
+from analysis import figures, style
 from analysis.load import Result
 from analysis.sources import MODEL
 
-NEEDS = ("memory_local", "memory_remote", "remote_cache")
+WORDS = {"memory_local": "lines from own memory", "memory_remote": "from another's memory", "remote_cache": "from another's caches"}
+NEEDS = tuple(WORDS)
 SOURCE = "model"
-WALL_CLOCK = False
-WORDS = {
-    "memory_local": "lines from own memory",
-    "memory_remote": "from another's memory",
-    "remote_cache": "from another's caches",
-}
 
 
 def table(result: Result) -> pd.DataFrame:
     """One row a case, traffic, counter (of NEEDS) and role ("all" and "path": sums); lines per unit of data."""
-    found = MODEL.summary(result, MODEL.per_data(*NEEDS))
-    return found.assign(counter=found["metric"].str.removeprefix("model_").str.replace(r"_per_[a-z]+$", "", regex=True))
+    return figures.per_data(result, MODEL, NEEDS)
 
 
 def plot(table: pd.DataFrame) -> Figure:
-    return style.work_by_role(table, style.traffics(table), WORDS)
+    return style.work_by_role(table, WORDS)

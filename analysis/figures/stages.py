@@ -13,29 +13,21 @@ from analysis.load import Result
 from analysis.sources import SOFTWARE
 
 NEEDS = ("timed_packets", *(f"stage_{stage}_cycles" for stage in metrics.STAGES))
-WALL_CLOCK = True
-WHOLE = "all"
 
 
 def table(result: Result) -> pd.DataFrame:
     """One row a case, traffic and stage ("all": the sum); TSC cycles per packet."""
-    names = {f"stage_{stage}_cycles_per_packet": stage for stage in metrics.STAGES} | {"pmd_cycles_per_packet": WHOLE}
+    names = {f"stage_{stage}_cycles_per_packet": stage for stage in metrics.STAGES} | {"pmd_cycles_per_packet": "all"}
     found = SOFTWARE.summary(result, list(names))
     found = found.assign(stage=found["metric"].map(names))
-    counted = set(found[found["stage"] != WHOLE]["case_id"])
+    counted = set(found[found["stage"] != "all"]["case_id"])
     # OVS-DPDK knows its cycles per packet, and no stages; an idle window's stray packets say nothing.
     return found[found["case_id"].isin(counted) & (found["traffic"] != "idle")].reset_index(drop=True)
 
 
 def plot(table: pd.DataFrame) -> Figure:
-    pairs = style.traffics(table)
-    figure, axes = style.panels([style.bar_height(table["label"].nunique())] * len(pairs))
-    for (traffic, load), one in zip(pairs, axes[:, 0], strict=True):
-        part = table[(table["traffic"] == traffic) & (table["load"] == load)].assign(row=lambda t: t["label"])
-        parts = part[part["stage"] != WHOLE]
-        style.stacks(one, parts, "stage", style.STAGE_COLOURS, style.STAGE_HATCHES)
-        style.totals(one, parts, part[part["stage"] == WHOLE])
-        one.set_title(style.traffic_name(traffic, load))
-        one.set_xlabel("TSC cycles per packet")
-    style.legend_above(figure, axes.ravel(), list(style.STAGE_COLOURS))
+    figure, panels = style.by_traffic(table, height=style.bar_height(table["label"].nunique()))
+    for one, part, _ in panels:
+        style.stacked(one, part, "stage", "TSC cycles per packet")
+    style.legend_above(figure, figure.axes, style.STAGE_COLOURS)
     return figure

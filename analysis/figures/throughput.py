@@ -15,7 +15,6 @@ from analysis.sources import SOFTWARE
 from terms import units
 
 NEEDS = ("goodput", "packet_rate_received")
-WALL_CLOCK = True
 LOADS = ("saturation", "ndr", "pdr", "equal")
 """Of those that are paced, a rate says nothing of a switch."""
 
@@ -30,22 +29,14 @@ def table(result: Result) -> pd.DataFrame:
 
 
 def plot(table: pd.DataFrame) -> Figure:
-    pairs = style.traffics(table)
-    parts = [table[(table["traffic"] == traffic) & (table["load"] == load)] for traffic, load in pairs]
-    figure, axes = style.panels([style.bar_height(len(part)) for part in parts])
-    for (traffic, load), part, one in zip(pairs, parts, axes[:, 0], strict=True):
-        style.bars(one, part, part["unit"].iloc[0], vocabulary.judged_by(traffic).words)
-        one.set_title(style.traffic_name(traffic, load))
-        _offered(one, part)
+    figure, panels = style.by_traffic(table)
+    for one, part, traffic in panels:
+        factor = style.bars(one, part, part["unit"].iloc[0], vocabulary.judged_by(traffic).words)
+        rates = sorted(part["offered"].dropna().unique())
+        for rate in rates:
+            one.axvline(rate / factor, ls="--", lw=1, color=style.INK)
+            one.set_xlim(right=max(one.get_xlim()[1], 1.16 * rate / factor))
+        if rates:
+            text = ", ".join(units.si(rate, "packets/s") for rate in rates)
+            one.set_title(f"dashed: offered {text}", loc="right", weight="normal", size=9)
     return figure
-
-
-def _offered(axes, part: pd.DataFrame) -> None:
-    rates = sorted(set(part["offered"].dropna()))
-    factor, _ = style.scale(pd.concat([part["median"], part["high"]]), "packets/s")
-    for rate in rates:
-        axes.axvline(rate / factor, ls="--", lw=1, color=style.INK)
-        axes.set_xlim(right=max(axes.get_xlim()[1], 1.16 * rate / factor))
-    if rates:
-        text = "offered " + ", ".join(units.si(rate, "packets/s") for rate in rates)
-        axes.set_title(f"dashed: {text}", loc="right", weight="normal", size=9)

@@ -20,7 +20,7 @@ PANELS = {"microbenchmarks": "microbenchmarks: an iteration", "switches": "switc
 def table(found: TimeValidation) -> pd.DataFrame:
     """One row an item, as of `explain_validation.drawn`."""
     parts = [explain_validation.drawn(found, part).assign(panel=PANELS[part]) for part in TIME_PARTS if found.of(part)]
-    return pd.concat(parts, ignore_index=True).assign(row=lambda all_: all_["label"]) if parts else pd.DataFrame()
+    return pd.concat(parts, ignore_index=True).assign(row=lambda rows: rows["label"]) if parts else pd.DataFrame()
 
 
 def plot(table: pd.DataFrame) -> Figure:
