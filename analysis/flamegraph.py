@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import html
 import zlib
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
 
 WIDTH, MARGIN, ROW = 1200, 10, 17
@@ -51,53 +51,56 @@ class Box:
     """A function called by this very chain of callers, with its share of the samples of each profile [fraction]."""
 
     name: str
-    first: float = 0.0
-    second: float = 0.0
+    shares: list[float]
     callees: dict[str, Box] = field(default_factory=dict)
 
-    def add(self, frames: Iterable[str], first: float, second: float) -> None:
-        box = self
-        for frame in (None, *frames):
-            if frame is not None:
-                box = box.callees.setdefault(frame, Box(frame))
-            box.first += first
-            box.second += second
+    @property
+    def wide(self) -> float:
+        """The mean of the shares, so that nothing of any profile is hidden."""
+        return sum(self.shares) / len(self.shares)
 
     @property
     def depth(self) -> int:
         return 1 + max((box.depth for box in self.callees.values()), default=0)
 
 
-@dataclass(frozen=True)
-class _Look:
-    """How the boxes of a graph are drawn."""
-
-    width: Callable[[Box], float]
-    """As a fraction of the whole."""
-    colour: Callable[[Box], str]
-    hover: Callable[[Box], str]
+Look = Callable[[Box], tuple[str, str]]
+"""A box's colour, and what hovering over it tells."""
 
 
 def draw(stacks: Mapping[str, float], title: str, *, interactive: bool = True) -> str:
     """The flame graph of a profile: samples by folded stack."""
     whole = sum(stacks.values())
-    root = Box(ALL)
-    for stack, count in stacks.items():
-        root.add(stack.split(";"), count / whole, 0.0)
-    look = _Look(lambda box: box.first, _colour_of_kind, lambda box: f"{_percent(box.first)} of {whole:,.0f} samples")
-    return _svg(root, look, title, list(KINDS.items()), interactive)
+
+    def look(box: Box) -> tuple[str, str]:
+        return _colour_of_kind(box.name), f"{_percent(box.wide)} of {whole:,.0f} samples"
+
+    return _svg(_tree(stacks), look, title, list(KINDS.items()), interactive)
 
 
 def differ(first: Mapping[str, float], second: Mapping[str, float], title: str, names: tuple[str, str], *, interactive: bool = True) -> str:
     """Two profiles in one graph, each as shares of its own samples. A box is as wide as the mean of both, so none of either is hidden."""
-    root = Box(ALL)
-    for place, stacks in enumerate((first, second)):
+
+    def look(box: Box) -> tuple[str, str]:
+        one, other = box.shares
+        hover = f"{names[0]}: {_percent(one)}; {names[1]}: {_percent(other)}; change {100 * (other - one):+.2f} points"
+        return _colour_of_change((other - one) / (other + one)), hover
+
+    legend = [(f"more in {names[0]}", _rgb(LESS)), ("the same", _rgb(SAME)), (f"more in {names[1]}", _rgb(MORE))]
+    return _svg(_tree(first, second), look, title, legend, interactive)
+
+
+def _tree(*profiles: Mapping[str, float]) -> Box:
+    root = Box(ALL, [0.0] * len(profiles))
+    for place, stacks in enumerate(profiles):
         whole = sum(stacks.values())
         for stack, count in stacks.items():
-            root.add(stack.split(";"), *((count / whole, 0.0) if place == 0 else (0.0, count / whole)))
-    look = _Look(lambda box: (box.first + box.second) / 2, _colour_of_change, lambda box: _both(box, names))
-    legend = [(f"more in {names[0]}", _rgb(LESS)), ("the same", _rgb(SAME)), (f"more in {names[1]}", _rgb(MORE))]
-    return _svg(root, look, title, legend, interactive)
+            box = root
+            box.shares[place] += count / whole
+            for frame in stack.split(";"):
+                box = box.callees.setdefault(frame, Box(frame, [0.0] * len(profiles)))
+                box.shares[place] += count / whole
+    return root
 
 
 def kind(frame: str) -> str:
@@ -113,7 +116,7 @@ def kind(frame: str) -> str:
     return "library" if ".so" in where else "program"
 
 
-def _svg(root: Box, look: _Look, title: str, legend: list[tuple[str, str]], interactive: bool) -> str:
+def _svg(root: Box, look: Look, title: str, legend: list[tuple[str, str]], interactive: bool) -> str:
     height = HEADER + root.depth * ROW + FOOTER
     boxes = "".join(_placed(root, look, 0.0, height - FOOTER - ROW))
     script = f"<script><![CDATA[{SCRIPT % (WIDTH - 2 * MARGIN, MARGIN, LETTER)}]]></script>" if interactive else ""
@@ -138,27 +141,27 @@ def _legend(entries: list[tuple[str, str]]) -> str:
     return "".join(parts)
 
 
-def _placed(box: Box, look: _Look, left: float, y: float) -> Iterator[str]:
+def _placed(box: Box, look: Look, left: float, y: float) -> Iterator[str]:
     """The box, and all that stand on it, the widest first."""
     wide = WIDTH - 2 * MARGIN
-    share = look.width(box)
+    share = box.wide
     if share * wide < NARROWEST:
         return
     text = label(box.name)
     room = int((share * wide - 6) / LETTER)
     cut = "" if room < 3 else text if len(text) <= room else text[: room - 1] + "…"
     x = MARGIN + left * wide
-    colour = look.colour(box)
+    colour, hover = look(box)
     shape = f'x="{x:.2f}" y="{y}" width="{share * wide:.2f}" height="{ROW - 1}"'
     yield (
         f'<g class="f" data-x="{left:.6f}" data-w="{share:.6f}" data-t="{_xml(text)}">'
-        f"<title>{_xml(box.name)}\n{_xml(look.hover(box))}</title>"
+        f"<title>{_xml(box.name)}\n{_xml(hover)}</title>"
         f'<rect {shape} fill="{colour}" stroke="#ffffff" stroke-width="0.5"/>'
         f'<text x="{x + 3:.2f}" y="{y + 12}"{_ink(colour)}>{_xml(cut)}</text></g>'
     )
-    for callee in sorted(box.callees.values(), key=lambda one: (-look.width(one), one.name)):
+    for callee in sorted(box.callees.values(), key=lambda one: (-one.wide, one.name)):
         yield from _placed(callee, look, left, y - ROW)
-        left += look.width(callee)
+        left += callee.wide
 
 
 def _xml(text: str) -> str:
@@ -174,16 +177,15 @@ def label(frame: str) -> str:
     return function or frame
 
 
-def _colour_of_kind(box: Box) -> str:
+def _colour_of_kind(name: str) -> str:
     """Its kind's, a little lighter or darker by its name, so that neighbours can be told apart."""
-    colour = KINDS[kind(box.name)]
-    shade = 0.93 + 0.14 * (zlib.crc32(box.name.encode()) % 100) / 100
+    colour = KINDS[kind(name)]
+    shade = 0.93 + 0.14 * (zlib.crc32(name.encode()) % 100) / 100
     return _rgb(tuple(min(255, int(int(colour[at : at + 2], 16) * shade)) for at in (1, 3, 5)))
 
 
-def _colour_of_change(box: Box) -> str:
-    """From the one's colour, when it alone has the function, over white to the other's."""
-    change = (box.second - box.first) / (box.second + box.first)
+def _colour_of_change(change: float) -> str:
+    """From the one's colour, when it alone has the function (-1), over white to the other's (1)."""
     towards = MORE if change > 0 else LESS
     return _rgb(tuple(round(same + (end - same) * abs(change)) for same, end in zip(SAME, towards, strict=True)))
 
@@ -200,7 +202,3 @@ def _ink(colour: str) -> str:
 
 def _percent(share: float) -> str:
     return f"{100 * share:.2f} %"
-
-
-def _both(box: Box, names: tuple[str, str]) -> str:
-    return f"{names[0]}: {_percent(box.first)}; {names[1]}: {_percent(box.second)}; change {100 * (box.second - box.first):+.2f} points"

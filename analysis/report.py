@@ -10,6 +10,7 @@ import html
 import os
 import re
 import tempfile
+from collections.abc import Iterator
 from pathlib import Path
 
 import jupytext
@@ -21,6 +22,7 @@ from nbconvert import HTMLExporter
 
 from analysis import messages, stacks
 from analysis.load import load
+from terms import files
 
 ROOT = Path(__file__).resolve().parents[1]
 TEMPLATE = Path(__file__).with_name("template")
@@ -43,9 +45,9 @@ def build(run_dir: str | Path, notebook: str | Path | None = None) -> Path:
     page = execute(source, result.path)
     text = to_html(page, source)
     _write(result.path / "report.ipynb", nbformat.writes(page) + "\n")
-    _write(result.path / "report.html", text)
-    stacks.write(result)
-    return result.path / "report.html"
+    for graph in stacks.of(result):
+        _write(result.path / f"{graph.name}.svg", graph.svg(interactive=True))
+    return _write(result.path / "report.html", text)
 
 
 def page(folder: str | Path, notebook: str | Path, target: Path) -> Path:
@@ -54,8 +56,7 @@ def page(folder: str | Path, notebook: str | Path, target: Path) -> Path:
     As with `build`, it appears whole or not at all, and VsprofError names the cell that failed.
     """
     source = find_notebook(notebook)
-    _write(target, to_html(execute(source, Path(folder).resolve()), source))
-    return target
+    return _write(target, to_html(execute(source, Path(folder).resolve()), source))
 
 
 def find_notebook(notebook: str | Path) -> Path:
@@ -73,11 +74,7 @@ def execute(source: Path, run_dir: Path) -> nbformat.NotebookNode:
     page.metadata["kernelspec"] = {"name": "python3", "display_name": "Python 3", "language": "python"}
     paths = [str(ROOT), *filter(None, [os.environ.get("PYTHONPATH")])]
     # The notebook draws no window and must not write into the user's configuration.
-    environment = {
-        **os.environ,
-        "PYTHONPATH": os.pathsep.join(paths),
-        "MPLBACKEND": "agg",
-    }
+    environment = {**os.environ, "PYTHONPATH": os.pathsep.join(paths), "MPLBACKEND": "agg"}
     # Unix sockets: no port that could be taken or reached by others.
     with tempfile.TemporaryDirectory(prefix="vsprof-") as sockets:
         manager = AsyncKernelManager(transport="ipc", ip=f"{sockets}/kernel", connection_file=f"{sockets}/kernel.json")
@@ -85,7 +82,9 @@ def execute(source: Path, run_dir: Path) -> nbformat.NotebookNode:
         try:
             client.execute(cleanup_kc=True, env=environment, cwd=str(ROOT))
         except CellExecutionError as error:
-            raise _cell_error(source, page, error) from error
+            failed = [(place, cell.source) for place, cell in enumerate(page.cells, 1) if _outputs(cell, "error")]
+            place, code = failed[0] if failed else (0, "")
+            raise messages.notebook_failed(source, place, code, f"{error.ename}: {error.evalue}") from error
         except (DeadKernelError, TimeoutError) as error:
             raise messages.notebook_stopped(source, error) from error
     for cell in page.cells:
@@ -98,9 +97,10 @@ def to_html(page: nbformat.NotebookNode, source: Path) -> str:
     """One HTML page with everything in it; VsprofError if it would load anything from elsewhere."""
     exporter = HTMLExporter(template_name="basic", template_file=str(TEMPLATE / "report.html.j2"))
     resources = {
-        "vsprof_title": html.escape(_title(page)),
+        "vsprof_title": html.escape(next(_headings(page, "# "), "vsprof")),
         "vsprof_style": (TEMPLATE / "style.css").read_text(encoding="utf-8"),
-        "vsprof_sections": _sections(page),
+        # nbconvert makes anchors by replacing blanks.
+        "vsprof_sections": [(html.escape(name), html.escape(name.replace(" ", "-"))) for name in _headings(page, "## ")],
     }
     text, _ = exporter.from_notebook_node(page, resources=resources)
     if outside := OUTSIDE.search(text):
@@ -110,44 +110,29 @@ def to_html(page: nbformat.NotebookNode, source: Path) -> str:
 
 def _with_parameters(page: nbformat.NotebookNode, run_dir: Path) -> nbformat.NotebookNode:
     """Set `result_dir` in a cell below the one tagged `parameters`, as papermill does: so papermill can run report.ipynb on another."""
-    for place, cell in enumerate(page.cells):
-        if "parameters" in cell.metadata.get("tags", []):
-            given = nbformat.v4.new_code_cell(f"result_dir = {str(run_dir)!r}", id="result", metadata={"tags": ["injected-parameters"]})
-            page.cells.insert(place + 1, given)
-            break
-    for place, cell in enumerate(page.cells):
+    cells = page.cells
+    if (place := next((at for at, cell in enumerate(cells, 1) if "parameters" in cell.metadata.get("tags", [])), None)) is not None:
+        given = nbformat.v4.new_code_cell(f"result_dir = {str(run_dir)!r}", id="result", metadata={"tags": ["injected-parameters"]})
+        cells.insert(place, given)
+    for place, cell in enumerate(cells):
         cell["id"] = f"cell-{place}"  # jupytext makes random ones
     return page
 
 
-def _cell_error(source: Path, page: nbformat.NotebookNode, error: CellExecutionError) -> Exception:
-    for place, cell in enumerate(page.cells, 1):
-        if any(output.get("output_type") == "error" for output in cell.get("outputs", [])):
-            return messages.notebook_failed(source, place, cell.source, f"{error.ename}: {error.evalue}")
-    return messages.notebook_failed(source, 0, "", f"{error.ename}: {error.evalue}")
+def _outputs(cell: nbformat.NotebookNode, kind: str) -> list[nbformat.NotebookNode]:
+    """A cell's outputs that are an error, or that hold some MIME type."""
+    return [one for one in cell.get("outputs", []) if one.output_type == kind or kind in one.get("data", {})]
 
 
-def _title(page: nbformat.NotebookNode) -> str:
-    titles = [line[2:] for cell in page.cells for line in cell.source.splitlines() if line.startswith("# ")]
-    return titles[0] if titles else "vsprof"
+def _headings(page: nbformat.NotebookNode, mark: str) -> Iterator[str]:
+    """The headings of a level in the page's Markdown: a cell's own, or what it displayed."""
+    for cell in page.cells:
+        shown = [output.data["text/markdown"] for output in _outputs(cell, "text/markdown")]
+        for text in [cell.source] if cell.cell_type == "markdown" else shown:
+            yield from (line.removeprefix(mark).strip() for line in text.splitlines() if line.startswith(mark))
 
 
-def _texts(cell: nbformat.NotebookNode) -> list[str]:
-    """Its Markdown: a cell's own, or what it displayed."""
-    if cell.cell_type == "markdown":
-        return [cell.source]
-    return [output.data["text/markdown"] for output in cell.get("outputs", []) if "text/markdown" in output.get("data", {})]
-
-
-def _sections(page: nbformat.NotebookNode) -> list[tuple[str, str]]:
-    """(name, anchor) of each second-level heading; nbconvert makes anchors by replacing blanks."""
-    texts = [text for cell in page.cells for text in _texts(cell)]
-    names = [line[3:].strip() for text in texts for line in text.splitlines() if line.startswith("## ")]
-    return [(html.escape(name), html.escape(name.replace(" ", "-"))) for name in names]
-
-
-def _write(path: Path, text: str) -> None:
+def _write(path: Path, text: str) -> Path:
     """A reader (or a crash) sees either the old file or the whole new one."""
-    partial = path.with_name(path.name + ".partial")
-    partial.write_text(text, encoding="utf-8")
-    os.replace(partial, path)
+    files.replace(path, lambda partial: partial.write_text(text, encoding="utf-8"))
+    return path

@@ -51,13 +51,25 @@ def show(*parts: object) -> None:
     display(*(part for part in texts if part is not None and part != Text("")))
 
 
-def _figures(result: Result, *names: str) -> list[object]:
-    return [figures.show(result, name) for name in names]
-
-
 def _counted(result: Result, *names: str) -> list[object]:
     """Figures, but for those whose processor counted nothing here."""
     return [figures.show_counted(result, name) for name in names]
+
+
+def _of_figure(heading: str, figure: str, usual: str = "") -> Callable[..., None]:
+    """A section that shows one figure, below the words that a notebook has for it, else the usual ones."""
+    return lambda result, words=usual: show(f"## {heading}\n{words}", figures.show(result, figure))
+
+
+published = _of_figure("Published beside ours", "published")
+stages = _of_figure("Cycles by stage", "stages")
+context_switches = _of_figure("Context switches", "context_switches", SWITCHES)
+polling = _of_figure("The poll-mode thread", "pmd", POLLING)
+latency = _of_figure("Latency", "latency", LATENCY)
+
+
+def cpu_use(result: Result, words: str = TIME) -> None:
+    show(f"## Where the time goes\n{words}", figures.show(result, "cpu_use"), stacks.show(result))
 
 
 def headlines(result: Result) -> None:
@@ -68,14 +80,10 @@ def what_was_run(result: Result, words: str) -> None:
     show(f"## What was run\n{words}", describe.what(result), describe.where(result))
 
 
-def published(result: Result, words: str) -> None:
-    show(f"## Published beside ours\n{words}", *_figures(result, "published"))
-
-
 def no_drop(result: Result) -> None:
     """Rates without loss; nothing where none was searched."""
     if metrics.searched(result):
-        show(describe.search_heading(result), *_figures(result, "no_drop"), describe.searches(result))
+        show(describe.search_heading(result), figures.show(result, "no_drop"), describe.searches(result))
 
 
 def cycles(result: Result) -> None:
@@ -83,7 +91,7 @@ def cycles(result: Result) -> None:
     show(f"## Why: where the cycles of a packet went\n{CYCLES}", describe.modelled_processor(result), describe.model_headlines(result))
     show(*_counted(result, "decomposition", "cpi_stack", "misses", "model_roles"))
     if MODEL.present(result):
-        show(FUNCTIONS, *_figures(result, "functions"), MISSES, describe_functions.misses(result), explain_model.markdown(result))
+        show(FUNCTIONS, figures.show(result, "functions"), MISSES, describe_functions.misses(result), explain_model.markdown(result))
     _hardware(result, "hardware_decomposition", "hardware_per_packet", "hardware_misses")
 
 
@@ -98,32 +106,12 @@ def _hardware(result: Result, *names: str) -> None:
     show(describe.hardware_heading(result), describe.hardware_headlines(result), *_counted(result, *names))
 
 
-def context_switches(result: Result, words: str = SWITCHES) -> None:
-    show(f"## Context switches\n{words}", *_figures(result, "context_switches"))
-
-
-def cpu_use(result: Result, words: str = TIME) -> None:
-    show(f"## Where the time goes\n{words}", *_figures(result, "cpu_use"), stacks.show(result))
-
-
-def polling(result: Result) -> None:
-    show(f"## The poll-mode thread\n{POLLING}", *_figures(result, "pmd"))
-
-
-def latency(result: Result, words: str = LATENCY) -> None:
-    show(f"## Latency\n{words}", *_figures(result, "latency"))
-
-
-def stages(result: Result, words: str) -> None:
-    show(f"## Cycles by stage\n{words}", *_figures(result, "stages"))
-
-
 def explanation(result: Result, *texts: str, words: str = EXPLAINED) -> None:
     show(f"## Explanation\n{words}", *texts)
 
 
 def rest(result: Result, notes: Sequence[str] = ()) -> None:
     """What ends every report: all numbers, how to read it (`notes`: what this report alone needs for that), and its limits."""
-    asked = _figures(result, "counts") if counts.asked_for(result) else []
-    show(f"## Everything that was counted\n{EVERYTHING}", *asked, everything.show(result))
+    asked = figures.show(result, "counts") if counts.asked_for(result) else None
+    show(f"## Everything that was counted\n{EVERYTHING}", asked, everything.show(result))
     show("## How to read this", reading.notes(result, notes), "These limits hold for this result:", describe.limits(result))

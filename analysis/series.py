@@ -7,8 +7,9 @@ must know.
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from typing import NamedTuple
 
 import numpy as np
 import pandas as pd
@@ -28,8 +29,7 @@ SURE = 0.01
 """How often a series without drift is flagged; the gap's threshold is chosen alike (see `two_groups`)."""
 
 
-@dataclass(frozen=True)
-class Flag:
+class Flag(NamedTuple):
     """One thing found in the series of a case."""
 
     case: str
@@ -41,7 +41,15 @@ class Flag:
 
 def flags(result: Result) -> list[Flag]:
     """Every drifting or two-fold series of what traffics are judged by, window by window in the order in which they were measured."""
-    return [Flag(*key, text) for key, table in _series(result) for text in _found(result, table)]
+    started = {run["run_id"]: run.get("started") or "" for run in result.manifest.get("runs", [])}
+    found = []
+    for (traffic, load), metric in judged(result).items():
+        rows = SOFTWARE.rows(result, traffic=traffic, load=load, metric=metric)
+        rows = rows[rows["per"] != 0].assign(started=lambda t: t["run_id"].map(started))
+        for case, windows in rows.groupby("case_id", sort=False):
+            in_order = windows.sort_values(["started", "run_id", "window"], kind="stable")
+            found += [Flag(str(case), traffic, load, metric, text) for text in _found(in_order)]
+    return found
 
 
 def limits(result: Result) -> list[str]:
@@ -58,15 +66,12 @@ def order(result: Result) -> list[str]:
         return [messages.order_not_known()]
     if len(blocks) < 2:
         return []
-    cases = list(result.cases.index)
-    always = [
-        (one, other)
-        for one in cases
-        for other in cases
-        if one != other and all(one in block and other in block and block.index(one) < block.index(other) for block in blocks)
-    ]
     label = result.cases["label"]
-    return [messages.always_before(label[one], label[other], len(blocks)) for one, other in always]
+    return [
+        messages.always_before(label[one], label[other], len(blocks))
+        for one, other in itertools.permutations(result.cases.index, 2)
+        if all(one in block and other in block and block.index(one) < block.index(other) for block in blocks)
+    ]
 
 
 def drift(values: Sequence[float]) -> float:
@@ -118,25 +123,13 @@ def judged(result: Result) -> dict[tuple[str, str], str]:
     return first
 
 
-def _series(result: Result) -> Iterator[tuple[tuple[str, str, str, str], pd.DataFrame]]:
-    started = {run["run_id"]: run.get("started") or "" for run in result.manifest.get("runs", [])}
-    for (traffic, load), metric in judged(result).items():
-        found = SOFTWARE.rows(result, traffic=traffic, load=load, metric=metric)
-        found = found[found["per"] != 0].assign(value=lambda t: t["part"] / t["per"], started=lambda t: t["run_id"].map(started))
-        for case, rows in found.groupby("case_id", sort=False):
-            yield (str(case), traffic, load, metric), rows.sort_values(["started", "run_id", "window"], kind="stable")
-
-
-def _found(result: Result, rows: pd.DataFrame) -> list[str]:
-    values = rows["value"].to_numpy(float)
-    texts = []
-    runs = rows.groupby("run_id", sort=False)
-    means = runs["part"].sum() / runs["per"].sum()
+def _found(rows: pd.DataFrame) -> Iterator[str]:
+    """What is flagged of one series, in the order of its windows."""
+    sums = rows.groupby("run_id", sort=False)[["part", "per"]].sum()
     # Windows of one run are not independent: a drift is one only over runs.
-    if change := drift(means.to_numpy(float)):
-        texts.append(messages.drifts(change, list(means.index)))
-    apart = two_groups(values)
-    if apart is not None:
+    if change := drift(sums["part"] / sums["per"]):
+        yield messages.drifts(change, list(sums.index))
+    values = (rows["part"] / rows["per"]).to_numpy(float)
+    if (apart := two_groups(values)) is not None:
         smaller, larger = np.median(values[apart]), np.median(values[~apart])
-        texts.append(messages.two_groups(int(apart.sum()), values.size, smaller / larger, list(dict.fromkeys(rows["run_id"][apart]))))
-    return texts
+        yield messages.two_groups(int(apart.sum()), values.size, smaller / larger, list(rows["run_id"][apart].unique()))

@@ -9,10 +9,7 @@ from __future__ import annotations
 
 import html
 import itertools
-import os
-from collections.abc import Iterator
 from dataclasses import dataclass
-from pathlib import Path
 
 import pandas as pd
 
@@ -62,80 +59,45 @@ def show(result: Result) -> Shown | None:
     graphs = of(result)
     if not graphs:
         return None
-    traffic, load, source = _chosen(result)
-    clock = "the kernel's clock (software)" if source == "software" else "the PMU's cycles (hardware)"
-    caption = f"{CAPTION} Traffic: {style.traffic_name(traffic, load)}. Testbed: {result.testbed}. Sampled by {clock}, in own windows."
+    rows = _drawn(result)
+    clock = "the kernel's clock (software)" if rows["source"].iloc[0] == "software" else "the PMU's cycles (hardware)"
+    caption = f"{CAPTION} Traffic: {_traffic(rows)}. Testbed: {result.testbed}. Sampled by {clock}, in own windows."
     if result.emulated:
         caption += " Emulated lab: shares of time are the emulator's; which function calls which carries over."
     return Shown(graphs, html.escape(caption))
 
 
-def write(result: Result) -> list[Path]:
-    """Write each graph into the result's folder, to be opened by a browser; return the files."""
-    paths = []
-    for graph in of(result):
-        path = result.path / f"{graph.name}.svg"
-        partial = path.with_name(path.name + ".partial")
-        partial.write_text(graph.svg(interactive=True), encoding="utf-8")
-        os.replace(partial, path)
-        paths.append(path)
-    return paths
-
-
 def of(result: Result) -> list[Graph]:
-    """First one a case, in the order of all figures, then the differences."""
-    rows = _rows(result)
+    """First one a case, in the order of all figures, then the differences: of cases that differ in one thing that is compared (switch and
+    access, or an option)."""
+    rows = _drawn(result)
     if rows.empty:
         return []
-    cases = result.cases.loc[[case for case in result.cases.index if case in set(rows["case_id"])]]
-    traffic = style.traffic_name(*_chosen(result)[:2])
-    profiles = {case: _profile(rows[rows["case_id"] == case]) for case in cases.index}
-    short = {case: _short(cases, case) for case in cases.index}
-    single = [Graph(f"flame-{short[case]}", f"{cases.loc[case, 'label']}, {traffic}", profiles[case]) for case in cases.index]
-    return single + [
-        Graph(f"flame-diff-{short[a]}-{short[b]}", f"{label_a} → {label_b}, {traffic}", profiles[a], (profiles[b], (label_a, label_b)))
-        for a, b in _pairs(result, cases)
-        for label_a, label_b in [(cases.loc[a, "label"], cases.loc[b, "label"])]
-    ]
+    cases = result.cases[result.cases.index.isin(rows["case_id"])]
+    # The switch alone where that tells the case.
+    short = cases["switch"].astype(str).mask(cases["switch"].duplicated(keep=False), cases.index.to_series())
+    traffic, label = _traffic(rows), cases["label"]
+    folded = rows["role"].replace("", "no role") + ";" + rows["stack"]
+    profiles = {case: part.groupby(folded)["value"].sum().to_dict() for case, part in rows.groupby("case_id")}
+    graphs = [Graph(f"flame-{short[case]}", f"{label[case]}, {traffic}", profiles[case]) for case in cases.index]
+    for a, b in itertools.combinations(cases.index, 2):
+        if len(differences := result.differences(a, b)) == 1 and not differences & set(SIZES):
+            title = f"{label[a]} → {label[b]}, {traffic}"
+            graphs.append(Graph(f"flame-diff-{short[a]}-{short[b]}", title, profiles[a], (profiles[b], (label[a], label[b]))))
+    return graphs
 
 
-def _pairs(result: Result, cases: pd.DataFrame) -> Iterator[tuple[str, str]]:
-    """Cases that differ in one thing that is compared: switch and access, or an option."""
-    for pair in itertools.combinations(cases.index, 2):
-        if len(differences := result.differences(*pair)) == 1 and not differences & set(SIZES):
-            yield pair
-
-
-def _short(cases: pd.DataFrame, case: str) -> str:
-    """The switch alone where that tells the case."""
-    switch = str(cases.loc[case, "switch"])
-    return switch if (cases["switch"] == switch).sum() == 1 else case
-
-
-def _profile(rows: pd.DataFrame) -> dict[str, float]:
-    """Samples by role and folded stack."""
-    stacks = rows["role"].replace("", "no role") + ";" + rows["stack"]
-    return rows.groupby(stacks)["value"].sum().to_dict()
-
-
-def _chosen(result: Result) -> tuple[str, str, str]:
-    rows = _sampled(result)
-    sent = style.traffics(rows)
-    traffic, load = (vocabulary.at_saturation(sent) or sent)[0]
-    here = rows[(rows["traffic"] == traffic) & (rows["load"] == load)]
-    # With both, the one that most cases have.
-    source = here.groupby("source")["case_id"].nunique().sort_index().idxmax()
-    return traffic, load, str(source)
-
-
-def _sampled(result: Result) -> pd.DataFrame:
+def _drawn(result: Result) -> pd.DataFrame:
+    """The samples of one traffic and one source: with both, of the one that most cases have."""
     rows = result.stacks
-    return rows[(rows["name"] == NAME) & (rows["testbed"] == result.testbed)]
-
-
-def _rows(result: Result) -> pd.DataFrame:
-    rows = _sampled(result)
+    rows = rows[(rows["name"] == NAME) & (rows["testbed"] == result.testbed)]
     if rows.empty:
         return rows
-    traffic, load, source = _chosen(result)
-    return rows[(rows["traffic"] == traffic) & (rows["load"] == load) & (rows["source"] == source)]
+    sent = style.traffics(rows)
+    traffic, load = (vocabulary.at_saturation(sent) or sent)[0]
+    rows = rows[(rows["traffic"] == traffic) & (rows["load"] == load)]
+    return rows[rows["source"] == rows.groupby("source")["case_id"].nunique().sort_index().idxmax()]
+
+
+def _traffic(rows: pd.DataFrame) -> str:
+    return style.traffic_name(rows["traffic"].iloc[0], rows["load"].iloc[0])

@@ -16,7 +16,11 @@ def main(arguments: list[str]) -> int:
         return 2
     name, run, image = arguments
     try:
-        shown = _shown(name, run)
+        if name.startswith("validation_"):
+            found = validation.load_time(run) if name == "validation_times" else validation.load(run)
+            shown = explain_validation.show(found, name)
+        else:
+            shown = figures.show(load.load(run), name)
     except VsprofError as error:
         print(error, file=sys.stderr)
         return error.exit_status
@@ -25,13 +29,6 @@ def main(arguments: list[str]) -> int:
         return 1
     Path(image).write_bytes(figures.png(shown.figure))
     return 0
-
-
-def _shown(name: str, run: str) -> figures.Shown | figures.NotShown:
-    if not name.startswith("validation_"):
-        return figures.show(load.load(run), name)
-    found = validation.load_time(run) if name == "validation_times" else validation.load(run)
-    return explain_validation.show(found, name)
 
 
 if __name__ == "__main__":
