@@ -10,7 +10,7 @@ from typing import Any
 
 import pandas as pd
 
-from analysis import figures, hardware, messages, metrics, model, observer, series, stats, style, vocabulary
+from analysis import figures, hardware, messages, metrics, model, series, stats, style, vocabulary
 from analysis.load import Result, worded
 from analysis.source import Source
 from analysis.sources import HARDWARE, MODEL, SOFTWARE
@@ -229,7 +229,7 @@ def limits(result: Result) -> Text:
 
 def all_limits(result: Result) -> list[str]:
     """Of the result, of its series and their order, and of the model's and the PMU's numbers in it."""
-    looks = (figures.not_taken, observer.limits, series.limits, MODEL.limits, HARDWARE.limits)
+    looks = (figures.not_taken, series.limits, MODEL.limits, HARDWARE.limits)
     return [*result.limits(), *(text for look in looks for text in look(result))]
 
 

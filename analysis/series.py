@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
-"""What an interval can't show: a case whose numbers drift, or lie in two groups, and an order of runs that favours a case.
+"""What an interval can't show: a case whose numbers drift, or lie in two groups, an order of runs that favours a case, and what vsprof
+itself took of the windows: its probes run on the host that they watch, and on a slow one for longer than the window.
 
 Each check says which run. None of them takes a number away: a median of two groups, or of a drift, is a median still, but its reader
 must know.
@@ -27,6 +28,8 @@ FEWEST = 6
 """Values below which neither check can tell anything."""
 SURE = 0.01
 """How often a series without drift is flagged; the gap's threshold is chosen alike (see `two_groups`)."""
+WORTH_TELLING = 0.2
+"""Share of the windows' time. A switch's thread that shares the probes' CPU may have lost as much of its own."""
 
 
 class Flag(NamedTuple):
@@ -53,10 +56,29 @@ def flags(result: Result) -> list[Flag]:
 
 
 def limits(result: Result) -> list[str]:
-    """The same as sentences, and what the order of runs leaves open."""
+    """What probes took, the flags as sentences, and what the order of runs leaves open."""
     label = result.cases["label"]
     told = [f"{label[one.case]}, {style.traffic_name(one.traffic, one.load)}, {one.metric}: {one.text}." for one in flags(result)]
-    return [*told, *order(result)]
+    return [*observed(result), *told, *order(result)]
+
+
+def probing(result: Result) -> pd.Series:
+    """By switch, the median share of its windows' time (0 to 1) in which probes were read, at either end: what a probe's interval has
+    beyond the window's seconds is others' reading. Empty where nothing but traffic was counted, or the seconds are not known."""
+    seconds = (result.manifest.get("experiment") or {}).get("windows", {}).get("seconds")
+    probes = result.numbers[["switch", "run_id", "traffic", "load", "window", "collector", "enabled_s"]]
+    probes = probes[(probes["collector"] != probes["traffic"]) & probes["window"].str.fullmatch(r"w\d+") & (probes["enabled_s"] > 0)]
+    if probes.empty or not seconds:
+        return pd.Series(dtype=float)
+    lasted = probes.groupby(["switch", "run_id", "traffic", "load", "window"], observed=True, dropna=False)["enabled_s"].median()
+    return (1 - seconds / lasted).clip(lower=0).groupby("switch", observed=True).median()
+
+
+def observed(result: Result) -> list[str]:
+    """What probes took of a switch's windows in a sentence, where it is worth telling."""
+    told = probing(result)
+    told = told[told > WORTH_TELLING]
+    return [messages.observed(dict(told))] if len(told) else []
 
 
 def order(result: Result) -> list[str]:

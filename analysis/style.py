@@ -191,20 +191,12 @@ def stacks(axes: Axes, table: pd.DataFrame, part: str, colours: Mapping[str, str
     labels(axes, rows)
 
 
-def filling(parts: pd.DataFrame, sums: pd.DataFrame) -> pd.DataFrame:
-    """`parts` with their medians in proportion, so that those of a `row` sum to its median in `sums`.
-
-    In each window they do sum to it; medians of parts need not sum to the median of their whole.
-    """
-    factor = sums.groupby("row")["median"].first() / parts.groupby("row")["median"].sum()
-    return parts.assign(median=parts["median"] * parts["row"].map(factor.replace(np.inf, np.nan)).fillna(1.0))
-
-
 def stacked(axes: Axes, part: pd.DataFrame, of: str, what: str, empty: str = "not counted") -> bool:
     """A stack in each `row` by the column `of` (role, cause or stage), with number and interval of its whole; `what` names the axis, and
     `empty` is said where there is nothing to draw: then False is returned.
 
-    Of roles the whole is the packet path: host-other is drawn beside it, but where the host is an endpoint.
+    In each window the parts sum to the whole; medians of parts need not. So those of roles and causes are drawn in proportion. Of roles the
+    whole is the packet path: host-other is drawn beside it, but where the host is an endpoint.
     """
     axes.set_xlabel(what)
     if part.empty:
@@ -212,26 +204,21 @@ def stacked(axes: Axes, part: pd.DataFrame, of: str, what: str, empty: str = "no
         return False
     colours, hatches, whole = STACKS[of]
     parts, sums = part[part[of].isin(list(colours))], part[part[of] == whole]
-    beside = (parts[of] == "host-other") & (parts["topology"] != "vm2host")
-    if of != "stage":  # the sum of whose medians stands for itself
-        # In the table's own order: panels side by side share their rows.
-        parts = pd.concat([filling(parts[~beside], sums), parts[beside]]).sort_index()
+    if of != "stage":
+        beside = (parts[of] == "host-other") & (parts["topology"] != "vm2host")
+        factor = sums.groupby("row")["median"].first() / parts[~beside].groupby("row")["median"].sum()
+        factor = parts["row"].map(factor.replace(np.inf, np.nan)).fillna(1.0).mask(beside, 1.0)
+        parts = parts.assign(median=parts["median"] * factor)
     stacks(axes, parts, of, colours, hatches)
-    totals(axes, parts, sums)
-    return True
-
-
-def totals(axes: Axes, parts: pd.DataFrame, sums: pd.DataFrame) -> None:
-    """Number and interval of each row of `sums` beside the stacks that `stacks` drew of `parts`; both have a `row`."""
-    rows = list(dict.fromkeys(parts["row"])) or list(dict.fromkeys(sums["row"]))
-    lengths = parts.groupby("row")["median"].sum()
+    lengths = parts.groupby("row", sort=False)["median"].sum()
+    rows = list(lengths.index) or list(sums["row"].unique())
     reach = float(pd.concat([lengths, sums["median"], sums["high"]]).max()) or 1.0
     for row in sums[sums["row"].isin(rows)].itertuples():
-        place = rows.index(row.row)
-        interval(axes, row, place)
+        interval(axes, row, rows.index(row.row))
         end = np.nanmax([lengths.get(row.row, 0), row.median, row.high])
-        axes.text(end + 0.02 * reach, place, units.si(row.median, ""), va="center")
+        axes.text(end + 0.02 * reach, rows.index(row.row), units.si(row.median, ""), va="center")
     axes.set_xlim(0, 1.22 * reach)
+    return True
 
 
 def thousands(axes: Axes) -> None:
@@ -245,14 +232,15 @@ def thousands(axes: Axes) -> None:
     axes.xaxis.set_major_formatter(short)
 
 
-def legend_above(figure: Figure, axes: Iterable[Axes], order: Iterable[str] = (), columns: int = 7) -> None:
-    """One legend for all panels, above them, where it can't cover data; entries in `order`, else as drawn."""
+def legend_above(figure: Figure, order: Iterable[str] = (), columns: int = 7) -> Figure:
+    """The figure with one legend for all panels, above them, where it can't cover data; entries in `order`, else as drawn."""
     handles = {}
-    for one in axes:
-        for handle, label in zip(*one.get_legend_handles_labels(), strict=True):
+    for axes in figure.axes:
+        for handle, label in zip(*axes.get_legend_handles_labels(), strict=True):
             handles.setdefault(label, handle)
     names = [name for name in order or handles if name in handles]
     figure.legend([handles[name] for name in names], names, loc="outside upper left", ncols=columns, handlelength=1.6)
+    return figure
 
 
 def switch_colour(switch: str) -> str:
@@ -273,5 +261,4 @@ def work_by_role(table: pd.DataFrame, words: Mapping[str, str]) -> Figure:
         for axes, (counter, name) in zip(row, words.items(), strict=True):
             if stacked(axes, part[part["counter"] == counter], "role", f"{name}{per} {unit_of_data(traffic)}"):
                 thousands(axes)
-    legend_above(figure, figure.axes, ROLE_COLOURS)
-    return figure
+    return legend_above(figure, ROLE_COLOURS)

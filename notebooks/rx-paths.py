@@ -1,8 +1,3 @@
-# ---
-# jupyter:
-#   kernelspec: {name: python3, display_name: Python 3, language: python}
-# ---
-
 # %% [markdown]
 # # Which receive path for an endpoint? Mergeable, non-mergeable, vector, in-order, packed
 

@@ -1,18 +1,7 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
-"""One figure a file. To add one, add a file here with these things, and call `show(result, "its_name")`:
-
-- its docstring, which is the figure's caption (testbed, source, interval and n are added to it);
-- `NEEDS`, the raw numbers it is made of, to say why when they are missing;
-- `table(result) -> DataFrame`, tidy, with what is drawn; `plot(table) -> Figure`, which looks at nothing else;
-- `missing(result) -> list[str]`, only where NEEDS can't say why it is empty: the reasons, or none;
-- `MIDDLE`, only where it draws no medians: what it draws instead;
-- `takes(name) -> bool`, only where a number of one's own can ask to be drawn in it;
-- `WALL_CLOCK = False`, only where software counted it, but it does not depend on how fast the testbed's clock runs;
-- `SOURCE`, `"model"` or `"hardware"`, if its numbers are the modelled processor's or a PMU's: it shows one source, never two.
+"""One figure a file, shown by `show(result, "its_name")`; docs/adding-a-figure.md says what is in it, and how to add one.
 
 Those named `validation_…` are of no result, but of a validation: they have `PART`, `table` and `plot`; explain_validation.py shows them.
-
-From a shell: python -m analysis.figures throughput results/latest throughput.png
 """
 
 from __future__ import annotations

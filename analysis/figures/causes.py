@@ -58,8 +58,7 @@ def plot(table: pd.DataFrame) -> Figure:
     style.stacks(times, pd.concat([empty, parts[["row", "part", "median"]]], ignore_index=True), "part", COLOURS, HATCHES)
     times.set_xlabel("main thread,\nshare of the time")
     times.set_xlim(0, 1.05)
-    style.legend_above(figure, [times], COLOURS)
-    return figure
+    return style.legend_above(figure, COLOURS)
 
 
 def _bars(axes: Axes, rows: pd.DataFrame, labels: Sequence[str], unit: str, what: str) -> float:

@@ -38,5 +38,4 @@ def plot(table: pd.DataFrame) -> Figure:
         style.stacked(left, part[per_data], "cause", f"estimated cycles per {style.unit_of_data(traffic)}")
         style.stacked(right, part[~per_data], "cause", "estimated cycles per instruction (CPI)")
         style.thousands(left)
-    style.legend_above(figure, figure.axes, style.CAUSE_COLOURS, columns=9)
-    return figure
+    return style.legend_above(figure, style.CAUSE_COLOURS, columns=9)

@@ -39,5 +39,4 @@ def plot(table: pd.DataFrame) -> Figure:
         one.set_xlim(0, 1)
     for one in axes[-1]:
         one.set_xlabel("share of the window")
-    style.legend_above(figure, figure.axes, style.STATE_COLOURS)
-    return figure
+    return style.legend_above(figure, style.STATE_COLOURS)

@@ -6,7 +6,6 @@ sizes. Each point is the mean over windows, then the median over repetitions; th
 from __future__ import annotations
 
 import pandas as pd
-from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from matplotlib.ticker import NullLocator
 
@@ -40,7 +39,18 @@ def plot(table: pd.DataFrame) -> Figure:
     labels = table["label"].unique()
     figure, [[one]] = style.panels([style.bar_height(len(labels))])
     for place, label in enumerate(labels):
-        _row(one, place, table[table["label"] == label])
+        part = table[table["label"] == label]
+        ours = part["whose"].iloc[0] == "ours"
+        colour = style.switch_colour(part["switch"].iloc[0]) if ours else PUBLISHED
+        found = part.set_index("metric")["median"]
+        one.plot([found.min(), found.max()], [place, place], "-", lw=1.5, color=colour)
+        for metric, mark in MARKS.items():
+            if metric in found:
+                name = NAMES.get(metric) if ours else None
+                one.plot(found[metric], place, mark, ms=9 if mark == "|" else 6, color=colour, mec=style.INK, label=name)
+        if "latency_mean" in found:
+            text = units.si(found["latency_mean"], "seconds")
+            one.annotate(text, (found["latency_mean"], place), (0, 7), textcoords="offset points", ha="center", size=8)
     style.labels(one, labels)
     one.set_xscale("log")
     low, high = one.get_xlim()
@@ -48,19 +58,4 @@ def plot(table: pd.DataFrame) -> Figure:
     one.xaxis.set_minor_locator(NullLocator())
     one.xaxis.set_major_formatter(lambda value, _: units.si(value, "seconds", 2))
     one.set_xlabel("one-way latency of a frame (log scale)")
-    style.legend_above(figure, [one])
-    return figure
-
-
-def _row(axes: Axes, place: int, part: pd.DataFrame) -> None:
-    ours = part["whose"].iloc[0] == "ours"
-    colour = style.switch_colour(part["switch"].iloc[0]) if ours else PUBLISHED
-    found = part.set_index("metric")["median"]
-    axes.plot([found.min(), found.max()], [place, place], "-", lw=1.5, color=colour)
-    for metric, mark in MARKS.items():
-        if metric in found:
-            label = NAMES.get(metric) if ours else None
-            axes.plot(found[metric], place, mark, ms=9 if mark == "|" else 6, color=colour, mec=style.INK, label=label)
-    if "latency_mean" in found:
-        text = units.si(found["latency_mean"], "seconds")
-        axes.annotate(text, (found["latency_mean"], place), (0, 7), textcoords="offset points", ha="center", size=8)
+    return style.legend_above(figure)

@@ -42,8 +42,7 @@ def plot(table: pd.DataFrame) -> Figure:
     reach = float(table[["median", "high"]].max().max())
     for one, case in zip(axes.ravel(), cases, strict=False):
         _panel(one, table[table["label"] == case], reach)
-    style.legend_above(figure, figure.axes, style.ROLE_COLOURS)
-    return figure
+    return style.legend_above(figure, style.ROLE_COLOURS)
 
 
 def _panel(axes: Axes, part: pd.DataFrame, reach: float) -> None:

@@ -6,7 +6,6 @@ room. Each point is the mean over windows of that window's percentile, then the 
 from __future__ import annotations
 
 import pandas as pd
-from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from matplotlib.ticker import LogLocator, NullLocator
 
@@ -40,12 +39,6 @@ def plot(table: pd.DataFrame) -> Figure:
         one.plot(where, part["median"], line, marker="osD^"[len(seen) % 4], ms=5, color=colour, label=label)
         if part["low"].notna().any():
             one.fill_between(where, part["low"], part["high"], color=colour, alpha=0.2, lw=0)
-    _axes(one)
-    style.legend_above(figure, [one])
-    return figure
-
-
-def _axes(one: Axes) -> None:
     one.set_xscale("log")
     one.set_xticks([1 / share for share in BEYOND.values()], TICKS)
     one.minorticks_off()
@@ -60,3 +53,4 @@ def _axes(one: Axes) -> None:
     one.set_xlabel("percentile of round trips (log scale of the share beyond)")
     one.set_ylabel("round-trip time")
     one.grid(axis="y")
+    return style.legend_above(figure)

@@ -46,8 +46,7 @@ def plot(table: pd.DataFrame) -> Figure:
             _dots(one, part[part["label"] == case], kinds, shift, MARKERS[place % len(MARKERS)])
         style.labels(one, kinds)
         one.set_xlabel(f"events per {style.unit_of_data(traffic)} (log scale)")
-    style.legend_above(figure, figure.axes, cases, columns=3)
-    return figure
+    return style.legend_above(figure, cases, columns=3)
 
 
 def _dots(axes: Axes, part: pd.DataFrame, kinds: list[str], shift: float, marker: str) -> None:

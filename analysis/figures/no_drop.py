@@ -7,7 +7,6 @@ whatever the switch does. A case without a bar has no such rate, for the reason 
 from __future__ import annotations
 
 import pandas as pd
-from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
 from analysis import metrics, style
@@ -35,19 +34,15 @@ def plot(table: pd.DataFrame) -> Figure:
     for one, part, _ in panels:
         names = part["label"].where(part["median"].notna(), part["label"] + " (no rate found)")
         factor = style.bars(one, part, "packets/s", "rate found", names)
-        _bounds(one, part, factor)
+        for place, row in enumerate(part.itertuples()):
+            below, bounds = place + 0.42, [row.lower_bound / factor, row.upper_bound / factor]
+            one.plot(bounds, [below] * 2, "-", lw=1.2, color=style.INK)
+            one.plot(bounds[1], below, "|", ms=7, mew=1.6, color=style.INK)
+        reach = part[["upper_bound", "high", "median"]].max().max() / factor
+        if pd.notna(reach):
+            one.set_xlim(0, 1.15 * reach)
         # What all searches of a panel were to do.
         first = part.iloc[0]
         goal = f"trials of {first.trial_goal:g} s, {first.sum_goal:g} s at each rate, of which {first.exceed_ratio:.0%} may be bad"
         one.set_xlabel(f"{one.get_xlabel()}; {goal}; bounds within {first.width_goal:.0%}")
     return figure
-
-
-def _bounds(axes: Axes, part: pd.DataFrame, factor: float) -> None:
-    for place, row in enumerate(part.itertuples()):
-        below = place + 0.42
-        axes.plot([row.lower_bound / factor, row.upper_bound / factor], [below] * 2, "-", lw=1.2, color=style.INK)
-        axes.plot(row.upper_bound / factor, below, "|", ms=7, mew=1.6, color=style.INK)
-    reach = part[["upper_bound", "high", "median"]].max().max() / factor
-    if pd.notna(reach):
-        axes.set_xlim(0, 1.15 * reach)

@@ -34,5 +34,4 @@ def plot(table: pd.DataFrame) -> Figure:
         if pd.isna(outage):
             one.text(end, place, "   did not come back", va="center", style="italic", color=style.INK)
     one.set_xlabel("longest time without a frame (s)")
-    style.legend_above(figure, [one])
-    return figure
+    return style.legend_above(figure)

@@ -49,5 +49,4 @@ def plot(table: pd.DataFrame) -> Figure:
         style.bars(right, costs.set_index("row").reindex(rows), "", "TSC cycles per packet, busy iterations", rows)
     right.set_title("cost of a packet")
     right.set_yticklabels([])
-    style.legend_above(figure, [left])
-    return figure
+    return style.legend_above(figure)

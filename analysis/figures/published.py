@@ -5,6 +5,8 @@ are compared. A row without a dot says what it would take to measure it."""
 
 from __future__ import annotations
 
+import dataclasses
+
 import pandas as pd
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
@@ -39,8 +41,7 @@ def plot(table: pd.DataFrame) -> Figure:
     one.xaxis.set_major_formatter(lambda value, _: f"{value:g}×")
     one.xaxis.set_minor_formatter(NullFormatter())
     one.set_xlabel("ratio (log scale)")
-    style.legend_above(figure, [one])
-    return figure
+    return style.legend_above(figure)
 
 
 def row_of(one: Comparison) -> dict[str, object]:
@@ -54,14 +55,10 @@ def row_of(one: Comparison) -> dict[str, object]:
         "what": published.what,
         "compared": compared,
         "published": published.figure,
-        "published_ratio": published.ratio,
-        "published_low": published.low,
-        "published_high": published.high,
+        **{f"published_{end}": getattr(published, end) for end in ("ratio", "low", "high")},
         "bound": published.bound,
         "traffic": traffic,
-        "median": one.ratio.median,
-        "low": one.ratio.low,
-        "high": one.ratio.high,
+        **dataclasses.asdict(one.ratio),
         "n": one.ratio.n or None,
         "unit": "ratio",
         "needs": published.needs,

@@ -57,5 +57,4 @@ def plot(table: pd.DataFrame) -> Figure:
         axis.tick_params(axis="y", labelsize=8)
         axis.set_title(label)
         axis.set_xlabel("ratio (logarithmic)")
-    style.legend_above(figure, figure.axes)
-    return figure
+    return style.legend_above(figure)

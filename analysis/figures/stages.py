@@ -29,5 +29,4 @@ def plot(table: pd.DataFrame) -> Figure:
     figure, panels = style.by_traffic(table, height=style.bar_height(table["label"].nunique()))
     for one, part, _ in panels:
         style.stacked(one, part, "stage", "TSC cycles per packet")
-    style.legend_above(figure, figure.axes, style.STAGE_COLOURS)
-    return figure
+    return style.legend_above(figure, style.STAGE_COLOURS)

@@ -54,8 +54,7 @@ def side_by_side(table: pd.DataFrame, counted: str) -> Figure:
         style.labels(row[0], part["row"])
         row[0].tick_params(axis="y", labelsize=8)
         row[0].set_title(panel)
-    style.legend_above(figure, axes[:, 0])
-    return figure
+    return style.legend_above(figure)
 
 
 def _numbers(axes: Axes, part: pd.DataFrame, counted: str) -> None:

@@ -8,7 +8,7 @@ import dataclasses
 
 import pytest
 
-from analysis import describe, observer
+from analysis import describe, series
 from tests.analysis.sample import SECONDS, with_frame
 
 
@@ -28,14 +28,14 @@ def lasting(result, **by_switch: float):
 
 
 def test_what_an_interval_has_beyond_its_seconds_is_the_probes(result):
-    shares = observer.shares(lasting(result, kernel_ovs=SECONDS / 0.9, ovs_dpdk=SECONDS / 0.4))
+    shares = series.probing(lasting(result, kernel_ovs=SECONDS / 0.9, ovs_dpdk=SECONDS / 0.4))
     assert dict(shares) == pytest.approx({"kernel-ovs": 0.1, "ovs-dpdk": 0.6})
 
 
 def test_only_a_large_share_is_told(result):
-    assert not observer.limits(lasting(result, kernel_ovs=SECONDS, ovs_dpdk=SECONDS / 0.9))
+    assert not series.observed(lasting(result, kernel_ovs=SECONDS, ovs_dpdk=SECONDS / 0.9))
     told = lasting(result, kernel_ovs=SECONDS, ovs_dpdk=SECONDS / 0.4)
-    (text,) = observer.limits(told)
+    (text,) = series.observed(told)
     assert "60 % (ovs-dpdk)" in text
     assert "kernel-ovs" not in text
     assert text in describe.all_limits(told)
@@ -43,14 +43,14 @@ def test_only_a_large_share_is_told(result):
 
 def test_where_traffic_alone_was_counted_nothing_is_known(result):
     traffic = result.frame[result.frame["collector"] == result.frame["traffic"]]
-    assert observer.shares(with_frame(result, traffic)).empty
+    assert series.probing(with_frame(result, traffic)).empty
 
 
 def test_without_the_seconds_nothing_is_known(result):
     del result.manifest["experiment"]["windows"]["seconds"]
-    assert observer.shares(result).empty
+    assert series.probing(result).empty
 
 
 def test_an_older_manifest_without_windows(result):
     del result.manifest["experiment"]
-    assert not observer.limits(result)
+    assert not series.observed(result)
