@@ -33,11 +33,10 @@ def table(result: Result) -> pd.DataFrame:
 def plot(table: pd.DataFrame) -> Figure:
     figure, panels = style.by_traffic(table)
     for one, part, _ in panels:
-        percent = part.assign(**100 * part[["median", "low", "high"]])
+        percent = part.assign(**{key: 100 * part[key] for key in ("median", "low", "high")})
         # The case is named at its first hop alone.
-        names = (
-            part["label"].add("  ").mask(part["label"].duplicated(), "") + part["hop"] + part["negative"].map({True: " (<0)", False: ""})
-        )
+        case = part["label"].add("  ").mask(part["label"].duplicated(), "")
+        names = case + part["hop"] + part["negative"].map({True: " (<0)", False: ""})
         style.bars(one, percent, "", "percent of the packets sent", names)
         one.axvline(0, color="#888888", lw=0.8)
         one.set_xlim(left=min(0, float(percent[["median", "low"]].min().min()) * 1.3))
