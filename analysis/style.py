@@ -122,7 +122,7 @@ def grid(number: int, columns: int, height: float) -> tuple[Figure, np.ndarray]:
     """A figure with so many panels of a height [inches], row by row, on one horizontal scale; those left over are not seen."""
     figure, axes = panels([height] * math.ceil(number / columns), columns, sharex=True)
     for left_over in axes.ravel()[number:]:
-        left_over.set_visible(False)
+        left_over.set_axis_off()
     return figure, axes
 
 
