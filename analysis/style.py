@@ -239,8 +239,16 @@ def legend_above(figure: Figure, order: Iterable[str] = (), columns: int = 7) ->
         for handle, label in zip(*axes.get_legend_handles_labels(), strict=True):
             handles.setdefault(label, handle)
     names = [name for name in order or handles if name in handles]
-    figure.legend([handles[name] for name in names], names, loc="outside upper left", ncols=columns, handlelength=1.6)
+    fit = next((count for count in range(min(columns, len(names)), 1, -1) if _legend_width(names, count) < WIDTH), 1)
+    figure.legend([handles[name] for name in names], names, loc="outside upper left", ncols=fit, handlelength=1.6)
     return figure
+
+
+def _legend_width(names: Sequence[str], columns: int) -> float:
+    """Inches that a legend takes, about: its entries run down the columns, each as wide as its longest."""
+    rows = math.ceil(len(names) / columns)
+    longest = [max(map(len, names[start : start + rows])) for start in range(0, len(names), rows)]
+    return sum(0.6 + 0.081 * letters for letters in longest)
 
 
 def switch_colour(switch: str) -> str:

@@ -11,6 +11,7 @@ import html
 import importlib
 import io
 import pkgutil
+import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 from types import ModuleType
@@ -48,7 +49,7 @@ class Shown:
 
     def _repr_html_(self) -> str:
         image = base64.b64encode(png(self.figure)).decode()
-        alt = html.escape(self.caption.split(". ")[0], quote=True)
+        alt = self.caption.split(". ")[0]
         return (
             f'<figure><img alt="{alt}" src="data:image/png;base64,{image}"><figcaption>{self.caption}</figcaption>'
             f"<details><summary>numbers behind this figure</summary>{numbers(self.table)}</details></figure>"
@@ -62,7 +63,7 @@ class NotShown:
     text: str
 
     def _repr_html_(self) -> str:
-        return f'<p class="not-shown">{html.escape(self.text)}</p>'
+        return f'<p class="not-shown">{_html(self.text)}</p>'
 
 
 def show(result: Result, name: str) -> Shown | NotShown:
@@ -108,13 +109,18 @@ def caption(module: ModuleType, result: Result, table: pd.DataFrame) -> str:
         f"{getattr(module, 'MIDDLE', 'Medians')} over repetitions ({spread}), {interval}.",
     ]
     if gaps := _missing(result, module):
-        parts.append(html.escape(f"Not in it: {'; '.join(gaps)}."))
+        parts.append(_html(f"Not in it: {'; '.join(gaps)}."))
     if getattr(module, "WALL_CLOCK", source is SOFTWARE) and result.emulated:
         parts.append(EMULATED)
     if source is MODEL:
         parts += [html.escape(messages.polling_left_in(cases)) for cases in [model.polling_left_in(result)] if cases]
         parts.append(MODELLED)
     return " ".join(parts)
+
+
+def _html(text: str) -> str:
+    """Of a sentence whose names of numbers stand between backticks."""
+    return re.sub(r"`([^`]*)`", r"<code>\1</code>", html.escape(text))
 
 
 def first_sentence(module: ModuleType) -> str:

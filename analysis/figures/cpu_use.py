@@ -6,6 +6,8 @@ nothing: what it does with its time is in the next figure."""
 
 from __future__ import annotations
 
+import textwrap
+
 import pandas as pd
 from matplotlib.figure import Figure
 
@@ -14,6 +16,8 @@ from analysis.load import Result
 from analysis.sources import SOFTWARE
 
 NEEDS = tuple(f"cpu_{state}_seconds" for state in metrics.STATES)
+LETTERS = {1: 90, 2: 48, 3: 28}
+"""That fit above a panel, by the number of columns."""
 
 
 def table(result: Result) -> pd.DataFrame:
@@ -30,12 +34,12 @@ def table(result: Result) -> pd.DataFrame:
 def plot(table: pd.DataFrame) -> Figure:
     cases = table["label"].unique()
     grid = [(pair, case) for pair in style.traffics(table) for case in cases]
-    columns = min(len(cases), 3 if len(cases) % 3 == 0 else 2)
+    columns = min(len(cases), 3 if len(cases) % 3 == 0 and max(map(len, cases)) <= LETTERS[3] else 2)
     figure, axes = style.grid(len(grid), columns, 0.55 + 0.27 * table["cpu"].nunique())
     for (pair, case), one in zip(grid, axes.ravel(), strict=False):
         part = table[(table["traffic"] == pair[0]) & (table["load"] == pair[1]) & (table["label"] == case)]
         style.stacks(one, part.sort_values("cpu", kind="stable"), "state", style.STATE_COLOURS, style.STATE_HATCHES)
-        one.set_title(f"{style.traffic_name(*pair)}\n{case}", fontsize=8.5)
+        one.set_title(f"{style.traffic_name(*pair)}\n{textwrap.fill(case, LETTERS[columns])}", fontsize=8.5)
         one.set_xlim(0, 1)
     for one in axes[-1]:
         one.set_xlabel("share of the window")

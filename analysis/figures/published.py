@@ -22,8 +22,10 @@ PUBLISHED, OURS = style.switch_colour("linux-bridge"), style.switch_colour("ovs-
 
 
 def table(result: Result) -> pd.DataFrame:
-    """One row a published figure and metric of ours: published ratio or range, our median, low, high, n."""
-    return pd.DataFrame([row_of(one) for one in beside(result) if not one.modelled])
+    """One row a published figure and metric of ours, of traffic that was sent: published ratio or range, our median, low, high, n."""
+    sent = style.traffics(result.frame)
+    found = [one for one in beside(result) if not one.modelled and (not one.traffic or (one.traffic, one.load) in sent)]
+    return pd.DataFrame([row_of(one) for one in found])
 
 
 def plot(table: pd.DataFrame) -> Figure:
