@@ -12,7 +12,7 @@ from dataclasses import dataclass
 import numpy as np
 import pandas as pd
 
-from analysis import causes, decompose, everything, messages, metrics, model, stats, style, vocabulary
+from analysis import decompose, everything, messages, metrics, model, stats, style, vocabulary
 from analysis.load import Result
 from analysis.source import SERIES, Source, by_repetition, ratio_between
 from analysis.sources import PROCESSORS, SOURCES, speakers
@@ -188,7 +188,7 @@ def _parts(a: Side, b: Side) -> pd.DataFrame:
     found = []
     for source in PROCESSORS:
         for traffic, load_ in metrics.carrying(a.result):
-            parts = causes.between((b.result, b.case), (a.result, a.case), source=source, traffic=traffic, load=load_)
+            parts = decompose.between((b.result, b.case), (a.result, a.case), source=source, traffic=traffic, load=load_)
             parts = parts.assign(source=source, traffic=traffic, load=load_, size=parts["part"].abs())
             found.append(parts.sort_values("size", ascending=False, kind="stable").drop(columns="size"))
     nothing = pd.DataFrame(columns=[*decompose.COLUMNS, "source", "traffic", "load"])

@@ -4,13 +4,13 @@
 The rule: a claim that two cases differ needs a ratio whose interval excludes 1. Otherwise the difference is called not significant. A
 reason names a mechanism only where a counter of the result shows it at work.
 
-Most findings have one form: a ratio, whether it decides anything, the numbers it rests on, and a reason. Such a finding is a `Comparison`,
-and `find` makes it. A finding of another form is a function from a `Pair` to a `Finding`, or None where the result has nothing to say.
+Most findings have one form: a ratio, whether it decides anything, the numbers it rests on, and a reason. Such a finding is made by a
+`Comparison`. What finds anything is called a look: called with a `Pair`, it gives a `Finding`, several, or None.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
 
 from analysis import stats, vocabulary
@@ -25,6 +25,10 @@ FORWARD = {"traffic": "forward", "load": "saturation"}
 EQUAL = {"traffic": "udp_flood", "load": "equal"}
 NDR, PDR = ({"traffic": "udp_flood", "load": load} for load in SEARCHED)
 PING = {"traffic": "ping_paced", "load": "paced"}
+NEAR_ALL, NEAR_NONE = 0.95, 0.05
+"""Shares of a CPU or of packets above and below which words like "never sleeps" or "is the limit" are allowed."""
+SAME = (0.8, 1.25)
+"""An interval of a ratio that lies within is called "about the same"."""
 
 
 @dataclass(frozen=True)
@@ -55,6 +59,11 @@ class Pair:
     def names(self) -> tuple[str, str]:
         """How the text calls the two: by switch, or by access where a switch is reached in several ways; and by what else differs."""
         return self._name(self.base), self._name(self.other)
+
+    @property
+    def named(self) -> tuple[tuple[str, str], tuple[str, str]]:
+        """Each case with its name."""
+        return (self.base, self._name(self.base)), (self.other, self._name(self.other))
 
     def _name(self, case: str) -> str:
         result, apart = self.result, self.result.differences(self.base, self.other)
@@ -89,66 +98,76 @@ class Pair:
     def text(self, unit: str = "", **where: object) -> str:
         """The two values: `kernel OVS 383 kpps, OVS-DPDK 998 kpps`."""
         show = share if unit == "fraction" else lambda one: units.si(one.median, unit)
-        return ", ".join(f"{name} {show(one)}" for name, one in zip(self.names(), self.both(**where), strict=True))
+        return ", ".join(f"{name} {show(self.of(case, **where))}" for case, name in self.named)
+
+    def values(self, words: str, unit: str = "", **where: object) -> list[str]:
+        """The two values as evidence; nothing where one was not counted."""
+        return [f"{words}: {self.text(unit, **where)}"] if measured(*self.both(**where)) else []
 
     def line(self, words: str, unit: str = "", **where: object) -> list[str]:
-        """The two values and their ratio, as evidence; nothing where one was not counted."""
+        """The same with their ratio."""
         ratio = self.ratio(**where)
         return [f"{words}: {self.text(unit, **where)}: {times(ratio)}"] if measured(ratio) else []
 
 
+Look = Callable[[Pair], Finding | Iterable[Finding] | None]
+
+
 @dataclass(frozen=True)
 class Comparison:
-    """One metric of two cases, and what is said of it.
+    """One metric of two cases, which ``where`` names, and what is said of it. Called with a pair, it is a look.
 
-    ``claim`` has the places {other}, {base} and {way}, which ``ways`` fills: above 1, below. ``topic`` names what is not significant where
-    the ratio decides nothing. ``shown``: how evidence calls the two values, in ``unit``. ``evidence`` and ``reason`` add to that.
+    ``topic`` names what is not significant where the ratio decides nothing. ``claim`` has the places {other}, {base} and {way}, which
+    ``ways`` fills: above 1, below. ``shown``: how evidence calls the two values, in ``unit``. ``evidence`` and ``reason`` add to that.
+    ``doubt``: why nothing can be said though the ratio would decide.
     """
 
     where: Mapping[str, str]
-    metric: str
-    unit: str
     topic: str
     claim: str
-    ways: tuple[str, str]
     shown: str
+    ways: tuple[str, str] = ("more", "fewer")
+    unit: str = ""
     evidence: Callable[[Pair], Iterable[str]] = lambda _: ()
     reason: Callable[[Pair, stats.Estimate], str] = lambda _, __: ""
-    source: Source = SOFTWARE
+    doubt: Callable[[Pair], str] = lambda _: ""
+
+    def __call__(self, pair: Pair, ratio: stats.Estimate | None = None) -> Finding | None:
+        """What it finds, by another ``ratio`` than that of medians where one is given; None where one of the two was not measured."""
+        ratio = pair.ratio(**self.where) if ratio is None else ratio
+        if not measured(ratio):
+            return None
+        base, other = pair.names()
+        claim = self.claim.format(base=base, other=other, way=self.ways[0] if ratio.median > 1 else self.ways[1])
+        if why := self.doubt(pair) or ("" if ratio.decided else times(ratio)):
+            claim = f"{self.topic}: the difference between {other} and {base} is not significant, {why}."
+        evidence = (f"{self.shown}: {pair.text(self.unit, **self.where)}: {times(ratio)}", *self.evidence(pair))
+        return Finding(claim, evidence, self.reason(pair, ratio))
 
 
-def find(pair: Pair, one: Comparison) -> Finding | None:
-    """What a comparison finds; None where one of the two was not measured."""
-    pair = pair.by(one.source)
-    ratio = pair.ratio(**one.where, metric=one.metric)
-    if not measured(ratio):
-        return None
-    base, other = pair.names()
-    evidence = (*pair.line(one.shown, one.unit, **one.where, metric=one.metric), *one.evidence(pair))
-    if why := undecided(ratio):
-        return Finding(not_significant(one.topic, base, other, why), evidence, one.reason(pair, ratio))
-    claim = one.claim.format(base=base, other=other, way=one.ways[0] if ratio.median > 1 else one.ways[1])
-    return Finding(claim, evidence, one.reason(pair, ratio))
+def first(*looks: Look) -> Look:
+    """A look that finds what the first of these finds that finds anything."""
+    return lambda pair: next(filter(None, (look(pair) for look in looks)), None)
 
 
-def first(pair: Pair, ones: Sequence[Comparison]) -> Finding | None:
-    """What the first comparison finds that can be made."""
-    return next(filter(None, (find(pair, one) for one in ones)), None)
-
-
-def findings(result: Result, looks: Sequence[Callable[[Pair], Finding | Iterable[Finding] | None]]) -> list[Finding]:
+def findings(result: Result, looks: Iterable[Look], source: Source = SOFTWARE) -> list[Finding]:
     """What each look finds in each pair, in order, with the setting that a pair's cases share in front; none twice."""
     found = []
     for pair in pairs(result):
         setting = f"{pair.setting}: " if pair.setting else ""
         for look in looks:
-            seen = look(pair)
-            for one in [seen] if isinstance(seen, Finding) else seen or ():
-                found.append(replace(one, claim=setting + one.claim))
+            seen = look(pair.by(source))
+            found += [replace(one, claim=setting + one.claim) for one in ([seen] if isinstance(seen, Finding) else seen or ())]
     return list(dict.fromkeys(found))
 
 
-def numbered(found: Iterable[Finding], none: str) -> str:
+def notes(result: Result, own: Iterable[str] = ()) -> list[str]:
+    """What stands below an answer: that it was emulated, its ``own`` sentences, and what was left out."""
+    emulated = ["Measured in the emulated lab: the rates are the emulator's, no result about hardware."] if result.emulated else []
+    return [f"*{text}*" for text in (*emulated, *own, *(f"{sentence(left)}." for left in result.manifest.get("left_out", [])))]
+
+
+def numbered(found: Iterable[Finding], none: str = "No finding: this result has no two cases with a common number.") -> str:
     """Findings as a numbered list, or, without any, the words ``none``."""
     return "\n".join(f"{place}. {finding.markdown()}" for place, finding in enumerate(found, 1)) or none
 
@@ -211,13 +230,25 @@ def measured(*values: stats.Estimate) -> bool:
     return all(value.n > 0 for value in values)
 
 
-def undecided(ratio: stats.Estimate) -> str:
-    """Why a ratio decides nothing; empty if it does decide."""
-    return "" if ratio.decided else times(ratio)
+def alike(ratio: stats.Estimate) -> bool:
+    """Whether two are about the same; False without an interval."""
+    return ratio.low is not None and ratio.high is not None and SAME[0] < ratio.low and ratio.high < SAME[1]
 
 
-def not_significant(topic: str, base: str, other: str, why: str) -> str:
-    return f"{topic}: the difference between {other} and {base} is not significant, {why}."
+def told(text: str, *values: stats.Estimate, show: Callable[[stats.Estimate], str] = share) -> Iterator[str]:
+    """A text with values in its places, if all of them were measured; it may have no places."""
+    if measured(*values):
+        yield text.format(*map(show, values))
+
+
+def plain(value: stats.Estimate) -> str:
+    """A count without a unit: `12.3 k`."""
+    return units.si(value.median, "")
+
+
+def arrow(values: Iterable[stats.Estimate]) -> str:
+    """Two values, without a unit, before and after: `12.3 → 45.6`."""
+    return " → ".join(units.significant(one.median) for one in values)
 
 
 def sentence(text: str) -> str:

@@ -20,13 +20,17 @@ Intervals: `stats.resampled`, of repetitions and then windows; the two cases' re
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
 import pandas as pd
 
-from analysis import stats
+from analysis import stats, vocabulary
+from analysis.load import Result
+from analysis.sources import PROCESSORS
+from terms import schema
 
 WHOLE = ("path", "whole")
 COLUMNS = ["split", "role", "cause", "part", "low", "high", "n"]
@@ -63,6 +67,25 @@ class _Levels:
 
     def at(self, order: np.ndarray) -> _Levels:
         return _Levels(*(getattr(self, name)[order] for name in self.__dataclass_fields__))
+
+
+def split(result: Result, case: str, base: str, **where: str) -> pd.DataFrame:
+    """How the cycles per unit of data of `case` differ from those of `base`: `between` two cases of one result."""
+    return between((result, case), (result, base), **where)
+
+
+@functools.cache
+def between(case: tuple[Result, str], base: tuple[Result, str], *, source: str, traffic: str, load: str) -> pd.DataFrame:
+    """The same of two cases of any results, repetition by repetition as the modelled processor, or the PMU, counted them, in COLUMNS; empty
+    where nobody counted both."""
+    told = PROCESSORS[source]
+    where = {"word": vocabulary.per_data()[traffic], "traffic": traffic, "load": load}
+    over, under = (told.account(result, case_id=one, **where) for result, one in (case, base))
+    both = sorted(over.keys() & under.keys())
+    # Cases of one repetition ran side by side: one that the other case lacks says nothing of their difference.
+    paired = case[0] is base[0] and bool(case[0].order) and bool(both)
+    chosen = [[runs[one] for one in (both if paired else sorted(runs))] for runs in (over, under)]
+    return decompose(*(Account(schema.ROLES, tuple(told.causes), tuple(runs)) for runs in chosen), paired=paired)
 
 
 def decompose(other: Account, base: Account, *, paired: bool = False) -> pd.DataFrame:

@@ -7,52 +7,29 @@ bridge's local port do here.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from functools import partial
 
-from analysis import comparison, messages, metrics, published, stats, style, utilisation, vocabulary
-from analysis.comparison import (
-    EQUAL,
-    FLOOD,
-    FORWARD,
-    NDR,
-    PDR,
-    PING,
-    TCP,
-    Comparison,
-    Finding,
-    Pair,
-    as_many,
-    measured,
-    not_significant,
-    numbered,
-    of,
-    pairs,
-    sentence,
-    share,
-    times,
-    undecided,
-)
+import numpy as np
+
+from analysis import comparison, messages, metrics, model, published, stats, style, vocabulary
+from analysis.comparison import EQUAL, FLOOD, FORWARD, NDR, PDR, PING, TCP, Comparison, Finding, Pair, measured, pairs, plain, share, told
 from analysis.load import Result
+from analysis.source import samples, select
 from analysis.sources import SOFTWARE
 from terms import units
 
-NEAR_ALL = 0.95
-NEAR_NONE = 0.05
-"""Shares of a CPU above and below which words like "never sleeps" or "is the bottleneck" are allowed."""
-
-SAME = (0.8, 1.25)
-"""An interval of a ratio that lies within is called "about the same"."""
 LARGEST_FRAME = 1600
 """Bytes: a mean above it can't come from frames of a 1500-byte MTU."""
-
 CONTAINERS = ("veth", "virtio-user")
 """Accesses of containers."""
-
 MAIN_PAIR = [("kernel-ovs", "vhost-net", "vm2vm"), ("ovs-dpdk", "vhost-user", "vm2vm")]
 BESIDE = ("T1-throughput", "T1-context-switches", "T3-vhost-user-over-vhost-net")
 """The published figures of just that pair, by their ids."""
 HARDLY = 0.1
 """CPUs that work less of the time limit nothing, and are not named."""
+RECEIVED = {**FLOOD, "metric": "packet_rate_received"}
 
 
 # -- the answer -------------------------------------------------------------------------------------------------
@@ -63,58 +40,53 @@ def answer(result: Result) -> str:
     lines = []
     for pair in pairs(result):
         setting = f"**{pair.setting}**: " if pair.setting else ""
-        if told := " ".join(filter(None, (_delivers(pair), _switches_threads(pair)))):
-            lines.append(setting + told)
+        if said := " ".join(filter(None, (_delivers(pair), _switches_threads(pair)))):
+            lines.append(setting + said)
         lines += filter(None, (_full(pair), _published(pair)))
     if not lines:
         return "This result can't answer the question: it has no two cases with a common number."
-    if result.emulated:
-        lines.append("*Measured in the emulated lab: the rates are the emulator's, no result about hardware.*")
-    if result.modelled:
-        lines.append(f"*{messages.modelled_time(result.modelled)}*")
-    lines += [f"*{sentence(text)}.*" for text in (*_containers(result), *result.manifest.get("left_out", []))]
-    return "\n\n".join(lines)
-
-
-def _containers(result: Result) -> list[str]:
-    """A sentence where endpoints were no virtual machines, whatever the question asked for."""
-    cases = result.cases[result.cases["access"].isin(CONTAINERS)]
+    own = [messages.modelled_time(result.modelled)] if result.modelled else []
     # Cases that differ in an option alone have the same endpoints.
-    named = ", ".join(dict.fromkeys(f"{vocabulary.switch(case.switch).words} over {case.access}" for case in cases.itertuples()))
-    return [f"the endpoints were containers, no virtual machines: {named}"] if named else []
+    contained = result.cases[result.cases["access"].isin(CONTAINERS)][["switch", "access"]].drop_duplicates()
+    if named := ", ".join(f"{vocabulary.switch(case.switch).words} over {case.access}" for case in contained.itertuples()):
+        own.append(f"The endpoints were containers, no virtual machines: {named}.")
+    return "\n\n".join([*lines, *comparison.notes(result, own)])
 
 
 def _delivers(pair: Pair) -> str:
     """Who delivers more, a sentence for each traffic."""
     base, other = pair.names()
+    rates = told("{1} against {0}", *pair.both(**RECEIVED), show=lambda one: units.si(one.median, "packets/s"))
+    # In an emulator's time a rate says nothing.
+    note = "".join(rates) if pair.result.modelled else ""
     said = []
-    for where, metric, words in (
-        (FLOOD, "packet_rate_received", lambda one: f"{other} delivers {as_many(one, 'packets of a UDP flood', base, _rates(pair))}"),
-        (FORWARD, "packet_rate_received", lambda one: f"{other} brings back {as_many(one, 'packets', base)}"),
-        (TCP, "goodput", lambda one: f"{other} has {of(one, f'the TCP goodput of {base}')}"),
+    for where, words in (
+        (RECEIVED, lambda ratio: f"delivers {comparison.as_many(ratio, 'packets of a UDP flood', base, note)}"),
+        ({**FORWARD, "metric": "packet_rate_received"}, lambda ratio: f"brings back {comparison.as_many(ratio, 'packets', base)}"),
+        ({**TCP, "metric": "goodput"}, lambda ratio: f"has {comparison.of(ratio, f'the TCP goodput of {base}')}"),
     ):
-        ratio = pair.ratio(**where, metric=metric)
-        if measured(ratio):
-            said.append(f"{words(ratio)}{'' if ratio.decided else '; the difference is not significant'}.")
+        if measured(ratio := pair.ratio(**where)):
+            said.append(f"{other} {words(ratio)}{'' if ratio.decided else '; the difference is not significant'}.")
     if said and pair.result.modelled:
         said[0] = f"On {pair.result.modelled} as modelled, {said[0]}"
     return " ".join(said)
 
 
-def _rates(pair: Pair) -> str:
-    """The rates themselves, where they are a processor's and not an emulator's."""
-    base, other = pair.both(**FLOOD, metric="packet_rate_received")
-    if not pair.result.modelled or not measured(base, other):
-        return ""
-    return f"{units.si(other.median, 'packets/s')} against {units.si(base.median, 'packets/s')}"
+def _switches_threads(pair: Pair) -> str:
+    said = []
+    for where, per in ((FLOOD, "per packet of the flood"), (TCP, "per megabit of TCP")):
+        ratio = pair.ratio(**where, metric=f"context_switches_per_{vocabulary.data(where['traffic']).per}")
+        if measured(ratio):
+            things = per if said else f"context switches {per}"
+            said.append(comparison.as_many(ratio, things) + ("" if ratio.decided else ", which is not significant"))
+    return f"It makes {' and '.join(said)}." if said else ""
 
 
 def _full(pair: Pair) -> str:
     """What limits each path in the flood: the CPUs that have no time left. Empty where time is not modelled."""
     said = []
-    for case, name in zip((pair.base, pair.other), pair.names(), strict=True):
-        cpus = utilisation.of(pair.result, case, **FLOOD)
-        if cpus:
+    for case, name in pair.named:
+        if cpus := utilisation(pair.result, case, **FLOOD):
             parts = [f"CPU {one.number} ({one.role}) {share(one.full)}" for one in cpus if one.full.median >= HARDLY]
             said.append(f"with {name} {', '.join(parts)}")
     return f"Share of the flood's time that each CPU works: {'; '.join(said)}." if said else ""
@@ -122,22 +94,35 @@ def _full(pair: Pair) -> str:
 
 def _published(pair: Pair) -> str:
     """What others measured of the same two, where time is modelled: a number of an emulator is set beside nobody's."""
-    if not pair.result.modelled:
+    ways = pair.result.cases.loc[[pair.base, pair.other], ["switch", "access", "topology"]].itertuples(index=False, name=None)
+    if not pair.result.modelled or list(ways) != MAIN_PAIR:
         return ""
-    cases = [pair.result.cases.loc[case] for case in (pair.base, pair.other)]
-    ways = [(case["switch"], case["access"], case["topology"]) for case in cases]
-    figures = [f"{one.figure} ({one.target})" for one in published.every() if one.id in BESIDE] if ways == MAIN_PAIR else []
-    return messages.published_beside(figures) if figures else ""
+    return messages.published_beside([f"{one.figure} ({one.target})" for one in published.every() if one.id in BESIDE])
 
 
-def _switches_threads(pair: Pair) -> str:
-    said = []
-    for where, things in ((FLOOD, "context switches per packet of the flood"), (TCP, "context switches per megabit of TCP")):
-        ratio = pair.ratio(**where, metric=f"context_switches_per_{vocabulary.data(where['traffic']).per}")
-        if measured(ratio):
-            said.append(as_many(ratio, things if not said else things.removeprefix("context switches ")))
-            said[-1] += "" if ratio.decided else ", which is not significant"
-    return f"It makes {' and '.join(said)}." if said else ""
+@dataclass(frozen=True)
+class Cpu:
+    """A CPU of one case, under one traffic."""
+
+    number: int
+    role: str
+    full: stats.Estimate
+    """The part of the time in which it worked, 0 to 1; a sender that spins works all the time."""
+
+
+def utilisation(result: Result, case_id: str, **where: object) -> list[Cpu]:
+    """How full each CPU of a case was in modelled time, the fullest first: the part of a window in which it worked, as the model counted
+    its cycles; polls that found nothing are no work. None where time was not modelled, or was idle."""
+    frequency = (result.manifest.get("facts", {}).get("clock") or {}).get("frequency_hz")
+    rows = select(result.own_numbers, case_id=case_id, name=["cycles", f"{model.EMPTY}_cycles"], source="model", **where)
+    rows = rows[rows["cpu"].notna() & rows["value"].notna()]
+    if not frequency or rows.empty:
+        return []
+    signed = rows.assign(part=np.where(rows["name"] == "cycles", rows["value"], -rows["value"]), per=rows["enabled_s"] * frequency)
+    windows = signed.groupby(["run_id", "window", "cpu"], as_index=False).agg(part=("part", "sum"), per=("per", "max"))
+    roles = _cpu_roles(result, case_id)
+    found = [Cpu(int(cpu), roles.get(int(cpu), ""), stats.estimate(samples(one))) for cpu, one in windows.groupby("cpu")]
+    return sorted(found, key=lambda one: -one.full.median)
 
 
 # -- the findings -----------------------------------------------------------------------------------------------
@@ -150,33 +135,30 @@ def findings(result: Result) -> list[Finding]:
 
 def markdown(result: Result) -> str:
     """The findings as a numbered list."""
-    return numbered(findings(result), "No finding: this result has no two cases with a common number.")
+    return comparison.numbered(findings(result))
 
 
 def _sizes(pair: Pair) -> Iterator[str]:
     """The frames in which TCP reaches the receiver."""
-    if measured(*pair.both(**TCP, metric="frame_bytes_received")):
-        base, other = pair.names()
-        yield f"mean frame at the receiver: {pair.text('bytes', **TCP, metric='frame_bytes_received')}"
-        yield f"so {other} moves {as_many(pair.ratio(**TCP, metric='packets_per_megabyte'), 'packets', base)} for the same data"
+    base, other = pair.names()
+    if mean := pair.values("mean frame at the receiver", "bytes", **TCP, metric="frame_bytes_received"):
+        yield from mean
+        yield f"so {other} moves {comparison.as_many(pair.ratio(**TCP, metric='packets_per_megabyte'), 'packets', base)} for the same data"
 
 
 def _offload(pair: Pair, ratio: stats.Estimate) -> str:
     """Is TCP carried in super-packets (segmentation offload) or in MTU-sized packets?"""
-    base, other = pair.names()
     packets = pair.ratio(**TCP, metric="packets_per_megabyte")
-    if packets.low is None or packets.high is None:
-        return ""
-    if SAME[0] < packets.low and packets.high < SAME[1]:
+    if comparison.alike(packets):
         return "Both carry TCP in packets of about the same size, so segmentation offload makes no difference between them."
     if not packets.decided:
         return ""
-    cut, whole = (other, base) if packets.median > 1 else (base, other)
+    whole, cut = pair.names() if packets.median > 1 else reversed(pair.names())
     size = max(one.median for one in pair.both(**TCP, metric="frame_bytes_received"))
-    offload = "a frame larger than the MTU is a segmentation-offload super-packet that nobody had to cut. "
+    offload = "a frame larger than the MTU is a segmentation-offload super-packet that nobody had to cut. " if size > LARGEST_FRAME else ""
     text = (
-        f"{whole} passes TCP in larger packets than {cut}: {offload if size > LARGEST_FRAME else ''}{cut} pays the "
-        f"cost per packet, in the switch and in both endpoints, more often for the same data."
+        f"{whole} passes TCP in larger packets than {cut}: {offload}{cut} pays the cost per packet, in the switch and in both endpoints, "
+        "more often for the same data."
     )
     if ratio.decided and (ratio.median < 1) != (packets.median > 1):
         return text + " It is faster in spite of that: its cost per packet must be lower by more."
@@ -184,259 +166,195 @@ def _offload(pair: Pair, ratio: stats.Estimate) -> str:
 
 
 def _limits(pair: Pair, _: stats.Estimate) -> str:
-    """Was the CPU that moves packets the limit?"""
-    return " ".join(filter(None, (_limit(pair, case, name) for case, name in zip((pair.base, pair.other), pair.names(), strict=True))))
-
-
-def _limit(pair: Pair, case: str, name: str) -> str:
-    """Whether the packet-moving CPU of a case was busy with packets throughout the flood, or waited for them."""
-    busy = pair.of(case, **FLOOD, metric="pmd_busy")
-    if measured(busy):
-        text = f"{name}'s poll-mode thread found packets in {share(busy)} of its cycles"
-        if busy.median > NEAR_ALL:
-            return f"{text}: it had no time left."
-        return f"{text}: it is not the limit.{_endpoints(pair, case)}"
-    mover = packet_cpu(pair, case)
-    idle = pair.of(case, **FLOOD, metric="cpu_idle", cpu=mover) if mover is not None else stats.NOTHING
-    if not measured(idle):
-        return ""
-    text = f"The CPU that moves packets for {name} (cpu{mover}) was idle {share(idle)} of the time"
-    if idle.median < NEAR_NONE:
-        return f"{text}: it had no time left."
-    return f"{text}: it is not the only limit.{_endpoints(pair, case)}"
+    """Was the CPU that moves packets the limit: busy with packets throughout the flood, or waiting for them?"""
+    said = []
+    for case, name in pair.named:
+        cpu = packet_cpu(pair, case)
+        busy, idle = pair.of(case, **FLOOD, metric="pmd_busy"), pair.of(case, **FLOOD, metric="cpu_idle", cpu=cpu)
+        if measured(busy):
+            text, full = f"{name}'s poll-mode thread found packets in {share(busy)} of its cycles", busy.median > comparison.NEAR_ALL
+        else:
+            text, full = (
+                f"The CPU that moves packets for {name} (cpu{cpu}) was idle {share(idle)} of the time",
+                idle.median < comparison.NEAR_NONE,
+            )
+        if full:
+            said.append(f"{text}: it had no time left.")
+        elif measured(busy) or measured(idle):
+            said.append(f"{text}: it is not the {'' if measured(busy) else 'only '}limit.{_endpoints(pair, case)}")
+    return " ".join(said)
 
 
 def _endpoints(pair: Pair, case: str) -> str:
     """How much of the endpoints' CPUs was left under the flood."""
-    roles = _cpu_roles(pair, case)
+    roles = _cpu_roles(pair.result, case)
     cpus = [cpu for cpu, role in roles.items() if role == "guest"]
     # On a host with too few CPUs the endpoints run where everything else does.
     whose = "the guests' CPUs" if cpus else "the CPU that the endpoints share with the host"
     cpus = cpus or [cpu for cpu, role in roles.items() if role == "host-other"]
-    idle = {cpu: pair.of(case, **FLOOD, metric="cpu_idle", cpu=cpu) for cpu in cpus}
-    said = ", ".join(f"cpu{cpu} {share(value)}" for cpu, value in idle.items() if measured(value))
-    return f" Idle on {whose}: {said} (a sender that floods uses all of its own)." if said else ""
+    said = [text for cpu in cpus for text in told(f"cpu{cpu} {{}}", pair.of(case, **FLOOD, metric="cpu_idle", cpu=cpu))]
+    return f" Idle on {whose}: {', '.join(said)} (a sender that floods uses all of its own)." if said else ""
 
 
-def _delivered(pair: Pair) -> Iterator[str]:
-    received, offered = pair.both(**EQUAL, metric="received_fraction"), pair.of(pair.other, **EQUAL, metric="offered_rate")
-    if measured(*received):
-        rate = f" at {units.si(offered.median, 'packets/s')}" if measured(offered) else ""
-        yield f"share of the packets sent{rate} that was delivered: {pair.text('fraction', **EQUAL, metric='received_fraction')}"
+def _delivered(pair: Pair) -> list[str]:
+    offered = told(" at {}", pair.of(pair.other, **EQUAL, metric="offered_rate"), show=lambda one: units.si(one.median, "packets/s"))
+    words = f"share of the packets sent{''.join(offered)} that was delivered"
+    return pair.values(words, "fraction", **EQUAL, metric="received_fraction")
 
 
-def own_limit(pair: Pair) -> Finding | None:
-    """The no-drop rate of each, as a search found it; and what a packet costs there, where the two are at different rates."""
-    ratio = pair.ratio(**NDR, metric="search_rate")
-    if not measured(ratio):
-        return None
-    base, other = pair.names()
-    evidence = [
-        *pair.line("no-drop rate", "packets/s", **NDR, metric="search_rate"),
-        *pair.line("partial-drop rate", "packets/s", **PDR, metric="search_rate"),
-        *pair.line("context switches per packet, each at its own no-drop rate", **NDR, metric="context_switches_per_packet"),
-        *(text for case, name in ((pair.base, base), (pair.other, other)) if (text := _beyond(pair, case, name))),
-    ]
-    if why := _unfound(pair) or undecided(ratio):
-        return Finding(not_significant("No-drop rate", base, other, why), tuple(evidence))
-    return Finding(f"The no-drop rate is {'higher' if ratio.median > 1 else 'lower'} over {other} than over {base}.", tuple(evidence))
-
-
-def _unfound(pair: Pair) -> str:
-    """Searches that found no rate: it may be below the lowest tried, or above the highest, and the median of the others leaves it out."""
-    named = zip(pair.names(), (pair.base, pair.other), strict=True)
-    counts = {name: metrics.searches_ended(pair.result, case, "ndr") for name, case in named}
-    return "; ".join(f"over {name} {found} of {tried} searches found a rate" for name, (found, tried) in counts.items() if found < tried)
+def _searched(pair: Pair) -> Iterator[str]:
+    """The partial-drop rate; what a packet costs at the no-drop rate, where the two are at different rates; and what is lost above it."""
+    yield from pair.line("partial-drop rate", "packets/s", **PDR, metric="search_rate")
+    yield from pair.line("context switches per packet, each at its own no-drop rate", **NDR, metric="context_switches_per_packet")
+    for case, name in pair.named:
+        lost = {words: pair.of(case, **NDR, metric=f"search_upper_{metric}") for metric, words in BEYOND.items()}
+        lost = {words: value for words, value in lost.items() if measured(value)}
+        worst = max(lost, key=lambda words: lost[words].median, default="")
+        if worst and lost[worst].median > 0:
+            part = f"{worst} ({share(lost[worst])} of what was due)"
+            yield f"at the lowest rate that is too high for {name}, the largest part of what is missing was {part}"
 
 
 BEYOND = {
-    "search_upper_unsent": "not sent: the sender could not keep the pace, or its queue to the switch was full",
-    "search_upper_lost_before_switch": "lost before the switch",
-    "search_upper_lost_in_switch": "lost in the switch",
-    "search_upper_lost_after_switch": "lost after the switch",
+    "unsent": "not sent: the sender could not keep the pace, or its queue to the switch was full",
+    "lost_before_switch": "lost before the switch",
+    "lost_in_switch": "lost in the switch",
+    "lost_after_switch": "lost after the switch",
 }
 """What becomes of packets at the lowest rate that is too high."""
 
 
-def _beyond(pair: Pair, case: str, name: str) -> str:
-    shares = {words: pair.of(case, **NDR, metric=metric) for metric, words in BEYOND.items()}
-    known = {words: value for words, value in shares.items() if measured(value)}
-    worst = max(known, key=lambda words: known[words].median, default="")
-    if not worst or known[worst].median <= 0:
-        return ""
-    part = f"{worst} ({share(known[worst])} of what was due)"
-    return f"at the lowest rate that is too high for {name}, the largest part of what is missing was {part}"
+def _unfound(pair: Pair) -> str:
+    """Searches that found no rate: it may be below the lowest tried, or above the highest, and the median of the others leaves it out."""
+    counts = {name: metrics.searches_ended(pair.result, case, "ndr") for case, name in pair.named}
+    return "; ".join(f"over {name} {found} of {tried} searches found a rate" for name, (found, tried) in counts.items() if found < tried)
 
 
-def _makers(where: Mapping[str, str], per: str) -> Callable[[Pair], Iterator[str]]:
-    """Per unit of data, and which role makes most of them in each case."""
+def _makers(where: Mapping[str, str], per: str, pair: Pair) -> Iterator[str]:
+    """Context switches per unit of data, and which role makes most of them in each case."""
+    yield from pair.line(f"per {per}", **where, metric=f"context_switches_per_{per}")
+    for case, name in pair.named:
+        table = SOFTWARE.summary(pair.result, ["context_switches_per_second"], case_id=case, cpu=-1, **where)
+        host_is_endpoint = pair.result.cases.loc[case, "topology"] == "vm2host"
+        table = table[~table["role"].isin(["all", "path"] if host_is_endpoint else ["all", "path", "host-other"])]
+        made = table.set_index("role")["median"]
+        if made.empty or made.sum() == 0:
+            yield f"in {name} nobody makes any"
+        else:
+            yield f"in {name}, {made.idxmax()} threads make {100 * made.max() / made.sum():.0f} % of them"
 
-    def lines(pair: Pair) -> Iterator[str]:
-        yield from pair.line(f"per {per}", **where, metric=f"context_switches_per_{per}")
-        yield from (_who(pair, case, name, where) for case, name in zip((pair.base, pair.other), pair.names(), strict=True))
 
-    return lines
-
-
-def _who(pair: Pair, case: str, name: str, where: dict[str, str]) -> str:
-    role, part = _largest(pair, case, where)
-    return f"in {name}, {role} threads make {100 * part:.0f} % of them" if role else f"in {name} nobody makes any"
-
-
-def _why_switching(where: Mapping[str, str]) -> Callable[[Pair, stats.Estimate], str]:
+def _sleepers(where: Mapping[str, str], pair: Pair, ratio: stats.Estimate) -> str:
     """Sleeping workers are shown by voluntary switches of the vhost role that the other case does not have."""
-
-    def reason(pair: Pair, ratio: stats.Estimate) -> str:
-        base, other = pair.both(**where, metric="context_switches_voluntary_per_second", role="vhost")
-        names = pair.names()
-        if not ratio.decided or not measured(base) or base.median <= 0 or (measured(other) and other.median >= base.median):
-            return ""
-        left = f"{units.si(other.median, '')}" if measured(other) else "no such thread"
-        return (
-            f"{names[0]}'s vhost threads sleep when a queue is empty and are woken for new frames: "
-            f"{units.si(base.median, '')} voluntary switches per second (in {names[1]}: {left})."
-        )
-
-    return reason
+    base, other = pair.both(**where, metric="context_switches_voluntary_per_second", role="vhost")
+    if not ratio.decided or not measured(base) or base.median <= 0 or (measured(other) and other.median >= base.median):
+        return ""
+    names = pair.names()
+    return (
+        f"{names[0]}'s vhost threads sleep when a queue is empty and are woken for new frames: {plain(base)} voluntary switches per second "
+        f"(in {names[1]}: {plain(other) if measured(other) else 'no such thread'})."
+    )
 
 
-def never_sleeps(pair: Pair) -> Finding | None:
+def never_sleeps(where: Mapping[str, str], pair: Pair) -> Finding | None:
     """The poll-mode thread keeps its CPU whether packets come or not."""
-    for where in (PING, EQUAL, FLOOD, TCP):
-        idle = pair.of(pair.other, **where, metric="pmd_idle")
-        cpu = _cpu(pair, pair.other, ("switch",))
-        asleep = pair.of(pair.other, **where, metric="cpu_idle", cpu=cpu) if cpu is not None else stats.NOTHING
-        if not measured(idle, asleep):
-            continue
-        traffic = style.traffic_name(where["traffic"], where["load"])
-        turns = pair.of(pair.other, **where, metric="pmd_iterations_per_second")
-        sleeps = pair.of(pair.other, **where, metric="context_switches_voluntary_per_second", role="switch")
-        evidence = [
-            f"{traffic}: cpu{cpu} was idle {share(asleep)} of the time",
-            f"{share(idle)} of the poll-mode thread's cycles found no packet",
-        ]
-        if measured(turns):
-            evidence.append(f"it went round its ports {units.si(turns.median, '')} times per second")
-        if measured(sleeps):
-            evidence.append(f"all threads of ovs-vswitchd together gave up a CPU {units.si(sleeps.median, '')} times per second")
-        if asleep.median > NEAR_NONE:
-            return Finding("The poll-mode thread's CPU does go idle here.", tuple(evidence))
-        reason = (
-            "it asks each port for packets in a loop instead of waiting for an interrupt; that saves the wake-up and "
-            "costs a whole CPU at any load. Its CPU use therefore says nothing about load: its busy share does."
-        )
-        return Finding("OVS-DPDK's poll-mode thread never sleeps.", tuple(evidence), reason)
-    return None
+    cpu = _cpu(pair, pair.other, "switch")
+    idle, asleep = pair.of(pair.other, **where, metric="pmd_idle"), pair.of(pair.other, **where, metric="cpu_idle", cpu=cpu)
+    if not measured(idle, asleep):
+        return None
+    turns = pair.of(pair.other, **where, metric="pmd_iterations_per_second")
+    sleeps = pair.of(pair.other, **where, metric="context_switches_voluntary_per_second", role="switch")
+    evidence = (
+        f"{style.traffic_name(**where)}: cpu{cpu} was idle {share(asleep)} of the time",
+        f"{share(idle)} of the poll-mode thread's cycles found no packet",
+        *told("it went round its ports {} times per second", turns, show=plain),
+        *told("all threads of ovs-vswitchd together gave up a CPU {} times per second", sleeps, show=plain),
+    )
+    if asleep.median > comparison.NEAR_NONE:
+        return Finding("The poll-mode thread's CPU does go idle here.", evidence)
+    reason = (
+        "it asks each port for packets in a loop instead of waiting for an interrupt; that saves the wake-up and costs a whole CPU at any "
+        "load. Its CPU use therefore says nothing about load: its busy share does."
+    )
+    return Finding("OVS-DPDK's poll-mode thread never sleeps.", evidence, reason)
 
 
-def where_kernel_pays(pair: Pair) -> Finding | None:
+def where_kernel_pays(where: Mapping[str, str], pair: Pair) -> Finding | None:
     """Kernel OVS: the datapath runs in whoever hands it a packet, not in the daemon."""
-    if pair.result.cases.loc[pair.base, "switch"] != "kernel-ovs":
+    case = pair.result.cases.loc[pair.base]
+    daemon, workers = (pair.of(pair.base, **where, metric="running", role=role) for role in ("switch", "vhost"))
+    if case["switch"] != "kernel-ovs" or not measured(daemon, workers):
         return None
-    access = pair.result.cases.loc[pair.base, "access"]
-    for where in (FLOOD, TCP):
-        daemon = pair.of(pair.base, **where, metric="running", role="switch")
-        workers = pair.of(pair.base, **where, metric="running", role="vhost")
-        if not measured(daemon, workers):
-            continue
-        cpu = _cpu(pair, pair.base, ("vhost",))
-        kernel, soft = (pair.of(pair.base, **where, metric=f"cpu_{state}", cpu=cpu) for state in ("kernel", "softirq"))
-        evidence = [
-            f"{style.traffic_name(where['traffic'], where['load'])}, {access}: "
-            f"ovs-vswitchd used {share(daemon)} of a CPU, the vhost threads {share(workers)}"
-        ]
-        if measured(kernel, soft):
-            evidence.append(f"cpu{cpu} spent {share(kernel)} of its time in the kernel and {share(soft)} in softirqs")
-        if daemon.median > workers.median / 10:
-            return Finding("Kernel OVS's daemon is itself a part of the cost here.", tuple(evidence))
-        reason = (
-            "the kernel datapath forwards a known flow in the context of the thread that hands in the packet; the "
-            "daemon is asked for unknown flows only."
-        )
-        return Finding("The kernel datapath's cost is paid by the vhost threads, not by OVS's daemon.", tuple(evidence), reason)
-    return None
+    cpu = _cpu(pair, pair.base, "vhost")
+    states = [pair.of(pair.base, **where, metric=f"cpu_{state}", cpu=cpu) for state in ("kernel", "softirq")]
+    name = f"{style.traffic_name(**where)}, {case['access']}"
+    evidence = (
+        *told(f"{name}: ovs-vswitchd used {{}} of a CPU, the vhost threads {{}}", daemon, workers),
+        *told(f"cpu{cpu} spent {{}} of its time in the kernel and {{}} in softirqs", *states),
+    )
+    if daemon.median > workers.median / 10:
+        return Finding("Kernel OVS's daemon is itself a part of the cost here.", evidence)
+    reason = (
+        "the kernel datapath forwards a known flow in the context of the thread that hands in the packet; the daemon is asked for unknown "
+        "flows only."
+    )
+    return Finding("The kernel datapath's cost is paid by the vhost threads, not by OVS's daemon.", evidence, reason)
 
 
-def local_port(pair: Pair) -> Finding | None:
+def local_port(where: Mapping[str, str], pair: Pair) -> Finding | None:
     """vm2host (T2): OVS-DPDK's local port is a tap that the main thread, not the poll-mode thread, reads and writes."""
-    if pair.result.cases.loc[pair.other, "topology"] != "vm2host" or pair.result.cases.loc[pair.other, "switch"] != "ovs-dpdk":
+    case, switched = pair.result.cases.loc[pair.other], {"metric": "context_switches_per_second", "role": "switch"}
+    switches, quiet = (pair.of(pair.other, **traffic, **switched) for traffic in (where, PING))
+    if (case["topology"], case["switch"]) != ("vm2host", "ovs-dpdk") or not measured(switches):
         return None
-    for where in (TCP, FLOOD):
-        switches = pair.of(pair.other, **where, metric="context_switches_per_second", role="switch")
-        quiet = pair.of(pair.other, **PING, metric="context_switches_per_second", role="switch")
-        running = pair.of(pair.other, **where, metric="running", role="switch")
-        if not measured(switches):
-            continue
-        ratio = pair.ratio(**where, metric="context_switches_per_second", role="switch")
-        traffic = style.traffic_name(where["traffic"], where["load"])
-        evidence = [f"{traffic}: ovs-vswitchd's threads were switched {units.si(switches.median, '')} times per second"]
-        if measured(ratio):
-            evidence.append(f"that is {times(ratio)} the switches of {pair.names()[0]}'s daemon")
-        if measured(quiet):
-            evidence.append(f"with paced ping it was {units.si(quiet.median, '')} times per second")
-        if measured(running):
-            evidence.append(f"they ran for {share(running)} of one CPU's time, about 100 % of which is the poll-mode thread")
-        if not ratio.decided or ratio.median < 2:
-            claim = "The daemon's threads are not switched clearly more often: the local port's thread does not show here."
-            return Finding(claim, tuple(evidence))
-        reason = (
-            "the bridge's local port is a tap of the host's kernel: the poll-mode thread writes each frame to it by a "
-            "system call, and frames from the host (TCP's acknowledgements among them) are read by the daemon's main "
-            "thread, which is no poll-mode thread and sleeps between them."
-        )
-        return Finding("To the host, OVS-DPDK leaves its poll-mode path.", tuple(evidence), reason)
-    return None
+    ratio, running = pair.ratio(**where, **switched), pair.of(pair.other, **where, metric="running", role="switch")
+    evidence = (
+        f"{style.traffic_name(**where)}: ovs-vswitchd's threads were switched {plain(switches)} times per second",
+        *told(f"that is {{}} the switches of {pair.names()[0]}'s daemon", ratio, show=comparison.times),
+        *told("with paced ping it was {} times per second", quiet, show=plain),
+        *told("they ran for {} of one CPU's time, about 100 % of which is the poll-mode thread", running),
+    )
+    if not ratio.decided or ratio.median < 2:
+        return Finding("The daemon's threads are not switched clearly more often: the local port's thread does not show here.", evidence)
+    reason = (
+        "the bridge's local port is a tap of the host's kernel: the poll-mode thread writes each frame to it by a system call, and frames "
+        "from the host (TCP's acknowledgements among them) are read by the daemon's main thread, which is no poll-mode thread and sleeps "
+        "between them."
+    )
+    return Finding("To the host, OVS-DPDK leaves its poll-mode path.", evidence, reason)
+
+
+LOST = {
+    "before": "the sender's interface took the packets and the switch never counted them, so the ring or queue between them was full: "
+    "whoever empties it was slower than the sender.",
+    "in": "counted in and not out, so dropped there or for want of room at the output (with vhost-user that is the receiver's ring, which "
+    "the switch itself fills).",
+    "after": "counted out and not received, so the receiver did not empty its ring fast enough.",
+}
+"""Where packets were lost, seen from the switch, and what that means."""
 
 
 def losses(pair: Pair) -> Finding | None:
     """Which hop loses the flood's packets, in each of the two cases."""
-    said = [line for case, name in zip((pair.base, pair.other), pair.names(), strict=True) for line in _lost(pair, case, name)]
-    if not said:
-        return None
-    reasons = list(dict.fromkeys(reason for _, reason in said if reason))
-    return Finding("Where the flood loses packets.", tuple(text for text, _ in said), " ".join(reasons))
-
-
-LOST_WHERE = {
-    "loss_before_switch": (
-        "before the switch",
-        "Lost before the switch: the sender's interface took the packets and the switch never counted them, so the "
-        "ring or queue between them was full: whoever empties it was slower than the sender.",
-    ),
-    "loss_in_switch": (
-        "in the switch",
-        "Lost in the switch: counted in and not out, so dropped there or for want of room at the output (with "
-        "vhost-user that is the receiver's ring, which the switch itself fills).",
-    ),
-    "loss_after_switch": (
-        "after the switch",
-        "Lost after the switch: counted out and not received, so the receiver did not empty its ring fast enough.",
-    ),
-}
-
-
-def _lost(pair: Pair, case: str, name: str) -> list[tuple[str, str]]:
-    lines = []
-    for where in (FLOOD, NDR, PDR, EQUAL):
+    evidence, reasons = [], {}
+    for (case, name), where in ((named, where) for named in pair.named for where in (FLOOD, NDR, PDR, EQUAL)):
         total = pair.of(case, **where, metric="loss_total")
-        hops = {hop: pair.of(case, **where, metric=hop) for hop in LOST_WHERE}
+        hops = {hop: pair.of(case, **where, metric=f"loss_{hop}_switch") for hop in LOST}
         if not measured(total, *hops.values()):
             continue
-        load = style.LOAD_NAMES[where["load"]]
+        text = f"{name}, {style.LOAD_NAMES[where['load']]}: {share(total)} of the packets sent"
         if total.median < 0.001:
-            lines.append((f"{name}, {load}: {share(total)} of the packets sent, nothing to explain", ""))
+            evidence.append(f"{text}, nothing to explain")
             continue
         worst = max(hops, key=lambda hop: hops[hop].median)
-        place, reason = LOST_WHERE[worst]
-        text = f"{name}, {load}: {share(total)} of the packets sent in total, most of it {place} ({share(hops[worst])})"
-        lines.append((text, reason))
-    return lines
+        evidence.append(f"{text} in total, most of it {worst} the switch ({share(hops[worst])})")
+        reasons[worst] = f"Lost {worst} the switch: {LOST[worst]}"
+    return Finding("Where the flood loses packets.", tuple(evidence), " ".join(reasons.values())) if evidence else None
 
 
-def _per_reply(pair: Pair) -> Iterator[str]:
-    yield from pair.line("99th percentile", "seconds", **PING, metric="rtt_p99")
-    if measured(*pair.both(**PING, metric="context_switches_per_reply")):
-        yield f"context switches per reply: {pair.text(**PING, metric='context_switches_per_reply')}"
+def _per_reply(pair: Pair) -> list[str]:
+    switched = pair.values("context switches per reply", **PING, metric="context_switches_per_reply")
+    return pair.line("99th percentile", "seconds", **PING, metric="rtt_p99") + switched
 
 
 def _wake_ups(pair: Pair, ratio: stats.Estimate) -> str:
@@ -451,95 +369,92 @@ def access_cost(pair: Pair) -> Finding | None:
     cases = pair.result.cases
     if cases.loc[pair.base, "switch"] != cases.loc[pair.other, "switch"] or cases.loc[pair.base, "access"] != "virtio-net":
         return None
-    base, other = pair.names()
-    cpus = _cpu(pair, pair.base, ("vhost",)), _cpu(pair, pair.other, ("vhost",))
-    if None in cpus:
-        return None
-    user = [pair.of(c, **FLOOD, metric="cpu_user", cpu=cpu) for c, cpu in zip((pair.base, pair.other), cpus, strict=True)]
+    user = [pair.of(case, **FLOOD, metric="cpu_user", cpu=_cpu(pair, case, "vhost")) for case in (pair.base, pair.other)]
     switches = pair.ratio(**FLOOD, metric="context_switches_per_packet")
     if not measured(*user, switches):
         return None
+    base, other = pair.names()
     evidence = (
         f"user-mode time on the packet-moving CPU: {base} {share(user[0])}, {other} {share(user[1])}",
-        f"context switches per packet, {other} against {base}: {times(switches)}",
+        f"context switches per packet, {other} against {base}: {comparison.times(switches)}",
     )
     if user[0].median <= user[1].median:
         return Finding(f"{base} does not show more user-mode time than {other} here.", evidence)
     reason = (
-        f"with {base}, QEMU's main loop in user space moves each frame between guest and tap by system calls; with "
-        f"{other} a kernel worker does it without leaving the kernel."
+        f"with {base}, QEMU's main loop in user space moves each frame between guest and tap by system calls; with {other} a kernel worker "
+        "does it without leaving the kernel."
     )
     return Finding(f"{base} pays for its way through user space.", evidence, reason)
 
 
 FLOODED = Comparison(
-    where=FLOOD,
-    metric="packet_rate_received",
-    unit="packets/s",
+    RECEIVED,
     topic="Packets of a UDP flood at saturation",
     claim="{other} delivers {way} packets of a UDP flood than {base}.",
-    ways=("more", "fewer"),
     shown="received",
+    unit="packets/s",
     reason=_limits,
 )
 STREAMED = Comparison(
-    where=TCP,
-    metric="goodput",
-    unit="bit/s",
+    {**TCP, "metric": "goodput"},
     topic="TCP",
     claim="TCP is {way} over {other} than over {base}.",
     ways=("faster", "slower"),
     shown="goodput",
+    unit="bit/s",
     evidence=_sizes,
     reason=_offload,
 )
+NO_DROP = Comparison(
+    {**NDR, "metric": "search_rate"},
+    topic="No-drop rate",
+    claim="The no-drop rate is {way} over {other} than over {base}.",
+    ways=("higher", "lower"),
+    shown="no-drop rate",
+    unit="packets/s",
+    evidence=_searched,
+    doubt=_unfound,
+)
 AT_EQUAL_RATE = Comparison(
-    where=EQUAL,
-    metric="context_switches_per_packet",
-    unit="",
+    {**EQUAL, "metric": "context_switches_per_packet"},
     topic="Context switches per packet at the same offered rate",
     claim="At the same offered rate, {other} makes {way} context switches per packet than {base}.",
-    ways=("more", "fewer"),
     shown="context switches per packet",
     evidence=_delivered,
 )
 SWITCHED = [
     Comparison(
-        where=where,
-        metric="context_switches_per_second",
-        unit="",
+        {**where, "metric": "context_switches_per_second"},
         topic="Context switches per second",
         claim="{other} makes {way} context switches per second than {base}.",
-        ways=("more", "fewer"),
-        shown=f"{style.traffic_name(where['traffic'], where['load'])}, per second",
-        evidence=_makers(where, per),
-        reason=_why_switching(where),
+        shown=f"{style.traffic_name(**where)}, per second",
+        evidence=partial(_makers, where, per),
+        reason=partial(_sleepers, where),
     )
     for where, per in ((FLOOD, "packet"), (TCP, "megabit"))
 ]
 ROUND_TRIP = Comparison(
-    where=PING,
-    metric="rtt_p50",
-    unit="seconds",
+    {**PING, "metric": "rtt_p50"},
     topic="Median latency",
     claim="A paced round trip is {way} over {other} than over {base}.",
     ways=("slower", "quicker"),
     shown="median",
+    unit="seconds",
     evidence=_per_reply,
     reason=_wake_ups,
 )
-LOOKS: tuple[Callable[[Pair], Finding | None], ...] = (
-    lambda pair: comparison.find(pair, FLOODED),
-    lambda pair: comparison.find(pair, STREAMED),
+LOOKS: tuple[comparison.Look, ...] = (
+    FLOODED,
+    STREAMED,
     losses,
-    own_limit,
-    lambda pair: comparison.find(pair, AT_EQUAL_RATE),
-    lambda pair: comparison.first(pair, SWITCHED),
-    never_sleeps,
-    where_kernel_pays,
+    NO_DROP,
+    AT_EQUAL_RATE,
+    comparison.first(*SWITCHED),
+    comparison.first(*(partial(never_sleeps, where) for where in (PING, EQUAL, FLOOD, TCP))),
+    comparison.first(*(partial(where_kernel_pays, where) for where in (FLOOD, TCP))),
     access_cost,
-    local_port,
-    lambda pair: comparison.find(pair, ROUND_TRIP),
+    comparison.first(*(partial(local_port, where) for where in (TCP, FLOOD))),
+    ROUND_TRIP,
 )
 
 
@@ -548,24 +463,15 @@ LOOKS: tuple[Callable[[Pair], Finding | None], ...] = (
 
 def packet_cpu(pair: Pair, case: str) -> int | None:
     """The CPU that moves packets in a case, whatever the switch."""
-    return _cpu(pair, case, ("vhost", "switch", "softirq"))
+    return _cpu(pair, case, "vhost", "switch", "softirq")
 
 
-def _cpu(pair: Pair, case: str, roles: tuple[str, ...]) -> int | None:
+def _cpu(pair: Pair, case: str, *roles: str) -> int | None:
     """The first CPU that is for one of these roles in a case."""
-    return next((cpu for cpu, role in _cpu_roles(pair, case).items() if role in roles), None)
+    return next((cpu for cpu, role in _cpu_roles(pair.result, case).items() if role in roles), None)
 
 
-def _cpu_roles(pair: Pair, case: str) -> dict[int, str]:
+def _cpu_roles(result: Result, case: str) -> dict[int, str]:
     """What each CPU was for, by the manifest."""
-    runs = [run for run in pair.result.manifest.get("runs", []) if run["case_id"] == case and run.get("cpu_roles")]
-    return {int(cpu): role for cpu, role in runs[0]["cpu_roles"].items()} if runs else {}
-
-
-def _largest(pair: Pair, case: str, where: dict[str, str]) -> tuple[str, float]:
-    """The role with the largest part of a case's context switches, and that part (0 to 1)."""
-    table = SOFTWARE.summary(pair.result, ["context_switches_per_second"], case_id=case, cpu=-1, **where)
-    host_is_endpoint = pair.result.cases.loc[case, "topology"] == "vm2host"
-    table = table[~table["role"].isin(["all", "path"] if host_is_endpoint else ["all", "path", "host-other"])]
-    table = table.set_index("role")["median"]
-    return ("", 0.0) if table.empty or table.sum() == 0 else (str(table.idxmax()), float(table.max() / table.sum()))
+    runs = (run for run in result.manifest.get("runs", []) if run["case_id"] == case and run.get("cpu_roles"))
+    return {int(cpu): role for cpu, role in next(runs, {"cpu_roles": {}})["cpu_roles"].items()}

@@ -1,30 +1,31 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
-"""The explanation in words of what the options of switches and endpoints change: packets carried, cycles per packet, and of which stage.
+"""The explanation in words of what the options of switches and endpoints change: packets carried, cycles per packet, of which stage; and
+from which frame size on one value of an option is better than another.
 
-The rule is that of explain.py: a claim that two cases differ needs a ratio whose interval excludes 1.
+The rule is that of comparison.py: a claim that two cases differ, or that a size counts, needs a ratio whose interval excludes 1.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+import itertools
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from dataclasses import dataclass
 
-from analysis import comparison, explain_model, metrics, stats
-from analysis.comparison import FLOOD, FORWARD, Comparison, Finding, Pair, measured
-from analysis.load import Result
-from analysis.source import samples
-from analysis.sources import MODEL
+from analysis import comparison, explain_model, metrics, model, stats
+from analysis.comparison import FLOOD, FORWARD, NEAR_ALL, Comparison, Finding, Pair, arrow, measured, times
+from analysis.load import Result, worded
+from analysis.source import Source, samples
+from analysis.sources import MODEL, SOFTWARE
 from terms import units
 
-NEARLY_ALL = 0.95
-"""A share of the frames above which an endpoint took nearly all."""
-NOTHING_LEFT = 0.95
-"""A share of its cycles above which a poll-mode thread is called the limit."""
+BUSY = {**FLOOD, "metric": "pmd_busy"}
+REACHED = {**FORWARD, "metric": "reached_endpoint"}
+MISSES = ("l1d_misses", "l2_misses", "llc_misses", "dtlb_misses")
 
 
 def markdown(result: Result) -> str:
     """The findings as a numbered list."""
-    found = comparison.findings(result, LOOKS)
-    return comparison.numbered(found, "No finding: this result has no two cases with a common number.")
+    return comparison.numbered(comparison.findings(result, LOOKS))
 
 
 def modelled(result: Result) -> str:
@@ -32,47 +33,52 @@ def modelled(result: Result) -> str:
     return explain_model.markdown(result) if MODEL.present(result) else ""
 
 
-def _busy(pair: Pair) -> Iterator[str]:
-    if measured(*pair.both(**FLOOD, metric="pmd_busy")):
-        yield f"cycles in which the switch's thread found packets: {pair.text('fraction', **FLOOD, metric='pmd_busy')}"
-
-
-def _reached(pair: Pair) -> Iterator[str]:
-    if measured(*pair.both(**FORWARD, metric="reached_endpoint")):
-        yield f"share of the frames that reached the endpoint: {pair.text('fraction', **FORWARD, metric='reached_endpoint')}"
-
-
 def _limit(*busy: stats.Estimate) -> str:
-    if not measured(*busy):
-        return ""
-    if min(one.median for one in busy) > NOTHING_LEFT:
+    if measured(*busy) and min(one.median for one in busy) > NEAR_ALL:
         return "the switch's thread had no time left in either case, so its cost per packet decides."
-    if max(one.median for one in busy) <= NOTHING_LEFT:
+    if measured(*busy) and max(one.median for one in busy) <= NEAR_ALL:
         return "the switch's thread had cycles left in both cases: the endpoints, or the CPU that they share, are the limit."
     return ""
 
 
 def _drops(*reached: stats.Estimate) -> str:
     """Frames come without end, so a switch's thread always finds some: whether the endpoint takes them all shows the limit."""
-    if not measured(*reached):
-        return ""
-    if max(one.median for one in reached) < NEARLY_ALL:
+    if measured(*reached) and max(one.median for one in reached) < NEAR_ALL:
         return "the endpoint's ring was full again and again, so the endpoint is the limit in both cases; what it did not take was dropped."
-    if min(one.median for one in reached) >= NEARLY_ALL:
+    if measured(*reached) and min(one.median for one in reached) >= NEAR_ALL:
         return "the endpoint took nearly all that came, so the switch's thread is the limit in both cases."
     return ""
 
 
 def _stages(pair: Pair) -> Iterator[str]:
-    for stage, (before, after) in _by_stage(pair).items():
-        if max(before.median, after.median) > 0:
-            yield f"{stage} {units.significant(before.median)} → {units.significant(after.median)}"
-    yield from misses_by_stage(pair, FLOOD)
+    for stage, both in _by_stage(pair).items():
+        if max(one.median for one in both) > 0:
+            yield f"{stage} {arrow(both)}"
+    yield from _misses_by_stage(pair)
 
 
 def _by_stage(pair: Pair) -> dict[str, tuple[stats.Estimate, stats.Estimate]]:
     stages = {stage: pair.both(**FLOOD, metric=f"stage_{stage}_cycles_per_packet") for stage in metrics.STAGES}
     return {stage: both for stage, both in stages.items() if measured(*both)}
+
+
+def _misses_by_stage(pair: Pair) -> Iterator[str]:
+    """Misses per packet by stage, where the switch had a PMU to count them."""
+    table = metrics.stage_events(pair.result)
+    for event in [name for name in table["metric"].unique() if name.endswith("misses")]:
+        both = [stats.estimate(samples(table, case_id=case, metric=event, **FLOOD)) for case in (pair.base, pair.other)]
+        if measured(*both):
+            yield f"{event} per packet (hardware) {arrow(both)}"
+
+
+def _most(pair: Pair, ratio: stats.Estimate) -> str:
+    """The stage that makes most of the difference, if it goes the way of the whole."""
+    way = 1 if ratio.median > 1 else -1
+    gained = {stage: way * (after.median - before.median) for stage, (before, after) in _by_stage(pair).items()}
+    stage = max(gained, key=gained.get, default="")
+    if not stage or not ratio.decided or gained[stage] <= 0:
+        return ""
+    return f"most of the difference lies in the stage {stage}: {units.significant(gained[stage])} cycles per packet."
 
 
 def looking(pair: Pair) -> Finding | None:
@@ -90,67 +96,122 @@ def looking(pair: Pair) -> Finding | None:
     return Finding(claim, tuple(f"{stage}: {part.shown('', 3)} TSC cycles per packet" for stage, part in parts.items()))
 
 
-def misses_by_stage(pair: Pair, where: Mapping[str, str]) -> list[str]:
-    """Misses per packet by stage, where the switch had a PMU to count them."""
-    table = metrics.stage_events(pair.result)
-    said = []
-    for event in [name for name in table["metric"].unique() if name.endswith("misses")]:
-        cases = [stats.estimate(samples(table, case_id=case, metric=event, **where)) for case in (pair.base, pair.other)]
-        if measured(*cases):
-            said.append(f"{event} per packet (hardware) {' → '.join(units.significant(one.median) for one in cases)}")
-    return said
-
-
-def _most(pair: Pair, ratio: stats.Estimate) -> str:
-    """The stage that makes most of the difference, if it goes the way of the whole."""
-    gained = {stage: after.median - before.median for stage, (before, after) in _by_stage(pair).items()}
-    if not gained or not ratio.decided:
-        return ""
-    stage = max(gained, key=lambda one: gained[one] * (1 if ratio.median > 1 else -1))
-    if gained[stage] * (ratio.median - 1) <= 0:
-        return ""
-    return f"most of the difference lies in the stage {stage}: {units.significant(abs(gained[stage]))} cycles per packet."
-
-
-def saturating(pair: Pair) -> dict[str, str] | None:
-    """The saturating traffic that both cases have."""
-    return next((where for where in (FLOOD, FORWARD) if measured(pair.ratio(**where, metric="packet_rate_received"))), None)
-
-
 RATES = (
     Comparison(
-        where=FLOOD,
-        metric="packet_rate_received",
-        unit="packets/s",
+        {**FLOOD, "metric": "packet_rate_received"},
         topic="Packets delivered",
         claim="{other} delivers {way} of a flood's packets than {base}.",
-        ways=("more", "fewer"),
         shown="received",
-        evidence=_busy,
-        reason=lambda pair, _: _limit(*pair.both(**FLOOD, metric="pmd_busy")),
+        unit="packets/s",
+        evidence=lambda pair: pair.values("cycles in which the switch's thread found packets", "fraction", **BUSY),
+        reason=lambda pair, _: _limit(*pair.both(**BUSY)),
     ),
     Comparison(
-        where=FORWARD,
-        metric="packet_rate_received",
-        unit="packets/s",
+        {**FORWARD, "metric": "packet_rate_received"},
         topic="Packets there and back",
         claim="{other} brings back {way} packets than {base}.",
-        ways=("more", "fewer"),
         shown="came back",
-        evidence=_reached,
-        reason=lambda pair, _: _drops(*pair.both(**FORWARD, metric="reached_endpoint")),
+        unit="packets/s",
+        evidence=lambda pair: pair.values("share of the frames that reached the endpoint", "fraction", **REACHED),
+        reason=lambda pair, _: _drops(*pair.both(**REACHED)),
     ),
 )
 COST = Comparison(
-    where=FLOOD,
-    metric="pmd_cycles_per_packet",
-    unit="",
+    {**FLOOD, "metric": "pmd_cycles_per_packet"},
     topic="Cycles per packet",
     claim="A packet costs the switch's thread {way} cycles with {other} than with {base}.",
-    ways=("more", "fewer"),
     shown="TSC cycles per packet in the switch's thread",
     evidence=_stages,
     reason=_most,
 )
 """Of a flood alone: forwarding drops without end."""
-LOOKS = (lambda pair: comparison.first(pair, RATES), lambda pair: comparison.find(pair, COST), looking)
+LOOKS = (comparison.first(*RATES), COST, looking)
+
+
+# -- crossovers -------------------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True)
+class Measure:
+    """One way to say which of two is better. ``missed``: what it says of misses."""
+
+    name: str
+    verb: str
+    what: str
+    which: Mapping[str, str]
+    source: Source = SOFTWARE
+    traffics: tuple[Mapping[str, str], ...] = (FLOOD,)
+    missed: Callable[[Pair], Iterable[str]] = lambda _: ()
+
+    def ratio(self, pair: Pair) -> stats.Estimate:
+        """Of the saturating traffic that both cases have."""
+        where = next((one for one in (FLOOD, FORWARD) if measured(pair.ratio(**one, metric="packet_rate_received"))), None)
+        return pair.by(self.source).ratio(**where, **self.which) if where in self.traffics else stats.NOTHING
+
+
+def _missed(pair: Pair) -> Iterator[str]:
+    """Misses per packet of the modelled switch, in both cases."""
+    both = {name: pair.by(MODEL).both(**FLOOD, metric=f"model_{name}_per_packet", role="switch") for name in MISSES}
+    if found := [f"{model.MISSES[name]} {arrow(two)}" for name, two in both.items() if measured(*two)]:
+        yield f"misses per packet: {', '.join(found)}"
+
+
+# Forwarding drops without end: what a packet costs there is that of the dropped ones, too (see COST).
+MEASURES = (
+    Measure("packets delivered", "delivers", "packets", {"metric": "packet_rate_received"}, traffics=(FLOOD, FORWARD)),
+    Measure(
+        "the thread's TSC cycles",
+        "takes",
+        "TSC cycles of the switch's thread per packet",
+        {"metric": "pmd_cycles_per_packet"},
+        missed=_misses_by_stage,
+    ),
+    Measure(
+        "the switch's cycles",
+        "takes",
+        "estimated cycles of the switch per packet",
+        {"metric": "model_cycles_per_packet", "role": "switch"},
+        source=MODEL,
+        missed=_missed,
+    ),
+)
+
+
+def crossover(result: Result, option: str, base: str, other: str) -> str:
+    """By each measure that was counted where ``option`` = ``other`` crosses ``base``: a sentence, and a row for each frame size."""
+    values, pairs = result.values, {}
+    for one, case in itertools.permutations(result.cases.index, 2):
+        if values[case].get(option) == other and values[one] == {**values[case], option: base}:
+            pairs[int(values[case]["frame_bytes"])] = Pair(result, one, case)
+    parts = [_by(measure, dict(sorted(pairs.items())), worded({option: other}), worded({option: base})) for measure in MEASURES]
+    none = f"No crossover can be found: this result has no pair of cases with {option} {base} and {other}."
+    return "\n\n".join(filter(None, parts)) or none
+
+
+def _by(measure: Measure, pairs: Mapping[int, Pair], other: str, base: str) -> str:
+    ratios = {size: ratio for size, pair in pairs.items() if measured(ratio := measure.ratio(pair))}
+    if not ratios:
+        return ""
+    rows = []
+    for size, ratio in ratios.items():
+        doubt = "" if ratio.decided else ", which is not significant"
+        rows.append(f"- {size} B: {'; '.join([times(ratio) + doubt, *measure.missed(pairs[size])])}")
+    label = f", {MODEL.label(pairs[size].result)}" if measure.source is MODEL else ""
+    return "\n".join([f"In {measure.name}{label}, {_sentence(measure, ratios, other, base)}", "", *rows])
+
+
+def _sentence(measure: Measure, ratios: Mapping[int, stats.Estimate], other: str, base: str) -> str:
+    more, fewer = ([size for size, one in ratios.items() if one.decided and (one.median > 1) == above] for above in (True, False))
+    does, than = f"{other} {measure.verb}", f"{measure.what} than {base}"
+    listed = {word: ", ".join(f"{size} B" for size in sizes) for word, sizes in (("more", more), ("fewer", fewer)) if sizes}
+    if not listed:
+        why = f"at no frame size does the interval of the ratio exclude 1 ({other} over {base})"
+        return f"**no crossover can be found**: {why}."
+    if len(listed) == 1:
+        [(word, sizes)] = listed.items()
+        return f"**no crossover is seen: {does} {word} {than}** wherever the difference is significant ({sizes})."
+    for small, below, large, above in (("fewer", fewer, "more", more), ("more", more, "fewer", fewer)):
+        if max(below) < min(above):
+            where = f"**the crossover lies between {max(below)} B and {min(above)} B**"
+            return f"{where}: {does} {small} {than} below, and {large} above."
+    return f"**there is no one crossover**: {does} more {than} at {listed['more']}, and fewer at {listed['fewer']}."

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
-"""What the modelled processor's numbers say, in words: as in `explain`, each function looks at one pair of cases.
+"""What the modelled processor's numbers say, in words: as in `explain`, each look is at one pair of cases.
 
 cycles per packet = instructions per packet x CPI. So the ratio of two cases' cycles splits exactly, in logarithms, into a part from
 instructions and a part from CPI; CPI then splits into what the processor waited for. All of it is an estimate, and says so.
@@ -8,12 +8,13 @@ instructions and a part from CPI; CPI then splits into what the processor waited
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
+from collections.abc import Mapping
+from functools import partial
 
 import pandas as pd
 
-from analysis import causes, comparison, decompose, functions, metrics, model, stats, style, vocabulary
-from analysis.comparison import Finding, Pair, measured, not_significant, share, times, undecided
+from analysis import comparison, decompose, functions, metrics, model, stats, style, vocabulary
+from analysis.comparison import Comparison, Finding, Pair, measured, plain, times
 from analysis.figures.cpi_stack import CAUSES
 from analysis.load import Result
 from analysis.sources import MODEL
@@ -36,7 +37,7 @@ def markdown(result: Result) -> str:
 
 def findings(result: Result) -> list[Finding]:
     """Every finding of every pair of cases."""
-    return comparison.findings(result, [lambda pair, look=look: look(pair.by(MODEL)) for look in LOOKS])
+    return comparison.findings(result, LOOKS, MODEL)
 
 
 def sentences(result: Result, *, traffic: str, load: str) -> list[str]:
@@ -47,171 +48,137 @@ def sentences(result: Result, *, traffic: str, load: str) -> list[str]:
 
 def cycles(pair: Pair) -> list[Finding]:
     """For each traffic: the ratio of cycles per unit of data, and its split into instructions and CPI."""
-    return [finding for traffic, load in metrics.carrying(pair.result) if (finding := _cycles(pair, traffic, load))]
+    return [finding for where in metrics.carrying(pair.result) if (finding := _cycles(pair, *where))]
 
 
 def _cycles(pair: Pair, traffic: str, load: str) -> Finding | None:
-    where = {"traffic": traffic, "load": load}
-    word = vocabulary.per_data()[traffic]
-    parts = causes.split(pair.result, pair.other, pair.base, source="model", **where)
+    where, word, name = {"traffic": traffic, "load": load}, vocabulary.per_data()[traffic], style.traffic_name(traffic, load)
+    parts = decompose.split(pair.result, pair.other, pair.base, source="model", **where)
     whole, instructions, cpi = (decompose.ratio(parts, cause) for cause in ("whole", "instructions", "cpi"))
-    if not measured(whole):
-        return None
-    base, other = pair.names()
-    name = style.traffic_name(traffic, load)
     evidence = [
-        f"cycles per {word}, {MODEL.label(pair.result)}: {pair.text(**where, metric=f'model_cycles_per_{word}')}: {times(whole)}",
         f"that is {times(instructions)} the instructions ({pair.text(**where, metric=f'model_instructions_per_{word}')}) "
-        f"at {times(cpi)} the CPI ({pair.text(**where, metric='model_cpi')}); {GEOMETRIC}",
+        f"at {times(cpi)} the CPI ({pair.text(**where, metric='model_cpi')}); {GEOMETRIC}"
     ]
     if changes := _changes(pair, word, where):
         evidence.append(f"the largest changes, in cycles per {word} by what they went to: {changes}")
     if roles := _roles(parts):
         evidence.append(f"by role, in parts that multiply to the whole: {roles}")
-    if why := undecided(whole):
-        return Finding(not_significant(f"{name}: estimated cycles per {word}", base, other, why), tuple(evidence))
-    more = "more" if whole.median > 1 else "fewer"
-    claim = f"{name}: {other} takes {more} estimated cycles per {word} than {base}."
-    return Finding(claim, tuple(evidence), _parts(whole, instructions, cpi, word))
+    look = Comparison(
+        {**where, "metric": f"model_cycles_per_{word}"},
+        topic=f"{name}: estimated cycles per {word}",
+        claim=f"{name}: {{other}} takes {{way}} estimated cycles per {word} than {{base}}.",
+        shown=f"cycles per {word}, {MODEL.label(pair.result)}",
+        evidence=lambda _: evidence,
+        reason=lambda _, whole: _parts(whole, instructions, cpi, word) if whole.decided else "",
+    )
+    return look(pair, whole)
 
 
 def _parts(whole: stats.Estimate, instructions: stats.Estimate, cpi: stats.Estimate, word: str) -> str:
     """Which of the two factors the intervals allow to name, and the share of each."""
-    work = _factor(instructions, f"more instructions per {word}", f"fewer instructions per {word}")
-    price = _factor(cpi, "a higher CPI", "a lower CPI")
-    if not work and not price:
+    work = f"{'more' if instructions.median > 1 else 'fewer'} instructions per {word}"
+    price = f"a {'higher' if cpi.median > 1 else 'lower'} CPI"
+    if not instructions.decided and not cpi.decided:
         return "the intervals of both factors include 1: the numbers do not show which of the two it is."
-    if not (work and price):
-        other = "CPI" if work else f"instructions per {word}"
-        return f"{work or price}; the difference in {other} is not significant."
+    if not cpi.decided:
+        return f"{work}; the difference in CPI is not significant."
+    if not instructions.decided:
+        return f"{price}; the difference in instructions per {word} is not significant."
     part = 100 * math.log(instructions.median) / math.log(whole.median)
     if 0 <= part <= 100:
         return f"{work} make {part:.0f} % of the ratio's logarithm and {price} {100 - part:.0f} %."
-    against = (instructions.median > 1) != (whole.median > 1)
-    stronger, weaker = (price, work) if against else (work, price)
-    return f"{stronger}, though {weaker} work{'' if against else 's'} against it."
+    if (instructions.median > 1) == (whole.median > 1):
+        return f"{work}, though {price} works against it."
+    return f"{price}, though {work} work against it."
 
 
 def _roles(parts: pd.DataFrame) -> str:
     """The roles that change the cycles by more than TELLING, the strongest first; only those whose interval excludes 1."""
     of_roles = parts[(parts["split"] == "role") & (parts["cause"] == "whole")]
     ratios = {role: decompose.ratio(parts, "whole", role) for role in of_roles["role"]}
-    told = {role: one for role, one in ratios.items() if one.decided and abs(math.log(one.median)) > TELLING}
-    order = sorted(told, key=lambda role: -abs(math.log(told[role].median)))
-    return ", ".join(f"{role} {times(told[role])}" for role in order)
+    strength = {role: abs(math.log(one.median)) for role, one in ratios.items() if one.decided}
+    order = sorted((role for role in strength if strength[role] > TELLING), key=strength.get, reverse=True)
+    return ", ".join(f"{role} {times(ratios[role])}" for role in order)
 
 
-def _factor(ratio: stats.Estimate, above: str, below: str) -> str:
-    return (above if ratio.median > 1 else below) if ratio.decided else ""
-
-
-def _changes(pair: Pair, word: str, where: dict[str, str]) -> str:
+def _changes(pair: Pair, word: str, where: Mapping[str, str]) -> str:
     """The causes that changed most between the two cases, in cycles per unit of data, the largest first."""
     both = {name: pair.both(**where, metric=f"model_{counter}_per_{word}") for counter, name in CAUSES.items()}
     change = {name: abs(two[1].median - two[0].median) for name, two in both.items() if measured(*two)}
-    told = [name for name in sorted(change, key=change.get, reverse=True) if change[name] > TELLING * sum(change.values())]
-    return ", ".join(f"{name} {_plain(both[name][0])} to {_plain(both[name][1])}" for name in told[:4])
+    most = [name for name in sorted(change, key=change.get, reverse=True) if change[name] > TELLING * sum(change.values())]
+    return ", ".join(f"{name} {' to '.join(map(plain, both[name]))}" for name in most[:4])
 
 
-def miss_rates(pair: Pair) -> list[Finding]:
-    """Misses per data access, with and without idle polling (T1 published ratios of them), beside misses per unit of data."""
-    found = []
-    for counter, metric, name in (
-        ("l1d_misses", "model_l1d_miss_rate", "L1D"),
-        ("dtlb_misses", "model_dtlb_miss_rate", "first-level DTLB"),
-    ):
-        rates = (_rate(pair, counter, metric, name, *where) for where in metrics.carrying(pair.result))
-        finding = next(filter(None, rates), None)
-        found += [finding] if finding else []
-    return found
+def misses(counter: str, name: str, pair: Pair) -> Finding | None:
+    """Misses per data access, with and without idle polling (T1 published ratios of them), beside misses per unit of data; of the first
+    traffic that has numbers."""
+    found = (_misses(counter, name, pair, {"traffic": traffic, "load": load}) for traffic, load in metrics.carrying(pair.result))
+    return next(filter(None, found), None)
 
 
-def _rate(pair: Pair, counter: str, metric: str, name: str, traffic: str, load: str) -> Finding | None:
-    """Of the first traffic that has numbers."""
-    where = {"traffic": traffic, "load": load}
-    word = vocabulary.per_data()[traffic]
-    plain, polling = (pair.ratio(metric=metric + end, **where) for end in ("", model.WITH_POLLING))
-    data = pair.ratio(metric=f"model_{counter}_per_{word}", **where)
-    if not measured(plain, polling, data):
+def _misses(counter: str, name: str, pair: Pair, where: Mapping[str, str]) -> Finding | None:
+    word, rate = vocabulary.per_data()[where["traffic"]], {**where, "metric": model.RATES[counter]}
+    polled = {**where, "metric": rate["metric"] + model.WITH_POLLING}
+    without, counted_in = pair.ratio(**rate), pair.ratio(**polled)
+    if not measured(without, counted_in):
         return None
-    base, other = pair.names()
-    evidence = [
-        *pair.line(f"{style.traffic_name(traffic, load)}, misses per {word}", **where, metric=f"model_{counter}_per_{word}"),
-        *pair.line("misses per data access", "fraction", **where, metric=metric),
-    ]
-    if not _same(plain, polling):
-        evidence += pair.line("the same with idle polling counted in", "fraction", **where, metric=metric + model.WITH_POLLING)
-    reason = _diluted(pair, plain, polling)
-    if why := undecided(data):
-        return Finding(not_significant(f"{name[:1].upper()}{name[1:]} misses per {word}", base, other, why), tuple(evidence), reason)
-    claim = f"{other} has {'more' if data.median > 1 else 'fewer'} {name} misses per {word} than {base}, by the model."
-    return Finding(claim, tuple(evidence), reason)
-
-
-def _diluted(pair: Pair, plain: stats.Estimate, polling: stats.Estimate) -> str:
-    """Where counting polls in changes the rate beyond both intervals, say what that means."""
-    if None in (plain.low, polling.high) or not polling.high < plain.low:
-        return ""
-    return (
+    evidence = pair.line("misses per data access", "fraction", **rate)
+    if without.median != counted_in.median:
+        evidence += pair.line("the same with idle polling counted in", "fraction", **polled)
+    reason = (
         f"{pair.names()[1]}'s empty polls touch the same few lines again and again and hit them: counted in, they lower the rate of misses "
         "without saving a packet one miss. A rate taken from a processor's counters over all of the time has them in."
     )
+    lowered = without.low is not None and counted_in.high is not None and counted_in.high < without.low
+    look = Comparison(
+        {**where, "metric": f"model_{counter}_per_{word}"},
+        topic=f"{name[:1].upper()}{name[1:]} misses per {word}",
+        claim=f"{{other}} has {{way}} {name} misses per {word} than {{base}}, by the model.",
+        shown=f"{style.traffic_name(**where)}, misses per {word}",
+        evidence=lambda _: evidence,
+        reason=lambda *_: reason if lowered else "",
+    )
+    return look(pair)
 
 
-def polling(pair: Pair) -> list[Finding]:
+def polling(pair: Pair) -> Finding | None:
     """How much of the poll-mode thread's cycles were polls that found nothing, and what such a poll costs."""
-    shares = {
-        style.traffic_name(*where): MODEL.estimate(
-            pair.result, case_id=pair.other, traffic=where[0], load=where[1], metric="model_polling_share", role="switch"
-        )
-        for where in metrics.carrying(pair.result)
-    }
-    told = [f"{name}: {share(value)}" for name, value in shares.items() if measured(value)]
-    if not told:
-        return []
-    names = ("model_cycles_per_empty_poll", "model_instructions_per_empty_poll", "model_l1d_misses_per_empty_poll")
-    cost = [MODEL.estimate(pair.result, case_id=pair.other, metric=name, role="switch", **functions.profiled(pair.result)) for name in names]
-    evidence = [f"of the poll-mode thread's estimated cycles, polls that found nothing took: {', '.join(told)}"]
-    if measured(*cost):
-        numbers = [_plain(one) for one in cost]
-        evidence.append(f"such a poll costs {numbers[0]} cycles, {numbers[1]} instructions and {numbers[2]} L1D misses")
-    return [
-        Finding(f"{pair.names()[1]}'s idle polling is counted by itself, and taken out of all that is divided by data.", tuple(evidence))
-    ]
+    of_poll = {"case": pair.other, "role": "switch"}
+    said = []
+    for traffic, load in metrics.carrying(pair.result):
+        part = pair.of(**of_poll, traffic=traffic, load=load, metric="model_polling_share")
+        said += comparison.told(f"{style.traffic_name(traffic, load)}: {{}}", part)
+    if not said:
+        return None
+    names = (f"model_{counter}_per_empty_poll" for counter in ("cycles", "instructions", "l1d_misses"))
+    cost = [pair.of(**of_poll, metric=name, **functions.profiled(pair.result)) for name in names]
+    evidence = (
+        f"of the poll-mode thread's estimated cycles, polls that found nothing took: {', '.join(said)}",
+        *comparison.told("such a poll costs {} cycles, {} instructions and {} L1D misses", *cost, show=plain),
+    )
+    return Finding(f"{pair.names()[1]}'s idle polling is counted by itself, and taken out of all that is divided by data.", evidence)
 
 
-def hottest(pair: Pair) -> list[Finding]:
+def hottest(pair: Pair) -> Finding | None:
     """The functions in which each case spends the largest parts of its instructions per unit of data."""
     where = functions.profiled(pair.result)
-    found = [functions.hottest(pair.result, case, "instructions", HOTTEST, **where) for case in (pair.base, pair.other) if where]
-    if not found or any(one.empty for one in found):
-        return []
+    found = {name: functions.hottest(pair.result, case, "instructions", HOTTEST, **where) for case, name in pair.named if where}
+    if not found or any(one.empty for one in found.values()):
+        return None
     word = vocabulary.per_data()[where["traffic"]]
-    most = "; ".join(f"with {name} in {_functions(one)}" for name, one in zip(pair.names(), found, strict=True))
+    most = "; ".join(f"with {name} in {_functions(one)}" for name, one in found.items())
     claim = f"{style.traffic_name(**where)}: the largest parts of a {word}'s instructions are spent, {most}."
     whole = pair.text(**where, metric=f"model_instructions_per_{word}")
-    return [Finding(claim, (f"shares of all instructions per {word} ({whole}), estimated from samples",))]
+    return Finding(claim, (f"shares of all instructions per {word} ({whole}), estimated from samples",))
 
 
 def _functions(found: pd.DataFrame) -> str:
     """`a` (12 %), `b` (8.0 %) and `c` (5.1 %), each with where it is."""
-    each = [f"`{functions.named(row.object, row.function)}` ({_percent(row.share_of_all)})" for row in found.itertuples()]
-    return " and ".join(part for part in (", ".join(each[:-1]), each[-1]) if part)
+    each = [
+        f"`{functions.named(row.object, row.function)}` ({units.significant(100 * row.share_of_all, 2)} %)" for row in found.itertuples()
+    ]
+    return " and ".join(filter(None, (", ".join(each[:-1]), each[-1])))
 
 
-LOOKS: tuple[Callable[[Pair], list[Finding]], ...] = (cycles, miss_rates, hottest, polling)
-
-
-# -- helpers ----------------------------------------------------------------------------------------------------
-
-
-def _plain(value: stats.Estimate) -> str:
-    return units.si(value.median, "")
-
-
-def _percent(part: float) -> str:
-    return f"{units.significant(100 * part, 2)} %"
-
-
-def _same(one: stats.Estimate, other: stats.Estimate) -> bool:
-    return one.median == other.median
+RATES = (partial(misses, "l1d_misses", "L1D"), partial(misses, "dtlb_misses", "first-level DTLB"))
+LOOKS: tuple[comparison.Look, ...] = (cycles, *RATES, hottest, polling)

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
 """What it changes on which NUMA node the switch's thread and its memory are: the answer, where all was, and the findings in words.
 
-The rule is that of explain.py: a claim that two cases differ needs a ratio whose interval excludes 1.
+The rule is that of comparison.py: a claim that two cases differ needs a ratio whose interval excludes 1.
 """
 
 from __future__ import annotations
@@ -12,19 +12,17 @@ from typing import Any
 import pandas as pd
 
 from analysis import comparison, model
-from analysis.comparison import FLOOD, Comparison, Finding, Pair, as_many, measured, times
+from analysis.comparison import FLOOD, Comparison, Finding, Pair, as_many, measured, plain, times
 from analysis.describe import Table, Text
 from analysis.load import Result
 from analysis.published import pairs
 from analysis.sources import MODEL
-from terms import schema, units
+from terms import schema
 from terms.placement import FAR, NEAR
 
 ALL_NEAR, ALL_FAR = ({"pmd_node": node, "memory_node": node} for node in (NEAR, FAR))
 CYCLES, LOCAL, REMOTE = "model_cycles_per_packet", "model_memory_local_per_packet", "model_memory_remote_per_packet"
-INSTRUCTIONS = "model_instructions_per_packet"
-CACHES = "model_remote_cache_per_packet"
-FROM = {CACHES: "caches", REMOTE: "memory"}
+FROM = {"model_remote_cache_per_packet": "caches", REMOTE: "memory"}
 """What of another node a line came from; the caches were not told apart before vsprof's model knew of them."""
 THREAD = {**FLOOD, "role": model.POLL_MODE}
 
@@ -32,39 +30,31 @@ THREAD = {**FLOOD, "role": model.POLL_MODE}
 def answer(result: Result) -> Text:
     """Two sentences on thread and memory both near against both far: cycles per packet of the thread, and lines from the other node."""
     found = [Pair(result, base, other, MODEL) for base, other in pairs(result, ALL_FAR, ALL_NEAR)]
-    lines = [
-        f"{_cycles(pair)} {_lines(pair)}"
-        for pair in found
-        if measured(*pair.both(**THREAD, metric=CYCLES), *pair.both(**FLOOD, metric=REMOTE))
-    ]
+    lines = [_compared(pair) for pair in found if measured(*pair.both(**THREAD, metric=CYCLES), *pair.both(**FLOOD, metric=REMOTE))]
     if not lines:
         return Text("This result can't answer the question: it has no two cases, all near and all far, that the model counted.")
     return Text("\n\n".join([*lines, f"*Cycles are {MODEL.label(result)}.*"]))
 
 
-def _cycles(pair: Pair) -> str:
+def _compared(pair: Pair) -> str:
     ratio = pair.ratio(**THREAD, metric=CYCLES)
-    far, near = (units.si(one.median, "") for one in pair.both(**THREAD, metric=CYCLES))
-    fewer = as_many(ratio, "estimated cycles", "from the other node")
-    words = f"takes the thread (in user mode) {fewer}: {near} instead of {far}{_split(pair)}"
-    place = "With the poll-mode thread and its memory on the guests' NUMA node, a packet"
-    return f"{place} {words}." if ratio.decided else f"{place} {words}. The difference is not significant."
+    far, near = map(plain, pair.both(**THREAD, metric=CYCLES))
+    doubt = "" if ratio.decided else " The difference is not significant."
+    lines = []
+    for metric, words in FROM.items():
+        text = f"{{1}} lines from another node's {words}, instead of {{0}}"
+        lines += comparison.told(text, *pair.both(**FLOOD, metric=metric), show=lambda one: one.shown(""))
+    return (
+        "With the poll-mode thread and its memory on the guests' NUMA node, a packet takes the thread (in user mode) "
+        f"{as_many(ratio, 'estimated cycles', 'from the other node')}: {near} instead of {far}{_split(pair)}.{doubt} "
+        f"Each packet's path then fills {'; and '.join(lines)}."
+    )
 
 
 def _split(pair: Pair) -> str:
     """The ratio's two factors: a placement changes the CPI; instructions, where it changes how many packets a poll finds."""
-    found = [pair.ratio(**THREAD, metric=metric) for metric in (INSTRUCTIONS, "model_cpi")]
-    return f"; {times(found[0])} the instructions at {times(found[1])} the CPI" if measured(*found) else ""
-
-
-def _lines(pair: Pair) -> str:
-    """Of both kinds of lines that come from another node, with both placements."""
-    told = []
-    for metric, words in FROM.items():
-        if measured(*(both := pair.both(**FLOOD, metric=metric))):
-            far, near = (one.shown("") for one in both)
-            told.append(f"{near} lines from another node's {words}, instead of {far}")
-    return f"Each packet's path then fills {'; and '.join(told)}."
+    found = [pair.ratio(**THREAD, metric=metric) for metric in ("model_instructions_per_packet", "model_cpi")]
+    return "".join(comparison.told("; {} the instructions at {} the CPI", *found, show=times))
 
 
 def placed(result: Result) -> Table | Text:
@@ -100,7 +90,7 @@ def _pages(by_node: Mapping[str, int]) -> str:
 
 def markdown(result: Result) -> str:
     """The findings as a numbered list."""
-    found = comparison.findings(result, (lambda pair: comparison.find(pair, COST), fills))
+    found = comparison.findings(result, (COST, fills), MODEL)
     return comparison.numbered(found, "No finding: the model counted no two cases that differ in one placement.")
 
 
@@ -108,40 +98,27 @@ def _waits(pair: Pair) -> Iterator[str]:
     """How much of the difference is waiting for memory."""
     for part, words in (("memory", "waiting for memory or another node's caches"), ("llc", "for the LLC or another core")):
         yield f"of these {words}: {pair.text(**THREAD, metric=f'model_cycles_{part}_per_packet')}"
-    yield f"instructions: {pair.text(**THREAD, metric=INSTRUCTIONS)}{_split(pair)}"
+    yield f"instructions: {pair.text(**THREAD, metric='model_instructions_per_packet')}{_split(pair)}"
 
 
 COST = Comparison(
-    where=THREAD,
-    metric=CYCLES,
-    unit="",
+    {**THREAD, "metric": CYCLES},
     topic="The thread's cycles per packet",
     claim="A packet costs the thread {way} cycles with {other} than with {base}.",
-    ways=("more", "fewer"),
     shown="estimated cycles per packet",
     evidence=_waits,
-    source=MODEL,
 )
 
 
 def fills(pair: Pair) -> Finding | None:
     """Which role fills lines from another node's memory and caches, with either placement."""
-    pair = pair.by(MODEL)
     base, other = pair.names()
     claims, evidence = [], [f"the whole path, from the own node's memory: {pair.text(**FLOOD, metric=LOCAL)}"]
     for metric, words in FROM.items():
-        if not measured(*(both := pair.both(**FLOOD, metric=metric))):
-            continue
-        claims.append(f"from another node's {words} {both[1].shown('')} with {other}, {both[0].shown('')} with {base}")
-        evidence += _by_role(pair, metric, words)
+        text = f"from another node's {words} {{1}} with {other}, {{0}} with {base}"
+        claims += comparison.told(text, *pair.both(**FLOOD, metric=metric), show=lambda one: one.shown(""))
+        for role in schema.ROLES if measured(*pair.both(**FLOOD, metric=metric)) else ():
+            where = {**FLOOD, "role": role, "metric": metric}
+            if max(one.median for one in pair.both(**where)) > 0:
+                evidence += pair.values(f"role {role}, from another node's {words}", **where)
     return Finding(f"Lines that each packet's path fills: {'; '.join(claims)}.", tuple(evidence)) if claims else None
-
-
-def _by_role(pair: Pair, metric: str, words: str) -> list[str]:
-    """The roles that fill any line so."""
-    told = []
-    for role in schema.ROLES:
-        where = {**FLOOD, "role": role, "metric": metric}
-        if measured(*(both := pair.both(**where))) and max(one.median for one in both) > 0:
-            told.append(f"role {role}, from another node's {words}: {pair.text(**where)}")
-    return told

@@ -11,7 +11,7 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from matplotlib.ticker import LogLocator, MaxNLocator
 
-from analysis import causes, comparison, style, vocabulary
+from analysis import comparison, decompose, style, vocabulary
 from analysis.load import Result
 from analysis.sources import PROCESSORS
 from terms import units
@@ -34,7 +34,7 @@ def table(result: Result, source: str = SOURCE) -> pd.DataFrame:
         base, other = pair.names()
         label = f"{other} against {base}" + (f", {pair.setting}" if pair.setting else "")
         for traffic, load in traffics:
-            parts = causes.split(result, pair.other, pair.base, source=source, traffic=traffic, load=load)
+            parts = decompose.split(result, pair.other, pair.base, source=source, traffic=traffic, load=load)
             found.append(parts.assign(label=label, traffic=traffic, load=load))
     table = pd.concat(found, ignore_index=True) if found else pd.DataFrame()
     if table.empty:

@@ -8,7 +8,7 @@ from types import SimpleNamespace
 import pandas as pd
 import pytest
 
-from analysis import utilisation
+from analysis.explain import utilisation
 
 HZ = 1_000_000
 RUN = {"case_id": "a", "cpu_roles": {"1": "switch", "2": "guest"}}
@@ -30,13 +30,13 @@ ROWS = [
 
 
 def test_a_cpu_is_full_of_what_it_did_and_polling_for_nothing_is_none_of_it():
-    found = utilisation.of(result(ROWS, {"frequency_hz": HZ}), "a", traffic="udp_flood", load="saturation")
+    found = utilisation(result(ROWS, {"frequency_hz": HZ}), "a", traffic="udp_flood", load="saturation")
     assert [(one.number, one.role) for one in found] == [(2, "guest"), (1, "switch")]
     assert [one.full.median for one in found] == pytest.approx([0.5, 0.3])
     assert [one.full.n for one in found] == [2, 2]
 
 
 def test_where_time_was_not_modelled_nobody_knows():
-    assert utilisation.of(result(ROWS, None), "a") == []
-    assert utilisation.of(result(ROWS, {"frequency_hz": HZ}), "b") == []
-    assert utilisation.of(result(ROWS, {"frequency_hz": HZ}), "a", load="equal") == []
+    assert utilisation(result(ROWS, None), "a") == []
+    assert utilisation(result(ROWS, {"frequency_hz": HZ}), "b") == []
+    assert utilisation(result(ROWS, {"frequency_hz": HZ}), "a", load="equal") == []
