@@ -6,6 +6,7 @@ A and B are two switches (or accesses, or labels of cases) of one result, or two
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Iterator
 from dataclasses import dataclass
 
@@ -14,31 +15,17 @@ import pandas as pd
 
 from analysis import decompose, everything, messages, metrics, model, stats, style, vocabulary
 from analysis.load import Result
-from analysis.source import SERIES, Source, by_repetition, ratio_between
+from analysis.source import SERIES, by_repetition, ratio_between
 from analysis.sources import PROCESSORS, SOURCES, speakers
 from terms import units
 
-COLUMNS = [
-    "source",
-    "traffic",
-    "load",
-    "metric",
-    "role",
-    "unit",
-    "a",
-    "b",
-    "ratio",
-    "low",
-    "high",
-    "effect",
-    "detectable",
-    "n",
-    "verdict",
-    "better",
-]
+SPOKEN = ["traffic", "load", "metric", "role", "unit"]
+COLUMNS = ["source", *SPOKEN, "a", "b", "ratio", "low", "high", "effect", "detectable", "n", "verdict", "better"]
 OF_CASE = [name for name in SERIES if name != "case_id"]
 FORTH = {"packet_rate_sent", "packet_rate_into_switch", "offered_rate", "request_rate"}
 """What the experiment itself sets or pushes: no result of a case."""
+LARGEST = 3
+"""Parts of a difference of cycles that are named."""
 
 
 @dataclass(frozen=True)
@@ -85,7 +72,14 @@ class Comparison:
             if not decided(whole):
                 yield messages.cycles_not_told(name)
                 continue
-            yield messages.cycles_differ(name, float(np.exp(whole.part)), [cause_words(part, source) for part in largest(parts)])
+            # Instructions, and CPI's causes: `instructions × 0.41`, by how much a part alone multiplies the cycles.
+            own = parts[(parts["split"] == "cause") | ((parts["split"] == "factor") & (parts["cause"] == "instructions"))]
+            words = [
+                f"{PROCESSORS[source].causes.get(part.cause, part.cause)} × {units.significant(float(np.exp(part.part)))}"
+                for _, part in own.iterrows()
+                if decided(part)
+            ]
+            yield messages.cycles_differ(name, float(np.exp(whole.part)), words[:LARGEST])
 
 
 def of_results(a: Result, b: Result) -> list[Comparison]:
@@ -101,11 +95,10 @@ def of_results(a: Result, b: Result) -> list[Comparison]:
 def of_cases(result: Result, a: str, b: str) -> list[Comparison]:
     """Two switches, accesses or labels of cases: each case of `a` with that of `b` that has the same other values; BadInput without any."""
     found = [_named(result, word) for word in (a, b)]
-    pairs = [(one, other) for one in found[0] for other in found[1] if one != other and _alike(result, one, other)]
+    alike = {case: (result.varied[case], topology) for case, topology in result.cases["topology"].items()}
+    pairs = [(one, other) for one in found[0] for other in found[1] if one != other and alike[one] == alike[other]]
     if not pairs:
-        raise messages.no_like_cases(
-            [result.cases.loc[one, "label"] for one in found[0]], [result.cases.loc[one, "label"] for one in found[1]]
-        )
+        raise messages.no_like_cases(*(list(result.cases.loc[cases, "label"]) for cases in found))
     return [compared(Side(result, one), Side(result, other)) for one, other in pairs]
 
 
@@ -117,18 +110,17 @@ def _named(result: Result, word: str) -> list[str]:
     raise messages.no_such_case(word, sorted({*cases["switch"], *cases["access"].dropna(), *cases["label"]}), result.path)
 
 
-def _alike(result: Result, one: str, other: str) -> bool:
-    return result.varied[one] == result.varied[other] and result.cases.loc[one, "topology"] == result.cases.loc[other, "topology"]
-
-
 def compared(a: Side, b: Side) -> Comparison:
-    rows = [row for source in SOURCES.values() for row in _of_source(a, b, source)]
+    rows = []
+    for source in SOURCES.values():
+        both = (_split(source.rows(side.result, case_id=side.case)) for side in (a, b))
+        rows += _rows(a, b, source.name, speakers(source), *both)
     rows += _counted(a, b, {(row["traffic"], row["load"], row["metric"]) for row in rows})
     table = pd.DataFrame(rows, columns=COLUMNS)
     strength = np.abs(np.log(table["ratio"].where(table["ratio"] > 0))).fillna(0.0)
     sure = table["verdict"].isin(["more", "less"])
-    order = pd.DataFrame({"sure": ~sure, "strength": -strength}).sort_values(["sure", "strength"], kind="stable").index
-    return Comparison(a, b, table.loc[order].reset_index(drop=True), _parts(a, b))
+    order = table.assign(sure=~sure, strength=-strength).sort_values(["sure", "strength"], kind="stable")
+    return Comparison(a, b, table.loc[order.index].reset_index(drop=True), _parts(a, b))
 
 
 def _counted(a: Side, b: Side, known: set[tuple[str, str, str]]) -> Iterator[dict[str, object]]:
@@ -140,11 +132,6 @@ def _counted(a: Side, b: Side, known: set[tuple[str, str, str]]) -> Iterator[dic
         for row in _rows(a, b, source, (collector,), *both):
             if not known & {(row["traffic"], row["load"], f"{one.prefix}{row['metric']}") for one in SOURCES.values()}:
                 yield row
-
-
-def _of_source(a: Side, b: Side, source: Source) -> Iterator[dict[str, object]]:
-    of_a, of_b = (_split(source.rows(side.result, case_id=side.case)) for side in (a, b))
-    return _rows(a, b, source.name, speakers(source), of_a, of_b)
 
 
 def _split(rows: pd.DataFrame) -> dict[tuple, pd.DataFrame]:
@@ -165,7 +152,7 @@ def _rows(
         lists = [list(sample.values()) for sample in samples]
         values = [stats.estimate(one).median for one in lists]
         yield {
-            "source": source, **{name: where[name] for name in ("traffic", "load", "metric", "role", "unit")},
+            "source": source, **{name: where[name] for name in SPOKEN},
             "a": values[0], "b": values[1], "ratio": ratio.median, "low": ratio.low, "high": ratio.high,
             "effect": stats.effect(lists[1], lists[0]), "detectable": ratio.detectable, "n": ratio.n, "verdict": _verdict(ratio, values),
             "better": vocabulary.better(where["traffic"], bare, collectors),
@@ -186,26 +173,14 @@ def _verdict(ratio: stats.Estimate, values: list[float]) -> str:
 
 def _parts(a: Side, b: Side) -> pd.DataFrame:
     found = []
-    for source in PROCESSORS:
-        for traffic, load_ in metrics.carrying(a.result):
-            parts = decompose.between((b.result, b.case), (a.result, a.case), source=source, traffic=traffic, load=load_)
-            parts = parts.assign(source=source, traffic=traffic, load=load_, size=parts["part"].abs())
-            found.append(parts.sort_values("size", ascending=False, kind="stable").drop(columns="size"))
+    for source, (traffic, load_) in itertools.product(PROCESSORS, metrics.carrying(a.result)):
+        parts = decompose.between((b.result, b.case), (a.result, a.case), source=source, traffic=traffic, load=load_)
+        parts = parts.assign(source=source, traffic=traffic, load=load_)
+        found.append(parts.sort_values("part", key=lambda part: -part.abs(), kind="stable"))
     nothing = pd.DataFrame(columns=[*decompose.COLUMNS, "source", "traffic", "load"])
-    return pd.concat(found, ignore_index=True) if found else nothing
-
-
-def largest(parts: pd.DataFrame, count: int = 3) -> list[pd.Series]:
-    """The parts by which two cases' cycles differ most: instructions, and CPI's causes; only those whose interval excludes 0."""
-    told = parts[((parts["split"] == "cause") | ((parts["split"] == "factor") & (parts["cause"] == "instructions")))]
-    return [row for _, row in told.iterrows() if decided(row)][:count]
+    return pd.concat(found or [nothing], ignore_index=True)
 
 
 def decided(part: pd.Series) -> bool:
     """Whether a part of a decomposition is not 0."""
     return bool(part["low"] > 0 or part["high"] < 0)
-
-
-def cause_words(part: pd.Series, source: str) -> str:
-    """`instructions x 0.41`, `memory x 0.8`: by how much a part alone multiplies the cycles."""
-    return f"{PROCESSORS[source].causes.get(part['cause'], part['cause'])} × {units.significant(float(np.exp(part['part'])))}"

@@ -3,7 +3,6 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
@@ -34,28 +33,24 @@ def show(found: Comparison, *, everything: bool = False, console: Console | None
         console.print(_parts(key, parts))
     table = found.table if everything else short(found.table)
     console.print(_metrics(table, found))
-    if len(table) < len(found.table):
-        console.print(
-            f"{len(found.table) - len(table)} more (single roles, and differences that are not significant): --all", highlight=False
-        )
+    if left := len(found.table) - len(table):
+        console.print(f"{left} more (single roles, and differences that are not significant): --all", highlight=False)
 
 
 def short(table: pd.DataFrame) -> pd.DataFrame:
     """The metrics of the whole path (of the switch, where they are of nothing else) that differ, but those of each part of a part."""
-    of_path = table["role"].isin(["all", "path"]) | ~table["metric"].isin(table.loc[table["role"].isin(["all", "path"]), "metric"])
+    whole = table["role"].isin(["all", "path"])
+    of_path = whole | ~table["metric"].isin(table.loc[whole, "metric"])
     doubled = (table["role"] == "all") & table["metric"].isin(table.loc[table["role"] == "path", "metric"])
     return table[of_path & ~doubled & table["verdict"].isin(["more", "less"])]
 
 
 def to_json(found: Comparison) -> dict[str, Any]:
     """Values in SI units, ratios b / a; parts are differences of logarithms."""
-    return {
-        "a": {"result": str(found.a.result.path), "case_id": found.a.case, "label": found.a.name},
-        "b": {"result": str(found.b.result.path), "case_id": found.b.case, "label": found.b.name},
-        "verdict": found.verdict,
-        "metrics": _records(found.table),
-        "parts": _records(found.parts),
+    sides = {
+        side: {"result": str(one.result.path), "case_id": one.case, "label": one.name} for side, one in (("a", found.a), ("b", found.b))
     }
+    return {**sides, "verdict": found.verdict, "metrics": _records(found.table), "parts": _records(found.parts)}
 
 
 def draw(found: Sequence[Comparison], path: Path) -> None:
@@ -69,11 +64,9 @@ def draw(found: Sequence[Comparison], path: Path) -> None:
 
 
 def _records(table: pd.DataFrame) -> list[dict[str, Any]]:
-    return [{name: _finite(value) for name, value in one.items()} for one in table.to_dict("records")]
-
-
-def _finite(value: Any) -> Any:
-    return None if isinstance(value, float) and not math.isfinite(value) else value
+    """A row each; None where there is no number."""
+    known = table.astype(object).where(table.notna() & ~table.isin([np.inf, -np.inf]), None)
+    return known.to_dict("records")
 
 
 def _parts(key: tuple[str, str, str], parts: pd.DataFrame) -> Table:
@@ -85,9 +78,10 @@ def _parts(key: tuple[str, str, str], parts: pd.DataFrame) -> Table:
     telling = parts[(parts["part"].abs() > TELLING) | (parts["split"].isin(["whole", "factor"]))]
     for split in ("whole", "factor", "cause", "role"):
         for row in _by_role(telling[telling["split"] == split]).itertuples():
-            interval = "" if np.isnan(row.low) else f"{_times(row.low)} to {_times(row.high)}"
             share = [f"{100 * row.part / whole.part:.0f} %"] if shares else []
-            table.add_row(_what(row, source), _times(row.part), interval, *share, style="" if row.low > 0 or row.high < 0 else "dim")
+            low, part, high = (units.significant(float(np.exp(log))) for log in (row.low, row.part, row.high))
+            interval = "" if np.isnan(row.low) else f"{low} to {high}"
+            table.add_row(_what(row, source), part, interval, *share, style="" if row.low > 0 or row.high < 0 else "dim")
         table.add_section()
     return table
 
@@ -100,18 +94,12 @@ def _by_role(parts: pd.DataFrame) -> pd.DataFrame:
 
 
 def _what(row: Any, source: str) -> str:
+    word = "CPI" if row.cause == "cpi" else row.cause
     if row.split == "role":
-        return f"  role: {row.role}" if row.cause == "whole" else f"    its {_word(row.cause)}"
-    word = PROCESSORS[source].causes.get(row.cause, row.cause)
-    return {"whole": "all cycles", "factor": f"  {_word(row.cause)}", "cause": f"    CPI: {word}"}[row.split]
-
-
-def _word(cause: str) -> str:
-    return "CPI" if cause == "cpi" else cause
-
-
-def _times(part: float) -> str:
-    return units.significant(float(np.exp(part)))
+        return f"  role: {row.role}" if row.cause == "whole" else f"    its {word}"
+    return {"whole": "all cycles", "factor": f"  {word}", "cause": f"    CPI: {PROCESSORS[source].causes.get(row.cause, row.cause)}"}[
+        row.split
+    ]
 
 
 def _metrics(table: pd.DataFrame, found: Comparison) -> Table:
@@ -119,18 +107,11 @@ def _metrics(table: pd.DataFrame, found: Comparison) -> Table:
     for row in table.itertuples():
         interval = "" if row.low is None or np.isnan(row.low) else f"{units.significant(row.low)} to {units.significant(row.high)}"
         role = "" if row.role in ("all", "path") else f" ({row.role})"
-        numbers = [_number(row.a, row.unit), _number(row.b, row.unit)]
+        numbers = [units.si(value, "" if row.unit.startswith(UNPREFIXED) else row.unit) for value in (row.a, row.b)]
         traffic = style.traffic_name(row.traffic, row.load)
-        shown.add_row(row.metric + role, traffic, row.source, *numbers, units.significant(row.ratio), interval, _verdict(row))
+        verdict = row.verdict
+        if row.better and verdict in ("more", "less"):
+            # The metric's plug-in says which direction is better.
+            verdict += " (better)" if verdict == row.better else " (worse)"
+        shown.add_row(row.metric + role, traffic, row.source, *numbers, units.significant(row.ratio), interval, verdict)
     return shown
-
-
-def _verdict(row: Any) -> str:
-    """`more (worse)`, where the metric's plug-in says which direction is better."""
-    if not row.better or row.verdict not in ("more", "less"):
-        return row.verdict
-    return f"{row.verdict} ({'better' if row.verdict == row.better else 'worse'})"
-
-
-def _number(value: float, unit: str) -> str:
-    return units.si(value, "" if unit.startswith(UNPREFIXED) else unit)

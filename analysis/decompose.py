@@ -23,6 +23,7 @@ from __future__ import annotations
 import functools
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import NamedTuple
 
 import numpy as np
 import pandas as pd
@@ -50,23 +51,15 @@ class Account:
     runs: tuple[np.ndarray, ...]
 
 
-@dataclass(frozen=True)
-class _Levels:
-    """Of one case, or of each of its resamples (then every array has these as first axis)."""
+class _Levels(NamedTuple):
+    """Of one case, or of each of its resamples (then every array has these as first axis): ln C and ln I; and shares, which add up to 1:
+    of C by cause, shape (…, causes), of C by role, and of I by role."""
 
     cycles: np.ndarray
-    """ln C."""
     instructions: np.ndarray
-    """ln I."""
     causes: np.ndarray
-    """Shares of C by cause, shape (…, causes): they add up to 1."""
     roles: np.ndarray
-    """Shares of C by role."""
     role_instructions: np.ndarray
-    """Shares of I by role."""
-
-    def at(self, order: np.ndarray) -> _Levels:
-        return _Levels(*(getattr(self, name)[order] for name in self.__dataclass_fields__))
 
 
 def split(result: Result, case: str, base: str, **where: str) -> pd.DataFrame:
@@ -124,18 +117,21 @@ def ratio(parts: pd.DataFrame, cause: str = "whole", role: str = "path") -> stat
 def _interval(over: Account, under: Account, paired: bool) -> tuple[np.ndarray, np.ndarray]:
     width = max(len(run) for run in (*over.runs, *under.runs))
     drawn = [_levels(stats.resampled(account.runs, width), account) for account in (over, under)]
-    # Both are drawn with one seed. Turned round, the draws of one are independent of the other's; and the same pairs meet when the
-    # cases are exchanged, so that every sign changes exactly.
-    order = np.arange(stats.RESAMPLES)
-    drawn[1] = drawn[1].at(order if paired else order[::-1])
-    parts = _parts(*drawn)
-    return stats.tails(parts)
+    if not paired:
+        # Both are drawn with one seed. Turned round, the draws of one are independent of the other's; and the same pairs meet when the
+        # cases are exchanged, so that every sign changes exactly.
+        drawn[1] = _Levels(*(level[::-1] for level in drawn[1]))
+    return stats.tails(_parts(*drawn))
+
+
+def _by_role(sums: np.ndarray, account: Account) -> np.ndarray:
+    """Without the unit of data: shape (…, roles, 1 + causes)."""
+    return sums[..., 1:].reshape(*sums.shape[:-1], len(account.roles), 1 + len(account.causes))
 
 
 def _levels(sums: np.ndarray, account: Account) -> _Levels:
     """From sums over windows, shape (…, repetitions, columns)."""
-    data = sums[..., 0]
-    by_role = sums[..., 1:].reshape(*sums.shape[:-1], len(account.roles), 1 + len(account.causes))
+    data, by_role = sums[..., 0], _by_role(sums, account)
     instructions, cycles = by_role[..., 0], by_role[..., 1:]
     all_instructions, all_cycles = instructions.sum(-1), cycles.sum((-1, -2))
     return _Levels(
@@ -198,8 +194,8 @@ def _countable(account: Account) -> bool:
     if not account.runs:
         return False
     sums = _sums(account)
-    by_role = sums[:, 1:].reshape(len(sums), len(account.roles), -1)
-    return bool((sums[:, 0] > 0).all() and (by_role[:, :, 0].sum(1) > 0).all() and (by_role[:, :, 1:].sum((1, 2)) > 0).all())
+    by_role = _by_role(sums, account)
+    return bool((sums[:, 0] > 0).all() and (by_role[..., 0].sum(1) > 0).all() and (by_role[..., 1:].sum((1, 2)) > 0).all())
 
 
 def _with_roles(account: Account, roles: tuple[str, ...]) -> Account:
@@ -208,9 +204,7 @@ def _with_roles(account: Account, roles: tuple[str, ...]) -> Account:
     for given in account.runs:
         run = np.asarray(given, float)
         run = run[~np.isnan(run).any(axis=1)]
-        by_role = run[:, 1:].reshape(len(run), len(account.roles), 1 + len(account.causes))
         wide = np.zeros((len(run), len(roles), 1 + len(account.causes)))
-        for place, role in enumerate(account.roles):
-            wide[:, roles.index(role)] = by_role[:, place]
+        wide[:, [roles.index(role) for role in account.roles]] = _by_role(run, account)
         runs.append(np.concatenate([run[:, :1], wide.reshape(len(run), -1)], axis=1))
     return Account(roles, account.causes, tuple(run for run in runs if len(run)))

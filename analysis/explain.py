@@ -387,74 +387,70 @@ def access_cost(pair: Pair) -> Finding | None:
     return Finding(f"{base} pays for its way through user space.", evidence, reason)
 
 
-FLOODED = Comparison(
-    RECEIVED,
-    topic="Packets of a UDP flood at saturation",
-    claim="{other} delivers {way} packets of a UDP flood than {base}.",
-    shown="received",
-    unit="packets/s",
-    reason=_limits,
-)
-STREAMED = Comparison(
-    {**TCP, "metric": "goodput"},
-    topic="TCP",
-    claim="TCP is {way} over {other} than over {base}.",
-    ways=("faster", "slower"),
-    shown="goodput",
-    unit="bit/s",
-    evidence=_sizes,
-    reason=_offload,
-)
-NO_DROP = Comparison(
-    {**NDR, "metric": "search_rate"},
-    topic="No-drop rate",
-    claim="The no-drop rate is {way} over {other} than over {base}.",
-    ways=("higher", "lower"),
-    shown="no-drop rate",
-    unit="packets/s",
-    evidence=_searched,
-    doubt=_unfound,
-)
-AT_EQUAL_RATE = Comparison(
-    {**EQUAL, "metric": "context_switches_per_packet"},
-    topic="Context switches per packet at the same offered rate",
-    claim="At the same offered rate, {other} makes {way} context switches per packet than {base}.",
-    shown="context switches per packet",
-    evidence=_delivered,
-)
-SWITCHED = [
-    Comparison(
-        {**where, "metric": "context_switches_per_second"},
-        topic="Context switches per second",
-        claim="{other} makes {way} context switches per second than {base}.",
-        shown=f"{style.traffic_name(**where)}, per second",
-        evidence=partial(_makers, where, per),
-        reason=partial(_sleepers, where),
-    )
-    for where, per in ((FLOOD, "packet"), (TCP, "megabit"))
-]
-ROUND_TRIP = Comparison(
-    {**PING, "metric": "rtt_p50"},
-    topic="Median latency",
-    claim="A paced round trip is {way} over {other} than over {base}.",
-    ways=("slower", "quicker"),
-    shown="median",
-    unit="seconds",
-    evidence=_per_reply,
-    reason=_wake_ups,
-)
 LOOKS: tuple[comparison.Look, ...] = (
-    FLOODED,
-    STREAMED,
+    Comparison(
+        RECEIVED,
+        topic="Packets of a UDP flood at saturation",
+        claim="{other} delivers {way} packets of a UDP flood than {base}.",
+        shown="received",
+        unit="packets/s",
+        reason=_limits,
+    ),
+    Comparison(
+        {**TCP, "metric": "goodput"},
+        topic="TCP",
+        claim="TCP is {way} over {other} than over {base}.",
+        ways=("faster", "slower"),
+        shown="goodput",
+        unit="bit/s",
+        evidence=_sizes,
+        reason=_offload,
+    ),
     losses,
-    NO_DROP,
-    AT_EQUAL_RATE,
-    comparison.first(*SWITCHED),
+    Comparison(
+        {**NDR, "metric": "search_rate"},
+        topic="No-drop rate",
+        claim="The no-drop rate is {way} over {other} than over {base}.",
+        ways=("higher", "lower"),
+        shown="no-drop rate",
+        unit="packets/s",
+        evidence=_searched,
+        doubt=_unfound,
+    ),
+    Comparison(
+        {**EQUAL, "metric": "context_switches_per_packet"},
+        topic="Context switches per packet at the same offered rate",
+        claim="At the same offered rate, {other} makes {way} context switches per packet than {base}.",
+        shown="context switches per packet",
+        evidence=_delivered,
+    ),
+    comparison.first(
+        *(
+            Comparison(
+                {**where, "metric": "context_switches_per_second"},
+                topic="Context switches per second",
+                claim="{other} makes {way} context switches per second than {base}.",
+                shown=f"{style.traffic_name(**where)}, per second",
+                evidence=partial(_makers, where, per),
+                reason=partial(_sleepers, where),
+            )
+            for where, per in ((FLOOD, "packet"), (TCP, "megabit"))
+        )
+    ),
     comparison.first(*(partial(never_sleeps, where) for where in (PING, EQUAL, FLOOD, TCP))),
     comparison.first(*(partial(where_kernel_pays, where) for where in (FLOOD, TCP))),
     access_cost,
     comparison.first(*(partial(local_port, where) for where in (TCP, FLOOD))),
-    ROUND_TRIP,
+    Comparison(
+        {**PING, "metric": "rtt_p50"},
+        topic="Median latency",
+        claim="A paced round trip is {way} over {other} than over {base}.",
+        ways=("slower", "quicker"),
+        shown="median",
+        unit="seconds",
+        evidence=_per_reply,
+        reason=_wake_ups,
+    ),
 )
 
 

@@ -69,21 +69,15 @@ def cases(result: Result) -> list[str]:
 
 def effects(result: Result) -> list[Effect]:
     """Of each case, in the experiment's order."""
-    return [_effect(result, case) for case in cases(result)]
-
-
-def _effect(result: Result, case: str) -> Effect:
-    sizes = {one: {name: value for name, value in result.varied[one].items() if name in SIZES} for one in cases(result)}
-    base = next((one for one in sizes if not result.changed[one] and sizes[one] == sizes[case]), None)
-    pair = Pair(result, base, case) if base is not None and base != case else None
-    kernel = _kernel_pair(result, case)
-    return Effect(
-        case,
-        worded({**sizes[case], **result.changed[case]}) if result.changed[case] else UNCHANGED,
-        pair.ratio(**GOODPUT) if pair else stats.NOTHING,
-        kernel.ratio(**GOODPUT) if kernel else stats.NOTHING,
-        pair.ratio(**SWITCHED) if pair else stats.NOTHING,
-    )
+    found = []
+    sizes = {case: {name: value for name, value in result.varied[case].items() if name in SIZES} for case in cases(result)}
+    for case, size in sizes.items():
+        base = next((one for one in sizes if not result.changed[one] and sizes[one] == size), None)
+        pair = Pair(result, base, case) if base is not None and base != case else None
+        kernel = _kernel_pair(result, case)
+        ratios = [one.ratio(**which) if one else stats.NOTHING for one, which in ((pair, GOODPUT), (kernel, GOODPUT), (pair, SWITCHED))]
+        found.append(Effect(case, worded({**size, **result.changed[case]}) if result.changed[case] else UNCHANGED, *ratios))
+    return found
 
 
 def _kernel_pair(result: Result, case: str) -> Pair | None:
@@ -104,7 +98,9 @@ def answer(result: Result) -> str:
         )
     decided = [one for one in found if one.unchanged.decided]
     down, up = ([one for one in decided if (one.unchanged.median < 1) == lower] for lower in (True, False))
-    said = [_down(result, down) if down else _nothing_down(result, found), _up(result, up) if up else "No change raises it clearly."]
+    as_it_is = next(one for one in found if not result.changed[one.case])
+    nothing = f"No change lowers TCP's goodput clearly. OVS-DPDK {UNCHANGED} {_beside_kernel(result, as_it_is)}."
+    said = [_down(result, down) if down else nothing, _up(result, up) if up else "No change raises it clearly."]
     return "\n\n".join([" ".join(said), *comparison.notes(result)])
 
 
@@ -115,11 +111,6 @@ def _down(result: Result, down: list[Effect]) -> str:
         f"**{worst.name}**{_ties(result, worst, down)} lowers TCP's goodput most: to {times(worst.unchanged)} of what it is without, while "
         f"the threads of ovs-vswitchd are switched {switched}. That {_beside_kernel(result, worst)}.{_taken_back(result, worst)}"
     )
-
-
-def _nothing_down(result: Result, found: list[Effect]) -> str:
-    as_it_is = next(one for one in found if not result.changed[one.case])
-    return f"No change lowers TCP's goodput clearly. OVS-DPDK {UNCHANGED} {_beside_kernel(result, as_it_is)}."
 
 
 def _up(result: Result, up: list[Effect]) -> str:

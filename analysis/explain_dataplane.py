@@ -96,36 +96,38 @@ def looking(pair: Pair) -> Finding | None:
     return Finding(claim, tuple(f"{stage}: {part.shown('', 3)} TSC cycles per packet" for stage, part in parts.items()))
 
 
-RATES = (
-    Comparison(
-        {**FLOOD, "metric": "packet_rate_received"},
-        topic="Packets delivered",
-        claim="{other} delivers {way} of a flood's packets than {base}.",
-        shown="received",
-        unit="packets/s",
-        evidence=lambda pair: pair.values("cycles in which the switch's thread found packets", "fraction", **BUSY),
-        reason=lambda pair, _: _limit(*pair.both(**BUSY)),
+LOOKS = (
+    comparison.first(
+        Comparison(
+            {**FLOOD, "metric": "packet_rate_received"},
+            topic="Packets delivered",
+            claim="{other} delivers {way} of a flood's packets than {base}.",
+            shown="received",
+            unit="packets/s",
+            evidence=lambda pair: pair.values("cycles in which the switch's thread found packets", "fraction", **BUSY),
+            reason=lambda pair, _: _limit(*pair.both(**BUSY)),
+        ),
+        Comparison(
+            {**FORWARD, "metric": "packet_rate_received"},
+            topic="Packets there and back",
+            claim="{other} brings back {way} packets than {base}.",
+            shown="came back",
+            unit="packets/s",
+            evidence=lambda pair: pair.values("share of the frames that reached the endpoint", "fraction", **REACHED),
+            reason=lambda pair, _: _drops(*pair.both(**REACHED)),
+        ),
     ),
+    # Of a flood alone: forwarding drops without end.
     Comparison(
-        {**FORWARD, "metric": "packet_rate_received"},
-        topic="Packets there and back",
-        claim="{other} brings back {way} packets than {base}.",
-        shown="came back",
-        unit="packets/s",
-        evidence=lambda pair: pair.values("share of the frames that reached the endpoint", "fraction", **REACHED),
-        reason=lambda pair, _: _drops(*pair.both(**REACHED)),
+        {**FLOOD, "metric": "pmd_cycles_per_packet"},
+        topic="Cycles per packet",
+        claim="A packet costs the switch's thread {way} cycles with {other} than with {base}.",
+        shown="TSC cycles per packet in the switch's thread",
+        evidence=_stages,
+        reason=_most,
     ),
+    looking,
 )
-COST = Comparison(
-    {**FLOOD, "metric": "pmd_cycles_per_packet"},
-    topic="Cycles per packet",
-    claim="A packet costs the switch's thread {way} cycles with {other} than with {base}.",
-    shown="TSC cycles per packet in the switch's thread",
-    evidence=_stages,
-    reason=_most,
-)
-"""Of a flood alone: forwarding drops without end."""
-LOOKS = (comparison.first(*RATES), COST, looking)
 
 
 # -- crossovers -------------------------------------------------------------------------------------------------
@@ -156,7 +158,7 @@ def _missed(pair: Pair) -> Iterator[str]:
         yield f"misses per packet: {', '.join(found)}"
 
 
-# Forwarding drops without end: what a packet costs there is that of the dropped ones, too (see COST).
+# Forwarding drops without end: what a packet costs there is that of the dropped ones, too.
 MEASURES = (
     Measure("packets delivered", "delivers", "packets", {"metric": "packet_rate_received"}, traffics=(FLOOD, FORWARD)),
     Measure(

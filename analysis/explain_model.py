@@ -165,19 +165,16 @@ def hottest(pair: Pair) -> Finding | None:
     found = {name: functions.hottest(pair.result, case, "instructions", HOTTEST, **where) for case, name in pair.named if where}
     if not found or any(one.empty for one in found.values()):
         return None
+    said = []
+    for name, one in found.items():
+        each = [
+            f"`{functions.named(row.object, row.function)}` ({units.significant(100 * row.share_of_all, 2)} %)" for row in one.itertuples()
+        ]
+        said.append(f"with {name} in {' and '.join(filter(None, (', '.join(each[:-1]), each[-1])))}")
     word = vocabulary.per_data()[where["traffic"]]
-    most = "; ".join(f"with {name} in {_functions(one)}" for name, one in found.items())
-    claim = f"{style.traffic_name(**where)}: the largest parts of a {word}'s instructions are spent, {most}."
+    claim = f"{style.traffic_name(**where)}: the largest parts of a {word}'s instructions are spent, {'; '.join(said)}."
     whole = pair.text(**where, metric=f"model_instructions_per_{word}")
     return Finding(claim, (f"shares of all instructions per {word} ({whole}), estimated from samples",))
-
-
-def _functions(found: pd.DataFrame) -> str:
-    """`a` (12 %), `b` (8.0 %) and `c` (5.1 %), each with where it is."""
-    each = [
-        f"`{functions.named(row.object, row.function)}` ({units.significant(100 * row.share_of_all, 2)} %)" for row in found.itertuples()
-    ]
-    return " and ".join(filter(None, (", ".join(each[:-1]), each[-1])))
 
 
 RATES = (partial(misses, "l1d_misses", "L1D"), partial(misses, "dtlb_misses", "first-level DTLB"))

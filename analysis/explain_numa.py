@@ -60,32 +60,23 @@ def _split(pair: Pair) -> str:
 def placed(result: Result) -> Table | Text:
     """By case, on which node everything was found, by the kernel's and the switch's own words, in the last run of each case."""
     facts = (result.manifest.get("facts") or {}).get("cases") or {}
-    rows = {
-        label: _found(facts[case])
-        for case, label in result.cases["label"].items()
-        if (facts.get(case) or {}).get("switch", {}).get("nodes")
-    }
-    if not rows:
+    labels = {case: label for case, label in result.cases["label"].items() if (facts.get(case) or {}).get("switch", {}).get("nodes")}
+    if not labels:
         return Text("This result does not say where its threads and memory were: its testbed has one NUMA node.")
-    return Table(pd.DataFrame.from_dict(rows, orient="index").rename_axis("case").reset_index())
+    rows = [{"case": label, **_found(facts[case]["switch"]["nodes"], facts[case]["endpoints"])} for case, label in labels.items()]
+    return Table(pd.DataFrame(rows))
 
 
-def _found(facts: Mapping[str, Any]) -> dict[str, str]:
-    ports = facts["switch"]["nodes"]["ports"].values()
-    said = {
-        words: ", ".join(sorted({f"node {port[what]}" for port in ports}))
-        for what, words in (("pmd", "poll-mode thread"), ("mbufs", "mbufs"), ("vhost", "vhost's own memory"))
-    }
-    guests = {name: _pages(end["hugepages"]) for name, end in facts["endpoints"].items() if "hugepages" in end}
+def _found(nodes: Mapping[str, Any], endpoints: Mapping[str, Any]) -> dict[str, str]:
+    pages = {"hugepages of mbufs": nodes["mbuf_hugepages"]}
+    pages |= {f"{name}'s": end["hugepages"] for name, end in endpoints.items() if "hugepages" in end}
     return {
-        **said,
-        "hugepages of mbufs": _pages(facts["switch"]["nodes"]["mbuf_hugepages"]),
-        **{f"{name}'s": text for name, text in guests.items()},
+        **{
+            words: ", ".join(sorted({f"node {port[what]}" for port in nodes["ports"].values()}))
+            for what, words in (("pmd", "poll-mode thread"), ("mbufs", "mbufs"), ("vhost", "vhost's own memory"))
+        },
+        **{whose: ", ".join(f"{count} on node {node}" for node, count in by_node.items()) for whose, by_node in pages.items()},
     }
-
-
-def _pages(by_node: Mapping[str, int]) -> str:
-    return ", ".join(f"{count} on node {node}" for node, count in by_node.items())
 
 
 def markdown(result: Result) -> str:

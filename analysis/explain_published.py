@@ -20,6 +20,10 @@ from analysis.source import Source, by_repetition, ratio_between
 from analysis.sources import MODEL, SOFTWARE
 
 SWITCHES = {**FLOOD, "metric": "context_switches_per_packet"}
+OTHER_LOADS = {
+    "at one offered rate for both": {**SWITCHES, **EQUAL},
+    "per megabit of TCP": {**TCP, "metric": "context_switches_per_megabit"},
+}
 MODEL_CYCLES = {**FLOOD, "metric": "model_cycles_per_packet"}
 
 
@@ -94,8 +98,9 @@ def _context_switches(pair: Pair) -> Iterator[str]:
     idle = pair.of(pair.base, **FLOOD, metric="cpu_idle", cpu=packet_cpu(pair, pair.base))
     if idle.median < NEAR_NONE:
         yield (
-            f"at saturation the CPU that moves kernel OVS's packets is idle {share(idle)} of the time: its worker always finds another packet, "
-            "does not sleep, and is hardly switched; what a poll-mode thread saves shows where the kernel's worker has time to sleep"
+            f"at saturation the CPU that moves kernel OVS's packets is idle {share(idle)} of the time: its worker always finds another "
+            "packet, does not sleep, and is hardly switched; what a poll-mode thread saves shows where the kernel's worker has time to "
+            "sleep"
         )
     text = (
         "threads of the guests make {} of kernel OVS's context switches in the flood and {} of OVS-DPDK's: such a thread sleeps when its "
@@ -119,38 +124,20 @@ def _polls(rate: Mapping[str, str], polled: Mapping[str, str], pair: Pair) -> It
 
 def _of_misses(published_id: str, counter: str) -> Beside:
     """Of misses per access: with polls counted in, as a PMU counts them, and without."""
-    rate, polled, instructions, packet = (
-        {**FLOOD, "metric": metric}
-        for metric in (
-            model.RATES[counter],
-            model.RATES[counter] + model.WITH_POLLING,
-            f"model_{counter}_per_kilo_instructions{model.WITH_POLLING}",
-            f"model_{counter}_per_packet",
-        )
-    )
-    return Beside(
-        published_id,
-        {"ours, misses per access with idle polling counted in": polled, "without it": rate},
-        partial(_polls, rate, polled),
-        more={
-            "per instruction with idle polling counted in, as a profiler has it": instructions,
-            "per packet, without it": packet,
+    rate, polled = ({**FLOOD, "metric": model.RATES[counter] + ending} for ending in ("", model.WITH_POLLING))
+    more = {
+        "per instruction with idle polling counted in, as a profiler has it": {
+            **FLOOD, "metric": f"model_{counter}_per_kilo_instructions{model.WITH_POLLING}"
         },
-        source=MODEL,
-    )
+        "per packet, without it": {**FLOOD, "metric": f"model_{counter}_per_packet"},
+    }  # fmt: skip
+    ours = {"ours, misses per access with idle polling counted in": polled, "without it": rate}
+    return Beside(published_id, ours, partial(_polls, rate, polled), more, MODEL)
 
 
 LOOKS = (
     Beside("T1-throughput", {"ours, of a UDP flood at saturation": {**FLOOD, "metric": "packet_rate_received"}}, _throughput),
-    Beside(
-        "T1-context-switches",
-        {"ours per packet, in a flood at saturation": SWITCHES},
-        _context_switches,
-        more={
-            "at one offered rate for both": {**SWITCHES, **EQUAL},
-            "per megabit of TCP": {**TCP, "metric": "context_switches_per_megabit"},
-        },
-    ),
+    Beside("T1-context-switches", {"ours per packet, in a flood at saturation": SWITCHES}, _context_switches, more=OTHER_LOADS),
     _of_misses("T1-l1-misses", "l1d_misses"),
     _of_misses("T1-tlb-misses", "dtlb_misses"),
 )

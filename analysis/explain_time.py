@@ -5,11 +5,9 @@ from __future__ import annotations
 
 import itertools
 
-import pandas as pd
-
 from analysis import messages
 from analysis.describe import Table, Text
-from analysis.explain_validation import compared, interval, name, not_shown, number, plain, shown_error, why_empty
+from analysis.explain_validation import as_list, compared, interval, listed, name, number, plain, recorded, shown_error, why_empty
 from analysis.stats import Estimate
 from analysis.validation import TIME_PARTS, Row, TimeValidation
 
@@ -30,12 +28,14 @@ def answer(found: TimeValidation) -> Text:
     parts = [_close(found, part) for part in TIME_PARTS if compared(found, part)]
     if not parts:
         return plain(f"That is not known: no time was compared ({'; '.join(why_empty(found, part) for part in TIME_PARTS)}).")
-    about = (
-        messages.about_this_processor(found.cpu_model, found.profile)
-        if found.why_other is None
-        else messages.not_about_this_processor(found.why_other)
-    )
-    return plain(" ".join([*parts, *order(found), about]))
+    if found.why_other is None:
+        about = messages.about_this_processor(found.cpu_model, found.profile)
+    else:
+        about = messages.not_about_this_processor(found.why_other)
+    order = "The order of switches is right."
+    if wrong := ", and ".join(f"{name(faster)} takes less time than {name(slower)}" for faster, slower in wrong_pairs(found)):
+        order = f"The order of switches is wrong: natively {wrong}."
+    return plain(" ".join([*parts, *([order] if len(compared(found, "switches")) > 1 else []), about]))
 
 
 def _close(found: TimeValidation, part: str) -> str:
@@ -47,62 +47,43 @@ def _close(found: TimeValidation, part: str) -> str:
     return f"{within}; the largest error is {shown_error(worst)} ({name(worst)})."
 
 
-def order(found: TimeValidation) -> list[str]:
-    """What there is to say of the order of switches, as sentences."""
-    rows = compared(found, "switches")
-    if len(rows) < 2:
-        return []
-    if wrong := wrong_pairs(found):
-        pairs = ", and ".join(f"{name(faster)} takes less time than {name(slower)}" for faster, slower in wrong)
-        return [f"The order of switches is wrong: natively {pairs}."]
-    return ["The order of switches is right."]
-
-
 def wrong_pairs(found: TimeValidation) -> list[tuple[Row, Row]]:
     """Switches whose order natively is beyond doubt (their intervals do not meet) and in the lab the other one."""
+
+    def bound(one: Estimate, end: float | None) -> float:
+        return one.median if end is None else end
+
     ordered = sorted(compared(found, "switches"), key=lambda row: row.reference.median)
     return [
         (faster, slower)
         for faster, slower in itertools.combinations(ordered, 2)
-        if _upper(faster.reference) < _lower(slower.reference) and faster.modelled.median >= slower.modelled.median
+        if bound(faster.reference, faster.reference.high) < bound(slower.reference, slower.reference.low)
+        and faster.modelled.median >= slower.modelled.median
     ]
-
-
-def _upper(one: Estimate) -> float:
-    return one.median if one.high is None else one.high
-
-
-def _lower(one: Estimate) -> float:
-    return one.median if one.low is None else one.low
 
 
 def where(found: TimeValidation) -> Table:
     """What was compared with what, where and when."""
     native, lab = found.native, found.lab
-    rows = {
-        "modelled processor": f"{found.processor} (CPU profile {found.profile})",
+    own = {
         "machine": found.cpu_model,
         "frequency natively, by dependent additions": "–" if native.frequency_hz is None else f"{native.frequency_hz / 1e9:.3f} GHz",
         "frequency in the lab": f"{lab.frequency_hz / 1e9:.3f} GHz",
         "kernel natively; in the lab": f"{native.kernel}; {lab.kernel}",
         "the lab's CPUs could be apart": f"{found.quantum_s * 1e6:g} us",
         "load of the machine, at most": "–" if native.load is None else f"{native.load:.1f}",
-        "when": f"{found.when:%Y-%m-%d %H:%M %Z}",
-        "parts": ", ".join(found.parts) or "none",
     }
-    return Table(pd.DataFrame({"": list(rows), "as recorded": list(rows.values())}))
+    return recorded(found, own)
 
 
 def table(found: TimeValidation, part: str) -> Table | Text:
     """Each item of a part: natively, modelled, and the error; cycles natively are by the frequency that the additions show."""
-    rows = found.of(part)
-    return Table(pd.DataFrame([_cells(found, row) for row in rows])) if rows else not_shown(found, part)
+    return listed(found, part, [_cells(found, row) for row in found.of(part)])
 
 
 def _cells(found: TimeValidation, row: Row) -> dict[str, str]:
     item, unit = HEADS[row.part]
-    limit = WITHIN[row.part]
-    hit = "–" if row.error is None else "yes" if abs(row.error.median) <= limit else "no"
+    hit = "–" if row.error is None else "yes" if abs(row.error.median) <= WITHIN[row.part] else "no"
     return {
         item: name(row),
         f"natively ({unit})": interval(row.reference),
@@ -110,7 +91,7 @@ def _cells(found: TimeValidation, row: Row) -> dict[str, str]:
         f"model ({unit})": interval(row.modelled),
         "model's cycles": _cycles(row.modelled, found.lab.frequency_hz),
         "error": shown_error(row),
-        f"within {100 * limit:g} %": hit,
+        f"within {100 * WITHIN[row.part]:g} %": hit,
     }
 
 
@@ -126,5 +107,4 @@ def limits(found: TimeValidation) -> Text:
     if found.native.load is not None and found.native.load > QUIET:
         texts.append(messages.machine_was_busy(found.native.load))
     texts += [f"{part}: {why_empty(found, part)}." for part in TIME_PARTS if part not in found.parts]
-    texts += [f"{note.item}: {note.text}" for note in found.notes]
-    return plain("\n".join(f"- {text}" for text in texts))
+    return as_list([*texts, *(f"{note.item}: {note.text}" for note in found.notes)])

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import html
 import importlib
-from types import ModuleType
 
 import numpy as np
 import pandas as pd
@@ -42,14 +41,12 @@ SWITCHES = {
     "vhost_switch": "vhost-switch",
     "linux_bridge": "Linux bridge (veth)",
 }
+NO_CYCLES = "Of switches, cycles per packet were compared with nothing."
 HEADS = {
     "microbenchmarks": ("microbenchmark", "events per iteration"),
     "switches": ("switch", "events per packet, user mode"),
     "repeat": ("microbenchmark", "events in user mode"),
 }
-
-
-# --- The question and its answer --------------------------------------------------------------------------------
 
 
 def question(found: Validation) -> Text:
@@ -58,60 +55,36 @@ def question(found: Validation) -> Text:
 
 def answer(found: Validation) -> Text:
     """Two sentences that say no more than was compared."""
-    return plain(_against_hardware(found) if found.hardware else _against_its_profile(found))
-
-
-def _against_its_profile(found: Validation) -> str:
     rows = compared(found, "microbenchmarks")
-    if not rows:
-        why = f"No processor was counted, for {found.why_no_hardware}, and {_nothing(found)}"
-        return f"That is not known: no number of the model was compared with anything. {why}."
-    return (
-        "That is not known: the model was compared with what its own profile says must happen, not with a processor, for "
-        f"{found.why_no_hardware}. There {_closeness(rows, CLOSE)} of what must happen (of what must not, within {FEW:g} events an "
-        f"iteration), and {_largest(rows)}."
-    )
+    nothing = f"of microbenchmarks there is no number ({why_empty(found, 'microbenchmarks')})"
+    if not found.hardware:
+        if not rows:
+            why = f"No processor was counted, for {found.why_no_hardware}, and {nothing}"
+            return plain(f"That is not known: no number of the model was compared with anything. {why}.")
+        first = "That is not known: the model was compared with what its own profile says must happen, not with a processor"
+        return plain(f"{first}, for {found.why_no_hardware}. There {_errors(rows, CLOSE, 'what must happen', 'what must not')}.")
+    first = _errors(rows, CLOSE_TO_HARDWARE, "what it counted", "what hardly happens") if rows else nothing
+    cycles = ", ".join(f"{shown_error(row)} with {name(row)}" for row in compared(found, "switches") if row.event == "cycles")
+    second = f"The model's cycles per packet are off by {cycles} (in brackets: 95 % intervals)." if cycles else NO_CYCLES
+    return plain(f"As far as one processor tells ({found.cpu_model}): {first}. {second}")
 
 
-def _against_hardware(found: Validation) -> str:
-    rows = compared(found, "microbenchmarks")
-    first = f"As far as one processor tells ({found.cpu_model}): "
-    first += _by_counts(rows) if rows else _nothing(found)
-    cycles = [row for row in compared(found, "switches") if row.event == "cycles"]
-    if not cycles:
-        return f"{first}. Of switches, cycles per packet were compared with nothing."
-    errors = ", ".join(f"{shown_error(row)} with {name(row)}" for row in cycles)
-    return f"{first}. The model's cycles per packet are off by {errors} (in brackets: 95 % intervals)."
-
-
-def _by_counts(rows: list[Row]) -> str:
-    rarely = f"(of what hardly happens, within {FEW:g} events an iteration)"
-    return f"{_closeness(rows, CLOSE_TO_HARDWARE)} of what it counted {rarely}, and {_largest(rows)}"
-
-
-def _nothing(found: Validation) -> str:
-    return f"of microbenchmarks there is no number ({why_empty(found, 'microbenchmarks')})"
-
-
-def _closeness(rows: list[Row], limit: float) -> str:
-    close = sum(abs(row.error.median) <= (limit if row.error_unit == "fraction" else FEW) for row in rows)
-    items = len({row.item for row in rows})
-    return f"{close} of {len(rows)} events of {items} microbenchmark{'s' if items > 1 else ''} are within {100 * limit:g} %"
-
-
-def _largest(rows: list[Row]) -> str:
-    """Errors that are fractions and those that are differences can't be ranked together."""
+def _errors(rows: list[Row], limit: float, happens: str, hardly: str) -> str:
+    """How many are close, and the largest error. Those that are fractions and those that are differences can't be ranked together."""
     fractions = [row for row in rows if row.error_unit == "fraction"]
+    close = sum(abs(row.error.median) <= (limit if row in fractions else FEW) for row in rows)
+    items = len({row.item for row in rows})
     worst = max(fractions or rows, key=lambda row: abs(row.error.median))
-    return f"the largest error is {shown_error(worst)} ({event(worst)} of `{worst.item}`)"
+    named = f"{items} microbenchmark{'s' if items > 1 else ''}"
+    return (
+        f"{close} of {len(rows)} events of {named} are within {100 * limit:g} % of {happens} (of {hardly}, within {FEW:g} events an "
+        f"iteration), and the largest error is {shown_error(worst)} ({event(worst)} of `{worst.item}`)"
+    )
 
 
 def compared(found: Document, part: str) -> list[Row]:
     """The rows of a part that have an error."""
     return [row for row in found.of(part) if row.error is not None]
-
-
-# --- Tables -----------------------------------------------------------------------------------------------------
 
 
 def where(found: Validation) -> Table:
@@ -120,52 +93,44 @@ def where(found: Validation) -> Table:
     if not found.hardware:
         against = f"what must happen by its profile, for {found.why_no_hardware}"
         prefetchers = "off in microbenchmarks: they would spoil what is known beforehand"
-    rows = {
-        "modelled processor": f"{found.processor} (CPU profile {found.profile})",
-        "compared with": against,
-        "its prefetchers": prefetchers,
-        "machine": found.cpu_model,
-        "when": f"{found.when:%Y-%m-%d %H:%M %Z}",
-        "parts": ", ".join(found.parts) or "none",
-    }
+    return recorded(found, {"compared with": against, "its prefetchers": prefetchers, "machine": found.cpu_model})
+
+
+def recorded(found: Validation | TimeValidation, own: dict[str, str]) -> Table:
+    """What is known of any validation, around its ``own`` lines."""
+    when, parts = f"{found.when:%Y-%m-%d %H:%M %Z}", ", ".join(found.parts) or "none"
+    rows = {"modelled processor": f"{found.processor} (CPU profile {found.profile})", **own, "when": when, "parts": parts}
     return Table(pd.DataFrame({"": list(rows), "as recorded": list(rows.values())}))
 
 
 def table(found: Validation, part: str) -> Table | Text:
     """Each event of a part: modelled, what it was compared with, and the error."""
-    rows = [row for row in found.of(part) if row.of_processor]
-    return Table(pd.DataFrame([_cells(found, row) for row in rows])) if rows else not_shown(found, part)
+    return listed(found, part, [_cells(found, row) for row in found.of(part) if row.of_processor])
+
+
+def listed(found: Validation | TimeValidation, part: str, rows: list[dict[str, str]]) -> Table | Text:
+    """Rows of a part as a table, or why there are none."""
+    return Table(pd.DataFrame(rows)) if rows else plain(f"*{messages.not_shown(f'the part `{part}`', [why_empty(found, part)])}*")
 
 
 def rates(found: Validation) -> Table | Text:
     """How fast the switches forwarded, natively and in the lab."""
-    rows = [row for row in found.of("switches") if not row.of_processor]
-    if not rows:
-        return not_shown(found, "switches")
-    cells = [
+    rows = [
         {"switch": name(row), "": event(row), "natively": interval(row.reference), "in the lab, while modelled": interval(row.modelled)}
-        for row in rows
+        for row in found.of("switches")
+        if not row.of_processor
     ]
-    return Table(pd.DataFrame(cells))
+    return listed(found, "switches", rows)
 
 
 def _cells(found: Validation, row: Row) -> dict[str, str]:
     item, events = HEADS[row.part]
-    cells = {item: name(row), events: event(row)}
+    cells, shown = {item: name(row), events: event(row)}, {"model": interval(row.modelled)}
     if row.part == "repeat":
         return cells | {"first run": interval(row.reference), "second run": interval(row.modelled), "difference": shown_error(row)}
     if row.part == "switches" and not found.hardware:
-        return cells | {"model": interval(row.modelled)}
-    return cells | {reference(found): interval(row.reference), "model": interval(row.modelled), "error": shown_error(row)}
-
-
-def reference(found: Validation) -> str:
-    """What the model's numbers stand beside."""
-    return "hardware" if found.hardware else "must be"
-
-
-def not_shown(found: Validation | TimeValidation, part: str) -> Text:
-    return plain(f"*{messages.not_shown(f'the part `{part}`', [why_empty(found, part)])}*")
+        return cells | shown
+    return cells | {"hardware" if found.hardware else "must be": interval(row.reference)} | shown | {"error": shown_error(row)}
 
 
 def why_empty(found: Validation | TimeValidation, part: str) -> str:
@@ -174,26 +139,20 @@ def why_empty(found: Validation | TimeValidation, part: str) -> str:
     return "; ".join(f"{note.item} {note.text}" for note in found.notes if note.part == part) or messages.empty(part)
 
 
-# --- Figures ----------------------------------------------------------------------------------------------------
-
-
 def show(found: Validation | TimeValidation, figure: str) -> figures.Shown | figures.NotShown:
     """The figure of that name, or the reason why there is none."""
     module = importlib.import_module(f"analysis.figures.{figure}")
     drawn = module.table(found)
     if drawn.empty:
         return figures.NotShown(messages.not_shown(figures.first_sentence(module), [why_empty(found, module.PART)]))
-    return figures.Shown(module.plot(drawn), _caption(found, module, drawn), drawn)
-
-
-def _caption(found: Validation | TimeValidation, module: ModuleType, drawn: pd.DataFrame) -> str:
-    """The docstring, then where, by whom and how often it was counted."""
+    # The docstring, then where, by whom and how often it was counted.
     by = "this machine's clock" if isinstance(found, TimeValidation) else "hardware counters" if found.hardware else ""
     beside = f"; {by} ({found.cpu_model}), testbed native" if by else ""
     least, most = int(drawn["n"].min()), int(drawn["n"].max())
     windows = f"n={most}" if least == most else f"n={least} to {most}"
     spread = "n=1, no interval from one measurement." if most == 1 else f"Medians over windows ({windows}), 95 % bootstrap intervals."
-    return f"{' '.join(module.__doc__.split())} Testbed: lab. Source: estimated (model: {found.processor}){beside}. {spread}"
+    caption = f"{' '.join(module.__doc__.split())} Testbed: lab. Source: estimated (model: {found.processor}){beside}. {spread}"
+    return figures.Shown(module.plot(drawn), caption, drawn)
 
 
 def drawn(found: Validation | TimeValidation, part: str) -> pd.DataFrame:
@@ -208,19 +167,12 @@ def drawn(found: Validation | TimeValidation, part: str) -> pd.DataFrame:
 
 
 def _bounds(of: str, one: Estimate | None) -> dict[str, float]:
-    values = (None, None, None) if one is None else (one.median, one.low, one.high)
-    return {f"{of}{end}": np.nan if value is None else value for end, value in zip(("", "_low", "_high"), values, strict=True)}
-
-
-# --- What a reader must know ------------------------------------------------------------------------------------
+    ends = {"": "median", "_low": "low", "_high": "high"}
+    return {f"{of}{end}": np.nan if (value := getattr(one, name, None)) is None else value for end, name in ends.items()}
 
 
 def limits(found: Validation) -> Text:
     """What these very numbers do not say, as a list."""
-    return plain("\n".join(f"- {text}" for text in all_limits(found)))
-
-
-def all_limits(found: Validation) -> list[str]:
     texts = [messages.one_processor(found.cpu_model) if found.hardware else messages.no_hardware(str(found.why_no_hardware))]
     if (micro := found.of("microbenchmarks")) and all(row.modelled.n == 1 for row in micro):
         texts.append(messages.once())
@@ -230,10 +182,7 @@ def all_limits(found: Validation) -> list[str]:
     without = [f"{event(row)} of {name(row)}" for row in found.rows if found.hardware and row.of_processor and row.reference is None]
     texts += [messages.not_counted(without)] if without else []
     texts += [f"{part}: {why_empty(found, part)}." for part in PARTS if part not in found.parts]
-    return texts + [f"{note.part}, {note.item}: {note.text}." for note in found.notes]
-
-
-# --- Words ------------------------------------------------------------------------------------------------------
+    return as_list([*texts, *(f"{note.part}, {note.item}: {note.text}." for note in found.notes)])
 
 
 def name(row: Row) -> str:
@@ -249,6 +198,10 @@ def plain(text: str) -> Text:
     return Text(html.escape(text, quote=False))
 
 
+def as_list(texts: list[str]) -> Text:
+    return plain("\n".join(f"- {text}" for text in texts))
+
+
 def number(value: float) -> str:
     """What is left of next to nothing when the polls in vain are taken out may be below it."""
     return "0" if value == 0 else "0.0000" if abs(value) < 1e-4 else units.significant(value, 4)
@@ -258,22 +211,16 @@ def shown_error(row: Row) -> str:
     """`+5.6 %`, `-12.0 % [-14.1, -9.8]`; of what hardly happens `+0.0100 events`."""
     if row.error is None:
         return "–"
-    one, unit = (row.error, "events") if row.error_unit == "events" else (_per_cent(row.error), "%")
-    form = "+.1f" if unit == "%" else "+.4f" if abs(one.median) < 1 else "+,.0f"
-    bounds = "" if one.low is None or one.high is None else f" [{one.low:{form}}, {one.high:{form}}]"
-    return f"{one.median:{form}} {unit}{bounds}" if one.median else f"0 {unit}{bounds}"
-
-
-def _per_cent(one: Estimate) -> Estimate:
-    low, high = (None if bound is None else 100 * bound for bound in (one.low, one.high))
-    return Estimate(100 * one.median, low, high, one.n)
+    factor, unit = (1, "events") if row.error_unit == "events" else (100, "%")
+    error, low, high = (None if one is None else factor * one for one in (row.error.median, row.error.low, row.error.high))
+    form = "+.1f" if unit == "%" else "+.4f" if abs(error) < 1 else "+,.0f"
+    bounds = "" if low is None or high is None else f" [{low:{form}}, {high:{form}}]"
+    return f"{error:{form}} {unit}{bounds}" if error else f"0 {unit}{bounds}"
 
 
 def interval(one: Estimate | None) -> str:
-    if one is None:
-        return "–"
-    if one.n == 0:
+    """`12.34 [12.01, 12.50]`."""
+    if one is None or one.n == 0:
         # What must happen is known exactly.
-        return f"{one.median:,g}"
-    bounds = "" if one.low is None or one.high is None else f" [{number(one.low)}, {number(one.high)}]"
-    return number(one.median) + bounds
+        return "–" if one is None else f"{one.median:,g}"
+    return number(one.median) + ("" if one.low is None or one.high is None else f" [{number(one.low)}, {number(one.high)}]")

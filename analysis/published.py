@@ -68,50 +68,34 @@ def every() -> tuple[Published, ...]:
 def beside(result: Result) -> list[Comparison]:
     """Each published figure of this result's topology and cases, beside our own ratio.
 
-    One that compares accesses alone (T3) is set beside a result only if the result varies accesses.
+    One that compares accesses alone (T3) is set beside a result only if the result varies accesses, one of switches alone only if not.
     """
+    varies = "access" if result.cases.groupby("switch")["access"].nunique().max() > 1 else "switch"
     found = []
     for one in every():
         # What was published in words alone stands in its notebook.
-        for base, case in pairs(result, one.base, one.case) if one.ours or one.needs else []:
-            if one.topology != result.cases.loc[case, "topology"] or not _asked(result, one):
+        asked = (one.ours or one.needs) and (varies in one.case or one.case.keys() not in ({"switch"}, {"access"}))
+        for base, case in pairs(result, one.base, one.case) if asked else []:
+            if one.topology != result.cases.loc[case, "topology"]:
                 continue
             label = worded({name: value for name, value in result.told[case].items() if name not in {**one.case, **one.base}})
-            for ours in one.ours or [{"traffic": "", "load": "", "metric": ""}]:
-                ratio = _ratio(result, case, base, ours) if one.ours else stats.NOTHING
-                found.append(Comparison(one, label=label, ratio=ratio, **ours))
+            for ours in one.ours:
+                source = MODEL if ours["metric"].startswith(MODEL.prefix) else SOFTWARE
+                found.append(Comparison(one, label=label, ratio=source.ratio(result, case, base, **ours), **ours))
+            if not one.ours:
+                found.append(Comparison(one, "", "", "", label, stats.NOTHING))
     return found
-
-
-def _ratio(result: Result, case: str, base: str, ours: dict[str, str]) -> stats.Estimate:
-    counted = MODEL if ours["metric"].startswith(MODEL.prefix) else SOFTWARE
-    return counted.ratio(result, case, base, **ours)
 
 
 def pairs(result: Result, base: dict[str, str], case: dict[str, str]) -> list[tuple[str, str]]:
     """(base, case) ids of the cases that match the two and agree in every other varied value.
 
-    Where a switch is offered with several accesses, its fastest stands for it: vhost-net for kernel OVS.
+    Where a switch is offered with several accesses, its fastest stands for it, the last: vhost-net for kernel OVS.
     """
-    groups: dict[str, dict[str, dict[str, str]]] = {}
+    groups: dict[str, list[str | None]] = {}
     for id_, row in result.cases.iterrows():
         others = {name: value for name, value in result.told[id_].items() if name not in {**base, **case}}
-        groups.setdefault(worded(others), {})[str(id_)] = {**result.values[id_], "switch": row["switch"], "access": row["access"]}
-    found = []
-    for alike in groups.values():
-        below, above = (_match(alike, wanted) for wanted in (base, case))
-        if below is not None and above is not None and below != above:
-            found.append((below, above))
-    return found
-
-
-def _match(cases: dict[str, dict[str, str]], wanted: dict[str, str]) -> str | None:
-    """The last of the cases that have the values wanted."""
-    return next((id_ for id_, values in reversed(cases.items()) if wanted.items() <= values.items()), None)
-
-
-def _asked(result: Result, one: Published) -> bool:
-    """A figure that compares accesses alone, or switches alone, belongs to a result that does; any other one to every result."""
-    if one.case.keys() not in ({"switch"}, {"access"}):
-        return True
-    return ("access" in one.case) == (result.cases.groupby("switch")["access"].nunique().max() > 1)
+        values = {**result.values[id_], "switch": row["switch"], "access": row["access"]}
+        group = groups.setdefault(worded(others), [None, None])
+        group[:] = [str(id_) if wanted.items() <= values.items() else before for wanted, before in zip((base, case), group, strict=True)]
+    return [(below, above) for below, above in groups.values() if below and above and below != above]

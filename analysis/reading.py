@@ -63,16 +63,14 @@ TSC = (
 def notes(result: Result, own: Sequence[str] = ()) -> Text:
     """The notes that this result's report needs, as a list: a notebook's own first."""
     traffics = set(result.frame["traffic"].unique())
-    modelled, counted = MODEL.present(result), HARDWARE.present(result)
-    chosen = {
-        ALWAYS: True,
-        TCP: "tcp_stream" in traffics,
-        FRAMES: "paced_frames" in traffics,
-        RESTART: "reconnect" in traffics,
-        EMULATED: result.emulated,
-        MODELLED: modelled,
-        SPLIT: modelled or counted,
-        LAST: True,
-    }
-    common = [note for group, needed in chosen.items() if needed for note in group]
-    return Text("\n".join(f"- {note}" for note in (*own, *common)))
+    chosen = [
+        *ALWAYS,
+        *(TCP if "tcp_stream" in traffics else ()),
+        *(FRAMES if "paced_frames" in traffics else ()),
+        *(RESTART if "reconnect" in traffics else ()),
+        *(EMULATED if result.emulated else ()),
+        *(MODELLED if MODEL.present(result) else ()),
+        *(SPLIT if MODEL.present(result) or HARDWARE.present(result) else ()),
+        *LAST,
+    ]
+    return Text("\n".join(f"- {note}" for note in (*own, *chosen)))
