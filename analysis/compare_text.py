@@ -97,9 +97,9 @@ def _what(row: Any, source: str) -> str:
     word = "CPI" if row.cause == "cpi" else row.cause
     if row.split == "role":
         return f"  role: {row.role}" if row.cause == "whole" else f"    its {word}"
-    return {"whole": "all cycles", "factor": f"  {word}", "cause": f"    CPI: {PROCESSORS[source].causes.get(row.cause, row.cause)}"}[
-        row.split
-    ]
+    if row.split == "cause":
+        return f"    CPI: {PROCESSORS[source].causes.get(row.cause, row.cause)}"
+    return "all cycles" if row.split == "whole" else f"  {word}"
 
 
 def _metrics(table: pd.DataFrame, found: Comparison) -> Table:

@@ -61,9 +61,9 @@ class Pair:
         return self._name(self.base), self._name(self.other)
 
     @property
-    def named(self) -> tuple[tuple[str, str], tuple[str, str]]:
+    def named(self) -> Iterable[tuple[str, str]]:
         """Each case with its name."""
-        return (self.base, self._name(self.base)), (self.other, self._name(self.other))
+        return zip((self.base, self.other), self.names(), strict=True)
 
     def _name(self, case: str) -> str:
         result, apart = self.result, self.result.differences(self.base, self.other)

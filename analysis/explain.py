@@ -30,6 +30,7 @@ BESIDE = ("T1-throughput", "T1-context-switches", "T3-vhost-user-over-vhost-net"
 HARDLY = 0.1
 """CPUs that work less of the time limit nothing, and are not named."""
 RECEIVED = {**FLOOD, "metric": "packet_rate_received"}
+REPLIES = {**PING, "metric": "context_switches_per_reply"}
 
 
 # -- the answer -------------------------------------------------------------------------------------------------
@@ -352,13 +353,8 @@ def losses(pair: Pair) -> Finding | None:
     return Finding("Where the flood loses packets.", tuple(evidence), " ".join(reasons.values())) if evidence else None
 
 
-def _per_reply(pair: Pair) -> list[str]:
-    switched = pair.values("context switches per reply", **PING, metric="context_switches_per_reply")
-    return pair.line("99th percentile", "seconds", **PING, metric="rtt_p99") + switched
-
-
 def _wake_ups(pair: Pair, ratio: stats.Estimate) -> str:
-    base, other = pair.both(**PING, metric="context_switches_per_reply")
+    base, other = pair.both(**REPLIES)
     if measured(base, other) and ratio.decided and (base.median - other.median) * (1 - ratio.median) > 0:
         return "the slower one also switches threads more often for each reply, as if wake-ups add delay."
     return ""
@@ -448,7 +444,10 @@ LOOKS: tuple[comparison.Look, ...] = (
         ways=("slower", "quicker"),
         shown="median",
         unit="seconds",
-        evidence=_per_reply,
+        evidence=lambda pair: [
+            *pair.line("99th percentile", "seconds", **PING, metric="rtt_p99"),
+            *pair.values("context switches per reply", **REPLIES),
+        ],
         reason=_wake_ups,
     ),
 )

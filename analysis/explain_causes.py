@@ -98,27 +98,23 @@ def answer(result: Result) -> str:
         )
     decided = [one for one in found if one.unchanged.decided]
     down, up = ([one for one in decided if (one.unchanged.median < 1) == lower] for lower in (True, False))
-    as_it_is = next(one for one in found if not result.changed[one.case])
-    nothing = f"No change lowers TCP's goodput clearly. OVS-DPDK {UNCHANGED} {_beside_kernel(result, as_it_is)}."
-    said = [_down(result, down) if down else nothing, _up(result, up) if up else "No change raises it clearly."]
-    return "\n\n".join([" ".join(said), *comparison.notes(result)])
-
-
-def _down(result: Result, down: list[Effect]) -> str:
-    worst = min(down, key=lambda one: one.unchanged.median)
-    switched = f"{times(worst.switched)} as often" if measured(worst.switched) else "how often was not counted"
-    return (
-        f"**{worst.name}**{_ties(result, worst, down)} lowers TCP's goodput most: to {times(worst.unchanged)} of what it is without, while "
-        f"the threads of ovs-vswitchd are switched {switched}. That {_beside_kernel(result, worst)}.{_taken_back(result, worst)}"
-    )
-
-
-def _up(result: Result, up: list[Effect]) -> str:
-    best = max(up, key=lambda one: one.unchanged.median)
-    kernel = f", which is {times(best.kernel)} the kernel's" if measured(best.kernel) else ""
-    return (
-        f"**{best.name}**{_ties(result, best, up)} raises it most, from OVS-DPDK {UNCHANGED}: {times(best.unchanged)} the goodput{kernel}."
-    )
+    if down:
+        worst = min(down, key=lambda one: one.unchanged.median)
+        switched = f"{times(worst.switched)} as often" if measured(worst.switched) else "how often was not counted"
+        lowers = (
+            f"**{worst.name}**{_ties(result, worst, down)} lowers TCP's goodput most: to {times(worst.unchanged)} of what it is without, "
+            f"while the threads of ovs-vswitchd are switched {switched}. That {_beside_kernel(result, worst)}.{_taken_back(result, worst)}"
+        )
+    else:
+        as_it_is = next(one for one in found if not result.changed[one.case])
+        lowers = f"No change lowers TCP's goodput clearly. OVS-DPDK {UNCHANGED} {_beside_kernel(result, as_it_is)}."
+    raises = "No change raises it clearly."
+    if up:
+        best = max(up, key=lambda one: one.unchanged.median)
+        kernel = f", which is {times(best.kernel)} the kernel's" if measured(best.kernel) else ""
+        named = f"**{best.name}**{_ties(result, best, up)}"
+        raises = f"{named} raises it most, from OVS-DPDK {UNCHANGED}: {times(best.unchanged)} the goodput{kernel}."
+    return "\n\n".join([f"{lowers} {raises}", *comparison.notes(result)])
 
 
 def _ties(result: Result, first: Effect, others: list[Effect]) -> str:
