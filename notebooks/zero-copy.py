@@ -6,9 +6,9 @@
 result_dir = "results/latest"
 
 # %%
-from analysis import explain_dataplane, figures, reading, sections
+from analysis import explain_crossover, explain_dataplane, figures, reading, sections
 result = sections.begin(result_dir)
-sections.show(explain_dataplane.crossover(result, "dequeue", "copy", "zero-copy"))
+sections.show(explain_crossover.markdown(result, "dequeue", "copy", "zero-copy"))
 sections.headlines(result)
 sections.what_was_run(
     result,
