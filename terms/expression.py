@@ -15,7 +15,7 @@ import ast
 import math
 import operator
 import re
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 from terms import messages
@@ -36,19 +36,12 @@ _TOKEN = re.compile(
 _WORDS = {"if", "else"}
 _FUNCTIONS: dict[str, int | None] = {"min": None, "max": None, "d_ratio": 2}
 """What may be called, and with how many arguments; None: with one or more."""
-_BINARY: dict[type[ast.operator], Callable[[float, float], float]] = {
-    ast.Add: operator.add,
-    ast.Sub: operator.sub,
-    ast.Mult: operator.mul,
+_OPERATORS: dict[type[ast.AST], Callable[[float, float], float]] = {
+    **{ast.Add: operator.add, ast.Sub: operator.sub, ast.Mult: operator.mul, ast.Lt: operator.lt, ast.LtE: operator.le},
+    **{ast.Gt: operator.gt, ast.GtE: operator.ge, ast.Eq: operator.eq, ast.NotEq: operator.ne},
 }
-_COMPARE: dict[type[ast.cmpop], Callable[[float, float], bool]] = {
-    ast.Lt: operator.lt,
-    ast.LtE: operator.le,
-    ast.Gt: operator.gt,
-    ast.GtE: operator.ge,
-    ast.Eq: operator.eq,
-    ast.NotEq: operator.ne,
-}
+_Known = Callable[[str], float]
+"""The value of a name; raises ``_NoValue``."""
 
 
 class BadFormula(ValueError):
@@ -74,48 +67,23 @@ class Expression:
     text: str
     names: tuple[str, ...]
     """What it needs, in the order of first use."""
-    tree: ast.expr
+    compute: Callable[[_Known], float]
 
     def evaluate(self, values: Mapping[str, float | None], notes: Mapping[str, str] | None = None) -> Value:
         """Compute it. A name that ``values`` lacks, or has as None, gives no value; ``notes`` may say why a name has none."""
+
+        def known(name: str) -> float:
+            if (value := values.get(name)) is None:
+                raise _NoValue((notes or {}).get(name) or messages.not_counted(name))
+            return float(value)
+
         try:
-            result = self._compute(self.tree, values, notes or {})
+            result = self.compute(known)
         except _NoValue as why:
             return Value(None, str(why))
         except OverflowError:
             return Value(None, messages.not_finite())
         return Value(result) if math.isfinite(result) else Value(None, messages.not_finite())
-
-    def _compute(self, node: ast.expr, values: Mapping[str, float | None], notes: Mapping[str, str]) -> float:  # noqa: PLR0911 - one a kind
-        def of(part: ast.expr) -> float:
-            return self._compute(part, values, notes)
-
-        match node:
-            case ast.Constant(value=number):
-                return float(number)
-            case ast.Name(id=identifier):
-                return _known(self.names[int(identifier[1:])], values, notes)
-            case ast.UnaryOp(op=sign, operand=inner):
-                return -of(inner) if isinstance(sign, ast.USub) else of(inner)
-            case ast.BinOp(left=left, op=ast.Div(), right=right):
-                return self._quotient(of(left), of(right), right)
-            case ast.BinOp(left=left, op=sign, right=right):
-                return _BINARY[type(sign)](of(left), of(right))
-            case ast.Compare(left=left, ops=[sign], comparators=[right]):
-                return float(_COMPARE[type(sign)](of(left), of(right)))
-            case ast.IfExp(test=test, body=body, orelse=otherwise):
-                return of(body) if of(test) else of(otherwise)
-            case ast.Call(func=ast.Name(id="d_ratio"), args=[left, right]):
-                return self._quotient(of(left), of(right), right)
-            case ast.Call(func=ast.Name(id=function), args=parts):
-                return (min if function == "min" else max)(map(of, parts))
-        raise AssertionError(ast.dump(node))  # _check lets nothing else in
-
-    def _quotient(self, left: float, right: float, divisor: ast.expr) -> float:
-        if right == 0:
-            shown = re.sub(r"\bn(\d+)\b", lambda found: self.names[int(found[1])], ast.unparse(divisor))
-            raise _NoValue(messages.division_by_zero(shown))
-        return left / right
 
 
 @dataclass(frozen=True)
@@ -166,8 +134,7 @@ def parse(text: str) -> Expression:
         tree = ast.parse(python, mode="eval").body
     except (SyntaxError, ValueError, RecursionError, MemoryError) as error:
         raise BadFormula(messages.not_a_formula(text)) from error
-    _check(tree, text)
-    return Expression(text, tuple(names), tree)
+    return Expression(text, tuple(names), _read(tree, tuple(names), text))
 
 
 def _translated(text: str, names: dict[str, int]) -> Iterator[str]:
@@ -184,59 +151,62 @@ def _translated(text: str, names: dict[str, int]) -> Iterator[str]:
         if kind == "pmu":
             raise BadFormula(messages.pmu_not_known(text))
         if kind == "number":
-            yield _number(token)
+            if not math.isfinite(number := float(token)):
+                raise BadFormula(messages.not_finite())
+            yield repr(number)
         elif kind == "name" and token not in _WORDS and token not in _FUNCTIONS:
-            yield _renamed(token, names)
+            plain = re.sub(r"\\(.)", r"\1", token)
+            yield f"n{names.setdefault(plain, len(names))}"
         elif kind is not None:
             yield token
 
 
-def _renamed(token: str, names: dict[str, int]) -> str:
-    plain = re.sub(r"\\(.)", r"\1", token)
-    return f"n{names.setdefault(plain, len(names))}"
-
-
-def _number(token: str) -> str:
-    number = float(token)
-    if not math.isfinite(number):
-        raise BadFormula(messages.not_finite())
-    return repr(number)
-
-
-def _check(node: ast.AST, text: str, depth: int = 0) -> None:
-    """Let pass what ``_compute`` knows, and nothing else."""
+def _read(node: ast.AST, names: Sequence[str], text: str, depth: int = 0) -> Callable[[_Known], float]:  # noqa: PLR0911 - one a kind
+    """What computes a part of the formula. These kinds of parts are let in, and nothing else."""
     if depth > DEEPEST:
         raise BadFormula(messages.formula_too_deep(DEEPEST))
-    parts: list[ast.expr]
+
+    def of(*parts: ast.AST) -> list[Callable[[_Known], float]]:
+        return [_read(part, names, text, depth + 1) for part in parts]
+
     match node:
-        case ast.Constant(value=float()) | ast.Name():
-            parts = []
-        case ast.UnaryOp(op=ast.USub() | ast.UAdd(), operand=inner):
-            parts = [inner]
-        case ast.BinOp(left=left, op=ast.Add() | ast.Sub() | ast.Mult() | ast.Div(), right=right):
-            parts = [left, right]
-        case ast.Compare(left=left, ops=[sign], comparators=[right]) if type(sign) in _COMPARE:
-            parts = [left, right]
+        case ast.Constant(value=float(number)):
+            return lambda known: number
+        case ast.Name(id=identifier) if identifier not in _FUNCTIONS:
+            return lambda known: known(names[int(identifier[1:])])
+        case ast.UnaryOp(op=ast.USub() | ast.UAdd() as sign, operand=inner):
+            (only,) = of(inner)
+            return (lambda known: -only(known)) if isinstance(sign, ast.USub) else only
+        case ast.BinOp(left=left, op=ast.Div(), right=right):
+            return _quotient(*of(left, right), _named(right, names))
+        case ast.BinOp(left=left, op=sign, right=right) | ast.Compare(left=left, ops=[sign], comparators=[right]) if (
+            apply := _OPERATORS.get(type(sign))
+        ):
+            one, other = of(left, right)
+            return lambda known: float(apply(one(known), other(known)))
         case ast.IfExp(test=test, body=body, orelse=otherwise):
-            parts = [test, body, otherwise]
+            asked, yes, no = of(test, body, otherwise)
+            return lambda known: yes(known) if asked(known) else no(known)
         case ast.Call(func=ast.Name(id=function), args=parts, keywords=[]) if function in _FUNCTIONS:
-            _check_arguments(function, len(parts))
-        case _:
-            raise BadFormula(messages.not_a_formula(text))
-    if isinstance(node, ast.Name) and node.id in _FUNCTIONS:
-        raise BadFormula(messages.not_a_formula(text))
-    for part in parts:
-        _check(part, text, depth + 1)
+            need = _FUNCTIONS[function]
+            if len(parts) != need and (need is not None or not parts):
+                raise BadFormula(messages.wrong_arguments(function, "one or more" if need is None else str(need), len(parts)))
+            if function == "d_ratio":
+                return _quotient(*of(*parts), _named(parts[1], names))
+            choose, among = min if function == "min" else max, of(*parts)
+            return lambda known: choose(part(known) for part in among)
+    raise BadFormula(messages.not_a_formula(text))
 
 
-def _check_arguments(function: str, seen: int) -> None:
-    need = _FUNCTIONS[function]
-    if (need is None and seen == 0) or (need is not None and seen != need):
-        raise BadFormula(messages.wrong_arguments(function, "one or more" if need is None else str(need), seen))
+def _named(part: ast.AST, names: Sequence[str]) -> str:
+    return re.sub(r"\bn(\d+)\b", lambda found: names[int(found[1])], ast.unparse(part))
 
 
-def _known(name: str, values: Mapping[str, float | None], notes: Mapping[str, str]) -> float:
-    value = values.get(name)
-    if value is None:
-        raise _NoValue(notes.get(name) or messages.not_counted(name))
-    return float(value)
+def _quotient(one: Callable[[_Known], float], other: Callable[[_Known], float], divisor: str) -> Callable[[_Known], float]:
+    def divided(known: _Known) -> float:
+        left, right = one(known), other(known)
+        if right == 0:
+            raise _NoValue(messages.division_by_zero(divisor))
+        return left / right
+
+    return divided

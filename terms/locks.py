@@ -8,7 +8,6 @@ import errno
 import fcntl
 import os
 import stat
-from collections.abc import Iterator
 from pathlib import Path
 from typing import IO
 
@@ -28,28 +27,19 @@ def take(path: Path, what: str, *, shared: bool = False) -> IO[str]:
     # Neither of these may be waited for or followed: whoever else can write to the folder may have put it there.
     opened = os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC | os.O_NOFOLLOW | os.O_NONBLOCK, 0o666)
     held = os.fdopen(opened, "w")
-    try:
+    with contextlib.ExitStack() as unless_taken:
+        unless_taken.callback(held.close)
         if not stat.S_ISREG(os.fstat(opened).st_mode):
             raise messages.no_lock_file(path)
-        fcntl.flock(opened, (fcntl.LOCK_SH if shared else fcntl.LOCK_EX) | fcntl.LOCK_NB)
-    except BlockingIOError:
-        held.close()
-        raise messages.in_use(what, [_described(process) for process in holders(path)]) from None
-    except OSError as error:
-        if error.errno not in WITHOUT_LOCKS:
-            held.close()
-            raise
-    except BaseException:
-        held.close()
-        raise
+        try:
+            fcntl.flock(opened, (fcntl.LOCK_SH if shared else fcntl.LOCK_EX) | fcntl.LOCK_NB)
+        except BlockingIOError:
+            raise messages.in_use(what, [_described(process) for process in holders(path)]) from None
+        except OSError as error:
+            if error.errno not in WITHOUT_LOCKS:
+                raise
+        unless_taken.pop_all()
     return held
-
-
-@contextlib.contextmanager
-def held(path: Path, what: str, *, shared: bool = False) -> Iterator[None]:
-    """``take``, for a while."""
-    with take(path, what, shared=shared):
-        yield
 
 
 def holders(path: Path) -> list[int]:

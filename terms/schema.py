@@ -30,78 +30,32 @@ SOURCES = ("hardware", "model", "software")
 MODES = ("user", "kernel", "guest", "all")
 ACCESSES = ("virtio-net", "vhost-net", "vhost-user", "virtio-user", "veth", "tap")
 
-KEYS = pa.schema(
-    [
-        ("experiment", pa.string()),
-        ("run_id", pa.string()),
-        ("case_id", pa.string()),
-        ("repetition", pa.int32()),
-        ("window", pa.string()),
-        ("testbed", pa.string()),
-        ("switch", pa.string()),
-        ("access", pa.string()),
-        ("topology", pa.string()),
-        ("traffic", pa.string()),
-        ("frame_bytes", pa.int32()),
-        ("flows", pa.int32()),
-    ]
-)
+_TEXT, _WHOLE, _REAL = pa.string(), pa.int32(), pa.float64()
+_WORDS = ("experiment", "run_id", "case_id", "repetition", "window", "testbed", "switch", "access", "topology", "traffic")
+KEYS = pa.schema({**dict.fromkeys(_WORDS, _TEXT), "repetition": _WHOLE, "frame_bytes": _WHOLE, "flows": _WHOLE})
 """Where a number belongs. ``frame_bytes`` is the Ethernet frame with FCS, as RFC 2544 counts it."""
-
-NUMBER = pa.schema(
-    [
-        ("collector", pa.string()),
-        ("source", pa.string()),
-        ("role", pa.string()),
-        ("cpu", pa.int32()),
-        ("mode", pa.string()),
-        ("name", pa.string()),
-        ("value", pa.float64()),
-        ("unit", pa.string()),
-        ("enabled_s", pa.float64()),
-        ("running_s", pa.float64()),
-        ("note", pa.string()),
-    ]
-)
+_WHO = {"collector": _TEXT, "source": _TEXT, "role": _TEXT, "cpu": _WHOLE, "mode": _TEXT}
+_WHAT = {"name": _TEXT, "value": _REAL, "unit": _TEXT}
+NUMBER = pa.schema({**_WHO, **_WHAT, "enabled_s": _REAL, "running_s": _REAL, "note": _TEXT})
 """The number itself. ``enabled_s`` and ``running_s`` are how long its counter was wanted and really counted."""
-
-FUNCTION = pa.schema(
-    [
-        ("collector", pa.string()),
-        ("source", pa.string()),
-        ("role", pa.string()),
-        ("cpu", pa.int32()),
-        ("mode", pa.string()),
-        ("object", pa.string()),
-        ("function", pa.string()),
-        ("name", pa.string()),
-        ("value", pa.float64()),
-        ("unit", pa.string()),
-    ]
-)
+FUNCTION = pa.schema({**_WHO, "object": _TEXT, "function": _TEXT, **_WHAT})
 """The same of one function: a flat profile, in a table of its own. What has no row was not seen: zero, or too little to be kept."""
-
-STACK = pa.schema(
-    [
-        ("collector", pa.string()),
-        ("source", pa.string()),
-        ("role", pa.string()),
-        ("cpu", pa.int32()),
-        ("mode", pa.string()),
-        ("stack", pa.string()),
-        ("name", pa.string()),
-        ("value", pa.float64()),
-        ("unit", pa.string()),
-    ]
-)
+STACK = pa.schema({**_WHO, "stack": _TEXT, **_WHAT})
 """The same of one call stack. ``stack`` is folded: the thread's name, then each frame from the outermost in, joined by ``;``."""
 
 FCS_BYTES = 4
 """Interfaces count, and pktgen sizes, a frame without its frame check sequence; ``frame_bytes`` has it (RFC 2544)."""
 
-RESERVED = frozenset(KEYS.names) | frozenset(NUMBER.names) | frozenset(FUNCTION.names) | frozenset(STACK.names)
+RESERVED = frozenset(name for layout in (KEYS, NUMBER, FUNCTION, STACK) for name in layout.names)
 VARIED_NAME = re.compile(r"[a-z][a-z0-9_]*")
 _OWN_WINDOW = re.compile(r"(?P<collector>\w+)-[0-9]+", re.ASCII)
+
+
+def _check_words(counted: Counted) -> None:
+    if counted.role is not None and counted.role not in ROLES:
+        raise ValueError(f"{counted.name}: role {counted.role!r} is none of {', '.join(ROLES)}")
+    if counted.mode not in MODES:
+        raise ValueError(f"{counted.name}: mode {counted.mode!r} is none of {', '.join(MODES)}")
 
 
 @dataclass(frozen=True, slots=True)
@@ -128,7 +82,7 @@ class Number:
     def __post_init__(self) -> None:
         if self.value is None and not self.note:
             raise ValueError(f"{self.name}: an empty value needs a note that says why")
-        _check_words(self.name, self.role, self.mode)
+        _check_words(self)
 
 
 @dataclass(frozen=True, slots=True)
@@ -148,7 +102,7 @@ class FunctionCount:
     def __post_init__(self) -> None:
         if not (isinstance(self.object, str) and isinstance(self.function, str)):
             raise ValueError(f"{self.name}: object {self.object!r} and function {self.function!r} must be words")
-        _check_words(self.name, self.role, self.mode)
+        _check_words(self)
 
 
 @dataclass(frozen=True, slots=True)
@@ -164,8 +118,7 @@ class StackCount:
     cpu: int | None = None
     mode: str = "all"
 
-    def __post_init__(self) -> None:
-        _check_words(self.name, self.role, self.mode)
+    __post_init__ = _check_words
 
 
 Counted = Number | FunctionCount | StackCount
@@ -229,10 +182,3 @@ def _replace(path: Path, content: pa.Table) -> None:
 def read(path: Path) -> pa.Table:
     """Read a table of numbers, of functions or of stacks."""
     return pq.read_table(path)
-
-
-def _check_words(name: str, role: str | None, mode: str) -> None:
-    if role is not None and role not in ROLES:
-        raise ValueError(f"{name}: role {role!r} is none of {', '.join(ROLES)}")
-    if mode not in MODES:
-        raise ValueError(f"{name}: mode {mode!r} is none of {', '.join(MODES)}")

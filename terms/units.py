@@ -20,7 +20,9 @@ def si(value: float | None, unit: str, digits: int = 3) -> str:
     short = _SHORT.get(unit, unit)
     if unit in _UNPREFIXED or value == 0 or math.isinf(value):
         return f"{significant(value, digits)} {short}".strip()
-    factor, prefix = _prefix(abs(value), may_shrink=unit in ("seconds",))
+    # A thousandth of a packet is shown as 0.001 packets: nobody reads "millipackets".
+    prefixes = _PREFIXES if unit == "seconds" else _PREFIXES[:4]
+    factor, prefix = next((one for one in prefixes if abs(value) >= one[0]), prefixes[-1])
     return f"{significant(value / factor, digits)} {prefix}{short}".strip()
 
 
@@ -30,16 +32,6 @@ def significant(value: float, digits: int = 3) -> str:
         return f"{value:g}"
     decimals = max(0, digits - 1 - math.floor(math.log10(abs(value))))
     return f"{value:,.{decimals}f}"
-
-
-def _prefix(size: float, may_shrink: bool) -> tuple[float, str]:
-    for factor, prefix in _PREFIXES:
-        if size >= factor:
-            return factor, prefix
-        # A thousandth of a packet is shown as 0.001 packets: nobody reads "millipackets".
-        if factor == 1.0 and not may_shrink:
-            return 1.0, ""
-    return _PREFIXES[-1]
 
 
 def gib(size: float) -> str:

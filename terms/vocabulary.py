@@ -41,10 +41,10 @@ DIRECTIONS = ("", "more", "less")
 """Which is better; empty: neither."""
 
 
-def _check(better: str) -> None:
+def _check(said: Headline | NumberWords) -> None:
     # A misspelt one would call every difference worse.
-    if better not in DIRECTIONS:
-        raise ValueError(f"better is {better!r}: use one of {', '.join(map(repr, DIRECTIONS))}")
+    if said.better not in DIRECTIONS:
+        raise ValueError(f"better is {said.better!r}: use one of {', '.join(map(repr, DIRECTIONS))}")
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,8 +57,7 @@ class Headline:
     loads: tuple[str, ...] = ()
     better: str = ""
 
-    def __post_init__(self) -> None:
-        _check(self.better)
+    __post_init__ = _check
 
 
 @dataclass(frozen=True, slots=True)
@@ -81,8 +80,7 @@ class NumberWords:
     better: str = ""
     figure: str = ""
 
-    def __post_init__(self) -> None:
-        _check(self.better)
+    __post_init__ = _check
 
 
 @dataclass(frozen=True, slots=True)

@@ -56,7 +56,7 @@ def unused() -> Iterator[None]:
     """While it lasts nobody begins to use the cache. Raises ``BadInput``, with who it is, while somebody does."""
     folder = root()
     folder.mkdir(parents=True, exist_ok=True)
-    with locks.held(folder / IN_USE, f"the cache {folder}"):
+    with locks.take(folder / IN_USE, f"the cache {folder}"):
         yield
 
 

@@ -115,7 +115,7 @@ class Instance:
                 young = time.time() - found.st_mtime < YOUNG_SECONDS and not (folder / "lock").exists()
                 if not stat.S_ISDIR(found.st_mode) or found.st_uid != os.getuid() or young:
                     continue
-                with locks.held(folder / "lock", f"{folder}"):
+                with locks.take(folder / "lock", f"{folder}"):
                     shutil.rmtree(folder, ignore_errors=True)
                     removed.append(folder)
         return removed

@@ -69,7 +69,7 @@ def test_a_file_system_without_locks_keeps_nobody_from_work(tmp_path, monkeypatc
         raise OSError(number, os.strerror(number))
 
     monkeypatch.setattr(locks.fcntl, "flock", refuse)
-    with locks.held(tmp_path / "a.lock", "x"):
+    with locks.take(tmp_path / "a.lock", "x"):
         pass
     monkeypatch.setattr(locks.fcntl, "flock", lambda *_: (_ for _ in ()).throw(OSError(5, "Input/output error")))
     with pytest.raises(OSError, match="Input/output"):
