@@ -205,7 +205,7 @@ def hardware_heading(result: Result) -> Text:
     """What opens the part on the processor's own counters, with what the preflight found; nothing where no PMU counted."""
     if not HARDWARE.present(result):
         return Text("")
-    said = hardware.facts(result)
+    said = HARDWARE.facts(result)
     found = "".join(f"\n- *{one['name']}*, {one['state']}: {one['text']}" for one in said.get("preflight", []))
     return Text(
         f"## What the processor's own counters say\nCounted by perf stat on each CPU: {HARDWARE.label(result)}, events of `"

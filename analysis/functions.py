@@ -11,9 +11,9 @@ import functools
 
 import pandas as pd
 
-from analysis import messages, metrics, model, stats, style, vocabulary
+from analysis import messages, model, stats, style, vocabulary
 from analysis.load import Result
-from analysis.source import select
+from analysis.source import on_path, select
 from analysis.sources import MODEL
 
 KEY = ["role", "object", "function"]
@@ -32,7 +32,7 @@ def hottest(result: Result, case_id: str, counter: str, count: int, *, traffic: 
     word = vocabulary.per_data()[traffic]
     where = {"case_id": case_id, "traffic": traffic, "load": load, "metric": f"model_{counter}_per_{word}"}
     whole = MODEL.estimate(result, **where).median
-    unit = f"{model.UNITS.get(counter, 'events')}/{word}"
+    unit = model.unit(counter, word)
     rows = []
     for key in _ranked(left, data)[:count]:
         found = stats.estimate(_sample(left[key], data))
@@ -76,8 +76,7 @@ def _rows(result: Result, **where: object) -> pd.DataFrame:
 def _per_window(result: Result, case_id: str, counter: str, traffic: str, load: str) -> tuple[pd.DataFrame, pd.Series]:
     """One row a window, one column a function (KEY): its count. And each window's data."""
     rows = _rows(result, case_id=case_id, name=counter, traffic=traffic)
-    if case_id not in metrics.host_is_endpoint(result.frame):
-        rows = rows[rows["role"] != "host-other"]
+    rows = rows[on_path(result, rows)]
     windows = select(model.windows(result), case_id=case_id, traffic=traffic, load=load)
     here = windows.dropna(subset=["data"]).set_index(PLACE)
     counts = _wide(select(rows, traffic=traffic, load=load), here.index)

@@ -19,23 +19,18 @@ per TSC cycle on the poll-mode thread's CPU, by which `hardware_pmd_cycles_per_p
 from __future__ import annotations
 
 import functools
-from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
-from typing import Any
+from collections.abc import Iterator, Mapping, Sequence
 
 import numpy as np
 import pandas as pd
 
 from analysis import messages, metrics, vocabulary
 from analysis.load import Result
-from analysis.metrics import host_is_endpoint
-from analysis.source import COLUMNS, WINDOW, Source, of_path
+from analysis.source import COLUMNS, WINDOW, WITH_POLLING, Source, of_path, on_path
 from terms import expression, schema
 from terms.expression import Formula
 
-COLLECTOR = "perf_stat"
 PREFIX = "hardware_"
-WITH_POLLING = "_with_polling"
 MODES = ("user", "kernel", "guest")
 WHOLE = "all"
 PER_PACKET = "_per_packet"
@@ -51,15 +46,14 @@ DATA = ("packets", "seconds")
 @functools.cache
 def of(result: Result) -> pd.DataFrame:
     """Every metric, in COLUMNS; empty where no PMU counted."""
-    rows = _rows(result)
-    formulas = _formulas(result)
+    rows, formulas = _rows(result), _formulas(result)
     if rows.empty or not formulas:
         return metrics.joined([])
     cleaned = _without_polling(result, rows)
     busy = cleaned[cleaned["traffic"] != "idle"]
     found = [*_computed(result, busy, formulas, ""), *_computed(result, rows, formulas, WITH_POLLING)]
-    table = pd.DataFrame(found, columns=COLUMNS) if found else metrics.joined([])
-    return pd.concat([part for part in (table, _clocks(result, table)) if not part.empty] or [table], ignore_index=True)
+    table = metrics.joined([pd.DataFrame(found, columns=COLUMNS)])
+    return metrics.joined([table, *_clocks(result, table)])
 
 
 def present(result: Result) -> bool:
@@ -68,14 +62,10 @@ def present(result: Result) -> bool:
     return bool(((rows["source"] == "hardware") & rows["value"].notna()).any())
 
 
-def facts(result: Result) -> dict[str, Any]:
-    """What the manifest says of the collector: processor, preflight, groups, metrics, …"""
-    return ((result.manifest.get("facts") or {}).get("collectors") or {}).get(COLLECTOR) or {}
-
-
-def label(result: Result) -> str:
+def _label(result: Result) -> str:
     """What stands wherever hardware's numbers are shown: `hardware counters (AMD EPYC …)`."""
-    return f"hardware counters ({facts(result).get('processor_name') or facts(result).get('processor') or 'processor not recorded'})"
+    said = HARDWARE.facts(result)
+    return f"hardware counters ({said.get('processor_name') or said.get('processor') or 'processor not recorded'})"
 
 
 def account(result: Result, *, word: str, **where: object) -> dict[int, np.ndarray]:
@@ -84,11 +74,8 @@ def account(result: Result, *, word: str, **where: object) -> dict[int, np.ndarr
     A repetition is one row: its events were counted in different windows. Without slots (or of a role without them) all is unexplained.
     """
     shown = {f"{PREFIX}{name}": name for name in (f"instructions_per_{word}", f"cycles_per_{word}", *SLOTS)}
-    table = HARDWARE.rows(result, metric=list(shown), **where)
-    hosted = set(table["case_id"].unique()) & host_is_endpoint(result.frame)
-    of_path = [role for role in schema.ROLES if hosted or role != "host-other"]
     found = {}
-    for repetition, run in table[table["role"].isin(of_path)].groupby("repetition"):
+    for repetition, run in HARDWARE.of_roles(result, shown, **where).groupby("repetition"):
         values = {(row.role, shown[row.metric]): row.part / row.per for row in run.itertuples()}
         found[int(repetition)] = np.array([[1.0, *(cell for role in schema.ROLES for cell in _cells(values, role, word))]])
     return found
@@ -103,12 +90,11 @@ def _cells(values: Mapping[tuple[str, str], float], role: str, word: str) -> lis
     return [values.get((role, f"instructions_per_{word}"), np.nan), *(cycles * slot for slot in slots), cycles * (1 - sum(slots))]
 
 
-def missing(result: Result, names: Sequence[str]) -> list[str]:
+def _missing(result: Result, names: Sequence[str]) -> list[str]:
     """Why the catalogue's metrics `names` can't be shown."""
-    if _rows(result).empty:
+    said, known, rows = HARDWARE.facts(result), _formulas(result), _rows(result)
+    if rows.empty:
         return [messages.no_hardware_numbers()]
-    said, known = facts(result), _formulas(result)
-    rows = _rows(result)
     reasons = []
     for name in names:
         if name in (said.get("missing") or {}):
@@ -118,7 +104,7 @@ def missing(result: Result, names: Sequence[str]) -> list[str]:
         else:
             uses = set(expression.leaves(name, known))
             empty = rows[rows["name"].str.casefold().isin(uses) & rows["value"].isna()]
-            reasons += [f"`{name}`: {note}" for note in dict.fromkeys(empty["note"])]
+            reasons += [f"`{name}`: {note}" for note in empty["note"]]
     return list(dict.fromkeys(reasons))
 
 
@@ -126,12 +112,11 @@ def limits(result: Result) -> list[str]:
     """What a reader must know before trusting hardware's numbers; nothing where there are none."""
     if not present(result):
         return []
-    said = facts(result)
+    said = HARDWARE.facts(result)
     texts = [messages.preflight_found(str(one["text"])) for one in said.get("preflight", []) if one.get("state") != "ok"]
     if said.get("vendor_defined"):
         texts.append(messages.vendor_defined())
-    empty = _rows(result)
-    empty = empty[empty["value"].isna()]
+    empty = _rows(result)[_rows(result)["value"].isna()]
     texts += [messages.events_left_empty(sorted(rows["name"].unique()), str(note)) for note, rows in empty.groupby("note", sort=True)]
     if names := scaled(result):
         texts.append(messages.scaled_metrics(names))
@@ -146,7 +131,7 @@ def scaled(result: Result) -> list[str]:
     windows = [set(names.str.casefold()) for _, names in counted.groupby([*WINDOW, "mode"])["name"]]
     known = {name.casefold() for name in counted["name"].unique()}
     found = []
-    for name in facts(result).get("metrics", {}):
+    for name in HARDWARE.facts(result).get("metrics", {}):
         uses = {leaf for leaf in expression.leaves(name, formulas) if leaf not in DATA}
         if len(uses) > 1 and uses <= known and not any(uses <= window for window in windows):
             found.append(name)
@@ -159,13 +144,13 @@ def scaled(result: Result) -> list[str]:
 @functools.cache
 def _rows(result: Result) -> pd.DataFrame:
     """The collector's rows of normal windows, the kernel's own events among them."""
-    here = result.frame[(result.frame["testbed"] == result.testbed) & (result.frame["collector"] == COLLECTOR)]
+    here = result.frame[(result.frame["testbed"] == result.testbed) & (result.frame["collector"] == HARDWARE.collector)]
     return here[here["window"] != ""]
 
 
 def _formulas(result: Result) -> dict[str, Formula]:
-    metrics_said = facts(result).get("metrics") or {}
-    return {name.casefold(): Formula(expression.parse(one["expression"]), float(one["factor"])) for name, one in metrics_said.items()}
+    said = HARDWARE.facts(result).get("metrics") or {}
+    return {name.casefold(): Formula(expression.parse(one["expression"]), float(one["factor"])) for name, one in said.items()}
 
 
 def _without_polling(result: Result, rows: pd.DataFrame) -> pd.DataFrame:
@@ -189,111 +174,77 @@ def _iterations(result: Result) -> pd.DataFrame:
     return wide.rename(columns={"pmd_iterations": "iterations", "pmd_idle_iterations": "idle"}).dropna()
 
 
-@dataclass(frozen=True)
 class Sums:
-    """One run's counts of one role, by mode."""
+    """What was counted of one role in one run, of whose rows it is made: by mode and event (casefolded) an array over windows, NaN where it
+    was not counted; DATA likewise."""
 
-    counts: Mapping[str, Mapping[str, Mapping[str, float]]]
-    """Mode, event (casefolded), window: what was counted."""
-    spans: Mapping[str, Mapping[str, float]]
-    """Mode, window: seconds for which was counted."""
-    rates: Mapping[str, float]
-    """Window: packets, megabits or replies per second."""
-
-    def modes(self) -> list[str]:
-        return [mode for mode in MODES if mode in self.counts]
-
-    def together(self, mode: str, uses: Iterable[str]) -> dict[str, float] | None:
-        """The sums over the windows in which all of ``uses`` were counted in ``mode``, and their DATA; None if there are none."""
-        of_mode = self.counts.get(mode, {})
-        windows = set.intersection(*(set(of_mode.get(name, {})) for name in uses))
-        if not windows:
-            return None
-        spans = self.spans[mode]
-        counts = {name: sum(of_mode[name][window] for window in windows) for name in uses}
-        data = sum(spans[window] * self.rates.get(window, np.nan) for window in windows)
-        return {**counts, "packets": data, "seconds": sum(spans[window] for window in windows)}
-
-    @functools.cached_property
-    def has_data(self) -> bool:
-        """True if each of the windows says how much it carried, and they carried anything."""
-        rates = [self.rates.get(window, np.nan) for spans in self.spans.values() for window in spans]
-        return sum(rates) > 0
-
-    def scaled(self, mode: str, uses: Iterable[str]) -> dict[str, float] | None:
-        """The same, each divided by the data of its own windows; by their seconds where there are no data."""
-        parts = {name: self._per_unit(mode, name) for name in uses}
-        return _joined({name: part for name, part in parts.items() if part}) if all(parts.values()) else None
-
-    def _per_unit(self, mode: str, name: str) -> dict[str, float] | None:
-        """An event and DATA per unit of data, or, if there are no data in this run, per second."""
-        sums = self.together(mode, [name])
-        base = sums["packets" if self.has_data else "seconds"] if sums else 0
-        if not sums or not base > 0:
-            return None
-        return {name: sums[name] / base, "packets": 1.0 if self.has_data else np.nan, "seconds": sums["seconds"] / base}
+    def __init__(self, rows: pd.DataFrame) -> None:
+        # Over CPUs; a window in which one CPU's value is empty does not count for that event.
+        counts = rows.groupby(["mode", "window", "name"])["value"].sum(skipna=False).unstack("name")
+        windows = rows.groupby(["mode", "window"])[["enabled_s", "data_rate"]].max()
+        data = windows.assign(packets=windows["enabled_s"] * windows["data_rate"], seconds=windows["enabled_s"])[list(DATA)]
+        modes = {mode: counts.loc[mode].dropna(axis=1, how="all") for mode in (WHOLE, *MODES) if mode in counts.index}
+        self.counts = {mode: {**_arrays(table), **_arrays(data.loc[mode])} for mode, table in modes.items() if len(table.columns)}
+        self.modes = [mode for mode in self.counts if mode != WHOLE]
+        # Each of the windows says how much it carried, and they carried anything.
+        self.per = "packets" if windows["data_rate"].sum(skipna=False) > 0 else "seconds"
 
     def of(self, mode: str, uses: Sequence[str]) -> dict[str, float] | None:
         """What a formula is given that ``uses`` these events; None where one was not counted."""
-        if mode != WHOLE or all(name in self.counts.get(WHOLE, {}) for name in uses):
-            return self.together(mode, uses) or self.scaled(mode, uses)
-        modes = {name: [WHOLE] if name in self.counts.get(WHOLE, {}) else self.modes() for name in uses}
-        parts = {name: [self._per_unit(mode, name) for mode in modes[name]] for name in uses}
+        whole = self.counts.get(WHOLE, {})
+        apart = [name for name in uses if name not in whole] if mode == WHOLE else []
+        if not apart and (together := self._together(mode, uses)):
+            return together
+        parts = {name: [self._per_unit(one, name) for one in (self.modes if name in apart else [mode])] for name in uses}
         # All modes of a run, or none: a part would pass for the whole.
         if not all(one and all(one) for one in parts.values()):
             return None
-        return _joined({name: _added(name, [part for part in one if part]) for name, one in parts.items()})
+        # Counts of several modes add up, DATA is the same in each but for noise.
+        data = {key: float(np.mean([np.mean([part[key] for part in one]) for one in parts.values()])) for key in DATA}
+        return {**{name: sum(part[name] for part in one) for name, one in parts.items()}, **data}
+
+    def _together(self, mode: str, uses: Sequence[str]) -> dict[str, float] | None:
+        """The sums over the windows in which all of ``uses`` were counted in ``mode``, and their DATA; None if there are none."""
+        counts = self.counts.get(mode, {})
+        if not counts.keys() >= set(uses):
+            return None
+        windows = ~np.isnan([counts[name] for name in uses]).any(axis=0)
+        return {name: float(counts[name][windows].sum()) for name in (*uses, *DATA)} if windows.any() else None
+
+    def _per_unit(self, mode: str, name: str) -> dict[str, float] | None:
+        """An event and DATA, divided by the data of its own windows; if there are none in this run, by their seconds."""
+        sums = self._together(mode, [name])
+        base = sums[self.per] if sums else 0
+        if not sums or not base > 0:
+            return None
+        return {name: sums[name] / base, "packets": 1.0 if self.per == "packets" else np.nan, "seconds": sums["seconds"] / base}
 
 
-def _added(name: str, parts: Sequence[Mapping[str, float]]) -> dict[str, float]:
-    """The parts of several modes: counts add up, DATA is the same in each but for noise."""
-    return {name: sum(part[name] for part in parts), **{key: float(np.mean([part[key] for part in parts])) for key in DATA}}
-
-
-def _joined(parts: Mapping[str, Mapping[str, float]]) -> dict[str, float]:
-    counts = {name: part[name] for name, part in parts.items()}
-    return {**counts, **{key: float(np.mean([part[key] for part in parts.values()])) for key in DATA}}
+def _arrays(table: pd.DataFrame) -> dict[str, np.ndarray]:
+    return {name: table[name].to_numpy(float) for name in table}
 
 
 def _sums(result: Result, rows: pd.DataFrame) -> Iterator[tuple[tuple, str, Sums]]:
-    """Each run and traffic, each role with the totals `all` and `path` (see metrics.events), and what it counted."""
-    hosts = host_is_endpoint(result.frame)
+    """Each run and traffic, each role with the totals `all` and `path` (see metrics.of), and what it counted."""
     rows = rows[rows["cpu"] >= 0].assign(name=lambda t: t["name"].str.casefold())
-    rates = metrics.data_rates(result.numbers).set_index(WINDOW)["data_rate"]
+    rows = rows.merge(metrics.data_rates(result.numbers), on=WINDOW, how="left")
     for key, run in rows.groupby(RUN, sort=False):
-        of_run = rates.loc[rates.index.get_level_values("run_id") == key[1]]
-        of_run = of_run[(of_run.index.get_level_values("traffic") == key[3]) & (of_run.index.get_level_values("load") == key[4])]
-        by_window = {str(window): float(rate) for window, rate in zip(of_run.index.get_level_values("window"), of_run, strict=True)}
-        path = run if key[0] in hosts else run[run["role"] != "host-other"]
-        parts = {**{str(role): part for role, part in run.groupby("role")}, WHOLE: run, "path": path}
-        for role, part in parts.items():
-            yield key, role, _sum(part, by_window)
-
-
-def _sum(rows: pd.DataFrame, rates: Mapping[str, float]) -> Sums:
-    """The sum over CPUs; a window in which one CPU's value is empty does not count for that event."""
-    summed = rows.groupby(["mode", "name", "window"])["value"].sum(skipna=False).dropna()
-    counts: dict[str, dict[str, dict[str, float]]] = {}
-    for (mode, name, window), value in summed.items():
-        counts.setdefault(mode, {}).setdefault(name, {})[window] = float(value)
-    spans: dict[str, dict[str, float]] = {}
-    for (mode, window), span in rows.groupby(["mode", "window"])["enabled_s"].max().items():
-        spans.setdefault(mode, {})[window] = float(span)
-    return Sums(counts, spans, rates)
+        for role, part in [*run.groupby("role"), (WHOLE, run), ("path", run[on_path(result, run)])]:
+            yield key, str(role), Sums(part)
 
 
 # -- from sums to metrics ----------------------------------------------------------------------------------------
 
 
 def _computed(result: Result, rows: pd.DataFrame, formulas: Mapping[str, Formula], ending: str) -> Iterator[dict[str, object]]:
-    said = facts(result)["metrics"]
+    said = HARDWARE.facts(result)["metrics"]
     uses = {name: list(dict.fromkeys(expression.leaves(name, formulas))) for name in said}
     for key, role, sums in _sums(result, rows):
         word = vocabulary.per_data().get(str(key[3]))
         for name, leaves in uses.items():
             shown = _shown(name, str(said[name]["unit"]), leaves, word)
             events = [leaf for leaf in leaves if leaf not in DATA]
-            for mode in [WHOLE, *sums.modes()] if shown and events else ():
+            for mode in [WHOLE, *sums.modes] if shown and events else ():
                 counts = sums.of(mode, events)
                 value = None if counts is None else expression.compute(name, formulas, counts).value
                 if value is not None and not np.isnan(value):
@@ -314,7 +265,7 @@ def _shown(name: str, unit: str, leaves: Sequence[str], word: str | None) -> tup
     return None if unit in ("events", "cycles", "instructions", "slots") else (name, unit)
 
 
-def _clocks(result: Result, table: pd.DataFrame) -> pd.DataFrame:
+def _clocks(result: Result, table: pd.DataFrame) -> list[pd.DataFrame]:
     """Core cycles per TSC cycle where the poll-mode thread runs, and the switch's own cycles per packet in core cycles.
 
     A poll-mode thread that never sleeps counts TSC cycles all the time, busy or idle, so their sum is TSC hertz x seconds. The role
@@ -323,26 +274,24 @@ def _clocks(result: Result, table: pd.DataFrame) -> pd.DataFrame:
     tsc = metrics.pmd_cycles(result.numbers)
     rate = table[(table["metric"] == f"{PREFIX}cycles_per_second{WITH_POLLING}") & (table["role"] == "switch")]
     both = rate.merge(tsc, on=RUN, how="inner")
-    if both.empty:
-        return metrics.joined([])
     ratio = both["part"] / both["tsc_per_second"]
-    rows = [
+    cycles = {"part": ratio * both["pmd_busy_cycles"], "per": both["pmd_packets"], "unit": "cycles/packet"}
+    return [
         both.assign(metric=f"{PREFIX}clock_ratio", part=ratio, per=1.0, unit="core cycles/TSC cycle"),
-        both.assign(metric=f"{PREFIX}pmd_cycles_per_packet", part=ratio * both["busy_cycles"], per=both["packets"], unit="cycles/packet"),
+        both.assign(metric=f"{PREFIX}pmd_cycles_per_packet", **cycles),
     ]
-    return metrics.joined([row[COLUMNS] for row in rows])
 
 
 HARDWARE = Source(
     "hardware",
     of,
     of_path,
-    missing,
-    PREFIX,
-    present,
-    label,
-    limits,
-    account,
-    {name: WORDS.get(name, name.replace("_", " ")) for name in CAUSES},
-    COLLECTOR,
+    _missing,
+    prefix=PREFIX,
+    present=present,
+    label=_label,
+    limits=limits,
+    account=account,
+    causes={name: WORDS.get(name, name.replace("_", " ")) for name in CAUSES},
+    collector="perf_stat",
 )

@@ -19,20 +19,19 @@ with all polls in it has the ending `_with_polling`. In a result of an early mod
 from __future__ import annotations
 
 import functools
+from collections.abc import Iterator, Sequence
 
 import numpy as np
 import pandas as pd
 
 from analysis import messages, metrics, style, vocabulary
 from analysis.load import Result
-from analysis.metrics import host_is_endpoint, joined, quotient, wide_table
-from analysis.source import WINDOW, Source, of_path
+from analysis.metrics import joined, quotient, wide_table
+from analysis.source import WINDOW, WITH_POLLING, Source, of_path, on_path
 from analysis.tables import in_one_piece
 from terms import schema
 
-COLLECTOR = "uarch_model"
 PREFIX = "model_"
-WITH_POLLING = "_with_polling"
 SHARES = {"main_thread": "pmd-cpu"}
 """The option of OVS-DPDK that puts its main thread on the poll-mode thread's CPU."""
 PARTS = ("base", "l2", "llc", "memory", "frontend", "dtlb", "itlb", "branch", "mode")
@@ -58,11 +57,7 @@ POLL_MODE = "poll-mode thread"
 a packet's, and is most where few packets came."""
 EMPTY = "empty_polls"
 """How many polls found nothing, and the begin of the names of what they took."""
-UNITS = {
-    "instructions": "instructions",
-    **dict.fromkeys(("cycles", "walk_cycles", "repeat_cycles", "chain_cycles", *CYCLES), "cycles"),
-}
-"""The first half of a metric's unit; `events` for all others."""
+CYCLE_COUNTS = ("cycles", "walk_cycles", "repeat_cycles", "chain_cycles", *CYCLES)
 
 
 @functools.cache
@@ -72,8 +67,7 @@ def of(result: Result) -> pd.DataFrame:
         return joined([])
     raw, names = _counts(result)
     busy = _without_polling(raw[raw["traffic"] != "idle"], names)
-    parts = [_metrics(busy, names, ""), _metrics(raw, names, WITH_POLLING), _polling(raw, busy, names)]
-    return in_one_piece(joined(parts))
+    return in_one_piece(joined([*_metrics(busy, names, ""), *_metrics(raw, names, WITH_POLLING), *_polling(raw, busy, names)]))
 
 
 def present(result: Result) -> bool:
@@ -84,21 +78,18 @@ def present(result: Result) -> bool:
 
 def profile(result: Result) -> dict:
     """The modelled processor as the manifest has it: id, name, frequency_hz, values, …; empty if there is none."""
-    facts = (result.manifest.get("facts") or {}).get("collectors") or {}
-    return (facts.get(COLLECTOR) or {}).get("profile") or {}
+    return MODEL.facts(result).get("profile") or {}
 
 
-def label(result: Result) -> str:
-    """What stands wherever CPI or cycles are shown: `estimated (model: Intel Xeon …)`."""
-    return f"estimated (model: {profile(result).get('name', 'profile not recorded')})"
+def _name(result: Result) -> str:
+    return str(profile(result).get("name", "profile not recorded"))
 
 
 def limits(result: Result) -> list[str]:
     """What a reader must know before trusting the model's numbers; nothing where there are none."""
     if not present(result):
         return []
-    name = str(profile(result).get("name", "profile not recorded"))
-    texts = [messages.estimated_by_model(name, drives_clock=result.modelled is not None)]
+    texts = [messages.estimated_by_model(_name(result), drives_clock=result.modelled is not None)]
     rows = _rows(result)
     notes = rows[(rows["name"] == "cycles") & rows["value"].isna()]
     if len(notes):
@@ -118,11 +109,9 @@ def polling_left_in(result: Result) -> list[str]:
     return [text for case, text in result.cases["label"].items() if case in cases]
 
 
-def missing(result: Result, names: tuple[str, ...]) -> list[str]:
-    """Why the model's raw numbers `names` can't be shown."""
-    if not present(result) and _rows(result).empty:
-        return [messages.no_model_numbers()]
-    return metrics.missing_in(_rows(result), names)
+def _missing(result: Result, names: Sequence[str]) -> list[str]:
+    rows = _rows(result)
+    return [messages.no_model_numbers()] if rows.empty else metrics.missing(rows, names)
 
 
 def is_poll_mode(result: Result, rows: pd.DataFrame) -> pd.Series:
@@ -142,8 +131,7 @@ def is_poll_mode(result: Result, rows: pd.DataFrame) -> pd.Series:
 @functools.cache
 def windows(result: Result) -> pd.DataFrame:
     """One row a window that is to be trusted: metrics.WINDOW, DATA, and its `data`: packets, megabits or replies (NaN if none came)."""
-    rows = _rows(result)
-    return _data(_carried(rows))
+    return _data(_carried(_rows(result)))
 
 
 def account(result: Result, *, word: str, **where: object) -> dict[int, np.ndarray]:
@@ -151,16 +139,11 @@ def account(result: Result, *, word: str, **where: object) -> dict[int, np.ndarr
 
     A role that is not of the path, or that the case does not have, is at zero; a cell is NaN where a window did not count it.
     """
-    names = {f"{PREFIX}{name}_per_{word}": name for name in ("instructions", *CYCLES)}
-    table = MODEL.rows(result, metric=list(names), **where)
-    hosted = set(table["case_id"].unique()) & host_is_endpoint(result.frame)
-    table = table[table["role"].isin([role for role in schema.ROLES if hosted or role != "host-other"])]
+    names = [f"{PREFIX}{name}_per_{word}" for name in ("instructions", *CYCLES)]
+    table = MODEL.of_roles(result, names, **where)
     wide = table.pivot_table(index=["repetition", "window", "per"], columns=["role", "metric"], values="part", aggfunc="sum")
-    columns = pd.MultiIndex.from_product([schema.ROLES, list(names)])
-    here = set(table["role"].unique())
-    full = wide.reindex(columns=columns).reset_index(level="per")
-    absent = [column for column in columns if column[0] not in here]
-    full[absent] = 0.0
+    full = wide.reindex(columns=pd.MultiIndex.from_product([schema.ROLES, names])).reset_index(level="per")
+    full[[(role, name) for role in schema.ROLES if role not in set(table["role"]) for name in names]] = 0.0
     return {int(repetition): run.to_numpy(float) for repetition, run in full.groupby(level="repetition")}
 
 
@@ -190,8 +173,8 @@ def _counts(result: Result) -> tuple[pd.DataFrame, list[str]]:
     absent = [name for name in (EMPTY, *(f"{EMPTY}_{name}" for name in names)) if name not in wide]
     wide = wide.assign(**dict.fromkeys(absent, np.nan))
     wide = pd.concat([_every_role(case, names) for _, case in wide.groupby("case_id")], ignore_index=True)
-    wide = wide.merge(data, on=WINDOW, how="left").assign(hosted=lambda t: t["case_id"].isin(host_is_endpoint(result.frame)))
-    return wide, names
+    wide = wide.merge(data, on=WINDOW, how="left")
+    return wide.assign(on_path=on_path(result, wide)), names
 
 
 def _carried(rows: pd.DataFrame) -> pd.DataFrame:
@@ -228,63 +211,43 @@ def _without_polling(raw: pd.DataFrame, names: list[str]) -> pd.DataFrame:
 # -- from counts to metrics -------------------------------------------------------------------------------------
 
 
-def _metrics(counts: pd.DataFrame, names: list[str], ending: str) -> pd.DataFrame:
+def _metrics(counts: pd.DataFrame, names: list[str], ending: str) -> Iterator[pd.DataFrame]:
     wide = _data(_with_totals(counts, names))
-    word = wide["traffic"].map(vocabulary.per_data())
-    sent = wide[word.notna()].assign(word=word)
-    rows = [
-        quotient(
-            sent, f"{PREFIX}{name}_per_" + sent["word"] + ending, sent[name], sent["data"], f"{UNITS.get(name, 'events')}/" + sent["word"]
-        )
-        for name in names
+    sent, ran = wide[wide["traffic"].isin(vocabulary.per_data())], wide[wide["instructions"] > 0]
+    word = sent["traffic"].map(vocabulary.per_data())
+    for name in names:
+        yield quotient(sent, f"{PREFIX}{name}_per_" + word + ending, sent[name], sent["data"], unit(name, word))
+    accesses = ran.get("loads", np.nan) + ran.get("stores", np.nan)
+    ratios = [
+        *((f"{PREFIX}cpi{name.removeprefix('cycles')}", name, ran["instructions"], "cycles/instruction") for name in ("cycles", *CYCLES)),
+        *((f"{PREFIX}{name}_per_kilo_instructions", name, ran["instructions"] / 1e3, "events/1,000 instructions") for name in MISSES),
+        *((metric, name, accesses, "fraction") for name, metric in RATES.items()),
     ]
-    return joined([*rows, *_cpi(wide, ending), *_miss_rates(wide, ending)])
+    for metric, name, per, its_unit in ratios:
+        if name in ran:
+            yield quotient(ran, metric + ending, ran[name], per, its_unit)
 
 
-def _cpi(wide: pd.DataFrame, ending: str) -> list[pd.DataFrame]:
-    ran = wide[wide["instructions"] > 0]
-    parts = {"cpi": "cycles", **{f"cpi_{part}": f"cycles_{part}" for part in PARTS}}
-    unit = "cycles/instruction"
-    return [
-        quotient(ran, f"{PREFIX}{metric}{ending}", ran[name], ran["instructions"], unit) for metric, name in parts.items() if name in ran
-    ]
+def unit(counter: str, word: str | pd.Series) -> str | pd.Series:
+    """That of a metric which is this counter per `word`."""
+    return ("cycles/" if counter in CYCLE_COUNTS else "instructions/" if counter == "instructions" else "events/") + word
 
 
-def _miss_rates(wide: pd.DataFrame, ending: str) -> list[pd.DataFrame]:
-    """Misses per 1,000 instructions, and per load or store."""
-    ran = wide[wide["instructions"] > 0]
-    unit = "events/1,000 instructions"
-    rows = [
-        quotient(ran, f"{PREFIX}{name}_per_kilo_instructions{ending}", ran[name], ran["instructions"] / 1e3, unit)
-        for name in MISSES
-        if name in ran
-    ]
-    if {"loads", "stores", *RATES} <= set(ran):
-        accesses = ran["loads"] + ran["stores"]
-        rows += [quotient(ran, metric + ending, ran[name], accesses, "fraction") for name, metric in RATES.items()]
-    return rows
-
-
-def _polling(raw: pd.DataFrame, busy: pd.DataFrame, names: list[str]) -> pd.DataFrame:
+def _polling(raw: pd.DataFrame, busy: pd.DataFrame, names: list[str]) -> Iterator[pd.DataFrame]:
     """What a poll-mode thread spends on polls that find nothing: one of them, and the share of all of them."""
     threads = raw[raw[EMPTY] > 0]
-    rows = [
-        quotient(threads, f"{PREFIX}{name}_per_empty_poll", threads[f"{EMPTY}_{name}"], threads[EMPTY], f"{UNITS.get(name, 'events')}/poll")
-        for name in names
-    ]
+    for name in names:
+        yield quotient(threads, f"{PREFIX}{name}_per_empty_poll", threads[f"{EMPTY}_{name}"], threads[EMPTY], unit(name, "poll"))
     if "cycles" in names:
-        threads = raw.loc[busy.index]
-        threads = threads[threads[EMPTY].notna()]
+        threads = raw.loc[busy.index].dropna(subset=EMPTY)
         taken = threads["cycles"] - busy.loc[threads.index, "cycles"]
-        rows.append(quotient(threads, f"{PREFIX}polling_share", taken, threads["cycles"], "fraction"))
-    return joined(rows)
+        yield quotient(threads, f"{PREFIX}polling_share", taken, threads["cycles"], "fraction")
 
 
 def _with_totals(counts: pd.DataFrame, names: list[str]) -> pd.DataFrame:
     """By role, POLL_MODE, the sum `all`, and `path`: without host-other, unless the host is an endpoint (as metrics.events has it)."""
     by_role = _summed(counts, names, [*WINDOW, "role"])
-    path = counts[(counts["role"] != "host-other") | counts["hosted"]]
-    parts = {"all": counts, "path": path, POLL_MODE: counts[counts["polling"]]}
+    parts = {"all": counts, "path": counts[counts["on_path"]], POLL_MODE: counts[counts["polling"]]}
     totals = [_summed(part, names, WINDOW).assign(role=role) for role, part in parts.items()]
     return pd.concat([by_role, *totals], ignore_index=True)
 
@@ -307,12 +270,13 @@ MODEL = Source(
     "model",
     of,
     of_path,
-    missing,
-    PREFIX,
-    present,
-    label,
-    limits,
-    account,
-    dict(zip(PARTS, style.CAUSE_COLOURS, strict=True)),
-    COLLECTOR,
+    _missing,
+    prefix=PREFIX,
+    present=present,
+    # What stands wherever CPI or cycles are shown.
+    label=lambda result: f"estimated (model: {_name(result)})",
+    limits=limits,
+    account=account,
+    causes=dict(zip(PARTS, style.CAUSE_COLOURS, strict=True)),
+    collector="uarch_model",
 )

@@ -10,16 +10,20 @@ from __future__ import annotations
 import functools
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
+from typing import Any
 
 import numpy as np
 import pandas as pd
 
 from analysis import stats, vocabulary
 from analysis.load import Result
+from terms import schema
 
 WINDOW = ["case_id", "run_id", "repetition", "traffic", "load", "window"]
 COLUMNS = [*WINDOW, "metric", "role", "cpu", "part", "per", "unit"]
 SERIES = ["case_id", "traffic", "load", "metric", "role", "cpu", "unit"]
+WITH_POLLING = "_with_polling"
+"""The ending of metrics of a processor with all of a poll-mode thread's polls in them, those that found nothing among them."""
 Table = Callable[[Result], pd.DataFrame]
 
 
@@ -54,6 +58,15 @@ class Source:
         series, places, ends = _places(self.of, result)
         found = [places[ends[one] : ends[one + 1]] for one in select(series, **where).index]
         return self.of(result).iloc[np.sort(np.concatenate(found)) if found else []]
+
+    def of_roles(self, result: Result, names: Iterable[str], **where: object) -> pd.DataFrame:
+        """The rows of the named metrics by those of schema.ROLES that are of the path: what accounts are made of."""
+        table = self.rows(result, metric=list(names), **where)
+        return table[table["role"].isin(schema.ROLES) & on_path(result, table)]
+
+    def facts(self, result: Result) -> dict[str, Any]:
+        """What the manifest says of the source's collector; empty if it says nothing."""
+        return ((result.manifest.get("facts") or {}).get("collectors") or {}).get(self.collector) or {}
 
     def sample(self, result: Result, **where: object) -> stats.Sample:
         """One array (windows, 2) per repetition of the metric that `where` names; see stats."""
@@ -99,6 +112,12 @@ class Source:
 def of_path(where: dict[str, object]) -> dict[str, object]:
     """The whole path's, unless another role is asked for."""
     return {"role": "path", **where}
+
+
+def on_path(result: Result, rows: pd.DataFrame) -> pd.Series:
+    """Which rows are of the path from endpoint to endpoint: all but those of `host-other`, unless the host is an endpoint itself."""
+    hosts = result.cases.index[result.cases["topology"] == "vm2host"]
+    return (rows["role"] != "host-other") | rows["case_id"].isin(hosts)
 
 
 def samples(table: pd.DataFrame, **where: object) -> stats.Sample:
