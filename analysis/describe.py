@@ -4,13 +4,12 @@
 from __future__ import annotations
 
 import html
-from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
 import pandas as pd
 
-from analysis import figures, hardware, messages, metrics, model, series, stats, style, vocabulary
+from analysis import figures, functions, messages, metrics, model, series, stats, style, vocabulary
 from analysis.load import Result, worded
 from analysis.source import Source
 from analysis.sources import HARDWARE, MODEL, SOFTWARE
@@ -23,39 +22,31 @@ BEYOND = {
     "search_upper_lost_after_switch": "lost after it",
 }
 """What became of packets at the lowest rate that was too high."""
+PROCESSOR_METRICS = {
+    "instructions_per_{}": "instructions per {}",
+    "cycles_per_{}": "estimated cycles per {}",
+    "cpi": "estimated CPI",
+    "l1d_misses_per_{}": "L1D misses per {}",
+    "llc_misses_per_{}": "LLC misses per {}",
+    "dtlb_misses_per_{}": "DTLB misses (1st level) per {}",
+    "branch_misses_per_{}": "branch misses per {}",
+}
+"""What a reader asks for first of a processor, for each traffic that carries something: in a table of its own."""
+FUNCTIONS = 5
+"""How many of those with most misses are shown."""
+MISSES = {"l1d_misses": "L1D misses", "llc_misses": "LLC misses", "dtlb_walks": "DTLB walks", "branch_misses": "branch misses"}
 
-MODEL_METRICS = (
-    ("model_instructions_per_{}", "instructions per {}"),
-    ("model_cycles_per_{}", "estimated cycles per {}"),
-    ("model_cpi", "estimated CPI"),
-    ("model_l1d_misses_per_{}", "L1D misses per {}"),
-    ("model_llc_misses_per_{}", "LLC misses per {}"),
-    ("model_dtlb_misses_per_{}", "DTLB misses (1st level) per {}"),
-    ("model_branch_misses_per_{}", "branch misses per {}"),
-)
-"""The same of the modelled processor, for each traffic that carries something: in a table of their own."""
 
-
-def _of_result(result: Result) -> list[tuple[str, str, str, str]]:
+def _asked(result: Result, source: Source) -> list[tuple[str, str, str, str]]:
     """The numbers that a reader asks for first: traffic, load, metric, words."""
-    return vocabulary.headlines(metrics.sent(result))
-
-
-def _of_model(result: Result) -> list[tuple[str, str, str, str]]:
-    words = vocabulary.per_data()
-    return [
-        (traffic, load, metric.format(words[traffic]), text.format(words[traffic]))
-        for traffic, load in metrics.carrying(result)
-        for metric, text in MODEL_METRICS
-    ]
-
-
-def _of_hardware(result: Result) -> list[tuple[str, str, str, str]]:
-    """The same of the processor's own counters."""
-    return [
-        (traffic, load, metric.replace("model_", hardware.PREFIX), words.replace("estimated ", "").replace(" (1st level)", ", 1st level"))
-        for traffic, load, metric, words in _of_model(result)
-    ]
+    if source is SOFTWARE:
+        return vocabulary.headlines(metrics.sent(result))
+    words, found = vocabulary.per_data(), []
+    for traffic, load in metrics.carrying(result):
+        for metric, text in PROCESSOR_METRICS.items():
+            shown = text if source is MODEL else text.replace("estimated ", "").replace(" (1st level)", ", 1st level")
+            found.append((traffic, load, source.prefix + metric.format(words[traffic]), shown.format(words[traffic])))
+    return found
 
 
 @dataclass(frozen=True)
@@ -112,11 +103,12 @@ def where(result: Result) -> Table:
     """The testbed, the machine below it, and the versions that ran."""
     facts, host, git = (result.manifest.get(key) or {} for key in ("facts", "host", "git"))
     versions = facts.get("versions") or {}
+    hugepages = facts.get("hugepages_2mib", facts.get("hugepages"))
     rows = {
         "testbed": result.testbed + _whose_time(result),
         "its CPUs": _cpus(facts),
         "its memory": _memory(facts),
-        "its hugepages": _hugepages(facts),
+        "its hugepages": None if hugepages is None else f"{hugepages} of 2 MiB",
         "its kernel": facts.get("kernel"),
         "its kernel command line": facts.get("kernel_command_line"),
         "versions": ", ".join(f"{name} {version}" for name, version in versions.items()),
@@ -129,14 +121,19 @@ def where(result: Result) -> Table:
 
 def headlines(result: Result) -> Table:
     """The headline numbers by case: median [low, high]. n is named where it differs from the rest."""
-    return _headlines(result, _of_result(result), SOFTWARE, "median")
+    return _headlines(result, SOFTWARE, "median")
 
 
 def model_headlines(result: Result) -> Table | Text:
     """The same of the modelled processor's packet path."""
     if not MODEL.present(result):
         return Text(f"*{messages.not_shown('the modelled processor', MODEL.missing(result, ()))}*")
-    return _headlines(result, _of_model(result), MODEL, MODEL.label(result))
+    return _headlines(result, MODEL, MODEL.label(result))
+
+
+def hardware_headlines(result: Result) -> Table | Text:
+    """The same of the PMU's packet path; nothing where no PMU counted."""
+    return _headlines(result, HARDWARE, HARDWARE.label(result)) if HARDWARE.present(result) else Text("")
 
 
 def modelled_processor(result: Result) -> Table | Text:
@@ -161,27 +158,21 @@ def search_heading(result: Result) -> Text:
     """What opens the part on rates without loss, and what such a rate means here; nothing where none was searched."""
     if not metrics.searched(result):
         return Text("")
-    clock = (
-        f" {messages.drop_free_in_an_emulator()}"
-        if result.emulated
-        else f" {messages.drop_free_in_modelled_time()}"
-        if result.modelled
-        else ""
-    )
-    return Text(f"## Rates without loss\n{messages.drop_free()}{clock}\n\n{messages.drop_free_checked()}")
+    texts = [messages.drop_free()]
+    if result.emulated or result.modelled:
+        texts.append(messages.drop_free_in_an_emulator() if result.emulated else messages.drop_free_in_modelled_time())
+    return Text(f"## Rates without loss\n{' '.join(texts)}\n\n{messages.drop_free_checked()}")
 
 
 def searches(result: Result) -> Table | Text:
     """How each search went: what was found, between which bounds, in how many trials, and what was missing at the rate above."""
     if not metrics.searched(result):
         return Text("")
-    found = SOFTWARE.summary(result, list(metrics.SEARCH))
-    by = found.pivot_table(index=["case_id", "label", "load"], columns="metric", values="median", sort=False).reindex(
-        columns=list(metrics.SEARCH)
-    )
+    found = SOFTWARE.summary(result, metrics.SEARCH)
+    by = found.pivot_table(index=["case_id", "label", "load"], columns="metric", values="median", sort=False)
     rows = [
         {"case": label, "load": style.LOAD_NAMES[load], **_search(one, metrics.searches_ended(result, case, load))}
-        for (case, label, load), one in by.iterrows()
+        for (case, label, load), one in by.reindex(columns=list(metrics.SEARCH)).iterrows()
     ]
     return Table(pd.DataFrame(rows))
 
@@ -189,16 +180,48 @@ def searches(result: Result) -> Table | Text:
 def _search(one: pd.Series, ended: tuple[int, int]) -> dict[str, str]:
     """A row of medians over repetitions in words; of the rate's, over those that found one."""
     shown = {"rate found": "search_rate", "carried": "search_lower_bound", "too high": "search_upper_bound"}
-    trials = f"{one.search_trials:g} in {units.duration(one.search_seconds)}"
-    at_rate = f"{one.search_lower_bad:g} of {one.search_lower_trials:g}" if one.search_lower_trials else "–"
-    beyond = ", ".join(f"{words} {_number(one[name], 'fraction')}" for name, words in BEYOND.items() if one[name] > 0)
+    beyond = [f"{words} {number(one[name], 'fraction')}" for name, words in BEYOND.items() if one[name] > 0]
     return {
-        **{words: _number(one[name], metrics.SEARCH[name]) for words, name in shown.items()},
+        **{words: number(one[name], metrics.SEARCH[name]) for words, name in shown.items()},
         "searches that found one": f"{ended[0]} of {ended[1]}",
-        "trials": trials,
-        "bad ones at the rate carried": at_rate,
-        "of what was due at the rate too high": beyond or "–",
+        "trials": f"{one.search_trials:g} in {units.duration(one.search_seconds)}",
+        "bad ones at the rate carried": f"{one.search_lower_bad:g} of {one.search_lower_trials:g}" if one.search_lower_trials else "–",
+        "of what was due at the rate too high": ", ".join(beyond) or "–",
     }
+
+
+def misses(result: Result) -> Table | Text:
+    """For each kind of miss and case the functions that have most of them per packet, at saturation.
+
+    A cell has the misses per packet, their share of all, the function and the role of the thread; the first row of a kind has the sum
+    over all functions, those that were not kept among them.
+    """
+    where = functions.profiled(result)
+    rows = [row for counter, words in MISSES.items() for row in _missed(result, counter, words, where)] if where else []
+    if not rows:
+        return Text(f"*{messages.not_shown('functions by misses', functions.missing(result))}*")
+    # A short header: functions need the room.
+    return Table(pd.DataFrame(rows, columns=["per packet (modelled)", *result.cases["label"]]))
+
+
+def _missed(result: Result, counter: str, words: str, where: dict[str, str]) -> list[list[str]]:
+    """Of one kind: the sums, then the functions by rank."""
+    found = {case: functions.hottest(result, case, counter, FUNCTIONS, **where) for case in result.cases.index}
+    if all(one.empty for one in found.values()):
+        return []
+    metric = f"model_{counter}_per_{vocabulary.per_data()[where['traffic']]}"
+    sums = [MODEL.estimate(result, case_id=case, metric=metric, **where).median for case in found]
+    ranks = range(max(len(one) for one in found.values()))
+    ranked = [[f"{place + 1}.", *(_function(one, place) for one in found.values())] for place in ranks]
+    return [[words, *(f"{units.significant(value)} in all" if pd.notna(value) else "–" for value in sums)], *ranked]
+
+
+def _function(found: pd.DataFrame, place: int) -> str:
+    if place >= len(found):
+        return "–"
+    row = found.iloc[place]
+    share = f" ({units.significant(100 * row['share_of_all'], 2)} %)" if pd.notna(row["share_of_all"]) else ""
+    return f"{units.significant(row['median'])}{share}: {functions.named(row['object'], row['function'])}, {row['role']}"
 
 
 def hardware_heading(result: Result) -> Text:
@@ -214,13 +237,6 @@ def hardware_heading(result: Result) -> Text:
     )
 
 
-def hardware_headlines(result: Result) -> Table | Text:
-    """The headline numbers of the PMU's packet path; nothing where no PMU counted."""
-    if not HARDWARE.present(result):
-        return Text("")
-    return _headlines(result, _of_hardware(result), HARDWARE, HARDWARE.label(result))
-
-
 def limits(result: Result) -> Text:
     """What a reader must know about these very numbers, as a list."""
     found = all_limits(result) or ["Nothing was left out, and no run failed."]
@@ -233,63 +249,48 @@ def all_limits(result: Result) -> list[str]:
     return [*result.limits(), *(text for look in looks for text in look(result))]
 
 
-def estimates(result: Result, case: str) -> dict[tuple[str, str, str], tuple[stats.Estimate, str]]:
-    """The headline estimates of one case with their units, for `vsprof show`."""
-    return _estimates(result, case, _of_result(result), SOFTWARE)
-
-
-def model_estimates(result: Result, case: str) -> dict[tuple[str, str, str], tuple[stats.Estimate, str]]:
-    """The same of the modelled processor."""
-    return _estimates(result, case, _of_model(result), MODEL)
-
-
-def hardware_estimates(result: Result, case: str) -> dict[tuple[str, str, str], tuple[stats.Estimate, str]]:
-    """The same of the processor's own counters."""
-    return _estimates(result, case, _of_hardware(result), HARDWARE)
-
-
-def _estimates(result: Result, case: str, names: Sequence[tuple[str, ...]], source: Source) -> dict:
+def estimates(result: Result, case: str, source: Source) -> dict[tuple[str, str, str], tuple[stats.Estimate, str]]:
+    """The headline estimates of one case with their units, by traffic, load and metric, for `vsprof show`."""
     found = {}
-    for traffic, load, metric, _ in names:
+    for traffic, load, metric, _ in _asked(result, source):
         where = {"traffic": traffic, "load": load, "metric": metric}
-        estimate = source.estimate(result, case_id=case, **where)
-        if estimate.n:
+        if (estimate := source.estimate(result, case_id=case, **where)).n:
             found[traffic, load, metric] = (estimate, source.unit(result, **where))
     return found
 
 
-def _headlines(result: Result, names: Sequence[tuple[str, ...]], source: Source, what: str) -> Table:
+def _headlines(result: Result, source: Source, what: str) -> Table:
+    found = {label: estimates(result, case, source) for case, label in result.cases["label"].items()}
     rows = {}
-    for traffic, load, metric, words in names:
-        where = {"traffic": traffic, "load": load, "metric": metric}
-        found = {label: _headline(result, source, case, where) for case, label in result.cases["label"].items()}
-        if any(text for text in found.values()):
-            rows[f"{style.traffic_name(traffic, load)}: {words}"] = {label: text or "–" for label, text in found.items()}
+    for *where, words in _asked(result, source):
+        shown = {label: _headline(*one[tuple(where)], result.repetitions) for label, one in found.items() if tuple(where) in one}
+        if shown:
+            rows[f"{style.traffic_name(*where[:2])}: {words}"] = {label: shown.get(label, "–") for label in found}
+    return _table(result, rows, f"{what} [95 % interval]")
+
+
+def _headline(one: stats.Estimate, unit: str, repetitions: int) -> str:
+    return with_interval(one.median, one.low, one.high, unit) + (f" n={one.n}" if one.n != repetitions else "")
+
+
+def _table(result: Result, rows: dict[str, dict[str, str]], name: str) -> Table:
+    """A row for each of `rows`, a column a case."""
     frame = pd.DataFrame.from_dict(rows, orient="index", columns=list(result.cases["label"]))
-    return Table(frame.rename_axis(f"{what} [95 % interval], n={result.repetitions}").reset_index())
-
-
-def _headline(result: Result, source: Source, case: str, where: dict[str, str]) -> str:
-    one = source.estimate(result, case_id=case, **where)
-    if not one.n:
-        return ""
-    shown = with_interval(one.median, one.low, one.high, source.unit(result, **where))
-    return shown + (f" n={one.n}" if one.n != result.repetitions else "")
+    return Table(frame.rename_axis(f"{name}, n={result.repetitions}").reset_index())
 
 
 def with_interval(median: float, low: float | None, high: float | None, unit: str) -> str:
-    """`33.4 kpps [32.9, 34.0]`."""
-    shown = [_number(value, unit) for value in (median, low, high)]
-    return f"{shown[0]} [{_unrepeated(shown)}]" if low is not None else f"{shown[0]} (no interval)"
+    """`33.4 kpps [32.9, 34.0]`: the interval's bounds are without a unit that all three numbers share."""
+    middle, *bounds = [number(value, unit) for value in (median, low, high)]
+    if low is None:
+        return f"{middle} (no interval)"
+    if len({text.partition(" ")[2] for text in (middle, *bounds)}) == 1:
+        bounds = [text.partition(" ")[0] for text in bounds]
+    return f"{middle} [{', '.join(bounds)}]"
 
 
-def _unrepeated(shown: list[str]) -> str:
-    """The interval's bounds, without a unit that all three numbers share."""
-    suffixes = {text.partition(" ")[2] for text in shown}
-    return ", ".join(text.partition(" ")[0] if len(suffixes) == 1 else text for text in shown[1:])
-
-
-def _number(value: float | None, unit: str) -> str:
+def number(value: float | None, unit: str) -> str:
+    """As tables have it: a fraction in percent, a count without its unit."""
     if value is not None and unit == "fraction":
         return f"{units.significant(100 * value)} %"
     return units.si(value, "" if unit.startswith(("events", "instructions/", "cycles/")) else unit)
@@ -302,19 +303,15 @@ def _whose_time(result: Result) -> str:
 
 
 def _windows(result: Result, windows: dict[str, Any]) -> str:
-    count = windows.get("count", "–")
+    asked = {name: windows.get(name, "–") for name in ("count", "seconds", "warmup_seconds", "own_count", "own_seconds")}
     if result.modelled:
-        seconds, warm_up = (windows.get(f"modelled_{name}seconds", "–") for name in ("", "warmup_"))
-        return f"{count} of {seconds} s of modelled time in each run and traffic, unless a traffic has its own, after {warm_up} s at least"
-    length, warm_up = windows.get("seconds", "–"), windows.get("warmup_seconds", "–")
-    return f"{count} of {length} s in each run and traffic, after {warm_up} s of warm-up{_own_windows(result, windows)}"
-
-
-def _own_windows(result: Result, windows: dict[str, Any]) -> str:
+        seconds, warm_up = (windows.get(f"modelled_{name}", "–") for name in ("seconds", "warmup_seconds"))
+        every = f"{asked['count']} of {seconds} s of modelled time in each run and traffic"
+        return f"{every}, unless a traffic has its own, after {warm_up} s at least"
+    shown = f"{asked['count']} of {asked['seconds']} s in each run and traffic, after {asked['warmup_seconds']} s of warm-up"
     owners = sorted({str(schema.window_owner(window)) for window in result.own_numbers["window"].unique()})
-    if not owners:
-        return ""
-    return f"; then {windows.get('own_count', '–')} of {windows.get('own_seconds', '–')} s or more for {', '.join(owners)} alone"
+    alone = f"; then {asked['own_count']} of {asked['own_seconds']} s or more for {', '.join(owners)} alone"
+    return shown + alone * bool(owners)
 
 
 def _listed(rows: dict[str, Any]) -> Table:
@@ -325,11 +322,7 @@ def _listed(rows: dict[str, Any]) -> Table:
 def _pairs(values: Any) -> str:
     if not isinstance(values, dict):
         return str(values or "")
-    return "; ".join(f"{name} {_words(value)}" for name, value in values.items())
-
-
-def _words(value: Any) -> str:
-    return ", ".join(map(str, value)) if isinstance(value, list) else str(value)
+    return "; ".join(f"{name} {', '.join(map(str, one)) if isinstance(one, list) else one}" for name, one in values.items())
 
 
 def _placement(result: Result) -> str:
@@ -340,11 +333,6 @@ def _placement(result: Result) -> str:
             text = ", ".join(f"cpu{cpu} {role}" for cpu, role in sorted(run["cpu_roles"].items()))
             texts.setdefault(text, []).append(result.cases.loc[run["case_id"], "label"])
     return "; ".join(f"{', '.join(dict.fromkeys(labels))}: {text}" for text, labels in texts.items())
-
-
-def _hugepages(facts: dict[str, Any]) -> str:
-    count = facts.get("hugepages_2mib", facts.get("hugepages"))
-    return f"{count} of 2 MiB" if count is not None else "–"
 
 
 def _cpus(facts: dict[str, Any]) -> str:

@@ -7,12 +7,11 @@ from collections.abc import Sequence
 
 import pandas as pd
 
-from analysis import comparison, messages, stats
-from analysis.describe import Table, Text
+from analysis import comparison, messages, metrics, stats
+from analysis.describe import Table, Text, number
 from analysis.load import Result
 from analysis.published import every
 from analysis.sources import SOFTWARE
-from terms import units
 
 FRAMES = {"traffic": "paced_frames", "load": "paced"}
 IDLE = {"traffic": "idle", "load": "none"}
@@ -31,6 +30,11 @@ WORKER = (
     ("frames not timed", {**FRAMES, "metric": "disturbed"}, "fraction"),
 )
 """What the threads of the switch take, and what that buys: words, which metric, its unit."""
+RESTARTS = (
+    ("longest time without a frame", "outage", "seconds"),
+    ("until the switch said that it runs", "switch_away", "seconds"),
+    ("packets lost", "outage_packets_lost", ""),
+)
 
 
 def worker(result: Result) -> Table | Text:
@@ -40,10 +44,8 @@ def worker(result: Result) -> Table | Text:
 
 def answer(result: Result) -> Text:
     """A sentence for each two cases that differ in one thing: how much longer a frame takes, and how much less of its CPU the switch."""
-    lines = [sentence for pair in comparison.pairs(result) if (sentence := _compared(pair))]
-    return Text(
-        "\n".join(f"- {line}" for line in lines) or "This result can't answer the question: it has no two cases with a common number."
-    )
+    lines = [f"- {sentence}" for pair in comparison.pairs(result) if (sentence := _compared(pair))]
+    return Text("\n".join(lines) or "This result can't answer the question: it has no two cases with a common number.")
 
 
 def _compared(pair: comparison.Pair) -> str:
@@ -61,40 +63,35 @@ def _compared(pair: comparison.Pair) -> str:
 
 def restarted(result: Result) -> Text:
     """The answer in two sentences: which cases came back after the restart, after how long, and which did not."""
-    counts = {label: _came_back(result, case) for case, label in result.cases["label"].items()}
-    tried = {label: count for label, count in counts.items() if count[1]}
+    counts = {case: _came_back(result, case) for case in result.cases.index}
+    tried = {case: count for case, count in counts.items() if count[1]}
     if not tried:
         return Text("This result can't answer the question: no switch was restarted in it.")
-    back = [f"{label} ({_after(result, label)})" for label, (came, of) in tried.items() if came == of]
-    not_back = [label if not came else f"{label} (came back {came} of {of} times)" for label, (came, of) in tried.items() if came < of]
+    label = result.cases["label"]
+    back = [f"{label[case]} ({shown(_restart(result, case, 'outage'), 'seconds')})" for case, (came, of) in tried.items() if came == of]
     lines = [f"Frames came back after every restart with {'; '.join(back)}." if back else "With no case did frames come back each time."]
+    left = {case: count for case, count in tried.items() if count[0] < count[1]}
+    not_back = [label[case] + (f" (came back {came} of {of} times)" if came else "") for case, (came, of) in left.items()]
     return Text(" ".join([*lines, f"They did not, while they were waited for, with {'; '.join(not_back)}." if not_back else "All did."]))
-
-
-def _came_back(result: Result, case: str) -> tuple[int, int]:
-    """How often frames came back, of how many restarts."""
-    back = SOFTWARE.sample(result, case_id=case, **RESTART, metric="came_back", role="all", cpu=-1)
-    return round(sum(float(run[:, 0].sum()) for run in back)), len(back)
-
-
-def _after(result: Result, label: str) -> str:
-    case = result.cases.index[result.cases["label"] == label][0]
-    return shown(SOFTWARE.estimate(result, case_id=case, **RESTART, metric="outage"), "seconds")
 
 
 def restarts(result: Result) -> Table | Text:
     """By case, how often frames came back after the restart, after how long, and what was lost."""
-    rows: dict[str, dict[str, str]] = {}
-    for case, label in result.cases["label"].items():
-        came, tried = _came_back(result, case)
-        rows.setdefault("came back", {})[label] = f"{came} of {tried}" if tried else "–"
-        for words, metric, unit in (
-            ("longest time without a frame", "outage", "seconds"),
-            ("until the switch said that it runs", "switch_away", "seconds"),
-            ("packets lost", "outage_packets_lost", ""),
-        ):
-            rows.setdefault(words, {})[label] = shown(SOFTWARE.estimate(result, case_id=case, **RESTART, metric=metric), unit)
+    cases = list(result.cases["label"].items())
+    counts = {label: _came_back(result, case) for case, label in cases}
+    rows = {"came back": {label: f"{came} of {tried}" if tried else "–" for label, (came, tried) in counts.items()}}
+    for words, metric, unit in RESTARTS:
+        rows[words] = {label: shown(_restart(result, case, metric), unit) for case, label in cases}
     return _table(result, rows, "restart of the switch, median [95 % interval]")
+
+
+def _came_back(result: Result, case: str) -> tuple[int, int]:
+    """How often frames came back, of how many restarts."""
+    return metrics.happened(result, case_id=case, **RESTART, metric="came_back")
+
+
+def _restart(result: Result, case: str, metric: str) -> stats.Estimate:
+    return SOFTWARE.estimate(result, case_id=case, **RESTART, metric=metric)
 
 
 def published(target: str) -> Text:
@@ -118,14 +115,8 @@ def shown(estimate: stats.Estimate, unit: str) -> str:
     """`12.3 µs [11.9, 12.8]`, or a dash where it was not measured."""
     if not estimate.n:
         return "–"
-    numbers = [_number(value, unit) for value in (estimate.median, estimate.low, estimate.high)]
+    numbers = [number(value, unit) for value in (estimate.median, estimate.low, estimate.high)]
     return numbers[0] + (f" [{numbers[1]}, {numbers[2]}]" if estimate.low is not None else "")
-
-
-def _number(value: float | None, unit: str) -> str:
-    if value is not None and unit == "fraction":
-        return f"{units.significant(100 * value)} %"
-    return units.si(value, unit)
 
 
 def _table(result: Result, rows: dict[str, dict[str, str]], name: str) -> Table | Text:

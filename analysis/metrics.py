@@ -177,7 +177,12 @@ def _own_headlines(own: pd.DataFrame) -> Iterator[pd.DataFrame]:
 
 def searches_ended(result: Result, case_id: str, load: str) -> tuple[int, int]:
     """How many searches of a case for the rate of a load found one, and how many there were."""
-    runs = SOFTWARE.sample(result, case_id=case_id, traffic="udp_flood", load=load, metric="search_ended", role="all", cpu=-1)
+    return happened(result, case_id=case_id, traffic="udp_flood", load=load, metric="search_ended")
+
+
+def happened(result: Result, **where: object) -> tuple[int, int]:
+    """In how many runs something did that is 1 if it did, as `came_back`, and in how many it could have."""
+    runs = SOFTWARE.sample(result, **where, role="all", cpu=-1)
     return round(sum(float(run[:, 0].sum()) for run in runs)), len(runs)
 
 

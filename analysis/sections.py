@@ -12,7 +12,7 @@ from pathlib import Path
 
 from IPython.display import display
 
-from analysis import describe, describe_functions, everything, explain_dataplane, explain_model, figures, metrics, reading, stacks
+from analysis import describe, everything, explain_dataplane, explain_model, figures, metrics, reading, stacks
 from analysis.describe import Text
 from analysis.figures import counts
 from analysis.load import Result, load
@@ -91,7 +91,7 @@ def cycles(result: Result) -> None:
     show(f"## Why: where the cycles of a packet went\n{CYCLES}", describe.modelled_processor(result), describe.model_headlines(result))
     show(*_counted(result, "decomposition", "cpi_stack", "misses", "model_roles"))
     if MODEL.present(result):
-        show(FUNCTIONS, figures.show(result, "functions"), MISSES, describe_functions.misses(result), explain_model.markdown(result))
+        show(FUNCTIONS, figures.show(result, "functions"), MISSES, describe.misses(result), explain_model.markdown(result))
     _hardware(result, "hardware_decomposition", "hardware_per_packet", "hardware_misses")
 
 

@@ -10,7 +10,7 @@ import pandas as pd
 
 from analysis import describe, explain, explain_model, functions, model
 from analysis.load import Result
-from analysis.sources import HARDWARE, MODEL
+from analysis.sources import HARDWARE, MODEL, SOFTWARE
 
 
 def summary(result: Result) -> dict[str, Any]:
@@ -34,11 +34,9 @@ def summary(result: Result) -> dict[str, Any]:
 def text(result: Result) -> str:
     """The same for people: plain text, one table of cases."""
     title = f"{result.path.name}: {result.manifest.get('status', '–')}, testbed {result.testbed}"
-    plain = explain.answer(result).replace("**", "").replace("*", "")
-    table = describe.headlines(result).frame
-    parts = [title, _table(table), plain]
+    parts = [title, _table(describe.headlines(result).frame), explain.answer(result).replace("**", "").replace("*", "")]
     if MODEL.present(result):
-        parts[2:2] = [_table(_at_saturation(describe.model_headlines(result).frame))]
+        parts.insert(2, _table(_at_saturation(describe.model_headlines(result).frame)))
         parts += explain_model.sentences(result, **where) if (where := functions.profiled(result)) else []
     if HARDWARE.present(result):
         parts.append(_table(_at_saturation(describe.hardware_headlines(result).frame)))
@@ -53,23 +51,19 @@ def _at_saturation(frame: pd.DataFrame) -> pd.DataFrame:
 def _case(result: Result, case: str) -> dict[str, Any]:
     row = result.cases.loc[case]
     named = {key: row[key] or None for key in ("switch", "access", "topology", "setting")}
-    sources = {"metrics": describe.estimates, "model_metrics": describe.model_estimates, "hardware_metrics": describe.hardware_estimates}
-    return {"case_id": case, **named, **{key: _numbers(look(result, case)) for key, look in sources.items()}}
+    sources = {"metrics": SOFTWARE, "model_metrics": MODEL, "hardware_metrics": HARDWARE}
+    return {"case_id": case, **named, **{key: _numbers(describe.estimates(result, case, source)) for key, source in sources.items()}}
 
 
 def _numbers(estimates: dict) -> list[dict[str, Any]]:
     return [
         {
-            "traffic": traffic,
-            "load": load,
-            "metric": metric,
-            "median": _finite(found.median),
-            "low": _finite(found.low),
-            "high": _finite(found.high),
+            **dict(zip(("traffic", "load", "metric"), key, strict=True)),
+            **{name: _finite(getattr(found, name)) for name in ("median", "low", "high")},
             "n": found.n,
             "unit": unit,
         }
-        for (traffic, load, metric), (found, unit) in estimates.items()
+        for key, (found, unit) in estimates.items()
     ]
 
 
@@ -79,10 +73,7 @@ def _finite(value: float | None) -> float | None:
 
 
 def _table(frame: pd.DataFrame) -> str:
-    return _aligned([list(frame.columns), *frame.to_numpy().tolist()])
-
-
-def _aligned(rows: list[list[str]]) -> str:
-    widths = [max(len(str(row[column])) for row in rows) for column in range(len(rows[0]))]
-    lines = ["  ".join(str(cell).ljust(width) for cell, width in zip(row, widths, strict=True)).rstrip() for row in rows]
+    rows = [list(map(str, row)) for row in (frame.columns, *frame.to_numpy().tolist())]
+    widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
+    lines = ["  ".join(cell.ljust(width) for cell, width in zip(row, widths, strict=True)).rstrip() for row in rows]
     return "\n".join([lines[0], "-" * max(map(len, lines)), *lines[1:]])

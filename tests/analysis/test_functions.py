@@ -8,7 +8,7 @@ import dataclasses
 import pandas as pd
 import pytest
 
-from analysis import describe_functions, explain_model, figures, functions, tables
+from analysis import describe, explain_model, figures, functions, tables
 from analysis.load import load
 from analysis.sources import MODEL
 from terms import schema
@@ -82,18 +82,18 @@ def test_a_result_without_functions_says_how_they_are_made(sample, tmp_path):
     result = load(path)
     assert hottest(result).empty
     assert "vsprof parse old" in figures.show(result, "functions").text
-    assert "vsprof parse old" in describe_functions.misses(result).text
+    assert "vsprof parse old" in describe.misses(result).text
     assert "parts of a packet's instructions" not in explain_model.markdown(result)
 
 
 def test_a_result_without_the_model_says_so(two_switches):
-    for shown in (figures.show(two_switches, "functions"), describe_functions.misses(two_switches)):
+    for shown in (figures.show(two_switches, "functions"), describe.misses(two_switches)):
         assert "no window of this result was counted by the model" in shown.text
 
 
 def test_without_a_traffic_at_saturation_there_is_no_profile_and_it_is_said(sample, tmp_path):
     result = load(sample.write(tmp_path / "r", own="uarch_model", traffics=[("udp_flood", "equal")]))
-    for shown in (figures.show(result, "functions"), describe_functions.misses(result)):
+    for shown in (figures.show(result, "functions"), describe.misses(result)):
         assert "no traffic at saturation" in shown.text
 
 
@@ -104,7 +104,7 @@ def test_another_sources_functions_are_no_part_of_the_models(modelled, with_func
 
 
 def test_misses_make_one_table_with_a_column_a_case(modelled):
-    frame = describe_functions.misses(modelled).frame
+    frame = describe.misses(modelled).frame
     assert list(frame.columns[1:]) == ["kernel-ovs · vhost-net", "ovs-dpdk · vhost-user"]
     assert "modelled" in frame.columns[0]
     kinds = [text for text in frame.iloc[:, 0] if not text[0].isdigit()]
