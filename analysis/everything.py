@@ -88,9 +88,7 @@ def _quotients(result: Result, rows: pd.DataFrame) -> pd.DataFrame:
 
 
 def _counts(result: Result, rows: pd.DataFrame) -> pd.DataFrame:
-    grouped = rows.groupby([*WINDOW, "name", "unit"], sort=False)
-    # Where one part could not be counted there is no sum: one over the rest would pass for the whole.
-    sums = grouped[["value"]].sum(skipna=False).assign(enabled_s=grouped["enabled_s"].max()).reset_index()
+    sums = metrics.summed(rows, [*WINDOW, "name", "unit"])
     zero = sums.groupby("name")["value"].transform("max") == 0
     sums = sums[~zero].merge(_data_rates(result), on=WINDOW, how="left")
     span = sums["enabled_s"].astype(float).fillna(sums["window_seconds"])
@@ -99,7 +97,7 @@ def _counts(result: Result, rows: pd.DataFrame) -> pd.DataFrame:
     per = span.where(~carried, sums["data_rate"] * span)
     # What was counted over a whole flood has no length of its own: it is told as it is.
     per, ending = per.fillna(1.0), ("_per_" + word.where(carried, "second")).where(per.notna(), "")
-    return sums[WINDOW].assign(metric=sums["name"] + ending, role="all", cpu=-1, part=sums["value"], per=per, unit=sums["unit"])
+    return metrics.quotient(sums, sums["name"] + ending, sums["value"], per, sums["unit"])
 
 
 @functools.cache
@@ -108,7 +106,7 @@ def _data_rates(result: Result) -> pd.DataFrame:
 
 
 def _others(rows: pd.DataFrame) -> pd.DataFrame:
-    role = rows["role"].where(rows["role"] != "", "all")
+    role = rows["role"].replace("", "all")
     return rows[WINDOW].assign(metric=rows["name"], role=role, cpu=rows["cpu"], part=rows["value"], per=1.0, unit=rows["unit"])
 
 

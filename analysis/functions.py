@@ -32,14 +32,13 @@ def hottest(result: Result, case_id: str, counter: str, count: int, *, traffic: 
     word = vocabulary.per_data()[traffic]
     where = {"case_id": case_id, "traffic": traffic, "load": load, "metric": f"model_{counter}_per_{word}"}
     whole = MODEL.estimate(result, **where).median
-    unit = model.unit(counter, word)
     rows = []
     for key in _ranked(left, data)[:count]:
-        found = stats.estimate(_sample(left[key], data))
+        both = pd.DataFrame({"part": left[key], "per": data})
+        found = stats.estimate([run.to_numpy(float) for _, run in both.groupby("run_id")])
         row = {"median": found.median, "low": found.low, "high": found.high, "n": found.n, "share_of_all": found.median / whole}
-        rows.append({**where, **dict(zip(KEY, key, strict=True)), "unit": unit, **row})
-    numbers = ["median", "low", "high", "share_of_all"]
-    return pd.DataFrame(rows, columns=COLUMNS).astype(dict.fromkeys(numbers, float))
+        rows.append({**where, **dict(zip(KEY, key, strict=True)), "unit": model.unit(counter, word), **row})
+    return pd.DataFrame(rows, columns=COLUMNS).astype(dict.fromkeys(("median", "low", "high", "share_of_all"), float))
 
 
 def profiled(result: Result) -> dict[str, str]:
@@ -76,25 +75,15 @@ def _rows(result: Result, **where: object) -> pd.DataFrame:
 def _per_window(result: Result, case_id: str, counter: str, traffic: str, load: str) -> tuple[pd.DataFrame, pd.Series]:
     """One row a window, one column a function (KEY): its count. And each window's data."""
     rows = _rows(result, case_id=case_id, name=counter, traffic=traffic)
-    rows = rows[on_path(result, rows)]
-    windows = select(model.windows(result), case_id=case_id, traffic=traffic, load=load)
-    here = windows.dropna(subset=["data"]).set_index(PLACE)
-    counts = _wide(select(rows, traffic=traffic, load=load), here.index)
-    return counts, here.loc[counts.index, "data"]
-
-
-def _wide(rows: pd.DataFrame, windows: pd.Index) -> pd.DataFrame:
-    """A function that a window does not name has zero there; a window that names none was recorded without functions, and is left out."""
-    wide = rows.pivot_table(index=PLACE, columns=KEY, values="value", aggfunc="sum", fill_value=0.0)
-    return wide.loc[wide.index.intersection(windows)]
+    rows = select(rows[on_path(result, rows)], traffic=traffic, load=load)
+    windows = select(model.windows(result), case_id=case_id, traffic=traffic, load=load).dropna(subset=["data"]).set_index(PLACE)
+    # A function that a window does not name has zero there; a window that names none was recorded without functions, and is left out.
+    counts = rows.pivot_table(index=PLACE, columns=KEY, values="value", aggfunc="sum", fill_value=0.0)
+    counts = counts.loc[counts.index.intersection(windows.index)]
+    return counts, windows.loc[counts.index, "data"]
 
 
 def _ranked(left: pd.DataFrame, data: pd.Series) -> list[tuple[str, ...]]:
     """The functions that have anything, by their median over repetitions."""
     medians = left.groupby("run_id").sum().div(data.groupby("run_id").sum(), axis=0).median()
     return list(medians[medians > 0].sort_values(ascending=False, kind="stable").index)
-
-
-def _sample(counts: pd.Series, data: pd.Series) -> stats.Sample:
-    both = pd.DataFrame({"part": counts, "per": data})
-    return [run.to_numpy(float) for _, run in both.groupby("run_id")]

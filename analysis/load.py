@@ -19,11 +19,10 @@ import pyarrow as pa
 
 from analysis import messages, tables, vocabulary
 from terms import schema
+from terms.schema import ACCESSES
 
 COORDINATES = {"switch", "access", "topology", "testbed", "traffic", "load"}
 """Values of a case that are shown as something of their own, and so are no part of its `setting`."""
-ACCESSES = ("virtio-net", "vhost-net", "vhost-user", "virtio-user", "veth", "tap")
-"""The order of switches and accesses in every figure and table: from the kernel's way to the poll-mode way."""
 SIZES = ("flows", "frame_bytes")
 """Values that make another question of the same kind. What else varies (switch, access, options) is what is compared."""
 
@@ -68,8 +67,8 @@ class Result:
 
         In modelled time, what software counters say of time is of source `model`.
         """
-        here = self.frame[self.frame["testbed"] == self.testbed]
         sources = ["software", "model"] if self.modelled else ["software"]
+        here = self.frame[self.frame["testbed"] == self.testbed]
         return here[here["source"].isin(sources) & ~_in_own_window(here)]
 
     @functools.cached_property
@@ -108,8 +107,12 @@ class Result:
 
     @functools.cached_property
     def varied(self) -> dict[str, dict[str, Any]]:
-        """By case, what differs between cases beside switch and access: sizes, flows, options. What a case does not have is not in it."""
-        return _differing(self.values)
+        """By case, what differs between cases beside switch and access: sizes first, then options, each by name. What a case does not have
+        is not in it."""
+        names = {name for values in self.values.values() for name in values} - COORDINATES
+        varied = [name for name in names if len({str(values.get(name)) for values in self.values.values()}) > 1]
+        varied.sort(key=lambda name: (name not in SIZES, name))
+        return {case: {name: values[name] for name in varied if values.get(name) is not None} for case, values in self.values.items()}
 
     @functools.cached_property
     def changes(self) -> list[dict[str, Any]]:
@@ -119,10 +122,9 @@ class Result:
     @functools.cached_property
     def changed(self) -> dict[str, dict[str, Any]]:
         """By case, what of `changes` it has. The first case that has an option, whether it was run or not, has it unchanged."""
-        named = {name for change in self.changes for name in change}
-        unchanged: dict[str, Any] = {}
-        for case in self.manifest.get("cases", []) if named else []:
-            unchanged = {**{name: value for name, value in case.get("values", {}).items() if name in named}, **unchanged}
+        named, unchanged = set().union(*self.changes), {}
+        for case in reversed(self.manifest.get("cases", [])):
+            unchanged.update(case.get("values", {}))
         return {
             case: {name: value for name, value in values.items() if name in named and unchanged.get(name) != value}
             for case, values in self.values.items()
@@ -131,9 +133,11 @@ class Result:
     @functools.cached_property
     def told(self) -> dict[str, dict[str, Any]]:
         """What is said of a case: what of `varied` is no part of `changes`, and what is `changed`."""
-        named = {name for change in self.changes for name in change}
-        told = {case: {name: value for name, value in values.items() if name not in named} for case, values in self.varied.items()}
-        return {case: {**values, **self.changed[case]} for case, values in told.items()}
+        named = set().union(*self.changes)
+        return {
+            case: {name: value for name, value in values.items() if name not in named} | self.changed[case]
+            for case, values in self.varied.items()
+        }
 
     @functools.cached_property
     def cases(self) -> pd.DataFrame:
@@ -147,13 +151,12 @@ class Result:
         first["setting"] = [worded(self.told[case]) for case in first.index]
         # Where all cases have the same switch and access, what tells them apart is said alone.
         alone = first["arm"].nunique() == 1
-        first["label"] = [
-            more if more and alone else f"{arm}, {more}" if more else arm for arm, more in zip(first.arm, first.setting, strict=True)
-        ]
+        labels = zip(first["arm"], first["setting"], strict=True)
+        first["label"] = [more if more and alone else f"{arm}, {more}" if more else arm for arm, more in labels]
         # Of changes, the experiment's own order is the one in which they are told.
         places = {case: (place,) for place, case in enumerate(self.values)} if self.changes else _places(self.varied)
         first["_order"] = [
-            ((vocabulary.switch(row.switch).rank, row.switch), _place(ACCESSES, row.access), places[row.Index])
+            ((vocabulary.switch(row.switch).rank, row.switch), _index(ACCESSES, row.access), places[row.Index])
             for row in first.itertuples()
         ]
         return first.sort_values("_order", kind="stable").drop(columns="_order")
@@ -185,17 +188,14 @@ class Result:
         others = sorted(set(self.frame["testbed"].dropna().unique()) - {self.testbed})
         texts = [messages.failed_run(run["run_id"], run.get("error")) for run in self.failed]
         if self.manifest.get("status") == "partial":
+            planned = len(self.manifest.get("cases", [])) * int(self.manifest.get("experiment", {}).get("repetitions") or 1)
             done = sum(run.get("status") == "done" for run in runs)
-            texts.append(messages.partial_result(done, max(len(runs), self._planned())))
+            texts.append(messages.partial_result(done, max(len(runs), planned)))
         if others:
             texts.append(messages.left_out_testbeds(self.testbed, others))
         if self.repetitions < 6:
             texts.append(messages.too_few_repetitions(self.repetitions))
         return texts + [finding["text"] for finding in self.manifest.get("findings", [])]
-
-    def _planned(self) -> int:
-        repetitions = self.manifest.get("experiment", {}).get("repetitions") or 1
-        return len(self.manifest.get("cases", [])) * int(repetitions)
 
 
 def load(run_dir: str | Path) -> Result:
@@ -213,13 +213,10 @@ def load(run_dir: str | Path) -> Result:
 def _manifest(path: Path) -> dict[str, Any]:
     try:
         manifest = json.loads(path.read_text(encoding="utf-8"))
+        tables.check_version(path, manifest.get("schema_version"))
+        vocabulary.learn(manifest)
     except (FileNotFoundError, NotADirectoryError):
         raise messages.no_result(path.parent, path.name) from None
-    except ValueError as error:
-        raise messages.unreadable_result(path, error) from None
-    tables.check_version(path, manifest.get("schema_version"))
-    try:
-        vocabulary.learn(manifest)
     except (AttributeError, KeyError, TypeError, ValueError) as error:
         raise messages.unreadable_result(path, error) from None
     return manifest
@@ -248,16 +245,6 @@ def worded(values: Mapping[str, Any]) -> str:
     return ", ".join(_worded(name, value) for name, value in values.items())
 
 
-def _differing(cases: dict[str, dict[str, Any]]) -> dict[str, dict[str, Any]]:
-    """Of each case's values those that are not the same in all cases: sizes first, then options, each by name."""
-    names = {name for values in cases.values() for name in values} - COORDINATES
-    varied = sorted(
-        (name for name in names if len({str(values.get(name)) for values in cases.values()}) > 1),
-        key=lambda name: (name not in SIZES, name),
-    )
-    return {case: {name: values[name] for name in varied if values.get(name) is not None} for case, values in cases.items()}
-
-
 def _places(cases: dict[str, dict[str, Any]]) -> dict[str, tuple]:
     """What to sort cases by: numbers by size; words in the order in which the experiment gives them, which is that of the cases."""
     names = list(dict.fromkeys(name for values in cases.values() for name in values))
@@ -269,7 +256,7 @@ def _sortable(value: Any, words: list[Any]) -> tuple[int, float]:
     try:
         return 0, float(value)
     except (TypeError, ValueError):
-        return 1, words.index(value) if value in words else len(words)
+        return 1, _index(words, value)
 
 
 def _worded(name: str, value: Any) -> str:
@@ -280,5 +267,5 @@ def _worded(name: str, value: Any) -> str:
     return f"{name}={value}"
 
 
-def _place(order: tuple[str, ...], word: str | None) -> int:
+def _index(order: Sequence[Any], word: Any) -> int:
     return order.index(word) if word in order else len(order)

@@ -35,10 +35,9 @@ class Asked:
         No more than `most` rows, whichever they are. Raises BadInput where the file's rows can't be read.
         """
         if self.path is None:
-            whole = schema.table([], self.layout)
-            return whole.select(list(columns)) if columns else whole
+            return schema.table([], self.layout).select(list(columns or self.names))
         wanted = {name: value if isinstance(value, list) else [value] for name, value in where.items()}
-        tests = [*_tests(wanted, "IN"), *_tests(without, "NOT IN")]
+        tests = [_test(name, how, some) for how, asked in (("IN", wanted), ("NOT IN", without)) for name, some in asked.items()]
         values = [value for one in (*wanted.values(), *without.values()) for value in one]
         named = ", ".join(f'"{name}"' for name in columns) if columns else "*"
         asked = f"SELECT {named} FROM read_parquet(?, hive_partitioning = false) WHERE {' AND '.join(tests) or 'true'} LIMIT {most:d}"
@@ -58,8 +57,12 @@ def ask(path: Path, layout: pa.Schema) -> Asked:
     except (pa.ArrowInvalid, OSError) as error:
         raise messages.unreadable_result(path, error) from None
     with found:
-        _check_schema(path, found.schema_arrow, layout)
-        return Asked(path, found.metadata.num_rows, tuple(found.schema_arrow.names), layout)
+        names = tuple(found.schema_arrow.names)
+        stamp = (found.schema_arrow.metadata or {}).get(b"vsprof_schema", b"none").decode()
+        check_version(path, int(stamp) if stamp.isdigit() else stamp)
+        if missing := [name for name in (*schema.KEYS.names, *layout.names) if name not in names]:
+            raise messages.missing_columns(path, missing)
+        return Asked(path, found.metadata.num_rows, names, layout)
 
 
 def none(layout: pa.Schema) -> Asked:
@@ -78,14 +81,6 @@ def check_version(path: Path, seen: object) -> None:
         raise messages.wrong_schema(path, seen, schema.VERSION)
 
 
-def _tests(values: dict[str, list], how: str) -> list[str]:
+def _test(name: str, how: str, values: list) -> str:
     """SQL, with a mark for each value; a column that may be any of none is never right, and one that must not be is always."""
-    return [f'"{name}" {how} ({", ".join("?" * len(some))})' if some else str(how != "IN").lower() for name, some in values.items()]
-
-
-def _check_schema(path: Path, found: pa.Schema, layout: pa.Schema) -> None:
-    stamp = (found.metadata or {}).get(b"vsprof_schema", b"none").decode()
-    check_version(path, int(stamp) if stamp.isdigit() else stamp)
-    missing = [name for name in (*schema.KEYS.names, *layout.names) if name not in found.names]
-    if missing:
-        raise messages.missing_columns(path, missing)
+    return f'"{name}" {how} ({", ".join("?" * len(values))})' if values else str(how != "IN").lower()

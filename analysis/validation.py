@@ -7,6 +7,7 @@ one needs nothing else. Values are stored as measured, unrounded.
 
 from __future__ import annotations
 
+import functools
 from pathlib import Path
 from typing import Annotated, ClassVar, Literal, TypeVar
 
@@ -16,10 +17,12 @@ from analysis import messages
 from analysis.stats import Estimate
 
 FILE, TIME_FILE = "validation.json", "validation-time.json"
-PARTS = ("microbenchmarks", "switches", "repeat")
+MADE_BY = {FILE: "validate-model", TIME_FILE: "validate-time"}
+"""The target of the Makefile that writes each file."""
+PARTS, TIME_PARTS = ("microbenchmarks", "switches", "repeat"), ("microbenchmarks", "switches")
+Part = Literal["microbenchmarks", "switches", "repeat"]
 PER_ITERATION, PER_PACKET, CPI, EVENTS = "events/iteration", "events/packet", "cycles/instruction", "events"
 """The units of a processor's numbers; any other is a rate, which is compared with nothing: the lab's is the emulator's."""
-TIME_PARTS = ("microbenchmarks", "switches")
 TIME = "time"
 """The only event of a TimeValidation."""
 NS_PER_ITERATION, NS_PER_PACKET = "ns/iteration", "ns/packet"
@@ -44,7 +47,7 @@ class Strict(BaseModel):
 class Row(Strict):
     """One event of one microbenchmark or switch. Of the part `repeat`, `reference` is the first run and `modelled` the second."""
 
-    part: Literal["microbenchmarks", "switches", "repeat"]
+    part: Part
     item: str
     event: str
     unit: str
@@ -64,7 +67,7 @@ class Row(Strict):
 class Note(Strict):
     """What is to be known of an item: why it was left out, or why two runs of it differ."""
 
-    part: Literal["microbenchmarks", "switches", "repeat"]
+    part: Part
     item: str
     text: str
 
@@ -101,7 +104,7 @@ class Validation(Document):
     file: ClassVar[str] = FILE
     why_no_hardware: str | None
     """Why the model was compared with what must happen by its profile; None: it was compared with this machine's processor."""
-    parts: list[Literal["microbenchmarks", "switches", "repeat"]]
+    parts: list[Part]
     """Which were run, of PARTS."""
 
     @property
@@ -140,20 +143,11 @@ class TimeValidation(Document):
     beside: ClassVar[str] = "natively"
 
 
-Kind = TypeVar("Kind", bound=Document)
+Kind = TypeVar("Kind", Validation, TimeValidation)
 
 
-def load(path: str | Path) -> Validation:
-    """The validation in a file, or in a folder's validation.json. One that can't be read is BadInput, with the value seen."""
-    return _load(path, Validation)
-
-
-def load_time(path: str | Path) -> TimeValidation:
-    """The same of times, in validation-time.json."""
-    return _load(path, TimeValidation)
-
-
-def _load(path: str | Path, kind: type[Kind]) -> Kind:
+def load(path: str | Path, kind: type[Kind] = Validation) -> Kind:
+    """The validation in a file, or in a folder's file of its kind. One that can't be read is BadInput, with the value seen."""
     file = Path(path) / kind.file if Path(path).is_dir() else Path(path)
     try:
         return kind.model_validate_json(file.read_text(encoding="utf-8"))
@@ -167,5 +161,4 @@ def _load(path: str | Path, kind: type[Kind]) -> Kind:
         raise messages.bad_validation(file, *reason, MADE_BY[kind.file]) from error
 
 
-MADE_BY = {FILE: "validate-model", TIME_FILE: "validate-time"}
-"""The target of the Makefile that writes each file."""
+load_time = functools.partial(load, kind=TimeValidation)

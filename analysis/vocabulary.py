@@ -17,6 +17,37 @@ from terms.vocabulary import CollectorWords, Data, Headline, NumberWords, Switch
 LOADS = ("saturation", "ndr", "pdr", "equal", "paced", "none")
 """The order in which traffics are shown, before their own ranks."""
 _PACKETS = Data("packet", "packet received", "packet_rate_received")
+_MEGABITS = Data("megabit", "megabit of goodput", "goodput", scale=1e-6, modelled="model_tcp_bytes", modelled_scale=8e-6)
+_REPLIES = Data("reply", "reply", "replies", rate=False, modelled="model_icmp_messages", modelled_scale=0.5)
+_FULL = ("saturation",)
+_BUSY = Headline("pmd_busy", "poll-mode thread busy", _FULL)
+_TCP = (
+    Headline("goodput", "goodput", _FULL, "more"),
+    Headline("context_switches_per_megabit", "context switches per megabit", _FULL, "less"),
+)
+_FLOOD = (
+    Headline("packet_rate_received", "received", _FULL, "more"),
+    Headline("search_rate", "found by search", ("ndr", "pdr"), "more"),
+    Headline("loss_total", "lost", ("saturation", "equal"), "less"),
+    Headline("loss_total", "lost when sent for long", ("ndr", "pdr"), "less"),
+    Headline("context_switches_per_second", "context switches per second", _FULL, "less"),
+    Headline("context_switches_per_packet", "context switches per packet", ("saturation", "ndr"), "less"),
+    _BUSY,
+)
+_FRAMES = (
+    Headline("latency_mean", "one way, mean", (), "less"),
+    Headline("latency_p99", "one way, 99th percentile", (), "less"),
+    Headline("latency_max", "one way, longest", (), "less"),
+    Headline("frames_lost", "lost", (), "less"),
+)
+_RESTART = (
+    Headline("came_back", "came back", (), "more"),
+    Headline("outage", "longest time without a frame", (), "less"),
+    Headline("outage_packets_lost", "packets lost", (), "less"),
+    Headline("switch_away", "of which the switch itself was away", (), "less"),
+)
+_SENT_BACK = Headline("packet_rate_received", "sent back", _FULL, "more")
+_RTT = (Headline("rtt_p50", "round trip, median", (), "less"), Headline("rtt_p99", "round trip, 99th percentile", (), "less"))
 _BEFORE = Vocabulary(
     {
         "linux-bridge": SwitchWords("Linux bridge", 10, 0),
@@ -27,69 +58,12 @@ _BEFORE = Vocabulary(
         "vhost-switch": SwitchWords("vhost-switch", 60, 3),
     },
     {
-        "tcp_stream": TrafficWords(
-            "TCP stream",
-            10,
-            Data("megabit", "megabit of goodput", "goodput", scale=1e-6, modelled="model_tcp_bytes", modelled_scale=8e-6),
-            (
-                Headline("goodput", "goodput", ("saturation",), better="more"),
-                Headline("context_switches_per_megabit", "context switches per megabit", ("saturation",), better="less"),
-            ),
-        ),
-        "udp_flood": TrafficWords(
-            "UDP flood",
-            20,
-            _PACKETS,
-            (
-                Headline("packet_rate_received", "received", ("saturation",), better="more"),
-                Headline("search_rate", "found by search", ("ndr", "pdr"), better="more"),
-                Headline("loss_total", "lost", ("saturation", "equal"), better="less"),
-                Headline("loss_total", "lost when sent for long", ("ndr", "pdr"), better="less"),
-                Headline("context_switches_per_second", "context switches per second", ("saturation",), better="less"),
-                Headline("context_switches_per_packet", "context switches per packet", ("saturation", "ndr"), better="less"),
-                Headline("pmd_busy", "poll-mode thread busy", ("saturation",)),
-            ),
-        ),
-        "forward": TrafficWords(
-            "forwarding",
-            30,
-            Data("packet", "packet sent back", "packet_rate_received"),
-            (
-                Headline("packet_rate_received", "sent back", ("saturation",), better="more"),
-                Headline("pmd_busy", "poll-mode thread busy", ("saturation",)),
-            ),
-        ),
-        "ping_paced": TrafficWords(
-            "paced ping",
-            40,
-            Data("reply", "reply", "replies", rate=False, modelled="model_icmp_messages", modelled_scale=0.5),
-            (
-                Headline("rtt_p50", "round trip, median", better="less"),
-                Headline("rtt_p99", "round trip, 99th percentile", better="less"),
-            ),
-        ),
-        "paced_frames": TrafficWords(
-            "paced frames",
-            50,
-            _PACKETS,
-            (
-                Headline("latency_mean", "one way, mean", better="less"),
-                Headline("latency_p99", "one way, 99th percentile", better="less"),
-                Headline("latency_max", "one way, longest", better="less"),
-                Headline("frames_lost", "lost", better="less"),
-            ),
-        ),
-        "reconnect": TrafficWords(
-            "restart of the switch",
-            60,
-            None,
-            (
-                Headline("came_back", "came back", better="more"),
-                Headline("outage", "longest time without a frame", better="less"),
-                Headline("outage_packets_lost", "packets lost", better="less"),
-                Headline("switch_away", "of which the switch itself was away", better="less"),
-            ),
-        ),
+        "tcp_stream": TrafficWords("TCP stream", 10, _MEGABITS, _TCP),
+        "udp_flood": TrafficWords("UDP flood", 20, _PACKETS, _FLOOD),
+        "forward": TrafficWords("forwarding", 30, Data("packet", "packet sent back", "packet_rate_received"), (_SENT_BACK, _BUSY)),
+        "ping_paced": TrafficWords("paced ping", 40, _REPLIES, _RTT),
+        "paced_frames": TrafficWords("paced frames", 50, _PACKETS, _FRAMES),
+        "reconnect": TrafficWords("restart of the switch", 60, None, _RESTART),
         "idle": TrafficWords("idle", 70),
     },
 )
@@ -164,14 +138,10 @@ def better(traffic_name: str, metric: str, of: tuple[str, ...]) -> str:
     return said[0] if said else known.better if known else ""
 
 
-def figures() -> dict[str, str]:
-    """The figure that each number, or pattern of names, asks for."""
-    return {name: words.figure for one in _collectors.values() for name, words in one.numbers.items() if words.figure}
-
-
 def drawn_by(figure: str) -> list[str]:
     """The numbers, or patterns of names, that ask for this figure."""
-    return [name for name, asked in figures().items() if asked == figure]
+    asked = {name: words.figure for one in _collectors.values() for name, words in one.numbers.items() if words.figure}
+    return [name for name, wanted in asked.items() if wanted == figure]
 
 
 def judged_by(name: str) -> Headline | None:

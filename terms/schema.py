@@ -29,6 +29,7 @@ a vhost worker, or QEMU's main loop when access is ``virtio-net``."""
 SOURCES = ("hardware", "model", "software")
 MODES = ("user", "kernel", "guest", "all")
 ACCESSES = ("virtio-net", "vhost-net", "vhost-user", "virtio-user", "veth", "tap")
+"""In the order of every figure and table: from the kernel's way to the poll-mode way."""
 
 _TEXT, _WHOLE, _REAL = pa.string(), pa.int32(), pa.float64()
 _WORDS = ("experiment", "run_id", "case_id", "repetition", "window", "testbed", "switch", "access", "topology", "traffic")
