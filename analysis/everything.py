@@ -88,7 +88,7 @@ def _quotients(result: Result, rows: pd.DataFrame) -> pd.DataFrame:
 
 
 def _counts(result: Result, rows: pd.DataFrame) -> pd.DataFrame:
-    sums = metrics.summed(rows, [*WINDOW, "name", "unit"])
+    sums = metrics.summed(rows, [*WINDOW, "name", "unit"], sort=False)
     zero = sums.groupby("name")["value"].transform("max") == 0
     sums = sums[~zero].merge(_data_rates(result), on=WINDOW, how="left")
     span = sums["enabled_s"].astype(float).fillna(sums["window_seconds"])

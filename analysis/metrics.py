@@ -13,7 +13,6 @@ divided by megabits of goodput, the flood and paced frames by packets received, 
 from __future__ import annotations
 
 import functools
-import itertools
 import re
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 
@@ -140,18 +139,23 @@ SWITCH: Mapping[str, Quotients] = {
 @functools.cache
 def of(result: Result) -> pd.DataFrame:
     """Every metric of the result, in COLUMNS; a metric whose counts are missing is NaN or absent."""
+    return in_one_piece(joined(_tables(result)))
+
+
+def _tables(result: Result) -> Iterator[pd.DataFrame]:
+    """One after the other: a long campaign has millions of rows, of which few copies are to be held at once."""
     frame = result.numbers
-    own, times = _own(frame), frame[frame["collector"] == "cpu_time"]
-    streams = own[own["traffic"].map(vocabulary.per_data()) == "megabit"]
-    by_cpu, by_role = times[times["cpu"] >= 0], times[(times["cpu"] < 0) & (times["role"] != "")]
-    tables = [
-        _made(TRAFFIC, own, own), _made(STREAMS, own, streams),
-        *(_made(quotients, own, own[own["window"] == window]) for window, quotients in WHOLE.items()),
-        _events(result), _made(CPU_TIME["cpu"], own, by_cpu, by="cpu"), _made(CPU_TIME["role"], own, by_role, by="role"),
-        *(_made(quotients, own, frame[frame["collector"] == name], role="switch") for name, quotients in SWITCH.items()),
-        _own_headlines(own),
-    ]  # fmt: skip
-    return in_one_piece(joined(itertools.chain.from_iterable(tables)))
+    own = _own(frame)
+    yield from _made(TRAFFIC, own, own)
+    yield from _made(STREAMS, own, own[own["traffic"].map(vocabulary.per_data()) == "megabit"])
+    for window, quotients in WHOLE.items():
+        yield from _made(quotients, own, own[own["window"] == window])
+    yield from _events(result)
+    for by, those in {"cpu": frame["cpu"] >= 0, "role": (frame["cpu"] < 0) & (frame["role"] != "")}.items():
+        yield from _made(CPU_TIME[by], own, frame[those & (frame["collector"] == "cpu_time")], by=by)
+    for name, quotients in SWITCH.items():
+        yield from _made(quotients, own, frame[frame["collector"] == name], role="switch")
+    yield from _own_headlines(own)
 
 
 def _made(quotients: Quotients, own: pd.DataFrame, rows: pd.DataFrame, *, by: str = "", role: str = "all") -> Iterator[pd.DataFrame]:
@@ -270,7 +274,7 @@ def _whole(where: dict[str, object]) -> dict[str, object]:
 
 def _own(frame: pd.DataFrame) -> pd.DataFrame:
     """What the traffic itself counted: it is its own collector."""
-    return frame[frame["collector"] == frame["traffic"]]
+    return frame.loc[frame["collector"] == frame["traffic"], [*WINDOW, "name", "value", "unit"]]
 
 
 def wide_table(frame: pd.DataFrame, names: Collection[str], extra: Sequence[str] = ()) -> pd.DataFrame:
@@ -293,10 +297,10 @@ def _timed(own: pd.DataFrame, rows: pd.DataFrame, names: Collection[str], extra:
     return wide.assign(seconds=wide["seconds"].astype(float).fillna(wide["window_seconds"]))
 
 
-def summed(rows: pd.DataFrame, keys: list[str]) -> pd.DataFrame:
+def summed(rows: pd.DataFrame, keys: list[str], *, sort: bool = True) -> pd.DataFrame:
     """By `keys` the sum of `value`, NaN if one part could not be counted (a sum of the rest would pass for the whole), and the longest
     `enabled_s`."""
-    grouped = rows.groupby(keys)
+    grouped = rows.groupby(keys, sort=sort)
     return grouped[["value"]].sum(skipna=False).assign(enabled_s=grouped["enabled_s"].max()).reset_index()
 
 
