@@ -158,10 +158,7 @@ def search_heading(result: Result) -> Text:
     """What opens the part on rates without loss, and what such a rate means here; nothing where none was searched."""
     if not metrics.searched(result):
         return Text("")
-    texts = [messages.drop_free()]
-    if result.emulated or result.modelled:
-        texts.append(messages.drop_free_in_an_emulator() if result.emulated else messages.drop_free_in_modelled_time())
-    return Text(f"## Rates without loss\n{' '.join(texts)}\n\n{messages.drop_free_checked()}")
+    return Text(f"## Rates without loss\n{messages.drop_free(emulated=result.emulated, modelled=bool(result.modelled))}")
 
 
 def searches(result: Result) -> Table | Text:

@@ -8,6 +8,7 @@ polls out; an early one left them in.
 from __future__ import annotations
 
 import functools
+from dataclasses import asdict
 
 import pandas as pd
 
@@ -36,8 +37,8 @@ def hottest(result: Result, case_id: str, counter: str, count: int, *, traffic: 
     for key in _ranked(left, data)[:count]:
         both = pd.DataFrame({"part": left[key], "per": data})
         found = stats.estimate([run.to_numpy(float) for _, run in both.groupby("run_id")])
-        row = {"median": found.median, "low": found.low, "high": found.high, "n": found.n, "share_of_all": found.median / whole}
-        rows.append({**where, **dict(zip(KEY, key, strict=True)), "unit": model.unit(counter, word), **row})
+        row = {**where, **dict(zip(KEY, key, strict=True)), "unit": model.unit(counter, word)}
+        rows.append({**row, **asdict(found), "share_of_all": found.median / whole})
     return pd.DataFrame(rows, columns=COLUMNS).astype(dict.fromkeys(("median", "low", "high", "share_of_all"), float))
 
 

@@ -98,11 +98,8 @@ def two_groups(count: int, of: int, ratio: float, runs: Sequence[str]) -> str:
 
 
 NOT_SIGNIFICANT = "not significant"
-
 NO_INTERVAL = "no verdict: one repetition has no interval"
-
 NO_RATIO = "no ratio: one of the two is zero"
-
 BOTH_ZERO = "both are zero"
 """Verdicts of `vsprof compare` beside "more" and "less"."""
 
@@ -242,14 +239,28 @@ def never_counted(names: Sequence[str]) -> str:
     return f"{named} {'is' if len(names) == 1 else 'are'} not in this result (the collector or the traffic was not part of the experiment)"
 
 
-def drop_free() -> str:
+def drop_free(*, emulated: bool, modelled: bool) -> str:
     """RFC 2544, section 24, asks for trials of at least 60 s."""
-    return (
+    text = (
         "The *no-drop rate* (NDR) is the highest rate at which a short trial loses nothing, the *partial-drop rate* (PDR) the same with at "
         "most 0.5 % lost. MLRsearch chose the rates to try. Not all trials at a rate must hold: a share of them, named below the figure, "
         "may be bad, for where the host was busy elsewhere a trial loses frames whatever the switch does. It is a rate of the whole path "
         "(sender, switch, receiver) and of this host, and the trials are far shorter than the 60 s of RFC 2544: a loss that is rare is not "
         "seen. What a sender could not send in time counts as lost, where it is more than 1 %."
+    )
+    if emulated:
+        text += (
+            " In the emulated lab a CPU can stand still for milliseconds, and a sender that was late makes up for it by a burst: the rate "
+            "says where this emulation begins to drop, and nothing about hardware."
+        )
+    elif modelled:
+        text += (
+            " In modelled time a trial lasts milliseconds, and nothing but the path itself loses frames, which are counted at each hop: "
+            "the rate is the model's prediction for that processor."
+        )
+    return (
+        f"{text}\n\nThe windows that follow were measured at the rate found. How much was lost in them, which last longer and have "
+        "collectors at work, is among the headline numbers: a check on the search that it had no part in."
     )
 
 
@@ -261,27 +272,6 @@ def modelled_time(processor: str) -> str:
     return (
         f"In the time of {processor} as modelled: all rates and times are the model's prediction for that processor,"
         " none was measured on one."
-    )
-
-
-def drop_free_in_an_emulator() -> str:
-    return (
-        "In the emulated lab a CPU can stand still for milliseconds, and a sender that was late makes up for it by a burst: the rate says "
-        "where this emulation begins to drop, and nothing about hardware."
-    )
-
-
-def drop_free_in_modelled_time() -> str:
-    return (
-        "In modelled time a trial lasts milliseconds, and nothing but the path itself loses frames, which are counted at each hop: the "
-        "rate is the model's prediction for that processor."
-    )
-
-
-def drop_free_checked() -> str:
-    return (
-        "The windows that follow were measured at the rate found. How much was lost in them, which last longer and have collectors at "
-        "work, is among the headline numbers: a check on the search that it had no part in."
     )
 
 

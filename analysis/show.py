@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 import math
+from dataclasses import asdict
 from typing import Any
 
 import pandas as pd
@@ -56,14 +57,10 @@ def _case(result: Result, case: str) -> dict[str, Any]:
 
 
 def _numbers(estimates: dict) -> list[dict[str, Any]]:
+    keys = ("traffic", "load", "metric")
     return [
-        {
-            **dict(zip(("traffic", "load", "metric"), key, strict=True)),
-            **{name: _finite(getattr(found, name)) for name in ("median", "low", "high")},
-            "n": found.n,
-            "unit": unit,
-        }
-        for key, (found, unit) in estimates.items()
+        {**dict(zip(keys, key, strict=True)), **{name: _finite(value) for name, value in asdict(one).items()}, "unit": unit}
+        for key, (one, unit) in estimates.items()
     ]
 
 

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import functools
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import asdict, dataclass, field
 from typing import Any
 
 import numpy as np
@@ -142,10 +142,8 @@ def summarised(result: Result, table: pd.DataFrame) -> pd.DataFrame:
     """`Source.summary` of all metrics of a table in COLUMNS."""
     rows = []
     for key, series in table.groupby(SERIES, sort=False):
-        found = stats.estimate(samples(series))
-        if found.n:
-            one = {"median": found.median, "low": found.low, "high": found.high, "n": found.n}
-            rows.append({**dict(zip(SERIES, key, strict=True)), **one})
+        if (found := stats.estimate(samples(series))).n:
+            rows.append({**dict(zip(SERIES, key, strict=True)), **asdict(found)})
     columns = [*SERIES, "median", "low", "high", "n"]
     table = pd.DataFrame(rows, columns=columns).astype({"median": float, "low": float, "high": float})
     order = {case: place for place, case in enumerate(result.cases.index)}

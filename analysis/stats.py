@@ -148,9 +148,9 @@ def _quantiles_of_pairs(one: np.ndarray, other: np.ndarray) -> tuple[float, floa
     return logs[low], logs[high]
 
 
-def _countable(sample: Sample, columns: int = 2) -> list[np.ndarray]:
-    """The repetitions that have a value, without their uncounted windows. The last column is what is divided by."""
-    runs = [np.asarray(run, dtype=float).reshape(-1, columns) for run in sample]
+def _countable(sample: Sample) -> list[np.ndarray]:
+    """The repetitions that have a value, without their uncounted windows."""
+    runs = [np.asarray(run, dtype=float).reshape(-1, 2) for run in sample]
     # Looked at together first: a report has hundreds of thousands of repetitions, and nearly all are whole.
     if runs and np.isnan(np.concatenate(runs)).any():
         runs = [run[~np.isnan(run).any(axis=1)] for run in runs]
@@ -161,8 +161,8 @@ def _countable(sample: Sample, columns: int = 2) -> list[np.ndarray]:
 def _countable_pairs(sample: Sample, base: Sample) -> tuple[list[np.ndarray], list[np.ndarray]]:
     """The repetitions that have a value in both."""
     both = [(_countable([one]), _countable([other])) for one, other in zip(sample, base, strict=True)]
-    both = [(one[0], other[0]) for one, other in both if one and other]
-    return [one for one, _ in both], [other for _, other in both]
+    both = [pair for pair in both if all(pair)]
+    return [one for (one,), _ in both], [other for _, (other,) in both]
 
 
 def _sums(runs: Sequence[np.ndarray]) -> np.ndarray:
@@ -216,5 +216,4 @@ def _drawn(lengths: tuple[int, ...], width: int) -> np.ndarray:
 
 def tails(resamples: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     """The 95 % interval of each column of resamples, shape (RESAMPLES, columns)."""
-    low, high = np.array([_quantiles(column) for column in resamples.T]).T
-    return low, high
+    return tuple(np.array([_quantiles(column) for column in resamples.T]).T)
