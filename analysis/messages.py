@@ -71,11 +71,9 @@ def not_taken(name: str, figure: str, others: Sequence[str]) -> str:
     return f"`{name}` asks to be drawn by the figure `{figure}`, which does not draw it: use {' or '.join(others)}."
 
 
-def always_before(first: str, second: str, repetitions: int) -> str:
-    return (
-        f"In all {repetitions} repetitions {first} ran before {second}: what one leaves behind for the next can look like a "
-        "difference between them."
-    )
+def always_before(pairs: Iterable[tuple[str, str]], repetitions: int) -> str:
+    listed = "; ".join(f"{first} ran before {second}" for first, second in pairs)
+    return f"In all {repetitions} repetitions {listed}: what a case leaves behind for the next can look like a difference between them."
 
 
 def observed(shares: Mapping[str, float]) -> str:

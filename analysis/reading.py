@@ -39,8 +39,9 @@ EMULATED = (
 )
 MODELLED = (
     "*Modelled processor*: its counts are those of real software on a model of another processor than this machine's; CPI and cycles are "
-    "estimates. They come from windows in which the host ran far slower, so timers tick more often per packet.",
+    "estimates.",
 )
+SLOWED = ("*Windows of the model*: the host ran far slower in them, so its timers tick more often per packet.",)
 SPLIT = (
     "*Parts of a ratio*: cycles = instructions × CPI, so a ratio of cycles is a product of two; CPI is a sum over causes, and the cycles "
     "of a path one over roles, each of which is given the factor that makes all of them multiply to the whole (the logarithmic mean "
@@ -70,6 +71,7 @@ def notes(result: Result, own: Sequence[str] = ()) -> Text:
         *(RESTART if "reconnect" in traffics else ()),
         *(EMULATED if result.emulated else ()),
         *(MODELLED if MODEL.present(result) else ()),
+        *(SLOWED if MODEL.present(result) and result.modelled is None else ()),
         *(SPLIT if MODEL.present(result) or HARDWARE.present(result) else ()),
         *LAST,
     ]

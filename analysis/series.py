@@ -89,11 +89,12 @@ def order(result: Result) -> list[str]:
     if len(blocks) < 2:
         return []
     label = result.cases["label"]
-    return [
-        messages.always_before(label[one], label[other], len(blocks))
+    found = [
+        (label[one], label[other])
         for one, other in itertools.permutations(result.cases.index, 2)
         if all(one in block and other in block and block.index(one) < block.index(other) for block in blocks)
     ]
+    return [messages.always_before(found, len(blocks))] if found else []
 
 
 def drift(values: Sequence[float]) -> float:
