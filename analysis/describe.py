@@ -54,10 +54,9 @@ class Table:
     """A table in a notebook; what it shows is text already."""
 
     frame: pd.DataFrame
-    index: bool = False
 
     def _repr_html_(self) -> str:
-        return self.frame.to_html(index=self.index, border=0, na_rep="–", escape=True)
+        return self.frame.to_html(index=False, border=0, na_rep="–", escape=True)
 
 
 @dataclass(frozen=True)
