@@ -262,17 +262,12 @@ def _headlines(result: Result, source: Source, what: str) -> Table:
         shown = {label: _headline(*one[tuple(where)], result.repetitions) for label, one in found.items() if tuple(where) in one}
         if shown:
             rows[f"{style.traffic_name(*where[:2])}: {words}"] = {label: shown.get(label, "–") for label in found}
-    return _table(result, rows, f"{what} [95 % interval]")
+    frame = pd.DataFrame.from_dict(rows, orient="index", columns=list(result.cases["label"]))
+    return Table(frame.rename_axis(f"{what} [95 % interval], n={result.repetitions}").reset_index())
 
 
 def _headline(one: stats.Estimate, unit: str, repetitions: int) -> str:
     return with_interval(one.median, one.low, one.high, unit) + (f" n={one.n}" if one.n != repetitions else "")
-
-
-def _table(result: Result, rows: dict[str, dict[str, str]], name: str) -> Table:
-    """A row for each of `rows`, a column a case."""
-    frame = pd.DataFrame.from_dict(rows, orient="index", columns=list(result.cases["label"]))
-    return Table(frame.rename_axis(f"{name}, n={result.repetitions}").reset_index())
 
 
 def with_interval(median: float, low: float | None, high: float | None, unit: str) -> str:

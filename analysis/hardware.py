@@ -155,7 +155,9 @@ def _formulas(result: Result) -> dict[str, Formula]:
 
 def _without_polling(result: Result, rows: pd.DataFrame) -> pd.DataFrame:
     """The counts of the poll-mode thread's CPU without iterations that found nothing, at their price in the same run's idle windows."""
-    iterations = _iterations(result)
+    counted = result.numbers[result.numbers["collector"] == "ovs_pmd"]
+    iterations = metrics.wide_table(counted, ["pmd_iterations", "pmd_idle_iterations"], ["cpu"]).dropna()
+    iterations = iterations.rename(columns={"pmd_iterations": "iterations", "pmd_idle_iterations": "idle"})
     keys = [*WINDOW, "cpu"]
     rows = rows.merge(iterations, on=keys, how="left") if not iterations.empty else rows.assign(idle=np.nan, iterations=np.nan)
     polls = rows["idle"].notna() & rows["mode"].isin(["user", WHOLE]) & (rows["source"] == "hardware")
@@ -165,13 +167,6 @@ def _without_polling(result: Result, rows: pd.DataFrame) -> pd.DataFrame:
     rows = rows.merge(price, on=["run_id", "cpu", "mode", "name"], how="left")
     taken = (rows["price"] * rows["idle"]).fillna(0.0)
     return rows.assign(value=(rows["value"] - taken).where(taken == 0, (rows["value"] - taken).clip(lower=0)))
-
-
-def _iterations(result: Result) -> pd.DataFrame:
-    """By window and CPU: a poll-mode thread's iterations, and those that found nothing (`idle`)."""
-    counted = result.numbers[result.numbers["collector"] == "ovs_pmd"]
-    wide = metrics.wide_table(counted, ["pmd_iterations", "pmd_idle_iterations"], ["cpu"])
-    return wide.rename(columns={"pmd_iterations": "iterations", "pmd_idle_iterations": "idle"}).dropna()
 
 
 class Sums:

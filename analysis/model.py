@@ -172,8 +172,8 @@ def _counts(result: Result) -> tuple[pd.DataFrame, list[str]]:
     # A result of an earlier vsprof has none of them, nor has one without a poll-mode thread.
     absent = [name for name in (EMPTY, *(f"{EMPTY}_{name}" for name in names)) if name not in wide]
     wide = wide.assign(**dict.fromkeys(absent, np.nan))
-    wide = pd.concat([_every_role(case, names) for _, case in wide.groupby("case_id")], ignore_index=True)
-    wide = wide.merge(data, on=WINDOW, how="left")
+    full = wide[WINDOW].drop_duplicates().merge(wide[["case_id", "role", "polling"]].drop_duplicates(), on="case_id")
+    wide = full.merge(wide, on=full.columns.to_list(), how="left").fillna(dict.fromkeys(names, 0.0)).merge(data, on=WINDOW, how="left")
     return wide.assign(on_path=on_path(result, wide)), names
 
 
@@ -188,12 +188,6 @@ def _carried(rows: pd.DataFrame) -> pd.DataFrame:
     ways = np.where(data["case_id"].isin(given.index[given == "pvp"]), 2, 1)
     counted = ~data["case_id"].isin(given.index)
     return data.assign(model_packets=data["model_packets"].where(counted, data["model_frames"] / ways))
-
-
-def _every_role(case: pd.DataFrame, names: list[str]) -> pd.DataFrame:
-    windows, roles = case[WINDOW].drop_duplicates(), case[["role", "polling"]].drop_duplicates()
-    full = windows.merge(roles, how="cross").merge(case, on=[*WINDOW, "role", "polling"], how="left")
-    return full.fillna(dict.fromkeys(names, 0.0))
 
 
 def _without_polling(raw: pd.DataFrame, names: list[str]) -> pd.DataFrame:
