@@ -289,7 +289,7 @@ def number(value: float | None, unit: str) -> str:
 
 def _whose_time(result: Result) -> str:
     if result.modelled:
-        return f" (an emulated host, in the time of a {result.modelled} as modelled)"
+        return f" (an emulated host; its time is that of the modelled processor, {result.modelled})"
     return " (an emulated host: its clock rates are the emulator's)" if result.emulated else ""
 
 

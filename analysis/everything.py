@@ -43,7 +43,7 @@ class Everything:
         shown = table.to_html(index=False, border=0, na_rep="–", escape=True) if table is not None else ""
         rest = f"<p>Never: {html.escape(', '.join(never))}.</p>" if never else ""
         count = 0 if table is None else table["number"].nunique()
-        return f"<details><summary>{html.escape(name)} ({count} numbers)</summary>{shown}{rest}</details>"
+        return f"<details><summary>{html.escape(name)} ({count} {'number' if count == 1 else 'numbers'})</summary>{shown}{rest}</details>"
 
 
 def show(result: Result) -> Everything:

@@ -7,7 +7,7 @@ bridge's local port do here.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from functools import partial
 
@@ -38,10 +38,11 @@ REPLIES = {**PING, "metric": "context_switches_per_reply"}
 
 def answer(result: Result) -> str:
     """For each pair of cases who delivers more, and who makes how many context switches; then what limits it, and what was published."""
-    lines = []
+    lines, sent = [], style.traffics(result.frame)
+    others = [one for one in vocabulary.at_saturation(sent) if one[0] not in {where["traffic"] for where in (FLOOD, FORWARD, TCP)}]
     for pair in pairs(result):
         setting = f"**{pair.setting}**: " if pair.setting else ""
-        if said := " ".join(filter(None, (_delivers(pair), _switches_threads(pair)))):
+        if said := " ".join(filter(None, (_delivers(pair), _judged(pair, others), _switches_threads(pair)))) or _judged(pair, sent):
             lines.append(setting + said)
         lines += filter(None, (_full(pair), _published(pair)))
     if not lines:
@@ -81,6 +82,19 @@ def _switches_threads(pair: Pair) -> str:
             things = per if said else f"context switches {per}"
             said.append(comparison.as_many(ratio, things) + ("" if ratio.decided else ", which is not significant"))
     return f"It makes {' and '.join(said)}." if said else ""
+
+
+def _judged(pair: Pair, sent: Iterable[tuple[str, str]]) -> str:
+    """By what each of these traffics and loads is judged, a sentence for each."""
+    base, other = pair.names()
+    said = []
+    for traffic, load in sent:
+        headline = vocabulary.judged_by(traffic)
+        if headline and measured(ratio := pair.ratio(traffic=traffic, load=load, metric=headline.metric)):
+            compared = comparison.of(ratio, f"the *{headline.words}* of {base}")
+            sure = "" if ratio.decided else "; the difference is not significant"
+            said.append(f"In {style.traffic_name(traffic, load)}, {other} has {compared}{sure}.")
+    return " ".join(said)
 
 
 def _full(pair: Pair) -> str:

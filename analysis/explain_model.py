@@ -172,7 +172,7 @@ def hottest(pair: Pair) -> Finding | None:
         ]
         said.append(f"with {name} in {' and '.join(filter(None, (', '.join(each[:-1]), each[-1])))}")
     word = vocabulary.per_data()[where["traffic"]]
-    claim = f"{style.traffic_name(**where)}: the largest parts of a {word}'s instructions are spent, {'; '.join(said)}."
+    claim = f"{style.traffic_name(**where)}: the largest parts of the instructions per {word} are spent, {'; '.join(said)}."
     whole = pair.text(**where, metric=f"model_instructions_per_{word}")
     return Finding(claim, (f"shares of all instructions per {word} ({whole}), estimated from samples",))
 

@@ -13,7 +13,9 @@ from terms.errors import BadInput, VsprofError
 
 
 def no_result(path: Path, missing: str) -> BadInput:
-    return BadInput(f"{path} is no result: {missing} is missing; name a folder under results/, or results/latest")
+    return BadInput(
+        f"{path} is no result: {missing} is missing; name a folder under results/ (results/reference is one), or run an experiment first"
+    )
 
 
 def unreadable_result(path: Path, why: object) -> BadInput:

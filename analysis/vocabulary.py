@@ -109,7 +109,7 @@ def traffic(name: str) -> TrafficWords:
 
 def collector(name: str) -> str:
     """Its name in reports."""
-    return _collectors.get(name, CollectorWords()).words or name
+    return _collectors.get(name, CollectorWords()).words or traffic(name).words
 
 
 def collectors() -> tuple[str, ...]:

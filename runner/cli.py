@@ -175,16 +175,22 @@ def _events(asked: argparse.Namespace) -> int:
 
 
 def _list(asked: argparse.Namespace) -> int:
-    rows = []
+    rows, wrong = [], {}
     for name in experiments.names():
-        _, experiment = experiments.load(name)
-        rows.append({"name": name, "question": experiment.question, "cases": len(experiments.cases(experiment))})
+        try:
+            _, experiment = experiments.load(name)
+            rows.append({"name": name, "question": experiment.question, "cases": len(experiments.cases(experiment))})
+        except errors.BadInput as error:
+            wrong[name] = error
     if asked.json:
         print(json.dumps(rows, indent=1))
     else:
         for row in rows:
             print(f"{row['name']:16} {row['cases']} cases  {row['question']}")
-    return 0
+    # After those that can be used: one wrong file hides no other.
+    for name, error in wrong.items():
+        print(f"vsprof: experiments/{name}.yaml: {error}", file=sys.stderr)
+    return errors.BadInput.exit_status if wrong else 0
 
 
 def _host(asked: argparse.Namespace) -> int:

@@ -490,3 +490,14 @@ def test_a_wrong_option_ends_with_status_2_and_writes_nothing(document, file, ro
     seen = capsys.readouterr().err
     assert all(word in seen for word in words)
     assert not list(root.iterdir())
+
+
+def test_one_wrong_experiment_hides_no_other_from_the_list(tmp_path, monkeypatch, capsys):
+    (tmp_path / "good.yaml").write_text((experiments.FOLDER / "vm2vm.yaml").read_text())
+    (tmp_path / "wrong.yaml").write_text((experiments.FOLDER / "vm2vm.yaml").read_text().replace("kernel-ovs", "kernel-ovss"))
+    monkeypatch.setattr(experiments, "FOLDER", tmp_path)
+    assert cli.main(["list"]) == 2
+    printed, said = capsys.readouterr()
+    assert printed.startswith("good ")
+    assert said.startswith("vsprof: experiments/wrong.yaml: ")
+    assert "kernel-ovss" in said

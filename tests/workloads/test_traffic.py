@@ -141,7 +141,7 @@ def test_a_flood_that_began_in_another_time_than_its_windows_has_no_counts_of_it
         raw = {"pktgen.txt": PKTGEN, "hops.json": json.dumps({**hops, "rate_pps": None, "clock": clock})}
         numbers = {number.name: number for number in UdpFlood.numbers(raw, [])}
         assert numbers["packets_received"].value == received
-        assert ("emulator's time" in numbers["packets_sent"].note) is (received is None)
+        assert ("outside modelled time" in numbers["packets_sent"].note) is (received is None)
 
 
 def test_retransmits_are_summed_and_missing_where_not_told():
