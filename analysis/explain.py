@@ -7,6 +7,7 @@ bridge's local port do here.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from functools import partial
@@ -90,7 +91,9 @@ def _judged(pair: Pair, sent: Iterable[tuple[str, str]]) -> str:
     said = []
     for traffic, load in sent:
         headline = vocabulary.judged_by(traffic)
-        if headline and measured(ratio := pair.ratio(traffic=traffic, load=load, metric=headline.metric)):
+        ratio = pair.ratio(traffic=traffic, load=load, metric=headline.metric) if headline else stats.NOTHING
+        # Of two zeros, say where nothing came back, there is no ratio.
+        if measured(ratio) and math.isfinite(ratio.median):
             compared = comparison.of(ratio, f"the *{headline.words}* of {base}")
             sure = "" if ratio.decided else "; the difference is not significant"
             said.append(f"In {style.traffic_name(traffic, load)}, {other} has {compared}{sure}.")

@@ -88,12 +88,15 @@ def order(result: Result) -> list[str]:
         return [messages.order_not_known()]
     if len(blocks) < 2:
         return []
-    label = result.cases["label"]
-    found = [
-        (label[one], label[other])
-        for one, other in itertools.permutations(result.cases.index, 2)
+    label, cases = result.cases["label"], result.cases.index
+    always = {
+        (one, other)
+        for one, other in itertools.permutations(cases, 2)
         if all(one in block and other in block and block.index(one) < block.index(other) for block in blocks)
-    ]
+    }
+    # What follows from two others is not said.
+    shortest = [pair for pair in always if not any((pair[0], between) in always and (between, pair[1]) in always for between in cases)]
+    found = [(label[one], label[other]) for one, other in sorted(shortest, key=lambda pair: [*map(list(cases).index, pair)])]
     return [messages.always_before(found, len(blocks))] if found else []
 
 
