@@ -83,7 +83,7 @@ def test_a_result_without_functions_says_how_they_are_made(sample, tmp_path):
     assert hottest(result).empty
     assert "vsprof parse old" in figures.show(result, "functions").text
     assert "vsprof parse old" in describe.misses(result).text
-    assert "parts of a packet's instructions" not in explain_model.markdown(result)
+    assert "parts of the instructions per packet" not in explain_model.markdown(result)
 
 
 def test_a_result_without_the_model_says_so(two_switches):
@@ -115,7 +115,7 @@ def test_misses_make_one_table_with_a_column_a_case(modelled):
 
 
 def test_the_explanation_names_them_with_their_shares(modelled):
-    (found,) = [one for one in explain_model.findings(modelled) if "parts of a packet's instructions" in one.claim]
+    (found,) = [one for one in explain_model.findings(modelled) if "parts of the instructions per packet" in one.claim]
     assert (
         "with kernel OVS in `vhost_first (sample)` (33 %), `guest_first (sample)` (27 %) and `vhost_second (sample)` (22 %)" in found.claim
     )
