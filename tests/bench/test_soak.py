@@ -69,12 +69,15 @@ def test_a_process_a_folder_and_a_mount_are_left_behind(place, monkeypatch):
     (place.temporary / "vsprof-0-x").mkdir()
     assert soak.left_behind(place, before) == [f"folder {place.temporary / 'vsprof-0-x'}"]
     (place.temporary / "vsprof-0-x").rmdir()
-    named = subprocess.Popen([sys.executable, "-c", "import time; time.sleep(60)", str(place.temporary)])
+    program = "import time; print(flush=True); time.sleep(60)"
+    named = subprocess.Popen([sys.executable, "-c", program, str(place.temporary)], stdout=subprocess.PIPE)
     try:
+        # Until it runs, its command line may be empty: the kernel closes the old files, by which Popen knows of it, before it writes that.
+        named.stdout.readline()
         assert [found.partition(":")[0] for found in soak.left_behind(place, before)] == [f"process {named.pid}"]
     finally:
         named.kill()
-        named.wait()
+        named.communicate()
     monkeypatch.setattr(soak, "host_state", lambda: {**before, "hugepages": "7"})
     assert soak.left_behind(place, before) == [f"hugepages: 7 instead of {before['hugepages']}"]
 
