@@ -285,23 +285,18 @@ static bool may_cost_a_file(uint32_t request)
 	return request == SET_MEM_TABLE || request == SET_INFLIGHT_FD;
 }
 
-/* Why a port's endpoint is shut out, or NULL. We are not told of a message that was refused: each counts as that until it was taken. */
-static const char *shut_out(const struct port *port)
+/* Whether a port's endpoint is shut out; then it says so. We are not told of a message that was refused: each counts as that until it was
+ * taken. */
+static bool shut_out(const struct port *port)
 {
 	const struct vhost *vhost = port->own;
 
-	if (vhost->waited)
-		return "its endpoint made a worker wait for it to take an interrupt";
-	return vhost->refused > REFUSED_MOST ? "too many of its endpoint's memory tables could not be used" : NULL;
-}
-
-static bool is_shut_out(const struct port *port)
-{
-	const char *reason = shut_out(port);
-
-	if (reason != NULL)
-		RTE_LOG(WARNING, USER1, "port %s: %s: it stays down until it is removed and added\n", port->name, reason);
-	return reason != NULL;
+	if (!vhost->waited && vhost->refused <= REFUSED_MOST)
+		return false;
+	RTE_LOG(WARNING, USER1, "port %s: %s: it stays down until it is removed and added\n", port->name,
+		vhost->waited ? "its endpoint made a worker wait for it to take an interrupt"
+			      : "too many of its endpoint's memory tables could not be used");
+	return true;
 }
 
 /* The answer "refused" would keep the connection; an error without one ends it. */
@@ -318,10 +313,11 @@ static enum rte_vhost_msg_result before_message(int vid, void *message)
 
 	if (!spoil(vid, request, message) && port != NULL && may_cost_a_file(request))
 		((struct vhost *)port->own)->refused++;
-	if (port != NULL && is_shut_out(port))
-		return hang_up(message);
 	if (port != NULL && plane.options.own_rings && moves_rings(request))
 		pause_port(port);
+	/* After that: only a ring that nobody uses any more tells whether it made a worker wait. */
+	if (port != NULL && shut_out(port))
+		return hang_up(message);
 	if (port != NULL && request == SET_MEM_TABLE) {
 		((struct vhost *)port->own)->mapped = false;
 		((struct vhost *)port->own)->memory.count = 0;
@@ -348,19 +344,20 @@ static enum rte_vhost_msg_result after_message(int vid, void *message)
 	return RTE_VHOST_MSG_RESULT_NOT_HANDLED;
 }
 
-static bool is_path(int fd, int (*name)(int, struct sockaddr *, socklen_t *), const char *path)
+static bool is_unix_stream(int fd)
 {
-	struct sockaddr_un address = {.sun_family = AF_UNSPEC};
-	socklen_t length = sizeof(address) - 1; /* the last byte stays zero */
+	int domain = 0, type = 0;
+	socklen_t length = sizeof(int);
 
-	return name(fd, (struct sockaddr *)&address, &length) == 0 && address.sun_family == AF_UNIX && strcmp(address.sun_path, path) == 0;
+	return getsockopt(fd, SOL_SOCKET, SO_DOMAIN, &domain, &length) == 0 && domain == AF_UNIX &&
+	       getsockopt(fd, SOL_SOCKET, SO_TYPE, &type, &length) == 0 && type == SOCK_STREAM;
 }
 
 /*
  * librte_vhost has one thread for all ports, and waits there for the rest of a message, and for room for an answer. An endpoint that
  * sends half a message, or never reads, would keep all others from coming and going. After this time the call fails: librte_vhost
- * hangs up, or goes on without the answer. It tells nobody which file a connection is, so we look for those with the port's path at
- * one of their ends.
+ * hangs up, or goes on without the answer. It tells nobody which file a connection is, and the name at its other end is the endpoint's
+ * own for the path, so all of the kind are limited; the others are the control socket's, which waits for nobody either.
  */
 static void limit_waits(const struct port *port)
 {
@@ -368,17 +365,16 @@ static void limit_waits(const struct port *port)
 	DIR *files = opendir("/proc/self/fd");
 
 	if (files == NULL) {
-		RTE_LOG(WARNING, USER1, "port %s: its endpoint may make other ports' wait: /proc/self/fd can't be read: %s\n", port->name,
+		RTE_LOG(WARNING, USER1, "port %s: its endpoint may make other ports wait: /proc/self/fd can't be read: %s\n", port->name,
 			strerror(errno));
 		return;
 	}
 	for (struct dirent *file = readdir(files); file != NULL; file = readdir(files)) {
 		int fd = atoi(file->d_name);
 
-		if (!is_path(fd, getsockname, port->spec.path) && !is_path(fd, getpeername, port->spec.path))
-			continue;
-		setsockopt(fd, SOL_SOCKET, SO_RCVTIMEO, &rest, sizeof(rest));
-		setsockopt(fd, SOL_SOCKET, SO_SNDTIMEO, &room, sizeof(room));
+		if (is_unix_stream(fd) && (setsockopt(fd, SOL_SOCKET, SO_RCVTIMEO, &rest, sizeof(rest)) != 0 ||
+						  setsockopt(fd, SOL_SOCKET, SO_SNDTIMEO, &room, sizeof(room)) != 0))
+			RTE_LOG(WARNING, USER1, "port %s: file %d has no limit for waiting: %s\n", port->name, fd, strerror(errno));
 	}
 	closedir(files);
 }
@@ -388,7 +384,7 @@ static int new_connection(int vid)
 	static const struct rte_vhost_user_extern_ops ops = {.pre_msg_handle = before_message, .post_msg_handle = after_message};
 	const struct port *port = port_of(vid);
 
-	if (port == NULL || is_shut_out(port))
+	if (port == NULL || shut_out(port))
 		return -1;
 	limit_waits(port);
 	return rte_vhost_extern_callback_register(vid, &ops, NULL);

@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 
 from collectors.base import Collector, Recorded
 from terms import plugins
-from terms.placement import Placement
+from terms.placement import Placement, Thread
 from terms.schema import FunctionCount, Number
 
 CAPTURED = Path(__file__).with_name("captured")
@@ -93,9 +93,9 @@ def test_nothing_recorded(name):
 def test_what_it_counts_is_in_words(name):
     """Those that have words of their own say them when they know what they count."""
     begin, end = sound(name)
-    try:
-        names = {one.name for one in COLLECTORS[name].numbers(Recorded(begin, end, 1.0, PLACEMENT))}
-    except ValueError as error:
-        pytest.skip(f"its captured output is of another placement: {error}")
+    # One collector looks for the switch's main thread, which another run than the others' had.
+    placement = Placement([Thread("ovs-vswitchd-dp", 623, "switch", (0,))]) if name == "ovs_main_thread" else PLACEMENT
+    names = {one.name for one in COLLECTORS[name].numbers(Recorded(begin, end, 1.0, placement))}
+    assert names
     bare = [one for one in names if not any(fnmatch.fnmatchcase(one, pattern) for pattern in COLLECTORS[name].says)]
     assert not bare

@@ -25,7 +25,7 @@ from hostile_messages import (
 )
 from running import FOLDER, Switch, held, unharmed
 from traffic import BROADCAST, exchange, frame, frames, mac, quiet
-from vhost_user import NEED_REPLY, Connection, Feature, Refused, Request, memory_table
+from vhost_user import NEED_REPLY, Connection, Feature, Refused, Request, memory_table, u64
 
 pytestmark = pytest.mark.lab
 
@@ -99,10 +99,11 @@ def test_who_goes_on_with_bad_memory_tables_is_shut_out(switch, neighbours, gues
     exchange(switch.attach(guests(), "v"), neighbours[0], frames(23, mac(6), mac(1)))
 
 
+@pytest.mark.parametrize("server", [True, False], ids=["listens", "connects"])
 @pytest.mark.parametrize("attack", WAITS, ids=named)
-def test_who_makes_the_switch_wait_keeps_nobody_out(switch, neighbours, villain, guests, attack):
+def test_who_makes_the_switch_wait_keeps_nobody_out(switch, neighbours, guests, attack, server):
     """librte_vhost has one thread for all ports: the others must be able to come and go."""
-    attack(villain)
+    attack(switch.attach(guests(), "v", server=server))
     exchange(switch.attach(guests(), "w"), neighbours[0], frames(23, mac(6), mac(1)))
     switch.control("remove-port w")
     switch.control("remove-port v")
@@ -116,6 +117,9 @@ def test_who_makes_a_worker_wait_is_shut_out(switch, neighbours, villain, guests
     villain.send(frames(23, mac(6), BROADCAST))
     unharmed(switch, neighbours)
     eventually(lambda: switch.port("v")["broken_rings"], "rings that are no longer touched", lambda: switch.port("v"))
+    # With the first message it could make a worker wait again.
+    with pytest.raises(Refused):
+        villain.connection.set(Request.SET_VRING_CALL, u64(0), [villain.rx.call_fd])
     villain.die()
     switch.await_down("v")
     assert not villain_comes_back(switch, villain)

@@ -47,7 +47,9 @@ def test_the_limit_of_ovs_dpdk_is_found_and_measured(host, tmp_path):
         assert outcome.left_out["windows of udp_flood-pdr"] == recorded["why"]
         assert found["pdr", "search_rate"] is None
         return
-    # 39 kpps were found once, beside other work on the same two CPUs.
-    assert 5_000 < found["pdr", "search_lower_bound"] < found["pdr", "search_upper_bound"]
+    # How high they are is this host's: 39 kpps were found beside other work on the same two CPUs.
+    bounds = [found["pdr", f"search_{end}_bound"] for end in ("lower", "upper")]
+    assert 5_000 < bounds[0] < bounds[1]
+    assert set(bounds) <= {trial["rate_pps"] for trial in recorded["trials"]}, "both were tried"
     assert found["pdr", "offered_rate"] == found["pdr", "search_rate"]
     assert 0.3 < found["pdr", "packet_rate_sent"] / found["pdr", "search_rate"] < 1.02
