@@ -10,9 +10,10 @@
 	{&(core)->dtlb[0], &(core)->dtlb[1], &(core)->dtlb[2], &(core)->itlb[0], &(core)->itlb[1], &(core)->itlb[2], &(core)->stlb, \
 		&(core)->stlb_1g, &(core)->stlb_code}
 
-uint16_t block_chain(const struct profile *profile, uint32_t instructions, uint32_t chain, uint32_t rounds)
+uint16_t block_chain(const struct profile *profile, const struct block *block, uint32_t chain, uint32_t rounds)
 {
-	uint64_t takes = (uint64_t)chain * CHAIN_PART / rounds, flow = (uint64_t)instructions * 1000 * CHAIN_PART / profile->core_ipc_milli;
+	uint64_t flows = (uint64_t)block->instructions - block->fused;
+	uint64_t takes = (uint64_t)chain * CHAIN_PART / rounds, flow = flows * 1000 * CHAIN_PART / profile->core_ipc_milli;
 
 	return takes <= flow ? 0 : takes - flow > UINT16_MAX ? UINT16_MAX : (uint16_t)(takes - flow);
 }
@@ -53,6 +54,8 @@ bool core_init(struct core *core, const struct profile *profile, struct uncore *
 	core->way = UNKNOWN_WAY;
 	core->branches_modelled = profile->model_branches;
 	core->last_long = (uint64_t)-1 << 32;
+	core->awaited = NO_LINE;
+	core->spin_ticks = SPIN_TICKS;
 	core->sample_at = core->sample_due = core->steered_at = UINT64_MAX;
 	walker_init(&core->walker, profile, memory);
 	filters_clear(core);
@@ -170,7 +173,7 @@ void core_forget_blocks(struct core *core)
 
 uint64_t core_cycles(const struct core *core)
 {
-	uint64_t cycles = core->retired * 1000 / core->profile->core_ipc_milli;
+	uint64_t cycles = core_flowed(core) * 1000 / core->profile->core_ipc_milli;
 
 	for (int mode = 0; mode < MODE_COUNT; mode++) {
 		const struct counters *c = &core->counters[mode];

@@ -27,6 +27,9 @@
 #define PAGE_FILTER_SETS 128
 #define CODE_PAGES 128
 #define STREAMS 16
+#define NO_LINE UINT64_MAX
+/* Each access and each line of code is a tick, a miss some more: a loop around one load takes two or three, around a CMPXCHG a few more. */
+#define SPIN_TICKS 8
 #define L1_STREAMS 8
 
 /* A run of instructions that is entered at its begin and left at its end. Small: half a line of cache, for there are many. */
@@ -38,6 +41,7 @@ struct block {
 	bool user;
 	uint8_t atomics, pauses, ports; /* how many of the instructions; ports: IN, OUT */
 	uint16_t chain;                 /* of a loop in one block: cycles by which its chain takes longer each time, in CHAIN_PARTs */
+	bool fused;                     /* the last two instructions are one to the core: a comparison or the like, and a branch */
 	uint8_t way; /* user, and SPECIAL_WAY if there are atomics, pauses or ports: what core_block must look at, in one byte */
 };
 
@@ -46,7 +50,7 @@ struct block {
  * What a loop in one block takes longer each time round than its instructions' flow: `chain` cycles of `rounds` rounds. No more than
  * there is room for, which are 1023 cycles.
  */
-uint16_t block_chain(const struct profile *profile, uint32_t instructions, uint32_t chain, uint32_t rounds);
+uint16_t block_chain(const struct profile *profile, const struct block *block, uint32_t chain, uint32_t rounds);
 
 /*
  * QEMU keeps one translation of a piece of code for all processes that have it mapped, wherever they have it: a library's block
@@ -114,6 +118,7 @@ struct core {
 	struct counters *now;         /* those of the present mode */
 	uint64_t space_tag;           /* address space, in the upper bits of a filter's line */
 	uint64_t retired;             /* instructions in all */
+	uint64_t fused;               /* of these, how many flow as one with the next */
 	uint64_t tick;                /* the time by which lines and pages age */
 	uint64_t code_line;           /* the line last fetched, as in a filter */
 	uint64_t sample_at;           /* `retired` at which the next block is sampled */
@@ -142,6 +147,11 @@ struct core {
 	struct l1_stream l1_stream[L1_STREAMS];
 	uint32_t next_l1_stream; /* the one to be forgotten next */
 
+	/*
+	 * The line that another core took away while this one kept looking at it, as who spins for a lock or for a word from another thread
+	 * does; NO_LINE: none. And within how many of `tick` a line was looked at that is kept looked at: SPIN_TICKS; 0: none ever is.
+	 */
+	uint64_t awaited, spin_ticks;
 	bool blind;          /* what runs is not modelled: misses are not looked into, and leave caches, TLBs and predictors as they are */
 	bool repeating;      /* the accesses are those of a repeated string instruction */
 	uint64_t waited;     /* cycles for data, in all modes */
@@ -149,11 +159,11 @@ struct core {
 	uint64_t fill_queue; /* how many cycles those under way took then */
 	uint64_t last_long;  /* `retired` at the last long miss: those near it are in its shadow */
 	uint64_t last_value; /* what the last load got that missed L1 or the first-level TLB: an address near it depends on it */
-	uint64_t value_at, value_chained; /* `retired` and `chained` then */
+	uint64_t value_at, value_chained; /* core_flowed() and `chained` then */
 	bool value_known;
 	uint64_t steered_at; /* `retired` when the front end was last set on another way than it had gone ahead on; none: UINT64_MAX */
 	const struct block *device_block; /* the block that ran when a device was accessed last */
-	uint64_t transferred_at;          /* `retired` at the last jump, call or return */
+	uint64_t transferred_at;          /* core_flowed() at the last jump, call or return */
 	uint64_t chained;                 /* chain_cycles of all modes, in CHAIN_PARTs */
 	uint64_t walks_failed;
 	uint64_t (*real_pc)(struct core *core); /* the address at which the block that runs was entered; NULL: blocks have their own */
@@ -233,6 +243,12 @@ static inline bool core_hits(struct core *core, uint64_t address, bool store, un
 	return true;
 }
 
+/* What flows through the core at its rate: instructions, two that are fused as one. */
+static inline uint64_t core_flowed(const struct core *core)
+{
+	return core->retired - core->fused;
+}
+
 /* One data access within a line. Returns what core_access_slow does. */
 static inline bool core_access(struct core *core, uint64_t address, bool store)
 {
@@ -282,8 +298,11 @@ static ALWAYS_INLINE void core_run_as(struct core *core, const struct block *blo
 	core->now->l1i_fetches += last - first + 1;
 	core->retired += block->instructions;
 	core->previous = block;
-	if (conditional)
+	if (conditional) {
+		core->now->fused += block->fused;
+		core->fused += block->fused;
 		predictor_look(&core->predictor, block->pc);
+	}
 	core_fetch(core, first, last);
 }
 

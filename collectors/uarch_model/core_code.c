@@ -48,7 +48,9 @@ static void fetch(struct core *core, uint64_t virtual_line)
 		cache_expect(&core->l2, line);
 		core->now->l1i_misses++;
 		core_mark(core, HOT_l1i_misses);
+		uint8_t *held = uncore_hold(core->uncore, line);
 		enum served served = lines_fetch(core, line, false, &state);
+		uncore_let_go(held);
 		slot_t evicted;
 		slot = cache_insert(&core->l1i, line, LINE_SHARED, ++core->tick, &evicted);
 		filter_forget_slot(core->code_filter, core->l1i_filtered, &core->l1i, (size_t)(slot - core->l1i.slots));
@@ -155,9 +157,9 @@ static void branch(struct core *core, const struct block *from, uint64_t to)
 /* No front end takes more than one such branch in a cycle: where few instructions lie between two of them, it is what limits. */
 static void transfer(struct core *core)
 {
-	uint64_t milli = (core->retired - core->transferred_at) * 1000, ipc_milli = core->profile->core_ipc_milli;
+	uint64_t milli = (core_flowed(core) - core->transferred_at) * 1000, ipc_milli = core->profile->core_ipc_milli;
 
-	core->transferred_at = core->retired;
+	core->transferred_at = core_flowed(core);
 	if (milli < ipc_milli)
 		core_chain(core, CHAIN_PART - milli * CHAIN_PART / ipc_milli);
 }

@@ -14,14 +14,29 @@ static uint64_t *stall_of(struct core *core, enum served served)
 	return served == SERVED_L2 ? &now->stall_l2 : served >= SERVED_REMOTE_CACHE ? &now->stall_memory : &now->stall_llc;
 }
 
-static void charge_load(struct core *core, enum served served, bool depends)
+/*
+ * Whether the core had kept looking at this line until another one took it to write. What comes next depends on what is in it now, so
+ * nothing hides the way. QEMU tells of a store after it is done: the core may have seen the new value in the line that it still had, and
+ * ask for the line only to answer there. Then that store stands for the load that a processor would have waited for.
+ */
+static bool was_awaited(struct core *core, uint64_t line)
+{
+	if (line != __atomic_load_n(&core->awaited, __ATOMIC_RELAXED))
+		return false;
+	__atomic_store_n(&core->awaited, NO_LINE, __ATOMIC_RELAXED);
+	return true;
+}
+
+static void charge_load(struct core *core, enum served served, bool depends, bool awaited)
 {
 	const struct profile *p = core->profile;
 	uint64_t latency = served_latency(p, served), extra = latency - p->l1d_latency, waited = 0, cycles = extra;
 	bool beyond = served >= SERVED_REMOTE_CACHE, shadowed = core->retired - core->last_long < p->core_rob;
 
 	/* What is near is partly hidden by other work; one long miss fills the reorder buffer, and others are served in its shadow. */
-	if (!beyond)
+	if (awaited)
+		cycles = extra;
+	else if (!beyond)
 		cycles = extra * p->core_exposed_l2_permille / 1000;
 	else if (shadowed)
 		cycles = extra * p->core_overlap_permille / 1000;
@@ -30,7 +45,7 @@ static void charge_load(struct core *core, enum served served, bool depends)
 	 * a chain one after the other.
 	 */
 	if (depends) {
-		uint64_t flow = (core->retired - core->value_at) * 1000 * CHAIN_PART / p->core_ipc_milli;
+		uint64_t flow = (core_flowed(core) - core->value_at) * 1000 * CHAIN_PART / p->core_ipc_milli;
 		uint64_t between = (flow + core->chained - core->value_chained) / CHAIN_PART;
 		waited = latency > between ? latency - between : 0;
 	}
@@ -62,7 +77,7 @@ static void charge_early(struct core *core, enum served served)
 void core_loaded(struct core *core, uint64_t value)
 {
 	core->last_value = value;
-	core->value_at = core->retired;
+	core->value_at = core_flowed(core);
 	core->value_chained = core->chained;
 	core->value_known = true;
 }
@@ -127,13 +142,12 @@ bool core_access_slow(struct core *core, uint64_t address, bool store)
 		core_mark(core, HOT_l1d_misses);
 		enum served served = lines_load(core, line, store, &slot);
 		/* Stores wait in the store buffer; nobody waits for them. */
-		if (!store)
-			charge_load(core, served, depends);
+		bool awaited = was_awaited(core, line);
+		if (awaited || !store)
+			charge_load(core, served, depends, awaited);
 		missed = true;
 	} else if (store && slot_state(*slot) != LINE_MODIFIED) {
-		if (slot_state(*slot) == LINE_SHARED)
-			core->now->l1d_upgrades += uncore_upgrade(core->uncore, core->index, line);
-		*slot = slot_make(line, LINE_MODIFIED);
+		lines_own(core, line, slot);
 	} else if (early & EARLY && !store) {
 		charge_early(core, (enum served)(early >> EARLY_SHIFT & EARLY_SERVED));
 	}

@@ -51,6 +51,13 @@ void filter_remember_slot(struct filter_entry *filter, uint16_t *filtered, const
 		.stamp = &cache->stamps[at],
 		.page = page,
 	};
+	/* Another core may have taken the line, or made it shared, before it could see here who knows of it. */
+	__atomic_thread_fence(__ATOMIC_SEQ_CST);
+	slot_t now = __atomic_load_n(slot, __ATOMIC_RELAXED);
+	if (!now)
+		filter_forget_slot(filter, filtered, cache, at);
+	else if (slot_state(now) != LINE_MODIFIED)
+		filter[set].store_line = FILTER_EMPTY;
 }
 
 /* No filter may vouch for the page of `entry` any longer; `parts` is where. */

@@ -29,7 +29,7 @@ static void put_into_l2(struct core *core, uint64_t line, enum line_state state)
 /* Cycles so far, without those of modes, branches and translation: by these it is known how fast lines follow each other. */
 static uint64_t present(const struct core *core)
 {
-	return (core->retired * 1000 * CHAIN_PART / core->profile->core_ipc_milli + core->chained) / CHAIN_PART + core->waited;
+	return (core_flowed(core) * 1000 * CHAIN_PART / core->profile->core_ipc_milli + core->chained) / CHAIN_PART + core->waited;
 }
 
 void core_wait(struct core *core, uint64_t *stall, uint64_t cycles)
@@ -57,9 +57,12 @@ void lines_prefetch(struct core *core, uint64_t line)
 	if (cache_peek(&core->l2, line))
 		return;
 	core->now->prefetches++;
-	if (uncore_request(core->uncore, core->index, line, false, &state) >= SERVED_REMOTE_CACHE)
-		fill_from_memory(core);
+	uint8_t *held = uncore_hold(core->uncore, line);
+	enum served served = uncore_request(core->uncore, core->index, line, false, &state);
 	insert_into_l2(core, line, state);
+	uncore_let_go(held);
+	if (served >= SERVED_REMOTE_CACHE)
+		fill_from_memory(core);
 }
 
 static struct stream *find_stream(struct core *core, uint64_t page)
@@ -144,7 +147,7 @@ static void count_served(struct core *core, enum served served)
 	}
 }
 
-/* A demand request that missed L1: from L2, or from beyond and then kept there. */
+/* A demand request that missed L1: from L2, or from beyond and then kept there. With the line held. */
 enum served lines_fetch(struct core *core, uint64_t line, bool own, enum line_state *state)
 {
 	slot_t *known = cache_touch(&core->l2, line, ++core->tick);
@@ -190,11 +193,27 @@ static slot_t *insert_into_l1d(struct core *core, uint64_t line, enum line_state
 enum served lines_load(struct core *core, uint64_t line, bool own, slot_t **slot)
 {
 	enum line_state state = LINE_INVALID;
+	uint8_t *held = uncore_hold(core->uncore, line);
 	enum served served = lines_fetch(core, line, own, &state);
 
 	*slot = insert_into_l1d(core, line, state, 0);
+	uncore_let_go(held);
 	lines_prefetch_l2(core, line, served);
 	return served;
+}
+
+/* A store to a line that is in L1D, but not the core's own yet. One that another core took meanwhile is left: the next access misses it. */
+void lines_own(struct core *core, uint64_t line, slot_t *slot)
+{
+	uint8_t *held = uncore_hold(core->uncore, line);
+	slot_t now = __atomic_load_n(slot, __ATOMIC_RELAXED);
+
+	if (now && slot_line(now) == line) {
+		if (slot_state(now) == LINE_SHARED)
+			core->now->l1d_upgrades += uncore_upgrade(core->uncore, core->index, line);
+		__atomic_store_n(slot, slot_make(line, LINE_MODIFIED), __ATOMIC_RELAXED);
+	}
+	uncore_let_go(held);
 }
 
 /* Into L1D, by way of L2, whose own prefetchers take it for a request as any. */
@@ -205,17 +224,19 @@ void lines_prefetch_l1d(struct core *core, uint64_t line)
 
 	if (cache_peek(&core->l1d, line))
 		return;
+	uint8_t *held = uncore_hold(core->uncore, line);
 	slot_t *known = cache_touch(&core->l2, line, ++core->tick);
 	if (known) {
 		state = slot_state(*known);
 	} else {
 		core->now->prefetches++;
 		served = uncore_request(core->uncore, core->index, line, false, &state);
-		if (served >= SERVED_REMOTE_CACHE)
-			fill_from_memory(core);
 		insert_into_l2(core, line, state);
 	}
 	insert_into_l1d(core, line, state, EARLY | served << EARLY_SHIFT);
+	uncore_let_go(held);
+	if (served >= SERVED_REMOTE_CACHE)
+		fill_from_memory(core);
 	lines_prefetch_l2(core, line, served);
 }
 
@@ -300,11 +321,16 @@ enum line_state core_snooped(struct core *core, uint64_t line, bool take_away)
 
 	if (data) {
 		size_t at = (size_t)(data - core->l1d.slots);
-		if (take_away)
+		/* See filter_remember_slot: what it reads last was written here first. */
+		__atomic_thread_fence(__ATOMIC_SEQ_CST);
+		if (take_away) {
+			if ((stamp_t)((stamp_t)core->tick - core->l1d.stamps[at]) < core->spin_ticks)
+				__atomic_store_n(&core->awaited, line, __ATOMIC_RELAXED);
 			filter_forget_slot(core->data_filter, core->l1d_filtered, &core->l1d, at);
-		else
+		} else {
 			__atomic_store_n(
 				&core->data_filter[core->l1d_filtered[at] % FILTER_SETS].store_line, FILTER_EMPTY, __ATOMIC_RELAXED);
+		}
 	}
 	/* A line may be left in L1I alone: it is a shared one all the same. */
 	if (snoop(&core->l1i, line, take_away, &code) != LINE_INVALID) {

@@ -49,10 +49,12 @@ void filter_forget_page(struct filter_entry *filter, const struct tlb tlb[PAGE_S
 
 /* Cycles for data, booked as that `stall`. */
 void core_wait(struct core *core, uint64_t *stall, uint64_t cycles);
-/* A demand request that missed L1: from L2, or from beyond and then kept there. */
+/* A demand request that missed L1: from L2, or from beyond and then kept there. With the line held (uncore_hold), as nothing else here. */
 enum served lines_fetch(struct core *core, uint64_t line, bool own, enum line_state *state);
 /* The same, and into L1D. */
 enum served lines_load(struct core *core, uint64_t line, bool own, slot_t **slot);
+/* A store to a line in that slot of L1D, which is not modified yet. */
+void lines_own(struct core *core, uint64_t line, slot_t *slot);
 /* Into L2, unless it is there. */
 void lines_prefetch(struct core *core, uint64_t line);
 /* Into L1D, by way of L2. */

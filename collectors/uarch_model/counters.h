@@ -33,6 +33,7 @@
 	X(walk_cycles)     /* cycles that the walker was at work */                                                                   \
 	X(branches)        /* all taken or not: conditional, calls, returns, jumps */                                                 \
 	X(branch_misses)                                                                                                              \
+	X(fused)   /* comparisons and the like that the core takes as one with the conditional branch behind them */                  \
 	X(atomics) /* instructions with a lock prefix */                                                                              \
 	X(pauses)                                                                                                                     \
 	X(kernel_entries)         /* from user to kernel mode: system calls, interrupts, exceptions */                                \

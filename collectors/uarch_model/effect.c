@@ -172,7 +172,7 @@ static bool keeps_rest(const struct parse *p, bool byte)
 
 /* Integer instructions of one byte. */
 
-enum { ADC = 2, SBB = 3, SUB = 5, XOR = 6, COMPARE = 7 };
+enum { ADD = 0, ADC = 2, SBB = 3, AND = 4, SUB = 5, XOR = 6, COMPARE = 7 };
 
 /* ADD, OR, ADC, SBB, AND, SUB, XOR, CMP of `from` to `to`; either may be in memory. */
 static struct effect arithmetic(const struct parse *p, int operation, bool byte, bool to_rm, bool immediate)
@@ -681,4 +681,42 @@ struct effect effect_of(const uint8_t *bytes, size_t length)
 	struct effect effect = read_opcode(&p) && !p.lock ? by_map(&p) : unknown;
 
 	return effect.known ? effect : unknown;
+}
+
+enum { DEC = 1, TEST = 0 };
+
+static bool is_fusible(int operation)
+{
+	return operation == ADD || operation == AND || operation == SUB || operation == COMPARE;
+}
+
+/* What is stored, too, is not fused. */
+static bool fuses(struct parse *p)
+{
+	uint8_t opcode = p->opcode;
+
+	if (opcode < 0x40 && (opcode & 7) < 6 && is_fusible(opcode >> 3)) {
+		bool to_rm = (opcode & 7) < 2;
+		return (opcode & 7) >= 4 || (read_modrm(p) && !(p->memory && to_rm && opcode >> 3 != COMPARE));
+	}
+	switch (opcode) {
+	case 0x80: case 0x81: case 0x83:
+		return read_modrm(p) && !p->memory && is_fusible(p->reg & 7);
+	case 0x84: case 0x85: /* TEST */
+	case 0xa8: case 0xa9:
+		return true;
+	case 0xf6: case 0xf7:
+		return read_modrm(p) && !p->memory && (p->reg & 7) == TEST;
+	case 0xfe: case 0xff:
+		return read_modrm(p) && !p->memory && (p->reg & 7) <= DEC;
+	default:
+		return false;
+	}
+}
+
+bool effect_fuses(const uint8_t *bytes, size_t length)
+{
+	struct parse p = {.at = bytes, .end = bytes + length};
+
+	return read_opcode(&p) && !p.lock && !p.vex && p.map == 0 && fuses(&p);
 }

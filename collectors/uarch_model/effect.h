@@ -30,4 +30,11 @@ struct effect {
 /* Of one instruction in 64-bit mode; `length` may be more than it has. */
 struct effect effect_of(const uint8_t *bytes, size_t length);
 
+/*
+ * Whether the core makes one of this instruction and a conditional branch right behind it: a comparison or simple arithmetic, as
+ * processors of AMD and Intel do since Zen 3 and Sandy Bridge. Not one with a constant and an operand in memory; AMD's OR and XOR, and
+ * what Intel fuses only with some conditions, are left out and in.
+ */
+bool effect_fuses(const uint8_t *bytes, size_t length);
+
 #endif

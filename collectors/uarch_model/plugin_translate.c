@@ -102,7 +102,17 @@ static uint16_t chain_of_loop(const struct block *block, const struct qemu_plugi
 		struct qemu_plugin_insn *instruction = qemu_plugin_tb_get_insn(tb, i);
 		chain_add(&chain, bytes, qemu_plugin_insn_data(instruction, bytes, sizeof(bytes)));
 	}
-	return block_chain(&profile, block->instructions, chain_cycles(&chain, &profile), CHAIN_ROUNDS);
+	return block_chain(&profile, block, chain_cycles(&chain, &profile), CHAIN_ROUNDS);
+}
+
+/* Whether the block's last two instructions are taken as one. */
+static bool ends_fused(const struct block *block, const struct qemu_plugin_tb *tb)
+{
+	uint8_t bytes[LONGEST_INSTRUCTION + 1];
+
+	if (block->kind != BRANCH_CONDITIONAL || block->instructions < 2)
+		return false;
+	return effect_fuses(bytes, qemu_plugin_insn_data(qemu_plugin_tb_get_insn(tb, block->instructions - 2u), bytes, sizeof(bytes)));
 }
 
 void on_translation(qemu_plugin_id_t id, struct qemu_plugin_tb *tb)
@@ -148,6 +158,7 @@ void on_translation(qemu_plugin_id_t id, struct qemu_plugin_tb *tb)
 	block->target = block_next(block) + (uint64_t)d.displacement;
 	block->kind = (uint8_t)d.kind;
 	block->way = block->user | (block->atomics || block->pauses || block->ports ? SPECIAL_WAY : 0);
+	block->fused = ends_fused(block, tb);
 	block->chain = wanted == MODEL ? chain_of_loop(block, tb) : 0;
 	qemu_plugin_register_vcpu_tb_exec_cb(tb, wanted == COUNT ? on_block_counted : on_blocks(block), QEMU_PLUGIN_CB_NO_REGS, block);
 }

@@ -49,19 +49,32 @@ void uncore_free(struct uncore *uncore)
 	}
 }
 
-static uint8_t *lock(struct llc *llc, uint64_t line)
+static uint8_t *take(uint8_t *held)
 {
-	/* One lock for all lines of a set: as cache.c, by 32 bits. */
-	uint8_t *held = &llc->locks[((uint32_t)line % llc->cache.sets) % LLC_LOCKS];
-
 	while (__atomic_test_and_set(held, __ATOMIC_ACQUIRE))
 		__builtin_ia32_pause();
 	return held;
 }
 
+static uint8_t *lock(struct llc *llc, uint64_t line)
+{
+	/* One lock for all lines of a set: as cache.c, by 32 bits. */
+	return take(&llc->locks[((uint32_t)line % llc->cache.sets) % LLC_LOCKS]);
+}
+
 static void unlock(uint8_t *held)
 {
 	__atomic_clear(held, __ATOMIC_RELEASE);
+}
+
+uint8_t *uncore_hold(struct uncore *uncore, uint64_t line)
+{
+	return take(&uncore->held[line % LINE_LOCKS]);
+}
+
+void uncore_let_go(uint8_t *held)
+{
+	unlock(held);
 }
 
 static uint64_t tick(struct llc *llc)

@@ -13,6 +13,7 @@
 #define MOST_CORES 16
 #define MOST_NODES 4
 #define LLC_LOCKS 1024
+#define LINE_LOCKS 1024
 
 /* Where a request that missed L2 was served; from SERVED_REMOTE_CACHE on, beyond the node's own LLC. */
 enum served { SERVED_L2, SERVED_LLC, SERVED_SHARED, SERVED_MODIFIED, SERVED_REMOTE_CACHE, SERVED_LOCAL, SERVED_REMOTE, SERVED_COUNT };
@@ -31,6 +32,7 @@ struct uncore {
 	const struct profile *profile;
 	uint32_t core_count, node_count; /* nodes: at least 1 */
 	uint32_t nodes_added;
+	uint8_t held[LINE_LOCKS]; /* see uncore_hold */
 	struct core *core[MOST_CORES];
 	uint8_t node_of_core[MOST_CORES];
 	uint64_t node_begin[MOST_NODES]; /* first line of each node's memory, ascending */
@@ -44,6 +46,16 @@ void uncore_free(struct uncore *uncore);
  * node 0. Returns false without memory, or when there are too many.
  */
 bool uncore_add_node(struct uncore *uncore, uint64_t first_line);
+
+/*
+ * From asking for a line until it is in the core's own caches, or from a state there to a stronger one, no other core may do the same with
+ * this line: each would find that nobody else has it, both would keep it as their own, and neither would miss it ever again. Returns what
+ * to let go; while it is held no other line may be.
+ */
+uint8_t *uncore_hold(struct uncore *uncore, uint64_t line);
+void uncore_let_go(uint8_t *held);
+
+/* Both of the following with `line` held. */
 
 /* Bring `line` to core `index`, for a store if `own`; `state` is what the core may keep it in. */
 enum served uncore_request(struct uncore *uncore, uint32_t index, uint64_t line, bool own, enum line_state *state);

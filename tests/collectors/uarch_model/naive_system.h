@@ -71,7 +71,7 @@ struct naive_core {
 	bool guest, moves; /* `moves`: programs' code lies elsewhere than its blocks say, see naive_slide */
 	enum mode mode;
 	const struct block *previous, *device_block;
-	uint64_t transferred_at, retired, last_long, last_value, value_at, value_chained, chained,
+	uint64_t transferred_at, retired, flowed, last_long, last_value, value_at, value_chained, chained,
 		walks_failed; /* chained: in 64ths of a cycle */
 	bool long_seen, value_known;
 	struct counters counters[MODE_COUNT];
@@ -284,7 +284,7 @@ static inline bool naive_beyond(enum served served)
 static inline void naive_fill(struct naive_core *core, enum served served)
 {
 	const struct profile *p = &core->system->profile;
-	uint64_t now = (core->retired * 64000 / p->core_ipc_milli + core->chained) / 64 + core->waited;
+	uint64_t now = (core->flowed * 64000 / p->core_ipc_milli + core->chained) / 64 + core->waited;
 
 	if (!naive_beyond(served))
 		return;
@@ -609,7 +609,7 @@ static inline void naive_charge(struct naive_core *core, enum served served, boo
 	if (shadow)
 		cycles = cycles * p->core_overlap_permille / 1000;
 	if (depends) {
-		uint64_t parts = (core->retired - core->value_at) * 64000 / p->core_ipc_milli + core->chained - core->value_chained;
+		uint64_t parts = (core->flowed - core->value_at) * 64000 / p->core_ipc_milli + core->chained - core->value_chained;
 		wait = latency;
 		for (; wait && parts >= 64; parts -= 64)
 			wait--;
@@ -692,7 +692,7 @@ static inline bool naive_access(struct naive_core *core, uint64_t address, bool 
 static inline void naive_loaded(struct naive_core *core, uint64_t value)
 {
 	core->last_value = value;
-	core->value_at = core->retired;
+	core->value_at = core->flowed;
 	core->value_chained = core->chained;
 	core->value_known = true;
 }
@@ -809,9 +809,9 @@ static inline bool naive_transfers(const struct block *from)
 /* At most one of these in a cycle. */
 static inline void naive_transfer(struct naive_core *core)
 {
-	uint64_t flow = (core->retired - core->transferred_at) * 64000 / core->system->profile.core_ipc_milli;
+	uint64_t flow = (core->flowed - core->transferred_at) * 64000 / core->system->profile.core_ipc_milli;
 
-	core->transferred_at = core->retired;
+	core->transferred_at = core->flowed;
 	naive_chain(core, flow < 64 ? 64 - flow : 0);
 }
 
@@ -846,6 +846,11 @@ static inline void naive_block(struct naive_core *core, const struct block *bloc
 	core->previous = block;
 	now->instructions += block->instructions;
 	core->retired += block->instructions;
+	core->flowed += block->instructions;
+	if (block->fused) {
+		now->fused++;
+		core->flowed--;
+	}
 	for (uint64_t line = block->pc / 64; line <= (block->pc + block->length - 1) / 64; line++) {
 		now->l1i_fetches++;
 		naive_fetch(core, line * 64);

@@ -981,13 +981,14 @@ static void chains_take_time(void)
 	struct block loop = plain_block(0x1000, 30), behind = plain_block(0x101e, 10);
 
 	/* 10 instructions take 5 cycles. */
-	EQUAL(block_chain(&profile, 10, 12 * 5, 12), 0);
-	EQUAL(block_chain(&profile, 10, 12 * 4, 12), 0);
-	EQUAL(block_chain(&profile, 10, 12 * 7 + 6, 12), CHAIN_PART * 5 / 2);
-	EQUAL(block_chain(&profile, 1, 12 * 5000, 12), UINT16_MAX);
+	EQUAL(block_chain(&profile, &loop, 12 * 5, 12), 0);
+	EQUAL(block_chain(&profile, &loop, 12 * 4, 12), 0);
+	EQUAL(block_chain(&profile, &loop, 12 * 7 + 6, 12), CHAIN_PART * 5 / 2);
+	EQUAL(block_chain(&profile, &(struct block){.instructions = 11, .fused = true}, 12 * 7 + 6, 12), CHAIN_PART * 5 / 2);
+	EQUAL(block_chain(&profile, &(struct block){.instructions = 1}, 12 * 5000, 12), UINT16_MAX);
 	loop.kind = BRANCH_CONDITIONAL;
 	loop.target = loop.pc;
-	loop.chain = block_chain(&profile, 10, 12 * 7 + 6, 12);
+	loop.chain = block_chain(&profile, &loop, 12 * 7 + 6, 12);
 	for (int i = 0; i < 101; i++)
 		core_block(core, &loop);
 	EQUAL(all_counters(core).chain_cycles, 250);
@@ -996,6 +997,25 @@ static void chains_take_time(void)
 	core_block(core, &loop);
 	EQUAL(all_counters(core).chain_cycles, 250);
 	CHECK(stalls < core_cycles(core));
+	machine_free(machine);
+}
+
+/* A comparison and its branch flow as one instruction, and are two. */
+static void fused_branches(void)
+{
+	struct profile profile = profile_without_walks();
+	struct machine *machine = machine_new(&profile, 1);
+	struct core *core = machine->core[0];
+	struct block loop = ending(KERNEL, BRANCH_CONDITIONAL, KERNEL);
+
+	loop.fused = true;
+	core_block(core, &loop);
+	uint64_t before = core_cycles(core);
+	for (int i = 0; i < 100; i++)
+		core_block(core, &loop);
+	EQUAL(core->now->instructions, 1010);
+	EQUAL(core->now->fused, 101);
+	EQUAL(core_cycles(core) - before, 450);
 	machine_free(machine);
 }
 
@@ -1011,7 +1031,7 @@ static void a_chain_through_l2(void)
 	loop.instructions = 4;
 	loop.kind = BRANCH_CONDITIONAL;
 	loop.target = loop.pc;
-	loop.chain = block_chain(&profile, 4, 12 * profile.l1d_latency, 12);
+	loop.chain = block_chain(&profile, &loop, 12 * profile.l1d_latency, 12);
 	for (int i = 0; i < 3 * 1024; i++) {
 		/* Twice L1D, the first time round from memory. */
 		uint64_t address = 0x100000 + (uint64_t)(i % 1024) * 64;
@@ -1304,6 +1324,7 @@ int main(void)
 	cr3_and_invlpg();
 	repeated_strings_take_time();
 	chains_take_time();
+	fused_branches();
 	a_chain_through_l2();
 	tags_repeat();
 	guests();

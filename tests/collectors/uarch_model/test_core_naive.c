@@ -120,6 +120,7 @@ static void make_blocks(struct random *random)
 			b->target = b->pc;
 			b->chain = (uint16_t)random_below(random, 700);
 		}
+		b->fused = b->kind == BRANCH_CONDITIONAL && b->instructions > 1 && random_once_in(random, 2);
 		b->atomics = random_below(random, 10) == 0;
 		b->pauses = random_below(random, 10) == 0;
 		b->ports = random_below(random, 10) == 0;
@@ -504,6 +505,8 @@ static struct pair *new_pair(const struct profile *profile, uint32_t core_count,
 		pair->hot[c] = calloc(1, sizeof(struct hot));
 		CHECK(pair->core[c] && pair->hot[c] && core_init(pair->core[c], profile, &pair->uncore, c, ram_memory(&ram)));
 		pair->core[c]->hot = pair->hot[c];
+		/* Lists know what was used last, not how many ticks ago: see test_uncore.c. */
+		pair->core[c]->spin_ticks = 0;
 		if (seed % 2) {
 			pair->core[c]->real_pc = real_pc;
 			pair->naive->core[c].moves = true;

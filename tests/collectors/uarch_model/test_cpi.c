@@ -54,6 +54,11 @@ int main(void)
 	check_close(stack.base, 1000 / 3.3);
 	check_close(stack.total, 1000 / 3.3 + 87654321);
 
+	/* What is fused with the next instruction takes no room of its own. */
+	counters.fused = 100;
+	check_close(cpi_stack(&profile, &counters).base, 900 / 3.3);
+	counters.fused = 0;
+
 	/* No miss, but more than the flow of instructions. */
 	counters.repeat_cycles = 900000000;
 	stack = cpi_stack(&profile, &counters);

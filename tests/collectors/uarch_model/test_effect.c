@@ -187,6 +187,45 @@ static void left_out(void)
 	UNKNOWN("pcmpestri xmm1, xmm2, 0");
 }
 
+#define FUSES(text, expected)                                       \
+	do {                                                        \
+		const uint8_t *code = ASSEMBLED(INSTRUCTION(text)); \
+		if (effect_fuses(code + 1, code[0]) != (expected)) { \
+			fprintf(stderr, "%s: fuses: %d\n", text, !(expected)); \
+			exit(1);                                    \
+		}                                                   \
+	} while (0)
+
+static void with_a_branch_behind(void)
+{
+	FUSES("cmp rax, rbx", true);
+	FUSES("cmp rax, [rbx]", true);
+	FUSES("cmp [rbx], rax", true);
+	FUSES("cmp eax, 1000", true);
+	FUSES("cmp r9, 1", true);
+	FUSES("cmp byte ptr [rbx], 1", false); /* a constant, and memory */
+	FUSES("test rax, rax", true);
+	FUSES("test [rbx], al", true);
+	FUSES("test al, 1", true);
+	FUSES("test ecx, 1000", true);
+	FUSES("test dword ptr [rbx], 1", false);
+	FUSES("add rax, rbx", true);
+	FUSES("sub rax, 1", true);
+	FUSES("and eax, [rbx]", true);
+	FUSES("add [rbx], rax", false); /* it stores */
+	FUSES("inc r10", true);
+	FUSES("dec ecx", true);
+	FUSES("dec qword ptr [rbx]", false);
+	FUSES("xor eax, eax", false);
+	FUSES("adc rax, rbx", false);
+	FUSES("not rax", false);
+	FUSES("call rax", false);
+	FUSES("mov rax, rbx", false);
+	FUSES("lock dec qword ptr [rbx]", false);
+	FUSES("bt rax, rbx", false);
+	FUSES("vptest ymm0, ymm1", false);
+}
+
 /* Whatever it is, no byte behind its end is read: the sanitizer would find it. */
 static void any_bytes(void)
 {
@@ -202,6 +241,7 @@ static void any_bytes(void)
 		CHECK(((e.reads | e.address | e.writes) >> PLACES) == 0);
 		CHECK(e.loads || !e.address);
 		CHECK(e.known || !e.writes);
+		effect_fuses(bytes, length);
 		free(bytes);
 	}
 }
@@ -213,6 +253,7 @@ int main(void)
 	moves();
 	vectors();
 	left_out();
+	with_a_branch_behind();
 	any_bytes();
 	return 0;
 }

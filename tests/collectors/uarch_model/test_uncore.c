@@ -29,6 +29,9 @@ static void mesi(void)
 	struct machine *machine = machine_new(&profile, 3);
 	struct core **core = machine->core;
 
+	/* Nobody spins here. */
+	for (int i = 0; i < 3; i++)
+		core[i]->spin_ticks = 0;
 	load(core[0], A);
 	check_states(machine, LINE_EXCLUSIVE, LINE_INVALID, LINE_INVALID);
 	EQUAL(core[0]->now->llc_misses, 1);
@@ -69,6 +72,38 @@ static void mesi(void)
 	load(core[1], A);
 	EQUAL(core[1]->now->l1d_misses, 2);
 	machine_free(machine);
+}
+
+/* Cycles that core 0 waits for line A, which core 1 stored to after core 0 had looked at it and then at `lines` others. */
+static uint64_t waits_for_a_word(int lines, bool stores)
+{
+	struct profile profile = profile_without_walks();
+	struct machine *machine = machine_new(&profile, 2);
+	struct core **core = machine->core;
+
+	for (int i = 0; i < 5; i++)
+		load(core[0], A);
+	for (int i = 1; i <= lines; i++)
+		load(core[0], A + 0x1040 * (uint64_t)i);
+	store(core[1], A);
+	uint64_t before = core[0]->now->stall_llc;
+	core_access(core[0], A, stores);
+	uint64_t waited = core[0]->now->stall_llc - before;
+	/* Once: the next such miss is one like any. */
+	store(core[1], B);
+	load(core[0], B);
+	EQUAL(core[0]->now->stall_llc - before - waited, (104 - 4) / 2);
+	machine_free(machine);
+	return waited;
+}
+
+/* Who spins for what another core writes waits for all of the line's way; also if it saw the new value early, and answers at once. */
+static void spinning(void)
+{
+	EQUAL(waits_for_a_word(0, false), 104 - 4);
+	EQUAL(waits_for_a_word(0, true), 104 - 4);
+	EQUAL(waits_for_a_word(8, false), (104 - 4) / 2);
+	EQUAL(waits_for_a_word(8, true), 0);
 }
 
 /* Shared in name only: the others dropped it, so nobody has to give it up. */
@@ -404,6 +439,7 @@ static void threads(void)
 int main(void)
 {
 	mesi();
+	spinning();
 	an_upgrade_that_nobody_hears();
 	below_l1();
 	code();
