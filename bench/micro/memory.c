@@ -163,6 +163,35 @@ static uint64_t lines(uint64_t bytes, uint64_t n)
 	return 0;
 }
 
+/* --- Loads that need not wait for each other ------------------------------------------------------------------- */
+
+/* Beside each some thirty instructions, as of a program that works with what it loads; of these six make the next place (Knuth's MMIX generator). */
+#define OTHER_WORK "inc %%r8\n\tinc %%r9\n\tinc %%r10\n\tinc %%r11\n\tmov (%%rsp), %%esi\n\tinc %%rcx\n\tinc %%rdi\n\tmov (%%rsp), %%edx\n\t"
+
+static uint64_t scattered(uint64_t bytes, uint64_t n)
+{
+	static uint64_t place = 1;
+	uint64_t total = 0, x = place;
+
+	while (n--) {
+		x = x * 6364136223846793005ull + 1442695040888963407ull;
+		const char *line = (const char *)buffer + ((x >> 32) * (bytes / LINE) >> 32) * LINE;
+		__asm__ volatile("add (%1), %0\n\t" OTHER_WORK OTHER_WORK OTHER_WORK
+			: "+r"(total)
+			: "r"(line)
+			: "r8", "r9", "r10", "r11", "rcx", "rdx", "rsi", "rdi", "cc", "memory");
+	}
+	place = x;
+	(void)total;
+	return 0;
+}
+
+/* So often that all but one line in a hundred was loaded. */
+static uint64_t five_times_all_lines(uint64_t bytes)
+{
+	return 5 * bytes / LINE;
+}
+
 /* --- Copies --------------------------------------------------------------------------------------------------- */
 
 /* The target is not at the source's place in its page: where both are the same, loads wait for stores that they seem to meet. */
@@ -208,6 +237,8 @@ const struct work memory_work[] = {
 	{"hugepages", "count: the same through pages of 2 MiB", prepare_hugepages, follow, all_pages, 0},
 	{"stream", "bytes: reads so much memory in order, 8 bytes at a time, from its beginning", prepare_stream, stream, stream_once, 0},
 	{"lines", "bytes: the same line by line, from where it ended", prepare_stream, lines, all_lines, 0},
+	{"scattered", "bytes: loads from random lines of so much memory, none of which waits for another", prepare_stream, scattered,
+		five_times_all_lines, 0},
 	{"memcpy", "bytes: copies, in L1D", prepare_copy, copy, NULL, 0},
 	{"movsb", "bytes: the same by REP MOVSB", prepare_copy, copy_repeated, NULL, 0},
 	{NULL, NULL, NULL, NULL, NULL, 0},

@@ -53,7 +53,7 @@ bool core_init(struct core *core, const struct profile *profile, struct uncore *
 	core->context.generation = 1;
 	core->way = UNKNOWN_WAY;
 	core->branches_modelled = profile->model_branches;
-	core->last_long = (uint64_t)-1 << 32;
+	core->last_long = core->last_near = (uint64_t)-1 << 32;
 	core->awaited = NO_LINE;
 	core->spin_ticks = SPIN_TICKS;
 	core->sample_at = core->sample_due = core->steered_at = UINT64_MAX;
