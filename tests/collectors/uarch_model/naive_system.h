@@ -73,7 +73,8 @@ struct naive_core {
 	const struct block *previous, *device_block;
 	uint64_t transferred_at, retired, flowed, last_long, last_value, value_at, value_chained, chained,
 		walks_failed; /* chained: in 64ths of a cycle */
-	bool long_seen, value_known;
+	uint64_t last_near;
+	bool long_seen, near_seen, value_known;
 	struct counters counters[MODE_COUNT];
 };
 
@@ -606,6 +607,13 @@ static inline void naive_charge(struct naive_core *core, enum served served, boo
 
 	if (!long_miss)
 		cycles = cycles * p->core_exposed_l2_permille / 1000;
+	if (!long_miss && served != SERVED_L2) {
+		if (core->near_seen && core->retired < core->last_near + p->core_rob / 3)
+			cycles = cycles * p->core_overlap_permille / 1000;
+		else
+			core->last_near = core->retired;
+		core->near_seen = true;
+	}
 	if (shadow)
 		cycles = cycles * p->core_overlap_permille / 1000;
 	if (depends) {

@@ -146,6 +146,31 @@ static void long_misses_overlap_unless_one_needs_the_other(void)
 }
 
 /* Twice 10 instructions, at 2 a cycle, run while the value is on its way; after 10 times 40 it has long been there. */
+/* The same in what the LLC serves, within a third of the reorder buffer; what L2 serves neither casts a shadow nor stands in one. */
+static void near_misses_overlap(void)
+{
+	struct profile profile = profile_without_walks();
+
+	profile.l2_sets = profile.l2_ways = 1;
+	struct machine *machine = machine_new(&profile, 1);
+	struct core *core = machine->core[0];
+	core->spin_ticks = 0;
+	const struct {
+		uint64_t after, cycles;
+	} cases[] = {{1000, 25}, {32, 6}, {0, 6}, {33, 25}, {32, 6}, {1, 25}};
+	for (int i = 0; i < 8; i++)
+		load(core, 0x10000 + 0x1000 * (uint64_t)i);
+	for (int i = 0; i < 8; i++)
+		core_snooped(core, (0x10000 + 0x1000 * (uint64_t)i) >> 6, true);
+	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+		uint64_t before = core->now->stall_llc;
+		core->retired += cases[i].after;
+		load(core, 0x10000 + 0x1000 * i);
+		EQUAL(core->now->stall_llc - before, cases[i].cycles);
+	}
+	machine_free(machine);
+}
+
 static void what_runs_before_a_loaded_address_is_used_is_hidden_by_its_latency(void)
 {
 	struct profile profile = profile_without_walks();
@@ -1295,6 +1320,7 @@ int main(void)
 	what_a_blind_core_runs_leaves_all_as_it_was();
 	an_l2_hit();
 	long_misses_overlap_unless_one_needs_the_other();
+	near_misses_overlap();
 	what_runs_before_a_loaded_address_is_used_is_hidden_by_its_latency();
 	what_l1_drops_goes_to_l2_and_what_l2_drops_to_the_llc();
 	prefetchers();

@@ -86,11 +86,13 @@ static uint64_t waits_for_a_word(int lines, bool stores)
 	for (int i = 1; i <= lines; i++)
 		load(core[0], A + 0x1040 * (uint64_t)i);
 	store(core[1], A);
+	core[0]->retired += 1000; /* in no other load's shadow */
 	uint64_t before = core[0]->now->stall_llc;
 	core_access(core[0], A, stores);
 	uint64_t waited = core[0]->now->stall_llc - before;
 	/* Once: the next such miss is one like any. */
 	store(core[1], B);
+	core[0]->retired += 1000;
 	load(core[0], B);
 	EQUAL(core[0]->now->stall_llc - before - waited, (104 - 4) / 2);
 	machine_free(machine);
@@ -104,6 +106,40 @@ static void spinning(void)
 	EQUAL(waits_for_a_word(0, true), 104 - 4);
 	EQUAL(waits_for_a_word(8, false), (104 - 4) / 2);
 	EQUAL(waits_for_a_word(8, true), 0);
+}
+
+static void *writes_a_word(void *core)
+{
+	for (int i = 0; i < 2000; i++) {
+		load(core, A);
+		store(core, A);
+	}
+	return NULL;
+}
+
+/* Threads that write to one line at the same time: only one core may have it in the end, and no filter may believe otherwise. */
+static void at_the_same_time(void)
+{
+	struct profile profile = profile_without_walks();
+
+	for (int round = 0; round < 200; round++) {
+		struct machine *machine = machine_new(&profile, 2);
+		pthread_t threads[2];
+		for (int i = 0; i < 2; i++)
+			CHECK(!pthread_create(&threads[i], NULL, writes_a_word, machine->core[i]));
+		for (int i = 0; i < 2; i++)
+			pthread_join(threads[i], NULL);
+		int owners = 0;
+		for (int i = 0; i < 2; i++) {
+			enum line_state state = state_of(machine->core[i], A);
+			bool stores = core_hits(machine->core[i], A, true, 1), loads = core_hits(machine->core[i], A, false, 1);
+			CHECK(!loads || state != LINE_INVALID);
+			CHECK(!stores || state == LINE_MODIFIED);
+			owners += state == LINE_MODIFIED || state == LINE_EXCLUSIVE;
+		}
+		CHECK(owners <= 1);
+		machine_free(machine);
+	}
 }
 
 /* Shared in name only: the others dropped it, so nobody has to give it up. */
@@ -440,6 +476,7 @@ int main(void)
 {
 	mesi();
 	spinning();
+	at_the_same_time();
 	an_upgrade_that_nobody_hears();
 	below_l1();
 	code();
