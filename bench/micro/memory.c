@@ -166,7 +166,8 @@ static uint64_t lines(uint64_t bytes, uint64_t n)
 /* --- Loads that need not wait for each other ------------------------------------------------------------------- */
 
 /* Beside each some thirty instructions, as of a program that works with what it loads; of these six make the next place (Knuth's MMIX generator). */
-#define OTHER_WORK "inc %%r8\n\tinc %%r9\n\tinc %%r10\n\tinc %%r11\n\tmov (%%rsp), %%esi\n\tinc %%rcx\n\tinc %%rdi\n\tmov (%%rsp), %%edx\n\t"
+#define OTHER_WORK \
+	"inc %%r8\n\tinc %%r9\n\tinc %%r10\n\tinc %%r11\n\tmov (%%rsp), %%esi\n\tinc %%rcx\n\tinc %%rdi\n\tmov (%%rsp), %%edx\n\t"
 
 static uint64_t scattered(uint64_t bytes, uint64_t n)
 {

@@ -3,7 +3,7 @@
 #include "core_parts.h"
 
 #define NEAR_BYTES 4096
-#define NEAR_SHADOW 3 /* the part of the reorder buffer, in which instructions are under way with a load that the LLC serves */
+#define NEAR_SHADOW 3            /* the part of the reorder buffer, in which instructions are under way with a load that the LLC serves */
 #define LOCAL_APIC 0xfee00000ull /* where Linux leaves it */
 
 /* Cycles. Which misses cost what: see docs/collectors/uarch_model.md. */

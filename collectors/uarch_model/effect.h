@@ -31,9 +31,10 @@ struct effect {
 struct effect effect_of(const uint8_t *bytes, size_t length);
 
 /*
- * Whether the core makes one of this instruction and a conditional branch right behind it: a comparison or simple arithmetic, as
- * processors of AMD and Intel do since Zen 3 and Sandy Bridge. Not one with a constant and an operand in memory; AMD's OR and XOR, and
- * what Intel fuses only with some conditions, are left out and in.
+ * Whether the core makes one of this instruction and a conditional branch right behind it: of a comparison or simple arithmetic, as AMD's
+ * processors do since Zen 3 (Software Optimization Guides, "branch fusion") and Intel's since Sandy Bridge (Optimization Reference Manual,
+ * "macro-fusion"). Not where a constant meets memory, nor what stores. What one of them alone does is simplified: OR and XOR, which Intel's
+ * do not fuse, are left out; INC and DEC are in, which Intel's do not fuse with conditions on the carry.
  */
 bool effect_fuses(const uint8_t *bytes, size_t length);
 

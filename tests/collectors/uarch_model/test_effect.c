@@ -187,13 +187,13 @@ static void left_out(void)
 	UNKNOWN("pcmpestri xmm1, xmm2, 0");
 }
 
-#define FUSES(text, expected)                                       \
-	do {                                                        \
-		const uint8_t *code = ASSEMBLED(INSTRUCTION(text)); \
-		if (effect_fuses(code + 1, code[0]) != (expected)) { \
+#define FUSES(text, expected)                                                  \
+	do {                                                                   \
+		const uint8_t *code = ASSEMBLED(INSTRUCTION(text));            \
+		if (effect_fuses(code + 1, code[0]) != (expected)) {           \
 			fprintf(stderr, "%s: fuses: %d\n", text, !(expected)); \
-			exit(1);                                    \
-		}                                                   \
+			exit(1);                                               \
+		}                                                              \
 	} while (0)
 
 static void with_a_branch_behind(void)
