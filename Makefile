@@ -61,6 +61,10 @@ report: $(READY) ## Rebuild a result's report from what is stored (RUN=latest)
 show: $(READY) ## Print a result's summary (RUN=latest)
 	$(VSPROF) show $(RUN)
 
+.PHONY: pages
+pages: $(READY) ## Fill the numbers of README and docs/ in from results (RUN="reference latest")
+	$(VENV)/bin/python -m analysis.pages $(foreach run,$(RUN),results/$(run))
+
 .PHONY: resume
 resume: $(READY) ## Go on with the newest campaign where it stopped
 	$(VSPROF) run --resume $(if $(filter 1,$(V)),--verbose)

@@ -36,6 +36,10 @@ def no_finished_run(path: Path, failed: int) -> BadInput:
     return BadInput(f"{path} holds no finished run ({failed} failed): see raw/ and errors in manifest.json, then run it again")
 
 
+def mark_unfilled(page: Path, mark: str, why: object) -> BadInput:
+    return BadInput(f"{page}: <!--= {mark} --> can't be filled: {why}; see analysis/pages.py, or name another result")
+
+
 def no_notebook(path: Path) -> BadInput:
     return BadInput(f"no notebook {path}: name one of notebooks/*.py in the experiment's `notebook:`")
 

@@ -37,14 +37,14 @@ def text(result: Result) -> str:
     title = f"{result.path.name}: {result.manifest.get('status', '–')}, testbed {result.testbed}"
     parts = [title, _table(describe.headlines(result).frame), explain.answer(result).replace("**", "").replace("*", "")]
     if MODEL.present(result):
-        parts.insert(2, _table(_at_saturation(describe.model_headlines(result).frame)))
+        parts.insert(2, _table(at_saturation(describe.model_headlines(result).frame)))
         parts += explain_model.sentences(result, **where) if (where := functions.profiled(result)) else []
     if HARDWARE.present(result):
-        parts.append(_table(_at_saturation(describe.hardware_headlines(result).frame)))
+        parts.append(_table(at_saturation(describe.hardware_headlines(result).frame)))
     return "\n\n".join([*parts, "\n".join(f"- {limit}" for limit in describe.all_limits(result))]).rstrip() + "\n"
 
 
-def _at_saturation(frame: pd.DataFrame) -> pd.DataFrame:
+def at_saturation(frame: pd.DataFrame) -> pd.DataFrame:
     """What a switch costs where it limits; the report and ``--json`` have the rest."""
     return frame[frame.iloc[:, 0].str.contains("saturation")]
 

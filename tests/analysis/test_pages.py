@@ -1,0 +1,92 @@
+# SPDX-License-Identifier: GPL-2.0-or-later
+"""The numbers of README and docs/ are those of their results."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+
+import pytest
+
+from analysis import pages
+from analysis.load import load
+from terms import errors
+
+FLOOD = "udp_flood saturation packet_rate_received"
+BOTH = "| switch=ovs-dpdk | switch=kernel-ovs"
+PAGE = Path("docs/page.md")
+
+
+@pytest.fixture(scope="module")
+def reference():
+    return load(pages.ROOT / "results" / "reference")
+
+
+def marked(of: str, ask: str, text: str = "old") -> str:
+    return f"before <!--= {of} {ask} -->{text}<!--/--> behind"
+
+
+def test_a_mark_is_filled_again_and_again(reference):
+    filled = pages.fill(marked("reference", f"ratio {FLOOD} {BOTH}"), {"reference": reference}, PAGE)
+    assert filled.startswith(f"before <!--= reference ratio {FLOOD} {BOTH} -->2.")
+    assert filled.endswith("]<!--/--> behind")
+    assert pages.fill(filled, {"reference": reference}, PAGE) == filled
+
+
+def test_marks_of_other_results_stay(reference):
+    text = marked("numa.lab", f"ratio {FLOOD} {BOTH}")
+    assert pages.fill(text, {"reference": reference}, PAGE) == text
+
+
+@pytest.mark.parametrize(
+    ("ask", "shape"),
+    [
+        (f"ratio {FLOOD} {BOTH}", r"\d\.\d\d \[\d\.\d\d, \d\.\d\d\]"),
+        (f"inverse {FLOOD} | switch=kernel-ovs | switch=ovs-dpdk", r"1/\d\.\d\d \[1/\d\.\d\d, 1/\d\.\d\d\]"),
+        (f"value {FLOOD} | switch=kernel-ovs", r"\d{3} kpps \[\d{3}, \d{3}\]"),
+        ("value udp_flood saturation model_cycles_per_packet poll-mode_thread | switch=ovs-dpdk", r"[\d,]+ \[[\d,]+, [\d,]+\]"),
+        ("run", r"as modelled, .*; 6 repetitions, 20\d\d-\d\d-\d\d, vsprof [0-9a-f]{12}"),
+        (f"table {FLOOD} model_cpi:switch", r"\n\n\| UDP flood.* \|\n\| --- \| --- \| --- \|\n(\| `.*` \| .* \| .* \|\n){2}\n"),
+        ("headlines", r"\n\n\| median.*(.*\n)*"),
+        ("answer", r"\n\n(>.*\n)+\n"),
+        ("show", r"\n\n```\n(.*\n)+```\n\n"),
+    ],
+)
+def test_what_can_be_asked_for(reference, ask, shape):
+    assert re.fullmatch(shape, pages.said(reference, ask)), pages.said(reference, ask)
+
+
+@pytest.mark.parametrize(
+    ("ask", "why"),
+    [
+        ("median x", "one of ratio, inverse, "),
+        ("ratio udp_flood saturation nonsense " + BOTH, "nobody counted udp_flood saturation nonsense"),
+        (f"value {FLOOD} | switch=mine", "0 cases have switch=mine: "),
+        (f"value {FLOOD} | topology=vm2vm", "2 cases have topology=vm2vm: "),
+        (f"ratio {FLOOD} | switch=ovs-dpdk", "not enough values"),
+        (f"value {FLOOD} | switch", "dictionary update"),
+    ],
+)
+def test_what_can_not_be_filled_says_which_mark_of_which_page(reference, ask, why):
+    with pytest.raises(errors.BadInput) as raised:
+        pages.fill(marked("reference", ask), {"reference": reference}, PAGE)
+    assert str(raised.value).startswith(f"docs/page.md: <!--= reference {ask} --> can't be filled: ")
+    assert why in str(raised.value)
+
+
+def test_results_are_told_apart_by_experiment_and_testbed(reference, sample, tmp_path):
+    assert pages.key(reference) == "reference"
+    assert pages.key(load(sample.write(tmp_path / "one"))).split(".")[1] in ("lab", "native", "emulated")
+
+
+def test_the_pages_have_the_reference_runs_numbers(reference):
+    for page in pages.pages():
+        text = page.read_text(encoding="utf-8")
+        assert pages.fill(text, {"reference": reference}, page) == text, f"make pages RUN=reference would change {page}"
+
+
+def test_every_mark_asks_for_something_known():
+    for page in pages.pages():
+        for mark in pages.MARK.finditer(page.read_text(encoding="utf-8")):
+            assert mark["ask"].split()[0] in pages.ASKS, f"{page}: {mark['ask']}"
+            assert mark["of"] == pages.REFERENCE or mark["of"].split(".")[0] in {one.stem for one in (pages.ROOT / "experiments").glob("*.yaml")}
