@@ -153,8 +153,15 @@ def _show(result: Result, _: list[str], __: list[str]) -> str:
 
 
 ASKS: dict[str, Callable[[Result, list[str], list[str]], str]] = {
-    "ratio": _ratio, "inverse": _inverse, "value": _value, "table": _table, "headlines": _headlines, "run": _run, "answer": _answer, "show": _show
-}  # fmt: skip
+    "ratio": _ratio,
+    "inverse": _inverse,
+    "value": _value,
+    "table": _table,
+    "headlines": _headlines,
+    "run": _run,
+    "answer": _answer,
+    "show": _show,
+}
 
 
 # -- how it is found and told -------------------------------------------------------------------------------------
@@ -163,7 +170,7 @@ ASKS: dict[str, Callable[[Result, list[str], list[str]], str]] = {
 def _where(words: list[str]) -> tuple[Source, dict[str, str]]:
     """TRAFFIC LOAD METRIC [ROLE], a role's blanks as underscores; and whose number that is."""
     traffic, load_, metric, *role = words
-    found = {"traffic": traffic, "load": load_, "metric": metric, **{"role": one.replace("_", " ") for one in role}}
+    found = {"traffic": traffic, "load": load_, "metric": metric, **({"role": role[0].replace("_", " ")} if role else {})}
     return next((source for prefix, source in SOURCES.items() if metric.startswith(prefix)), SOFTWARE), found
 
 

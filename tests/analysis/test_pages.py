@@ -89,4 +89,6 @@ def test_every_mark_asks_for_something_known():
     for page in pages.pages():
         for mark in pages.MARK.finditer(page.read_text(encoding="utf-8")):
             assert mark["ask"].split()[0] in pages.ASKS, f"{page}: {mark['ask']}"
-            assert mark["of"] == pages.REFERENCE or mark["of"].split(".")[0] in {one.stem for one in (pages.ROOT / "experiments").glob("*.yaml")}
+            assert mark["of"] == pages.REFERENCE or mark["of"].split(".")[0] in {
+                one.stem for one in (pages.ROOT / "experiments").glob("*.yaml")
+            }
