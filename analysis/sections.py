@@ -14,7 +14,7 @@ from IPython.display import display
 
 from analysis import describe, everything, explain_dataplane, explain_model, figures, metrics, reading, stacks
 from analysis.describe import Text
-from analysis.figures import counts
+from analysis.figures import counts, pmd_batches
 from analysis.load import Result, load
 from analysis.sources import MODEL
 
@@ -64,12 +64,17 @@ def _of_figure(heading: str, figure: str, usual: str = "") -> Callable[..., None
 published = _of_figure("Published beside ours", "published")
 stages = _of_figure("Cycles by stage", "stages")
 context_switches = _of_figure("Context switches", "context_switches", SWITCHES)
-polling = _of_figure("The poll-mode thread", "pmd", POLLING)
 latency = _of_figure("Latency", "latency", LATENCY)
 
 
 def cpu_use(result: Result, words: str = TIME) -> None:
     show(f"## Where the time goes\n{words}", figures.show(result, "cpu_use"), stacks.show(result))
+
+
+def polling(result: Result, words: str = POLLING) -> None:
+    """What a poll-mode thread finds; in what batches, where Open vSwitch's histograms were read."""
+    batches = figures.show(result, "pmd_batches") if set(pmd_batches.NEEDS) <= set(result.numbers["name"]) else None
+    show(f"## The poll-mode thread\n{words}", figures.show(result, "pmd"), batches)
 
 
 def headlines(result: Result) -> None:

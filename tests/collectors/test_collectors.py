@@ -7,6 +7,7 @@ The expected values were taken out of the files by hand: end minus begin.
 from __future__ import annotations
 
 import json
+import math
 from pathlib import Path
 
 import pytest
@@ -18,11 +19,13 @@ from collectors.interrupts import Interrupts
 from collectors.migrations import Migrations
 from collectors.ovs_datapath import OvsDatapath
 from collectors.ovs_pmd import OvsPmd
+from collectors.ovs_pmd.histograms import Histogram
 from collectors.page_faults import PageFaults
 from collectors.perf_software import EVENTS, PerfSoftware
 from collectors.procfs import by_role, per_cpu_table, threads
 from collectors.softirqs import Softirqs
 from terms.placement import Placement, Thread
+from terms.schema import Number
 
 CAPTURED = Path(__file__).with_name("captured")
 SECONDS = 4.0
@@ -115,7 +118,7 @@ def test_a_thread_that_began_inside_the_window_counts_from_zero():
 
 
 def test_ovs_pmd():
-    found = values(OvsPmd, recorded("ovs_pmd"))
+    found = values(OvsPmd, recorded("ovs_pmd-nh"))
     expected = {
         "pmd_packets": 623792 - 430084, "pmd_busy_cycles": 21238846172 - 17660569562, "pmd_idle_cycles": 74328558321 - 68154858936,
         "emc_hits": 623479 - 429771, "upcalls": 0, "lost_upcalls": 0, "megaflow_hits": 0, "smc_hits": 0, "simple_match_hits": 0,
@@ -126,14 +129,67 @@ def test_ovs_pmd():
 
 
 def test_a_pmd_field_that_this_ovs_lacks_is_missing_and_not_zero():
-    without = {end: "\n".join(t for t in text.splitlines() if "simple match" not in t) for end, text in _both("ovs_pmd").items()}
-    lacking = [n for n in OvsPmd.numbers(recorded("ovs_pmd", **without)) if n.value is None]
+    without = {end: "\n".join(t for t in text.splitlines() if "simple match" not in t) for end, text in _both("ovs_pmd-nh").items()}
+    lacking = [n for n in OvsPmd.numbers(recorded("ovs_pmd-nh", **without)) if n.value is None]
     assert [n.name for n in lacking] == ["simple_match_hits"]
     assert lacking[0].note
 
 
+def _histograms(**ends: str) -> dict[str, Number]:
+    """Open vSwitch 3.5.0, natively, two seconds after its histograms were switched on, and 6.5 s later."""
+    sound = {end: (CAPTURED / f"ovs_pmd.{end}").read_text() for end in ("begin", "end")} | ends
+    return {one.name: one for one in OvsPmd.numbers(Recorded(sound["begin"], sound["end"], 6.5, Placement([])))}
+
+
+def test_histograms_of_a_poll_mode_thread():
+    found = _histograms()
+    # What it received by its counters, in bursts that were all full.
+    assert found["pmd_batch_packets_to_32"].value * 32 == pytest.approx(found["pmd_packets"].value, rel=0.01)
+    assert sum(one.value for name, one in found.items() if name.startswith("pmd_batch_packets_")) == found["pmd_batch_packets_to_32"].value
+    for kind in ("pmd_iteration_packets", "pmd_queue_fill"):
+        rounds = [one.value for name, one in found.items() if name.startswith(f"{kind}_")]
+        assert len(rounds) == 32
+        assert sum(rounds) == pytest.approx(found["pmd_iterations"].value, rel=0.001)
+    assert found["pmd_iteration_packets_to_0"].value == pytest.approx(found["pmd_idle_iterations"].value, rel=0.001)
+    mean = found["pmd_busy_cycles"].value / found["pmd_busy_iterations"].value
+    assert mean < found["pmd_iteration_cycles_p99"].value < 3 * mean
+    assert found["pmd_iteration_cycles_p50"].value == 499
+    assert found["pmd_upcall_cycles_p50"].value is None
+    assert found["pmd_upcall_cycles_p50"].note == "nothing of the kind in this window"
+    assert 0 <= found["pmd_long_iterations"].value < 100
+    queues = {name: one.value for name, one in found.items() if name.startswith("rxq_load_")}
+    assert queues == {"rxq_load_v0_0": 0.47, "rxq_load_v1_0": 0.47}
+
+
+def test_a_short_window_has_no_load_of_queues():
+    text = {end: (CAPTURED / f"ovs_pmd.{end}").read_text() for end in ("begin", "end")}
+    short = {one.name: one for one in OvsPmd.numbers(Recorded(text["begin"], text["end"], 0.03, Placement([])))}
+    assert short["rxq_load_v0_0"].value is None
+    assert "shorter than the 5 s" in short["rxq_load_v0_0"].note
+
+
+def test_histograms_with_other_bins_or_cleared_ones_are_refused():
+    end = (CAPTURED / "ovs_pmd.end").read_text()
+    with pytest.raises(ValueError, match="others at the end"):
+        _histograms(end=end.replace("\n   716 ", "\n   717 "))
+    with pytest.raises(ValueError, match="cleared"):
+        _histograms(begin=end, end=(CAPTURED / "ovs_pmd.begin").read_text())
+
+
+@pytest.mark.parametrize(
+    ("counts", "part", "bound"), [((0, 0, 0), 0.5, None), ((1, 1, 0), 0.5, 10), ((1, 3, 0), 0.5, 20), ((0, 0, 1), 0.5, math.inf)]
+)
+def test_a_quantile_of_a_histogram_is_its_bins_bound(counts, part, bound):
+    assert Histogram((10, 20, math.inf), counts).quantile(part) == bound
+
+
+def test_only_bins_that_are_wholly_above_count_as_above():
+    assert Histogram((10, 20, math.inf), (1, 10, 100)).above(11) == 110
+    assert Histogram((10, 20, math.inf), (1, 10, 100)).above(12) == 100
+
+
 def test_the_main_thread_is_no_poll_mode_thread():
-    assert {n.cpu for n in OvsPmd.numbers(recorded("ovs_pmd"))} == {1}
+    assert {n.cpu for n in OvsPmd.numbers(recorded("ovs_pmd-nh"))} == {1}
 
 
 @pytest.mark.parametrize(("name", "hits_before", "masks"), [("ovs_datapath", 415431, False), ("kernel_datapath", 159005, True)])

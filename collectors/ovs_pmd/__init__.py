@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
-"""What each poll-mode thread of OVS-DPDK did: busy and idle cycles, packets, batches, cache hits, upcalls.
+"""What each poll-mode thread of OVS-DPDK did: busy and idle cycles, packets, batches, cache hits, upcalls; and how these are distributed.
 
 Cycles are the time-stamp counter's (TSC), not the core's: in the emulated lab they follow the emulating machine's clock.
 """
@@ -12,10 +12,11 @@ from typing import ClassVar
 
 from collectors.base import Recorded, Snapshot
 from collectors.ovs import APPCTL, has_pmd, not_running
+from collectors.ovs_pmd import histograms
 from terms.schema import Number
 from terms.vocabulary import NumberWords
 
-SEPARATOR = "--- pmd-perf-show"
+SEPARATOR, QUEUES = "--- pmd-perf-show", "--- pmd-rxq-show"
 # Fields of pmd-stats-show and of pmd-perf-show, both counted since the thread started, and our name and unit of each.
 STATS = {
     "packets received": ("pmd_packets", "packets"),
@@ -50,9 +51,23 @@ class OvsPmd(Snapshot):
         "pmd_batches_sent": NumberWords("batches sent", better="less"),
         "*_hits": NumberWords("packets whose flow this cache has"),
         "*upcalls": NumberWords("packets without a flow", better="less"),
+        "pmd_batch_packets_*": NumberWords("batches of packets received, by size: so many at most, and more than the bin below"),
+        "pmd_iteration_packets_*": NumberWords("rounds over the ports, by the packets received"),
+        "pmd_queue_fill_*": NumberWords("rounds over the ports, by the frames in the fullest vhost queue"),
+        "pmd_iteration_cycles_*": NumberWords("TSC cycles of a round over the ports"),
+        "pmd_packet_cycles_*": NumberWords("TSC cycles per packet of a round that received any", better="less"),
+        "pmd_iteration_upcalls_*": NumberWords("upcalls of a round over the ports", better="less"),
+        "pmd_upcall_cycles_*": NumberWords("TSC cycles of an upcall", better="less"),
+        "pmd_long_iterations": NumberWords("rounds over the ports of more than 250 us", better="less"),
+        "pmd_full_queue_iterations": NumberWords("rounds that found 128 frames or more in a queue", better="less"),
+        "rxq_load_*": NumberWords("share of the thread's cycles that this receive queue took"),
     }
     nesting = 0
-    command = f"{APPCTL} dpif-netdev/pmd-stats-show; echo '{SEPARATOR}'; {APPCTL} dpif-netdev/pmd-perf-show -nh"
+    command = (
+        f"{APPCTL} dpif-netdev/pmd-stats-show; echo '{SEPARATOR}'; {APPCTL} dpif-netdev/pmd-perf-show; "
+        # Older ones know no -secs.
+        f"echo '{QUEUES}'; {APPCTL} dpif-netdev/pmd-rxq-show -secs {histograms.RXQ_SECONDS} || true"
+    )
 
     def not_of_this_switch(self) -> str | None:
         if why := not_running(self.host):
@@ -71,11 +86,22 @@ class OvsPmd(Snapshot):
                     continue
                 gained = counters[name] - before[cpu][name]
                 yield Number(name, gained, unit, "switch", cpu, "all", recorded.seconds, recorded.seconds)
+        yield from _distributions(recorded)
+
+
+def _distributions(recorded: Recorded) -> Iterable[Number]:
+    """Nothing where Open vSwitch prints no histograms, as with an earlier vsprof's command."""
+    begin, (end, _, queues) = recorded.begin.partition(QUEUES)[0], recorded.end.partition(QUEUES)
+    before, after = histograms.read(begin), histograms.read(end)
+    for cpu in sorted(before.keys() & after.keys()):
+        gained = {name: one.since(before[cpu][name]) for name, one in after[cpu].items()}
+        yield from histograms.numbers(gained, histograms.hertz(end, cpu), cpu, recorded.seconds)
+    yield from histograms.queues(queues, sorted(after), recorded.seconds)
 
 
 def read(text: str) -> dict[int, dict[str, int]]:
     """Both commands' counters of each poll-mode thread, by its CPU."""
-    stats, found, perf = text.partition(SEPARATOR)
+    stats, found, perf = text.partition(QUEUES)[0].partition(SEPARATOR)
     if not found:
         raise ValueError("not pmd-stats-show and pmd-perf-show, one after the other")
     threads: dict[int, dict[str, int]] = {}
