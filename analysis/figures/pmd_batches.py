@@ -1,7 +1,8 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
 """How many packets OVS-DPDK's poll-mode thread finds at once, by its own histograms: left, the share of batches received that have so many
 packets at most (a burst has 32); right, the share of rounds over the ports in which the fullest vhost queue held so many frames at most,
-of those rounds that found any. A thread that is the limit finds full bursts and long queues; one that waits for its endpoints small ones."""
+of those rounds that found any. A thread that is the limit finds full bursts and long queues; one that waits for its endpoints finds
+small ones."""
 
 from __future__ import annotations
 
@@ -30,6 +31,8 @@ def table(result: Result) -> pd.DataFrame:
     # Those whose lowest bin is there: else the share of all is not known.
     known = set(found.loc[found["name"].isin(NEEDS), "kind"])
     found = found[found["kind"].isin(known) & (found["bound"] > 0)]
+    if found.empty:
+        return pd.DataFrame()
     # Where nothing fell any more, there is nothing to draw.
     found = found[found["bound"] <= found["kind"].map(found[found["value"] > 0].groupby("kind")["bound"].max())]
     rows = [
