@@ -63,6 +63,17 @@ def draw(found: Sequence[Comparison], path: Path) -> None:
         raise messages.figure_not_written(path, error) from error
 
 
+def write(path: Path, text: str) -> None:
+    """A file, or standard output for `-`. Raises BadInput where it can't be written."""
+    if str(path) == "-":
+        print(text, end="")
+        return
+    try:
+        path.write_text(text, encoding="utf-8")
+    except OSError as error:
+        raise messages.not_written(path, error) from error
+
+
 def _records(table: pd.DataFrame) -> list[dict[str, Any]]:
     """A row each; None where there is no number."""
     known = table.astype(object).where(table.notna() & ~table.isin([np.inf, -np.inf]), None)

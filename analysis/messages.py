@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import difflib
 import reprlib
 from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
@@ -365,3 +366,29 @@ def machine_was_busy(load: float) -> str:
         f"This machine was busy (load {load:.1f}). Of short tries the shortest is an undisturbed one all the same, but not of those that "
         "wait for a second CPU."
     )
+
+
+# --- The gate of `vsprof compare` -------------------------------------------------------------------------------------
+
+
+def no_rule(text: str) -> BadInput:
+    return BadInput(
+        f"--fail-on {text!r} is no rule: it takes a metric, < or >, and a ratio above 0, such as 'throughput<0.95', "
+        "'udp_flood:context_switches_per_packet>1.2' or 'model_cpi@switch>1.1'"
+    )
+
+
+def no_rules(path: Path, why: object) -> BadInput:
+    return BadInput(f"no rules in {path}: {why}")
+
+
+def nothing_to_judge(rule: str, metric: str, metrics: Sequence[str]) -> BadInput:
+    near_it = ", ".join(difflib.get_close_matches(metric, [*metrics, "throughput"], n=5))
+    return BadInput(
+        f"--fail-on {rule!r} is about nothing that both sides have{f'; near it: {near_it}' if near_it else ''}; "
+        "`vsprof compare … --all` shows every metric, with its traffic and role"
+    )
+
+
+def not_written(path: Path, why: object) -> BadInput:
+    return BadInput(f"{path} can't be written: {why}")

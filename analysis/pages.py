@@ -73,7 +73,8 @@ def fill(text: str, results: Mapping[str, Result], page: Path) -> str:
 
 def said(result: Result, ask: str) -> str:
     """What stands behind the mark. Raises ``LookupError`` or ``ValueError`` with the reason."""
-    words, *cases = (part.strip() for part in ask.split("|"))
+    # In a table's cell a bar is escaped.
+    words, *cases = (part.strip() for part in re.split(r"\\?\|", ask))
     what, *rest = words.split()
     if what not in ASKS:
         raise ValueError(f"one of {', '.join(ASKS)}, not {what}")
@@ -96,14 +97,14 @@ def _inverse(result: Result, words: list[str], cases: list[str]) -> str:
 def _compared(result: Result, words: list[str], cases: list[str]) -> Estimate:
     source, where = _where(words)
     case, base = (_case(result, one) for one in cases)
-    return _measured(source.ratio(result, case, base, **where), words)
+    return _known(result, source, source.ratio(result, case, base, **where), words)
 
 
 def _value(result: Result, words: list[str], cases: list[str]) -> str:
     """TRAFFIC LOAD METRIC [ROLE] | CASE: the median and its interval."""
     source, where = _where(words)
     [case] = cases
-    one = _measured(source.estimate(result, case_id=_case(result, case), **where), words)
+    one = _known(result, source, source.estimate(result, case_id=_case(result, case), **where), words)
     unit = source.unit(result, case_id=_case(result, case), **source.usual(where))
     return _interval(one, lambda value: describe.number(value, unit))
 
@@ -120,7 +121,7 @@ def _table(result: Result, words: list[str], _: list[str]) -> str:
 def _cell(result: Result, case: str, source: Source, where: Mapping[str, str]) -> str:
     one = source.estimate(result, case_id=case, **where)
     unit = source.unit(result, case_id=case, **source.usual(dict(where)))
-    return _interval(one, lambda value: describe.number(value, unit)) if one.n else "–"
+    return _interval(one, lambda value: describe.number(value, unit))
 
 
 def _headlines(result: Result, _: list[str], __: list[str]) -> str:
@@ -187,13 +188,16 @@ def _case(result: Result, wanted: str) -> str:
     return found[0]
 
 
-def _measured(one: Estimate, words: Iterable[str]) -> Estimate:
-    if not one.n:
+def _known(result: Result, source: Source, one: Estimate, words: list[str]) -> Estimate:
+    """Of nothing that any case of the result has there is no number, and most likely its name is wrong."""
+    if not one.n and source.rows(result, metric=words[2]).empty:
         raise LookupError(f"nobody counted {' '.join(words)}")
     return one
 
 
 def _interval(one: Estimate, shown: Callable[[float], str]) -> str:
+    if not one.n:
+        return "–"
     if one.low is None or one.high is None:
         return f"{shown(one.median)} (n={one.n})"
     middle, *bounds = (shown(value) for value in (one.median, *sorted((one.low, one.high))))

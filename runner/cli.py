@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
 """The command line. Each sub-command is one function here, which calls the package that does it.
 
-Exit status: 0 done, 1 something failed (a run, a report), 2 bad input, 130 interrupted.
+Exit status: 0 done, 1 something failed (a run, a report, a rule of `compare`), 2 bad input, 3 `compare` can't tell, 130 interrupted.
 """
 
 from __future__ import annotations
@@ -141,8 +141,10 @@ def _show(asked: argparse.Namespace) -> int:
 
 
 def _compare(asked: argparse.Namespace) -> int:
-    from analysis import compare, compare_text, load  # noqa: PLC0415
+    from analysis import compare, compare_text, gate, load  # noqa: PLC0415
 
+    # What is wrong with a rule is said before results are read, which takes seconds.
+    rules = gate.rules(asked.fail_on, asked.rules)
     words = (asked.a, asked.b)
     if any(results.find(word) for word in words):
         # A result compares with a result alone: a word that names none says so.
@@ -151,12 +153,20 @@ def _compare(asked: argparse.Namespace) -> int:
         found = compare.of_cases(load.load(Results.open(asked.within).folder), *words)
     if asked.figure:
         compare_text.draw(found, asked.figure)
+    judged = gate.judge(found, rules)
+    for path, shown in ((asked.junit, gate.junit), (asked.markdown, gate.markdown)):
+        if path:
+            compare_text.write(path, shown(judged))
     if asked.json:
-        print(json.dumps([compare_text.to_json(one) for one in found], indent=1))
-    else:
-        for one in found:
-            compare_text.show(one, everything=asked.all)
-    return 0
+        compared = [compare_text.to_json(one) for one in found]
+        gated = {"comparisons": compared, "gate": {"outcome": gate.worst(judged), "rules": [one.to_json() for one in judged]}}
+        print(json.dumps(gated if rules else compared, indent=1))
+        return gate.STATUS[gate.worst(judged)]
+    for one in found if asked.all or not rules else ():
+        compare_text.show(one, everything=asked.all)
+    if rules:
+        print(gate.text(judged))
+    return gate.STATUS[gate.worst(judged)]
 
 
 def _doctor(asked: argparse.Namespace) -> int:
@@ -260,6 +270,12 @@ def _add_reading(commands: Any) -> None:
     two.add_argument("--all", action="store_true", help="every metric of every role, not the packet path's differences alone")
     two.add_argument("--figure", type=Path, metavar="FILE", help="also draw the ratios into a PNG, SVG or PDF file")
     two.add_argument("--json", action="store_true")
+    two.add_argument(
+        "--fail-on", action="append", default=[], metavar="RULE", help="exit with 1 if so, with 3 if nobody can tell: 'throughput<0.95'"
+    )
+    two.add_argument("--rules", type=Path, metavar="FILE", help="more rules: a YAML file with a list of them")
+    two.add_argument("--junit", type=Path, metavar="FILE", help="write what the rules came to as JUnit's XML")
+    two.add_argument("--markdown", type=Path, metavar="FILE", help="the same as a table for a pull request")
 
     again = _command(commands, "parse", _parse, "recompute a result's measurements from raw/")
     again.add_argument("result", nargs="?", default=results.LATEST)

@@ -1,0 +1,183 @@
+# SPDX-License-Identifier: GPL-2.0-or-later
+"""`vsprof compare A B --fail-on RULE`: is B worse than A by more than is allowed? Judged by intervals, for scripts and CI.
+
+A rule names a metric and a ratio, B over A, that must not be: ``throughput<0.95`` fails where the whole 95 % interval of the ratio is below
+0.95, and holds where none of it is. Where the interval lies on both sides nobody can tell, and more repetitions would.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+from xml.etree import ElementTree as xml
+
+import numpy as np
+import pandas as pd
+import yaml
+
+from analysis import messages, style, vocabulary
+from analysis.compare import Comparison
+from terms import units
+
+FAILS, HOLDS, UNTOLD = "fails", "holds", "can't tell"
+STATUS = {FAILS: 1, UNTOLD: 3, HOLDS: 0}
+"""The exit status of each outcome, the gravest first."""
+THROUGHPUT = "throughput"
+"""In a rule: what each traffic at saturation is judged by, be it packets or bits a second."""
+_RULE = re.compile(
+    r"\s*(?:(?P<traffic>\w+)(?:/(?P<load>\w+))?:)?\s*(?P<metric>\w+)(?:@(?P<role>[\w -]+?))?\s*(?P<sign>[<>])\s*(?P<bound>\d+(?:\.\d+)?)\s*"
+)
+
+
+@dataclass(frozen=True)
+class Rule:
+    """What must not be: a ratio of `metric` below (``<``) or above (``>``) `bound`; of any traffic and load where none is named."""
+
+    text: str
+    metric: str
+    sign: str
+    bound: float
+    traffic: str | None = None
+    load: str | None = None
+    role: str | None = None
+
+    @classmethod
+    def read(cls, text: str) -> Rule:
+        """Raises ``BadInput``."""
+        if not (match := _RULE.fullmatch(text)) or not float(match["bound"]):
+            raise messages.no_rule(text)
+        return cls(text.strip(), match["metric"], match["sign"], float(match["bound"]), match["traffic"], match["load"], match["role"])
+
+    def of(self, table: pd.DataFrame) -> pd.DataFrame:
+        """The rows of a comparison that it is about: of the whole path, or of the switch's own, unless it names a role."""
+        found = table[table["role"].isin(["all", "path"]) if self.role is None else table["role"] == self.role]
+        if self.metric == THROUGHPUT:
+            judged = [(one := vocabulary.judged_by(traffic)) is not None and one.metric == metric
+                      for traffic, metric in zip(found["traffic"], found["metric"], strict=True)]  # fmt: skip
+            found = found[judged]
+            found = found[found["load"] == "saturation"] if self.load is None else found
+        else:
+            found = found[found["metric"] == self.metric]
+        for column in ("traffic", "load"):
+            if (wanted := getattr(self, column)) is not None:
+                found = found[found[column] == wanted]
+        # The path's own, where both are there.
+        return found.drop_duplicates(["source", "traffic", "load", "metric"])
+
+    def outcome(self, low: float | None, high: float | None) -> str:
+        """Of a ratio with that interval; without one nobody can tell."""
+        if low is None or high is None or np.isnan(low) or np.isnan(high):
+            return UNTOLD
+        beyond, within = (high < self.bound, low >= self.bound) if self.sign == "<" else (low > self.bound, high <= self.bound)
+        return FAILS if beyond else HOLDS if within else UNTOLD
+
+
+@dataclass(frozen=True)
+class Judged:
+    """A rule, what it was asked of, and what came out."""
+
+    rule: Rule
+    title: str
+    where: str
+    """Traffic, metric and role, in words."""
+    outcome: str
+    ratio: float
+    low: float | None
+    high: float | None
+    detectable: float | None
+    n: int
+
+    @property
+    def reason(self) -> str:
+        """The ratio and its interval; where nobody can tell, what the data could have shown."""
+        if self.low is None or np.isnan(self.low):
+            return f"ratio {units.significant(self.ratio)}, no interval (n={self.n})"
+        told = f"ratio {units.significant(self.ratio)} [{units.significant(self.low)}, {units.significant(self.high)}], n={self.n}"
+        if self.outcome != UNTOLD or self.detectable is None:
+            return told
+        return f"{told}; {self.n} repetitions show a difference of {units.significant(100 * self.detectable, 2)} % or more"
+
+    def to_json(self) -> dict[str, Any]:
+        names = ("title", "where", "outcome", "ratio", "low", "high", "detectable", "n")
+        return {"rule": self.rule.text, **{name: _finite(getattr(self, name)) for name in names}}
+
+
+def rules(given: Iterable[str], file: Path | None) -> list[Rule]:
+    """Those of the command line, then those of a YAML file, which is a list of them. Raises ``BadInput``."""
+    found = list(given)
+    if file is not None:
+        try:
+            listed = yaml.safe_load(file.read_text(encoding="utf-8"))
+        except (OSError, UnicodeDecodeError, yaml.YAMLError) as error:
+            raise messages.no_rules(file, error) from error
+        if not isinstance(listed, list) or not listed or not all(isinstance(one, str) for one in listed):
+            raise messages.no_rules(file, "it must be a list of rules, each such as `throughput<0.95`")
+        found += listed
+    return [Rule.read(one) for one in found]
+
+
+def judge(found: Sequence[Comparison], asked: Iterable[Rule]) -> list[Judged]:
+    """Each rule for each pair of like cases. Raises ``BadInput`` for a rule about nothing that was counted."""
+    judged = []
+    for rule in asked:
+        about = [(one, row) for one in found for row in rule.of(one.table).itertuples()]
+        if not about:
+            raise messages.nothing_to_judge(rule.text, rule.metric, sorted({name for one in found for name in one.table["metric"]}))
+        judged += [_judged(rule, one.title, row) for one, row in about]
+    return judged
+
+
+def _judged(rule: Rule, title: str, row: Any) -> Judged:
+    equal = row.a == row.b == 0
+    outcome = HOLDS if equal else rule.outcome(row.low, row.high)
+    role = "" if row.role in ("all", "path") else f" ({row.role})"
+    where = f"{style.traffic_name(row.traffic, row.load)}: {row.metric}{role}"
+    ratio, low, high = (1.0, 1.0, 1.0) if equal else (row.ratio, row.low, row.high)
+    return Judged(rule, title, where, outcome, ratio, low, high, row.detectable, int(row.n))
+
+
+def worst(judged: Iterable[Judged]) -> str:
+    """The gravest outcome; that all rules hold, if there is none."""
+    return next((outcome for outcome in STATUS if outcome in {one.outcome for one in judged}), HOLDS)
+
+
+def text(judged: Sequence[Judged]) -> str:
+    """A line a rule and pair of cases, the gravest first, and the outcome of all."""
+    lines = [f"{one.outcome:10}  {one.rule.text}  {one.title}, {one.where}: {one.reason}" for one in _sorted(judged)]
+    return "\n".join([*lines, f"gate: {worst(judged)}"])
+
+
+def markdown(judged: Sequence[Judged]) -> str:
+    """The same as a summary for a pull request."""
+    heads = ["outcome", "rule", "compared", "number", "ratio, 95 % interval"]
+    rows = [[f"**{one.outcome}**", f"`{one.rule.text}`", one.title, one.where, one.reason] for one in _sorted(judged)]
+    table = "\n".join(f"| {' | '.join(row)} |" for row in (heads, ["---"] * len(heads), *rows))
+    return f"### vsprof: {worst(judged)}\n\n{table}\n"
+
+
+def junit(judged: Sequence[Judged]) -> str:
+    """The same as JUnit's XML, as CI systems read it: a rule that fails is a failure, one that nobody can tell an error."""
+    counts = {FAILS: sum(one.outcome == FAILS for one in judged), UNTOLD: sum(one.outcome == UNTOLD for one in judged)}
+    suite = xml.Element(
+        "testsuite", name="vsprof compare", tests=str(len(judged)), failures=str(counts[FAILS]), errors=str(counts[UNTOLD]), skipped="0"
+    )
+    for one in judged:
+        case = xml.SubElement(suite, "testcase", classname=one.title, name=f"{one.rule.text}: {one.where}")
+        if one.outcome != HOLDS:
+            told = xml.SubElement(case, "failure" if one.outcome == FAILS else "error", message=one.reason)
+            told.text = f"{one.rule.text}: {one.outcome}: {one.reason}"
+        else:
+            xml.SubElement(case, "system-out").text = one.reason
+    xml.indent(suite)
+    return f'<?xml version="1.0" encoding="utf-8"?>\n{xml.tostring(suite, encoding="unicode")}\n'
+
+
+def _sorted(judged: Sequence[Judged]) -> list[Judged]:
+    return sorted(judged, key=lambda one: list(STATUS).index(one.outcome))
+
+
+def _finite(value: Any) -> Any:
+    return None if isinstance(value, float) and not np.isfinite(value) else value

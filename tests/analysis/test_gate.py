@@ -1,0 +1,156 @@
+# SPDX-License-Identifier: GPL-2.0-or-later
+"""The gate of `vsprof compare`: what a rule is about, what it comes to, and what scripts see of it."""
+
+from __future__ import annotations
+
+import contextlib
+import json
+from pathlib import Path
+from xml.etree import ElementTree
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from analysis import compare, gate
+from analysis.gate import FAILS, HOLDS, UNTOLD, Rule
+from analysis.load import load
+from runner import cli
+from terms.errors import BadInput
+
+TWO = ["compare", "kernel-ovs", "ovs-dpdk", "--in"]
+
+
+@pytest.fixture(scope="module")
+def path(sample, tmp_path_factory) -> Path:
+    return sample.write(tmp_path_factory.mktemp("gate") / "r", own="uarch_model")
+
+
+@pytest.fixture(scope="module")
+def found(path):
+    return compare.of_cases(load(path), "kernel-ovs", "ovs-dpdk")
+
+
+@pytest.mark.parametrize(
+    ("text", "rule"),
+    [
+        ("throughput<0.95", Rule("throughput<0.95", "throughput", "<", 0.95)),
+        (" rtt_p99 > 2 ", Rule("rtt_p99 > 2", "rtt_p99", ">", 2.0)),
+        ("udp_flood:goodput<1", Rule("udp_flood:goodput<1", "goodput", "<", 1.0, "udp_flood")),
+        ("udp_flood/equal:cpi@poll-mode thread>1", Rule("udp_flood/equal:cpi@poll-mode thread>1", "cpi", ">", 1.0, "udp_flood", "equal", "poll-mode thread")),
+    ],
+)  # fmt: skip
+def test_a_rule_is_read(text, rule):
+    assert Rule.read(text) == rule
+
+
+@pytest.mark.parametrize(
+    "text", ["", "throughput", "throughput=1", "throughput<", "<1", "throughput<-1", "throughput<0", "a b<1", "throughput<1<2"]
+)
+def test_what_is_no_rule_is_refused_with_examples(text):
+    with pytest.raises(BadInput, match="is no rule: it takes a metric"):
+        Rule.read(text)
+
+
+@given(st.text(max_size=40))
+def test_any_text_is_a_rule_or_refused(text):
+    with contextlib.suppress(BadInput):
+        assert Rule.read(text).bound > 0
+
+
+@pytest.mark.parametrize(
+    ("text", "low", "high", "outcome"),
+    [
+        ("x<0.95", 0.90, 0.94, FAILS),
+        ("x<0.95", 0.90, 0.96, UNTOLD),
+        ("x<0.95", 0.95, 0.99, HOLDS),
+        ("x>1.2", 1.21, 1.3, FAILS),
+        ("x>1.2", 1.1, 1.3, UNTOLD),
+        ("x>1.2", 0.9, 1.2, HOLDS),
+        ("x<0.95", None, None, UNTOLD),
+        ("x<0.95", float("nan"), float("nan"), UNTOLD),
+    ],
+)
+def test_the_interval_decides(text, low, high, outcome):
+    assert Rule.read(text).outcome(low, high) == outcome
+
+
+@given(st.floats(0.01, 100), st.floats(0.01, 100), st.floats(0.01, 100))
+def test_no_interval_fails_and_holds_by_one_bound(one, other, bound):
+    low, high = sorted((one, other))
+    below, above = (Rule(f"x{sign}{bound}", "x", sign, bound).outcome(low, high) for sign in "<>")
+    assert (below, above) not in [(FAILS, FAILS), (HOLDS, HOLDS)] or low == high == bound
+    assert (below == UNTOLD) == (low < bound <= high)
+
+
+def outcomes(found, *rules):
+    return [(one.where, one.outcome) for one in gate.judge(found, [Rule.read(rule) for rule in rules])]
+
+
+def test_throughput_is_what_each_traffic_at_saturation_is_judged_by(found):
+    judged = dict(outcomes(found, "throughput<0.95"))
+    assert "UDP flood, saturation: packet_rate_received" in judged
+    assert "TCP stream, saturation: goodput" in judged
+    assert not any("equal" in where for where in judged)
+
+
+def test_a_rule_of_one_traffic_load_and_role(found):
+    assert [where for where, _ in outcomes(found, "udp_flood/saturation:packet_rate_received<0.5")] == [
+        "UDP flood, saturation: packet_rate_received"
+    ]
+    assert all(where.endswith("(switch)") for where, _ in outcomes(found, "context_switches_per_packet@switch>1000"))
+
+
+def test_a_rule_about_nothing_names_what_is_near(found):
+    with pytest.raises(BadInput, match=r"near it: .*packet_rate_received"):
+        gate.judge(found, [Rule.read("packet_rate_recieved<1")])
+
+
+def test_the_gravest_outcome_is_the_exit_status(path, capsys):
+    assert cli.main([*TWO, str(path), "--fail-on", "udp_flood:packet_rate_received<0.5"]) == 0
+    assert "gate: holds" in capsys.readouterr().out
+    assert cli.main([*TWO, str(path), "--fail-on", "udp_flood/saturation:packet_rate_received<100"]) == 1
+    assert "gate: fails" in capsys.readouterr().out
+
+
+def test_one_repetition_can_not_tell(sample, tmp_path, capsys):
+    one = sample.write(tmp_path / "r", repetitions=1)
+    assert cli.main([*TWO, str(one), "--fail-on", "throughput<0.95"]) == 3
+    assert "no interval (n=1)" in capsys.readouterr().out
+
+
+def test_bad_rules_are_said_before_anything_is_read(tmp_path, capsys):
+    assert cli.main(["compare", "a", "b", "--fail-on", "nonsense"]) == 2
+    assert "is no rule" in capsys.readouterr().err
+    for content in ("", "x: 1", "- 1", "[", "- nonsense"):
+        (tmp_path / "rules.yaml").write_text(content)
+        assert cli.main(["compare", "a", "b", "--rules", str(tmp_path / "rules.yaml")]) == 2
+    assert cli.main(["compare", "a", "b", "--rules", str(tmp_path / "none.yaml")]) == 2
+
+
+def test_scripts_get_json_junit_and_markdown(path, tmp_path, capsys):
+    rules = tmp_path / "rules.yaml"
+    rules.write_text("- udp_flood/saturation:packet_rate_received<100\n- throughput<0.01\n")
+    files = ["--junit", str(tmp_path / "r.xml"), "--markdown", str(tmp_path / "r.md")]
+    assert cli.main([*TWO, str(path), "--rules", str(rules), "--json", *files]) == 1
+    said = json.loads(capsys.readouterr().out)
+    assert said["gate"]["outcome"] == FAILS
+    assert [one["outcome"] for one in said["gate"]["rules"]].count(FAILS) == 1
+    assert said["comparisons"][0]["metrics"]
+    suite = ElementTree.parse(tmp_path / "r.xml").getroot()
+    assert (suite.get("failures"), suite.get("errors")) == ("1", "0")
+    assert len(suite.findall("testcase")) == int(suite.get("tests")) == len(said["gate"]["rules"])
+    assert suite.find("testcase/failure").get("message").startswith("ratio ")
+    text = (tmp_path / "r.md").read_text()
+    assert text.startswith("### vsprof: fails\n")
+    assert text.count("\n| ") == 2 + len(said["gate"]["rules"])
+
+
+def test_without_rules_nothing_changes(path, capsys):
+    assert cli.main([*TWO, str(path), "--json"]) == 0
+    assert isinstance(json.loads(capsys.readouterr().out), list)
+
+
+def test_a_file_that_can_not_be_written_is_said(path, tmp_path, capsys):
+    assert cli.main([*TWO, str(path), "--fail-on", "throughput<0.01", "--junit", str(tmp_path / "no" / "r.xml")]) == 2
+    assert "can't be written" in capsys.readouterr().err
