@@ -41,8 +41,9 @@ sections.show(describe_frames.published("T11"), figures.show(result, "published"
 # %% [markdown]
 # What differs, and what can't be compared:
 #
-# - *C-states.* T11's latencies rise with the deepest sleep state that the processor may enter (14 us in C0, 87.7 us in C6): its average after
-#   the change is that of C0, so the change was probably one of sleep states; our notes do not say. Here it is the option `deepest_idle`. In
+# - *C-states.* T11's latencies rise with the deepest sleep state that the processor may enter (14 us in C0, 87.7 us in C6). Its average after
+#   the change is that of C0: a limit of sleep states is a part of that change, beside interrupts that go to the worker's CPU, that are not
+#   throttled to one in 500 us, and whose handler is no thread. Here it is the option `deepest_idle`. In
 #   modelled time each state takes the profile's time to leave, and is taken where a sleep lasts long enough to pay for it: of 350 us that is
 #   C3, and not C6, on Haswell-EP. Linux's governor guesses how long a sleep will be, and can take C6 there. A virtual machine sees no
 #   C-states: natively on one these cases are left out, and all numbers include what its hypervisor takes to bring an idle CPU back.

@@ -164,7 +164,7 @@ def _compare(asked: argparse.Namespace) -> int:
         return gate.STATUS[gate.worst(judged)]
     for one in found if asked.all or not rules else ():
         compare_text.show(one, everything=asked.all)
-    if rules:
+    if rules and str(asked.markdown) != "-":
         print(gate.text(judged))
     return gate.STATUS[gate.worst(judged)]
 
