@@ -119,6 +119,7 @@ struct core {
 	uint64_t space_tag;           /* address space, in the upper bits of a filter's line */
 	uint64_t retired;             /* instructions in all */
 	uint64_t fused;               /* of these, how many flow as one with the next */
+	uint64_t taken;               /* conditional branches taken */
 	uint64_t tick;                /* the time by which lines and pages age */
 	uint64_t code_line;           /* the line last fetched, as in a filter */
 	uint64_t sample_at;           /* `retired` at which the next block is sampled */
@@ -163,9 +164,10 @@ struct core {
 	uint64_t value_at, value_chained; /* core_flowed() and `chained` then */
 	bool value_known;
 	uint64_t steered_at; /* `retired` when the front end was last set on another way than it had gone ahead on; none: UINT64_MAX */
-	const struct block *device_block; /* the block that ran when a device was accessed last */
-	uint64_t transferred_at;          /* core_flowed() at the last jump, call or return */
-	uint64_t chained;                 /* chain_cycles of all modes, in CHAIN_PARTs */
+	const struct block *device_block;  /* the block that ran when a device was accessed last */
+	uint64_t transferred_at, taken_at; /* core_flowed() and `taken` at the last jump, call or return */
+	uint64_t front_ahead;              /* by how much the front end was ahead of the flow then, in CHAIN_PARTs */
+	uint64_t chained;                  /* chain_cycles of all modes, in CHAIN_PARTs */
 	uint64_t walks_failed;
 	uint64_t (*real_pc)(struct core *core); /* the address at which the block that runs was entered; NULL: blocks have their own */
 
@@ -329,6 +331,7 @@ static ALWAYS_INLINE void core_block_as(struct core *core, const struct block *b
 		core_chain(core, block->chain);
 	if (from->kind == BRANCH_CONDITIONAL && !(taken && ((block->pc ^ from->target) & SAME_PLACE))) {
 		core->now->branches++;
+		core->taken += taken;
 		if (core->branches_modelled && __builtin_expect(!predictor_resolve_direction(&core->predictor, taken), 0)) {
 			core_mispredicted(core, block);
 			return;

@@ -2,6 +2,8 @@
 /* Instructions: lines of code, and how control goes from block to block. */
 #include "core_parts.h"
 
+#define FRONT_AHEAD (8 * CHAIN_PART) /* cycles: some thirty instructions decoded and not yet begun */
+
 /* Instructions. */
 
 /* The kernel's code lies where it lies; a program's must be looked for, once for each page and address space. */
@@ -154,14 +156,24 @@ static void branch(struct core *core, const struct block *from, uint64_t to)
 		mispredicted(core);
 }
 
-/* No front end takes more than one such branch in a cycle: where few instructions lie between two of them, it is what limits. */
-static void transfer(struct core *core)
+/*
+ * No front end takes more than one taken branch in a cycle, and some need longer for a call or a return. It may be ahead of the flow of
+ * instructions, as far as the queue between them goes; where branches come so densely that it is not, they are what limits.
+ */
+static void transfer(struct core *core, enum branch_kind kind)
 {
-	uint64_t milli = (core_flowed(core) - core->transferred_at) * 1000, ipc_milli = core->profile->core_ipc_milli;
+	const struct profile *p = core->profile;
+	bool calls = kind == BRANCH_CALL || kind == BRANCH_INDIRECT_CALL || kind == BRANCH_RETURN;
+	uint64_t flowed = core_flowed(core), flow = (flowed - core->transferred_at) * 1000 * CHAIN_PART / p->core_ipc_milli;
+	uint64_t cost = (core->taken - core->taken_at + (calls ? p->core_call_cycles : 1)) * CHAIN_PART;
+	uint64_t ahead = core->front_ahead + flow;
 
-	core->transferred_at = core_flowed(core);
-	if (milli < ipc_milli)
-		core_chain(core, CHAIN_PART - milli * CHAIN_PART / ipc_milli);
+	core->transferred_at = flowed;
+	core->taken_at = core->taken;
+	ahead = ahead > FRONT_AHEAD ? FRONT_AHEAD : ahead;
+	core->front_ahead = ahead > cost ? ahead - cost : 0;
+	if (cost > ahead)
+		core_chain(core, cost - ahead);
 }
 
 void core_branch_slow(struct core *core, const struct block *block)
@@ -173,7 +185,7 @@ void core_branch_slow(struct core *core, const struct block *block)
 		return;
 	}
 	if (core->previous->kind >= BRANCH_JUMP && core->previous->kind <= BRANCH_RETURN)
-		transfer(core);
+		transfer(core, (enum branch_kind)core->previous->kind);
 	branch(core, core->previous, block->pc);
 	core_run(core, block);
 }

@@ -80,6 +80,7 @@ class Core(Strict):
     rob: Positive
     mispredict: Number
     fetch_ahead: Number
+    call_cycles: Positive
     ipc_milli: Positive
     exposed_l2_permille: Permille
     overlap_permille: Permille

@@ -73,7 +73,8 @@ struct naive_core {
 	const struct block *previous, *device_block;
 	uint64_t transferred_at, retired, flowed, last_long, last_value, value_at, value_chained, chained,
 		walks_failed; /* chained: in 64ths of a cycle */
-	uint64_t last_near;
+	uint64_t last_near, taken,
+		front; /* conditional branches taken since, and the front end's lead in 64ths of a cycle, at the last transfer */
 	bool long_seen, near_seen, value_known;
 	struct counters counters[MODE_COUNT];
 };
@@ -772,6 +773,7 @@ static inline void naive_leave(struct naive_core *core, const struct block *from
 		return;
 	}
 	now->branches++;
+	core->taken += kind == BRANCH_CONDITIONAL && !naive_same(to, next);
 	if (p->model_branches)
 		right = kind == BRANCH_CONDITIONAL ? naive_direction(&core->predictor, from->pc, !naive_same(to, next))
 						   : naive_resolve(&core->predictor, kind, from->pc, next, to);
@@ -814,13 +816,22 @@ static inline bool naive_transfers(const struct block *from)
 	}
 }
 
-/* At most one of these in a cycle. */
-static inline void naive_transfer(struct naive_core *core)
+/* Each taken branch is a cycle of the front end's, a call or return more; it is ahead by up to eight. */
+static inline void naive_transfer(struct naive_core *core, enum branch_kind kind)
 {
-	uint64_t flow = (core->flowed - core->transferred_at) * 64000 / core->system->profile.core_ipc_milli;
+	const struct profile *p = &core->system->profile;
+	uint64_t flow = (core->flowed - core->transferred_at) * 64000 / p->core_ipc_milli, cost = 64 * (1 + core->taken);
 
+	if (kind == BRANCH_CALL || kind == BRANCH_INDIRECT_CALL || kind == BRANCH_RETURN)
+		cost += 64 * (p->core_call_cycles - 1);
 	core->transferred_at = core->flowed;
-	naive_chain(core, flow < 64 ? 64 - flow : 0);
+	core->taken = 0;
+	core->front += flow;
+	if (core->front > 8 * 64)
+		core->front = 8 * 64;
+	for (; cost && core->front; cost--)
+		core->front--;
+	naive_chain(core, cost);
 }
 
 static inline void naive_block(struct naive_core *core, const struct block *block)
@@ -847,7 +858,7 @@ static inline void naive_block(struct naive_core *core, const struct block *bloc
 	if (core->previous == block)
 		naive_chain(core, block->chain);
 	if (core->previous && naive_transfers(core->previous))
-		naive_transfer(core);
+		naive_transfer(core, (enum branch_kind)core->previous->kind);
 	core->steered = false;
 	if (core->previous)
 		naive_leave(core, core->previous, block->pc);

@@ -443,6 +443,16 @@ static void one_transfer_a_cycle(void)
 	core_block(core, &other);
 	core_block(core, &one);
 	EQUAL(all_counters(core).chain_cycles, before + 1);
+	/* In the 50 cycles of these the front end got ahead by 8, of which it lost one, and now a half with each jump. */
+	other.instructions = 1;
+	for (int i = 0; i < 7; i++) {
+		core_block(core, &other);
+		core_block(core, &one);
+	}
+	EQUAL(all_counters(core).chain_cycles, before + 1);
+	core_block(core, &other);
+	core_block(core, &one);
+	EQUAL(all_counters(core).chain_cycles, before + 2);
 	machine_free(machine);
 }
 
@@ -649,6 +659,41 @@ static void calls_and_returns(void)
 	EQUAL(core->now->branches, 14);
 	EQUAL(core->now->interrupts, 0);
 	machine_free(machine);
+}
+
+/* Cycles that a call and a return in a loop of a hundred rounds take, more than their instructions flow in. */
+static uint64_t called_in_a_loop(uint32_t call_cycles, bool taken)
+{
+	struct profile profile = profile_without_walks();
+
+	profile.core_call_cycles = call_cycles;
+	struct machine *machine = machine_new(&profile, 1);
+	struct core *core = machine->core[0];
+	struct block call = ending(KERNEL, BRANCH_CALL, KERNEL + 0x1100), function = ending(KERNEL + 0x1100, BRANCH_RETURN, 0),
+		     behind = ending(KERNEL + 16, BRANCH_CONDITIONAL, taken ? KERNEL : KERNEL + 0x2000);
+	struct block on = ending(KERNEL + 32, BRANCH_JUMP, KERNEL);
+
+	call.instructions = function.instructions = behind.instructions = on.instructions = 1;
+	for (int i = 0; i < 100; i++) {
+		core_block(core, &call);
+		core_block(core, &function);
+		core_block(core, &behind);
+		if (!taken)
+			core_block(core, &on);
+	}
+	uint64_t more = all_counters(core).chain_cycles;
+	machine_free(machine);
+	return more;
+}
+
+static void calls_take_the_front_end_longer(void)
+{
+	/* Three instructions in 1.5 cycles, and three taken branches. */
+	EQUAL(called_in_a_loop(1, true), 149);
+	EQUAL(called_in_a_loop(2, true), 349);
+	/* Four instructions in 2 cycles, of which three take a branch. */
+	EQUAL(called_in_a_loop(1, false), 100);
+	EQUAL(called_in_a_loop(2, false), 300);
 }
 
 /* Translation. */
@@ -1330,6 +1375,7 @@ int main(void)
 	streams_into_l1d_from_memory();
 	memory_has_a_rate();
 	one_transfer_a_cycle();
+	calls_take_the_front_end_longer();
 	lines_of_code();
 	code_is_asked_for_ahead();
 	a_line_that_is_gone_at_once();

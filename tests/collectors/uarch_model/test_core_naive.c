@@ -436,6 +436,7 @@ static struct profile any_profile(struct random *random)
 	struct profile p = default_profile();
 
 	p.core_fetch_ahead = random_below(random, 30);
+	p.core_call_cycles = 1 + random_below(random, 3);
 	p.l1i_sets = 1u << random_below(random, 5);
 	p.l1d_sets = 1u << random_below(random, 5);
 	p.l1i_ways = 1 + random_below(random, 4);

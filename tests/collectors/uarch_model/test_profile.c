@@ -94,6 +94,7 @@ static void limits(void)
 	TRY(stlb_1g_entries, 0, NULL);
 	TRY(stlb_code_entries, 64, "stlb.code"); /* without ways */
 	TRY(core_ipc_milli, 0, "core.ipc_milli");
+	TRY(core_call_cycles, 0, "core.call_cycles");
 	TRY(core_overlap_permille, 1000, NULL);
 	TRY(core_overlap_permille, 1001, "core.overlap_permille");
 	TRY(walk_exposed_permille, 1001, "walk.exposed_permille");
