@@ -12,6 +12,8 @@ import json
 import os
 import signal
 import sys
+from collections.abc import Mapping
+from importlib import metadata
 from pathlib import Path
 from types import FrameType
 from typing import Any
@@ -27,6 +29,7 @@ from testbeds.emulator.machine import ACCELERATORS
 from testbeds.lab import CLOCKS
 
 INTERRUPTED = 130
+JSON = "print what a script reads, to standard output"
 ENDS = (signal.SIGTERM, signal.SIGHUP)
 """What ends a command as Ctrl-C does."""
 
@@ -39,7 +42,12 @@ def main(arguments: list[str] | None = None) -> int:
             signal.signal(number, _interrupt)
     asked = _parser().parse_args(arguments)
     try:
-        return int(asked.do(asked))
+        status = int(asked.do(asked))
+        sys.stdout.flush()
+        return status
+    except BrokenPipeError:  # `| head` has what it wanted
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        return 0
     except errors.VsprofError as error:
         _tell(f"vsprof: {error}")
         return error.exit_status
@@ -72,9 +80,9 @@ def _run(asked: argparse.Namespace) -> int:
             progress.say("writing the report")
             _write_report(store)
     failed = [run["run_id"] for run in store.manifest["runs"] if run["status"] != "done"]
-    print(f"result: {store.folder}")
-    if asked.report:
-        print(f"report: {store.folder / 'report.html'}")
+    report = store.folder / "report.html" if asked.report else None
+    made = {"result": str(store.folder), "report": report and str(report)}
+    _print(asked, {**made, "failed_runs": failed}, "\n".join(f"{name}: {path}" for name, path in made.items() if path))
     if failed:
         print(
             f"vsprof: {len(failed)} of {len(store.manifest['runs'])} runs failed: {', '.join(failed)}; `make resume` tries them again",
@@ -98,7 +106,8 @@ def _host_options(asked: argparse.Namespace) -> dict[str, Any]:
 def _report(asked: argparse.Namespace) -> int:
     store = Results.open(asked.result)
     _write_report(store)
-    print(store.folder / "report.html")
+    path = str(store.folder / "report.html")
+    _print(asked, {"report": path}, path)
     return 0
 
 
@@ -125,7 +134,8 @@ def _parse(asked: argparse.Namespace) -> int:
             if record["status"] == "done":
                 folder = store.run_folder(record["run_id"])
                 store.record(record["run_id"], parse.rows_of_run(folder), parse.functions_of_run(folder), parse.stacks_of_run(folder))
-    print(store.folder / results.MEASUREMENTS)
+    path = str(store.folder / results.MEASUREMENTS)
+    _print(asked, {"measurements": path}, path)
     return 0
 
 
@@ -177,10 +187,7 @@ def _doctor(asked: argparse.Namespace) -> int:
 
 def _events(asked: argparse.Namespace) -> int:
     listing = events.examine(asked.events, asked.microarchitecture)
-    try:
-        print(json.dumps(listing.to_json(), indent=1) if asked.json else events.render(listing), flush=True)
-    except BrokenPipeError:  # it is a long list: `| head` has what it wanted
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+    print(json.dumps(listing.to_json(), indent=1) if asked.json else events.render(listing))
     return 0
 
 
@@ -206,24 +213,48 @@ def _list(asked: argparse.Namespace) -> int:
 def _host(asked: argparse.Namespace) -> int:
     with Progress() as progress:
         outcome = servers.play(asked.playbook, asked.inventory, progress.say, asked.check)
-    print(servers.render(asked.playbook, outcome, asked.check))
+    _print(asked, {"changes": outcome.changes, "said": outcome.said}, servers.render(asked.playbook, outcome, asked.check))
     return 0
 
 
 def _clean(asked: argparse.Namespace) -> int:
     if asked.server and not asked.inventory:
         raise testbeds_messages.no_inventory()
-    for removed in clean.clean(cache=asked.cache):
-        print(f"removed {removed}")
-    for name, ended in clean.clean_servers(asked.inventory, asked.server) if asked.inventory else ():
-        print(f"{name}: ended {', '.join(ended)}" if ended else f"{name}: nothing was left")
+    removed = [str(one) for one in clean.clean(cache=asked.cache)]
+    ended = {name: list(ended) for name, ended in clean.clean_servers(asked.inventory, asked.server)} if asked.inventory else {}
+    lines = [f"{name}: ended {', '.join(what)}" if what else f"{name}: nothing was left" for name, what in ended.items()]
+    _print(asked, {"removed": removed, "ended": ended}, "\n".join([*(f"removed {one}" for one in removed), *lines]))
     return 0
+
+
+def _completion(asked: argparse.Namespace) -> int:
+    import shtab  # noqa: PLC0415
+
+    print(shtab.complete(_parser(), asked.shell))
+    return 0
+
+
+def _man(_: argparse.Namespace) -> int:
+    from argparse_manpage.manpage import Manpage  # noqa: PLC0415
+
+    title = {"project_name": "vsprof", "manual_title": "vsprof", "version": metadata.version("vsprof")}
+    print(Manpage(_parser(), format="single-commands-section", _data=title))
+    return 0
+
+
+def _print(asked: argparse.Namespace, found: Mapping[str, Any], text: str) -> None:
+    """For scripts, or for people; nothing where there is nothing to say."""
+    if asked.json:
+        print(json.dumps(found, indent=1))
+    elif text:
+        print(text)
 
 
 def _parser() -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser(
         prog="vsprof", description="Why is one virtual switch faster than another, on this CPU, for this traffic?"
     )
+    parser.add_argument("--version", action="version", version=f"vsprof {metadata.version('vsprof')}")
     commands = parser.add_subparsers(required=True, metavar="COMMAND")
     _add_measuring(commands)
     _add_reading(commands)
@@ -233,6 +264,10 @@ def _parser() -> argparse.ArgumentParser:
     tidy.add_argument("--cache", action="store_true")
     tidy.add_argument("--inventory", type=Path, metavar="PATH", help="also end what killed runs left on these servers")
     tidy.add_argument("--server", metavar="NAME", help="which one, where the inventory lists several")
+    tidy.add_argument("--json", action="store_true", help=JSON)
+    shell = _command(commands, "completion", _completion, "print what completes this command in a shell, for its start-up file")
+    shell.add_argument("shell", choices=["bash", "zsh", "tcsh"])
+    _command(commands, "man", _man, "print the manual page: `vsprof man | man -l -`")
     return parser
 
 
@@ -251,6 +286,7 @@ def _add_measuring(commands: Any) -> None:
     run.add_argument("--seed", type=int, help="seed of the random order (default: a new one, kept in the manifest)")
     run.add_argument("--resume", nargs="?", const="", metavar="RESULT", help="go on with a broken campaign (default: the newest)")
     run.add_argument("--verbose", action="store_true", help="print every step")
+    run.add_argument("--json", action="store_true", help=JSON)
     run.add_argument("--no-report", dest="report", action="store_false", help="measure only")
     overrides.add_options(run)
 
@@ -258,6 +294,7 @@ def _add_measuring(commands: Any) -> None:
 def _add_reading(commands: Any) -> None:
     report = _command(commands, "report", _report, "rebuild a result's report from what is stored")
     report.add_argument("result", nargs="?", default=results.LATEST, help="a folder, or a name below results/ (default: latest)")
+    report.add_argument("--json", action="store_true", help=JSON)
 
     show = _command(commands, "show", _show, "print a result's summary")
     show.add_argument("result", nargs="?", default=results.LATEST)
@@ -279,6 +316,7 @@ def _add_reading(commands: Any) -> None:
 
     again = _command(commands, "parse", _parse, "recompute a result's measurements from raw/")
     again.add_argument("result", nargs="?", default=results.LATEST)
+    again.add_argument("--json", action="store_true", help=JSON)
 
 
 def _add_looking(commands: Any) -> None:
@@ -302,6 +340,7 @@ def _add_servers(commands: Any) -> None:
     ):
         there = _command(commands, name, _host, text)
         there.add_argument("--inventory", type=Path, metavar="PATH", help="a file in Ansible's form")
+        there.add_argument("--json", action="store_true", help=JSON)
         there.set_defaults(playbook=name, check=False, interrupted=f"what is done stays done: call `make {name}` again")
     # The last one: only what was done can be taken back.
     there.add_argument("--check", action="store_true", help="say what would be taken back, and change nothing")
