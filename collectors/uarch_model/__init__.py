@@ -100,6 +100,7 @@ class UarchModel(Clock):
         "walk_references": NumberWords("page-table entries read by the walker", better="less"),
         "walk_cycles": NumberWords("estimated cycles that the page walker was at work", better="less"),
         "branches": NumberWords("branches, calls, returns and jumps", better="less"),
+        "flow_cycles": NumberWords("estimated cycles of the instructions if nothing missed", better="less"),
         "fused": NumberWords("comparisons that flow as one instruction with the branch behind them"),
         "atomics": NumberWords("instructions with a lock prefix", better="less"),
         "pauses": NumberWords("PAUSE instructions"),

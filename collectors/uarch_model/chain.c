@@ -15,9 +15,11 @@ void chain_add(struct chain *chain, const uint8_t *bytes, size_t length)
 {
 	struct effect effect = effect_of(bytes, length);
 
-	if (!effect.known || chain->count == CHAIN_MOST)
+	if (!effect.known || chain->count == CHAIN_MOST) {
 		chain->known = false;
-	else if (effect.stores_vector)
+		return;
+	}
+	if (effect.stores_vector)
 		chain->vector_stores++;
 	else if (effect.writes)
 		chain->effect[chain->count++] = effect;
@@ -44,6 +46,16 @@ static void once_round(const struct chain *chain, uint32_t load, uint32_t *ready
 		for (uint64_t to = e->writes; to; to &= to - 1)
 			ready[__builtin_ctzll(to)] = done;
 	}
+}
+
+uint32_t chain_once(const struct chain *chain, const struct profile *profile)
+{
+	uint32_t ready[PLACES] = {0}, most = 0;
+
+	once_round(chain, profile->l1d_latency, ready);
+	for (int i = 0; i < PLACES; i++)
+		most = ready[i] > most ? ready[i] : most;
+	return most;
 }
 
 uint32_t chain_cycles(const struct chain *chain, const struct profile *profile)

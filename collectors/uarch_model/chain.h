@@ -14,12 +14,14 @@
 
 struct chain {
 	uint32_t count, vector_stores;
-	bool known; /* false: some instruction is not in the table, so what waits for what is not known */
+	bool known; /* false: some instruction is not in the table, so what the loop waits for is not known */
 	struct effect effect[CHAIN_MOST];
 };
 
 void chain_begin(struct chain *chain);
 void chain_add(struct chain *chain, const uint8_t *bytes, size_t length);
+/* Cycles of the longest chain of one time through, with all that it needs at hand; of instructions in the table. */
+uint32_t chain_once(const struct chain *chain, const struct profile *profile);
 /* Cycles of CHAIN_ROUNDS times round; 0 if it is not known. */
 #define CHAIN_ROUNDS 12 /* so that chains that come to the same register only each second, third or fourth time count as they are */
 uint32_t chain_cycles(const struct chain *chain, const struct profile *profile);

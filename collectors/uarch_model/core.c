@@ -10,12 +10,20 @@
 	{&(core)->dtlb[0], &(core)->dtlb[1], &(core)->dtlb[2], &(core)->itlb[0], &(core)->itlb[1], &(core)->itlb[2], &(core)->stlb, \
 		&(core)->stlb_1g, &(core)->stlb_code}
 
-uint16_t block_chain(const struct profile *profile, const struct block *block, uint32_t chain, uint32_t rounds)
+uint16_t block_chain(const struct block *block, uint32_t chain, uint32_t rounds)
 {
-	uint64_t flows = (uint64_t)block->instructions - block->fused;
-	uint64_t takes = (uint64_t)chain * CHAIN_PART / rounds, flow = flows * 1000 * CHAIN_PART / profile->core_ipc_milli;
+	uint64_t takes = (uint64_t)chain * CHAIN_PART / rounds, flow = block->flow;
 
 	return takes <= flow ? 0 : takes - flow > UINT16_MAX ? UINT16_MAX : (uint16_t)(takes - flow);
+}
+
+uint16_t block_flow(const struct profile *profile, const struct block *block, uint32_t chain)
+{
+	uint64_t flow = (uint64_t)(block->instructions - block->fused) * CHAIN_PART / profile->core_width;
+	uint64_t waits = (uint64_t)chain * CHAIN_PART;
+
+	flow += waits > flow ? (waits - flow) * profile->core_chain_permille / 1000 : 0;
+	return flow > UINT16_MAX ? UINT16_MAX : (uint16_t)flow;
 }
 
 static const struct block nowhere = {.kind = BRANCH_OTHER, .length = 1};
@@ -173,7 +181,7 @@ void core_forget_blocks(struct core *core)
 
 uint64_t core_cycles(const struct core *core)
 {
-	uint64_t cycles = core_flowed(core) * 1000 / core->profile->core_ipc_milli;
+	uint64_t cycles = core->flow / CHAIN_PART;
 
 	for (int mode = 0; mode < MODE_COUNT; mode++) {
 		const struct counters *c = &core->counters[mode];

@@ -40,6 +40,7 @@ struct block {
 	uint8_t kind; /* enum branch_kind of the last instruction */
 	bool user;
 	uint8_t atomics, pauses, ports; /* how many of the instructions; ports: IN, OUT */
+	uint16_t flow;                  /* CHAIN_PARTs that it takes if nothing misses, see block_flow */
 	uint16_t chain;                 /* of a loop in one block: cycles by which its chain takes longer each time, in CHAIN_PARTs */
 	bool fused;                     /* the last two instructions are one to the core: a comparison or the like, and a branch */
 	uint8_t way; /* user, and SPECIAL_WAY if there are atomics, pauses or ports: what core_block must look at, in one byte */
@@ -50,7 +51,12 @@ struct block {
  * What a loop in one block takes longer each time round than its instructions' flow: `chain` cycles of `rounds` rounds. No more than
  * there is room for, which are 1023 cycles.
  */
-uint16_t block_chain(const struct profile *profile, const struct block *block, uint32_t chain, uint32_t rounds);
+uint16_t block_chain(const struct block *block, uint32_t chain, uint32_t rounds);
+/*
+ * What a block takes where nothing misses: as long as the core's width lets its instructions through, two that are fused as one; and a
+ * part of what the longest chain of dependent ones in it takes beyond. The rest of that chain other blocks hide.
+ */
+uint16_t block_flow(const struct profile *profile, const struct block *block, uint32_t chain);
 
 /*
  * QEMU keeps one translation of a piece of code for all processes that have it mapped, wherever they have it: a library's block
@@ -118,7 +124,7 @@ struct core {
 	struct counters *now;         /* those of the present mode */
 	uint64_t space_tag;           /* address space, in the upper bits of a filter's line */
 	uint64_t retired;             /* instructions in all */
-	uint64_t fused;               /* of these, how many flow as one with the next */
+	uint64_t flow;                /* what they take if nothing misses, in CHAIN_PARTs */
 	uint64_t taken;               /* conditional branches taken */
 	uint64_t tick;                /* the time by which lines and pages age */
 	uint64_t code_line;           /* the line last fetched, as in a filter */
@@ -161,11 +167,11 @@ struct core {
 	uint64_t last_long;  /* `retired` at the last long miss: those near it are in its shadow */
 	uint64_t last_near;  /* the same of loads that the LLC or another core of the node served */
 	uint64_t last_value; /* what the last load got that missed L1 or the first-level TLB: an address near it depends on it */
-	uint64_t value_at, value_chained; /* core_flowed() and `chained` then */
+	uint64_t value_at, value_chained; /* `flow` and `chained` then */
 	bool value_known;
 	uint64_t steered_at; /* `retired` when the front end was last set on another way than it had gone ahead on; none: UINT64_MAX */
 	const struct block *device_block;  /* the block that ran when a device was accessed last */
-	uint64_t transferred_at, taken_at; /* core_flowed() and `taken` at the last jump, call or return */
+	uint64_t transferred_at, taken_at; /* `flow` and `taken` at the last jump, call or return */
 	uint64_t front_ahead;              /* by how much the front end was ahead of the flow then, in CHAIN_PARTs */
 	uint64_t chained;                  /* chain_cycles of all modes, in CHAIN_PARTs */
 	uint64_t walks_failed;
@@ -246,12 +252,6 @@ static inline bool core_hits(struct core *core, uint64_t address, bool store, un
 	return true;
 }
 
-/* What flows through the core at its rate: instructions, two that are fused as one. */
-static inline uint64_t core_flowed(const struct core *core)
-{
-	return core->retired - core->fused;
-}
-
 /* One data access within a line. Returns what core_access_slow does. */
 static inline bool core_access(struct core *core, uint64_t address, bool store)
 {
@@ -300,10 +300,12 @@ static ALWAYS_INLINE void core_run_as(struct core *core, const struct block *blo
 	core->now->instructions += block->instructions;
 	core->now->l1i_fetches += last - first + 1;
 	core->retired += block->instructions;
+	uint64_t flow = core->flow + block->flow;
+	core->now->flow_cycles += flow / CHAIN_PART - core->flow / CHAIN_PART;
+	core->flow = flow;
 	core->previous = block;
 	if (conditional) {
 		core->now->fused += block->fused;
-		core->fused += block->fused;
 		predictor_look(&core->predictor, block->pc);
 	}
 	core_fetch(core, first, last);

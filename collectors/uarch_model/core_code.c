@@ -164,14 +164,13 @@ static void transfer(struct core *core, enum branch_kind kind)
 {
 	const struct profile *p = core->profile;
 	bool calls = kind == BRANCH_CALL || kind == BRANCH_INDIRECT_CALL || kind == BRANCH_RETURN;
-	uint64_t flowed = core_flowed(core), flow = (flowed - core->transferred_at) * 1000 * CHAIN_PART / p->core_ipc_milli;
+	uint64_t flow = core->flow - core->transferred_at;
 	uint64_t cost = (core->taken - core->taken_at + (calls ? p->core_call_cycles : 1)) * CHAIN_PART;
-	uint64_t ahead = core->front_ahead + flow;
+	uint64_t ahead = core->front_ahead + flow, left = ahead > cost ? ahead - cost : 0;
 
-	core->transferred_at = flowed;
+	core->transferred_at = core->flow;
 	core->taken_at = core->taken;
-	ahead = ahead > FRONT_AHEAD ? FRONT_AHEAD : ahead;
-	core->front_ahead = ahead > cost ? ahead - cost : 0;
+	core->front_ahead = left > FRONT_AHEAD ? FRONT_AHEAD : left;
 	if (cost > ahead)
 		core_chain(core, cost - ahead);
 }

@@ -61,8 +61,7 @@ static void charge_load(struct core *core, enum served served, bool depends, boo
 	 * a chain one after the other.
 	 */
 	if (depends) {
-		uint64_t flow = (core_flowed(core) - core->value_at) * 1000 * CHAIN_PART / p->core_ipc_milli;
-		uint64_t between = (flow + core->chained - core->value_chained) / CHAIN_PART;
+		uint64_t between = (core->flow - core->value_at + core->chained - core->value_chained) / CHAIN_PART;
 		waited = latency > between ? latency - between : 0;
 	}
 	if (beyond && (!shadowed || waited > cycles))
@@ -93,7 +92,7 @@ static void charge_early(struct core *core, enum served served)
 void core_loaded(struct core *core, uint64_t value)
 {
 	core->last_value = value;
-	core->value_at = core_flowed(core);
+	core->value_at = core->flow;
 	core->value_chained = core->chained;
 	core->value_known = true;
 }

@@ -29,7 +29,7 @@ static void put_into_l2(struct core *core, uint64_t line, enum line_state state)
 /* Cycles so far, without those of modes, branches and translation: by these it is known how fast lines follow each other. */
 static uint64_t present(const struct core *core)
 {
-	return (core_flowed(core) * 1000 * CHAIN_PART / core->profile->core_ipc_milli + core->chained) / CHAIN_PART + core->waited;
+	return (core->flow + core->chained) / CHAIN_PART + core->waited;
 }
 
 void core_wait(struct core *core, uint64_t *stall, uint64_t cycles)

@@ -33,8 +33,9 @@
 	X(walk_cycles)     /* cycles that the walker was at work */                                                                   \
 	X(branches)        /* all taken or not: conditional, calls, returns, jumps */                                                 \
 	X(branch_misses)                                                                                                              \
-	X(fused)   /* comparisons and the like that the core takes as one with the conditional branch behind them */                  \
-	X(atomics) /* instructions with a lock prefix */                                                                              \
+	X(flow_cycles) /* cycles that the instructions take if nothing misses, by the core's width and their blocks' chains */        \
+	X(fused)       /* comparisons and the like that the core takes as one with the conditional branch behind them */              \
+	X(atomics)     /* instructions with a lock prefix */                                                                          \
 	X(pauses)                                                                                                                     \
 	X(kernel_entries)         /* from user to kernel mode: system calls, interrupts, exceptions */                                \
 	X(interrupts)             /* control arrived where no instruction had sent it: interrupts and faults */                       \

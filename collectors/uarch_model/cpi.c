@@ -1,11 +1,10 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 #include "cpi.h"
 
-struct cpi_stack cpi_stack(const struct profile *profile, const struct counters *c)
+struct cpi_stack cpi_stack(const struct counters *c)
 {
 	struct cpi_stack stack = {
-		.base = (double)(c->instructions - c->fused) * 1000 / profile->core_ipc_milli + (double)c->repeat_cycles +
-			(double)c->chain_cycles,
+		.base = (double)(c->flow_cycles + c->repeat_cycles + c->chain_cycles),
 		.l2 = (double)c->stall_l2,
 		.llc = (double)c->stall_llc,
 		.memory = (double)c->stall_memory,

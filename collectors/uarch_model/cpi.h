@@ -21,6 +21,6 @@ struct cpi_stack {
 };
 
 /* Cycles by cause, of all the instructions in `counters`. */
-struct cpi_stack cpi_stack(const struct profile *profile, const struct counters *counters);
+struct cpi_stack cpi_stack(const struct counters *counters);
 
 #endif

@@ -181,10 +181,10 @@ bool model_settled(const struct model *model)
 
 /* JSON. Zero counts are left out: what is not named is 0. */
 
-static void write_counters(const struct model *model, const struct counters *c, FILE *out)
+static void write_counters(const struct counters *c, FILE *out)
 {
 	const uint64_t *count = (const uint64_t *)c;
-	struct cpi_stack stack = cpi_stack(&model->profile, c);
+	struct cpi_stack stack = cpi_stack(c);
 
 	fputs("{", out);
 	for (int i = 0; i < COUNTER_COUNT; i++)
@@ -196,7 +196,7 @@ static void write_counters(const struct model *model, const struct counters *c, 
 	fprintf(out, "\"cycles\":%.0f}", stack.total);
 }
 
-static void write_modes(const struct model *model, const struct counters modes[MODE_COUNT], FILE *out)
+static void write_modes(const struct counters modes[MODE_COUNT], FILE *out)
 {
 	const char *comma = "";
 
@@ -205,7 +205,7 @@ static void write_modes(const struct model *model, const struct counters modes[M
 		if (!modes[mode].instructions)
 			continue;
 		fprintf(out, "%s\"%s\":", comma, mode_names[mode]);
-		write_counters(model, &modes[mode], out);
+		write_counters(&modes[mode], out);
 		comma = ",";
 	}
 	fputs("}", out);
@@ -218,7 +218,7 @@ static void write_name(const char name[TASK_NAME], FILE *out)
 		fputc(name[i] >= ' ' && name[i] < 127 && name[i] != '"' && name[i] != '\\' ? name[i] : '?', out);
 }
 
-static void write_tasks(const struct model *model, const struct tasks *tasks, FILE *out)
+static void write_tasks(const struct tasks *tasks, FILE *out)
 {
 	const char *comma = "";
 
@@ -233,10 +233,10 @@ static void write_tasks(const struct model *model, const struct tasks *tasks, FI
 		fprintf(out, "%s{\"id\":%" PRId64 ",\"name\":\"", comma, task->id == TASK_UNKNOWN ? (int64_t)-1 : (int64_t)task->id);
 		write_name(task->name, out);
 		fputs("\",\"modes\":", out);
-		write_modes(model, task->counters, out);
+		write_modes(task->counters, out);
 		if (task->polling) {
 			fprintf(out, ",\"empty_polls\":%" PRIu64 ",\"empty\":", task->empty_polls);
-			write_counters(model, &task->empty, out);
+			write_counters(&task->empty, out);
 		}
 		fputs("}", out);
 		comma = ",\n";
@@ -289,10 +289,10 @@ void model_write(const struct model *model, FILE *out)
 		for (int mode = 0; mode < MODE_COUNT; mode++)
 			counters_add_difference(&gained[mode], &model->end[i][mode], &model->begin[i][mode]);
 		fprintf(out, "%s{\"modes\":", i ? ",\n" : "");
-		write_modes(model, gained, out);
+		write_modes(gained, out);
 		fprintf(out, ",\"walks_failed\":%" PRIu64 ",\"sample_every\":%" PRIu32 ",\"tasks\":", model->core[i]->walks_failed,
 			model->core[i]->sample_every);
-		write_tasks(model, model->tasks[i], out);
+		write_tasks(model->tasks[i], out);
 		fputs(",\"hooks\":", out);
 		write_hooks(model, i, out);
 		fputs(",\"hot\":", out);

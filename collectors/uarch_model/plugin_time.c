@@ -74,7 +74,7 @@ static uint64_t until_report(const struct vcpu *vcpu, const struct core *core, u
 {
 	uint64_t instructions = core->retired - vcpu->retired_reported + 1, took = cycles - vcpu->cycles_reported + 1;
 	uint64_t wanted_cycles = (uint64_t)modelled.quantum * modelled.core_khz / 1000000 / REPORTS_A_QUANTUM;
-	uint64_t by_width = wanted_cycles * core->profile->core_ipc_milli / 1000, until = wanted_cycles * instructions / took;
+	uint64_t by_width = wanted_cycles * core->profile->core_width, until = wanted_cycles * instructions / took;
 
 	return until < FEWEST_BETWEEN_REPORTS ? FEWEST_BETWEEN_REPORTS : until < by_width ? until : by_width;
 }
@@ -123,7 +123,7 @@ static void take_interrupts(struct vcpu *vcpu, const struct core *core, uint32_t
 	if (arrives > at && !vcpu->free) {
 		/* To be there in time. */
 		double cycles = (double)(arrives - at) * (double)modelled.core_khz / 1e6;
-		uint64_t there = core->retired + (uint64_t)(cycles * core->profile->core_ipc_milli / 1000) + 1;
+		uint64_t there = core->retired + (uint64_t)(cycles * core->profile->core_width / 2) + 1;
 		vcpu->report_at = there < vcpu->report_at ? there : vcpu->report_at;
 		return;
 	}

@@ -89,20 +89,20 @@ static void instrument_hooks(struct qemu_plugin_insn *instruction, bool returns)
 			qemu_plugin_register_vcpu_insn_exec_cb(instruction, on_hook, QEMU_PLUGIN_CB_R_REGS, (void *)i);
 }
 
-/* A block that branches to its own begin: how long the chain is that goes from each time round to the next. */
-static uint16_t chain_of_loop(const struct block *block, const struct qemu_plugin_tb *tb)
+/* How long a block takes if nothing misses; and one that branches to its own begin, by the chain from each time round to the next. */
+static void take_chains(struct block *block, const struct qemu_plugin_tb *tb)
 {
 	static __thread struct chain chain;
 	uint8_t bytes[LONGEST_INSTRUCTION + 1];
 
-	if (block->kind != BRANCH_CONDITIONAL || block->target != block->pc)
-		return 0;
 	chain_begin(&chain);
 	for (size_t i = 0; i < block->instructions; i++) {
 		struct qemu_plugin_insn *instruction = qemu_plugin_tb_get_insn(tb, i);
 		chain_add(&chain, bytes, qemu_plugin_insn_data(instruction, bytes, sizeof(bytes)));
 	}
-	return block_chain(&profile, block, chain_cycles(&chain, &profile), CHAIN_ROUNDS);
+	block->flow = block_flow(&profile, block, chain_once(&chain, &profile));
+	if (block->kind == BRANCH_CONDITIONAL && block->target == block->pc)
+		block->chain = block_chain(block, chain_cycles(&chain, &profile), CHAIN_ROUNDS);
 }
 
 /* Whether the block's last two instructions are taken as one. */
@@ -159,6 +159,7 @@ void on_translation(qemu_plugin_id_t id, struct qemu_plugin_tb *tb)
 	block->kind = (uint8_t)d.kind;
 	block->way = block->user | (block->atomics || block->pauses || block->ports ? SPECIAL_WAY : 0);
 	block->fused = ends_fused(block, tb);
-	block->chain = wanted == MODEL ? chain_of_loop(block, tb) : 0;
+	if (wanted == MODEL)
+		take_chains(block, tb);
 	qemu_plugin_register_vcpu_tb_exec_cb(tb, wanted == COUNT ? on_block_counted : on_blocks(block), QEMU_PLUGIN_CB_NO_REGS, block);
 }

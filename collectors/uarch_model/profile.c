@@ -78,10 +78,13 @@ static int check(const struct profile *p, char *error, size_t size)
 		return snprintf(error, size, "llc.sets, llc.ways: need at least one set and 1 to 64 ways"), -1;
 	if (p->llc_policy > LLC_VICTIM)
 		return snprintf(error, size, "llc.policy: 0, 1 or 2, not %u", p->llc_policy), -1;
-	if (!p->core_width || !p->core_ipc_milli || !p->core_rob || !p->core_call_cycles)
-		return snprintf(error, size, "core.width, core.ipc_milli, core.rob, core.call_cycles: must not be 0"), -1;
-	if (p->core_exposed_l2_permille > 1000 || p->core_overlap_permille > 1000 || p->walk_exposed_permille > 1000)
-		return snprintf(error, size, "core.exposed_l2_permille, core.overlap_permille, walk.exposed_permille: at most 1000"), -1;
+	if (!p->core_width || !p->core_rob || !p->core_call_cycles)
+		return snprintf(error, size, "core.width, core.rob, core.call_cycles: must not be 0"), -1;
+	if (p->core_exposed_l2_permille > 1000 || p->core_overlap_permille > 1000 || p->walk_exposed_permille > 1000 ||
+		p->core_chain_permille > 1000)
+		return snprintf(error, size,
+			       "core.chain_permille, core.exposed_l2_permille, core.overlap_permille, walk.exposed_permille: at most 1000"),
+		       -1;
 	if (!p->cost_repeat_bytes || !p->core_vector_stores)
 		return snprintf(error, size, "cost.repeat_bytes, core.vector_stores: must not be 0"), -1;
 	if (p->branch_history > 32 || p->branch_bimodal_bits > 20 || p->branch_global_bits > 20 || p->branch_target_bits > 20)

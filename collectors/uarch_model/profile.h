@@ -31,7 +31,7 @@ enum llc_policy { LLC_INCLUSIVE, LLC_NON_INCLUSIVE, LLC_VICTIM };
 	X(core_mispredict, "core.mispredict")       /* cycles */                                                                     \
 	X(core_fetch_ahead, "core.fetch_ahead")     /* cycles by which code is asked for before it is needed */                      \
 	X(core_call_cycles, "core.call_cycles")     /* a call or a return takes so long in the front end; a jump 1 */            \
-	X(core_ipc_milli, "core.ipc_milli")         /* instructions, fused ones as one, a 1000 cycles where nothing misses, fitted */\
+	X(core_chain_permille, "core.chain_permille") /* of what a block's chain takes longer than its flow, the part not hidden, fitted */ \
 	X(core_exposed_l2_permille, "core.exposed_l2_permille")   /* of an L2 hit's extra latency, the part not hidden, fitted */    \
 	X(core_overlap_permille, "core.overlap_permille")         /* of a long miss in another's shadow, the part paid, fitted */    \
 	X(core_vector_stores, "core.vector_stores") /* of 32 bytes in a cycle */                                                     \

@@ -27,7 +27,7 @@ HERE = Path(__file__).resolve().parent
 FOLDER = HERE / "profiles"
 DEFAULT = "haswell-ep-e5-2695v3"
 ASSUMED, FITTED, OVERRIDE = "assumed", "fitted", "override"
-FITTED_KEYS = ("core.ipc_milli", "core.exposed_l2_permille", "core.overlap_permille", "walk.exposed_permille")
+FITTED_KEYS = ("core.chain_permille", "core.exposed_l2_permille", "core.overlap_permille", "walk.exposed_permille")
 """What microbenchmarks may fit; everything else must come from somewhere."""
 OWN = ("base", "name", "description", "cpuid")
 """What a profile does not inherit: it says what a file is, not what a processor is like."""
@@ -81,7 +81,7 @@ class Core(Strict):
     mispredict: Number
     fetch_ahead: Number
     call_cycles: Positive
-    ipc_milli: Positive
+    chain_permille: Permille
     exposed_l2_permille: Permille
     overlap_permille: Permille
     vector_stores: Positive

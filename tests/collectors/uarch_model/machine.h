@@ -58,10 +58,13 @@ static inline void store(struct core *core, uint64_t address)
 	core_access(core, address, true);
 }
 
+/* Two instructions a cycle. */
+#define FLOW(instructions) ((uint16_t)((instructions) * CHAIN_PART / 2))
+
 /* A block of 10 instructions at `pc` that nothing ends. */
 static inline struct block plain_block(uint64_t pc, uint16_t length)
 {
-	return (struct block){.pc = pc, .length = length, .instructions = 10, .user = !(pc >> 63), .way = !(pc >> 63)};
+	return (struct block){.pc = pc, .length = length, .instructions = 10, .flow = FLOW(10), .user = !(pc >> 63), .way = !(pc >> 63)};
 }
 
 /* The counters of all modes together. */

@@ -71,7 +71,7 @@ struct naive_core {
 	bool guest, moves; /* `moves`: programs' code lies elsewhere than its blocks say, see naive_slide */
 	enum mode mode;
 	const struct block *previous, *device_block;
-	uint64_t transferred_at, retired, flowed, last_long, last_value, value_at, value_chained, chained,
+	uint64_t transferred_at, retired, flow, last_long, last_value, value_at, value_chained, chained,
 		walks_failed; /* chained: in 64ths of a cycle */
 	uint64_t last_near, taken,
 		front; /* conditional branches taken since, and the front end's lead in 64ths of a cycle, at the last transfer */
@@ -286,7 +286,7 @@ static inline bool naive_beyond(enum served served)
 static inline void naive_fill(struct naive_core *core, enum served served)
 {
 	const struct profile *p = &core->system->profile;
-	uint64_t now = (core->flowed * 64000 / p->core_ipc_milli + core->chained) / 64 + core->waited;
+	uint64_t now = (core->flow + core->chained) / 64 + core->waited;
 
 	if (!naive_beyond(served))
 		return;
@@ -618,7 +618,7 @@ static inline void naive_charge(struct naive_core *core, enum served served, boo
 	if (shadow)
 		cycles = cycles * p->core_overlap_permille / 1000;
 	if (depends) {
-		uint64_t parts = (core->flowed - core->value_at) * 64000 / p->core_ipc_milli + core->chained - core->value_chained;
+		uint64_t parts = core->flow - core->value_at + core->chained - core->value_chained;
 		wait = latency;
 		for (; wait && parts >= 64; parts -= 64)
 			wait--;
@@ -701,7 +701,7 @@ static inline bool naive_access(struct naive_core *core, uint64_t address, bool 
 static inline void naive_loaded(struct naive_core *core, uint64_t value)
 {
 	core->last_value = value;
-	core->value_at = core->flowed;
+	core->value_at = core->flow;
 	core->value_chained = core->chained;
 	core->value_known = true;
 }
@@ -820,18 +820,17 @@ static inline bool naive_transfers(const struct block *from)
 static inline void naive_transfer(struct naive_core *core, enum branch_kind kind)
 {
 	const struct profile *p = &core->system->profile;
-	uint64_t flow = (core->flowed - core->transferred_at) * 64000 / p->core_ipc_milli, cost = 64 * (1 + core->taken);
+	uint64_t flow = core->flow - core->transferred_at, cost = 64 * (1 + core->taken);
 
 	if (kind == BRANCH_CALL || kind == BRANCH_INDIRECT_CALL || kind == BRANCH_RETURN)
 		cost += 64 * (p->core_call_cycles - 1);
-	core->transferred_at = core->flowed;
+	core->transferred_at = core->flow;
 	core->taken = 0;
 	core->front += flow;
+	naive_chain(core, cost > core->front ? cost - core->front : 0);
+	core->front -= cost > core->front ? core->front : cost;
 	if (core->front > 8 * 64)
 		core->front = 8 * 64;
-	for (; cost && core->front; cost--)
-		core->front--;
-	naive_chain(core, cost);
 }
 
 static inline void naive_block(struct naive_core *core, const struct block *block)
@@ -865,11 +864,10 @@ static inline void naive_block(struct naive_core *core, const struct block *bloc
 	core->previous = block;
 	now->instructions += block->instructions;
 	core->retired += block->instructions;
-	core->flowed += block->instructions;
-	if (block->fused) {
-		now->fused++;
-		core->flowed--;
-	}
+	now->flow_cycles -= core->flow / 64;
+	core->flow += block->flow;
+	now->flow_cycles += core->flow / 64;
+	now->fused += block->fused;
 	for (uint64_t line = block->pc / 64; line <= (block->pc + block->length - 1) / 64; line++) {
 		now->l1i_fetches++;
 		naive_fetch(core, line * 64);

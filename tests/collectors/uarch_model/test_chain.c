@@ -18,6 +18,19 @@ static uint32_t cycles(const uint8_t *code)
 	return chain_cycles(&chain, &profile);
 }
 
+/* Of one time through. */
+static uint32_t once(const uint8_t *code)
+{
+	static struct chain chain;
+
+	chain_begin(&chain);
+	for (; *code; code += 1 + code[0])
+		chain_add(&chain, code + 1, code[0]);
+	struct profile profile = default_profile();
+	return chain_once(&chain, &profile);
+}
+
+#define ONCE(takes, instructions) EQUAL(once(ASSEMBLED(instructions)), takes)
 #define TAKES(per_round, instructions) EQUAL(cycles(ASSEMBLED(instructions)), (per_round) * CHAIN_ROUNDS)
 
 int main(void)
@@ -65,5 +78,12 @@ int main(void)
 	TAKES(0, I("imul rax, rax") I("cpuid") I("dec rcx") I("jne 1b"));
 	TAKES(0, I("lock add [rsi], rax") I("dec rcx") I("jne 1b"));
 	TAKES(0, I("nop"));
+	/* Once through: whatever comes first needs what is at hand. */
+	ONCE(0, I("nop"));
+	ONCE(1, I("add rax, rbx") I("add rcx, rdx"));
+	ONCE(3, I("add rax, rbx") I("add rax, rdx") I("add rax, rsi"));
+	ONCE(9, I("mov rdx, [rdx]") I("mov rax, [rdx]") I("test rax, rax") I("jne 1b"));
+	/* What is not known is passed over. */
+	ONCE(2, I("add rax, rbx") I("cpuid") I("add rax, rdx"));
 	return 0;
 }

@@ -174,7 +174,6 @@ static void near_misses_overlap(void)
 static void what_runs_before_a_loaded_address_is_used_is_hidden_by_its_latency(void)
 {
 	struct profile profile = profile_without_walks();
-	profile.core_ipc_milli = 2000;
 	struct machine *machine = machine_new(&profile, 1);
 	struct core *core = machine->core[0];
 	struct block block = plain_block(KERNEL, 16);
@@ -400,6 +399,7 @@ static void memory_has_a_rate(void)
 	struct core *core = machine->core[0];
 	struct block block = plain_block(KERNEL, 16);
 	block.instructions = 4;
+	block.flow = FLOW(4);
 	core_block(core, &block); /* its code comes from memory, too */
 	for (int i = 0; i < 99; i++)
 		store(core, 0x100000 + i * 4096);
@@ -429,6 +429,7 @@ static void one_transfer_a_cycle(void)
 
 	one.kind = other.kind = BRANCH_JUMP;
 	one.instructions = other.instructions = 1;
+	one.flow = other.flow = FLOW(1);
 	one.target = other.pc;
 	other.target = one.pc;
 	for (int i = 0; i < 50; i++) {
@@ -438,14 +439,16 @@ static void one_transfer_a_cycle(void)
 	/* 100 instructions flow in 50 cycles; 99 jumps take as many. */
 	EQUAL(all_counters(core).chain_cycles, 49);
 	other.instructions = 100;
+	other.flow = FLOW(100);
 	uint64_t before = all_counters(core).chain_cycles;
 	core_block(core, &one);
 	core_block(core, &other);
 	core_block(core, &one);
 	EQUAL(all_counters(core).chain_cycles, before + 1);
-	/* In the 50 cycles of these the front end got ahead by 8, of which it lost one, and now a half with each jump. */
+	/* In the 50 cycles of these the front end got ahead by 8, of which it loses a half with each jump. */
 	other.instructions = 1;
-	for (int i = 0; i < 7; i++) {
+	other.flow = FLOW(1);
+	for (int i = 0; i < 8; i++) {
 		core_block(core, &other);
 		core_block(core, &one);
 	}
@@ -674,6 +677,7 @@ static uint64_t called_in_a_loop(uint32_t call_cycles, bool taken)
 	struct block on = ending(KERNEL + 32, BRANCH_JUMP, KERNEL);
 
 	call.instructions = function.instructions = behind.instructions = on.instructions = 1;
+	call.flow = function.flow = behind.flow = on.flow = FLOW(1);
 	for (int i = 0; i < 100; i++) {
 		core_block(core, &call);
 		core_block(core, &function);
@@ -1051,14 +1055,14 @@ static void chains_take_time(void)
 	struct block loop = plain_block(0x1000, 30), behind = plain_block(0x101e, 10);
 
 	/* 10 instructions take 5 cycles. */
-	EQUAL(block_chain(&profile, &loop, 12 * 5, 12), 0);
-	EQUAL(block_chain(&profile, &loop, 12 * 4, 12), 0);
-	EQUAL(block_chain(&profile, &loop, 12 * 7 + 6, 12), CHAIN_PART * 5 / 2);
-	EQUAL(block_chain(&profile, &(struct block){.instructions = 11, .fused = true}, 12 * 7 + 6, 12), CHAIN_PART * 5 / 2);
-	EQUAL(block_chain(&profile, &(struct block){.instructions = 1}, 12 * 5000, 12), UINT16_MAX);
+	EQUAL(block_chain(&loop, 12 * 5, 12), 0);
+	EQUAL(block_chain(&loop, 12 * 4, 12), 0);
+	EQUAL(block_chain(&loop, 12 * 7 + 6, 12), CHAIN_PART * 5 / 2);
+	EQUAL(block_chain(&(struct block){.flow = FLOW(10)}, 12 * 7 + 6, 12), CHAIN_PART * 5 / 2);
+	EQUAL(block_chain(&(struct block){.flow = FLOW(1)}, 12 * 5000, 12), UINT16_MAX);
 	loop.kind = BRANCH_CONDITIONAL;
 	loop.target = loop.pc;
-	loop.chain = block_chain(&profile, &loop, 12 * 7 + 6, 12);
+	loop.chain = block_chain(&loop, 12 * 7 + 6, 12);
 	for (int i = 0; i < 101; i++)
 		core_block(core, &loop);
 	EQUAL(all_counters(core).chain_cycles, 250);
@@ -1070,22 +1074,33 @@ static void chains_take_time(void)
 	machine_free(machine);
 }
 
-/* A comparison and its branch flow as one instruction, and are two. */
-static void fused_branches(void)
+/* What a block takes if nothing misses: its width, or of a longer chain a fifth of what that takes beyond. */
+static void blocks_flow(void)
 {
-	struct profile profile = profile_without_walks();
+	struct profile profile = default_profile(); /* four a cycle */
+
+	EQUAL(block_flow(&profile, &(struct block){.instructions = 10}, 0), CHAIN_PART * 5 / 2);
+	EQUAL(block_flow(&profile, &(struct block){.instructions = 10}, 2), CHAIN_PART * 5 / 2);
+	EQUAL(block_flow(&profile, &(struct block){.instructions = 10}, 5), CHAIN_PART * 3);
+	/* A comparison and its branch flow as one instruction. */
+	EQUAL(block_flow(&profile, &(struct block){.instructions = 5, .fused = true}, 0), CHAIN_PART);
+	EQUAL(block_flow(&profile, &(struct block){.instructions = 512}, 60000), UINT16_MAX);
+	profile.core_chain_permille = 1000;
+	EQUAL(block_flow(&profile, &(struct block){.instructions = 10}, 5), CHAIN_PART * 5);
+
 	struct machine *machine = machine_new(&profile, 1);
 	struct core *core = machine->core[0];
 	struct block loop = ending(KERNEL, BRANCH_CONDITIONAL, KERNEL);
-
 	loop.fused = true;
+	loop.flow = CHAIN_PART * 9 / 4;
 	core_block(core, &loop);
 	uint64_t before = core_cycles(core);
 	for (int i = 0; i < 100; i++)
 		core_block(core, &loop);
 	EQUAL(core->now->instructions, 1010);
 	EQUAL(core->now->fused, 101);
-	EQUAL(core_cycles(core) - before, 450);
+	EQUAL(core->now->flow_cycles, 101 * 9 / 4);
+	EQUAL(core_cycles(core) - before, 225);
 	machine_free(machine);
 }
 
@@ -1099,9 +1114,10 @@ static void a_chain_through_l2(void)
 	uint64_t begin = 0;
 
 	loop.instructions = 4;
+	loop.flow = FLOW(4);
 	loop.kind = BRANCH_CONDITIONAL;
 	loop.target = loop.pc;
-	loop.chain = block_chain(&profile, &loop, 12 * profile.l1d_latency, 12);
+	loop.chain = block_chain(&loop, 12 * profile.l1d_latency, 12);
 	for (int i = 0; i < 3 * 1024; i++) {
 		/* Twice L1D, the first time round from memory. */
 		uint64_t address = 0x100000 + (uint64_t)(i % 1024) * 64;
@@ -1396,7 +1412,7 @@ int main(void)
 	cr3_and_invlpg();
 	repeated_strings_take_time();
 	chains_take_time();
-	fused_branches();
+	blocks_flow();
 	a_chain_through_l2();
 	tags_repeat();
 	guests();

@@ -356,8 +356,9 @@ static void write_window(const char *path)
 
 int main(int argc, char **argv)
 {
-	user_block = (struct block){.pc = 0x400000, .length = 40, .instructions = 10, .kind = BRANCH_OTHER, .user = true, .way = 1};
-	kernel_block = (struct block){.pc = KERNEL, .length = 100, .instructions = 10, .kind = BRANCH_OTHER};
+	user_block =
+		(struct block){.pc = 0x400000, .length = 40, .instructions = 10, .flow = 320, .kind = BRANCH_OTHER, .user = true, .way = 1};
+	kernel_block = (struct block){.pc = KERNEL, .length = 100, .instructions = 10, .flow = 320, .kind = BRANCH_OTHER};
 	a_window();
 	a_core_that_sleeps();
 	an_end_within_a_switch();

@@ -93,7 +93,7 @@ static void limits(void)
 	TRY(stlb_entries, 0, "stlb");
 	TRY(stlb_1g_entries, 0, NULL);
 	TRY(stlb_code_entries, 64, "stlb.code"); /* without ways */
-	TRY(core_ipc_milli, 0, "core.ipc_milli");
+	TRY(core_chain_permille, 1001, "core.chain_permille");
 	TRY(core_call_cycles, 0, "core.call_cycles");
 	TRY(core_overlap_permille, 1000, NULL);
 	TRY(core_overlap_permille, 1001, "core.overlap_permille");

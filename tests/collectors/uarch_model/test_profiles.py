@@ -413,7 +413,7 @@ def changed(path: str, value: object) -> dict:
         ("l1d/latency/source", ..., "l1d.latency: has no source: name one of `sources:`, or `assumed` and say `why`"),
         ("l1d/latency/source", "hearsay", "l1d.latency: no source 'hearsay': use one of amd-epyc, "),
         ("walk/fixed/why", ..., "walk.fixed: 7 is assumed: say `why`"),
-        ("l1d/latency/source", "fitted", "l1d.latency: 4 can't be `fitted`: only core.ipc_milli, "),
+        ("l1d/latency/source", "fitted", "l1d.latency: 4 can't be `fitted`: only core.chain_permille, "),
         ("sources/assumed", "a reference, and yet none", "sources.assumed: this name is taken"),
         ("sources/chen", "", "sources.chen: String should have at least 10 characters (found '')"),
         ("l1d/latency/value", "four", "l1d.latency: need a valid integer (found 'four')"),
