@@ -102,6 +102,19 @@ def of_cases(result: Result, a: str, b: str) -> list[Comparison]:
     return [compared(Side(result, one), Side(result, other)) for one, other in pairs]
 
 
+def lost(a: Result, b: Result) -> list[str]:
+    """What cases of `a` have no finished run in `b`, by their labels: a switch that dies has no number that could be worse."""
+    return [str(label) for case, label in a.cases["label"].items() if case not in b.cases.index]
+
+
+def of_path(rows: pd.DataFrame, table: pd.DataFrame) -> pd.DataFrame:
+    """Those rows of a comparison's table that are of the whole path; of the switch, where they are of nothing else."""
+    whole = table["role"].isin(["all", "path"])
+    path = set(table.loc[table["role"] == "path", "metric"])
+    alone = ~rows["metric"].isin(table.loc[whole, "metric"])
+    return rows[rows["role"].isin(["all", "path"]) & ~((rows["role"] == "all") & rows["metric"].isin(path)) | alone]
+
+
 def _named(result: Result, word: str) -> list[str]:
     cases = result.cases
     for named in (cases.index == word, cases["label"] == word, cases["switch"] == word, cases["access"] == word):

@@ -12,7 +12,7 @@ import pandas as pd
 from rich.console import Console
 from rich.table import Table
 
-from analysis import messages, style
+from analysis import compare, messages, style
 from analysis.compare import Comparison, decided
 from analysis.figures import ratios
 from analysis.sources import PROCESSORS
@@ -39,10 +39,7 @@ def show(found: Comparison, *, everything: bool = False, console: Console | None
 
 def short(table: pd.DataFrame) -> pd.DataFrame:
     """The metrics of the whole path (of the switch, where they are of nothing else) that differ, but those of each part of a part."""
-    whole = table["role"].isin(["all", "path"])
-    of_path = whole | ~table["metric"].isin(table.loc[whole, "metric"])
-    doubled = (table["role"] == "all") & table["metric"].isin(table.loc[table["role"] == "path", "metric"])
-    return table[of_path & ~doubled & table["verdict"].isin(["more", "less"])]
+    return compare.of_path(table[table["verdict"].isin(["more", "less"])], table)
 
 
 def to_json(found: Comparison) -> dict[str, Any]:
@@ -64,10 +61,7 @@ def draw(found: Sequence[Comparison], path: Path) -> None:
 
 
 def write(path: Path, text: str) -> None:
-    """A file, or standard output for `-`. Raises BadInput where it can't be written."""
-    if str(path) == "-":
-        print(text, end="")
-        return
+    """Raises BadInput where it can't be written."""
     try:
         path.write_text(text, encoding="utf-8")
     except OSError as error:

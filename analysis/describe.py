@@ -273,8 +273,11 @@ def _headline(one: stats.Estimate, unit: str, repetitions: int) -> str:
 def with_interval(median: float, low: float | None, high: float | None, unit: str) -> str:
     """`33.4 kpps [32.9, 34.0]`: the interval's bounds are without a unit that all three numbers share."""
     middle, *bounds = [number(value, unit) for value in (median, low, high)]
-    if low is None:
-        return f"{middle} (no interval)"
+    return f"{middle} (no interval)" if low is None else in_brackets(middle, bounds)
+
+
+def in_brackets(middle: str, bounds: list[str]) -> str:
+    """A number and its interval's bounds, whose unit is not told again where all three share it."""
     if len({text.partition(" ")[2] for text in (middle, *bounds)}) == 1:
         bounds = [text.partition(" ")[0] for text in bounds]
     return f"{middle} [{', '.join(bounds)}]"

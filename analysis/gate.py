@@ -18,7 +18,7 @@ import numpy as np
 import pandas as pd
 import yaml
 
-from analysis import messages, style, vocabulary
+from analysis import compare, messages, style, vocabulary
 from analysis.compare import Comparison
 from terms import units
 
@@ -53,7 +53,7 @@ class Rule:
 
     def of(self, table: pd.DataFrame) -> pd.DataFrame:
         """The rows of a comparison that it is about: of the whole path, or of the switch's own, unless it names a role."""
-        found = table[table["role"].isin(["all", "path"]) if self.role is None else table["role"] == self.role]
+        found = compare.of_path(table, table) if self.role is None else table[table["role"] == self.role]
         if self.metric == THROUGHPUT:
             judged = [(one := vocabulary.judged_by(traffic)) is not None and one.metric == metric
                       for traffic, metric in zip(found["traffic"], found["metric"], strict=True)]  # fmt: skip
@@ -64,8 +64,7 @@ class Rule:
         for column in ("traffic", "load"):
             if (wanted := getattr(self, column)) is not None:
                 found = found[found[column] == wanted]
-        # The path's own, where both are there.
-        return found.drop_duplicates(["source", "traffic", "load", "metric"])
+        return found
 
     def outcome(self, low: float | None, high: float | None) -> str:
         """Of a ratio with that interval; without one nobody can tell."""
@@ -93,6 +92,8 @@ class Judged:
     @property
     def reason(self) -> str:
         """The ratio and its interval; where nobody can tell, what the data could have shown."""
+        if self.n == 0:
+            return "no ratio"
         if self.low is None or np.isnan(self.low):
             return f"ratio {units.significant(self.ratio)}, no interval (n={self.n})"
         told = f"ratio {units.significant(self.ratio)} [{units.significant(self.low)}, {units.significant(self.high)}], n={self.n}"
@@ -105,9 +106,12 @@ class Judged:
         return {"rule": self.rule.text, **{name: _finite(getattr(self, name)) for name in names}}
 
 
-def rules(given: Iterable[str], file: Path | None) -> list[Rule]:
-    """Those of the command line, then those of a YAML file, which is a list of them. Raises ``BadInput``."""
+def rules(given: Iterable[str], file: Path | None, asked: Sequence[Path] = ()) -> list[Rule]:
+    """Those of the command line, then those of a YAML file, which is a list of them. Raises ``BadInput``, also where there is none and
+    somebody `asked` for files about them: a gate without rules would always hold."""
     found = list(given)
+    if asked and not found and file is None:
+        raise messages.no_rules(asked[0], "it needs --fail-on or --rules")
     if file is not None:
         try:
             listed = yaml.safe_load(file.read_text(encoding="utf-8"))
@@ -119,9 +123,13 @@ def rules(given: Iterable[str], file: Path | None) -> list[Rule]:
     return [Rule.read(one) for one in found]
 
 
-def judge(found: Sequence[Comparison], asked: Iterable[Rule]) -> list[Judged]:
-    """Each rule for each pair of like cases. Raises ``BadInput`` for a rule about nothing that was counted."""
-    judged = []
+def judge(found: Sequence[Comparison], asked: Iterable[Rule], lost: Iterable[str] = ()) -> list[Judged]:
+    """Each rule for each pair of like cases; of `lost` cases, which the second result does not have, nobody can tell. Raises ``BadInput``
+    for a rule about nothing that was counted."""
+    asked = list(asked)
+    judged = [
+        Judged(rule, name, "no finished run in the second result", UNTOLD, np.nan, None, None, None, 0) for rule in asked for name in lost
+    ]
     for rule in asked:
         about = [(one, row) for one in found for row in rule.of(one.table).itertuples()]
         if not about:

@@ -17,13 +17,12 @@ from pathlib import Path
 from analysis import describe, explain, messages, show, stats, style
 from analysis.load import Result, load
 from analysis.source import Source
-from analysis.sources import HARDWARE, MODEL, SOFTWARE
+from analysis.sources import MODEL, source_of
 from terms import errors, units
 
 ROOT = Path(__file__).resolve().parents[1]
 MARK = re.compile(r"(<!--= (?P<of>\S+) (?P<ask>[^>]*?) -->)(?P<old>.*?)(<!--/-->)", re.DOTALL)
 REFERENCE = "reference"
-SOURCES = {source.prefix: source for source in (MODEL, HARDWARE)}
 WIDTH = 118
 """Columns of a quoted line, without the mark of the quotation."""
 
@@ -135,9 +134,9 @@ def _headlines(result: Result, _: list[str], __: list[str]) -> str:
 def _run(result: Result, _: list[str], __: list[str]) -> str:
     """Where the numbers come from, in a few words."""
     commit = str((result.manifest.get("git") or {}).get("commit", "–"))[:12]
-    time = f"as modelled, {result.modelled}" if result.modelled else "in the emulator's time" if result.emulated else "natively"
+    time = f"predicted for an {result.modelled}" if result.modelled else "in the emulator's time" if result.emulated else "natively"
     count = result.repetitions
-    return f"{time}; {count} repetition{'s' if count != 1 else ''}, {result.manifest['started'][:10]}, vsprof {commit}"
+    return f"{time}, {count} repetition{'s' if count != 1 else ''} on {result.manifest['started'][:10]} with vsprof {commit}"
 
 
 def _answer(result: Result, _: list[str], __: list[str]) -> str:
@@ -172,7 +171,7 @@ def _where(words: list[str]) -> tuple[Source, dict[str, str]]:
     """TRAFFIC LOAD METRIC [ROLE], a role's blanks as underscores; and whose number that is."""
     traffic, load_, metric, *role = words
     found = {"traffic": traffic, "load": load_, "metric": metric, **({"role": role[0].replace("_", " ")} if role else {})}
-    return next((source for prefix, source in SOURCES.items() if metric.startswith(prefix)), SOFTWARE), found
+    return source_of(metric), found
 
 
 def _case(result: Result, wanted: str) -> str:
@@ -200,10 +199,7 @@ def _interval(one: Estimate, shown: Callable[[float], str]) -> str:
         return "–"
     if one.low is None or one.high is None:
         return f"{shown(one.median)} (n={one.n})"
-    middle, *bounds = (shown(value) for value in (one.median, *sorted((one.low, one.high))))
-    if len({text.partition(" ")[2] for text in (middle, *bounds)}) == 1:
-        bounds = [text.partition(" ")[0] for text in bounds]
-    return f"{middle} [{', '.join(bounds)}]"
+    return describe.in_brackets(shown(one.median), [shown(one.low), shown(one.high)])
 
 
 def _markdown(heads: list[str], rows: Iterable[Iterable[object]]) -> str:

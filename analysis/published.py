@@ -11,7 +11,7 @@ import yaml
 
 from analysis import stats
 from analysis.load import Result, worded
-from analysis.sources import MODEL, SOFTWARE
+from analysis.sources import MODEL, source_of
 
 FILE = Path(__file__).with_name("published.yaml")
 
@@ -57,7 +57,7 @@ class Comparison:
     @property
     def modelled(self) -> bool:
         """True if ours is the modelled processor's: it shares no axis with the others."""
-        return self.metric.startswith(MODEL.prefix)
+        return source_of(self.metric) is MODEL
 
 
 @functools.cache
@@ -80,8 +80,7 @@ def beside(result: Result) -> list[Comparison]:
                 continue
             label = worded({name: value for name, value in result.told[case].items() if name not in {**one.case, **one.base}})
             for ours in one.ours:
-                source = MODEL if ours["metric"].startswith(MODEL.prefix) else SOFTWARE
-                found.append(Comparison(one, label=label, ratio=source.ratio(result, case, base, **ours), **ours))
+                found.append(Comparison(one, label=label, ratio=source_of(ours["metric"]).ratio(result, case, base, **ours), **ours))
             if not one.ours:
                 found.append(Comparison(one, "", "", "", label, stats.NOTHING))
     return found

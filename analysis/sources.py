@@ -14,6 +14,11 @@ PROCESSORS = {one.name: one for one in (MODEL, HARDWARE)}
 """Those that count what a processor does."""
 
 
+def source_of(metric: str) -> Source:
+    """Whose metric it is, by its name."""
+    return next((one for one in PROCESSORS.values() if metric.startswith(one.prefix)), SOFTWARE)
+
+
 def speakers(source: Source) -> tuple[str, ...]:
     """The collectors whose words are about a source's metrics."""
     apart = {one.collector for one in PROCESSORS.values()}

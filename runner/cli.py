@@ -12,7 +12,6 @@ import json
 import os
 import signal
 import sys
-from collections.abc import Mapping
 from importlib import metadata
 from pathlib import Path
 from types import FrameType
@@ -42,12 +41,7 @@ def main(arguments: list[str] | None = None) -> int:
             signal.signal(number, _interrupt)
     asked = _parser().parse_args(arguments)
     try:
-        status = int(asked.do(asked))
-        sys.stdout.flush()
-        return status
-    except BrokenPipeError:  # `| head` has what it wanted
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
-        return 0
+        return int(asked.do(asked))
     except errors.VsprofError as error:
         _tell(f"vsprof: {error}")
         return error.exit_status
@@ -154,28 +148,26 @@ def _compare(asked: argparse.Namespace) -> int:
     from analysis import compare, compare_text, gate, load  # noqa: PLC0415
 
     # What is wrong with a rule is said before results are read, which takes seconds.
-    rules = gate.rules(asked.fail_on, asked.rules)
+    files = {gate.junit: asked.junit, gate.markdown: asked.markdown}
+    rules = gate.rules(asked.fail_on, asked.rules, [path for path in files.values() if path])
     words = (asked.a, asked.b)
     if any(results.find(word) for word in words):
         # A result compares with a result alone: a word that names none says so.
-        found = compare.of_results(*(load.load(Results.open(word).folder) for word in words))
+        both = [load.load(Results.open(word).folder) for word in words]
+        found, lost = compare.of_results(*both), compare.lost(*both)
     else:
-        found = compare.of_cases(load.load(Results.open(asked.within).folder), *words)
+        found, lost = compare.of_cases(load.load(Results.open(asked.within).folder), *words), []
     if asked.figure:
         compare_text.draw(found, asked.figure)
-    judged = gate.judge(found, rules)
-    for path, shown in ((asked.junit, gate.junit), (asked.markdown, gate.markdown)):
+    judged = gate.judge(found, rules, lost)
+    for shown, path in files.items():
         if path:
             compare_text.write(path, shown(judged))
-    if asked.json:
-        compared = [compare_text.to_json(one) for one in found]
-        gated = {"comparisons": compared, "gate": {"outcome": gate.worst(judged), "rules": [one.to_json() for one in judged]}}
-        print(json.dumps(gated if rules else compared, indent=1))
-        return gate.STATUS[gate.worst(judged)]
-    for one in found if asked.all or not rules else ():
+    compared = [compare_text.to_json(one) for one in found] if asked.json else []
+    for one in found if not asked.json and (asked.all or not rules) else ():
         compare_text.show(one, everything=asked.all)
-    if rules and str(asked.markdown) != "-":
-        print(gate.text(judged))
+    gated = {"comparisons": compared, "gate": {"outcome": gate.worst(judged), "rules": [one.to_json() for one in judged]}}
+    _print(asked, gated if rules else compared, gate.text(judged) if rules else "")
     return gate.STATUS[gate.worst(judged)]
 
 
@@ -187,7 +179,7 @@ def _doctor(asked: argparse.Namespace) -> int:
 
 def _events(asked: argparse.Namespace) -> int:
     listing = events.examine(asked.events, asked.microarchitecture)
-    print(json.dumps(listing.to_json(), indent=1) if asked.json else events.render(listing))
+    _print(asked, listing.to_json(), events.render(listing))
     return 0
 
 
@@ -220,17 +212,24 @@ def _host(asked: argparse.Namespace) -> int:
 def _clean(asked: argparse.Namespace) -> int:
     if asked.server and not asked.inventory:
         raise testbeds_messages.no_inventory()
-    removed = [str(one) for one in clean.clean(cache=asked.cache)]
-    ended = {name: list(ended) for name, ended in clean.clean_servers(asked.inventory, asked.server)} if asked.inventory else {}
-    lines = [f"{name}: ended {', '.join(what)}" if what else f"{name}: nothing was left" for name, what in ended.items()]
-    _print(asked, {"removed": removed, "ended": ended}, "\n".join([*(f"removed {one}" for one in removed), *lines]))
+    removed, ended = [], {}
+    # Told as it is done: what comes later may fail.
+    for one in clean.clean(cache=asked.cache):
+        removed.append(str(one))
+        if not asked.json:
+            print(f"removed {one}")
+    for name, ends in clean.clean_servers(asked.inventory, asked.server) if asked.inventory else ():
+        ended[name] = list(ends)
+        if not asked.json:
+            print(f"{name}: ended {', '.join(ends)}" if ends else f"{name}: nothing was left")
+    _print(asked, {"removed": removed, "ended": ended}, "")
     return 0
 
 
 def _completion(asked: argparse.Namespace) -> int:
     import shtab  # noqa: PLC0415
 
-    print(shtab.complete(_parser(), asked.shell))
+    _out(shtab.complete(_parser(), asked.shell))
     return 0
 
 
@@ -238,16 +237,22 @@ def _man(_: argparse.Namespace) -> int:
     from argparse_manpage.manpage import Manpage  # noqa: PLC0415
 
     title = {"project_name": "vsprof", "manual_title": "vsprof", "version": metadata.version("vsprof")}
-    print(Manpage(_parser(), format="single-commands-section", _data=title))
+    _out(str(Manpage(_parser(), format="single-commands-section", _data=title)))
     return 0
 
 
-def _print(asked: argparse.Namespace, found: Mapping[str, Any], text: str) -> None:
+def _print(asked: argparse.Namespace, found: Any, text: str) -> None:
     """For scripts, or for people; nothing where there is nothing to say."""
-    if asked.json:
-        print(json.dumps(found, indent=1))
-    elif text:
-        print(text)
+    if asked.json or text:
+        _out(json.dumps(found, indent=1) if asked.json else text)
+
+
+def _out(text: str) -> None:
+    """What is long, for a reader such as `head`, which may have what it wanted before all is written. It changes no exit status."""
+    try:
+        print(text, flush=True)
+    except BrokenPipeError:
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
 
 
 def _parser() -> argparse.ArgumentParser:

@@ -22,7 +22,7 @@ LINES = ("-", "--", ":", "-.")
 
 
 def table(result: Result) -> pd.DataFrame:
-    """One row a case, traffic, kind and bin: the share of what was counted in it and below, and that of the bin alone."""
+    """One row a case, traffic, kind and bin: the share of what was counted in it and below."""
     found = result.numbers[result.numbers["name"].str.startswith(tuple(f"{kind}_" for kind in KINDS)) & result.numbers["value"].notna()]
     found = found.assign(
         kind=found["name"].str.replace(r"_(to_\d+|more)$", "", regex=True),
@@ -54,10 +54,7 @@ def _shares(part: pd.DataFrame) -> list[dict[str, float]]:
     if whole.empty:
         return []
     estimates = {bound: stats.estimate([below.loc[[run], [bound]].assign(whole=whole).to_numpy() for run in bins.index]) for bound in bins}
-    return [
-        {"bound": bound, "alone": (bins[bound] / whole).median(), "median": one.median, "low": one.low, "high": one.high, "n": one.n}
-        for bound, one in estimates.items()
-    ]
+    return [{"bound": bound, "median": one.median, "low": one.low, "high": one.high, "n": one.n} for bound, one in estimates.items()]
 
 
 def plot(table: pd.DataFrame) -> Figure:

@@ -121,7 +121,7 @@ static void take_interrupts(struct vcpu *vcpu, const struct core *core, uint32_t
 	if (arrives == IPI_NONE)
 		return;
 	if (arrives > at && !vcpu->free) {
-		/* To be there in time. */
+		/* To be there in time, at half of its width: slower code comes later than that, quicker code earlier, and is asked again. */
 		double cycles = (double)(arrives - at) * (double)modelled.core_khz / 1e6;
 		uint64_t there = core->retired + (uint64_t)(cycles * core->profile->core_width / 2) + 1;
 		vcpu->report_at = there < vcpu->report_at ? there : vcpu->report_at;

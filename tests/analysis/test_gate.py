@@ -154,3 +154,28 @@ def test_without_rules_nothing_changes(path, capsys):
 def test_a_file_that_can_not_be_written_is_said(path, tmp_path, capsys):
     assert cli.main([*TWO, str(path), "--fail-on", "throughput<0.01", "--junit", str(tmp_path / "no" / "r.xml")]) == 2
     assert "can't be written" in capsys.readouterr().err
+
+
+def test_files_without_a_rule_are_refused(tmp_path, capsys):
+    assert cli.main(["compare", "a", "b", "--junit", str(tmp_path / "r.xml")]) == 2
+    assert "needs --fail-on or --rules" in capsys.readouterr().err
+    assert not (tmp_path / "r.xml").exists()
+
+
+def test_a_rule_may_be_about_the_switch_alone(found):
+    [one] = found
+    alone = set(one.table["metric"]) - set(one.table.loc[one.table["role"].isin(["all", "path"]), "metric"])
+    assert alone
+    for metric in alone:
+        assert outcomes(found, f"{metric}>1000")
+
+
+def test_a_case_that_the_second_result_lost_is_not_passed_over(sample, tmp_path, capsys):
+    whole, half = (sample.write(tmp_path / name) for name in ("whole", "half"))
+    result = load(half)
+    failed = sample.with_frame(result, result.frame[result.frame["switch"] != "ovs-dpdk"])
+    judged = gate.judge(compare.of_results(load(whole), failed), [Rule.read("throughput<0.01")], compare.lost(load(whole), failed))
+    assert gate.worst(judged) == UNTOLD
+    assert "no finished run in the second result" in gate.text(judged)
+    assert gate.junit(judged).count("<error") == 1
+    assert json.loads(json.dumps([one.to_json() for one in judged]))[0]["ratio"] is None

@@ -45,7 +45,7 @@ def test_marks_of_other_results_stay(reference):
         (f"inverse {FLOOD} | switch=kernel-ovs | switch=ovs-dpdk", r"1/\d\.\d\d \[1/\d\.\d\d, 1/\d\.\d\d\]"),
         (f"value {FLOOD} | switch=kernel-ovs", r"\d{3} kpps \[\d{3}, \d{3}\]"),
         ("value udp_flood saturation model_cycles_per_packet poll-mode_thread | switch=ovs-dpdk", r"[\d,]+ \[[\d,]+, [\d,]+\]"),
-        ("run", r"as modelled, .*; 6 repetitions, 20\d\d-\d\d-\d\d, vsprof [0-9a-f]{12}"),
+        ("run", r"predicted for an Intel .*, 6 repetitions on 20\d\d-\d\d-\d\d with vsprof [0-9a-f]{12}"),
         (f"table {FLOOD} model_cpi:switch", r"\n\n\| UDP flood.* \|\n\| --- \| --- \| --- \|\n(\| `.*` \| .* \| .* \|\n){2}\n"),
         ("headlines", r"\n\n\| median.*(.*\n)*"),
         ("answer", r"\n\n(>.*\n)+\n"),

@@ -73,3 +73,8 @@ def test_a_reader_that_has_enough_is_no_error():
         ["bash", "-c", f"set -o pipefail; {VSPROF} man | head -1"], capture_output=True, text=True, check=False, timeout=60
     )
     assert (said.returncode, said.stderr) == (0, "")
+
+
+def test_a_reader_that_leaves_early_changes_no_exit_status():
+    asked = f"set -o pipefail; {VSPROF} compare kernel-ovs ovs-dpdk --in reference --json --fail-on 'throughput<100' | head -1"
+    assert subprocess.run(["bash", "-c", asked], cwd=ROOT, capture_output=True, check=False, timeout=120).returncode == 1

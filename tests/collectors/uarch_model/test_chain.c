@@ -7,7 +7,9 @@
 
 #define I(text) INSTRUCTION(text)
 
-static uint32_t cycles(const uint8_t *code)
+typedef uint32_t (*takes_t)(const struct chain *chain, const struct profile *profile);
+
+static uint32_t cycles(takes_t takes, const uint8_t *code)
 {
 	static struct chain chain;
 
@@ -15,23 +17,11 @@ static uint32_t cycles(const uint8_t *code)
 	for (; *code; code += 1 + code[0])
 		chain_add(&chain, code + 1, code[0]);
 	struct profile profile = default_profile();
-	return chain_cycles(&chain, &profile);
+	return takes(&chain, &profile);
 }
 
-/* Of one time through. */
-static uint32_t once(const uint8_t *code)
-{
-	static struct chain chain;
-
-	chain_begin(&chain);
-	for (; *code; code += 1 + code[0])
-		chain_add(&chain, code + 1, code[0]);
-	struct profile profile = default_profile();
-	return chain_once(&chain, &profile);
-}
-
-#define ONCE(takes, instructions) EQUAL(once(ASSEMBLED(instructions)), takes)
-#define TAKES(per_round, instructions) EQUAL(cycles(ASSEMBLED(instructions)), (per_round) * CHAIN_ROUNDS)
+#define ONCE(takes, instructions) EQUAL(cycles(chain_once, ASSEMBLED(instructions)), takes)
+#define TAKES(per_round, instructions) EQUAL(cycles(chain_cycles, ASSEMBLED(instructions)), (per_round) * CHAIN_ROUNDS)
 
 int main(void)
 {
