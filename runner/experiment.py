@@ -365,7 +365,7 @@ def case(values: Mapping[str, Any]) -> Case:
     frame = _whole("frame_bytes", values["frame_bytes"], SMALLEST_FRAME, LARGEST_FRAME)
     flows = _whole("flows", values["flows"], 1, 60_000)
     useless = frozenset() if topology.ends_in_host else switch.host_options
-    known = {name: values for name, values in {**switch.options, **topology.options_of(access)}.items() if name not in useless}
+    known = {name: values for name, values in {**switch.options, **topology.options_of(access, values)}.items() if name not in useless}
     options = {name: known[name][0] if value == AUTO else value for name, value in values.items() if name in known}
     for name, value in options.items():
         if value not in known[name]:
@@ -381,7 +381,12 @@ def accesses(values: Mapping[str, Any]) -> list[str]:
 
 def _options() -> dict[str, Mapping[str, tuple[str, ...]]]:
     """The options of each switch, and of the endpoints of each access, by who has them."""
-    endpoints = {f"{topology} over {access}": one.options_of(access) for topology, one in TOPOLOGIES.items() for access in one.accesses}
+    endpoints = {
+        f"{topology} over {access}{f' with endpoint {endpoint}' if endpoint else ''}": one.options_of(access, {"endpoint": endpoint})
+        for topology, one in TOPOLOGIES.items()
+        for access in one.accesses
+        for endpoint in (one.endpoints if access in vm.ACCESSES else [""])
+    }
     return {**{name: one.options for name, one in SWITCHES.items()}, **endpoints}
 
 

@@ -3,7 +3,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from pathlib import Path
 
 from terms import units
@@ -34,6 +34,10 @@ def no_stack(endpoint: str) -> str:
 
 def no_pace(endpoint: str) -> str:
     return f"{endpoint} floods by testpmd, which sends as fast as it can and at no given rate; the kernel's pktgen could"
+
+
+def only_paced(endpoint: str) -> str:
+    return f"{endpoint} sends by frame-probe, at a given rate and not as fast as it can: use endpoint testpmd, or another load"
 
 
 def port_not_counted() -> str:
@@ -75,6 +79,14 @@ def path_not_taken(endpoint: str, path: str, seen: str) -> RunFailed:
     return RunFailed(
         f"{endpoint}: asked for path {path}, and {taken}: the switch does not offer what it needs, or the processor can't do it;"
         " choose another path, or list the pair in except"
+    )
+
+
+def not_negotiated(endpoint: str, wanted: Mapping[str, str]) -> RunFailed:
+    asked = ", ".join(f"{name} {value}" for name, value in wanted.items())
+    return RunFailed(
+        f"{endpoint}: asked for {asked}, and its driver did not agree to that with the device: the switch does not offer it, or the driver"
+        " does not know it; leave the option out, or list the pair in except"
     )
 
 

@@ -18,12 +18,15 @@ from workloads.endpoints.vm import Vm
 from workloads.topologies.vm2host import Vm2Host
 from workloads.topologies.vm2vm import Vm2Vm
 
+BITS = "0010010001011101111100000000110001000000000000000000000000000000\n"
+"""The features that a guest's virtio_net and QEMU agreed on over a tap, lowest bit first, as its sysfs had them."""
 WHERE = {"vhost-user": "/run/p1.sock", "vhost-net": "p1", "virtio-net": "p1"}
 
 
 def vm(access: str, number: int = 1, host: object = None, **how: Any) -> Vm:
-    made = Vm(host, Port("p1", access, WHERE[access]), number, vcpu=2, backend_cpu=1, housekeeping_cpu=0, **how)
-    made._process, made._vcpu_tid = SimpleNamespace(pid=652), 661
+    cpus = {"vcpu": 2, "backend_cpu": 1, "housekeeping_cpu": 0}
+    made = Vm(host, Port("p1", access, WHERE[access]), number, **cpus, node=how.pop("node", None), options=how)
+    made._process, made._vcpu_tids = SimpleNamespace(pid=652), [661]
     return made
 
 
@@ -54,8 +57,8 @@ def maps(pages: str) -> SimpleNamespace:
 def test_where_a_guests_memory_is_becomes_a_fact():
     made = vm("vhost-user", host=maps("N1=117"), node=1)
     made._check_node()
-    assert made.facts() == {"tx_interrupts": "off", "node": 1, "hugepages": {1: 117}}
-    assert vm("vhost-user").facts() == {"tx_interrupts": "off"}
+    assert made.facts() == {"tx_interrupts": "off", "features": [], "node": 1, "hugepages": {1: 117}}
+    assert vm("vhost-user").facts() == {"tx_interrupts": "off", "features": []}
 
 
 @pytest.mark.parametrize(("wanted", "frames"), [("off", 0), ("on", 1)])
@@ -64,9 +67,8 @@ def test_a_guests_driver_is_told_whether_to_interrupt_for_what_it_sent(monkeypat
     made = vm("vhost-user", tx_interrupts=wanted)
     for name in ("_await_agent", "_pin", "_check_node"):
         monkeypatch.setattr(made, name, lambda: None)
-    monkeypatch.setattr(
-        made, "run", lambda command, **how: asked.append(command) or f"rx-frames:\t1\ntx-frames:\t{frames}\ntx-frames-irq:\t0\n"
-    )
+    ethtool = f"rx-frames:\t1\ntx-frames:\t{frames}\ntx-frames-irq:\t0\n"
+    monkeypatch.setattr(made, "run", lambda command, **how: asked.append(command) or (BITS if command.endswith("features") else ethtool))
     made.wait()
     assert asked[0] == f"ethtool -C eth0 tx-frames {frames}"
     # Before it is up: later the driver refuses.
@@ -145,7 +147,7 @@ def test_of_six_cpus_on_two_nodes_each_end_has_its_own_on_the_switchs_near_node(
 
 
 def test_a_guest_can_be_emulated():
-    made = Vm(None, Port("p1", "vhost-user", "/run/p1.sock"), 1, vcpu=2, backend_cpu=1, housekeeping_cpu=0, accel="tcg")
+    made = Vm(None, Port("p1", "vhost-user", "/run/p1.sock"), 1, vcpu=2, backend_cpu=1, housekeeping_cpu=0, options={"accel": "tcg"})
     assert "-accel tcg -cpu max" in " ".join(made._command())
     assert "-accel kvm -cpu host" in " ".join(vm("vhost-user")._command())
 

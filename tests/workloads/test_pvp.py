@@ -31,15 +31,16 @@ class Host:
 
 def test_auto_is_the_access_that_its_endpoint_has():
     case = experiments.case({**VALUES, "forwarding": "mac", "path": "vector"})
-    assert (case.access, case.options) == ("virtio-user", {"forwarding": "mac", "path": "vector"})
-    assert case.case_id == "pvp_ovs-dpdk_virtio-user_64B_1f_forwarding-mac_path-vector"
+    assert (case.access, case.options) == ("vhost-user", {"forwarding": "mac", "path": "vector"})
+    assert case.case_id == "pvp_ovs-dpdk_vhost-user_64B_1f_forwarding-mac_path-vector"
 
 
 @pytest.mark.parametrize(
     ("change", "words"),
     [
         ({"switch": "linux-bridge"}, ["pvp", "linux-bridge", "ovs-dpdk or vhost-switch"]),
-        ({"access": "vhost-user"}, ["vhost-user", "virtio-user"]),
+        ({"access": "veth"}, ["veth", "vhost-user", "virtio-user"]),
+        ({"endpoint": "kernel", "forwarding": "mac"}, ["forwarding", "mac", "use one of io"]),
         ({"forwarding": "macswap"}, ["forwarding", "macswap", "io, mac"]),
     ],
 )

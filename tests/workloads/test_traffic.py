@@ -130,9 +130,11 @@ def test_endpoints_that_are_not_asked_are_known_by_the_switchs_ports():
     assert "does not count" in nothing["packet_rate_received"].note
 
 
-def test_what_needs_the_endpoints_says_that_they_were_not_asked():
-    with pytest.raises(ValueError, match="not recorded"):
-        list(Forward.numbers({}, [port_alone(None, None)]))
+def test_what_nobody_was_asked_for_is_empty_and_says_so():
+    numbers = {number.name: number for number in Forward.numbers({}, [port_alone(None, None)])}
+    assert all(numbers[name].value is None for name in numbers.keys() - {"window_seconds"})
+    assert "not asked" in numbers["packet_rate_to_endpoint"].note
+    assert "does not count" in numbers["packet_rate_received"].note
 
 
 def test_a_flood_that_began_in_another_time_than_its_windows_has_no_counts_of_its_whole():

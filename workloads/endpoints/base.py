@@ -145,6 +145,9 @@ class Endpoint(abc.ABC):
     has_stack: ClassVar[bool] = True
     """Whether it has a network stack and a shell. Without one it can be flooded and flood, and maybe send frames at a pace."""
 
+    counts_aside: ClassVar[bool] = False
+    """Whether its counters can be read within a window of modelled time: in no time that is its packets', and at once."""
+
     options: ClassVar[Mapping[str, tuple[str, ...]]] = {}
     """What an experiment can fix or vary of it, and the values that each option allows; the first is the default."""
 

@@ -6,6 +6,7 @@ It is told what to do over its control socket, one command a line; what it repor
 
 from __future__ import annotations
 
+import abc
 import os
 import shlex
 import time
@@ -22,6 +23,8 @@ from workloads.endpoints.probe_report import Report
 PROGRAM = "/usr/local/bin/frame-probe"
 VARIABLE = "VSPROF_FRAME_PROBE"
 """Names the program on this machine, while it is being developed: it is brought to the testbed."""
+READY = "frame-probe: ready"
+"""What it says once it listens."""
 MEMORY_MIB = 128
 START_SECONDS = 30
 FLOW_SECONDS = 30
@@ -50,35 +53,17 @@ def unavailable(host: Testbed) -> str | None:
     return messages.not_installed(PROGRAM, VARIABLE)
 
 
-class Probe:
-    """A frame-probe with two ``devices``: it sends from the first and receives on the second. It polls on the first of ``cpus``."""
+class Probe(abc.ABC):
+    """A frame-probe with two ports: it sends from the first and receives on the second. ``name``: of its process."""
 
-    def __init__(self, host: Testbed, name: str, devices: Sequence[str], cpus: Sequence[int], more: Sequence[str] = ()) -> None:
-        """``more``: options of EAL."""
-        self._host, self.name = host, name
-        self._socket = f"{RUN}/{name}.control"
-        _bring(host)
-        words = [
-            PROGRAM, "--in-memory", "--single-file-segments", "-m", str(MEMORY_MIB), "--no-pci", f"--file-prefix={name}",
-            # The first lcore only listens: on another CPU than the one that polls, where there is one.
-            "--lcores", f"0@{cpus[-1]},1@{cpus[0]}",
-            *(f"--vdev={device}" for device in devices), *more,
-            "--", "--control", self._socket, "--seconds", str(LONGEST_S),
-        ]  # fmt: skip
-        self._process: Process = host.start(name, shlex.join(words), cpus=sorted(set(cpus)))
-        try:
-            self._await_ready()
-        except BaseException:
-            # Nobody stops what was never made.
-            self.stop()
-            raise
+    name: str
 
     def send(self, period_s: float, frame_bytes: int) -> None:
         """Let frames flow at a pace, counted from zero once they arrive. Raises ``RunFailed`` when none does."""
         self.begin(period_s, frame_bytes)
         end = time.monotonic() + FLOW_SECONDS
         while not self.report().arrived:
-            if not self._process.alive() or time.monotonic() > end:
+            if self.ended() or time.monotonic() > end:
                 raise messages.nothing_arrives(FLOW_SECONDS, self.log())
             time.sleep(0.1)
         # Again: until the switch had found its ports, frames were lost that are none of its losses.
@@ -100,8 +85,51 @@ class Probe:
         except ValueError:
             raise messages.refused(answer) from None
 
+    @abc.abstractmethod
+    def log(self) -> str:
+        """What it printed so far."""
+
+    @abc.abstractmethod
+    def ended(self) -> str | None:
+        """What it printed if it ended by itself; None while it runs."""
+
+    @abc.abstractmethod
+    def _ask(self, command: str) -> str:
+        """Its answer, a line, to a command over its control socket. Raises ``RunFailed`` where none comes."""
+
+    def _tell(self, command: str) -> None:
+        if (answer := self._ask(command)).strip() != "ok":
+            raise messages.refused(answer)
+
+
+class HostProbe(Probe):
+    """A frame-probe on the host itself, with ``devices``. It polls on the first of ``cpus``."""
+
+    def __init__(self, host: Testbed, name: str, devices: Sequence[str], cpus: Sequence[int], more: Sequence[str] = ()) -> None:
+        """``more``: options of EAL."""
+        self._host, self.name = host, name
+        self._socket = f"{RUN}/{name}.control"
+        _bring(host)
+        words = [
+            PROGRAM, "--in-memory", "--single-file-segments", "-m", str(MEMORY_MIB), "--no-pci", f"--file-prefix={name}",
+            # The first lcore only listens: on another CPU than the one that polls, where there is one.
+            "--lcores", f"0@{cpus[-1]},1@{cpus[0]}",
+            *(f"--vdev={device}" for device in devices), *more,
+            "--", "--control", self._socket, "--seconds", str(LONGEST_S),
+        ]  # fmt: skip
+        self._process: Process = host.start(name, shlex.join(words), cpus=sorted(set(cpus)))
+        try:
+            self._await_ready()
+        except BaseException:
+            # Nobody stops what was never made.
+            self.stop()
+            raise
+
     def log(self) -> str:
         return self._process.log()
+
+    def ended(self) -> str | None:
+        return None if self._process.alive() else self.log()
 
     def threads(self) -> list[Thread]:
         found = threads_of(self._host, self._process.pid)
@@ -117,10 +145,6 @@ class Probe:
         self._process.stop()
         self._host.run(f"rm -f {self._socket}", check=False)
 
-    def _tell(self, command: str) -> None:
-        if (answer := self._ask(command)).strip() != "ok":
-            raise messages.refused(answer)
-
     def _ask(self, command: str) -> str:
         asked = self._host.run(shlex.join(["python3", "-S", "-c", ASK, self._socket, command]), check=False)
         if asked.status != 0:
@@ -129,7 +153,7 @@ class Probe:
 
     def _await_ready(self) -> None:
         end = time.monotonic() + START_SECONDS
-        while "frame-probe: ready" not in (log := self._process.log()):
+        while READY not in (log := self._process.log()):
             if not self._process.alive() or time.monotonic() > end:
                 raise messages.endpoint_failed(self.name, "frame-probe did not get ready", log)
             time.sleep(0.05)
@@ -152,7 +176,7 @@ class ProbeFlood(Flood):
         self._probe.begin(self._period_s, self._frame_bytes, count_all=True)
 
     def ended(self) -> str | None:
-        return None if all(process.alive() for process in self._probe.processes()) else self._probe.log()
+        return self._probe.ended()
 
     def stop(self) -> dict[str, str]:
         self._probe.pause()

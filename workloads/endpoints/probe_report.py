@@ -7,6 +7,8 @@ from collections import Counter
 
 from pydantic import BaseModel, ConfigDict
 
+from workloads.endpoints.base import Counters
+
 Buckets = list[tuple[float, float, int]]
 """Lowest and highest latency [s], and the number of frames; in ascending order."""
 
@@ -74,3 +76,9 @@ class Report(_Part):
     latency: Latency
     disturbed: Latency
     ports: tuple[Port, Port]
+
+    def counters(self) -> tuple[Counters, Counters]:
+        """What the two ports counted."""
+        return tuple(
+            Counters(self.clock_s, port.received_packets, port.received_bytes, port.sent_packets, port.sent_bytes) for port in self.ports
+        )

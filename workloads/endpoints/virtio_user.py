@@ -23,7 +23,7 @@ from testbeds.base import Process, Testbed
 from workloads import messages
 from workloads.endpoints import probe
 from workloads.endpoints.base import RUN, Counters, Endpoint, Flood, Frames, Job
-from workloads.endpoints.probe import Probe, ProbeFlood
+from workloads.endpoints.probe import HostProbe, Probe, ProbeFlood
 from workloads.endpoints.testpmd import PortFlood, Testpmd
 
 NAME = "virtio-user"
@@ -58,6 +58,7 @@ class VirtioUser(Endpoint):
     """One end: port ``index`` of the program that all ends share."""
 
     has_stack = False
+    counts_aside = True
     interface = "virtio-user"
     options: ClassVar[Mapping[str, tuple[str, ...]]] = {"path": tuple(PATHS)}
 
@@ -125,7 +126,7 @@ class Ends:
         self._served = 0
         self._flood: PortFlood | None = None
         self._stopped = False
-        self.program: Testpmd | Probe = self._make_testpmd()
+        self.program: Testpmd | HostProbe = self._make_testpmd()
         self._check_path()
 
     def paths_taken(self) -> dict[int, dict[str, str]]:
@@ -162,10 +163,10 @@ class Ends:
         return probe.unavailable(self._host)
 
     def probe(self) -> Probe:
-        if not isinstance(self.program, Probe):
+        if not isinstance(self.program, HostProbe):
             self.program.stop()
             self._flood = None
-            self.program = Probe(self._host, self._name(), [end.device() for end in self.ends], self._cpus, more=LOUD)
+            self.program = HostProbe(self._host, self._name(), [end.device() for end in self.ends], self._cpus, more=LOUD)
             self._check_path()
         return self.program
 

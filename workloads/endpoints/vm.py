@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
-"""A virtual machine with the project's guest image."""
+"""A virtual machine with the project's guest image, and its kernel's own network stack."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from testbeds.base import Process, Testbed
 from testbeds.qmp import Monitor, agent_answers
 from testbeds.threads import threads_of
 from workloads import messages
-from workloads.endpoints import stuck
+from workloads.endpoints import stuck, virtio_features
 from workloads.endpoints.base import RUN, STACK_OPTIONS, Counters, Endpoint, Flood, Frames, Job
 from workloads.endpoints.pktgen import Pktgen
 
@@ -26,10 +26,17 @@ GUEST = "/var/lib/vsprof/guest"
 """Where the role guest_image puts the guest's kernel and initramfs."""
 ACCESSES = ("vhost-net", "virtio-net", "vhost-user")
 """How a virtual machine reaches a switch."""
+ENDPOINTS = ("kernel", "testpmd", "probe")
+"""Who serves a virtual machine's interface: its kernel, or one of two DPDK programs."""
 CPUS = {"kvm": "host", "tcg": "max"}
 """By accelerator, which processor the guest sees: the host's own, or all that the emulator knows."""
 TX_FRAMES = {"off": 0, "on": 1}
 """ethtool's tx-frames of a virtio interface, by ``tx_interrupts``. With 0 its driver frees frames when it sends the next ones."""
+FORWARD = {
+    True: "tc qdisc add dev {0} clsact && tc filter add dev {0} ingress matchall action mirred egress redirect dev {0}",
+    False: "tc qdisc del dev {0} clsact",
+}
+"""The least work by which a kernel sends a frame back: none of its network stack but the queueing discipline sees it."""
 GUEST_MEMORY_MIB = 256
 LEAST_PROGRESS = 0.02
 """The part of the time that a booting guest's CPU runs at least. Four emulated CPUs on one real one leave each a fourth."""
@@ -41,19 +48,25 @@ MOST_LOOKS = 15
 
 
 class Vm(Endpoint):
-    """A guest with one vCPU, its memory in hugepages, and one interface on a switch's port."""
+    """A guest with its memory in hugepages, and one interface on a switch's port, which its kernel serves."""
 
     interface = "eth0"
     options: ClassVar[Mapping[str, tuple[str, ...]]] = {
+        "endpoint": ENDPOINTS,
         "accel": tuple(CPUS),
         "tx_interrupts": tuple(TX_FRAMES),
         "guest_cpu": ("own", "switch"),
+        **virtio_features.options("mrg_rxbuf", "in_order", "packed", "indirect_desc", "event_idx"),
         **STACK_OPTIONS,
     }
-    """``accel``: who runs the guest's code. ``tcg``: QEMU emulates it, so that it runs anywhere, slowly; its virtio device is the same.
+    """``endpoint``: see ``ENDPOINTS``. ``accel``: who runs the guest's code. ``tcg``: QEMU emulates it, so that it runs anywhere, slowly;
+    its virtio device is the same.
     ``tx_interrupts``: whether its driver wants to be interrupted when frames that it sent were taken, as Linux's does from 5.4 on. Where
     interrupts are not posted, each is an exit of the guest that sends: docs/experiments.md has what that costs.
-    ``guest_cpu``: whether its vCPU has a CPU of its own, or is on the one of whatever moves its frames."""
+    ``guest_cpu``: whether its vCPU has a CPU of its own, or is on the one of whatever moves its frames. The others are its device's
+    features, see ``workloads.endpoints.virtio_features``."""
+    vcpus: ClassVar[int] = 1
+    """Of several, the last serves the interface."""
 
     def __init__(
         self,
@@ -64,45 +77,66 @@ class Vm(Endpoint):
         vcpu: int,
         backend_cpu: int,
         housekeeping_cpu: int,
-        accel: str = "kvm",
-        tx_interrupts: str = "off",
+        options: Mapping[str, str] = {},
         node: int | None = None,
     ) -> None:
-        """``vcpu``: the CPU of the vCPU thread. ``backend_cpu``: of whatever moves frames for it on the host's side
-        (vhost worker, or QEMU's main loop with access ``virtio-net``). ``housekeeping_cpu``: of QEMU's other threads.
-        ``node``: the NUMA node that its memory must be on, where the host has several."""
+        """``vcpu``: the CPU of the thread of the vCPU that serves the interface. ``backend_cpu``: of whatever moves frames for it on the
+        host's side (vhost worker, or QEMU's main loop with access ``virtio-net``). ``housekeeping_cpu``: of QEMU's other threads.
+        ``options``: of a case. ``node``: the NUMA node that its memory must be on, where the host has several."""
         self.name = f"guest{number}"
         self.address = f"10.77.0.{number}"
         self.mac = f"52:54:00:76:67:{number:02x}"
         self._host, self.port = host, port
-        self._vcpu, self._backend_cpu, self._housekeeping_cpu, self._accel, self._node = vcpu, backend_cpu, housekeeping_cpu, accel, node
-        self._tx_interrupts = tx_interrupts
+        self._vcpu, self._backend_cpu, self._housekeeping_cpu, self._node = vcpu, backend_cpu, housekeeping_cpu, node
+        self.chosen = {name: options.get(name, values[0]) for name, values in self.options.items()}
+        """The value of each of its options."""
         self._pages: dict[int, int] = {}
         self._process: Process | None = None
         self._agent: Monitor | None = None
-        self._vcpu_tid = 0
+        self._vcpu_tids: list[int] = []
+        self._negotiated: frozenset[str] = frozenset()
 
     def start(self) -> None:
         """Start QEMU; the guest boots on its own, on its own CPU from the start. See ``wait`` for when it is ready."""
         self._process = self._host.start(self.name, shlex.join(self._command()), cpus=[self._housekeeping_cpu])
         self._await_socket("qmp")
-        self._vcpu_tid = self._ask_for_vcpu()
+        self._vcpu_tids = self._ask_for_vcpus()
         self._pin()
 
     def wait(self) -> None:
         """Wait until the guest agent answers, pin every thread, and set up the interface.
 
-        Raises ``RunFailed`` with QEMU's and the guest's last words when it does not boot.
+        Raises ``RunFailed`` with QEMU's and the guest's last words when it does not boot, or has not what was asked for.
         """
         self._await_agent()
         # Again, for the vhost worker, which comes when the guest's driver does.
         self._pin()
         self._check_node()
+        self._prepare()
+
+    def features(self) -> dict[str, str]:
+        """What is asked of its device, by feature: ``on`` or ``off``."""
+        return {name: self.chosen[name] for name in virtio_features.FEATURES if name in self.chosen}
+
+    def _prepare(self) -> None:
+        """Set the interface up in the guest."""
+        wanted = self.chosen["tx_interrupts"]
         # The driver changes it only while the interface is down.
-        self.run(f"ethtool -C eth0 tx-frames {TX_FRAMES[self._tx_interrupts]}", may_fail=True)
-        if f"tx-frames:\t{TX_FRAMES[self._tx_interrupts]}\n" not in self.run("ethtool -c eth0"):
-            raise messages.tx_interrupts_stay(self.name, self._tx_interrupts)
-        self.run(f"ip addr add {self.address}/24 dev eth0; ip link set eth0 up")
+        self.run(f"ethtool -C {self.interface} tx-frames {TX_FRAMES[wanted]}", may_fail=True)
+        if f"tx-frames:\t{TX_FRAMES[wanted]}\n" not in self.run(f"ethtool -c {self.interface}"):
+            raise messages.tx_interrupts_stay(self.name, wanted)
+        self._check_features(virtio_features.of_kernel(self.run(f"cat /sys/class/net/{self.interface}/device/features")))
+        self.run(f"ip addr add {self.address}/24 dev {self.interface}; ip link set {self.interface} up")
+
+    def forward(self, on: bool) -> str:
+        """Let its kernel send everything back that comes, as it came; or let it stop. What was said."""
+        return self.run(FORWARD[on].format(self.interface))
+
+    def _check_features(self, negotiated: frozenset[str]) -> None:
+        """Raise ``RunFailed`` where switch, device and driver did not agree to what was asked for."""
+        self._negotiated = negotiated
+        if refused := virtio_features.refused(self.features(), negotiated):
+            raise messages.not_negotiated(self.name, {name: self.features()[name] for name in refused})
 
     def goes_on(self, least: float = stuck.LEAST_RUN_S) -> stuck.Progress:
         """However slow the host is, a guest is waited for as long as its CPU runs. That of one whose timer is dead does not."""
@@ -123,13 +157,14 @@ class Vm(Endpoint):
         raise messages.endpoint_failed(self.name, why, self._last_words() + console)
 
     def _ran_seconds(self) -> float:
-        return 0.0 if self._process is None else stuck.ran_seconds(self._host, self._process.pid, self._vcpu_tid)
+        """Of the first, on which a guest boots and its agent runs."""
+        return 0.0 if self._process is None else stuck.ran_seconds(self._host, self._process.pid, self._vcpu_tids[0])
 
     def waits_for(self) -> str:
         """What it does now, as far as its host can see."""
         assert self._process is not None
         try:
-            return stuck.processor(self._host, self._process.pid, self._vcpu_tid, self._host.socket(self._socket("qmp")))
+            return stuck.processor(self._host, self._process.pid, self._vcpu_tids[0], self._host.socket(self._socket("qmp")))
         except errors.RunFailed as error:
             # It is asked to explain another error, which must not be lost.
             return f"its host does not say why ({error})"
@@ -160,10 +195,11 @@ class Vm(Endpoint):
         return Counters(clock / 1e9, found["rx-packets"], found["rx-bytes"], found["tx-packets"], found["tx-bytes"])
 
     def facts(self) -> dict[str, Any]:
-        """Whether it is interrupted for frames that it sent; and where its memory is, on a host of several NUMA nodes: pages of 2 MiB that
-        it has touched, by node."""
+        """Which of ``virtio_features.FEATURES`` its driver has; whether it is interrupted for frames that it sent; and where its memory is,
+        on a host of several NUMA nodes: pages of 2 MiB that it has touched, by node."""
         memory = {} if self._node is None else {"node": self._node, "hugepages": self._pages}
-        return {"tx_interrupts": self._tx_interrupts, **memory}
+        interrupts = {name: self.chosen[name] for name in ("tx_interrupts",) if name in self.chosen}
+        return {**interrupts, "features": sorted(self._negotiated), **memory}
 
     def threads(self) -> list[Thread]:
         assert self._process is not None
@@ -183,19 +219,20 @@ class Vm(Endpoint):
             self._process.stop()
         self._process = None
 
+    def _kernel_arguments(self) -> str:
+        return "console=ttyS0 quiet mitigations=off nokaslr audit=0 net.ifnames=0 ipv6.disable=1 tsc=reliable no_timer_check nowatchdog"
+
     def _command(self) -> list[str]:
-        kernel_arguments = (
-            "console=ttyS0 quiet mitigations=off nokaslr audit=0 net.ifnames=0 ipv6.disable=1 tsc=reliable no_timer_check nowatchdog"
-        )
+        accel = self.chosen["accel"]
         return [
             "/usr/bin/qemu-system-x86_64", "-name", f"{self.name},debug-threads=on", "-nodefaults", "-no-user-config",
             "-display", "none", "-no-reboot",
             # Without an HPET: QEMU's would go on after the guest's kernel has taken another timer, and wake QEMU 250 times a second.
-            "-machine", "q35,hpet=off,memory-backend=memory", "-accel", self._accel, "-cpu", CPUS[self._accel],
-            "-smp", "1", "-m", f"{GUEST_MEMORY_MIB}M",
+            "-machine", "q35,hpet=off,memory-backend=memory", "-accel", accel, "-cpu", CPUS[accel],
+            "-smp", str(self.vcpus), "-m", f"{GUEST_MEMORY_MIB}M",
             # Shared, because a vhost-user switch reads and writes it; in hugepages for every access, so that TLB reach is the same.
             "-object", f"memory-backend-file,id=memory,size={GUEST_MEMORY_MIB}M,mem-path=/dev/hugepages,share=on{self._binding()}",
-            "-kernel", f"{GUEST}/vmlinux", "-initrd", f"{GUEST}/guest.cpio", "-append", kernel_arguments,
+            "-kernel", f"{GUEST}/vmlinux", "-initrd", f"{GUEST}/guest.cpio", "-append", self._kernel_arguments(),
             "-serial", f"file:{RUN}/{self.name}.console",
             "-qmp", f"unix:{self._socket('qmp')},server=on,wait=off",
             "-device", "virtio-serial-pci",
@@ -217,31 +254,30 @@ class Vm(Endpoint):
                 raise testbeds_messages.elsewhere(f"{self.name}'s memory", self._node, testbeds_messages.pages(self._pages))
 
     def _network(self) -> list[str]:
+        return self._interface("net", self.port, self.mac)
+
+    def _interface(self, name: str, port: Port, mac: str) -> list[str]:
         # No boot ROM: firmware would spend a second on it, and the guest boots from no network.
-        device = ["-device", f"virtio-net-pci,netdev=net,mac={self.mac},romfile="]
-        if self.port.access == "vhost-user":
-            return [
-                "-chardev",
-                f"socket,id=switch,path={self.port.where},{'server=on' if self.port.listener == 'endpoint' else 'reconnect-ms=500'}",
-                "-netdev",
-                "vhost-user,id=net,chardev=switch",
-                *device,
-            ]
-        vhost = "on" if self.port.access == "vhost-net" else "off"
-        return ["-netdev", f"tap,id=net,ifname={self.port.where},script=no,downscript=no,vhost={vhost}", *device]
+        properties = [f"virtio-net-pci,netdev={name},mac={mac},romfile=", *virtio_features.device(self.features())]
+        device = ["-device", ",".join(properties)]
+        if port.access == "vhost-user":
+            way, socket = "server=on" if port.listener == "endpoint" else "reconnect-ms=500", f"{name}-switch"
+            return ["-chardev", f"socket,id={socket},path={port.where},{way}", "-netdev", f"vhost-user,id={name},chardev={socket}", *device]
+        vhost = "on" if port.access == "vhost-net" else "off"
+        return ["-netdev", f"tap,id={name},ifname={port.where},script=no,downscript=no,vhost={vhost}", *device]
 
     def _await_socket(self, kind: str) -> None:
         waited = self._host.run(f"for i in $(seq 200); do [ -S {self._socket(kind)} ] && exit 0; sleep 0.05; done; exit 1", check=False)
         if waited.status != 0:
             raise messages.endpoint_failed(self.name, "its QEMU did not start", self._last_words())
 
-    def _ask_for_vcpu(self) -> int:
-        """The thread that runs the guest's CPU. Only QEMU knows it for sure."""
+    def _ask_for_vcpus(self) -> list[int]:
+        """The threads that run the guest's CPUs, in their order. Only QEMU knows them for sure."""
         monitor = Monitor(self._host.socket(self._socket("qmp")))
         try:
             if not monitor.connect():
                 raise messages.endpoint_failed(self.name, "its QEMU's monitor does not answer", self._last_words())
-            return int(monitor.execute("query-cpus-fast")[0]["thread-id"])
+            return [int(cpu["thread-id"]) for cpu in sorted(monitor.execute("query-cpus-fast"), key=lambda cpu: cpu["cpu-index"])]
         finally:
             monitor.close()
 
@@ -255,12 +291,12 @@ class Vm(Endpoint):
         return threads_of(self._host, self._process.pid)
 
     def _role(self, name: str, tid: int) -> str:
-        if tid == self._vcpu_tid:
+        if tid == self._vcpu_tids[-1]:
             return "guest"
         return "vhost" if self._moves_frames(name, tid) else "host-other"
 
     def _cpu(self, name: str, tid: int) -> int:
-        if tid == self._vcpu_tid:
+        if tid == self._vcpu_tids[-1]:
             return self._vcpu
         return self._backend_cpu if self._moves_frames(name, tid) else self._housekeeping_cpu
 

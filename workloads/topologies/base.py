@@ -21,10 +21,14 @@ from workloads.endpoints.base import NO_OFFLOADS, Endpoint, offloads_on
 from workloads.endpoints.container import Container
 from workloads.endpoints.virtio_user import VirtioUser
 from workloads.endpoints.vm import Vm
+from workloads.endpoints.vm_probe import ProbeVm
+from workloads.endpoints.vm_testpmd import TestpmdVm
 
 CONNECT_SECONDS = 30
-ENDPOINTS: Mapping[str, type[Endpoint]] = {"virtio-user": VirtioUser, "veth": Container}
+CONTAINERS: Mapping[str, type[Endpoint]] = {"virtio-user": VirtioUser, "veth": Container}
 """The kind of endpoint by access; any other takes a virtual machine."""
+VMS: Mapping[str, type[Vm]] = {"kernel": Vm, "testpmd": TestpmdVm, "probe": ProbeVm}
+"""The kind of virtual machine by the option ``endpoint``."""
 
 
 class Topology(abc.ABC):
@@ -32,6 +36,8 @@ class Topology(abc.ABC):
 
     accesses: ClassVar[tuple[str, ...]] = schema.ACCESSES
     """How its endpoints can be reached."""
+    endpoints: ClassVar[tuple[str, ...]] = vm.ENDPOINTS
+    """Who can serve the interface of its virtual machines; the default is the first."""
     needs_devices: ClassVar[bool] = False
     """Whether a port of the switch must be one of DPDK's own devices."""
     returns: ClassVar[bool] = False
@@ -51,7 +57,7 @@ class Topology(abc.ABC):
         """``options``: of a case; those of the switch among them are none of ours. ``frame_bytes``: with FCS, for a topology that makes
         frames itself."""
         self.host, self.switch, self.plan, self.access, self.frame_bytes = host, switch, plan, access, frame_bytes
-        self.chosen = {name: options.get(name, values[0]) for name, values in self.options_of(access).items()}
+        self.chosen = {name: options.get(name, values[0]) for name, values in self.options_of(access, options).items()}
         """The value of each option of the endpoints."""
         self.known: dict[str, Any] = {}
         """What one traffic of a run found out of the path, for the next ones."""
@@ -61,9 +67,11 @@ class Topology(abc.ABC):
         """Of each end with a network stack, which offloads it has."""
 
     @classmethod
-    def options_of(cls, access: str) -> Mapping[str, tuple[str, ...]]:
-        """The options of the endpoints that are reached by ``access``."""
-        return ENDPOINTS.get(access, Vm).options
+    def options_of(cls, access: str, options: Mapping[str, str] = {}) -> Mapping[str, tuple[str, ...]]:
+        """The options that endpoints reached by ``access`` have, in a case with these ``options``."""
+        if access in CONTAINERS:
+            return CONTAINERS[access].options
+        return {**VMS.get(options.get("endpoint", ""), VMS[cls.endpoints[0]]).options, "endpoint": cls.endpoints}
 
     @abc.abstractmethod
     def start(self) -> None:
@@ -126,21 +134,33 @@ class Topology(abc.ABC):
             for number, (port, cpu) in enumerate(zip(ports, cpus, strict=True), start=1):
                 self._made.append(Container(self.host, port, number, cpu))
             return list(self._made)
+        if self.chosen["endpoint"] == "probe":
+            return self._both_ends(ports, cpus[0])
         vms = [self._vm(port, number, cpu) for number, (port, cpu) in enumerate(zip(ports, cpus, strict=True), start=1)]
         vm.start_all(vms)
         return list(vms)
 
     def _vm(self, port: Port, number: int, cpu: int) -> Vm:
-        """A VM whose frames are moved by the switch's CPU, whatever the access; its memory is on its CPU's NUMA node."""
-        cpus = {
+        made = VMS[self.chosen["endpoint"]](self.host, port, number, **self._place(cpu))
+        self._made.append(made)
+        return made
+
+    def _both_ends(self, ports: Sequence[Port], cpu: int) -> list[Endpoint]:
+        """One VM that is all ends, for only one clock can time a frame."""
+        made = ProbeVm(self.host, ports, 1, **self._place(cpu))
+        self._made += made.ends
+        vm.start_all([made])
+        return list(made.ends)
+
+    def _place(self, cpu: int) -> dict[str, Any]:
+        """Where a VM is: its frames are moved by the switch's CPU, whatever the access; its memory is on its CPU's NUMA node."""
+        return {
             "vcpu": self.plan.switch if self.chosen["guest_cpu"] == "switch" else cpu,
             "backend_cpu": self.plan.switch,
             "housekeeping_cpu": self.plan.housekeeping,
+            "node": self.plan.slots[NEAR].node if self.plan.slots else None,
+            "options": self.chosen,
         }
-        node = self.plan.slots[NEAR].node if self.plan.slots else None
-        made = Vm(self.host, port, number, **cpus, accel=self.chosen["accel"], tx_interrupts=self.chosen["tx_interrupts"], node=node)
-        self._made.append(made)
-        return made
 
     def _set_offloads(self) -> None:
         """Take the offloads of both ends away where the case says so, and remember what they have."""

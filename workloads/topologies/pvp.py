@@ -8,44 +8,59 @@ network card, and always at saturation.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from typing import ClassVar
 
+from switches.base import Port
 from terms.schema import FCS_BYTES
-from workloads.endpoints import virtio_user
+from workloads.endpoints import virtio_user, vm
+from workloads.endpoints.virtio_user import VirtioUser
+from workloads.endpoints.vm import Vm
 from workloads.topologies.base import Topology
 
 PORT = "phy"
 
 
 class Pvp(Topology):
-    accesses = ("virtio-user",)
+    accesses = ("virtio-user", "vhost-user")
+    endpoints = ("testpmd", "kernel")
     needs_devices = True
     returns = True
     forwarding: ClassVar[tuple[str, ...]] = ("io", "mac")
     """How the endpoint sends back: as it came, or with MAC addresses set (testpmd's modes of these names)."""
 
     @classmethod
-    def options_of(cls, access: str) -> Mapping[str, tuple[str, ...]]:
-        return {**super().options_of(access), "forwarding": cls.forwarding}
+    def options_of(cls, access: str, options: Mapping[str, str] = {}) -> Mapping[str, tuple[str, ...]]:
+        # A guest's kernel sends back as it came alone.
+        modes = cls.forwarding[:1] if access in vm.ACCESSES and options.get("endpoint") == "kernel" else cls.forwarding
+        return {**super().options_of(access, options), "forwarding": modes}
 
     def start(self) -> None:
         # The device first, so that both are a pair where ports are wired in the order of their making.
         device = self.switch.add_device(PORT, f"net_null0,size={self.frame_bytes - FCS_BYTES}")
         port = self.switch.add_port("p1", self.access)
-        self._ends = virtio_user.Ends(self.host, [port], self.plan.endpoints[:1], self.chosen["path"], self.chosen["forwarding"])
-        [end] = self._ends.ends
-        self._made.append(end)
-        self.switch.join(device, port)
-        self.sender = self.receiver = end
+        self.sender = self.receiver = self._guest(port) if self.access in vm.ACCESSES else self._container(port)
         self.sender_port = self.receiver_port = device
+        self.switch.join(device, port)
 
     def forward(self, on: bool) -> str:
         """Let the endpoint send back what it gets, or stop; what its program says."""
-        return self._ends.testpmd().tell("start" if on else "stop")
+        return self._forward(on)
 
     def endpoint_roles(self) -> dict[int, str]:
         return {self.plan.endpoints[0]: "guest"}
+
+    def _container(self, port: Port) -> VirtioUser:
+        ends = virtio_user.Ends(self.host, [port], self.plan.endpoints[:1], self.chosen["path"], self.chosen["forwarding"])
+        self._made += ends.ends
+        self._forward: Callable[[bool], str] = lambda on: ends.testpmd().tell("start" if on else "stop")
+        return ends.ends[0]
+
+    def _guest(self, port: Port) -> Vm:
+        guest = self._vm(port, 1, self.plan.endpoints[0])
+        vm.start_all([guest])
+        self._forward = guest.forward
+        return guest
 
 
 TOPOLOGY = Pvp

@@ -9,6 +9,8 @@ from workloads.topologies.base import Topology
 
 class Vm2Host(Topology):
     ends_in_host = True
+    # frame-probe holds both ends of a path.
+    endpoints = ("kernel", "testpmd")
 
     def start(self) -> None:
         guest_cpu, host_cpu = self.plan.endpoints

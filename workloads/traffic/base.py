@@ -208,8 +208,8 @@ def rates(window: Window) -> Iterable[Number]:
     sent, received, received_bytes = _rates_of_ends(window)
     hops = {
         "sent": sent,
-        "into_switch": _port_rate(window.into_switch, "received_packets", window.switch_seconds),
-        "out_of_switch": _port_rate(window.out_of_switch, "sent_packets", window.switch_seconds),
+        "into_switch": port_rate(window.into_switch, "received_packets", window.switch_seconds),
+        "out_of_switch": port_rate(window.out_of_switch, "sent_packets", window.switch_seconds),
         "received": received,
     }
     yield Number("window_seconds", window.switch_seconds, "seconds", window=window.name)
@@ -223,7 +223,7 @@ def rates(window: Window) -> Iterable[Number]:
 def _rates_of_ends(window: Window) -> tuple[float | None, float | None, float | None]:
     """Packets sent, packets and bytes received, per second: by the ends, or, where those were not asked, by the receiver's port."""
     if window.samples is None:
-        received = (_port_rate(window.out_of_switch, name, window.switch_seconds) for name in ("sent_packets", "sent_bytes"))
+        received = (port_rate(window.out_of_switch, name, window.switch_seconds) for name in ("sent_packets", "sent_bytes"))
         return None, *received
     before, after = window.samples
     sender_s, receiver_s = after.sender.clock_s - before.sender.clock_s, after.receiver.clock_s - before.receiver.clock_s
@@ -233,6 +233,7 @@ def _rates_of_ends(window: Window) -> tuple[float | None, float | None, float | 
     return (after.sender.sent_packets - before.sender.sent_packets) / sender_s, packets / receiver_s, size / receiver_s
 
 
-def _port_rate(counters: tuple[PortCounters | None, PortCounters | None], name: str, seconds: float) -> float | None:
+def port_rate(counters: tuple[PortCounters | None, PortCounters | None], name: str, seconds: float) -> float | None:
+    """What a port counted per second, before and after; None where the switch does not say."""
     before, after = counters
     return None if before is None or after is None else (getattr(after, name) - getattr(before, name)) / seconds

@@ -15,7 +15,7 @@ from terms.schema import Number
 from terms.vocabulary import Data, Headline
 from workloads import messages
 from workloads.topologies.pvp import Pvp
-from workloads.traffic.base import Options, Traffic, Window
+from workloads.traffic.base import Options, Traffic, Window, port_rate
 
 
 class ForwardOptions(Options):
@@ -44,7 +44,7 @@ class Forward(Traffic):
 
     def asks_endpoints(self) -> bool:
         # What the endpoint sent back is its own count.
-        return True
+        return super().asks_endpoints() or self.topology.sender.counts_aside
 
     def check(self) -> None:
         for process in self.topology.sender.processes():
@@ -66,22 +66,33 @@ class Forward(Traffic):
 
 def _rates(window: Window) -> Iterable[Number]:
     """Packets per second at each hop, each by its own clock. Raises ``ValueError`` where a clock stood still."""
-    before, after = (sample.sender for sample in window.endpoints())
-    endpoint_s, switch_s = after.clock_s - before.clock_s, window.switch_seconds
-    if min(endpoint_s, switch_s) <= 0:
-        raise ValueError(f"{window.name}: a clock stood still or went back: {endpoint_s}, {switch_s} s")
+    switch_s = window.switch_seconds
+    if switch_s <= 0:
+        raise ValueError(f"{window.name}: the testbed's clock stood still or went back: {switch_s} s")
+    to_endpoint, from_endpoint = (None, None) if window.samples is None else _rates_of_endpoint(window)
     # One port is both ends of the way.
-    port_0, port_1 = window.into_switch
     rates = {
-        "into_switch": (port_1.received_packets - port_0.received_packets) / switch_s,
-        "to_endpoint": (after.received_packets - before.received_packets) / endpoint_s,
-        "from_endpoint": (after.sent_packets - before.sent_packets) / endpoint_s,
-        "received": (port_1.sent_packets - port_0.sent_packets) / switch_s,
+        "into_switch": port_rate(window.into_switch, "received_packets", switch_s),
+        "to_endpoint": to_endpoint,
+        "from_endpoint": from_endpoint,
+        "received": port_rate(window.into_switch, "sent_packets", switch_s),
     }
     yield Number("window_seconds", switch_s, "seconds", window=window.name)
     for hop, rate in rates.items():
-        yield Number(f"packet_rate_{hop}", rate, "packets/s", window=window.name)
-    yield Number("bit_rate_received", (port_1.sent_bytes - port_0.sent_bytes) * 8 / switch_s, "bit/s", window=window.name)
+        missing = messages.end_not_asked() if "endpoint" in hop else messages.port_not_counted()
+        yield Number(f"packet_rate_{hop}", rate, "packets/s", window=window.name, note=missing if rate is None else "")
+    sent = port_rate(window.into_switch, "sent_bytes", switch_s)
+    bits = None if sent is None else sent * 8
+    yield Number("bit_rate_received", bits, "bit/s", window=window.name, note="" if bits is not None else messages.port_not_counted())
+
+
+def _rates_of_endpoint(window: Window) -> tuple[float, float]:
+    """Packets per second that it got and sent. Raises ``ValueError`` where its clock stood still."""
+    before, after = (sample.sender for sample in window.endpoints())
+    seconds = after.clock_s - before.clock_s
+    if seconds <= 0:
+        raise ValueError(f"{window.name}: the endpoint's clock stood still or went back: {seconds} s")
+    return (after.received_packets - before.received_packets) / seconds, (after.sent_packets - before.sent_packets) / seconds
 
 
 TRAFFIC = Forward

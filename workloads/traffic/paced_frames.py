@@ -17,7 +17,6 @@ from pydantic import Field, field_validator
 from terms.schema import Number
 from terms.vocabulary import Data, Headline
 from workloads import messages
-from workloads.endpoints.base import Counters
 from workloads.endpoints.probe import Probe
 from workloads.endpoints.probe_report import Latency, Report
 from workloads.traffic.base import Options, Sample, Traffic, Window, rates
@@ -78,11 +77,7 @@ class PacedFrames(Traffic):
         """From one report, so that what the ports say and what the frames say belong together."""
         report = self._probe.report()
         self._reports.append(report)
-        sender, receiver = (
-            Counters(report.clock_s, port.received_packets, port.received_bytes, port.sent_packets, port.sent_bytes)
-            for port in report.ports
-        )
-        return Sample(sender, receiver)
+        return Sample(*report.counters())
 
     def before_own_windows(self) -> None:
         self._whole = self._probe.report()

@@ -1,0 +1,226 @@
+# SPDX-License-Identifier: GPL-2.0-or-later
+"""Guests with a DPDK program: how they are started, what their driver says, and what they can send."""
+
+from __future__ import annotations
+
+import re
+from types import SimpleNamespace
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from runner import experiment as experiments
+from switches.base import Port, Switch
+from terms.errors import BadInput, RunFailed
+from terms.placement import CpuPlan
+from workloads.endpoints import virtio_features as features
+from workloads.endpoints.base import Frames
+from workloads.endpoints.vm import Vm
+from workloads.endpoints.vm_dpdk import PATHS, path_taken
+from workloads.endpoints.vm_probe import ProbeVm
+from workloads.endpoints.vm_testpmd import TestpmdFlood, TestpmdVm, counters_of
+from workloads.topologies.pvp import Pvp
+from workloads.topologies.vm2host import Vm2Host
+from workloads.topologies.vm2vm import Vm2Vm
+
+PLACE = {"vcpu": 2, "backend_cpu": 1, "housekeeping_cpu": 0}
+PORTS = [Port(f"p{number}", "vhost-user", f"/run/p{number}.sock") for number in (1, 2)]
+# As DPDK 24.11's driver said it in a guest on OVS-DPDK.
+LOG = """\
+VIRTIO_INIT: virtio_ethdev_negotiate_features(): guest_features before negotiate = 8000005f10ef8028
+VIRTIO_INIT: virtio_ethdev_negotiate_features(): host_features before negotiate = 130ffffa7
+VIRTIO_INIT: virtio_ethdev_negotiate_features(): features after negotiate = 110ef8020
+VIRTIO_INIT: set_rxtx_funcs(): virtio: using standard Tx path on port 0
+VIRTIO_INIT: set_rxtx_funcs(): virtio: using mergeable buffer Rx path on port 0
+"""
+STATS = """\
+testpmd> show port stats 0
+
+  ######################## NIC statistics for port 0  ########################
+  RX-packets: 12         RX-missed: 0          RX-bytes:  720
+  RX-errors: 0
+  RX-nombuf:  0         
+  TX-packets: 23456      TX-errors: 0          TX-bytes:  1407360
+
+  Throughput (since last show)
+  Rx-pps:            0          Rx-bps:            0
+  Tx-pps:            0          Tx-bps:            0
+  ############################################################################
+"""
+
+
+def guest(**options: str) -> TestpmdVm:
+    made = TestpmdVm(None, PORTS[0], 1, **PLACE, options=options)
+    made._process, made._vcpu_tids = SimpleNamespace(pid=652), [661, 662]
+    return made
+
+
+def device_of(vm: Vm) -> str:
+    return re.search(r"virtio-net-pci,\S+", " ".join(vm._command()))[0]
+
+
+# --- The device's features -------------------------------------------------------------------------------------------
+
+
+def test_a_guest_of_which_nothing_is_asked_has_qemus_own_features():
+    made = Vm(None, PORTS[0], 1, **PLACE)
+    assert device_of(made) == "virtio-net-pci,netdev=net,mac=52:54:00:76:67:01,romfile="
+
+
+@pytest.mark.parametrize(
+    ("options", "properties"),
+    [
+        ({"mrg_rxbuf": "off"}, ["mrg_rxbuf=off"]),
+        ({"event_idx": "off", "indirect_desc": "off"}, ["indirect_desc=off", "event_idx=off"]),
+        ({"packed": "on"}, ["packed=on"]),
+        ({"mrg_rxbuf": "on", "packed": "off"}, []),
+    ],
+)
+def test_a_feature_is_a_property_of_the_device(options, properties):
+    made = Vm(None, PORTS[0], 1, **PLACE, options=options)
+    assert device_of(made).split("romfile=")[1].split(",")[1:] == properties
+
+
+@pytest.mark.parametrize(("path", "properties"), [("mergeable", ""), ("vector", ",mrg_rxbuf=off"), ("packed", ",packed=on")])
+def test_a_path_sets_the_features_that_it_needs(path, properties):
+    assert device_of(guest(path=path)).split("romfile=")[1] == properties
+
+
+def test_what_a_kernels_driver_agreed_to_is_read_bit_by_bit():
+    bits = ["0"] * 64
+    for name in ("mrg_rxbuf", "packed"):
+        bits[features.FEATURES[name].bit] = "1"
+    assert features.of_kernel("".join(bits) + "\n") == {"mrg_rxbuf", "packed"}
+
+
+@given(st.text())
+def test_anything_else_is_no_kernels_features(text):
+    try:
+        found = features.of_kernel(text)
+    except ValueError:
+        return
+    assert set(text.strip()) <= {"0", "1"}
+    assert found <= features.FEATURES.keys()
+
+
+def test_what_dpdks_driver_agreed_to_is_what_it_said_last():
+    assert features.of_driver(LOG) == {"mrg_rxbuf", "indirect_desc"}
+    assert features.of_driver(LOG + LOG.replace("110ef8020", "110ef0020")) == {"indirect_desc"}
+    with pytest.raises(ValueError, match="did not say"):
+        features.of_driver("VIRTIO_INIT: nothing")
+
+
+def test_a_feature_that_is_not_agreed_to_fails_the_run():
+    made = Vm(None, PORTS[0], 1, **PLACE, options={"packed": "on"})
+    with pytest.raises(RunFailed, match="guest1: asked for packed on, and its driver did not agree"):
+        made._check_features(frozenset({"mrg_rxbuf", "indirect_desc", "event_idx"}))
+
+
+# --- The machine -----------------------------------------------------------------------------------------------------
+
+
+def test_its_second_cpu_polls_and_the_first_is_not_measured():
+    made = guest()
+    assert "-smp 2" in " ".join(made._command())
+    assert (made._role("CPU 1/KVM", 662), made._cpu("CPU 1/KVM", 662)) == ("guest", 2)
+    assert (made._role("CPU 0/KVM", 661), made._cpu("CPU 0/KVM", 661)) == ("host-other", 0)
+    assert "isolcpus=1" in " ".join(made._command())
+
+
+def test_frame_probes_machine_has_both_interfaces_and_times_by_its_own_clock():
+    made = ProbeVm(None, PORTS, 1, **PLACE)
+    command = " ".join(made._command())
+    assert command.count("virtio-net-pci") == 2
+    assert all(f"path={port.where},server=on" in command for port in PORTS)
+    assert [(end.name, end.mac) for end in made.ends] == [("guest1-eth0", "52:54:00:76:67:01"), ("guest1-eth1", "52:54:00:76:67:02")]
+    first, second = made.ends
+    assert first.can_not_pace(second) is None
+    assert "both ends" in second.can_not_pace(first)
+    assert "given rate" in first.can_not_flood(False, 1)
+    assert first.can_not_flood(True, 1) is None
+    assert "one flow" in first.can_not_flood(True, 2)
+
+
+@pytest.mark.parametrize("path", PATHS)
+def test_the_driver_must_take_the_path_that_was_asked_for(path):
+    made = guest(path=path)
+    made._devices = ["0000:00:03.0"]
+    said = LOG.replace("mergeable buffer", PATHS[path].said).replace("110ef8020", f"{negotiated(path):x}")
+    made._check(said)
+    assert path_taken(said) == PATHS[path].said
+    with pytest.raises(RunFailed, match=f"asked for path {path}, and its driver takes the path 'other'"):
+        made._check(LOG.replace("mergeable buffer", "other"))
+    with pytest.raises(RunFailed, match=f"asked for path {path}, and its driver names none"):
+        made._check("")
+
+
+def negotiated(path: str) -> int:
+    on = {"indirect_desc": "on", **PATHS[path].features}
+    return sum(1 << features.FEATURES[name].bit for name, value in on.items() if value == "on")
+
+
+# --- What it sends ---------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(("flows", "mode", "served"), [(1, "txonly", []), (50, "flowgen", [("flowgen", "--flowgen-flows=50")])])
+def test_a_flood_has_as_many_flows_as_asked(monkeypatch, flows, mode, served):
+    made, told, again = guest(), [], []
+    monkeypatch.setattr(made, "tell", lambda *commands: told.append(commands) or "")
+    monkeypatch.setattr(made, "serve", lambda *how: again.append(how))
+    frames = Frames(64, flows, None, made.mac, "52:54:00:76:67:02", made.address, "10.77.0.250")
+    TestpmdFlood(made, frames).prepare()
+    assert told == [("stop", f"set fwd {mode}", "set eth-peer 0 52:54:00:76:67:02", "set txpkts 60")]
+    assert again == served
+
+
+def test_it_knows_no_pace():
+    assert "no given rate" in guest().can_not_flood(True, 1)
+    assert guest().can_not_flood(False, 1000) is None
+
+
+def test_its_counters_are_those_of_its_port():
+    found = counters_of(STATS, 5.5)
+    assert (found.clock_s, found.received_packets, found.received_bytes, found.sent_packets, found.sent_bytes) == (
+        5.5,
+        12,
+        720,
+        23456,
+        1407360,
+    )
+
+
+@given(st.text())
+def test_anything_else_is_no_answer_of_testpmd(text):
+    with pytest.raises(ValueError, match="not testpmd's port statistics"):
+        counters_of(text, 0.0)
+
+
+# --- In an experiment ------------------------------------------------------------------------------------------------
+
+
+def case(**values: object) -> experiments.Case:
+    return experiments.case({"topology": "vm2vm", "switch": "ovs-dpdk", "access": "auto", "frame_bytes": 64, "flows": 1, **values})
+
+
+def test_an_option_belongs_to_the_cases_whose_endpoint_has_it():
+    both = {"tx_interrupts": "on", "path": "vector", "mrg_rxbuf": "off", "offloads": "off"}
+    assert case(endpoint="kernel", **both).options == {"endpoint": "kernel", "tx_interrupts": "on", "mrg_rxbuf": "off", "offloads": "off"}
+    assert case(endpoint="testpmd", **both).options == {"endpoint": "testpmd", "path": "vector"}
+    assert case(access="virtio-user", endpoint="testpmd", **both).options == {"path": "vector"}
+
+
+def test_a_topology_offers_the_endpoints_that_it_can_have():
+    assert Vm2Vm.options_of("vhost-user")["endpoint"] == ("kernel", "testpmd", "probe")
+    assert Pvp.options_of("vhost-user")["endpoint"] == ("testpmd", "kernel")
+    with pytest.raises(BadInput, match="probe"):
+        case(topology="vm2host", endpoint="probe")
+    assert "path" in Pvp.options_of("vhost-user")
+    assert Pvp.options_of("vhost-user", {"endpoint": "kernel"})["forwarding"] == ("io",)
+    assert "probe" not in Vm2Host.options_of("vhost-user")["endpoint"]
+
+
+def test_a_topology_makes_the_machine_that_a_case_asks_for(monkeypatch):
+    for endpoint, kind in (("kernel", Vm), ("testpmd", TestpmdVm)):
+        made = Vm2Vm(SimpleNamespace(cpus=4), Switch, CpuPlan.of(4), "vhost-user", {"endpoint": endpoint})
+        assert type(made._vm(PORTS[0], 1, 2)) is kind

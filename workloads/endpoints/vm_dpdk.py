@@ -1,0 +1,140 @@
+# SPDX-License-Identifier: GPL-2.0-or-later
+"""A virtual machine whose interfaces are served by a DPDK program and not by its kernel, as a network function's are.
+
+It has two CPUs: the program polls on one of its own; on the other, of which nothing is measured, is all else: the guest's kernel, its
+agent, and the program's main thread. The interfaces are taken from the kernel's driver and given to uio_pci_generic, which needs no IOMMU.
+"""
+
+from __future__ import annotations
+
+import re
+import shlex
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, ClassVar
+
+from workloads import messages
+from workloads.endpoints import virtio_features
+from workloads.endpoints.base import Endpoint, Job
+from workloads.endpoints.vm import Vm
+
+HUGEPAGES = 48
+"""Of 2 MiB, in the guest."""
+LOG = "/run/dpdk.log"
+LOOK_S, LOOKS = 0.05, 1200
+"""How long the guest waits between two looks at what its program said, by its own clock, and how often it looks."""
+LINE_BY_LINE = "_STDBUF_O=L LD_PRELOAD=/usr/libexec/coreutils/libstdbuf.so"
+"""What stdbuf -oL does (coreutils), of which the guest has the library alone: else the program's words would stay in its buffer."""
+# $1 and on: the interfaces. Prints the address of each one's device.
+TAKE = """
+mountpoint -q /dev/hugepages || mount -t hugetlbfs none /dev/hugepages
+for interface; do
+    device=$(basename $(readlink -f /sys/class/net/$interface/device/..)) && ip link set $interface down || exit 1
+    echo $device > /sys/bus/pci/drivers/virtio-pci/unbind
+    echo uio_pci_generic > /sys/bus/pci/devices/$device/driver_override
+    echo $device > /sys/bus/pci/drivers/uio_pci_generic/bind && echo $device
+done
+"""
+
+
+@dataclass(frozen=True, slots=True)
+class Path:
+    """A way of DPDK's driver through the rings: the device's features that it needs, and the driver's word for it."""
+
+    features: Mapping[str, str]
+    said: str
+    arguments: str = ""
+
+
+# https://doc.dpdk.org/guides-24.11/nics/virtio.html, "Virtio paths Selection and Usage". A device of QEMU's has these features or lacks
+# them; its driver takes the quickest path that they allow.
+PATHS = {
+    "mergeable": Path({"mrg_rxbuf": "on", "in_order": "off", "packed": "off"}, "mergeable buffer"),
+    "non-mergeable": Path({"mrg_rxbuf": "off", "in_order": "off", "packed": "off"}, "standard"),
+    "vector": Path({"mrg_rxbuf": "off", "in_order": "off", "packed": "off"}, "vectorized", "vectorized=1"),
+    "in-order": Path({"mrg_rxbuf": "on", "in_order": "on", "packed": "off"}, "inorder"),
+    "packed": Path({"mrg_rxbuf": "on", "in_order": "off", "packed": "on"}, "packed ring mergeable buffer"),
+}
+"""By the value of the option ``path``."""
+_SAID = re.compile(r"virtio: using (?P<path>.+) Rx path on port (?P<port>\d+)")
+
+
+class DpdkVm(Vm):
+    """A guest with a DPDK program. Its kernel has no interface left."""
+
+    has_stack = False
+    vcpus = 2
+    options: ClassVar[Mapping[str, tuple[str, ...]]] = {
+        **{name: values for name, values in Vm.options.items() if name in ("endpoint", "accel", "guest_cpu")},
+        "path": tuple(PATHS),
+        # Its driver knows no event_idx.
+        **virtio_features.options("indirect_desc"),
+    }
+
+    def __init__(self, *place: Any, **how: Any) -> None:
+        """As ``Vm``."""
+        super().__init__(*place, **how)
+        self._path = PATHS[self.chosen["path"]]
+        self._devices: list[str] = []
+        self._job: Job | None = None
+
+    def features(self) -> dict[str, str]:
+        return {**super().features(), **self._path.features}
+
+    def can_not_burst(self) -> str | None:
+        return Endpoint.can_not_burst(self)
+
+    def facts(self) -> dict[str, Any]:
+        """The path besides, and what the driver said that it took."""
+        return {**super().facts(), "path": self.chosen["path"], "rx": self._path.said}
+
+    def log(self) -> str:
+        """What the program said so far."""
+        return self.run(f"cat {LOG}")
+
+    def ended(self) -> str | None:
+        """What the program said if it ended by itself; None while it runs."""
+        return self.log() if self._job is None or self._job.finished() else None
+
+    def interfaces(self) -> Sequence[str]:
+        """Those that the program serves, by the kernel's names."""
+        return (self.interface,)
+
+    def launch(self, program: str, eal: Sequence[str], more: Sequence[str], ready: str, standard_input: str = "/dev/null") -> None:
+        """Let a program serve the interfaces, and wait until it has said ``ready``. ``eal``, ``more``: options of EAL and of its own.
+
+        Raises ``RunFailed`` where it does not get ready, where its driver takes another path, or lacks a feature that was asked for.
+        """
+        if not self._devices:
+            self._devices = self.run(f"set -- {' '.join(self.interfaces())}\n{TAKE}").split()
+        devices = [word for one in self._devices for word in ("-a", ",".join(filter(None, (one, self._path.arguments))))]
+        # Its driver names the path at level info, and the features at level debug.
+        loud = "--log-level=pmd.net.virtio.init:debug"
+        words = [program, "--in-memory", "--lcores", "0@0,1@1", loud, *devices, *eal, "--", *more]
+        # Opened to be written as well: else a program would see the end of its input after the first command.
+        self._job = self.spawn(f"{LINE_BY_LINE} exec {shlex.join(words)} <> {standard_input} > {LOG} 2>&1", may_fail=True)
+        said = self.run(f"{until(ready)}; cat {LOG}", seconds=120)
+        if ready not in said:
+            raise messages.endpoint_failed(self.name, f"{program} did not get ready", said)
+        self._check(said)
+
+    def _check(self, log: str) -> None:
+        for port, _ in enumerate(self._devices):
+            if (seen := path_taken(log, port)) != self._path.said:
+                raise messages.path_not_taken(self.name, self.chosen["path"], seen)
+        self._check_features(virtio_features.of_driver(log))
+
+    def _kernel_arguments(self) -> str:
+        # Nothing but the program's thread runs on the second CPU, and no tick where the kernel can leave it out.
+        return f"{super()._kernel_arguments()} hugepages={HUGEPAGES} isolcpus=1 nohz_full=1 rcu_nocbs=1"
+
+
+def until(text: str) -> str:
+    """A shell command of the guest's that waits until its program has said ``text``, but not for ever."""
+    return f"for i in $(seq {LOOKS}); do grep -q '{text}' {LOG} && break; sleep {LOOK_S}; done"
+
+
+def path_taken(log: str, port: int = 0) -> str:
+    """The driver's own word for a port's receive path: what it said last, for it says it with each start; empty where it said nothing."""
+    said = [match["path"] for match in _SAID.finditer(log) if int(match["port"]) == port]
+    return said[-1] if said else ""

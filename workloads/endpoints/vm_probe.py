@@ -1,0 +1,136 @@
+# SPDX-License-Identifier: GPL-2.0-or-later
+"""frame-probe in a virtual machine with two interfaces: it sends from the first, receives on the second, and times each frame by one clock.
+
+The machine is both ends of the path. Its frames are the only traffic: single ones at a fixed pace, and floods at a given rate.
+"""
+
+from __future__ import annotations
+
+import shlex
+from collections.abc import Sequence
+from typing import Any
+
+from switches.base import Port
+from terms.placement import Thread
+from testbeds.base import Process, Testbed
+from workloads import messages
+from workloads.endpoints.base import Counters, Endpoint, Flood, Frames, Job
+from workloads.endpoints.probe import LONGEST_S, READY, Probe, ProbeFlood
+from workloads.endpoints.probe_report import Report
+from workloads.endpoints.vm_dpdk import DpdkVm
+
+SOCKET = "/run/probe.sock"
+MEMORY_MIB = 64
+ANSWER_S = 20
+"""How long an answer may take, by the guest's clock."""
+
+
+class ProbeVm(DpdkVm):
+    """The machine. Its ends are ``ends``."""
+
+    def __init__(self, host: Testbed, ports: Sequence[Port], number: int, **how: Any) -> None:
+        """As ``Vm``, but for two ``ports``."""
+        super().__init__(host, ports[0], number, **how)
+        self.ends = [ProbeEnd(self, port, number + index) for index, port in enumerate(ports)]
+        self._ahead_s = 0.0
+
+    def interfaces(self) -> Sequence[str]:
+        return [end.interface for end in self.ends]
+
+    def ask_probe(self, command: str) -> str:
+        """frame-probe's answer, a line. Raises ``RunFailed`` where none comes."""
+        return self.run(f"echo {shlex.quote(command)} | socat -t {ANSWER_S} - UNIX-CONNECT:{SOCKET}", seconds=2 * ANSWER_S)
+
+    def in_host_time(self, report: Report) -> Report:
+        """The same, with moments as the host's clock has them."""
+        gap = report.gap.model_copy(update={"began_s": report.gap.began_s - self._ahead_s})
+        return report.model_copy(update={"clock_s": report.clock_s - self._ahead_s, "gap": gap})
+
+    def flood(self, frames: Frames) -> Flood:
+        raise NotImplementedError
+
+    def _network(self) -> list[str]:
+        return [word for index, end in enumerate(self.ends) for word in self._interface(f"net{index}", end.port, end.mac)]
+
+    def _prepare(self) -> None:
+        self._ahead_s = self._clock_ahead()
+        own = ("--control", SOCKET, "--seconds", str(LONGEST_S))
+        self.launch("frame-probe", ["-m", str(MEMORY_MIB)], own, READY)
+
+    def _clock_ahead(self) -> float:
+        """What the guest's clock is ahead of the host's [s], read between two readings of that."""
+        before = float(self._host.run("echo $EPOCHREALTIME").stdout)
+        guest = self.ask("guest-get-time") / 1e9
+        return guest - (before + float(self._host.run("echo $EPOCHREALTIME").stdout)) / 2
+
+
+class ProbeEnd(Endpoint):
+    """One interface of the machine, which belongs to the first end."""
+
+    has_stack = False
+
+    def __init__(self, vm: ProbeVm, port: Port, number: int) -> None:
+        self._vm, self.port = vm, port
+        self.interface = f"eth{number - 1}"
+        self.name = f"{vm.name}-{self.interface}"
+        self.address = f"10.77.0.{number}"
+        self.mac = f"52:54:00:76:67:{number:02x}"
+
+    def flood(self, frames: Frames) -> Flood:
+        return ProbeFlood(self.probe(), frames)
+
+    def can_not_flood(self, paced: bool, flows: int) -> str | None:
+        if not paced:
+            return messages.only_paced(self.name)
+        if flows > 1:
+            return messages.one_flow(self.name, flows)
+        return None if self._is_first() else messages.no_pace(self.name)
+
+    def can_not_pace(self, to: Endpoint) -> str | None:
+        return None if [self, to] == self._vm.ends else super().can_not_pace(to)
+
+    def probe(self) -> Probe:
+        return GuestProbe(self._vm)
+
+    def spawn(self, command: str, *, may_fail: bool = False) -> Job:
+        raise messages.endpoint_failed(self.name, f"it has no network stack: {command}", "")
+
+    def counters(self) -> Counters:
+        return self.probe().report().counters()[self._vm.ends.index(self)]
+
+    def facts(self) -> dict[str, Any]:
+        return self._vm.facts()
+
+    def threads(self) -> list[Thread]:
+        return self._vm.threads() if self._is_first() else []
+
+    def processes(self) -> list[Process]:
+        return self._vm.processes() if self._is_first() else []
+
+    def close(self) -> None:
+        self._vm.close()
+
+    def stop(self) -> None:
+        self._vm.stop()
+
+    def _is_first(self) -> bool:
+        return self._vm.ends[0] is self
+
+
+class GuestProbe(Probe):
+    """The frame-probe of a machine."""
+
+    def __init__(self, vm: ProbeVm) -> None:
+        self._vm, self.name = vm, vm.name
+
+    def report(self) -> Report:
+        return self._vm.in_host_time(super().report())
+
+    def log(self) -> str:
+        return self._vm.log()
+
+    def ended(self) -> str | None:
+        return self._vm.ended()
+
+    def _ask(self, command: str) -> str:
+        return self._vm.ask_probe(command)
