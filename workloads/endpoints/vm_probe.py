@@ -15,7 +15,7 @@ from terms.placement import Thread
 from testbeds.base import Process, Testbed
 from workloads import messages
 from workloads.endpoints.base import Counters, Endpoint, Flood, Frames, Job
-from workloads.endpoints.probe import LONGEST_S, READY, Probe, ProbeFlood
+from workloads.endpoints.probe import LONGEST_S, PROGRAM, READY, Probe, ProbeFlood
 from workloads.endpoints.probe_report import Report
 from workloads.endpoints.vm_dpdk import DpdkVm
 
@@ -55,7 +55,7 @@ class ProbeVm(DpdkVm):
     def _prepare(self) -> None:
         self._ahead_s = self._clock_ahead()
         own = ("--control", SOCKET, "--seconds", str(LONGEST_S))
-        self.launch("frame-probe", ["-m", str(MEMORY_MIB)], own, READY)
+        self.launch(PROGRAM, ["-m", str(MEMORY_MIB)], own, READY)
 
     def _clock_ahead(self) -> float:
         """What the guest's clock is ahead of the host's [s], read between two readings of that."""
