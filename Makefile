@@ -63,7 +63,7 @@ show: $(READY) ## Print a result's summary (RUN=latest)
 
 .PHONY: pages
 pages: $(READY) ## Fill the numbers of README and docs/ in from results (RUN="reference latest")
-	$(VENV)/bin/python -m analysis.pages $(foreach run,$(RUN),results/$(run))
+	$(VENV)/bin/python -m vsprof.analysis.pages $(foreach run,$(RUN),results/$(run))
 
 .PHONY: resume
 resume: $(READY) ## Go on with the newest campaign where it stopped
@@ -106,7 +106,7 @@ fuzz: build/ready-to-fuzz ## Fuzz vhost-switch: rings, addresses, parsers, messa
 
 .PHONY: soak
 soak: $(READY) ## Kill a small campaign at random moments, and look whether anything is lost or left (TESTBED=native|lab, ROUNDS=70, SEED=)
-	$(VENV)/bin/python -m bench.soak $(if $(filter-out auto,$(TESTBED)),--testbed $(TESTBED)) $(if $(ROUNDS),--rounds $(ROUNDS)) $(if $(SEED),--seed $(SEED))
+	$(VENV)/bin/python -m vsprof.bench.soak $(if $(filter-out auto,$(TESTBED)),--testbed $(TESTBED)) $(if $(ROUNDS),--rounds $(ROUNDS)) $(if $(SEED),--seed $(SEED))
 
 build/ready-to-fuzz: build/ready tools/setup
 	tools/setup $(VENV) fuzz
@@ -117,35 +117,35 @@ bench: bench-model bench-time bench-observer bench-dataplane bench-analysis ## R
 
 .PHONY: bench-model
 bench-model: $(READY) ## What the processor model costs: bare emulation, counting, modelling (CPU=profile)
-	$(VENV)/bin/python -m bench.model $(if $(CPU),--cpu-profile "$(CPU)")
+	$(VENV)/bin/python -m vsprof.bench.model $(if $(CPU),--cpu-profile "$(CPU)")
 
 .PHONY: bench-time
 bench-time: $(READY) ## Has modelled time converged? Several quanta, a second lab, and beside a busy program (SWITCHES=, CPU=profile)
-	$(VENV)/bin/python -m bench.modelled_time $(if $(SWITCHES),--switches $(SWITCHES)) $(if $(CPU),--cpu-profile "$(CPU)")
+	$(VENV)/bin/python -m vsprof.bench.modelled_time $(if $(SWITCHES),--switches $(SWITCHES)) $(if $(CPU),--cpu-profile "$(CPU)")
 
 .PHONY: bench-snapshots
 bench-snapshots: $(READY) ## Is every lab that boots sound? Boots it 30 times, about a minute each
-	$(VENV)/bin/python -m bench.snapshots
+	$(VENV)/bin/python -m vsprof.bench.snapshots
 
 .PHONY: bench-observer
 bench-observer: $(READY) ## What each collector costs the traffic that it watches (TESTBED=, SWITCHES=, COLLECTORS=)
-	$(VENV)/bin/python -m bench.observer $(if $(filter-out auto,$(TESTBED)),--testbed $(TESTBED)) $(if $(SWITCHES),--switches $(SWITCHES)) $(if $(COLLECTORS),--collectors $(COLLECTORS))
+	$(VENV)/bin/python -m vsprof.bench.observer $(if $(filter-out auto,$(TESTBED)),--testbed $(TESTBED)) $(if $(SWITCHES),--switches $(SWITCHES)) $(if $(COLLECTORS),--collectors $(COLLECTORS))
 
 .PHONY: bench-dataplane
 bench-dataplane: $(READY) ## vhost-switch beside OVS-DPDK and testpmd, between the same two endpoints, on this host
-	$(VENV)/bin/python -m bench.dataplane
+	$(VENV)/bin/python -m vsprof.bench.dataplane
 
 .PHONY: bench-analysis
 bench-analysis: $(READY) ## How long a report takes over a million measurement rows, and how much memory
-	$(VENV)/bin/python -m bench.analysis
+	$(VENV)/bin/python -m vsprof.bench.analysis
 
 .PHONY: validate-model
 validate-model: $(READY) ## Is the processor model right? Against this machine's PMU, or against what must happen: tables and a page (CPU=profile)
-	$(VENV)/bin/python -m bench.validate $(if $(CPU),--cpu-profile "$(CPU)")
+	$(VENV)/bin/python -m vsprof.bench.validate $(if $(CPU),--cpu-profile "$(CPU)")
 
 .PHONY: validate-time
 validate-time: $(READY) ## Are the times right that the model predicts? The same programs natively and in the lab: tables and a page (CPU=profile)
-	$(VENV)/bin/python -m bench.validate_time $(if $(CPU),--cpu-profile "$(CPU)")
+	$(VENV)/bin/python -m vsprof.bench.validate_time $(if $(CPU),--cpu-profile "$(CPU)")
 
 .PHONY: lint
 lint: $(READY) ## Check the style of Python's sources (ruff) and of C's (clang-format)

@@ -12,12 +12,11 @@ from dataclasses import dataclass
 
 import numpy as np
 import pandas as pd
-
-from analysis import decompose, everything, messages, metrics, model, stats, style, vocabulary
-from analysis.load import Result
-from analysis.source import SERIES, by_repetition, ratio_between
-from analysis.sources import PROCESSORS, SOURCES, speakers
-from terms import units
+from vsprof.analysis import decompose, everything, messages, metrics, model, stats, style, vocabulary
+from vsprof.analysis.load import Result
+from vsprof.analysis.source import SERIES, by_repetition, ratio_between
+from vsprof.analysis.sources import PROCESSORS, SOURCES, speakers
+from vsprof.terms import units
 
 SPOKEN = ["traffic", "load", "metric", "role", "unit"]
 COLUMNS = ["source", *SPOKEN, "a", "b", "ratio", "low", "high", "effect", "detectable", "n", "verdict", "better"]

@@ -11,12 +11,11 @@ import numpy as np
 import pandas as pd
 from rich.console import Console
 from rich.table import Table
-
-from analysis import compare, messages, style
-from analysis.compare import Comparison, decided
-from analysis.figures import ratios
-from analysis.sources import PROCESSORS
-from terms import units
+from vsprof.analysis import compare, messages, style
+from vsprof.analysis.compare import Comparison, decided
+from vsprof.analysis.figures import ratios
+from vsprof.analysis.sources import PROCESSORS
+from vsprof.terms import units
 
 WIDTH = 190
 TELLING = 0.02

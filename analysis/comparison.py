@@ -13,11 +13,11 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
 
-from analysis import stats, vocabulary
-from analysis.load import SIZES, Result, worded
-from analysis.metrics import SEARCHED, SOFTWARE
-from analysis.source import Source
-from terms import units
+from vsprof.analysis import stats, vocabulary
+from vsprof.analysis.load import SIZES, Result, worded
+from vsprof.analysis.metrics import SEARCHED, SOFTWARE
+from vsprof.analysis.source import Source
+from vsprof.terms import units
 
 TCP = {"traffic": "tcp_stream", "load": "saturation"}
 FLOOD = {"traffic": "udp_flood", "load": "saturation"}

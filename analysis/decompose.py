@@ -27,11 +27,10 @@ from typing import NamedTuple
 
 import numpy as np
 import pandas as pd
-
-from analysis import stats, vocabulary
-from analysis.load import Result
-from analysis.sources import PROCESSORS
-from terms import schema
+from vsprof.analysis import stats, vocabulary
+from vsprof.analysis.load import Result
+from vsprof.analysis.sources import PROCESSORS
+from vsprof.terms import schema
 
 WHOLE = ("path", "whole")
 COLUMNS = ["split", "role", "cause", "part", "low", "high", "n"]

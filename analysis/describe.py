@@ -8,12 +8,11 @@ from dataclasses import dataclass
 from typing import Any
 
 import pandas as pd
-
-from analysis import figures, functions, messages, metrics, model, series, stats, style, vocabulary
-from analysis.load import Result, worded
-from analysis.source import Source
-from analysis.sources import HARDWARE, MODEL, SOFTWARE
-from terms import schema, units
+from vsprof.analysis import figures, functions, messages, metrics, model, series, stats, style, vocabulary
+from vsprof.analysis.load import Result, worded
+from vsprof.analysis.source import Source
+from vsprof.analysis.sources import HARDWARE, MODEL, SOFTWARE
+from vsprof.terms import schema, units
 
 BEYOND = {
     "search_upper_unsent": "not sent",

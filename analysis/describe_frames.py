@@ -6,12 +6,11 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 import pandas as pd
-
-from analysis import comparison, messages, metrics, stats
-from analysis.describe import Table, Text, number
-from analysis.load import Result
-from analysis.published import every
-from analysis.sources import SOFTWARE
+from vsprof.analysis import comparison, messages, metrics, stats
+from vsprof.analysis.describe import Table, Text, number
+from vsprof.analysis.load import Result
+from vsprof.analysis.published import every
+from vsprof.analysis.sources import SOFTWARE
 
 FRAMES = {"traffic": "paced_frames", "load": "paced"}
 IDLE = {"traffic": "idle", "load": "none"}

@@ -15,10 +15,9 @@ from dataclasses import dataclass
 
 import numpy as np
 import pandas as pd
-
-from analysis import describe, metrics, style, vocabulary
-from analysis.load import Result
-from analysis.source import COLUMNS, WINDOW, summarised
+from vsprof.analysis import describe, metrics, style, vocabulary
+from vsprof.analysis.load import Result
+from vsprof.analysis.source import COLUMNS, WINDOW, summarised
 
 COUNTS = ("events", "packets", "bytes", "cycles", "TSC cycles", "instructions", "uops", "slots")
 """Units of numbers that grow while they are counted."""

@@ -13,13 +13,28 @@ from dataclasses import dataclass
 from functools import partial
 
 import numpy as np
-
-from analysis import comparison, messages, metrics, model, published, stats, style, vocabulary
-from analysis.comparison import EQUAL, FLOOD, FORWARD, NDR, PDR, PING, TCP, Comparison, Finding, Pair, measured, pairs, plain, share, told
-from analysis.load import Result
-from analysis.source import samples, select
-from analysis.sources import SOFTWARE
-from terms import units
+from vsprof.analysis import comparison, messages, metrics, model, published, stats, style, vocabulary
+from vsprof.analysis.comparison import (
+    EQUAL,
+    FLOOD,
+    FORWARD,
+    NDR,
+    PDR,
+    PING,
+    TCP,
+    Comparison,
+    Finding,
+    Pair,
+    measured,
+    pairs,
+    plain,
+    share,
+    told,
+)
+from vsprof.analysis.load import Result
+from vsprof.analysis.source import samples, select
+from vsprof.analysis.sources import SOFTWARE
+from vsprof.terms import units
 
 LARGEST_FRAME = 1600
 """Bytes: a mean above it can't come from frames of a 1500-byte MTU."""

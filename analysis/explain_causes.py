@@ -12,13 +12,13 @@ import math
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
 
-from analysis import comparison, stats
-from analysis.comparison import FLOOD, PING, TCP, Comparison, Finding, Pair, measured, plain, share, times
-from analysis.describe import Table, Text
-from analysis.describe_frames import by_case
-from analysis.load import SIZES, Result, worded
-from analysis.published import every
-from terms import units
+from vsprof.analysis import comparison, stats
+from vsprof.analysis.comparison import FLOOD, PING, TCP, Comparison, Finding, Pair, measured, plain, share, times
+from vsprof.analysis.describe import Table, Text
+from vsprof.analysis.describe_frames import by_case
+from vsprof.analysis.load import SIZES, Result, worded
+from vsprof.analysis.published import every
+from vsprof.terms import units
 
 SWITCH = "ovs-dpdk"
 UNCHANGED = "as it is"

@@ -9,12 +9,12 @@ import itertools
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 
-from analysis import model, stats
-from analysis.comparison import FLOOD, FORWARD, Pair, arrow, measured, times
-from analysis.explain_dataplane import misses_by_stage
-from analysis.load import Result, worded
-from analysis.source import Source
-from analysis.sources import MODEL, SOFTWARE
+from vsprof.analysis import model, stats
+from vsprof.analysis.comparison import FLOOD, FORWARD, Pair, arrow, measured, times
+from vsprof.analysis.explain_dataplane import misses_by_stage
+from vsprof.analysis.load import Result, worded
+from vsprof.analysis.source import Source
+from vsprof.analysis.sources import MODEL, SOFTWARE
 
 MISSES = ("l1d_misses", "l2_misses", "llc_misses", "dtlb_misses")
 

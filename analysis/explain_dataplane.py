@@ -8,12 +8,12 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from analysis import comparison, explain_model, metrics, stats
-from analysis.comparison import FLOOD, FORWARD, NEAR_ALL, Comparison, Finding, Pair, arrow, measured
-from analysis.load import Result
-from analysis.source import samples
-from analysis.sources import MODEL
-from terms import units
+from vsprof.analysis import comparison, explain_model, metrics, stats
+from vsprof.analysis.comparison import FLOOD, FORWARD, NEAR_ALL, Comparison, Finding, Pair, arrow, measured
+from vsprof.analysis.load import Result
+from vsprof.analysis.source import samples
+from vsprof.analysis.sources import MODEL
+from vsprof.terms import units
 
 BUSY = {**FLOOD, "metric": "pmd_busy"}
 REACHED = {**FORWARD, "metric": "reached_endpoint"}

@@ -12,13 +12,12 @@ from collections.abc import Mapping
 from functools import partial
 
 import pandas as pd
-
-from analysis import comparison, decompose, functions, metrics, model, stats, style, vocabulary
-from analysis.comparison import Comparison, Finding, Pair, measured, plain, times
-from analysis.figures.cpi_stack import CAUSES
-from analysis.load import Result
-from analysis.sources import MODEL
-from terms import units
+from vsprof.analysis import comparison, decompose, functions, metrics, model, stats, style, vocabulary
+from vsprof.analysis.comparison import Comparison, Finding, Pair, measured, plain, times
+from vsprof.analysis.figures.cpi_stack import CAUSES
+from vsprof.analysis.load import Result
+from vsprof.analysis.sources import MODEL
+from vsprof.terms import units
 
 TELLING = 0.1
 """A cause is named where it makes at least this share of all changes."""

@@ -10,15 +10,14 @@ from collections.abc import Iterator, Mapping
 from typing import Any
 
 import pandas as pd
-
-from analysis import comparison, model
-from analysis.comparison import FLOOD, Comparison, Finding, Pair, as_many, measured, plain, times
-from analysis.describe import Table, Text
-from analysis.load import Result
-from analysis.published import pairs
-from analysis.sources import MODEL
-from terms import schema
-from terms.placement import FAR, NEAR
+from vsprof.analysis import comparison, model
+from vsprof.analysis.comparison import FLOOD, Comparison, Finding, Pair, as_many, measured, plain, times
+from vsprof.analysis.describe import Table, Text
+from vsprof.analysis.load import Result
+from vsprof.analysis.published import pairs
+from vsprof.analysis.sources import MODEL
+from vsprof.terms import schema
+from vsprof.terms.placement import FAR, NEAR
 
 ALL_NEAR, ALL_FAR = ({"pmd_node": node, "memory_node": node} for node in (NEAR, FAR))
 CYCLES, LOCAL, REMOTE = "model_cycles_per_packet", "model_memory_local_per_packet", "model_memory_remote_per_packet"

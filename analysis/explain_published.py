@@ -12,12 +12,12 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from functools import partial
 
-from analysis import comparison, model, published, stats
-from analysis.comparison import EQUAL, FLOOD, NEAR_ALL, NEAR_NONE, TCP, Finding, Pair, measured, share, times, told
-from analysis.explain import packet_cpu
-from analysis.load import Result
-from analysis.source import Source, by_repetition, ratio_between
-from analysis.sources import MODEL, SOFTWARE
+from vsprof.analysis import comparison, model, published, stats
+from vsprof.analysis.comparison import EQUAL, FLOOD, NEAR_ALL, NEAR_NONE, TCP, Finding, Pair, measured, share, times, told
+from vsprof.analysis.explain import packet_cpu
+from vsprof.analysis.load import Result
+from vsprof.analysis.source import Source, by_repetition, ratio_between
+from vsprof.analysis.sources import MODEL, SOFTWARE
 
 SWITCHES = {**FLOOD, "metric": "context_switches_per_packet"}
 OTHER_LOADS = {

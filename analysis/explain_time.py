@@ -5,11 +5,11 @@ from __future__ import annotations
 
 import itertools
 
-from analysis import messages
-from analysis.describe import Table, Text
-from analysis.explain_validation import as_list, compared, interval, listed, name, number, plain, recorded, shown_error, why_empty
-from analysis.stats import Estimate
-from analysis.validation import TIME_PARTS, Row, TimeValidation
+from vsprof.analysis import messages
+from vsprof.analysis.describe import Table, Text
+from vsprof.analysis.explain_validation import as_list, compared, interval, listed, name, number, plain, recorded, shown_error, why_empty
+from vsprof.analysis.stats import Estimate
+from vsprof.analysis.validation import TIME_PARTS, Row, TimeValidation
 
 WITHIN = {"microbenchmarks": 0.15, "switches": 0.25}
 """Fractions: how far off the model may be, by part."""

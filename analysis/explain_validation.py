@@ -10,12 +10,11 @@ import importlib
 
 import numpy as np
 import pandas as pd
-
-from analysis import figures, messages
-from analysis.describe import Table, Text
-from analysis.stats import Estimate
-from analysis.validation import FEW, MADE_BY, PARTS, Document, Row, TimeValidation, Validation
-from terms import units
+from vsprof.analysis import figures, messages
+from vsprof.analysis.describe import Table, Text
+from vsprof.analysis.stats import Estimate
+from vsprof.analysis.validation import FEW, MADE_BY, PARTS, Document, Row, TimeValidation, Validation
+from vsprof.terms import units
 
 CLOSE, CLOSE_TO_HARDWARE = 0.01, 0.1
 """Fractions: the answer counts the errors that are at most so large. What must happen is known exactly, a processor's ways are not."""
@@ -140,7 +139,7 @@ def why_empty(found: Validation | TimeValidation, part: str) -> str:
 
 def show(found: Validation | TimeValidation, figure: str) -> figures.Shown | figures.NotShown:
     """The figure of that name, or the reason why there is none."""
-    module = importlib.import_module(f"analysis.figures.{figure}")
+    module = importlib.import_module(f"vsprof.analysis.figures.{figure}")
     drawn = module.table(found)
     if drawn.empty:
         return figures.NotShown(messages.not_shown(figures.first_sentence(module), [why_empty(found, module.PART)]))

@@ -11,11 +11,10 @@ import functools
 from dataclasses import asdict
 
 import pandas as pd
-
-from analysis import messages, model, stats, style, vocabulary
-from analysis.load import Result
-from analysis.source import on_path, select
-from analysis.sources import MODEL
+from vsprof.analysis import messages, model, stats, style, vocabulary
+from vsprof.analysis.load import Result
+from vsprof.analysis.source import on_path, select
+from vsprof.analysis.sources import MODEL
 
 KEY = ["role", "object", "function"]
 PLACE = ["run_id", "window"]

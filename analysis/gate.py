@@ -17,10 +17,9 @@ from xml.etree import ElementTree as xml
 import numpy as np
 import pandas as pd
 import yaml
-
-from analysis import compare, messages, style, vocabulary
-from analysis.compare import Comparison
-from terms import units
+from vsprof.analysis import compare, messages, style, vocabulary
+from vsprof.analysis.compare import Comparison
+from vsprof.terms import units
 
 FAILS, HOLDS, UNTOLD = "fails", "holds", "can't tell"
 STATUS = {FAILS: 1, UNTOLD: 3, HOLDS: 0}

@@ -23,12 +23,11 @@ from collections.abc import Iterator, Mapping, Sequence
 
 import numpy as np
 import pandas as pd
-
-from analysis import messages, metrics, vocabulary
-from analysis.load import Result
-from analysis.source import COLUMNS, WINDOW, WITH_POLLING, Source, of_path, on_path
-from terms import expression, schema
-from terms.expression import Formula
+from vsprof.analysis import messages, metrics, vocabulary
+from vsprof.analysis.load import Result
+from vsprof.analysis.source import COLUMNS, WINDOW, WITH_POLLING, Source, of_path, on_path
+from vsprof.terms import expression, schema
+from vsprof.terms.expression import Formula
 
 PREFIX = "hardware_"
 MODES = ("user", "kernel", "guest")

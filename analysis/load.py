@@ -16,10 +16,9 @@ from typing import Any
 
 import pandas as pd
 import pyarrow as pa
-
-from analysis import messages, tables, vocabulary
-from terms import schema
-from terms.schema import ACCESSES
+from vsprof.analysis import messages, tables, vocabulary
+from vsprof.terms import schema
+from vsprof.terms.schema import ACCESSES
 
 COORDINATES = {"switch", "access", "topology", "testbed", "traffic", "load"}
 """Values of a case that are shown as something of their own, and so are no part of its `setting`."""

@@ -8,7 +8,7 @@ import reprlib
 from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 
-from terms.errors import BadInput, VsprofError
+from vsprof.terms.errors import BadInput, VsprofError
 
 # --- Results and reports ---------------------------------------------------------------------------------------------
 

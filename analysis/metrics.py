@@ -18,11 +18,10 @@ from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 
 import numpy as np
 import pandas as pd
-
-from analysis import messages, vocabulary
-from analysis.load import Result
-from analysis.source import COLUMNS, WINDOW, Source, on_path
-from analysis.tables import in_one_piece
+from vsprof.analysis import messages, vocabulary
+from vsprof.analysis.load import Result
+from vsprof.analysis.source import COLUMNS, WINDOW, Source, on_path
+from vsprof.analysis.tables import in_one_piece
 
 RATES = {
     **dict.fromkeys(("packet_rate_sent", "packet_rate_into_switch", "packet_rate_out_of_switch", "packet_rate_received"), "packets/s"),

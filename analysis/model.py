@@ -23,13 +23,12 @@ from collections.abc import Iterator, Sequence
 
 import numpy as np
 import pandas as pd
-
-from analysis import messages, metrics, style, vocabulary
-from analysis.load import Result
-from analysis.metrics import joined, quotient, wide_table
-from analysis.source import WINDOW, WITH_POLLING, Source, of_path, on_path
-from analysis.tables import in_one_piece
-from terms import schema
+from vsprof.analysis import messages, metrics, style, vocabulary
+from vsprof.analysis.load import Result
+from vsprof.analysis.metrics import joined, quotient, wide_table
+from vsprof.analysis.source import WINDOW, WITH_POLLING, Source, of_path, on_path
+from vsprof.analysis.tables import in_one_piece
+from vsprof.terms import schema
 
 PREFIX = "model_"
 SHARES = {"main_thread": "pmd-cpu"}

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
-"""Numbers in README and docs/, filled in from results: ``python -m analysis.pages RESULT…`` (``make pages RUN=…``).
+"""Numbers in README and docs/, filled in from results: ``python -m vsprof.analysis.pages RESULT…`` (``make pages RUN=…``).
 
 A page marks what it wants: ``<!--= vm2vm.lab ratio udp_flood saturation packet_rate_received | switch=ovs-dpdk | switch=kernel-ovs -->``,
 then the number, then ``<!--/-->``. Before the first blank: experiment and testbed, or ``reference`` for results/reference. Marks of other
@@ -14,13 +14,13 @@ import textwrap
 from collections.abc import Callable, Iterable, Mapping
 from pathlib import Path
 
-from analysis import describe, explain, messages, show, stats, style
-from analysis.load import Result, load
-from analysis.source import Source
-from analysis.sources import MODEL, source_of
-from terms import errors, units
+from vsprof.analysis import describe, explain, messages, show, stats, style
+from vsprof.analysis.load import Result, load
+from vsprof.analysis.source import Source
+from vsprof.analysis.sources import MODEL, source_of
+from vsprof.terms import errors, places, units
 
-ROOT = Path(__file__).resolve().parents[1]
+ROOT = places.ROOT
 MARK = re.compile(r"(<!--= (?P<of>\S+) (?P<ask>[^>]*?) -->)(?P<old>.*?)(<!--/-->)", re.DOTALL)
 REFERENCE = "reference"
 WIDTH = 118

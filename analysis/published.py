@@ -8,10 +8,9 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 import yaml
-
-from analysis import stats
-from analysis.load import Result, worded
-from analysis.sources import MODEL, source_of
+from vsprof.analysis import stats
+from vsprof.analysis.load import Result, worded
+from vsprof.analysis.sources import MODEL, source_of
 
 FILE = Path(__file__).with_name("published.yaml")
 

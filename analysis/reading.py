@@ -5,9 +5,9 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from analysis.describe import Text
-from analysis.load import Result
-from analysis.sources import HARDWARE, MODEL
+from vsprof.analysis.describe import Text
+from vsprof.analysis.load import Result
+from vsprof.analysis.sources import HARDWARE, MODEL
 
 ALWAYS = (
     "*Interval*: 95 %, from resampling repetitions and then the windows inside them; of a ratio, from resampling the repetitions of both "

@@ -19,12 +19,10 @@ from jupyter_client.manager import AsyncKernelManager
 from nbclient import NotebookClient
 from nbclient.exceptions import CellExecutionError, DeadKernelError
 from nbconvert import HTMLExporter
+from vsprof.analysis import messages, stacks
+from vsprof.analysis.load import load
+from vsprof.terms import files, places
 
-from analysis import messages, stacks
-from analysis.load import load
-from terms import files
-
-ROOT = Path(__file__).resolve().parents[1]
 TEMPLATE = Path(__file__).with_name("template")
 CELL_SECONDS = 120
 OUTSIDE = re.compile(
@@ -62,7 +60,8 @@ def page(folder: str | Path, notebook: str | Path, target: Path) -> Path:
 def find_notebook(notebook: str | Path) -> Path:
     """The notebook's path; a bare name (`vm2vm`) is looked up in notebooks/."""
     given = Path(notebook)
-    for path in (given, ROOT / given, ROOT / "notebooks" / given.name, ROOT / "notebooks" / f"{given.name}.py"):
+    known = (folder / name for folder in places.folders("notebooks") for name in (given.name, f"{given.name}.py"))
+    for path in (given, places.ROOT / given, *known):
         if path.is_file():
             return path
     raise messages.no_notebook(given)
@@ -72,7 +71,8 @@ def execute(source: Path, run_dir: Path) -> nbformat.NotebookNode:
     """Run every cell on the result in `run_dir`."""
     page = _with_parameters(jupytext.read(source), run_dir)
     page.metadata["kernelspec"] = {"name": "python3", "display_name": "Python 3", "language": "python"}
-    paths = [str(ROOT), *filter(None, [os.environ.get("PYTHONPATH")])]
+    # Beside vsprof's own folder, so that the kernel has this vsprof and no other.
+    paths = [str(places.IMPORTED_FROM), *filter(None, [os.environ.get("PYTHONPATH")])]
     # The notebook draws no window and must not write into the user's configuration.
     environment = {**os.environ, "PYTHONPATH": os.pathsep.join(paths), "MPLBACKEND": "agg"}
     # Unix sockets: no port that could be taken or reached by others.
@@ -80,7 +80,7 @@ def execute(source: Path, run_dir: Path) -> nbformat.NotebookNode:
         manager = AsyncKernelManager(transport="ipc", ip=f"{sockets}/kernel", connection_file=f"{sockets}/kernel.json")
         client = NotebookClient(page, km=manager, timeout=CELL_SECONDS, kernel_name="python3")
         try:
-            client.execute(cleanup_kc=True, env=environment, cwd=str(ROOT))
+            client.execute(cleanup_kc=True, env=environment, cwd=str(places.ROOT))
         except CellExecutionError as error:
             failed = [(place, cell.source) for place, cell in enumerate(page.cells, 1) if _outputs(cell, "error")]
             place, code = failed[0] if failed else (0, "")

@@ -11,12 +11,11 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 
 from IPython.display import display
-
-from analysis import describe, everything, explain_dataplane, explain_model, figures, metrics, reading, stacks
-from analysis.describe import Text
-from analysis.figures import counts, pmd_batches
-from analysis.load import Result, load
-from analysis.sources import MODEL
+from vsprof.analysis import describe, everything, explain_dataplane, explain_model, figures, metrics, reading, stacks
+from vsprof.analysis.describe import Text
+from vsprof.analysis.figures import counts, pmd_batches
+from vsprof.analysis.load import Result, load
+from vsprof.analysis.sources import MODEL
 
 CELLS = "One column per case. Each cell is a median over repetitions, with its 95 % interval."
 CYCLES = """\

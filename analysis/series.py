@@ -15,10 +15,9 @@ from typing import NamedTuple
 import numpy as np
 import pandas as pd
 from scipy.stats import kendalltau, theilslopes
-
-from analysis import messages, metrics, style, vocabulary
-from analysis.load import Result
-from analysis.sources import SOFTWARE
+from vsprof.analysis import messages, metrics, style, vocabulary
+from vsprof.analysis.load import Result
+from vsprof.analysis.sources import SOFTWARE
 
 LOADS = ("saturation", "paced")
 """Whose series are looked at. A rate that was searched is one number a run."""

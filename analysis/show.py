@@ -8,10 +8,9 @@ from dataclasses import asdict
 from typing import Any
 
 import pandas as pd
-
-from analysis import describe, explain, explain_model, functions, model
-from analysis.load import Result
-from analysis.sources import HARDWARE, MODEL, SOFTWARE
+from vsprof.analysis import describe, explain, explain_model, functions, model
+from vsprof.analysis.load import Result
+from vsprof.analysis.sources import HARDWARE, MODEL, SOFTWARE
 
 
 def summary(result: Result) -> dict[str, Any]:

@@ -14,10 +14,9 @@ from typing import Any
 
 import numpy as np
 import pandas as pd
-
-from analysis import stats, vocabulary
-from analysis.load import Result
-from terms import schema
+from vsprof.analysis import stats, vocabulary
+from vsprof.analysis.load import Result
+from vsprof.terms import schema
 
 WINDOW = ["case_id", "run_id", "repetition", "traffic", "load", "window"]
 COLUMNS = [*WINDOW, "metric", "role", "cpu", "part", "per", "unit"]

@@ -3,11 +3,11 @@
 
 from __future__ import annotations
 
-from analysis import vocabulary
-from analysis.hardware import HARDWARE
-from analysis.metrics import SOFTWARE
-from analysis.model import MODEL
-from analysis.source import Source
+from vsprof.analysis import vocabulary
+from vsprof.analysis.hardware import HARDWARE
+from vsprof.analysis.metrics import SOFTWARE
+from vsprof.analysis.model import MODEL
+from vsprof.analysis.source import Source
 
 SOURCES = {one.name: one for one in (SOFTWARE, MODEL, HARDWARE)}
 PROCESSORS = {one.name: one for one in (MODEL, HARDWARE)}

@@ -12,9 +12,8 @@ import itertools
 from dataclasses import dataclass
 
 import pandas as pd
-
-from analysis import flamegraph, style, vocabulary
-from analysis.load import SIZES, Result
+from vsprof.analysis import flamegraph, style, vocabulary
+from vsprof.analysis.load import SIZES, Result
 
 NAME = "samples"
 CAPTION = (

@@ -18,8 +18,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
-
-from terms import units
+from vsprof.terms import units
 
 RESAMPLES = 1000
 TAILS = (0.025, 0.975)

@@ -14,9 +14,8 @@ import seaborn as sns
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from matplotlib.ticker import MaxNLocator
-
-from analysis import vocabulary
-from terms import schema, units
+from vsprof.analysis import vocabulary
+from vsprof.terms import schema, units
 
 _PALETTE = sns.color_palette("colorblind").as_hex()
 SWITCH_PALETTE = (_PALETTE[7], _PALETTE[0], _PALETTE[1], _PALETTE[2], "#5e3c99", "#8c2d04", "#35978f", "#c51b7d")

@@ -12,9 +12,8 @@ import duckdb
 import pandas as pd
 import pyarrow as pa
 import pyarrow.parquet as pq
-
-from analysis import messages
-from terms import schema
+from vsprof.analysis import messages
+from vsprof.terms import schema
 
 ALL = 2**62
 """Rows: more than any table has."""

@@ -12,9 +12,8 @@ from pathlib import Path
 from typing import Annotated, ClassVar, Literal, TypeVar
 
 from pydantic import AfterValidator, AwareDatetime, BaseModel, ConfigDict, ValidationError
-
-from analysis import messages
-from analysis.stats import Estimate
+from vsprof.analysis import messages
+from vsprof.analysis.stats import Estimate
 
 FILE, TIME_FILE = "validation.json", "validation-time.json"
 MADE_BY = {FILE: "validate-model", TIME_FILE: "validate-time"}

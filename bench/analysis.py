@@ -22,15 +22,14 @@ from typing import Any
 import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.parquet as pq
-
-from analysis.stats import Estimate
-from bench import table
+from vsprof.analysis.stats import Estimate
+from vsprof.bench import table
 
 ROOT = Path(__file__).resolve().parents[1]
 REFERENCE = ROOT / "results" / "reference"
 ROWS = 1_000_000
 TIMEOUT = 900
-BUILD = "import sys; from analysis import report; report.build(sys.argv[1])"
+BUILD = "import sys; from vsprof.analysis import report; report.build(sys.argv[1])"
 
 
 def main(arguments: list[str] | None = None) -> int:

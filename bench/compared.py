@@ -6,10 +6,9 @@ from __future__ import annotations
 from collections.abc import Iterable
 
 import numpy as np
-
-from analysis import stats
-from analysis.stats import Estimate
-from analysis.validation import FEW
+from vsprof.analysis import stats
+from vsprof.analysis.stats import Estimate
+from vsprof.analysis.validation import FEW
 
 
 def error(model: stats.Sample, reference: stats.Sample) -> tuple[Estimate, str]:

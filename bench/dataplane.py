@@ -23,20 +23,19 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 
 import numpy as np
-
-from analysis import stats
-from analysis.stats import Estimate
-from bench import messages, perf, table
-from bench.flood import Say, flowing
-from bench.testpmd_switch import TestpmdSwitch
-from runner.experiment import SWITCHES, Case
-from switches.vhost_switch import PREFIX, VhostSwitch
-from terms import errors
-from testbeds import dpdk_telemetry
-from testbeds.native import Native
-from workloads import messages as workloads_messages
-from workloads.endpoints.virtio_user import PATHS
-from workloads.topologies.base import Topology
+from vsprof.analysis import stats
+from vsprof.analysis.stats import Estimate
+from vsprof.bench import messages, perf, table
+from vsprof.bench.flood import Say, flowing
+from vsprof.bench.testpmd_switch import TestpmdSwitch
+from vsprof.runner.experiment import SWITCHES, Case
+from vsprof.switches.vhost_switch import PREFIX, VhostSwitch
+from vsprof.terms import errors
+from vsprof.testbeds import dpdk_telemetry
+from vsprof.testbeds.native import Native
+from vsprof.workloads import messages as workloads_messages
+from vsprof.workloads.endpoints.virtio_user import PATHS
+from vsprof.workloads.topologies.base import Topology
 
 ROUNDS = 6
 """A bootstrap's interval takes six to be a 95 % one."""

@@ -8,11 +8,11 @@ import time
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 
-from runner.experiment import SWITCHES, TOPOLOGIES, TRAFFIC, Case
-from switches.base import Switch
-from testbeds.base import Testbed
-from workloads.topologies.base import Topology
-from workloads.traffic.base import Traffic
+from vsprof.runner.experiment import SWITCHES, TOPOLOGIES, TRAFFIC, Case
+from vsprof.switches.base import Switch
+from vsprof.testbeds.base import Testbed
+from vsprof.workloads.topologies.base import Topology
+from vsprof.workloads.traffic.base import Traffic
 
 WARMUP_SECONDS = 1.5
 Say = Callable[[str], None]

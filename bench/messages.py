@@ -3,7 +3,7 @@
 
 from __future__ import annotations
 
-from terms.errors import RunFailed, VsprofError
+from vsprof.terms.errors import RunFailed, VsprofError
 
 # --- General ---------------------------------------------------------------------------------------------------------
 

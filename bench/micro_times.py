@@ -19,15 +19,15 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from bench import messages, microbenchmarks, native
-from bench.microbenchmarks import IN_LAB, LINE, PROGRAM
-from collectors.uarch_model import COLLECTOR as Model
-from collectors.uarch_model.profiles import Profile
-from terms import errors
-from testbeds import messages as testbeds_messages
-from testbeds.base import MODELLED
-from testbeds.emulator import likeness
-from testbeds.lab import Lab
+from vsprof.bench import messages, microbenchmarks, native
+from vsprof.bench.microbenchmarks import IN_LAB, LINE, PROGRAM
+from vsprof.collectors.uarch_model import COLLECTOR as Model
+from vsprof.collectors.uarch_model.profiles import Profile
+from vsprof.terms import errors
+from vsprof.testbeds import messages as testbeds_messages
+from vsprof.testbeds.base import MODELLED
+from vsprof.testbeds.emulator import likeness
+from vsprof.testbeds.lab import Lab
 
 NATIVE_ROUNDS, LAB_ROUNDS = 6, 3
 """A bootstrap's interval takes six to be a 95 % one; the lab's rounds hardly differ."""

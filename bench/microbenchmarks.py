@@ -9,13 +9,13 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from bench import perf
-from bench.model import PLUGIN, connect
-from collectors.uarch_model import BUILD
-from collectors.uarch_model.control import Control
-from collectors.uarch_model.profiles import Profile
-from testbeds import messages as testbeds_messages
-from testbeds.lab import Lab
+from vsprof.bench import perf
+from vsprof.bench.model import PLUGIN, connect
+from vsprof.collectors.uarch_model import BUILD
+from vsprof.collectors.uarch_model.control import Control
+from vsprof.collectors.uarch_model.profiles import Profile
+from vsprof.testbeds import messages as testbeds_messages
+from vsprof.testbeds.lab import Lab
 
 SOURCES = sorted(Path(__file__).with_name("micro").glob("*.c"))
 PROGRAM = BUILD.parent / "bench" / "micro"

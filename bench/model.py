@@ -14,14 +14,13 @@ import sys
 from collections.abc import Callable
 
 import numpy as np
-
-from analysis import stats
-from analysis.stats import Estimate
-from bench import table
-from collectors.uarch_model import BUILD, profiles
-from collectors.uarch_model.control import Control
-from terms import errors
-from testbeds.lab import Lab
+from vsprof.analysis import stats
+from vsprof.analysis.stats import Estimate
+from vsprof.bench import table
+from vsprof.collectors.uarch_model import BUILD, profiles
+from vsprof.collectors.uarch_model.control import Control
+from vsprof.terms import errors
+from vsprof.testbeds.lab import Lab
 
 PLUGIN = BUILD / "uarch_model.so"
 STATES = ("count", "model", "off")

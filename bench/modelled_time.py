@@ -21,19 +21,18 @@ from dataclasses import dataclass
 from pathlib import Path
 
 import numpy as np
-
-from analysis import stats
-from analysis.stats import Estimate
-from bench import table
-from collectors.uarch_model import COLLECTOR as Model
-from collectors.uarch_model import QUANTUM_US, profiles
-from runner import window
-from runner.experiment import SWITCHES, TOPOLOGIES
-from terms import errors
-from terms import messages as terms_messages
-from testbeds.base import MODELLED
-from testbeds.lab import Lab
-from workloads.traffic.udp_flood import FloodOptions, UdpFlood
+from vsprof.analysis import stats
+from vsprof.analysis.stats import Estimate
+from vsprof.bench import table
+from vsprof.collectors.uarch_model import COLLECTOR as Model
+from vsprof.collectors.uarch_model import QUANTUM_US, profiles
+from vsprof.runner import window
+from vsprof.runner.experiment import SWITCHES, TOPOLOGIES
+from vsprof.terms import errors
+from vsprof.terms import messages as terms_messages
+from vsprof.testbeds.base import MODELLED
+from vsprof.testbeds.lab import Lab
+from vsprof.workloads.traffic.udp_flood import FloodOptions, UdpFlood
 
 CASES = {"kernel-ovs": "vhost-net", "ovs-dpdk": "vhost-user"}
 """Each switch with its usual access."""

@@ -12,10 +12,10 @@ import subprocess
 from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
 
-from bench import messages
-from testbeds import messages as testbeds_messages
-from testbeds import processes
-from testbeds.emulator import cache
+from vsprof.bench import messages
+from vsprof.testbeds import messages as testbeds_messages
+from vsprof.testbeds import processes
+from vsprof.testbeds.emulator import cache
 
 AT = "/mnt"
 """Where the shared folders are seen in the tree."""

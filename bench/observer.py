@@ -17,17 +17,16 @@ from collections.abc import Callable, Mapping
 from pathlib import Path
 
 import numpy as np
-
-from analysis import stats
-from analysis.stats import Estimate
-from bench import messages, table
-from bench.flood import Flow, Say, flowing
-from collectors.base import Apart, Collector
-from runner import experiment as experiments
-from runner import offers, window
-from runner.experiment import COLLECTORS, SWITCHES, TESTBEDS, Case
-from terms import errors
-from testbeds.native import Native
+from vsprof.analysis import stats
+from vsprof.analysis.stats import Estimate
+from vsprof.bench import messages, table
+from vsprof.bench.flood import Flow, Say, flowing
+from vsprof.collectors.base import Apart, Collector
+from vsprof.runner import experiment as experiments
+from vsprof.runner import offers, window
+from vsprof.runner.experiment import COLLECTORS, SWITCHES, TESTBEDS, Case
+from vsprof.terms import errors
+from vsprof.testbeds.native import Native
 
 PAIRS = 6
 """A bootstrap's interval takes six to be a 95 % one: with five, the outermost of their medians is met more often than once in forty."""

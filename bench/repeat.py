@@ -10,10 +10,10 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 
-from bench.microbenchmarks import install, items, run_modelled
-from bench.model import PLUGIN, connect
-from collectors.uarch_model.profiles import Profile
-from testbeds.lab import Lab
+from vsprof.bench.microbenchmarks import install, items, run_modelled
+from vsprof.bench.model import PLUGIN, connect
+from vsprof.collectors.uarch_model.profiles import Profile
+from vsprof.testbeds.lab import Lab
 
 ITEMS = ("chase_llc", "pages_walk", "stream_l2")
 COUNTERS = ("instructions", "l1d_misses", "llc_misses", "dtlb_walks")

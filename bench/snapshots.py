@@ -14,13 +14,13 @@ import time
 from collections.abc import Sequence
 from pathlib import Path
 
-from analysis import stats
-from bench import table
-from bench.compared import sample
-from terms import errors
-from testbeds.emulator import cache, image, snapshot
-from testbeds.emulator.machine import Shape
-from testbeds.lab import CPUS
+from vsprof.analysis import stats
+from vsprof.bench import table
+from vsprof.bench.compared import sample
+from vsprof.terms import errors
+from vsprof.testbeds.emulator import cache, image, snapshot
+from vsprof.testbeds.emulator.machine import Shape
+from vsprof.testbeds.lab import CPUS
 
 TARGET = "bench-snapshots"
 

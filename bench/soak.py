@@ -24,8 +24,8 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
 
-from terms import errors, files, schema
-from testbeds.native import FOLDERS, HUGEPAGES
+from vsprof.terms import errors, files, schema
+from vsprof.testbeds.native import FOLDERS, HUGEPAGES
 
 PROJECT = Path(__file__).resolve().parents[1]
 RECORDS = PROJECT / "build" / "soak"
@@ -75,7 +75,7 @@ class Place:
     def start(self, *arguments: str) -> subprocess.Popen[str]:
         environment = {**os.environ, "TMPDIR": str(self.temporary), "VSPROF_RESULTS": str(self.results)}
         return subprocess.Popen(
-            [sys.executable, "-m", "runner.cli", "run", *arguments], cwd=PROJECT, env=environment, text=True, start_new_session=True,
+            [sys.executable, "-m", "vsprof.runner.cli", "run", *arguments], cwd=PROJECT, env=environment, text=True, start_new_session=True,
             stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE,
         )  # fmt: skip
 

@@ -15,12 +15,12 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from bench import messages, micro_times, native
-from bench.validate_switches import CPU, HERE, HUGEPAGES, UP_SECONDS, install
-from collectors.uarch_model import COLLECTOR as Model
-from collectors.uarch_model.profiles import Profile
-from terms import errors
-from testbeds.lab import Lab
+from vsprof.bench import messages, micro_times, native
+from vsprof.bench.validate_switches import CPU, HERE, HUGEPAGES, UP_SECONDS, install
+from vsprof.collectors.uarch_model import COLLECTOR as Model
+from vsprof.collectors.uarch_model.profiles import Profile
+from vsprof.terms import errors
+from vsprof.testbeds.lab import Lab
 
 NATIVE_STARTS, MOST_STARTS, LAB_STARTS = 4, 8, 2
 NATIVE_WINDOWS, NATIVE_SECONDS = 40, 0.05

@@ -9,12 +9,12 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any, ClassVar
 
-from switches import messages as switches_messages
-from switches.base import Port, PortCounters, Switch
-from terms.placement import Thread
-from testbeds import dpdk_telemetry
-from testbeds.base import Process
-from workloads.endpoints.testpmd import Testpmd
+from vsprof.switches import messages as switches_messages
+from vsprof.switches.base import Port, PortCounters, Switch
+from vsprof.terms.placement import Thread
+from vsprof.testbeds import dpdk_telemetry
+from vsprof.testbeds.base import Process
+from vsprof.workloads.endpoints.testpmd import Testpmd
 
 NAME = "testpmd-switch"
 RUN = "/run/vsprof-testpmd-switch"

@@ -12,8 +12,8 @@ import tempfile
 from collections.abc import Callable
 from pathlib import Path
 
-from bench import messages
-from testbeds import messages as testbeds_messages
+from vsprof.bench import messages
+from vsprof.testbeds import messages as testbeds_messages
 
 PACKAGE = "user-mode-linux"
 FOLDER = Path(__file__).resolve().parents[1] / "build" / "bench" / PACKAGE

@@ -20,16 +20,16 @@ from collections.abc import Callable, Mapping
 from datetime import UTC, datetime
 from pathlib import Path
 
-from analysis import explain_validation, report, stats, validation
-from analysis.describe import Table
-from analysis.stats import Estimate
-from analysis.validation import Note, Row, Validation
-from bench import compared, messages, microbenchmarks, native, perf, repeat, table, user_mode_linux
-from bench import validate_switches as switches
-from collectors.uarch_model import profiles
-from collectors.uarch_model.profiles import Profile
-from terms import errors
-from testbeds.emulator import image
+from vsprof.analysis import explain_validation, report, stats, validation
+from vsprof.analysis.describe import Table
+from vsprof.analysis.stats import Estimate
+from vsprof.analysis.validation import Note, Row, Validation
+from vsprof.bench import compared, messages, microbenchmarks, native, perf, repeat, table, user_mode_linux
+from vsprof.bench import validate_switches as switches
+from vsprof.collectors.uarch_model import profiles
+from vsprof.collectors.uarch_model.profiles import Profile
+from vsprof.terms import errors
+from vsprof.testbeds.emulator import image
 
 Say = Callable[[str], None]
 

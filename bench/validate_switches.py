@@ -15,13 +15,13 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
-from bench import messages, native, perf
-from bench.model import PLUGIN, connect
-from collectors.uarch_model import BUILD, numbers
-from collectors.uarch_model import messages as uarch_model_messages
-from collectors.uarch_model.control import Control
-from collectors.uarch_model.profiles import Profile
-from testbeds.lab import Lab
+from vsprof.bench import messages, native, perf
+from vsprof.bench.model import PLUGIN, connect
+from vsprof.collectors.uarch_model import BUILD, numbers
+from vsprof.collectors.uarch_model import messages as uarch_model_messages
+from vsprof.collectors.uarch_model.control import Control
+from vsprof.collectors.uarch_model.profiles import Profile
+from vsprof.testbeds.lab import Lab
 
 HERE = Path(__file__).resolve().parent
 COMMON = ("switch_common.sh", "sample_packets.py")

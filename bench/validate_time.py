@@ -17,18 +17,18 @@ from collections.abc import Callable, Mapping, Sequence
 from datetime import UTC, datetime
 from pathlib import Path
 
-from analysis import explain_time, report, stats
-from analysis import messages as analysis_messages
-from analysis.describe import Table
-from analysis.stats import Estimate
-from analysis.validation import NS_PER_ITERATION, NS_PER_PACKET, TIME, Note, Row, Side, TimeValidation
-from bench import compared, messages, micro_times, native, switch_times, table, user_mode_linux
-from bench.micro_times import ADDS
-from bench.validate import cpu_model
-from collectors.uarch_model import COLLECTOR, QUANTUM_US, profiles
-from collectors.uarch_model.profiles import Profile
-from terms import errors
-from testbeds.emulator import image
+from vsprof.analysis import explain_time, report, stats
+from vsprof.analysis import messages as analysis_messages
+from vsprof.analysis.describe import Table
+from vsprof.analysis.stats import Estimate
+from vsprof.analysis.validation import NS_PER_ITERATION, NS_PER_PACKET, TIME, Note, Row, Side, TimeValidation
+from vsprof.bench import compared, messages, micro_times, native, switch_times, table, user_mode_linux
+from vsprof.bench.micro_times import ADDS
+from vsprof.bench.validate import cpu_model
+from vsprof.collectors.uarch_model import COLLECTOR, QUANTUM_US, profiles
+from vsprof.collectors.uarch_model.profiles import Profile
+from vsprof.terms import errors
+from vsprof.testbeds.emulator import image
 
 TARGET = "validate-time"
 PAGE = "validate-time.html"

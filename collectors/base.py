@@ -42,10 +42,10 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, ClassVar
 
-from terms.placement import Placement
-from terms.schema import FunctionCount, Number, StackCount
-from terms.vocabulary import CollectorWords, NumberWords
-from testbeds.base import Testbed
+from vsprof.terms.placement import Placement
+from vsprof.terms.schema import FunctionCount, Number, StackCount
+from vsprof.terms.vocabulary import CollectorWords, NumberWords
+from vsprof.testbeds.base import Testbed
 
 
 @dataclass(frozen=True)
@@ -71,6 +71,10 @@ class Collector(abc.ABC):
     """Whether the word `auto` in an experiment's collectors includes it."""
     emulator_plugin: ClassVar[Path | None] = None
     """A plug-in of QEMU's TCG (a shared object) that an emulated host must be started with; see ``Testbed.plugin_socket``."""
+
+    @classmethod
+    def build(cls) -> None:
+        """Compile what it needs on this machine, where that is not done yet. Raises ``BadInput`` with the compiler's words."""
 
     nesting: ClassVar[int] = 2
     """How far inside of the others its probes run in modelled time. 0: they ask the switch, whose threads work for the answer, which nobody

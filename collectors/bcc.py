@@ -12,13 +12,13 @@ import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any, ClassVar
 
-from collectors import messages
-from collectors.base import Apart, Recorded
-from terms import messages as terms_messages
-from terms.placement import Placement
-from terms.schema import ROLES, Number
-from terms.vocabulary import NumberWords
-from testbeds.base import Testbed
+from vsprof.collectors import messages
+from vsprof.collectors.base import Apart, Recorded
+from vsprof.terms import messages as terms_messages
+from vsprof.terms.placement import Placement
+from vsprof.terms.schema import ROLES, Number
+from vsprof.terms.vocabulary import NumberWords
+from vsprof.testbeds.base import Testbed
 
 COMPILE_SECONDS = 240
 """How long a tool may take beyond its window."""

@@ -9,10 +9,10 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from typing import ClassVar
 
-from collectors.base import Recorded, Snapshot
-from collectors.procfs import by_role, threads
-from terms.schema import Number
-from terms.vocabulary import NumberWords
+from vsprof.collectors.base import Recorded, Snapshot
+from vsprof.collectors.procfs import by_role, threads
+from vsprof.terms.schema import Number
+from vsprof.terms.vocabulary import NumberWords
 
 FIELDS = {"voluntary_ctxt_switches": "context_switches_voluntary", "nonvoluntary_ctxt_switches": "context_switches_involuntary"}
 

@@ -6,10 +6,10 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from typing import ClassVar
 
-from collectors.base import Recorded, Snapshot
-from collectors.procfs import by_role, threads
-from terms.schema import Number
-from terms.vocabulary import NumberWords
+from vsprof.collectors.base import Recorded, Snapshot
+from vsprof.collectors.procfs import by_role, threads
+from vsprof.terms.schema import Number
+from vsprof.terms.vocabulary import NumberWords
 
 # proc_stat(5), in ticks of 1/100 s (USER_HZ). guest is also counted in user, guest_nice in nice: taken out below.
 KINDS = ("user", "nice", "system", "idle", "iowait", "irq", "softirq", "steal", "guest", "guest_nice")

@@ -5,9 +5,9 @@ from __future__ import annotations
 
 import re
 
-from collectors import messages
-from collectors.events import processor
-from testbeds.base import Testbed
+from vsprof.collectors import messages
+from vsprof.collectors.events import processor
+from vsprof.testbeds.base import Testbed
 
 VENDOR = "GenuineIntel"
 # A PMU of the cores is `cpu`, or `cpu_core` and `cpu_atom` where they are of two kinds.

@@ -6,10 +6,10 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from typing import ClassVar
 
-from collectors.base import Recorded, Snapshot
-from collectors.procfs import gained, per_cpu_table
-from terms.schema import Number
-from terms.vocabulary import NumberWords
+from vsprof.collectors.base import Recorded, Snapshot
+from vsprof.collectors.procfs import gained, per_cpu_table
+from vsprof.terms.schema import Number
+from vsprof.terms.vocabulary import NumberWords
 
 # Linux, arch/x86/kernel/irq.c: the rows that are no device's.
 KINDS = {

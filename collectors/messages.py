@@ -5,7 +5,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from terms.errors import BadInput
+from vsprof.terms.errors import BadInput
 
 # --- bpftrace and bcc ------------------------------------------------------------------------------------------------
 

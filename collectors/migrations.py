@@ -6,10 +6,10 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from typing import ClassVar
 
-from collectors.base import Recorded, Snapshot
-from collectors.procfs import by_role, threads
-from terms.schema import Number
-from terms.vocabulary import NumberWords
+from vsprof.collectors.base import Recorded, Snapshot
+from vsprof.collectors.procfs import by_role, threads
+from vsprof.terms.schema import Number
+from vsprof.terms.vocabulary import NumberWords
 
 FIELD = "se.nr_migrations"
 

@@ -3,7 +3,7 @@
 
 from __future__ import annotations
 
-from testbeds.base import Testbed
+from vsprof.testbeds.base import Testbed
 
 APPCTL = "ovs-appctl -t /run/openvswitch/ovs-vswitchd.ctl"
 

@@ -10,10 +10,10 @@ import re
 from collections.abc import Iterable, Mapping
 from typing import ClassVar
 
-from collectors.base import Recorded, Snapshot
-from collectors.ovs import APPCTL, not_running
-from terms.schema import Number
-from terms.vocabulary import NumberWords
+from vsprof.collectors.base import Recorded, Snapshot
+from vsprof.collectors.ovs import APPCTL, not_running
+from vsprof.terms.schema import Number
+from vsprof.terms.vocabulary import NumberWords
 
 SEPARATOR = "--- coverage/show"
 _LOOKUPS = re.compile(r"lookups: hit:(\d+) missed:(\d+) lost:(\d+)")

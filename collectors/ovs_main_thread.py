@@ -10,11 +10,11 @@ import re
 from collections.abc import Iterable, Mapping
 from typing import ClassVar
 
-from collectors.base import Collector, Recorded
-from collectors.ovs import APPCTL, not_running
-from collectors.procfs import threads
-from terms.schema import Number
-from terms.vocabulary import NumberWords
+from vsprof.collectors.base import Collector, Recorded
+from vsprof.collectors.ovs import APPCTL, not_running
+from vsprof.collectors.procfs import threads
+from vsprof.terms.schema import Number
+from vsprof.terms.vocabulary import NumberWords
 
 SEPARATOR = "--- pmd-stats-show"
 # Our name, and which field of the thread's schedstat it is, which has nanoseconds. Then by field of its status and of pmd-stats-show.

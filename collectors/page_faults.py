@@ -10,10 +10,10 @@ import re
 from collections.abc import Iterable, Mapping
 from typing import ClassVar
 
-from collectors.base import Recorded, Snapshot
-from collectors.procfs import by_role
-from terms.schema import Number
-from terms.vocabulary import NumberWords
+from vsprof.collectors.base import Recorded, Snapshot
+from vsprof.collectors.procfs import by_role
+from vsprof.terms.schema import Number
+from vsprof.terms.vocabulary import NumberWords
 
 # proc_pid_stat(5): behind the name in parentheses, counted from the state, which is field 3.
 _THREAD = re.compile(r"^(?P<tid>\d+) \(.*\) (?P<rest>.*)$")

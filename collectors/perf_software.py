@@ -12,9 +12,9 @@ import json
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, ClassVar
 
-from collectors.base import Collector, Recorded
-from terms.schema import Number
-from terms.vocabulary import NumberWords
+from vsprof.collectors.base import Collector, Recorded
+from vsprof.terms.schema import Number
+from vsprof.terms.vocabulary import NumberWords
 
 # perf's name of each event, and ours.
 EVENTS = {

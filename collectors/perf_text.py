@@ -13,8 +13,8 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from collectors import messages
-from testbeds.base import Completed, Testbed
+from vsprof.collectors import messages
+from vsprof.testbeds.base import Completed, Testbed
 
 FOLDER = "/run/vsprof-record.XXXXXX"
 SMALLEST_BUFFER, LARGEST_BUFFER = 8 << 20, 32 << 20

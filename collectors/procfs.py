@@ -7,7 +7,7 @@ import re
 from collections import defaultdict
 from collections.abc import Mapping
 
-from terms.placement import Placement
+from vsprof.terms.placement import Placement
 
 _TASK = re.compile(r"^/proc/(?P<pid>\d+)/task/(?P<tid>\d+)/\w+:(?P<rest>.*)$")
 

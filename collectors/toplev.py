@@ -13,16 +13,16 @@ import math
 import re
 from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence
-from pathlib import Path
 from typing import Any, ClassVar
 
-from collectors import intel, messages
-from collectors.base import Apart, Recorded
-from terms.schema import Number
-from terms.vocabulary import NumberWords
-from testbeds.base import Testbed
+from vsprof.collectors import intel, messages
+from vsprof.collectors.base import Apart, Recorded
+from vsprof.terms import places
+from vsprof.terms.schema import Number
+from vsprof.terms.vocabulary import NumberWords
+from vsprof.testbeds.base import Testbed
 
-BUILD = Path(__file__).resolve().parents[1] / "build"
+BUILD = places.BUILD
 PACKAGES = BUILD / "toplev"
 """Where `make toplev` puts pmu-tools: Python alone, so that any python3 of the testbed runs it."""
 EVENTS = BUILD / "toplev-events"

@@ -7,11 +7,11 @@ import math
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, ClassVar
 
-from collectors import messages
-from collectors.base import Recorded, Snapshot
-from terms.schema import Number
-from terms.vocabulary import NumberWords
-from testbeds import dpdk_telemetry
+from vsprof.collectors import messages
+from vsprof.collectors.base import Recorded, Snapshot
+from vsprof.terms.schema import Number
+from vsprof.terms.vocabulary import NumberWords
+from vsprof.testbeds import dpdk_telemetry
 
 PREFIX = "vhost-switch"
 """EAL's --file-prefix of the switch."""

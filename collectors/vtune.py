@@ -15,12 +15,12 @@ from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any, ClassVar
 
-from collectors import intel, messages
-from collectors.base import Apart, Recorded
-from terms import messages as terms_messages
-from terms.schema import FunctionCount, Number
-from terms.vocabulary import NumberWords
-from testbeds.base import Testbed
+from vsprof.collectors import intel, messages
+from vsprof.collectors.base import Apart, Recorded
+from vsprof.terms import messages as terms_messages
+from vsprof.terms.schema import FunctionCount, Number
+from vsprof.terms.vocabulary import NumberWords
+from vsprof.testbeds.base import Testbed
 
 ANALYSES = {
     "uarch-exploration": "",

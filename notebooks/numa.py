@@ -6,7 +6,7 @@
 result_dir = "results/latest"
 
 # %%
-from analysis import describe, explain_model, explain_numa, figures, sections
+from vsprof.analysis import describe, explain_model, explain_numa, figures, sections
 result = sections.begin(result_dir, explain_numa.answer)
 
 # %% [markdown]

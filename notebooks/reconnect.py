@@ -6,7 +6,7 @@
 result_dir = "results/latest"
 
 # %%
-from analysis import describe_frames, figures, sections
+from vsprof.analysis import describe_frames, figures, sections
 result = sections.begin(result_dir, describe_frames.restarted)
 
 # %% [markdown]

@@ -6,9 +6,9 @@
 result_dir = "docs/reference"
 
 # %%
-from analysis import explain_time as explain
-from analysis.explain_validation import show
-from analysis.validation import load_time
+from vsprof.analysis import explain_time as explain
+from vsprof.analysis.explain_validation import show
+from vsprof.analysis.validation import load_time
 
 found = load_time(result_dir)
 explain.question(found)

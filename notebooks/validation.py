@@ -6,8 +6,8 @@
 result_dir = "docs/reference"
 
 # %%
-from analysis import explain_validation as explain
-from analysis.validation import load
+from vsprof.analysis import explain_validation as explain
+from vsprof.analysis.validation import load
 
 found = load(result_dir)
 explain.question(found)

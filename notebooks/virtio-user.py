@@ -6,7 +6,7 @@
 result_dir = "results/latest"
 
 # %%
-from analysis import explain, explain_dataplane, figures, reading, sections
+from vsprof.analysis import explain, explain_dataplane, figures, reading, sections
 result = sections.begin(result_dir, explain.answer)
 sections.headlines(result)
 sections.what_was_run(

@@ -6,7 +6,7 @@
 result_dir = "results/latest"
 
 # %%
-from analysis import describe_frames, explain_causes, figures, sections
+from vsprof.analysis import describe_frames, explain_causes, figures, sections
 result = sections.begin(result_dir, explain_causes.answer)
 
 # %% [markdown]

@@ -6,7 +6,7 @@
 result_dir = "results/latest"
 
 # %%
-from analysis import explain, explain_published, figures, reading, sections
+from vsprof.analysis import explain, explain_published, figures, reading, sections
 result = sections.begin(result_dir, explain.answer)
 sections.headlines(result)
 sections.what_was_run(result, "Two VMs on one host, joined by one switch. One CPU moves packets, whatever the switch.")

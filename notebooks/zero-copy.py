@@ -6,7 +6,7 @@
 result_dir = "results/latest"
 
 # %%
-from analysis import explain_crossover, explain_dataplane, figures, reading, sections
+from vsprof.analysis import explain_crossover, explain_dataplane, figures, reading, sections
 result = sections.begin(result_dir)
 sections.show(explain_crossover.markdown(result, "dequeue", "copy", "zero-copy"))
 sections.headlines(result)

@@ -13,20 +13,20 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
-from runner import experiment as experiments
-from runner import messages, offers, parse, results, run, vocabulary
-from runner.experiment import Case, Experiment, TrafficItem
-from runner.progress import Progress
-from runner.results import Results
-from runner.run import Plan, Setting
-from terms import errors, schema
-from terms import messages as terms_messages
-from terms.schema import FCS_BYTES
-from testbeds.base import EMULATED, REAL, Testbed
-from testbeds.lab import Lab
-from testbeds.native import Native
+from vsprof.runner import experiment as experiments
+from vsprof.runner import messages, offers, parse, results, run, vocabulary
+from vsprof.runner.experiment import Case, Experiment, TrafficItem
+from vsprof.runner.progress import Progress
+from vsprof.runner.results import Results
+from vsprof.runner.run import Plan, Setting
+from vsprof.terms import errors, places, schema
+from vsprof.terms import messages as terms_messages
+from vsprof.terms.schema import FCS_BYTES
+from vsprof.testbeds.base import EMULATED, REAL, Testbed
+from vsprof.testbeds.lab import Lab
+from vsprof.testbeds.native import Native
 
-PROJECT = Path(__file__).resolve().parents[1]
+PROJECT = places.ROOT
 AUTO = "auto"
 OPTIONS_OF = {"inventory": "remote", "server": "remote", "accel": "lab", "clock": "lab", "tune": "native"}
 """Options of the command line that only one testbed has."""
@@ -95,6 +95,8 @@ class Campaign:
         return list(dict.fromkeys(plugin for plugin in needed if plugin is not None))
 
     def host(self, progress: Progress) -> Testbed:
+        for name in self.setting.collectors:
+            experiments.COLLECTORS[name].build()
         more = {**self.host_options, **({"cpus": self.cpus} if self.cpus is not None else {})}
         if self.experiment.nodes > 1:
             more["nodes"] = self.experiment.nodes

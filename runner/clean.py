@@ -7,11 +7,11 @@ import contextlib
 from collections.abc import Iterable
 from pathlib import Path
 
-from testbeds import inventory
-from testbeds.emulator import cache as artefacts
-from testbeds.emulator.machine import Instance
-from testbeds.native import Native
-from testbeds.remote import Remote
+from vsprof.testbeds import inventory
+from vsprof.testbeds.emulator import cache as artefacts
+from vsprof.testbeds.emulator.machine import Instance
+from vsprof.testbeds.native import Native
+from vsprof.testbeds.remote import Remote
 
 
 def clean(*, cache: bool) -> Iterable[Path]:

@@ -17,15 +17,15 @@ from pathlib import Path
 from types import FrameType
 from typing import Any
 
-from runner import campaign, clean, doctor, events, messages, overrides, parse, results, servers
-from runner import experiment as experiments
-from runner.experiment import Experiment
-from runner.progress import Progress
-from runner.results import Results
-from terms import errors
-from testbeds import messages as testbeds_messages
-from testbeds.emulator.machine import ACCELERATORS
-from testbeds.lab import CLOCKS
+from vsprof.runner import campaign, clean, doctor, events, messages, overrides, parse, results, servers
+from vsprof.runner import experiment as experiments
+from vsprof.runner.experiment import Experiment
+from vsprof.runner.progress import Progress
+from vsprof.runner.results import Results
+from vsprof.terms import errors
+from vsprof.testbeds import messages as testbeds_messages
+from vsprof.testbeds.emulator.machine import ACCELERATORS
+from vsprof.testbeds.lab import CLOCKS
 
 INTERRUPTED = 130
 JSON = "print what a script reads, to standard output"
@@ -107,11 +107,11 @@ def _report(asked: argparse.Namespace) -> int:
 
 def _write_report(store: Results) -> None:
     # Imported when used: notebooks take a second to import, and most commands need none.
-    from analysis import report  # noqa: PLC0415
+    from vsprof.analysis import report  # noqa: PLC0415
 
     # Of a campaign that goes on, it would be of half the numbers, and in the way of the runner's own.
     with store.alone():
-        report.build(store.folder, experiments.NOTEBOOKS / f"{store.manifest['experiment']['notebook']}.py")
+        report.build(store.folder, store.manifest["experiment"]["notebook"])
 
 
 def _checked(name: str, experiment: Experiment, asked: argparse.Namespace, testbed: str) -> campaign.Campaign:
@@ -134,7 +134,7 @@ def _parse(asked: argparse.Namespace) -> int:
 
 
 def _show(asked: argparse.Namespace) -> int:
-    from analysis import load, show  # noqa: PLC0415
+    from vsprof.analysis import load, show  # noqa: PLC0415
 
     result = load.load(Results.open(asked.result).folder)
     if asked.json:
@@ -145,7 +145,7 @@ def _show(asked: argparse.Namespace) -> int:
 
 
 def _compare(asked: argparse.Namespace) -> int:
-    from analysis import compare, compare_text, gate, load  # noqa: PLC0415
+    from vsprof.analysis import compare, compare_text, gate, load  # noqa: PLC0415
 
     # What is wrong with a rule is said before results are read, which takes seconds.
     files = {gate.junit: asked.junit, gate.markdown: asked.markdown}
@@ -259,6 +259,7 @@ def _parser() -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser(
         prog="vsprof", description="Why is one virtual switch faster than another, on this CPU, for this traffic?"
     )
+    parser.add_argument("--plugins", metavar="DIR", action="append", help="a folder of your own plug-ins (default: ./vsprof.d)")
     parser.add_argument("--version", action="version", version=f"vsprof {metadata.version('vsprof')}")
     commands = parser.add_subparsers(required=True, metavar="COMMAND")
     _add_measuring(commands)

@@ -11,15 +11,15 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
 
-from runner import messages, offers
-from terms import errors, units
-from terms.placement import CpuPlan
-from testbeds import messages as testbeds_messages
-from testbeds import tuning
-from testbeds.emulator import cache, image, needs, snapshot
-from testbeds.emulator.machine import Shape
-from testbeds.lab import Lab
-from testbeds.native import HUGEPAGES, Native
+from vsprof.runner import messages, offers
+from vsprof.terms import errors, units
+from vsprof.terms.placement import CpuPlan
+from vsprof.testbeds import messages as testbeds_messages
+from vsprof.testbeds import tuning
+from vsprof.testbeds.emulator import cache, image, needs, snapshot
+from vsprof.testbeds.emulator.machine import Shape
+from vsprof.testbeds.lab import Lab
+from vsprof.testbeds.native import HUGEPAGES, Native
 
 NATIVE = "native: "
 """What the names of checks on this host's own switches begin with."""

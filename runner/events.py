@@ -8,11 +8,11 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from collectors.events import catalogue, probe
-from collectors.events import messages as events_messages
-from collectors.events.catalogue import Catalogue
-from collectors.events.probe import Survey
-from runner import messages
+from vsprof.collectors.events import catalogue, probe
+from vsprof.collectors.events import messages as events_messages
+from vsprof.collectors.events.catalogue import Catalogue
+from vsprof.collectors.events.probe import Survey
+from vsprof.runner import messages
 
 
 @dataclass(frozen=True)

@@ -14,28 +14,25 @@ from typing import Any, Literal
 
 import yaml
 from pydantic import BaseModel, ConfigDict, Field, ValidationError, field_validator
+from vsprof.collectors.base import Apart, Clock
+from vsprof.runner import messages
+from vsprof.terms import messages as terms_messages
+from vsprof.terms import places, plugins
+from vsprof.terms.schema import FCS_BYTES
+from vsprof.testbeds.base import MODELLED
+from vsprof.workloads.endpoints import vm
+from vsprof.workloads.traffic.base import LONGEST_MODELLED_S, SHORTEST_MODELLED_S, Options
 
-from collectors.base import Apart, Clock
-from runner import messages
-from terms import messages as terms_messages
-from terms import plugins
-from terms.schema import FCS_BYTES
-from testbeds.base import MODELLED
-from workloads.endpoints import vm
-from workloads.traffic.base import LONGEST_MODELLED_S, SHORTEST_MODELLED_S, Options
-
-FOLDER = Path(__file__).resolve().parents[1] / "experiments"
-NOTEBOOKS = Path(__file__).resolve().parents[1] / "notebooks"
 FACTORS = ("topology", "switch", "access", "frame_bytes", "flows")
 """What every case has. Beside these, the options of switches and endpoints can be fixed or varied."""
 AUTO = "auto"
 ONLY_ON = "testbeds"
 """The key of an entry of ``traffic`` that names the only testbeds on which it is sent."""
-TESTBEDS = plugins.find("testbeds", "TESTBED")
-SWITCHES = plugins.find("switches", "SWITCH", hyphens=True)
-TOPOLOGIES = plugins.find("workloads.topologies", "TOPOLOGY")
-TRAFFIC = plugins.find("workloads.traffic", "TRAFFIC")
-COLLECTORS = plugins.find("collectors", "COLLECTOR")
+TESTBEDS = plugins.find("vsprof.testbeds", "TESTBED")
+SWITCHES = plugins.find("vsprof.switches", "SWITCH", hyphens=True)
+TOPOLOGIES = plugins.find("vsprof.workloads.topologies", "TOPOLOGY")
+TRAFFIC = plugins.find("vsprof.workloads.traffic", "TRAFFIC")
+COLLECTORS = plugins.find("vsprof.collectors", "COLLECTOR")
 SMALLEST_FRAME, LARGEST_FRAME = 64, 1518
 
 
@@ -160,7 +157,7 @@ def load(name: str) -> tuple[str, Experiment]:
 
     Raises ``BadInput`` that names the file and the key.
     """
-    path = Path(name) if name.endswith((".yaml", ".yml")) else FOLDER / f"{name}.yaml"
+    path = Path(name) if name.endswith((".yaml", ".yml")) else _known().get(name, Path(name))
     if not path.is_file():
         raise messages.unknown_experiment(name, names())
     try:
@@ -198,8 +195,13 @@ def on(experiment: Experiment, testbed: str) -> Experiment:
 
 
 def names() -> list[str]:
-    """All experiments of the project."""
-    return sorted(path.stem for path in FOLDER.glob("*.yaml"))
+    """All experiments: the project's, and the user's own."""
+    return sorted(_known())
+
+
+def _known() -> dict[str, Path]:
+    """Their files by name; the user's own of a name comes before the project's."""
+    return {path.stem: path for folder in reversed([*places.folders("experiments")]) for path in folder.glob("*.yaml")}
 
 
 def combinations(experiment: Experiment) -> list[dict[str, Any]]:
@@ -332,7 +334,7 @@ def check_collector_options(experiment: Experiment) -> None:
 
 def check_notebook(experiment: Experiment) -> None:
     """Raise ``BadInput`` if the experiment's notebook does not exist."""
-    known = sorted(path.stem for path in NOTEBOOKS.glob("*.py"))
+    known = sorted(path.stem for folder in places.folders("notebooks") for path in folder.glob("*.py"))
     if experiment.notebook not in known:
         raise terms_messages.unknown_value("notebook", experiment.notebook, known)
 

@@ -6,7 +6,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from pathlib import Path
 
-from terms.errors import BadInput, VsprofError
+from vsprof.terms.errors import BadInput, VsprofError
 
 # --- General ---------------------------------------------------------------------------------------------------------
 

@@ -11,12 +11,12 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
-from runner import experiment as experiments
-from runner import messages
-from runner.experiment import AUTO, SWITCHES, Case, Experiment
-from switches import links
-from testbeds.base import Testbed
-from workloads.endpoints import vm
+from vsprof.runner import experiment as experiments
+from vsprof.runner import messages
+from vsprof.runner.experiment import AUTO, SWITCHES, Case, Experiment
+from vsprof.switches import links
+from vsprof.testbeds.base import Testbed
+from vsprof.workloads.endpoints import vm
 
 KVM = "kvm"
 

@@ -6,11 +6,11 @@ from __future__ import annotations
 import argparse
 from typing import Any
 
-from runner import experiment as experiments
-from runner import messages
-from runner.experiment import Experiment
-from testbeds.base import MODELLED
-from workloads.traffic.base import LONGEST_MODELLED_S
+from vsprof.runner import experiment as experiments
+from vsprof.runner import messages
+from vsprof.runner.experiment import Experiment
+from vsprof.testbeds.base import MODELLED
+from vsprof.workloads.traffic.base import LONGEST_MODELLED_S
 
 FLOOD = "udp_flood"
 """The traffic that can be sent with several loads."""

@@ -12,14 +12,14 @@ from collections.abc import Callable, Iterable, Mapping
 from pathlib import Path
 from typing import Any
 
-from collectors.base import Collector, Recorded
-from runner import window
-from runner.experiment import COLLECTORS, SWITCHES, TRAFFIC
-from switches.base import PortCounters
-from terms import schema
-from terms.placement import Placement
-from testbeds.base import MODELLED
-from workloads.traffic.base import Window
+from vsprof.collectors.base import Collector, Recorded
+from vsprof.runner import window
+from vsprof.runner.experiment import COLLECTORS, SWITCHES, TRAFFIC
+from vsprof.switches.base import PortCounters
+from vsprof.terms import schema
+from vsprof.terms.placement import Placement
+from vsprof.testbeds.base import MODELLED
+from vsprof.workloads.traffic.base import Window
 
 Row = dict[str, object]
 

@@ -18,12 +18,11 @@ from pathlib import Path
 from typing import Any
 
 import pyarrow as pa
+from vsprof.runner import messages
+from vsprof.terms import errors, files, locks, places, schema
 
-from runner import messages
-from terms import errors, files, locks, schema
-
-ROOT = Path(os.environ.get("VSPROF_RESULTS") or Path(__file__).resolve().parents[1] / "results").absolute()
-"""Where campaigns are kept: results/ of the project, or the folder that VSPROF_RESULTS names."""
+ROOT = places.RESULTS
+"""Where campaigns are kept."""
 LATEST = "latest"
 MANIFEST = "manifest.json"
 MEASUREMENTS = "measurements.parquet"

@@ -15,14 +15,14 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from collectors.base import Apart, Clock, Collector
-from runner import messages, window
-from runner.experiment import COLLECTORS, SWITCHES, TOPOLOGIES, TRAFFIC, Case, TrafficItem, Windows
-from terms import errors, schema
-from terms.vocabulary import CollectorWords
-from testbeds.base import MODELLED, Testbed
-from workloads.topologies.base import Topology
-from workloads.traffic.base import Traffic
+from vsprof.collectors.base import Apart, Clock, Collector
+from vsprof.runner import messages, window
+from vsprof.runner.experiment import COLLECTORS, SWITCHES, TOPOLOGIES, TRAFFIC, Case, TrafficItem, Windows
+from vsprof.terms import errors, schema
+from vsprof.terms.vocabulary import CollectorWords
+from vsprof.testbeds.base import MODELLED, Testbed
+from vsprof.workloads.topologies.base import Topology
+from vsprof.workloads.traffic.base import Traffic
 
 Say = Callable[[str], None]
 BEFORE_MODELLED_S = 0.2

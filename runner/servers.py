@@ -11,12 +11,13 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from runner import messages
-from testbeds import inventory
-from testbeds import messages as testbeds_messages
-from testbeds.emulator.machine import instance
+from vsprof.runner import messages
+from vsprof.terms import places
+from vsprof.testbeds import inventory
+from vsprof.testbeds import messages as testbeds_messages
+from vsprof.testbeds.emulator.machine import instance
 
-BUILD = Path(__file__).resolve().parents[1] / "build"
+BUILD = places.BUILD
 PREPARE, TAKE_BACK = "host", "unhost"
 REMOTE_FOLDER = "~/.vsprof-ansible"
 """Where Ansible puts its modules on a server while they run, in the home of whoever logs in; removed when all is taken back."""
@@ -61,7 +62,7 @@ def play(playbook: str, path: Path | None, say: Say, check: bool = False) -> Out
     if path is None:
         raise testbeds_messages.no_inventory()
     inventory.read(path)
-    BUILD.mkdir(exist_ok=True)
+    BUILD.mkdir(parents=True, exist_ok=True)
     log = BUILD / f"{playbook}.log"
     outcome = Outcome()
     command = [

@@ -7,9 +7,9 @@ from collections.abc import Mapping
 from dataclasses import asdict
 from typing import Any
 
-from switches.base import Switch
-from terms.vocabulary import CollectorWords, SwitchWords, TrafficWords, Vocabulary
-from workloads.traffic.base import Traffic
+from vsprof.switches.base import Switch
+from vsprof.terms.vocabulary import CollectorWords, SwitchWords, TrafficWords, Vocabulary
+from vsprof.workloads.traffic.base import Traffic
 
 
 def of(switches: Mapping[str, type[Switch]], traffics: Mapping[str, type[Traffic]]) -> Vocabulary:

@@ -12,10 +12,10 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
-from collectors.base import Clock, Collector, Marks
-from testbeds.base import Testbed
-from testbeds.lab import Lab
-from workloads.traffic.base import Sample, Traffic
+from vsprof.collectors.base import Clock, Collector, Marks
+from vsprof.testbeds.base import Testbed
+from vsprof.testbeds.lab import Lab
+from vsprof.workloads.traffic.base import Sample, Traffic
 
 FOLDER = "/run/vsprof-window"
 PORTS = "ports"

@@ -25,9 +25,9 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, ClassVar
 
-from switches import messages
-from terms.placement import CpuPlan, Thread
-from testbeds.base import Process, Testbed
+from vsprof.switches import messages
+from vsprof.terms.placement import CpuPlan, Thread
+from vsprof.testbeds.base import Process, Testbed
 
 
 @dataclass(frozen=True, slots=True)

@@ -7,8 +7,8 @@ import re
 from collections.abc import Iterable, Mapping
 from typing import Any
 
-from testbeds import messages as testbeds_messages
-from testbeds import numa
+from vsprof.testbeds import messages as testbeds_messages
+from vsprof.testbeds import numa
 
 
 def found(polls: str, pools: Mapping[str, str], devices: Mapping[str, str], mappings: Iterable[numa.Mapping]) -> dict[str, Any]:

@@ -7,10 +7,10 @@ way out of a guest, a softirq on the way out of a container. ovs-vswitchd sees o
 
 from __future__ import annotations
 
-from switches import links
-from switches.base import Port, PortCounters
-from switches.ovs import BRIDGE, Ovs
-from testbeds import messages as testbeds_messages
+from vsprof.switches import links
+from vsprof.switches.base import Port, PortCounters
+from vsprof.switches.ovs import BRIDGE, Ovs
+from vsprof.testbeds import messages as testbeds_messages
 
 ETHERNET_BYTES = 14
 

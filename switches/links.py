@@ -3,10 +3,10 @@
 
 from __future__ import annotations
 
-from switches import messages
-from switches.base import Port
-from testbeds import messages as testbeds_messages
-from testbeds.base import Testbed
+from vsprof.switches import messages
+from vsprof.switches.base import Port
+from vsprof.testbeds import messages as testbeds_messages
+from vsprof.testbeds.base import Testbed
 
 VHOST_NET = "/dev/vhost-net"
 OUTER = "e"

@@ -10,11 +10,11 @@ import re
 from collections.abc import Mapping
 from typing import Any
 
-from switches import links
-from switches.base import Port, PortCounters, Switch
-from terms.placement import CpuPlan, Thread
-from testbeds import messages as testbeds_messages
-from testbeds.base import Process, Testbed
+from vsprof.switches import links
+from vsprof.switches.base import Port, PortCounters, Switch
+from vsprof.terms.placement import CpuPlan, Thread
+from vsprof.testbeds import messages as testbeds_messages
+from vsprof.testbeds.base import Process, Testbed
 
 BRIDGE = "br0"
 _COUNT = re.compile(r"^/sys/class/net/(?P<port>[^/]+)/statistics/(?P<name>\w+):(?P<value>\d+)$", re.MULTILINE)

@@ -3,7 +3,7 @@
 
 from __future__ import annotations
 
-from terms.errors import BadInput, RunFailed
+from vsprof.terms.errors import BadInput, RunFailed
 
 # --- General ---------------------------------------------------------------------------------------------------------
 

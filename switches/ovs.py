@@ -9,11 +9,11 @@ import time
 from collections.abc import Mapping
 from typing import Any, ClassVar
 
-from switches import links, messages
-from switches.base import Port, PortCounters, Switch
-from terms.placement import CpuPlan, Thread
-from testbeds.base import Process, Testbed
-from testbeds.threads import threads_of
+from vsprof.switches import links, messages
+from vsprof.switches.base import Port, PortCounters, Switch
+from vsprof.terms.placement import CpuPlan, Thread
+from vsprof.testbeds.base import Process, Testbed
+from vsprof.testbeds.threads import threads_of
 
 RUN = "/run/openvswitch"
 """OVS's own run-time folder, where ovs-appctl and the collectors look for the daemon."""

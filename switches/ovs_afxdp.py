@@ -6,8 +6,8 @@ On a veth pair the kernel copies (generic mode), and a system call sends: zero c
 
 from __future__ import annotations
 
-from switches.ovs import AFXDP
-from switches.ovs_userspace import OvsUserspace
+from vsprof.switches.ovs import AFXDP
+from vsprof.switches.ovs_userspace import OvsUserspace
 
 
 class OvsAfxdp(OvsUserspace):

@@ -22,13 +22,13 @@ from collections.abc import Mapping
 from dataclasses import replace
 from typing import Any, ClassVar
 
-from switches import dpdk_nodes, links, messages
-from switches.base import Port
-from switches.ovs import AFXDP, BRIDGE, RUN, Ovs, quoted
-from terms.placement import FAR, NEAR, CpuPlan, Thread
-from testbeds import messages as testbeds_messages
-from testbeds import numa
-from testbeds.base import Testbed
+from vsprof.switches import dpdk_nodes, links, messages
+from vsprof.switches.base import Port
+from vsprof.switches.ovs import AFXDP, BRIDGE, RUN, Ovs, quoted
+from vsprof.terms.placement import FAR, NEAR, CpuPlan, Thread
+from vsprof.testbeds import messages as testbeds_messages
+from vsprof.testbeds import numa
+from vsprof.testbeds.base import Testbed
 
 MEMORY_MIB = 1024
 """Hugepage memory for DPDK. The shared pool of 262,144 mbufs takes most of it; with less, OVS retries smaller."""

@@ -9,11 +9,11 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import ClassVar
 
-from switches import links
-from switches.base import Port
-from switches.ovs import BRIDGE, Ovs
-from terms.placement import CpuPlan
-from testbeds.base import Testbed
+from vsprof.switches import links
+from vsprof.switches.base import Port
+from vsprof.switches.ovs import BRIDGE, Ovs
+from vsprof.terms.placement import CpuPlan
+from vsprof.testbeds.base import Testbed
 
 
 class OvsUserspace(Ovs):

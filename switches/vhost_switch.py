@@ -13,12 +13,12 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any, ClassVar
 
-from switches import messages
-from switches.base import Port, PortCounters, Switch
-from terms.placement import CpuPlan, Thread
-from testbeds import dpdk_telemetry
-from testbeds.base import Process, Testbed
-from testbeds.threads import threads_of
+from vsprof.switches import messages
+from vsprof.switches.base import Port, PortCounters, Switch
+from vsprof.terms.placement import CpuPlan, Thread
+from vsprof.testbeds import dpdk_telemetry
+from vsprof.testbeds.base import Process, Testbed
+from vsprof.testbeds.threads import threads_of
 
 PROGRAM = "/usr/local/bin/vhost-switch"
 """Where the role vhost_switch installs it."""

@@ -18,7 +18,7 @@ import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
-from terms import messages
+from vsprof.terms import messages
 
 LONGEST = 4000
 """Characters of a formula."""

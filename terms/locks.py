@@ -11,7 +11,7 @@ import stat
 from pathlib import Path
 from typing import IO
 
-from terms import messages
+from vsprof.terms import messages
 
 TABLE = Path("/proc/locks")
 WITHOUT_LOCKS = (errno.ENOSYS, errno.ENOLCK, errno.EOPNOTSUPP)

@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from dataclasses import asdict, dataclass, field, replace
 from typing import Any
 
-from terms import messages
+from vsprof.terms import messages
 
 NEAR, FAR = "near", "far"
 """NUMA nodes as the endpoints see them: the one that their CPUs and their memory are of, and the other one."""

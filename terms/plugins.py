@@ -13,13 +13,18 @@ import importlib
 import pkgutil
 from typing import Any
 
-from terms import messages
+from vsprof.terms import messages, places
 
 
 def find(package: str, marker: str, *, hyphens: bool = False) -> dict[str, Any]:
-    """All plug-ins of ``package``: their names, in alphabetical order, and what their ``marker`` holds."""
-    found = {}
-    for module in sorted(pkgutil.iter_modules(importlib.import_module(package).__path__), key=lambda m: m.name):
+    """All plug-ins of ``package``, the user's own among them: their names, in alphabetical order, and what their ``marker`` holds.
+
+    One of the user's takes the place of the project's of that name.
+    """
+    found, room = {}, importlib.import_module(package)
+    own = [str(place) for place in places.own(package.removeprefix("vsprof.").replace(".", "/"))]
+    room.__path__[:0] = [place for place in own if place not in room.__path__]
+    for module in sorted(pkgutil.iter_modules(room.__path__), key=lambda m: m.name):
         plugin = getattr(importlib.import_module(f"{package}.{module.name}"), marker, None)
         if plugin is not None:
             found[module.name.replace("_", "-") if hyphens else module.name] = plugin

@@ -16,8 +16,7 @@ from pathlib import Path
 
 import pyarrow as pa
 import pyarrow.parquet as pq
-
-from terms import files
+from vsprof.terms import files
 
 VERSION = 1
 """Version of the table's layout, kept in the file's metadata and in the manifest."""

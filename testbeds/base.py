@@ -26,8 +26,8 @@ from pathlib import Path
 from types import TracebackType
 from typing import Any, Self
 
-from terms.placement import CpuPlan
-from testbeds import idle_states
+from vsprof.terms.placement import CpuPlan
+from vsprof.testbeds import idle_states
 
 REAL, EMULATED, MODELLED = "real", "emulated", "modelled"
 """Whose time passes on a testbed: this or another real machine's; the emulator's; the modelled processor's, while windows last."""

@@ -5,7 +5,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from testbeds.base import Testbed
+from vsprof.testbeds.base import Testbed
 
 VERSIONS = {
     "openvswitch-switch": "ovs", "openvswitch-switch-dpdk": "ovs-dpdk", "librte-eal25": "dpdk", "qemu-system-x86": "qemu",

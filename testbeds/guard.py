@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import threading
 
-from testbeds.ssh import Shell
+from vsprof.testbeds.ssh import Shell
 
 LOCK = "/run/vsprof.lock"
 """Where only root may write: in a folder for all, any user could keep root from measuring."""

@@ -7,10 +7,10 @@ from __future__ import annotations
 import re
 from typing import TYPE_CHECKING
 
-from testbeds import messages
+from vsprof.testbeds import messages
 
 if TYPE_CHECKING:
-    from testbeds.base import Testbed
+    from vsprof.testbeds.base import Testbed
 
 AWAKE = "C0"
 STATES = "grep -s '' /sys/devices/system/cpu/cpu0/cpuidle/state*/name /sys/devices/system/cpu/cpu0/cpuidle/state*/latency"

@@ -12,9 +12,10 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from testbeds import messages
+from vsprof.terms import places
+from vsprof.testbeds import messages
 
-ANSIBLE = Path(__file__).resolve().parents[1] / "ansible"
+ANSIBLE = places.ROOT / "ansible"
 
 
 @dataclass(frozen=True)

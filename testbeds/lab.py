@@ -12,17 +12,17 @@ from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
-from terms import errors
-from terms import messages as terms_messages
-from terms.placement import CpuPlan
-from testbeds import messages
-from testbeds.base import EMULATED, MODELLED, Completed
-from testbeds.emulator import image as images
-from testbeds.emulator import needs, snapshot
-from testbeds.emulator.likeness import ITSELF, Likeness
-from testbeds.emulator.machine import ACCELERATORS, Instance, Machine, Shape
-from testbeds.ssh import Shell
-from testbeds.systemd_host import SystemdHost
+from vsprof.terms import errors
+from vsprof.terms import messages as terms_messages
+from vsprof.terms.placement import CpuPlan
+from vsprof.testbeds import messages
+from vsprof.testbeds.base import EMULATED, MODELLED, Completed
+from vsprof.testbeds.emulator import image as images
+from vsprof.testbeds.emulator import needs, snapshot
+from vsprof.testbeds.emulator.likeness import ITSELF, Likeness
+from vsprof.testbeds.emulator.machine import ACCELERATORS, Instance, Machine, Shape
+from vsprof.testbeds.ssh import Shell
+from vsprof.testbeds.systemd_host import SystemdHost
 
 RESUME_SECONDS = 20
 CPUS = (2, 4, 6)

@@ -6,8 +6,8 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from pathlib import Path
 
-from terms.errors import BadInput, LabUnsound, PluginNotLoaded, RunFailed, SnapshotUnusable, VsprofError
-from terms.units import gib
+from vsprof.terms.errors import BadInput, LabUnsound, PluginNotLoaded, RunFailed, SnapshotUnusable, VsprofError
+from vsprof.terms.units import gib
 
 # --- General ---------------------------------------------------------------------------------------------------------
 

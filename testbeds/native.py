@@ -22,16 +22,17 @@ from dataclasses import asdict
 from pathlib import Path
 from typing import Any, ClassVar
 
-from terms.placement import CpuPlan
-from testbeds import facts, messages, processes, topology, tuning
-from testbeds.base import Completed, Process, Testbed
-from testbeds.emulator import image as images
-from testbeds.emulator import needs
+from vsprof.terms import places
+from vsprof.terms.placement import CpuPlan
+from vsprof.testbeds import facts, messages, processes, topology, tuning
+from vsprof.testbeds.base import Completed, Process, Testbed
+from vsprof.testbeds.emulator import image as images
+from vsprof.testbeds.emulator import needs
 
 MODULES = ("openvswitch", "vhost_net")
 """Of the kernel, for kernel OVS and its virtual machines."""
 KEEPER = Path(__file__).with_name("private.sh")
-SHARED = (str(Path(__file__).resolve().parents[1] / "build"), "/opt")
+SHARED = (str(places.BUILD), "/opt")
 """What vsprof and others installed on this host beside its packages: toplev, VTune."""
 FOLDERS = Path("/run/vsprof-native")
 """The folder of the testbed that is open; of one that nobody keeps, the next ``open`` or ``vsprof clean`` takes the rest away."""

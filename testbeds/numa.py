@@ -8,7 +8,7 @@ from collections import Counter
 from collections.abc import Iterable
 from dataclasses import dataclass
 
-from testbeds.base import Testbed
+from vsprof.testbeds.base import Testbed
 
 PAGE_BYTES = 2 << 20
 """Of the hugepages that vsprof uses."""

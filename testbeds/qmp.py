@@ -12,9 +12,8 @@ from typing import Any
 
 from qemu.qmp import QMPClient
 from qemu.qmp.error import QMPError
-
-from terms import errors
-from testbeds import messages
+from vsprof.terms import errors
+from vsprof.testbeds import messages
 
 
 class Monitor:

@@ -13,15 +13,15 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from terms import errors
-from terms.placement import CpuPlan
-from testbeds import inventory as inventories
-from testbeds import messages, topology
-from testbeds.emulator.machine import Instance
-from testbeds.guard import Guard
-from testbeds.inventory import Server
-from testbeds.ssh import Channel
-from testbeds.systemd_host import SystemdHost
+from vsprof.terms import errors
+from vsprof.terms.placement import CpuPlan
+from vsprof.testbeds import inventory as inventories
+from vsprof.testbeds import messages, topology
+from vsprof.testbeds.emulator.machine import Instance
+from vsprof.testbeds.guard import Guard
+from vsprof.testbeds.inventory import Server
+from vsprof.testbeds.ssh import Channel
+from vsprof.testbeds.systemd_host import SystemdHost
 
 GUEST_IMAGE = "/var/lib/vsprof/guest/guest.cpio"
 """The last thing that the role guest_image makes."""

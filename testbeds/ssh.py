@@ -15,8 +15,8 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 from pathlib import Path, PurePosixPath
 
-from testbeds import messages, processes
-from testbeds.base import Completed
+from vsprof.testbeds import messages, processes
+from vsprof.testbeds.base import Completed
 
 CONNECT_SECONDS = 5
 LEAVE_SECONDS = 5

@@ -9,9 +9,9 @@ from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from testbeds import facts
-from testbeds.base import Completed, Process, Testbed
-from testbeds.ssh import Channel, Shell
+from vsprof.testbeds import facts
+from vsprof.testbeds.base import Completed, Process, Testbed
+from vsprof.testbeds.ssh import Channel, Shell
 
 STOP_SECONDS = 5
 """What a process gets from being asked to end to being killed."""

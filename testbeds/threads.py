@@ -5,7 +5,7 @@ from __future__ import annotations
 
 import re
 
-from testbeds.base import Testbed
+from vsprof.testbeds.base import Testbed
 
 _LINE = re.compile(r"^/proc/\d+/task/(?P<tid>\d+)/status:(?P<field>\w+):\t(?P<value>.*)$", re.MULTILINE)
 

@@ -6,8 +6,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from terms.placement import CpuPlan
-from testbeds.threads import cpu_list
+from vsprof.terms.placement import CpuPlan
+from vsprof.testbeds.threads import cpu_list
 
 COMMAND = """
 cd /sys/devices/system/cpu || exit 1

@@ -8,7 +8,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from terms.placement import CpuPlan
+from vsprof.terms.placement import CpuPlan
 
 
 @dataclass(frozen=True, slots=True)

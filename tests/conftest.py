@@ -7,9 +7,8 @@ import os
 
 import pytest
 from hypothesis import settings
-
-from terms import errors
-from testbeds.emulator import needs
+from vsprof.terms import errors
+from vsprof.testbeds.emulator import needs
 
 # How long an example takes is the machine's load, not the code's fault.
 settings.register_profile("vsprof", deadline=None)

@@ -65,7 +65,7 @@ def test_a_room_knows_nothing_of(room, forbidden):
 def test_the_check_sees_every_form_of_import():
     assert imported_rooms("import runner.cli") == {"runner"}
     assert imported_rooms("def f():\n    from switches.base import Port") == {"switches"}
-    assert imported_rooms("from runner import window as w") == {"runner"}
+    assert imported_rooms("from vsprof.runner import window as w") == {"runner"}
     assert imported_rooms("import json") == set()
 
 

@@ -13,20 +13,20 @@ from pathlib import Path
 
 import pyarrow as pa
 import pytest
+from vsprof.analysis import report
+from vsprof.collectors.events import catalogue
+from vsprof.collectors.events.processor import Processor
+from vsprof.runner import vocabulary
+from vsprof.terms import plugins, schema
+from vsprof.terms.schema import Number
+from vsprof.terms.vocabulary import CollectorWords
 
-from analysis import report
-from collectors.events import catalogue
-from collectors.events.processor import Processor
-from runner import vocabulary
-from terms import plugins, schema
-from terms.schema import Number
-from terms.vocabulary import CollectorWords
 from tests.analysis import sample
 
 ROOT = Path(__file__).parents[1]
 FILES = {
     "switches/dummy_switch.py": '''
-from switches.linux_bridge import LinuxBridge
+from vsprof.switches.linux_bridge import LinuxBridge
 
 class Dummy(LinuxBridge):
     words, rank, colour = "the dummy switch", 15, 7
@@ -34,8 +34,8 @@ class Dummy(LinuxBridge):
 SWITCH = Dummy
 ''',
     "workloads/traffic/dummy_traffic.py": '''
-from terms.vocabulary import Data, Headline
-from workloads.traffic.udp_flood import UdpFlood
+from vsprof.terms.vocabulary import Data, Headline
+from vsprof.workloads.traffic.udp_flood import UdpFlood
 
 class Dummy(UdpFlood):
     words, rank = "dummy traffic", 25
@@ -45,9 +45,9 @@ class Dummy(UdpFlood):
 TRAFFIC = Dummy
 ''',
     "collectors/dummy_collector.py": '''
-from collectors.base import Snapshot
-from terms.schema import Number
-from terms.vocabulary import NumberWords
+from vsprof.collectors.base import Snapshot
+from vsprof.terms.schema import Number
+from vsprof.terms.vocabulary import NumberWords
 
 class Dummy(Snapshot):
     words, command = "the dummy collector", "echo 6"

@@ -10,8 +10,7 @@ from pathlib import Path
 
 import matplotlib.pyplot as plt
 import numpy as np
-
-from analysis import explain, figures, load, show
+from vsprof.analysis import explain, figures, load, show
 
 FIGURE = "decomposition"
 ROOT = Path(__file__).resolve().parents[1]
@@ -32,7 +31,7 @@ def test_the_first_screen_answers_and_shows_why() -> None:
     [path] = re.findall(r"!\[[^]]+\]\(([^)]+)\)", screen)
     kept, drawn = (plt.imread(image) for image in (ROOT / path, io.BytesIO(figures.png(figures.show(reference, FIGURE).figure))))
     assert kept.shape == drawn.shape
-    # Else: python -m analysis.figures decomposition results/reference results/reference/why.png
+    # Else: python -m vsprof.analysis.figures decomposition results/reference results/reference/why.png
     assert np.abs(kept - drawn).mean() < 0.01, f"{path} is no longer the figure {FIGURE}"
 
 

@@ -6,8 +6,8 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from pathlib import Path
 
-from terms import units
-from terms.errors import BadInput, RunFailed
+from vsprof.terms import units
+from vsprof.terms.errors import BadInput, RunFailed
 
 # --- General ---------------------------------------------------------------------------------------------------------
 

@@ -22,9 +22,8 @@ from typing import Any, SupportsFloat
 
 from MLRsearch import AbstractMeasurer, Config, GoalResult, MeasurementResult, MultipleLossRatioSearch, SearchGoal
 from pydantic import BaseModel, ConfigDict, Field, model_validator
-
-from terms.schema import Number
-from workloads import messages
+from vsprof.terms.schema import Number
+from vsprof.workloads import messages
 
 LOSS_RATIOS = {"ndr": 0.0, "pdr": 0.005}
 """By load, the share of its frames that a trial may lose: those of FD.io CSIT, whose words NDR and PDR are."""

@@ -21,12 +21,11 @@ import pandas as pd
 from matplotlib.backends.backend_agg import FigureCanvasAgg
 from matplotlib.figure import Figure
 from matplotlib.image import imsave
-
-from analysis import messages, model
-from analysis.load import Result
-from analysis.source import Source
-from analysis.sources import MODEL, SOFTWARE, SOURCES
-from terms import units
+from vsprof.analysis import messages, model
+from vsprof.analysis.load import Result
+from vsprof.analysis.source import Source
+from vsprof.analysis.sources import MODEL, SOFTWARE, SOURCES
+from vsprof.terms import units
 
 EMULATED = (
     "<strong>Emulated lab: wall-clock rates are the emulator's.</strong> They show that traffic flows and what limits "
@@ -128,7 +127,7 @@ def first_sentence(module: ModuleType) -> str:
 
 
 def _module(name: str) -> ModuleType:
-    return importlib.import_module(f"analysis.figures.{name}")
+    return importlib.import_module(f"vsprof.analysis.figures.{name}")
 
 
 def _words(module: ModuleType) -> str:

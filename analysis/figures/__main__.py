@@ -1,13 +1,13 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
-"""Draw one figure of one result, or of one validation: python -m analysis.figures FIGURE RUN IMAGE.png"""
+"""Draw one figure of one result, or of one validation: python -m vsprof.analysis.figures FIGURE RUN IMAGE.png"""
 
 from __future__ import annotations
 
 import sys
 from pathlib import Path
 
-from analysis import explain_validation, figures, load, validation
-from terms.errors import VsprofError
+from vsprof.analysis import explain_validation, figures, load, validation
+from vsprof.terms.errors import VsprofError
 
 
 def main(arguments: list[str]) -> int:

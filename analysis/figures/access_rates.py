@@ -7,12 +7,11 @@ from __future__ import annotations
 import numpy as np
 import pandas as pd
 from matplotlib.figure import Figure
-
-from analysis import style
-from analysis.load import ACCESSES, Result
-from analysis.published import every
-from analysis.sources import SOFTWARE
-from terms import units
+from vsprof.analysis import style
+from vsprof.analysis.load import ACCESSES, Result
+from vsprof.analysis.published import every
+from vsprof.analysis.sources import SOFTWARE
+from vsprof.terms import units
 
 NEEDS = ("packet_rate_received",)
 TITLES = {"ours": "ours", "published": "published, on its own machine"}

@@ -12,12 +12,11 @@ from collections.abc import Sequence
 import pandas as pd
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
-
-from analysis import style
-from analysis.comparison import TCP
-from analysis.load import Result
-from analysis.published import every
-from analysis.sources import SOFTWARE
+from vsprof.analysis import style
+from vsprof.analysis.comparison import TCP
+from vsprof.analysis.load import Result
+from vsprof.analysis.published import every
+from vsprof.analysis.sources import SOFTWARE
 
 NEEDS = ("goodput", "context_switches_voluntary", "main_thread_run_seconds", "main_thread_wait_seconds")
 DEEP = "published_depth"

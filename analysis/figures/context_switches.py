@@ -10,10 +10,9 @@ from __future__ import annotations
 import pandas as pd
 from matplotlib.figure import Figure
 from matplotlib.ticker import MaxNLocator
-
-from analysis import style, vocabulary
-from analysis.load import Result
-from analysis.sources import SOFTWARE
+from vsprof.analysis import style, vocabulary
+from vsprof.analysis.load import Result
+from vsprof.analysis.sources import SOFTWARE
 
 NEEDS = ("context_switches_voluntary", "context_switches_involuntary")
 PER_SECOND = "context_switches_per_second"

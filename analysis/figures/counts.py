@@ -8,9 +8,8 @@ import fnmatch
 
 import pandas as pd
 from matplotlib.figure import Figure
-
-from analysis import everything, style, vocabulary
-from analysis.load import Result
+from vsprof.analysis import everything, style, vocabulary
+from vsprof.analysis.load import Result
 
 NEEDS = ()
 

@@ -9,10 +9,9 @@ from __future__ import annotations
 
 import pandas as pd
 from matplotlib.figure import Figure
-
-from analysis import model, style, vocabulary
-from analysis.load import Result
-from analysis.sources import MODEL
+from vsprof.analysis import model, style, vocabulary
+from vsprof.analysis.load import Result
+from vsprof.analysis.sources import MODEL
 
 NEEDS = ("cycles", "instructions")
 SOURCE = "model"

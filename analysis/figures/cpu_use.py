@@ -10,10 +10,9 @@ import textwrap
 
 import pandas as pd
 from matplotlib.figure import Figure
-
-from analysis import metrics, style
-from analysis.load import Result
-from analysis.sources import SOFTWARE
+from vsprof.analysis import metrics, style
+from vsprof.analysis.load import Result
+from vsprof.analysis.sources import SOFTWARE
 
 NEEDS = tuple(f"cpu_{state}_seconds" for state in metrics.STATES)
 LETTERS = {1: 90, 2: 48, 3: 28}

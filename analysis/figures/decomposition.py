@@ -10,11 +10,10 @@ import pandas as pd
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from matplotlib.ticker import LogLocator, MaxNLocator
-
-from analysis import comparison, decompose, style, vocabulary
-from analysis.load import Result
-from analysis.sources import PROCESSORS
-from terms import units
+from vsprof.analysis import comparison, decompose, style, vocabulary
+from vsprof.analysis.load import Result
+from vsprof.analysis.sources import PROCESSORS
+from vsprof.terms import units
 
 NEEDS = ("cycles", "instructions")
 SOURCE = "model"

@@ -8,12 +8,11 @@ from __future__ import annotations
 import pandas as pd
 from matplotlib.figure import Figure
 from matplotlib.ticker import NullLocator
-
-from analysis import metrics, style
-from analysis.load import Result
-from analysis.published import every
-from analysis.sources import SOFTWARE
-from terms import units
+from vsprof.analysis import metrics, style
+from vsprof.analysis.load import Result
+from vsprof.analysis.published import every
+from vsprof.analysis.sources import SOFTWARE
+from vsprof.terms import units
 
 NEEDS = metrics.LATENCY
 MARKS = {"latency_min": "|", "latency_mean": "D", "latency_p99": "o", "latency_max": "|"}

@@ -12,10 +12,9 @@ import re
 import pandas as pd
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
-
-from analysis import functions, style
-from analysis.load import Result
-from terms import units
+from vsprof.analysis import functions, style
+from vsprof.analysis.load import Result
+from vsprof.terms import units
 
 NEEDS = ("instructions",)
 SOURCE = "model"

@@ -7,9 +7,8 @@ found nothing are taken out."""
 from __future__ import annotations
 
 import pandas as pd
-
-from analysis.figures import decomposition
-from analysis.load import Result
+from vsprof.analysis.figures import decomposition
+from vsprof.analysis.load import Result
 
 NEEDS = ("cycles_per_packet", "instructions_per_packet")
 SOURCE = "hardware"

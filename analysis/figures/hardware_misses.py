@@ -7,10 +7,9 @@ The axis is logarithmic; a count of zero is written at its edge."""
 from __future__ import annotations
 
 import pandas as pd
-
-from analysis.figures import misses
-from analysis.load import Result
-from analysis.sources import HARDWARE
+from vsprof.analysis.figures import misses
+from vsprof.analysis.load import Result
+from vsprof.analysis.sources import HARDWARE
 
 NEEDS = tuple(word for word in misses.NEEDS if word != "llc_hits_modified")
 SOURCE = "hardware"

@@ -8,10 +8,9 @@ from __future__ import annotations
 
 import pandas as pd
 from matplotlib.figure import Figure
-
-from analysis import figures, hardware, style, vocabulary
-from analysis.load import Result
-from analysis.sources import HARDWARE
+from vsprof.analysis import figures, hardware, style, vocabulary
+from vsprof.analysis.load import Result
+from vsprof.analysis.sources import HARDWARE
 
 NEEDS = ("instructions", "cycles")
 SOURCE = "hardware"

@@ -8,11 +8,10 @@ from __future__ import annotations
 import pandas as pd
 from matplotlib.figure import Figure
 from matplotlib.ticker import LogLocator, NullLocator
-
-from analysis import metrics, style
-from analysis.load import Result
-from analysis.sources import SOFTWARE
-from terms import units
+from vsprof.analysis import metrics, style
+from vsprof.analysis.load import Result
+from vsprof.analysis.sources import SOFTWARE
+from vsprof.terms import units
 
 NEEDS = metrics.RTT
 BEYOND = {"rtt_min": 1.0, "rtt_p50": 0.5, "rtt_p90": 0.1, "rtt_p99": 0.01, "rtt_p999": 0.001}

@@ -8,10 +8,9 @@ from __future__ import annotations
 
 import pandas as pd
 from matplotlib.figure import Figure
-
-from analysis import style
-from analysis.load import Result
-from analysis.sources import SOFTWARE
+from vsprof.analysis import style
+from vsprof.analysis.load import Result
+from vsprof.analysis.sources import SOFTWARE
 
 NEEDS = ("packets_sent", "packets_into_switch", "packets_out_of_switch", "packets_received")
 HOPS = {

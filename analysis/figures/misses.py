@@ -11,11 +11,10 @@ from collections.abc import Sequence
 import pandas as pd
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
-
-from analysis import figures, model, style
-from analysis.load import Result
-from analysis.source import Source
-from analysis.sources import MODEL
+from vsprof.analysis import figures, model, style
+from vsprof.analysis.load import Result
+from vsprof.analysis.source import Source
+from vsprof.analysis.sources import MODEL
 
 NEEDS = tuple(model.MISSES)
 SOURCE = "model"

@@ -8,10 +8,9 @@ from __future__ import annotations
 
 import pandas as pd
 from matplotlib.figure import Figure
-
-from analysis import figures, style
-from analysis.load import Result
-from analysis.sources import MODEL
+from vsprof.analysis import figures, style
+from vsprof.analysis.load import Result
+from vsprof.analysis.sources import MODEL
 
 NEEDS = ("instructions", "cycles")
 SOURCE = "model"

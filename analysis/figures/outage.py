@@ -7,10 +7,9 @@ from __future__ import annotations
 
 import pandas as pd
 from matplotlib.figure import Figure
-
-from analysis import metrics, style
-from analysis.load import Result
-from analysis.sources import SOFTWARE
+from vsprof.analysis import metrics, style
+from vsprof.analysis.load import Result
+from vsprof.analysis.sources import SOFTWARE
 
 NEEDS = tuple(metrics.OUTAGE)
 

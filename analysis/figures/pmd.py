@@ -8,10 +8,9 @@ from __future__ import annotations
 
 import pandas as pd
 from matplotlib.figure import Figure
-
-from analysis import style, vocabulary
-from analysis.load import Result
-from analysis.sources import SOFTWARE
+from vsprof.analysis import style, vocabulary
+from vsprof.analysis.load import Result
+from vsprof.analysis.sources import SOFTWARE
 
 NEEDS = ("pmd_busy_cycles", "pmd_idle_cycles", "pmd_packets")
 

@@ -10,9 +10,8 @@ import pandas as pd
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from matplotlib.ticker import LogLocator, MultipleLocator
-
-from analysis import stats, style
-from analysis.load import Result
+from vsprof.analysis import stats, style
+from vsprof.analysis.load import Result
 
 KINDS = {"pmd_batch_packets": "packets in a batch", "pmd_queue_fill": "frames in the fullest queue"}
 NEEDS = tuple(f"{kind}_to_0" for kind in KINDS)

@@ -11,11 +11,10 @@ import pandas as pd
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from matplotlib.ticker import LogLocator, NullFormatter
-
-from analysis import style
-from analysis.load import Result
-from analysis.published import Comparison, beside
-from terms import units
+from vsprof.analysis import style
+from vsprof.analysis.load import Result
+from vsprof.analysis.published import Comparison, beside
+from vsprof.terms import units
 
 NEEDS = ()
 PUBLISHED, OURS = style.switch_colour("linux-bridge"), style.switch_colour("ovs-dpdk")

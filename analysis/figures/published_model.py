@@ -7,12 +7,11 @@ ours are there with polls that found nothing, and without them where they were c
 from __future__ import annotations
 
 import pandas as pd
-
-from analysis import model, style
-from analysis.figures import published
-from analysis.load import Result
-from analysis.published import Comparison, beside
-from analysis.sources import MODEL
+from vsprof.analysis import model, style
+from vsprof.analysis.figures import published
+from vsprof.analysis.load import Result
+from vsprof.analysis.published import Comparison, beside
+from vsprof.analysis.sources import MODEL
 
 NEEDS = ("cycles", "instructions", "loads", "stores", *model.RATES)
 SOURCE = "model"

@@ -8,10 +8,9 @@ from __future__ import annotations
 import pandas as pd
 from matplotlib.figure import Figure
 from matplotlib.ticker import NullFormatter
-
-from analysis import compare, comparison, style
-from analysis.load import Result
-from terms import units
+from vsprof.analysis import compare, comparison, style
+from vsprof.analysis.load import Result
+from vsprof.terms import units
 
 NEEDS = ()
 MOST = 40

@@ -8,11 +8,10 @@ from __future__ import annotations
 
 import pandas as pd
 from matplotlib.figure import Figure
-
-from analysis import metrics, style, vocabulary
-from analysis.load import Result
-from analysis.sources import SOFTWARE
-from terms import units
+from vsprof.analysis import metrics, style, vocabulary
+from vsprof.analysis.load import Result
+from vsprof.analysis.sources import SOFTWARE
+from vsprof.terms import units
 
 NEEDS = ("goodput", "packet_rate_received")
 LOADS = ("saturation", "ndr", "pdr", "equal")

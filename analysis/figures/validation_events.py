@@ -14,10 +14,9 @@ import numpy as np
 import pandas as pd
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
-
-from analysis import explain_validation, style
-from analysis.validation import FEW, Validation
-from terms import units
+from vsprof.analysis import explain_validation, style
+from vsprof.analysis.validation import FEW, Validation
+from vsprof.terms import units
 
 PART = "microbenchmarks"
 FARTHEST = 200

@@ -8,10 +8,9 @@ from __future__ import annotations
 
 import pandas as pd
 from matplotlib.figure import Figure
-
-from analysis import explain_validation
-from analysis.figures.validation_events import side_by_side
-from analysis.validation import Validation
+from vsprof.analysis import explain_validation
+from vsprof.analysis.figures.validation_events import side_by_side
+from vsprof.analysis.validation import Validation
 
 PART = "switches"
 

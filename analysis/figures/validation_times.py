@@ -7,10 +7,9 @@ from __future__ import annotations
 
 import pandas as pd
 from matplotlib.figure import Figure
-
-from analysis import explain_validation
-from analysis.figures.validation_events import side_by_side
-from analysis.validation import TIME_PARTS, TimeValidation
+from vsprof.analysis import explain_validation
+from vsprof.analysis.figures.validation_events import side_by_side
+from vsprof.analysis.validation import TIME_PARTS, TimeValidation
 
 PART = "microbenchmarks"
 """Whose reason is told where there is nothing to draw."""

@@ -13,14 +13,14 @@ import re
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, ClassVar
 
-from collectors import messages as collectors_messages
-from collectors.base import Collector, Recorded
-from collectors.ebpf import messages, numbers, output, probes, program
-from collectors.ebpf.probes import Probe
-from terms import messages as terms_messages
-from terms.schema import Number
-from terms.vocabulary import CollectorWords, NumberWords
-from testbeds.base import Testbed
+from vsprof.collectors import messages as collectors_messages
+from vsprof.collectors.base import Collector, Recorded
+from vsprof.collectors.ebpf import messages, numbers, output, probes, program
+from vsprof.collectors.ebpf.probes import Probe
+from vsprof.terms import messages as terms_messages
+from vsprof.terms.schema import Number
+from vsprof.terms.vocabulary import CollectorWords, NumberWords
+from vsprof.testbeds.base import Testbed
 
 PROBES = probes.names()
 FOLDER = "/run/vsprof-ebpf"

@@ -5,11 +5,11 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 
-from collectors.ebpf import messages
-from collectors.ebpf.output import Printed, Value
-from collectors.ebpf.probes import BUCKET, UNITS, Declared, Probe
-from terms.placement import Placement
-from terms.schema import ROLES, Number
+from vsprof.collectors.ebpf import messages
+from vsprof.collectors.ebpf.output import Printed, Value
+from vsprof.collectors.ebpf.probes import BUCKET, UNITS, Declared, Probe
+from vsprof.terms.placement import Placement
+from vsprof.terms.schema import ROLES, Number
 
 Place = tuple[str | None, int | None]
 """Role and CPU."""

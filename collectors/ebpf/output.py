@@ -8,7 +8,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
-from collectors.ebpf import messages
+from vsprof.collectors.ebpf import messages
 
 MAPS = ("map", "stats", "hist")
 

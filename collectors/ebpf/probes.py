@@ -21,9 +21,9 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from collectors.ebpf import messages
-from terms.placement import Placement
-from terms.schema import ROLES
+from vsprof.collectors.ebpf import messages
+from vsprof.terms.placement import Placement
+from vsprof.terms.schema import ROLES
 
 FOLDER = Path(__file__).parent
 UNITS = {"events": ("events", 1.0), "packets": ("packets", 1.0), "bytes": ("bytes", 1.0), "ns": ("seconds", 1e-9), "us": ("seconds", 1e-6)}

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from collectors.ebpf.probes import Probe
+from vsprof.collectors.ebpf.probes import Probe
 
 READY = "vsprof: ready"
 HELLO, MARK, END = "kill -0 $$", "kill -CONT $$", "kill -URG $$"

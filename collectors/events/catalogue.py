@@ -14,13 +14,13 @@ from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path
 
-from collectors import messages as collectors_messages
-from collectors.events import entries, messages, processor
-from collectors.events.entries import Event, Metric
-from collectors.events.processor import Processor
-from terms import expression
-from terms.expression import Formula, Value
-from terms.vocabulary import NumberWords
+from vsprof.collectors import messages as collectors_messages
+from vsprof.collectors.events import entries, messages, processor
+from vsprof.collectors.events.entries import Event, Metric
+from vsprof.collectors.events.processor import Processor
+from vsprof.terms import expression, places
+from vsprof.terms.expression import Formula, Value
+from vsprof.terms.vocabulary import NumberWords
 
 HERE = Path(__file__).resolve().parent
 COMMON, SOFTWARE, GENERIC = "common", "software", "generic"
@@ -132,7 +132,8 @@ def load(
         if folder not in names():
             raise messages.unknown_microarchitecture(folder, names())
     own = own_folder()
-    paths = [*_folders(shipped, folder), *_folders(own, folder), *(path for given in files for path in given_files(given))]
+    plugins = [path for place in places.own("events") for path in _folders(place, folder)]
+    paths = [*_folders(shipped, folder), *_folders(own, folder), *plugins, *(path for given in files for path in given_files(given))]
     return read(paths, seen, folder, pmu or processor.core_pmu())
 
 

@@ -15,10 +15,9 @@ from pathlib import Path
 from typing import Annotated, Any, Literal
 
 from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict, Field, ValidationError
-
-from collectors import messages as collectors_messages
-from collectors.events import messages
-from terms import expression
+from vsprof.collectors import messages as collectors_messages
+from vsprof.collectors.events import messages
+from vsprof.terms import expression
 
 CODES = ("EventCode", "ConfigCode", "PerfEvent")
 """Exactly one of these says what an event is."""

@@ -6,7 +6,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from pathlib import Path
 
-from terms.errors import BadInput
+from vsprof.terms.errors import BadInput
 
 # --- The event catalogue ---------------------------------------------------------------------------------------------
 

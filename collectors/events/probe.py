@@ -19,9 +19,9 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from collectors import messages as collectors_messages
-from collectors.events import messages
-from collectors.events.catalogue import Catalogue
+from vsprof.collectors import messages as collectors_messages
+from vsprof.collectors.events import messages
+from vsprof.collectors.events.catalogue import Catalogue
 
 SEPARATOR = ";"
 EACH_S, ALL_S = 5.0, 60.0

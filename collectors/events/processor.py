@@ -8,8 +8,8 @@ import re
 from dataclasses import dataclass
 from pathlib import Path
 
-from collectors import messages as collectors_messages
-from collectors.events import messages
+from vsprof.collectors import messages as collectors_messages
+from vsprof.collectors.events import messages
 
 MAPFILE = "mapfile.csv"
 MIDR = Path("/sys/devices/system/cpu/cpu0/regs/identification/midr_el1")

@@ -10,11 +10,11 @@ import re
 from collections.abc import Iterable, Mapping
 from typing import ClassVar
 
-from collectors.base import Recorded, Snapshot
-from collectors.ovs import APPCTL, has_pmd, not_running
-from collectors.ovs_pmd import histograms
-from terms.schema import Number
-from terms.vocabulary import NumberWords
+from vsprof.collectors.base import Recorded, Snapshot
+from vsprof.collectors.ovs import APPCTL, has_pmd, not_running
+from vsprof.collectors.ovs_pmd import histograms
+from vsprof.terms.schema import Number
+from vsprof.terms.vocabulary import NumberWords
 
 SEPARATOR, QUEUES = "--- pmd-perf-show", "--- pmd-rxq-show"
 # Fields of pmd-stats-show and of pmd-perf-show, both counted since the thread started, and our name and unit of each.

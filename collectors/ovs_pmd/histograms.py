@@ -13,7 +13,7 @@ import re
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
-from terms.schema import Number
+from vsprof.terms.schema import Number
 
 TITLE = "Histograms"
 COLUMNS = ("cycles/it", "packets/it", "cycles/pkt", "pkts/batch", "max vhost qlen", "upcalls/it", "cycles/upcall")

@@ -12,13 +12,13 @@ from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import Any, ClassVar
 
-from collectors import messages, perf_text
-from collectors.base import Apart, Recorded
-from collectors.perf_record import samples
-from collectors.uarch_model import symbols
-from terms.schema import FunctionCount, Number, StackCount
-from terms.vocabulary import NumberWords
-from testbeds.base import Testbed
+from vsprof.collectors import messages, perf_text
+from vsprof.collectors.base import Apart, Recorded
+from vsprof.collectors.perf_record import samples
+from vsprof.collectors.uarch_model import symbols
+from vsprof.terms.schema import FunctionCount, Number, StackCount
+from vsprof.terms.vocabulary import NumberWords
+from vsprof.testbeds.base import Testbed
 
 FREQUENCY_HZ = 499
 """A prime: a round number would step with what the host itself does a hundred or a thousand times a second."""

@@ -11,11 +11,11 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
-from collectors import messages
-from collectors.base import Recorded
-from collectors.perf_text import IDLE_TASK, Recording, lost, nanoseconds, thread_name
-from terms.placement import Placement
-from terms.schema import FunctionCount, Number, StackCount
+from vsprof.collectors import messages
+from vsprof.collectors.base import Recorded
+from vsprof.collectors.perf_text import IDLE_TASK, Recording, lost, nanoseconds, thread_name
+from vsprof.terms.placement import Placement
+from vsprof.terms.schema import FunctionCount, Number, StackCount
 
 HEAD = re.compile(
     r"^(?P<comm>.*\S)\s+(?P<pid>-?\d+)/(?P<tid>-?\d+)\s+\[(?P<cpu>\d+)\]\s(?P<misc>.*?)\s+(?P<time>\d+\.\d+):\s+(?P<event>[^\s:]+)[:\w]*:\s*$"

@@ -21,19 +21,19 @@ import shlex
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, ClassVar
 
-from collectors.base import Collector, Recorded
-from collectors.events import catalogue, probe
-from collectors.events.catalogue import Catalogue
-from collectors.events.entries import Metric
-from collectors.perf_stat import groups, messages, numbers, perf, preflight, wanted
-from collectors.perf_stat.groups import Group, Round
-from collectors.perf_stat.perf import STAT, Seen
-from collectors.perf_stat.preflight import Preflight
-from collectors.perf_stat.wanted import Wanted
-from terms import errors
-from terms.schema import Number
-from terms.vocabulary import CollectorWords
-from testbeds.base import Testbed
+from vsprof.collectors.base import Collector, Recorded
+from vsprof.collectors.events import catalogue, probe
+from vsprof.collectors.events.catalogue import Catalogue
+from vsprof.collectors.events.entries import Metric
+from vsprof.collectors.perf_stat import groups, messages, numbers, perf, preflight, wanted
+from vsprof.collectors.perf_stat.groups import Group, Round
+from vsprof.collectors.perf_stat.perf import STAT, Seen
+from vsprof.collectors.perf_stat.preflight import Preflight
+from vsprof.collectors.perf_stat.wanted import Wanted
+from vsprof.terms import errors
+from vsprof.terms.schema import Number
+from vsprof.terms.vocabulary import CollectorWords
+from vsprof.testbeds.base import Testbed
 
 FOLDER = "/run/vsprof-perf-stat"
 KERNEL_EVENTS_ROOM = 8

@@ -11,7 +11,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
-from collectors.events.entries import Event
+from vsprof.collectors.events.entries import Event
 
 SPLIT = {"user": "uH", "kernel": "kH", "guest": "G"}
 """The modes that can be distinguished, and perf's modifiers for them."""

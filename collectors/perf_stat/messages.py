@@ -5,8 +5,8 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 
-from terms.errors import BadInput
-from terms.units import significant
+from vsprof.terms.errors import BadInput
+from vsprof.terms.units import significant
 
 # --- perf stat -------------------------------------------------------------------------------------------------------
 

@@ -9,12 +9,12 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass, field
 from typing import Any
 
-from collectors.base import Recorded
-from collectors.events import probe
-from collectors.events.probe import Count
-from collectors.perf_stat import messages
-from terms.placement import Placement
-from terms.schema import Number
+from vsprof.collectors.base import Recorded
+from vsprof.collectors.events import probe
+from vsprof.collectors.events.probe import Count
+from vsprof.collectors.perf_stat import messages
+from vsprof.terms.placement import Placement
+from vsprof.terms.schema import Number
 
 UNREADABLE = (LookupError, TypeError, AttributeError, OverflowError, RecursionError)
 """What reading a recording raises, beside ``ValueError``, if it is not ours."""

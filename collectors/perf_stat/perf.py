@@ -8,11 +8,11 @@ import shlex
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
-from collectors import messages as collectors_messages
-from collectors.events import probe, processor
-from collectors.events.probe import Count, Ran
-from collectors.events.processor import Processor
-from testbeds.base import Testbed
+from vsprof.collectors import messages as collectors_messages
+from vsprof.collectors.events import probe, processor
+from vsprof.collectors.events.probe import Count, Ran
+from vsprof.collectors.events.processor import Processor
+from vsprof.testbeds.base import Testbed
 
 EACH_S = 10
 """How long one call of perf may take."""

@@ -12,11 +12,11 @@ from collections.abc import Sequence
 from dataclasses import asdict, dataclass, field
 from typing import Any
 
-from collectors.events.catalogue import Catalogue
-from collectors.events.probe import Ran
-from collectors.perf_stat import messages, perf, programs
-from collectors.perf_stat.perf import STAT, Seen
-from testbeds.base import Testbed
+from vsprof.collectors.events.catalogue import Catalogue
+from vsprof.collectors.events.probe import Ran
+from vsprof.collectors.perf_stat import messages, perf, programs
+from vsprof.collectors.perf_stat.perf import STAT, Seen
+from vsprof.testbeds.base import Testbed
 
 OK, WARNING, FAILED = "ok", "warning", "failed"
 MOST_COPIES = 16

@@ -9,10 +9,10 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from collectors import messages as collectors_messages
-from collectors.events import catalogue, entries
-from collectors.events.catalogue import Catalogue
-from collectors.perf_stat import groups, messages
+from vsprof.collectors import messages as collectors_messages
+from vsprof.collectors.events import catalogue, entries
+from vsprof.collectors.events.catalogue import Catalogue
+from vsprof.collectors.perf_stat import groups, messages
 
 DEFAULT = (
     "cpi", "l1d_misses", "l2_misses", "llc_misses", "l1i_misses", "branch_misses", "dtlb_walks", "dtlb_misses", "itlb_walks",

@@ -12,12 +12,12 @@ from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from typing import ClassVar
 
-from collectors import messages, perf_text
-from collectors.base import Apart, Recorded
-from collectors.perf_text import IDLE_TASK, Recording
-from collectors.sched.story import OTHER, REASONS, Story, Thread
-from terms.schema import FunctionCount, Number
-from terms.vocabulary import NumberWords
+from vsprof.collectors import messages, perf_text
+from vsprof.collectors.base import Apart, Recorded
+from vsprof.collectors.perf_text import IDLE_TASK, Recording
+from vsprof.collectors.sched.story import OTHER, REASONS, Story, Thread
+from vsprof.terms.schema import FunctionCount, Number
+from vsprof.terms.vocabulary import NumberWords
 
 EVENTS = "-e sched:sched_switch,sched:sched_wakeup,sched:sched_wakeup_new,sched:sched_migrate_task"
 FIELDS = ("tid,cpu,time,event,trace",)

@@ -8,8 +8,8 @@ from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 
-from collectors.perf_text import IDLE_TASK, Recording, lost, nanoseconds, thread_name
-from terms.placement import Placement
+from vsprof.collectors.perf_text import IDLE_TASK, Recording, lost, nanoseconds, thread_name
+from vsprof.terms.placement import Placement
 
 REASONS = {
     "R": "switches_preempted", "S": "switches_sleeping", "D": "switches_uninterruptible", "I": "switches_idle_worker",

@@ -12,22 +12,23 @@ import contextlib
 import json
 import re
 import secrets
+import subprocess
 import time
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from pathlib import Path
 from typing import Any, ClassVar
 
-from collectors.base import Clock, Marks, Recorded
-from collectors.uarch_model import functions, messages, numbers, profiles, symbols
-from collectors.uarch_model.control import Control
-from terms import errors
-from terms import messages as terms_messages
-from terms.schema import FunctionCount, Number
-from terms.vocabulary import NumberWords
-from testbeds.base import MODELLED, Testbed
-from testbeds.threads import cpu_list
+from vsprof.collectors.base import Clock, Marks, Recorded
+from vsprof.collectors.uarch_model import functions, messages, numbers, profiles, symbols
+from vsprof.collectors.uarch_model.control import Control
+from vsprof.terms import errors, places
+from vsprof.terms import messages as terms_messages
+from vsprof.terms.schema import FunctionCount, Number
+from vsprof.terms.vocabulary import NumberWords
+from vsprof.testbeds.base import MODELLED, Testbed
+from vsprof.testbeds.threads import cpu_list
 
-BUILD = Path(__file__).resolve().parents[2] / "build" / "uarch_model"
+BUILD = places.BUILD / "uarch_model"
 MARK = "/var/lib/vsprof/mark"
 """Where the program that marks a window's ends lies on the testbed. Nothing may be executed from /run."""
 QUANTUM_US = 2.0
@@ -145,6 +146,17 @@ class UarchModel(Clock):
         self.deepest_idle = deepest_idle
         self.profile = profile(cpu, without)
         self._control: Control | None = None
+
+    @classmethod
+    def build(cls) -> None:
+        # make compiles nothing where what it built is newer than its sources.
+        command = ["make", "--silent", "--directory", str(Path(__file__).parent), f"BUILD={BUILD}"]
+        try:
+            made = subprocess.run(command, capture_output=True, text=True, check=False)
+        except OSError as error:
+            raise messages.not_built(str(error)) from None
+        if made.returncode != 0:
+            raise messages.not_built(made.stderr)
 
     @classmethod
     def check_options(cls, given: Mapping[str, Any]) -> None:

@@ -10,7 +10,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-from collectors.uarch_model import messages
+from vsprof.collectors.uarch_model import messages
 
 ANSWER_SECONDS = 40
 """Longer than the plug-in itself waits for a processor to be idle."""

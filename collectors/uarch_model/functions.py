@@ -11,10 +11,10 @@ from collections import defaultdict
 from collections.abc import Iterable, Mapping
 from typing import Any
 
-from collectors.base import Recorded
-from collectors.uarch_model import numbers, symbols
-from terms.placement import Placement
-from terms.schema import FunctionCount
+from vsprof.collectors.base import Recorded
+from vsprof.collectors.uarch_model import numbers, symbols
+from vsprof.terms.placement import Placement
+from vsprof.terms.schema import FunctionCount
 
 SAMPLES, *MISSES = symbols.KINDS
 

@@ -6,7 +6,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from pathlib import Path
 
-from terms.errors import BadInput, RunFailed
+from vsprof.terms.errors import BadInput, RunFailed
 
 # --- General ---------------------------------------------------------------------------------------------------------
 
@@ -33,6 +33,12 @@ def clock_stands_still(seconds: float, cpus: Iterable[str]) -> RunFailed:
 
 def plugin_refused(command: str, why: str) -> RunFailed:
     return RunFailed(f"the processor model refused {command!r}: {why}")
+
+
+def not_built(words: str) -> BadInput:
+    return BadInput(
+        f"the processor model, which is compiled on this machine, was not: {words.strip()[-800:]}. It takes make, gcc and libc6-dev"
+    )
 
 
 # --- CPU profiles ----------------------------------------------------------------------------------------------------

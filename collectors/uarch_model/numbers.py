@@ -8,10 +8,10 @@ from collections import defaultdict
 from collections.abc import Iterable, Mapping
 from typing import Any
 
-from collectors.base import Recorded
-from collectors.uarch_model import profiles
-from terms.placement import Placement
-from terms.schema import Number
+from vsprof.collectors.base import Recorded
+from vsprof.collectors.uarch_model import profiles
+from vsprof.terms.placement import Placement
+from vsprof.terms.schema import Number
 
 MODES = {
     "host_kernel": ("kernel", ""),

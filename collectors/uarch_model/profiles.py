@@ -19,9 +19,9 @@ from typing import Annotated, Any, Generic, Literal, TypeVar
 
 import yaml
 from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, StrictBool, ValidationError
-
-from collectors import messages as collectors_messages
-from collectors.uarch_model import messages
+from vsprof.collectors import messages as collectors_messages
+from vsprof.collectors.uarch_model import messages
+from vsprof.terms import places
 
 HERE = Path(__file__).resolve().parent
 FOLDER = HERE / "profiles"
@@ -342,7 +342,12 @@ class Profile:
 
 def names() -> list[str]:
     """All profiles of the project."""
-    return sorted(path.stem for path in FOLDER.glob("*.yaml"))
+    return sorted(_known())
+
+
+def _known() -> dict[str, Path]:
+    """Their files by name; the user's own of a name comes before the project's."""
+    return {path.stem: path for folder in (FOLDER, *places.own("profiles")) for path in folder.glob("*.yaml")}
 
 
 def load(name_or_path: str | Path) -> Profile:
@@ -396,7 +401,7 @@ class _Loader(yaml.SafeLoader):
 def _find(name: str, folder: Path) -> Path | None:
     """A profile's file by its name, or by a path as seen from ``folder``; None if there is none."""
     if not name.endswith((".yaml", ".yml")):
-        return FOLDER / f"{name}.yaml" if name in names() else None
+        return _known().get(name)
     return folder / name if os.path.isfile(folder / name) else None  # Path.is_file raises on strange names
 
 

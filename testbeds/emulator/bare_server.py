@@ -16,11 +16,11 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
-from testbeds import messages
-from testbeds.emulator import cache, needs
-from testbeds.emulator import image as images
-from testbeds.emulator.machine import CONTROL_MAC, Instance, Machine, Shape, instance
-from testbeds.ssh import Channel
+from vsprof.testbeds import messages
+from vsprof.testbeds.emulator import cache, needs
+from vsprof.testbeds.emulator import image as images
+from vsprof.testbeds.emulator.machine import CONTROL_MAC, Instance, Machine, Shape, instance
+from vsprof.testbeds.ssh import Channel
 
 DISK_BYTES = 6 << 30
 PACKAGES = (

@@ -18,17 +18,15 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import IO
 
-from terms import locks
+from vsprof.terms import locks, places
 
 SEAL = "seal.json"
 IN_USE = "in-use.lock"
 
 
 def root() -> Path:
-    """The cache folder: $VSPROF_CACHE, or vsprof in the user's cache folder (XDG base directories)."""
-    if named := os.environ.get("VSPROF_CACHE"):
-        return Path(named).absolute()
-    return Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache").absolute() / "vsprof"
+    """The cache folder, see ``places.cache``."""
+    return places.cache()
 
 
 @contextlib.contextmanager

@@ -18,16 +18,17 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from testbeds import messages, processes
-from testbeds.emulator import cache, needs
+from vsprof.terms import places
+from vsprof.testbeds import messages, processes
+from vsprof.testbeds.emulator import cache, needs
 
 SUITE = "trixie"
 DISK_BYTES = 6 << 30
 """Size of the root file system. The image is sparse: about 1 GB of it is used."""
 BASE_PACKAGES = ("systemd", "systemd-sysv", "dbus", "iproute2", "python3", "python3-apt", "ca-certificates")
 """What Ansible needs to take over; every other package comes from a role."""
-ANSIBLE = Path(__file__).resolve().parents[2] / "ansible"
-DATAPLANE = Path(__file__).resolve().parents[2] / "dataplane"
+ANSIBLE = places.ROOT / "ansible"
+DATAPLANE = places.ROOT / "dataplane"
 DATAPLANE_SOURCES = ("*.c", "*.h", "Makefile", "probe/*.c", "probe/*.h", "probe/Makefile")
 """What the role vhost_switch compiles."""
 PARTS = ["disk.raw", "vmlinux", "initrd", "key"]

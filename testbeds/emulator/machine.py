@@ -21,12 +21,12 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from terms import errors, locks
-from testbeds import messages, processes
-from testbeds.emulator.image import Image
-from testbeds.emulator.likeness import ITSELF, Likeness
-from testbeds.emulator.needs import LAB_MEMORY_BYTES
-from testbeds.qmp import Monitor
+from vsprof.terms import errors, locks
+from vsprof.testbeds import messages, processes
+from vsprof.testbeds.emulator.image import Image
+from vsprof.testbeds.emulator.likeness import ITSELF, Likeness
+from vsprof.testbeds.emulator.needs import LAB_MEMORY_BYTES
+from vsprof.testbeds.qmp import Monitor
 
 CONTROL_MAC = "52:54:00:76:73:01"
 """The control channel's interface; the role ``lab`` knows it by this address."""

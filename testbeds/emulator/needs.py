@@ -11,9 +11,9 @@ import subprocess
 from dataclasses import dataclass
 from pathlib import Path
 
-from terms import units
-from testbeds import messages
-from testbeds.emulator import cache
+from vsprof.terms import units
+from vsprof.testbeds import messages
+from vsprof.testbeds.emulator import cache
 
 LAB_MEMORY_BYTES = 4 << 30
 """Memory of the emulated host. About 2.5 GB of it are touched in a run."""

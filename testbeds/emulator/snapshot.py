@@ -11,13 +11,13 @@ import hashlib
 import time
 from pathlib import Path
 
-from terms import errors
-from testbeds import messages
-from testbeds.emulator import cache, soundness
-from testbeds.emulator import machine as machines
-from testbeds.emulator.image import Image, Say
-from testbeds.emulator.machine import Machine, Shape, instance
-from testbeds.ssh import Channel
+from vsprof.terms import errors
+from vsprof.testbeds import messages
+from vsprof.testbeds.emulator import cache, soundness
+from vsprof.testbeds.emulator import machine as machines
+from vsprof.testbeds.emulator.image import Image, Say
+from vsprof.testbeds.emulator.machine import Machine, Shape, instance
+from vsprof.testbeds.ssh import Channel
 
 BOOT_SECONDS = 240
 RESUME_SECONDS = 30

@@ -11,7 +11,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from types import ModuleType
 
-from terms import schema
+from vsprof.terms import schema
 
 OPTIONS = {"main_thread": ("own-cpu", "pmd-cpu"), "tcp_window": ("system", "8K")}
 CHANGES = [{}, {"main_thread": "pmd-cpu"}, {"tcp_window": "8K"}, {"main_thread": "pmd-cpu", "tcp_window": "8K"}]

@@ -8,8 +8,7 @@ from pathlib import Path
 from types import ModuleType
 
 import pytest
-
-from analysis.load import Result, load
+from vsprof.analysis.load import Result, load
 
 
 def _sample(name: str = "sample") -> ModuleType:

@@ -6,7 +6,7 @@ from __future__ import annotations
 import json
 from pathlib import Path
 
-from terms import schema
+from vsprof.terms import schema
 
 OPTIONS = {"pmd_node": ("far", "near"), "memory_node": ("far", "near")}
 LINES = {("far", "far"): 6, ("far", "near"): 4, ("near", "far"): 2, ("near", "near"): 0}

@@ -8,8 +8,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pandas as pd
-
-from terms import schema
+from vsprof.terms import schema
 
 GROUPS = (("cyc", "ins", "l1"), ("cyc", "ins", "near"), ("cyc", "ins", "far"))
 MODES = ("user", "kernel")

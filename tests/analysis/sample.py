@@ -11,9 +11,8 @@ from pathlib import Path
 
 import numpy as np
 import pandas as pd
-
-from analysis.load import Result
-from terms import schema
+from vsprof.analysis.load import Result
+from vsprof.terms import schema
 
 NOTE = "SYNTHETIC: made up by tests/analysis/sample.py"
 ARMS = {

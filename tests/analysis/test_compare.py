@@ -9,11 +9,10 @@ import json
 import numpy as np
 import pytest
 from rich.console import Console
-
-from analysis import compare, compare_text, load
-from analysis import messages as analysis_messages
-from runner import cli
-from terms.errors import BadInput
+from vsprof.analysis import compare, compare_text, load
+from vsprof.analysis import messages as analysis_messages
+from vsprof.runner import cli
+from vsprof.terms.errors import BadInput
 
 
 @pytest.fixture(scope="module")

@@ -7,9 +7,8 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-
-from analysis import decompose
-from analysis.decompose import Account
+from vsprof.analysis import decompose
+from vsprof.analysis.decompose import Account
 
 ROLES, CAUSES = ("switch", "vhost", "guest"), ("base", "memory")
 few = settings(max_examples=40, deadline=None)

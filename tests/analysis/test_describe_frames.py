@@ -3,8 +3,8 @@
 
 from __future__ import annotations
 
-from analysis import describe_frames, published
-from analysis.describe import Table, Text
+from vsprof.analysis import describe_frames, published
+from vsprof.analysis.describe import Table, Text
 
 
 def cell(table: Table, case: str, column: str) -> str:

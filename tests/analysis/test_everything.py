@@ -4,11 +4,11 @@
 from __future__ import annotations
 
 import pytest
+from vsprof.analysis import everything
+from vsprof.analysis.load import load
+from vsprof.terms import schema
+from vsprof.terms.schema import Number
 
-from analysis import everything
-from analysis.load import load
-from terms import schema
-from terms.schema import Number
 from tests.analysis import sample
 
 

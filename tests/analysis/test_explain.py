@@ -7,9 +7,9 @@ import dataclasses
 import json
 import re
 
-from analysis import describe, explain, show
-from analysis.load import load
-from analysis.published import beside, every
+from vsprof.analysis import describe, explain, show
+from vsprof.analysis.load import load
+from vsprof.analysis.published import beside, every
 
 
 def claims(result) -> str:

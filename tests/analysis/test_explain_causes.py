@@ -4,9 +4,8 @@
 from __future__ import annotations
 
 import pytest
-
-from analysis import explain, explain_causes, figures
-from analysis.load import load
+from vsprof.analysis import explain, explain_causes, figures
+from vsprof.analysis.load import load
 
 SHARED, SMALL, BOTH = ("pmd-cpu", "system"), ("own-cpu", "8K"), ("pmd-cpu", "8K")
 

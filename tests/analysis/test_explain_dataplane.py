@@ -4,11 +4,10 @@
 from __future__ import annotations
 
 import pytest
-
-from analysis import explain_crossover, explain_dataplane, metrics
-from analysis.load import load
-from analysis.stats import Estimate
-from terms import schema
+from vsprof.analysis import explain_crossover, explain_dataplane, metrics
+from vsprof.analysis.load import load
+from vsprof.analysis.stats import Estimate
+from vsprof.terms import schema
 
 
 def scaled(path, factors: dict[tuple[int, str], float]):

@@ -6,10 +6,9 @@ from __future__ import annotations
 import itertools
 
 import pytest
-
-from analysis import explain_numa, figures
-from analysis.load import load
-from analysis.published import beside
+from vsprof.analysis import explain_numa, figures
+from vsprof.analysis.load import load
+from vsprof.analysis.published import beside
 
 FLOOD = ("udp_flood", "saturation")
 

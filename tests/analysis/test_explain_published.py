@@ -6,9 +6,8 @@ from __future__ import annotations
 import re
 
 import pytest
-
-from analysis import explain_published
-from analysis.load import load
+from vsprof.analysis import explain_published
+from vsprof.analysis.load import load
 
 
 @pytest.fixture

@@ -6,11 +6,10 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
-
-from analysis import explain_time as explain
-from analysis import explain_validation, figures, validation
-from analysis.figures import __main__ as draw
-from terms.errors import BadInput
+from vsprof.analysis import explain_time as explain
+from vsprof.analysis import explain_validation, figures, validation
+from vsprof.analysis.figures import __main__ as draw
+from vsprof.terms.errors import BadInput
 
 KEPT = Path(__file__).resolve().parents[2] / "docs" / "reference"
 

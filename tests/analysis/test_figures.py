@@ -10,16 +10,15 @@ from pathlib import Path
 
 import pytest
 from matplotlib.colors import to_rgba
-
-from analysis import figures, metrics, model, style
-from analysis.figures import decomposition
-from analysis.load import load
-from analysis.source import WINDOW
+from vsprof.analysis import figures, metrics, model, style
+from vsprof.analysis.figures import decomposition
+from vsprof.analysis.load import load
+from vsprof.analysis.source import WINDOW
 
 ROOT = Path(__file__).resolve().parents[2]
 NAMES = sorted(module.name for module in pkgutil.iter_modules(figures.__path__) if module.name != "__main__")
-MODELLED = [name for name in NAMES if getattr(importlib.import_module(f"analysis.figures.{name}"), "SOURCE", "") == "model"]
-COUNTED_BY_PMU = [name for name in NAMES if getattr(importlib.import_module(f"analysis.figures.{name}"), "SOURCE", "") == "hardware"]
+MODELLED = [name for name in NAMES if getattr(importlib.import_module(f"vsprof.analysis.figures.{name}"), "SOURCE", "") == "model"]
+COUNTED_BY_PMU = [name for name in NAMES if getattr(importlib.import_module(f"vsprof.analysis.figures.{name}"), "SOURCE", "") == "hardware"]
 OWN = {"counts", "stages", "frame_latency", "outage", "no_drop", "validation_events", "validation_switches", "validation_times"}
 """Of vhost-switch alone, of frame-probe's single frames, of rates that were searched, of numbers that ask for it, of no result: tested by themselves."""
 PROBED = ["frame_latency", "outage"]
@@ -96,7 +95,7 @@ def test_a_figure_of_the_model_says_where_polling_is_left_in(sample, tmp_path, n
 
 @pytest.mark.parametrize("name", [name for name in COUNTED if name not in ("published", "ratios")])
 def test_a_figure_without_numbers_says_why(sample, tmp_path, name):
-    needs = importlib.import_module(f"analysis.figures.{name}").NEEDS
+    needs = importlib.import_module(f"vsprof.analysis.figures.{name}").NEEDS
     shown = figures.show(load(sample.write(tmp_path / "r", repetitions=1, drop=(*needs, "packet_rate_received"))), name)
     if name == "loss_per_hop":  # its counts belong to the whole flood, which the sample never drops
         return

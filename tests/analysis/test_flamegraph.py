@@ -8,8 +8,7 @@ from xml.etree import ElementTree
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-
-from analysis import flamegraph
+from vsprof.analysis import flamegraph
 
 SVG = "{http://www.w3.org/2000/svg}"
 INSIDE = flamegraph.WIDTH - 2 * flamegraph.MARGIN

@@ -7,11 +7,10 @@ import dataclasses
 
 import pandas as pd
 import pytest
-
-from analysis import describe, explain_model, figures, functions, tables
-from analysis.load import load
-from analysis.sources import MODEL
-from terms import schema
+from vsprof.analysis import describe, explain_model, figures, functions, tables
+from vsprof.analysis.load import load
+from vsprof.analysis.sources import MODEL
+from vsprof.terms import schema
 
 DPDK, KERNEL = "ovs-dpdk+vhost-user+64", "kernel-ovs+vhost-net+64"
 TCP = {"traffic": "tcp_stream", "load": "saturation"}

@@ -11,12 +11,11 @@ from xml.etree import ElementTree
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-
-from analysis import compare, gate
-from analysis.gate import FAILS, HOLDS, UNTOLD, Rule
-from analysis.load import load
-from runner import cli
-from terms.errors import BadInput
+from vsprof.analysis import compare, gate
+from vsprof.analysis.gate import FAILS, HOLDS, UNTOLD, Rule
+from vsprof.analysis.load import load
+from vsprof.runner import cli
+from vsprof.terms.errors import BadInput
 
 TWO = ["compare", "kernel-ovs", "ovs-dpdk", "--in"]
 

@@ -5,11 +5,10 @@ from __future__ import annotations
 
 import pandas as pd
 import pytest
-
-from analysis import describe, hardware, metrics, show
-from analysis.load import load
-from analysis.source import select
-from analysis.sources import HARDWARE, SOFTWARE
+from vsprof.analysis import describe, hardware, metrics, show
+from vsprof.analysis.load import load
+from vsprof.analysis.source import select
+from vsprof.analysis.sources import HARDWARE, SOFTWARE
 
 FLOOD = {"traffic": "udp_flood", "load": "saturation"}
 KERNEL, DPDK = "kernel-ovs+vhost-net+64", "ovs-dpdk+vhost-user+64"

@@ -8,11 +8,10 @@ import json
 
 import pandas as pd
 import pytest
-
-from analysis import describe, explain, metrics, published
-from analysis.load import load
-from terms import schema
-from terms.errors import BadInput
+from vsprof.analysis import describe, explain, metrics, published
+from vsprof.analysis.load import load
+from vsprof.terms import schema
+from vsprof.terms.errors import BadInput
 
 
 def test_cases_come_in_one_order_and_are_named(three_accesses):

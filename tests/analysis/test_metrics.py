@@ -4,11 +4,10 @@
 from __future__ import annotations
 
 import pytest
-
-from analysis import metrics
-from analysis.load import load
-from analysis.source import select
-from analysis.sources import SOFTWARE
+from vsprof.analysis import metrics
+from vsprof.analysis.load import load
+from vsprof.analysis.source import select
+from vsprof.analysis.sources import SOFTWARE
 
 DPDK, KERNEL = "ovs-dpdk+vhost-user+64", "kernel-ovs+vhost-net+64"
 FLOOD = {"traffic": "udp_flood", "load": "saturation"}

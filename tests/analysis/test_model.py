@@ -8,11 +8,10 @@ import json
 import pandas as pd
 import pyarrow.parquet as pq
 import pytest
-
-from analysis import describe, explain_model, metrics, model, show
-from analysis.load import load
-from analysis.published import beside
-from analysis.sources import MODEL
+from vsprof.analysis import describe, explain_model, metrics, model, show
+from vsprof.analysis.load import load
+from vsprof.analysis.published import beside
+from vsprof.analysis.sources import MODEL
 
 DPDK, KERNEL = "ovs-dpdk+vhost-user+64", "kernel-ovs+vhost-net+64"
 FLOOD = {"traffic": "udp_flood", "load": "saturation"}

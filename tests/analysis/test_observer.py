@@ -7,8 +7,8 @@ import copy
 import dataclasses
 
 import pytest
+from vsprof.analysis import describe, series
 
-from analysis import describe, series
 from tests.analysis.sample import SECONDS, with_frame
 
 

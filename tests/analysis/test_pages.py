@@ -7,10 +7,9 @@ import re
 from pathlib import Path
 
 import pytest
-
-from analysis import pages
-from analysis.load import load
-from terms import errors
+from vsprof.analysis import pages
+from vsprof.analysis.load import load
+from vsprof.terms import errors
 
 FLOOD = "udp_flood saturation packet_rate_received"
 BOTH = "| switch=ovs-dpdk | switch=kernel-ovs"

@@ -4,10 +4,9 @@
 from __future__ import annotations
 
 import pytest
-
-from analysis import figures, sections
-from analysis.describe import Text
-from terms.errors import BadInput
+from vsprof.analysis import figures, sections
+from vsprof.analysis.describe import Text
+from vsprof.terms.errors import BadInput
 
 
 @pytest.fixture

@@ -7,8 +7,7 @@ import json
 
 import numpy as np
 import pytest
-
-from analysis import load, series
+from vsprof.analysis import load, series
 
 SERIES = 1000
 

@@ -4,11 +4,10 @@
 from __future__ import annotations
 
 import pytest
-
-from analysis import report, stacks
-from analysis.load import load
-from terms import schema
-from terms.schema import StackCount
+from vsprof.analysis import report, stacks
+from vsprof.analysis.load import load
+from vsprof.terms import schema
+from vsprof.terms.schema import StackCount
 
 
 def with_stacks(sample, path, counts, source="software", **shape):

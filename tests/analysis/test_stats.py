@@ -9,8 +9,7 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-
-from analysis import stats
+from vsprof.analysis import stats
 
 counts = st.floats(0.5, 1e6)
 windows = st.lists(st.tuples(counts, st.floats(0.5, 100)), min_size=1, max_size=4).map(np.array)

@@ -4,10 +4,9 @@
 from __future__ import annotations
 
 import pytest
-
-from analysis import tables
-from terms import schema
-from terms.errors import BadInput
+from vsprof.analysis import tables
+from vsprof.terms import schema
+from vsprof.terms.errors import BadInput
 
 ROWS = [
     {"run_id": run, "case_id": "c1", "role": role, "function": name, "name": counted, "value": value}

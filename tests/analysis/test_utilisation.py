@@ -7,8 +7,7 @@ from types import SimpleNamespace
 
 import pandas as pd
 import pytest
-
-from analysis.explain import utilisation
+from vsprof.analysis.explain import utilisation
 
 HZ = 1_000_000
 RUN = {"case_id": "a", "cpu_roles": {"1": "switch", "2": "guest"}}

@@ -7,12 +7,11 @@ import json
 from pathlib import Path
 
 import pytest
-
-from analysis import explain_validation as explain
-from analysis import figures, validation
-from analysis.figures import __main__ as draw
-from analysis.stats import Estimate
-from terms.errors import BadInput
+from vsprof.analysis import explain_validation as explain
+from vsprof.analysis import figures, validation
+from vsprof.analysis.figures import __main__ as draw
+from vsprof.analysis.stats import Estimate
+from vsprof.terms.errors import BadInput
 
 KEPT = Path(__file__).resolve().parents[2] / "docs" / "reference"
 FIGURES = ("validation_events", "validation_switches")

@@ -7,14 +7,14 @@ import json
 
 import pyarrow as pa
 import pytest
+from vsprof.analysis import describe, figures, metrics, series, style, vocabulary
+from vsprof.analysis.load import load
+from vsprof.analysis.sources import HARDWARE, MODEL, SOFTWARE, speakers
+from vsprof.runner.experiment import COLLECTORS, SWITCHES, TRAFFIC
+from vsprof.terms import schema
+from vsprof.terms.errors import BadInput
+from vsprof.terms.vocabulary import CollectorWords, Data, Headline, NumberWords, SwitchWords, TrafficWords, Vocabulary
 
-from analysis import describe, figures, metrics, series, style, vocabulary
-from analysis.load import load
-from analysis.sources import HARDWARE, MODEL, SOFTWARE, speakers
-from runner.experiment import COLLECTORS, SWITCHES, TRAFFIC
-from terms import schema
-from terms.errors import BadInput
-from terms.vocabulary import CollectorWords, Data, Headline, NumberWords, SwitchWords, TrafficWords, Vocabulary
 from tests.analysis import sample
 
 HEADLINES = (

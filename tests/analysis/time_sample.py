@@ -5,8 +5,8 @@ from __future__ import annotations
 
 from datetime import UTC, datetime
 
-from analysis.stats import Estimate
-from analysis.validation import NS_PER_ITERATION, NS_PER_PACKET, TIME, Note, Row, Side, TimeValidation
+from vsprof.analysis.stats import Estimate
+from vsprof.analysis.validation import NS_PER_ITERATION, NS_PER_PACKET, TIME, Note, Row, Side, TimeValidation
 
 
 def near(value: float, spread: float = 0.02) -> Estimate:

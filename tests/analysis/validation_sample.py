@@ -5,8 +5,8 @@ from __future__ import annotations
 
 from datetime import UTC, datetime
 
-from analysis.stats import Estimate
-from analysis.validation import CPI, EVENTS, PER_ITERATION, PER_PACKET, Note, Row, Validation
+from vsprof.analysis.stats import Estimate
+from vsprof.analysis.validation import CPI, EVENTS, PER_ITERATION, PER_PACKET, Note, Row, Validation
 
 NO_PMU = "there is no SYNTHETIC PMU"
 

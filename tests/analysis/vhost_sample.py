@@ -7,7 +7,7 @@ import json
 from collections.abc import Iterator, Mapping
 from pathlib import Path
 
-from terms import schema
+from vsprof.terms import schema
 
 PACKETS = 140_000.0
 STAGES = {"dequeue": 40.0, "parse": 10.0, "lookup": 15.0, "enqueue": 60.0, "other": 0.0}

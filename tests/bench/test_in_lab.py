@@ -4,11 +4,10 @@
 from __future__ import annotations
 
 import pytest
-
-from bench import micro_times, switch_times, user_mode_linux
-from bench import validate_switches as switches
-from bench.model import PLUGIN
-from collectors.uarch_model import profiles
+from vsprof.bench import micro_times, switch_times, user_mode_linux
+from vsprof.bench import validate_switches as switches
+from vsprof.bench.model import PLUGIN
+from vsprof.collectors.uarch_model import profiles
 
 pytestmark = [pytest.mark.lab, pytest.mark.usefixtures("lab_can_run")]
 

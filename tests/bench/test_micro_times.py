@@ -7,11 +7,10 @@ import os
 import subprocess
 
 import pytest
-
-from bench import micro_times, microbenchmarks
-from bench.micro_times import Timed, Took
-from collectors.uarch_model import profiles
-from terms.errors import RunFailed
+from vsprof.bench import micro_times, microbenchmarks
+from vsprof.bench.micro_times import Timed, Took
+from vsprof.collectors.uarch_model import profiles
+from vsprof.terms.errors import RunFailed
 
 PROFILE = profiles.load("zen4")
 

@@ -4,10 +4,9 @@
 from __future__ import annotations
 
 import pytest
-
-from bench import modelled_time
-from bench.modelled_time import QUANTA_US, Seen
-from terms.errors import BadInput
+from vsprof.bench import modelled_time
+from vsprof.bench.modelled_time import QUANTA_US, Seen
+from vsprof.terms.errors import BadInput
 
 
 def windows(*rates: float) -> list[Seen]:

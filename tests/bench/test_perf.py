@@ -4,8 +4,7 @@
 from __future__ import annotations
 
 import pytest
-
-from bench import perf
+from vsprof.bench import perf
 
 COUNTED = """\
 1001.58;msec;task-clock:u;1001579892;100.00;1.000;CPUs utilized

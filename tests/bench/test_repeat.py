@@ -3,7 +3,7 @@
 
 from __future__ import annotations
 
-from bench.repeat import COUNTERS, Run, explain
+from vsprof.bench.repeat import COUNTERS, Run, explain
 
 ALIKE = dict.fromkeys(COUNTERS, 7)
 

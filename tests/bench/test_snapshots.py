@@ -6,9 +6,8 @@ from __future__ import annotations
 import json
 
 import pytest
-
-from bench import snapshots, table
-from testbeds import messages as testbeds_messages
+from vsprof.bench import snapshots, table
+from vsprof.testbeds import messages as testbeds_messages
 
 
 def test_no_boot_is_no_answer(capsys):

@@ -7,11 +7,10 @@ import subprocess
 import sys
 
 import pytest
-
-from bench import soak
-from runner.results import Results
-from terms import schema
-from terms.schema import Number
+from vsprof.bench import soak
+from vsprof.runner.results import Results
+from vsprof.terms import schema
+from vsprof.terms.schema import Number
 
 WHERE = dict.fromkeys(schema.KEYS.names, "x") | {"repetition": 1, "frame_bytes": 64, "flows": 1}
 

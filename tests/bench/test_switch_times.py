@@ -8,10 +8,9 @@ import subprocess
 import sys
 
 import pytest
-
-from bench import switch_times
-from bench.switch_times import HERE, Start
-from terms.errors import RunFailed
+from vsprof.bench import switch_times
+from vsprof.bench.switch_times import HERE, Start
+from vsprof.terms.errors import RunFailed
 
 PRINTED = "microseconds=1000 packets=10 idle=0 polls=0\nmicroseconds=2000 packets=20 idle=0 polls=0\nmicroseconds=2600 packets=32 idle=0 polls=0\n"
 

@@ -3,7 +3,7 @@
 
 from __future__ import annotations
 
-from bench.user_mode_linux import load_order
+from vsprof.bench.user_mode_linux import load_order
 
 # Lines of Debian's own: what a module needs stands in the order of unloading.
 DEPENDENCIES = """\

@@ -7,13 +7,12 @@ import json
 from datetime import UTC, datetime
 
 import pytest
-
-from analysis import validation
-from analysis.stats import Estimate
-from analysis.validation import Validation
-from bench import messages as bench_messages
-from bench import microbenchmarks, perf, repeat, table, validate
-from collectors.uarch_model import profiles
+from vsprof.analysis import validation
+from vsprof.analysis.stats import Estimate
+from vsprof.analysis.validation import Validation
+from vsprof.bench import messages as bench_messages
+from vsprof.bench import microbenchmarks, perf, repeat, table, validate
+from vsprof.collectors.uarch_model import profiles
 
 PROFILE = profiles.load(profiles.DEFAULT)
 MODELLED = [{"packets": 1e4, "instructions": value, "llc_misses": 0.0} for value in (1100.0, 1090.0, 1110.0)]

@@ -9,11 +9,10 @@ import subprocess
 from pathlib import Path
 
 import pytest
-
-from bench import validate_switches as switches
-from bench.validate_switches import SWITCHES, Window, per_packet
-from collectors.uarch_model import profiles
-from terms import errors
+from vsprof.bench import validate_switches as switches
+from vsprof.bench.validate_switches import SWITCHES, Window, per_packet
+from vsprof.collectors.uarch_model import profiles
+from vsprof.terms import errors
 
 CAPTURED = Path(__file__).with_name("captured")
 OVS_DPDK, KERNEL_OVS = SWITCHES

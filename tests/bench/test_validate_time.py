@@ -7,11 +7,10 @@ import json
 from datetime import UTC, datetime
 
 import pytest
-
-from analysis import validation
-from bench import micro_times, table, validate_time
-from bench.micro_times import Took
-from collectors.uarch_model import profiles
+from vsprof.analysis import validation
+from vsprof.bench import micro_times, table, validate_time
+from vsprof.bench.micro_times import Took
+from vsprof.collectors.uarch_model import profiles
 
 
 @pytest.fixture

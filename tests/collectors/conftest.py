@@ -11,9 +11,8 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-
-from testbeds import messages as testbeds_messages
-from testbeds.base import Completed, Process, Testbed
+from vsprof.testbeds import messages as testbeds_messages
+from vsprof.testbeds.base import Completed, Process, Testbed
 
 
 class Local(Testbed):

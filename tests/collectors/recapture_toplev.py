@@ -53,7 +53,7 @@ def be_perf(words: list[str]) -> None:
 
 def capture(packages: Path, events: Path, model: str, into: Path) -> None:
     sys.path.insert(0, str(Path(__file__).resolve().parents[2]))
-    from collectors import toplev  # noqa: PLC0415  # perf's place is taken without it
+    from vsprof.collectors import toplev  # noqa: PLC0415  # perf's place is taken without it
 
     folder = Path("/tmp/vsprof-toplev-capture")
     folder.mkdir(exist_ok=True)

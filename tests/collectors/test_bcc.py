@@ -6,11 +6,10 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
-
-from collectors.base import Recorded
-from collectors.bcc import Bcc
-from terms import errors
-from terms.placement import Placement, Thread
+from vsprof.collectors.base import Recorded
+from vsprof.collectors.bcc import Bcc
+from vsprof.terms import errors
+from vsprof.terms.placement import Placement, Thread
 
 CAPTURED = (Path(__file__).with_name("captured") / "bcc.end").read_text()
 

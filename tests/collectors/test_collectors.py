@@ -11,21 +11,20 @@ import math
 from pathlib import Path
 
 import pytest
-
-from collectors.base import Recorded
-from collectors.context_switches import ContextSwitches
-from collectors.cpu_time import CpuTime
-from collectors.interrupts import Interrupts
-from collectors.migrations import Migrations
-from collectors.ovs_datapath import OvsDatapath
-from collectors.ovs_pmd import OvsPmd
-from collectors.ovs_pmd.histograms import Histogram
-from collectors.page_faults import PageFaults
-from collectors.perf_software import EVENTS, PerfSoftware
-from collectors.procfs import by_role, per_cpu_table, threads
-from collectors.softirqs import Softirqs
-from terms.placement import Placement, Thread
-from terms.schema import Number
+from vsprof.collectors.base import Recorded
+from vsprof.collectors.context_switches import ContextSwitches
+from vsprof.collectors.cpu_time import CpuTime
+from vsprof.collectors.interrupts import Interrupts
+from vsprof.collectors.migrations import Migrations
+from vsprof.collectors.ovs_datapath import OvsDatapath
+from vsprof.collectors.ovs_pmd import OvsPmd
+from vsprof.collectors.ovs_pmd.histograms import Histogram
+from vsprof.collectors.page_faults import PageFaults
+from vsprof.collectors.perf_software import EVENTS, PerfSoftware
+from vsprof.collectors.procfs import by_role, per_cpu_table, threads
+from vsprof.collectors.softirqs import Softirqs
+from vsprof.terms.placement import Placement, Thread
+from vsprof.terms.schema import Number
 
 CAPTURED = Path(__file__).with_name("captured")
 SECONDS = 4.0

@@ -9,12 +9,11 @@ from pathlib import Path
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-
-from collectors.base import Recorded
-from collectors.ebpf import MOST_KEYS, PROBES, Ebpf, probes
-from terms import errors
-from terms.placement import Placement, Thread
-from terms.schema import Number
+from vsprof.collectors.base import Recorded
+from vsprof.collectors.ebpf import MOST_KEYS, PROBES, Ebpf, probes
+from vsprof.terms import errors
+from vsprof.terms.placement import Placement, Thread
+from vsprof.terms.schema import Number
 
 CAPTURED = Path(__file__).with_name("captured")
 WORKER = {"0.17": 6742, "0.23": 6465}

@@ -8,16 +8,15 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-
-from collectors.base import Recorded
-from collectors.ebpf import Ebpf, probes
-from collectors.ovs import APPCTL
-from switches.kernel_ovs import KernelOvs
-from switches.ovs import BRIDGE
-from terms.placement import CpuPlan, Placement, Thread
-from testbeds.base import Testbed
-from testbeds.lab import Lab
-from testbeds.native import Native
+from vsprof.collectors.base import Recorded
+from vsprof.collectors.ebpf import Ebpf, probes
+from vsprof.collectors.ovs import APPCTL
+from vsprof.switches.kernel_ovs import KernelOvs
+from vsprof.switches.ovs import BRIDGE
+from vsprof.terms.placement import CpuPlan, Placement, Thread
+from vsprof.testbeds.base import Testbed
+from vsprof.testbeds.lab import Lab
+from vsprof.testbeds.native import Native
 
 pytestmark = pytest.mark.lab
 SLEEPS, CALLS, FRAMES, UPCALLS = 100, 1000, 500, 10

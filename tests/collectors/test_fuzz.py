@@ -11,15 +11,14 @@ from pathlib import Path
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-
-from collectors.base import Collector, Recorded
-from terms import plugins
-from terms.placement import Placement, Thread
-from terms.schema import FunctionCount, Number
+from vsprof.collectors.base import Collector, Recorded
+from vsprof.terms import plugins
+from vsprof.terms.placement import Placement, Thread
+from vsprof.terms.schema import FunctionCount, Number
 
 CAPTURED = Path(__file__).with_name("captured")
 PLACEMENT = Placement.from_json(json.loads((CAPTURED / "placement.json").read_text()))
-COLLECTORS = plugins.find("collectors", "COLLECTOR")
+COLLECTORS = plugins.find("vsprof.collectors", "COLLECTOR")
 
 
 @functools.cache

@@ -6,10 +6,9 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
-
-from collectors.base import Recorded
-from collectors.ovs_main_thread import OvsMainThread
-from terms.placement import Placement, Thread
+from vsprof.collectors.base import Recorded
+from vsprof.collectors.ovs_main_thread import OvsMainThread
+from vsprof.terms.placement import Placement, Thread
 
 BEGIN, END = (Path(__file__).with_name("captured").joinpath(f"ovs_main_thread.{end}").read_text() for end in ("begin", "end"))
 MAIN = Thread("ovs-vswitchd-dp", 623, "switch", (0,))

@@ -10,14 +10,13 @@ import subprocess
 from pathlib import Path
 
 import pytest
-
-from collectors import toplev
-from collectors.base import Recorded
-from collectors.toplev import Cpus, Toplev
-from collectors.vtune import Vtune
-from terms.errors import BadInput
-from terms.placement import Placement
-from testbeds.base import Completed
+from vsprof.collectors import toplev
+from vsprof.collectors.base import Recorded
+from vsprof.collectors.toplev import Cpus, Toplev
+from vsprof.collectors.vtune import Vtune
+from vsprof.terms.errors import BadInput
+from vsprof.terms.placement import Placement
+from vsprof.testbeds.base import Completed
 
 ROOT = Path(__file__).resolve().parents[2]
 CAPTURED = Path(__file__).with_name("captured")

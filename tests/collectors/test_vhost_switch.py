@@ -10,10 +10,9 @@ import json
 from pathlib import Path
 
 import pytest
-
-from collectors.base import Recorded
-from collectors.vhost_switch import STAGES, TIMED, VhostSwitch
-from terms.placement import Placement
+from vsprof.collectors.base import Recorded
+from vsprof.collectors.vhost_switch import STAGES, TIMED, VhostSwitch
+from vsprof.terms.placement import Placement
 
 CAPTURED = Path(__file__).with_name("captured")
 SECONDS = 0.6

@@ -8,12 +8,11 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
-
-from collectors import vtune
-from collectors.base import Recorded
-from collectors.vtune import Vtune, read_events, read_summary
-from terms.errors import BadInput
-from terms.placement import Placement
+from vsprof.collectors import vtune
+from vsprof.collectors.base import Recorded
+from vsprof.collectors.vtune import Vtune, read_events, read_summary
+from vsprof.terms.errors import BadInput
+from vsprof.terms.placement import Placement
 
 CAPTURED = Path(__file__).with_name("captured")
 TEXT = (CAPTURED / "vtune.end").read_text()

@@ -12,8 +12,7 @@ from frontend import Frontend
 from modes import DATAPATHS
 from running import PROGRAM, Keeper, Switch, kept
 from traffic import introduce
-
-from testbeds.native import Native
+from vsprof.testbeds.native import Native
 
 BINARY = "VSPROF_VHOST_SWITCH"
 """Environment variable: a vhost-switch built for the lab's tree, to be tested instead of the one in it."""

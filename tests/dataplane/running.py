@@ -18,10 +18,9 @@ from typing import Any
 
 from frontend import SECONDS, Frontend, eventually
 from traffic import frames, mac, quiet, same
-
-from testbeds.base import Process
-from testbeds.native import Native
-from workloads.endpoints.testpmd import PROGRAM as TESTPMD
+from vsprof.testbeds.base import Process
+from vsprof.testbeds.native import Native
+from vsprof.workloads.endpoints.testpmd import PROGRAM as TESTPMD
 
 PROGRAM = "/usr/local/bin/vhost-switch"
 START_SECONDS = 20

@@ -8,8 +8,8 @@ import shutil
 import subprocess
 from pathlib import Path
 
-from testbeds.emulator import image
-from testbeds.native import Native
+from vsprof.testbeds.emulator import image
+from vsprof.testbeds.native import Native
 
 HERE = Path(__file__).resolve().parent
 DATAPLANE = HERE.parents[1] / "dataplane"

@@ -8,8 +8,8 @@ import sys
 import time
 from pathlib import Path
 
-from testbeds.emulator import bare_server
-from testbeds.ssh import Channel
+from vsprof.testbeds.emulator import bare_server
+from vsprof.testbeds.ssh import Channel
 
 PREPARE_SECONDS = 2400
 
@@ -60,7 +60,7 @@ def look(channel: Channel) -> dict[str, list[str]]:
 
 def vsprof(*words: str, seconds: float = PREPARE_SECONDS) -> str:
     began = time.monotonic()
-    ran = subprocess.run([sys.executable, "-m", "runner.cli", *words], capture_output=True, text=True, timeout=seconds, check=False)
+    ran = subprocess.run([sys.executable, "-m", "vsprof.runner.cli", *words], capture_output=True, text=True, timeout=seconds, check=False)
     print(
         f"\n$ vsprof {' '.join(words)}   ({time.monotonic() - began:.0f} s, exit status {ran.returncode})\n{ran.stdout}{ran.stderr[-3000:]}"
     )

@@ -19,9 +19,8 @@ from pathlib import Path
 import administrator
 import pytest
 from administrator import look, vsprof
-
-from testbeds.emulator import bare_server
-from testbeds.ssh import Channel
+from vsprof.testbeds.emulator import bare_server
+from vsprof.testbeds.ssh import Channel
 
 pytestmark = [
     pytest.mark.lab,
@@ -107,7 +106,7 @@ def connected(server: bare_server.Server) -> Iterator[Channel]:
 
 def broken_off(server: bare_server.Server, inventory: Path, way: str, step: int, seconds: float) -> str:
     """Start `vsprof host`, and break it off ``seconds`` after its ``step``-th line; returns that line."""
-    words = [sys.executable, "-m", "runner.cli", "host", "--inventory", str(inventory)]
+    words = [sys.executable, "-m", "vsprof.runner.cli", "host", "--inventory", str(inventory)]
     running = subprocess.Popen(words, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True, start_new_session=True)
     line = ""
     for _ in range(step):

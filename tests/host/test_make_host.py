@@ -19,10 +19,9 @@ import administrator
 import pandas as pd
 import pytest
 from administrator import look, vsprof
-
-from testbeds import remote
-from testbeds.emulator import bare_server
-from testbeds.ssh import Channel
+from vsprof.testbeds import remote
+from vsprof.testbeds.emulator import bare_server
+from vsprof.testbeds.ssh import Channel
 
 pytestmark = [
     pytest.mark.lab,
@@ -89,7 +88,7 @@ PREPARED = [
 
 def test_a_bare_server_is_not_measured_on(state, inventory):
     ran = subprocess.run(
-        [sys.executable, "-m", "runner.cli", "run", str(ONE_RUN), "--inventory", str(inventory)],
+        [sys.executable, "-m", "vsprof.runner.cli", "run", str(ONE_RUN), "--inventory", str(inventory)],
         capture_output=True,
         text=True,
         check=False,
@@ -134,7 +133,7 @@ def ours(channel: Channel) -> list[str]:
 
 def killed(inventory: Path, channel: Channel, results: Path) -> None:
     """Start a campaign, and kill the runner as soon as something of it is at work on the server."""
-    words = [sys.executable, "-m", "runner.cli", "run", str(ONE_RUN), "--inventory", str(inventory)]
+    words = [sys.executable, "-m", "vsprof.runner.cli", "run", str(ONE_RUN), "--inventory", str(inventory)]
     running = subprocess.Popen(words, env={**os.environ, "VSPROF_RESULTS": str(results)}, stderr=subprocess.DEVNULL, start_new_session=True)
     end = time.monotonic() + 300
     while len(ours(channel)) < 4 and running.poll() is None and time.monotonic() < end:

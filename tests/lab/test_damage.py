@@ -12,10 +12,9 @@ from pathlib import Path
 
 import pandas as pd
 import pytest
-
-from testbeds.emulator import cache, image, snapshot
-from testbeds.emulator.machine import Shape
-from testbeds.lab import Lab
+from vsprof.testbeds.emulator import cache, image, snapshot
+from vsprof.testbeds.emulator.machine import Shape
+from vsprof.testbeds.lab import Lab
 
 pytestmark = [pytest.mark.lab, pytest.mark.usefixtures("lab_can_run")]
 
@@ -85,7 +84,7 @@ def test_two_cpus_carry_the_traffic(damaged: Path, tmp_path: Path) -> None:
 @pytest.mark.usefixtures("damaged")
 def test_results_that_find_no_room_are_one_clear_error(tmp_path: Path) -> None:
     """A disk of 64 KiB in a mount namespace of its own, which ends with the command."""
-    inside = f"mount -t tmpfs -o size=64k none {tmp_path} && exec {sys.executable} -m runner.cli run {SMALL} --cpus 2 --no-report"
+    inside = f"mount -t tmpfs -o size=64k none {tmp_path} && exec {sys.executable} -m vsprof.runner.cli run {SMALL} --cpus 2 --no-report"
     done = subprocess.run(
         [*cache.as_root(), "sh", "-c", inside],
         env={**os.environ, "VSPROF_RESULTS": str(tmp_path)}, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, timeout=PATIENCE_SECONDS,
@@ -99,7 +98,7 @@ def test_results_that_find_no_room_are_one_clear_error(tmp_path: Path) -> None:
 
 def _vsprof(root: Path, *words: str) -> subprocess.CompletedProcess[str]:
     return subprocess.run(
-        [sys.executable, "-m", "runner.cli", *words],
+        [sys.executable, "-m", "vsprof.runner.cli", *words],
         env={**os.environ, "VSPROF_RESULTS": str(root)}, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, timeout=PATIENCE_SECONDS,
         check=False,
     )  # fmt: skip

@@ -15,8 +15,7 @@ from pathlib import Path
 
 import pandas as pd
 import pytest
-
-from testbeds.emulator.machine import Instance
+from vsprof.testbeds.emulator.machine import Instance
 
 pytestmark = [pytest.mark.lab, pytest.mark.usefixtures("lab_can_run")]
 
@@ -30,7 +29,7 @@ KERNEL_THREADS_PER_SECOND = 100
 def vsprof(root: Path, *words: str) -> subprocess.Popen[str]:
     environment = {**os.environ, "VSPROF_RESULTS": str(root)}
     return subprocess.Popen(
-        [sys.executable, "-m", "runner.cli", *words],
+        [sys.executable, "-m", "vsprof.runner.cli", *words],
         env=environment,
         stdout=subprocess.PIPE,
         stderr=subprocess.STDOUT,

@@ -11,14 +11,13 @@ import time
 from collections.abc import Iterator
 
 import pytest
-
-from collectors.uarch_model import BUILD, UarchModel
-from runner.experiment import SWITCHES, TOPOLOGIES, TRAFFIC
-from terms.placement import CpuPlan
-from testbeds.base import MODELLED
-from testbeds.lab import Lab
-from workloads.topologies.base import Topology
-from workloads.traffic.base import Traffic
+from vsprof.collectors.uarch_model import BUILD, UarchModel
+from vsprof.runner.experiment import SWITCHES, TOPOLOGIES, TRAFFIC
+from vsprof.terms.placement import CpuPlan
+from vsprof.testbeds.base import MODELLED
+from vsprof.testbeds.lab import Lab
+from vsprof.workloads.topologies.base import Topology
+from vsprof.workloads.traffic.base import Traffic
 
 pytestmark = [pytest.mark.lab, pytest.mark.usefixtures("lab_can_run")]
 

@@ -12,10 +12,9 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-
-from terms import errors
-from testbeds.emulator.machine import Instance
-from testbeds.lab import Lab
+from vsprof.terms import errors
+from vsprof.testbeds.emulator.machine import Instance
+from vsprof.testbeds.lab import Lab
 
 pytestmark = [pytest.mark.lab, pytest.mark.usefixtures("lab_can_run")]
 
@@ -95,7 +94,7 @@ def test_closing_leaves_no_process_and_no_folder() -> None:
 
 KILLED = """
 import sys, time
-from testbeds.lab import Lab
+from vsprof.testbeds.lab import Lab
 host = Lab(); host.open()
 print(host.machine.pid, host.machine.folder, flush=True)
 time.sleep(600)

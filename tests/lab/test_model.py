@@ -17,13 +17,12 @@ from dataclasses import dataclass
 from typing import Any
 
 import pytest
-
-from collectors.base import Recorded
-from collectors.uarch_model import BUILD, UarchModel, numbers
-from terms import errors
-from terms.placement import Placement
-from testbeds.base import MODELLED
-from testbeds.lab import Lab
+from vsprof.collectors.base import Recorded
+from vsprof.collectors.uarch_model import BUILD, UarchModel, numbers
+from vsprof.terms import errors
+from vsprof.terms.placement import Placement
+from vsprof.testbeds.base import MODELLED
+from vsprof.testbeds.lab import Lab
 
 pytestmark = [pytest.mark.lab, pytest.mark.usefixtures("lab_can_run")]
 

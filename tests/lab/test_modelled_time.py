@@ -7,11 +7,10 @@ import json
 from collections.abc import Iterator
 
 import pytest
-
-from collectors.uarch_model import MARK, UarchModel
-from testbeds.base import MODELLED
-from testbeds.emulator import snapshot
-from testbeds.lab import Lab
+from vsprof.collectors.uarch_model import MARK, UarchModel
+from vsprof.testbeds.base import MODELLED
+from vsprof.testbeds.emulator import snapshot
+from vsprof.testbeds.lab import Lab
 
 pytestmark = [pytest.mark.lab, pytest.mark.usefixtures("lab_can_run")]
 

@@ -7,9 +7,8 @@ import json
 from collections.abc import Iterator
 
 import pytest
-
-from collectors.uarch_model import BUILD, UarchModel
-from testbeds.lab import Lab
+from vsprof.collectors.uarch_model import BUILD, UarchModel
+from vsprof.testbeds.lab import Lab
 
 pytestmark = [pytest.mark.lab, pytest.mark.usefixtures("lab_can_run")]
 

@@ -6,14 +6,13 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 import pytest
-
-from runner.experiment import SWITCHES, TOPOLOGIES
-from terms import errors
-from terms.placement import CpuPlan
-from testbeds.lab import Lab
-from workloads.endpoints.base import Frames
-from workloads.topologies.base import Topology
-from workloads.traffic import counted
+from vsprof.runner.experiment import SWITCHES, TOPOLOGIES
+from vsprof.terms import errors
+from vsprof.terms.placement import CpuPlan
+from vsprof.testbeds.lab import Lab
+from vsprof.workloads.endpoints.base import Frames
+from vsprof.workloads.topologies.base import Topology
+from vsprof.workloads.traffic import counted
 
 pytestmark = [pytest.mark.lab, pytest.mark.usefixtures("lab_can_run")]
 

@@ -4,11 +4,10 @@
 from __future__ import annotations
 
 import pytest
-
-from switches.ovs_dpdk import OvsDpdk
-from terms.errors import RunFailed
-from testbeds.lab import Lab
-from workloads.topologies.vm2vm import Vm2Vm
+from vsprof.switches.ovs_dpdk import OvsDpdk
+from vsprof.terms.errors import RunFailed
+from vsprof.testbeds.lab import Lab
+from vsprof.workloads.topologies.vm2vm import Vm2Vm
 
 pytestmark = [pytest.mark.lab, pytest.mark.usefixtures("lab_can_run")]
 

@@ -7,13 +7,12 @@ import json
 from pathlib import Path
 
 import pytest
-
-from collectors.uarch_model import UarchModel
-from runner import parse, run
-from runner.experiment import TRAFFIC, Case, TrafficItem, Windows
-from runner.run import Plan, Setting
-from testbeds.base import MODELLED
-from testbeds.lab import Lab
+from vsprof.collectors.uarch_model import UarchModel
+from vsprof.runner import parse, run
+from vsprof.runner.experiment import TRAFFIC, Case, TrafficItem, Windows
+from vsprof.runner.run import Plan, Setting
+from vsprof.testbeds.base import MODELLED
+from vsprof.testbeds.lab import Lab
 
 pytestmark = [pytest.mark.lab, pytest.mark.usefixtures("lab_can_run")]
 

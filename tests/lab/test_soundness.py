@@ -6,10 +6,9 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 import pytest
-
-from terms import errors
-from testbeds.emulator import snapshot
-from testbeds.lab import Lab
+from vsprof.terms import errors
+from vsprof.testbeds.emulator import snapshot
+from vsprof.testbeds.lab import Lab
 
 pytestmark = [pytest.mark.lab, pytest.mark.usefixtures("lab_can_run")]
 

@@ -6,11 +6,10 @@ from __future__ import annotations
 import json
 
 import pytest
-
-from runner import cli, doctor
-from runner.experiment import SWITCHES
-from testbeds.emulator import image
-from testbeds.native import Native
+from vsprof.runner import cli, doctor
+from vsprof.runner.experiment import SWITCHES
+from vsprof.testbeds.emulator import image
+from vsprof.testbeds.native import Native
 
 pytestmark = [pytest.mark.lab, pytest.mark.usefixtures("native_can_run")]
 

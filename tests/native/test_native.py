@@ -13,9 +13,8 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-
-from terms import errors
-from testbeds.native import FOLDERS, HUGEPAGES, Native, _cgroup
+from vsprof.terms import errors
+from vsprof.testbeds.native import FOLDERS, HUGEPAGES, Native, _cgroup
 
 pytestmark = [pytest.mark.lab, pytest.mark.usefixtures("native_can_run")]
 PROJECT = Path(__file__).resolve().parents[2]
@@ -106,7 +105,7 @@ def test_the_host_is_left_as_it_was_found():
     assert as_seen_from_outside() == before
 
 
-HANGS = "import time; from testbeds.native import Native\nwith Native() as h: h.start('left', 'sleep 600', cpus=[1]); print('up', flush=True); time.sleep(600)"
+HANGS = "import time; from vsprof.testbeds.native import Native\nwith Native() as h: h.start('left', 'sleep 600', cpus=[1]); print('up', flush=True); time.sleep(600)"
 
 
 @contextlib.contextmanager

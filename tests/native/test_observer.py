@@ -4,12 +4,11 @@
 from __future__ import annotations
 
 import pytest
-
-from bench import observer
-from bench.flood import Flow, flowing
-from collectors.base import Apart, Collector
-from runner.experiment import Case
-from testbeds.native import Native
+from vsprof.bench import observer
+from vsprof.bench.flood import Flow, flowing
+from vsprof.collectors.base import Apart, Collector
+from vsprof.runner.experiment import Case
+from vsprof.testbeds.native import Native
 
 pytestmark = [pytest.mark.lab, pytest.mark.usefixtures("native_can_run")]
 PAIRS, SECONDS = 3, 0.5

@@ -7,15 +7,14 @@ import json
 import time
 
 import pytest
-
-from bench.flood import flowing
-from runner import experiment as experiments
-from switches.ovs_dpdk import OvsDpdk
-from switches.vhost_switch import VhostSwitch
-from terms import errors
-from testbeds.native import Native
-from workloads.topologies.pvp import Pvp
-from workloads.traffic.forward import Forward, ForwardOptions
+from vsprof.bench.flood import flowing
+from vsprof.runner import experiment as experiments
+from vsprof.switches.ovs_dpdk import OvsDpdk
+from vsprof.switches.vhost_switch import VhostSwitch
+from vsprof.terms import errors
+from vsprof.testbeds.native import Native
+from vsprof.workloads.topologies.pvp import Pvp
+from vsprof.workloads.traffic.forward import Forward, ForwardOptions
 
 pytestmark = [pytest.mark.lab, pytest.mark.usefixtures("native_can_run")]
 RING = 1024

@@ -7,13 +7,12 @@ import time
 from collections.abc import Iterator
 
 import pytest
-
-from switches.ovs_dpdk import OvsDpdk
-from testbeds.native import Native
-from workloads.endpoints import probe
-from workloads.endpoints.base import Frames
-from workloads.endpoints.probe import Probe
-from workloads.topologies.vm2vm import Vm2Vm
+from vsprof.switches.ovs_dpdk import OvsDpdk
+from vsprof.testbeds.native import Native
+from vsprof.workloads.endpoints import probe
+from vsprof.workloads.endpoints.base import Frames
+from vsprof.workloads.endpoints.probe import Probe
+from vsprof.workloads.topologies.vm2vm import Vm2Vm
 
 pytestmark = [pytest.mark.lab, pytest.mark.usefixtures("native_can_run")]
 PERIOD_S = 350e-6

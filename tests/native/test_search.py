@@ -6,12 +6,11 @@ from __future__ import annotations
 import json
 
 import pytest
-
-from runner import parse, run
-from runner.experiment import TRAFFIC, Case, TrafficItem, Windows
-from runner.run import Plan, Setting
-from testbeds.native import Native
-from workloads.endpoints import probe
+from vsprof.runner import parse, run
+from vsprof.runner.experiment import TRAFFIC, Case, TrafficItem, Windows
+from vsprof.runner.run import Plan, Setting
+from vsprof.testbeds.native import Native
+from vsprof.workloads.endpoints import probe
 
 pytestmark = [pytest.mark.lab, pytest.mark.usefixtures("native_can_run")]
 QUICK = {"trial_seconds": 0.3, "sum_seconds": 0.9, "width": 0.2, "limit_seconds": 60}

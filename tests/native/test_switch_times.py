@@ -7,9 +7,8 @@ import os
 from pathlib import Path
 
 import pytest
-
-from bench import native, switch_times
-from testbeds.emulator import image
+from vsprof.bench import native, switch_times
+from vsprof.testbeds.emulator import image
 
 pytestmark = [pytest.mark.lab, pytest.mark.usefixtures("native_can_run")]
 LINKS = Path("/sys/class/net")

@@ -12,8 +12,9 @@ from pathlib import Path
 import nbformat
 import pytest
 
-from analysis import report
-from terms.errors import BadInput, VsprofError
+from vsprof.terms import places
+from vsprof.analysis import report
+from vsprof.terms.errors import BadInput, VsprofError
 
 SAMPLE = Path(__file__).parents[1] / "analysis" / "sample.py"
 VHOST_SAMPLE, NUMA_SAMPLE = (SAMPLE.with_name(f"{of}_sample.py") for of in ("vhost", "numa"))
@@ -21,7 +22,7 @@ CAUSES_SAMPLE = SAMPLE.with_name("causes_sample.py")
 VALIDATION_SAMPLE = SAMPLE.with_name("validation_sample.py")
 TIME_SAMPLE = SAMPLE.with_name("time_sample.py")
 OF_CHANGES = "vm2host-causes"
-NOTEBOOKS = sorted((report.ROOT / "notebooks").glob("*.py"))
+NOTEBOOKS = sorted((places.ROOT / "notebooks").glob("*.py"))
 SHAPES = {
     "vm2vm": {},
     "vm2host": {"topology": "vm2host"},
@@ -83,7 +84,7 @@ def test_a_notebook_on_options_becomes_a_report(sample, tmp_path, name):
     run = sample.write(tmp_path / "r", **shape)
     if change is not None:
         module_of(VHOST_SAMPLE).change(run, **change)
-    text = html.unescape(report.build(run, report.ROOT / "notebooks" / f"{name}.py").read_text(encoding="utf-8"))
+    text = html.unescape(report.build(run, places.ROOT / "notebooks" / f"{name}.py").read_text(encoding="utf-8"))
     for word in WORDS[name]:
         assert word in text, word
     # The model is the lab's, and says once that it counted nothing here; all else is shown.
@@ -119,7 +120,7 @@ def page_of_validation(folder: Path, target: Path) -> str:
 
 def test_the_kept_validation_becomes_a_page(tmp_path):
     """A real run of `make validate-model`, on a machine without a PMU."""
-    text = page_of_validation(report.ROOT / "docs" / "reference", tmp_path / "validate-model.html")
+    text = page_of_validation(places.ROOT / "docs" / "reference", tmp_path / "validate-model.html")
     assert "not with a processor, for there is no working PMU here (perf said <not supported>)" in text
     assert "SYNTHETIC" not in text
     assert "Not shown" not in text
@@ -234,7 +235,7 @@ def test_an_unknown_notebook(sample, tmp_path):
 def test_the_reference_run_becomes_a_report(tmp_path):
     """A real result of the emulated lab, kept in the repository."""
     run = tmp_path / "reference"
-    shutil.copytree(report.ROOT / "results" / "reference", run)
+    shutil.copytree(places.ROOT / "results" / "reference", run)
     text = html.unescape(report.build(run, "vm2vm").read_text(encoding="utf-8"))
     assert "SYNTHETIC" not in text
     # Of modelled time alone: a flood begins and ends in the emulator's, and so nobody counted all of it.

@@ -10,9 +10,8 @@ from typing import Any
 
 import pytest
 import yaml
-
-from runner import results
-from testbeds.lab import Lab
+from vsprof.runner import results
+from vsprof.testbeds.lab import Lab
 
 SOUND: dict[str, Any] = {
     "question": "Which is faster?",

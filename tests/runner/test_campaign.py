@@ -12,19 +12,18 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from rich.console import Console
-
-from collectors.base import Collector
-from runner import campaign as campaigns
-from runner import cli, results
-from runner import experiment as experiments
-from runner import messages as runner_messages
-from runner.campaign import Campaign
-from runner.progress import Progress
-from runner.run import Outcome
-from terms import errors, schema
-from terms.placement import CpuPlan
-from terms.schema import Number
-from testbeds import messages as testbeds_messages
+from vsprof.collectors.base import Collector
+from vsprof.runner import campaign as campaigns
+from vsprof.runner import cli, results
+from vsprof.runner import experiment as experiments
+from vsprof.runner import messages as runner_messages
+from vsprof.runner.campaign import Campaign
+from vsprof.runner.progress import Progress
+from vsprof.runner.run import Outcome
+from vsprof.terms import errors, schema
+from vsprof.terms.placement import CpuPlan
+from vsprof.terms.schema import Number
+from vsprof.testbeds import messages as testbeds_messages
 
 seeds = st.integers(0, 2**32 - 1)
 

@@ -7,10 +7,9 @@ import os
 import tempfile
 
 import pytest
-
-from runner import cli
-from testbeds.emulator import cache
-from testbeds.emulator.machine import Instance
+from vsprof.runner import cli
+from vsprof.testbeds.emulator import cache
+from vsprof.testbeds.emulator.machine import Instance
 
 
 @pytest.fixture

@@ -11,8 +11,7 @@ import tomllib
 from pathlib import Path
 
 import pytest
-
-from runner import cli
+from vsprof.runner import cli
 
 ROOT = Path(__file__).resolve().parents[2]
 VSPROF = Path(sys.executable).with_name("vsprof")

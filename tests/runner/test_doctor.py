@@ -3,7 +3,7 @@
 
 from __future__ import annotations
 
-from runner.doctor import Check, render
+from vsprof.runner.doctor import Check, render
 
 LAB = [Check("memory", True, "20.8 GiB available", "lab"), Check("lab image", True, "ready", "speed")]
 KVM = Check("KVM", False, "a guest did not boot: " + "kvm_buf_set_msrs: Assertion failed; " * 5, "native", "the lab needs no KVM")

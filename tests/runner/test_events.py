@@ -7,10 +7,9 @@ import json
 import os
 
 import pytest
-
-from collectors.events import catalogue, probe
-from collectors.events.probe import Probed, Ran
-from runner import cli, events
+from vsprof.collectors.events import catalogue, probe
+from vsprof.collectors.events.probe import Probed, Ran
+from vsprof.runner import cli, events
 
 
 @pytest.fixture(autouse=True)

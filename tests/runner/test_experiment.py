@@ -7,16 +7,15 @@ import json
 from pathlib import Path
 
 import pytest
-
-from collectors.base import Apart
-from runner import cli
-from runner import experiment as experiments
-from runner.campaign import Campaign
-from runner.experiment import COLLECTORS, SWITCHES, Case
-from terms import schema
-from terms.errors import BadInput
-from terms.placement import CpuPlan
-from workloads.endpoints.virtio_user import VirtioUser
+from vsprof.collectors.base import Apart
+from vsprof.runner import cli
+from vsprof.runner import experiment as experiments
+from vsprof.runner.campaign import Campaign
+from vsprof.runner.experiment import COLLECTORS, SWITCHES, Case
+from vsprof.terms import places, schema
+from vsprof.terms.errors import BadInput
+from vsprof.terms.placement import CpuPlan
+from vsprof.workloads.endpoints.virtio_user import VirtioUser
 
 
 def accesses(name: str) -> list[tuple[str, str]]:
@@ -493,9 +492,12 @@ def test_a_wrong_option_ends_with_status_2_and_writes_nothing(document, file, ro
 
 
 def test_one_wrong_experiment_hides_no_other_from_the_list(tmp_path, monkeypatch, capsys):
-    (tmp_path / "good.yaml").write_text((experiments.FOLDER / "vm2vm.yaml").read_text())
-    (tmp_path / "wrong.yaml").write_text((experiments.FOLDER / "vm2vm.yaml").read_text().replace("kernel-ovs", "kernel-ovss"))
-    monkeypatch.setattr(experiments, "FOLDER", tmp_path)
+    right = (places.ROOT / "experiments" / "vm2vm.yaml").read_text()
+    (tmp_path / "experiments").mkdir()
+    (tmp_path / "notebooks").symlink_to(places.ROOT / "notebooks")
+    (tmp_path / "experiments" / "good.yaml").write_text(right)
+    (tmp_path / "experiments" / "wrong.yaml").write_text(right.replace("kernel-ovs", "kernel-ovss"))
+    monkeypatch.setattr(places, "ROOT", tmp_path)
     assert cli.main(["list"]) == 2
     printed, said = capsys.readouterr()
     assert printed.startswith("good ")

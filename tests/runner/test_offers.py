@@ -6,11 +6,10 @@ from __future__ import annotations
 from types import SimpleNamespace
 
 import pytest
-
-from runner import cli, offers
-from runner import experiment as experiments
-from terms.errors import BadInput
-from terms.placement import CpuPlan
+from vsprof.runner import cli, offers
+from vsprof.runner import experiment as experiments
+from vsprof.terms.errors import BadInput
+from vsprof.terms.placement import CpuPlan
 
 
 class Host:

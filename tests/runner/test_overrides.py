@@ -6,11 +6,10 @@ from __future__ import annotations
 import argparse
 
 import pytest
-
-from runner import experiment as experiments
-from runner import overrides
-from terms.errors import BadInput
-from testbeds.base import MODELLED, REAL
+from vsprof.runner import experiment as experiments
+from vsprof.runner import overrides
+from vsprof.terms.errors import BadInput
+from vsprof.testbeds.base import MODELLED, REAL
 
 
 @pytest.fixture

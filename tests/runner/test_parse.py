@@ -12,12 +12,11 @@ import shutil
 from pathlib import Path
 
 import pytest
-
-from collectors.base import Apart
-from runner import cli, parse
-from runner import experiment as experiments
-from terms import schema
-from terms.schema import FunctionCount, Number, StackCount
+from vsprof.collectors.base import Apart
+from vsprof.runner import cli, parse
+from vsprof.runner import experiment as experiments
+from vsprof.terms import schema
+from vsprof.terms.schema import FunctionCount, Number, StackCount
 
 RUN = Path(__file__).with_name("run")
 LABEL = "udp_flood-saturation"

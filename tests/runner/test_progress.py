@@ -7,8 +7,7 @@ import io
 
 import pytest
 from rich.console import Console
-
-from runner.progress import Progress
+from vsprof.runner.progress import Progress
 
 
 @pytest.fixture

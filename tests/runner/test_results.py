@@ -8,12 +8,11 @@ import os
 from pathlib import Path
 
 import pytest
-
-from runner import cli, results
-from runner.results import Results
-from terms import schema
-from terms.errors import BadInput, VsprofError
-from terms.schema import FunctionCount, Number, StackCount
+from vsprof.runner import cli, results
+from vsprof.runner.results import Results
+from vsprof.terms import schema
+from vsprof.terms.errors import BadInput, VsprofError
+from vsprof.terms.schema import FunctionCount, Number, StackCount
 
 WHERE = dict.fromkeys(schema.KEYS.names, "x") | {"repetition": 1, "frame_bytes": 64, "flows": 1}
 

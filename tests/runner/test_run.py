@@ -15,22 +15,21 @@ from pathlib import Path
 from types import SimpleNamespace
 
 import pytest
-
-from collectors.base import Apart, Clock, Collector, Marks
-from runner import campaign, parse, run, window
-from runner import experiment as experiments
-from runner import messages as runner_messages
-from runner.experiment import Case, TrafficItem, Windows
-from runner.run import Plan, Setting
-from switches.base import Port
-from terms import errors, schema
-from terms.placement import Placement
-from terms.schema import Number
-from testbeds.base import EMULATED, MODELLED
-from testbeds.ssh import Shell
-from workloads import messages as workloads_messages
-from workloads.endpoints.base import Counters
-from workloads.traffic.idle import Idle, IdleOptions
+from vsprof.collectors.base import Apart, Clock, Collector, Marks
+from vsprof.runner import campaign, parse, run, window
+from vsprof.runner import experiment as experiments
+from vsprof.runner import messages as runner_messages
+from vsprof.runner.experiment import Case, TrafficItem, Windows
+from vsprof.runner.run import Plan, Setting
+from vsprof.switches.base import Port
+from vsprof.terms import errors, schema
+from vsprof.terms.placement import Placement
+from vsprof.terms.schema import Number
+from vsprof.testbeds.base import EMULATED, MODELLED
+from vsprof.testbeds.ssh import Shell
+from vsprof.workloads import messages as workloads_messages
+from vsprof.workloads.endpoints.base import Counters
+from vsprof.workloads.traffic.idle import Idle, IdleOptions
 
 DUMPED = Path(__file__).parents[1] / "switches" / "kernel-ovs.dump-ports.txt"
 ITEM = TrafficItem("idle", IdleOptions())

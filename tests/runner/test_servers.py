@@ -6,9 +6,8 @@ from __future__ import annotations
 import json
 
 import pytest
-
-from runner import cli, servers
-from runner.servers import PREPARE, TAKE_BACK, Outcome
+from vsprof.runner import cli, servers
+from vsprof.runner.servers import PREPARE, TAKE_BACK, Outcome
 
 
 @pytest.fixture(autouse=True)

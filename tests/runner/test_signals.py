@@ -10,13 +10,12 @@ import subprocess
 import sys
 
 import pytest
-
-from runner import progress
-from runner.progress import Progress
+from vsprof.runner import progress
+from vsprof.runner.progress import Progress
 
 COMMAND = """
 import os, signal, sys, time
-from runner import cli
+from vsprof.runner import cli
 
 def do(asked):
     try:
@@ -71,7 +70,7 @@ def test_a_terminal_that_is_gone_stops_nothing(monkeypatch):
 
 ORPHAN = """
 import os, signal, sys
-from testbeds import processes
+from vsprof.testbeds import processes
 ask = processes.dying_with_parent()
 if (child := os.fork()) == 0:
     if (late := os.fork()) == 0:

@@ -11,14 +11,13 @@ from pathlib import Path
 from types import SimpleNamespace
 
 import pytest
-
-from collectors.base import Collector, Marks
-from runner import window
-from runner.window import Probe
-from terms import errors
-from testbeds.ssh import Shell
-from workloads.endpoints.base import Counters
-from workloads.traffic.base import Sample
+from vsprof.collectors.base import Collector, Marks
+from vsprof.runner import window
+from vsprof.runner.window import Probe
+from vsprof.terms import errors
+from vsprof.testbeds.ssh import Shell
+from vsprof.workloads.endpoints.base import Counters
+from vsprof.workloads.traffic.base import Sample
 
 PROBES = {"first": Probe("echo first begins", "echo first ends", "touch prepared"), "ports": Probe("echo in", "echo out")}
 

@@ -7,11 +7,10 @@ from pathlib import Path
 from types import SimpleNamespace
 
 import pytest
-
-from switches.dpdk_nodes import node_of_pool, pages_of_pool, polled_by
-from switches.ovs_dpdk import OvsDpdk
-from terms.errors import RunFailed
-from terms.placement import CpuPlan
+from vsprof.switches.dpdk_nodes import node_of_pool, pages_of_pool, polled_by
+from vsprof.switches.ovs_dpdk import OvsDpdk
+from vsprof.terms.errors import RunFailed
+from vsprof.terms.placement import CpuPlan
 
 RXQS, POOL, MAPS = (Path(__file__).with_name(f"ovs-dpdk.{what}.txt").read_text() for what in ("pmd-rxq-show", "mempool-info", "numa_maps"))
 """Of a run with all on the guests' node, which is node 1."""

@@ -9,15 +9,14 @@ from types import SimpleNamespace
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from vsprof.switches import links
+from vsprof.switches.base import PortCounters
+from vsprof.switches.ovs import quoted
+from vsprof.terms import plugins, schema
+from vsprof.terms.errors import RunFailed
+from vsprof.terms.placement import CpuPlan
 
-from switches import links
-from switches.base import PortCounters
-from switches.ovs import quoted
-from terms import plugins, schema
-from terms.errors import RunFailed
-from terms.placement import CpuPlan
-
-SWITCHES = plugins.find("switches", "SWITCH", hyphens=True)
+SWITCHES = plugins.find("vsprof.switches", "SWITCH", hyphens=True)
 PRINTED = {name: Path(__file__).with_name(f"{name}.dump-ports.txt").read_text() for name in ("kernel-ovs", "ovs-dpdk")}
 
 

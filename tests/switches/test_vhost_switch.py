@@ -12,13 +12,12 @@ from types import SimpleNamespace
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-
-from runner import experiment as experiments
-from switches.base import PortCounters
-from switches.vhost_switch import CONTROL, MINE, VhostSwitch
-from terms.errors import BadInput, RunFailed
-from terms.placement import CpuPlan
-from testbeds import dpdk_telemetry
+from vsprof.runner import experiment as experiments
+from vsprof.switches.base import PortCounters
+from vsprof.switches.vhost_switch import CONTROL, MINE, VhostSwitch
+from vsprof.terms.errors import BadInput, RunFailed
+from vsprof.terms.placement import CpuPlan
+from vsprof.testbeds import dpdk_telemetry
 
 
 class Host:

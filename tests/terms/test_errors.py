@@ -8,11 +8,10 @@ import inspect
 from pathlib import Path
 
 import pytest
-
-from terms import messages as terms_messages
-from terms.errors import BadInput, RunFailed, SnapshotUnusable, VsprofError
-from testbeds import messages as testbeds_messages
-from workloads import messages as workloads_messages
+from vsprof.terms import messages as terms_messages
+from vsprof.terms.errors import BadInput, RunFailed, SnapshotUnusable, VsprofError
+from vsprof.testbeds import messages as testbeds_messages
+from vsprof.workloads import messages as workloads_messages
 
 # An argument of each name (or type) that the messages take.
 BY_NAME = {

@@ -8,9 +8,8 @@ import math
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-
-from terms import expression
-from terms.expression import BadFormula, Value
+from vsprof.terms import expression
+from vsprof.terms.expression import BadFormula, Value
 
 VALUES = {"a": 6.0, "b": 4.0, "zero": 0.0, "none": None, "MEM.L1_MISS": 3.0, "cache-misses": 9.0, "n0": 100.0, "irq:entry": 5.0}
 

@@ -6,8 +6,7 @@ from __future__ import annotations
 import hashlib
 
 import pytest
-
-from terms import files
+from vsprof.terms import files
 
 
 def test_the_new_file_takes_the_place_of_the_old_one(tmp_path):

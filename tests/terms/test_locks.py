@@ -8,13 +8,10 @@ import subprocess
 import sys
 
 import pytest
+from vsprof.terms import locks
+from vsprof.terms.errors import BadInput
 
-from terms import locks
-from terms.errors import BadInput
-
-HOLDS = (
-    "import sys, pathlib; from terms import locks; held = locks.take(pathlib.Path(sys.argv[1]), 'x'); print('held', flush=True); input()"
-)
+HOLDS = "import sys, pathlib; from vsprof.terms import locks; held = locks.take(pathlib.Path(sys.argv[1]), 'x'); print('held', flush=True); input()"
 
 
 @pytest.fixture

@@ -8,10 +8,9 @@ import json
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-
-from terms.errors import BadInput
-from terms.placement import FAR, NEAR, CpuPlan, Placement, Thread
-from terms.schema import ROLES
+from vsprof.terms.errors import BadInput
+from vsprof.terms.placement import FAR, NEAR, CpuPlan, Placement, Thread
+from vsprof.terms.schema import ROLES
 
 threads = st.builds(Thread, st.text(), st.integers(1, 1 << 22), st.sampled_from(ROLES), st.lists(st.integers(0, 255)).map(tuple))
 placements = st.builds(Placement, st.lists(threads), st.dictionaries(st.integers(0, 255), st.sampled_from(ROLES)))

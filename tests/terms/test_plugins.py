@@ -6,9 +6,8 @@ from __future__ import annotations
 import sys
 
 import pytest
-
-from terms import plugins
-from terms.errors import BadInput
+from vsprof.terms import plugins
+from vsprof.terms.errors import BadInput
 
 
 @pytest.fixture
@@ -47,8 +46,8 @@ def test_names_that_readers_know_with_hyphens_have_them(room):
         ("switches", "SWITCH", {"kernel_ovs", "ovs_dpdk"}),
         ("collectors", "COLLECTOR", {"softirqs", "ovs_pmd"}),
         ("testbeds", "TESTBED", {"lab"}),
-        ("workloads.topologies", "TOPOLOGY", {"vm2vm", "vm2host"}),
-        ("workloads.traffic", "TRAFFIC", {"udp_flood", "tcp_stream", "ping_paced"}),
+        ("vsprof.workloads.topologies", "TOPOLOGY", {"vm2vm", "vm2host"}),
+        ("vsprof.workloads.traffic", "TRAFFIC", {"udp_flood", "tcp_stream", "ping_paced"}),
     ],
 )
 def test_the_projects_rooms(package, marker, some):

@@ -8,9 +8,8 @@ import os
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-
-from terms import schema
-from terms.schema import FunctionCount, Number
+from vsprof.terms import schema
+from vsprof.terms.schema import FunctionCount, Number
 
 WHERE = {
     "experiment": "vm2vm", "run_id": "r001", "case_id": "c", "repetition": 1, "window": "w1", "testbed": "lab", "switch": "kernel-ovs",

@@ -9,8 +9,7 @@ import re
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-
-from terms.units import duration, gib, si, significant
+from vsprof.terms.units import duration, gib, si, significant
 
 MISSING = "–"
 

@@ -10,8 +10,7 @@ from pathlib import Path
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-
-from testbeds.emulator import cache
+from vsprof.testbeds.emulator import cache
 
 PARTS = ["disk.raw", "key"]
 

@@ -11,16 +11,15 @@ from types import SimpleNamespace
 
 import pytest
 import yaml
-
-from terms import errors
-from terms.errors import BadInput, PluginNotLoaded, VsprofError
-from testbeds import lab
-from testbeds import messages as testbeds_messages
-from testbeds.base import Testbed
-from testbeds.emulator import image, needs
-from testbeds.emulator.image import Image
-from testbeds.emulator.machine import HUGEPAGES, Instance, Machine, Shape
-from testbeds.lab import Lab
+from vsprof.terms import errors
+from vsprof.terms.errors import BadInput, PluginNotLoaded, VsprofError
+from vsprof.testbeds import lab
+from vsprof.testbeds import messages as testbeds_messages
+from vsprof.testbeds.base import Testbed
+from vsprof.testbeds.emulator import image, needs
+from vsprof.testbeds.emulator.image import Image
+from vsprof.testbeds.emulator.machine import HUGEPAGES, Instance, Machine, Shape
+from vsprof.testbeds.lab import Lab
 
 
 @pytest.mark.parametrize(("cpus", "pinned"), [(2, "1"), (4, "1-3")])

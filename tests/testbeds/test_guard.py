@@ -8,11 +8,10 @@ import time
 from pathlib import Path
 
 import pytest
-
-from terms.errors import RunFailed
-from testbeds import guard
-from testbeds.guard import Guard
-from testbeds.ssh import Shell
+from vsprof.terms.errors import RunFailed
+from vsprof.testbeds import guard
+from vsprof.testbeds.guard import Guard
+from vsprof.testbeds.ssh import Shell
 
 
 @pytest.fixture

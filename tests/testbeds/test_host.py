@@ -10,10 +10,9 @@ from types import SimpleNamespace
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-
-from terms.errors import RunFailed, VsprofError
-from testbeds.ssh import Channel, Shell
-from testbeds.threads import cpu_list, threads_of
+from vsprof.terms.errors import RunFailed, VsprofError
+from vsprof.testbeds.ssh import Channel, Shell
+from vsprof.testbeds.threads import cpu_list, threads_of
 
 # --- Threads -----------------------------------------------------------------------------------------------------
 

@@ -8,10 +8,9 @@ from types import SimpleNamespace
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-
-from testbeds import idle_states
-from testbeds.base import EMULATED, MODELLED
-from testbeds.lab import Lab
+from vsprof.testbeds import idle_states
+from vsprof.testbeds.base import EMULATED, MODELLED
+from vsprof.testbeds.lab import Lab
 
 # As Linux's intel_idle has it for Haswell servers (drivers/idle/intel_idle.c, hsw_cstates).
 HASWELL = "".join(

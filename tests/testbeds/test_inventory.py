@@ -6,14 +6,13 @@ from __future__ import annotations
 from types import SimpleNamespace
 
 import pytest
-
-from terms.errors import BadInput, VsprofError
-from terms.placement import CpuPlan
-from testbeds import inventory, topology
-from testbeds.base import Completed
-from testbeds.guard import Guard
-from testbeds.remote import Remote, ServerChannel
-from testbeds.ssh import Shell
+from vsprof.terms.errors import BadInput, VsprofError
+from vsprof.terms.placement import CpuPlan
+from vsprof.testbeds import inventory, topology
+from vsprof.testbeds.base import Completed
+from vsprof.testbeds.guard import Guard
+from vsprof.testbeds.remote import Remote, ServerChannel
+from vsprof.testbeds.ssh import Shell
 
 TWO = """\
 [lab]

@@ -3,8 +3,8 @@
 
 from __future__ import annotations
 
-from testbeds.emulator import likeness
-from testbeds.emulator.machine import Shape
+from vsprof.testbeds.emulator import likeness
+from vsprof.testbeds.emulator.machine import Shape
 
 # A virtual machine on an EPYC of family 25, model 17, Linux 6.18.
 ZEN4 = {

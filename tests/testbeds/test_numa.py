@@ -6,7 +6,7 @@ from __future__ import annotations
 from pathlib import Path
 from types import SimpleNamespace
 
-from testbeds import numa
+from vsprof.testbeds import numa
 
 PRINTED = (Path(__file__).parents[1] / "switches" / "ovs-dpdk.numa_maps.txt").read_text()
 

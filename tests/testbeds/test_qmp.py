@@ -9,15 +9,14 @@ import sys
 from pathlib import Path
 
 import pytest
-
-from terms import errors
-from testbeds.qmp import Monitor
+from vsprof.terms import errors
+from vsprof.testbeds.qmp import Monitor
 
 # Another process, for its last words are what a user sees. The other side takes the command, and never answers.
 INTERRUPTED = """
 import logging, signal, socket, sys
 from pathlib import Path
-from testbeds.qmp import Monitor
+from vsprof.testbeds.qmp import Monitor
 
 # The one complaint that is about the machine: a step took longer than 0.1 s.
 logging.getLogger("asyncio").addFilter(lambda record: not record.msg.startswith("Executing"))

@@ -6,8 +6,7 @@ from __future__ import annotations
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-
-from testbeds.emulator import soundness
+from vsprof.testbeds.emulator import soundness
 
 # As a sound lab printed it.
 SOUND = """\

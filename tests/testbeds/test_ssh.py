@@ -7,8 +7,7 @@ import io
 import tarfile
 
 import pytest
-
-from testbeds.ssh import Channel
+from vsprof.testbeds.ssh import Channel
 
 
 @pytest.fixture

@@ -7,10 +7,9 @@ import os
 import subprocess
 
 import pytest
-
-from terms.errors import BadInput
-from terms.placement import CpuPlan
-from testbeds.topology import COMMAND, Cpu, cpus, plan
+from vsprof.terms.errors import BadInput
+from vsprof.terms.placement import CpuPlan
+from vsprof.testbeds.topology import COMMAND, Cpu, cpus, plan
 
 
 def host(*, nodes: int = 1, cores: int, threads: int = 1, adjacent: bool = False) -> list[Cpu]:

@@ -8,15 +8,14 @@ from types import SimpleNamespace
 from typing import Any
 
 import pytest
-
-from switches.base import Port, Switch
-from terms.errors import RunFailed
-from terms.placement import CpuPlan
-from workloads.endpoints import vm as endpoint_vm
-from workloads.endpoints.base import offloads_on
-from workloads.endpoints.vm import Vm
-from workloads.topologies.vm2host import Vm2Host
-from workloads.topologies.vm2vm import Vm2Vm
+from vsprof.switches.base import Port, Switch
+from vsprof.terms.errors import RunFailed
+from vsprof.terms.placement import CpuPlan
+from vsprof.workloads.endpoints import vm as endpoint_vm
+from vsprof.workloads.endpoints.base import offloads_on
+from vsprof.workloads.endpoints.vm import Vm
+from vsprof.workloads.topologies.vm2host import Vm2Host
+from vsprof.workloads.topologies.vm2vm import Vm2Vm
 
 BITS = "0010010001011101111100000000110001000000000000000000000000000000\n"
 """The features that a guest's virtio_net and QEMU agreed on over a tap, lowest bit first, as its sysfs had them."""

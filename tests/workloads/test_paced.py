@@ -9,14 +9,13 @@ from pathlib import Path
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-
-from switches.base import PortCounters
-from terms.schema import Number
-from workloads.endpoints.base import Counters
-from workloads.endpoints.probe_report import Latency, Report
-from workloads.traffic.base import Sample, Window
-from workloads.traffic.paced_frames import PacedFrames, PacedOptions
-from workloads.traffic.reconnect import Outage, Reconnect, ReconnectOptions
+from vsprof.switches.base import PortCounters
+from vsprof.terms.schema import Number
+from vsprof.workloads.endpoints.base import Counters
+from vsprof.workloads.endpoints.probe_report import Latency, Report
+from vsprof.workloads.traffic.base import Sample, Window
+from vsprof.workloads.traffic.paced_frames import PacedFrames, PacedOptions
+from vsprof.workloads.traffic.reconnect import Outage, Reconnect, ReconnectOptions
 
 REPORTS = [Report.model_validate_json(line) for line in (Path(__file__).parent / "frame-probe.jsonl").read_text().splitlines()]
 FIRST, LAST = REPORTS[0], REPORTS[-1]

@@ -6,14 +6,13 @@ from __future__ import annotations
 from types import SimpleNamespace
 
 import pytest
-
-from runner import experiment as experiments
-from switches.ovs_dpdk import OvsDpdk
-from switches.vhost_switch import VhostSwitch
-from terms.errors import BadInput, RunFailed
-from terms.placement import CpuPlan
-from workloads.endpoints import virtio_user
-from workloads.topologies.pvp import Pvp
+from vsprof.runner import experiment as experiments
+from vsprof.switches.ovs_dpdk import OvsDpdk
+from vsprof.switches.vhost_switch import VhostSwitch
+from vsprof.terms.errors import BadInput, RunFailed
+from vsprof.terms.placement import CpuPlan
+from vsprof.workloads.endpoints import virtio_user
+from vsprof.workloads.topologies.pvp import Pvp
 
 VALUES = {"topology": "pvp", "switch": "ovs-dpdk", "access": "auto", "frame_bytes": 64, "flows": 1}
 

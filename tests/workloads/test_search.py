@@ -13,18 +13,17 @@ from types import SimpleNamespace
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-
-from switches.base import PortCounters
-from terms.errors import RunFailed
-from terms.schema import Number
-from workloads import search
-from workloads.endpoints.base import Burst, Counters, Flood, Frames
-from workloads.endpoints.pktgen import Pktgen
-from workloads.endpoints.probe import ProbeFlood
-from workloads.endpoints.probe_report import Report
-from workloads.search import Found, Settings, Trial, Trials, numbers
-from workloads.traffic import counted, trials
-from workloads.traffic.udp_flood import FloodOptions, UdpFlood
+from vsprof.switches.base import PortCounters
+from vsprof.terms.errors import RunFailed
+from vsprof.terms.schema import Number
+from vsprof.workloads import search
+from vsprof.workloads.endpoints.base import Burst, Counters, Flood, Frames
+from vsprof.workloads.endpoints.pktgen import Pktgen
+from vsprof.workloads.endpoints.probe import ProbeFlood
+from vsprof.workloads.endpoints.probe_report import Report
+from vsprof.workloads.search import Found, Settings, Trial, Trials, numbers
+from vsprof.workloads.traffic import counted, trials
+from vsprof.workloads.traffic.udp_flood import FloodOptions, UdpFlood
 
 HERE = File(__file__).parent
 PKTGEN = (HERE / "pktgen.txt").read_text()

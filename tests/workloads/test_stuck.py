@@ -8,9 +8,8 @@ from pathlib import Path
 from types import SimpleNamespace
 
 import pytest
-
-from terms.errors import RunFailed
-from workloads.endpoints import stuck
+from vsprof.terms.errors import RunFailed
+from vsprof.workloads.endpoints import stuck
 
 # As QEMU 10.0 prints them of a guest under KVM, cut.
 REGISTERS = """

@@ -11,14 +11,13 @@ from types import SimpleNamespace
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-
-from switches.base import Port
-from terms.errors import RunFailed
-from terms.schema import FCS_BYTES
-from workloads.endpoints import virtio_user
-from workloads.endpoints.base import Counters, Frames
-from workloads.endpoints.testpmd import SMALLEST_FILE, pcap
-from workloads.endpoints.virtio_user import LOST_FEATURES, PATHS, Ends, VirtioUser, counters_of, paths_taken
+from vsprof.switches.base import Port
+from vsprof.terms.errors import RunFailed
+from vsprof.terms.schema import FCS_BYTES
+from vsprof.workloads.endpoints import virtio_user
+from vsprof.workloads.endpoints.base import Counters, Frames
+from vsprof.workloads.endpoints.testpmd import SMALLEST_FILE, pcap
+from vsprof.workloads.endpoints.virtio_user import LOST_FEATURES, PATHS, Ends, VirtioUser, counters_of, paths_taken
 
 
 def frames(size: int = 60, flows: int = 1) -> Frames:

@@ -14,22 +14,21 @@ from typing import ClassVar
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-
-from runner.experiment import TRAFFIC
-from switches.base import PortCounters
-from terms.errors import RunFailed
-from terms.schema import Number
-from testbeds.base import MODELLED, REAL
-from workloads.endpoints.base import Counters
-from workloads.endpoints.pktgen import Pktgen, frames_sent
-from workloads.traffic import counted, udp_flood
-from workloads.traffic.base import Sample, Window, rates
-from workloads.traffic.forward import Forward
-from workloads.traffic.idle import Idle
-from workloads.traffic.ping_paced import PingPaced, replies
-from workloads.traffic.reconnect import Reconnect
-from workloads.traffic.tcp_stream import TcpStream, intervals
-from workloads.traffic.udp_flood import UdpFlood
+from vsprof.runner.experiment import TRAFFIC
+from vsprof.switches.base import PortCounters
+from vsprof.terms.errors import RunFailed
+from vsprof.terms.schema import Number
+from vsprof.testbeds.base import MODELLED, REAL
+from vsprof.workloads.endpoints.base import Counters
+from vsprof.workloads.endpoints.pktgen import Pktgen, frames_sent
+from vsprof.workloads.traffic import counted, udp_flood
+from vsprof.workloads.traffic.base import Sample, Window, rates
+from vsprof.workloads.traffic.forward import Forward
+from vsprof.workloads.traffic.idle import Idle
+from vsprof.workloads.traffic.ping_paced import PingPaced, replies
+from vsprof.workloads.traffic.reconnect import Reconnect
+from vsprof.workloads.traffic.tcp_stream import TcpStream, intervals
+from vsprof.workloads.traffic.udp_flood import UdpFlood
 
 HERE = Path(__file__).parent
 IPERF3, STREAM, PING, PKTGEN, HOPS = (

@@ -9,20 +9,19 @@ from types import SimpleNamespace
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-
-from runner import experiment as experiments
-from switches.base import Port, Switch
-from terms.errors import BadInput, RunFailed
-from terms.placement import CpuPlan
-from workloads.endpoints import virtio_features as features
-from workloads.endpoints.base import Frames
-from workloads.endpoints.vm import Vm
-from workloads.endpoints.vm_dpdk import PATHS, path_taken
-from workloads.endpoints.vm_probe import ProbeVm
-from workloads.endpoints.vm_testpmd import TestpmdFlood, TestpmdVm, counters_of
-from workloads.topologies.pvp import Pvp
-from workloads.topologies.vm2host import Vm2Host
-from workloads.topologies.vm2vm import Vm2Vm
+from vsprof.runner import experiment as experiments
+from vsprof.switches.base import Port, Switch
+from vsprof.terms.errors import BadInput, RunFailed
+from vsprof.terms.placement import CpuPlan
+from vsprof.workloads.endpoints import virtio_features as features
+from vsprof.workloads.endpoints.base import Frames
+from vsprof.workloads.endpoints.vm import Vm
+from vsprof.workloads.endpoints.vm_dpdk import PATHS, path_taken
+from vsprof.workloads.endpoints.vm_probe import ProbeVm
+from vsprof.workloads.endpoints.vm_testpmd import TestpmdFlood, TestpmdVm, counters_of
+from vsprof.workloads.topologies.pvp import Pvp
+from vsprof.workloads.topologies.vm2host import Vm2Host
+from vsprof.workloads.topologies.vm2vm import Vm2Vm
 
 PLACE = {"vcpu": 2, "backend_cpu": 1, "housekeeping_cpu": 0}
 PORTS = [Port(f"p{number}", "vhost-user", f"/run/p{number}.sock") for number in (1, 2)]

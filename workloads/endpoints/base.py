@@ -8,14 +8,14 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, ClassVar
 
-from switches.base import Port
-from terms.placement import Thread
-from terms.schema import FCS_BYTES
-from testbeds.base import Process
-from workloads import messages
+from vsprof.switches.base import Port
+from vsprof.terms.placement import Thread
+from vsprof.terms.schema import FCS_BYTES
+from vsprof.testbeds.base import Process
+from vsprof.workloads import messages
 
 if TYPE_CHECKING:
-    from workloads.endpoints.probe import Probe
+    from vsprof.workloads.endpoints.probe import Probe
 
 RUN = "/run"
 PATIENCE_S = 600

@@ -6,15 +6,15 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import ClassVar
 
-from switches.base import Port
-from terms.placement import Thread
-from testbeds.base import Process, Testbed
-from workloads import messages
-from workloads.endpoints import pktgen
-from workloads.endpoints.base import STACK_OPTIONS, Counters, Endpoint, Flood, Frames, Job
-from workloads.endpoints.host_end import Commands, counters_of, read_counters
-from workloads.endpoints.pktgen import Pktgen
-from workloads.endpoints.testpmd import PacketSocketFlood
+from vsprof.switches.base import Port
+from vsprof.terms.placement import Thread
+from vsprof.testbeds.base import Process, Testbed
+from vsprof.workloads import messages
+from vsprof.workloads.endpoints import pktgen
+from vsprof.workloads.endpoints.base import STACK_OPTIONS, Counters, Endpoint, Flood, Frames, Job
+from vsprof.workloads.endpoints.host_end import Commands, counters_of, read_counters
+from vsprof.workloads.endpoints.pktgen import Pktgen
+from vsprof.workloads.endpoints.testpmd import PacketSocketFlood
 
 
 class Container(Endpoint):

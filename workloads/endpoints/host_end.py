@@ -5,12 +5,12 @@ from __future__ import annotations
 
 import shlex
 
-from switches.base import Port
-from terms.placement import Thread
-from testbeds.base import Process, Testbed
-from workloads import messages
-from workloads.endpoints.base import RUN, Counters, Endpoint, Flood, Frames, Job
-from workloads.endpoints.pktgen import Pktgen
+from vsprof.switches.base import Port
+from vsprof.terms.placement import Thread
+from vsprof.testbeds.base import Process, Testbed
+from vsprof.workloads import messages
+from vsprof.workloads.endpoints.base import RUN, Counters, Endpoint, Flood, Frames, Job
+from vsprof.workloads.endpoints.pktgen import Pktgen
 
 
 class Commands:

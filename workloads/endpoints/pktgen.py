@@ -6,7 +6,7 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping
 
-from workloads.endpoints.base import PATIENCE_S, Burst, Endpoint, Flood, Frames, Job
+from vsprof.workloads.endpoints.base import PATIENCE_S, Burst, Endpoint, Flood, Frames, Job
 
 FOLDER = "/proc/net/pktgen"
 ENDED = "Result: OK"

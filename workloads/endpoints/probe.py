@@ -13,12 +13,12 @@ import time
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 
-from terms.placement import Thread
-from testbeds.base import Process, Testbed
-from testbeds.threads import threads_of
-from workloads import messages
-from workloads.endpoints.base import RUN, Flood, Frames
-from workloads.endpoints.probe_report import Report
+from vsprof.terms.placement import Thread
+from vsprof.testbeds.base import Process, Testbed
+from vsprof.testbeds.threads import threads_of
+from vsprof.workloads import messages
+from vsprof.workloads.endpoints.base import RUN, Flood, Frames
+from vsprof.workloads.endpoints.probe_report import Report
 
 PROGRAM = "/usr/local/bin/frame-probe"
 VARIABLE = "VSPROF_FRAME_PROBE"

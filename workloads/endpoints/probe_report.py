@@ -6,8 +6,7 @@ from __future__ import annotations
 from collections import Counter
 
 from pydantic import BaseModel, ConfigDict
-
-from workloads.endpoints.base import Counters
+from vsprof.workloads.endpoints.base import Counters
 
 Buckets = list[tuple[float, float, int]]
 """Lowest and highest latency [s], and the number of frames; in ascending order."""

@@ -10,9 +10,9 @@ import time
 from collections.abc import Callable
 from pathlib import Path
 
-from terms import errors
-from testbeds.base import Testbed
-from testbeds.qmp import Monitor
+from vsprof.terms import errors
+from vsprof.testbeds.base import Testbed
+from vsprof.testbeds.qmp import Monitor
 
 SECONDS = 5
 """For each question: whoever hangs does not answer."""

@@ -12,11 +12,11 @@ import struct
 import time
 from collections.abc import Sequence
 
-from terms.placement import Thread
-from testbeds.base import Process, Testbed
-from testbeds.threads import threads_of
-from workloads import messages
-from workloads.endpoints.base import RUN, Flood, Frames
+from vsprof.terms.placement import Thread
+from vsprof.testbeds.base import Process, Testbed
+from vsprof.testbeds.threads import threads_of
+from vsprof.workloads import messages
+from vsprof.workloads.endpoints.base import RUN, Flood, Frames
 
 PROGRAM = "/var/lib/vsprof/guest/dpdk-testpmd"
 """Where the role guest_image puts it."""

@@ -16,15 +16,15 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, ClassVar
 
-from switches.base import Port
-from terms.placement import Thread
-from testbeds import dpdk_telemetry
-from testbeds.base import Process, Testbed
-from workloads import messages
-from workloads.endpoints import probe
-from workloads.endpoints.base import RUN, Counters, Endpoint, Flood, Frames, Job
-from workloads.endpoints.probe import HostProbe, Probe, ProbeFlood
-from workloads.endpoints.testpmd import PortFlood, Testpmd
+from vsprof.switches.base import Port
+from vsprof.terms.placement import Thread
+from vsprof.testbeds import dpdk_telemetry
+from vsprof.testbeds.base import Process, Testbed
+from vsprof.workloads import messages
+from vsprof.workloads.endpoints import probe
+from vsprof.workloads.endpoints.base import RUN, Counters, Endpoint, Flood, Frames, Job
+from vsprof.workloads.endpoints.probe import HostProbe, Probe, ProbeFlood
+from vsprof.workloads.endpoints.testpmd import PortFlood, Testpmd
 
 NAME = "virtio-user"
 LINK_SECONDS = 30

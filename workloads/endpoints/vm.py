@@ -9,18 +9,18 @@ import time
 from collections.abc import Mapping, Sequence
 from typing import Any, ClassVar
 
-from switches.base import Port
-from terms import errors
-from terms.placement import Thread
-from testbeds import messages as testbeds_messages
-from testbeds import numa
-from testbeds.base import Process, Testbed
-from testbeds.qmp import Monitor, agent_answers
-from testbeds.threads import threads_of
-from workloads import messages
-from workloads.endpoints import stuck, virtio_features
-from workloads.endpoints.base import RUN, STACK_OPTIONS, Counters, Endpoint, Flood, Frames, Job
-from workloads.endpoints.pktgen import Pktgen
+from vsprof.switches.base import Port
+from vsprof.terms import errors
+from vsprof.terms.placement import Thread
+from vsprof.testbeds import messages as testbeds_messages
+from vsprof.testbeds import numa
+from vsprof.testbeds.base import Process, Testbed
+from vsprof.testbeds.qmp import Monitor, agent_answers
+from vsprof.testbeds.threads import threads_of
+from vsprof.workloads import messages
+from vsprof.workloads.endpoints import stuck, virtio_features
+from vsprof.workloads.endpoints.base import RUN, STACK_OPTIONS, Counters, Endpoint, Flood, Frames, Job
+from vsprof.workloads.endpoints.pktgen import Pktgen
 
 GUEST = "/var/lib/vsprof/guest"
 """Where the role guest_image puts the guest's kernel and initramfs."""

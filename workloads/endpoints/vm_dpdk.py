@@ -13,10 +13,10 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, ClassVar
 
-from workloads import messages
-from workloads.endpoints import virtio_features
-from workloads.endpoints.base import Endpoint, Job
-from workloads.endpoints.vm import Vm
+from vsprof.workloads import messages
+from vsprof.workloads.endpoints import virtio_features
+from vsprof.workloads.endpoints.base import Endpoint, Job
+from vsprof.workloads.endpoints.vm import Vm
 
 HUGEPAGES = 48
 """Of 2 MiB, in the guest."""

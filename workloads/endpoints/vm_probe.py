@@ -10,14 +10,14 @@ import shlex
 from collections.abc import Sequence
 from typing import Any
 
-from switches.base import Port
-from terms.placement import Thread
-from testbeds.base import Process, Testbed
-from workloads import messages
-from workloads.endpoints.base import Counters, Endpoint, Flood, Frames, Job
-from workloads.endpoints.probe import LONGEST_S, PROGRAM, READY, Probe, ProbeFlood
-from workloads.endpoints.probe_report import Report
-from workloads.endpoints.vm_dpdk import DpdkVm
+from vsprof.switches.base import Port
+from vsprof.terms.placement import Thread
+from vsprof.testbeds.base import Process, Testbed
+from vsprof.workloads import messages
+from vsprof.workloads.endpoints.base import Counters, Endpoint, Flood, Frames, Job
+from vsprof.workloads.endpoints.probe import LONGEST_S, PROGRAM, READY, Probe, ProbeFlood
+from vsprof.workloads.endpoints.probe_report import Report
+from vsprof.workloads.endpoints.vm_dpdk import DpdkVm
 
 SOCKET = "/run/probe.sock"
 MEMORY_MIB = 64

@@ -9,9 +9,9 @@ import time
 from collections.abc import Mapping
 from typing import Any
 
-from workloads import messages
-from workloads.endpoints.base import Counters, Flood, Frames
-from workloads.endpoints.vm_dpdk import LOG, LOOK_S, DpdkVm, until
+from vsprof.workloads import messages
+from vsprof.workloads.endpoints.base import Counters, Flood, Frames
+from vsprof.workloads.endpoints.vm_dpdk import LOG, LOOK_S, DpdkVm, until
 
 INPUT = "/run/testpmd.in"
 MEMORY_MIB, MBUFS = 64, 8192

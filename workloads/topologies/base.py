@@ -11,18 +11,18 @@ import contextlib
 from collections.abc import Mapping, Sequence
 from typing import Any, ClassVar
 
-from switches.base import Port, Switch
-from terms import schema
-from terms.placement import NEAR, CpuPlan, Placement, Thread
-from testbeds.base import Testbed
-from workloads import messages
-from workloads.endpoints import virtio_user, vm
-from workloads.endpoints.base import NO_OFFLOADS, Endpoint, offloads_on
-from workloads.endpoints.container import Container
-from workloads.endpoints.virtio_user import VirtioUser
-from workloads.endpoints.vm import Vm
-from workloads.endpoints.vm_probe import ProbeVm
-from workloads.endpoints.vm_testpmd import TestpmdVm
+from vsprof.switches.base import Port, Switch
+from vsprof.terms import schema
+from vsprof.terms.placement import NEAR, CpuPlan, Placement, Thread
+from vsprof.testbeds.base import Testbed
+from vsprof.workloads import messages
+from vsprof.workloads.endpoints import virtio_user, vm
+from vsprof.workloads.endpoints.base import NO_OFFLOADS, Endpoint, offloads_on
+from vsprof.workloads.endpoints.container import Container
+from vsprof.workloads.endpoints.virtio_user import VirtioUser
+from vsprof.workloads.endpoints.vm import Vm
+from vsprof.workloads.endpoints.vm_probe import ProbeVm
+from vsprof.workloads.endpoints.vm_testpmd import TestpmdVm
 
 CONNECT_SECONDS = 30
 CONTAINERS: Mapping[str, type[Endpoint]] = {"virtio-user": VirtioUser, "veth": Container}

@@ -11,12 +11,12 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from typing import ClassVar
 
-from switches.base import Port
-from terms.schema import FCS_BYTES
-from workloads.endpoints import virtio_user, vm
-from workloads.endpoints.virtio_user import VirtioUser
-from workloads.endpoints.vm import Vm
-from workloads.topologies.base import Topology
+from vsprof.switches.base import Port
+from vsprof.terms.schema import FCS_BYTES
+from vsprof.workloads.endpoints import virtio_user, vm
+from vsprof.workloads.endpoints.virtio_user import VirtioUser
+from vsprof.workloads.endpoints.vm import Vm
+from vsprof.workloads.topologies.base import Topology
 
 PORT = "phy"
 

@@ -3,8 +3,8 @@
 
 from __future__ import annotations
 
-from workloads.endpoints.host_end import HostEnd
-from workloads.topologies.base import Topology
+from vsprof.workloads.endpoints.host_end import HostEnd
+from vsprof.workloads.topologies.base import Topology
 
 
 class Vm2Host(Topology):

@@ -3,7 +3,7 @@
 
 from __future__ import annotations
 
-from workloads.topologies.base import Topology
+from vsprof.workloads.topologies.base import Topology
 
 
 class Vm2Vm(Topology):

@@ -32,14 +32,13 @@ from dataclasses import asdict, dataclass
 from typing import Any, ClassVar, Protocol
 
 from pydantic import BaseModel, ConfigDict, Field
-
-from switches.base import PortCounters
-from terms.schema import Number
-from terms.vocabulary import Data, Headline
-from testbeds.base import MODELLED
-from workloads import messages
-from workloads.endpoints.base import Counters
-from workloads.topologies.base import Topology
+from vsprof.switches.base import PortCounters
+from vsprof.terms.schema import Number
+from vsprof.terms.vocabulary import Data, Headline
+from vsprof.testbeds.base import MODELLED
+from vsprof.workloads import messages
+from vsprof.workloads.endpoints.base import Counters
+from vsprof.workloads.topologies.base import Topology
 
 SHORTEST_MODELLED_S, LONGEST_MODELLED_S = 0.001, 10.0
 """Of a window in modelled time. A second of it takes more than a real minute."""

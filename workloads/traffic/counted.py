@@ -11,13 +11,13 @@ import time
 from collections.abc import Mapping
 from typing import Any
 
-from switches.base import PortCounters
-from testbeds.base import MODELLED
-from workloads import messages
-from workloads.endpoints import pktgen, probe
-from workloads.endpoints.base import PATIENCE_S, Flood, Frames
-from workloads.endpoints.probe_report import Report
-from workloads.topologies.base import Topology
+from vsprof.switches.base import PortCounters
+from vsprof.testbeds.base import MODELLED
+from vsprof.workloads import messages
+from vsprof.workloads.endpoints import pktgen, probe
+from vsprof.workloads.endpoints.base import PATIENCE_S, Flood, Frames
+from vsprof.workloads.endpoints.probe_report import Report
+from vsprof.workloads.topologies.base import Topology
 
 DRAIN_S = 0.5
 FILE = "hops.json"

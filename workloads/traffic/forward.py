@@ -10,12 +10,11 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 
 from pydantic import field_validator
-
-from terms.schema import Number
-from terms.vocabulary import Data, Headline
-from workloads import messages
-from workloads.topologies.pvp import Pvp
-from workloads.traffic.base import Options, Traffic, Window, port_rate
+from vsprof.terms.schema import Number
+from vsprof.terms.vocabulary import Data, Headline
+from vsprof.workloads import messages
+from vsprof.workloads.topologies.pvp import Pvp
+from vsprof.workloads.traffic.base import Options, Traffic, Window, port_rate
 
 
 class ForwardOptions(Options):

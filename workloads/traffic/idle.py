@@ -9,9 +9,8 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 
 from pydantic import field_validator
-
-from terms.schema import Number
-from workloads.traffic.base import Options, Traffic, Window, rates
+from vsprof.terms.schema import Number
+from vsprof.workloads.traffic.base import Options, Traffic, Window, rates
 
 
 class IdleOptions(Options):

@@ -13,13 +13,12 @@ import time
 from collections.abc import Iterable, Mapping, Sequence
 
 from pydantic import Field, field_validator
-
-from terms.schema import Number
-from terms.vocabulary import Data, Headline
-from workloads import messages
-from workloads.endpoints.probe import Probe
-from workloads.endpoints.probe_report import Latency, Report
-from workloads.traffic.base import Options, Sample, Traffic, Window, rates
+from vsprof.terms.schema import Number
+from vsprof.terms.vocabulary import Data, Headline
+from vsprof.workloads import messages
+from vsprof.workloads.endpoints.probe import Probe
+from vsprof.workloads.endpoints.probe_report import Latency, Report
+from vsprof.workloads.traffic.base import Options, Sample, Traffic, Window, rates
 
 PERCENTILES = {"latency_p50": 50, "latency_p90": 90, "latency_p99": 99, "latency_p999": 99.9}
 STREAM = "stream"

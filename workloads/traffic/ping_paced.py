@@ -11,11 +11,10 @@ from collections.abc import Iterable, Mapping, Sequence
 
 from hdrh.histogram import HdrHistogram
 from pydantic import Field, field_validator
-
-from terms.schema import Number
-from terms.vocabulary import Data, Headline
-from workloads import messages
-from workloads.traffic.base import Options, Traffic, Window
+from vsprof.terms.schema import Number
+from vsprof.terms.vocabulary import Data, Headline
+from vsprof.workloads import messages
+from vsprof.workloads.traffic.base import Options, Traffic, Window
 
 PERCENTILES = {"rtt_p50": 50, "rtt_p90": 90, "rtt_p99": 99, "rtt_p999": 99.9}
 FEWEST_REQUESTS = 20

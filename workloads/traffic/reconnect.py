@@ -12,13 +12,12 @@ import time
 from collections.abc import Iterable, Mapping, Sequence
 
 from pydantic import BaseModel, Field
-
-from terms.schema import Number
-from terms.vocabulary import Headline
-from workloads import messages
-from workloads.endpoints.probe_report import Report
-from workloads.traffic.base import Window
-from workloads.traffic.paced_frames import PacedFrames, PacedOptions
+from vsprof.terms.schema import Number
+from vsprof.terms.vocabulary import Headline
+from vsprof.workloads import messages
+from vsprof.workloads.endpoints.probe_report import Report
+from vsprof.workloads.traffic.base import Window
+from vsprof.workloads.traffic.paced_frames import PacedFrames, PacedOptions
 
 OUTAGE = "outage"
 """The window name of what is counted from before the kill to the end."""

@@ -9,13 +9,12 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 from pydantic import Field, field_validator
-
-from terms.schema import Number
-from terms.vocabulary import Data, Headline
-from testbeds.base import MODELLED
-from workloads import messages
-from workloads.endpoints.base import Job
-from workloads.traffic.base import Options, Traffic, Window, rates
+from vsprof.terms.schema import Number
+from vsprof.terms.vocabulary import Data, Headline
+from vsprof.testbeds.base import MODELLED
+from vsprof.workloads import messages
+from vsprof.workloads.endpoints.base import Job
+from vsprof.workloads.traffic.base import Options, Traffic, Window, rates
 
 INTERVAL_S = 0.25
 """How often iperf3 reports; a window's goodput is taken from the reports that lie wholly inside it."""

@@ -12,13 +12,13 @@ import math
 import time
 from collections.abc import Callable, Iterator
 
-from workloads import messages
-from workloads.endpoints.base import Burst, Frames
-from workloads.search import Trial, Trials
-from workloads.topologies.base import Topology
-from workloads.traffic import counted
-from workloads.traffic.base import ModelledTime
-from workloads.traffic.counted import CountedFlood
+from vsprof.workloads import messages
+from vsprof.workloads.endpoints.base import Burst, Frames
+from vsprof.workloads.search import Trial, Trials
+from vsprof.workloads.topologies.base import Topology
+from vsprof.workloads.traffic import counted
+from vsprof.workloads.traffic.base import ModelledTime
+from vsprof.workloads.traffic.counted import CountedFlood
 
 FramesAt = Callable[[int | None], Frames]
 """The frames of a flood at a rate; None: as fast as it goes."""

@@ -14,16 +14,15 @@ import contextlib
 from collections.abc import Iterable, Mapping, Sequence
 
 from pydantic import Field, model_validator
-
-from terms.schema import Number
-from terms.vocabulary import Data, Headline
-from testbeds.base import MODELLED
-from workloads import messages, search
-from workloads.endpoints.base import Frames
-from workloads.search import Found, Settings, Trials
-from workloads.traffic import counted, trials
-from workloads.traffic.base import Options, Traffic, Window, rates
-from workloads.traffic.counted import CountedFlood
+from vsprof.terms.schema import Number
+from vsprof.terms.vocabulary import Data, Headline
+from vsprof.testbeds.base import MODELLED
+from vsprof.workloads import messages, search
+from vsprof.workloads.endpoints.base import Frames
+from vsprof.workloads.search import Found, Settings, Trials
+from vsprof.workloads.traffic import counted, trials
+from vsprof.workloads.traffic.base import Options, Traffic, Window, rates
+from vsprof.workloads.traffic.counted import CountedFlood
 
 SINK_ADDRESS = "10.77.0.250"
 """Nobody's: the frames reach the receiver by their MAC address, and its IP layer drops them without an answer."""

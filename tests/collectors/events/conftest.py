@@ -5,6 +5,6 @@ from __future__ import annotations
 
 import os
 
-from collectors.events import catalogue
+from vsprof.collectors.events import catalogue
 
 os.environ[catalogue.OWN_FOLDER] = os.devnull

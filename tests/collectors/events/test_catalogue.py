@@ -10,11 +10,10 @@ from typing import Any
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-
-from collectors.events import catalogue, entries
-from collectors.events.processor import Processor
-from terms.errors import BadInput
-from terms.expression import Value
+from vsprof.collectors.events import catalogue, entries
+from vsprof.collectors.events.processor import Processor
+from vsprof.terms.errors import BadInput
+from vsprof.terms.expression import Value
 
 EVENT = {"EventName": "my.event", "EventCode": "0xAE", "UMask": "0x02"}
 METRIC = {"MetricName": "my_metric", "MetricExpr": "my.event / packets", "ScaleUnit": "1events/packet"}

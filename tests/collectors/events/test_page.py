@@ -8,11 +8,10 @@ import re
 from pathlib import Path
 
 import pytest
-
-from collectors.events import catalogue
-from collectors.events.entries import Event, Metric
-from terms.errors import BadInput
-from terms.expression import Value
+from vsprof.collectors.events import catalogue
+from vsprof.collectors.events.entries import Event, Metric
+from vsprof.terms.errors import BadInput
+from vsprof.terms.expression import Value
 
 PAGE = (Path(__file__).parents[3] / "docs" / "adding-a-pmu-event.md").read_text()
 [EXAMPLE] = re.findall(r"^```json\n(.*?)^```$", PAGE, re.MULTILINE | re.DOTALL)

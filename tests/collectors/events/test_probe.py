@@ -11,9 +11,8 @@ from pathlib import Path
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-
-from collectors.events import catalogue, probe
-from collectors.events.probe import COUNTED, NOT_COUNTED, NOT_SUPPORTED, NOT_TRIED, REFUSED, UNKNOWN, Count, Probed, Ran
+from vsprof.collectors.events import catalogue, probe
+from vsprof.collectors.events.probe import COUNTED, NOT_COUNTED, NOT_SUPPORTED, NOT_TRIED, REFUSED, UNKNOWN, Count, Probed, Ran
 
 CAPTURED = Path(__file__).with_name("captured")
 PRINTED = sorted(CAPTURED.glob("*.printed"))

@@ -6,10 +6,9 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
-
-from collectors.events import catalogue, processor
-from collectors.events.processor import Processor
-from terms.errors import BadInput
+from vsprof.collectors.events import catalogue, processor
+from vsprof.collectors.events.processor import Processor
+from vsprof.terms.errors import BadInput
 
 CAPTURED = Path(__file__).with_name("captured")
 

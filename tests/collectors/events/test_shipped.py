@@ -9,10 +9,9 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-
-from collectors.events import catalogue, processor
-from collectors.events.entries import CODES, Event
-from collectors.uarch_model import profiles
+from vsprof.collectors.events import catalogue, processor
+from vsprof.collectors.events.entries import CODES, Event
+from vsprof.collectors.uarch_model import profiles
 
 FILES = sorted(catalogue.HERE.glob("*/*.json"))
 MICROARCHITECTURES = [name for name in catalogue.names() if name != catalogue.GENERIC]

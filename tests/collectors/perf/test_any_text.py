@@ -8,12 +8,11 @@ from pathlib import Path
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-
-from collectors.base import Recorded
-from collectors.perf_record import PerfRecord
-from collectors.perf_text import Recording
-from collectors.sched import Sched
-from terms.placement import Placement
+from vsprof.collectors.base import Recorded
+from vsprof.collectors.perf_record import PerfRecord
+from vsprof.collectors.perf_text import Recording
+from vsprof.collectors.sched import Sched
+from vsprof.terms.placement import Placement
 
 CAPTURED = Path(__file__).parents[1] / "captured" / "perf"
 PIECES = st.sampled_from([

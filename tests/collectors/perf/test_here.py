@@ -6,13 +6,12 @@ from __future__ import annotations
 import subprocess
 
 import pytest
-
-from collectors import perf_text
-from collectors.base import Recorded
-from collectors.perf_record import PerfRecord
-from collectors.sched import Sched
-from terms.errors import RunFailed
-from terms.placement import Placement
+from vsprof.collectors import perf_text
+from vsprof.collectors.base import Recorded
+from vsprof.collectors.perf_record import PerfRecord
+from vsprof.collectors.sched import Sched
+from vsprof.terms.errors import RunFailed
+from vsprof.terms.placement import Placement
 
 
 def recorded(collector) -> Recorded:

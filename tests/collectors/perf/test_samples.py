@@ -10,13 +10,12 @@ import json
 from pathlib import Path
 
 import pytest
-
-from collectors import perf_text
-from collectors.base import Recorded
-from collectors.perf_record import PerfRecord, samples
-from collectors.perf_text import Recording
-from terms.errors import BadInput
-from terms.placement import Placement, Thread
+from vsprof.collectors import perf_text
+from vsprof.collectors.base import Recorded
+from vsprof.collectors.perf_record import PerfRecord, samples
+from vsprof.collectors.perf_text import Recording
+from vsprof.terms.errors import BadInput
+from vsprof.terms.placement import Placement, Thread
 
 CAPTURED = Path(__file__).parents[1] / "captured"
 VERSIONS = ("6.1", "6.12")

@@ -8,12 +8,11 @@ import re
 from pathlib import Path
 
 import pytest
-
-from collectors.base import Recorded
-from collectors.perf_text import Recording, nanoseconds
-from collectors.sched import BOUNDS_US, Sched
-from collectors.sched.story import Story
-from terms.placement import Placement, Thread
+from vsprof.collectors.base import Recorded
+from vsprof.collectors.perf_text import Recording, nanoseconds
+from vsprof.collectors.sched import BOUNDS_US, Sched
+from vsprof.collectors.sched.story import Story
+from vsprof.terms.placement import Placement, Thread
 
 CAPTURED = Path(__file__).parents[1] / "captured"
 VERSIONS = ("6.1", "6.12")

@@ -12,15 +12,14 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
-
-from collectors.base import Recorded
-from collectors.events import catalogue
-from collectors.events.processor import Processor
-from collectors.perf_stat import PerfStat, perf
-from runner import window
-from runner.window import Probe
-from terms.placement import Placement
-from terms.schema import Number
+from vsprof.collectors.base import Recorded
+from vsprof.collectors.events import catalogue
+from vsprof.collectors.events.processor import Processor
+from vsprof.collectors.perf_stat import PerfStat, perf
+from vsprof.runner import window
+from vsprof.runner.window import Probe
+from vsprof.terms.placement import Placement
+from vsprof.terms.schema import Number
 
 os.environ[catalogue.OWN_FOLDER] = os.devnull
 ZEN4 = Processor("AuthenticAMD-25-11-1", "a Zen 4")

@@ -6,10 +6,9 @@ from __future__ import annotations
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-
-from collectors.events.entries import Event
-from collectors.perf_stat import groups
-from collectors.perf_stat.groups import Round
+from vsprof.collectors.events.entries import Event
+from vsprof.collectors.perf_stat import groups
+from vsprof.collectors.perf_stat.groups import Round
 
 NAMES = [*"abcdefgh"]
 EVENTS = {name: Event.model_validate({"EventName": name, "EventCode": "0x1"}) for name in (*NAMES, "cyc", "ins")}

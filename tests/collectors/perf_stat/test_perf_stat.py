@@ -18,14 +18,13 @@ from collections import Counter
 from pathlib import Path
 
 import pytest
-
-from collectors import perf_stat
-from collectors.base import Recorded
-from collectors.events import probe
-from collectors.perf_stat import PerfStat, numbers, perf, preflight
-from runner.window import Probe
-from terms.errors import BadInput
-from terms.placement import Placement
+from vsprof.collectors import perf_stat
+from vsprof.collectors.base import Recorded
+from vsprof.collectors.events import probe
+from vsprof.collectors.perf_stat import PerfStat, numbers, perf, preflight
+from vsprof.runner.window import Probe
+from vsprof.terms.errors import BadInput
+from vsprof.terms.placement import Placement
 
 CAPTURED = Path(__file__).parents[1] / "captured"
 KERNELS = ["task-clock", "context_switches", "page-faults", "cpu_migrations"]

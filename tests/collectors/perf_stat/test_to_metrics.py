@@ -6,11 +6,10 @@ from __future__ import annotations
 import json
 
 import pytest
-
-from analysis.load import load
-from analysis.sources import HARDWARE
-from terms import schema
-from terms.schema import Number
+from vsprof.analysis.load import load
+from vsprof.analysis.sources import HARDWARE
+from vsprof.terms import schema
+from vsprof.terms.schema import Number
 
 CASE = "vm2vm_kernel-ovs_vhost-net_64B_1f"
 WHERE = {"experiment": "e", "case_id": CASE, "testbed": "local", "switch": "kernel-ovs", "access": "vhost-net", "topology": "vm2vm",

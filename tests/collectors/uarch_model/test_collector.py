@@ -14,16 +14,15 @@ from pathlib import Path
 from types import SimpleNamespace
 
 import pytest
-
-from collectors import uarch_model
-from collectors.base import Clock, Recorded
-from collectors.uarch_model import UarchModel, profiles, symbols
-from collectors.uarch_model import messages as uarch_model_messages
-from collectors.uarch_model.control import Control
-from terms import errors, plugins
-from terms.placement import Placement
-from testbeds import messages as testbeds_messages
-from testbeds.base import EMULATED, MODELLED
+from vsprof.collectors import uarch_model
+from vsprof.collectors.base import Clock, Recorded
+from vsprof.collectors.uarch_model import UarchModel, profiles, symbols
+from vsprof.collectors.uarch_model import messages as uarch_model_messages
+from vsprof.collectors.uarch_model.control import Control
+from vsprof.terms import errors, plugins
+from vsprof.terms.placement import Placement
+from vsprof.testbeds import messages as testbeds_messages
+from vsprof.testbeds.base import EMULATED, MODELLED
 
 CAPTURED = json.loads((Path(__file__).parents[1] / "captured" / "uarch_model.end").read_text())
 KERNEL = """\
@@ -141,7 +140,7 @@ def made(tmp_path, monkeypatch):
 
 
 def test_it_is_found_as_a_collector_that_drives_the_clock():
-    assert plugins.find("collectors", "COLLECTOR")["uarch_model"] is UarchModel
+    assert plugins.find("vsprof.collectors", "COLLECTOR")["uarch_model"] is UarchModel
     assert issubclass(UarchModel, Clock)
     assert UarchModel.source == "model"
     assert UarchModel.options.keys() == {"cpu", "without", "quantum_us", "seed", "deepest_idle"}

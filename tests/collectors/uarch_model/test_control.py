@@ -11,10 +11,9 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
-
-from collectors.uarch_model import control
-from collectors.uarch_model.control import Control
-from terms import errors
+from vsprof.collectors.uarch_model import control
+from vsprof.collectors.uarch_model.control import Control
+from vsprof.terms import errors
 
 Answer = Callable[[str], bytes]
 """From a command to what is sent back. Nothing: it hangs. What does not end as an answer should is the last that is sent."""

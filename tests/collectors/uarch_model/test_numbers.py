@@ -14,10 +14,9 @@ import re
 from pathlib import Path
 
 import pytest
-
-from collectors.base import Recorded
-from collectors.uarch_model import UarchModel, numbers, profiles, symbols
-from terms.placement import Placement, Thread
+from vsprof.collectors.base import Recorded
+from vsprof.collectors.uarch_model import UarchModel, numbers, profiles, symbols
+from vsprof.terms.placement import Placement, Thread
 
 CAPTURED = Path(__file__).parents[1] / "captured" / "uarch_model.end"
 WINDOW = json.loads(CAPTURED.read_text())

@@ -15,9 +15,8 @@ import pytest
 import yaml
 from hypothesis import given, settings
 from hypothesis import strategies as st
-
-from collectors.uarch_model import profiles
-from terms.errors import BadInput
+from vsprof.collectors.uarch_model import profiles
+from vsprof.terms.errors import BadInput
 
 ROOT = Path(__file__).resolve().parents[3]
 C_FOLDER = ROOT / "collectors" / "uarch_model"

@@ -11,9 +11,8 @@ from pathlib import Path
 from types import SimpleNamespace
 
 import pytest
-
-from collectors.uarch_model import symbols
-from collectors.uarch_model.symbols import Mapped
+from vsprof.collectors.uarch_model import symbols
+from vsprof.collectors.uarch_model.symbols import Mapped
 
 KALLSYMS = """\
 ffffffff81000000 _stext

@@ -1,0 +1,12 @@
+# SPDX-License-Identifier: GPL-2.0-or-later
+"""vsprof: why is one virtual switch faster than another, on this CPU, for this traffic?
+
+The one name under which the code is imported. In a clone its packages (analysis, runner, …) stand beside this folder, where users look
+for them; in a wheel they are in it.
+"""
+
+from pathlib import Path
+
+_CLONE = Path(__file__).resolve().parents[1]
+if (_CLONE / "pyproject.toml").is_file():
+    __path__.append(str(_CLONE))
