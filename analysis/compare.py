@@ -12,6 +12,7 @@ from dataclasses import dataclass
 
 import numpy as np
 import pandas as pd
+
 from vsprof.analysis import decompose, everything, messages, metrics, model, stats, style, vocabulary
 from vsprof.analysis.load import Result
 from vsprof.analysis.source import SERIES, by_repetition, ratio_between

@@ -11,6 +11,7 @@ import numpy as np
 import pandas as pd
 from rich.console import Console
 from rich.table import Table
+
 from vsprof.analysis import compare, messages, style
 from vsprof.analysis.compare import Comparison, decided
 from vsprof.analysis.figures import ratios

@@ -27,6 +27,7 @@ from typing import NamedTuple
 
 import numpy as np
 import pandas as pd
+
 from vsprof.analysis import stats, vocabulary
 from vsprof.analysis.load import Result
 from vsprof.analysis.sources import PROCESSORS

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from typing import Any
 
 import pandas as pd
+
 from vsprof.analysis import figures, functions, messages, metrics, model, series, stats, style, vocabulary
 from vsprof.analysis.load import Result, worded
 from vsprof.analysis.source import Source

@@ -6,6 +6,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 import pandas as pd
+
 from vsprof.analysis import comparison, messages, metrics, stats
 from vsprof.analysis.describe import Table, Text, number
 from vsprof.analysis.load import Result

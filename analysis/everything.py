@@ -15,6 +15,7 @@ from dataclasses import dataclass
 
 import numpy as np
 import pandas as pd
+
 from vsprof.analysis import describe, metrics, style, vocabulary
 from vsprof.analysis.load import Result
 from vsprof.analysis.source import COLUMNS, WINDOW, summarised

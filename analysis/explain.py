@@ -13,6 +13,7 @@ from dataclasses import dataclass
 from functools import partial
 
 import numpy as np
+
 from vsprof.analysis import comparison, messages, metrics, model, published, stats, style, vocabulary
 from vsprof.analysis.comparison import (
     EQUAL,

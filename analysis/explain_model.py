@@ -12,6 +12,7 @@ from collections.abc import Mapping
 from functools import partial
 
 import pandas as pd
+
 from vsprof.analysis import comparison, decompose, functions, metrics, model, stats, style, vocabulary
 from vsprof.analysis.comparison import Comparison, Finding, Pair, measured, plain, times
 from vsprof.analysis.figures.cpi_stack import CAUSES

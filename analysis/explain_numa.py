@@ -10,6 +10,7 @@ from collections.abc import Iterator, Mapping
 from typing import Any
 
 import pandas as pd
+
 from vsprof.analysis import comparison, model
 from vsprof.analysis.comparison import FLOOD, Comparison, Finding, Pair, as_many, measured, plain, times
 from vsprof.analysis.describe import Table, Text

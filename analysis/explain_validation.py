@@ -10,6 +10,7 @@ import importlib
 
 import numpy as np
 import pandas as pd
+
 from vsprof.analysis import figures, messages
 from vsprof.analysis.describe import Table, Text
 from vsprof.analysis.stats import Estimate

@@ -11,6 +11,7 @@ import functools
 from dataclasses import asdict
 
 import pandas as pd
+
 from vsprof.analysis import messages, model, stats, style, vocabulary
 from vsprof.analysis.load import Result
 from vsprof.analysis.source import on_path, select

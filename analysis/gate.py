@@ -17,6 +17,7 @@ from xml.etree import ElementTree as xml
 import numpy as np
 import pandas as pd
 import yaml
+
 from vsprof.analysis import compare, messages, style, vocabulary
 from vsprof.analysis.compare import Comparison
 from vsprof.terms import units

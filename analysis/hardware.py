@@ -23,6 +23,7 @@ from collections.abc import Iterator, Mapping, Sequence
 
 import numpy as np
 import pandas as pd
+
 from vsprof.analysis import messages, metrics, vocabulary
 from vsprof.analysis.load import Result
 from vsprof.analysis.source import COLUMNS, WINDOW, WITH_POLLING, Source, of_path, on_path

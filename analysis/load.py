@@ -16,6 +16,7 @@ from typing import Any
 
 import pandas as pd
 import pyarrow as pa
+
 from vsprof.analysis import messages, tables, vocabulary
 from vsprof.terms import schema
 from vsprof.terms.schema import ACCESSES

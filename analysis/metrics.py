@@ -18,6 +18,7 @@ from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 
 import numpy as np
 import pandas as pd
+
 from vsprof.analysis import messages, vocabulary
 from vsprof.analysis.load import Result
 from vsprof.analysis.source import COLUMNS, WINDOW, Source, on_path

@@ -23,6 +23,7 @@ from collections.abc import Iterator, Sequence
 
 import numpy as np
 import pandas as pd
+
 from vsprof.analysis import messages, metrics, style, vocabulary
 from vsprof.analysis.load import Result
 from vsprof.analysis.metrics import joined, quotient, wide_table

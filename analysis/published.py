@@ -8,6 +8,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 import yaml
+
 from vsprof.analysis import stats
 from vsprof.analysis.load import Result, worded
 from vsprof.analysis.sources import MODEL, source_of

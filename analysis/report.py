@@ -19,6 +19,7 @@ from jupyter_client.manager import AsyncKernelManager
 from nbclient import NotebookClient
 from nbclient.exceptions import CellExecutionError, DeadKernelError
 from nbconvert import HTMLExporter
+
 from vsprof.analysis import messages, stacks
 from vsprof.analysis.load import load
 from vsprof.terms import files, places

@@ -11,6 +11,7 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 
 from IPython.display import display
+
 from vsprof.analysis import describe, everything, explain_dataplane, explain_model, figures, metrics, reading, stacks
 from vsprof.analysis.describe import Text
 from vsprof.analysis.figures import counts, pmd_batches

@@ -15,6 +15,7 @@ from typing import NamedTuple
 import numpy as np
 import pandas as pd
 from scipy.stats import kendalltau, theilslopes
+
 from vsprof.analysis import messages, metrics, style, vocabulary
 from vsprof.analysis.load import Result
 from vsprof.analysis.sources import SOFTWARE

@@ -8,6 +8,7 @@ from dataclasses import asdict
 from typing import Any
 
 import pandas as pd
+
 from vsprof.analysis import describe, explain, explain_model, functions, model
 from vsprof.analysis.load import Result
 from vsprof.analysis.sources import HARDWARE, MODEL, SOFTWARE

@@ -14,6 +14,7 @@ from typing import Any
 
 import numpy as np
 import pandas as pd
+
 from vsprof.analysis import stats, vocabulary
 from vsprof.analysis.load import Result
 from vsprof.terms import schema

@@ -12,6 +12,7 @@ import itertools
 from dataclasses import dataclass
 
 import pandas as pd
+
 from vsprof.analysis import flamegraph, style, vocabulary
 from vsprof.analysis.load import SIZES, Result
 

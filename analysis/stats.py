@@ -18,6 +18,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
+
 from vsprof.terms import units
 
 RESAMPLES = 1000

@@ -14,6 +14,7 @@ import seaborn as sns
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from matplotlib.ticker import MaxNLocator
+
 from vsprof.analysis import vocabulary
 from vsprof.terms import schema, units
 

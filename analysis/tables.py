@@ -12,6 +12,7 @@ import duckdb
 import pandas as pd
 import pyarrow as pa
 import pyarrow.parquet as pq
+
 from vsprof.analysis import messages
 from vsprof.terms import schema
 

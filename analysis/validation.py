@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import Annotated, ClassVar, Literal, TypeVar
 
 from pydantic import AfterValidator, AwareDatetime, BaseModel, ConfigDict, ValidationError
+
 from vsprof.analysis import messages
 from vsprof.analysis.stats import Estimate
 

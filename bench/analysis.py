@@ -22,6 +22,7 @@ from typing import Any
 import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.parquet as pq
+
 from vsprof.analysis.stats import Estimate
 from vsprof.bench import table
 

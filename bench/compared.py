@@ -6,6 +6,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 
 import numpy as np
+
 from vsprof.analysis import stats
 from vsprof.analysis.stats import Estimate
 from vsprof.analysis.validation import FEW

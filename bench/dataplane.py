@@ -23,6 +23,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 
 import numpy as np
+
 from vsprof.analysis import stats
 from vsprof.analysis.stats import Estimate
 from vsprof.bench import messages, perf, table

@@ -14,6 +14,7 @@ import sys
 from collections.abc import Callable
 
 import numpy as np
+
 from vsprof.analysis import stats
 from vsprof.analysis.stats import Estimate
 from vsprof.bench import table

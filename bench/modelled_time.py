@@ -21,6 +21,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 import numpy as np
+
 from vsprof.analysis import stats
 from vsprof.analysis.stats import Estimate
 from vsprof.bench import table

@@ -17,6 +17,7 @@ from collections.abc import Callable, Mapping
 from pathlib import Path
 
 import numpy as np
+
 from vsprof.analysis import stats
 from vsprof.analysis.stats import Estimate
 from vsprof.bench import messages, table

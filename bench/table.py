@@ -10,6 +10,7 @@ from pathlib import Path
 import pandas as pd
 from rich.console import Console
 from rich.table import Table
+
 from vsprof.analysis.stats import Estimate
 
 FOLDER = Path(__file__).resolve().parents[1] / "build" / "bench"

@@ -14,6 +14,7 @@ from typing import Any, Literal
 
 import yaml
 from pydantic import BaseModel, ConfigDict, Field, ValidationError, field_validator
+
 from vsprof.collectors.base import Apart, Clock
 from vsprof.runner import messages
 from vsprof.terms import messages as terms_messages

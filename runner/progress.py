@@ -11,6 +11,7 @@ from typing import IO, Any, Self, cast
 
 from rich.console import Console
 from rich.status import Status
+
 from vsprof.terms.units import duration
 
 

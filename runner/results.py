@@ -18,6 +18,7 @@ from pathlib import Path
 from typing import Any
 
 import pyarrow as pa
+
 from vsprof.runner import messages
 from vsprof.terms import errors, files, locks, places, schema
 

@@ -12,6 +12,7 @@ from typing import Any
 
 from qemu.qmp import QMPClient
 from qemu.qmp.error import QMPError
+
 from vsprof.terms import errors
 from vsprof.testbeds import messages
 

@@ -7,6 +7,7 @@ import os
 
 import pytest
 from hypothesis import settings
+
 from vsprof.terms import errors
 from vsprof.testbeds.emulator import needs
 

@@ -13,6 +13,8 @@ from pathlib import Path
 
 import pyarrow as pa
 import pytest
+
+from tests.analysis import sample
 from vsprof.analysis import report
 from vsprof.collectors.events import catalogue
 from vsprof.collectors.events.processor import Processor
@@ -20,8 +22,6 @@ from vsprof.runner import vocabulary
 from vsprof.terms import plugins, schema
 from vsprof.terms.schema import Number
 from vsprof.terms.vocabulary import CollectorWords
-
-from tests.analysis import sample
 
 ROOT = Path(__file__).parents[1]
 FILES = {

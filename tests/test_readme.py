@@ -10,6 +10,7 @@ from pathlib import Path
 
 import matplotlib.pyplot as plt
 import numpy as np
+
 from vsprof.analysis import explain, figures, load, show
 
 FIGURE = "decomposition"

@@ -12,6 +12,7 @@ import zipfile
 from pathlib import Path
 
 import pytest
+
 from vsprof.terms import places
 
 NAMES = ("analysis", "bench", "collectors", "runner", "switches", "terms", "testbeds", "workloads")

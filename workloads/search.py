@@ -22,6 +22,7 @@ from typing import Any, SupportsFloat
 
 from MLRsearch import AbstractMeasurer, Config, GoalResult, MeasurementResult, MultipleLossRatioSearch, SearchGoal
 from pydantic import BaseModel, ConfigDict, Field, model_validator
+
 from vsprof.terms.schema import Number
 from vsprof.workloads import messages
 

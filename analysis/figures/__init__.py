@@ -21,6 +21,7 @@ import pandas as pd
 from matplotlib.backends.backend_agg import FigureCanvasAgg
 from matplotlib.figure import Figure
 from matplotlib.image import imsave
+
 from vsprof.analysis import messages, model
 from vsprof.analysis.load import Result
 from vsprof.analysis.source import Source

@@ -7,6 +7,7 @@ from __future__ import annotations
 import numpy as np
 import pandas as pd
 from matplotlib.figure import Figure
+
 from vsprof.analysis import style
 from vsprof.analysis.load import ACCESSES, Result
 from vsprof.analysis.published import every

@@ -12,6 +12,7 @@ from collections.abc import Sequence
 import pandas as pd
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
+
 from vsprof.analysis import style
 from vsprof.analysis.comparison import TCP
 from vsprof.analysis.load import Result

@@ -10,6 +10,7 @@ from __future__ import annotations
 import pandas as pd
 from matplotlib.figure import Figure
 from matplotlib.ticker import MaxNLocator
+
 from vsprof.analysis import style, vocabulary
 from vsprof.analysis.load import Result
 from vsprof.analysis.sources import SOFTWARE

@@ -8,6 +8,7 @@ import fnmatch
 
 import pandas as pd
 from matplotlib.figure import Figure
+
 from vsprof.analysis import everything, style, vocabulary
 from vsprof.analysis.load import Result
 

@@ -10,6 +10,7 @@ import textwrap
 
 import pandas as pd
 from matplotlib.figure import Figure
+
 from vsprof.analysis import metrics, style
 from vsprof.analysis.load import Result
 from vsprof.analysis.sources import SOFTWARE

@@ -10,6 +10,7 @@ import pandas as pd
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from matplotlib.ticker import LogLocator, MaxNLocator
+
 from vsprof.analysis import comparison, decompose, style, vocabulary
 from vsprof.analysis.load import Result
 from vsprof.analysis.sources import PROCESSORS

@@ -8,6 +8,7 @@ from __future__ import annotations
 import pandas as pd
 from matplotlib.figure import Figure
 from matplotlib.ticker import NullLocator
+
 from vsprof.analysis import metrics, style
 from vsprof.analysis.load import Result
 from vsprof.analysis.published import every

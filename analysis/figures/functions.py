@@ -12,6 +12,7 @@ import re
 import pandas as pd
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
+
 from vsprof.analysis import functions, style
 from vsprof.analysis.load import Result
 from vsprof.terms import units

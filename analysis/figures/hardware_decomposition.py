@@ -7,6 +7,7 @@ found nothing are taken out."""
 from __future__ import annotations
 
 import pandas as pd
+
 from vsprof.analysis.figures import decomposition
 from vsprof.analysis.load import Result
 

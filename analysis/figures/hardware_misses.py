@@ -7,6 +7,7 @@ The axis is logarithmic; a count of zero is written at its edge."""
 from __future__ import annotations
 
 import pandas as pd
+
 from vsprof.analysis.figures import misses
 from vsprof.analysis.load import Result
 from vsprof.analysis.sources import HARDWARE

@@ -11,6 +11,7 @@ from collections.abc import Sequence
 import pandas as pd
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
+
 from vsprof.analysis import figures, model, style
 from vsprof.analysis.load import Result
 from vsprof.analysis.source import Source

@@ -10,6 +10,7 @@ import pandas as pd
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from matplotlib.ticker import LogLocator, MultipleLocator
+
 from vsprof.analysis import stats, style
 from vsprof.analysis.load import Result
 

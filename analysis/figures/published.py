@@ -11,6 +11,7 @@ import pandas as pd
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from matplotlib.ticker import LogLocator, NullFormatter
+
 from vsprof.analysis import style
 from vsprof.analysis.load import Result
 from vsprof.analysis.published import Comparison, beside

@@ -7,6 +7,7 @@ ours are there with polls that found nothing, and without them where they were c
 from __future__ import annotations
 
 import pandas as pd
+
 from vsprof.analysis import model, style
 from vsprof.analysis.figures import published
 from vsprof.analysis.load import Result

@@ -8,6 +8,7 @@ from __future__ import annotations
 import pandas as pd
 from matplotlib.figure import Figure
 from matplotlib.ticker import NullFormatter
+
 from vsprof.analysis import compare, comparison, style
 from vsprof.analysis.load import Result
 from vsprof.terms import units

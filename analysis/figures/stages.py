@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import pandas as pd
 from matplotlib.figure import Figure
+
 from vsprof.analysis import metrics, style
 from vsprof.analysis.load import Result
 from vsprof.analysis.sources import SOFTWARE

@@ -14,6 +14,7 @@ import numpy as np
 import pandas as pd
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
+
 from vsprof.analysis import explain_validation, style
 from vsprof.analysis.validation import FEW, Validation
 from vsprof.terms import units

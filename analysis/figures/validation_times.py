@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import pandas as pd
 from matplotlib.figure import Figure
+
 from vsprof.analysis import explain_validation
 from vsprof.analysis.figures.validation_events import side_by_side
 from vsprof.analysis.validation import TIME_PARTS, TimeValidation

@@ -15,6 +15,7 @@ from pathlib import Path
 from typing import Annotated, Any, Literal
 
 from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict, Field, ValidationError
+
 from vsprof.collectors import messages as collectors_messages
 from vsprof.collectors.events import messages
 from vsprof.terms import expression

@@ -19,6 +19,7 @@ from typing import Annotated, Any, Generic, Literal, TypeVar
 
 import yaml
 from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, StrictBool, ValidationError
+
 from vsprof.collectors import messages as collectors_messages
 from vsprof.collectors.uarch_model import messages
 from vsprof.terms import places

@@ -21,6 +21,7 @@ from typing import Any
 from elftools.common.exceptions import ELFError
 from elftools.elf.elffile import ELFFile
 from elftools.elf.sections import SymbolTableSection
+
 from vsprof.testbeds.base import Testbed
 
 PROCESSES = "grep -sH ' r-xp ' /proc/[0-9]*/maps; echo ---; ls -d /proc/[0-9]*/task/[0-9]* 2> /dev/null; true"

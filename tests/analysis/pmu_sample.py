@@ -8,6 +8,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pandas as pd
+
 from vsprof.terms import schema
 
 GROUPS = (("cyc", "ins", "l1"), ("cyc", "ins", "near"), ("cyc", "ins", "far"))

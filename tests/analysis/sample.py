@@ -11,6 +11,7 @@ from pathlib import Path
 
 import numpy as np
 import pandas as pd
+
 from vsprof.analysis.load import Result
 from vsprof.terms import schema
 

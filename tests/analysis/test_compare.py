@@ -9,6 +9,7 @@ import json
 import numpy as np
 import pytest
 from rich.console import Console
+
 from vsprof.analysis import compare, compare_text, load
 from vsprof.analysis import messages as analysis_messages
 from vsprof.runner import cli

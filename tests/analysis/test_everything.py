@@ -4,12 +4,12 @@
 from __future__ import annotations
 
 import pytest
+
+from tests.analysis import sample
 from vsprof.analysis import everything
 from vsprof.analysis.load import load
 from vsprof.terms import schema
 from vsprof.terms.schema import Number
-
-from tests.analysis import sample
 
 
 @pytest.fixture

@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 import pytest
+
 from vsprof.analysis import explain, explain_causes, figures
 from vsprof.analysis.load import load
 

@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 import pytest
+
 from vsprof.analysis import explain_crossover, explain_dataplane, metrics
 from vsprof.analysis.load import load
 from vsprof.analysis.stats import Estimate

@@ -6,6 +6,7 @@ from __future__ import annotations
 import itertools
 
 import pytest
+
 from vsprof.analysis import explain_numa, figures
 from vsprof.analysis.load import load
 from vsprof.analysis.published import beside

@@ -6,6 +6,7 @@ from __future__ import annotations
 import re
 
 import pytest
+
 from vsprof.analysis import explain_published
 from vsprof.analysis.load import load
 

@@ -6,6 +6,7 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
+
 from vsprof.analysis import explain_time as explain
 from vsprof.analysis import explain_validation, figures, validation
 from vsprof.analysis.figures import __main__ as draw

@@ -10,6 +10,7 @@ from pathlib import Path
 
 import pytest
 from matplotlib.colors import to_rgba
+
 from vsprof.analysis import figures, metrics, model, style
 from vsprof.analysis.figures import decomposition
 from vsprof.analysis.load import load

@@ -8,6 +8,7 @@ from xml.etree import ElementTree
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+
 from vsprof.analysis import flamegraph
 
 SVG = "{http://www.w3.org/2000/svg}"

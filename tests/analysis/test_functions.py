@@ -7,6 +7,7 @@ import dataclasses
 
 import pandas as pd
 import pytest
+
 from vsprof.analysis import describe, explain_model, figures, functions, tables
 from vsprof.analysis.load import load
 from vsprof.analysis.sources import MODEL

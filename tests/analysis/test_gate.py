@@ -11,6 +11,7 @@ from xml.etree import ElementTree
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+
 from vsprof.analysis import compare, gate
 from vsprof.analysis.gate import FAILS, HOLDS, UNTOLD, Rule
 from vsprof.analysis.load import load

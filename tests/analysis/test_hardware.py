@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import pandas as pd
 import pytest
+
 from vsprof.analysis import describe, hardware, metrics, show
 from vsprof.analysis.load import load
 from vsprof.analysis.source import select

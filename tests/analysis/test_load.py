@@ -8,6 +8,7 @@ import json
 
 import pandas as pd
 import pytest
+
 from vsprof.analysis import describe, explain, metrics, published
 from vsprof.analysis.load import load
 from vsprof.terms import schema

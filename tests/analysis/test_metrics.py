@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 import pytest
+
 from vsprof.analysis import metrics
 from vsprof.analysis.load import load
 from vsprof.analysis.source import select

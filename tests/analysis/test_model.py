@@ -8,6 +8,7 @@ import json
 import pandas as pd
 import pyarrow.parquet as pq
 import pytest
+
 from vsprof.analysis import describe, explain_model, metrics, model, show
 from vsprof.analysis.load import load
 from vsprof.analysis.published import beside

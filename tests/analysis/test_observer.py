@@ -7,9 +7,9 @@ import copy
 import dataclasses
 
 import pytest
-from vsprof.analysis import describe, series
 
 from tests.analysis.sample import SECONDS, with_frame
+from vsprof.analysis import describe, series
 
 
 @pytest.fixture

@@ -7,6 +7,7 @@ import re
 from pathlib import Path
 
 import pytest
+
 from vsprof.analysis import pages
 from vsprof.analysis.load import load
 from vsprof.terms import errors

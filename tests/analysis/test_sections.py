@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 import pytest
+
 from vsprof.analysis import figures, sections
 from vsprof.analysis.describe import Text
 from vsprof.terms.errors import BadInput

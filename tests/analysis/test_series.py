@@ -7,6 +7,7 @@ import json
 
 import numpy as np
 import pytest
+
 from vsprof.analysis import load, series
 
 SERIES = 1000

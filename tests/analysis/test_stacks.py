@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 import pytest
+
 from vsprof.analysis import report, stacks
 from vsprof.analysis.load import load
 from vsprof.terms import schema

@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+
 from vsprof.analysis import stats
 
 counts = st.floats(0.5, 1e6)

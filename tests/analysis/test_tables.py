@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 import pytest
+
 from vsprof.analysis import tables
 from vsprof.terms import schema
 from vsprof.terms.errors import BadInput

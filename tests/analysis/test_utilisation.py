@@ -7,6 +7,7 @@ from types import SimpleNamespace
 
 import pandas as pd
 import pytest
+
 from vsprof.analysis.explain import utilisation
 
 HZ = 1_000_000

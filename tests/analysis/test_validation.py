@@ -7,6 +7,7 @@ import json
 from pathlib import Path
 
 import pytest
+
 from vsprof.analysis import explain_validation as explain
 from vsprof.analysis import figures, validation
 from vsprof.analysis.figures import __main__ as draw

@@ -7,6 +7,8 @@ import json
 
 import pyarrow as pa
 import pytest
+
+from tests.analysis import sample
 from vsprof.analysis import describe, figures, metrics, series, style, vocabulary
 from vsprof.analysis.load import load
 from vsprof.analysis.sources import HARDWARE, MODEL, SOFTWARE, speakers
@@ -14,8 +16,6 @@ from vsprof.runner.experiment import COLLECTORS, SWITCHES, TRAFFIC
 from vsprof.terms import schema
 from vsprof.terms.errors import BadInput
 from vsprof.terms.vocabulary import CollectorWords, Data, Headline, NumberWords, SwitchWords, TrafficWords, Vocabulary
-
-from tests.analysis import sample
 
 HEADLINES = (
     Headline("rumour_rate", "what it says itself"),

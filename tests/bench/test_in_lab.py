@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 import pytest
+
 from vsprof.bench import micro_times, switch_times, user_mode_linux
 from vsprof.bench import validate_switches as switches
 from vsprof.bench.model import PLUGIN

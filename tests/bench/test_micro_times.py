@@ -7,6 +7,7 @@ import os
 import subprocess
 
 import pytest
+
 from vsprof.bench import micro_times, microbenchmarks
 from vsprof.bench.micro_times import Timed, Took
 from vsprof.collectors.uarch_model import profiles

@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 import pytest
+
 from vsprof.bench import modelled_time
 from vsprof.bench.modelled_time import QUANTA_US, Seen
 from vsprof.terms.errors import BadInput

@@ -6,6 +6,7 @@ from __future__ import annotations
 import json
 
 import pytest
+
 from vsprof.bench import snapshots, table
 from vsprof.testbeds import messages as testbeds_messages
 

@@ -7,6 +7,7 @@ import subprocess
 import sys
 
 import pytest
+
 from vsprof.bench import soak
 from vsprof.runner.results import Results
 from vsprof.terms import schema

@@ -8,6 +8,7 @@ import subprocess
 import sys
 
 import pytest
+
 from vsprof.bench import switch_times
 from vsprof.bench.switch_times import HERE, Start
 from vsprof.terms.errors import RunFailed

@@ -7,6 +7,7 @@ import json
 from datetime import UTC, datetime
 
 import pytest
+
 from vsprof.analysis import validation
 from vsprof.analysis.stats import Estimate
 from vsprof.analysis.validation import Validation

@@ -9,6 +9,7 @@ import subprocess
 from pathlib import Path
 
 import pytest
+
 from vsprof.bench import validate_switches as switches
 from vsprof.bench.validate_switches import SWITCHES, Window, per_packet
 from vsprof.collectors.uarch_model import profiles

@@ -7,6 +7,7 @@ import json
 from datetime import UTC, datetime
 
 import pytest
+
 from vsprof.analysis import validation
 from vsprof.bench import micro_times, table, validate_time
 from vsprof.bench.micro_times import Took

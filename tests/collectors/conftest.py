@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+
 from vsprof.testbeds import messages as testbeds_messages
 from vsprof.testbeds.base import Completed, Process, Testbed
 

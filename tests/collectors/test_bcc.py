@@ -6,6 +6,7 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
+
 from vsprof.collectors.base import Recorded
 from vsprof.collectors.bcc import Bcc
 from vsprof.terms import errors

@@ -11,6 +11,7 @@ import math
 from pathlib import Path
 
 import pytest
+
 from vsprof.collectors.base import Recorded
 from vsprof.collectors.context_switches import ContextSwitches
 from vsprof.collectors.cpu_time import CpuTime

@@ -9,6 +9,7 @@ from pathlib import Path
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+
 from vsprof.collectors.base import Recorded
 from vsprof.collectors.ebpf import MOST_KEYS, PROBES, Ebpf, probes
 from vsprof.terms import errors

@@ -8,6 +8,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
+
 from vsprof.collectors.base import Recorded
 from vsprof.collectors.ebpf import Ebpf, probes
 from vsprof.collectors.ovs import APPCTL

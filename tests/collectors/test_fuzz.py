@@ -11,6 +11,7 @@ from pathlib import Path
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+
 from vsprof.collectors.base import Collector, Recorded
 from vsprof.terms import plugins
 from vsprof.terms.placement import Placement, Thread

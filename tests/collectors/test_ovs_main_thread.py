@@ -6,6 +6,7 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
+
 from vsprof.collectors.base import Recorded
 from vsprof.collectors.ovs_main_thread import OvsMainThread
 from vsprof.terms.placement import Placement, Thread

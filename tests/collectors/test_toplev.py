@@ -10,6 +10,7 @@ import subprocess
 from pathlib import Path
 
 import pytest
+
 from vsprof.collectors import toplev
 from vsprof.collectors.base import Recorded
 from vsprof.collectors.toplev import Cpus, Toplev

@@ -10,6 +10,7 @@ import json
 from pathlib import Path
 
 import pytest
+
 from vsprof.collectors.base import Recorded
 from vsprof.collectors.vhost_switch import STAGES, TIMED, VhostSwitch
 from vsprof.terms.placement import Placement

@@ -8,6 +8,7 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
+
 from vsprof.collectors import vtune
 from vsprof.collectors.base import Recorded
 from vsprof.collectors.vtune import Vtune, read_events, read_summary

@@ -12,6 +12,7 @@ from frontend import Frontend
 from modes import DATAPATHS
 from running import PROGRAM, Keeper, Switch, kept
 from traffic import introduce
+
 from vsprof.testbeds.native import Native
 
 BINARY = "VSPROF_VHOST_SWITCH"

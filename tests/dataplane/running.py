@@ -18,6 +18,7 @@ from typing import Any
 
 from frontend import SECONDS, Frontend, eventually
 from traffic import frames, mac, quiet, same
+
 from vsprof.testbeds.base import Process
 from vsprof.testbeds.native import Native
 from vsprof.workloads.endpoints.testpmd import PROGRAM as TESTPMD

@@ -13,6 +13,7 @@ from frontend import Frontend
 from modes import DATAPATHS
 from running import FOLDER, Switch, fresh, kept
 from traffic import exchange, frames, mac
+
 from vsprof.workloads.endpoints.testpmd import Testpmd
 
 pytestmark = pytest.mark.lab

@@ -19,6 +19,7 @@ from pathlib import Path
 import administrator
 import pytest
 from administrator import look, vsprof
+
 from vsprof.testbeds.emulator import bare_server
 from vsprof.testbeds.ssh import Channel
 

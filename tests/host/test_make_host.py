@@ -19,6 +19,7 @@ import administrator
 import pandas as pd
 import pytest
 from administrator import look, vsprof
+
 from vsprof.testbeds import remote
 from vsprof.testbeds.emulator import bare_server
 from vsprof.testbeds.ssh import Channel

@@ -12,6 +12,7 @@ from pathlib import Path
 
 import pandas as pd
 import pytest
+
 from vsprof.testbeds.emulator import cache, image, snapshot
 from vsprof.testbeds.emulator.machine import Shape
 from vsprof.testbeds.lab import Lab

@@ -15,6 +15,7 @@ from pathlib import Path
 
 import pandas as pd
 import pytest
+
 from vsprof.testbeds.emulator.machine import Instance
 
 pytestmark = [pytest.mark.lab, pytest.mark.usefixtures("lab_can_run")]

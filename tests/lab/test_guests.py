@@ -11,6 +11,7 @@ import time
 from collections.abc import Iterator
 
 import pytest
+
 from vsprof.collectors.uarch_model import BUILD, UarchModel
 from vsprof.runner.experiment import SWITCHES, TOPOLOGIES, TRAFFIC
 from vsprof.terms.placement import CpuPlan

@@ -12,6 +12,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
+
 from vsprof.terms import errors
 from vsprof.testbeds.emulator.machine import Instance
 from vsprof.testbeds.lab import Lab

@@ -17,6 +17,7 @@ from dataclasses import dataclass
 from typing import Any
 
 import pytest
+
 from vsprof.collectors.base import Recorded
 from vsprof.collectors.uarch_model import BUILD, UarchModel, numbers
 from vsprof.terms import errors

@@ -7,6 +7,7 @@ import json
 from collections.abc import Iterator
 
 import pytest
+
 from vsprof.collectors.uarch_model import MARK, UarchModel
 from vsprof.testbeds.base import MODELLED
 from vsprof.testbeds.emulator import snapshot

@@ -7,6 +7,7 @@ import json
 from collections.abc import Iterator
 
 import pytest
+
 from vsprof.collectors.uarch_model import BUILD, UarchModel
 from vsprof.testbeds.lab import Lab
 

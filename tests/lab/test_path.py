@@ -6,6 +6,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 import pytest
+
 from vsprof.runner.experiment import SWITCHES, TOPOLOGIES
 from vsprof.terms import errors
 from vsprof.terms.placement import CpuPlan

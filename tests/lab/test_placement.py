@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 import pytest
+
 from vsprof.switches.ovs_dpdk import OvsDpdk
 from vsprof.terms.errors import RunFailed
 from vsprof.testbeds.lab import Lab

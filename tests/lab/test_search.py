@@ -7,6 +7,7 @@ import json
 from pathlib import Path
 
 import pytest
+
 from vsprof.collectors.uarch_model import UarchModel
 from vsprof.runner import parse, run
 from vsprof.runner.experiment import TRAFFIC, Case, TrafficItem, Windows

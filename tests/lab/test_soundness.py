@@ -6,6 +6,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 import pytest
+
 from vsprof.terms import errors
 from vsprof.testbeds.emulator import snapshot
 from vsprof.testbeds.lab import Lab

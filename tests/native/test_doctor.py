@@ -6,6 +6,7 @@ from __future__ import annotations
 import json
 
 import pytest
+
 from vsprof.runner import cli, doctor
 from vsprof.runner.experiment import SWITCHES
 from vsprof.testbeds.emulator import image

@@ -13,6 +13,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
+
 from vsprof.terms import errors
 from vsprof.testbeds.native import FOLDERS, HUGEPAGES, Native, _cgroup
 

@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 import pytest
+
 from vsprof.bench import observer
 from vsprof.bench.flood import Flow, flowing
 from vsprof.collectors.base import Apart, Collector

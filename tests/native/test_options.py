@@ -7,6 +7,7 @@ import json
 import time
 
 import pytest
+
 from vsprof.bench.flood import flowing
 from vsprof.runner import experiment as experiments
 from vsprof.switches.ovs_dpdk import OvsDpdk

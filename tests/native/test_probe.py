@@ -7,6 +7,7 @@ import time
 from collections.abc import Iterator
 
 import pytest
+
 from vsprof.switches.ovs_dpdk import OvsDpdk
 from vsprof.testbeds.native import Native
 from vsprof.workloads.endpoints import probe

@@ -6,6 +6,7 @@ from __future__ import annotations
 import json
 
 import pytest
+
 from vsprof.runner import parse, run
 from vsprof.runner.experiment import TRAFFIC, Case, TrafficItem, Windows
 from vsprof.runner.run import Plan, Setting

@@ -7,6 +7,7 @@ import os
 from pathlib import Path
 
 import pytest
+
 from vsprof.bench import native, switch_times
 from vsprof.testbeds.emulator import image
 

@@ -10,6 +10,7 @@ from typing import Any
 
 import pytest
 import yaml
+
 from vsprof.runner import results
 from vsprof.testbeds.lab import Lab
 

@@ -12,6 +12,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from rich.console import Console
+
 from vsprof.collectors.base import Collector
 from vsprof.runner import campaign as campaigns
 from vsprof.runner import cli, results

@@ -7,6 +7,7 @@ import os
 import tempfile
 
 import pytest
+
 from vsprof.runner import cli
 from vsprof.testbeds.emulator import cache
 from vsprof.testbeds.emulator.machine import Instance

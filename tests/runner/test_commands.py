@@ -11,6 +11,7 @@ import tomllib
 from pathlib import Path
 
 import pytest
+
 from vsprof.runner import cli
 
 ROOT = Path(__file__).resolve().parents[2]

@@ -7,6 +7,7 @@ import json
 import os
 
 import pytest
+
 from vsprof.collectors.events import catalogue, probe
 from vsprof.collectors.events.probe import Probed, Ran
 from vsprof.runner import cli, events

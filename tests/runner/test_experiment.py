@@ -7,6 +7,7 @@ import json
 from pathlib import Path
 
 import pytest
+
 from vsprof.collectors.base import Apart
 from vsprof.runner import cli
 from vsprof.runner import experiment as experiments

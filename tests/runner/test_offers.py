@@ -6,6 +6,7 @@ from __future__ import annotations
 from types import SimpleNamespace
 
 import pytest
+
 from vsprof.runner import cli, offers
 from vsprof.runner import experiment as experiments
 from vsprof.terms.errors import BadInput

@@ -6,6 +6,7 @@ from __future__ import annotations
 import argparse
 
 import pytest
+
 from vsprof.runner import experiment as experiments
 from vsprof.runner import overrides
 from vsprof.terms.errors import BadInput

@@ -12,6 +12,7 @@ import shutil
 from pathlib import Path
 
 import pytest
+
 from vsprof.collectors.base import Apart
 from vsprof.runner import cli, parse
 from vsprof.runner import experiment as experiments

@@ -7,6 +7,7 @@ import io
 
 import pytest
 from rich.console import Console
+
 from vsprof.runner.progress import Progress
 
 

@@ -8,6 +8,7 @@ import os
 from pathlib import Path
 
 import pytest
+
 from vsprof.runner import cli, results
 from vsprof.runner.results import Results
 from vsprof.terms import schema

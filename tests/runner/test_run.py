@@ -15,6 +15,7 @@ from pathlib import Path
 from types import SimpleNamespace
 
 import pytest
+
 from vsprof.collectors.base import Apart, Clock, Collector, Marks
 from vsprof.runner import campaign, parse, run, window
 from vsprof.runner import experiment as experiments

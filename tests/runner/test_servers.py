@@ -6,6 +6,7 @@ from __future__ import annotations
 import json
 
 import pytest
+
 from vsprof.runner import cli, servers
 from vsprof.runner.servers import PREPARE, TAKE_BACK, Outcome
 

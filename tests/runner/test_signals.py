@@ -10,6 +10,7 @@ import subprocess
 import sys
 
 import pytest
+
 from vsprof.runner import progress
 from vsprof.runner.progress import Progress
 

@@ -11,6 +11,7 @@ from pathlib import Path
 from types import SimpleNamespace
 
 import pytest
+
 from vsprof.collectors.base import Collector, Marks
 from vsprof.runner import window
 from vsprof.runner.window import Probe

@@ -7,6 +7,7 @@ from pathlib import Path
 from types import SimpleNamespace
 
 import pytest
+
 from vsprof.switches.dpdk_nodes import node_of_pool, pages_of_pool, polled_by
 from vsprof.switches.ovs_dpdk import OvsDpdk
 from vsprof.terms.errors import RunFailed

@@ -9,6 +9,7 @@ from types import SimpleNamespace
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+
 from vsprof.switches import links
 from vsprof.switches.base import PortCounters
 from vsprof.switches.ovs import quoted

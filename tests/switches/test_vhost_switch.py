@@ -12,6 +12,7 @@ from types import SimpleNamespace
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+
 from vsprof.runner import experiment as experiments
 from vsprof.switches.base import PortCounters
 from vsprof.switches.vhost_switch import CONTROL, MINE, VhostSwitch

@@ -8,6 +8,7 @@ import inspect
 from pathlib import Path
 
 import pytest
+
 from vsprof.terms import messages as terms_messages
 from vsprof.terms.errors import BadInput, RunFailed, SnapshotUnusable, VsprofError
 from vsprof.testbeds import messages as testbeds_messages

@@ -8,6 +8,7 @@ import math
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+
 from vsprof.terms import expression
 from vsprof.terms.expression import BadFormula, Value
 

@@ -8,6 +8,7 @@ import subprocess
 import sys
 
 import pytest
+
 from vsprof.terms import locks
 from vsprof.terms.errors import BadInput
 

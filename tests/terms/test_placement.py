@@ -8,6 +8,7 @@ import json
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+
 from vsprof.terms.errors import BadInput
 from vsprof.terms.placement import FAR, NEAR, CpuPlan, Placement, Thread
 from vsprof.terms.schema import ROLES

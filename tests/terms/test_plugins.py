@@ -6,6 +6,7 @@ from __future__ import annotations
 import sys
 
 import pytest
+
 from vsprof.terms import plugins
 from vsprof.terms.errors import BadInput
 

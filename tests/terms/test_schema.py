@@ -8,6 +8,7 @@ import os
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+
 from vsprof.terms import schema
 from vsprof.terms.schema import FunctionCount, Number
 

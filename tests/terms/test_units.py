@@ -9,6 +9,7 @@ import re
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+
 from vsprof.terms.units import duration, gib, si, significant
 
 MISSING = "–"

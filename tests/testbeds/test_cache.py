@@ -10,6 +10,7 @@ from pathlib import Path
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+
 from vsprof.testbeds.emulator import cache
 
 PARTS = ["disk.raw", "key"]

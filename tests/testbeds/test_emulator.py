@@ -11,6 +11,7 @@ from types import SimpleNamespace
 
 import pytest
 import yaml
+
 from vsprof.terms import errors
 from vsprof.terms.errors import BadInput, PluginNotLoaded, VsprofError
 from vsprof.testbeds import lab

@@ -8,6 +8,7 @@ import time
 from pathlib import Path
 
 import pytest
+
 from vsprof.terms.errors import RunFailed
 from vsprof.testbeds import guard
 from vsprof.testbeds.guard import Guard

@@ -10,6 +10,7 @@ from types import SimpleNamespace
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+
 from vsprof.terms.errors import RunFailed, VsprofError
 from vsprof.testbeds.ssh import Channel, Shell
 from vsprof.testbeds.threads import cpu_list, threads_of

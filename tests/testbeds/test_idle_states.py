@@ -8,6 +8,7 @@ from types import SimpleNamespace
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+
 from vsprof.testbeds import idle_states
 from vsprof.testbeds.base import EMULATED, MODELLED
 from vsprof.testbeds.lab import Lab

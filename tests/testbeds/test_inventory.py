@@ -6,6 +6,7 @@ from __future__ import annotations
 from types import SimpleNamespace
 
 import pytest
+
 from vsprof.terms.errors import BadInput, VsprofError
 from vsprof.terms.placement import CpuPlan
 from vsprof.testbeds import inventory, topology

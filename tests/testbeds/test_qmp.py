@@ -9,6 +9,7 @@ import sys
 from pathlib import Path
 
 import pytest
+
 from vsprof.terms import errors
 from vsprof.testbeds.qmp import Monitor
 

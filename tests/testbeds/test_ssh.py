@@ -7,6 +7,7 @@ import io
 import tarfile
 
 import pytest
+
 from vsprof.testbeds.ssh import Channel
 
 

@@ -7,6 +7,7 @@ import os
 import subprocess
 
 import pytest
+
 from vsprof.terms.errors import BadInput
 from vsprof.terms.placement import CpuPlan
 from vsprof.testbeds.topology import COMMAND, Cpu, cpus, plan

@@ -8,6 +8,7 @@ from types import SimpleNamespace
 from typing import Any
 
 import pytest
+
 from vsprof.switches.base import Port, Switch
 from vsprof.terms.errors import RunFailed
 from vsprof.terms.placement import CpuPlan

@@ -9,6 +9,7 @@ from pathlib import Path
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+
 from vsprof.switches.base import PortCounters
 from vsprof.terms.schema import Number
 from vsprof.workloads.endpoints.base import Counters

@@ -6,6 +6,7 @@ from __future__ import annotations
 from types import SimpleNamespace
 
 import pytest
+
 from vsprof.runner import experiment as experiments
 from vsprof.switches.ovs_dpdk import OvsDpdk
 from vsprof.switches.vhost_switch import VhostSwitch

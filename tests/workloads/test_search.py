@@ -13,6 +13,7 @@ from types import SimpleNamespace
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+
 from vsprof.switches.base import PortCounters
 from vsprof.terms.errors import RunFailed
 from vsprof.terms.schema import Number

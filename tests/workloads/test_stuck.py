@@ -8,6 +8,7 @@ from pathlib import Path
 from types import SimpleNamespace
 
 import pytest
+
 from vsprof.terms.errors import RunFailed
 from vsprof.workloads.endpoints import stuck
 

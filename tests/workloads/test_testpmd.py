@@ -11,6 +11,7 @@ from types import SimpleNamespace
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+
 from vsprof.switches.base import Port
 from vsprof.terms.errors import RunFailed
 from vsprof.terms.schema import FCS_BYTES

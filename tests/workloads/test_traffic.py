@@ -14,6 +14,7 @@ from typing import ClassVar
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+
 from vsprof.runner.experiment import TRAFFIC
 from vsprof.switches.base import PortCounters
 from vsprof.terms.errors import RunFailed

@@ -9,6 +9,7 @@ from types import SimpleNamespace
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+
 from vsprof.runner import experiment as experiments
 from vsprof.switches.base import Port, Switch
 from vsprof.terms.errors import BadInput, RunFailed

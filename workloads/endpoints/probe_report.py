@@ -6,6 +6,7 @@ from __future__ import annotations
 from collections import Counter
 
 from pydantic import BaseModel, ConfigDict
+
 from vsprof.workloads.endpoints.base import Counters
 
 Buckets = list[tuple[float, float, int]]

@@ -32,6 +32,7 @@ from dataclasses import asdict, dataclass
 from typing import Any, ClassVar, Protocol
 
 from pydantic import BaseModel, ConfigDict, Field
+
 from vsprof.switches.base import PortCounters
 from vsprof.terms.schema import Number
 from vsprof.terms.vocabulary import Data, Headline

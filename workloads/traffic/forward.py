@@ -10,6 +10,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 
 from pydantic import field_validator
+
 from vsprof.terms.schema import Number
 from vsprof.terms.vocabulary import Data, Headline
 from vsprof.workloads import messages

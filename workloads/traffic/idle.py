@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 
 from pydantic import field_validator
+
 from vsprof.terms.schema import Number
 from vsprof.workloads.traffic.base import Options, Traffic, Window, rates
 

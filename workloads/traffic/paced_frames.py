@@ -13,6 +13,7 @@ import time
 from collections.abc import Iterable, Mapping, Sequence
 
 from pydantic import Field, field_validator
+
 from vsprof.terms.schema import Number
 from vsprof.terms.vocabulary import Data, Headline
 from vsprof.workloads import messages

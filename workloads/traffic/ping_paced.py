@@ -11,6 +11,7 @@ from collections.abc import Iterable, Mapping, Sequence
 
 from hdrh.histogram import HdrHistogram
 from pydantic import Field, field_validator
+
 from vsprof.terms.schema import Number
 from vsprof.terms.vocabulary import Data, Headline
 from vsprof.workloads import messages

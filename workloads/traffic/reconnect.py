@@ -12,6 +12,7 @@ import time
 from collections.abc import Iterable, Mapping, Sequence
 
 from pydantic import BaseModel, Field
+
 from vsprof.terms.schema import Number
 from vsprof.terms.vocabulary import Headline
 from vsprof.workloads import messages

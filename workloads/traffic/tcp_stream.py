@@ -9,6 +9,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 from pydantic import Field, field_validator
+
 from vsprof.terms.schema import Number
 from vsprof.terms.vocabulary import Data, Headline
 from vsprof.testbeds.base import MODELLED

@@ -14,6 +14,7 @@ import contextlib
 from collections.abc import Iterable, Mapping, Sequence
 
 from pydantic import Field, model_validator
+
 from vsprof.terms.schema import Number
 from vsprof.terms.vocabulary import Data, Headline
 from vsprof.testbeds.base import MODELLED

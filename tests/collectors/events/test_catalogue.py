@@ -10,6 +10,7 @@ from typing import Any
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+
 from vsprof.collectors.events import catalogue, entries
 from vsprof.collectors.events.processor import Processor
 from vsprof.terms.errors import BadInput

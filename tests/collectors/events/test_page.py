@@ -8,6 +8,7 @@ import re
 from pathlib import Path
 
 import pytest
+
 from vsprof.collectors.events import catalogue
 from vsprof.collectors.events.entries import Event, Metric
 from vsprof.terms.errors import BadInput

@@ -11,6 +11,7 @@ from pathlib import Path
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+
 from vsprof.collectors.events import catalogue, probe
 from vsprof.collectors.events.probe import COUNTED, NOT_COUNTED, NOT_SUPPORTED, NOT_TRIED, REFUSED, UNKNOWN, Count, Probed, Ran
 

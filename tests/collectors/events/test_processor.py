@@ -6,6 +6,7 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
+
 from vsprof.collectors.events import catalogue, processor
 from vsprof.collectors.events.processor import Processor
 from vsprof.terms.errors import BadInput

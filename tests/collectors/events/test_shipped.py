@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+
 from vsprof.collectors.events import catalogue, processor
 from vsprof.collectors.events.entries import CODES, Event
 from vsprof.collectors.uarch_model import profiles

@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+
 from vsprof.collectors.base import Recorded
 from vsprof.collectors.perf_record import PerfRecord
 from vsprof.collectors.perf_text import Recording

@@ -6,6 +6,7 @@ from __future__ import annotations
 import subprocess
 
 import pytest
+
 from vsprof.collectors import perf_text
 from vsprof.collectors.base import Recorded
 from vsprof.collectors.perf_record import PerfRecord

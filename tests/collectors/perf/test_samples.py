@@ -10,6 +10,7 @@ import json
 from pathlib import Path
 
 import pytest
+
 from vsprof.collectors import perf_text
 from vsprof.collectors.base import Recorded
 from vsprof.collectors.perf_record import PerfRecord, samples

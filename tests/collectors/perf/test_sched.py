@@ -8,6 +8,7 @@ import re
 from pathlib import Path
 
 import pytest
+
 from vsprof.collectors.base import Recorded
 from vsprof.collectors.perf_text import Recording, nanoseconds
 from vsprof.collectors.sched import BOUNDS_US, Sched

@@ -6,6 +6,7 @@ from __future__ import annotations
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+
 from vsprof.collectors.events.entries import Event
 from vsprof.collectors.perf_stat import groups
 from vsprof.collectors.perf_stat.groups import Round

@@ -18,6 +18,7 @@ from collections import Counter
 from pathlib import Path
 
 import pytest
+
 from vsprof.collectors import perf_stat
 from vsprof.collectors.base import Recorded
 from vsprof.collectors.events import probe

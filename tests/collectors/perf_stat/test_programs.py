@@ -9,6 +9,7 @@ import platform
 import subprocess
 
 import pytest
+
 from vsprof.collectors.perf_stat import programs
 
 pytestmark = pytest.mark.skipif(platform.machine() != programs.MACHINE, reason="the programs are for x86-64")

@@ -6,6 +6,7 @@ from __future__ import annotations
 import json
 
 import pytest
+
 from vsprof.analysis.load import load
 from vsprof.analysis.sources import HARDWARE
 from vsprof.terms import schema

@@ -14,6 +14,7 @@ from pathlib import Path
 from types import SimpleNamespace
 
 import pytest
+
 from vsprof.collectors import uarch_model
 from vsprof.collectors.base import Clock, Recorded
 from vsprof.collectors.uarch_model import UarchModel, profiles, symbols

@@ -11,6 +11,7 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
+
 from vsprof.collectors.uarch_model import control
 from vsprof.collectors.uarch_model.control import Control
 from vsprof.terms import errors

@@ -12,6 +12,7 @@ import math
 from pathlib import Path
 
 import pytest
+
 from vsprof.collectors.base import Recorded
 from vsprof.collectors.uarch_model import UarchModel
 from vsprof.terms.placement import Placement, Thread

@@ -14,6 +14,7 @@ import re
 from pathlib import Path
 
 import pytest
+
 from vsprof.collectors.base import Recorded
 from vsprof.collectors.uarch_model import UarchModel, numbers, profiles, symbols
 from vsprof.terms.placement import Placement, Thread

@@ -15,6 +15,7 @@ import pytest
 import yaml
 from hypothesis import given, settings
 from hypothesis import strategies as st
+
 from vsprof.collectors.uarch_model import profiles
 from vsprof.terms.errors import BadInput
 

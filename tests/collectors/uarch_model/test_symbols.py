@@ -11,6 +11,7 @@ from pathlib import Path
 from types import SimpleNamespace
 
 import pytest
+
 from vsprof.collectors.uarch_model import symbols
 from vsprof.collectors.uarch_model.symbols import Mapped
 
