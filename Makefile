@@ -61,6 +61,14 @@ report: $(READY) ## Rebuild a result's report from what is stored (RUN=latest)
 show: $(READY) ## Print a result's summary (RUN=latest)
 	$(VSPROF) show $(RUN)
 
+.PHONY: notebook
+notebook: $(READY) build/ready-for-jupyter ## Open a copy of a result's notebook in Jupyter (RUN=latest)
+	$(VSPROF) notebook $(RUN)
+
+build/ready-for-jupyter: build/ready tools/jupyter-requirements.txt
+	$(VENV)/bin/python -m pip install --quiet --disable-pip-version-check --require-hashes -r tools/jupyter-requirements.txt
+	touch $@
+
 .PHONY: pages
 pages: $(READY) ## Fill the numbers of README and docs/ in from results (RUN="reference latest")
 	$(VENV)/bin/python -m vsprof.analysis.pages $(foreach run,$(RUN),results/$(run))
@@ -158,6 +166,8 @@ pin: $(READY) ## Resolve the dependencies of pyproject.toml again into requireme
 	$(VENV)/bin/python -m pip install --quiet uv
 	$(VENV)/bin/uv pip compile --quiet --universal --python-version 3.11 --generate-hashes \
 		--extra dev --custom-compile-command "make pin" --output-file requirements.txt pyproject.toml
+	echo jupyterlab | $(VENV)/bin/uv pip compile --quiet --universal --python-version 3.11 --generate-hashes --constraints requirements.txt \
+		--custom-compile-command "make pin" --output-file tools/jupyter-requirements.txt -
 
 .PHONY: clean
 clean: $(READY) ## Remove what killed runs left behind (INVENTORY=file: on its servers, too)

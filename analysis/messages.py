@@ -109,6 +109,10 @@ BOTH_ZERO = "both are zero"
 """Verdicts of `vsprof compare` beside "more" and "less"."""
 
 
+def not_one_case(wanted: str, known: list[str], several: bool) -> BadInput:
+    return BadInput(f"{'more than one case is' if several else 'no case is'} {wanted}: one of {', '.join(known)}")
+
+
 def no_such_case(word: str, known: Iterable[str], path: Path) -> BadInput:
     return BadInput(f"`{word}` is no result's folder, and no case of {path.name}: name one of {', '.join(known)}, or two folders")
 

@@ -17,7 +17,7 @@ from pathlib import Path
 from types import FrameType
 from typing import Any
 
-from vsprof.runner import campaign, clean, doctor, events, messages, overrides, parse, results, servers
+from vsprof.runner import campaign, clean, doctor, events, messages, notebook, overrides, parse, results, servers
 from vsprof.runner import experiment as experiments
 from vsprof.runner.experiment import Experiment
 from vsprof.runner.progress import Progress
@@ -102,6 +102,17 @@ def _report(asked: argparse.Namespace) -> int:
     _write_report(store)
     path = str(store.folder / "report.html")
     _print(asked, {"report": path}, path)
+    return 0
+
+
+def _notebook(asked: argparse.Namespace) -> int:
+    store = Results.open(asked.result)
+    if not (store.folder / notebook.REPORT).is_file():
+        _write_report(store)
+    own = notebook.copy(store.folder)
+    _print(asked, {"notebook": str(own)}, str(own))
+    if not asked.no_browser:
+        notebook.show(own)
     return 0
 
 
@@ -301,6 +312,11 @@ def _add_reading(commands: Any) -> None:
     report = _command(commands, "report", _report, "rebuild a result's report from what is stored")
     report.add_argument("result", nargs="?", default=results.LATEST, help="a folder, or a name below results/ (default: latest)")
     report.add_argument("--json", action="store_true", help=JSON)
+
+    own = _command(commands, "notebook", _notebook, "open a copy of a result's notebook in Jupyter, to go on from")
+    own.add_argument("result", nargs="?", default=results.LATEST, help="a folder, or a name below results/ (default: latest)")
+    own.add_argument("--no-browser", action="store_true", help="make the copy only, and print where it is")
+    own.add_argument("--json", action="store_true", help=JSON)
 
     show = _command(commands, "show", _show, "print a result's summary")
     show.add_argument("result", nargs="?", default=results.LATEST)

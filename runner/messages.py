@@ -133,6 +133,10 @@ def rebuild_lab() -> str:
     return "`build/venv/bin/vsprof clean --cache`, and run the experiment again"
 
 
+def no_jupyter(python: Path) -> BadInput:
+    return BadInput(f"Jupyter is not installed beside vsprof: run `{python} -m pip install jupyterlab`, or in a clone `make notebook`")
+
+
 # --- The event catalogue ---------------------------------------------------------------------------------------------
 
 PAGE = "docs/adding-a-pmu-event.md"

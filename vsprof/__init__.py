@@ -10,3 +10,11 @@ from pathlib import Path
 _CLONE = Path(__file__).resolve().parents[1]
 if (_CLONE / "pyproject.toml").is_file():
     __path__.append(str(_CLONE))
+
+
+def load(result="latest"):
+    """A result, by its folder or its name below results/: see ``vsprof.api``."""
+    # Only now: the command line, which imports this, need not wait for pandas and matplotlib.
+    from vsprof import api  # noqa: PLC0415
+
+    return api.load(result)

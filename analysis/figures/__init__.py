@@ -66,6 +66,11 @@ class NotShown:
         return f'<p class="not-shown">{_html(self.text)}</p>'
 
 
+def names() -> list[str]:
+    """The figures of results: of every file in this folder that is one."""
+    return sorted(one.name for one in pkgutil.iter_modules(__path__) if not one.name.startswith(("__", "validation_")))
+
+
 def show(result: Result, name: str) -> Shown | NotShown:
     """The figure `name` of the result, or the reason why there is none."""
     module = _module(name)

@@ -1,0 +1,184 @@
+# SPDX-License-Identifier: GPL-2.0-or-later
+"""Results in Python: ``vsprof.load("latest")`` gives tables, ratios with intervals, the decomposition of cycles, and figures.
+
+Everything returned is pandas or matplotlib. What a report says is made of the same functions.
+"""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import pandas as pd
+from matplotlib.figure import Figure
+
+from vsprof.analysis import compare, decompose, explain, figures, messages
+from vsprof.analysis.load import Result
+from vsprof.analysis.load import load as read
+from vsprof.analysis.sources import MODEL, SOURCES, source_of
+from vsprof.analysis.stats import Estimate
+from vsprof.terms import places
+
+__all__ = ["Estimate", "Run", "load"]
+Case = str | Mapping[str, object]
+"""One case of a run: a switch, an access, a label or an id; or values, such as ``{"switch": "ovs-dpdk", "frame_bytes": 64}``."""
+
+
+def load(result: str | Path = "latest") -> Run:
+    """Read a result.
+
+    Parameters
+    ----------
+    result
+        A folder, or a name below the folder of results (``VSPROF_RESULTS``, or ``results`` of the clone or the working folder). The
+        ``reference`` run comes with vsprof.
+
+    Raises
+    ------
+    vsprof.terms.errors.BadInput
+        If there is no such result, or it can't be read; the text names the file.
+    """
+    known = [Path(result), places.RESULTS / result, places.ROOT / "results" / result]
+    return Run(read(next((path for path in known if (path / "manifest.json").is_file()), known[1])))
+
+
+@dataclass(frozen=True)
+class Run:
+    """A result: what one campaign measured."""
+
+    _result: Result = field(repr=False)
+
+    @property
+    def path(self) -> Path:
+        """Its folder."""
+        return self._result.path
+
+    @property
+    def manifest(self) -> dict[str, Any]:
+        """What manifest.json says: versions, placement, the outcome of every run."""
+        return self._result.manifest
+
+    @property
+    def cases(self) -> pd.DataFrame:
+        """A row a case, by its id: its label, switch, access, topology and all values."""
+        return self._result.cases
+
+    @property
+    def measurements(self) -> pd.DataFrame:
+        """Every number of the finished runs, tidy: a row a number, with the columns of docs/results.md."""
+        return self._result.frame
+
+    @property
+    def functions(self) -> pd.DataFrame:
+        """What was counted in single functions, a row a count, with the columns of docs/results.md."""
+        return self._result.in_functions()
+
+    @functools.cached_property
+    def metrics(self) -> pd.DataFrame:
+        """Every metric that is made of these numbers, before any statistics.
+
+        A row a run, window, metric, role and CPU (-1: all of them), with its ``source`` (software, model, hardware). The value is ``part``
+        / ``per``: sum both over windows before you divide, so that a long window weighs as much as it should.
+        """
+        return pd.concat([one.of(self._result).assign(source=name) for name, one in SOURCES.items()], ignore_index=True)
+
+    def summary(self, metric: str, **where: object) -> pd.DataFrame:
+        """A metric of all cases and traffics: ``median``, ``low`` and ``high`` (95 % interval; NaN with one repetition), ``n``, ``unit``.
+
+        Parameters
+        ----------
+        metric
+            A name in ``metrics``, for example ``packet_rate_received`` or ``model_cycles_per_packet``.
+        where
+            Columns that must have a value: ``traffic="udp_flood"``, ``load="saturation"``, ``role="switch"``.
+
+        Raises
+        ------
+        KeyError
+            If nobody counted that.
+        """
+        found = source_of(metric).summary(self._result, [metric], **where)
+        if found.empty:
+            raise KeyError(f"nobody counted {metric} {where or ''}".strip())
+        return found
+
+    def ratio(
+        self, metric: str, of: Case, over: Case, *, traffic: str = "udp_flood", load: str = "saturation", **where: object
+    ) -> Estimate:
+        """How many times the metric of case ``over`` that of case ``of`` is: above 1, ``of`` has more.
+
+        Repetitions that ran side by side are compared in pairs. The interval is a hierarchical bootstrap's (95 %); see
+        ``vsprof.analysis.stats``. ``where``: ``role="switch"`` for a part of the path.
+
+        Raises
+        ------
+        KeyError
+            If nobody counted that in both.
+        vsprof.terms.errors.BadInput
+            If no case, or more than one, is meant.
+        """
+        one = source_of(metric).ratio(self._result, self._case(of), self._case(over), traffic=traffic, load=load, metric=metric, **where)
+        if not one.n:
+            raise KeyError(f"nobody counted {metric} of {traffic}, {load}, in both cases")
+        return one
+
+    def compare(self, a: Case, b: Case | None = None, *, other: Run | None = None) -> pd.DataFrame:
+        """Every metric of ``b`` against ``a``, the surest and largest differences first, as ``vsprof compare`` prints it.
+
+        With ``other``, the like case of another run is ``b``. Columns: ``ratio``, ``low``, ``high``, the smallest ratio that such data
+        would show (``detectable``), ``n``, ``verdict``, ``better`` (which direction is).
+        """
+        against = other or self
+        sides = compare.Side(self._result, self._case(a)), compare.Side(against._result, against._case(a if b is None else b))
+        return compare.compared(*sides).table
+
+    def decomposition(
+        self, of: Case, over: Case, *, traffic: str = "udp_flood", load: str = "saturation", source: str = MODEL.name
+    ) -> pd.DataFrame:
+        """By how much each cause and each role multiplies the cycles per unit of data of ``over`` to give those of ``of``.
+
+        ``part`` is a natural logarithm: the parts of one ``split`` add up to the whole. ``source``: ``model``, or ``hardware`` where a PMU
+        counted. Empty where nobody counted both.
+        """
+        return decompose.split(self._result, self._case(of), self._case(over), source=source, traffic=traffic, load=load)
+
+    def figures(self) -> list[str]:
+        """The names of the figures that this result has data for."""
+        return [name for name in figures.names() if isinstance(figures.show(self._result, name), figures.Shown)]
+
+    def figure(self, name: str) -> Figure:
+        """A figure, as the report has it.
+
+        Raises
+        ------
+        KeyError
+            If there is none of that name, or the result has no data for it.
+        """
+        if name not in figures.names():
+            raise KeyError(f"no figure {name}: one of {', '.join(figures.names())}")
+        shown = figures.show(self._result, name)
+        if not isinstance(shown, figures.Shown):
+            raise KeyError(shown.text)
+        return shown.figure
+
+    def answer(self) -> str:
+        """The first sentences of its report, as Markdown."""
+        return explain.answer(self._result)
+
+    def _case(self, wanted: Case) -> str:
+        cases = self.cases
+        if isinstance(wanted, str):
+            named = next(
+                (has for has in (cases.index == wanted, *(cases[one] == wanted for one in ("label", "switch", "access"))) if has.any()),
+                None,
+            )
+            found = [] if named is None else list(cases.index[named])
+        else:
+            values = {str(case): {**self._result.values[str(case)], **row} for case, row in cases.iterrows()}
+            found = [case for case, has in values.items() if all(str(has.get(name)) == str(value) for name, value in wanted.items())]
+        if len(found) != 1:
+            raise messages.not_one_case(str(wanted), found or list(map(str, cases.index)), bool(found))
+        return str(found[0])
