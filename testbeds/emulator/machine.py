@@ -192,6 +192,15 @@ class Machine:
         assert self._process is not None
         return self._process.pid
 
+    def held_up(self) -> dict[int, float]:
+        """How long each of QEMU's threads has waited for a CPU of this machine so far [s]; empty where the kernel does not say."""
+        waited = {}
+        for thread in Path(f"/proc/{self.pid}/task").glob("*/schedstat"):
+            # On a CPU, waiting for one, time slices (Linux, Documentation/scheduler/sched-stats.rst). A thread may end meanwhile.
+            with contextlib.suppress(OSError, IndexError, ValueError):
+                waited[int(thread.parent.name)] = int(thread.read_text().split()[1]) / 1e9
+        return waited
+
     def output(self) -> str:
         """What QEMU itself printed."""
         return (self.folder / "qemu.log").read_text(errors="replace").strip()

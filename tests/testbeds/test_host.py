@@ -12,6 +12,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from vsprof.terms.errors import RunFailed, VsprofError
+from vsprof.testbeds import ssh
 from vsprof.testbeds.ssh import Channel, Shell
 from vsprof.testbeds.threads import cpu_list, threads_of
 
@@ -59,13 +60,13 @@ def answered(monkeypatch):
     """What ssh is made to answer: status, stdout, stderr; returns it and the commands that were asked."""
     answer, asked = {"status": 0, "stdout": b"", "stderr": b""}, []
 
-    def run(command, **given):
-        asked.append((command, given))
+    def run(command, stdin, timeout, held_up):
+        asked.append((command, stdin))
         if isinstance(answer["status"], BaseException):
             raise answer["status"]
         return subprocess.CompletedProcess(command, answer["status"], answer["stdout"], answer["stderr"])
 
-    monkeypatch.setattr(subprocess, "run", run)
+    monkeypatch.setattr(ssh, "ran", run)
     return answer, asked
 
 
@@ -111,7 +112,7 @@ def test_content_is_pushed_through_a_quoted_path(channel, answered):
     channel.push("text", "/run/a b")
     command, given = answered[1][-1]
     assert command[-1] == "cat > '/run/a b'"
-    assert given["input"] == b"text"
+    assert given == b"text"
 
 
 def test_a_socket_is_forwarded_once(channel, answered):

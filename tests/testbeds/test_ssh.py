@@ -5,9 +5,11 @@ from __future__ import annotations
 
 import io
 import tarfile
+import time
 
 import pytest
 
+from vsprof.terms import errors
 from vsprof.testbeds.ssh import Channel
 
 
@@ -58,3 +60,30 @@ def test_a_torn_archive_is_told(channel, tmp_path):
     (tmp_path / "sent").write_bytes((tmp_path / "sent").read_bytes()[:3000])
     with pytest.raises(Exception, match="what arrived is no archive"):
         channel.pull("/run/w1", tmp_path / "to")
+
+
+def waits(channel, monkeypatch, seconds):
+    monkeypatch.setattr(channel, "_command", lambda options, *command: ["sleep", str(seconds)])
+
+
+def test_a_command_that_takes_longer_than_it_may_is_ended(channel, monkeypatch):
+    waits(channel, monkeypatch, 30)
+    began = time.monotonic()
+    with pytest.raises(errors.RunFailed, match=r"no end after 0 s: true"):
+        channel.run("true", timeout=0.3, check=True)
+    assert time.monotonic() - began < 10
+
+
+def test_time_in_which_an_emulator_got_no_cpu_does_not_count(channel, monkeypatch):
+    waits(channel, monkeypatch, 0.8)
+    began = time.monotonic()
+    # One thread waits all the time, the other never.
+    monkeypatch.setattr(channel, "held_up", lambda: {1: 5.0 + time.monotonic() - began, 2: 7.0})
+    assert channel.run("true", timeout=0.3, check=True).status == 0
+
+
+def test_an_emulator_that_gets_its_cpu_gets_no_more_time(channel, monkeypatch):
+    waits(channel, monkeypatch, 30)
+    monkeypatch.setattr(channel, "held_up", lambda: {1: 5.0, 2: 7.0})
+    with pytest.raises(errors.RunFailed, match="no end after"):
+        channel.run("true", timeout=0.3, check=True)

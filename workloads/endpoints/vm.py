@@ -41,6 +41,8 @@ GUEST_MEMORY_MIB = 256
 LEAST_PROGRESS = 0.02
 """The part of the time that a booting guest's CPU runs at least. Four emulated CPUs on one real one leave each a fourth."""
 POLL_S = 0.1
+CONNECT_TRIES = 6
+"""To QEMU's monitor, each of up to 10 s."""
 LOOK_S = 60
 """How often a guest is looked at that does not answer, or whose command does not end."""
 MOST_LOOKS = 15
@@ -275,7 +277,8 @@ class Vm(Endpoint):
         """The threads that run the guest's CPUs, in their order. Only QEMU knows them for sure."""
         monitor = Monitor(self._host.socket(self._socket("qmp")))
         try:
-            if not monitor.connect():
+            # On a loaded machine one try may not be enough. A QEMU that ended is not asked again.
+            if not any(monitor.connect() for _ in range(CONNECT_TRIES) if self._process is not None and self._process.alive()):
                 raise messages.endpoint_failed(self.name, "its QEMU's monitor does not answer", self._last_words())
             return [int(cpu["thread-id"]) for cpu in sorted(monitor.execute("query-cpus-fast"), key=lambda cpu: cpu["cpu-index"])]
         finally:
