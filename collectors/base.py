@@ -163,6 +163,19 @@ class Marks:
     end: str
 
 
+@dataclass(frozen=True, slots=True)
+class Glance:
+    """What a clock has seen since time has been modelled."""
+
+    seconds: float
+    packets: int
+    """That kernels received."""
+    cycles: tuple[int, ...]
+    """By CPU, those of the modelled processor; while a CPU sleeps it has none."""
+    instructions: tuple[int, ...]
+    frequency_hz: float
+
+
 class Clock(Collector):
     """A collector that drives the testbed's clock while windows last (see ``testbeds.base.MODELLED``), and counts between their marks: it
     has no commands in the window's script."""
@@ -185,6 +198,10 @@ class Clock(Collector):
     @abc.abstractmethod
     def now(self) -> float:
         """Seconds of modelled time so far."""
+
+    @abc.abstractmethod
+    def glance(self) -> Glance:
+        """What it has seen so far. It takes no modelled time."""
 
     @abc.abstractmethod
     def patience(self, seconds: float) -> Callable[[], bool]:

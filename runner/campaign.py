@@ -215,7 +215,7 @@ def _do(campaign: Campaign, plan: Plan, store: Results, record: dict[str, Any], 
     for left in reversed(range(tries)):
         folder = _fresh(store.run_folder(plan.run_id))
         try:
-            outcome = run.execute(campaign.host(progress), plan, campaign.setting, folder, progress.say)
+            outcome = run.execute(campaign.host(progress), plan, campaign.setting, folder, progress.say, progress.look)
             tables = [read(folder) for read in (parse.rows_of_run, parse.functions_of_run, parse.stacks_of_run)]
         except errors.BadInput:
             raise

@@ -57,7 +57,7 @@ def _tell(text: str) -> None:
 
 
 def _run(asked: argparse.Namespace) -> int:
-    with Progress(verbose=asked.verbose) as progress:
+    with Progress(verbose=asked.verbose, quiet=asked.quiet) as progress:
         if asked.resume is not None:
             store = campaign.resume(Results.open(asked.resume or results.newest()), progress)
         else:
@@ -302,7 +302,9 @@ def _add_measuring(commands: Any) -> None:
     )
     run.add_argument("--seed", type=int, help="seed of the random order (default: a new one, kept in the manifest)")
     run.add_argument("--resume", nargs="?", const="", metavar="RESULT", help="go on with a broken campaign (default: the newest)")
-    run.add_argument("--verbose", action="store_true", help="print every step")
+    talk = run.add_mutually_exclusive_group()
+    talk.add_argument("--verbose", action="store_true", help="print every step, and now and then what each CPU does")
+    talk.add_argument("--quiet", action="store_true", help="print warnings alone, and where the result is")
     run.add_argument("--json", action="store_true", help=JSON)
     run.add_argument("--no-report", dest="report", action="store_false", help="measure only")
     overrides.add_options(run)

@@ -18,6 +18,7 @@ from typing import Any
 from vsprof.collectors.base import Apart, Clock, Collector
 from vsprof.runner import messages, window
 from vsprof.runner.experiment import COLLECTORS, SWITCHES, TOPOLOGIES, TRAFFIC, Case, TrafficItem, Windows
+from vsprof.runner.live import Live
 from vsprof.terms import errors, schema
 from vsprof.terms.vocabulary import CollectorWords
 from vsprof.testbeds.base import MODELLED, Testbed
@@ -66,8 +67,11 @@ class Outcome:
     """What each collector says of its numbers."""
 
 
-def execute(host: Testbed, plan: Plan, setting: Setting, folder: Path, say: Say) -> Outcome:
-    """Do one run on ``host`` (not yet opened) and record it in ``folder``. Raises ``RunFailed``, or another ``VsprofError``."""
+def execute(host: Testbed, plan: Plan, setting: Setting, folder: Path, say: Say, look: Say = lambda text: None) -> Outcome:
+    """Do one run on ``host`` (not yet opened) and record it in ``folder``. ``look`` is told what CPUs do while a window lasts.
+
+    Raises ``RunFailed``, or another ``VsprofError``.
+    """
     folder.mkdir(parents=True, exist_ok=True)
     with contextlib.ExitStack() as undo:
         say("resuming the testbed")
@@ -94,7 +98,7 @@ def execute(host: Testbed, plan: Plan, setting: Setting, folder: Path, say: Say)
                 left_out[item.label] = why
                 continue
             with _explained(topology):
-                sent = _send(item, plan, setting, topology, collectors, folder, say)
+                sent = _send(item, plan, setting, topology, collectors, folder, say, look)
             run["traffics"].append(sent)
             if sent["no_windows"]:
                 left_out[f"windows of {item.label}"] = sent["no_windows"]
@@ -143,7 +147,7 @@ def _no_windows_for(collector: Collector, host: Testbed) -> str | None:
 
 
 def _send(
-    item: TrafficItem, plan: Plan, setting: Setting, topology: Topology, collectors: dict[str, Collector], folder: Path, say: Say
+    item: TrafficItem, plan: Plan, setting: Setting, topology: Topology, collectors: dict[str, Collector], folder: Path, say: Say, look: Say
 ) -> dict[str, Any]:
     """Send one traffic, measure its windows, and return its entry of run.json."""
     into = folder / item.label
@@ -161,8 +165,11 @@ def _send(
         traffic.check()
     placement = topology.placement()
     if not no_windows:
-        measure = _measure_in_modelled_time if topology.host.clock == MODELLED else _measure
-        measure(traffic, setting.windows, collectors, into)
+        if topology.host.clock == MODELLED:
+            live = Live(_clock(collectors)[1], placement.cpu_roles, look)
+            _measure_in_modelled_time(traffic, setting.windows, collectors, into, live)
+        else:
+            _measure(traffic, setting.windows, collectors, into)
     (into / "traffic").mkdir(parents=True)
     for name, text in traffic.stop().items():
         (into / "traffic" / name).write_text(text)
@@ -186,7 +193,9 @@ def _measure(traffic: Traffic, windows: Windows, collectors: Mapping[str, Collec
     traffic.after_windows()
 
 
-def _measure_in_modelled_time(traffic: Traffic, windows: Windows, collectors: Mapping[str, Collector], into: Path) -> None:
+def _measure_in_modelled_time(
+    traffic: Traffic, windows: Windows, collectors: Mapping[str, Collector], into: Path, meanwhile: Callable[[], None]
+) -> None:
     """All windows of a traffic that flows, in the modelled processor's time: all collectors count in the same ones.
 
     What the model counted is kept apart all the same: as in a window of its own, which lasted from mark to mark, without any probe.
@@ -200,7 +209,7 @@ def _measure_in_modelled_time(traffic: Traffic, windows: Windows, collectors: Ma
         for one in shared.values():
             one.next_window(number, windows.count)
         warmup = windows.modelled_warmup_seconds
-        window.measure_modelled(host, traffic, shared, clock, seconds, warmup, into / f"w{number}")
+        window.measure_modelled(host, traffic, shared, clock, seconds, warmup, into / f"w{number}", meanwhile)
         counted = into / schema.own_window(name, number)
         counted.mkdir(parents=True)
         (counted / f"{name}.end").write_text(clock.read_window())

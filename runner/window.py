@@ -8,7 +8,7 @@ PMD makes in a minute. Every probe is stamped with the testbed's clock at both e
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -91,9 +91,18 @@ def measure(host: Testbed, traffic: Traffic, collectors: Mapping[str, Collector]
 
 
 def measure_modelled(
-    host: Lab, traffic: Traffic, collectors: Mapping[str, Collector], clock: Clock, seconds: float, warmup: float, into: Path
+    host: Lab,
+    traffic: Traffic,
+    collectors: Mapping[str, Collector],
+    clock: Clock,
+    seconds: float,
+    warmup: float,
+    into: Path,
+    meanwhile: Callable[[], None] = lambda: None,
 ) -> None:
-    """The same in modelled time, which lasts no longer than it must: what takes a program long to begin or to end is done outside."""
+    """The same in modelled time, which lasts no longer than it must: what takes a program long to begin or to end is done outside.
+
+    ``meanwhile`` is called about once a second while the window lasts."""
     wanted = nested(probes(traffic, collectors), collectors)
     parts = {"before": _before(wanted), "inside": _inside(wanted, seconds, marks=clock.marks()), "behind": _behind(wanted)}
     # In one file: to send one costs a slow host most of a second.
@@ -106,7 +115,7 @@ def measure_modelled(
             traffic.go_on()
             clock.warm_up(warmup, WARMUP_MOST * warmup)
             before = traffic.sample() if traffic.asks_endpoints() else None
-            shell.ask("inside", LOOK_S, clock.patience(seconds + PROBES_S))
+            shell.ask("inside", LOOK_S, clock.patience(seconds + PROBES_S), meanwhile)
             samples = (before, traffic.sample()) if before else None
         shell.ask("behind", ALLOWANCE_S)
     _keep(host, samples, into)

@@ -20,6 +20,7 @@ from vsprof.testbeds.base import Completed
 
 CONNECT_SECONDS = 5
 LEAVE_SECONDS = 5
+GLANCE_S = 1.0
 LEAST_WAIT_S = 0.05
 """Less that is left of a time-out is none."""
 
@@ -196,8 +197,10 @@ class Shell:
     def __init__(self, command: list[str]) -> None:
         self._process = subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL)
 
-    def ask(self, line: str, seconds: float, goes_on: Callable[[], bool] = lambda: False) -> None:
-        """Run ``line`` and wait for its end.
+    def ask(
+        self, line: str, seconds: float, goes_on: Callable[[], bool] = lambda: False, meanwhile: Callable[[], None] = lambda: None
+    ) -> None:
+        """Run ``line`` and wait for its end; ``meanwhile`` is called about once a second.
 
         Raises ``RunFailed`` when the line fails, the shell is gone, or the line takes longer than ``seconds``; where it ``goes_on`` then,
         it may take as long once more.
@@ -208,7 +211,7 @@ class Shell:
             self._process.stdin.flush()
         except OSError as error:
             raise messages.command_failed(line, 255, str(error)) from error
-        status = self._answer(line, seconds, goes_on)
+        status = self._answer(line, seconds, goes_on, meanwhile)
         if status != "0":
             raise messages.command_failed(line, int(status or 255), "")
 
@@ -235,13 +238,16 @@ class Shell:
             with contextlib.suppress(OSError):
                 stream.close()
 
-    def _answer(self, line: str, seconds: float, goes_on: Callable[[], bool]) -> str:
+    def _answer(self, line: str, seconds: float, goes_on: Callable[[], bool], meanwhile: Callable[[], None]) -> str:
         assert self._process.stdout is not None
         end, said = time.monotonic() + seconds, b""
         with selectors.DefaultSelector() as waiting:
             waiting.register(self._process.stdout, selectors.EVENT_READ)
             while not said.endswith(b"\n"):
-                if not waiting.select(end - time.monotonic()):
+                if not waiting.select(min(GLANCE_S, end - time.monotonic())):
+                    meanwhile()
+                    if time.monotonic() < end:
+                        continue
                     if not goes_on():
                         raise messages.command_timed_out(line, seconds)
                     end = time.monotonic() + seconds

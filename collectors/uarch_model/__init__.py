@@ -18,7 +18,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from pathlib import Path
 from typing import Any, ClassVar
 
-from vsprof.collectors.base import Clock, Marks, Recorded
+from vsprof.collectors.base import Clock, Glance, Marks, Recorded
 from vsprof.collectors.uarch_model import functions, messages, numbers, profiles, symbols
 from vsprof.collectors.uarch_model.control import Control
 from vsprof.terms import errors, places
@@ -279,6 +279,11 @@ class UarchModel(Clock):
 
     def now(self) -> float:
         return self._progress()[0]
+
+    def glance(self) -> Glance:
+        status = json.loads(self._ask("status"))
+        cycles, instructions = (tuple(cpu[name] for cpu in status["vcpus"]) for name in ("cycles", "modelled_instructions"))
+        return Glance(status["clock"]["now_ns"] / 1e9, status["packets"], cycles, instructions, self.profile.frequency_hz)
 
     def patience(self, seconds: float) -> Callable[[], bool]:
         return _Patience(lambda: json.loads(self._ask("status")), seconds)

@@ -116,7 +116,7 @@ def executed(monkeypatch):
     begun: list[str] = []
     troubles: dict[str, BaseException] = {}
 
-    def execute(host, plan, setting, folder, say):
+    def execute(host, plan, setting, folder, say, look=None):
         begun.append(plan.run_id)
         folder.mkdir(parents=True)
         (folder / "attempt.txt").write_text(f"{len(begun)}")

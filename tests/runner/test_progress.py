@@ -16,13 +16,14 @@ def out():
     return io.StringIO()
 
 
-def shown(out, *, verbose=False):
-    with Progress(Console(file=out, width=100), verbose=verbose) as progress:
+def shown(out, *, verbose=False, quiet=False, terminal=False):
+    with Progress(Console(file=out, width=100, force_terminal=terminal), verbose=verbose, quiet=quiet) as progress:
         progress.say("building the lab's image")
         progress.begin(2)
         for case in ("case-a[bold]", "case-b"):
             progress.start_run(case)
             progress.say("booting the endpoints")
+            progress.look("CPU 0  guest  [99 %] busy")
             progress.end_run()
         progress.warn("r002 failed: [no] answer")
     return out.getvalue()
@@ -51,3 +52,15 @@ def test_words_in_brackets_are_no_markup(out):
 
 def test_no_control_sequences_reach_a_file(out):
     assert "\x1b" not in shown(out)
+
+
+def test_quiet_leaves_warnings_alone(out):
+    assert shown(out, quiet=True) == "warning: r002 failed: [no] answer\n"
+
+
+def test_what_cpus_do_is_shown_below_the_step_and_in_a_verbose_log_now_and_then(out):
+    assert "busy" not in shown(io.StringIO())
+    assert shown(out, verbose=True).count("CPU 0  guest  [99 %] busy") == 1
+    screen = shown(io.StringIO(), terminal=True)
+    assert "booting the endpoints" in screen
+    assert "[99 %] busy" in screen

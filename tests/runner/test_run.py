@@ -16,7 +16,7 @@ from types import SimpleNamespace
 
 import pytest
 
-from vsprof.collectors.base import Apart, Clock, Collector, Marks
+from vsprof.collectors.base import Apart, Clock, Collector, Glance, Marks
 from vsprof.runner import campaign, parse, run, window
 from vsprof.runner import experiment as experiments
 from vsprof.runner import messages as runner_messages
@@ -146,7 +146,7 @@ def sent(topology, tmp_path, monkeypatch):
         setting = Setting("vm2vm", Windows(warmup_seconds=0, seconds=0.5, own_seconds=0.1, **windows), [], frozenset())
         collectors = {one.__name__.lower(): one(topology.host) for one in classes}
         described = run._describe(PLAN, setting, topology.host, topology, collectors)
-        described["traffics"].append(run._send(ITEM, PLAN, setting, topology, collectors, folder, lambda text: None))
+        described["traffics"].append(run._send(ITEM, PLAN, setting, topology, collectors, folder, lambda text: None, lambda text: None))
         (folder / "run.json").write_text(json.dumps(described))
         return folder
 
@@ -206,6 +206,9 @@ class Modelled(Plain, Clock):
     def now(self):
         return 0.0
 
+    def glance(self):
+        return Glance(0.0, 0, (), (), 1e9)
+
     def patience(self, seconds):
         return lambda: False
 
@@ -242,7 +245,9 @@ def test_a_traffic_may_have_windows_of_another_length_in_modelled_time(topology,
     traffic = Watched(topology, IdleOptions(modelled_seconds=own), 64, 1)
     traffic.start()
     topology.host.clock = MODELLED
-    run._measure_in_modelled_time(traffic, Windows(count=1, modelled_seconds=0.05), {"modelled": Modelled(topology.host)}, tmp_path)
+    run._measure_in_modelled_time(
+        traffic, Windows(count=1, modelled_seconds=0.05), {"modelled": Modelled(topology.host)}, tmp_path, lambda: None
+    )
     assert seen == [lasts]
 
 
