@@ -63,7 +63,7 @@ class Comparison:
         """In words: how many metrics differ, and what makes the difference of cycles, where that is known."""
         told = self.table["verdict"].isin(["more", "less"]).sum()
         text = messages.compared(len(self.table), int(told), int((self.table["verdict"] == messages.NOT_SIGNIFICANT).sum()))
-        return " ".join([text, *self._causes(), *([] if self.a.result is self.b.result else [messages.other_campaigns()])])
+        return " ".join([text, *self._causes(), *([] if self.a.result is self.b.result else [messages.OTHER_CAMPAIGNS])])
 
     def _causes(self) -> Iterator[str]:
         for (source, traffic, load_), parts in self.parts.groupby(["source", "traffic", "load"], sort=False):

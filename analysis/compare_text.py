@@ -70,8 +70,7 @@ def write(path: Path, text: str) -> None:
 
 def _records(table: pd.DataFrame) -> list[dict[str, Any]]:
     """A row each; None where there is no number."""
-    known = table.astype(object).where(table.notna() & ~table.isin([np.inf, -np.inf]), None)
-    return known.to_dict("records")
+    return [{name: units.finite(value) for name, value in row.items()} for row in table.to_dict("records")]
 
 
 def _parts(key: tuple[str, str, str], parts: pd.DataFrame) -> Table:

@@ -22,6 +22,7 @@ BEYOND = {
     "search_upper_lost_after_switch": "lost after it",
 }
 """What became of packets at the lowest rate that was too high."""
+ENDED = {"traffic": "udp_flood", "metric": "search_ended"}
 PROCESSOR_METRICS = {
     "instructions_per_{}": "instructions per {}",
     "cycles_per_{}": "estimated cycles per {}",
@@ -167,7 +168,7 @@ def searches(result: Result) -> Table | Text:
     found = SOFTWARE.summary(result, metrics.SEARCH)
     by = found.pivot_table(index=["case_id", "label", "load"], columns="metric", values="median", sort=False)
     rows = [
-        {"case": label, "load": style.LOAD_NAMES[load], **_search(one, metrics.searches_ended(result, case, load))}
+        {"case": label, "load": style.LOAD_NAMES[load], **_search(one, metrics.happened(result, case_id=case, load=load, **ENDED))}
         for (case, label, load), one in by.reindex(columns=list(metrics.SEARCH)).iterrows()
     ]
     return Table(pd.DataFrame(rows))

@@ -260,7 +260,7 @@ BEYOND = {
 
 def _unfound(pair: Pair) -> str:
     """Searches that found no rate: it may be below the lowest tried, or above the highest, and the median of the others leaves it out."""
-    counts = {name: metrics.searches_ended(pair.result, case, "ndr") for case, name in pair.named}
+    counts = {name: metrics.happened(pair.result, case_id=case, **NDR, metric="search_ended") for case, name in pair.named}
     return "; ".join(f"over {name} {found} of {tried} searches found a rate" for name, (found, tried) in counts.items() if found < tried)
 
 

@@ -8,11 +8,10 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from vsprof.analysis import comparison, explain_model, metrics, stats
+from vsprof.analysis import comparison, metrics, stats
 from vsprof.analysis.comparison import FLOOD, FORWARD, NEAR_ALL, Comparison, Finding, Pair, arrow, measured
 from vsprof.analysis.load import Result
 from vsprof.analysis.source import samples
-from vsprof.analysis.sources import MODEL
 from vsprof.terms import units
 
 BUSY = {**FLOOD, "metric": "pmd_busy"}
@@ -22,11 +21,6 @@ REACHED = {**FORWARD, "metric": "reached_endpoint"}
 def markdown(result: Result) -> str:
     """The findings as a numbered list."""
     return comparison.numbered(comparison.findings(result, LOOKS))
-
-
-def modelled(result: Result) -> str:
-    """What the modelled processor says, where it counted."""
-    return explain_model.markdown(result) if MODEL.present(result) else ""
 
 
 def _limit(*busy: stats.Estimate) -> str:

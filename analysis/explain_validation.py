@@ -174,10 +174,10 @@ def limits(found: Validation) -> Text:
     """What these very numbers do not say, as a list."""
     texts = [messages.one_processor(found.cpu_model) if found.hardware else messages.no_hardware(str(found.why_no_hardware))]
     if (micro := found.of("microbenchmarks")) and all(row.modelled.n == 1 for row in micro):
-        texts.append(messages.once())
+        texts.append(messages.ONCE)
     if modelled := found.of("switches"):
-        texts += [messages.one_window()] if all(row.modelled.n == 1 for row in modelled) else []
-        texts += [messages.one_lab(), messages.fits_the_caches()]
+        texts += [messages.ONE_WINDOW] if all(row.modelled.n == 1 for row in modelled) else []
+        texts += [messages.ONE_LAB, messages.FITS_THE_CACHES]
     without = [f"{event(row)} of {name(row)}" for row in found.rows if found.hardware and row.of_processor and row.reference is None]
     texts += [messages.not_counted(without)] if without else []
     texts += [f"{part}: {why_empty(found, part)}." for part in PARTS if part not in found.parts]

@@ -56,7 +56,7 @@ def missing(result: Result) -> list[str]:
         return [messages.no_functions(result.path.name)]
     # The load is a varied value: a table of which no row has one has no column for it.
     known = {name: value for name, value in profiled(result).items() if name in result.functions.names}
-    return [messages.nothing_saturated()] if not known or _rows(result, most=1, **known).empty else []
+    return [messages.NOTHING_SATURATED] if not known or _rows(result, most=1, **known).empty else []
 
 
 def named(where: str, function: str) -> str:

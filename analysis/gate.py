@@ -20,6 +20,7 @@ import yaml
 
 from vsprof.analysis import compare, messages, style, vocabulary
 from vsprof.analysis.compare import Comparison
+from vsprof.analysis.source import select
 from vsprof.terms import units
 
 FAILS, HOLDS, UNTOLD = "fails", "holds", "can't tell"
@@ -49,22 +50,17 @@ class Rule:
         """Raises ``BadInput``."""
         if not (match := _RULE.fullmatch(text)) or not float(match["bound"]):
             raise messages.no_rule(text)
-        return cls(text.strip(), match["metric"], match["sign"], float(match["bound"]), match["traffic"], match["load"], match["role"])
+        return cls(text.strip(), **{**match.groupdict(), "bound": float(match["bound"])})
 
     def of(self, table: pd.DataFrame) -> pd.DataFrame:
         """The rows of a comparison that it is about: of the whole path, or of the switch's own, unless it names a role."""
         found = compare.of_path(table, table) if self.role is None else table[table["role"] == self.role]
+        wanted, load = self.metric, self.load
         if self.metric == THROUGHPUT:
-            judged = [(one := vocabulary.judged_by(traffic)) is not None and one.metric == metric
-                      for traffic, metric in zip(found["traffic"], found["metric"], strict=True)]  # fmt: skip
-            found = found[judged]
-            found = found[found["load"] == "saturation"] if self.load is None else found
-        else:
-            found = found[found["metric"] == self.metric]
-        for column in ("traffic", "load"):
-            if (wanted := getattr(self, column)) is not None:
-                found = found[found[column] == wanted]
-        return found
+            judged = {name: one.metric for name in found["traffic"].unique() if (one := vocabulary.judged_by(name))}
+            wanted, load = found["traffic"].map(judged), load or "saturation"
+        asked = {name: value for name, value in (("traffic", self.traffic), ("load", load)) if value is not None}
+        return select(found[found["metric"] == wanted], **asked)
 
     def outcome(self, low: float | None, high: float | None) -> str:
         """Of a ratio with that interval; without one nobody can tell."""
@@ -102,8 +98,7 @@ class Judged:
         return f"{told}; {self.n} repetitions show a difference of {units.significant(100 * self.detectable, 2)} % or more"
 
     def to_json(self) -> dict[str, Any]:
-        names = ("title", "where", "outcome", "ratio", "low", "high", "detectable", "n")
-        return {"rule": self.rule.text, **{name: _finite(getattr(self, name)) for name in names}}
+        return {name: units.finite(value) for name, value in {**vars(self), "rule": self.rule.text}.items()}
 
 
 def rules(given: Iterable[str], file: Path | None, asked: Sequence[Path] = ()) -> list[Rule]:
@@ -185,7 +180,3 @@ def junit(judged: Sequence[Judged]) -> str:
 
 def _sorted(judged: Sequence[Judged]) -> list[Judged]:
     return sorted(judged, key=lambda one: list(STATUS).index(one.outcome))
-
-
-def _finite(value: Any) -> Any:
-    return None if isinstance(value, float) and not np.isfinite(value) else value

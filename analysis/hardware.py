@@ -94,7 +94,7 @@ def _missing(result: Result, names: Sequence[str]) -> list[str]:
     """Why the catalogue's metrics `names` can't be shown."""
     said, known, rows = HARDWARE.facts(result), _formulas(result), _rows(result)
     if rows.empty:
-        return [messages.no_hardware_numbers()]
+        return [messages.NO_HARDWARE_NUMBERS]
     reasons = []
     for name in names:
         if name in (said.get("missing") or {}):
@@ -115,7 +115,7 @@ def limits(result: Result) -> list[str]:
     said = HARDWARE.facts(result)
     texts = [messages.preflight_found(str(one["text"])) for one in said.get("preflight", []) if one.get("state") != "ok"]
     if said.get("vendor_defined"):
-        texts.append(messages.vendor_defined())
+        texts.append(messages.VENDOR_DEFINED)
     empty = _rows(result)[_rows(result)["value"].isna()]
     texts += [messages.events_left_empty(sorted(rows["name"].unique()), str(note)) for note, rows in empty.groupby("note", sort=True)]
     if names := scaled(result):

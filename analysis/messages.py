@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
-"""The errors and warnings of the analysis: the value seen, and the next move. One function a message."""
+"""The errors and warnings of the analysis: the value seen, and the next move. One function a message; one that has no value in it is a
+constant."""
 
 from __future__ import annotations
 
@@ -11,6 +12,29 @@ from pathlib import Path
 from vsprof.terms.errors import BadInput, VsprofError
 
 # --- Results and reports ---------------------------------------------------------------------------------------------
+
+ORDER_NOT_KNOWN = (
+    "The cases did not run interleaved, or the result does not say when: a slow change of the machine can look like one of a case."
+)
+NOT_SIGNIFICANT = "not significant"
+NO_INTERVAL = "no verdict: one repetition has no interval"
+NO_RATIO = "no ratio: one of the two is zero"
+BOTH_ZERO = "both are zero"
+"""Verdicts of `vsprof compare` beside "more" and "less"."""
+OTHER_CAMPAIGNS = (
+    "The two were measured in different campaigns: a machine that changed in between looks like a difference, whatever the interval."
+)
+SENDER_WAITS = (
+    "A flood's sender, pktgen, spins while its queue is full. That waiting is in the model's numbers of the guests, most of all where "
+    "the path is slowest: look at the parts of the switch and of vhost, too."
+)
+NO_MODEL_NUMBERS = "no window of this result was counted by the model (its collector `uarch_model` was not part of the experiment)"
+NO_HARDWARE_NUMBERS = "no PMU counted in this result (its collector `perf_stat` was not part of the experiment, or could not work)"
+VENDOR_DEFINED = (
+    "The processor is not in the event catalogue: perf's generic names stood in. What they count is vendor-defined; never compare it "
+    "between vendors."
+)
+NOTHING_SATURATED = "no traffic at saturation was counted by the collector `uarch_model`"
 
 
 def no_result(path: Path, missing: str) -> BadInput:
@@ -70,10 +94,6 @@ def partial_result(done: int, wanted: int) -> str:
     return f"The campaign is not complete: {done} of {wanted} runs finished. `vsprof run --resume` goes on with it."
 
 
-def order_not_known() -> str:
-    return "The cases did not run interleaved, or the result does not say when: a slow change of the machine can look like one of a case."
-
-
 def not_taken(name: str, figure: str, others: Sequence[str]) -> str:
     return f"`{name}` asks to be drawn by the figure `{figure}`, which does not draw it: use {' or '.join(others)}."
 
@@ -100,13 +120,6 @@ def two_groups(count: int, of: int, ratio: float, runs: Sequence[str]) -> str:
         f"{count} of {of} windows lie apart from the others, around {ratio:.2g} times their value (in {', '.join(runs)}): the median is "
         "that of the larger group, and its interval may leave the other out"
     )
-
-
-NOT_SIGNIFICANT = "not significant"
-NO_INTERVAL = "no verdict: one repetition has no interval"
-NO_RATIO = "no ratio: one of the two is zero"
-BOTH_ZERO = "both are zero"
-"""Verdicts of `vsprof compare` beside "more" and "less"."""
 
 
 def not_one_case(wanted: str, known: list[str], several: bool) -> BadInput:
@@ -141,10 +154,6 @@ def compared(metrics: int, told: int, untold: int) -> str:
     return text + f" (With 95 % intervals about {chance} of {metrics} would seem to differ by chance alone.)" if told else text
 
 
-def other_campaigns() -> str:
-    return "The two were measured in different campaigns: a machine that changed in between looks like a difference, whatever the interval."
-
-
 def cycles_not_told(name: str) -> str:
     return f"Cycles, {name}: the difference is not significant."
 
@@ -164,13 +173,6 @@ def estimated_by_model(profile: str, *, drives_clock: bool = False) -> str:
     )
 
 
-def sender_waits() -> str:
-    return (
-        "A flood's sender, pktgen, spins while its queue is full. That waiting is in the model's numbers of the guests, most of all where "
-        "the path is slowest: look at the parts of the switch and of vhost, too."
-    )
-
-
 def polling_left_in(cases: Iterable[str]) -> str:
     return (
         f"Idle polling is left in the model's numbers of {'; '.join(cases)}: empty polls were not counted by themselves. They say what "
@@ -182,27 +184,12 @@ def untrusted_windows(count: int, reasons: Iterable[str]) -> str:
     return f"{count} window{'s' if count > 1 else ''} of the model left out: {'; '.join(reasons)}."
 
 
-def no_model_numbers() -> str:
-    return "no window of this result was counted by the model (its collector `uarch_model` was not part of the experiment)"
-
-
-def no_hardware_numbers() -> str:
-    return "no PMU counted in this result (its collector `perf_stat` was not part of the experiment, or could not work)"
-
-
 def not_counted_by_pmu(name: str) -> str:
     return f"the events of `{name}` were not asked for, or can't be counted on this processor"
 
 
 def preflight_found(text: str) -> str:
     return f"Preflight of the hardware counters: {text}."
-
-
-def vendor_defined() -> str:
-    return (
-        "The processor is not in the event catalogue: perf's generic names stood in. What they count is vendor-defined; never compare it "
-        "between vendors."
-    )
 
 
 def events_left_empty(names: Sequence[str], why: str) -> str:
@@ -223,10 +210,6 @@ def no_functions(name: str) -> str:
         f"this result has no counts by function: `vsprof parse {name}` makes them where raw/ has what the collector `uarch_model` "
         "recorded, which an earlier vsprof did not"
     )
-
-
-def nothing_saturated() -> str:
-    return "no traffic at saturation was counted by the collector `uarch_model`"
 
 
 def too_few_repetitions(n: int) -> str:
@@ -286,6 +269,16 @@ def modelled_time(processor: str) -> str:
 
 # --- Validation ------------------------------------------------------------------------------------------------------
 
+BAD_INTERVAL = "an interval needs low and high, and its median between them"
+ONCE = "Each microbenchmark ran once: its error has no interval."
+ONE_WINDOW = "Each switch was counted in one window: no interval, one says nothing about the spread."
+ONE_LAB = (
+    "The switches' windows lie in one lab, with the same memory. In another one misses and mispredicted branches came out otherwise "
+    "by more than these intervals (docs/limitations.md has the numbers)."
+)
+"""The other labs are in docs/limitations.md."""
+FITS_THE_CACHES = "All packets that circulate fit into the caches: this says nothing about switches under memory pressure."
+
 
 def no_validation(path: Path, target: str) -> BadInput:
     return BadInput(f"{path} is not there: `make {target}` writes build/bench/{path.name}; one is kept in docs/reference")
@@ -302,11 +295,7 @@ def bad_validation(path: Path, key: str, why: str, seen: object, more: int, targ
     )
 
 
-def bad_interval() -> str:
-    return "an interval needs low and high, and its median between them"
-
-
-def not_run(part: str, target: str = "validate-model") -> str:
+def not_run(part: str, target: str) -> str:
     return f"the part `{part}` was not run (`make {target}` runs all parts)"
 
 
@@ -324,26 +313,6 @@ def no_hardware(why: str) -> str:
 
 def one_processor(cpu_model: str) -> str:
     return f"One processor was counted ({cpu_model}), on a few microbenchmarks and switches: of other software the error may be another."
-
-
-def once() -> str:
-    return "Each microbenchmark ran once: its error has no interval."
-
-
-def one_window() -> str:
-    return "Each switch was counted in one window: no interval, one says nothing about the spread."
-
-
-def one_lab() -> str:
-    """The other labs are in docs/limitations.md."""
-    return (
-        "The switches' windows lie in one lab, with the same memory. In another one misses and mispredicted branches came out otherwise "
-        "by more than these intervals (docs/limitations.md has the numbers)."
-    )
-
-
-def fits_the_caches() -> str:
-    return "All packets that circulate fit into the caches: this says nothing about switches under memory pressure."
 
 
 def not_counted(named: Iterable[str]) -> str:

@@ -179,13 +179,8 @@ def _own_headlines(own: pd.DataFrame) -> Iterator[pd.DataFrame]:
                 yield quotient(wide, line.metric, wide[line.metric], 1.0, written["unit"].iloc[0])
 
 
-def searches_ended(result: Result, case_id: str, load: str) -> tuple[int, int]:
-    """How many searches of a case for the rate of a load found one, and how many there were."""
-    return happened(result, case_id=case_id, traffic="udp_flood", load=load, metric="search_ended")
-
-
 def happened(result: Result, **where: object) -> tuple[int, int]:
-    """In how many runs something did that is 1 if it did, as `came_back`, and in how many it could have."""
+    """In how many runs something did that is 1 if it did, as `came_back` or `search_ended`, and in how many it could have."""
     runs = SOFTWARE.sample(result, **where, role="all", cpu=-1)
     return round(sum(float(run[:, 0].sum()) for run in runs)), len(runs)
 

@@ -97,7 +97,7 @@ def limits(result: Result) -> list[str]:
     if cases := polling_left_in(result):
         texts.append(messages.polling_left_in(cases))
     if (rows["traffic"] == "udp_flood").any():
-        texts.append(messages.sender_waits())
+        texts.append(messages.SENDER_WAITS)
     return texts
 
 
@@ -111,7 +111,7 @@ def polling_left_in(result: Result) -> list[str]:
 
 def _missing(result: Result, names: Sequence[str]) -> list[str]:
     rows = _rows(result)
-    return [messages.no_model_numbers()] if rows.empty else metrics.missing(rows, names)
+    return [messages.NO_MODEL_NUMBERS] if rows.empty else metrics.missing(rows, names)
 
 
 def is_poll_mode(result: Result, rows: pd.DataFrame) -> pd.Series:

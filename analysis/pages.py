@@ -14,10 +14,11 @@ import textwrap
 from collections.abc import Callable, Iterable, Mapping
 from pathlib import Path
 
-from vsprof.analysis import describe, explain, messages, show, stats, style
+from vsprof.analysis import describe, explain, messages, show, style
 from vsprof.analysis.load import Result, load
 from vsprof.analysis.source import Source
 from vsprof.analysis.sources import MODEL, source_of
+from vsprof.analysis.stats import Estimate
 from vsprof.terms import errors, places, units
 
 ROOT = places.ROOT
@@ -25,8 +26,6 @@ MARK = re.compile(r"(<!--= (?P<of>\S+) (?P<ask>[^>]*?) -->)(?P<old>.*?)(<!--/-->
 REFERENCE = "reference"
 WIDTH = 118
 """Columns of a quoted line, without the mark of the quotation."""
-
-Estimate = stats.Estimate
 
 
 def main(arguments: list[str] | None = None) -> int:
@@ -94,18 +93,15 @@ def _inverse(result: Result, words: list[str], cases: list[str]) -> str:
 
 
 def _compared(result: Result, words: list[str], cases: list[str]) -> Estimate:
-    source, where = _where(words)
+    source, where = _counted(result, words)
     case, base = (_case(result, one) for one in cases)
-    return _known(result, source, source.ratio(result, case, base, **where), words)
+    return source.ratio(result, case, base, **where)
 
 
 def _value(result: Result, words: list[str], cases: list[str]) -> str:
     """TRAFFIC LOAD METRIC [ROLE] | CASE: the median and its interval."""
-    source, where = _where(words)
     [case] = cases
-    one = _known(result, source, source.estimate(result, case_id=_case(result, case), **where), words)
-    unit = source.unit(result, case_id=_case(result, case), **source.usual(where))
-    return _interval(one, lambda value: describe.number(value, unit))
+    return _cell(result, _case(result, case), *_counted(result, words))
 
 
 def _table(result: Result, words: list[str], _: list[str]) -> str:
@@ -187,11 +183,12 @@ def _case(result: Result, wanted: str) -> str:
     return found[0]
 
 
-def _known(result: Result, source: Source, one: Estimate, words: list[str]) -> Estimate:
-    """Of nothing that any case of the result has there is no number, and most likely its name is wrong."""
-    if not one.n and source.rows(result, metric=words[2]).empty:
+def _counted(result: Result, words: list[str]) -> tuple[Source, dict[str, str]]:
+    """The same of a metric that some case of the result has: else its name is wrong, most likely."""
+    source, where = _where(words)
+    if source.rows(result, metric=where["metric"]).empty:
         raise LookupError(f"nobody counted {' '.join(words)}")
-    return one
+    return source, where
 
 
 def _interval(one: Estimate, shown: Callable[[float], str]) -> str:

@@ -12,7 +12,7 @@ from pathlib import Path
 
 from IPython.display import display
 
-from vsprof.analysis import describe, everything, explain_dataplane, explain_model, figures, metrics, reading, stacks
+from vsprof.analysis import describe, everything, explain_model, figures, metrics, reading, stacks
 from vsprof.analysis.describe import Text
 from vsprof.analysis.figures import counts, pmd_batches
 from vsprof.analysis.load import Result, load
@@ -38,10 +38,14 @@ EXPLAINED = "Made from the numbers above. Where the data does not support a clai
 EVERYTHING = "Each number that a collector or a traffic wrote, with its 95 % interval, whether a figure above shows it or not."
 
 
-def begin(result_dir: str | Path, answer: Callable[[Result], object] = lambda _: None) -> Result:
-    """Load a result; show its question, and what `answer` says. Raises BadInput where the result can't be read."""
+def begin(result_dir: str | Path, answer: Callable[[Result], object] = lambda _: None, run: str = "") -> Result:
+    """Load a result; show its question, and what `answer` says. Most reports go on with the numbers and with what was run, which `run`
+    is about; the others show both where they want them. Raises BadInput where the result can't be read."""
     result = load(result_dir)
     show(describe.question(result), answer(result))
+    if run:
+        headlines(result)
+        what_was_run(result, run)
     return result
 
 
@@ -62,6 +66,7 @@ def _of_figure(heading: str, figure: str, usual: str = "") -> Callable[..., None
 
 
 published = _of_figure("Published beside ours", "published")
+throughput = _of_figure("Throughput", "throughput")
 stages = _of_figure("Cycles by stage", "stages")
 context_switches = _of_figure("Context switches", "context_switches", SWITCHES)
 latency = _of_figure("Latency", "latency", LATENCY)
@@ -69,6 +74,11 @@ latency = _of_figure("Latency", "latency", LATENCY)
 
 def cpu_use(result: Result, words: str = TIME) -> None:
     show(f"## Where the time goes\n{words}", figures.show(result, "cpu_use"), stacks.show(result))
+
+
+def throughput_and_loss(result: Result, words: str) -> None:
+    show(f"## Throughput and loss\n{words}", figures.show(result, "throughput"), figures.show(result, "loss_per_hop"))
+    no_drop(result)
 
 
 def polling(result: Result, words: str = POLLING) -> None:
@@ -104,7 +114,8 @@ def cost(result: Result) -> None:
     """Misses and instructions of a packet in a switch's own thread: the shorter form of `cycles`."""
     show(f"## Misses and instructions per packet\n{COST}")
     _hardware(result, "hardware_per_packet", "hardware_misses")
-    show(describe.model_headlines(result), *_counted(result, "cpi_stack", "misses"), explain_dataplane.modelled(result))
+    explained = explain_model.markdown(result) if MODEL.present(result) else None
+    show(describe.model_headlines(result), *_counted(result, "cpi_stack", "misses"), explained)
 
 
 def _hardware(result: Result, *names: str) -> None:

@@ -85,7 +85,7 @@ def order(result: Result) -> list[str]:
     """Whether some case ran before another in each repetition: then an effect of the order can't be told from one of the case."""
     blocks = result.order
     if not blocks:
-        return [messages.order_not_known()]
+        return [messages.ORDER_NOT_KNOWN]
     if len(blocks) < 2:
         return []
     label, cases = result.cases["label"], result.cases.index

@@ -3,7 +3,6 @@
 
 from __future__ import annotations
 
-import math
 from dataclasses import asdict
 from typing import Any
 
@@ -12,6 +11,7 @@ import pandas as pd
 from vsprof.analysis import describe, explain, explain_model, functions, model
 from vsprof.analysis.load import Result
 from vsprof.analysis.sources import HARDWARE, MODEL, SOFTWARE
+from vsprof.terms import units
 
 
 def summary(result: Result) -> dict[str, Any]:
@@ -59,14 +59,9 @@ def _case(result: Result, case: str) -> dict[str, Any]:
 def _numbers(estimates: dict) -> list[dict[str, Any]]:
     keys = ("traffic", "load", "metric")
     return [
-        {**dict(zip(keys, key, strict=True)), **{name: _finite(value) for name, value in asdict(one).items()}, "unit": unit}
+        {**dict(zip(keys, key, strict=True)), **{name: units.finite(value) for name, value in asdict(one).items()}, "unit": unit}
         for key, (one, unit) in estimates.items()
     ]
-
-
-def _finite(value: float | None) -> float | None:
-    """JSON knows neither NaN nor infinity."""
-    return value if value is not None and math.isfinite(value) else None
 
 
 def _table(frame: pd.DataFrame) -> str:

@@ -33,7 +33,7 @@ FEW = 0.01
 def _ordered(one: Estimate) -> Estimate:
     """An interval has both ends, and its median between them."""
     if (one.low is None) != (one.high is None) or (one.low is not None and not one.low <= one.median <= one.high):
-        raise ValueError(messages.bad_interval())
+        raise ValueError(messages.BAD_INTERVAL)
     return one
 
 

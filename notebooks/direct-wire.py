@@ -6,10 +6,10 @@
 result_dir = "results/latest"
 
 # %%
-from vsprof.analysis import explain, explain_dataplane, figures, reading, sections
-result = sections.begin(result_dir, explain.answer)
-sections.headlines(result)
-sections.what_was_run(result, "The same program, rings and containers. The wire hands on each frame without looking at it.")
+from vsprof.analysis import explain, explain_dataplane, reading, sections
+result = sections.begin(
+    result_dir, explain.answer, "The same program, rings and containers. The wire hands on each frame without looking at it."
+)
 
 # %%
 sections.published(
@@ -17,15 +17,7 @@ sections.published(
     "T12 (Loftus, 2016) shows a direct path between two VMs as a proof of concept, without a number. What can be measured is how near a "
     "switch comes to it.",
 )
-
-# %% [markdown]
-# ## Throughput
-# The wire is what a switch could reach if it cost nothing to know where a frame goes.
-
-# %%
-sections.show(figures.show(result, "throughput"))
-
-# %%
+sections.throughput(result, "The wire is what a switch could reach if it cost nothing to know where a frame goes.")
 sections.stages(result, "With the wire *parse* and *lookup* have nothing to do. What is left are the two rings.")
 sections.polling(result)
 sections.cpu_use(result)

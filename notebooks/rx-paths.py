@@ -6,11 +6,10 @@
 result_dir = "results/latest"
 
 # %%
-from vsprof.analysis import explain, explain_dataplane, figures, reading, sections
-result = sections.begin(result_dir, explain.answer)
-sections.headlines(result)
-sections.what_was_run(
-    result,
+from vsprof.analysis import explain, explain_dataplane, reading, sections
+result = sections.begin(
+    result_dir,
+    explain.answer,
     "A device in memory hands frames to the switch, the switch hands them to the endpoint, and the endpoint sends them back. The path is "
     "the one that the endpoint's driver says it took: a run in which it took another has failed.",
 )
@@ -22,15 +21,9 @@ sections.published(
     "all three are almost the same. It had a network card at 10 Gbit/s. Here a device in memory stands in its place, so the switch and the "
     "endpoint alone decide.",
 )
-
-# %% [markdown]
-# ## Throughput
-# Packets that came back. When it forwards mac, the endpoint also writes both addresses, which costs every path the same.
-
-# %%
-sections.show(figures.show(result, "throughput"))
-
-# %%
+sections.throughput(
+    result, "Packets that came back. When it forwards mac, the endpoint also writes both addresses, which costs every path the same."
+)
 sections.stages(
     result,
     "The switch's thread does the same for each path of the endpoint, but for the rings: a packed ring has another layout, and a "

@@ -7,24 +7,19 @@ result_dir = "docs/reference"
 
 # %%
 from vsprof.analysis import explain_time as explain
-from vsprof.analysis.explain_validation import show
+from vsprof.analysis import explain_validation
+from vsprof.analysis.sections import show
 from vsprof.analysis.validation import load_time
 
 found = load_time(result_dir)
-explain.question(found)
-
-# %%
-explain.answer(found)
+show(explain.question(found), explain.answer(found))
 
 # %% [markdown]
 # ## What was compared with what
 # The same programs run natively, timed by this machine's clock, and in the lab, timed by the modelled processor's. It takes no PMU.
 
 # %%
-explain.where(found)
-
-# %%
-show(found, "validation_times")
+show(explain.where(found), explain_validation.show(found, "validation_times"))
 
 # %% [markdown]
 # ## Microbenchmarks

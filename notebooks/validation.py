@@ -7,13 +7,11 @@ result_dir = "docs/reference"
 
 # %%
 from vsprof.analysis import explain_validation as explain
+from vsprof.analysis.sections import show
 from vsprof.analysis.validation import load
 
 found = load(result_dir)
-explain.question(found)
-
-# %%
-explain.answer(found)
+show(explain.question(found), explain.answer(found))
 
 # %% [markdown]
 # ## What was compared with what
@@ -32,10 +30,7 @@ explain.where(found)
 # nothing.
 
 # %%
-explain.show(found, "validation_events")
-
-# %%
-explain.table(found, "microbenchmarks")
+show(explain.show(found, "validation_events"), explain.table(found, "microbenchmarks"))
 
 # %% [markdown]
 # ## Switches
@@ -43,10 +38,7 @@ explain.table(found, "microbenchmarks")
 # circulate; the same script and the same programs run natively and in the lab.
 
 # %%
-explain.show(found, "validation_switches")
-
-# %%
-explain.table(found, "switches")
+show(explain.show(found, "validation_switches"), explain.table(found, "switches"))
 
 # %% [markdown]
 # That the same set-up forwards in both places, and by how many packets at once, on which a packet's cost depends. The two rates are not

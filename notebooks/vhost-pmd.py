@@ -6,26 +6,22 @@
 result_dir = "results/latest"
 
 # %%
-from vsprof.analysis import explain, explain_dataplane, figures, reading, sections
-result = sections.begin(result_dir, explain.answer)
-sections.headlines(result)
-sections.what_was_run(
-    result, "One switch. A port is either OVS's `dpdkvhostuserclient`, or a DPDK device `net_vhost` on the same kind of socket."
+from vsprof.analysis import explain, explain_dataplane, reading, sections
+result = sections.begin(
+    result_dir,
+    explain.answer,
+    "One switch. A port is either OVS's `dpdkvhostuserclient`, or a DPDK device `net_vhost` on the same kind of socket.",
 )
 
 # %%
 sections.published(
     result, "T6 (Loftus, 2016) saw \"little difference in performance\", without a number. The band is what these words allow."
 )
-
-# %% [markdown]
-# ## Throughput
-# The same library moves the frames. So a difference comes from the layer in between: the driver's own loop over a burst, and its counters.
-
-# %%
-sections.show(figures.show(result, "throughput"))
-
-# %%
+sections.throughput(
+    result,
+    "The same library moves the frames. So a difference comes from the layer in between: the driver's own loop over a burst, and its "
+    "counters.",
+)
 sections.polling(result)
 sections.cpu_use(result)
 sections.cost(result)

@@ -6,29 +6,23 @@
 result_dir = "results/latest"
 
 # %%
-from vsprof.analysis import explain, explain_dataplane, figures, reading, sections
-result = sections.begin(result_dir, explain.answer)
-sections.headlines(result)
-sections.what_was_run(
-    result,
+from vsprof.analysis import explain, explain_dataplane, reading, sections
+result = sections.begin(
+    result_dir,
+    explain.answer,
     "Over veth a container's frames go through the kernel's network stack and bridge, in softirqs. Over virtio-user they go through memory "
     "that the container shares with the poll-mode switch, as a virtual machine's do over vhost-user.",
 )
 
-# %% [markdown]
-# ## Published beside ours
-# T8 (Loftus, 2016) says that vhost-user works for containers, without a number. Here it stands beside veth, and beside virtual machines
-# where they boot.
-
 # %%
-sections.show(figures.show(result, "published"))
-
-# %% [markdown]
-# ## Throughput
-# testpmd sends the flood in both kinds of container: out of a packet socket over veth, out of the ring over virtio-user.
-
-# %%
-sections.show(figures.show(result, "throughput"))
+sections.published(
+    result,
+    "T8 (Loftus, 2016) says that vhost-user works for containers, without a number. Here it stands beside veth, and beside virtual "
+    "machines where they boot.",
+)
+sections.throughput(
+    result, "testpmd sends the flood in both kinds of container: out of a packet socket over veth, out of the ring over virtio-user."
+)
 sections.no_drop(result)
 
 # %%

@@ -7,18 +7,14 @@ result_dir = "results/latest"
 
 # %%
 from vsprof.analysis import explain, explain_published, figures, reading, sections
-result = sections.begin(result_dir, explain.answer)
-sections.headlines(result)
-sections.what_was_run(result, "Two VMs on one host, joined by one switch. One CPU moves packets, whatever the switch.")
-
-# %% [markdown]
-# ## Throughput and loss
-# At saturation the sender sends as fast as it can. At the equal rate all switches are offered the same packets. At a no-drop rate each is
-# offered what it was seen to deliver.
-
-# %%
-sections.show(figures.show(result, "throughput"), figures.show(result, "loss_per_hop"))
-sections.no_drop(result)
+result = sections.begin(
+    result_dir, explain.answer, "Two VMs on one host, joined by one switch. One CPU moves packets, whatever the switch."
+)
+sections.throughput_and_loss(
+    result,
+    "At saturation the sender sends as fast as it can. At the equal rate all switches are offered the same packets. At a no-drop rate each "
+    "is offered what it was seen to deliver.",
+)
 
 # %%
 sections.cycles(result)

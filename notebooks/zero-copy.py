@@ -6,12 +6,10 @@
 result_dir = "results/latest"
 
 # %%
-from vsprof.analysis import explain_crossover, explain_dataplane, figures, reading, sections
-result = sections.begin(result_dir)
-sections.show(explain_crossover.markdown(result, "dequeue", "copy", "zero-copy"))
-sections.headlines(result)
-sections.what_was_run(
-    result,
+from vsprof.analysis import explain_crossover, explain_dataplane, reading, sections
+result = sections.begin(
+    result_dir,
+    lambda found: explain_crossover.markdown(found, "dequeue", "copy", "zero-copy"),
     "Two containers over virtio-user. In both cases the switch copies once to fill the receiver's ring. Zero copy leaves out the copy out "
     "of the sender's ring.",
 )
@@ -22,15 +20,7 @@ sections.published(
     "T7 (Loftus, 2016) reports, vhost to vhost with DPDK 16.11-rc2, 2,094,554 to 2,415,784 packets/s at 1518 B (+15 %), and that it does "
     "not pay below about 512 B. DPDK took the feature out in 20.11; here it is vhost-switch's own.",
 )
-
-# %% [markdown]
-# ## Throughput
-# By frame size, with and without the copy.
-
-# %%
-sections.show(figures.show(result, "throughput"))
-
-# %%
+sections.throughput(result, "By frame size, with and without the copy.")
 sections.stages(
     result,
     "Zero copy takes the copy out of *dequeue*. In its place the switch keeps account of each borrowed buffer, and gives it back when the "

@@ -69,22 +69,6 @@ class Expression:
     """What it needs, in the order of first use."""
     compute: Callable[[_Known], float]
 
-    def evaluate(self, values: Mapping[str, float | None], notes: Mapping[str, str] | None = None) -> Value:
-        """Compute it. A name that ``values`` lacks, or has as None, gives no value; ``notes`` may say why a name has none."""
-
-        def known(name: str) -> float:
-            if (value := values.get(name)) is None:
-                raise _NoValue((notes or {}).get(name) or messages.not_counted(name))
-            return float(value)
-
-        try:
-            result = self.compute(known)
-        except _NoValue as why:
-            return Value(None, str(why))
-        except OverflowError:
-            return Value(None, messages.not_finite())
-        return Value(result) if math.isfinite(result) else Value(None, messages.not_finite())
-
 
 @dataclass(frozen=True)
 class Formula:
@@ -99,19 +83,26 @@ def compute(
 ) -> Value:
     """The metric ``name``, in its unit; or the count of that name, if there is no such metric.
 
-    Names are the same whether written large or small: the keys of all mappings are casefolded. ``notes`` says why a name has no
-    value. No formula may lead back to itself.
+    Names are the same whether written large or small: the keys of all mappings are casefolded. A name that ``counts`` lacks, or has as
+    None, gives no value; ``notes`` may say why it has none. No formula may lead back to itself.
     """
-    notes = notes or {}
-    key = name.casefold()
-    formula = formulas.get(key)
-    if formula is None:
-        value = counts.get(key)
-        return Value(None, notes.get(key) or messages.not_counted(name)) if value is None else Value(value)
-    parts = {used: compute(used, formulas, counts, notes) for used in formula.expression.names}
-    values, why = ({used: getattr(part, field) for used, part in parts.items()} for field in ("value", "note"))
-    result = formula.expression.evaluate(values, why)
-    return result if result.value is None else Value(result.value * formula.factor)
+
+    def known(one: str) -> float:
+        key = one.casefold()
+        if (formula := formulas.get(key)) is not None:
+            if not math.isfinite(result := formula.expression.compute(known)):
+                raise _NoValue(messages.NOT_FINITE)
+            return result * formula.factor
+        if (value := counts.get(key)) is None:
+            raise _NoValue((notes or {}).get(key) or messages.not_counted(one))
+        return float(value)
+
+    try:
+        return Value(known(name))
+    except _NoValue as why:
+        return Value(None, str(why))
+    except OverflowError:
+        return Value(None, messages.NOT_FINITE)
 
 
 def leaves(name: str, formulas: Mapping[str, Formula]) -> Iterator[str]:
@@ -152,7 +143,7 @@ def _translated(text: str, names: dict[str, int]) -> Iterator[str]:
             raise BadFormula(messages.pmu_not_known(text))
         if kind == "number":
             if not math.isfinite(number := float(token)):
-                raise BadFormula(messages.not_finite())
+                raise BadFormula(messages.NOT_FINITE)
             yield repr(number)
         elif kind == "name" and token not in _WORDS and token not in _FUNCTIONS:
             plain = re.sub(r"\\(.)", r"\1", token)

@@ -29,6 +29,8 @@ def no_lock_file(path: Path) -> BadInput:
 
 # --- The event catalogue ---------------------------------------------------------------------------------------------
 
+NOT_FINITE = "the result is too large for a number"
+
 
 def unreadable_formula(text: str, place: int) -> str:
     return f"can't read {_short(text[place:])!r} at character {place + 1} of {_short(text)!r}"
@@ -64,10 +66,6 @@ def not_counted(name: str) -> str:
 
 def division_by_zero(text: str) -> str:
     return f"division by zero: {_short(text)} is 0"
-
-
-def not_finite() -> str:
-    return "the result is too large for a number"
 
 
 def _short(text: str) -> str:

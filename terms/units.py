@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 import math
+from typing import Any
 
 _PREFIXES = ((1e9, "G"), (1e6, "M"), (1e3, "k"), (1.0, ""), (1e-3, "m"), (1e-6, "µ"), (1e-9, "n"))
 _SHORT = {"packets/s": "pps", "bit/s": "bit/s", "seconds": "s", "bytes": "B", "hertz": "Hz"}
@@ -32,6 +33,11 @@ def significant(value: float, digits: int = 3) -> str:
         return f"{value:g}"
     decimals = max(0, digits - 1 - math.floor(math.log10(abs(value))))
     return f"{value:,.{decimals}f}"
+
+
+def finite(value: Any) -> Any:
+    """The same for JSON, which knows neither NaN nor infinity: they become None."""
+    return None if isinstance(value, float) and not math.isfinite(value) else value
 
 
 def gib(size: float) -> str:

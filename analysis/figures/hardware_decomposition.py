@@ -6,17 +6,11 @@ found nothing are taken out."""
 
 from __future__ import annotations
 
-import pandas as pd
+from functools import partial
 
 from vsprof.analysis.figures import decomposition
-from vsprof.analysis.load import Result
 
 NEEDS = ("cycles_per_packet", "instructions_per_packet")
 SOURCE = "hardware"
-MIDDLE = decomposition.MIDDLE
-plot = decomposition.plot
-
-
-def table(result: Result) -> pd.DataFrame:
-    """As decomposition.table."""
-    return decomposition.table(result, SOURCE)
+MIDDLE, plot = decomposition.MIDDLE, decomposition.plot
+table = partial(decomposition.table, source=SOURCE)

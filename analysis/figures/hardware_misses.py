@@ -6,17 +6,12 @@ The axis is logarithmic; a count of zero is written at its edge."""
 
 from __future__ import annotations
 
-import pandas as pd
+from functools import partial
 
 from vsprof.analysis.figures import misses
-from vsprof.analysis.load import Result
 from vsprof.analysis.sources import HARDWARE
 
 NEEDS = tuple(word for word in misses.NEEDS if word != "llc_hits_modified")
 SOURCE = "hardware"
+table = partial(misses.table, source=HARDWARE, counters=NEEDS)
 plot = misses.plot
-
-
-def table(result: Result) -> pd.DataFrame:
-    """As misses.table, but for `llc_hits_modified`."""
-    return misses.of_source(result, HARDWARE, NEEDS)

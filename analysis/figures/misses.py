@@ -22,12 +22,8 @@ SOURCE = "model"
 MARKERS = "osD^vP*X"
 
 
-def table(result: Result) -> pd.DataFrame:
+def table(result: Result, source: Source = MODEL, counters: Sequence[str] = NEEDS) -> pd.DataFrame:
     """One row a case, traffic and kind of miss; events per unit of data."""
-    return of_source(result, MODEL, NEEDS)
-
-
-def of_source(result: Result, source: Source, counters: Sequence[str]) -> pd.DataFrame:
     found = figures.per_data(result, source, counters, role="path").rename(columns={"counter": "miss"})
     return found.assign(miss=found["miss"].map(model.MISSES))
 

@@ -6,21 +6,13 @@ says otherwise here. Parts are drawn in proportion, so that they sum to the numb
 
 from __future__ import annotations
 
-import pandas as pd
-from matplotlib.figure import Figure
+from functools import partial
 
 from vsprof.analysis import figures, style
-from vsprof.analysis.load import Result
 from vsprof.analysis.sources import MODEL
 
 NEEDS = ("instructions", "cycles")
 SOURCE = "model"
-
-
-def table(result: Result) -> pd.DataFrame:
-    """One row a case, traffic, counter (instructions, cycles) and role ("all" and "path": sums), per unit of data."""
-    return figures.per_data(result, MODEL, NEEDS)
-
-
-def plot(table: pd.DataFrame) -> Figure:
-    return style.work_by_role(table, {"instructions": "instructions", "cycles": "estimated cycles"})
+table = partial(figures.per_data, source=MODEL, counters=NEEDS)
+"""One row a case, traffic, counter (instructions, cycles) and role ("all" and "path": sums), per unit of data."""
+plot = partial(style.work_by_role, words={"instructions": "instructions", "cycles": "estimated cycles"})

@@ -6,22 +6,14 @@ is an endpoint. Polls that found nothing are taken out unless it says otherwise 
 
 from __future__ import annotations
 
-import pandas as pd
-from matplotlib.figure import Figure
+from functools import partial
 
 from vsprof.analysis import figures, style
-from vsprof.analysis.load import Result
 from vsprof.analysis.sources import MODEL
 
 WORDS = {"memory_local": "lines from own memory", "memory_remote": "from another's memory", "remote_cache": "from another's caches"}
 NEEDS = tuple(WORDS)
 SOURCE = "model"
-
-
-def table(result: Result) -> pd.DataFrame:
-    """One row a case, traffic, counter (of NEEDS) and role ("all" and "path": sums); lines per unit of data."""
-    return figures.per_data(result, MODEL, NEEDS)
-
-
-def plot(table: pd.DataFrame) -> Figure:
-    return style.work_by_role(table, WORDS)
+table = partial(figures.per_data, source=MODEL, counters=NEEDS)
+"""One row a case, traffic, counter (of NEEDS) and role ("all" and "path": sums); lines per unit of data."""
+plot = partial(style.work_by_role, words=WORDS)
