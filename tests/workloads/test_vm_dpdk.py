@@ -117,6 +117,19 @@ def test_a_feature_that_is_not_agreed_to_fails_the_run():
         made._check_features(frozenset({"mrg_rxbuf", "indirect_desc", "event_idx"}))
 
 
+def test_several_queues_are_several_pairs_of_rings_on_both_sides(monkeypatch):
+    made = guest(queues="4")
+    assert "vectors=10" in device_of(made)
+    assert "chardev=net-switch,queues=4" in " ".join(made._command())
+    launched = []
+    monkeypatch.setattr(made, "run", lambda *_, **__: "")
+    monkeypatch.setattr(made, "launch", lambda program, eal, own, *_: launched.extend(own))
+    made.serve("rxonly")
+    assert {"--rxq=4", "--txq=4"} <= set(launched)
+    with pytest.raises(BadInput, match="queues"):
+        case(switch="kernel-ovs", endpoint="testpmd", queues="2")
+
+
 # --- The machine -----------------------------------------------------------------------------------------------------
 
 

@@ -260,11 +260,18 @@ class Vm(Endpoint):
 
     def _interface(self, name: str, port: Port, mac: str) -> list[str]:
         # No boot ROM: firmware would spend a second on it, and the guest boots from no network.
-        properties = [f"virtio-net-pci,netdev={name},mac={mac},romfile=", *virtio_features.device(self.features())]
+        queues = int(self.chosen.get("queues", "1"))
+        # An interrupt for each ring, one for changed settings, and one for the control queue.
+        many = ["mq=on", f"vectors={2 * queues + 2}"] if queues > 1 else []
+        properties = [f"virtio-net-pci,netdev={name},mac={mac},romfile=", *virtio_features.device(self.features()), *many]
         device = ["-device", ",".join(properties)]
         if port.access == "vhost-user":
-            way, socket = "server=on" if port.listener == "endpoint" else "reconnect-ms=500", f"{name}-switch"
-            return ["-chardev", f"socket,id={socket},path={port.where},{way}", "-netdev", f"vhost-user,id={name},chardev={socket}", *device]
+            way = "server=on" if port.listener == "endpoint" else "reconnect-ms=500"
+            socket, backend = (
+                f"socket,id={name}-switch,path={port.where},{way}",
+                f"vhost-user,id={name},chardev={name}-switch,queues={queues}",
+            )
+            return ["-chardev", socket, "-netdev", backend, *device]
         vhost = "on" if port.access == "vhost-net" else "off"
         return ["-netdev", f"tap,id={name},ifname={port.where},script=no,downscript=no,vhost={vhost}", *device]
 

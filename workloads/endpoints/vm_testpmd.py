@@ -7,7 +7,7 @@ import re
 import shlex
 import time
 from collections.abc import Mapping
-from typing import Any
+from typing import Any, ClassVar
 
 from vsprof.workloads import messages
 from vsprof.workloads.endpoints.base import Counters, Flood, Frames
@@ -20,6 +20,8 @@ _COUNTS = re.compile(r"(?P<way>RX|TX)-packets: (?P<packets>\d+) .*?(?P=way)-byte
 
 class TestpmdVm(DpdkVm):
     __test__ = False
+    options: ClassVar[Mapping[str, tuple[str, ...]]] = {**DpdkVm.options, "queues": ("1", "2", "4")}
+    """``queues``: pairs of rings of its interface, all served by the one thread that polls; only where a switch reads them itself."""
 
     def __init__(self, *place: Any, options: Mapping[str, str] = {}, **how: Any) -> None:
         """As ``Vm``. With the option ``forwarding``, testpmd's mode (``io``, ``mac``), it sends back what it gets, once that is begun."""
@@ -51,8 +53,17 @@ class TestpmdVm(DpdkVm):
         self.run(f"[ -p {INPUT} ] || mkfifo {INPUT}")
         if self._job is not None:
             self.run(f"echo quit > {INPUT}; while pidof dpdk-testpmd > /dev/null; do sleep {LOOK_S}; done", seconds=120)
-        own = ("--interactive", f"--forward-mode={mode}", "--port-topology=loop", "--no-mlockall", f"--total-num-mbufs={MBUFS}", *more)
-        self.launch("dpdk-testpmd", ["-m", str(MEMORY_MIB)], own, "testpmd> ", INPUT)
+        queues = [f"--{way}xq={self.chosen['queues']}" for way in "rt"]
+        own = [
+            "--interactive",
+            f"--forward-mode={mode}",
+            "--port-topology=loop",
+            "--no-mlockall",
+            f"--total-num-mbufs={MBUFS}",
+            *queues,
+            *more,
+        ]
+        self.launch("dpdk-testpmd", ["-m", str(MEMORY_MIB)], [*own, *queues, *more], "testpmd> ", INPUT)
 
     def forward(self, on: bool) -> str:
         return self.tell("start" if on else "stop")

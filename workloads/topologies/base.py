@@ -71,7 +71,10 @@ class Topology(abc.ABC):
         """The options that endpoints reached by ``access`` have, in a case with these ``options``."""
         if access in CONTAINERS:
             return CONTAINERS[access].options
-        return {**VMS.get(options.get("endpoint", ""), VMS[cls.endpoints[0]]).options, "endpoint": cls.endpoints}
+        found = VMS.get(options.get("endpoint", ""), VMS[cls.endpoints[0]]).options
+        # A tap has one pair of rings.
+        one = {"queues": ("1",)} if "queues" in found and access != "vhost-user" else {}
+        return {**found, **one, "endpoint": cls.endpoints}
 
     @abc.abstractmethod
     def start(self) -> None:
