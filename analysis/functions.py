@@ -29,7 +29,7 @@ def hottest(result: Result, case_id: str, counter: str, count: int, *, traffic: 
     One row a role and function, in COLUMNS: median over repetitions, low and high of its 95 % interval, n, and `share_of_all` that
     the model counted [fraction]. Empty if nothing was counted.
     """
-    left, data = _per_window(result, case_id, counter, traffic, load)
+    left, data = per_window(result, case_id, counter, traffic, load)
     word = vocabulary.per_data()[traffic]
     where = {"case_id": case_id, "traffic": traffic, "load": load, "metric": f"model_{counter}_per_{word}"}
     whole = MODEL.estimate(result, **where).median
@@ -73,7 +73,7 @@ def _rows(result: Result, **where: object) -> pd.DataFrame:
 
 
 @functools.cache
-def _per_window(result: Result, case_id: str, counter: str, traffic: str, load: str) -> tuple[pd.DataFrame, pd.Series]:
+def per_window(result: Result, case_id: str, counter: str, traffic: str, load: str) -> tuple[pd.DataFrame, pd.Series]:
     """One row a window, one column a function (KEY): its count. And each window's data."""
     rows = _rows(result, case_id=case_id, name=counter, traffic=traffic)
     rows = select(rows[on_path(result, rows)], traffic=traffic, load=load)

@@ -222,6 +222,10 @@ def too_few_repetitions(n: int) -> str:
     )
 
 
+def no_releases() -> str:
+    return "no two cases differ in the release alone: vary `release` in the experiment"
+
+
 def not_shown(what: str, reasons: Iterable[str]) -> str:
     return f"Not shown: {what}. Why: {'; '.join(reasons)}."
 

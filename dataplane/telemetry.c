@@ -11,6 +11,7 @@
 #include <rte_mempool.h>
 #include <rte_telemetry.h>
 
+#include "before.h"
 #include "plane.h"
 
 #define ADD(name, value) rte_tel_data_add_dict_uint(data, name, value)

@@ -26,6 +26,7 @@
 #include <rte_errno.h>
 #include <rte_malloc.h>
 
+#include "before.h"
 #include "plane.h"
 
 /* Requests of the vhost-user protocol after which rings or memory are not where they were. */

@@ -89,6 +89,9 @@ class Switch(abc.ABC):
         self.chosen = {name: options.get(name, values[0]) for name, values in self.options.items()}
         """The value of each of its options."""
 
+        self.release = options.get("release")
+        """The Debian release that its programs come from; None where the case does not ask for one: the testbed's own."""
+
     mover: ClassVar[Mapping[str, str]] = {
         "vhost-user": "switch", "virtio-user": "switch", "vhost-net": "vhost", "virtio-net": "vhost", "veth": "softirq",
     }  # fmt: skip
@@ -101,6 +104,14 @@ class Switch(abc.ABC):
     def unavailable(self) -> str | None:
         """Why it can't run on this host, or None. Asked before it is started."""
         return None
+
+    def of_release(self, command: str) -> str:
+        """The command line that runs ``command``, a program with its arguments, as the case's release has it."""
+        return f"{self.host.enter(self.release)} {command}".strip() if self.release else command
+
+    def release_lacking(self) -> str | None:
+        """Why the case's release can't be run here, or None."""
+        return self.host.release_lacking(self.release) if self.release else None
 
     @abc.abstractmethod
     def start(self) -> None:

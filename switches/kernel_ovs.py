@@ -7,10 +7,14 @@ way out of a guest, a softirq on the way out of a container. ovs-vswitchd sees o
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+from typing import ClassVar
+
 from vsprof.switches import links
 from vsprof.switches.base import Port, PortCounters
 from vsprof.switches.ovs import BRIDGE, Ovs
 from vsprof.testbeds import messages as testbeds_messages
+from vsprof.testbeds.base import RELEASES
 
 ETHERNET_BYTES = 14
 
@@ -18,12 +22,14 @@ ETHERNET_BYTES = 14
 class KernelOvs(Ovs):
     words, rank, colour = "kernel OVS", 20, 1
     accesses = ("vhost-net", "virtio-net", "veth")
+    options: ClassVar[Mapping[str, tuple[str, ...]]] = {"release": RELEASES}
+    """``release``: of the daemons; the datapath is the running kernel's."""
     daemon = "/usr/lib/openvswitch-switch/ovs-vswitchd"
     datapath = "system"
 
     def unavailable(self) -> str | None:
         tried = self.host.run("[ -d /sys/module/openvswitch ] || modprobe openvswitch", check=False)
-        return testbeds_messages.kernel_lacks("openvswitch", tried.stderr) if tried.status != 0 else None
+        return testbeds_messages.kernel_lacks("openvswitch", tried.stderr) if tried.status != 0 else self.release_lacking()
 
     def add_port(self, name: str, access: str) -> Port:
         port = links.add(self.host, name, access, self.plan.switch)

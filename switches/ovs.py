@@ -42,10 +42,13 @@ class Ovs(Switch):
         """Where the daemon's threads run; poll-mode threads have a CPU of their own."""
 
     def start(self) -> None:
-        self.host.run(f"mkdir -p {RUN} && rm -f {DATABASE} && ovsdb-tool create {DATABASE} /usr/share/openvswitch/vswitch.ovsschema")
+        create = self.of_release(f"ovsdb-tool create {DATABASE} /usr/share/openvswitch/vswitch.ovsschema")
+        self.host.run(f"mkdir -p {RUN} && rm -f {DATABASE} && {create}")
         housekeeping = [self.plan.housekeeping]
         self._database = self.host.start(
-            "ovsdb", f"/usr/sbin/ovsdb-server {DATABASE} --remote=punix:{RUN}/db.sock --unixctl={RUN}/ovsdb-server.ctl", cpus=housekeeping
+            "ovsdb",
+            self.of_release(f"/usr/sbin/ovsdb-server {DATABASE} --remote=punix:{RUN}/db.sock --unixctl={RUN}/ovsdb-server.ctl"),
+            cpus=housekeeping,
         )
         self._until(f"[ -S {RUN}/db.sock ]", self._database, "ovsdb-server to listen")
         settings = " ".join(f"other_config:{key}={value}" for key, value in self.settings().items())
@@ -55,9 +58,8 @@ class Ovs(Switch):
         links.silence(self.host, BRIDGE)
 
     def _start_daemon(self) -> None:
-        self._daemon = self.host.start(
-            "ovs-vswitchd", f"{self.daemon} unix:{RUN}/db.sock --unixctl={RUN}/ovs-vswitchd.ctl -vconsole:info", cpus=[self.daemon_cpu]
-        )
+        command = self.of_release(f"{self.daemon} unix:{RUN}/db.sock --unixctl={RUN}/ovs-vswitchd.ctl -vconsole:info")
+        self._daemon = self.host.start("ovs-vswitchd", command, cpus=[self.daemon_cpu])
         self._until(
             f"[ -S {RUN}/ovs-vswitchd.ctl ] && ovs-appctl -t {RUN}/ovs-vswitchd.ctl version", self._daemon, "ovs-vswitchd to listen"
         )

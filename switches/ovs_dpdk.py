@@ -28,7 +28,7 @@ from vsprof.switches.ovs import AFXDP, BRIDGE, RUN, Ovs, quoted
 from vsprof.terms.placement import FAR, NEAR, CpuPlan, Thread
 from vsprof.testbeds import messages as testbeds_messages
 from vsprof.testbeds import numa
-from vsprof.testbeds.base import Testbed
+from vsprof.testbeds.base import RELEASES, Testbed
 
 MEMORY_MIB = 1024
 """Hugepage memory for DPDK. The shared pool of 262,144 mbufs takes most of it; with less, OVS retries smaller."""
@@ -38,6 +38,8 @@ NO_MEMORY_MIB = 1
 """A limit that no hugepage fits in; 0 would be none."""
 
 SLEEP_WHILE_BOOTING_US = 2000
+SLEEP_MAX, OTHER_SLEEP_MAX = "pmd-sleep-max", {"bookworm": "pmd-maxsleep"}
+"""The setting's name, and by release what Open vSwitch 3.1 called it."""
 
 POLLS = "pmd-"
 """How the names of Open vSwitch's poll-mode threads begin."""
@@ -50,6 +52,8 @@ LOCAL = "vsprof0"
 # does not make: Open vSwitch, commit 99cac28f7 "netdev-dpdk: Fix IP checksum with net/virtio" (2025-09). Seen with 3.5.0.
 BREAKS_CHECKSUMS = (3, 3, 0)
 FIXED = {(3, 3): (3, 3, 7), (3, 4): (3, 4, 5), (3, 5): (3, 5, 3), (3, 6): (3, 6, 1)}
+VHOST_WORKER = re.compile(r"vhost-\d")
+"""A name of the kernel's, by process. librte_vhost has threads of its own, such as vhost-events."""
 VERSION = re.compile(r"Open vSwitch\) (\d+)\.(\d+)\.(\d+)")
 HAS_AF_XDP = "python3 -S -c 'import socket; socket.socket(44, socket.SOCK_RAW)'"
 
@@ -67,6 +71,7 @@ class OvsDpdk(Ovs):
         "main_thread": ("own-cpu", "pmd-cpu"),
         "sched": ("other", "nice", "nice-10", "fifo"),
         "tso": ("off", "on"),
+        "release": RELEASES,
     }
     """``main_thread``: whether the daemon's threads that do not poll run on the CPU of the one that does. ``sched``: the scheduling policy
     of the one that does."""
@@ -80,6 +85,7 @@ class OvsDpdk(Ovs):
         super().__init__(host, plan, options)
         if plan.slots:
             self.plan = plan.on_slot(self.chosen["pmd_node"])
+        self._sleep_max = OTHER_SLEEP_MAX.get(self.release or "", SLEEP_MAX)
         self._offloads = options.get("offloads", "on")
         self._nodes: dict[str, Any] = {}
         """What was found on which NUMA node, where there are two."""
@@ -87,7 +93,7 @@ class OvsDpdk(Ovs):
         """Interfaces that we made, to be taken away again."""
 
     def unavailable(self) -> str | None:
-        return self.host.hugepages_lacking() or self._local_port_lacks()
+        return self.host.hugepages_lacking() or self.release_lacking() or self._local_port_lacks()
 
     def _local_port_lacks(self) -> str | None:
         if self.chosen["local_port"] == "virtio-user":
@@ -98,7 +104,7 @@ class OvsDpdk(Ovs):
 
     def _breaks_checksums(self) -> str | None:
         """Why no TCP gets from an endpoint that leaves checksums to others to a device net_virtio_user; None where it does."""
-        found = VERSION.search(self.host.run(f"{self.daemon} --version", check=False).stdout)
+        found = VERSION.search(self.host.run(self.of_release(f"{self.daemon} --version"), check=False).stdout)
         version = tuple(map(int, found.groups())) if found and self._offloads == "on" else ()
         if version < BREAKS_CHECKSUMS or version >= FIXED.get(version[:2], version):
             return None
@@ -110,7 +116,7 @@ class OvsDpdk(Ovs):
             # Ports are sockets: probing PCI would only touch devices that others use.
             "dpdk-extra": quoted("--no-pci"),
             # Until the endpoints are up, see ``ready``: a poll-mode thread that spins for nobody slows their boot.
-            "pmd-sleep-max": str(SLEEP_WHILE_BOOTING_US),
+            self._sleep_max: str(SLEEP_WHILE_BOOTING_US),
             **self._memory(),
             # Of the daemon's main thread, and of all that it starts.
             "dpdk-lcore-mask": hex(1 << (self.plan.switch if self.chosen["main_thread"] == "pmd-cpu" else self.plan.housekeeping)),
@@ -179,7 +185,7 @@ class OvsDpdk(Ovs):
         self._schedule()
 
     def ready(self) -> None:
-        self.vsctl("set Open_vSwitch . other_config:pmd-sleep-max=0")
+        self.vsctl(f"set Open_vSwitch . other_config:{self._sleep_max}=0")
         self._schedule()
         if self.plan.slots:
             self._nodes = self._look_at_nodes()
@@ -196,7 +202,8 @@ class OvsDpdk(Ovs):
         return [thread for thread in self.threads() if thread.name.startswith(POLLS)]
 
     def facts(self) -> dict[str, Any]:
-        return {**super().facts(), "sched": self._policies(), **({"nodes": self._nodes} if self._nodes else {})}
+        dpdk = self.vsctl("get Open_vSwitch . dpdk_version").strip('"')
+        return {**super().facts(), "dpdk": dpdk, "sched": self._policies(), **({"nodes": self._nodes} if self._nodes else {})}
 
     def _policies(self) -> list[str]:
         """Of each poll-mode thread: its name, scheduling policy, real-time priority and niceness."""
@@ -213,7 +220,7 @@ class OvsDpdk(Ovs):
 
     def threads(self) -> list[Thread]:
         # Since Linux 6.4 the worker of vhost-net is a thread of the process that it serves.
-        return [replace(one, role="vhost") if one.name.startswith("vhost-") else one for one in super().threads()]
+        return [replace(one, role="vhost") if VHOST_WORKER.match(one.name) else one for one in super().threads()]
 
     def stop(self) -> None:
         super().stop()

@@ -17,7 +17,7 @@ from vsprof.switches import messages
 from vsprof.switches.base import Port, PortCounters, Switch
 from vsprof.terms.placement import CpuPlan, Thread
 from vsprof.testbeds import dpdk_telemetry
-from vsprof.testbeds.base import Process, Testbed
+from vsprof.testbeds.base import RELEASES, Process, Testbed
 from vsprof.testbeds.threads import threads_of
 
 PROGRAM = "/usr/local/bin/vhost-switch"
@@ -32,6 +32,8 @@ PREFIX = "vhost-switch"
 LOCAL = "vsprof0"
 """The host's interface of the local port: a tap."""
 READY = "vhost-switch: ready"
+WORKERS = ("dpdk-worker", "rte-worker")
+"""How the names of DPDK's lcores but the first begin; the second in DPDK 22.11."""
 ANY = "any"
 START_SECONDS = 30
 NEIGHBOUR = "/bin/sh -c 'while :; do :; done'"
@@ -64,6 +66,7 @@ class VhostSwitch(Switch):
         "cpu_sharing": ("none", "shared"),
         "sched": ("other", "fifo"),
         "deepest_idle": (ANY, "C0", "C1", "C3", "C6"),
+        "release": RELEASES,
     }
     """``cpu_sharing``: whether another process keeps the worker's CPU busy all the time. ``deepest_idle``: which idle state the CPUs of its
     host take at most."""
@@ -88,6 +91,8 @@ class VhostSwitch(Switch):
     def unavailable(self) -> str | None:
         if mine := os.environ.get(MINE):
             return None if Path(mine).is_file() else messages.no_such_file(MINE, mine)
+        if why := self.release_lacking():
+            return why
         if self.host.run(f"[ -x {PROGRAM} ]", check=False).status != 0:
             return messages.not_installed(PROGRAM)
         deepest = self.chosen["deepest_idle"]
@@ -102,7 +107,9 @@ class VhostSwitch(Switch):
     def _start(self) -> None:
         # A name, and so a log, for each: what the one before it had said would be taken for its own.
         self._started += 1
-        self._process = self.host.start(f"vhost-switch{self._started}", self.command(), cpus=[self.plan.housekeeping, self.plan.switch])
+        self._process = self.host.start(
+            f"vhost-switch{self._started}", self.of_release(self.command()), cpus=[self.plan.housekeeping, self.plan.switch]
+        )
         end = time.monotonic() + START_SECONDS
         while READY not in (log := self._process.log()):
             if not self._process.alive() or time.monotonic() > end:
@@ -227,7 +234,7 @@ class VhostSwitch(Switch):
 
 def _role(thread: str) -> str:
     """Its workers move frames; the main thread and DPDK's own threads control, and answer questions."""
-    return "switch" if thread.startswith("dpdk-worker") else "host-other"
+    return "switch" if thread.startswith(WORKERS) else "host-other"
 
 
 SWITCH = VhostSwitch

@@ -27,10 +27,12 @@ from types import TracebackType
 from typing import Any, Self
 
 from vsprof.terms.placement import CpuPlan
-from vsprof.testbeds import idle_states
+from vsprof.testbeds import idle_states, messages
 
 REAL, EMULATED, MODELLED = "real", "emulated", "modelled"
 """Whose time passes on a testbed: this or another real machine's; the emulator's; the modelled processor's, while windows last."""
+RELEASES = ("trixie", "bookworm", "forky")
+"""Debian's releases that programs can come from, by Debian's names; the first is the lab's own."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -172,6 +174,21 @@ class Testbed(abc.ABC):
     def files(self) -> Path | None:
         """A local folder in which the host's programs can be read by their paths; None where they are not at hand."""
         return None
+
+    def file(self, path: str) -> Path | None:
+        """Where the host's file ``path`` can be read here, as far as it is one of ``files``; None where it is not at hand."""
+        root = self.files()
+        return None if root is None else root / path.removeprefix("/")
+
+    def release_lacking(self, release: str) -> str | None:
+        """Why no programs of this Debian release can be run here, or None. What can be had by building it is built now; raises ``BadInput``
+        where this machine can't, ``VsprofError`` where that fails."""
+        own = self.run('. /etc/os-release; echo "$VERSION_CODENAME"').stdout.strip()
+        return None if own == release else messages.other_release(self.name, own, release)
+
+    def enter(self, release: str) -> str:
+        """The start of a command line that runs a program of this Debian release; empty for the host's own."""
+        return ""
 
     def plugin_socket(self, plugin: Path) -> Path | None:
         """The local Unix socket on which a plug-in of the emulator may listen; None where the host has no such plug-in.

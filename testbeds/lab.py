@@ -8,6 +8,7 @@ measures are counters of real programs, and rates that are that processor's, not
 from __future__ import annotations
 
 import contextlib
+import shlex
 from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 from typing import Any
@@ -16,15 +17,16 @@ from vsprof.terms import errors
 from vsprof.terms import messages as terms_messages
 from vsprof.terms.placement import CpuPlan
 from vsprof.testbeds import messages
-from vsprof.testbeds.base import EMULATED, MODELLED, Completed
+from vsprof.testbeds.base import EMULATED, MODELLED, RELEASES, Completed
 from vsprof.testbeds.emulator import image as images
-from vsprof.testbeds.emulator import needs, snapshot
+from vsprof.testbeds.emulator import needs, releases, snapshot
 from vsprof.testbeds.emulator.likeness import ITSELF, Likeness
 from vsprof.testbeds.emulator.machine import ACCELERATORS, Instance, Machine, Shape
 from vsprof.testbeds.ssh import Shell
 from vsprof.testbeds.systemd_host import SystemdHost
 
 RESUME_SECONDS = 20
+MOUNT_SECONDS = 120
 CPUS = (2, 4, 6)
 CLOCKS = (EMULATED, MODELLED)
 
@@ -95,6 +97,8 @@ class Lab(SystemdHost):
         self._instance: Instance | None = None
         self._machine: Machine | None = None
         self._shell: Shell | None = None
+        self._releases: dict[str, releases.Release] = {}
+        """Trees that this instance has beside its own."""
 
     def open(self) -> None:
         Instance.remove_stale()
@@ -121,6 +125,7 @@ class Lab(SystemdHost):
         if self._instance is not None:
             self._instance.remove()
         self._shell = self._channel = self._machine = self._instance = None
+        self._releases.clear()
 
     @property
     def cpus(self) -> int:
@@ -151,6 +156,29 @@ class Lab(SystemdHost):
 
     def files(self) -> Path | None:
         return self.machine.image.tree
+
+    def file(self, path: str) -> Path | None:
+        for name, release in self._releases.items():
+            if path.startswith(inside := f"{releases.PLACE}/{name}/"):
+                return release.tree / path.removeprefix(inside)
+        return super().file(path)
+
+    def release_lacking(self, release: str) -> str | None:
+        if release != RELEASES[0]:
+            releases.get(release, self._say)
+        return None
+
+    def enter(self, release: str) -> str:
+        if release == RELEASES[0]:
+            return ""
+        if release not in self._releases:
+            tree = releases.get(release, self._say)
+            self.machine.attach(tree.disk, release)
+            mounted = self.run(shlex.join(["bash", "-c", releases.MOUNT, "bash", release]), timeout=MOUNT_SECONDS, check=False)
+            if mounted.status != 0:
+                raise messages.release_not_mounted(release, mounted.stderr)
+            self._releases[release] = tree
+        return f"/usr/sbin/chroot {releases.PLACE}/{release}"
 
     def plugin_socket(self, plugin: Path) -> Path | None:
         return self.machine.plugin_socket(plugin) if plugin in self._plugins else None

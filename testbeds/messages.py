@@ -39,8 +39,29 @@ def no_user_namespace(user: str, why: str) -> str:
     )
 
 
-def image_build_failed(attempts: int, log: Path, tail: str) -> VsprofError:
-    return VsprofError(f"building the lab's image failed {attempts} times; the whole log is {log}, its end:\n{tail}")
+def tree_build_failed(suite: str, attempts: int, log: Path, tail: str) -> VsprofError:
+    return VsprofError(
+        f"building a tree of Debian {suite} failed {attempts} times: if the mirror has no {suite}, or not all of it, name another one"
+        f" (VSPROF_MIRROR); the whole log is {log}, its end:\n{tail}"
+    )
+
+
+def other_release(testbed: str, own: str, wanted: str) -> str:
+    return (
+        f"the testbed {testbed} runs Debian {own or '(of unknown name)'}, and the case asks for programs of {wanted}: only the lab has"
+        " trees of other releases beside its own; use TESTBED=lab, or leave this release out"
+    )
+
+
+def no_slot_left(name: str, slots: int) -> RunFailed:
+    return RunFailed(f"the lab can't get the disk {name}: all of its {slots} slots have one; ask for fewer releases in one case")
+
+
+def release_not_mounted(release: str, words: str) -> RunFailed:
+    return RunFailed(
+        f"the lab did not take up the tree of Debian {release}: {words.strip() or 'its disk did not appear'};"
+        " try again, and if that does not help, `build/venv/bin/vsprof clean --cache`"
+    )
 
 
 def build_step_failed(command: list[str], status: int, words: str) -> VsprofError:

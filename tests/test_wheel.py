@@ -96,8 +96,8 @@ def test_it_runs_from_any_folder_and_has_its_own_experiments(installed, tmp_path
 def test_it_builds_the_model_and_reads_its_own_files(installed, tmp_path):
     code = (
         "import vsprof.terms.places as p; from vsprof.collectors.uarch_model import UarchModel as m; m.build();"
-        "from vsprof.testbeds.emulator import image; from vsprof.testbeds import inventory;"
-        "print(p.IN_CLONE, m.emulator_plugin, m.emulator_plugin.is_file(), image.ANSIBLE.is_dir(), image.DATAPLANE.is_dir(), p.RESULTS)"
+        "from vsprof.testbeds.emulator import image, tree; from vsprof.testbeds import inventory;"
+        "print(p.IN_CLONE, m.emulator_plugin, m.emulator_plugin.is_file(), image.ANSIBLE.is_dir(), tree.DATAPLANE.is_dir(), p.RESULTS)"
     )
     environment = {"PATH": os.environ["PATH"], "HOME": str(tmp_path)}
     command = [str(installed / "bin" / "python"), "-c", code]

@@ -37,6 +37,12 @@ PERF = {
     "Tx packets": ("pmd_packets_sent", "packets"),
     "Tx batches": ("pmd_batches_sent", "events"),
 }
+# Since Open vSwitch 4.0 both commands print what pmd-perf-show does, in which the cycles of idle and busy rounds are percentages alone.
+ALSO_PERF = {
+    "Rx packets": "pmd_packets", "EMC hits": "emc_hits", "SMC hits": "smc_hits", "Simple Match hits": "simple_match_hits",
+    "Megaflow hits": "megaflow_hits", "Upcalls": "upcalls", "Lost upcalls": "lost_upcalls",
+}  # fmt: skip
+"""Fields of pmd-perf-show that stand in for those of pmd-stats-show, by our names."""
 _THREAD = re.compile(r"^pmd thread numa_id \d+ core_id (\d+):$")
 _FIELD = re.compile(r"^\s+(?:- )?(?P<name>[A-Za-z][\w ]*?):\s+(?P<value>\d+)\b(?!\.)")
 
@@ -109,6 +115,9 @@ def read(text: str) -> dict[int, dict[str, int]]:
         for cpu, field, value in _fields(part):
             if field in names:
                 threads.setdefault(cpu, {})[names[field][0]] = value
+    for cpu, field, value in _fields(perf):
+        if field in ALSO_PERF:
+            threads.setdefault(cpu, {}).setdefault(ALSO_PERF[field], value)
     return threads
 
 

@@ -102,10 +102,8 @@ class PerfRecord(Apart):
 
     def _names(self, places: Mapping[str, Iterable[int]]) -> dict[str, dict[str, str]]:
         """By program and place in it (hexadecimal) what the program's own tables say."""
-        root = self.host.files()
-        if root is None:
-            return {}
-        return {path: dict(_named(root / path[1:], sorted(found))) for path, found in places.items()}
+        local = {path: self.host.file(path) for path in places}
+        return {path: dict(_named(file, sorted(places[path]))) for path, file in local.items() if file is not None}
 
     @classmethod
     def source_of(cls, recorded: Recorded) -> str:

@@ -111,10 +111,11 @@ class Symbols:
 
     def places(self, function: str, file: str, maps: Mapping[int, list[Mapped]]) -> list[tuple[int, int]]:
         """Where ``function`` of a ``file`` (the begin of its name) begins, and the next function, in each process that has it mapped."""
-        root = self._host.files()
         found = []
-        for part in {one for mapped in maps.values() for one in mapped if root is not None and Path(one.path).name.startswith(file)}:
-            table = program(root / part.path[1:])
+        for part in {one for mapped in maps.values() for one in mapped if Path(one.path).name.startswith(file)}:
+            if (local := self._host.file(part.path)) is None:
+                continue
+            table = program(local)
             last = part.offset + part.end - part.begin
             for begin, end, (_, name) in zip(table.begins, [*table.begins[1:], last], table.names, strict=True):
                 if name == function and part.offset <= begin < last:
@@ -140,10 +141,10 @@ class Symbols:
         part = next((m for m in mapped if m.begin <= address < m.end), None)
         if part is None:
             return "programs that ended", "(unknown)"
-        root = self._host.files()
-        if root is None or not part.path.startswith("/"):
+        local = self._host.file(part.path) if part.path.startswith("/") else None
+        if local is None:
             return part.path or "code without a file", "(unknown)"
-        found = program(root / part.path[1:])
+        found = program(local)
         at = address - part.begin + part.offset
         return found.find(at) or (Path(part.path).name, "(unknown)")
 

@@ -20,6 +20,7 @@ from vsprof.testbeds import messages
 from vsprof.testbeds.emulator import cache, needs
 from vsprof.testbeds.emulator import image as images
 from vsprof.testbeds.emulator.machine import CONTROL_MAC, Instance, Machine, Shape, instance
+from vsprof.testbeds.emulator.tree import LAB_SUITE
 from vsprof.testbeds.ssh import Channel
 
 DISK_BYTES = 6 << 30
@@ -116,7 +117,7 @@ def _install(folder: Path) -> None:
     mirror = [found] if (found := os.environ.get("VSPROF_MIRROR")) else []
     _run([
         *cache.as_root(), "mmdebstrap", "--mode=root", "--variant=minbase", f"--include={','.join(PACKAGES)}",
-        "--aptopt=Acquire::Retries \"5\"", "--dpkgopt=force-unsafe-io", f"--customize-hook={SET_UP}", images.SUITE, str(tree), *mirror,
+        "--aptopt=Acquire::Retries \"5\"", "--dpkgopt=force-unsafe-io", f"--customize-hook={SET_UP}", LAB_SUITE, str(tree), *mirror,
     ], KEY=str(folder / "key.pub"))  # fmt: skip
     shutil.copy(next((tree / "boot").glob("vmlinuz-*")), folder / "vmlinuz")
     shutil.copy(next((tree / "boot").glob("initrd.img-*")), folder / "initrd")

@@ -40,6 +40,9 @@ ACCELERATORS = {
 HUGEPAGES = 1024
 """Hugepages of 2 MiB that the lab host sets aside at boot: 1 GiB for OVS-DPDK, 256 MiB a guest, and room."""
 
+SLOTS = ("slot0", "slot1")
+"""Empty PCIe slots, by name, each for a disk that a running machine gets later: a snapshot must have had them from the start."""
+
 YOUNG_SECONDS = 60
 """An instance's folder without a lock is left for so long to who has just made it."""
 
@@ -128,6 +131,7 @@ class Machine:
         self.image, self.shape, self.folder, self.plugins = image, shape, folder, plugins
         self.serial = folder / "serial.log"
         self.port = 0
+        self._free_slots = list(SLOTS)
         self._process: subprocess.Popen[bytes] | None = None
         self._monitor = Monitor(folder / "qmp")
 
@@ -169,6 +173,21 @@ class Machine:
             return self._monitor.execute(command, **arguments)
         except errors.RunFailed as error:
             raise messages.emulator_failed(f"{error}\n{self.output()}") from error
+
+    def attach(self, disk: Path, name: str) -> None:
+        """Give the running machine the raw image ``disk``, which it only reads, as a further disk with the serial number ``name``.
+
+        Raises ``VsprofError`` when it has as many as it has slots.
+        """
+        if not self._free_slots:
+            raise messages.no_slot_left(name, len(SLOTS))
+        slot = self._free_slots.pop(0)
+        self.qmp("blockdev-add", **{
+            "driver": "raw", "node-name": name, "read-only": True,
+            "file": {"driver": "file", "filename": str(disk), "read-only": True},
+        })  # fmt: skip
+        # One queue: by default each CPU would get one, with an interrupt of its own.
+        self.qmp("device_add", driver="virtio-blk-pci", bus=slot, drive=name, serial=name, **{"num-queues": 1})
 
     def wait_until(self, done: Callable[[], bool], seconds: float, waiting_for: str) -> None:
         """Poll ``done`` until it holds. Raises ``VsprofError`` when QEMU ends or the time is over."""
@@ -232,9 +251,14 @@ class Machine:
             "-netdev", f"user,id=control,restrict=on,hostfwd=tcp:127.0.0.1:{self.port}-:22",
             "-device", f"virtio-net-pci,netdev=control,mac={CONTROL_MAC}",
             "-device", "virtio-rng-pci",
+            *self._slots(),
             "-serial", f"file:{self.serial}",
             "-qmp", f"unix:{self.folder / 'qmp'},server=on,wait=off",
         ]  # fmt: skip
+
+    def _slots(self) -> list[str]:
+        ports = [f"pcie-root-port,id={slot},chassis={number},slot={number}" for number, slot in enumerate(SLOTS, start=1)]
+        return [word for port in ports for word in ("-device", port)]
 
     def _nodes(self) -> list[str]:
         """Memory of a file each, though never written to it: the plug-in of the model tells the nodes' memory by the files' names."""

@@ -20,6 +20,9 @@ LAB_MEMORY_BYTES = 4 << 30
 NEEDED_MEMORY_BYTES = 5 << 30
 NEEDED_DISK_BYTES = 5 << 30
 """Tree 1.2 GB, image 1 GB, snapshot 0.5 GB, overlays, and the packages while they are unpacked."""
+BUILDING_MEMORY_BYTES = 1 << 30
+NEEDED_TREE_BYTES = 3 << 30
+"""Of another release's tree: the tree, its disk, and the packages while they are unpacked."""
 MKE2FS = shutil.which("mke2fs", path=f"{os.environ.get('PATH', '')}:/usr/sbin:/sbin") or "mke2fs"
 PROGRAMS = {"mmdebstrap": "mmdebstrap", "ssh": "openssh-client", "ssh-keygen": "openssh-client", "unshare": "util-linux"}
 """Programs that building and running the lab takes, and the Debian package of each."""
@@ -52,6 +55,13 @@ def for_building() -> Needs:
     return Needs([*for_running().needs, *map(_program, PROGRAMS), _mke2fs(), _becoming_root(), _disk()])
 
 
+def for_another_tree() -> Needs:
+    """What building the tree of another release takes. The lab, which may run meanwhile, has its memory already."""
+    return Needs(
+        [_machine(), _memory(BUILDING_MEMORY_BYTES), *map(_program, PROGRAMS), _mke2fs(), _becoming_root(), _disk(NEEDED_TREE_BYTES)]
+    )
+
+
 def for_running() -> Needs:
     return Needs([_machine(), _memory()])
 
@@ -61,9 +71,9 @@ def _machine() -> Need:
     return Need("machine", seen, None if seen == "Linux x86_64" else messages.needs_linux_x86(seen))
 
 
-def _memory() -> Need:
+def _memory(needed: int = NEEDED_MEMORY_BYTES) -> Need:
     free = available_memory()
-    short = messages.too_little_memory(free, NEEDED_MEMORY_BYTES) if free < NEEDED_MEMORY_BYTES else None
+    short = messages.too_little_memory(free, needed) if free < needed else None
     return Need("memory", f"{units.gib(free)} available", short)
 
 
@@ -75,13 +85,18 @@ def available_memory() -> int:
     return os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_AVPHYS_PAGES")
 
 
-def _disk() -> Need:
+def _disk(needed: int = NEEDED_DISK_BYTES) -> Need:
+    free = free_disk()
+    short = messages.too_little_disk(cache.root(), free, needed) if free < needed else None
+    return Need("disk", f"{units.gib(free)} free for {cache.root()}", short)
+
+
+def free_disk() -> int:
+    """Bytes that can be written where the cache is, or will be."""
     folder = cache.root()
     while not folder.exists():
         folder = folder.parent
-    free = shutil.disk_usage(folder).free
-    short = messages.too_little_disk(cache.root(), free, NEEDED_DISK_BYTES) if free < NEEDED_DISK_BYTES else None
-    return Need("disk", f"{units.gib(free)} free for {cache.root()}", short)
+    return shutil.disk_usage(folder).free
 
 
 def _program(name: str) -> Need:

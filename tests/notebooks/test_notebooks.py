@@ -36,6 +36,7 @@ OF_OPTIONS = {
         "options": {"forwarding": ("io", "mac"), "path": ("mergeable", "vector")},
         "change": {"traffic": "forward", "topology": "pvp"},
     },
+    "releases": {"options": {"release": ("bookworm", "trixie", "forky")}, "change": {"traffic": "forward", "topology": "pvp"}},
     "zero-copy": {"options": {"dequeue": ("copy", "zero-copy")}, "frames": (64, 1518), "change": {}},
     "direct-wire": {"options": {"forward": ("switch", "wire")}, "frames": (64, 1518), "change": {}},
     "vhost-pmd": {"options": {"port_type": ("direct", "vhost-pmd")}, "frames": (64, 1518)},
@@ -44,6 +45,7 @@ OF_OPTIONS = {
 """Notebooks on what options change: the shape of their results; `change`: of vhost-switch, changed so."""
 WORDS = {
     "rx-paths": ["path=vector", "T9", "Cycles by stage", "sent back"],
+    "releases": ["release=forky", "T10", "Cycles by stage", "what changed by function"],
     "zero-copy": ["no crossover", "T7", "Cycles by stage", "TSC cycles per packet in the switch"],
     "direct-wire": ["forward=wire", "T12", "Cycles by stage"],
     "vhost-pmd": ["port_type=vhost-pmd", "T6"],
@@ -91,6 +93,15 @@ def test_a_notebook_on_options_becomes_a_report(sample, tmp_path, name):
     said = re.findall(r'<p class="not-shown">(.*?)</p>', text, re.DOTALL)
     assert not said
     assert text.count("data:image/png") >= 4
+
+
+def test_the_notebook_on_releases_has_a_differential_profile(sample, tmp_path):
+    options = OF_OPTIONS["releases"]["options"]
+    run = sample.write(tmp_path / "r", accesses=("vhost-user",), own="uarch_model", options=options, **FLOOD)
+    text = html.unescape(report.build(run, "releases").read_text(encoding="utf-8"))
+    for words in ("release=bookworm → release=trixie", "release=trixie → release=forky", "all functions", "switch_first", "Blue fell, red grew"):
+        assert words in text, words
+    assert "what changed by function" not in text
 
 
 def test_the_notebook_on_nodes_becomes_a_report(sample, tmp_path):

@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import shutil
 import tempfile
 from collections.abc import Sequence
@@ -17,7 +18,7 @@ from vsprof.terms.errors import BadInput, PluginNotLoaded, VsprofError
 from vsprof.testbeds import lab
 from vsprof.testbeds import messages as testbeds_messages
 from vsprof.testbeds.base import Testbed
-from vsprof.testbeds.emulator import image, needs
+from vsprof.testbeds.emulator import image, needs, tree
 from vsprof.testbeds.emulator.image import Image
 from vsprof.testbeds.emulator.machine import HUGEPAGES, Instance, Machine, Shape
 from vsprof.testbeds.lab import Lab
@@ -385,7 +386,7 @@ def test_a_file_moved_from_one_role_to_another_is_another_image(roles):
 
 
 def test_a_changed_source_of_the_dataplane_is_another_image(roles, tmp_path, monkeypatch):
-    monkeypatch.setattr(image, "DATAPLANE", tmp_path / "dataplane")
+    monkeypatch.setattr(tree, "DATAPLANE", tmp_path / "dataplane")
     (tmp_path / "dataplane" / "build").mkdir(parents=True)
     before = image.inputs_hash()
     (tmp_path / "dataplane" / "build" / "worker.o").write_bytes(b"compiled")
@@ -396,7 +397,7 @@ def test_a_changed_source_of_the_dataplane_is_another_image(roles, tmp_path, mon
 
 def test_the_image_depends_on_all_that_is_compiled_for_it():
     said = yaml.safe_load((image.ANSIBLE / "roles/vhost_switch/defaults/main.yml").read_text())
-    assert said["vhost_switch_sources"] == [*image.DATAPLANE_SOURCES]
+    assert said["vhost_switch_sources"] == [*tree.DATAPLANE_SOURCES]
 
 
 def test_what_python_compiled_is_no_input(roles):
@@ -408,5 +409,12 @@ def test_what_python_compiled_is_no_input(roles):
 
 def test_another_suite_is_another_image(roles, monkeypatch):
     before = image.inputs_hash()
-    monkeypatch.setattr(image, "SUITE", "forky")
+    monkeypatch.setattr(image, "RECIPE", dataclasses.replace(image.RECIPE, suite="forky"))
     assert image.inputs_hash() != before
+
+
+def test_what_only_other_releases_need_is_no_input(roles):
+    before = image.inputs_hash()
+    with (roles / "release.yml").open("a") as file:
+        file.write("# changed\n")
+    assert image.inputs_hash() == before

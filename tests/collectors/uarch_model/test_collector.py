@@ -72,8 +72,8 @@ class Host:
     def push(self, content: bytes, path: str) -> None:
         self.pushed[path] = content
 
-    def files(self) -> Path:
-        return self.folder
+    def file(self, path: str) -> Path:
+        return self.folder / path.removeprefix("/")
 
     def plugin_socket(self, plugin: Path) -> Path | None:
         return self.folder / "model.ctl" if plugin == UarchModel.emulator_plugin else None

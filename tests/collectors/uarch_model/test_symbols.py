@@ -39,7 +39,7 @@ class Host:
     """A host that knows its kernel's list, and whose files lie in a folder."""
 
     def __init__(self, files: Path | None = None, kallsyms: str = KALLSYMS) -> None:
-        self.files = lambda: files
+        self.file = lambda path: None if files is None else files / path.removeprefix("/")
         self.run = lambda command: SimpleNamespace(stdout=kallsyms)
 
 

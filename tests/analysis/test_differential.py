@@ -1,0 +1,60 @@
+# SPDX-License-Identifier: GPL-2.0-or-later
+"""What changed by function from one release to the next, against numbers worked out by hand from the synthetic sample."""
+
+from __future__ import annotations
+
+import itertools
+
+import pytest
+
+from vsprof.analysis import differential, functions
+
+FLOOD = {"traffic": "udp_flood", "load": "saturation"}
+KERNEL, DPDK = "kernel-ovs+vhost-net+64", "ovs-dpdk+vhost-user+64"
+
+
+def test_what_fell_and_what_grew(modelled):
+    changed = differential.changes(modelled, KERNEL, DPDK, "instructions", **FLOOD).set_index("function")
+    before = functions.hottest(modelled, KERNEL, "instructions", 99, **FLOOD).set_index("function")["median"]
+    after = functions.hottest(modelled, DPDK, "instructions", 99, **FLOOD).set_index("function")["median"]
+    assert changed.loc["vhost_first", "before"] == pytest.approx(before["vhost_first"])
+    assert changed.loc["vhost_first", "after"] == 0
+    assert changed.loc["switch_first", "before"] == 0
+    assert changed.loc["switch_first", "after"] == pytest.approx(after["switch_first"])
+    assert changed["change"].sum() == pytest.approx(after.sum() - before.sum())
+    assert list(changed["change"].abs()) == sorted(changed["change"].abs(), reverse=True)
+
+
+@pytest.mark.parametrize(
+    ("given", "kept"),
+    [
+        (("switch", "librte_vhost.so.25.0", "rte_vhost_dequeue_burst"), ("switch", "librte_vhost.so", "rte_vhost_dequeue_burst")),
+        (("switch", "librte_vhost.so.23", "librte_vhost.so.23+0x1a2b"), ("switch", "librte_vhost.so", functions.UNNAMED)),
+        (("switch", "ovs-vswitchd-dpdk", "ovs-vswitchd-dpdk+0x1a2b"), ("switch", "ovs-vswitchd-dpdk", functions.UNNAMED)),
+        (("softirq", "kernel", "__napi_poll"), ("softirq", "kernel", "__napi_poll")),
+    ],
+)
+def test_functions_of_two_releases_are_told_by_the_same_names(given, kept):
+    assert differential._comparable(*given) == kept
+
+
+def test_only_neighbours_that_differ_in_the_release_alone_are_a_pair(modelled, monkeypatch):
+    cases = list(modelled.cases.index)
+    assert differential.pairs(modelled) == []
+    monkeypatch.setattr(type(modelled), "differences", lambda self, one, other: {"release"})
+    assert differential.pairs(modelled) == list(itertools.pairwise(cases))
+
+
+def test_the_table_and_the_pictures_of_two_releases(modelled, monkeypatch):
+    monkeypatch.setattr(differential, "pairs", lambda result: [(KERNEL, DPDK)])
+    frame = differential.table(modelled).frame
+    assert next(iter(frame["in"])) == "all functions"
+    assert any("vhost_first" in text for text in frame["in"])
+    [graph] = differential.graphs(modelled)
+    assert "vhost_first" in graph.svg
+    assert graph._repr_html_().startswith("<figure><svg")
+
+
+def test_without_releases_the_reason_is_said(modelled):
+    assert "release" in differential.table(modelled).text
+    assert differential.graphs(modelled) == []
