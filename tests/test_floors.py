@@ -25,8 +25,9 @@ def imported_rooms(source: str) -> set[str]:
         if isinstance(node, ast.Import):
             names.update(alias.name for alias in node.names)
         elif isinstance(node, ast.ImportFrom) and node.module and not node.level:
-            names.add(node.module)
-    return {name.partition(".")[0] for name in names} & set(ROOMS)
+            # `from vsprof import analysis` as well as `from vsprof.analysis import load`.
+            names.update(f"{node.module}.{alias.name}" for alias in node.names)
+    return {name.split(".")[1] for name in names if name.startswith("vsprof.")} & set(ROOMS)
 
 
 def modules(room: str) -> list[Path]:
@@ -63,10 +64,17 @@ def test_a_room_knows_nothing_of(room, forbidden):
 
 
 def test_the_check_sees_every_form_of_import():
-    assert imported_rooms("import runner.cli") == {"runner"}
-    assert imported_rooms("def f():\n    from switches.base import Port") == {"switches"}
+    assert imported_rooms("import vsprof.runner.cli") == {"runner"}
+    assert imported_rooms("from vsprof import analysis") == {"analysis"}
+    assert imported_rooms("def f():\n    from vsprof.switches.base import Port") == {"switches"}
     assert imported_rooms("from vsprof.runner import window as w") == {"runner"}
     assert imported_rooms("import json") == set()
+
+
+def test_nothing_is_imported_by_a_name_that_an_installation_does_not_have():
+    rooms = "|".join(ROOMS)
+    bare = re.compile(rf"^\s*(?:from|import) (?:{rooms})\b", re.MULTILINE)
+    assert not [str(path) for path in sources() if path.suffix == ".py" and bare.search(path.read_text())]
 
 
 def test_relative_imports_can_not_climb_out_of_a_room():

@@ -79,13 +79,13 @@ def found(tmp_path, monkeypatch):
         path.parent.mkdir(parents=True, exist_ok=True)
         path.write_text(text)
     for package in ("switches", "workloads.traffic", "collectors"):
-        module = importlib.import_module(package)
+        module = importlib.import_module(f"vsprof.{package}")
         monkeypatch.setattr(module, "__path__", [*module.__path__, str(tmp_path / package.replace(".", "/"))])
     mine = catalogue.read([tmp_path / "events" / "mine.json"], Processor("made-up"), "made-up", "cpu")
     kinds = {"switches": "SWITCH", "workloads.traffic": "TRAFFIC", "collectors": "COLLECTOR"}
-    yield {package: plugins.find(package, marker, hyphens=package == "switches") for package, marker in kinds.items()} | {"events": mine}
+    yield {package: plugins.find(f"vsprof.{package}", marker, hyphens=package == "switches") for package, marker in kinds.items()} | {"events": mine}
     for name in ("switches.dummy_switch", "workloads.traffic.dummy_traffic", "collectors.dummy_collector"):
-        sys.modules.pop(name, None)
+        sys.modules.pop(f"vsprof.{name}", None)
 
 
 def say_so(found, manifest):

@@ -43,7 +43,7 @@ def test_the_first_lines_say_what_to_call(checks):
 
 
 def test_a_testbed_in_use_is_a_line_and_no_error(monkeypatch):
-    monkeypatch.setattr("testbeds.native.LOCK_SECONDS", 0.2)
+    monkeypatch.setattr("vsprof.testbeds.native.LOCK_SECONDS", 0.2)
     with Native():
         [check] = doctor._native_switches()
     assert "somebody else uses this host" in check.remedy

@@ -160,7 +160,7 @@ def test_an_ordinary_user_is_told_what_to_do(monkeypatch):
 
 
 def test_a_second_one_at_the_same_time_is_refused(native, monkeypatch):
-    monkeypatch.setattr("testbeds.native.LOCK_SECONDS", 0.2)
+    monkeypatch.setattr("vsprof.testbeds.native.LOCK_SECONDS", 0.2)
     with pytest.raises(errors.BadInput, match="somebody else uses this host"), Native():
         pass
     assert Native.remove_stale() == []
@@ -169,7 +169,7 @@ def test_a_second_one_at_the_same_time_is_refused(native, monkeypatch):
 
 def test_a_setting_that_the_kernel_refuses_is_said_to_be_as_it_is(monkeypatch):
     # The kernel's version is read-only even for root.
-    monkeypatch.setattr("testbeds.tuning.WANTED", (("release", "/proc/sys/kernel/osrelease", "0"),))
+    monkeypatch.setattr("vsprof.testbeds.tuning.WANTED", (("release", "/proc/sys/kernel/osrelease", "0"),))
     with Native(tune=True) as host:
         assert any("did not take it" in finding for finding in host.findings())
         assert host.facts()["tuning"][0]["now"] == os.uname().release
@@ -178,7 +178,7 @@ def test_a_setting_that_the_kernel_refuses_is_said_to_be_as_it_is(monkeypatch):
 def test_settings_are_written_and_put_back(monkeypatch, tmp_path):
     path = tmp_path / "nmi_watchdog"
     path.write_text("1\n")
-    monkeypatch.setattr("testbeds.tuning.WANTED", (("NMI watchdog", str(path), "0"),))
+    monkeypatch.setattr("vsprof.testbeds.tuning.WANTED", (("NMI watchdog", str(path), "0"),))
     with Native() as host:
         assert any("NMI watchdog: 1, better 0" in finding for finding in host.findings())
         assert path.read_text() == "1\n"

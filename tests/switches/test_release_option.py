@@ -76,7 +76,7 @@ def test_the_poll_mode_thread_may_sleep_by_the_name_that_the_release_knows(relea
 
 @pytest.mark.parametrize("thread", ["dpdk-worker1", "rte-worker-1"])
 def test_the_thread_that_moves_frames_is_known_by_each_releases_name(thread, monkeypatch):
-    monkeypatch.setattr("switches.vhost_switch.threads_of", lambda host, pid: [(7, thread, "1"), (8, "eal-intr-thread", "0")])
+    monkeypatch.setattr("vsprof.switches.vhost_switch.threads_of", lambda host, pid: [(7, thread, "1"), (8, "eal-intr-thread", "0")])
     switch = SWITCHES["vhost-switch"](Host(), CpuPlan.of(4))
     switch.start()
     assert [one.role for one in switch.threads()] == ["switch", "host-other"]
@@ -84,7 +84,7 @@ def test_the_thread_that_moves_frames_is_known_by_each_releases_name(thread, mon
 
 def test_librte_vhosts_own_threads_are_no_vhost_workers(monkeypatch):
     names = ["vhost-652", "vhost-events", "vhost_reconn", "pmd-c01/id:8"]
-    monkeypatch.setattr("switches.ovs.threads_of", lambda host, pid: [(number, name, "1") for number, name in enumerate(names)])
+    monkeypatch.setattr("vsprof.switches.ovs.threads_of", lambda host, pid: [(number, name, "1") for number, name in enumerate(names)])
     switch = SWITCHES["ovs-dpdk"](Host(), CpuPlan.of(4))
     switch.start()
     assert [one.role for one in switch.threads()] == ["vhost", "switch", "switch", "switch"]

@@ -44,8 +44,8 @@ def test_names_that_readers_know_with_hyphens_have_them(room):
 @pytest.mark.parametrize(
     ("package", "marker", "some"),
     [
-        ("switches", "SWITCH", {"kernel_ovs", "ovs_dpdk"}),
-        ("collectors", "COLLECTOR", {"softirqs", "ovs_pmd"}),
+        ("vsprof.switches", "SWITCH", {"kernel_ovs", "ovs_dpdk"}),
+        ("vsprof.collectors", "COLLECTOR", {"softirqs", "ovs_pmd"}),
         ("testbeds", "TESTBED", {"lab"}),
         ("vsprof.workloads.topologies", "TOPOLOGY", {"vm2vm", "vm2host"}),
         ("vsprof.workloads.traffic", "TRAFFIC", {"udp_flood", "tcp_stream", "ping_paced"}),

@@ -123,8 +123,8 @@ def test_a_server_has_the_cpus_that_it_has(remote, monkeypatch):
 
 def test_a_second_campaign_is_kept_away(remote, monkeypatch, tmp_path):
     """Two real shells, but of this machine, and a lock of its own; what is there stays."""
-    monkeypatch.setattr("testbeds.guard.LOCK_S", 0.3)
-    monkeypatch.setattr("testbeds.remote.Guard", lambda shell, clear: Guard(shell, "true", str(tmp_path / "lock")))
+    monkeypatch.setattr("vsprof.testbeds.guard.LOCK_S", 0.3)
+    monkeypatch.setattr("vsprof.testbeds.remote.Guard", lambda shell, clear: Guard(shell, "true", str(tmp_path / "lock")))
     remote._channel = SimpleNamespace(shell=lambda: Shell(["bash"]))
     remote._take()
     first = remote._guard
