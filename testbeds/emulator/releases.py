@@ -94,7 +94,7 @@ def get(release: str, say: Say) -> Release:
     folder = path(release)
     if not cache.intact(folder):
         needs.for_another_tree().check()
-        say(f"building a tree of Debian {release} (once; 3-5 minutes)")
+        say(f"building a tree of Debian {release} (once; up to 7 minutes)")
     return Release(release, cache.make(folder, lambda partial: _build(release, partial, say), PARTS))
 
 
