@@ -51,6 +51,8 @@ MISSES = {
 }
 """What was missed, and its word in a figure."""
 RATES = {"l1d_misses": "model_l1d_miss_rate", "dtlb_misses": "model_dtlb_miss_rate"}
+DPDK = ("testpmd", "probe")
+"""Values of the option `endpoint`: who serves a guest's interface in the place of its kernel."""
 DATA = ["model_packets", "model_frames", "model_tcp_bytes", "model_icmp_messages", "model_polls", "model_poll_bursts"]
 POLL_MODE = "poll-mode thread"
 """As a role: of the switch's work that of the poll-mode thread alone, in user mode. What the daemon's other threads do by the clock is not
@@ -131,7 +133,7 @@ def is_poll_mode(result: Result, rows: pd.DataFrame) -> pd.Series:
 @functools.cache
 def windows(result: Result) -> pd.DataFrame:
     """One row a window that is to be trusted: metrics.WINDOW, DATA, and its `data`: packets, megabits or replies (NaN if none came)."""
-    return _data(_carried(_rows(result)))
+    return _data(_carried(result))
 
 
 def account(result: Result, *, word: str, **where: object) -> dict[int, np.ndarray]:
@@ -164,7 +166,7 @@ def _counts(result: Result) -> tuple[pd.DataFrame, list[str]]:
     counted by themselves, and EMPTY_ with a counter's name what of it they took; NaN where they were not.
     """
     rows = _rows(result)
-    data = _carried(rows)
+    data = _carried(result)
     rows = rows[(rows["role"] != "") & rows["value"].notna()]
     rows = rows.assign(polling=is_poll_mode(result, rows))
     names = sorted(name for name in rows["name"].unique() if not name.startswith(EMPTY))
@@ -177,17 +179,27 @@ def _counts(result: Result) -> tuple[pd.DataFrame, list[str]]:
     return wide.assign(on_path=on_path(result, wide)), names
 
 
-def _carried(rows: pd.DataFrame) -> pd.DataFrame:
+def _carried(result: Result) -> pd.DataFrame:
     """One row a window, one column each of DATA.
 
-    No kernel receives what goes to an endpoint over virtio-user: there `model_packets` are the frames that the switch gave to
-    endpoints. Of a frame that goes in and comes back (pvp) it gave two.
+    No kernel receives what goes to an endpoint with DPDK: there `model_packets` are the frames that a poll-mode switch gave to endpoints,
+    and behind any other switch what came out of its port, by the window's rate. Of a frame that goes in and comes back (pvp) a switch
+    gave two.
     """
-    data = wide_table(rows[rows["role"] == ""], DATA)
-    given = rows[rows["access"] == "virtio-user"].groupby("case_id")["topology"].first()
-    ways = np.where(data["case_id"].isin(given.index[given == "pvp"]), 2, 1)
-    counted = ~data["case_id"].isin(given.index)
-    return data.assign(model_packets=data["model_packets"].where(counted, data["model_frames"] / ways))
+    rows = _rows(result)
+    data = wide_table(rows[rows["role"] == ""], [*DATA, "window_seconds"])
+    case = data["case_id"].map
+    by_dpdk = {one: row["access"] == "virtio-user" or result.values[str(one)].get("endpoint") in DPDK for one, row in result.cases.iterrows()}
+    ways = np.where(case(result.cases["topology"]) == "pvp", 2, 1)
+    given = (data["model_frames"] / ways).where(data["model_frames"] > 0, _came_out(result, data))
+    return data.assign(model_packets=data["model_packets"].where(~case(by_dpdk).astype(bool), given)).drop(columns="window_seconds")
+
+
+def _came_out(result: Result, data: pd.DataFrame) -> pd.Series:
+    """Packets that left the switch for the receiver in each of the model's windows, by the rate of the window around it."""
+    rates = result.numbers[result.numbers["name"] == "packet_rate_received"].set_index([*WINDOW])["value"]
+    around = data[WINDOW].assign(window="w" + data["window"].str.rpartition("-")[2])
+    return pd.Series(rates.reindex(pd.MultiIndex.from_frame(around)).to_numpy(), data.index) * data["window_seconds"]
 
 
 def _without_polling(raw: pd.DataFrame, names: list[str]) -> pd.DataFrame:
