@@ -188,11 +188,12 @@ def _carried(result: Result) -> pd.DataFrame:
     """
     rows = _rows(result)
     data = wide_table(rows[rows["role"] == ""], [*DATA, "window_seconds"])
-    case = data["case_id"].map
-    by_dpdk = {one: row["access"] == "virtio-user" or result.values[str(one)].get("endpoint") in DPDK for one, row in result.cases.iterrows()}
-    ways = np.where(case(result.cases["topology"]) == "pvp", 2, 1)
+    case, cases = data["case_id"].map, result.cases
+    served = cases.index.map(lambda one: result.values[str(one)].get("endpoint")).isin(DPDK)
+    by_dpdk = pd.Series((cases["access"] == "virtio-user") | served, cases.index)
+    ways = np.where(case(cases["topology"]) == "pvp", 2, 1)
     given = (data["model_frames"] / ways).where(data["model_frames"] > 0, _came_out(result, data))
-    return data.assign(model_packets=data["model_packets"].where(~case(by_dpdk).astype(bool), given)).drop(columns="window_seconds")
+    return data.assign(model_packets=data["model_packets"].where(~case(by_dpdk), given)).drop(columns="window_seconds")
 
 
 def _came_out(result: Result, data: pd.DataFrame) -> pd.Series:

@@ -27,7 +27,9 @@ BY_TYPE = {
     "OSError": OSError(5, "I/O"), "Exception": ValueError("inner"),
 }  # fmt: skip
 FILES = sorted(path for path in Path(__file__).parents[2].glob("[a-z]*/**/messages.py") if path.parts[-2] not in ("build", "tests"))
-MODULES = [importlib.import_module(".".join(("vsprof", *path.relative_to(Path(__file__).parents[2]).with_suffix("").parts))) for path in FILES]
+MODULES = [
+    importlib.import_module(".".join(("vsprof", *path.relative_to(Path(__file__).parents[2]).with_suffix("").parts))) for path in FILES
+]
 MESSAGES = [
     function
     for module in MODULES
