@@ -26,18 +26,8 @@ ONLY_RELEASES = {"release.yml"}
 
 
 @dataclass(frozen=True)
-class Image:
-    """A built image: paths of its parts."""
-
-    folder: Path
-
-    @property
-    def tree(self) -> Path:
-        return self.folder / "tree"
-
-    @property
-    def disk(self) -> Path:
-        return self.folder / "disk.raw"
+class Image(tree.Built):
+    """The lab's: paths of its other parts."""
 
     @property
     def kernel(self) -> Path:

@@ -54,19 +54,10 @@ cat $programs $(printf '.%s ' $libraries) usr/lib/x86_64-linux-gnu/dpdk/pmds-*/*
 
 
 @dataclass(frozen=True)
-class Release:
-    """A built tree: paths of its parts."""
+class Release(tree.Built):
+    """Another release's."""
 
     name: str
-    folder: Path
-
-    @property
-    def tree(self) -> Path:
-        return self.folder / "tree"
-
-    @property
-    def disk(self) -> Path:
-        return self.folder / "disk.raw"
 
 
 def recipe(release: str) -> Recipe:
@@ -95,12 +86,12 @@ def get(release: str, say: Say) -> Release:
     if not cache.intact(folder):
         needs.for_another_tree().check()
         say(f"building a tree of Debian {release} (once; up to 7 minutes)")
-    return Release(release, cache.make(folder, lambda partial: _build(release, partial, say), PARTS))
+    return Release(cache.make(folder, lambda partial: _build(release, partial, say), PARTS), release)
 
 
 def _build(release: str, folder: Path, say: Say) -> None:
     recipe(release).build(folder, {}, cache.root() / "lab" / f"build-{release}.log", say)
-    made = Release(release, folder)
+    made = Release(folder, release)
     (folder / "packages.txt").write_text(tree.run(images.get(say).packages_of(made.tree)))
     say("packing the tree into a disk image")
     tree.make_disk(made.tree, made.disk, DISK_BYTES)

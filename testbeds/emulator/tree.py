@@ -33,6 +33,21 @@ Say = Callable[[str], None]
 
 
 @dataclass(frozen=True)
+class Built:
+    """A built tree, and the disk that was made of it."""
+
+    folder: Path
+
+    @property
+    def tree(self) -> Path:
+        return self.folder / "tree"
+
+    @property
+    def disk(self) -> Path:
+        return self.folder / "disk.raw"
+
+
+@dataclass(frozen=True)
 class Recipe:
     """What makes a tree."""
 

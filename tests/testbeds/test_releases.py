@@ -102,7 +102,7 @@ def lab(monkeypatch, tmp_path):
     one._machine = Attached()
     one.ran = []
     one.status = 0
-    monkeypatch.setattr(labs.releases, "get", lambda release, say: releases.Release(release, tmp_path / release))
+    monkeypatch.setattr(labs.releases, "get", lambda release, say: releases.Release(tmp_path / release, release))
 
     def run(command, **_):
         one.ran.append(command)
