@@ -98,7 +98,10 @@ def limits(result: Result) -> list[str]:
         texts.append(messages.untrusted_windows(len(notes), sorted(notes["note"].unique())))
     if cases := polling_left_in(result):
         texts.append(messages.polling_left_in(cases))
-    if (rows["traffic"] == "udp_flood").any():
+    dpdk = {result.values[str(case)].get("endpoint") in DPDK for case in result.cases.index}
+    if True in dpdk:
+        texts.append(messages.GUESTS_POLL)
+    if False in dpdk and (rows["traffic"] == "udp_flood").any():
         texts.append(messages.SENDER_WAITS)
     return texts
 

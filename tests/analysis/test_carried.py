@@ -6,7 +6,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from vsprof.analysis import model
+from vsprof.analysis import messages, model
 from vsprof.analysis.load import load
 from vsprof.terms import places
 
@@ -28,6 +28,9 @@ def test_what_left_the_switch_is_what_kernels_received(reference):
     other = load(reference.path)
     # As if testpmd had served the guests' interfaces.
     other.__dict__["values"] = {case: {**values, "endpoint": "testpmd"} for case, values in reference.values.items()}
+    assert messages.GUESTS_POLL in model.limits(other)
+    assert messages.SENDER_WAITS not in model.limits(other)
+    assert messages.SENDER_WAITS in model.limits(reference)
     counted = flood(other)
     assert not any(np.array_equal(counted[name], kernels[name]) for name in kernels)
     # Frames that a poll-mode thread gave; and the rate out of the port, which is of a window a little longer.
