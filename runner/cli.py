@@ -17,7 +17,7 @@ from pathlib import Path
 from types import FrameType
 from typing import Any
 
-from vsprof.runner import campaign, clean, doctor, events, messages, notebook, overrides, parse, results, servers
+from vsprof.runner import campaign, clean, doctor, events, messages, notebook, overrides, parse, results, servers, words
 from vsprof.runner import experiment as experiments
 from vsprof.runner.experiment import Experiment
 from vsprof.runner.progress import Progress
@@ -53,7 +53,7 @@ def main(arguments: list[str] | None = None) -> int:
 def _tell(text: str) -> None:
     # The terminal may be what is gone.
     with contextlib.suppress(OSError):
-        print(text, file=sys.stderr, flush=True)
+        print(words.here(text), file=sys.stderr, flush=True)
 
 
 def _run(asked: argparse.Namespace) -> int:
@@ -78,10 +78,7 @@ def _run(asked: argparse.Namespace) -> int:
     made = {"result": str(store.folder), "report": report and str(report)}
     _print(asked, {**made, "failed_runs": failed}, "\n".join(f"{name}: {path}" for name, path in made.items() if path))
     if failed:
-        print(
-            f"vsprof: {len(failed)} of {len(store.manifest['runs'])} runs failed: {', '.join(failed)}; `make resume` tries them again",
-            file=sys.stderr,
-        )
+        _tell(f"vsprof: {len(failed)} of {len(store.manifest['runs'])} runs failed: {', '.join(failed)}; `make resume` tries them again")
     return 1 if failed else 0
 
 
@@ -184,7 +181,7 @@ def _compare(asked: argparse.Namespace) -> int:
 
 def _doctor(asked: argparse.Namespace) -> int:
     checks = doctor.examine(with_lab=asked.lab)
-    print(json.dumps([check.to_json() for check in checks], indent=1) if asked.json else doctor.render(checks))
+    print(json.dumps([check.to_json() for check in checks], indent=1) if asked.json else words.here(doctor.render(checks)))
     return 0
 
 
