@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import csv
 import re
+from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -26,6 +27,8 @@ class Processor:
     """``GenuineIntel-6-55-4`` (vendor, family; model and stepping in hexadecimal), or an Arm core's MIDR, ``0x00000000410fd0c0``."""
     name: str = ""
     """What it calls itself."""
+    midr: str = ""
+    """An Arm core's MIDR with variant and revision, where they are known: some revisions count otherwise."""
 
     @property
     def without_stepping(self) -> str:
@@ -57,7 +60,7 @@ def identify(cpuinfo: str, midr: str = "") -> Processor:
         if midr.strip():
             return _arm(int(midr, 16), name)
         if "CPU part" in first:
-            return _arm(int(first["CPU implementer"], 0) << 24 | 0xF << 16 | int(first["CPU part"], 0) << 4, name)
+            return _arm_by_cpuinfo(first, name)
         family, model, stepping = (int(first[key]) for key in ("cpu family", "model", "stepping"))
         return Processor(f"{first['vendor_id']}-{family}-{model:X}-{stepping:X}", name)
     except (KeyError, ValueError):
@@ -65,7 +68,13 @@ def identify(cpuinfo: str, midr: str = "") -> Processor:
 
 
 def _arm(midr: int, name: str) -> Processor:
-    return Processor(f"0x{midr & ~VARIANT_AND_REVISION:016x}", name)
+    return Processor(f"0x{midr & ~VARIANT_AND_REVISION:016x}", name, f"0x{midr:016x}")
+
+
+def _arm_by_cpuinfo(cpuinfo: Mapping[str, str], name: str) -> Processor:
+    """The MIDR's parts, as the kernel prints them. Raises ``KeyError`` or ``ValueError`` if it does not."""
+    implementer, variant, part, revision = (int(cpuinfo[key], 0) for key in ("CPU implementer", "CPU variant", "CPU part", "CPU revision"))
+    return _arm(implementer << 24 | variant << 20 | 0xF << 16 | part << 4 | revision, name)
 
 
 def core_pmu(devices: Path = _DEVICES) -> str:
@@ -80,8 +89,9 @@ def core_pmu_of(names: list[str]) -> str:
 
 def folder_of(processor: Processor, catalogue: Path) -> str:
     """The folder of the catalogue for a processor: the first line of mapfile.csv that fits. Raises ``BadInput`` if the file is wrong."""
+    ids = (processor.midr, processor.id, processor.without_stepping)
     for pattern, folder in mapping(catalogue):
-        if pattern.fullmatch(processor.id) or pattern.fullmatch(processor.without_stepping):
+        if any(pattern.fullmatch(one) for one in ids):
             return folder
     return ""
 

@@ -32,11 +32,15 @@ def test_a_real_machine():
         ("GenuineIntel", 6, 0x3F, 2, "haswell-ep"),
         ("GenuineIntel", 6, 0x3C, 3, "generic"),  # Haswell for desktops
         ("GenuineIntel", 6, 0x55, 4, "skylake-sp"),
-        ("GenuineIntel", 6, 0x55, 7, "generic"),  # Cascade Lake
+        ("GenuineIntel", 6, 0x55, 7, "cascadelake-sp"),
+        ("GenuineIntel", 6, 0x55, 11, "cascadelake-sp"),  # Cooper Lake, which Intel's and perf's lists have with it
         ("GenuineIntel", 6, 0x6A, 6, "icelake-sp"),
         ("GenuineIntel", 6, 0x6C, 1, "icelake-sp"),  # Ice Lake-D
         ("GenuineIntel", 6, 0x8F, 8, "sapphire-rapids"),
-        ("GenuineIntel", 6, 0xCF, 2, "generic"),  # Emerald Rapids
+        ("GenuineIntel", 6, 0xCF, 2, "emerald-rapids"),
+        ("GenuineIntel", 6, 0xAD, 1, "granite-rapids"),
+        ("GenuineIntel", 6, 0xAE, 1, "granite-rapids"),  # Granite Rapids-D
+        ("GenuineIntel", 6, 0xAF, 3, "generic"),  # Sierra Forest: other cores
         ("AuthenticAMD", 23, 0x01, 2, "generic"),  # Naples, Zen
         ("AuthenticAMD", 23, 0x08, 2, "generic"),  # Zen+
         ("AuthenticAMD", 23, 0x31, 0, "zen2"),  # Rome
@@ -48,7 +52,7 @@ def test_a_real_machine():
         ("AuthenticAMD", 25, 0x61, 2, "zen4"),  # Raphael
         ("AuthenticAMD", 25, 0xA0, 1, "zen4"),  # Bergamo
         ("AuthenticAMD", 26, 0x02, 1, "zen5"),  # Turin
-        ("AuthenticAMD", 26, 0x11, 0, "zen5"),  # Turin Dense
+        ("AuthenticAMD", 26, 0x11, 0, "zen5"),  # Turin Dense: Zen 5c
         ("AuthenticAMD", 26, 0x44, 0, "zen5"),  # Granite Ridge
         ("AuthenticAMD", 26, 0x50, 0, "generic"),  # Zen 6
         ("HygonGenuine", 24, 0x00, 1, "generic"),
@@ -65,10 +69,32 @@ def test_an_arm_core_by_its_register(midr):
     assert processor.folder_of(seen, catalogue.HERE) == "neoverse-n1"
 
 
+# Parts and revisions: 0xd40 is V1, 0xd49 N2, 0xd4f V2.
+@pytest.mark.parametrize(
+    ("midr", "folder"),
+    [
+        ("0x00000000411fd402", "neoverse-v1"),
+        ("0x00000000410fd490", "neoverse-n2-r0p2"),
+        ("0x00000000410fd492", "neoverse-n2-r0p2"),
+        ("0x00000000410fd493", "neoverse-n2"),
+        ("0x00000000411fd490", "neoverse-n2"),
+        ("0x00000000410fd4f1", "neoverse-v2"),
+        ("0x00000000410fd8e0", "generic"),  # N3
+    ],
+)
+def test_an_arm_core_by_its_revision(midr, folder):
+    seen = processor.identify("", midr)
+    assert seen.midr == midr
+    assert processor.folder_of(seen, catalogue.HERE) == folder
+    implementer, variant, part, revision = int(midr[-8:-6], 16), int(midr[-6], 16), int(midr[-4:-1], 16), int(midr[-1], 16)
+    keys = {"implementer": hex(implementer), "variant": hex(variant), "part": hex(part), "revision": revision}
+    assert processor.identify("".join(f"CPU {key}\t: {value}\n" for key, value in keys.items())) == seen
+
+
 def test_an_arm_core_by_cpuinfo():
     text = "processor\t: 0\nCPU implementer\t: 0x41\nCPU architecture: 8\nCPU variant\t: 0x3\nCPU part\t: 0xd0c\nCPU revision\t: 1\n"
     assert processor.identify(text).id == "0x00000000410fd0c0"
-    assert processor.folder_of(processor.identify(text.replace("0xd0c", "0xd40")), catalogue.HERE) == "generic"
+    assert processor.folder_of(processor.identify(text.replace("0xd0c", "0xd8e")), catalogue.HERE) == "generic"
 
 
 @pytest.mark.parametrize("text", ["", "vendor_id: AuthenticAMD\n", "CPU part: 0xd0c\n", "cpu family: x\nmodel: 1\nstepping: 1\n", "²: ²"])
