@@ -18,6 +18,8 @@ from types import FrameType
 from typing import Any
 
 from vsprof.runner import campaign, clean, doctor, events, messages, notebook, overrides, parse, results, servers, words
+from vsprof.collectors.events import importer
+from vsprof.runner import campaign, clean, doctor, events, messages, notebook, overrides, parse, results, servers
 from vsprof.runner import experiment as experiments
 from vsprof.runner.experiment import Experiment
 from vsprof.runner.progress import Progress
@@ -191,6 +193,12 @@ def _events(asked: argparse.Namespace) -> int:
     return 0
 
 
+def _import_events(asked: argparse.Namespace) -> int:
+    done = importer.bring_in(asked.files, asked.microarchitecture, asked.only, asked.to, asked.force)
+    _print(asked, done.to_json(), events.render_import(done))
+    return 0
+
+
 def _list(asked: argparse.Namespace) -> int:
     rows, wrong = [], {}
     for name in experiments.names():
@@ -349,6 +357,27 @@ def _add_looking(commands: Any) -> None:
     counting.add_argument("--json", action="store_true")
     counting.add_argument("--events", type=Path, action="append", default=[], metavar="PATH", help="a JSON file of your own, or a folder")
     counting.add_argument("--microarchitecture", metavar="NAME", help="list the events of another processor, such as zen5; tries nothing")
+
+    vendors = _command(
+        counting.add_subparsers(metavar="COMMAND"),
+        "import",
+        _import_events,
+        "write events and metrics of perf's, Intel's or Arm's JSON files as files of your own",
+    )
+    vendors.add_argument("files", type=Path, nargs="+", metavar="FILE", help="a vendor's JSON file, or a folder of such")
+    # What `events` itself has, too: a default here would take the place of what was given before the word `import`.
+    vendors.add_argument("--json", action="store_true", default=argparse.SUPPRESS, help=JSON)
+    vendors.add_argument(
+        "--microarchitecture",
+        metavar="NAME",
+        default=argparse.SUPPRESS,
+        help="whose events they are, such as zen5 (default: as the files or their paths say)",
+    )
+    vendors.add_argument(
+        "--only", nargs="+", action="extend", default=[], metavar="PATTERN", help="names to take, such as 'L2_RQSTS.*'; default: all"
+    )
+    vendors.add_argument("--to", type=Path, metavar="FOLDER", help="where to write, in place of ~/.config/vsprof/events: vsprof.d/events")
+    vendors.add_argument("--force", action="store_true", help="replace files of the same name")
 
     listing = _command(commands, "list", _list, "list the experiments")
     listing.add_argument("--json", action="store_true")

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
-"""What this host's PMU can count, and which metrics can be made of it: `vsprof events`."""
+"""What this host's PMU can count, and which metrics can be made of it: `vsprof events`; vendors' lists: `vsprof events import`."""
 
 from __future__ import annotations
 
@@ -8,9 +8,11 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from vsprof.collectors.events import catalogue, probe
+from vsprof.collectors.events import catalogue, importer, probe
 from vsprof.collectors.events import messages as events_messages
 from vsprof.collectors.events.catalogue import Catalogue
+from vsprof.collectors.events.entries import Event, Metric
+from vsprof.collectors.events.importer import Imported
 from vsprof.collectors.events.probe import Survey
 from vsprof.runner import messages
 
@@ -129,3 +131,25 @@ def _metrics(known: dict[str, Any]) -> Iterator[str]:
 
 def _yes(this: bool) -> str:
     return "yes" if this else "no "
+
+
+# --- Importing ----------------------------------------------------------------------------------------------------------
+
+
+def render_import(done: Imported) -> str:
+    """For people: one line a file, what can be asked for now, and one line for each reason that kept something out."""
+    return "\n".join([*_written(done), *_left_out(done)])
+
+
+def _written(done: Imported) -> Iterator[str]:
+    for one in done.files:
+        events, metrics = (len(one.names(kind)) for kind in (Event, Metric))
+        yield f"{one.path} ({one.form}): {messages.counted_entries(events, metrics)} of {done.microarchitecture} -> {one.to}"
+    first = next(entry.name for one in done.files for entry in one.entries)
+    yield messages.name_them(first)
+
+
+def _left_out(done: Imported) -> Iterator[str]:
+    if done.left_out:
+        yield f"left out: {len(done.left_out)}"
+    yield from (f"  {line}" for line in importer.summed_up(done.left_out))

@@ -142,6 +142,14 @@ def no_jupyter(python: Path) -> BadInput:
 PAGE = "docs/adding-a-pmu-event.md"
 
 
+def counted_entries(events: int, metrics: int) -> str:
+    return f"{events} event{'' if events == 1 else 's'}, {metrics} metric{'' if metrics == 1 else 's'}"
+
+
+def name_them(name: str) -> str:
+    return f"to count them, name them in an experiment: collector_options: {{perf_stat: {{events: [{name}]}}}}"
+
+
 def unknown_processor(cpu_id: str) -> str:
     return (
         f"the catalogue has no events for this processor ({cpu_id}): perf's generic names stand in; what they count is vendor-defined,"

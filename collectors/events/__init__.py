@@ -10,4 +10,6 @@ own events) and ``generic`` (perf's generic names, for a processor that the cata
         entries.py                # one event, one metric
         terms/expression.py       # a metric's formula
     probe.py                      # can it be counted here?
+    importer.py                   # vendors' lists as files of the user's own
+        forms.py                  # the forms in which vendors give them
 """

@@ -128,13 +128,21 @@ def load(
         seen = seen or processor.this_host()
         folder = processor.folder_of(seen, shipped) or GENERIC
     else:
-        seen, folder = Processor(processor.UNKNOWN), microarchitecture
-        if folder not in names():
-            raise messages.unknown_microarchitecture(folder, names())
-    own = own_folder()
-    plugins = [path for place in places.own("events") for path in _folders(place, folder)]
-    paths = [*_folders(shipped, folder), *_folders(own, folder), *plugins, *(path for given in files for path in given_files(given))]
+        seen, folder = Processor(processor.UNKNOWN), named(microarchitecture)
+    paths = [*files_of(folder, shipped), *(path for given in files for path in given_files(given))]
     return read(paths, seen, folder, pmu or processor.core_pmu())
+
+
+def named(microarchitecture: str) -> str:
+    """The name itself. Raises ``BadInput`` if the catalogue does not have it."""
+    if microarchitecture not in names():
+        raise messages.unknown_microarchitecture(microarchitecture, names())
+    return microarchitecture
+
+
+def files_of(folder: str, shipped: Path = HERE) -> list[Path]:
+    """All files of a microarchitecture: the shipped ones, and the user's own."""
+    return [path for place in (shipped, own_folder(), *places.own("events")) for path in _folders(place, folder)]
 
 
 def read(paths: Iterable[Path], seen: Processor, folder: str, pmu: str | None = None) -> Catalogue:
@@ -149,7 +157,7 @@ def read(paths: Iterable[Path], seen: Processor, folder: str, pmu: str | None = 
             key = entry.name.casefold()
             if key in DATA:
                 reasons.append(messages.at(path, entry.name, messages.reserved_name(entry.name)))
-            elif key in known and not (origin[key] != path and _same(entry, known[key])):
+            elif key in known and not (origin[key] != path and same(entry, known[key])):
                 reasons.append(messages.at(path, entry.name, messages.name_twice(entry.name, str(origin[key]))))
             elif key not in known:
                 known[key], origin[key] = entry, path
@@ -163,7 +171,7 @@ def read(paths: Iterable[Path], seen: Processor, folder: str, pmu: str | None = 
     return Catalogue(seen, folder, events, metrics, pmu or processor.core_pmu(), formulas)
 
 
-def _same(one: Event | Metric, other: Event | Metric) -> bool:
+def same(one: Event | Metric, other: Event | Metric) -> bool:
     """True if two files give the same event: so a vendor's whole file can lie beside the shipped one, which has some of its events."""
     return isinstance(one, Event) and isinstance(other, Event) and one.perf().casefold() == other.perf().casefold()
 

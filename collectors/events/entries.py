@@ -38,13 +38,14 @@ FIXED = {
     "cpu_clk_unhalted.ref_tsc": "event=0x00,umask=0x03",
 }
 """Intel's events of fixed counters, whose code in Intel's files the kernel does not take."""
-_MSR_TERMS = {0x3F6: "ldlat", 0x1A6: "offcore_rsp", 0x1A7: "offcore_rsp", 0x3F7: "frontend"}
+MSR_TERMS = {0x3F6: "ldlat", 0x1A6: "offcore_rsp", 0x1A7: "offcore_rsp", 0x3F7: "frontend"}
+"""perf's word for what an event's second register is to hold, by the number of that register."""
 _PLAIN_NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_.]*")
 _SCALE = re.compile(r"\s*(?P<factor>[0-9]*\.?[0-9]+(?:[eE][-+]?[0-9]+)?)(?P<unit>.*)", re.DOTALL)
 _KINDS = {"missing": "missing", "string_type": "need text"}
 
 
-def _code(text: Any) -> int:
+def as_code(text: Any) -> int:
     """A number as vendors write it: ``0x45``, ``69``, or several of the same meaning, ``0xB7,0xBB``, of which the first is taken."""
     if isinstance(text, int) and not isinstance(text, bool):
         number = text
@@ -61,7 +62,7 @@ def _code(text: Any) -> int:
 
 
 def _flag(text: Any) -> bool:
-    return _code(text) != 0
+    return as_code(text) != 0
 
 
 def _event_name(text: str) -> str:
@@ -76,7 +77,7 @@ def _perf_event(text: str) -> str:
     return text
 
 
-Code = Annotated[int, BeforeValidator(_code)]
+Code = Annotated[int, BeforeValidator(as_code)]
 Flag = Annotated[bool, BeforeValidator(_flag)]
 Name = Annotated[str, AfterValidator(_event_name)]
 Empty = Annotated[str, BeforeValidator(lambda text: "" if text in (None, "null") else text)]
@@ -152,8 +153,8 @@ class Event(Entry):
         for term, given in (("inv", self.invert), ("edge", self.edge), ("any", self.any_thread)):
             if given:
                 yield f"{term}=1"
-        if self.msr in _MSR_TERMS and self.msr_value:
-            yield f"{_MSR_TERMS[self.msr]}={self.msr_value:#x}"
+        if self.msr in MSR_TERMS and self.msr_value:
+            yield f"{MSR_TERMS[self.msr]}={self.msr_value:#x}"
 
 
 class Metric(Entry):
@@ -198,13 +199,14 @@ def read(path: Path) -> tuple[list[Event | Metric], list[str]]:
         return [], [messages.at(path, "", messages.no_list(_kind(document)))]
     entries, reasons = [], []
     for number, keys in enumerate(document, 1):
-        entry, wrong = _entry(keys)
+        entry, wrong = checked(keys)
         entries += [entry] if entry else []
         reasons += [messages.at(path, _label(keys, number), why) for why in wrong]
     return entries, reasons
 
 
-def _entry(keys: Any) -> tuple[Event | Metric | None, list[str]]:
+def checked(keys: Any) -> tuple[Event | Metric | None, list[str]]:
+    """The entry that a file's keys are, or what is wrong with them, key by key."""
     if not isinstance(keys, dict):
         return None, [messages.no_entry(_kind(keys))]
     kind = Metric if "MetricName" in keys else Event if "EventName" in keys else None
@@ -219,7 +221,7 @@ def _entry(keys: Any) -> tuple[Event | Metric | None, list[str]]:
 
 
 def _event_reasons(keys: Mapping[str, Any]) -> Iterator[str]:
-    given = [key for key in CODES if key in keys]
+    given = [key for key in CODES if keys.get(key) is not None]
     if not given:
         yield messages.no_code()
     elif len(given) > 1:
@@ -228,11 +230,11 @@ def _event_reasons(keys: Mapping[str, Any]) -> Iterator[str]:
 
 def _metric_reasons(keys: Mapping[str, Any]) -> Iterator[str]:
     if "Missing" in keys:
-        if "MetricExpr" in keys:
+        if keys.get("MetricExpr") is not None:
             yield messages.both_expression_and_missing()
         elif not (isinstance(keys["Missing"], str) and keys["Missing"].strip()):
             yield messages.wrong_value("Missing", "need the reason", keys["Missing"])
-    elif "MetricExpr" not in keys:
+    elif keys.get("MetricExpr") is None:
         yield messages.no_expression()
     elif isinstance(keys["MetricExpr"], str):
         try:

@@ -135,3 +135,93 @@ def time_is_up(seconds: float) -> str:
 
 def missing_on(name: str, word: str, why: str) -> str:
     return f"{name} has no {word}: {why}"
+
+
+# --- Importing vendors' lists ----------------------------------------------------------------------------------------
+
+IMPORT_PAGE = f"{PAGE}#import-events"
+
+
+def no_known_form(path: Path, seen: str) -> BadInput:
+    return BadInput(
+        f"{path}: found {seen}, which is none of the known forms of event lists (perf, intel/perfmon, Arm's telemetry specification,"
+        f" ARM-software/data): {IMPORT_PAGE} has an example of each"
+    )
+
+
+def no_processor(paths: Iterable[Path], known: Iterable[str], here: str) -> BadInput:
+    return BadInput(
+        f"{_listed(paths)}: neither the file nor its path says which processor's events these are: add --microarchitecture with one of"
+        f" {', '.join(known)} (this host's: {here})"
+    )
+
+
+def two_processors(found: Iterable[str]) -> BadInput:
+    return BadInput(
+        f"these files are of several processors ({', '.join(found)}): import them one after another, or add --microarchitecture"
+    )
+
+
+def file_exists(path: Path) -> BadInput:
+    return BadInput(f"{path} is there already: add --force to replace it, or --to with another folder")
+
+
+def not_writable(path: Path, why: str) -> BadInput:
+    return BadInput(f"{path} can't be written ({why}): give another folder with --to")
+
+
+def same_file_name(one: Path, other: Path) -> BadInput:
+    return BadInput(f"{one} and {other} would both become {one.stem}.json: import them one after another, with --to or renamed")
+
+
+def nothing_matches(pattern: str, near: list[str]) -> BadInput:
+    return BadInput(f"--only {pattern}: no event or metric of these files has such a name{_meant(near)}")
+
+
+def nothing_to_import(paths: Iterable[Path], reasons: Iterable[str]) -> BadInput:
+    because = "; ".join(reasons)
+    return BadInput(f"{_listed(paths)}: nothing can be imported: {because or 'there is no event and no metric'}")
+
+
+def not_readable_entry() -> str:
+    return "can't be read"
+
+
+def uncore(unit: str) -> str:
+    return f"count outside the cores ({unit}), and perf_stat counts by core"
+
+
+def hybrid(unit: str) -> str:
+    return f"belong to one kind of core of a processor that has two ({unit}), which the catalogue does not have"
+
+
+def precise_only() -> str:
+    return "count only while the PMU samples precisely (PEBS), and perf_stat does not sample"
+
+
+def strange_register(number: int) -> str:
+    return f"need register {number:#x} of the processor, for which perf has no word"
+
+
+def deprecated() -> str:
+    return "are deprecated by the vendor, who has the same under another name"
+
+
+def no_standard(name: str, table: str) -> str:
+    return f"the file has no code for ArchStdEvent {name}: give perf's {table} as another FILE"
+
+
+def in_catalogue() -> str:
+    return "are in the catalogue already, with the same code"
+
+
+def name_taken(first: str) -> str:
+    return f"have a name that is taken in {first}"
+
+
+def lacks() -> str:
+    return "have a formula that uses what is not among the events (give the file that has it, too)"
+
+
+def _listed(paths: Iterable[Path]) -> str:
+    return ", ".join(map(str, paths))

@@ -74,6 +74,13 @@ def _arm(midr: int, name: str) -> Processor:
 def _arm_by_cpuinfo(cpuinfo: Mapping[str, str], name: str) -> Processor:
     """The MIDR's parts, as the kernel prints them. Raises ``KeyError`` or ``ValueError`` if it does not."""
     implementer, variant, part, revision = (int(cpuinfo[key], 0) for key in ("CPU implementer", "CPU variant", "CPU part", "CPU revision"))
+    return arm(implementer, variant, part, revision, name)
+
+
+def arm(implementer: int, variant: int, part: int, revision: int, name: str = "") -> Processor:
+    """An Arm core by the parts of its MIDR. Raises ``ValueError`` if one of them has more bits than its place."""
+    if not (0 <= implementer < 1 << 8 and 0 <= variant < 1 << 4 and 0 <= part < 1 << 12 and 0 <= revision < 1 << 4):
+        raise ValueError(f"no parts of a MIDR: {implementer:#x}, {variant:#x}, {part:#x}, {revision:#x}")
     return _arm(implementer << 24 | variant << 20 | 0xF << 16 | part << 4 | revision, name)
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import json
 import os
+from pathlib import Path
 
 import pytest
 
@@ -129,3 +130,45 @@ def test_bad_input_ends_with_2(capsys, tmp_path):
     assert cli.main(["events", "--events", str(path)]) == 2
     assert capsys.readouterr().err.startswith(f"vsprof: {path}: a: has no EventCode")
     assert cli.main(["events", "--microarchitecture", "z80"]) == 2
+
+
+# --- import -------------------------------------------------------------------------------------------------------------
+
+VENDORS = Path(__file__).parents[1] / "collectors" / "events" / "captured" / "vendors"
+GNR = VENDORS / "perfmon" / "GNR" / "events" / "graniterapids_core.json"
+
+
+@pytest.fixture
+def own(tmp_path, monkeypatch) -> Path:
+    monkeypatch.setenv(catalogue.OWN_FOLDER, str(tmp_path))
+    return tmp_path
+
+
+def test_import_says_what_it_wrote_and_what_it_left_out(own, capsys):
+    lines = printed(capsys, "import", str(GNR)).splitlines()
+    assert lines[0] == f"{GNR} (perfmon): 7 events, 0 metrics of granite-rapids -> {own}/granite-rapids/{GNR.name}"
+    assert lines[1].endswith("collector_options: {perf_stat: {events: [INST_RETIRED.ANY]}}")
+    assert lines[2] == "left out: 1"
+    assert lines[3] == "  1 are in the catalogue already, with the same code: L1D.REPLACEMENT"
+    # What was written is listed at once.
+    assert "L2_LINES_OUT.SILENT" in printed(capsys, "--microarchitecture", "granite-rapids")
+
+
+def test_import_for_scripts(own, capsys):
+    options = ("import", str(GNR), "--microarchitecture", "emerald-rapids", "--only", "L2*", "OCR*", "--to", str(own / "there"))
+    done = json.loads(printed(capsys, *options, "--json"))
+    assert done["microarchitecture"] == "emerald-rapids"
+    [file] = done["files"]
+    assert file["form"] == "perfmon"
+    assert file["to"] == str(own / "there" / "emerald-rapids" / GNR.name)
+    assert file["events"] == ["L2_LINES_IN.ALL", "L2_LINES_OUT.SILENT", "OCR.READS_TO_CORE.L3_MISS_LOCAL"]
+    # Said before the word or after it.
+    assert json.loads(printed(capsys, "--json", *options, "--force")) == done
+
+
+def test_import_of_nothing_known_ends_with_2(own, capsys):
+    assert cli.main(["events", "import", str(own / "none.json")]) == 2
+    assert capsys.readouterr().err.startswith("vsprof: no events in ")
+    assert cli.main(["events", "import", str(GNR)]) == 0
+    assert cli.main(["events", "import", str(GNR)]) == 2
+    assert "add --force to replace it" in capsys.readouterr().err
