@@ -33,6 +33,8 @@ from vsprof.terms.expression import Formula
 PREFIX = "hardware_"
 MODES = ("user", "kernel", "guest")
 WHOLE = "all"
+OUTSIDE = "uncore"
+"""The collector of what is counted outside the cores."""
 PER_PACKET = "_per_packet"
 SLOTS = ("retiring", "bad_speculation", "frontend_bound", "backend_bound")
 CAUSES = (*SLOTS, "unexplained")
@@ -48,12 +50,12 @@ def of(result: Result) -> pd.DataFrame:
     """Every metric, in COLUMNS; empty where no PMU counted."""
     rows, formulas = _rows(result), _formulas(result)
     if rows.empty or not formulas:
-        return metrics.joined([])
+        return metrics.joined(_outside(result))
     cleaned = _without_polling(result, rows)
     busy = cleaned[cleaned["traffic"] != "idle"]
     found = [*_computed(result, busy, formulas, ""), *_computed(result, rows, formulas, WITH_POLLING)]
     table = metrics.joined([pd.DataFrame(found, columns=COLUMNS)])
-    return metrics.joined([table, *_clocks(result, table)])
+    return metrics.joined([table, *_clocks(result, table), *_outside(result)])
 
 
 def present(result: Result) -> bool:
@@ -275,6 +277,19 @@ def _clocks(result: Result, table: pd.DataFrame) -> list[pd.DataFrame]:
         both.assign(metric=f"{PREFIX}clock_ratio", part=ratio, per=1.0, unit="core cycles/TSC cycle"),
         both.assign(metric=f"{PREFIX}pmd_cycles_per_packet", **cycles),
     ]
+
+
+def _outside(result: Result) -> list[pd.DataFrame]:
+    """What was counted outside the cores: per second and per unit of data, of the whole host, for there is no telling who asked."""
+    here = result.frame[(result.frame["testbed"] == result.testbed) & (result.frame["collector"] == OUTSIDE)]
+    counted = here[(here["window"] != "") & here["value"].notna()]
+    if counted.empty:
+        return []
+    sums = metrics.summed(counted, [*WINDOW, "name", "unit"]).merge(metrics.data_rates(result.numbers), on=WINDOW, how="left")
+    name, span = PREFIX + sums["name"], sums["window_seconds"]
+    word = sums["traffic"].map(vocabulary.per_data())
+    per_data = metrics.quotient(sums, name + "_per_" + word, sums["value"], sums["data_rate"] * span, sums["unit"] + "/" + word)
+    return [metrics.quotient(sums, name + "_per_second", sums["value"], span, sums["unit"] + "/s"), per_data[word.notna().to_numpy()]]
 
 
 HARDWARE = Source(

@@ -275,6 +275,8 @@ def _with_names_of_their_own(found: Sequence[_Found], known: Catalogue) -> tuple
 def _with_all_they_need(found: Sequence[_Found], known: Catalogue) -> tuple[list[_Found], list[LeftOut]]:
     """A metric is kept once all that its formula uses is there; so none is that leads back to itself."""
     there = {name.casefold() for name in (*known.events, *known.metrics, *catalogue.DATA)}
+    # What is counted outside the cores is not counted in one window's groups with the rest.
+    there -= {name.casefold() for name in (*known.events, *known.metrics) if any(known.events[event].unit for event in known.needs(name))}
     there |= {one.name for one in found if isinstance(one.entry, Event)}
     waiting = [one for one in found if isinstance(one.entry, Metric)]
     while ready := [one for one in waiting if set(one.needs) <= there]:

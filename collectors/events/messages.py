@@ -137,6 +137,10 @@ def missing_on(name: str, word: str, why: str) -> str:
     return f"{name} has no {word}: {why}"
 
 
+def no_uncore(microarchitecture: str) -> str:
+    return f"the catalogue has no event outside the cores of {microarchitecture}"
+
+
 # --- Importing vendors' lists ----------------------------------------------------------------------------------------
 
 IMPORT_PAGE = f"{PAGE}#import-events"

@@ -216,11 +216,14 @@ def _tried(catalogue: Catalogue, names: Iterable[str], run: Run, now: Callable[[
     began = now()
     for name in names:
         late = now() - began > ALL_S
-        yield name, Probed(NOT_TRIED, messages.time_is_up(ALL_S)) if late else _try(run, catalogue.events[name].perf(pmu=catalogue.pmu))
+        event = catalogue.events[name]
+        tried = None if late else _try(run, event.perf(pmu=catalogue.pmu), outside=bool(event.unit))
+        yield name, tried or Probed(NOT_TRIED, messages.time_is_up(ALL_S))
 
 
-def _try(run: Run, event: str) -> Probed:
-    return judge(run(["perf", "stat", "-x", SEPARATOR, "-e", event, "true"]))
+def _try(run: Run, event: str, *, outside: bool = False) -> Probed:
+    """``outside``: of the cores, where no program can be followed, so all is counted that happens meanwhile."""
+    return judge(run(["perf", "stat", *(["-a"] if outside else []), "-x", SEPARATOR, "-e", event, "true"]))
 
 
 def _useless(run: Run, version: str) -> str | None:

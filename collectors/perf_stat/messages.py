@@ -59,7 +59,8 @@ def another_event(expected: str, seen: str) -> str:
 
 
 def outside_cores(unit: str) -> str:
-    return f"it is counted outside the cores ({unit}), where no counter tells a core, and so a role, from another"
+    where = f"it is counted outside the cores ({unit}), where no counter tells a core, and so a role, from another"
+    return f"{where}: the collector uncore counts it"
 
 
 def not_beside_anchors(names: Iterable[str]) -> str:

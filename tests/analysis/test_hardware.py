@@ -10,6 +10,7 @@ from vsprof.analysis import describe, hardware, metrics, show
 from vsprof.analysis.load import load
 from vsprof.analysis.source import select
 from vsprof.analysis.sources import HARDWARE, SOFTWARE
+from vsprof.terms import schema
 
 FLOOD = {"traffic": "udp_flood", "load": "saturation"}
 KERNEL, DPDK = "kernel-ovs+vhost-net+64", "ovs-dpdk+vhost-user+64"
@@ -138,3 +139,26 @@ def test_hardware_is_shown_apart(counted):
 def test_generic_names_are_labelled(sample, pmu_sample, tmp_path):
     result = load(pmu_sample.add(sample.write(tmp_path / "r", repetitions=1), {"vendor_defined": True}))
     assert any("vendor-defined" in text for text in HARDWARE.limits(result))
+
+
+def test_what_was_counted_outside_the_cores_is_the_whole_hosts(sample, pmu_sample, tmp_path):
+    path = sample.write(tmp_path / "vm2vm")
+    table = schema.read(path / "measurements.parquet").to_pandas()
+    rows = list(table.astype(object).where(table.notna(), None).to_dict("records"))
+    for _, part in table.groupby(["run_id", "traffic", "load", "window"]):
+        where = {key: part.iloc[0][key] for key in (*schema.KEYS.names, "load")}
+        if where["window"].startswith("w"):
+            moved = 100.0 * pmu_sample.data(part) / pmu_sample.SPAN * part.loc[part["name"] == "window_seconds", "value"].iloc[0]
+            rows.append(schema.row(where, "uncore", "hardware", schema.Number("memory_read_bytes", float(moved), "bytes")))
+            rows.append(schema.row(where, "uncore", "hardware", schema.Number("io_read_llc_hits", None, "events", note="not here")))
+    schema.write(path / "measurements.parquet", rows)
+    result = load(path)
+    found = HARDWARE.estimate(result, case_id=KERNEL, metric="hardware_memory_read_bytes_per_packet", role="all", **FLOOD)
+    assert found.median == pytest.approx(100)
+    units = hardware.of(result).set_index("metric")["unit"]
+    assert set(units["hardware_memory_read_bytes_per_second"]) == {"bytes/s"}
+    assert set(units["hardware_memory_read_bytes_per_packet"]) == {"bytes/packet"}
+    assert not any("io_read" in metric for metric in units.index)
+    # No role, so nothing of the software's numbers, and no sign that perf_stat counted.
+    assert "memory_read_bytes_per_second" not in set(metrics.of(result)["metric"])
+    assert not hardware.present(result)

@@ -17,6 +17,7 @@ from vsprof.collectors.uarch_model import profiles
 FILES = sorted(catalogue.HERE.glob("*/*.json"))
 MICROARCHITECTURES = [name for name in catalogue.names() if name != catalogue.GENERIC]
 UNITS = {
+    "bytes",
     "cycles",
     "events",
     "instructions",
@@ -81,7 +82,8 @@ def test_every_entry_is_complete(path):
 def test_codes_are_hexadecimal(path):
     for keys in entries(path):
         for key in ("EventCode", "UMask"):
-            assert re.fullmatch(r"0x[0-9a-f]{2,4}", keys.get(key, "0x00")), keys
+            # Of a slice of cache, a unit mask has more bits.
+            assert re.fullmatch(r"0x[0-9a-f]{2,8}" if "Unit" in keys else r"0x[0-9a-f]{2,4}", keys.get(key, "0x00")), keys
 
 
 @pytest.mark.parametrize("name", catalogue.names())
@@ -115,7 +117,7 @@ def test_generic_names_are_labelled():
 def test_what_perf_is_told(name):
     pmu = "armv8_pmuv3_0" if name.startswith("neoverse-") else "cpu"
     terms = r"event=0x[0-9a-f]+(,(umask|cmask)=0x[0-9a-f]+)*(,(inv|edge|any)=1)*,name=[A-Za-z0-9_.]+"
-    told = [event.perf("u", pmu) for event in catalogue.load(name).events.values() if event.hardware]
+    told = [event.perf("u", pmu) for event in catalogue.load(name).events.values() if event.hardware and not event.unit]
     assert all(re.fullmatch(rf"{pmu}/{terms}/u", text) for text in told)
 
 
@@ -175,6 +177,35 @@ def test_every_code_is_in_two_lists(path):
             # What is counted: perf's words for both, which have code, masks and flags.
             theirs, ours = (Event.model_validate({"EventName": event, **found}).perf() for found in (keys, shipped[event]))
             assert theirs == ours, (name, event)
+
+
+OUTSIDE = sorted((Path(__file__).parent / "captured" / "lists" / "uncore").glob("*.json"))
+
+
+@pytest.mark.parametrize("path", OUTSIDE, ids=lambda path: path.stem)
+def test_every_code_outside_the_cores_is_in_two_lists(path):
+    """Intel has the upper bits of a unit mask under a key of their own."""
+    shipped = {keys["EventName"]: keys for keys in entries(catalogue.HERE / path.stem / "uncore.json") if "EventName" in keys}
+    for one in json.loads(path.read_text()).values():
+        assert set(one["events"]) == set(shipped)
+        for event, keys in one["events"].items():
+            mask = int(keys["UMask"], 0) | int(keys.get("UMaskExt", "0"), 0) << 8
+            assert (int(keys["EventCode"], 0), mask, keys["Unit"].casefold()) == (
+                int(shipped[event]["EventCode"], 0),
+                int(shipped[event]["UMask"], 0),
+                shipped[event]["Unit"].casefold(),
+            )
+
+
+def test_every_file_of_events_outside_the_cores_has_its_lists():
+    assert {path.stem for path in OUTSIDE} == {path.parent.name for path in catalogue.HERE.glob("*/uncore.json")}
+
+
+def test_what_perf_is_told_of_events_outside_the_cores():
+    events = catalogue.load("granite-rapids").events
+    assert events["UNC_M_CAS_COUNT_SCH1.WR"].perf() == "uncore_imc/event=0x06,umask=0xf0,name=UNC_M_CAS_COUNT_SCH1.WR/"
+    name = "UNC_CHA_TOR_INSERTS.IO_HIT_ITOM"
+    assert events[name].perf() == f"uncore_cha/event=0x35,umask=0xcc43fd04,name={name}/"
 
 
 def test_processors_that_came_later_have_their_lists():

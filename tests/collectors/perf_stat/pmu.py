@@ -51,7 +51,8 @@ def lines(names, program, cpus, as_json):
         text, ran = ("<not counted>", 0) if value is None else (f"{value:f}", 1_000_000_000)
         for cpu in cpus:
             if as_json:
-                yield json.dumps({"cpu": str(cpu), "counter-value": text, "unit": "", "event": shown, "event-runtime": ran,
+                where = {} if cpu is None else {"cpu": str(cpu)}
+                yield json.dumps({**where, "counter-value": text, "unit": "", "event": shown, "event-runtime": ran,
                                   "pcnt-running": HAS["percent"], "metric-value": 0.0, "metric-unit": ""})  # fmt: skip
             else:
                 yield f"{'' if cpu is None else f'CPU{cpu};'}{text};;{shown};{ran};{HAS['percent']:.2f};;"
@@ -81,7 +82,7 @@ def controlled(words, names):
     out = words[words.index("-o") + 1]
 
     def ended(*_):
-        Path(out).write_text("# started on a day\n\n" + "\n".join(lines(names, "", CPUS, as_json=True)) + "\n")
+        Path(out).write_text("# started on a day\n\n" + "\n".join(lines(names, "", CPUS if "-A" in words else [None], as_json=True)) + "\n")
         os._exit(0)
 
     signal.signal(signal.SIGINT, ended)
