@@ -17,9 +17,8 @@ from pathlib import Path
 from types import FrameType
 from typing import Any
 
-from vsprof.runner import campaign, clean, doctor, events, messages, notebook, overrides, parse, results, servers, words
 from vsprof.collectors.events import importer
-from vsprof.runner import campaign, clean, doctor, events, messages, notebook, overrides, parse, results, servers
+from vsprof.runner import campaign, clean, doctor, events, messages, notebook, overrides, parse, results, servers, words
 from vsprof.runner import experiment as experiments
 from vsprof.runner.experiment import Experiment
 from vsprof.runner.progress import Progress
