@@ -29,7 +29,10 @@ def died(name: str, log: str) -> RunFailed:
 
 
 def no_stack(endpoint: str) -> str:
-    return f"{endpoint} has no network stack (access virtio-user), which this traffic's programs need: it can be flooded, and no more"
+    return (
+        f"{endpoint} has no network stack (DPDK serves its interface), which this traffic's programs need: "
+        "use another traffic, or a virtual machine with endpoint kernel"
+    )
 
 
 def no_pace(endpoint: str) -> str:
@@ -103,8 +106,8 @@ def offloads_stay_on(endpoint: str, features: Iterable[str]) -> RunFailed:
 
 def not_probed(sender: str, receiver: str) -> str:
     return (
-        f"{sender} and {receiver} can't be served by frame-probe, which takes both ends over virtio-user in one process: "
-        "use topology vm2vm with access virtio-user"
+        f"{sender} and {receiver} can't be served by frame-probe, which takes both ends of a path: "
+        "use topology vm2vm with access virtio-user, or a virtual machine with endpoint probe"
     )
 
 
