@@ -15,10 +15,10 @@ from hypothesis import strategies as st
 from vsprof.switches.base import Port
 from vsprof.terms.errors import RunFailed
 from vsprof.terms.schema import FCS_BYTES
-from vsprof.workloads.endpoints import virtio_user
+from vsprof.workloads.endpoints import virtio_paths, virtio_user
 from vsprof.workloads.endpoints.base import Counters, Frames
 from vsprof.workloads.endpoints.testpmd import SMALLEST_FILE, pcap
-from vsprof.workloads.endpoints.virtio_user import LOST_FEATURES, PATHS, Ends, VirtioUser, counters_of, paths_taken
+from vsprof.workloads.endpoints.virtio_user import LOST_FEATURES, PATHS, Ends, VirtioUser, counters_of
 
 
 def frames(size: int = 60, flows: int = 1) -> Frames:
@@ -84,7 +84,7 @@ def test_what_is_no_telemetry_is_refused(text):
 def test_the_driver_says_which_path_it_takes(path):
     """testpmd's own output natively over OVS-DPDK 3.5, DPDK 24.11, started for each path."""
     log = Path(__file__).with_name(f"testpmd.{path}.txt").read_text()
-    taken = paths_taken(log)
+    taken = virtio_paths.taken(log)
     assert {ways["rx"] for ways in taken.values()} == {PATHS[path].said}
     assert sorted(taken) == [0, 1]
     assert LOST_FEATURES not in log

@@ -15,9 +15,10 @@ from vsprof.switches.base import Port, Switch
 from vsprof.terms.errors import BadInput, RunFailed
 from vsprof.terms.placement import CpuPlan
 from vsprof.workloads.endpoints import virtio_features as features
+from vsprof.workloads.endpoints import virtio_paths
 from vsprof.workloads.endpoints.base import Frames
+from vsprof.workloads.endpoints.virtio_paths import PATHS
 from vsprof.workloads.endpoints.vm import Vm
-from vsprof.workloads.endpoints.vm_dpdk import PATHS, path_taken
 from vsprof.workloads.endpoints.vm_probe import ProbeVm
 from vsprof.workloads.endpoints.vm_testpmd import TestpmdFlood, TestpmdVm, counters_of
 from vsprof.workloads.topologies.pvp import Pvp
@@ -161,7 +162,7 @@ def test_the_driver_must_take_the_path_that_was_asked_for(path):
     made._devices = ["0000:00:03.0"]
     said = LOG.replace("mergeable buffer", PATHS[path].said).replace("110ef8020", f"{negotiated(path):x}")
     made._check(said)
-    assert path_taken(said) == PATHS[path].said
+    assert virtio_paths.taken(said)[0]["rx"] == PATHS[path].said
     with pytest.raises(RunFailed, match=f"asked for path {path}, and its driver takes the path 'other'"):
         made._check(LOG.replace("mergeable buffer", "other"))
     with pytest.raises(RunFailed, match=f"asked for path {path}, and its driver names none"):
@@ -169,7 +170,7 @@ def test_the_driver_must_take_the_path_that_was_asked_for(path):
 
 
 def negotiated(path: str) -> int:
-    on = {"indirect_desc": "on", **PATHS[path].features}
+    on = {"indirect_desc": "on", **PATHS[path].features()}
     return sum(1 << features.FEATURES[name].bit for name, value in on.items() if value == "on")
 
 

@@ -10,10 +10,8 @@ restarted.
 from __future__ import annotations
 
 import json
-import re
 import time
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from typing import Any, ClassVar
 
 from vsprof.switches.base import Port
@@ -21,33 +19,16 @@ from vsprof.terms.placement import Thread
 from vsprof.testbeds import dpdk_telemetry
 from vsprof.testbeds.base import Process, Testbed
 from vsprof.workloads import messages
-from vsprof.workloads.endpoints import probe
+from vsprof.workloads.endpoints import probe, virtio_paths
 from vsprof.workloads.endpoints.base import RUN, Counters, Endpoint, Flood, Frames, Job
 from vsprof.workloads.endpoints.probe import HostProbe, Probe, ProbeFlood
 from vsprof.workloads.endpoints.testpmd import PortFlood, Testpmd
+from vsprof.workloads.endpoints.virtio_paths import PATHS
 
 NAME = "virtio-user"
 LINK_SECONDS = 30
 
 
-@dataclass(frozen=True)
-class Path:
-    """A way of testpmd's driver (net_virtio) through its rings: the arguments that ask for it, and the driver's words for it."""
-
-    arguments: str
-    said: str
-
-
-# Arguments of https://doc.dpdk.org/guides-24.11/nics/virtio.html, "Virtio paths Selection and Usage"; its own default is in-order.
-PATHS = {
-    "mergeable": Path("mrg_rxbuf=1,in_order=0", "mergeable buffer"),
-    "non-mergeable": Path("mrg_rxbuf=0,in_order=0", "standard"),
-    "vector": Path("mrg_rxbuf=0,in_order=0,vectorized=1", "vectorized"),
-    "in-order": Path("mrg_rxbuf=1,in_order=1", "inorder"),
-    "packed": Path("mrg_rxbuf=1,in_order=0,packed_vq=1", "packed ring mergeable buffer"),
-}
-"""By the value of the option ``path``."""
-_SAID = re.compile(r"virtio: using (?P<path>.+) (?P<way>Rx|Tx) path on port (?P<port>\d+)")
 LOST_FEATURES = "are not supported by vhost-user"
 """What the driver says when a switch that connects later does not offer what the path needs."""
 LOUD = ("--log-level=pmd.net.virtio.init:info",)
@@ -70,9 +51,8 @@ class VirtioUser(Endpoint):
 
     def device(self) -> str:
         server = ",server=1" if self.port.listener == "endpoint" else ""
-        return (
-            f"net_virtio_user{self._index},mac={self.mac},path={self.port.where}{server},queue_size=1024,{PATHS[self._pair.path].arguments}"
-        )
+        way = PATHS[self._pair.path].vdev_arguments()
+        return f"net_virtio_user{self._index},mac={self.mac},path={self.port.where}{server},queue_size=1024,{way}"
 
     def flood(self, frames: Frames) -> Flood:
         return self._pair.flood(self._index, frames)
@@ -129,8 +109,8 @@ class Ends:
         self.program: Testpmd | HostProbe = self._make_testpmd()
         self._check_path()
 
-    def paths_taken(self) -> dict[int, dict[str, str]]:
-        return paths_taken(self.program.log())
+    def paths_taken(self) -> Mapping[int, dict[str, str]]:
+        return virtio_paths.taken(self.program.log())
 
     def _check_path(self) -> None:
         taken = self.paths_taken()
@@ -198,14 +178,6 @@ class Ends:
             self.program.stop()
             self._host.run(f"rm -f {RUN}/{NAME}*.pcap", check=False)
         self._stopped = True
-
-
-def paths_taken(log: str) -> dict[int, dict[str, str]]:
-    """The driver's own words for the path of each port, ``rx`` and ``tx``: what it said last, for it says it again with each start."""
-    found: dict[int, dict[str, str]] = {}
-    for match in _SAID.finditer(log):
-        found.setdefault(int(match["port"]), {})[match["way"].lower()] = match["path"]
-    return found
 
 
 def counters_of(text: str) -> Counters:

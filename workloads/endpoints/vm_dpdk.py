@@ -7,15 +7,14 @@ agent, and the program's main thread. The interfaces are taken from the kernel's
 
 from __future__ import annotations
 
-import re
 import shlex
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from typing import Any, ClassVar
 
 from vsprof.workloads import messages
-from vsprof.workloads.endpoints import virtio_features
+from vsprof.workloads.endpoints import virtio_features, virtio_paths
 from vsprof.workloads.endpoints.base import Endpoint, Job
+from vsprof.workloads.endpoints.virtio_paths import PATHS
 from vsprof.workloads.endpoints.vm import Vm
 
 HUGEPAGES = 48
@@ -35,28 +34,6 @@ for interface; do
     echo $device > /sys/bus/pci/drivers/uio_pci_generic/bind && echo $device
 done
 """
-
-
-@dataclass(frozen=True, slots=True)
-class Path:
-    """A way of DPDK's driver through the rings: the device's features that it needs, and the driver's word for it."""
-
-    features: Mapping[str, str]
-    said: str
-    arguments: str = ""
-
-
-# https://doc.dpdk.org/guides-24.11/nics/virtio.html, "Virtio paths Selection and Usage". A device of QEMU's has these features or lacks
-# them; its driver takes the quickest path that they allow.
-PATHS = {
-    "mergeable": Path({"mrg_rxbuf": "on", "in_order": "off", "packed": "off"}, "mergeable buffer"),
-    "non-mergeable": Path({"mrg_rxbuf": "off", "in_order": "off", "packed": "off"}, "standard"),
-    "vector": Path({"mrg_rxbuf": "off", "in_order": "off", "packed": "off"}, "vectorized", "vectorized=1"),
-    "in-order": Path({"mrg_rxbuf": "on", "in_order": "on", "packed": "off"}, "inorder"),
-    "packed": Path({"mrg_rxbuf": "on", "in_order": "off", "packed": "on"}, "packed ring mergeable buffer"),
-}
-"""By the value of the option ``path``."""
-_SAID = re.compile(r"virtio: using (?P<path>.+) Rx path on port (?P<port>\d+)")
 
 
 class DpdkVm(Vm):
@@ -79,7 +56,7 @@ class DpdkVm(Vm):
         self._job: Job | None = None
 
     def features(self) -> dict[str, str]:
-        return {**super().features(), **self._path.features}
+        return {**super().features(), **self._path.features()}
 
     def can_not_burst(self) -> str | None:
         return Endpoint.can_not_burst(self)
@@ -107,7 +84,8 @@ class DpdkVm(Vm):
         """
         if not self._devices:
             self._devices = self.run(f"set -- {' '.join(self.interfaces())}\n{TAKE}").split()
-        devices = [word for one in self._devices for word in ("-a", ",".join(filter(None, (one, self._path.arguments))))]
+        vectorized = "vectorized=1" if self._path.vectorized else ""
+        devices = [word for one in self._devices for word in ("-a", ",".join(filter(None, (one, vectorized))))]
         # Its driver names the path at level info, and the features at level debug.
         loud = "--log-level=pmd.net.virtio.init:debug"
         words = [program, "--in-memory", "--lcores", "0@0,1@1", loud, *devices, *eal, "--", *more]
@@ -119,8 +97,9 @@ class DpdkVm(Vm):
         self._check(said)
 
     def _check(self, log: str) -> None:
+        taken = virtio_paths.taken(log)
         for port, _ in enumerate(self._devices):
-            if (seen := path_taken(log, port)) != self._path.said:
+            if (seen := taken.get(port, {}).get("rx", "")) != self._path.said:
                 raise messages.path_not_taken(self.name, self.chosen["path"], seen)
         self._check_features(virtio_features.of_driver(log))
 
@@ -132,9 +111,3 @@ class DpdkVm(Vm):
 def until(text: str) -> str:
     """A shell command of the guest's that waits until its program has said ``text``, but not for ever."""
     return f"for i in $(seq {LOOKS}); do grep -q '{text}' {LOG} && break; sleep {LOOK_S}; done"
-
-
-def path_taken(log: str, port: int = 0) -> str:
-    """The driver's own word for a port's receive path: what it said last, for it says it with each start; empty where it said nothing."""
-    said = [match["path"] for match in _SAID.finditer(log) if int(match["port"]) == port]
-    return said[-1] if said else ""

@@ -47,7 +47,7 @@ class ProbeVm(DpdkVm):
         return report.model_copy(update={"clock_s": report.clock_s - self._ahead_s, "gap": gap})
 
     def flood(self, frames: Frames) -> Flood:
-        raise NotImplementedError
+        return ProbeFlood(GuestProbe(self), frames)
 
     def _network(self) -> list[str]:
         return [word for index, end in enumerate(self.ends) for word in self._interface(f"net{index}", end.port, end.mac)]
@@ -77,7 +77,7 @@ class ProbeEnd(Endpoint):
         self.mac = f"52:54:00:76:67:{number:02x}"
 
     def flood(self, frames: Frames) -> Flood:
-        return ProbeFlood(self.probe(), frames)
+        return self._vm.flood(frames)
 
     def can_not_flood(self, paced: bool, flows: int) -> str | None:
         if not paced:
