@@ -137,7 +137,7 @@ def _yes(this: bool) -> str:
 
 
 def render_import(done: Imported) -> str:
-    """For people: one line a file, what can be asked for now, and one line for each reason that kept something out."""
+    """For people: one line a file, what can be asked for, and one line for each reason that kept something out."""
     return "\n".join([*_written(done), *_left_out(done)])
 
 

@@ -18,8 +18,8 @@ from vsprof.workloads.endpoints.vm import Vm
 from vsprof.workloads.topologies.vm2host import Vm2Host
 from vsprof.workloads.topologies.vm2vm import Vm2Vm
 
-BITS = "0010010001011101111100000000110001000000000000000000000000000000\n"
-"""The features that a guest's virtio_net and QEMU agreed on over a tap, lowest bit first, as its sysfs had them."""
+BITS = "1110010111111111111101010000110010000000100000000000001110000000\n"
+"""What a guest's virtio_net and QEMU agreed on over vhost-net, as its sysfs had it: the lowest bit first."""
 WHERE = {"vhost-user": "/run/p1.sock", "vhost-net": "p1", "virtio-net": "p1"}
 
 
