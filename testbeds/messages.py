@@ -103,8 +103,9 @@ def no_control_channel(seconds: float, words: str) -> VsprofError:
     return VsprofError(f"no SSH answer from the host in {seconds:.0f} s: {words or 'the connection was not even refused'}")
 
 
-def command_timed_out(command: str, seconds: float) -> RunFailed:
-    return RunFailed(f"on the testbed, no end after {seconds:.0f} s: {_short(command)}")
+def command_timed_out(command: str, seconds: float, doing: str = "") -> RunFailed:
+    """``doing``: what the emulator does meanwhile, where there is one."""
+    return RunFailed(f"on the testbed, no end after {seconds:.0f} s: {_short(command)}{f'; {doing}' if doing else ''}")
 
 
 def command_failed(command: str, status: int, words: str) -> RunFailed:

@@ -36,6 +36,8 @@ class Channel:
     folder: Path
     held_up: Callable[[], Mapping[int, float]] = dict
     """By thread of an emulator, how long [s] it has waited for a CPU of this machine so far: none of that is the host's own slowness."""
+    doing: Callable[[], str] = str
+    """What an emulator does at this moment, for the error of a host that does not answer."""
     _forwarded: dict[str, Path] = field(default_factory=dict)
     _master: subprocess.Popen[bytes] | None = None
 
@@ -87,7 +89,7 @@ class Channel:
         try:
             ran = self._ssh([], command, stdin=stdin, timeout=timeout)
         except subprocess.TimeoutExpired as error:
-            raise messages.command_timed_out(command, timeout) from error
+            raise messages.command_timed_out(command, timeout, self.doing()) from error
         done = Completed(command, ran.returncode, ran.stdout, ran.stderr)
         # 255 is SSH's own failure; no command here ends with it.
         if done.status == 255 or (check and done.status != 0):
@@ -155,7 +157,8 @@ class Channel:
         """How the host is found, and whom to trust."""
         return [
             # No configuration file: a user's own settings for all hosts (a proxy, an agent) must not matter here.
-            "-F", "none", "-q", "-p", str(self.port), "-i", str(self.key), "-o", "IdentitiesOnly=yes", "-o", "IdentityAgent=none",
+            "-F", "none", "-o", "LogLevel=ERROR", "-p", str(self.port),
+            "-i", str(self.key), "-o", "IdentitiesOnly=yes", "-o", "IdentityAgent=none",
             "-o", f"UserKnownHostsFile={self.folder / 'known_hosts'}", "-o", "GlobalKnownHostsFile=/dev/null",
             "-o", "StrictHostKeyChecking=yes",
         ]  # fmt: skip

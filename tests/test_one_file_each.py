@@ -83,7 +83,9 @@ def found(tmp_path, monkeypatch):
         monkeypatch.setattr(module, "__path__", [*module.__path__, str(tmp_path / package.replace(".", "/"))])
     mine = catalogue.read([tmp_path / "events" / "mine.json"], Processor("made-up"), "made-up", "cpu")
     kinds = {"switches": "SWITCH", "workloads.traffic": "TRAFFIC", "collectors": "COLLECTOR"}
-    yield {package: plugins.find(f"vsprof.{package}", marker, hyphens=package == "switches") for package, marker in kinds.items()} | {"events": mine}
+    yield {package: plugins.find(f"vsprof.{package}", marker, hyphens=package == "switches") for package, marker in kinds.items()} | {
+        "events": mine
+    }
     for name in ("switches.dummy_switch", "workloads.traffic.dummy_traffic", "collectors.dummy_collector"):
         sys.modules.pop(f"vsprof.{name}", None)
 

@@ -205,12 +205,12 @@ static void command_status(FILE *out)
 	fprintf(out, ",\"packets\":%" PRIu64 ",\"vcpus\":[", packets_so_far());
 	for (uint32_t i = 0; i < vcpu_count; i++)
 		fprintf(out,
-			"%s{\"instructions\":%" PRIu64 ",\"modelled_instructions\":%" PRIu64 ",\"cycles\":%" PRIu64 ",\"asleep\":%s,\"at_ns\":%" PRId64 ",\"translations_checked\":%" PRIu64
-			",\"translations_wrong\":%" PRIu64 ",\"injections\":%" PRIu64 ",\"mended\":%" PRIu64 "}",
+			"%s{\"instructions\":%" PRIu64 ",\"modelled_instructions\":%" PRIu64 ",\"cycles\":%" PRIu64
+			",\"asleep\":%s,\"at_ns\":%" PRId64 ",\"translations_checked\":%" PRIu64 ",\"translations_wrong\":%" PRIu64
+			",\"injections\":%" PRIu64 ",\"mended\":%" PRIu64 "}",
 			i ? "," : "", vcpus[i].counted + (model ? model->core[i]->retired : 0), model ? model->core[i]->retired : 0,
-			model ? core_cycles(model->core[i]) : 0,
-			machine_clock.cpu[i].idle ? "true" : "false", machine_clock.cpu[i].at, vcpus[i].checked, vcpus[i].wrong,
-			vcpus[i].injections, vcpus[i].mended);
+			model ? core_cycles(model->core[i]) : 0, machine_clock.cpu[i].idle ? "true" : "false", machine_clock.cpu[i].at,
+			vcpus[i].checked, vcpus[i].wrong, vcpus[i].injections, vcpus[i].mended);
 	fputs("]}\n", out);
 }
 

@@ -40,7 +40,7 @@ void settle_free(struct vcpu *vcpu, struct core *core)
 /* What QEMU's virtual clock reads: for a processor that runs the time that it has reached; for all others that of the whole machine. */
 int64_t present_clock(void)
 {
-	if (!modelled.runs)
+	if (!__atomic_load_n(&modelled.runs, __ATOMIC_ACQUIRE))
 		return qemu_clock_present() + modelled.offset;
 	int64_t machine = clock_now(&machine_clock);
 	if (own_index < 0 || wants_machine_time || vcpus[own_index].asleep)
@@ -195,12 +195,13 @@ void end_modelled_time(void)
 {
 	int64_t now = clock_stop(&machine_clock);
 
-	modelled.runs = false;
-	qemu_clock_let_sleep(false);
 	for (uint32_t i = 0; i < vcpu_count; i++)
 		if (own_time(&vcpus[i], cores[i]) > now)
 			now = own_time(&vcpus[i], cores[i]);
 	modelled.offset = now - qemu_clock_present();
+	/* In this order: QEMU's main loop runs beside this, and would see a clock that is far ahead, for modelled time is the slower one. */
+	__atomic_store_n(&modelled.runs, false, __ATOMIC_RELEASE);
+	qemu_clock_let_sleep(false);
 	qemu_clock_notify_timers();
 	qemu_interrupt_later(raise_the_rest);
 }

@@ -23,6 +23,7 @@ from typing import Any
 
 from vsprof.terms import errors, locks
 from vsprof.testbeds import messages, processes
+from vsprof.testbeds.emulator import threads
 from vsprof.testbeds.emulator.image import Image
 from vsprof.testbeds.emulator.likeness import ITSELF, Likeness
 from vsprof.testbeds.emulator.needs import LAB_MEMORY_BYTES
@@ -213,12 +214,11 @@ class Machine:
 
     def held_up(self) -> dict[int, float]:
         """How long each of QEMU's threads has waited for a CPU of this machine so far [s]; empty where the kernel does not say."""
-        waited = {}
-        for thread in Path(f"/proc/{self.pid}/task").glob("*/schedstat"):
-            # On a CPU, waiting for one, time slices (Linux, Documentation/scheduler/sched-stats.rst). A thread may end meanwhile.
-            with contextlib.suppress(OSError, IndexError, ValueError):
-                waited[int(thread.parent.name)] = int(thread.read_text().split()[1]) / 1e9
-        return waited
+        return threads.waited(self.pid)
+
+    def doing(self) -> str:
+        """What each emulated CPU and QEMU's main loop do at this moment: where to look when the lab does not answer."""
+        return threads.doing(self.pid, self._monitor)
 
     def output(self) -> str:
         """What QEMU itself printed."""

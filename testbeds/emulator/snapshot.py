@@ -78,7 +78,10 @@ def resume(machine: Machine, snapshot: Path) -> None:
 
 def connect(machine: Machine, seconds: float) -> Channel:
     """Open the control channel to a running machine. Raises ``VsprofError`` when it ends, or does not answer."""
-    channel = Channel("root@127.0.0.1", machine.port, machine.image.key, machine.image.host_key, machine.folder, held_up=machine.held_up)
+    image = machine.image
+    channel = Channel(
+        "root@127.0.0.1", machine.port, image.key, image.host_key, machine.folder, held_up=machine.held_up, doing=machine.doing
+    )
     channel.open(seconds, machine.check_alive)
     return channel
 

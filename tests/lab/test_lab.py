@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 import os
+import re
 import signal
 import subprocess
 import sys
@@ -43,8 +44,12 @@ def test_a_command_that_fails_says_what_it_printed(lab: Lab) -> None:
 
 
 def test_a_command_that_hangs_is_given_up(lab: Lab) -> None:
-    with pytest.raises(errors.RunFailed, match="no end after 1 s"):
+    with pytest.raises(errors.RunFailed, match="no end after 1 s: sleep 60; in 1 s QEMU's ") as raised:
         lab.run("sleep 60", timeout=1)
+    # Where to look: a sleeping lab has halted CPUs, one that hangs has not.
+    for cpu in range(lab.cpus):
+        assert re.search(rf"CPU {cpu} RIP=\w+ HLT=[01] ran for \d\.\d\d s", str(raised.value))
+    assert "main loop ran for" in str(raised.value)
 
 
 def test_files_go_there_and_come_back(lab: Lab, tmp_path: Path) -> None:
