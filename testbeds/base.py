@@ -19,7 +19,7 @@ from __future__ import annotations
 
 import abc
 import contextlib
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import AbstractContextManager
 from dataclasses import dataclass
 from pathlib import Path
@@ -151,6 +151,15 @@ class Testbed(abc.ABC):
     @abc.abstractmethod
     def start(self, name: str, command: str, *, cpus: Sequence[int], environment: Mapping[str, str] = {}) -> Process:
         """Start ``command`` in the background as process ``name``, allowed on ``cpus`` only."""
+
+    def prepared(self, key: str, prepare: Callable[[], None]) -> Callable[[str], Process] | None:
+        """Bring it to the state that ``prepare`` leaves it in, before anything else runs on it. ``key``: what that state depends on.
+
+        A testbed that is thrown away may have kept the state from before. Then it says how a process of it is found by its name;
+        ``prepare`` was called for another one of its kind, or not at all. None where ``prepare`` was called here.
+        """
+        prepare()
+        return None
 
     def died(self, processes: Sequence[Process]) -> Process | None:
         """The first of ``processes`` that ended, or None."""

@@ -17,12 +17,12 @@ from vsprof.terms import errors
 from vsprof.terms import messages as terms_messages
 from vsprof.terms.placement import CpuPlan
 from vsprof.testbeds import messages
-from vsprof.testbeds.base import EMULATED, MODELLED, RELEASES, Completed
+from vsprof.testbeds.base import EMULATED, MODELLED, RELEASES, Completed, Process
+from vsprof.testbeds.emulator import cache, needs, releases, snapshot
 from vsprof.testbeds.emulator import image as images
-from vsprof.testbeds.emulator import needs, releases, snapshot
 from vsprof.testbeds.emulator.likeness import ITSELF, Likeness
 from vsprof.testbeds.emulator.machine import ACCELERATORS, Instance, Machine, Shape
-from vsprof.testbeds.ssh import Shell
+from vsprof.testbeds.ssh import Channel, Shell
 from vsprof.testbeds.systemd_host import SystemdHost
 
 RESUME_SECONDS = 20
@@ -94,6 +94,7 @@ class Lab(SystemdHost):
         self.clock = clock
         self._shape, self._say = Shape(cpus or (6 if nodes == 2 else 4), nodes, accel, like), say
         self._plugins = tuple(plugins) if accel == "tcg" else ()
+        self._image: images.Image | None = None
         self._instance: Instance | None = None
         self._machine: Machine | None = None
         self._shell: Shell | None = None
@@ -101,31 +102,24 @@ class Lab(SystemdHost):
         """Trees that this instance has beside its own."""
 
     def open(self) -> None:
+        """It is resumed by whoever needs it first: see ``prepared``."""
         Instance.remove_stale()
         needs.for_running().check()
-        image = images.get(self._say)
+        self._image = images.get(self._say)
         if self._shape.accel == "kvm":
-            needs.check_kvm(image.kernel, image.emulator())
-        try:
-            self._resume(image)
-        except errors.SnapshotUnusable as error:
-            # A snapshot can pass its checksum and still not suit this machine (another kernel, another CPU), or be unsound: boot again.
-            self.close()
-            self._say(f"{error}; booting again")
-            snapshot.discard(image, self._shape)
-            self._resume(image)
+            needs.check_kvm(self._image.kernel, self._image.emulator())
 
     def close(self) -> None:
-        if self._shell is not None:
-            self._shell.close()
-        if self._channel is not None:
-            self._channel.close()
-        if self._machine is not None:
-            self._machine.stop()
-        if self._instance is not None:
-            self._instance.remove()
-        self._shell = self._channel = self._machine = self._instance = None
-        self._releases.clear()
+        self._end()
+        self._image = None
+
+    def prepared(self, key: str, prepare: Callable[[], None]) -> Callable[[str], Process] | None:
+        """Resumed from a snapshot that had ``prepare`` done, which is made where it is missing; but not where it runs already."""
+        # KVM was never tried with virtual machines in a snapshot.
+        if self._machine is not None or self._shape.accel == "kvm":
+            return super().prepared(key, prepare)
+        self._begin(lambda: self._keep(key, prepare))
+        return self.process
 
     @property
     def cpus(self) -> int:
@@ -144,8 +138,15 @@ class Lab(SystemdHost):
 
     @property
     def machine(self) -> Machine:
+        if self._machine is None:
+            self._begin(self._plain)
         assert self._machine is not None
         return self._machine
+
+    @property
+    def channel(self) -> Channel:
+        assert self.machine
+        return super().channel
 
     def facts(self) -> dict[str, Any]:
         return {**super().facts(), "image": images.name(), "accel": self._shape.accel}
@@ -196,12 +197,57 @@ class Lab(SystemdHost):
         finally:
             self._shell.ask("stand 0", LET_GO_SECONDS)
 
-    def _resume(self, image: images.Image) -> None:
-        state = snapshot.get(image, self._shape, self._say)
-        self._instance = Instance()
-        self._machine = Machine(image, self._shape, self._instance.folder, self._plugins)
+    def _begin(self, made: Callable[[], Path], disk: Path | None = None) -> None:
+        """Resume from the snapshot that ``made`` gives. ``disk``: see ``snapshot.resume``."""
+        state = made()
         try:
-            snapshot.resume(self._machine, state)
+            self._resume(state, disk)
+        except errors.SnapshotUnusable as error:
+            # A snapshot can pass its checksum and still not suit this machine (another kernel, another CPU), or be unsound: make it again.
+            self._end()
+            self._say(f"{error}; booting again")
+            snapshot.discard(state)
+            self._resume(made(), disk)
+
+    def _plain(self) -> Path:
+        """The snapshot of a lab on which nothing was done."""
+        assert self._image is not None, "the lab is not open"
+        return snapshot.get(self._image, self._shape, self._say)
+
+    def _keep(self, key: str, prepare: Callable[[], None]) -> Path:
+        """The snapshot of one that had ``prepare`` done."""
+        assert self._image is not None, "the lab is not open"
+        where = snapshot.folder(self._image, self._shape, key)
+        if not cache.intact(where):
+            self._say("booting the virtual machines (once; about a minute)")
+        return cache.make(where, lambda partial: self._make(partial, prepare), snapshot.PARTS)
+
+    def _make(self, to: Path, prepare: Callable[[], None]) -> None:
+        try:
+            self._begin(self._plain, to / "disk.qcow2")
+            prepare()
+            snapshot.save(self.machine, self.channel, to / "state.bin")
+        finally:
+            self._end()
+
+    def _end(self) -> None:
+        if self._shell is not None:
+            self._shell.close()
+        if self._channel is not None:
+            self._channel.close()
+        if self._machine is not None:
+            self._machine.stop()
+        if self._instance is not None:
+            self._instance.remove()
+        self._shell = self._channel = self._machine = self._instance = None
+        self._releases.clear()
+
+    def _resume(self, state: Path, disk: Path | None) -> None:
+        assert self._image is not None
+        self._instance = Instance()
+        self._machine = Machine(self._image, self._shape, self._instance.folder, self._plugins)
+        try:
+            snapshot.resume(self._machine, state, disk)
             self._channel = snapshot.connect(self._machine, RESUME_SECONDS)
             snapshot.check(self._channel, self._shape.cpus)
         except errors.PluginNotLoaded:

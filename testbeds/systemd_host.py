@@ -58,8 +58,14 @@ class SystemdHost(Testbed):
         there = shlex.join([*self._enter, "bash", "-c", command]) if self._enter else command
         return self.channel.run(there, timeout=timeout, check=check)
 
+    def process(self, name: str) -> Process:
+        """One that runs by this name, whoever started it. Raises ``RunFailed`` where none does."""
+        unit, log = unit_of(name)
+        pid = int(self.run(f"systemctl is-active --quiet {unit} && systemctl show --property MainPID --value {unit}").stdout)
+        return UnitProcess(self, name, unit, log, pid)
+
     def start(self, name: str, command: str, *, cpus: Sequence[int], environment: Mapping[str, str] = {}) -> Process:
-        unit, log = f"vsprof-{name}", f"/run/vsprof-{name}.log"
+        unit, log = unit_of(name)
         settings = [f"--property=CPUAffinity={','.join(map(str, cpus))}", f"--property=StandardOutput=append:{log}",
                     f"--property=StandardError=append:{log}", "--property=LimitMEMLOCK=infinity",
                     # What is stopped while it still starts may not listen: systemd would give it 90 s.
@@ -94,3 +100,8 @@ class SystemdHost(Testbed):
 
     def socket(self, path: str) -> Path:
         return self.channel.socket(path)
+
+
+def unit_of(name: str) -> tuple[str, str]:
+    """The unit of a process, and the file that takes what it prints."""
+    return f"vsprof-{name}", f"/run/vsprof-{name}.log"

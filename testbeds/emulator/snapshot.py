@@ -8,6 +8,7 @@ reads the touched pages alone, in parallel. Both files are only ever read afterw
 from __future__ import annotations
 
 import hashlib
+import shutil
 import time
 from pathlib import Path
 
@@ -48,9 +49,10 @@ sync
 """
 
 
-def folder(image: Image, shape: Shape) -> Path:
-    """Where the snapshot lies: named by what it depends on, which is the image, the machine, and how it is made here."""
-    return image.folder.with_name(f"{image.folder.name}-{shape.name}-{_RECIPE}")
+def folder(image: Image, shape: Shape, prepared: str = "") -> Path:
+    """Where the snapshot lies: named by what it depends on, which is the image, the machine, how it is made here, and the key of what
+    was ``prepared`` on it."""
+    return image.folder.with_name("-".join(filter(None, (image.folder.name, shape.name, _RECIPE, prepared))))
 
 
 def get(image: Image, shape: Shape, say: Say) -> Path:
@@ -62,14 +64,19 @@ def get(image: Image, shape: Shape, say: Say) -> Path:
     return cache.make(where, lambda partial: _boot_until_sound(image, shape, partial, say), PARTS)
 
 
-def discard(image: Image, shape: Shape) -> None:
-    """Forget a snapshot that does not resume; the next ``get`` boots again."""
-    cache.remove(folder(image, shape))
+def discard(where: Path) -> None:
+    """Forget a snapshot that does not resume; it is made again when it is next asked for."""
+    cache.remove(where)
 
 
-def resume(machine: Machine, snapshot: Path) -> None:
-    """Start ``machine`` from ``snapshot`` and let it run. Raises ``VsprofError`` when the state does not load."""
-    machine.start(machine.create_overlay(snapshot / "disk.qcow2", machine.folder / "overlay.qcow2"), boot=False)
+def resume(machine: Machine, snapshot: Path, disk: Path | None = None) -> None:
+    """Start ``machine`` from ``snapshot`` and let it run. ``disk``: where its disk goes if that is to be kept.
+
+    Raises ``VsprofError`` when the state does not load.
+    """
+    if disk:
+        shutil.copyfile(snapshot / "disk.qcow2", disk)
+    machine.start(disk or machine.create_overlay(snapshot / "disk.qcow2", machine.folder / "overlay.qcow2"), boot=False)
     _set_capabilities(machine)
     machine.qmp("migrate-incoming", uri=f"file:{snapshot / 'state.bin'}")
     machine.wait_until(lambda: machine.qmp("query-status")["status"] != "inmigrate", RESUME_SECONDS, "the snapshot to load")
@@ -121,10 +128,7 @@ def boot_and_save(image: Image, shape: Shape, to: Path) -> None:
             except errors.LabUnsound as error:
                 error.registers = [_registers(machine, cpu) for cpu in range(shape.cpus)]
                 raise
-            channel.close()
-            # The lab's side of the connection ends a moment after ours; a half-open one would be saved.
-            time.sleep(1)
-            _save(machine, to / "state.bin")
+            save(machine, channel, to / "state.bin")
         finally:
             machine.stop()
 
@@ -134,7 +138,11 @@ def _registers(machine: Machine, cpu: int) -> str:
     return str(machine.qmp("human-monitor-command", **{"command-line": f"info lapic {cpu}"}))
 
 
-def _save(machine: Machine, state: Path) -> None:
+def save(machine: Machine, channel: Channel, state: Path) -> None:
+    """Save what ``machine`` does at this moment; then it stands still, and the ``channel`` to it is closed."""
+    channel.close()
+    # The lab's side of the connection ends a moment after ours; a half-open one would be saved.
+    time.sleep(1)
     machine.qmp("stop")
     _set_capabilities(machine)
     machine.qmp("migrate-set-parameters", **{"max-bandwidth": 0})

@@ -411,7 +411,7 @@ def test_what_ends_with_its_testbed_is_not_stopped_before(tmp_path, monkeypatch,
         def start(self):
             return None
 
-        ready = start
+        ready = boot = start
 
     host = Bed()
     host.thrown_away = thrown_away

@@ -197,7 +197,7 @@ def no_emulator(temporary, monkeypatch):
     monkeypatch.setattr(lab.needs, "for_running", lambda: SimpleNamespace(check=lambda: None))
     monkeypatch.setattr(lab.images, "get", lambda say: Image(temporary))
     monkeypatch.setattr(lab.snapshot, "get", lambda image, shape, say: temporary)
-    monkeypatch.setattr(lab.snapshot, "resume", lambda machine, state: None)
+    monkeypatch.setattr(lab.snapshot, "resume", lambda machine, state, disk: None)
     monkeypatch.setattr(lab.snapshot, "connect", lambda machine, seconds: SimpleNamespace(close=lambda: None))
     monkeypatch.setattr(lab.snapshot, "check", lambda channel, cpus: None)
     return temporary
@@ -213,9 +213,10 @@ def test_a_lab_that_resumes_unsound_is_booted_again(no_emulator, monkeypatch):
             raise testbeds_messages.lab_unsound(faults)
 
     monkeypatch.setattr(lab.snapshot, "check", check)
-    monkeypatch.setattr(lab.snapshot, "discard", lambda image, shape: discarded.append(shape))
-    with Lab(say=said.append):
-        assert len(discarded) == 1
+    monkeypatch.setattr(lab.snapshot, "discard", discarded.append)
+    with Lab(say=said.append) as host:
+        assert host.machine
+        assert discarded == [no_emulator]
     assert "CPU 3 took 0 timer interrupts" in said[0]
     assert "booting again" in said[0]
 
@@ -238,6 +239,69 @@ def test_a_lab_is_booted_until_it_is_sound_and_not_for_ever(no_emulator, monkeyp
         lab.snapshot._boot_until_sound(Image(no_emulator), Shape(), no_emulator / "never", said.append)
 
 
+@pytest.fixture
+def kept(no_emulator, monkeypatch):
+    """The states that labs were resumed from, and those that were saved, by the last part of their names."""
+    resumed: list[str] = []
+
+    def save(machine, channel, state):
+        for part in ("state.bin", "disk.qcow2"):
+            (state.parent / part).write_text("saved")
+
+    monkeypatch.setenv("XDG_CACHE_HOME", str(no_emulator / "cache"))
+    monkeypatch.setattr(lab.images, "get", lambda say: Image(no_emulator / "cache" / "lab" / "0123"))
+    monkeypatch.setattr(lab.snapshot, "resume", lambda machine, state, disk: resumed.append(f"{state.name[-6:]}{' to keep' * bool(disk)}"))
+    monkeypatch.setattr(lab.snapshot, "save", save)
+    return resumed
+
+
+def test_a_lab_begins_from_the_state_that_an_earlier_one_was_prepared_to(kept, no_emulator):
+    plain, done = no_emulator.name[-6:], []
+    for _ in range(2):
+        with Lab() as host:
+            assert host.prepared("vms-42", lambda: done.append("vms-42")) == host.process
+            assert host.machine
+    assert done == ["vms-42"]
+    assert kept == [f"{plain} to keep", "vms-42", "vms-42"]
+
+
+def test_a_lab_that_runs_already_is_prepared_itself(kept, no_emulator):
+    done = []
+    with Lab() as host:
+        assert host.machine
+        assert host.prepared("vms-42", lambda: done.append("vms-42")) is None
+    assert (done, kept) == (["vms-42"], [no_emulator.name[-6:]])
+
+
+def test_a_preparation_that_fails_keeps_nothing(kept):
+    def fails():
+        raise errors.RunFailed("guest1: its guest agent did not answer")
+
+    done = []
+    with pytest.raises(errors.RunFailed, match="guest1"), Lab() as host:
+        host.prepared("vms-42", fails)
+    with Lab() as host:
+        host.prepared("vms-42", lambda: done.append("vms-42"))
+    assert done == ["vms-42"]
+
+
+def test_a_kept_state_that_does_not_resume_is_made_again(kept, monkeypatch):
+    said, done, broken = [], [], ["vms-42"]
+
+    def resume(machine, state, disk):
+        if state.name.endswith(broken[0]):
+            broken[0] = "none"
+            raise errors.RunFailed("the state does not load")
+
+    with Lab() as host:
+        host.prepared("vms-42", lambda: done.append("first"))
+    monkeypatch.setattr(lab.snapshot, "resume", resume)
+    with Lab(say=said.append) as host:
+        host.prepared("vms-42", lambda: done.append("again"))
+    assert done == ["first", "again"]
+    assert "the state does not load" in said[0]
+
+
 def test_a_lab_knows_the_sockets_of_its_plugins(no_emulator):
     with Lab(plugins=[PLUGIN]) as host:
         assert host.plugin_socket(PLUGIN) == host.machine.folder / "uarch.ctl"
@@ -252,15 +316,15 @@ def test_a_host_that_is_not_emulated_has_no_plugins():
 
 
 def test_a_plugin_that_can_not_be_loaded_costs_no_snapshot_and_leaves_nothing(no_emulator, monkeypatch):
-    def resume(machine, state):
+    def resume(machine, state, disk):
         raise testbeds_messages.plugin_not_loaded([f"{PLUGIN}"], "no such file")
 
     said: list[str] = []
     discarded: list[object] = []
     monkeypatch.setattr(lab.snapshot, "resume", resume)
     monkeypatch.setattr(lab.snapshot, "discard", lambda *which: discarded.append(which))
-    with pytest.raises(PluginNotLoaded), Lab(say=said.append, plugins=[PLUGIN]):
-        pass
+    with pytest.raises(PluginNotLoaded), Lab(say=said.append, plugins=[PLUGIN]) as host:
+        assert host.machine
     assert not discarded
     assert not said
     assert not list(no_emulator.iterdir())

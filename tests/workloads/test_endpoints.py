@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import contextlib
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
@@ -25,22 +26,30 @@ WHERE = {"vhost-user": "/run/p1.sock", "vhost-net": "p1", "virtio-net": "p1"}
 
 def vm(access: str, number: int = 1, host: object = None, **how: Any) -> Vm:
     cpus = {"vcpu": 2, "backend_cpu": 1, "housekeeping_cpu": 0}
-    made = Vm(host, Port("p1", access, WHERE[access]), number, **cpus, node=how.pop("node", None), options=how)
+    made = Vm(host, number, **cpus, node=how.pop("node", None), options=how)
+    made.port = Port("p1", access, WHERE[access])
+    made._moved_by_qemu = access == "virtio-net"
     made._process, made._vcpu_tids = SimpleNamespace(pid=652), [661]
     return made
 
 
+def plugs(made: Vm) -> list[str]:
+    """What its QEMU is told to give it an interface."""
+    return list(made._plugs([made.port]))
+
+
 @pytest.mark.parametrize(("access", "wanted"), [("vhost-net", "vhost=on"), ("virtio-net", "vhost=off")])
 def test_a_tap_is_served_by_the_kernel_or_by_qemu(access, wanted):
-    command = " ".join(vm(access)._command())
+    command = " ".join(plugs(vm(access)))
     assert f"ifname=p1,script=no,downscript=no,{wanted}" in command
 
 
 def test_a_vhost_user_guest_owns_the_socket_and_shares_its_memory():
-    command = " ".join(vm("vhost-user")._command())
+    made = vm("vhost-user")
+    command = " ".join(plugs(made))
     assert "path=/run/p1.sock,server=on" in command
     assert "vhost-user,id=net" in command
-    assert "share=on" in command
+    assert "share=on" in made.command()
 
 
 def test_a_guests_memory_is_bound_to_its_node_where_there_are_several():
@@ -65,7 +74,7 @@ def test_where_a_guests_memory_is_becomes_a_fact():
 def test_a_guests_driver_is_told_whether_to_interrupt_for_what_it_sent(monkeypatch, wanted, frames):
     asked = []
     made = vm("vhost-user", tx_interrupts=wanted)
-    for name in ("_await_agent", "_pin", "_check_node"):
+    for name in ("_await_agent", "_await_interfaces", "_pin", "_check_node"):
         monkeypatch.setattr(made, name, lambda: None)
     ethtool = f"rx-frames:\t1\ntx-frames:\t{frames}\ntx-frames-irq:\t0\n"
     monkeypatch.setattr(made, "run", lambda command, **how: asked.append(command) or (BITS if command.endswith("features") else ethtool))
@@ -77,7 +86,7 @@ def test_a_guests_driver_is_told_whether_to_interrupt_for_what_it_sent(monkeypat
 
 def test_a_driver_that_goes_on_interrupting_fails_the_run(monkeypatch):
     made = vm("vhost-user", tx_interrupts="off")
-    for name in ("_await_agent", "_pin", "_check_node"):
+    for name in ("_await_agent", "_await_interfaces", "_pin", "_check_node"):
         monkeypatch.setattr(made, name, lambda: None)
     monkeypatch.setattr(made, "run", lambda command, **how: "tx-frames:\t1\n")
     with pytest.raises(RunFailed, match="tx_interrupts off"):
@@ -138,7 +147,7 @@ def test_each_cpu_has_the_role_of_what_is_pinned_there(topology, access, cpus, r
 def test_on_two_nodes_the_guests_share_a_cpu_and_the_switch_has_its_seat(where, roles):
     made = Vm2Vm(SimpleNamespace(cpus=4), Switch, CpuPlan.of_two_nodes(4).on_slot(where), "vhost-user")
     assert made.cpu_roles() == dict(enumerate(roles))
-    assert made._vm(Port("p1", "vhost-user", "/run/p1.sock"), 1, 2)._node == 1
+    assert [one._node for one in made._machines()] == [1, 1]
 
 
 def test_of_six_cpus_on_two_nodes_each_end_has_its_own_on_the_switchs_near_node():
@@ -147,7 +156,7 @@ def test_of_six_cpus_on_two_nodes_each_end_has_its_own_on_the_switchs_near_node(
 
 
 def test_a_guest_can_be_emulated():
-    made = Vm(None, Port("p1", "vhost-user", "/run/p1.sock"), 1, vcpu=2, backend_cpu=1, housekeeping_cpu=0, options={"accel": "tcg"})
+    made = Vm(None, 1, vcpu=2, backend_cpu=1, housekeeping_cpu=0, options={"accel": "tcg"})
     assert "-accel tcg -cpu max" in " ".join(made._command())
     assert "-accel kvm -cpu host" in " ".join(vm("vhost-user")._command())
 
@@ -307,4 +316,72 @@ def test_a_host_that_does_not_say_what_a_guest_waits_for_hides_no_other_error(bo
 @pytest.mark.parametrize(("where", "cpu"), [("own", 2), ("switch", 1)])
 def test_a_vcpu_has_a_cpu_of_its_own_unless_it_is_to_share_the_switchs(where, cpu):
     topology = Vm2Vm(None, None, CpuPlan.of(4), "vhost-user", {"guest_cpu": where})
-    assert topology._vm(Port("p1", "vhost-user", WHERE["vhost-user"]), 1, 2)._vcpu == cpu
+    assert topology._machines()[0]._vcpu == cpu
+
+
+class Keeps:
+    """A host that kept virtual machines from before under some keys."""
+
+    def __init__(self, *keys: str):
+        self.keys, self.asked = keys, []
+
+    def prepared(self, key, prepare):
+        self.asked.append(key)
+        if key in self.keys:
+            return lambda name: SimpleNamespace(name=name, pid=7)
+        prepare()
+
+
+def test_virtual_machines_are_found_where_the_host_kept_them_and_booted_where_not(monkeypatch):
+    booted = []
+    monkeypatch.setattr(Vm, "start", lambda self: booted.append(self.name))
+    monkeypatch.setattr(Vm, "stand_still", lambda self: None)
+    first = Keeps()
+    endpoint_vm.boot_all(first, [vm("vhost-user", 1), vm("vhost-user", 2)])
+    assert booted == ["guest1", "guest2"]
+    later, found = Keeps(*first.asked), [vm("vhost-net", 1), vm("vhost-net", 2)]
+    endpoint_vm.boot_all(later, found)
+    # How they reach a switch does not matter yet.
+    assert booted == ["guest1", "guest2"]
+    assert [one._process.name for one in found] == ["guest1", "guest2"]
+
+
+@pytest.mark.parametrize("other", [{"accel": "tcg"}, {"node": 1}])
+def test_virtual_machines_of_other_qemus_are_others(monkeypatch, other):
+    for name in ("start", "stand_still"):
+        monkeypatch.setattr(Vm, name, lambda self: None)
+    host = Keeps()
+    for how in ({}, other):
+        endpoint_vm.boot_all(host, [vm("vhost-user", **how)])
+    assert len(set(host.asked)) == 2
+
+
+def test_an_interface_that_does_not_come_fails_the_run(monkeypatch):
+    made = vm("vhost-user")
+    monkeypatch.setattr(made, "run", lambda command, **how: "")
+    with pytest.raises(RunFailed, match="guest1: its eth0 should have the address 52:54:00:76:67:01, it has none"):
+        made._await_interfaces()
+
+
+class Plugged:
+    """QEMU's monitor, with what it answers to the command that adds a backend."""
+
+    def __init__(self, answer: str):
+        self.answer, self.told = answer, []
+
+    def execute(self, command, **arguments):
+        self.told.append(arguments.get("command-line", command))
+        if command == "query-cpus-fast":
+            return [{"cpu-index": 0, "thread-id": 661}]
+        return self.answer if "netdev_add" in self.told[-1] else ""
+
+
+def test_a_guest_gets_its_interface_when_it_goes_on(monkeypatch):
+    made, monitor = vm("vhost-user"), Plugged("info: QEMU waiting for connection on: disconnected:unix:/run/p1.sock,server=on")
+    monkeypatch.setattr(made, "_monitor", lambda: contextlib.nullcontext(monitor))
+    made.plug(made.port)
+    assert [told.split()[0] for told in monitor.told] == ["query-cpus-fast", "cont", "chardev-add", "netdev_add", "device_add"]
+    refusing = Plugged("Error: chardev 'net-slot1-switch' is not available\n")
+    monkeypatch.setattr(made, "_monitor", lambda: contextlib.nullcontext(refusing))
+    with pytest.raises(RunFailed, match=r"guest1: its QEMU refused netdev_add vhost-user.*: Error: chardev"):
+        made.plug(made.port)

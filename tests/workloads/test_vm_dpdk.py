@@ -53,21 +53,21 @@ testpmd> show port stats 0
 
 
 def guest(**options: str) -> TestpmdVm:
-    made = TestpmdVm(None, PORTS[0], 1, **PLACE, options=options)
+    made = TestpmdVm(None, 1, **PLACE, options=options)
     made._process, made._vcpu_tids = SimpleNamespace(pid=652), [661, 662]
     return made
 
 
 def device_of(vm: Vm) -> str:
-    return re.search(r"virtio-net-pci,\S+", " ".join(vm._command()))[0]
+    return re.search(r"virtio-net-pci,\S+", " ".join(vm._plugs(PORTS[:1])))[0]
 
 
 # --- The device's features -------------------------------------------------------------------------------------------
 
 
 def test_a_guest_of_which_nothing_is_asked_has_qemus_own_features():
-    made = Vm(None, PORTS[0], 1, **PLACE)
-    assert device_of(made) == "virtio-net-pci,netdev=net,mac=52:54:00:76:67:01,romfile="
+    made = Vm(None, 1, **PLACE)
+    assert device_of(made) == "virtio-net-pci,bus=slot1,netdev=net-slot1,mac=52:54:00:76:67:01,romfile="
 
 
 @pytest.mark.parametrize(
@@ -80,7 +80,7 @@ def test_a_guest_of_which_nothing_is_asked_has_qemus_own_features():
     ],
 )
 def test_a_feature_is_a_property_of_the_device(options, properties):
-    made = Vm(None, PORTS[0], 1, **PLACE, options=options)
+    made = Vm(None, 1, **PLACE, options=options)
     assert device_of(made).split("romfile=")[1].split(",")[1:] == properties
 
 
@@ -114,7 +114,7 @@ def test_what_dpdks_driver_agreed_to_is_what_it_said_last():
 
 
 def test_a_feature_that_is_not_agreed_to_fails_the_run():
-    made = Vm(None, PORTS[0], 1, **PLACE, options={"packed": "on"})
+    made = Vm(None, 1, **PLACE, options={"packed": "on"})
     with pytest.raises(RunFailed, match="guest1: asked for packed on, and its driver did not agree"):
         made._check_features(frozenset({"mrg_rxbuf", "indirect_desc", "event_idx"}))
 
@@ -122,7 +122,7 @@ def test_a_feature_that_is_not_agreed_to_fails_the_run():
 def test_several_queues_are_several_pairs_of_rings_on_both_sides(monkeypatch):
     made = guest(queues="4")
     assert "vectors=10" in device_of(made)
-    assert "chardev=net-switch,queues=4" in " ".join(made._command())
+    assert "chardev=net-slot1-switch,queues=4" in " ".join(made._plugs(PORTS[:1]))
     launched = []
     monkeypatch.setattr(made, "run", lambda *_, **__: "")
     monkeypatch.setattr(made, "launch", lambda program, eal, own, *_: launched.extend(own))
@@ -144,8 +144,9 @@ def test_its_second_cpu_polls_and_the_first_is_not_measured():
 
 
 def test_frame_probes_machine_has_both_interfaces_and_times_by_its_own_clock():
-    made = ProbeVm(None, PORTS, 1, **PLACE)
-    command = " ".join(made._command())
+    made = ProbeVm(None, 1, **PLACE)
+    command = " ".join(made._plugs(PORTS))
+    assert [slot for slot in made.slots if f"pcie-root-port,id={slot}," in made.command()] == ["slot1", "slot2"]
     assert command.count("virtio-net-pci") == 2
     assert all(f"path={port.where},server=on" in command for port in PORTS)
     assert [(end.name, end.mac) for end in made.ends] == [("guest1-eth0", "52:54:00:76:67:01"), ("guest1-eth1", "52:54:00:76:67:02")]
@@ -230,7 +231,8 @@ def test_a_topology_offers_the_endpoints_that_it_can_have():
     assert "probe" not in Vm2Host.options_of("vhost-user")["endpoint"]
 
 
-def test_a_topology_makes_the_machine_that_a_case_asks_for(monkeypatch):
-    for endpoint, kind in (("kernel", Vm), ("testpmd", TestpmdVm)):
+def test_a_topology_makes_the_machines_that_a_case_asks_for():
+    for endpoint, kind, count in (("kernel", Vm, 2), ("testpmd", TestpmdVm, 2), ("probe", ProbeVm, 1)):
         made = Vm2Vm(SimpleNamespace(cpus=4), Switch, CpuPlan.of(4), "vhost-user", {"endpoint": endpoint})
-        assert type(made._vm(PORTS[0], 1, 2)) is kind
+        assert [type(one) for one in made._machines()] == [kind] * count
+        assert len(made._made) == 2

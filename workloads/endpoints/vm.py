@@ -1,12 +1,17 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
-"""A virtual machine with the project's guest image, and its kernel's own network stack."""
+"""A virtual machine with the project's guest image, and its kernel's own network stack.
+
+It boots without an interface, and stands still then: a testbed may keep it so for other runs. ``plug`` lets it go on, with its interface.
+"""
 
 from __future__ import annotations
 
 import base64
+import contextlib
+import hashlib
 import shlex
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any, ClassVar
 
 from vsprof.switches.base import Port
@@ -40,6 +45,8 @@ FORWARD = {
 GUEST_MEMORY_MIB = 256
 LEAST_PROGRESS = 0.02
 """The part of the time that a booting guest's CPU runs at least. Four emulated CPUs on one real one leave each a fourth."""
+PLUG_LOOKS = 400
+"""How often a guest looks whether an interface is there, 50 ms apart by its own clock."""
 POLL_S = 0.1
 CONNECT_TRIES = 6
 """To QEMU's monitor, each of up to 10 s."""
@@ -69,11 +76,12 @@ class Vm(Endpoint):
     features, see ``workloads.endpoints.virtio_features``."""
     vcpus: ClassVar[int] = 1
     """Of several, the last serves the interface."""
+    slots: ClassVar[Sequence[str]] = ("slot1",)
+    """Where its interfaces are plugged in, in the order of their names."""
 
     def __init__(
         self,
         host: Testbed,
-        port: Port,
         number: int,
         *,
         vcpu: int,
@@ -88,30 +96,63 @@ class Vm(Endpoint):
         self.name = f"guest{number}"
         self.address = f"10.77.0.{number}"
         self.mac = f"52:54:00:76:67:{number:02x}"
-        self._host, self.port = host, port
+        self._host = host
         self._vcpu, self._backend_cpu, self._housekeeping_cpu, self._node = vcpu, backend_cpu, housekeeping_cpu, node
         self.chosen = {name: options.get(name, values[0]) for name, values in self.options.items()}
         """The value of each of its options."""
+        self._moved_by_qemu = False
         self._pages: dict[int, int] = {}
         self._process: Process | None = None
         self._agent: Monitor | None = None
         self._vcpu_tids: list[int] = []
         self._negotiated: frozenset[str] = frozenset()
 
+    def command(self) -> str:
+        """The command line of its QEMU, on which all depends that it is before ``plug``."""
+        return shlex.join(self._command())
+
     def start(self) -> None:
-        """Start QEMU; the guest boots on its own, on its own CPU from the start. See ``wait`` for when it is ready."""
-        self._process = self._host.start(self.name, shlex.join(self._command()), cpus=[self._housekeeping_cpu])
+        """Start QEMU; the guest boots on its own, on its own CPU from the start."""
+        self._process = self._host.start(self.name, self.command(), cpus=[self._housekeeping_cpu])
         self._await_socket("qmp")
-        self._vcpu_tids = self._ask_for_vcpus()
+        with self._monitor() as monitor:
+            self._vcpu_tids = vcpus_of(monitor)
         self._pin()
 
-    def wait(self) -> None:
-        """Wait until the guest agent answers, pin every thread, and set up the interface.
+    def stand_still(self) -> None:
+        """Wait until the guest agent answers, and stop it there.
 
-        Raises ``RunFailed`` with QEMU's and the guest's last words when it does not boot, or has not what was asked for.
+        Raises ``RunFailed`` with QEMU's and the guest's last words if it does not.
         """
         self._await_agent()
-        # Again, for the vhost worker, which comes when the guest's driver does.
+        self.close()
+        with self._monitor() as monitor:
+            monitor.execute("stop")
+
+    def find(self, process: Callable[[str], Process]) -> None:
+        """It was booted before, by another run: see ``Testbed.prepared``."""
+        self._process = process(self.name)
+
+    def plug(self, *ports: Port) -> None:
+        """Let it go on, with an interface on each port. See ``wait`` for when it is ready. Raises ``RunFailed`` where QEMU refuses."""
+        self.port = ports[0]
+        self._moved_by_qemu = self.port.access == "virtio-net"
+        with self._monitor() as monitor:
+            self._vcpu_tids = vcpus_of(monitor)
+            monitor.execute("cont")
+            for command in self._plugs(ports):
+                # It also says that it waits for the switch.
+                if "Error:" in (said := monitor.execute("human-monitor-command", **{"command-line": command})):
+                    raise messages.endpoint_failed(self.name, f"its QEMU refused {command}", said)
+
+    def wait(self) -> None:
+        """Wait until it has its interfaces, pin every thread, and set them up.
+
+        Raises ``RunFailed`` with QEMU's and the guest's last words where that fails, or it has not what was asked for.
+        """
+        self._await_agent()
+        self._await_interfaces()
+        # The vhost worker came with the guest's driver. What booted it before may have had other CPUs.
         self._pin()
         self._check_node()
         self._prepare()
@@ -240,8 +281,12 @@ class Vm(Endpoint):
             "-device", "virtio-serial-pci",
             "-chardev", f"socket,id=agent,path={self._socket('agent')},server=on,wait=off",
             "-device", "virtserialport,chardev=agent,name=agent",
-            *self._network(),
+            *self._slots(),
         ]  # fmt: skip
+
+    def _slots(self) -> list[str]:
+        ports = [f"pcie-root-port,id={slot},chassis={number},slot={number}" for number, slot in enumerate(self.slots, start=1)]
+        return [word for port in ports for word in ("-device", port)]
 
     def _binding(self) -> str:
         # Without it a page is on the node of whoever touches it first: of the kernel and the initramfs that is QEMU's main thread.
@@ -255,39 +300,49 @@ class Vm(Endpoint):
             if self._pages.keys() != {self._node}:
                 raise testbeds_messages.elsewhere(f"{self.name}'s memory", self._node, testbeds_messages.pages(self._pages))
 
-    def _network(self) -> list[str]:
-        return self._interface("net", self.port, self.mac)
+    def interfaces(self) -> Sequence[tuple[str, str]]:
+        """Name and MAC address of each."""
+        return ((self.interface, self.mac),)
 
-    def _interface(self, name: str, port: Port, mac: str) -> list[str]:
-        # No boot ROM: firmware would spend a second on it, and the guest boots from no network.
-        queues = int(self.chosen.get("queues", "1"))
+    def _await_interfaces(self) -> None:
+        for name, mac in self.interfaces():
+            there = f"for i in $(seq {PLUG_LOOKS}); do cat /sys/class/net/{name}/address 2>/dev/null && exit; sleep 0.05; done"
+            if (seen := self.run(there, seconds=LOOK_S).strip()) != mac:
+                raise messages.endpoint_failed(self.name, f"its {name} should have the address {mac}, it has {seen or 'none'}", "")
+
+    def _plugs(self, ports: Sequence[Port]) -> Iterator[str]:
+        """The commands for QEMU's monitor that give it an interface on each port."""
+        for slot, port, (_, mac) in zip(self.slots, ports, self.interfaces(), strict=True):
+            yield from self._plug(slot, port, mac)
+
+    def _plug(self, slot: str, port: Port, mac: str) -> Iterator[str]:
+        name, queues = f"net-{slot}", int(self.chosen.get("queues", "1"))
+        if port.access == "vhost-user":
+            way = "server=on,wait=off" if port.listener == "endpoint" else "reconnect-ms=500"
+            yield f"chardev-add socket,id={name}-switch,path={port.where},{way}"
+            yield f"netdev_add vhost-user,id={name},chardev={name}-switch,queues={queues}"
+        else:
+            vhost = "on" if port.access == "vhost-net" else "off"
+            yield f"netdev_add tap,id={name},ifname={port.where},script=no,downscript=no,vhost={vhost}"
         # An interrupt for each ring, one for changed settings, and one for the control queue.
         many = ["mq=on", f"vectors={2 * queues + 2}"] if queues > 1 else []
-        properties = [f"virtio-net-pci,netdev={name},mac={mac},romfile=", *virtio_features.device(self.features()), *many]
-        device = ["-device", ",".join(properties)]
-        if port.access == "vhost-user":
-            way = "server=on" if port.listener == "endpoint" else "reconnect-ms=500"
-            socket, backend = (
-                f"socket,id={name}-switch,path={port.where},{way}",
-                f"vhost-user,id={name},chardev={name}-switch,queues={queues}",
-            )
-            return ["-chardev", socket, "-netdev", backend, *device]
-        vhost = "on" if port.access == "vhost-net" else "off"
-        return ["-netdev", f"tap,id={name},ifname={port.where},script=no,downscript=no,vhost={vhost}", *device]
+        # No boot ROM: nobody boots from it.
+        properties = [f"virtio-net-pci,bus={slot},netdev={name},mac={mac},romfile="]
+        yield "device_add " + ",".join([*properties, *virtio_features.device(self.features()), *many])
 
     def _await_socket(self, kind: str) -> None:
         waited = self._host.run(f"for i in $(seq 200); do [ -S {self._socket(kind)} ] && exit 0; sleep 0.05; done; exit 1", check=False)
         if waited.status != 0:
             raise messages.endpoint_failed(self.name, "its QEMU did not start", self._last_words())
 
-    def _ask_for_vcpus(self) -> list[int]:
-        """The threads that run the guest's CPUs, in their order. Only QEMU knows them for sure."""
+    @contextlib.contextmanager
+    def _monitor(self) -> Iterator[Monitor]:
         monitor = Monitor(self._host.socket(self._socket("qmp")))
         try:
             # On a loaded machine one try may not be enough. A QEMU that ended is not asked again.
             if not any(monitor.connect() for _ in range(CONNECT_TRIES) if self._process is not None and self._process.alive()):
                 raise messages.endpoint_failed(self.name, "its QEMU's monitor does not answer", self._last_words())
-            return [int(cpu["thread-id"]) for cpu in sorted(monitor.execute("query-cpus-fast"), key=lambda cpu: cpu["cpu-index"])]
+            yield monitor
         finally:
             monitor.close()
 
@@ -313,7 +368,7 @@ class Vm(Endpoint):
     def _moves_frames(self, name: str, tid: int) -> bool:
         """A vhost worker shows as a thread of its QEMU (Linux 6.4 on) named vhost-<pid>; virtio-net is served by QEMU's main loop."""
         assert self._process is not None
-        return name.startswith("vhost-") or (self.port.access == "virtio-net" and tid == self._process.pid)
+        return name.startswith("vhost-") or (self._moved_by_qemu and tid == self._process.pid)
 
     def _socket(self, kind: str) -> str:
         return f"{RUN}/{self.name}.{kind}"
@@ -362,9 +417,21 @@ def _decoded(data: object) -> str:
     return base64.b64decode(data).decode(errors="replace") if isinstance(data, str) else ""
 
 
-def start_all(vms: Sequence[Vm]) -> None:
-    """Boot all at once, then wait for each."""
-    for vm in vms:
-        vm.start()
-    for vm in vms:
-        vm.wait()
+def vcpus_of(monitor: Monitor) -> list[int]:
+    """The threads that run a guest's CPUs, in their order. Only QEMU knows them for sure."""
+    return [int(cpu["thread-id"]) for cpu in sorted(monitor.execute("query-cpus-fast"), key=lambda cpu: cpu["cpu-index"])]
+
+
+def boot_all(host: Testbed, vms: Sequence[Vm]) -> None:
+    """Boot them, or find them where ``host`` kept them from before. They stand still then."""
+
+    def boot() -> None:
+        for vm in vms:
+            vm.start()
+        for vm in vms:
+            vm.stand_still()
+
+    commands = "\n".join(vm.command() for vm in vms)
+    if process := host.prepared(f"vms-{hashlib.sha256(commands.encode()).hexdigest()[:8]}", boot):
+        for vm in vms:
+            vm.find(process)

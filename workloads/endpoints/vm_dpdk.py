@@ -73,17 +73,13 @@ class DpdkVm(Vm):
         """What the program said if it ended by itself; None while it runs."""
         return self.log() if self._job is None or self._job.finished() else None
 
-    def interfaces(self) -> Sequence[str]:
-        """Those that the program serves, by the kernel's names."""
-        return (self.interface,)
-
     def launch(self, program: str, eal: Sequence[str], more: Sequence[str], ready: str, standard_input: str = "/dev/null") -> None:
         """Let a program serve the interfaces, and wait until it has said ``ready``. ``eal``, ``more``: options of EAL and of its own.
 
         Raises ``RunFailed`` where it does not get ready, where its driver takes another path, or lacks a feature that was asked for.
         """
         if not self._devices:
-            self._devices = self.run(f"set -- {' '.join(self.interfaces())}\n{TAKE}").split()
+            self._devices = self.run(f"set -- {' '.join(name for name, _ in self.interfaces())}\n{TAKE}").split()
         vectorized = "vectorized=1" if self._path.vectorized else ""
         devices = [word for one in self._devices for word in ("-a", ",".join(filter(None, (one, vectorized))))]
         # Its driver names the path at level info, and the features at level debug.

@@ -28,14 +28,21 @@ ANSWER_S = 20
 class ProbeVm(DpdkVm):
     """The machine. Its ends are ``ends``."""
 
-    def __init__(self, host: Testbed, ports: Sequence[Port], number: int, **how: Any) -> None:
-        """As ``Vm``, but for two ``ports``."""
-        super().__init__(host, ports[0], number, **how)
-        self.ends = [ProbeEnd(self, port, number + index) for index, port in enumerate(ports)]
+    slots = ("slot1", "slot2")
+
+    def __init__(self, host: Testbed, number: int, **how: Any) -> None:
+        """As ``Vm``."""
+        super().__init__(host, number, **how)
+        self.ends = [ProbeEnd(self, number + index) for index, _ in enumerate(self.slots)]
         self._ahead_s = 0.0
 
-    def interfaces(self) -> Sequence[str]:
-        return [end.interface for end in self.ends]
+    def plug(self, *ports: Port) -> None:
+        for end, port in zip(self.ends, ports, strict=True):
+            end.port = port
+        super().plug(*ports)
+
+    def interfaces(self) -> Sequence[tuple[str, str]]:
+        return [(end.interface, end.mac) for end in self.ends]
 
     def ask_probe(self, command: str) -> str:
         """frame-probe's answer, a line. Raises ``RunFailed`` where none comes."""
@@ -48,9 +55,6 @@ class ProbeVm(DpdkVm):
 
     def flood(self, frames: Frames) -> Flood:
         return ProbeFlood(GuestProbe(self), frames)
-
-    def _network(self) -> list[str]:
-        return [word for index, end in enumerate(self.ends) for word in self._interface(f"net{index}", end.port, end.mac)]
 
     def _prepare(self) -> None:
         self._ahead_s = self._clock_ahead()
@@ -69,8 +73,8 @@ class ProbeEnd(Endpoint):
 
     has_stack = False
 
-    def __init__(self, vm: ProbeVm, port: Port, number: int) -> None:
-        self._vm, self.port = vm, port
+    def __init__(self, vm: ProbeVm, number: int) -> None:
+        self._vm = vm
         self.interface = f"eth{number - 1}"
         self.name = f"{vm.name}-{self.interface}"
         self.address = f"10.77.0.{number}"

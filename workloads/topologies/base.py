@@ -62,6 +62,8 @@ class Topology(abc.ABC):
         self.known: dict[str, Any] = {}
         """What one traffic of a run found out of the path, for the next ones."""
         self._made: list[Endpoint] = []
+        self._vms: list[Vm] | None = None
+        """The virtual machines, once they are booted."""
         self._softirqs: list[Thread] = []
         self._offloads: dict[str, list[str]] = {}
         """Of each end with a network stack, which offloads it has."""
@@ -76,9 +78,19 @@ class Topology(abc.ABC):
         one = {"queues": ("1",)} if "queues" in found and access != "vhost-user" else {}
         return {**found, **one, "endpoint": cls.endpoints}
 
+    def boot(self) -> None:
+        """Boot the virtual machines, where its endpoints are any: before anything else runs on the host, which may have them booted.
+
+        Raises ``RunFailed`` when one does not come up.
+        """
+        if self._vms is None:
+            self._vms = [] if self.access in CONTAINERS else self._machines()
+            if self._vms:
+                vm.boot_all(self.host, self._vms)
+
     @abc.abstractmethod
     def start(self) -> None:
-        """Boot the endpoints and attach them. Raises ``RunFailed`` when one does not come up or they can't reach each other."""
+        """Bring up the endpoints, and attach them. Raises ``RunFailed`` when one does not come up or they can't reach each other."""
 
     def stop(self) -> None:
         """Take the endpoints away. Safe to call at any time, and twice."""
@@ -126,8 +138,13 @@ class Topology(abc.ABC):
     def endpoint_roles(self) -> dict[int, str]:
         """The role of each endpoint's CPU."""
 
-    def _attach(self, cpus: Sequence[int]) -> list[Endpoint]:
-        """One endpoint on each of ``cpus``, each on a port of its own: of the kind that the access asks for."""
+    @abc.abstractmethod
+    def endpoint_cpus(self) -> Sequence[int]:
+        """The CPU of each endpoint on the switch."""
+
+    def _attach(self) -> list[Endpoint]:
+        """All endpoints, each on a port of its own: of the kind that the access asks for."""
+        cpus = self.endpoint_cpus()
         ports = [self.switch.add_port(f"p{number}", self.access) for number, _ in enumerate(cpus, start=1)]
         if self.access == "virtio-user":
             ends = virtio_user.Ends(self.host, ports, cpus, self.chosen["path"]).ends
@@ -137,23 +154,26 @@ class Topology(abc.ABC):
             for number, (port, cpu) in enumerate(zip(ports, cpus, strict=True), start=1):
                 self._made.append(Container(self.host, port, number, cpu))
             return list(self._made)
-        if self.chosen["endpoint"] == "probe":
-            return self._both_ends(ports, cpus[0])
-        vms = [self._vm(port, number, cpu) for number, (port, cpu) in enumerate(zip(ports, cpus, strict=True), start=1)]
-        vm.start_all(vms)
-        return list(vms)
+        self._plug(ports)
+        return list(self._made)
 
-    def _vm(self, port: Port, number: int, cpu: int) -> Vm:
-        made = VMS[self.chosen["endpoint"]](self.host, port, number, **self._place(cpu))
-        self._made.append(made)
+    def _plug(self, ports: Sequence[Port]) -> list[Vm]:
+        """The virtual machines, with their interfaces on ``ports``."""
+        self.boot()
+        assert self._vms
+        each = len(ports) // len(self._vms)
+        for number, one in enumerate(self._vms):
+            one.plug(*ports[number * each : (number + 1) * each])
+        for one in self._vms:
+            one.wait()
+        return self._vms
+
+    def _machines(self) -> list[Vm]:
+        kind, cpus = VMS[self.chosen["endpoint"]], self.endpoint_cpus()
+        # Of frame-probe's one is all ends, for only one clock can time a frame.
+        made = [kind(self.host, number, **self._place(cpu)) for number, cpu in enumerate(cpus[:1] if kind is ProbeVm else cpus, start=1)]
+        self._made += [end for one in made for end in (one.ends if isinstance(one, ProbeVm) else [one])]
         return made
-
-    def _both_ends(self, ports: Sequence[Port], cpu: int) -> list[Endpoint]:
-        """One VM that is all ends, for only one clock can time a frame."""
-        made = ProbeVm(self.host, ports, 1, **self._place(cpu))
-        self._made += made.ends
-        vm.start_all([made])
-        return list(made.ends)
 
     def _place(self, cpu: int) -> dict[str, Any]:
         """Where a VM is: its frames are moved by the switch's CPU, whatever the access; its memory is on its CPU's NUMA node."""

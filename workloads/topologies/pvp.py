@@ -8,7 +8,7 @@ network card, and always at saturation.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from typing import ClassVar
 
 from vsprof.switches.base import Port
@@ -47,18 +47,20 @@ class Pvp(Topology):
         """Let the endpoint send back what it gets, or stop; what its program says."""
         return self._forward(on)
 
+    def endpoint_cpus(self) -> Sequence[int]:
+        return self.plan.endpoints[:1]
+
     def endpoint_roles(self) -> dict[int, str]:
         return {self.plan.endpoints[0]: "guest"}
 
     def _container(self, port: Port) -> VirtioUser:
-        ends = virtio_user.Ends(self.host, [port], self.plan.endpoints[:1], self.chosen["path"], self.chosen["forwarding"])
+        ends = virtio_user.Ends(self.host, [port], self.endpoint_cpus(), self.chosen["path"], self.chosen["forwarding"])
         self._made += ends.ends
         self._forward: Callable[[bool], str] = lambda on: ends.testpmd().tell("start" if on else "stop")
         return ends.ends[0]
 
     def _guest(self, port: Port) -> Vm:
-        guest = self._vm(port, 1, self.plan.endpoints[0])
-        vm.start_all([guest])
+        [guest] = self._plug([port])
         self._forward = guest.forward
         return guest
 

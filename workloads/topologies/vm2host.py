@@ -3,6 +3,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 from vsprof.workloads.endpoints.host_end import HostEnd
 from vsprof.workloads.topologies.base import Topology
 
@@ -13,15 +15,17 @@ class Vm2Host(Topology):
     endpoints = ("kernel", "testpmd")
 
     def start(self) -> None:
-        guest_cpu, host_cpu = self.plan.endpoints
-        [guest] = self._attach([guest_cpu])
+        [guest] = self._attach()
         local = self.switch.local_port()
-        host = HostEnd(self.host, local, host_cpu)
+        host = HostEnd(self.host, local, self.plan.endpoints[1])
         self._made.append(host)
         self.sender, self.receiver = guest, host
         self.sender_port, self.receiver_port = guest.port, local
         self._set_offloads()
         self._check_path()
+
+    def endpoint_cpus(self) -> Sequence[int]:
+        return self.plan.endpoints[:1]
 
     def endpoint_roles(self) -> dict[int, str]:
         guest_cpu, host_cpu = self.plan.endpoints

@@ -3,15 +3,20 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 from vsprof.workloads.topologies.base import Topology
 
 
 class Vm2Vm(Topology):
     def start(self) -> None:
-        self.sender, self.receiver = self._attach(self.plan.endpoints)
+        self.sender, self.receiver = self._attach()
         self.sender_port, self.receiver_port = self.sender.port, self.receiver.port
         self._set_offloads()
         self._check_path()
+
+    def endpoint_cpus(self) -> Sequence[int]:
+        return self.plan.endpoints
 
     def endpoint_roles(self) -> dict[int, str]:
         return dict.fromkeys(self.plan.endpoints, "guest")
