@@ -19,7 +19,7 @@ LAB_MEMORY_BYTES = 4 << 30
 """Memory of the emulated host. About 2.5 GB of it are touched in a run."""
 NEEDED_MEMORY_BYTES = 5 << 30
 NEEDED_DISK_BYTES = 5 << 30
-"""Tree 1.2 GB, image 1 GB, snapshot 0.5 GB, overlays, and the packages while they are unpacked."""
+"""Tree 1.2 GB, image 1 GB, snapshot 0.5 GB, one with virtual machines 0.7 GB, overlays, and the packages while they are unpacked."""
 BUILDING_MEMORY_BYTES = 1 << 30
 NEEDED_TREE_BYTES = 3 << 30
 """Of another release's tree: the tree, its disk, and the packages while they are unpacked."""
