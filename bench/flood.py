@@ -44,6 +44,7 @@ def flowing(host: Testbed, case: Case, say: Say, *, switches: Mapping[str, type[
         undo.callback(switch.stop)
         topology = TOPOLOGIES[case.topology](host, switch, host.plan(), case.access, case.options)
         undo.callback(topology.stop)
+        topology.boot()
         switch.start()
         topology.start()
         switch.ready()

@@ -173,6 +173,7 @@ def _flood(switch_name: str, cpu_profile: str, say: Say) -> Iterator[_Path]:
         topology = TOPOLOGIES["vm2vm"](host, switch, switch.plan, CASES[switch_name], {}, FRAME_BYTES)
         undo.callback(topology.stop)
         say(f"{switch_name}: booting the endpoints")
+        topology.boot()
         switch.start()
         topology.start()
         switch.ready()

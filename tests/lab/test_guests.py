@@ -37,6 +37,7 @@ def flood() -> Iterator[Traffic]:
         switch = SWITCHES["ovs-dpdk"](host, plan)
         topology = TOPOLOGIES["vm2vm"](host, switch, plan, "vhost-user")
         try:
+            topology.boot()
             switch.start()
             topology.start()
             switch.ready()

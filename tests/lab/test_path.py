@@ -29,6 +29,7 @@ def two_vms(request: pytest.FixtureRequest) -> Iterator[Topology]:
         switch = SWITCHES[switch_name](host, plan)
         topology = TOPOLOGIES["vm2vm"](host, switch, plan, access)
         try:
+            topology.boot()
             switch.start()
             topology.start()
             switch.ready()

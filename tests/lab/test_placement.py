@@ -20,6 +20,7 @@ def test_thread_and_memory_are_where_they_were_asked_to_be(pmd: str, memory: str
         switch = OvsDpdk(host, host.plan(), options)
         topology = Vm2Vm(host, switch, switch.plan, "vhost-user", options)
         try:
+            topology.boot()
             switch.start()
             topology.start()
             switch.ready()
