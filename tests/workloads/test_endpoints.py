@@ -74,11 +74,9 @@ def test_where_a_guests_memory_is_becomes_a_fact():
 def test_a_guests_driver_is_told_whether_to_interrupt_for_what_it_sent(monkeypatch, wanted, frames):
     asked = []
     made = vm("vhost-user", tx_interrupts=wanted)
-    for name in ("_await_agent", "_await_interfaces", "_pin", "_check_node"):
-        monkeypatch.setattr(made, name, lambda: None)
     ethtool = f"rx-frames:\t1\ntx-frames:\t{frames}\ntx-frames-irq:\t0\n"
     monkeypatch.setattr(made, "run", lambda command, **how: asked.append(command) or (BITS if command.endswith("features") else ethtool))
-    made.wait()
+    made.finish()
     assert asked[0] == f"ethtool -C eth0 tx-frames {frames}"
     # Before it is up: later the driver refuses.
     assert "link set eth0 up" in asked[-1]
@@ -86,11 +84,9 @@ def test_a_guests_driver_is_told_whether_to_interrupt_for_what_it_sent(monkeypat
 
 def test_a_driver_that_goes_on_interrupting_fails_the_run(monkeypatch):
     made = vm("vhost-user", tx_interrupts="off")
-    for name in ("_await_agent", "_await_interfaces", "_pin", "_check_node"):
-        monkeypatch.setattr(made, name, lambda: None)
     monkeypatch.setattr(made, "run", lambda command, **how: "tx-frames:\t1\n")
     with pytest.raises(RunFailed, match="tx_interrupts off"):
-        made.wait()
+        made.finish()
 
 
 @pytest.mark.parametrize(
@@ -385,3 +381,13 @@ def test_a_guest_gets_its_interface_when_it_goes_on(monkeypatch):
     monkeypatch.setattr(made, "_monitor", lambda: contextlib.nullcontext(refusing))
     with pytest.raises(RunFailed, match=r"guest1: its QEMU refused netdev_add vhost-user.*: Error: chardev"):
         made.plug(made.port)
+
+
+def test_what_one_guest_waits_for_the_others_do_meanwhile(monkeypatch):
+    done = []
+    for step in ("settle", "begin", "finish"):
+        monkeypatch.setattr(Vm, step, lambda self, step=step: done.append((step, self.name)))
+    monkeypatch.setattr(Vm, "plug", lambda self, *ports: done.append((self.name, *(port.name for port in ports))))
+    endpoint_vm.plug_all([vm("vhost-user", 1), vm("vhost-user", 2)], [Port(f"p{n}", "vhost-user", f"/run/p{n}.sock") for n in (1, 2)])
+    assert done[:2] == [("guest1", "p1"), ("guest2", "p2")]
+    assert done[2:] == [(step, guest) for step in ("settle", "begin", "finish") for guest in ("guest1", "guest2")]

@@ -184,6 +184,7 @@ def test_a_flood_has_as_many_flows_as_asked(monkeypatch, flows, mode, served):
     made, told, again = guest(), [], []
     monkeypatch.setattr(made, "tell", lambda *commands: told.append(commands) or "")
     monkeypatch.setattr(made, "serve", lambda *how: again.append(how))
+    monkeypatch.setattr(made, "await_program", lambda ready: None)
     frames = Frames(64, flows, None, made.mac, "52:54:00:76:67:02", made.address, "10.77.0.250")
     TestpmdFlood(made, frames).prepare()
     assert told == [("stop", f"set fwd {mode}", "set eth-peer 0 52:54:00:76:67:02", "set txpkts 60")]

@@ -145,24 +145,26 @@ class Vm(Endpoint):
                 if "Error:" in (said := monitor.execute("human-monitor-command", **{"command-line": command})):
                     raise messages.endpoint_failed(self.name, f"its QEMU refused {command}", said)
 
-    def wait(self) -> None:
-        """Wait until it has its interfaces, pin every thread, and set them up.
+    def settle(self) -> None:
+        """Wait until it has its interfaces, and pin every thread.
 
-        Raises ``RunFailed`` with QEMU's and the guest's last words where that fails, or it has not what was asked for.
+        Raises ``RunFailed`` with QEMU's and the guest's last words where that fails.
         """
         self._await_agent()
         self._await_interfaces()
         # The vhost worker came with the guest's driver. What booted it before may have had other CPUs.
         self._pin()
         self._check_node()
-        self._prepare()
+
+    def begin(self) -> None:
+        """Start what serves the interfaces, where that is a program, and do not wait for it."""
 
     def features(self) -> dict[str, str]:
         """What is asked of its device, by feature: ``on`` or ``off``."""
         return {name: self.chosen[name] for name in virtio_features.FEATURES if name in self.chosen}
 
-    def _prepare(self) -> None:
-        """Set the interface up in the guest."""
+    def finish(self) -> None:
+        """Set the interfaces up. Raises ``RunFailed`` where that fails, or it has not what was asked for."""
         wanted = self.chosen["tx_interrupts"]
         # The driver changes it only while the interface is down.
         self.run(f"ethtool -C {self.interface} tx-frames {TX_FRAMES[wanted]}", may_fail=True)
@@ -435,3 +437,16 @@ def boot_all(host: Testbed, vms: Sequence[Vm]) -> None:
     if process := host.prepared(f"vms-{hashlib.sha256(commands.encode()).hexdigest()[:8]}", boot):
         for vm in vms:
             vm.find(process)
+
+
+def plug_all(vms: Sequence[Vm], ports: Sequence[Port]) -> None:
+    """Let them go on, each with its share of ``ports``. Each step for all, so that what one waits for the others do meanwhile."""
+    each = len(ports) // len(vms)
+    for number, vm in enumerate(vms):
+        vm.plug(*ports[number * each : (number + 1) * each])
+    for vm in vms:
+        vm.settle()
+    for vm in vms:
+        vm.begin()
+    for vm in vms:
+        vm.finish()

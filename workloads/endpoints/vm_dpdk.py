@@ -73,11 +73,8 @@ class DpdkVm(Vm):
         """What the program said if it ended by itself; None while it runs."""
         return self.log() if self._job is None or self._job.finished() else None
 
-    def launch(self, program: str, eal: Sequence[str], more: Sequence[str], ready: str, standard_input: str = "/dev/null") -> None:
-        """Let a program serve the interfaces, and wait until it has said ``ready``. ``eal``, ``more``: options of EAL and of its own.
-
-        Raises ``RunFailed`` where it does not get ready, where its driver takes another path, or lacks a feature that was asked for.
-        """
+    def launch(self, program: str, eal: Sequence[str], more: Sequence[str], standard_input: str = "/dev/null") -> None:
+        """Let a program serve the interfaces. ``eal``, ``more``: options of EAL and of its own. ``await_program`` waits for it."""
         if not self._devices:
             self._devices = self.run(f"set -- {' '.join(name for name, _ in self.interfaces())}\n{TAKE}").split()
         vectorized = "vectorized=1" if self._path.vectorized else ""
@@ -87,9 +84,15 @@ class DpdkVm(Vm):
         words = [program, "--in-memory", "--lcores", "0@0,1@1", loud, *devices, *eal, "--", *more]
         # Opened to be written as well: else a program would see the end of its input after the first command.
         self._job = self.spawn(f"{LINE_BY_LINE} exec {shlex.join(words)} <> {standard_input} > {LOG} 2>&1", may_fail=True)
+
+    def await_program(self, ready: str) -> None:
+        """Wait until the program has said ``ready``.
+
+        Raises ``RunFailed`` where it does not get ready, where its driver takes another path, or lacks a feature that was asked for.
+        """
         said = self.run(f"{until(ready)}; cat {LOG}", seconds=120)
         if ready not in said:
-            raise messages.endpoint_failed(self.name, f"{program} did not get ready", said)
+            raise messages.endpoint_failed(self.name, "its program did not get ready", said)
         self._check(said)
 
     def _check(self, log: str) -> None:

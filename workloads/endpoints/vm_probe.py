@@ -56,10 +56,13 @@ class ProbeVm(DpdkVm):
     def flood(self, frames: Frames) -> Flood:
         return ProbeFlood(GuestProbe(self), frames)
 
-    def _prepare(self) -> None:
+    def begin(self) -> None:
         self._ahead_s = self._clock_ahead()
         own = ("--control", SOCKET, "--seconds", str(LONGEST_S))
-        self.launch(PROGRAM, ["-m", str(MEMORY_MIB)], own, READY)
+        self.launch(PROGRAM, ["-m", str(MEMORY_MIB)], own)
+
+    def finish(self) -> None:
+        self.await_program(READY)
 
     def _clock_ahead(self) -> float:
         """What the guest's clock is ahead of the host's [s], read between two readings of that."""

@@ -14,6 +14,7 @@ from vsprof.workloads.endpoints.base import Counters, Flood, Frames
 from vsprof.workloads.endpoints.vm_dpdk import LOG, LOOK_S, DpdkVm, until
 
 INPUT = "/run/testpmd.in"
+READY = "testpmd> "
 MEMORY_MIB, MBUFS = 64, 8192
 _COUNTS = re.compile(r"(?P<way>RX|TX)-packets: (?P<packets>\d+) .*?(?P=way)-bytes: +(?P<bytes>\d+)")
 
@@ -49,7 +50,8 @@ class TestpmdVm(DpdkVm):
         return said
 
     def serve(self, mode: str, *more: str) -> None:
-        """Let a testpmd serve the interface, in the place of any that did. ``mode``: its forwarding mode; ``more``: options of its own."""
+        """Let a testpmd serve the interface, in the place of any that did. ``mode``: its forwarding mode; ``more``: options of its own.
+        ``await_program(READY)`` waits for it."""
         self.run(f"[ -p {INPUT} ] || mkfifo {INPUT}")
         if self._job is not None:
             self.run(f"echo quit > {INPUT}; while pidof dpdk-testpmd > /dev/null; do sleep {LOOK_S}; done", seconds=120)
@@ -63,13 +65,16 @@ class TestpmdVm(DpdkVm):
             *queues,
             *more,
         ]
-        self.launch("dpdk-testpmd", ["-m", str(MEMORY_MIB)], [*own, *queues, *more], "testpmd> ", INPUT)
+        self.launch("dpdk-testpmd", ["-m", str(MEMORY_MIB)], own, INPUT)
 
     def forward(self, on: bool) -> str:
         return self.tell("start" if on else "stop")
 
-    def _prepare(self) -> None:
+    def begin(self) -> None:
         self.serve(self._forwarding or "rxonly")
+
+    def finish(self) -> None:
+        self.await_program(READY)
         if not self._forwarding:
             self.tell("start")
 
@@ -88,6 +93,7 @@ class TestpmdFlood(Flood):
         if frames.flows > 1:
             # Told at its start alone.
             self._vm.serve(mode, f"--flowgen-flows={frames.flows}")
+            self._vm.await_program(READY)
         self._vm.tell("stop", f"set fwd {mode}", f"set eth-peer 0 {frames.target_mac}", f"set txpkts {frames.size}")
 
     def start(self) -> None:

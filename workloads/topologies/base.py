@@ -161,11 +161,7 @@ class Topology(abc.ABC):
         """The virtual machines, with their interfaces on ``ports``."""
         self.boot()
         assert self._vms
-        each = len(ports) // len(self._vms)
-        for number, one in enumerate(self._vms):
-            one.plug(*ports[number * each : (number + 1) * each])
-        for one in self._vms:
-            one.wait()
+        vm.plug_all(self._vms, ports)
         return self._vms
 
     def _machines(self) -> list[Vm]:
