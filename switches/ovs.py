@@ -147,13 +147,13 @@ class Ovs(Switch):
         self.host.run(f"rm -f {DATABASE}", check=False)
 
     def _until(self, condition: str, process: Process, waiting_for: str) -> None:
-        end = time.monotonic() + START_SECONDS
+        patience = self.host.patience(START_SECONDS)
         # One command that polls on the host: each further round trip would disturb a starting daemon.
         waited = self.host.run(
             f"for i in $(seq 100); do {{ {condition}; }} >/dev/null 2>&1 && exit 0; sleep 0.1; done; exit 1", check=False
         )
         while waited.status != 0:
-            if not process.alive() or time.monotonic() > end:
+            if not process.alive() or patience.over():
                 raise messages.switch_failed(f"waited for {waiting_for}", _tail(process.log()))
             waited = self.host.run(f"{condition}", check=False)
 

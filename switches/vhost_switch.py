@@ -110,9 +110,9 @@ class VhostSwitch(Switch):
         self._process = self.host.start(
             f"vhost-switch{self._started}", self.of_release(self.command()), cpus=[self.plan.housekeeping, self.plan.switch]
         )
-        end = time.monotonic() + START_SECONDS
+        patience = self.host.patience(START_SECONDS)
         while READY not in (log := self._process.log()):
-            if not self._process.alive() or time.monotonic() > end:
+            if not self._process.alive() or patience.over():
                 raise messages.switch_failed(f"waited for {READY!r}", log[-1500:])
             time.sleep(0.02)
 

@@ -28,6 +28,7 @@ from typing import Any, Self
 
 from vsprof.terms.placement import CpuPlan
 from vsprof.testbeds import idle_states, messages
+from vsprof.testbeds.patience import Patience
 
 REAL, EMULATED, MODELLED = "real", "emulated", "modelled"
 """Whose time passes on a testbed: this or another real machine's; the emulator's; the modelled processor's, while windows last."""
@@ -160,6 +161,10 @@ class Testbed(abc.ABC):
         """
         prepare()
         return None
+
+    def patience(self, seconds: float) -> Patience:
+        """A time-out for something of this host."""
+        return Patience(seconds)
 
     def died(self, processes: Sequence[Process]) -> Process | None:
         """The first of ``processes`` that ended, or None."""

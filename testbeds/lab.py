@@ -22,6 +22,7 @@ from vsprof.testbeds.emulator import cache, needs, releases, snapshot
 from vsprof.testbeds.emulator import image as images
 from vsprof.testbeds.emulator.likeness import ITSELF, Likeness
 from vsprof.testbeds.emulator.machine import ACCELERATORS, Instance, Machine, Shape
+from vsprof.testbeds.patience import Patience
 from vsprof.testbeds.ssh import Channel, Shell
 from vsprof.testbeds.systemd_host import SystemdHost
 
@@ -154,6 +155,9 @@ class Lab(SystemdHost):
     def run(self, command: str, *, timeout: float = 60, check: bool = True) -> Completed:
         self.machine.check_alive()
         return super().run(command, timeout=timeout, check=check)
+
+    def patience(self, seconds: float) -> Patience:
+        return Patience(seconds, self.machine.held_up)
 
     def files(self) -> Path | None:
         return self.machine.image.tree

@@ -11,12 +11,13 @@ import subprocess
 import tarfile
 import tempfile
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from dataclasses import dataclass, field
 from pathlib import Path, PurePosixPath
 
 from vsprof.testbeds import messages, processes
 from vsprof.testbeds.base import Completed
+from vsprof.testbeds.patience import HeldUp, Patience
 
 CONNECT_SECONDS = 5
 LEAVE_SECONDS = 5
@@ -34,8 +35,7 @@ class Channel:
     key: Path
     host_key: str
     folder: Path
-    held_up: Callable[[], Mapping[int, float]] = dict
-    """By thread of an emulator, how long [s] it has waited for a CPU of this machine so far: none of that is the host's own slowness."""
+    held_up: HeldUp = dict
     doing: Callable[[], str] = str
     """What an emulator does at this moment, for the error of a host that does not answer."""
     _forwarded: dict[str, Path] = field(default_factory=dict)
@@ -48,12 +48,12 @@ class Channel:
         """
         known = self.folder / "known_hosts"
         known.write_text(f"[{self.destination.rpartition('@')[2]}]:{self.port} {self.host_key}")
-        end = time.monotonic() + seconds
+        patience = Patience(seconds, self.held_up)
         while True:
             still_worth_it()
             if (failed := self._connect(15)) is None:
                 return
-            if time.monotonic() > end:
+            if patience.over():
                 raise messages.no_control_channel(seconds, failed)
             time.sleep(0.1)
 
@@ -67,8 +67,8 @@ class Channel:
                 self._command(["-M", "-N"]), stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, stderr=words, start_new_session=True,
                 preexec_fn=processes.dying_with_parent(),
             )  # fmt: skip
-            end = time.monotonic() + seconds
-            while self._master.poll() is None and time.monotonic() < end:
+            patience = Patience(seconds, self.held_up)
+            while self._master.poll() is None and not patience.over():
                 # A machine that is too busy to answer is asked again.
                 with contextlib.suppress(subprocess.TimeoutExpired):
                     if self._ssh(["-O", "check"], timeout=5).returncode == 0:
@@ -132,7 +132,7 @@ class Channel:
 
     def shell(self) -> Shell:
         """A shell that stays: a line costs it a few milliseconds, where a command of its own costs a slow host most of a second."""
-        return Shell(self._command([], "bash"))
+        return Shell(self._command([], "bash"), self.held_up)
 
     def close(self) -> None:
         with contextlib.suppress(subprocess.TimeoutExpired, OSError):
@@ -164,11 +164,9 @@ class Channel:
         ]  # fmt: skip
 
 
-def ran(
-    words: list[str], stdin: bytes | None, timeout: float, held_up: Callable[[], Mapping[int, float]]
-) -> subprocess.CompletedProcess[bytes]:
-    """``subprocess.run``, but of the time-out counts only what no thread of ``held_up`` has waited meanwhile."""
-    began, before, left = time.monotonic(), held_up(), timeout
+def ran(words: list[str], stdin: bytes | None, timeout: float, held_up: HeldUp) -> subprocess.CompletedProcess[bytes]:
+    """``subprocess.run``, with a time-out that is a ``Patience``."""
+    patience, left = Patience(timeout, held_up), timeout
     given = subprocess.DEVNULL if stdin is None else subprocess.PIPE
     with subprocess.Popen(words, stdin=given, stdout=subprocess.PIPE, stderr=subprocess.PIPE) as process:
         try:
@@ -176,8 +174,7 @@ def ran(
                 with contextlib.suppress(subprocess.TimeoutExpired):
                     printed, said = process.communicate(stdin, left)
                     return subprocess.CompletedProcess(words, process.returncode, printed, said)
-                waited = max((now - before.get(thread, 0.0) for thread, now in held_up().items()), default=0.0)
-                if (left := timeout + waited - (time.monotonic() - began)) < LEAST_WAIT_S:
+                if (left := patience.left()) < LEAST_WAIT_S:
                     raise subprocess.TimeoutExpired(words, timeout)
         except BaseException:
             process.kill()
@@ -197,7 +194,8 @@ def _harmless(member: tarfile.TarInfo) -> tarfile.TarInfo:
 class Shell:
     """A shell at the other end of a connection, asked line by line."""
 
-    def __init__(self, command: list[str]) -> None:
+    def __init__(self, command: list[str], held_up: HeldUp = dict) -> None:
+        self._held_up = held_up
         self._process = subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL)
 
     def ask(
@@ -243,17 +241,17 @@ class Shell:
 
     def _answer(self, line: str, seconds: float, goes_on: Callable[[], bool], meanwhile: Callable[[], None]) -> str:
         assert self._process.stdout is not None
-        end, said = time.monotonic() + seconds, b""
+        patience, said = Patience(seconds, self._held_up), b""
         with selectors.DefaultSelector() as waiting:
             waiting.register(self._process.stdout, selectors.EVENT_READ)
             while not said.endswith(b"\n"):
-                if not waiting.select(min(GLANCE_S, end - time.monotonic())):
+                if not waiting.select(max(0, min(GLANCE_S, patience.left()))):
                     meanwhile()
-                    if time.monotonic() < end:
+                    if not patience.over():
                         continue
                     if not goes_on():
                         raise messages.command_timed_out(line, seconds)
-                    end = time.monotonic() + seconds
+                    patience = Patience(seconds, self._held_up)
                     continue
                 if not (more := os.read(self._process.stdout.fileno(), 4096)):
                     break

@@ -20,7 +20,7 @@ from typing import Any, ClassVar
 
 from vsprof.collectors.base import Clock, Glance, Marks, Recorded
 from vsprof.collectors.uarch_model import functions, messages, numbers, profiles, symbols
-from vsprof.collectors.uarch_model.control import Control
+from vsprof.collectors.uarch_model.control import REST_SECONDS, Control
 from vsprof.terms import errors, places
 from vsprof.terms import messages as terms_messages
 from vsprof.terms.schema import FunctionCount, Number
@@ -307,14 +307,14 @@ class UarchModel(Clock):
 
     def _wait_for_clock(self, until: float) -> tuple[float, int]:
         """``_progress`` when the clock has come to ``until``, however slow it is: only one that stands still is given up."""
-        moved = time.monotonic()
+        patience = self.host.patience(STILL_SECONDS)
         now, packets = self._progress()
         while now < until:
             time.sleep(POLL_SECONDS)
             before, (now, packets) = now, self._progress()
             if now > before:
-                moved = time.monotonic()
-            elif time.monotonic() - moved > STILL_SECONDS:
+                patience = self.host.patience(STILL_SECONDS)
+            elif patience.over():
                 raise messages.clock_stands_still(STILL_SECONDS, self._where_cpus_are())
         return now, packets
 
@@ -359,7 +359,7 @@ class UarchModel(Clock):
     def _change(self, state: str) -> None:
         if self._control is None:
             raise messages.plugin_gone("there is no connection")
-        self._control.change(state, wake=lambda: self.host.run("true"))
+        self._control.change(state, wake=lambda: self.host.run("true"), patience=self.host.patience(REST_SECONDS))
 
     def _ask(self, command: str) -> str:
         if self._control is None:

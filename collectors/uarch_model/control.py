@@ -5,15 +5,17 @@ from __future__ import annotations
 
 import json
 import socket
-import time
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 from vsprof.collectors.uarch_model import messages
+from vsprof.testbeds.patience import Patience
 
 ANSWER_SECONDS = 40
 """Longer than the plug-in itself waits for a processor to be idle."""
+REST_SECONDS = 60
+"""Until a processor comes to rest."""
 
 
 class Control:
@@ -48,13 +50,13 @@ class Control:
     def ask_json(self, command: str) -> Any:
         return json.loads(self.ask(command))
 
-    def change(self, state: str, wake: Callable[[], object]) -> None:
+    def change(self, state: str, wake: Callable[[], object], patience: Patience | None = None) -> None:
         """Go to ``state`` (off, count, model). QEMU lets go of translated code only when a processor comes to rest: ``wake`` one."""
-        end = time.monotonic() + ANSWER_SECONDS
+        patience = patience or Patience(REST_SECONDS)
         for step in ("off", state) if state != "off" else ("off",):
             while self.ask(f"state {step}") == "pending\n":
-                if time.monotonic() > end:
-                    raise messages.plugin_refused(f"state {state}", f"no processor came to rest in {ANSWER_SECONDS} s")
+                if patience.over():
+                    raise messages.plugin_refused(f"state {state}", "no processor came to rest")
                 wake()
 
     def close(self) -> None:

@@ -27,6 +27,7 @@ from vsprof.testbeds.emulator import threads
 from vsprof.testbeds.emulator.image import Image
 from vsprof.testbeds.emulator.likeness import ITSELF, Likeness
 from vsprof.testbeds.emulator.needs import LAB_MEMORY_BYTES
+from vsprof.testbeds.patience import Patience
 from vsprof.testbeds.qmp import Monitor
 
 CONTROL_MAC = "52:54:00:76:73:01"
@@ -44,6 +45,8 @@ HUGEPAGES = 1024
 SLOTS = ("slot0", "slot1")
 """Empty PCIe slots, by name, each for a disk that a running machine gets later: a snapshot must have had them from the start."""
 
+ANSWER_SECONDS = 60
+"""Of QEMU's monitor."""
 YOUNG_SECONDS = 60
 """An instance's folder without a lock is left for so long to who has just made it."""
 
@@ -170,8 +173,9 @@ class Machine:
 
     def qmp(self, command: str, **arguments: Any) -> Any:
         """Execute a command of QEMU's monitor. Raises ``VsprofError`` when it fails or the emulator is gone."""
+        patience = Patience(ANSWER_SECONDS, self.held_up)
         try:
-            return self._monitor.execute(command, **arguments)
+            return self._monitor.execute(command, seconds=ANSWER_SECONDS, goes_on=lambda: not patience.over(), **arguments)
         except errors.RunFailed as error:
             raise messages.emulator_failed(f"{error}\n{self.output()}") from error
 
@@ -192,10 +196,10 @@ class Machine:
 
     def wait_until(self, done: Callable[[], bool], seconds: float, waiting_for: str) -> None:
         """Poll ``done`` until it holds. Raises ``VsprofError`` when QEMU ends or the time is over."""
-        end = time.monotonic() + seconds
+        patience = Patience(seconds, self.held_up)
         while not done():
             self.check_alive()
-            if time.monotonic() > end:
+            if patience.over():
                 raise messages.emulator_stuck(waiting_for, seconds, self.console())
             time.sleep(0.02)
 

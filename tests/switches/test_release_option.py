@@ -12,6 +12,7 @@ from vsprof.terms import plugins
 from vsprof.terms.errors import BadInput
 from vsprof.terms.placement import CpuPlan
 from vsprof.testbeds.base import RELEASES
+from vsprof.testbeds.patience import Patience
 
 SWITCHES = plugins.find("vsprof.switches", "SWITCH", hyphens=True)
 HAVE_IT = ("kernel-ovs", "ovs-dpdk", "vhost-switch")
@@ -28,6 +29,8 @@ class Host:
     def run(self, command, **_):
         self.ran.append(command)
         return SimpleNamespace(status=0, stdout="ovs-vswitchd (Open vSwitch) 3.1.0", stderr="")
+
+    patience = Patience
 
     def start(self, name, command, **_):
         self.started[name] = command

@@ -152,9 +152,9 @@ class HostProbe(Probe):
         return asked.stdout
 
     def _await_ready(self) -> None:
-        end = time.monotonic() + START_SECONDS
+        patience = self._host.patience(START_SECONDS)
         while READY not in (log := self._process.log()):
-            if not self._process.alive() or time.monotonic() > end:
+            if not self._process.alive() or patience.over():
                 raise messages.endpoint_failed(self.name, "frame-probe did not get ready", log)
             time.sleep(0.05)
 

@@ -94,9 +94,9 @@ class Testpmd:
         self._host.run(f"rm -f {self._input}", check=False)
 
     def _await(self, text: str) -> None:
-        end = time.monotonic() + START_SECONDS
+        patience = self._host.patience(START_SECONDS)
         while text not in (log := self._process.log()):
-            if not self._process.alive() or time.monotonic() > end:
+            if not self._process.alive() or patience.over():
                 raise messages.endpoint_failed(self.name, f"testpmd did not get to {text.strip()!r}", log[-1500:])
             time.sleep(0.02)
 

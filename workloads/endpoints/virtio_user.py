@@ -159,9 +159,9 @@ class Ends:
     def _await_links(self) -> None:
         """Until the switch serves the ports again: what is sent before is lost, and is none of its losses."""
         asked = dpdk_telemetry.command(self.program.name, [f"/ethdev/link_status,{index}" for index, _ in enumerate(self.ends)])
-        end = time.monotonic() + LINK_SECONDS
+        patience = self._host.patience(LINK_SECONDS)
         while (said := self._host.run(asked).stdout).count('"UP"') < len(self.ends):
-            if time.monotonic() > end:
+            if patience.over():
                 raise messages.endpoint_failed(self.program.name, f"the switch did not take up its ports in {LINK_SECONDS} s", said)
             time.sleep(0.1)
 

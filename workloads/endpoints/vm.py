@@ -48,8 +48,8 @@ LEAST_PROGRESS = 0.02
 PLUG_LOOKS = 400
 """How often a guest looks whether an interface is there, 50 ms apart by its own clock."""
 POLL_S = 0.1
-CONNECT_TRIES = 6
-"""To QEMU's monitor, each of up to 10 s."""
+CONNECT_SECONDS = 60
+"""To QEMU's monitor."""
 LOOK_S = 60
 """How often a guest is looked at that does not answer, or whose command does not end."""
 MOST_LOOKS = 15
@@ -341,9 +341,11 @@ class Vm(Endpoint):
     def _monitor(self) -> Iterator[Monitor]:
         monitor = Monitor(self._host.socket(self._socket("qmp")))
         try:
+            patience = self._host.patience(CONNECT_SECONDS)
             # On a loaded machine one try may not be enough. A QEMU that ended is not asked again.
-            if not any(monitor.connect() for _ in range(CONNECT_TRIES) if self._process is not None and self._process.alive()):
-                raise messages.endpoint_failed(self.name, "its QEMU's monitor does not answer", self._last_words())
+            while not monitor.connect():
+                if patience.over() or self._process is None or not self._process.alive():
+                    raise messages.endpoint_failed(self.name, "its QEMU's monitor does not answer", self._last_words())
             yield monitor
         finally:
             monitor.close()
