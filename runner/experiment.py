@@ -359,6 +359,8 @@ def case(values: Mapping[str, Any]) -> Case:
     topology = plugins.one("topology", values["topology"], TOPOLOGIES)
     if topology.needs_devices and not switch.takes_devices:
         raise messages.takes_no_devices(values["switch"], values["topology"], [name for name, one in SWITCHES.items() if one.takes_devices])
+    if topology.needs_cards and not switch.takes_cards:
+        raise messages.takes_no_cards(values["switch"], values["topology"], [name for name, one in SWITCHES.items() if one.takes_cards])
     offered = accesses(values)
     access = offered[0] if values["access"] == AUTO else values["access"]
     if access not in _accesses():

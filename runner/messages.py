@@ -284,5 +284,9 @@ def changed_and_set(option: str) -> BadInput:
     return BadInput(f"{option} is in changes, and fixed or varied as well: a change is one from the default; take it out of fixed and vary")
 
 
+def takes_no_cards(switch: str, topology: str, others: Iterable[str]) -> BadInput:
+    return BadInput(f"{topology} takes a switch that can have a network card as a port, and {switch} can't: use {' or '.join(others)}")
+
+
 def takes_no_devices(switch: str, topology: str, others: Iterable[str]) -> BadInput:
     return BadInput(f"{topology} takes a switch whose ports can be devices of DPDK, and {switch} has none such: use {' or '.join(others)}")

@@ -70,6 +70,9 @@ class Switch(abc.ABC):
     takes_devices: ClassVar[bool] = False
     """Whether ``add_device`` and ``join`` are there."""
 
+    takes_cards: ClassVar[bool] = False
+    """Whether ``add_card`` and ``join`` are there."""
+
     options: ClassVar[Mapping[str, tuple[str, ...]]] = {}
     """What an experiment can fix or vary of it, and the values that each option allows; the first is the default."""
 
@@ -89,6 +92,8 @@ class Switch(abc.ABC):
         self.chosen = {name: options.get(name, values[0]) for name, values in self.options.items()}
         """The value of each of its options."""
 
+        self.card: str | None = None
+        """The PCI address of the network card that ``add_card`` makes a port, told before ``start``; only where ``takes_cards``."""
         self.release = options.get("release")
         """The Debian release that its programs come from; None where the case does not ask for one: the testbed's own."""
 
@@ -125,8 +130,12 @@ class Switch(abc.ABC):
         """Make a port of one of DPDK's own devices, such as ``net_null0,size=60``; only where ``takes_devices``."""
         raise NotImplementedError
 
+    def add_card(self, name: str) -> Port:
+        """Make a port of the ``card``; only where ``takes_cards``."""
+        raise NotImplementedError
+
     def join(self, one: Port, other: Port) -> None:
-        """Let all that comes in by either port go out by the other, whatever its addresses; only where ``takes_devices``."""
+        """Let all that comes in by either port go out by the other, whatever its addresses; only where it takes devices or cards."""
         raise NotImplementedError
 
     @abc.abstractmethod

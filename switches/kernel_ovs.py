@@ -14,6 +14,7 @@ from vsprof.switches import links
 from vsprof.switches.base import Port, PortCounters
 from vsprof.switches.ovs import BRIDGE, Ovs
 from vsprof.testbeds import messages as testbeds_messages
+from vsprof.testbeds import wire
 from vsprof.testbeds.base import RELEASES
 
 ETHERNET_BYTES = 14
@@ -21,6 +22,7 @@ ETHERNET_BYTES = 14
 
 class KernelOvs(Ovs):
     words, rank, colour = "kernel OVS", 20, 1
+    takes_cards = True
     accesses = ("vhost-net", "virtio-net", "veth")
     options: ClassVar[Mapping[str, tuple[str, ...]]] = {"release": RELEASES}
     """``release``: of the daemons; the datapath is the running kernel's."""
@@ -36,6 +38,12 @@ class KernelOvs(Ovs):
         self._ports.append(name)
         self.vsctl(f"add-port {BRIDGE} {name}")
         return port
+
+    def add_card(self, name: str) -> Port:
+        assert self.card is not None
+        links.take_card(self.host, wire.give_kernel(self.host, self.card), self.card, name, self.plan.switch)
+        self.vsctl(f"add-port {BRIDGE} {name}")
+        return Port(name, "device", self.card)
 
     @classmethod
     def parse_port_counters(cls, text: str) -> dict[str, PortCounters]:

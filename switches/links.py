@@ -38,6 +38,13 @@ def _receive_on(host: Testbed, name: str, cpu: int) -> None:
         raise messages.receives_nothing(cpu, name, done.stderr)
 
 
+def take_card(host: Testbed, interface: str, address: str, name: str, cpu: int) -> None:
+    """Rename a network card's ``interface``, give it one queue, and let ``cpu`` take its interrupts: the switch does all its work there."""
+    host.run(f"set -e; ip link set {interface} down name {name}; ethtool -L {name} combined 1; ip link set {name} promisc on up")
+    host.run(f"for irq in /sys/bus/pci/devices/{address}/msi_irqs/*; do echo {cpu} > /proc/irq/${{irq##*/}}/smp_affinity_list; done")
+    silence(host, name)
+
+
 def remove(host: Testbed, names: list[str]) -> None:
     """Delete the interfaces ``names``, and forget them. The other end of a veth pair goes with its own."""
     for name in names:

@@ -100,6 +100,10 @@ class Ovs(Switch):
     def learn(self, port: Port, mac: str) -> None:
         self.appctl(f"fdb/add {BRIDGE} {port.name} 0 {mac}")
 
+    def join(self, one: Port, other: Port) -> None:
+        ways = (f"in_port={a.name},actions=output:{b.name}" for a, b in ((one, other), (other, one)))
+        self.host.run("; ".join(["set -e", f"ovs-ofctl del-flows {BRIDGE}", *(f"ovs-ofctl add-flow {BRIDGE} {way}" for way in ways)]))
+
     def port_counters(self) -> str:
         return f"ovs-ofctl --names dump-ports {BRIDGE}"
 

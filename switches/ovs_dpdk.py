@@ -27,7 +27,7 @@ from vsprof.switches.base import Port
 from vsprof.switches.ovs import AFXDP, BRIDGE, RUN, Ovs, quoted
 from vsprof.terms.placement import FAR, NEAR, CpuPlan, Thread
 from vsprof.testbeds import messages as testbeds_messages
-from vsprof.testbeds import numa
+from vsprof.testbeds import numa, wire
 from vsprof.testbeds.base import RELEASES, Testbed
 
 MEMORY_MIB = 1024
@@ -61,7 +61,7 @@ HAS_AF_XDP = "python3 -S -c 'import socket; socket.socket(44, socket.SOCK_RAW)'"
 class OvsDpdk(Ovs):
     words, rank, colour = "OVS-DPDK", 50, 2
     accesses = ("vhost-user", "virtio-user")
-    takes_devices = True
+    takes_devices = takes_cards = True
     options: ClassVar[Mapping[str, tuple[str, ...]]] = {
         "port_type": ("direct", "vhost-pmd"),
         "socket": ("client", "server"),
@@ -110,11 +110,17 @@ class OvsDpdk(Ovs):
             return None
         return messages.checksums_broken(".".join(map(str, version)), [".".join(map(str, one)) for one in FIXED.values()])
 
+    def start(self) -> None:
+        if self.card:
+            # Before DPDK starts, which chooses by the drivers how devices address memory.
+            wire.give_dpdk(self.host, self.card)
+        super().start()
+
     def settings(self) -> dict[str, str]:
         return {
             "dpdk-init": "true",
-            # Ports are sockets: probing PCI would only touch devices that others use.
-            "dpdk-extra": quoted("--no-pci"),
+            # Of PCI's devices it touches those alone that are to be its ports: others are in use.
+            "dpdk-extra": quoted(f"-a {self.card}" if self.card else "--no-pci"),
             # Until the endpoints are up, see ``ready``: a poll-mode thread that spins for nobody slows their boot.
             self._sleep_max: str(SLEEP_WHILE_BOOTING_US),
             **self._memory(),
@@ -155,6 +161,10 @@ class OvsDpdk(Ovs):
         self._add(name, f"type=dpdk options:dpdk-devargs={quoted(device)}")
         return Port(name, "device", device)
 
+    def add_card(self, name: str) -> Port:
+        assert self.card is not None
+        return self.add_device(name, self.card)
+
     def local_port(self) -> Port:
         if self.chosen["local_port"] == "virtio-user":
             # DPDK makes the tap, and the kernel's vhost-net serves it: for it, the switch is a guest.
@@ -171,10 +181,6 @@ class OvsDpdk(Ovs):
             self._add(LOCAL, AFXDP)
             return Port(LOCAL, "internal", port.where)
         return super().local_port()
-
-    def join(self, one: Port, other: Port) -> None:
-        ways = (f"in_port={a.name},actions=output:{b.name}" for a, b in ((one, other), (other, one)))
-        self.host.run("; ".join(["set -e", f"ovs-ofctl del-flows {BRIDGE}", *(f"ovs-ofctl add-flow {BRIDGE} {way}" for way in ways)]))
 
     def _add(self, name: str, settings: str) -> None:
         self.vsctl(f"add-port {BRIDGE} {name} -- set Interface {name} {settings}")

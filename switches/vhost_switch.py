@@ -16,7 +16,7 @@ from typing import Any, ClassVar
 from vsprof.switches import messages
 from vsprof.switches.base import Port, PortCounters, Switch
 from vsprof.terms.placement import CpuPlan, Thread
-from vsprof.testbeds import dpdk_telemetry
+from vsprof.testbeds import dpdk_telemetry, wire
 from vsprof.testbeds.base import RELEASES, Process, Testbed
 from vsprof.testbeds.threads import threads_of
 
@@ -55,7 +55,7 @@ with socket.socket(socket.AF_UNIX) as asked:
 class VhostSwitch(Switch):
     words, rank, colour = "vhost-switch", 60, 3
     accesses = ("vhost-user", "virtio-user")
-    takes_devices = True
+    takes_devices = takes_cards = True
     options: ClassVar[Mapping[str, tuple[str, ...]]] = {
         "forward": ("switch", "wire"),
         "rings": ("own", "librte"),
@@ -100,6 +100,8 @@ class VhostSwitch(Switch):
 
     def start(self) -> None:
         self.host.run(f"rm -rf {RUN} && mkdir -p {RUN}")
+        if self.card:
+            wire.give_dpdk(self.host, self.card)
         if (deepest := self.chosen["deepest_idle"]) != ANY:
             self._latency_us = self.host.limit_idle_states(deepest)
         self._start()
@@ -133,7 +135,9 @@ class VhostSwitch(Switch):
 
     def command(self) -> str:
         """The command line: EAL's options, then its own. The first lcore only controls; the second moves frames."""
-        eal = ["--lcores", f"0@{self.plan.housekeeping},1@{self.plan.switch}", f"--file-prefix={PREFIX}", "--in-memory", "--no-pci"]
+        eal = ["--lcores", f"0@{self.plan.housekeeping},1@{self.plan.switch}", f"--file-prefix={PREFIX}", "--in-memory"]
+        # Of PCI's devices it touches those alone that are to be its ports: others are in use.
+        eal += ["-a", self.card] if self.card else ["--no-pci"]
         own = [f"--{name}={self.chosen[name]}" for name in ("forward", "rings", "dequeue", "rx", "stages")]
         # Any that there are: it is started again.
         ports = [f"--port={name},{what}" for name, what in self._ports.items()]
@@ -153,6 +157,10 @@ class VhostSwitch(Switch):
         """Make a port of one of DPDK's own devices, such as ``net_null0,size=64``."""
         self._add(name, f"dev={device}")
         return Port(name, "device", device)
+
+    def add_card(self, name: str) -> Port:
+        assert self.card is not None
+        return self.add_device(name, self.card)
 
     def join(self, one: Port, other: Port) -> None:
         # Wired ports are paired as they are added.

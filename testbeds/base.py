@@ -29,6 +29,7 @@ from typing import Any, Self
 from vsprof.terms.placement import CpuPlan
 from vsprof.testbeds import idle_states, messages
 from vsprof.testbeds.patience import Patience
+from vsprof.testbeds.wire import Wire
 
 REAL, EMULATED, MODELLED = "real", "emulated", "modelled"
 """Whose time passes on a testbed: this or another real machine's; the emulator's; the modelled processor's, while windows last."""
@@ -210,6 +211,14 @@ class Testbed(abc.ABC):
         Only an emulated host has them, and only those that it was started with.
         """
         return None
+
+    def wire_lacking(self) -> str | None:
+        """Why it has no wire between two network cards, or None."""
+        return messages.no_wire(self.name)
+
+    def wire(self) -> Wire:
+        """Such a wire, for this run alone. Raises ``RunFailed``."""
+        raise NotImplementedError
 
     def guests_held(self) -> AbstractContextManager[None]:
         """While it lasts the virtual machines of this host stand still, where its emulator needs that at times.

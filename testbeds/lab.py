@@ -25,8 +25,12 @@ from vsprof.testbeds.emulator.machine import ACCELERATORS, Instance, Machine, Sh
 from vsprof.testbeds.patience import Patience
 from vsprof.testbeds.ssh import Channel, Shell
 from vsprof.testbeds.systemd_host import SystemdHost
+from vsprof.testbeds.wire import Wire
 
 RESUME_SECONDS = 20
+CARDS_SECONDS = 30
+CARDS = "grep -l '^PCI_ID=8086:10C9' /sys/bus/pci/devices/*/uevent | cut -d/ -f6"
+"""The PCI addresses of all cards of QEMU's kind igb (Intel 82576), in the order in which they were plugged in."""
 MOUNT_SECONDS = 120
 CPUS = (2, 4, 6)
 CLOCKS = (EMULATED, MODELLED)
@@ -184,6 +188,19 @@ class Lab(SystemdHost):
                 raise messages.release_not_mounted(release, mounted.stderr)
             self._releases[release] = tree
         return f"/usr/sbin/chroot {releases.PLACE}/{release}"
+
+    def wire_lacking(self) -> str | None:
+        return None
+
+    def wire(self) -> Wire:
+        """Two cards as QEMU emulates them (``igb``): what is sent by one is in the other's memory at once."""
+        for number in range(2):
+            self.machine.add_card(f"card{number}", f"52:54:00:76:77:{number + 1:02x}")
+        patience = self.patience(CARDS_SECONDS)
+        while len(found := self.run(CARDS).stdout.split()) < 2:
+            if patience.over():
+                raise messages.cards_missing(found, CARDS_SECONDS)
+        return Wire(*found)
 
     def plugin_socket(self, plugin: Path) -> Path | None:
         return self.machine.plugin_socket(plugin) if plugin in self._plugins else None

@@ -3,7 +3,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 
 from vsprof.terms.errors import BadInput, LabUnsound, PluginNotLoaded, RunFailed, SnapshotUnusable, VsprofError
@@ -54,7 +54,19 @@ def other_release(testbed: str, own: str, wanted: str) -> str:
 
 
 def no_slot_left(name: str, slots: int) -> RunFailed:
-    return RunFailed(f"the lab can't get the disk {name}: all of its {slots} slots have one; ask for fewer releases in one case")
+    return RunFailed(f"the lab can't get {name}: all of its {slots} slots are taken; ask for fewer releases in one case, or for no wire")
+
+
+def no_wire(testbed: str) -> str:
+    return f"testbed {testbed} has no wire between two network cards; the lab has: TESTBED=lab"
+
+
+def cards_missing(found: Sequence[str], seconds: float) -> RunFailed:
+    return RunFailed(f"the lab's two network cards did not appear in {seconds:.0f} s, it has: {', '.join(found) or 'none'}; try again")
+
+
+def card_not_bound(addresses: Sequence[str], words: str) -> RunFailed:
+    return RunFailed(f"no driver took the network card {' or '.join(addresses)}: {words.strip() or 'it said nothing'}")
 
 
 def release_not_mounted(release: str, words: str) -> RunFailed:

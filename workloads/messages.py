@@ -24,6 +24,10 @@ def reports_too_long(seconds: float) -> str:
     return f"iperf3 reports every {seconds:g} s, which is longer than a window of modelled time"
 
 
+def no_wire_there(why: str) -> RunFailed:
+    return RunFailed(f"pvp_wire can't be measured here: {why}")
+
+
 def died(name: str, log: str) -> RunFailed:
     return RunFailed(f"{name} ended during the run; its log ends with:\n{log.strip()[-1500:] or '(nothing)'}")
 

@@ -42,8 +42,9 @@ ACCELERATORS = {
 HUGEPAGES = 1024
 """Hugepages of 2 MiB that the lab host sets aside at boot: 1 GiB for OVS-DPDK, 256 MiB a guest, and room."""
 
-SLOTS = ("slot0", "slot1")
-"""Empty PCIe slots, by name, each for a disk that a running machine gets later: a snapshot must have had them from the start."""
+SLOTS = ("slot0", "slot1", "slot2", "slot3")
+"""Empty PCIe slots, by name, each for a disk or a network card that a running machine gets later: a snapshot must have had them from the
+start."""
 
 ANSWER_SECONDS = 60
 """Of QEMU's monitor."""
@@ -184,15 +185,27 @@ class Machine:
 
         Raises ``VsprofError`` when it has as many as it has slots.
         """
-        if not self._free_slots:
-            raise messages.no_slot_left(name, len(SLOTS))
-        slot = self._free_slots.pop(0)
+        slot = self._slot(name)
         self.qmp("blockdev-add", **{
             "driver": "raw", "node-name": name, "read-only": True,
             "file": {"driver": "file", "filename": str(disk), "read-only": True},
         })  # fmt: skip
         # One queue: by default each CPU would get one, with an interrupt of its own.
         self.qmp("device_add", driver="virtio-blk-pci", bus=slot, drive=name, serial=name, **{"num-queues": 1})
+
+    def add_card(self, name: str, mac: str) -> None:
+        """Give the running machine a network card, on a wire with all others that it was given so.
+
+        Raises ``VsprofError`` when it has as many cards and disks as it has slots.
+        """
+        slot = self._slot(name)
+        self.qmp("netdev_add", type="hubport", id=name, hubid=1)
+        self.qmp("device_add", driver="igb", bus=slot, netdev=name, mac=mac)
+
+    def _slot(self, name: str) -> str:
+        if not self._free_slots:
+            raise messages.no_slot_left(name, len(SLOTS))
+        return self._free_slots.pop(0)
 
     def wait_until(self, done: Callable[[], bool], seconds: float, waiting_for: str) -> None:
         """Poll ``done`` until it holds. Raises ``VsprofError`` when QEMU ends or the time is over."""

@@ -46,19 +46,22 @@ class Testpmd:
         forward: str = "io",
         topology: str = "paired",
         more: Sequence[str] = (),
+        cards: Sequence[str] = (),
+        own: Sequence[str] = (),
     ) -> None:
         """``forward`` and ``topology``: testpmd's own words for what it does with a frame, and which port it goes out of; ``more``:
-        options of EAL."""
+        options of EAL, ``own``: of testpmd. ``cards``: network cards that are ports, too, by their PCI addresses."""
         self._host, self.name = host, name
         self._input = f"{RUN}/{name}.in"
         # The first lcore only waits. It needs a number of its own even on a CPU that others forward on.
         lcores = ",".join(f"{number}@{cpu}" for number, cpu in enumerate((cpus[0], *cpus)))
         memory = ["--in-memory", "--single-file-segments"] if hugepages else ["--no-huge", "--no-shconf"]
+        allowed = [word for card in cards for word in ("-a", card)] or ["--no-pci"]
         words = [
-            PROGRAM, *memory, "-m", str(MEMORY_MIB), "--no-pci", f"--file-prefix={name}", "--lcores", lcores,
+            PROGRAM, *memory, "-m", str(MEMORY_MIB), *allowed, f"--file-prefix={name}", "--lcores", lcores,
             *(f"--vdev={device}" for device in devices), *more,
             "--", "--interactive", f"--forward-mode={forward}", f"--port-topology={topology}", f"--nb-cores={len(cpus)}", "--no-mlockall",
-            "--total-num-mbufs=32768", "--txd=1024", "--rxd=1024",
+            "--total-num-mbufs=32768", "--txd=1024", "--rxd=1024", *own,
         ]  # fmt: skip
         host.run(f"rm -f {self._input} && mkfifo {self._input}")
         # Opened to be written as well: else testpmd would see the end of its input after the first command.

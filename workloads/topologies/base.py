@@ -40,6 +40,8 @@ class Topology(abc.ABC):
     """Who can serve the interface of its virtual machines; the default is the first."""
     needs_devices: ClassVar[bool] = False
     """Whether a port of the switch must be one of DPDK's own devices."""
+    needs_cards: ClassVar[bool] = False
+    """Whether a port of the switch must be a network card of the host, at the end of a wire."""
     returns: ClassVar[bool] = False
     """Whether frames come in by themselves, and endpoints send them back: then there is nothing to send."""
 

@@ -1,0 +1,51 @@
+# SPDX-License-Identifier: GPL-2.0-or-later
+"""What loads a wire from its other end: a testpmd that sends as fast as it can, and swallows what comes back.
+
+It is no part of what is measured, and has a CPU of its own, of which nothing is counted.
+"""
+
+from __future__ import annotations
+
+from vsprof.terms.placement import Thread
+from vsprof.testbeds import dpdk_telemetry, wire
+from vsprof.testbeds.base import Process, Testbed
+from vsprof.workloads import messages
+from vsprof.workloads.endpoints.base import Counters, Endpoint, Flood, Frames, Job
+from vsprof.workloads.endpoints.testpmd import Testpmd
+from vsprof.workloads.endpoints.virtio_user import counters_of
+
+NAME = "generator"
+
+
+class Generator(Endpoint):
+    """A testpmd on the network card at PCI address ``card``, which floods (mode ``flowgen``) while it is told to."""
+
+    has_stack = False
+    name = interface = NAME
+
+    def __init__(self, host: Testbed, card: str, cpu: int, frame_size: int) -> None:
+        """``frame_size``: bytes of a frame, without FCS."""
+        wire.give_dpdk(host, card)
+        self._host = host
+        self._testpmd = Testpmd(host, NAME, [], [cpu], cards=[card], forward="flowgen", topology="loop", own=[f"--txpkts={frame_size}"])
+
+    def send(self, on: bool) -> str:
+        return self._testpmd.tell("start" if on else "stop")
+
+    def flood(self, frames: Frames) -> Flood:
+        raise NotImplementedError
+
+    def spawn(self, command: str, *, may_fail: bool = False) -> Job:
+        raise messages.endpoint_failed(self.name, f"it has no network stack: {command}", "")
+
+    def counters(self) -> Counters:
+        return counters_of(self._host.run(dpdk_telemetry.command(NAME, ["/ethdev/stats,0"])).stdout)
+
+    def threads(self) -> list[Thread]:
+        return [Thread(thread.name, thread.tid, "host-other", thread.cpus) for thread in self._testpmd.threads()]
+
+    def processes(self) -> list[Process]:
+        return self._testpmd.processes()
+
+    def stop(self) -> None:
+        self._testpmd.stop()
