@@ -13,7 +13,7 @@ from typing import Any
 
 from vsprof.runner import experiment as experiments
 from vsprof.runner import messages
-from vsprof.runner.experiment import AUTO, SWITCHES, Case, Experiment
+from vsprof.runner.experiment import AUTO, SWITCHES, TOPOLOGIES, Case, Experiment
 from vsprof.switches import links
 from vsprof.testbeds.base import Testbed
 from vsprof.workloads.endpoints import vm
@@ -86,6 +86,9 @@ def _options(switch: str, values: Mapping[str, Any]) -> dict[str, str]:
     return {name: str(values[name]) for name in names if values.get(name, AUTO) != AUTO}
 
 
+_ON_WIRES = frozenset(name for name, one in TOPOLOGIES.items() if one.needs_cards)
+
+
 class _Asked:
     """The host's answers, each asked for once: to boot a guest takes seconds."""
 
@@ -96,6 +99,8 @@ class _Asked:
     def why_not(self, values: Mapping[str, Any]) -> str | None:
         """Why a switch can't run with these options and this access here, or None."""
         access = values["access"]
+        if values.get("topology") in _ON_WIRES and (why := self._host.wire_lacking()):
+            return why
         if why := self.switch_lacks(str(values["switch"]), values):
             return why
         if access not in vm.ACCESSES:

@@ -136,6 +136,20 @@ def test_files_of_a_release_are_those_of_its_tree(lab, tmp_path):
     assert lab.file("/usr/lib/x") == Path("/image/tree/usr/lib/x")
 
 
+def test_disks_and_cards_share_the_slots_and_cards_a_wire(monkeypatch, tmp_path):
+    machine = Machine(SimpleNamespace(tree=tmp_path), Shape(), tmp_path)
+    told = []
+    monkeypatch.setattr(machine, "qmp", lambda command, **arguments: told.append((command, arguments)))
+    machine.attach(tmp_path / "disk.raw", "bookworm")
+    machine.add_card("card0", "52:54:00:76:77:01")
+    machine.add_card("card1", "52:54:00:76:77:02")
+    assert [arguments["bus"] for command, arguments in told if command == "device_add"] == [*SLOTS[:3]]
+    assert [arguments["hubid"] for command, arguments in told if command == "netdev_add"] == [1, 1]
+    machine.attach(tmp_path / "disk.raw", "forky")
+    with pytest.raises(errors.RunFailed, match="card2"):
+        machine.add_card("card2", "52:54:00:76:77:03")
+
+
 def test_a_machine_has_as_many_disks_as_slots(monkeypatch, tmp_path):
     machine = Machine(SimpleNamespace(tree=tmp_path), Shape(), tmp_path)
     told = []

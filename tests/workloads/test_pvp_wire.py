@@ -1,0 +1,157 @@
+# SPDX-License-Identifier: GPL-2.0-or-later
+"""The topology pvp_wire: which switches it takes, how they get the card, and when the generator sends."""
+
+from __future__ import annotations
+
+from types import SimpleNamespace
+
+import pytest
+
+from vsprof.runner import experiment as experiments
+from vsprof.runner import offers
+from vsprof.switches.kernel_ovs import KernelOvs
+from vsprof.switches.ovs_dpdk import OvsDpdk
+from vsprof.switches.vhost_switch import VhostSwitch
+from vsprof.terms.errors import BadInput, RunFailed
+from vsprof.terms.placement import CpuPlan, Thread
+from vsprof.testbeds import wire
+from vsprof.testbeds.wire import Wire
+from vsprof.workloads.endpoints import generator
+from vsprof.workloads.endpoints import vm as endpoint_vm
+from vsprof.workloads.topologies import pvp_wire
+from vsprof.workloads.topologies.pvp_wire import PvpWire
+
+VALUES = {"topology": "pvp_wire", "access": "auto", "frame_bytes": 64, "flows": 1, "endpoint": "testpmd"}
+CARDS = Wire("0000:01:00.0", "0000:02:00.0")
+
+
+class Host:
+    """A host with a wire. It writes down what is asked of it; ``status``: of every command."""
+
+    cpus, name = 4, "lab"
+
+    def __init__(self, status: int = 0):
+        self.asked, self.status, self.wired = [], status, 0
+
+    def run(self, command, *, timeout=60, check=True):
+        self.asked.append(command)
+        return SimpleNamespace(status=self.status, stdout="eth7\n" if "ls net" in command else "ok\n", stderr="no such driver")
+
+    def wire_lacking(self):
+        return None
+
+    def wire(self):
+        self.wired += 1
+        return CARDS
+
+    def prepared(self, key, prepare):
+        return None
+
+
+@pytest.mark.parametrize("switch", ["kernel-ovs", "ovs-dpdk", "vhost-switch"])
+def test_switches_of_the_kernel_and_of_dpdk_take_a_card(switch):
+    case = experiments.case({**VALUES, "switch": switch})
+    assert case.topology == "pvp_wire"
+    assert case.access in endpoint_vm.ACCESSES
+
+
+@pytest.mark.parametrize(
+    ("change", "words"),
+    [
+        ({"switch": "linux-bridge"}, ["pvp_wire", "linux-bridge can't", "kernel-ovs or ovs-dpdk or vhost-switch"]),
+        ({"switch": "ovs-dpdk", "access": "virtio-user"}, ["virtio-user", "vhost-user"]),
+        ({"switch": "ovs-dpdk", "endpoint": "probe"}, ["probe", "testpmd, kernel"]),
+    ],
+)
+def test_what_it_can_not_run_is_named(change, words):
+    with pytest.raises(BadInput) as refused:
+        experiments.case({**VALUES, **change})
+    assert all(word in str(refused.value) for word in words)
+
+
+def test_a_testbed_without_a_wire_is_not_offered_it():
+    host = SimpleNamespace(name="native", wire_lacking=lambda: "testbed native has no wire")
+    asked = offers._Asked(host)
+    assert asked.why_not({**VALUES, "switch": "ovs-dpdk", "access": "vhost-user"}) == "testbed native has no wire"
+
+
+def test_dpdk_touches_the_card_alone_and_takes_it_from_its_driver_first(monkeypatch):
+    for name in ("_until", "vsctl"):
+        monkeypatch.setattr(OvsDpdk, name, lambda self, *of, **how: "")
+    host = Host()
+    host.start = lambda name, command, **how: host.asked.append(command)
+    switch = OvsDpdk(host, CpuPlan.of(4))
+    assert "--no-pci" in switch.settings()["dpdk-extra"]
+    switch.card = CARDS.switch
+    switch.start()
+    bound, started = (next(i for i, asked in enumerate(host.asked) if word in asked) for word in ("uio_pci_generic", "ovs-vswitchd-dpdk"))
+    assert bound < started
+    assert switch.settings()["dpdk-extra"] == "'\"-a 0000:01:00.0\"'"
+    other = VhostSwitch(Host(), CpuPlan.of(4))
+    assert "--no-pci" in other.command()
+    other.card = CARDS.switch
+    assert "-a 0000:01:00.0" in other.command()
+    assert "--no-pci" not in other.command()
+
+
+def test_the_kernels_card_has_one_queue_whose_interrupts_come_to_the_switchs_cpu(monkeypatch):
+    host, told = Host(), []
+    monkeypatch.setattr(KernelOvs, "vsctl", lambda self, command: told.append(command))
+    switch = KernelOvs(host, CpuPlan.of(4))
+    switch.card = CARDS.switch
+    assert switch.add_card("phy").name == "phy"
+    assert any("ip link set eth7 down name phy" in asked and "combined 1" in asked for asked in host.asked)
+    assert any("echo 1 > /proc/irq/" in asked and CARDS.switch in asked for asked in host.asked)
+    assert told == ["add-port br0 phy"]
+
+
+def test_a_card_that_no_driver_takes_fails_the_run():
+    with pytest.raises(RunFailed, match=r"network card 0000:02:00.0: no such driver"):
+        wire.give_dpdk(Host(status=1), CARDS.load)
+
+
+def test_the_wire_is_there_before_the_switch_and_is_made_once(monkeypatch):
+    monkeypatch.setattr(pvp_wire.vm, "boot_all", lambda host, vms: None, raising=False)
+    host = Host()
+    switch = OvsDpdk(host, CpuPlan.of(4))
+    topology = PvpWire(host, switch, CpuPlan.of(4), "vhost-user", {"endpoint": "testpmd"})
+    topology.boot()
+    topology.boot()
+    assert (switch.card, host.wired) == (CARDS.switch, 1)
+
+
+def test_a_host_without_a_wire_is_told_of():
+    host = Host()
+    host.wire_lacking = lambda: "testbed native has no wire between two network cards"
+    topology = PvpWire(host, OvsDpdk(host, CpuPlan.of(4)), CpuPlan.of(4), "vhost-user", {"endpoint": "testpmd"})
+    with pytest.raises(RunFailed, match="pvp_wire can't be measured here: testbed native has no wire"):
+        topology.boot()
+
+
+def test_the_machine_sends_back_as_long_as_frames_come(monkeypatch):
+    done = []
+    topology = PvpWire(Host(), OvsDpdk(Host(), CpuPlan.of(4)), CpuPlan.of(4), "vhost-user", {"endpoint": "testpmd"})
+    topology._forward = lambda on: done.append(("machine", on)) or "machine"
+    topology._generator = SimpleNamespace(send=lambda on: done.append(("generator", on)) or "generator")
+    assert topology.forward(True) == "machine\ngenerator"
+    assert topology.forward(False) == "generator\nmachine"
+    assert done == [("machine", True), ("generator", True), ("generator", False), ("machine", False)]
+
+
+def test_the_generator_is_no_part_of_what_is_counted(monkeypatch):
+    made = {}
+
+    class Started:
+        def __init__(self, host, name, devices, cpus, **more):
+            made.update(name=name, devices=devices, cpus=cpus, **more)
+
+        def threads(self):
+            return [Thread("generator:dpdk-worker1", 7, "guest", (3,)), Thread("generator:dpdk-testpmd", 6, "host-other", (3,))]
+
+    monkeypatch.setattr(generator, "Testpmd", Started)
+    one = generator.Generator(Host(), CARDS.load, 3, 60)
+    assert made["cards"] == [CARDS.load]
+    assert (made["forward"], made["own"]) == ("flowgen", ["--txpkts=60"])
+    assert {thread.role for thread in one.threads()} == {"host-other"}
+    topology = PvpWire(Host(), OvsDpdk(Host(), CpuPlan.of(4)), CpuPlan.of(4), "vhost-user", {"endpoint": "testpmd"})
+    assert topology.cpu_roles() == {0: "host-other", 1: "switch", 2: "guest", 3: "host-other"}
