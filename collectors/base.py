@@ -17,6 +17,7 @@ Life cycle, in the order the runner uses it::
     Softirqs.numbers(recorded)     # pure: from what was recorded, so a fixed parser can be run again later
     Softirqs.functions(recorded)   # the same of single functions; most collectors have none
     Softirqs.stacks(recorded)      # the same of call stacks
+    Softirqs.spans(recorded)       # what happened when: a timeline
 
 The commands of all collectors are put into one script that runs on the testbed, so that nobody talks to the host inside
 a window. What each command prints is kept in raw/ and given to ``numbers``, with the seconds between begin and end.
@@ -43,7 +44,7 @@ from pathlib import Path
 from typing import Any, ClassVar
 
 from vsprof.terms.placement import Placement
-from vsprof.terms.schema import FunctionCount, Number, StackCount
+from vsprof.terms.schema import FunctionCount, Number, Span, StackCount
 from vsprof.terms.vocabulary import CollectorWords, NumberWords
 from vsprof.testbeds.base import Testbed
 
@@ -145,6 +146,11 @@ class Collector(abc.ABC):
     @classmethod
     def stacks(cls, recorded: Recorded) -> Iterable[StackCount]:
         """What was counted in single call stacks in one window. Raises as ``numbers`` does."""
+        return ()
+
+    @classmethod
+    def spans(cls, recorded: Recorded) -> Iterable[Span]:
+        """What happened when in a part of one window, for a collector that writes it down. Raises as ``numbers`` does."""
         return ()
 
     @classmethod

@@ -216,7 +216,7 @@ def _do(campaign: Campaign, plan: Plan, store: Results, record: dict[str, Any], 
         folder = _fresh(store.run_folder(plan.run_id))
         try:
             outcome = run.execute(campaign.host(progress), plan, campaign.setting, folder, progress.say, progress.look)
-            tables = [read(folder) for read in (parse.rows_of_run, parse.functions_of_run, parse.stacks_of_run)]
+            tables = parse.tables_of_run(folder)
         except errors.BadInput:
             raise
         except OSError as error:

@@ -135,8 +135,7 @@ def _parse(asked: argparse.Namespace) -> int:
     with store.alone():
         for record in store.manifest["runs"]:
             if record["status"] == "done":
-                folder = store.run_folder(record["run_id"])
-                store.record(record["run_id"], parse.rows_of_run(folder), parse.functions_of_run(folder), parse.stacks_of_run(folder))
+                store.record(record["run_id"], *parse.tables_of_run(store.run_folder(record["run_id"])))
     path = str(store.folder / results.MEASUREMENTS)
     _print(asked, {"measurements": path}, path)
     return 0

@@ -24,6 +24,11 @@ from vsprof.workloads.traffic.base import Window
 Row = dict[str, object]
 
 
+def tables_of_run(folder: Path) -> list[list[Row]]:
+    """All tables of the run recorded in ``folder``, in the order of ``Results.record``."""
+    return [read(folder) for read in (rows_of_run, functions_of_run, stacks_of_run, spans_of_run)]
+
+
 def rows_of_run(folder: Path) -> list[Row]:
     """All rows of the run recorded in ``folder`` (raw/<run_id>)."""
     run = json.loads((folder / "run.json").read_text())
@@ -38,6 +43,11 @@ def functions_of_run(folder: Path) -> list[Row]:
 def stacks_of_run(folder: Path) -> list[Row]:
     """The same for what was counted in call stacks: rows of the table ``schema.STACK``."""
     return _rows(folder, lambda collector, recorded: collector.stacks(recorded))
+
+
+def spans_of_run(folder: Path) -> list[Row]:
+    """The same for what happened when: rows of the table ``schema.SPAN``."""
+    return _rows(folder, lambda collector, recorded: collector.spans(recorded))
 
 
 def _rows(folder: Path, parser: Callable[[type[Collector], Recorded], Iterable[schema.Counted]]) -> list[Row]:

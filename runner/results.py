@@ -2,8 +2,9 @@
 """What is kept of a campaign: results/<time>-<experiment>/ with its manifest, measurements and everything printed.
 
 Each finished run has its numbers in raw/<run_id>/measurements.parquet; measurements.parquet joins them and is rewritten,
-in one step, after each run. The same holds for functions.parquet and stacks.parquet. The manifest calls a run done only when its own
-files are on the disk, and has the checksum of each: whatever happens next, nothing measured is lost, and what is damaged is noticed.
+in one step, after each run. The same holds for functions.parquet, stacks.parquet and timeline.parquet. The manifest calls a run done only
+when its own files are on the disk, and has the checksum of each: whatever happens next, nothing measured is lost, and what is damaged is
+noticed.
 """
 
 from __future__ import annotations
@@ -29,6 +30,9 @@ MANIFEST = "manifest.json"
 MEASUREMENTS = "measurements.parquet"
 FUNCTIONS = "functions.parquet"
 STACKS = "stacks.parquet"
+TIMELINE = "timeline.parquet"
+TABLES = {MEASUREMENTS: schema.NUMBER, FUNCTIONS: schema.FUNCTION, STACKS: schema.STACK, TIMELINE: schema.SPAN}
+"""What a run has, and its result."""
 LOCK = ".lock"
 
 Rows = Iterable[Mapping[str, object]]
@@ -94,15 +98,15 @@ class Results:
     def run_folder(self, run_id: str) -> Path:
         return self.folder / "raw" / run_id
 
-    def record(self, run_id: str, rows: Rows, functions: Rows = (), stacks: Rows = ()) -> None:
-        """Keep a finished run's numbers, and those of single functions and call stacks; call the run done; join them with those before.
+    def record(self, run_id: str, rows: Rows, functions: Rows = (), stacks: Rows = (), spans: Rows = ()) -> None:
+        """Keep a finished run's tables; call the run done; join them with those before.
 
         In this order: a disk that is full at any moment leaves a run that is done and has its numbers, or one that is not done.
         """
         run = next(run for run in self.manifest["runs"] if run["run_id"] == run_id)
-        given = {MEASUREMENTS: (rows, schema.NUMBER), FUNCTIONS: (functions, schema.FUNCTION), STACKS: (stacks, schema.STACK)}
+        given = dict(zip(TABLES, (rows, functions, stacks, spans), strict=True))
         try:
-            run["kept"] = {name: self._keep(self.run_folder(run_id) / name, *table) for name, table in given.items()}
+            run["kept"] = {name: self._keep(self.run_folder(run_id) / name, table, TABLES[name]) for name, table in given.items()}
             files.sync(self.run_folder(run_id).parent)
         except OSError as error:
             raise messages.can_not_write(self.folder, error) from error
@@ -132,13 +136,13 @@ class Results:
         return None
 
     def join(self) -> None:
-        """Write measurements.parquet, functions.parquet and stacks.parquet again from the runs that are done."""
+        """Write the tables again from the runs that are done."""
         done = [self.run_folder(run["run_id"]) for run in self.manifest["runs"] if run["status"] == "done"]
         try:
-            schema.join(self.folder / MEASUREMENTS, [folder / MEASUREMENTS for folder in done])
-            for name, layout in ((FUNCTIONS, schema.FUNCTION), (STACKS, schema.STACK)):
-                # A run of an earlier vsprof has none.
-                schema.join(self.folder / name, [path for folder in done if (path := folder / name).is_file()], layout)
+            for name, layout in TABLES.items():
+                # A run of an earlier vsprof has measurements alone.
+                parts = [folder / name for folder in done if name == MEASUREMENTS or (folder / name).is_file()]
+                schema.join(self.folder / name, parts, layout)
         except OSError as error:
             raise messages.can_not_write(self.folder, error) from error
 

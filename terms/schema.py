@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
-"""The one schema of every number: a long, tidy table with one row per number; and its like for single functions and for call stacks.
+"""The one schema of every number: a long, tidy table with one row per number; and its like for single functions, for call stacks, and for
+what happened when.
 
 Results outlive code, so columns are only ever added, never renamed. Values are stored as measured, in SI
 units (seconds, bytes, hertz, events) and unrounded. A number that could not be counted is a row whose
@@ -31,7 +32,7 @@ MODES = ("user", "kernel", "guest", "all")
 ACCESSES = ("virtio-net", "vhost-net", "vhost-user", "virtio-user", "veth", "tap")
 """In the order of every figure and table: from the kernel's way to the poll-mode way."""
 
-_TEXT, _WHOLE, _REAL = pa.string(), pa.int32(), pa.float64()
+_TEXT, _WHOLE, _LONG, _REAL = pa.string(), pa.int32(), pa.int64(), pa.float64()
 _WORDS = ("experiment", "run_id", "case_id", "repetition", "window", "testbed", "switch", "access", "topology", "traffic")
 KEYS = pa.schema({**dict.fromkeys(_WORDS, _TEXT), "repetition": _WHOLE, "frame_bytes": _WHOLE, "flows": _WHOLE})
 """Where a number belongs. ``frame_bytes`` is the Ethernet frame with FCS, as RFC 2544 counts it."""
@@ -43,11 +44,30 @@ FUNCTION = pa.schema({**_WHO, "object": _TEXT, "function": _TEXT, **_WHAT})
 """The same of one function: a flat profile, in a table of its own. What has no row was not seen: zero, or too little to be kept."""
 STACK = pa.schema({**_WHO, "stack": _TEXT, **_WHAT})
 """The same of one call stack. ``stack`` is folded: the thread's name, then each frame from the outermost in, joined by ``;``."""
+SPAN = pa.schema({**_WHO, "kind": _TEXT, "time_ns": _LONG, "duration_ns": _LONG, "thread": _WHOLE, "name": _TEXT, "value": _REAL})
+"""What happened on a CPU from when on (nanoseconds since the window's begin) and how long; a mark has no duration. ``value``: see SPANS."""
+SPANS = {
+    "recorded": "the part of the window that is known of this CPU; name: why it ended early",
+    "task": "a thread has the CPU (mode guest: the guest's thread has the guest's CPU)",
+    "guest": "the CPU is in its guest; name: why it left",
+    "sleep": "the CPU is halted, and wakes",
+    "irq": "an interrupt is served",
+    "softirq": "a softirq is served; value: IP packets that the kernel received in it",
+    "upcall": "a packet is handed to the switch's user-space process",
+    "work": "a thread that moves packets does what its name says",
+    "poll": "a poll that found frames, up to the next one; value: frames",
+    "empty_polls": "polls in a row that found nothing; value: polls",
+    "wake": "a thread is woken",
+    "ipi": "an interrupt is sent to another CPU; value: the CPU",
+}
+"""The kinds of what happens."""
+LONGEST_NS = 2**62
+"""No time is as long."""
 
 FCS_BYTES = 4
 """Interfaces count, and pktgen sizes, a frame without its frame check sequence; ``frame_bytes`` has it (RFC 2544)."""
 
-RESERVED = frozenset(name for layout in (KEYS, NUMBER, FUNCTION, STACK) for name in layout.names)
+RESERVED = frozenset(name for layout in (KEYS, NUMBER, FUNCTION, STACK, SPAN) for name in layout.names)
 VARIED_NAME = re.compile(r"[a-z][a-z0-9_]*")
 _OWN_WINDOW = re.compile(r"(?P<collector>\w+)-[0-9]+", re.ASCII)
 
@@ -122,7 +142,32 @@ class StackCount:
     __post_init__ = _check_words
 
 
-Counted = Number | FunctionCount | StackCount
+@dataclass(frozen=True, slots=True)
+class Span:
+    """What happened on a CPU, and when, before the runner adds where it belongs. See SPAN and SPANS."""
+
+    kind: str
+    time_ns: int
+    duration_ns: int
+    cpu: int
+    role: str | None = None
+    mode: str = "all"
+    name: str = ""
+    thread: int | None = None
+    value: float | None = None
+
+    def __post_init__(self) -> None:
+        if self.kind not in SPANS:
+            raise ValueError(f"{self.kind!r} is none of {', '.join(SPANS)}")
+        times = (self.time_ns, self.duration_ns)
+        if not all(isinstance(one, int) and abs(one) < LONGEST_NS for one in times) or self.duration_ns < 0:
+            raise ValueError(f"{self.kind}: begins at {self.time_ns!r} and lasts {self.duration_ns!r}: need whole nanoseconds")
+        if not isinstance(self.name, str) or not (self.thread is None or isinstance(self.thread, int)):
+            raise ValueError(f"{self.kind}: {self.name!r} is no name, or {self.thread!r} no thread's number")
+        _check_words(self)
+
+
+Counted = Number | FunctionCount | StackCount | Span
 
 
 def own_window(collector: str, number: int) -> str:
@@ -147,7 +192,7 @@ def row(where: Mapping[str, object], collector: str, source: str, counted: Count
 
 
 def table(rows: Iterable[Mapping[str, object]], layout: pa.Schema = NUMBER) -> pa.Table:
-    """Build the table of KEYS, then the varied values in alphabetical order, then ``layout`` (NUMBER, FUNCTION or STACK).
+    """Build the table of KEYS, then the varied values in alphabetical order, then ``layout`` (NUMBER, FUNCTION, STACK or SPAN).
 
     A varied value is stored as a string column of its own, so that tables of different experiments can be joined.
     """
@@ -181,5 +226,5 @@ def _replace(path: Path, content: pa.Table) -> None:
 
 
 def read(path: Path) -> pa.Table:
-    """Read a table of numbers, of functions or of stacks."""
+    """Read a table of numbers, of functions, of stacks or of spans."""
     return pq.read_table(path)

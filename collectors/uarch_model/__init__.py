@@ -19,11 +19,11 @@ from pathlib import Path
 from typing import Any, ClassVar
 
 from vsprof.collectors.base import Clock, Glance, Marks, Recorded
-from vsprof.collectors.uarch_model import functions, messages, numbers, profiles, symbols
+from vsprof.collectors.uarch_model import functions, messages, numbers, profiles, symbols, timeline
 from vsprof.collectors.uarch_model.control import REST_SECONDS, Control
 from vsprof.terms import errors, places
 from vsprof.terms import messages as terms_messages
-from vsprof.terms.schema import FunctionCount, Number
+from vsprof.terms.schema import FunctionCount, Number, Span
 from vsprof.terms.vocabulary import NumberWords
 from vsprof.testbeds.base import MODELLED, Testbed
 from vsprof.testbeds.threads import cpu_list
@@ -38,6 +38,8 @@ SMALLEST_QUANTUM_US, LARGEST_QUANTUM_US = 0.1, 100.0
 """Below, CPUs do little but wait for each other; above, one CPU's packets wait longer for the other than switches take for them."""
 SEEDS = 2**32
 """How many there are. The same seed gives the same leads but not the same run, because this machine schedules the emulator's threads."""
+TIMELINE_MS, MOST_TIMELINE_MS = 6.0, 1000.0
+"""Of each window, in which what happens is written down: more than a period of the paced pings. It takes no modelled time."""
 IDLE_PACE = 1.0
 """How fast time passes where all of the lab's CPUs are idle, in real time: those who talk to it from outside live there."""
 # What the emulated kernel takes the cycle counter's speed to be: by this it turns cycles into time.
@@ -56,12 +58,13 @@ PROBES_INSTRUCTIONS = 20_000_000_000
 """The most that a window's probes take while time stands still for them: a hundred times what was seen."""
 STILL_SECONDS = 60
 """Of this machine, after which a clock that has not moved will not move any more: CPUs wait for each other for milliseconds."""
-# What the plug-in must know of the kernel: where tasks are switched; where a task keeps its thread's id, name and priority; where
+# What the plug-in must know of the kernel: where tasks are switched; where a task keeps its thread's id, name, priority and state; where
 # packets are received, by protocol, and where a packet keeps its length.
 KERNEL = r"""
 awk '$3 ~ /^(__switch_to|pcpu_hot|current_task|ip_rcv_core|tcp_v4_rcv|icmp_rcv)(\.|$)/ { print $3, $1 }' /proc/kallsyms
-bpftrace -e 'BEGIN { printf("offsets %d %d %d %d\n", offsetof(struct task_struct, pid), offsetof(struct task_struct, comm),
-    offsetof(struct task_struct, static_prio), offsetof(struct sk_buff, len)); exit(); }' | grep offsets
+bpftrace -e 'BEGIN { printf("offsets %d %d %d %d %d\n", offsetof(struct task_struct, pid), offsetof(struct task_struct, comm),
+    offsetof(struct task_struct, static_prio), offsetof(struct task_struct, __state),
+    offsetof(struct sk_buff, len)); exit(); }' | grep offsets
 """
 # Each NUMA node: its number, the first frame of its memory, its processors.
 NODES = r"""
@@ -128,6 +131,7 @@ class UarchModel(Clock):
         "without": "parts of the model to switch off: " + ", ".join(profiles.SWITCHES),
         "quantum_us": f"how far the CPUs may be apart in modelled time, in microseconds: {SMALLEST_QUANTUM_US:g} to {LARGEST_QUANTUM_US:g}",
         "seed": "of the random leads that CPUs have in modelled time, 0 to 2**32 - 1; drawn where not given",
+        "timeline_ms": "milliseconds of modelled time of each window in which it is written down what happens when; 0: none",
         "deepest_idle": "the deepest idle state that a CPU takes in modelled time: " + ", ".join(profiles.IDLE_STATES),
     }
 
@@ -139,8 +143,10 @@ class UarchModel(Clock):
         quantum_us: float = QUANTUM_US,
         deepest_idle: str = profiles.IDLE_STATES[-1],
         seed: int | None = None,
+        timeline_ms: float = TIMELINE_MS,
     ) -> None:
         super().__init__(host)
+        self.timeline_ms = timeline_ms
         self.seed = secrets.randbelow(SEEDS) if seed is None else seed
         self.quantum_us = quantum_us
         self.deepest_idle = deepest_idle
@@ -167,6 +173,9 @@ class UarchModel(Clock):
         seed = given.get("seed")
         if seed is not None and (isinstance(seed, bool) or not isinstance(seed, int) or not 0 <= seed < SEEDS):
             raise messages.bad_seed(seed, SEEDS - 1)
+        lasts = given.get("timeline_ms", TIMELINE_MS)
+        if isinstance(lasts, bool) or not isinstance(lasts, int | float) or not 0 <= lasts <= MOST_TIMELINE_MS:
+            raise messages.bad_timeline(lasts, MOST_TIMELINE_MS)
         if (deepest := given.get("deepest_idle", profiles.IDLE_STATES[-1])) not in profiles.IDLE_STATES:
             raise terms_messages.unknown_value("deepest_idle", deepest, profiles.IDLE_STATES)
 
@@ -213,7 +222,7 @@ class UarchModel(Clock):
 
     def _tell_of_kernel(self) -> None:
         said = dict(line.split(maxsplit=1) for line in symbols.asked_once(self.host, KERNEL, symbols.BUILT_IN).splitlines())
-        thread_id, name, priority, length = said.pop("offsets").split()
+        thread_id, name, priority, state, length = said.pop("offsets").split()
         places = {function.partition(".")[0]: address for function, address in said.items()}
         # Where each processor keeps its current task: first in its hot area from Linux 6.2 to 6.14, else by itself.
         current = places.get("pcpu_hot") or places.get("current_task") or "0"
@@ -221,6 +230,11 @@ class UarchModel(Clock):
         for function, hook in RECEIVERS.items():
             if function in places:
                 self._ask(f"hook {hook} {places[function]} {length}")
+
+        if self.timeline_ms:
+            self._ask(f"timeline {timeline.AFTER_NS} {round(self.timeline_ms * 1e6)} {state}")
+            for command in timeline.watched(self._symbols.kernel):
+                self._ask(command)
 
     def _tell_of_nodes(self) -> None:
         """Where memory and processors are, if they are in several places. The frames below a node's first one are nobody's."""
@@ -249,7 +263,8 @@ class UarchModel(Clock):
         named = self._symbols.functions(window, self._processes)
         for core in window["cores"]:
             core["hot"].pop("spots")
-        return json.dumps({"window": window, "status": status, "functions": named, "cpu": self.profile.id}) + "\n"
+        happened = json.loads(self._ask("events"))
+        return json.dumps({"window": window, "status": status, "functions": named, "cpu": self.profile.id, "timeline": happened}) + "\n"
 
     @contextlib.contextmanager
     def modelled_time(self) -> Iterator[None]:
@@ -355,6 +370,10 @@ class UarchModel(Clock):
     @classmethod
     def functions(cls, recorded: Recorded) -> Iterable[FunctionCount]:
         return functions.of(recorded)
+
+    @classmethod
+    def spans(cls, recorded: Recorded) -> Iterable[Span]:
+        return timeline.of(recorded)
 
     def _change(self, state: str) -> None:
         if self._control is None:

@@ -41,6 +41,14 @@ def not_built(words: str) -> BadInput:
     )
 
 
+def bad_timeline(seen: object, most: float) -> BadInput:
+    return BadInput(f"timeline_ms: {seen!r}: give the milliseconds of each window to write down, up to {most:g}; 0 for none")
+
+
+def timeline_full(events: int) -> str:
+    return f"after {events} events its list was full"
+
+
 # --- CPU profiles ----------------------------------------------------------------------------------------------------
 
 

@@ -23,9 +23,12 @@ static bool add_core(struct model *model, uint32_t index, struct memory memory, 
 	model->core[index] = model->uncore.core[index] = core;
 	model->tasks[index] = calloc(1, sizeof(struct tasks));
 	model->hot[index] = calloc(1, sizeof(struct hot));
-	if (!core || !model->tasks[index] || !model->hot[index] || !core_init(core, &model->profile, &model->uncore, index, memory))
+	model->timeline[index] = malloc(sizeof(struct timeline));
+	if (!core || !model->tasks[index] || !model->hot[index] || !model->timeline[index] ||
+		!core_init(core, &model->profile, &model->uncore, index, memory))
 		return false;
 	tasks_init(model->tasks[index]);
+	timeline_init(model->timeline[index], &model->timeline_plan);
 	core->thread = TASK_UNKNOWN;
 	core->sample_every = sample_every;
 	core->sample_at = core->sample_due = sample_every ? sample_every : UINT64_MAX;
@@ -60,6 +63,7 @@ void model_free(struct model *model)
 		free(model->core[i]);
 		free(model->tasks[i]);
 		free(model->hot[i]);
+		free(model->timeline[i]);
 	}
 	uncore_free(&model->uncore);
 	free(model);
@@ -91,6 +95,7 @@ void model_begin(struct model *model)
 	memcpy(model->hooked_begin, model->hooked, sizeof(model->hooked));
 	model->begun_ns = model->clock();
 	model->window = WINDOW_OPEN;
+	timeline_plan_begin(&model->timeline_plan, model->begun_ns);
 	ask_all(model, REQUEST_BEGIN);
 }
 
@@ -211,13 +216,6 @@ static void write_modes(const struct counters modes[MODE_COUNT], FILE *out)
 	fputs("}", out);
 }
 
-/* A thread's name is whatever the emulated host's programs set: only what JSON takes as it is gets through. */
-static void write_name(const char name[TASK_NAME], FILE *out)
-{
-	for (int i = 0; i < TASK_NAME && name[i]; i++)
-		fputc(name[i] >= ' ' && name[i] < 127 && name[i] != '"' && name[i] != '\\' ? name[i] : '?', out);
-}
-
 static void write_tasks(const struct tasks *tasks, FILE *out)
 {
 	const char *comma = "";
@@ -231,7 +229,7 @@ static void write_tasks(const struct tasks *tasks, FILE *out)
 		if (!instructions)
 			continue;
 		fprintf(out, "%s{\"id\":%" PRId64 ",\"name\":\"", comma, task->id == TASK_UNKNOWN ? (int64_t)-1 : (int64_t)task->id);
-		write_name(task->name, out);
+		tasks_write_name(task->name, out);
 		fputs("\",\"modes\":", out);
 		write_modes(task->counters, out);
 		if (task->polling) {
@@ -300,4 +298,14 @@ void model_write(const struct model *model, FILE *out)
 		fputs("}", out);
 	}
 	fputs("]}\n", out);
+}
+
+void model_write_timeline(struct model *model, FILE *out)
+{
+	fputs("[", out);
+	for (uint32_t i = 0; i < model->core_count; i++) {
+		fputs(i ? ",\n" : "", out);
+		timeline_write(model->timeline[i], model->begun_ns, model->ended_ns, out);
+	}
+	fputs("]\n", out);
 }

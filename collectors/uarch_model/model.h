@@ -10,6 +10,7 @@
 
 #include "core.h"
 #include "tasks.h"
+#include "timeline.h"
 
 #define MOST_HOOKS 64 /* five, and four for each process that has librte_vhost mapped */
 
@@ -39,6 +40,8 @@ struct model {
 	struct core *core[MOST_CORES];
 	struct tasks *tasks[MOST_CORES];
 	struct hot *hot[MOST_CORES];
+	struct timeline *timeline[MOST_CORES];
+	struct timeline_plan timeline_plan;
 
 	enum window_state window;
 	int64_t (*clock)(void); /* by which windows are timed, ns; CLOCK_MONOTONIC unless somebody sets another */
@@ -69,5 +72,7 @@ void model_settle(struct model *model, uint32_t index);
 /* Write the closed window as JSON. Call when the cores have settled (see `model_settled`). */
 bool model_settled(const struct model *model);
 void model_write(const struct model *model, FILE *out);
+/* The same of when what happened in it. The cores must stand still. */
+void model_write_timeline(struct model *model, FILE *out);
 
 #endif

@@ -18,6 +18,7 @@ struct vcpu {
 	int32_t vector;     /* of that interrupt */
 	uint64_t injections, mended;
 	uint64_t landing;          /* where the host goes on after #VMEXIT */
+	uint64_t vmcb;             /* of the guest */
 	struct repeated repeating; /* MOVS or STOS, as it began; `bytes` is 0 if none does */
 	struct address_space host_space;
 	uint32_t slow_accesses;
@@ -114,7 +115,31 @@ void on_task_switch(unsigned int index, void *data);
 void on_hook(unsigned int index, void *data);
 void on_mark(unsigned int index, void *data);
 
+/* A task's id, name and priority. */
+struct who {
+	uint32_t id, priority;
+	char name[TASK_NAME];
+};
+/* Returns false where its memory, or that of its address, is not mapped. */
+bool read_virtual(struct core *core, uint64_t address, uint64_t *value);
+bool read_who(struct core *core, uint64_t task, struct who *who);
+
+/* plugin_timeline.c */
+
+/* NULL: nothing is written down now. */
+struct timeline *timeline_of(uint32_t index);
+void plan_timeline(void);
+void watch_instruction(struct qemu_plugin_insn *instruction, bool returns);
+void note_task(uint32_t index, uint32_t id, const char *name);
+void note_hook(uint32_t index, const struct hook *hook, uint32_t value);
+void command_watch(const char *arguments, FILE *out);
+void command_timeline(const char *arguments, FILE *out);
+void command_events(FILE *out);
+
 /* plugin_time.c */
+
+/* Where processor `index` is in modelled time. For its own thread. */
+int64_t core_time(uint32_t index);
 
 int64_t present_clock(void);
 void settle_free(struct vcpu *vcpu, struct core *core);

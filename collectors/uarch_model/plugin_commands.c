@@ -253,6 +253,12 @@ void handle(char *line, FILE *out)
 		command_hook(argument, out);
 	} else if (!strcmp(line, "returns")) {
 		command_returns(argument, out);
+	} else if (!strcmp(line, "watch")) {
+		command_watch(argument, out);
+	} else if (!strcmp(line, "timeline")) {
+		command_timeline(argument, out);
+	} else if (!strcmp(line, "events")) {
+		command_events(out);
 	} else if (!strcmp(line, "node")) {
 		command_node(argument, out);
 	} else if (!strcmp(line, "begin") && state == MODEL) {

@@ -8,6 +8,7 @@
 enum {
 	VMCB_ASID = 0x58,
 	VMCB_TLB_CONTROL = 0x5c,
+	VMCB_EXIT_CODE = 0x70,
 	VMCB_NP_ENABLE = 0x90,
 	VMCB_EVENT_INJECTION = 0xa8,
 	VMCB_N_CR3 = 0xb0,
@@ -102,14 +103,21 @@ void on_vmrun(unsigned int index, void *data)
 	core->now->vm_entries++;
 	core->now->stall_mode += core->profile->cost_vm_entry;
 	vcpu->landing = block_next(data);
+	vcpu->vmcb = vmcb;
 	if (vmcb_field(vmcb, VMCB_TLB_CONTROL) & 0xff)
 		core_flush_address_space(core, number);
 	core_switch_address_space(core, &guest, number);
 	core_enter(core, true);
+	if (timeline_of(index))
+		timeline_begin(timeline_of(index), TIMELINE_guest, false, core_time(index), NO_VALUE, NULL);
 }
 
 void leave_guest(struct vcpu *vcpu, struct core *core)
 {
+	struct timeline *timeline = timeline_of(core->index);
+
+	if (timeline)
+		timeline_end(timeline, TIMELINE_guest, false, core_time(core->index), (uint32_t)vmcb_field(vcpu->vmcb, VMCB_EXIT_CODE));
 	core_enter(core, false);
 	core_forget_blocks(core);
 	core_switch_address_space(core, &vcpu->host_space, 0);

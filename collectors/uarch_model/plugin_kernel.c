@@ -2,6 +2,8 @@
 /* What the emulated kernel does: which task it runs, its functions that are hooked, and the marks of a window. */
 #include "plugin.h"
 
+#include <string.h>
+
 #include "decode.h"
 
 uint64_t real_pc(struct core *core)
@@ -10,7 +12,7 @@ uint64_t real_pc(struct core *core)
 	return read_register(REG_RIP);
 }
 
-static bool read_virtual(struct core *core, uint64_t address, uint64_t *value)
+bool read_virtual(struct core *core, uint64_t address, uint64_t *value)
 {
 	struct walk walk;
 	uint64_t at;
@@ -22,38 +24,60 @@ static bool read_virtual(struct core *core, uint64_t address, uint64_t *value)
 	return memory_read(&memory, at, value);
 }
 
-static bool read_name(struct core *core, uint64_t task, uint64_t name[2])
+static bool read_name(struct core *core, uint64_t task, char name[TASK_NAME])
 {
-	return read_virtual(core, task + task_name_offset, &name[0]) && read_virtual(core, task + task_name_offset + 8, &name[1]);
+	uint64_t half[2];
+
+	if (!read_virtual(core, task + task_name_offset, &half[0]) || !read_virtual(core, task + task_name_offset + 8, &half[1]))
+		return false;
+	memcpy(name, half, TASK_NAME);
+	return true;
+}
+
+bool read_who(struct core *core, uint64_t task, struct who *who)
+{
+	uint64_t id = 0, priority = 0;
+
+	if (!read_virtual(core, task + task_id_offset, &id) || !read_virtual(core, task + task_priority_offset, &priority) ||
+		!read_name(core, task, who->name))
+		return false;
+	who->id = (uint32_t)(id >> (task_id_offset & 4) * 8);
+	who->priority = (uint32_t)(priority >> (task_priority_offset & 4) * 8);
+	return true;
 }
 
 /* The task whose task_struct is at `address` runs from now on. */
 static bool read_task(struct core *core, uint32_t index, uint64_t address)
 {
-	uint64_t word = 0, priority = 0, name[2] = {0, 0};
+	struct who who;
 
-	if (!read_virtual(core, address + task_id_offset, &word) || !read_virtual(core, address + task_priority_offset, &priority) ||
-		!read_name(core, address, name))
+	if (!read_who(core, address, &who))
 		return false;
-	core->thread = (uint32_t)(word >> (task_id_offset & 4) * 8);
-	vcpus[index].probe = (uint32_t)(priority >> (task_priority_offset & 4) * 8) == PROBES_PRIORITY;
+	core->thread = who.id;
+	vcpus[index].probe = who.priority == PROBES_PRIORITY;
 	settle_free(&vcpus[index], core);
-	tasks_switch(model->tasks[index], core->counters, core->thread, (const char *)name);
+	tasks_switch(model->tasks[index], core->counters, who.id, who.name);
+	note_task(index, who.id, who.name);
 	return true;
 }
 
 void on_task_switch(unsigned int index, void *data)
 {
 	struct core *core = cores[index];
-	uint64_t name[2];
+	char name[TASK_NAME];
+	struct who who;
 
 	(void)data;
 	core->now->task_switches++;
-	if (core->guest)
+	if (core->guest) {
+		/* Its kernel is the same as the host's. */
+		if (timeline_of(index) && read_who(core, read_register(REG_RSI), &who))
+			note_task(index, who.id, who.name);
 		return;
+	}
 	/* It may have another name than when it was switched to. The first switch seen is from somebody whom nobody knows. */
 	if (!vcpus[index].task_unknown && read_name(core, read_register(REG_RDI), name))
-		tasks_name(model->tasks[index], (const char *)name);
+		tasks_name(model->tasks[index], name);
 	vcpus[index].task_unknown = !read_task(core, index, read_register(REG_RSI));
 }
 
@@ -83,6 +107,7 @@ void on_hook(unsigned int index, void *data)
 		word >>= (at & 4) * 8;
 	}
 	model_hooked(model, index, hook, (uint32_t)word);
+	note_hook(index, &hooks[hook], (uint32_t)word);
 }
 
 void on_mark(unsigned int index, void *data)

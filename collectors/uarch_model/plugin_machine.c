@@ -102,6 +102,7 @@ bool make_model(FILE *out)
 		fprintf(out, "error: no memory for the model of %u cores: %s\n", vcpu_count, strerror(errno));
 		return false;
 	}
+	plan_timeline();
 	model->hook_count = hook_count;
 	memcpy(model->hook, hooks, sizeof(hooks));
 	for (uint32_t i = 0; i < vcpu_count; i++) {

@@ -19,6 +19,11 @@ static int64_t own_time(const struct vcpu *vcpu, const struct core *core)
 	return vcpu->time_base + (int64_t)((double)cycles * 1e6 / (double)modelled.core_khz);
 }
 
+int64_t core_time(uint32_t index)
+{
+	return own_time(&vcpus[index], cores[index]);
+}
+
 /* Its own time is `at` now. */
 static void set_own_time(struct vcpu *vcpu, const struct core *core, int64_t at)
 {
@@ -91,6 +96,9 @@ static void on_interrupt(int to, int request)
 		struct core *core = cores[own_index];
 		int64_t takes = (int64_t)((double)profile.cost_ipi * 1e6 / (double)modelled.core_khz);
 		core->now->ipis++;
+		if (timeline_of((uint32_t)own_index))
+			timeline_mark(timeline_of((uint32_t)own_index), TIMELINE_ipi, core->guest, core_time((uint32_t)own_index),
+				(uint32_t)to, NULL);
 		on_its_way = !ipi_send(&ipis, &machine_clock, (uint32_t)to, own_time(&vcpus[own_index], core) + takes);
 	}
 	if (on_its_way)
@@ -213,6 +221,8 @@ void on_idle(qemu_plugin_id_t id, unsigned int index)
 	if (state == MODEL)
 		model_settle(model, index);
 	clock_idle(&machine_clock, index, modelled.runs ? own_time(&vcpus[index], cores[index]) : 0);
+	if (timeline_of(index))
+		timeline_begin(timeline_of(index), TIMELINE_sleep, false, core_time(index), NO_VALUE, NULL);
 	vcpus[index].asleep = true;
 	if (ipi_next(&ipis, index) != IPI_NONE) {
 		clock_call(&machine_clock, index, ipi_next(&ipis, index));
@@ -235,6 +245,8 @@ void on_resume(qemu_plugin_id_t id, unsigned int index)
 		vcpus[index].report_at = 0;
 		cores[index]->sample_at = 0;
 	}
+	if (timeline_of(index))
+		timeline_end(timeline_of(index), TIMELINE_sleep, false, at, NO_VALUE);
 	vcpus[index].asleep = false;
 	change_if_safe(index);
 }

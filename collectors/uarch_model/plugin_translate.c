@@ -144,6 +144,7 @@ void on_translation(qemu_plugin_id_t id, struct qemu_plugin_tb *tb)
 		if (task_switch_pc && qemu_plugin_insn_vaddr(instruction) == task_switch_pc)
 			qemu_plugin_register_vcpu_insn_exec_cb(instruction, on_task_switch, QEMU_PLUGIN_CB_R_REGS, NULL);
 		instrument_hooks(instruction, d.kind == BRANCH_RETURN);
+		watch_instruction(instruction, d.kind == BRANCH_RETURN);
 		if (d.repeat && block->pc >= REAL_MODE_END) {
 			uintptr_t what = d.bytes | (d.repeat == REPEAT_MOVS ? REPEAT_LOADS : 0);
 			qemu_plugin_register_vcpu_insn_exec_cb(instruction, on_repeat, QEMU_PLUGIN_CB_R_REGS, (void *)what);

@@ -87,7 +87,7 @@ class Symbols:
 
     def __init__(self, host: Testbed) -> None:
         self._host = host
-        self._kernel = kernel_table(asked_once(host, KERNEL_SYMBOLS))
+        self.kernel = kernel_table(asked_once(host, KERNEL_SYMBOLS))
 
     def functions(self, window: Mapping[str, Any], processes: str) -> list[dict[str, Any]]:
         """The hot spots of a window by core, thread, mode and function."""
@@ -134,7 +134,7 @@ class Symbols:
         # The guest runs the same kernel at the same addresses, but its modules lie wherever they were loaded.
         if guest and address >= MODULES:
             return "guest kernel modules", "(unknown)"
-        where, function = self._kernel.find(address) or ("kernel", f"{address:#x}")
+        where, function = self.kernel.find(address) or ("kernel", f"{address:#x}")
         return (f"guest {where}" if guest else where), function
 
     def _program_name(self, address: int, mapped: Iterable[Mapped]) -> tuple[str, str]:

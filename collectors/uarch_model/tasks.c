@@ -62,6 +62,12 @@ void tasks_stop(struct tasks *tasks, const struct counters counters[MODE_COUNT])
 	tasks->stopped = true;
 }
 
+void tasks_write_name(const char name[TASK_NAME], FILE *out)
+{
+	for (int i = 0; i < TASK_NAME && name[i]; i++)
+		fputc(name[i] >= ' ' && name[i] < 127 && name[i] != '"' && name[i] != '\\' ? name[i] : '?', out);
+}
+
 /* A name goes with the id: all idle tasks have id 0, and an id may be used again. 0 where the table is full: unknown. */
 static uint32_t entry_of(struct tasks *tasks, uint32_t id, const char name[TASK_NAME])
 {

@@ -8,6 +8,7 @@
 
 #include <stdbool.h>
 #include <stdint.h>
+#include <stdio.h>
 
 #include "counters.h"
 
@@ -46,6 +47,8 @@ void tasks_book(struct tasks *tasks, const struct counters counters[MODE_COUNT])
 bool tasks_poll(struct tasks *tasks, const struct counters counters[MODE_COUNT]);
 /* Its present poll has found something. */
 void tasks_poll_found(struct tasks *tasks);
+/* A name is whatever the emulated host's programs set: only what JSON takes as it is gets through. */
+void tasks_write_name(const char name[TASK_NAME], FILE *out);
 /* Book what was gained up to `counters`, and nothing from then on. */
 void tasks_stop(struct tasks *tasks, const struct counters counters[MODE_COUNT]);
 

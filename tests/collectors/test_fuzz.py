@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 from vsprof.collectors.base import Collector, Recorded
 from vsprof.terms import plugins
 from vsprof.terms.placement import Placement, Thread
-from vsprof.terms.schema import FunctionCount, Number
+from vsprof.terms.schema import FunctionCount, Number, Span
 
 CAPTURED = Path(__file__).with_name("captured")
 PLACEMENT = Placement.from_json(json.loads((CAPTURED / "placement.json").read_text()))
@@ -33,6 +33,7 @@ def sound(name: str) -> tuple[str, str]:
 
 # Near misses find more than noise does: words of the real formats, in any order.
 WORDS = st.sampled_from([
+    '{"timeline": [{"from_ns": 0, "to_ns": 9, "full": false, "events": [[1, 2, "task", 0, 7, "x"]]}]}', '{"timeline": [{"from_ns": 0, "to_ns": 1e9}]}',
     "CPU0", "CPU1", "LOC:", "25:", "cpu0", "cpu1 1 2", "--- threads", "--- pmd-perf-show", "--- coverage/show", "\n", "\n  ", "1", "-1", "x",
     "/proc/1/task/1/schedstat:", "/proc/1/task/1/status:voluntary_ctxt_switches:", "/proc/1/task/1/status:nonvoluntary_ctxt_switches:", "\t7",
     "pmd thread numa_id 0 core_id 1:", "packets received: 5", "lookups: hit:1 missed:2 lost:3", '{"event": "context-switches", "cpu": "0"}',
@@ -51,7 +52,8 @@ TEXTS = st.text(max_size=80) | st.lists(WORDS, max_size=12).map(" ".join) | st.l
 
 
 def reads(name: str, begin: str, end: str) -> None:
-    for parser, kind in ((COLLECTORS[name].numbers, Number), (COLLECTORS[name].functions, FunctionCount)):
+    collector = COLLECTORS[name]
+    for parser, kind in ((collector.numbers, Number), (collector.functions, FunctionCount), (collector.spans, Span)):
         try:
             found = list(parser(Recorded(begin, end, 1.0, PLACEMENT)))
         except ValueError:

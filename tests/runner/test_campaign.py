@@ -132,6 +132,7 @@ def executed(monkeypatch):
     monkeypatch.setattr(campaigns.parse, "rows_of_run", lambda folder: [row(folder.name)])
     monkeypatch.setattr(campaigns.parse, "functions_of_run", lambda folder: [])
     monkeypatch.setattr(campaigns.parse, "stacks_of_run", lambda folder: [])
+    monkeypatch.setattr(campaigns.parse, "spans_of_run", lambda folder: [])
     monkeypatch.setitem(experiments.TESTBEDS, "lab", NoHost)
     return begun, troubles
 

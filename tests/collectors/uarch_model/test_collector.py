@@ -31,7 +31,7 @@ ip_rcv_core.isra.0 ffffffff81a00000
 tcp_v4_rcv ffffffff81b00000
 __switch_to ffffffff81001000
 pcpu_hot 000000000002f000
-offsets 2456 2992 108 112
+offsets 2456 2992 108 24 112
 """
 PROCESSES = "/proc/652/maps:7f0000001000-7f0000003000 r-xp 00001000 fe:00 132 /usr/lib/librte_vhost.so.25.0\n---\n/proc/652/task/652\n"
 SWITCH = "/proc/700/maps:560000001000-560000003000 r-xp 00001000 fe:00 133 /usr/local/bin/vhost-switch\n---\n/proc/700/task/700\n"
@@ -45,7 +45,7 @@ COUNTER_SPEED = """\
 [    0.000000] tsc: Detected 2596.127 MHz processor
 [    7.913009] tsc: Refined TSC clocksource calibration: 2596.153 MHz
 """
-KALLSYMS = "ffffffff81001000 __switch_to\n"
+KALLSYMS = "ffffffff81001000 __switch_to\nffffffff81002000 try_to_wake_up\n"
 
 
 class Host:
@@ -110,6 +110,8 @@ class Plugin(Control):
             spots = [["ffffffff81001010", 652, 0, 1, 0, 0, 0, 0, 0, 0, 0]]
             cores = [{**core, "hot": {"dropped": 3, "spots": spots}} for core in CAPTURED["window"]["cores"]]
             return json.dumps({**CAPTURED["window"], "cores": cores}) + "\n"
+        if command == "events":
+            return "[]\n"
         return "ok\n"
 
     def close(self) -> None:
@@ -144,7 +146,7 @@ def test_it_is_found_as_a_collector_that_drives_the_clock():
     assert plugins.find("vsprof.collectors", "COLLECTOR")["uarch_model"] is UarchModel
     assert issubclass(UarchModel, Clock)
     assert UarchModel.source == "model"
-    assert UarchModel.options.keys() == {"cpu", "without", "quantum_us", "seed", "deepest_idle"}
+    assert UarchModel.options.keys() == {"cpu", "without", "quantum_us", "seed", "deepest_idle", "timeline_ms"}
 
 
 def test_a_host_that_is_not_emulated_has_no_plug_in(tmp_path):
@@ -364,6 +366,8 @@ def test_the_plug_in_is_told_of_the_processor_the_kernel_and_the_hooks(made, tmp
         "kernel ffffffff81001000 000000000002f000 2456 2992 108",
         "hook packets ffffffff81a00000 112",
         "hook segments ffffffff81b00000 112",
+        "timeline 1000000 6000000 24",
+        "watch wake wake ffffffff81002000 ffffffff81002001",
         f"hook polls {0x7F0000001000 + 0x500:x}",
         f"returns found {0x7F0000001000 + 0x500:x} {0x7F0000003000:x}",
     ]
@@ -436,7 +440,7 @@ def test_what_a_window_records(made):
     with collector.modelled_time():
         del plugin.commands[:], collector.host.ran[:]
         recorded = json.loads(collector.read_window())
-        assert plugin.commands == ["window", "status"]
+        assert plugin.commands == ["window", "status", "events"]
         assert not collector.host.ran, "each command costs seconds while the host is modelled"
     assert recorded["cpu"] == profiles.DEFAULT
     assert recorded["status"]["vcpus"]

@@ -12,6 +12,7 @@
 #include "plugin_registers.c"
 #include "plugin_run.c"
 #include "plugin_time.c"
+#include "plugin_timeline.c"
 #include "plugin_translate.c"
 
 #include "assembled.h"
@@ -90,8 +91,6 @@ static void stand_still(void)
 NOTHING(qemu_plugin_register_vcpu_idle_cb, qemu_plugin_id_t id, qemu_plugin_vcpu_simple_cb_t cb)
 NOTHING(qemu_plugin_register_vcpu_resume_cb, qemu_plugin_id_t id, qemu_plugin_vcpu_simple_cb_t cb)
 NOTHING(qemu_plugin_register_vcpu_tb_trans_cb, qemu_plugin_id_t id, qemu_plugin_vcpu_tb_trans_cb_t cb)
-NOTHING(qemu_plugin_register_vcpu_insn_exec_cb, struct qemu_plugin_insn *insn, qemu_plugin_vcpu_udata_cb_t cb,
-	enum qemu_plugin_cb_flags flags, void *data)
 NOTHING(qemu_plugin_register_vcpu_mem_cb, struct qemu_plugin_insn *insn, qemu_plugin_vcpu_mem_cb_t cb, enum qemu_plugin_cb_flags flags,
 	enum qemu_plugin_mem_rw rw, void *data)
 
@@ -106,6 +105,19 @@ NEVER(struct qemu_plugin_hwaddr *, qemu_plugin_get_hwaddr, qemu_plugin_meminfo_t
 NEVER(bool, qemu_plugin_hwaddr_is_io, const struct qemu_plugin_hwaddr *address)
 NEVER(uint64_t, qemu_plugin_hwaddr_phys_addr, const struct qemu_plugin_hwaddr *address)
 NEVER(qemu_plugin_mem_value, qemu_plugin_mem_get_value, qemu_plugin_meminfo_t info)
+
+/* Of single instructions: who wanted to know last, and how many did. */
+static qemu_plugin_vcpu_udata_cb_t seen;
+static void *seen_with;
+static int seen_by_how_many;
+
+void qemu_plugin_register_vcpu_insn_exec_cb(
+	struct qemu_plugin_insn *insn, qemu_plugin_vcpu_udata_cb_t cb, enum qemu_plugin_cb_flags flags, void *data)
+{
+	seen = cb;
+	seen_with = data;
+	seen_by_how_many++;
+}
 
 /* A block to be translated, and who wants to know when it runs. */
 struct qemu_plugin_insn {
@@ -409,12 +421,90 @@ static void test_a_loop_pays_for_its_chain(void)
 	stand_still();
 }
 
+static const char *answer(void (*command)(const char *, FILE *), const char *arguments)
+{
+	static char text[256];
+	FILE *out = fmemopen(text, sizeof(text), "w");
+
+	CHECK(out);
+	command(arguments, out);
+	fclose(out);
+	return text;
+}
+
+static const char *happened(void)
+{
+	static char text[1 << 16];
+	FILE *out = fmemopen(text, sizeof(text), "w");
+
+	CHECK(out);
+	command_events(out);
+	fclose(out);
+	return text;
+}
+
+/* The instruction at an address is translated, and runs. */
+static void run_at(uint64_t address, bool returns)
+{
+	struct qemu_plugin_tb tb = translated(ASSEMBLED(INSTRUCTION("nop")), address);
+
+	seen_by_how_many = 0;
+	watch_instruction((struct qemu_plugin_insn *)&tb.insn[0], returns);
+	if (seen_by_how_many)
+		seen(0, seen_with);
+}
+
+static void test_what_happens_is_written_down_and_costs_nothing(void)
+{
+	CHECK(!strncmp(answer(command_watch, "nonsense x 1 2"), "error: watch KIND", 17));
+	CHECK(!strncmp(answer(command_watch, "irq timer 2 1"), "error", 5));
+	CHECK(!strcmp(answer(command_watch, "irq timer ffffffff81000000 ffffffff81000100"), "ok\n"));
+	CHECK(!strcmp(answer(command_watch, "softirq net_rx ffffffff81000100 ffffffff81000200"), "ok\n"));
+	CHECK(!strcmp(answer(command_watch, "irq_end exit ffffffff81000300 ffffffff81000400"), "ok\n"));
+	CHECK(!strcmp(answer(command_watch, "softirqs_end all ffffffff81000200 ffffffff81000300"), "ok\n"));
+	run_at(0xffffffff81000000ull, false);
+	EQUAL(seen_by_how_many, 0); /* no part of a window is wanted yet */
+	CHECK(!strncmp(answer(command_timeline, "1 -1 0"), "error", 5));
+	CHECK(!strcmp(answer(command_timeline, "100 5000 24"), "ok\n"));
+	begin_time();
+	model->clock = present_clock;
+	model_begin(model);
+	cores[0]->flow += 200 * CHAIN_PART;
+	uint64_t cycles = core_cycles(cores[0]), instructions = cores[0]->retired;
+	run_at(0xffffffff81000000ull, false);
+	note_task(1, 7, "other");
+	cores[0]->flow += 50 * CHAIN_PART;
+	run_at(0xffffffff81000100ull, false);
+	note_hook(0, &(struct hook){.name = "packets"}, 60);
+	cores[0]->flow += 50 * CHAIN_PART;
+	run_at(0xffffffff81000110ull, false); /* nobody watches it */
+	run_at(0xffffffff810002f0ull, true);  /* the end of all softirqs: net_rx returned by another way */
+	run_at(0xffffffff81000300ull, false); /* nor did the interrupt's */
+	EQUAL(core_cycles(cores[0]), cycles + 100);
+	EQUAL(cores[0]->retired, instructions);
+	on_idle(0, 0);
+	on_resume(0, 0);
+	cores[0]->guest = true;
+	note_task(0, 9, "guest's");
+	cores[0]->guest = false;
+	CHECK(!strcmp(happened(), "[]\n")); /* while it runs nothing is told */
+	model->window = WINDOW_CLOSED;
+	model->ended_ns = model->begun_ns + 10000;
+	end_time();
+	CHECK(strstr(happened(), "[200,100,\"irq\",0,-1,\"timer\"],\n[250,50,\"softirq\",0,1,\"net_rx\"],\n[300,0,\"sleep\",0,-1,\"\"],\n"
+				 "[300,4800,\"task\",1,9,\"guest's\"]]}"));
+	/* It had not come to the part that is wanted when it was switched to: it goes on in it. */
+	CHECK(strstr(happened(), "[100,5000,\"task\",0,7,\"other\"]]}"));
+	CHECK(!strcmp(answer(command_timeline, "0 0 0"), "ok\n"));
+}
+
 int main(void)
 {
 	test_a_loop_pays_for_its_chain();
 	test_what_is_seen_while_the_model_is_entered_is_forgotten();
 	test_a_processor_that_runs_is_interrupted_when_it_has_come_that_far();
 	test_a_processor_that_falls_asleep_does_not_miss_its_interrupt();
+	test_what_happens_is_written_down_and_costs_nothing();
 	model_free(model);
 	return 0;
 }
