@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
 """Read one result directory: the way in to everything else here.
 
-Nothing but manifest.json, measurements.parquet, functions.parquet and stacks.parquet is read, so a result can be analysed
+Nothing but manifest.json and the tables beside it (terms/schema.py) is read, so a result can be analysed
 years later, on a laptop that has no switch.
 """
 
@@ -92,6 +92,10 @@ class Result:
     def stacks(self) -> pd.DataFrame:
         """What was counted in single call stacks, as `functions` is; empty if nothing was. Read when first asked for: few do."""
         return _filled(_optional(self.path / "stacks.parquet", schema.STACK).select(None, self._without_failed))
+
+    def in_timeline(self, columns: Sequence[str] | None = None, **where: object) -> pd.DataFrame:
+        """What happened when, as `in_functions`: read from timeline.parquet anew. Empty where nobody wrote it down."""
+        return _filled(_optional(self.path / "timeline.parquet", schema.SPAN).select(columns, self._without_failed, **where))
 
     @property
     def _without_failed(self) -> dict[str, list[str]]:

@@ -275,6 +275,31 @@ def modelled_time(processor: str) -> str:
     )
 
 
+# --- Timelines -------------------------------------------------------------------------------------------------------
+
+
+NO_TIMELINE = "nobody wrote down what happened when: the lab's processor model does in modelled time, on a real host the collector timeline"
+
+
+def no_timeline(path: Path) -> BadInput:
+    return BadInput(
+        f"{path} has no timeline: it was measured by an earlier vsprof, with timeline_ms: 0, or where no collector writes one. "
+        "Those who do: the lab's processor model; on a real host the collector timeline, named in --collectors"
+    )
+
+
+def no_timeline_of_run(run_id: str, known: Sequence[str]) -> BadInput:
+    return BadInput(f"no timeline of a run {run_id!r}: there are those of {', '.join(known)}")
+
+
+def can_not_write_timeline(path: Path, why: OSError) -> BadInput:
+    return BadInput(f"can't write the timeline {path}: {why.strerror or why}")
+
+
+def timeline_cut(cpu: int, why: str) -> str:
+    return f"CPU {cpu} ends early: {why}"
+
+
 # --- Validation ------------------------------------------------------------------------------------------------------
 
 BAD_INTERVAL = "an interval needs low and high, and its median between them"

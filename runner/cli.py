@@ -152,6 +152,16 @@ def _show(asked: argparse.Namespace) -> int:
     return 0
 
 
+def _timeline(asked: argparse.Namespace) -> int:
+    from vsprof.analysis import load, timeline  # noqa: PLC0415
+
+    result = load.load(Results.open(asked.result).folder)
+    path = asked.out or result.path / timeline.NAME
+    said = timeline.write(result, path, asked.run_id)
+    _print(asked, {"timeline": str(path), "parts": said}, f"{timeline.text(said)}\n{path}")
+    return 0
+
+
 def _compare(asked: argparse.Namespace) -> int:
     from vsprof.analysis import compare, compare_text, gate, load  # noqa: PLC0415
 
@@ -326,6 +336,12 @@ def _add_reading(commands: Any) -> None:
     show = _command(commands, "show", _show, "print a result's summary")
     show.add_argument("result", nargs="?", default=results.LATEST)
     show.add_argument("--json", action="store_true")
+
+    when = _command(commands, "timeline", _timeline, "write what happened when on each CPU as a trace that Perfetto opens")
+    when.add_argument("result", nargs="?", default=results.LATEST, help="a folder, or a name below results/ (default: latest)")
+    when.add_argument("--run-id", metavar="RUN", help="of this run alone, such as r002 (default: the first one of each case)")
+    when.add_argument("--out", type=Path, metavar="FILE", help="where to write (default: timeline.pftrace in the result)")
+    when.add_argument("--json", action="store_true", help=JSON)
 
     two = _command(commands, "compare", _compare, "print every metric's ratio of two switches, or of two results, and what makes it")
     two.add_argument("a", help="a switch, an access or a case's label in the result; or a result's folder")
