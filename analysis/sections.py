@@ -32,6 +32,7 @@ COST = "The processor's own counters where it has any, and the modelled processo
 SWITCHES = "Each context switch is a thread that had to wait, or was made to. The roles show which part of the path sleeps."
 TIME = """\
 What each CPU spends its time on. Compare the CPU that moves packets. On a host with few CPUs the endpoints share one with all else."""
+WHEN = "The same as it happens: what each CPU does while a frame passes, and who must be woken for it."
 POLLING = "A poll-mode thread's CPU is always busy. Its load shows in what it finds when it looks."
 LATENCY = "Requests at a low, fixed rate. There are no queues, so this is how long it takes until a packet is noticed and served."
 EXPLAINED = "Made from the numbers above. Where the data does not support a claim, the text says so."
@@ -70,6 +71,12 @@ throughput = _of_figure("Throughput", "throughput")
 stages = _of_figure("Cycles by stage", "stages")
 context_switches = _of_figure("Context switches", "context_switches", SWITCHES)
 latency = _of_figure("Latency", "latency", LATENCY)
+
+
+def timeline(result: Result, words: str = WHEN) -> None:
+    """A moment of each case; nothing where nobody wrote down what happened when, as in a result of an earlier vsprof."""
+    if len(result.in_timeline(["kind"])):
+        show(f"## Who wakes whom\n{words}", figures.show(result, "timeline"))
 
 
 def cpu_use(result: Result, words: str = TIME) -> None:

@@ -44,6 +44,16 @@ CAUSE_HATCHES = {**dict.fromkeys(CAUSE_COLOURS, ""), "LLC": "////", "fetch": "..
 # What a poll-mode thread does with a burst, in this order: in from a ring, what it is and where to, out to a ring.
 STAGE_COLOURS = {"dequeue": "#4477aa", "parse": "#ccbb44", "lookup": "#ee6677", "enqueue": "#228833", "other": "#bbbbbb"}
 STAGE_HATCHES = {"dequeue": "", "parse": "xxxx", "lookup": "....", "enqueue": "////", "other": ""}
+# What a CPU does at a moment, from what is drawn first to what lies on it.
+DOING_COLOURS = {
+    "awake, idle": "#e4e4e4",
+    "asleep": "#ffffff",
+    "a thread runs": "#9db4d0",
+    "its guest runs": _PALETTE[5],
+    "polls, finds nothing": "#f3d9b1",
+    "moves frames": "#b2182b",
+    "interrupt or softirq": "#44546a",
+}
 STACKS = {
     "role": (ROLE_COLOURS, ROLE_HATCHES, "path"),
     "cause": (CAUSE_COLOURS, CAUSE_HATCHES, "cycles"),

@@ -29,6 +29,7 @@ sections.cycles(result)
 sections.context_switches(
     result, "With virtio-net, QEMU's main loop has the role `vhost`: it does from user space what a vhost worker does."
 )
+sections.timeline(result)
 sections.cpu_use(result)
 sections.polling(result)
 sections.latency(result)

@@ -21,6 +21,7 @@ sections.context_switches(
     "T2's authors saw 22 times as many with OVS-DPDK and left it unexplained. The role `switch` is ovs-vswitchd with all its threads; "
     "`host-other` is the host's receiver.",
 )
+sections.timeline(result)
 sections.cpu_use(result)
 sections.polling(result)
 sections.latency(result)

@@ -21,6 +21,7 @@ sections.cycles(result)
 
 # %%
 sections.context_switches(result)
+sections.timeline(result)
 sections.cpu_use(result)
 sections.polling(result)
 sections.latency(result)

@@ -104,20 +104,21 @@ def per_data(result: Result, source: Source, counters: Sequence[str], **where: o
 
 def caption(module: ModuleType, result: Result, table: pd.DataFrame) -> str:
     """The docstring, then where, how often and how surely it was measured. HTML."""
-    source = _source(module)
+    example = getattr(module, "SHOWS", None)
+    source = SOURCES[table["source"].iloc[0]] if example else _source(module)
     n = sorted({int(value) for value in table.get("n", pd.Series(dtype=int)).dropna()})
     spread = f"n={n[0]}" if len(n) == 1 else f"n={n[0]} to {n[-1]}" if n else "n unknown"
     interval = "no interval from one repetition" if n == [1] else "95 % bootstrap intervals"
     parts = [
         html.escape(_words(module)),
         f"Testbed: {result.testbed}. Source: {html.escape(source.label(result))}.",
-        f"{getattr(module, 'MIDDLE', 'Medians')} over repetitions ({spread}), {interval}.",
+        example or f"{getattr(module, 'MIDDLE', 'Medians')} over repetitions ({spread}), {interval}.",
     ]
     if gaps := _missing(result, module):
         parts.append(_html(f"Not in it: {'; '.join(gaps)}."))
     if getattr(module, "WALL_CLOCK", source is SOFTWARE) and result.emulated:
         parts.append(EMULATED)
-    if source is MODEL:
+    if source is MODEL and not example:
         parts += [html.escape(messages.polling_left_in(cases)) for cases in [model.polling_left_in(result)] if cases]
         parts.append(MODELLED)
     return " ".join(parts)
