@@ -138,6 +138,20 @@ def test_a_poll_mode_thread_never_sleeps_and_a_vhost_worker_does(result: Path) -
     assert idle[ping["switch"] == "kernel-ovs"].min() > 0.3
 
 
+def test_the_timeline_tells_of_the_same_polls_and_wake_ups(result: Path) -> None:
+    """A part of each window: what happened in it came at about the rate at which the whole window's counters say that it did."""
+    spans, numbers = pd.read_parquet(result / "timeline.parquet"), pd.read_parquet(result / "measurements.parquet")
+    ping = spans[(spans["traffic"] == "ping_paced") & (spans["cpu"] == 1)]
+    movers = {switch: part.groupby("kind")["duration_ns"].sum() for switch, part in ping.groupby("switch")}
+    assert movers["kernel-ovs"]["sleep"] > 0.3 * movers["kernel-ovs"]["recorded"]
+    assert "sleep" not in movers["ovs-dpdk"]
+    polls = ping[(ping["switch"] == "ovs-dpdk") & ping["kind"].isin(["poll", "empty_polls"])]
+    seen = (polls["kind"] == "poll").sum() + polls.loc[polls["kind"] == "empty_polls", "value"].sum()
+    here = numbers[(numbers["switch"] == "ovs-dpdk") & (numbers["traffic"] == "ping_paced") & (numbers["collector"] == "uarch_model")]
+    counted, seconds = (here.loc[here["name"] == name, "value"].sum() for name in ("model_polls", "window_seconds"))
+    assert seen / (movers["ovs-dpdk"]["recorded"] / 1e9) == pytest.approx(counted / seconds, rel=0.3)
+
+
 def test_two_counters_of_the_same_switches_agree(result: Path) -> None:
     """perf counts every switch on the guests' CPUs, procfs those of the guests' threads: the latter can't be more. By the second, for
     each has its own window, and on a slow machine one was seen to be 3 seconds longer."""
