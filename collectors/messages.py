@@ -176,3 +176,10 @@ def kernel_symbols_hidden(level: str) -> str:
 
 def not_running() -> str:
     return "no vhost-switch runs here: it counts what that switch does, and no other"
+
+
+# --- timeline --------------------------------------------------------------------------------------------------------
+
+
+def bad_milliseconds(seen: object, most: float) -> BadInput:
+    return BadInput(f"timeline's milliseconds are {seen!r}: need a number above 0, up to {most:g}")

@@ -29,10 +29,13 @@ TRAFFICS = [
 ]
 """Of these the first that every case with a timeline has: single frames are easiest to follow."""
 BEFORE_US, LENGTH_US = 40.0, 500.0
+WHERE = ["case_id", "label", "run_id", "traffic", "load", "source", "cpu", "cpu_role"]
+COLUMNS = [*WHERE, "kind", "mode", "role", "thread", "name", "value", "does", "start_us", "length_us"]
 MOST_ARROWS = 40
 """In a panel: more would hide what they join."""
 IDLE = "idle"
 MOVES = ("work", "poll")
+BUSY_ROLES = ("guest", "switch", "vhost", "softirq")
 
 
 def table(result: Result) -> pd.DataFrame:
@@ -55,7 +58,7 @@ def missing(result: Result) -> list[str]:
 def plot(table: pd.DataFrame) -> Figure:
     cases = table.drop_duplicates("label")["label"]
     parts = {case: table[table["label"] == case] for case in cases}
-    figure, axes = style.panels([0.85 + 0.42 * part["cpu"].nunique() for part in parts.values()], sharex=True)
+    figure, axes = style.panels([1.15 + 0.4 * part["cpu"].nunique() for part in parts.values()], sharex=True)
     for one, (case, part) in zip(axes[:, 0], parts.items(), strict=True):
         _draw(one, part)
         one.set_title(f"{case}: {style.traffic_name(part['traffic'].iloc[0], part['load'].iloc[0])}")
@@ -77,36 +80,25 @@ def _traffic(found: pd.DataFrame) -> tuple[str, str]:
 def _picture(spans: pd.DataFrame, label: str) -> pd.DataFrame:
     """What lies in a case's picture, cut at its ends."""
     known = spans[spans["kind"] == "recorded"]
+    spans = spans.assign(label=label, cpu_role=spans["cpu"].map(known.set_index("cpu")["role"]))
     begin, end = known["time_ns"].min(), (known["time_ns"] + known["duration_ns"]).min()
     since = max(begin, min(_frame_is_there(spans, begin) - 1e3 * BEFORE_US, end - 1e3 * LENGTH_US))
     at, until = (spans["time_ns"] - since) / 1e3, (spans["time_ns"] + spans["duration_ns"] - since) / 1e3
     here = (until >= 0) & (at <= LENGTH_US) & (spans["kind"] != "recorded")
     start = at.clip(lower=0)
-    cut = spans.assign(label=label, start_us=start, length_us=until.clip(upper=LENGTH_US) - start, does=_does(spans))[here]
-    roles = known.set_index("cpu")["role"]
-    cut = cut.assign(cpu_role=cut["cpu"].map(roles))
-    columns = [
-        "case_id",
-        "label",
-        "run_id",
-        "traffic",
-        "load",
-        "source",
-        "cpu",
-        "cpu_role",
-        "kind",
-        "mode",
-        "role",
-        "thread",
-        "name",
-        "value",
-    ]
-    return cut.loc[cut["cpu"].isin(_taking_part(cut)), [*columns, "does", "start_us", "length_us"]].sort_values(["cpu", "start_us"])
+    cut = spans.assign(start_us=start, length_us=until.clip(upper=LENGTH_US) - start, does=_does(spans))[here]
+    return cut.loc[cut["cpu"].isin(_taking_part(cut)), COLUMNS].sort_values(["cpu", "start_us"])
+
+
+def _moves(spans: pd.DataFrame) -> pd.Series:
+    """What moves frames: where a kernel's softirqs are the switch, they do."""
+    receives = (spans["kind"] == "softirq") & (spans["name"] == "net_rx") & (spans["mode"] != "guest")
+    return spans["kind"].isin(MOVES) | (receives & (spans["cpu_role"] == "softirq"))
 
 
 def _frame_is_there(spans: pd.DataFrame, begin: int) -> int:
     """When the first frame waits to be moved: when the thread that moves it is woken, or when it polls."""
-    moves = spans[spans["kind"].isin(MOVES) & (spans["time_ns"] >= begin + 1e3 * BEFORE_US)].sort_values("time_ns")
+    moves = spans[_moves(spans) & (spans["time_ns"] >= begin + 1e3 * BEFORE_US)].sort_values("time_ns")
     if moves.empty:
         return begin
     first = moves.iloc[0]
@@ -117,8 +109,9 @@ def _frame_is_there(spans: pd.DataFrame, begin: int) -> int:
 
 
 def _taking_part(cut: pd.DataFrame) -> set[int]:
-    """CPUs that move frames or have a guest, and those on which threads of theirs are woken."""
-    these = set(cut.loc[cut["kind"].isin([*MOVES, "guest"]) | cut["cpu_role"].isin(["guest", "switch", "vhost"]), "cpu"])
+    """CPUs that move frames or that endpoints have, and those on which threads of theirs are woken."""
+    ends = (cut["kind"] == "guest") | ((cut["kind"] == "task") & (cut["role"] == "guest"))
+    these = set(cut.loc[ends | _moves(cut) | cut["cpu_role"].isin(BUSY_ROLES), "cpu"])
     host = cut[cut["mode"] != "guest"]
     theirs = host.loc[(host["kind"] == "task") & (host["name"] != IDLE) & host["cpu"].isin(these), "thread"]
     return these | set(host.loc[(host["kind"] == "wake") & host["thread"].isin(theirs), "cpu"])
@@ -133,7 +126,7 @@ def _does(spans: pd.DataFrame) -> np.ndarray:
         "a thread runs": (kind == "task") & ~idle & (spans["mode"] != "guest"),
         "its guest runs": kind == "guest",
         "polls, finds nothing": kind == "empty_polls",
-        "moves frames": kind.isin(MOVES),
+        "moves frames": _moves(spans),
         "interrupt or softirq": kind.isin(["irq", "softirq"]),
     }
     return np.select(list(known.values()), list(known), default="")

@@ -13,6 +13,7 @@ from tests.analysis import trace_processor
 from vsprof.analysis import figures, timeline
 from vsprof.analysis.load import load
 from vsprof.collectors.base import Recorded
+from vsprof.collectors.timeline import Timeline
 from vsprof.collectors.uarch_model import UarchModel
 from vsprof.runner import cli
 from vsprof.terms import errors, schema
@@ -139,6 +140,21 @@ def test_the_picture_shows_who_sleeps_and_who_polls(result):
     waking = shown.table[(shown.table["kind"] == "wake") & (shown.table["name"].str.startswith("vhost-"))]
     assert waking["start_us"].min() == pytest.approx(40)
     assert first["kernel-ovs · vhost-net"] > 100
+
+
+def test_where_softirqs_are_the_switch_they_move_the_frames(sample, tmp_path):
+    """A real host's events, as if its CPU 1 had the role that it has with containers on veth pairs."""
+    run = sample.write(tmp_path / "r")
+    where = load(run).frame.iloc[0][schema.KEYS.names].to_dict() | {"traffic": "ping_paced", "load": "paced", "window": "timeline-1"}
+    recorded = Recorded("", (CAPTURED / "timeline.end").read_text(), math.nan, Placement([], {0: "softirq", 1: "softirq"}))
+    schema.write(
+        run / "timeline.parquet", [schema.row(where, "timeline", "software", one) for one in Timeline.spans(recorded)], schema.SPAN
+    )
+    shown = figures.show(load(run), "timeline")
+    assert figures.png(shown.figure).startswith(b"\x89PNG")
+    assert "Source: software counters" in shown.caption
+    moves = shown.table[shown.table["does"] == "moves frames"]
+    assert set(moves["name"]) == {"net_rx"}
 
 
 def test_a_result_without_a_timeline_has_no_picture(two_switches):
