@@ -48,6 +48,7 @@ def test_a_case_may_be_named_by_its_values(run):
 def test_metrics_have_their_source(run):
     assert set(run.metrics["source"]) == {"software", "model"}
     assert isinstance(run.functions, pd.DataFrame)
+    assert list(run.timeline["kind"]) == [], "the kept result is older than timelines"
     with pytest.raises(KeyError, match="nobody counted nothing_of_the_kind"):
         run.summary("nothing_of_the_kind")
     with pytest.raises(KeyError, match="no figure nothing"):

@@ -76,6 +76,11 @@ class Run:
         """What was counted in single functions, a row a count, with the columns of docs/results.md."""
         return self._result.in_functions()
 
+    @property
+    def timeline(self) -> pd.DataFrame:
+        """What happened when in a part of each window, with the columns of docs/results.md; empty where nobody wrote it down."""
+        return self._result.in_timeline()
+
     @functools.cached_property
     def metrics(self) -> pd.DataFrame:
         """Every metric that is made of these numbers, before any statistics.

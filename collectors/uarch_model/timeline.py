@@ -28,7 +28,9 @@ WATCHED = {
     "irq_end": {"irqentry_exit": "irq-end"},
     "softirqs_end": {"handle_softirqs": "softirqs", "__do_softirq": "softirqs"},
     "upcall": {"ovs_dp_upcall": "upcall"},
-    "work": {"handle_tx": "vhost-tx", "handle_rx": "vhost-rx"},
+    "work": {
+        "handle_tx": "vhost-tx", "handle_rx": "vhost-rx", "tun_chr_write_iter": "tap-write", "tun_chr_read_iter": "tap-read",
+    },
     "wake": {"try_to_wake_up": "wake"},
 }  # fmt: skip
 """The kernel's functions by what their calls are to the plug-in, and the names that they get."""

