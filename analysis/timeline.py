@@ -80,12 +80,13 @@ def _runs(result: Result, run_id: str | None) -> dict[str, str]:
 def _write(made: Trace, top: int, part: pd.DataFrame) -> None:
     arrows = _Arrows(made, part)
     known = part[part["kind"] == "recorded"].sort_values("cpu")
-    for cpu in known["cpu"]:
-        of_cpu = part[part["cpu"] == cpu]
-        role = known.loc[known["cpu"] == cpu, "role"].iloc[0]
-        own = made.track(f"CPU {cpu}{f' ({role})' if role else ''}", top)
-        for name, spans in _tracks(of_cpu):
+    for of in known.itertuples():
+        own = made.track(f"CPU {of.cpu}{f' ({of.role})' if of.role else ''}", top)
+        for name, spans in _tracks(part[part["cpu"] == of.cpu]):
             made.slices(made.track(name, own), [_slice(row, arrows) for row in spans.itertuples()])
+        if of.name:
+            end = int(of.time_ns + of.duration_ns)
+            made.slices(made.track("record", own), [Slice(end, end, f"ends here: {of.name}", of.kind)])
 
 
 def _tracks(of_cpu: pd.DataFrame) -> Iterator[tuple[str, pd.DataFrame]]:

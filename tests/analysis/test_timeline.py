@@ -22,13 +22,14 @@ from vsprof.terms.placement import Placement
 CAPTURED = Path(__file__).parents[1] / "collectors" / "captured"
 
 
-def with_timeline(sample, path: Path) -> Path:
-    """In the first run of each case what was recorded of its switch."""
+def with_timeline(sample, path: Path, full: bool = False) -> Path:
+    """In the first run of each case what was recorded of its switch; ``full``: as if the list of CPU 1 had been."""
     run = sample.write(path)
     first = load(run).frame.query("repetition == 1").groupby("case_id")[schema.KEYS.names].first()
     rows = []
     for where in first.to_dict("index").values():
         data = json.loads((CAPTURED / f"timeline-{where['switch']}.json").read_text())
+        data["timeline"][1]["full"] = full
         placement = Placement.from_json(data["placement"])
         place = {**where, "traffic": "ping_paced", "load": "paced", "window": "uarch_model-1"}
         spans = UarchModel.spans(Recorded("", json.dumps(data), math.nan, placement))
@@ -109,13 +110,15 @@ def test_a_result_without_a_timeline_and_a_place_that_can_not_be_written_are_sai
     assert "can't write the timeline" in capsys.readouterr().err
 
 
-def test_what_ended_early_is_said(result):
-    part = result.in_timeline(switch=["ovs-dpdk"])
-    part.loc[(part["kind"] == "recorded") & (part["cpu"] == 1), "name"] = "its list was full"
-    said = timeline.described(part)
-    assert said["cut"] == {1: "its list was full"}
-    where = {"run_id": "r001", "traffic": "udp_flood", "load": "saturation"}
-    assert "; CPU 1 ends early: its list was full" in timeline.text([{**where, **said}])
+def test_what_ended_early_is_said(sample, tmp_path):
+    data, said = timeline.trace(load(with_timeline(sample, tmp_path / "r", full=True)))
+    assert all(part["cut"].keys() == {1} for part in said)
+    assert timeline.text(said).count("; CPU 1 ends early: after ") == 2
+    processor = trace_processor.TraceProcessor(trace_processor.program())
+    processor.read(data)
+    ends = processor.query("select ts, name from slice where category = 'recorded'")
+    assert [ts for ts, _ in ends] == [7_000_000, 7_000_000]
+    assert all(name.startswith("ends here: after ") for _, name in ends)
 
 
 # --- The picture
