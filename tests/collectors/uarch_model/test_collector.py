@@ -23,7 +23,9 @@ from vsprof.collectors.uarch_model.control import Control
 from vsprof.terms import errors, plugins
 from vsprof.terms.placement import Placement
 from vsprof.testbeds import messages as testbeds_messages
+from vsprof.testbeds import patience
 from vsprof.testbeds.base import EMULATED, MODELLED
+from vsprof.testbeds.patience import Patience
 
 CAPTURED = json.loads((Path(__file__).parents[1] / "captured" / "uarch_model.end").read_text())
 KERNEL = """\
@@ -52,6 +54,7 @@ class Host:
     """Answers the collector's commands."""
 
     clock = EMULATED
+    patience = Patience
 
     def __init__(self, folder: Path, kernel: str = KERNEL, processes: str = PROCESSES) -> None:
         self.folder = folder
@@ -127,7 +130,8 @@ def made(tmp_path, monkeypatch):
         clock.now += seconds
 
     monkeypatch.setattr(uarch_model, "Control", Plugin)
-    monkeypatch.setattr(uarch_model, "time", SimpleNamespace(sleep=sleep, monotonic=lambda: clock.now))
+    monkeypatch.setattr(uarch_model, "time", SimpleNamespace(sleep=sleep))
+    monkeypatch.setattr(patience, "time", SimpleNamespace(monotonic=lambda: clock.now))
     # What a program exports is test_symbols.py's.
     monkeypatch.setattr(symbols, "program", lambda path: symbols.Table(*PROGRAMS[path.name]))
 
