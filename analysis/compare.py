@@ -94,7 +94,7 @@ def of_results(a: Result, b: Result) -> list[Comparison]:
 
 def of_cases(result: Result, a: str, b: str) -> list[Comparison]:
     """Two switches, accesses or labels of cases: each case of `a` with that of `b` that has the same other values; BadInput without any."""
-    found = [_named(result, word) for word in (a, b)]
+    found = [named(result, word) for word in (a, b)]
     alike = {case: (result.varied[case], topology) for case, topology in result.cases["topology"].items()}
     pairs = [(one, other) for one in found[0] for other in found[1] if one != other and alike[one] == alike[other]]
     if not pairs:
@@ -115,7 +115,8 @@ def of_path(rows: pd.DataFrame, table: pd.DataFrame) -> pd.DataFrame:
     return rows[rows["role"].isin(["all", "path"]) & ~((rows["role"] == "all") & rows["metric"].isin(path)) | alone]
 
 
-def _named(result: Result, word: str) -> list[str]:
+def named(result: Result, word: str) -> list[str]:
+    """The cases that a word means: one by its id or label, those of a switch or an access. BadInput where there is none."""
     cases = result.cases
     for named in (cases.index == word, cases["label"] == word, cases["switch"] == word, cases["access"] == word):
         if named.any():

@@ -9,8 +9,10 @@ from __future__ import annotations
 
 import html
 import zlib
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+
+from vsprof.terms import units
 
 WIDTH, MARGIN, ROW = 1200, 10, 17
 HEADER, FOOTER = 64, 8
@@ -48,7 +50,7 @@ for (const box of boxes) box.addEventListener('click', () => zoom(+box.dataset.x
 
 @dataclass
 class Box:
-    """A function called by this very chain of callers, with its share of the samples of each profile [fraction]."""
+    """A function called by this very chain of callers, with its share of each profile's samples, or of the mean of both [fraction]."""
 
     name: str
     shares: list[float]
@@ -68,32 +70,48 @@ Look = Callable[[Box], tuple[str, str]]
 """A box's colour, and what hovering over it tells."""
 
 
-def draw(stacks: Mapping[str, float], title: str, *, interactive: bool = True) -> str:
-    """The flame graph of a profile: samples by folded stack."""
+def draw(stacks: Mapping[str, float], title: str, unit: str = "samples", *, interactive: bool = True) -> str:
+    """The flame graph of a profile: samples, or what else `unit` says, by folded stack."""
     whole = sum(stacks.values())
 
     def look(box: Box) -> tuple[str, str]:
-        return _colour_of_kind(box.name), f"{_percent(box.wide)} of {whole:,.0f} samples"
+        return _colour_of_kind(box.name), f"{_percent(box.wide)} of {whole:,.0f} {unit}"
 
-    return _svg(_tree(stacks), look, title, list(KINDS.items()), interactive)
+    return _svg(_tree([stacks], [whole]), look, title, list(KINDS.items()), interactive)
 
 
-def differ(first: Mapping[str, float], second: Mapping[str, float], title: str, names: tuple[str, str], *, interactive: bool = True) -> str:
-    """Two profiles in one graph, each as shares of its own samples. A box is as wide as the mean of both, so none of either is hidden."""
+def differ(
+    first: Mapping[str, float],
+    second: Mapping[str, float],
+    title: str,
+    names: tuple[str, str],
+    per: str = "",
+    *,
+    interactive: bool = True,
+) -> str:
+    """Two profiles in one graph. A box is as wide as the mean of both, so none of either is hidden.
+
+    `per`: of what both are numbers, such as a packet: then they are set against each other as they are. Else each is shares of its own.
+    """
+    sums = [sum(first.values()), sum(second.values())]
+    whole = sum(sums) / len(sums)
 
     def look(box: Box) -> tuple[str, str]:
         one, other = box.shares
-        hover = f"{names[0]}: {_percent(one)}; {names[1]}: {_percent(other)}; change {100 * (other - one):+.2f} points"
+        if per:
+            values = [f"{name}: {units.significant(whole * share)}" for name, share in zip(names, box.shares, strict=True)]
+            hover = f"{'; '.join(values)}; change {units.significant(whole * (other - one))} per {per}"
+        else:
+            hover = f"{names[0]}: {_percent(one)}; {names[1]}: {_percent(other)}; change {100 * (other - one):+.2f} points"
         return _colour_of_change((other - one) / (other + one)), hover
 
     legend = [(f"more in {names[0]}", _rgb(LESS)), ("the same", _rgb(SAME)), (f"more in {names[1]}", _rgb(MORE))]
-    return _svg(_tree(first, second), look, title, legend, interactive)
+    return _svg(_tree([first, second], [whole] * 2 if per else sums), look, title, legend, interactive)
 
 
-def _tree(*profiles: Mapping[str, float]) -> Box:
+def _tree(profiles: Sequence[Mapping[str, float]], wholes: Sequence[float]) -> Box:
     root = Box(ALL, [0.0] * len(profiles))
-    for place, stacks in enumerate(profiles):
-        whole = sum(stacks.values())
+    for place, (stacks, whole) in enumerate(zip(profiles, wholes, strict=True)):
         for stack, count in stacks.items():
             box = root
             box.shares[place] += count / whole
@@ -118,7 +136,7 @@ def kind(frame: str) -> str:
 
 def _svg(root: Box, look: Look, title: str, legend: list[tuple[str, str]], interactive: bool) -> str:
     height = HEADER + root.depth * ROW + FOOTER
-    boxes = "".join(_placed(root, look, 0.0, height - FOOTER - ROW))
+    boxes = "".join(_placed(root, look, 0.0, height - FOOTER - ROW, interactive))
     script = f"<script><![CDATA[{SCRIPT % (WIDTH - 2 * MARGIN, MARGIN, LETTER)}]]></script>" if interactive else ""
     hint = "click a box to zoom, the lowest to go back" if interactive else ""
     return (
@@ -141,7 +159,7 @@ def _legend(entries: list[tuple[str, str]]) -> str:
     return "".join(parts)
 
 
-def _placed(box: Box, look: Look, left: float, y: float) -> Iterator[str]:
+def _placed(box: Box, look: Look, left: float, y: float, interactive: bool) -> Iterator[str]:
     """The box, and all that stand on it, the widest first."""
     wide = WIDTH - 2 * MARGIN
     share = box.wide
@@ -152,15 +170,16 @@ def _placed(box: Box, look: Look, left: float, y: float) -> Iterator[str]:
     cut = "" if room < 3 else text if len(text) <= room else text[: room - 1] + "…"
     x = MARGIN + left * wide
     colour, hover = look(box)
+    data = f' data-x="{left:.6f}" data-w="{share:.6f}" data-t="{_xml(text)}"' if interactive else ""
     shape = f'x="{x:.2f}" y="{y}" width="{share * wide:.2f}" height="{ROW - 1}"'
     yield (
-        f'<g class="f" data-x="{left:.6f}" data-w="{share:.6f}" data-t="{_xml(text)}">'
+        f'<g class="f"{data}>'
         f"<title>{_xml(box.name)}\n{_xml(hover)}</title>"
         f'<rect {shape} fill="{colour}" stroke="#ffffff" stroke-width="0.5"/>'
         f'<text x="{x + 3:.2f}" y="{y + 12}"{_ink(colour)}>{_xml(cut)}</text></g>'
     )
     for callee in sorted(box.callees.values(), key=lambda one: (-one.wide, one.name)):
-        yield from _placed(callee, look, left, y - ROW)
+        yield from _placed(callee, look, left, y - ROW, interactive)
         left += callee.wide
 
 

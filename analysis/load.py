@@ -88,6 +88,10 @@ class Result:
         """
         return _filled(self.functions.select(columns, self._without_failed, most, **where))
 
+    def sums_of_functions(self, columns: Sequence[str], **where: object) -> pd.DataFrame:
+        """The sum of the same rows' `value` for each combination of `columns`."""
+        return _filled(self.functions.sums(columns, self._without_failed, **where))
+
     @functools.cached_property
     def stacks(self) -> pd.DataFrame:
         """What was counted in single call stacks, as `functions` is; empty if nothing was. Read when first asked for: few do."""

@@ -134,6 +134,25 @@ def no_such_case(word: str, known: Iterable[str], path: Path) -> BadInput:
     return BadInput(f"`{word}` is no result's folder, and no case of {path.name}: name one of {', '.join(known)}, or two folders")
 
 
+def no_profile(name: str) -> BadInput:
+    return BadInput(
+        f"{name} has no counts by call stack or by function: the collectors uarch_model and perf_record make them"
+        " (COLLECTORS=auto,perf_record)"
+    )
+
+
+def not_profiled(what: str, word: str, known: Iterable[str]) -> BadInput:
+    return BadInput(f"nothing was counted by call stack or by function of the {what} {word!r}: name one of {', '.join(known)}")
+
+
+def several_profiles(labels: Iterable[str]) -> BadInput:
+    return BadInput(f"this file has one profile, and {'; '.join(labels)} each have one: name one by --switch")
+
+
+def nothing_against(name: str) -> BadInput:
+    return BadInput(f"nothing to set against {name}: no other profile has the same event, collector, traffic and load")
+
+
 def figure_not_written(path: Path, why: Exception) -> BadInput:
     return BadInput(f"can't draw into {path}: {why}; name a file that ends in .png, .svg or .pdf, in a folder that is there")
 

@@ -30,6 +30,7 @@ from vsprof.testbeds.lab import CLOCKS
 
 INTERRUPTED = 130
 JSON = "print what a script reads, to standard output"
+STDOUT = Path("-")
 ENDS = (signal.SIGTERM, signal.SIGHUP)
 """What ends a command as Ctrl-C does."""
 
@@ -187,6 +188,26 @@ def _compare(asked: argparse.Namespace) -> int:
     gated = {"comparisons": compared, "gate": {"outcome": gate.worst(judged), "rules": [one.to_json() for one in judged]}}
     _print(asked, gated if rules else compared, gate.text(judged) if rules else "")
     return gate.STATUS[gate.worst(judged)]
+
+
+def _stacks(asked: argparse.Namespace) -> int:
+    from vsprof.analysis import compare_text, export, load  # noqa: PLC0415
+
+    result = load.load(Results.open(asked.result).folder)
+    found: export.Chosen = export.chosen(result, asked.switch, asked.event, asked.traffic)
+    if asked.against:
+        there = results.find(asked.against)
+        other, case = (load.load(there), asked.switch) if there else (result, asked.against)
+        found = export.difference(export.single(found), export.chosen(other, case, asked.event, asked.traffic))
+    files = {name: getattr(asked, name) for name in export.FORMATS if getattr(asked, name)}
+    for name, path in files.items():
+        text = export.FORMATS[name](found)
+        _out(text.rstrip()) if path == STDOUT else compare_text.write(path, text)
+    if not asked.json and not files:
+        export.show(export.parts_of(found))
+    made = {name: str(path) for name, path in files.items() if path != STDOUT}
+    _print(asked, {"profiles": [export.to_json(one) for one in export.parts_of(found)], "files": made}, "\n".join(made.values()))
+    return 0
 
 
 def _doctor(asked: argparse.Namespace) -> int:
@@ -356,6 +377,17 @@ def _add_reading(commands: Any) -> None:
     two.add_argument("--rules", type=Path, metavar="FILE", help="more rules: a YAML file with a list of them")
     two.add_argument("--junit", type=Path, metavar="FILE", help="write what the rules came to as JUnit's XML")
     two.add_argument("--markdown", type=Path, metavar="FILE", help="the same as a table for a pull request")
+
+    stacks = _command(commands, "stacks", _stacks, "list what was counted by call stack or function, and write it for other programs")
+    stacks.add_argument("result", nargs="?", default=results.LATEST, help="a folder, or a name below results/ (default: latest)")
+    stacks.add_argument("--switch", metavar="CASE", help="of this switch, access or case's label alone")
+    stacks.add_argument("--event", metavar="NAME", help="of this event alone, such as l1d_misses (default in a file of one: the first)")
+    stacks.add_argument("--traffic", metavar="NAME", help="while this traffic was sent (default: the flood, at saturation)")
+    stacks.add_argument("--against", metavar="CASE", help="the difference to another switch, access or label, or to another result")
+    stacks.add_argument("--folded", type=Path, metavar="FILE", help="write folded stacks, a line each (-: to standard output)")
+    stacks.add_argument("--speedscope", type=Path, metavar="FILE", help="write speedscope's JSON, with all that was chosen")
+    stacks.add_argument("--svg", type=Path, metavar="FILE", help="draw a flame graph to zoom into")
+    stacks.add_argument("--json", action="store_true", help=JSON)
 
     again = _command(commands, "parse", _parse, "recompute a result's measurements from raw/")
     again.add_argument("result", nargs="?", default=results.LATEST)

@@ -77,9 +77,19 @@ def test_of_a_difference_the_colour_tells_who_has_more():
     assert "kernel-ovs: 75.00 %; ovs-dpdk: 0.00 %; change -75.00 points" in svg
 
 
+def test_numbers_per_packet_are_set_against_each_other_as_they_are():
+    found = boxes(flamegraph.differ({"a;f (x)": 300.0}, {"a;f (x)": 100.0}, "x", ("kernel-ovs", "ovs-dpdk"), "packet"))
+    assert found["all"].find(f"{SVG}title").text == "all\nkernel-ovs: 300; ovs-dpdk: 100; change -200 per packet"
+    assert wide(found["f (x)"]) == pytest.approx(INSIDE)
+    # A third of what the other has: half way to its colour.
+    assert found["f (x)"].find(f"{SVG}rect").get("fill") == "#95afd1"
+
+
 def test_a_still_image_runs_nothing():
     assert "<script" in flamegraph.draw(STACKS, "x")
-    assert "<script" not in flamegraph.draw(STACKS, "x", interactive=False)
+    still = flamegraph.draw(STACKS, "x", interactive=False)
+    assert "<script" not in still
+    assert "data-" not in still
 
 
 def test_thousands_of_slivers_are_left_out():

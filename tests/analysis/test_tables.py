@@ -69,3 +69,10 @@ def test_rows_that_are_broken_are_told_with_their_file(asked):
     asked.path.write_bytes(whole[:4] + bytes(len(whole) // 4) + whole[4 + len(whole) // 4 :])
     with pytest.raises(BadInput, match=r"functions\.parquet"):
         asked.select(None, {})
+
+
+def test_sums_of_what_is_asked_for(asked):
+    found = asked.sums(["role"], {"run_id": ["r003"]}).to_pylist()
+    assert sorted((row["role"], row["value"]) for row in found) == [("guest", 2.0), ("switch", 4.0)]
+    assert asked.sums(["role"], {}, name="nothing").num_rows == 0
+    assert tables.none(schema.FUNCTION).sums(["role", "name"], {}).column_names == ["role", "name", "value"]

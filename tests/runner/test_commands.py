@@ -41,6 +41,20 @@ def test_cleaning_says_what_it_removed_as_json(capsys):
     assert json.loads(capsys.readouterr().out).keys() == {"removed", "ended"}
 
 
+def test_stacks_are_listed_and_written(tmp_path, capsys):
+    folded = tmp_path / "folded"
+    assert cli.main(["stacks", "reference", "--switch", "ovs-dpdk", "--event", "llc_misses", "--folded", str(folded), "--json"]) == 0
+    told = json.loads(capsys.readouterr().out)
+    assert told["files"] == {"folded": str(folded)}
+    [profile] = told["profiles"]
+    assert (profile["by"], profile["data_unit"]) == ("function", "packet")
+    assert sum(int(line.rpartition(" ")[2]) for line in folded.read_text().splitlines()) == profile["total"]
+    assert cli.main(["stacks", "reference", "--switch", "kernel-ovs", "--against", "ovs-dpdk", "--folded", "-"]) == 0
+    assert "vhost;" in capsys.readouterr().out.splitlines()[-1]
+    assert cli.main(["stacks", "reference"]) == 0
+    assert "llc_misses" in capsys.readouterr().out
+
+
 @pytest.mark.parametrize("shell", ["bash", "zsh", "tcsh"])
 def test_completion_knows_the_commands(shell, capsys):
     assert cli.main(["completion", shell]) == 0

@@ -1,0 +1,133 @@
+# SPDX-License-Identifier: GPL-2.0-or-later
+"""The profiles of a result: what of an event was counted in which call stack of a case, or in which function where no callers are known.
+
+All windows and repetitions of a case are summed. What one collector counted never meets what another did.
+"""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+
+import pandas as pd
+
+from vsprof.analysis import model, source, style, vocabulary
+from vsprof.analysis.load import Result
+
+OF_PROFILE = ["case_id", "traffic", "load", "collector", "source", "name", "unit"]
+PLACE = ["run_id", "window"]
+FUNCTION = ["role", "mode", "object", "function"]
+NO_ROLE = "no role"
+
+
+@dataclass(frozen=True)
+class Profile:
+    """One case's counts of one event, by one collector while one traffic was sent. calls: by call stack; else by function alone."""
+
+    case: str
+    traffic: str
+    load: str
+    collector: str
+    source: str
+    event: str
+    unit: str
+    calls: bool
+    total: float
+
+    @property
+    def where(self) -> dict[str, str]:
+        """The columns of its rows."""
+        return dict(zip(OF_PROFILE, (self.case, self.traffic, self.load, self.collector, self.source, self.event, self.unit), strict=True))
+
+
+@functools.cache
+def stored(result: Result) -> list[Profile]:
+    """All that the result has: cases and traffics in the order of all figures, with callers before without, the largest event first.
+
+    By function only what is not known by call stack.
+    """
+    by_stack, by_function = (_totals(result, calls=calls) for calls in (True, False))
+    keys = set(by_stack[OF_PROFILE].itertuples(index=False, name=None))
+    known = [key in keys for key in by_function[OF_PROFILE].itertuples(index=False, name=None)]
+    both = pd.concat([by_stack.assign(calls=True), by_function[[not one for one in known]].assign(calls=False)], ignore_index=True)
+    if both.empty:
+        return []
+    traffics = {pair: at for at, pair in enumerate(style.traffics(both))}
+    largest = both.groupby("name")["value"].sum().rank(ascending=False)
+    cases = list(result.cases.index)
+    rows = sorted(
+        both.itertuples(),
+        key=lambda row: (cases.index(row.case_id), traffics[row.traffic, row.load], not row.calls, row.collector, largest[row.name]),
+    )
+    return [Profile(*(getattr(row, name) for name in OF_PROFILE), row.calls, row.value) for row in rows]
+
+
+def usual(profiles: Iterable[Profile]) -> list[Profile]:
+    """Of one traffic alone: at saturation, the flood first, where there is such; else the first."""
+    found = list(profiles)
+    sent = list(dict.fromkeys((one.traffic, one.load) for one in found))
+    wanted = (vocabulary.at_saturation(sent) or sent)[:1]
+    return [one for one in found if (one.traffic, one.load) in wanted]
+
+
+def folded(result: Result, profile: Profile) -> dict[str, float]:
+    """The counts by folded stack: the role, then the thread and its functions from the outermost in; without callers the role, what has
+    the function, and the function."""
+    if profile.calls:
+        rows = source.select(_stacks(result), **profile.where)
+        stacks = rows["role"].replace("", NO_ROLE) + ";" + rows["stack"]
+    else:
+        rows = result.sums_of_functions(FUNCTION, **_known(result, profile.where))
+        stacks = pd.Series([_flat(row.role, row.mode, row.object, row.function) for row in rows.itertuples()], dtype=object)
+    return rows["value"].groupby(stacks.to_numpy()).sum().to_dict()
+
+
+def on_path(result: Result, profile: Profile, stacks: Mapping[str, float]) -> dict[str, float]:
+    """Those of the path from endpoint to endpoint, by their role."""
+    roles = {stack: stack.partition(";")[0] for stack in stacks}
+    rows = pd.DataFrame({"role": list(dict.fromkeys(roles.values()))}).assign(case_id=profile.case)
+    known = set(rows.loc[source.on_path(result, rows), "role"])
+    return {stack: value for stack, value in stacks.items() if roles[stack] in known}
+
+
+def data(result: Result, profile: Profile) -> float | None:
+    """How many packets, megabits or replies the windows of the profile had, as the model counted them; None where nobody did."""
+    if profile.source != "model":
+        return None
+    # A run's windows of each traffic have the same names.
+    windows = source.select(model.windows(result), case_id=profile.case, traffic=profile.traffic, load=profile.load)
+    counted = windows.dropna(subset=["data"]).set_index(PLACE)["data"]
+    if profile.calls:
+        own = pd.MultiIndex.from_frame(source.select(_stacks(result), **profile.where)[PLACE].drop_duplicates())
+    else:
+        own = pd.MultiIndex.from_frame(result.sums_of_functions(PLACE, **_known(result, profile.where))[PLACE])
+    whole = float(counted[counted.index.isin(own)].sum())
+    return whole or None
+
+
+def unit(profile: Profile) -> str:
+    """What `data` is of: packet, megabit, reply."""
+    return vocabulary.per_data()[profile.traffic]
+
+
+def _stacks(result: Result) -> pd.DataFrame:
+    return result.stacks[result.stacks["testbed"] == result.testbed]
+
+
+def _totals(result: Result, *, calls: bool) -> pd.DataFrame:
+    if calls:
+        return _stacks(result).groupby(OF_PROFILE, sort=False)["value"].sum().reset_index()
+    # A table of which no row has a load has no column for it.
+    known = [name for name in OF_PROFILE if name in result.functions.names]
+    rows = result.sums_of_functions(known, testbed=result.testbed)
+    return rows[[*OF_PROFILE, "value"]]
+
+
+def _known(result: Result, where: dict[str, str]) -> dict[str, str]:
+    return {"testbed": result.testbed, **{name: value for name, value in where.items() if name in result.functions.names}}
+
+
+def _flat(role: str, mode: str, place: str, function: str) -> str:
+    shown = f"[{place}]" if mode == "kernel" else place
+    return ";".join(text.replace(";", ":") for text in (role or NO_ROLE, place, f"{function} ({shown})"))
