@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
-"""A differential profile: in which functions the instructions and misses of a packet changed from one case to the next, where both
-differ in the Debian release of the switch's programs alone. It is flat, as `functions` is.
+"""Differential profiles: in which functions the instructions and misses of a packet changed from one case to the next, where both differ
+in one thing alone: the switch and its access, or the Debian release of the switch's programs.
 
-A library's file has another version in each release, and the functions of a stripped program have places instead of names: so the version
-is left out of the first, and what has no name is one sum a file.
+A library's file has another version in each release, and the functions of a stripped program have places instead of names: so between two
+releases the version is left out of the first, and what has no name is one sum a file.
 """
 
 from __future__ import annotations
@@ -16,45 +16,73 @@ from dataclasses import dataclass
 
 import pandas as pd
 
-from vsprof.analysis import flamegraph, functions, messages, stats, style, vocabulary
+from vsprof.analysis import flamegraph, functions, messages, profiles, stats, style, vocabulary
 from vsprof.analysis.comparison import Pair
 from vsprof.analysis.describe import Table, Text, number
 from vsprof.analysis.load import Result
 
-OPTION = "release"
+RELEASE, SWITCH = "release", "arm"
+"""What the cases of a pair differ in, by the words of `Result.differences`."""
 VERSION = re.compile(r"(\.so)(\.\d+)+$")
 PLACED = re.compile(r"\+0x[0-9a-f]+$")
 COUNTERS = {
     "instructions": "instructions", "l1d_misses": "L1D misses", "llc_misses": "LLC misses", "branch_misses": "branch misses",
 }  # fmt: skip
+DRAWN = {
+    "instructions": "instructions", "l1d_misses": "L1D misses", "l1i_misses": "L1I misses", "l2_misses": "L2 misses",
+    "llc_misses": "LLC misses", "dtlb_walks": "DTLB walks", "itlb_walks": "ITLB walks", "branch_misses": "branch misses",
+}  # fmt: skip
+"""Those of which there is a picture."""
 SHOWN = 6
 """Functions of each counter: those that changed most."""
 LEAST = 0.01
 """Of all that was counted: what changed by less is left out."""
 SIGNIFICANT = {True: "", False: "not significant", None: "no interval"}
-CAPTION = (
-    "Two profiles in one picture, each as shares of its own instructions: roles at the bottom, then files, then their functions. No calls "
-    "are shown. Blue fell, red grew."
-)
+CAPTION = "A box is as wide as the mean of both. Blue fell, red grew."
+FLAT = "No calls are shown: roles are at the bottom, then what has the functions, then the functions. "
+CALLS = "A box stands on its caller; roles and threads are at the bottom. "
+
+
+@dataclass(frozen=True)
+class Picture:
+    """What changed of one counter. counter: in words. calls: whether callers are known."""
+
+    counter: str
+    title: str
+    svg: str
+    calls: bool
+
+    @property
+    def caption(self) -> str:
+        return f"{self.title}. {CALLS if self.calls else FLAT}{CAPTION}"
 
 
 @dataclass(frozen=True)
 class Graph:
-    """The picture of one pair, in a notebook."""
+    """The pictures of one pair, in a notebook: the first to see, the others to unfold."""
 
-    svg: str
-    title: str
+    pictures: list[Picture]
+
+    @property
+    def svg(self) -> str:
+        return self.pictures[0].svg
 
     def _repr_html_(self) -> str:
-        return f"<figure>{self.svg}<figcaption>{html.escape(self.title)}. {CAPTION}</figcaption></figure>"
+        first, *others = self.pictures
+        folded = [f"<details><summary>The same by {one.counter}</summary>{_figure(one)}</details>" for one in others]
+        return "".join([_figure(first), *folded])
 
 
-def pairs(result: Result) -> list[tuple[str, str]]:
-    """Each release with the next one in the experiment's order, all else being the same."""
+def _figure(one: Picture) -> str:
+    return f"<figure>{one.svg}<figcaption>{html.escape(one.caption)}</figcaption></figure>"
+
+
+def pairs(result: Result, what: str = RELEASE) -> list[tuple[str, str]]:
+    """Each case with the next one in the experiment's order that differs in this alone."""
     cases = list(result.cases.index)
     found = []
     for place, base in enumerate(cases):
-        other = next((one for one in cases[place + 1 :] if result.differences(base, one) == {OPTION}), None)
+        other = next((one for one in cases[place + 1 :] if result.differences(base, one) == {what}), None)
         if other is not None:
             found.append((base, other))
     return found
@@ -86,10 +114,10 @@ def table(result: Result) -> Table | Text:
     return Table(pd.DataFrame(found))
 
 
-def graphs(result: Result) -> list[Graph]:
-    """One picture a pair; none where there are no profiles."""
+def graphs(result: Result, what: str = RELEASE) -> list[Graph]:
+    """The pictures of each pair, by each counter that both have; none where there are no profiles."""
     where = functions.profiled(result)
-    return [graph for pair in pairs(result) if where and (graph := _graph(result, *pair, where)) is not None]
+    return [graph for pair in pairs(result, what) if where and (graph := _graph(result, *pair, where)) is not None]
 
 
 def _rows(result: Result, base: str, other: str, where: Mapping[str, str]) -> list[dict[str, str]]:
@@ -115,21 +143,52 @@ def _values(row: pd.Series) -> dict[str, str]:
 
 
 def _graph(result: Result, base: str, other: str, where: Mapping[str, str]) -> Graph | None:
-    folded = []
-    for case in (base, other):
-        found = _by_function(result, case, "instructions", **where)
-        stacks = {f"{role};{file};{functions.named(file, name)}": one.median for (role, file, name), one in found.items() if one.median > 0}
-        folded.append(stacks)
-    if not all(folded):
-        return None
-    title = f"{_titled(result, base, other)}: instructions per packet, {style.traffic_name(where['traffic'], where['load'])}"
-    return Graph(flamegraph.differ(*folded, title, Pair(result, base, other).names(), interactive=False), title)
+    both = [_profiles(result, case, where) for case in (base, other)]
+    made = [_picture(result, *(side[counter] for side in both)) for counter in DRAWN if all(counter in side for side in both)]
+    return Graph(made) if made else None
+
+
+def _profiles(result: Result, case: str, where: Mapping[str, str]) -> dict[str, profiles.Profile]:
+    """The model's, by counter."""
+    wanted = (case, where["traffic"], where["load"], "model")
+    return {one.event: one for one in profiles.stored(result) if (one.case, one.traffic, one.load, one.source) == wanted}
+
+
+def _picture(result: Result, base: profiles.Profile, other: profiles.Profile) -> Picture:
+    word = vocabulary.per_data()[base.traffic]
+    what = f"{DRAWN[base.event]} per {word}, {style.traffic_name(base.traffic, base.load)}"
+    title = f"{_titled(result, base.case, other.case)}: {what}"
+    release = RELEASE in result.differences(base.case, other.case)
+    first, second = (_per_data(result, one, release=release) for one in (base, other))
+    svg = flamegraph.differ(first, second, title, Pair(result, base.case, other.case).names(), word, interactive=False)
+    return Picture(DRAWN[base.event], title, svg, base.calls)
+
+
+def _per_data(result: Result, profile: profiles.Profile, *, release: bool) -> dict[str, float]:
+    """Counts of the path per unit of data, by folded stack; as releases can be compared, where they are."""
+    data = profiles.data(result, profile) or 1.0
+    found: dict[str, float] = {}
+    for stack, value in profiles.on_path(result, profile, profiles.folded(result, profile)).items():
+        alike = ";".join(map(_comparable_frame, stack.split(";"))) if release else stack
+        found[alike] = found.get(alike, 0.0) + value / data
+    return found
+
+
+def _comparable_frame(frame: str) -> str:
+    function, _, where = frame.rpartition(" (")
+    if not function:
+        return VERSION.sub(r"\1", frame)
+    _, file, name = _comparable("", where.removesuffix(")"), function)
+    return f"{name} ({file})"
 
 
 def _titled(result: Result, base: str, other: str) -> str:
-    """The switch, and what differs: the rest of a case is the same in both."""
-    words = vocabulary.switch(result.cases.loc[other, "switch"]).words
-    return f"{words}, {' → '.join(Pair(result, base, other).names())}"
+    """What differs, behind the switch where it does not: the rest of a case is the same in both."""
+    names = " → ".join(Pair(result, base, other).names())
+    if SWITCH in result.differences(base, other):
+        # What both share tells pairs apart where there are several.
+        return ", ".join(filter(None, [names, Pair(result, base, other).setting]))
+    return f"{vocabulary.switch(result.cases.loc[other, 'switch']).words}, {names}"
 
 
 def _by_function(result: Result, case: str, counter: str, traffic: str, load: str) -> dict[tuple[str, str, str], stats.Estimate]:

@@ -12,7 +12,7 @@ from pathlib import Path
 
 from IPython.display import display
 
-from vsprof.analysis import describe, everything, explain_model, figures, metrics, reading, stacks
+from vsprof.analysis import describe, differential, everything, explain_model, figures, metrics, reading, stacks
 from vsprof.analysis.describe import Text
 from vsprof.analysis.figures import counts, pmd_batches
 from vsprof.analysis.load import Result, load
@@ -28,6 +28,9 @@ FUNCTIONS = "Which functions these cycles were in. The profile is flat: it does 
 MISSES = """\
 The functions with most misses per packet in the same flood; medians. For each processor, the functions with most misses of each kind are
 known; the rest is in the sums alone."""
+DIFFERENCE = """\
+All functions of two switches in one picture, by instructions; by each kind of miss below it, to unfold. `vsprof stacks` draws the same to
+zoom into (`--svg`), and writes it for other programs."""
 COST = "The processor's own counters where it has any, and the modelled processor's where the lab ran it; never the two together."
 SWITCHES = "Each context switch is a thread that had to wait, or was made to. The roles show which part of the path sleeps."
 TIME = """\
@@ -113,7 +116,10 @@ def cycles(result: Result) -> None:
     show(f"## Why: where the cycles of a packet went\n{CYCLES}", describe.modelled_processor(result), describe.model_headlines(result))
     show(*_counted(result, "decomposition", "cpi_stack", "misses", "model_roles"))
     if MODEL.present(result):
-        show(FUNCTIONS, figures.show(result, "functions"), MISSES, describe.misses(result), explain_model.markdown(result))
+        show(FUNCTIONS, figures.show(result, "functions"), MISSES, describe.misses(result))
+        if pictures := differential.graphs(result, differential.SWITCH):
+            show(DIFFERENCE, *pictures)
+        show(explain_model.markdown(result))
     _hardware(result, "hardware_decomposition", "hardware_per_packet", "hardware_misses")
 
 

@@ -38,6 +38,19 @@ def test_functions_of_two_releases_are_told_by_the_same_names(given, kept):
     assert differential._comparable(*given) == kept
 
 
+@pytest.mark.parametrize(
+    ("frame", "kept"),
+    [
+        ("librte_vhost.so.25.0", "librte_vhost.so"),
+        ("librte_vhost.so.23+0x1a2b (librte_vhost.so.23)", "(unknown) (librte_vhost.so)"),
+        ("__napi_poll ([kernel])", "__napi_poll ([kernel])"),
+        ("switch", "switch"),
+    ],
+)
+def test_so_are_frames(frame, kept):
+    assert differential._comparable_frame(frame) == kept
+
+
 def test_only_neighbours_that_differ_in_the_release_alone_are_a_pair(modelled, monkeypatch):
     cases = list(modelled.cases.index)
     assert differential.pairs(modelled) == []
@@ -45,8 +58,23 @@ def test_only_neighbours_that_differ_in_the_release_alone_are_a_pair(modelled, m
     assert differential.pairs(modelled) == list(itertools.pairwise(cases))
 
 
+def test_two_switches_are_a_pair_of_their_own(modelled):
+    assert differential.pairs(modelled, differential.SWITCH) == [(KERNEL, DPDK)]
+    [graph] = differential.graphs(modelled, differential.SWITCH)
+    assert [one.counter for one in graph.pictures][:3] == ["instructions", "L1D misses", "L1I misses"]
+    # No function of the sample has an LLC miss.
+    assert "LLC misses" not in [one.counter for one in graph.pictures]
+    assert graph.pictures[0].title == "kernel OVS → OVS-DPDK: instructions per packet, UDP flood, saturation"
+    # 6,120 instructions of a packet are the vhost worker's first function with kernel OVS alone.
+    assert "kernel OVS: 6,120; OVS-DPDK: 0; change -6,120 per packet" in graph.svg
+    assert "host-other" not in graph.svg
+    text = graph._repr_html_()
+    assert text.count("<details>") == len(graph.pictures) - 1
+    assert "No calls are shown" in text
+
+
 def test_the_table_and_the_pictures_of_two_releases(modelled, monkeypatch):
-    monkeypatch.setattr(differential, "pairs", lambda result: [(KERNEL, DPDK)])
+    monkeypatch.setattr(differential, "pairs", lambda result, what="release": [(KERNEL, DPDK)])
     frame = differential.table(modelled).frame
     assert next(iter(frame["in"])) == "all functions"
     assert any("vhost_first" in text for text in frame["in"])
