@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
-"""The sampled call stacks of a result, and their flame graphs: one a case, and one for each pair of cases that differ in the switch.
+"""The sampled call stacks of a result, and their flame graphs: one a case, and one for each pair of cases that differ in the switch; the
+same for each event, where events were sampled.
 
 All windows and repetitions of a case are summed. Samples of idle CPUs are not among the stacks. A PMU's samples and a clock's never
 meet in one graph.
@@ -17,10 +18,12 @@ from vsprof.analysis import flamegraph, style, vocabulary
 from vsprof.analysis.load import SIZES, Result
 
 NAME = "samples"
+"""Of the clock or of cycles; any other name is that of an event."""
+COLLECTOR = "perf_record"
 CAPTION = (
-    "Where the CPUs were, by call stack: a box is a function as wide as its share of the samples, and stands on its caller; below are the "
-    "thread's name and its role. Samples of idle CPUs are left out. Of user programs the callers may be missing; code that runs with "
-    "interrupts off is seen where they are switched on again, unless the PMU took the samples."
+    "Where the CPUs were, or where events happened, by call stack: a box is a function as wide as its share, and stands on its caller; "
+    "below are the thread's name and its role. Samples of idle CPUs are left out. Of user programs the callers may be missing; code that "
+    "runs with interrupts off is seen where they are switched on again, unless the PMU took the samples."
 )
 
 
@@ -31,12 +34,13 @@ class Graph:
     name: str
     title: str
     stacks: dict[str, float]
+    unit: str = NAME
     against: tuple[dict[str, float], tuple[str, str]] | None = None
     """For a difference: the second profile, and the names of both."""
 
     def svg(self, *, interactive: bool) -> str:
         if self.against is None:
-            return flamegraph.draw(self.stacks, self.title, interactive=interactive)
+            return flamegraph.draw(self.stacks, self.title, self.unit, interactive=interactive)
         second, names = self.against
         return flamegraph.differ(self.stacks, second, self.title, names, interactive=interactive)
 
@@ -60,7 +64,7 @@ def show(result: Result) -> Shown | None:
     if not graphs:
         return None
     rows = _drawn(result)
-    clock = "the kernel's clock (software)" if rows["source"].iloc[0] == "software" else "the PMU's cycles (hardware)"
+    clock = _sampler(rows)
     caption = f"{CAPTION} Traffic: {_traffic(rows)}. Testbed: {result.testbed}. Sampled by {clock}, in own windows."
     if result.emulated:
         caption += " Emulated lab: shares of time are the emulator's; which function calls which carries over."
@@ -73,24 +77,36 @@ def of(result: Result) -> list[Graph]:
     rows = _drawn(result)
     if rows.empty:
         return []
+    return [graph for event, part in rows.groupby("name", sort=False) for graph in _of_event(result, str(event), part)]
+
+
+def _of_event(result: Result, event: str, rows: pd.DataFrame) -> list[Graph]:
     cases = result.cases[result.cases.index.isin(rows["case_id"])]
     # The switch alone where that tells the case.
     short = cases["switch"].astype(str).mask(cases["switch"].duplicated(keep=False), cases.index.to_series())
-    traffic, label = _traffic(rows), cases["label"]
+    named, of = ("", "") if event == NAME else (f"{event}-", f": {event}")
+    traffic, label, unit = _traffic(rows) + of, cases["label"], str(rows["unit"].iloc[0])
     folded = rows["role"].replace("", "no role") + ";" + rows["stack"]
     profiles = {case: part.groupby(folded)["value"].sum().to_dict() for case, part in rows.groupby("case_id")}
-    graphs = [Graph(f"flame-{short[case]}", f"{label[case]}, {traffic}", profiles[case]) for case in cases.index]
+    graphs = [Graph(f"flame-{named}{short[case]}", f"{label[case]}, {traffic}", profiles[case], unit) for case in cases.index]
     for a, b in itertools.combinations(cases.index, 2):
         if len(differences := result.differences(a, b)) == 1 and not differences & set(SIZES):
-            title = f"{label[a]} → {label[b]}, {traffic}"
-            graphs.append(Graph(f"flame-diff-{short[a]}-{short[b]}", title, profiles[a], (profiles[b], (label[a], label[b]))))
+            title, both = f"{label[a]} → {label[b]}, {traffic}", (label[a], label[b])
+            graphs.append(Graph(f"flame-diff-{named}{short[a]}-{short[b]}", title, profiles[a], unit, (profiles[b], both)))
     return graphs
+
+
+def _sampler(rows: pd.DataFrame) -> str:
+    software = rows["source"].iloc[0] == "software"
+    if set(rows["name"]) == {NAME}:
+        return "the kernel's clock (software)" if software else "the PMU's cycles (hardware)"
+    return "the kernel's own events (software)" if software else "the PMU's events (hardware)"
 
 
 def _drawn(result: Result) -> pd.DataFrame:
     """The samples of one traffic and one source: with both, of the one that most cases have."""
     rows = result.stacks
-    rows = rows[(rows["name"] == NAME) & (rows["testbed"] == result.testbed)]
+    rows = rows[(rows["collector"] == COLLECTOR) & (rows["testbed"] == result.testbed)]
     if rows.empty:
         return rows
     sent = style.traffics(rows)

@@ -167,6 +167,37 @@ def bad_stack_bytes(seen: object, most: int) -> BadInput:
     return BadInput(f"perf_record's stack_bytes is {seen!r}: need a multiple of 8 up to {most}, such as 16384, or 0 for frame pointers")
 
 
+def bad_events(seen: object) -> BadInput:
+    return BadInput(f"perf_record's events is {seen!r}: need a list of at least one event or metric, such as [l1d_misses, llc_misses]")
+
+
+def not_of_processor(name: str, why: str) -> BadInput:
+    return BadInput(f"perf_record can't sample {name} on this testbed: {why}; leave it out")
+
+
+def no_sum(name: str, events: Iterable[str]) -> BadInput:
+    return BadInput(
+        f"perf_record can't sample {name}: it is no event, and no plain sum of events (it is made of {', '.join(events) or 'none'});"
+        " name events themselves"
+    )
+
+
+def outside_the_cores(name: str, events: Iterable[str]) -> BadInput:
+    return BadInput(f"perf_record can't sample {name}: {', '.join(events)} is counted outside the cores, which know no function")
+
+
+def two_sources(names: Iterable[str]) -> BadInput:
+    return BadInput(f"perf_record can't sample {', '.join(names)} together: some are a PMU's events, others the kernel's own")
+
+
+def not_sampled(words: str) -> str:
+    return f"perf counts this event, and can't sample it ({words[:200] or 'it printed nothing'})"
+
+
+def from_samples(count: int, event: str) -> str:
+    return f"estimated from {count} samples of {event}"
+
+
 def kernel_symbols_hidden(level: str) -> str:
     return f"hidden (kernel.kptr_restrict is {level}): the kernel's functions have no names; run as root, or set it to 0"
 

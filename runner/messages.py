@@ -64,6 +64,10 @@ def out_of_range(name: str, value: object, low: int, high: int, note: str = "") 
     return BadInput(f"{name} is {value!r}, need a whole number from {low} to {high}{note}")
 
 
+def bad_collector_option(text: str) -> BadInput:
+    return BadInput(f"--collector-option {text!r}: need COLLECTOR.OPTION=VALUE, such as perf_record.frequency=199")
+
+
 def can_not_write(path: Path, why: OSError) -> VsprofError:
     return VsprofError(f"can't write {path}: {why.strerror or why}; what was measured before is kept: make room and `make resume`")
 

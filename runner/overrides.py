@@ -6,6 +6,8 @@ from __future__ import annotations
 import argparse
 from typing import Any
 
+import yaml
+
 from vsprof.runner import experiment as experiments
 from vsprof.runner import messages
 from vsprof.runner.experiment import Experiment
@@ -28,6 +30,13 @@ def add_options(command: argparse.ArgumentParser) -> None:
     command.add_argument("--duration", type=float, help="length of a window in seconds; in the lab, of modelled time")
     command.add_argument("--cpu-profile", metavar="CPU", help="the processor that the lab's model is to be, by name or path of a profile")
     command.add_argument("--collectors", help="collectors by name, or auto")
+    command.add_argument(
+        "--collector-option",
+        action="append",
+        default=[],
+        metavar="COLLECTOR.OPTION=VALUE",
+        help="an option of a collector, as in YAML: perf_record.events=[l1d_misses,llc_misses]; several times for several",
+    )
     command.add_argument("--nodes", type=int, help="NUMA nodes of the emulated host: 1 or 2")
 
 
@@ -50,6 +59,9 @@ def apply(experiment: Experiment, asked: argparse.Namespace, clock: str | None) 
         changed["collectors"] = _split("collectors", asked.collectors)
     if asked.cpu_profile is not None:
         changed["collector_options"].setdefault("uarch_model", {})["cpu"] = asked.cpu_profile
+    for text in asked.collector_option:
+        collector, option, value = _collector_option(text)
+        changed["collector_options"].setdefault(collector, {})[option] = value
     if asked.repeat is not None:
         changed["repetitions"] = asked.repeat
     if asked.nodes is not None:
@@ -62,6 +74,17 @@ def apply(experiment: Experiment, asked: argparse.Namespace, clock: str | None) 
     changed["windows"].update({name: value for name, value in windows.items() if value is not None})
     # Checked as the file itself was: an option can ask for nothing that the YAML could not.
     return experiments.parse(changed, "the command line")
+
+
+def _collector_option(text: str) -> tuple[str, str, Any]:
+    name, given, value = text.partition("=")
+    collector, _, option = name.partition(".")
+    if not (given and collector and option):
+        raise messages.bad_collector_option(text)
+    try:
+        return collector, option, yaml.safe_load(value)
+    except yaml.YAMLError:
+        raise messages.bad_collector_option(text) from None
 
 
 def _length(clock: str | None, seconds: float) -> str:

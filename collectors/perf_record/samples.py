@@ -13,17 +13,21 @@ from typing import Any
 
 from vsprof.collectors import messages
 from vsprof.collectors.base import Recorded
+from vsprof.collectors.perf_record import events
 from vsprof.collectors.perf_text import IDLE_TASK, Recording, lost, nanoseconds, thread_name
 from vsprof.terms.placement import Placement
 from vsprof.terms.schema import FunctionCount, Number, StackCount
 
 HEAD = re.compile(
-    r"^(?P<comm>.*\S)\s+(?P<pid>-?\d+)/(?P<tid>-?\d+)\s+\[(?P<cpu>\d+)\]\s(?P<misc>.*?)\s+(?P<time>\d+\.\d+):\s+(?P<event>[^\s:]+)[:\w]*:\s*$"
+    r"^(?P<comm>.*\S)\s+(?P<pid>-?\d+)/(?P<tid>-?\d+)\s+\[(?P<cpu>\d+)\]\s(?P<misc>.*?)\s+(?P<time>\d+\.\d+):"
+    r"\s+(?:(?P<period>\d+)\s+)?(?P<event>[^\s:]+)(?P<modifier>[:\w]*):\s*$"
 )
 FRAME = re.compile(r"^\s+(?P<ip>[0-9a-f]+) (?P<symbol>.*) \((?P<object>[^()]*?(?: \(deleted\))?)(?:\+0x(?P<place>[0-9a-f]+))?\)$")
 # perf's letters for where a sample fell (tools/perf/Documentation/perf-script.txt, field misc): guests' in their own column.
 GUESTS = {"G": "guest kernel", "g": "guest programs"}
 GUEST = "vCPU"
+SAMPLES, EVENTS = "samples", "events"
+"""Samples of the clock or of cycles are counted one by one, under this name; others stand for so many events of their own name."""
 CLOCKS = ("cpu-clock", "task-clock")
 KERNEL_HALF = 1 << 63
 UNNAMED = "(unknown)"
@@ -58,6 +62,10 @@ class Sample:
     event: str
     frames: tuple[Frame, ...]
     """From the innermost out."""
+    names: tuple[str, ...] = (SAMPLES,)
+    """What it is a sample of."""
+    weight: int = 1
+    """How many events it stands for."""
 
     @property
     def idle(self) -> bool:
@@ -80,6 +88,10 @@ class Profile:
     samples: list[Sample]
     lost: int
     cut: str
+    left_out: Mapping[str, str]
+    """By the name of an event that was asked for: why it was not sampled."""
+    kernels_own: bool = False
+    """Events that the kernel counts by itself, not a PMU."""
 
 
 @functools.lru_cache(maxsize=1)  # its numbers, its functions and its stacks are all made of one window's
@@ -102,27 +114,39 @@ def _read(recording: Recording) -> Profile:
     # In a guest a thread has the guest's name; on the host it has its own.
     names = {sample.thread: sample.comm for sample in found if sample.mode != "guest"}
     named = [replace(one, comm=names.get(one.thread, GUEST)) if one.mode == "guest" else one for one in found]
-    return Profile(named, gone, recording.cut())
+    left_out = {str(name): str(why) for name, why in recording.header.get("left_out", {}).items()}
+    return Profile(named, gone, recording.cut(), left_out, recording.header.get("kernels_own") is True)
 
 
 def is_clock(recorded: Recorded) -> bool:
-    """Whether the kernel's clock took the samples, and not the PMU."""
+    """Whether the kernel took the samples, by its clock or its own events, and not the PMU."""
     profile = read(recorded.end)
-    return all(sample.event in CLOCKS for sample in profile.samples)
+    return profile.kernels_own or all(sample.event in CLOCKS for sample in profile.samples)
 
 
 def numbers(recorded: Recorded) -> Iterable[Number]:
     profile = read(recorded.end)
     if why := profile.cut or ("" if profile.samples else messages.no_sample()):
         return [Number("samples", None, "samples", note=why)]
-    return [*_by_role(profile, recorded.placement), *_by_cpu(profile, recorded.placement)]
+    return [*_by_role(profile, recorded.placement), *_not_sampled(profile), *_by_cpu(profile, recorded.placement)]
 
 
 def _by_role(profile: Profile, placement: Placement) -> Iterable[Number]:
-    event = profile.samples[0].event
-    counts = Counter((s.role(placement), s.cpu, s.mode) for s in profile.samples if not s.idle)
-    for (role, cpu, mode), count in sorted(counts.items()):
-        yield Number("samples", count, "samples", role, cpu, mode, note=f"sampled by {event}")
+    found: dict[tuple[str, str, int, str], list[Sample]] = defaultdict(list)
+    for sample in profile.samples:
+        if not sample.idle:
+            for name in sample.names:
+                found[name, sample.role(placement), sample.cpu, sample.mode].append(sample)
+    for (name, role, cpu, mode), some in sorted(found.items()):
+        if name == SAMPLES:
+            yield Number(name, len(some), SAMPLES, role, cpu, mode, note=f"sampled by {some[0].event}")
+        else:
+            note = messages.from_samples(len(some), some[0].event)
+            yield Number(f"sampled_{name}", sum(one.weight for one in some), EVENTS, role, cpu, mode, note=note)
+
+
+def _not_sampled(profile: Profile) -> Iterable[Number]:
+    return [Number(f"sampled_{name}", None, EVENTS, note=why) for name, why in profile.left_out.items()]
 
 
 def _by_cpu(profile: Profile, placement: Placement) -> Iterable[Number]:
@@ -140,19 +164,27 @@ def _by_cpu(profile: Profile, placement: Placement) -> Iterable[Number]:
 
 def functions(recorded: Recorded) -> Iterable[FunctionCount]:
     """A flat profile: samples by the innermost function."""
-    counts: Counter[tuple[str, int, str, Frame]] = Counter()
+    counts: Counter[tuple[str, str, int, str, Frame]] = Counter()
     for sample in _busy(recorded):
-        counts[sample.role(recorded.placement), sample.cpu, sample.mode, sample.frames[0]] += 1
+        for name in sample.names:
+            counts[name, sample.role(recorded.placement), sample.cpu, sample.mode, sample.frames[0]] += sample.weight
     # A kernel's and a program's function of one name differ by mode alone if the objects agree.
     return [
-        FunctionCount("samples", count, "samples", frame.object, frame.function, role, cpu, mode)
-        for (role, cpu, mode, frame), count in counts.items()
+        FunctionCount(name, count, _unit(name), frame.object, frame.function, role, cpu, mode)
+        for (name, role, cpu, mode, frame), count in counts.items()
     ]
 
 
 def stacks(recorded: Recorded) -> Iterable[StackCount]:
-    counts = Counter((s.role(recorded.placement), s.cpu, s.mode, s.folded()) for s in _busy(recorded))
-    return [StackCount("samples", count, "samples", stack, role, cpu, mode) for (role, cpu, mode, stack), count in counts.items()]
+    counts: Counter[tuple[str, str, int, str, str]] = Counter()
+    for sample in _busy(recorded):
+        for name in sample.names:
+            counts[name, sample.role(recorded.placement), sample.cpu, sample.mode, sample.folded()] += sample.weight
+    return [StackCount(name, count, _unit(name), stack, role, cpu, mode) for (name, role, cpu, mode, stack), count in counts.items()]
+
+
+def _unit(name: str) -> str:
+    return SAMPLES if name == SAMPLES else EVENTS
 
 
 def unnamed(recording: Recording) -> dict[str, set[int]]:
@@ -195,7 +227,11 @@ def _sample(block: list[str], header: Mapping[str, Any]) -> Sample:
     guest = next((words for letter, words in GUESTS.items() if letter in head["misc"]), None)
     frames = _guest_frames(guest) if guest else tuple(_reliable(_frames(block[1:], header)))
     mode = "guest" if guest else "user" if "U" in head["misc"] else "kernel"
-    return Sample(int(head["tid"]), head["comm"], int(head["cpu"]), mode, nanoseconds(head["time"]), head["event"], frames)
+    where = (int(head["tid"]), head["comm"], int(head["cpu"]), mode, nanoseconds(head["time"]), head["event"], frames)
+    if "events" not in header:
+        return Sample(*where)
+    names = events.names_in(header["events"], head["event"] + head["modifier"])
+    return Sample(*where, tuple(names), int(head["period"] or 1))
 
 
 def _guest_frames(words: str) -> tuple[Frame, ...]:

@@ -11,14 +11,14 @@ from vsprof.terms import schema
 from vsprof.terms.schema import StackCount
 
 
-def with_stacks(sample, path, counts, source="software", **shape):
+def with_stacks(sample, path, counts, source="software", event="samples", **shape):
     """SYNTHETIC: a result in whose first run of each case ``counts`` (traffic, load, stack, samples) were sampled."""
     run = sample.write(path, **shape)
     first = load(run).frame.groupby("case_id")[schema.KEYS.names].first()
     rows = [
         schema.row(
             {**where, "case_id": case, "repetition": 1, "traffic": traffic, "load": load_, "window": "perf_record-1"},
-            "perf_record", source, StackCount("samples", value, "samples", f"thread;{where['switch']}_works (x);{stack}", "switch", 1, "user"),
+            "perf_record", source, StackCount(event, value, "samples" if event == "samples" else "events", f"thread;{where['switch']}_works (x);{stack}", "switch", 1, "user"),
         )
         for case, where in first.drop(columns="case_id", errors="ignore").to_dict("index").items()
         for traffic, load_, stack, value in counts
@@ -74,6 +74,16 @@ def test_the_caption_tells_who_took_the_samples(sample, tmp_path, source, words)
     assert f"Sampled by the {words}" in caption
     assert "UDP flood, saturation" in caption
     assert "Emulated lab" in caption
+
+
+def test_events_have_graphs_of_their_own(sample, tmp_path):
+    result = load(with_stacks(sample, tmp_path / "r", COUNTS, source="hardware", event="l1d_misses"))
+    graphs = stacks.of(result)
+    names = ["flame-l1d_misses-kernel-ovs", "flame-l1d_misses-ovs-dpdk", "flame-diff-l1d_misses-kernel-ovs-ovs-dpdk"]
+    assert [graph.name for graph in graphs] == names
+    assert graphs[0].title == "kernel-ovs · vhost-net, UDP flood, saturation: l1d_misses"
+    assert "100.00 % of 40 events" in graphs[0].svg(interactive=False)
+    assert "Sampled by the PMU&#x27;s events (hardware)" in stacks.show(result).caption
 
 
 def test_a_failed_runs_stacks_are_kept_out(sample, tmp_path):

@@ -135,3 +135,16 @@ def test_the_command_lines_length_is_that_of_every_traffic(changed, document):
     asked = changed("--duration", "0.05", clock=MODELLED)
     assert [item.settings.modelled_seconds for item in experiments.traffic_items(asked)] == [None]
     assert asked.windows.modelled_seconds == 0.05
+
+
+def test_options_of_collectors(changed):
+    asked = ("--collector-option", "perf_record.events=[l1d_misses, llc_misses]", "--collector-option", "perf_record.frequency=199")
+    given = changed("--cpu-profile", "zen5", *asked).collector_options
+    assert given == {"uarch_model": {"cpu": "zen5"}, "perf_record": {"events": ["l1d_misses", "llc_misses"], "frequency": 199}}
+    assert changed("--collector-option", "perf_record.events=a,b").collector_options == {"perf_record": {"events": "a,b"}}
+
+
+@pytest.mark.parametrize("text", ["perf_record", "perf_record=1", "perf_record.frequency", ".frequency=1", "perf_record.events=[a"])
+def test_what_is_no_option_of_a_collector(changed, text):
+    with pytest.raises(BadInput, match=r"COLLECTOR\.OPTION=VALUE"):
+        changed("--collector-option", text)
