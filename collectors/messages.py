@@ -175,6 +175,17 @@ def not_of_processor(name: str, why: str) -> BadInput:
     return BadInput(f"perf_record can't sample {name} on this testbed: {why}; leave it out")
 
 
+def no_memory_events(words: str) -> str:
+    return (
+        f"perf c2c record does not work here ({words[:200] or 'it printed nothing'}): it needs a PMU that samples loads and stores with"
+        " their addresses (Intel's PEBS, AMD's IBS, Arm's SPE), which virtual machines seldom have, and root"
+    )
+
+
+def bad_latency(seen: object, most: int) -> BadInput:
+    return BadInput(f"perf_mem's least_latency is {seen!r}: need a whole number of cycles from 0 to {most}, such as 30")
+
+
 def no_sum(name: str, events: Iterable[str]) -> BadInput:
     return BadInput(
         f"perf_record can't sample {name}: it is no event, and no plain sum of events (it is made of {', '.join(events) or 'none'});"

@@ -29,27 +29,31 @@ LOST = re.compile(r"\bPERF_RECORD_LOST(_SAMPLES)? lost (?P<count>\d+)\s*$")
 NUMBERED = re.compile(r"^(vhost|swapper|kworker|ksoftirqd|migration|rcu\w+|cpuhp)[-/].*$")
 
 
-def record(host: Testbed, what: str, seconds: float, fields: Sequence[str], options: str = "", buffer: int = 0) -> str:
+RECORD = "perf record"
+
+
+def record(host: Testbed, what: str, seconds: float, fields: Sequence[str], options: str = "", buffer: int = 0, tool: str = RECORD) -> str:
     """Record ``what`` (options of perf record) on all CPUs for ``seconds``, and return it as text, cut at MOST_BYTES.
 
     ``fields`` are those of perf script: the first list that this perf knows. The first line is the number of bytes that the text had
     before it was cut. perf runs on the housekeeping CPU, and begins to write the text when the window is over. ``buffer``: bytes that a
-    CPU may fill in the window, which spares perf to empty it meanwhile, within bounds. Raises ``RunFailed``.
+    CPU may fill in the window, which spares perf to empty it meanwhile, within bounds. ``tool``: what takes the options of perf record.
+    Raises ``RunFailed``.
     """
     what += f" -m {min(max(buffer, SMALLEST_BUFFER), LARGEST_BUFFER)}B"
-    return host.run(_command(host.housekeeping, what, seconds, fields, options), timeout=seconds + ALLOWANCE_S).stdout
+    return host.run(_command(host.housekeeping, f"{tool} -q -N -a {what}", seconds, fields, options), timeout=seconds + ALLOWANCE_S).stdout
 
 
-def tried(host: Testbed, what: str) -> Completed:
+def tried(host: Testbed, what: str, tool: str = RECORD) -> Completed:
     """Whether perf can record ``what`` on all CPUs: a recording of no length."""
-    return host.run(f"perf record -q -N -a {what} -o /dev/null -- true", check=False)
+    return host.run(f"{tool} -q -N -a {what} -o /dev/null -- true", check=False)
 
 
-def _command(there: str, what: str, seconds: float, fields: Sequence[str], options: str) -> str:
+def _command(there: str, record: str, seconds: float, fields: Sequence[str], options: str) -> str:
     scripts = [f"{there} perf script -i data --ns --show-lost-events {options} -F {shlex.quote(one)} > text 2> said" for one in fields]
     return f"""
 export LC_ALL=C; folder=$(mktemp -d {FOLDER}) && trap 'rm -rf "$folder"' EXIT && cd "$folder" || exit 1
-{there} perf record -q -N -a {what} -o data -- sleep {seconds} 2> said || {{ cat said >&2; exit 1; }}
+{there} {record} -o data -- sleep {seconds} 2> said || {{ cat said >&2; exit 1; }}
 {" || ".join(scripts)} || {{ cat said >&2; exit 1; }}
 wc -c < text; head -c {MOST_BYTES} text"""
 

@@ -18,10 +18,11 @@ from vsprof.collectors.perf_text import IDLE_TASK, Recording, lost, nanoseconds,
 from vsprof.terms.placement import Placement
 from vsprof.terms.schema import FunctionCount, Number, StackCount
 
-HEAD = re.compile(
+HEAD_TEXT = (
     r"^(?P<comm>.*\S)\s+(?P<pid>-?\d+)/(?P<tid>-?\d+)\s+\[(?P<cpu>\d+)\]\s(?P<misc>.*?)\s+(?P<time>\d+\.\d+):"
-    r"\s+(?:(?P<period>\d+)\s+)?(?P<event>[^\s:]+)(?P<modifier>[:\w]*):\s*$"
+    r"\s+(?:(?P<period>\d+)\s+)?(?P<event>[^\s:]+)(?P<modifier>[:\w]*):"
 )
+HEAD = re.compile(HEAD_TEXT + r"\s*$")
 FRAME = re.compile(r"^\s+(?P<ip>[0-9a-f]+) (?P<symbol>.*) \((?P<object>[^()]*?(?: \(deleted\))?)(?:\+0x(?P<place>[0-9a-f]+))?\)$")
 # perf's letters for where a sample fell (tools/perf/Documentation/perf-script.txt, field misc): guests' in their own column.
 GUESTS = {"G": "guest kernel", "g": "guest programs"}
@@ -106,7 +107,7 @@ def read(recorded: str) -> Profile:
 def _read(recording: Recording) -> Profile:
     found: list[Sample] = []
     gone = 0
-    for block in _blocks(recording):
+    for block in blocks(recording):
         if (count := lost(block[0])) is not None:
             gone += count
         else:
@@ -202,7 +203,7 @@ def _busy(recorded: Recorded) -> list[Sample]:
     return [] if profile.cut else [sample for sample in profile.samples if not sample.idle]
 
 
-def _blocks(recording: Recording) -> Iterator[list[str]]:
+def blocks(recording: Recording) -> Iterator[list[str]]:
     """The lines of each sample: they are parted by empty ones."""
     block: list[str] = []
     for line in recording.whole_lines():
@@ -224,8 +225,13 @@ def _sample(block: list[str], header: Mapping[str, Any]) -> Sample:
     head = HEAD.match(block[0])
     if head is None:
         raise ValueError(f"not a sample of perf script: {block[0][:80]}")
+    return sample_of(head, block[1:], header)
+
+
+def sample_of(head: re.Match[str], lines: list[str], header: Mapping[str, Any]) -> Sample:
+    """From what HEAD_TEXT found in a sample's first line, and the lines of its frames. Raises ``ValueError``."""
     guest = next((words for letter, words in GUESTS.items() if letter in head["misc"]), None)
-    frames = _guest_frames(guest) if guest else tuple(_reliable(_frames(block[1:], header)))
+    frames = _guest_frames(guest) if guest else tuple(_reliable(_frames(lines, header)))
     mode = "guest" if guest else "user" if "U" in head["misc"] else "kernel"
     where = (int(head["tid"]), head["comm"], int(head["cpu"]), mode, nanoseconds(head["time"]), head["event"], frames)
     if "events" not in header:
