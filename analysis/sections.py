@@ -29,7 +29,7 @@ MISSES = """\
 The functions with most misses per packet in the same flood; medians. For each processor, the functions with most misses of each kind are
 known; the rest is in the sums alone."""
 DIFFERENCE = """\
-All functions of two switches in one picture, by instructions; by each kind of miss below it, to unfold. `vsprof stacks` draws the same to
+Two switches in one picture, by instructions; by each kind of miss below it, to unfold. `vsprof stacks` draws the same to
 zoom into (`--svg`), and writes it for other programs."""
 COST = "The processor's own counters where it has any, and the modelled processor's where the lab ran it; never the two together."
 SWITCHES = "Each context switch is a thread that had to wait, or was made to. The roles show which part of the path sleeps."

@@ -19,11 +19,11 @@ from pathlib import Path
 from typing import Any, ClassVar
 
 from vsprof.collectors.base import Clock, Glance, Marks, Recorded
-from vsprof.collectors.uarch_model import functions, messages, numbers, profiles, symbols, timeline
+from vsprof.collectors.uarch_model import functions, messages, numbers, profiles, stacks, symbols, timeline
 from vsprof.collectors.uarch_model.control import REST_SECONDS, Control
 from vsprof.terms import errors, places
 from vsprof.terms import messages as terms_messages
-from vsprof.terms.schema import FunctionCount, Number, Span
+from vsprof.terms.schema import FunctionCount, Number, Span, StackCount
 from vsprof.terms.vocabulary import NumberWords
 from vsprof.testbeds.base import MODELLED, Testbed
 from vsprof.testbeds.threads import cpu_list
@@ -261,10 +261,13 @@ class UarchModel(Clock):
         window, status = (json.loads(self._ask(what)) for what in ("window", "status"))
         # Addresses become names here, while the host's programs are at hand; they are far more than the names.
         named = self._symbols.functions(window, self._processes)
+        called = stacks.named(self._symbols, window, self._processes)
         for core in window["cores"]:
-            core["hot"].pop("spots")
+            for addresses in ("spots", "stacks"):
+                core["hot"].pop(addresses, None)
         happened = json.loads(self._ask("events"))
-        return json.dumps({"window": window, "status": status, "functions": named, "cpu": self.profile.id, "timeline": happened}) + "\n"
+        found = {"window": window, "status": status, "functions": named, "stacks": called, "cpu": self.profile.id, "timeline": happened}
+        return json.dumps(found) + "\n"
 
     @contextlib.contextmanager
     def modelled_time(self) -> Iterator[None]:
@@ -374,6 +377,10 @@ class UarchModel(Clock):
     @classmethod
     def spans(cls, recorded: Recorded) -> Iterable[Span]:
         return timeline.of(recorded)
+
+    @classmethod
+    def stacks(cls, recorded: Recorded) -> Iterable[StackCount]:
+        return stacks.of(recorded)
 
     def _change(self, state: str) -> None:
         if self._control is None:

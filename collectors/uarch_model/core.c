@@ -171,6 +171,8 @@ void core_enter(struct core *core, bool guest)
 {
 	core->guest = guest;
 	core->way = UNKNOWN_WAY;
+	if (core->calls)
+		calls_enter_side(core->calls, guest);
 }
 
 void core_forget_blocks(struct core *core)

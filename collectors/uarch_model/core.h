@@ -12,6 +12,7 @@
 
 #include "branch.h"
 #include "cache.h"
+#include "calls.h"
 #include "counters.h"
 #include "hot.h"
 #include "profile.h"
@@ -177,8 +178,9 @@ struct core {
 	uint64_t walks_failed;
 	uint64_t (*real_pc)(struct core *core); /* the address at which the block that runs was entered; NULL: blocks have their own */
 
-	struct hot *hot; /* NULL: nobody asks where it happens */
-	uint32_t thread; /* id of the emulated thread that runs */
+	struct hot *hot;     /* NULL: nobody asks where it happens */
+	struct calls *calls; /* NULL: nobody asks who called it */
+	uint32_t thread;     /* id of the emulated thread that runs */
 	uint32_t sample_every;
 	uint64_t sample_due; /* `sample_at` may be earlier, where somebody else wants the core's attention */
 

@@ -113,6 +113,8 @@ void core_block_slow(struct core *core, const struct block *block)
 		core->now = &core->counters[mode];
 		core->now->kernel_entries += entered;
 		core->now->stall_mode += entered ? p->cost_kernel_entry : 0;
+		if (core->calls && entered)
+			calls_enter_kernel(core->calls, block_next(core->previous));
 	}
 	if (!goes_on(core, block))
 		count_special(core, block);
@@ -185,6 +187,9 @@ void core_branch_slow(struct core *core, const struct block *block)
 	}
 	if (core->previous->kind >= BRANCH_JUMP && core->previous->kind <= BRANCH_RETURN)
 		transfer(core, (enum branch_kind)core->previous->kind);
-	branch(core, core->previous, block->pc);
+	const struct block *from = core->previous;
+	branch(core, from, block->pc);
+	if (core->calls)
+		calls_follow(core->calls, (enum branch_kind)from->kind, from->user, block_next(from), block->user, block->pc);
 	core_run(core, block);
 }

@@ -15,8 +15,10 @@ _Static_assert(SERVED_COUNT <= EARLY_SERVED && EARLY_SERVED << EARLY_SHIFT < EAR
 /* An event of the block that runs. */
 static inline void core_mark(struct core *core, enum hot_kind kind)
 {
-	if (core->hot)
-		hot_add(core->hot, core->previous->pc, core->thread, (uint8_t)core->mode, kind);
+	if (!core->hot)
+		return;
+	uint32_t stack = core->calls ? calls_node(core->calls, core->mode & 1) : NO_CALLER;
+	hot_add(core->hot, core->previous->pc, stack, core->thread, (uint8_t)core->mode, kind);
 }
 
 static inline uint64_t physical_address(const struct tlb_entry *entry, uint64_t address)

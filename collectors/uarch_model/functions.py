@@ -36,16 +36,17 @@ def _functions(data: Mapping[str, Any], placement: Placement) -> Iterable[Functi
     for found in data["functions"]:
         core = cores[found["core"]]
         mode, _ = numbers.MODES[found["mode"]]
-        into = sums[_role(core, found["thread"], placement, found["core"]), found["core"], mode, found["object"], found["function"]]
+        into = sums[role(core, found["thread"], placement, found["core"]), found["core"], mode, found["object"], found["function"]]
         into["instructions"] += float(found.get(SAMPLES, 0)) * float(core["sample_every"])
         for kind in MISSES:
             into[kind] += float(found.get(kind, 0))
-    for (role, cpu, mode, where, function), counts in sums.items():
+    for (its_role, cpu, mode, where, function), counts in sums.items():
         for name, value in counts.items():
             if value:
-                yield FunctionCount(name, value, "events", where, function, role, cpu, mode)
+                yield FunctionCount(name, value, "events", where, function, its_role, cpu, mode)
 
 
-def _role(core: Mapping[str, Any], thread: int, placement: Placement, cpu: int) -> str:
+def role(core: Mapping[str, Any], thread: int, placement: Placement, cpu: int) -> str:
+    """That of a thread which ran on a core."""
     task = next((task for task in core["tasks"] if task["id"] == thread), {"id": thread, "name": ""})
     return numbers.role_of(task, placement, cpu)

@@ -18,25 +18,25 @@ void hot_clear(struct hot *hot)
 	memset(hot, 0, sizeof(*hot));
 }
 
-static inline bool is_of(const struct hot_spot *spot, uint64_t pc, uint32_t thread, uint8_t mode)
+static inline bool is_of(const struct hot_spot *spot, uint64_t pc, uint32_t stack, uint32_t thread, uint8_t mode)
 {
-	return spot->pc == pc && spot->thread == thread && spot->mode == mode;
+	return spot->pc == pc && spot->stack == stack && spot->thread == thread && spot->mode == mode;
 }
 
-static void add(struct hot *hot, uint64_t pc, uint32_t thread, uint8_t mode, enum hot_kind kind)
+static void add(struct hot *hot, uint64_t pc, uint32_t stack, uint32_t thread, uint8_t mode, enum hot_kind kind)
 {
-	if (hot->last && is_of(hot->last, pc, thread, mode)) {
+	if (hot->last && is_of(hot->last, pc, stack, thread, mode)) {
 		hot->last->count[kind]++;
 		return;
 	}
 	/* Fibonacci hashing: neighbouring addresses spread over the table. */
-	uint64_t hash = (pc ^ (uint64_t)thread << 40 ^ (uint64_t)mode << 62) * 0x9e3779b97f4a7c15ull >> 40;
+	uint64_t hash = (pc ^ (uint64_t)stack << 24 ^ (uint64_t)thread << 40 ^ (uint64_t)mode << 62) * 0x9e3779b97f4a7c15ull >> 40;
 
 	for (uint32_t i = 0; i < PROBES; i++) {
 		struct hot_spot *spot = &hot->spot[(hash + i) % HOT_SPOTS];
 		if (!spot->used)
-			*spot = (struct hot_spot){.pc = pc, .thread = thread, .mode = mode, .used = true};
-		if (is_of(spot, pc, thread, mode)) {
+			*spot = (struct hot_spot){.pc = pc, .stack = stack, .thread = thread, .mode = mode, .used = true};
+		if (is_of(spot, pc, stack, thread, mode)) {
 			spot->count[kind]++;
 			hot->last = spot;
 			return;
@@ -45,18 +45,19 @@ static void add(struct hot *hot, uint64_t pc, uint32_t thread, uint8_t mode, enu
 	hot->dropped++;
 }
 
-void hot_add(struct hot *hot, uint64_t pc, uint32_t thread, uint8_t mode, enum hot_kind kind)
+void hot_add(struct hot *hot, uint64_t pc, uint32_t stack, uint32_t thread, uint8_t mode, enum hot_kind kind)
 {
 	/* In user mode: what interrupts a poll is not its own. */
 	if (hot->holding && thread == hot->poller && mode == HOST_USER) {
 		if (hot->held_count < HOT_HELD) {
 			hot->held[hot->held_count].pc = pc;
+			hot->held[hot->held_count].stack = stack;
 			hot->held[hot->held_count++].kind = kind;
 			return;
 		}
 		hot_release(hot);
 	}
-	add(hot, pc, thread, mode, kind);
+	add(hot, pc, stack, thread, mode, kind);
 }
 
 void hot_poll(struct hot *hot, uint32_t thread, bool empty)
@@ -71,7 +72,7 @@ void hot_poll(struct hot *hot, uint32_t thread, bool empty)
 void hot_release(struct hot *hot)
 {
 	for (uint32_t i = 0; i < hot->held_count; i++)
-		add(hot, hot->held[i].pc, hot->poller, HOST_USER, hot->held[i].kind);
+		add(hot, hot->held[i].pc, hot->held[i].stack, hot->poller, HOST_USER, hot->held[i].kind);
 	hot->held_count = 0;
 	hot->holding = false;
 }

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * Where it happens: events by block of code, thread and mode. Misses are all counted; instructions are sampled, one block in so
+ * Where it happens: events by block of code, thread, mode and call stack. Misses are all counted; instructions are sampled, one block in so
  * many instructions. A table that is full drops what is new, and counts what it dropped. What a poll-mode thread does in polls that find
  * nothing is not in it: the events of its present poll are held back until it is known what it finds.
  */
@@ -21,11 +21,12 @@ enum hot_kind {
 
 extern const char *const hot_kind_names[HOT_KIND_COUNT];
 
-#define HOT_SPOTS 65536
+#define HOT_SPOTS (1u << 18)
 
 struct hot_spot {
 	uint64_t pc;
 	uint32_t thread;
+	uint32_t stack; /* as of calls_node */
 	uint8_t mode;
 	bool used;
 	uint32_t count[HOT_KIND_COUNT];
@@ -39,6 +40,7 @@ struct hot {
 	uint32_t poller, held_count;
 	struct {
 		uint64_t pc;
+		uint32_t stack;
 		enum hot_kind kind;
 	} held[HOT_HELD];
 	struct hot_spot *last; /* that of the event before: many are the next one's, too */
@@ -46,7 +48,7 @@ struct hot {
 };
 
 void hot_clear(struct hot *hot);
-void hot_add(struct hot *hot, uint64_t pc, uint32_t thread, uint8_t mode, enum hot_kind kind);
+void hot_add(struct hot *hot, uint64_t pc, uint32_t stack, uint32_t thread, uint8_t mode, enum hot_kind kind);
 /* `thread` begins a poll: what is held is of its poll before, which found nothing (`empty`) or not, or of another thread's. */
 void hot_poll(struct hot *hot, uint32_t thread, bool empty);
 /* Nothing is held back any longer. */

@@ -24,9 +24,12 @@ static bool add_core(struct model *model, uint32_t index, struct memory memory, 
 	model->tasks[index] = calloc(1, sizeof(struct tasks));
 	model->hot[index] = calloc(1, sizeof(struct hot));
 	model->timeline[index] = malloc(sizeof(struct timeline));
-	if (!core || !model->tasks[index] || !model->hot[index] || !model->timeline[index] ||
+	model->calls[index] = calloc(1, sizeof(struct calls));
+	if (!core || !model->tasks[index] || !model->hot[index] || !model->timeline[index] || !model->calls[index] ||
 		!core_init(core, &model->profile, &model->uncore, index, memory))
 		return false;
+	calls_init(model->calls[index]);
+	core->calls = model->calls[index];
 	tasks_init(model->tasks[index]);
 	timeline_init(model->timeline[index], &model->timeline_plan);
 	core->thread = TASK_UNKNOWN;
@@ -64,6 +67,7 @@ void model_free(struct model *model)
 		free(model->tasks[i]);
 		free(model->hot[i]);
 		free(model->timeline[i]);
+		free(model->calls[i]);
 	}
 	uncore_free(&model->uncore);
 	free(model);
@@ -158,6 +162,7 @@ void model_settle(struct model *model, uint32_t index)
 		if (present.id != TASK_UNKNOWN)
 			tasks_switch(tasks, tasks->since, present.id, present.name);
 		hot_clear(model->hot[index]);
+		calls_forget_nodes(model->calls[index]);
 		core->hot = model->hot[index];
 	}
 	if (request & REQUEST_END) {
@@ -242,12 +247,23 @@ static void write_tasks(const struct tasks *tasks, FILE *out)
 	fputs("]", out);
 }
 
-static void write_hot(const struct hot *hot, FILE *out)
+/* From number 1 on; each with the number of the stack that it is on. */
+static void write_stacks(const struct calls *calls, FILE *out)
+{
+	fprintf(out, "\"stacks_lost\":%" PRIu64 ",\"stacks\":[", calls->lost);
+	for (uint32_t i = 1; i < calls->count; i++)
+		fprintf(out, "%s[%" PRIu32 ",\"%" PRIx64 "\"]", i > 1 ? ",\n" : "", calls->node[i].parent, calls->node[i].back);
+	fputs("],", out);
+}
+
+static void write_hot(const struct hot *hot, const struct calls *calls, FILE *out)
 {
 	const char *comma = "";
 
-	fprintf(out, "{\"dropped\":%" PRIu64 ",\"spots\":[", hot->dropped);
-	for (int i = 0; i < HOT_SPOTS; i++) {
+	fprintf(out, "{\"dropped\":%" PRIu64 ",", hot->dropped);
+	write_stacks(calls, out);
+	fputs("\"spots\":[", out);
+	for (uint32_t i = 0; i < HOT_SPOTS; i++) {
 		const struct hot_spot *spot = &hot->spot[i];
 		if (!spot->used)
 			continue;
@@ -255,7 +271,7 @@ static void write_hot(const struct hot *hot, FILE *out)
 		fprintf(out, "%s[\"%" PRIx64 "\",%" PRId64 ",%d", comma, spot->pc, thread, spot->mode);
 		for (int kind = 0; kind < HOT_KIND_COUNT; kind++)
 			fprintf(out, ",%" PRIu32, spot->count[kind]);
-		fputs("]", out);
+		fprintf(out, ",%" PRIu32 "]", spot->stack);
 		comma = ",\n";
 	}
 	fputs("]}", out);
@@ -294,7 +310,7 @@ void model_write(const struct model *model, FILE *out)
 		fputs(",\"hooks\":", out);
 		write_hooks(model, i, out);
 		fputs(",\"hot\":", out);
-		write_hot(model->hot[i], out);
+		write_hot(model->hot[i], model->calls[i], out);
 		fputs("}", out);
 	}
 	fputs("]}\n", out);

@@ -42,6 +42,7 @@ struct model {
 	struct hot *hot[MOST_CORES];
 	struct timeline *timeline[MOST_CORES];
 	struct timeline_plan timeline_plan;
+	struct calls *calls[MOST_CORES];
 
 	enum window_state window;
 	int64_t (*clock)(void); /* by which windows are timed, ns; CLOCK_MONOTONIC unless somebody sets another */

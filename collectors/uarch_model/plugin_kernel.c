@@ -58,6 +58,7 @@ static bool read_task(struct core *core, uint32_t index, uint64_t address)
 	settle_free(&vcpus[index], core);
 	tasks_switch(model->tasks[index], core->counters, who.id, who.name);
 	note_task(index, who.id, who.name);
+	calls_switch(core->calls, who.id);
 	return true;
 }
 
@@ -70,6 +71,7 @@ void on_task_switch(unsigned int index, void *data)
 	(void)data;
 	core->now->task_switches++;
 	if (core->guest) {
+		calls_switch(core->calls, read_register(REG_RSI));
 		/* Its kernel is the same as the host's. */
 		if (timeline_of(index) && read_who(core, read_register(REG_RSI), &who))
 			note_task(index, who.id, who.name);

@@ -31,7 +31,7 @@ KERNEL_HALF = 1 << 63
 MODULES = 0xFFFFFFFFC0000000
 """Where x86-64 Linux begins to load modules (Documentation/arch/x86/x86_64/mm.rst)."""
 KINDS = ("samples", "l1d_misses", "l1i_misses", "l2_misses", "llc_misses", "dtlb_walks", "itlb_walks", "branch_misses")
-"""The counts of a hot spot, in the plug-in's order (hot.h)."""
+"""The counts of a hot spot, in the plug-in's order (hot.h); behind them the number of its call stack."""
 MODES = ("host_kernel", "host_user", "guest_kernel", "guest_user")
 MOST_FUNCTIONS = 150
 """Kept of each core: so many with most samples, and with most misses of each kind."""
@@ -96,11 +96,11 @@ class Symbols:
         found = []
         for index, core in enumerate(window["cores"]):
             sums: dict[_Key, list[int]] = defaultdict(lambda: [0] * len(KINDS))
-            for address, thread, mode, *counts in core["hot"]["spots"]:
+            for address, thread, mode, *counts, _ in core["hot"]["spots"]:
                 # The thread's own process first. A block of a library that processes share has the address of the process that it was
                 # translated for (see core.h), so any other's mappings may be what tells.
                 places = itertools.chain(maps.get(process_of.get(thread, -1), []), everywhere)
-                name = self._name(int(address, 16), MODES[mode], places)
+                name = self.name(int(address, 16), MODES[mode], places)
                 row = sums[(thread, MODES[mode], *name)]
                 for kind, count in enumerate(counts):
                     row[kind] += count
@@ -122,7 +122,8 @@ class Symbols:
                     found.append((part.begin + begin - part.offset, part.begin + min(end, last) - part.offset))
         return found
 
-    def _name(self, address: int, mode: str, mapped: Iterable[Mapped]) -> tuple[str, str]:
+    def name(self, address: int, mode: str, mapped: Iterable[Mapped]) -> tuple[str, str]:
+        """The object and the function of an address, in a word of MODES; a program's by what it has mapped."""
         if address >= KERNEL_HALF:
             return self._kernel_name(address, mode)
         if mode == "guest_user":

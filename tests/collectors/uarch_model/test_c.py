@@ -108,7 +108,7 @@ def test_model_and_the_window_it_writes(run_program, tmp_path):
 
     assert set(second["modes"]) == {"guest_kernel", "guest_user"}
     assert [(task["id"], task["name"]) for task in second["tasks"]] == [(2**32 - 2, "??t??")]
-    assert (third["modes"], third["tasks"], third["hot"]) == ({}, [], {"dropped": 0, "spots": []})
+    assert (third["modes"], third["tasks"], third["hot"]) == ({}, [], {"dropped": 0, "stacks_lost": 0, "stacks": [], "spots": []})
     for core in window["cores"]:
         assert core["walks_failed"] == 0
         assert core["sample_every"] == 500

@@ -110,8 +110,10 @@ class Plugin(Control):
         if command == "status":
             return json.dumps(CAPTURED["status"])
         if command == "window":
-            spots = [["ffffffff81001010", 652, 0, 1, 0, 0, 0, 0, 0, 0, 0]]
-            cores = [{**core, "hot": {"dropped": 3, "spots": spots}} for core in CAPTURED["window"]["cores"]]
+            spots = [["ffffffff81001010", 652, 0, 1, 0, 0, 0, 0, 0, 0, 0, 1]]
+            cores = [
+                {**core, "hot": {"dropped": 3, "stacks": [[0, "ffffffff81002005"]], "spots": spots}} for core in CAPTURED["window"]["cores"]
+            ]
             return json.dumps({**CAPTURED["window"], "cores": cores}) + "\n"
         if command == "events":
             return "[]\n"

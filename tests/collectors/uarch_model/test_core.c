@@ -1259,7 +1259,7 @@ static void code_of_several_processes(void)
 
 static const struct hot_spot *spot_of(const struct hot *hot, uint64_t pc)
 {
-	for (int i = 0; i < HOT_SPOTS; i++)
+	for (uint32_t i = 0; i < HOT_SPOTS; i++)
 		if (hot->spot[i].used && hot->spot[i].pc == pc)
 			return &hot->spot[i];
 	return NULL;

@@ -229,7 +229,7 @@ static void compare_hot(const struct pair *pair, uint32_t index)
 	uint64_t sums[HOT_KIND_COUNT] = {0};
 	struct counters all = {0}, none = {0};
 
-	for (int i = 0; i < HOT_SPOTS; i++)
+	for (uint32_t i = 0; i < HOT_SPOTS; i++)
 		for (int kind = 0; kind < HOT_KIND_COUNT; kind++)
 			sums[kind] += pair->hot[index]->spot[i].count[kind];
 	for (int mode = 0; mode < MODE_COUNT; mode++)

@@ -13,7 +13,7 @@ static const struct hot_spot *find(uint64_t pc, uint32_t thread, uint8_t mode)
 {
 	const struct hot_spot *found = NULL;
 
-	for (int i = 0; i < HOT_SPOTS; i++) {
+	for (uint32_t i = 0; i < HOT_SPOTS; i++) {
 		const struct hot_spot *spot = &hot.spot[i];
 		if (!spot->used || spot->pc != pc || spot->thread != thread || spot->mode != mode)
 			continue;
@@ -26,12 +26,12 @@ static const struct hot_spot *find(uint64_t pc, uint32_t thread, uint8_t mode)
 static void by_hand(void)
 {
 	hot_clear(&hot);
-	hot_add(&hot, 0x400000, 7, 1, HOT_samples);
-	hot_add(&hot, 0x400000, 7, 1, HOT_samples);
-	hot_add(&hot, 0x400000, 7, 1, HOT_branch_misses);
-	hot_add(&hot, 0x400000, 8, 1, HOT_samples);
-	hot_add(&hot, 0x400000, 7, 0, HOT_samples);
-	hot_add(&hot, 0, 0, 0, HOT_l1d_misses); /* all zeros are a place, too */
+	hot_add(&hot, 0x400000, 0, 7, 1, HOT_samples);
+	hot_add(&hot, 0x400000, 0, 7, 1, HOT_samples);
+	hot_add(&hot, 0x400000, 0, 7, 1, HOT_branch_misses);
+	hot_add(&hot, 0x400000, 0, 8, 1, HOT_samples);
+	hot_add(&hot, 0x400000, 0, 7, 0, HOT_samples);
+	hot_add(&hot, 0, 0, 0, 0, HOT_l1d_misses); /* all zeros are a place, too */
 	EQUAL(find(0x400000, 7, 1)->count[HOT_samples], 2);
 	EQUAL(find(0x400000, 7, 1)->count[HOT_branch_misses], 1);
 	EQUAL(find(0x400000, 7, 1)->count[HOT_l1d_misses], 0);
@@ -54,11 +54,11 @@ static void against_an_array(uint32_t places, uint32_t adds, bool full)
 	memset(seen, 0, sizeof(seen));
 	for (uint32_t i = 0; i < adds; i++) {
 		uint32_t place = random_below(&random, places), kind = random_below(&random, HOT_KIND_COUNT);
-		hot_add(&hot, 0xffffffff81000000ull + place / 8 * 16, place / 2 % 4, place % 2, (enum hot_kind)kind);
+		hot_add(&hot, 0xffffffff81000000ull + place / 8 * 16, 0, place / 2 % 4, place % 2, (enum hot_kind)kind);
 		seen[place][kind]++;
 		added++;
 	}
-	for (int i = 0; i < HOT_SPOTS; i++) {
+	for (uint32_t i = 0; i < HOT_SPOTS; i++) {
 		const struct hot_spot *spot = &hot.spot[i];
 		if (!spot->used)
 			continue;
@@ -80,32 +80,32 @@ static void polls(void)
 	uint64_t pc = 0x1000;
 
 	hot_clear(&hot);
-	hot_add(&hot, pc, 7, HOST_USER, HOT_samples); /* before the first poll's begin */
+	hot_add(&hot, pc, 0, 7, HOST_USER, HOT_samples); /* before the first poll's begin */
 	EQUAL(find(pc, 7, HOST_USER)->count[HOT_samples], 1);
 	hot_poll(&hot, 7, false);
-	hot_add(&hot, pc, 7, HOST_USER, HOT_samples);
-	hot_add(&hot, pc + 16, 7, HOST_USER, HOT_l2_misses);
-	hot_add(&hot, pc, 7, HOST_KERNEL, HOT_samples);
-	hot_add(&hot, pc, 8, HOST_USER, HOT_samples);
+	hot_add(&hot, pc, 0, 7, HOST_USER, HOT_samples);
+	hot_add(&hot, pc + 16, 0, 7, HOST_USER, HOT_l2_misses);
+	hot_add(&hot, pc, 0, 7, HOST_KERNEL, HOT_samples);
+	hot_add(&hot, pc, 0, 8, HOST_USER, HOT_samples);
 	EQUAL(find(pc, 7, HOST_KERNEL)->count[HOT_samples], 1);
 	EQUAL(find(pc, 8, HOST_USER)->count[HOT_samples], 1);
 	hot_poll(&hot, 7, true);
 	EQUAL(find(pc, 7, HOST_USER)->count[HOT_samples], 1);
 	CHECK(!find(pc + 16, 7, HOST_USER));
-	hot_add(&hot, pc, 7, HOST_USER, HOT_samples);
+	hot_add(&hot, pc, 0, 7, HOST_USER, HOT_samples);
 	hot_poll(&hot, 7, false);
 	EQUAL(find(pc, 7, HOST_USER)->count[HOT_samples], 2);
 	/* Another thread's poll begins within it: its own were empty, this one's end is unknown. */
-	hot_add(&hot, pc, 7, HOST_USER, HOT_samples);
+	hot_add(&hot, pc, 0, 7, HOST_USER, HOT_samples);
 	hot_poll(&hot, 8, true);
 	EQUAL(find(pc, 7, HOST_USER)->count[HOT_samples], 3);
-	hot_add(&hot, pc, 8, HOST_USER, HOT_samples);
+	hot_add(&hot, pc, 0, 8, HOST_USER, HOT_samples);
 	hot_release(&hot);
 	EQUAL(find(pc, 8, HOST_USER)->count[HOT_samples], 2);
 	/* More than can be held: all are kept, whatever the poll finds. */
 	hot_poll(&hot, 7, false);
 	for (int i = 0; i < HOT_HELD + 10; i++)
-		hot_add(&hot, pc + 32, 7, HOST_USER, HOT_l1d_misses);
+		hot_add(&hot, pc + 32, 0, 7, HOST_USER, HOT_l1d_misses);
 	hot_poll(&hot, 7, true);
 	EQUAL(find(pc + 32, 7, HOST_USER)->count[HOT_l1d_misses], HOT_HELD + 10);
 	hot_clear(&hot);
@@ -119,6 +119,6 @@ int main(void)
 	EQUAL(strcmp(hot_kind_names[HOT_KIND_COUNT - 1], "branch_misses"), 0);
 	by_hand();
 	against_an_array(3000, 100000, false);
-	against_an_array(2 * HOT_SPOTS, 400000, true);
+	against_an_array(2 * HOT_SPOTS, 2000000, true);
 	return 0;
 }

@@ -86,7 +86,7 @@ static uint64_t hot_of(const struct model *model, uint32_t index, enum hot_kind 
 {
 	uint64_t sum = 0;
 
-	for (int i = 0; i < HOT_SPOTS; i++)
+	for (uint32_t i = 0; i < HOT_SPOTS; i++)
 		sum += model->hot[index]->spot[i].count[kind];
 	return sum;
 }

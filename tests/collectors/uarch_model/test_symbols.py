@@ -189,7 +189,7 @@ def test_no_places_without_the_hosts_files():
 
 
 def spots(*rows) -> dict:
-    return {"cores": [{"hot": {"dropped": 0, "spots": [[f"{address:x}", *more] for address, *more in rows]}}]}
+    return {"cores": [{"hot": {"dropped": 0, "spots": [[f"{address:x}", *more, 0] for address, *more in rows]}}]}
 
 
 ONE, MISSED = [1, 2, 0, 0, 0, 0, 0, 3], [0, 3, 0, 0, 0, 0, 0, 0]
