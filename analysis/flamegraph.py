@@ -18,8 +18,9 @@ WIDTH, MARGIN, ROW = 1200, 10, 17
 HEADER, FOOTER = 64, 8
 LETTER = 6.7
 """Width of a letter of the font [px], for cutting text to its box."""
-NARROWEST = 0.4
-"""Boxes below this [px] are left out: nobody could see them, and there are thousands."""
+NARROWEST, NARROWEST_STILL = 0.4, 1.2
+"""Boxes below this [px] are left out: nobody could see them, and there are thousands. A still image is part of a page, which must not grow
+by megabytes for slivers that nobody can enlarge."""
 KINDS = {
     "kernel": "#f2a65a",
     "kernel module": "#dd6e42",
@@ -61,9 +62,9 @@ class Box:
         """The mean of the shares, so that nothing of any profile is hidden."""
         return sum(self.shares) / len(self.shares)
 
-    @property
-    def depth(self) -> int:
-        return 1 + max((box.depth for box in self.callees.values()), default=0)
+    def depth(self, least: float) -> int:
+        """Of boxes with at least this share."""
+        return 1 + max((box.depth(least) for box in self.callees.values() if box.wide >= least), default=0)
 
 
 Look = Callable[[Box], tuple[str, str]]
@@ -135,8 +136,9 @@ def kind(frame: str) -> str:
 
 
 def _svg(root: Box, look: Look, title: str, legend: list[tuple[str, str]], interactive: bool) -> str:
-    height = HEADER + root.depth * ROW + FOOTER
-    boxes = "".join(_placed(root, look, 0.0, height - FOOTER - ROW, interactive))
+    least = (NARROWEST if interactive else NARROWEST_STILL) / (WIDTH - 2 * MARGIN)
+    height = HEADER + root.depth(least) * ROW + FOOTER
+    boxes = "".join(_placed(root, look, 0.0, height - FOOTER - ROW, least, interactive))
     script = f"<script><![CDATA[{SCRIPT % (WIDTH - 2 * MARGIN, MARGIN, LETTER)}]]></script>" if interactive else ""
     hint = "click a box to zoom, the lowest to go back" if interactive else ""
     return (
@@ -159,11 +161,11 @@ def _legend(entries: list[tuple[str, str]]) -> str:
     return "".join(parts)
 
 
-def _placed(box: Box, look: Look, left: float, y: float, interactive: bool) -> Iterator[str]:
+def _placed(box: Box, look: Look, left: float, y: float, least: float, interactive: bool) -> Iterator[str]:
     """The box, and all that stand on it, the widest first."""
     wide = WIDTH - 2 * MARGIN
     share = box.wide
-    if share * wide < NARROWEST:
+    if share < least:
         return
     text = label(box.name)
     room = int((share * wide - 6) / LETTER)
@@ -179,7 +181,7 @@ def _placed(box: Box, look: Look, left: float, y: float, interactive: bool) -> I
         f'<text x="{x + 3:.2f}" y="{y + 12}"{_ink(colour)}>{_xml(cut)}</text></g>'
     )
     for callee in sorted(box.callees.values(), key=lambda one: (-one.wide, one.name)):
-        yield from _placed(callee, look, left, y - ROW, interactive)
+        yield from _placed(callee, look, left, y - ROW, least, interactive)
         left += callee.wide
 
 

@@ -95,6 +95,11 @@ def test_a_still_image_runs_nothing():
 def test_thousands_of_slivers_are_left_out():
     stacks = {"a;wide (x)": 1e6, **{f"a;f{number} (x)": 1.0 for number in range(5000)}}
     assert len(boxes(flamegraph.draw(stacks, "x"))) == 3
+    # Nor is there room above for what is left out.
+    tall = {"a;wide (x)": 1e6, ";".join(["a", *(f"f{number} (x)" for number in range(50))]): 1.0}
+    assert ElementTree.fromstring(flamegraph.draw(tall, "x")).get("height") == str(
+        flamegraph.HEADER + 3 * flamegraph.ROW + flamegraph.FOOTER
+    )
 
 
 @settings(max_examples=60, deadline=None)
