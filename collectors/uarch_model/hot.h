@@ -21,7 +21,7 @@ enum hot_kind {
 
 extern const char *const hot_kind_names[HOT_KIND_COUNT];
 
-#define HOT_SPOTS (1u << 18)
+#define HOT_SPOTS (1u << 17)
 
 struct hot_spot {
 	uint64_t pc;

@@ -8,7 +8,6 @@ ran, and has not come back from since, is not in it.
 
 from __future__ import annotations
 
-import functools
 import heapq
 import itertools
 import json
@@ -27,57 +26,106 @@ MOST_STACKS = 200
 """Kept of each core: so many with most samples, and with most misses of each kind. The rest of a thread is one sum."""
 RARER = "(rarer stacks)"
 SAMPLES, *MISSES = KINDS
-_Key = tuple[int, str, tuple[str, ...]]
-"""Thread, mode, frames from the outermost in."""
+_Key = tuple[int, str, int]
+"""Thread, mode, and the number of a stack in words."""
+
+
+class Stacks:
+    """Stacks in words, each with a number: one more frame on another stack, whose number is below its own. 0: no frame."""
+
+    def __init__(self) -> None:
+        self.frames: dict[str, int] = {}
+        self._numbers: dict[tuple[int, int], int] = {}
+        self._known: list[tuple[int, int]] = [(0, 0)]
+
+    def on(self, stack: int, frame: str) -> int:
+        key = stack, self.frames.setdefault(frame, len(self.frames))
+        if (number := self._numbers.get(key)) is None:
+            number = self._numbers[key] = len(self._known)
+            self._known.append(key)
+        return number
+
+    def of(self, stack: int) -> list[int]:
+        """Its frames, from the outermost in, by their numbers in ``frames``."""
+        found = []
+        while stack:
+            stack, frame = self._known[stack]
+            found.append(frame)
+        return found[::-1]
+
+
+class Addresses:
+    """What addresses mean to the threads of a host."""
+
+    def __init__(self, found: Symbols, processes: str) -> None:
+        self._found = found
+        self._maps, self._process_of = symbols.read_processes(processes)
+        self._everywhere = list(itertools.chain.from_iterable(self._maps.values()))
+        self._known: dict[tuple[int, int, bool], str] = {}
+
+    def process(self, thread: int) -> int:
+        return self._process_of.get(thread, -1)
+
+    def frame(self, address: int, process: int, guest: bool) -> str:
+        key = address, process, guest
+        if (known := self._known.get(key)) is None:
+            mode = f"{'guest' if guest else 'host'}_{'kernel' if address >= KERNEL_HALF else 'user'}"
+            where, function = self._found.name(address, mode, itertools.chain(self._maps.get(process, []), self._everywhere))
+            known = self._known[key] = _frame(where, function, in_kernel=mode == "host_kernel")
+        return known
 
 
 def named(found: Symbols, window: Mapping[str, Any], processes: str) -> dict[str, Any]:
     """The stacks of a window in words: ``frames``, and ``stacks`` with their places in these and what was counted there."""
-    maps, process_of = symbols.read_processes(processes)
-    everywhere = list(itertools.chain.from_iterable(maps.values()))
-    frames: dict[str, int] = {}
-    stacks = []
+    addresses, words, stacks = Addresses(found, processes), Stacks(), []
+    places: dict[int, int] = {}
     for index, core in enumerate(window["cores"]):
-        nodes = [(0, 0), *((parent, int(back, 16)) for parent, back in core["hot"].get("stacks", []))]
+        sums = _sums(core["hot"], addresses, words)
+        for (thread, mode, stack), counts in _kept(sums, words).items():
+            kept = {kind: count for kind, count in zip(KINDS, counts, strict=True) if count}
+            frames = [places.setdefault(frame, len(places)) for frame in words.of(stack)]
+            stacks.append({"core": index, "thread": thread, "mode": mode, "frames": frames, **kept})
+    all_frames = list(words.frames)
+    return {"frames": [all_frames[frame] for frame in places], "stacks": stacks}
 
-        @functools.cache
-        def name(address: int, thread: int, guest: bool) -> str:
-            mode = f"{'guest' if guest else 'host'}_{'kernel' if address >= KERNEL_HALF else 'user'}"
-            where, function = found.name(address, mode, itertools.chain(maps.get(process_of.get(thread, -1), []), everywhere))
-            return _frame(where, function, in_kernel=mode == "host_kernel")
 
-        @functools.cache
-        def path(node: int, thread: int, guest: bool, nodes: list[tuple[int, int]] = nodes) -> tuple[str, ...]:
+def _sums(hot: Mapping[str, Any], addresses: Addresses, words: Stacks) -> dict[_Key, list[int]]:
+    nodes = [(0, 0), *((parent, int(back, 16)) for parent, back in hot.get("stacks", []))]
+    stack_of: dict[tuple[int, int, bool], int] = {}
+
+    def stack(node: int, process: int, guest: bool) -> int:
+        if not node:
+            return 0
+        if (known := stack_of.get((node, process, guest))) is None:
             parent, back = nodes[node]
             # The call is before the place that it returns to, which may be another function's begin.
-            return (*path(parent, thread, guest), name(back - 1, thread, guest)) if node else ()
+            known = words.on(stack(parent, process, guest), addresses.frame(back - 1, process, guest))
+            stack_of[node, process, guest] = known
+        return known
 
-        sums: dict[_Key, list[int]] = defaultdict(lambda: [0] * len(KINDS))
-        for address, thread, mode, *counts, node in core["hot"]["spots"]:
-            guest = MODES[mode].startswith("guest")
-            row = sums[thread, MODES[mode], (*path(node, thread, guest), name(int(address, 16), thread, guest))]
-            for kind, count in enumerate(counts):
-                row[kind] += count
-        for (thread, mode, stack), counts in _kept(sums).items():
-            kept = {kind: count for kind, count in zip(KINDS, counts, strict=True) if count}
-            places = [frames.setdefault(frame, len(frames)) for frame in stack]
-            stacks.append({"core": index, "thread": thread, "mode": mode, "frames": places, **kept})
-    return {"frames": list(frames), "stacks": stacks}
+    sums: dict[_Key, list[int]] = defaultdict(lambda: [0] * len(KINDS))
+    for address, thread, mode, *counts, node in hot["spots"]:
+        process, guest = addresses.process(thread), MODES[mode].startswith("guest")
+        row = sums[thread, MODES[mode], words.on(stack(node, process, guest), addresses.frame(int(address, 16), process, guest))]
+        for kind, count in enumerate(counts):
+            row[kind] += count
+    return sums
 
 
 def _frame(where: str, function: str, *, in_kernel: bool) -> str:
     return f"{function} ({f'[{where}]' if in_kernel else where})".replace(";", ":")
 
 
-def _kept(sums: Mapping[_Key, list[int]]) -> dict[_Key, list[int]]:
+def _kept(sums: Mapping[_Key, list[int]], words: Stacks) -> dict[_Key, list[int]]:
     """Those with most of any kind; of the others one sum a thread and mode."""
     best: dict[_Key, list[int]] = {}
+    rarer = words.on(0, RARER)
     for kind in range(len(KINDS)):
         most = heapq.nlargest(MOST_STACKS, sums.items(), key=lambda item: item[1][kind])
         best.update((key, counts) for key, counts in most if counts[kind])
     for (thread, mode, stack), counts in sums.items():
         if (thread, mode, stack) not in best:
-            rest = best.setdefault((thread, mode, (RARER,)), [0] * len(KINDS))
+            rest = best.setdefault((thread, mode, rarer), [0] * len(KINDS))
             for kind, count in enumerate(counts):
                 rest[kind] += count
     return best

@@ -7,7 +7,9 @@ import itertools
 
 import pytest
 
+from tests.analysis.test_stacks import with_stacks
 from vsprof.analysis import differential, functions
+from vsprof.analysis.load import load
 
 FLOOD = {"traffic": "udp_flood", "load": "saturation"}
 KERNEL, DPDK = "kernel-ovs+vhost-net+64", "ovs-dpdk+vhost-user+64"
@@ -71,6 +73,16 @@ def test_two_switches_are_a_pair_of_their_own(modelled):
     text = graph._repr_html_()
     assert text.count("<details>") == len(graph.pictures) - 1
     assert "No calls are shown" in text
+
+
+def test_call_stacks_take_the_place_of_functions(sample, tmp_path):
+    shape = {"source": "model", "event": "instructions", "collector": "uarch_model", "own": "uarch_model"}
+    path = with_stacks(sample, tmp_path / "r", [("udp_flood", "saturation", "deep (y)", 8e6)], **shape)
+    [graph] = differential.graphs(load(path), differential.SWITCH)
+    assert [one.calls for one in graph.pictures][:2] == [True, False]
+    assert "A box stands on its caller" in graph.pictures[0].caption
+    # 8 million instructions in a window of 2,000 packets.
+    assert "kernel OVS: 4,000; OVS-DPDK: 4,000; change 0 per packet" in graph.svg
 
 
 def test_the_table_and_the_pictures_of_two_releases(modelled, monkeypatch):

@@ -11,14 +11,14 @@ from vsprof.terms import schema
 from vsprof.terms.schema import StackCount
 
 
-def with_stacks(sample, path, counts, source="software", event="samples", **shape):
+def with_stacks(sample, path, counts, source="software", event="samples", collector="perf_record", **shape):
     """SYNTHETIC: a result in whose first run of each case ``counts`` (traffic, load, stack, samples) were sampled."""
     run = sample.write(path, **shape)
     first = load(run).frame.groupby("case_id")[schema.KEYS.names].first()
     rows = [
         schema.row(
-            {**where, "case_id": case, "repetition": 1, "traffic": traffic, "load": load_, "window": "perf_record-1"},
-            "perf_record", source, StackCount(event, value, "samples" if event == "samples" else "events", f"thread;{where['switch']}_works (x);{stack}", "switch", 1, "user"),
+            {**where, "case_id": case, "repetition": 1, "traffic": traffic, "load": load_, "window": f"{collector}-1"},
+            collector, source, StackCount(event, value, "samples" if event == "samples" else "events", f"thread;{where['switch']}_works (x);{stack}", "switch", 1, "user"),
         )
         for case, where in first.drop(columns="case_id", errors="ignore").to_dict("index").items()
         for traffic, load_, stack, value in counts
