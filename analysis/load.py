@@ -93,9 +93,22 @@ class Result:
         return _filled(self.functions.sums(columns, self._without_failed, **where))
 
     @functools.cached_property
+    def call_stacks(self) -> tables.Asked:
+        """What was counted in single call stacks, unread, as `functions` is."""
+        return _optional(self.path / "stacks.parquet", schema.STACK)
+
+    def in_stacks(self, **where: object) -> pd.DataFrame:
+        """What was counted in single call stacks, of those rows whose columns equal `where` (a list: any of these)."""
+        return _filled(self.call_stacks.select(None, self._without_failed, **where))
+
+    def sums_of_stacks(self, columns: Sequence[str], **where: object) -> pd.DataFrame:
+        """The sum of the same rows' `value` for each combination of `columns`."""
+        return _filled(self.call_stacks.sums(columns, self._without_failed, **where))
+
+    @functools.cached_property
     def stacks(self) -> pd.DataFrame:
-        """What was counted in single call stacks, as `functions` is; empty if nothing was. Read when first asked for: few do."""
-        return _filled(_optional(self.path / "stacks.parquet", schema.STACK).select(None, self._without_failed))
+        """All that was counted in single call stacks; empty if nothing was. The model's are many: rather ask for some."""
+        return self.in_stacks()
 
     def in_timeline(self, columns: Sequence[str] | None = None, **where: object) -> pd.DataFrame:
         """What happened when, as `in_functions`: read from timeline.parquet anew. Empty where nobody wrote it down."""

@@ -7,17 +7,19 @@ All windows and repetitions of a case are summed. What one collector counted nev
 from __future__ import annotations
 
 import functools
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 
 import pandas as pd
 
 from vsprof.analysis import model, source, style, vocabulary
 from vsprof.analysis.load import Result
+from vsprof.analysis.tables import Asked
 
 OF_PROFILE = ["case_id", "traffic", "load", "collector", "source", "name", "unit"]
 PLACE = ["run_id", "window"]
 FUNCTION = ["role", "mode", "object", "function"]
+STACK = ["role", "stack"]
 NO_ROLE = "no role"
 
 
@@ -74,11 +76,10 @@ def usual(profiles: Iterable[Profile]) -> list[Profile]:
 def folded(result: Result, profile: Profile) -> dict[str, float]:
     """The counts by folded stack: the role, then the thread and its functions from the outermost in; without callers the role, what has
     the function, and the function."""
+    rows = _sums(result, STACK if profile.calls else FUNCTION, profile)
     if profile.calls:
-        rows = source.select(_stacks(result), **profile.where)
         stacks = rows["role"].replace("", NO_ROLE) + ";" + rows["stack"]
     else:
-        rows = result.sums_of_functions(FUNCTION, **_known(result, profile.where))
         stacks = pd.Series([_flat(row.role, row.mode, row.object, row.function) for row in rows.itertuples()], dtype=object)
     return rows["value"].groupby(stacks.to_numpy()).sum().to_dict()
 
@@ -98,10 +99,7 @@ def data(result: Result, profile: Profile) -> float | None:
     # A run's windows of each traffic have the same names.
     windows = source.select(model.windows(result), case_id=profile.case, traffic=profile.traffic, load=profile.load)
     counted = windows.dropna(subset=["data"]).set_index(PLACE)["data"]
-    if profile.calls:
-        own = pd.MultiIndex.from_frame(source.select(_stacks(result), **profile.where)[PLACE].drop_duplicates())
-    else:
-        own = pd.MultiIndex.from_frame(result.sums_of_functions(PLACE, **_known(result, profile.where))[PLACE])
+    own = pd.MultiIndex.from_frame(_sums(result, PLACE, profile)[PLACE])
     whole = float(counted[counted.index.isin(own)].sum())
     return whole or None
 
@@ -111,21 +109,21 @@ def unit(profile: Profile) -> str:
     return vocabulary.per_data()[profile.traffic]
 
 
-def _stacks(result: Result) -> pd.DataFrame:
-    return result.stacks[result.stacks["testbed"] == result.testbed]
-
-
 def _totals(result: Result, *, calls: bool) -> pd.DataFrame:
-    if calls:
-        return _stacks(result).groupby(OF_PROFILE, sort=False)["value"].sum().reset_index()
+    table, sums = _table(result, calls=calls)
     # A table of which no row has a load has no column for it.
-    known = [name for name in OF_PROFILE if name in result.functions.names]
-    rows = result.sums_of_functions(known, testbed=result.testbed)
-    return rows[[*OF_PROFILE, "value"]]
+    known = [name for name in OF_PROFILE if name in table.names]
+    return sums(known, testbed=result.testbed)[[*OF_PROFILE, "value"]]
 
 
-def _known(result: Result, where: dict[str, str]) -> dict[str, str]:
-    return {"testbed": result.testbed, **{name: value for name, value in where.items() if name in result.functions.names}}
+def _sums(result: Result, columns: list[str], profile: Profile) -> pd.DataFrame:
+    table, sums = _table(result, calls=profile.calls)
+    return sums(columns, testbed=result.testbed, **{name: value for name, value in profile.where.items() if name in table.names})
+
+
+def _table(result: Result, *, calls: bool) -> tuple[Asked, Callable[..., pd.DataFrame]]:
+    """The table of stacks or of functions, and how to sum it: a long campaign's would not fit into memory."""
+    return (result.call_stacks, result.sums_of_stacks) if calls else (result.functions, result.sums_of_functions)
 
 
 def _flat(role: str, mode: str, place: str, function: str) -> str:
