@@ -37,7 +37,7 @@ LINE_BYTES = 64
 OP, LVL, SNOOP, LOCK, TLB, LVL_NUM, REMOTE, SNOOPX = (0, 5), (5, 14), (19, 5), (24, 2), (26, 7), (33, 4), (37, 1), (38, 2)
 OP_LOAD, OP_STORE = 0x02, 0x04
 SNOOP_HITM, SNOOPX_PEER = 0x10, 0x02
-TLB_WALKER, LOCKED = 0x20, 0x02
+TLB_WALKER, TLB_MISSED_L2, LOCKED = 0x20, 0x14, 0x02
 LEVEL_NUMBERS = {0x1: "l1", 0x2: "l2", 0x3: "l3", 0x4: "l4", 0x9: "cxl", 0xA: "io", 0xC: "lfb", 0xD: "memory", 0xE: "memory"}
 LEVEL_BITS = {
     0x008: "l1", 0x010: "lfb", 0x020: "l2", 0x040: "l3", 0x080: "memory", 0x100: "remote_memory", 0x200: "remote_memory",
@@ -202,7 +202,12 @@ def _access(block: list[str], header: Mapping[str, Any]) -> Access | None:
         return None
     hitm = bool(_field(source, SNOOP) & SNOOP_HITM or _field(source, SNOOPX) & SNOOPX_PEER)
     line = int(physical["address"], 16) // LINE_BYTES if physical else 0
-    return Access(sample, kind, level, hitm, bool(_field(source, TLB) & TLB_WALKER), int(match["weight"]), line)
+    return Access(sample, kind, level, hitm, _walked(_field(source, TLB)), int(match["weight"]), line)
+
+
+def _walked(tlb: int) -> bool:
+    """Whether the page table was walked. Intel's and AMD's drivers set no bit for it, but that the second level missed."""
+    return bool(tlb & TLB_WALKER) or tlb & TLB_MISSED_L2 == TLB_MISSED_L2
 
 
 def _field(source: int, place: tuple[int, int]) -> int:

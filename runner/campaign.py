@@ -118,8 +118,11 @@ def _check_nodes(nodes: int, testbed: str, cpus: int | None) -> None:
         raise messages.too_few_cpus(nodes, cpus)
 
 
-def chosen(testbed: str, host_options: Mapping[str, Any], progress: Progress, prefers: str | None = None, nodes: int = 1) -> str:
-    """The testbed by name. ``auto`` is the one that an option belongs to, and the lab where it takes several NUMA ``nodes``; else native,
+def chosen(
+    testbed: str, host_options: Mapping[str, Any], progress: Progress, prefers: str | None = None, nodes: int = 1, cards: bool = False
+) -> str:
+    """The testbed by name. ``auto`` is the one that an option belongs to, and the lab where it takes several NUMA ``nodes``, or network
+    ``cards``; else native,
     where the experiment ``prefers`` it and this host can be a testbed, or both kinds of Open vSwitch can run here with virtual machines;
     else the lab."""
     if testbed != AUTO:
@@ -128,6 +131,9 @@ def chosen(testbed: str, host_options: Mapping[str, Any], progress: Progress, pr
         return OPTIONS_OF[next(iter(host_options))]
     if nodes > 1:
         progress.say(messages.lab_chosen_for_nodes(nodes))
+        return Lab.name
+    if cards:
+        progress.say(messages.lab_chosen_for_cards())
         return Lab.name
     if prefers == Native.name:
         why = Native.needs()

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
-"""Remove what a killed process could not: instance folders, half-built images; on request the whole cache."""
+"""Remove what a killed process could not: instance folders, half-built images; snapshots of another vsprof; on request the whole cache."""
 
 from __future__ import annotations
 
@@ -7,8 +7,10 @@ import contextlib
 from collections.abc import Iterable
 from pathlib import Path
 
+from vsprof.terms import errors
 from vsprof.testbeds import inventory
 from vsprof.testbeds.emulator import cache as artefacts
+from vsprof.testbeds.emulator import snapshot
 from vsprof.testbeds.emulator.machine import Instance
 from vsprof.testbeds.native import Native
 from vsprof.testbeds.remote import Remote
@@ -21,8 +23,16 @@ def clean(*, cache: bool) -> Iterable[Path]:
     """
     yield from Instance.remove_stale()
     yield from Native.remove_stale()
-    with artefacts.unused() if cache else contextlib.nullcontext():
-        yield from _artefacts(everything=cache)
+    with contextlib.ExitStack() as held:
+        try:
+            held.enter_context(artefacts.unused())
+            old = True
+        except errors.BadInput:
+            if cache:
+                raise
+            # Whoever runs from it may be the vsprof whose snapshots we would take for old ones.
+            old = False
+        yield from _artefacts(everything=cache, old=old)
 
 
 def clean_servers(path: Path, name: str | None) -> Iterable[tuple[str, list[str]]]:
@@ -34,9 +44,12 @@ def clean_servers(path: Path, name: str | None) -> Iterable[tuple[str, list[str]
         yield server, Remote(inventory=path, server=server).clear()
 
 
-def _artefacts(*, everything: bool) -> Iterable[Path]:
+def _artefacts(*, everything: bool, old: bool) -> Iterable[Path]:
+    """``old``: also the snapshots of another vsprof, half a gigabyte and more each, which this one never resumes."""
     folder = artefacts.root() / "lab"
-    for path in sorted(folder.glob("*") if everything else folder.glob("*.partial")):
+    for path in sorted(folder.glob("*")):
+        if not (everything or path.suffix == ".partial" or (old and "cpus-" in path.name and snapshot.RECIPE not in path.name)):
+            continue
         if not path.is_dir():
             continue
         # A builder at work holds the lock of its artefact; wait for it rather than pull its folder away.

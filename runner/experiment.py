@@ -340,6 +340,12 @@ def check_notebook(experiment: Experiment) -> None:
         raise terms_messages.unknown_value("notebook", experiment.notebook, known)
 
 
+def takes_cards(experiment: Experiment) -> bool:
+    """Whether any of its cases is on a wire between network cards."""
+    named = {str(values.get("topology")) for values in combinations(experiment)}
+    return any(TOPOLOGIES[name].needs_cards for name in named & TOPOLOGIES.keys())
+
+
 def _matches(combination: Mapping[str, Any], pattern: Mapping[str, Any]) -> bool:
     known: dict[str, Any] = {"switch": SWITCHES, "topology": TOPOLOGIES, "access": {*_accesses(), AUTO}}
     for options in _options().values():

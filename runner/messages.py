@@ -266,6 +266,10 @@ def lab_chosen_for_nodes(nodes: int) -> str:
     return f"testbed: lab, which alone can be given {nodes} NUMA nodes"
 
 
+def lab_chosen_for_cards() -> str:
+    return "testbed: lab, which alone has a wire between two network cards"
+
+
 # --- Options ---------------------------------------------------------------------------------------------------------
 
 

@@ -37,7 +37,7 @@ NODE_MEMORY_MIB = 448
 NO_MEMORY_MIB = 1
 """A limit that no hugepage fits in; 0 would be none."""
 
-SLEEP_WHILE_BOOTING_US = 2000
+SLEEP_UNTIL_READY_US = 2000
 SLEEP_MAX, OTHER_SLEEP_MAX = "pmd-sleep-max", {"bookworm": "pmd-maxsleep"}
 """The setting's name, and by release what Open vSwitch 3.1 called it."""
 
@@ -121,8 +121,8 @@ class OvsDpdk(Ovs):
             "dpdk-init": "true",
             # Of PCI's devices it touches those alone that are to be its ports: others are in use.
             "dpdk-extra": quoted(f"-a {self.card}" if self.card else "--no-pci"),
-            # Until the endpoints are up, see ``ready``: a poll-mode thread that spins for nobody slows their boot.
-            self._sleep_max: str(SLEEP_WHILE_BOOTING_US),
+            # Until the endpoints are up, see ``ready``: a poll-mode thread that spins for nobody slows them.
+            self._sleep_max: str(SLEEP_UNTIL_READY_US),
             **self._memory(),
             # Of the daemon's main thread, and of all that it starts.
             "dpdk-lcore-mask": hex(1 << (self.plan.switch if self.chosen["main_thread"] == "pmd-cpu" else self.plan.housekeeping)),

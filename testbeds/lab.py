@@ -240,16 +240,15 @@ class Lab(SystemdHost):
         assert self._image is not None, "the lab is not open"
         where = snapshot.folder(self._image, self._shape, key)
         if not cache.intact(where):
-            self._say("booting the virtual machines (once; about a minute)")
+            self._say("booting the virtual machines (once; half a minute)")
         return cache.make(where, lambda partial: self._make(partial, prepare), snapshot.PARTS)
 
     def _make(self, to: Path, prepare: Callable[[], None]) -> None:
-        try:
-            self._begin(self._plain, to / "disk.qcow2")
-            prepare()
-            snapshot.save(self.machine, self.channel, to / "state.bin")
-        finally:
-            self._end()
+        self._begin(self._plain, to / "disk.qcow2")
+        # Where that fails the lab stays as it is: its logs tell why.
+        prepare()
+        snapshot.save(self.machine, self.channel, to / "state.bin")
+        self._end()
 
     def _end(self) -> None:
         if self._shell is not None:

@@ -15,14 +15,17 @@ from qemu.qmp.error import QMPError
 
 from vsprof.terms import errors
 from vsprof.testbeds import messages
+from vsprof.testbeds.patience import Patience
+
+GLANCE_S = 1.0
 
 
 class Monitor:
     """A connection to a monitor, or with ``agent`` to a guest agent, which sends no greeting and negotiates nothing."""
 
-    def __init__(self, socket: Path, *, agent: bool = False, who: str = "QEMU") -> None:
-        """``who`` is told of in errors."""
-        self._socket, self._agent, self._who = socket, agent, who
+    def __init__(self, socket: Path, *, agent: bool = False, who: str = "QEMU", patience: Callable[[float], Patience] = Patience) -> None:
+        """``who`` is told of in errors. ``patience``: makes the time-outs, of their seconds."""
+        self._socket, self._agent, self._who, self._patience = socket, agent, who, patience
         self._loop = asyncio.new_event_loop()
         self._client: QMPClient | None = None
 
@@ -63,7 +66,7 @@ class Monitor:
             self._loop.close()
 
     def _wait(self, what: Any, seconds: float, goes_on: Callable[[], bool] = lambda: False) -> Any:
-        task = self._loop.create_task(_answer(what, seconds, goes_on))
+        task = self._loop.create_task(_answer(what, lambda: self._patience(seconds), goes_on))
         try:
             return self._loop.run_until_complete(task)
         except KeyboardInterrupt:
@@ -75,13 +78,16 @@ class Monitor:
             raise
 
 
-async def _answer(what: Coroutine[Any, Any, Any], seconds: float, goes_on: Callable[[], bool]) -> Any:
+async def _answer(what: Coroutine[Any, Any, Any], begin: Callable[[], Patience], goes_on: Callable[[], bool]) -> Any:
     """Raises ``TimeoutError``."""
-    asked = asyncio.ensure_future(what)
+    asked, patience = asyncio.ensure_future(what), begin()
     try:
-        while not (await asyncio.wait([asked], timeout=seconds))[0]:
+        while not (await asyncio.wait([asked], timeout=max(0.0, min(GLANCE_S, patience.left()))))[0]:
+            if not patience.over():
+                continue
             if not goes_on():
                 raise TimeoutError
+            patience = begin()
         return asked.result()
     finally:
         asked.cancel()

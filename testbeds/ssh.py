@@ -14,6 +14,7 @@ import time
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from pathlib import Path, PurePosixPath
+from typing import IO
 
 from vsprof.testbeds import messages, processes
 from vsprof.testbeds.base import Completed
@@ -21,6 +22,7 @@ from vsprof.testbeds.patience import HeldUp, Patience
 
 CONNECT_SECONDS = 5
 LEAVE_SECONDS = 5
+PULL_SECONDS = 300
 GLANCE_S = 1.0
 LEAST_WAIT_S = 0.05
 """Less that is left of a time-out is none."""
@@ -106,9 +108,10 @@ class Channel:
         # Through a file, so that either end can fail, or hang, and one knows which.
         with tempfile.TemporaryFile() as archive:
             command = f"tar -C {shlex.quote(at)} -cf - {shlex.quote(name)}"
-            sent = subprocess.run(
-                self._command([], command), stdin=subprocess.DEVNULL, stdout=archive, stderr=subprocess.PIPE, timeout=300, check=False
-            )
+            try:
+                sent = ran(self._command([], command), None, PULL_SECONDS, self.held_up, archive)
+            except subprocess.TimeoutExpired as error:
+                raise messages.command_timed_out(command, PULL_SECONDS, self.doing()) from error
             if sent.returncode:
                 raise messages.command_failed(command, sent.returncode, sent.stderr.decode(errors="replace"))
             archive.seek(0)
@@ -164,16 +167,21 @@ class Channel:
         ]  # fmt: skip
 
 
-def ran(words: list[str], stdin: bytes | None, timeout: float, held_up: HeldUp) -> subprocess.CompletedProcess[bytes]:
-    """``subprocess.run``, with a time-out that is a ``Patience``."""
+def ran(
+    words: list[str], stdin: bytes | None, timeout: float, held_up: HeldUp, to: IO[bytes] | int = subprocess.PIPE
+) -> subprocess.CompletedProcess[bytes]:
+    """``subprocess.run``, with a time-out that is a ``Patience``. ``to``: takes its standard output."""
     patience, left = Patience(timeout, held_up), timeout
     given = subprocess.DEVNULL if stdin is None else subprocess.PIPE
-    with subprocess.Popen(words, stdin=given, stdout=subprocess.PIPE, stderr=subprocess.PIPE) as process:
+    with subprocess.Popen(words, stdin=given, stdout=to, stderr=subprocess.PIPE) as process:
         try:
             while True:
-                with contextlib.suppress(subprocess.TimeoutExpired):
+                try:
                     printed, said = process.communicate(stdin, left)
                     return subprocess.CompletedProcess(words, process.returncode, printed, said)
+                except subprocess.TimeoutExpired:
+                    # It has kept what is still to be sent, and takes no other.
+                    stdin = None
                 if (left := patience.left()) < LEAST_WAIT_S:
                     raise subprocess.TimeoutExpired(words, timeout)
         except BaseException:

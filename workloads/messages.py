@@ -24,6 +24,10 @@ def reports_too_long(seconds: float) -> str:
     return f"iperf3 reports every {seconds:g} s, which is longer than a window of modelled time"
 
 
+def no_cpu_for_generator(cpus: int) -> RunFailed:
+    return RunFailed(f"pvp_wire takes a CPU for the generator alone, and with {cpus} CPUs it has none: add --cpus 4 (or 6 with two nodes)")
+
+
 def no_wire_there(why: str) -> RunFailed:
     return RunFailed(f"pvp_wire can't be measured here: {why}")
 

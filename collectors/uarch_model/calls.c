@@ -59,10 +59,13 @@ void calls_switch(struct calls *calls, uint64_t key)
 	calls->now = oldest;
 }
 
-void calls_enter_kernel(struct calls *calls, uint64_t back)
+void calls_change_mode(struct calls *calls, bool user, bool entered, uint64_t back)
 {
-	calls->now->stack[false].depth = 0;
-	calls_push(&calls->now->stack[false], back);
+	if (!user && (entered || calls->user[calls->guest]))
+		calls->now->stack[false].depth = 0;
+	if (entered)
+		calls_push(&calls->now->stack[false], back);
+	calls->user[calls->guest] = user;
 }
 
 void calls_push(struct call_stack *stack, uint64_t back)

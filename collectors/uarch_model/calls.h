@@ -47,7 +47,7 @@ struct call_node {
 struct calls {
 	struct call_owner *now;     /* of the thread that runs */
 	struct call_owner *side[2]; /* of the host, of the guest: the one that ran last */
-	bool guest;
+	bool guest, user[2];        /* whether the host, and the guest, ran user code last */
 	uint64_t switches;
 	struct call_owner owner[CALL_OWNERS];
 	uint32_t count;            /* nodes, with that which stands for no caller */
@@ -63,8 +63,11 @@ void calls_forget_nodes(struct calls *calls);
 void calls_enter_side(struct calls *calls, bool guest);
 /* The thread with this key runs, of the side that runs. */
 void calls_switch(struct calls *calls, uint64_t key);
-/* User code was left for the kernel, which begins with no frame but the place that is gone back to. */
-void calls_enter_kernel(struct calls *calls, uint64_t back);
+/*
+ * From now on user code runs, or the kernel's. That begins with no frame but the place that is gone back to, where it was `entered` from
+ * there; with none where the other side ran in between, as when a guest is interrupted that was left in its user code.
+ */
+void calls_change_mode(struct calls *calls, bool user, bool entered, uint64_t back);
 void calls_push(struct call_stack *stack, uint64_t back);
 void calls_pop(struct call_stack *stack, uint64_t to, bool user);
 uint32_t calls_number(struct calls *calls, bool user);

@@ -113,8 +113,8 @@ void core_block_slow(struct core *core, const struct block *block)
 		core->now = &core->counters[mode];
 		core->now->kernel_entries += entered;
 		core->now->stall_mode += entered ? p->cost_kernel_entry : 0;
-		if (core->calls && entered)
-			calls_enter_kernel(core->calls, block_next(core->previous));
+		if (core->calls)
+			calls_change_mode(core->calls, block->user, entered, block_next(core->previous));
 	}
 	if (!goes_on(core, block))
 		count_special(core, block);

@@ -130,7 +130,10 @@ static void end_poll(struct timeline *timeline, int64_t at)
 {
 	struct timeline_event event = made(TIMELINE_poll, false, timeline->poll_at, at, timeline->poll_found, NULL);
 
-	if (timeline->poll_found) {
+	if (timeline->poll_at >= timeline->to) {
+		/* Behind the part, no poll counts. */
+		list_empty_polls(timeline, timeline->to);
+	} else if (timeline->poll_found) {
 		list_empty_polls(timeline, timeline->poll_at);
 		list(timeline, &event);
 	} else if (!timeline->empty++) {

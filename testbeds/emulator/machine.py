@@ -138,7 +138,7 @@ class Machine:
         self.port = 0
         self._free_slots = list(SLOTS)
         self._process: subprocess.Popen[bytes] | None = None
-        self._monitor = Monitor(folder / "qmp")
+        self._monitor = Monitor(folder / "qmp", patience=lambda seconds: Patience(seconds, self.held_up))
 
     def start(self, disk: Path, *, boot: bool) -> None:
         """Start QEMU on the overlay ``disk``: from the kernel on, or (``boot=False``) waiting for a snapshot's state.
@@ -174,9 +174,8 @@ class Machine:
 
     def qmp(self, command: str, **arguments: Any) -> Any:
         """Execute a command of QEMU's monitor. Raises ``VsprofError`` when it fails or the emulator is gone."""
-        patience = Patience(ANSWER_SECONDS, self.held_up)
         try:
-            return self._monitor.execute(command, seconds=ANSWER_SECONDS, goes_on=lambda: not patience.over(), **arguments)
+            return self._monitor.execute(command, seconds=ANSWER_SECONDS, **arguments)
         except errors.RunFailed as error:
             raise messages.emulator_failed(f"{error}\n{self.output()}") from error
 

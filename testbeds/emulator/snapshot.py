@@ -13,7 +13,7 @@ import time
 from pathlib import Path
 
 from vsprof.terms import errors
-from vsprof.testbeds import messages
+from vsprof.testbeds import messages, systemd_host
 from vsprof.testbeds.emulator import cache, soundness
 from vsprof.testbeds.emulator import machine as machines
 from vsprof.testbeds.emulator.image import Image, Say
@@ -26,8 +26,8 @@ BOOTS = 4
 """How often the lab is booted until it is sound. What makes one in many unsound is chance: see docs/testbeds/lab.md."""
 CHECK_SECONDS = 60
 PARTS = ["state.bin", "disk.qcow2"]
-_SOURCES = (machines.__file__, soundness.__file__, __file__)
-_RECIPE = hashlib.sha256(b"".join(Path(source).read_bytes() for source in _SOURCES)).hexdigest()[:8]
+_SOURCES = (machines.__file__, soundness.__file__, systemd_host.__file__, __file__)
+RECIPE = hashlib.sha256(b"".join(Path(source).read_bytes() for source in _SOURCES)).hexdigest()[:8]
 MIGRATION = ("mapped-ram", "multifd")
 
 # What must hold before the state is saved, and what every run will need: programs that are read into memory once, here,
@@ -52,7 +52,7 @@ sync
 def folder(image: Image, shape: Shape, prepared: str = "") -> Path:
     """Where the snapshot lies: named by what it depends on, which is the image, the machine, how it is made here, and the key of what
     was ``prepared`` on it."""
-    return image.folder.with_name("-".join(filter(None, (image.folder.name, shape.name, _RECIPE, prepared))))
+    return image.folder.with_name("-".join(filter(None, (image.folder.name, shape.name, RECIPE, prepared))))
 
 
 def get(image: Image, shape: Shape, say: Say) -> Path:

@@ -354,6 +354,8 @@ def test_auto_takes_the_testbed_that_the_experiment_prefers_where_it_can(monkeyp
     monkeypatch.setattr(campaigns.Native, "needs", classmethod(lambda cls: needs))
     monkeypatch.setattr(campaigns.Native, "lacks", classmethod(lambda cls: lacks))
     assert campaigns.chosen("auto", {}, quiet, prefers) == wanted
+    # The lab alone has what these take.
+    assert campaigns.chosen("auto", {}, quiet, prefers, cards=True) == "lab"
     assert campaigns.chosen("lab", {}, quiet, prefers) == "lab"
     assert campaigns.chosen("auto", {"inventory": "servers.ini"}, quiet, prefers) == "remote"
 

@@ -9,7 +9,8 @@ import tempfile
 import pytest
 
 from vsprof.runner import cli
-from vsprof.testbeds.emulator import cache
+from vsprof.terms import locks
+from vsprof.testbeds.emulator import cache, snapshot
 from vsprof.testbeds.emulator.machine import Instance
 
 
@@ -53,6 +54,18 @@ def test_a_half_built_image_goes_and_a_whole_one_stays(lab):
     assert cli.main(["clean"]) == 0
     assert (lab / "image" / "disk.raw").exists()
     assert not (lab / "other.partial").exists()
+
+
+def test_snapshots_of_another_vsprof_go_unless_somebody_runs_from_the_cache(lab):
+    mine, other = (lab / f"0123-4cpus-4096MiB-{recipe}-vms-42" for recipe in (snapshot.RECIPE, "deadbeef"))
+    for folder in (mine, other):
+        folder.mkdir()
+    with locks.take(lab.parent / cache.IN_USE, "the cache", shared=True):
+        assert cli.main(["clean"]) == 0
+        assert other.exists()
+    assert cli.main(["clean"]) == 0
+    assert mine.exists()
+    assert not other.exists()
 
 
 def test_with_cache_everything_goes(lab, capsys):

@@ -408,11 +408,16 @@ def test_what_ends_with_its_testbed_is_not_stopped_before(tmp_path, monkeypatch,
         def facts(self):
             return {}
 
+        def boot(self):
+            order.append("boot")
+
         def start(self):
+            order.append(self.name)
+
+        def ready(self):
             return None
 
-        ready = boot = start
-
+    order = []
     host = Bed()
     host.thrown_away = thrown_away
     monkeypatch.setitem(experiments.SWITCHES, "kernel-ovs", lambda *_: Part("switch"))
@@ -420,6 +425,8 @@ def test_what_ends_with_its_testbed_is_not_stopped_before(tmp_path, monkeypatch,
     plan = Plan("r001", PLAN.case, 1, ())
     run.execute(host, plan, Setting("vm2vm", Windows(), [], frozenset()), tmp_path / "r001", lambda text: None)
     assert seen == stopped
+    # First of all: a testbed may come up with virtual machines that are booted, and a card is there before DPDK looks for any.
+    assert order == ["boot", "switch", "topology"]
 
 
 def test_what_died_is_told_and_not_who_missed_it_first():

@@ -278,8 +278,12 @@ def test_a_preparation_that_fails_keeps_nothing(kept):
         raise errors.RunFailed("guest1: its guest agent did not answer")
 
     done = []
-    with pytest.raises(errors.RunFailed, match="guest1"), Lab() as host:
-        host.prepared("vms-42", fails)
+    with Lab() as host:
+        with pytest.raises(errors.RunFailed, match="guest1"):
+            host.prepared("vms-42", fails)
+        # Who looks for the reason finds the same lab.
+        assert host.machine
+        assert len(kept) == 1
     with Lab() as host:
         host.prepared("vms-42", lambda: done.append("vms-42"))
     assert done == ["vms-42"]

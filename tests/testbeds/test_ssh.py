@@ -82,6 +82,13 @@ def test_time_in_which_an_emulator_got_no_cpu_does_not_count(channel, monkeypatc
     assert channel.run("true", timeout=0.3, check=True).status == 0
 
 
+def test_what_is_sent_to_a_host_that_is_held_up_arrives_once(channel, monkeypatch):
+    monkeypatch.setattr(channel, "_command", lambda options, *command: ["sh", "-c", "sleep 0.8; cat"])
+    began = time.monotonic()
+    monkeypatch.setattr(channel, "held_up", lambda: {1: time.monotonic() - began})
+    assert channel.run("cat", timeout=0.3, check=True, stdin=b"a script").stdout == "a script"
+
+
 def test_an_emulator_that_gets_its_cpu_gets_no_more_time(channel, monkeypatch):
     waits(channel, monkeypatch, 30)
     monkeypatch.setattr(channel, "held_up", lambda: {1: 5.0, 2: 7.0})

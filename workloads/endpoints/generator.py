@@ -11,7 +11,7 @@ from vsprof.testbeds import dpdk_telemetry, wire
 from vsprof.testbeds.base import Process, Testbed
 from vsprof.workloads import messages
 from vsprof.workloads.endpoints.base import Counters, Endpoint, Flood, Frames, Job
-from vsprof.workloads.endpoints.testpmd import Testpmd
+from vsprof.workloads.endpoints.testpmd import FLOWGEN_BYTES, Testpmd
 from vsprof.workloads.endpoints.virtio_user import counters_of
 
 NAME = "generator"
@@ -27,7 +27,8 @@ class Generator(Endpoint):
         """``frame_size``: bytes of a frame, without FCS."""
         wire.give_dpdk(host, card)
         self._host = host
-        self._testpmd = Testpmd(host, NAME, [], [cpu], cards=[card], forward="flowgen", topology="loop", own=[f"--txpkts={frame_size}"])
+        own = [f"--txpkts={frame_size + FLOWGEN_BYTES}", "--flowgen-flows=1"]
+        self._testpmd = Testpmd(host, NAME, [], [cpu], cards=[card], forward="flowgen", topology="loop", own=own)
 
     def send(self, on: bool) -> str:
         return self._testpmd.tell("start" if on else "stop")

@@ -12,6 +12,7 @@ import hashlib
 import shlex
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from pathlib import Path
 from typing import Any, ClassVar
 
 from vsprof.switches.base import Port
@@ -339,7 +340,7 @@ class Vm(Endpoint):
 
     @contextlib.contextmanager
     def _monitor(self) -> Iterator[Monitor]:
-        monitor = Monitor(self._host.socket(self._socket("qmp")))
+        monitor = Monitor(self._host.socket(self._socket("qmp")), patience=self._host.patience)
         try:
             patience = self._host.patience(CONNECT_SECONDS)
             # On a loaded machine one try may not be enough. A QEMU that ended is not asked again.
@@ -435,8 +436,9 @@ def boot_all(host: Testbed, vms: Sequence[Vm]) -> None:
         for vm in vms:
             vm.stand_still()
 
-    commands = "\n".join(vm.command() for vm in vms)
-    if process := host.prepared(f"vms-{hashlib.sha256(commands.encode()).hexdigest()[:8]}", boot):
+    # What they are then depends on how they were booted, too.
+    how = "\n".join([Path(__file__).read_text(), *(vm.command() for vm in vms)])
+    if process := host.prepared(f"vms-{hashlib.sha256(how.encode()).hexdigest()[:8]}", boot):
         for vm in vms:
             vm.find(process)
 

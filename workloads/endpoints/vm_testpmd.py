@@ -11,6 +11,7 @@ from typing import Any, ClassVar
 
 from vsprof.workloads import messages
 from vsprof.workloads.endpoints.base import Counters, Flood, Frames
+from vsprof.workloads.endpoints.testpmd import FLOWGEN_BYTES
 from vsprof.workloads.endpoints.vm_dpdk import LOG, LOOK_S, DpdkVm, until
 
 INPUT = "/run/testpmd.in"
@@ -94,7 +95,8 @@ class TestpmdFlood(Flood):
             # Told at its start alone.
             self._vm.serve(mode, f"--flowgen-flows={frames.flows}")
             self._vm.await_program(READY)
-        self._vm.tell("stop", f"set fwd {mode}", f"set eth-peer 0 {frames.target_mac}", f"set txpkts {frames.size}")
+        size = frames.size + (FLOWGEN_BYTES if frames.flows > 1 else 0)
+        self._vm.tell("stop", f"set fwd {mode}", f"set eth-peer 0 {frames.target_mac}", f"set txpkts {size}")
 
     def start(self) -> None:
         self._vm.tell("start")

@@ -86,9 +86,10 @@ class Topology(abc.ABC):
         Raises ``RunFailed`` when one does not come up.
         """
         if self._vms is None:
-            self._vms = [] if self.access in CONTAINERS else self._machines()
-            if self._vms:
-                vm.boot_all(self.host, self._vms)
+            vms = [] if self.access in CONTAINERS else self._machines()
+            if vms:
+                vm.boot_all(self.host, vms)
+            self._vms = vms
 
     @abc.abstractmethod
     def start(self) -> None:
@@ -101,6 +102,7 @@ class Topology(abc.ABC):
             for endpoint in reversed(self._made):
                 undo.callback(endpoint.stop)
             self._made.clear()
+            self._vms = None
 
     def close(self) -> None:
         """End the connections to the endpoints, which stay as they are. Safe to call at any time, and twice."""

@@ -24,6 +24,9 @@ class PvpWire(Pvp):
     _wire: Wire | None = None
 
     def boot(self) -> None:
+        generator, guest = self.plan.endpoints[1], self.plan.endpoints[0]
+        if generator in (guest, self.plan.housekeeping):
+            raise messages.no_cpu_for_generator(self.host.cpus)
         super().boot()
         if self._wire is None:
             if why := self.host.wire_lacking():

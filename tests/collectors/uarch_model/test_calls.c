@@ -92,16 +92,43 @@ static void the_kernel_stands_on_the_program(void)
 
 	calls_init(&calls);
 	call(true, 0x1005);
-	calls_enter_kernel(&calls, 0x3002);
+	calls_change_mode(&calls, false, true, 0x3002);
 	call(false, kernel + 5);
 	STACK_IS(false, 0x1005, 0x3002, kernel + 5);
 	STACK_IS(true, 0x1005);
 	/* It went back without a return that is seen; the next entry begins anew. */
-	calls_enter_kernel(&calls, 0x4002);
+	calls_change_mode(&calls, false, true, 0x4002);
 	STACK_IS(false, 0x1005, 0x4002);
 	returns(true, 0x1005);
-	calls_enter_kernel(&calls, 0x5002);
+	calls_change_mode(&calls, false, true, 0x5002);
 	STACK_IS(false, 0x5002);
+}
+
+/* Its user code was left by an exit, and it goes on in the handler of an interrupt that was injected. */
+static void a_guest_that_is_interrupted_has_no_frames_of_an_older_call(void)
+{
+	const uint64_t kernel = 0xffffffff81000000;
+
+	calls_init(&calls);
+	calls_enter_side(&calls, true);
+	calls_change_mode(&calls, true, false, 0);
+	call(true, 0x1005);
+	calls_change_mode(&calls, false, true, 0x3002);
+	call(false, kernel + 5);
+	calls_change_mode(&calls, true, false, 0); /* without a return that is seen */
+	call(true, 0x2005);
+	calls_enter_side(&calls, false);
+	calls_change_mode(&calls, false, false, 0);
+	calls_enter_side(&calls, true);
+	calls_change_mode(&calls, false, false, 0);
+	STACK_IS(false, 0x1005, 0x2005);
+	/* Left in its kernel, it goes on where it was. */
+	call(false, kernel + 9);
+	calls_enter_side(&calls, false);
+	calls_change_mode(&calls, false, false, 0);
+	calls_enter_side(&calls, true);
+	calls_change_mode(&calls, false, false, 0);
+	STACK_IS(false, 0x1005, 0x2005, kernel + 9);
 }
 
 static void each_thread_and_each_side_has_its_own(void)
@@ -249,6 +276,7 @@ int main(void)
 	calls_and_returns();
 	what_does_not_pair();
 	the_kernel_stands_on_the_program();
+	a_guest_that_is_interrupted_has_no_frames_of_an_older_call();
 	each_thread_and_each_side_has_its_own();
 	what_is_too_deep();
 	against_a_naive_stack();

@@ -94,9 +94,11 @@ static void polls(void)
 	timeline_poll_found(&timeline, 1);
 	timeline_poll(&timeline, 1230);
 	timeline_poll(&timeline, 1240);
+	for (int64_t at = 1600; at < 9000; at += 10) /* behind the part */
+		timeline_poll(&timeline, at);
 	says(3000, "{\"from_ns\":100,\"to_ns\":600,\"full\":false,\"events\":["
 		   "[110,20,\"empty_polls\",0,2,\"\"],\n[130,70,\"poll\",0,32,\"\"],\n[200,10,\"empty_polls\",0,1,\"\"],\n"
-		   "[210,20,\"poll\",0,1,\"\"],\n[230,10,\"empty_polls\",0,1,\"\"]]}");
+		   "[210,20,\"poll\",0,1,\"\"],\n[230,370,\"empty_polls\",0,2,\"\"]]}");
 }
 
 static void a_full_list_ends_early(void)
