@@ -32,5 +32,6 @@ def test_what_is_sent_comes_back(name: str, access: str, endpoint: str) -> None:
         generator = topology._generator.counters()
         # In no time: what comes in is not what went out, for a ring of the card overflows.
         assert generator.sent_packets >= card.received_packets >= card.sent_packets > 1000
-        assert generator.received_packets == card.sent_packets
+        # What comes back when it has stopped is not taken by it any more.
+        assert card.sent_packets >= generator.received_packets > 1000
         topology.close()
