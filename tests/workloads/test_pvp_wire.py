@@ -153,5 +153,7 @@ def test_the_generator_is_no_part_of_what_is_counted(monkeypatch):
     assert made["cards"] == [CARDS.load]
     assert (made["forward"], made["own"]) == ("flowgen", ["--txpkts=64", "--flowgen-flows=1"])
     assert {thread.role for thread in one.threads()} == {"host-other"}
+    with pytest.raises(RunFailed, match="generator: it loads a wire by itself"):
+        one.flood(None)
     topology = PvpWire(Host(), OvsDpdk(Host(), CpuPlan.of(4)), CpuPlan.of(4), "vhost-user", {"endpoint": "testpmd"})
     assert topology.cpu_roles() == {0: "host-other", 1: "switch", 2: "guest", 3: "host-other"}

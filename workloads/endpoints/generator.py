@@ -34,7 +34,7 @@ class Generator(Endpoint):
         return self._testpmd.tell("start" if on else "stop")
 
     def flood(self, frames: Frames) -> Flood:
-        raise NotImplementedError
+        raise messages.endpoint_failed(self.name, "it loads a wire by itself, and sends no flood of others", "")
 
     def spawn(self, command: str, *, may_fail: bool = False) -> Job:
         raise messages.endpoint_failed(self.name, f"it has no network stack: {command}", "")
