@@ -10,7 +10,7 @@ import pytest
 from running import FOLDER, command, fresh, kept, lcores
 from traffic import exchange, frames, mac
 
-pytestmark = pytest.mark.lab
+pytestmark = pytest.mark.dataplane
 SECONDS = 5
 PORT = "a,path=/run/vs/bad.a,server=1"
 LONG = "/run/" + "x" * 120

@@ -17,7 +17,7 @@ from running import FOLDER, Switch, held, kept
 from traffic import BROADCAST, Load, exchange, frames, introduce, mac, quiet
 from vhost_user import HEADER, Refused, Request
 
-pytestmark = pytest.mark.lab
+pytestmark = pytest.mark.dataplane
 KILLS = 100
 ROUNDS = 9
 SEED = 23

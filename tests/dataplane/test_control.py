@@ -15,7 +15,7 @@ from modes import DATAPATHS
 from running import FOLDER, IDLE, Switch, fresh, kept
 from traffic import BROADCAST, Load, exchange, frames, introduce, mac
 
-pytestmark = pytest.mark.lab
+pytestmark = pytest.mark.dataplane
 NONSENSE = {
     "no-such-command": "frobnicate",
     "empty": "",

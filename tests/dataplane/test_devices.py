@@ -15,7 +15,7 @@ from modes import DATAPATHS
 from running import Switch, kept
 from traffic import BROADCAST, KIND, exchange, frame, frames, introduce, mac, same
 
-pytestmark = pytest.mark.lab
+pytestmark = pytest.mark.dataplane
 CLONE_NEWNET = 0x40000000
 SIZES = (60, 64, 128, 1024, 1514)
 

@@ -10,7 +10,7 @@ from traffic import exchange, frame, frames, mac, same
 from vhost_user import Feature
 from virtqueue import Buffer
 
-pytestmark = pytest.mark.lab
+pytestmark = pytest.mark.dataplane
 # Around the sizes of cache lines, pages, receive buffers of 2 KiB and mbufs with and without their headroom.
 SIZES = (60, 61, 64, 65, 127, 128, 256, 512, 1024, 1514, 1518, 1908, 1920, 2035, 2036, 2037, 2048, 2049, 2176, 4000, 4096, 8192, 9000)
 LAYOUTS = {

@@ -12,7 +12,7 @@ from running import Loop, fresh
 from vhost_user import Feature
 from virtqueue import Buffer
 
-pytestmark = pytest.mark.lab
+pytestmark = pytest.mark.dataplane
 LEGACY = (Feature.PROTOCOL_FEATURES,)
 FEATURES = {
     "usual": USUAL,

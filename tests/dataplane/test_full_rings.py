@@ -12,7 +12,7 @@ from modes import DATAPATHS
 from running import Switch, kept
 from traffic import BROADCAST, exchange, frames, mac, same, silent
 
-pytestmark = pytest.mark.lab
+pytestmark = pytest.mark.dataplane
 LONG, SHORT = "1000000", "150000"
 """Of --hold-us: longer than a test waits for anything, and short."""
 

@@ -27,7 +27,7 @@ from running import FOLDER, Switch, held, unharmed
 from traffic import BROADCAST, exchange, frame, frames, mac, quiet
 from vhost_user import NEED_REPLY, Connection, Feature, Refused, Request, memory_table, u64
 
-pytestmark = pytest.mark.lab
+pytestmark = pytest.mark.dataplane
 
 
 def named(attack: Attack) -> str:

@@ -15,7 +15,7 @@ from running import Switch, kept
 from traffic import exchange, frame, frames, introduce, mac, same
 from vhost_user import Feature
 
-pytestmark = pytest.mark.lab
+pytestmark = pytest.mark.dataplane
 SIZES = (60, 1514)
 IDLE_SECONDS = 0.4
 

@@ -16,7 +16,7 @@ from running import Switch, kept
 from traffic import exchange, frames, introduce, mac, quiet
 from vhost_user import Request, u64
 
-pytestmark = pytest.mark.lab
+pytestmark = pytest.mark.dataplane
 HOLD = ("--hold-us", "1000000")
 """Longer than a guest of ours ever takes: a frame is lost by a fault alone."""
 PAUSES, COMINGS = 150, 12

@@ -21,7 +21,7 @@ from sanitized import OPTIONS, switch_with_sanitizers
 from sequences import Conversation
 
 SECONDS = int(os.environ.get("VSPROF_FUZZ_SECONDS", "6"))
-pytestmark = [pytest.mark.lab, pytest.mark.timeout(SECONDS + 900)]
+pytestmark = [pytest.mark.dataplane, pytest.mark.timeout(SECONDS + 900)]
 SEED = int(os.environ.get("VSPROF_TEST_SEED", "0")) or random.SystemRandom().randrange(1, 10**6)
 SETTLE_SECONDS = 1.2
 KEPT_MOST = 18

@@ -17,7 +17,7 @@ from running import Switch, kept
 from traffic import BROADCAST, exchange, frame, frames, introduce, mac, quiet
 from virtqueue import INDIRECT, NEXT, WRITE
 
-pytestmark = pytest.mark.lab
+pytestmark = pytest.mark.dataplane
 BOUND_NS = 100_000
 """docs/dataplane.md states it."""
 TRIES = 40

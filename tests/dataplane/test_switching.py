@@ -10,7 +10,7 @@ import pytest
 from running import Switch, kept
 from traffic import BROADCAST, HEAD, exchange, frame, frames, introduce, mac, quiet, same, silent
 
-pytestmark = pytest.mark.lab
+pytestmark = pytest.mark.dataplane
 GROUPS = {"broadcast": BROADCAST, "ipv4-multicast": b"\x01\0\x5e\0\0\1", "ipv6-multicast": b"\x33\x33\0\0\0\1", "unknown": mac(999)}
 AGE_S = 2  # were the test's own process stopped for longer than this, what goes on talking would be forgotten
 

@@ -16,7 +16,7 @@ from traffic import exchange, frames, mac
 
 from vsprof.workloads.endpoints.testpmd import Testpmd
 
-pytestmark = pytest.mark.lab
+pytestmark = pytest.mark.dataplane
 PATHS = {
     "mergeable": "",
     "non-mergeable": ",mrg_rxbuf=0",

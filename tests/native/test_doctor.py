@@ -12,7 +12,7 @@ from vsprof.runner.experiment import SWITCHES
 from vsprof.testbeds.emulator import image
 from vsprof.testbeds.native import Native
 
-pytestmark = [pytest.mark.lab, pytest.mark.usefixtures("native_can_run")]
+pytestmark = [pytest.mark.native, pytest.mark.usefixtures("native_can_run")]
 
 
 @pytest.fixture(scope="module")

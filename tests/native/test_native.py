@@ -17,7 +17,7 @@ import pytest
 from vsprof.terms import errors
 from vsprof.testbeds.native import FOLDERS, HUGEPAGES, Native, _cgroup
 
-pytestmark = [pytest.mark.lab, pytest.mark.usefixtures("native_can_run")]
+pytestmark = [pytest.mark.native, pytest.mark.usefixtures("native_can_run")]
 PROJECT = Path(__file__).resolve().parents[2]
 
 

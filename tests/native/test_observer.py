@@ -11,7 +11,7 @@ from vsprof.collectors.base import Apart, Collector
 from vsprof.runner.experiment import Case
 from vsprof.testbeds.native import Native
 
-pytestmark = [pytest.mark.lab, pytest.mark.usefixtures("native_can_run")]
+pytestmark = [pytest.mark.native, pytest.mark.usefixtures("native_can_run")]
 PAIRS, SECONDS = 3, 0.5
 
 

@@ -17,7 +17,7 @@ from vsprof.testbeds.native import Native
 from vsprof.workloads.topologies.pvp import Pvp
 from vsprof.workloads.traffic.forward import Forward, ForwardOptions
 
-pytestmark = [pytest.mark.lab, pytest.mark.usefixtures("native_can_run")]
+pytestmark = [pytest.mark.native, pytest.mark.usefixtures("native_can_run")]
 RING = 1024
 VM2VM = {"topology": "vm2vm", "access": "virtio-user", "frame_bytes": 64, "flows": 1}
 

@@ -15,7 +15,7 @@ from vsprof.workloads.endpoints.base import Frames
 from vsprof.workloads.endpoints.probe import Probe
 from vsprof.workloads.topologies.vm2vm import Vm2Vm
 
-pytestmark = [pytest.mark.lab, pytest.mark.usefixtures("native_can_run")]
+pytestmark = [pytest.mark.native, pytest.mark.usefixtures("native_can_run")]
 PERIOD_S = 350e-6
 FROZEN_S = 0.4
 

@@ -13,7 +13,7 @@ from vsprof.runner.run import Plan, Setting
 from vsprof.testbeds.native import Native
 from vsprof.workloads.endpoints import probe
 
-pytestmark = [pytest.mark.lab, pytest.mark.usefixtures("native_can_run")]
+pytestmark = [pytest.mark.native, pytest.mark.usefixtures("native_can_run")]
 QUICK = {"trial_seconds": 0.3, "sum_seconds": 0.9, "width": 0.2, "limit_seconds": 60}
 
 

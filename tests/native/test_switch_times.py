@@ -11,7 +11,7 @@ import pytest
 from vsprof.bench import native, switch_times
 from vsprof.testbeds.emulator import image
 
-pytestmark = [pytest.mark.lab, pytest.mark.usefixtures("native_can_run")]
+pytestmark = [pytest.mark.native, pytest.mark.usefixtures("native_can_run")]
 LINKS = Path("/sys/class/net")
 
 
