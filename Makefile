@@ -96,11 +96,11 @@ unhost: $(READY) ## Take back what `make host` did to them (INVENTORY=file); CHE
 .PHONY: test
 test: $(READY) ## Run all tests, a small real experiment in the lab included
 	-$(MAKE) --no-print-directory build/ready-to-fuzz # where clang can't be installed, the tests that need it say so
-	$(VENV)/bin/python -m pytest
+	$(VENV)/bin/python -m pytest --durations=10
 
 .PHONY: test-fast
-test-fast: $(READY) ## Run the tests that need no lab
-	$(VENV)/bin/python -m pytest -m "not lab"
+test-fast: $(READY) ## Run the tests that need neither the lab nor its image
+	$(VENV)/bin/python -m pytest --durations=10 -m "not lab and not native and not dataplane"
 
 .PHONY: test-host
 test-host: $(READY) ## Prepare a bare emulated server, measure on it, take it back (long: see docs/testbeds/remote.md)
@@ -130,6 +130,10 @@ bench-model: $(READY) ## What the processor model costs: bare emulation, countin
 .PHONY: bench-time
 bench-time: $(READY) ## Has modelled time converged? Several quanta, a second lab, and beside a busy program (SWITCHES=, CPU=profile)
 	$(VENV)/bin/python -m vsprof.bench.modelled_time $(if $(SWITCHES),--switches $(SWITCHES)) $(if $(CPU),--cpu-profile "$(CPU)")
+
+.PHONY: bench-gate
+bench-gate: $(READY) ## Is the verdict of a gate right? Against a vhost-switch slowed down on purpose, and against none (ROUNDS=10, 40 minutes)
+	$(VENV)/bin/python -m vsprof.bench.gate $(if $(ROUNDS),--rounds $(ROUNDS))
 
 .PHONY: bench-snapshots
 bench-snapshots: $(READY) ## Is every lab that boots sound? Boots it 30 times, about a minute each
