@@ -27,6 +27,10 @@ def fetch_failed(package: str, words: str) -> VsprofError:
     return VsprofError(f"Debian's package {package} can't be fetched: {words.strip()[-1000:]}; is a mirror in reach?")
 
 
+def campaign_failed(name: str, status: int, words: str) -> RunFailed:
+    return RunFailed(f"{name}: exit status {status}: {words.strip()[-1500:] or 'it printed no error'}")
+
+
 def no_counts(words: str) -> RunFailed:
     return RunFailed(f"a benchmark's script did not print its counts in pairs: {_short(words) or '(nothing)'}; call it by hand to see why")
 
