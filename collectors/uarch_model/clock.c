@@ -393,6 +393,14 @@ bool clock_call(struct clock *clock, uint32_t index, int64_t at)
 	return there;
 }
 
+void clock_send_back(struct clock *clock, uint32_t index)
+{
+	pthread_mutex_lock(&clock->lock);
+	if (clock->cpu[index].waits)
+		clock->let_go |= 1u << index;
+	unlock(clock);
+}
+
 int64_t clock_resume(struct clock *clock, uint32_t index)
 {
 	struct clock_cpu *cpu = &clock->cpu[index];

@@ -99,6 +99,8 @@ void clock_idle(struct clock *clock, uint32_t index, int64_t at);
  * far as `at`, or time is not modelled; if not, it still runs before `at`.
  */
 bool clock_call(struct clock *clock, uint32_t index, int64_t at);
+/* CPU `index` is sent back at once if it waits: the emulator has something for it to do. */
+void clock_send_back(struct clock *clock, uint32_t index);
 /*
  * CPU `index` goes on. Returns where, which is ahead of the others by what it takes to wake. Where nobody has called it, it was woken at the
  * clock's present time.

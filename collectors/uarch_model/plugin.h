@@ -27,9 +27,12 @@ struct vcpu {
 	bool asleep;
 	int64_t time_base;
 	uint64_t cycles_base, cycles_reported, retired_reported;
-	uint64_t report_at; /* `retired` at which it reports to the clock */
-	bool probe;         /* the task that runs is one of a window's probes */
-	bool free;          /* and so it takes no modelled time now */
+	uint64_t report_at;  /* `retired` at which it reports to the clock */
+	bool probe;          /* the task that runs is one of a window's probes */
+	bool free;           /* and so it takes no modelled time now */
+	bool errand;         /* it is to go on for a probe that spins, without waiting for the clock */
+	uint64_t errand_end; /* `retired` up to which it does */
+	uint64_t pauses;     /* of the host's kernel, when it last reported as a probe */
 };
 
 extern qemu_plugin_id_t plugin_id;

@@ -8,6 +8,7 @@
 
 #define REPORTS_A_QUANTUM 8       /* how often a processor tells the clock where it is */
 #define FEWEST_BETWEEN_REPORTS 50 /* instructions */
+#define ERRAND 3000               /* instructions, in which a lock is let go, or an interrupt answered, a guest's exit included */
 
 static __thread int own_index = -1;      /* of the processor that this thread runs */
 static __thread bool wants_machine_time; /* and not the processor's own */
@@ -85,6 +86,36 @@ static uint64_t until_report(const struct vcpu *vcpu, const struct core *core, u
 }
 
 /*
+ * A probe spins: for a lock that another processor's thread holds, or for an answer to an interrupt. But the clock stands still for the
+ * probe, so the other one waits, too, and gets on by a block of code every few milliseconds only. It is sent on for a while.
+ */
+static void help_probe(uint32_t index)
+{
+	for (uint32_t i = 0; i < vcpu_count; i++) {
+		if (i == index || vcpus[i].asleep || __atomic_exchange_n(&vcpus[i].errand, true, __ATOMIC_RELEASE))
+			continue;
+		clock_send_back(&machine_clock, i);
+	}
+}
+
+/* Whether it has paused since it was asked last, as only who spins does. */
+static bool has_paused(struct vcpu *vcpu, const struct core *core)
+{
+	uint64_t before = vcpu->pauses;
+
+	vcpu->pauses = core->counters[HOST_KERNEL].pauses;
+	return vcpu->pauses != before;
+}
+
+/* Whether a processor is sent on for a probe, and must not wait. */
+static bool on_errand(struct vcpu *vcpu, const struct core *core)
+{
+	if (__atomic_exchange_n(&vcpu->errand, false, __ATOMIC_ACQUIRE))
+		vcpu->errand_end = core->retired + ERRAND;
+	return core->retired < vcpu->errand_end;
+}
+
+/*
  * A request to interrupt processor `to`, by the thread that makes it. Those of one processor to another take their time: a local APIC
  * is told from outside only then. Nothing that has come in is lost before: the APIC has it, and this is to make its processor look.
  */
@@ -144,7 +175,9 @@ static void take_interrupts(struct vcpu *vcpu, const struct core *core, uint32_t
 /* A processor may have run too far ahead of the others: then it is held up here, though never for long. */
 void report_time(struct vcpu *vcpu, struct core *core, uint32_t index)
 {
-	if (core->retired >= vcpu->report_at) {
+	if (core->retired >= vcpu->report_at && on_errand(vcpu, core)) {
+		vcpu->report_at = vcpu->errand_end;
+	} else if (core->retired >= vcpu->report_at) {
 		settle_free(vcpu, core);
 		int64_t at = own_time(vcpu, core), machine = clock_now(&machine_clock);
 		uint64_t cycles = core_cycles(core);
@@ -153,6 +186,8 @@ void report_time(struct vcpu *vcpu, struct core *core, uint32_t index)
 		/* Time passed while nobody knew that it runs. */
 		if (at < machine)
 			set_own_time(vcpu, core, at = machine);
+		if (vcpu->free && has_paused(vcpu, core))
+			help_probe(index);
 		bool may_go = clock_report(&machine_clock, index, at);
 		vcpu->report_at = core->retired + (may_go ? until_report(vcpu, core, cycles) : 0);
 		if (may_go) {

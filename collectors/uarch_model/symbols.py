@@ -94,14 +94,17 @@ class Symbols:
         maps, process_of = read_processes(processes)
         everywhere = list(itertools.chain.from_iterable(maps.values()))
         found = []
+
+        @functools.cache
+        def name(address: str, process: int, mode: int) -> tuple[str, str]:
+            # The thread's own process first. A block of a library that processes share has the address of the process that it was
+            # translated for (see core.h), so any other's mappings may be what tells.
+            return self.name(int(address, 16), MODES[mode], itertools.chain(maps.get(process, []), everywhere))
+
         for index, core in enumerate(window["cores"]):
             sums: dict[_Key, list[int]] = defaultdict(lambda: [0] * len(KINDS))
             for address, thread, mode, *counts, _ in core["hot"]["spots"]:
-                # The thread's own process first. A block of a library that processes share has the address of the process that it was
-                # translated for (see core.h), so any other's mappings may be what tells.
-                places = itertools.chain(maps.get(process_of.get(thread, -1), []), everywhere)
-                name = self.name(int(address, 16), MODES[mode], places)
-                row = sums[(thread, MODES[mode], *name)]
+                row = sums[(thread, MODES[mode], *name(address, process_of.get(thread, -1), mode))]
                 for kind, count in enumerate(counts):
                     row[kind] += count
             for (thread, mode, where, function), counts in _hottest(sums).items():

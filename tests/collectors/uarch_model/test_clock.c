@@ -3,6 +3,7 @@
 #include "clock.h"
 
 #include <pthread.h>
+#include <sched.h>
 #include <stdlib.h>
 #include <time.h>
 #include <unistd.h>
@@ -118,6 +119,42 @@ static void test_leads_are_other_ones_after_each_wait_and_the_same_by_the_same_s
 		most = seen[0][i] > most ? seen[0][i] : most;
 	}
 	CHECK(least >= QUANTUM / 2 && least < QUANTUM * 6 / 10 && most > QUANTUM * 9 / 10 && most <= QUANTUM);
+}
+
+/* How long CPU 0, which is far ahead, waits at once [ns of real time]. */
+static void *waits_far_ahead(void *took)
+{
+	struct timespec begin, end;
+
+	clock_gettime(CLOCK_MONOTONIC, &begin);
+	CHECK(!clock_report(&clock_, 0, 10 * QUANTUM));
+	clock_gettime(CLOCK_MONOTONIC, &end);
+	*(int64_t *)took = (end.tv_sec - begin.tv_sec) * 1000000000 + end.tv_nsec - begin.tv_nsec;
+	return NULL;
+}
+
+static void test_who_waits_can_be_sent_back(void)
+{
+	int64_t took, shortest = CLOCK_LONGEST_WAIT_NS;
+	pthread_t thread;
+
+	begin(2, 0);
+	/* Nobody waits: nothing happens. */
+	clock_send_back(&clock_, 0);
+	for (int i = 0; i < 6; i++)
+		waits_far_ahead(&took);
+	CHECK(took >= CLOCK_LONGEST_WAIT_NS);
+	/* The quickest of some: on a busy machine a thread waits for a CPU, too. */
+	for (int i = 0; i < 20; i++) {
+		EQUAL(pthread_create(&thread, NULL, waits_far_ahead, &took), 0);
+		while (!__atomic_load_n(&clock_.cpu[0].waits, __ATOMIC_SEQ_CST))
+			sched_yield();
+		clock_send_back(&clock_, 0);
+		EQUAL(pthread_join(thread, NULL), 0);
+		shortest = took < shortest ? took : shortest;
+	}
+	CHECK(shortest < CLOCK_LONGEST_WAIT_NS / 2);
+	clock_stop(&clock_);
 }
 
 static void test_a_cpu_that_slept_takes_its_time_to_wake(void)
@@ -327,6 +364,7 @@ static void test_many_threads_starts_and_stops_leave_nobody_behind(void)
 int main(void)
 {
 	test_a_cpu_that_slept_takes_its_time_to_wake();
+	test_who_waits_can_be_sent_back();
 	test_the_slowest_cpu_that_runs_is_the_clock();
 	test_leads_are_other_ones_after_each_wait_and_the_same_by_the_same_seed();
 	test_a_cpu_that_was_called_is_waited_for();

@@ -360,6 +360,57 @@ static void test_a_processor_that_runs_is_interrupted_when_it_has_come_that_far(
 	end_time();
 }
 
+/* Beyond its lead by far, so that nobody but a probe would have it go on. */
+static void hold_up(uint32_t cpu)
+{
+	vcpus[cpu].report_at = 0;
+	cores[cpu]->flow += 1000000 * CHAIN_PART;
+	report_time(&vcpus[cpu], cores[cpu], cpu);
+	EQUAL(vcpus[cpu].report_at, cores[cpu]->retired);
+}
+
+/* The probe on processor 0 reports, having paused so often. */
+static void probe_reports(uint32_t pauses)
+{
+	cores[0]->counters[HOST_KERNEL].pauses += pauses;
+	vcpus[0].report_at = 0;
+	report_time(&vcpus[0], cores[0], 0);
+}
+
+static void test_who_a_probe_waits_for_does_not_wait(void)
+{
+	begin_time();
+	vcpus[0].probe = probing = true;
+	probe_reports(0);
+	CHECK(vcpus[0].free);
+	hold_up(1);
+	probe_reports(0);
+	hold_up(1);
+	/* It spins: the other one is to go on for a while, and then waits again, unless the probe still spins. */
+	probe_reports(1);
+	report_time(&vcpus[1], cores[1], 1);
+	EQUAL(vcpus[1].report_at, cores[1]->retired + ERRAND);
+	cores[1]->retired += ERRAND;
+	report_time(&vcpus[1], cores[1], 1);
+	EQUAL(vcpus[1].report_at, cores[1]->retired);
+	probe_reports(0);
+	report_time(&vcpus[1], cores[1], 1);
+	EQUAL(vcpus[1].report_at, cores[1]->retired);
+	probe_reports(3);
+	report_time(&vcpus[1], cores[1], 1);
+	EQUAL(vcpus[1].report_at, cores[1]->retired + ERRAND);
+	/* Who is no probe spins by the clock. */
+	cores[1]->retired += ERRAND;
+	probing = false;
+	probe_reports(1);
+	CHECK(!vcpus[0].free);
+	hold_up(1);
+	probe_reports(1);
+	hold_up(1);
+	vcpus[0].probe = false;
+	end_time();
+}
+
 static void test_a_processor_that_falls_asleep_does_not_miss_its_interrupt(void)
 {
 	begin_time();
@@ -503,6 +554,7 @@ int main(void)
 	test_a_loop_pays_for_its_chain();
 	test_what_is_seen_while_the_model_is_entered_is_forgotten();
 	test_a_processor_that_runs_is_interrupted_when_it_has_come_that_far();
+	test_who_a_probe_waits_for_does_not_wait();
 	test_a_processor_that_falls_asleep_does_not_miss_its_interrupt();
 	test_what_happens_is_written_down_and_costs_nothing();
 	model_free(model);
