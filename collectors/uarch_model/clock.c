@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 #include "clock.h"
 
+#include <sched.h>
 #include <signal.h>
 #include <string.h>
 #include <time.h>
@@ -314,6 +315,22 @@ static bool nothing_new(struct clock *clock, struct clock_cpu *cpu, int64_t at)
 	return at <= to + cpu->lead;
 }
 
+/*
+ * A CPU too far ahead looks for a while whether the clock has come near, and leaves its real CPU to others meanwhile: to sleep and to be woken
+ * takes as long as the others need for half a quantum. Returns whether it may go on.
+ */
+static bool look_for_clock(const struct clock *clock, const struct clock_cpu *cpu)
+{
+	int64_t end = wall_now() + CLOCK_LOOK_NS;
+
+	while (__atomic_load_n(&clock->started, __ATOMIC_RELAXED) && wall_now() < end) {
+		if (may_go_on(cpu, clock_now(clock)))
+			return true;
+		sched_yield();
+	}
+	return false;
+}
+
 bool clock_report(struct clock *clock, uint32_t index, int64_t at)
 {
 	struct clock_cpu *cpu = &clock->cpu[index];
@@ -333,7 +350,14 @@ bool clock_report(struct clock *clock, uint32_t index, int64_t at)
 	bool may_go = cpu->held ? may_go_on(cpu, clock->now) : at <= clock->now + cpu->lead;
 	if (!may_go) {
 		clock->record.waits++;
-		cpu->held = cpu->waits = true;
+		cpu->held = true;
+		unlock(clock);
+		look_for_clock(clock, cpu);
+		pthread_mutex_lock(&clock->lock);
+		may_go = !clock->started || may_go_on(cpu, clock->now);
+	}
+	if (!may_go) {
+		cpu->waits = true;
 		find_next_event(clock);
 		wait_for(clock, &cpu->go, next_wait(cpu, clock->now));
 		cpu->waits = false;

@@ -23,6 +23,7 @@
 #include <stdint.h>
 
 #define CLOCK_MOST_CPUS 16
+#define CLOCK_LOOK_NS 1000000         /* of real time, in which a CPU that waits does not sleep */
 #define CLOCK_WAIT_NS 200000          /* of real time */
 #define CLOCK_LONGEST_WAIT_NS 3200000 /* where the clock stands still */
 #define CLOCK_VAIN_NS 1000000000      /* after which a CPU that was called is taken as idle still */
