@@ -229,8 +229,8 @@ class Clock(Collector):
 
     @abc.abstractmethod
     def write_window(self, path: Path) -> None:
-        """Write what it counted between the two into a file, to be ``Recorded.end``. The file need not be there before ``teardown``: to find
-        a name for each address takes a second or two, in which the testbed goes on."""
+        """Write what it counted between the two into a file, to be ``Recorded.end``. The file need not be there before ``teardown``: to
+        find a name for each address takes a second or two, in which the testbed goes on."""
 
     @abc.abstractmethod
     def clock_facts(self) -> dict[str, Any]:

@@ -457,7 +457,7 @@ def test_what_a_window_records(made):
 
 
 def test_windows_are_written_while_the_testbed_goes_on(made, tmp_path):
-    collector, plugin = made()
+    collector, _ = made()
     paths = [tmp_path / "1", tmp_path / "2"]
     with collector.modelled_time():
         expected = collector.read_window()
