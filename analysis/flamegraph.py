@@ -11,6 +11,7 @@ import html
 import zlib
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from pathlib import Path
 
 from vsprof.terms import units
 
@@ -33,20 +34,8 @@ KINDS = {
 MORE, LESS, SAME = (203, 60, 51), (56, 108, 176), (242, 242, 242)
 """Colours of a difference: more in the second profile, more in the first, the same."""
 ALL = "all"
-SCRIPT = """
-const boxes = [...document.querySelectorAll('.f')], wide = %d, left = %d;
-function zoom(x, w) {
-  for (const box of boxes) {
-    const a = Math.max(0, (box.dataset.x - x) / w), b = Math.min(1, (+box.dataset.x + +box.dataset.w - x) / w);
-    const [rect, text] = [box.querySelector('rect'), box.querySelector('text')], room = Math.floor(((b - a) * wide - 6) / %f);
-    box.style.display = b - a > 1e-9 ? '' : 'none';
-    rect.setAttribute('x', left + a * wide); rect.setAttribute('width', Math.max(0, (b - a) * wide));
-    text.setAttribute('x', left + a * wide + 3);
-    text.textContent = room < 3 ? '' : box.dataset.t.length > room ? box.dataset.t.slice(0, room - 1) + '\\u2026' : box.dataset.t;
-  }
-}
-for (const box of boxes) box.addEventListener('click', () => zoom(+box.dataset.x, +box.dataset.w));
-"""
+SCRIPT = Path(__file__).with_name("template") / "flamegraph.js"
+"""Its %d are the width of all boxes and where they begin, its %f the width of a letter."""
 
 
 @dataclass
@@ -139,8 +128,12 @@ def _svg(root: Box, look: Look, title: str, legend: list[tuple[str, str]], inter
     least = (NARROWEST if interactive else NARROWEST_STILL) / (WIDTH - 2 * MARGIN)
     height = HEADER + root.depth(least) * ROW + FOOTER
     boxes = "".join(_placed(root, look, 0.0, height - FOOTER - ROW, least, interactive))
-    script = f"<script><![CDATA[{SCRIPT % (WIDTH - 2 * MARGIN, MARGIN, LETTER)}]]></script>" if interactive else ""
-    hint = "click a box to zoom, the lowest to go back" if interactive else ""
+    script = hint = ""
+    if interactive:
+        # Without its first line, the licence.
+        text = SCRIPT.read_text(encoding="utf-8").partition("\n")[2]
+        script = f"<script><![CDATA[\n{text % (WIDTH - 2 * MARGIN, MARGIN, LETTER)}]]></script>"
+        hint = "click a box to zoom, the lowest to go back"
     return (
         f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {WIDTH} {height}" width="{WIDTH}" height="{height}" class="flame" '
         f'role="img" aria-label="{_xml(title)}" style="max-width: 100%; height: auto" '

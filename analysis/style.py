@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable, Mapping, Sequence
+from pathlib import Path
 from typing import Any
 
 import matplotlib as mpl
@@ -67,27 +68,7 @@ WIDTH = 9.2
 """Inches: a report's column at print size."""
 INK = "#222222"
 
-mpl.rcParams.update(
-    {
-        "font.size": 10,
-        "axes.titlesize": 10.5,
-        "axes.titleweight": "bold",
-        "axes.titlelocation": "left",
-        "axes.spines.top": False,
-        "axes.spines.right": False,
-        "axes.grid": True,
-        "axes.grid.axis": "x",
-        "axes.axisbelow": True,
-        "axes.edgecolor": "#888888",
-        "grid.color": "#dddddd",
-        "ytick.left": False,
-        "hatch.linewidth": 0.6,
-        "hatch.color": "#ffffff",
-        "legend.frameon": False,
-        "figure.constrained_layout.use": True,
-        "savefig.dpi": 130,
-    }
-)
+mpl.style.use(Path(__file__).with_name("figures.mplstyle"))
 
 
 def traffic_name(traffic: str, load: str) -> str:

@@ -10,64 +10,17 @@ import fnmatch
 import functools
 import re
 from collections.abc import Iterable, Mapping
+from pathlib import Path
 from typing import Any
+
+import yaml
 
 from vsprof.terms.vocabulary import CollectorWords, Data, Headline, NumberWords, SwitchWords, TrafficWords, Vocabulary
 
 LOADS = ("saturation", "ndr", "pdr", "equal", "paced", "none")
 """The order in which traffics are shown, before their own ranks."""
-_PACKETS = Data("packet", "packet received", "packet_rate_received")
-_MEGABITS = Data("megabit", "megabit of goodput", "goodput", scale=1e-6, modelled="model_tcp_bytes", modelled_scale=8e-6)
-_REPLIES = Data("reply", "reply", "replies", rate=False, modelled="model_icmp_messages", modelled_scale=0.5)
-_FULL = ("saturation",)
-_BUSY = Headline("pmd_busy", "poll-mode thread busy", _FULL)
-_TCP = (
-    Headline("goodput", "goodput", _FULL, "more"),
-    Headline("context_switches_per_megabit", "context switches per megabit", _FULL, "less"),
-)
-_FLOOD = (
-    Headline("packet_rate_received", "received", _FULL, "more"),
-    Headline("search_rate", "found by search", ("ndr", "pdr"), "more"),
-    Headline("loss_total", "lost", ("saturation", "equal"), "less"),
-    Headline("loss_total", "lost when sent for long", ("ndr", "pdr"), "less"),
-    Headline("context_switches_per_second", "context switches per second", _FULL, "less"),
-    Headline("context_switches_per_packet", "context switches per packet", ("saturation", "ndr"), "less"),
-    _BUSY,
-)
-_FRAMES = (
-    Headline("latency_mean", "one way, mean", (), "less"),
-    Headline("latency_p99", "one way, 99th percentile", (), "less"),
-    Headline("latency_max", "one way, longest", (), "less"),
-    Headline("frames_lost", "lost", (), "less"),
-)
-_RESTART = (
-    Headline("came_back", "came back", (), "more"),
-    Headline("outage", "longest time without a frame", (), "less"),
-    Headline("outage_packets_lost", "packets lost", (), "less"),
-    Headline("switch_away", "of which the switch itself was away", (), "less"),
-)
-_SENT_BACK = Headline("packet_rate_received", "sent back", _FULL, "more")
-_RTT = (Headline("rtt_p50", "round trip, median", (), "less"), Headline("rtt_p99", "round trip, 99th percentile", (), "less"))
-_BEFORE = Vocabulary(
-    {
-        "linux-bridge": SwitchWords("Linux bridge", 10, 0),
-        "kernel-ovs": SwitchWords("kernel OVS", 20, 1),
-        "ovs-userspace": SwitchWords("OVS in userspace", 30, 4),
-        "ovs-afxdp": SwitchWords("OVS over AF_XDP", 40, 5),
-        "ovs-dpdk": SwitchWords("OVS-DPDK", 50, 2),
-        "vhost-switch": SwitchWords("vhost-switch", 60, 3),
-    },
-    {
-        "tcp_stream": TrafficWords("TCP stream", 10, _MEGABITS, _TCP),
-        "udp_flood": TrafficWords("UDP flood", 20, _PACKETS, _FLOOD),
-        "forward": TrafficWords("forwarding", 30, Data("packet", "packet sent back", "packet_rate_received"), (_SENT_BACK, _BUSY)),
-        "ping_paced": TrafficWords("paced ping", 40, _REPLIES, _RTT),
-        "paced_frames": TrafficWords("paced frames", 50, _PACKETS, _FRAMES),
-        "reconnect": TrafficWords("restart of the switch", 60, None, _RESTART),
-        "idle": TrafficWords("idle", 70),
-    },
-)
-"""Of results whose manifests have no vocabulary: vsprof wrote none before 2026-11-25. Nothing is added here: plug-ins say it themselves."""
+_BEFORE = Vocabulary.from_json(yaml.safe_load(Path(__file__).with_suffix(".yaml").read_text(encoding="utf-8")))
+"""Of results whose manifests have no vocabulary."""
 _switches: dict[str, SwitchWords] = dict(_BEFORE.switches)
 _traffics: dict[str, TrafficWords] = dict(_BEFORE.traffics)
 _collectors: dict[str, CollectorWords] = {}
@@ -168,7 +121,7 @@ def place(pair: tuple[str, str]) -> tuple[int, int, str]:
 def at_saturation(pairs: Iterable[tuple[str, str]]) -> list[tuple[str, str]]:
     """Of (traffic, load) pairs those in which the switch is the limit, or near it; first those whose packets can be counted one by one."""
     found = sorted({pair for pair in pairs if pair[1] == LOADS[0]}, key=place)
-    return sorted(found, key=lambda pair: per_data().get(pair[0]) != _PACKETS.per)
+    return sorted(found, key=lambda pair: per_data().get(pair[0]) != "packet")
 
 
 def headlines(pairs: Iterable[tuple[str, str]]) -> list[tuple[str, str, str, str]]:
