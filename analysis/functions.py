@@ -69,7 +69,7 @@ def named(where: str, function: str) -> str:
 def _rows(result: Result, **where: object) -> pd.DataFrame:
     columns = [*PLACE, "case_id", "traffic", "load", *KEY, "cpu", "mode", "value"]
     known = [name for name in columns if name in result.functions.names]
-    return result.in_functions(known, source="model", testbed=result.testbed, **where)
+    return result.functions.select(known, source="model", testbed=result.testbed, **where)
 
 
 @functools.cache

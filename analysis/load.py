@@ -15,7 +15,6 @@ from pathlib import Path
 from typing import Any
 
 import pandas as pd
-import pyarrow as pa
 
 from vsprof.analysis import messages, tables, vocabulary
 from vsprof.terms import schema
@@ -33,7 +32,7 @@ class Result:
 
     manifest: what manifest.json says. failed: the manifest's entries of the runs that failed.
     measurements: every number, unread (see `frame`).
-    functions: what was counted in single functions, unread: they have far more rows (see `in_functions`).
+    functions: what was counted in single functions, unread: they have far more rows.
     """
 
     path: Path
@@ -45,7 +44,7 @@ class Result:
     @functools.cached_property
     def frame(self) -> pd.DataFrame:
         """Every number of the finished runs, in the schema's columns, with a `load` column in any case. Read when first asked for."""
-        return _filled(self.measurements.select(None, self._without_failed))
+        return self.measurements.select()
 
     @property
     def testbed(self) -> str:
@@ -80,44 +79,15 @@ class Result:
         here = self.frame[self.frame["testbed"] == self.testbed]
         return here[_in_own_window(here)]
 
-    def in_functions(self, columns: Sequence[str] | None = None, *, most: int = tables.ALL, **where: object) -> pd.DataFrame:
-        """What was counted in single functions, of those rows whose columns equal `where` (a list: any of these); all columns, or some.
-
-        No more than `most` rows. Read from functions.parquet anew, and no more of it than is asked for: a long campaign's would not fit
-        into memory.
-        """
-        return _filled(self.functions.select(columns, self._without_failed, most, **where))
-
-    def sums_of_functions(self, columns: Sequence[str], **where: object) -> pd.DataFrame:
-        """The sum of the same rows' `value` for each combination of `columns`."""
-        return _filled(self.functions.sums(columns, self._without_failed, **where))
-
     @functools.cached_property
-    def call_stacks(self) -> tables.Asked:
+    def stacks(self) -> tables.Asked:
         """What was counted in single call stacks, unread, as `functions` is."""
-        return _optional(self.path / "stacks.parquet", schema.STACK)
-
-    def in_stacks(self, **where: object) -> pd.DataFrame:
-        """What was counted in single call stacks, of those rows whose columns equal `where` (a list: any of these)."""
-        return _filled(self.call_stacks.select(None, self._without_failed, **where))
-
-    def sums_of_stacks(self, columns: Sequence[str], **where: object) -> pd.DataFrame:
-        """The sum of the same rows' `value` for each combination of `columns`."""
-        return _filled(self.call_stacks.sums(columns, self._without_failed, **where))
+        return tables.ask(self.path / "stacks.parquet", schema.STACK, self.functions.failed, optional=True)
 
     @functools.cached_property
-    def stacks(self) -> pd.DataFrame:
-        """All that was counted in single call stacks; empty if nothing was. The model's are many: rather ask for some."""
-        return self.in_stacks()
-
-    def in_timeline(self, columns: Sequence[str] | None = None, **where: object) -> pd.DataFrame:
-        """What happened when, as `in_functions`: read from timeline.parquet anew. Empty where nobody wrote it down."""
-        return _filled(_optional(self.path / "timeline.parquet", schema.SPAN).select(columns, self._without_failed, **where))
-
-    @property
-    def _without_failed(self) -> dict[str, list[str]]:
-        """Failed runs' numbers are kept out: a switch that died half-way counts nothing that can be compared."""
-        return {"run_id": [run["run_id"] for run in self.failed]}
+    def timeline(self) -> tables.Asked:
+        """What happened when, unread, too; without rows where nobody wrote it down."""
+        return tables.ask(self.path / "timeline.parquet", schema.SPAN, self.functions.failed, optional=True)
 
     @functools.cached_property
     def values(self) -> dict[str, dict[str, Any]]:
@@ -224,11 +194,12 @@ def load(run_dir: str | Path) -> Result:
     path = Path(run_dir).resolve()
     manifest = _manifest(path / "manifest.json")
     failed = [run for run in manifest.get("runs", []) if run.get("status") == "failed"]
-    measurements = tables.ask(path / "measurements.parquet", schema.NUMBER)
-    result = Result(path, manifest, measurements, _optional(path / "functions.parquet", schema.FUNCTION), failed)
-    if not measurements.select(["run_id"], result._without_failed, most=1).num_rows:
+    left_out = [run["run_id"] for run in failed]
+    measurements = tables.ask(path / "measurements.parquet", schema.NUMBER, left_out)
+    functions_ = tables.ask(path / "functions.parquet", schema.FUNCTION, left_out, optional=True)
+    if measurements.select(["run_id"], most=1).empty:
         raise messages.no_finished_run(path, len(failed))
-    return result
+    return Result(path, manifest, measurements, functions_, failed)
 
 
 def _manifest(path: Path) -> dict[str, Any]:
@@ -241,20 +212,6 @@ def _manifest(path: Path) -> dict[str, Any]:
     except (AttributeError, KeyError, TypeError, ValueError) as error:
         raise messages.unreadable_result(path, error) from None
     return manifest
-
-
-def _optional(path: Path, layout: pa.Schema) -> tables.Asked:
-    """An earlier vsprof wrote none: the same as a result in which nobody counted by function, or by stack."""
-    return tables.ask(path, layout) if path.exists() else tables.none(layout)
-
-
-def _filled(table: pa.Table) -> pd.DataFrame:
-    frame = table.combine_chunks().to_pandas()
-    if "load" not in frame:
-        frame["load"] = ""
-    # Null keys would fall out of every groupby: give them words.
-    words = {key: frame[key].fillna("") for key in ("traffic", "load", "window", "role") if key in frame}
-    return frame.assign(**words, **({"cpu": frame["cpu"].fillna(-1).astype(int)} if "cpu" in frame else {}))
 
 
 def _in_own_window(frame: pd.DataFrame) -> pd.Series:

@@ -7,7 +7,7 @@ All windows and repetitions of a case are summed. What one collector counted nev
 from __future__ import annotations
 
 import functools
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 
 import pandas as pd
@@ -109,21 +109,20 @@ def unit(profile: Profile) -> str:
     return vocabulary.per_data()[profile.traffic]
 
 
+def _table(result: Result, *, calls: bool) -> Asked:
+    return result.stacks if calls else result.functions
+
+
 def _totals(result: Result, *, calls: bool) -> pd.DataFrame:
-    table, sums = _table(result, calls=calls)
+    table = _table(result, calls=calls)
     # A table of which no row has a load has no column for it.
     known = [name for name in OF_PROFILE if name in table.names]
-    return sums(known, testbed=result.testbed)[[*OF_PROFILE, "value"]]
+    return table.sums(known, testbed=result.testbed)[[*OF_PROFILE, "value"]]
 
 
 def _sums(result: Result, columns: list[str], profile: Profile) -> pd.DataFrame:
-    table, sums = _table(result, calls=profile.calls)
-    return sums(columns, testbed=result.testbed, **{name: value for name, value in profile.where.items() if name in table.names})
-
-
-def _table(result: Result, *, calls: bool) -> tuple[Asked, Callable[..., pd.DataFrame]]:
-    """The table of stacks or of functions, and how to sum it: a long campaign's would not fit into memory."""
-    return (result.call_stacks, result.sums_of_stacks) if calls else (result.functions, result.sums_of_functions)
+    table = _table(result, calls=profile.calls)
+    return table.sums(columns, testbed=result.testbed, **{name: value for name, value in profile.where.items() if name in table.names})
 
 
 def _flat(role: str, mode: str, place: str, function: str) -> str:

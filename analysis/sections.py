@@ -78,7 +78,7 @@ latency = _of_figure("Latency", "latency", LATENCY)
 
 def timeline(result: Result, words: str = WHEN) -> None:
     """A moment of each case; nothing where nobody wrote down what happened when, as in a result of an earlier vsprof."""
-    if len(result.in_timeline(["kind"])):
+    if not result.timeline.select(["kind"], most=1).empty:
         show(f"## Who wakes whom\n{words}", figures.show(result, "timeline"))
 
 

@@ -105,7 +105,7 @@ def _sampler(rows: pd.DataFrame) -> str:
 
 def _drawn(result: Result) -> pd.DataFrame:
     """The samples of one traffic and one source: with both, of the one that most cases have."""
-    rows = result.in_stacks(collector=COLLECTOR, testbed=result.testbed)
+    rows = result.stacks.select(collector=COLLECTOR, testbed=result.testbed)
     if rows.empty:
         return rows
     sent = style.traffics(rows)

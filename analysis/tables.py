@@ -22,45 +22,51 @@ ALL = 2**62
 
 @dataclass(frozen=True)
 class Asked:
-    """A table that was not read yet. rows: how many it has. names: of its columns. path: its file; None: there is none."""
+    """A table that was not read yet, and is read anew, no more of it than is asked for: a long campaign's would not fit into memory.
+
+    rows: how many it has. names: of its columns. path: its file; None: there is none. failed: runs whose numbers are kept out, for a
+    switch that died half-way counts nothing that can be compared.
+    """
 
     path: Path | None
     rows: int
     names: tuple[str, ...]
     layout: pa.Schema
+    failed: tuple[str, ...] = ()
 
-    def select(self, columns: Sequence[str] | None, without: dict[str, list], most: int = ALL, **where: object) -> pa.Table:
-        """The rows whose columns equal `where` (a list: any of these) and have none of the values of `without`; all columns, or some.
+    def select(self, columns: Sequence[str] | None = None, *, most: int = ALL, **where: object) -> pd.DataFrame:
+        """The rows whose columns equal `where` (a list: any of these); all columns, or some, with a `load` column in any case.
 
         No more than `most` rows, whichever they are. Raises BadInput where the file's rows can't be read.
         """
-        if self.path is None:
-            return schema.table([], self.layout).select(list(columns or self.names))
-        named = ", ".join(f'"{name}"' for name in columns) if columns else "*"
-        return self._query(named, f"LIMIT {most:d}", without, where)
+        return self._query(columns or self.names, _listed(columns) if columns else "*", f"LIMIT {most:d}", where)
 
-    def sums(self, columns: Sequence[str], without: dict[str, list], **where: object) -> pa.Table:
+    def sums(self, columns: Sequence[str], **where: object) -> pd.DataFrame:
         """The sum of `value` over the same rows for each combination of `columns`: far fewer rows than the table has."""
-        named = ", ".join(f'"{name}"' for name in columns)
-        if self.path is None:
-            return schema.table([], self.layout).select([*columns, "value"])
-        return self._query(f"{named}, sum(value) AS value", "GROUP BY ALL", without, where)
+        return self._query([*columns, "value"], f"{_listed(columns)}, sum(value) AS value", "GROUP BY ALL", where)
 
-    def _query(self, named: str, ending: str, without: dict[str, list], where: Mapping[str, object]) -> pa.Table:
+    def _query(self, columns: Sequence[str], named: str, ending: str, where: Mapping[str, object]) -> pd.DataFrame:
         """Raises BadInput where the file's rows can't be read."""
+        if self.path is None:
+            return _filled(schema.table([], self.layout).select(list(columns)))
         wanted = {name: value if isinstance(value, list) else [value] for name, value in where.items()}
-        tests = [_test(name, how, some) for how, asked in (("IN", wanted), ("NOT IN", without)) for name, some in asked.items()]
-        values = [value for one in (*wanted.values(), *without.values()) for value in one]
-        asked = f"SELECT {named} FROM read_parquet(?, hive_partitioning = false) WHERE {' AND '.join(tests) or 'true'} {ending}"
+        tests = [_test(name, "IN", some) for name, some in wanted.items()] + [_test("run_id", "NOT IN", self.failed)]
+        values = [*(value for one in wanted.values() for value in one), *self.failed]
+        asked = f"SELECT {named} FROM read_parquet(?, hive_partitioning = false) WHERE {' AND '.join(tests)} {ending}"
         with duckdb.connect() as connection:
             try:
-                return connection.sql(asked, params=[glob.escape(str(self.path)), *values]).to_arrow_table()
+                return _filled(connection.sql(asked, params=[glob.escape(str(self.path)), *values]).to_arrow_table())
             except duckdb.Error as error:
                 raise messages.unreadable_result(self.path, error) from None
 
 
-def ask(path: Path, layout: pa.Schema) -> Asked:
-    """The table in `path`, unread. Raises BadInput if it is not there, or lacks a column of schema.KEYS or of `layout`."""
+def ask(path: Path, layout: pa.Schema, failed: Sequence[str] = (), *, optional: bool = False) -> Asked:
+    """The table in `path`, unread. Raises BadInput if it is not there, or lacks a column of schema.KEYS or of `layout`.
+
+    `optional`: one that is not there has no rows. An earlier vsprof wrote none: the same as a result in which nobody counted such things.
+    """
+    if optional and not path.exists():
+        return Asked(None, 0, tuple(schema.table([], layout).column_names), layout)
     try:
         found = pq.ParquetFile(path)
     except FileNotFoundError:
@@ -73,12 +79,7 @@ def ask(path: Path, layout: pa.Schema) -> Asked:
         check_version(path, int(stamp) if stamp.isdigit() else stamp)
         if missing := [name for name in (*schema.KEYS.names, *layout.names) if name not in names]:
             raise messages.missing_columns(path, missing)
-        return Asked(path, found.metadata.num_rows, names, layout)
-
-
-def none(layout: pa.Schema) -> Asked:
-    """A table without rows."""
-    return Asked(None, 0, tuple(schema.table([], layout).column_names), layout)
+        return Asked(path, found.metadata.num_rows, names, layout, tuple(failed))
 
 
 def in_one_piece(frame: pd.DataFrame) -> pd.DataFrame:
@@ -92,6 +93,19 @@ def check_version(path: Path, seen: object) -> None:
         raise messages.wrong_schema(path, seen, schema.VERSION)
 
 
-def _test(name: str, how: str, values: list) -> str:
+def _listed(columns: Sequence[str]) -> str:
+    return ", ".join(f'"{name}"' for name in columns)
+
+
+def _test(name: str, how: str, values: Sequence[object]) -> str:
     """SQL, with a mark for each value; a column that may be any of none is never right, and one that must not be is always."""
     return f'"{name}" {how} ({", ".join("?" * len(values))})' if values else str(how != "IN").lower()
+
+
+def _filled(table: pa.Table) -> pd.DataFrame:
+    frame = table.combine_chunks().to_pandas()
+    if "load" not in frame:
+        frame["load"] = ""
+    # Null keys would fall out of every groupby: give them words.
+    words = {key: frame[key].fillna("") for key in ("traffic", "load", "window", "role") if key in frame}
+    return frame.assign(**words, **({"cpu": frame["cpu"].fillna(-1).astype(int)} if "cpu" in frame else {}))

@@ -29,7 +29,7 @@ def trace(result: Result, run_id: str | None = None) -> tuple[bytes, list[dict[s
     """The file, and what is in it, JSON-ready. Raises BadInput where no run that is asked for has a timeline."""
     made, said = Trace(), []
     for case, run in _runs(result, run_id).items():
-        spans = result.in_timeline(run_id=[run])
+        spans = result.timeline.select(run_id=[run])
         for traffic, load in style.traffics(spans):
             for window, part in spans[(spans["traffic"] == traffic) & (spans["load"] == load)].groupby("window"):
                 name = f"{result.cases.loc[case, 'label']}: {style.traffic_name(traffic, load)}"
@@ -66,13 +66,13 @@ def described(part: pd.DataFrame) -> dict[str, Any]:
 
 def _runs(result: Result, run_id: str | None) -> dict[str, str]:
     """By case the run that is shown: the first that has a timeline, or the one that was asked for."""
-    known = result.in_timeline(["run_id", "case_id", "kind"], kind=["recorded"]).drop_duplicates("run_id").sort_values("run_id")
+    known = result.timeline.select(["run_id", "case_id", "kind"], kind=["recorded"]).drop_duplicates("run_id").sort_values("run_id")
     if known.empty:
         raise messages.no_timeline(result.path)
     if run_id is not None:
         known = known[known["run_id"] == run_id]
         if known.empty:
-            raise messages.no_timeline_of_run(run_id, sorted(result.in_timeline(["run_id"], kind=["recorded"])["run_id"].unique()))
+            raise messages.no_timeline_of_run(run_id, sorted(result.timeline.select(["run_id"], kind=["recorded"])["run_id"].unique()))
     first = known.drop_duplicates("case_id").set_index("case_id")["run_id"]
     return {case: first[case] for case in result.cases.index if case in first}
 

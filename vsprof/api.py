@@ -74,12 +74,12 @@ class Run:
     @property
     def functions(self) -> pd.DataFrame:
         """What was counted in single functions, a row a count, with the columns of docs/results.md."""
-        return self._result.in_functions()
+        return self._result.functions.select()
 
     @property
     def timeline(self) -> pd.DataFrame:
         """What happened when in a part of each window, with the columns of docs/results.md; empty where nobody wrote it down."""
-        return self._result.in_timeline()
+        return self._result.timeline.select()
 
     @functools.cached_property
     def metrics(self) -> pd.DataFrame:

@@ -40,13 +40,13 @@ BUSY_ROLES = ("guest", "switch", "vhost", "softirq")
 
 def table(result: Result) -> pd.DataFrame:
     """One row for each thing that happens in the picture: microseconds since its begin."""
-    known = result.in_timeline(kind=["recorded"]).sort_values("run_id")
+    known = result.timeline.select(kind=["recorded"]).sort_values("run_id")
     if known.empty:
         return known
     first = known.drop_duplicates("case_id").set_index("case_id")["run_id"]
     traffic, load = _traffic(known[known["run_id"].isin(first)])
     # No more is read than is drawn: a long campaign's timelines would not fit into memory.
-    found = result.in_timeline(run_id=list(first), traffic=[traffic], load=[load])
+    found = result.timeline.select(run_id=list(first), traffic=[traffic], load=[load])
     found = found[found["window"] == found["case_id"].map(found.groupby("case_id")["window"].min())]
     having = [case for case in result.cases.index if case in set(found["case_id"])]
     pictures = [_picture(found[found["case_id"] == case], result.cases.loc[case, "label"]) for case in having]
@@ -54,7 +54,7 @@ def table(result: Result) -> pd.DataFrame:
 
 
 def missing(result: Result) -> list[str]:
-    return [] if len(result.in_timeline(["kind"])) else [messages.NO_TIMELINE]
+    return [messages.NO_TIMELINE] if result.timeline.select(["kind"], most=1).empty else []
 
 
 def plot(table: pd.DataFrame) -> Figure:

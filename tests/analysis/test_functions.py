@@ -27,7 +27,7 @@ def with_functions(tmp_path):
     """The result with some of its functions' rows, and some of their columns changed."""
 
     def made(result, keep=lambda rows: slice(None), **columns):
-        rows = result.in_functions().assign(**columns).loc[keep]
+        rows = result.functions.select().assign(**columns).loc[keep]
         schema.write(tmp_path / "functions.parquet", rows.to_dict("records"), schema.FUNCTION)
         return dataclasses.replace(result, functions=tables.ask(tmp_path / "functions.parquet", schema.FUNCTION))
 

@@ -159,17 +159,17 @@ def test_cut_short_files(sample, tmp_path):
 def test_a_result_from_before_there_were_functions_has_an_empty_table(sample, tmp_path, modelled):
     path = sample.write(tmp_path / "r", own="uarch_model", repetitions=1)
     (path / "functions.parquet").unlink()
-    old = load(path).in_functions()
+    old = load(path).functions.select()
     assert old.empty
     assert set(old.columns) >= {"run_id", "traffic", "load", "role", "object", "function", "name", "value"}
     assert list(old.columns) == [*schema.KEYS.names, *schema.FUNCTION.names, "load"]
-    assert set(modelled.in_functions(["window"])["window"]) == {"uarch_model-1", "uarch_model-2"}
+    assert set(modelled.functions.select(["window"])["window"]) == {"uarch_model-1", "uarch_model-2"}
 
 
 def test_functions_of_failed_runs_are_kept_out(sample, tmp_path):
     run = "ovs-dpdk+vhost-user+64#2"
     result = load(sample.write(tmp_path / "r", failed=(run,), own="uarch_model"))
-    runs = set(result.in_functions(["run_id"])["run_id"])
+    runs = set(result.functions.select(["run_id"])["run_id"])
     assert run not in runs
     assert len(runs) == 5
 

@@ -57,7 +57,7 @@ def test_per_unit_of_data_it_is_what_the_report_says(modelled, traffic, word):
 
 def test_call_stacks_come_before_functions_and_take_their_place(sample, tmp_path):
     path = with_stacks(sample, tmp_path / "r", COUNTS)
-    [first] = load(path).in_functions(most=1).to_dict("records") or [None]
+    [first] = load(path).functions.select(most=1).to_dict("records") or [None]
     assert first is None
     where = load(path).frame.iloc[0][schema.KEYS.names].to_dict() | {"traffic": "udp_flood", "load": "saturation"}
     counts = [schema.FunctionCount(name, 2.0, "samples", "x", "deep", "switch", 1, "user") for name in ("samples", "other")]

@@ -3,6 +3,8 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 import pytest
 
 from vsprof.analysis import tables
@@ -21,46 +23,55 @@ ROWS = [
 
 
 @pytest.fixture
-def asked(tmp_path) -> tables.Asked:
+def path(tmp_path) -> Path:
     # A name that would be a pattern, were it not quoted, and one that would be a column.
     path = tmp_path / "a [b]*?" / "role=guest" / "functions.parquet"
     path.parent.mkdir(parents=True)
     schema.write(path, ROWS, schema.FUNCTION)
+    return path
+
+
+@pytest.fixture
+def asked(path) -> tables.Asked:
     return tables.ask(path, schema.FUNCTION)
 
 
+@pytest.fixture
+def none(tmp_path) -> tables.Asked:
+    return tables.ask(tmp_path / "functions.parquet", schema.FUNCTION, optional=True)
+
+
 @pytest.mark.parametrize(
-    ("without", "where", "left"),
+    ("failed", "where", "left"),
     [
-        ({}, {}, [1.0, 2.0, 3.0, 4.0]),
-        ({}, {"role": "switch"}, [1.0, 3.0]),
-        ({}, {"role": ["switch", "vhost"], "name": "instructions"}, [1.0, 4.0]),
-        ({"run_id": ["r001"]}, {}, [3.0, 4.0]),
-        ({"run_id": ["r001", "r003"]}, {"role": "vhost"}, []),
-        ({"run_id": []}, {"function": ["it's", "%_[x]"]}, [1.0, 4.0]),
-        ({}, {"function": "%"}, []),
-        ({}, {"role": []}, []),
+        ([], {}, [1.0, 2.0, 3.0, 4.0]),
+        ([], {"role": "switch"}, [1.0, 3.0]),
+        ([], {"role": ["switch", "vhost"], "name": "instructions"}, [1.0, 4.0]),
+        (["r001"], {}, [3.0, 4.0]),
+        (["r001", "r003"], {"role": "vhost"}, []),
+        ([], {"function": ["it's", "%_[x]"]}, [1.0, 4.0]),
+        ([], {"function": "%"}, []),
+        ([], {"role": []}, []),
     ],
 )
-def test_rows_are_those_asked_for(asked, without, where, left):
-    found = asked.select(["run_id", "value"], without, **where)
-    assert found.column_names == ["run_id", "value"]
-    assert found["value"].to_pylist() == left
+def test_rows_are_those_asked_for(path, failed, where, left):
+    found = tables.ask(path, schema.FUNCTION, failed).select(["run_id", "value"], **where)
+    assert list(found.columns) == ["run_id", "value", "load"]
+    assert found["value"].to_list() == left
 
 
 def test_without_columns_all_come(asked):
-    assert tuple(asked.select(None, {}).column_names) == asked.names
+    assert tuple(asked.select().columns) == (*asked.names, "load")
     assert asked.rows == len(ROWS)
 
 
-def test_in_none_nothing_is_found():
-    none = tables.none(schema.FUNCTION)
-    assert (none.rows, none.select(["role"], {}, role="switch").num_rows) == (0, 0)
-    assert tuple(none.select(None, {}).column_names) == none.names
+def test_in_none_nothing_is_found(none):
+    assert (none.rows, len(none.select(["role"], role="switch"))) == (0, 0)
+    assert tuple(none.select().columns) == (*none.names, "load")
 
 
 def test_no_more_rows_than_are_wanted(asked):
-    assert asked.select(["value"], {}, most=2).num_rows == 2
+    assert len(asked.select(["value"], most=2)) == 2
 
 
 def test_rows_that_are_broken_are_told_with_their_file(asked):
@@ -68,11 +79,11 @@ def test_rows_that_are_broken_are_told_with_their_file(asked):
     whole = asked.path.read_bytes()
     asked.path.write_bytes(whole[:4] + bytes(len(whole) // 4) + whole[4 + len(whole) // 4 :])
     with pytest.raises(BadInput, match=r"functions\.parquet"):
-        asked.select(None, {})
+        asked.select()
 
 
-def test_sums_of_what_is_asked_for(asked):
-    found = asked.sums(["role"], {"run_id": ["r003"]}).to_pylist()
-    assert sorted((row["role"], row["value"]) for row in found) == [("guest", 2.0), ("switch", 4.0)]
-    assert asked.sums(["role"], {}, name="nothing").num_rows == 0
-    assert tables.none(schema.FUNCTION).sums(["role", "name"], {}).column_names == ["role", "name", "value"]
+def test_sums_of_what_is_asked_for(path, asked, none):
+    found = tables.ask(path, schema.FUNCTION, ["r003"]).sums(["role"])
+    assert sorted(zip(found["role"], found["value"], strict=True)) == [("guest", 2.0), ("switch", 4.0)]
+    assert asked.sums(["role"], name="nothing").empty
+    assert list(none.sums(["role", "name"]).columns) == ["role", "name", "value", "load"]

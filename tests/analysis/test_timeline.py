@@ -61,7 +61,7 @@ def test_the_commands_file_is_read_by_perfettos_trace_processor(folder, result, 
     processor.read((tmp_path / "t.pftrace").read_bytes())
     assert processor.query("select name, value from stats where severity in ('error', 'data_loss') and value > 0") == []
 
-    spans = result.in_timeline()
+    spans = result.timeline.select()
     happened = spans[spans["kind"] != "recorded"]
     ((slices,),) = processor.query("select count(*) as n from slice")
     assert slices == len(happened) == sum(part["spans"] for part in said["parts"])
@@ -96,7 +96,7 @@ def test_without_options_it_lies_in_the_result_and_says_so(folder, capsys):
 
 
 def test_a_run_of_ones_own_choice(folder, result, tmp_path, capsys):
-    known = sorted(result.in_timeline()["run_id"].unique())
+    known = sorted(result.timeline.select()["run_id"].unique())
     assert cli.main(["timeline", str(folder), "--run-id", known[1], "--out", str(tmp_path / "t"), "--json"]) == 0
     assert [part["run_id"] for part in json.loads(capsys.readouterr().out)["parts"]] == known[1:]
     assert cli.main(["timeline", str(folder), "--run-id", "r999"]) == errors.BadInput.exit_status
