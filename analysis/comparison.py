@@ -167,7 +167,15 @@ def notes(result: Result, own: Iterable[str] = ()) -> list[str]:
     return [f"*{text}*" for text in (*emulated, *own, *(f"{sentence(left)}." for left in result.manifest.get("left_out", [])))]
 
 
-def numbered(found: Iterable[Finding], none: str = "No finding: this result has no two cases with a common number.") -> str:
+NO_FINDING = "No finding: this result has no two cases with a common number."
+
+
+def explained(result: Result, looks: Iterable[Look], source: Source = SOFTWARE, none: str = NO_FINDING) -> str:
+    """What `findings` finds, as `numbered`."""
+    return numbered(findings(result, looks, source), none)
+
+
+def numbered(found: Iterable[Finding], none: str) -> str:
     """Findings as a numbered list, or, without any, the words ``none``."""
     return "\n".join(f"{place}. {finding.markdown()}" for place, finding in enumerate(found, 1)) or none
 

@@ -22,7 +22,7 @@ from __future__ import annotations
 
 import functools
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import NamedTuple
 
 import numpy as np
@@ -84,19 +84,16 @@ def between(case: tuple[Result, str], base: tuple[Result, str], *, source: str, 
 def decompose(other: Account, base: Account, *, paired: bool = False) -> pd.DataFrame:
     """How ln(cycles per unit of data) of `other` differs from that of `base`, in COLUMNS; empty where either has no cycles.
 
-    `paired`: repetition i of both ran side by side, so that what moved both is no difference of theirs. ValueError where the accounts
-    have other causes, or paired ones another number of repetitions with a number.
+    Both have the same roles and causes. `paired`: repetition i of both ran side by side, so that what moved both is no difference of
+    theirs. ValueError where paired accounts have another number of repetitions with a number.
     """
-    if other.causes != base.causes:
-        raise ValueError(f"causes {other.causes} and {base.causes} can't be set against each other")
-    roles = tuple(dict.fromkeys((*base.roles, *other.roles)))
-    over, under = (_with_roles(account, roles) for account in (other, base))
+    over, under = map(_counted, (other, base))
     if not (_countable(over) and _countable(under)):
         return pd.DataFrame(columns=COLUMNS)
     if paired and len(over.runs) != len(under.runs):
         raise ValueError(f"{len(over.runs)} and {len(under.runs)} repetitions are not in pairs")
     middle = _parts(_levels(_sums(over), over), _levels(_sums(under), under))
-    table = _labels(roles, base.causes).assign(part=middle, low=np.nan, high=np.nan, n=min(len(over.runs), len(under.runs)))
+    table = _labels(base.roles, base.causes).assign(part=middle, low=np.nan, high=np.nan, n=min(len(over.runs), len(under.runs)))
     if len(over.runs) == 1 or len(under.runs) == 1:
         return table[COLUMNS]
     low, high = _interval(over, under, paired)
@@ -198,13 +195,7 @@ def _countable(account: Account) -> bool:
     return bool((sums[:, 0] > 0).all() and (by_role[..., 0].sum(1) > 0).all() and (by_role[..., 1:].sum((1, 2)) > 0).all())
 
 
-def _with_roles(account: Account, roles: tuple[str, ...]) -> Account:
-    """The same with `roles`, those that it does not have at zero; windows without a number left out."""
-    runs = []
-    for given in account.runs:
-        run = np.asarray(given, float)
-        run = run[~np.isnan(run).any(axis=1)]
-        wide = np.zeros((len(run), len(roles), 1 + len(account.causes)))
-        wide[:, [roles.index(role) for role in account.roles]] = _by_role(run, account)
-        runs.append(np.concatenate([run[:, :1], wide.reshape(len(run), -1)], axis=1))
-    return Account(roles, account.causes, tuple(run for run in runs if len(run)))
+def _counted(account: Account) -> Account:
+    """The same without windows that have no number."""
+    runs = (run[~np.isnan(run).any(axis=1)] for run in account.runs)
+    return replace(account, runs=tuple(run for run in runs if len(run)))

@@ -15,23 +15,7 @@ from functools import partial
 import numpy as np
 
 from vsprof.analysis import comparison, messages, metrics, model, published, stats, style, vocabulary
-from vsprof.analysis.comparison import (
-    EQUAL,
-    FLOOD,
-    FORWARD,
-    NDR,
-    PDR,
-    PING,
-    TCP,
-    Comparison,
-    Finding,
-    Pair,
-    measured,
-    pairs,
-    plain,
-    share,
-    told,
-)
+from vsprof.analysis.comparison import EQUAL, FLOOD, FORWARD, NDR, PDR, PING, TCP, Comparison, Finding, Pair, measured, plain, share, told
 from vsprof.analysis.load import Result
 from vsprof.analysis.source import samples, select
 from vsprof.analysis.sources import SOFTWARE
@@ -57,7 +41,7 @@ def answer(result: Result) -> str:
     """For each pair of cases who delivers more, and who makes how many context switches; then what limits it, and what was published."""
     lines, sent = [], style.traffics(result.frame)
     others = [one for one in vocabulary.at_saturation(sent) if one[0] not in {where["traffic"] for where in (FLOOD, FORWARD, TCP)}]
-    for pair in pairs(result):
+    for pair in comparison.pairs(result):
         setting = f"**{pair.setting}**: " if pair.setting else ""
         if said := " ".join(filter(None, (_delivers(pair), _judged(pair, others), _switches_threads(pair)))) or _judged(pair, sent):
             lines.append(setting + said)
@@ -160,16 +144,6 @@ def utilisation(result: Result, case_id: str, **where: object) -> list[Cpu]:
 
 
 # -- the findings -----------------------------------------------------------------------------------------------
-
-
-def findings(result: Result) -> list[Finding]:
-    """Every finding of every pair of cases, in the order in which a reader asks for them."""
-    return comparison.findings(result, LOOKS)
-
-
-def markdown(result: Result) -> str:
-    """The findings as a numbered list."""
-    return comparison.numbered(findings(result))
 
 
 def _sizes(pair: Pair) -> Iterator[str]:
@@ -484,9 +458,9 @@ LOOKS: tuple[comparison.Look, ...] = (
         reason=_wake_ups,
     ),
 )
-
-
-# -- helpers ----------------------------------------------------------------------------------------------------
+findings = partial(comparison.findings, looks=LOOKS)
+"""Every finding of every pair of cases, in the order in which a reader asks for them; as a numbered list:"""
+markdown = partial(comparison.explained, looks=LOOKS)
 
 
 def packet_cpu(pair: Pair, case: str) -> int | None:

@@ -7,20 +7,15 @@ The rule is that of comparison.py: a claim that two cases differ needs a ratio w
 from __future__ import annotations
 
 from collections.abc import Iterator
+from functools import partial
 
 from vsprof.analysis import comparison, metrics, stats
 from vsprof.analysis.comparison import FLOOD, FORWARD, NEAR_ALL, Comparison, Finding, Pair, arrow, measured
-from vsprof.analysis.load import Result
 from vsprof.analysis.source import samples
 from vsprof.terms import units
 
 BUSY = {**FLOOD, "metric": "pmd_busy"}
 REACHED = {**FORWARD, "metric": "reached_endpoint"}
-
-
-def markdown(result: Result) -> str:
-    """The findings as a numbered list."""
-    return comparison.numbered(comparison.findings(result, LOOKS))
 
 
 def _limit(*busy: stats.Estimate) -> str:
@@ -118,3 +113,5 @@ LOOKS = (
     ),
     looking,
 )
+markdown = partial(comparison.explained, looks=LOOKS)
+"""The findings as a numbered list."""

@@ -32,12 +32,7 @@ def markdown(result: Result) -> str:
     """The findings as a list, or why there are none."""
     if not MODEL.present(result):
         return f"Nothing to explain: {'; '.join(MODEL.missing(result, ()))}."
-    return comparison.numbered(findings(result), "No finding: the model's numbers are of one case alone.")
-
-
-def findings(result: Result) -> list[Finding]:
-    """Every finding of every pair of cases."""
-    return comparison.findings(result, LOOKS, MODEL)
+    return comparison.explained(result, LOOKS, MODEL, "No finding: the model's numbers are of one case alone.")
 
 
 def sentences(result: Result, *, traffic: str, load: str) -> list[str]:
@@ -179,3 +174,4 @@ def hottest(pair: Pair) -> Finding | None:
 
 RATES = (partial(misses, "l1d_misses", "L1D"), partial(misses, "dtlb_misses", "first-level DTLB"))
 LOOKS: tuple[comparison.Look, ...] = (cycles, *RATES, hottest, polling)
+findings = partial(comparison.findings, looks=LOOKS, source=MODEL)

@@ -7,6 +7,7 @@ The rule is that of comparison.py: a claim that two cases differ needs a ratio w
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
+from functools import partial
 from typing import Any
 
 import pandas as pd
@@ -79,12 +80,6 @@ def _found(nodes: Mapping[str, Any], endpoints: Mapping[str, Any]) -> dict[str, 
     }
 
 
-def markdown(result: Result) -> str:
-    """The findings as a numbered list."""
-    found = comparison.findings(result, (COST, fills), MODEL)
-    return comparison.numbered(found, "No finding: the model counted no two cases that differ in one placement.")
-
-
 def _waits(pair: Pair) -> Iterator[str]:
     """How much of the difference is waiting for memory."""
     for part, words in (("memory", "waiting for memory or another node's caches"), ("llc", "for the LLC or another core")):
@@ -113,3 +108,8 @@ def fills(pair: Pair) -> Finding | None:
             if max(one.median for one in pair.both(**where)) > 0:
                 evidence += pair.values(f"role {role}, from another node's {words}", **where)
     return Finding(f"Lines that each packet's path fills: {'; '.join(claims)}.", tuple(evidence)) if claims else None
+
+
+NONE = "No finding: the model counted no two cases that differ in one placement."
+markdown = partial(comparison.explained, looks=(COST, fills), source=MODEL, none=NONE)
+"""The findings as a numbered list."""

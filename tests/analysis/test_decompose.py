@@ -140,12 +140,6 @@ def test_windows_without_a_number_are_left_out():
     assert decompose.ratio(decompose.decompose(some, Account(("switch",), CAUSES, (whole[:1],)))).median == 1
 
 
-def test_other_causes_can_not_be_set_against_each_other():
-    some = Account(("switch",), CAUSES, (np.array([[1.0, 1, 1, 1]]),))
-    with pytest.raises(ValueError, match="causes"):
-        decompose.decompose(some, Account(("switch",), ("slots", "rest"), some.runs))
-
-
 @few
 @given(st.floats(1e-6, 1e6), st.floats(1e-6, 1e6))
 def test_the_logarithmic_mean_lies_between_the_geometric_and_the_arithmetic(x, y):
