@@ -63,10 +63,6 @@ class Graph:
 
     pictures: list[Picture]
 
-    @property
-    def svg(self) -> str:
-        return self.pictures[0].svg
-
     def _repr_html_(self) -> str:
         first, *others = self.pictures
         folded = [f"<details><summary>The same by {one.counter}</summary>{_figure(one)}</details>" for one in others]
@@ -110,7 +106,7 @@ def table(result: Result) -> Table | Text:
     where = functions.profiled(result)
     found = [row for pair in pairs(result) for row in _rows(result, *pair, where)] if where else []
     if not found:
-        return Text(f"*{messages.not_shown('what changed by function', functions.missing(result) or [messages.no_releases()])}*")
+        return Text(f"*{messages.not_shown('what changed by function', functions.missing(result) or [messages.NO_RELEASES])}*")
     return Table(pd.DataFrame(found))
 
 

@@ -38,6 +38,7 @@ VENDOR_DEFINED = (
     "The processor is not in the event catalogue: perf's generic names stood in. What they count is vendor-defined; never compare it "
     "between vendors."
 )
+NO_RELEASES = "no two cases differ in the release alone: vary `release` in the experiment"
 NOTHING_SATURATED = "no traffic at saturation was counted by the collector `uarch_model`"
 
 
@@ -243,10 +244,6 @@ def too_few_repetitions(n: int) -> str:
         f"n={n}: the interval is about the range of the {n} repetitions. Such a range holds the true median in "
         f"{1 - 2 ** (1 - n):.0%} of campaigns, not in 95 %; from six repetitions on a 95 % interval exists (REPEAT=6)."
     )
-
-
-def no_releases() -> str:
-    return "no two cases differ in the release alone: vary `release` in the experiment"
 
 
 def not_shown(what: str, reasons: Iterable[str]) -> str:

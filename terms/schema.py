@@ -68,7 +68,6 @@ FCS_BYTES = 4
 """Interfaces count, and pktgen sizes, a frame without its frame check sequence; ``frame_bytes`` has it (RFC 2544)."""
 
 RESERVED = frozenset(name for layout in (KEYS, NUMBER, FUNCTION, STACK, SPAN) for name in layout.names)
-VARIED_NAME = re.compile(r"[a-z][a-z0-9_]*")
 _OWN_WINDOW = re.compile(r"(?P<collector>\w+)-[0-9]+", re.ASCII)
 
 
