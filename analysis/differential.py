@@ -151,20 +151,19 @@ def _profiles(result: Result, case: str, where: Mapping[str, str]) -> dict[str, 
 
 
 def _picture(result: Result, base: profiles.Profile, other: profiles.Profile) -> Picture:
-    word = vocabulary.per_data()[base.traffic]
-    what = f"{DRAWN[base.event]} per {word}, {style.traffic_name(base.traffic, base.load)}"
+    what = f"{DRAWN[base.event]} per {base.per}, {style.traffic_name(base.traffic, base.load)}"
     title = f"{_titled(result, base.case, other.case)}: {what}"
     release = RELEASE in result.differences(base.case, other.case)
-    first, second = (_per_data(result, one, release=release) for one in (base, other))
-    svg = flamegraph.differ(first, second, title, Pair(result, base.case, other.case).names(), word, interactive=False)
+    first, second = (_per_data(one, release=release) for one in (base, other))
+    svg = flamegraph.differ(first, second, title, Pair(result, base.case, other.case).names(), base.per, interactive=False)
     return Picture(DRAWN[base.event], title, svg, base.calls)
 
 
-def _per_data(result: Result, profile: profiles.Profile, *, release: bool) -> dict[str, float]:
+def _per_data(profile: profiles.Profile, *, release: bool) -> dict[str, float]:
     """Counts of the path per unit of data, by folded stack; as releases can be compared, where they are."""
-    data = profiles.data(result, profile) or 1.0
+    data = profile.data or 1.0
     found: dict[str, float] = {}
-    for stack, value in profiles.on_path(result, profile, profiles.folded(result, profile)).items():
+    for stack, value in profile.on_path().items():
         alike = ";".join(map(_comparable_frame, stack.split(";"))) if release else stack
         found[alike] = found.get(alike, 0.0) + value / data
     return found

@@ -28,46 +28,29 @@ BY = {True: "call stack", False: "function"}
 
 
 @dataclass(frozen=True)
-class Part:
-    """A profile of a result."""
-
-    result: Result
-    profile: Profile
-
-    @property
-    def name(self) -> str:
-        case = f"{self.result.cases.loc[self.profile.case, 'label']}, {style.traffic_name(self.profile.traffic, self.profile.load)}"
-        return f"{case}: {self.profile.event}"
-
-    def folded(self) -> dict[str, float]:
-        return profiles.folded(self.result, self.profile)
-
-
-@dataclass(frozen=True)
 class Difference:
     """Two profiles of one event. unit: of what both are numbers, where both windows' packets (…) were counted; else empty, and the second
     is scaled to the first's total."""
 
-    parts: tuple[Part, Part]
+    parts: tuple[Profile, Profile]
     stacks: tuple[dict[str, float], dict[str, float]]
     unit: str
 
     @property
     def names(self) -> tuple[str, str]:
         one, other = self.parts
-        labels = [str(part.result.cases.loc[part.profile.case, "label"]) for part in self.parts]
-        if one.result is not other.result:
-            labels = [f"{label} of {part.result.path.name}" for label, part in zip(labels, self.parts, strict=True)]
-        return labels[0], labels[1]
+        if one.result is other.result:
+            return one.label, other.label
+        return f"{one.label} of {one.result.path.name}", f"{other.label} of {other.result.path.name}"
 
     @property
     def title(self) -> str:
-        first = self.parts[0].profile
+        first = self.parts[0]
         per = f" per {self.unit}" if self.unit else ""
         return f"{' → '.join(self.names)}: {first.event}{per}, {style.traffic_name(first.traffic, first.load)}"
 
 
-def chosen(result: Result, switch: str | None = None, event: str | None = None, traffic: str | None = None) -> list[Part]:
+def chosen(result: Result, switch: str | None = None, event: str | None = None, traffic: str | None = None) -> list[Profile]:
     """The profiles that the words name, all those of one traffic; all events where none is named. BadInput where there are none."""
     found = profiles.stored(result)
     if not found:
@@ -83,45 +66,44 @@ def chosen(result: Result, switch: str | None = None, event: str | None = None, 
             found = [one for one in found if getattr(one, known) == word]
             if not found:
                 raise messages.not_profiled(known, word, there)
-    return [Part(result, one) for one in profiles.usual(found)]
+    return profiles.usual(found)
 
 
-def single(parts: Sequence[Part]) -> Part:
+def single(parts: Sequence[Profile]) -> Profile:
     """Of the first event, the only case; BadInput where there are several."""
     first = parts[0]
-    same = [part for part in parts if part.profile.event == first.profile.event and part.profile.collector == first.profile.collector]
+    same = [part for part in parts if part.event == first.event and part.collector == first.collector]
     if len(same) > 1:
-        raise messages.several_profiles([str(part.result.cases.loc[part.profile.case, "label"]) for part in same])
+        raise messages.several_profiles([part.label for part in same])
     return first
 
 
-def difference(one: Part, others: Sequence[Part]) -> Difference:
+def difference(one: Profile, others: Sequence[Profile]) -> Difference:
     """Between `one` and that of `others` that is of the same event, collector and traffic, and of a like case. BadInput without such."""
     alike = [other for other in others if _key(other) == _key(one)]
     if one.result is not (alike or [one])[0].result:
-        alike = [other for other in alike if other.profile.case == one.profile.case] or alike
+        alike = [other for other in alike if other.case == one.case] or alike
     if not alike or alike[0] == one:
         raise messages.nothing_against(one.name)
     other = single(alike)
     stacks = (one.folded(), other.folded())
-    per = [profiles.data(part.result, part.profile) for part in (one, other)]
+    per = [one.data, other.data]
     if None not in per:
-        unit, (first, second) = profiles.unit(one.profile), per
+        unit, (first, second) = one.per, per
     else:
         unit, (first, second) = "", (1.0, sum(stacks[1].values()) / sum(stacks[0].values()))
     scaled = tuple({stack: value / by for stack, value in part.items()} for part, by in zip(stacks, (first, second), strict=True))
     return Difference((one, other), scaled, unit)
 
 
-def _key(part: Part) -> tuple[str, ...]:
-    profile = part.profile
-    return profile.event, profile.collector, profile.source, profile.traffic, profile.load, str(profile.calls)
+def _key(one: Profile) -> tuple[str, ...]:
+    return one.event, one.collector, one.source, one.traffic, one.load, str(one.calls)
 
 
-Chosen = Sequence[Part] | Difference
+Chosen = Sequence[Profile] | Difference
 
 
-def parts_of(found: Chosen) -> Sequence[Part]:
+def parts_of(found: Chosen) -> Sequence[Profile]:
     return found.parts if isinstance(found, Difference) else found
 
 
@@ -155,7 +137,7 @@ def speedscope(found: Chosen) -> str:
     return json.dumps(document) + "\n"
 
 
-def _sampled(part: Part, frames: dict[str, int]) -> dict[str, Any]:
+def _sampled(part: Profile, frames: dict[str, int]) -> dict[str, Any]:
     stacks = sorted(part.folded().items())
     samples = [[frames.setdefault(frame, len(frames)) for frame in stack.split(";")] for stack, _ in stacks]
     weights = [value for _, value in stacks]
@@ -176,30 +158,26 @@ def flame(found: Chosen) -> str:
     if isinstance(found, Difference):
         return flamegraph.differ(*found.stacks, found.title, found.names, found.unit)
     part = single(found)
-    return flamegraph.draw(part.folded(), part.name, part.profile.unit)
+    return flamegraph.draw(part.folded(), part.name, part.unit)
 
 
 FORMATS: Mapping[str, Callable[[Chosen], str]] = {"folded": fold, "speedscope": speedscope, "svg": flame}
 
 
-def to_json(part: Part) -> dict[str, Any]:
-    profile = part.profile
-    label = str(part.result.cases.loc[profile.case, "label"])
-    data = profiles.data(part.result, profile)
+def to_json(one: Profile) -> dict[str, Any]:
     return {
-        "case_id": profile.case, "label": label, "traffic": profile.traffic, "load": profile.load, "collector": profile.collector,
-        "source": profile.source, "event": profile.event, "unit": profile.unit, "by": BY[profile.calls], "total": profile.total,
-        "data": data, "data_unit": profiles.unit(profile) if data else None,
+        "case_id": one.case, "label": one.label, "traffic": one.traffic, "load": one.load, "collector": one.collector,
+        "source": one.source, "event": one.event, "unit": one.unit, "by": BY[one.calls], "total": one.total,
+        "data": one.data, "data_unit": one.per if one.data else None,
     }  # fmt: skip
 
 
-def show(parts: Sequence[Part], console: Console | None = None) -> None:
+def show(parts: Sequence[Profile], console: Console | None = None) -> None:
     """What there is."""
     console = console or Console(width=max(Console().width, compare_text.WIDTH))
     table = Table("case", "traffic", "event", "counted by", "by", "total", "per unit of data")
-    for part in parts:
-        one, told = part.profile, to_json(part)
-        per = f"{units.significant(one.total / told['data'])} per {told['data_unit']}" if told["data"] else "–"
+    for one in parts:
+        per = f"{units.significant(one.total / one.data)} per {one.per}" if one.data else "–"
         traffic = style.traffic_name(one.traffic, one.load)
-        table.add_row(told["label"], traffic, one.event, f"{one.collector} ({one.source})", told["by"], f"{one.total:,.0f}", per)
+        table.add_row(one.label, traffic, one.event, f"{one.collector} ({one.source})", BY[one.calls], f"{one.total:,.0f}", per)
     console.print(table)

@@ -7,8 +7,8 @@ All windows and repetitions of a case are summed. What one collector counted nev
 from __future__ import annotations
 
 import functools
-from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
+from collections.abc import Iterable
+from dataclasses import dataclass, field
 
 import pandas as pd
 
@@ -27,6 +27,7 @@ NO_ROLE = "no role"
 class Profile:
     """One case's counts of one event, by one collector while one traffic was sent. calls: by call stack; else by function alone."""
 
+    result: Result = field(repr=False)
     case: str
     traffic: str
     load: str
@@ -38,9 +39,53 @@ class Profile:
     total: float
 
     @property
-    def where(self) -> dict[str, str]:
-        """The columns of its rows."""
-        return dict(zip(OF_PROFILE, (self.case, self.traffic, self.load, self.collector, self.source, self.event, self.unit), strict=True))
+    def label(self) -> str:
+        """Of its case."""
+        return str(self.result.cases.loc[self.case, "label"])
+
+    @property
+    def name(self) -> str:
+        return f"{self.label}, {style.traffic_name(self.traffic, self.load)}: {self.event}"
+
+    @property
+    def per(self) -> str:
+        """What `data` is of: packet, megabit, reply."""
+        return vocabulary.per_data()[self.traffic]
+
+    @functools.cached_property
+    def data(self) -> float | None:
+        """How many packets, megabits or replies its windows had, as the model counted them; None where nobody did."""
+        if self.source != "model":
+            return None
+        # A run's windows of each traffic have the same names.
+        windows = source.select(model.windows(self.result), case_id=self.case, traffic=self.traffic, load=self.load)
+        counted = windows.dropna(subset=["data"]).set_index(PLACE)["data"]
+        own = pd.MultiIndex.from_frame(self._sums(PLACE)[PLACE])
+        return float(counted[counted.index.isin(own)].sum()) or None
+
+    def folded(self) -> dict[str, float]:
+        """The counts by folded stack: the role, then the thread and its functions from the outermost in; without callers the role, what
+        has the function, and the function."""
+        rows = self._sums(STACK if self.calls else FUNCTION)
+        if self.calls:
+            stacks = rows["role"].replace("", NO_ROLE) + ";" + rows["stack"]
+        else:
+            stacks = pd.Series([_flat(row.role, row.mode, row.object, row.function) for row in rows.itertuples()], dtype=object)
+        return rows["value"].groupby(stacks.to_numpy()).sum().to_dict()
+
+    def on_path(self) -> dict[str, float]:
+        """Those of the path from endpoint to endpoint, by their role."""
+        stacks = self.folded()
+        roles = {stack: stack.partition(";")[0] for stack in stacks}
+        rows = pd.DataFrame({"role": list(dict.fromkeys(roles.values()))}).assign(case_id=self.case)
+        known = set(rows.loc[source.on_path(self.result, rows), "role"])
+        return {stack: value for stack, value in stacks.items() if roles[stack] in known}
+
+    def _sums(self, columns: list[str]) -> pd.DataFrame:
+        table = _table(self.result, calls=self.calls)
+        own = (self.case, self.traffic, self.load, self.collector, self.source, self.event, self.unit)
+        where = {name: value for name, value in zip(OF_PROFILE, own, strict=True) if name in table.names}
+        return table.sums(columns, testbed=self.result.testbed, **where)
 
 
 @functools.cache
@@ -62,7 +107,7 @@ def stored(result: Result) -> list[Profile]:
         both.itertuples(),
         key=lambda row: (cases.index(row.case_id), traffics[row.traffic, row.load], not row.calls, row.collector, largest[row.name]),
     )
-    return [Profile(*(getattr(row, name) for name in OF_PROFILE), row.calls, row.value) for row in rows]
+    return [Profile(result, *(getattr(row, name) for name in OF_PROFILE), row.calls, row.value) for row in rows]
 
 
 def usual(profiles: Iterable[Profile]) -> list[Profile]:
@@ -71,42 +116,6 @@ def usual(profiles: Iterable[Profile]) -> list[Profile]:
     sent = list(dict.fromkeys((one.traffic, one.load) for one in found))
     wanted = (vocabulary.at_saturation(sent) or sent)[:1]
     return [one for one in found if (one.traffic, one.load) in wanted]
-
-
-def folded(result: Result, profile: Profile) -> dict[str, float]:
-    """The counts by folded stack: the role, then the thread and its functions from the outermost in; without callers the role, what has
-    the function, and the function."""
-    rows = _sums(result, STACK if profile.calls else FUNCTION, profile)
-    if profile.calls:
-        stacks = rows["role"].replace("", NO_ROLE) + ";" + rows["stack"]
-    else:
-        stacks = pd.Series([_flat(row.role, row.mode, row.object, row.function) for row in rows.itertuples()], dtype=object)
-    return rows["value"].groupby(stacks.to_numpy()).sum().to_dict()
-
-
-def on_path(result: Result, profile: Profile, stacks: Mapping[str, float]) -> dict[str, float]:
-    """Those of the path from endpoint to endpoint, by their role."""
-    roles = {stack: stack.partition(";")[0] for stack in stacks}
-    rows = pd.DataFrame({"role": list(dict.fromkeys(roles.values()))}).assign(case_id=profile.case)
-    known = set(rows.loc[source.on_path(result, rows), "role"])
-    return {stack: value for stack, value in stacks.items() if roles[stack] in known}
-
-
-def data(result: Result, profile: Profile) -> float | None:
-    """How many packets, megabits or replies the windows of the profile had, as the model counted them; None where nobody did."""
-    if profile.source != "model":
-        return None
-    # A run's windows of each traffic have the same names.
-    windows = source.select(model.windows(result), case_id=profile.case, traffic=profile.traffic, load=profile.load)
-    counted = windows.dropna(subset=["data"]).set_index(PLACE)["data"]
-    own = pd.MultiIndex.from_frame(_sums(result, PLACE, profile)[PLACE])
-    whole = float(counted[counted.index.isin(own)].sum())
-    return whole or None
-
-
-def unit(profile: Profile) -> str:
-    """What `data` is of: packet, megabit, reply."""
-    return vocabulary.per_data()[profile.traffic]
 
 
 def _table(result: Result, *, calls: bool) -> Asked:
@@ -118,11 +127,6 @@ def _totals(result: Result, *, calls: bool) -> pd.DataFrame:
     # A table of which no row has a load has no column for it.
     known = [name for name in OF_PROFILE if name in table.names]
     return table.sums(known, testbed=result.testbed)[[*OF_PROFILE, "value"]]
-
-
-def _sums(result: Result, columns: list[str], profile: Profile) -> pd.DataFrame:
-    table = _table(result, calls=profile.calls)
-    return table.sums(columns, testbed=result.testbed, **{name: value for name, value in profile.where.items() if name in table.names})
 
 
 def _flat(role: str, mode: str, place: str, function: str) -> str:

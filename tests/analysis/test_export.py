@@ -40,7 +40,7 @@ def test_each_line_is_a_stack_and_a_whole_number(modelled):
         text = export.fold([part])
         lines = [LINE.fullmatch(line) for line in text.splitlines()]
         assert all(lines)
-        assert sum(int(line["count"]) for line in lines) == pytest.approx(part.profile.total, abs=len(lines))
+        assert sum(int(line["count"]) for line in lines) == pytest.approx(part.total, abs=len(lines))
 
 
 def test_a_difference_has_two_columns_per_million_packets(modelled):

@@ -38,7 +38,7 @@ def test_all_that_was_counted_is_listed_in_the_order_of_figures(modelled):
 
 
 def test_a_flat_profile_has_role_place_and_function(modelled):
-    stacks = profiles.folded(modelled, profile(modelled, case=KERNEL))
+    stacks = profile(modelled, case=KERNEL).folded()
     assert sum(stacks.values()) == pytest.approx(profile(modelled, case=KERNEL).total)
     assert "vhost;sample;vhost_first ([sample])" in stacks  # in the kernel
     assert "guest;sample;guest_first (sample)" in stacks
@@ -47,12 +47,12 @@ def test_a_flat_profile_has_role_place_and_function(modelled):
 @pytest.mark.parametrize(("traffic", "word"), [("udp_flood", "packet"), ("tcp_stream", "megabit")])
 def test_per_unit_of_data_it_is_what_the_report_says(modelled, traffic, word):
     one = profile(modelled, traffic=traffic)
-    path = profiles.on_path(modelled, one, profiles.folded(modelled, one))
+    path = one.on_path()
     # Of the path alone: what the host does beside it is no packet's.
     assert not [stack for stack in path if stack.startswith("host-other")]
     told = MODEL.estimate(modelled, case_id=DPDK, metric=f"model_instructions_per_{word}", traffic=traffic, load="saturation").median
-    assert sum(path.values()) / profiles.data(modelled, one) == pytest.approx(told, rel=0.01)
-    assert profiles.unit(one) == word
+    assert sum(path.values()) / one.data == pytest.approx(told, rel=0.01)
+    assert one.per == word
 
 
 def test_call_stacks_come_before_functions_and_take_their_place(sample, tmp_path):
@@ -69,8 +69,8 @@ def test_call_stacks_come_before_functions_and_take_their_place(sample, tmp_path
 def test_where_nobody_counted_packets_there_is_no_data(sample, tmp_path):
     result = load(with_stacks(sample, tmp_path / "r", COUNTS))
     one = profile(result, "samples")
-    assert profiles.folded(result, one) == {"switch;thread;ovs-dpdk_works (x);deep (y)": 40.0}
-    assert profiles.data(result, one) is None
+    assert one.folded() == {"switch;thread;ovs-dpdk_works (x);deep (y)": 40.0}
+    assert one.data is None
 
 
 def test_a_result_without_any(two_switches):
