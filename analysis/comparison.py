@@ -109,6 +109,11 @@ class Pair:
         ratio = self.ratio(**where)
         return [f"{words}: {self.text(unit, **where)}: {times(ratio)}"] if measured(ratio) else []
 
+    def cpu(self, case: str, *roles: str) -> int | None:
+        """The first CPU that is for one of these roles in a case; without any, the one that moves packets, whatever the switch."""
+        wanted = roles or ("vhost", "switch", "softirq")
+        return next((cpu for cpu, role in self.result.cpu_roles(case).items() if role in wanted), None)
+
 
 Look = Callable[[Pair], Finding | Iterable[Finding] | None]
 

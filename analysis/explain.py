@@ -138,7 +138,7 @@ def utilisation(result: Result, case_id: str, **where: object) -> list[Cpu]:
         return []
     signed = rows.assign(part=np.where(rows["name"] == "cycles", rows["value"], -rows["value"]), per=rows["enabled_s"] * frequency)
     windows = signed.groupby(["run_id", "window", "cpu"], as_index=False).agg(part=("part", "sum"), per=("per", "max"))
-    roles = _cpu_roles(result, case_id)
+    roles = result.cpu_roles(case_id)
     found = [Cpu(int(cpu), roles.get(int(cpu), ""), stats.estimate(samples(one))) for cpu, one in windows.groupby("cpu")]
     return sorted(found, key=lambda one: -one.full.median)
 
@@ -177,7 +177,7 @@ def _limits(pair: Pair, _: stats.Estimate) -> str:
     """Was the CPU that moves packets the limit: busy with packets throughout the flood, or waiting for them?"""
     said = []
     for case, name in pair.named:
-        cpu = packet_cpu(pair, case)
+        cpu = pair.cpu(case)
         busy, idle = pair.of(case, **FLOOD, metric="pmd_busy"), pair.of(case, **FLOOD, metric="cpu_idle", cpu=cpu)
         if measured(busy):
             text, full = f"{name}'s poll-mode thread found packets in {share(busy)} of its cycles", busy.median > comparison.NEAR_ALL
@@ -195,7 +195,7 @@ def _limits(pair: Pair, _: stats.Estimate) -> str:
 
 def _endpoints(pair: Pair, case: str) -> str:
     """How much of the endpoints' CPUs was left under the flood."""
-    roles = _cpu_roles(pair.result, case)
+    roles = pair.result.cpu_roles(case)
     cpus = [cpu for cpu, role in roles.items() if role == "guest"]
     # On a host with too few CPUs the endpoints run where everything else does.
     whose = "the guests' CPUs" if cpus else "the CPU that the endpoints share with the host"
@@ -266,7 +266,7 @@ def _sleepers(where: Mapping[str, str], pair: Pair, ratio: stats.Estimate) -> st
 
 def never_sleeps(where: Mapping[str, str], pair: Pair) -> Finding | None:
     """The poll-mode thread keeps its CPU whether packets come or not."""
-    cpu = _cpu(pair, pair.other, "switch")
+    cpu = pair.cpu(pair.other, "switch")
     idle, asleep = pair.of(pair.other, **where, metric="pmd_idle"), pair.of(pair.other, **where, metric="cpu_idle", cpu=cpu)
     if not measured(idle, asleep):
         return None
@@ -293,7 +293,7 @@ def where_kernel_pays(where: Mapping[str, str], pair: Pair) -> Finding | None:
     daemon, workers = (pair.of(pair.base, **where, metric="running", role=role) for role in ("switch", "vhost"))
     if case["switch"] != "kernel-ovs" or not measured(daemon, workers):
         return None
-    cpu = _cpu(pair, pair.base, "vhost")
+    cpu = pair.cpu(pair.base, "vhost")
     states = [pair.of(pair.base, **where, metric=f"cpu_{state}", cpu=cpu) for state in ("kernel", "softirq")]
     name = f"{style.traffic_name(**where)}, {case['access']}"
     evidence = (
@@ -372,7 +372,7 @@ def access_cost(pair: Pair) -> Finding | None:
     cases = pair.result.cases
     if cases.loc[pair.base, "switch"] != cases.loc[pair.other, "switch"] or cases.loc[pair.base, "access"] != "virtio-net":
         return None
-    user = [pair.of(case, **FLOOD, metric="cpu_user", cpu=_cpu(pair, case, "vhost")) for case in (pair.base, pair.other)]
+    user = [pair.of(case, **FLOOD, metric="cpu_user", cpu=pair.cpu(case, "vhost")) for case in (pair.base, pair.other)]
     switches = pair.ratio(**FLOOD, metric="context_switches_per_packet")
     if not measured(*user, switches):
         return None
@@ -461,19 +461,3 @@ LOOKS: tuple[comparison.Look, ...] = (
 findings = partial(comparison.findings, looks=LOOKS)
 """Every finding of every pair of cases, in the order in which a reader asks for them; as a numbered list:"""
 markdown = partial(comparison.explained, looks=LOOKS)
-
-
-def packet_cpu(pair: Pair, case: str) -> int | None:
-    """The CPU that moves packets in a case, whatever the switch."""
-    return _cpu(pair, case, "vhost", "switch", "softirq")
-
-
-def _cpu(pair: Pair, case: str, *roles: str) -> int | None:
-    """The first CPU that is for one of these roles in a case."""
-    return next((cpu for cpu, role in _cpu_roles(pair.result, case).items() if role in roles), None)
-
-
-def _cpu_roles(result: Result, case: str) -> dict[int, str]:
-    """What each CPU was for, by the manifest."""
-    runs = (run for run in result.manifest.get("runs", []) if run["case_id"] == case and run.get("cpu_roles"))
-    return {int(cpu): role for cpu, role in next(runs, {"cpu_roles": {}})["cpu_roles"].items()}

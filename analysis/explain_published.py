@@ -14,7 +14,6 @@ from functools import partial
 
 from vsprof.analysis import comparison, model, published, stats
 from vsprof.analysis.comparison import EQUAL, FLOOD, NEAR_ALL, NEAR_NONE, TCP, Finding, Pair, measured, share, times, told
-from vsprof.analysis.explain import packet_cpu
 from vsprof.analysis.load import Result
 from vsprof.analysis.source import Source, by_repetition, ratio_between
 from vsprof.analysis.sources import MODEL, SOFTWARE
@@ -82,7 +81,7 @@ def _guests(pair: Pair, which: Mapping[str, str], text: str, what: str) -> Itera
     """The guests' part of both cases' whole paths, and how the paths compare without it."""
     parts = [_part(pair, case, over={**which, "role": "guest"}, under=which) for case in (pair.base, pair.other)]
     if measured(*parts):
-        without = pair.source.ratio_without(pair.result, "guest", pair.other, pair.base, **which)
+        without = pair.ratio(without="guest", **which)
         rest = f"; without them, OVS-DPDK's path has {times(without)} the {what} per packet" if without.median > 0 else ""
         yield text.format(*map(share, parts)) + rest
 
@@ -95,7 +94,7 @@ def _part(pair: Pair, case: str, *, over: Mapping[str, str], under: Mapping[str,
 
 def _context_switches(pair: Pair) -> Iterator[str]:
     """About 10x fewer: at which load?"""
-    idle = pair.of(pair.base, **FLOOD, metric="cpu_idle", cpu=packet_cpu(pair, pair.base))
+    idle = pair.of(pair.base, **FLOOD, metric="cpu_idle", cpu=pair.cpu(pair.base))
     if idle.median < NEAR_NONE:
         yield (
             f"at saturation the CPU that moves kernel OVS's packets is idle {share(idle)} of the time: its worker always finds another "

@@ -152,6 +152,11 @@ class Result:
         ]
         return first.sort_values("_order", kind="stable").drop(columns="_order")
 
+    def cpu_roles(self, case: str) -> dict[int, str]:
+        """What each CPU was for in a case, by the manifest."""
+        runs = (run for run in self.manifest.get("runs", []) if run["case_id"] == case and run.get("cpu_roles"))
+        return {int(cpu): role for cpu, role in next(runs, {"cpu_roles": {}})["cpu_roles"].items()}
+
     def differences(self, one: str, other: str) -> set[str]:
         """What tells two cases apart: `arm` (switch or access), and each varied value that both have."""
         here, there = self.varied[one], self.varied[other]

@@ -76,15 +76,14 @@ class Source:
         """Median and interval of one metric of one case: estimate(result, case_id=…, traffic=…, load=…, metric=…)."""
         return stats.estimate(self.sample(result, **self.usual(where)))
 
-    def ratio(self, result: Result, case_id: str, base: str, **where: object) -> stats.Estimate:
-        """How many times the metric of case `base` that of `case_id` is: in pairs where they ran interleaved."""
-        over, under = (by_repetition(self.rows(result, case_id=case, **self.usual(where))) for case in (case_id, base))
-        return ratio_between(over, under, paired=bool(result.order))
+    def ratio(self, result: Result, case_id: str, base: str, *, without: str = "", **where: object) -> stats.Estimate:
+        """How many times the metric of case `base` that of `case_id` is: in pairs where they ran interleaved.
 
-    def ratio_without(self, result: Result, role: str, case_id: str, base: str, **where: object) -> stats.Estimate:
-        """The same of the whole path without one role: in each window what the path has, less what `role` has."""
-        over, under = (by_repetition(self._less(result, role, case_id=case, **where)) for case in (case_id, base))
-        return ratio_between(over, under, paired=bool(result.order))
+        `without` a role: of the whole path less that; in each window what the path has, less what the role has.
+        """
+        cases = ({"case_id": case, **where} for case in (case_id, base))
+        rows = (self._less(result, without, **one) if without else self.rows(result, **self.usual(one)) for one in cases)
+        return ratio_between(*map(by_repetition, rows), paired=bool(result.order))
 
     def _less(self, result: Result, role: str, **where: object) -> pd.DataFrame:
         path, its = (self.rows(result, role=one, cpu=-1, **where) for one in ("path", role))

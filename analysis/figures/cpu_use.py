@@ -23,10 +23,9 @@ LETTERS = {1: 90, 2: 48, 3: 28}
 def table(result: Result) -> pd.DataFrame:
     """One row a case, traffic, CPU and state; fractions of one CPU, `row` names case and CPU."""
     shares = SOFTWARE.summary(result, [f"cpu_{state}" for state in metrics.STATES])
-    # What each CPU was for the manifest says, run by run.
-    runs = result.manifest.get("runs", [])
-    roles = {(run["case_id"], int(cpu)): role for run in runs for cpu, role in (run.get("cpu_roles") or {}).items()}
-    words = [roles.get(key, "") for key in zip(shares["case_id"], shares["cpu"], strict=True)]
+    # What each CPU was for the manifest says.
+    roles = {case: result.cpu_roles(case) for case in result.cases.index}
+    words = [roles[case].get(cpu, "") for case, cpu in zip(shares["case_id"], shares["cpu"], strict=True)]
     names = [f"cpu{cpu} {word}".strip() for cpu, word in zip(shares["cpu"], words, strict=True)]
     return shares.assign(state=shares["metric"].str.removeprefix("cpu_"), cpu_role=words, row=names)
 

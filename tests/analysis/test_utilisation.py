@@ -11,7 +11,7 @@ import pytest
 from vsprof.analysis.explain import utilisation
 
 HZ = 1_000_000
-RUN = {"case_id": "a", "cpu_roles": {"1": "switch", "2": "guest"}}
+ROLES = {"a": {1: "switch", 2: "guest"}}
 
 
 def result(rows: list[tuple], clock: dict | None) -> SimpleNamespace:
@@ -19,7 +19,8 @@ def result(rows: list[tuple], clock: dict | None) -> SimpleNamespace:
     own = pd.DataFrame(rows, columns=["run_id", "cpu", "name", "value"]).assign(
         case_id="a", traffic="udp_flood", load="saturation", window="uarch_model-1", source="model", enabled_s=0.5
     )
-    return SimpleNamespace(manifest={"facts": {"clock": clock} if clock else {}, "runs": [RUN]}, own_numbers=own)
+    facts = {"clock": clock} if clock else {}
+    return SimpleNamespace(manifest={"facts": facts}, own_numbers=own, cpu_roles=ROLES.get)
 
 
 ROWS = [
