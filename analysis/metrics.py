@@ -15,125 +15,44 @@ from __future__ import annotations
 import functools
 import re
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pandas as pd
+import yaml
 
 from vsprof.analysis import messages, vocabulary
 from vsprof.analysis.load import Result
 from vsprof.analysis.source import COLUMNS, WINDOW, Source, on_path
 from vsprof.analysis.tables import in_one_piece
 
-RATES = {
-    **dict.fromkeys(("packet_rate_sent", "packet_rate_into_switch", "packet_rate_out_of_switch", "packet_rate_received"), "packets/s"),
-    **dict.fromkeys(("bit_rate_received", "goodput"), "bit/s"),
-}
-RTT = ("rtt_min", "rtt_mean", "rtt_p50", "rtt_p90", "rtt_p99", "rtt_p999", "rtt_max")
-LATENCY = ("latency_min", "latency_mean", "latency_p50", "latency_p90", "latency_p99", "latency_p999", "latency_max")
-OUTAGE = {"came_back": "fraction", "outage": "seconds", "switch_away": "seconds", "outage_packets_lost": "packets"}
-"""What is counted over a switch's restart, and its unit."""
-SEARCH = {
-    **dict.fromkeys(("search_rate", "search_lower_bound", "search_upper_bound", "search_throughput"), "packets/s"),
-    "search_ended": "fraction",
-    **dict.fromkeys(("search_trials", "search_lower_trials", "search_lower_bad"), "trials"),
-    "search_seconds": "seconds",
-    **{f"search_upper_{fate}": "fraction" for fate in ("unsent", "lost_before_switch", "lost_in_switch", "lost_after_switch")},
-    **dict.fromkeys(("search_loss_goal", "search_exceed_ratio", "search_width_goal"), "fraction"),
-    **dict.fromkeys(("search_trial_goal", "search_sum_goal"), "seconds"),
-}
-"""What a search for a no-drop or a partial-drop rate came to, and what it was to do; with units."""
-SEARCHED = ("ndr", "pdr")
-"""The loads whose rate was searched."""
-HOPS = {
-    "loss_before_switch": ("packets_sent", "packets_into_switch"),
-    "loss_in_switch": ("packets_into_switch", "packets_out_of_switch"),
-    "loss_after_switch": ("packets_out_of_switch", "packets_received"),
-    "loss_total": ("packets_sent", "packets_received"),
-}
+Quotients = Mapping[str, tuple[str, str, str]]
+"""By metric what was counted, what it is divided by, and the unit."""
+ONE = "1"
+"""What a number is divided by that is told as it was written."""
 STAGES = ("dequeue", "parse", "lookup", "enqueue", "other")
 """Of vhost-switch's way, in order."""
 STATES = ("user", "kernel", "softirq", "irq", "guest", "idle")
-_KNOWN = {*RATES, *RTT, *LATENCY, *OUTAGE, *SEARCH, *HOPS, "frames_lost", "pmd_busy"}
-"""Metrics that are made of what traffics write by the tables below."""
-Quotients = Mapping[str, tuple[str, str, str]]
-"""By metric what was counted, what it is divided by, and the unit. Both sides are sums, products, … of names of numbers, and of `seconds`:
-how long the collector counted. By ONE: told as it was written, as the mean over windows."""
-ONE = "1"
-_BYTES, _PACKETS = "bit_rate_received / 8 * window_seconds", "packet_rate_received * window_seconds"
-TRAFFIC: Quotients = {
-    **{name: (f"{name} * window_seconds", "window_seconds", unit) for name, unit in RATES.items()},
-    "retransmits_per_second": ("retransmits", "window_seconds", "events/s"),
-    # Of frames that come by themselves, the share that reached the endpoint.
-    "reached_endpoint": ("packet_rate_to_endpoint", "packet_rate_into_switch", "fraction"),
-    **{name: (name, ONE, "seconds") for name in (*RTT, *LATENCY)},
-    "unanswered": ("requests - replies", "requests", "fraction"),
-    "request_rate": ("request_rate", ONE, "packets/s"),
-    # The share of frames that could not be timed.
-    "disturbed": ("packets_disturbed", "packets_received", "fraction"),
-}
-STREAMS: Quotients = {
-    "frame_bytes_received": (_BYTES, _PACKETS, "bytes"),
-    "packets_per_megabyte": (_PACKETS, f"{_BYTES} / 1e6", "packets/MB"),
-}
-"""Of streams alone: their frames have no fixed size, and how big they arrive tells whether offloads work. Bits and packets are of one
-interface, read in one instant: counters of two ends would not divide cleanly."""
-WHOLE: Mapping[str, Quotients] = {
-    # Loss per hop is a fraction of the packets *sent*, so that hops add up to the total. Counters of two ends are not read in the
-    # same instant: a hop without loss can come out slightly negative. It stays so, and figures flag it.
-    "flood": {
-        **{name: (f"{before} - {after}", "packets_sent", "fraction") for name, (before, after) in HOPS.items()},
-        "offered_rate": ("offered_rate", ONE, "packets/s"),
-        "received_fraction": ("packets_received", "packets_sent", "fraction"),
-    },
-    "stream": {"frames_lost": ("packets_lost", "packets_offered", "fraction")},
-    # What did not come back after a restart has no outage, but a `came_back` of 0.
-    "outage": {name: (name, ONE, unit) for name, unit in OUTAGE.items()},
-    # A search that found no rate has a `search_ended` of 0, its bounds, and no `search_rate`.
-    "search": {name: (name, ONE, unit) for name, unit in SEARCH.items()},
-}
-"""Of what a traffic counted over the whole of one of these."""
-CPU_TIME: Mapping[str, Quotients] = {
-    "cpu": {f"cpu_{state}": (f"cpu_{state}_seconds", "seconds", "fraction") for state in STATES},
-    "role": {"running": ("run_seconds", "seconds", "fraction"), "waiting": ("wait_seconds", "seconds", "fraction")},
-}
-"""By each CPU and by each role, as a fraction of one CPU; `waiting` is for a CPU."""
-_POLLS: Quotients = {
-    "pmd_busy": ("pmd_busy_cycles", "pmd_busy_cycles + pmd_idle_cycles", "fraction"),
-    "pmd_idle": ("pmd_idle_cycles", "pmd_busy_cycles + pmd_idle_cycles", "fraction"),
-}
-"""Busy is told from idle polling before anything is divided by packets. Cycles are TSC cycles as the switch reads them; in the emulated lab
-that is the emulator's time-stamp counter, so only shares of them mean anything."""
-_SWITCHES = "main_thread_switches_voluntary + main_thread_switches_involuntary"
-SWITCH: Mapping[str, Quotients] = {
-    "ovs_pmd": {
-        **_POLLS,
-        "pmd_cycles_per_packet": ("pmd_busy_cycles", "pmd_packets", "cycles/packet"),
-        "pmd_packets_per_busy_iteration": ("pmd_packets", "pmd_busy_iterations", "packets"),
-        "pmd_iterations_per_second": ("pmd_iterations", "seconds", "1/s"),
-    },
-    # The same of another poll-mode thread, and what each stage of its way takes of the cycles per packet.
-    "vhost_switch": {
-        **_POLLS,
-        "pmd_cycles_per_packet": ("pmd_busy_cycles", "timed_packets", "cycles/packet"),
-        "pmd_packets_per_busy_iteration": ("pmd_packets", "pmd_bursts", "packets"),
-        "pmd_iterations_per_second": ("pmd_bursts + empty_polls", "seconds", "1/s"),
-        "pmd_sleeps_per_second": ("pmd_sleeps", "seconds", "1/s"),
-        **{f"stage_{stage}_cycles_per_packet": (f"stage_{stage}_cycles", "timed_packets", "cycles/packet") for stage in STAGES},
-    },
-    # The share of packets that the datapath's flow table knew without asking the daemon, and how many it did not know.
-    "ovs_datapath": {
-        "flow_hit_share": ("flow_hits", "flow_hits + flow_misses", "fraction"),
-        "upcalls_per_second": ("flow_misses", "seconds", "events/s"),
-    },
-    # The main thread of ovs-vswitchd is no poll-mode thread: how often it was switched, and how many packets it moved itself.
-    "ovs_main_thread": {
-        "main_thread_running": ("main_thread_run_seconds", "seconds", "fraction"),
-        "main_thread_waiting": ("main_thread_wait_seconds", "seconds", "fraction"),
-        "main_thread_context_switches_per_second": (_SWITCHES, "seconds", "events/s"),
-        "main_thread_packets_per_second": ("main_thread_packets", "seconds", "packets/s"),
-    },
-}
-"""What a switch says of itself, by collector."""
+SEARCHED = ("ndr", "pdr")
+"""The loads whose rate was searched."""
+
+
+def _quotients(group: Mapping[str, Any]) -> Any:
+    """A group of metrics.yaml, or the groups in one."""
+    if any(isinstance(inner, dict) for inner in group.values()):
+        return {name: _quotients(inner) for name, inner in group.items()}
+    return {name: (name, ONE, said) if isinstance(said, str) else tuple(said) for name, said in group.items()}
+
+
+_READ = _quotients(yaml.safe_load(Path(__file__).with_suffix(".yaml").read_text(encoding="utf-8")))
+TRAFFIC: Quotients = _READ["traffic"]
+WHOLE: Mapping[str, Quotients] = _READ["whole"]
+RTT, LATENCY = (tuple(name for name in TRAFFIC if name.startswith(of)) for of in ("rtt_", "latency_"))
+OUTAGE, SEARCH = ({name: unit for name, (_, _, unit) in WHOLE[of].items()} for of in ("outage", "search"))
+"""With units."""
+_KNOWN = {name for group in (TRAFFIC, *WHOLE.values()) for name, (part, _, _) in group.items() if name in part.split()}
+"""Numbers of traffics that are metrics of the same name."""
 
 
 @functools.cache
@@ -147,13 +66,13 @@ def _tables(result: Result) -> Iterator[pd.DataFrame]:
     frame = result.numbers
     own = _own(frame)
     yield from _made(TRAFFIC, own, own)
-    yield from _made(STREAMS, own, own[own["traffic"].map(vocabulary.per_data()) == "megabit"])
+    yield from _made(_READ["streams"], own, own[own["traffic"].map(vocabulary.per_data()) == "megabit"])
     for window, quotients in WHOLE.items():
         yield from _made(quotients, own, own[own["window"] == window])
     yield from _events(result)
     for by, those in {"cpu": frame["cpu"] >= 0, "role": (frame["cpu"] < 0) & (frame["role"] != "")}.items():
-        yield from _made(CPU_TIME[by], own, frame[those & (frame["collector"] == "cpu_time")], by=by)
-    for name, quotients in SWITCH.items():
+        yield from _made(_READ["time"][by], own, frame[those & (frame["collector"] == "cpu_time")], by=by)
+    for name, quotients in _READ["switch"].items():
         yield from _made(quotients, own, frame[frame["collector"] == name], role="switch")
     yield from _own_headlines(own)
 
