@@ -34,9 +34,6 @@ RECEIVED = {**FLOOD, "metric": "packet_rate_received"}
 REPLIES = {**PING, "metric": "context_switches_per_reply"}
 
 
-# -- the answer -------------------------------------------------------------------------------------------------
-
-
 def answer(result: Result) -> str:
     """For each pair of cases who delivers more, and who makes how many context switches; then what limits it, and what was published."""
     lines, sent = [], style.traffics(result.frame)
@@ -141,9 +138,6 @@ def utilisation(result: Result, case_id: str, **where: object) -> list[Cpu]:
     roles = result.cpu_roles(case_id)
     found = [Cpu(int(cpu), roles.get(int(cpu), ""), stats.estimate(samples(one))) for cpu, one in windows.groupby("cpu")]
     return sorted(found, key=lambda one: -one.full.median)
-
-
-# -- the findings -----------------------------------------------------------------------------------------------
 
 
 def _sizes(pair: Pair) -> Iterator[str]:

@@ -85,9 +85,6 @@ def _kernel_pair(result: Result, case: str) -> Pair | None:
     return next((pair for pair in comparison.pairs(result) if pair.other == case and "arm" in result.differences(pair.base, case)), None)
 
 
-# -- the answer -------------------------------------------------------------------------------------------------
-
-
 def answer(result: Result) -> str:
     """What brings goodput down most, whether that is what was published, and what it is without; what brings it up most."""
     found = effects(result)
@@ -153,9 +150,6 @@ def _beside_kernel(result: Result, one: Effect) -> str:
     else:
         depth = f"maybe as deep {limit}: the interval holds both"
     return f"has {times(ratio)} the goodput of {pair.names()[0]}: {depth}"
-
-
-# -- the findings -----------------------------------------------------------------------------------------------
 
 
 def findings(result: Result) -> list[Finding]:

@@ -6,10 +6,10 @@
 result_dir = "results/latest"
 
 # %%
-from vsprof.analysis import explain_crossover, explain_dataplane, reading, sections
+from vsprof.analysis import explain_dataplane, reading, sections
 result = sections.begin(
     result_dir,
-    lambda found: explain_crossover.markdown(found, "dequeue", "copy", "zero-copy"),
+    lambda found: explain_dataplane.crossover(found, "dequeue", "copy", "zero-copy"),
     "Two containers over virtio-user. In both cases the switch copies once to fill the receiver's ring. Zero copy leaves out the copy out "
     "of the sender's ring.",
 )

@@ -5,7 +5,7 @@ from __future__ import annotations
 
 import pytest
 
-from vsprof.analysis import explain_crossover, explain_dataplane, metrics
+from vsprof.analysis import explain_dataplane, metrics
 from vsprof.analysis.load import load
 from vsprof.analysis.stats import Estimate
 from vsprof.terms import schema
@@ -38,7 +38,7 @@ def make(sample, tmp_path, request):
 
 
 def crossover(result) -> str:
-    return explain_crossover.markdown(result, "dequeue", "copy", "zero-copy")
+    return explain_dataplane.crossover(result, "dequeue", "copy", "zero-copy")
 
 
 def test_the_crossover_lies_between_the_last_size_that_loses_and_the_first_that_wins(make):
