@@ -6,21 +6,19 @@ stands on the same axis, which is linear below 0.01, so that nothing has a place
 
 from __future__ import annotations
 
+from functools import partial
+
 import pandas as pd
-from matplotlib.figure import Figure
 
 from vsprof.analysis import explain_validation
 from vsprof.analysis.figures.validation_events import side_by_side
 from vsprof.analysis.validation import Validation
 
 PART = "switches"
+plot = partial(side_by_side, counted="events per packet")
 
 
 def table(found: Validation) -> pd.DataFrame:
     """One row a switch and event, as of `explain_validation.drawn`."""
     drawn = explain_validation.drawn(found, PART)
     return drawn if drawn.empty else drawn.assign(panel=drawn["label"], row=drawn["what"])
-
-
-def plot(table: pd.DataFrame) -> Figure:
-    return side_by_side(table, "events per packet")

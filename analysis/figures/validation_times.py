@@ -5,8 +5,9 @@ apart is the question. The left axes are logarithmic; on the right an error beyo
 
 from __future__ import annotations
 
+from functools import partial
+
 import pandas as pd
-from matplotlib.figure import Figure
 
 from vsprof.analysis import explain_validation
 from vsprof.analysis.figures.validation_events import side_by_side
@@ -15,13 +16,10 @@ from vsprof.analysis.validation import TIME_PARTS, TimeValidation
 PART = "microbenchmarks"
 """Whose reason is told where there is nothing to draw."""
 PANELS = {"microbenchmarks": "microbenchmarks: an iteration", "switches": "switches: a packet"}
+plot = partial(side_by_side, counted="nanoseconds")
 
 
 def table(found: TimeValidation) -> pd.DataFrame:
     """One row an item, as of `explain_validation.drawn`."""
     parts = [explain_validation.drawn(found, part).assign(panel=PANELS[part]) for part in TIME_PARTS if found.of(part)]
     return pd.concat(parts, ignore_index=True).assign(row=lambda rows: rows["label"]) if parts else pd.DataFrame()
-
-
-def plot(table: pd.DataFrame) -> Figure:
-    return side_by_side(table, "nanoseconds")
