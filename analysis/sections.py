@@ -7,12 +7,12 @@ cells, and is displayed by `show`.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from pathlib import Path
 
 from IPython.display import display
 
-from vsprof.analysis import describe, differential, everything, explain_model, figures, metrics, reading, stacks
+from vsprof.analysis import describe, differential, everything, explain_dataplane, explain_model, figures, metrics, reading, stacks
 from vsprof.analysis.describe import Text
 from vsprof.analysis.figures import counts, pmd_batches
 from vsprof.analysis.load import Result, load
@@ -123,14 +123,6 @@ def cycles(result: Result) -> None:
     _hardware(result, "hardware_decomposition", "hardware_per_packet", "hardware_misses")
 
 
-def cost(result: Result) -> None:
-    """Misses and instructions of a packet in a switch's own thread: the shorter form of `cycles`."""
-    show(f"## Misses and instructions per packet\n{COST}")
-    _hardware(result, "hardware_per_packet", "hardware_misses")
-    explained = explain_model.markdown(result) if MODEL.present(result) else None
-    show(describe.model_headlines(result), *_counted(result, "cpi_stack", "misses"), explained)
-
-
 def _hardware(result: Result, *names: str) -> None:
     show(describe.hardware_heading(result), describe.hardware_headlines(result), *_counted(result, *names))
 
@@ -139,8 +131,19 @@ def explanation(result: Result, *texts: str, words: str = EXPLAINED) -> None:
     show(f"## Explanation\n{words}", *texts)
 
 
-def rest(result: Result, notes: Sequence[str] = ()) -> None:
+def rest(result: Result, *notes: str) -> None:
     """What ends every report: all numbers, how to read it (`notes`: what this report alone needs for that), and its limits."""
     asked = figures.show(result, "counts") if counts.asked_for(result) else None
     show(f"## Everything that was counted\n{EVERYTHING}", asked, everything.show(result))
     show("## How to read this", reading.notes(result, notes), "These limits hold for this result:", describe.limits(result))
+
+
+def of_options(result: Result, *notes: str) -> None:
+    """What ends a report on options of switches and endpoints: what a packet costs in the switch's own thread (the shorter form of
+    `cycles`), what each option changes, and the rest."""
+    show(f"## Misses and instructions per packet\n{COST}")
+    _hardware(result, "hardware_per_packet", "hardware_misses")
+    explained = explain_model.markdown(result) if MODEL.present(result) else None
+    show(describe.model_headlines(result), *_counted(result, "cpi_stack", "misses"), explained)
+    explanation(result, explain_dataplane.markdown(result))
+    rest(result, reading.TSC, *notes)

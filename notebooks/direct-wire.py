@@ -6,7 +6,7 @@
 result_dir = "results/latest"
 
 # %%
-from vsprof.analysis import explain, explain_dataplane, reading, sections
+from vsprof.analysis import explain, sections
 result = sections.begin(
     result_dir, explain.answer, "The same program, rings and containers. The wire hands on each frame without looking at it."
 )
@@ -23,6 +23,4 @@ sections.polling(result)
 sections.cpu_use(result)
 
 # %%
-sections.cost(result)
-sections.explanation(result, explain_dataplane.markdown(result))
-sections.rest(result, [reading.TSC])
+sections.of_options(result)

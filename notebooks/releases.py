@@ -6,7 +6,7 @@
 result_dir = "results/latest"
 
 # %%
-from vsprof.analysis import differential, explain, explain_dataplane, figures, reading, sections
+from vsprof.analysis import differential, explain, figures, sections
 result = sections.begin(result_dir, explain.answer)
 sections.headlines(result)
 sections.what_was_run(
@@ -46,13 +46,8 @@ sections.polling(result)
 sections.cpu_use(result)
 
 # %%
-sections.cost(result)
-sections.explanation(result, explain_dataplane.markdown(result))
-sections.rest(
+sections.of_options(
     result,
-    [
-        reading.TSC,
-        "*A release changes more than DPDK*: Open vSwitch, the compiler and the C library come with it.",
-        "*No network card*: the port is DPDK's net_null, which hands out zeros as fast as it is asked and never ends.",
-    ],
+    "*A release changes more than DPDK*: Open vSwitch, the compiler and the C library come with it.",
+    "*No network card*: the port is DPDK's net_null, which hands out zeros as fast as it is asked and never ends.",
 )

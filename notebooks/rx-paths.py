@@ -6,7 +6,7 @@
 result_dir = "results/latest"
 
 # %%
-from vsprof.analysis import explain, explain_dataplane, reading, sections
+from vsprof.analysis import explain, sections
 result = sections.begin(
     result_dir,
     explain.answer,
@@ -33,13 +33,8 @@ sections.polling(result)
 sections.cpu_use(result)
 
 # %%
-sections.cost(result)
-sections.explanation(result, explain_dataplane.markdown(result))
-sections.rest(
+sections.of_options(
     result,
-    [
-        reading.TSC,
-        "*No network card*: the port is DPDK's net_null, which hands out zeros as fast as it is asked and never ends. A real port would "
-        "add its driver's cycles and its cache misses, the same for every path.",
-    ],
+    "*No network card*: the port is DPDK's net_null, which hands out zeros as fast as it is asked and never ends. A real port would "
+    "add its driver's cycles and its cache misses, the same for every path.",
 )

@@ -6,7 +6,7 @@
 result_dir = "results/latest"
 
 # %%
-from vsprof.analysis import explain, explain_dataplane, reading, sections
+from vsprof.analysis import explain, sections
 result = sections.begin(
     result_dir,
     explain.answer,
@@ -24,6 +24,4 @@ sections.throughput(
 )
 sections.polling(result)
 sections.cpu_use(result)
-sections.cost(result)
-sections.explanation(result, explain_dataplane.markdown(result))
-sections.rest(result, [reading.TSC])
+sections.of_options(result)

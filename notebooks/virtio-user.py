@@ -6,7 +6,7 @@
 result_dir = "results/latest"
 
 # %%
-from vsprof.analysis import explain, explain_dataplane, reading, sections
+from vsprof.analysis import explain, sections
 result = sections.begin(
     result_dir,
     explain.answer,
@@ -32,12 +32,7 @@ sections.polling(result)
 sections.cpu_use(result)
 
 # %%
-sections.cost(result)
-sections.explanation(result, explain_dataplane.markdown(result))
-sections.rest(
+sections.of_options(
     result,
-    [
-        reading.TSC,
-        "*Which switch*: the kernel's bridge has no virtio-user, and OVS-DPDK no veth that it polls. Access and switch change together.",
-    ],
+    "*Which switch*: the kernel's bridge has no virtio-user, and OVS-DPDK no veth that it polls. Access and switch change together.",
 )

@@ -63,11 +63,9 @@ sections.what_was_run(
 )
 sections.rest(
     result,
-    [
-        "*Demonstrated* is what was switched on and off with all else as it was. A set-up here that collapses as the published one did does "
-        "not show that the published one was set up so.",
-        "*Emulated virtual machine*: where KVM boots no guest, QEMU emulates the guest's code on a real host. Its virtio device, and all that "
-        "the host does for it, is as with KVM; how fast it sends and answers is not.",
-        "*Main thread's time*: `running` and `waiting` are the kernel's own account (schedstat); the rest is sleep.",
-    ],
+    "*Demonstrated* is what was switched on and off with all else as it was. A set-up here that collapses as the published one did does "
+    "not show that the published one was set up so.",
+    "*Emulated virtual machine*: where KVM boots no guest, QEMU emulates the guest's code on a real host. Its virtio device, and all that "
+    "the host does for it, is as with KVM; how fast it sends and answers is not.",
+    "*Main thread's time*: `running` and `waiting` are the kernel's own account (schedstat); the rest is sleep.",
 )

@@ -40,4 +40,4 @@ sections.show(figures.show(result, "published"), figures.show_counted(result, "p
 # %%
 sections.show(explain_published.markdown(result))
 sections.explanation(result, explain.markdown(result))
-sections.rest(result, [reading.EQUAL_BUDGET])
+sections.rest(result, reading.EQUAL_BUDGET)

@@ -6,7 +6,7 @@
 result_dir = "results/latest"
 
 # %%
-from vsprof.analysis import explain_dataplane, reading, sections
+from vsprof.analysis import explain_dataplane, sections
 result = sections.begin(
     result_dir,
     lambda found: explain_dataplane.crossover(found, "dequeue", "copy", "zero-copy"),
@@ -30,15 +30,10 @@ sections.polling(result)
 sections.cpu_use(result)
 
 # %%
-sections.cost(result)
-sections.explanation(result, explain_dataplane.markdown(result))
-sections.rest(
+sections.of_options(
     result,
-    [
-        reading.TSC,
-        "*Which crossover*: the packets that arrive are what the whole path allows, its endpoints included. The thread's cycles are its own, "
-        "and in the emulated lab the emulator's. The modelled switch's are estimates for the named processor, without polls that found nothing.",
-        "*Why a crossover*: a copy costs by the byte, the account by the frame. Where the frame's bytes are still in a cache, the copy that is "
-        "saved was cheap.",
-    ],
+    "*Which crossover*: the packets that arrive are what the whole path allows, its endpoints included. The thread's cycles are its own, "
+    "and in the emulated lab the emulator's. The modelled switch's are estimates for the named processor, without polls that found nothing.",
+    "*Why a crossover*: a copy costs by the byte, the account by the frame. Where the frame's bytes are still in a cache, the copy that is "
+    "saved was cheap.",
 )

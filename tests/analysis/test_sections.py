@@ -48,7 +48,7 @@ def test_where_the_model_counted_all_of_it_is_shown(displayed, modelled):
 
 
 def test_every_report_ends_alike(displayed, two_switches):
-    sections.rest(two_switches, ["*Mine*: a note."])
+    sections.rest(two_switches, "*Mine*: a note.")
     assert headings(displayed) == ["## Everything that was counted", "## How to read this"]
     [notes] = [part.text for part in displayed if isinstance(part, Text) and "*Mine*" in part.text]
     assert notes.startswith("- *Mine*: a note.\n- *Interval*")
