@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
-"""The sections of a report, one function each: a heading, a few words, and what shows it.
+"""The sections of a report, one method each: a heading, a few words, and what shows it.
 
 In a notebook each call displays its section below the cell; a cell can have several. What one notebook alone needs stands in its own
 cells, and is displayed by `show`.
@@ -8,6 +8,7 @@ cells, and is displayed by `show`.
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import dataclass
 from pathlib import Path
 
 from IPython.display import display
@@ -42,15 +43,15 @@ EXPLAINED = "Made from the numbers above. Where the data does not support a clai
 EVERYTHING = "Each number that a collector or a traffic wrote, with its 95 % interval, whether a figure above shows it or not."
 
 
-def begin(result_dir: str | Path, answer: Callable[[Result], object] = lambda _: None, run: str = "") -> Result:
+def begin(result_dir: str | Path, answer: Callable[[Result], object] = lambda _: None, run: str = "") -> Report:
     """Load a result; show its question, and what `answer` says. Most reports go on with the numbers and with what was run, which `run`
     is about; the others show both where they want them. Raises BadInput where the result can't be read."""
-    result = load(result_dir)
-    show(describe.question(result), answer(result))
+    report = Report(load(result_dir))
+    show(describe.question(report.result), answer(report.result))
     if run:
-        headlines(result)
-        what_was_run(result, run)
-    return result
+        report.headlines()
+        report.what_was_run(run)
+    return report
 
 
 def show(*parts: object) -> None:
@@ -59,91 +60,89 @@ def show(*parts: object) -> None:
     display(*(part for part in texts if part is not None and part != Text("")))
 
 
-def _counted(result: Result, *names: str) -> list[object]:
-    """Figures, but for those whose processor counted nothing here."""
-    return [figures.show_counted(result, name) for name in names]
-
-
 def _of_figure(heading: str, figure: str, usual: str = "") -> Callable[..., None]:
     """A section that shows one figure, below the words that a notebook has for it, else the usual ones."""
-    return lambda result, words=usual: show(f"## {heading}\n{words}", figures.show(result, figure))
+    return lambda report, words=usual: show(f"## {heading}\n{words}", figures.show(report.result, figure))
 
 
-published = _of_figure("Published beside ours", "published")
-throughput = _of_figure("Throughput", "throughput")
-stages = _of_figure("Cycles by stage", "stages")
-context_switches = _of_figure("Context switches", "context_switches", SWITCHES)
-latency = _of_figure("Latency", "latency", LATENCY)
+@dataclass(frozen=True)
+class Report:
+    """A report on a result: each method displays a section."""
 
+    result: Result
 
-def timeline(result: Result, words: str = WHEN) -> None:
-    """A moment of each case; nothing where nobody wrote down what happened when, as in a result of an earlier vsprof."""
-    if not result.timeline.select(["kind"], most=1).empty:
-        show(f"## Who wakes whom\n{words}", figures.show(result, "timeline"))
+    published = _of_figure("Published beside ours", "published")
+    throughput = _of_figure("Throughput", "throughput")
+    stages = _of_figure("Cycles by stage", "stages")
+    context_switches = _of_figure("Context switches", "context_switches", SWITCHES)
+    latency = _of_figure("Latency", "latency", LATENCY)
 
+    def figures(self, *names: str) -> None:
+        show(*(figures.show(self.result, name) for name in names))
 
-def cpu_use(result: Result, words: str = TIME) -> None:
-    show(f"## Where the time goes\n{words}", figures.show(result, "cpu_use"), stacks.show(result))
+    def timeline(self, words: str = WHEN) -> None:
+        """A moment of each case; nothing where nobody wrote down what happened when, as in a result of an earlier vsprof."""
+        if not self.result.timeline.select(["kind"], most=1).empty:
+            show(f"## Who wakes whom\n{words}", figures.show(self.result, "timeline"))
 
+    def cpu_use(self, words: str = TIME) -> None:
+        show(f"## Where the time goes\n{words}", figures.show(self.result, "cpu_use"), stacks.show(self.result))
 
-def throughput_and_loss(result: Result, words: str) -> None:
-    show(f"## Throughput and loss\n{words}", figures.show(result, "throughput"), figures.show(result, "loss_per_hop"))
-    no_drop(result)
+    def throughput_and_loss(self, words: str) -> None:
+        show(f"## Throughput and loss\n{words}", figures.show(self.result, "throughput"), figures.show(self.result, "loss_per_hop"))
+        self.no_drop()
 
+    def polling(self, words: str = POLLING) -> None:
+        """What a poll-mode thread finds; in what batches, where Open vSwitch's histograms were read."""
+        batches = figures.show(self.result, "pmd_batches") if set(pmd_batches.NEEDS) <= set(self.result.numbers["name"]) else None
+        show(f"## The poll-mode thread\n{words}", figures.show(self.result, "pmd"), batches)
 
-def polling(result: Result, words: str = POLLING) -> None:
-    """What a poll-mode thread finds; in what batches, where Open vSwitch's histograms were read."""
-    batches = figures.show(result, "pmd_batches") if set(pmd_batches.NEEDS) <= set(result.numbers["name"]) else None
-    show(f"## The poll-mode thread\n{words}", figures.show(result, "pmd"), batches)
+    def headlines(self) -> None:
+        show(f"## Headline numbers\n{CELLS}", describe.headlines(self.result))
 
+    def what_was_run(self, words: str) -> None:
+        show(f"## What was run\n{words}", describe.what(self.result), describe.where(self.result))
 
-def headlines(result: Result) -> None:
-    show(f"## Headline numbers\n{CELLS}", describe.headlines(result))
+    def no_drop(self) -> None:
+        """Rates without loss; nothing where none was searched."""
+        if metrics.searched(self.result):
+            show(describe.search_heading(self.result), figures.show(self.result, "no_drop"), describe.searches(self.result))
 
+    def cycles(self) -> None:
+        """Where the cycles of a packet went, by the model and by this machine's counters."""
+        result = self.result
+        show(f"## Why: where the cycles of a packet went\n{CYCLES}", describe.modelled_processor(result), describe.model_headlines(result))
+        show(*self._counted("decomposition", "cpi_stack", "misses", "model_roles"))
+        if MODEL.present(result):
+            show(FUNCTIONS, figures.show(result, "functions"), MISSES, describe.misses(result))
+            if pictures := differential.graphs(result, differential.SWITCH):
+                show(DIFFERENCE, *pictures)
+            show(explain_model.markdown(result))
+        self._hardware("hardware_decomposition", "hardware_per_packet", "hardware_misses")
 
-def what_was_run(result: Result, words: str) -> None:
-    show(f"## What was run\n{words}", describe.what(result), describe.where(result))
+    def _hardware(self, *names: str) -> None:
+        show(describe.hardware_heading(self.result), describe.hardware_headlines(self.result), *self._counted(*names))
 
+    def explanation(self, *texts: str, words: str = EXPLAINED) -> None:
+        show(f"## Explanation\n{words}", *texts)
 
-def no_drop(result: Result) -> None:
-    """Rates without loss; nothing where none was searched."""
-    if metrics.searched(result):
-        show(describe.search_heading(result), figures.show(result, "no_drop"), describe.searches(result))
+    def rest(self, *notes: str) -> None:
+        """What ends every report: all numbers, how to read it (`notes`: what this report alone needs for that), and its limits."""
+        asked = figures.show(self.result, "counts") if counts.asked_for(self.result) else None
+        show(f"## Everything that was counted\n{EVERYTHING}", asked, everything.show(self.result))
+        limits = describe.limits(self.result)
+        show("## How to read this", reading.notes(self.result, notes), "These limits hold for this result:", limits)
 
+    def of_options(self, *notes: str) -> None:
+        """What ends a report on options of switches and endpoints: what a packet costs in the switch's own thread (the shorter form of
+        `cycles`), what each option changes, and the rest."""
+        show(f"## Misses and instructions per packet\n{COST}")
+        self._hardware("hardware_per_packet", "hardware_misses")
+        explained = explain_model.markdown(self.result) if MODEL.present(self.result) else None
+        show(describe.model_headlines(self.result), *self._counted("cpi_stack", "misses"), explained)
+        self.explanation(explain_dataplane.markdown(self.result))
+        self.rest(reading.TSC, *notes)
 
-def cycles(result: Result) -> None:
-    """Where the cycles of a packet went, by the model and by this machine's counters."""
-    show(f"## Why: where the cycles of a packet went\n{CYCLES}", describe.modelled_processor(result), describe.model_headlines(result))
-    show(*_counted(result, "decomposition", "cpi_stack", "misses", "model_roles"))
-    if MODEL.present(result):
-        show(FUNCTIONS, figures.show(result, "functions"), MISSES, describe.misses(result))
-        if pictures := differential.graphs(result, differential.SWITCH):
-            show(DIFFERENCE, *pictures)
-        show(explain_model.markdown(result))
-    _hardware(result, "hardware_decomposition", "hardware_per_packet", "hardware_misses")
-
-
-def _hardware(result: Result, *names: str) -> None:
-    show(describe.hardware_heading(result), describe.hardware_headlines(result), *_counted(result, *names))
-
-
-def explanation(result: Result, *texts: str, words: str = EXPLAINED) -> None:
-    show(f"## Explanation\n{words}", *texts)
-
-
-def rest(result: Result, *notes: str) -> None:
-    """What ends every report: all numbers, how to read it (`notes`: what this report alone needs for that), and its limits."""
-    asked = figures.show(result, "counts") if counts.asked_for(result) else None
-    show(f"## Everything that was counted\n{EVERYTHING}", asked, everything.show(result))
-    show("## How to read this", reading.notes(result, notes), "These limits hold for this result:", describe.limits(result))
-
-
-def of_options(result: Result, *notes: str) -> None:
-    """What ends a report on options of switches and endpoints: what a packet costs in the switch's own thread (the shorter form of
-    `cycles`), what each option changes, and the rest."""
-    show(f"## Misses and instructions per packet\n{COST}")
-    _hardware(result, "hardware_per_packet", "hardware_misses")
-    explained = explain_model.markdown(result) if MODEL.present(result) else None
-    show(describe.model_headlines(result), *_counted(result, "cpi_stack", "misses"), explained)
-    explanation(result, explain_dataplane.markdown(result))
-    rest(result, reading.TSC, *notes)
+    def _counted(self, *names: str) -> list[object]:
+        """Figures, but for those whose processor counted nothing here."""
+        return [figures.show_counted(self.result, name) for name in names]

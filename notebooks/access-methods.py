@@ -6,8 +6,8 @@
 result_dir = "results/latest"
 
 # %%
-from vsprof.analysis import explain, figures, reading, sections
-result = sections.begin(
+from vsprof.analysis import explain, reading, sections
+report = sections.begin(
     result_dir,
     explain.answer,
     "The same two VMs reach the switch in three ways: through QEMU in user space, through a kernel worker, or by memory shared with a "
@@ -19,20 +19,18 @@ result = sections.begin(
 # T3 (Loftus, OVS conference 2016) measured the three on a Xeon. Ours stand beside them, each on its own axis.
 
 # %%
-sections.show(figures.show(result, "access_rates"))
-sections.throughput_and_loss(result, "The other loads, and where packets are lost.")
+report.figures("access_rates")
+report.throughput_and_loss("The other loads, and where packets are lost.")
 
 # %%
-sections.cycles(result)
+report.cycles()
 
 # %%
-sections.context_switches(
-    result, "With virtio-net, QEMU's main loop has the role `vhost`: it does from user space what a vhost worker does."
-)
-sections.timeline(result)
-sections.cpu_use(result)
-sections.polling(result)
-sections.latency(result)
-sections.published(result, "Ratios of packet rates. They compare better across machines than rates do.")
-sections.explanation(result, explain.markdown(result), words="Each access method is explained against the one before it.")
-sections.rest(result, reading.EQUAL_BUDGET)
+report.context_switches("With virtio-net, QEMU's main loop has the role `vhost`: it does from user space what a vhost worker does.")
+report.timeline()
+report.cpu_use()
+report.polling()
+report.latency()
+report.published("Ratios of packet rates. They compare better across machines than rates do.")
+report.explanation(explain.markdown(report.result), words="Each access method is explained against the one before it.")
+report.rest(reading.EQUAL_BUDGET)

@@ -7,7 +7,7 @@ result_dir = "results/latest"
 
 # %%
 from vsprof.analysis import describe_frames, figures, sections
-result = sections.begin(result_dir, describe_frames.answer)
+report = sections.begin(result_dir, describe_frames.answer)
 
 # %% [markdown]
 # ## The answer in numbers
@@ -15,7 +15,7 @@ result = sections.begin(result_dir, describe_frames.answer)
 # the receiver's.
 
 # %%
-sections.show(describe_frames.worker(result))
+sections.show(describe_frames.worker(report.result))
 
 # %% [markdown]
 # ## Latency
@@ -27,16 +27,16 @@ sections.show(describe_frames.worker(result))
 # put it into.
 
 # %%
-sections.show(figures.show(result, "frame_latency"))
-sections.cpu_use(result, "cpu1 is the worker's. With `cpu_sharing=shared` a process that never sleeps runs there, too: the table above separates them.")
-sections.context_switches(result, "A worker that polls alone on its CPU is never switched. One that sleeps is switched for each frame.")
+report.figures("frame_latency")
+report.cpu_use("cpu1 is the worker's. With `cpu_sharing=shared` a process that never sleeps runs there, too: the table above separates them.")
+report.context_switches("A worker that polls alone on its CPU is never switched. One that sleeps is switched for each frame.")
 
 # %% [markdown]
 # ## Published beside ours
 # T11, in the words of our notes:
 
 # %%
-sections.show(describe_frames.published("T11"), figures.show(result, "published"))
+sections.show(describe_frames.published("T11"), figures.show(report.result, "published"))
 
 # %% [markdown]
 # What differs, and what can't be compared:
@@ -52,7 +52,7 @@ sections.show(describe_frames.published("T11"), figures.show(result, "published"
 # - *Sharing.* T11 names the case and our notes have no figure of it.
 
 # %%
-sections.what_was_run(
-    result, "Both ends of the path are frame-probe's ports. It stamps a frame when it hands it over and when it finds it, by one clock."
+report.what_was_run(
+    "Both ends of the path are frame-probe's ports. It stamps a frame when it hands it over and when it finds it, by one clock."
 )
-sections.rest(result)
+report.rest()

@@ -6,8 +6,8 @@
 result_dir = "results/latest"
 
 # %%
-from vsprof.analysis import describe, explain_model, explain_numa, figures, sections
-result = sections.begin(result_dir, explain_numa.answer)
+from vsprof.analysis import describe, explain_model, explain_numa, sections
+report = sections.begin(result_dir, explain_numa.answer)
 
 # %% [markdown]
 # ## Where everything was
@@ -17,7 +17,7 @@ result = sections.begin(result_dir, explain_numa.answer)
 # placement than asked for fails.
 
 # %%
-sections.show(explain_numa.placed(result))
+sections.show(explain_numa.placed(report.result))
 
 # %% [markdown]
 # ## Lines filled from elsewhere
@@ -26,7 +26,7 @@ sections.show(explain_numa.placed(result))
 # other node's *caches*. What no cache has comes from *memory*.
 
 # %%
-sections.show(figures.show(result, "remote_fills"))
+report.figures("remote_fills")
 
 # %% [markdown]
 # ## What a packet costs
@@ -35,7 +35,8 @@ sections.show(figures.show(result, "remote_fills"))
 # (`memory.latency_remote_cache`) longer than one from a core of its own (`llc.latency_modified`).
 
 # %%
-sections.show(*(figures.show(result, name) for name in ("model_roles", "cpi_stack", "misses")), describe.model_headlines(result))
+report.figures("model_roles", "cpi_stack", "misses")
+sections.show(describe.model_headlines(report.result))
 
 # %% [markdown]
 # ## Published beside ours
@@ -43,21 +44,20 @@ sections.show(*(figures.show(result, name) for name in ("model_roles", "cpi_stac
 # was the limit, so the same figure says that a packet took 0.665 of the time. The modelled thread's cycles stand beside that.
 
 # %%
-sections.show(figures.show(result, "published_model"))
+report.figures("published_model")
 
 # %% [markdown]
 # The rates are the modelled processor's. They show the placement only where the switch's thread is the limit, and not the guests: the
 # answer above says how full each CPU was.
 
 # %%
-sections.show(figures.show(result, "published"), figures.show(result, "throughput"))
-sections.explanation(result, explain_numa.markdown(result), "For the whole path, by the model:", explain_model.markdown(result))
+report.figures("published", "throughput")
+report.explanation(explain_numa.markdown(report.result), "For the whole path, by the model:", explain_model.markdown(report.result))
 
 # %%
-sections.headlines(result)
-sections.what_was_run(
-    result,
+report.headlines()
+report.what_was_run(
     "One switch between two virtual machines, in a lab of two NUMA nodes. Each guest has a CPU of its own, and the poll-mode thread one on "
     "either node; in a lab of 4 CPUs the guests share one.",
 )
-sections.rest(result)
+report.rest()

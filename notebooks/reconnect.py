@@ -7,14 +7,14 @@ result_dir = "results/latest"
 
 # %%
 from vsprof.analysis import describe_frames, figures, sections
-result = sections.begin(result_dir, describe_frames.restarted)
+report = sections.begin(result_dir, describe_frames.restarted)
 
 # %% [markdown]
 # ## The answer in numbers
 # One row per case. The switch gets SIGKILL while frames flow, and starts again at once.
 
 # %%
-sections.show(describe_frames.restarts(result), figures.show(result, "outage"))
+sections.show(describe_frames.restarts(report.result), figures.show(report.result, "outage"))
 
 # %% [markdown]
 # The outage is the switch's own start and the reconnection, which may be over before the switch says that it runs: a switch that is client
@@ -34,7 +34,5 @@ sections.show(describe_frames.published("T5"))
 # for the switch. An endpoint that is served again after a server's restart is one that was restarted, too.
 
 # %%
-sections.what_was_run(
-    result, "Windows before the kill show the path as it was. Both ends are frame-probe's ports, which stay up all the time."
-)
-sections.rest(result)
+report.what_was_run("Windows before the kill show the path as it was. Both ends are frame-probe's ports, which stay up all the time.")
+report.rest()

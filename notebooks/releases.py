@@ -6,18 +6,16 @@
 result_dir = "results/latest"
 
 # %%
-from vsprof.analysis import differential, explain, figures, sections
-result = sections.begin(result_dir, explain.answer)
-sections.headlines(result)
-sections.what_was_run(
-    result,
+from vsprof.analysis import differential, explain, sections
+report = sections.begin(result_dir, explain.answer)
+report.headlines()
+report.what_was_run(
     "A device in memory hands frames to the switch, the switch hands them to the endpoint, and the endpoint sends them back with new "
     "addresses. Only the switch's programs come from another release: the host, its kernel and the endpoint stay the same.",
 )
 
 # %%
-sections.published(
-    result,
+report.published(
     "T10 (Yao Lei, 2017) reports nearly 20 % from DPDK 16.07 to 17.05, with a dip at 16.11. Those releases are no longer packaged, so the "
     "published figure is of other releases than ours. It had a network card at 10 Gbit/s, and changed both ends.",
 )
@@ -27,27 +25,25 @@ sections.published(
 # Packets that came back.
 
 # %%
-sections.show(figures.show(result, "throughput"))
+report.figures("throughput")
 
 # %% [markdown]
 # ## Which instructions and misses changed
 # Each release beside the one before it. Debian's programs are stripped: what they export has a name, and the rest of a file is one sum.
 
 # %%
-sections.show(differential.table(result), *differential.graphs(result))
+sections.show(differential.table(report.result), *differential.graphs(report.result))
 
 # %%
-sections.stages(
-    result,
+report.stages(
     "The switch's own code is the same source in each release, compiled by that release's compiler. What differs is DPDK's. OVS-DPDK has no "
     "such counters, and no bar here.",
 )
-sections.polling(result)
-sections.cpu_use(result)
+report.polling()
+report.cpu_use()
 
 # %%
-sections.of_options(
-    result,
+report.of_options(
     "*A release changes more than DPDK*: Open vSwitch, the compiler and the C library come with it.",
     "*No network card*: the port is DPDK's net_null, which hands out zeros as fast as it is asked and never ends.",
 )

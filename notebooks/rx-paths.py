@@ -7,7 +7,7 @@ result_dir = "results/latest"
 
 # %%
 from vsprof.analysis import explain, sections
-result = sections.begin(
+report = sections.begin(
     result_dir,
     explain.answer,
     "A device in memory hands frames to the switch, the switch hands them to the endpoint, and the endpoint sends them back. The path is "
@@ -15,26 +15,21 @@ result = sections.begin(
 )
 
 # %%
-sections.published(
-    result,
+report.published(
     "T9 (Yao Lei, 2017) reports for PVP: when forwarding io, the vector path is about 15 % faster than the mergeable one; when forwarding mac, "
     "all three are almost the same. It had a network card at 10 Gbit/s. Here a device in memory stands in its place, so the switch and the "
     "endpoint alone decide.",
 )
-sections.throughput(
-    result, "Packets that came back. When it forwards mac, the endpoint also writes both addresses, which costs every path the same."
-)
-sections.stages(
-    result,
+report.throughput("Packets that came back. When it forwards mac, the endpoint also writes both addresses, which costs every path the same.")
+report.stages(
     "The switch's thread does the same for each path of the endpoint, but for the rings: a packed ring has another layout, and a "
     "mergeable one says how many buffers a frame took. A switch without such counters has no bar here.",
 )
-sections.polling(result)
-sections.cpu_use(result)
+report.polling()
+report.cpu_use()
 
 # %%
-sections.of_options(
-    result,
+report.of_options(
     "*No network card*: the port is DPDK's net_null, which hands out zeros as fast as it is asked and never ends. A real port would "
     "add its driver's cycles and its cache misses, the same for every path.",
 )

@@ -7,21 +7,18 @@ result_dir = "results/latest"
 
 # %%
 from vsprof.analysis import explain, sections
-result = sections.begin(
+report = sections.begin(
     result_dir,
     explain.answer,
     "One switch. A port is either OVS's `dpdkvhostuserclient`, or a DPDK device `net_vhost` on the same kind of socket.",
 )
 
 # %%
-sections.published(
-    result, "T6 (Loftus, 2016) saw \"little difference in performance\", without a number. The band is what these words allow."
-)
-sections.throughput(
-    result,
+report.published("T6 (Loftus, 2016) saw \"little difference in performance\", without a number. The band is what these words allow.")
+report.throughput(
     "The same library moves the frames. So a difference comes from the layer in between: the driver's own loop over a burst, and its "
     "counters.",
 )
-sections.polling(result)
-sections.cpu_use(result)
-sections.of_options(result)
+report.polling()
+report.cpu_use()
+report.of_options()

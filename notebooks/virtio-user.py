@@ -7,7 +7,7 @@ result_dir = "results/latest"
 
 # %%
 from vsprof.analysis import explain, sections
-result = sections.begin(
+report = sections.begin(
     result_dir,
     explain.answer,
     "Over veth a container's frames go through the kernel's network stack and bridge, in softirqs. Over virtio-user they go through memory "
@@ -15,24 +15,20 @@ result = sections.begin(
 )
 
 # %%
-sections.published(
-    result,
+report.published(
     "T8 (Loftus, 2016) says that vhost-user works for containers, without a number. Here it stands beside veth, and beside virtual "
     "machines where they boot.",
 )
-sections.throughput(
-    result, "testpmd sends the flood in both kinds of container: out of a packet socket over veth, out of the ring over virtio-user."
-)
-sections.no_drop(result)
+report.throughput("testpmd sends the flood in both kinds of container: out of a packet socket over veth, out of the ring over virtio-user.")
+report.no_drop()
 
 # %%
-sections.context_switches(result)
-sections.show(explain.markdown(result))
-sections.polling(result)
-sections.cpu_use(result)
+report.context_switches()
+sections.show(explain.markdown(report.result))
+report.polling()
+report.cpu_use()
 
 # %%
-sections.of_options(
-    result,
+report.of_options(
     "*Which switch*: the kernel's bridge has no virtio-user, and OVS-DPDK no veth that it polls. Access and switch change together.",
 )

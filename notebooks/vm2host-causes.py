@@ -7,7 +7,7 @@ result_dir = "results/latest"
 
 # %%
 from vsprof.analysis import describe_frames, explain_causes, figures, sections
-result = sections.begin(result_dir, explain_causes.answer)
+report = sections.begin(result_dir, explain_causes.answer)
 
 # %% [markdown]
 # ## What was published
@@ -15,7 +15,7 @@ result = sections.begin(result_dir, explain_causes.answer)
 # here can prove what theirs was. What can be shown is which set-up has that effect, and which has not.
 
 # %%
-sections.show(describe_frames.published("T2"), figures.show(result, "published"))
+sections.show(describe_frames.published("T2"), figures.show(report.result, "published"))
 
 # %% [markdown]
 # ## The suspects and the remedies
@@ -37,7 +37,7 @@ sections.show(describe_frames.published("T2"), figures.show(result, "published")
 #   nor a segment that is still to be made, so the host's end makes both itself: compare it with `offloads=off`, too.
 
 # %%
-sections.show(explain_causes.table(result), figures.show(result, "causes"))
+sections.show(explain_causes.table(report.result), figures.show(report.result, "causes"))
 
 # %% [markdown]
 # ## Each change, switched on and off
@@ -45,24 +45,21 @@ sections.show(explain_causes.table(result), figures.show(result, "causes"))
 # support a claim, the text says so.
 
 # %%
-sections.show(explain_causes.markdown(result))
-sections.context_switches(
-    result,
+sections.show(explain_causes.markdown(report.result))
+report.context_switches(
     "The role `switch` is ovs-vswitchd with all its threads; `vhost` is the worker of vhost-net where a port has one; `host-other` is the "
     "host's receiver, and vsprof's own probes.",
 )
-sections.cpu_use(result)
-sections.latency(
-    result,
+report.cpu_use()
+report.latency(
     "Requests at a low, fixed rate. There are no queues, so this is how long it takes until the main thread is awake and has a CPU.",
 )
 
 # %%
-sections.what_was_run(
-    result, "One endpoint talks to the host's own network stack. The offloads that each end really had are in the manifest (`facts.cases`)."
+report.what_was_run(
+    "One endpoint talks to the host's own network stack. The offloads that each end really had are in the manifest (`facts.cases`)."
 )
-sections.rest(
-    result,
+report.rest(
     "*Demonstrated* is what was switched on and off with all else as it was. A set-up here that collapses as the published one did does "
     "not show that the published one was set up so.",
     "*Emulated virtual machine*: where KVM boots no guest, QEMU emulates the guest's code on a real host. Its virtio device, and all that "

@@ -28,12 +28,12 @@ def test_a_text_is_markdown_and_nothing_is_left_out_but_what_is_empty(displayed)
 
 
 def test_rates_that_nobody_searched_have_no_section(displayed, two_switches):
-    sections.no_drop(two_switches)
+    sections.Report(two_switches).no_drop()
     assert not displayed
 
 
 def test_where_the_model_counted_nothing_its_figures_are_left_out_and_the_reason_said_once(displayed, two_switches):
-    sections.cycles(two_switches)
+    sections.Report(two_switches).cycles()
     assert headings(displayed) == ["## Why: where the cycles of a packet went"]
     assert not [part for part in displayed if isinstance(part, figures.Shown | figures.NotShown)]
     [reason] = [
@@ -43,12 +43,12 @@ def test_where_the_model_counted_nothing_its_figures_are_left_out_and_the_reason
 
 
 def test_where_the_model_counted_all_of_it_is_shown(displayed, modelled):
-    sections.cycles(modelled)
+    sections.Report(modelled).cycles()
     assert len([part for part in displayed if isinstance(part, figures.Shown)]) == 5
 
 
 def test_every_report_ends_alike(displayed, two_switches):
-    sections.rest(two_switches, "*Mine*: a note.")
+    sections.Report(two_switches).rest("*Mine*: a note.")
     assert headings(displayed) == ["## Everything that was counted", "## How to read this"]
     [notes] = [part.text for part in displayed if isinstance(part, Text) and "*Mine*" in part.text]
     assert notes.startswith("- *Mine*: a note.\n- *Interval*")
