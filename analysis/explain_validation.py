@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
-"""Is the processor model right? The answer, the tables and the figures of a validation.
+"""Is the processor model right, and are the times that it predicts? The answer, the tables and the figures of a validation.
 
 Without a processor's counts there is no answer to that question, and the text says so: what its own profile says must happen is another.
 """
@@ -7,6 +7,8 @@ Without a processor's counts there is no answer to that question, and the text s
 from __future__ import annotations
 
 import importlib
+import itertools
+from dataclasses import dataclass
 
 import numpy as np
 import pandas as pd
@@ -14,7 +16,7 @@ import pandas as pd
 from vsprof.analysis import figures, messages
 from vsprof.analysis.describe import Table, Text
 from vsprof.analysis.stats import Estimate
-from vsprof.analysis.validation import FEW, MADE_BY, PARTS, Document, Row, TimeValidation, Validation
+from vsprof.analysis.validation import FEW, MADE_BY, PARTS, TIME_PARTS, Row, TimeValidation, Validation
 from vsprof.terms import units
 
 CLOSE, CLOSE_TO_HARDWARE = 0.01, 0.1
@@ -46,26 +48,215 @@ HEADS = {
     "switches": ("switch", "events per packet, user mode"),
     "repeat": ("microbenchmark", "events in user mode"),
 }
+WITHIN = {"microbenchmarks": 0.15, "switches": 0.25}
+"""Fractions: how far off a time may be, by part."""
+TIME_HEADS = {"microbenchmarks": ("microbenchmark", "ns/iteration"), "switches": ("switch", "ns/packet")}
+NS = 1e-9
+QUIET = 2.0
+"""The load that a microbenchmark of two threads is itself."""
 
 
-def question(found: Validation) -> Text:
-    return Text(f"> Is the processor model right? Here as {found.processor} (`{found.profile}`).")
+@dataclass(frozen=True)
+class Explained:
+    """What is said of any validation."""
+
+    found: Validation | TimeValidation
+
+    def compared(self, part: str) -> list[Row]:
+        """The rows of a part that have an error."""
+        return [row for row in self.found.of(part) if row.error is not None]
+
+    def recorded(self, own: dict[str, str]) -> Table:
+        """What is known of any validation, around its ``own`` lines."""
+        when, parts = f"{self.found.when:%Y-%m-%d %H:%M %Z}", ", ".join(self.found.parts) or "none"
+        rows = {"modelled processor": f"{self.found.processor} (CPU profile {self.found.profile})", **own, "when": when, "parts": parts}
+        return Table(pd.DataFrame({"": list(rows), "as recorded": list(rows.values())}))
+
+    def table(self, part: str) -> Table | Text:
+        """Each event of a part: modelled, what it was compared with, and the error."""
+        return self.listed(part, [self._cells(row) for row in self.found.of(part) if row.of_processor])
+
+    def listed(self, part: str, rows: list[dict[str, str]]) -> Table | Text:
+        """Rows of a part as a table, or why there are none."""
+        return Table(pd.DataFrame(rows)) if rows else plain(f"*{messages.not_shown(f'the part `{part}`', [self.why_empty(part)])}*")
+
+    def why_empty(self, part: str) -> str:
+        if part not in self.found.parts:
+            return messages.not_run(part, MADE_BY[self.found.file])
+        return "; ".join(f"{note.item} {note.text}" for note in self.found.notes if note.part == part) or messages.empty(part)
+
+    def show(self, figure: str) -> figures.Shown | figures.NotShown:
+        """The figure of that name, or the reason why there is none."""
+        module = importlib.import_module(f"vsprof.analysis.figures.{figure}")
+        drawn = module.table(self)
+        if drawn.empty:
+            return figures.NotShown(messages.not_shown(figures.first_sentence(module), [self.why_empty(module.PART)]))
+        # The docstring, then where, by whom and how often it was counted.
+        by = "this machine's clock" if isinstance(self.found, TimeValidation) else "hardware counters" if self.found.hardware else ""
+        beside = f"; {by} ({self.found.cpu_model}), testbed native" if by else ""
+        least, most = int(drawn["n"].min()), int(drawn["n"].max())
+        windows = f"n={most}" if least == most else f"n={least} to {most}"
+        spread = "n=1, no interval from one measurement." if most == 1 else f"Medians over windows ({windows}), 95 % bootstrap intervals."
+        caption = f"{' '.join(module.__doc__.split())} Testbed: lab. Source: estimated (model: {self.found.processor}){beside}. {spread}"
+        return figures.Shown(module.plot(drawn), caption, drawn)
+
+    def drawn(self, part: str) -> pd.DataFrame:
+        """One row an event of a processor: `modelled`, `reference` and `error`, each with `…_low` and `…_high`; NaN where there is none."""
+        rows = [
+            {"item": row.item, "label": name(row), "what": event(row), "counted in": row.unit, "n": row.modelled.n,
+             **_bounds("modelled", row.modelled), "beside": self.found.beside,
+             **_bounds("reference", row.reference), **_bounds("error", row.error), "error_unit": row.error_unit, "shown": shown_error(row)}
+            for row in self.found.of(part) if row.of_processor
+        ]  # fmt: skip
+        return pd.DataFrame(rows)
 
 
-def answer(found: Validation) -> Text:
-    """Two sentences that say no more than was compared."""
-    rows = compared(found, "microbenchmarks")
-    nothing = f"of microbenchmarks there is no number ({why_empty(found, 'microbenchmarks')})"
-    if not found.hardware:
-        if not rows:
-            why = f"No processor was counted, for {found.why_no_hardware}, and {nothing}"
-            return plain(f"That is not known: no number of the model was compared with anything. {why}.")
-        first = "That is not known: the model was compared with what its own profile says must happen, not with a processor"
-        return plain(f"{first}, for {found.why_no_hardware}. There {_errors(rows, CLOSE, 'what must happen', 'what must not')}.")
-    first = _errors(rows, CLOSE_TO_HARDWARE, "what it counted", "what hardly happens") if rows else nothing
-    cycles = ", ".join(f"{shown_error(row)} with {name(row)}" for row in compared(found, "switches") if row.event == "cycles")
-    second = f"The model's cycles per packet are off by {cycles} (in brackets: 95 % intervals)." if cycles else NO_CYCLES
-    return plain(f"As far as one processor tells ({found.cpu_model}): {first}. {second}")
+class Events(Explained):
+    """What is said of a Validation."""
+
+    def question(self) -> Text:
+        return Text(f"> Is the processor model right? Here as {self.found.processor} (`{self.found.profile}`).")
+
+    def answer(self) -> Text:
+        """Two sentences that say no more than was compared."""
+        rows = self.compared("microbenchmarks")
+        nothing = f"of microbenchmarks there is no number ({self.why_empty('microbenchmarks')})"
+        if not self.found.hardware:
+            if not rows:
+                why = f"No processor was counted, for {self.found.why_no_hardware}, and {nothing}"
+                return plain(f"That is not known: no number of the model was compared with anything. {why}.")
+            first = "That is not known: the model was compared with what its own profile says must happen, not with a processor"
+            return plain(f"{first}, for {self.found.why_no_hardware}. There {_errors(rows, CLOSE, 'what must happen', 'what must not')}.")
+        first = _errors(rows, CLOSE_TO_HARDWARE, "what it counted", "what hardly happens") if rows else nothing
+        cycles = ", ".join(f"{shown_error(row)} with {name(row)}" for row in self.compared("switches") if row.event == "cycles")
+        second = f"The model's cycles per packet are off by {cycles} (in brackets: 95 % intervals)." if cycles else NO_CYCLES
+        return plain(f"As far as one processor tells ({self.found.cpu_model}): {first}. {second}")
+
+    def where(self) -> Table:
+        """What was compared with what, where and when."""
+        against, prefetchers = "the processor of this machine, by perf stat", "as the profile has them"
+        if not self.found.hardware:
+            against = f"what must happen by its profile, for {self.found.why_no_hardware}"
+            prefetchers = "off in microbenchmarks: they would spoil what is known beforehand"
+        return self.recorded({"compared with": against, "its prefetchers": prefetchers, "machine": self.found.cpu_model})
+
+    def rates(self) -> Table | Text:
+        """How fast the switches forwarded, natively and in the lab."""
+        rows = [
+            {"switch": name(row), "": event(row), "natively": interval(row.reference), "in the lab, while modelled": interval(row.modelled)}
+            for row in self.found.of("switches")
+            if not row.of_processor
+        ]
+        return self.listed("switches", rows)
+
+    def _cells(self, row: Row) -> dict[str, str]:
+        item, events = HEADS[row.part]
+        cells, shown = {item: name(row), events: event(row)}, {"model": interval(row.modelled)}
+        if row.part == "repeat":
+            return cells | {"first run": interval(row.reference), "second run": interval(row.modelled), "difference": shown_error(row)}
+        if row.part == "switches" and not self.found.hardware:
+            return cells | shown
+        return cells | {"hardware" if self.found.hardware else "must be": interval(row.reference)} | shown | {"error": shown_error(row)}
+
+    def limits(self) -> Text:
+        """What these very numbers do not say, as a list."""
+        texts = [
+            messages.one_processor(self.found.cpu_model) if self.found.hardware else messages.no_hardware(str(self.found.why_no_hardware))
+        ]
+        if (micro := self.found.of("microbenchmarks")) and all(row.modelled.n == 1 for row in micro):
+            texts.append(messages.ONCE)
+        if modelled := self.found.of("switches"):
+            texts += [messages.ONE_WINDOW] if all(row.modelled.n == 1 for row in modelled) else []
+            texts += [messages.ONE_LAB, messages.FITS_THE_CACHES]
+        without = [
+            f"{event(row)} of {name(row)}" for row in self.found.rows if self.found.hardware and row.of_processor and row.reference is None
+        ]
+        texts += [messages.not_counted(without)] if without else []
+        texts += [f"{part}: {self.why_empty(part)}." for part in PARTS if part not in self.found.parts]
+        return as_list([*texts, *(f"{note.part}, {note.item}: {note.text}." for note in self.found.notes)])
+
+
+class Times(Explained):
+    """What is said of a TimeValidation."""
+
+    def question(self) -> Text:
+        return plain(f"> Are the times right that the model predicts? Here as {self.found.processor} (`{self.found.profile}`).")
+
+    def answer(self) -> Text:
+        """Says no more than was compared."""
+        parts = [self._close(part) for part in TIME_PARTS if self.compared(part)]
+        if not parts:
+            return plain(f"That is not known: no time was compared ({'; '.join(self.why_empty(part) for part in TIME_PARTS)}).")
+        if self.found.why_other is None:
+            about = messages.about_this_processor(self.found.cpu_model, self.found.profile)
+        else:
+            about = messages.not_about_this_processor(self.found.why_other)
+        order = "The order of switches is right."
+        if wrong := ", and ".join(f"{name(faster)} takes less time than {name(slower)}" for faster, slower in self.wrong_pairs()):
+            order = f"The order of switches is wrong: natively {wrong}."
+        return plain(" ".join([*parts, *([order] if len(self.compared("switches")) > 1 else []), about]))
+
+    def _close(self, part: str) -> str:
+        rows = self.compared(part)
+        close = sum(abs(row.error.median) <= WITHIN[part] for row in rows)
+        # By how many times it is off, either way: a time can be too short by 100 % at most, and too long by any.
+        worst = max(rows, key=lambda row: max(1 + row.error.median, 1 / (1 + row.error.median)))
+        within = f"{close} of {len(rows)} {part} are within {100 * WITHIN[part]:g} % of this machine's time"
+        return f"{within}; the largest error is {shown_error(worst)} ({name(worst)})."
+
+    def wrong_pairs(self) -> list[tuple[Row, Row]]:
+        """Switches whose order natively is beyond doubt (their intervals do not meet) and in the lab the other one."""
+
+        def bound(one: Estimate, end: float | None) -> float:
+            return one.median if end is None else end
+
+        ordered = sorted(self.compared("switches"), key=lambda row: row.reference.median)
+        return [
+            (faster, slower)
+            for faster, slower in itertools.combinations(ordered, 2)
+            if bound(faster.reference, faster.reference.high) < bound(slower.reference, slower.reference.low)
+            and faster.modelled.median >= slower.modelled.median
+        ]
+
+    def where(self) -> Table:
+        """What was compared with what, where and when."""
+        native, lab = self.found.native, self.found.lab
+        own = {
+            "machine": self.found.cpu_model,
+            "frequency natively, by dependent additions": "–" if native.frequency_hz is None else f"{native.frequency_hz / 1e9:.3f} GHz",
+            "frequency in the lab": f"{lab.frequency_hz / 1e9:.3f} GHz",
+            "kernel natively; in the lab": f"{native.kernel}; {lab.kernel}",
+            "the lab's CPUs could be apart": f"{self.found.quantum_s * 1e6:g} us",
+            "load of the machine, at most": "–" if native.load is None else f"{native.load:.1f}",
+        }
+        return self.recorded(own)
+
+    def _cells(self, row: Row) -> dict[str, str]:
+        item, unit = TIME_HEADS[row.part]
+        hit = "–" if row.error is None else "yes" if abs(row.error.median) <= WITHIN[row.part] else "no"
+        return {
+            item: name(row),
+            f"natively ({unit})": interval(row.reference),
+            "cycles": _cycles(row.reference, self.found.native.frequency_hz),
+            f"model ({unit})": interval(row.modelled),
+            "model's cycles": _cycles(row.modelled, self.found.lab.frequency_hz),
+            "error": shown_error(row),
+            f"within {100 * WITHIN[row.part]:g} %": hit,
+        }
+
+    def limits(self) -> Text:
+        """What these very numbers do not say, as a list."""
+        texts = [] if self.found.why_other is None else [messages.not_about_this_processor(self.found.why_other)]
+        if self.found.native.kernel != self.found.lab.kernel:
+            texts.append(messages.other_kernel(self.found.native.kernel, self.found.lab.kernel))
+        if self.found.native.load is not None and self.found.native.load > QUIET:
+            texts.append(messages.machine_was_busy(self.found.native.load))
+        texts += [f"{part}: {self.why_empty(part)}." for part in TIME_PARTS if part not in self.found.parts]
+        return as_list([*texts, *(f"{note.item}: {note.text}" for note in self.found.notes)])
+
+
+def of(found: Validation | TimeValidation) -> Explained:
+    return Times(found) if isinstance(found, TimeValidation) else Events(found)
 
 
 def _errors(rows: list[Row], limit: float, happens: str, hardly: str) -> str:
@@ -81,107 +272,9 @@ def _errors(rows: list[Row], limit: float, happens: str, hardly: str) -> str:
     )
 
 
-def compared(found: Document, part: str) -> list[Row]:
-    """The rows of a part that have an error."""
-    return [row for row in found.of(part) if row.error is not None]
-
-
-def where(found: Validation) -> Table:
-    """What was compared with what, where and when."""
-    against, prefetchers = "the processor of this machine, by perf stat", "as the profile has them"
-    if not found.hardware:
-        against = f"what must happen by its profile, for {found.why_no_hardware}"
-        prefetchers = "off in microbenchmarks: they would spoil what is known beforehand"
-    return recorded(found, {"compared with": against, "its prefetchers": prefetchers, "machine": found.cpu_model})
-
-
-def recorded(found: Validation | TimeValidation, own: dict[str, str]) -> Table:
-    """What is known of any validation, around its ``own`` lines."""
-    when, parts = f"{found.when:%Y-%m-%d %H:%M %Z}", ", ".join(found.parts) or "none"
-    rows = {"modelled processor": f"{found.processor} (CPU profile {found.profile})", **own, "when": when, "parts": parts}
-    return Table(pd.DataFrame({"": list(rows), "as recorded": list(rows.values())}))
-
-
-def table(found: Validation, part: str) -> Table | Text:
-    """Each event of a part: modelled, what it was compared with, and the error."""
-    return listed(found, part, [_cells(found, row) for row in found.of(part) if row.of_processor])
-
-
-def listed(found: Validation | TimeValidation, part: str, rows: list[dict[str, str]]) -> Table | Text:
-    """Rows of a part as a table, or why there are none."""
-    return Table(pd.DataFrame(rows)) if rows else plain(f"*{messages.not_shown(f'the part `{part}`', [why_empty(found, part)])}*")
-
-
-def rates(found: Validation) -> Table | Text:
-    """How fast the switches forwarded, natively and in the lab."""
-    rows = [
-        {"switch": name(row), "": event(row), "natively": interval(row.reference), "in the lab, while modelled": interval(row.modelled)}
-        for row in found.of("switches")
-        if not row.of_processor
-    ]
-    return listed(found, "switches", rows)
-
-
-def _cells(found: Validation, row: Row) -> dict[str, str]:
-    item, events = HEADS[row.part]
-    cells, shown = {item: name(row), events: event(row)}, {"model": interval(row.modelled)}
-    if row.part == "repeat":
-        return cells | {"first run": interval(row.reference), "second run": interval(row.modelled), "difference": shown_error(row)}
-    if row.part == "switches" and not found.hardware:
-        return cells | shown
-    return cells | {"hardware" if found.hardware else "must be": interval(row.reference)} | shown | {"error": shown_error(row)}
-
-
-def why_empty(found: Validation | TimeValidation, part: str) -> str:
-    if part not in found.parts:
-        return messages.not_run(part, MADE_BY[found.file])
-    return "; ".join(f"{note.item} {note.text}" for note in found.notes if note.part == part) or messages.empty(part)
-
-
-def show(found: Validation | TimeValidation, figure: str) -> figures.Shown | figures.NotShown:
-    """The figure of that name, or the reason why there is none."""
-    module = importlib.import_module(f"vsprof.analysis.figures.{figure}")
-    drawn = module.table(found)
-    if drawn.empty:
-        return figures.NotShown(messages.not_shown(figures.first_sentence(module), [why_empty(found, module.PART)]))
-    # The docstring, then where, by whom and how often it was counted.
-    by = "this machine's clock" if isinstance(found, TimeValidation) else "hardware counters" if found.hardware else ""
-    beside = f"; {by} ({found.cpu_model}), testbed native" if by else ""
-    least, most = int(drawn["n"].min()), int(drawn["n"].max())
-    windows = f"n={most}" if least == most else f"n={least} to {most}"
-    spread = "n=1, no interval from one measurement." if most == 1 else f"Medians over windows ({windows}), 95 % bootstrap intervals."
-    caption = f"{' '.join(module.__doc__.split())} Testbed: lab. Source: estimated (model: {found.processor}){beside}. {spread}"
-    return figures.Shown(module.plot(drawn), caption, drawn)
-
-
-def drawn(found: Validation | TimeValidation, part: str) -> pd.DataFrame:
-    """One row an event of a processor: `modelled`, `reference` and `error`, each with `…_low` and `…_high`; NaN where there is none."""
-    rows = [
-        {"item": row.item, "label": name(row), "what": event(row), "counted in": row.unit, "n": row.modelled.n,
-         **_bounds("modelled", row.modelled), "beside": found.beside,
-         **_bounds("reference", row.reference), **_bounds("error", row.error), "error_unit": row.error_unit, "shown": shown_error(row)}
-        for row in found.of(part) if row.of_processor
-    ]  # fmt: skip
-    return pd.DataFrame(rows)
-
-
 def _bounds(of: str, one: Estimate | None) -> dict[str, float]:
     ends = {"": "median", "_low": "low", "_high": "high"}
     return {f"{of}{end}": np.nan if (value := getattr(one, name, None)) is None else value for end, name in ends.items()}
-
-
-def limits(found: Validation) -> Text:
-    """What these very numbers do not say, as a list."""
-    texts = [messages.one_processor(found.cpu_model) if found.hardware else messages.no_hardware(str(found.why_no_hardware))]
-    if (micro := found.of("microbenchmarks")) and all(row.modelled.n == 1 for row in micro):
-        texts.append(messages.ONCE)
-    if modelled := found.of("switches"):
-        texts += [messages.ONE_WINDOW] if all(row.modelled.n == 1 for row in modelled) else []
-        texts += [messages.ONE_LAB, messages.FITS_THE_CACHES]
-    without = [f"{event(row)} of {name(row)}" for row in found.rows if found.hardware and row.of_processor and row.reference is None]
-    texts += [messages.not_counted(without)] if without else []
-    texts += [f"{part}: {why_empty(found, part)}." for part in PARTS if part not in found.parts]
-    return as_list([*texts, *(f"{note.part}, {note.item}: {note.text}." for note in found.notes)])
 
 
 def name(row: Row) -> str:
@@ -223,3 +316,7 @@ def interval(one: Estimate | None) -> str:
         # What must happen is known exactly.
         return "–" if one is None else f"{one.median:,g}"
     return number(one.median) + ("" if one.low is None or one.high is None else f" [{number(one.low)}, {number(one.high)}]")
+
+
+def _cycles(one: Estimate | None, frequency_hz: float | None) -> str:
+    return "–" if one is None or frequency_hz is None else number(one.median * NS * frequency_hz)

@@ -91,7 +91,8 @@ def _named(row: Row, hardware: bool) -> tuple[str, tuple[Estimate, str]] | None:
 
 
 def _print(part: str, found: Validation) -> None:
-    tables = [explain_validation.table(found, part), *([explain_validation.rates(found)] if part == "switches" else [])]
+    explained = explain_validation.Events(found)
+    tables = [explained.table(part), *([explained.rates()] if part == "switches" else [])]
     for one in tables:
         if isinstance(one, Table):
             table.show(one.frame)

@@ -17,7 +17,7 @@ from collections.abc import Callable, Mapping, Sequence
 from datetime import UTC, datetime
 from pathlib import Path
 
-from vsprof.analysis import explain_time, report, stats
+from vsprof.analysis import explain_validation, report, stats
 from vsprof.analysis import messages as analysis_messages
 from vsprof.analysis.describe import Table
 from vsprof.analysis.stats import Estimate
@@ -96,7 +96,7 @@ def _why_other(model: str, own: str | None, profile: str) -> str | None:
 
 
 def _print(part: str, found: TimeValidation) -> None:
-    one = explain_time.table(found, part)
+    one = explain_validation.Times(found).table(part)
     if isinstance(one, Table):
         table.show(one.frame)
     for note in found.notes:
@@ -105,7 +105,7 @@ def _print(part: str, found: TimeValidation) -> None:
 
 
 def _write(found: TimeValidation) -> None:
-    print(explain_time.answer(found).text)
+    print(explain_validation.Times(found).answer().text)
     print(table.write(TARGET, named(found)))
     print(found.write(table.FOLDER))
     print(report.page(table.FOLDER, "validation-time", table.FOLDER / PAGE))

@@ -6,20 +6,19 @@
 result_dir = "docs/reference"
 
 # %%
-from vsprof.analysis import explain_time as explain
-from vsprof.analysis import explain_validation
+from vsprof.analysis.explain_validation import Times
 from vsprof.analysis.sections import show
 from vsprof.analysis.validation import load_time
 
-found = load_time(result_dir)
-show(explain.question(found), explain.answer(found))
+found = Times(load_time(result_dir))
+show(found.question(), found.answer())
 
 # %% [markdown]
 # ## What was compared with what
 # The same programs run natively, timed by this machine's clock, and in the lab, timed by the modelled processor's. It takes no PMU.
 
 # %%
-show(explain.where(found), explain_validation.show(found, "validation_times"))
+show(found.where(), found.show("validation_times"))
 
 # %% [markdown]
 # ## Microbenchmarks
@@ -31,7 +30,7 @@ show(explain.where(found), explain_validation.show(found, "validation_times"))
 # memory to each other; *wake_up*: by how much a sleep of 100 us is too long.
 
 # %%
-explain.table(found, "microbenchmarks")
+found.table("microbenchmarks")
 
 # %% [markdown]
 # ## Switches
@@ -40,13 +39,13 @@ explain.table(found, "microbenchmarks")
 # pair.
 
 # %%
-explain.table(found, "switches")
+found.table("switches")
 
 # %% [markdown]
 # ## What this does not say
 
 # %%
-explain.limits(found)
+found.limits()
 
 # %% [markdown]
 # ## How to read this

@@ -6,12 +6,12 @@
 result_dir = "docs/reference"
 
 # %%
-from vsprof.analysis import explain_validation as explain
+from vsprof.analysis.explain_validation import Events
 from vsprof.analysis.sections import show
 from vsprof.analysis.validation import load
 
-found = load(result_dir)
-show(explain.question(found), explain.answer(found))
+found = Events(load(result_dir))
+show(found.question(), found.answer())
 
 # %% [markdown]
 # ## What was compared with what
@@ -20,7 +20,7 @@ show(explain.question(found), explain.answer(found))
 # time, and L2 never.
 
 # %%
-explain.where(found)
+found.where()
 
 # %% [markdown]
 # ## Microbenchmarks
@@ -30,7 +30,7 @@ explain.where(found)
 # nothing.
 
 # %%
-show(explain.show(found, "validation_events"), explain.table(found, "microbenchmarks"))
+show(found.show("validation_events"), found.table("microbenchmarks"))
 
 # %% [markdown]
 # ## Switches
@@ -38,14 +38,14 @@ show(explain.show(found, "validation_events"), explain.table(found, "microbenchm
 # circulate; the same script and the same programs run natively and in the lab.
 
 # %%
-show(explain.show(found, "validation_switches"), explain.table(found, "switches"))
+show(found.show("validation_switches"), found.table("switches"))
 
 # %% [markdown]
 # That the same set-up forwards in both places, and by how many packets at once, on which a packet's cost depends. The two rates are not
 # compared: one of them is the emulator's.
 
 # %%
-explain.rates(found)
+found.rates()
 
 # %% [markdown]
 # ## The same work twice
@@ -53,13 +53,13 @@ explain.rates(found)
 # threw out of the caches.
 
 # %%
-explain.table(found, "repeat")
+found.table("repeat")
 
 # %% [markdown]
 # ## What this does not say
 
 # %%
-explain.limits(found)
+found.limits()
 
 # %% [markdown]
 # ## How to read this

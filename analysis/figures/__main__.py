@@ -18,7 +18,7 @@ def main(arguments: list[str]) -> int:
     try:
         if name.startswith("validation_"):
             found = validation.load_time(run) if name == "validation_times" else validation.load(run)
-            shown = explain_validation.show(found, name)
+            shown = explain_validation.of(found).show(name)
         else:
             shown = figures.show(load.load(run), name)
     except VsprofError as error:

@@ -15,8 +15,9 @@ import pandas as pd
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
-from vsprof.analysis import explain_validation, style
-from vsprof.analysis.validation import FEW, Validation
+from vsprof.analysis import style
+from vsprof.analysis.explain_validation import Explained
+from vsprof.analysis.validation import FEW
 from vsprof.terms import units
 
 PART = "microbenchmarks"
@@ -29,9 +30,9 @@ DIAMOND = {"marker": "D", "ms": 8.5, "mfc": "none"}
 ENDS = ("", "_low", "_high")
 
 
-def table(found: Validation) -> pd.DataFrame:
-    """One row a microbenchmark and event, as of `explain_validation.drawn`."""
-    drawn = explain_validation.drawn(found, PART)
+def table(explained: Explained) -> pd.DataFrame:
+    """One row a microbenchmark and event, as of `Explained.drawn`."""
+    drawn = explained.drawn(PART)
     return drawn if drawn.empty else drawn.assign(panel="", row=drawn["label"] + ": " + drawn["what"])
 
 

@@ -10,15 +10,14 @@ from functools import partial
 
 import pandas as pd
 
-from vsprof.analysis import explain_validation
+from vsprof.analysis.explain_validation import Explained
 from vsprof.analysis.figures.validation_events import side_by_side
-from vsprof.analysis.validation import Validation
 
 PART = "switches"
 plot = partial(side_by_side, counted="events per packet")
 
 
-def table(found: Validation) -> pd.DataFrame:
-    """One row a switch and event, as of `explain_validation.drawn`."""
-    drawn = explain_validation.drawn(found, PART)
+def table(explained: Explained) -> pd.DataFrame:
+    """One row a switch and event, as of `Explained.drawn`."""
+    drawn = explained.drawn(PART)
     return drawn if drawn.empty else drawn.assign(panel=drawn["label"], row=drawn["what"])

@@ -9,9 +9,9 @@ from functools import partial
 
 import pandas as pd
 
-from vsprof.analysis import explain_validation
+from vsprof.analysis.explain_validation import Explained
 from vsprof.analysis.figures.validation_events import side_by_side
-from vsprof.analysis.validation import TIME_PARTS, TimeValidation
+from vsprof.analysis.validation import TIME_PARTS
 
 PART = "microbenchmarks"
 """Whose reason is told where there is nothing to draw."""
@@ -19,7 +19,7 @@ PANELS = {"microbenchmarks": "microbenchmarks: an iteration", "switches": "switc
 plot = partial(side_by_side, counted="nanoseconds")
 
 
-def table(found: TimeValidation) -> pd.DataFrame:
-    """One row an item, as of `explain_validation.drawn`."""
-    parts = [explain_validation.drawn(found, part).assign(panel=PANELS[part]) for part in TIME_PARTS if found.of(part)]
+def table(explained: Explained) -> pd.DataFrame:
+    """One row an item, as of `Explained.drawn`."""
+    parts = [explained.drawn(part).assign(panel=PANELS[part]) for part in TIME_PARTS if explained.found.of(part)]
     return pd.concat(parts, ignore_index=True).assign(row=lambda rows: rows["label"]) if parts else pd.DataFrame()

@@ -7,8 +7,8 @@ from pathlib import Path
 
 import pytest
 
-from vsprof.analysis import explain_time as explain
-from vsprof.analysis import explain_validation, figures, validation
+from vsprof.analysis import explain_validation as explain
+from vsprof.analysis import figures, validation
 from vsprof.analysis.figures import __main__ as draw
 from vsprof.terms.errors import BadInput
 
@@ -34,7 +34,7 @@ def test_a_missing_one_names_what_makes_it(tmp_path):
 
 
 def test_the_answer_counts_what_is_close_by_part(found):
-    said = explain.answer(found).text
+    said = explain.of(found).answer().text
     assert "2 of 3 microbenchmarks are within 15 % of this machine's time; the largest error is -50.0 %" in said
     assert "1 of 2 switches are within 25 %" in said
     assert "The order of switches is right." in said
@@ -44,48 +44,48 @@ def test_the_answer_counts_what_is_close_by_part(found):
 def test_a_wrong_order_is_named(time_sample):
     swapped = [time_sample.row("switches", "testpmd_io", 60.0, 130.0), time_sample.row("switches", "ovs_dpdk", 100.0, 66.0)]
     found = time_sample.document(rows=swapped)
-    assert [(one.item, other.item) for one, other in explain.wrong_pairs(found)] == [("testpmd_io", "ovs_dpdk")]
-    assert "The order of switches is wrong: natively testpmd io takes less time than OVS-DPDK." in explain.answer(found).text
+    assert [(one.item, other.item) for one, other in explain.of(found).wrong_pairs()] == [("testpmd_io", "ovs_dpdk")]
+    assert "The order of switches is wrong: natively testpmd io takes less time than OVS-DPDK." in explain.of(found).answer().text
 
 
 def test_an_order_that_is_in_doubt_natively_is_never_wrong(time_sample):
     alike = [time_sample.row("switches", "testpmd_io", 99.0, 130.0), time_sample.row("switches", "ovs_dpdk", 100.0, 66.0)]
-    assert explain.wrong_pairs(time_sample.document(rows=alike)) == []
+    assert explain.of(time_sample.document(rows=alike)).wrong_pairs() == []
 
 
 def test_another_processor_is_said_in_answer_and_limits(time_sample):
     found = time_sample.document(why_other="no SYNTHETIC profile")
-    for said in (explain.answer(found).text, explain.limits(found).text):
+    for said in (explain.of(found).answer().text, explain.of(found).limits().text):
         assert "The errors are not about this processor: no SYNTHETIC profile." in said
 
 
 def test_cycles_are_by_the_frequency_of_the_additions(found, time_sample):
-    cells = explain.table(found, "microbenchmarks").frame.iloc[1]
+    cells = explain.of(found).table("microbenchmarks").frame.iloc[1]
     assert (cells["cycles"], cells["model's cycles"], cells["within 15 %"]) == ("4.000", "2.000", "no")
     without = time_sample.document(native=found.native.model_copy(update={"frequency_hz": None}))
-    assert explain.table(without, "microbenchmarks").frame.iloc[1]["cycles"] == "–"
+    assert explain.of(without).table("microbenchmarks").frame.iloc[1]["cycles"] == "–"
 
 
 def test_limits_name_what_differed(found, time_sample):
-    said = explain.limits(found).text
+    said = explain.of(found).limits().text
     assert "Kernels differ: 1.0-SYNTHETIC natively, 2.0-SYNTHETIC in the lab" in said
     assert "ovs_dpdk: SYNTHETIC reason" in said
     assert "busy" not in said
     busy = time_sample.document(native=found.native.model_copy(update={"load": 7.0}))
-    assert "This machine was busy (load 7.0)" in explain.limits(busy).text
+    assert "This machine was busy (load 7.0)" in explain.of(busy).limits().text
 
 
 def test_nothing_compared_is_no_answer(time_sample):
     found = time_sample.document(rows=[], notes=[], parts=["switches"])
-    said = explain.answer(found).text
+    said = explain.of(found).answer().text
     assert "That is not known" in said
     assert "the part `microbenchmarks` was not run (`make validate-time` runs all parts)" in said
-    assert "ended without a number" in explain.table(found, "switches").text
-    assert isinstance(explain_validation.show(found, "validation_times"), figures.NotShown)
+    assert "ended without a number" in explain.of(found).table("switches").text
+    assert isinstance(explain.of(found).show("validation_times"), figures.NotShown)
 
 
 def test_the_figure_has_both_parts_and_says_by_whose_clocks(found, tmp_path):
-    shown = explain_validation.show(found, "validation_times")
+    shown = explain.of(found).show("validation_times")
     assert figures.png(shown.figure).startswith(b"\x89PNG")
     assert "this machine's clock (SYNTHETIC processor), testbed native" in shown.caption
     assert [text.get_text() for text in shown.figure.legends[0].get_texts()] == ["model", "natively"]

@@ -99,7 +99,7 @@ def test_a_file_that_is_not_there_or_no_text(tmp_path):
 
 
 def test_without_a_processor_nothing_is_said_of_one(by_profile, validation_sample):
-    said = explain.answer(by_profile).text
+    said = explain.of(by_profile).answer().text
     assert said.startswith(
         "That is not known: the model was compared with what its own profile says must happen, not with a processor, for "
     )
@@ -112,7 +112,7 @@ def test_without_a_processor_nothing_is_said_of_one(by_profile, validation_sampl
 
 
 def test_with_a_processor_its_counts_are_the_answer(counted):
-    said = explain.answer(counted).text
+    said = explain.of(counted).answer().text
     assert (
         "As far as one processor tells (SYNTHETIC processor): 3 of 4 events of 2 microbenchmarks are within 10 % of what it counted" in said
     )
@@ -122,53 +122,55 @@ def test_with_a_processor_its_counts_are_the_answer(counted):
 
 def test_where_nothing_was_compared_nothing_is_claimed(validation_sample):
     rows = [row for row in validation_sample.by_profile().rows if row.part == "switches"]
-    said = explain.answer(validation_sample.by_profile(rows=rows, parts=["switches"])).text
+    said = explain.of(validation_sample.by_profile(rows=rows, parts=["switches"])).answer().text
     assert said.startswith("That is not known: no number of the model was compared with anything")
     assert "No processor was counted, for there is no SYNTHETIC PMU, and of microbenchmarks there is no number (the part" in said
     assert said.count(". ") == 1
-    said = explain.answer(validation_sample.hardware(rows=[], parts=["microbenchmarks"], notes=[])).text
+    said = explain.of(validation_sample.hardware(rows=[], parts=["microbenchmarks"], notes=[])).answer().text
     assert "of microbenchmarks there is no number (the part `microbenchmarks` ended without a number). Of switches" in said
     assert "cycles per packet were compared with nothing" in said
 
 
 def test_where_all_errors_are_differences_the_largest_of_them_is_named(validation_sample):
     [row] = [row for row in validation_sample.MICRO if row.error_unit == "events"]
-    assert "the largest error is -0.0004 events (LLC misses of `chase_l2`)" in explain.answer(validation_sample.hardware(rows=[row])).text
+    assert (
+        "the largest error is -0.0004 events (LLC misses of `chase_l2`)" in explain.of(validation_sample.hardware(rows=[row])).answer().text
+    )
 
 
 # --- Tables -----------------------------------------------------------------------------------------------------
 
 
 def test_hardware_has_a_column_of_its_own_and_errors_have_intervals(counted):
-    table = explain.table(counted, "switches").frame
+    table = explain.of(counted).table("switches").frame
     assert list(table) == ["switch", "events per packet, user mode", "hardware", "model", "error"]
     row = table.set_index(table.columns[1]).loc["CPI (cycles per instruction)"]
     assert (row["hardware"], row["model"]) == ("0.5380 [0.5326, 0.5434]", "0.4800 [0.4752, 0.4848]")
     assert row["error"] == "-10.8 % [-13.0, -9.0]"
     # Rates are compared with nothing.
     assert not any("packets" in text for text in table.iloc[:, 1])
-    assert explain.rates(counted).frame["natively"].iloc[0].startswith("9,000,000 [")
+    assert explain.of(counted).rates().frame["natively"].iloc[0].startswith("9,000,000 [")
 
 
 def test_an_event_that_was_not_counted_is_a_dash_and_said(counted):
-    table = explain.table(counted, "switches").frame
+    table = explain.of(counted).table("switches").frame
     row = table[table.iloc[:, 1] == "L2 misses"].iloc[0]
     assert (row["hardware"], row["error"]) == ("–", "–")
-    assert "not counted by this processor: L2 misses of kernel OVS's datapath" in explain.limits(counted).text
+    assert "not counted by this processor: L2 misses of kernel OVS's datapath" in explain.of(counted).limits().text
 
 
 def test_without_hardware_there_is_no_such_column(by_profile):
-    assert list(explain.table(by_profile, "switches").frame) == ["switch", "events per packet, user mode", "model"]
-    table = explain.table(by_profile, "microbenchmarks").frame
+    assert list(explain.of(by_profile).table("switches").frame) == ["switch", "events per packet, user mode", "model"]
+    table = explain.of(by_profile).table("microbenchmarks").frame
     assert list(table)[2:] == ["must be", "model", "error"]
     assert list(table.iloc[1])[2:] == ["12", "15.00", "+25.0 %"]
-    assert f"for {by_profile.why_no_hardware}" in explain.where(by_profile).frame.to_string()
+    assert f"for {by_profile.why_no_hardware}" in explain.of(by_profile).where().frame.to_string()
 
 
 def test_of_the_same_work_twice_the_difference_is_shown(counted):
-    table = explain.table(counted, "repeat").frame
+    table = explain.of(counted).table("repeat").frame
     assert list(table["difference"]) == ["0 events", "+2 events"]
-    assert "repeat, chase_llc: SYNTHETIC reason." in explain.limits(counted).text
+    assert "repeat, chase_llc: SYNTHETIC reason." in explain.of(counted).limits().text
 
 
 @pytest.mark.parametrize(("value", "shown"), [(0, "0"), (-1.8e-6, "0.0000"), (1e-4, "0.0001000"), (1312.3157, "1,312"), (13.734, "13.73")])
@@ -181,7 +183,7 @@ def test_numbers_are_rounded_when_shown(value, shown):
 
 @pytest.mark.parametrize("name", FIGURES)
 def test_a_figure_says_whose_numbers_share_its_axes(counted, name):
-    shown = explain.show(counted, name)
+    shown = explain.of(counted).show(name)
     assert figures.png(shown.figure).startswith(b"\x89PNG")
     assert "Both share these axes on purpose" in shown.caption
     assert "Source: estimated (model: SYNTHETIC 1); hardware counters (SYNTHETIC processor), testbed native." in shown.caption
@@ -190,7 +192,7 @@ def test_a_figure_says_whose_numbers_share_its_axes(counted, name):
 
 
 def test_numbers_are_drawn_where_they_are_and_errors_beside(counted):
-    shown = explain.show(counted, "validation_switches")
+    shown = explain.of(counted).show("validation_switches")
     # OVS-DPDK's numbers and errors, then those of kernel OVS's datapath.
     numbers, errors, _, others = shown.figure.axes
     assert [text.get_text() for text in errors.texts] == ["+1.0 % [-0.5, +2.5]", "-10.0 % [-12.0, -8.0]", "-10.8 % [-13.0, -9.0]"]
@@ -201,12 +203,12 @@ def test_numbers_are_drawn_where_they_are_and_errors_beside(counted):
 
 
 def test_without_hardware_a_diamond_is_what_must_happen(by_profile):
-    shown = explain.show(by_profile, "validation_events")
+    shown = explain.of(by_profile).show("validation_events")
     assert [text.get_text() for text in shown.figure.legends[0].get_texts()] == ["model", "must happen"]
     assert "n=1, no interval" in shown.caption
     assert "hardware counters" not in shown.caption
     # Of switches there is the model alone, and so no axes for errors.
-    alone = explain.show(by_profile, "validation_switches")
+    alone = explain.of(by_profile).show("validation_switches")
     assert len(alone.figure.axes) == 2
     assert [text.get_text() for text in alone.figure.legends[0].get_texts()] == ["model"]
 
@@ -216,10 +218,10 @@ def test_one_window_is_drawn_without_an_interval(validation_sample):
         row.model_copy(update={"modelled": Estimate(row.modelled.median, None, None, 1)}) for row in validation_sample.by_profile().rows
     ]
     found = validation_sample.by_profile(rows=once)
-    shown = explain.show(found, "validation_switches")
+    shown = explain.of(found).show("validation_switches")
     assert figures.png(shown.figure).startswith(b"\x89PNG")
     assert "n=1, no interval" in shown.caption
-    assert "Each switch was counted in one window" in explain.limits(found).text
+    assert "Each switch was counted in one window" in explain.of(found).limits().text
 
 
 @pytest.mark.parametrize("parts", [[], ["switches", "microbenchmarks"]])
@@ -227,16 +229,16 @@ def test_an_empty_part_is_not_shown_and_says_why(validation_sample, parts):
     found = validation_sample.by_profile(rows=[], notes=[], parts=parts)
     why = "ended without a number" if parts else "was not run"
     for name in FIGURES:
-        assert why in explain.show(found, name).text
-    assert why in explain.table(found, "switches").text
-    assert why in explain.rates(found).text
-    assert "the part `repeat` was not run" in explain.limits(found).text
+        assert why in explain.of(found).show(name).text
+    assert why in explain.of(found).table("switches").text
+    assert why in explain.of(found).rates().text
+    assert "the part `repeat` was not run" in explain.of(found).limits().text
 
 
 def test_what_was_left_out_is_the_reason(validation_sample):
     note = validation.Note(part="switches", item="kernel_ovs", text="left out: SYNTHETIC")
     found = validation_sample.by_profile(rows=[], notes=[note])
-    assert "kernel_ovs left out: SYNTHETIC" in explain.show(found, "validation_switches").text
+    assert "kernel_ovs left out: SYNTHETIC" in explain.of(found).show("validation_switches").text
 
 
 def test_a_figure_is_drawn_from_the_shell(counted, tmp_path, capsys):
@@ -253,6 +255,6 @@ def test_a_figure_is_drawn_from_the_shell(counted, tmp_path, capsys):
 def test_the_kept_one_is_of_a_machine_without_a_pmu():
     found = validation.load(KEPT)
     assert not found.hardware
-    assert "not with a processor" in explain.answer(found).text
+    assert "not with a processor" in explain.of(found).answer().text
     assert "SYNTHETIC" not in found.model_dump_json()
     assert set(found.parts) == set(validation.PARTS)
