@@ -112,8 +112,9 @@ def _events(result: Result) -> Iterator[pd.DataFrame]:
     (vm2host), where its receiver can't be told from them. Per CPU counts stay by CPU.
     """
     frame = result.numbers
-    others = ["ovs_pmd", "ovs_datapath", "ovs_main_thread", "vhost_switch"]  # the switch's own counters have metrics of their own
-    counted = frame[(frame["unit"] == "events") & (frame["collector"] != frame["traffic"]) & ~frame["collector"].isin(others)]
+    # The switch's own counters have metrics of their own.
+    others = frame["collector"].isin(list(_READ["switch"])) | (frame["collector"] == frame["traffic"])
+    counted = frame[(frame["unit"] == "events") & ~others]
     if counted.empty:
         return
     sums = summed(counted, [*WINDOW, "name", "role", "cpu"])
