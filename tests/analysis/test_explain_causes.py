@@ -5,7 +5,7 @@ from __future__ import annotations
 
 import pytest
 
-from vsprof.analysis import explain, explain_causes, figures
+from vsprof.analysis import comparison, explain_causes, figures
 from vsprof.analysis.load import load
 
 SHARED, SMALL, BOTH = ("pmd-cpu", "system"), ("own-cpu", "8K"), ("pmd-cpu", "8K")
@@ -33,7 +33,7 @@ def test_a_case_is_named_by_what_is_changed(make):
 
 def test_every_change_is_set_against_the_case_without_it_and_against_the_kernel_with_the_same_endpoints(make):
     result = make()
-    names = [(pair.setting, *pair.names()) for pair in explain.pairs(result)]
+    names = [(pair.setting, *pair.names()) for pair in comparison.pairs(result)]
     assert ("", "main_thread=own-cpu", "main_thread=pmd-cpu") in names
     assert ("tcp_window=8K", "main_thread=own-cpu", "main_thread=pmd-cpu") in names
     assert ("main_thread=pmd-cpu", "tcp_window=system", "tcp_window=8K") in names

@@ -9,7 +9,7 @@ import json
 import pandas as pd
 import pytest
 
-from vsprof.analysis import describe, explain, metrics, published
+from vsprof.analysis import comparison, describe, explain, metrics, published
 from vsprof.analysis.load import load
 from vsprof.terms import schema
 from vsprof.terms.errors import BadInput
@@ -58,7 +58,7 @@ def test_an_option_that_a_switch_does_not_have_sets_it_apart_from_none(sample, t
     assert list(result.cases["label"]) == [
         "kernel-ovs · vhost-net", "ovs-dpdk · vhost-user, rings=librte", "ovs-dpdk · vhost-user, rings=own",
     ]  # fmt: skip
-    names = [(*pair.names(), pair.setting) for pair in explain.pairs(result)]
+    names = [(*pair.names(), pair.setting) for pair in comparison.pairs(result)]
     assert names == [
         ("kernel OVS", "OVS-DPDK (rings=librte)", ""), ("kernel OVS", "OVS-DPDK (rings=own)", ""), ("rings=librte", "rings=own", ""),
     ]  # fmt: skip
@@ -67,7 +67,7 @@ def test_an_option_that_a_switch_does_not_have_sets_it_apart_from_none(sample, t
 def test_each_value_of_an_option_is_explained_against_the_first_and_all_else_being_equal(sample, tmp_path):
     options = {"path": ("mergeable", "vector", "packed"), "forwarding": ("io", "mac")}
     result = load(sample.write(tmp_path / "r", accesses=("vhost-user",), frames=(64, 1518), repetitions=1, options=options))
-    found = [(*pair.names(), pair.setting) for pair in explain.pairs(result)]
+    found = [(*pair.names(), pair.setting) for pair in comparison.pairs(result)]
     for frame in ("64 B", "1518 B"):
         for way in ("io", "mac"):
             assert ("path=mergeable", "path=vector", f"{frame}, forwarding={way}") in found
