@@ -149,14 +149,7 @@ def _show(result: Result, _: list[str], __: list[str]) -> str:
 
 
 ASKS: dict[str, Callable[[Result, list[str], list[str]], str]] = {
-    "ratio": _ratio,
-    "inverse": _inverse,
-    "value": _value,
-    "table": _table,
-    "headlines": _headlines,
-    "run": _run,
-    "answer": _answer,
-    "show": _show,
+    one.__name__.removeprefix("_"): one for one in (_ratio, _inverse, _value, _table, _headlines, _run, _answer, _show)
 }
 
 
