@@ -121,7 +121,7 @@ def named(result: Result, word: str) -> list[str]:
     for named in (cases.index == word, cases["label"] == word, cases["switch"] == word, cases["access"] == word):
         if named.any():
             return [str(case) for case in cases.index[named]]
-    raise messages.no_such_case(word, sorted({*cases["switch"], *cases["access"].dropna(), *cases["label"]}), result.path)
+    raise messages.no_such_case(word, result.path, sorted({*cases["switch"], *cases["access"].dropna(), *cases["label"]}))
 
 
 def compared(a: Side, b: Side) -> Comparison:

@@ -188,7 +188,7 @@ class Result:
             done = sum(run.get("status") == "done" for run in runs)
             texts.append(messages.partial_result(done, max(len(runs), planned)))
         if others:
-            texts.append(messages.left_out_testbeds(self.testbed, others))
+            texts.append(messages.left_out_testbeds(others, self.testbed))
         if self.repetitions < 6:
             texts.append(messages.too_few_repetitions(self.repetitions))
         return texts + [finding["text"] for finding in self.manifest.get("findings", [])]

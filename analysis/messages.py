@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
-"""The errors and warnings of the analysis: the value seen, and the next move. One function a message; one that has no value in it is a
-constant."""
+"""The errors and warnings of the analysis: the value seen, and the next move. One `Message` or function each; one that has no value in it is
+a constant."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ import reprlib
 from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 
-from vsprof.terms.errors import BadInput, VsprofError
+from vsprof.terms.errors import BadInput, Message, VsprofError
 
 # --- Results and reports ---------------------------------------------------------------------------------------------
 
@@ -40,16 +40,67 @@ VENDOR_DEFINED = (
 )
 NO_RELEASES = "no two cases differ in the release alone: vary `release` in the experiment"
 NOTHING_SATURATED = "no traffic at saturation was counted by the collector `uarch_model`"
-
-
-def no_result(path: Path, missing: str) -> BadInput:
-    return BadInput(
-        f"{path} is no result: {missing} is missing; name a folder under results/ (results/reference is one), or run an experiment first"
-    )
-
-
-def unreadable_result(path: Path, why: object) -> BadInput:
-    return BadInput(f"{path} can't be read ({why}); it may be cut short: run the experiment again")
+no_result = Message(
+    "{path} is no result: {missing} is missing; name a folder under results/ (results/reference is one), or run an experiment first",
+    BadInput,
+)
+unreadable_result = Message("{path} can't be read ({why}); it may be cut short: run the experiment again", BadInput)
+missing_columns = Message("{path} lacks the columns {columns}: it was not written by vsprof run", BadInput)
+no_finished_run = Message(
+    "{path} holds no finished run ({failed} failed): see raw/ and errors in manifest.json, then run it again",
+    BadInput,
+)
+mark_unfilled = Message("{page}: <!--= {mark} --> can't be filled: {why}; see analysis/pages.py, or name another result", BadInput)
+no_notebook = Message("no notebook {path}: name one of notebooks/*.py in the experiment's `notebook:`", BadInput)
+notebook_stopped = Message("{notebook.name}: its Python process ended before the notebook did ({error}); is memory short?", VsprofError)
+outside_reference = Message(
+    "{notebook.name}: the report would load {reference} from elsewhere; embed it, a report stands alone",
+    VsprofError,
+)
+left_out_testbeds = Message("Numbers of testbed {others} are left out: they never share an axis with those of {kept}.")
+partial_result = Message("The campaign is not complete: {done} of {wanted} runs finished. `vsprof run --resume` goes on with it.")
+not_taken = Message("`{name}` asks to be drawn by the figure `{figure}`, which does not draw it: use {others: or }.")
+two_groups = Message(
+    "{count} of {of} windows lie apart from the others, around {ratio:.2g} times their value (in {runs}): the median is that of the "
+    "larger group, and its interval may leave the other out"
+)
+no_such_case = Message("`{word}` is no result's folder, and no case of {path.name}: name one of {known}, or two folders", BadInput)
+no_profile = Message(
+    "{name} has no counts by call stack or by function: the collectors uarch_model and perf_record make them (COLLECTORS=auto,perf_record)",
+    BadInput,
+)
+not_profiled = Message("nothing was counted by call stack or by function of the {what} {word!r}: name one of {known}", BadInput)
+several_profiles = Message("this file has one profile, and {labels:; } each have one: name one by --switch", BadInput)
+nothing_against = Message("nothing to set against {name}: no other profile has the same event, collector, traffic and load", BadInput)
+figure_not_written = Message(
+    "can't draw into {path}: {why}; name a file that ends in .png, .svg or .pdf, in a folder that is there",
+    BadInput,
+)
+no_like_cases = Message(
+    "nothing to compare: no case of {one:; } has the same other values (frame size, flows, topology, …) as one of {other:; }",
+    BadInput,
+)
+other_testbeds = Message(
+    "one result is of testbed {one}, the other of {other}: an emulator's numbers never share a ratio with a processor's; compare two of "
+    "the same testbed",
+    BadInput,
+)
+cycles_not_told = Message("Cycles, {name}: the difference is not significant.")
+polling_left_in = Message(
+    "Idle polling is left in the model's numbers of {cases:; }: empty polls were not counted by themselves. They say what polling at this "
+    "load costs, not what a packet costs."
+)
+not_counted_by_pmu = Message("the events of `{name}` were not asked for, or can't be counted on this processor")
+preflight_found = Message("Preflight of the hardware counters: {text}.")
+no_functions = Message(
+    "this result has no counts by function: `vsprof parse {name}` makes them where raw/ has what the collector `uarch_model` recorded, "
+    "which an earlier vsprof did not"
+)
+not_shown = Message("Not shown: {what}. Why: {reasons:; }.")
+published_beside = Message("Published, on other machines and in other settings: {figures:; }.")
+modelled_time = Message(
+    "In the time of {processor} as modelled: all rates and times are the model's prediction for that processor, none was measured on one."
+)
 
 
 def wrong_schema(path: Path, seen: object, known: int) -> BadInput:
@@ -58,49 +109,13 @@ def wrong_schema(path: Path, seen: object, known: int) -> BadInput:
     return BadInput(f"{path} has schema version {seen}, this vsprof reads version {known}: {move}")
 
 
-def missing_columns(path: Path, columns: Iterable[str]) -> BadInput:
-    return BadInput(f"{path} lacks the columns {', '.join(columns)}: it was not written by vsprof run")
-
-
-def no_finished_run(path: Path, failed: int) -> BadInput:
-    return BadInput(f"{path} holds no finished run ({failed} failed): see raw/ and errors in manifest.json, then run it again")
-
-
-def mark_unfilled(page: Path, mark: str, why: object) -> BadInput:
-    return BadInput(f"{page}: <!--= {mark} --> can't be filled: {why}; see analysis/pages.py, or name another result")
-
-
-def no_notebook(path: Path) -> BadInput:
-    return BadInput(f"no notebook {path}: name one of notebooks/*.py in the experiment's `notebook:`")
-
-
 def notebook_failed(notebook: Path, cell: int, source: str, error: str) -> VsprofError:
     first = source.strip().splitlines()[0] if source.strip() else "(empty)"
     return VsprofError(f"{notebook.name}: cell {cell} (`{first}`) failed: {error}; fix it, then `make report RUN=…`")
 
 
-def notebook_stopped(notebook: Path, error: object) -> VsprofError:
-    return VsprofError(f"{notebook.name}: its Python process ended before the notebook did ({error}); is memory short?")
-
-
-def outside_reference(notebook: Path, reference: str) -> VsprofError:
-    return VsprofError(f"{notebook.name}: the report would load {reference} from elsewhere; embed it, a report stands alone")
-
-
-def left_out_testbeds(kept: str, others: Iterable[str]) -> str:
-    return f"Numbers of testbed {', '.join(others)} are left out: they never share an axis with those of {kept}."
-
-
 def failed_run(run_id: str, error: str | None) -> str:
     return f"Run {run_id} failed and is kept out of every number: {error or 'no reason recorded'}"
-
-
-def partial_result(done: int, wanted: int) -> str:
-    return f"The campaign is not complete: {done} of {wanted} runs finished. `vsprof run --resume` goes on with it."
-
-
-def not_taken(name: str, figure: str, others: Sequence[str]) -> str:
-    return f"`{name}` asks to be drawn by the figure `{figure}`, which does not draw it: use {' or '.join(others)}."
 
 
 def always_before(pairs: Iterable[tuple[str, str]], repetitions: int) -> str:
@@ -120,66 +135,14 @@ def drifts(change: float, runs: Sequence[str]) -> str:
     return f"it drifts, by {100 * change:+.0f} % of its median from run {runs[0]} to {runs[-1]}: its interval says nothing of that"
 
 
-def two_groups(count: int, of: int, ratio: float, runs: Sequence[str]) -> str:
-    return (
-        f"{count} of {of} windows lie apart from the others, around {ratio:.2g} times their value (in {', '.join(runs)}): the median is "
-        "that of the larger group, and its interval may leave the other out"
-    )
-
-
 def not_one_case(wanted: str, known: list[str], several: bool) -> BadInput:
     return BadInput(f"{'more than one case is' if several else 'no case is'} {wanted}: one of {', '.join(known)}")
-
-
-def no_such_case(word: str, known: Iterable[str], path: Path) -> BadInput:
-    return BadInput(f"`{word}` is no result's folder, and no case of {path.name}: name one of {', '.join(known)}, or two folders")
-
-
-def no_profile(name: str) -> BadInput:
-    return BadInput(
-        f"{name} has no counts by call stack or by function: the collectors uarch_model and perf_record make them"
-        " (COLLECTORS=auto,perf_record)"
-    )
-
-
-def not_profiled(what: str, word: str, known: Iterable[str]) -> BadInput:
-    return BadInput(f"nothing was counted by call stack or by function of the {what} {word!r}: name one of {', '.join(known)}")
-
-
-def several_profiles(labels: Iterable[str]) -> BadInput:
-    return BadInput(f"this file has one profile, and {'; '.join(labels)} each have one: name one by --switch")
-
-
-def nothing_against(name: str) -> BadInput:
-    return BadInput(f"nothing to set against {name}: no other profile has the same event, collector, traffic and load")
-
-
-def figure_not_written(path: Path, why: Exception) -> BadInput:
-    return BadInput(f"can't draw into {path}: {why}; name a file that ends in .png, .svg or .pdf, in a folder that is there")
-
-
-def no_like_cases(one: Iterable[str], other: Iterable[str]) -> BadInput:
-    return BadInput(
-        f"nothing to compare: no case of {'; '.join(one)} has the same other values (frame size, flows, topology, …) as one of "
-        f"{'; '.join(other)}"
-    )
-
-
-def other_testbeds(one: str, other: str) -> BadInput:
-    return BadInput(
-        f"one result is of testbed {one}, the other of {other}: an emulator's numbers never share a ratio with a processor's; "
-        "compare two of the same testbed"
-    )
 
 
 def compared(metrics: int, told: int, untold: int) -> str:
     chance = round(0.05 * metrics)
     text = f"{told} of {metrics} metrics differ significantly, {untold} do not."
     return text + f" (With 95 % intervals about {chance} of {metrics} would seem to differ by chance alone.)" if told else text
-
-
-def cycles_not_told(name: str) -> str:
-    return f"Cycles, {name}: the difference is not significant."
 
 
 def cycles_differ(name: str, ratio: float, parts: Sequence[str]) -> str:
@@ -197,23 +160,8 @@ def estimated_by_model(profile: str, *, drives_clock: bool = False) -> str:
     )
 
 
-def polling_left_in(cases: Iterable[str]) -> str:
-    return (
-        f"Idle polling is left in the model's numbers of {'; '.join(cases)}: empty polls were not counted by themselves. They say what "
-        "polling at this load costs, not what a packet costs."
-    )
-
-
 def untrusted_windows(count: int, reasons: Iterable[str]) -> str:
     return f"{count} window{'s' if count > 1 else ''} of the model left out: {'; '.join(reasons)}."
-
-
-def not_counted_by_pmu(name: str) -> str:
-    return f"the events of `{name}` were not asked for, or can't be counted on this processor"
-
-
-def preflight_found(text: str) -> str:
-    return f"Preflight of the hardware counters: {text}."
 
 
 def events_left_empty(names: Sequence[str], why: str) -> str:
@@ -229,13 +177,6 @@ def scaled_metrics(names: Sequence[str]) -> str:
     )
 
 
-def no_functions(name: str) -> str:
-    return (
-        f"this result has no counts by function: `vsprof parse {name}` makes them where raw/ has what the collector `uarch_model` "
-        "recorded, which an earlier vsprof did not"
-    )
-
-
 def too_few_repetitions(n: int) -> str:
     """The median's order-statistic interval: Gibbons and Chakraborti, Nonparametric Statistical Inference, 5.2."""
     if n == 1:
@@ -244,10 +185,6 @@ def too_few_repetitions(n: int) -> str:
         f"n={n}: the interval is about the range of the {n} repetitions. Such a range holds the true median in "
         f"{1 - 2 ** (1 - n):.0%} of campaigns, not in 95 %; from six repetitions on a 95 % interval exists (REPEAT=6)."
     )
-
-
-def not_shown(what: str, reasons: Iterable[str]) -> str:
-    return f"Not shown: {what}. Why: {'; '.join(reasons)}."
 
 
 def never_counted(names: Sequence[str]) -> str:
@@ -280,40 +217,21 @@ def drop_free(*, emulated: bool, modelled: bool) -> str:
     )
 
 
-def published_beside(figures: Iterable[str]) -> str:
-    return f"Published, on other machines and in other settings: {'; '.join(figures)}."
-
-
-def modelled_time(processor: str) -> str:
-    return (
-        f"In the time of {processor} as modelled: all rates and times are the model's prediction for that processor,"
-        " none was measured on one."
-    )
-
-
 # --- Timelines -------------------------------------------------------------------------------------------------------
 
 
 NO_TIMELINE = "nobody wrote down what happened when: the lab's processor model does in modelled time, on a real host the collector timeline"
-
-
-def no_timeline(path: Path) -> BadInput:
-    return BadInput(
-        f"{path} has no timeline: it was measured by an earlier vsprof, with timeline_ms: 0, or where no collector writes one. "
-        "Those who do: the lab's processor model; on a real host the collector timeline, named in --collectors"
-    )
-
-
-def no_timeline_of_run(run_id: str, known: Sequence[str]) -> BadInput:
-    return BadInput(f"no timeline of a run {run_id!r}: there are those of {', '.join(known)}")
+no_timeline = Message(
+    "{path} has no timeline: it was measured by an earlier vsprof, with timeline_ms: 0, or where no collector writes one. Those who do: "
+    "the lab's processor model; on a real host the collector timeline, named in --collectors",
+    BadInput,
+)
+no_timeline_of_run = Message("no timeline of a run {run_id!r}: there are those of {known}", BadInput)
+timeline_cut = Message("CPU {cpu} ends early: {why}")
 
 
 def can_not_write_timeline(path: Path, why: OSError) -> BadInput:
     return BadInput(f"can't write the timeline {path}: {why.strerror or why}")
-
-
-def timeline_cut(cpu: int, why: str) -> str:
-    return f"CPU {cpu} ends early: {why}"
 
 
 # --- Validation ------------------------------------------------------------------------------------------------------
@@ -327,14 +245,29 @@ ONE_LAB = (
 )
 """The other labs are in docs/limitations.md."""
 FITS_THE_CACHES = "All packets that circulate fit into the caches: this says nothing about switches under memory pressure."
-
-
-def no_validation(path: Path, target: str) -> BadInput:
-    return BadInput(f"{path} is not there: `make {target}` writes build/bench/{path.name}; one is kept in docs/reference")
-
-
-def unreadable(path: Path, why: object) -> BadInput:
-    return BadInput(f"{path} can't be read ({why}): name a validation.json, or the folder that has one")
+no_validation = Message("{path} is not there: `make {target}` writes build/bench/{path.name}; one is kept in docs/reference", BadInput)
+unreadable = Message("{path} can't be read ({why}): name a validation.json, or the folder that has one", BadInput)
+not_run = Message("the part `{part}` was not run (`make {target}` runs all parts)")
+empty = Message("the part `{part}` ended without a number")
+no_hardware = Message(
+    "No number of the model was held against a processor's, for {why}. That the model does what its profile says is all that is shown: "
+    "not that the profile is right, and nothing of prefetchers (they were off), of overlap, or of branches that are neither random nor "
+    "regular."
+)
+one_processor = Message(
+    "One processor was counted ({cpu_model}), on a few microbenchmarks and switches: of other software the error may be another."
+)
+not_counted = Message("Modelled, but not counted by this processor: {named}.")
+not_about_this_processor = Message("The errors are not about this processor: {why}.")
+about_this_processor = Message("This machine's processor ({cpu_model}) has the CPU profile {profile}.")
+other_kernel = Message(
+    "Kernels differ: {native} natively, {lab} in the lab. System calls, switches of threads, wake-ups and a Linux bridge are not the same "
+    "code on both sides."
+)
+machine_was_busy = Message(
+    "This machine was busy (load {load:.1f}). Of short tries the shortest is an undisturbed one all the same, but not of those that wait "
+    "for a second CPU."
+)
 
 
 def bad_validation(path: Path, key: str, why: str, seen: object, more: int, target: str) -> BadInput:
@@ -344,64 +277,15 @@ def bad_validation(path: Path, key: str, why: str, seen: object, more: int, targ
     )
 
 
-def not_run(part: str, target: str) -> str:
-    return f"the part `{part}` was not run (`make {target}` runs all parts)"
-
-
-def empty(part: str) -> str:
-    return f"the part `{part}` ended without a number"
-
-
-def no_hardware(why: str) -> str:
-    return (
-        f"No number of the model was held against a processor's, for {why}. That the model does what its profile says is all that is "
-        "shown: not that the profile is right, and nothing of prefetchers (they were off), of overlap, or of branches that are neither "
-        "random nor regular."
-    )
-
-
-def one_processor(cpu_model: str) -> str:
-    return f"One processor was counted ({cpu_model}), on a few microbenchmarks and switches: of other software the error may be another."
-
-
-def not_counted(named: Iterable[str]) -> str:
-    return f"Modelled, but not counted by this processor: {', '.join(named)}."
-
-
-def not_about_this_processor(why: str) -> str:
-    return f"The errors are not about this processor: {why}."
-
-
-def about_this_processor(cpu_model: str, profile: str) -> str:
-    return f"This machine's processor ({cpu_model}) has the CPU profile {profile}."
-
-
-def other_kernel(native: str, lab: str) -> str:
-    return (
-        f"Kernels differ: {native} natively, {lab} in the lab. System calls, switches of threads, wake-ups and a Linux bridge are not the "
-        "same code on both sides."
-    )
-
-
-def machine_was_busy(load: float) -> str:
-    return (
-        f"This machine was busy (load {load:.1f}). Of short tries the shortest is an undisturbed one all the same, but not of those that "
-        "wait for a second CPU."
-    )
-
-
 # --- The gate of `vsprof compare` -------------------------------------------------------------------------------------
 
-
-def no_rule(text: str) -> BadInput:
-    return BadInput(
-        f"--fail-on {text!r} is no rule: it takes a metric, < or >, and a ratio above 0, such as 'throughput<0.95', "
-        "'udp_flood:context_switches_per_packet>1.2' or 'model_cpi@switch>1.1'"
-    )
-
-
-def no_rules(path: Path, why: object) -> BadInput:
-    return BadInput(f"no rules in {path}: {why}")
+no_rule = Message(
+    "--fail-on {text!r} is no rule: it takes a metric, < or >, and a ratio above 0, such as 'throughput<0.95', "
+    "'udp_flood:context_switches_per_packet>1.2' or 'model_cpi@switch>1.1'",
+    BadInput,
+)
+no_rules = Message("no rules in {path}: {why}", BadInput)
+not_written = Message("{path} can't be written: {why}", BadInput)
 
 
 def nothing_to_judge(rule: str, metric: str, metrics: Sequence[str]) -> BadInput:
@@ -410,7 +294,3 @@ def nothing_to_judge(rule: str, metric: str, metrics: Sequence[str]) -> BadInput
         f"--fail-on {rule!r} is about nothing that both sides have{f'; near it: {near_it}' if near_it else ''}; "
         "`vsprof compare … --all` shows every metric, with its traffic and role"
     )
-
-
-def not_written(path: Path, why: object) -> BadInput:
-    return BadInput(f"{path} can't be written: {why}")

@@ -1,43 +1,41 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
-"""The errors and warnings of terms: the value seen, and the next move. One function a message."""
+"""The errors and warnings of terms: the value seen, and the next move. One `Message` or function each."""
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from pathlib import Path
 
-from vsprof.terms.errors import BadInput
+from vsprof.terms.errors import BadInput, Message
 
 # --- General ---------------------------------------------------------------------------------------------------------
+
+too_few_cpus = Message(
+    "the testbed has {cpus} CPU, need 2: one moves frames, one does all else; use 2 or 4 (`vsprof run --cpus 4`)",
+    BadInput,
+)
+no_lock_file = Message("{path} is no ordinary file, so it can't be the lock that it should be: remove it", BadInput)
 
 
 def unknown_value(kind: str, value: object, known: Iterable[object]) -> BadInput:
     return BadInput(f"unknown {kind} {str(value)!r}: use one of {', '.join(map(str, known))}")
 
 
-def too_few_cpus(cpus: int) -> BadInput:
-    return BadInput(f"the testbed has {cpus} CPU, need 2: one moves frames, one does all else; use 2 or 4 (`vsprof run --cpus 4`)")
-
-
 def in_use(what: str, by: Sequence[str]) -> BadInput:
     return BadInput(f"{what} is in use by {', '.join(by) or 'another process'}: wait for its end, or stop it")
-
-
-def no_lock_file(path: Path) -> BadInput:
-    return BadInput(f"{path} is no ordinary file, so it can't be the lock that it should be: remove it")
 
 
 # --- The event catalogue ---------------------------------------------------------------------------------------------
 
 NOT_FINITE = "the result is too large for a number"
+literal_not_known = Message("{name} is a literal of perf that vsprof doesn't know: write the formula without it")
+formula_too_long = Message("the formula has {seen} characters, need at most {most}: split it into several metrics")
+formula_too_deep = Message("the formula is nested more than {most} deep: split it into several metrics")
+wrong_arguments = Message("{function} takes {need} arguments, found {seen}")
+not_counted = Message("{name} was not counted")
 
 
 def unreadable_formula(text: str, place: int) -> str:
     return f"can't read {_short(text[place:])!r} at character {place + 1} of {_short(text)!r}"
-
-
-def literal_not_known(name: str) -> str:
-    return f"{name} is a literal of perf that vsprof doesn't know: write the formula without it"
 
 
 def pmu_not_known(text: str) -> str:
@@ -46,22 +44,6 @@ def pmu_not_known(text: str) -> str:
 
 def not_a_formula(text: str) -> str:
     return f"{_short(text)!r} is no formula: use names, numbers, + - * / ( ), comparisons, `a if b else c`, min, max and d_ratio"
-
-
-def formula_too_long(seen: int, most: int) -> str:
-    return f"the formula has {seen} characters, need at most {most}: split it into several metrics"
-
-
-def formula_too_deep(most: int) -> str:
-    return f"the formula is nested more than {most} deep: split it into several metrics"
-
-
-def wrong_arguments(function: str, need: str, seen: int) -> str:
-    return f"{function} takes {need} arguments, found {seen}"
-
-
-def not_counted(name: str) -> str:
-    return f"{name} was not counted"
 
 
 def division_by_zero(text: str) -> str:

@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import ast
 import importlib
 import inspect
 from pathlib import Path
@@ -10,7 +11,7 @@ from pathlib import Path
 import pytest
 
 from vsprof.terms import messages as terms_messages
-from vsprof.terms.errors import BadInput, RunFailed, SnapshotUnusable, VsprofError
+from vsprof.terms.errors import BadInput, Message, RunFailed, SnapshotUnusable, VsprofError
 from vsprof.testbeds import messages as testbeds_messages
 from vsprof.workloads import messages as workloads_messages
 
@@ -26,10 +27,16 @@ BY_TYPE = {
     "object": "seen-value", "str | None": None, "Path | str": Path("/some/place"), "Iterable[object]": ["seen-value"], "VsprofError": VsprofError("inner"),
     "OSError": OSError(5, "I/O"), "Exception": ValueError("inner"),
 }  # fmt: skip
-FILES = sorted(path for path in Path(__file__).parents[2].glob("[a-z]*/**/messages.py") if path.parts[-2] not in ("build", "tests"))
-MODULES = [
-    importlib.import_module(".".join(("vsprof", *path.relative_to(Path(__file__).parents[2]).with_suffix("").parts))) for path in FILES
-]
+# Values of the places of a `Message`, whose names say what they are.
+BY_PLACE = {
+    "path": Path("/some/place"), "page": Path("/some/place"), "notebook": Path("/some/place"), "ratio": 0.25, "load": 2.5,
+}  # fmt: skip
+SEVERAL = ("columns", "others", "known", "labels", "one", "other", "cases", "reasons", "figures", "named", "runs")
+BY_PLACE |= {place: ["seen-value", "another"] for place in SEVERAL}
+ROOT = Path(__file__).parents[2]
+FILES = sorted(path for path in ROOT.glob("[a-z]*/**/messages.py") if path.parts[-2] not in ("build", "tests"))
+MODULES = [importlib.import_module(".".join(("vsprof", *path.relative_to(ROOT).with_suffix("").parts))) for path in FILES]
+ROWS = {(module.__name__, name): message for module in MODULES for name, message in vars(module).items() if isinstance(message, Message)}
 MESSAGES = [
     function
     for module in MODULES
@@ -61,6 +68,38 @@ def test_a_message_says_what_was_seen(message):
         assert "seen-value" in text
     if isinstance(made, VsprofError):
         assert made.exit_status in (1, 2)
+
+
+@pytest.mark.parametrize("message", ROWS.values(), ids=[name for _, name in ROWS])
+def test_so_does_a_text_with_places(message):
+    made = message(*(BY_PLACE.get(place, "seen-value") for place in message.places))
+    text = str(made)
+    assert any(word in text for word in ("seen-value", "/some/place", "0.25", "2.5"))
+    assert not set("{}[]") & set(text)
+    assert isinstance(made, VsprofError if message.kind is not str else str)
+    with pytest.raises(ValueError, match="zip"):
+        message(*message.places, "one too many")
+
+
+def test_several_values_are_listed():
+    assert Message("{names} and {cases:; }")(["a", "b"], ["c", "d"]) == "a, b and c; d"
+
+
+def test_every_text_with_places_is_called_with_as_many_values():
+    wrong = []
+    for path in ROOT.glob("[a-z]*/**/*.py"):
+        if "messages." not in (source := path.read_text()):
+            continue
+        tree = ast.parse(source)
+        imports = [node for node in ast.walk(tree) if isinstance(node, ast.ImportFrom)]
+        modules = {one.asname or one.name: f"{node.module}.messages" for node in imports for one in node.names if one.name == "messages"}
+        for node in ast.walk(tree):
+            if isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute) and isinstance(node.func.value, ast.Name):
+                message = ROWS.get((modules.get(node.func.value.id, ""), node.func.attr))
+                listed = any(isinstance(one, ast.Starred) for one in node.args)
+                if message is not None and (node.keywords or (len(node.args) != len(message.places) and not listed)):
+                    wrong.append(f"{path}:{node.lineno}: {node.func.attr} takes {', '.join(message.places)}")
+    assert not wrong
 
 
 def test_exit_statuses():
