@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
-"""The errors and warnings of the analysis: the value seen, and the next move. One `Message` or function each; one that has no value in it is
-a constant."""
+"""The errors and warnings of the analysis: the value seen, and the next move. One `Message` or function each; one that has no value in it
+is a constant."""
 
 from __future__ import annotations
 

@@ -60,9 +60,14 @@ def show(*parts: object) -> None:
     display(*(part for part in texts if part is not None and part != Text("")))
 
 
-def _of_figure(heading: str, figure: str, usual: str = "") -> Callable[..., None]:
-    """A section that shows one figure, below the words that a notebook has for it, else the usual ones."""
-    return lambda report, words=usual: show(f"## {heading}\n{words}", figures.show(report.result, figure))
+def _section(heading: str, usual: str, *parts: Callable[[Result], object] | str) -> Callable[..., None]:
+    """A section that shows these parts, or figures of these names, below the words that a notebook has for it, else the usual ones."""
+
+    def section(report: Report, words: str = usual) -> None:
+        shown = (figures.show(report.result, part) if isinstance(part, str) else part(report.result) for part in parts)
+        show(f"## {heading}\n{words}", *shown)
+
+    return section
 
 
 @dataclass(frozen=True)
@@ -71,11 +76,14 @@ class Report:
 
     result: Result
 
-    published = _of_figure("Published beside ours", "published")
-    throughput = _of_figure("Throughput", "throughput")
-    stages = _of_figure("Cycles by stage", "stages")
-    context_switches = _of_figure("Context switches", "context_switches", SWITCHES)
-    latency = _of_figure("Latency", "latency", LATENCY)
+    published = _section("Published beside ours", "", "published")
+    throughput = _section("Throughput", "", "throughput")
+    stages = _section("Cycles by stage", "", "stages")
+    context_switches = _section("Context switches", SWITCHES, "context_switches")
+    latency = _section("Latency", LATENCY, "latency")
+    cpu_use = _section("Where the time goes", TIME, "cpu_use", stacks.show)
+    headlines = _section("Headline numbers", CELLS, describe.headlines)
+    what_was_run = _section("What was run", "", describe.what, describe.where)
 
     def figures(self, *names: str) -> None:
         show(*(figures.show(self.result, name) for name in names))
@@ -85,9 +93,6 @@ class Report:
         if not self.result.timeline.select(["kind"], most=1).empty:
             show(f"## Who wakes whom\n{words}", figures.show(self.result, "timeline"))
 
-    def cpu_use(self, words: str = TIME) -> None:
-        show(f"## Where the time goes\n{words}", figures.show(self.result, "cpu_use"), stacks.show(self.result))
-
     def throughput_and_loss(self, words: str) -> None:
         show(f"## Throughput and loss\n{words}", figures.show(self.result, "throughput"), figures.show(self.result, "loss_per_hop"))
         self.no_drop()
@@ -96,12 +101,6 @@ class Report:
         """What a poll-mode thread finds; in what batches, where Open vSwitch's histograms were read."""
         batches = figures.show(self.result, "pmd_batches") if set(pmd_batches.NEEDS) <= set(self.result.numbers["name"]) else None
         show(f"## The poll-mode thread\n{words}", figures.show(self.result, "pmd"), batches)
-
-    def headlines(self) -> None:
-        show(f"## Headline numbers\n{CELLS}", describe.headlines(self.result))
-
-    def what_was_run(self, words: str) -> None:
-        show(f"## What was run\n{words}", describe.what(self.result), describe.where(self.result))
 
     def no_drop(self) -> None:
         """Rates without loss; nothing where none was searched."""
