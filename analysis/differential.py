@@ -73,14 +73,14 @@ def _figure(one: Picture) -> str:
     return f"<figure>{one.svg}<figcaption>{html.escape(one.caption)}</figcaption></figure>"
 
 
-def pairs(result: Result, what: str = RELEASE) -> list[tuple[str, str]]:
+def pairs(result: Result, what: str = RELEASE) -> list[Pair]:
     """Each case with the next one in the experiment's order that differs in this alone."""
     cases = list(result.cases.index)
     found = []
     for place, base in enumerate(cases):
         other = next((one for one in cases[place + 1 :] if result.differences(base, one) == {what}), None)
         if other is not None:
-            found.append((base, other))
+            found.append(Pair(result, base, other))
     return found
 
 
@@ -104,7 +104,7 @@ def changes(result: Result, base: str, other: str, counter: str, *, traffic: str
 def table(result: Result) -> Table | Text:
     """For each pair and counter the functions that changed most, below the sum over all."""
     where = functions.profiled(result)
-    found = [row for pair in pairs(result) for row in _rows(result, *pair, where)] if where else []
+    found = [row for pair in pairs(result) for row in _rows(pair, where)] if where else []
     if not found:
         return Text(f"*{messages.not_shown('what changed by function', functions.missing(result) or [messages.NO_RELEASES])}*")
     return Table(pd.DataFrame(found))
@@ -112,19 +112,23 @@ def table(result: Result) -> Table | Text:
 
 def graphs(result: Result, what: str = RELEASE) -> list[Graph]:
     """The pictures of each pair, by each counter that both have; none where there are no profiles."""
-    where = functions.profiled(result)
-    return [graph for pair in pairs(result, what) if where and (graph := _graph(result, *pair, where)) is not None]
+    where, found = functions.profiled(result), []
+    wanted = (where.get("traffic"), where.get("load"), "model")
+    stored = {(one.case, one.event): one for one in profiles.stored(result) if (one.traffic, one.load, one.source) == wanted}
+    for pair in pairs(result, what):
+        both = {counter: [stored.get((case, counter)) for case in (pair.base, pair.other)] for counter in DRAWN}
+        found.append(Graph([_picture(pair, *two) for two in both.values() if None not in two]))
+    return [graph for graph in found if graph.pictures]
 
 
-def _rows(result: Result, base: str, other: str, where: Mapping[str, str]) -> list[dict[str, str]]:
-    pair = _titled(result, base, other)
+def _rows(pair: Pair, where: Mapping[str, str]) -> list[dict[str, str]]:
     rows = []
     for counter, words in COUNTERS.items():
-        changed = changes(result, base, other, counter, **where)
+        changed = changes(pair.result, pair.base, pair.other, counter, **where)
         if changed.empty:
             continue
         whole = changed[["before", "after", "change"]].sum()
-        rows.append({"cases": pair, "per packet": words, "in": "all functions", **_values(whole), "": ""})
+        rows.append({"cases": _titled(pair), "per packet": words, "in": "all functions", **_values(whole), "": ""})
         told = changed[changed["change"].abs() > LEAST * max(whole["before"], whole["after"])]
         for row in told.head(SHOWN).itertuples():
             named = f"{functions.named(row.object, row.function)}, {row.role}"
@@ -138,24 +142,12 @@ def _values(row: pd.Series) -> dict[str, str]:
     return {"before": number(row["before"], ""), "after": number(row["after"], ""), "change": sign + number(row["change"], "")}
 
 
-def _graph(result: Result, base: str, other: str, where: Mapping[str, str]) -> Graph | None:
-    both = [_profiles(result, case, where) for case in (base, other)]
-    made = [_picture(result, *(side[counter] for side in both)) for counter in DRAWN if all(counter in side for side in both)]
-    return Graph(made) if made else None
-
-
-def _profiles(result: Result, case: str, where: Mapping[str, str]) -> dict[str, profiles.Profile]:
-    """The model's, by counter."""
-    wanted = (case, where["traffic"], where["load"], "model")
-    return {one.event: one for one in profiles.stored(result) if (one.case, one.traffic, one.load, one.source) == wanted}
-
-
-def _picture(result: Result, base: profiles.Profile, other: profiles.Profile) -> Picture:
+def _picture(pair: Pair, base: profiles.Profile, other: profiles.Profile) -> Picture:
     what = f"{DRAWN[base.event]} per {base.per}, {style.traffic_name(base.traffic, base.load)}"
-    title = f"{_titled(result, base.case, other.case)}: {what}"
-    release = RELEASE in result.differences(base.case, other.case)
+    title = f"{_titled(pair)}: {what}"
+    release = RELEASE in pair.result.differences(pair.base, pair.other)
     first, second = (_per_data(one, release=release) for one in (base, other))
-    svg = flamegraph.differ(first, second, title, Pair(result, base.case, other.case).names(), base.per, interactive=False)
+    svg = flamegraph.differ(first, second, title, pair.names(), base.per, interactive=False)
     return Picture(DRAWN[base.event], title, svg, base.calls)
 
 
@@ -177,13 +169,13 @@ def _comparable_frame(frame: str) -> str:
     return f"{name} ({file})"
 
 
-def _titled(result: Result, base: str, other: str) -> str:
+def _titled(pair: Pair) -> str:
     """What differs, behind the switch where it does not: the rest of a case is the same in both."""
-    names = " → ".join(Pair(result, base, other).names())
-    if SWITCH in result.differences(base, other):
+    names = " → ".join(pair.names())
+    if SWITCH in pair.result.differences(pair.base, pair.other):
         # What both share tells pairs apart where there are several.
-        return ", ".join(filter(None, [names, Pair(result, base, other).setting]))
-    return f"{vocabulary.switch(result.cases.loc[other, 'switch']).words}, {names}"
+        return ", ".join(filter(None, [names, pair.setting]))
+    return f"{vocabulary.switch(pair.result.cases.loc[pair.other, 'switch']).words}, {names}"
 
 
 def _by_function(result: Result, case: str, counter: str, traffic: str, load: str) -> dict[tuple[str, str, str], stats.Estimate]:

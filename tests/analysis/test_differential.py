@@ -9,6 +9,7 @@ import pytest
 
 from tests.analysis.test_stacks import with_stacks
 from vsprof.analysis import differential, functions
+from vsprof.analysis.comparison import Pair
 from vsprof.analysis.load import load
 
 FLOOD = {"traffic": "udp_flood", "load": "saturation"}
@@ -57,11 +58,11 @@ def test_only_neighbours_that_differ_in_the_release_alone_are_a_pair(modelled, m
     cases = list(modelled.cases.index)
     assert differential.pairs(modelled) == []
     monkeypatch.setattr(type(modelled), "differences", lambda self, one, other: {"release"})
-    assert differential.pairs(modelled) == list(itertools.pairwise(cases))
+    assert [(pair.base, pair.other) for pair in differential.pairs(modelled)] == list(itertools.pairwise(cases))
 
 
 def test_two_switches_are_a_pair_of_their_own(modelled):
-    assert differential.pairs(modelled, differential.SWITCH) == [(KERNEL, DPDK)]
+    assert differential.pairs(modelled, differential.SWITCH) == [Pair(modelled, KERNEL, DPDK)]
     [graph] = differential.graphs(modelled, differential.SWITCH)
     assert [one.counter for one in graph.pictures][:3] == ["instructions", "L1D misses", "L1I misses"]
     # No function of the sample has an LLC miss.
@@ -86,7 +87,7 @@ def test_call_stacks_take_the_place_of_functions(sample, tmp_path):
 
 
 def test_the_table_and_the_pictures_of_two_releases(modelled, monkeypatch):
-    monkeypatch.setattr(differential, "pairs", lambda result, what="release": [(KERNEL, DPDK)])
+    monkeypatch.setattr(differential, "pairs", lambda result, what="release": [Pair(modelled, KERNEL, DPDK)])
     frame = differential.table(modelled).frame
     assert next(iter(frame["in"])) == "all functions"
     assert any("vhost_first" in text for text in frame["in"])
