@@ -88,19 +88,19 @@ class Report:
     def figures(self, *names: str) -> None:
         show(*(figures.show(self.result, name) for name in names))
 
-    def timeline(self, words: str = WHEN) -> None:
+    def timeline(self) -> None:
         """A moment of each case; nothing where nobody wrote down what happened when, as in a result of an earlier vsprof."""
         if not self.result.timeline.select(["kind"], most=1).empty:
-            show(f"## Who wakes whom\n{words}", figures.show(self.result, "timeline"))
+            show(f"## Who wakes whom\n{WHEN}", figures.show(self.result, "timeline"))
 
     def throughput_and_loss(self, words: str) -> None:
         show(f"## Throughput and loss\n{words}", figures.show(self.result, "throughput"), figures.show(self.result, "loss_per_hop"))
         self.no_drop()
 
-    def polling(self, words: str = POLLING) -> None:
+    def polling(self) -> None:
         """What a poll-mode thread finds; in what batches, where Open vSwitch's histograms were read."""
         batches = figures.show(self.result, "pmd_batches") if set(pmd_batches.NEEDS) <= set(self.result.numbers["name"]) else None
-        show(f"## The poll-mode thread\n{words}", figures.show(self.result, "pmd"), batches)
+        show(f"## The poll-mode thread\n{POLLING}", figures.show(self.result, "pmd"), batches)
 
     def no_drop(self) -> None:
         """Rates without loss; nothing where none was searched."""
