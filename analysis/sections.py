@@ -133,8 +133,10 @@ class Report:
         show("## How to read this", reading.notes(self.result, notes), "These limits hold for this result:", limits)
 
     def of_options(self, *notes: str) -> None:
-        """What ends a report on options of switches and endpoints: what a packet costs in the switch's own thread (the shorter form of
-        `cycles`), what each option changes, and the rest."""
+        """What ends a report on options of switches and endpoints: what the CPUs do, what a packet costs in the switch's own thread (the
+        shorter form of `cycles`), what each option changes, and the rest."""
+        self.polling()
+        self.cpu_use()
         show(f"## Misses and instructions per packet\n{COST}")
         self._hardware("hardware_per_packet", "hardware_misses")
         explained = explain_model.markdown(self.result) if MODEL.present(self.result) else None

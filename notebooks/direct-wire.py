@@ -18,8 +18,4 @@ report.published(
 )
 report.throughput("The wire is what a switch could reach if it cost nothing to know where a frame goes.")
 report.stages("With the wire *parse* and *lookup* have nothing to do. What is left are the two rings.")
-report.polling()
-report.cpu_use()
-
-# %%
 report.of_options()

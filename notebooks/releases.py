@@ -39,10 +39,6 @@ report.stages(
     "The switch's own code is the same source in each release, compiled by that release's compiler. What differs is DPDK's. OVS-DPDK has no "
     "such counters, and no bar here.",
 )
-report.polling()
-report.cpu_use()
-
-# %%
 report.of_options(
     "*A release changes more than DPDK*: Open vSwitch, the compiler and the C library come with it.",
     "*No network card*: the port is DPDK's net_null, which hands out zeros as fast as it is asked and never ends.",

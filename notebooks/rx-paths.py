@@ -25,10 +25,6 @@ report.stages(
     "The switch's thread does the same for each path of the endpoint, but for the rings: a packed ring has another layout, and a "
     "mergeable one says how many buffers a frame took. A switch without such counters has no bar here.",
 )
-report.polling()
-report.cpu_use()
-
-# %%
 report.of_options(
     "*No network card*: the port is DPDK's net_null, which hands out zeros as fast as it is asked and never ends. A real port would "
     "add its driver's cycles and its cache misses, the same for every path.",

@@ -19,6 +19,4 @@ report.throughput(
     "The same library moves the frames. So a difference comes from the layer in between: the driver's own loop over a burst, and its "
     "counters.",
 )
-report.polling()
-report.cpu_use()
 report.of_options()

@@ -25,10 +25,6 @@ report.no_drop()
 # %%
 report.context_switches()
 sections.show(explain.markdown(report.result))
-report.polling()
-report.cpu_use()
-
-# %%
 report.of_options(
     "*Which switch*: the kernel's bridge has no virtio-user, and OVS-DPDK no veth that it polls. Access and switch change together.",
 )

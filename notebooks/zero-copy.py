@@ -24,10 +24,6 @@ report.stages(
     "Zero copy takes the copy out of *dequeue*. In its place the switch keeps account of each borrowed buffer, and gives it back when the "
     "last user is done. The copy that remains, in *enqueue*, is the first to read the sender's memory, so misses move there from dequeue.",
 )
-report.polling()
-report.cpu_use()
-
-# %%
 report.of_options(
     "*Which crossover*: the packets that arrive are what the whole path allows, its endpoints included. The thread's cycles are its own, "
     "and in the emulated lab the emulator's. The modelled switch's are estimates for the named processor, without polls that found nothing.",
