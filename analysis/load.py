@@ -201,10 +201,10 @@ def load(run_dir: str | Path) -> Result:
     failed = [run for run in manifest.get("runs", []) if run.get("status") == "failed"]
     left_out = [run["run_id"] for run in failed]
     measurements = tables.ask(path / "measurements.parquet", schema.NUMBER, left_out)
-    functions_ = tables.ask(path / "functions.parquet", schema.FUNCTION, left_out, optional=True)
+    functions = tables.ask(path / "functions.parquet", schema.FUNCTION, left_out, optional=True)
     if measurements.select(["run_id"], most=1).empty:
         raise messages.no_finished_run(path, len(failed))
-    return Result(path, manifest, measurements, functions_, failed)
+    return Result(path, manifest, measurements, functions, failed)
 
 
 def _manifest(path: Path) -> dict[str, Any]:
