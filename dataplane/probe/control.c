@@ -3,6 +3,7 @@
 
 #include <errno.h>
 #include <poll.h>
+#include <stdbool.h>
 #include <string.h>
 #include <sys/socket.h>
 #include <sys/time.h>
@@ -31,22 +32,32 @@ static const char *start(struct loop *loop, char *settings)
 	return loop_send(loop, &stream) ? NULL : "the thread that sends did not answer within 5 s";
 }
 
+/* Until nothing is sent or comes any more. NULL, or why not. */
+static const char *wait_for_end(const struct loop *loop)
+{
+	if (!loop->wanted.count && atomic_load(&loop->sending))
+		return "the stream has no end to wait for: start it with count=N, or stop it before";
+	return loop_wait(loop) ? NULL : "a signal came before the end";
+}
+
 static void answer(FILE *out, struct loop *loop, char *line)
 {
-	char *rest = NULL, *command = strtok_r(line, " \r\n", &rest);
+	char *rest = NULL, *command = strtok_r(line, " \r\n", &rest) ?: (char[]){""};
+	bool waits = !strcmp(command, "wait"), reports = waits || !strcmp(command, "report");
 	const char *wrong = NULL;
 
-	if (command && !strcmp(command, "report")) {
-		report_write(out, loop);
-		return;
-	}
-	if (command && !strcmp(command, "start"))
+	if (waits)
+		wrong = wait_for_end(loop);
+	else if (!strcmp(command, "start"))
 		wrong = start(loop, strtok_r(NULL, "\r\n", &rest) ?: (char[]){""});
-	else if (command && !strcmp(command, "stop"))
+	else if (!strcmp(command, "stop"))
 		loop_pause(loop);
+	else if (!reports)
+		wrong = "unknown command: use start, stop, wait or report";
+	if (reports && !wrong)
+		report_write(out, loop);
 	else
-		wrong = "unknown command: use start, stop or report";
-	fprintf(out, wrong ? "error: %s\n" : "ok\n", wrong);
+		fprintf(out, wrong ? "error: %s\n" : "ok\n", wrong);
 }
 
 static void serve_one(int client, struct loop *loop)

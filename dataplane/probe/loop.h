@@ -14,7 +14,8 @@ struct loop {
 	const struct ports *ports;
 	struct stream wanted; /* written while asked == taken */
 	atomic_uint asked, taken;
-	atomic_bool sending, quit;
+	atomic_bool sending; /* set and, where a stream ends by itself, taken back by the loop; taken back by who pauses it */
+	atomic_bool quit;
 	struct tally tally; /* written by the loop alone */
 };
 
@@ -26,5 +27,8 @@ bool loop_send(struct loop *loop, const struct stream *stream);
 
 /* Sends no more of it. What is still under way is received and counted. */
 void loop_pause(struct loop *loop);
+
+/* Waits until nothing is sent, and nothing comes any more. False if a signal came before that. */
+bool loop_wait(const struct loop *loop);
 
 #endif

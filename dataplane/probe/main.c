@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * frame-probe: how long a switch takes for a frame, and how long it is away. Both ends of the path are this program's ports, so one clock
- * (the TSC) stamps a frame when it leaves and when it arrives.
+ * frame-probe: how long a switch takes for a frame, and how long it is away. Both ends of the path are this program's ports, or one port
+ * is, so one clock (the TSC) stamps a frame when it leaves and when it arrives.
  *
  * Read frame.h, tally.h and loop.c in this order. The first lcore listens and reports; the second sends, receives and counts.
  */
@@ -80,7 +80,7 @@ int main(int argc, char **argv)
 	report_write(stdout, &loop);
 	atomic_store(&loop.quit, true);
 	rte_eal_wait_lcore(worker);
-	ports_close();
+	ports_close(&ports);
 	if (options.control)
 		unlink(options.control);
 	rte_eal_cleanup();

@@ -11,22 +11,27 @@
 #define LONGEST_RUN_S 1e6
 
 static const char HELP[] =
-	"frame-probe [EAL options, two lcores and two ports] -- [options]\n"
-	"Sends numbered frames out of port 0, receives them on port 1, and prints as JSON how long they took and which were lost.\n"
+	"frame-probe [EAL options, two lcores and one or two ports] -- [options]\n"
+	"Sends numbered frames out of port 0, receives them on port 1, or on port 0 where there is no other, and prints as JSON how long\n"
+	"they took and which were lost.\n"
 	"\n"
 	"  --period-us N      one frame every N microseconds (350)\n"
 	"  --rate N           or: N frames a second\n"
 	"  --frame-bytes N    size of a frame with its FCS, 64 to 1518 (64)\n"
 	"  --warmup N         frames that are sent first and not counted (100)\n"
+	"  --count N          frames that are sent after these; sending ends with them (0: it does not end)\n"
+	"  --burst N          frames that are sent at once where so many are due, 1 to 32 (1)\n"
 	"  --stall-us N       a longer time between two polls is a stall of the probe itself (30)\n"
 	"  --seconds N        ends after so long (10; with --control 3600)\n"
-	"  --control SOCKET   waits to be told: start [period-us=N] [frame-bytes=N] …, report, stop\n";
+	"  --control SOCKET   waits to be told: start [period-us=N] [frame-bytes=N] …, wait, report, stop\n";
 
 static const struct option KNOWN[] = {
 	{"period-us", required_argument, NULL, 's'},
 	{"rate", required_argument, NULL, 's'},
 	{"frame-bytes", required_argument, NULL, 's'},
 	{"warmup", required_argument, NULL, 's'},
+	{"count", required_argument, NULL, 's'},
+	{"burst", required_argument, NULL, 's'},
 	{"stall-us", required_argument, NULL, 's'},
 	{"seconds", required_argument, NULL, 't'},
 	{"control", required_argument, NULL, 'c'},

@@ -1,9 +1,11 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* When the next frame is due. Moments that were missed are counted and skipped: a burst to catch up would be another traffic. */
+/*
+ * How many frames are due. Moments that were missed are counted and skipped: to catch up would be another traffic. But as many as a burst
+ * holds go at once where they became due since the last look.
+ */
 #ifndef VSPROF_PROBE_PACER_H
 #define VSPROF_PROBE_PACER_H
 
-#include <stdbool.h>
 #include <stdint.h>
 
 #include "word.h"
@@ -19,15 +21,16 @@ static inline void pacer_start(struct pacer *p, uint64_t period, uint64_t now)
 	*p = (struct pacer){.period = period, .due = now};
 }
 
-static inline bool pacer_due(struct pacer *p, uint64_t now)
+static inline uint32_t pacer_due(struct pacer *p, uint64_t now, uint32_t burst)
 {
 	if (now < p->due)
-		return false;
-	uint64_t missed = (now - p->due) / p->period;
+		return 0;
+	uint64_t moments = (now - p->due) / p->period + 1;
+	uint32_t sent = moments < burst ? (uint32_t)moments : burst;
 
-	word_add(&p->missed, missed);
-	word_set(&p->due, p->due + (missed + 1) * p->period);
-	return true;
+	word_add(&p->missed, moments - sent);
+	word_set(&p->due, p->due + moments * p->period);
+	return sent;
 }
 
 #endif

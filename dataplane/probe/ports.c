@@ -34,18 +34,23 @@ void ports_open(struct ports *ports)
 {
 	unsigned found = rte_eth_dev_count_avail();
 
-	if (found != PORTS)
-		fail(2, "found %u ports, need 2: one that sends and one that receives, say --vdev net_virtio_user0,… twice", found);
+	if (found < 1 || found > PORTS_MOST)
+		fail(2,
+			"found %u ports, need 1 that sends and receives, or 1 of each: say -a with a network card's PCI address, or --vdev "
+			"net_virtio_user0,… twice",
+			found);
+	ports->count = (uint16_t)found;
+	ports->receiver = ports->count - 1;
 	ports->pool = rte_pktmbuf_pool_create("frames", POOL, CACHE, 0, RTE_MBUF_DEFAULT_BUF_SIZE, SOCKET_ID_ANY);
 	if (!ports->pool)
 		fail(1, "no memory for %d frames: give more by -m", POOL);
-	for (uint16_t port = 0; port < PORTS; port++)
+	for (uint16_t port = 0; port < ports->count; port++)
 		open_one(port, ports->pool, &ports->mac[port]);
 }
 
-void ports_close(void)
+void ports_close(const struct ports *ports)
 {
-	for (uint16_t port = 0; port < PORTS; port++) {
+	for (uint16_t port = 0; port < ports->count; port++) {
 		rte_eth_dev_stop(port);
 		rte_eth_dev_close(port);
 	}

@@ -34,7 +34,7 @@ static void write_histogram(FILE *out, const char *name, const struct histogram 
 static void write_ports(FILE *out, const struct ports *ports)
 {
 	fputs("\"ports\": [", out);
-	for (uint16_t port = 0; port < PORTS; port++) {
+	for (uint16_t port = 0; port < ports->count; port++) {
 		struct rte_eth_stats stats = {0};
 		struct rte_eth_link link = {0};
 		char mac[RTE_ETHER_ADDR_FMT_SIZE];

@@ -45,7 +45,11 @@ const char *stream_set(struct stream *stream, const char *name, const char *valu
 		return whole(value, 64, 1518, &stream->bytes, "frame-bytes: need 64 to 1518, the FCS included");
 	if (!strcmp(name, "warmup"))
 		return whole(value, 0, 1000000000, &stream->warmup, "warmup: need 0 to 1000000000 frames");
+	if (!strcmp(name, "count"))
+		return whole(value, 0, 1000000000, &stream->count, "count: need 1 to 1000000000 frames, or 0 for no end");
+	if (!strcmp(name, "burst"))
+		return whole(value, 1, STREAM_BURST, &stream->burst, "burst: need 1 to 32 frames");
 	if (!strcmp(name, "stall-us"))
 		return whole(value, 1, 1000000, &stream->stall_us, "stall-us: need 1 to 1000000 microseconds");
-	return "unknown setting: use period-us, rate, frame-bytes, warmup or stall-us";
+	return "unknown setting: use period-us, rate, frame-bytes, warmup, count, burst or stall-us";
 }

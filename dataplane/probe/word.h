@@ -19,6 +19,11 @@ static inline void word_add(uint64_t *word, uint64_t value)
 	word_set(word, *word + value);
 }
 
+static inline uint64_t word_get(const uint64_t *word)
+{
+	return __atomic_load_n(word, __ATOMIC_RELAXED);
+}
+
 /* Copies a structure of counters, each of them whole. */
 static inline void words_copy(void *to, const void *from, size_t bytes)
 {
@@ -26,7 +31,7 @@ static inline void words_copy(void *to, const void *from, size_t bytes)
 	uint64_t *target = to;
 
 	for (size_t i = 0; i < bytes / sizeof(*source); i++)
-		target[i] = __atomic_load_n(&source[i], __ATOMIC_RELAXED);
+		target[i] = word_get(&source[i]);
 }
 
 #endif

@@ -180,15 +180,40 @@ static void frames_are_due_each_period(void)
 
 	pacer_start(&p, 100, 1000);
 	for (uint64_t now = 1000; now < 2000; now++)
-		sent += pacer_due(&p, now);
+		sent += (int)pacer_due(&p, now, 1);
 	EQUAL(sent, 10);
 	EQUAL(p.missed, 0);
 	/* Nobody looked for 5 periods and a half: one frame goes, four moments are gone, and the beat is kept. */
-	CHECK(pacer_due(&p, 2450));
+	EQUAL(pacer_due(&p, 2450, 1), 1);
 	EQUAL(p.missed, 4);
-	CHECK(!pacer_due(&p, 2499));
-	CHECK(pacer_due(&p, 2500));
+	EQUAL(pacer_due(&p, 2499, 1), 0);
+	EQUAL(pacer_due(&p, 2500, 1), 1);
 	EQUAL(p.missed, 4);
+}
+
+static void what_is_due_at_once_goes_at_once(void)
+{
+	uint64_t state = 5, sent = 0, now = 1000;
+	struct pacer p;
+
+	pacer_start(&p, 100, 1000);
+	EQUAL(pacer_due(&p, 1000, 32), 1);
+	EQUAL(pacer_due(&p, 1350, 32), 3);
+	EQUAL(pacer_due(&p, 1399, 32), 0);
+	/* 32 moments, and then 33: one too many. */
+	EQUAL(pacer_due(&p, 4599, 32), 32);
+	EQUAL(p.missed, 0);
+	EQUAL(pacer_due(&p, 7800, 32), 32);
+	EQUAL(p.missed, 1);
+	/* Each moment is a frame, or one that was missed, whenever somebody looks. */
+	pacer_start(&p, 7, now);
+	for (int i = 0; i < 100000; i++) {
+		now += any(&state) % 600;
+		sent += pacer_due(&p, now, 32);
+	}
+	EQUAL(sent + p.missed, (p.due - 1000) / 7);
+	CHECK(p.due > now && p.due <= now + 7);
+	CHECK(p.missed > 1000);
 }
 
 static void a_stall_is_longer_than_its_limit(void)
@@ -232,7 +257,8 @@ static void settings_are_checked(void)
 {
 	static const char *bad[][2] = {{"period-us", "0"}, {"period-us", "abc"}, {"period-us", "1x"}, {"period-us", ""},
 		{"period-us", "nan"}, {"rate", "-1"}, {"frame-bytes", "63"}, {"frame-bytes", "1519"}, {"frame-bytes", "64.5"},
-		{"warmup", "-1"}, {"stall-us", "0"}, {"speed", "1"}};
+		{"warmup", "-1"}, {"count", "-1"}, {"count", "1000000001"}, {"burst", "0"}, {"burst", "33"}, {"burst", "1.5"},
+		{"stall-us", "0"}, {"speed", "1"}};
 	struct stream s = STREAM_DEFAULT;
 
 	for (size_t i = 0; i < sizeof(bad) / sizeof(bad[0]); i++)
@@ -241,6 +267,9 @@ static void settings_are_checked(void)
 	CHECK(!stream_set(&s, "period-us", "350") && s.period_us == 350);
 	CHECK(!stream_set(&s, "frame-bytes", "1518") && s.bytes == 1518);
 	CHECK(!stream_set(&s, "warmup", "0") && s.warmup == 0);
+	CHECK(s.burst == 1 && s.count == 0);
+	CHECK(!stream_set(&s, "count", "20000") && s.count == 20000);
+	CHECK(!stream_set(&s, "burst", "32") && s.burst == STREAM_BURST);
 }
 
 static void a_copy_of_words_is_whole(void)
@@ -264,6 +293,7 @@ int main(void)
 	the_longest_gap_is_found();
 	nothing_at_all_is_one_open_gap();
 	frames_are_due_each_period();
+	what_is_due_at_once_goes_at_once();
 	a_stall_is_longer_than_its_limit();
 	a_frame_is_udp_with_a_stamp();
 	settings_are_checked();
