@@ -163,7 +163,9 @@ class OvsDpdk(Ovs):
 
     def add_card(self, name: str) -> Port:
         assert self.card is not None
-        return self.add_device(name, self.card)
+        port = self.add_device(name, self.card)
+        wire.drop_when_full(self.host, self.card)
+        return port
 
     def local_port(self) -> Port:
         if self.chosen["local_port"] == "virtio-user":

@@ -160,7 +160,9 @@ class VhostSwitch(Switch):
 
     def add_card(self, name: str) -> Port:
         assert self.card is not None
-        return self.add_device(name, self.card)
+        port = self.add_device(name, self.card)
+        wire.drop_when_full(self.host, self.card)
+        return port
 
     def join(self, one: Port, other: Port) -> None:
         # Wired ports are paired as they are added.

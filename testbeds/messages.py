@@ -69,6 +69,13 @@ def card_not_bound(addresses: Sequence[str], words: str) -> RunFailed:
     return RunFailed(f"no driver took the network card {' or '.join(addresses)}: {words.strip() or 'it said nothing'}")
 
 
+def card_not_set(address: str, words: str) -> RunFailed:
+    return RunFailed(
+        f"the network card {address} can't be told to drop what its ring has no room for: {words.strip() or 'nobody says why'};"
+        " is it the lab's own (igb)?"
+    )
+
+
 def release_not_mounted(release: str, words: str) -> RunFailed:
     return RunFailed(
         f"the lab did not take up the tree of Debian {release}: {words.strip() or 'its disk did not appear'};"

@@ -31,6 +31,18 @@ exit 1
 """
 
 
+# sys.argv[1]: the PCI address of an Intel 82576. Its last queue gets a ring of free descriptors, of which none is read: no frame is for it.
+DROP = """
+import mmap, sys
+with open(f"/sys/bus/pci/devices/{sys.argv[1]}/resource0", "r+b") as registers:
+    words = memoryview(mmap.mmap(registers.fileno(), 0)).cast("I")
+RDLEN, RDT, RXDCTL, ENABLE = 0xC3C8, 0xC3D8, 0xC3E8, 1 << 25
+for register, value in ((RDLEN, 4096), (RXDCTL, ENABLE), (RDT, 255)):
+    words[register // 4] = value
+sys.exit(0 if words[RXDCTL // 4] & ENABLE else "it has no such queue")
+"""
+
+
 @dataclass(frozen=True)
 class Wire:
     """The PCI addresses of the cards at its ends."""
@@ -47,6 +59,15 @@ def give_dpdk(host: Testbed, *addresses: str) -> None:
 def give_kernel(host: Testbed, address: str) -> str:
     """The kernel's interface of the card. Raises ``RunFailed`` where it gets none."""
     return _run(host, GIVE_KERNEL, address).strip()
+
+
+def drop_when_full(host: Testbed, address: str) -> None:
+    """Let a card that DPDK drives drop what its ring has no room for, as real ones do. QEMU's takes no frame while none of its queues has
+    room, and up to 10,000 (net/queue.c) wait for it meanwhile: short trials would never lose one. To be called once the card is started,
+    which resets it. Raises ``RunFailed``."""
+    done = host.run(shlex.join(["python3", "-S", "-c", DROP, address]), check=False)
+    if done.status != 0:
+        raise messages.card_not_set(address, done.stderr)
 
 
 def _run(host: Testbed, script: str, *addresses: str) -> str:

@@ -94,15 +94,32 @@ def test_dpdk_touches_the_card_alone_and_takes_it_from_its_driver_first(monkeypa
     assert "--no-pci" not in other.command()
 
 
-def test_the_kernels_card_has_one_queue_whose_interrupts_come_to_the_switchs_cpu(monkeypatch):
+def test_the_kernels_card_receives_by_one_queue_whose_interrupts_come_to_the_switchs_cpu(monkeypatch):
     host, told = Host(), []
     monkeypatch.setattr(KernelOvs, "vsctl", lambda self, command: told.append(command))
     switch = KernelOvs(host, CpuPlan.of(4))
     switch.card = CARDS.switch
     assert switch.add_card("phy").name == "phy"
-    assert any("ip link set eth7 down name phy" in asked and "combined 1" in asked for asked in host.asked)
+    assert any("ip link set eth7 down name phy" in asked and "promisc on up; ethtool -X phy equal 1" in asked for asked in host.asked)
     assert any("echo 1 > /proc/irq/" in asked and CARDS.switch in asked for asked in host.asked)
     assert told == ["add-port br0 phy"]
+
+
+@pytest.mark.parametrize("kind", [OvsDpdk, VhostSwitch])
+def test_a_card_that_dpdk_drives_drops_what_its_ring_has_no_room_for_once_it_is_started(monkeypatch, kind):
+    done = []
+    monkeypatch.setattr(kind, "_add", lambda self, name, what: done.append("port"))
+    host = Host()
+    host.run = lambda command, **how: done.append("drops" if "RXDCTL" in command else command) or SimpleNamespace(status=0)
+    switch = kind(host, CpuPlan.of(4))
+    switch.card = CARDS.switch
+    assert switch.add_card("phy").where == CARDS.switch
+    assert done == ["port", "drops"]
+
+
+def test_a_card_that_can_not_be_told_so_fails_the_run():
+    with pytest.raises(RunFailed, match=r"network card 0000:02:00.0 can't be told to drop .*: no such driver; is it the lab's own"):
+        wire.drop_when_full(Host(status=1), CARDS.load)
 
 
 def test_a_card_that_no_driver_takes_fails_the_run():

@@ -29,6 +29,7 @@ class Generator(Endpoint):
         self._host = host
         own = [f"--txpkts={frame_size + FLOWGEN_BYTES}", "--flowgen-flows=1"]
         self._testpmd = Testpmd(host, NAME, [], [cpu], cards=[card], forward="flowgen", topology="loop", own=own)
+        wire.drop_when_full(host, card)
 
     def send(self, on: bool) -> str:
         return self._testpmd.tell("start" if on else "stop")
