@@ -53,7 +53,7 @@ MISSES = {
 RATES = {"l1d_misses": "model_l1d_miss_rate", "dtlb_misses": "model_dtlb_miss_rate"}
 DPDK = ("testpmd", "probe")
 """Values of the option `endpoint`: who serves a guest's interface in the place of its kernel."""
-THERE_AND_BACK = ("pvp", "pvp_wire")
+THERE_AND_BACK = ("pvp", "pvp_wire", "pvp_paced")
 """Topologies whose endpoint sends back what it gets."""
 DATA = ["model_packets", "model_frames", "model_tcp_bytes", "model_icmp_messages", "model_polls", "model_poll_bursts"]
 POLL_MODE = "poll-mode thread"

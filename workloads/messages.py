@@ -24,12 +24,14 @@ def reports_too_long(seconds: float) -> str:
     return f"iperf3 reports every {seconds:g} s, which is longer than a window of modelled time"
 
 
-def no_cpu_for_generator(cpus: int) -> RunFailed:
-    return RunFailed(f"pvp_wire takes a CPU for the generator alone, and with {cpus} CPUs it has none: add --cpus 4 (or 6 with two nodes)")
+def no_cpu_for_generator(topology: str, cpus: int) -> RunFailed:
+    return RunFailed(
+        f"{topology} takes a CPU for the generator alone, and with {cpus} CPUs it has none: add --cpus 4 (or 6 with two nodes)"
+    )
 
 
-def no_wire_there(why: str) -> RunFailed:
-    return RunFailed(f"pvp_wire can't be measured here: {why}")
+def no_wire_there(topology: str, why: str) -> RunFailed:
+    return RunFailed(f"{topology} can't be measured here: {why}")
 
 
 def died(name: str, log: str) -> RunFailed:
@@ -49,6 +51,13 @@ def no_pace(endpoint: str) -> str:
 
 def only_paced(endpoint: str) -> str:
     return f"{endpoint} sends by frame-probe, at a given rate and not as fast as it can: use endpoint testpmd, or another load"
+
+
+def only_paced_on_wire(endpoint: str) -> str:
+    return (
+        f"{endpoint} sends by frame-probe, at a given rate and not as fast as it can: use the loads equal, ndr or pdr; or, for all that"
+        " goes through, topology pvp_wire with traffic forward"
+    )
 
 
 def port_not_counted() -> str:
@@ -78,11 +87,14 @@ def no_path(sender: str, receiver: str, seconds: float) -> RunFailed:
 
 
 def nothing_returns(topology: str) -> str:
-    return f"forward counts what endpoints send back, and in {topology} they send back nothing: use topology pvp"
+    return f"forward counts what is sent back of frames that come by themselves, and in {topology} none do: use topology pvp or pvp_wire"
 
 
 def nothing_is_sent(topology: str) -> str:
-    return f"in {topology} frames come out of a device by themselves, and endpoints send them back: use traffic forward"
+    return (
+        f"in {topology} frames come by themselves, as fast as they can, and endpoints send them back: use traffic forward; or, for frames"
+        " at a given rate, topology pvp_paced"
+    )
 
 
 def path_not_taken(endpoint: str, path: str, seen: str) -> RunFailed:

@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
-"""The lab's two network cards, for real: what the generator sends goes through a switch and a virtual machine, and comes back."""
+"""The lab's two network cards, for real: what the generator sends goes through a switch and a virtual machine, and comes back: as fast as
+it goes, and at a rate."""
 
 from __future__ import annotations
 
@@ -9,7 +10,10 @@ import pytest
 
 from vsprof.runner.experiment import SWITCHES
 from vsprof.testbeds.lab import Lab
+from vsprof.workloads.endpoints.base import Frames
+from vsprof.workloads.topologies.pvp_paced import PvpPaced
 from vsprof.workloads.topologies.pvp_wire import PvpWire
+from vsprof.workloads.traffic import counted
 
 pytestmark = [pytest.mark.lab, pytest.mark.usefixtures("lab_can_run")]
 
@@ -35,3 +39,47 @@ def test_what_is_sent_comes_back(name: str, access: str, endpoint: str) -> None:
         # What comes back when it has stopped is not taken by it any more.
         assert card.sent_packets >= generator.received_packets > 1000
         topology.close()
+
+
+RATE_PPS, FRAMES = 1000, 1000
+"""What an emulated path carries with ease, in the emulator's time."""
+CARDS_RING = 1024
+"""vhost-switch's (dataplane/dpdk_port.c)."""
+
+
+@pytest.mark.parametrize(("name", "access", "endpoint"), [("kernel-ovs", "vhost-net", "kernel"), ("vhost-switch", "vhost-user", "testpmd")])
+def test_at_a_rate_each_frame_is_at_each_hop_and_timed_and_a_full_card_drops(name: str, access: str, endpoint: str) -> None:
+    options = {"endpoint": endpoint, "forwarding": "io", "forward": "wire"}
+    with Lab() as host:
+        switch = SWITCHES[name](host, host.plan(), options)
+        topology = PvpPaced(host, switch, switch.plan, access, options, 64)
+        topology.boot()
+        switch.start()
+        topology.start()
+        switch.ready()
+        flood = topology.sender.flood(Frames(64, 1, RATE_PPS, "", "", "", ""))
+        flood.prepare()
+        hops = [counted.hops(topology)]
+        flood.burst(FRAMES, RATE_PPS)
+        hops.append(counted.hops(topology))
+        assert gained(hops) == dict.fromkeys(hops[0], FRAMES)
+        report = topology.sender.probe().report()
+        assert report.latency.count + report.disturbed.count == FRAMES
+        flood.burst(30 * FRAMES, None)
+        hops.append(counted.hops(topology))
+        assert gained(hops)["sent"] == 30 * FRAMES > gained(hops)["into_switch"] >= gained(hops)["received"] > 0
+        if name == "vhost-switch":
+            # Nobody empties the card's ring meanwhile, and QEMU would keep 10,000 frames for it.
+            [process] = switch.processes()
+            host.run(f"kill -STOP {process.pid}")
+            flood.burst(30 * FRAMES, None)
+            host.run(f"kill -CONT {process.pid}; sleep 1")
+            hops.append(counted.hops(topology))
+            assert 0 < gained(hops)["into_switch"] <= CARDS_RING
+        topology.check()
+        topology.close()
+
+
+def gained(hops: list[dict[str, int]]) -> dict[str, int]:
+    """Frames at each hop since the one before the last."""
+    return {hop: hops[-1][hop] - hops[-2][hop] for hop in hops[-1]}

@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
-"""frame-probe for real, on this host: single frames through OVS-DPDK, an outage that is known, and a restart of the switch."""
+"""frame-probe for real, on this host: single frames through OVS-DPDK, an outage that is known, a restart of the switch; and with one port,
+behind which frames come back at once."""
 
 from __future__ import annotations
 
@@ -9,10 +10,11 @@ from collections.abc import Iterator
 import pytest
 
 from vsprof.switches.ovs_dpdk import OvsDpdk
+from vsprof.terms.errors import RunFailed
 from vsprof.testbeds.native import Native
 from vsprof.workloads.endpoints import probe
 from vsprof.workloads.endpoints.base import Frames
-from vsprof.workloads.endpoints.probe import Probe
+from vsprof.workloads.endpoints.probe import HostProbe, Probe
 from vsprof.workloads.topologies.vm2vm import Vm2Vm
 
 pytestmark = [pytest.mark.native, pytest.mark.usefixtures("native_can_run")]
@@ -84,3 +86,45 @@ def test_only_a_switch_that_is_client_comes_back_by_itself(path, survives):
     path.check()
     time.sleep(4)
     assert (received(ends, 1) > 100) == survives
+
+
+@pytest.fixture
+def alone() -> Iterator[HostProbe]:
+    """A frame-probe with one port, DPDK's net_ring, that gives what it got."""
+    with Native() as host:
+        if why := probe.unavailable(host) or host.hugepages_lacking():
+            pytest.skip(why)
+        one = HostProbe(host, "alone", ["net_ring0"], [1, 0])
+        try:
+            yield one
+        finally:
+            one.stop()
+
+
+def test_one_port_sends_a_given_number_of_frames_at_a_rate_and_gets_them_back(alone):
+    alone.send(PERIOD_S, 64)
+    alone.pause()
+    report = alone.burst(300_000, 1e-6, 1518)
+    assert report.offered == report.sent == report.received == 300_000
+    assert len(report.ports) == 1
+    assert report.reordered == report.duplicates == 0
+    # Nothing more is sent, and what is asked again is the same.
+    time.sleep(0.2)
+    again = alone.report()
+    assert (again.offered, again.received) == (300_000, 300_000)
+    # A million a second takes bursts wherever this host was away for a microsecond. What it was away for longer than 32 is skipped.
+    due = report.offered + report.skipped
+    assert report.skipped <= 0.5 * due or report.stalls.seconds > 0.1
+
+
+def test_a_stream_without_end_can_not_be_waited_for(alone):
+    alone.begin(PERIOD_S, 64)
+    with pytest.raises(RunFailed, match="no end to wait for: start it with count=N"):
+        probe._read(alone._ask("wait"))
+    alone.pause()
+    assert alone.report().received > 0
+
+
+def test_settings_that_it_does_not_take_are_told_with_what_was_asked(alone):
+    with pytest.raises(RunFailed, match=r"start period-us=0\.05 .*burst=32: error: period-us: need 0\.1"):
+        alone.flow(1 / 20_000_000, 64)

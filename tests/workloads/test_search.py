@@ -547,6 +547,10 @@ class Bursts(Sent):
         return self.last if self.looked >= self.topology.looks else None
 
 
+class Waiting(Bursts):
+    awaits_bursts = True
+
+
 def test_in_modelled_time_a_trial_is_a_burst_that_nobody_disturbs():
     path = Modelled(400_000, 690_000)
     with trials.modelled(path, frames, path, lambda text: None) as means:
@@ -572,6 +576,14 @@ def test_a_burst_that_paused_is_waited_for_and_one_that_does_not_end_is_an_error
     path.looks = trials.LOOKS + 1
     with pytest.raises(RunFailed, match="10000 packets did not end"), trials.modelled(path, frames, path, lambda text: None):
         pass
+
+
+def test_who_waits_for_its_bursts_itself_is_not_waited_for():
+    path = Modelled(400_000, 690_000)
+    path.flood = lambda frames: Waiting(path)
+    with trials.modelled(path, frames, path, lambda text: None) as means:
+        assert means.attempt(500_000, 0.02).lost == 2000
+    assert path.log == ["hops", "begin", "burst of 10000 at None", "hops", "burst of 10000 at 500000", "hops", "end"]
 
 
 def test_in_modelled_time_a_flood_is_searched_in_one_stretch_of_it():

@@ -93,6 +93,10 @@ class Burst:
 class Flood(abc.ABC):
     """Frames sent from an endpoint until they are stopped. It can be started again."""
 
+    awaits_bursts: ClassVar[bool] = False
+    """Whether ``burst`` returns once the last frame has drained, and not at once: where frames can't be seen to come and go, for no kernel
+    receives them."""
+
     @abc.abstractmethod
     def prepare(self) -> None:
         """Make everything ready to send. Once, before the first start."""
@@ -118,7 +122,8 @@ class Flood(abc.ABC):
 
     def burst(self, count: int, rate_pps: int | None) -> None:
         """Send so many frames at this rate, or as fast as it goes, from some moment within the next tenths of a second on. While they are
-        sent nobody is asked or told anything. Only where the endpoint can: see ``Endpoint.can_not_burst``."""
+        sent nobody is asked or told anything. Returns at once, or see ``awaits_bursts``. Only where the endpoint can: see
+        ``Endpoint.can_not_burst``."""
         raise NotImplementedError
 
     def burst_sent(self) -> Burst | None:

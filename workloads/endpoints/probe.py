@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
-"""frame-probe (dataplane/probe) as both ends of a path: frames at a fixed pace, each timed by one clock.
+"""frame-probe (dataplane/probe) as both ends of a path: frames at a pace, each timed by one clock.
 
 It is told what to do over its control socket, one command a line; what it reports is described in dataplane/probe/README.md.
 """
@@ -17,7 +17,7 @@ from vsprof.terms.placement import Thread
 from vsprof.testbeds.base import Process, Testbed
 from vsprof.testbeds.threads import threads_of
 from vsprof.workloads import messages
-from vsprof.workloads.endpoints.base import RUN, Flood, Frames
+from vsprof.workloads.endpoints.base import PATIENCE_S, RUN, Flood, Frames
 from vsprof.workloads.endpoints.probe_report import Report
 
 PROGRAM = "/usr/local/bin/frame-probe"
@@ -26,6 +26,10 @@ VARIABLE = "VSPROF_FRAME_PROBE"
 READY = "frame-probe: ready"
 """What it says once it listens."""
 MEMORY_MIB = 128
+FASTEST_PPS = 10_000_000
+"""The highest rate that it can be told: more than it reaches."""
+LARGEST_BURST = 32
+"""Frames that it sends at once at most."""
 START_SECONDS = 30
 FLOW_SECONDS = 30
 """How long the first frame may take: the switch looks for its ports again once a second, and an emulated host is slow."""
@@ -54,7 +58,7 @@ def unavailable(host: Testbed) -> str | None:
 
 
 class Probe(abc.ABC):
-    """A frame-probe with two ports: it sends from the first and receives on the second. ``name``: of its process."""
+    """A frame-probe: it sends from its first port and receives on its last one. ``name``: of its process."""
 
     name: str
 
@@ -71,7 +75,7 @@ class Probe(abc.ABC):
 
     def begin(self, period_s: float, frame_bytes: int, *, count_all: bool = False) -> None:
         """Let frames flow at a pace over a path that is known to be up. ``count_all``: the first ones, too, which count as warm-up else."""
-        self._tell(f"start period-us={period_s * 1e6:.9g} frame-bytes={frame_bytes}{' warmup=0' if count_all else ''}")
+        self._tell(start_command(period_s, frame_bytes, count_all=count_all))
 
     def pause(self) -> None:
         """Send no more; what is under way is still received."""
@@ -79,11 +83,7 @@ class Probe(abc.ABC):
 
     def report(self) -> Report:
         """Everything counted since ``send``."""
-        answer = self._ask("report")
-        try:
-            return Report.model_validate_json(answer)
-        except ValueError:
-            raise messages.refused(answer) from None
+        return _read(self._ask("report"))
 
     @abc.abstractmethod
     def log(self) -> str:
@@ -98,20 +98,22 @@ class Probe(abc.ABC):
         """Its answer, a line, to a command over its control socket. Raises ``RunFailed`` where none comes."""
 
     def _tell(self, command: str) -> None:
-        if (answer := self._ask(command)).strip() != "ok":
-            raise messages.refused(answer)
+        _accept(command, self._ask(command))
 
 
 class HostProbe(Probe):
     """A frame-probe on the host itself, with ``devices``. It polls on the first of ``cpus``."""
 
-    def __init__(self, host: Testbed, name: str, devices: Sequence[str], cpus: Sequence[int], more: Sequence[str] = ()) -> None:
-        """``more``: options of EAL."""
+    def __init__(
+        self, host: Testbed, name: str, devices: Sequence[str], cpus: Sequence[int], more: Sequence[str] = (), cards: Sequence[str] = ()
+    ) -> None:
+        """``more``: options of EAL. ``cards``: network cards that are ports, too, by their PCI addresses."""
         self._host, self.name = host, name
         self._socket = f"{RUN}/{name}.control"
         _bring(host)
+        allowed = [word for card in cards for word in ("-a", card)] or ["--no-pci"]
         words = [
-            PROGRAM, "--in-memory", "--single-file-segments", "-m", str(MEMORY_MIB), "--no-pci", f"--file-prefix={name}",
+            PROGRAM, "--in-memory", "--single-file-segments", "-m", str(MEMORY_MIB), *allowed, f"--file-prefix={name}",
             # The first lcore only listens: on another CPU than the one that polls, where there is one.
             "--lcores", f"0@{cpus[-1]},1@{cpus[0]}",
             *(f"--vdev={device}" for device in devices), *more,
@@ -145,8 +147,23 @@ class HostProbe(Probe):
         self._process.stop()
         self._host.run(f"rm -f {self._socket}", check=False)
 
-    def _ask(self, command: str) -> str:
-        asked = self._host.run(shlex.join(["python3", "-S", "-c", ASK, self._socket, command]), check=False)
+    def flow(self, period_s: float, frame_bytes: int) -> None:
+        """As ``begin``: all count, and frames that are due at once go at once."""
+        self._tell(start_command(period_s, frame_bytes, count_all=True, burst=LARGEST_BURST))
+
+    def settle(self) -> None:
+        """After ``pause``: wait until nothing comes any more."""
+        _read(self._ask("wait"))
+
+    def burst(self, count: int, period_s: float, frame_bytes: int) -> Report:
+        """Let so many frames flow, and wait until none comes any more; everything counted of them. Meanwhile nobody is asked anything."""
+        command = start_command(period_s, frame_bytes, count_all=True, burst=LARGEST_BURST, count=count)
+        begun, _, report = self._ask(command, "wait").partition("\n")
+        _accept(command, begun)
+        return _read(report)
+
+    def _ask(self, *commands: str) -> str:
+        asked = self._host.run(shlex.join(["python3", "-S", "-c", ASK, self._socket, *commands]), timeout=PATIENCE_S, check=False)
         if asked.status != 0:
             raise messages.refused(f"{asked.stderr}\n{self.log()}")
         return asked.stdout
@@ -163,8 +180,7 @@ class ProbeFlood(Flood):
     """A flood at a given rate: one frame each period, of one flow. A moment that the probe misses is skipped, never made up for."""
 
     def __init__(self, probe: Probe, frames: Frames) -> None:
-        assert frames.rate_pps is not None
-        self._probe, self._period_s, self._frame_bytes = probe, 1 / frames.rate_pps, frames.frame_bytes
+        self._probe, self._period_s, self._frame_bytes = probe, 1 / (frames.rate_pps or FASTEST_PPS), frames.frame_bytes
 
     def prepare(self) -> None:
         # Until the switch has found the ports, frames are lost that are none of its losses.
@@ -186,6 +202,26 @@ class ProbeFlood(Flood):
         report = Report.model_validate_json(printed[FILE])
         # What it skipped because its CPU was taken away is no sign that it can't keep the pace: nothing was due then.
         return report.offered + max(0, report.skipped - int(report.stalls.seconds / self._period_s))
+
+
+def start_command(period_s: float, frame_bytes: int, *, count_all: bool = False, burst: int = 1, count: int = 0) -> str:
+    """The command to begin. ``burst``: frames that go at once at most; ``count``: with how many it ends, 0: it does not."""
+    return (
+        f"start period-us={period_s * 1e6:.9g} frame-bytes={frame_bytes}{' warmup=0' if count_all else ''}"
+        f"{f' burst={burst}' if burst > 1 else ''}{f' count={count}' if count else ''}"
+    )
+
+
+def _accept(command: str, answer: str) -> None:
+    if answer.strip() != "ok":
+        raise messages.refused(f"{command}: {answer}")
+
+
+def _read(answer: str) -> Report:
+    try:
+        return Report.model_validate_json(answer)
+    except ValueError:
+        raise messages.refused(answer) from None
 
 
 def _bring(host: Testbed) -> None:

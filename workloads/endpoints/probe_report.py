@@ -5,7 +5,7 @@ from __future__ import annotations
 
 from collections import Counter
 
-from pydantic import BaseModel, ConfigDict
+from pydantic import BaseModel, ConfigDict, Field
 
 from vsprof.workloads.endpoints.base import Counters
 
@@ -75,10 +75,11 @@ class Report(_Part):
     stalls: Stalls
     latency: Latency
     disturbed: Latency
-    ports: tuple[Port, Port]
+    ports: tuple[Port, ...] = Field(min_length=1, max_length=2)
 
     def counters(self) -> tuple[Counters, Counters]:
-        """What the two ports counted."""
-        return tuple(
-            Counters(self.clock_s, port.received_packets, port.received_bytes, port.sent_packets, port.sent_bytes) for port in self.ports
-        )
+        """What the port that sends and the one that receives counted; they may be the same."""
+        return self._counted(self.ports[0]), self._counted(self.ports[-1])
+
+    def _counted(self, port: Port) -> Counters:
+        return Counters(self.clock_s, port.received_packets, port.received_bytes, port.sent_packets, port.sent_bytes)

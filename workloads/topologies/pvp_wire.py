@@ -13,6 +13,7 @@ from vsprof.testbeds.wire import Wire
 from vsprof.workloads import messages
 from vsprof.workloads.endpoints import vm
 from vsprof.workloads.endpoints.generator import Generator
+from vsprof.workloads.endpoints.vm import Vm
 from vsprof.workloads.topologies.pvp import PORT, Pvp
 
 
@@ -26,30 +27,43 @@ class PvpWire(Pvp):
     def boot(self) -> None:
         generator, guest = self.plan.endpoints[1], self.plan.endpoints[0]
         if generator in (guest, self.plan.housekeeping):
-            raise messages.no_cpu_for_generator(self.host.cpus)
+            raise messages.no_cpu_for_generator(self._named(), self.host.cpus)
         super().boot()
         if self._wire is None:
             if why := self.host.wire_lacking():
-                raise messages.no_wire_there(why)
+                raise messages.no_wire_there(self._named(), why)
             self._wire = self.host.wire()
             # Before it starts: DPDK looks for cards only then.
             self.switch.card = self._wire.switch
 
     def start(self) -> None:
+        self.sender = self.receiver = self._join()
+        self._generator = Generator(self.host, self._load(), self.plan.endpoints[1], self.frame_bytes - FCS_BYTES)
+        self._made.append(self._generator)
+
+    def _join(self) -> Vm:
+        """The machine, behind the switch's card."""
         self.boot()
-        assert self._wire is not None
         card = self.switch.add_card(PORT)
         port = self.switch.add_port("p1", self.access)
-        self.sender = self.receiver = self._guest(port)
+        guest = self._guest(port)
         self.sender_port = self.receiver_port = card
         self.switch.join(card, port)
-        self._generator = Generator(self.host, self._wire.load, self.plan.endpoints[1], self.frame_bytes - FCS_BYTES)
-        self._made.append(self._generator)
+        return guest
+
+    def _load(self) -> str:
+        """The PCI address of the card at the wire's other end."""
+        assert self._wire is not None
+        return self._wire.load
 
     def forward(self, on: bool) -> str:
         """The machine is ready before frames come, and until none comes any more."""
         ways = (super().forward, self._generator.send)
         return "\n".join(way(on) for way in (ways if on else reversed(ways)))
+
+    @classmethod
+    def _named(cls) -> str:
+        return cls.__module__.rpartition(".")[2]
 
 
 TOPOLOGY = PvpWire

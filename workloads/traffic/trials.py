@@ -79,15 +79,20 @@ class _Bursts:
     def send(self, count: int, rate_pps: int | None) -> Burst:
         """Send one, and wait until its last frame has drained. Raises ``RunFailed`` if it does not end, or none was sent."""
         self._flood.burst(count, rate_pps)
-        for _ in range(LOOKS):
-            self._clock.await_packets(rate_pps)
-            if sent := self._flood.burst_sent():
-                break
-        else:
+        sent = self._flood.burst_sent() if self._flood.awaits_bursts else self._await_end(rate_pps)
+        if sent is None:
             raise messages.endpoint_failed(self._topology.sender.name, messages.no_end(count), "")
         if sent.sent <= 0:
             raise messages.endpoint_failed(self._topology.sender.name, messages.nothing_sent(rate_pps), "")
-        # What came no more when it was asked may have paused.
-        self._clock.await_quiet(rate_pps)
         self.hops = counted.hops(self._topology)
         return sent
+
+    def _await_end(self, rate_pps: int | None) -> Burst | None:
+        """Let it be sent and drain; None if it does not end."""
+        for _ in range(LOOKS):
+            self._clock.await_packets(rate_pps)
+            if sent := self._flood.burst_sent():
+                # What came no more when it was asked may have paused.
+                self._clock.await_quiet(rate_pps)
+                return sent
+        return None

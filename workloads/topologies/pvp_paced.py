@@ -1,0 +1,25 @@
+# SPDX-License-Identifier: GPL-2.0-or-later
+"""PVP on a wire at a given rate: as ``pvp_wire``, but frame-probe is at the wire's other end. It sends at a pace, receives what comes back,
+and times each frame by one clock. The machine sends back from start to stop.
+
+So a path has an offered rate, a no-drop rate and latencies. How much goes through at most is ``pvp_wire``'s question: frame-probe sends no
+faster than it is told.
+"""
+
+from __future__ import annotations
+
+from vsprof.workloads.endpoints.wire_probe import WireProbe
+from vsprof.workloads.topologies.pvp_wire import PvpWire
+
+
+class PvpPaced(PvpWire):
+    returns = False
+
+    def start(self) -> None:
+        self._join()
+        self._forward(True)
+        self.sender = self.receiver = WireProbe(self.host, self._load(), self.sender_port, self.plan.endpoints[1], self.plan.housekeeping)
+        self._made.append(self.sender)
+
+
+TOPOLOGY = PvpPaced
