@@ -228,9 +228,8 @@ class Clock(Collector):
         """Where a window's script must tell it where it is."""
 
     @abc.abstractmethod
-    def write_window(self, path: Path) -> None:
-        """Write what it counted between the two into a file, to be ``Recorded.end``. The file need not be there before ``teardown``: to
-        find a name for each address takes a second or two, in which the testbed goes on."""
+    def read_window(self) -> str:
+        """What it counted between the two, to be recorded as ``Recorded.end``."""
 
     @abc.abstractmethod
     def clock_facts(self) -> dict[str, Any]:

@@ -213,7 +213,7 @@ def _measure_in_modelled_time(
         window.measure_modelled(host, traffic, shared, clock, seconds, warmup, into / f"w{number}", meanwhile)
         counted = into / schema.own_window(name, number)
         counted.mkdir(parents=True)
-        clock.write_window(counted / f"{name}.end")
+        (counted / f"{name}.end").write_text(clock.read_window())
         traffic.check()
     traffic.after_windows()
 

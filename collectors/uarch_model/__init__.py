@@ -15,7 +15,6 @@ import secrets
 import subprocess
 import time
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from concurrent.futures import Future, ThreadPoolExecutor
 from pathlib import Path
 from typing import Any, ClassVar
 
@@ -153,8 +152,6 @@ class UarchModel(Clock):
         self.deepest_idle = deepest_idle
         self.profile = profile(cpu, without)
         self._control: Control | None = None
-        self._writer = ThreadPoolExecutor(max_workers=1)
-        self._written: list[Future[int]] = []
 
     @classmethod
     def build(cls) -> None:
@@ -261,23 +258,14 @@ class UarchModel(Clock):
         return {"profile": self.profile.to_json()}
 
     def read_window(self) -> str:
-        """What was counted in the last window, as JSON."""
-        return self._in_words(*self._asked_of_window())
-
-    def write_window(self, path: Path) -> None:
-        asked = self._asked_of_window()
-        self._written.append(self._writer.submit(lambda: path.write_text(self._in_words(*asked))))
-
-    def _asked_of_window(self) -> tuple[Any, ...]:
-        return tuple(json.loads(self._ask(what)) for what in ("window", "status", "events"))
-
-    def _in_words(self, window: Any, status: Any, happened: Any) -> str:
+        window, status = (json.loads(self._ask(what)) for what in ("window", "status"))
         # Addresses become names here, while the host's programs are at hand; they are far more than the names.
         named = self._symbols.functions(window, self._processes)
         called = stacks.named(self._symbols, window, self._processes)
         for core in window["cores"]:
             for addresses in ("spots", "stacks"):
                 core["hot"].pop(addresses, None)
+        happened = json.loads(self._ask("events"))
         found = {"window": window, "status": status, "functions": named, "stacks": called, "cpu": self.profile.id, "timeline": happened}
         return json.dumps(found) + "\n"
 
@@ -374,13 +362,9 @@ class UarchModel(Clock):
         }
 
     def teardown(self) -> None:
-        self._writer.shutdown()
-        written, self._written = self._written, []
         if self._control is not None:
             self._control.close()
             self._control = None
-        for one in written:
-            one.result()  # raises what went wrong
 
     @classmethod
     def numbers(cls, recorded: Recorded) -> Iterable[Number]:

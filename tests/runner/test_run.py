@@ -221,8 +221,8 @@ class Modelled(Plain, Clock):
     def marks(self):
         return Marks("echo probes > marked", "echo opened >> marked", "echo closed >> marked")
 
-    def write_window(self, path):
-        path.write_text("what the model counted")
+    def read_window(self):
+        return "what the model counted"
 
     def clock_facts(self):
         return {}

@@ -456,28 +456,6 @@ def test_what_a_window_records(made):
     assert all(core["hot"] == {"dropped": 3} for core in recorded["window"]["cores"])
 
 
-def test_windows_are_written_while_the_testbed_goes_on(made, tmp_path):
-    collector, _ = made()
-    paths = [tmp_path / "1", tmp_path / "2"]
-    with collector.modelled_time():
-        expected = collector.read_window()
-        for path in paths:
-            collector.write_window(path)
-    collector.teardown()
-    assert [path.read_text() for path in paths] == [expected, expected]
-
-
-def test_a_window_that_can_not_be_written_fails_the_run_in_the_end(made, tmp_path):
-    collector, _ = made()
-    with collector.modelled_time():
-        collector.write_window(tmp_path / "no such folder" / "1")
-        collector.write_window(tmp_path / "2")
-    with pytest.raises(FileNotFoundError):
-        collector.teardown()
-    assert (tmp_path / "2").exists()
-    collector.teardown()
-
-
 def test_what_is_recorded_becomes_numbers(made):
     collector, _ = made()
     found = list(UarchModel.numbers(Recorded("", collector.read_window(), math.nan, Placement())))
