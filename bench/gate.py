@@ -18,7 +18,7 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 
 from vsprof.analysis.gate import FAILS, HOLDS, STATUS
-from vsprof.bench import messages
+from vsprof.bench import messages, table
 from vsprof.switches.vhost_switch import MINE
 from vsprof.terms import errors
 from vsprof.testbeds.base import Testbed
@@ -26,7 +26,6 @@ from vsprof.testbeds.lab import Lab
 
 HERE = Path(__file__).resolve().parent
 PROJECT = HERE.parent
-RECORDS = PROJECT / "build" / "bench"
 EXTRA_COPY = HERE / "extra_copy.h"
 FOLDER = "/tmp/slowed"
 """On the lab's host, where the slowed switch is compiled."""
@@ -49,15 +48,17 @@ class Verdict:
     kind: str
     outcome: str
     ratio: float
-    low: float
-    high: float
+    low: float | None
+    high: float | None
+    """None: there is no interval."""
 
     @property
     def right(self) -> bool:
         return self.outcome == RIGHT[self.kind]
 
     def __str__(self) -> str:
-        told = f"{self.kind} {self.number}: {self.outcome}, ratio {self.ratio:.3f} [{self.low:.3f}, {self.high:.3f}]"
+        interval = "no interval" if self.low is None or self.high is None else f"[{self.low:.3f}, {self.high:.3f}]"
+        told = f"{self.kind} {self.number}: {self.outcome}, ratio {self.ratio:.3f} {interval}"
         return told if self.right else f"{told}: WRONG"
 
 
@@ -133,17 +134,17 @@ def main(arguments: list[str] | None = None) -> int:
     parser = argparse.ArgumentParser(prog="bench.gate", description=__doc__.partition("\n")[0])
     parser.add_argument("--rounds", type=int, default=ROUNDS)
     asked = parser.parse_args(arguments)
-    slowed = RECORDS / "gate" / "vhost-switch-slowed"
+    slowed = table.FOLDER / "gate" / "vhost-switch-slowed"
     try:
         with Lab(say=_say) as host:
             _say("compiling vhost-switch with an extra copy, on the lab's host")
             compile_slowed(host, slowed)
-        found = judged(Campaigns(RECORDS / "gate" / "results", HERE / "gate.yaml", slowed), asked.rounds, _say)
+        found = judged(Campaigns(table.FOLDER / "gate" / "results", HERE / "gate.yaml", slowed), asked.rounds, _say)
     except errors.VsprofError as error:
         print(f"bench-gate: {error}", file=sys.stderr)
         return error.exit_status
     wrong = [one for one in found if not one.right]
-    record = RECORDS / "bench-gate.json"
+    record = table.FOLDER / "bench-gate.json"
     record.write_text(json.dumps({"rule": RULE, "verdicts": [asdict(one) for one in found], "wrong": len(wrong)}, indent=1) + "\n")
     print(f"bench-gate: {len(found)} verdicts, {len(wrong)} wrong; {record}")
     return 1 if wrong else 0

@@ -317,18 +317,14 @@ static bool nothing_new(struct clock *clock, struct clock_cpu *cpu, int64_t at)
 
 /*
  * A CPU too far ahead looks for a while whether the clock has come near, and leaves its real CPU to others meanwhile: to sleep and to be woken
- * takes as long as the others need for half a quantum. Returns whether it may go on.
+ * takes as long as the others need for half a quantum.
  */
-static bool look_for_clock(const struct clock *clock, const struct clock_cpu *cpu)
+static void look_for_clock(const struct clock *clock, const struct clock_cpu *cpu)
 {
 	int64_t end = wall_now() + CLOCK_LOOK_NS;
 
-	while (__atomic_load_n(&clock->started, __ATOMIC_RELAXED) && wall_now() < end) {
-		if (may_go_on(cpu, clock_now(clock)))
-			return true;
+	while (__atomic_load_n(&clock->started, __ATOMIC_RELAXED) && !may_go_on(cpu, clock_now(clock)) && wall_now() < end)
 		sched_yield();
-	}
-	return false;
 }
 
 bool clock_report(struct clock *clock, uint32_t index, int64_t at)

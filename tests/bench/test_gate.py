@@ -60,6 +60,10 @@ def test_only_one_verdict_is_right(tmp_path, monkeypatch, kind, status, right):
     assert ("WRONG" in str(verdict)) != right
 
 
+def test_a_verdict_without_an_interval_is_told():
+    assert str(gate.Verdict(1, "repeat", "can't tell", 1.0, None, None)) == "repeat 1: can't tell, ratio 1.000 no interval: WRONG"
+
+
 @pytest.mark.parametrize("status", [{"run": 2}, {"compare": 2}])
 def test_what_fails_is_no_verdict(tmp_path, monkeypatch, status):
     Answers(monkeypatch, **status)
