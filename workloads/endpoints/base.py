@@ -176,9 +176,10 @@ class Endpoint(abc.ABC):
         """What sends such frames. Asked only of an endpoint that can."""
         raise NotImplementedError
 
-    @abc.abstractmethod
     def spawn(self, command: str, *, may_fail: bool = False) -> Job:
-        """Start a shell command. With ``may_fail`` its exit status does not matter (it will be interrupted)."""
+        """Start a shell command. With ``may_fail`` its exit status does not matter (it will be interrupted). Raises ``RunFailed`` where
+        DPDK serves the interface, so that there is no stack for a command to use."""
+        raise messages.endpoint_failed(self.name, f"it has no network stack: {command}", "")
 
     def run(self, command: str, *, seconds: float = 30, may_fail: bool = False) -> str:
         """Run a shell command to its end and return its standard output."""

@@ -10,7 +10,7 @@ from vsprof.terms.placement import Thread
 from vsprof.testbeds import dpdk_telemetry, wire
 from vsprof.testbeds.base import Process, Testbed
 from vsprof.workloads import messages
-from vsprof.workloads.endpoints.base import Counters, Endpoint, Flood, Frames, Job
+from vsprof.workloads.endpoints.base import Counters, Endpoint, Flood, Frames
 from vsprof.workloads.endpoints.testpmd import FLOWGEN_BYTES, Testpmd
 from vsprof.workloads.endpoints.virtio_user import counters_of
 
@@ -36,9 +36,6 @@ class Generator(Endpoint):
 
     def flood(self, frames: Frames) -> Flood:
         raise messages.endpoint_failed(self.name, "it loads a wire by itself, and sends no flood of others", "")
-
-    def spawn(self, command: str, *, may_fail: bool = False) -> Job:
-        raise messages.endpoint_failed(self.name, f"it has no network stack: {command}", "")
 
     def counters(self) -> Counters:
         return counters_of(self._host.run(dpdk_telemetry.command(NAME, ["/ethdev/stats,0"])).stdout)

@@ -20,7 +20,7 @@ from vsprof.testbeds import dpdk_telemetry
 from vsprof.testbeds.base import Process, Testbed
 from vsprof.workloads import messages
 from vsprof.workloads.endpoints import probe, virtio_paths
-from vsprof.workloads.endpoints.base import RUN, Counters, Endpoint, Flood, Frames, Job
+from vsprof.workloads.endpoints.base import RUN, Counters, Endpoint, Flood, Frames
 from vsprof.workloads.endpoints.probe import HostProbe, Probe, ProbeFlood
 from vsprof.workloads.endpoints.testpmd import PortFlood, Testpmd
 from vsprof.workloads.endpoints.virtio_paths import PATHS
@@ -72,9 +72,6 @@ class VirtioUser(Endpoint):
 
     def probe(self) -> Probe:
         return self._pair.probe()
-
-    def spawn(self, command: str, *, may_fail: bool = False) -> Job:
-        raise messages.endpoint_failed(self.name, f"it has no network stack and no shell: {command}", "")
 
     def counters(self) -> Counters:
         return self._pair.counters(self._index)

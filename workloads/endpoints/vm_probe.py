@@ -14,7 +14,7 @@ from vsprof.switches.base import Port
 from vsprof.terms.placement import Thread
 from vsprof.testbeds.base import Process, Testbed
 from vsprof.workloads import messages
-from vsprof.workloads.endpoints.base import Counters, Endpoint, Flood, Frames, Job
+from vsprof.workloads.endpoints.base import Counters, Endpoint, Flood, Frames
 from vsprof.workloads.endpoints.probe import LONGEST_S, PROGRAM, READY, Probe, ProbeFlood
 from vsprof.workloads.endpoints.probe_report import Report
 from vsprof.workloads.endpoints.vm_dpdk import DpdkVm
@@ -98,9 +98,6 @@ class ProbeEnd(Endpoint):
 
     def probe(self) -> Probe:
         return GuestProbe(self._vm)
-
-    def spawn(self, command: str, *, may_fail: bool = False) -> Job:
-        raise messages.endpoint_failed(self.name, f"it has no network stack: {command}", "")
 
     def counters(self) -> Counters:
         return self.probe().report().counters()[self._vm.ends.index(self)]

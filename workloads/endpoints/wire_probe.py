@@ -12,7 +12,7 @@ from vsprof.testbeds import wire
 from vsprof.testbeds.base import Process, Testbed
 from vsprof.workloads import messages
 from vsprof.workloads.endpoints import probe
-from vsprof.workloads.endpoints.base import Burst, Counters, Endpoint, Flood, Frames, Job
+from vsprof.workloads.endpoints.base import Burst, Counters, Endpoint, Flood, Frames
 from vsprof.workloads.endpoints.probe import HostProbe, Probe, ProbeFlood
 
 NAME = "generator"
@@ -51,9 +51,6 @@ class WireProbe(Endpoint):
 
     def probe(self) -> Probe:
         return self._probe
-
-    def spawn(self, command: str, *, may_fail: bool = False) -> Job:
-        raise messages.endpoint_failed(self.name, f"it has no network stack: {command}", "")
 
     def counters(self) -> Counters:
         return self._probe.report().counters()[0]
