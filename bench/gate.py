@@ -21,16 +21,19 @@ from vsprof.analysis.gate import FAILS, HOLDS, STATUS
 from vsprof.bench import messages, table
 from vsprof.switches.vhost_switch import MINE
 from vsprof.terms import errors
-from vsprof.testbeds.base import Testbed
-from vsprof.testbeds.lab import Lab
+from vsprof.testbeds.emulator import image
+from vsprof.testbeds.emulator.tree import run
 
 HERE = Path(__file__).resolve().parent
 PROJECT = HERE.parent
 EXTRA_COPY = HERE / "extra_copy.h"
-FOLDER = "/tmp/slowed"
-"""On the lab's host, where the slowed switch is compiled."""
-COMPILE_SECONDS = 1800
-"""An emulated compiler is slow."""
+IN_TREE = """
+set -e
+mount --bind "$1" "$2/mnt"
+mount --bind /dev/null "$2/dev/null"
+exec chroot "$2" make -s -C /mnt build/vhost-switch EXTRA="-include /mnt/$3"
+"""
+"""In namespaces of its own, by the compiler and the libraries of the image's tree. $1: the sources; $2: the tree; $3: what to include."""
 RULE = "throughput<0.95"
 ROUNDS = 10
 SLOWED, REPEAT = "slowed", "repeat"
@@ -62,15 +65,14 @@ class Verdict:
         return told if self.right else f"{told}: WRONG"
 
 
-def compile_slowed(host: Testbed, to: Path) -> None:
-    """vhost-switch with an extra copy, compiled on the host by the libraries that it has. Raises ``RunFailed``."""
-    sources = [*(PROJECT / "dataplane").glob("*.[ch]"), PROJECT / "dataplane" / "Makefile", EXTRA_COPY]
-    host.run(f"rm -rf {FOLDER} && mkdir -p {FOLDER}")
-    for path in sources:
-        host.push(path.read_bytes(), f"{FOLDER}/{path.name}")
-    host.run(f"make -s -j4 -C {FOLDER} build/vhost-switch EXTRA='-include {FOLDER}/{EXTRA_COPY.name}'", timeout=COMPILE_SECONDS)
-    to.parent.mkdir(parents=True, exist_ok=True)
-    host.pull(f"{FOLDER}/build/vhost-switch", to)
+def compile_slowed(tree: Path, folder: Path) -> Path:
+    """vhost-switch with an extra copy, compiled in ``folder`` for the image that ``tree`` is of. Raises ``VsprofError``."""
+    shutil.rmtree(folder, ignore_errors=True)
+    folder.mkdir(parents=True)
+    for path in [*(PROJECT / "dataplane").glob("*.[ch]"), PROJECT / "dataplane" / "Makefile", EXTRA_COPY]:
+        shutil.copy2(path, folder)
+    run(["unshare", "--user", "--map-root-user", "--mount", "sh", "-c", IN_TREE, "sh", str(folder), str(tree), EXTRA_COPY.name])
+    return folder / "build" / "vhost-switch"
 
 
 class Campaigns:
@@ -134,11 +136,10 @@ def main(arguments: list[str] | None = None) -> int:
     parser = argparse.ArgumentParser(prog="bench.gate", description=__doc__.partition("\n")[0])
     parser.add_argument("--rounds", type=int, default=ROUNDS)
     asked = parser.parse_args(arguments)
-    slowed = table.FOLDER / "gate" / "vhost-switch-slowed"
     try:
-        with Lab(say=_say) as host:
-            _say("compiling vhost-switch with an extra copy, on the lab's host")
-            compile_slowed(host, slowed)
+        lab = image.get(_say)
+        _say("compiling vhost-switch with an extra copy")
+        slowed = compile_slowed(lab.tree, table.FOLDER / "gate" / "slowed")
         found = judged(Campaigns(table.FOLDER / "gate" / "results", HERE / "gate.yaml", slowed), asked.rounds, _say)
     except errors.VsprofError as error:
         print(f"bench-gate: {error}", file=sys.stderr)

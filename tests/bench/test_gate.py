@@ -13,6 +13,7 @@ from vsprof.bench import gate
 from vsprof.runner import experiment as experiments
 from vsprof.terms import errors
 from vsprof.terms.errors import RunFailed
+from vsprof.testbeds.emulator import image
 
 RULE = {"rule": gate.RULE, "ratio": 0.8, "low": 0.79, "high": 0.82}
 
@@ -71,14 +72,19 @@ def test_what_fails_is_no_verdict(tmp_path, monkeypatch, status):
         gate.judged(campaigns(tmp_path), 1, lambda text: None)
 
 
-def test_it_ends_with_the_lab_s_error(monkeypatch, capsys):
-    class NoLab:
-        def __init__(self, **_):
-            raise errors.BadInput("no qemu here")
+def test_it_ends_with_the_image_s_error(monkeypatch, capsys):
+    def no_image(say):
+        raise errors.BadInput("no qemu here")
 
-    monkeypatch.setattr(gate, "Lab", NoLab)
+    monkeypatch.setattr(image, "get", no_image)
     assert gate.main([]) == 2
     assert capsys.readouterr().err == "bench-gate: no qemu here\n"
+
+
+@pytest.mark.dataplane
+def test_the_slowed_switch_is_compiled_for_the_image(lab_can_run, tmp_path):
+    slowed = gate.compile_slowed(image.get(print).tree, tmp_path / "slowed")
+    assert b"extra_copy" in slowed.read_bytes()
 
 
 def test_its_experiment_is_of_one_switch_and_can_be_judged():
