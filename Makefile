@@ -96,11 +96,11 @@ unhost: $(READY) ## Take back what `make host` did to them (INVENTORY=file); CHE
 .PHONY: test
 test: $(READY) ## Run all tests, a small real experiment in the lab included
 	-$(MAKE) --no-print-directory build/ready-to-fuzz # where clang can't be installed, the tests that need it say so
-	$(VENV)/bin/python -m pytest --durations=10
+	$(VENV)/bin/python -m pytest --durations=10 -n 2 --dist loadgroup
 
 .PHONY: test-fast
 test-fast: $(READY) ## Run the tests that need neither the lab nor its image
-	$(VENV)/bin/python -m pytest --durations=10 -m "not lab and not native and not dataplane"
+	$(VENV)/bin/python -m pytest --durations=10 -n 2 -m "not lab and not native and not dataplane"
 
 .PHONY: test-host
 test-host: $(READY) ## Prepare a bare emulated server, measure on it, take it back (long: see docs/testbeds/remote.md)
