@@ -192,6 +192,22 @@ class Clock(Collector):
     def end(self) -> str:
         return ""
 
+    @classmethod
+    def factors(cls) -> tuple[str, ...]:
+        """What of the processor cases may differ in, such as `cpu.l2.latency`: names that an experiment can fix or vary."""
+        return ()
+
+    @classmethod
+    def settled(cls, given: Mapping[str, str | None], options: Mapping[str, Any]) -> dict[str, str]:
+        """The factors of a case, each as the value that it then has; None: what the processor has without. ``options``: what the collector
+        is told for all cases. Raises ``BadInput``."""
+        return {}
+
+    @classmethod
+    def options_of(cls, case: Mapping[str, str], options: Mapping[str, Any]) -> dict[str, Any]:
+        """``options`` changed so that it is the processor of a case, of whose values some are factors."""
+        return dict(options)
+
     @abc.abstractmethod
     def modelled_time(self) -> AbstractContextManager[None]:
         """While it lasts, time on the testbed is the modelled processor's. Raises ``RunFailed`` when it does not begin."""

@@ -119,21 +119,17 @@ def _check_nodes(nodes: int, testbed: str, cpus: int | None) -> None:
 
 
 def chosen(
-    testbed: str, host_options: Mapping[str, Any], progress: Progress, prefers: str | None = None, nodes: int = 1, cards: bool = False
+    testbed: str, host_options: Mapping[str, Any], progress: Progress, prefers: str | None = None, only_in_lab: str | None = None
 ) -> str:
-    """The testbed by name. ``auto`` is the one that an option belongs to, and the lab where it takes several NUMA ``nodes``, or network
-    ``cards``; else native,
+    """The testbed by name. ``auto`` is the one that an option belongs to, and the lab where something is ``only_in_lab``; else native,
     where the experiment ``prefers`` it and this host can be a testbed, or both kinds of Open vSwitch can run here with virtual machines;
     else the lab."""
     if testbed != AUTO:
         return testbed
     if host_options:
         return OPTIONS_OF[next(iter(host_options))]
-    if nodes > 1:
-        progress.say(messages.lab_chosen_for_nodes(nodes))
-        return Lab.name
-    if cards:
-        progress.say(messages.lab_chosen_for_cards())
+    if only_in_lab:
+        progress.say(only_in_lab)
         return Lab.name
     if prefers == Native.name:
         why = Native.needs()
@@ -262,6 +258,8 @@ def _note_success(plan: Plan, store: Results, record: dict[str, Any], outcome: r
     if plan.case.options:
         # The same switch is set up in another way in the next case.
         ours = {name: outcome.facts[name] for name in ("switch", "endpoints")}
+        if experiments.of_processor(plan.case.options):
+            ours["processor"] = outcome.facts["collectors"][experiments.PROCESSOR]["profile"]
         store.manifest["facts"].setdefault("cases", {})[plan.case.case_id] = ours
     if clock := outcome.facts.get("clock"):
         record["clock"] = clock

@@ -69,9 +69,7 @@ def _run(asked: argparse.Namespace) -> int:
             checked = _checked(name, experiment, asked, asked.testbed)
             # What is wrong with the input was found before anything takes time, such as to find out what this host can run.
             wanted = checked.experiment
-            testbed = campaign.chosen(
-                asked.testbed, checked.host_options, progress, wanted.prefers, wanted.nodes, experiments.takes_cards(wanted)
-            )
+            testbed = campaign.chosen(asked.testbed, checked.host_options, progress, wanted.prefers, experiments.only_in_lab(wanted))
             checked = _checked(name, experiment, asked, testbed)
             store = campaign.start(checked, progress, asked.seed)
         if asked.report:

@@ -34,6 +34,8 @@ SWITCHES = plugins.find("vsprof.switches", "SWITCH", hyphens=True)
 TOPOLOGIES = plugins.find("vsprof.workloads.topologies", "TOPOLOGY")
 TRAFFIC = plugins.find("vsprof.workloads.traffic", "TRAFFIC")
 COLLECTORS = plugins.find("vsprof.collectors", "COLLECTOR")
+PROCESSOR = next(name for name, one in COLLECTORS.items() if issubclass(one, Clock))
+"""The collector that is the lab's processor where time is modelled: of it, too, cases may differ."""
 SMALLEST_FRAME, LARGEST_FRAME = 64, 1518
 
 
@@ -67,7 +69,7 @@ class Case:
     frame_bytes: int
     flows: int
     options: Mapping[str, str] = field(default_factory=dict)
-    """Those of the switch and of its endpoints that are fixed or varied; the others have their defaults."""
+    """Those of the switch, of its endpoints and of the processor that are fixed or varied; the others have their defaults."""
 
     @property
     def case_id(self) -> str:
@@ -222,12 +224,23 @@ def combinations(experiment: Experiment) -> list[dict[str, Any]]:
     wanted = [c for c in found if not any(_matches(c, e) for e in experiment.exclude)]
     if not wanted:
         raise messages.no_case_left()
-    return wanted
+    return [{**one, **_settled(one, experiment)} for one in wanted]
+
+
+def of_processor(values: Mapping[str, Any]) -> dict[str, str]:
+    """Those of a case's values that the modelled processor has."""
+    return {name: values[name] for name in values if name in COLLECTORS[PROCESSOR].factors()}
+
+
+def _settled(values: Mapping[str, Any], experiment: Experiment) -> dict[str, str]:
+    """The processor's values of a combination, each as the number that it will be. Raises ``BadInput``."""
+    given = {name: None if value == AUTO else value for name, value in of_processor(values).items()}
+    return COLLECTORS[PROCESSOR].settled(given, experiment.collector_options.get(PROCESSOR, {}))
 
 
 def _unchanged(experiment: Experiment) -> dict[str, str]:
     """Every option that is changed somewhere, with its default, so that each case says what it has. Raises ``BadInput``."""
-    known = {name for options in _options().values() for name in options}
+    known = {*(name for options in _options().values() for name in options), *COLLECTORS[PROCESSOR].factors()}
     changed = dict.fromkeys((name for change in experiment.changes for name in change), AUTO)
     for name in changed:
         if name not in known:
@@ -316,9 +329,7 @@ def collectors(experiment: Experiment) -> tuple[list[str], frozenset[str]]:
 
 def with_clock(collectors: list[str], clock: str) -> list[str]:
     """The collectors, with one that drives the clock where time is modelled, named or not: without it there is no time."""
-    if clock != MODELLED or any(issubclass(COLLECTORS[name], Clock) for name in collectors):
-        return collectors
-    return [*collectors, next(name for name, one in COLLECTORS.items() if issubclass(one, Clock))]
+    return collectors if clock != MODELLED or PROCESSOR in collectors else [*collectors, PROCESSOR]
 
 
 def check_collector_options(experiment: Experiment) -> None:
@@ -340,10 +351,15 @@ def check_notebook(experiment: Experiment) -> None:
         raise terms_messages.unknown_value("notebook", experiment.notebook, known)
 
 
-def takes_cards(experiment: Experiment) -> bool:
-    """Whether any of its cases is on a wire between network cards."""
-    named = {str(values.get("topology")) for values in combinations(experiment)}
-    return any(TOPOLOGIES[name].needs_cards for name in named & TOPOLOGIES.keys())
+def only_in_lab(experiment: Experiment) -> str | None:
+    """What of it the lab alone has, in a sentence; None where other testbeds may do. Raises ``BadInput``."""
+    if experiment.nodes > 1:
+        return messages.lab_chosen_for_nodes(experiment.nodes)
+    wanted = combinations(experiment)
+    if any(of_processor(values) for values in wanted):
+        return messages.lab_chosen_for_processor()
+    named = {str(values.get("topology")) for values in wanted}
+    return messages.lab_chosen_for_cards() if any(TOPOLOGIES[name].needs_cards for name in named & TOPOLOGIES.keys()) else None
 
 
 def _matches(combination: Mapping[str, Any], pattern: Mapping[str, Any]) -> bool:
@@ -382,7 +398,7 @@ def case(values: Mapping[str, Any]) -> Case:
         if value not in known[name]:
             raise terms_messages.unknown_value(f"{name} of {values['switch']} over {access}", value, known[name])
     switch.check_options(options)
-    return Case(values["topology"], values["switch"], access, frame, flows, options)
+    return Case(values["topology"], values["switch"], access, frame, flows, {**options, **of_processor(values)})
 
 
 def accesses(values: Mapping[str, Any]) -> list[str]:
@@ -403,8 +419,9 @@ def _options() -> dict[str, Mapping[str, tuple[str, ...]]]:
 
 def _check_name(kind: str, name: str) -> None:
     options = sorted({option for values in _options().values() for option in values})
-    if name not in (*FACTORS, *options):
-        raise terms_messages.unknown_value(kind, name, (*FACTORS, *options))
+    processor = COLLECTORS[PROCESSOR].factors()
+    if name not in (*FACTORS, *options, *processor):
+        raise terms_messages.unknown_value(kind, name, processor if name.startswith("cpu.") else (*FACTORS, *options, "cpu", "cpu.…"))
 
 
 def _words(given: Any) -> Any:

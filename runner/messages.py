@@ -262,8 +262,16 @@ def option_needs_nodes(option: str) -> BadInput:
     return BadInput(f"{option} chooses between two NUMA nodes, and the experiment asks for one: set nodes: 2 (or --nodes 2)")
 
 
+def processor_is_real(factor: str) -> str:
+    return f"{factor} is of a modelled processor: only the lab has one, with clock: modelled"
+
+
 def lab_chosen_for_nodes(nodes: int) -> str:
     return f"testbed: lab, which alone can be given {nodes} NUMA nodes"
+
+
+def lab_chosen_for_processor() -> str:
+    return "testbed: lab, whose processor alone can be another one"
 
 
 def lab_chosen_for_cards() -> str:

@@ -15,7 +15,7 @@ from vsprof.runner import experiment as experiments
 from vsprof.runner import messages
 from vsprof.runner.experiment import AUTO, SWITCHES, TOPOLOGIES, Case, Experiment
 from vsprof.switches import links
-from vsprof.testbeds.base import Testbed
+from vsprof.testbeds.base import MODELLED, Testbed
 from vsprof.workloads.endpoints import vm
 
 KVM = "kvm"
@@ -99,6 +99,8 @@ class _Asked:
     def why_not(self, values: Mapping[str, Any]) -> str | None:
         """Why a switch can't run with these options and this access here, or None."""
         access = values["access"]
+        if (chosen := experiments.of_processor(values)) and self._host.clock != MODELLED:
+            return messages.processor_is_real(next(iter(chosen)))
         if values.get("topology") in _ON_WIRES and (why := self._host.wire_lacking()):
             return why
         if why := self.switch_lacks(str(values["switch"]), values):

@@ -90,7 +90,7 @@ def execute(host: Testbed, plan: Plan, setting: Setting, folder: Path, say: Say,
         say("starting the endpoints")
         topology.start()
         switch.ready()
-        collectors, left_out = _set_up(host, setting, undo)
+        collectors, left_out = _set_up(host, plan.case, setting, undo)
         facts = {**host.facts(), "switch": switch.facts(), "endpoints": topology.facts(), "collectors": _facts(collectors)}
         words = {name: one.vocabulary() for name, one in collectors.items()}
         run = _describe(plan, setting, host, topology, collectors)
@@ -124,12 +124,12 @@ def _explained(topology: Topology) -> Iterator[None]:
         raise
 
 
-def _set_up(host: Testbed, setting: Setting, undo: contextlib.ExitStack) -> tuple[dict[str, Collector], dict[str, str]]:
+def _set_up(host: Testbed, case: Case, setting: Setting, undo: contextlib.ExitStack) -> tuple[dict[str, Collector], dict[str, str]]:
     """Make the collectors ready; those that can't work are left out with the reason, or raise where named outright. What only
     another switch has is left out in any case."""
     ready, left_out = {}, {}
     for name in setting.collectors:
-        collector = COLLECTORS[name](host, **setting.options.get(name, {}))
+        collector = COLLECTORS[name](host, **_options(name, case, setting))
         elsewhere = collector.not_of_this_switch()
         if why := elsewhere or _no_windows_for(collector, host) or collector.unavailable():
             if name in setting.named and not elsewhere:
@@ -140,6 +140,11 @@ def _set_up(host: Testbed, setting: Setting, undo: contextlib.ExitStack) -> tupl
         collector.setup()
         ready[name] = collector
     return ready, left_out
+
+
+def _options(name: str, case: Case, setting: Setting) -> Mapping[str, Any]:
+    one, options = COLLECTORS[name], setting.options.get(name, {})
+    return one.options_of(case.options, options) if issubclass(one, Clock) else options
 
 
 def _no_windows_for(collector: Collector, host: Testbed) -> str | None:

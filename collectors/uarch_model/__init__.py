@@ -29,6 +29,8 @@ from vsprof.testbeds.base import MODELLED, Testbed
 from vsprof.testbeds.threads import cpu_list
 
 BUILD = places.BUILD / "uarch_model"
+CPU = "cpu"
+"""The option, and the factor of cases; `cpu.…` is one value of the processor."""
 MARK = "/var/lib/vsprof/mark"
 """Where the program that marks a window's ends lies on the testbed. Nothing may be executed from /run."""
 QUANTUM_US = 2.0
@@ -128,6 +130,7 @@ class UarchModel(Clock):
     emulator_plugin: ClassVar[Path | None] = BUILD / "uarch_model.so"
     options: ClassVar[dict[str, str]] = {
         "cpu": "the modelled processor: " + ", ".join(profiles.names()) + ", or the path of a profile",
+        "changes": "values that differ from the profile's: {l2.latency: 20, llc.sets: x2}; x2: twice the profile's",
         "without": "parts of the model to switch off: " + ", ".join(profiles.SWITCHES),
         "quantum_us": f"how far the CPUs may be apart in modelled time, in microseconds: {SMALLEST_QUANTUM_US:g} to {LARGEST_QUANTUM_US:g}",
         "seed": "of the random leads that CPUs have in modelled time, 0 to 2**32 - 1; drawn where not given",
@@ -144,13 +147,14 @@ class UarchModel(Clock):
         deepest_idle: str = profiles.IDLE_STATES[-1],
         seed: int | None = None,
         timeline_ms: float = TIMELINE_MS,
+        changes: Mapping[str, Any] | None = None,
     ) -> None:
         super().__init__(host)
         self.timeline_ms = timeline_ms
         self.seed = secrets.randbelow(SEEDS) if seed is None else seed
         self.quantum_us = quantum_us
         self.deepest_idle = deepest_idle
-        self.profile = profile(cpu, without)
+        self.profile = profile(cpu, without, changes)
         self._control: Control | None = None
 
     @classmethod
@@ -166,7 +170,7 @@ class UarchModel(Clock):
 
     @classmethod
     def check_options(cls, given: Mapping[str, Any]) -> None:
-        profile(given.get("cpu", profiles.DEFAULT), given.get("without"))
+        _chosen(given)
         quantum = given.get("quantum_us", QUANTUM_US)
         if isinstance(quantum, bool) or not isinstance(quantum, int | float) or not SMALLEST_QUANTUM_US <= quantum <= LARGEST_QUANTUM_US:
             raise messages.bad_quantum(quantum, SMALLEST_QUANTUM_US, LARGEST_QUANTUM_US)
@@ -178,6 +182,23 @@ class UarchModel(Clock):
             raise messages.bad_timeline(lasts, MOST_TIMELINE_MS)
         if (deepest := given.get("deepest_idle", profiles.IDLE_STATES[-1])) not in profiles.IDLE_STATES:
             raise terms_messages.unknown_value("deepest_idle", deepest, profiles.IDLE_STATES)
+
+    @classmethod
+    def factors(cls) -> tuple[str, ...]:
+        return (CPU, *(f"{CPU}.{key}" for key in profiles.CHANGEABLE))
+
+    @classmethod
+    def settled(cls, given: Mapping[str, str | None], options: Mapping[str, Any]) -> dict[str, str]:
+        cpu = given.get(CPU) or str(options.get(CPU, profiles.DEFAULT))
+        changes = {_key(name): value for name, value in given.items() if name != CPU and value is not None}
+        changed = _chosen({**options, CPU: cpu}).changed(changes)
+        return {name: cpu if name == CPU else changed.value(_key(name)) for name in given}
+
+    @classmethod
+    def options_of(cls, case: Mapping[str, str], options: Mapping[str, Any]) -> dict[str, Any]:
+        changes = {_key(name): value for name, value in case.items() if name.startswith(f"{CPU}.")}
+        cpu = {CPU: case[CPU]} if CPU in case else {}
+        return {**options, **cpu, **({"changes": {**(options.get("changes") or {}), **changes}} if changes else {})}
 
     def unavailable(self) -> str | None:
         assert self.emulator_plugin is not None
@@ -412,10 +433,21 @@ class _Patience:
         return self._at < self._until if self._at > before else done < self._done and self._stood < PROBES_INSTRUCTIONS
 
 
-def profile(cpu: str = profiles.DEFAULT, without: Any = None) -> profiles.Profile:
+def profile(cpu: str = profiles.DEFAULT, without: Any = None, changes: Mapping[str, Any] | None = None) -> profiles.Profile:
     """The profile that options ask for; ``without`` is a list, one word, or nothing. Raises ``BadInput``."""
     parts = without if isinstance(without, (list, tuple)) else [] if without is None else [without]
-    return profiles.load(cpu).without(*map(str, parts))
+    if changes is not None and not isinstance(changes, Mapping):
+        raise messages.bad_changes(changes)
+    return profiles.load(cpu).changed(changes or {}).without(*map(str, parts))
+
+
+def _chosen(options: Mapping[str, Any]) -> profiles.Profile:
+    return profile(options.get(CPU, profiles.DEFAULT), options.get("without"), options.get("changes"))
+
+
+def _key(factor: str) -> str:
+    """The profile's key that a factor `cpu.…` is of."""
+    return factor.removeprefix(f"{CPU}.")
 
 
 COLLECTOR = UarchModel

@@ -23,6 +23,10 @@ def bad_seed(seen: object, most: int) -> BadInput:
     return BadInput(f"seed: {seen!r}: give a whole number from 0 to {most}")
 
 
+def bad_changes(seen: object) -> BadInput:
+    return BadInput(f"uarch_model: changes is {seen!r}: give values by their names, such as {{l2.latency: 20, llc.sets: x2}}")
+
+
 def plugin_gone(why: str) -> RunFailed:
     return RunFailed(f"the processor model (a plug-in of the lab's emulator) does not answer: {why}")
 

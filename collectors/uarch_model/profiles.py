@@ -259,6 +259,9 @@ KEYS = tuple(_keys(Parameters))
 """What the plug-in reads, in its order."""
 IDLE_STATES = ("C0", *(name.upper() for name in Idle.model_fields))
 """From the shallowest on: to be awake, and those that a profile can have."""
+FREQUENCY = "frequency_hz"
+CHANGEABLE = (FREQUENCY, *KEYS)
+"""What a run can have otherwise than its profile."""
 SWITCHES = tuple(key for key in KEYS if key.startswith(("prefetch.", "model.")))
 """The parts of the model that can be switched off."""
 
@@ -304,7 +307,7 @@ class Profile:
 
     def override(self, changes: Mapping[str, Any]) -> Profile:
         """The same with other values, as YAML would have them: ``{"llc.latency": 40, "llc.policy": "victim"}``. Raises ``BadInput``."""
-        if wrong := [key for key in changes if key not in KEYS]:
+        if wrong := [key for key in changes if key not in CHANGEABLE]:
             raise messages.bad_parts(self.id, [messages.unknown_key(key, _shown(changes[key]), _near(key)) for key in wrong])
         document = self.given.model_dump(by_alias=True, exclude_none=True)
         document["sources"][OVERRIDE] = "given for this run, not by the profile"
@@ -318,6 +321,17 @@ class Profile:
         if given is None or reasons:
             raise messages.bad_parts(self.id, reasons)
         return Profile(self.id, given, tuple(sorted({*self.overridden, *changes})))
+
+    def changed(self, changes: Mapping[str, Any]) -> Profile:
+        """The same with values as a user gives them for a run: as YAML would have them, or as many times the profile's own (``x2``,
+        ``x0.5``), rounded. Raises ``BadInput``."""
+        known = {**_plain(self.given), FREQUENCY: self.frequency_hz}
+        return self.override({key: _times(value, known.get(key)) for key, value in changes.items()}) if changes else self
+
+    def value(self, key: str) -> str:
+        """One of ``CHANGEABLE``, as a user would give it."""
+        found = self.frequency_hz if key == FREQUENCY else _plain(self.given)[key]
+        return ("on" if found else "off") if isinstance(found, bool) else str(found)
 
     def to_json(self) -> dict[str, Any]:
         """For the manifest: every value as it was told to the plug-in, and where each comes from."""
@@ -573,6 +587,20 @@ def _leaves(of: BaseModel, prefix: str = "") -> Iterator[tuple[str, Any]]:
 
 def _plain(given: Document) -> dict[str, Any]:
     return {key: leaf.value if isinstance(leaf, Given) else leaf for key, leaf in _leaves(given)}
+
+
+_TIMES = re.compile(r"x(\d+(?:\.\d+)?)")
+
+
+def _times(given: Any, own: Any) -> Any:
+    """What was given, as YAML would read it; `x2`: twice what the profile has, if that is a number."""
+    times = _TIMES.fullmatch(given) if isinstance(given, str) else None
+    if times and isinstance(own, int) and not isinstance(own, bool):
+        return round(float(times[1]) * own)
+    try:
+        return yaml.safe_load(given) if isinstance(given, str) else given
+    except yaml.YAMLError:
+        return given
 
 
 def _near(key: str) -> list[str]:

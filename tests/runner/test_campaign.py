@@ -355,16 +355,16 @@ def test_auto_takes_the_testbed_that_the_experiment_prefers_where_it_can(monkeyp
     monkeypatch.setattr(campaigns.Native, "lacks", classmethod(lambda cls: lacks))
     assert campaigns.chosen("auto", {}, quiet, prefers) == wanted
     # The lab alone has what these take.
-    assert campaigns.chosen("auto", {}, quiet, prefers, cards=True) == "lab"
+    assert campaigns.chosen("auto", {}, quiet, prefers, only_in_lab="a wire") == "lab"
     assert campaigns.chosen("lab", {}, quiet, prefers) == "lab"
     assert campaigns.chosen("auto", {"inventory": "servers.ini"}, quiet, prefers) == "remote"
 
 
 def test_nodes_are_the_labs_and_auto_knows_it(monkeypatch, quiet):
     monkeypatch.setattr(campaigns.Native, "lacks", classmethod(lambda cls: None))
-    assert campaigns.chosen("auto", {}, quiet, nodes=1) == "native"
-    assert campaigns.chosen("auto", {}, quiet, nodes=2) == "lab"
-    assert campaigns.chosen("auto", {}, quiet, "native", nodes=2) == "lab"
+    assert campaigns.chosen("auto", {}, quiet) == "native"
+    assert campaigns.chosen("auto", {}, quiet, only_in_lab="two nodes") == "lab"
+    assert campaigns.chosen("auto", {}, quiet, "native", only_in_lab="two nodes") == "lab"
     monkeypatch.setitem(experiments.TESTBEDS, "lab", NoHost)
     name, experiment = experiments.load("numa")
     assert Campaign.check(name, experiment, "lab").host(quiet).nodes == 2

@@ -505,8 +505,3 @@ def test_one_wrong_experiment_hides_no_other_from_the_list(tmp_path, monkeypatch
     assert printed.startswith("good ")
     assert said.startswith("vsprof: experiments/wrong.yaml: ")
     assert "kernel-ovss" in said
-
-
-def test_an_experiment_takes_cards_where_a_case_is_on_a_wire():
-    assert experiments.takes_cards(experiments.load("pvp-wire")[1])
-    assert not experiments.takes_cards(experiments.load("rx-paths")[1])

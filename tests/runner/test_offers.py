@@ -11,12 +11,13 @@ from vsprof.runner import cli, offers
 from vsprof.runner import experiment as experiments
 from vsprof.terms.errors import BadInput
 from vsprof.terms.placement import CpuPlan
+from vsprof.testbeds.base import REAL
 
 
 class Host:
     """A testbed whose kernel lacks ``modules``, and on which guests don't boot for the reason ``guests``."""
 
-    name = "native"
+    name, clock = "native", REAL
 
     def __init__(self, modules: tuple[str, ...] = (), guests: str | None = None, hugepages: str | None = None, ovs: str = "3.7.0") -> None:
         self._modules, self._guests, self._hugepages, self._ovs = modules, guests, hugepages, ovs
@@ -72,6 +73,11 @@ def test_without_a_stand_in_a_case_is_left_out_with_its_reason():
     offer = offers.of(Host(modules=("openvswitch",)), vm2vm(instead_of={}))
     assert offered(offer) == {"ovs-dpdk": "vhost-user"}
     assert "kernel-ovs left out" in offer.left_out[0]
+
+
+def test_a_real_processor_is_no_other():
+    with pytest.raises(BadInput, match="cpu is of a modelled processor"):
+        offers.of(Host(), vm2vm(fixed={"topology": "vm2vm", "cpu": "zen4"}))
 
 
 def test_an_access_that_was_asked_for_is_not_replaced_by_another():

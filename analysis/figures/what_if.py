@@ -1,0 +1,59 @@
+# SPDX-License-Identifier: GPL-2.0-or-later
+"""What each change of the modelled processor does to the rate of each switch, in percent of its rate without the change, with the 95 %
+interval of the ratio. The changes that matter most to any switch are on top. Filled: the interval excludes no difference. In the table,
+elasticity is by how many percent the rate grows for one percent more of a value."""
+
+from __future__ import annotations
+
+import math
+import textwrap
+
+import pandas as pd
+from matplotlib.figure import Figure
+
+from vsprof.analysis import style, vocabulary, what_if
+from vsprof.analysis.load import Result
+
+NEEDS = ()
+WIDEST = 34
+"""Characters of a change's name on one line."""
+
+
+def table(result: Result) -> pd.DataFrame:
+    """One row a traffic, change and switch; `median`, `low` and `high` are of the ratio to the unchanged case, `elasticity` as
+    `what_if.Effect` has it."""
+    rows = [
+        {
+            "traffic": traffic, "load": load, "switch": one.switch, "label": one.words, "median": one.ratio.median, "low": one.ratio.low,
+            "high": one.ratio.high, "n": one.ratio.n, "unit": "ratio", "sure": one.ratio.decided, "elasticity": one.elasticity,
+        }
+        for traffic, load in what_if.traffics(result)
+        for one in what_if.effects(result, traffic, load)
+    ]  # fmt: skip
+    return pd.DataFrame(rows)
+
+
+def plot(table: pd.DataFrame) -> Figure:
+    switches = list(dict.fromkeys(table["switch"]))
+    groups = [(pair, table[(table["traffic"] == pair[0]) & (table["load"] == pair[1])]) for pair in style.traffics(table)]
+    heights = [0.95 + 0.36 * part["label"].nunique() for _, part in groups]
+    figure, axes = style.panels(heights, columns=len(switches), sharey="row", sharex="row")
+    for row, (pair, part) in zip(axes, groups, strict=True):
+        effect = part.assign(size=part["median"].map(math.log).abs()).groupby("label")["size"].max()
+        labels = list(effect.sort_values(ascending=False).index)
+        for axis, switch in zip(row, switches, strict=True):
+            _bars(axis, part[part["switch"] == switch].set_index("label").reindex(labels), switch)
+            axis.set_title(vocabulary.switch(switch).words)
+        style.labels(row[0], [textwrap.fill(name, WIDEST, break_on_hyphens=False) for name in labels])
+        row[len(row) // 2].set_xlabel(f"{style.traffic_name(*pair)}: change of the rate (%)")
+    return figure
+
+
+def _bars(axis, rows: pd.DataFrame, switch: str) -> None:
+    percent = rows.assign(**{name: 100 * (pd.to_numeric(rows[name]) - 1) for name in ("median", "low", "high")})
+    colour = style.switch_colour(switch)
+    for place, row in enumerate(percent.itertuples()):
+        if pd.notna(row.median):
+            axis.barh(place, row.median, 0.66, color=colour if row.sure else "white", edgecolor=colour)
+            style.interval(axis, row, place)
+    axis.axvline(0, color=style.INK, lw=0.8)

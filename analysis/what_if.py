@@ -1,0 +1,109 @@
+# SPDX-License-Identifier: GPL-2.0-or-later
+"""A result whose experiment changes the modelled processor, one thing at a time: what each change does to each switch's rate."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+
+from vsprof.analysis import stats, vocabulary
+from vsprof.analysis.comparison import as_many, measured, of
+from vsprof.analysis.load import Result, worded
+from vsprof.analysis.metrics import SOFTWARE
+from vsprof.terms import units
+
+PROCESSOR = "cpu."
+"""How the names of the processor's values begin among those of a case."""
+TOLD = 3
+"""How many changes an answer names for each switch."""
+
+
+@dataclass(frozen=True)
+class Effect:
+    """One case beside the case of the same switch in which nothing is changed."""
+
+    case: str
+    switch: str
+    words: str
+    ratio: stats.Estimate
+    """Of what the traffic is judged by."""
+    elasticity: float | None
+    """By how many percent that grows for one percent more of the value; None where several values change, or one that is no number."""
+
+
+def traffics(result: Result) -> list[tuple[str, str]]:
+    """The (traffic, load) pairs in which the switch is the limit, first those that are divided by packets."""
+    sent = result.numbers[["traffic", "load"]].drop_duplicates().itertuples(index=False, name=None)
+    return [pair for pair in vocabulary.at_saturation(sent) if vocabulary.judged_by(pair[0])]
+
+
+def effects(result: Result, traffic: str, load: str) -> list[Effect]:
+    """Of every case with a change, in the result's order; those of a switch without an unchanged case are left out."""
+    judged = vocabulary.judged_by(traffic)
+    assert judged is not None
+    found, where = [], {"traffic": traffic, "load": load, "metric": judged.metric}
+    for case, switch in result.cases["switch"].items():
+        base = next((one for one in result.cases.index if result.cases.loc[one, "switch"] == switch and not result.changed[one]), None)
+        if base is None or base == case:
+            continue
+        ratio = SOFTWARE.ratio(result, str(case), base, **where)
+        if measured(ratio):
+            found.append(Effect(str(case), switch, _words(result, base, str(case)), ratio, _elasticity(result, base, str(case), ratio)))
+    return found
+
+
+def answer(result: Result) -> str:
+    """For each switch the changes that gain it most, as far as their intervals exclude 1."""
+    return "\n\n".join(filter(None, (_said(result, *pair) for pair in traffics(result)[:1])))
+
+
+def _said(result: Result, traffic: str, load: str) -> str:
+    found = effects(result, traffic, load)
+    lines = []
+    for switch in dict.fromkeys(effect.switch for effect in found):
+        decided = [one for one in found if one.switch == switch and one.ratio.decided]
+        best = sorted(decided, key=lambda one: -abs(math.log(one.ratio.median)))[:TOLD]
+        name = vocabulary.switch(switch).words
+        said = "; ".join(f"{one.words}: {_told(one, traffic)}" for one in best)
+        lines.append(f"- **{name}**: {said or 'no change makes a difference that these repetitions can show'}.")
+    return "What changes each switch's rate most:\n\n" + "\n".join(lines) if lines else ""
+
+
+def _told(effect: Effect, traffic: str) -> str:
+    data = vocabulary.data(traffic)
+    return as_many(effect.ratio, "packets") if data and data.per == "packet" else of(effect.ratio, "the rate")
+
+
+def _words(result: Result, base: str, case: str) -> str:
+    """What is changed: `l2.latency 12 → 6`."""
+    before, others = result.values[base], {}
+    said = []
+    for name, value in result.changed[case].items():
+        if name.startswith(PROCESSOR):
+            said.append(f"{name.removeprefix(PROCESSOR)} {_short(before[name])} → {_short(value)}")
+        else:
+            others[name] = value
+    return ", ".join([*said, *([worded(others)] if others else [])])
+
+
+def _short(value: object) -> str:
+    number = _number(value)
+    return str(value) if number is None or number < 1e5 else units.si(number, "").strip()
+
+
+def _elasticity(result: Result, base: str, case: str, ratio: stats.Estimate) -> float | None:
+    changed = result.changed[case]
+    if len(changed) != 1:
+        return None
+    [(name, value)] = changed.items()
+    before, after = _number(result.values[base][name]), _number(value)
+    if not before or not after or ratio.median <= 0:
+        return None
+    return math.log(ratio.median) / math.log(after / before)
+
+
+def _number(value: object) -> float | None:
+    try:
+        return float(str(value))
+    except ValueError:
+        return None
