@@ -64,6 +64,10 @@ def out_of_range(name: str, value: object, low: int, high: int, note: str = "") 
     return BadInput(f"{name} is {value!r}, need a whole number from {low} to {high}{note}")
 
 
+def bad_vary(seen: str) -> BadInput:
+    return BadInput(f"--vary {seen!r}: give a name and its values, such as cpu.l2.latency=x0.5,auto,x2")
+
+
 def bad_collector_option(text: str) -> BadInput:
     return BadInput(f"--collector-option {text!r}: need COLLECTOR.OPTION=VALUE, such as perf_record.frequency=199")
 

@@ -24,6 +24,13 @@ def add_options(command: argparse.ArgumentParser) -> None:
     command.add_argument("--frame-size", dest="frames", help="frame sizes in bytes, with FCS: 64 to 1518")
     command.add_argument("--num-flows", dest="flows", help="numbers of UDP flows")
     command.add_argument("--loads", help="loads of the UDP flood: saturation, equal (where the experiment gives a rate), ndr, pdr")
+    command.add_argument(
+        "--vary",
+        action="append",
+        default=[],
+        metavar="NAME=VALUES",
+        help="vary a factor or an option: cpu=skylake-sp,zen4 or cpu.l2.latency=x0.5,auto,x2; several times for several",
+    )
     command.add_argument("--repeat", type=int, help="repetitions of each case")
     command.add_argument("--windows", type=int, help="windows of each traffic")
     command.add_argument("--own-windows", type=int, help="windows of each traffic for a collector that needs its own; 0: none")
@@ -53,6 +60,8 @@ def apply(experiment: Experiment, asked: argparse.Namespace, clock: str | None) 
         _vary(changed, "frame_bytes", [_whole("frame size", text) for text in _split("frame sizes", asked.frames)])
     if asked.flows is not None:
         _vary(changed, "flows", [_whole("number of flows", text) for text in _split("numbers of flows", asked.flows)])
+    for text in asked.vary:
+        _vary(changed, *_named_values(text))
     if asked.loads is not None:
         _flood_at(changed, _split("loads", asked.loads))
     if asked.collectors is not None:
@@ -85,6 +94,16 @@ def _collector_option(text: str) -> tuple[str, str, Any]:
         return collector, option, yaml.safe_load(value)
     except yaml.YAMLError:
         raise messages.bad_collector_option(text) from None
+
+
+def _named_values(text: str) -> tuple[str, list[Any]]:
+    name, given, values = text.partition("=")
+    if not (name and given):
+        raise messages.bad_vary(text)
+    try:
+        return name, [yaml.safe_load(word) for word in _split(name, values)]
+    except yaml.YAMLError:
+        raise messages.bad_vary(text) from None
 
 
 def _length(clock: str | None, seconds: float) -> str:

@@ -37,6 +37,19 @@ def test_a_fixed_value_becomes_a_varied_one(changed):
     assert {(case.frame_bytes, case.flows) for case in experiments.cases(experiment)} == {(64, 1), (64, 1000), (512, 1), (512, 1000)}
 
 
+def test_any_factor_or_option_can_be_varied(changed):
+    experiment = changed("--switches", "vhost-switch", "--vary", "rx=poll,interrupt", "--vary", "cpu.l2.latency=x0.5, auto")
+    options = [(case.options["rx"], case.options["cpu.l2.latency"]) for case in experiments.cases(experiment)]
+    assert options == [("poll", "6"), ("poll", "12"), ("interrupt", "6"), ("interrupt", "12")]
+    assert changed("--vary", "frame_bytes=64,1518").vary["frame_bytes"] == [64, 1518]
+
+
+@pytest.mark.parametrize("text", ["cpu", "=zen4", "cpu=[", "cpu="])
+def test_what_varies_nothing_is_refused(changed, text):
+    with pytest.raises(BadInput, match="cpu"):
+        changed("--vary", text)
+
+
 def test_repetitions_windows_and_their_length(changed):
     experiment = changed("--repeat", "5", "--windows", "7", "--duration", "0.5")
     assert (experiment.repetitions, experiment.windows.count, experiment.windows.seconds) == (5, 7, 0.5)
