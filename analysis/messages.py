@@ -50,6 +50,10 @@ no_finished_run = Message(
     "{path} holds no finished run ({failed} failed): see raw/ and errors in manifest.json, then run it again",
     BadInput,
 )
+bad_query = Message(
+    "the query can't be answered: {why}\nThe tables are {tables}; `DESCRIBE measurements` lists a table's columns", BadInput
+)
+query_not_written = Message("{path} can't be written: {why}", BadInput)
 mark_unfilled = Message("{page}: <!--= {mark} --> can't be filled: {why}; see analysis/pages.py, or name another result", BadInput)
 no_notebook = Message("no notebook {path}: name one of notebooks/*.py in the experiment's `notebook:`", BadInput)
 notebook_stopped = Message("{notebook.name}: its Python process ended before the notebook did ({error}); is memory short?", VsprofError)

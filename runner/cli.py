@@ -163,6 +163,18 @@ def _timeline(asked: argparse.Namespace) -> int:
     return 0
 
 
+def _query(asked: argparse.Namespace) -> int:
+    from vsprof.analysis import load, query  # noqa: PLC0415
+
+    found = query.query(load.load(Results.open(asked.within).folder), asked.sql)
+    if asked.out:
+        query.write(found, asked.out)
+        _print(asked, {"out": str(asked.out), "rows": found.num_rows}, str(asked.out))
+    else:
+        _print(asked, query.rows(found) if asked.json else None, "" if asked.json else query.text(found))
+    return 0
+
+
 def _compare(asked: argparse.Namespace) -> int:
     from vsprof.analysis import compare, compare_text, gate, load  # noqa: PLC0415
 
@@ -363,6 +375,12 @@ def _add_reading(commands: Any) -> None:
     when.add_argument("--run-id", metavar="RUN", help="of this run alone, such as r002 (default: the first one of each case)")
     when.add_argument("--out", type=Path, metavar="FILE", help="where to write (default: timeline.pftrace in the result)")
     when.add_argument("--json", action="store_true", help=JSON)
+
+    question = _command(commands, "query", _query, "ask a result's tables in SQL (DuckDB's)")
+    question.add_argument("sql", help="such as 'SELECT name, median(value) FROM measurements GROUP BY name'")
+    question.add_argument("--in", dest="within", default=results.LATEST, metavar="RESULT", help="of which result (default: latest)")
+    question.add_argument("--out", type=Path, metavar="FILE", help="write the rows as CSV, or as Parquet if it ends so")
+    question.add_argument("--json", action="store_true", help=JSON)
 
     two = _command(commands, "compare", _compare, "print every metric's ratio of two switches, or of two results, and what makes it")
     two.add_argument("a", help="a switch, an access or a case's label in the result; or a result's folder")
