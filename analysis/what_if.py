@@ -80,15 +80,14 @@ def _words(result: Result, base: str, case: str) -> str:
     said = []
     for name, value in result.changed[case].items():
         if name.startswith(PROCESSOR):
-            said.append(f"{name.removeprefix(PROCESSOR)} {_short(before[name])} → {_short(value)}")
+            said.append(f"{name.removeprefix(PROCESSOR)} {_shown(name, before[name])} → {_shown(name, value)}")
         else:
             others[name] = value
     return ", ".join([*said, *([worded(others)] if others else [])])
 
 
-def _short(value: object) -> str:
-    number = _number(value)
-    return str(value) if number is None or number < 1e5 else units.si(number, "").strip()
+def _shown(name: str, value: object) -> str:
+    return units.si(float(str(value)), "hertz") if name.endswith("_hz") else str(value)
 
 
 def _elasticity(result: Result, base: str, case: str, ratio: stats.Estimate) -> float | None:

@@ -141,8 +141,7 @@ def test_a_processor_is_woken_until_the_change_is_done(serve):
 
 
 def test_a_change_that_does_not_come_is_given_up(serve, monkeypatch):
-    # Of connecting and of answering, too; here they take no time.
-    monkeypatch.setattr(control, "ANSWER_SECONDS", 0.5)
+    monkeypatch.setattr(control, "REST_SECONDS", 0.5)
     with pytest.raises(errors.RunFailed, match="refused 'state model': no processor came to rest"):
         change(serve, lambda command: b"pending\n.\n", "model")
 
