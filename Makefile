@@ -69,6 +69,13 @@ build/ready-for-jupyter: build/ready tools/jupyter-requirements.txt
 	$(VENV)/bin/python -m pip install --quiet --disable-pip-version-check --require-hashes -r tools/jupyter-requirements.txt
 	touch $@
 
+.PHONY: sweep-ready
+sweep-ready: build/ready-to-sweep ## Install Snakemake, which `vsprof sweep` needs
+
+build/ready-to-sweep: build/ready tools/sweep-requirements.txt
+	$(VENV)/bin/python -m pip install --quiet --disable-pip-version-check --require-hashes -r tools/sweep-requirements.txt
+	touch $@
+
 .PHONY: pages
 pages: $(READY) ## Fill the numbers of README and docs/ in from results (RUN="reference latest")
 	$(VENV)/bin/python -m vsprof.analysis.pages $(foreach run,$(RUN),results/$(run))
@@ -94,7 +101,7 @@ unhost: $(READY) ## Take back what `make host` did to them (INVENTORY=file); CHE
 	$(VSPROF) unhost $(if $(INVENTORY),--inventory "$(INVENTORY)") $(if $(filter 1,$(CHECK)),--check)
 
 .PHONY: test
-test: $(READY) ## Run all tests, a small real experiment in the lab included
+test: $(READY) build/ready-to-sweep ## Run all tests, a small real experiment in the lab included
 	-$(MAKE) --no-print-directory build/ready-to-fuzz # where clang can't be installed, the tests that need it say so
 	$(VENV)/bin/python -m pytest --durations=10 -n 2 --dist loadgroup
 
@@ -172,6 +179,8 @@ pin: $(READY) ## Resolve the dependencies of pyproject.toml again into requireme
 		--extra dev --custom-compile-command "make pin" --output-file requirements.txt pyproject.toml
 	echo jupyterlab | $(VENV)/bin/uv pip compile --quiet --universal --python-version 3.11 --generate-hashes --constraints requirements.txt \
 		--custom-compile-command "make pin" --output-file tools/jupyter-requirements.txt -
+	printf 'snakemake\nsnakemake-executor-plugin-slurm\n' | $(VENV)/bin/uv pip compile --quiet --universal --python-version 3.11 \
+		--generate-hashes --constraints requirements.txt --custom-compile-command "make pin" --output-file tools/sweep-requirements.txt -
 
 .PHONY: clean
 clean: $(READY) ## Remove what killed runs left behind (INVENTORY=file: on its servers, too)

@@ -205,7 +205,7 @@ class Clock(Collector):
 
     @classmethod
     def options_of(cls, case: Mapping[str, str], options: Mapping[str, Any]) -> dict[str, Any]:
-        """``options`` changed so that it is the processor of a case, of whose values some are factors."""
+        """``options`` changed so that it is the processor of a case, of whose values some are factors. They have a ``seed``."""
         return dict(options)
 
     @abc.abstractmethod

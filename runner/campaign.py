@@ -85,7 +85,8 @@ class Campaign:
             block = order.sample(self.cases, len(self.cases)) if repetition % 2 else block[::-1]
             for case in block:
                 traffics = tuple(order.sample(self.traffics, len(self.traffics)))
-                plans.append(Plan(f"r{len(plans) + 1:03d}", case, repetition, traffics))
+                run_id = f"r{len(plans) + 1:03d}"
+                plans.append(Plan(run_id, case, repetition, traffics, random.Random(f"{seed} {run_id}").randrange(2**32)))
         return plans
 
     @property
@@ -140,38 +141,50 @@ def chosen(
     return "lab" if why else "native"
 
 
-def start(campaign: Campaign, progress: Progress, seed: int | None = None, root: Path = results.ROOT) -> Results:
-    """Begin a new campaign and do all its runs."""
+def begin(campaign: Campaign, progress: Progress, seed: int | None = None, root: Path = results.ROOT) -> tuple[Campaign, Results]:
+    """A new campaign's folder, with all runs planned and none done; and the campaign with the cases that the testbed can run."""
     chosen = random.SystemRandom().randrange(2**32) if seed is None else seed
     # Once before anything is written: a testbed that can't come up, or can run none of it, is no result.
     with campaign.host(progress) as host:
         facts, findings = host.facts(), host.findings()
         offer = offers.of(host, campaign.experiment)
     campaign = replace(campaign, cases=offer.cases)
-    plans = campaign.plans(chosen)
-    store = Results.create(_manifest(campaign, chosen, plans, facts), root)
+    store = Results.create(_manifest(campaign, chosen, campaign.plans(chosen), facts), root)
     with store.alone():
         store.manifest["left_out"] = offer.left_out
         for finding in (*offer.left_out, *findings):
             store.find(finding)
             progress.warn(finding)
-        return _go(campaign, plans, store, progress)
+        store.save()
+    return campaign, store
+
+
+def start(campaign: Campaign, progress: Progress, seed: int | None = None, root: Path = results.ROOT) -> Results:
+    """Begin a new campaign and do all its runs."""
+    campaign, store = begin(campaign, progress, seed, root)
+    with store.alone():
+        return _go(campaign, store, progress)
 
 
 def resume(store: Results, progress: Progress) -> Results:
     """Do the runs of a broken campaign that are not done. Raises ``BadInput`` while somebody else does."""
     with store.alone():
-        manifest = store.manifest
-        experiment = experiments.parse(manifest["experiment"], store.folder / results.MANIFEST)
-        options = manifest.get("host_options") or {}
-        if manifest["testbed"] == Lab.name:
-            # One that an earlier vsprof began without a word of the clock had the emulator's.
-            options = {"clock": EMULATED, **options}
-        campaign = Campaign.check(manifest["name"], experiment, manifest["testbed"], manifest["lab_cpus"], options)
-        # What the testbed offered when it began, so that the plans are the same.
-        campaign = replace(campaign, cases=[Case.of(case["values"]) for case in manifest["cases"]])
+        campaign = reopened(store)
         _call_off_the_damaged(store, progress)
-        return _go(campaign, campaign.plans(manifest["seed"]), store, progress)
+        return _go(campaign, store, progress)
+
+
+def reopened(store: Results) -> Campaign:
+    """The campaign that a result is of, as it began. Raises ``BadInput``."""
+    manifest = store.manifest
+    experiment = experiments.parse(manifest["experiment"], store.folder / results.MANIFEST)
+    options = manifest.get("host_options") or {}
+    if manifest["testbed"] == Lab.name:
+        # One that an earlier vsprof began without a word of the clock had the emulator's.
+        options = {"clock": EMULATED, **options}
+    campaign = Campaign.check(manifest["name"], experiment, manifest["testbed"], manifest["lab_cpus"], options)
+    # What the testbed offered when it began, so that the plans are the same.
+    return replace(campaign, cases=[Case.of(case["values"]) for case in manifest["cases"]])
 
 
 def _call_off_the_damaged(store: Results, progress: Progress) -> None:
@@ -184,14 +197,14 @@ def _call_off_the_damaged(store: Results, progress: Progress) -> None:
         progress.warn(finding)
 
 
-def _go(campaign: Campaign, plans: Sequence[Plan], store: Results, progress: Progress) -> Results:
+def _go(campaign: Campaign, store: Results, progress: Progress) -> Results:
     records = {record["run_id"]: record for record in store.manifest["runs"]}
-    todo = [plan for plan in plans if records[plan.run_id]["status"] != "done"]
+    todo = [plan for plan in campaign.plans(store.manifest["seed"]) if records[plan.run_id]["status"] != "done"]
     progress.begin(len(todo))
     try:
         for plan in todo:
             progress.start_run(f"{plan.case.case_id}, repetition {plan.repetition}")
-            _do(campaign, plan, store, records[plan.run_id], progress)
+            do(campaign, plan, store, records[plan.run_id], progress)
             progress.end_run()
     except BaseException:
         # Whatever ended the campaign is what must be told, even if the disk is too full to note it.
@@ -204,7 +217,7 @@ def _go(campaign: Campaign, plans: Sequence[Plan], store: Results, progress: Pro
     return store
 
 
-def _do(campaign: Campaign, plan: Plan, store: Results, record: dict[str, Any], progress: Progress) -> None:
+def do(campaign: Campaign, plan: Plan, store: Results, record: dict[str, Any], progress: Progress) -> None:
     """Do one run and record it; a run that fails is recorded as failed, and the campaign goes on.
 
     One that fails in the lab is tried once more: the next attempt has a new instance, and what made one of many instances fail is

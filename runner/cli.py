@@ -18,7 +18,7 @@ from types import FrameType
 from typing import Any
 
 from vsprof.collectors.events import importer
-from vsprof.runner import campaign, clean, doctor, events, messages, notebook, overrides, parse, results, servers, words
+from vsprof.runner import campaign, clean, doctor, events, messages, notebook, overrides, parse, results, servers, sweep, words
 from vsprof.runner import experiment as experiments
 from vsprof.runner.experiment import Experiment
 from vsprof.runner.progress import Progress
@@ -63,24 +63,57 @@ def _run(asked: argparse.Namespace) -> int:
         if asked.resume is not None:
             store = campaign.resume(Results.open(asked.resume or results.newest()), progress)
         else:
-            if asked.experiment is None:
-                raise messages.unknown_experiment("", experiments.names())
-            name, experiment = experiments.load(asked.experiment)
-            checked = _checked(name, experiment, asked, asked.testbed)
-            # What is wrong with the input was found before anything takes time, such as to find out what this host can run.
-            wanted = checked.experiment
-            testbed = campaign.chosen(asked.testbed, checked.host_options, progress, wanted.prefers, experiments.only_in_lab(wanted))
-            checked = _checked(name, experiment, asked, testbed)
-            store = campaign.start(checked, progress, asked.seed)
+            store = campaign.start(_asked_for(asked, progress), progress, asked.seed)
         if asked.report:
             progress.say("writing the report")
             _write_report(store)
+    return _told(asked, store, "make resume")
+
+
+def _sweep(asked: argparse.Namespace) -> int:
+    with Progress(verbose=asked.verbose, quiet=asked.quiet) as progress:
+        if asked.resume is not None:
+            store = Results.open(asked.resume or results.newest())
+        else:
+            wanted = _asked_for(asked, progress)
+            _, store = campaign.begin(wanted, progress, asked.seed)
+        at_once = asked.jobs or sweep.default_jobs(asked.executor)
+        runs = len([run for run in store.manifest["runs"] if run["status"] != "done"])
+        progress.say(messages.sweep_predicted(runs, at_once, sweep.predicted(store.manifest["name"], runs, at_once)))
+        sweep.run(store, progress, asked.executor, at_once, asked.snakemake.split())
+        if asked.report:
+            progress.say("writing the report")
+            _write_report(store)
+    return _told(asked, store, f"vsprof sweep --resume {store.folder.name}")
+
+
+def _job(asked: argparse.Namespace) -> int:
+    with Progress(verbose=True) as progress:
+        done = sweep.do_job(asked.result, asked.run_id, progress)
+    _print(asked, {"run_id": asked.run_id, "done": done}, "")
+    return 0 if done else 1
+
+
+def _asked_for(asked: argparse.Namespace, progress: Progress) -> campaign.Campaign:
+    """The campaign that the command line asks for, on the testbed that it will have. Raises ``BadInput``."""
+    if asked.experiment is None:
+        raise messages.unknown_experiment("", experiments.names())
+    name, experiment = experiments.load(asked.experiment)
+    checked = _checked(name, experiment, asked, asked.testbed)
+    # What is wrong with the input was found before anything takes time, such as to find out what this host can run.
+    wanted = checked.experiment
+    testbed = campaign.chosen(asked.testbed, checked.host_options, progress, wanted.prefers, experiments.only_in_lab(wanted))
+    return _checked(name, experiment, asked, testbed)
+
+
+def _told(asked: argparse.Namespace, store: Results, again: str) -> int:
+    """Print where the result is, and which runs failed; the exit status."""
     failed = [run["run_id"] for run in store.manifest["runs"] if run["status"] != "done"]
     report = store.folder / "report.html" if asked.report else None
     made = {"result": str(store.folder), "report": report and str(report)}
     _print(asked, {**made, "failed_runs": failed}, "\n".join(f"{name}: {path}" for name, path in made.items() if path))
     if failed:
-        _tell(f"vsprof: {len(failed)} of {len(store.manifest['runs'])} runs failed: {', '.join(failed)}; `make resume` tries them again")
+        _tell(f"vsprof: {len(failed)} of {len(store.manifest['runs'])} runs failed: {', '.join(failed)}; `{again}` tries them again")
     return 1 if failed else 0
 
 
@@ -336,6 +369,21 @@ def _parser() -> argparse.ArgumentParser:
 
 def _add_measuring(commands: Any) -> None:
     run = _command(commands, "run", _run, "run an experiment, and write its report")
+    _add_campaign(run)
+    many = _command(commands, "sweep", _sweep, "run an experiment by Snakemake, each run a job of its own: here, or on a cluster")
+    _add_campaign(many)
+    many.add_argument("--executor", choices=list(sweep.EXECUTORS), default=sweep.EXECUTORS[0], help="who runs the jobs (default: local)")
+    many.add_argument("--jobs", type=int, metavar="N", help="how many at once (default: one for each 2 CPUs; on a cluster 100)")
+    many.add_argument(
+        "--snakemake", default="", metavar="OPTIONS", help="more options for Snakemake: '--default-resources slurm_account=x'"
+    )
+    job = _command(commands, "job", _job, "do one run of a result: what the jobs of a sweep call")
+    job.add_argument("result", type=Path)
+    job.add_argument("run_id", metavar="RUN", help="such as r002")
+    job.add_argument("--json", action="store_true", help=JSON)
+
+
+def _add_campaign(run: argparse.ArgumentParser) -> None:
     run.add_argument("experiment", nargs="?", help="a name in experiments/, or the path of a YAML file")
     run.add_argument("--testbed", default=campaign.AUTO, help="auto (default) or one of: " + ", ".join(experiments.TESTBEDS))
     run.add_argument("--cpus", type=int, help="CPUs of the emulated host: 2, 4 (default), or 6 (default with two nodes)")

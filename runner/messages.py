@@ -6,7 +6,8 @@ from __future__ import annotations
 from collections.abc import Iterable
 from pathlib import Path
 
-from vsprof.terms.errors import BadInput, VsprofError
+from vsprof.terms.errors import BadInput, RunFailed, VsprofError
+from vsprof.terms.units import duration
 
 # --- General ---------------------------------------------------------------------------------------------------------
 
@@ -17,6 +18,23 @@ def no_own_windows() -> str:
 
 def unknown_experiment(name: str, known: Iterable[str]) -> BadInput:
     return BadInput(f"no experiment {name!r}: use one of {', '.join(known)}, or the path of a YAML file")
+
+
+def unknown_run(run_id: str, known: list[str]) -> BadInput:
+    return BadInput(f"no run {run_id!r} in this result: it has {known[0]} to {known[-1]}" if known else f"no run {run_id!r}: it has none")
+
+
+def no_snakemake() -> BadInput:
+    return BadInput("a sweep is done by Snakemake, which is not installed: `make sweep-ready`, or `pip install 'vsprof[sweep]'`")
+
+
+def snakemake_failed(status: int, log: Path) -> RunFailed:
+    return RunFailed(f"Snakemake ended with status {status}, though every run is done: see {log}")
+
+
+def sweep_predicted(runs: int, at_once: int, seconds: float | None) -> str:
+    takes = f"about {duration(seconds)}, by earlier results" if seconds else "no earlier result of this experiment says how long that takes"
+    return f"{runs} runs, {at_once} at once: {takes}"
 
 
 def bad_yaml(path: Path, why: str) -> BadInput:

@@ -39,6 +39,8 @@ class Plan:
     repetition: int
     traffics: tuple[TrafficItem, ...]
     """In the order in which this run sends them."""
+    seed: int = 0
+    """Of all that is random in the run, 0 to 2**32 - 1, unless a collector is given another."""
 
 
 @dataclass(frozen=True)
@@ -90,7 +92,7 @@ def execute(host: Testbed, plan: Plan, setting: Setting, folder: Path, say: Say,
         say("starting the endpoints")
         topology.start()
         switch.ready()
-        collectors, left_out = _set_up(host, plan.case, setting, undo)
+        collectors, left_out = _set_up(host, plan, setting, undo)
         facts = {**host.facts(), "switch": switch.facts(), "endpoints": topology.facts(), "collectors": _facts(collectors)}
         words = {name: one.vocabulary() for name, one in collectors.items()}
         run = _describe(plan, setting, host, topology, collectors)
@@ -124,12 +126,12 @@ def _explained(topology: Topology) -> Iterator[None]:
         raise
 
 
-def _set_up(host: Testbed, case: Case, setting: Setting, undo: contextlib.ExitStack) -> tuple[dict[str, Collector], dict[str, str]]:
+def _set_up(host: Testbed, plan: Plan, setting: Setting, undo: contextlib.ExitStack) -> tuple[dict[str, Collector], dict[str, str]]:
     """Make the collectors ready; those that can't work are left out with the reason, or raise where named outright. What only
     another switch has is left out in any case."""
     ready, left_out = {}, {}
     for name in setting.collectors:
-        collector = COLLECTORS[name](host, **_options(name, case, setting))
+        collector = COLLECTORS[name](host, **_options(name, plan, setting))
         elsewhere = collector.not_of_this_switch()
         if why := elsewhere or _no_windows_for(collector, host) or collector.unavailable():
             if name in setting.named and not elsewhere:
@@ -142,9 +144,9 @@ def _set_up(host: Testbed, case: Case, setting: Setting, undo: contextlib.ExitSt
     return ready, left_out
 
 
-def _options(name: str, case: Case, setting: Setting) -> Mapping[str, Any]:
+def _options(name: str, plan: Plan, setting: Setting) -> Mapping[str, Any]:
     one, options = COLLECTORS[name], setting.options.get(name, {})
-    return one.options_of(case.options, options) if issubclass(one, Clock) else options
+    return one.options_of(plan.case.options, {"seed": plan.seed, **options}) if issubclass(one, Clock) else options
 
 
 def _no_windows_for(collector: Collector, host: Testbed) -> str | None:

@@ -1,0 +1,188 @@
+# SPDX-License-Identifier: GPL-2.0-or-later
+"""A campaign each of whose runs is a job of its own: Snakemake starts them, on this machine or on a cluster.
+
+A job does one run, as a campaign of one would, and writes what it has to say of it into jobs/<run>.json; the run's tables are
+in raw/, as always. Nobody writes the manifest meanwhile. `gather` puts it together from the jobs, as often as one likes: then
+the result is as any other.
+"""
+
+from __future__ import annotations
+
+import copy
+import importlib.util
+import json
+import os
+import shlex
+import signal
+import statistics
+import subprocess
+import sys
+import time
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+from vsprof.runner import campaign as campaigns
+from vsprof.runner import messages, results
+from vsprof.runner.progress import Progress
+from vsprof.runner.results import Results
+from vsprof.terms import files, locks
+
+JOBS = "jobs"
+"""The folder of a result in which its jobs write."""
+SNAKEFILE = Path(__file__).with_suffix(".smk")
+EXECUTORS = ("local", "slurm")
+CPUS, MEMORY_MIB = 2, 6144
+"""Of a job: what the lab takes."""
+LONGEST_MINUTES = 120
+"""What a cluster is told that a job takes at most."""
+LOOK_SECONDS = 1.0
+VSPROF = [sys.executable, "-m", "vsprof.runner.entry"]
+"""What a job is started by."""
+
+
+class Job(Results):
+    """A result with one of its runs alone: what is said of it is saved by itself."""
+
+    def __init__(self, whole: Results, run_id: str) -> None:
+        record = next((run for run in whole.manifest["runs"] if run["run_id"] == run_id), None)
+        if record is None:
+            raise messages.unknown_run(run_id, [run["run_id"] for run in whole.manifest["runs"]])
+        own = {"runs": [copy.deepcopy(record)], "facts": {"switches": {}, "collectors": {}}, "findings": [], "vocabulary": {}}
+        super().__init__(whole.folder, {**whole.manifest, **own})
+        self.path = whole.folder / JOBS / f"{run_id}.json"
+
+    @property
+    def record_of_run(self) -> dict[str, Any]:
+        [record] = self.manifest["runs"]
+        return record
+
+    def save(self) -> None:
+        said = {name: self.manifest[name] for name in ("runs", "facts", "findings", "vocabulary")}
+        try:
+            files.replace(self.path, lambda partial: partial.write_text(json.dumps(said, indent=1, default=str) + "\n"))
+        except OSError as error:
+            raise messages.can_not_write(self.path, error) from error
+
+    def join(self) -> None:
+        """The whole result's tables are for `gather` to write."""
+
+
+def do_job(folder: Path, run_id: str, progress: Progress) -> bool:
+    """Do one run of a result, unless somebody does it now or it is done; whether it is done then. Raises ``BadInput``."""
+    whole = Results.open(folder)
+    job = Job(whole, run_id)
+    with locks.take(job.path.with_suffix(".lock"), f"the run {run_id}"):
+        if _said(job.path).get("status") != "done":
+            campaign = campaigns.reopened(whole)
+            plan = next(plan for plan in campaign.plans(whole.manifest["seed"]) if plan.run_id == run_id)
+            progress.begin(1)
+            progress.start_run(f"{plan.case.case_id}, repetition {plan.repetition}")
+            campaigns.do(campaign, plan, job, job.record_of_run, progress)
+    return _said(job.path).get("status") == "done"
+
+
+def gather(store: Results) -> None:
+    """Put what the jobs of a result said into its manifest, and their tables together."""
+    with store.alone():
+        for place, run in enumerate(store.manifest["runs"]):
+            path = store.folder / JOBS / f"{run['run_id']}.json"
+            if not path.exists():
+                continue
+            said = json.loads(path.read_text())
+            [store.manifest["runs"][place]] = said["runs"]
+            for facts in ("facts", "vocabulary"):
+                _add(store.manifest[facts], said[facts])
+            for finding in said["findings"]:
+                store.find(finding["text"])
+        store.join()
+        store.finish("complete" if all(run["status"] == "done" for run in store.manifest["runs"]) else "partial")
+
+
+def run(store: Results, progress: Progress, executor: str, jobs: int, options: list[str]) -> None:
+    """Have all runs done that are not; gather what came of them, however that ends. Raises ``BadInput`` without Snakemake."""
+    if importlib.util.find_spec("snakemake") is None:
+        raise messages.no_snakemake()
+    (store.folder / JOBS).mkdir(exist_ok=True)
+    runs = [run["run_id"] for run in store.manifest["runs"]]
+    progress.begin(len(runs))
+    try:
+        status = _snakemake(store.folder, runs, progress, [*_words(executor, jobs), *options])
+    finally:
+        gather(store)
+    failed = [run["run_id"] for run in store.manifest["runs"] if run["status"] != "done"]
+    if status != 0 and not failed:
+        raise messages.snakemake_failed(status, store.folder / JOBS / "snakemake.log")
+
+
+def default_jobs(executor: str) -> int:
+    """How many jobs there are at once where nobody says so: as many as this machine has CPUs for; on a cluster it is to decide."""
+    return max(1, (os.cpu_count() or 1) // CPUS) if executor == "local" else 100
+
+
+def _words(executor: str, jobs: int) -> list[str]:
+    if executor == "local":
+        return ["--cores", str(CPUS * jobs)]
+    return ["--executor", executor, "--jobs", str(jobs)]
+
+
+def _snakemake(folder: Path, runs: list[str], progress: Progress, words: list[str]) -> int:
+    config = {
+        "runs": " ".join(runs), "cpus": CPUS, "memory_mib": MEMORY_MIB, "minutes": LONGEST_MINUTES,
+        "vsprof": shlex.join(VSPROF),
+    }  # fmt: skip
+    (folder / JOBS / "snakemake.json").write_text(json.dumps(config, indent=1))
+    command = [
+        sys.executable, "-m", "snakemake", "--snakefile", str(SNAKEFILE), "--directory", str(folder), "--configfile", f"{JOBS}/snakemake.json",
+        "--keep-going", "--rerun-incomplete", "--rerun-triggers", "mtime", *words,
+    ]  # fmt: skip
+    with (folder / JOBS / "snakemake.log").open("a") as log:
+        # In a process group of its own: Ctrl-C is passed on once, and it ends its jobs in order.
+        made = subprocess.Popen(command, cwd=folder, stdout=log, stderr=subprocess.STDOUT, stdin=subprocess.DEVNULL, process_group=0)
+        try:
+            return _wait(made, folder, len(runs), progress)
+        except BaseException:
+            made.send_signal(signal.SIGINT)
+            made.wait()
+            raise
+
+
+def _wait(made: subprocess.Popen[bytes], folder: Path, runs: int, progress: Progress) -> int:
+    told = None
+    while made.poll() is None:
+        if told != (told := len(list((folder / JOBS).glob("*.done")))):
+            progress.say(f"{told} of {runs} runs done; what each says: {folder / JOBS}/*.log")
+        time.sleep(LOOK_SECONDS)
+    return made.returncode
+
+
+def predicted(name: str, runs: int, at_once: int, root: Path = results.ROOT) -> float | None:
+    """Seconds that so many runs of an experiment will take, by what runs took in its earlier results; None where there is none."""
+    took = []
+    for path in root.glob(f"*/{results.MANIFEST}"):
+        try:
+            manifest = json.loads(path.read_text())
+            took += [
+                run["seconds"] for run in manifest["runs"] if manifest["name"] == name and run.get("seconds") and run["status"] == "done"
+            ]
+        except (OSError, ValueError, KeyError, TypeError):
+            continue
+    return statistics.median(took) * runs / at_once if took else None
+
+
+def _said(path: Path) -> Mapping[str, Any]:
+    """The record of a run by its job's file; empty where there is none yet."""
+    try:
+        [record] = json.loads(path.read_text())["runs"]
+    except (OSError, ValueError, KeyError):
+        return {}
+    return record
+
+
+def _add(to: dict[str, Any], more: Mapping[str, Any]) -> None:
+    """Values by name, those below names of their own name by name."""
+    for name, value in more.items():
+        if isinstance(value, dict) and isinstance(to.get(name), dict):
+            _add(to[name], value)
+        else:
+            to[name] = value

@@ -1,0 +1,187 @@
+# SPDX-License-Identifier: GPL-2.0-or-later
+"""A sweep: jobs that each do one run, Snakemake that starts them, and the result that is put together. Runs themselves are made up here."""
+
+from __future__ import annotations
+
+import importlib.util
+import json
+import sys
+
+import pytest
+
+from vsprof.runner import campaign as campaigns
+from vsprof.runner import results, sweep
+from vsprof.runner.progress import Progress
+from vsprof.runner.results import Results
+from vsprof.terms import locks, schema
+from vsprof.terms.errors import BadInput, RunFailed
+from vsprof.terms.schema import Number
+
+QUIET = Progress(quiet=True)
+
+
+@pytest.fixture
+def store(document, tmp_path):
+    """A result of a campaign of which no run is done; its testbed is not asked."""
+    campaign = campaigns.Campaign.check("mine", campaigns.experiments.parse(document, "mine"), "lab")
+    facts = {"kernel": "6"}
+    return Results.create(campaigns._manifest(campaign, 7, campaign.plans(7), facts), tmp_path)
+
+
+@pytest.fixture
+def made_up(monkeypatch):
+    """Runs that are done at once, but for those of ``fails``, and what was asked of them."""
+    asked, fails = [], set()
+
+    def do(campaign, plan, store, record, progress):
+        asked.append((plan.run_id, plan.seed))
+        if plan.run_id in fails:
+            record.update(status="failed", error="it did not work")
+            store.find(f"run {plan.run_id} failed")
+            store.save()
+            return
+        record["seconds"] = 12.0
+        store.manifest["facts"]["switches"][plan.case.switch] = {"pid": 1}
+        where = {"run_id": plan.run_id, "case_id": plan.case.case_id, **plan.case.values}
+        row = schema.row(
+            {**where, "repetition": plan.repetition, "traffic": "x", "window": "w1"}, "c", "software", Number("n", 1.0, "events")
+        )
+        store.run_folder(plan.run_id).mkdir(parents=True)
+        store.record(plan.run_id, [row])
+
+    monkeypatch.setattr(campaigns, "do", do)
+    return asked, fails
+
+
+def ids(store) -> list[str]:
+    return [run["run_id"] for run in store.manifest["runs"]]
+
+
+def test_jobs_do_each_run_once_and_make_one_result(store, made_up):
+    (store.folder / sweep.JOBS).mkdir()
+    asked, _ = made_up
+    before = (store.folder / results.MANIFEST).read_text()
+    for run_id in reversed(ids(store)):
+        assert sweep.do_job(store.folder, run_id, QUIET)
+    assert (store.folder / results.MANIFEST).read_text() == before
+    assert sweep.do_job(store.folder, ids(store)[0], QUIET)
+    assert sorted(run_id for run_id, _ in asked) == ids(store)
+    sweep.gather(store)
+    assert store.manifest["status"] == "complete"
+    assert store.damaged() == {}
+    assert set(store.manifest["facts"]["switches"]) == {"kernel-ovs", "ovs-dpdk"}
+    assert store.manifest["facts"]["kernel"] == "6"
+    rows = schema.read(store.folder / results.MEASUREMENTS).to_pylist()
+    assert sorted(row["run_id"] for row in rows) == ids(store)
+
+
+def test_each_run_has_a_seed_of_its_own_by_the_campaign_s(store):
+    plans = campaigns.reopened(store).plans(7)
+    assert len({plan.seed for plan in plans}) == len(plans)
+    assert [plan.seed for plan in plans] == [plan.seed for plan in campaigns.reopened(store).plans(7)]
+    assert {plan.seed for plan in plans}.isdisjoint(plan.seed for plan in campaigns.reopened(store).plans(8))
+
+
+def test_a_run_that_failed_is_told_and_done_again(store, made_up):
+    (store.folder / sweep.JOBS).mkdir()
+    asked, fails = made_up
+    first, *others = ids(store)
+    fails.add(first)
+    assert [sweep.do_job(store.folder, run_id, QUIET) for run_id in ids(store)] == [False, *(True for _ in others)]
+    sweep.gather(store)
+    assert store.manifest["status"] == "partial"
+    assert store.manifest["runs"][0]["error"] == "it did not work"
+    assert {"level": "warning", "text": f"run {first} failed"} in store.manifest["findings"]
+    fails.clear()
+    assert all(sweep.do_job(store.folder, run_id, QUIET) for run_id in ids(store))
+    assert [run_id for run_id, _ in asked].count(first) == 2
+    sweep.gather(store)
+    assert store.manifest["status"] == "complete"
+
+
+def test_a_run_that_somebody_does_now_is_left_to_him(store, made_up):
+    (store.folder / sweep.JOBS).mkdir()
+    first = ids(store)[0]
+    with locks.take(store.folder / sweep.JOBS / f"{first}.lock", "x"), pytest.raises(BadInput, match=f"the run {first} is in use"):
+        sweep.do_job(store.folder, first, QUIET)
+    assert made_up[0] == []
+
+
+def test_no_such_run(store):
+    with pytest.raises(BadInput, match="no run 'r999' in this result: it has r001 to"):
+        sweep.do_job(store.folder, "r999", QUIET)
+
+
+def test_how_long_it_takes_is_known_from_earlier_results(store, tmp_path):
+    assert sweep.predicted("mine", 10, 2, tmp_path) is None
+    for run, seconds in zip(store.manifest["runs"], (10, 20, 60), strict=False):
+        run.update(status="done", seconds=seconds)
+    store.save()
+    assert sweep.predicted("mine", 10, 2, tmp_path) == 100
+    assert sweep.predicted("other", 10, 2, tmp_path) is None
+
+
+def test_without_snakemake_the_next_move_is_told(store, monkeypatch):
+    monkeypatch.setattr(importlib.util, "find_spec", lambda name: None)
+    with pytest.raises(BadInput, match="make sweep-ready"):
+        sweep.run(store, QUIET, "local", 1, [])
+
+
+# --- With Snakemake itself: its jobs are a stand-in for `vsprof job` ------------------------------------------------
+
+JOB = """
+import json, pathlib, sys
+_, folder, run_id = sys.argv[1:]
+jobs = pathlib.Path(folder, "jobs")
+with (jobs / "order").open("a") as order:
+    order.write(run_id + "\\n")
+if (jobs / f"fail-{run_id}").exists():
+    sys.exit(1)
+record = next(run for run in json.loads(pathlib.Path(folder, "manifest.json").read_text())["runs"] if run["run_id"] == run_id)
+(jobs / f"{run_id}.json").write_text(json.dumps({"runs": [{**record, "status": "done"}], "facts": {}, "findings": [], "vocabulary": {}}))
+"""
+
+
+@pytest.fixture
+def stand_in(store, tmp_path, monkeypatch):
+    if importlib.util.find_spec("snakemake") is None:
+        pytest.skip("Snakemake is not installed: `make sweep-ready`")
+    (tmp_path / "job.py").write_text(JOB)
+    monkeypatch.setattr(sweep, "VSPROF", [sys.executable, str(tmp_path / "job.py")])
+    monkeypatch.setattr(Results, "join", lambda self: None)
+    (store.folder / sweep.JOBS).mkdir()
+    return store
+
+
+def order(store) -> list[str]:
+    return (store.folder / sweep.JOBS / "order").read_text().split()
+
+
+def test_snakemake_does_every_run_once(stand_in):
+    sweep.run(stand_in, QUIET, "local", 2, [])
+    assert sorted(order(stand_in)) == ids(stand_in)
+    assert stand_in.manifest["status"] == "complete"
+    sweep.run(stand_in, QUIET, "local", 2, [])
+    assert sorted(order(stand_in)) == ids(stand_in)
+
+
+def test_it_goes_on_after_a_run_that_failed(stand_in):
+    first = ids(stand_in)[0]
+    bad = stand_in.folder / sweep.JOBS / f"fail-{first}"
+    bad.touch()
+    sweep.run(stand_in, QUIET, "local", 1, [])
+    assert sorted(order(stand_in)) == ids(stand_in)
+    assert stand_in.manifest["status"] == "partial"
+    bad.unlink()
+    sweep.run(stand_in, QUIET, "local", 1, [])
+    assert sorted(order(stand_in)) == sorted([*ids(stand_in), first])
+    assert stand_in.manifest["status"] == "complete"
+
+
+def test_a_snakemake_that_fails_by_itself_is_told(stand_in):
+    for run_id in ids(stand_in):
+        record = next(run for run in stand_in.manifest["runs"] if run["run_id"] == run_id)
+        said = {"runs": [{**record, "status": "done"}], "facts": {}, "findings": [], "vocabulary": {}}
+        (stand_in.folder / sweep.JOBS / f"{run_id}.json").write_text(json.dumps(said))
+    with pytest.raises(RunFailed, match=r"Snakemake ended with status .*snakemake\.log"):
+        sweep.run(stand_in, QUIET, "local", 1, ["--no-such-option"])
