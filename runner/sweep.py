@@ -133,8 +133,8 @@ def _snakemake(folder: Path, runs: list[str], progress: Progress, words: list[st
     }  # fmt: skip
     (folder / JOBS / "snakemake.json").write_text(json.dumps(config, indent=1))
     command = [
-        sys.executable, "-m", "snakemake", "--snakefile", str(SNAKEFILE), "--directory", str(folder), "--configfile", f"{JOBS}/snakemake.json",
-        "--keep-going", "--rerun-incomplete", "--rerun-triggers", "mtime", *words,
+        sys.executable, "-m", "snakemake", "--snakefile", str(SNAKEFILE), "--directory", str(folder),
+        "--configfile", f"{JOBS}/snakemake.json", "--keep-going", "--rerun-incomplete", "--rerun-triggers", "mtime", *words,
     ]  # fmt: skip
     with (folder / JOBS / "snakemake.log").open("a") as log:
         # In a process group of its own: Ctrl-C is passed on once, and it ends its jobs in order.
