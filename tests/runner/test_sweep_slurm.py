@@ -1,0 +1,135 @@
+# SPDX-License-Identifier: GPL-2.0-or-later
+"""A sweep on a real Slurm cluster while its jobs are killed, a node is drained, and its controller crashes.
+
+What the jobs do is a stand-in for `vsprof job`: it takes two seconds, and notes when it began and ended.
+"""
+
+from __future__ import annotations
+
+import importlib.util
+import json
+import os
+import subprocess
+import sys
+import tempfile
+import time
+from pathlib import Path
+
+import pytest
+from slurm import Slurm, lacking
+
+NODES = [int(word) for word in os.environ.get("VSPROF_SLURM_NODES", "2").split()]
+RUNS = 10
+JOB = """
+import json, os, pathlib, sys, time
+_, folder, run_id = sys.argv[1:]
+jobs = pathlib.Path(folder, "jobs")
+def note(what):
+    with (jobs / "order").open("a") as order:
+        order.write(f"{what} {run_id} {os.environ['SLURMD_NODENAME']}\\n")
+note("begin")
+time.sleep(2)
+manifest = json.loads(pathlib.Path(folder, "manifest.json").read_text())
+record = next(run for run in manifest["runs"] if run["run_id"] == run_id)
+(jobs / f"{run_id}.json").write_text(json.dumps({"runs": [{**record, "status": "done"}], "facts": {}, "findings": [], "vocabulary": {}}))
+note("end")
+"""
+DRIVER = """
+import pathlib, signal, sys
+from vsprof.runner import sweep
+from vsprof.runner.progress import Progress
+from vsprof.runner.results import Results
+def end(number, frame):
+    raise KeyboardInterrupt
+signal.signal(signal.SIGTERM, end)
+folder, job, *options = sys.argv[1:]
+sweep.VSPROF = [sys.executable, job]
+Results.join = lambda self: None
+store = Results.open(pathlib.Path(folder))
+sweep.run(store, Progress(quiet=True), "slurm", 20, options)
+print(store.manifest["status"])
+"""
+OPTIONS = ("--slurm-no-account", "--slurm-init-seconds-before-status-checks", "2", "--slurm-status-command", "squeue")
+"""This cluster keeps no accounts."""
+
+
+@pytest.fixture(params=NODES, ids=lambda nodes: f"{nodes}-nodes")
+def cluster(request):
+    if importlib.util.find_spec("snakemake_executor_plugin_slurm") is None:
+        pytest.skip("Snakemake and its executor for Slurm are not installed: `make sweep-ready`")
+    if why := lacking():
+        pytest.skip(f"no Slurm here: {why}")
+    with tempfile.TemporaryDirectory(prefix="slurm-", dir="/tmp") as folder, Slurm(Path(folder), request.param) as made:
+        yield made
+
+
+class Swept:
+    """A result of `RUNS` runs, and the sweep that does them."""
+
+    def __init__(self, cluster: Slurm, folder: Path) -> None:
+        self.cluster, self.folder = cluster, folder / "result"
+        self.jobs = self.folder / "jobs"
+        self.jobs.mkdir(parents=True)
+        self.runs = [f"r{number:03d}" for number in range(1, RUNS + 1)]
+        runs = [{"run_id": run_id, "status": "planned"} for run_id in self.runs]
+        whole = {"name": "made-up", "runs": runs, "facts": {}, "findings": [], "vocabulary": {}, "status": "partial"}
+        (self.folder / "manifest.json").write_text(json.dumps(whole))
+        (folder / "job.py").write_text(JOB)
+        (folder / "driver.py").write_text(DRIVER)
+        self._words = [sys.executable, str(folder / "driver.py"), str(self.folder), str(folder / "job.py"), *OPTIONS]
+
+    def start(self) -> subprocess.Popen[str]:
+        # The namespace is another, the working directory and so the code the same.
+        return subprocess.Popen([*self.cluster.enter(), *self._words], stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True)
+
+    def ends(self, process: subprocess.Popen[str]) -> str:
+        printed, _ = process.communicate(timeout=300)
+        assert process.returncode == 0, f"{printed}\n{(self.jobs / 'snakemake.log').read_text()[-3000:]}"
+        return printed.split()[-1]
+
+    def noted(self, what: str) -> list[str]:
+        order = self.jobs / "order"
+        lines = order.read_text().splitlines() if order.exists() else []
+        return sorted(line.split()[1] for line in lines if line.startswith(what))
+
+    def wait(self, runs: int, what: str = "end") -> None:
+        until = time.monotonic() + 120
+        while len(self.noted(what)) < runs:
+            assert time.monotonic() < until, f"{len(self.noted(what))} of {runs}: {what}"
+            time.sleep(0.1)
+
+
+def test_nothing_is_lost_and_nothing_done_twice(cluster, tmp_path):
+    swept = Swept(cluster, tmp_path)
+    first = swept.start()
+    swept.wait(1, "begin")
+    killed = cluster.jobs("RUNNING")[0]
+    assert cluster.run("scancel", killed).returncode == 0
+    swept.wait(2)
+    cluster.restart_controller()
+    drained = cluster.nodes[-1] if len(cluster.nodes) > 1 else None
+    if drained:
+        assert cluster.run("scontrol", "update", f"nodename={drained}", "state=drain", "reason=test").returncode == 0
+    # The killed job's run is missing, and all others are there.
+    assert swept.ends(first) == "partial"
+    assert len(swept.noted("end")) == RUNS - 1
+    again = swept.start()
+    assert swept.ends(again) == "complete"
+    assert swept.noted("end") == swept.runs
+    lines = (swept.jobs / "order").read_text().splitlines()
+    if drained:
+        assert lines[-1].split()[2] != drained
+
+
+def test_a_sweep_that_is_interrupted_leaves_no_job_and_goes_on(cluster, tmp_path):
+    swept = Swept(cluster, tmp_path)
+    first = swept.start()
+    swept.wait(1)
+    first.terminate()
+    first.communicate(timeout=120)
+    until = time.monotonic() + 60
+    while cluster.jobs("RUNNING,PENDING,COMPLETING"):
+        assert time.monotonic() < until, cluster.run("squeue").stdout
+        time.sleep(0.2)
+    assert swept.ends(swept.start()) == "complete"
+    assert sorted(set(swept.noted("end"))) == swept.runs
