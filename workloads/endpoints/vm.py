@@ -48,7 +48,9 @@ LEAST_PROGRESS = 0.02
 """The part of the time that a booting guest's CPU runs at least. Four emulated CPUs on one real one leave each a fourth."""
 PLUG_LOOKS = 400
 """How often a guest looks whether an interface is there, 50 ms apart by its own clock."""
-POLL_S = 0.1
+SHORTEST_POLL_S, POLL_S = 0.005, 0.1
+"""Between two looks whether a command in a guest ended. Most take some hundredths of a second: so each pause is twice the one before, up to
+the longest."""
 CONNECT_SECONDS = 60
 """To QEMU's monitor."""
 LOOK_S = 60
@@ -403,14 +405,15 @@ class GuestJob(Job):
 
     def result(self, seconds: float) -> str:
         began, goes_on, patience = time.monotonic(), self._vm.goes_on(), min(seconds, LOOK_S)
-        look = began + patience
+        look, pause = began + patience, SHORTEST_POLL_S
         while not self.finished():
             if (now := time.monotonic()) > look:
                 if not goes_on():
                     why = f"{self._vm.waits_for()}; {self._vm.programs()}"
                     raise messages.endpoint_failed(self._vm.name, f"no end after {now - began:.0f} s: {self._command}: {why}", "")
                 look = now + patience
-            time.sleep(POLL_S)
+            time.sleep(pause)
+            pause = min(2 * pause, POLL_S)
         assert self._status is not None
         output, words = (_decoded(self._status.get(key)) for key in ("out-data", "err-data"))
         if self._status.get("exitcode", 0) != 0 and not self._may_fail:
