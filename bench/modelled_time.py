@@ -146,12 +146,12 @@ class _Path:
         self._model.set_quantum(quantum_us)
         before = self.clock()
         with tempfile.TemporaryDirectory() as folder:
-            into = Path(folder) / "w1"
-            window.measure_modelled(self._host, self._traffic, {}, self._model, SECONDS, WARMUP_SECONDS, into)
+            into, file = Path(folder) / "w1", Path(folder) / "model" / "counted.json"
+            window.measure_modelled(self._host, self._traffic, {}, self._model, SECONDS, WARMUP_SECONDS, into, file)
             begin, end = (self._parse((into / f"{window.PORTS}.{at}").read_text())[self._port].sent_packets for at in ("begin", "end"))
             rate = (end - begin) / window.recorded_seconds(into, window.PORTS)
+            counted = json.loads(file.read_text())["window"]
         self._traffic.check()
-        counted = json.loads(self._model.read_window())["window"]
         packets = rate * counted["seconds"]
         wall, modelled = (self.clock()[key] - before[key] for key in ("wall_s", "modelled_s"))
         return Seen(rate, *(_sum(counted, counter) / packets for counter in ("l1d_misses", "task_switches")), wall / modelled)

@@ -217,10 +217,8 @@ def _measure_in_modelled_time(
         for one in shared.values():
             one.next_window(number, windows.count)
         warmup = windows.modelled_warmup_seconds
-        window.measure_modelled(host, traffic, shared, clock, seconds, warmup, into / f"w{number}", meanwhile)
-        counted = into / schema.own_window(name, number)
-        counted.mkdir(parents=True)
-        (counted / f"{name}.end").write_text(clock.read_window())
+        counted = into / schema.own_window(name, number) / f"{name}.end"
+        window.measure_modelled(host, traffic, shared, clock, seconds, warmup, into / f"w{number}", counted, meanwhile)
         traffic.check()
     traffic.after_windows()
 

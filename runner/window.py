@@ -98,11 +98,12 @@ def measure_modelled(
     seconds: float,
     warmup: float,
     into: Path,
+    counted: Path,
     meanwhile: Callable[[], None] = lambda: None,
 ) -> None:
     """The same in modelled time, which lasts no longer than it must: what takes a program long to begin or to end is done outside.
 
-    ``meanwhile`` is called about once a second while the window lasts."""
+    ``counted``: the file that takes what the clock counted. ``meanwhile`` is called about once a second while the window lasts."""
     wanted = nested(probes(traffic, collectors), collectors)
     parts = {"before": _before(wanted), "inside": _inside(wanted, seconds, marks=clock.marks()), "behind": _behind(wanted)}
     # In one file: to send one costs a slow host most of a second.
@@ -117,8 +118,12 @@ def measure_modelled(
             before = traffic.sample() if traffic.asks_endpoints() else None
             shell.ask("inside", LOOK_S, clock.patience(seconds + PROBES_S), meanwhile)
             samples = (before, traffic.sample()) if before else None
-        shell.ask("behind", ALLOWANCE_S)
-    _keep(host, samples, into)
+        # Nothing is measured any more. Guests that went on sending would take this machine's CPUs from what is done now.
+        with host.guests_held():
+            shell.ask("behind", ALLOWANCE_S)
+            _keep(host, samples, into)
+            counted.parent.mkdir(parents=True)
+            counted.write_text(clock.read_window())
 
 
 def _keep(host: Testbed, samples: tuple[Sample, Sample] | None, into: Path) -> None:

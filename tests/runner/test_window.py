@@ -46,8 +46,8 @@ class Machine:
 
     clock = "modelled"
 
-    def __init__(self):
-        self.done: list[str] = []
+    def __init__(self, log: Path | None = None):
+        self.log = log
 
     def push(self, content, path):
         Path(path).write_text(content)
@@ -62,6 +62,17 @@ class Machine:
             yield shell
         finally:
             shell.close()
+
+    @contextlib.contextmanager
+    def guests_held(self):
+        self._note("guests stand still")
+        yield
+        self._note("guests go on")
+
+    def _note(self, word: str) -> None:
+        if self.log:
+            with self.log.open("a") as log:
+                log.write(f"{word}\n")
 
 
 class Counting:
@@ -88,6 +99,10 @@ class Counting:
     def patience(self, seconds):
         return lambda: False
 
+    def read_window(self):
+        self.note("what was counted")
+        return "what the model counted"
+
     def marks(self):
         return Marks(*(f"echo {word} >> {self.log}" for word in ("probes", "opened", "closed")))
 
@@ -112,12 +127,14 @@ def test_in_modelled_time_are_only_the_probes_and_the_marks_touch_the_window(tmp
     # What its preparation began, its end finds: it is one shell.
     probe = Probe(f"echo begin >> {log}", f"echo end >> {log}", f"echo prepare >> {log}; mine=5", f"echo finish $mine >> {log}")
     monkeypatch.setattr(window, "probes", lambda traffic, collectors: {"p": probe})
-    window.measure_modelled(Machine(), both, {}, both, 0.1, 0.0, tmp_path / "kept")
+    window.measure_modelled(Machine(log), both, {}, both, 0.1, 0.0, tmp_path / "kept", tmp_path / "own" / "c.end")
     assert log.read_text().splitlines() == [
-        "prepare", "hold", "time begins", "go on", "warm up 0.0 to 0.0", "sample", "probes", "begin", "opened", "closed", "end", "sample", "time ends", "finish 5",
+        "prepare", "hold", "time begins", "go on", "warm up 0.0 to 0.0", "sample", "probes", "begin", "opened", "closed", "end", "sample", "time ends",
+        "guests stand still", "finish 5", "what was counted", "guests go on",
     ]  # fmt: skip
     assert window.recorded_samples(tmp_path / "kept") == (both.sample(), both.sample())
     assert (tmp_path / "kept" / "errors.txt").read_text() == ""
+    assert (tmp_path / "own" / "c.end").read_text() == "what the model counted"
     assert window.recorded_seconds(tmp_path / "kept", "p") >= 0.1
 
 
@@ -138,7 +155,7 @@ def test_in_modelled_time_what_asks_the_switch_is_outside_of_all_others(tmp_path
     }
     monkeypatch.setattr(window, "probes", lambda traffic, collectors: found)
     collectors = {"asks": Asks(None), "both": Both(None), "counts": Counts(None), "late": Asks(None)}
-    window.measure_modelled(Machine(), both, collectors, both, 0.01, 0.0, tmp_path / "kept")
+    window.measure_modelled(Machine(), both, collectors, both, 0.01, 0.0, tmp_path / "kept", tmp_path / "own" / "c.end")
     order = ["asks", "late", "ports", "both", "counts"]
     said = log.read_text().splitlines()
     assert [line for line in said if line.endswith(("begins", "ends", "opened", "closed"))] == [
@@ -150,7 +167,7 @@ def test_endpoints_that_are_not_asked_have_no_samples(tmp_path, monkeypatch):
     monkeypatch.setattr(window, "FOLDER", str(tmp_path / "w"))
     both = Counting(tmp_path / "log", asks=False)
     monkeypatch.setattr(window, "probes", lambda traffic, collectors: {})
-    window.measure_modelled(Machine(), both, {}, both, 0.1, 0.0, tmp_path / "kept")
+    window.measure_modelled(Machine(), both, {}, both, 0.1, 0.0, tmp_path / "kept", tmp_path / "own" / "c.end")
     assert "sample" not in both.log.read_text()
     assert window.recorded_samples(tmp_path / "kept") is None
 
@@ -161,7 +178,7 @@ def test_modelled_time_ends_when_a_probe_fails(tmp_path, monkeypatch):
     both = Counting(log)
     monkeypatch.setattr(window, "probes", lambda traffic, collectors: {"p": Probe("exit 3", "true")})
     with pytest.raises(errors.RunFailed):
-        window.measure_modelled(Machine(), both, {}, both, 0.1, 0.0, tmp_path / "kept")
+        window.measure_modelled(Machine(), both, {}, both, 0.1, 0.0, tmp_path / "kept", tmp_path / "own" / "c.end")
     assert log.read_text().splitlines()[-1] == "time ends"
 
 
