@@ -19,8 +19,9 @@ from pathlib import Path
 from typing import Any, ClassVar
 
 from vsprof.collectors.base import Clock, Glance, Marks, Recorded
-from vsprof.collectors.uarch_model import functions, messages, numbers, profiles, stacks, symbols, timeline
+from vsprof.collectors.uarch_model import functions, messages, numbers, processes, profiles, stacks, symbols, timeline
 from vsprof.collectors.uarch_model.control import REST_SECONDS, Control
+from vsprof.collectors.uarch_model.spots import Spots
 from vsprof.terms import errors, places
 from vsprof.terms import messages as terms_messages
 from vsprof.terms.schema import FunctionCount, Number, Span, StackCount
@@ -216,7 +217,7 @@ class UarchModel(Clock):
         self._control.ask(f"profile {flat}")
         self._symbols = symbols.Symbols(self.host)
         # Once, while the host is fast: a command costs seconds when it is modelled, and the processes stay the same.
-        self._processes = self.host.run(symbols.PROCESSES).stdout
+        self._processes = processes.Processes(self.host.run(processes.LIST).stdout)
         self._tell_of_kernel()
         self._tell_of_nodes()
         self._tell_of_polling()
@@ -266,12 +267,11 @@ class UarchModel(Clock):
 
     def _tell_of_polling(self) -> None:
         """A poll-mode thread's functions lie where its process was loaded."""
-        maps, _ = symbols.read_processes(self._processes)
         for file, (asks, gives) in POLLS.items():
-            for begin, end in self._symbols.places(asks, file, maps):
+            for begin, end in self._symbols.places(asks, file, self._processes.maps):
                 self._ask(f"hook polls {begin:x}")
                 self._ask(f"returns found {begin:x} {end:x}")
-            for begin, end in self._symbols.places(gives, file, maps):
+            for begin, end in self._symbols.places(gives, file, self._processes.maps):
                 self._ask(f"hook bursts {begin:x}")
                 self._ask(f"returns frames {begin:x} {end:x}")
 
@@ -281,8 +281,9 @@ class UarchModel(Clock):
     def read_window(self) -> str:
         window, status = (json.loads(self._ask(what)) for what in ("window", "status"))
         # Addresses become names here, while the host's programs are at hand; they are far more than the names.
-        named = self._symbols.functions(window, self._processes)
-        called = stacks.named(self._symbols, window, self._processes)
+        hot = [Spots.of(core["hot"]) for core in window["cores"]]
+        named = self._symbols.functions(hot, self._processes)
+        called = stacks.named(self._symbols, hot, self._processes)
         for core in window["cores"]:
             for addresses in ("spots", "stacks"):
                 core["hot"].pop(addresses, None)

@@ -12,11 +12,11 @@ from collections.abc import Iterable, Mapping
 from typing import Any
 
 from vsprof.collectors.base import Recorded
-from vsprof.collectors.uarch_model import numbers, symbols
+from vsprof.collectors.uarch_model import numbers, spots
 from vsprof.terms.placement import Placement
 from vsprof.terms.schema import FunctionCount
 
-SAMPLES, *MISSES = symbols.KINDS
+SAMPLES, *MISSES = spots.KINDS
 
 
 def of(recorded: Recorded) -> Iterable[FunctionCount]:

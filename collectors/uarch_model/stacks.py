@@ -9,16 +9,19 @@ ran, and has not come back from since, is not in it.
 from __future__ import annotations
 
 import heapq
-import itertools
 import json
-from collections import Counter, defaultdict
-from collections.abc import Iterable, Mapping
+from collections import Counter
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
+
+import numpy as np
 
 from vsprof.collectors.base import Recorded
 from vsprof.collectors.perf_text import thread_name
-from vsprof.collectors.uarch_model import functions, numbers, symbols
-from vsprof.collectors.uarch_model.symbols import KERNEL_HALF, KINDS, MODES, Symbols
+from vsprof.collectors.uarch_model import functions, numbers
+from vsprof.collectors.uarch_model.processes import Processes
+from vsprof.collectors.uarch_model.spots import KINDS, Spots, looked_up
+from vsprof.collectors.uarch_model.symbols import KERNEL_HALF, MODES, Symbols, whose
 from vsprof.terms.placement import Placement
 from vsprof.terms.schema import StackCount
 
@@ -57,30 +60,25 @@ class Stacks:
 class Addresses:
     """What addresses mean to the threads of a host."""
 
-    def __init__(self, found: Symbols, processes: str) -> None:
-        self._found = found
-        self._maps, self._process_of = symbols.read_processes(processes)
-        self._everywhere = list(itertools.chain.from_iterable(self._maps.values()))
+    def __init__(self, found: Symbols, processes: Processes) -> None:
+        self._found, self._processes = found, processes
         self._known: dict[tuple[int, int, bool], str] = {}
-
-    def process(self, thread: int) -> int:
-        return self._process_of.get(thread, -1)
 
     def frame(self, address: int, process: int, guest: bool) -> str:
         key = address, process, guest
         if (known := self._known.get(key)) is None:
             mode = f"{'guest' if guest else 'host'}_{'kernel' if address >= KERNEL_HALF else 'user'}"
-            where, function = self._found.name(address, mode, itertools.chain(self._maps.get(process, []), self._everywhere))
+            where, function = self._found.name(address, mode, process, self._processes)
             known = self._known[key] = _frame(where, function, in_kernel=mode == "host_kernel")
         return known
 
 
-def named(found: Symbols, window: Mapping[str, Any], processes: str) -> dict[str, Any]:
-    """The stacks of a window in words: ``frames``, and ``stacks`` with their places in these and what was counted there."""
+def named(found: Symbols, cores: Sequence[Spots], processes: Processes) -> dict[str, Any]:
+    """The stacks of a window's cores in words: ``frames``, and ``stacks`` with their places in these and what was counted there."""
     addresses, words, stacks = Addresses(found, processes), Stacks(), []
     places: dict[int, int] = {}
-    for index, core in enumerate(window["cores"]):
-        sums = _sums(core["hot"], addresses, words)
+    for index, spots in enumerate(cores):
+        sums = _sums(spots, addresses, processes, words)
         for (thread, mode, stack), counts in _kept(sums, words).items():
             kept = {kind: count for kind, count in zip(KINDS, counts, strict=True) if count}
             frames = [places.setdefault(frame, len(places)) for frame in words.of(stack)]
@@ -89,27 +87,27 @@ def named(found: Symbols, window: Mapping[str, Any], processes: str) -> dict[str
     return {"frames": [all_frames[frame] for frame in places], "stacks": stacks}
 
 
-def _sums(hot: Mapping[str, Any], addresses: Addresses, words: Stacks) -> dict[_Key, list[int]]:
-    nodes = [(0, 0), *((parent, int(back, 16)) for parent, back in hot.get("stacks", []))]
+def _sums(spots: Spots, addresses: Addresses, processes: Processes, words: Stacks) -> dict[_Key, list[int]]:
     stack_of: dict[tuple[int, int, bool], int] = {}
 
     def stack(node: int, process: int, guest: bool) -> int:
         if not node:
             return 0
         if (known := stack_of.get((node, process, guest))) is None:
-            parent, back = nodes[node]
+            below, back = spots.callers[node]
             # The call is before the place that it returns to, which may be another function's begin.
-            known = words.on(stack(parent, process, guest), addresses.frame(back - 1, process, guest))
+            known = words.on(stack(below, process, guest), addresses.frame(back - 1, process, guest))
             stack_of[node, process, guest] = known
         return known
 
-    sums: dict[_Key, list[int]] = defaultdict(lambda: [0] * len(KINDS))
-    for address, thread, mode, *counts, node in hot["spots"]:
-        process, guest = addresses.process(thread), MODES[mode].startswith("guest")
-        row = sums[thread, MODES[mode], words.on(stack(node, process, guest), addresses.frame(int(address, 16), process, guest))]
-        for kind, count in enumerate(counts):
-            row[kind] += count
-    return sums
+    owners, owner_of = looked_up(processes.of_thread, spots.threads)
+    guests = np.array([mode.startswith("guest") for mode in MODES])[spots.modes]
+    frames, frame_of = looked_up(addresses.frame, spots.addresses, whose(spots, processes), guests)
+    stacks, stack_place = looked_up(stack, spots.stacks, np.array(owners, np.int64)[owner_of], guests)
+    first, rows = spots.summed(spots.threads, spots.modes, stack_place, frame_of)
+    found = (words.on(stacks[stack_place[place]], frames[frame_of[place]]) for place in first)
+    keys = ((int(spots.threads[place]), MODES[spots.modes[place]], stack) for place, stack in zip(first, found, strict=True))
+    return dict(zip(keys, rows, strict=True))
 
 
 def _frame(where: str, function: str, *, in_kernel: bool) -> str:

@@ -10,28 +10,26 @@ from __future__ import annotations
 import bisect
 import functools
 import heapq
-import itertools
 import struct
-from collections import defaultdict
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 from elftools.common.exceptions import ELFError
 from elftools.elf.elffile import ELFFile
 from elftools.elf.sections import SymbolTableSection
+from numpy.typing import NDArray
 
+from vsprof.collectors.uarch_model.processes import UNKNOWN, Mapped, Processes
+from vsprof.collectors.uarch_model.spots import KINDS, Spots, looked_up
 from vsprof.testbeds.base import Testbed
 
-PROCESSES = "grep -sH ' r-xp ' /proc/[0-9]*/maps; echo ---; ls -d /proc/[0-9]*/task/[0-9]* 2> /dev/null; true"
-"""Which code each process has mapped where, and which threads it has."""
 KERNEL_SYMBOLS = "awk '$2 ~ /^[tTwW]$/ { print $1, $3, $4 }' /proc/kallsyms"
 KERNEL_HALF = 1 << 63
 MODULES = 0xFFFFFFFFC0000000
 """Where x86-64 Linux begins to load modules (Documentation/arch/x86/x86_64/mm.rst)."""
-KINDS = ("samples", "l1d_misses", "l1i_misses", "l2_misses", "llc_misses", "dtlb_walks", "itlb_walks", "branch_misses")
-"""The counts of a hot spot, in the plug-in's order (hot.h); behind them the number of its call stack."""
 MODES = ("host_kernel", "host_user", "guest_kernel", "guest_user")
 MOST_FUNCTIONS = 150
 """Kept of each core: so many with most samples, and with most misses of each kind."""
@@ -57,16 +55,6 @@ class Table:
         return self.names[at] if at >= 0 else None
 
 
-@dataclass(frozen=True)
-class Mapped:
-    """A piece of a file in a process's memory."""
-
-    begin: int
-    end: int
-    offset: int
-    path: str
-
-
 LAYOUT = "cat /proc/version; awk '{ print $1, $6 }' /proc/modules"
 """What tells one kernel, as it lies in memory, from another. Needs root, or all addresses are 0."""
 BUILT_IN = "cat /proc/version; grep -m 1 ' _stext$' /proc/kallsyms"
@@ -89,25 +77,19 @@ class Symbols:
         self._host = host
         self.kernel = kernel_table(asked_once(host, KERNEL_SYMBOLS))
 
-    def functions(self, window: Mapping[str, Any], processes: str) -> list[dict[str, Any]]:
-        """The hot spots of a window by core, thread, mode and function."""
-        maps, process_of = read_processes(processes)
-        everywhere = list(itertools.chain.from_iterable(maps.values()))
+    def functions(self, cores: Sequence[Spots], processes: Processes) -> list[dict[str, Any]]:
+        """The hot spots of a window's cores by core, thread, mode and function."""
         found = []
 
         @functools.cache
-        def name(address: str, process: int, mode: int) -> tuple[str, str]:
-            # The thread's own process first. A block of a library that processes share has the address of the process that it was
-            # translated for (see core.h), so any other's mappings may be what tells.
-            return self.name(int(address, 16), MODES[mode], itertools.chain(maps.get(process, []), everywhere))
+        def name(address: int, process: int, mode: int) -> tuple[str, str]:
+            return self.name(address, MODES[mode], process, processes)
 
-        for index, core in enumerate(window["cores"]):
-            sums: dict[_Key, list[int]] = defaultdict(lambda: [0] * len(KINDS))
-            for address, thread, mode, *counts, _ in core["hot"]["spots"]:
-                row = sums[(thread, MODES[mode], *name(address, process_of.get(thread, -1), mode))]
-                for kind, count in enumerate(counts):
-                    row[kind] += count
-            for (thread, mode, where, function), counts in _hottest(sums).items():
+        for index, spots in enumerate(cores):
+            names, name_of = looked_up(name, spots.addresses, whose(spots, processes), spots.modes)
+            first, rows = spots.summed(spots.threads, spots.modes, name_of)
+            keys = ((int(spots.threads[place]), MODES[spots.modes[place]], *names[name_of[place]]) for place in first)
+            for (thread, mode, where, function), counts in _hottest(dict(zip(keys, rows, strict=True))).items():
                 kept = {kind: count for kind, count in zip(KINDS, counts, strict=True) if count}
                 found.append({"core": index, "thread": thread, "mode": mode, "object": where, "function": function, **kept})
         return found
@@ -125,13 +107,13 @@ class Symbols:
                     found.append((part.begin + begin - part.offset, part.begin + min(end, last) - part.offset))
         return found
 
-    def name(self, address: int, mode: str, mapped: Iterable[Mapped]) -> tuple[str, str]:
-        """The object and the function of an address, in a word of MODES; a program's by what it has mapped."""
+    def name(self, address: int, mode: str, process: int, processes: Processes) -> tuple[str, str]:
+        """The object and the function of an address, in a word of MODES; a program's by what ``process`` has mapped."""
         if address >= KERNEL_HALF:
             return self._kernel_name(address, mode)
         if mode == "guest_user":
             return "guest programs", "(unknown)"
-        return self._program_name(address, mapped)
+        return self._program_name(address, processes.part(address, process))
 
     def _kernel_name(self, address: int, mode: str) -> tuple[str, str]:
         guest = mode.startswith("guest")
@@ -141,8 +123,7 @@ class Symbols:
         where, function = self.kernel.find(address) or ("kernel", f"{address:#x}")
         return (f"guest {where}" if guest else where), function
 
-    def _program_name(self, address: int, mapped: Iterable[Mapped]) -> tuple[str, str]:
-        part = next((m for m in mapped if m.begin <= address < m.end), None)
+    def _program_name(self, address: int, part: Mapped | None) -> tuple[str, str]:
         if part is None:
             return "programs that ended", "(unknown)"
         local = self._host.file(part.path) if part.path.startswith("/") else None
@@ -162,6 +143,12 @@ def _hottest(sums: Mapping[_Key, list[int]]) -> dict[_Key, list[int]]:
     return best
 
 
+def whose(spots: Spots, processes: Processes) -> NDArray[np.int64]:
+    """The process by which each spot's address is to be understood. The kernel's addresses are the same in all."""
+    owners, owner_of = looked_up(processes.of_thread, spots.threads)
+    return np.where(spots.addresses >= KERNEL_HALF, UNKNOWN, np.array(owners, np.int64)[owner_of])
+
+
 def kernel_table(text: str) -> Table:
     """/proc/kallsyms, cut to address, name and ``[module]``."""
     entries = []
@@ -169,19 +156,6 @@ def kernel_table(text: str) -> Table:
         address, name, *module = line.split()
         entries.append((int(address, 16), (module[0].strip("[]") if module else "kernel", name)))
     return Table.of(entries)
-
-
-def read_processes(text: str) -> tuple[dict[int, list[Mapped]], dict[int, int]]:
-    """What PROCESSES printed: each process's mappings, and each thread's process."""
-    maps_text, _, tasks_text = text.partition("---\n")
-    maps: dict[int, list[Mapped]] = defaultdict(list)
-    for line in maps_text.splitlines():
-        where, _, rest = line.partition(":")
-        fields = rest.split(maxsplit=5)
-        begin, end = (int(part, 16) for part in fields[0].split("-"))
-        maps[int(where.split("/")[2])].append(Mapped(begin, end, int(fields[2], 16), fields[5] if len(fields) > 5 else ""))
-    process_of = {int(fields[4]): int(fields[2]) for fields in (line.split("/") for line in tasks_text.splitlines())}
-    return dict(maps), process_of
 
 
 @functools.cache

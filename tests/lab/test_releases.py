@@ -7,7 +7,8 @@ from collections.abc import Iterator
 
 import pytest
 
-from vsprof.collectors.uarch_model import symbols
+from vsprof.collectors.uarch_model import processes, symbols
+from vsprof.collectors.uarch_model.processes import Processes
 from vsprof.switches.kernel_ovs import KernelOvs
 from vsprof.switches.ovs_dpdk import OvsDpdk
 from vsprof.switches.vhost_switch import VhostSwitch
@@ -34,7 +35,7 @@ def test_ovs_dpdk_of_another_release_runs_and_makes_ports(lab: Lab) -> None:
         facts = switch.facts()
         assert f"(Open vSwitch) {OVS}" in facts["version"][0]
         assert f"DPDK {DPDK}" in facts["dpdk"]
-        maps, _ = symbols.read_processes(lab.run(symbols.PROCESSES).stdout)
+        maps = Processes(lab.run(processes.LIST).stdout).maps
         daemon = switch.processes()[-1].pid
         [program] = {lab.file(part.path) for part in maps[daemon] if part.path.endswith("ovs-vswitchd-dpdk")}
         libraries = {lab.file(part.path) for part in maps[daemon] if "librte_vhost" in part.path}

@@ -17,7 +17,7 @@ import pytest
 
 from vsprof.collectors import uarch_model
 from vsprof.collectors.base import Clock, Recorded
-from vsprof.collectors.uarch_model import UarchModel, profiles, symbols
+from vsprof.collectors.uarch_model import UarchModel, processes, profiles, symbols
 from vsprof.collectors.uarch_model import messages as uarch_model_messages
 from vsprof.collectors.uarch_model.control import Control
 from vsprof.terms import errors, plugins
@@ -56,9 +56,9 @@ class Host:
     clock = EMULATED
     patience = Patience
 
-    def __init__(self, folder: Path, kernel: str = KERNEL, processes: str = PROCESSES) -> None:
+    def __init__(self, folder: Path, kernel: str = KERNEL, listed: str = PROCESSES) -> None:
         self.folder = folder
-        self.answers = {uarch_model.KERNEL: kernel, symbols.PROCESSES: processes, symbols.KERNEL_SYMBOLS: KALLSYMS, "true": ""}
+        self.answers = {uarch_model.KERNEL: kernel, processes.LIST: listed, symbols.KERNEL_SYMBOLS: KALLSYMS, "true": ""}
         self.answers[uarch_model.NODES] = "0 1 0-3\n"
         self.answers[uarch_model.COUNTER_SPEED] = COUNTER_SPEED
         self.answers[f"chmod +x {uarch_model.MARK}"] = ""
@@ -406,12 +406,12 @@ def test_where_the_current_task_is_kept_differs_between_kernels(made, tmp_path, 
 
 
 def test_a_host_without_poll_mode_threads_has_no_hook_for_polls(made, tmp_path):
-    _, plugin = made(Host(tmp_path, processes="---\n"))
+    _, plugin = made(Host(tmp_path, listed="---\n"))
     assert [command.split()[1] for command in plugin.commands if command.startswith("hook")] == ["packets", "segments"]
 
 
 def test_the_frames_of_vhost_switchs_own_rings_are_what_its_sending_returns(made, tmp_path):
-    _, plugin = made(Host(tmp_path, processes=SWITCH))
+    _, plugin = made(Host(tmp_path, listed=SWITCH))
     assert plugin.commands[-4:] == [
         "hook polls 560000001600",
         "returns found 560000001600 560000001700",

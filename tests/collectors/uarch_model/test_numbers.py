@@ -16,7 +16,7 @@ from pathlib import Path
 import pytest
 
 from vsprof.collectors.base import Recorded
-from vsprof.collectors.uarch_model import UarchModel, numbers, profiles, symbols
+from vsprof.collectors.uarch_model import UarchModel, numbers, profiles, spots, symbols
 from vsprof.terms.placement import Placement, Thread
 
 CAPTURED = Path(__file__).parents[1] / "captured" / "uarch_model.end"
@@ -264,7 +264,7 @@ def _listed(header: str, macro: str) -> tuple[str, ...]:
 
 
 def test_what_python_reads_is_what_the_plug_in_writes_in_its_order():
-    assert _listed("hot.h", "HOT_KINDS") == symbols.KINDS
+    assert _listed("hot.h", "HOT_KINDS") == spots.KINDS
     assert _listed("cpi.h", "CPI_PARTS") == numbers.CYCLES
     modes = re.search(r"enum mode \{([^}]*), MODE_COUNT \}", Path(numbers.__file__).with_name("counters.h").read_text())
     assert symbols.MODES == tuple(numbers.MODES) == tuple(modes[1].lower().replace(" ", "").split(","))

@@ -17,20 +17,22 @@ from tests.collectors.uarch_model.test_functions import PLACEMENT, WINDOW
 from tests.collectors.uarch_model.test_symbols import MAPS, Host
 from vsprof.collectors.base import Recorded
 from vsprof.collectors.uarch_model import UarchModel, stacks, symbols
+from vsprof.collectors.uarch_model.processes import Processes
+from vsprof.collectors.uarch_model.spots import Spots
 
 SWITCH_TO, OPEN, RECEIVE = 0xFFFFFFFF81001010, 0xFFFFFFFFC0310010, 0xFFFFFFFF81A00010
 PROGRAM, VDSO = 0x7F0000001500, 0x7FFD00000010
 ONE, MISSED = [1, 2, 0, 0, 0, 0, 0, 3], [0, 3, 0, 0, 0, 0, 0, 0]
 
 
-def window(nodes, *spots) -> dict:
+def core(nodes, *spots) -> Spots:
     """``nodes``: parent and return address, from number 1 on; ``spots``: address, thread, mode, counts, number of the stack."""
     hot = {"dropped": 0, "stacks_lost": 0, "stacks": [[parent, f"{back:x}"] for parent, back in nodes]}
-    return {"cores": [{"hot": {**hot, "spots": [[f"{address:x}", *more] for address, *more in spots]}}]}
+    return Spots.of({**hot, "spots": [[f"{address:x}", *more] for address, *more in spots]})
 
 
 def named(*parts) -> list[tuple[list[str], dict]]:
-    found = stacks.named(symbols.Symbols(Host()), window(*parts), MAPS)
+    found = stacks.named(symbols.Symbols(Host()), [core(*parts)], Processes(MAPS))
     return [([found["frames"][place] for place in one["frames"]], one) for one in found["stacks"]]
 
 

@@ -12,8 +12,9 @@ from types import SimpleNamespace
 
 import pytest
 
-from vsprof.collectors.uarch_model import symbols
-from vsprof.collectors.uarch_model.symbols import Mapped
+from vsprof.collectors.uarch_model import processes, symbols
+from vsprof.collectors.uarch_model.processes import Processes
+from vsprof.collectors.uarch_model.spots import KINDS, Spots
 
 KALLSYMS = """\
 ffffffff81000000 _stext
@@ -62,28 +63,6 @@ def test_an_empty_table_knows_nothing():
 def test_what_is_no_kallsyms_is_refused():
     with pytest.raises(ValueError):  # noqa: PT011
         symbols.kernel_table("awk: cannot open /proc/kallsyms\n")
-
-
-# --- Processes
-
-
-def test_maps_and_threads_are_read():
-    maps, process_of = symbols.read_processes(MAPS)
-    assert maps[1] == [Mapped(0x55D0C0001000, 0x55D0C0002000, 0x1000, "/usr/sbin/init")]
-    assert [one.path for one in maps[652]] == ["/usr/lib/librte_vhost.so.25.0", "", "[vdso]", "/opt/my programs/x (deleted)"]
-    assert process_of == {1: 1, 652: 652, 660: 652}
-
-
-def test_no_process_is_no_error():
-    assert symbols.read_processes("---\n") == ({}, {})
-
-
-def test_the_command_prints_what_is_read():
-    """On this machine, of which this process is a part."""
-    printed = subprocess.run(["sh", "-c", symbols.PROCESSES], capture_output=True, text=True, timeout=60, check=False).stdout
-    maps, process_of = symbols.read_processes(printed)
-    assert any(Path(one.path).name.startswith("libc") for one in maps[os.getpid()])
-    assert process_of[os.getpid()] == os.getpid()
 
 
 # --- Programs
@@ -165,14 +144,13 @@ def tree(compiled, tmp_path):
     path, addresses = compiled
     (tmp_path / "usr/lib").mkdir(parents=True)
     shutil.copy(path, tmp_path / "usr/lib/librte_vhost.so.25.0")
-    maps, _ = symbols.read_processes(MAPS)
-    part = maps[652][0]
+    part = Processes(MAPS).maps[652][0]
     return tmp_path, {name: part.begin + address - LOADED_AT - part.offset for name, address in addresses.items()}
 
 
 def test_places_of_a_function_where_its_library_is_mapped(tree):
     folder, at = tree
-    maps, _ = symbols.read_processes(MAPS)
+    maps = Processes(MAPS).maps
     found = symbols.Symbols(Host(folder))
     ((begin, end),) = found.places("shown", "librte_vhost.so", maps)
     assert begin == at["shown"]
@@ -184,19 +162,20 @@ def test_places_of_a_function_where_its_library_is_mapped(tree):
 
 
 def test_no_places_without_the_hosts_files():
-    maps, _ = symbols.read_processes(MAPS)
+    maps = Processes(MAPS).maps
     assert symbols.Symbols(Host()).places("shown", "librte_vhost.so", maps) == []
 
 
-def spots(*rows) -> dict:
-    return {"cores": [{"hot": {"dropped": 0, "spots": [[f"{address:x}", *more, 0] for address, *more in rows]}}]}
+def spots(*rows) -> list[Spots]:
+    """Of a window with one core."""
+    return [Spots.of({"dropped": 0, "spots": [[f"{address:x}", *more, 0] for address, *more in rows]})]
 
 
 ONE, MISSED = [1, 2, 0, 0, 0, 0, 0, 3], [0, 3, 0, 0, 0, 0, 0, 0]
 
 
-def named(window, files=None):
-    return [(f["object"], f["function"], f["mode"]) for f in symbols.Symbols(Host(files)).functions(window, MAPS)]
+def named(cores, files=None):
+    return [(f["object"], f["function"], f["mode"]) for f in symbols.Symbols(Host(files)).functions(cores, Processes(MAPS))]
 
 
 @pytest.mark.parametrize(
@@ -224,8 +203,8 @@ def test_where_an_address_lies(tmp_path, address, thread, mode, expected):
 
 def test_a_program_of_the_host_by_any_thread_of_its_process(tree):
     folder, at = tree
-    window = spots((at["shown"], 660, 1, *ONE), (at["shown"] + 1, 660, 1, *ONE), (at["hidden"], 652, 1, *MISSED))
-    first, second = symbols.Symbols(Host(folder)).functions(window, MAPS)
+    cores = spots((at["shown"], 660, 1, *ONE), (at["shown"] + 1, 660, 1, *ONE), (at["hidden"], 652, 1, *MISSED))
+    first, second = symbols.Symbols(Host(folder)).functions(cores, Processes(MAPS))
     expected = {"core": 0, "thread": 660, "mode": "host_user", "object": "librte_vhost.so.25.0", "function": "shown"}
     assert first == {**expected, "samples": 2, "l1d_misses": 4, "branch_misses": 6}
     assert second["thread"] == 652
@@ -251,15 +230,15 @@ def test_the_functions_with_most_of_any_kind_are_kept(monkeypatch):
 def test_a_function_of_this_very_process():
     """From /proc to the name of what a pointer points to."""
     pointer = ctypes.cast(ctypes.CDLL(None).getpid, ctypes.c_void_p).value
-    printed = subprocess.run(["sh", "-c", symbols.PROCESSES], capture_output=True, text=True, timeout=60, check=False).stdout
-    (found,) = symbols.Symbols(Host(Path("/"))).functions(spots((pointer, os.getpid(), 1, *ONE)), printed)
+    printed = subprocess.run(["sh", "-c", processes.LIST], capture_output=True, text=True, timeout=60, check=False).stdout
+    (found,) = symbols.Symbols(Host(Path("/"))).functions(spots((pointer, os.getpid(), 1, *ONE)), Processes(printed))
     assert "getpid" in found["function"]
 
 
 def test_the_kinds_and_modes_are_the_plug_ins():
     folder = Path(symbols.__file__).parent
     listed = (folder / "hot.h").read_text().partition("#define HOT_KINDS(X)")[2].partition("\n")[0]
-    assert listed.split() == [f"X({kind})" for kind in symbols.KINDS]
+    assert listed.split() == [f"X({kind})" for kind in KINDS]
     order = (folder / "counters.h").read_text().partition("enum mode {")[2].partition("MODE_COUNT")[0]
     assert tuple(word.strip().lower() for word in order.split(",") if word.strip()) == symbols.MODES
 
