@@ -264,6 +264,20 @@ class Snapshot(Collector):
         return self.command
 
 
+class Reader(Collector):
+    """A collector that reads lines of the host's files twice, and takes the difference. Each line is recorded behind its file's path and a
+    colon. All readers of a window are served by one program, see ``collectors.reading``."""
+
+    files: ClassVar[Mapping[str, str]]
+    """Files as a shell's pattern, in the order in which they must be read; and which of their lines, as an extended regular expression."""
+
+    def begin(self) -> str:
+        return ""
+
+    def end(self) -> str:
+        return ""
+
+
 class Apart(Collector):
     """A collector with windows of its own, for it slows the host down while it counts. What ``measure`` returns is ``Recorded.end``."""
 

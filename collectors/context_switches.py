@@ -9,22 +9,21 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from typing import ClassVar
 
-from vsprof.collectors.base import Recorded, Snapshot
-from vsprof.collectors.procfs import by_role, threads
+from vsprof.collectors.base import Reader, Recorded
+from vsprof.collectors.procfs import THREADS, by_role, threads
 from vsprof.terms.schema import Number
 from vsprof.terms.vocabulary import NumberWords
 
 FIELDS = {"voluntary_ctxt_switches": "context_switches_voluntary", "nonvoluntary_ctxt_switches": "context_switches_involuntary"}
 
 
-class ContextSwitches(Snapshot):
+class ContextSwitches(Reader):
     words = "context switches by role"
     says: ClassVar[Mapping[str, NumberWords]] = {
         "context_switches_voluntary": NumberWords("context switches of a thread that waits for something", better="less"),
         "context_switches_involuntary": NumberWords("context switches of a thread whose CPU the scheduler takes away", better="less"),
     }
-    # One grep reads all threads' files: a process for each would itself be switched to.
-    command = "grep -sHE '^(non)?voluntary_ctxt_switches:' /proc/[0-9]*/task/[0-9]*/status"
+    files: ClassVar[Mapping[str, str]] = {f"{THREADS}/status": "^(non)?voluntary_ctxt_switches:"}
 
     @classmethod
     def numbers(cls, recorded: Recorded) -> Iterable[Number]:

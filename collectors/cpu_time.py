@@ -6,43 +6,40 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from typing import ClassVar
 
-from vsprof.collectors.base import Recorded, Snapshot
-from vsprof.collectors.procfs import by_role, threads
+from vsprof.collectors.base import Reader, Recorded
+from vsprof.collectors.procfs import THREADS, by_role, threads, without_paths
 from vsprof.terms.schema import Number
 from vsprof.terms.vocabulary import NumberWords
 
 # proc_stat(5), in ticks of 1/100 s (USER_HZ). guest is also counted in user, guest_nice in nice: taken out below.
 KINDS = ("user", "nice", "system", "idle", "iowait", "irq", "softirq", "steal", "guest", "guest_nice")
 TICK_S = 0.01
-SEPARATOR = "--- threads"
+NO_LINE = "^$"
 
 
-# On a CPU without a tick (nohz_full) the kernel books what a thread ran once a second, unless it is asked for its stat: so a poll-mode
-# thread had run 0.2 to 0.7 s in windows of 0.03 s.
-BOOK = "cat /proc/[0-9]*/task/[0-9]*/stat > /dev/null 2>&1"
-
-
-class CpuTime(Snapshot):
+class CpuTime(Reader):
     words = "CPUs' and threads' time"
     says: ClassVar[Mapping[str, NumberWords]] = {
         "cpu_*_seconds": NumberWords("time that a CPU spends on this kind of work"),
         "run_seconds": NumberWords("time on a CPU"),
         "wait_seconds": NumberWords("time runnable, waiting for a CPU", better="less"),
     }
-    command = f"{BOOK}; grep '^cpu[0-9]' /proc/stat; echo '{SEPARATOR}'; grep -sH '' /proc/[0-9]*/task/[0-9]*/schedstat"
+    files: ClassVar[Mapping[str, str]] = {
+        # On a CPU without a tick (nohz_full) the kernel books what a thread ran once a second, unless it is asked for its stat: so a
+        # poll-mode thread had run 0.2 to 0.7 s in windows of 0.03 s. It is asked before all else, and what it says is not wanted.
+        f"{THREADS}/stat": NO_LINE,
+        "/proc/stat": "^cpu[0-9]",
+        f"{THREADS}/schedstat": "^[0-9]",
+    }
 
     @classmethod
     def numbers(cls, recorded: Recorded) -> Iterable[Number]:
-        parts = [text.split(SEPARATOR, 1) for text in (recorded.begin, recorded.end)]
-        if any(len(part) != 2 for part in parts):
-            raise ValueError("not /proc/stat and schedstat, one after the other")
-        (cpus_0, threads_0), (cpus_1, threads_1) = parts
-        yield from _cpus(cpus_0, cpus_1, recorded)
-        yield from _threads(threads_0, threads_1, recorded)
+        yield from _cpus(recorded)
+        yield from _threads(recorded)
 
 
-def _cpus(before: str, after: str, recorded: Recorded) -> Iterable[Number]:
-    old, new = _ticks(before), _ticks(after)
+def _cpus(recorded: Recorded) -> Iterable[Number]:
+    old, new = _ticks(recorded.begin), _ticks(recorded.end)
     if not new or old.keys() != new.keys():
         raise ValueError(f"/proc/stat had the CPUs {sorted(old)} at the begin and {sorted(new)} at the end")
     for cpu, ticks in new.items():
@@ -62,12 +59,12 @@ def _cpus(before: str, after: str, recorded: Recorded) -> Iterable[Number]:
 
 
 def _ticks(text: str) -> dict[int, dict[str, int]]:
-    rows = (line.split() for line in text.splitlines() if line.startswith("cpu"))
+    rows = (line.split() for line in without_paths(text).splitlines() if line.startswith("cpu"))
     return {int(row[0][3:]): dict(zip(KINDS, map(int, row[1 : len(KINDS) + 1]), strict=True)) for row in rows}
 
 
-def _threads(before: str, after: str, recorded: Recorded) -> Iterable[Number]:
-    old, new = _schedstat(before), _schedstat(after)
+def _threads(recorded: Recorded) -> Iterable[Number]:
+    old, new = _schedstat(recorded.begin), _schedstat(recorded.end)
     for index, name in enumerate(("run_seconds", "wait_seconds")):
         gained = by_role({t: v[index] for t, v in old.items()}, {t: v[index] for t, v in new.items()}, recorded.placement)
         for role, value in sorted(gained.items()):

@@ -6,8 +6,8 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from typing import ClassVar
 
-from vsprof.collectors.base import Recorded, Snapshot
-from vsprof.collectors.procfs import gained, per_cpu_table
+from vsprof.collectors.base import Reader, Recorded
+from vsprof.collectors.procfs import TABLE, gained, per_cpu_table
 from vsprof.terms.schema import Number
 from vsprof.terms.vocabulary import NumberWords
 
@@ -24,12 +24,12 @@ KINDS = {
 DEVICES = "device"
 
 
-class Interrupts(Snapshot):
+class Interrupts(Reader):
     words = "hardware interrupts"
     says: ClassVar[Mapping[str, NumberWords]] = {
         "interrupts_*": NumberWords("hardware interrupts of this kind", better="less"),
     }
-    command = "cat /proc/interrupts"
+    files: ClassVar[Mapping[str, str]] = {"/proc/interrupts": TABLE}
 
     @classmethod
     def numbers(cls, recorded: Recorded) -> Iterable[Number]:

@@ -3,23 +3,24 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable, Mapping
 from typing import ClassVar
 
-from vsprof.collectors.base import Recorded, Snapshot
-from vsprof.collectors.procfs import by_role, threads
+from vsprof.collectors.base import Reader, Recorded
+from vsprof.collectors.procfs import THREADS, by_role, threads
 from vsprof.terms.schema import Number
 from vsprof.terms.vocabulary import NumberWords
 
 FIELD = "se.nr_migrations"
 
 
-class Migrations(Snapshot):
+class Migrations(Reader):
     words = "migrations"
     says: ClassVar[Mapping[str, NumberWords]] = {
         "migrations": NumberWords("moves of a thread to another CPU", better="less"),
     }
-    command = f"grep -sH '^{FIELD}' /proc/[0-9]*/task/[0-9]*/sched"
+    files: ClassVar[Mapping[str, str]] = {f"{THREADS}/sched": rf"^{re.escape(FIELD)}"}
 
     def unavailable(self) -> str | None:
         tried = self.host.run("grep -q nr_migrations /proc/1/sched", check=False)

@@ -10,8 +10,8 @@ import re
 from collections.abc import Iterable, Mapping
 from typing import ClassVar
 
-from vsprof.collectors.base import Recorded, Snapshot
-from vsprof.collectors.procfs import by_role
+from vsprof.collectors.base import Reader, Recorded
+from vsprof.collectors.procfs import THREADS, by_role, without_paths
 from vsprof.terms.schema import Number
 from vsprof.terms.vocabulary import NumberWords
 
@@ -20,14 +20,13 @@ _THREAD = re.compile(r"^(?P<tid>\d+) \(.*\) (?P<rest>.*)$")
 FIELDS = {"faults_minor": 10 - 3, "faults_major": 12 - 3}
 
 
-class PageFaults(Snapshot):
+class PageFaults(Reader):
     words = "page faults"
     says: ClassVar[Mapping[str, NumberWords]] = {
         "faults_minor": NumberWords("page faults of pages that are in memory", better="less"),
         "faults_major": NumberWords("page faults that read a disk", better="less"),
     }
-    # A thread that ends meanwhile is no error.
-    command = "cat /proc/[0-9]*/task/[0-9]*/stat 2> /dev/null; true"
+    files: ClassVar[Mapping[str, str]] = {f"{THREADS}/stat": r"^[0-9]+ \("}
 
     @classmethod
     def numbers(cls, recorded: Recorded) -> Iterable[Number]:
@@ -40,7 +39,7 @@ class PageFaults(Snapshot):
 
 def read(text: str) -> dict[int, list[str]]:
     """Each thread's fields behind its name, which may itself have spaces and parentheses."""
-    matches = filter(None, map(_THREAD.match, text.splitlines()))
+    matches = filter(None, map(_THREAD.match, without_paths(text).splitlines()))
     found = {int(match["tid"]): match["rest"].split() for match in matches}
     # Cut off in the middle: the thread ended while it was read.
     return {tid: fields for tid, fields in found.items() if len(fields) > max(FIELDS.values())}

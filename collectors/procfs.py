@@ -9,12 +9,22 @@ from collections.abc import Mapping
 
 from vsprof.terms.placement import Placement
 
+THREADS = "/proc/[0-9]*/task/[0-9]*"
+"""The folder of each thread, as a shell's pattern."""
+TABLE = "^ +CPU0|^ *[A-Z0-9_]+:"
+"""The lines of a per-CPU table."""
+_PATH = re.compile(r"^/proc/[\w/]+:", re.MULTILINE)
 _TASK = re.compile(r"^/proc/(?P<pid>\d+)/task/(?P<tid>\d+)/\w+:(?P<rest>.*)$")
+
+
+def without_paths(text: str) -> str:
+    """The lines that a reader recorded, without their files' paths. An earlier vsprof recorded some files without."""
+    return _PATH.sub("", text)
 
 
 def per_cpu_table(text: str) -> dict[str, tuple[list[int], str]]:
     """Read /proc/interrupts or /proc/softirqs: per row its count on each CPU, and the words behind the counts."""
-    lines = text.splitlines()
+    lines = without_paths(text).splitlines()
     if not lines or "CPU0" not in lines[0]:
         raise ValueError("not a per-CPU table: the first line names no CPU0")
     cpus = len(lines[0].split())
@@ -37,7 +47,7 @@ def gained(before: Mapping[str, list[int]], after: Mapping[str, list[int]]) -> d
 
 
 def threads(text: str) -> dict[int, list[str]]:
-    """Read ``grep -H "" /proc/[0-9]*/task/[0-9]*/<file>``: each thread's lines."""
+    """Read the lines of a file that each thread has, behind their paths: each thread's lines."""
     found: dict[int, list[str]] = defaultdict(list)
     for line in text.splitlines():
         if match := _TASK.match(line):

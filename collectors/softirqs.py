@@ -6,18 +6,18 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from typing import ClassVar
 
-from vsprof.collectors.base import Recorded, Snapshot
-from vsprof.collectors.procfs import gained, per_cpu_table
+from vsprof.collectors.base import Reader, Recorded
+from vsprof.collectors.procfs import TABLE, gained, per_cpu_table
 from vsprof.terms.schema import Number
 from vsprof.terms.vocabulary import NumberWords
 
 
-class Softirqs(Snapshot):
+class Softirqs(Reader):
     words = "softirqs"
     says: ClassVar[Mapping[str, NumberWords]] = {
         "softirq_*": NumberWords("softirqs of this kind", better="less"),
     }
-    command = "cat /proc/softirqs"
+    files: ClassVar[Mapping[str, str]] = {"/proc/softirqs": TABLE}
 
     @classmethod
     def numbers(cls, recorded: Recorded) -> Iterable[Number]:

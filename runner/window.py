@@ -12,7 +12,8 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
-from vsprof.collectors.base import Clock, Collector, Marks
+from vsprof.collectors import reading
+from vsprof.collectors.base import Clock, Collector, Marks, Reader
 from vsprof.testbeds.base import Testbed
 from vsprof.testbeds.lab import Lab
 from vsprof.workloads.traffic.base import Sample, Traffic
@@ -20,6 +21,8 @@ from vsprof.workloads.traffic.base import Sample, Traffic
 FOLDER = "/run/vsprof-window"
 PORTS = "ports"
 """The probe that reads the switch's port counters."""
+FILES = "files"
+"""The probe that reads what all readers among the collectors want."""
 PROBES_S = 0.5
 """The most that all probes of a window take, by the testbed's clock."""
 NEWLINE = "\n"
@@ -39,19 +42,29 @@ class Probe:
     end: str
     prepare: str = ""
     finish: str = ""
+    nesting: int = 0
+    """See ``Collector.nesting``."""
 
 
 def probes(traffic: Traffic, collectors: Mapping[str, Collector]) -> dict[str, Probe]:
     """What a window reads: the switch's ports nearest to its ends, for all else is divided by their packets."""
     ports = traffic.topology.switch.port_counters()
-    counted = {name: Probe(one.begin(), one.end(), one.prepare(), one.finish()) for name, one in collectors.items()}
-    return {**counted, PORTS: Probe(ports, ports)}
+    readers = _readers(collectors)
+    read = reading.command(readers.values()) if readers else ""
+    files = {FILES: Probe(read, read, nesting=Reader.nesting)} if readers else {}
+    others = {name: one for name, one in collectors.items() if name not in readers}
+    counted = {name: Probe(one.begin(), one.end(), one.prepare(), one.finish(), one.nesting) for name, one in others.items()}
+    return {**files, **counted, PORTS: Probe(ports, ports)}
 
 
-def nested(wanted: Mapping[str, Probe], collectors: Mapping[str, Collector]) -> dict[str, Probe]:
+def _readers(collectors: Mapping[str, Collector]) -> dict[str, Reader]:
+    return {name: one for name, one in collectors.items() if isinstance(one, Reader)}
+
+
+def nested(wanted: Mapping[str, Probe]) -> dict[str, Probe]:
     """The same in the order for modelled time: what asks the switch is begun first, and ended last. ovs-vswitchd's main thread is woken to
     answer, and these were nearly all of the context switches that a window of OVS-DPDK had."""
-    return dict(sorted(wanted.items(), key=lambda one: collectors[one[0]].nesting if one[0] in collectors else 0))
+    return dict(sorted(wanted.items(), key=lambda one: one[1].nesting))
 
 
 def script(wanted: Mapping[str, Probe], seconds: float) -> str:
@@ -87,7 +100,7 @@ def measure(host: Testbed, traffic: Traffic, collectors: Mapping[str, Collector]
     host.push(script(wanted, seconds), f"{FOLDER}.sh")
     before = traffic.sample()
     host.run(f"bash {FOLDER}.sh", timeout=seconds + ALLOWANCE_S)
-    _keep(host, (before, traffic.sample()), into)
+    _keep(host, (before, traffic.sample()), into, collectors)
 
 
 def measure_modelled(
@@ -104,7 +117,7 @@ def measure_modelled(
     """The same in modelled time, which lasts no longer than it must: what takes a program long to begin or to end is done outside.
 
     ``counted``: the file that takes what the clock counted. ``meanwhile`` is called about once a second while the window lasts."""
-    wanted = nested(probes(traffic, collectors), collectors)
+    wanted = nested(probes(traffic, collectors))
     parts = {"before": _before(wanted), "inside": _inside(wanted, seconds, marks=clock.marks()), "behind": _behind(wanted)}
     # In one file: to send one costs a slow host most of a second.
     host.push("".join(f"{name}() {{\n{NEWLINE.join([*lines, ':'])}\n}}\n" for name, lines in parts.items()), f"{FOLDER}.sh")
@@ -121,19 +134,33 @@ def measure_modelled(
         # Nothing is measured any more. Guests that went on sending would take this machine's CPUs from what is done now.
         with host.guests_held():
             shell.ask("behind", ALLOWANCE_S)
-            _keep(host, samples, into)
+            _keep(host, samples, into, collectors)
             counted.parent.mkdir(parents=True)
             counted.write_text(clock.read_window())
 
 
-def _keep(host: Testbed, samples: tuple[Sample, Sample] | None, into: Path) -> None:
+def _keep(host: Testbed, samples: tuple[Sample, Sample] | None, into: Path, collectors: Mapping[str, Collector]) -> None:
     """``samples``: the endpoints' counters before and after; None where they were not asked."""
     host.pull(FOLDER, into)
     for path in (into / Path(FOLDER).name).iterdir():
         path.rename(into / path.name)
     (into / Path(FOLDER).name).rmdir()
+    _share_out(_readers(collectors), into)
     described = dict(zip(("before", "after"), (sample.to_json() for sample in samples), strict=True)) if samples else None
     (into / "samples.json").write_text(json.dumps(described, indent=1))
+
+
+def _share_out(readers: Mapping[str, Reader], folder: Path) -> None:
+    """Give each reader its lines and its stamps, as if it had read by itself."""
+    if not readers:
+        return
+    for end, stamp in (("begin", "began"), ("end", "ended")):
+        printed, at = ((folder / f"{FILES}.{kind}").read_text() for kind in (end, stamp))
+        for name, reader in readers.items():
+            (folder / f"{name}.{end}").write_text(reading.lines_of(reader, printed))
+            (folder / f"{name}.{stamp}").write_text(at)
+        for kind in (end, stamp):
+            (folder / f"{FILES}.{kind}").unlink()
 
 
 def recorded_seconds(folder: Path, probe: str) -> float:

@@ -12,7 +12,7 @@ from types import SimpleNamespace
 
 import pytest
 
-from vsprof.collectors.base import Collector, Marks
+from vsprof.collectors.base import Collector, Marks, Reader
 from vsprof.runner import window
 from vsprof.runner.window import Probe
 from vsprof.terms import errors
@@ -143,19 +143,12 @@ def test_in_modelled_time_what_asks_the_switch_is_outside_of_all_others(tmp_path
     log = tmp_path / "log"
     both = Counting(log)
 
-    class Asks(Counts):
-        nesting = 0
-
-    class Both(Counts):
-        nesting = 1
-
     found = {
-        name: Probe(f"echo {name} begins >> {log}", f"echo {name} ends >> {log}")
-        for name in ("asks", "both", "counts", "late", window.PORTS)
+        name: Probe(f"echo {name} begins >> {log}", f"echo {name} ends >> {log}", nesting=nesting)
+        for name, nesting in {"asks": 0, "both": 1, "counts": 2, "late": 0, window.PORTS: 0}.items()
     }
     monkeypatch.setattr(window, "probes", lambda traffic, collectors: found)
-    collectors = {"asks": Asks(None), "both": Both(None), "counts": Counts(None), "late": Asks(None)}
-    window.measure_modelled(Machine(), both, collectors, both, 0.01, 0.0, tmp_path / "kept", tmp_path / "own" / "c.end")
+    window.measure_modelled(Machine(), both, {}, both, 0.01, 0.0, tmp_path / "kept", tmp_path / "own" / "c.end")
     order = ["asks", "late", "ports", "both", "counts"]
     said = log.read_text().splitlines()
     assert [line for line in said if line.endswith(("begins", "ends", "opened", "closed"))] == [
@@ -240,12 +233,44 @@ class Counts(Collector):
         return []
 
 
-def test_what_finishes_prints_behind_what_ended(tmp_path, monkeypatch):
-    monkeypatch.setattr(window, "FOLDER", str(tmp_path / "w"))
+class Reads(Reader):
+    """Reads a line of a file of its own, and one that others read, too."""
+
+    def __init__(self, folder: Path, own: str):
+        super().__init__(None)
+        self.files = {f"{folder}/{own}": "^mine", f"{folder}/both": "^ours"}
+
+    @classmethod
+    def numbers(cls, recorded):
+        return []
+
+
+@pytest.fixture
+def traffic():
     counters = Counters(1.0, 0, 0, 0, 0)
-    traffic = SimpleNamespace(
-        topology=SimpleNamespace(switch=SimpleNamespace(port_counters=lambda: "true")), sample=lambda: Sample(counters, counters)
-    )
+    switch = SimpleNamespace(port_counters=lambda: "true")
+    return SimpleNamespace(topology=SimpleNamespace(switch=switch), sample=lambda: Sample(counters, counters))
+
+
+def test_what_one_program_reads_for_several_is_kept_as_if_each_had_read_it(tmp_path, monkeypatch, traffic):
+    monkeypatch.setattr(window, "FOLDER", str(tmp_path / "w"))
+    for name in ("one", "two", "both"):
+        (tmp_path / name).write_text("ours 3\nmine 1\n")
+    readers = {name: Reads(tmp_path, name) for name in ("one", "two")}
+    window.measure(HereHost(), traffic, {**readers, "other": Counts(None)}, 0.1, tmp_path / "kept")
+    kept = {path.name for path in (tmp_path / "kept").iterdir()}
+    assert kept == {"errors.txt", "samples.json"} | {
+        f"{name}.{end}" for name in ("one", "two", "other", "ports") for end in ("began", "begin", "ended", "end")
+    }
+    for name in ("one", "two"):
+        for end in ("begin", "end"):
+            lines = (tmp_path / "kept" / f"{name}.{end}").read_text().splitlines()
+            assert sorted(lines) == sorted([f"{tmp_path}/{name}:mine 1", f"{tmp_path}/both:ours 3"])
+        assert window.recorded_seconds(tmp_path / "kept", name) >= 0.1
+
+
+def test_what_finishes_prints_behind_what_ended(tmp_path, monkeypatch, traffic):
+    monkeypatch.setattr(window, "FOLDER", str(tmp_path / "w"))
     window.measure(HereHost(), traffic, {"one": Counts(None), "two": Counts(None)}, 0.1, tmp_path / "kept")
     for name in ("one", "two"):
         assert (tmp_path / "kept" / f"{name}.end").read_text() == "ends\nfinishes\n"
