@@ -61,6 +61,7 @@ class Outcome:
     """What a finished run adds to the manifest."""
 
     facts: dict[str, Any]
+    """Of the switch, the endpoints, the collectors and the clock, by these words; those of the testbed are the campaign's."""
     placement: list[dict[str, Any]]
     cpu_roles: dict[int, str]
     left_out: dict[str, str]
@@ -93,7 +94,7 @@ def execute(host: Testbed, plan: Plan, setting: Setting, folder: Path, say: Say,
         topology.start()
         switch.ready()
         collectors, left_out = _set_up(host, plan, setting, undo)
-        facts = {**host.facts(), "switch": switch.facts(), "endpoints": topology.facts(), "collectors": _facts(collectors)}
+        facts = {"switch": switch.facts(), "endpoints": topology.facts(), "collectors": _facts(collectors)}
         words = {name: one.vocabulary() for name, one in collectors.items()}
         run = _describe(plan, setting, host, topology, collectors)
         for item in plan.traffics:

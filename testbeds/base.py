@@ -163,6 +163,11 @@ class Testbed(abc.ABC):
         prepare()
         return None
 
+    def remembered(self, question: str, ask: Callable[[], str]) -> str:
+        """What ``ask`` finds out of this host. ``question`` names it, and all that it depends on beside the programs that are installed:
+        a host that is made of the same ones again and again may have kept the answer."""
+        return ask()
+
     def patience(self, seconds: float) -> Patience:
         """A time-out for something of this host."""
         return Patience(seconds)

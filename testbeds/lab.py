@@ -18,7 +18,7 @@ from vsprof.terms import messages as terms_messages
 from vsprof.terms.placement import CpuPlan
 from vsprof.testbeds import messages
 from vsprof.testbeds.base import EMULATED, MODELLED, RELEASES, Completed, Process
-from vsprof.testbeds.emulator import cache, needs, releases, snapshot
+from vsprof.testbeds.emulator import answers, cache, needs, releases, snapshot
 from vsprof.testbeds.emulator import image as images
 from vsprof.testbeds.emulator.likeness import ITSELF, Likeness
 from vsprof.testbeds.emulator.machine import ACCELERATORS, Instance, Machine, Shape
@@ -159,6 +159,13 @@ class Lab(SystemdHost):
     def run(self, command: str, *, timeout: float = 60, check: bool = True) -> Completed:
         self.machine.check_alive()
         return super().run(command, timeout=timeout, check=check)
+
+    def remembered(self, question: str, ask: Callable[[], str]) -> str:
+        # Under KVM a part of the answer may be this machine's own.
+        if self._shape.accel == "kvm":
+            return ask()
+        image = self.machine.image
+        return answers.get(image.folder, f"{snapshot.folder(image, self._shape).name}\n{question}", ask)
 
     def patience(self, seconds: float) -> Patience:
         return Patience(seconds, self.machine.held_up)

@@ -72,6 +72,9 @@ class Host:
         self.ran.append(command)
         return SimpleNamespace(stdout=self.answers[command])
 
+    def remembered(self, question, ask):
+        return ask()
+
     def push(self, content: bytes, path: str) -> None:
         self.pushed[path] = content
 

@@ -42,6 +42,7 @@ class Host:
     def __init__(self, files: Path | None = None, kallsyms: str = KALLSYMS) -> None:
         self.file = lambda path: None if files is None else files / path.removeprefix("/")
         self.run = lambda command: SimpleNamespace(stdout=kallsyms)
+        self.remembered = lambda question, ask: ask()
 
 
 # --- The kernel
