@@ -6,6 +6,7 @@ small ones."""
 
 from __future__ import annotations
 
+import numpy as np
 import pandas as pd
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
@@ -53,7 +54,7 @@ def _shares(part: pd.DataFrame) -> list[dict[str, float]]:
     below = bins.cumsum(axis=1)
     if whole.empty:
         return []
-    estimates = {bound: stats.estimate([below.loc[[run], [bound]].assign(whole=whole).to_numpy() for run in bins.index]) for bound in bins}
+    estimates = {bound: stats.estimate([np.array([run]) for run in zip(below[bound], whole, strict=True)]) for bound in bins}
     return [{"bound": bound, "median": one.median, "low": one.low, "high": one.high, "n": one.n} for bound, one in estimates.items()]
 
 
