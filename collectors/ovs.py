@@ -3,9 +3,40 @@
 
 from __future__ import annotations
 
+import shlex
+
 from vsprof.testbeds.base import Testbed
 
-APPCTL = "ovs-appctl -t /run/openvswitch/ovs-vswitchd.ctl"
+SOCKET = "/run/openvswitch/ovs-vswitchd.ctl"
+APPCTL = f"ovs-appctl -t {SOCKET}"
+HEADING = "---"
+# What ovs-appctl does, for several commands: JSON-RPC over a Unix socket (ovs-vswitchd(8), lib/unixctl.man). The numbers are AF_UNIX and
+# SOCK_STREAM. An answer is one object whose only strings are its result or its error.
+_ASK = r"""
+socket(my $daemon, 1, 1, 0) or die "$!\n";
+connect($daemon, pack("Sa108", 1, shift)) or die "ovs-vswitchd does not listen: $!\n";
+my $string = qr/"([^"\\]*(?:\\.[^"\\]*)*)"/s;
+my %escaped = (n => "\n", t => "\t", r => "\r", b => "\b", f => "\f");
+for (@ARGV) {
+    if (/^---/) { print "$_\n"; next }
+    my ($command, @words) = split;
+    syswrite $daemon, sprintf(q({"id":0,"method":"%s","params":[%s]}), $command, join(",", map { qq("$_") } @words));
+    my $answer = "";
+    until ($answer =~ /^\s*\{(?:[^"{}]|$string)*\}\s*$/s) {
+        sysread($daemon, $answer, 65536, length $answer) or die "ovs-vswitchd ended before it answered $command\n";
+    }
+    my ($kind, $text) = $answer =~ /"(result|error)"\s*:\s*$string/s or next;
+    $text =~ s/\\(?:u(....)|(.))/defined $1 ? chr hex $1 : $escaped{$2} \/\/ $2/ge;
+    $text =~ s/(?<=[^\n])\z/\n/;
+    print { $kind eq "result" ? *STDOUT : *STDERR } $text;
+}
+"""
+
+
+def asking(*questions: str, socket: str = SOCKET) -> str:
+    """A shell command that prints the daemon's answers to ``questions``, each a command of ovs-appctl. One that begins with ``HEADING`` is
+    printed as it is. To start ovs-appctl for each took longer than all answers. What the daemon refuses goes to standard error."""
+    return shlex.join(["perl", "-e", _ASK, socket, *questions])
 
 
 def not_running(host: Testbed) -> str | None:

@@ -11,7 +11,7 @@ from collections.abc import Iterable, Mapping
 from typing import ClassVar
 
 from vsprof.collectors.base import Recorded, Snapshot
-from vsprof.collectors.ovs import APPCTL, not_running
+from vsprof.collectors.ovs import asking, not_running
 from vsprof.terms.schema import Number
 from vsprof.terms.vocabulary import NumberWords
 
@@ -33,7 +33,7 @@ class OvsDatapath(Snapshot):
         "coverage_*": NumberWords("events of this kind, by ovs-vswitchd's own coverage counters"),
     }
     nesting = 0
-    command = f"{APPCTL} dpctl/show -s; echo '{SEPARATOR}'; {APPCTL} coverage/show"
+    command = asking("dpctl/show -s", SEPARATOR, "coverage/show")
 
     def not_of_this_switch(self) -> str | None:
         return not_running(self.host)

@@ -11,7 +11,7 @@ from collections.abc import Iterable, Mapping
 from typing import ClassVar
 
 from vsprof.collectors.base import Collector, Recorded
-from vsprof.collectors.ovs import APPCTL, not_running
+from vsprof.collectors.ovs import asking, not_running
 from vsprof.collectors.procfs import threads
 from vsprof.terms.schema import Number
 from vsprof.terms.vocabulary import NumberWords
@@ -43,10 +43,10 @@ class OvsMainThread(Collector):
     nesting = 1
     # A process's name is its main thread's, and so is its id. pgrep would take 0.2 to 0.3 s in the lab, at each end of a window.
     threads = (
-        "for comm in $(grep -sl '^ovs-vswitchd' /proc/[0-9]*/comm); do pid=${comm//[!0-9]}; grep -sH '' /proc/$pid/task/$pid/schedstat;"
-        " grep -sHE '^(non)?voluntary_ctxt_switches:' /proc/$pid/task/$pid/status; done"
+        "for comm in $(grep -sl '^ovs-vswitchd' /proc/[0-9]*/comm); do pid=${comm//[!0-9]};"
+        " grep -sHE '^[0-9]|^(non)?voluntary_ctxt_switches:' /proc/$pid/task/$pid/schedstat /proc/$pid/task/$pid/status; done"
     )
-    stats = f"{APPCTL} dpif-netdev/pmd-stats-show 2>/dev/null"
+    stats = f"{asking('dpif-netdev/pmd-stats-show')} 2>/dev/null"
 
     def begin(self) -> str:
         # It is the main thread that answers: what that takes lies before the window, and at the end behind it.

@@ -11,7 +11,7 @@ from collections.abc import Iterable, Mapping
 from typing import ClassVar
 
 from vsprof.collectors.base import Recorded, Snapshot
-from vsprof.collectors.ovs import APPCTL, has_pmd, not_running
+from vsprof.collectors.ovs import asking, has_pmd, not_running
 from vsprof.collectors.ovs_pmd import histograms
 from vsprof.terms.schema import Number
 from vsprof.terms.vocabulary import NumberWords
@@ -69,11 +69,11 @@ class OvsPmd(Snapshot):
         "rxq_load_*": NumberWords("share of the thread's cycles that this receive queue took"),
     }
     nesting = 0
-    command = (
-        f"{APPCTL} dpif-netdev/pmd-stats-show; echo '{SEPARATOR}'; {APPCTL} dpif-netdev/pmd-perf-show; "
-        # Older ones know no -secs.
-        f"echo '{QUEUES}'; {APPCTL} dpif-netdev/pmd-rxq-show -secs {histograms.RXQ_SECONDS} || true"
-    )
+    # Older ones know no -secs, and refuse the last.
+    command = asking(
+        "dpif-netdev/pmd-stats-show", SEPARATOR, "dpif-netdev/pmd-perf-show", QUEUES,
+        f"dpif-netdev/pmd-rxq-show -secs {histograms.RXQ_SECONDS}",
+    )  # fmt: skip
 
     def not_of_this_switch(self) -> str | None:
         if why := not_running(self.host):
