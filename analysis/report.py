@@ -25,7 +25,8 @@ from vsprof.analysis.load import load
 from vsprof.terms import files, places
 
 TEMPLATE = Path(__file__).with_name("template")
-CELL_SECONDS = 120
+CELL_SECONDS = 1800
+"""Many times what any cell takes, for the machine may be busy and the result long. A kernel that dies is noticed at once."""
 OUTSIDE = re.compile(
     r"""(?:<(?:script|link|img|iframe)\b[^>]*?(?:src|href)=|@import\s+|\bfrom\s+|\burl\()["']?(?:https?:)?//[^"'\s)>]*""",
     re.IGNORECASE,

@@ -259,7 +259,7 @@ def test_a_collector_with_windows_of_its_own_is_left_out_of_modelled_time(topolo
     for clock, left in ((EMULATED, {}), (MODELLED, {"slow": runner_messages.no_own_windows()})):
         topology.host.clock = clock
         with contextlib.ExitStack() as undo:
-            assert run._set_up(topology.host, Setting("vm2vm", Windows(), ["slow"], frozenset()), undo)[1] == left
+            assert run._set_up(topology.host, PLAN, Setting("vm2vm", Windows(), ["slow"], frozenset()), undo)[1] == left
 
 
 def test_without_such_a_collector_nothing_changes(sent, topology):
@@ -276,7 +276,7 @@ def ready(topology, monkeypatch):
         monkeypatch.setitem(experiments.COLLECTORS, "plain", type("Made", (Plain,), methods))
         setting = Setting("vm2vm", Windows(), ["plain"], frozenset(["plain"] if named else []))
         with contextlib.ExitStack() as undo:
-            found, left_out = run._set_up(topology.host, setting, undo)
+            found, left_out = run._set_up(topology.host, PLAN, setting, undo)
         return found.keys(), left_out
 
     return ready
@@ -369,7 +369,7 @@ def test_a_collector_gets_its_options_and_says_so_in_the_facts(monkeypatch, opti
     monkeypatch.setitem(experiments.COLLECTORS, "plain", Plain)
     setting = Setting("vm2vm", Windows(), ["asked", "plain"], frozenset(), options)
     with contextlib.ExitStack() as undo:
-        collectors, left_out = run._set_up(Host(), setting, undo)
+        collectors, left_out = run._set_up(Host(), PLAN, setting, undo)
     assert run._facts(collectors) == {"asked": {"pace": pace}}
     assert not left_out
 
