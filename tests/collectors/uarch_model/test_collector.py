@@ -155,7 +155,7 @@ def test_it_is_found_as_a_collector_that_drives_the_clock():
     assert plugins.find("vsprof.collectors", "COLLECTOR")["uarch_model"] is UarchModel
     assert issubclass(UarchModel, Clock)
     assert UarchModel.source == "model"
-    assert UarchModel.options.keys() == {"cpu", "without", "quantum_us", "seed", "deepest_idle", "timeline_ms"}
+    assert UarchModel.options.keys() == {"cpu", "changes", "without", "quantum_us", "seed", "deepest_idle", "timeline_ms"}
 
 
 def test_a_host_that_is_not_emulated_has_no_plug_in(tmp_path):
