@@ -1,29 +1,21 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
-"""Two cases set side by side, in words: what all explanations are made of.
-
-The rule: a claim that two cases differ needs a ratio whose interval excludes 1. Otherwise the difference is called not significant. A
-reason names a mechanism only where a counter of the result shows it at work.
-
-Most findings have one form: a ratio, whether it decides anything, the numbers it rests on, and a reason. Such a finding is made by a
-`Comparison`. What finds anything is called a look: called with a `Pair`, it gives a `Finding`, several, or None.
-"""
+"""Two cases set side by side, and their ratios in words: what all explanations are made of."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Mapping
-from dataclasses import dataclass, replace
+from collections.abc import Iterable
+from dataclasses import dataclass
 
-from vsprof.analysis import stats, vocabulary
+from vsprof.analysis import metrics, stats, vocabulary
 from vsprof.analysis.load import SIZES, Result, worded
-from vsprof.analysis.metrics import SEARCHED, SOFTWARE
-from vsprof.analysis.source import Source
+from vsprof.analysis.sources import source_of
 from vsprof.terms import units
 
 TCP = {"traffic": "tcp_stream", "load": "saturation"}
 FLOOD = {"traffic": "udp_flood", "load": "saturation"}
 FORWARD = {"traffic": "forward", "load": "saturation"}
 EQUAL = {"traffic": "udp_flood", "load": "equal"}
-NDR, PDR = ({"traffic": "udp_flood", "load": load} for load in SEARCHED)
+NDR, PDR = ({"traffic": "udp_flood", "load": load} for load in metrics.SEARCHED)
 PING = {"traffic": "ping_paced", "load": "paced"}
 NEAR_ALL, NEAR_NONE = 0.95, 0.05
 """Shares of a CPU or of packets above and below which words like "never sleeps" or "is the limit" are allowed."""
@@ -32,29 +24,12 @@ SAME = (0.8, 1.25)
 
 
 @dataclass(frozen=True)
-class Finding:
-    """One thing the numbers say: the claim, the numbers it rests on, and the reason (empty if they show none)."""
-
-    claim: str
-    evidence: tuple[str, ...]
-    reason: str = ""
-
-    def markdown(self) -> str:
-        parts = [f"**{self.claim}**", *([f"{sentence('; '.join(self.evidence))}."] if self.evidence else [])]
-        return " ".join([*parts, f"*Why:* {self.reason}"] if self.reason else parts)
-
-
-@dataclass(frozen=True)
 class Pair:
-    """Two cases of a result to be compared, by the numbers of one source."""
+    """Two cases of a result to be compared."""
 
     result: Result
     base: str
     other: str
-    source: Source = SOFTWARE
-
-    def by(self, source: Source) -> Pair:
-        return replace(self, source=source)
 
     def names(self) -> tuple[str, str]:
         """How the text calls the two: by switch, or by access where a switch is reached in several ways; and by what else differs."""
@@ -87,102 +62,18 @@ class Pair:
         return {name for name, value in other.items() if base.get(name) == value}
 
     def ratio(self, **where: object) -> stats.Estimate:
-        return self.source.ratio(self.result, self.other, self.base, **where)
+        return source_of(str(where["metric"])).ratio(self.result, self.other, self.base, **where)
 
     def both(self, **where: object) -> tuple[stats.Estimate, stats.Estimate]:
         return self.of(self.base, **where), self.of(self.other, **where)
 
     def of(self, case: str, **where: object) -> stats.Estimate:
-        return self.source.estimate(self.result, case_id=case, **where)
-
-    def text(self, unit: str = "", **where: object) -> str:
-        """The two values: `kernel OVS 383 kpps, OVS-DPDK 998 kpps`."""
-        show = share if unit == "fraction" else lambda one: units.si(one.median, unit)
-        return ", ".join(f"{name} {show(self.of(case, **where))}" for case, name in self.named)
-
-    def values(self, words: str, unit: str = "", **where: object) -> list[str]:
-        """The two values as evidence; nothing where one was not counted."""
-        return [f"{words}: {self.text(unit, **where)}"] if measured(*self.both(**where)) else []
-
-    def line(self, words: str, unit: str = "", **where: object) -> list[str]:
-        """The same with their ratio."""
-        ratio = self.ratio(**where)
-        return [f"{words}: {self.text(unit, **where)}: {times(ratio)}"] if measured(ratio) else []
+        return source_of(str(where["metric"])).estimate(self.result, case_id=case, **where)
 
     def cpu(self, case: str, *roles: str) -> int | None:
         """The first CPU that is for one of these roles in a case; without any, the one that moves packets, whatever the switch."""
         wanted = roles or ("vhost", "switch", "softirq")
         return next((cpu for cpu, role in self.result.cpu_roles(case).items() if role in wanted), None)
-
-
-Look = Callable[[Pair], Finding | Iterable[Finding] | None]
-
-
-@dataclass(frozen=True)
-class Comparison:
-    """One metric of two cases, which ``where`` names, and what is said of it. Called with a pair, it is a look.
-
-    ``topic`` names what is not significant where the ratio decides nothing. ``claim`` has the places {other}, {base} and {way}, which
-    ``ways`` fills: above 1, below. ``shown``: how evidence calls the two values, in ``unit``. ``evidence`` and ``reason`` add to that.
-    ``doubt``: why nothing can be said though the ratio would decide.
-    """
-
-    where: Mapping[str, str]
-    topic: str
-    claim: str
-    shown: str
-    ways: tuple[str, str] = ("more", "fewer")
-    unit: str = ""
-    evidence: Callable[[Pair], Iterable[str]] = lambda _: ()
-    reason: Callable[[Pair, stats.Estimate], str] = lambda _, __: ""
-    doubt: Callable[[Pair], str] = lambda _: ""
-
-    def __call__(self, pair: Pair, ratio: stats.Estimate | None = None) -> Finding | None:
-        """What it finds, by another ``ratio`` than that of medians where one is given; None where one of the two was not measured."""
-        ratio = pair.ratio(**self.where) if ratio is None else ratio
-        if not measured(ratio):
-            return None
-        base, other = pair.names()
-        claim = self.claim.format(base=base, other=other, way=self.ways[0] if ratio.median > 1 else self.ways[1])
-        if why := self.doubt(pair) or ("" if ratio.decided else times(ratio)):
-            claim = f"{self.topic}: the difference between {other} and {base} is not significant, {why}."
-        evidence = (f"{self.shown}: {pair.text(self.unit, **self.where)}: {times(ratio)}", *self.evidence(pair))
-        return Finding(claim, evidence, self.reason(pair, ratio))
-
-
-def first(*looks: Look) -> Look:
-    """A look that finds what the first of these finds that finds anything."""
-    return lambda pair: next(filter(None, (look(pair) for look in looks)), None)
-
-
-def findings(result: Result, looks: Iterable[Look], source: Source = SOFTWARE) -> list[Finding]:
-    """What each look finds in each pair, in order, with the setting that a pair's cases share in front; none twice."""
-    found = []
-    for pair in pairs(result):
-        setting = f"{pair.setting}: " if pair.setting else ""
-        for look in looks:
-            seen = look(pair.by(source))
-            found += [replace(one, claim=setting + one.claim) for one in ([seen] if isinstance(seen, Finding) else seen or ())]
-    return list(dict.fromkeys(found))
-
-
-def notes(result: Result, own: Iterable[str] = ()) -> list[str]:
-    """What stands below an answer: that it was emulated, its ``own`` sentences, and what was left out."""
-    emulated = ["Measured in the emulated lab: the rates are the emulator's, no result about hardware."] if result.emulated else []
-    return [f"*{text}*" for text in (*emulated, *own, *(f"{sentence(left)}." for left in result.manifest.get("left_out", [])))]
-
-
-NO_FINDING = "No finding: this result has no two cases with a common number."
-
-
-def explained(result: Result, looks: Iterable[Look], source: Source = SOFTWARE, none: str = NO_FINDING) -> str:
-    """What `findings` finds, as `numbered`."""
-    return numbered(findings(result, looks, source), none)
-
-
-def numbered(found: Iterable[Finding], none: str) -> str:
-    """Findings as a numbered list, or, without any, the words ``none``."""
-    return "\n".join(f"{place}. {finding.markdown()}" for place, finding in enumerate(found, 1)) or none
 
 
 def pairs(result: Result) -> list[Pair]:
@@ -246,12 +137,6 @@ def measured(*values: stats.Estimate) -> bool:
 def alike(ratio: stats.Estimate) -> bool:
     """Whether two are about the same; False without an interval."""
     return ratio.low is not None and ratio.high is not None and SAME[0] < ratio.low and ratio.high < SAME[1]
-
-
-def told(text: str, *values: stats.Estimate, show: Callable[[stats.Estimate], str] = share) -> Iterator[str]:
-    """A text with values in its places, if all of them were measured; it may have no places."""
-    if measured(*values):
-        yield text.format(*map(show, values))
 
 
 def plain(value: stats.Estimate) -> str:

@@ -9,14 +9,14 @@ a suspect and which a remedy: the numbers say so.
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator
 from dataclasses import dataclass, replace
 
-from vsprof.analysis import comparison, stats
-from vsprof.analysis.comparison import FLOOD, PING, TCP, Comparison, Finding, Pair, measured, plain, share, times
+from vsprof.analysis import comparison, looks, stats
+from vsprof.analysis.comparison import FLOOD, PING, TCP, Pair, measured, times
 from vsprof.analysis.describe import Table, Text
 from vsprof.analysis.describe_frames import by_case
 from vsprof.analysis.load import SIZES, Result, worded
+from vsprof.analysis.looks import Finding
 from vsprof.analysis.published import every
 from vsprof.terms import units
 
@@ -41,8 +41,6 @@ COLUMNS = (
     ("UDP flood, received", {**FLOOD, "metric": "packet_rate_received"}, "packets/s"),
 )
 """What is shown of each case: words, which metric, its unit."""
-WAITS = 0.05
-"""A share of its time above which the main thread is said to wait for its CPU."""
 
 
 @dataclass(frozen=True)
@@ -111,7 +109,7 @@ def answer(result: Result) -> str:
         kernel = f", which is {times(best.kernel)} the kernel's" if measured(best.kernel) else ""
         named = f"**{best.name}**{_ties(result, best, up)}"
         raises = f"{named} raises it most, from OVS-DPDK {UNCHANGED}: {times(best.unchanged)} the goodput{kernel}."
-    return "\n\n".join([f"{lowers} {raises}", *comparison.notes(result)])
+    return "\n\n".join([f"{lowers} {raises}", *looks.notes(result)])
 
 
 def _ties(result: Result, first: Effect, others: list[Effect]) -> str:
@@ -154,10 +152,10 @@ def _beside_kernel(result: Result, one: Effect) -> str:
 
 def findings(result: Result) -> list[Finding]:
     """One for each change that was switched on and off, those that matter most first."""
-    ours = set(cases(result))
+    ours, [change] = set(cases(result)), looks.of("changes")
     found = []
     for pair in comparison.pairs(result):
-        finding = CHANGE(pair) if {pair.base, pair.other} <= ours else None
+        finding = change(pair) if {pair.base, pair.other} <= ours else None
         if finding is not None:
             claim = f"With {pair.setting}, {finding.claim}" if pair.setting else finding.claim
             found.append((abs(math.log(pair.ratio(**GOODPUT).median)), replace(finding, claim=claim)))
@@ -166,50 +164,4 @@ def findings(result: Result) -> list[Finding]:
 
 def markdown(result: Result) -> str:
     """The findings as a numbered list."""
-    return comparison.numbered(findings(result), "No finding: this result has no two cases of OVS-DPDK that differ in one change.")
-
-
-def _counted(pair: Pair) -> Iterator[str]:
-    """How often threads were switched, of the daemon and of the whole path; the main thread's time; and what else moves goodput."""
-    yield from pair.line("context switches per second of ovs-vswitchd's threads", **SWITCHED)
-    yield from pair.line("context switches per second of the whole path", **{**SWITCHED, "role": "path"})
-    yield from pair.values("share of the time that the main thread ran", "fraction", **TCP, metric="main_thread_running")
-    yield from pair.values("share of the time that it waited for its CPU", "fraction", **TCP, metric="main_thread_waiting")
-    yield from pair.values("retransmits per second", **TCP, metric="retransmits_per_second")
-    yield from pair.values("upcalls per second", **TCP, metric="upcalls_per_second")
-    yield from pair.values("round trip", "seconds", **PING, metric="rtt_p50")
-
-
-def _mechanisms(pair: Pair, _: stats.Estimate) -> str:
-    """The main thread's waiting, where the change makes it; whether the host's packets still pass the main thread; and whether TCP passes
-    in packets of another size."""
-    said = []
-    before, after = pair.both(**TCP, metric="main_thread_waiting")
-    if measured(before, after) and after.median >= WAITS and after.median >= 2 * before.median:
-        said.append(
-            f"The main thread, which takes in what the host sends, TCP's acknowledgements among it, waited for its CPU {share(after)} of "
-            f"the time (before: {share(before)})."
-        )
-    before, after = pair.both(**TCP, metric="main_thread_packets_per_second")
-    if measured(before, after) and before.median and after.median <= 0.01 * before.median:
-        said.append(
-            f"What the host sends no longer passes the main thread (packets per second: {plain(before)} before, {plain(after)} after): the "
-            "poll-mode thread takes it in."
-        )
-    ratio = pair.ratio(**TCP, metric="frame_bytes_received")
-    if ratio.decided and not comparison.alike(ratio):
-        how = "in larger packets, so that what a packet costs is paid less often" if ratio.median > 1 else "in smaller packets"
-        said.append(f"TCP reaches the host {how}: on average {pair.text('bytes', **TCP, metric='frame_bytes_received')}.")
-    return " ".join(said)
-
-
-CHANGE = Comparison(
-    GOODPUT,
-    topic="TCP's goodput",
-    claim="{other} instead of {base} brings TCP's goodput {way}.",
-    ways=("up", "down"),
-    shown="goodput",
-    unit="bit/s",
-    evidence=_counted,
-    reason=_mechanisms,
-)
+    return looks.numbered(findings(result), "No finding: this result has no two cases of OVS-DPDK that differ in one change.")

@@ -2,7 +2,7 @@
 """The explanation in words of what the options of switches and endpoints change: packets carried, cycles per packet, and of which stage;
 and from which frame size on one value of an option is better than another.
 
-The rule is that of comparison.py: a claim that two cases differ needs a ratio whose interval excludes 1.
+The rule is that of looks.py: a claim that two cases differ needs a ratio whose interval excludes 1.
 """
 
 from __future__ import annotations
@@ -12,40 +12,23 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from functools import partial
 
-from vsprof.analysis import comparison, metrics, model, stats
-from vsprof.analysis.comparison import FLOOD, FORWARD, NEAR_ALL, Comparison, Finding, Pair, arrow, measured, times
+from vsprof.analysis import looks, metrics, model, stats
+from vsprof.analysis.comparison import FLOOD, FORWARD, Pair, arrow, measured, times
 from vsprof.analysis.load import Result, worded
-from vsprof.analysis.source import Source, samples
-from vsprof.analysis.sources import MODEL, SOFTWARE
+from vsprof.analysis.looks import Finding, Words
+from vsprof.analysis.source import samples
+from vsprof.analysis.sources import MODEL, source_of
 from vsprof.terms import units
 
-BUSY = {**FLOOD, "metric": "pmd_busy"}
-REACHED = {**FORWARD, "metric": "reached_endpoint"}
 MISSES = ("l1d_misses", "l2_misses", "llc_misses", "dtlb_misses")
 
 
-def _limit(*busy: stats.Estimate) -> str:
-    if measured(*busy) and min(one.median for one in busy) > NEAR_ALL:
-        return "the switch's thread had no time left in either case, so its cost per packet decides."
-    if measured(*busy) and max(one.median for one in busy) <= NEAR_ALL:
-        return "the switch's thread had cycles left in both cases: the endpoints, or the CPU that they share, are the limit."
-    return ""
-
-
-def _drops(*reached: stats.Estimate) -> str:
-    """Frames come without end, so a switch's thread always finds some: whether the endpoint takes them all shows the limit."""
-    if measured(*reached) and max(one.median for one in reached) < NEAR_ALL:
-        return "the endpoint's ring was full again and again, so the endpoint is the limit in both cases; what it did not take was dropped."
-    if measured(*reached) and min(one.median for one in reached) >= NEAR_ALL:
-        return "the endpoint took nearly all that came, so the switch's thread is the limit in both cases."
-    return ""
-
-
-def _stages(pair: Pair) -> Iterator[str]:
-    for stage, both in _by_stage(pair).items():
+@looks.in_rows
+def stages(words: Words) -> Iterator[str]:
+    for stage, both in _by_stage(words.pair).items():
         if max(one.median for one in both) > 0:
             yield f"{stage} {arrow(both)}"
-    yield from misses_by_stage(pair)
+    yield from misses_by_stage(words.pair)
 
 
 def _by_stage(pair: Pair) -> dict[str, tuple[stats.Estimate, stats.Estimate]]:
@@ -62,16 +45,17 @@ def misses_by_stage(pair: Pair) -> Iterator[str]:
             yield f"{event} per packet (hardware) {arrow(both)}"
 
 
-def _most(pair: Pair, ratio: stats.Estimate) -> str:
+@looks.in_rows
+def most(words: Words) -> Iterator[str]:
     """The stage that makes most of the difference, if it goes the way of the whole."""
-    way = 1 if ratio.median > 1 else -1
-    gained = {stage: way * (after.median - before.median) for stage, (before, after) in _by_stage(pair).items()}
+    way = 1 if words.ratio.median > 1 else -1
+    gained = {stage: way * (after.median - before.median) for stage, (before, after) in _by_stage(words.pair).items()}
     stage = max(gained, key=gained.get, default="")
-    if not stage or not ratio.decided or gained[stage] <= 0:
-        return ""
-    return f"most of the difference lies in the stage {stage}: {units.significant(gained[stage])} cycles per packet."
+    if stage and words.ratio.decided and gained[stage] > 0:
+        yield f"most of the difference lies in the stage {stage}: {units.significant(gained[stage])} cycles per packet."
 
 
+@looks.in_rows
 def looking(pair: Pair) -> Finding | None:
     """Switch against wire: what it takes to know where a frame goes. It is counted by itself, not as a difference of two cases."""
     if pair.result.differences(pair.base, pair.other) != {"forward"}:
@@ -87,39 +71,8 @@ def looking(pair: Pair) -> Finding | None:
     return Finding(claim, tuple(f"{stage}: {part.shown('', 3)} TSC cycles per packet" for stage, part in parts.items()))
 
 
-LOOKS = (
-    comparison.first(
-        Comparison(
-            {**FLOOD, "metric": "packet_rate_received"},
-            topic="Packets delivered",
-            claim="{other} delivers {way} of a flood's packets than {base}.",
-            shown="received",
-            unit="packets/s",
-            evidence=lambda pair: pair.values("cycles in which the switch's thread found packets", "fraction", **BUSY),
-            reason=lambda pair, _: _limit(*pair.both(**BUSY)),
-        ),
-        Comparison(
-            {**FORWARD, "metric": "packet_rate_received"},
-            topic="Packets there and back",
-            claim="{other} brings back {way} packets than {base}.",
-            shown="came back",
-            unit="packets/s",
-            evidence=lambda pair: pair.values("share of the frames that reached the endpoint", "fraction", **REACHED),
-            reason=lambda pair, _: _drops(*pair.both(**REACHED)),
-        ),
-    ),
-    # Of a flood alone: forwarding drops without end.
-    Comparison(
-        {**FLOOD, "metric": "pmd_cycles_per_packet"},
-        topic="Cycles per packet",
-        claim="A packet costs the switch's thread {way} cycles with {other} than with {base}.",
-        shown="TSC cycles per packet in the switch's thread",
-        evidence=_stages,
-        reason=_most,
-    ),
-    looking,
-)
-markdown = partial(comparison.explained, looks=LOOKS)
+LOOKS = looks.of("options")
+markdown = partial(looks.explained, looks=LOOKS)
 """The findings as a numbered list."""
 
 
@@ -131,19 +84,18 @@ class Measure:
     verb: str
     what: str
     which: Mapping[str, str]
-    source: Source = SOFTWARE
     traffics: tuple[Mapping[str, str], ...] = (FLOOD,)
     missed: Callable[[Pair], Iterable[str]] = lambda _: ()
 
     def ratio(self, pair: Pair) -> stats.Estimate:
         """Of the saturating traffic that both cases have."""
         where = next((one for one in (FLOOD, FORWARD) if measured(pair.ratio(**one, metric="packet_rate_received"))), None)
-        return pair.by(self.source).ratio(**where, **self.which) if where in self.traffics else stats.NOTHING
+        return pair.ratio(**where, **self.which) if where in self.traffics else stats.NOTHING
 
 
 def _missed(pair: Pair) -> Iterator[str]:
     """Misses per packet of the modelled switch, in both cases."""
-    both = {name: pair.by(MODEL).both(**FLOOD, metric=f"model_{name}_per_packet", role="switch") for name in MISSES}
+    both = {name: pair.both(**FLOOD, metric=f"model_{name}_per_packet", role="switch") for name in MISSES}
     if found := [f"{model.MISSES[name]} {arrow(two)}" for name, two in both.items() if measured(*two)]:
         yield f"misses per packet: {', '.join(found)}"
 
@@ -163,7 +115,6 @@ MEASURES = (
         "takes",
         "estimated cycles of the switch per packet",
         {"metric": "model_cycles_per_packet", "role": "switch"},
-        source=MODEL,
         missed=_missed,
     ),
 )
@@ -189,7 +140,7 @@ def _by(measure: Measure, pairs: Mapping[int, Pair], other: str, base: str) -> s
     for size, ratio in ratios.items():
         doubt = "" if ratio.decided else ", which is not significant"
         rows.append(f"- {size} B: {'; '.join([times(ratio) + doubt, *measure.missed(pairs[size])])}")
-    label = f", {MODEL.label(pairs[size].result)}" if measure.source is MODEL else ""
+    label = f", {MODEL.label(pairs[size].result)}" if source_of(measure.which["metric"]) is MODEL else ""
     return "\n".join([f"In {measure.name}{label}, {_sentence(measure, ratios, other, base)}", "", *rows])
 
 

@@ -13,10 +13,11 @@ from functools import partial
 
 import pandas as pd
 
-from vsprof.analysis import comparison, decompose, functions, metrics, model, stats, style, vocabulary
-from vsprof.analysis.comparison import Comparison, Finding, Pair, measured, plain, times
+from vsprof.analysis import comparison, decompose, functions, looks, metrics, stats, style, vocabulary
+from vsprof.analysis.comparison import Pair, measured, plain, times
 from vsprof.analysis.figures.cpi_stack import CAUSES
 from vsprof.analysis.load import Result
+from vsprof.analysis.looks import Finding, Words
 from vsprof.analysis.sources import MODEL
 from vsprof.terms import units
 
@@ -32,15 +33,16 @@ def markdown(result: Result) -> str:
     """The findings as a list, or why there are none."""
     if not MODEL.present(result):
         return f"Nothing to explain: {'; '.join(MODEL.missing(result, ()))}."
-    return comparison.explained(result, LOOKS, MODEL, "No finding: the model's numbers are of one case alone.")
+    return looks.explained(result, LOOKS, "No finding: the model's numbers are of one case alone.")
 
 
 def sentences(result: Result, *, traffic: str, load: str) -> list[str]:
     """For each pair of cases, in plain text: who takes more cycles for this traffic, by how much, and what that is made of."""
-    found = [_cycles(pair.by(MODEL), traffic, load) for pair in comparison.pairs(result)]
+    found = [_cycles(pair, traffic, load) for pair in comparison.pairs(result)]
     return [f"{one.claim} In {'; '.join(one.evidence[:2])}." for one in found if one]
 
 
+@looks.in_rows
 def cycles(pair: Pair) -> list[Finding]:
     """For each traffic: the ratio of cycles per unit of data, and its split into instructions and CPI."""
     return [finding for where in metrics.carrying(pair.result) if (finding := _cycles(pair, *where))]
@@ -51,22 +53,22 @@ def _cycles(pair: Pair, traffic: str, load: str) -> Finding | None:
     parts = decompose.split(pair.result, pair.other, pair.base, source="model", **where)
     whole, instructions, cpi = (decompose.ratio(parts, cause) for cause in ("whole", "instructions", "cpi"))
     evidence = [
-        f"that is {times(instructions)} the instructions ({pair.text(**where, metric=f'model_instructions_per_{word}')}) "
-        f"at {times(cpi)} the CPI ({pair.text(**where, metric='model_cpi')}); {GEOMETRIC}"
+        f"that is {times(instructions)} the instructions ({{both.model_instructions_per_{word}}}) "
+        f"at {times(cpi)} the CPI ({{both.model_cpi}}); {GEOMETRIC}"
     ]
     if changes := _changes(pair, word, where):
         evidence.append(f"the largest changes, in cycles per {word} by what they went to: {changes}")
     if roles := _roles(parts):
         evidence.append(f"by role, in parts that multiply to the whole: {roles}")
-    look = Comparison(
-        {**where, "metric": f"model_cycles_per_{word}"},
+    look = looks.Row(
+        of=f"model_cycles_per_{word}",
         topic=f"{name}: estimated cycles per {word}",
-        claim=f"{name}: {{other}} takes {{way}} estimated cycles per {word} than {{base}}.",
+        claim=f"{name}: {{other}} takes {{more|fewer}} estimated cycles per {word} than {{base}}.",
         shown=f"cycles per {word}, {MODEL.label(pair.result)}",
-        evidence=lambda _: evidence,
-        reason=lambda _, whole: _parts(whole, instructions, cpi, word) if whole.decided else "",
+        evidence=evidence,
+        reason=[_parts(whole, instructions, cpi, word)] if whole.decided else [],
     )
-    return look(pair, whole)
+    return look.at(pair, where, whole)
 
 
 def _parts(whole: stats.Estimate, instructions: stats.Estimate, cpi: stats.Estimate, word: str) -> str:
@@ -104,56 +106,25 @@ def _changes(pair: Pair, word: str, where: Mapping[str, str]) -> str:
     return ", ".join(f"{name} {' to '.join(map(plain, both[name]))}" for name in most[:4])
 
 
-def misses(counter: str, name: str, pair: Pair) -> Finding | None:
-    """Misses per data access, with and without idle polling (T1 published ratios of them), beside misses per unit of data; of the first
-    traffic that has numbers."""
-    found = (_misses(counter, name, pair, {"traffic": traffic, "load": load}) for traffic, load in metrics.carrying(pair.result))
-    return next(filter(None, found), None)
-
-
-def _misses(counter: str, name: str, pair: Pair, where: Mapping[str, str]) -> Finding | None:
-    word, rate = vocabulary.per_data()[where["traffic"]], {**where, "metric": model.RATES[counter]}
-    polled = {**where, "metric": rate["metric"] + model.WITH_POLLING}
-    without, counted_in = pair.ratio(**rate), pair.ratio(**polled)
-    if not measured(without, counted_in):
-        return None
-    evidence = pair.line("misses per data access", "fraction", **rate)
-    if without.median != counted_in.median:
-        evidence += pair.line("the same with idle polling counted in", "fraction", **polled)
-    reason = (
-        f"{pair.names()[1]}'s empty polls touch the same few lines again and again and hit them: counted in, they lower the rate of misses "
-        "without saving a packet one miss. A rate taken from a processor's counters over all of the time has them in."
-    )
-    lowered = without.low is not None and counted_in.high is not None and counted_in.high < without.low
-    look = Comparison(
-        {**where, "metric": f"model_{counter}_per_{word}"},
-        topic=f"{name[:1].upper()}{name[1:]} misses per {word}",
-        claim=f"{{other}} has {{way}} {name} misses per {word} than {{base}}, by the model.",
-        shown=f"{style.traffic_name(**where)}, misses per {word}",
-        evidence=lambda _: evidence,
-        reason=lambda *_: reason if lowered else "",
-    )
-    return look(pair)
-
-
+@looks.in_rows
 def polling(pair: Pair) -> Finding | None:
     """How much of the poll-mode thread's cycles were polls that found nothing, and what such a poll costs."""
-    of_poll = {"case": pair.other, "role": "switch"}
     said = []
     for traffic, load in metrics.carrying(pair.result):
-        part = pair.of(**of_poll, traffic=traffic, load=load, metric="model_polling_share")
-        said += comparison.told(f"{style.traffic_name(traffic, load)}: {{}}", part)
+        words = Words(pair, {"traffic": traffic, "load": load})
+        said += words.sentences(["{traffic}: {other.model_polling_share.switch}"])
     if not said:
         return None
-    names = (f"model_{counter}_per_empty_poll" for counter in ("cycles", "instructions", "l1d_misses"))
-    cost = [pair.of(**of_poll, metric=name, **functions.profiled(pair.result)) for name in names]
-    evidence = (
-        f"of the poll-mode thread's estimated cycles, polls that found nothing took: {', '.join(said)}",
-        *comparison.told("such a poll costs {} cycles, {} instructions and {} L1D misses", *cost, show=plain),
+    names = (f"model_{counter}_per_empty_poll.switch" for counter in ("cycles", "instructions", "l1d_misses"))
+    cost = "such a poll costs {{other.{}}} cycles, {{other.{}}} instructions and {{other.{}}} L1D misses".format(*names)
+    evidence = [f"of the poll-mode thread's estimated cycles, polls that found nothing took: {', '.join(said)}"]
+    evidence += Words(pair, functions.profiled(pair.result)).sentences([cost])
+    return Finding(
+        f"{words.plain['other']}'s idle polling is counted by itself, and taken out of all that is divided by data.", tuple(evidence)
     )
-    return Finding(f"{pair.names()[1]}'s idle polling is counted by itself, and taken out of all that is divided by data.", evidence)
 
 
+@looks.in_rows
 def hottest(pair: Pair) -> Finding | None:
     """The functions in which each case spends the largest parts of its instructions per unit of data."""
     where = functions.profiled(pair.result)
@@ -166,12 +137,12 @@ def hottest(pair: Pair) -> Finding | None:
             f"`{functions.named(row.object, row.function)}` ({units.significant(100 * row.share_of_all, 2)} %)" for row in one.itertuples()
         ]
         said.append(f"with {name} in {' and '.join(filter(None, (', '.join(each[:-1]), each[-1])))}")
-    word = vocabulary.per_data()[where["traffic"]]
-    claim = f"{style.traffic_name(**where)}: the largest parts of the instructions per {word} are spent, {'; '.join(said)}."
-    whole = pair.text(**where, metric=f"model_instructions_per_{word}")
-    return Finding(claim, (f"shares of all instructions per {word} ({whole}), estimated from samples",))
+    words = Words(pair, where)
+    claim = words.say(f"{{traffic}}: the largest parts of the instructions per {{data}} are spent, {'; '.join(said)}.")
+    return Finding(
+        claim, (words.say("shares of all instructions per {data} ({both.model_instructions_per_data}), estimated from samples"),)
+    )
 
 
-RATES = (partial(misses, "l1d_misses", "L1D"), partial(misses, "dtlb_misses", "first-level DTLB"))
-LOOKS: tuple[comparison.Look, ...] = (cycles, *RATES, hottest, polling)
-findings = partial(comparison.findings, looks=LOOKS, source=MODEL)
+LOOKS = looks.of("model")
+findings = partial(looks.findings, looks=LOOKS)

@@ -8,28 +8,22 @@ the reason there, nobody can tell from here, and nothing below says so.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Mapping
-from dataclasses import dataclass, field
-from functools import partial
+import contextlib
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any
 
-from vsprof.analysis import comparison, model, published, stats
-from vsprof.analysis.comparison import EQUAL, FLOOD, NEAR_ALL, NEAR_NONE, TCP, Finding, Pair, measured, share, times, told
+from vsprof.analysis import comparison, looks, model, published, stats
+from vsprof.analysis.comparison import FLOOD, Pair, measured, share, times
 from vsprof.analysis.load import Result
-from vsprof.analysis.source import Source, by_repetition, ratio_between
-from vsprof.analysis.sources import MODEL, SOFTWARE
-
-SWITCHES = {**FLOOD, "metric": "context_switches_per_packet"}
-OTHER_LOADS = {
-    "at one offered rate for both": {**SWITCHES, **EQUAL},
-    "per megabit of TCP": {**TCP, "metric": "context_switches_per_megabit"},
-}
-MODEL_CYCLES = {**FLOOD, "metric": "model_cycles_per_packet"}
+from vsprof.analysis.looks import Finding, NotMeasured, Words
+from vsprof.analysis.source import by_repetition, ratio_between
+from vsprof.analysis.sources import source_of
 
 
 def markdown(result: Result) -> str:
     """The differences as a list, or why there is nothing to set beside T1."""
-    found = (finding for pair in _pairs(result) for look in LOOKS if (finding := look(pair)))
-    return comparison.numbered(found, "T1 compares two VMs over kernel OVS and over OVS-DPDK; this result does not have both.")
+    found = filter(None, (_beside(pair, **row) for pair in _pairs(result) for row in looks.ROWS["published"]))
+    return looks.numbered(found, "T1 compares two VMs over kernel OVS and over OVS-DPDK; this result does not have both.")
 
 
 def _pairs(result: Result) -> Iterator[Pair]:
@@ -40,41 +34,40 @@ def _pairs(result: Result) -> Iterator[Pair]:
             yield pair
 
 
-@dataclass(frozen=True)
-class Beside:
-    """A published ratio, by its id, and ours of the same two cases: ``ours`` are ratios without which there is nothing to say, ``more`` are
-    told where they were counted, both by what evidence calls them."""
-
-    id: str
-    ours: Mapping[str, Mapping[str, str]]
-    reasons: Callable[[Pair], Iterable[str]]
-    more: Mapping[str, Mapping[str, str]] = field(default_factory=dict)
-    source: Source = SOFTWARE
-
-    def __call__(self, pair: Pair) -> Finding | None:
-        ratios = {words: pair.by(self.source).ratio(**which) for words, which in {**self.ours, **self.more}.items()}
-        if not measured(*(ratios[words] for words in self.ours)):
-            return None
-        figure = next(one.figure for one in published.every() if one.id == self.id)
-        reasons = "; ".join(self.reasons(pair))
-        evidence = tuple(f"{words}: {times(ratio)}" for words, ratio in ratios.items() if measured(ratio))
-        return Finding(f"Published: {figure}.", evidence, f"{reasons}." if reasons else "nothing that was counted here tells.")
+def _beside(pair: Pair, published_id: str, needs: Sequence[str], evidence: Sequence[Any], reason: Sequence[Any]) -> Finding | None:
+    """A published ratio and ours of the same two cases."""
+    words = Words(pair, FLOOD)
+    with contextlib.suppress(NotMeasured):
+        for name in needs:
+            words.number(name)
+        figure = next(one.figure for one in published.every() if one.id == published_id)
+        reasons = "; ".join(words.sentences(reason)) or "nothing that was counted here tells"
+        return Finding(f"Published: {figure}.", tuple(words.sentences(evidence)), f"{reasons}.")
+    return None
 
 
-def _throughput(pair: Pair) -> Iterator[str]:
+@looks.in_rows
+def emulated(words: Words) -> Iterator[str]:
     """Up to 8x: what kept ours from it?"""
-    if pair.result.emulated:
-        instructions = pair.by(MODEL).ratio(**FLOOD, metric="model_instructions_per_packet")
-        fewer = told("; OVS-DPDK takes {} the instructions per packet", instructions, show=times)
-        yield "an emulator's rate follows the number of instructions, not what a processor waits for" + "".join(fewer)
+    if words.pair.result.emulated:
+        text = "an emulator's rate follows the number of instructions, not what a processor waits for"
+        fewer = f"{text}; OVS-DPDK takes {{ratio.model_instructions_per_packet}} the instructions per packet"
+        yield from words.sentences([{"first": [fewer, text]}])
+
+
+@looks.in_rows
+def cycles_of_guests(words: Words) -> Iterator[str]:
     text = "the two guests take {} of the path's estimated cycles with kernel OVS and {} with OVS-DPDK, which no switch can lower"
-    yield from _guests(pair.by(MODEL), MODEL_CYCLES, text, "cycles")
-    busy = pair.of(pair.other, **FLOOD, metric="pmd_busy")
-    if busy.median < NEAR_ALL:
-        yield (
-            f"OVS-DPDK's poll-mode thread found packets in {share(busy)} of its cycles only: it could have carried more than the endpoints "
-            "gave it"
-        )
+    return _guests(words.pair, {**FLOOD, "metric": "model_cycles_per_packet"}, text, "cycles")
+
+
+@looks.in_rows
+def switches_of_guests(words: Words) -> Iterator[str]:
+    text = (
+        "threads of the guests make {} of kernel OVS's context switches in the flood and {} of OVS-DPDK's: such a thread sleeps when its "
+        "guest has nothing to do, whichever switch it waits for"
+    )
+    return _guests(words.pair, {**FLOOD, "metric": "context_switches_per_packet"}, text, "context switches")
 
 
 def _guests(pair: Pair, which: Mapping[str, str], text: str, what: str) -> Iterator[str]:
@@ -89,54 +82,27 @@ def _guests(pair: Pair, which: Mapping[str, str], text: str, what: str) -> Itera
 def _part(pair: Pair, case: str, *, over: Mapping[str, str], under: Mapping[str, str]) -> stats.Estimate:
     """How many times one metric of a case's path another one of the same windows is."""
     path = {"case_id": case, "role": "path", "cpu": -1}
-    return ratio_between(*(by_repetition(pair.source.rows(pair.result, **{**path, **which})) for which in (over, under)), paired=True)
+    rows = (source_of(which["metric"]).rows(pair.result, **{**path, **which}) for which in (over, under))
+    return ratio_between(*map(by_repetition, rows), paired=True)
 
 
-def _context_switches(pair: Pair) -> Iterator[str]:
-    """About 10x fewer: at which load?"""
-    idle = pair.of(pair.base, **FLOOD, metric="cpu_idle", cpu=pair.cpu(pair.base))
-    if idle.median < NEAR_NONE:
-        yield (
-            f"at saturation the CPU that moves kernel OVS's packets is idle {share(idle)} of the time: its worker always finds another "
-            "packet, does not sleep, and is hardly switched; what a poll-mode thread saves shows where the kernel's worker has time to "
-            "sleep"
-        )
-    text = (
-        "threads of the guests make {} of kernel OVS's context switches in the flood and {} of OVS-DPDK's: such a thread sleeps when its "
-        "guest has nothing to do, whichever switch it waits for"
-    )
-    yield from _guests(pair, SWITCHES, text, "context switches")
+@looks.in_rows
+def l1d_polls(words: Words) -> Iterator[str]:
+    return _polls(words, model.RATES["l1d_misses"])
 
 
-def _polls(rate: Mapping[str, str], polled: Mapping[str, str], pair: Pair) -> Iterator[str]:
+@looks.in_rows
+def dtlb_polls(words: Words) -> Iterator[str]:
+    return _polls(words, model.RATES["dtlb_misses"])
+
+
+def _polls(words: Words, rate: str) -> Iterator[str]:
     """What polls that find nothing do to a rate of misses."""
-    pair = pair.by(MODEL)
-    polling = pair.of(pair.other, **FLOOD, metric="model_polling_share", role="switch")
-    if measured(polling):
-        yield f"polls that find nothing take {share(polling)} of the poll-mode thread's cycles here"
-        lower = _part(pair, pair.other, over=polled, under=rate)
+    if words.holds("has.other.model_polling_share.switch"):
+        yield words.say("polls that find nothing take {other.model_polling_share.switch} of the poll-mode thread's cycles here")
+        of_path = {**FLOOD, "metric": rate}
+        lower = _part(words.pair, words.pair.other, over={**of_path, "metric": rate + model.WITH_POLLING}, under=of_path)
         if lower.high is not None and lower.high < 1:
             yield f"they hit the same few lines again and again: with them, OVS-DPDK's rate is {times(lower)} of what it is without"
             yield "the fewer packets there are, the lower a rate that has polls in it"
     yield "a rate says nothing of a packet: that is what misses per packet are for, above"
-
-
-def _of_misses(published_id: str, counter: str) -> Beside:
-    """Of misses per access: with polls counted in, as a PMU counts them, and without."""
-    rate, polled = ({**FLOOD, "metric": model.RATES[counter] + ending} for ending in ("", model.WITH_POLLING))
-    more = {
-        "per instruction with idle polling counted in, as a profiler has it": {
-            **FLOOD, "metric": f"model_{counter}_per_kilo_instructions{model.WITH_POLLING}"
-        },
-        "per packet, without it": {**FLOOD, "metric": f"model_{counter}_per_packet"},
-    }  # fmt: skip
-    ours = {"ours, misses per access with idle polling counted in": polled, "without it": rate}
-    return Beside(published_id, ours, partial(_polls, rate, polled), more, MODEL)
-
-
-LOOKS = (
-    Beside("T1-throughput", {"ours, of a UDP flood at saturation": {**FLOOD, "metric": "packet_rate_received"}}, _throughput),
-    Beside("T1-context-switches", {"ours per packet, in a flood at saturation": SWITCHES}, _context_switches, more=OTHER_LOADS),
-    _of_misses("T1-l1-misses", "l1d_misses"),
-    _of_misses("T1-tlb-misses", "dtlb_misses"),
-)

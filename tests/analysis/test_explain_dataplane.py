@@ -5,7 +5,7 @@ from __future__ import annotations
 
 import pytest
 
-from vsprof.analysis import explain_dataplane, metrics
+from vsprof.analysis import comparison, explain_dataplane, looks, metrics
 from vsprof.analysis.load import load
 from vsprof.analysis.stats import Estimate
 from vsprof.terms import schema
@@ -116,17 +116,26 @@ def test_what_looking_at_frames_costs_is_told_of_the_switch(sample, vhost_sample
     assert "lookup: 15.0 (95 % interval 15.0 to 15.0, n=3) TSC cycles per packet" in said.replace("Parse", "parse")
 
 
-def test_a_thread_that_had_time_left_is_not_called_the_limit():
-    busy = (Estimate(0.4, 0.39, 0.41, 3), Estimate(0.5, 0.49, 0.51, 3))
-    assert "had cycles left" in explain_dataplane._limit(*busy)
-    assert "no time left" in explain_dataplane._limit(*(Estimate(0.99, 0.98, 1.0, 3), Estimate(0.97, 0.96, 0.98, 3)))
-    assert explain_dataplane._limit(*(busy[0], Estimate(0.99, 0.98, 1.0, 3))) == ""
+@pytest.fixture
+def reason(staged, monkeypatch):
+    """What a row of looks.yaml gives as its reason where a metric has these values."""
+
+    def given(metric: str, *values: float) -> str:
+        [row] = [one for one in looks.ROWS["options"] if metric in str(one)]
+        numbers = {f"{side}.{metric}": Estimate(one, one, one, 3) for side, one in zip(("base", "other"), values, strict=True)}
+        monkeypatch.setattr(looks.Words, "number", lambda _, name: numbers[name])
+        return " ".join(looks.Words(comparison.pairs(staged)[0], {}).sentences(row["reason"]))
+
+    return given
 
 
-def test_where_frames_never_end_a_full_ring_tells_the_limit_and_a_busy_thread_does_not():
-    def reached(*shares):
-        return tuple(Estimate(one, one, one, 3) for one in shares)
+def test_a_thread_that_had_time_left_is_not_called_the_limit(reason):
+    assert "had cycles left" in reason("pmd_busy", 0.4, 0.5)
+    assert "no time left" in reason("pmd_busy", 0.99, 0.97)
+    assert reason("pmd_busy", 0.4, 0.99) == ""
 
-    assert "the endpoint is the limit" in explain_dataplane._drops(*reached(0.3, 0.6))
-    assert "the switch's thread is the limit" in explain_dataplane._drops(*reached(0.99, 0.97))
-    assert explain_dataplane._drops(*reached(0.3, 0.99)) == ""
+
+def test_where_frames_never_end_a_full_ring_tells_the_limit_and_a_busy_thread_does_not(reason):
+    assert "the endpoint is the limit" in reason("reached_endpoint", 0.3, 0.6)
+    assert "the switch's thread is the limit" in reason("reached_endpoint", 0.99, 0.97)
+    assert reason("reached_endpoint", 0.3, 0.99) == ""
