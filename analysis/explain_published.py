@@ -6,8 +6,6 @@ processor, frame size, number of CPUs, nor which counter a rate was of. A reason
 the reason there, nobody can tell from here, and nothing below says so.
 """
 
-from __future__ import annotations
-
 import contextlib
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any

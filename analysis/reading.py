@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
 """How to read a report: what its words mean (reading.yaml), each only where the report has them."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from pathlib import Path
 
