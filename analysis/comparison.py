@@ -15,6 +15,13 @@ FORWARD = {"traffic": "forward", "load": "saturation"}
 EQUAL = {"traffic": "udp_flood", "load": "equal"}
 NDR, PDR = ({"traffic": "udp_flood", "load": load} for load in metrics.SEARCHED)
 PING = {"traffic": "ping_paced", "load": "paced"}
+FRAMES = {"traffic": "paced_frames", "load": "paced"}
+IDLE = {"traffic": "idle", "load": "none"}
+TRAFFICS = {
+    **{"tcp": TCP, "flood": FLOOD, "forward": FORWARD, "equal": EQUAL, "ndr": NDR, "pdr": PDR, "ping": PING},
+    **{"frames": FRAMES, "idle": IDLE},
+}
+"""By what looks.yaml calls them."""
 NEAR_ALL, NEAR_NONE = 0.95, 0.05
 """Shares of a CPU or of packets above and below which words like "never sleeps" or "is the limit" are allowed."""
 SAME = (0.8, 1.25)

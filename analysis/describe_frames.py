@@ -1,33 +1,16 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
 """Tables and words on single frames: what a switch's worker takes for them, what its restart costs, and what was published of both."""
 
-from collections.abc import Sequence
-
 import pandas as pd
 
-from vsprof.analysis import comparison, messages, metrics, stats
-from vsprof.analysis.describe import Table, Text, number
+from vsprof.analysis import comparison, looks, messages, metrics, stats
+from vsprof.analysis.comparison import FRAMES
+from vsprof.analysis.describe import Table, Text, number, with_interval
 from vsprof.analysis.load import Result
 from vsprof.analysis.published import every
 from vsprof.analysis.sources import SOFTWARE
 
-FRAMES = {"traffic": "paced_frames", "load": "paced"}
-IDLE = {"traffic": "idle", "load": "none"}
 RESTART = {"traffic": "reconnect", "load": "paced"}
-WORKER = (
-    ("CPU use, frames flow", {**FRAMES, "metric": "running", "role": "switch"}, "fraction"),
-    ("CPU use, nothing comes", {**IDLE, "metric": "running", "role": "switch"}, "fraction"),
-    ("context switches per packet", {**FRAMES, "metric": "context_switches_per_packet", "role": "switch"}, ""),
-    ("waiting for its CPU, frames flow", {**FRAMES, "metric": "waiting", "role": "switch"}, "fraction"),
-    ("latency, shortest", {**FRAMES, "metric": "latency_min"}, "seconds"),
-    ("latency, median", {**FRAMES, "metric": "latency_p50"}, "seconds"),
-    ("latency, mean", {**FRAMES, "metric": "latency_mean"}, "seconds"),
-    ("latency, 99 %", {**FRAMES, "metric": "latency_p99"}, "seconds"),
-    ("latency, longest", {**FRAMES, "metric": "latency_max"}, "seconds"),
-    ("frames lost", {**FRAMES, "metric": "frames_lost"}, "fraction"),
-    ("frames not timed", {**FRAMES, "metric": "disturbed"}, "fraction"),
-)
-"""What the threads of the switch take, and what that buys: words, which metric, its unit."""
 RESTARTS = (
     ("longest time without a frame", "outage", "seconds"),
     ("until the switch said that it runs", "switch_away", "seconds"),
@@ -37,7 +20,7 @@ RESTARTS = (
 
 def worker(result: Result) -> Table | Text:
     """By case, what the switch's threads take: a share of one CPU, times that they were switched, and the latency that it makes."""
-    return by_case(result, WORKER, "paced frames")
+    return by_case(result, "worker", "paced frames")
 
 
 def answer(result: Result) -> Text:
@@ -99,22 +82,21 @@ def published(target: str) -> Text:
     return Text("\n".join(lines))
 
 
-def by_case(result: Result, columns: Sequence[tuple[str, dict[str, str], str]], name: str) -> Table | Text:
-    """A row a case, and a column for each of ``columns`` (words, which metric, its unit) that any case has a value of."""
+def by_case(result: Result, table: str, name: str) -> Table | Text:
+    """A row a case, and a column for each number of a table of looks.yaml that any case has."""
     rows = {}
-    for words, where, unit in columns:
+    for words, metric in looks.ROWS["tables"][table].items():
+        where = looks.named(metric)
         found = {label: SOFTWARE.estimate(result, case_id=case, **where) for case, label in result.cases["label"].items()}
         if any(estimate.n for estimate in found.values()):
-            rows[words] = {label: shown(estimate, unit) for label, estimate in found.items()}
+            rows[words] = {label: shown(estimate, looks.unit(result, where["metric"])) for label, estimate in found.items()}
     return _table(result, rows, f"{name}, median [95 % interval]")
 
 
-def shown(estimate: stats.Estimate, unit: str) -> str:
-    """`12.3 µs [11.9, 12.8]`, or a dash where it was not measured."""
-    if not estimate.n:
-        return "–"
-    numbers = [number(value, unit) for value in (estimate.median, estimate.low, estimate.high)]
-    return numbers[0] + (f" [{numbers[1]}, {numbers[2]}]" if estimate.low is not None else "")
+def shown(one: stats.Estimate, unit: str) -> str:
+    """`12.3 µs [11.9, 12.8]`, or a dash where it was not measured. Without an interval the number alone: they are many, and n is in the
+    table's head."""
+    return with_interval(one.median, one.low, one.high, unit) if one.low is not None else number(one.median if one.n else None, unit)
 
 
 def _table(result: Result, rows: dict[str, dict[str, str]], name: str) -> Table | Text:

@@ -10,7 +10,7 @@ import math
 from dataclasses import dataclass, replace
 
 from vsprof.analysis import comparison, looks, stats
-from vsprof.analysis.comparison import FLOOD, PING, TCP, Pair, measured, times
+from vsprof.analysis.comparison import TCP, Pair, measured, times
 from vsprof.analysis.describe import Table, Text
 from vsprof.analysis.describe_frames import by_case
 from vsprof.analysis.load import SIZES, Result, worded
@@ -23,22 +23,6 @@ UNCHANGED = "as it is"
 """What the case is called in which nothing is changed."""
 GOODPUT = {**TCP, "metric": "goodput"}
 SWITCHED = {**TCP, "metric": "context_switches_per_second", "role": "switch"}
-COLUMNS = (
-    ("goodput", GOODPUT, "bit/s"),
-    ("retransmits per second", {**TCP, "metric": "retransmits_per_second"}, ""),
-    ("context switches per second: ovs-vswitchd", SWITCHED, ""),
-    ("its main thread alone", {**TCP, "metric": "main_thread_context_switches_per_second"}, ""),
-    ("whole path", {**TCP, "metric": "context_switches_per_second"}, ""),
-    ("upcalls per second", {**TCP, "metric": "upcalls_per_second"}, ""),
-    ("main thread on a CPU", {**TCP, "metric": "main_thread_running"}, "fraction"),
-    ("main thread waiting for one", {**TCP, "metric": "main_thread_waiting"}, "fraction"),
-    ("packets that it moved, per second", {**TCP, "metric": "main_thread_packets_per_second"}, ""),
-    ("poll-mode thread busy", {**TCP, "metric": "pmd_busy"}, "fraction"),
-    ("mean frame that the host got", {**TCP, "metric": "frame_bytes_received"}, "bytes"),
-    ("round trip, median", {**PING, "metric": "rtt_p50"}, "seconds"),
-    ("UDP flood, received", {**FLOOD, "metric": "packet_rate_received"}, "packets/s"),
-)
-"""What is shown of each case: words, which metric, its unit."""
 
 
 @dataclass(frozen=True)
@@ -55,7 +39,7 @@ class Effect:
 
 def table(result: Result) -> Table | Text:
     """A row a case: goodput, context switches by who is switched, upcalls, retransmissions, the main thread's time."""
-    return by_case(result, COLUMNS, "TCP stream, unless it says otherwise")
+    return by_case(result, "changes", "TCP stream, unless it says otherwise")
 
 
 def cases(result: Result) -> list[str]:

@@ -45,15 +45,6 @@ def _beside(pair: Pair, published_id: str, needs: Sequence[str], evidence: Seque
 
 
 @looks.in_rows
-def emulated(words: Words) -> Iterator[str]:
-    """Up to 8x: what kept ours from it?"""
-    if words.pair.result.emulated:
-        text = "an emulator's rate follows the number of instructions, not what a processor waits for"
-        fewer = f"{text}; OVS-DPDK takes {{ratio.model_instructions_per_packet}} the instructions per packet"
-        yield from words.sentences([{"first": [fewer, text]}])
-
-
-@looks.in_rows
 def cycles_of_guests(words: Words) -> Iterator[str]:
     text = "the two guests take {} of the path's estimated cycles with kernel OVS and {} with OVS-DPDK, which no switch can lower"
     return _guests(words.pair, {**FLOOD, "metric": "model_cycles_per_packet"}, text, "cycles")

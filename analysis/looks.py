@@ -15,17 +15,17 @@ import string
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
+from types import MappingProxyType
 from typing import Any
 
 import yaml
 
 from vsprof.analysis import describe, metrics, stats, style, vocabulary
-from vsprof.analysis.comparison import EQUAL, FLOOD, FORWARD, NDR, PDR, PING, TCP, Pair, alike, as_many, pairs, plain, sentence, times
+from vsprof.analysis.comparison import TRAFFICS, Pair, alike, as_many, pairs, plain, sentence, times
 from vsprof.analysis.load import Result
 from vsprof.analysis.sources import source_of
 from vsprof.terms import expression
 
-TRAFFICS = {"tcp": TCP, "flood": FLOOD, "forward": FORWARD, "equal": EQUAL, "ndr": NDR, "pdr": PDR, "ping": PING}
 SHORT = {"both": "{{base}} {{base.{0}}}, {{other}} {{other.{0}}}", "line": "{{both.{0}}}: {{ratio.{0}}}"}
 """Names that stand for several."""
 OF_RATIOS: Mapping[str, Callable[[stats.Estimate], float]] = {
@@ -106,7 +106,7 @@ class Words(string.Formatter):
             return as_many(found, format_spec, self.plain["base"]) if format_spec else times(found)
         if format_spec:
             return plain(found) if format_spec == "plain" else found.shown("")
-        return describe.number(found.median, _unit(self.pair.result, named(name.partition(".")[2], self.own)["metric"]))
+        return describe.number(found.median, unit(self.pair.result, named(name.partition(".")[2], self.own)["metric"]))
 
     def number(self, name: str) -> stats.Estimate:
         """Of the side, `base`, `other` or `ratio`, that the name begins with. Raises `NotMeasured`."""
@@ -130,6 +130,8 @@ class Words(string.Formatter):
     def _asked(self, name: str) -> float:
         """What a name is in a condition."""
         side, _, rest = name.partition(".")
+        if name == "emulated":
+            return self.pair.result.emulated
         if side in OF_RATIOS:
             return OF_RATIOS[side](self.number(f"ratio.{rest}") if rest else self.ratio)
         if side == "has":
@@ -155,11 +157,11 @@ class Words(string.Formatter):
 
 
 @functools.cache
-def _unit(result: Result, metric: str) -> str:
+def unit(result: Result, metric: str) -> str:
     return source_of(metric).unit(result, metric=metric)
 
 
-def named(name: str, own: Mapping[str, object]) -> dict[str, Any]:
+def named(name: str, own: Mapping[str, object] = MappingProxyType({})) -> dict[str, Any]:
     """The series that a row's name is of: traffic (else that of ``own``), metric, and role where there is one."""
     words = name.split(".")
     found = TRAFFICS[words.pop(0)] if words[0] in TRAFFICS else own
