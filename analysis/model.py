@@ -287,6 +287,6 @@ MODEL = Source(
     label=lambda result: f"estimated (model: {_name(result)})",
     limits=limits,
     account=account,
-    causes=dict(zip(PARTS, style.CAUSE_COLOURS, strict=True)),
+    causes=dict(zip(PARTS, style.CAUSES, strict=True)),
     collector="uarch_model",
 )

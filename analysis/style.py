@@ -6,60 +6,23 @@ from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-import matplotlib as mpl
 import matplotlib.style
 import numpy as np
 import pandas as pd
+import yaml
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from matplotlib.ticker import MaxNLocator
 
 from vsprof.analysis import vocabulary
-from vsprof.terms import schema, units
+from vsprof.terms import units
 
-# seaborn's palette "colorblind". Its names are all that was wanted of it, and to import it took a second.
-_PALETTE = ("#0173b2", "#de8f05", "#029e73", "#d55e00", "#cc78bc", "#ca9161", "#fbafe4", "#949494", "#ece133", "#56b4e9")
-SWITCH_PALETTE = (_PALETTE[7], _PALETTE[0], _PALETTE[1], _PALETTE[2], "#5e3c99", "#8c2d04", "#35978f", "#c51b7d")
-"""Slots that switches name as theirs."""
-ACCESS_HATCHES = {"virtio-net": "////", "virtio-user": "....", "veth": "\\\\\\\\", "tap": "xxxx"}
-"""Those of vhost-net and vhost-user have none."""
-# Roles and CPU states never take a switch's colour; neighbours in a stack differ in lightness, and by hatch.
-ROLE_COLOURS = dict(zip(schema.ROLES, ("#44546a", _PALETTE[4], _PALETTE[5], _PALETTE[8], "#bdbdbd"), strict=True))
-ROLE_HATCHES = dict(zip(schema.ROLES, ("", "////", "", "....", "xxxx"), strict=True))
-STATE_HATCHES = {"user": "", "kernel": "////", "softirq": "....", "irq": "xxxx", "guest": "\\\\\\\\", "idle": ""}
-STATE_COLOURS = dict(zip(STATE_HATCHES, (_PALETTE[9], _PALETTE[3], _PALETTE[8], "#7f4f24", _PALETTE[5], "#f0f0f0"), strict=True))
-# What the modelled processor waited for: data in violet, instructions in green, addresses in brown.
-CAUSE_COLOURS = {
-    "base": "#d4d4d4",
-    "L2": "#cbc9e2",
-    "LLC": "#9e9ac8",
-    "memory": "#54278f",
-    "fetch": "#80cdc1",
-    "DTLB": "#dfc27d",
-    "ITLB": "#8c510a",
-    "branches": "#e78ac3",
-    "mode": "#44546a",
-}
-CAUSE_HATCHES = {**dict.fromkeys(CAUSE_COLOURS, ""), "LLC": "////", "fetch": "....", "ITLB": "xxxx", "branches": "\\\\\\\\"}
-# What a poll-mode thread does with a burst, in this order: in from a ring, what it is and where to, out to a ring.
-STAGE_COLOURS = {"dequeue": "#4477aa", "parse": "#ccbb44", "lookup": "#ee6677", "enqueue": "#228833", "other": "#bbbbbb"}
-STAGE_HATCHES = {"dequeue": "", "parse": "xxxx", "lookup": "....", "enqueue": "////", "other": ""}
-# What a CPU does at a moment, from what is drawn first to what lies on it.
-DOING_COLOURS = {
-    "awake, idle": "#e4e4e4",
-    "asleep": "#ffffff",
-    "a thread runs": "#9db4d0",
-    "its guest runs": _PALETTE[5],
-    "polls, finds nothing": "#f3d9b1",
-    "moves frames": "#b2182b",
-    "interrupt or softirq": "#44546a",
-}
-STACKS = {
-    "role": (ROLE_COLOURS, ROLE_HATCHES, "path"),
-    "cause": (CAUSE_COLOURS, CAUSE_HATCHES, "cycles"),
-    "stage": (STAGE_COLOURS, STAGE_HATCHES, "all"),
-}
-"""By the column of what is stacked: its looks, and what the column calls the whole."""
+_READ = yaml.safe_load(Path(__file__).with_suffix(".yaml").read_text(encoding="utf-8"))
+SWITCHES, ACCESSES = _READ["switches"], _READ["accesses"]
+ROLES, STATES, CAUSES, STAGES, DOING = (_READ[of] for of in ("roles", "states", "causes", "stages", "doing"))
+"""By what is drawn, how it looks: its colour, and its hatch where it has one."""
+STACKS = {"role": (ROLES, "path"), "cause": (CAUSES, "cycles"), "stage": (STAGES, "all")}
+"""By the column of what is stacked: its parts, and what the column calls the whole."""
 LOAD_NAMES = {
     "saturation": "saturation", "ndr": "no-drop rate", "pdr": "partial-drop rate", "equal": "equal rate", "paced": "", "none": ""
 }  # fmt: skip
@@ -67,7 +30,7 @@ WIDTH = 9.2
 """Inches: a report's column at print size."""
 INK = "#222222"
 
-mpl.style.use(Path(__file__).with_name("figures.mplstyle"))
+matplotlib.style.use(Path(__file__).with_name("figures.mplstyle"))
 
 
 def traffic_name(traffic: str, load: str) -> str:
@@ -168,15 +131,14 @@ def bars(axes: Axes, table: pd.DataFrame, unit: str, what: str, names: Sequence[
     return factor
 
 
-def stacks(axes: Axes, table: pd.DataFrame, part: str, colours: Mapping[str, str], hatches: Mapping[str, str]) -> None:
+def stacks(axes: Axes, table: pd.DataFrame, part: str, looks: Mapping[str, Mapping[str, str]]) -> None:
     """Horizontal stacks: one a `row` of the table (in order of appearance), one segment a value of column `part`."""
     rows = list(dict.fromkeys(table["row"]))
     left = np.zeros(len(rows))
-    for name, colour in colours.items():
+    for name, look in looks.items():
         values = table[table[part] == name].groupby("row")["median"].sum().reindex(rows).fillna(0).to_numpy()
         if values.any():
-            look = {"color": colour, "hatch": hatches[name], "edgecolor": "white", "linewidth": 0.4}
-            axes.barh(range(len(rows)), values, 0.7, left=left, label=name, **look)
+            axes.barh(range(len(rows)), values, 0.7, left=left, label=name, **look, edgecolor="white", linewidth=0.4)
         left += values
     labels(axes, rows)
 
@@ -192,14 +154,14 @@ def stacked(axes: Axes, part: pd.DataFrame, of: str, what: str, empty: str = "no
     if part.empty:
         axes.text(0.5, 0.5, empty, transform=axes.transAxes, ha="center")
         return False
-    colours, hatches, whole = STACKS[of]
-    parts, sums = part[part[of].isin(list(colours))], part[part[of] == whole]
+    looks, whole = STACKS[of]
+    parts, sums = part[part[of].isin(list(looks))], part[part[of] == whole]
     if of != "stage":
         beside = (parts[of] == "host-other") & (parts["topology"] != "vm2host")
         factor = sums.groupby("row")["median"].first() / parts[~beside].groupby("row")["median"].sum()
         factor = parts["row"].map(factor.replace(np.inf, np.nan)).fillna(1.0).mask(beside, 1.0)
         parts = parts.assign(median=parts["median"] * factor)
-    stacks(axes, parts, of, colours, hatches)
+    stacks(axes, parts, of, looks)
     lengths = parts.groupby("row", sort=False)["median"].sum()
     rows = list(lengths.index) or list(sums["row"].unique())
     reach = float(pd.concat([lengths, sums["median"], sums["high"]]).max()) or 1.0
@@ -242,11 +204,11 @@ def _legend_width(names: Sequence[str], columns: int) -> float:
 
 
 def switch_colour(switch: str) -> str:
-    return SWITCH_PALETTE[vocabulary.colour_slot(switch, len(SWITCH_PALETTE))]
+    return SWITCHES[vocabulary.colour_slot(switch, len(SWITCHES))]
 
 
 def case_look(switch: str, access: str | None) -> dict[str, str]:
-    return {"color": switch_colour(switch), "edgecolor": "white", "hatch": ACCESS_HATCHES.get(access or "", "")}
+    return {"color": switch_colour(switch), "edgecolor": "white", "hatch": ACCESSES.get(access or "", "")}
 
 
 def work_by_role(table: pd.DataFrame, words: Mapping[str, str]) -> Figure:
@@ -259,4 +221,4 @@ def work_by_role(table: pd.DataFrame, words: Mapping[str, str]) -> Figure:
         for axes, (counter, name) in zip(row, words.items(), strict=True):
             if stacked(axes, part[part["counter"] == counter], "role", f"{name}{per} {unit_of_data(traffic)}"):
                 thousands(axes)
-    return legend_above(figure, ROLE_COLOURS)
+    return legend_above(figure, ROLES)

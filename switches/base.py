@@ -62,7 +62,7 @@ class Switch(abc.ABC):
     """Its place among switches in every table and figure, the lowest first."""
 
     colour: ClassVar[int | None] = None
-    """Its slot in the palette of figures (analysis/style.py); None: one that is free in the result."""
+    """Its slot in the palette of figures (analysis/style.yaml); None: one that is free in the result."""
 
     accesses: ClassVar[tuple[str, ...]]
     """How endpoints can reach it; the first is its default."""

@@ -23,8 +23,7 @@ DEEP = "published_depth"
 WIDEST = 46
 """Characters of a case's name on one line: with three changes in one the panels would have no room beside it."""
 TIMES = {"main_thread_running": "running", "main_thread_waiting": "waiting for its CPU"}
-COLOURS = {"running": style.STATE_COLOURS["user"], "waiting for its CPU": style.STATE_COLOURS["kernel"]}
-HATCHES = {"running": "", "waiting for its CPU": "////"}
+LOOKS = {"running": style.STATES["user"], "waiting for its CPU": style.STATES["kernel"]}
 
 
 def table(result: Result) -> pd.DataFrame:
@@ -53,10 +52,10 @@ def plot(table: pd.DataFrame) -> Figure:
     _bars(switched, switches, labels, "events/s", "context switches\nof ovs-vswitchd")
     parts = table.assign(part=table["metric"].map(TIMES)).dropna(subset="part")
     empty = pd.DataFrame({"row": labels, "part": "running", "median": 0.0})
-    style.stacks(times, pd.concat([empty, parts[["row", "part", "median"]]], ignore_index=True), "part", COLOURS, HATCHES)
+    style.stacks(times, pd.concat([empty, parts[["row", "part", "median"]]], ignore_index=True), "part", LOOKS)
     times.set_xlabel("main thread,\nshare of the time")
     times.set_xlim(0, 1.05)
-    return style.legend_above(figure, COLOURS)
+    return style.legend_above(figure, LOOKS)
 
 
 def _bars(axes: Axes, rows: pd.DataFrame, labels: Sequence[str], unit: str, what: str) -> float:

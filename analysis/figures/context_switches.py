@@ -32,4 +32,4 @@ def plot(table: pd.DataFrame) -> Figure:
             if style.stacked(axes, counts, "role", f"context switches per {per}", empty):
                 # Four decimals wide, as counts per packet are, more labels would run into each other.
                 axes.xaxis.set_major_locator(MaxNLocator(nbins=4))
-    return style.legend_above(figure, style.ROLE_COLOURS)
+    return style.legend_above(figure, style.ROLES)

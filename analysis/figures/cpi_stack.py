@@ -14,7 +14,7 @@ from vsprof.analysis.sources import MODEL
 
 NEEDS = ("cycles", "instructions")
 SOURCE = "model"
-CAUSES = dict(zip(model.CYCLES, style.CAUSE_COLOURS, strict=True))
+CAUSES = dict(zip(model.CYCLES, style.CAUSES, strict=True))
 
 
 def table(result: Result) -> pd.DataFrame:
@@ -36,4 +36,4 @@ def plot(table: pd.DataFrame) -> Figure:
         style.stacked(left, part[per_data], "cause", f"estimated cycles per {style.unit_of_data(traffic)}")
         style.stacked(right, part[~per_data], "cause", "estimated cycles per instruction (CPI)")
         style.thousands(left)
-    return style.legend_above(figure, style.CAUSE_COLOURS, columns=9)
+    return style.legend_above(figure, style.CAUSES, columns=9)

@@ -35,9 +35,9 @@ def plot(table: pd.DataFrame) -> Figure:
     figure, axes = style.grid(len(grid), columns, 0.55 + 0.27 * table["cpu"].nunique())
     for (pair, case), one in zip(grid, axes.ravel(), strict=False):
         part = table[(table["traffic"] == pair[0]) & (table["load"] == pair[1]) & (table["label"] == case)]
-        style.stacks(one, part.sort_values("cpu", kind="stable"), "state", style.STATE_COLOURS, style.STATE_HATCHES)
+        style.stacks(one, part.sort_values("cpu", kind="stable"), "state", style.STATES)
         one.set_title(f"{style.traffic_name(*pair)}\n{textwrap.fill(case, LETTERS[columns])}", fontsize=8.5)
         one.set_xlim(0, 1)
     for one in axes[-1]:
         one.set_xlabel("share of the window")
-    return style.legend_above(figure, style.STATE_COLOURS)
+    return style.legend_above(figure, style.STATES)

@@ -17,7 +17,7 @@ from vsprof.terms import units
 NEEDS = ("cycles", "instructions")
 SOURCE = "model"
 MIDDLE = "Geometric means, which multiply,"
-COLOURS = {"whole": style.INK, "factor": "#6b7a8f", "cause": style.CAUSE_COLOURS["memory"], "role": style.ROLE_COLOURS["switch"]}
+COLOURS = {"whole": style.INK, "factor": "#6b7a8f", "cause": style.CAUSES["memory"]["color"], "role": style.ROLES["switch"]["color"]}
 WIDE, VERY_WIDE = np.log(3), np.log(50)
 SMALL = 0.005
 """A cause or role that changes the cycles by less than this part has no bar."""

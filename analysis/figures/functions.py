@@ -40,13 +40,12 @@ def plot(table: pd.DataFrame) -> Figure:
     reach = float(table[["median", "high"]].max().max())
     for one, case in zip(axes.ravel(), cases, strict=False):
         _panel(one, table[table["label"] == case], reach)
-    return style.legend_above(figure, style.ROLE_COLOURS)
+    return style.legend_above(figure, style.ROLES)
 
 
 def _panel(axes: Axes, part: pd.DataFrame, reach: float) -> None:
     for place, row in enumerate(part.itertuples()):
-        look = {"color": style.ROLE_COLOURS[row.role], "hatch": style.ROLE_HATCHES[row.role], "edgecolor": "white"}
-        axes.barh(place, row.median, 0.7, label=row.role, **look)
+        axes.barh(place, row.median, 0.7, label=row.role, **style.ROLES[row.role], edgecolor="white")
         style.interval(axes, row, place, capsize=2, lw=1)
         end = row.median if pd.isna(row.high) else row.high
         axes.text(end + 0.02 * reach, place, units.significant(row.median), va="center", size=8)

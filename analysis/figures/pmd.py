@@ -37,7 +37,7 @@ def plot(table: pd.DataFrame) -> Figure:
             continue
         busy, idle = (float(part["median"].get(share, 0.0)) for share in ("busy", "idle polling"))
         left.barh(place, busy, 0.7, **style.case_look(part["switch"].iloc[0], part["access"].iloc[0]))
-        left.barh(place, idle, 0.7, left=busy, color=style.STATE_COLOURS["idle"], edgecolor="white", linewidth=0.4, label="idle polling")
+        left.barh(place, idle, 0.7, left=busy, color=style.STATES["idle"]["color"], edgecolor="white", linewidth=0.4, label="idle polling")
     style.labels(left, rows)
     left.set_title("share of the thread's cycles")
     left.set_xlim(0, 1)

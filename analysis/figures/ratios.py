@@ -13,7 +13,7 @@ from vsprof.terms import units
 
 NEEDS = ()
 MOST = 40
-COLOURS = {"software": style.INK, "model": style.CAUSE_COLOURS["memory"], "hardware": style.STATE_COLOURS["kernel"]}
+COLOURS = {"software": style.INK, "model": style.CAUSES["memory"]["color"], "hardware": style.STATES["kernel"]["color"]}
 
 
 def table(result: Result) -> pd.DataFrame:

@@ -27,4 +27,4 @@ def plot(table: pd.DataFrame) -> Figure:
     figure, panels = style.by_traffic(table, height=style.bar_height(table["label"].nunique()))
     for one, part, _ in panels:
         style.stacked(one, part, "stage", "TSC cycles per packet")
-    return style.legend_above(figure, style.STAGE_COLOURS)
+    return style.legend_above(figure, style.STAGES)

@@ -64,7 +64,7 @@ def plot(table: pd.DataFrame) -> Figure:
         one.set_title(f"{case}: {style.traffic_name(part['traffic'].iloc[0], part['load'].iloc[0])}")
         one.set_xlim(0, LENGTH_US)
     axes[-1, 0].set_xlabel("time (µs)")
-    handles: list[Any] = [Patch(fc=colour, ec="#888888", lw=0.5, label=words) for words, colour in style.DOING_COLOURS.items()]
+    handles: list[Any] = [Patch(fc=look["color"], ec="#888888", lw=0.5, label=words) for words, look in style.DOING.items()]
     handles.append(Line2D([], [], color=style.INK, marker=">", ms=5, lw=1.1, label="wakes a thread"))
     figure.legend(handles=handles, loc="outside upper left", ncols=4, handlelength=1.6)
     return figure
@@ -118,7 +118,7 @@ def _taking_part(cut: pd.DataFrame) -> set[int]:
 
 
 def _does(spans: pd.DataFrame) -> np.ndarray:
-    """What is drawn of it, in style.DOING_COLOURS' words; empty: nothing."""
+    """What is drawn of it, in the words of style.DOING; empty: nothing."""
     kind, idle = spans["kind"], (spans["kind"] == "task") & (spans["name"] == IDLE) & (spans["mode"] != "guest")
     known = {
         "asleep": kind == "sleep",
@@ -134,12 +134,12 @@ def _does(spans: pd.DataFrame) -> np.ndarray:
 
 def _draw(axes: Axes, part: pd.DataFrame) -> None:
     places = {cpu: place for place, cpu in enumerate(sorted(part["cpu"].unique()))}
-    for order, (does, colour) in enumerate(style.DOING_COLOURS.items()):
+    for order, (does, look) in enumerate(style.DOING.items()):
         height = 0.34 if does == "interrupt or softirq" else 0.62
         for cpu, spans in part[part["does"] == does].groupby("cpu"):
             bars = spans[["start_us", "length_us"]].to_numpy()
             edge = {"edgecolor": "#888888", "lw": 0.4} if does == "asleep" else {"edgecolor": "none"}
-            axes.broken_barh(bars, (places[cpu] - height / 2, height), facecolor=colour, zorder=2 + 0.1 * order, **edge)
+            axes.broken_barh(bars, (places[cpu] - height / 2, height), facecolor=look["color"], zorder=2 + 0.1 * order, **edge)
     _draw_arrows(axes, part, places)
     roles = part.drop_duplicates("cpu").set_index("cpu")["cpu_role"]
     style.labels(axes, [f"CPU {cpu} ({roles[cpu]})" if roles[cpu] else f"CPU {cpu}" for cpu in places])

@@ -21,8 +21,8 @@ from vsprof.terms import units
 PART = "microbenchmarks"
 FARTHEST = 200
 """Per cent: beyond it an error is not drawn, only written, or the others could not be seen beside it."""
-MODELLED = {"color": style.CAUSE_COLOURS["memory"], "marker": "o", "ms": 4.5}
-BESIDE = {"hardware": style.STATE_COLOURS["kernel"], "natively": style.STATE_COLOURS["kernel"], "must happen": style.INK}
+MODELLED = {"color": style.CAUSES["memory"]["color"], "marker": "o", "ms": 4.5}
+BESIDE = {"hardware": style.STATES["kernel"]["color"], "natively": style.STATES["kernel"]["color"], "must happen": style.INK}
 DIAMOND = {"marker": "D", "ms": 8.5, "mfc": "none"}
 """Told apart by shape as well as by colour; the dot lies inside the diamond where both agree."""
 ENDS = ("", "_low", "_high")

@@ -136,7 +136,7 @@ def test_idle_is_named_and_has_no_cost_per_packet(idle_too):
 
 
 def test_every_switch_has_a_colour_of_its_own():
-    assert len(set(style.SWITCH_PALETTE)) == len(style.SWITCH_PALETTE)
+    assert len(set(style.SWITCHES)) == len(style.SWITCHES)
 
 
 def test_many_settings_are_drawn(sample, tmp_path):
@@ -180,7 +180,7 @@ def test_in_each_window_the_parts_of_a_stack_are_the_whole(source, whole, column
 def test_the_parts_of_a_stack_are_drawn_up_to_the_number_beside_it(name):
     """Of a real result: in made-up ones the medians of the parts may happen to sum to that of the whole."""
     drawn = figures.show(load(ROOT / "results" / "reference"), name).figure
-    outside = to_rgba(style.ROLE_COLOURS["host-other"])
+    outside = to_rgba(style.ROLES["host-other"]["color"])
     numbers = 0
     for axes in drawn.axes:
         bars = [bar for bar in axes.patches if bar.get_facecolor() != outside]
