@@ -6,6 +6,7 @@ from dataclasses import dataclass
 
 from vsprof.analysis import metrics, stats, vocabulary
 from vsprof.analysis.load import SIZES, Result, worded
+from vsprof.analysis.source import by_repetition, ratio_between
 from vsprof.analysis.sources import source_of
 from vsprof.terms import units
 
@@ -74,6 +75,12 @@ class Pair:
 
     def of(self, case: str, **where: object) -> stats.Estimate:
         return source_of(str(where["metric"])).estimate(self.result, case_id=case, **where)
+
+    def quotient(self, case: str, over: dict[str, object], under: dict[str, object]) -> stats.Estimate:
+        """How many times one metric of a case another one of the same windows is; the whole path's, unless they name a role."""
+        of_path = {"case_id": case, "role": "path", "cpu": -1}
+        rows = (source_of(str(one["metric"])).rows(self.result, **{**of_path, **one}) for one in (over, under))
+        return ratio_between(*map(by_repetition, rows), paired=True)
 
     def cpu(self, case: str, *roles: str) -> int | None:
         """The first CPU that is for one of these roles in a case; without any, the one that moves packets, whatever the switch."""

@@ -21,7 +21,7 @@ from typing import Any
 import yaml
 
 from vsprof.analysis import describe, metrics, stats, style, vocabulary
-from vsprof.analysis.comparison import TRAFFICS, Pair, alike, as_many, pairs, plain, sentence, times
+from vsprof.analysis.comparison import TRAFFICS, Pair, alike, as_many, pairs, plain, sentence, share, times
 from vsprof.analysis.load import Result
 from vsprof.analysis.sources import source_of
 from vsprof.terms import expression
@@ -35,6 +35,7 @@ OF_RATIOS: Mapping[str, Callable[[stats.Estimate], float]] = {
     "high": lambda ratio: math.nan if ratio.high is None else ratio.high,
 }
 """What conditions can ask of a ratio."""
+FORMS: Mapping[str, Callable[[stats.Estimate], str]] = {"plain": plain, "interval": lambda one: one.shown(""), "percent": share}
 ROWS = yaml.safe_load(Path(__file__).with_suffix(".yaml").read_text(encoding="utf-8"))
 _FUNCTIONS: dict[str, Callable] = {}
 """By what rows call them."""
@@ -102,19 +103,26 @@ class Words(string.Formatter):
 
     def _shown(self, name: str, format_spec: str) -> str:
         found = self.number(name)
-        if name.startswith("ratio."):
-            return as_many(found, format_spec, self.plain["base"]) if format_spec else times(found)
-        if format_spec:
-            return plain(found) if format_spec == "plain" else found.shown("")
-        return describe.number(found.median, unit(self.pair.result, named(name.partition(".")[2], self.own)["metric"]))
+        if name.startswith("ratio.") and format_spec:
+            return as_many(found, format_spec, self.plain["base"])
+        if format_spec in FORMS:
+            return FORMS[format_spec](found)
+        return times(found) if name.startswith("ratio.") or "/" in name else describe.number(found.median, self._unit(name))
+
+    def _unit(self, name: str) -> str:
+        return unit(self.pair.result, named(name.partition(".")[2], self.own)["metric"])
 
     def number(self, name: str) -> stats.Estimate:
         """Of the side, `base`, `other` or `ratio`, that the name begins with. Raises `NotMeasured`."""
         side, _, rest = name.partition(".")
-        where = named(rest, self.own)
+        over, _, under = rest.replace(":", "/").partition("/")
+        where = named(over, self.own)
         if where["metric"].startswith("cpu_"):
             where["cpu"] = self.pair.cpu(self.cases[side], *filter(None, [where.pop("role", None)]))
-        found = self.pair.ratio(**where) if side == "ratio" else self.pair.of(self.cases[side], **where)
+        if under:
+            found = self.pair.quotient(self.cases[side], where, named(under, self.own))
+        else:
+            found = self.pair.ratio(**where) if side == "ratio" else self.pair.of(self.cases[side], **where)
         if not found.n:
             raise NotMeasured
         return found
@@ -133,7 +141,8 @@ class Words(string.Formatter):
         if name == "emulated":
             return self.pair.result.emulated
         if side in OF_RATIOS:
-            return OF_RATIOS[side](self.number(f"ratio.{rest}") if rest else self.ratio)
+            of_pair = rest.partition(".")[0] not in self.cases
+            return OF_RATIOS[side](self.number(f"ratio.{rest}" if of_pair else rest) if rest else self.ratio)
         if side == "has":
             return self.holds(f"{rest} == {rest}")
         return self.number(name).median
@@ -167,6 +176,8 @@ def named(name: str, own: Mapping[str, object] = MappingProxyType({})) -> dict[s
     found = TRAFFICS[words.pop(0)] if words[0] in TRAFFICS else own
     if words[0].endswith("_per_data"):
         words[0] = words[0].removesuffix("data") + vocabulary.per_data()[found["traffic"]]
+    if words[-1].startswith("without_"):
+        return {**found, "metric": words[0], "without": words[-1].removeprefix("without_")}
     return {**found, **dict(zip(("metric", "role"), words, strict=False))}
 
 
@@ -185,6 +196,7 @@ class Row:
     instead: str = ""
     evidence: Sequence[Any] = ()
     reason: Sequence[Any] = ()
+    unexplained: str = ""
     doubt: str = ""
 
     def __call__(self, pair: Pair) -> Finding | None:
@@ -215,7 +227,7 @@ class Row:
             doubt = _FUNCTIONS[self.doubt](words) if self.doubt else ""
             if why := doubt or ("" if words.ratio.decided else times(words.ratio)):
                 claim = words.say(f"{self.topic}: the difference between {{other}} and {{base}} is not significant, {why}.")
-        return Finding(claim, tuple(evidence), " ".join(words.sentences(self.reason)))
+        return Finding(claim, tuple(evidence), " ".join(words.sentences(self.reason)) or self.unexplained)
 
 
 def of(part: str) -> list[Look]:

@@ -50,8 +50,8 @@ def test_what_the_guests_switch_is_told_from_what_the_switch_saves(sample, both)
 
 def _switches(result) -> dict[str, str]:
     form = (
-        r"at saturation: (?P<ours>[^;]+;[^;]+).*threads of the guests make (?P<base>\S+) % of kernel OVS's context switches in the flood"
-        r" and (?P<part>\S+) % of OVS-DPDK's.*without them, OVS-DPDK's path has (?P<without>.*) the context switches per packet"
+        r"at saturation: (?P<ours>[^;]+;[^;]+).*hreads of the guests make (?P<base>\S+) % of kernel OVS's context switches in the flood"
+        r" and (?P<part>\S+) % of OVS-DPDK's.*Without them, OVS-DPDK's path has (?P<without>.*) the context switches per packet"
     )
     return re.search(form, explain_published.markdown(result)).groupdict()
 
