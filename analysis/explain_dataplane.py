@@ -6,19 +6,17 @@ The rule is that of looks.py: a claim that two cases differ needs a ratio whose 
 """
 
 import itertools
-from collections.abc import Callable, Iterable, Iterator, Mapping
-from dataclasses import dataclass
+from collections.abc import Iterator, Mapping
 from functools import partial
+from typing import Any
 
-from vsprof.analysis import looks, metrics, model, stats
-from vsprof.analysis.comparison import FLOOD, FORWARD, Pair, arrow, measured, times
+from vsprof.analysis import looks, metrics, stats
+from vsprof.analysis.comparison import FLOOD, TRAFFICS, Pair, arrow, measured, times
 from vsprof.analysis.load import Result, worded
 from vsprof.analysis.looks import Finding, Words
 from vsprof.analysis.source import samples
 from vsprof.analysis.sources import MODEL, source_of
 from vsprof.terms import units
-
-MISSES = ("l1d_misses", "l2_misses", "llc_misses", "dtlb_misses")
 
 
 @looks.in_rows
@@ -26,7 +24,6 @@ def stages(words: Words) -> Iterator[str]:
     for stage, both in _by_stage(words.pair).items():
         if max(one.median for one in both) > 0:
             yield f"{stage} {arrow(both)}"
-    yield from misses_by_stage(words.pair)
 
 
 def _by_stage(pair: Pair) -> dict[str, tuple[stats.Estimate, stats.Estimate]]:
@@ -34,8 +31,10 @@ def _by_stage(pair: Pair) -> dict[str, tuple[stats.Estimate, stats.Estimate]]:
     return {stage: both for stage, both in stages.items() if measured(*both)}
 
 
-def misses_by_stage(pair: Pair) -> Iterator[str]:
+@looks.in_rows
+def misses_by_stage(words: Words) -> Iterator[str]:
     """Misses per packet by stage, where the switch had a PMU to count them."""
+    pair = words.pair
     table = metrics.stage_events(pair.result)
     for event in [name for name in table["metric"].unique() if name.endswith("misses")]:
         both = [stats.estimate(samples(table, case_id=case, metric=event, **FLOOD)) for case in (pair.base, pair.other)]
@@ -74,50 +73,6 @@ markdown = partial(looks.explained, looks=LOOKS)
 """The findings as a numbered list."""
 
 
-@dataclass(frozen=True)
-class Measure:
-    """One way to say which of two is better. ``missed``: what it says of misses."""
-
-    name: str
-    verb: str
-    what: str
-    which: Mapping[str, str]
-    traffics: tuple[Mapping[str, str], ...] = (FLOOD,)
-    missed: Callable[[Pair], Iterable[str]] = lambda _: ()
-
-    def ratio(self, pair: Pair) -> stats.Estimate:
-        """Of the saturating traffic that both cases have."""
-        where = next((one for one in (FLOOD, FORWARD) if measured(pair.ratio(**one, metric="packet_rate_received"))), None)
-        return pair.ratio(**where, **self.which) if where in self.traffics else stats.NOTHING
-
-
-def _missed(pair: Pair) -> Iterator[str]:
-    """Misses per packet of the modelled switch, in both cases."""
-    both = {name: pair.both(**FLOOD, metric=f"model_{name}_per_packet", role="switch") for name in MISSES}
-    if found := [f"{model.MISSES[name]} {arrow(two)}" for name, two in both.items() if measured(*two)]:
-        yield f"misses per packet: {', '.join(found)}"
-
-
-# Forwarding drops without end: what a packet costs there is that of the dropped ones, too.
-MEASURES = (
-    Measure("packets delivered", "delivers", "packets", {"metric": "packet_rate_received"}, traffics=(FLOOD, FORWARD)),
-    Measure(
-        "the thread's TSC cycles",
-        "takes",
-        "TSC cycles of the switch's thread per packet",
-        {"metric": "pmd_cycles_per_packet"},
-        missed=misses_by_stage,
-    ),
-    Measure(
-        "the switch's cycles",
-        "takes",
-        "estimated cycles of the switch per packet",
-        {"metric": "model_cycles_per_packet", "role": "switch"},
-        missed=_missed,
-    ),
-)
-
-
 def crossover(result: Result, option: str, base: str, other: str) -> str:
     """From which frame size on one value of an option is better than another, by each measure that was counted: where ``option`` =
     ``other`` crosses ``base`` in a sentence, and a row for each frame size. A size counts where the ratio's interval excludes 1."""
@@ -125,26 +80,34 @@ def crossover(result: Result, option: str, base: str, other: str) -> str:
     for one, case in itertools.permutations(result.cases.index, 2):
         if values[case].get(option) == other and values[one] == {**values[case], option: base}:
             pairs[int(values[case]["frame_bytes"])] = Pair(result, one, case)
-    parts = [_by(measure, dict(sorted(pairs.items())), worded({option: other}), worded({option: base})) for measure in MEASURES]
+    sorted_pairs, names = dict(sorted(pairs.items())), (worded({option: other}), worded({option: base}))
+    parts = [_by(measure, sorted_pairs, *names) for measure in looks.ROWS["crossover"]]
     none = f"No crossover can be found: this result has no pair of cases with {option} {base} and {other}."
     return "\n\n".join(filter(None, parts)) or none
 
 
-def _by(measure: Measure, pairs: Mapping[int, Pair], other: str, base: str) -> str:
-    ratios = {size: ratio for size, pair in pairs.items() if measured(ratio := measure.ratio(pair))}
+def _by(measure: Mapping[str, Any], pairs: Mapping[int, Pair], other: str, base: str) -> str:
+    ratios = {size: ratio for size, pair in pairs.items() if measured(ratio := _ratio(measure, pair))}
     if not ratios:
         return ""
     rows = []
     for size, ratio in ratios.items():
         doubt = "" if ratio.decided else ", which is not significant"
-        rows.append(f"- {size} B: {'; '.join([times(ratio) + doubt, *measure.missed(pairs[size])])}")
-    label = f", {MODEL.label(pairs[size].result)}" if source_of(measure.which["metric"]) is MODEL else ""
-    return "\n".join([f"In {measure.name}{label}, {_sentence(measure, ratios, other, base)}", "", *rows])
+        missed = Words(pairs[size], FLOOD).sentences(measure.get("misses", ()))
+        rows.append(f"- {size} B: {'; '.join([times(ratio) + doubt, *missed])}")
+    label = f", {MODEL.label(pairs[size].result)}" if source_of(measure["of"]) is MODEL else ""
+    return "\n".join([f"In {measure['name']}{label}, {_sentence(measure, ratios, other, base)}", "", *rows])
 
 
-def _sentence(measure: Measure, ratios: Mapping[int, stats.Estimate], other: str, base: str) -> str:
+def _ratio(measure: Mapping[str, Any], pair: Pair) -> stats.Estimate:
+    """Of the first traffic that both cases have."""
+    both = (sent for one in measure["traffics"] if measured(pair.ratio(**(sent := TRAFFICS[one]), metric="packet_rate_received")))
+    return next((pair.ratio(**looks.named(measure["of"], sent)) for sent in both), stats.NOTHING)
+
+
+def _sentence(measure: Mapping[str, Any], ratios: Mapping[int, stats.Estimate], other: str, base: str) -> str:
     more, fewer = ([size for size, one in ratios.items() if one.decided and (one.median > 1) == above] for above in (True, False))
-    does, than = f"{other} {measure.verb}", f"{measure.what} than {base}"
+    does, than = f"{other} {measure['verb']}", f"{measure['what']} than {base}"
     listed = {word: ", ".join(f"{size} B" for size in sizes) for word, sizes in (("more", more), ("fewer", fewer)) if sizes}
     if not listed:
         why = f"at no frame size does the interval of the ratio exclude 1 ({other} over {base})"

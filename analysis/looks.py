@@ -24,9 +24,13 @@ from vsprof.analysis import describe, metrics, stats, style, vocabulary
 from vsprof.analysis.comparison import TRAFFICS, Pair, alike, as_many, pairs, plain, sentence, share, times
 from vsprof.analysis.load import Result
 from vsprof.analysis.sources import source_of
-from vsprof.terms import expression
+from vsprof.terms import expression, units
 
-SHORT = {"both": "{{base}} {{base.{0}}}, {{other}} {{other.{0}}}", "line": "{{both.{0}}}: {{ratio.{0}}}"}
+SHORT = {
+    "both": "{{base}} {{base.{0}}}, {{other}} {{other.{0}}}",
+    "line": "{{both.{0}}}: {{ratio.{0}}}",
+    "arrow": "{{base.{0}:bare}} → {{other.{0}:bare}}",
+}
 """Names that stand for several."""
 OF_RATIOS: Mapping[str, Callable[[stats.Estimate], float]] = {
     "decided": lambda ratio: ratio.decided,
@@ -35,7 +39,12 @@ OF_RATIOS: Mapping[str, Callable[[stats.Estimate], float]] = {
     "high": lambda ratio: math.nan if ratio.high is None else ratio.high,
 }
 """What conditions can ask of a ratio."""
-FORMS: Mapping[str, Callable[[stats.Estimate], str]] = {"plain": plain, "interval": lambda one: one.shown(""), "percent": share}
+FORMS: Mapping[str, Callable[[stats.Estimate], str]] = {
+    "plain": plain,
+    "bare": lambda one: units.significant(one.median),
+    "interval": lambda one: one.shown(""),
+    "percent": share,
+}
 ROWS = yaml.safe_load(Path(__file__).with_suffix(".yaml").read_text(encoding="utf-8"))
 _FUNCTIONS: dict[str, Callable] = {}
 """By what rows call them."""

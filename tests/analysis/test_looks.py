@@ -40,7 +40,7 @@ def names(entry: Any) -> Iterator[str]:
         yield from found or ([text] if re.fullmatch(r"\w+(\.[\w -]+)+", text) else [])
 
 
-SIDES = {"base", "other", "one", "rest", "both", "line", "ratio", "has", *looks.OF_RATIOS, *looks.TRAFFICS}
+SIDES = {"base", "other", "one", "rest", "both", "line", "arrow", "ratio", "has", *looks.OF_RATIOS, *looks.TRAFFICS}
 
 
 def metrics_in(name: str) -> Iterator[str]:
