@@ -3,3 +3,13 @@
 
 Reads results and terms alone; a result can be analysed years later on a machine that has no switch.
 """
+
+from pathlib import Path
+from typing import Any
+
+import yaml
+
+
+def read(module: str) -> Any:
+    """What stands in the YAML file beside a module, whose ``__file__`` is given."""
+    return yaml.safe_load(Path(module).with_suffix(".yaml").read_text(encoding="utf-8"))

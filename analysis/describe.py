@@ -117,21 +117,20 @@ def where(result: Result) -> Table:
     return _listed(rows)
 
 
-def headlines(result: Result) -> Table:
-    """The headline numbers by case: median [low, high]. n is named where it differs from the rest."""
-    return _headlines(result, SOFTWARE, "median")
-
-
-def model_headlines(result: Result) -> Table | Text:
-    """The same of the modelled processor's packet path."""
-    if not MODEL.present(result):
-        return Text(f"*{messages.not_shown('the modelled processor', MODEL.missing(result, ()))}*")
-    return _headlines(result, MODEL, MODEL.label(result))
-
-
-def hardware_headlines(result: Result) -> Table | Text:
-    """The same of the PMU's packet path; nothing where no PMU counted."""
-    return _headlines(result, HARDWARE, HARDWARE.label(result)) if HARDWARE.present(result) else Text("")
+def headlines(result: Result, source: Source = SOFTWARE) -> Table | Text:
+    """The headline numbers of a source by case: median [low, high]; of a processor, its packet path's. n is named where it differs from the
+    rest. Where no PMU counted, nothing."""
+    if not source.present(result):
+        return Text(f"*{messages.not_shown('the modelled processor', MODEL.missing(result, ()))}*" if source is MODEL else "")
+    found = {label: estimates(result, case, source) for case, label in result.cases["label"].items()}
+    rows = {}
+    for *where, words in _asked(result, source):
+        shown = {label: _headline(*one[tuple(where)], result.repetitions) for label, one in found.items() if tuple(where) in one}
+        if shown:
+            rows[f"{style.traffic_name(*where[:2])}: {words}"] = {label: shown.get(label, "–") for label in found}
+    frame = pd.DataFrame.from_dict(rows, orient="index", columns=list(result.cases["label"]))
+    what = "median" if source is SOFTWARE else source.label(result)
+    return Table(frame.rename_axis(f"{what} [95 % interval], n={result.repetitions}").reset_index())
 
 
 def modelled_processor(result: Result) -> Table | Text:
@@ -252,17 +251,6 @@ def estimates(result: Result, case: str, source: Source) -> dict[tuple[str, str,
         if (estimate := source.estimate(result, case_id=case, **where)).n:
             found[traffic, load, metric] = (estimate, source.unit(result, **where))
     return found
-
-
-def _headlines(result: Result, source: Source, what: str) -> Table:
-    found = {label: estimates(result, case, source) for case, label in result.cases["label"].items()}
-    rows = {}
-    for *where, words in _asked(result, source):
-        shown = {label: _headline(*one[tuple(where)], result.repetitions) for label, one in found.items() if tuple(where) in one}
-        if shown:
-            rows[f"{style.traffic_name(*where[:2])}: {words}"] = {label: shown.get(label, "–") for label in found}
-    frame = pd.DataFrame.from_dict(rows, orient="index", columns=list(result.cases["label"]))
-    return Table(frame.rename_axis(f"{what} [95 % interval], n={result.repetitions}").reset_index())
 
 
 def _headline(one: stats.Estimate, unit: str, repetitions: int) -> str:

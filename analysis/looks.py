@@ -14,13 +14,10 @@ import math
 import string
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from pathlib import Path
 from types import MappingProxyType
 from typing import Any
 
-import yaml
-
-from vsprof.analysis import describe, metrics, stats, style, vocabulary
+from vsprof.analysis import describe, metrics, read, stats, style, vocabulary
 from vsprof.analysis.comparison import TRAFFICS, Pair, alike, as_many, pairs, plain, sentence, share, times
 from vsprof.analysis.load import Result
 from vsprof.analysis.sources import source_of
@@ -45,7 +42,7 @@ FORMS: Mapping[str, Callable[[stats.Estimate], str]] = {
     "interval": lambda one: one.shown(""),
     "percent": share,
 }
-ROWS = yaml.safe_load(Path(__file__).with_suffix(".yaml").read_text(encoding="utf-8"))
+ROWS = read(__file__)
 _FUNCTIONS: dict[str, Callable] = {}
 """By what rows call them."""
 

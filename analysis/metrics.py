@@ -13,14 +13,12 @@ divided by megabits of goodput, the flood and paced frames by packets received, 
 import functools
 import re
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
-from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pandas as pd
-import yaml
 
-from vsprof.analysis import messages, vocabulary
+from vsprof.analysis import messages, read, vocabulary
 from vsprof.analysis.load import Result
 from vsprof.analysis.source import COLUMNS, WINDOW, Source, on_path
 from vsprof.analysis.tables import in_one_piece
@@ -43,7 +41,7 @@ def _quotients(group: Mapping[str, Any]) -> Any:
     return {name: (name, ONE, said) if isinstance(said, str) else tuple(said) for name, said in group.items()}
 
 
-_READ = _quotients(yaml.safe_load(Path(__file__).with_suffix(".yaml").read_text(encoding="utf-8")))
+_READ = _quotients(read(__file__))
 TRAFFIC: Quotients = _READ["traffic"]
 WHOLE: Mapping[str, Quotients] = _READ["whole"]
 RTT, LATENCY = (tuple(name for name in TRAFFIC if name.startswith(of)) for of in ("rtt_", "latency_"))

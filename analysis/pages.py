@@ -121,7 +121,7 @@ def _headlines(result: Result, _: list[str], __: list[str]) -> str:
     """The tables of `vsprof show`, a column a case: what was measured, and, at saturation, what the modelled processor counted."""
     frames = [describe.headlines(result).frame]
     if MODEL.present(result):
-        frames.append(show.at_saturation(describe.model_headlines(result).frame))
+        frames.append(show.at_saturation(describe.headlines(result, MODEL).frame))
     return "\n".join(_markdown(list(frame.columns), frame.to_numpy().tolist()) for frame in frames)
 
 

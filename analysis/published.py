@@ -3,15 +3,10 @@
 
 import functools
 from dataclasses import dataclass, field
-from pathlib import Path
 
-import yaml
-
-from vsprof.analysis import stats
+from vsprof.analysis import read, stats
 from vsprof.analysis.load import Result, worded
 from vsprof.analysis.sources import MODEL, source_of
-
-FILE = Path(__file__).with_name("published.yaml")
 
 
 @dataclass(frozen=True)
@@ -60,7 +55,7 @@ class Comparison:
 
 @functools.cache
 def every() -> tuple[Published, ...]:
-    return tuple(Published(**entry) for entry in yaml.safe_load(FILE.read_text(encoding="utf-8")))
+    return tuple(Published(**entry) for entry in read(__file__))
 
 
 def beside(result: Result) -> list[Comparison]:

@@ -2,15 +2,13 @@
 """How to read a report: what its words mean (reading.yaml), each only where the report has them."""
 
 from collections.abc import Sequence
-from pathlib import Path
 
-import yaml
-
+from vsprof.analysis import read
 from vsprof.analysis.describe import Text
 from vsprof.analysis.load import Result
 from vsprof.analysis.sources import HARDWARE, MODEL
 
-NOTES: dict[str, list[str]] = yaml.safe_load(Path(__file__).with_suffix(".yaml").read_text(encoding="utf-8"))
+NOTES: dict[str, list[str]] = read(__file__)
 [EQUAL_BUDGET], [TSC] = NOTES["equal budget"], NOTES["TSC"]
 
 

@@ -17,7 +17,7 @@ from vsprof.analysis import describe, differential, everything, explain_dataplan
 from vsprof.analysis.describe import Text
 from vsprof.analysis.figures import counts, pmd_batches
 from vsprof.analysis.load import Result, load
-from vsprof.analysis.sources import MODEL
+from vsprof.analysis.sources import HARDWARE, MODEL
 
 CELLS = "One column per case. Each cell is a median over repetitions, with its 95 % interval."
 CYCLES = """\
@@ -110,7 +110,7 @@ class Report:
     def cycles(self) -> None:
         """Where the cycles of a packet went, by the model and by this machine's counters."""
         result = self.result
-        show(f"## Why: where the cycles of a packet went\n{CYCLES}", describe.modelled_processor(result), describe.model_headlines(result))
+        show(f"## Why: where the cycles of a packet went\n{CYCLES}", describe.modelled_processor(result), describe.headlines(result, MODEL))
         show(*self._counted("decomposition", "cpi_stack", "misses", "model_roles"))
         if MODEL.present(result):
             show(FUNCTIONS, figures.show(result, "functions"), MISSES, describe.misses(result))
@@ -120,7 +120,7 @@ class Report:
         self._hardware("hardware_decomposition", "hardware_per_packet", "hardware_misses")
 
     def _hardware(self, *names: str) -> None:
-        show(describe.hardware_heading(self.result), describe.hardware_headlines(self.result), *self._counted(*names))
+        show(describe.hardware_heading(self.result), describe.headlines(self.result, HARDWARE), *self._counted(*names))
 
     def explanation(self, *texts: str, words: str = EXPLAINED) -> None:
         show(f"## Explanation\n{words}", *texts)
@@ -140,7 +140,7 @@ class Report:
         show(f"## Misses and instructions per packet\n{COST}")
         self._hardware("hardware_per_packet", "hardware_misses")
         explained = explain_model.markdown(self.result) if MODEL.present(self.result) else None
-        show(describe.model_headlines(self.result), *self._counted("cpi_stack", "misses"), explained)
+        show(describe.headlines(self.result, MODEL), *self._counted("cpi_stack", "misses"), explained)
         self.explanation(explain_dataplane.markdown(self.result))
         self.rest(reading.TSC, *notes)
 

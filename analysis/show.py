@@ -35,10 +35,10 @@ def text(result: Result) -> str:
     title = f"{result.path.name}: {result.manifest.get('status', '–')}, testbed {result.testbed}"
     parts = [title, _table(describe.headlines(result).frame), explain.answer(result).replace("**", "").replace("*", "")]
     if MODEL.present(result):
-        parts.insert(2, _table(at_saturation(describe.model_headlines(result).frame)))
+        parts.insert(2, _table(at_saturation(describe.headlines(result, MODEL).frame)))
         parts += explain_model.sentences(result, **where) if (where := functions.profiled(result)) else []
     if HARDWARE.present(result):
-        parts.append(_table(at_saturation(describe.hardware_headlines(result).frame)))
+        parts.append(_table(at_saturation(describe.headlines(result, HARDWARE).frame)))
     return "\n\n".join([*parts, "\n".join(f"- {limit}" for limit in describe.all_limits(result))]).rstrip() + "\n"
 
 

@@ -9,15 +9,14 @@ from typing import Any
 import matplotlib.style
 import numpy as np
 import pandas as pd
-import yaml
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from matplotlib.ticker import MaxNLocator
 
-from vsprof.analysis import vocabulary
+from vsprof.analysis import read, vocabulary
 from vsprof.terms import units
 
-_READ = yaml.safe_load(Path(__file__).with_suffix(".yaml").read_text(encoding="utf-8"))
+_READ = read(__file__)
 SWITCHES, ACCESSES = _READ["switches"], _READ["accesses"]
 ROLES, STATES, CAUSES, STAGES, DOING = (_READ[of] for of in ("roles", "states", "causes", "stages", "doing"))
 """By what is drawn, how it looks: its colour, and its hatch where it has one."""

@@ -8,16 +8,14 @@ import fnmatch
 import functools
 import re
 from collections.abc import Iterable, Mapping
-from pathlib import Path
 from typing import Any
 
-import yaml
-
+from vsprof.analysis import read
 from vsprof.terms.vocabulary import CollectorWords, Data, Headline, NumberWords, SwitchWords, TrafficWords, Vocabulary
 
 LOADS = ("saturation", "ndr", "pdr", "equal", "paced", "none")
 """The order in which traffics are shown, before their own ranks."""
-_BEFORE = Vocabulary.from_json(yaml.safe_load(Path(__file__).with_suffix(".yaml").read_text(encoding="utf-8")))
+_BEFORE = Vocabulary.from_json(read(__file__))
 """Of results whose manifests have no vocabulary."""
 _switches: dict[str, SwitchWords] = dict(_BEFORE.switches)
 _traffics: dict[str, TrafficWords] = dict(_BEFORE.traffics)

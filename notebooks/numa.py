@@ -7,6 +7,7 @@ result_dir = "results/latest"
 
 # %%
 from vsprof.analysis import describe, explain_model, explain_numa, sections
+from vsprof.analysis.sources import MODEL
 report = sections.begin(result_dir, explain_numa.answer)
 
 # %% [markdown]
@@ -36,7 +37,7 @@ report.figures("remote_fills")
 
 # %%
 report.figures("model_roles", "cpi_stack", "misses")
-sections.show(describe.model_headlines(report.result))
+sections.show(describe.headlines(report.result, MODEL))
 
 # %% [markdown]
 # ## Published beside ours
