@@ -13,34 +13,13 @@ from pathlib import Path
 
 from IPython.display import display
 
-from vsprof.analysis import describe, differential, everything, explain_dataplane, explain_model, figures, metrics, reading, stacks
+from vsprof.analysis import describe, differential, everything, explain_dataplane, explain_model, figures, metrics, read, reading, stacks
 from vsprof.analysis.describe import Text
 from vsprof.analysis.figures import counts, pmd_batches
 from vsprof.analysis.load import Result, load
 from vsprof.analysis.sources import HARDWARE, MODEL
 
-CELLS = "One column per case. Each cell is a median over repetitions, with its 95 % interval."
-CYCLES = """\
-Cycles per packet = instructions per packet × CPI (cycles per instruction). So the ratio of two cases' cycles is a product. It is split here
-into instructions and CPI, CPI into what the processor waited for, and the whole into the roles that spent it. The numbers come from the
-model of a processor, where that ran, and from this machine's own counters, where it has any; the two are never mixed. Polls that found
-nothing are taken out, unless the text says otherwise."""
-FUNCTIONS = "Which functions these cycles were in. The profile is flat: it does not add what a function called."
-MISSES = """\
-The functions with most misses per packet in the same flood; medians. For each processor, the functions with most misses of each kind are
-known; the rest is in the sums alone."""
-DIFFERENCE = """\
-Two switches in one picture, by instructions; by each kind of miss below it, to unfold. `vsprof stacks` draws the same to
-zoom into (`--svg`), and writes it for other programs."""
-COST = "The processor's own counters where it has any, and the modelled processor's where the lab ran it; never the two together."
-SWITCHES = "Each context switch is a thread that had to wait, or was made to. The roles show which part of the path sleeps."
-TIME = """\
-What each CPU spends its time on. Compare the CPU that moves packets. On a host with few CPUs the endpoints share one with all else."""
-WHEN = "The same as it happens: what each CPU does while a frame passes, and who must be woken for it."
-POLLING = "A poll-mode thread's CPU is always busy. Its load shows in what it finds when it looks."
-LATENCY = "Requests at a low, fixed rate. There are no queues, so this is how long it takes until a packet is noticed and served."
-EXPLAINED = "Made from the numbers above. Where the data does not support a claim, the text says so."
-EVERYTHING = "Each number that a collector or a traffic wrote, with its 95 % interval, whether a figure above shows it or not."
+WORDS: dict[str, str] = read(__file__)
 
 
 def begin(result_dir: str | Path, answer: Callable[[Result], object] = lambda _: None, run: str = "") -> Report:
@@ -54,16 +33,21 @@ def begin(result_dir: str | Path, answer: Callable[[Result], object] = lambda _:
     return report
 
 
+def headed(heading: str) -> str:
+    """A heading, and what usually stands below it."""
+    return f"## {heading}\n{WORDS[heading]}"
+
+
 def show(*parts: object) -> None:
     """Display each part: a text is Markdown; anything else is what Jupyter can show. None, and an empty text, is left out."""
     texts = [Text(part) if isinstance(part, str) else part for part in parts]
     display(*(part for part in texts if part is not None and part != Text("")))
 
 
-def _section(heading: str, usual: str, *parts: Callable[[Result], object] | str) -> Callable[..., None]:
+def _section(heading: str, *parts: Callable[[Result], object] | str) -> Callable[..., None]:
     """A section that shows these parts, or figures of these names, below the words that a notebook has for it, else the usual ones."""
 
-    def section(report: Report, words: str = usual) -> None:
+    def section(report: Report, words: str = WORDS.get(heading, "")) -> None:
         shown = (figures.show(report.result, part) if isinstance(part, str) else part(report.result) for part in parts)
         show(f"## {heading}\n{words}", *shown)
 
@@ -76,14 +60,14 @@ class Report:
 
     result: Result
 
-    published = _section("Published beside ours", "", "published")
-    throughput = _section("Throughput", "", "throughput")
-    stages = _section("Cycles by stage", "", "stages")
-    context_switches = _section("Context switches", SWITCHES, "context_switches")
-    latency = _section("Latency", LATENCY, "latency")
-    cpu_use = _section("Where the time goes", TIME, "cpu_use", stacks.show)
-    headlines = _section("Headline numbers", CELLS, describe.headlines)
-    what_was_run = _section("What was run", "", describe.what, describe.where)
+    published = _section("Published beside ours", "published")
+    throughput = _section("Throughput", "throughput")
+    stages = _section("Cycles by stage", "stages")
+    context_switches = _section("Context switches", "context_switches")
+    latency = _section("Latency", "latency")
+    cpu_use = _section("Where the time goes", "cpu_use", stacks.show)
+    headlines = _section("Headline numbers", describe.headlines)
+    what_was_run = _section("What was run", describe.what, describe.where)
 
     def figures(self, *names: str) -> None:
         show(*(figures.show(self.result, name) for name in names))
@@ -91,7 +75,7 @@ class Report:
     def timeline(self) -> None:
         """A moment of each case; nothing where nobody wrote down what happened when, as in a result of an earlier vsprof."""
         if not self.result.timeline.select(["kind"], most=1).empty:
-            show(f"## Who wakes whom\n{WHEN}", figures.show(self.result, "timeline"))
+            show(headed("Who wakes whom"), figures.show(self.result, "timeline"))
 
     def throughput_and_loss(self, words: str) -> None:
         show(f"## Throughput and loss\n{words}", figures.show(self.result, "throughput"), figures.show(self.result, "loss_per_hop"))
@@ -100,7 +84,7 @@ class Report:
     def polling(self) -> None:
         """What a poll-mode thread finds; in what batches, where Open vSwitch's histograms were read."""
         batches = figures.show(self.result, "pmd_batches") if set(pmd_batches.NEEDS) <= set(self.result.numbers["name"]) else None
-        show(f"## The poll-mode thread\n{POLLING}", figures.show(self.result, "pmd"), batches)
+        show(headed("The poll-mode thread"), figures.show(self.result, "pmd"), batches)
 
     def no_drop(self) -> None:
         """Rates without loss; nothing where none was searched."""
@@ -110,25 +94,25 @@ class Report:
     def cycles(self) -> None:
         """Where the cycles of a packet went, by the model and by this machine's counters."""
         result = self.result
-        show(f"## Why: where the cycles of a packet went\n{CYCLES}", describe.modelled_processor(result), describe.headlines(result, MODEL))
+        show(headed("Why: where the cycles of a packet went"), describe.modelled_processor(result), describe.headlines(result, MODEL))
         show(*self._counted("decomposition", "cpi_stack", "misses", "model_roles"))
         if MODEL.present(result):
-            show(FUNCTIONS, figures.show(result, "functions"), MISSES, describe.misses(result))
+            show(WORDS["functions"], figures.show(result, "functions"), WORDS["misses"], describe.misses(result))
             if pictures := differential.graphs(result, differential.SWITCH):
-                show(DIFFERENCE, *pictures)
+                show(WORDS["difference"], *pictures)
             show(explain_model.markdown(result))
         self._hardware("hardware_decomposition", "hardware_per_packet", "hardware_misses")
 
     def _hardware(self, *names: str) -> None:
         show(describe.hardware_heading(self.result), describe.headlines(self.result, HARDWARE), *self._counted(*names))
 
-    def explanation(self, *texts: str, words: str = EXPLAINED) -> None:
+    def explanation(self, *texts: str, words: str = WORDS["Explanation"]) -> None:
         show(f"## Explanation\n{words}", *texts)
 
     def rest(self, *notes: str) -> None:
         """What ends every report: all numbers, how to read it (`notes`: what this report alone needs for that), and its limits."""
         asked = figures.show(self.result, "counts") if counts.asked_for(self.result) else None
-        show(f"## Everything that was counted\n{EVERYTHING}", asked, everything.show(self.result))
+        show(headed("Everything that was counted"), asked, everything.show(self.result))
         limits = describe.limits(self.result)
         show("## How to read this", reading.notes(self.result, notes), "These limits hold for this result:", limits)
 
@@ -137,7 +121,7 @@ class Report:
         shorter form of `cycles`), what each option changes, and the rest."""
         self.polling()
         self.cpu_use()
-        show(f"## Misses and instructions per packet\n{COST}")
+        show(headed("Misses and instructions per packet"))
         self._hardware("hardware_per_packet", "hardware_misses")
         explained = explain_model.markdown(self.result) if MODEL.present(self.result) else None
         show(describe.headlines(self.result, MODEL), *self._counted("cpi_stack", "misses"), explained)
