@@ -149,27 +149,6 @@ def endpoints(words: Words) -> Iterator[str]:
 
 
 @looks.in_rows
-def missing_above(words: Words) -> Iterator[str]:
-    """What is lost above the no-drop rate."""
-    for case, name in words.pair.named:
-        lost = {what: words.pair.of(case, **NDR, metric=f"search_upper_{metric}") for metric, what in BEYOND.items()}
-        lost = {what: value for what, value in lost.items() if measured(value)}
-        worst = max(lost, key=lambda what: lost[what].median, default="")
-        if worst and lost[worst].median > 0:
-            part = f"{worst} ({share(lost[worst])} of what was due)"
-            yield f"at the lowest rate that is too high for {name}, the largest part of what is missing was {part}"
-
-
-BEYOND = {
-    "unsent": "not sent: the sender could not keep the pace, or its queue to the switch was full",
-    "lost_before_switch": "lost before the switch",
-    "lost_in_switch": "lost in the switch",
-    "lost_after_switch": "lost after the switch",
-}
-"""What becomes of packets at the lowest rate that is too high."""
-
-
-@looks.in_rows
 def unfound(words: Words) -> str:
     """Searches that found no rate: it may be below the lowest tried, or above the highest, and the median of the others leaves it out."""
     pair = words.pair

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 import numpy as np
 import pandas as pd
 
-from vsprof.analysis import figures, messages
+from vsprof.analysis import figures, messages, read
 from vsprof.analysis.describe import Table, Text
 from vsprof.analysis.stats import Estimate
 from vsprof.analysis.validation import FEW, MADE_BY, PARTS, TIME_PARTS, Row, TimeValidation, Validation
@@ -19,36 +19,10 @@ from vsprof.terms import units
 
 CLOSE, CLOSE_TO_HARDWARE = 0.01, 0.1
 """Fractions: the answer counts the errors that are at most so large. What must happen is known exactly, a processor's ways are not."""
-EVENTS = {
-    "instructions": "instructions",
-    "l1d_misses": "L1D misses",
-    "l2_misses": "L2 misses",
-    "llc_misses": "LLC misses",
-    "dtlb_misses": "DTLB misses (1st level)",
-    "dtlb_walks": "DTLB walks",
-    "branch_misses": "branch misses",
-    "kernel_entries": "entries into the kernel",
-    "cycles": "cycles",
-    "cpi": "CPI (cycles per instruction)",
-    "packets": "packets per second",
-    "packets_per_poll": "packets per poll that found some",
-}
-SWITCHES = {
-    "ovs_dpdk": "OVS-DPDK",
-    "kernel_ovs": "kernel OVS's datapath (User-Mode Linux)",
-    "testpmd_io": "testpmd io",
-    "vhost_switch": "vhost-switch",
-    "linux_bridge": "Linux bridge (veth)",
-}
+WORDS = read(__file__)
 NO_CYCLES = "Of switches, cycles per packet were compared with nothing."
-HEADS = {
-    "microbenchmarks": ("microbenchmark", "events per iteration"),
-    "switches": ("switch", "events per packet, user mode"),
-    "repeat": ("microbenchmark", "events in user mode"),
-}
 WITHIN = {"microbenchmarks": 0.15, "switches": 0.25}
 """Fractions: how far off a time may be, by part."""
-TIME_HEADS = {"microbenchmarks": ("microbenchmark", "ns/iteration"), "switches": ("switch", "ns/packet")}
 NS = 1e-9
 QUIET = 2.0
 """The load that a microbenchmark of two threads is itself."""
@@ -148,7 +122,7 @@ class Events(Explained):
         return self.listed("switches", rows)
 
     def _cells(self, row: Row) -> dict[str, str]:
-        item, events = HEADS[row.part]
+        item, events = WORDS["heads"][row.part]
         cells, shown = {item: name(row), events: event(row)}, {"model": interval(row.modelled)}
         if row.part == "repeat":
             return cells | {"first run": interval(row.reference), "second run": interval(row.modelled), "difference": shown_error(row)}
@@ -230,7 +204,7 @@ class Times(Explained):
         return self.recorded(own)
 
     def _cells(self, row: Row) -> dict[str, str]:
-        item, unit = TIME_HEADS[row.part]
+        item, unit = WORDS["time heads"][row.part]
         hit = "–" if row.error is None else "yes" if abs(row.error.median) <= WITHIN[row.part] else "no"
         return {
             item: name(row),
@@ -276,11 +250,11 @@ def _bounds(of: str, one: Estimate | None) -> dict[str, float]:
 
 
 def name(row: Row) -> str:
-    return SWITCHES.get(row.item, row.item)
+    return WORDS["switches"].get(row.item, row.item)
 
 
 def event(row: Row) -> str:
-    return EVENTS.get(row.event, row.event)
+    return WORDS["events"].get(row.event, row.event)
 
 
 def plain(text: str) -> Text:
