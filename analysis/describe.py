@@ -151,13 +151,6 @@ def modelled_processor(result: Result) -> Table | Text:
     return _listed(rows)
 
 
-def search_heading(result: Result) -> Text:
-    """What opens the part on rates without loss, and what such a rate means here; nothing where none was searched."""
-    if not metrics.searched(result):
-        return Text("")
-    return Text(f"## Rates without loss\n{messages.drop_free(emulated=result.emulated, modelled=bool(result.modelled))}")
-
-
 def searches(result: Result) -> Table | Text:
     """How each search went: what was found, between which bounds, in how many trials, and what was missing at the rate above."""
     if not metrics.searched(result):

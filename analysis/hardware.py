@@ -119,7 +119,7 @@ def limits(result: Result) -> list[str]:
     empty = _rows(result)[_rows(result)["value"].isna()]
     texts += [messages.events_left_empty(sorted(rows["name"].unique()), str(note)) for note, rows in empty.groupby("note", sort=True)]
     if names := scaled(result):
-        texts.append(messages.scaled_metrics(names))
+        texts.append(messages.scaled_metrics([f"`{name}`" for name in names]))
     return texts
 
 

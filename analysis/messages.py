@@ -66,6 +66,14 @@ two_groups = Message(
     "{count} of {of} windows lie apart from the others, around {ratio:.2g} times their value (in {runs}): the median is that of the "
     "larger group, and its interval may leave the other out"
 )
+always_before = Message(
+    "In all {repetitions} repetitions {pairs:; }: what a case leaves behind for the next can look like a difference between them."
+)
+drifts = Message("it drifts, by {percent:+.0f} % of its median from run {first} to {last}: its interval says nothing of that")
+scaled_metrics = Message(
+    "Hardware metrics whose events were counted in different windows: {names}. Each event is divided by the data of its own windows first, "
+    "so that what differs between windows is in them. So it is in every sum over modes that have windows of their own."
+)
 no_such_case = Message("`{word}` is no result's folder, and no case of {path.name}: name one of {known}, or two folders", BadInput)
 no_profile = Message(
     "{name} has no counts by call stack or by function: the collectors uarch_model and perf_record make them (COLLECTORS=auto,perf_record)",
@@ -120,21 +128,12 @@ def failed_run(run_id: str, error: str | None) -> str:
     return f"Run {run_id} failed and is kept out of every number: {error or 'no reason recorded'}"
 
 
-def always_before(pairs: Iterable[tuple[str, str]], repetitions: int) -> str:
-    listed = "; ".join(f"{first} ran before {second}" for first, second in pairs)
-    return f"In all {repetitions} repetitions {listed}: what a case leaves behind for the next can look like a difference between them."
-
-
 def observed(shares: Mapping[str, float]) -> str:
     listed = ", ".join(f"{100 * share:.0f} % ({switch})" for switch, share in shares.items())
     return (
         f"vsprof's own probes were read for a large share of the windows' time: {listed}. What runs beside them on the housekeeping CPU, "
         "such as a switch's threads that do not poll, may have waited for them; longer windows or fewer collectors make it less."
     )
-
-
-def drifts(change: float, runs: Sequence[str]) -> str:
-    return f"it drifts, by {100 * change:+.0f} % of its median from run {runs[0]} to {runs[-1]}: its interval says nothing of that"
 
 
 def not_one_case(wanted: str, known: list[str], several: bool) -> BadInput:
@@ -171,14 +170,6 @@ def events_left_empty(names: Sequence[str], why: str) -> str:
     return f"Hardware events left empty: {shown}: {why}."
 
 
-def scaled_metrics(names: Sequence[str]) -> str:
-    shown = ", ".join(f"`{name}`" for name in names)
-    return (
-        f"Hardware metrics whose events were counted in different windows: {shown}. Each event is divided by the data of its own windows "
-        "first, so that what differs between windows is in them. So it is in every sum over modes that have windows of their own."
-    )
-
-
 def too_few_repetitions(n: int) -> str:
     """The median's order-statistic interval: Gibbons and Chakraborti, Nonparametric Statistical Inference, 5.2."""
     if n == 1:
@@ -194,31 +185,6 @@ def never_counted(names: Sequence[str]) -> str:
     return f"{named} {'is' if len(names) == 1 else 'are'} not in this result (the collector or the traffic was not part of the experiment)"
 
 
-def drop_free(*, emulated: bool, modelled: bool) -> str:
-    """RFC 2544, section 24, asks for trials of at least 60 s."""
-    text = (
-        "The *no-drop rate* (NDR) is the highest rate at which a short trial loses nothing, the *partial-drop rate* (PDR) the same with at "
-        "most 0.5 % lost. MLRsearch chose the rates to try. Not all trials at a rate must hold: a share of them, named below the figure, "
-        "may be bad, for where the host was busy elsewhere a trial loses frames whatever the switch does. It is a rate of the whole path "
-        "(sender, switch, receiver) and of this host, and the trials are far shorter than the 60 s of RFC 2544: a loss that is rare is not "
-        "seen. What a sender could not send in time counts as lost, where it is more than 1 %."
-    )
-    if emulated:
-        text += (
-            " In the emulated lab a CPU can stand still for milliseconds, and a sender that was late makes up for it by a burst: the rate "
-            "says where this emulation begins to drop, and nothing about hardware."
-        )
-    elif modelled:
-        text += (
-            " In modelled time a trial lasts milliseconds, and nothing but the path itself loses frames, which are counted at each hop: "
-            "the rate is the model's prediction for that processor."
-        )
-    return (
-        f"{text}\n\nThe windows that follow were measured at the rate found. How much was lost in them, which last longer and have "
-        "collectors at work, is among the headline numbers: a check on the search that it had no part in."
-    )
-
-
 # --- Timelines -------------------------------------------------------------------------------------------------------
 
 
@@ -230,11 +196,7 @@ no_timeline = Message(
 )
 no_timeline_of_run = Message("no timeline of a run {run_id!r}: there are those of {known}", BadInput)
 timeline_cut = Message("CPU {cpu} ends early: {why}")
-
-
-def can_not_write_timeline(path: Path, why: OSError) -> BadInput:
-    return BadInput(f"can't write the timeline {path}: {why.strerror or why}")
-
+can_not_write_timeline = Message("can't write the timeline {path}: {why.strerror}", BadInput)
 
 # --- Validation ------------------------------------------------------------------------------------------------------
 

@@ -89,7 +89,7 @@ class Report:
     def no_drop(self) -> None:
         """Rates without loss; nothing where none was searched."""
         if metrics.searched(self.result):
-            show(describe.search_heading(self.result), figures.show(self.result, "no_drop"), describe.searches(self.result))
+            show(reading.rates_without_loss(self.result), figures.show(self.result, "no_drop"), describe.searches(self.result))
 
     def cycles(self) -> None:
         """Where the cycles of a packet went, by the model and by this machine's counters."""

@@ -94,8 +94,8 @@ def order(result: Result) -> list[str]:
     }
     # What follows from two others is not said.
     shortest = [pair for pair in always if not any((pair[0], between) in always and (between, pair[1]) in always for between in cases)]
-    found = [(label[one], label[other]) for one, other in sorted(shortest, key=lambda pair: [*map(list(cases).index, pair)])]
-    return [messages.always_before(found, len(blocks))] if found else []
+    found = [f"{label[one]} ran before {label[other]}" for one, other in sorted(shortest, key=lambda pair: [*map(list(cases).index, pair)])]
+    return [messages.always_before(len(blocks), found)] if found else []
 
 
 def drift(values: Sequence[float]) -> float:
@@ -152,7 +152,7 @@ def _found(rows: pd.DataFrame) -> Iterator[str]:
     sums = rows.groupby("run_id", sort=False)[["part", "per"]].sum()
     # Windows of one run are not independent: a drift is one only over runs.
     if change := drift(sums["part"] / sums["per"]):
-        yield messages.drifts(change, list(sums.index))
+        yield messages.drifts(100 * change, sums.index[0], sums.index[-1])
     values = (rows["part"] / rows["per"]).to_numpy(float)
     if (apart := two_groups(values)) is not None:
         smaller, larger = np.median(values[apart]), np.median(values[~apart])
