@@ -6,7 +6,6 @@ Findings are rows of looks.yaml; functions here say what takes a search among se
 
 import math
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass
 from functools import partial
 
 import numpy as np
@@ -96,7 +95,8 @@ def _full(pair: Pair) -> str:
     said = []
     for case, name in pair.named:
         if cpus := utilisation(pair.result, case, **FLOOD):
-            parts = [f"CPU {one.number} ({one.role}) {share(one.full)}" for one in cpus if one.full.median >= HARDLY]
+            roles = pair.result.cpu_roles(case)
+            parts = [f"CPU {cpu} ({roles.get(cpu, '')}) {share(full)}" for cpu, full in cpus.items() if full.median >= HARDLY]
             said.append(f"with {name} {', '.join(parts)}")
     return f"Share of the flood's time that each CPU works: {'; '.join(said)}." if said else ""
 
@@ -109,29 +109,18 @@ def _published(pair: Pair) -> str:
     return messages.published_beside([f"{one.figure} ({one.target})" for one in published.every() if one.id in BESIDE])
 
 
-@dataclass(frozen=True)
-class Cpu:
-    """A CPU of one case, under one traffic."""
-
-    number: int
-    role: str
-    full: stats.Estimate
-    """The part of the time in which it worked, 0 to 1; a sender that spins works all the time."""
-
-
-def utilisation(result: Result, case_id: str, **where: object) -> list[Cpu]:
-    """How full each CPU of a case was in modelled time, the fullest first: the part of a window in which it worked, as the model counted
-    its cycles; polls that found nothing are no work. None where time was not modelled, or was idle."""
+def utilisation(result: Result, case_id: str, **where: object) -> dict[int, stats.Estimate]:
+    """How full each CPU of a case was in modelled time, the fullest first: the part of a window in which it worked, 0 to 1, as the model
+    counted its cycles; polls that found nothing are no work, a sender that spins is. None where time was not modelled, or was idle."""
     frequency = (result.manifest.get("facts", {}).get("clock") or {}).get("frequency_hz")
     rows = select(result.own_numbers, case_id=case_id, name=["cycles", f"{model.EMPTY}_cycles"], source="model", **where)
     rows = rows[rows["cpu"].notna() & rows["value"].notna()]
     if not frequency or rows.empty:
-        return []
+        return {}
     signed = rows.assign(part=np.where(rows["name"] == "cycles", rows["value"], -rows["value"]), per=rows["enabled_s"] * frequency)
     windows = signed.groupby(["run_id", "window", "cpu"], as_index=False).agg(part=("part", "sum"), per=("per", "max"))
-    roles = result.cpu_roles(case_id)
-    found = [Cpu(int(cpu), roles.get(int(cpu), ""), stats.estimate(samples(one))) for cpu, one in windows.groupby("cpu")]
-    return sorted(found, key=lambda one: -one.full.median)
+    found = {int(cpu): stats.estimate(samples(one)) for cpu, one in windows.groupby("cpu")}
+    return dict(sorted(found.items(), key=lambda one: -one[1].median))
 
 
 @looks.in_rows

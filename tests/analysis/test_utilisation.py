@@ -11,7 +11,6 @@ import pytest
 from vsprof.analysis.explain import utilisation
 
 HZ = 1_000_000
-ROLES = {"a": {1: "switch", 2: "guest"}}
 
 
 def result(rows: list[tuple], clock: dict | None) -> SimpleNamespace:
@@ -20,7 +19,7 @@ def result(rows: list[tuple], clock: dict | None) -> SimpleNamespace:
         case_id="a", traffic="udp_flood", load="saturation", window="uarch_model-1", source="model", enabled_s=0.5
     )
     facts = {"clock": clock} if clock else {}
-    return SimpleNamespace(manifest={"facts": facts}, own_numbers=own, cpu_roles=ROLES.get)
+    return SimpleNamespace(manifest={"facts": facts}, own_numbers=own)
 
 
 ROWS = [
@@ -32,12 +31,12 @@ ROWS = [
 
 def test_a_cpu_is_full_of_what_it_did_and_polling_for_nothing_is_none_of_it():
     found = utilisation(result(ROWS, {"frequency_hz": HZ}), "a", traffic="udp_flood", load="saturation")
-    assert [(one.number, one.role) for one in found] == [(2, "guest"), (1, "switch")]
-    assert [one.full.median for one in found] == pytest.approx([0.5, 0.3])
-    assert [one.full.n for one in found] == [2, 2]
+    assert list(found) == [2, 1]
+    assert [full.median for full in found.values()] == pytest.approx([0.5, 0.3])
+    assert [full.n for full in found.values()] == [2, 2]
 
 
 def test_where_time_was_not_modelled_nobody_knows():
-    assert utilisation(result(ROWS, None), "a") == []
-    assert utilisation(result(ROWS, {"frequency_hz": HZ}), "b") == []
-    assert utilisation(result(ROWS, {"frequency_hz": HZ}), "a", load="equal") == []
+    assert utilisation(result(ROWS, None), "a") == {}
+    assert utilisation(result(ROWS, {"frequency_hz": HZ}), "b") == {}
+    assert utilisation(result(ROWS, {"frequency_hz": HZ}), "a", load="equal") == {}
