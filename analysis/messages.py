@@ -196,7 +196,7 @@ no_timeline = Message(
 )
 no_timeline_of_run = Message("no timeline of a run {run_id!r}: there are those of {known}", BadInput)
 timeline_cut = Message("CPU {cpu} ends early: {why}")
-can_not_write_timeline = Message("can't write the timeline {path}: {why.strerror}", BadInput)
+can_not_write_timeline = Message("can't write the timeline {path}: {fault.strerror}", BadInput)
 
 # --- Validation ------------------------------------------------------------------------------------------------------
 

@@ -6,6 +6,7 @@ from __future__ import annotations
 import ast
 import importlib
 import inspect
+import re
 from pathlib import Path
 
 import pytest
@@ -29,9 +30,10 @@ BY_TYPE = {
 }  # fmt: skip
 # Values of the places of a `Message`, whose names say what they are.
 BY_PLACE = {
-    "path": Path("/some/place"), "page": Path("/some/place"), "notebook": Path("/some/place"), "ratio": 0.25, "load": 2.5,
+    "path": Path("/some/place"), "page": Path("/some/place"), "notebook": Path("/some/place"), "ratio": 0.25, "load": 2.5, "percent": 2.5,
+    "fault": OSError(28, "No space left on device"),
 }  # fmt: skip
-SEVERAL = ("columns", "others", "known", "labels", "one", "other", "cases", "reasons", "figures", "named", "runs")
+SEVERAL = ("columns", "others", "known", "labels", "one", "other", "cases", "reasons", "figures", "named", "runs", "pairs")
 BY_PLACE |= {place: ["seen-value", "another"] for place in SEVERAL}
 ROOT = Path(__file__).parents[2]
 FILES = sorted(path for path in ROOT.glob("[a-z]*/**/messages.py") if path.parts[-2] not in ("build", "tests"))
@@ -45,14 +47,21 @@ MESSAGES = [
 ]
 
 
+def annotation(parameter: inspect.Parameter) -> str:
+    """As it is written: without the modules of its names."""
+    written = parameter.annotation
+    return written if isinstance(written, str) else re.sub(r"\b[\w.]+\.(?=[A-Z])", "", inspect.formatannotation(written))
+
+
 def argument(parameter: inspect.Parameter) -> object:
-    if parameter.annotation == "str":
+    kind = annotation(parameter)
+    if kind == "str":
         return "seen-value"
-    if parameter.name == "known" and parameter.annotation == "int":
+    if parameter.name == "known" and kind == "int":
         return 1
-    if parameter.name in BY_NAME and parameter.annotation in ("object", "Iterable[object]", "Iterable[str]", "list[str]", "OSError"):
+    if parameter.name in BY_NAME and kind in ("object", "Iterable[object]", "Iterable[str]", "list[str]", "OSError"):
         return BY_NAME[parameter.name]
-    return BY_TYPE[parameter.annotation]
+    return BY_TYPE[kind]
 
 
 @pytest.mark.parametrize("message", MESSAGES, ids=lambda function: function.__name__)
@@ -64,7 +73,7 @@ def test_a_message_says_what_was_seen(message):
     assert "None" not in text
     # A leftover of repr, such as <function …>; perf's own words are not.
     assert "<" not in text.replace("<not supported>", "") or isinstance(made, VsprofError)
-    if any(p.annotation == "str" for p in parameters):
+    if any(annotation(p) == "str" for p in parameters):
         assert "seen-value" in text
     if isinstance(made, VsprofError):
         assert made.exit_status in (1, 2)
