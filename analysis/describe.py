@@ -1,6 +1,8 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
 """What was run, and where: the tables that open a report, out of the manifest alone."""
 
+from __future__ import annotations
+
 import html
 from dataclasses import dataclass
 from typing import Any

@@ -6,6 +6,8 @@ A library's file has another version in each release, and the functions of a str
 releases the version is left out of the first, and what has no name is one sum a file.
 """
 
+from __future__ import annotations
+
 import html
 import itertools
 import re

@@ -5,6 +5,8 @@ and from which frame size on one value of an option is better than another.
 The rule is that of looks.py: a claim that two cases differ needs a ratio whose interval excludes 1.
 """
 
+from __future__ import annotations
+
 import itertools
 from collections.abc import Iterator, Mapping
 from functools import partial

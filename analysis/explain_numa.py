@@ -4,6 +4,8 @@
 The rule is that of looks.py: a claim that two cases differ needs a ratio whose interval excludes 1.
 """
 
+from __future__ import annotations
+
 from collections.abc import Mapping
 from functools import partial
 from typing import Any

@@ -6,6 +6,8 @@ processor, frame size, number of CPUs, nor which counter a rate was of. A reason
 the reason there, nobody can tell from here, and nothing below says so.
 """
 
+from __future__ import annotations
+
 from functools import partial
 
 from vsprof.analysis import looks, published

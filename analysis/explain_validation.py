@@ -4,6 +4,8 @@
 Without a processor's counts there is no answer to that question, and the text says so: what its own profile says must happen is another.
 """
 
+from __future__ import annotations
+
 import importlib
 import itertools
 from dataclasses import dataclass

@@ -7,6 +7,8 @@ reason names a mechanism only where a counter of the result shows it at work.
 What finds anything is called a look: called with a `Pair`, it gives a `Finding`, several, or None. It is a row, or a function.
 """
 
+from __future__ import annotations
+
 import contextlib
 import functools
 import itertools

@@ -1,6 +1,8 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
 """The published figures (published.yaml) and which of our cases stand beside them."""
 
+from __future__ import annotations
+
 import functools
 from dataclasses import dataclass, field
 

@@ -7,6 +7,8 @@ readers know with underscores (collectors, traffic) keep them. One that needs se
 ``__init__.py`` sets the marker.
 """
 
+from __future__ import annotations
+
 import importlib
 import pkgutil
 from typing import Any

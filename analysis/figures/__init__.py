@@ -4,6 +4,8 @@
 Those named `validation_…` are of no result, but of a validation: they have `PART`, `table` and `plot`; explain_validation.py shows them.
 """
 
+from __future__ import annotations
+
 import base64
 import html
 import importlib

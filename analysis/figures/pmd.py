@@ -4,6 +4,8 @@
 something was sent. Cycles are time-stamp counter cycles as the switch itself counts them; in the emulated lab the counter is
 the emulator's, so shares and ratios of them mean something and their absolute size does not."""
 
+from __future__ import annotations
+
 import pandas as pd
 from matplotlib.figure import Figure
 
