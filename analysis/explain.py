@@ -63,7 +63,7 @@ def _delivers(pair: Pair) -> str:
         if measured(ratio := pair.ratio(**where)):
             said.append(f"{other} {words(ratio)}{'' if ratio.decided else '; the difference is not significant'}.")
     if said and pair.result.modelled:
-        said[0] = f"On {pair.result.modelled} as modelled, {said[0]}"
+        said[0] = f"On {pair.result.clock(pair.other).get('cpu_name')} as modelled, {said[0]}"
     return " ".join(said)
 
 
@@ -114,7 +114,7 @@ def _published(pair: Pair) -> str:
 def utilisation(result: Result, case_id: str, **where: object) -> dict[int, stats.Estimate]:
     """How full each CPU of a case was in modelled time, the fullest first: the part of a window in which it worked, 0 to 1, as the model
     counted its cycles; polls that found nothing are no work, a sender that spins is. None where time was not modelled, or was idle."""
-    frequency = (result.manifest.get("facts", {}).get("clock") or {}).get("frequency_hz")
+    frequency = result.clock(case_id).get("frequency_hz")
     rows = select(result.own_numbers, case_id=case_id, name=["cycles", f"{model.EMPTY}_cycles"], source="model", **where)
     rows = rows[rows["cpu"].notna() & rows["value"].notna()]
     if not frequency or rows.empty:

@@ -55,10 +55,16 @@ class Result:
         """True where wall-clock rates are an emulator's. Under KVM the lab's are a processor's, though a virtual machine's."""
         return self.testbed == "lab" and self.manifest.get("host_options", {}).get("accel") != "kvm" and not self.modelled
 
-    @property
+    @functools.cached_property
     def modelled(self) -> str | None:
-        """The processor as modelled in whose time rates were measured; None where time was real, or the emulator's."""
-        return self.manifest.get("facts", {}).get("clock", {}).get("cpu_name")
+        """The processor as modelled in whose time rates were measured, or several; None where time was real, or the emulator's."""
+        clocks = [run["clock"] for run in self.manifest.get("runs", []) if run.get("clock")] or [self.clock()]
+        return ", ".join(dict.fromkeys(clock["cpu_name"] for clock in clocks if clock.get("cpu_name"))) or None
+
+    def clock(self, case: str | None = None) -> dict[str, Any]:
+        """Of the modelled processor in whose time a case was run: cpu_name, frequency_hz [Hz], …; empty where there is none."""
+        own = (run["clock"] for run in self.manifest.get("runs", []) if run.get("clock") and run["case_id"] == case)
+        return next(own, self.manifest.get("facts", {}).get("clock") or {})
 
     @functools.cached_property
     def numbers(self) -> pd.DataFrame:

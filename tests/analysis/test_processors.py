@@ -1,0 +1,40 @@
+# SPDX-License-Identifier: GPL-2.0-or-later
+"""A result whose cases ran on different modelled processors, by SYNTHETIC numbers."""
+
+from __future__ import annotations
+
+import json
+
+import pytest
+
+from vsprof.analysis import describe, explain
+from vsprof.analysis.load import load
+
+FLOOD = ("udp_flood", "saturation")
+CLOCKS = {"zen4": {"cpu_name": "Zen 4", "frequency_hz": 3.7e9}, "zen5": {"cpu_name": "Zen 5", "frequency_hz": 4e9}}
+
+
+@pytest.fixture
+def two(sample, tmp_path):
+    path = sample.write(tmp_path, traffics=[FLOOD], options={"cpu": tuple(CLOCKS)}, own="uarch_model")
+    manifest = json.loads((path / "manifest.json").read_text())
+    cpus = {case["case_id"]: case["values"]["cpu"] for case in manifest["cases"]}
+    for run in manifest["runs"]:
+        run["clock"] = CLOCKS[cpus[run["case_id"]]]
+    (path / "manifest.json").write_text(json.dumps(manifest))
+    return load(path)
+
+
+def test_each_case_has_its_own_clock(two):
+    assert {two.values[case]["cpu"]: two.clock(case)["frequency_hz"] for case in two.values} == {"zen4": 3.7e9, "zen5": 4e9}
+    assert two.modelled == "Zen 4, Zen 5"
+
+
+def test_an_answer_names_the_processor_that_it_is_of(two):
+    said = explain.answer(two)
+    assert "On Zen 4 as modelled" in said
+    assert "On Zen 5 as modelled" in said
+
+
+def test_a_report_shows_no_single_processor(two):
+    assert "Zen 4, Zen 5" in str(describe.modelled_processor(two))
