@@ -111,6 +111,13 @@ def test_a_main_thread_that_moves_nothing_any_more_is_told(make):
     assert all("no longer passes the main thread" in reason for reason in told)
 
 
+def test_where_the_stream_stands_still_nobody_else_took_it_in(make):
+    found = explain_causes.findings(make({SHARED: 0.001, BOTH: 0.001}, packets={"own-cpu": 5000.0, "pmd-cpu": 0.0}))
+    told = [one.reason for one in found if "main_thread=pmd-cpu instead" in one.claim]
+    assert told
+    assert not any("no longer passes the main thread" in reason for reason in told)
+
+
 def test_without_cases_that_differ_it_says_so(two_switches):
     assert "can't answer the question" in explain_causes.answer(two_switches)
     assert explain_causes.markdown(two_switches).startswith("No finding")
