@@ -103,7 +103,7 @@ unhost: $(READY) ## Take back what `make host` did to them (INVENTORY=file); CHE
 .PHONY: test
 test: $(READY) build/ready-to-sweep ## Run all tests, a small real experiment in the lab included
 	-$(MAKE) --no-print-directory build/ready-to-fuzz # where clang can't be installed, the tests that need it say so
-	$(VENV)/bin/python -m pytest --durations=10 -n 2 --dist loadgroup
+	$(VENV)/bin/python -m pytest --durations=10
 
 .PHONY: test-fast
 test-fast: $(READY) ## Run the tests that need neither the lab nor its image

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
-"""What all tests share: which of them take turns, and why one is skipped that needs the lab, or this host as a testbed, where neither can run."""
+"""What all tests share: why a test is skipped that needs the lab, or this host as a testbed, where neither can run."""
 
 from __future__ import annotations
 
@@ -14,15 +14,6 @@ from vsprof.testbeds.emulator import needs
 # How long an example takes is the machine's load, not the code's fault.
 settings.register_profile("vsprof", deadline=None)
 settings.load_profile("vsprof")
-
-TAKES_THE_MACHINE = ("lab", "native", "dataplane")
-"""Marks of tests that need both CPUs, or what this host has once (hugepages, the lab's image): one worker runs them all, one by one."""
-
-
-def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    for item in items:
-        if any(item.get_closest_marker(name) for name in TAKES_THE_MACHINE):
-            item.add_marker(pytest.mark.xdist_group("machine"))
 
 
 @pytest.fixture(scope="session")
