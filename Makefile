@@ -139,7 +139,7 @@ bench-time: $(READY) ## Has modelled time converged? Several quanta, a second la
 	$(VENV)/bin/python -m vsprof.bench.modelled_time $(if $(SWITCHES),--switches $(SWITCHES)) $(if $(CPU),--cpu-profile "$(CPU)")
 
 .PHONY: bench-gate
-bench-gate: $(READY) ## Is the verdict of a gate right? Against a vhost-switch slowed down on purpose, and against itself (ROUNDS=10; not run here yet)
+bench-gate: $(READY) ## Is the verdict of a gate right? Against a vhost-switch slowed down on purpose, and against itself (ROUNDS=10)
 	$(VENV)/bin/python -m vsprof.bench.gate $(if $(ROUNDS),--rounds $(ROUNDS))
 
 .PHONY: bench-snapshots
