@@ -190,6 +190,7 @@ def never_counted(names: Sequence[str]) -> str:
 # --- Timelines -------------------------------------------------------------------------------------------------------
 
 
+NO_CHANGES = "the experiment changes nothing of the processor, or nothing was sent at saturation"
 NO_TIMELINE = "nobody wrote down what happened when: the lab's processor model does in modelled time, on a real host the collector timeline"
 no_timeline = Message(
     "{path} has no timeline: it was measured by an earlier vsprof, with timeline_ms: 0, or where no collector writes one. Those who do: "

@@ -11,7 +11,7 @@ import textwrap
 import pandas as pd
 from matplotlib.figure import Figure
 
-from vsprof.analysis import style, vocabulary, what_if
+from vsprof.analysis import messages, style, vocabulary, what_if
 from vsprof.analysis.load import Result
 
 NEEDS = ()
@@ -31,6 +31,10 @@ def table(result: Result) -> pd.DataFrame:
         for one in what_if.effects(result, traffic, load)
     ]  # fmt: skip
     return pd.DataFrame(rows)
+
+
+def missing(result: Result) -> list[str]:
+    return [] if any(what_if.effects(result, *pair) for pair in what_if.traffics(result)) else [messages.NO_CHANGES]
 
 
 def plot(table: pd.DataFrame) -> Figure:

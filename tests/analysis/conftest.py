@@ -55,6 +55,11 @@ def causes_sample() -> ModuleType:
 
 
 @pytest.fixture(scope="session")
+def what_if_sample() -> ModuleType:
+    return _sample("what_if_sample")
+
+
+@pytest.fixture(scope="session")
 def staged(sample: ModuleType, vhost_sample: ModuleType, tmp_path_factory: pytest.TempPathFactory) -> Result:
     """SYNTHETIC: vhost-switch alone, copying and not, at two frame sizes, with idle traffic; its stages counted."""
     path = tmp_path_factory.mktemp("staged") / "zero-copy"

@@ -20,8 +20,19 @@ ROOT = Path(__file__).resolve().parents[2]
 NAMES = sorted(module.name for module in pkgutil.iter_modules(figures.__path__) if module.name != "__main__")
 MODELLED = [name for name in NAMES if getattr(importlib.import_module(f"vsprof.analysis.figures.{name}"), "SOURCE", "") == "model"]
 COUNTED_BY_PMU = [name for name in NAMES if getattr(importlib.import_module(f"vsprof.analysis.figures.{name}"), "SOURCE", "") == "hardware"]
-OWN = {"counts", "stages", "frame_latency", "outage", "no_drop", "timeline", "validation_events", "validation_switches", "validation_times"}
-"""Of vhost-switch alone, of frame-probe's single frames, of rates that were searched, of numbers that ask for it, of what happened when, of no result: tested by themselves."""
+OWN = {
+    "counts",
+    "stages",
+    "frame_latency",
+    "outage",
+    "no_drop",
+    "timeline",
+    "validation_events",
+    "validation_switches",
+    "validation_times",
+    "what_if",
+}
+"""Of changes of the processor, of vhost-switch alone, of frame-probe's single frames, of rates that were searched, of numbers that ask for it, of what happened when, of no result: tested by themselves."""
 PROBED = ["frame_latency", "outage"]
 COUNTED = [name for name in NAMES if name not in {*MODELLED, *COUNTED_BY_PMU, *OWN}]
 

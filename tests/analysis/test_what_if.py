@@ -3,33 +3,20 @@
 
 from __future__ import annotations
 
-import json
 import math
 
 import pytest
 
-from vsprof.analysis import what_if
+from vsprof.analysis import figures, what_if
 from vsprof.analysis.figures import what_if as figure
 from vsprof.analysis.load import load
-from vsprof.terms import schema
 
 FLOOD = ("udp_flood", "saturation")
-GAINS = {("ovs-dpdk", "6"): 1.5, ("kernel-ovs", "24"): 0.7}
-"""By switch and latency of L2; without a change it is 12."""
 
 
-@pytest.fixture
-def changed(sample, tmp_path):
-    path = sample.write(tmp_path, traffics=[FLOOD], options={"cpu.l2.latency": ("12", "6", "24")}, repetitions=6)
-    rows = schema.read(path / "measurements.parquet").to_pylist()
-    for row in rows:
-        if row["name"] == "packet_rate_received":
-            row["value"] *= GAINS.get((row["switch"], row["cpu.l2.latency"]), 1.0)
-    schema.write(path / "measurements.parquet", rows)
-    manifest = json.loads((path / "manifest.json").read_text())
-    manifest["experiment"]["changes"] = [{}, {"cpu.l2.latency": "x0.5"}, {"cpu.l2.latency": "x2"}]
-    (path / "manifest.json").write_text(json.dumps(manifest))
-    return load(path)
+@pytest.fixture(scope="module")
+def changed(sample, what_if_sample, tmp_path_factory):
+    return load(what_if_sample.write(sample, tmp_path_factory.mktemp("changed") / "r", repetitions=6))
 
 
 def test_each_change_is_compared_with_the_same_switch_unchanged(changed):
@@ -60,3 +47,7 @@ def test_the_figure_has_a_panel_for_each_switch(changed):
 
 def test_a_result_without_changes_says_nothing(sample, tmp_path):
     assert what_if.answer(load(sample.write(tmp_path, traffics=[FLOOD]))) == ""
+
+
+def test_the_figure_of_a_result_without_changes_says_so(sample, tmp_path):
+    assert "changes nothing of the processor" in figures.show(load(sample.write(tmp_path, traffics=[FLOOD])), "what_if").text

@@ -21,6 +21,7 @@ VHOST_SAMPLE, NUMA_SAMPLE = (SAMPLE.with_name(f"{of}_sample.py") for of in ("vho
 CAUSES_SAMPLE = SAMPLE.with_name("causes_sample.py")
 VALIDATION_SAMPLE = SAMPLE.with_name("validation_sample.py")
 TIME_SAMPLE = SAMPLE.with_name("time_sample.py")
+WHAT_IF_SAMPLE = SAMPLE.with_name("what_if_sample.py")
 OF_CHANGES = "vm2host-causes"
 NOTEBOOKS = sorted((places.ROOT / "notebooks").glob("*.py"))
 SHAPES = {
@@ -172,8 +173,16 @@ def test_predicted_times_become_a_page(tmp_path):
     assert "Not shown" not in text
 
 
+def test_the_notebook_on_the_processor_becomes_a_report(sample, tmp_path):
+    run = module_of(WHAT_IF_SAMPLE).write(sample, tmp_path / "r", repetitions=6, own="uarch_model")
+    text = html.unescape(report.build(run, "what-if").read_text(encoding="utf-8"))
+    assert "What changes each switch's rate most" in text
+    assert "l2.latency 12 → 6" in text
+    assert "Not shown" not in text
+
+
 def test_every_notebook_is_tried():
-    assert {path.stem for path in NOTEBOOKS} == SHAPES.keys() | OF_OPTIONS.keys() | PROBED.keys() | {"numa", "validation", "validation-time", OF_CHANGES}
+    assert {path.stem for path in NOTEBOOKS} == SHAPES.keys() | OF_OPTIONS.keys() | PROBED.keys() | {"numa", "validation", "validation-time", "what-if", OF_CHANGES}
 
 
 SHARED_AT_MOST = 11
