@@ -140,7 +140,7 @@ def modelled_processor(result: Result) -> Table | Text:
     found = model.profile(result)
     if not found:
         return Text("")
-    if any(name == "cpu" or name.startswith("cpu.") for varied in result.varied.values() for name in varied):
+    if any(name.startswith("cpu.") for varied in result.varied.values() for name in varied):
         return Text(f"Cases differ in their processor ({result.modelled}); the manifest has each one's values (`facts.cases`).")
     sources = [str(value.get("source")) for value in found.get("values", {}).values()]
     guessed = ", ".join(f"{sources.count(word)} {word}" for word in ("assumed", "fitted"))

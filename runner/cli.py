@@ -10,6 +10,7 @@ import argparse
 import contextlib
 import json
 import os
+import shlex
 import signal
 import sys
 from importlib import metadata
@@ -80,7 +81,7 @@ def _sweep(asked: argparse.Namespace) -> int:
         at_once = asked.jobs or sweep.default_jobs(asked.executor)
         runs = len([run for run in store.manifest["runs"] if run["status"] != "done"])
         progress.say(messages.sweep_predicted(runs, at_once, sweep.predicted(store.manifest["name"], runs, at_once)))
-        sweep.run(store, progress, asked.executor, at_once, asked.snakemake.split())
+        sweep.run(store, progress, asked.executor, at_once, shlex.split(asked.snakemake))
         if asked.report:
             progress.say("writing the report")
             _write_report(store)

@@ -27,6 +27,8 @@ from vsprof.workloads.traffic.base import LONGEST_MODELLED_S, SHORTEST_MODELLED_
 FACTORS = ("topology", "switch", "access", "frame_bytes", "flows")
 """What every case has. Beside these, the options of switches and endpoints can be fixed or varied."""
 AUTO = "auto"
+SHORT = {"cpu": "cpu.profile"}
+"""What can be written for a factor. Tables have a column called cpu: the number of one."""
 ONLY_ON = "testbeds"
 """The key of an entry of ``traffic`` that names the only testbeds on which it is sent."""
 TESTBEDS = plugins.find("vsprof.testbeds", "TESTBED")
@@ -421,13 +423,13 @@ def _check_name(kind: str, name: str) -> None:
     options = sorted({option for values in _options().values() for option in values})
     processor = COLLECTORS[PROCESSOR].factors()
     if name not in (*FACTORS, *options, *processor):
-        raise terms_messages.unknown_value(kind, name, processor if name.startswith("cpu.") else (*FACTORS, *options, "cpu", "cpu.…"))
+        raise terms_messages.unknown_value(kind, name, processor if name.startswith("cpu.") else (*FACTORS, *options, *SHORT, "cpu.…"))
 
 
 def _words(given: Any) -> Any:
     """What was given, with the words on and off, which YAML reads as yes and no, for options' values."""
     if isinstance(given, dict):
-        return {name: value if name in FACTORS else _words(value) for name, value in given.items()}
+        return {SHORT.get(name, name): value if name in FACTORS else _words(value) for name, value in given.items()}
     if isinstance(given, list):
         return [_words(value) for value in given]
     return ("on" if given else "off") if isinstance(given, bool) else given

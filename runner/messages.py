@@ -34,7 +34,7 @@ def snakemake_failed(status: int, log: Path) -> RunFailed:
 
 def sweep_predicted(runs: int, at_once: int, seconds: float | None) -> str:
     takes = f"about {duration(seconds)}, by earlier results" if seconds else "no earlier result of this experiment says how long that takes"
-    return f"{runs} runs, {at_once} at once: {takes}"
+    return f"{runs} runs, at most {at_once} at once: {takes}"
 
 
 def bad_yaml(path: Path, why: str) -> BadInput:

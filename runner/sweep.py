@@ -87,7 +87,8 @@ def gather(store: Results) -> None:
     with store.alone():
         for place, run in enumerate(store.manifest["runs"]):
             path = store.folder / JOBS / f"{run['run_id']}.json"
-            if not path.exists():
+            # One that is done may have been done again since by `vsprof run --resume`, of which its job knows nothing.
+            if run["status"] == "done" or not path.exists():
                 continue
             said = json.loads(path.read_text())
             [store.manifest["runs"][place]] = said["runs"]
@@ -137,12 +138,12 @@ def _snakemake(folder: Path, runs: list[str], progress: Progress, words: list[st
         "--configfile", f"{JOBS}/snakemake.json", "--keep-going", "--rerun-incomplete", "--rerun-triggers", "mtime", *words,
     ]  # fmt: skip
     with (folder / JOBS / "snakemake.log").open("a") as log:
-        # In a process group of its own: Ctrl-C is passed on once, and it ends its jobs in order.
+        # In a process group of its own, with the jobs that run here: each gets one Ctrl-C, and ends in order.
         made = subprocess.Popen(command, cwd=folder, stdout=log, stderr=subprocess.STDOUT, stdin=subprocess.DEVNULL, process_group=0)
         try:
             return _wait(made, folder, len(runs), progress)
         except BaseException:
-            made.send_signal(signal.SIGINT)
+            os.killpg(made.pid, signal.SIGINT)
             made.wait()
             raise
 

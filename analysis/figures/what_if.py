@@ -9,6 +9,7 @@ import math
 import textwrap
 
 import pandas as pd
+from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
 from vsprof.analysis import messages, style, vocabulary, what_if
@@ -34,7 +35,7 @@ def table(result: Result) -> pd.DataFrame:
 
 
 def missing(result: Result) -> list[str]:
-    return [] if any(what_if.effects(result, *pair) for pair in what_if.traffics(result)) else [messages.NO_CHANGES]
+    return [] if result.changes and what_if.traffics(result) else [messages.NO_CHANGES]
 
 
 def plot(table: pd.DataFrame) -> Figure:
@@ -53,7 +54,7 @@ def plot(table: pd.DataFrame) -> Figure:
     return figure
 
 
-def _bars(axis, rows: pd.DataFrame, switch: str) -> None:
+def _bars(axis: Axes, rows: pd.DataFrame, switch: str) -> None:
     percent = rows.assign(**{name: 100 * (pd.to_numeric(rows[name]) - 1) for name in ("median", "low", "high")})
     colour = style.switch_colour(switch)
     for place, row in enumerate(percent.itertuples()):

@@ -31,7 +31,9 @@ from vsprof.testbeds.threads import cpu_list
 
 BUILD = places.BUILD / "uarch_model"
 CPU = "cpu"
-"""The option, and the factor of cases; `cpu.…` is one value of the processor."""
+"""The option, and how the names of what cases differ in begin: `cpu.…` is one value of the processor."""
+PROFILE = f"{CPU}.profile"
+"""The factor that is the option: a column of tables is called cpu already."""
 MARK = "/var/lib/vsprof/mark"
 """Where the program that marks a window's ends lies on the testbed. Nothing may be executed from /run."""
 QUANTUM_US = 2.0
@@ -186,19 +188,19 @@ class UarchModel(Clock):
 
     @classmethod
     def factors(cls) -> tuple[str, ...]:
-        return (CPU, *(f"{CPU}.{key}" for key in profiles.CHANGEABLE))
+        return (PROFILE, *(f"{CPU}.{key}" for key in profiles.CHANGEABLE))
 
     @classmethod
     def settled(cls, given: Mapping[str, str | None], options: Mapping[str, Any]) -> dict[str, str]:
-        cpu = given.get(CPU) or str(options.get(CPU, profiles.DEFAULT))
-        changes = {_key(name): value for name, value in given.items() if name != CPU and value is not None}
+        cpu = given.get(PROFILE) or str(options.get(CPU, profiles.DEFAULT))
+        changes = {_key(name): value for name, value in given.items() if name != PROFILE and value is not None}
         changed = _chosen({**options, CPU: cpu}).changed(changes)
-        return {name: cpu if name == CPU else changed.value(_key(name)) for name in given}
+        return {name: cpu if name == PROFILE else changed.value(_key(name)) for name in given}
 
     @classmethod
     def options_of(cls, case: Mapping[str, str], options: Mapping[str, Any]) -> dict[str, Any]:
-        changes = {_key(name): value for name, value in case.items() if name.startswith(f"{CPU}.")}
-        cpu = {CPU: case[CPU]} if CPU in case else {}
+        changes = {_key(name): value for name, value in case.items() if name in cls.factors() and name != PROFILE}
+        cpu = {CPU: case[PROFILE]} if PROFILE in case else {}
         return {**options, **cpu, **({"changes": {**(options.get("changes") or {}), **changes}} if changes else {})}
 
     def unavailable(self) -> str | None:

@@ -16,9 +16,9 @@ CLOCKS = {"zen4": {"cpu_name": "Zen 4", "frequency_hz": 3.7e9}, "zen5": {"cpu_na
 
 @pytest.fixture
 def two(sample, tmp_path):
-    path = sample.write(tmp_path, traffics=[FLOOD], options={"cpu": tuple(CLOCKS)}, own="uarch_model")
+    path = sample.write(tmp_path, traffics=[FLOOD], options={"cpu.profile": tuple(CLOCKS)}, own="uarch_model")
     manifest = json.loads((path / "manifest.json").read_text())
-    cpus = {case["case_id"]: case["values"]["cpu"] for case in manifest["cases"]}
+    cpus = {case["case_id"]: case["values"]["cpu.profile"] for case in manifest["cases"]}
     for run in manifest["runs"]:
         run["clock"] = CLOCKS[cpus[run["case_id"]]]
     (path / "manifest.json").write_text(json.dumps(manifest))
@@ -26,7 +26,7 @@ def two(sample, tmp_path):
 
 
 def test_each_case_has_its_own_clock(two):
-    assert {two.values[case]["cpu"]: two.clock(case)["frequency_hz"] for case in two.values} == {"zen4": 3.7e9, "zen5": 4e9}
+    assert {two.values[case]["cpu.profile"]: two.clock(case)["frequency_hz"] for case in two.values} == {"zen4": 3.7e9, "zen5": 4e9}
     assert two.modelled == "Zen 4, Zen 5"
 
 

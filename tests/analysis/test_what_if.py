@@ -27,6 +27,13 @@ def test_each_change_is_compared_with_the_same_switch_unchanged(changed):
     assert gained.elasticity == pytest.approx(math.log(gained.ratio.median) / math.log(0.5))
 
 
+def test_other_things_that_vary_are_no_change(sample, what_if_sample, tmp_path):
+    found = what_if.effects(load(what_if_sample.write(sample, tmp_path, repetitions=2, frames=(64, 1518))), *FLOOD)
+    assert len(found) == 8
+    assert {one.words.split(",")[0] for one in found} == {"64 B", "1518 B"}
+    assert max(one.ratio.median for one in found) < 1.8
+
+
 def test_the_answer_names_what_is_decided_and_no_more(changed):
     said = what_if.answer(changed)
     dpdk = next(line for line in said.splitlines() if "OVS-DPDK" in line)

@@ -76,8 +76,8 @@ def test_without_a_stand_in_a_case_is_left_out_with_its_reason():
 
 
 def test_a_real_processor_is_no_other():
-    with pytest.raises(BadInput, match="cpu is of a modelled processor"):
-        offers.of(Host(), vm2vm(fixed={"topology": "vm2vm", "cpu": "zen4"}))
+    with pytest.raises(BadInput, match=r"cpu\.profile is of a modelled processor"):
+        offers.of(Host(), vm2vm(fixed={"topology": "vm2vm", "cpu.profile": "zen4"}))
 
 
 def test_an_access_that_was_asked_for_is_not_replaced_by_another():

@@ -40,7 +40,7 @@ def of_processor(**given):
 
 def test_the_processor_is_a_factor():
     cpus = of_processor(vary={"switch": ["ovs-dpdk"], "cpu": ["auto", "zen4"]})
-    assert cpus == [{"cpu": "haswell-ep-e5-2695v3"}, {"cpu": "zen4"}]
+    assert cpus == [{"cpu.profile": "haswell-ep-e5-2695v3"}, {"cpu.profile": "zen4"}]
 
 
 def test_single_values_of_it_change_one_at_a_time():
@@ -79,7 +79,7 @@ def test_a_processor_that_cannot_be_is_told(given, words):
 
 def test_a_run_s_model_is_that_processor():
     options = {"seed": 1, "changes": {"l2.latency": 20}}
-    model = UarchModel(None, **UarchModel.options_of({"cpu": "zen4", "cpu.llc.latency": "70", "tso": "on"}, options))
+    model = UarchModel(None, **UarchModel.options_of({"cpu.profile": "zen4", "cpu.llc.latency": "70", "tso": "on"}, options))
     assert (model.profile.id, model.seed) == ("zen4", 1)
     assert (model.profile.values["l2.latency"], model.profile.values["llc.latency"]) == (20, 70)
     assert model.profile.overridden == ("l2.latency", "llc.latency")

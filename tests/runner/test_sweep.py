@@ -6,6 +6,7 @@ from __future__ import annotations
 import importlib.util
 import json
 import sys
+from pathlib import Path
 
 import pytest
 
@@ -176,6 +177,23 @@ def test_it_goes_on_after_a_run_that_failed(stand_in):
     sweep.run(stand_in, QUIET, "local", 1, [])
     assert sorted(order(stand_in)) == sorted([*ids(stand_in), first])
     assert stand_in.manifest["status"] == "complete"
+
+
+def test_ctrl_c_ends_the_jobs_too(stand_in, tmp_path, monkeypatch):
+    note = tmp_path / "pid"
+    (tmp_path / "job.py").write_text(f"import os, time\nopen({str(note)!r}, 'w').write(str(os.getpid()))\ntime.sleep(600)\n")
+    wait = sweep.time.sleep
+
+    def interrupted(seconds):
+        wait(0.1)
+        if note.exists() and note.read_text():
+            raise KeyboardInterrupt
+
+    monkeypatch.setattr(sweep.time, "sleep", interrupted)
+    with pytest.raises(KeyboardInterrupt):
+        sweep.run(stand_in, QUIET, "local", 1, [])
+    assert not Path(f"/proc/{note.read_text()}").exists()
+    assert stand_in.manifest["status"] == "partial"
 
 
 def test_a_snakemake_that_fails_by_itself_is_told(stand_in):
