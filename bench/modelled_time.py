@@ -33,6 +33,7 @@ from vsprof.terms import errors
 from vsprof.terms import messages as terms_messages
 from vsprof.testbeds.base import MODELLED
 from vsprof.testbeds.lab import Lab
+from vsprof.testbeds.processes import dying_with_parent
 from vsprof.workloads.traffic.udp_flood import FloodOptions, UdpFlood
 
 CASES = {"kernel-ovs": "vhost-net", "ovs-dpdk": "vhost-user"}
@@ -188,7 +189,8 @@ def _flood(switch_name: str, cpu_profile: str, say: Say) -> Iterator[_Path]:
 
 @contextlib.contextmanager
 def _busy_cpu() -> Iterator[None]:
-    busy = subprocess.Popen([sys.executable, "-c", BUSY])
+    # Where the benchmark is killed it would go on for ever.
+    busy = subprocess.Popen([sys.executable, "-c", BUSY], preexec_fn=dying_with_parent())
     try:
         yield
     finally:

@@ -10,14 +10,14 @@ from vsprof.analysis import differential, explain, sections
 report = sections.begin(result_dir, explain.answer)
 report.headlines()
 report.what_was_run(
-    "A device in memory hands frames to the switch, the switch hands them to the endpoint, and the endpoint sends them back with new "
-    "addresses. Only the switch's programs come from another release: the host, its kernel and the endpoint stay the same.",
+    "Frames come by a network card to the switch, the switch hands them to a virtual machine, and the machine sends them back with new "
+    "addresses. Only the switch's programs come from another release: the host, its kernel and the machine stay the same.",
 )
 
 # %%
 report.published(
     "T10 (Yao Lei, 2017) reports nearly 20 % from DPDK 16.07 to 17.05, with a dip at 16.11. Those releases are no longer packaged, so the "
-    "published figure is of other releases than ours. It had a network card at 10 Gbit/s, and changed both ends.",
+    "published figure is of other releases than ours. It had a wire of 10 Gbit/s, and changed both ends.",
 )
 
 # %% [markdown]
@@ -41,5 +41,5 @@ report.stages(
 )
 report.of_options(
     "*A release changes more than DPDK*: Open vSwitch, the compiler and the C library come with it.",
-    "*No network card*: the port is DPDK's net_null, which hands out zeros as fast as it is asked and never ends.",
+    "*The card is QEMU's*, without PCIe and without DMA into the caches: docs/limitations.md.",
 )

@@ -12,14 +12,20 @@ from vsprof.testbeds import messages
 if TYPE_CHECKING:
     from vsprof.testbeds.base import Testbed
 
-# $@: PCI addresses. vfio-pci would need an IOMMU, which the emulated host has not.
+# $@: PCI addresses. vfio-pci would need an IOMMU, which the emulated host has not. The kernel's own driver may just be coming in for a new
+# card: it then has the card before it can be told to let go of it (Linux, drivers/base/bus.c: bus_add_driver).
 GIVE_DPDK = """
 modprobe uio_pci_generic || exit 1
 for address; do
-    cd /sys/bus/pci/devices/$address || exit 1
-    [ -e driver ] && echo $address > driver/unbind
-    echo uio_pci_generic > driver_override && echo $address > /sys/bus/pci/drivers_probe
-    [ "$(basename "$(readlink driver)")" = uio_pci_generic ] || exit 1
+    cd /sys/bus/pci/devices/$address && echo uio_pci_generic > driver_override || exit 1
+    for try in {1..100}; do
+        [ "$(basename "$(readlink driver)")" = uio_pci_generic ] && continue 2
+        [ -e driver ] && echo $address > driver/unbind
+        [ -e driver ] || echo $address > /sys/bus/pci/drivers_probe
+        sleep 0.05
+    done 2>/dev/null
+    echo "${PWD##*/} stays with the driver $(basename "$(readlink driver)")" >&2
+    exit 1
 done
 """
 # $1: a PCI address. Prints the interface's name.

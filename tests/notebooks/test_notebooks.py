@@ -37,7 +37,7 @@ OF_OPTIONS = {
         "options": {"forwarding": ("io", "mac"), "path": ("mergeable", "vector")},
         "change": {"traffic": "forward", "topology": "pvp"},
     },
-    "releases": {"options": {"release": ("bookworm", "trixie", "forky")}, "change": {"traffic": "forward", "topology": "pvp"}},
+    "releases": {"options": {"release": ("bookworm", "trixie", "forky")}, "change": {"traffic": "forward", "topology": "pvp_wire"}},
     "zero-copy": {"options": {"dequeue": ("copy", "zero-copy")}, "frames": (64, 1518), "change": {}},
     "direct-wire": {"options": {"forward": ("switch", "wire")}, "frames": (64, 1518), "change": {}},
     "vhost-pmd": {"options": {"port_type": ("direct", "vhost-pmd")}, "frames": (64, 1518)},
