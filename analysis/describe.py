@@ -23,19 +23,11 @@ BEYOND = {
 }
 """What became of packets at the lowest rate that was too high."""
 ENDED = {"traffic": "udp_flood", "metric": "search_ended"}
-PROCESSOR_METRICS = {
-    "instructions_per_{}": "instructions per {}",
-    "cycles_per_{}": "estimated cycles per {}",
-    "cpi": "estimated CPI",
-    "l1d_misses_per_{}": "L1D misses per {}",
-    "llc_misses_per_{}": "LLC misses per {}",
-    "dtlb_misses_per_{}": "DTLB misses (1st level) per {}",
-    "branch_misses_per_{}": "branch misses per {}",
-}
-"""What a reader asks for first of a processor, for each traffic that carries something: in a table of its own."""
+ASKED_FIRST = ("instructions", "cycles", "cpi", "l1d_misses", "llc_misses", "dtlb_misses", "branch_misses")
+"""Of a processor, for each traffic that carries something: in a table of its own."""
 FUNCTIONS = 5
 """How many of those with most misses are shown."""
-MISSES = {"l1d_misses": "L1D misses", "llc_misses": "LLC misses", "dtlb_walks": "DTLB walks", "branch_misses": "branch misses"}
+MISSES = ("l1d_misses", "llc_misses", "dtlb_walks", "branch_misses")
 
 
 def _asked(result: Result, source: Source) -> list[tuple[str, str, str, str]]:
@@ -44,9 +36,11 @@ def _asked(result: Result, source: Source) -> list[tuple[str, str, str, str]]:
         return vocabulary.headlines(metrics.sent(result))
     words, found = vocabulary.per_data(), []
     for traffic, load in metrics.carrying(result):
-        for metric, text in PROCESSOR_METRICS.items():
+        for counter in ASKED_FIRST:
+            per = "" if counter == "cpi" else f" per {words[traffic]}"
+            text = model.WORDS[counter] + per
             shown = text if source is MODEL else text.replace("estimated ", "").replace(" (1st level)", ", 1st level")
-            found.append((traffic, load, source.prefix + metric.format(words[traffic]), shown.format(words[traffic])))
+            found.append((traffic, load, source.prefix + counter + per.replace(" ", "_"), shown))
     return found
 
 
@@ -188,14 +182,14 @@ def misses(result: Result) -> Table | Text:
     over all functions, those that were not kept among them.
     """
     where = functions.profiled(result)
-    rows = [row for counter, words in MISSES.items() for row in _missed(result, counter, words, where)] if where else []
+    rows = [row for counter in MISSES for row in _missed(result, counter, where)] if where else []
     if not rows:
         return Text(f"*{messages.not_shown('functions by misses', functions.missing(result))}*")
     # A short header: functions need the room.
     return Table(pd.DataFrame(rows, columns=["per packet (modelled)", *result.cases["label"]]))
 
 
-def _missed(result: Result, counter: str, words: str, where: dict[str, str]) -> list[list[str]]:
+def _missed(result: Result, counter: str, where: dict[str, str]) -> list[list[str]]:
     """Of one kind: the sums, then the functions by rank."""
     found = {case: functions.hottest(result, case, counter, FUNCTIONS, **where) for case in result.cases.index}
     if all(one.empty for one in found.values()):
@@ -204,7 +198,7 @@ def _missed(result: Result, counter: str, words: str, where: dict[str, str]) -> 
     sums = [MODEL.estimate(result, case_id=case, metric=metric, **where).median for case in found]
     ranks = range(max(len(one) for one in found.values()))
     ranked = [[f"{place + 1}.", *(_function(one, place) for one in found.values())] for place in ranks]
-    return [[words, *(f"{units.significant(value)} in all" if pd.notna(value) else "–" for value in sums)], *ranked]
+    return [[model.WORDS[counter], *(f"{units.significant(value)} in all" if pd.notna(value) else "–" for value in sums)], *ranked]
 
 
 def _function(found: pd.DataFrame, place: int) -> str:

@@ -16,7 +16,7 @@ from dataclasses import dataclass
 
 import pandas as pd
 
-from vsprof.analysis import flamegraph, functions, messages, profiles, stats, style, vocabulary
+from vsprof.analysis import flamegraph, functions, messages, model, profiles, stats, style, vocabulary
 from vsprof.analysis.comparison import Pair
 from vsprof.analysis.describe import Table, Text, number
 from vsprof.analysis.load import Result
@@ -25,13 +25,8 @@ RELEASE, SWITCH = "release", "arm"
 """What the cases of a pair differ in, by the words of `Result.differences`."""
 VERSION = re.compile(r"(\.so)(\.\d+)+$")
 PLACED = re.compile(r"\+0x[0-9a-f]+$")
-COUNTERS = {
-    "instructions": "instructions", "l1d_misses": "L1D misses", "llc_misses": "LLC misses", "branch_misses": "branch misses",
-}  # fmt: skip
-DRAWN = {
-    "instructions": "instructions", "l1d_misses": "L1D misses", "l1i_misses": "L1I misses", "l2_misses": "L2 misses",
-    "llc_misses": "LLC misses", "dtlb_walks": "DTLB walks", "itlb_walks": "ITLB walks", "branch_misses": "branch misses",
-}  # fmt: skip
+COUNTERS = ("instructions", "l1d_misses", "llc_misses", "branch_misses")
+DRAWN = ("instructions", "l1d_misses", "l1i_misses", "l2_misses", "llc_misses", "dtlb_walks", "itlb_walks", "branch_misses")
 """Those of which there is a picture."""
 SHOWN = 6
 """Functions of each counter: those that changed most."""
@@ -123,12 +118,12 @@ def graphs(result: Result, what: str = RELEASE) -> list[Graph]:
 
 def _rows(pair: Pair, where: Mapping[str, str]) -> list[dict[str, str]]:
     rows = []
-    for counter, words in COUNTERS.items():
+    for counter in COUNTERS:
         changed = changes(pair.result, pair.base, pair.other, counter, **where)
         if changed.empty:
             continue
         whole = changed[["before", "after", "change"]].sum()
-        rows.append({"cases": _titled(pair), "per packet": words, "in": "all functions", **_values(whole), "": ""})
+        rows.append({"cases": _titled(pair), "per packet": model.WORDS[counter], "in": "all functions", **_values(whole), "": ""})
         told = changed[changed["change"].abs() > LEAST * max(whole["before"], whole["after"])]
         for row in told.head(SHOWN).itertuples():
             named = f"{functions.named(row.object, row.function)}, {row.role}"
@@ -143,12 +138,12 @@ def _values(row: pd.Series) -> dict[str, str]:
 
 
 def _picture(pair: Pair, base: profiles.Profile, other: profiles.Profile) -> Picture:
-    what = f"{DRAWN[base.event]} per {base.per}, {style.traffic_name(base.traffic, base.load)}"
+    what = f"{model.WORDS[base.event]} per {base.per}, {style.traffic_name(base.traffic, base.load)}"
     title = f"{_titled(pair)}: {what}"
     release = RELEASE in pair.result.differences(pair.base, pair.other)
     first, second = (_per_data(one, release=release) for one in (base, other))
     svg = flamegraph.differ(first, second, title, pair.names(), base.per, interactive=False)
-    return Picture(DRAWN[base.event], title, svg, base.calls)
+    return Picture(model.WORDS[base.event], title, svg, base.calls)
 
 
 def _per_data(profile: profiles.Profile, *, release: bool) -> dict[str, float]:

@@ -24,7 +24,7 @@ from collections.abc import Iterator, Sequence
 import numpy as np
 import pandas as pd
 
-from vsprof.analysis import messages, metrics, style, vocabulary
+from vsprof.analysis import messages, metrics, read, style, vocabulary
 from vsprof.analysis.load import Result
 from vsprof.analysis.metrics import joined, quotient, wide_table
 from vsprof.analysis.source import WINDOW, WITH_POLLING, Source, of_path, on_path
@@ -37,19 +37,8 @@ SHARES = {"main_thread": "pmd-cpu"}
 PARTS = ("base", "l2", "llc", "memory", "frontend", "dtlb", "itlb", "branch", "mode")
 """The CPI stack: work without any waiting, then what was waited for. Their sum is `cycles`."""
 CYCLES = [f"cycles_{part}" for part in PARTS]
-MISSES = {
-    "l1d_misses": "L1D",
-    "l1i_misses": "L1I",
-    "l2_misses": "L2",
-    "llc_misses": "LLC",
-    "llc_hits_modified": "other core's",
-    "dtlb_misses": "DTLB, 1st level",
-    "dtlb_walks": "DTLB walk",
-    "itlb_misses": "ITLB, 1st level",
-    "itlb_walks": "ITLB walk",
-    "branch_misses": "branch",
-}
-"""What was missed, and its word in a figure."""
+WORDS, MISSES = (read(__file__)[of] for of in ("words", "misses"))
+"""By counter, what it is called in tables and texts; and what was missed, in a figure."""
 RATES = {"l1d_misses": "model_l1d_miss_rate", "dtlb_misses": "model_dtlb_miss_rate"}
 DPDK = ("testpmd", "probe")
 """Values of the option `endpoint`: who serves a guest's interface in the place of its kernel."""
