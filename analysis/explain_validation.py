@@ -9,11 +9,12 @@ from __future__ import annotations
 import importlib
 import itertools
 from dataclasses import dataclass
+from typing import ClassVar
 
 import numpy as np
 import pandas as pd
 
-from vsprof.analysis import figures, messages, read
+from vsprof.analysis import figures, messages, model, read
 from vsprof.analysis.describe import Table, Text
 from vsprof.analysis.stats import Estimate
 from vsprof.analysis.validation import FEW, MADE_BY, PARTS, TIME_PARTS, Row, TimeValidation, Validation
@@ -35,6 +36,8 @@ class Explained:
     """What is said of any validation."""
 
     found: Validation | TimeValidation
+    parts: ClassVar[tuple[str, ...]] = ()
+    note: ClassVar[str] = "{note.item}: {note.text}"
 
     def compared(self, part: str) -> list[Row]:
         """The rows of a part that have an error."""
@@ -74,6 +77,17 @@ class Explained:
         caption = f"{' '.join(module.__doc__.split())} Testbed: lab. Source: estimated (model: {self.found.processor}){beside}. {spread}"
         return figures.Shown(module.plot(drawn), caption, drawn)
 
+    def limits(self) -> Text:
+        """What these very numbers do not say, as a list: limits, parts that were not run, notes."""
+        doubts = self._doubts()
+        said = [text.format(found=self.found, of=doubts[of]) for of, text in WORDS["limits"].items() if doubts.get(of)]
+        said += [f"{part}: {self.why_empty(part)}." for part in self.parts if part not in self.found.parts]
+        return plain("\n".join(f"- {text}" for text in [*said, *(self.note.format(note=note) for note in self.found.notes)]))
+
+    def _doubts(self) -> dict[str, object]:
+        """Which limits hold, by their names in explain_validation.yaml; and what each is about."""
+        raise NotImplementedError
+
     def drawn(self, part: str) -> pd.DataFrame:
         """One row an event of a processor: `modelled`, `reference` and `error`, each with `…_low` and `…_high`; NaN where there is none."""
         rows = [
@@ -87,6 +101,9 @@ class Explained:
 
 class Events(Explained):
     """What is said of a Validation."""
+
+    parts = PARTS
+    note = "{note.part}, {note.item}: {note.text}."
 
     def question(self) -> Text:
         return Text(f"> Is the processor model right? Here as {self.found.processor} (`{self.found.profile}`).")
@@ -132,26 +149,24 @@ class Events(Explained):
             return cells | shown
         return cells | {"hardware" if self.found.hardware else "must be": interval(row.reference)} | shown | {"error": shown_error(row)}
 
-    def limits(self) -> Text:
-        """What these very numbers do not say, as a list."""
-        texts = [
-            messages.one_processor(self.found.cpu_model) if self.found.hardware else messages.no_hardware(str(self.found.why_no_hardware))
-        ]
-        if (micro := self.found.of("microbenchmarks")) and all(row.modelled.n == 1 for row in micro):
-            texts.append(messages.ONCE)
-        if modelled := self.found.of("switches"):
-            texts += [messages.ONE_WINDOW] if all(row.modelled.n == 1 for row in modelled) else []
-            texts += [messages.ONE_LAB, messages.FITS_THE_CACHES]
-        without = [
-            f"{event(row)} of {name(row)}" for row in self.found.rows if self.found.hardware and row.of_processor and row.reference is None
-        ]
-        texts += [messages.not_counted(without)] if without else []
-        texts += [f"{part}: {self.why_empty(part)}." for part in PARTS if part not in self.found.parts]
-        return as_list([*texts, *(f"{note.part}, {note.item}: {note.text}." for note in self.found.notes)])
+    def _doubts(self) -> dict[str, object]:
+        micro, switches = self.found.of("microbenchmarks"), self.found.of("switches")
+        without = (row for row in self.found.rows if self.found.hardware and row.of_processor and row.reference is None)
+        return {
+            "one processor": self.found.hardware,
+            "no processor": not self.found.hardware,
+            "once": micro and all(row.modelled.n == 1 for row in micro),
+            "one window": switches and all(row.modelled.n == 1 for row in switches),
+            "one lab": switches,
+            "fits the caches": switches,
+            "not counted": ", ".join(f"{event(row)} of {name(row)}" for row in without),
+        }
 
 
 class Times(Explained):
     """What is said of a TimeValidation."""
+
+    parts = TIME_PARTS
 
     def question(self) -> Text:
         return plain(f"> Are the times right that the model predicts? Here as {self.found.processor} (`{self.found.profile}`).")
@@ -161,14 +176,15 @@ class Times(Explained):
         parts = [self._close(part) for part in TIME_PARTS if self.compared(part)]
         if not parts:
             return plain(f"That is not known: no time was compared ({'; '.join(self.why_empty(part) for part in TIME_PARTS)}).")
-        if self.found.why_other is None:
-            about = messages.about_this_processor(self.found.cpu_model, self.found.profile)
-        else:
-            about = messages.not_about_this_processor(self.found.why_other)
         order = "The order of switches is right."
         if wrong := ", and ".join(f"{name(faster)} takes less time than {name(slower)}" for faster, slower in self.wrong_pairs()):
             order = f"The order of switches is wrong: natively {wrong}."
-        return plain(" ".join([*parts, *([order] if len(self.compared("switches")) > 1 else []), about]))
+        return plain(" ".join([*parts, *([order] if len(self.compared("switches")) > 1 else []), self.about]))
+
+    @property
+    def about(self) -> str:
+        """Whether the errors are about this machine's processor."""
+        return WORDS["about"]["this" if self.found.why_other is None else "another"].format(found=self.found)
 
     def _close(self, part: str) -> str:
         rows = self.compared(part)
@@ -218,15 +234,13 @@ class Times(Explained):
             f"within {100 * WITHIN[row.part]:g} %": hit,
         }
 
-    def limits(self) -> Text:
-        """What these very numbers do not say, as a list."""
-        texts = [] if self.found.why_other is None else [messages.not_about_this_processor(self.found.why_other)]
-        if self.found.native.kernel != self.found.lab.kernel:
-            texts.append(messages.other_kernel(self.found.native.kernel, self.found.lab.kernel))
-        if self.found.native.load is not None and self.found.native.load > QUIET:
-            texts.append(messages.machine_was_busy(self.found.native.load))
-        texts += [f"{part}: {self.why_empty(part)}." for part in TIME_PARTS if part not in self.found.parts]
-        return as_list([*texts, *(f"{note.item}: {note.text}" for note in self.found.notes)])
+    def _doubts(self) -> dict[str, object]:
+        native, lab = self.found.native, self.found.lab
+        return {
+            "another processor": self.found.why_other,
+            "other kernel": native.kernel != lab.kernel,
+            "busy machine": native.load is not None and native.load > QUIET,
+        }
 
 
 def of(found: Validation | TimeValidation) -> Explained:
@@ -256,16 +270,12 @@ def name(row: Row) -> str:
 
 
 def event(row: Row) -> str:
-    return WORDS["events"].get(row.event, row.event)
+    return {**model.WORDS, **WORDS["events"]}.get(row.event, row.event)
 
 
 def plain(text: str) -> Text:
     """Markdown in which `perf said <not supported>` is no tag; a `>` stays, which quotes."""
     return Text(text.replace("&", "&amp;").replace("<", "&lt;"))
-
-
-def as_list(texts: list[str]) -> Text:
-    return plain("\n".join(f"- {text}" for text in texts))
 
 
 def number(value: float) -> str:

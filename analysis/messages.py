@@ -204,37 +204,10 @@ can_not_write_timeline = Message("can't write the timeline {path}: {fault.strerr
 # --- Validation ------------------------------------------------------------------------------------------------------
 
 BAD_INTERVAL = "an interval needs low and high, and its median between them"
-ONCE = "Each microbenchmark ran once: its error has no interval."
-ONE_WINDOW = "Each switch was counted in one window: no interval, one says nothing about the spread."
-ONE_LAB = (
-    "The switches' windows lie in one lab, with the same memory. In another one misses and mispredicted branches came out otherwise "
-    "by more than these intervals (docs/limitations.md has the numbers)."
-)
-"""The other labs are in docs/limitations.md."""
-FITS_THE_CACHES = "All packets that circulate fit into the caches: this says nothing about switches under memory pressure."
 no_validation = Message("{path} is not there: `make {target}` writes build/bench/{path.name}; one is kept in docs/reference", BadInput)
 unreadable = Message("{path} can't be read ({why}): name a validation.json, or the folder that has one", BadInput)
 not_run = Message("the part `{part}` was not run (`make {target}` runs all parts)")
 empty = Message("the part `{part}` ended without a number")
-no_hardware = Message(
-    "No number of the model was held against a processor's, for {why}. That the model does what its profile says is all that is shown: "
-    "not that the profile is right, and nothing of prefetchers (they were off), of overlap, or of branches that are neither random nor "
-    "regular."
-)
-one_processor = Message(
-    "One processor was counted ({cpu_model}), on a few microbenchmarks and switches: of other software the error may be another."
-)
-not_counted = Message("Modelled, but not counted by this processor: {named}.")
-not_about_this_processor = Message("The errors are not about this processor: {why}.")
-about_this_processor = Message("This machine's processor ({cpu_model}) has the CPU profile {profile}.")
-other_kernel = Message(
-    "Kernels differ: {native} natively, {lab} in the lab. System calls, switches of threads, wake-ups and a Linux bridge are not the same "
-    "code on both sides."
-)
-machine_was_busy = Message(
-    "This machine was busy (load {load:.1f}). Of short tries the shortest is an undisturbed one all the same, but not of those that wait "
-    "for a second CPU."
-)
 
 
 def bad_validation(path: Path, key: str, why: str, seen: object, more: int, target: str) -> BadInput:

@@ -18,7 +18,6 @@ from datetime import UTC, datetime
 from pathlib import Path
 
 from vsprof.analysis import explain_validation, report, stats
-from vsprof.analysis import messages as analysis_messages
 from vsprof.analysis.describe import Table
 from vsprof.analysis.stats import Estimate
 from vsprof.analysis.validation import NS_PER_ITERATION, NS_PER_PACKET, TIME, Note, Row, Side, TimeValidation
@@ -67,7 +66,6 @@ def validate(wanted: str | None, parts: list[str], quantum_us: float, say: Say) 
     own, model = profiles.for_host(cpuinfo), cpu_model(cpuinfo)
     profile = profiles.load(wanted or own or profiles.DEFAULT)
     why = _why_other(model, own, profile.id)
-    print(analysis_messages.not_about_this_processor(why) if why else analysis_messages.about_this_processor(model, profile.id))
     found = TimeValidation(
         profile=profile.id,
         processor=profile.name,
@@ -79,6 +77,7 @@ def validate(wanted: str | None, parts: list[str], quantum_us: float, say: Say) 
         when=datetime.now(UTC),
         parts=list(dict.fromkeys(parts)),
     )
+    print(explain_validation.Times(found).about)
     for part in found.parts:
         found = PARTS[part](profile, found, say)
         _print(part, found)
