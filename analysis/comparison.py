@@ -25,8 +25,6 @@ TRAFFICS = {
     **{"frames": FRAMES, "idle": IDLE},
 }
 """By what looks.yaml calls them."""
-NEAR_ALL, NEAR_NONE = 0.95, 0.05
-"""Shares of a CPU or of packets above and below which words like "never sleeps" or "is the limit" are allowed."""
 SAME = (0.8, 1.25)
 """An interval of a ratio that lies within is called "about the same"."""
 

@@ -245,13 +245,13 @@ def estimates(result: Result, case: str, source: Source) -> dict[tuple[str, str,
 
 
 def _headline(one: stats.Estimate, unit: str, repetitions: int) -> str:
-    return with_interval(one.median, one.low, one.high, unit) + (f" n={one.n}" if one.n != repetitions else "")
+    return with_interval(one, unit) + (f" n={one.n}" if one.n != repetitions else "")
 
 
-def with_interval(median: float, low: float | None, high: float | None, unit: str) -> str:
-    """`33.4 kpps [32.9, 34.0]`: the interval's bounds are without a unit that all three numbers share."""
-    middle, *bounds = [number(value, unit) for value in (median, low, high)]
-    return f"{middle} (no interval)" if low is None else in_brackets(middle, bounds)
+def with_interval(one: Any, unit: str, without: str = " (no interval)") -> str:
+    """`33.4 kpps [32.9, 34.0]`, of an estimate or of a summary's row; `without` stands behind a number that has no interval."""
+    middle, *bounds = [number(value, unit) for value in (one.median, one.low, one.high)]
+    return middle + without if pd.isna(one.low) else in_brackets(middle, bounds)
 
 
 def in_brackets(middle: str, bounds: list[str]) -> str:
@@ -263,7 +263,7 @@ def in_brackets(middle: str, bounds: list[str]) -> str:
 
 def number(value: float | None, unit: str) -> str:
     """As tables have it: a fraction in percent, a count without its unit."""
-    if value is not None and unit == "fraction":
+    if pd.notna(value) and unit == "fraction":
         return f"{units.significant(100 * value)} %"
     return units.si(value, "" if unit.startswith(("events", "instructions/", "cycles/")) else unit)
 

@@ -3,11 +3,13 @@
 
 from __future__ import annotations
 
+import functools
+
 import pandas as pd
 
 from vsprof.analysis import comparison, looks, messages, metrics, stats
 from vsprof.analysis.comparison import FRAMES
-from vsprof.analysis.describe import Table, Text, number, with_interval
+from vsprof.analysis.describe import Table, Text, with_interval
 from vsprof.analysis.load import Result
 from vsprof.analysis.published import every
 from vsprof.analysis.sources import SOFTWARE
@@ -95,10 +97,9 @@ def by_case(result: Result, table: str, name: str) -> Table | Text:
     return _table(result, rows, f"{name}, median [95 % interval]")
 
 
-def shown(one: stats.Estimate, unit: str) -> str:
-    """`12.3 µs [11.9, 12.8]`, or a dash where it was not measured. Without an interval the number alone: they are many, and n is in the
-    table's head."""
-    return with_interval(one.median, one.low, one.high, unit) if one.low is not None else number(one.median if one.n else None, unit)
+shown = functools.partial(with_interval, without="")
+"""`12.3 µs [11.9, 12.8]`, or a dash where it was not measured. Without an interval the number alone: they are many, and n is in the
+table's head."""
 
 
 def _table(result: Result, rows: dict[str, dict[str, str]], name: str) -> Table | Text:

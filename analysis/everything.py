@@ -13,7 +13,6 @@ import html
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-import numpy as np
 import pandas as pd
 
 from vsprof.analysis import describe, metrics, style, vocabulary
@@ -122,7 +121,7 @@ def _worded(result: Result, part: pd.DataFrame, collector: str) -> pd.DataFrame:
         traffic=[style.traffic_name(*pair) for pair in zip(part["traffic"], part["load"], strict=True)],
         place=[vocabulary.place(pair) for pair in zip(part["traffic"], part["load"], strict=True)],
         who=who,
-        text=[_text(row) for row in part.itertuples()],
+        text=[describe.with_interval(row, row.unit) for row in part.itertuples()],
     )
     keys = ["place", "traffic", "number", "who"]
     wide = shown.pivot_table(index=keys, columns="label", values="text", aggfunc="first").sort_index()
@@ -131,8 +130,3 @@ def _worded(result: Result, part: pd.DataFrame, collector: str) -> pd.DataFrame:
     meanings = [words.words if (words := vocabulary.number(number, (collector,))) else "" for number in table["number"]]
     table = table.assign(meaning=meanings) if any(meanings) else table
     return table if table["who"].any() else table.drop(columns="who")
-
-
-def _text(row: object) -> str:
-    known = not (np.isnan(row.low) or np.isnan(row.high))
-    return describe.with_interval(row.median, row.low if known else None, row.high if known else None, row.unit)
