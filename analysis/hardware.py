@@ -279,17 +279,14 @@ def _clocks(result: Result, table: pd.DataFrame) -> list[pd.DataFrame]:
     ]
 
 
-def _outside(result: Result) -> list[pd.DataFrame]:
+def _outside(result: Result) -> Iterator[pd.DataFrame]:
     """What was counted outside the cores: per second and per unit of data, of the whole host, for there is no telling who asked."""
     here = result.frame[(result.frame["testbed"] == result.testbed) & (result.frame["collector"] == OUTSIDE)]
     counted = here[(here["window"] != "") & here["value"].notna()]
     if counted.empty:
-        return []
+        return
     sums = metrics.summed(counted, [*WINDOW, "name", "unit"]).merge(metrics.data_rates(result.numbers), on=WINDOW, how="left")
-    name, span = PREFIX + sums["name"], sums["window_seconds"]
-    word = sums["traffic"].map(vocabulary.per_data())
-    per_data = metrics.quotient(sums, name + "_per_" + word, sums["value"], sums["data_rate"] * span, sums["unit"] + "/" + word)
-    return [metrics.quotient(sums, name + "_per_second", sums["value"], span, sums["unit"] + "/s"), per_data[word.notna().to_numpy()]]
+    yield from metrics.rates(sums, PREFIX + sums["name"], sums["window_seconds"], sums["unit"])
 
 
 HARDWARE = Source(

@@ -123,10 +123,14 @@ def _events(result: Result) -> Iterator[pd.DataFrame]:
     totals = [summed(part, [*WINDOW, "name"]).assign(role=role, cpu=-1) for role, part in parts.items()]
     sums = pd.concat([sums[(sums["role"] != "") | (sums["cpu"] >= 0)], *totals], ignore_index=True)
     sums = sums.merge(data_rates(frame), on=WINDOW, how="left")
-    span = sums["enabled_s"].fillna(sums["window_seconds"])
-    yield quotient(sums, sums["name"] + "_per_second", sums["value"], span, "events/s")
+    yield from rates(sums, sums["name"], sums["enabled_s"].fillna(sums["window_seconds"]), "events")
+
+
+def rates(sums: pd.DataFrame, names: pd.Series, span: pd.Series, unit: str | pd.Series) -> Iterator[pd.DataFrame]:
+    """Counts in `span` seconds, as metrics per second and per unit of data; `sums` has each window's `data_rate`."""
+    yield quotient(sums, names + "_per_second", sums["value"], span, unit + "/s")
     word = sums["traffic"].map(vocabulary.per_data())
-    data = quotient(sums, sums["name"] + "_per_" + word, sums["value"], sums["data_rate"] * span, "events/" + word)
+    data = quotient(sums, names + "_per_" + word, sums["value"], sums["data_rate"] * span, unit + "/" + word)
     yield data[word.notna().to_numpy()]
 
 
