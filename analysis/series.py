@@ -10,7 +10,6 @@ from __future__ import annotations
 
 import itertools
 from collections.abc import Iterator, Sequence
-from typing import NamedTuple
 
 import numpy as np
 import pandas as pd
@@ -32,18 +31,9 @@ WORTH_TELLING = 0.2
 """Share of the windows' time. A switch's thread that shares the probes' CPU may have lost as much of its own."""
 
 
-class Flag(NamedTuple):
-    """One thing found in the series of a case."""
-
-    case: str
-    traffic: str
-    load: str
-    metric: str
-    text: str
-
-
-def flags(result: Result) -> list[Flag]:
-    """Every drifting or two-fold series of what traffics are judged by, window by window in the order in which they were measured."""
+def flags(result: Result) -> list[str]:
+    """A sentence for every drifting or two-fold series of what traffics are judged by, window by window in the order in which they were
+    measured."""
     started = {run["run_id"]: run.get("started") or "" for run in result.manifest.get("runs", [])}
     found = []
     for (traffic, load), metric in judged(result).items():
@@ -51,15 +41,14 @@ def flags(result: Result) -> list[Flag]:
         rows = rows[rows["per"] != 0].assign(started=lambda t: t["run_id"].map(started))
         for case, windows in rows.groupby("case_id", sort=False):
             in_order = windows.sort_values(["started", "run_id", "window"], kind="stable")
-            found += [Flag(str(case), traffic, load, metric, text) for text in _found(in_order)]
+            where = f"{result.cases.loc[case, 'label']}, {style.traffic_name(traffic, load)}, {metric}"
+            found += [f"{where}: {text}." for text in _found(in_order)]
     return found
 
 
 def limits(result: Result) -> list[str]:
     """What probes took, the flags as sentences, and what the order of runs leaves open."""
-    label = result.cases["label"]
-    told = [f"{label[one.case]}, {style.traffic_name(one.traffic, one.load)}, {one.metric}: {one.text}." for one in flags(result)]
-    return [*observed(result), *told, *order(result)]
+    return [*observed(result), *flags(result), *order(result)]
 
 
 def probing(result: Result) -> pd.Series:
