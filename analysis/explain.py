@@ -13,9 +13,9 @@ from functools import partial
 import numpy as np
 
 from vsprof.analysis import comparison, looks, messages, metrics, model, published, stats, style, vocabulary
-from vsprof.analysis.comparison import EQUAL, FLOOD, FORWARD, NDR, PDR, TCP, Pair, measured, share
+from vsprof.analysis.comparison import FLOOD, FORWARD, NDR, TCP, Pair, measured, share
 from vsprof.analysis.load import Result
-from vsprof.analysis.looks import Finding, Words
+from vsprof.analysis.looks import Words
 from vsprof.analysis.source import samples, select
 from vsprof.analysis.sources import SOFTWARE
 
@@ -161,35 +161,6 @@ def makers(words: Words) -> Iterator[str]:
             yield f"in {name} nobody makes any"
         else:
             yield f"in {name}, {made.idxmax()} threads make {100 * made.max() / made.sum():.0f} % of them"
-
-
-LOST = {
-    "before": "the sender's interface took the packets and the switch never counted them, so the ring or queue between them was full: "
-    "whoever empties it was slower than the sender.",
-    "in": "counted in and not out, so dropped there or for want of room at the output (with vhost-user that is the receiver's ring, which "
-    "the switch itself fills).",
-    "after": "counted out and not received, so the receiver did not empty its ring fast enough.",
-}
-"""Where packets were lost, seen from the switch, and what that means."""
-
-
-@looks.in_rows
-def losses(pair: Pair) -> Finding | None:
-    """Which hop loses the flood's packets, in each of the two cases."""
-    evidence, reasons = [], {}
-    for (case, name), where in ((named, where) for named in pair.named for where in (FLOOD, NDR, PDR, EQUAL)):
-        total = pair.of(case, **where, metric="loss_total")
-        hops = {hop: pair.of(case, **where, metric=f"loss_{hop}_switch") for hop in LOST}
-        if not measured(total, *hops.values()):
-            continue
-        text = f"{name}, {style.LOAD_NAMES[where['load']]}: {share(total)} of the packets sent"
-        if total.median < 0.001:
-            evidence.append(f"{text}, nothing to explain")
-            continue
-        worst = max(hops, key=lambda hop: hops[hop].median)
-        evidence.append(f"{text} in total, most of it {worst} the switch ({share(hops[worst])})")
-        reasons[worst] = f"Lost {worst} the switch: {LOST[worst]}"
-    return Finding("Where the flood loses packets.", tuple(evidence), " ".join(reasons.values())) if evidence else None
 
 
 LOOKS = looks.of("switches")

@@ -79,7 +79,7 @@ class Words(string.Formatter):
 
     def __init__(self, pair: Pair, own: Mapping[str, object], ratio: stats.Estimate = stats.NOTHING, one: str = "base") -> None:
         """``own``: the traffic (and role) of names that have none. ``ratio``: that of the row's own metric. ``one``: of `each` side."""
-        self.pair, self.own, self.ratio = pair, own, ratio
+        self.pair, self.own, self.ratio, self.one = pair, own, ratio, one
         rest = "other" if one == "base" else "base"
         self.cases = {"base": pair.base, "other": pair.other, "one": getattr(pair, one), "rest": getattr(pair, rest)}
         self.plain = dict(zip(("base", "other"), pair.names(), strict=True))
@@ -88,6 +88,7 @@ class Words(string.Formatter):
             self.plain |= {f"{side}.{name}": value for name, value in pair.result.cases.loc[case].items()}
         if own:
             self.plain["traffic"] = style.traffic_name(str(own["traffic"]), str(own["load"]))
+            self.plain["load"] = style.LOAD_NAMES.get(str(own["load"]), str(own["load"]))
             self.plain["data"] = vocabulary.per_data().get(str(own["traffic"]), "")
 
     def say(self, text: str) -> str:
@@ -164,6 +165,14 @@ class Words(string.Formatter):
                 case {"each": several}:
                     for one in ("base", "other"):
                         yield from Words(self.pair, self.own, self.ratio, one).sentences(several)
+                case {"traffics": several, "say": said}:
+                    for name in several:
+                        yield from Words(self.pair, TRAFFICS[name], self.ratio, self.one).sentences(said)
+                case {"largest": texts}:
+                    with contextlib.suppress(NotMeasured):
+                        found = {name: self.number(name).median for name in texts}
+                        most = max(found, key=found.__getitem__)
+                        yield from self.sentences([texts[most]] if found[most] > 0 else [])
                 case {"when": conditions, "say": said}:
                     yield from self.sentences([said] if isinstance(said, str) else said) if self.holds(conditions) else ()
                 case str() if entry in _FUNCTIONS:
@@ -225,8 +234,10 @@ class Row:
             return self._found(words) if words.ratio.n or not self.of else None
         return None
 
-    def _found(self, words: Words) -> Finding:
+    def _found(self, words: Words) -> Finding | None:
         evidence = list(words.sentences(self.evidence))
+        if not (evidence or self.of or self.needs or self.when):
+            return None
         if not words.holds(self.when):
             return Finding(words.say(self.instead), tuple(evidence))
         claim = words.say(self.claim)
@@ -235,7 +246,7 @@ class Row:
             doubt = _FUNCTIONS[self.doubt](words) if self.doubt else ""
             if why := doubt or ("" if words.ratio.decided else times(words.ratio)):
                 claim = words.say(f"{self.topic}: the difference between {{other}} and {{base}} is not significant, {why}.")
-        return Finding(claim, tuple(evidence), " ".join(words.sentences(self.reason)) or self.unexplained)
+        return Finding(claim, tuple(evidence), " ".join(dict.fromkeys(words.sentences(self.reason))) or self.unexplained)
 
 
 def of(part: str) -> list[Look]:

@@ -23,7 +23,7 @@ MODULES = (explain, explain_dataplane, explain_model, explain_numa, explain_publ
 
 def texts(entry: Any) -> Iterator[str]:
     if isinstance(entry, dict):
-        entry = [value for key, value in entry.items() if key not in ("traffics", "only")]
+        entry = [*entry.get("largest", ()), *(value for key, value in entry.items() if key not in ("traffics", "only"))]
     if isinstance(entry, list):
         for one in entry:
             yield from texts(one)
@@ -55,7 +55,7 @@ def written(group: dict) -> Iterator[str]:
 
 @pytest.mark.parametrize("part", looks.ROWS)
 def test_every_number_that_a_row_names_is_a_metric(part):
-    known = {*written(FORMULAS), "traffic", "data", "access", "emulated"}
+    known = {*written(FORMULAS), "traffic", "load", "data", "access", "emulated"}
     found = {metric for name in names(looks.ROWS[part]) if "|" not in name for metric in metrics_in(name)}
     assert found
     assert {name for name in found - known if not COUNTED.fullmatch(name)} == set()
