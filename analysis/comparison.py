@@ -6,25 +6,14 @@ from __future__ import annotations
 from collections.abc import Iterable
 from dataclasses import dataclass
 
-from vsprof.analysis import metrics, stats, vocabulary
+from vsprof.analysis import read, stats, vocabulary
 from vsprof.analysis.load import SIZES, Result, worded
 from vsprof.analysis.source import by_repetition, ratio_between
 from vsprof.analysis.sources import source_of
 from vsprof.terms import units
 
-TCP = {"traffic": "tcp_stream", "load": "saturation"}
-FLOOD = {"traffic": "udp_flood", "load": "saturation"}
-FORWARD = {"traffic": "forward", "load": "saturation"}
-EQUAL = {"traffic": "udp_flood", "load": "equal"}
-NDR, PDR = ({"traffic": "udp_flood", "load": load} for load in metrics.SEARCHED)
-PING = {"traffic": "ping_paced", "load": "paced"}
-FRAMES = {"traffic": "paced_frames", "load": "paced"}
-IDLE = {"traffic": "idle", "load": "none"}
-TRAFFICS = {
-    **{"tcp": TCP, "flood": FLOOD, "forward": FORWARD, "equal": EQUAL, "ndr": NDR, "pdr": PDR, "ping": PING},
-    **{"frames": FRAMES, "idle": IDLE},
-}
-"""By what looks.yaml calls them."""
+TRAFFICS: dict[str, dict[str, str]] = read(__file__)
+TCP, FLOOD, FORWARD, NDR, FRAMES, RESTART = (TRAFFICS[name] for name in ("tcp", "flood", "forward", "ndr", "frames", "restart"))
 SAME = (0.8, 1.25)
 """An interval of a ratio that lies within is called "about the same"."""
 

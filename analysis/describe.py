@@ -156,7 +156,7 @@ def searches(result: Result) -> Table | Text:
     found = SOFTWARE.summary(result, metrics.SEARCH)
     by = found.pivot_table(index=["case_id", "label", "load"], columns="metric", values="median", sort=False)
     rows = [
-        {"case": label, "load": style.LOAD_NAMES[load], **_search(one, metrics.happened(result, case_id=case, load=load, **ENDED))}
+        {"case": label, "load": vocabulary.LOADS[load], **_search(one, metrics.happened(result, case_id=case, load=load, **ENDED))}
         for (case, label, load), one in by.reindex(columns=list(metrics.SEARCH)).iterrows()
     ]
     return Table(pd.DataFrame(rows))

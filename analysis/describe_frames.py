@@ -8,13 +8,12 @@ import functools
 import pandas as pd
 
 from vsprof.analysis import comparison, looks, messages, metrics, stats
-from vsprof.analysis.comparison import FRAMES
+from vsprof.analysis.comparison import FRAMES, RESTART
 from vsprof.analysis.describe import Table, Text, with_interval
 from vsprof.analysis.load import Result
 from vsprof.analysis.published import every
 from vsprof.analysis.sources import SOFTWARE
 
-RESTART = {"traffic": "reconnect", "load": "paced"}
 RESTARTS = (
     ("longest time without a frame", "outage", "seconds"),
     ("until the switch said that it runs", "switch_away", "seconds"),

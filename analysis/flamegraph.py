@@ -13,6 +13,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
+from vsprof.analysis import style
 from vsprof.terms import units
 
 WIDTH, MARGIN, ROW = 1200, 10, 17
@@ -22,14 +23,7 @@ LETTER = 6.7
 NARROWEST, NARROWEST_STILL = 0.4, 1.2
 """Boxes below this [px] are left out: nobody could see them, and there are thousands. A still image is part of a page, which must not grow
 by megabytes for slivers that nobody can enlarge."""
-KINDS = {
-    "kernel": "#f2a65a",
-    "kernel module": "#dd6e42",
-    "program": "#c6d57e",
-    "library": "#8fc0e0",
-    "guest": "#c8a8e0",
-    "role, thread": "#d9d9d9",
-}
+KINDS = {kind: look["color"] for kind, look in style.FRAMES.items()}
 """What has the function, and its colour."""
 MORE, LESS, SAME = (203, 60, 51), (56, 108, 176), (242, 242, 242)
 """Colours of a difference: more in the second profile, more in the first, the same."""

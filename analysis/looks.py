@@ -88,7 +88,7 @@ class Words(string.Formatter):
             self.plain |= {f"{side}.{name}": value for name, value in pair.result.cases.loc[case].items()}
         if own:
             self.plain["traffic"] = style.traffic_name(str(own["traffic"]), str(own["load"]))
-            self.plain["load"] = style.LOAD_NAMES.get(str(own["load"]), str(own["load"]))
+            self.plain["load"] = vocabulary.LOADS.get(str(own["load"]), str(own["load"]))
             self.plain["data"] = vocabulary.per_data().get(str(own["traffic"]), "")
 
     def say(self, text: str) -> str:

@@ -37,8 +37,9 @@ SHARES = {"main_thread": "pmd-cpu"}
 PARTS = ("base", "l2", "llc", "memory", "frontend", "dtlb", "itlb", "branch", "mode")
 """The CPI stack: work without any waiting, then what was waited for. Their sum is `cycles`."""
 CYCLES = [f"cycles_{part}" for part in PARTS]
-WORDS, MISSES = (read(__file__)[of] for of in ("words", "misses"))
-"""By counter, what it is called in tables and texts; and what was missed, in a figure."""
+_READ = read(__file__)
+WORDS, MISSES, PUBLISHED = _READ["words"], _READ["misses"], _READ["published"]
+"""By counter, what it is called in tables and texts, and what was missed in a figure; by metric, what it is beside published ratios."""
 RATES = {"l1d_misses": "model_l1d_miss_rate", "dtlb_misses": "model_dtlb_miss_rate"}
 DPDK = ("testpmd", "probe")
 """Values of the option `endpoint`: who serves a guest's interface in the place of its kernel."""

@@ -20,13 +20,10 @@ from vsprof.terms import units
 
 _READ = read(__file__)
 SWITCHES, ACCESSES = _READ["switches"], _READ["accesses"]
-ROLES, STATES, CAUSES, STAGES, DOING = (_READ[of] for of in ("roles", "states", "causes", "stages", "doing"))
+ROLES, STATES, CAUSES, STAGES, DOING, FRAMES = (_READ[of] for of in ("roles", "states", "causes", "stages", "doing", "frames"))
 """By what is drawn, how it looks: its colour, and its hatch where it has one."""
 STACKS = {"role": (ROLES, "path"), "cause": (CAUSES, "cycles"), "stage": (STAGES, "all")}
 """By the column of what is stacked: its parts, and what the column calls the whole."""
-LOAD_NAMES = {
-    "saturation": "saturation", "ndr": "no-drop rate", "pdr": "partial-drop rate", "equal": "equal rate", "paced": "", "none": ""
-}  # fmt: skip
 WIDTH = 9.2
 """Inches: a report's column at print size."""
 INK = "#222222"
@@ -35,7 +32,7 @@ matplotlib.style.use(Path(__file__).with_name("figures.mplstyle"))
 
 
 def traffic_name(traffic: str, load: str) -> str:
-    load = LOAD_NAMES.get(load, load)
+    load = vocabulary.LOADS.get(load, load)
     return f"{vocabulary.traffic(traffic).words}{', ' + load if load else ''}"
 
 

@@ -15,8 +15,8 @@ from typing import Any
 from vsprof.analysis import read
 from vsprof.terms.vocabulary import CollectorWords, Data, Headline, NumberWords, SwitchWords, TrafficWords, Vocabulary
 
-LOADS = ("saturation", "ndr", "pdr", "equal", "paced", "none")
-"""The order in which traffics are shown, before their own ranks."""
+LOADS = {"saturation": "saturation", "ndr": "no-drop rate", "pdr": "partial-drop rate", "equal": "equal rate", "paced": "", "none": ""}
+"""Their names in reports, in the order in which traffics are shown, before their own ranks."""
 _BEFORE = Vocabulary.from_json(read(__file__))
 """Of results whose manifests have no vocabulary."""
 _switches: dict[str, SwitchWords] = dict(_BEFORE.switches)
@@ -113,12 +113,12 @@ def per_data() -> dict[str, str]:
 def place(pair: tuple[str, str]) -> tuple[int, int, str]:
     """What to sort (traffic, load) pairs by."""
     name, load = pair
-    return LOADS.index(load) if load in LOADS else len(LOADS), traffic(name).rank, name
+    return [*LOADS, load].index(load), traffic(name).rank, name
 
 
 def at_saturation(pairs: Iterable[tuple[str, str]]) -> list[tuple[str, str]]:
     """Of (traffic, load) pairs those in which the switch is the limit, or near it; first those whose packets can be counted one by one."""
-    found = sorted({pair for pair in pairs if pair[1] == LOADS[0]}, key=place)
+    found = sorted({pair for pair in pairs if pair[1] == "saturation"}, key=place)
     return sorted(found, key=lambda pair: per_data().get(pair[0]) != "packet")
 
 

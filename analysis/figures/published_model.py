@@ -16,12 +16,6 @@ from vsprof.analysis.sources import MODEL
 
 NEEDS = ("cycles", "instructions", "loads", "stores", *model.RATES)
 SOURCE = "model"
-WORDS = {
-    "model_cpi": "cycles per instruction",
-    "model_l1d_miss_rate": "L1D misses per data access",
-    "model_dtlb_miss_rate": "DTLB misses (1st level) per data access",
-    "model_cycles_per_packet": "estimated cycles per packet",
-}
 plot = published.plot
 
 
@@ -40,4 +34,4 @@ def _row(one: Comparison) -> dict[str, object]:
     ours = f", role {one.role}" if one.role else ""
     ours += ", without idle polling" if metric == one.metric else ", with idle polling"
     text = f"{one.published.target} {one.published.what}, {row['traffic']}\n{row['compared']}{ours}"
-    return {**row, "row": text, "ours": WORDS[metric] + ours}
+    return {**row, "row": text, "ours": model.PUBLISHED[metric] + ours}
