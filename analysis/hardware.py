@@ -75,21 +75,16 @@ def account(result: Result, *, word: str, **where: object) -> dict[int, np.ndarr
 
     A repetition is one row: its events were counted in different windows. Without slots (or of a role without them) all is unexplained.
     """
-    shown = {f"{PREFIX}{name}": name for name in (f"instructions_per_{word}", f"cycles_per_{word}", *SLOTS)}
-    found = {}
-    for repetition, run in HARDWARE.of_roles(result, shown, **where).groupby("repetition"):
-        values = {(row.role, shown[row.metric]): row.part / row.per for row in run.itertuples()}
-        found[int(repetition)] = np.array([[1.0, *(cell for role in schema.ROLES for cell in _cells(values, role, word))]])
-    return found
-
-
-def _cells(values: Mapping[tuple[str, str], float], role: str, word: str) -> list[float]:
-    """A role's instructions and its cycles by cause, per unit of data; zeros where the case does not have it."""
-    if (role, f"cycles_per_{word}") not in values:
-        return [0.0] * (1 + len(CAUSES))
-    cycles = values[role, f"cycles_per_{word}"]
-    slots = [values.get((role, name), 0.0) for name in SLOTS]
-    return [values.get((role, f"instructions_per_{word}"), np.nan), *(cycles * slot for slot in slots), cycles * (1 - sum(slots))]
+    names = [f"{PREFIX}{name}" for name in (f"instructions_per_{word}", f"cycles_per_{word}", *SLOTS)]
+    rows = HARDWARE.of_roles(result, names, **where).set_index(["repetition", "role", "metric"])
+    wide = (rows["part"] / rows["per"]).unstack(["role", "metric"]).reindex(columns=pd.MultiIndex.from_product([schema.ROLES, names]))
+    # Shape (repetitions, roles, metrics).
+    cells = wide.to_numpy(float).reshape(len(wide), len(schema.ROLES), len(names))
+    instructions, cycles, slots = cells[..., :1], cells[..., 1:2], np.nan_to_num(cells[..., 2:])
+    parts = np.concatenate([instructions, cycles * slots, cycles * (1 - slots.sum(-1, keepdims=True))], axis=-1)
+    # A role that the case does not have is at zero.
+    parts = np.where(np.isnan(cycles), 0.0, parts)
+    return {int(repetition): np.array([[1.0, *run.ravel()]]) for repetition, run in zip(wide.index, parts, strict=True)}
 
 
 def _missing(result: Result, names: Sequence[str]) -> list[str]:
