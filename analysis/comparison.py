@@ -99,14 +99,14 @@ def pairs(result: Result) -> list[Pair]:
 def times(ratio: stats.Estimate) -> str:
     """In evidence: `2.20x (95 % interval 2.12 to 2.27, n=3)`; small ones also as a part: `0.0247x (1/40.5; 95 % interval …)`."""
     part = f"1/{units.significant(1 / ratio.median)}; " if 0 < ratio.median < 0.5 else ""
-    return f"{units.significant(ratio.median)}x ({part}{interval(ratio)})"
+    return f"{units.significant(ratio.median)}x ({part}{ratio.interval()})"
 
 
 def as_many(ratio: stats.Estimate, things: str, than: str = "", note: str = "") -> str:
     """In a sentence: `2.20 times as many packets as kernel OVS (95 % interval 2.12 to 2.27, n=3)`; below one `30 % fewer packets than …`;
     below a half `1/40.5 as many packets as …`, each with the ratio itself. ``note`` stands in the brackets, too."""
     value = ratio.median
-    told = "; ".join(filter(None, [note, interval(ratio) if value >= 1 else f"ratio {units.significant(value)}, {interval(ratio)}"]))
+    told = "; ".join(filter(None, [note, ratio.interval() if value >= 1 else f"ratio {units.significant(value)}, {ratio.interval()}"]))
     if 0.5 <= value < 1:
         return f"{units.significant(100 * (1 - value), 2)} % fewer {things}{f' than {than}' if than else ''} ({told})"
     many = f"{units.significant(value)} times" if value >= 1 else f"1/{units.significant(1 / value)}" if value > 0 else "0 times"
@@ -117,13 +117,7 @@ def of(ratio: stats.Estimate, what: str) -> str:
     """In a sentence: `2.20 times the goodput of kernel OVS (95 % interval …)`; below a half `1/8.2 of the goodput of …`."""
     part = 0 < ratio.median < 0.5
     told = f"1/{units.significant(1 / ratio.median)} of" if part else f"{units.significant(ratio.median)} times"
-    return f"{told} {what} ({f'ratio {units.significant(ratio.median)}, ' if part else ''}{interval(ratio)})"
-
-
-def interval(ratio: stats.Estimate) -> str:
-    if ratio.low is None or ratio.high is None:
-        return f"n={ratio.n}: no interval"
-    return f"95 % interval {units.significant(ratio.low)} to {units.significant(ratio.high)}, n={ratio.n}"
+    return f"{told} {what} ({f'ratio {units.significant(ratio.median)}, ' if part else ''}{ratio.interval()})"
 
 
 def share(value: stats.Estimate) -> str:

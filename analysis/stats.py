@@ -63,11 +63,14 @@ class Estimate:
         """`33.4 kpps (95 % interval 32.9 kpps to 34.0 kpps, n=3)`."""
         if np.isnan(self.median):
             return f"– (n={self.n})"
-        middle = units.si(self.median, unit, digits)
+        return f"{units.si(self.median, unit, digits)} ({self.interval(unit, digits)})"
+
+    def interval(self, unit: str = "", digits: int = 3) -> str:
+        """`95 % interval 32.9 kpps to 34.0 kpps, n=3`; of a ratio, without a unit."""
         if self.low is None or self.high is None:
-            return f"{middle} (n={self.n}: no interval)"
+            return f"n={self.n}: no interval"
         low, high = (units.si(bound, unit, digits) for bound in (self.low, self.high))
-        return f"{middle} (95 % interval {low} to {high}, n={self.n})"
+        return f"95 % interval {low} to {high}, n={self.n}"
 
 
 NOTHING = Estimate(float("nan"), None, None, 0)
