@@ -125,11 +125,8 @@ class Events(Explained):
 
     def where(self) -> Table:
         """What was compared with what, where and when."""
-        against, prefetchers = "the processor of this machine, by perf stat", "as the profile has them"
-        if not self.found.hardware:
-            against = f"what must happen by its profile, for {self.found.why_no_hardware}"
-            prefetchers = "off in microbenchmarks: they would spoil what is known beforehand"
-        return self.recorded({"compared with": against, "its prefetchers": prefetchers, "machine": self.found.cpu_model})
+        rows = WORDS["where"]["hardware" if self.found.hardware else "profile"]
+        return self.recorded({name: text.format(found=self.found) for name, text in rows.items()})
 
     def rates(self) -> Table | Text:
         """How fast the switches forwarded, natively and in the lab."""
