@@ -21,11 +21,6 @@ RESTARTS = (
 )
 
 
-def worker(result: Result) -> Table | Text:
-    """By case, what the switch's threads take: a share of one CPU, times that they were switched, and the latency that it makes."""
-    return by_case(result, "worker", "paced frames")
-
-
 def answer(result: Result) -> Text:
     """A sentence for each two cases that differ in one thing: how much longer a frame takes, and how much less of its CPU the switch."""
     lines = [f"- {sentence}" for pair in comparison.pairs(result) if (sentence := _compared(pair))]
@@ -85,10 +80,10 @@ def published(target: str) -> Text:
     return Text("\n".join(lines))
 
 
-def by_case(result: Result, table: str, name: str) -> Table | Text:
-    """A row a case, and a column for each number of a table of looks.yaml that any case has."""
+def by_case(result: Result, name: str) -> Table | Text:
+    """A row a case, and a column for each number of the table of this name in looks.yaml that any case has."""
     rows = {}
-    for words, metric in looks.ROWS["tables"][table].items():
+    for words, metric in looks.ROWS["tables"][name].items():
         where = looks.named(metric)
         found = {label: SOFTWARE.estimate(result, case_id=case, **where) for case, label in result.cases["label"].items()}
         if any(estimate.n for estimate in found.values()):

@@ -13,8 +13,6 @@ from dataclasses import dataclass, replace
 
 from vsprof.analysis import comparison, looks, stats
 from vsprof.analysis.comparison import TCP, Pair, measured, times
-from vsprof.analysis.describe import Table, Text
-from vsprof.analysis.describe_frames import by_case
 from vsprof.analysis.load import SIZES, Result, worded
 from vsprof.analysis.looks import Finding
 from vsprof.analysis.published import every
@@ -37,11 +35,6 @@ class Effect:
     kernel: stats.Estimate
     switched: stats.Estimate
     """Context switches of ovs-vswitchd's threads per second, against the unchanged case."""
-
-
-def table(result: Result) -> Table | Text:
-    """A row a case: goodput, context switches by who is switched, upcalls, retransmissions, the main thread's time."""
-    return by_case(result, "changes", "TCP stream, unless it says otherwise")
 
 
 def cases(result: Result) -> list[str]:

@@ -15,7 +15,7 @@ report = sections.begin(result_dir, describe_frames.answer)
 # the receiver's.
 
 # %%
-sections.show(describe_frames.worker(report.result))
+sections.show(describe_frames.by_case(report.result, "paced frames"))
 
 # %% [markdown]
 # ## Latency

@@ -37,7 +37,7 @@ sections.show(describe_frames.published("T2"), figures.show(report.result, "publ
 #   nor a segment that is still to be made, so the host's end makes both itself: compare it with `offloads=off`, too.
 
 # %%
-sections.show(explain_causes.table(report.result), figures.show(report.result, "causes"))
+sections.show(describe_frames.by_case(report.result, "TCP stream, unless it says otherwise"), figures.show(report.result, "causes"))
 
 # %% [markdown]
 # ## Each change, switched on and off

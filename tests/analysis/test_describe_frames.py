@@ -14,7 +14,7 @@ def cell(table: Table, case: str, column: str) -> str:
 
 
 def test_a_worker_is_shown_with_what_it_takes_and_what_that_buys(probed):
-    table = describe_frames.worker(probed)
+    table = describe_frames.by_case(probed, "paced frames")
     assert cell(table, "ovs-dpdk", "CPU use, frames flow").startswith("102 %")
     assert cell(table, "ovs-dpdk", "latency, mean").split()[1].startswith("µs")
     assert cell(table, "kernel-ovs", "frames lost").startswith("0.0250 %")
@@ -39,7 +39,7 @@ def test_who_came_back_is_said_in_two_sentences(probed, two_switches):
 
 
 def test_a_result_without_single_frames_says_so(two_switches):
-    assert isinstance(describe_frames.worker(two_switches), Text)
+    assert isinstance(describe_frames.by_case(two_switches, "paced frames"), Text)
 
 
 def test_the_answer_sets_latency_against_cpu(probed, two_switches):
