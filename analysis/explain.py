@@ -164,6 +164,5 @@ def makers(words: Words) -> Iterator[str]:
 
 
 LOOKS = looks.of("switches")
-findings = partial(looks.findings, looks=LOOKS)
-"""Every finding of every pair of cases, in the order in which a reader asks for them; as a numbered list:"""
 markdown = partial(looks.explained, looks=LOOKS)
+"""Every finding of every pair of cases, in the order in which a reader asks for them, as a numbered list."""

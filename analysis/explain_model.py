@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping
-from functools import partial
 
 import pandas as pd
 
@@ -145,4 +144,3 @@ def hottest(pair: Pair) -> Finding | None:
 
 
 LOOKS = looks.of("model")
-findings = partial(looks.findings, looks=LOOKS)

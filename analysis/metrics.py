@@ -32,8 +32,6 @@ ONE = "1"
 STAGES = ("dequeue", "parse", "lookup", "enqueue", "other")
 """Of vhost-switch's way, in order."""
 STATES = ("user", "kernel", "softirq", "irq", "guest", "idle")
-SEARCHED = ("ndr", "pdr")
-"""The loads whose rate was searched."""
 
 
 def _quotients(group: Mapping[str, Any]) -> Any:

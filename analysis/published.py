@@ -1,12 +1,12 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
-"""The published figures (published.yaml) and which of our cases stand beside them."""
+"""The published figures (published.yaml), which of our cases stand beside them, and why our ratios differ from T1's (looks.yaml)."""
 
 from __future__ import annotations
 
 import functools
 from dataclasses import dataclass, field
 
-from vsprof.analysis import read, stats
+from vsprof.analysis import looks, read, stats
 from vsprof.analysis.load import Result, worded
 from vsprof.analysis.sources import MODEL, source_of
 
@@ -93,3 +93,11 @@ def pairs(result: Result, base: dict[str, str], case: dict[str, str]) -> list[tu
         group = groups.setdefault(worded(others), [None, None])
         group[:] = [str(id_) if wanted.items() <= values.items() else before for wanted, before in zip((base, case), group, strict=True)]
     return [(below, above) for below, above in groups.values() if below and above and below != above]
+
+
+T1 = {"base.switch": "kernel-ovs", "other.switch": "ovs-dpdk", "other.topology": "vm2vm"}
+"""Its own pair."""
+LOOKS = [looks.Row(f"Published: {one.figure}.", only=T1, **row) for one in every() if (row := looks.ROWS["published"].get(one.id))]
+NONE = "T1 compares two VMs over kernel OVS and over OVS-DPDK; this result does not have both."
+markdown = functools.partial(looks.explained, looks=LOOKS, none=NONE)
+"""The differences as a list, or why there is nothing to set beside T1."""

@@ -6,7 +6,7 @@
 result_dir = "results/latest"
 
 # %%
-from vsprof.analysis import explain, explain_published, figures, reading, sections
+from vsprof.analysis import explain, figures, published, reading, sections
 report = sections.begin(
     result_dir, explain.answer, "Two VMs on one host, joined by one switch. One CPU moves packets, whatever the switch."
 )
@@ -37,6 +37,6 @@ sections.show(figures.show(report.result, "published"), figures.show_counted(rep
 # T1's four ratios beside ours, and why they differ, as far as something that was counted here shows it:
 
 # %%
-sections.show(explain_published.markdown(report.result))
+sections.show(published.markdown(report.result))
 report.explanation(explain.markdown(report.result))
 report.rest(reading.EQUAL_BUDGET)

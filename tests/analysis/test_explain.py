@@ -7,13 +7,13 @@ import dataclasses
 import json
 import re
 
-from vsprof.analysis import describe, explain, reading, show
+from vsprof.analysis import describe, explain, looks, reading, show
 from vsprof.analysis.load import load
 from vsprof.analysis.published import beside, every
 
 
 def claims(result) -> str:
-    return "\n".join(finding.claim for finding in explain.findings(result))
+    return "\n".join(finding.claim for finding in looks.findings(result, explain.LOOKS))
 
 
 def test_the_answer_names_ratios_and_the_emulator(two_switches):
@@ -64,7 +64,7 @@ def test_published_figures_stand_beside_the_cases_they_compare(two_switches, thr
 
 def test_idle_changes_no_finding(sample, tmp_path, two_switches):
     result = load(sample.write(tmp_path / "r", traffics=[*sample.TRAFFICS, sample.IDLE], own="uarch_model"))
-    assert [finding.claim for finding in explain.findings(result)] == [finding.claim for finding in explain.findings(two_switches)]
+    assert claims(result) == claims(two_switches)
     assert [row["case_id"] for row in show.summary(result)["cases"]] == [row["case_id"] for row in show.summary(two_switches)["cases"]]
 
 

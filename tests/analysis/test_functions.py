@@ -8,7 +8,7 @@ import dataclasses
 import pandas as pd
 import pytest
 
-from vsprof.analysis import describe, explain_model, figures, functions, tables
+from vsprof.analysis import describe, explain_model, figures, functions, looks, tables
 from vsprof.analysis.load import load
 from vsprof.analysis.sources import MODEL
 from vsprof.terms import schema
@@ -115,7 +115,7 @@ def test_misses_make_one_table_with_a_column_a_case(modelled):
 
 
 def test_the_explanation_names_them_with_their_shares(modelled):
-    (found,) = [one for one in explain_model.findings(modelled) if "parts of the instructions per packet" in one.claim]
+    (found,) = [one for one in looks.findings(modelled, explain_model.LOOKS) if "parts of the instructions per packet" in one.claim]
     assert (
         "with kernel OVS in `vhost_first (sample)` (33 %), `guest_first (sample)` (27 %) and `vhost_second (sample)` (22 %)" in found.claim
     )

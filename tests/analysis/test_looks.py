@@ -12,13 +12,13 @@ from typing import Any
 import pytest
 import yaml
 
-from vsprof.analysis import comparison, explain, explain_dataplane, explain_model, explain_numa, explain_published, looks, metrics
+from vsprof.analysis import comparison, explain, explain_dataplane, explain_model, explain_numa, looks, metrics, published
 from vsprof.terms import expression
 
 FORMULAS = yaml.safe_load(Path(metrics.__file__).with_suffix(".yaml").read_text(encoding="utf-8"))
 COUNTED = re.compile(r"(context_switches(_voluntary)?|model_\w+)_(per_\w+|rate|share|rate_with_polling)|model_cpi|cpu")
 """What metrics.py and model.py make of counters."""
-MODULES = (explain, explain_dataplane, explain_model, explain_numa, explain_published)
+MODULES = (explain, explain_dataplane, explain_model, explain_numa, published)
 
 
 def texts(entry: Any) -> Iterator[str]:

@@ -9,7 +9,7 @@ import pandas as pd
 import pyarrow.parquet as pq
 import pytest
 
-from vsprof.analysis import describe, explain_model, metrics, model, show
+from vsprof.analysis import describe, explain_model, looks, metrics, model, show
 from vsprof.analysis.load import load
 from vsprof.analysis.published import beside
 from vsprof.analysis.sources import MODEL
@@ -167,14 +167,14 @@ def test_the_split_is_told_in_words(modelled):
 
 
 def test_empty_polls_that_lower_a_miss_rate_are_named(modelled):
-    found = [one for one in explain_model.findings(modelled) if "L1D" in one.claim]
+    found = [one for one in looks.findings(modelled, explain_model.LOOKS) if "L1D" in one.claim]
     assert "has fewer L1D misses per megabit" in found[0].claim
     assert "lower the rate of misses without saving a packet one miss" in found[0].reason
 
 
 def test_one_repetition_decides_nothing(sample, tmp_path):
     result = load(sample.write(tmp_path / "r", repetitions=1, own="uarch_model"))
-    claims = [one.claim for one in explain_model.findings(result)]
+    claims = [one.claim for one in looks.findings(result, explain_model.LOOKS)]
     assert claims
     # Where a packet's instructions are spent, and what polls take, sets no case against another.
     no_ratio = ("is not significant", "parts of the instructions per packet", "idle polling is counted by itself")

@@ -7,7 +7,7 @@ import re
 
 import pytest
 
-from vsprof.analysis import explain_published
+from vsprof.analysis import published
 from vsprof.analysis.load import load
 
 
@@ -17,7 +17,7 @@ def both(sample, tmp_path):
 
 
 def test_all_four_figures_stand_beside_ours(both):
-    text = explain_published.markdown(both)
+    text = published.markdown(both)
     for words in ("throughput up to 8x", "about 10x fewer", "L1 miss rate 103x lower", "TLB miss rate 9x lower"):
         assert words in text
     assert text.count("Published:") == 4
@@ -25,13 +25,13 @@ def test_all_four_figures_stand_beside_ours(both):
 
 
 def test_without_a_model_only_what_software_counted_is_said(sample, tmp_path):
-    text = explain_published.markdown(load(sample.write(tmp_path)))
+    text = published.markdown(load(sample.write(tmp_path)))
     assert text.count("Published:") == 2
     assert "estimated" not in text
 
 
 def test_what_no_switch_is_the_limit_of_is_said_to_its_end(both):
-    assert "could have carried more than the endpoints gave it" in explain_published.markdown(both)
+    assert "could have carried more than the endpoints gave it" in published.markdown(both)
 
 
 def test_what_the_guests_switch_is_told_from_what_the_switch_saves(sample, both):
@@ -53,25 +53,25 @@ def _switches(result) -> dict[str, str]:
         r"at saturation: (?P<ours>[^;]+;[^;]+).*hreads of the guests make (?P<base>\S+) % of kernel OVS's context switches in the flood"
         r" and (?P<part>\S+) % of OVS-DPDK's.*Without them, OVS-DPDK's path has (?P<without>.*) the context switches per packet"
     )
-    return re.search(form, explain_published.markdown(result)).groupdict()
+    return re.search(form, published.markdown(result)).groupdict()
 
 
 def test_polls_that_hit_lower_a_rate_and_are_named(both):
     """The sample's empty polls miss nothing."""
-    assert "hit the same few lines again and again" in explain_published.markdown(both)
+    assert "hit the same few lines again and again" in published.markdown(both)
 
 
 def test_where_empty_polls_were_not_counted_nothing_is_said_of_them(both, sample):
     early = sample.with_frame(both, both.frame[~both.frame["name"].str.startswith("empty_polls")])
-    assert "polls that find nothing" not in explain_published.markdown(early)
+    assert "polls that find nothing" not in published.markdown(early)
 
 
 @pytest.mark.parametrize("options", [{"topology": "vm2host"}, {"accesses": ("virtio-net", "vhost-net")}], ids=["vm2host", "one-switch"])
 def test_another_comparison_is_not_t1s(sample, tmp_path, options):
-    assert "does not have both" in explain_published.markdown(load(sample.write(tmp_path, **options)))
+    assert "does not have both" in published.markdown(load(sample.write(tmp_path, **options)))
 
 
 def test_one_repetition_is_no_reason_to_fail(sample, tmp_path):
-    assert "n=1: no interval" in explain_published.markdown(
+    assert "n=1: no interval" in published.markdown(
         load(sample.write(tmp_path, repetitions=1, own="uarch_model", traffics=[*sample.TRAFFICS, sample.IDLE]))
     )
