@@ -43,8 +43,6 @@ WORDS, MISSES, PUBLISHED = _READ["words"], _READ["misses"], _READ["published"]
 RATES = {"l1d_misses": "model_l1d_miss_rate", "dtlb_misses": "model_dtlb_miss_rate"}
 DPDK = ("testpmd", "probe")
 """Values of the option `endpoint`: who serves a guest's interface in the place of its kernel."""
-THERE_AND_BACK = ("pvp", "pvp_wire", "pvp_paced")
-"""Topologies whose endpoint sends back what it gets."""
 DATA = ["model_packets", "model_frames", "model_tcp_bytes", "model_icmp_messages", "model_polls", "model_poll_bursts"]
 POLL_MODE = "poll-mode thread"
 """As a role: of the switch's work that of the poll-mode thread alone, in user mode. What the daemon's other threads do by the clock is not
@@ -178,16 +176,15 @@ def _carried(result: Result) -> pd.DataFrame:
     """One row a window, one column each of DATA.
 
     No kernel receives what goes to an endpoint with DPDK: there `model_packets` are the frames that a poll-mode switch gave to endpoints,
-    and behind any other switch what came out of its port, by the window's rate. Of a frame that goes in and comes back (pvp) a switch
-    gave two.
+    and behind any other switch what came out of its port, by the window's rate. What comes back and leaves by a card or a device (pvp) is
+    given to no endpoint.
     """
     rows = _rows(result)
     data = wide_table(rows[rows["role"] == ""], [*DATA, "window_seconds"])
     case, cases = data["case_id"].map, result.cases
     served = cases.index.map(lambda one: result.values[str(one)].get("endpoint")).isin(DPDK)
     by_dpdk = pd.Series((cases["access"] == "virtio-user") | served, cases.index)
-    ways = np.where(case(cases["topology"]).isin(THERE_AND_BACK), 2, 1)
-    given = (data["model_frames"] / ways).where(data["model_frames"] > 0, _came_out(result, data))
+    given = data["model_frames"].where(data["model_frames"] > 0, _came_out(result, data))
     return data.assign(model_packets=data["model_packets"].where(~case(by_dpdk), given)).drop(columns="window_seconds")
 
 

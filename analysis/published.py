@@ -18,7 +18,7 @@ class Published:
     id: str
     target: str
     what: str
-    topology: str
+    topologies: list[str]
     source: str
     machine: str
     compared: str
@@ -71,7 +71,7 @@ def beside(result: Result) -> list[Comparison]:
         # What was published in words alone stands in its notebook.
         asked = (one.ours or one.needs) and (varies in one.case or one.case.keys() not in ({"switch"}, {"access"}))
         for base, case in pairs(result, one.base, one.case) if asked else []:
-            if one.topology != result.cases.loc[case, "topology"]:
+            if result.cases.loc[case, "topology"] not in one.topologies:
                 continue
             label = worded({name: value for name, value in result.told[case].items() if name not in {**one.case, **one.base}})
             for ours in one.ours:

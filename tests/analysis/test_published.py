@@ -75,3 +75,12 @@ def test_one_repetition_is_no_reason_to_fail(sample, tmp_path):
     assert "n=1: no interval" in published.markdown(
         load(sample.write(tmp_path, repetitions=1, own="uarch_model", traffics=[*sample.TRAFFICS, sample.IDLE]))
     )
+
+
+@pytest.mark.parametrize("topology", ["pvp", "pvp_wire"])
+def test_what_was_published_of_pvp_stands_beside_results_with_and_without_a_wire(sample, vhost_sample, tmp_path, topology):
+    options = {"forwarding": ("io",), "path": ("mergeable", "vector")}
+    path = sample.write(tmp_path, traffics=[("udp_flood", "saturation")], accesses=("vhost-user",), options=options)
+    found = published.beside(load(vhost_sample.change(path, "forward", topology)))
+    assert [one.published.id for one in found] == ["T9-vector-io"]
+    assert found[0].ratio.n
