@@ -20,6 +20,10 @@ def counted_in_two_times() -> str:
     return "the flood starts and ends outside modelled time, so it has no totals there; the windows have each hop's packet rate"
 
 
+def gap_in_two_times() -> str:
+    return "the stream starts and ends outside modelled time, and its longest gap may be there"
+
+
 def reports_too_long(seconds: float) -> str:
     return f"iperf3 reports every {seconds:g} s, which is longer than a window of modelled time"
 

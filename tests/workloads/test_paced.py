@@ -12,6 +12,7 @@ from hypothesis import strategies as st
 
 from vsprof.switches.base import PortCounters
 from vsprof.terms.schema import Number
+from vsprof.testbeds.base import MODELLED
 from vsprof.workloads.endpoints.base import Counters
 from vsprof.workloads.endpoints.probe_report import Latency, Report
 from vsprof.workloads.traffic.base import Sample, Window
@@ -106,6 +107,15 @@ def test_the_whole_stream_is_counted_beside_the_windows():
     found = by_name(PacedFrames.numbers(raw(*REPORTS), []), "stream")
     assert found["packets_lost"].value == LAST.offered - LAST.received
     assert found["longest_gap"].value == LAST.gap.longest_s
+
+
+def test_in_modelled_time_the_stream_is_what_the_windows_saw():
+    files = {**raw(*REPORTS), "clock.txt": MODELLED}
+    found = by_name(PacedFrames.numbers(files, [window(FIRST, LAST)]), "stream")
+    assert found["packets_offered"].value == LAST.offered - FIRST.offered
+    assert found["packets_lost"].value == (LAST.offered - FIRST.offered) - (LAST.received - FIRST.received)
+    assert found["longest_gap"].value is None
+    assert "outside modelled time" in found["longest_gap"].note
 
 
 def test_a_window_in_which_nothing_could_be_timed_says_so():

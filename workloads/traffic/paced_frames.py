@@ -16,6 +16,7 @@ from pydantic import Field, field_validator
 
 from vsprof.terms.schema import Number
 from vsprof.terms.vocabulary import Data, Headline
+from vsprof.testbeds.base import MODELLED
 from vsprof.workloads import messages
 from vsprof.workloads.endpoints.probe import Probe
 from vsprof.workloads.endpoints.probe_report import Latency, Report
@@ -23,9 +24,11 @@ from vsprof.workloads.traffic.base import Options, Sample, Traffic, Window, rate
 
 PERCENTILES = {"latency_p50": 50, "latency_p90": 90, "latency_p99": 99, "latency_p999": 99.9}
 STREAM = "stream"
-"""The window name of what is counted over all frames."""
+"""The window name of what is counted over all frames; in modelled time over those of the windows."""
 REPORTS, WHOLE = "windows.jsonl", "stream.json"
-COUNTS = ("offered", "received", "skipped", "reordered", "duplicates")
+CLOCK = "clock.txt"
+"""Whose time passed in the windows: see ``Testbed.clock``."""
+COUNTS, LOST = ("offered", "received", "skipped", "reordered", "duplicates"), "lost"
 DRAIN_S = 0.5
 
 
@@ -86,19 +89,25 @@ class PacedFrames(Traffic):
         self._probe.pause()
         time.sleep(DRAIN_S)
         whole = self._whole or self._probe.report()
-        return {REPORTS: "".join(f"{report.model_dump_json()}\n" for report in self._reports), WHOLE: whole.model_dump_json()}
+        reports = "".join(f"{report.model_dump_json()}\n" for report in self._reports)
+        return {REPORTS: reports, WHOLE: whole.model_dump_json(), CLOCK: self.topology.host.clock}
 
     @classmethod
     def numbers(cls, raw: Mapping[str, str], windows: Sequence[Window]) -> Iterable[Number]:
         reports = [Report.model_validate_json(line) for line in raw[REPORTS].splitlines()]
+        gained = []
         for window in windows:
             yield from rates(window)
-            yield from _of_window(window.name, *(_at(reports, sample) for sample in window.endpoints()))
-        whole = Report.model_validate_json(raw[WHOLE])
-        for name in COUNTS:
-            yield Number(f"packets_{name}", getattr(whole, name), "packets", window=STREAM)
-        yield Number("packets_lost", whole.offered - whole.received, "packets", window=STREAM)
-        yield Number("longest_gap", whole.gap.longest_s, "seconds", window=STREAM)
+            before, after = (_at(reports, sample) for sample in window.endpoints())
+            gained.append(_gained(before, after))
+            yield from _of_window(window.name, gained[-1], before, after)
+        whole, modelled = Report.model_validate_json(raw[WHOLE]), raw.get(CLOCK) == MODELLED
+        # The stream begins and ends in the emulator's time, in which guests are held and frames are lost that no switch lost.
+        counts = {name: sum(one[name] for one in gained) for name in (*COUNTS, LOST)} if modelled else _counts(whole)
+        for name, count in counts.items():
+            yield Number(f"packets_{name}", count, "packets", window=STREAM)
+        longest, note = (None, messages.gap_in_two_times()) if modelled else (whole.gap.longest_s, "")
+        yield Number("longest_gap", longest, "seconds", window=STREAM, note=note)
 
     def _period_s(self) -> float:
         assert isinstance(self.settings, PacedOptions)
@@ -113,12 +122,17 @@ def _at(reports: Iterable[Report], sample: Sample) -> Report:
     return found
 
 
-def _of_window(window: str, before: Report, after: Report) -> Iterable[Number]:
-    gained = {name: getattr(after, name) - getattr(before, name) for name in COUNTS}
-    # What is under way at either end of the window belongs to none: one frame more or less.
-    gained["lost"] = gained["offered"] - gained["received"]
-    gained["disturbed"] = after.disturbed.count - before.disturbed.count
-    for name, value in gained.items():
+def _counts(report: Report) -> dict[str, int]:
+    return {**{name: getattr(report, name) for name in COUNTS}, LOST: report.offered - report.received}
+
+
+def _gained(before: Report, after: Report) -> dict[str, int]:
+    """What is under way at either end of a window belongs to none: one frame more or less."""
+    return {name: count - _counts(before)[name] for name, count in _counts(after).items()}
+
+
+def _of_window(window: str, gained: Mapping[str, int], before: Report, after: Report) -> Iterable[Number]:
+    for name, value in {**gained, "disturbed": after.disturbed.count - before.disturbed.count}.items():
         yield Number(f"packets_{name}", value, "packets", window=window)
     yield Number("probe_stalled", after.stalls.seconds - before.stalls.seconds, "seconds", window=window)
     yield from _latencies(window, after.latency.since(before.latency))
