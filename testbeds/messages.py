@@ -66,7 +66,10 @@ def cards_missing(found: Sequence[str], seconds: float) -> RunFailed:
 
 
 def card_not_bound(addresses: Sequence[str], words: str) -> RunFailed:
-    return RunFailed(f"no driver took the network card {' or '.join(addresses)}: {words.strip() or 'it said nothing'}")
+    return RunFailed(
+        f"no driver took the network card {' or '.join(addresses)}: {words.strip() or 'it said nothing'};"
+        " look with lspci -k who has it, and whether this kernel has the driver"
+    )
 
 
 def card_not_set(address: str, words: str) -> RunFailed:
