@@ -169,6 +169,7 @@ def start(campaign: Campaign, progress: Progress, seed: int | None = None, root:
 def resume(store: Results, progress: Progress) -> Results:
     """Do the runs of a broken campaign that are not done. Raises ``BadInput`` while somebody else does."""
     with store.alone():
+        store.check_raw()
         campaign = reopened(store)
         _call_off_the_damaged(store, progress)
         return _go(campaign, store, progress)

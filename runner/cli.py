@@ -75,6 +75,7 @@ def _sweep(asked: argparse.Namespace) -> int:
     with Progress(verbose=asked.verbose, quiet=asked.quiet) as progress:
         if asked.resume is not None:
             store = Results.open(asked.resume or results.newest())
+            store.check_raw()
         else:
             wanted = _asked_for(asked, progress)
             _, store = campaign.begin(wanted, progress, asked.seed)
@@ -168,6 +169,7 @@ def _checked(name: str, experiment: Experiment, asked: argparse.Namespace, testb
 def _parse(asked: argparse.Namespace) -> int:
     store = Results.open(asked.result)
     with store.alone():
+        store.check_raw()
         for record in store.manifest["runs"]:
             if record["status"] == "done":
                 store.record(record["run_id"], *parse.tables_of_run(store.run_folder(record["run_id"])))
@@ -351,6 +353,7 @@ def _parser() -> argparse.ArgumentParser:
         prog="vsprof", description="Why is one virtual switch faster than another, on this CPU, for this traffic?"
     )
     parser.add_argument("--plugins", metavar="DIR", action="append", help="a folder of your own plug-ins (default: ./vsprof.d)")
+    parser.add_argument("--results", metavar="DIR", help="where results are, and go (default: $VSPROF_RESULTS, or results/)")
     parser.add_argument("--version", action="version", version=f"vsprof {metadata.version('vsprof')}")
     commands = parser.add_subparsers(required=True, metavar="COMMAND")
     _add_measuring(commands)

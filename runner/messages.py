@@ -107,8 +107,15 @@ def done_again(run_id: str, why: str) -> str:
 
 
 def no_result(name: str, known: list[str]) -> BadInput:
-    listed = ", ".join(known[-5:]) if known else "there is none yet: `make profile-vm2vm` makes one"
-    return BadInput(f"no result {name!r} (a folder with a manifest.json); the newest are: {listed}")
+    listed = f"the newest are: {', '.join(known[-5:])}" if known else "there is none yet: `make profile-vm2vm` makes one"
+    return BadInput(f"no result {name!r} (a folder with a manifest.json); {listed}")
+
+
+def nothing_recorded(folder: Path) -> BadInput:
+    return BadInput(
+        f"{folder} has no folder raw/, where what each run recorded would be: it can be shown, reported and compared as it is, but not"
+        " measured further or parsed again; begin a new campaign instead"
+    )
 
 
 def bad_manifest(path: Path, why: Exception) -> BadInput:

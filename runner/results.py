@@ -33,6 +33,8 @@ STACKS = "stacks.parquet"
 TIMELINE = "timeline.parquet"
 TABLES = {MEASUREMENTS: schema.NUMBER, FUNCTIONS: schema.FUNCTION, STACKS: schema.STACK, TIMELINE: schema.SPAN}
 """What a run has, and its result."""
+RAW = "raw"
+"""Of a result, the folder with what each run recorded."""
 LOCK = ".lock"
 
 Rows = Iterable[Mapping[str, object]]
@@ -54,7 +56,7 @@ class Results:
         name = f"{datetime.datetime.now():%Y%m%d-%H%M%S}-{manifest['name']}"
         try:
             folder = _new_folder(root, name)
-            (folder / "raw").mkdir()
+            (folder / RAW).mkdir()
         except OSError as error:
             raise messages.can_not_write(root / name, error) from error
         results = cls(folder, manifest)
@@ -71,8 +73,7 @@ class Results:
         """Open a campaign by its folder, or by its name below results/ (``latest`` too). Raises ``BadInput``."""
         folder = find(name, root)
         if folder is None:
-            known = [p.parent.name for p in sorted(root.glob(f"*/{MANIFEST}"))]
-            raise messages.no_result(str(name), known)
+            raise messages.no_result(str(name), [folder.name for _, folder in _begun(root)])
         return cls(folder.resolve(), _manifest(folder / MANIFEST))
 
     @contextlib.contextmanager
@@ -95,8 +96,13 @@ class Results:
         except OSError as error:
             raise messages.can_not_write(self.folder, error) from error
 
+    def check_raw(self) -> None:
+        """Raise ``BadInput`` where what was recorded is not kept: then the tables are all that there is of the runs that are done."""
+        if any(run["status"] == "done" for run in self.manifest["runs"]) and not (self.folder / RAW).is_dir():
+            raise messages.nothing_recorded(self.folder)
+
     def run_folder(self, run_id: str) -> Path:
-        return self.folder / "raw" / run_id
+        return self.folder / RAW / run_id
 
     def record(self, run_id: str, rows: Rows, functions: Rows = (), stacks: Rows = (), spans: Rows = ()) -> None:
         """Keep a finished run's tables; call the run done; join them with those before.
@@ -165,8 +171,8 @@ class Results:
 def _manifest(path: Path) -> dict[str, Any]:
     try:
         manifest = json.loads(path.read_text())
-        if not isinstance(manifest, dict) or "runs" not in manifest:
-            raise ValueError("it lists no runs")
+        if lacking := [name for name in ("runs", "experiment", "name") if not isinstance(manifest, dict) or name not in manifest]:
+            raise ValueError(f"it has no {', no '.join(lacking)}")
     except ValueError as error:
         raise messages.bad_manifest(path, error) from error
     return manifest
@@ -190,10 +196,14 @@ def now() -> str:
 
 def newest() -> Path:
     """The campaign begun last, complete or not. Raises ``BadInput`` where there is none."""
-    found = [(began, path.parent) for path in ROOT.glob(f"*/{MANIFEST}") if path.parent.name != LATEST and (began := _began(path))]
-    if not found:
+    if not (found := _begun(ROOT)):
         raise messages.no_result("the newest", [])
-    return max(found)[1]
+    return found[-1][1]
+
+
+def _begun(root: Path) -> list[tuple[datetime.datetime, Path]]:
+    """The campaigns below ``root`` with the times when they began, the newest last."""
+    return sorted((began, path.parent) for path in root.glob(f"*/{MANIFEST}") if path.parent.name != LATEST and (began := _began(path)))
 
 
 def _began(manifest: Path) -> datetime.datetime | None:

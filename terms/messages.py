@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
+from pathlib import Path
 
 from vsprof.terms.errors import BadInput, Message
 
@@ -32,6 +33,10 @@ formula_too_long = Message("the formula has {seen} characters, need at most {mos
 formula_too_deep = Message("the formula is nested more than {most} deep: split it into several metrics")
 wrong_arguments = Message("{function} takes {need} arguments, found {seen}")
 not_counted = Message("{name} was not counted")
+
+
+def broken_plugin(path: Path, error: Exception) -> BadInput:
+    return BadInput(f"your plug-in {path} can't be imported: {type(error).__name__}: {error}; mend it, or take it away")
 
 
 def unreadable_formula(text: str, place: int) -> str:

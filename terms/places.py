@@ -23,7 +23,9 @@ def cache() -> Path:
 
 BUILD = ROOT / "build" if IN_CLONE else cache() / "build"
 """What is compiled on this machine, and logs. ``make clean`` removes it."""
-RESULTS = Path(os.environ.get("VSPROF_RESULTS") or (ROOT if IN_CLONE else Path.cwd()) / "results").absolute()
+RESULTS_NAMED = "VSPROF_RESULTS"
+"""Names the folder of results; ``vsprof --results`` sets it."""
+RESULTS = Path(os.environ.get(RESULTS_NAMED) or (ROOT if IN_CLONE else Path.cwd()) / "results").absolute()
 PLUGINS = "VSPROF_PLUGINS"
 """Names folders of a user's own plug-ins, separated by colons; without it, ``vsprof.d`` in the working folder is taken where it is."""
 

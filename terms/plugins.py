@@ -11,6 +11,8 @@ from __future__ import annotations
 
 import importlib
 import pkgutil
+from pathlib import Path
+from types import ModuleType
 from typing import Any
 
 from vsprof.terms import messages, places
@@ -25,10 +27,21 @@ def find(package: str, marker: str, *, hyphens: bool = False) -> dict[str, Any]:
     own = [str(place) for place in places.own(package.removeprefix("vsprof.").replace(".", "/"))]
     room.__path__[:0] = [place for place in own if place not in room.__path__]
     for module in sorted(pkgutil.iter_modules(room.__path__), key=lambda m: m.name):
-        plugin = getattr(importlib.import_module(f"{package}.{module.name}"), marker, None)
+        plugin = getattr(_imported(f"{package}.{module.name}", module.name, own), marker, None)
         if plugin is not None:
             found[module.name.replace("_", "-") if hyphens else module.name] = plugin
     return found
+
+
+def _imported(name: str, file: str, own: list[str]) -> ModuleType:
+    """The module; raises ``BadInput`` where it is of the user's ``own`` folders and can't be imported."""
+    try:
+        return importlib.import_module(name)
+    except Exception as error:
+        where = next((Path(place) for place in own if [*Path(place).glob(f"{file}.py"), *Path(place).glob(f"{file}/__init__.py")]), None)
+        if where is None:
+            raise
+        raise messages.broken_plugin(where / file, error) from error
 
 
 def one(kind: str, name: str, known: dict[str, Any]) -> Any:

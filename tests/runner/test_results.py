@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import json
 import os
+import shutil
 from pathlib import Path
 
 import pytest
@@ -26,7 +27,9 @@ def rows(run_id: str, value: float = 1.0) -> list[dict[str, object]]:
 def store(root):
     """A campaign of two runs, neither done."""
     runs = [{"run_id": f"r00{number}", "status": "planned"} for number in (1, 2)]
-    store = Results.create({"name": "vm2vm", "status": "partial", "runs": runs, "findings": []}, root)
+    store = Results.create(
+        {"name": "vm2vm", "experiment": {}, "status": "partial", "started": results.now(), "runs": runs, "findings": []}, root
+    )
     for run in runs:
         store.run_folder(run["run_id"]).mkdir()
     return store
@@ -97,7 +100,7 @@ def test_a_finding_is_noted_once(store):
 def test_the_newest_complete_campaign_is_the_latest(store, root):
     store.finish("complete")
     assert os.readlink(root / "latest") == store.folder.name
-    again = Results.create({"name": "vm2host", "runs": [], "findings": []}, root)
+    again = Results.create({"name": "vm2host", "experiment": {}, "runs": [], "findings": []}, root)
     again.finish("partial")
     assert os.readlink(root / "latest") == store.folder.name
     again.finish("complete")
@@ -123,7 +126,7 @@ def test_without_any_result_the_next_move_is_named(root):
         results.newest()
 
 
-@pytest.mark.parametrize("damage", ["", '{"name": "vm2', "\x00\x01", "[]", "3"])
+@pytest.mark.parametrize("damage", ["", '{"name": "vm2', "\x00\x01", "[]", "3", '{"runs": []}'])
 def test_a_damaged_manifest_is_refused_by_name(store, root, capsys, damage):
     (store.folder / "manifest.json").write_text(damage)
     with pytest.raises(BadInput, match=r"manifest\.json"):
@@ -136,6 +139,17 @@ def test_a_manifest_in_another_encoding_is_refused(store, root):
     (store.folder / "manifest.json").write_bytes(b"\xff\xfe{")
     with pytest.raises(BadInput, match="damaged"):
         Results.open(store.folder, root)
+
+
+@pytest.mark.parametrize("command", [["parse"], ["run", "--resume"]])
+def test_a_result_whose_records_are_gone_is_left_as_it_is(store, capsys, command):
+    done(store, 0)
+    before = (store.folder / "measurements.parquet").read_bytes()
+    shutil.rmtree(store.folder / "raw")
+    assert cli.main([*command, str(store.folder)]) == 2
+    assert "raw/" in capsys.readouterr().err
+    assert (store.folder / "measurements.parquet").read_bytes() == before
+    assert json.loads((store.folder / "manifest.json").read_text())["runs"][0]["status"] == "done"
 
 
 @pytest.mark.parametrize("command", ["report", "show", "parse"])
@@ -258,7 +272,7 @@ def test_one_at_a_time_changes_a_result(store, root):
 def test_the_newest_is_the_one_begun_last_whatever_the_clock_on_the_wall_said(root):
     for name, began in (("20261025-025900-vm2vm", "2026-10-25T02:59:00+02:00"), ("20261025-020100-vm2vm", "2026-10-25T02:01:00+01:00")):
         (root / name).mkdir(parents=True)
-        (root / name / "manifest.json").write_text(json.dumps({"runs": [], "started": began}))
+        (root / name / "manifest.json").write_text(json.dumps({"name": name, "experiment": {}, "runs": [], "started": began}))
     (root / "20270101-000000-vm2vm").mkdir()
     (root / "20270101-000000-vm2vm" / "manifest.json").write_text("{")
     assert results.newest().name == "20261025-020100-vm2vm"

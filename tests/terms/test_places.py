@@ -57,6 +57,28 @@ def test_plug_ins_of_a_folder_of_ones_own_are_found(tmp_path, named):
     assert said.stdout.splitlines() == ["True True True", "['own.py']"]
 
 
+@pytest.mark.parametrize("text", ["import nothing_of_that_name\n", "def (:\n"])
+def test_a_plug_in_of_ones_own_that_is_broken_is_named(tmp_path, text):
+    (tmp_path / "vsprof.d" / "collectors").mkdir(parents=True)
+    (tmp_path / "vsprof.d" / "collectors" / "mine.py").write_text(text)
+    said = vsprof(tmp_path, "list")
+    assert said.returncode == 2
+    assert "collectors/mine can't be imported" in said.stderr
+    assert "Traceback" not in said.stderr
+
+
+def test_results_are_where_the_command_line_says(tmp_path):
+    said = vsprof(tmp_path, "--results", "mine", "show", "none")
+    assert said.returncode == 2
+    assert "there is none yet" in said.stderr
+
+
+def vsprof(folder, *words):
+    command = [sys.executable, "-m", "vsprof.runner.entry", *words]
+    environment = {**os.environ, "PYTHONPATH": str(places.IMPORTED_FROM)}
+    return subprocess.run(command, cwd=folder, env=environment, capture_output=True, text=True, timeout=120, check=False)
+
+
 def test_a_folder_that_is_not_there_is_said_before_anything_is_done(tmp_path):
     command = [sys.executable, "-m", "vsprof.runner.entry", "--plugins", str(tmp_path / "none"), "list"]
     environment = {**os.environ, "PYTHONPATH": str(places.IMPORTED_FROM)}
