@@ -6,7 +6,10 @@ from __future__ import annotations
 import ast
 import re
 import subprocess
+import sys
+import tomllib
 from collections.abc import Iterable
+from importlib import metadata
 from pathlib import Path
 
 import pytest
@@ -28,6 +31,32 @@ def imported_rooms(source: str) -> set[str]:
             # `from vsprof import analysis` as well as `from vsprof.analysis import load`.
             names.update(f"{node.module}.{alias.name}" for alias in node.names)
     return {name.split(".")[1] for name in names if name.startswith("vsprof.")} & set(ROOMS)
+
+
+def test_every_library_that_is_imported_is_declared():
+    """One that only comes with another is missing as soon as that one does without it."""
+    declared = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
+    needed = [*declared["dependencies"], *declared["optional-dependencies"]["sweep"]]
+    known = {re.sub(r"[-_.]+", "-", name).lower() for name in needed}
+    of_module = metadata.packages_distributions()
+    imported = {top for room in [*ROOMS, "notebooks"] for path in modules(room) for top in imported_libraries(path.read_text())}
+    undeclared = {
+        top: names
+        for top in imported
+        if not (names := {re.sub(r"[-_.]+", "-", name).lower() for name in of_module.get(top, [])}) & known and names
+    }
+    assert not undeclared
+
+
+def imported_libraries(source: str) -> set[str]:
+    """The first parts of the names of all modules that are neither vsprof's nor Python's own."""
+    found: set[str] = set()
+    for node in ast.walk(ast.parse(source)):
+        if isinstance(node, ast.Import):
+            found.update(alias.name.partition(".")[0] for alias in node.names)
+        elif isinstance(node, ast.ImportFrom) and node.module and not node.level:
+            found.add(node.module.partition(".")[0])
+    return found - {"vsprof"} - sys.stdlib_module_names
 
 
 def modules(room: str) -> list[Path]:
