@@ -51,6 +51,12 @@ def test_metrics_have_their_source(run):
     assert list(run.timeline["kind"]) == [], "the kept result is older than timelines"
     with pytest.raises(KeyError, match="nobody counted nothing_of_the_kind"):
         run.summary("nothing_of_the_kind")
+    with pytest.raises(BadInput, match=r"unknown column 'bogus': use one of .*role"):
+        run.ratio("packet_rate_received", "ovs-dpdk", "kernel-ovs", bogus=1)
+    with pytest.raises(BadInput, match=r"unknown traffic 'flood': use one of .*udp_flood"):
+        run.decomposition("ovs-dpdk", "kernel-ovs", traffic="flood")
+    with pytest.raises(KeyError, match="near it: packet_rate_received"):
+        run.summary("packet_rate_recieved")
     with pytest.raises(KeyError, match="no figure nothing"):
         run.figure("nothing")
     with pytest.raises(KeyError):

@@ -13,8 +13,19 @@ if (_CLONE / "pyproject.toml").is_file():
 
 
 def load(result="latest"):
-    """A result, by its folder or its name below results/: see ``vsprof.api``."""
+    """Read a result, by its folder or its name below results/ (``latest``: the newest): returns a ``vsprof.api.Run`` with its tables,
+    metrics, ratios with intervals, decomposition of cycles and figures. Raises ``vsprof.terms.errors.BadInput`` where there is none.
+    """
     # Only now: the command line, which imports this, need not wait for pandas and matplotlib.
     from vsprof import api  # noqa: PLC0415
 
     return api.load(result)
+
+
+def __getattr__(name):
+    """``vsprof.__version__``, as it was installed."""
+    if name != "__version__":
+        raise AttributeError(f"module 'vsprof' has no attribute {name!r}")
+    from importlib import metadata  # noqa: PLC0415
+
+    return metadata.version("vsprof")

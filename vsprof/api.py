@@ -6,6 +6,7 @@ Everything returned is pandas or matplotlib. What a report says is made of the s
 
 from __future__ import annotations
 
+import difflib
 import functools
 from collections.abc import Mapping
 from dataclasses import dataclass, field
@@ -20,6 +21,7 @@ from vsprof.analysis.load import Result
 from vsprof.analysis.load import load as read
 from vsprof.analysis.sources import MODEL, SOURCES, source_of
 from vsprof.analysis.stats import Estimate
+from vsprof.terms import messages as terms_messages
 from vsprof.terms import places
 
 __all__ = ["Estimate", "Run", "load"]
@@ -104,10 +106,13 @@ class Run:
         ------
         KeyError
             If nobody counted that.
+        vsprof.terms.errors.BadInput
+            If there is no such column, traffic or load; the text lists those that there are.
         """
+        self._check(**where)
         found = source_of(metric).summary(self._result, [metric], **where)
         if found.empty:
-            raise KeyError(f"nobody counted {metric} {where or ''}".strip())
+            raise KeyError(f"nobody counted {metric} {where or ''}".strip() + self._near(metric))
         return found
 
     def ratio(
@@ -125,16 +130,17 @@ class Run:
         vsprof.terms.errors.BadInput
             If no case, or more than one, is meant.
         """
+        self._check(traffic=traffic, load=load, **where)
         one = source_of(metric).ratio(self._result, self._case(of), self._case(over), traffic=traffic, load=load, metric=metric, **where)
         if not one.n:
-            raise KeyError(f"nobody counted {metric} of {traffic}, {load}, in both cases")
+            raise KeyError(f"nobody counted {metric} of {traffic}, {load}, in both cases{self._near(metric)}")
         return one
 
     def compare(self, a: Case, b: Case | None = None, *, other: Run | None = None) -> pd.DataFrame:
         """Every metric of ``b`` against ``a``, the surest and largest differences first, as ``vsprof compare`` prints it.
 
-        With ``other``, the like case of another run is ``b``. Columns: ``ratio``, ``low``, ``high``, the smallest ratio that such data
-        would show (``detectable``), ``n``, ``verdict``, ``better`` (which direction is).
+        With ``other``, the like case of another run is ``b``. Columns: ``ratio``, ``low``, ``high``, the smallest difference of the ratio
+        from 1 that such data would show (``detectable``), ``n``, ``verdict``, ``better`` (which direction is).
         """
         against = other or self
         sides = compare.Side(self._result, self._case(a)), compare.Side(against._result, against._case(a if b is None else b))
@@ -147,7 +153,15 @@ class Run:
 
         ``part`` is a natural logarithm: the parts of one ``split`` add up to the whole. ``source``: ``model``, or ``hardware`` where a PMU
         counted. Empty where nobody counted both.
+
+        Raises
+        ------
+        vsprof.terms.errors.BadInput
+            If there is no such traffic, load or source, or no case, or more than one, is meant.
         """
+        self._check(traffic=traffic, load=load)
+        if source not in SOURCES:
+            raise terms_messages.unknown_value("source", source, SOURCES)
         return decompose.split(self._result, self._case(of), self._case(over), source=source, traffic=traffic, load=load)
 
     def figures(self) -> list[str]:
@@ -172,6 +186,23 @@ class Run:
     def answer(self) -> str:
         """The first sentences of its report, as Markdown."""
         return explain.answer(self._result)
+
+    def __str__(self) -> str:
+        return f"{self.manifest['name']}, {self.manifest['status']}: {self.path}"
+
+    def _check(self, **where: object) -> None:
+        """Raise ``BadInput`` where there is no such column, traffic or load."""
+        columns = [name for name in self.metrics.columns if name not in ("metric", "part", "per")]
+        for name, value in where.items():
+            if name not in columns:
+                raise terms_messages.unknown_value("column", name, columns)
+            known = sorted(set(self.measurements[name])) if name in ("traffic", "load") else [value]
+            if value not in known:
+                raise terms_messages.unknown_value(name, value, known)
+
+    def _near(self, metric: str) -> str:
+        near = difflib.get_close_matches(metric, sorted(set(self.metrics["metric"])), cutoff=0.5)
+        return f"; near it: {', '.join(near)}" if near and metric not in near else ""
 
     def _case(self, wanted: Case) -> str:
         cases = self.cases
