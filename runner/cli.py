@@ -72,6 +72,8 @@ def _run(asked: argparse.Namespace) -> int:
 
 
 def _sweep(asked: argparse.Namespace) -> int:
+    # Before a testbed is started, and a result begun.
+    sweep.check()
     with Progress(verbose=asked.verbose, quiet=asked.quiet) as progress:
         if asked.resume is not None:
             store = Results.open(asked.resume or results.newest())
@@ -224,9 +226,9 @@ def _compare(asked: argparse.Namespace) -> int:
         found, lost = compare.of_results(*both), compare.lost(*both)
     else:
         found, lost = compare.of_cases(load.load(Results.open(asked.within).folder), *words), []
+    judged = gate.judge(found, rules, lost)
     if asked.figure:
         compare_text.draw(found, asked.figure)
-    judged = gate.judge(found, rules, lost)
     for shown, path in files.items():
         if path:
             compare_text.write(path, shown(judged))

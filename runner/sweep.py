@@ -100,10 +100,15 @@ def gather(store: Results) -> None:
         store.finish("complete" if all(run["status"] == "done" for run in store.manifest["runs"]) else "partial")
 
 
-def run(store: Results, progress: Progress, executor: str, jobs: int, options: list[str]) -> None:
-    """Have all runs done that are not; gather what came of them, however that ends. Raises ``BadInput`` without Snakemake."""
+def check() -> None:
+    """Raise ``BadInput`` without Snakemake."""
     if importlib.util.find_spec("snakemake") is None:
         raise messages.no_snakemake()
+
+
+def run(store: Results, progress: Progress, executor: str, jobs: int, options: list[str]) -> None:
+    """Have all runs done that are not; gather what came of them, however that ends. Raises ``BadInput`` without Snakemake."""
+    check()
     (store.folder / JOBS).mkdir(exist_ok=True)
     runs = [run["run_id"] for run in store.manifest["runs"]]
     progress.begin(len(runs))
