@@ -103,7 +103,10 @@ class PacedFrames(Traffic):
             yield from _of_window(window.name, gained[-1], before, after)
         whole, modelled = Report.model_validate_json(raw[WHOLE]), raw.get(CLOCK) == MODELLED
         # The stream begins and ends in the emulator's time, in which guests are held and frames are lost that no switch lost.
-        counts = {name: sum(one[name] for one in gained) for name in (*COUNTS, LOST)} if modelled else _counts(whole)
+        counts = {name: sum(one[name] for one in gained) for name in COUNTS} if modelled else _counts(whole)
+        if modelled:
+            # One may be under way at a window's end, and is not lost.
+            counts[LOST] = sum(max(0, one[LOST] - 1) for one in gained)
         for name, count in counts.items():
             yield Number(f"packets_{name}", count, "packets", window=STREAM)
         longest, note = (None, messages.gap_in_two_times()) if modelled else (whole.gap.longest_s, "")
