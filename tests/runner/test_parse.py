@@ -231,7 +231,9 @@ def test_the_command_parse_writes_both_tables(root, count):
     if count:
         (run / LABEL / "uarch_model-1").mkdir()
         shutil.copy(Path(__file__).parents[1] / "collectors" / "captured" / "uarch_model.end", run / LABEL / "uarch_model-1")
-    (folder / "manifest.json").write_text(json.dumps({"name": "vm2vm", "findings": [], "runs": [{"run_id": "r001", "status": "done"}]}))
+    (folder / "manifest.json").write_text(
+        json.dumps({"name": "vm2vm", "experiment": {}, "findings": [], "runs": [{"run_id": "r001", "status": "done"}]})
+    )
     assert cli.main(["parse", str(folder)]) == 0
     assert schema.read(folder / "measurements.parquet").num_rows > 150
     for path in (folder / "functions.parquet", run / "functions.parquet"):
