@@ -6,6 +6,7 @@ Without a processor's counts there is no answer to that question, and the text s
 
 from __future__ import annotations
 
+import abc
 import importlib
 import itertools
 from dataclasses import dataclass
@@ -32,7 +33,7 @@ QUIET = 2.0
 
 
 @dataclass(frozen=True)
-class Explained:
+class Explained(abc.ABC):
     """What is said of any validation."""
 
     found: Validation | TimeValidation
@@ -84,9 +85,9 @@ class Explained:
         said += [f"{part}: {self.why_empty(part)}." for part in self.parts if part not in self.found.parts]
         return plain("\n".join(f"- {text}" for text in [*said, *(self.note.format(note=note) for note in self.found.notes)]))
 
+    @abc.abstractmethod
     def _doubts(self) -> dict[str, object]:
         """Which limits hold, by their names in explain_validation.yaml; and what each is about."""
-        raise NotImplementedError
 
     def drawn(self, part: str) -> pd.DataFrame:
         """One row an event of a processor: `modelled`, `reference` and `error`, each with `…_low` and `…_high`; NaN where there is none."""

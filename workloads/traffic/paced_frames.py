@@ -102,14 +102,14 @@ class PacedFrames(Traffic):
             gained.append(_gained(before, after))
             yield from _of_window(window.name, gained[-1], before, after)
         whole, modelled = Report.model_validate_json(raw[WHOLE]), raw.get(CLOCK) == MODELLED
-        # The stream begins and ends in the emulator's time, in which guests are held and frames are lost that no switch lost.
-        counts = {name: sum(one[name] for one in gained) for name in COUNTS} if modelled else _counts(whole)
+        counts, longest, note = _counts(whole), whole.gap.longest_s, ""
         if modelled:
+            # The stream begins and ends in the emulator's time, in which guests are held and frames are lost that no switch lost.
+            counts, longest, note = {name: sum(one[name] for one in gained) for name in COUNTS}, None, messages.gap_in_two_times()
             # One may be under way at a window's end, and is not lost.
             counts[LOST] = sum(max(0, one[LOST] - 1) for one in gained)
         for name, count in counts.items():
             yield Number(f"packets_{name}", count, "packets", window=STREAM)
-        longest, note = (None, messages.gap_in_two_times()) if modelled else (whole.gap.longest_s, "")
         yield Number("longest_gap", longest, "seconds", window=STREAM, note=note)
 
     def _period_s(self) -> float:
