@@ -72,7 +72,7 @@ class Swept:
         self.jobs.mkdir(parents=True)
         self.runs = [f"r{number:03d}" for number in range(1, RUNS + 1)]
         runs = [{"run_id": run_id, "status": "planned"} for run_id in self.runs]
-        whole = {"name": "made-up", "runs": runs, "facts": {}, "findings": [], "vocabulary": {}, "status": "partial"}
+        whole = {"name": "made-up", "experiment": {}, "runs": runs, "facts": {}, "findings": [], "vocabulary": {}, "status": "partial"}
         (self.folder / "manifest.json").write_text(json.dumps(whole))
         (folder / "job.py").write_text(JOB)
         (folder / "driver.py").write_text(DRIVER)
@@ -80,7 +80,9 @@ class Swept:
 
     def start(self) -> subprocess.Popen[str]:
         # The namespace is another, the working directory and so the code the same.
-        return subprocess.Popen([*self.cluster.enter(), *self._words], stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True)
+        words = [*self.cluster.enter(), *self._words]
+        self._process = subprocess.Popen(words, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True)
+        return self._process
 
     def ends(self, process: subprocess.Popen[str]) -> str:
         printed, _ = process.communicate(timeout=300)
@@ -95,6 +97,7 @@ class Swept:
     def wait(self, runs: int, what: str = "end") -> None:
         until = time.monotonic() + 120
         while len(self.noted(what)) < runs:
+            assert self._process.poll() is None, self._process.communicate()[0]
             assert time.monotonic() < until, f"{len(self.noted(what))} of {runs}: {what}"
             time.sleep(0.1)
 
