@@ -163,6 +163,8 @@ class Collector(abc.ABC):
 class Marks:
     """Shell commands that mark places of a window's script at the very instants at which they run on the testbed."""
 
+    ready: str
+    """Before time is modelled: makes the script known as one that probes."""
     probes: str
     """From here on the script and what it starts are probes, and take no modelled time, up to ``begin``, and again behind ``end``."""
     begin: str

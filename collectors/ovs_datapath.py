@@ -10,8 +10,8 @@ import re
 from collections.abc import Iterable, Mapping
 from typing import ClassVar
 
-from vsprof.collectors.base import Recorded, Snapshot
-from vsprof.collectors.ovs import asking, not_running
+from vsprof.collectors.base import Recorded
+from vsprof.collectors.ovs import Asker, not_running
 from vsprof.terms.schema import Number
 from vsprof.terms.vocabulary import NumberWords
 
@@ -22,7 +22,7 @@ _FLOWS = re.compile(r"^  flows: (\d+)", re.MULTILINE)
 _TOTAL = re.compile(r"^(\w+) .*\btotal: (\d+)$", re.MULTILINE)
 
 
-class OvsDatapath(Snapshot):
+class OvsDatapath(Asker):
     words = "OVS's flow table"
     says: ClassVar[Mapping[str, NumberWords]] = {
         "flow_hits": NumberWords("packets that the datapath forwards by itself", better="more"),
@@ -32,8 +32,7 @@ class OvsDatapath(Snapshot):
         "masks_hit": NumberWords("masks looked at for all packets", better="less"),
         "coverage_*": NumberWords("events of this kind, by ovs-vswitchd's own coverage counters"),
     }
-    nesting = 0
-    command = asking("dpctl/show -s", SEPARATOR, "coverage/show")
+    asks = ("dpctl/show -s", SEPARATOR, "coverage/show")
 
     def not_of_this_switch(self) -> str | None:
         return not_running(self.host)

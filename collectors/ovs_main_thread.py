@@ -10,9 +10,9 @@ import re
 from collections.abc import Iterable, Mapping
 from typing import ClassVar
 
-from vsprof.collectors.base import Collector, Recorded
-from vsprof.collectors.ovs import asking, not_running
-from vsprof.collectors.procfs import threads
+from vsprof.collectors.base import Reader, Recorded
+from vsprof.collectors.ovs import Asker, not_running
+from vsprof.collectors.procfs import THREADS, threads
 from vsprof.terms.schema import Number
 from vsprof.terms.vocabulary import NumberWords
 
@@ -28,10 +28,11 @@ STATS = {
     "miss with success upcall": ("main_thread_upcalls", "events"),
     "miss with failed upcall": ("main_thread_lost_upcalls", "events"),
 }
+_MAIN = re.compile(r"^/proc/(\d+)/task/\1/", re.MULTILINE)
 _FIELD = re.compile(r"^\s+(?P<name>[a-z ]+): (?P<value>\d+)$", re.MULTILINE)
 
 
-class OvsMainThread(Collector):
+class OvsMainThread(Reader, Asker):
     words = "ovs-vswitchd's main thread"
     says: ClassVar[Mapping[str, NumberWords]] = {
         "main_thread_run_seconds": NumberWords("time on a CPU"),
@@ -40,20 +41,8 @@ class OvsMainThread(Collector):
         "main_thread_packets": NumberWords("packets that the main thread moves"),
         "main_thread_*upcalls": NumberWords("packets without a flow, in the main thread", better="less"),
     }
-    nesting = 1
-    # A process's name is its main thread's, and so is its id. pgrep would take 0.2 to 0.3 s in the lab, at each end of a window.
-    threads = (
-        "for comm in $(grep -sl '^ovs-vswitchd' /proc/[0-9]*/comm); do pid=${comm//[!0-9]};"
-        " grep -sHE '^[0-9]|^(non)?voluntary_ctxt_switches:' /proc/$pid/task/$pid/schedstat /proc/$pid/task/$pid/status; done"
-    )
-    stats = f"{asking('dpif-netdev/pmd-stats-show')} 2>/dev/null"
-
-    def begin(self) -> str:
-        # It is the main thread that answers: what that takes lies before the window, and at the end behind it.
-        return f"asked=$({self.stats}); {self.threads}; echo '{SEPARATOR}'; echo \"$asked\""
-
-    def end(self) -> str:
-        return f"{self.threads}; echo '{SEPARATOR}'; {self.stats}"
+    files: ClassVar[Mapping[str, str]] = {f"{THREADS}/schedstat": "^[0-9]", f"{THREADS}/status": "^(non)?voluntary_ctxt_switches:"}
+    asks = (SEPARATOR, "dpif-netdev/pmd-stats-show")
 
     def not_of_this_switch(self) -> str | None:
         return not_running(self.host)
@@ -74,7 +63,8 @@ def _read(text: str, recorded: Recorded) -> dict[tuple[str, str], float | None]:
     """Everything counted since the thread began, by name and unit; None for what the kernel left out. Raises ``ValueError`` where the
     thread is not found."""
     files, found, stats = text.partition(SEPARATOR)
-    ours = {one.tid for one in recorded.placement.threads if one.role == "switch"}
+    # A main thread's id is its process's.
+    ours = {one.tid for one in recorded.placement.threads if one.role == "switch"} & {int(pid) for pid in _MAIN.findall(files)}
     mine = [lines for tid, lines in threads(files).items() if tid in ours]
     if not found or len(mine) != 1:
         raise ValueError(f"{len(mine)} main threads of the switch: need 1")

@@ -57,7 +57,8 @@ class PerfSoftware(Collector):
         self._events = self._events or [event for event in EVENTS if self._counts(event)]
 
     def _counts(self, events: str) -> bool:
-        return self.host.run(f"perf stat -a -e {events} true", check=False).status == 0
+        command = f"perf stat -a -e {events} true"
+        return self.host.remembered(f"status of {command}", lambda: str(self.host.run(command, check=False).status)) == "0"
 
     def prepare(self) -> str:
         return f"""

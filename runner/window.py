@@ -10,10 +10,12 @@ from __future__ import annotations
 import json
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 
-from vsprof.collectors import reading
+from vsprof.collectors import ovs, reading
 from vsprof.collectors.base import Clock, Collector, Marks, Reader
+from vsprof.collectors.ovs import Asker
 from vsprof.testbeds.base import Testbed
 from vsprof.testbeds.lab import Lab
 from vsprof.workloads.traffic.base import Sample, Traffic
@@ -21,10 +23,12 @@ from vsprof.workloads.traffic.base import Sample, Traffic
 FOLDER = "/run/vsprof-window"
 PORTS = "ports"
 """The probe that reads the switch's port counters."""
-FILES = "files"
-"""The probe that reads what all readers among the collectors want."""
+FILES, ASKED = "files", "asked"
+"""The probes that read what all readers among the collectors want, and that ask ovs-vswitchd for all askers."""
 PROBES_S = 0.5
 """The most that all probes of a window take, by the testbed's clock."""
+ENDS = (("begin", "began"), ("end", "ended"))
+"""Of a window: what a probe printed there, and when it began to."""
 NEWLINE = "\n"
 WARMUP_MOST = 5
 """How many times the least warm-up of modelled time one may last whose rate does not become steady."""
@@ -46,19 +50,41 @@ class Probe:
     """See ``Collector.nesting``."""
 
 
+@dataclass(frozen=True)
+class Shared:
+    """What one program reads for several collectors."""
+
+    command: str
+    nesting: int
+    parts: Mapping[str, Callable[[str], str]]
+    """What each collector gets, by its name, of what the program printed."""
+
+
+def shared(collectors: Mapping[str, Collector]) -> dict[str, Shared]:
+    """The probes that serve several collectors. Who is of two gets what the first read, and behind it the other's."""
+    readers = {name: one for name, one in collectors.items() if isinstance(one, Reader)}
+    askers = {name: one for name, one in collectors.items() if isinstance(one, Asker)}
+    found = {}
+    if readers:
+        lines = {name: partial(reading.lines_of, one) for name, one in readers.items()}
+        found[FILES] = Shared(reading.command(readers.values()), Reader.nesting, lines)
+    if askers:
+        found[ASKED] = Shared(ovs.command(askers), Asker.nesting, {name: partial(ovs.answers_of, name) for name in askers})
+    return found
+
+
 def probes(traffic: Traffic, collectors: Mapping[str, Collector]) -> dict[str, Probe]:
     """What a window reads: the switch's ports nearest to its ends, for all else is divided by their packets."""
     ports = traffic.topology.switch.port_counters()
-    readers = _readers(collectors)
-    read = reading.command(readers.values()) if readers else ""
-    files = {FILES: Probe(read, read, nesting=Reader.nesting)} if readers else {}
-    others = {name: one for name, one in collectors.items() if name not in readers}
+    serving = shared(collectors)
+    served = {name for one in serving.values() for name in one.parts}
+    others = {name: one for name, one in collectors.items() if name not in served}
     counted = {name: Probe(one.begin(), one.end(), one.prepare(), one.finish(), one.nesting) for name, one in others.items()}
-    return {**files, **counted, PORTS: Probe(ports, ports)}
-
-
-def _readers(collectors: Mapping[str, Collector]) -> dict[str, Reader]:
-    return {name: one for name, one in collectors.items() if isinstance(one, Reader)}
+    return {
+        **{name: Probe(one.command, one.command, nesting=one.nesting) for name, one in serving.items()},
+        **counted,
+        PORTS: Probe(ports, ports),
+    }
 
 
 def nested(wanted: Mapping[str, Probe]) -> dict[str, Probe]:
@@ -118,7 +144,8 @@ def measure_modelled(
 
     ``counted``: the file that takes what the clock counted. ``meanwhile`` is called about once a second while the window lasts."""
     wanted = nested(probes(traffic, collectors))
-    parts = {"before": _before(wanted), "inside": _inside(wanted, seconds, marks=clock.marks()), "behind": _behind(wanted)}
+    marks = clock.marks()
+    parts = {"before": [*_before(wanted), marks.ready], "inside": _inside(wanted, seconds, marks), "behind": _behind(wanted)}
     # In one file: to send one costs a slow host most of a second.
     host.push("".join(f"{name}() {{\n{NEWLINE.join([*lines, ':'])}\n}}\n" for name, lines in parts.items()), f"{FOLDER}.sh")
     with host.shell() as shell:
@@ -145,22 +172,23 @@ def _keep(host: Testbed, samples: tuple[Sample, Sample] | None, into: Path, coll
     for path in (into / Path(FOLDER).name).iterdir():
         path.rename(into / path.name)
     (into / Path(FOLDER).name).rmdir()
-    _share_out(_readers(collectors), into)
+    _share_out(collectors, into)
     described = dict(zip(("before", "after"), (sample.to_json() for sample in samples), strict=True)) if samples else None
     (into / "samples.json").write_text(json.dumps(described, indent=1))
 
 
-def _share_out(readers: Mapping[str, Reader], folder: Path) -> None:
-    """Give each reader its lines and its stamps, as if it had read by itself."""
-    if not readers:
-        return
-    for end, stamp in (("begin", "began"), ("end", "ended")):
-        printed, at = ((folder / f"{FILES}.{kind}").read_text() for kind in (end, stamp))
-        for name, reader in readers.items():
-            (folder / f"{name}.{end}").write_text(reading.lines_of(reader, printed))
-            (folder / f"{name}.{stamp}").write_text(at)
-        for kind in (end, stamp):
-            (folder / f"{FILES}.{kind}").unlink()
+def _share_out(collectors: Mapping[str, Collector], folder: Path) -> None:
+    """Give each collector that another program served what it printed for it, and its stamps, as if it had read by itself."""
+    serving = shared(collectors)
+    for name in {name for one in serving.values() for name in one.parts}:
+        by = [probe for probe, one in serving.items() if name in one.parts]
+        for end, stamp in ENDS:
+            texts = (serving[probe].parts[name]((folder / f"{probe}.{end}").read_text()) for probe in by)
+            (folder / f"{name}.{end}").write_text("".join(texts))
+            (folder / f"{name}.{stamp}").write_text((folder / f"{by[0]}.{stamp}").read_text())
+    for probe in serving:
+        for kind in (kind for pair in ENDS for kind in pair):
+            (folder / f"{probe}.{kind}").unlink()
 
 
 def recorded_seconds(folder: Path, probe: str) -> float:

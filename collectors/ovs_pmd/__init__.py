@@ -10,8 +10,8 @@ import re
 from collections.abc import Iterable, Mapping
 from typing import ClassVar
 
-from vsprof.collectors.base import Recorded, Snapshot
-from vsprof.collectors.ovs import asking, has_pmd, not_running
+from vsprof.collectors.base import Recorded
+from vsprof.collectors.ovs import Asker, has_pmd, not_running
 from vsprof.collectors.ovs_pmd import histograms
 from vsprof.terms.schema import Number
 from vsprof.terms.vocabulary import NumberWords
@@ -47,7 +47,7 @@ _THREAD = re.compile(r"^pmd thread numa_id \d+ core_id (\d+):$")
 _FIELD = re.compile(r"^\s+(?:- )?(?P<name>[A-Za-z][\w ]*?):\s+(?P<value>\d+)\b(?!\.)")
 
 
-class OvsPmd(Snapshot):
+class OvsPmd(Asker):
     words = "OVS-DPDK's poll-mode threads"
     says: ClassVar[Mapping[str, NumberWords]] = {
         "pmd_busy_cycles": NumberWords("TSC cycles of iterations that found packets", better="less"),
@@ -68,9 +68,8 @@ class OvsPmd(Snapshot):
         "pmd_full_queue_iterations": NumberWords("rounds that found 128 frames or more in a queue", better="less"),
         "rxq_load_*": NumberWords("share of the thread's cycles that this receive queue took"),
     }
-    nesting = 0
     # Older ones know no -secs, and refuse the last.
-    command = asking(
+    asks = (
         "dpif-netdev/pmd-stats-show", SEPARATOR, "dpif-netdev/pmd-perf-show", QUEUES,
         f"dpif-netdev/pmd-rxq-show -secs {histograms.RXQ_SECONDS}",
     )  # fmt: skip

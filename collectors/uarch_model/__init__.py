@@ -366,7 +366,7 @@ class UarchModel(Clock):
 
     def marks(self) -> Marks:
         # By this niceness the plug-in tells the probes from all else (PROBES_PRIORITY in plugin.c).
-        return Marks(probes=f"renice -n -19 $$ > /dev/null; {MARK} probes", begin=f"{MARK} begin", end=f"{MARK} end")
+        return Marks(ready="renice -n -19 $$ > /dev/null", probes=f"{MARK} probes", begin=f"{MARK} begin", end=f"{MARK} end")
 
     def clock_facts(self) -> dict[str, Any]:
         clock = json.loads(self._ask("status"))["clock"]

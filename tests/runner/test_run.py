@@ -222,7 +222,7 @@ class Modelled(Plain, Clock):
         pass
 
     def marks(self):
-        return Marks("echo probes > marked", "echo opened >> marked", "echo closed >> marked")
+        return Marks("echo ready > marked", "echo probes >> marked", "echo opened >> marked", "echo closed >> marked")
 
     def read_window(self):
         return "what the model counted"
@@ -236,7 +236,7 @@ def test_in_modelled_time_all_count_in_the_same_windows_and_nothing_else_happens
     folder = sent(Plain, Modelled, Slow, count=2, modelled_seconds=0.05, modelled_warmup_seconds=0.01)
     both = {f"plain.{end}" for end in ("began", "begin", "ended", "end")} | {"marked"}
     assert files(folder) == {"w1": both, "w2": both, "modelled-1": {"modelled.end"}, "modelled-2": {"modelled.end"}}
-    assert (folder / ITEM.label / "w1" / "marked").read_text() == "probes\nopened\nclosed\n"
+    assert (folder / ITEM.label / "w1" / "marked").read_text() == "ready\nprobes\nopened\nclosed\n"
     assert (folder / ITEM.label / "modelled-2" / "modelled.end").read_text() == "what the model counted"
     assert topology.host.done == ["check", "time begins", "time ends", "check", "time begins", "time ends", "check"]
 

@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 import contextlib
+import shlex
 import shutil
 import subprocess
 import time
@@ -12,7 +13,9 @@ from types import SimpleNamespace
 
 import pytest
 
+from vsprof.collectors import ovs
 from vsprof.collectors.base import Collector, Marks, Reader
+from vsprof.collectors.ovs import Asker
 from vsprof.runner import window
 from vsprof.runner.window import Probe
 from vsprof.terms import errors
@@ -104,7 +107,7 @@ class Counting:
         return "what the model counted"
 
     def marks(self):
-        return Marks(*(f"echo {word} >> {self.log}" for word in ("probes", "opened", "closed")))
+        return Marks(*(f"echo {word} >> {self.log}" for word in ("ready", "probes", "opened", "closed")))
 
     def hold(self):
         self.note("hold")
@@ -129,7 +132,7 @@ def test_in_modelled_time_are_only_the_probes_and_the_marks_touch_the_window(tmp
     monkeypatch.setattr(window, "probes", lambda traffic, collectors: {"p": probe})
     window.measure_modelled(Machine(log), both, {}, both, 0.1, 0.0, tmp_path / "kept", tmp_path / "own" / "c.end")
     assert log.read_text().splitlines() == [
-        "prepare", "hold", "time begins", "go on", "warm up 0.0 to 0.0", "sample", "probes", "begin", "opened", "closed", "end", "sample", "time ends",
+        "prepare", "ready", "hold", "time begins", "go on", "warm up 0.0 to 0.0", "sample", "probes", "begin", "opened", "closed", "end", "sample", "time ends",
         "guests stand still", "finish 5", "what was counted", "guests go on",
     ]  # fmt: skip
     assert window.recorded_samples(tmp_path / "kept") == (both.sample(), both.sample())
@@ -267,6 +270,37 @@ def test_what_one_program_reads_for_several_is_kept_as_if_each_had_read_it(tmp_p
             lines = (tmp_path / "kept" / f"{name}.{end}").read_text().splitlines()
             assert sorted(lines) == sorted([f"{tmp_path}/{name}:mine 1", f"{tmp_path}/both:ours 3"])
         assert window.recorded_seconds(tmp_path / "kept", name) >= 0.1
+
+
+class Asks(Asker):
+    """Asks the daemon two things."""
+
+    asks = ("one", "--- two", "two")
+
+    @classmethod
+    def numbers(cls, recorded):
+        return []
+
+
+class ReadsAndAsks(Reads, Asks):
+    """Gets what is read, and what is answered behind it."""
+
+
+def test_what_one_program_asks_for_several_is_kept_as_if_each_had_asked(tmp_path, monkeypatch, traffic):
+    monkeypatch.setattr(window, "FOLDER", str(tmp_path / "w"))
+    # The daemon answers with the question.
+    monkeypatch.setattr(ovs, "asking", lambda *questions: "printf '%s\\n' " + shlex.join(questions))
+    (tmp_path / "one").write_text("mine 1\n")
+    collectors = {"asks": Asks(None), "both": ReadsAndAsks(tmp_path, "one")}
+    window.measure(HereHost(), traffic, collectors, 0.1, tmp_path / "kept")
+    kept = {path.name for path in (tmp_path / "kept").iterdir()}
+    assert kept == {"errors.txt", "samples.json"} | {
+        f"{name}.{end}" for name in ("asks", "both", "ports") for end in ("began", "begin", "ended", "end")
+    }
+    for end in ("begin", "end"):
+        assert (tmp_path / "kept" / f"asks.{end}").read_text() == "one\n--- two\ntwo\n"
+        assert (tmp_path / "kept" / f"both.{end}").read_text() == f"{tmp_path}/one:mine 1\none\n--- two\ntwo\n"
+    assert window.recorded_seconds(tmp_path / "kept", "both") >= 0.1
 
 
 def test_what_finishes_prints_behind_what_ended(tmp_path, monkeypatch, traffic):
