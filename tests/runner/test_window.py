@@ -132,7 +132,7 @@ def test_in_modelled_time_are_only_the_probes_and_the_marks_touch_the_window(tmp
     monkeypatch.setattr(window, "probes", lambda traffic, collectors: {"p": probe})
     window.measure_modelled(Machine(log), both, {}, both, 0.1, 0.0, tmp_path / "kept", tmp_path / "own" / "c.end")
     assert log.read_text().splitlines() == [
-        "prepare", "ready", "hold", "time begins", "go on", "warm up 0.0 to 0.0", "sample", "probes", "begin", "opened", "closed", "end", "sample", "time ends",
+        "guests stand still", "prepare", "ready", "guests go on", "hold", "time begins", "go on", "warm up 0.0 to 0.0", "sample", "probes", "begin", "opened", "closed", "end", "sample", "time ends",
         "guests stand still", "finish 5", "what was counted", "guests go on",
     ]  # fmt: skip
     assert window.recorded_samples(tmp_path / "kept") == (both.sample(), both.sample())
