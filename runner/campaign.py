@@ -239,7 +239,11 @@ def do(campaign: Campaign, plan: Plan, store: Results, record: dict[str, Any], p
             # Not this run's fault: the next ones could not be recorded either.
             raise messages.can_not_write(folder, error) from error
         except (errors.VsprofError, subprocess.SubprocessError, ValueError, LookupError) as error:
-            _note_failure(plan, store, record, progress, _first(error), again=left > 0)
+            first = _first(error)
+            again = left > 0 and not isinstance(first, errors.NotOffered)
+            _note_failure(plan, store, record, progress, first, again=again)
+            if not again:
+                break
         else:
             _note_success(plan, store, record, outcome)
             record["seconds"] = round(time.monotonic() - began, 1)

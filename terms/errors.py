@@ -27,6 +27,10 @@ class RunFailed(VsprofError):
     """One run failed; it is recorded as failed and the campaign goes on."""
 
 
+class NotOffered(RunFailed):
+    """A run failed of what its case wants and its parts don't have: a second try would fail, too."""
+
+
 class PluginNotLoaded(BadInput):
     """The lab's emulator does not start with a plug-in that a collector needs."""
 

@@ -7,7 +7,7 @@ from collections.abc import Iterable, Mapping
 from pathlib import Path
 
 from vsprof.terms import units
-from vsprof.terms.errors import BadInput, RunFailed
+from vsprof.terms.errors import BadInput, NotOffered, RunFailed
 
 # --- General ---------------------------------------------------------------------------------------------------------
 
@@ -101,24 +101,24 @@ def nothing_is_sent(topology: str) -> str:
     )
 
 
-def path_not_taken(endpoint: str, path: str, seen: str) -> RunFailed:
+def path_not_taken(endpoint: str, path: str, seen: str) -> NotOffered:
     taken = f"its driver takes the path {seen!r}" if seen else "its driver names none"
-    return RunFailed(
+    return NotOffered(
         f"{endpoint}: asked for path {path}, and {taken}: the switch does not offer what it needs, or the processor can't do it;"
         " choose another path, or list the pair in except"
     )
 
 
-def not_negotiated(endpoint: str, wanted: Mapping[str, str]) -> RunFailed:
+def not_negotiated(endpoint: str, wanted: Mapping[str, str]) -> NotOffered:
     asked = ", ".join(f"{name} {value}" for name, value in wanted.items())
-    return RunFailed(
+    return NotOffered(
         f"{endpoint}: asked for {asked}, and its driver did not agree to that with the device: the switch does not offer it, or the driver"
         " does not know it; leave the option out, or list the pair in except"
     )
 
 
-def tx_interrupts_stay(endpoint: str, wanted: str) -> RunFailed:
-    return RunFailed(f"{endpoint}: asked for tx_interrupts {wanted}, and its driver did not take that (ethtool -C tx-frames)")
+def tx_interrupts_stay(endpoint: str, wanted: str) -> NotOffered:
+    return NotOffered(f"{endpoint}: asked for tx_interrupts {wanted}, and its driver did not take that (ethtool -C tx-frames)")
 
 
 def offloads_stay_on(endpoint: str, features: Iterable[str]) -> RunFailed:

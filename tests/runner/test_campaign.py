@@ -256,6 +256,14 @@ def test_a_run_that_fails_on_this_host_is_not_repeated(executed, root, quiet, mo
     assert begun == ["r001", "r002"]
 
 
+def test_what_a_case_can_not_have_is_not_tried_twice(executed, root, quiet):
+    begun, troubles = executed
+    troubles["r001"] = errors.NotOffered("guest1: asked for packed on")
+    store = campaigns.start(vm2vm(1), quiet, seed=1, root=root)
+    assert begun == ["r001", "r002"]
+    assert [run["status"] for run in store.manifest["runs"]] == ["failed", "done"]
+
+
 def test_a_full_disk_ends_the_campaign_at_once(executed, root, quiet):
     begun, troubles = executed
     troubles["r001"] = OSError(28, "No space left on device")
