@@ -71,9 +71,10 @@ class OvsDpdk(Ovs):
         "main_thread": ("own-cpu", "pmd-cpu"),
         "sched": ("other", "nice", "nice-10", "fifo"),
         "tso": ("off", "on"),
+        "pmd_sleep_max": ("0", "10", "50", "100", "500"),
         "release": RELEASES,
     }
-    """``main_thread``: whether the daemon's threads that do not poll run on the CPU of the one that does. ``sched``: the scheduling policy
+    """``pmd_sleep_max``: how long its poll-mode thread may sleep at a time when little comes [us]. ``main_thread``: whether the daemon's threads that do not poll run on the CPU of the one that does. ``sched``: the scheduling policy
     of the one that does."""
     reads = ("offloads",)
     node_options = frozenset({"pmd_node", "memory_node"})
@@ -193,7 +194,7 @@ class OvsDpdk(Ovs):
         self._schedule()
 
     def ready(self) -> None:
-        self.vsctl(f"set Open_vSwitch . other_config:{self._sleep_max}=0")
+        self.vsctl(f"set Open_vSwitch . other_config:{self._sleep_max}={self.chosen['pmd_sleep_max']}")
         self._schedule()
         if self.plan.slots:
             self._nodes = self._look_at_nodes()

@@ -240,10 +240,11 @@ def test_a_cpu_that_may_receive_nothing_is_named_and_the_pair_is_taken_away():
     assert host.asked[-1] == "ip link delete p1"
 
 
-def test_once_the_endpoints_are_up_the_poll_mode_thread_never_sleeps():
+@pytest.mark.parametrize(("options", "longest"), [({}, "0"), ({"pmd_sleep_max": "500"}, "500")])
+def test_once_the_endpoints_are_up_the_poll_mode_thread_sleeps_as_the_case_says_and_else_never(options, longest):
     host = Host()
-    SWITCHES["ovs-dpdk"](host, CpuPlan.of(4)).ready()
-    assert "pmd-sleep-max=0" in host.asked[-1]
+    SWITCHES["ovs-dpdk"](host, CpuPlan.of(4), options).ready()
+    assert f"pmd-sleep-max={longest} " in f"{host.asked[-1]} "
 
 
 def test_a_refused_port_fails_the_run_with_the_daemons_words():
