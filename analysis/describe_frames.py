@@ -12,7 +12,7 @@ from vsprof.analysis.comparison import FRAMES, RESTART
 from vsprof.analysis.describe import Table, Text, with_interval
 from vsprof.analysis.load import Result
 from vsprof.analysis.published import every
-from vsprof.analysis.sources import SOFTWARE
+from vsprof.analysis.sources import SOFTWARE, source_of
 
 RESTARTS = (
     ("longest time without a frame", "outage", "seconds"),
@@ -85,7 +85,8 @@ def by_case(result: Result, name: str) -> Table | Text:
     rows = {}
     for words, metric in looks.ROWS["tables"][name].items():
         where = looks.named(metric)
-        found = {label: SOFTWARE.estimate(result, case_id=case, **where) for case, label in result.cases["label"].items()}
+        source = source_of(where["metric"])
+        found = {label: source.estimate(result, case_id=case, **where) for case, label in result.cases["label"].items()}
         if any(estimate.n for estimate in found.values()):
             rows[words] = {label: shown(estimate, looks.unit(result, where["metric"])) for label, estimate in found.items()}
     return _table(result, rows, f"{name}, median [95 % interval]")

@@ -9,7 +9,8 @@ Every name begins with `model_`:
 - `model_cpi` and `model_cpi_<part>` [cycles/instruction]: estimated cycles, in all and by what the processor waited for;
 - `model_<miss>_per_kilo_instructions` [events/1,000 instructions]; `model_<miss>_rate`: misses per data access [fraction];
 - `model_polling_share` [fraction]: of a poll-mode thread's cycles, those of polls that found nothing;
-- `model_<counter>_per_empty_poll`: what such a poll costs.
+- `model_<counter>_per_empty_poll`: what such a poll costs;
+- `model_<role>_wake_up_<stage>` [seconds]: the stages of a wake-up (collectors/uarch_model/wakeups.py), as the model wrote them.
 
 Idle polling is taken out of all but the last two. A poll-mode thread works whether packets come or not; what it does per packet is
 what is left when all that its polls took that found nothing is taken off, which the model counts by themselves (`empty_polls_`). The same
@@ -59,7 +60,8 @@ def of(result: Result) -> pd.DataFrame:
         return joined([])
     raw, names = _counts(result)
     busy = _without_polling(raw[raw["traffic"] != "idle"], names)
-    return in_one_piece(joined([*_metrics(busy, names, ""), *_metrics(raw, names, WITH_POLLING), *_polling(raw, busy, names)]))
+    counted = [*_metrics(busy, names, ""), *_metrics(raw, names, WITH_POLLING), *_polling(raw, busy, names)]
+    return in_one_piece(joined([*counted, *_wake_ups(_rows(result))]))
 
 
 def present(result: Result) -> bool:
@@ -241,6 +243,12 @@ def _polling(raw: pd.DataFrame, busy: pd.DataFrame, names: list[str]) -> Iterato
         threads = raw.loc[busy.index].dropna(subset=EMPTY)
         taken = threads["cycles"] - busy.loc[threads.index, "cycles"]
         yield quotient(threads, f"{PREFIX}polling_share", taken, threads["cycles"], "fraction")
+
+
+def _wake_ups(rows: pd.DataFrame) -> Iterator[pd.DataFrame]:
+    for name in rows.loc[rows["name"].str.contains("_wake_up_"), "name"].unique():
+        wide = wide_table(rows, [name])
+        yield quotient(wide, f"{PREFIX}{name}", wide[name], 1.0, "seconds", "path")
 
 
 def _with_totals(counts: pd.DataFrame, names: list[str]) -> pd.DataFrame:

@@ -12,7 +12,8 @@ report = sections.begin(result_dir, describe_frames.answer)
 # %% [markdown]
 # ## The answer in numbers
 # One row per case. CPU use is that of the switch's worker alone, as a share of one CPU. The latency is one way, from the sender's ring to
-# the receiver's.
+# the receiver's. In modelled time the table has the stages of a wake-up, too. What a frame takes beside them is the sender's system call
+# before it, and the copies behind it.
 
 # %%
 sections.show(describe_frames.by_case(report.result, "paced frames"))

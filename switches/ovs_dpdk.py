@@ -74,8 +74,8 @@ class OvsDpdk(Ovs):
         "pmd_sleep_max": ("0", "10", "50", "100", "500"),
         "release": RELEASES,
     }
-    """``pmd_sleep_max``: how long its poll-mode thread may sleep at a time when little comes [us]. ``main_thread``: whether the daemon's threads that do not poll run on the CPU of the one that does. ``sched``: the scheduling policy
-    of the one that does."""
+    """``pmd_sleep_max``: how long its poll-mode thread may sleep at a time when little comes [us]. ``main_thread``: whether the daemon's
+    threads that do not poll run on the CPU of the one that does. ``sched``: the scheduling policy of the one that does."""
     reads = ("offloads",)
     node_options = frozenset({"pmd_node", "memory_node"})
     host_options = frozenset({"local_port"})

@@ -19,7 +19,7 @@ from pathlib import Path
 from typing import Any, ClassVar
 
 from vsprof.collectors.base import Clock, Glance, Marks, Recorded
-from vsprof.collectors.uarch_model import functions, messages, numbers, processes, profiles, stacks, symbols, timeline
+from vsprof.collectors.uarch_model import functions, messages, numbers, processes, profiles, stacks, symbols, timeline, wakeups
 from vsprof.collectors.uarch_model.control import REST_SECONDS, Control
 from vsprof.collectors.uarch_model.spots import Spots
 from vsprof.terms import errors, places
@@ -127,6 +127,11 @@ class UarchModel(Clock):
         "model_frames": NumberWords("frames that poll-mode threads gave to an endpoint"),
         "model_tcp_bytes": NumberWords("payload of the TCP segments that any kernel received"),
         "model_icmp_messages": NumberWords("ICMP messages that any kernel received"),
+        "*_wake_ups_followed": NumberWords("wake-ups of threads that move frames that were seen as a whole, in what was written down"),
+        "*_wake_up_kick": NumberWords("from a wake-up of such a thread until its CPU is sent an interrupt, mean", better="less"),
+        "*_wake_up_interrupt": NumberWords("from then until its CPU, out of its idle state, serves it, mean", better="less"),
+        "*_wake_up_schedule": NumberWords("from then until the thread has the CPU, mean", better="less"),
+        "*_wake_up_run": NumberWords("from then until it has frames, mean", better="less"),
         "model_poll*": NumberWords("polls of poll-mode threads, and times that they gave frames to an endpoint"),
     }
     source = "model"
@@ -392,7 +397,7 @@ class UarchModel(Clock):
 
     @classmethod
     def numbers(cls, recorded: Recorded) -> Iterable[Number]:
-        return numbers.of(recorded)
+        return [*numbers.of(recorded), *wakeups.of(timeline.of(recorded))]
 
     @classmethod
     def functions(cls, recorded: Recorded) -> Iterable[FunctionCount]:
