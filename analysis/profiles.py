@@ -76,13 +76,11 @@ class Profile:
     def on_path(self) -> dict[str, float]:
         """Those of the path from endpoint to endpoint, by their role."""
         stacks = self.folded()
-        roles = {stack: stack.partition(";")[0] for stack in stacks}
-        rows = pd.DataFrame({"role": list(dict.fromkeys(roles.values()))}).assign(case_id=self.case)
-        known = set(rows.loc[source.on_path(self.result, rows), "role"])
-        return {stack: value for stack, value in stacks.items() if roles[stack] in known}
+        rows = pd.DataFrame({"stack": list(stacks), "role": [stack.partition(";")[0] for stack in stacks]}).assign(case_id=self.case)
+        return {stack: stacks[stack] for stack in rows.loc[source.on_path(self.result, rows), "stack"]}
 
     def _sums(self, columns: list[str]) -> pd.DataFrame:
-        table = _table(self.result, calls=self.calls)
+        table = self.result.stacks if self.calls else self.result.functions
         own = (self.case, self.traffic, self.load, self.collector, self.source, self.event, self.unit)
         where = {name: value for name, value in zip(OF_PROFILE, own, strict=True) if name in table.names}
         return table.sums(columns, testbed=self.result.testbed, **where)
@@ -94,12 +92,8 @@ def stored(result: Result) -> list[Profile]:
 
     By function only what is not known by call stack.
     """
-    by_stack, by_function = (_totals(result, calls=calls) for calls in (True, False))
-    keys = set(by_stack[OF_PROFILE].itertuples(index=False, name=None))
-    known = [key in keys for key in by_function[OF_PROFILE].itertuples(index=False, name=None)]
-    both = pd.concat([by_stack.assign(calls=True), by_function[[not one for one in known]].assign(calls=False)], ignore_index=True)
-    if both.empty:
-        return []
+    by_stack, by_function = (_totals(result, table) for table in (result.stacks, result.functions))
+    both = pd.concat([by_stack.assign(calls=True), by_function.assign(calls=False)]).drop_duplicates(OF_PROFILE)
     traffics = {pair: at for at, pair in enumerate(style.traffics(both))}
     largest = both.groupby("name")["value"].sum().rank(ascending=False)
     cases = list(result.cases.index)
@@ -118,12 +112,7 @@ def usual(profiles: Iterable[Profile]) -> list[Profile]:
     return [one for one in found if (one.traffic, one.load) in wanted]
 
 
-def _table(result: Result, *, calls: bool) -> Asked:
-    return result.stacks if calls else result.functions
-
-
-def _totals(result: Result, *, calls: bool) -> pd.DataFrame:
-    table = _table(result, calls=calls)
+def _totals(result: Result, table: Asked) -> pd.DataFrame:
     # A table of which no row has a load has no column for it.
     known = [name for name in OF_PROFILE if name in table.names]
     return table.sums(known, testbed=result.testbed)[[*OF_PROFILE, "value"]]

@@ -12,10 +12,9 @@ import html
 import itertools
 from dataclasses import dataclass
 
-import pandas as pd
-
-from vsprof.analysis import flamegraph, style, vocabulary
+from vsprof.analysis import flamegraph, profiles, style
 from vsprof.analysis.load import SIZES, Result
+from vsprof.analysis.profiles import Profile
 
 NAME = "samples"
 """Of the clock or of cycles; any other name is that of an event."""
@@ -60,59 +59,51 @@ class Shown:
 
 def show(result: Result) -> Shown | None:
     """All graphs of the result; None where no stacks were recorded, which is no fault: an experiment must ask for them."""
-    graphs = of(result)
-    if not graphs:
+    drawn = _drawn(result)
+    if not drawn:
         return None
-    rows = _drawn(result)
-    clock = _sampler(rows)
-    caption = f"{CAPTION} Traffic: {_traffic(rows)}. Testbed: {result.testbed}. Sampled by {clock}, in own windows."
+    caption = f"{CAPTION} Traffic: {_traffic(drawn)}. Testbed: {result.testbed}. Sampled by {_sampler(drawn)}, in own windows."
     if result.emulated:
         caption += " Emulated lab: shares of time are the emulator's; which function calls which carries over."
-    return Shown(graphs, html.escape(caption))
+    return Shown(of(result), html.escape(caption))
 
 
 def of(result: Result) -> list[Graph]:
     """First one a case, in the order of all figures, then the differences: of cases that differ in one thing that is compared (switch and
     access, or an option)."""
-    rows = _drawn(result)
-    if rows.empty:
-        return []
-    return [graph for event, part in rows.groupby("name", sort=False) for graph in _of_event(result, str(event), part)]
+    drawn = _drawn(result)
+    events = dict.fromkeys(one.event for one in drawn)
+    return [graph for event in events for graph in _of_event(result, [one for one in drawn if one.event == event])]
 
 
-def _of_event(result: Result, event: str, rows: pd.DataFrame) -> list[Graph]:
-    cases = result.cases[result.cases.index.isin(rows["case_id"])]
+def _of_event(result: Result, drawn: list[Profile]) -> list[Graph]:
+    switches = result.cases.loc[[one.case for one in drawn], "switch"].astype(str)
     # The switch alone where that tells the case.
-    short = cases["switch"].astype(str).mask(cases["switch"].duplicated(keep=False), cases.index.to_series())
+    short = switches.mask(switches.duplicated(keep=False), switches.index.to_series())
+    event = drawn[0].event
     named, of = ("", "") if event == NAME else (f"{event}-", f": {event}")
-    traffic, label, unit = _traffic(rows) + of, cases["label"], str(rows["unit"].iloc[0])
-    folded = rows["role"].replace("", "no role") + ";" + rows["stack"]
-    profiles = {case: part.groupby(folded)["value"].sum().to_dict() for case, part in rows.groupby("case_id")}
-    graphs = [Graph(f"flame-{named}{short[case]}", f"{label[case]}, {traffic}", profiles[case], unit) for case in cases.index]
-    for a, b in itertools.combinations(cases.index, 2):
-        if len(differences := result.differences(a, b)) == 1 and not differences & set(SIZES):
-            title, both = f"{label[a]} → {label[b]}, {traffic}", (label[a], label[b])
-            graphs.append(Graph(f"flame-diff-{named}{short[a]}-{short[b]}", title, profiles[a], unit, (profiles[b], both)))
+    traffic, stacks = _traffic(drawn) + of, {one.case: one.folded() for one in drawn}
+    graphs = [Graph(f"flame-{named}{short[one.case]}", f"{one.label}, {traffic}", stacks[one.case], one.unit) for one in drawn]
+    for one, other in itertools.combinations(drawn, 2):
+        if len(differences := result.differences(one.case, other.case)) == 1 and not differences & set(SIZES):
+            name, both = f"flame-diff-{named}{short[one.case]}-{short[other.case]}", (one.label, other.label)
+            graphs.append(Graph(name, f"{' → '.join(both)}, {traffic}", stacks[one.case], one.unit, (stacks[other.case], both)))
     return graphs
 
 
-def _sampler(rows: pd.DataFrame) -> str:
-    software = rows["source"].iloc[0] == "software"
-    if set(rows["name"]) == {NAME}:
+def _sampler(drawn: list[Profile]) -> str:
+    software = drawn[0].source == "software"
+    if {one.event for one in drawn} == {NAME}:
         return "the kernel's clock (software)" if software else "the PMU's cycles (hardware)"
     return "the kernel's own events (software)" if software else "the PMU's events (hardware)"
 
 
-def _drawn(result: Result) -> pd.DataFrame:
+def _drawn(result: Result) -> list[Profile]:
     """The samples of one traffic and one source: with both, of the one that most cases have."""
-    rows = result.stacks.select(collector=COLLECTOR, testbed=result.testbed)
-    if rows.empty:
-        return rows
-    sent = style.traffics(rows)
-    traffic, load = (vocabulary.at_saturation(sent) or sent)[0]
-    rows = rows[(rows["traffic"] == traffic) & (rows["load"] == load)]
-    return rows[rows["source"] == rows.groupby("source")["case_id"].nunique().sort_index().idxmax()]
+    found = profiles.usual(one for one in profiles.stored(result) if one.calls and one.collector == COLLECTOR)
+    cases = {source: len({one.case for one in found if one.source == source}) for source in sorted({one.source for one in found})}
+    return [one for one in found if one.source == max(cases, key=cases.__getitem__)]
 
 
-def _traffic(rows: pd.DataFrame) -> str:
-    return style.traffic_name(rows["traffic"].iloc[0], rows["load"].iloc[0])
+def _traffic(drawn: list[Profile]) -> str:
+    return style.traffic_name(drawn[0].traffic, drawn[0].load)
