@@ -9,6 +9,7 @@ from __future__ import annotations
 import itertools
 from collections.abc import Iterator
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -195,6 +196,6 @@ def _parts(a: Side, b: Side) -> pd.DataFrame:
     return pd.concat(found or [nothing], ignore_index=True)
 
 
-def decided(part: pd.Series) -> bool:
+def decided(part: Any) -> bool:
     """Whether a part of a decomposition is not 0."""
-    return bool(part["low"] > 0 or part["high"] < 0)
+    return bool(part.low > 0 or part.high < 0)

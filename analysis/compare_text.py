@@ -12,7 +12,7 @@ import pandas as pd
 from rich.console import Console
 from rich.table import Table
 
-from vsprof.analysis import compare, messages, style
+from vsprof.analysis import compare, decompose, messages, style
 from vsprof.analysis.compare import Comparison, decided
 from vsprof.analysis.figures import ratios
 from vsprof.analysis.sources import PROCESSORS
@@ -21,6 +21,8 @@ from vsprof.terms import units
 WIDTH = 190
 TELLING = 0.02
 """Parts of a decomposition that change the cycles by less than this part are left out of the short table."""
+INDENTS = {"whole": "", "factor": "  ", "cause": "    ", "role": "  "}
+"""Each split's parts below what they add up to."""
 UNPREFIXED = ("events", "instructions", "cycles", "slots", "fraction")
 
 
@@ -80,12 +82,13 @@ def _parts(key: tuple[str, str, str], parts: pd.DataFrame) -> Table:
     table = Table("what", "cycles ×", "95 % interval", *(["of the whole"] if shares else []))
     table.title = f"what the cycles of {style.traffic_name(traffic, load)} differ by ({source}{'; estimated' if source == 'model' else ''})"
     telling = parts[(parts["part"].abs() > TELLING) | (parts["split"].isin(["whole", "factor"]))]
-    for split in ("whole", "factor", "cause", "role"):
+    for split, indent in INDENTS.items():
         for row in _by_role(telling[telling["split"] == split]).itertuples():
             share = [f"{100 * row.part / whole.part:.0f} %"] if shares else []
             low, part, high = (units.significant(float(np.exp(log))) for log in (row.low, row.part, row.high))
             interval = "" if np.isnan(row.low) else f"{low} to {high}"
-            table.add_row(_what(row, source), part, interval, *share, style="" if row.low > 0 or row.high < 0 else "dim")
+            name = indent + decompose.named(row, PROCESSORS[source].causes)
+            table.add_row(name, part, interval, *share, style="" if decided(row) else "dim")
         table.add_section()
     return table
 
@@ -95,15 +98,6 @@ def _by_role(parts: pd.DataFrame) -> pd.DataFrame:
     wholes = list(dict.fromkeys([*parts.loc[parts["cause"] == "whole", "role"], *parts["role"]]))
     place = pd.DataFrame({"place": [wholes.index(role) for role in parts["role"]], "own": parts["cause"] != "whole"}, index=parts.index)
     return parts.loc[place.sort_values(["place", "own"], kind="stable").index]
-
-
-def _what(row: Any, source: str) -> str:
-    word = "CPI" if row.cause == "cpi" else row.cause
-    if row.split == "role":
-        return f"  role: {row.role}" if row.cause == "whole" else f"    its {word}"
-    if row.split == "cause":
-        return f"    CPI: {PROCESSORS[source].causes.get(row.cause, row.cause)}"
-    return "all cycles" if row.split == "whole" else f"  {word}"
 
 
 def _metrics(table: pd.DataFrame, found: Comparison) -> Table:

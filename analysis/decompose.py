@@ -21,9 +21,9 @@ Intervals: `stats.resampled`, of repetitions and then windows; the two cases' re
 from __future__ import annotations
 
 import functools
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 import pandas as pd
@@ -62,15 +62,10 @@ class _Levels(NamedTuple):
     role_instructions: np.ndarray
 
 
-def split(result: Result, case: str, base: str, **where: str) -> pd.DataFrame:
-    """How the cycles per unit of data of `case` differ from those of `base`: `between` two cases of one result."""
-    return between((result, case), (result, base), **where)
-
-
 @functools.cache
 def between(case: tuple[Result, str], base: tuple[Result, str], *, source: str, traffic: str, load: str) -> pd.DataFrame:
-    """The same of two cases of any results, repetition by repetition as the modelled processor, or the PMU, counted them, in COLUMNS; empty
-    where nobody counted both."""
+    """How the cycles per unit of data of `case` differ from those of `base`, each a case of any result, repetition by repetition as the
+    modelled processor, or the PMU, counted them, in COLUMNS; empty where nobody counted both."""
     told = PROCESSORS[source]
     where = {"word": vocabulary.per_data()[traffic], "traffic": traffic, "load": load}
     over, under = (told.account(result, case_id=one, **where) for result, one in (case, base))
@@ -109,6 +104,14 @@ def ratio(parts: pd.DataFrame, cause: str = "whole", role: str = "path") -> stat
     row = found.iloc[0]
     low, high = (None if np.isnan(bound) else float(np.exp(bound)) for bound in (row["low"], row["high"]))
     return stats.Estimate(float(np.exp(row["part"])), low, high, int(row["n"]))
+
+
+def named(part: Any, causes: Mapping[str, str]) -> str:
+    """What a part, a row in COLUMNS, is called where it stands below the whole. causes: the words of its source."""
+    word = {"whole": "all cycles", "cpi": "CPI"}.get(part.cause, part.cause)
+    if part.split == "role":
+        return f"role: {part.role}" if part.cause == "whole" else f"  its {word}"
+    return f"CPI: {causes.get(word, word)}" if part.split == "cause" else word
 
 
 def _interval(over: Account, under: Account, paired: bool) -> tuple[np.ndarray, np.ndarray]:

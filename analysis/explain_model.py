@@ -49,7 +49,7 @@ def cycles(pair: Pair) -> list[Finding]:
 
 def _cycles(pair: Pair, traffic: str, load: str) -> Finding | None:
     where, word, name = {"traffic": traffic, "load": load}, vocabulary.per_data()[traffic], style.traffic_name(traffic, load)
-    parts = decompose.split(pair.result, pair.other, pair.base, source="model", **where)
+    parts = decompose.between((pair.result, pair.other), (pair.result, pair.base), source="model", **where)
     whole, instructions, cpi = (decompose.ratio(parts, cause) for cause in ("whole", "instructions", "cpi"))
     evidence = [
         f"that is {times(instructions)} the instructions ({{both.model_instructions_per_{word}}}) "
@@ -110,17 +110,15 @@ def polling(pair: Pair) -> Finding | None:
     """How much of the poll-mode thread's cycles were polls that found nothing, and what such a poll costs."""
     said = []
     for traffic, load in metrics.carrying(pair.result):
-        words = Words(pair, {"traffic": traffic, "load": load})
-        said += words.sentences(["{traffic}: {other.model_polling_share.switch}"])
+        said += Words(pair, {"traffic": traffic, "load": load}).sentences(["{traffic}: {other.model_polling_share.switch}"])
     if not said:
         return None
     names = (f"model_{counter}_per_empty_poll.switch" for counter in ("cycles", "instructions", "l1d_misses"))
     cost = "such a poll costs {{other.{}}} cycles, {{other.{}}} instructions and {{other.{}}} L1D misses".format(*names)
     evidence = [f"of the poll-mode thread's estimated cycles, polls that found nothing took: {', '.join(said)}"]
     evidence += Words(pair, functions.profiled(pair.result)).sentences([cost])
-    return Finding(
-        f"{words.plain['other']}'s idle polling is counted by itself, and taken out of all that is divided by data.", tuple(evidence)
-    )
+    claim = f"{pair.names()[1]}'s idle polling is counted by itself, and taken out of all that is divided by data."
+    return Finding(claim, tuple(evidence))
 
 
 @looks.in_rows
@@ -138,9 +136,8 @@ def hottest(pair: Pair) -> Finding | None:
         said.append(f"with {name} in {' and '.join(filter(None, (', '.join(each[:-1]), each[-1])))}")
     words = Words(pair, where)
     claim = words.say(f"{{traffic}}: the largest parts of the instructions per {{data}} are spent, {'; '.join(said)}.")
-    return Finding(
-        claim, (words.say("shares of all instructions per {data} ({both.model_instructions_per_data}), estimated from samples"),)
-    )
+    evidence = words.say("shares of all instructions per {data} ({both.model_instructions_per_data}), estimated from samples")
+    return Finding(claim, (evidence,))
 
 
 LOOKS = looks.of("model")

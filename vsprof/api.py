@@ -162,7 +162,8 @@ class Run:
         self._check(traffic=traffic, load=load)
         if source not in SOURCES:
             raise terms_messages.unknown_value("source", source, SOURCES)
-        return decompose.split(self._result, self._case(of), self._case(over), source=source, traffic=traffic, load=load)
+        case, base = ((self._result, self._case(one)) for one in (of, over))
+        return decompose.between(case, base, source=source, traffic=traffic, load=load)
 
     def figures(self) -> list[str]:
         """The names of the figures that this result has data for."""

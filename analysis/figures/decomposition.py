@@ -11,7 +11,7 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from matplotlib.ticker import LogLocator, MaxNLocator
 
-from vsprof.analysis import comparison, decompose, style, vocabulary
+from vsprof.analysis import comparison, decompose, metrics, style, vocabulary
 from vsprof.analysis.load import Result
 from vsprof.analysis.sources import PROCESSORS
 from vsprof.terms import units
@@ -29,12 +29,12 @@ def table(result: Result, source: str = SOURCE) -> pd.DataFrame:
     """One row a part; median, low and high are what the part alone multiplies the cycles by."""
     found = []
     # Where a switch is the limit, or near it: there its cycles matter.
-    traffics = vocabulary.at_saturation(style.traffics(result.frame))
+    traffics = vocabulary.at_saturation(metrics.sent(result))
     for pair in comparison.pairs(result):
         base, other = pair.names()
         label = f"{other} against {base}" + (f", {pair.setting}" if pair.setting else "")
         for traffic, load in traffics:
-            parts = decompose.split(result, pair.other, pair.base, source=source, traffic=traffic, load=load)
+            parts = decompose.between((result, pair.other), (result, pair.base), source=source, traffic=traffic, load=load)
             found.append(parts.assign(label=label, traffic=traffic, load=load))
     table = pd.concat(found, ignore_index=True) if found else pd.DataFrame()
     if table.empty:
@@ -42,17 +42,9 @@ def table(result: Result, source: str = SOURCE) -> pd.DataFrame:
     kept = (table["part"].abs() > SMALL) | table["split"].isin(["whole", "factor"])
     # Of the roles each one's sum: what of it is instructions is in the numbers behind the figure of roles.
     kept &= (table["split"] != "role") | (table["cause"] == "whole")
-    shown = table[kept].assign(what=lambda t: [_what(row, PROCESSORS[source].causes) for row in t.itertuples()], unit="ratio")
+    shown = table[kept].assign(what=lambda t: [decompose.named(row, PROCESSORS[source].causes) for row in t.itertuples()], unit="ratio")
     ratios = np.exp(shown[["part", "low", "high"]].astype(float)).set_axis(["median", "low", "high"], axis=1)
     return shown[["label", "traffic", "load", "split", "what", "n", "unit"]].join(ratios)
-
-
-def _what(row: object, words: dict[str, str]) -> str:
-    if row.split == "role":
-        return f"role: {row.role}"
-    if row.split == "cause":
-        return f"CPI: {words.get(row.cause, row.cause)}"
-    return {"whole": "all cycles", "instructions": "instructions", "cpi": "CPI"}[row.cause]
 
 
 def plot(table: pd.DataFrame) -> Figure:
