@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 import html
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
@@ -74,14 +75,13 @@ def what(result: Result) -> Table:
     experiment = _experiment(result)
     windows = experiment.get("windows") or {}
     done = sum(run.get("status") == "done" for run in result.manifest.get("runs", []))
-    pairs = style.traffics(result.frame[result.frame["traffic"] != ""])
     rows = {
         "cases": "; ".join(result.cases["label"]),
         "topology": ", ".join(sorted(set(result.cases["topology"].dropna()))),
         "fixed": _pairs(experiment.get("fixed")),
         "varied": _pairs(experiment.get("vary")),
-        **({"changed": "; ".join(map(worded, changes))} if (changes := [one for one in experiment.get("changes", []) if one]) else {}),
-        "traffic": "; ".join(style.traffic_name(*pair) for pair in pairs),
+        **({"changed": "; ".join(map(worded, result.changes))} if result.changes else {}),
+        "traffic": "; ".join(style.traffic_name(*pair) for pair in metrics.sent(result)),
         "repetitions": f"{experiment.get('repetitions', '–')} wanted; {done} runs done, {len(result.failed)} failed",
         "windows": _windows(result, windows),
         "order": f"random (seed {result.manifest.get('seed', '–')})",
@@ -248,24 +248,22 @@ def _headline(one: stats.Estimate, unit: str, repetitions: int) -> str:
     return with_interval(one, unit) + (f" n={one.n}" if one.n != repetitions else "")
 
 
-def with_interval(one: Any, unit: str, without: str = " (no interval)") -> str:
-    """`33.4 kpps [32.9, 34.0]`, of an estimate or of a summary's row; `without` stands behind a number that has no interval."""
-    middle, *bounds = [number(value, unit) for value in (one.median, one.low, one.high)]
-    return middle + without if pd.isna(one.low) else in_brackets(middle, bounds)
-
-
-def in_brackets(middle: str, bounds: list[str]) -> str:
-    """A number and its interval's bounds, whose unit is not told again where all three share it."""
-    if len({text.partition(" ")[2] for text in (middle, *bounds)}) == 1:
-        bounds = [text.partition(" ")[0] for text in bounds]
-    return f"{middle} [{', '.join(bounds)}]"
-
-
 def number(value: float | None, unit: str) -> str:
     """As tables have it: a fraction in percent, a count without its unit."""
     if pd.notna(value) and unit == "fraction":
         return f"{units.significant(100 * value)} %"
     return units.si(value, "" if unit.startswith(("events", "instructions/", "cycles/")) else unit)
+
+
+def with_interval(one: Any, unit: str, without: str = " (no interval)", shown: Callable[[float | None, str], str] = number) -> str:
+    """`33.4 kpps [32.9, 34.0]`, of an estimate or of a summary's row; `without` stands behind a number that has no interval."""
+    middle, *bounds = [shown(value, unit) for value in (one.median, one.low, one.high)]
+    if pd.isna(one.low):
+        return middle + without
+    # The unit is not told again where all three share it.
+    if len({text.partition(" ")[2] for text in (middle, *bounds)}) == 1:
+        bounds = [text.partition(" ")[0] for text in bounds]
+    return f"{middle} [{', '.join(bounds)}]"
 
 
 def _whose_time(result: Result) -> str:

@@ -84,12 +84,12 @@ def said(result: Result, ask: str) -> str:
 
 def _ratio(result: Result, words: list[str], cases: list[str]) -> str:
     """TRAFFIC LOAD METRIC [ROLE] | CASE | BASE: how many times the metric of the base that of the case is."""
-    return _interval(_compared(result, words, cases), units.significant)
+    return _interval(_compared(result, words, cases))
 
 
 def _inverse(result: Result, words: list[str], cases: list[str]) -> str:
     """The same of small ratios: as one part in so many."""
-    return _interval(_compared(result, words, cases), lambda value: f"1/{units.significant(1 / value)}" if value else "0")
+    return _interval(_compared(result, words, cases), shown=lambda value, _: f"1/{units.significant(1 / value)}" if value else "0")
 
 
 def _compared(result: Result, words: list[str], cases: list[str]) -> Estimate:
@@ -115,8 +115,7 @@ def _table(result: Result, words: list[str], _: list[str]) -> str:
 
 def _cell(result: Result, case: str, source: Source, where: Mapping[str, str]) -> str:
     one = source.estimate(result, case_id=case, **where)
-    unit = source.unit(result, case_id=case, **source.usual(dict(where)))
-    return _interval(one, lambda value: describe.number(value, unit))
+    return _interval(one, source.unit(result, case_id=case, **source.usual(dict(where))))
 
 
 def _headlines(result: Result, _: list[str], __: list[str]) -> str:
@@ -184,12 +183,8 @@ def _counted(result: Result, words: list[str]) -> tuple[Source, dict[str, str]]:
     return source, where
 
 
-def _interval(one: Estimate, shown: Callable[[float], str]) -> str:
-    if not one.n:
-        return "–"
-    if one.low is None or one.high is None:
-        return f"{shown(one.median)} (n={one.n})"
-    return describe.in_brackets(shown(one.median), [shown(one.low), shown(one.high)])
+def _interval(one: Estimate, unit: str = "", shown: Callable[[float | None, str], str] = describe.number) -> str:
+    return describe.with_interval(one, unit, f" (n={one.n})", shown) if one.n else "–"
 
 
 def _markdown(heads: list[str], rows: Iterable[Iterable[object]]) -> str:
