@@ -13,6 +13,7 @@ import itertools
 import re
 from collections.abc import Mapping
 from dataclasses import dataclass
+from typing import Any
 
 import pandas as pd
 
@@ -70,23 +71,20 @@ def _figure(one: Picture) -> str:
 
 def pairs(result: Result, what: str = RELEASE) -> list[Pair]:
     """Each case with the next one in the experiment's order that differs in this alone."""
-    cases = list(result.cases.index)
-    found = []
-    for place, base in enumerate(cases):
-        other = next((one for one in cases[place + 1 :] if result.differences(base, one) == {what}), None)
-        if other is not None:
-            found.append(Pair(result, base, other))
-    return found
+    found: dict[str, Pair] = {}
+    for base, other in itertools.combinations(result.cases.index, 2):
+        if result.differences(base, other) == {what}:
+            found.setdefault(base, Pair(result, base, other))
+    return list(found.values())
 
 
 def changes(result: Result, base: str, other: str, counter: str, *, traffic: str, load: str) -> pd.DataFrame:
     """One row a role, file and function: `before` and `after` per unit of data (medians over repetitions), `change`, and whether it is
     `significant`: their 95 % intervals do not meet; None where there is none. Those that changed most come first."""
     sides = [_by_function(result, case, counter, traffic, load) for case in (base, other)]
-    keys = list(dict.fromkeys(itertools.chain(*sides)))
     none = stats.Estimate(0.0, 0.0, 0.0, 0)
     rows = []
-    for key in keys:
+    for key in dict.fromkeys(itertools.chain(*sides)):
         before, after = (side.get(key, none) for side in sides)
         known = None not in (before.low, after.low)
         apart = (before.high < after.low or after.high < before.low) if known else None
@@ -127,14 +125,13 @@ def _rows(pair: Pair, where: Mapping[str, str]) -> list[dict[str, str]]:
         told = changed[changed["change"].abs() > LEAST * max(whole["before"], whole["after"])]
         for row in told.head(SHOWN).itertuples():
             named = f"{functions.named(row.object, row.function)}, {row.role}"
-            one = pd.Series({"before": row.before, "after": row.after, "change": row.change})
-            rows.append({"cases": "", "per packet": "", "in": named, **_values(one), "": SIGNIFICANT[row.significant]})
+            rows.append({"cases": "", "per packet": "", "in": named, **_values(row), "": SIGNIFICANT[row.significant]})
     return rows
 
 
-def _values(row: pd.Series) -> dict[str, str]:
-    sign = "+" if row["change"] > 0 else ""
-    return {"before": number(row["before"], ""), "after": number(row["after"], ""), "change": sign + number(row["change"], "")}
+def _values(row: Any) -> dict[str, str]:
+    sign = "+" if row.change > 0 else ""
+    return {"before": number(row.before, ""), "after": number(row.after, ""), "change": sign + number(row.change, "")}
 
 
 def _picture(pair: Pair, base: profiles.Profile, other: profiles.Profile) -> Picture:
@@ -180,11 +177,7 @@ def _by_function(result: Result, case: str, counter: str, traffic: str, load: st
         return {}
     comparable = pd.MultiIndex.from_tuples([_comparable(*key) for key in counts.columns], names=functions.KEY)
     merged = counts.set_axis(comparable, axis=1).T.groupby(level=functions.KEY, sort=False).sum().T
-    found = {}
-    for key in merged:
-        both = pd.DataFrame({"part": merged[key], "per": data})
-        found[key] = stats.estimate([run.to_numpy(float) for _, run in both.groupby("run_id")])
-    return found
+    return {key: functions.estimate(merged[key], data) for key in merged}
 
 
 def _comparable(role: str, file: str, function: str) -> tuple[str, str, str]:

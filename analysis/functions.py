@@ -14,7 +14,7 @@ import pandas as pd
 
 from vsprof.analysis import messages, model, stats, style, vocabulary
 from vsprof.analysis.load import Result
-from vsprof.analysis.source import on_path, select
+from vsprof.analysis.source import on_path, samples, select
 from vsprof.analysis.sources import MODEL
 
 KEY = ["role", "object", "function"]
@@ -33,10 +33,10 @@ def hottest(result: Result, case_id: str, counter: str, count: int, *, traffic: 
     word = vocabulary.per_data()[traffic]
     where = {"case_id": case_id, "traffic": traffic, "load": load, "metric": f"model_{counter}_per_{word}"}
     whole = MODEL.estimate(result, **where).median
+    medians = left.groupby("run_id").sum().div(data.groupby("run_id").sum(), axis=0).median()
     rows = []
-    for key in _ranked(left, data)[:count]:
-        both = pd.DataFrame({"part": left[key], "per": data})
-        found = stats.estimate([run.to_numpy(float) for _, run in both.groupby("run_id")])
+    for key in medians[medians > 0].sort_values(ascending=False, kind="stable").index[:count]:
+        found = estimate(left[key], data)
         row = {**where, **dict(zip(KEY, key, strict=True)), "unit": model.unit(counter, word)}
         rows.append({**row, **asdict(found), "share_of_all": found.median / whole})
     return pd.DataFrame(rows, columns=COLUMNS).astype(dict.fromkeys(("median", "low", "high", "share_of_all"), float))
@@ -84,7 +84,6 @@ def per_window(result: Result, case_id: str, counter: str, traffic: str, load: s
     return counts, windows.loc[counts.index, "data"]
 
 
-def _ranked(left: pd.DataFrame, data: pd.Series) -> list[tuple[str, ...]]:
-    """The functions that have anything, by their median over repetitions."""
-    medians = left.groupby("run_id").sum().div(data.groupby("run_id").sum(), axis=0).median()
-    return list(medians[medians > 0].sort_values(ascending=False, kind="stable").index)
+def estimate(counts: pd.Series, data: pd.Series) -> stats.Estimate:
+    """Of one function per unit of data, from its counts and the data of the same windows."""
+    return stats.estimate(samples(pd.DataFrame({"part": counts, "per": data}).reset_index()))
