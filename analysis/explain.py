@@ -31,7 +31,7 @@ RECEIVED = {**FLOOD, "metric": "packet_rate_received"}
 
 def answer(result: Result) -> str:
     """For each pair of cases who delivers more, and who makes how many context switches; then what limits it, and what was published."""
-    lines, sent = [], style.traffics(result.frame)
+    lines, sent = [], metrics.sent(result)
     others = [one for one in vocabulary.at_saturation(sent) if one[0] not in {where["traffic"] for where in (FLOOD, FORWARD, TCP)}]
     for pair in comparison.pairs(result):
         setting = f"**{pair.setting}**: " if pair.setting else ""

@@ -6,10 +6,9 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass
 
-from vsprof.analysis import stats, vocabulary
+from vsprof.analysis import metrics, stats, vocabulary
 from vsprof.analysis.comparison import as_many, measured, of
 from vsprof.analysis.load import Result, worded
-from vsprof.analysis.metrics import SOFTWARE
 from vsprof.terms import units
 
 PROCESSOR = "cpu."
@@ -33,8 +32,7 @@ class Effect:
 
 def traffics(result: Result) -> list[tuple[str, str]]:
     """The (traffic, load) pairs in which the switch is the limit, first those that are divided by packets."""
-    sent = result.numbers[["traffic", "load"]].drop_duplicates().itertuples(index=False, name=None)
-    return [pair for pair in vocabulary.at_saturation(sent) if vocabulary.judged_by(pair[0])]
+    return [pair for pair in vocabulary.at_saturation(metrics.sent(result)) if vocabulary.judged_by(pair[0])]
 
 
 def effects(result: Result, traffic: str, load: str) -> list[Effect]:
@@ -44,11 +42,8 @@ def effects(result: Result, traffic: str, load: str) -> list[Effect]:
     found, where = [], {"traffic": traffic, "load": load, "metric": judged.metric}
     unchanged = {_setting(result, case): case for case in result.cases.index if not result.changed[case]}
     for case, switch in result.cases["switch"].items():
-        base = unchanged.get(_setting(result, case))
-        if base is None or base == case:
-            continue
-        ratio = SOFTWARE.ratio(result, str(case), base, **where)
-        if measured(ratio):
+        base = unchanged.get(_setting(result, case), case)
+        if base != case and measured(ratio := metrics.SOFTWARE.ratio(result, str(case), base, **where)):
             found.append(Effect(str(case), switch, _words(result, base, str(case)), ratio, _elasticity(result, base, str(case), ratio)))
     return found
 
@@ -61,17 +56,13 @@ def _setting(result: Result, case: str) -> tuple[str, str]:
 
 def answer(result: Result) -> str:
     """For each switch the changes that gain it most, as far as their intervals exclude 1."""
-    return "\n\n".join(filter(None, (_said(result, *pair) for pair in traffics(result)[:1])))
-
-
-def _said(result: Result, traffic: str, load: str) -> str:
-    found = effects(result, traffic, load)
-    lines = []
+    lines, sent = [], traffics(result)[:1]
+    found = [one for pair in sent for one in effects(result, *pair)]
     for switch in dict.fromkeys(effect.switch for effect in found):
         decided = [one for one in found if one.switch == switch and one.ratio.decided]
         best = sorted(decided, key=lambda one: -abs(math.log(one.ratio.median)))[:TOLD]
         name = vocabulary.switch(switch).words
-        said = "; ".join(f"{one.words}: {_told(one, traffic)}" for one in best)
+        said = "; ".join(f"{one.words}: {_told(one, sent[0][0])}" for one in best)
         lines.append(f"- **{name}**: {said or 'no change makes a difference that these repetitions can show'}.")
     return "What changes each switch's rate most:\n\n" + "\n".join(lines) if lines else ""
 
@@ -98,18 +89,9 @@ def _shown(name: str, value: object) -> str:
 
 
 def _elasticity(result: Result, base: str, case: str, ratio: stats.Estimate) -> float | None:
-    changed = result.changed[case]
-    if len(changed) != 1:
-        return None
-    [(name, value)] = changed.items()
-    before, after = _number(result.values[base][name]), _number(value)
-    if not before or not after or ratio.median <= 0:
-        return None
-    return math.log(ratio.median) / math.log(after / before)
-
-
-def _number(value: object) -> float | None:
     try:
-        return float(str(value))
-    except ValueError:
+        [(before, after)] = [(float(str(result.values[base][name])), float(str(value))) for name, value in result.changed[case].items()]
+        return math.log(ratio.median) / math.log(after / before)
+    except (ValueError, ZeroDivisionError):
+        # Several values, or words; and of nothing there is no logarithm.
         return None

@@ -12,7 +12,7 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from matplotlib.ticker import LogLocator, NullFormatter
 
-from vsprof.analysis import style
+from vsprof.analysis import metrics, style
 from vsprof.analysis.load import Result
 from vsprof.analysis.published import Comparison, beside
 from vsprof.terms import units
@@ -23,7 +23,7 @@ PUBLISHED, OURS = style.switch_colour("linux-bridge"), style.switch_colour("ovs-
 
 def table(result: Result) -> pd.DataFrame:
     """One row a published figure and metric of ours, of traffic that was sent: published ratio or range, our median, low, high, n."""
-    sent = style.traffics(result.frame)
+    sent = metrics.sent(result)
     found = [one for one in beside(result) if not one.modelled and (not one.traffic or (one.traffic, one.load) in sent)]
     return pd.DataFrame([row_of(one) for one in found])
 
