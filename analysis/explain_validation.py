@@ -39,6 +39,10 @@ class Explained(abc.ABC):
     found: Validation | TimeValidation
     parts: ClassVar[tuple[str, ...]] = ()
     note: ClassVar[str] = "{note.item}: {note.text}"
+    asks: ClassVar[str] = ""
+
+    def question(self) -> Text:
+        return plain(f"> {self.asks} Here as {self.found.processor} (`{self.found.profile}`).")
 
     def compared(self, part: str) -> list[Row]:
         """The rows of a part that have an error."""
@@ -105,9 +109,7 @@ class Events(Explained):
 
     parts = PARTS
     note = "{note.part}, {note.item}: {note.text}."
-
-    def question(self) -> Text:
-        return Text(f"> Is the processor model right? Here as {self.found.processor} (`{self.found.profile}`).")
+    asks = "Is the processor model right?"
 
     def answer(self) -> Text:
         """Two sentences that say no more than was compared."""
@@ -165,9 +167,7 @@ class Times(Explained):
     """What is said of a TimeValidation."""
 
     parts = TIME_PARTS
-
-    def question(self) -> Text:
-        return plain(f"> Are the times right that the model predicts? Here as {self.found.processor} (`{self.found.profile}`).")
+    asks = "Are the times right that the model predicts?"
 
     def answer(self) -> Text:
         """Says no more than was compared."""

@@ -87,12 +87,10 @@ def difference(one: Profile, others: Sequence[Profile]) -> Difference:
         raise messages.nothing_against(one.name)
     other = single(alike)
     stacks = (one.folded(), other.folded())
-    per = [one.data, other.data]
-    if None not in per:
-        unit, (first, second) = one.per, per
-    else:
-        unit, (first, second) = "", (1.0, sum(stacks[1].values()) / sum(stacks[0].values()))
-    scaled = tuple({stack: value / by for stack, value in part.items()} for part, by in zip(stacks, (first, second), strict=True))
+    unit, per = one.per, (one.data, other.data)
+    if None in per:
+        unit, per = "", (1.0, sum(stacks[1].values()) / sum(stacks[0].values()))
+    scaled = tuple({stack: value / by for stack, value in part.items()} for part, by in zip(stacks, per, strict=True))
     return Difference((one, other), scaled, unit)
 
 

@@ -53,7 +53,6 @@ no_finished_run = Message(
 bad_query = Message(
     "the query can't be answered: {why}\nThe tables are {tables}; `DESCRIBE measurements` lists a table's columns", BadInput
 )
-query_not_written = Message("{path} can't be written: {why}", BadInput)
 mark_unfilled = Message("{page}: <!--= {mark} --> can't be filled: {why}; see analysis/pages.py, or name another result", BadInput)
 no_notebook = Message("no notebook {path}: name one of notebooks/*.py in the experiment's `notebook:`", BadInput)
 notebook_stopped = Message("{notebook.name}: its Python process ended before the notebook did ({error}); is memory short?", VsprofError)
@@ -84,6 +83,7 @@ no_profile = Message(
 not_profiled = Message("nothing was counted by call stack or by function of the {what} {word!r}: name one of {known}", BadInput)
 several_profiles = Message("this file has one profile, and {labels:; } each have one: name one by --switch", BadInput)
 nothing_against = Message("nothing to set against {name}: no other profile has the same event, collector, traffic and load", BadInput)
+not_written = Message("{path} can't be written: {why}", BadInput)
 figure_not_written = Message(
     "can't draw into {path}: {why}; name a file that ends in .png, .svg or .pdf, in a folder that is there",
     BadInput,
@@ -225,7 +225,6 @@ no_rule = Message(
     BadInput,
 )
 no_rules = Message("no rules in {path}: {why}", BadInput)
-not_written = Message("{path} can't be written: {why}", BadInput)
 
 
 def nothing_to_judge(rule: str, metric: str, metrics: Sequence[str]) -> BadInput:

@@ -52,7 +52,7 @@ def write(found: pa.Table, path: Path) -> None:
         try:
             relation.write_parquet(str(path)) if path.suffix == ".parquet" else relation.write_csv(str(path))
         except duckdb.Error as error:
-            raise messages.query_not_written(path, str(error)) from None
+            raise messages.not_written(path, str(error)) from None
 
 
 def _flat(entry: dict[str, Any]) -> dict[str, Any]:

@@ -23,6 +23,7 @@ TRACKS = {
 }
 """A CPU's tracks, and what is on each. A guest's own kernel has two more, of the first two."""
 GUEST = "guest"
+Arrows = Mapping[Any, tuple[int, ...]]
 
 
 def trace(result: Result, run_id: str | None = None) -> tuple[bytes, list[dict[str, Any]]]:
@@ -69,21 +70,20 @@ def _runs(result: Result, run_id: str | None) -> dict[str, str]:
     known = result.timeline.select(["run_id", "case_id", "kind"], kind=["recorded"]).drop_duplicates("run_id").sort_values("run_id")
     if known.empty:
         raise messages.no_timeline(result.path)
-    if run_id is not None:
-        known = known[known["run_id"] == run_id]
-        if known.empty:
-            raise messages.no_timeline_of_run(run_id, sorted(result.timeline.select(["run_id"], kind=["recorded"])["run_id"].unique()))
-    first = known.drop_duplicates("case_id").set_index("case_id")["run_id"]
+    asked = known if run_id is None else known[known["run_id"] == run_id]
+    if asked.empty:
+        raise messages.no_timeline_of_run(run_id, list(known["run_id"]))
+    first = asked.drop_duplicates("case_id").set_index("case_id")["run_id"]
     return {case: first[case] for case in result.cases.index if case in first}
 
 
 def _write(made: Trace, top: int, part: pd.DataFrame) -> None:
-    arrows = _Arrows(made, part)
+    arrows = _arrows(made, part)
     known = part[part["kind"] == "recorded"].sort_values("cpu")
     for of in known.itertuples():
         own = made.track(f"CPU {of.cpu}{f' ({of.role})' if of.role else ''}", top)
         for name, spans in _tracks(part[part["cpu"] == of.cpu]):
-            made.slices(made.track(name, own), [_slice(row, arrows) for row in spans.itertuples()])
+            made.slices(made.track(name, own), [_slice(row, *arrows) for row in spans.itertuples()])
         if of.name:
             end = int(of.time_ns + of.duration_ns)
             made.slices(made.track("record", own), [Slice(end, end, f"ends here: {of.name}", of.kind)])
@@ -99,31 +99,29 @@ def _tracks(of_cpu: pd.DataFrame) -> Iterator[tuple[str, pd.DataFrame]]:
                 yield prefix + name, spans
 
 
-class _Arrows:
-    """From each waking to the next time that its thread gets a CPU. Threads of a guest are other threads than the host's."""
-
-    def __init__(self, made: Trace, part: pd.DataFrame) -> None:
-        self.ends: dict[Any, tuple[int, ...]] = {}
-        self.starts: dict[Any, tuple[int, ...]] = {}
-        woken: dict[tuple[Any, Any], Any] = {}
-        # A guest is on one CPU; its number tells it from another one, whose threads have the same ids.
-        spans = part[part["kind"].isin(["wake", "task"])].sort_values(["time_ns"])
-        for row in spans.itertuples():
-            who = (row.cpu if row.mode == GUEST else "host", row.thread)
-            if row.kind == "wake":
-                woken.setdefault(who, row.Index)
-            elif who in woken:
-                self.starts[woken.pop(who)] = self.ends[row.Index] = (made.arrow(),)
+def _arrows(made: Trace, part: pd.DataFrame) -> tuple[Arrows, Arrows]:
+    """From each waking to the next time that its thread gets a CPU: by row those that begin there, and those that end there. Threads of a
+    guest are other threads than the host's."""
+    starts, ends, woken = {}, {}, {}
+    # A guest is on one CPU; its number tells it from another one, whose threads have the same ids.
+    spans = part[part["kind"].isin(["wake", "task"])].sort_values(["time_ns"])
+    for row in spans.itertuples():
+        who = (row.cpu if row.mode == GUEST else "host", row.thread)
+        if row.kind == "wake":
+            woken.setdefault(who, row.Index)
+        elif who in woken:
+            starts[woken.pop(who)] = ends[row.Index] = (made.arrow(),)
+    return starts, ends
 
 
-def _slice(row: Any, arrows: _Arrows) -> Slice:
+def _slice(row: Any, starts: Arrows, ends: Arrows) -> Slice:
     begin, end = int(row.time_ns), int(row.time_ns + row.duration_ns)
     value = None if pd.isna(row.value) else int(row.value)
     details: dict[str, int | str] = {} if pd.isna(row.thread) else {"thread": int(row.thread)}
     name = _words(row.kind, row.name, value)
     if row.kind in COUNTED and value is not None:
         details[COUNTED[row.kind]] = value
-    return Slice(begin, end, name, row.kind, details, arrows.starts.get(row.Index, ()), arrows.ends.get(row.Index, ()))
+    return Slice(begin, end, name, row.kind, details, starts.get(row.Index, ()), ends.get(row.Index, ()))
 
 
 COUNTED = {"poll": "frames", "empty_polls": "polls", "ipi": "to CPU", "softirq": "packets"}

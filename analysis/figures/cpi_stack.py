@@ -25,10 +25,8 @@ def table(result: Result) -> pd.DataFrame:
     found = MODEL.summary(result, [*MODEL.per_data(*model.CYCLES, "cycles"), *cpi], role="path")
     found = found[found["traffic"].isin(list(vocabulary.per_data()))]
     short = found["metric"].str.removeprefix("model_").str.replace(r"_per_\w+$", "", regex=True)
-    counter = short.str.replace(r"^cpi", "cycles", regex=True)
-    return found.assign(
-        per=short.str.startswith("cpi").map({True: "instruction", False: "data"}), cause=counter.map(CAUSES).fillna("cycles")
-    )
+    per = short.str.startswith("cpi").map({True: "instruction", False: "data"})
+    return found.assign(per=per, cause=short.str.replace(r"^cpi", "cycles", regex=True).map(CAUSES).fillna("cycles"))
 
 
 def plot(table: pd.DataFrame) -> Figure:

@@ -49,13 +49,11 @@ def table(result: Result) -> pd.DataFrame:
 def _shares(part: pd.DataFrame) -> list[dict[str, float]]:
     """Windows of a repetition together; those without a packet say nothing."""
     bins = part.pivot_table(index="run_id", columns="bound", values="value", aggfunc="sum").sort_index(axis=1).fillna(0)
-    whole = bins.sum(axis=1)
-    bins, whole = bins[whole > 0], whole[whole > 0]
-    below = bins.cumsum(axis=1)
-    if whole.empty:
-        return []
+    below, whole = bins.cumsum(axis=1), bins.sum(axis=1)
     estimates = {bound: stats.estimate([np.array([run]) for run in zip(below[bound], whole, strict=True)]) for bound in bins}
-    return [{"bound": bound, "median": one.median, "low": one.low, "high": one.high, "n": one.n} for bound, one in estimates.items()]
+    return [
+        {"bound": bound, "median": one.median, "low": one.low, "high": one.high, "n": one.n} for bound, one in estimates.items() if one.n
+    ]
 
 
 def plot(table: pd.DataFrame) -> Figure:

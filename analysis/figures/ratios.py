@@ -33,10 +33,9 @@ def of_comparison(rows: pd.DataFrame, title: str) -> pd.DataFrame:
     shown = rows[rows["ratio"] > 0].head(MOST)
     names = shown["metric"] + [f" ({role})" if role not in ("all", "path") else "" for role in shown["role"]]
     names += [f", {style.traffic_name(traffic, load)}" for traffic, load in zip(shown["traffic"], shown["load"], strict=True)]
-    drawn = shown[["source", "ratio", "low", "high", "n"]].rename(columns={"ratio": "median"})
-    drawn.insert(0, "label", title)
-    drawn.insert(1, "what", names)
-    return drawn.assign(unit="ratio", sure=shown["verdict"].isin(["more", "less"]))
+    told = shown["verdict"].isin(["more", "less"])
+    drawn = shown.assign(label=title, what=names, median=shown["ratio"], unit="ratio", sure=told)
+    return drawn[["label", "what", "source", "median", "low", "high", "n", "unit", "sure"]]
 
 
 def plot(table: pd.DataFrame) -> Figure:

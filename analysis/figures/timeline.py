@@ -151,12 +151,9 @@ def _draw_arrows(axes: Axes, part: pd.DataFrame, places: dict[int, int]) -> None
     """From each waking to the next time that the thread gets a CPU. A guest's own threads are its own affair."""
     wakes = part[(part["kind"] == "wake") & (part["mode"] != "guest")]
     runs = part[(part["kind"] == "task") & (part["mode"] != "guest")]
+    look: dict[str, Any] = {"arrowstyle": "-|>", "color": style.INK, "lw": 1.1, "shrinkA": 0, "shrinkB": 0, "mutation_scale": 9}
     for wake in wakes.head(MOST_ARROWS).itertuples():
         after = runs[(runs["thread"] == wake.thread) & (runs["start_us"] >= wake.start_us)]
         if not after.empty:
-            _arrow(axes, (wake.start_us, places[wake.cpu]), (after.iloc[0]["start_us"], places[after.iloc[0]["cpu"]]))
-
-
-def _arrow(axes: Axes, begin: tuple[float, int], end: tuple[float, int]) -> None:
-    look: dict[str, Any] = {"arrowstyle": "-|>", "color": style.INK, "lw": 1.1, "shrinkA": 0, "shrinkB": 0, "mutation_scale": 9}
-    axes.annotate("", xy=end, xytext=begin, arrowprops=look, zorder=4)
+            begin, end = (wake.start_us, places[wake.cpu]), (after.iloc[0]["start_us"], places[after.iloc[0]["cpu"]])
+            axes.annotate("", xy=end, xytext=begin, arrowprops=look, zorder=4)
