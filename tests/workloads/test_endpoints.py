@@ -16,6 +16,7 @@ from vsprof.terms.placement import CpuPlan
 from vsprof.workloads.endpoints import vm as endpoint_vm
 from vsprof.workloads.endpoints.base import offloads_on
 from vsprof.workloads.endpoints.vm import Vm
+from vsprof.workloads.endpoints.vm_probe import ProbeVm
 from vsprof.workloads.topologies.vm2host import Vm2Host
 from vsprof.workloads.topologies.vm2vm import Vm2Vm
 
@@ -355,8 +356,26 @@ def test_virtual_machines_of_other_qemus_are_others(monkeypatch, other):
 def test_an_interface_that_does_not_come_fails_the_run(monkeypatch):
     made = vm("vhost-user")
     monkeypatch.setattr(made, "run", lambda command, **how: "")
-    with pytest.raises(RunFailed, match="guest1: its eth0 should have the address 52:54:00:76:67:01, it has none"):
+    with pytest.raises(RunFailed, match="guest1: no interface of it has the address 52:54:00:76:67:01"):
         made._await_interfaces()
+
+
+@pytest.mark.parametrize("swapped", [False, True])
+def test_interfaces_are_known_by_their_addresses_and_named_anew_where_the_second_was_found_first(monkeypatch, swapped):
+    place = {"vcpu": 2, "backend_cpu": 1, "housekeeping_cpu": 0}
+    made, asked = ProbeVm(None, 1, **place), []
+    (_, first), (_, second) = made.interfaces()
+    named = {first: "eth1", second: "eth0"} if swapped else {first: "eth0", second: "eth1"}
+
+    def run(command: str, **how) -> str:
+        asked.append(command)
+        return next((f"/sys/class/net/{name}/address\n" for mac, name in named.items() if mac in command), "")
+
+    monkeypatch.setattr(made, "run", run)
+    made._await_interfaces()
+    renamed = [command for command in asked if "ip link" in command]
+    away = "set -e; ip link set eth1 name to-eth0; ip link set eth0 name to-eth1"
+    assert renamed == ([f"{away}; ip link set to-eth0 name eth0; ip link set to-eth1 name eth1"] if swapped else [])
 
 
 class Plugged:

@@ -310,10 +310,17 @@ class Vm(Endpoint):
         return ((self.interface, self.mac),)
 
     def _await_interfaces(self) -> None:
-        for name, mac in self.interfaces():
-            there = f"for i in $(seq {PLUG_LOOKS}); do cat /sys/class/net/{name}/address 2>/dev/null && exit; sleep 0.05; done"
-            if (seen := self.run(there, seconds=LOOK_S).strip()) != mac:
-                raise messages.endpoint_failed(self.name, f"its {name} should have the address {mac}, it has {seen or 'none'}", "")
+        """Wait until all are there, by their addresses: where two are plugged in, the kernel may find, and name, the second one first."""
+        seen = {name: self._interface_of(mac) for name, mac in self.interfaces()}
+        if other := {now: name for name, now in seen.items() if now != name}:
+            away = [f"ip link set {now} name to-{name}" for now, name in other.items()]
+            self.run("; ".join(["set -e", *away, *(f"ip link set to-{name} name {name}" for name in other.values())]))
+
+    def _interface_of(self, mac: str) -> str:
+        looks = f"for i in $(seq {PLUG_LOOKS}); do grep -lx {mac} /sys/class/net/*/address && exit; sleep 0.05; done; true"
+        if not (path := self.run(looks, seconds=LOOK_S).strip()):
+            raise messages.endpoint_failed(self.name, f"no interface of it has the address {mac}", "")
+        return path.split("/")[4]
 
     def _plugs(self, ports: Sequence[Port]) -> Iterator[str]:
         """The commands for QEMU's monitor that give it an interface on each port."""
