@@ -103,9 +103,9 @@ def of_cases(result: Result, a: str, b: str) -> list[Comparison]:
     return [compared(Side(result, one), Side(result, other)) for one, other in pairs]
 
 
-def lost(a: Result, b: Result) -> list[str]:
-    """What cases of `a` have no finished run in `b`, by their labels: a switch that dies has no number that could be worse."""
-    return [str(label) for case, label in a.cases["label"].items() if case not in b.cases.index]
+def lost(a: Result, b: Result) -> dict[str, str]:
+    """What cases of `a` have no finished run in `b`, and their labels: a switch that dies has no number that could be worse."""
+    return {str(case): str(label) for case, label in a.cases["label"].items() if case not in b.cases.index}
 
 
 def of_path(rows: pd.DataFrame, table: pd.DataFrame) -> pd.DataFrame:

@@ -8,9 +8,10 @@ A rule names a metric and a ratio, B over A, that must not be: ``throughput<0.95
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from types import MappingProxyType
 from typing import Any
 from xml.etree import ElementTree as xml
 
@@ -28,6 +29,8 @@ STATUS = {FAILS: 1, UNTOLD: 3, HOLDS: 0}
 """The exit status of each outcome, the gravest first."""
 THROUGHPUT = "throughput"
 """In a rule: what each traffic at saturation is judged by, be it packets or bits a second."""
+NUMBER = ("source", "traffic", "load", "metric", "role", "unit")
+"""What names a number of a comparison."""
 _RULE = re.compile(
     r"\s*(?:(?P<traffic>\w+)(?:/(?P<load>\w+))?:)?\s*(?P<metric>\w+)(?:@(?P<role>[\w -]+?))?\s*(?P<sign>[<>])\s*(?P<bound>\d+(?:\.\d+)?)\s*"
 )
@@ -76,14 +79,26 @@ class Judged:
 
     rule: Rule
     title: str
-    where: str
-    """Traffic, metric and role, in words."""
+    case_id: Mapping[str, str | None]
+    """Of both sides, by their names `a` and `b`; None for the side that has no such case."""
+    number: Mapping[str, str | None]
+    """Which number was judged, by NUMBER; of a case that was lost what the rule says of it."""
     outcome: str
     ratio: float
     low: float | None
     high: float | None
     detectable: float | None
     n: int
+    verdict: str
+    """Of the comparison, which knows nothing of the rule: "more", "less", "not significant", …"""
+
+    @property
+    def where(self) -> str:
+        """Traffic, metric and role, in words."""
+        if self.n == 0:
+            return messages.LOST
+        role = "" if self.number["role"] in ("all", "path") else f" ({self.number['role']})"
+        return f"{style.traffic_name(self.number['traffic'], self.number['load'])}: {self.number['metric']}{role}"
 
     @property
     def reason(self) -> str:
@@ -98,7 +113,10 @@ class Judged:
         return f"{told}; {self.n} repetitions show a difference of {units.significant(100 * self.detectable, 2)} % or more"
 
     def to_json(self) -> dict[str, Any]:
-        return {name: units.finite(value) for name, value in {**vars(self), "rule": self.rule.text}.items()}
+        """As docs/gating.md lists it; scripts rely on the names. Those of NUMBER and `verdict` are as in the comparison's metrics."""
+        told = {"rule": self.rule.text, "title": self.title, "case_id": dict(self.case_id), **self.number, "where": self.where}
+        rest = {name: getattr(self, name) for name in ("ratio", "low", "high", "detectable", "n", "verdict", "outcome")}
+        return {name: units.finite(value) for name, value in {**told, **rest}.items()}
 
 
 def rules(given: Iterable[str], file: Path | None, asked: Sequence[Path] = ()) -> list[Rule]:
@@ -118,28 +136,31 @@ def rules(given: Iterable[str], file: Path | None, asked: Sequence[Path] = ()) -
     return [Rule.read(one) for one in found]
 
 
-def judge(found: Sequence[Comparison], asked: Iterable[Rule], lost: Iterable[str] = ()) -> list[Judged]:
+def judge(found: Sequence[Comparison], asked: Iterable[Rule], lost: Mapping[str, str] = MappingProxyType({})) -> list[Judged]:
     """Each rule for each pair of like cases; of `lost` cases, which the second result does not have, nobody can tell. Raises ``BadInput``
     for a rule about nothing that was counted."""
     asked = list(asked)
-    judged = [
-        Judged(rule, name, "no finished run in the second result", UNTOLD, np.nan, None, None, None, 0) for rule in asked for name in lost
-    ]
+    judged = [_lost(rule, case, label) for rule in asked for case, label in lost.items()]
     for rule in asked:
         about = [(one, row) for one in found for row in rule.of(one.table).itertuples()]
         if not about:
             raise messages.nothing_to_judge(rule.text, rule.metric, sorted({name for one in found for name in one.table["metric"]}))
-        judged += [_judged(rule, one.title, row) for one, row in about]
+        judged += [_judged(rule, one, row) for one, row in about]
     return judged
 
 
-def _judged(rule: Rule, title: str, row: Any) -> Judged:
+def _judged(rule: Rule, pair: Comparison, row: Any) -> Judged:
     equal = row.a == row.b == 0
     outcome = HOLDS if equal else rule.outcome(row.low, row.high)
-    role = "" if row.role in ("all", "path") else f" ({row.role})"
-    where = f"{style.traffic_name(row.traffic, row.load)}: {row.metric}{role}"
+    cases = {"a": pair.a.case, "b": pair.b.case}
+    number = {name: getattr(row, name) for name in NUMBER}
     ratio, low, high = (1.0, 1.0, 1.0) if equal else (row.ratio, row.low, row.high)
-    return Judged(rule, title, where, outcome, ratio, low, high, row.detectable, int(row.n))
+    return Judged(rule, pair.title, cases, number, outcome, ratio, low, high, row.detectable, int(row.n), row.verdict)
+
+
+def _lost(rule: Rule, case: str, label: str) -> Judged:
+    number = {name: getattr(rule, name, None) for name in NUMBER}
+    return Judged(rule, label, {"a": case, "b": None}, number, UNTOLD, np.nan, None, None, None, 0, messages.LOST)
 
 
 def worst(judged: Iterable[Judged]) -> str:

@@ -219,6 +219,7 @@ def bad_validation(path: Path, key: str, why: str, seen: object, more: int, targ
 
 # --- The gate of `vsprof compare` -------------------------------------------------------------------------------------
 
+LOST = "no finished run in the second result"
 no_rule = Message(
     "--fail-on {text!r} is no rule: it takes a metric, < or >, and a ratio above 0, such as 'throughput<0.95', "
     "'udp_flood:context_switches_per_packet>1.2' or 'model_cpi@switch>1.1'",

@@ -225,7 +225,7 @@ def _compare(asked: argparse.Namespace) -> int:
         both = [load.load(Results.open(word).folder) for word in words]
         found, lost = compare.of_results(*both), compare.lost(*both)
     else:
-        found, lost = compare.of_cases(load.load(Results.open(asked.within).folder), *words), []
+        found, lost = compare.of_cases(load.load(Results.open(asked.within).folder), *words), {}
     judged = gate.judge(found, rules, lost)
     if asked.figure:
         compare_text.draw(found, asked.figure)

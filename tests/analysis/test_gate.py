@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 import contextlib
+import io
 import json
 from pathlib import Path
 from xml.etree import ElementTree
@@ -178,4 +179,54 @@ def test_a_case_that_the_second_result_lost_is_not_passed_over(sample, tmp_path,
     assert gate.worst(judged) == UNTOLD
     assert "no finished run in the second result" in gate.text(judged)
     assert gate.junit(judged).count("<error") == 1
-    assert json.loads(json.dumps([one.to_json() for one in judged]))[0]["ratio"] is None
+    [row, *_] = json.loads(json.dumps([one.to_json() for one in judged]))
+    assert (row["ratio"], row["n"], row["metric"]) == (None, 0, "throughput")
+    assert row["case_id"]["a"] in set(result.cases.index)
+    assert row["case_id"]["b"] is None
+
+
+@pytest.fixture(scope="module")
+def said(path):
+    """What a script reads of a rule that holds."""
+    printed = io.StringIO()
+    with contextlib.redirect_stdout(printed):
+        assert cli.main([*TWO, str(path), "--json", "--fail-on", "udp_flood/saturation:packet_rate_received<0.01"]) == 0
+    return json.loads(printed.getvalue())
+
+
+def test_scripts_rely_on_these_names(said):
+    """Names may be added, to this test and to docs/gating.md; none may go or mean something else."""
+    assert said.keys() == {"comparisons", "gate"}
+    assert said["gate"].keys() == {"outcome", "rules"}
+    row = said["gate"]["rules"][0]
+    assert list(row) == [
+        "rule", "title", "case_id", "source", "traffic", "load", "metric", "role", "unit", "where",
+        "ratio", "low", "high", "detectable", "n", "verdict", "outcome",
+    ]  # fmt: skip
+    assert row["case_id"].keys() == {"a", "b"}
+    [one] = said["comparisons"]
+    assert list(one) == ["a", "b", "verdict", "metrics", "parts"]
+    assert list(one["a"]) == list(one["b"]) == ["result", "case_id", "label"]
+    assert list(one["metrics"][0]) == [
+        "source", "traffic", "load", "metric", "role", "unit", "a", "b", "ratio", "low", "high", "effect", "detectable", "n", "verdict",
+        "better",
+    ]  # fmt: skip
+    assert set(one["parts"][0]) == {"split", "role", "cause", "part", "low", "high", "n", "source", "traffic", "load"}
+
+
+def test_the_names_are_in_the_page(said):
+    page = (Path(__file__).resolve().parents[2] / "docs" / "gating.md").read_text().partition("## JSON")[2].partition("\n## ")[0]
+    [one] = said["comparisons"]
+    for name in {*said["gate"]["rules"][0], *one, *one["a"], *one["metrics"][0], *one["parts"][0]}:
+        assert f"`{name}`" in page, name
+
+
+def test_a_judged_row_is_one_of_the_comparison(said):
+    [row], [one] = said["gate"]["rules"], said["comparisons"]
+    assert row["case_id"] == {side: one[side]["case_id"] for side in "ab"}
+    [same] = [metric for metric in one["metrics"] if all(metric[name] == row[name] for name in gate.NUMBER)]
+    assert {name: same[name] for name in ("ratio", "low", "high", "n", "verdict")} == {
+        name: row[name] for name in ("ratio", "low", "high", "n", "verdict")
+    }
+    assert (row["rule"], row["outcome"]) == ("udp_flood/saturation:packet_rate_received<0.01", HOLDS)
+    assert (row["traffic"], row["load"], row["unit"]) == ("udp_flood", "saturation", "packets/s")
