@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from types import MappingProxyType
 from typing import Any
@@ -23,6 +23,7 @@ from vsprof.analysis import compare, messages, style, vocabulary
 from vsprof.analysis.compare import Comparison
 from vsprof.analysis.source import select
 from vsprof.terms import units
+from vsprof.terms.errors import BadInput
 
 FAILS, HOLDS, UNTOLD = "fails", "holds", "can't tell"
 STATUS = {FAILS: 1, UNTOLD: 3, HOLDS: 0}
@@ -31,9 +32,10 @@ THROUGHPUT = "throughput"
 """In a rule: what each traffic at saturation is judged by, be it packets or bits a second."""
 NUMBER = ("source", "traffic", "load", "metric", "role", "unit")
 """What names a number of a comparison."""
-_RULE = re.compile(
-    r"\s*(?:(?P<traffic>\w+)(?:/(?P<load>\w+))?:)?\s*(?P<metric>\w+)(?:@(?P<role>[\w -]+?))?\s*(?P<sign>[<>])\s*(?P<bound>\d+(?:\.\d+)?)\s*"
-)
+_SUBJECT = re.compile(r"\s*(?:(?P<traffic>\w+)(?:/(?P<load>\w+))?:)?\s*(?P<metric>\w+)(?:@(?P<role>[\w -]+?))?\s*")
+_SIGN = re.compile(r"[<>=!~≤≥]+")
+_BOUND = re.compile(r"\s*(?P<bound>\d+(?:\.\d+)?)\s*")
+FAIL_ON = "--fail-on"
 
 
 @dataclass(frozen=True)
@@ -47,13 +49,22 @@ class Rule:
     traffic: str | None = None
     load: str | None = None
     role: str | None = None
+    place: str = field(default=FAIL_ON, compare=False)
+    """Where it stands: the option, or a file and the rule's number in it."""
 
     @classmethod
-    def read(cls, text: str) -> Rule:
-        """Raises ``BadInput``."""
-        if not (match := _RULE.fullmatch(text)) or not float(match["bound"]):
-            raise messages.no_rule(text)
-        return cls(text.strip(), **{**match.groupdict(), "bound": float(match["bound"])})
+    def read(cls, text: str, place: str = FAIL_ON) -> Rule:
+        """Raises ``BadInput``, which says what of the text is wrong."""
+        if not (sign := _SIGN.search(text)):
+            raise messages.no_rule(place, text, messages.NO_OPERATOR if text.strip() else messages.NO_RULE)
+        if sign[0] not in ("<", ">"):
+            raise messages.no_rule(place, text, messages.wrong_operator(sign[0]))
+        before, after = text[: sign.start()], text[sign.end() :]
+        if not (subject := _SUBJECT.fullmatch(before)):
+            raise messages.no_rule(place, text, messages.wrong_subject(before.strip()))
+        if not (bound := _BOUND.fullmatch(after)) or not float(bound["bound"]):
+            raise messages.no_rule(place, text, messages.wrong_bound(after.strip()))
+        return cls(text.strip(), sign=sign[0], bound=float(bound["bound"]), place=place, **subject.groupdict())
 
     def of(self, table: pd.DataFrame) -> pd.DataFrame:
         """The rows of a comparison that it is about: of the whole path, or of the switch's own, unless it names a role."""
@@ -122,18 +133,26 @@ class Judged:
 def rules(given: Iterable[str], file: Path | None, asked: Sequence[Path] = ()) -> list[Rule]:
     """Those of the command line, then those of a YAML file, which is a list of them. Raises ``BadInput``, also where there is none and
     somebody `asked` for files about them: a gate without rules would always hold."""
-    found = list(given)
+    found = [Rule.read(one) for one in given]
     if asked and not found and file is None:
-        raise messages.no_rules(asked[0], "it needs --fail-on or --rules")
-    if file is not None:
-        try:
-            listed = yaml.safe_load(file.read_text(encoding="utf-8"))
-        except (OSError, UnicodeDecodeError, yaml.YAMLError) as error:
-            raise messages.no_rules(file, error) from error
-        if not isinstance(listed, list) or not listed or not all(isinstance(one, str) for one in listed):
-            raise messages.no_rules(file, "it must be a list of rules, each such as `throughput<0.95`")
-        found += listed
-    return [Rule.read(one) for one in found]
+        raise messages.no_rules_asked(asked[0])
+    return found if file is None else [*found, *_in_file(file)]
+
+
+def _in_file(path: Path) -> list[Rule]:
+    try:
+        listed = yaml.safe_load(path.read_text(encoding="utf-8"))
+    except yaml.YAMLError as error:
+        raise messages.bad_yaml(path, error) from error
+    except (OSError, UnicodeDecodeError) as error:
+        raise messages.unreadable_rules(path, getattr(error, "strerror", None) or error) from error
+    if not isinstance(listed, list) or not listed:
+        raise messages.no_list_of_rules(path, listed)
+    places = {f"{path}, rule {number}:": one for number, one in enumerate(listed, 1)}
+    for place, one in places.items():
+        if not isinstance(one, str):
+            raise messages.rule_is_no_text(place.rstrip(":"), one)
+    return [Rule.read(one, place) for place, one in places.items()]
 
 
 def judge(found: Sequence[Comparison], asked: Iterable[Rule], lost: Mapping[str, str] = MappingProxyType({})) -> list[Judged]:
@@ -144,9 +163,25 @@ def judge(found: Sequence[Comparison], asked: Iterable[Rule], lost: Mapping[str,
     for rule in asked:
         about = [(one, row) for one in found for row in rule.of(one.table).itertuples()]
         if not about:
-            raise messages.nothing_to_judge(rule.text, rule.metric, sorted({name for one in found for name in one.table["metric"]}))
+            raise _about_nothing(rule, pd.concat([one.table for one in found], ignore_index=True))
         judged += [_judged(rule, one, row) for one, row in about]
     return judged
+
+
+def _about_nothing(rule: Rule, table: pd.DataFrame) -> BadInput:
+    """The first of its words that the numbers of `table` have not, each looked for among those that have the words before it."""
+    told = table
+    for what in ("traffic", "load", "metric", "role"):
+        seen = getattr(rule, what)
+        if seen is None or (what, seen) == ("metric", THROUGHPUT):
+            continue
+        among = told
+        told = told[told[what] == seen]
+        if told.empty:
+            known = [*among[what].unique(), *([THROUGHPUT] if what == "metric" else [])]
+            return messages.nothing_to_judge(rule.place, rule.text, what, seen, sorted(known))
+    # Its words are all there, as far as it has some: then it is about the whole path, and the metric is of single roles.
+    return messages.nothing_to_judge(rule.place, rule.text, "metric", rule.metric, [])
 
 
 def _judged(rule: Rule, pair: Comparison, row: Any) -> Judged:

@@ -220,17 +220,50 @@ def bad_validation(path: Path, key: str, why: str, seen: object, more: int, targ
 # --- The gate of `vsprof compare` -------------------------------------------------------------------------------------
 
 LOST = "no finished run in the second result"
+RULES_WANTED = "need a list, a rule a line, such as `- throughput<0.95`"
+NO_RULE = "it is empty"
+NO_OPERATOR = "it has neither < nor >"
 no_rule = Message(
-    "--fail-on {text!r} is no rule: it takes a metric, < or >, and a ratio above 0, such as 'throughput<0.95', "
-    "'udp_flood:context_switches_per_packet>1.2' or 'model_cpi@switch>1.1'",
+    "{place} {text!r} is no rule: {why}. A rule is a metric, < or >, and a ratio above 0: 'throughput<0.95', "
+    "'udp_flood:context_switches_per_packet>1.2', 'model_cpi@switch>1.1'",
     BadInput,
 )
-no_rules = Message("no rules in {path}: {why}", BadInput)
+wrong_operator = Message("{seen!r} is no operator, < and > are")
+wrong_subject = Message(
+    "{seen!r} is no metric, written METRIC, METRIC@ROLE, TRAFFIC:METRIC or TRAFFIC/LOAD:METRIC, in letters, digits and _"
+)
+wrong_bound = Message("{seen!r} is no ratio, a number above 0 is, such as 0.95")
+no_rules_asked = Message("no rules for {path}: it needs --fail-on or --rules", BadInput)
+unreadable_rules = Message("the rules in {path} can't be read: {why}", BadInput)
+_KINDS = {type(None): "nothing", dict: "a mapping", list: "a list", str: "a text", bool: "yes or no", int: "a number", float: "a number"}
 
 
-def nothing_to_judge(rule: str, metric: str, metrics: Sequence[str]) -> BadInput:
-    near_it = ", ".join(difflib.get_close_matches(metric, [*metrics, "throughput"], n=5))
+def no_list_of_rules(path: Path, seen: object) -> BadInput:
+    found = "nothing in it" if seen is None else "no rule in its list" if seen == [] else _shown(seen)
+    return BadInput(f"{path} has {found}; {RULES_WANTED}")
+
+
+def rule_is_no_text(place: str, seen: object) -> BadInput:
+    return BadInput(f"{place} is {_shown(seen)}; {RULES_WANTED}")
+
+
+def bad_yaml(path: Path, error: Exception) -> BadInput:
+    """PyYAML's own text is five lines, of which three show its parser."""
+    mark, problem = getattr(error, "problem_mark", None), getattr(error, "problem", None)
+    where = f", line {mark.line + 1}, column {mark.column + 1}" if mark else ""
+    return BadInput(f"{path}{where}: no YAML ({problem or error}); {RULES_WANTED}")
+
+
+def nothing_to_judge(place: str, rule: str, what: str, seen: str, known: Sequence[str]) -> BadInput:
+    """`what` of the rule is not among what both sides have: traffic, load, metric or role. Metrics are too many to list."""
+    near = difflib.get_close_matches(seen, known, n=5)
+    there = (f"near it: {', '.join(near)}; " if near else "") if what == "metric" else f"use {' or '.join(known)}; "
     return BadInput(
-        f"--fail-on {rule!r} is about nothing that both sides have{f'; near it: {near_it}' if near_it else ''}; "
+        f"{place} {rule!r}: there is no {what} {seen!r} that both sides have; {there}"
         "`vsprof compare … --all` shows every metric, with its traffic and role"
     )
+
+
+def _shown(seen: object) -> str:
+    kind = _KINDS.get(type(seen), f"a {type(seen).__name__}")
+    return kind if seen is None else f"{kind}: {reprlib.repr(seen)}"

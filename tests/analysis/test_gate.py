@@ -46,11 +46,59 @@ def test_a_rule_is_read(text, rule):
 
 
 @pytest.mark.parametrize(
-    "text", ["", "throughput", "throughput=1", "throughput<", "<1", "throughput<-1", "throughput<0", "a b<1", "throughput<1<2"]
+    ("text", "why"),
+    [
+        ("", "it is empty"),
+        ("throughput", "it has neither < nor >"),
+        ("throughput=1", "'=' is no operator, < and > are"),
+        ("throughput<=0.95", "'<=' is no operator, < and > are"),
+        ("throughput==0.95", "'==' is no operator"),
+        ("throughput<", "'' is no ratio, a number above 0 is"),
+        ("<1", "'' is no metric"),
+        ("throughput<-1", "'-1' is no ratio"),
+        ("throughput<0", "'0' is no ratio"),
+        ("throughput<0,95", "'0,95' is no ratio"),
+        ("throughput<five", "'five' is no ratio"),
+        ("throughput<1<2", "'1<2' is no ratio"),
+        ("a b<1", "'a b' is no metric, written METRIC, METRIC@ROLE, "),
+        ("udp-flood:throughput<1", "'udp-flood:throughput' is no metric"),
+    ],
 )
-def test_what_is_no_rule_is_refused_with_examples(text):
-    with pytest.raises(BadInput, match="is no rule: it takes a metric"):
+def test_what_is_no_rule_is_refused_with_the_reason_and_examples(text, why):
+    with pytest.raises(BadInput) as refused:
         Rule.read(text)
+    assert f"--fail-on {text!r} is no rule: {why}" in str(refused.value)
+    assert "'throughput<0.95'" in str(refused.value)
+
+
+@pytest.mark.parametrize(
+    ("content", "said"),
+    [
+        ("", " has nothing in it; need a list"),
+        ("[]", " has no rule in its list; need a list"),
+        ("throughput<0.95", " has a text: 'throughput<0.95'; need a list"),
+        ("fail_on: throughput<0.95", " has a mapping: {'fail_on': 'throughput<0.95'}; need a list"),
+        ("- throughput<0.95\n- 0.95", ", rule 2 is a number: 0.95; need a list"),
+        ("- throughput<0.95\n- metric: throughput", ", rule 2 is a mapping: {'metric': 'throughput'}; need a list"),
+        ("- throughput<0.95\n-", ", rule 2 is nothing; need a list"),
+        ("- throughput<0.95\n- [throughput<0.95\n", ", line 3, column 1: no YAML (expected ',' or ']', but got '<stream end>')"),
+        ("- throughput<0.95\n- throughput<=1", ", rule 2: 'throughput<=1' is no rule: '<=' is no operator"),
+    ],
+)
+def test_a_wrong_file_is_refused_with_its_name_and_the_rule_s_number(tmp_path, content, said):
+    path = tmp_path / "rules.yaml"
+    path.write_text(content)
+    with pytest.raises(BadInput) as refused:
+        gate.rules([], path)
+    assert f"{path}{said}" in str(refused.value)
+
+
+def test_a_file_that_can_not_be_read_is_named(tmp_path):
+    (tmp_path / "bytes.yaml").write_bytes(b"\xff\xfe-")
+    with pytest.raises(BadInput, match=r"the rules in .*bytes.yaml can't be read: 'utf-8' codec"):
+        gate.rules([], tmp_path / "bytes.yaml")
+    with pytest.raises(BadInput, match=r"the rules in .*none.yaml can't be read: No such file"):
+        gate.rules([], tmp_path / "none.yaml")
 
 
 @given(st.text(max_size=40))
@@ -102,9 +150,21 @@ def test_a_rule_of_one_traffic_load_and_role(found):
     assert all(where.endswith("(switch)") for where, _ in outcomes(found, "context_switches_per_packet@switch>1000"))
 
 
-def test_a_rule_about_nothing_names_what_is_near(found):
-    with pytest.raises(BadInput, match=r"near it: .*packet_rate_received"):
-        gate.judge(found, [Rule.read("packet_rate_recieved<1")])
+@pytest.mark.parametrize(
+    ("text", "said"),
+    [
+        ("packet_rate_recieved<1", "there is no metric 'packet_rate_recieved' that both sides have; near it: packet_rate_received"),
+        ("thruput<1", "there is no metric 'thruput' that both sides have; near it: throughput"),
+        ("udp_floood:throughput<1", "there is no traffic 'udp_floood' that both sides have; use ping_paced or tcp_stream or udp_flood"),
+        ("udp_flood/full:goodput<1", "there is no load 'full' that both sides have; use equal or saturation"),
+        ("udp_flood:goodput<1", "there is no metric 'goodput' that both sides have"),
+        ("context_switches_per_packet@swich<1", "there is no role 'swich' that both sides have; use "),
+    ],
+)
+def test_a_rule_about_nothing_names_the_word_and_what_there_is(found, text, said):
+    with pytest.raises(BadInput) as refused:
+        gate.judge(found, [Rule.read(text, "rules.yaml, rule 3:")])
+    assert str(refused.value).startswith(f"rules.yaml, rule 3: {text!r}: {said}")
 
 
 def test_the_gravest_outcome_is_the_exit_status(path, capsys):
