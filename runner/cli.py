@@ -19,7 +19,7 @@ from types import FrameType
 from typing import Any
 
 from vsprof.collectors.events import importer
-from vsprof.runner import campaign, clean, doctor, events, messages, notebook, overrides, parse, results, servers, sweep, words
+from vsprof.runner import campaign, clean, doctor, events, messages, names, notebook, overrides, parse, results, servers, sweep, words
 from vsprof.runner import experiment as experiments
 from vsprof.runner.experiment import Experiment
 from vsprof.runner.progress import Progress
@@ -328,6 +328,12 @@ def _completion(asked: argparse.Namespace) -> int:
     return 0
 
 
+def _names(asked: argparse.Namespace) -> int:
+    found = names.of(asked.kind)
+    _print(asked, found, "\n".join(found))
+    return 0
+
+
 def _man(_: argparse.Namespace) -> int:
     from argparse_manpage.manpage import Manpage  # noqa: PLC0415
 
@@ -369,6 +375,9 @@ def _parser() -> argparse.ArgumentParser:
     tidy.add_argument("--json", action="store_true", help=JSON)
     shell = _command(commands, "completion", _completion, "print what completes this command in a shell, for its start-up file")
     shell.add_argument("shell", choices=["bash", "zsh", "tcsh"])
+    known = _command(commands, "names", _names, "print the names that a shell completes")
+    known.add_argument("kind", choices=list(names.KINDS), metavar="KIND", help="one of: " + ", ".join(names.KINDS))
+    known.add_argument("--json", action="store_true", help=JSON)
     _command(commands, "man", _man, "print the manual page: `vsprof man | man -l -`")
     return parser
 
@@ -384,14 +393,15 @@ def _add_measuring(commands: Any) -> None:
         "--snakemake", default="", metavar="OPTIONS", help="more options for Snakemake: '--default-resources slurm_account=x'"
     )
     job = _command(commands, "job", _job, "do one run of a result: what the jobs of a sweep call")
-    job.add_argument("result", type=Path)
+    names.complete(job.add_argument("result", type=Path), "results")
     job.add_argument("run_id", metavar="RUN", help="such as r002")
     job.add_argument("--json", action="store_true", help=JSON)
 
 
 def _add_campaign(run: argparse.ArgumentParser) -> None:
-    run.add_argument("experiment", nargs="?", help="a name in experiments/, or the path of a YAML file")
-    run.add_argument("--testbed", default=campaign.AUTO, help="auto (default) or one of: " + ", ".join(experiments.TESTBEDS))
+    names.complete(run.add_argument("experiment", nargs="?", help="a name in experiments/, or the path of a YAML file"), "experiments")
+    testbed = run.add_argument("--testbed", default=campaign.AUTO, help="auto (default) or one of: " + ", ".join(experiments.TESTBEDS))
+    names.complete(testbed, "testbeds")
     run.add_argument("--cpus", type=int, help="CPUs of the emulated host: 2, 4 (default), or 6 (default with two nodes)")
     run.add_argument("--tune", action="store_true", help="native: write the settings that doctor advises for the time of each run")
     run.add_argument("--inventory", type=Path, help="measure on a server of this Ansible inventory (testbed remote)")
@@ -401,7 +411,8 @@ def _add_campaign(run: argparse.ArgumentParser) -> None:
         "--clock", choices=list(CLOCKS), help="whose time passes in the lab's windows: the modelled processor's (default) or the emulator's"
     )
     run.add_argument("--seed", type=int, help="seed of the random order (default: a new one, kept in the manifest)")
-    run.add_argument("--resume", nargs="?", const="", metavar="RESULT", help="go on with a broken campaign (default: the newest)")
+    again = run.add_argument("--resume", nargs="?", const="", metavar="RESULT", help="go on with a broken campaign (default: the newest)")
+    names.complete(again, "results")
     talk = run.add_mutually_exclusive_group()
     talk.add_argument("--verbose", action="store_true", help="print every step, and now and then what each CPU does")
     talk.add_argument("--quiet", action="store_true", help="print warnings alone, and where the result is")
@@ -412,34 +423,37 @@ def _add_campaign(run: argparse.ArgumentParser) -> None:
 
 def _add_reading(commands: Any) -> None:
     report = _command(commands, "report", _report, "rebuild a result's report from what is stored")
-    report.add_argument("result", nargs="?", default=results.LATEST, help="a folder, or a name below results/ (default: latest)")
+    _add_result(report)
     report.add_argument("--json", action="store_true", help=JSON)
 
     own = _command(commands, "notebook", _notebook, "open a copy of a result's notebook in Jupyter, to go on from")
-    own.add_argument("result", nargs="?", default=results.LATEST, help="a folder, or a name below results/ (default: latest)")
+    _add_result(own)
     own.add_argument("--no-browser", action="store_true", help="make the copy only, and print where it is")
     own.add_argument("--json", action="store_true", help=JSON)
 
     show = _command(commands, "show", _show, "print a result's summary")
-    show.add_argument("result", nargs="?", default=results.LATEST)
+    _add_result(show)
     show.add_argument("--json", action="store_true")
 
     when = _command(commands, "timeline", _timeline, "write what happened when on each CPU as a trace that Perfetto opens")
-    when.add_argument("result", nargs="?", default=results.LATEST, help="a folder, or a name below results/ (default: latest)")
+    _add_result(when)
     when.add_argument("--run-id", metavar="RUN", help="of this run alone, such as r002 (default: the first one of each case)")
     when.add_argument("--out", type=Path, metavar="FILE", help="where to write (default: timeline.pftrace in the result)")
     when.add_argument("--json", action="store_true", help=JSON)
 
     question = _command(commands, "query", _query, "ask a result's tables in SQL (DuckDB's)")
     question.add_argument("sql", help="such as 'SELECT name, median(value) FROM measurements GROUP BY name'")
-    question.add_argument("--in", dest="within", default=results.LATEST, metavar="RESULT", help="of which result (default: latest)")
+    _add_within(question, "of which result (default: latest)")
     question.add_argument("--out", type=Path, metavar="FILE", help="write the rows as CSV, or as Parquet if it ends so")
     question.add_argument("--json", action="store_true", help=JSON)
 
     two = _command(commands, "compare", _compare, "print every metric's ratio of two switches, or of two results, and what makes it")
-    two.add_argument("a", help="a switch, an access or a case's label in the result; or a result's folder")
-    two.add_argument("b", help="the other one: a ratio above 1 means more with it")
-    two.add_argument("--in", dest="within", default=results.LATEST, metavar="RESULT", help="the result that holds both (default: latest)")
+    for side, text in (
+        ("a", "a switch, an access or a case's label in the result; or a result's folder"),
+        ("b", "the other one: a ratio above 1 means more with it"),
+    ):
+        names.complete(two.add_argument(side, help=text), "cases")
+    _add_within(two, "the result that holds both (default: latest)")
     two.add_argument("--all", action="store_true", help="every metric of every role, not the packet path's differences alone")
     two.add_argument("--figure", type=Path, metavar="FILE", help="also draw the ratios into a PNG, SVG or PDF file")
     two.add_argument("--json", action="store_true")
@@ -451,19 +465,31 @@ def _add_reading(commands: Any) -> None:
     two.add_argument("--markdown", type=Path, metavar="FILE", help="the same as a table for a pull request")
 
     stacks = _command(commands, "stacks", _stacks, "list what was counted by call stack or function, and write it for other programs")
-    stacks.add_argument("result", nargs="?", default=results.LATEST, help="a folder, or a name below results/ (default: latest)")
-    stacks.add_argument("--switch", metavar="CASE", help="of this switch, access or case's label alone")
-    stacks.add_argument("--event", metavar="NAME", help="of this event alone, such as l1d_misses (default in a file of one: the first)")
-    stacks.add_argument("--traffic", metavar="NAME", help="while this traffic was sent (default: the flood, at saturation)")
-    stacks.add_argument("--against", metavar="CASE", help="the difference to another switch, access or label, or to another result")
+    _add_result(stacks)
+    for option, kind, metavar, text in (
+        ("--switch", "cases", "CASE", "of this switch, access or case's label alone"),
+        ("--event", "events", "NAME", "of this event alone, such as l1d_misses (default in a file of one: the first)"),
+        ("--traffic", "traffics", "NAME", "while this traffic was sent (default: the flood, at saturation)"),
+        ("--against", "cases", "CASE", "the difference to another switch, access or label, or to another result"),
+    ):
+        names.complete(stacks.add_argument(option, metavar=metavar, help=text), kind)
     stacks.add_argument("--folded", type=Path, metavar="FILE", help="write folded stacks, a line each (-: to standard output)")
     stacks.add_argument("--speedscope", type=Path, metavar="FILE", help="write speedscope's JSON, with all that was chosen")
     stacks.add_argument("--svg", type=Path, metavar="FILE", help="draw a flame graph to zoom into")
     stacks.add_argument("--json", action="store_true", help=JSON)
 
     again = _command(commands, "parse", _parse, "recompute a result's measurements from raw/")
-    again.add_argument("result", nargs="?", default=results.LATEST)
+    _add_result(again)
     again.add_argument("--json", action="store_true", help=JSON)
+
+
+def _add_result(command: argparse.ArgumentParser) -> None:
+    text = "a folder, or a name below results/ (default: latest)"
+    names.complete(command.add_argument("result", nargs="?", default=results.LATEST, help=text), "results")
+
+
+def _add_within(command: argparse.ArgumentParser, text: str) -> None:
+    names.complete(command.add_argument("--in", dest="within", default=results.LATEST, metavar="RESULT", help=text), "results")
 
 
 def _add_looking(commands: Any) -> None:
@@ -474,7 +500,8 @@ def _add_looking(commands: Any) -> None:
     counting = _command(commands, "events", _events, "list the PMU events and metrics that this host can count, and why not the others")
     counting.add_argument("--json", action="store_true")
     counting.add_argument("--events", type=Path, action="append", default=[], metavar="PATH", help="a JSON file of your own, or a folder")
-    counting.add_argument("--microarchitecture", metavar="NAME", help="list the events of another processor, such as zen5; tries nothing")
+    text = "list the events of another processor, such as zen5; tries nothing"
+    names.complete(counting.add_argument("--microarchitecture", metavar="NAME", help=text), "processors")
 
     vendors = _command(
         counting.add_subparsers(metavar="COMMAND"),

@@ -10,6 +10,7 @@ import sys
 import traceback
 from pathlib import Path
 
+from vsprof.runner import names
 from vsprof.terms import errors, places
 
 OWN_ERROR = 70
@@ -26,7 +27,7 @@ def main() -> int:
     parser = argparse.ArgumentParser(prog="vsprof", add_help=False, allow_abbrev=False)
     parser.add_argument("--plugins", action="append", default=[])
     parser.add_argument("--results")
-    given, _ = parser.parse_known_args()
+    given, rest = parser.parse_known_args()
     for folder in given.plugins:
         if not os.path.isdir(folder):
             print(f"vsprof: --plugins {folder}: no such folder", file=sys.stderr)
@@ -37,6 +38,10 @@ def main() -> int:
         # For what is imported now, and for vsprof's own children.
         places.RESULTS = Path(given.results).absolute()
         os.environ[places.RESULTS_NAMED] = str(places.RESULTS)
+    if rest[:1] == ["names"] and len(rest) == 2 and rest[1] in names.KINDS:
+        # A shell asks, and its user waits: the command line takes seconds to be imported.
+        print("\n".join(names.of(rest[1])))
+        return 0
     try:
         # Only now: plug-ins and results are looked for while this is imported.
         from vsprof.runner import cli  # noqa: PLC0415

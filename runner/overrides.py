@@ -9,7 +9,7 @@ from typing import Any
 import yaml
 
 from vsprof.runner import experiment as experiments
-from vsprof.runner import messages
+from vsprof.runner import messages, names
 from vsprof.runner.experiment import Experiment
 from vsprof.testbeds.base import MODELLED
 from vsprof.workloads.traffic.base import LONGEST_MODELLED_S
@@ -20,7 +20,7 @@ FLOOD = "udp_flood"
 
 def add_options(command: argparse.ArgumentParser) -> None:
     """Add the options to ``vsprof run``. Lists are separated by commas or spaces."""
-    command.add_argument("--switches", help="compare these switches instead of the experiment's")
+    names.complete(command.add_argument("--switches", help="compare these switches instead of the experiment's"), "switches", several=True)
     command.add_argument("--frame-size", dest="frames", help="frame sizes in bytes, with FCS: 64 to 1518")
     command.add_argument("--num-flows", dest="flows", help="numbers of UDP flows")
     command.add_argument("--loads", help="loads of the UDP flood: saturation, equal (where the experiment gives a rate), ndr, pdr")
@@ -35,8 +35,11 @@ def add_options(command: argparse.ArgumentParser) -> None:
     command.add_argument("--windows", type=int, help="windows of each traffic")
     command.add_argument("--own-windows", type=int, help="windows of each traffic for a collector that needs its own; 0: none")
     command.add_argument("--duration", type=float, help="length of a window in seconds; in the lab, of modelled time")
-    command.add_argument("--cpu-profile", metavar="CPU", help="the processor that the lab's model is to be, by name or path of a profile")
-    command.add_argument("--collectors", help="collectors by name, or auto")
+    processor = command.add_argument(
+        "--cpu-profile", metavar="CPU", help="the processor that the lab's model is to be, by name or path of a profile"
+    )
+    names.complete(processor, "profiles")
+    names.complete(command.add_argument("--collectors", help="collectors by name, or auto"), "collectors", several=True)
     command.add_argument(
         "--collector-option",
         action="append",

@@ -30,6 +30,15 @@ PLUGINS = "VSPROF_PLUGINS"
 """Names folders of a user's own plug-ins, separated by colons; without it, ``vsprof.d`` in the working folder is taken where it is."""
 
 
+EVENTS_NAMED = "VSPROF_EVENTS"
+"""Names the folder of the user's own event files, in place of ~/.config/vsprof/events."""
+
+
+def own_events() -> Path:
+    config = os.environ.get("XDG_CONFIG_HOME") or Path.home() / ".config"
+    return Path(os.environ.get(EVENTS_NAMED) or Path(config) / "vsprof" / "events")
+
+
 def plugin_folders() -> list[Path]:
     """The user's own folders of plug-ins: with ``collectors/``, ``switches/``, ``experiments/``, ``events/``, ``profiles/`` in them…"""
     named = [Path(one).absolute() for one in os.environ.get(PLUGINS, "").split(os.pathsep) if one]

@@ -8,7 +8,6 @@ and the key. ``Catalogue.evaluate`` makes a metric out of counts.
 from __future__ import annotations
 
 import difflib
-import os
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from functools import cached_property
@@ -28,8 +27,7 @@ SHARED = (COMMON, SOFTWARE)
 """The folders that every processor has beside its own."""
 DATA = ("packets", "seconds")
 """What a formula may use beside events and metrics: packets received in the window, and its length in seconds."""
-OWN_FOLDER = "VSPROF_EVENTS"
-"""The environment's variable that names the folder with the user's own files, in place of ~/.config/vsprof/events."""
+OWN_FOLDER = places.EVENTS_NAMED
 
 
 @dataclass(frozen=True)
@@ -108,8 +106,7 @@ def names() -> list[str]:
 
 def own_folder() -> Path:
     """Where the user's own files are looked for: folders as here, ``zen4/*.json``, ``common/*.json``."""
-    config = os.environ.get("XDG_CONFIG_HOME") or Path.home() / ".config"
-    return Path(os.environ.get(OWN_FOLDER) or Path(config) / "vsprof" / "events")
+    return places.own_events()
 
 
 def load(

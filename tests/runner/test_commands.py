@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 import json
+import os
 import shutil
 import subprocess
 import sys
@@ -12,7 +13,10 @@ from pathlib import Path
 
 import pytest
 
-from vsprof.runner import cli
+from vsprof.collectors.events import catalogue
+from vsprof.collectors.uarch_model import profiles, spots
+from vsprof.runner import cli, experiment, names
+from vsprof.terms import places
 
 ROOT = Path(__file__).resolve().parents[2]
 VSPROF = Path(sys.executable).with_name("vsprof")
@@ -69,6 +73,105 @@ def test_bash_takes_the_completion(tmp_path):
     asked = f". {tmp_path / 'completion'}; COMP_WORDS=(vsprof comp); COMP_CWORD=1; _shtab_vsprof vsprof comp vsprof; echo ${{COMPREPLY[*]}}"
     said = subprocess.run(["bash", "-c", asked], capture_output=True, text=True, check=True, timeout=60).stdout
     assert said.split() == ["compare", "completion"]
+
+
+# --- Names, as a shell asks for them ----------------------------------------------------------------------------------
+
+
+@pytest.fixture(scope="module")
+def asked(tmp_path_factory):
+    """Complete the last of some words in bash, with one result and a plug-in of the user's own."""
+    place = tmp_path_factory.mktemp("shell")
+    script = subprocess.run([VSPROF, "completion", "bash"], capture_output=True, text=True, check=True, timeout=60).stdout
+    (place / "completion").write_text(script)
+    (place / "results" / "20260101-mine").mkdir(parents=True)
+    (place / "results" / "20260101-mine" / "manifest.json").write_text("{}")
+    (place / "vsprof.d" / "experiments").mkdir(parents=True)
+    (place / "vsprof.d" / "experiments" / "my-question.yaml").write_text("")
+
+    def complete(*words: str) -> list[str]:
+        line = " ".join(f"'{word}'" for word in ("vsprof", *words))
+        ask = f". ./completion; COMP_WORDS=({line}); COMP_CWORD={len(words)}; _shtab_vsprof; printf '%s\\n' \"${{COMPREPLY[@]}}\""
+        own = {**os.environ, "VSPROF_RESULTS": "results"}
+        said = subprocess.run(["bash", "-c", ask], cwd=place, env=own, capture_output=True, text=True, check=True, timeout=60)
+        return said.stdout.split()
+
+    return complete
+
+
+@pytest.mark.parametrize(
+    ("words", "some"),
+    [
+        (["run", "my"], {"my-question"}),
+        (["sweep", "vm2h"], {"vm2host", "vm2host-causes"}),
+        *(([command, "2026"], {"20260101-mine"}) for command in ("report", "show", "timeline", "notebook", "parse", "stacks")),
+        (["compare", "20260101-mine", "2026"], {"20260101-mine"}),
+        (["query", "SELECT 1", "--in", "2026"], {"20260101-mine"}),
+        (["run", "--resume", "2026"], {"20260101-mine"}),
+        (["run", "vm2vm", "--collectors", "soft"], {"softirqs"}),
+        (["run", "vm2vm", "--collectors", "cpu_time,soft"], {"cpu_time,softirqs"}),
+        (["run", "vm2vm", "--switches", "ovs-dpdk,ker"], {"ovs-dpdk,kernel-ovs"}),
+        (["run", "vm2vm", "--cpu-profile", "zen"], {"zen4", "zen5"}),
+        (["run", "vm2vm", "--testbed", "na"], {"native"}),
+        (["stacks", "--event", "l1d_mis"], {"l1d_misses"}),
+        (["stacks", "--traffic", "udp"], {"udp_flood"}),
+        (["events", "--microarchitecture", "zen"], {"zen4", "zen5"}),
+    ],
+)  # fmt: skip
+def test_bash_completes_names(asked, words, some):
+    assert some <= set(asked(*words))
+
+
+def test_names_are_those_that_the_code_knows():
+    assert names.of("experiments") == experiment.names()
+    assert names.of("collectors") == sorted([*experiment.COLLECTORS, "auto"])
+    assert names.of("switches") == sorted(experiment.SWITCHES)
+    assert names.of("traffics") == sorted(experiment.TRAFFIC)
+    assert names.of("testbeds") == sorted([*experiment.TESTBEDS, "auto"])
+    assert names.of("profiles") == profiles.names()
+    assert names.of("processors") == catalogue.names()
+    known = catalogue.load("zen4")
+    shared = {name for name in known.metrics if name.endswith(("_per_packet", "_per_kilo_instructions"))}
+    assert set(known.events) <= set(names.of("events"))
+    assert not shared & set(names.of("events"))
+    assert set(spots.KINDS[1:]) <= set(names.of("events"))
+
+
+def test_names_of_cases_are_what_compare_takes(monkeypatch):
+    monkeypatch.setattr(places, "RESULTS", ROOT / "results")
+    monkeypatch.setattr(names, "LATEST", "reference")
+    assert {"reference", "kernel-ovs", "ovs-dpdk", "vhost-net", "vm2vm_ovs-dpdk_vhost-user_64B_1f"} <= set(names.of("cases"))
+
+
+@pytest.mark.parametrize("content", ["", "[1", "[]", "{}", '{"cases": []}'])
+def test_a_broken_result_keeps_no_shell_waiting(content, tmp_path, monkeypatch):
+    (tmp_path / "latest").mkdir()
+    (tmp_path / "latest" / "manifest.json").write_text(content)
+    monkeypatch.setattr(places, "RESULTS", tmp_path)
+    assert names.of("cases") == ["latest"]
+
+
+def test_a_shell_gets_names_without_what_takes_long_to_import():
+    program = (
+        "import sys; from vsprof.runner import entry; sys.argv[1:] = ['names', 'experiments']; assert entry.main() == 0;"
+        "print({name for name in sys.modules} & {'pandas', 'numpy', 'pydantic', 'yaml', 'pyarrow', 'vsprof.runner.cli'})"
+    )
+    said = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True, timeout=60).stdout
+    assert said.splitlines()[-1] == "set()"
+    assert "vm2vm" in said.splitlines()
+
+
+def test_names_are_for_scripts_too(capsys):
+    assert cli.main(["names", "profiles", "--json"]) == 0
+    assert json.loads(capsys.readouterr().out) == profiles.names()
+
+
+def test_every_shell_has_a_function_for_each_kind_of_name():
+    for shell in ("bash", "zsh"):
+        said = subprocess.run([VSPROF, "completion", shell], capture_output=True, text=True, check=True, timeout=60).stdout
+        for own in ("experiments", "results", "cases", "collectors_list", "profiles", "events"):
+            assert f"\n_vsprof_{own}() {{" in said
+            assert said.count(f"_vsprof_{own}") > 1, "nothing uses it"
 
 
 def test_the_manual_page_has_every_command(capsys):
