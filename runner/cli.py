@@ -335,10 +335,9 @@ def _names(asked: argparse.Namespace) -> int:
 
 
 def _man(_: argparse.Namespace) -> int:
-    from argparse_manpage.manpage import Manpage  # noqa: PLC0415
+    from vsprof.runner import manual  # noqa: PLC0415
 
-    title = {"project_name": "vsprof", "manual_title": "vsprof", "version": metadata.version("vsprof")}
-    _out(str(Manpage(_parser(), format="single-commands-section", _data=title)))
+    _out(manual.page(_parser()))
     return 0
 
 

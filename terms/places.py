@@ -14,9 +14,14 @@ IMPORTED_FROM = ROOT if IN_CLONE else ROOT.parent
 """The folder that has ``vsprof`` in it."""
 
 
+CACHE_NAMED = "VSPROF_CACHE"
+MIRROR_NAMED = "VSPROF_MIRROR"
+"""Names the Debian mirror that the lab's image is built from."""
+
+
 def cache() -> Path:
     """The cache folder: $VSPROF_CACHE, or vsprof in the user's cache folder (XDG base directories)."""
-    if named := os.environ.get("VSPROF_CACHE"):
+    if named := os.environ.get(CACHE_NAMED):
         return Path(named).absolute()
     return Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache").absolute() / "vsprof"
 

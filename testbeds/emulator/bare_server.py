@@ -16,6 +16,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
+from vsprof.terms import places
 from vsprof.testbeds import messages
 from vsprof.testbeds.emulator import cache, needs
 from vsprof.testbeds.emulator import image as images
@@ -114,7 +115,7 @@ def get() -> Disk:
 def _install(folder: Path) -> None:
     tree, key = folder / "tree", folder / "key"
     _run(["ssh-keygen", "-q", "-t", "ed25519", "-N", "", "-C", "vsprof-bare-server", "-f", str(key)])
-    mirror = [found] if (found := os.environ.get("VSPROF_MIRROR")) else []
+    mirror = [found] if (found := os.environ.get(places.MIRROR_NAMED)) else []
     _run([
         *cache.as_root(), "mmdebstrap", "--mode=root", "--variant=minbase", f"--include={','.join(PACKAGES)}",
         "--aptopt=Acquire::Retries \"5\"", "--dpkgopt=force-unsafe-io", f"--customize-hook={SET_UP}", LAB_SUITE, str(tree), *mirror,

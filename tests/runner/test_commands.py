@@ -5,6 +5,8 @@ from __future__ import annotations
 
 import json
 import os
+import re
+import shlex
 import shutil
 import subprocess
 import sys
@@ -15,7 +17,7 @@ import pytest
 
 from vsprof.collectors.events import catalogue
 from vsprof.collectors.uarch_model import profiles, spots
-from vsprof.runner import cli, experiment, names
+from vsprof.runner import cli, experiment, manual, names, results
 from vsprof.terms import places
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -182,7 +184,45 @@ def test_the_manual_page_has_every_command(capsys):
     if not shutil.which("man"):
         pytest.skip("man is not installed: the page was not formatted")
     shown = subprocess.run(["man", "--warnings", "-l", "-"], input=page, capture_output=True, text=True, check=True, timeout=60)
-    assert "NAME" in shown.stdout
+    assert all(heading in shown.stdout for heading in ("NAME", "EXIT STATUS", "ENVIRONMENT", "FILES", "EXAMPLES"))
+    assert shown.stderr == ""
+
+
+def section(heading: str) -> str:
+    page = manual.page(cli._parser()).replace("\\-", "-").replace("\\(aq", "'").replace("\\(ti", "~").replace("\\&", "")
+    assert page.count(f".SH {heading}\n") == 1
+    return page.partition(f".SH {heading}\n")[2].partition("\n.SH ")[0]
+
+
+def test_the_manual_page_has_each_exit_status_as_the_docs_have():
+    listed = re.findall(
+        r"^\| (\d+) \| (.*) \|$", (ROOT / "docs" / "experiments.md").read_text().partition("## Exit status")[2], re.MULTILINE
+    )
+    assert [int(number) for number, _ in listed] == sorted(manual.EXIT_STATUS)
+    for number, text in manual.EXIT_STATUS.items():
+        assert f"\\fB{number}\\fR\n{text}" in section("EXIT STATUS")
+
+
+def test_the_manual_page_has_every_variable_that_the_code_looks_at():
+    packages = ("analysis", "bench", "collectors", "runner", "switches", "terms", "testbeds", "workloads")
+    code = [path.read_text() for package in packages for path in (ROOT / package).rglob("*.py")]
+    looked_at = {name for text in code for name in re.findall(r'"((?:VSPROF|XDG)_[A-Z_]+)"', text)}
+    assert looked_at == set(manual.ENVIRONMENT)
+    assert all(f"\\fB{name}\\fR" in section("ENVIRONMENT") for name in looked_at)
+
+
+def test_the_manual_page_has_the_files_of_a_result_and_of_a_user():
+    said = section("FILES")
+    assert all(name in said for name in (*results.TABLES, results.MANIFEST, "vsprof.d/", "~/.cache/vsprof/", "~/.config/vsprof/events/"))
+
+
+def test_the_examples_of_the_manual_page_are_commands():
+    for example in manual.EXAMPLES:
+        program, *words = shlex.split(example)
+        assert program == "vsprof"
+        assert callable(cli._parser().parse_args(words).do)
+        assert f"\\fB{example}\\fR" in section("EXAMPLES")
+    assert {"vm2vm", "vm2host"} <= set(names.of("experiments"))
 
 
 def test_a_reader_that_has_enough_is_no_error():
