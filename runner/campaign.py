@@ -171,7 +171,7 @@ def resume(store: Results, progress: Progress) -> Results:
     with store.alone():
         store.check_raw()
         campaign = reopened(store)
-        _call_off_the_damaged(store, progress)
+        call_off_the_damaged(store, progress)
         return _go(campaign, store, progress)
 
 
@@ -188,14 +188,16 @@ def reopened(store: Results) -> Campaign:
     return replace(campaign, cases=[Case.of(case["values"]) for case in manifest["cases"]])
 
 
-def _call_off_the_damaged(store: Results, progress: Progress) -> None:
-    """What a crash or a bad disk took of a finished run's numbers is measured again, and that is said."""
+def call_off_the_damaged(store: Results, progress: Progress) -> list[str]:
+    """What a crash or a bad disk took of a finished run's numbers is measured again, and that is said. Returns these runs."""
     runs = {run["run_id"]: run for run in store.manifest["runs"]}
-    for run_id, why in store.damaged().items():
+    damaged = store.damaged()
+    for run_id, why in damaged.items():
         runs[run_id]["status"] = "planned"
         finding = messages.done_again(run_id, why)
         store.find(finding)
         progress.warn(finding)
+    return list(damaged)
 
 
 def _go(campaign: Campaign, store: Results, progress: Progress) -> Results:

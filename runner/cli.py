@@ -77,7 +77,7 @@ def _sweep(asked: argparse.Namespace) -> int:
     with Progress(verbose=asked.verbose, quiet=asked.quiet) as progress:
         if asked.resume is not None:
             store = Results.open(asked.resume or results.newest())
-            store.check_raw()
+            sweep.reopen(store, progress)
         else:
             wanted = _asked_for(asked, progress)
             _, store = campaign.begin(wanted, progress, asked.seed)

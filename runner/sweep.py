@@ -82,6 +82,19 @@ def do_job(folder: Path, run_id: str, progress: Progress) -> bool:
     return _said(job.path).get("status") == "done"
 
 
+def reopen(store: Results, progress: Progress) -> None:
+    """Before a sweep goes on: a finished run whose tables are damaged is not done. Raises ``BadInput`` where raw/ is not kept."""
+    with store.alone():
+        store.check_raw()
+        damaged = campaigns.call_off_the_damaged(store, progress)
+        # First what its job left: it says that the run is done, to Snakemake and to `gather`.
+        for run_id in damaged:
+            for ending in ("done", "json"):
+                (store.folder / JOBS / f"{run_id}.{ending}").unlink(missing_ok=True)
+        if damaged:
+            store.save()
+
+
 def gather(store: Results) -> None:
     """Put what the jobs of a result said into its manifest, and their tables together."""
     with store.alone():

@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import importlib.util
 import json
+import shutil
 import sys
 from pathlib import Path
 
@@ -74,6 +75,44 @@ def test_jobs_do_each_run_once_and_make_one_result(store, made_up):
     assert store.manifest["facts"]["kernel"] == "6"
     rows = schema.read(store.folder / results.MEASUREMENTS).to_pylist()
     assert sorted(row["run_id"] for row in rows) == ids(store)
+
+
+@pytest.mark.parametrize("name", results.TABLES)
+def test_a_finished_run_whose_table_is_damaged_is_done_again_and_that_is_said(store, made_up, name):
+    (store.folder / sweep.JOBS).mkdir()
+    asked, _ = made_up
+    for run_id in ids(store):
+        assert sweep.do_job(store.folder, run_id, QUIET)
+        (store.folder / sweep.JOBS / f"{run_id}.done").touch()
+    sweep.gather(store)
+    torn, *others = ids(store)
+    (store.run_folder(torn) / name).write_bytes(b"PAR1")
+    again = Results.open(store.folder)
+    sweep.reopen(again, QUIET)
+    written = json.loads((store.folder / results.MANIFEST).read_text())
+    assert [run["run_id"] for run in written["runs"] if run["status"] != "done"] == [torn]
+    said = f"run {torn} was done and is done again: {store.run_folder(torn) / name} is not what was kept there: its checksum is another"
+    assert written["findings"] == [{"level": "warning", "text": said}]
+    # Snakemake starts what has no such file, and the job finds nobody who says that it is done.
+    assert sorted(path.stem for path in (store.folder / sweep.JOBS).glob("*.done")) == others
+    sweep.gather(again)
+    assert again.manifest["status"] == "partial"
+    asked.clear()
+    shutil.rmtree(store.run_folder(torn))
+    assert all(sweep.do_job(store.folder, run_id, QUIET) for run_id in ids(store))
+    assert [run_id for run_id, _ in asked] == [torn]
+    sweep.gather(again)
+    assert (again.manifest["status"], again.damaged()) == ("complete", {})
+
+
+def test_a_sound_result_is_reopened_as_it_is(store, made_up):
+    (store.folder / sweep.JOBS).mkdir()
+    for run_id in ids(store):
+        sweep.do_job(store.folder, run_id, QUIET)
+    sweep.gather(store)
+    before = (store.folder / results.MANIFEST).read_text()
+    sweep.reopen(Results.open(store.folder), QUIET)
+    assert (store.folder / results.MANIFEST).read_text() == before
 
 
 def test_each_run_has_a_seed_of_its_own_by_the_campaign_s(store):
@@ -175,6 +214,16 @@ def test_it_goes_on_after_a_run_that_failed(stand_in):
     assert stand_in.manifest["status"] == "partial"
     bad.unlink()
     sweep.run(stand_in, QUIET, "local", 1, [])
+    assert sorted(order(stand_in)) == sorted([*ids(stand_in), first])
+    assert stand_in.manifest["status"] == "complete"
+
+
+def test_what_was_called_off_is_what_snakemake_starts_again(stand_in, monkeypatch):
+    sweep.run(stand_in, QUIET, "local", 2, [])
+    first = ids(stand_in)[0]
+    monkeypatch.setattr(Results, "damaged", lambda self: {first: "its disk is bad"})
+    sweep.reopen(stand_in, QUIET)
+    sweep.run(stand_in, QUIET, "local", 2, [])
     assert sorted(order(stand_in)) == sorted([*ids(stand_in), first])
     assert stand_in.manifest["status"] == "complete"
 
