@@ -38,10 +38,11 @@ def _imported(name: str, file: str, own: list[str]) -> ModuleType:
     try:
         return importlib.import_module(name)
     except Exception as error:
-        where = next((Path(place) for place in own if [*Path(place).glob(f"{file}.py"), *Path(place).glob(f"{file}/__init__.py")]), None)
+        forms = (Path(place) / form for place in own for form in (f"{file}/__init__.py", f"{file}.py"))
+        where = next((form for form in forms if form.is_file()), None)
         if where is None:
             raise
-        raise messages.broken_plugin(where / file, error) from error
+        raise messages.broken_plugin(where, error) from error
 
 
 def one(kind: str, name: str, known: dict[str, Any]) -> Any:

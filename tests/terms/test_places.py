@@ -63,7 +63,7 @@ def test_a_plug_in_of_ones_own_that_is_broken_is_named(tmp_path, text):
     (tmp_path / "vsprof.d" / "collectors" / "mine.py").write_text(text)
     said = vsprof(tmp_path, "list")
     assert said.returncode == 2
-    assert "collectors/mine can't be imported" in said.stderr
+    assert "collectors/mine.py can't be imported" in said.stderr
     assert "Traceback" not in said.stderr
 
 

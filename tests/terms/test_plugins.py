@@ -7,7 +7,7 @@ import sys
 
 import pytest
 
-from vsprof.terms import plugins
+from vsprof.terms import places, plugins
 from vsprof.terms.errors import BadInput
 
 
@@ -56,6 +56,28 @@ def test_the_projects_rooms(package, marker, some):
     assert some <= found.keys()
     assert list(found) == sorted(found)
     assert "base" not in found
+
+
+@pytest.mark.parametrize("file", ["mine.py", "mine/__init__.py"])
+@pytest.mark.parametrize(
+    ("text", "why"),
+    [("1 / 0", "ZeroDivisionError: division by zero"), ("def", "SyntaxError: "), ("import no_such", "ModuleNotFoundError: ")],
+)
+def test_a_broken_plug_in_of_the_user_s_is_named_by_its_file(room, tmp_path, monkeypatch, file, text, why):
+    own = tmp_path / "own"
+    path = own / room / file
+    path.parent.mkdir(parents=True)
+    path.write_text(text)
+    monkeypatch.setenv(places.PLUGINS, str(own))
+    with pytest.raises(BadInput) as refused:
+        plugins.find(room, "PLUGIN")
+    assert str(refused.value).startswith(f"your plug-in {path} can't be imported: {why}")
+
+
+def test_a_broken_plug_in_of_the_project_is_an_error_of_its_own(room, tmp_path):
+    (tmp_path / room / "broken.py").write_text("1 / 0")
+    with pytest.raises(ZeroDivisionError):
+        plugins.find(room, "PLUGIN")
 
 
 def test_an_unknown_name_lists_the_known_ones():
