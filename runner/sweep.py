@@ -72,6 +72,9 @@ def do_job(folder: Path, run_id: str, progress: Progress) -> bool:
     """Do one run of a result, unless somebody does it now or it is done; whether it is done then. Raises ``BadInput``."""
     whole = Results.open(folder)
     job = Job(whole, run_id)
+    if job.record_of_run["status"] == "done":
+        # By `vsprof run --resume`, after its job had failed: to do it again would put other tables in the place of those that were kept.
+        return True
     with locks.take(job.path.with_suffix(".lock"), f"the run {run_id}"):
         if _said(job.path).get("status") != "done":
             campaign = campaigns.reopened(whole)

@@ -105,6 +105,24 @@ def test_a_finished_run_whose_table_is_damaged_is_done_again_and_that_is_said(st
     assert (again.manifest["status"], again.damaged()) == ("complete", {})
 
 
+def test_a_run_that_was_done_without_its_job_is_not_done_again_by_it(store, made_up):
+    (store.folder / sweep.JOBS).mkdir()
+    asked, fails = made_up
+    first = ids(store)[0]
+    fails.add(first)
+    assert not sweep.do_job(store.folder, first, QUIET)
+    sweep.gather(store)
+    fails.clear()
+    with store.alone():
+        campaign = campaigns.reopened(store)
+        campaigns.do(campaign, campaign.plans(store.manifest["seed"])[0], store, store.manifest["runs"][0], QUIET)
+    asked.clear()
+    assert sweep.do_job(store.folder, first, QUIET)
+    assert asked == []
+    sweep.gather(store)
+    assert store.damaged() == {}
+
+
 def test_a_sound_result_is_reopened_as_it_is(store, made_up):
     (store.folder / sweep.JOBS).mkdir()
     for run_id in ids(store):
