@@ -10,7 +10,7 @@ from typing import Any
 
 import pandas as pd
 
-from vsprof.analysis import figures, functions, messages, metrics, model, series, stats, style, vocabulary
+from vsprof.analysis import figures, functions, messages, metrics, model, plausible, series, stats, style, vocabulary
 from vsprof.analysis.load import Result, worded
 from vsprof.analysis.source import Source
 from vsprof.analysis.sources import HARDWARE, MODEL, SOFTWARE
@@ -229,8 +229,8 @@ def limits(result: Result) -> Text:
 
 
 def all_limits(result: Result) -> list[str]:
-    """Of the result, of its series and their order, and of the model's and the PMU's numbers in it."""
-    looks = (figures.not_taken, series.limits, MODEL.limits, HARDWARE.limits)
+    """Of the result, of its series and their order, of counts that can't be true, and of the model's and the PMU's numbers in it."""
+    looks = (figures.not_taken, series.limits, plausible.limits, MODEL.limits, HARDWARE.limits)
     return [*result.limits(), *(text for look in looks for text in look(result))]
 
 

@@ -9,6 +9,7 @@ import reprlib
 from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 
+from vsprof.terms import units
 from vsprof.terms.errors import BadInput, Message, VsprofError
 
 # --- Results and reports ---------------------------------------------------------------------------------------------
@@ -160,6 +161,21 @@ def estimated_by_model(profile: str, *, drives_clock: bool = False) -> str:
     return (
         f"{text} They are counted in windows of the model's own, while the host is slowed down, "
         "and are never set against software counters."
+    )
+
+
+THREADS = "the poll-mode threads"
+
+
+def cpus_of(role: str, cpus: Sequence[str]) -> str:
+    return f"the CPU{'s' if len(cpus) > 1 else ''} of role {role} ({', '.join(cpus)})"
+
+
+def more_cycles_than_there_are(where: str, who: str, each: float, per: str, rate: float, needed: float, had: float) -> str:
+    return (
+        f"{where}: {units.significant(each)} cycles per {per} of {who}, times {units.significant(rate)} {per}s a second, are "
+        f"{units.significant(needed / 1e9)} GHz, and there are {units.significant(had / 1e9)} GHz. Cycles and rate are not of the same "
+        f"{per}s: one of the two counts may have each {per} twice, or only half of them. Do not use numbers per {per} of this case."
     )
 
 

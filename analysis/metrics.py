@@ -142,10 +142,10 @@ def stage_events(result: Result) -> pd.DataFrame:
     return joined(quotient(wide, words[name], wide[name], wide["pmu_packets"], "events/packet", "switch") for name in names)
 
 
-def pmd_cycles(frame: pd.DataFrame) -> pd.DataFrame:
+def pmd_cycles(frame: pd.DataFrame, collector: str = "ovs_pmd", packets: str = "pmd_packets") -> pd.DataFrame:
     """By run and traffic: the sums of what the poll-mode thread counted, and `tsc_per_second`: busy and idle cycles each second."""
-    names = ["pmd_busy_cycles", "pmd_idle_cycles", "pmd_packets"]
-    wide = _timed(_own(frame), frame[frame["collector"] == "ovs_pmd"], names).dropna(subset=[*names, "seconds"])
+    names = ["pmd_busy_cycles", "pmd_idle_cycles", packets]
+    wide = _timed(_own(frame), frame[frame["collector"] == collector], names).dropna(subset=[*names, "seconds"])
     sums = wide.groupby(WINDOW[:-1])[[*names, "seconds"]].sum().reset_index()
     return sums.assign(tsc_per_second=(sums["pmd_busy_cycles"] + sums["pmd_idle_cycles"]) / sums["seconds"])
 
