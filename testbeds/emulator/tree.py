@@ -82,7 +82,7 @@ class Recipe:
             f"--customize-hook={self._roles_hook(variables)}",
             self.suite, str(folder / "tree"),
         ]  # fmt: skip
-        if given := os.environ.get(places.MIRROR_NAMED):
+        if given := os.environ.get("VSPROF_MIRROR"):
             command.append(mirror(given, self.suite))
         environment = {**os.environ, "ANSIBLE_CONFIG": str(ANSIBLE / "ansible.cfg"), "ANSIBLE_NOCOLOR": "1", "PYTHONUNBUFFERED": "1"}
         # Ansible refuses to start under a locale that is not UTF-8.
