@@ -22,8 +22,8 @@ def checksums_broken(version: str, fixed: list[str]) -> str:
 def receives_nothing(cpu: int, name: str, words: str) -> RunFailed:
     said = " ".join(words.split()) or "the kernel says no more"
     return RunFailed(
-        f"CPU {cpu} can't be made to receive what comes in by {name} ({said}): a kernel keeps this work (RPS) "
-        "away from isolated CPUs (isolcpus, nohz_full). Take virtual machines for endpoints, which need none of it"
+        f"CPU {cpu} can't be made to receive what comes in by {name} ({said}), neither by RPS, which kernels keep away from isolated CPUs "
+        "(isolcpus, nohz_full), nor by a thread of the interface's own. Take virtual machines for endpoints, which need none of it"
     )
 
 

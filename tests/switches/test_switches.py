@@ -233,8 +233,17 @@ def test_a_release_that_loses_tcp_on_a_virtio_user_port_is_refused_unless_nothin
     assert SWITCHES["ovs-dpdk"](host, CpuPlan.of(4), {"offloads": offloads}).unavailable() is None
 
 
-def test_a_cpu_that_may_receive_nothing_is_named_and_the_pair_is_taken_away():
+def test_where_a_cpu_may_not_receive_a_thread_of_the_interfaces_own_does_it_there():
     host = Host(fails="rps_cpus")
+    links.add(host, "p1", "veth", 1)
+    thread = next(command for command in host.asked if "/sys/class/net/p1/threaded" in command)
+    assert "ethtool -K p1e tso off" in thread
+    assert "taskset --pid --cpu-list 1 " in thread
+    assert not [command for command in host.asked if "delete" in command]
+
+
+def test_a_cpu_that_may_receive_nothing_is_named_and_the_pair_is_taken_away():
+    host = Host(fails="/sys/class/net/p1/")
     with pytest.raises(RunFailed, match="CPU 1 can't be made to receive what comes in by p1"):
         links.add(host, "p1", "veth", 1)
     assert host.asked[-1] == "ip link delete p1"

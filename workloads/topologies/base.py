@@ -26,7 +26,7 @@ from vsprof.workloads.endpoints.vm_probe import ProbeVm
 from vsprof.workloads.endpoints.vm_testpmd import TestpmdVm
 
 CONNECT_SECONDS = 30
-_KSOFTIRQD = re.compile(r"^/proc/(\d+)/comm:(ksoftirqd/(\d+))$", re.MULTILINE)
+_SOFTIRQ = re.compile(r"^/proc/(?P<tid>\d+)/comm:(?P<name>(?:ksoftirqd/(?P<cpu>\d+)|napi/.*))$", re.MULTILINE)
 CONTAINERS: Mapping[str, type[Endpoint]] = {"virtio-user": VirtioUser, "veth": Container}
 """The kind of endpoint by access; any other takes a virtual machine."""
 VMS: Mapping[str, type[Vm]] = {"kernel": Vm, "testpmd": TestpmdVm, "probe": ProbeVm}
@@ -128,12 +128,14 @@ class Topology(abc.ABC):
         return Placement(threads, self.cpu_roles())
 
     def _softirq_threads(self) -> list[Thread]:
-        """The kernel's own thread of each CPU for softirqs that were put off. Asked once: they come and go with CPUs alone."""
+        """The kernel's own thread of each CPU for softirqs that were put off, and of each interface that is served by one (see
+        ``switches.links``). Asked once: they come and go with CPUs and interfaces alone."""
         if not self._softirqs:
             # pgrep reads three files of each process, and takes a second in the lab.
-            listed = self.host.run("grep -sH '^ksoftirqd/' /proc/[0-9]*/comm", check=False).stdout
-            found = _KSOFTIRQD.findall(listed)
-            self._softirqs = [Thread(name, int(tid), "softirq", (int(cpu),)) for tid, name, cpu in found]
+            listed = self.host.run("grep -sHE '^(ksoftirqd|napi)/' /proc/[0-9]*/comm", check=False).stdout
+            self._softirqs = [
+                Thread(one["name"], int(one["tid"]), "softirq", (int(one["cpu"] or self.plan.switch),)) for one in _SOFTIRQ.finditer(listed)
+            ]
         return self._softirqs
 
     def cpu_roles(self) -> dict[int, str]:
