@@ -174,10 +174,17 @@ def _parse(asked: argparse.Namespace) -> int:
         store.check_raw()
         for record in store.manifest["runs"]:
             if record["status"] == "done":
-                store.record(record["run_id"], *parse.tables_of_run(store.run_folder(record["run_id"])))
+                store.record(record["run_id"], *_parsed(store.run_folder(record["run_id"])))
     path = str(store.folder / results.MEASUREMENTS)
     _print(asked, {"measurements": path}, path)
     return 0
+
+
+def _parsed(folder: Path) -> list[list[parse.Row]]:
+    try:
+        return parse.tables_of_run(folder)
+    except (ValueError, LookupError) as error:
+        raise messages.not_parsed(folder.name, error) from error
 
 
 def _show(asked: argparse.Namespace) -> int:

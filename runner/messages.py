@@ -102,6 +102,10 @@ def not_as_kept(path: Path) -> str:
     return f"{path} is not what was kept there: its checksum is another"
 
 
+def not_parsed(run_id: str, why: Exception) -> VsprofError:
+    return VsprofError(f"what run {run_id} recorded can't be parsed: {why}; mend the collector or the traffic, and `vsprof parse` again")
+
+
 def done_again(run_id: str, why: str) -> str:
     return f"run {run_id} was done and is done again: {why}"
 

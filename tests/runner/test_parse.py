@@ -238,3 +238,18 @@ def test_the_command_parse_writes_both_tables(root, count):
     assert schema.read(folder / "measurements.parquet").num_rows > 150
     for path in (folder / "functions.parquet", run / "functions.parquet"):
         assert bool(schema.read(path).num_rows) == bool(count)
+
+
+def test_a_parser_that_breaks_is_told_and_is_no_crash_of_vsprof(root, capsys, monkeypatch):
+    folder = root / "20261121-000000-vm2vm"
+    shutil.copytree(RUN, folder / "raw" / "r001")
+    (folder / "manifest.json").write_text(
+        json.dumps({"name": "vm2vm", "experiment": {}, "findings": [], "runs": [{"run_id": "r001", "status": "done"}]})
+    )
+
+    def numbers(recorded):
+        yield schema.Number("pages", 1, "events", "all")
+
+    monkeypatch.setattr(parse.COLLECTORS["interrupts"], "numbers", numbers)
+    assert cli.main(["parse", str(folder)]) == 1
+    assert "what run r001 recorded can't be parsed: pages: role 'all' is none of switch" in " ".join(capsys.readouterr().err.split())
