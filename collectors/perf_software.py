@@ -13,6 +13,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, ClassVar
 
 from vsprof.collectors.base import Collector, Recorded
+from vsprof.terms.errors import RunFailed
 from vsprof.terms.schema import Number
 from vsprof.terms.vocabulary import NumberWords
 
@@ -58,7 +59,12 @@ class PerfSoftware(Collector):
 
     def _counts(self, events: str) -> bool:
         command = f"perf stat -a -e {events} true"
-        return self.host.remembered(f"status of {command}", lambda: str(self.host.run(command, check=False).status)) == "0"
+        # A failure is not remembered: it may have been one of the moment.
+        try:
+            self.host.remembered(f"works: {command}", lambda: self.host.run(command).stdout)
+        except RunFailed:
+            return False
+        return True
 
     def prepare(self) -> str:
         return f"""
