@@ -61,7 +61,7 @@ uint32_t chain_once(const struct chain *chain, const struct profile *profile)
 uint32_t chain_cycles(const struct chain *chain, const struct profile *profile)
 {
 	uint32_t ready[PLACES] = {0}, before[PLACES], load = profile->l1d_latency;
-	uint32_t most = chain->vector_stores * CHAIN_ROUNDS / profile->core_vector_stores;
+	uint32_t most = chain->vector_stores * CHAIN_ROUNDS * profile->core_vector_store_permille / 1000;
 
 	if (!chain->known)
 		return 0;

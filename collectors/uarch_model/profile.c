@@ -85,8 +85,8 @@ static int check(const struct profile *p, char *error, size_t size)
 		return snprintf(error, size,
 			       "core.chain_permille, core.exposed_l2_permille, core.overlap_permille, walk.exposed_permille: at most 1000"),
 		       -1;
-	if (!p->cost_repeat_bytes || !p->core_vector_stores)
-		return snprintf(error, size, "cost.repeat_bytes, core.vector_stores: must not be 0"), -1;
+	if (!p->cost_repeat_bytes || !p->core_vector_store_permille)
+		return snprintf(error, size, "cost.repeat_bytes, core.vector_store_permille: must not be 0"), -1;
 	if (p->branch_history > 32 || p->branch_bimodal_bits > 20 || p->branch_global_bits > 20 || p->branch_target_bits > 20)
 		return snprintf(error, size, "branch: at most 32 bits of history and 2^20 entries a table"), -1;
 	if (p->branch_return_stack == 0 || p->branch_return_stack > 64)

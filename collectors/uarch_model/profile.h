@@ -34,7 +34,7 @@ enum llc_policy { LLC_INCLUSIVE, LLC_NON_INCLUSIVE, LLC_VICTIM };
 	X(core_chain_permille, "core.chain_permille") /* of what a block's chain takes longer than its flow, the part not hidden, fitted */ \
 	X(core_exposed_l2_permille, "core.exposed_l2_permille")   /* of an L2 hit's extra latency, the part not hidden, fitted */    \
 	X(core_overlap_permille, "core.overlap_permille")         /* of a long miss in another's shadow, the part paid, fitted */    \
-	X(core_vector_stores, "core.vector_stores") /* of 32 bytes in a cycle */                                                     \
+	X(core_vector_store_permille, "core.vector_store_permille") /* of a cycle, for 32 bytes */                                            \
 	X(l1i_sets, "l1i.sets") X(l1i_ways, "l1i.ways") X(l1i_latency, "l1i.latency")                                                \
 	X(l1d_sets, "l1d.sets") X(l1d_ways, "l1d.ways") X(l1d_latency, "l1d.latency")                                                \
 	X(l2_sets, "l2.sets") X(l2_ways, "l2.ways") X(l2_latency, "l2.latency")                                                      \

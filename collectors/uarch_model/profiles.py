@@ -85,7 +85,7 @@ class Core(Strict):
     chain_permille: Permille
     exposed_l2_permille: Permille
     overlap_permille: Permille
-    vector_stores: Positive
+    vector_store_permille: Positive
 
 
 class Cache(Strict):

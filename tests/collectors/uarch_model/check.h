@@ -59,7 +59,7 @@ static inline struct profile default_profile(void)
 		.core_chain_permille = 200,
 		.core_exposed_l2_permille = 500,
 		.core_overlap_permille = 250,
-		.core_vector_stores = 1,
+		.core_vector_store_permille = 1000,
 		.l1i_sets = 64,
 		.l1i_ways = 8,
 		.l1i_latency = 4,
