@@ -38,6 +38,12 @@ def no_wire_there(topology: str, why: str) -> RunFailed:
     return RunFailed(f"{topology} can't be measured here: {why}")
 
 
+def no_whole_milliseconds(rate_hz: float) -> str:
+    milliseconds = 1000 / rate_hz
+    near = " or ".join(f"{1000 / whole:.4g} ({whole} ms)" for whole in (int(milliseconds), int(milliseconds) + 1) if whole)
+    return f"rate_hz {rate_hz:g} is a request each {milliseconds:.4g} ms, and ping takes whole milliseconds: use {near}"
+
+
 def died(name: str, log: str) -> RunFailed:
     return RunFailed(f"{name} ended during the run; its log ends with:\n{log.strip()[-1500:] or '(nothing)'}")
 

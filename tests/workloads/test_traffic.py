@@ -14,6 +14,7 @@ from typing import ClassVar
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from pydantic import ValidationError
 
 from vsprof.runner.experiment import TRAFFIC
 from vsprof.switches.base import PortCounters
@@ -26,7 +27,7 @@ from vsprof.workloads.traffic import counted, udp_flood
 from vsprof.workloads.traffic.base import Sample, Window, rates
 from vsprof.workloads.traffic.forward import Forward
 from vsprof.workloads.traffic.idle import Idle
-from vsprof.workloads.traffic.ping_paced import PingPaced, replies
+from vsprof.workloads.traffic.ping_paced import PingOptions, PingPaced, replies
 from vsprof.workloads.traffic.reconnect import Reconnect
 from vsprof.workloads.traffic.tcp_stream import TcpStream, intervals
 from vsprof.workloads.traffic.udp_flood import UdpFlood
@@ -188,6 +189,16 @@ def test_an_interval_whose_fields_are_no_numbers_is_refused():
 
 def ping(begin_s: float, end_s: float, text: str = PING) -> dict[str, Number]:
     return {n.name: n for n in PingPaced.numbers({"ping.txt": text, "rate_hz.txt": "50"}, [window(begin_s, end_s)])}
+
+
+@pytest.mark.parametrize("rate_hz", [100, 1000, 333, 0.5])
+def test_a_rate_of_whole_milliseconds_is_taken(rate_hz):
+    assert PingOptions(rate_hz=rate_hz).rate_hz == rate_hz
+
+
+def test_a_rate_that_ping_would_change_is_refused_with_the_next_ones():
+    with pytest.raises(ValidationError, match=r"rate_hz 400 is a request each 2\.5 ms.*: use 500 \(2 ms\) or 333\.3 \(3 ms\)"):
+        PingOptions(rate_hz=400)
 
 
 def test_replies_are_read_with_clock_number_and_round_trip():

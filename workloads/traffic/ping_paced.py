@@ -20,12 +20,26 @@ from vsprof.workloads.traffic.base import Options, Traffic, Window
 PERCENTILES = {"rtt_p50": 50, "rtt_p90": 90, "rtt_p99": 99, "rtt_p999": 99.9}
 FEWEST_REQUESTS = 20
 """In a window: fewer have no percentiles to speak of."""
+SAME_RATE = 0.01
+"""A fraction: by so much a rate may differ from that of a whole number of milliseconds. 333 is 3 ms."""
 _REPLY = re.compile(r"^\[(?P<clock>\d+\.\d+)\] \d+ bytes from .* icmp_seq=(?P<number>\d+) .*time=(?P<ms>[\d.]+) ms", re.MULTILINE)
+
+
+def interval_ms(rate_hz: float) -> int:
+    """Between two requests: ping (iputils) takes whole milliseconds, and cuts the rest off."""
+    return round(1000 / rate_hz)
 
 
 class PingOptions(Options):
     load: str = "paced"
     rate_hz: float = Field(100, gt=0, le=1000)
+
+    @field_validator("rate_hz")
+    @classmethod
+    def _is_whole_milliseconds(cls, rate_hz: float) -> float:
+        if abs(1000 / rate_hz / interval_ms(rate_hz) - 1) > SAME_RATE:
+            raise ValueError(messages.no_whole_milliseconds(rate_hz))
+        return rate_hz
 
     @field_validator("load")
     @classmethod
@@ -59,7 +73,7 @@ class PingPaced(Traffic):
         assert isinstance(settings, PingOptions)
         sender = self.topology.sender
         self._job = sender.spawn(
-            f"ping -D -i {1 / settings.rate_hz:.6f} {self.topology.receiver.address} > /tmp/ping.txt 2>&1", may_fail=True
+            f"ping -D -i {interval_ms(settings.rate_hz) / 1000:.3f} {self.topology.receiver.address} > /tmp/ping.txt 2>&1", may_fail=True
         )
 
     def check(self) -> None:
