@@ -65,6 +65,8 @@ def test_no_result_is_wrong(place):
 
 def test_a_process_a_folder_and_a_mount_are_left_behind(place, monkeypatch):
     before = soak.host_state()
+    # Other tests may use this host meanwhile.
+    monkeypatch.setattr(soak, "host_state", lambda: before)
     assert soak.left_behind(place, before) == []
     (place.temporary / "vsprof-0-x").mkdir()
     assert soak.left_behind(place, before) == [f"folder {place.temporary / 'vsprof-0-x'}"]

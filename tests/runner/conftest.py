@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 import copy
+import tempfile
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -12,6 +13,7 @@ import pytest
 import yaml
 
 from vsprof.runner import results
+from vsprof.testbeds import native
 from vsprof.testbeds.lab import Lab
 
 SOUND: dict[str, Any] = {
@@ -54,6 +56,16 @@ def root(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     monkeypatch.setattr(results.Results.create.__func__, "__defaults__", (folder,))
     monkeypatch.setattr(results.Results.open.__func__, "__defaults__", (folder,))
     return folder
+
+
+@pytest.fixture
+def places(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """A temporary folder, a cache and a host's own files that nobody else uses: what is to be cleaned is known, and others' work stays."""
+    (tmp_path / "tmp").mkdir()
+    monkeypatch.setattr(tempfile, "tempdir", str(tmp_path / "tmp"))
+    monkeypatch.setenv("VSPROF_CACHE", str(tmp_path / "cache"))
+    monkeypatch.setattr(native, "FOLDERS", tmp_path / "native")
+    return tmp_path
 
 
 def _never(lab: Lab) -> None:

@@ -4,7 +4,6 @@
 from __future__ import annotations
 
 import os
-import tempfile
 
 import pytest
 
@@ -12,15 +11,6 @@ from vsprof.runner import cli
 from vsprof.terms import locks
 from vsprof.testbeds.emulator import cache, snapshot
 from vsprof.testbeds.emulator.machine import Instance
-
-
-@pytest.fixture
-def places(tmp_path, monkeypatch):
-    """Temporary folder and cache of the test's own."""
-    (tmp_path / "tmp").mkdir()
-    monkeypatch.setattr(tempfile, "tempdir", str(tmp_path / "tmp"))
-    monkeypatch.setenv("VSPROF_CACHE", str(tmp_path / "cache"))
-    return tmp_path
 
 
 @pytest.fixture

@@ -42,6 +42,7 @@ def test_the_version_is_that_of_the_project():
     assert said == f"vsprof {tomllib.loads((ROOT / 'pyproject.toml').read_text())['project']['version']}\n"
 
 
+@pytest.mark.usefixtures("places")
 def test_cleaning_says_what_it_removed_as_json(capsys):
     assert cli.main(["clean", "--json"]) == 0
     assert json.loads(capsys.readouterr().out).keys() == {"removed", "ended"}
