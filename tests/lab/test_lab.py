@@ -8,6 +8,7 @@ import re
 import signal
 import subprocess
 import sys
+import tempfile
 import time
 from collections.abc import Iterator
 from pathlib import Path
@@ -107,8 +108,18 @@ time.sleep(600)
 """
 
 
-def test_a_killed_process_takes_its_emulator_along_and_the_next_one_tidies_up() -> None:
-    runner = subprocess.Popen([sys.executable, "-c", KILLED], stdout=subprocess.PIPE, text=True)
+@pytest.fixture
+def temporary(monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
+    """A temporary folder where nobody else tidies up. Of a short path, because sockets are in it."""
+    with tempfile.TemporaryDirectory(prefix="t") as folder:
+        monkeypatch.setattr(tempfile, "tempdir", folder)
+        yield Path(folder)
+
+
+def test_a_killed_process_takes_its_emulator_along_and_the_next_one_tidies_up(temporary: Path) -> None:
+    runner = subprocess.Popen(
+        [sys.executable, "-c", KILLED], env={**os.environ, "TMPDIR": str(temporary)}, stdout=subprocess.PIPE, text=True
+    )
     assert runner.stdout is not None
     pid, folder = runner.stdout.readline().split()
     runner.send_signal(signal.SIGKILL)
@@ -118,7 +129,7 @@ def test_a_killed_process_takes_its_emulator_along_and_the_next_one_tidies_up() 
         time.sleep(0.05)
     assert not _alive(pid)
     assert Path(folder).exists()
-    assert Path(folder) in Instance.remove_stale()
+    assert Instance.remove_stale() == [Path(folder)]
     assert not Path(folder).exists()
 
 

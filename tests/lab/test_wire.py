@@ -29,7 +29,7 @@ def test_what_is_sent_comes_back(name: str, access: str, endpoint: str) -> None:
         topology.start()
         switch.ready()
         topology.forward(True)
-        time.sleep(3)
+        time.sleep(1)
         topology.forward(False)
         time.sleep(0.5)
         card = switch.parse_port_counters(host.run(switch.port_counters()).stdout)["phy"]
