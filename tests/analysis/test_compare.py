@@ -21,6 +21,18 @@ def result(sample, tmp_path_factory):
     return load.load(sample.write(tmp_path_factory.mktemp("compare"), own="uarch_model", traffics=[*_traffics(), ("idle", "none")]))
 
 
+@pytest.fixture(scope="module")
+def pairs(result):
+    """The two switches: compared once, for it takes two seconds, and looked at in many ways."""
+    return compare.of_cases(result, "kernel-ovs", "ovs-dpdk")
+
+
+@pytest.fixture
+def found(pairs):
+    [found] = pairs
+    return found
+
+
 def _traffics():
     return [("tcp_stream", "saturation"), ("udp_flood", "saturation")]
 
@@ -32,8 +44,7 @@ def rows(found, metric, **where):
     return table
 
 
-def test_two_switches_of_one_result(result):
-    [found] = compare.of_cases(result, "kernel-ovs", "ovs-dpdk")
+def test_two_switches_of_one_result(found):
     one = rows(found, "packet_rate_received", traffic="udp_flood").iloc[0]
     assert one["ratio"] == pytest.approx(72 / 33, rel=0.1)
     assert one["verdict"] == "more"
@@ -42,8 +53,8 @@ def test_two_switches_of_one_result(result):
     assert "ovs-dpdk · vhost-user against kernel-ovs · vhost-net" in found.title
 
 
-def test_exchanging_the_two_turns_every_ratio_round(result):
-    [there], [back] = compare.of_cases(result, "kernel-ovs", "ovs-dpdk"), compare.of_cases(result, "ovs-dpdk", "kernel-ovs")
+def test_exchanging_the_two_turns_every_ratio_round(result, found):
+    there, [back] = found, compare.of_cases(result, "ovs-dpdk", "kernel-ovs")
     keys = ["source", "traffic", "load", "metric", "role"]
     both = there.table.merge(back.table, on=keys, suffixes=("", "_back"))
     assert len(both) == len(there.table) == len(back.table)
@@ -52,8 +63,7 @@ def test_exchanging_the_two_turns_every_ratio_round(result):
     assert set(known.loc[known["verdict"] == "more", "verdict_back"]) == {"less"}
 
 
-def test_a_verdict_needs_an_interval_that_excludes_1(result):
-    [found] = compare.of_cases(result, "kernel-ovs", "ovs-dpdk")
+def test_a_verdict_needs_an_interval_that_excludes_1(found):
     told = found.table[found.table["verdict"].isin(["more", "less"])]
     assert ((told["low"] > 1) | (told["high"] < 1)).all()
     untold = found.table[found.table["verdict"] == analysis_messages.NOT_SIGNIFICANT]
@@ -70,8 +80,7 @@ def test_a_result_and_itself_can_not_be_told_apart(sample, tmp_path):
         assert "different campaigns" in pair.verdict
 
 
-def test_the_parts_are_those_of_the_cycles(result):
-    [found] = compare.of_cases(result, "kernel-ovs", "ovs-dpdk")
+def test_the_parts_are_those_of_the_cycles(found):
     flood = found.parts[(found.parts["traffic"] == "udp_flood") & (found.parts["source"] == "model")]
     whole = flood[flood["split"] == "whole"]["part"].iloc[0]
     assert np.exp(whole) == pytest.approx(10_000 * 1.2 / (20_000 * 1.5), rel=0.05)
@@ -98,8 +107,7 @@ def test_two_testbeds_never_share_a_ratio(sample, tmp_path):
         compare.of_results(lab, native)
 
 
-def test_what_is_printed(result):
-    [found] = compare.of_cases(result, "kernel-ovs", "ovs-dpdk")
+def test_what_is_printed(found):
     printed = io.StringIO()
     compare_text.show(found, console=Console(file=printed, width=200))
     text = printed.getvalue()
@@ -107,22 +115,21 @@ def test_what_is_printed(result):
         assert words in text
 
 
-def test_json_has_no_nan(result):
-    [found] = compare.of_cases(result, "kernel-ovs", "ovs-dpdk")
+def test_json_has_no_nan(found):
     text = json.dumps(compare_text.to_json(found), allow_nan=False)
     assert json.loads(text)["metrics"]
 
 
 @pytest.mark.parametrize("ending", ["png", "svg"])
-def test_the_figure(result, tmp_path, ending):
-    compare_text.draw(compare.of_cases(result, "kernel-ovs", "ovs-dpdk"), tmp_path / f"ratios.{ending}")
+def test_the_figure(pairs, tmp_path, ending):
+    compare_text.draw(pairs, tmp_path / f"ratios.{ending}")
     assert (tmp_path / f"ratios.{ending}").stat().st_size > 10_000
 
 
 @pytest.mark.parametrize("name", ["ratios.xyz", "no-such-folder/ratios.png"])
-def test_a_figure_that_can_not_be_written_is_one_error(result, tmp_path, name):
+def test_a_figure_that_can_not_be_written_is_one_error(pairs, tmp_path, name):
     with pytest.raises(BadInput, match=name):
-        compare_text.draw(compare.of_cases(result, "kernel-ovs", "ovs-dpdk"), tmp_path / name)
+        compare_text.draw(pairs, tmp_path / name)
 
 
 @pytest.mark.parametrize(
