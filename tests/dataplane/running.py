@@ -31,6 +31,8 @@ IDLE = ("idle1", "idle2")
 MEMORY = ("--in-memory", "-m", "256")
 """Of hugepages, which nobody else sees."""
 FOLDER = "/run/vs"
+POLLS = 200
+"""Of a worker's queues, in which it takes all that a test's rings hold, 32 frames at a time."""
 
 
 _numbers = count(1)
@@ -253,6 +255,7 @@ def unharmed(switch: Switch, neighbours: tuple[Frontend, Frontend]) -> None:
     """The switch lives, and the neighbours' frames come through; what else reaches them is not asked."""
     a, b = neighbours
     # What the attack sent them fills their rings.
+    gone_round(switch)
     quiet(a, b)
     for sender, receiver, sent in ((a, b, frames(23, mac(1), mac(2))), (b, a, frames(23, mac(2), mac(1)))):
         sender.send_all(sent)
@@ -263,6 +266,19 @@ def unharmed(switch: Switch, neighbours: tuple[Frontend, Frontend]) -> None:
         assert switch.alive(), f"the switch ended with status {switch.status()}\n{switch.log()}"
         same(got, sent)
         sender.all_back()
+
+
+def gone_round(switch: Switch) -> None:
+    """Wait until each worker, which must poll, has looked at all its queues again and again: what lay in them is on its way then, however
+    long this machine kept the worker from its CPU."""
+    assert switch.alive(), f"the switch ended with status {switch.status()}\n{switch.log()}"
+    lcores = switch.ask("/vhost_switch/lcores")
+
+    def polls() -> list[int]:
+        return [one["rx_bursts"] + one["empty_polls"] for one in (switch.ask(f"/vhost_switch/lcore,{lcore}") for lcore in lcores)]
+
+    wanted = [one + POLLS for one in polls()]
+    eventually(lambda: all(map(int.__ge__, polls(), wanted)), "each worker to poll", switch.log, clock=switch.clock)
 
 
 class Loop(Running):
