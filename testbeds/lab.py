@@ -151,6 +151,9 @@ class Lab(SystemdHost):
     @property
     def channel(self) -> Channel:
         assert self.machine
+        # Ctrl-C can come between the start of the machine and its first answer; what is undone then must not hide it.
+        if self._channel is None:
+            raise messages.lab_not_up()
         return super().channel
 
     def facts(self) -> dict[str, Any]:

@@ -94,6 +94,10 @@ def emulator_failed(words: str) -> VsprofError:
     return VsprofError(f"the lab's emulator (QEMU) ended: {words or 'it printed nothing'}")
 
 
+def lab_not_up() -> RunFailed:
+    return RunFailed("the lab was interrupted while it resumed, so nothing can be asked of it: start it again")
+
+
 def plugin_not_loaded(plugins: Iterable[str], words: str) -> PluginNotLoaded:
     return PluginNotLoaded(
         f"the lab's emulator (QEMU) does not start with the plug-in {', '.join(plugins)}: {words or 'it crashed, and printed nothing'};"

@@ -120,6 +120,7 @@ def test_exit_statuses():
     [
         testbeds_messages.command_failed("x", 1, ""),
         testbeds_messages.emulator_failed(""),
+        testbeds_messages.lab_not_up(),
         testbeds_messages.no_control_channel(1, ""),
         workloads_messages.died("x", " "),
     ],

@@ -14,7 +14,7 @@ import pytest
 import yaml
 
 from vsprof.terms import errors
-from vsprof.terms.errors import BadInput, PluginNotLoaded, VsprofError
+from vsprof.terms.errors import BadInput, PluginNotLoaded, RunFailed, VsprofError
 from vsprof.testbeds import lab
 from vsprof.testbeds import messages as testbeds_messages
 from vsprof.testbeds.base import Testbed
@@ -201,6 +201,22 @@ def no_emulator(temporary, monkeypatch):
     monkeypatch.setattr(lab.snapshot, "connect", lambda machine, seconds: SimpleNamespace(close=lambda: None))
     monkeypatch.setattr(lab.snapshot, "check", lambda channel, cpus: None)
     return temporary
+
+
+def test_an_interrupt_while_the_lab_resumes_is_what_is_told(no_emulator, monkeypatch):
+    """As of a run: it looks for logs on its way out, on a lab that never answered."""
+
+    def interrupted(machine, seconds):
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(lab.snapshot, "connect", interrupted)
+    with Lab() as host:
+        with pytest.raises(KeyboardInterrupt):
+            host.run("true")
+        monkeypatch.setattr(lab.Machine, "check_alive", lambda machine: None)
+        with pytest.raises(RunFailed, match="interrupted while it resumed"):
+            host.run("tail *.log")
+    assert not list(no_emulator.iterdir())
 
 
 def test_a_lab_that_resumes_unsound_is_booted_again(no_emulator, monkeypatch):
