@@ -100,14 +100,32 @@ host: $(READY) ## Prepare the servers of an inventory over SSH (INVENTORY=file)
 unhost: $(READY) ## Take back what `make host` did to them (INVENTORY=file); CHECK=1 only says what that would be
 	$(VSPROF) unhost $(if $(INVENTORY),--inventory "$(INVENTORY)") $(if $(filter 1,$(CHECK)),--check)
 
+# Groups of tests by their marks. Two run at a time, in this order: the lab's tests build its image and take longest; meanwhile the others,
+# and then those of switches on this host. Those with time limits get their CPU first.
+MARKS_lab := lab
+MARKS_others := not (lab or native or dataplane)
+MARKS_switches := (native or dataplane) and not lab
+NICE_lab := nice -n 5
+NICE_others := nice -n 10
+GROUPS := lab others switches
+TESTED := build/tested
+
 .PHONY: test
 test: $(READY) build/ready-to-sweep ## Run all tests, a small real experiment in the lab included
 	-$(MAKE) --no-print-directory build/ready-to-fuzz # where clang can't be installed, the tests that need it say so
-	$(VENV)/bin/python -m pytest --durations=10
+	rm -rf $(TESTED) && mkdir -p $(TESTED) && touch $(TESTED)/begun
+	$(MAKE) --no-print-directory -j2 $(GROUPS:%=test-group-%)
+	$(VENV)/bin/python tools/test_summary.py $(TESTED) $(GROUPS)
+
+# It never fails, so that the other groups go on: the summary does. Tests call make themselves, which must not hear of this one's options.
+.PHONY: $(GROUPS:%=test-group-%)
+$(GROUPS:%=test-group-%): test-group-%:
+	{ env -u MAKEFLAGS -u MFLAGS -u MAKELEVEL $(NICE_$*) $(VENV)/bin/python -m pytest -m "$(MARKS_$*)" --junitxml=$(TESTED)/$*.xml; \
+		echo $$? > $(TESTED)/$*.status; } 2>&1 | tee $(TESTED)/$*.log | sed -u 's/^/$*: /'
 
 .PHONY: test-fast
 test-fast: $(READY) ## Run the tests that need neither the lab nor its image
-	$(VENV)/bin/python -m pytest --durations=10 -n 2 -m "not lab and not native and not dataplane"
+	$(VENV)/bin/python -m pytest --durations=10 -n 2 -m "$(MARKS_others)"
 
 .PHONY: test-host
 test-host: $(READY) ## Prepare a bare emulated server, measure on it, take it back (long: see docs/testbeds/remote.md)

@@ -19,7 +19,6 @@ from vsprof.testbeds.base import Testbed
 from vsprof.testbeds.lab import Lab
 from vsprof.testbeds.native import Native
 
-pytestmark = pytest.mark.lab
 SLEEPS, CALLS, FRAMES, UPCALLS = 100, 1000, 500, 10
 FOLDER = "/tmp/vsprof-ebpf-test"
 # Works once for each line that it reads, and says when it has done so, and by how many seconds all its sleeps together were longer than
@@ -56,7 +55,7 @@ echo $answer > late
 """
 
 
-@pytest.fixture(scope="module", params=["native", "lab"])
+@pytest.fixture(scope="module", params=[pytest.param("native", marks=pytest.mark.native), pytest.param("lab", marks=pytest.mark.lab)])
 def host(request: pytest.FixtureRequest) -> Iterator[Testbed]:
     request.getfixturevalue(f"{request.param}_can_run")
     with Native() if request.param == "native" else Lab() as testbed:
