@@ -40,6 +40,7 @@ EVENTS_NAMED = "VSPROF_EVENTS"
 
 
 def own_events() -> Path:
+    """Where the user's own event files are: folders as in collectors/events, ``zen4/*.json``, ``common/*.json``."""
     config = os.environ.get("XDG_CONFIG_HOME") or Path.home() / ".config"
     return Path(os.environ.get(EVENTS_NAMED) or Path(config) / "vsprof" / "events")
 

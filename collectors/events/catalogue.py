@@ -27,7 +27,6 @@ SHARED = (COMMON, SOFTWARE)
 """The folders that every processor has beside its own."""
 DATA = ("packets", "seconds")
 """What a formula may use beside events and metrics: packets received in the window, and its length in seconds."""
-OWN_FOLDER = places.EVENTS_NAMED
 
 
 @dataclass(frozen=True)
@@ -104,11 +103,6 @@ def names() -> list[str]:
     return sorted(path.name for path in HERE.iterdir() if path.is_dir() and path.name not in SHARED and any(path.glob("*.json")))
 
 
-def own_folder() -> Path:
-    """Where the user's own files are looked for: folders as here, ``zen4/*.json``, ``common/*.json``."""
-    return places.own_events()
-
-
 def load(
     microarchitecture: str | None = None,
     files: Iterable[Path] = (),
@@ -139,7 +133,7 @@ def named(microarchitecture: str) -> str:
 
 def files_of(folder: str, shipped: Path = HERE) -> list[Path]:
     """All files of a microarchitecture: the shipped ones, and the user's own."""
-    return [path for place in (shipped, own_folder(), *places.own("events")) for path in _folders(place, folder)]
+    return [path for place in (shipped, places.own_events(), *places.own("events")) for path in _folders(place, folder)]
 
 
 def read(paths: Iterable[Path], seen: Processor, folder: str, pmu: str | None = None) -> Catalogue:

@@ -21,6 +21,7 @@ from vsprof.collectors.events import catalogue, entries, forms, messages, proces
 from vsprof.collectors.events.catalogue import Catalogue
 from vsprof.collectors.events.entries import Event, Metric
 from vsprof.collectors.events.forms import Vendors
+from vsprof.terms import places
 
 PLATFORMS = {
     **{"haswellx": "haswell-ep", "HSX": "haswell-ep", "skylakex": "skylake-sp", "SKX": "skylake-sp"},
@@ -130,7 +131,7 @@ def bring_in(
     """
     files = _read(paths)
     folder = catalogue.named(microarchitecture) if microarchitecture else _folder_of(files)
-    targets = _targets(files, (to or catalogue.own_folder()) / folder, force)
+    targets = _targets(files, (to or places.own_events()) / folder, force)
     # Without what is to be replaced, for its names will be free.
     others = [path for path in catalogue.files_of(folder) if path.resolve() not in {one.resolve() for one in targets.values()}]
     known = catalogue.read(others, processor.Processor(processor.UNKNOWN), folder)

@@ -17,12 +17,12 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from vsprof.collectors.base import Recorded
-from vsprof.collectors.events import catalogue
 from vsprof.collectors.events.processor import Processor
 from vsprof.collectors.perf_stat import perf
 from vsprof.collectors.uncore import Uncore
 from vsprof.runner import window
 from vsprof.runner.window import Probe
+from vsprof.terms import places
 from vsprof.terms.placement import Placement
 from vsprof.terms.schema import Number
 
@@ -42,7 +42,7 @@ LINE = {
 
 @pytest.fixture(autouse=True)
 def shipped_files_alone(monkeypatch):
-    monkeypatch.setenv(catalogue.OWN_FOLDER, os.devnull)
+    monkeypatch.setenv(places.EVENTS_NAMED, os.devnull)
 
 
 @pytest.fixture

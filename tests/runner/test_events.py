@@ -12,11 +12,12 @@ import pytest
 from vsprof.collectors.events import catalogue, probe
 from vsprof.collectors.events.probe import Probed, Ran
 from vsprof.runner import cli, events
+from vsprof.terms import places
 
 
 @pytest.fixture(autouse=True)
 def shipped_files_alone(monkeypatch):
-    monkeypatch.setenv(catalogue.OWN_FOLDER, os.devnull)
+    monkeypatch.setenv(places.EVENTS_NAMED, os.devnull)
 
 
 def answered(monkeypatch, without: tuple[str, ...] = ()) -> None:
@@ -140,7 +141,7 @@ GNR = VENDORS / "perfmon" / "GNR" / "events" / "graniterapids_core.json"
 
 @pytest.fixture
 def own(tmp_path, monkeypatch) -> Path:
-    monkeypatch.setenv(catalogue.OWN_FOLDER, str(tmp_path))
+    monkeypatch.setenv(places.EVENTS_NAMED, str(tmp_path))
     return tmp_path
 
 

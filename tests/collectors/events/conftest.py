@@ -5,6 +5,6 @@ from __future__ import annotations
 
 import os
 
-from vsprof.collectors.events import catalogue
+from vsprof.terms import places
 
-os.environ[catalogue.OWN_FOLDER] = os.devnull
+os.environ[places.EVENTS_NAMED] = os.devnull

@@ -13,6 +13,7 @@ from hypothesis import strategies as st
 
 from vsprof.collectors.events import catalogue, entries
 from vsprof.collectors.events.processor import Processor
+from vsprof.terms import places
 from vsprof.terms.errors import BadInput
 from vsprof.terms.expression import Value
 
@@ -50,7 +51,7 @@ def test_a_file_given_by_name_is_merged(tmp_path, wrapper):
 
 
 def test_the_users_folder_is_merged(tmp_path, monkeypatch):
-    monkeypatch.setenv(catalogue.OWN_FOLDER, str(tmp_path))
+    monkeypatch.setenv(places.EVENTS_NAMED, str(tmp_path))
     written(tmp_path / "zen4" / "a.json", [EVENT])
     written(tmp_path / "common" / "b.json", [{**METRIC, "MetricExpr": "cycles / packets * 2"}])
     assert {"my.event", "cpi"} <= {*catalogue.load("zen4").events, *catalogue.load("zen4").metrics}
@@ -59,9 +60,9 @@ def test_the_users_folder_is_merged(tmp_path, monkeypatch):
 
 
 def test_where_the_users_folder_is(monkeypatch, tmp_path):
-    monkeypatch.delenv(catalogue.OWN_FOLDER)
+    monkeypatch.delenv(places.EVENTS_NAMED)
     monkeypatch.setenv("XDG_CONFIG_HOME", str(tmp_path))
-    assert catalogue.own_folder() == tmp_path / "vsprof" / "events"
+    assert places.own_events() == tmp_path / "vsprof" / "events"
 
 
 def test_a_folder_given_by_name(tmp_path):

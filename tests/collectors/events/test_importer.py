@@ -15,6 +15,7 @@ from hypothesis import strategies as st
 from vsprof.collectors.events import catalogue, importer
 from vsprof.collectors.events.importer import Imported
 from vsprof.collectors.perf_stat import wanted
+from vsprof.terms import places
 from vsprof.terms.errors import BadInput
 
 VENDORS = Path(__file__).parent / "captured" / "vendors"
@@ -25,7 +26,7 @@ GNR = [PERFMON / "GNR/events/graniterapids_core.json", PERFMON / "GNR/metrics/gr
 @pytest.fixture(autouse=True)
 def own(tmp_path, monkeypatch) -> Path:
     """The user's own folder of events, empty."""
-    monkeypatch.setenv(catalogue.OWN_FOLDER, str(tmp_path / "events"))
+    monkeypatch.setenv(places.EVENTS_NAMED, str(tmp_path / "events"))
     monkeypatch.chdir(tmp_path)
     return tmp_path / "events"
 

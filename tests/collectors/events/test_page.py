@@ -11,6 +11,7 @@ import pytest
 
 from vsprof.collectors.events import catalogue
 from vsprof.collectors.events.entries import Event, Metric
+from vsprof.terms import places
 from vsprof.terms.errors import BadInput
 from vsprof.terms.expression import Value
 
@@ -22,7 +23,7 @@ EVENT, METRIC = (entry.get("EventName") or entry["MetricName"] for entry in json
 @pytest.fixture
 def example(tmp_path, monkeypatch) -> Path:
     """The page's file, where the page says."""
-    monkeypatch.delenv(catalogue.OWN_FOLDER)
+    monkeypatch.delenv(places.EVENTS_NAMED)
     monkeypatch.delenv("XDG_CONFIG_HOME", raising=False)
     monkeypatch.setenv("HOME", str(tmp_path))
     [place] = re.findall(r"file of your own, `~/(.*?)`", PAGE)

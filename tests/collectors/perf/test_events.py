@@ -11,10 +11,10 @@ from pathlib import Path
 import pytest
 
 from tests.collectors.perf.test_samples import HEAD, KERNEL, recorded
-from vsprof.collectors.events import catalogue
 from vsprof.collectors.events.processor import Processor
 from vsprof.collectors.perf_record import PerfRecord, events, samples
 from vsprof.collectors.perf_stat import perf
+from vsprof.terms import places
 from vsprof.terms.errors import BadInput
 
 CAPTURED = Path(__file__).parents[1] / "captured" / "perf" / "samples-events-6.1.txt"
@@ -34,7 +34,7 @@ fi
 
 @pytest.fixture(autouse=True)
 def shipped_files_alone(monkeypatch):
-    monkeypatch.setenv(catalogue.OWN_FOLDER, os.devnull)
+    monkeypatch.setenv(places.EVENTS_NAMED, os.devnull)
 
 
 @pytest.fixture

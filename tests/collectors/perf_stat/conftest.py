@@ -14,15 +14,15 @@ from pathlib import Path
 import pytest
 
 from vsprof.collectors.base import Recorded
-from vsprof.collectors.events import catalogue
 from vsprof.collectors.events.processor import Processor
 from vsprof.collectors.perf_stat import PerfStat, perf
 from vsprof.runner import window
 from vsprof.runner.window import Probe
+from vsprof.terms import places
 from vsprof.terms.placement import Placement
 from vsprof.terms.schema import Number
 
-os.environ[catalogue.OWN_FOLDER] = os.devnull
+os.environ[places.EVENTS_NAMED] = os.devnull
 ZEN4 = Processor("AuthenticAMD-25-11-1", "a Zen 4")
 PLACEMENT = Placement([], {0: "host-other", 1: "switch"})
 
