@@ -103,30 +103,32 @@ def _head(known: dict[str, Any]) -> Iterator[str]:
 
 
 def _events(known: dict[str, Any]) -> Iterator[str]:
-    """Events that were not tried, all for one reason, are a single line."""
+    """One without a description has what perf is given; the reason is left out where it has been said of all events already."""
     rows = known["events"]
     width = max((len(row["name"]) for row in rows), default=0)
+    said = _said(known)
     yield "Events, and what they count:"
     for row in rows:
-        if row["state"] != probe.NOT_TRIED:
-            text = row["description"] if row["counted"] else ": ".join(filter(None, (row["state"], row["why"])))
-            errata = f" (errata: {row['errata']})" if row["errata"] else ""
-            yield f"  {_yes(row['counted'])}  {row['name']:{width}}  {text}{errata}"
-    for why in dict.fromkeys(row["why"] for row in rows if row["state"] == probe.NOT_TRIED):
-        names = [row["name"] for row in rows if row["state"] == probe.NOT_TRIED and row["why"] == why]
-        shown = "" if why in known["findings"] else f" ({why})"
-        yield f"  {_yes(False)}  {probe.NOT_TRIED}{shown}: {', '.join(names)}"
+        why = "" if row["counted"] or row["why"] in said else ": ".join(filter(None, (row["state"], row["why"])))
+        errata = row["errata"] and f"errata: {row['errata']}"
+        more = "".join(f" ({text})" for text in (errata, why) if text)
+        yield f"  {_yes(row['counted'])}  {row['name']:{width}}  {row['description'] or row['perf']}{more}"
 
 
 def _metrics(known: dict[str, Any]) -> Iterator[str]:
     """The reason is left out where it has been said of all events already."""
     rows = known["metrics"]
     widths = [max((len(row[key]) for row in rows), default=0) for key in ("name", "unit")]
-    said = {events_messages.pmu_refused(), "", *known["findings"]}
+    said = _said(known) | {""}
     yield "Metrics, their units, and the events and data that they need:"
     for row in rows:
         why = "" if row["why"] in said else f"{'; ' if row['needs'] else ''}{row['why']}"
         yield f"  {_yes(row['available'])}  {row['name']:{widths[0]}}  {row['unit']:{widths[1]}}  {', '.join(row['needs'])}{why}"
+
+
+def _said(known: dict[str, Any]) -> set[str]:
+    """The reasons that stand in the head."""
+    return {events_messages.pmu_refused(), *known["findings"]}
 
 
 def _yes(this: bool) -> str:

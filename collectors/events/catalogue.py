@@ -15,7 +15,7 @@ from pathlib import Path
 
 from vsprof.collectors import messages as collectors_messages
 from vsprof.collectors.events import entries, messages, processor
-from vsprof.collectors.events.entries import Event, Metric
+from vsprof.collectors.events.entries import Entry, Event, Metric
 from vsprof.collectors.events.processor import Processor
 from vsprof.terms import expression, places
 from vsprof.terms.expression import Formula, Value
@@ -150,7 +150,9 @@ def read(paths: Iterable[Path], seen: Processor, folder: str, pmu: str | None = 
                 reasons.append(messages.at(path, entry.name, messages.reserved_name(entry.name)))
             elif key in known and not (origin[key] != path and same(entry, known[key])):
                 reasons.append(messages.at(path, entry.name, messages.name_twice(entry.name, str(origin[key]))))
-            elif key not in known:
+            elif key in known:
+                known[key] = _filled(known[key], entry)
+            else:
                 known[key], origin[key] = entry, path
     if not reasons:  # names can be judged only when all entries are there
         reasons = list(_name_reasons(known, origin, folder))
@@ -165,6 +167,11 @@ def read(paths: Iterable[Path], seen: Processor, folder: str, pmu: str | None = 
 def same(one: Event | Metric, other: Event | Metric) -> bool:
     """True if two files give the same event: so a vendor's whole file can lie beside the shipped one, which has some of its events."""
     return isinstance(one, Event) and isinstance(other, Event) and one.perf().casefold() == other.perf().casefold()
+
+
+def _filled(one: Event | Metric, other: Event | Metric) -> Event | Metric:
+    """With the other's text, direction and figure where it has none: so the user's own file can add them to a shipped event."""
+    return one.model_copy(update={name: getattr(other, name) for name in Entry.model_fields if not getattr(one, name)})
 
 
 def _folders(root: Path, folder: str) -> list[Path]:

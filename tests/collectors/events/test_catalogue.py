@@ -16,6 +16,7 @@ from vsprof.collectors.events.processor import Processor
 from vsprof.terms import places
 from vsprof.terms.errors import BadInput
 from vsprof.terms.expression import Value
+from vsprof.terms.vocabulary import NumberWords
 
 EVENT = {"EventName": "my.event", "EventCode": "0xAE", "UMask": "0x02"}
 METRIC = {"MetricName": "my_metric", "MetricExpr": "my.event / packets", "ScaleUnit": "1events/packet"}
@@ -72,9 +73,9 @@ def test_a_folder_given_by_name(tmp_path):
 
 def test_the_same_event_in_two_files_is_one(tmp_path):
     """So a vendor's whole file can lie beside the shipped one."""
-    same = {"EventName": "EX_RET_INSTR", "EventCode": "0xC0", "BriefDescription": "As the vendor has it."}
+    same = {"EventName": "EX_RET_INSTR", "EventCode": "0xC0", "BriefDescription": "As the vendor has it.", "Figure": "counts"}
     known = catalogue.load("zen4", [written(tmp_path / "vendor.json", [same, EVENT]), written(tmp_path / "mine.json", [EVENT])])
-    assert known.events["ex_ret_instr"].description == "Instructions retired."
+    assert known.says()["ex_ret_instr"] == NumberWords("Instructions retired.", figure="counts")
     with pytest.raises(BadInput, match=r"ex_ret_instr: the name ex_ret_instr is given in .*zen4/events\.json too"):
         catalogue.load("zen4", [written(tmp_path / "other.json", [{"EventName": "ex_ret_instr", "EventCode": "0xc1"}])])
 
