@@ -110,10 +110,19 @@ def lost(a: Result, b: Result) -> dict[str, str]:
 
 def of_path(rows: pd.DataFrame, table: pd.DataFrame) -> pd.DataFrame:
     """Those rows of a comparison's table that are of the whole path; of the switch, where they are of nothing else."""
-    whole = table["role"].isin(["all", "path"])
-    path = set(table.loc[table["role"] == "path", "metric"])
-    alone = ~rows["metric"].isin(table.loc[whole, "metric"])
-    return rows[rows["role"].isin(["all", "path"]) & ~((rows["role"] == "all") & rows["metric"].isin(path)) | alone]
+    alone = ~rows["metric"].isin(table.loc[table["role"].isin(["all", "path"]), "metric"])
+    return rows[_whole(rows, table) | alone]
+
+
+def names(rows: pd.DataFrame) -> pd.Series:
+    """Each row's metric, and its role behind it where it is not of the whole path."""
+    return rows["metric"] + (" (" + rows["role"] + ")").mask(_whole(rows, rows), "")
+
+
+def _whole(rows: pd.DataFrame, table: pd.DataFrame) -> pd.Series:
+    """Which rows are of the whole path: of role "path"; where the metric has no such row, of role "all"."""
+    path = table.loc[table["role"] == "path", "metric"]
+    return (rows["role"] == "path") | ((rows["role"] == "all") & ~rows["metric"].isin(path))
 
 
 def named(result: Result, word: str) -> list[str]:

@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 from rich.console import Console
-from rich.table import Table
+from rich.table import Column, Table
 
 from vsprof.analysis import compare, decompose, messages, style
 from vsprof.analysis.compare import Comparison, decided
@@ -18,7 +18,7 @@ from vsprof.analysis.figures import ratios
 from vsprof.analysis.sources import PROCESSORS
 from vsprof.terms import units
 
-WIDTH = 190
+WIDTH = 260
 TELLING = 0.02
 """Parts of a decomposition that change the cycles by less than this part are left out of the short table."""
 INDENTS = {"whole": "", "factor": "  ", "cause": "    ", "role": "  "}
@@ -101,15 +101,14 @@ def _by_role(parts: pd.DataFrame) -> pd.DataFrame:
 
 
 def _metrics(table: pd.DataFrame, found: Comparison) -> Table:
-    shown = Table("metric", "traffic", "source", found.a.name, found.b.name, "ratio", "95 % interval", "verdict")
-    for row in table.itertuples():
+    shown = Table(Column("metric", no_wrap=True), "traffic", "source", found.a.name, found.b.name, "ratio", "95 % interval", "verdict")
+    for name, row in zip(compare.names(table), table.itertuples(), strict=True):
         interval = "" if row.low is None or np.isnan(row.low) else f"{units.significant(row.low)} to {units.significant(row.high)}"
-        role = "" if row.role in ("all", "path") else f" ({row.role})"
         numbers = [units.si(value, "" if row.unit.startswith(UNPREFIXED) else row.unit) for value in (row.a, row.b)]
         traffic = style.traffic_name(row.traffic, row.load)
         verdict = row.verdict
         if row.better and verdict in ("more", "less"):
             # The metric's plug-in says which direction is better.
             verdict += " (better)" if verdict == row.better else " (worse)"
-        shown.add_row(row.metric + role, traffic, row.source, *numbers, units.significant(row.ratio), interval, verdict)
+        shown.add_row(name, traffic, row.source, *numbers, units.significant(row.ratio), interval, verdict)
     return shown

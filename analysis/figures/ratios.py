@@ -30,11 +30,10 @@ def table(result: Result) -> pd.DataFrame:
 
 def of_comparison(rows: pd.DataFrame, title: str) -> pd.DataFrame:
     """The rows of a comparison as this figure draws them."""
-    shown = rows[rows["ratio"] > 0].head(MOST)
-    names = shown["metric"] + [f" ({role})" if role not in ("all", "path") else "" for role in shown["role"]]
-    names += [f", {style.traffic_name(traffic, load)}" for traffic, load in zip(shown["traffic"], shown["load"], strict=True)]
+    shown = rows.assign(what=compare.names(rows))[rows["ratio"] > 0].head(MOST)
+    shown["what"] += [f", {style.traffic_name(traffic, load)}" for traffic, load in zip(shown["traffic"], shown["load"], strict=True)]
     told = shown["verdict"].isin(["more", "less"])
-    drawn = shown.assign(label=title, what=names, median=shown["ratio"], unit="ratio", sure=told)
+    drawn = shown.assign(label=title, median=shown["ratio"], unit="ratio", sure=told)
     return drawn[["label", "what", "source", "median", "low", "high", "n", "unit", "sure"]]
 
 

@@ -115,6 +115,16 @@ def test_what_is_printed(found):
         assert words in text
 
 
+def test_each_metric_of_all_is_printed_once(found):
+    printed = io.StringIO()
+    compare_text.show(found, everything=True, console=Console(file=printed, width=compare_text.WIDTH))
+    lines = printed.getvalue().partition("┃ metric")[2].splitlines()
+    shown = [tuple(cell.strip() for cell in line.split("│")[1:4]) for line in lines if line.startswith("│")]
+    assert len(shown) == len(set(shown)) == len(found.table)
+    assert {"context_switches_per_packet", "context_switches_per_packet (all)", "packet_rate_received"} <= {name for name, *_ in shown}
+    assert "packet_rate_received (all)" not in printed.getvalue(), "it has no other sum"
+
+
 def test_json_has_no_nan(found):
     text = json.dumps(compare_text.to_json(found), allow_nan=False)
     assert json.loads(text)["metrics"]
