@@ -7,7 +7,6 @@ Without a processor's counts there is no answer to that question, and the text s
 from __future__ import annotations
 
 import abc
-import importlib
 import itertools
 from dataclasses import dataclass
 from typing import ClassVar
@@ -69,7 +68,7 @@ class Explained(abc.ABC):
 
     def show(self, figure: str) -> figures.Shown | figures.NotShown:
         """The figure of that name, or the reason why there is none."""
-        module = importlib.import_module(f"vsprof.analysis.figures.{figure}")
+        module = figures.named(figure, figures.names(of_validation=True))
         drawn = module.table(self)
         if drawn.empty:
             return figures.NotShown(messages.not_shown(figures.first_sentence(module), [self.why_empty(module.PART)]))

@@ -16,6 +16,10 @@ class VsprofError(Exception):
 
     exit_status = 1
 
+    def _render_traceback_(self) -> list[str]:
+        """In Jupyter, which asks for this: the message alone, as on the command line."""
+        return [f"{type(self).__name__}: {self}"]
+
 
 class BadInput(VsprofError):
     """What the user asked for can't be done as asked; exit status 2, and nothing was written."""

@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import difflib
 from collections.abc import Iterable, Sequence
 from pathlib import Path
 
@@ -18,7 +19,10 @@ no_lock_file = Message("{path} is no ordinary file, so it can't be the lock that
 
 
 def unknown_value(kind: str, value: object, known: Iterable[object]) -> BadInput:
-    return BadInput(f"unknown {kind} {str(value)!r}: use one of {', '.join(map(str, known))}")
+    names = list(map(str, known))
+    near = difflib.get_close_matches(str(value), names, n=2, cutoff=0.75)
+    meant = f"; did you mean {' or '.join(near)}?" if near else ""
+    return BadInput(f"unknown {kind} {str(value)!r}: use one of {', '.join(names)}{meant}")
 
 
 def in_use(what: str, by: Sequence[str]) -> BadInput:

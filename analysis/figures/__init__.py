@@ -26,6 +26,7 @@ from vsprof.analysis import messages, model
 from vsprof.analysis.load import Result
 from vsprof.analysis.source import Source
 from vsprof.analysis.sources import MODEL, SOFTWARE, SOURCES
+from vsprof.terms import messages as terms_messages
 from vsprof.terms import units
 
 EMULATED = (
@@ -66,14 +67,15 @@ class NotShown:
         return f'<p class="not-shown">{_html(self.text)}</p>'
 
 
-def names() -> list[str]:
-    """The figures of results: of every file in this folder that is one."""
-    return sorted(one.name for one in pkgutil.iter_modules(__path__) if not one.name.startswith(("__", "validation_")))
+def names(*, of_validation: bool = False) -> list[str]:
+    """The figures of results, or of validations: of every file in this folder that is one."""
+    found = (one.name for one in pkgutil.iter_modules(__path__) if not one.name.startswith("__"))
+    return sorted(name for name in found if name.startswith("validation_") == of_validation)
 
 
 def show(result: Result, name: str) -> Shown | NotShown:
-    """The figure `name` of the result, or the reason why there is none."""
-    module = _module(name)
+    """The figure `name` of the result, or the reason why there is none. BadInput where no figure has this name."""
+    module = named(name, names())
     table = module.table(result)
     if table.empty:
         reasons = _missing(result, module) or ["no finished run has a value"]
@@ -83,14 +85,14 @@ def show(result: Result, name: str) -> Shown | NotShown:
 
 def show_counted(result: Result, name: str) -> Shown | NotShown | None:
     """The same, but nothing where its processor (a PMU, the model) counted nothing: a report need not say so in each place."""
-    return show(result, name) if _source(_module(name)).present(result) else None
+    return show(result, name) if _source(named(name, names())).present(result) else None
 
 
 def not_taken(result: Result) -> list[str]:
     """Numbers whose collectors ask for a figure that does not draw them, in a sentence each."""
     said = (result.manifest.get("vocabulary") or {}).get("collectors") or {}
     asked = {name: words["figure"] for one in said.values() for name, words in one["numbers"].items() if words["figure"]}
-    modules = {one.name: _module(one.name) for one in pkgutil.iter_modules(__path__) if asked}
+    modules = {name: named(name, names()) for name in names() if asked}
     takers = {name: module.takes for name, module in modules.items() if hasattr(module, "takes")}
     wrong = {name: figure for name, figure in asked.items() if figure not in takers or not takers[figure](name)}
     return [messages.not_taken(name, figure, [one for one, takes in takers.items() if takes(name)]) for name, figure in wrong.items()]
@@ -133,7 +135,10 @@ def first_sentence(module: ModuleType) -> str:
     return _words(module).split(". ")[0].rstrip(".")
 
 
-def _module(name: str) -> ModuleType:
+def named(name: str, known: Sequence[str]) -> ModuleType:
+    """The figure's file. BadInput where the name is none of those that are `known`."""
+    if name not in known:
+        raise terms_messages.unknown_value("figure", name, known)
     return importlib.import_module(f"vsprof.analysis.figures.{name}")
 
 

@@ -16,6 +16,7 @@ def main(arguments: list[str]) -> int:
         return 2
     name, run, image = arguments
     try:
+        figures.named(name, [*figures.names(), *figures.names(of_validation=True)])
         if name.startswith("validation_"):
             found = validation.load_time(run) if name == "validation_times" else validation.load(run)
             shown = explain_validation.of(found).show(name)

@@ -12,9 +12,10 @@ import pytest
 from matplotlib.colors import to_rgba
 
 from vsprof.analysis import figures, metrics, model, style
-from vsprof.analysis.figures import decomposition
+from vsprof.analysis.figures import __main__, decomposition
 from vsprof.analysis.load import load
 from vsprof.analysis.source import WINDOW
+from vsprof.terms.errors import BadInput
 
 ROOT = Path(__file__).resolve().parents[2]
 NAMES = sorted(module.name for module in pkgutil.iter_modules(figures.__path__) if module.name != "__main__")
@@ -261,3 +262,18 @@ def test_a_ratios_axis_has_round_marks_on_both_sides_of_one(reach):
     assert 3 <= len(ticks) <= 12
     assert min(ticks) < 1 < max(ticks)
     assert all(abs(math.log(tick)) <= reach for tick in ticks)
+
+
+@pytest.mark.parametrize(("name", "near"), [("througput", "throughput"), ("validation_event", "validation_events")])
+def test_a_misspelt_figure_is_one_error_on_the_command_line(two_switches, capsys, tmp_path, name, near):
+    assert __main__.main([name, str(two_switches.path), str(tmp_path / "x.png")]) == 2
+    printed = capsys.readouterr().err
+    assert printed.startswith(f"unknown figure '{name}': use one of access_rates, causes, ")
+    assert f"; did you mean {near}" in printed
+    assert printed.count("\n") == 1
+
+
+def test_so_it_is_in_a_notebook(two_switches):
+    for shown in (figures.show, figures.show_counted):
+        with pytest.raises(BadInput, match=r"unknown figure 'misspelt': use one of access_rates, .*, what_if$"):
+            shown(two_switches, "misspelt")

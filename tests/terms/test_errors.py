@@ -10,6 +10,7 @@ import re
 from pathlib import Path
 
 import pytest
+from IPython.core.interactiveshell import InteractiveShell
 
 from vsprof.terms import messages as terms_messages
 from vsprof.terms.errors import BadInput, Message, RunFailed, SnapshotUnusable, VsprofError
@@ -135,3 +136,15 @@ def test_a_long_command_is_cut():
 
 def test_an_unknown_value_names_it_and_the_known_ones():
     assert str(terms_messages.unknown_value("switch", "ovs", ["a", "b"])) == "unknown switch 'ovs': use one of a, b"
+
+
+def test_a_misspelt_value_names_what_is_nearest():
+    text = str(terms_messages.unknown_value("switch", "ovs-dpkd", ["kernel-ovs", "ovs-dpdk"]))
+    assert text == "unknown switch 'ovs-dpkd': use one of kernel-ovs, ovs-dpdk; did you mean ovs-dpdk?"
+
+
+def test_jupyter_shows_an_error_without_a_traceback(capsys, monkeypatch, tmp_path):
+    monkeypatch.setenv("IPYTHONDIR", str(tmp_path))
+    shell = InteractiveShell()
+    shell.run_cell("from vsprof.terms.errors import BadInput\nraise BadInput('need a, found b')")
+    assert capsys.readouterr().out.strip() == "BadInput: need a, found b"
