@@ -63,7 +63,8 @@ def _delivers(pair: Pair) -> str:
         if measured(ratio := pair.ratio(**where)):
             said.append(f"{other} {words(ratio)}{'' if ratio.decided else '; the difference is not significant'}.")
     if said and pair.result.modelled:
-        said[0] = f"On {pair.result.clock(pair.other).get('cpu_name')} as modelled, {said[0]}"
+        names = dict.fromkeys(str(pair.result.clock(case).get("cpu_name")) for case in (pair.other, pair.base))
+        said[0] = f"On {' and on '.join(names)} as modelled, {said[0]}"
     return " ".join(said)
 
 

@@ -75,15 +75,16 @@ def profile(result: Result) -> dict:
     return MODEL.facts(result).get("profile") or {}
 
 
-def _name(result: Result) -> str:
-    return str(profile(result).get("name", "profile not recorded"))
+def names(result: Result) -> str:
+    """The modelled processor's name; of all, where the processor is a factor."""
+    return result.modelled or str(profile(result).get("name", "profile not recorded"))
 
 
 def limits(result: Result) -> list[str]:
     """What a reader must know before trusting the model's numbers; nothing where there are none."""
     if not present(result):
         return []
-    texts = [messages.estimated_by_model(_name(result), drives_clock=result.modelled is not None)]
+    texts = [messages.estimated_by_model(names(result), drives_clock=result.modelled is not None)]
     rows = _rows(result)
     notes = rows[(rows["name"] == "cycles") & rows["value"].isna()]
     if len(notes):
@@ -281,7 +282,7 @@ MODEL = Source(
     prefix=PREFIX,
     present=present,
     # What stands wherever CPI or cycles are shown.
-    label=lambda result: f"estimated (model: {_name(result)})",
+    label=lambda result: f"estimated (model: {names(result)})",
     limits=limits,
     account=account,
     causes=dict(zip(PARTS, style.CAUSES, strict=True)),

@@ -24,7 +24,7 @@ def summary(result: Result) -> dict[str, Any]:
         "emulated": result.emulated,
         "repetitions": result.repetitions,
         "failed_runs": [run["run_id"] for run in result.failed],
-        "model": model.profile(result).get("name") if MODEL.present(result) else None,
+        "model": model.names(result) if MODEL.present(result) else None,
         "hardware": HARDWARE.label(result) if HARDWARE.present(result) else None,
         "cases": [_case(result, case) for case in result.cases.index],
         "answer": explain.answer(result),

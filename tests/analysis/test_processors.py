@@ -7,8 +7,9 @@ import json
 
 import pytest
 
-from vsprof.analysis import describe, explain
+from vsprof.analysis import describe, explain, figures, show
 from vsprof.analysis.load import load
+from vsprof.analysis.sources import MODEL
 
 FLOOD = ("udp_flood", "saturation")
 CLOCKS = {"zen4": {"cpu_name": "Zen 4", "frequency_hz": 3.7e9}, "zen5": {"cpu_name": "Zen 5", "frequency_hz": 4e9}}
@@ -34,6 +35,17 @@ def test_an_answer_names_the_processor_that_it_is_of(two):
     said = explain.answer(two)
     assert "On Zen 4 as modelled" in said
     assert "On Zen 5 as modelled" in said
+
+
+def test_an_answer_on_one_case_against_the_other_names_the_processors_of_both(two):
+    assert "On Zen 5 and on Zen 4 as modelled, cpu.profile=zen5 delivers" in explain.answer(two)
+
+
+def test_what_stands_beside_the_models_numbers_names_all_processors(two):
+    assert MODEL.label(two) == "estimated (model: Zen 4, Zen 5)"
+    assert "(model: Zen 4, Zen 5)" in figures.show(two, "cpi_stack").caption
+    assert any("are estimated (model: Zen 4, Zen 5)" in limit for limit in describe.all_limits(two))
+    assert show.summary(two)["model"] == "Zen 4, Zen 5"
 
 
 def test_a_report_shows_no_single_processor(two):
