@@ -229,9 +229,10 @@ def limits(result: Result) -> Text:
 
 
 def all_limits(result: Result) -> list[str]:
-    """Of the result, of its series and their order, of counts that can't be true, and of the model's and the PMU's numbers in it."""
+    """Of the result, of its units, its series and their order, of counts that can't be true, and of the model's and the PMU's numbers."""
+    numbers = result.frame[["collector", "unit", "name"]].drop_duplicates().dropna().itertuples(index=False, name=None)
     looks = (figures.not_taken, series.limits, plausible.limits, MODEL.limits, HARDWARE.limits)
-    return [*result.limits(), *(text for look in looks for text in look(result))]
+    return [*result.limits(), *units.unknown(numbers), *(text for look in looks for text in look(result))]
 
 
 def estimates(result: Result, case: str, source: Source) -> dict[tuple[str, str, str], tuple[stats.Estimate, str]]:

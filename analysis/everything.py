@@ -18,9 +18,8 @@ import pandas as pd
 from vsprof.analysis import describe, metrics, style, vocabulary
 from vsprof.analysis.load import Result
 from vsprof.analysis.source import COLUMNS, WINDOW, summarised
+from vsprof.terms import units
 
-COUNTS = ("events", "packets", "bytes", "cycles", "TSC cycles", "instructions", "uops", "slots")
-"""Units of numbers that grow while they are counted."""
 NOT_SHOWN = ("window_seconds",)
 """Only what others are divided by."""
 
@@ -82,7 +81,7 @@ def _summary(result: Result, rows: pd.DataFrame) -> pd.DataFrame:
 
 
 def _quotients(result: Result, rows: pd.DataFrame) -> pd.DataFrame:
-    counts = rows["unit"].isin(COUNTS)
+    counts = rows["unit"].isin(units.COUNTS)
     return pd.concat([_counts(result, rows[counts]), _others(rows[~counts])], ignore_index=True)[COLUMNS]
 
 
@@ -110,7 +109,7 @@ def _others(rows: pd.DataFrame) -> pd.DataFrame:
 
 
 def _never(rows: pd.DataFrame) -> list[str]:
-    most = rows[rows["unit"].isin(COUNTS)].groupby("name")["value"].max()
+    most = rows[rows["unit"].isin(units.COUNTS)].groupby("name")["value"].max()
     return sorted(most[most == 0].index)
 
 

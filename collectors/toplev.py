@@ -17,7 +17,7 @@ from typing import Any, ClassVar
 
 from vsprof.collectors import intel, messages
 from vsprof.collectors.base import Apart, Recorded
-from vsprof.terms import places
+from vsprof.terms import places, units
 from vsprof.terms.schema import Number
 from vsprof.terms.vocabulary import NumberWords
 from vsprof.testbeds.base import Testbed
@@ -185,7 +185,7 @@ def _value(row: Mapping[str, str]) -> tuple[float | None, str, list[str]]:
     if match := NODE_UNIT.fullmatch(unit):
         unit = "fraction of " + match["of"].lower().replace("_", " ")
     else:
-        unit = "fraction" if percent else unit.lower() or "number"
+        unit = "fraction" if percent else unit.lower() if unit.lower() in units.KNOWN else "number"
     value = float(row["Value"] or "nan")
     if not math.isfinite(value):
         return None, unit, [messages.no_value(row["Value"])]

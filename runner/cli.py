@@ -24,7 +24,7 @@ from vsprof.runner import experiment as experiments
 from vsprof.runner.experiment import Experiment
 from vsprof.runner.progress import Progress
 from vsprof.runner.results import Results
-from vsprof.terms import errors
+from vsprof.terms import errors, units
 from vsprof.testbeds import messages as testbeds_messages
 from vsprof.testbeds.emulator.machine import ACCELERATORS
 from vsprof.testbeds.lab import CLOCKS
@@ -170,11 +170,16 @@ def _checked(name: str, experiment: Experiment, asked: argparse.Namespace, testb
 
 def _parse(asked: argparse.Namespace) -> int:
     store = Results.open(asked.result)
+    written: set[tuple[str, str, str]] = set()
     with store.alone():
         store.check_raw()
         for record in store.manifest["runs"]:
             if record["status"] == "done":
-                store.record(record["run_id"], *_parsed(store.run_folder(record["run_id"])))
+                tables = _parsed(store.run_folder(record["run_id"]))
+                store.record(record["run_id"], *tables)
+                written |= {(row["collector"], row["unit"], row["name"]) for row in tables[0]}
+    for text in units.unknown(written):
+        _tell(f"vsprof: {text}")
     path = str(store.folder / results.MEASUREMENTS)
     _print(asked, {"measurements": path}, path)
     return 0

@@ -15,6 +15,10 @@ too_few_cpus = Message(
     "the testbed has {cpus} CPU, need 2: one moves frames, one does all else; use 2 or 4 (`vsprof run --cpus 4`)",
     BadInput,
 )
+unknown_unit = Message(
+    "{collector} has {names} in {unit!r}, which is no unit that vsprof knows: shown as written, neither per packet nor per second. Known "
+    "are {known}. A count of anything else is in `events`, a quotient has a / (`bytes/flow`), and anything else is a `number`."
+)
 no_lock_file = Message("{path} is no ordinary file, so it can't be the lock that it should be: remove it", BadInput)
 
 

@@ -3,9 +3,16 @@
 
 from __future__ import annotations
 
+import itertools
 import math
+from collections.abc import Iterable
 from typing import Any
 
+from vsprof.terms import messages
+
+COUNTS = ("events", "packets", "bytes", "cycles", "TSC cycles", "instructions", "uops", "slots")
+"""Units of numbers that grow while they are counted."""
+KNOWN = (*COUNTS, "seconds", "hertz", "fraction", "number", "samples", "flows", "lines", "trials", "packets/s", "bit/s")
 _PREFIXES = ((1e9, "G"), (1e6, "M"), (1e3, "k"), (1.0, ""), (1e-3, "m"), (1e-6, "µ"), (1e-9, "n"))
 _SHORT = {"packets/s": "pps", "bit/s": "bit/s", "seconds": "s", "bytes": "B", "hertz": "Hz"}
 _UNPREFIXED = {"", "ratio", "fraction", "percent"}
@@ -25,6 +32,13 @@ def si(value: float | None, unit: str, digits: int = 3) -> str:
     prefixes = _PREFIXES if unit == "seconds" else _PREFIXES[:4]
     factor, prefix = next((one for one in prefixes if abs(value) >= one[0]), prefixes[-1])
     return f"{significant(value / factor, digits)} {prefix}{short}".strip()
+
+
+def unknown(numbers: Iterable[tuple[str, str, str]]) -> list[str]:
+    """Warnings about numbers (collector, unit, name) whose unit is neither KNOWN nor one of one's own: a misspelt count is not divided."""
+    odd = sorted({one for one in numbers if one[1] not in KNOWN and "/" not in one[1] and not one[1].startswith("fraction of ")})
+    alike = itertools.groupby(odd, key=lambda one: one[:2])
+    return [messages.unknown_unit(collector, [name for *_, name in some], unit, KNOWN) for (collector, unit), some in alike]
 
 
 def significant(value: float, digits: int = 3) -> str:

@@ -6,7 +6,7 @@ from __future__ import annotations
 import pytest
 
 from tests.analysis import sample
-from vsprof.analysis import everything
+from vsprof.analysis import describe, everything
 from vsprof.analysis.load import load
 from vsprof.terms import schema
 from vsprof.terms.schema import Number
@@ -23,7 +23,7 @@ def result(tmp_path):
             seen.setdefault((row["run_id"], row["traffic"], row["load"], row["window"]), row)
     for row in seen.values():
         for number in (Number("sneezes", 6.0, "events", cpu=1), Number("sneezes", 2.0, "events", cpu=2), Number("mood", 0.25, "fraction"),
-                       Number("accidents", 0.0, "events"), Number("halves", 1.0, "events", cpu=1),
+                       Number("accidents", 0.0, "events"), Number("weight", 12.0, "stone"), Number("halves", 1.0, "events", cpu=1),
                        Number("halves", None, "events", cpu=2, note="not counted there")):  # fmt: skip
             where = {key: row[key] for key in (*schema.KEYS.names, "load")}
             rows.append(schema.row({**where, "window": row["window"]}, "own_doctor", "software", number))
@@ -62,3 +62,8 @@ def test_nothing_that_was_counted_is_left_out(result):
     assert "<summary>own_doctor (" in text
     assert shown.never["own_doctor"] == ["accidents"]
     assert "25.0 %" in text
+
+
+def test_a_unit_that_nobody_knows_is_among_the_limits(result):
+    [told] = [text for text in describe.all_limits(result) if "no unit that vsprof knows" in text]
+    assert told.startswith("own_doctor has weight in 'stone', which is no unit")

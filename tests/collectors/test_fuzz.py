@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import fnmatch
 import functools
 import json
@@ -13,7 +14,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from vsprof.collectors.base import Collector, Recorded
-from vsprof.terms import plugins
+from vsprof.terms import plugins, units
 from vsprof.terms.placement import Placement, Thread
 from vsprof.terms.schema import FunctionCount, Number, Span
 
@@ -59,6 +60,15 @@ def reads(name: str, begin: str, end: str) -> None:
         except ValueError:
             continue
         assert all(isinstance(one, kind) for one in found)
+
+
+@pytest.mark.parametrize("name", COLLECTORS)
+def test_sound_output_has_known_units(name):
+    found = []
+    # One needs another placement, and tests of its own have it.
+    with contextlib.suppress(ValueError):
+        found += COLLECTORS[name].numbers(Recorded(*sound(name), 1.0, PLACEMENT))
+    assert not units.unknown((name, one.unit, one.name) for one in found)
 
 
 @pytest.mark.parametrize("name", COLLECTORS)

@@ -158,7 +158,7 @@ def test_titles():
 def test_other_units():
     text = "CPU0,Info.Core.IPC,1.5,Metric,,,0.0,100.0,,\nCPU0,MUX,14.3,%,,,0.0,100.0,,\nCPU0,X.L1,nan,% Core_Clocks <,,,,100.0,,Y\n#"
     found = {n.name: n for n in numbers("toplev", "# 5.1", text)}
-    assert (found["toplev_info.core.ipc"].value, found["toplev_info.core.ipc"].unit) == (1.5, "metric")
+    assert (found["toplev_info.core.ipc"].value, found["toplev_info.core.ipc"].unit) == (1.5, "number")
     assert (found["toplev_mux"].value, found["toplev_mux"].unit) == (pytest.approx(0.143), "fraction")
     assert (found["toplev_x.l1"].value, found["toplev_x.l1"].unit) == (None, "fraction of core clocks")
 

@@ -240,6 +240,19 @@ def test_the_command_parse_writes_both_tables(root, count):
         assert bool(schema.read(path).num_rows) == bool(count)
 
 
+def test_parsing_warns_of_a_unit_that_nobody_knows(root, capsys, monkeypatch):
+    folder = root / "20261121-000000-vm2vm"
+    shutil.copytree(RUN, folder / "raw" / "r001")
+    (folder / "manifest.json").write_text(
+        json.dumps({"name": "vm2vm", "experiment": {}, "findings": [], "runs": [{"run_id": "r001", "status": "done"}]})
+    )
+    monkeypatch.setattr(parse.COLLECTORS["interrupts"], "numbers", lambda recorded: [schema.Number("pages", 1, "event")])
+    assert cli.main(["parse", str(folder)]) == 0
+    printed = capsys.readouterr()
+    assert printed.err.startswith("vsprof: interrupts has pages in 'event', which is no unit that vsprof knows: ")
+    assert printed.out.strip() == str(folder / "measurements.parquet")
+
+
 def test_a_parser_that_breaks_is_told_and_is_no_crash_of_vsprof(root, capsys, monkeypatch):
     folder = root / "20261121-000000-vm2vm"
     shutil.copytree(RUN, folder / "raw" / "r001")

@@ -34,7 +34,7 @@ BY_PLACE = {
     "path": Path("/some/place"), "page": Path("/some/place"), "notebook": Path("/some/place"), "ratio": 0.25, "load": 2.5, "percent": 2.5,
     "fault": OSError(28, "No space left on device"),
 }  # fmt: skip
-SEVERAL = ("columns", "others", "known", "labels", "one", "other", "cases", "reasons", "figures", "named", "runs", "pairs")
+SEVERAL = ("columns", "others", "known", "labels", "one", "other", "cases", "reasons", "figures", "named", "names", "runs", "pairs")
 BY_PLACE |= {place: ["seen-value", "another"] for place in SEVERAL}
 ROOT = Path(__file__).parents[2]
 FILES = sorted(path for path in ROOT.glob("[a-z]*/**/messages.py") if path.parts[-2] not in ("build", "tests"))

@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from vsprof.terms.units import duration, gib, si, significant
+from vsprof.terms.units import duration, gib, si, significant, unknown
 
 MISSING = "–"
 
@@ -75,3 +75,17 @@ def test_a_duration_never_shows_sixty(seconds):
 
 def test_gib():
     assert gib(5 << 30) == "5.0 GiB"
+
+
+def test_units_of_ours_quotients_and_fractions_of_something_are_known():
+    assert not unknown(("own", unit, "x") for unit in ("events", "TSC cycles", "packets/s", "bytes/flow", "fraction of slots", "number"))
+
+
+def test_a_warning_about_a_unit_names_its_numbers_and_the_units_that_are_known():
+    numbers = [("softnet", "pakets", f"softnet_{name}") for name in "ba"] + [("softnet", "events", "softnet_squeezed")]
+    [text] = unknown([*numbers, *numbers])
+    assert text.startswith(
+        "softnet has softnet_a, softnet_b in 'pakets', which is no unit that vsprof knows: shown as written, neither per packet"
+    )
+    assert "Known are events, packets, bytes, " in text
+    assert text.endswith("A count of anything else is in `events`, a quotient has a / (`bytes/flow`), and anything else is a `number`.")
