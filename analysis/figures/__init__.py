@@ -78,7 +78,7 @@ def show(result: Result, name: str) -> Shown | NotShown:
     module = named(name, names())
     table = module.table(result)
     if table.empty:
-        reasons = _missing(result, module) or ["its table is empty. Does run.metrics (docs/api.md) have its metrics, and for the CPU it asks for?"]
+        reasons = _missing(result, module) or [messages.EMPTY_TABLE]
         return NotShown(messages.not_shown(first_sentence(module), reasons))
     return Shown(module.plot(table), caption(module, result, table), table)
 
