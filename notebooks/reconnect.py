@@ -29,9 +29,9 @@ sections.show(describe_frames.restarts(report.result), figures.show(report.resul
 sections.show(describe_frames.published("T5"))
 
 # %% [markdown]
-# What differs: T5's endpoints were virtual machines, whose QEMU does not connect again by itself in server mode (later ones do, with
-# `reconnect`). Ours are containers over virtio-user, which as client connects once, when it starts. In both, the endpoint would have to look
-# for the switch. An endpoint that is served again after a server's restart is one that was restarted, too.
+# What differs: T5's endpoints were virtual machines, whose QEMU did not connect again by itself in server mode. Ours are virtual machines
+# (vhost-user), whose QEMU looks for the switch again (`reconnect`), and containers (virtio-user), which as client connect once, when they
+# start. A switch that was killed leaves its socket behind: Open vSwitch can't bind to it again, vhost-switch removes it.
 
 # %%
 report.what_was_run("Windows before the kill show the path as it was. Both ends are frame-probe's ports, which stay up all the time.")

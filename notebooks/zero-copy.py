@@ -10,8 +10,8 @@ from vsprof.analysis import explain_dataplane, sections
 report = sections.begin(
     result_dir,
     lambda found: explain_dataplane.crossover(found, "dequeue", "copy", "zero-copy"),
-    "Two containers over virtio-user. In both cases the switch copies once to fill the receiver's ring. Zero copy leaves out the copy out "
-    "of the sender's ring.",
+    "Two endpoints with DPDK. In both cases the switch copies once to fill the receiver's ring. Zero copy leaves out the copy out of the "
+    "sender's ring.",
 )
 
 # %%
