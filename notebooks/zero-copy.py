@@ -26,7 +26,7 @@ report.stages(
 )
 report.of_options(
     "*Which crossover*: the packets that arrive are what the whole path allows, its endpoints included. The thread's cycles are its own, "
-    "and in the emulated lab the emulator's. The modelled switch's are estimates for the named processor, without polls that found nothing.",
+    "in the lab by the modelled processor's clock. The switch's estimated cycles are the model's, without polls that found nothing.",
     "*Why a crossover*: a copy costs by the byte, the account by the frame. Where the frame's bytes are still in a cache, the copy that is "
     "saved was cheap.",
 )
