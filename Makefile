@@ -100,21 +100,23 @@ host: $(READY) ## Prepare the servers of an inventory over SSH (INVENTORY=file)
 unhost: $(READY) ## Take back what `make host` did to them (INVENTORY=file); CHECK=1 only says what that would be
 	$(VSPROF) unhost $(if $(INVENTORY),--inventory "$(INVENTORY)") $(if $(filter 1,$(CHECK)),--check)
 
-# Groups of tests by their marks. Two run at a time, in this order: the lab's tests build its image and take longest; meanwhile the others,
-# and then those of switches on this host. Those with time limits get their CPU first.
+# Groups of tests by their marks. The first two run beside each other: the lab's tests build its image, and take longest. Those of switches
+# on this host come last and alone: their processes spin, and beside a lab frames came too late for what a test waits.
 MARKS_lab := lab
 MARKS_others := not (lab or native or dataplane)
 MARKS_switches := (native or dataplane) and not lab
 NICE_lab := nice -n 5
 NICE_others := nice -n 10
-GROUPS := lab others switches
+BESIDE := lab others
+GROUPS := $(BESIDE) switches
 TESTED := build/tested
 
 .PHONY: test
 test: $(READY) build/ready-to-sweep ## Run all tests, a small real experiment in the lab included
 	-$(MAKE) --no-print-directory build/ready-to-fuzz # where clang can't be installed, the tests that need it say so
 	rm -rf $(TESTED) && mkdir -p $(TESTED) && touch $(TESTED)/begun
-	$(MAKE) --no-print-directory -j2 $(GROUPS:%=test-group-%)
+	$(MAKE) --no-print-directory -j2 $(BESIDE:%=test-group-%)
+	$(MAKE) --no-print-directory test-group-switches
 	$(VENV)/bin/python tools/test_summary.py $(TESTED) $(GROUPS)
 
 # It never fails, so that the other groups go on: the summary does. Tests call make themselves, which must not hear of this one's options.
