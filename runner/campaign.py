@@ -277,7 +277,7 @@ def _note_success(plan: Plan, store: Results, record: dict[str, Any], outcome: r
     store.manifest["facts"]["switches"][plan.case.switch] = outcome.facts["switch"]
     if plan.case.options:
         # The same switch is set up in another way in the next case.
-        ours = {name: outcome.facts[name] for name in ("switch", "endpoints")}
+        ours = {name: outcome.facts[name] for name in ("switch", "endpoints", "kernel") if name in outcome.facts}
         if experiments.of_processor(plan.case.options):
             ours["processor"] = outcome.facts["collectors"][experiments.PROCESSOR]["profile"]
         store.manifest["facts"].setdefault("cases", {})[plan.case.case_id] = ours

@@ -20,12 +20,13 @@ from vsprof.runner import messages
 from vsprof.terms import messages as terms_messages
 from vsprof.terms import places, plugins
 from vsprof.terms.schema import FCS_BYTES
+from vsprof.testbeds import base as testbeds
 from vsprof.testbeds.base import MODELLED
 from vsprof.workloads.endpoints import vm
 from vsprof.workloads.traffic.base import LONGEST_MODELLED_S, SHORTEST_MODELLED_S, Options
 
 FACTORS = ("topology", "switch", "access", "frame_bytes", "flows")
-"""What every case has. Beside these, the options of switches and endpoints can be fixed or varied."""
+"""What every case has. Beside these, the options of switches, endpoints and the host can be fixed or varied."""
 AUTO = "auto"
 SHORT = {"cpu": "cpu.profile"}
 """What can be written for a factor. Tables have a column called cpu: the number of one."""
@@ -71,7 +72,7 @@ class Case:
     frame_bytes: int
     flows: int
     options: Mapping[str, str] = field(default_factory=dict)
-    """Those of the switch, of its endpoints and of the processor that are fixed or varied; the others have their defaults."""
+    """Those of the switch, of its endpoints, of the host and of the processor that are fixed or varied; the others have their defaults."""
 
     @property
     def case_id(self) -> str:
@@ -360,6 +361,8 @@ def only_in_lab(experiment: Experiment) -> str | None:
     wanted = combinations(experiment)
     if any(of_processor(values) for values in wanted):
         return messages.lab_chosen_for_processor()
+    if any(testbeds.OPTIONS.keys() & values.keys() for values in wanted):
+        return messages.lab_chosen_for_kernel()
     named = {str(values.get("topology")) for values in wanted}
     return messages.lab_chosen_for_cards() if any(TOPOLOGIES[name].needs_cards for name in named & TOPOLOGIES.keys()) else None
 
@@ -394,7 +397,8 @@ def case(values: Mapping[str, Any]) -> Case:
     frame = _whole("frame_bytes", values["frame_bytes"], SMALLEST_FRAME, LARGEST_FRAME)
     flows = _whole("flows", values["flows"], 1, 60_000)
     useless = frozenset() if topology.ends_in_host else switch.host_options
-    known = {name: values for name, values in {**switch.options, **topology.options_of(access, values)}.items() if name not in useless}
+    known = {**testbeds.OPTIONS, **switch.options, **topology.options_of(access, values)}
+    known = {name: values for name, values in known.items() if name not in useless}
     options = {name: known[name][0] if value == AUTO else value for name, value in values.items() if name in known}
     for name, value in options.items():
         if value not in known[name]:
@@ -409,14 +413,14 @@ def accesses(values: Mapping[str, Any]) -> list[str]:
 
 
 def _options() -> dict[str, Mapping[str, tuple[str, ...]]]:
-    """The options of each switch, and of the endpoints of each access, by who has them."""
+    """The options of the host, of each switch, and of the endpoints of each access, by who has them."""
     endpoints = {
         f"{topology} over {access}{f' with endpoint {endpoint}' if endpoint else ''}": one.options_of(access, {"endpoint": endpoint})
         for topology, one in TOPOLOGIES.items()
         for access in one.accesses
         for endpoint in (one.endpoints if access in vm.ACCESSES else [""])
     }
-    return {**{name: one.options for name, one in SWITCHES.items()}, **endpoints}
+    return {"the host": testbeds.OPTIONS, **{name: one.options for name, one in SWITCHES.items()}, **endpoints}
 
 
 def _check_name(kind: str, name: str) -> None:

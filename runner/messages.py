@@ -307,6 +307,10 @@ def lab_chosen_for_processor() -> str:
     return "testbed: lab, whose processor alone can be another one"
 
 
+def lab_chosen_for_kernel() -> str:
+    return "testbed: lab, which alone boots another kernel"
+
+
 def lab_chosen_for_cards() -> str:
     return "testbed: lab, which alone has a wire between two network cards"
 

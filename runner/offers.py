@@ -15,10 +15,10 @@ from vsprof.runner import experiment as experiments
 from vsprof.runner import messages
 from vsprof.runner.experiment import AUTO, SWITCHES, TOPOLOGIES, Case, Experiment
 from vsprof.switches import links
-from vsprof.testbeds.base import MODELLED, Testbed
+from vsprof.testbeds.base import KERNELS, MODELLED, Testbed
 from vsprof.workloads.endpoints import vm
 
-KVM = "kvm"
+KVM, KERNEL = "kvm", "kernel"
 
 
 @dataclass
@@ -56,6 +56,8 @@ def _named(values: Mapping[str, Any], asked: _Asked) -> str:
     switch = str(values["switch"])
     options = [f"{name}={value}" for name, value in _options(switch, values).items()]
     named = switch if values["access"] == AUTO else f"{switch} over {values['access']}"
+    if asked.kernel_lacks(values):
+        return f"{named} kernel={values[KERNEL]}"
     return " ".join([named, *options]) if asked.switch_lacks(switch, {}) is None and asked.switch_lacks(switch, values) else named
 
 
@@ -95,6 +97,7 @@ class _Asked:
     def __init__(self, host: Testbed) -> None:
         self._host = host
         self._switches: dict[tuple[str, frozenset[tuple[str, str]]], str | None] = {}
+        self._kernels: dict[str, str | None] = {}
 
     def why_not(self, values: Mapping[str, Any]) -> str | None:
         """Why a switch can't run with these options and this access here, or None."""
@@ -103,7 +106,7 @@ class _Asked:
             return messages.processor_is_real(next(iter(chosen)))
         if values.get("topology") in _ON_WIRES and (why := self._host.wire_lacking()):
             return why
-        if why := self.switch_lacks(str(values["switch"]), values):
+        if why := self.kernel_lacks(values) or self.switch_lacks(str(values["switch"]), values):
             return why
         if access not in vm.ACCESSES:
             return None
@@ -111,6 +114,14 @@ class _Asked:
             return self._vhost_net
         guests = self.guests if values.get("accel", KVM) == KVM else None
         return messages.no_guests(guests) if guests else None
+
+    def kernel_lacks(self, values: Mapping[str, Any]) -> str | None:
+        if KERNEL not in values:
+            return None
+        kernel = KERNELS[0] if values[KERNEL] == AUTO else str(values[KERNEL])
+        if kernel not in self._kernels:
+            self._kernels[kernel] = self._host.kernel_lacking(kernel)
+        return self._kernels[kernel]
 
     def switch_lacks(self, switch: str, values: Mapping[str, Any]) -> str | None:
         options = _options(switch, values)

@@ -61,7 +61,8 @@ class Outcome:
     """What a finished run adds to the manifest."""
 
     facts: dict[str, Any]
-    """Of the switch, the endpoints, the collectors and the clock, by these words; those of the testbed are the campaign's."""
+    """Of the switch, the endpoints, the collectors and the clock, by these words, and the kernel where the case has one; those of the
+    testbed are the campaign's."""
     placement: list[dict[str, Any]]
     cpu_roles: dict[int, str]
     left_out: dict[str, str]
@@ -79,6 +80,8 @@ def execute(host: Testbed, plan: Plan, setting: Setting, folder: Path, say: Say,
     with contextlib.ExitStack() as undo:
         say("resuming the testbed")
         undo.enter_context(host)
+        if kernel := plan.case.options.get("kernel"):
+            host.boot(kernel)
         switch = SWITCHES[plan.case.switch](host, host.plan(), plan.case.options)
         topology = TOPOLOGIES[plan.case.topology](host, switch, switch.plan, plan.case.access, plan.case.options, plan.case.frame_bytes)
         if host.thrown_away:
@@ -95,6 +98,8 @@ def execute(host: Testbed, plan: Plan, setting: Setting, folder: Path, say: Say,
         switch.ready()
         collectors, left_out = _set_up(host, plan, setting, undo)
         facts = {"switch": switch.facts(), "endpoints": topology.facts(), "collectors": _facts(collectors)}
+        if kernel:
+            facts["kernel"] = host.run("uname -rv").stdout.strip()
         words = {name: one.vocabulary() for name, one in collectors.items()}
         run = _describe(plan, setting, host, topology, collectors)
         for item in plan.traffics:

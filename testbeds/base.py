@@ -35,6 +35,10 @@ REAL, EMULATED, MODELLED = "real", "emulated", "modelled"
 """Whose time passes on a testbed: this or another real machine's; the emulator's; the modelled processor's, while windows last."""
 RELEASES = ("trixie", "bookworm", "forky")
 """Debian's releases that programs can come from, by Debian's names; the first is the lab's own."""
+KERNELS = ("trixie", "bookworm", "forky", "trixie-backports")
+"""Debian's suites that the kernel of a host can come from, by Debian's names; the first is the lab's own."""
+OPTIONS: Mapping[str, tuple[str, ...]] = {"kernel": KERNELS}
+"""What an experiment can fix or vary of the host, and the values that each option allows; the first is the default."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -209,6 +213,14 @@ class Testbed(abc.ABC):
     def enter(self, release: str) -> str:
         """The start of a command line that runs a program of this Debian release; empty for the host's own."""
         return ""
+
+    def kernel_lacking(self, kernel: str) -> str | None:
+        """Why it can't run under the kernel of this Debian suite, one of ``KERNELS``, or None. A testbed that boots others fetches it now;
+        raises as ``release_lacking`` does."""
+        return messages.other_kernel(self.name, self.run("uname -r").stdout.strip(), kernel)
+
+    def boot(self, kernel: str) -> None:
+        """Run under the kernel of this suite, which is not ``kernel_lacking``, from the next command on. Told before the first one."""
 
     def plugin_socket(self, plugin: Path) -> Path | None:
         """The local Unix socket on which a plug-in of the emulator may listen; None where the host has no such plug-in.

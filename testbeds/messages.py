@@ -53,6 +53,17 @@ def other_release(testbed: str, own: str, wanted: str) -> str:
     )
 
 
+def other_kernel(testbed: str, own: str, wanted: str) -> str:
+    return (
+        f"the testbed {testbed} runs Linux {own or '(of unknown version)'}, and the case asks for the kernel of Debian {wanted}:"
+        " only the lab boots another; use TESTBED=lab, or leave `kernel` out"
+    )
+
+
+def no_kernel(suite: str, why: VsprofError) -> VsprofError:
+    return VsprofError(f"the kernel of Debian {suite} is unavailable: take it out of `kernel`, or remove the cause: {why}")
+
+
 def no_slot_left(name: str, slots: int) -> RunFailed:
     return RunFailed(f"the lab can't get {name}: all of its {slots} slots are taken; ask for fewer releases in one case, or for no wire")
 

@@ -252,7 +252,7 @@ class UarchModel(Clock):
     def _tell_of_kernel(self) -> None:
         said = dict(line.split(maxsplit=1) for line in symbols.asked_once(self.host, KERNEL, symbols.BUILT_IN).splitlines())
         thread_id, name, priority, state, length = said.pop("offsets").split()
-        places = {function.partition(".")[0]: address for function, address in said.items()}
+        places = {function.partition(".")[0]: address for function, address in said.items() if timeline.COLD not in function}
         # Where each processor keeps its current task: first in its hot area from Linux 6.2 to 6.14, else by itself.
         current = places.get("pcpu_hot") or places.get("current_task") or "0"
         self._ask(f"kernel {places['__switch_to']} {current} {thread_id} {name} {priority}")

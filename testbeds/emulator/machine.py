@@ -25,6 +25,7 @@ from vsprof.terms import errors, locks
 from vsprof.testbeds import messages, processes
 from vsprof.testbeds.emulator import threads
 from vsprof.testbeds.emulator.image import Image
+from vsprof.testbeds.emulator.kernels import Kernel
 from vsprof.testbeds.emulator.likeness import ITSELF, Likeness
 from vsprof.testbeds.emulator.needs import LAB_MEMORY_BYTES
 from vsprof.testbeds.patience import Patience
@@ -66,12 +67,14 @@ class Shape:
     """A key of ``ACCELERATORS``."""
     like: Likeness = ITSELF
     """Not under KVM, where the processor is this machine's."""
+    kernel: Kernel | None = None
+    """What it boots; None: the image's own."""
 
     @property
     def name(self) -> str:
         nodes = f"-{self.nodes}nodes" if self.nodes > 1 else ""
         accel = f"-{self.accel}" if self.accel != "tcg" else ""
-        return f"{self.cpus}cpus-{LAB_MEMORY_BYTES >> 20}MiB{nodes}{accel}{self.like.name}"
+        return f"{self.cpus}cpus-{LAB_MEMORY_BYTES >> 20}MiB{nodes}{accel}{self.like.name}{self.kernel.name if self.kernel else ''}"
 
     def accelerator(self) -> list[str]:
         """QEMU's options for what runs the machine's instructions, and for its processor."""
@@ -289,7 +292,9 @@ class Machine:
         return [*options, "-numa", "dist,src=0,dst=1,val=21"]
 
     def _kernel(self) -> list[str]:
-        return ["-kernel", str(self.image.kernel), "-initrd", str(self.image.initrd), "-append", self.shape.kernel_arguments()]
+        other = self.shape.kernel
+        kernel, initrd = (other.vmlinux, other.initrd) if other else (self.image.kernel, self.image.initrd)
+        return ["-kernel", str(kernel), "-initrd", str(initrd), "-append", self.shape.kernel_arguments()]
 
     def _plugin_options(self) -> list[str]:
         # QEMU takes a comma for the end of a value, and two for one that belongs to it.

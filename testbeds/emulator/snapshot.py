@@ -60,7 +60,8 @@ def get(image: Image, shape: Shape, say: Say) -> Path:
     where = folder(image, shape)
     if not cache.intact(where):
         nodes = f" in {shape.nodes} NUMA nodes" if shape.nodes > 1 else ""
-        say(f"booting the lab host, {shape.cpus} CPUs{nodes} (once; about a minute)")
+        kernel = f", Linux {shape.kernel.release}" if shape.kernel else ""
+        say(f"booting the lab host, {shape.cpus} CPUs{nodes}{kernel} (once; about a minute)")
     return cache.make(where, lambda partial: _boot_until_sound(image, shape, partial, say), PARTS)
 
 

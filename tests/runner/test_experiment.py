@@ -505,3 +505,24 @@ def test_one_wrong_experiment_hides_no_other_from_the_list(tmp_path, monkeypatch
     assert printed.startswith("good ")
     assert said.startswith("vsprof: experiments/wrong.yaml: ")
     assert "kernel-ovss" in said
+
+
+# --- The host's kernel
+
+
+def test_every_switch_can_have_another_kernel_and_one_that_is_not_asked_for_is_not_named():
+    values = {"topology": "vm2vm", "access": "auto", "frame_bytes": 64, "flows": 1}
+    for switch in experiments.SWITCHES:
+        assert experiments.case({**values, "switch": switch, "kernel": "bookworm"}).options == {"kernel": "bookworm"}
+        assert experiments.case({**values, "switch": switch, "kernel": "auto"}).options == {"kernel": "trixie"}
+        assert experiments.case({**values, "switch": switch}).options == {}
+    with pytest.raises(BadInput, match=r"kernel.*'6\.18'.*trixie, bookworm, forky, trixie-backports"):
+        experiments.case({**values, "switch": "kernel-ovs", "kernel": "6.18"})
+
+
+def test_kernels_are_the_labs():
+    _, experiment = experiments.load("kernels")
+    assert [case.options for case in experiments.cases(experiment)] == [
+        {"kernel": kernel} for kernel in ("bookworm", "trixie", "trixie-backports")
+    ]
+    assert "lab, which alone boots another kernel" in experiments.only_in_lab(experiment)

@@ -188,3 +188,21 @@ def test_guests_are_emulated_where_kvm_boots_none_and_the_experiment_leaves_it_o
     in_kvm = offers.of(Host(), causes(changes=[{}]))
     assert {case.options["accel"] for case in in_kvm.cases} == {"kvm"}
     assert in_kvm.left_out == []
+
+
+def test_another_kernel_is_left_out_where_only_one_runs_with_the_other_options_as_they_were():
+    host = Host()
+    host.kernel_lacking = lambda kernel: None if kernel == "forky" else f"it runs Linux 7.2, not that of {kernel}"
+    vary = {"switch": ["kernel-ovs"], "kernel": ["trixie", "forky"], "access": ["vhost-net", "veth"]}
+    offer = offers.of(host, vm2vm(fixed={"topology": "vm2vm"}, vary=vary, instead_of={}))
+    assert {(case.access, case.options["kernel"]) for case in offer.cases} == {("vhost-net", "forky"), ("veth", "forky")}
+    assert offer.left_out == [
+        f"kernel-ovs over {access} kernel=trixie left out: it runs Linux 7.2, not that of trixie" for access in ("vhost-net", "veth")
+    ]
+
+
+def test_the_default_kernel_is_one_too():
+    host = Host()
+    host.kernel_lacking = lambda kernel: f"not that of {kernel}"
+    with pytest.raises(BadInput, match="not that of trixie"):
+        offers.of(host, vm2vm(fixed={"topology": "vm2vm", "kernel": "auto"}))

@@ -11,6 +11,7 @@ import itertools
 import json
 import shutil
 import subprocess
+from dataclasses import replace
 from pathlib import Path
 from types import SimpleNamespace
 
@@ -374,8 +375,9 @@ def test_a_collector_gets_its_options_and_says_so_in_the_facts(monkeypatch, opti
     assert not left_out
 
 
+@pytest.mark.parametrize("kernel", [None, "forky"])
 @pytest.mark.parametrize(("thrown_away", "stopped"), [(False, ["topology", "switch"]), (True, ["closed topology"])])
-def test_what_ends_with_its_testbed_is_not_stopped_before(tmp_path, monkeypatch, thrown_away, stopped):
+def test_what_ends_with_its_testbed_is_not_stopped_before(tmp_path, monkeypatch, thrown_away, stopped, kernel):
     seen: list[str] = []
 
     class Bed(contextlib.nullcontext):
@@ -388,7 +390,10 @@ def test_what_ends_with_its_testbed_is_not_stopped_before(tmp_path, monkeypatch,
             return {}
 
         def run(self, command, timeout=60, check=True):
-            return SimpleNamespace(stdout="")
+            return SimpleNamespace(stdout="7.2.12 #1 SMP\n" if "uname" in command else "")
+
+        def boot(self, kernel):
+            order.append(kernel)
 
     class Part:
         """A switch, and a topology, that is there at once."""
@@ -425,11 +430,14 @@ def test_what_ends_with_its_testbed_is_not_stopped_before(tmp_path, monkeypatch,
     host.thrown_away = thrown_away
     monkeypatch.setitem(experiments.SWITCHES, "kernel-ovs", lambda *_: Part("switch"))
     monkeypatch.setitem(experiments.TOPOLOGIES, "vm2vm", lambda *_: Part("topology"))
-    plan = Plan("r001", PLAN.case, 1, ())
-    run.execute(host, plan, Setting("vm2vm", Windows(), [], frozenset()), tmp_path / "r001", lambda text: None)
+    case = replace(PLAN.case, options={"kernel": kernel} if kernel else {})
+    outcome = run.execute(
+        host, Plan("r001", case, 1, ()), Setting("vm2vm", Windows(), [], frozenset()), tmp_path / "r001", lambda text: None
+    )
     assert seen == stopped
     # First of all: a testbed may come up with virtual machines that are booted, and a card is there before DPDK looks for any.
-    assert order == ["boot", "switch", "topology"]
+    assert order == [*filter(None, [kernel]), "boot", "switch", "topology"]
+    assert outcome.facts.get("kernel") == ("7.2.12 #1 SMP" if kernel else None)
 
 
 def test_what_died_is_told_and_not_who_missed_it_first():

@@ -408,6 +408,11 @@ def test_where_the_current_task_is_kept_differs_between_kernels(made, tmp_path, 
     assert f"kernel ffffffff81001000 {current} 2456 2992 108" in plugin.commands
 
 
+def test_what_a_compiler_cut_off_a_function_is_not_the_function(made, tmp_path):
+    _, plugin = made(Host(tmp_path, KERNEL.replace("__switch_to", "tcp_v4_rcv.cold ffffffff82fe0000\n__switch_to")))
+    assert "hook segments ffffffff81b00000 112" in plugin.commands
+
+
 def test_a_host_without_poll_mode_threads_has_no_hook_for_polls(made, tmp_path):
     _, plugin = made(Host(tmp_path, listed="---\n"))
     assert [command.split()[1] for command in plugin.commands if command.startswith("hook")] == ["packets", "segments"]
