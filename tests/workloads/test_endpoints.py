@@ -29,7 +29,7 @@ def vm(access: str, number: int = 1, host: object = None, **how: Any) -> Vm:
     cpus = {"vcpu": 2, "backend_cpu": 1, "housekeeping_cpu": 0}
     made = Vm(host, number, **cpus, node=how.pop("node", None), options=how)
     made.port = Port("p1", access, WHERE[access])
-    made._moved_by_qemu = access == "virtio-net"
+    made._moved_by_qemu, made._has_vhost_worker = access == "virtio-net", access == "vhost-net"
     made._process, made._vcpu_tids = SimpleNamespace(pid=652), [661]
     return made
 
@@ -119,6 +119,28 @@ def test_two_guests_share_no_address():
 def test_each_thread_has_its_role_and_its_cpu(access, name, tid, role, cpu):
     made = vm(access)
     assert (made._role(name, tid), made._cpu(name, tid)) == (role, cpu)
+
+
+class Older:
+    """A host whose kernel, from before Linux 6.4, has the vhost worker of QEMU 652 as its own process 690."""
+
+    def __init__(self):
+        self.asked = []
+
+    def run(self, command, check):
+        self.asked.append(command)
+        if command.startswith("pgrep"):
+            return SimpleNamespace(stdout="690\n" if command == "pgrep -x vhost-652" else "")
+        pid, name = (690, "vhost-652") if "/690/" in command else (652, "qemu-system-x86")
+        status = f"/proc/{pid}/task/{pid}/status"
+        return SimpleNamespace(stdout=f"{status}:Name:\t{name}\n{status}:Cpus_allowed_list:\t0\n")
+
+
+@pytest.mark.parametrize(("access", "found"), [("vhost-net", [652, 690]), ("virtio-net", [652]), ("vhost-user", [652])])
+def test_a_vhost_worker_that_is_a_process_is_a_thread_of_its_machine_all_the_same(access, found):
+    made = vm(access, host=Older())
+    assert [thread.tid for thread in made.threads()] == found
+    assert [thread.role for thread in made.threads() if thread.tid == 690] == ["vhost"] * (len(found) - 1)
 
 
 @pytest.mark.parametrize(

@@ -43,6 +43,7 @@ FORWARD = {
     False: "tc qdisc del dev {0} clsact",
 }
 """The least work by which a kernel sends a frame back: none of its network stack but the queueing discipline sees it."""
+WORKER = "vhost-"
 GUEST_MEMORY_MIB = 256
 LEAST_PROGRESS = 0.02
 """The part of the time that a booting guest's CPU runs at least. Four emulated CPUs on one real one leave each a fourth."""
@@ -103,7 +104,7 @@ class Vm(Endpoint):
         self._vcpu, self._backend_cpu, self._housekeeping_cpu, self._node = vcpu, backend_cpu, housekeeping_cpu, node
         self.chosen = {name: options.get(name, values[0]) for name, values in self.options.items()}
         """The value of each of its options."""
-        self._moved_by_qemu = False
+        self._moved_by_qemu = self._has_vhost_worker = False
         self._pages: dict[int, int] = {}
         self._process: Process | None = None
         self._agent: Monitor | None = None
@@ -139,7 +140,7 @@ class Vm(Endpoint):
     def plug(self, *ports: Port) -> None:
         """Let it go on, with an interface on each port. See ``wait`` for when it is ready. Raises ``RunFailed`` where QEMU refuses."""
         self.port = ports[0]
-        self._moved_by_qemu = self.port.access == "virtio-net"
+        self._moved_by_qemu, self._has_vhost_worker = self.port.access == "virtio-net", self.port.access == "vhost-net"
         with self._monitor() as monitor:
             self._vcpu_tids = vcpus_of(monitor)
             monitor.execute("cont")
@@ -367,7 +368,12 @@ class Vm(Endpoint):
 
     def _list_threads(self) -> list[tuple[int, str, tuple[int, ...]]]:
         assert self._process is not None
-        return threads_of(self._host, self._process.pid)
+        found = threads_of(self._host, pid := self._process.pid)
+        if self._has_vhost_worker and not any(name.startswith(WORKER) for _, name, _ in found):
+            # Before Linux 6.4 it is a process of the kernel's.
+            for worker in self._host.run(f"pgrep -x {WORKER}{pid}", check=False).stdout.split():
+                found += threads_of(self._host, int(worker))
+        return found
 
     def _role(self, name: str, tid: int) -> str:
         if tid == self._vcpu_tids[-1]:
@@ -380,9 +386,9 @@ class Vm(Endpoint):
         return self._backend_cpu if self._moves_frames(name, tid) else self._housekeeping_cpu
 
     def _moves_frames(self, name: str, tid: int) -> bool:
-        """A vhost worker shows as a thread of its QEMU (Linux 6.4 on) named vhost-<pid>; virtio-net is served by QEMU's main loop."""
+        """A vhost worker is named vhost-<pid of its QEMU>; virtio-net is served by QEMU's main loop."""
         assert self._process is not None
-        return name.startswith("vhost-") or (self._moved_by_qemu and tid == self._process.pid)
+        return name.startswith(WORKER) or (self._moved_by_qemu and tid == self._process.pid)
 
     def _socket(self, kind: str) -> str:
         return f"{RUN}/{self.name}.{kind}"
