@@ -103,7 +103,7 @@ def where(result: Result) -> Table:
         "its CPUs": _cpus(facts),
         "its memory": _memory(facts),
         "its hugepages": None if hugepages is None else f"{hugepages} of 2 MiB",
-        "its kernel": facts.get("kernel"),
+        "its kernel": _kernels(result) or facts.get("kernel"),
         "its kernel command line": facts.get("kernel_command_line"),
         "versions": ", ".join(f"{name} {version}" for name, version in versions.items()),
         "placement": _placement(result),
@@ -111,6 +111,13 @@ def where(result: Result) -> Table:
         "vsprof": f"{str(git.get('commit', '–'))[:12]}{' (with local changes)' if git.get('dirty') else ''}",
     }
     return _listed(rows)
+
+
+def _kernels(result: Result) -> str:
+    """Those that the cases booted, as `uname` named each; empty where none was asked for."""
+    cases = (result.manifest.get("facts") or {}).get("cases") or {}
+    booted = [f"{values['kernel']}: {cases[case]['kernel']}" for case, values in result.values.items() if "kernel" in cases.get(case, {})]
+    return "; ".join(dict.fromkeys(booted))
 
 
 def headlines(result: Result, source: Source = SOFTWARE) -> Table | Text:

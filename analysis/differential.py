@@ -1,9 +1,10 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
 """Differential profiles: in which functions the instructions and misses of a packet changed from one case to the next, where both differ
-in one thing alone: the switch and its access, or the Debian release of the switch's programs.
+in one thing alone: the switch and its access, or the Debian release of the switch's programs or of the kernel.
 
 A library's file has another version in each release, and the functions of a stripped program have places instead of names: so between two
-releases the version is left out of the first, and what has no name is one sum a file.
+releases the version is left out of the first, and what has no name is one sum a file. A compiler may cut a function in parts, or make a
+variant of it, in one version and not in another: they count as the function.
 """
 
 from __future__ import annotations
@@ -22,10 +23,11 @@ from vsprof.analysis.comparison import Pair
 from vsprof.analysis.describe import Table, Text, number
 from vsprof.analysis.load import Result
 
-RELEASE, SWITCH = "release", "arm"
+RELEASE, KERNEL, SWITCH = "release", "kernel", "arm"
 """What the cases of a pair differ in, by the words of `Result.differences`."""
 VERSION = re.compile(r"(\.so)(\.\d+)+$")
 PLACED = re.compile(r"\+0x[0-9a-f]+$")
+PARTS = re.compile(r"(\.(isra|part|constprop|cold|llvm)(\.\d+)?)+$")
 COUNTERS = ("instructions", "l1d_misses", "llc_misses", "branch_misses")
 DRAWN = ("instructions", "l1d_misses", "l1i_misses", "l2_misses", "llc_misses", "dtlb_walks", "itlb_walks", "branch_misses")
 """Those of which there is a picture."""
@@ -94,12 +96,12 @@ def changes(result: Result, base: str, other: str, counter: str, *, traffic: str
     return table.sort_values("change", key=abs, ascending=False, kind="stable", ignore_index=True)
 
 
-def table(result: Result) -> Table | Text:
+def table(result: Result, what: str = RELEASE) -> Table | Text:
     """For each pair and counter the functions that changed most, below the sum over all."""
     where = functions.profiled(result)
-    found = [row for pair in pairs(result) for row in _rows(pair, where)] if where else []
+    found = [row for pair in pairs(result, what) for row in _rows(pair, where)] if where else []
     if not found:
-        return Text(f"*{messages.not_shown('what changed by function', functions.missing(result) or [messages.NO_RELEASES])}*")
+        return Text(f"*{messages.not_shown('what changed by function', functions.missing(result) or [messages.no_neighbours(what)])}*")
     return Table(pd.DataFrame(found))
 
 
@@ -137,18 +139,18 @@ def _values(row: Any) -> dict[str, str]:
 def _picture(pair: Pair, base: profiles.Profile, other: profiles.Profile) -> Picture:
     what = f"{model.WORDS[base.event]} per {base.per}, {style.traffic_name(base.traffic, base.load)}"
     title = f"{_titled(pair)}: {what}"
-    release = RELEASE in pair.result.differences(pair.base, pair.other)
-    first, second = (_per_data(one, release=release) for one in (base, other))
+    versions = bool({RELEASE, KERNEL} & pair.result.differences(pair.base, pair.other))
+    first, second = (_per_data(one, versions=versions) for one in (base, other))
     svg = flamegraph.differ(first, second, title, pair.names(), base.per, interactive=False)
     return Picture(model.WORDS[base.event], title, svg, base.calls)
 
 
-def _per_data(profile: profiles.Profile, *, release: bool) -> dict[str, float]:
-    """Counts of the path per unit of data, by folded stack; as releases can be compared, where they are."""
+def _per_data(profile: profiles.Profile, *, versions: bool) -> dict[str, float]:
+    """Counts of the path per unit of data, by folded stack; as versions of a program can be compared, where they are compared."""
     data = profile.data or 1.0
     found: dict[str, float] = {}
     for stack, value in profile.on_path().items():
-        alike = ";".join(map(_comparable_frame, stack.split(";"))) if release else stack
+        alike = ";".join(map(_comparable_frame, stack.split(";"))) if versions else stack
         found[alike] = found.get(alike, 0.0) + value / data
     return found
 
@@ -181,4 +183,4 @@ def _by_function(result: Result, case: str, counter: str, traffic: str, load: st
 
 
 def _comparable(role: str, file: str, function: str) -> tuple[str, str, str]:
-    return role, VERSION.sub(r"\1", file), functions.UNNAMED if PLACED.search(function) else function
+    return role, VERSION.sub(r"\1", file), functions.UNNAMED if PLACED.search(function) else PARTS.sub("", function)

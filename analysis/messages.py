@@ -40,7 +40,7 @@ VENDOR_DEFINED = (
     "The processor is not in the event catalogue: perf's generic names stood in. What they count is vendor-defined; never compare it "
     "between vendors."
 )
-NO_RELEASES = "no two cases differ in the release alone: vary `release` in the experiment"
+no_neighbours = Message("no two cases differ in the {factor} alone: vary `{factor}` in the experiment")
 NOTHING_SATURATED = "no traffic at saturation was counted by the collector `uarch_model`"
 no_result = Message(
     "{path} is no result: {missing} is missing; name a folder under results/ (results/reference is one), or run an experiment first",

@@ -208,3 +208,15 @@ def test_nothing_but_failed_runs(sample, tmp_path):
 def test_under_kvm_the_labs_rates_are_no_emulators(two_switches, given, emulated):
     told = dataclasses.replace(two_switches, manifest={**two_switches.manifest, "testbed": "lab", "host_options": given})
     assert told.emulated is emulated
+
+
+def test_a_host_that_booted_other_kernels_is_described_with_these(two_switches, monkeypatch):
+    own = describe.where(two_switches).frame.set_index("").loc["its kernel", "as recorded"]
+    assert own == two_switches.manifest["facts"]["kernel"]
+    first, *others = two_switches.values
+    values = {first: {"kernel": "bookworm"}, **{case: {"kernel": "forky"} for case in others}}
+    facts = {**two_switches.manifest["facts"], "cases": {case: {"kernel": f"uname of {of['kernel']}"} for case, of in values.items()}}
+    changed = dataclasses.replace(two_switches, manifest={**two_switches.manifest, "facts": facts})
+    monkeypatch.setitem(changed.__dict__, "values", values)
+    said = describe.where(changed).frame.set_index("").loc["its kernel", "as recorded"]
+    assert said == "bookworm: uname of bookworm; forky: uname of forky"
