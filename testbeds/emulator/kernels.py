@@ -64,7 +64,8 @@ KEPT = (
 """Modules that the lab could have a use for, by the begin of their path: a fifth of all. What they need comes with them."""
 # $1: the tree, with all packages.
 # A kernel takes several archives for its initramfs, one behind the other, each at a multiple of four bytes; of a file that is in several
-# the last one counts. So the guest's modules go behind its image.
+# the last one counts. So the guest's modules go behind its image. It loads them by their order alone, and one kernel has built in what
+# another has as a module.
 TAKE = r"""
 set -e
 cp {pack} "$1/vsprof-pack"
@@ -80,9 +81,14 @@ awk -F '[: ]+' '$1 ~ /^({kept})/ {{ for (i = 1; i <= NF; i++) if ($i) print $i }
 cpio --pass-through --make-directories --quiet $kept < /wanted
 cp modules.* $kept
 python3 -c "
-import runpy
+import runpy, subprocess
 from pathlib import Path
 pack = runpy.run_path('/vsprof-pack')
+asked = ['modprobe', '--set-version', '$release', '--show-depends']
+wanted = ('virtio_pci', 'virtio_console', *pack['MODULES'])
+shown = [subprocess.run([*asked, name], stdout=subprocess.PIPE, text=True, check=True).stdout for name in wanted]
+loads = [line.split()[1] for line in ''.join(shown).splitlines() if line.startswith('insmod ')]
+pack['add_modules'].__globals__['MODULES'] = tuple(dict.fromkeys(Path(path).name.partition('.')[0] for path in loads))
 pack['unpack_kernel'](Path('$image'), Path('/payload/vsprof-kernel/vmlinux'))
 pack['add_modules'](Path('/guest'), '$release')
 "
