@@ -38,6 +38,7 @@ OF_OPTIONS = {
         "change": {"traffic": "forward", "topology": "pvp"},
     },
     "releases": {"options": {"release": ("bookworm", "trixie", "forky")}, "change": {"traffic": "forward", "topology": "pvp_wire"}},
+    "kernels": {"options": {"kernel": ("bookworm", "trixie", "trixie-backports")}, "accesses": ("vhost-net",)},
     "zero-copy": {"options": {"dequeue": ("copy", "zero-copy")}, "frames": (64, 1518), "change": {}},
     "direct-wire": {"options": {"forward": ("switch", "wire")}, "frames": (64, 1518), "change": {}},
     "vhost-pmd": {"options": {"port_type": ("direct", "vhost-pmd")}, "frames": (64, 1518)},
@@ -47,6 +48,7 @@ OF_OPTIONS = {
 WORDS = {
     "rx-paths": ["path=vector", "T9", "Cycles by stage", "sent back"],
     "releases": ["release=forky", "T10", "Cycles by stage", "what changed by function"],
+    "kernels": ["kernel=trixie-backports", "what changed by function"],
     "zero-copy": ["no crossover", "T7", "Cycles by stage", "TSC cycles per packet in the switch"],
     "direct-wire": ["forward=wire", "T12", "Cycles by stage"],
     "vhost-pmd": ["port_type=vhost-pmd", "T6"],
@@ -96,11 +98,14 @@ def test_a_notebook_on_options_becomes_a_report(sample, tmp_path, name):
     assert text.count("data:image/png") >= 4
 
 
-def test_the_notebook_on_releases_has_a_differential_profile(sample, tmp_path):
-    options = OF_OPTIONS["releases"]["options"]
-    run = sample.write(tmp_path / "r", accesses=("vhost-user",), own="uarch_model", options=options, **FLOOD)
-    text = html.unescape(report.build(run, "releases").read_text(encoding="utf-8"))
-    for words in ("release=bookworm → release=trixie", "release=trixie → release=forky", "all functions", "switch_first", "Blue fell, red grew"):
+@pytest.mark.parametrize(("name", "last", "hottest"), [("releases", "forky", "switch_first"), ("kernels", "trixie-backports", "vhost_first")])
+def test_a_notebook_on_versions_has_a_differential_profile(sample, tmp_path, name, last, hottest):
+    shape, option = {"accesses": ("vhost-user",), **OF_OPTIONS[name]}, name.removesuffix("s")
+    shape.pop("change", None)
+    run = sample.write(tmp_path / "r", own="uarch_model", **shape, **FLOOD)
+    text = html.unescape(report.build(run, name).read_text(encoding="utf-8"))
+    pairs = (f"{option}=bookworm → {option}=trixie", f"{option}=trixie → {option}={last}")
+    for words in (*pairs, "all functions", hottest, "Blue fell, red grew"):
         assert words in text, words
     assert "what changed by function" not in text
 
