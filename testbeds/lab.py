@@ -38,16 +38,17 @@ CLOCKS = (EMULATED, MODELLED)
 
 # KVM has a folder for each virtual machine, named by the process; a process's unit can be frozen as a whole. In words of the shell's
 # own: a program costs the emulated host a tenth of a second. Before Linux 6.4 a vhost worker is a kernel thread in the unit, which would
-# never count as frozen: it is taken out.
+# never count as frozen: it is taken out. (A loop that read the list while it changes would miss some.)
 HOLD = """
 stand() {
     local units=()
     for machine in /sys/kernel/debug/kvm/*-*; do
         process=${machine##*/}
         IFS=: read -r _ _ unit < /proc/${process%-*}/cgroup || continue
-        while read -r member; do
+        mapfile -t members < /sys/fs/cgroup$unit/cgroup.procs
+        for member in "${members[@]}"; do
             [[ -e /proc/$member/exe ]] || echo $member > /sys/fs/cgroup/cgroup.procs
-        done < /sys/fs/cgroup$unit/cgroup.procs
+        done
         echo $1 > /sys/fs/cgroup$unit/cgroup.freeze && units+=("$unit")
     done
     (($1)) || return 0
