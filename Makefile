@@ -101,7 +101,7 @@ unhost: $(READY) ## Take back what `make host` did to them (INVENTORY=file); CHE
 	$(VSPROF) unhost $(if $(INVENTORY),--inventory "$(INVENTORY)") $(if $(filter 1,$(CHECK)),--check)
 
 # Groups of tests by their marks. The first two run beside each other: the lab's tests build its image, and take longest. Those of switches
-# on this host come last and alone: their processes spin, and beside a lab frames came too late for what a test waits.
+# on this host come last and alone: their processes spin, and beside other work frames came later than tests wait.
 MARKS_lab := lab
 MARKS_others := not (lab or native or dataplane)
 MARKS_switches := (native or dataplane) and not lab

@@ -38,6 +38,10 @@ def no_counts(words: str) -> RunFailed:
 # --- Benchmarks ------------------------------------------------------------------------------------------------------
 
 
+def nothing_delivered(seconds: float) -> RunFailed:
+    return RunFailed(f"no packet arrived in {seconds:g} s without the collector, so there is no ratio: try again with less beside it")
+
+
 def not_measured(collector: str, why: str) -> str:
     return f"{collector} not measured: {why}"
 

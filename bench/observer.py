@@ -91,10 +91,13 @@ def _of_collector(flow: Flow, name: str, pairs: int, seconds: float, say: Say) -
 
 
 def _pair(flow: Flow, name: str, collector: Collector, seconds: float) -> float:
-    """Throughput with the collector over throughput without, one after the other in random order."""
+    """Throughput with the collector over throughput without, one after the other in random order. Raises ``RunFailed`` where
+    nothing came without it."""
     rates: dict[bool, float] = {}
     for on in random.sample((True, False), 2):
         rates[on] = _with(flow, name, collector, seconds) if on else _without(flow, collector, seconds)
+    if not rates[False]:
+        raise messages.nothing_delivered(seconds)
     return rates[True] / rates[False]
 
 

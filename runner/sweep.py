@@ -159,8 +159,8 @@ def _snakemake(folder: Path, runs: list[str], progress: Progress, words: list[st
         "--configfile", f"{JOBS}/snakemake.json", "--keep-going", "--rerun-incomplete", "--rerun-triggers", "mtime", *words,
     ]  # fmt: skip
     with (folder / JOBS / "snakemake.log").open("a") as log:
-        # In a process group of its own, with the jobs that run here: each gets one Ctrl-C, and ends in order. Who was started in a shell's
-        # background ignores it, and hands that on: then all would be waited for for ever.
+        # In a process group of its own, with the jobs that run here: each gets one Ctrl-C, and ends in order. A shell's background
+        # job ignores Ctrl-C, and so would its children: vsprof would wait for them for ever.
         made = subprocess.Popen(
             command, cwd=folder, stdout=log, stderr=subprocess.STDOUT, stdin=subprocess.DEVNULL, process_group=0,
             preexec_fn=lambda: signal.signal(signal.SIGINT, signal.SIG_DFL),

@@ -157,7 +157,7 @@ def test_every_switch_has_a_colour_of_its_own():
 
 
 def test_many_settings_are_drawn(sample, tmp_path):
-    result = load(sample.write(tmp_path / "r", frames=(64, 1518), repetitions=1, windows=1, own="uarch_model"))
+    result = load(sample.write(tmp_path / "r", frames=(64, 1518), repetitions=2, own="uarch_model"))
     assert all(figures.png(figures.show(result, name).figure) for name in NAMES if name not in {"access_rates", *COUNTED_BY_PMU, *OWN})
 
 

@@ -3,7 +3,6 @@
 
 from __future__ import annotations
 
-import contextlib
 import fnmatch
 import functools
 import json
@@ -64,10 +63,9 @@ def reads(name: str, begin: str, end: str) -> None:
 
 @pytest.mark.parametrize("name", COLLECTORS)
 def test_sound_output_has_known_units(name):
-    found = []
-    # One needs another placement, and tests of its own have it.
-    with contextlib.suppress(ValueError):
-        found += COLLECTORS[name].numbers(Recorded(*sound(name), 1.0, PLACEMENT))
+    if name == "ovs_main_thread":
+        pytest.skip("its sound output needs another placement, which tests of its own have")
+    found = list(COLLECTORS[name].numbers(Recorded(*sound(name), 1.0, PLACEMENT)))
     assert not units.unknown((name, one.unit, one.name) for one in found)
 
 

@@ -55,8 +55,7 @@ def test_frames_are_timed_and_a_known_outage_is_seen(path):
     ends.pause()
     time.sleep(0.2)
     report = ends.report()
-    # What finds the ring full is not sent: beside other work the switch's CPU is away at times.
-    assert report.offered >= report.sent == report.received > 1000
+    assert report.received == report.offered > 1000
     assert report.reordered == report.duplicates == 0
     assert 0.2e-6 < report.latency.percentile(50) < 1e-3
     ends.send(PERIOD_S, 1518)

@@ -40,18 +40,16 @@ def test_the_limit_of_ovs_dpdk_is_found_and_measured(host, tmp_path):
     print({name: value for (load, name), value in found.items() if load == "pdr"})
     # What frame-probe misses because the host has other work for its CPU is skipped, so it sends no faster than asked.
     assert 5_000 < found["equal", "packet_rate_sent"] < 20_400
-    # Most arrive; a switch whose CPU is away for longer than a ring of frames loses the rest, of which a third was seen.
-    assert found["equal", "packets_received"] > 0.5 * found["equal", "packets_sent"]
+    assert found["equal", "packets_received"] > 0.9 * found["equal", "packets_sent"]
     assert sum("trial at" in text for text in said) == len(recorded["trials"]) + 1 >= 4
     assert found["pdr", "search_ended"] == (not recorded["why"])
     if recorded["why"]:
         assert outcome.left_out["windows of udp_flood-pdr"] == recorded["why"]
         assert found["pdr", "search_rate"] is None
         return
-    # How high they are is this host's: 2 to 39 kpps were found beside other work on the same two CPUs.
+    # How high they are is this host's: 39 kpps were found beside other work on the same two CPUs.
     bounds = [found["pdr", f"search_{end}_bound"] for end in ("lower", "upper")]
-    assert 1_000 <= bounds[0] < bounds[1]
+    assert 5_000 < bounds[0] < bounds[1]
     assert set(bounds) <= {trial["rate_pps"] for trial in recorded["trials"]}, "both were tried"
     assert found["pdr", "offered_rate"] == found["pdr", "search_rate"]
-    # A moment later the host may be busier: beside five labs a quarter of the rate was sent.
-    assert 0.1 < found["pdr", "packet_rate_sent"] / found["pdr", "search_rate"] < 1.02
+    assert 0.3 < found["pdr", "packet_rate_sent"] / found["pdr", "search_rate"] < 1.02
