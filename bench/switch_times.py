@@ -16,7 +16,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from vsprof.bench import messages, micro_times, native
-from vsprof.bench.validate_switches import CPU, HERE, HUGEPAGES, UP_SECONDS, install
+from vsprof.bench.validate_switches import CPU, HERE, HUGEPAGES, KERNEL_OVS, OVS_DPDK, UP_SECONDS, Switch, in_user_mode_linux, install
 from vsprof.collectors.uarch_model import COLLECTOR as Model
 from vsprof.collectors.uarch_model.profiles import Profile
 from vsprof.terms import errors
@@ -33,29 +33,14 @@ SAMPLE = re.compile(r"^microseconds=(\d+) packets=(\d+) ", re.MULTILINE)
 Say = Callable[[str], None]
 
 
-@dataclass(frozen=True)
-class Switch:
-    """A script that makes a switch forward; see the scripts for their actions."""
-
-    name: str
-    native: str = f"{CPU} 0 0"
-    """What its action ``up`` is told natively, where two CPUs must do."""
-    lab: str = f"{CPU} 2 0"
-    one_cpu: bool = False
-    """Whether it needs the second CPU for nothing."""
-    folders: tuple[str, ...] = ()
-
-    @property
-    def script(self) -> Path:
-        return HERE / f"switch_{self.name}.sh"
-
-
 SWITCHES = (
     Switch("testpmd_io"),
     Switch("vhost_switch"),
-    Switch("ovs_dpdk"),
+    OVS_DPDK,
     Switch("linux_bridge", native=f"{CPU}", lab=f"{CPU}", one_cpu=True),
-    Switch("kernel_ovs", native=f"/mnt/uml {CPU}", lab=f"/root/uml {CPU}", one_cpu=True, folders=("uml",)),
+    KERNEL_OVS,
+    # The same kernel on both sides: what its error is for linux_bridge beyond this one is a difference of the two kernels.
+    in_user_mode_linux("bridge_uml", "bridge"),
 )
 
 

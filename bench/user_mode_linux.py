@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
-"""User-Mode Linux as Debian builds it: the kernel as a program, and its modules for Open vSwitch.
+"""User-Mode Linux as Debian builds it: the kernel as a program, and its modules for Open vSwitch and bridges.
 
 The package is unpacked into build/, not installed, and it is of the suite that the lab is made of.
 """
@@ -17,13 +17,13 @@ from vsprof.testbeds import messages as testbeds_messages
 
 PACKAGE = "user-mode-linux"
 FOLDER = Path(__file__).resolve().parents[1] / "build" / "bench" / PACKAGE
-WANTED = ("kernel/net/openvswitch/openvswitch.ko", "kernel/drivers/net/veth.ko")
+WANTED = ("kernel/net/openvswitch/openvswitch.ko", "kernel/net/bridge/bridge.ko", "kernel/drivers/net/veth.ko")
 KEYS = Path("usr/share/keyrings/debian-archive-keyring.gpg")
 
 
 def get(tree: Path, say: Callable[[str], None]) -> Path:
     """The folder with ``linux.uml``, ``modules/`` and their ``order``; fetched first, where it is missing. Raises ``VsprofError``."""
-    if (FOLDER / "order").exists():
+    if is_whole():
         return FOLDER
     if not shutil.which("apt-get") or not shutil.which("dpkg-deb"):
         raise testbeds_messages.host_lacks([testbeds_messages.program_missing("apt-get, dpkg-deb", "apt")])
@@ -33,6 +33,12 @@ def get(tree: Path, say: Callable[[str], None]) -> Path:
         _fetch(tree, Path(place))
         _unpack(next(Path(place).glob("*.deb")), Path(place))
     return FOLDER
+
+
+def is_whole() -> bool:
+    """Whether the folder is there, with all modules: one that an earlier vsprof left may lack some."""
+    order = FOLDER / "order"
+    return order.exists() and {Path(name).name for name in WANTED} <= set(order.read_text().split())
 
 
 def _fetch(tree: Path, place: Path) -> None:

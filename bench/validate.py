@@ -144,7 +144,7 @@ def _switches(profile: Profile, found: Validation, say: Say) -> None:
         folders["uml"] = user_mode_linux.get(tree, say)
     except errors.VsprofError as error:
         chosen = [switch for switch in chosen if "uml" not in switch.folders]
-        found.notes.append(Note(part="switches", item="kernel_ovs", text=messages.left_out(error)))
+        found.notes.append(Note(part="switches", item="user_mode_linux", text=messages.left_out(error)))
     events = switches.hardware_events(profile) if found.hardware else {}
     natively = {switch.name: _natively(switch, tree, folders, events, found, say) for switch in chosen}
     for name, windows in switches.modelled(chosen, folders, profile, say).items():

@@ -44,22 +44,30 @@ class Switch:
     """A script that makes a switch forward; see the scripts for their actions."""
 
     name: str
-    native: str
+    native: str = f"{CPU} 0 0"
     """What its action ``up`` is told natively, where two CPUs must do."""
-    lab: str
+    lab: str = f"{CPU} 2 0"
     polls: bool = False
     """Whether it polls. What polls in vain cost is taken out, at the price that they have while no packet comes."""
+    one_cpu: bool = False
+    """Whether it needs the second CPU for nothing."""
     folders: tuple[str, ...] = ()
+    by: str = ""
+    """The name of its script in ``switch_*.sh``, where it is not the switch's own."""
 
     @property
     def script(self) -> Path:
-        return HERE / f"switch_{self.name}.sh"
+        return HERE / f"switch_{self.by or self.name}.sh"
 
 
-SWITCHES = (
-    Switch("ovs_dpdk", native=f"{CPU} 0 0", lab=f"{CPU} 2 0", polls=True),
-    Switch("kernel_ovs", native=f"/mnt/uml {CPU}", lab=f"/root/uml {CPU}", folders=("uml",)),
-)
+def in_user_mode_linux(name: str, datapath: str) -> Switch:
+    """``datapath`` as switch_user_mode_linux.sh knows it."""
+    native, lab = (f"{folder} {CPU} {datapath}" for folder in ("/mnt/uml", "/root/uml"))
+    return Switch(name, native, lab, one_cpu=True, folders=("uml",), by="user_mode_linux")
+
+
+OVS_DPDK, KERNEL_OVS = Switch("ovs_dpdk", polls=True), in_user_mode_linux("kernel_ovs", "ovs")
+SWITCHES = (OVS_DPDK, KERNEL_OVS)
 
 
 @dataclass(frozen=True)

@@ -183,7 +183,7 @@ def _switches(profile: Profile, found: TimeValidation, say: Say) -> TimeValidati
         folders["uml"] = user_mode_linux.get(tree, say)
     except errors.VsprofError as error:
         chosen = [switch for switch in chosen if "uml" not in switch.folders]
-        found.notes.append(Note(part="switches", item="kernel_ovs", text=messages.left_out(error)))
+        found.notes.append(Note(part="switches", item="user_mode_linux", text=messages.left_out(error)))
     natively = {switch.name: _natively(switch, tree, folders, profile, found, say) for switch in chosen}
     lab = switch_times.modelled(chosen, folders, profile, found.quantum_s * 1e6, say)
     found.rows.extend(row("switches", name, natively[name], times) for name, times in lab.times.items())

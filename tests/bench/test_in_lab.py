@@ -17,7 +17,7 @@ pytestmark = [pytest.mark.lab, pytest.mark.usefixtures("lab_can_run")]
 def test_a_packet_costs_something(switch, monkeypatch):
     if not PLUGIN.exists():
         pytest.skip("the model is not built: run `make setup`")
-    if switch.folders and not (user_mode_linux.FOLDER / "order").exists():
+    if switch.folders and not user_mode_linux.is_whole():
         pytest.skip("User-Mode Linux was not fetched: `make validate-model` does")
     monkeypatch.setattr(switches, "WINDOWS", 1)
     monkeypatch.setattr(switches, "LAB_SECONDS", 3)

@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+from vsprof.bench import user_mode_linux
 from vsprof.bench.user_mode_linux import load_order
 
 # Lines of Debian's own: what a module needs stands in the order of unloading.
@@ -24,3 +25,12 @@ def test_what_is_needed_comes_first_and_once():
         "openvswitch.ko",
         "veth.ko",
     ]
+
+
+def test_a_folder_of_an_earlier_vsprof_that_lacks_a_module_is_not_whole(tmp_path, monkeypatch):
+    monkeypatch.setattr(user_mode_linux, "FOLDER", tmp_path)
+    assert not user_mode_linux.is_whole()
+    (tmp_path / "order").write_text("nsh.ko\nopenvswitch.ko\nveth.ko\n")
+    assert not user_mode_linux.is_whole()
+    (tmp_path / "order").write_text("nsh.ko\nopenvswitch.ko\nllc.ko\nstp.ko\nbridge.ko\nveth.ko\n")
+    assert user_mode_linux.is_whole()

@@ -1,18 +1,44 @@
 #!/bin/bash
 # SPDX-License-Identifier: GPL-2.0-or-later
-# The kernel's OVS datapath in User-Mode Linux: a Linux kernel as a program, so that it runs, and can be counted, where no module can
-# be loaded. Packets circulate: OVS receives each from one end of a veth pair and sends it into the other, again and again.
+# The kernel's OVS datapath, or its bridge, in User-Mode Linux: a Linux kernel as a program, so that the same kernel runs, and can be
+# counted, wherever this script does. Packets circulate: the datapath receives each from one end of a veth pair and sends it into the
+# other, again and again.
 #
-#   switch_kernel_ovs.sh up FOLDER CPU     boot it on CPU out of FOLDER (linux.uml, order, modules); wait until packets circulate
-#   switch_kernel_ovs.sh window COMMAND…   run COMMAND; print the time and the number of packets before and behind it
-#   switch_kernel_ovs.sh insist            let nobody take its CPU
-#   switch_kernel_ovs.sh sample COUNT SECONDS  print COUNT times, SECONDS apart and more, the time and the number of packets
-#   switch_kernel_ovs.sh down              end it
+#   switch_user_mode_linux.sh up FOLDER CPU DATAPATH  boot it on CPU out of FOLDER (linux.uml, order, modules), with DATAPATH ovs or
+#                                          bridge; wait until packets circulate
+#   switch_user_mode_linux.sh window COMMAND…   run COMMAND; print the time and the number of packets before and behind it
+#   switch_user_mode_linux.sh insist            let nobody take its CPU
+#   switch_user_mode_linux.sh sample COUNT SECONDS  print COUNT times, SECONDS apart and more, the time and the number of packets
+#   switch_user_mode_linux.sh down              end it
 set -eu
-run=/run/vsprof-kernel-ovs
+run=/run/vsprof-user-mode-linux
 console=$run/console
 
 # --- Inside: this same file is the init of the kernel in user mode ------------------------------------------------------------
+
+loop_ovs() {
+    ip address add 198.18.0.1/24 dev left
+    # Who is asked for by ARP would have to answer.
+    ip neighbour add 198.18.0.2 lladdr 02:00:00:00:00:02 dev left
+    ovs-dpctl add-dp loop
+    ovs-dpctl add-if loop left
+    ovs-dpctl add-if loop right
+    # As ovs-vswitchd would have written it for a flow of IPv4 from port 2 to port 1. No daemon: nothing else is to run.
+    ovs-dpctl add-flow loop 'recirc_id(0),in_port(2),eth(),eth_type(0x0800),ipv4(frag=no)' 1
+}
+
+# As switch_linux_bridge.sh, which says why.
+loop_bridge() {
+    ip link add loop type bridge
+    for port in left right; do
+        ip link set $port master loop
+        bridge link set dev $port learning off
+    done
+    ip link set loop up
+    ip address add 198.18.0.1/24 dev loop
+    ip neighbour add 198.18.0.2 lladdr 02:00:00:00:00:02 dev loop
+    bridge fdb replace 02:00:00:00:00:02 dev left master static
+}
 
 inside() {
     # Nobody inherits a PATH from a kernel.
@@ -25,14 +51,7 @@ inside() {
     ip link add left type veth peer name right
     ip link set left up
     ip link set right up
-    ip address add 198.18.0.1/24 dev left
-    # Who is asked for by ARP would have to answer.
-    ip neighbour add 198.18.0.2 lladdr 02:00:00:00:00:02 dev left
-    ovs-dpctl add-dp loop
-    ovs-dpctl add-if loop left
-    ovs-dpctl add-if loop right
-    # As ovs-vswitchd would have written it for a flow of IPv4 from port 2 to port 1. No daemon: nothing else is to run.
-    ovs-dpctl add-flow loop 'recirc_id(0),in_port(2),eth(),eth_type(0x0800),ipv4(frag=no)' 1
+    "loop_$2"
     for port in {1..256}; do
         # 60 bytes without FCS.
         printf %018d "$port" > "/dev/udp/198.18.0.2/$port"
@@ -58,7 +77,7 @@ await() {
         alive || break
         sleep 0.1
     done
-    echo "switch_kernel_ovs.sh: no '$1' on the console, which ends with:" >&2
+    echo "switch_user_mode_linux.sh: no '$1' on the console, which ends with:" >&2
     tail -n 15 $console >&2
     exit 1
 }
@@ -73,7 +92,7 @@ up() {
     # Linux may share out CPUs by session; this one comes before the others.
     TMPDIR=/dev/shm setsid bash -c '[ ! -w /proc/self/autogroup ] || echo -20 > /proc/self/autogroup; exec "$@"' bash \
         taskset -c "$2" "$1/linux.uml" mem=64M uml_dir=$run umid=uml rootfstype=hostfs rootflags=/ ro \
-        quiet con=null con0=fd:0,fd:1 init="$(realpath "$0")" inside "$1" 0<> $run/input > $console 2>&1 &
+        quiet con=null con0=fd:0,fd:1 init="$(realpath "$0")" inside "$1" "$3" 0<> $run/input > $console 2>&1 &
     echo $! > $run/pid
     await circulating
 }
@@ -112,5 +131,5 @@ action=$1
 shift
 case $action in
     inside | up | insist | sample | window | down) "$action" "$@" ;;
-    *) echo "switch_kernel_ovs.sh: no action '$action': use up, insist, sample, window or down" >&2 && exit 2 ;;
+    *) echo "switch_user_mode_linux.sh: no action '$action': use up, insist, sample, window or down" >&2 && exit 2 ;;
 esac
