@@ -3,7 +3,8 @@
 # A Linux bridge between the two ends of a veth pair: it receives each packet from one end and sends it into the other, again and again.
 # All in softirq of one CPU, of the kernel that this script finds.
 #
-#   switch_linux_bridge.sh up CPU          make it, let packets go on CPU; wait until they circulate
+#   switch_linux_bridge.sh up CPU [hooks]  make it, let packets go on CPU; wait until they circulate. hooks: with netfilter's hooks in the
+#                                          bridge, where a module has them: four calls for each packet that find no rule
 #   switch_linux_bridge.sh insist          let nobody take the CPU of what counts
 #   switch_linux_bridge.sh sample COUNT SECONDS  print COUNT times, SECONDS apart, the time and the number of packets
 #   switch_linux_bridge.sh down            take it away
@@ -12,14 +13,16 @@ set -eu
 up() {
     # Half a switch helps nobody.
     trap '[ $? = 0 ] || down' EXIT
+    [ "${2-}" != hooks ] || modprobe br_netfilter
     ip link add vsleft type veth peer name vsright
     ip link add vsloop type bridge
     for port in vsleft vsright; do
         ip link set $port master vsloop up
-        # It would learn from each packet that the address is elsewhere now.
-        bridge link set dev $port learning off
+        # It would learn from each packet that the address is elsewhere now. What is for everybody (IPv6's neighbours, for example) would
+        # go round for ever in both directions, at the cost of those that count.
+        bridge link set dev $port learning off flood off mcast_flood off bcast_flood off
     done
-    # Some kernels pass what a bridge forwards to iptables, too; others need a module for it.
+    # iptables has no say here.
     for hook in /proc/sys/net/bridge/bridge-nf-call-*; do
         if [ -w "$hook" ]; then echo 0 > "$hook"; fi
     done

@@ -26,6 +26,8 @@ NATIVE_STARTS, MOST_STARTS, LAB_STARTS = 4, 8, 2
 NATIVE_WINDOWS, NATIVE_SECONDS = 40, 0.05
 LAB_WINDOWS, LAB_SECONDS = 3, 0.02
 """Of modelled time, of which a second takes this machine some 100."""
+HOOKS = Path("/proc/sys/net/bridge")
+"""There where ``br_netfilter`` is loaded, or a part of the kernel."""
 SAMPLE_SECONDS = 1800
 """The most that all windows of a start may take: the lab is slow, and slower where this machine has other work."""
 SAMPLE = re.compile(r"^microseconds=(\d+) packets=(\d+) ", re.MULTILINE)
@@ -37,7 +39,8 @@ SWITCHES = (
     Switch("testpmd_io"),
     Switch("vhost_switch"),
     OVS_DPDK,
-    Switch("linux_bridge", native=f"{CPU}", lab=f"{CPU}", one_cpu=True),
+    # Where this machine's kernel has netfilter's hooks in bridges, the lab's shall have them: four calls for each packet.
+    Switch("linux_bridge", native=f"{CPU}", lab=f"{CPU} {'hooks' if HOOKS.exists() else ''}", one_cpu=True),
     KERNEL_OVS,
     # The same kernel on both sides: what its error is for linux_bridge beyond this one is a difference of the two kernels.
     in_user_mode_linux("bridge_uml", "bridge"),

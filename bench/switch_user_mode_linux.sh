@@ -32,7 +32,7 @@ loop_bridge() {
     ip link add loop type bridge
     for port in left right; do
         ip link set $port master loop
-        bridge link set dev $port learning off
+        bridge link set dev $port learning off flood off mcast_flood off bcast_flood off
     done
     ip link set loop up
     ip address add 198.18.0.1/24 dev loop
