@@ -37,8 +37,9 @@ def test_every_command_has_json():
         assert ("--json" in command.format_help()) == (name not in WITHOUT_JSON), name
 
 
-def test_the_version_is_that_of_the_project():
-    said = subprocess.run([VSPROF, "--version"], capture_output=True, text=True, check=True, timeout=60).stdout
+@pytest.mark.parametrize("command", [[VSPROF], [sys.executable, "-m", "vsprof"]], ids=["by name", "as a module"])
+def test_the_version_is_that_of_the_project(command):
+    said = subprocess.run([*command, "--version"], capture_output=True, text=True, check=True, timeout=60).stdout
     assert said == f"vsprof {tomllib.loads((ROOT / 'pyproject.toml').read_text())['project']['version']}\n"
 
 
