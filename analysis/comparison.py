@@ -125,6 +125,11 @@ def share(value: stats.Estimate) -> str:
     return "–" if value.n == 0 else f"{units.significant(100 * value.median)} %"
 
 
+def doubt(ratio: stats.Estimate, words: str = ", which is not significant") -> str:
+    """Behind a ratio in a sentence: nothing where it is significant, or where no interval could have shown that."""
+    return words if ratio.undecided else ""
+
+
 def measured(*values: stats.Estimate) -> bool:
     return all(value.n > 0 for value in values)
 

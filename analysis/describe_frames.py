@@ -21,23 +21,42 @@ RESTARTS = (
 )
 
 
-def answer(result: Result) -> Text:
-    """A sentence for each two cases that differ in one thing: how much longer a frame takes, and how much less of its CPU the switch."""
-    lines = [f"- {sentence}" for pair in comparison.pairs(result) if (sentence := _compared(pair))]
-    return Text("\n".join(lines) or "This result can't answer the question: it has no two cases with a common number.")
+def answer(result: Result) -> Text | Table:
+    """Each two cases that differ in one thing: how much longer a frame takes, and how much less of its CPU the switch. Few in sentences,
+    more in a table."""
+    found = [Compared(pair) for pair in comparison.pairs(result)]
+    found = [one for one in found if comparison.measured(one.latency, one.running)]
+    if not found:
+        return Text("This result can't answer the question: it has no two cases with a common number.")
+    if len(found) <= SENTENCES:
+        return Text("\n".join(f"- {one.sentence()}" for one in found))
+    return Table(pd.DataFrame([one.row() for one in found]))
 
 
-def _compared(pair: comparison.Pair) -> str:
-    latency, running = pair.ratio(**FRAMES, metric="latency_mean"), pair.ratio(**FRAMES, metric="running", role="switch")
-    if not comparison.measured(latency, running):
-        return ""
-    base, other = pair.names()
-    setting = f"**{pair.setting}**: " if pair.setting else ""
-    doubt = "" if latency.decided else ", which is not significant"
-    return (
-        f"{setting}with {other}, a frame takes {comparison.of(latency, f'the average time of {base}')}{doubt}; "
-        f"the switch's threads take {comparison.of(running, 'its CPU time')}."
-    )
+SENTENCES = 4
+"""As many a reader takes in one by one."""
+
+
+class Compared:
+    """Two cases: ratios of a frame's average time and of the CPU time of the switch's threads."""
+
+    def __init__(self, pair: comparison.Pair) -> None:
+        self.pair = pair
+        self.latency, self.running = pair.ratio(**FRAMES, metric="latency_mean"), pair.ratio(**FRAMES, metric="running", role="switch")
+
+    def sentence(self) -> str:
+        base, other = self.pair.names()
+        setting = f"**{self.pair.setting}**: " if self.pair.setting else ""
+        return (
+            f"{setting}with {other}, a frame takes {comparison.of(self.latency, f'the average time of {base}')}"
+            f"{comparison.doubt(self.latency)}; the switch's threads take {comparison.of(self.running, 'its CPU time')}."
+        )
+
+    def row(self) -> dict[str, str]:
+        base, other = self.pair.names()
+        times = {"a frame takes, times as long": self.latency, "the switch's CPU, times as much": self.running}
+        # Where it is true comes last: a narrow window shows the rest.
+        return {"with": other, "instead of": base, **{words: shown(ratio, "") for words, ratio in times.items()}, "where": self.pair.setting}
 
 
 def restarted(result: Result) -> Text:

@@ -61,7 +61,7 @@ def _delivers(pair: Pair) -> str:
         ({**TCP, "metric": "goodput"}, lambda ratio: f"has {comparison.of(ratio, f'the TCP goodput of {base}')}"),
     ):
         if measured(ratio := pair.ratio(**where)):
-            said.append(f"{other} {words(ratio)}{'' if ratio.decided else '; the difference is not significant'}.")
+            said.append(f"{other} {words(ratio)}{comparison.doubt(ratio, '; the difference is not significant')}.")
     if said and pair.result.modelled:
         names = dict.fromkeys(str(pair.result.clock(case).get("cpu_name")) for case in (pair.other, pair.base))
         said[0] = f"On {' and on '.join(names)} as modelled, {said[0]}"
@@ -74,7 +74,7 @@ def _switches_threads(pair: Pair) -> str:
         ratio = pair.ratio(**where, metric=f"context_switches_per_{vocabulary.data(where['traffic']).per}")
         if measured(ratio):
             things = per if said else f"context switches {per}"
-            said.append(comparison.as_many(ratio, things) + ("" if ratio.decided else ", which is not significant"))
+            said.append(comparison.as_many(ratio, things) + comparison.doubt(ratio))
     return f"It makes {' and '.join(said)}." if said else ""
 
 
@@ -88,8 +88,8 @@ def _judged(pair: Pair, sent: Iterable[tuple[str, str]]) -> str:
         # Of two zeros, say where nothing came back, there is no ratio.
         if measured(ratio) and math.isfinite(ratio.median):
             compared = comparison.of(ratio, f"the *{headline.words}* of {base}")
-            sure = "" if ratio.decided else "; the difference is not significant"
-            said.append(f"In {style.traffic_name(traffic, load)}, {other} has {compared}{sure}.")
+            doubt = comparison.doubt(ratio, "; the difference is not significant")
+            said.append(f"In {style.traffic_name(traffic, load)}, {other} has {compared}{doubt}.")
     return " ".join(said)
 
 

@@ -13,7 +13,7 @@ from functools import partial
 from typing import Any
 
 from vsprof.analysis import looks, metrics, stats
-from vsprof.analysis.comparison import FLOOD, TRAFFICS, Pair, arrow, measured, times
+from vsprof.analysis.comparison import FLOOD, TRAFFICS, Pair, arrow, doubt, measured, times
 from vsprof.analysis.load import Result, worded
 from vsprof.analysis.looks import Finding, Words
 from vsprof.analysis.source import samples
@@ -94,9 +94,8 @@ def _by(measure: Mapping[str, Any], pairs: Mapping[int, Pair], other: str, base:
         return ""
     rows = []
     for size, ratio in ratios.items():
-        doubt = "" if ratio.decided else ", which is not significant"
         missed = Words(pairs[size], FLOOD).sentences(measure.get("misses", ()))
-        rows.append(f"- {size} B: {'; '.join([times(ratio) + doubt, *missed])}")
+        rows.append(f"- {size} B: {'; '.join([times(ratio) + doubt(ratio), *missed])}")
     label = f", {MODEL.label(pairs[size].result)}" if source_of(measure["of"]) is MODEL else ""
     return "\n".join([f"In {measure['name']}{label}, {_sentence(measure, ratios, other, base)}", "", *rows])
 

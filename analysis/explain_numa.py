@@ -13,7 +13,7 @@ from typing import Any
 import pandas as pd
 
 from vsprof.analysis import looks, model
-from vsprof.analysis.comparison import FLOOD, Pair, as_many, measured
+from vsprof.analysis.comparison import FLOOD, Pair, as_many, doubt, measured
 from vsprof.analysis.describe import Table, Text
 from vsprof.analysis.load import Result
 from vsprof.analysis.looks import Finding, Words
@@ -43,7 +43,7 @@ def _compared(pair: Pair) -> str:
     words = Words(pair, THREAD, ratio)
     # The ratio's two factors: a placement changes the CPI; instructions, where it changes how many packets a poll finds.
     split = "".join(words.sentences(["; {ratio.model_instructions_per_packet} the instructions at {ratio.model_cpi} the CPI"]))
-    doubt = "" if ratio.decided else " The difference is not significant."
+    unsure = doubt(ratio, " The difference is not significant.")
     texts = [
         f"{{other.flood.{metric}:interval}} lines from another node's {what}, instead of {{base.flood.{metric}:interval}}"
         for metric, what in FROM.items()
@@ -51,7 +51,7 @@ def _compared(pair: Pair) -> str:
     return (
         "With the poll-mode thread and its memory on the guests' NUMA node, a packet takes the thread (in user mode) "
         f"{as_many(ratio, 'estimated cycles', 'from the other node')}: {words.say(f'{{other.{CYCLES}}} instead of {{base.{CYCLES}}}')}"
-        f"{split}.{doubt} Each packet's path then fills {'; and '.join(words.sentences(texts))}."
+        f"{split}.{unsure} Each packet's path then fills {'; and '.join(words.sentences(texts))}."
     )
 
 

@@ -174,6 +174,11 @@ class Result:
         """The smallest number of finished repetitions that any case has."""
         return int(self.frame[["case_id", "run_id"]].drop_duplicates().groupby("case_id").size().min())
 
+    @property
+    def doubt(self) -> str:
+        """What stands below an answer that no interval supports, or nothing."""
+        return messages.once() if self.repetitions == 1 else ""
+
     @functools.cached_property
     def order(self) -> list[list[str]]:
         """The cases of each repetition in the order in which they ran; empty where they did not run in turns, or it was not recorded."""

@@ -189,6 +189,10 @@ def events_left_empty(names: Sequence[str], why: str) -> str:
     return f"Hardware events left empty: {shown}: {why}."
 
 
+def once() -> str:
+    return "*One repetition has no interval: these differences may be chance.*"
+
+
 def too_few_repetitions(n: int) -> str:
     """The median's order-statistic interval: Gibbons and Chakraborti, Nonparametric Statistical Inference, 5.2."""
     if n == 1:

@@ -26,7 +26,8 @@ def begin(result_dir: str | Path, answer: Callable[[Result], object] = lambda _:
     """Load a result; show its question, and what `answer` says. Most reports go on with the numbers and with what was run, which `run`
     is about; the others show both where they want them. Raises BadInput where the result can't be read."""
     report = Report(load(result_dir))
-    show(describe.question(report.result), answer(report.result))
+    said = answer(report.result)
+    show(describe.question(report.result), said, "" if said is None else report.result.doubt)
     if run:
         report.headlines()
         report.what_was_run(run)

@@ -186,7 +186,7 @@ class Run:
 
     def answer(self) -> str:
         """The first sentences of its report, as Markdown."""
-        return explain.answer(self._result)
+        return "\n\n".join(filter(None, [explain.answer(self._result), self._result.doubt]))
 
     def __str__(self) -> str:
         return f"{self.manifest['name']}, {self.manifest['status']}: {self.path}"

@@ -49,6 +49,14 @@ def test_the_answer_sets_latency_against_cpu(probed, two_switches):
     assert "can't answer" in describe_frames.answer(two_switches).text
 
 
+def test_more_answers_than_a_reader_takes_in_are_a_table(probed, monkeypatch):
+    monkeypatch.setattr(describe_frames, "SENTENCES", 0)
+    [row] = describe_frames.answer(probed).frame.to_dict("records")
+    assert (row["with"], row["instead of"]) == ("OVS-DPDK", "kernel OVS")
+    assert row["a frame takes, times as long"].startswith("0.128 [")
+    assert row["the switch's CPU, times as much"].startswith("102 [")
+
+
 def test_the_published_words_are_whole():
     said = describe_frames.published("T5").text
     assert "in client mode, VMs regain connectivity" in said

@@ -39,7 +39,8 @@ def test_no_offload_is_claimed_without_packet_sizes(sample, tmp_path):
 
 def test_one_repetition_decides_nothing(sample, tmp_path):
     result = load(sample.write(tmp_path / "r", repetitions=1))
-    assert "is not significant" in explain.answer(result)
+    assert "n=1: no interval" in explain.answer(result)
+    assert "may be chance" in result.doubt
     assert "faster" not in claims(result)
     assert "slower over" not in claims(result)
     assert "segmentation" not in explain.markdown(result)
