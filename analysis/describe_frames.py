@@ -56,7 +56,8 @@ class Compared:
         base, other = self.pair.names()
         times = {"a frame takes, times as long": self.latency, "the switch's CPU, times as much": self.running}
         # Where it is true comes last: a narrow window shows the rest.
-        return {"with": other, "instead of": base, **{words: shown(ratio, "") for words, ratio in times.items()}, "where": self.pair.setting}
+        ratios = {words: shown(ratio, "") for words, ratio in times.items()}
+        return {"with": other, "instead of": base, **ratios, "where": self.pair.setting}
 
 
 def restarted(result: Result) -> Text:
