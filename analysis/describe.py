@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 import html
+import itertools
 from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
@@ -232,7 +233,12 @@ def hardware_heading(result: Result) -> Text:
 def limits(result: Result) -> Text:
     """What a reader must know about these very numbers, as a list."""
     found = all_limits(result) or ["Nothing was left out, and no run failed."]
-    return Text("\n".join(f"- {text}" for text in found))
+    return Text("\n".join(f"- {_escaped(text)}" for text in found))
+
+
+def _escaped(text: str) -> str:
+    """A message's `<not supported>` is no tag. What stands in backticks is left: Markdown takes it as it is."""
+    return "`".join(part if inside else html.escape(part, quote=False) for part, inside in zip(text.split("`"), itertools.cycle((0, 1))))
 
 
 def all_limits(result: Result) -> list[str]:
@@ -253,7 +259,8 @@ def estimates(result: Result, case: str, source: Source) -> dict[tuple[str, str,
 
 
 def _headline(one: stats.Estimate, unit: str, repetitions: int) -> str:
-    return with_interval(one, unit) + (f" n={one.n}" if one.n != repetitions else "")
+    # Where each case ran once, the table's head says so.
+    return with_interval(one, unit, *([""] if repetitions == 1 else [])) + (f" n={one.n}" if one.n != repetitions else "")
 
 
 def number(value: float | None, unit: str) -> str:

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
 """What explanations find in each two cases, in words. looks.yaml says what they look for, and how a row of it is read.
 
-The rule: a claim that two cases differ needs a ratio whose interval excludes 1. Otherwise the difference is called not significant. A
-reason names a mechanism only where a counter of the result shows it at work.
+The rule: a claim that two cases differ needs a ratio whose interval excludes 1. Otherwise the difference is called not significant, or, of
+one repetition, not shown. A reason names a mechanism only where a counter of the result shows it at work.
 
 What finds anything is called a look: called with a `Pair`, it gives a `Finding`, several, or None. It is a row, or a function.
 """
@@ -244,7 +244,9 @@ class Row:
         if self.of:
             evidence.insert(0, words.say(f"{self.shown}: {{both.{self.of}}}: {times(words.ratio)}"))
             doubt = _FUNCTIONS[self.doubt](words) if self.doubt else ""
-            if why := doubt or ("" if words.ratio.decided else times(words.ratio)):
+            if not doubt and words.ratio.n == 1:
+                claim = words.say(f"{self.topic}: whether {{other}} and {{base}} differ one run does not show: {times(words.ratio)}.")
+            elif why := doubt or ("" if words.ratio.decided else times(words.ratio)):
                 claim = words.say(f"{self.topic}: the difference between {{other}} and {{base}} is not significant, {why}.")
         return Finding(claim, tuple(evidence), " ".join(dict.fromkeys(words.sentences(self.reason))) or self.unexplained)
 

@@ -69,9 +69,15 @@ def by_traffic(table: pd.DataFrame, columns: int = 1, height: float | None = Non
     return figure, [(row if columns > 1 else row[0], part, pair[0]) for row, (pair, part) in zip(axes, parts.items(), strict=True)]
 
 
+AXIS_AND_LEGEND = 0.7
+"""Inches."""
+
+
 def grid(number: int, columns: int, height: float) -> tuple[Figure, np.ndarray]:
     """A figure with so many panels of a height [inches], row by row, on one horizontal scale; those left over are not seen."""
     figure, axes = panels([height] * math.ceil(number / columns), columns, sharex=True)
+    # The axis's name and a legend would take it from the panels, most of all from a single row of them.
+    figure.set_figheight(figure.get_figheight() + AXIS_AND_LEGEND)
     for left_over in axes.ravel()[number:]:
         left_over.set_axis_off()
     return figure, axes

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
 """What the switch's poll-mode thread does with its CPU: left, the share of cycles in iterations that found packets
 (busy, in the switch's colour) and in those that found none (idle polling); right, cycles per packet, busy iterations alone, where
-something was sent. Cycles are time-stamp counter cycles as the switch itself counts them; in the emulated lab the counter is
-the emulator's, so shares and ratios of them mean something and their absolute size does not."""
+something was sent. Cycles are time-stamp counter cycles as the switch itself counts them. In modelled time the counter is the modelled
+processor's. In the emulator's time it is the emulator's: shares and ratios mean something then, absolute sizes do not."""
 
 from __future__ import annotations
 

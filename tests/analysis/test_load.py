@@ -220,3 +220,7 @@ def test_a_host_that_booted_other_kernels_is_described_with_these(two_switches, 
     monkeypatch.setitem(changed.__dict__, "values", values)
     said = describe.where(changed).frame.set_index("").loc["its kernel", "as recorded"]
     assert said == "bookworm: uname of bookworm; forky: uname of forky"
+
+
+def test_a_limit_with_brackets_is_no_tag():
+    assert describe._escaped("cycles are <not supported>: `a<b` & c") == "cycles are &lt;not supported&gt;: `a<b` &amp; c"
