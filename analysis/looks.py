@@ -245,7 +245,7 @@ class Row:
             evidence.insert(0, words.say(f"{self.shown}: {{both.{self.of}}}: {times(words.ratio)}"))
             doubt = _FUNCTIONS[self.doubt](words) if self.doubt else ""
             if not doubt and words.ratio.n == 1:
-                claim = words.say(f"{self.topic}: whether {{other}} and {{base}} differ one run does not show: {times(words.ratio)}.")
+                claim = words.say(f"{self.topic}: whether {{other}} and {{base}} differ, one run does not show: {times(words.ratio)}.")
             elif why := doubt or ("" if words.ratio.decided else times(words.ratio)):
                 claim = words.say(f"{self.topic}: the difference between {{other}} and {{base}} is not significant, {why}.")
         return Finding(claim, tuple(evidence), " ".join(dict.fromkeys(words.sentences(self.reason))) or self.unexplained)
