@@ -31,11 +31,15 @@ RECEIVED = {**FLOOD, "metric": "packet_rate_received"}
 
 def answer(result: Result) -> str:
     """For each pair of cases who delivers more, and who makes how many context switches; then what limits it, and what was published."""
-    lines, sent = [], metrics.sent(result)
+    lines, on, sent = [], "", metrics.sent(result)
     others = [one for one in vocabulary.at_saturation(sent) if one[0] not in {where["traffic"] for where in (FLOOD, FORWARD, TCP)}]
     for pair in comparison.pairs(result):
         setting = f"**{pair.setting}**: " if pair.setting else ""
-        if said := " ".join(filter(None, (_delivers(pair), _judged(pair, others), _switches_threads(pair)))) or _judged(pair, sent):
+        delivered = _delivers(pair)
+        if said := " ".join(filter(None, (delivered, _judged(pair, others), _switches_threads(pair)))) or _judged(pair, sent):
+            # Once; again where another processor is modelled.
+            if delivered and (modelled := _modelled(pair)) != on:
+                said, on = f"On {modelled} as modelled, {said}", modelled
             lines.append(setting + said)
         lines += filter(None, (_full(pair), _published(pair)))
     if not lines:
@@ -62,10 +66,13 @@ def _delivers(pair: Pair) -> str:
     ):
         if measured(ratio := pair.ratio(**where)):
             said.append(f"{other} {words(ratio)}{comparison.doubt(ratio, '; the difference is not significant')}.")
-    if said and pair.result.modelled:
-        names = dict.fromkeys(str(pair.result.clock(case).get("cpu_name")) for case in (pair.other, pair.base))
-        said[0] = f"On {' and on '.join(names)} as modelled, {said[0]}"
     return " ".join(said)
+
+
+def _modelled(pair: Pair) -> str:
+    """The processors that the two are predicted for, or nothing."""
+    names = dict.fromkeys(str(pair.result.clock(case).get("cpu_name")) for case in (pair.other, pair.base))
+    return " and on ".join(names) if pair.result.modelled else ""
 
 
 def _switches_threads(pair: Pair) -> str:

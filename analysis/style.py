@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 import math
+import textwrap
 from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
@@ -88,9 +89,18 @@ def bar_height(rows: int) -> float:
     return 0.95 + 0.36 * rows
 
 
+def wrapped(name: str) -> str:
+    """Each line of a row's name in lines of at most WIDEST letters, so that it leaves its panel room."""
+    lines = (textwrap.wrap(line, WIDEST, break_long_words=False, break_on_hyphens=False) for line in name.split("\n"))
+    return "\n".join(part for line in lines for part in line)
+
+
+WIDEST = 44
+
+
 def labels(axes: Axes, names: Sequence[str]) -> None:
-    """Name the rows of horizontal bars, the first on top."""
-    axes.set_yticks(range(len(names)), names)
+    """Name the rows of horizontal bars, the first on top; a long name takes two lines or more."""
+    axes.set_yticks(range(len(names)), [wrapped(name) for name in names])
     axes.set_ylim(len(names) - 0.4, -0.6)
 
 

@@ -33,7 +33,8 @@ def table(result: Result) -> pd.DataFrame:
 def plot(table: pd.DataFrame) -> Figure:
     shares, costs = table[table["share"] != ""], table[table["share"] == ""]
     rows = table["row"].unique()
-    figure, [[left, right]] = style.panels([style.bar_height(len(rows)) + 0.3], columns=2)
+    longer = sum(style.wrapped(row).count("\n") > 1 for row in rows)
+    figure, [[left, right]] = style.panels([style.bar_height(len(rows)) + 0.3 + 0.15 * longer], columns=2)
     for place, row in enumerate(rows):
         if (part := shares[shares["row"] == row].set_index("share")).empty:
             continue
