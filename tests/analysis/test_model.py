@@ -177,7 +177,7 @@ def test_one_repetition_decides_nothing(sample, tmp_path):
     claims = [one.claim for one in looks.findings(result, explain_model.LOOKS)]
     assert claims
     # Where a packet's instructions are spent, and what polls take, sets no case against another.
-    no_ratio = ("is not significant", "parts of the instructions per packet", "idle polling is counted by itself")
+    no_ratio = ("one run does not show", "parts of the instructions per packet", "idle polling is counted by itself")
     assert all(any(words in claim for words in no_ratio) for claim in claims)
 
 
