@@ -33,7 +33,7 @@ GUESTS_POLL = (
     "A guest with DPDK polls all the time. Polls that find nothing, or no room, are in the model's numbers of the guests, most of all "
     "where the path is slowest: look at the parts of the switch and of vhost, too."
 )
-EMPTY_TABLE = "its table is empty. Does run.metrics (docs/api.md) have the metrics that it asks for, and for that CPU?"
+EMPTY_TABLE = "its table is empty; see whether run.metrics (docs/api.md) has the metrics that it asks for, and for that CPU"
 NO_MODEL_NUMBERS = "no window of this result was counted by the model (its collector `uarch_model` was not part of the experiment)"
 NO_HARDWARE_NUMBERS = "no PMU counted in this result (its collector `perf_stat` was not part of the experiment, or could not work)"
 VENDOR_DEFINED = (
@@ -190,7 +190,7 @@ def events_left_empty(names: Sequence[str], why: str) -> str:
 
 
 def once() -> str:
-    return "*One repetition has no interval: these differences may be chance.*"
+    return "*One repetition has no interval: differences between cases may be chance.*"
 
 
 def too_few_repetitions(n: int) -> str:
