@@ -139,6 +139,11 @@ class Collector(abc.ABC):
         """All numbers of one window. Raises ``ValueError`` when what was recorded can't be read."""
 
     @classmethod
+    def busy(cls, recorded: Recorded) -> Mapping[int, float]:
+        """How busy each CPU was, 0 to 1, for whoever watches; empty where it does not know. Raises as ``numbers`` does."""
+        return {}
+
+    @classmethod
     def functions(cls, recorded: Recorded) -> Iterable[FunctionCount]:
         """What was counted in single functions in one window, for a collector that knows. Raises as ``numbers`` does."""
         return ()

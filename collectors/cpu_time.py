@@ -37,6 +37,15 @@ class CpuTime(Reader):
         yield from _cpus(recorded)
         yield from _threads(recorded)
 
+    @classmethod
+    def busy(cls, recorded: Recorded) -> Mapping[int, float]:
+        seconds: dict[int | None, dict[str, float]] = {}
+        for one in _cpus(recorded):
+            seconds.setdefault(one.cpu, {})[one.name] = one.value or 0.0
+        # Of a CPU without a tick the kernel may have booked nothing: then it is not known.
+        passed = {cpu: sum(kinds.values()) for cpu, kinds in seconds.items()}
+        return {cpu: 1 - seconds[cpu]["cpu_idle_seconds"] / whole for cpu, whole in passed.items() if cpu is not None and whole > 0}
+
 
 def _cpus(recorded: Recorded) -> Iterable[Number]:
     old, new = _ticks(recorded.begin), _ticks(recorded.end)

@@ -203,12 +203,12 @@ def call_off_the_damaged(store: Results, progress: Progress) -> list[str]:
 def _go(campaign: Campaign, store: Results, progress: Progress) -> Results:
     records = {record["run_id"]: record for record in store.manifest["runs"]}
     todo = [plan for plan in campaign.plans(store.manifest["seed"]) if records[plan.run_id]["status"] != "done"]
-    progress.begin(len(todo))
+    progress.begin([plan.case.case_id for plan in todo], _took(store))
     try:
         for plan in todo:
             progress.start_run(f"{plan.case.case_id}, repetition {plan.repetition}")
             do(campaign, plan, store, records[plan.run_id], progress)
-            progress.end_run()
+            progress.end_run(failed=records[plan.run_id]["status"] != "done")
     except BaseException:
         # Whatever ended the campaign is what must be told, even if the disk is too full to note it.
         with contextlib.suppress(errors.VsprofError):
@@ -218,6 +218,15 @@ def _go(campaign: Campaign, store: Results, progress: Progress) -> Results:
     store.join()
     store.finish("complete" if all(r["status"] == "done" for r in records.values()) else "partial")
     return store
+
+
+def _took(store: Results) -> dict[str, list[float]]:
+    """Seconds of the runs that are done, by case."""
+    took: dict[str, list[float]] = {}
+    for record in store.manifest["runs"]:
+        if record["status"] == "done" and record.get("seconds"):
+            took.setdefault(record["case_id"], []).append(record["seconds"])
+    return took
 
 
 def do(campaign: Campaign, plan: Plan, store: Results, record: dict[str, Any], progress: Progress) -> None:
@@ -269,7 +278,7 @@ def _note_failure(plan: Plan, store: Results, record: dict[str, Any], progress: 
     else:
         record.update(status="failed", error=f"{error}")
         store.find(f"run {plan.run_id} ({plan.case.case_id}) failed: {error}")
-        progress.warn(f"{plan.run_id} failed: {error}")
+        progress.fail(f"{plan.run_id} failed: {error}")
 
 
 def _note_success(plan: Plan, store: Results, record: dict[str, Any], outcome: run.Outcome) -> None:

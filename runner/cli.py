@@ -426,7 +426,7 @@ def _add_campaign(run: argparse.ArgumentParser) -> None:
     names.complete(again, "results")
     talk = run.add_mutually_exclusive_group()
     talk.add_argument("--verbose", action="store_true", help="print every step, and now and then what each CPU does")
-    talk.add_argument("--quiet", action="store_true", help="print warnings alone, and where the result is")
+    talk.add_argument("--quiet", action="store_true", help="print only what failed, and where the result is")
     run.add_argument("--json", action="store_true", help=JSON)
     run.add_argument("--no-report", dest="report", action="store_false", help="measure only")
     overrides.add_options(run)

@@ -19,7 +19,7 @@ from vsprof.switches.base import PortCounters
 from vsprof.terms import schema
 from vsprof.terms.placement import Placement
 from vsprof.testbeds.base import MODELLED
-from vsprof.workloads.traffic.base import Window
+from vsprof.workloads.traffic.base import Window, port_rate
 
 Row = dict[str, object]
 
@@ -85,7 +85,7 @@ def _recordings(folder: Path, run: Mapping[str, Any], item: Mapping[str, Any]) -
     for one in _windows(folder):
         owner = schema.window_owner(one.name)
         for name in [owner] if owner else run["collectors"]:
-            yield _where(run, item, one.name), name, _own(one, name, placement) if owner else _shared(one, name, placement)
+            yield _where(run, item, one.name), name, _own(one, name, placement) if owner else shared(one, name, placement)
 
 
 def _where(run: Mapping[str, Any], item: Mapping[str, Any], window_name: str) -> Row:
@@ -102,10 +102,22 @@ def _order(folder: Path) -> tuple[str, int]:
     return owner, int(folder.name.removeprefix(f"{owner}-" if owner else "w"))
 
 
+def rate_out_of(folder: Path, switch: str, port: str) -> float | None:
+    """Packets per second that the switch sent out of ``port`` in the window of ``folder``; None where it counts other ports only.
+
+    Raises ``ValueError`` when what was recorded can't be read.
+    """
+    return port_rate(_counted(_ports(folder, switch), port), "sent_packets", window.recorded_seconds(folder, window.PORTS))
+
+
+def _ports(folder: Path, switch: str) -> list[dict[str, PortCounters]]:
+    """The counters of all ports of a switch at both ends of a window."""
+    return [SWITCHES[switch].parse_port_counters((folder / f"{window.PORTS}.{end}").read_text()) for end in ("begin", "end")]
+
+
 def _traffic_window(folder: Path, run: Mapping[str, Any]) -> Window:
     samples = window.recorded_samples(folder)
-    switch = SWITCHES[run["where"]["switch"]]
-    ports = [switch.parse_port_counters((folder / f"{window.PORTS}.{end}").read_text()) for end in ("begin", "end")]
+    ports = _ports(folder, run["where"]["switch"])
     into, out = (_counted(ports, run[port]) for port in ("sender_port", "receiver_port"))
     return Window(folder.name, samples, window.recorded_seconds(folder, window.PORTS), into, out)
 
@@ -118,7 +130,8 @@ def _counted(ports: list[dict[str, PortCounters]], name: str) -> tuple[PortCount
     return before, after
 
 
-def _shared(folder: Path, name: str, placement: Placement) -> Recorded:
+def shared(folder: Path, name: str, placement: Placement) -> Recorded:
+    """What a collector recorded in a window that all share."""
     begin, end = ((folder / f"{name}.{at}").read_text() for at in ("begin", "end"))
     return Recorded(begin, end, window.recorded_seconds(folder, name), placement)
 

@@ -1,21 +1,27 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
-"""What runs now, what is left, and how long that will take: a live line on a terminal, plain lines elsewhere."""
+"""What runs now, what is left, and how long that will take: drawn in place on a terminal, plain lines elsewhere."""
 
 from __future__ import annotations
 
 import contextlib
 import sys
 import time
+from collections.abc import Mapping, Sequence
 from types import TracebackType
 from typing import IO, Any, Self, cast
 
-from rich.console import Console
-from rich.status import Status
+from rich.console import Console, RenderableType
+from rich.live import Live
 
+from vsprof.runner import screen
+from vsprof.runner.live import Seen
+from vsprof.runner.pace import Pace
 from vsprof.terms.units import duration
 
 LOG_EVERY_S = 10.0
-"""How often what CPUs do is written into a log."""
+"""How often what CPUs do is written into a verbose log."""
+DRAWN_PER_SECOND = 2
+"""Seldom enough to cost a real host's housekeeping CPU nothing."""
 
 
 class _Patient:
@@ -38,71 +44,90 @@ class _Patient:
 
 
 class Progress:
-    """Use as a context: the live line must be gone before anything else is printed."""
+    """Use as a context: what is drawn must be gone, and the cursor back, before anything else is printed."""
 
     def __init__(self, console: Console | None = None, *, verbose: bool = False, quiet: bool = False) -> None:
-        """``verbose``: print every step as a line, with the seconds since the run began. ``quiet``: print warnings alone."""
+        """``verbose``: print every step as a line, with the seconds since the run began. ``quiet``: print what failed alone."""
         self._verbose, self._quiet = verbose, quiet
         self._console = console or Console(file=cast("IO[str]", _Patient(sys.stderr)), highlight=False)
-        self._status: Status | None = None
+        self._live: Live | None = None
         self._began = self._run_began = time.monotonic()
-        self._runs = self._done = 0
+        self._pace = Pace([], {})
         self._run = self._step = ""
+        self._seen: Seen | None = None
         self._looked = 0.0
 
     def __enter__(self) -> Self:
-        if self._console.is_terminal and not self._verbose and not self._quiet:
-            self._status = self._console.status("")
-            self._status.start()
+        # A dumb terminal can't move its cursor: nothing would be drawn, and nothing said.
+        if self._console.is_terminal and not self._console.is_dumb_terminal and not self._verbose and not self._quiet:
+            self._live = Live(console=self._console, get_renderable=self._drawn, refresh_per_second=DRAWN_PER_SECOND, transient=True)
+            self._live.start()
         return self
 
     def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None) -> None:
-        if self._status is not None:
-            self._status.stop()
-            self._status = None
+        if self._live is not None:
+            self._live.stop()
+            self._live = None
 
-    def begin(self, runs: int) -> None:
-        """Start counting ``runs`` runs."""
-        self._runs, self._done, self._began = runs, 0, time.monotonic()
+    def begin(self, cases: Sequence[str], took: Mapping[str, Sequence[float]] | None = None) -> None:
+        """Start counting runs, one of each of ``cases``. ``took``: seconds of runs that are done already, by case."""
+        self._pace = Pace(cases, took or {})
 
     def start_run(self, what: str) -> None:
-        self._run, self._run_began = f"run {self._done + 1} of {self._runs}: {what}", time.monotonic()
-        if self._status is None:
-            self._print(f"{self._run}{self._left()}")
+        self._run, self._run_began = f"run {self._pace.done + 1} of {self._pace.runs}: {what}", time.monotonic()
+        if self._live is None:
+            left = self._left()
+            self._print(f"{self._run}{left and f' ({left})'}")
 
-    def end_run(self) -> None:
-        self._done += 1
-        self._print(f"{self._run}: {duration(time.monotonic() - self._run_began)}")
+    def end_run(self, *, failed: bool = False) -> None:
+        took = time.monotonic() - self._run_began
+        self._pace.end_run(took)
+        self._print(f"{self._run}: {'failed after ' if failed else ''}{duration(took)}")
+        self._run, self._seen = "", None
 
     def say(self, step: str) -> None:
         """Show what is being done at this moment."""
         self._step = step
-        if self._status is not None:
-            self._status.update(f"{self._run}{self._left()}\n  {step}" if self._run else step)
+        if self._live is not None:
+            self._live.refresh()
         elif self._verbose:
             self._print(f"{time.monotonic() - self._run_began:7.1f} s  {step}")
         elif not self._run:
             # Outside a terminal the steps of a run would be a flood; the set-up's are few and slow.
             self._print(step)
 
-    def look(self, lines: str) -> None:
-        """Show what CPUs do at this moment: below the step on a terminal; now and then in a verbose log."""
-        if self._status is not None:
-            below = "".join(f"\n    {line}" for line in lines.splitlines())
-            self._status.update(f"{self._run}{self._left()}\n  {self._step}{below}")
+    def look(self, seen: Seen) -> None:
+        """Show a window: on a terminal below the step; in a log once it is over, and in a verbose one now and then before."""
+        self._seen = seen
+        if self._live is not None:
+            # Stays above what is drawn, so that cases can be compared while the campaign goes on.
+            self._print(f"  {screen.headline(seen)}") if seen.over else self._live.refresh()
+        elif seen.over:
+            self._print(f"{'' if not self._verbose else ' ' * 10}  {screen.one_line(seen)}")
         elif self._verbose and time.monotonic() - self._looked >= LOG_EVERY_S:
             self._looked = time.monotonic()
-            self._print("\n".join(f"{'':12}{line}" for line in lines.splitlines()))
+            self._print("\n".join(f"{'':12}{line}" for line in screen.lines(seen)))
 
     def warn(self, text: str) -> None:
-        self._console.print(f"warning: {text}", style="yellow", markup=False)
-
-    def _print(self, text: str) -> None:
         if not self._quiet:
-            self._console.print(text, markup=False)
+            self._print(f"warning: {text}", style="yellow")
+
+    def fail(self, text: str) -> None:
+        """Say what failed, whoever wants quiet."""
+        self._console.print(f"error: {text}", style="red", markup=False, soft_wrap=not self._console.is_terminal)
+
+    def _print(self, text: str, style: str | None = None) -> None:
+        if not self._quiet:
+            # A log's lines are searched by line: they are not broken.
+            self._console.print(text, style=style, markup=False, soft_wrap=not self._console.is_terminal)
+
+    def _drawn(self) -> RenderableType:
+        now = time.monotonic()
+        times = [f"{duration(now - self._began)} since the start"]
+        if self._run:
+            times += [f"{duration(now - self._run_began)} in this run", self._left() or "left: known after the first run"]
+        return screen.drawn([self._run, ", ".join(times), self._step], self._seen)
 
     def _left(self) -> str:
-        if not self._done:
-            return ""
-        each = (time.monotonic() - self._began) / self._done
-        return f" (about {duration(each * (self._runs - self._done))} left)"
+        left = self._pace.left(time.monotonic() - self._run_began)
+        return "" if left is None else f"about {duration(left)} left"

@@ -18,7 +18,7 @@ from typing import Any
 from vsprof.collectors.base import Apart, Clock, Collector
 from vsprof.runner import messages, window
 from vsprof.runner.experiment import COLLECTORS, SWITCHES, TOPOLOGIES, TRAFFIC, Case, TrafficItem, Windows
-from vsprof.runner.live import Live
+from vsprof.runner.live import Look, Watch
 from vsprof.terms import errors, schema
 from vsprof.terms.vocabulary import CollectorWords
 from vsprof.testbeds.base import MODELLED, Testbed
@@ -71,8 +71,9 @@ class Outcome:
     """What each collector says of its numbers."""
 
 
-def execute(host: Testbed, plan: Plan, setting: Setting, folder: Path, say: Say, look: Say = lambda text: None) -> Outcome:
-    """Do one run on ``host`` (not yet opened) and record it in ``folder``. ``look`` is told what CPUs do while a window lasts.
+def execute(host: Testbed, plan: Plan, setting: Setting, folder: Path, say: Say, look: Look = lambda seen: None) -> Outcome:
+    """Do one run on ``host`` (not yet opened) and record it in ``folder``. ``look`` is told what CPUs do while a window
+    lasts, and what it came to.
 
     Raises ``RunFailed``, or another ``VsprofError``.
     """
@@ -161,7 +162,14 @@ def _no_windows_for(collector: Collector, host: Testbed) -> str | None:
 
 
 def _send(
-    item: TrafficItem, plan: Plan, setting: Setting, topology: Topology, collectors: dict[str, Collector], folder: Path, say: Say, look: Say
+    item: TrafficItem,
+    plan: Plan,
+    setting: Setting,
+    topology: Topology,
+    collectors: dict[str, Collector],
+    folder: Path,
+    say: Say,
+    look: Look,
 ) -> dict[str, Any]:
     """Send one traffic, measure its windows, and return its entry of run.json."""
     into = folder / item.label
@@ -179,11 +187,10 @@ def _send(
         traffic.check()
     placement = topology.placement()
     if not no_windows:
-        if topology.host.clock == MODELLED:
-            live = Live(_clock(collectors)[1], placement.cpu_roles, look)
-            _measure_in_modelled_time(traffic, setting.windows, collectors, into, live)
-        else:
-            _measure(traffic, setting.windows, collectors, into)
+        port = topology.receiver_port.name
+        watch = Watch(look, item.label, plan.case.switch, port, placement, traffic.clock and _clock(collectors)[1])
+        measure = _measure_in_modelled_time if traffic.clock else _measure
+        measure(traffic, setting.windows, collectors, into, watch)
     (into / "traffic").mkdir(parents=True)
     for name, text in traffic.stop().items():
         (into / "traffic" / name).write_text(text)
@@ -191,14 +198,16 @@ def _send(
     return {**described, "placement": placement.to_json(), "no_windows": no_windows}
 
 
-def _measure(traffic: Traffic, windows: Windows, collectors: Mapping[str, Collector], into: Path) -> None:
+def _measure(traffic: Traffic, windows: Windows, collectors: Mapping[str, Collector], into: Path, watch: Watch) -> None:
     """All windows of a traffic that flows: first those that all collectors share, then the own ones."""
     shared = _shared(collectors)
     for number in range(1, windows.count + 1):
         traffic.say(f"window {number} of {windows.count}")
         for one in shared.values():
             one.next_window(number, windows.count)
+        watch.begin(number, windows.count)
         window.measure(traffic.topology.host, traffic, shared, windows.seconds, into / f"w{number}")
+        watch.end(into / f"w{number}", shared)
         traffic.check()
     if apart := {name: one for name, one in collectors.items() if isinstance(one, Apart)}:
         traffic.before_own_windows()
@@ -207,9 +216,7 @@ def _measure(traffic: Traffic, windows: Windows, collectors: Mapping[str, Collec
     traffic.after_windows()
 
 
-def _measure_in_modelled_time(
-    traffic: Traffic, windows: Windows, collectors: Mapping[str, Collector], into: Path, meanwhile: Callable[[], None]
-) -> None:
+def _measure_in_modelled_time(traffic: Traffic, windows: Windows, collectors: Mapping[str, Collector], into: Path, watch: Watch) -> None:
     """All windows of a traffic that flows, in the modelled processor's time: all collectors count in the same ones.
 
     What the model counted is kept apart all the same: as in a window of its own, which lasted from mark to mark, without any probe.
@@ -224,7 +231,9 @@ def _measure_in_modelled_time(
             one.next_window(number, windows.count)
         warmup = windows.modelled_warmup_seconds
         counted = into / schema.own_window(name, number) / f"{name}.end"
-        window.measure_modelled(host, traffic, shared, clock, seconds, warmup, into / f"w{number}", counted, meanwhile)
+        watch.begin(number, windows.count)
+        window.measure_modelled(host, traffic, shared, clock, seconds, warmup, into / f"w{number}", counted, watch)
+        watch.end(into / f"w{number}", shared)
         traffic.check()
     traffic.after_windows()
 

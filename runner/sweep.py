@@ -79,7 +79,7 @@ def do_job(folder: Path, run_id: str, progress: Progress) -> bool:
         if _said(job.path).get("status") != "done":
             campaign = campaigns.reopened(whole)
             plan = next(plan for plan in campaign.plans(whole.manifest["seed"]) if plan.run_id == run_id)
-            progress.begin(1)
+            progress.begin([plan.case.case_id])
             progress.start_run(f"{plan.case.case_id}, repetition {plan.repetition}")
             campaigns.do(campaign, plan, job, job.record_of_run, progress)
     return _said(job.path).get("status") == "done"
@@ -127,7 +127,6 @@ def run(store: Results, progress: Progress, executor: str, jobs: int, options: l
     check()
     (store.folder / JOBS).mkdir(exist_ok=True)
     runs = [run["run_id"] for run in store.manifest["runs"]]
-    progress.begin(len(runs))
     try:
         status = _snakemake(store.folder, runs, progress, [*_words(executor, jobs), *options])
     finally:

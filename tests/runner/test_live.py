@@ -1,14 +1,25 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
-"""What is shown of the lab's CPUs while a window lasts."""
+"""What is seen of a window while it lasts and once it is over, and how it is written."""
 
 from __future__ import annotations
 
+import io
+
+import pytest
+from rich.console import Console
+
 from vsprof.collectors.base import Glance
-from vsprof.runner.live import Live, lines
+from vsprof.collectors.cpu_time import CpuTime
+from vsprof.runner import screen
+from vsprof.runner.live import CpuLoad, Seen, Watch, loads
+from vsprof.terms.placement import Placement
 
 ROLES = {0: "host-other", 1: "switch", 2: "guest"}
 BEFORE = Glance(1.0, 100, (0, 1_000_000, 0), (0, 2_000_000, 0), 2e9)
 NOW = Glance(1.01, 12_100, (0, 18_000_000, 20_000_100), (0, 36_000_000, 10_000_050), 2e9)
+LATER = Glance(1.02, 12_100, (2_000_000, 19_000_000, 40_000_100), (1_000_000, 37_000_000, 30_000_050), 2e9)
+CPUS = (CpuLoad(0, "host-other", 0.0, None), CpuLoad(1, "switch", 0.85, 0.5), CpuLoad(2, "guest", 1.0, 2.0))
+OVER = Seen("udp_flood-saturation, window 1 of 2", True, 1_203_000.0, CPUS)
 
 
 class Clock:
@@ -19,33 +30,115 @@ class Clock:
         return self.seen.pop(0)
 
 
-def test_a_line_a_cpu_with_role_load_and_cpi():
-    assert lines(BEFORE, NOW, ROLES) == [
-        "1,200,000 packets/s received by kernels",
-        "CPU 0  host-other    0% busy  idle",
+@pytest.fixture
+def said():
+    return []
+
+
+def watch(said, *glances):
+    made = Watch(said.append, "udp_flood-saturation", "kernel-ovs", "tap2", Placement([], ROLES), Clock(*glances) if glances else None)
+    made.begin(1, 2)
+    for _ in glances:
+        made()
+    return made
+
+
+def close_to(cpus):
+    return [(one.cpu, one.role, pytest.approx(one.busy, abs=0.001), one.cpi and pytest.approx(one.cpi)) for one in cpus]
+
+
+def test_each_cpu_has_role_load_and_cpi():
+    assert [(one.cpu, one.role, one.busy, one.cpi) for one in loads(BEFORE, NOW, ROLES)] == close_to(CPUS)
+
+
+def test_a_window_is_looked_at_while_it_lasts(said):
+    watch(said, BEFORE, NOW, LATER)
+    assert [(one.window, one.over) for one in said] == [("udp_flood-saturation, window 1 of 2", False)] * 2
+    assert said[0].packets == pytest.approx(1_200_000)
+
+
+def test_where_no_kernel_receives_there_is_no_rate_yet(said):
+    watch(said, NOW, LATER)
+    assert said[0].packets is None
+
+
+def test_the_first_look_and_one_too_soon_say_nothing(said):
+    soon = Glance(1.0001, 101, *(BEFORE.cycles, BEFORE.instructions), 2e9)
+    watch(said, BEFORE, soon, NOW)
+    assert len(said) == 1
+    assert said[0].cpus[1].cpi == pytest.approx(0.5)
+
+
+def test_a_clock_that_begins_again_is_looked_at_anew(said):
+    watch(said, NOW, BEFORE, NOW)
+    assert len(said) == 1
+
+
+@pytest.fixture
+def recorded(tmp_path):
+    """A window of 2 s in which the switch sent 3000 packets to the port tap2, as kernel OVS prints it."""
+    for end, packets, stamp in (("begin", 1000, 10.0), ("end", 4000, 12.0)):
+        counts = f"rx pkts=5, bytes=300, drop=0\n           tx pkts={packets}, bytes={packets * 60}, drop=0"
+        (tmp_path / f"ports.{end}").write_text(f"OFPST_PORT reply (xid=0x2): 1 ports\n  port tap2: {counts}\n")
+        (tmp_path / f"ports.{'began' if end == 'begin' else 'ended'}").write_text(f"{stamp}\n")
+    return tmp_path
+
+
+def test_a_window_that_is_over_has_the_switchs_rate_and_the_load_of_all_of_it(said, recorded):
+    watch(said, BEFORE, NOW, LATER).end(recorded, {})
+    assert (said[-1].over, said[-1].packets) == (True, 1500.0)
+    assert said[-1].cpus == loads(BEFORE, LATER, ROLES)
+
+
+def test_the_next_window_knows_nothing_of_the_one_before(said, recorded):
+    watching = watch(said, BEFORE, NOW)
+    watching.begin(2, 2)
+    watching.end(recorded, {})
+    assert (said[-1].window, said[-1].cpus) == ("udp_flood-saturation, window 2 of 2", ())
+
+
+def test_on_a_real_host_the_load_is_what_the_kernel_booked(said, recorded):
+    for end, lines, stamp in (("begin", "cpu1 0 0 0 0 0 0 0 0 0 0", 10.0), ("end", "cpu1 30 0 20 50 0 0 100 0 0 0", 12.0)):
+        (recorded / f"cpu_time.{end}").write_text(f"/proc/stat:{lines}\n")
+        (recorded / f"cpu_time.{'began' if end == 'begin' else 'ended'}").write_text(f"{stamp}\n")
+    watch(said).end(recorded, {"cpu_time": CpuTime})
+    assert said == [Seen("udp_flood-saturation, window 1 of 2", True, 1500.0, (CpuLoad(1, "switch", 0.75, None),))]
+
+
+def test_what_can_not_be_read_costs_the_run_nothing(said, tmp_path):
+    watch(said).end(tmp_path, {"cpu_time": CpuTime})
+    assert said == [Seen("udp_flood-saturation, window 1 of 2", True, None, ())]
+
+
+def test_a_log_has_a_line_for_a_window():
+    assert screen.one_line(OVER) == (
+        "udp_flood-saturation, window 1 of 2: 1.20 Mpps out of the switch; CPU 0 host-other 0 %; CPU 1 switch 85 % CPI 0.50; "
+        "CPU 2 guest 100 % CPI 2.00"
+    )
+
+
+def test_a_verbose_log_has_a_line_for_each_cpu():
+    assert screen.lines(Seen("ping_paced, window 1 of 1", False, 700.0, CPUS)) == [
+        "ping_paced, window 1 of 1: 700 pps received by kernels just now",
+        "CPU 0  host-other    0% busy",
         "CPU 1  switch       85% busy  CPI 0.50",
         "CPU 2  guest       100% busy  CPI 2.00",
     ]
 
 
-def test_where_no_kernel_receives_there_is_no_rate():
-    quiet = Glance(1.01, 100, NOW.cycles, NOW.instructions, 2e9)
-    assert lines(BEFORE, quiet, ROLES)[0].startswith("CPU 0")
+def test_a_terminal_of_80_columns_has_a_table():
+    out = io.StringIO()
+    case = "vm2vm_ovs-dpdk_vhost-user_64B_1f_main_thread=housekeeping-cpu_sched=nice_tx_interrupts=off"
+    Console(file=out, width=80, force_terminal=True, color_system=None).print(screen.drawn([f"run 1 of 2: {case}", "", "a step"], OVER))
+    lines = [line.rstrip() for line in out.getvalue().splitlines()]
+    assert max(map(len, lines)) <= 80
+    assert "".join(lines[:3]).replace(" ", "") == f"run1of2:{case}"
+    assert [line.split() for line in lines[-3:]] == [
+        ["0", "host-other", "0", "%", "–"],
+        ["1", "switch", "85", "%", "0.50"],
+        ["2", "guest", "100", "%", "2.00"],
+    ]
 
 
-def test_the_first_look_and_one_too_soon_say_nothing():
-    said = []
-    soon = Glance(1.0001, 101, *(BEFORE.cycles, BEFORE.instructions), 2e9)
-    live = Live(Clock(BEFORE, soon, NOW), ROLES, said.append)
-    for _ in range(3):
-        live()
-    assert len(said) == 1
-    assert said[0].splitlines()[2] == "CPU 1  switch       85% busy  CPI 0.50"
-
-
-def test_a_clock_that_begins_again_is_looked_at_anew():
-    said = []
-    live = Live(Clock(NOW, BEFORE, NOW), ROLES, said.append)
-    for _ in range(3):
-        live()
-    assert len(said) == 1
+def test_a_switch_that_counts_nothing_is_said_so():
+    assert screen.headline(Seen("forward, window 1 of 1", True, None, ())) == "forward, window 1 of 1: no packets counted"

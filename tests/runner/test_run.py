@@ -22,6 +22,7 @@ from vsprof.runner import campaign, parse, run, window
 from vsprof.runner import experiment as experiments
 from vsprof.runner import messages as runner_messages
 from vsprof.runner.experiment import Case, TrafficItem, Windows
+from vsprof.runner.live import Watch
 from vsprof.runner.run import Plan, Setting
 from vsprof.switches.base import Port
 from vsprof.terms import errors, schema
@@ -249,9 +250,9 @@ def test_a_traffic_may_have_windows_of_another_length_in_modelled_time(topology,
     traffic = Watched(topology, IdleOptions(modelled_seconds=own), 64, 1)
     traffic.start()
     topology.host.clock = MODELLED
-    run._measure_in_modelled_time(
-        traffic, Windows(count=1, modelled_seconds=0.05), {"modelled": Modelled(topology.host)}, tmp_path, lambda: None
-    )
+    clock = Modelled(topology.host)
+    watch = Watch(lambda seen: None, "idle", "kernel-ovs", "tap2", Placement(), clock)
+    run._measure_in_modelled_time(traffic, Windows(count=1, modelled_seconds=0.05), {"modelled": clock}, tmp_path, watch)
     assert seen == [lasts]
 
 

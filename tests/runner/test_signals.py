@@ -66,7 +66,7 @@ def test_a_terminal_that_is_gone_stops_nothing(monkeypatch):
     monkeypatch.setattr(progress.sys, "stderr", terminal)
     with Progress() as shown:
         os.close(ours)
-        shown.begin(1)
+        shown.begin(["a case"])
         shown.start_run("a case")
         shown.say("a step")
         shown.warn("something")

@@ -1,0 +1,59 @@
+# SPDX-License-Identifier: GPL-2.0-or-later
+"""What is seen of a campaign, as it is written: a table for a terminal of 80 columns or more, lines for a log."""
+
+from __future__ import annotations
+
+from rich import box
+from rich.console import Group, RenderableType
+from rich.table import Table
+from rich.text import Text
+
+from vsprof.runner.live import CpuLoad, Seen
+from vsprof.terms.units import si
+
+NONE = "–"
+
+
+def drawn(lines: list[str], seen: Seen | None) -> RenderableType:
+    """``lines``, and below them the window that was seen last."""
+    parts: list[RenderableType] = [Text(line, overflow="fold") for line in lines if line]
+    if seen is not None:
+        parts += [Text(""), Text(headline(seen), style="bold", overflow="fold"), *([_table(seen)] if seen.cpus else [])]
+    return Group(*parts)
+
+
+def _table(seen: Seen) -> Table:
+    table = Table(box=box.SIMPLE_HEAD, pad_edge=False, show_edge=False)
+    table.add_column("CPU", justify="right")
+    table.add_column("role")
+    table.add_column("busy", justify="right")
+    table.add_column("CPI", justify="right")
+    for one in seen.cpus:
+        table.add_row(f"{one.cpu}", one.role, f"{one.busy:.0%}".replace("%", " %"), NONE if one.cpi is None else f"{one.cpi:.2f}")
+    return table
+
+
+def headline(seen: Seen) -> str:
+    """Which window it is, and its packets: ``udp_flood-saturation, window 1 of 1: 1.20 Mpps out of the switch``."""
+    if seen.packets is None:
+        return f"{seen.window}{': no packets counted' if seen.over else ''}"
+    where = "out of the switch" if seen.over else "received by kernels just now"
+    return f"{seen.window}: {si(seen.packets, 'packets/s')} {where}"
+
+
+def one_line(seen: Seen) -> str:
+    """A window that is over, as a log has it."""
+    return "; ".join([headline(seen), *(_short(one) for one in seen.cpus)])
+
+
+def lines(seen: Seen) -> list[str]:
+    """The same as a verbose log has it: first the packets, then a line for each CPU."""
+    return [headline(seen), *(f"CPU {one.cpu}  {one.role:10}  {one.busy:4.0%} busy  {_cpi(one)}".rstrip() for one in seen.cpus)]
+
+
+def _short(one: CpuLoad) -> str:
+    return f"CPU {one.cpu} {one.role} {one.busy:.0%} {_cpi(one)}".replace("%", " %").rstrip()
+
+
+def _cpi(one: CpuLoad) -> str:
+    return "" if one.cpi is None else f"CPI {one.cpi:.2f}"
