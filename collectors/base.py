@@ -60,6 +60,16 @@ class Recorded:
     placement: Placement
 
 
+@dataclass(frozen=True, slots=True)
+class Load:
+    """What a CPU did for some time."""
+
+    busy: float
+    """The share of it in which it did anything, 0 to 1."""
+    cpi: float | None = None
+    """Cycles per instruction; None where nobody counted them, or there were none."""
+
+
 class Collector(abc.ABC):
     """An instrument. See the module's text for the life cycle."""
 
@@ -138,9 +148,8 @@ class Collector(abc.ABC):
     def numbers(cls, recorded: Recorded) -> Iterable[Number]:
         """All numbers of one window. Raises ``ValueError`` when what was recorded can't be read."""
 
-    @classmethod
-    def busy(cls, recorded: Recorded) -> Mapping[int, float]:
-        """How busy each CPU was, 0 to 1, for whoever watches; empty where it does not know. Raises as ``numbers`` does."""
+    def loads(self, recorded: Recorded) -> Mapping[int, Load]:
+        """What each CPU did in one window, for whoever watches; empty where it does not know. Raises as ``numbers`` does."""
         return {}
 
     @classmethod

@@ -6,7 +6,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from typing import ClassVar
 
-from vsprof.collectors.base import Reader, Recorded
+from vsprof.collectors.base import Load, Reader, Recorded
 from vsprof.collectors.procfs import THREADS, by_role, threads, without_paths
 from vsprof.terms.schema import Number
 from vsprof.terms.vocabulary import NumberWords
@@ -37,14 +37,14 @@ class CpuTime(Reader):
         yield from _cpus(recorded)
         yield from _threads(recorded)
 
-    @classmethod
-    def busy(cls, recorded: Recorded) -> Mapping[int, float]:
+    def loads(self, recorded: Recorded) -> Mapping[int, Load]:
         seconds: dict[int | None, dict[str, float]] = {}
         for one in _cpus(recorded):
             seconds.setdefault(one.cpu, {})[one.name] = one.value or 0.0
         # Of a CPU without a tick the kernel may have booked nothing: then it is not known.
         passed = {cpu: sum(kinds.values()) for cpu, kinds in seconds.items()}
-        return {cpu: 1 - seconds[cpu]["cpu_idle_seconds"] / whole for cpu, whole in passed.items() if cpu is not None and whole > 0}
+        busy = {cpu: 1 - seconds[cpu]["cpu_idle_seconds"] / whole for cpu, whole in passed.items() if cpu is not None and whole > 0}
+        return {cpu: Load(share) for cpu, share in busy.items()}
 
 
 def _cpus(recorded: Recorded) -> Iterable[Number]:

@@ -85,7 +85,7 @@ def _recordings(folder: Path, run: Mapping[str, Any], item: Mapping[str, Any]) -
     for one in _windows(folder):
         owner = schema.window_owner(one.name)
         for name in [owner] if owner else run["collectors"]:
-            yield _where(run, item, one.name), name, _own(one, name, placement) if owner else shared(one, name, placement)
+            yield _where(run, item, one.name), name, own(one / f"{name}.end", placement) if owner else shared(one, name, placement)
 
 
 def _where(run: Mapping[str, Any], item: Mapping[str, Any], window_name: str) -> Row:
@@ -136,6 +136,6 @@ def shared(folder: Path, name: str, placement: Placement) -> Recorded:
     return Recorded(begin, end, window.recorded_seconds(folder, name), placement)
 
 
-def _own(folder: Path, name: str, placement: Placement) -> Recorded:
+def own(recorded: Path, placement: Placement) -> Recorded:
     """Of an own window, whose length the collector itself knows."""
-    return Recorded("", (folder / f"{name}.end").read_text(), math.nan, placement)
+    return Recorded("", recorded.read_text(), math.nan, placement)

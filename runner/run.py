@@ -233,7 +233,7 @@ def _measure_in_modelled_time(traffic: Traffic, windows: Windows, collectors: Ma
         counted = into / schema.own_window(name, number) / f"{name}.end"
         watch.begin(number, windows.count)
         window.measure_modelled(host, traffic, shared, clock, seconds, warmup, into / f"w{number}", counted, watch)
-        watch.end(into / f"w{number}", shared)
+        watch.end(into / f"w{number}", shared, counted)
         traffic.check()
     traffic.after_windows()
 

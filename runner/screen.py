@@ -8,7 +8,8 @@ from rich.console import Group, RenderableType
 from rich.table import Table
 from rich.text import Text
 
-from vsprof.runner.live import CpuLoad, Seen
+from vsprof.collectors.base import Load
+from vsprof.runner.live import Seen
 from vsprof.terms.units import si
 
 NONE = "–"
@@ -28,8 +29,8 @@ def _table(seen: Seen) -> Table:
     table.add_column("role")
     table.add_column("busy", justify="right")
     table.add_column("CPI", justify="right")
-    for one in seen.cpus:
-        table.add_row(f"{one.cpu}", one.role, f"{one.busy:.0%}".replace("%", " %"), NONE if one.cpi is None else f"{one.cpi:.2f}")
+    for cpu, role, load in seen.cpus:
+        table.add_row(f"{cpu}", role, f"{load.busy:.0%}".replace("%", " %"), NONE if load.cpi is None else f"{load.cpi:.2f}")
     return table
 
 
@@ -43,17 +44,17 @@ def headline(seen: Seen) -> str:
 
 def one_line(seen: Seen) -> str:
     """A window that is over, as a log has it."""
-    return "; ".join([headline(seen), *(_short(one) for one in seen.cpus)])
+    return "; ".join([headline(seen), *(_short(*one) for one in seen.cpus)])
 
 
 def lines(seen: Seen) -> list[str]:
     """The same as a verbose log has it: first the packets, then a line for each CPU."""
-    return [headline(seen), *(f"CPU {one.cpu}  {one.role:10}  {one.busy:4.0%} busy  {_cpi(one)}".rstrip() for one in seen.cpus)]
+    return [headline(seen), *(f"CPU {cpu}  {role:10}  {load.busy:4.0%} busy  {_cpi(load)}".rstrip() for cpu, role, load in seen.cpus)]
 
 
-def _short(one: CpuLoad) -> str:
-    return f"CPU {one.cpu} {one.role} {one.busy:.0%} {_cpi(one)}".replace("%", " %").rstrip()
+def _short(cpu: int, role: str, load: Load) -> str:
+    return f"CPU {cpu} {role} {load.busy:.0%} {_cpi(load)}".replace("%", " %").rstrip()
 
 
-def _cpi(one: CpuLoad) -> str:
-    return "" if one.cpi is None else f"CPI {one.cpi:.2f}"
+def _cpi(load: Load) -> str:
+    return "" if load.cpi is None else f"CPI {load.cpi:.2f}"

@@ -18,7 +18,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from pathlib import Path
 from typing import Any, ClassVar
 
-from vsprof.collectors.base import Clock, Glance, Marks, Recorded
+from vsprof.collectors.base import Clock, Glance, Load, Marks, Recorded
 from vsprof.collectors.uarch_model import functions, messages, numbers, processes, profiles, stacks, symbols, timeline, wakeups
 from vsprof.collectors.uarch_model.control import REST_SECONDS, Control
 from vsprof.collectors.uarch_model.spots import Spots
@@ -398,6 +398,9 @@ class UarchModel(Clock):
     @classmethod
     def numbers(cls, recorded: Recorded) -> Iterable[Number]:
         return [*numbers.of(recorded), *wakeups.of(timeline.of(recorded))]
+
+    def loads(self, recorded: Recorded) -> Mapping[int, Load]:
+        return numbers.loads(recorded, self.profile.frequency_hz)
 
     @classmethod
     def functions(cls, recorded: Recorded) -> Iterable[FunctionCount]:

@@ -8,7 +8,7 @@ from collections import defaultdict
 from collections.abc import Iterable, Mapping
 from typing import Any
 
-from vsprof.collectors.base import Recorded
+from vsprof.collectors.base import Load, Recorded
 from vsprof.collectors.uarch_model import profiles
 from vsprof.terms.placement import Placement
 from vsprof.terms.schema import Number
@@ -65,6 +65,17 @@ def counters() -> Iterable[tuple[str, str]]:
     for name in (*profiles.counters(), *(f"cycles_{part}" for part in CYCLES), "cycles"):
         if not name.startswith("stall_"):  # the same as the stack's parts
             yield name, "cycles" if name.startswith("cycles") or name.endswith("_cycles") else "events"
+
+
+def loads(recorded: Recorded, frequency_hz: float) -> dict[int, Load]:
+    """What each CPU did in the window, probes left out. Raises ``ValueError`` as ``of`` does."""
+    window = json.loads(recorded.end)["window"]
+    found = {}
+    for cpu, core in enumerate(window["cores"]):
+        cycles, instructions = (sum(float(mode.get(name, 0)) for mode in core["modes"].values()) for name in ("cycles", "instructions"))
+        busy = min(1.0, cycles / (float(window["seconds"]) * frequency_hz))
+        found[cpu] = Load(busy, cycles / instructions if instructions else None)
+    return found
 
 
 def data_numbers(window: Mapping[str, Any], seconds: float) -> Iterable[Number]:

@@ -8,17 +8,17 @@ import io
 import pytest
 from rich.console import Console
 
-from vsprof.collectors.base import Glance
+from vsprof.collectors.base import Glance, Load
 from vsprof.collectors.cpu_time import CpuTime
 from vsprof.runner import screen
-from vsprof.runner.live import CpuLoad, Seen, Watch, loads
+from vsprof.runner.live import Seen, Watch, loads
 from vsprof.terms.placement import Placement
 
 ROLES = {0: "host-other", 1: "switch", 2: "guest"}
 BEFORE = Glance(1.0, 100, (0, 1_000_000, 0), (0, 2_000_000, 0), 2e9)
 NOW = Glance(1.01, 12_100, (0, 18_000_000, 20_000_100), (0, 36_000_000, 10_000_050), 2e9)
 LATER = Glance(1.02, 12_100, (2_000_000, 19_000_000, 40_000_100), (1_000_000, 37_000_000, 30_000_050), 2e9)
-CPUS = (CpuLoad(0, "host-other", 0.0, None), CpuLoad(1, "switch", 0.85, 0.5), CpuLoad(2, "guest", 1.0, 2.0))
+CPUS = ((0, "host-other", Load(0.0)), (1, "switch", Load(0.85, 0.5)), (2, "guest", Load(1.0, 2.0)))
 OVER = Seen("udp_flood-saturation, window 1 of 2", True, 1_203_000.0, CPUS)
 
 
@@ -28,6 +28,9 @@ class Clock:
 
     def glance(self):
         return self.seen.pop(0)
+
+    def loads(self, recorded):
+        return {1: Load(float(recorded.end), 0.5)}
 
 
 @pytest.fixture
@@ -43,12 +46,10 @@ def watch(said, *glances):
     return made
 
 
-def close_to(cpus):
-    return [(one.cpu, one.role, pytest.approx(one.busy, abs=0.001), one.cpi and pytest.approx(one.cpi)) for one in cpus]
-
-
-def test_each_cpu_has_role_load_and_cpi():
-    assert [(one.cpu, one.role, one.busy, one.cpi) for one in loads(BEFORE, NOW, ROLES)] == close_to(CPUS)
+def test_each_cpu_has_its_load_and_cpi():
+    found = loads(BEFORE, NOW)
+    assert [one.cpi for one in found.values()] == [None, pytest.approx(0.5), pytest.approx(2.0)]
+    assert [one.busy for one in found.values()] == pytest.approx([0.0, 0.85, 1.0], abs=0.001)
 
 
 def test_a_window_is_looked_at_while_it_lasts(said):
@@ -66,7 +67,8 @@ def test_the_first_look_and_one_too_soon_say_nothing(said):
     soon = Glance(1.0001, 101, *(BEFORE.cycles, BEFORE.instructions), 2e9)
     watch(said, BEFORE, soon, NOW)
     assert len(said) == 1
-    assert said[0].cpus[1].cpi == pytest.approx(0.5)
+    assert [cpu[:2] for cpu in said[0].cpus] == [*ROLES.items()]
+    assert said[0].cpus[1][2].cpi == pytest.approx(0.5)
 
 
 def test_a_clock_that_begins_again_is_looked_at_anew(said):
@@ -84,29 +86,31 @@ def recorded(tmp_path):
     return tmp_path
 
 
-def test_a_window_that_is_over_has_the_switchs_rate_and_the_load_of_all_of_it(said, recorded):
-    watch(said, BEFORE, NOW, LATER).end(recorded, {})
-    assert (said[-1].over, said[-1].packets) == (True, 1500.0)
-    assert said[-1].cpus == loads(BEFORE, LATER, ROLES)
+def test_a_window_that_is_over_has_the_switchs_rate_and_what_the_clock_counted_in_all_of_it(said, recorded):
+    (recorded / "model.end").write_text("0.25")
+    watch(said, BEFORE, NOW, LATER).end(recorded, {}, recorded / "model.end")
+    assert said[-1] == Seen("udp_flood-saturation, window 1 of 2", True, 1500.0, ((1, "switch", Load(0.25, 0.5)),))
 
 
-def test_the_next_window_knows_nothing_of_the_one_before(said, recorded):
-    watching = watch(said, BEFORE, NOW)
+def test_the_next_window_knows_nothing_of_the_one_before(said):
+    watching = watch(said, BEFORE)
     watching.begin(2, 2)
-    watching.end(recorded, {})
-    assert (said[-1].window, said[-1].cpus) == ("udp_flood-saturation, window 2 of 2", ())
+    watching._clock.seen = [NOW]
+    watching()
+    assert said == []
 
 
 def test_on_a_real_host_the_load_is_what_the_kernel_booked(said, recorded):
     for end, lines, stamp in (("begin", "cpu1 0 0 0 0 0 0 0 0 0 0", 10.0), ("end", "cpu1 30 0 20 50 0 0 100 0 0 0", 12.0)):
         (recorded / f"cpu_time.{end}").write_text(f"/proc/stat:{lines}\n")
         (recorded / f"cpu_time.{'began' if end == 'begin' else 'ended'}").write_text(f"{stamp}\n")
-    watch(said).end(recorded, {"cpu_time": CpuTime})
-    assert said == [Seen("udp_flood-saturation, window 1 of 2", True, 1500.0, (CpuLoad(1, "switch", 0.75, None),))]
+    watch(said).end(recorded, {"cpu_time": CpuTime(None)})
+    assert said == [Seen("udp_flood-saturation, window 1 of 2", True, 1500.0, ((1, "switch", Load(0.75)),))]
 
 
 def test_what_can_not_be_read_costs_the_run_nothing(said, tmp_path):
-    watch(said).end(tmp_path, {"cpu_time": CpuTime})
+    (tmp_path / "model.end").write_text("nothing")
+    watch(said, BEFORE).end(tmp_path, {"cpu_time": CpuTime(None)}, tmp_path / "model.end")
     assert said == [Seen("udp_flood-saturation, window 1 of 2", True, None, ())]
 
 

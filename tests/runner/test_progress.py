@@ -8,10 +8,11 @@ import io
 import pytest
 from rich.console import Console
 
-from vsprof.runner.live import CpuLoad, Seen
+from vsprof.collectors.base import Load
+from vsprof.runner.live import Seen
 from vsprof.runner.progress import Progress
 
-CPUS = (CpuLoad(0, "guest", 0.99, 0.5),)
+CPUS = ((0, "guest", Load(0.99, 0.5)),)
 HIDDEN, BACK = "\x1b[?25l", "\x1b[?25h"
 """What hides a terminal's cursor, and what shows it again."""
 
