@@ -13,9 +13,10 @@ import contextlib
 import functools
 import json
 import shlex
-from collections.abc import Iterable
-from typing import Any
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any, ClassVar
 
+from vsprof.collectors import messages as collectors_messages
 from vsprof.collectors.base import Collector, Recorded
 from vsprof.collectors.events import catalogue, probe
 from vsprof.collectors.events import messages as events_messages
@@ -37,9 +38,11 @@ class Uncore(Collector):
     words = "memory controllers and devices' share of the cache, by perf stat"
     source = "hardware"
     automatic = False  # it has not been seen at work yet
+    options: ClassVar[Mapping[str, str]] = {"events": "metrics and events outside the cores, by name; default: the catalogue's metrics"}
 
-    def __init__(self, host: Testbed) -> None:
+    def __init__(self, host: Testbed, events: Sequence[str] | None = None) -> None:
         super().__init__(host)
+        self.events = events
         self._left_out: dict[str, str] = {}
 
     @functools.cached_property
@@ -51,11 +54,26 @@ class Uncore(Collector):
         """The catalogue of the testbed's processor. Raises ``BadInput``."""
         return catalogue.load(seen=self.seen.processor, pmu=self.seen.pmu)
 
+    @classmethod
+    def check_options(cls, given: Mapping[str, Any]) -> None:
+        events = given.get("events")
+        if events is not None and not (isinstance(events, list) and events and all(isinstance(name, str) for name in events)):
+            raise collectors_messages.no_list("uncore", "events", events, "memory_read_bytes")
+
     @functools.cached_property
     def wanted(self) -> dict[str, tuple[str, ...]]:
-        """The metrics that are made of nothing but events outside the cores, and those events."""
-        needs = {name: self.known.needs(name) for name in self.known.metrics if not self.known.missing(name)}
+        """What was asked for; or the metrics that are made of nothing but events outside the cores. And those events.
+
+        Raises ``BadInput`` for what the catalogue does not have, and for what cores count.
+        """
         outside = {name for name, event in self.known.events.items() if event.unit}
+        if self.events is not None:
+            found = {self.known.find(name).name: self.known.needs(name) for name in self.events}
+            for name, events in found.items():
+                if inside := [event for event in events if event not in outside]:
+                    raise events_messages.by_core(name, inside)
+            return found
+        needs = {name: self.known.needs(name) for name in self.known.metrics if not self.known.missing(name)}
         return {name: events for name, events in needs.items() if events and set(events) <= outside and not self.known.needs_data(name)}
 
     @property
@@ -104,9 +122,14 @@ for try in {{1..40}}; do read -t 0.5 -u $uncore_ack answer && break; kill -0 $un
 [ "$answer" ] || uncore_pid="""
 
     def begin(self) -> str:
-        formulas = {name: [metric.text, metric.factor, metric.unit] for name in self.wanted for metric in [self.known.metrics[name]]}
+        formulas = {name: self._formula(name) for name in self.wanted}
         header = json.dumps({"formulas": formulas, "left_out": self._left_out})
         return f"echo {shlex.quote(header)}\n{_control('enable')}"
+
+    def _formula(self, name: str) -> list[Any]:
+        """Formula, factor and unit; an event has no formula."""
+        metric = self.known.metrics.get(name)
+        return [metric.text, metric.factor, metric.unit] if metric else [None, 1.0, "events"]
 
     def end(self) -> str:
         return _control("disable")
@@ -125,8 +148,10 @@ for try in {{1..40}}; do read -t 0.5 -u $uncore_ack answer && break; kill -0 $un
         counts, why = _counted(recorded.end)
         notes = {**{name.casefold(): note for name, note in left_out.items()}, **why}
         for name, (formula, unit) in formulas.items():
-            silent = dict.fromkeys((leaf.casefold() for leaf in formula.expression.names), perf_messages.perf_silent())
-            made = expression.compute(name, {name.casefold(): formula}, counts, {**silent, **notes})
+            known = {name.casefold(): formula} if formula else {}
+            leaves = formula.expression.names if formula else (name,)
+            silent = dict.fromkeys((leaf.casefold() for leaf in leaves), perf_messages.perf_silent())
+            made = expression.compute(name, known, counts, {**silent, **notes})
             yield Number(name, made.value, unit, None, None, "all", recorded.seconds, recorded.seconds, made.note)
 
 
@@ -135,12 +160,12 @@ def _control(word: str) -> str:
     return f'[ ! "$uncore_pid" ] || {{ echo {word} >&$uncore_control; read -t 20 -u $uncore_ack answer; echo $answer; }}'
 
 
-def _header(text: str) -> tuple[dict[str, tuple[Formula, str]], dict[str, str]]:
-    """What a window's begin says: the formulas with their units, and why events are left out. Raises ``ValueError``."""
+def _header(text: str) -> tuple[dict[str, tuple[Formula | None, str]], dict[str, str]]:
+    """What a window's begin says: the formulas with their units, None of an event, and why events are left out. Raises ``ValueError``."""
     try:
         said = json.loads(text.partition("\n")[0])
         formulas = {
-            name: (Formula(expression.parse(written), float(factor)), str(unit))
+            name: (None if written is None else Formula(expression.parse(written), float(factor)), str(unit))
             for name, (written, factor, unit) in said["formulas"].items()
         }
         return formulas, {name: str(why) for name, why in said["left_out"].items()}

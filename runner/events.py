@@ -147,8 +147,10 @@ def _written(done: Imported) -> Iterator[str]:
     for one in done.files:
         events, metrics = (len(one.names(kind)) for kind in (Event, Metric))
         yield f"{one.path} ({one.form}): {messages.counted_entries(events, metrics)} of {done.microarchitecture} -> {one.to}"
-    first = next(entry.name for one in done.files for entry in one.entries)
-    yield messages.name_them(first)
+    imported = [entry for one in done.files for entry in one.entries]
+    for collector, outside in (("perf_stat", False), ("uncore", True)):
+        if first := next((entry.name for entry in imported if bool(isinstance(entry, Event) and entry.unit) == outside), None):
+            yield messages.name_them(collector, first)
 
 
 def _left_out(done: Imported) -> Iterator[str]:

@@ -183,8 +183,8 @@ def counted_entries(events: int, metrics: int) -> str:
     return f"{events} event{'' if events == 1 else 's'}, {metrics} metric{'' if metrics == 1 else 's'}"
 
 
-def name_them(name: str) -> str:
-    return f"to count them, name them in an experiment: collector_options: {{perf_stat: {{events: [{name}]}}}}"
+def name_them(collector: str, name: str) -> str:
+    return f"to count them, name them in an experiment: collector_options: {{{collector}: {{events: [{name}]}}}}"
 
 
 def unknown_processor(cpu_id: str) -> str:

@@ -17,13 +17,11 @@ from typing import Annotated, Any, Literal
 from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict, Field, ValidationError
 
 from vsprof.collectors import messages as collectors_messages
-from vsprof.collectors.events import messages
+from vsprof.collectors.events import messages, outside
 from vsprof.terms import expression
 
-CODES = ("EventCode", "ConfigCode", "PerfEvent")
+CODES = ("EventCode", "ConfigCode", "EventidCode", "PerfEvent")
 """Exactly one of these says what an event is."""
-UNITS = {"L3PMC": "amd_l3", "DFPMC": "amd_df", "UMCPMC": "amd_umc", "CBO": "uncore_cbox", "CHA": "uncore_cha", "iMC": "uncore_imc"}
-"""The kernel's name of a PMU outside the cores, by the vendors' word; any other is ``uncore_`` and the word in small letters."""
 KERNELS_OWN = frozenset(
     {"alignment-faults", "bpf-output", "cgroup-switches", "context-switches", "cpu-clock", "cpu-migrations", "cs", "dummy"}
     | {"emulation-faults", "faults", "major-faults", "migrations", "minor-faults", "page-faults", "task-clock"}
@@ -80,6 +78,7 @@ def _perf_event(text: str) -> str:
 Code = Annotated[int, BeforeValidator(as_code)]
 Flag = Annotated[bool, BeforeValidator(_flag)]
 Name = Annotated[str, AfterValidator(_event_name)]
+Filter = Annotated[str, BeforeValidator(outside.filter_terms)]
 Empty = Annotated[str, BeforeValidator(lambda text: "" if text in (None, "null") else text)]
 """Vendors write ``null`` where there is nothing."""
 
@@ -102,8 +101,10 @@ class Event(Entry):
     code: Code | None = Field(None, alias="EventCode")
     extended: Code = Field(0, alias="ExtSel")
     config: Code | None = Field(None, alias="ConfigCode")
+    event_id: Code | None = Field(None, alias="EventidCode")
     perf_event: Annotated[str, AfterValidator(_perf_event)] | None = Field(None, alias="PerfEvent")
     umask: Code = Field(0, alias="UMask")
+    umask_above: Code = Field(0, alias="UMaskExt")
     cmask: Code = Field(0, alias="CounterMask")
     invert: Flag = Field(False, alias="Invert")
     edge: Flag = Field(False, alias="EdgeDetect")
@@ -111,6 +112,15 @@ class Event(Entry):
     msr: Code = Field(0, alias="MSRIndex")
     msr_value: Code = Field(0, alias="MSRValue")
     unit: Empty = Field("", alias="Unit")
+    port_mask: Code = Field(0, alias="PortMask")
+    fc_mask: Code = Field(0, alias="FCMask")
+    read_write: Code = Field(0, alias="RdWrMask")
+    all_cores: Code = Field(0, alias="EnAllCores")
+    all_slices: Code = Field(0, alias="EnAllSlices")
+    slice_id: Code = Field(0, alias="SliceId")
+    threads: Code = Field(0, alias="ThreadMask")
+    node_type: Code = Field(0, alias="NodeType")
+    filter: Filter = Field("", alias="Filter")
     counter: Empty = Field("", alias="Counter")
     errata: Empty = Field("", alias="Errata")
     deprecated: Flag = Field(False, alias="Deprecated")
@@ -136,7 +146,7 @@ class Event(Entry):
         named = [f"name={self.name}"] if _PLAIN_NAME.fullmatch(self.name) else []
         terms = ",".join([*self._terms(), *named])
         if self.unit:
-            return f"{UNITS.get(self.unit, f'uncore_{self.unit.lower()}')}/{terms}/"
+            return f"{outside.pmu(self.unit)}/{terms}/"
         return f"{pmu}/{terms}/{modifier}"
 
     def _terms(self) -> Iterator[str]:
@@ -146,10 +156,17 @@ class Event(Entry):
         if fixed := FIXED.get(self.name.lower()):
             yield fixed
             return
-        yield f"event={(self.code or 0) | self.extended << 8:#04x}"
-        for term, number in (("umask", self.umask), ("cmask", self.cmask)):
+        yield f"eventid={self.event_id:#04x}" if self.event_id is not None else f"event={(self.code or 0) | self.extended << 8:#04x}"
+        umask = self.umask | self.umask_above << 8
+        if self.port_mask or self.fc_mask:
+            # Such a unit's mask has 8 bits; lists of Intel's and of perf's repeat the other two masks above them.
+            umask &= 0xFF
+        for term, number in (("umask", umask), ("cmask", self.cmask)):
             if number:
                 yield f"{term}={number:#04x}"
+        if self.unit:
+            yield from (f"{term}={number:#x}" for name, term in outside.TERMS.items() if (number := getattr(self, name)))
+            yield from [self.filter] if self.filter else []
         for term, given in (("inv", self.invert), ("edge", self.edge), ("any", self.any_thread)):
             if given:
                 yield f"{term}=1"

@@ -15,6 +15,7 @@ What an entry means is not judged here: see importer.py.
 
 from __future__ import annotations
 
+import contextlib
 import json
 import re
 from collections.abc import Callable, Iterable, Iterator, Mapping
@@ -29,6 +30,8 @@ from vsprof.collectors.events.processor import Processor, arm
 
 STANDARDS = ("common-and-microarch.json", "recommended.json", "sbsa.json")
 """Files of perf's for Arm that give the code of what others call by ``ArchStdEvent`` alone."""
+CORE_UNITS = ("", "0", "na", "null", "cpu")
+"""As a value of ``Unit``: no other unit than the cores."""
 _LEVELS = 3
 """How far above a core's file perf has them: arch/arm64/arm/neoverse-v1/cache.json."""
 _CONSTANTS = {"DURATIONTIMEINSECONDS": "seconds", "DURATIONTIMEINMILLISECONDS": "(1000 * seconds)"}
@@ -126,13 +129,27 @@ def _perf_item(keys: Any, number: int) -> Item | None:
         return None
     given = dict(keys)
     coded = any(given.get(key) is not None for key in CODES)
-    # Of Intel's fixed counters perf leaves the code out, for it is 0.
-    if "EventName" in given and "UMask" in given and not coded and not _text(given, "Unit"):
+    of_core = _text(given, "Unit") in CORE_UNITS
+    # Of Intel's fixed counters perf leaves the code out, for it is 0; outside the cores anything may have that code.
+    if "EventName" in given and not coded and ("UMask" in given or not of_core):
         given["EventCode"] = "0x00"
+    given |= {"Unit": ""} if of_core else _outside(given)
     if expression := _text(given, "MetricExpr"):
         given["MetricExpr"] = re.sub(r"\bduration_time\b", "seconds", expression)
     name = next((text for key in ("EventName", "MetricName", "ArchStdEvent") if (text := _text(given, key))), "")
     return Item(name or f"entry {number}", given, "" if name else messages.no_name(keys))
+
+
+def _outside(keys: Mapping[str, Any]) -> dict[str, Any]:
+    """What perf writes otherwise than Intel of an event outside the cores: a fixed counter's code, and a filter with its value apart."""
+    changed: dict[str, Any] = {}
+    if _text(keys, "Counter").casefold() == "fixed":
+        changed |= {"EventCode": "0xff", "UMask": "0x00"}
+    with contextlib.suppress(ValueError):  # what is no number is told by the check of all keys
+        if _text(keys, "Filter") == "Filter1":
+            # The second of two registers, which are one of 64 bits to the kernel.
+            changed["Filter"] = f"config1={int(_text(keys, 'FILTER_VALUE'), 0) << 32:#x}"
+    return changed
 
 
 def _by_standard(item: Item, known: Mapping[str, Mapping[str, Any]]) -> Item:
@@ -194,15 +211,27 @@ def _is_arm_telemetry(document: Any) -> bool:
 
 def _arm_telemetry(path: Path, document: Mapping[str, Any]) -> Vendors:
     items = [_telemetry_event(name, keys) for name, keys in document["events"].items()]
+    items += [item for kind in _part(document, "components").values() if isinstance(kind, dict) for item in _node_events(kind)]
     items += [_telemetry_metric(name, keys) for name, keys in _part(document, "metrics").items()]
     source = f"Arm's telemetry specification {path.name} of {_text(_part(document, 'document'), 'timestamp') or 'no date'}"
     return Vendors(path, "arm-telemetry", source, items, _core_of(_part(document, "product_configuration")))
 
 
+def _node_events(kind: Mapping[str, Any]) -> Iterator[Item]:
+    """A mesh has kinds of nodes, each with events of its own: perf is told the kind, and the event's number."""
+    node = _part(kind, "product_configuration").get("device_id")
+    for item in (_telemetry_event(name, keys) for name, keys in _part(kind, "events").items()):
+        if item.why or node is None:
+            yield Item(item.name, {}, item.why or messages.no_code())
+        else:
+            described = {key: text for key, text in item.keys.items() if key != "EventCode"}
+            yield Item(item.name, {**described, "EventidCode": item.keys["EventCode"], "NodeType": node, "Unit": "arm_cmn"})
+
+
 def _telemetry_event(name: str, keys: Any) -> Item:
     if not isinstance(keys, dict):
         return Item(name, {}, messages.no_entry(type(keys).__name__))
-    if "code" not in keys:  # of a mesh's units: where their code stands differs by unit
+    if "code" not in keys:  # a clock of the whole mesh
         return Item(name, {}, messages.no_code())
     return Item(name, {"EventName": name, "EventCode": keys["code"], "BriefDescription": keys.get("title", "")})
 

@@ -17,7 +17,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from vsprof.collectors.events import catalogue, entries, forms, messages, processor
+from vsprof.collectors.events import catalogue, entries, forms, messages, outside, processor
 from vsprof.collectors.events.catalogue import Catalogue
 from vsprof.collectors.events.entries import Event, Metric
 from vsprof.collectors.events.forms import Vendors
@@ -32,11 +32,12 @@ PLATFORMS = {
     **{"neoverse-n1": "neoverse-n1", "neoverse-v1": "neoverse-v1"},
 }
 """The folder of the catalogue by perf's and Intel's names for a processor, which stand in the paths of their files."""
-_CORE_UNITS = ("", "cpu")
 _HYBRID = "cpu_"
 """``cpu_core``, ``cpu_atom``: processors for desktops with two kinds of cores."""
 SHOWN = 3
 """How many names a line of reasons has."""
+_FREE_RUNNING = "FREERUN"
+"""As a value of ``CounterType``."""
 _PRECISE = "2"
 """As a value of ``PEBS``: it must be precise."""
 _SAY_SOMETHING = (*entries.CODES, "EventName", "MetricName", "MetricExpr", "Missing")
@@ -225,13 +226,16 @@ def _printable(text: str) -> str:
 
 
 def _unprogrammable(keys: Mapping[str, Any]) -> str:
-    """Why perf_stat can't count it, or nothing."""
-    if (unit := keys.get("Unit")) not in (*_EMPTY, *_CORE_UNITS):
-        return messages.hybrid(str(unit)) if str(unit).startswith(_HYBRID) else messages.uncore(str(unit))
-    if str(keys.get("Deprecated", "0")) not in _EMPTY:
-        return messages.deprecated()
-    if str(keys.get("PEBS", "")) == _PRECISE:
-        return messages.precise_only()
+    """Why no collector can count it, or nothing."""
+    checks = (
+        (str(keys.get("Unit")).startswith(_HYBRID), messages.hybrid(str(keys.get("Unit")))),
+        (str(keys.get("Deprecated", "0")) not in _EMPTY, messages.deprecated()),
+        (str(keys.get("PEBS", "")) == _PRECISE, messages.precise_only()),
+        (keys.get("CounterType") == _FREE_RUNNING, messages.free_running()),
+        (outside.is_needed(str(keys.get("Filter"))), messages.needs_filter()),
+    )
+    if why := next((why for applies, why in checks if applies), ""):
+        return why
     with contextlib.suppress(ValueError):  # what is no number is told by the check of all keys
         register, value = (entries.as_code(keys.get(key) or 0) for key in ("MSRIndex", "MSRValue"))
         if register and value and register not in entries.MSR_TERMS:
@@ -275,16 +279,23 @@ def _with_names_of_their_own(found: Sequence[_Found], known: Catalogue) -> tuple
 
 def _with_all_they_need(found: Sequence[_Found], known: Catalogue) -> tuple[list[_Found], list[LeftOut]]:
     """A metric is kept once all that its formula uses is there; so none is that leads back to itself."""
-    there = {name.casefold() for name in (*known.events, *known.metrics, *catalogue.DATA)}
     # What is counted outside the cores is not counted in one window's groups with the rest.
-    there -= {name.casefold() for name in (*known.events, *known.metrics) if any(known.events[event].unit for event in known.needs(name))}
-    there |= {one.name for one in found if isinstance(one.entry, Event)}
+    apart = {name.casefold() for name in (*known.events, *known.metrics) if any(known.events[event].unit for event in known.needs(name))}
+    apart |= {one.name for one in found if isinstance(one.entry, Event) and one.entry.unit}
+    there = {name.casefold() for name in (*known.events, *known.metrics, *catalogue.DATA)}
+    there = (there | {one.name for one in found if isinstance(one.entry, Event)}) - apart
     waiting = [one for one in found if isinstance(one.entry, Metric)]
     while ready := [one for one in waiting if set(one.needs) <= there]:
         there |= {one.name for one in ready}
         waiting = [one for one in waiting if one.name not in there]
-    lacking = [LeftOut(one.file.path, one.entry.name, messages.lacks(), ", ".join(one.uses_beside(there))) for one in waiting]
-    return [one for one in found if one.name in there], lacking
+    lacking = [LeftOut(one.file.path, one.entry.name, *_lacks(one.uses_beside(there), apart)) for one in waiting]
+    return [one for one in found if one.name in there or isinstance(one.entry, Event)], lacking
+
+
+def _lacks(names: Sequence[str], apart: set[str]) -> tuple[str, str]:
+    """Why a metric can't be had that uses these: in general, and in particular."""
+    only_apart = {name.casefold() for name in names} <= apart
+    return messages.of_events_outside() if only_apart else messages.lacks(), ", ".join(names)
 
 
 def summed_up(left_out: Iterable[LeftOut]) -> list[str]:

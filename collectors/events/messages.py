@@ -141,6 +141,10 @@ def no_uncore(microarchitecture: str) -> str:
     return f"the catalogue has no event outside the cores of {microarchitecture}"
 
 
+def by_core(name: str, events: Iterable[str]) -> BadInput:
+    return BadInput(f"uncore: {name} needs {', '.join(events)}, which is counted by core: name it under perf_stat")
+
+
 # --- Importing vendors' lists ----------------------------------------------------------------------------------------
 
 IMPORT_PAGE = f"{PAGE}#import-events"
@@ -191,8 +195,16 @@ def not_readable_entry() -> str:
     return "can't be read"
 
 
-def uncore(unit: str) -> str:
-    return f"count outside the cores ({unit}), and perf_stat counts by core"
+def free_running() -> str:
+    return "have a counter that nothing starts or stops, which perf's own list names otherwise: import that one"
+
+
+def needs_filter() -> str:
+    return "count only what matches a filter (an address, an opcode), for which perf has no word"
+
+
+def of_events_outside() -> str:
+    return "have a formula of events outside the cores, which perf_stat does not count: write a metric of such events alone, or name them"
 
 
 def hybrid(unit: str) -> str:

@@ -23,12 +23,15 @@ from vsprof.collectors.uncore import Uncore
 from vsprof.runner import window
 from vsprof.runner.window import Probe
 from vsprof.terms import places
+from vsprof.terms.errors import BadInput
 from vsprof.terms.placement import Placement
 from vsprof.terms.schema import Number
 
 CAPTURED = Path(__file__).with_name("captured")
 PLACEMENT = Placement([], {0: "host-other"})
-SPR, GNR, ZEN4 = (Processor(one) for one in ("GenuineIntel-6-8F-8", "GenuineIntel-6-AD-1", "AuthenticAMD-25-11-1"))
+SPR, GNR, ZEN3, ZEN5C = (
+    Processor(one) for one in ("GenuineIntel-6-8F-8", "GenuineIntel-6-AD-1", "AuthenticAMD-25-1-1", "AuthenticAMD-26-11-0")
+)
 LINE = {
     "counter-value": "1.000000",
     "unit": "",
@@ -112,8 +115,53 @@ def test_an_event_that_perf_does_not_know_leaves_the_rest(on, tmp_path, monkeypa
     assert found["io_write_llc_misses"].value
 
 
+def test_the_memory_controllers_of_amd(on, tmp_path, monkeypatch):
+    collector = on(ZEN5C)
+    assert collector.unavailable() is None
+    assert "amd_umc/event=0x0a,rdwrmask=0x1,name=umc_cas_cmd.rd/,amd_umc/event=0x0a,rdwrmask=0x2," in collector.prepare()
+    assert measured(collector, tmp_path, monkeypatch)["memory_write_bytes"].value == 64 * 1_110_000
+
+
+def test_what_is_named_is_counted_and_nothing_else(on, tmp_path, monkeypatch):
+    collector = on(SPR)
+    collector.events = ["unc_m_cas_count.rd", "memory_write_bytes"]
+    assert collector.unavailable() is None
+    found = measured(collector, tmp_path, monkeypatch)
+    assert found["UNC_M_CAS_COUNT.RD"] == Number("UNC_M_CAS_COUNT.RD", 1_110_000, "events", enabled_s=2.0, running_s=2.0)
+    assert set(found) == {"UNC_M_CAS_COUNT.RD", "memory_write_bytes"}
+    assert "UNC_M_CAS_COUNT.RD" in collector.vocabulary().numbers
+
+
+def test_an_imported_event_is_counted(on, tmp_path, monkeypatch):
+    (tmp_path / "events" / "sapphire-rapids").mkdir(parents=True)
+    odd = {"EventName": "my-own", "EventCode": "0x83", "PortMask": "0x1", "Unit": "IIO"}
+    (tmp_path / "events" / "sapphire-rapids" / "mine.json").write_text(json.dumps([odd]))
+    monkeypatch.setenv(places.EVENTS_NAMED, str(tmp_path / "events"))
+    collector = on(SPR)
+    collector.events = ["my-own"]
+    assert collector.unavailable() is None
+    assert "uncore_iio/event=0x83,ch_mask=0x1" in collector.prepare()
+    header = collector.begin().partition("'")[2].partition("'")[0]
+    count = json.dumps({**LINE, "event": "my-own", "counter-value": "7"})
+    assert [one.value for one in Uncore.numbers(Recorded(header, count, 1.0, PLACEMENT))] == [7.0]
+
+
+@pytest.mark.parametrize("name", ["L1D.REPLACEMENT", "cpi", "nothing"])
+def test_what_cores_count_or_nobody_is_refused(on, name):
+    collector = on(SPR)
+    collector.events = [name]
+    with pytest.raises(BadInput, match=r"is counted by core: name it under perf_stat|no metric or event 'nothing'"):
+        collector.unavailable()
+
+
+@pytest.mark.parametrize("events", ["memory_read_bytes", [], [1]])
+def test_bad_options(events):
+    with pytest.raises(BadInput, match=r"uncore: events is .*, need a list of at least one name, such as \[memory_read_bytes\]"):
+        Uncore.check_options({"events": events})
+
+
 def test_where_there_is_nothing_to_count(on):
-    assert on(ZEN4).unavailable() == "the catalogue has no event outside the cores of zen4"
+    assert on(ZEN3).unavailable() == "the catalogue has no event outside the cores of zen3"
     assert "event syntax error" in on(SPR, unknown=["uncore_"]).unavailable()
 
 
