@@ -64,8 +64,8 @@ class Recorded:
 class Load:
     """What a CPU did for some time."""
 
-    busy: float
-    """The share of it in which it did anything, 0 to 1."""
+    busy: float | None
+    """The share of it in which it did anything, 0 to 1; None where that is not known."""
     cpi: float | None = None
     """Cycles per instruction; None where nobody counted them, or there were none."""
 

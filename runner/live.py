@@ -18,6 +18,9 @@ from vsprof.terms.placement import Placement
 LEAST_S = 0.0005
 """Of modelled time between two looks, for what lies between to be worth a number."""
 
+IMPOSSIBLE = 1.1
+"""As a share of a CPU's time; CPUs may be apart by a little."""
+
 
 @dataclass(frozen=True, slots=True)
 class Seen:
@@ -85,10 +88,10 @@ def _whatever_was_recorded() -> contextlib.AbstractContextManager[None]:
 
 
 def loads(before: Glance, now: Glance) -> dict[int, Load]:
-    """What each CPU did between two glances. Probes are among it."""
+    """What each CPU did between two glances. For probes the clock stands still: then nobody knows how busy their CPU was."""
     found = {}
     for cpu in range(len(now.cycles)):
         cycles, instructions = now.cycles[cpu] - before.cycles[cpu], now.instructions[cpu] - before.instructions[cpu]
-        busy = min(1.0, cycles / ((now.seconds - before.seconds) * now.frequency_hz))
-        found[cpu] = Load(busy, cycles / instructions if instructions else None)
+        busy = cycles / ((now.seconds - before.seconds) * now.frequency_hz)
+        found[cpu] = Load(min(1.0, busy) if busy < IMPOSSIBLE else None, cycles / instructions if instructions else None)
     return found

@@ -75,9 +75,8 @@ class Progress:
 
     def start_run(self, what: str) -> None:
         self._run, self._run_began = f"run {self._pace.done + 1} of {self._pace.runs}: {what}", time.monotonic()
-        if self._live is None:
-            left = self._left()
-            self._print(f"{self._run}{left and f' ({left})'}")
+        left = self._left() if self._live is None else ""
+        self._print(f"{self._run}{left and f' ({left})'}")
 
     def end_run(self, *, failed: bool = False) -> None:
         took = time.monotonic() - self._run_began
@@ -130,4 +129,4 @@ class Progress:
 
     def _left(self) -> str:
         left = self._pace.left(time.monotonic() - self._run_began)
-        return "" if left is None else f"about {duration(left)} left"
+        return "" if left is None else f"about {duration(left)} left" if left >= 1 else "nearly done"

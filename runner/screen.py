@@ -30,7 +30,7 @@ def _table(seen: Seen) -> Table:
     table.add_column("busy", justify="right")
     table.add_column("CPI", justify="right")
     for cpu, role, load in seen.cpus:
-        table.add_row(f"{cpu}", role, f"{load.busy:.0%}".replace("%", " %"), NONE if load.cpi is None else f"{load.cpi:.2f}")
+        table.add_row(f"{cpu}", role, _busy(load), NONE if load.cpi is None else f"{load.cpi:.2f}")
     return table
 
 
@@ -49,11 +49,15 @@ def one_line(seen: Seen) -> str:
 
 def lines(seen: Seen) -> list[str]:
     """The same as a verbose log has it: first the packets, then a line for each CPU."""
-    return [headline(seen), *(f"CPU {cpu}  {role:10}  {load.busy:4.0%} busy  {_cpi(load)}".rstrip() for cpu, role, load in seen.cpus)]
+    return [headline(seen), *(f"CPU {cpu}  {role:10}  {_busy(load):>5} busy  {_cpi(load)}".rstrip() for cpu, role, load in seen.cpus)]
 
 
 def _short(cpu: int, role: str, load: Load) -> str:
-    return f"CPU {cpu} {role} {load.busy:.0%} {_cpi(load)}".replace("%", " %").rstrip()
+    return f"CPU {cpu} {role} {_busy(load)} {_cpi(load)}".rstrip()
+
+
+def _busy(load: Load) -> str:
+    return NONE if load.busy is None else f"{load.busy:.0%}".replace("%", " %")
 
 
 def _cpi(load: Load) -> str:

@@ -52,6 +52,11 @@ def test_each_cpu_has_its_load_and_cpi():
     assert [one.busy for one in found.values()] == pytest.approx([0.0, 0.85, 1.0], abs=0.001)
 
 
+def test_a_cpu_that_did_more_than_its_time_allows_worked_for_probes():
+    assert loads(BEFORE, Glance(1.01, 0, (30_000_000, 1_000_000, 0), (60_000_000, 2_000_000, 0), 2e9))[0] == Load(None, 0.5)
+    assert screen.one_line(Seen("idle", True, None, ((0, "guest", Load(None, 0.5)),))).endswith("CPU 0 guest – CPI 0.50")
+
+
 def test_a_window_is_looked_at_while_it_lasts(said):
     watch(said, BEFORE, NOW, LATER)
     assert [(one.window, one.over) for one in said] == [("udp_flood-saturation, window 1 of 2", False)] * 2
@@ -124,9 +129,9 @@ def test_a_log_has_a_line_for_a_window():
 def test_a_verbose_log_has_a_line_for_each_cpu():
     assert screen.lines(Seen("ping_paced, window 1 of 1", False, 700.0, CPUS)) == [
         "ping_paced, window 1 of 1: 700 pps received by kernels just now",
-        "CPU 0  host-other    0% busy",
-        "CPU 1  switch       85% busy  CPI 0.50",
-        "CPU 2  guest       100% busy  CPI 2.00",
+        "CPU 0  host-other    0 % busy",
+        "CPU 1  switch       85 % busy  CPI 0.50",
+        "CPU 2  guest       100 % busy  CPI 2.00",
     ]
 
 

@@ -45,9 +45,15 @@ def shown(out, *, verbose=False, quiet=False, terminal=False):
 def test_each_run_has_a_line_when_it_starts_and_one_when_it_ends(out):
     text = shown(out)
     assert text.count("run 1 of 2: case-a[bold]") == 2
-    assert "run 2 of 2: case-b (about" in text
-    assert "left)" in text
+    assert "run 2 of 2: case-b (nearly done)" in text
     assert "run 2 of 2: case-b: failed after" in text
+
+
+def test_the_time_left_is_said_when_a_run_starts(out):
+    with Progress(console(out)) as progress:
+        progress.begin(["case-a"], {"case-a": [400.0]})
+        progress.start_run("case-a, repetition 2")
+    assert out.getvalue() == "run 1 of 1: case-a, repetition 2 (about 6 min 40 s left)\n"
 
 
 def test_steps_are_shown_of_the_set_up_and_the_report_alone(out):
@@ -70,7 +76,7 @@ def test_a_line_of_a_log_is_not_broken(out):
 def test_verbose_shows_every_step_and_now_and_then_what_cpus_do(out):
     text = shown(out, verbose=True)
     assert text.count("booting the endpoints") == 2
-    assert text.count("CPU 0  guest        99% busy  CPI 0.50") == 1
+    assert text.count("CPU 0  guest        99 % busy  CPI 0.50") == 1
     assert text.count("1.20 kpps out of the switch") == 2
 
 
