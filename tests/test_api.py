@@ -4,6 +4,8 @@
 from __future__ import annotations
 
 import doctest
+import inspect
+import re
 import subprocess
 import sys
 
@@ -11,6 +13,7 @@ import pandas as pd
 import pytest
 
 import vsprof
+from vsprof import api
 from vsprof.terms import places
 from vsprof.terms.errors import BadInput
 
@@ -71,3 +74,17 @@ def test_a_result_that_is_not_there_is_bad_input():
 def test_the_command_line_need_not_wait_for_pandas():
     code = "import sys, vsprof; sys.exit('pandas' in sys.modules or 'matplotlib' in sys.modules)"
     subprocess.run([sys.executable, "-c", code], cwd=places.ROOT, check=True, timeout=60)
+
+
+PUBLIC = [vsprof.load, api.load, *(member for name, member in inspect.getmembers(api.Run, inspect.isfunction) if not name.startswith("_"))]
+
+
+@pytest.mark.parametrize("function", PUBLIC, ids=lambda function: function.__qualname__)
+def test_what_is_public_is_described_as_numpy_does(function):
+    sections = re.split(r"^ *(\w+)\n *-+\n", inspect.getdoc(function) or "", flags=re.MULTILINE)
+    described = dict(zip(sections[1::2], sections[2::2], strict=True))
+    assert sections[0].strip()
+    assert "Returns" in described
+    given = [name for name in inspect.signature(function).parameters if name != "self"]
+    listed = re.findall(r"^((?:\*{0,2}\w+(?:, )?)+)(?: : .*)?$", described.get("Parameters", ""), re.MULTILINE)
+    assert [name.strip("*") for line in listed for name in line.split(", ")] == given

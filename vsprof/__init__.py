@@ -13,8 +13,22 @@ if (_CLONE / "pyproject.toml").is_file():
 
 
 def load(result="latest"):
-    """Read a result, by its folder or its name below results/ (``latest``: the newest): returns a ``vsprof.api.Run`` with its tables,
-    metrics, ratios with intervals, decomposition of cycles and figures. Raises ``vsprof.terms.errors.BadInput`` where there is none.
+    """Read a result.
+
+    Parameters
+    ----------
+    result : str or pathlib.Path
+        Its folder, or its name below results/; ``latest`` is the newest.
+
+    Returns
+    -------
+    vsprof.api.Run
+        Its tables, metrics, ratios with intervals, decomposition of cycles and figures.
+
+    Raises
+    ------
+    vsprof.terms.errors.BadInput
+        If there is no such result, or it can't be read; the text names the file.
     """
     # Only now: the command line, which imports this, need not wait for pandas and matplotlib.
     from vsprof import api  # noqa: PLC0415

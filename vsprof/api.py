@@ -34,9 +34,13 @@ def load(result: str | Path = "latest") -> Run:
 
     Parameters
     ----------
-    result
+    result : str or pathlib.Path
         A folder, or a name below the folder of results (``VSPROF_RESULTS``, or ``results`` of the clone or the working folder). The
         ``reference`` run comes with vsprof.
+
+    Returns
+    -------
+    Run
 
     Raises
     ------
@@ -97,10 +101,15 @@ class Run:
 
         Parameters
         ----------
-        metric
+        metric : str
             A name in ``metrics``, for example ``packet_rate_received`` or ``model_cycles_per_packet``.
-        where
+        **where
             Columns that must have a value: ``traffic="udp_flood"``, ``load="saturation"``, ``role="switch"``.
+
+        Returns
+        -------
+        pandas.DataFrame
+            A row a case, traffic, load and role.
 
         Raises
         ------
@@ -121,7 +130,23 @@ class Run:
         """How many times the metric of case ``over`` that of case ``of`` is: above 1, ``of`` has more.
 
         Repetitions that ran side by side are compared in pairs. The interval is a hierarchical bootstrap's (95 %); see
-        ``vsprof.analysis.stats``. ``where``: ``role="switch"`` for a part of the path.
+        ``vsprof.analysis.stats``.
+
+        Parameters
+        ----------
+        metric : str
+            A name in ``metrics``.
+        of, over : str or mapping
+            The two cases: a switch, an access, a label or an id; or values, such as ``{"switch": "ovs-dpdk", "frame_bytes": 64}``.
+        traffic, load : str
+            While this was sent.
+        **where
+            More columns that must have a value: ``role="switch"`` for a part of the path.
+
+        Returns
+        -------
+        Estimate
+            ``median``, ``low``, ``high``, ``n``.
 
         Raises
         ------
@@ -139,8 +164,23 @@ class Run:
     def compare(self, a: Case, b: Case | None = None, *, other: Run | None = None) -> pd.DataFrame:
         """Every metric of ``b`` against ``a``, the surest and largest differences first, as ``vsprof compare`` prints it.
 
-        With ``other``, the like case of another run is ``b``. Columns: ``ratio``, ``low``, ``high``, the smallest difference of the ratio
-        from 1 that such data would show (``detectable``), ``n``, ``verdict``, ``better`` (which direction is).
+        Parameters
+        ----------
+        a, b : str or mapping
+            The two cases, as in ``ratio``. Without ``b`` it is the case like ``a``, of ``other``.
+        other : Run, optional
+            The run that ``b`` is of; without it, this one.
+
+        Returns
+        -------
+        pandas.DataFrame
+            ``ratio``, ``low``, ``high``, the smallest difference of the ratio from 1 that such data would show (``detectable``), ``n``,
+            ``verdict``, ``better`` (which direction is).
+
+        Raises
+        ------
+        vsprof.terms.errors.BadInput
+            If no case, or more than one, is meant.
         """
         against = other or self
         sides = compare.Side(self._result, self._case(a)), compare.Side(against._result, against._case(a if b is None else b))
@@ -151,8 +191,19 @@ class Run:
     ) -> pd.DataFrame:
         """By how much each cause and each role multiplies the cycles per unit of data of ``over`` to give those of ``of``.
 
-        ``part`` is a natural logarithm: the parts of one ``split`` add up to the whole. ``source``: ``model``, or ``hardware`` where a PMU
-        counted. Empty where nobody counted both.
+        Parameters
+        ----------
+        of, over : str or mapping
+            The two cases, as in ``ratio``.
+        traffic, load : str
+            While this was sent.
+        source : str
+            ``model``, or ``hardware`` where a PMU counted.
+
+        Returns
+        -------
+        pandas.DataFrame
+            ``part`` is a natural logarithm: the parts of one ``split`` add up to the whole. Empty where nobody counted both cases.
 
         Raises
         ------
@@ -166,11 +217,25 @@ class Run:
         return decompose.between(case, base, source=source, traffic=traffic, load=load)
 
     def figures(self) -> list[str]:
-        """The names of the figures that this result has data for."""
+        """The names of the figures that this result has data for.
+
+        Returns
+        -------
+        list of str
+        """
         return [name for name in figures.names() if isinstance(figures.show(self._result, name), figures.Shown)]
 
     def figure(self, name: str) -> Figure:
         """A figure, as the report has it.
+
+        Parameters
+        ----------
+        name : str
+            One of ``figures()``.
+
+        Returns
+        -------
+        matplotlib.figure.Figure
 
         Raises
         ------
@@ -185,7 +250,13 @@ class Run:
         return shown.figure
 
     def answer(self) -> str:
-        """The first sentences of its report, as Markdown."""
+        """The first sentences of its report.
+
+        Returns
+        -------
+        str
+            Markdown.
+        """
         return "\n\n".join(filter(None, [explain.answer(self._result), self._result.doubt]))
 
     def __str__(self) -> str:
