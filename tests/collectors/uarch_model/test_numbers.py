@@ -15,7 +15,7 @@ from pathlib import Path
 
 import pytest
 
-from vsprof.collectors.base import Recorded
+from vsprof.collectors.base import Load, Recorded
 from vsprof.collectors.uarch_model import UarchModel, numbers, profiles, spots, symbols
 from vsprof.terms.placement import Placement, Thread
 
@@ -268,3 +268,14 @@ def test_what_python_reads_is_what_the_plug_in_writes_in_its_order():
     assert _listed("cpi.h", "CPI_PARTS") == numbers.CYCLES
     modes = re.search(r"enum mode \{([^}]*), MODE_COUNT \}", Path(numbers.__file__).with_name("counters.h").read_text())
     assert symbols.MODES == tuple(numbers.MODES) == tuple(modes[1].lower().replace(" ", "").split(","))
+
+
+def test_what_each_cpu_did_in_a_window():
+    cores = [
+        {"modes": {"host_user": {"cycles": 100, "instructions": 400}, "host_kernel": {"cycles": 400, "instructions": 600}}},
+        {"modes": {}},
+    ]
+    recorded = Recorded("", json.dumps({"window": {"seconds": 0.5, "cores": cores}}), 0.0, Placement())
+    assert numbers.loads(recorded, 2000.0) == {0: Load(0.5, 0.5), 1: Load(0.0, None)}
+    with pytest.raises(ValueError, match="Expecting value"):
+        numbers.loads(Recorded("", "", 0.0, Placement()), 2000.0)
