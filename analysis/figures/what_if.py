@@ -6,7 +6,6 @@ elasticity is by how many percent the rate grows for one percent more of a value
 from __future__ import annotations
 
 import math
-import textwrap
 
 import pandas as pd
 from matplotlib.axes import Axes
@@ -16,8 +15,6 @@ from vsprof.analysis import messages, style, vocabulary, what_if
 from vsprof.analysis.load import Result
 
 NEEDS = ()
-WIDEST = 34
-"""Characters of a change's name on one line."""
 
 
 def table(result: Result) -> pd.DataFrame:
@@ -41,7 +38,7 @@ def missing(result: Result) -> list[str]:
 def plot(table: pd.DataFrame) -> Figure:
     switches = list(dict.fromkeys(table["switch"]))
     groups = [(pair, table[(table["traffic"] == pair[0]) & (table["load"] == pair[1])]) for pair in style.traffics(table)]
-    heights = [0.95 + 0.36 * part["label"].nunique() for _, part in groups]
+    heights = [style.bar_height(part["label"].nunique()) for _, part in groups]
     figure, axes = style.panels(heights, columns=len(switches), sharey="row", sharex="row")
     for row, (pair, part) in zip(axes, groups, strict=True):
         effect = part.assign(size=part["median"].map(math.log).abs()).groupby("label")["size"].max()
@@ -49,7 +46,7 @@ def plot(table: pd.DataFrame) -> Figure:
         for axis, switch in zip(row, switches, strict=True):
             _bars(axis, part[part["switch"] == switch].set_index("label").reindex(labels), switch)
             axis.set_title(vocabulary.switch(switch).words)
-        style.labels(row[0], [textwrap.fill(name, WIDEST, break_on_hyphens=False) for name in labels])
+        style.labels(row[0], labels)
         row[len(row) // 2].set_xlabel(f"{style.traffic_name(*pair)}: change of the rate (%)")
     return figure
 
