@@ -12,16 +12,16 @@ report = sections.begin(result_dir, describe_frames.answer)
 # %% [markdown]
 # ## The answer in numbers
 # One row per case. CPU use is that of the switch's worker alone, as a share of one CPU. The latency is one way, from the sender's ring to
-# the receiver's. In modelled time the table has the stages of a wake-up, too. What a frame takes beside them is the sender's system call
-# before it, and the copies behind it.
+# the receiver's; in the topology `p2p_paced` from card to card. In modelled time the table has the stages of a wake-up, too. What a frame
+# takes beside them is, between containers, the sender's system call before it, and the copies behind it.
 
 # %%
 sections.show(describe_frames.by_case(report.result, "paced frames"))
 
 # %% [markdown]
 # ## Latency
-# A polling worker finds a frame within one round. A sleeping one must be woken first: by a system call of the sender, an interrupt to its
-# CPU, and the scheduler. One that shares its CPU also waits for its turn, unless its priority puts it before the other.
+# A polling worker finds a frame within one round. A sleeping one must be woken first: by a system call of the sender or an interrupt of its
+# network card, an interrupt to its CPU, and the scheduler. One that shares its CPU also waits for its turn, unless its priority puts it before the other.
 #
 # A neighbour that never sleeps has a good side, too: its CPU never halts. A worker with priority over it (`sched=fifo`) wakes on a CPU that
 # runs. That can be faster than on a CPU of its own, which must first come back from the idle state that the processor or the hypervisor
@@ -48,7 +48,8 @@ sections.show(describe_frames.published("T11"), figures.show(report.result, "pub
 #   modelled time each state takes the profile's time to leave, and is taken where a sleep lasts long enough to pay for it: of 350 us that is
 #   C3, and not C6, on Haswell-EP. Linux's governor guesses how long a sleep will be, and can take C6 there. A virtual machine sees no
 #   C-states: natively on one these cases are left out, and all numbers include what its hypervisor takes to bring an idle CPU back.
-# - *Path.* T11 measured from a network card to a worker and back. Here a frame goes from one virtqueue to another, without a card.
+# - *Path.* T11 measured from a network card to a worker and back. So does `interrupt-wire` (topology `p2p_paced`), with emulated cards that
+#   take no time of their own. In `interrupt-latency` a frame goes from one virtqueue to another, without a card.
 # - *Setting.* T11 sleeps after 300 us of nothing, with a frame each 350 us: that is `rx=adaptive` here. `rx=interrupt` sleeps at once.
 # - *Sharing.* T11 names the case and our notes have no figure of it.
 

@@ -404,6 +404,7 @@ def case(values: Mapping[str, Any]) -> Case:
         if value not in known[name]:
             raise terms_messages.unknown_value(f"{name} of {values['switch']} over {access}", value, known[name])
     switch.check_options(options)
+    topology.check_options(options)
     return Case(values["topology"], values["switch"], access, frame, flows, {**options, **of_processor(values)})
 
 

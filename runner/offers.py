@@ -15,6 +15,7 @@ from vsprof.runner import experiment as experiments
 from vsprof.runner import messages
 from vsprof.runner.experiment import AUTO, SWITCHES, TOPOLOGIES, Case, Experiment
 from vsprof.switches import links
+from vsprof.terms.schema import CARD
 from vsprof.testbeds.base import KERNELS, MODELLED, Testbed
 from vsprof.workloads.endpoints import vm
 
@@ -104,7 +105,7 @@ class _Asked:
         access = values["access"]
         if (chosen := experiments.of_processor(values)) and self._host.clock != MODELLED:
             return messages.processor_is_real(next(iter(chosen)))
-        if values.get("topology") in _ON_WIRES and (why := self._host.wire_lacking()):
+        if (values.get("topology") in _ON_WIRES or access == CARD) and (why := self._host.wire_lacking()):
             return why
         if why := self.kernel_lacks(values) or self.switch_lacks(str(values["switch"]), values):
             return why

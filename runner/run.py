@@ -81,8 +81,9 @@ def execute(host: Testbed, plan: Plan, setting: Setting, folder: Path, say: Say,
     with contextlib.ExitStack() as undo:
         say("resuming the testbed")
         undo.enter_context(host)
-        if kernel := plan.case.options.get("kernel"):
-            host.boot(kernel)
+        kernel, boots = plan.case.options.get("kernel"), TOPOLOGIES[plan.case.topology].boots(plan.case.options)
+        if kernel or boots:
+            host.boot(kernel, **boots)
         switch = SWITCHES[plan.case.switch](host, host.plan(), plan.case.options)
         topology = TOPOLOGIES[plan.case.topology](host, switch, switch.plan, plan.case.access, plan.case.options, plan.case.frame_bytes)
         if host.thrown_away:

@@ -92,13 +92,13 @@ class Switch(abc.ABC):
         self.chosen = {name: options.get(name, values[0]) for name, values in self.options.items()}
         """The value of each of its options."""
 
-        self.card: str | None = None
-        """The PCI address of the network card that ``add_card`` makes a port, told before ``start``; only where ``takes_cards``."""
+        self.cards: list[str] = []
+        """The PCI addresses of the network cards that ``add_card`` makes ports, told before ``start``; only where ``takes_cards``."""
         self.release = options.get("release")
         """The Debian release that its programs come from; None where the case does not ask for one: the testbed's own."""
 
     mover: ClassVar[Mapping[str, str]] = {
-        "vhost-user": "switch", "virtio-user": "switch", "vhost-net": "vhost", "virtio-net": "vhost", "veth": "softirq",
+        "vhost-user": "switch", "virtio-user": "switch", "card": "switch", "vhost-net": "vhost", "virtio-net": "vhost", "veth": "softirq",
     }  # fmt: skip
     """The role of the CPU that moves frames, by access."""
 
@@ -130,8 +130,8 @@ class Switch(abc.ABC):
         """Make a port of one of DPDK's own devices, such as ``net_null0,size=60``; only where ``takes_devices``."""
         raise NotImplementedError
 
-    def add_card(self, name: str) -> Port:
-        """Make a port of the ``card``; only where ``takes_cards``."""
+    def add_card(self, name: str, number: int = 0) -> Port:
+        """Make a port of this one of the ``cards``; only where ``takes_cards``."""
         raise NotImplementedError
 
     def join(self, one: Port, other: Port) -> None:

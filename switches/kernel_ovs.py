@@ -39,11 +39,11 @@ class KernelOvs(Ovs):
         self.vsctl(f"add-port {BRIDGE} {name}")
         return port
 
-    def add_card(self, name: str) -> Port:
-        assert self.card is not None
-        links.take_card(self.host, wire.give_kernel(self.host, self.card), self.card, name, self.plan.switch)
+    def add_card(self, name: str, number: int = 0) -> Port:
+        card = self.cards[number]
+        links.take_card(self.host, wire.give_kernel(self.host, card), card, name, self.plan.switch)
         self.vsctl(f"add-port {BRIDGE} {name}")
-        return Port(name, "device", self.card)
+        return Port(name, "device", card)
 
     @classmethod
     def parse_port_counters(cls, text: str) -> dict[str, PortCounters]:

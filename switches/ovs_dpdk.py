@@ -112,16 +112,16 @@ class OvsDpdk(Ovs):
         return messages.checksums_broken(".".join(map(str, version)), [".".join(map(str, one)) for one in FIXED.values()])
 
     def start(self) -> None:
-        if self.card:
+        if self.cards:
             # Before DPDK starts, which chooses by the drivers how devices address memory.
-            wire.give_dpdk(self.host, self.card)
+            wire.give_dpdk(self.host, *self.cards)
         super().start()
 
     def settings(self) -> dict[str, str]:
         return {
             "dpdk-init": "true",
             # Of PCI's devices it touches those alone that are to be its ports: others are in use.
-            "dpdk-extra": quoted(f"-a {self.card}" if self.card else "--no-pci"),
+            "dpdk-extra": quoted(" ".join(f"-a {card}" for card in self.cards) or "--no-pci"),
             # Until the endpoints are up, see ``ready``: a poll-mode thread that spins for nobody slows them.
             self._sleep_max: str(SLEEP_UNTIL_READY_US),
             **self._memory(),
@@ -162,10 +162,9 @@ class OvsDpdk(Ovs):
         self._add(name, f"type=dpdk options:dpdk-devargs={quoted(device)}")
         return Port(name, "device", device)
 
-    def add_card(self, name: str) -> Port:
-        assert self.card is not None
-        port = self.add_device(name, self.card)
-        wire.drop_when_full(self.host, self.card)
+    def add_card(self, name: str, number: int = 0) -> Port:
+        port = self.add_device(name, self.cards[number])
+        wire.drop_when_full(self.host, self.cards[number])
         return port
 
     def local_port(self) -> Port:

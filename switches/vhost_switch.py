@@ -16,6 +16,7 @@ from typing import Any, ClassVar
 from vsprof.switches import messages
 from vsprof.switches.base import Port, PortCounters, Switch
 from vsprof.terms.placement import CpuPlan, Thread
+from vsprof.terms.schema import CARD
 from vsprof.testbeds import dpdk_telemetry, wire
 from vsprof.testbeds.base import RELEASES, Process, Testbed
 from vsprof.testbeds.threads import threads_of
@@ -54,7 +55,7 @@ with socket.socket(socket.AF_UNIX) as asked:
 
 class VhostSwitch(Switch):
     words, rank, colour = "vhost-switch", 60, 3
-    accesses = ("vhost-user", "virtio-user")
+    accesses = ("vhost-user", "virtio-user", CARD)
     takes_devices = takes_cards = True
     options: ClassVar[Mapping[str, tuple[str, ...]]] = {
         "forward": ("switch", "wire"),
@@ -100,8 +101,8 @@ class VhostSwitch(Switch):
 
     def start(self) -> None:
         self.host.run(f"rm -rf {RUN} && mkdir -p {RUN}")
-        if self.card:
-            wire.give_dpdk(self.host, self.card)
+        if self.cards:
+            wire.give_dpdk(self.host, *self.cards)
         if (deepest := self.chosen["deepest_idle"]) != ANY:
             self._latency_us = self.host.limit_idle_states(deepest)
         self._start()
@@ -137,7 +138,7 @@ class VhostSwitch(Switch):
         """The command line: EAL's options, then its own. The first lcore only controls; the second moves frames."""
         eal = ["--lcores", f"0@{self.plan.housekeeping},1@{self.plan.switch}", f"--file-prefix={PREFIX}", "--in-memory"]
         # Of PCI's devices it touches those alone that are to be its ports: others are in use.
-        eal += ["-a", self.card] if self.card else ["--no-pci"]
+        eal += [word for card in self.cards for word in ("-a", card)] or ["--no-pci"]
         own = [f"--{name}={self.chosen[name]}" for name in ("forward", "rings", "dequeue", "rx", "stages")]
         # Any that there are: it is started again.
         ports = [f"--port={name},{what}" for name, what in self._ports.items()]
@@ -158,10 +159,9 @@ class VhostSwitch(Switch):
         self._add(name, f"dev={device}")
         return Port(name, "device", device)
 
-    def add_card(self, name: str) -> Port:
-        assert self.card is not None
-        port = self.add_device(name, self.card)
-        wire.drop_when_full(self.host, self.card)
+    def add_card(self, name: str, number: int = 0) -> Port:
+        port = self.add_device(name, self.cards[number])
+        wire.drop_when_full(self.host, self.cards[number])
         return port
 
     def join(self, one: Port, other: Port) -> None:

@@ -29,7 +29,9 @@ ROLES = ("switch", "vhost", "guest", "softirq", "host-other")
 a vhost worker, or QEMU's main loop when access is ``virtio-net``."""
 SOURCES = ("hardware", "model", "software")
 MODES = ("user", "kernel", "guest", "all")
-ACCESSES = ("virtio-net", "vhost-net", "vhost-user", "virtio-user", "veth", "tap")
+CARD = "card"
+"""The access of an end that is no part of the host: at the other end of a wire from one of its network cards."""
+ACCESSES = ("virtio-net", "vhost-net", "vhost-user", "virtio-user", "veth", "tap", CARD)
 """In the order of every figure and table: from the kernel's way to the poll-mode way."""
 
 _TEXT, _WHOLE, _LONG, _REAL = pa.string(), pa.int32(), pa.int64(), pa.float64()

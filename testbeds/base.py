@@ -219,8 +219,9 @@ class Testbed(abc.ABC):
         raises as ``release_lacking`` does."""
         return messages.other_kernel(self.name, self.run("uname -r").stdout.strip(), kernel)
 
-    def boot(self, kernel: str) -> None:
-        """Run under the kernel of this suite, which is not ``kernel_lacking``, from the next command on. Told before the first one."""
+    def boot(self, kernel: str | None = None, *, iommu: bool = False, threaded_irqs: bool = False) -> None:
+        """Run so from the next command on: under the kernel of this suite, which is not ``kernel_lacking`` (None: its own); with an IOMMU,
+        and with interrupts handled in threads, which only a host with a wire is asked for. Told before the first command."""
 
     def plugin_socket(self, plugin: Path) -> Path | None:
         """The local Unix socket on which a plug-in of the emulator may listen; None where the host has no such plug-in.
@@ -233,8 +234,8 @@ class Testbed(abc.ABC):
         """Why it has no wire between two network cards, or None."""
         return messages.no_wire(self.name)
 
-    def wire(self) -> Wire:
-        """Such a wire, for this run alone. Raises ``RunFailed``."""
+    def wires(self, count: int) -> list[Wire]:
+        """So many such wires, for this run alone. Once a run. Raises ``RunFailed``."""
         raise NotImplementedError
 
     def guests_held(self) -> AbstractContextManager[None]:

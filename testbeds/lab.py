@@ -210,22 +210,24 @@ class Lab(SystemdHost):
             kernels.get(kernel, self._say)
         return None
 
-    def boot(self, kernel: str) -> None:
+    def boot(self, kernel: str | None = None, *, iommu: bool = False, threaded_irqs: bool = False) -> None:
         assert self._machine is None, "the lab runs already"
-        self._shape = replace(self._shape, kernel=kernels.get(kernel, self._say) if kernel != KERNELS[0] else None)
+        other = kernels.get(kernel, self._say) if kernel not in (None, KERNELS[0]) else None
+        self._shape = replace(self._shape, kernel=other, iommu=iommu, threaded_irqs=threaded_irqs)
 
     def wire_lacking(self) -> str | None:
         return None
 
-    def wire(self) -> Wire:
-        """Two cards as QEMU emulates them (``igb``): what is sent by one is in the other's memory at once."""
-        for number in range(2):
-            self.machine.add_card(f"card{number}", f"52:54:00:76:77:{number + 1:02x}")
+    def wires(self, count: int) -> list[Wire]:
+        """Two cards each as QEMU emulates them (``igb``): what is sent by one is in the other's memory at once."""
+        cards = range(2 * count)
+        for number in cards:
+            self.machine.add_card(f"card{number}", f"52:54:00:76:77:{number + 1:02x}", wire=number // 2 + 1)
         patience = self.patience(CARDS_SECONDS)
-        while len(found := self.run(CARDS).stdout.split()) < 2:
+        while len(found := self.run(CARDS).stdout.split()) < len(cards):
             if patience.over():
-                raise messages.cards_missing(found, CARDS_SECONDS)
-        return Wire(*found)
+                raise messages.cards_missing(found, len(cards), CARDS_SECONDS)
+        return [Wire(*found[number : number + 2]) for number in cards[::2]]
 
     def plugin_socket(self, plugin: Path) -> Path | None:
         return self.machine.plugin_socket(plugin) if plugin in self._plugins else None

@@ -72,8 +72,8 @@ def no_wire(testbed: str) -> str:
     return f"testbed {testbed} has no wire between two network cards; the lab has: TESTBED=lab"
 
 
-def cards_missing(found: Sequence[str], seconds: float) -> RunFailed:
-    return RunFailed(f"the lab's two network cards did not appear in {seconds:.0f} s, it has: {', '.join(found) or 'none'}; try again")
+def cards_missing(found: Sequence[str], wanted: int, seconds: float) -> RunFailed:
+    return RunFailed(f"the lab's {wanted} network cards did not appear in {seconds:.0f} s, it has: {', '.join(found) or 'none'}; try again")
 
 
 def card_not_bound(addresses: Sequence[str], words: str) -> RunFailed:
@@ -87,6 +87,13 @@ def card_not_set(address: str, words: str) -> RunFailed:
     return RunFailed(
         f"the network card {address} can't be told to drop what its ring has no room for: {words.strip() or 'nobody says why'};"
         " is it the lab's own (igb)?"
+    )
+
+
+def no_card_interrupts(address: str, words: str) -> RunFailed:
+    return RunFailed(
+        f"the interrupts of the network card {address} can't be set: {words.strip() or 'nobody says why'}; they are there only where its"
+        " driver is vfio-pci and the switch sleeps (rx: interrupt or adaptive)"
     )
 
 

@@ -12,14 +12,17 @@ from vsprof.testbeds import messages
 if TYPE_CHECKING:
     from vsprof.testbeds.base import Testbed
 
-# $@: PCI addresses. vfio-pci would need an IOMMU, which the emulated host has not. The kernel's own driver may just be coming in for a new
-# card: it then has the card before it can be told to let go of it (Linux, drivers/base/bus.c: bus_add_driver).
+# $@: PCI addresses. vfio-pci, without which DPDK gets no interrupts of this card, takes those behind an IOMMU alone. The lab's remaps no
+# interrupts, hence the parameter. The kernel's own driver may just be coming in for a new card: it then has the card before it can be told
+# to let go of it (Linux, drivers/base/bus.c: bus_add_driver).
 GIVE_DPDK = """
-modprobe uio_pci_generic || exit 1
 for address; do
-    cd /sys/bus/pci/devices/$address && echo uio_pci_generic > driver_override || exit 1
+    cd /sys/bus/pci/devices/$address || exit 1
+    wanted=uio_pci_generic
+    [ -e iommu_group ] && wanted=vfio-pci && { modprobe vfio_iommu_type1 allow_unsafe_interrupts=1 || exit 1; }
+    modprobe $wanted && echo $wanted > driver_override || exit 1
     for try in {1..100}; do
-        [ "$(basename "$(readlink driver)")" = uio_pci_generic ] && continue 2
+        [ "$(basename "$(readlink driver)")" = $wanted ] && continue 2
         [ -e driver ] && echo $address > driver/unbind
         [ -e driver ] || echo $address > /sys/bus/pci/drivers_probe
         sleep 0.05
@@ -49,6 +52,27 @@ sys.exit(0 if words[RXDCTL // 4] & ENABLE else "it has no such queue")
 """
 
 
+# $1: a PCI address; $2: a CPU.
+STEER = """
+cd /sys/bus/pci/devices/$1/msi_irqs || exit 1
+for irq in *; do echo $2 > /proc/irq/$irq/smp_affinity_list || exit 1; done
+"""
+# sys.argv[1]: the PCI address of an Intel 82576, [2]: microseconds. IVAR0 names the vector of the first receive queue; a vector's EITR has
+# the interval in bits 2 to 14, in microseconds.
+THROTTLE = """
+import mmap, sys
+with open(f"/sys/bus/pci/devices/{sys.argv[1]}/resource0", "r+b") as registers:
+    words = memoryview(mmap.mmap(registers.fileno(), 0)).cast("I")
+IVAR0, EITR0, VALID, VECTOR, MASK = 0x1700, 0x1680, 0x80, 0x1f, 0x7ffc
+vector, interval = words[IVAR0 // 4], int(sys.argv[2]) << 2
+if not vector & VALID:
+    sys.exit("its receive queue has no vector")
+at = EITR0 // 4 + (vector & VECTOR)
+words[at] = interval
+sys.exit(0 if words[at] & MASK == interval else f"it has no interval of {sys.argv[2]} us between interrupts")
+"""
+
+
 @dataclass(frozen=True)
 class Wire:
     """The PCI addresses of the cards at its ends."""
@@ -74,6 +98,23 @@ def drop_when_full(host: Testbed, address: str) -> None:
     done = host.run(shlex.join(["python3", "-S", "-c", DROP, address]), check=False)
     if done.status != 0:
         raise messages.card_not_set(address, done.stderr)
+
+
+def steer_interrupts(host: Testbed, address: str, cpu: int) -> None:
+    """Let ``cpu`` take the interrupts of a card that DPDK has started. Raises ``RunFailed``."""
+    _set_interrupts(host, address, ["bash", "-c", STEER, "bash", address, str(cpu)])
+
+
+def throttle_interrupts(host: Testbed, address: str, microseconds: int) -> None:
+    """Let a card that DPDK has started, an Intel 82576, interrupt at most once in so many microseconds for frames received; 0: whenever
+    it has something. Raises ``RunFailed``."""
+    _set_interrupts(host, address, ["python3", "-S", "-c", THROTTLE, address, str(microseconds)])
+
+
+def _set_interrupts(host: Testbed, address: str, command: list[str]) -> None:
+    done = host.run(shlex.join(command), check=False)
+    if done.status != 0:
+        raise messages.no_card_interrupts(address, done.stderr)
 
 
 def _run(host: Testbed, script: str, *addresses: str) -> str:

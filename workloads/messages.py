@@ -3,7 +3,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 
 from vsprof.terms import units
@@ -67,6 +67,13 @@ def only_paced_on_wire(endpoint: str) -> str:
     return (
         f"{endpoint} sends by frame-probe, at a given rate and not as fast as it can: use the loads equal, ndr or pdr; or, for all that"
         " goes through, topology pvp_wire with traffic forward"
+    )
+
+
+def no_interrupts_taken(options: Sequence[str]) -> BadInput:
+    return BadInput(
+        f"{' and '.join(options)}: they are about a network card's interrupts, and a switch that polls takes none: use rx interrupt or"
+        " adaptive (vhost-switch), or list the combination in except"
     )
 
 

@@ -69,12 +69,17 @@ class Shape:
     """Not under KVM, where the processor is this machine's."""
     kernel: Kernel | None = None
     """What it boots; None: the image's own."""
+    iommu: bool = False
+    """Whether it has one, without which vfio-pci takes no card. Devices that the kernel drives go past it."""
+    threaded_irqs: bool = False
+    """Whether its kernel handles interrupts in threads."""
 
     @property
     def name(self) -> str:
         nodes = f"-{self.nodes}nodes" if self.nodes > 1 else ""
         accel = f"-{self.accel}" if self.accel != "tcg" else ""
-        return f"{self.cpus}cpus-{LAB_MEMORY_BYTES >> 20}MiB{nodes}{accel}{self.like.name}{self.kernel.name if self.kernel else ''}"
+        more = f"{'-iommu' if self.iommu else ''}{'-threadirqs' if self.threaded_irqs else ''}"
+        return f"{self.cpus}cpus-{LAB_MEMORY_BYTES >> 20}MiB{nodes}{accel}{self.like.name}{self.kernel.name if self.kernel else ''}{more}"
 
     def accelerator(self) -> list[str]:
         """QEMU's options for what runs the machine's instructions, and for its processor."""
@@ -88,6 +93,8 @@ class Shape:
             "root=/dev/vda rw console=ttyS0 quiet audit=0 net.ifnames=0",
             # A real processor's mitigations belong to what is measured.
             *([self.like.kernel] if self.accel == "tcg" else []),
+            *(["intel_iommu=on iommu=pt"] if self.iommu else []),
+            *(["threadirqs"] if self.threaded_irqs else []),
             # Symbols stay put.
             "nokaslr",
             f"isolcpus=managed_irq,domain,{pinned} nohz_full={pinned} rcu_nocbs={pinned} irqaffinity=0",
@@ -195,13 +202,13 @@ class Machine:
         # One queue: by default each CPU would get one, with an interrupt of its own.
         self.qmp("device_add", driver="virtio-blk-pci", bus=slot, drive=name, serial=name, **{"num-queues": 1})
 
-    def add_card(self, name: str, mac: str) -> None:
-        """Give the running machine a network card, on a wire with all others that it was given so.
+    def add_card(self, name: str, mac: str, wire: int = 1) -> None:
+        """Give the running machine a network card, on a wire with all others that it was given on that one.
 
         Raises ``VsprofError`` when it has as many cards and disks as it has slots.
         """
         slot = self._slot(name)
-        self.qmp("netdev_add", type="hubport", id=name, hubid=1)
+        self.qmp("netdev_add", type="hubport", id=name, hubid=wire)
         self.qmp("device_add", driver="igb", bus=slot, netdev=name, mac=mac)
 
     def _slot(self, name: str) -> str:
@@ -264,6 +271,8 @@ class Machine:
             "-no-reboot",
             "-nodefaults", "-no-user-config", "-display", "none", "-sandbox", "on,spawn=deny",
             "-machine", "q35", *self.shape.accelerator(),
+            # Before all devices. It remaps no interrupts: else the kernel would take up the x2APIC, which no other lab has.
+            *(["-device", "intel-iommu,intremap=off"] if self.shape.iommu else []),
             "-smp", str(self.shape.cpus), "-m", f"{LAB_MEMORY_BYTES >> 20}M", *self._nodes(),
             "-drive", f"file={overlay},if=virtio,format=qcow2,cache=unsafe",
             # restrict: the lab reaches nothing outside; only this machine's loopback reaches its SSH.

@@ -376,9 +376,10 @@ def test_a_collector_gets_its_options_and_says_so_in_the_facts(monkeypatch, opti
     assert not left_out
 
 
+@pytest.mark.parametrize("iommu", [False, True])
 @pytest.mark.parametrize("kernel", [None, "forky"])
 @pytest.mark.parametrize(("thrown_away", "stopped"), [(False, ["topology", "switch"]), (True, ["closed topology"])])
-def test_what_ends_with_its_testbed_is_not_stopped_before(tmp_path, monkeypatch, thrown_away, stopped, kernel):
+def test_what_ends_with_its_testbed_is_not_stopped_before(tmp_path, monkeypatch, thrown_away, stopped, kernel, iommu):
     seen: list[str] = []
 
     class Bed(contextlib.nullcontext):
@@ -393,8 +394,8 @@ def test_what_ends_with_its_testbed_is_not_stopped_before(tmp_path, monkeypatch,
         def run(self, command, timeout=60, check=True):
             return SimpleNamespace(stdout="7.2.12 #1 SMP\n" if "uname" in command else "")
 
-        def boot(self, kernel):
-            order.append(kernel)
+        def boot(self, kernel, **more):
+            order.append((kernel, more))
 
     class Part:
         """A switch, and a topology, that is there at once."""
@@ -426,18 +427,28 @@ def test_what_ends_with_its_testbed_is_not_stopped_before(tmp_path, monkeypatch,
         def ready(self):
             return None
 
+    class Path(Part):
+        def __init__(self, *_):
+            super().__init__("topology")
+
+        @classmethod
+        def boots(cls, options):
+            return {"iommu": True} if "rx" in options else {}
+
     order = []
     host = Bed()
     host.thrown_away = thrown_away
     monkeypatch.setitem(experiments.SWITCHES, "kernel-ovs", lambda *_: Part("switch"))
-    monkeypatch.setitem(experiments.TOPOLOGIES, "vm2vm", lambda *_: Part("topology"))
-    case = replace(PLAN.case, options={"kernel": kernel} if kernel else {})
+    monkeypatch.setitem(experiments.TOPOLOGIES, "vm2vm", Path)
+    options = {**({"kernel": kernel} if kernel else {}), **({"rx": "interrupt"} if iommu else {})}
+    case = replace(PLAN.case, options=options)
     outcome = run.execute(
         host, Plan("r001", case, 1, ()), Setting("vm2vm", Windows(), [], frozenset()), tmp_path / "r001", lambda text: None
     )
     assert seen == stopped
     # First of all: a testbed may come up with virtual machines that are booted, and a card is there before DPDK looks for any.
-    assert order == [*filter(None, [kernel]), "boot", "switch", "topology"]
+    asked = [(kernel, {"iommu": True} if iommu else {})] if kernel or iommu else []
+    assert order == [*asked, "boot", "switch", "topology"]
     assert outcome.facts.get("kernel") == ("7.2.12 #1 SMP" if kernel else None)
 
 

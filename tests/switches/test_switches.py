@@ -41,7 +41,7 @@ def test_the_names_and_accesses_of_the_switches():
         "ovs-afxdp": ("veth",),
         "ovs-dpdk": ("vhost-user", "virtio-user"),
         "ovs-userspace": ("veth",),
-        "vhost-switch": ("vhost-user", "virtio-user"),
+        "vhost-switch": ("vhost-user", "virtio-user", "card"),
     }
     assert all(access in switch.mover for switch in SWITCHES.values() for access in switch.accesses)
     assert all(access in schema.ACCESSES for switch in SWITCHES.values() for access in switch.accesses)

@@ -35,6 +35,24 @@ def test_machines_of_other_shapes_have_other_names():
     assert Shape(2).name != Shape(4).name
     assert Shape(4).name == "4cpus-4096MiB"
     assert Shape(4, accel="kvm").name == "4cpus-4096MiB-kvm"
+    assert Shape(4, iommu=True).name == "4cpus-4096MiB-iommu"
+    assert Shape(4, iommu=True, threaded_irqs=True).name == "4cpus-4096MiB-iommu-threadirqs"
+
+
+def test_an_iommu_and_threads_for_interrupts_are_there_only_where_asked_for(tmp_path):
+    plain, other = Shape(4), Shape(4, iommu=True, threaded_irqs=True)
+    assert not {"intel_iommu=on", "iommu=pt", "threadirqs"} & set(plain.kernel_arguments().split())
+    assert {"intel_iommu=on", "iommu=pt", "threadirqs"} <= set(other.kernel_arguments().split())
+    arguments, more = (Machine(Image(tmp_path), shape, tmp_path)._arguments(tmp_path / "disk.qcow2") for shape in (plain, other))
+    assert "intel-iommu,intremap=off" not in arguments
+    # Before all others: QEMU takes no device before its IOMMU that DMAs through it.
+    assert more[more.index("-device") + 1] == "intel-iommu,intremap=off"
+
+
+def test_the_lab_boots_as_it_is_told_before_the_first_command():
+    lab = Lab()
+    lab.boot(iommu=True, threaded_irqs=True)
+    assert lab._shape == Shape(4, iommu=True, threaded_irqs=True)
 
 
 @pytest.mark.parametrize("cpus", [0, 1, 3, 8, "4"])

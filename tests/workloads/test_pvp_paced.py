@@ -55,7 +55,7 @@ def made():
     host = Host(**{
         "' wait": f"ok\n{REPORT.model_dump_json()}\n", "wait": f"{REPORT.model_dump_json()}\n", "report": f"{REPORT.model_dump_json()}\n",
     })  # fmt: skip
-    return SimpleNamespace(host=host, end=WireProbe(host, CARDS.load, PHY, 3, 0))
+    return SimpleNamespace(host=host, end=WireProbe(host, [CARDS.load], PHY, 3, 0))
 
 
 def frames(rate_pps=None) -> Frames:
@@ -140,7 +140,7 @@ def test_as_fast_as_it_goes_is_the_highest_rate_that_it_knows(made):
 
 def test_what_frame_probe_refuses_is_told_with_what_was_asked():
     host = Host(start="error: period-us: need 0.1 to 10000000 microseconds\n")
-    flood = WireProbe(host, CARDS.load, PHY, 3, 0).flood(frames(20_000_000))
+    flood = WireProbe(host, [CARDS.load], PHY, 3, 0).flood(frames(20_000_000))
     assert isinstance(flood, WireFlood)
     with pytest.raises(RunFailed, match=r"start period-us=0\.05 .*: error: period-us: need 0\.1"):
         flood.start()
@@ -153,7 +153,7 @@ def test_a_host_without_frame_probe_is_told_of(monkeypatch):
     host = Host()
     host.run = lambda command, **how: SimpleNamespace(status=int("test -x" in command), stdout="ok", stderr="")
     with pytest.raises(RunFailed, match=r"generator: this host has no /usr/local/bin/frame-probe"):
-        WireProbe(host, CARDS.load, PHY, 3, 0)
+        WireProbe(host, [CARDS.load], PHY, 3, 0)
 
 
 # --- The topology ----------------------------------------------------------------------------------------------------

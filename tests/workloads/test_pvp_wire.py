@@ -40,9 +40,9 @@ class Host:
     def wire_lacking(self):
         return None
 
-    def wire(self):
+    def wires(self, count):
         self.wired += 1
-        return CARDS
+        return [CARDS] * count
 
     def prepared(self, key, prepare):
         return None
@@ -82,14 +82,14 @@ def test_dpdk_touches_the_card_alone_and_takes_it_from_its_driver_first(monkeypa
     host.start = lambda name, command, **how: host.asked.append(command)
     switch = OvsDpdk(host, CpuPlan.of(4))
     assert "--no-pci" in switch.settings()["dpdk-extra"]
-    switch.card = CARDS.switch
+    switch.cards = [CARDS.switch]
     switch.start()
     bound, started = (next(i for i, asked in enumerate(host.asked) if word in asked) for word in ("uio_pci_generic", "ovs-vswitchd-dpdk"))
     assert bound < started
     assert switch.settings()["dpdk-extra"] == "'\"-a 0000:01:00.0\"'"
     other = VhostSwitch(Host(), CpuPlan.of(4))
     assert "--no-pci" in other.command()
-    other.card = CARDS.switch
+    other.cards = [CARDS.switch]
     assert "-a 0000:01:00.0" in other.command()
     assert "--no-pci" not in other.command()
 
@@ -98,7 +98,7 @@ def test_the_kernels_card_receives_by_one_queue_whose_interrupts_come_to_the_swi
     host, told = Host(), []
     monkeypatch.setattr(KernelOvs, "vsctl", lambda self, command: told.append(command))
     switch = KernelOvs(host, CpuPlan.of(4))
-    switch.card = CARDS.switch
+    switch.cards = [CARDS.switch]
     assert switch.add_card("phy").name == "phy"
     assert any("ip link set eth7 down name phy" in asked and "promisc on up; ethtool -X phy equal 1" in asked for asked in host.asked)
     assert any("echo 1 > /proc/irq/" in asked and CARDS.switch in asked for asked in host.asked)
@@ -112,7 +112,7 @@ def test_a_card_that_dpdk_drives_drops_what_its_ring_has_no_room_for_once_it_is_
     host = Host()
     host.run = lambda command, **how: done.append("drops" if "RXDCTL" in command else command) or SimpleNamespace(status=0)
     switch = kind(host, CpuPlan.of(4))
-    switch.card = CARDS.switch
+    switch.cards = [CARDS.switch]
     assert switch.add_card("phy").where == CARDS.switch
     assert done == ["port", "drops"]
 
@@ -134,7 +134,7 @@ def test_the_wire_is_there_before_the_switch_and_is_made_once(monkeypatch):
     topology = PvpWire(host, switch, CpuPlan.of(4), "vhost-user", {"endpoint": "testpmd"})
     topology.boot()
     topology.boot()
-    assert (switch.card, host.wired) == (CARDS.switch, 1)
+    assert (switch.cards, host.wired) == ([CARDS.switch], 1)
 
 
 def test_a_host_without_a_wire_is_told_of():

@@ -1,10 +1,14 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
-"""frame-probe at the other end of a wire: by one network card it sends at a given rate, and receives what is sent back.
+"""frame-probe at the other end of one or two wires: by a network card it sends at a given rate, and by the same or another one it receives
+what comes back.
 
 It is no part of what is measured, and has a CPU of its own, of which nothing is counted.
 """
 
 from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
 
 from vsprof.switches.base import Port
 from vsprof.terms.placement import Thread
@@ -19,21 +23,23 @@ NAME = "generator"
 
 
 class WireProbe(Endpoint):
-    """A frame-probe on the network card at PCI address ``card``: both ends of a path that begins and ends there."""
+    """A frame-probe on the network cards at the PCI addresses ``cards``: both ends of a path that begins at the first one and ends at the
+    last."""
 
     has_stack = False
     name = interface = NAME
     # Its frames name no address that anybody looks at.
     address = mac = ""
 
-    def __init__(self, host: Testbed, card: str, port: Port, cpu: int, housekeeping_cpu: int) -> None:
-        """``port``: of the switch, at the wire's other end."""
+    def __init__(self, host: Testbed, cards: Sequence[str], port: Port, cpu: int, housekeeping_cpu: int) -> None:
+        """``port``: of the switch, at the first wire's other end."""
         if why := probe.unavailable(host):
             raise messages.endpoint_failed(NAME, why, "")
         self.port = port
-        wire.give_dpdk(host, card)
-        self._probe = HostProbe(host, NAME, [], [cpu, housekeeping_cpu], cards=[card])
-        wire.drop_when_full(host, card)
+        wire.give_dpdk(host, *cards)
+        self._probe = HostProbe(host, NAME, [], [cpu, housekeeping_cpu], cards=cards)
+        for card in cards:
+            wire.drop_when_full(host, card)
 
     def flood(self, frames: Frames) -> Flood:
         return WireFlood(self._probe, frames)
@@ -53,7 +59,8 @@ class WireProbe(Endpoint):
         return self._probe
 
     def counters(self) -> Counters:
-        return self._probe.report().counters()[0]
+        sent, received = self._probe.report().counters()
+        return replace(sent, received_packets=received.received_packets, received_bytes=received.received_bytes)
 
     def threads(self) -> list[Thread]:
         return [Thread(thread.name, thread.tid, "host-other", thread.cpus) for thread in self._probe.threads()]

@@ -33,10 +33,15 @@ VMS: Mapping[str, type[Vm]] = {"kernel": Vm, "testpmd": TestpmdVm, "probe": Prob
 """The kind of virtual machine by the option ``endpoint``."""
 
 
+def sleeps(options: Mapping[str, str]) -> bool:
+    """Whether the switch of a case with these ``options`` sleeps until it is interrupted (vhost-switch's ``rx``)."""
+    return options.get("rx", "poll") != "poll"
+
+
 class Topology(abc.ABC):
     """Endpoints on a switch. ``sender`` sends through ``sender_port``; ``receiver`` gets it from ``receiver_port``."""
 
-    accesses: ClassVar[tuple[str, ...]] = schema.ACCESSES
+    accesses: ClassVar[tuple[str, ...]] = tuple(access for access in schema.ACCESSES if access != schema.CARD)
     """How its endpoints can be reached."""
     endpoints: ClassVar[tuple[str, ...]] = vm.ENDPOINTS
     """Who can serve the interface of its virtual machines; the default is the first."""
@@ -81,6 +86,15 @@ class Topology(abc.ABC):
         # A tap has one pair of rings.
         one = {"queues": ("1",)} if "queues" in found and access != "vhost-user" else {}
         return {**found, **one, "endpoint": cls.endpoints}
+
+    @classmethod
+    def boots(cls, options: Mapping[str, str]) -> Mapping[str, bool]:
+        """What the host must boot with in a case with these ``options``, as ``Testbed.boot`` takes it; nothing: it stays as it is."""
+        return {}
+
+    @classmethod
+    def check_options(cls, given: Mapping[str, str]) -> None:
+        """Raise ``BadInput`` if the values ``given`` for options of a case do not go together. Each has been checked."""
 
     def boot(self) -> None:
         """Boot the virtual machines, where its endpoints are any: before anything else runs on the host, which may have them booted.

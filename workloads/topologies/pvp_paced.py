@@ -18,7 +18,7 @@ class PvpPaced(PvpWire):
     def start(self) -> None:
         self._join()
         self._forward(True)
-        self.sender = self.receiver = WireProbe(self.host, self._load(), self.sender_port, self.plan.endpoints[1], self.plan.housekeeping)
+        self.sender = self.receiver = WireProbe(self.host, [self._load()], self.sender_port, self.plan.endpoints[1], self.plan.housekeeping)
         self._made.append(self.sender)
 
 

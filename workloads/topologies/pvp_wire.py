@@ -8,12 +8,15 @@ is in the other's memory at once, so neither a rate of the wire limits it nor do
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+
 from vsprof.terms.schema import FCS_BYTES
 from vsprof.testbeds.wire import Wire
 from vsprof.workloads import messages
 from vsprof.workloads.endpoints import vm
 from vsprof.workloads.endpoints.generator import Generator
 from vsprof.workloads.endpoints.vm import Vm
+from vsprof.workloads.topologies.base import sleeps
 from vsprof.workloads.topologies.pvp import PORT, Pvp
 
 
@@ -24,6 +27,11 @@ class PvpWire(Pvp):
 
     _wire: Wire | None = None
 
+    @classmethod
+    def boots(cls, options: Mapping[str, str]) -> Mapping[str, bool]:
+        # vfio-pci, which hands on a card's interrupts, takes those behind an IOMMU alone.
+        return {"iommu": True} if sleeps(options) else {}
+
     def boot(self) -> None:
         generator, guest = self.plan.endpoints[1], self.plan.endpoints[0]
         if generator in (guest, self.plan.housekeeping):
@@ -32,9 +40,9 @@ class PvpWire(Pvp):
         if self._wire is None:
             if why := self.host.wire_lacking():
                 raise messages.no_wire_there(self._named(), why)
-            self._wire = self.host.wire()
+            [self._wire] = self.host.wires(1)
             # Before it starts: DPDK looks for cards only then.
-            self.switch.card = self._wire.switch
+            self.switch.cards = [self._wire.switch]
 
     def start(self) -> None:
         self.sender = self.receiver = self._join()
