@@ -93,7 +93,8 @@ class Shape:
             "root=/dev/vda rw console=ttyS0 quiet audit=0 net.ifnames=0",
             # A real processor's mitigations belong to what is measured.
             *([self.like.kernel] if self.accel == "tcg" else []),
-            *(["intel_iommu=on iommu=pt"] if self.iommu else []),
+            # iomem: registers of a card that vfio-pci has can be set from outside nevertheless (see testbeds/wire.py).
+            *(["intel_iommu=on iommu=pt iomem=relaxed"] if self.iommu else []),
             *(["threadirqs"] if self.threaded_irqs else []),
             # Symbols stay put.
             "nokaslr",

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
-"""The lab's two network cards, for real: what the generator sends goes through a switch and a virtual machine, and comes back: as fast as
-it goes, and at a rate."""
+"""The lab's network cards, for real: what the generator sends goes through a switch and a virtual machine, and comes back: as fast as it
+goes, and at a rate; or it goes from card to card through a switch that sleeps until it is interrupted."""
 
 from __future__ import annotations
 
@@ -9,8 +9,10 @@ import time
 import pytest
 
 from vsprof.runner.experiment import SWITCHES
+from vsprof.testbeds import wire
 from vsprof.testbeds.lab import Lab
 from vsprof.workloads.endpoints.base import Frames
+from vsprof.workloads.topologies.p2p_paced import P2pPaced
 from vsprof.workloads.topologies.pvp_paced import PvpPaced
 from vsprof.workloads.topologies.pvp_wire import PvpWire
 from vsprof.workloads.traffic import counted
@@ -83,3 +85,49 @@ def test_at_a_rate_each_frame_is_at_each_hop_and_timed_and_a_full_card_drops(nam
 def gained(hops: list[dict[str, int]]) -> dict[str, int]:
     """Frames at each hop since the one before the last."""
     return {hop: hops[-1][hop] - hops[-2][hop] for hop in hops[-1]}
+
+
+PERIOD_S, LOOKED_S = 1e-3, 2
+THROTTLE_US = 8000
+"""Much longer than between two frames, and than the emulated host needs for one."""
+
+
+def test_a_cards_interrupts_wake_the_switch_on_the_cpu_and_as_often_as_asked() -> None:
+    options = {"forward": "wire", "rx": "interrupt", "irq_cpu": "switch"}
+    with Lab() as host:
+        host.boot(**P2pPaced.boots(options))
+        switch = SWITCHES["vhost-switch"](host, host.plan(), options)
+        topology = P2pPaced(host, switch, switch.plan, "card", options, 64)
+        topology.boot()
+        switch.start()
+        topology.start()
+        switch.ready()
+        probe, card = topology.sender.probe(), switch.cards[0]
+        probe.send(PERIOD_S, 64)
+        rates = interrupts_per_second(host, card)
+        assert rates[1] > 100
+        assert rates[0] + rates[2] + rates[3] == 0
+        wire.steer_interrupts(host, card, 0)
+        # The first may still come to the old one.
+        rates = interrupts_per_second(host, card)
+        assert rates[0] > 100 > rates[1]
+        wire.throttle_interrupts(host, card, THROTTLE_US)
+        # 125, at most; 31, did the card count otherwise.
+        assert 40 < sum(interrupts_per_second(host, card)) < 1.1e6 / THROTTLE_US
+        probe.pause()
+        time.sleep(0.5)
+        report = probe.report()
+        assert report.received == report.offered > 1000
+        topology.check()
+        topology.close()
+
+
+def interrupts_per_second(host: Lab, card: str) -> list[float]:
+    """By CPU, of the card, for what it received."""
+    seen = []
+    for wait in (LOOKED_S, 0):
+        uptime, line = host.run(rf"cat /proc/uptime; grep -F 'vfio-msix[1]({card})' /proc/interrupts").stdout.splitlines()
+        seen.append((float(uptime.split()[0]), list(map(int, line.split()[1 : 1 + host.cpus]))))
+        time.sleep(wait)
+    (began, before), (ended, after) = seen
+    return [(late - early) / (ended - began) for early, late in zip(before, after, strict=True)]

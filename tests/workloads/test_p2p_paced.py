@@ -133,7 +133,7 @@ def test_a_host_without_a_cpu_for_the_generator_or_without_a_wire_is_told_of():
 
 @pytest.mark.parametrize(
     ("vector", "status", "written"),
-    [(0x81, 0, {0x1684: 500 << 2}), (0x80, 0, {0x1680: 500 << 2}), (0x01, 1, {})],
+    [(0x81, 0, {0x1684: 488}), (0x80, 0, {0x1680: 488}), (0x01, 1, {})],
 )
 def test_the_interval_goes_to_the_vector_of_the_first_receive_queue(tmp_path, vector, status, written):
     registers = bytearray(0x20000)
