@@ -105,12 +105,12 @@ def test_a_cards_interrupts_wake_the_switch_on_the_cpu_and_as_often_as_asked() -
         probe, card = topology.sender.probe(), switch.cards[0]
         probe.send(PERIOD_S, 64)
         rates = interrupts_per_second(host, card)
-        assert rates[1] > 100
+        assert rates[1] > 50
         assert rates[0] + rates[2] + rates[3] == 0
         wire.steer_interrupts(host, card, 0)
         # The first may still come to the old one.
         rates = interrupts_per_second(host, card)
-        assert rates[0] > 100 > rates[1]
+        assert rates[0] > 50 > rates[1]
         wire.throttle_interrupts(host, card, THROTTLE_US)
         # 125, at most; 31, did the card count otherwise.
         assert 40 < sum(interrupts_per_second(host, card)) < 1.1e6 / THROTTLE_US
