@@ -112,8 +112,8 @@ def test_a_cards_interrupts_wake_the_switch_on_the_cpu_and_as_often_as_asked() -
         rates = interrupts_per_second(host, card)
         assert rates[0] > 50 > rates[1]
         wire.throttle_interrupts(host, card, THROTTLE_US)
-        # 125, at most; 31, did the card count otherwise.
-        assert 40 < sum(interrupts_per_second(host, card)) < 1.1e6 / THROTTLE_US
+        # 125, and up to as many for what the card owes when the worker asks again; a quarter of that, did the card count otherwise.
+        assert 70 < sum(interrupts_per_second(host, card)) < 2.2e6 / THROTTLE_US
         probe.pause()
         time.sleep(0.5)
         report = probe.report()
