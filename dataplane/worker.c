@@ -507,7 +507,8 @@ static void maybe_sleep(struct worker *worker, bool busy)
 	if (plane.options.rx == RX_INTERRUPT || now - worker->last_frame > plane.options.idle_us * rte_get_tsc_hz() / US_PER_S) {
 		sleep_until_frame(worker);
 		look_at_clock(worker);
-		worker->now = worker->last_frame = rte_rdtsc();
+		/* When the last frame came stays: a card also interrupts for one that was polled before, and then the worker sleeps on. */
+		worker->now = rte_rdtsc();
 	}
 }
 
