@@ -376,74 +376,83 @@ def test_a_collector_gets_its_options_and_says_so_in_the_facts(monkeypatch, opti
     assert not left_out
 
 
+class Bed(contextlib.nullcontext):
+    """A testbed that writes down when it is booted."""
+
+    name, clock = "lab", EMULATED
+
+    def __init__(self, order, thrown_away):
+        super().__init__(self)
+        self.order, self.thrown_away = order, thrown_away
+
+    def plan(self):
+        return None
+
+    def facts(self):
+        return {}
+
+    def run(self, command, timeout=60, check=True):
+        return SimpleNamespace(stdout="7.2.12 #1 SMP\n" if "uname" in command else "")
+
+    def boot(self, kernel, **more):
+        self.order.append((kernel, more))
+
+
+class Part:
+    """A switch, and a topology, that is there at once."""
+
+    plan = None
+    sender_port = receiver_port = Port("p1", "vhost-net", "p1")
+
+    def __init__(self, name, order, seen):
+        self.name, self.order, self.seen = name, order, seen
+
+    def stop(self):
+        self.seen.append(self.name)
+
+    def close(self):
+        self.seen.append(f"closed {self.name}")
+
+    def placement(self):
+        return Placement([], {})
+
+    def facts(self):
+        return {}
+
+    def boot(self):
+        self.order.append("boot")
+
+    def start(self):
+        self.order.append(self.name)
+
+    def ready(self):
+        return None
+
+
 @pytest.mark.parametrize("iommu", [False, True])
 @pytest.mark.parametrize("kernel", [None, "forky"])
 @pytest.mark.parametrize(("thrown_away", "stopped"), [(False, ["topology", "switch"]), (True, ["closed topology"])])
 def test_what_ends_with_its_testbed_is_not_stopped_before(tmp_path, monkeypatch, thrown_away, stopped, kernel, iommu):
-    seen: list[str] = []
-
-    class Bed(contextlib.nullcontext):
-        name, clock = "lab", EMULATED
-
-        def plan(self):
-            return None
-
-        def facts(self):
-            return {}
-
-        def run(self, command, timeout=60, check=True):
-            return SimpleNamespace(stdout="7.2.12 #1 SMP\n" if "uname" in command else "")
-
-        def boot(self, kernel, **more):
-            order.append((kernel, more))
-
-    class Part:
-        """A switch, and a topology, that is there at once."""
-
-        plan = None
-        sender_port = receiver_port = Port("p1", "vhost-net", "p1")
-
-        def __init__(self, name):
-            self.name = name
-
-        def stop(self):
-            seen.append(self.name)
-
-        def close(self):
-            seen.append(f"closed {self.name}")
-
-        def placement(self):
-            return Placement([], {})
-
-        def facts(self):
-            return {}
-
-        def boot(self):
-            order.append("boot")
-
-        def start(self):
-            order.append(self.name)
-
-        def ready(self):
-            return None
+    seen, order = [], []
 
     class Path(Part):
         def __init__(self, *_):
-            super().__init__("topology")
+            super().__init__("topology", order, seen)
 
         @classmethod
         def boots(cls, options):
             return {"iommu": True} if "rx" in options else {}
 
-    order = []
-    host = Bed()
-    host.thrown_away = thrown_away
-    monkeypatch.setitem(experiments.SWITCHES, "kernel-ovs", lambda *_: Part("switch"))
+    monkeypatch.setitem(experiments.SWITCHES, "kernel-ovs", lambda *_: Part("switch", order, seen))
     monkeypatch.setitem(experiments.TOPOLOGIES, "vm2vm", Path)
     options = {**({"kernel": kernel} if kernel else {}), **({"rx": "interrupt"} if iommu else {})}
     case = replace(PLAN.case, options=options)
     outcome = run.execute(
-        host, Plan("r001", case, 1, ()), Setting("vm2vm", Windows(), [], frozenset()), tmp_path / "r001", lambda text: None
+        Bed(order, thrown_away),
+        Plan("r001", case, 1, ()),
+        Setting("vm2vm", Windows(), [], frozenset()),
+        tmp_path / "r001",
+        lambda text: None,
     )
     assert seen == stopped
     # First of all: a testbed may come up with virtual machines that are booted, and a card is there before DPDK looks for any.
