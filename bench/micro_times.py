@@ -17,7 +17,6 @@ import subprocess
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from pathlib import Path
 
 from vsprof.bench import messages, microbenchmarks, native
 from vsprof.bench.microbenchmarks import IN_LAB, LINE, PROGRAM
@@ -215,8 +214,8 @@ def modelled(wanted: Sequence[Timed], profile: Profile, quantum_us: float, round
 
 @contextlib.contextmanager
 def clocked(profile: Profile, quantum_us: float, say: Say) -> Iterator[tuple[Lab, Model]]:
-    """A lab that can run by the clock of ``profile``, and the model that drives it. Its kernel mitigates what this machine's does."""
-    like = likeness.of(Path("/proc/cpuinfo").read_text(), likeness.this_machines())
+    """A lab that can run by the clock of ``profile``, and the model that drives it. Its kernel is like this machine's."""
+    like = likeness.this_machine()
     with Lab(say=say, plugins=[Model.emulator_plugin], clock=MODELLED, like=like) as host, contextlib.ExitStack() as undo:
         model = Model(host, quantum_us=quantum_us)
         # As it was loaded: it need not be one of those that have a name.

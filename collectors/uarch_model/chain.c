@@ -58,6 +58,14 @@ uint32_t chain_once(const struct chain *chain, const struct profile *profile)
 	return most;
 }
 
+uint32_t chain_condition(const struct chain *chain, const struct profile *profile)
+{
+	uint32_t ready[PLACES] = {0};
+
+	once_round(chain, profile->l1d_latency, ready);
+	return latest(ready, IN_ALL_FLAGS);
+}
+
 uint32_t chain_cycles(const struct chain *chain, const struct profile *profile)
 {
 	uint32_t ready[PLACES] = {0}, before[PLACES], load = profile->l1d_latency;

@@ -22,6 +22,8 @@ void chain_begin(struct chain *chain);
 void chain_add(struct chain *chain, const uint8_t *bytes, size_t length);
 /* Cycles of the longest chain of one time through, with all that it needs at hand; of instructions in the table. */
 uint32_t chain_once(const struct chain *chain, const struct profile *profile);
+/* The same until the flags are known that it leaves behind, by which a conditional branch at its end goes. */
+uint32_t chain_condition(const struct chain *chain, const struct profile *profile);
 /* Cycles of CHAIN_ROUNDS times round; 0 if it is not known. */
 #define CHAIN_ROUNDS 12 /* so that chains that come to the same register only each second, third or fourth time count as they are */
 uint32_t chain_cycles(const struct chain *chain, const struct profile *profile);

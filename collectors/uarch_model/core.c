@@ -10,22 +10,6 @@
 	{&(core)->dtlb[0], &(core)->dtlb[1], &(core)->dtlb[2], &(core)->itlb[0], &(core)->itlb[1], &(core)->itlb[2], &(core)->stlb, \
 		&(core)->stlb_1g, &(core)->stlb_code}
 
-uint16_t block_chain(const struct block *block, uint32_t chain, uint32_t rounds)
-{
-	uint64_t takes = (uint64_t)chain * CHAIN_PART / rounds, flow = block->flow;
-
-	return takes <= flow ? 0 : takes - flow > UINT16_MAX ? UINT16_MAX : (uint16_t)(takes - flow);
-}
-
-uint16_t block_flow(const struct profile *profile, const struct block *block, uint32_t chain)
-{
-	uint64_t flow = (uint64_t)(block->instructions - block->fused) * CHAIN_PART / profile->core_width;
-	uint64_t waits = (uint64_t)chain * CHAIN_PART;
-
-	flow += waits > flow ? (waits - flow) * profile->core_chain_permille / 1000 : 0;
-	return flow > UINT16_MAX ? UINT16_MAX : (uint16_t)flow;
-}
-
 static const struct block nowhere = {.kind = BRANCH_OTHER, .length = 1};
 
 static bool init_tlbs(struct core *core, const struct profile *p)

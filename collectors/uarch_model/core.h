@@ -41,23 +41,14 @@ struct block {
 	uint8_t kind; /* enum branch_kind of the last instruction */
 	bool user;
 	uint8_t atomics, pauses, ports; /* how many of the instructions; ports: IN, OUT */
-	uint16_t flow;                  /* CHAIN_PARTs that it takes if nothing misses, see block_flow */
+	uint8_t resolve;                /* of a conditional branch: cycles beyond `flow` until its condition is known */
+	uint16_t flow;                  /* CHAIN_PARTs that it takes if nothing misses, see pace.h */
 	uint16_t chain;                 /* of a loop in one block: cycles by which its chain takes longer each time, in CHAIN_PARTs */
 	bool fused;                     /* the last two instructions are one to the core: a comparison or the like, and a branch */
 	uint8_t way; /* user, and SPECIAL_WAY if there are atomics, pauses or ports: what core_block must look at, in one byte */
 };
 
 #define CHAIN_PART 64
-/*
- * What a loop in one block takes longer each time round than its instructions' flow: `chain` cycles of `rounds` rounds. No more than
- * there is room for, which are 1023 cycles.
- */
-uint16_t block_chain(const struct block *block, uint32_t chain, uint32_t rounds);
-/*
- * What a block takes where nothing misses: as long as the core's width lets its instructions through, two that are fused as one; and a
- * part of what the longest chain of dependent ones in it takes beyond. The rest of that chain other blocks hide.
- */
-uint16_t block_flow(const struct profile *profile, const struct block *block, uint32_t chain);
 
 /*
  * QEMU keeps one translation of a piece of code for all processes that have it mapped, wherever they have it: a library's block

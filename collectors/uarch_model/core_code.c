@@ -132,9 +132,14 @@ static void mispredicted(struct core *core)
 	core->steered_at = core->retired;
 }
 
+/*
+ * Until its condition is known the wrong way is gone, so that what the condition waits for is hidden by nothing: the branch resolution
+ * time of interval analysis (see cpi.h).
+ */
 void core_mispredicted(struct core *core, const struct block *block)
 {
 	mispredicted(core);
+	core->now->stall_branch += core->previous->resolve;
 	core_run(core, block);
 }
 
@@ -154,20 +159,24 @@ static void branch(struct core *core, const struct block *from, uint64_t to)
 		return;
 	}
 	core->now->branches++;
-	if (core->branches_modelled && !core->blind && !predictor_resolve(&core->predictor, kind, from->pc, block_next(from), to))
-		mispredicted(core);
+	if (!core->branches_modelled || core->blind || predictor_resolve(&core->predictor, kind, from->pc, block_next(from), to))
+		return;
+	mispredicted(core);
+	/* Where it went wrong is known when the address is there, which comes from the stack. */
+	core->now->stall_branch += kind == BRANCH_RETURN ? core->profile->l1d_latency : 0;
 }
 
 /*
- * No front end takes more than one taken branch in a cycle, and some need longer for a call or a return. It may be ahead of the flow of
- * instructions, as far as the queue between them goes; where branches come so densely that it is not, they are what limits.
+ * A front end takes one taken branch in a cycle or somewhat more, and some need longer for a call or a return. It may be ahead of the flow
+ * of instructions, as far as the queue between them goes; where branches come so densely that it is not, they are what limits.
  */
 static void transfer(struct core *core, enum branch_kind kind)
 {
 	const struct profile *p = core->profile;
 	bool calls = kind == BRANCH_CALL || kind == BRANCH_INDIRECT_CALL || kind == BRANCH_RETURN;
 	uint64_t flow = core->flow - core->transferred_at;
-	uint64_t cost = (core->taken - core->taken_at + (calls ? p->core_call_cycles : 1)) * CHAIN_PART;
+	uint64_t jumps = core->taken - core->taken_at + !calls;
+	uint64_t cost = jumps * p->core_taken_permille * CHAIN_PART / 1000 + (calls ? p->core_call_cycles * CHAIN_PART : 0);
 	uint64_t ahead = core->front_ahead + flow, left = ahead > cost ? ahead - cost : 0;
 
 	core->transferred_at = core->flow;

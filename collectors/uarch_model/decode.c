@@ -79,6 +79,37 @@ static uint8_t operand_bytes_0f(uint8_t opcode, bool quad)
 	return 16;
 }
 
+/* Group 15 (0F AE): with a register fences and, behind F3, the bases of FS and GS; with memory the state of FPU and vectors. */
+static enum slow slow_15(uint8_t modrm, bool repeat)
+{
+	static const enum slow memory[8] = {[0] = SLOW_XSAVE, [1] = SLOW_XRSTOR, [4] = SLOW_XSAVE, [5] = SLOW_XRSTOR, [6] = SLOW_XSAVE};
+	uint8_t operation = modrm >> 3 & 7;
+
+	if (modrm >> 6 != 3)
+		return memory[operation];
+	if (repeat)
+		return operation == 2 || operation == 3 ? SLOW_WRFSBASE : SLOW_NONE;
+	return operation == 5 ? SLOW_LFENCE : operation == 6 ? SLOW_MFENCE : SLOW_NONE;
+}
+
+static enum slow slow_0f(uint8_t opcode, uint8_t modrm, bool word, bool repeat)
+{
+	bool memory = modrm >> 6 != 3;
+
+	switch (opcode) {
+	case 0x01:
+		return modrm == 0xf9 ? SLOW_RDTSCP : SLOW_NONE;
+	case 0x31:
+		return SLOW_RDTSC;
+	case 0xae:
+		return word ? SLOW_NONE : slow_15(modrm, repeat); /* 66: CLWB, CLFLUSHOPT */
+	case 0xc7: /* group 9: XRSTORS, XSAVEC, XSAVES */
+		return !memory ? SLOW_NONE : (modrm >> 3 & 7) == 3 ? SLOW_XRSTOR : (modrm >> 3 & 6) == 4 ? SLOW_XSAVE : SLOW_NONE;
+	default:
+		return SLOW_NONE;
+	}
+}
+
 static void decode_0f(struct decoded *d, const uint8_t *at, const uint8_t *end, uint8_t rex)
 {
 	uint8_t opcode = *at++, modrm = at < end ? *at : 0;
@@ -129,11 +160,12 @@ struct decoded decode(const uint8_t *bytes, size_t length)
 {
 	struct decoded d = {.kind = BRANCH_NONE, .bytes = 16};
 	const uint8_t *at = bytes, *end = bytes + length;
-	bool repeat = false, repeat_any = false;
+	bool word = false, repeat = false, repeat_any = false;
 	uint8_t rex = 0;
 
 	for (; at < end && is_prefix(*at); at++) {
 		d.atomic |= *at == 0xf0;
+		word |= *at == 0x66;
 		repeat |= *at == 0xf3;
 		repeat_any |= *at == 0xf2 || *at == 0xf3;
 	}
@@ -144,8 +176,11 @@ struct decoded decode(const uint8_t *bytes, size_t length)
 	uint8_t opcode = *at++;
 	d.port = is_port(opcode);
 	d.bytes = opcode != 0x0f ? operand_bytes(opcode, rex & 8) : at < end ? operand_bytes_0f(*at, rex & 8) : 16;
-	if (opcode == 0x0f && at < end)
+	if (opcode == 0x0f && at < end) {
+		d.slow = slow_0f(*at, at + 1 < end ? at[1] : 0, word, repeat);
 		decode_0f(&d, at, end, rex);
+	} else if (opcode == 0x9d)
+		d.slow = SLOW_POPF;
 	else if ((opcode & 0xf0) == 0x70 || (opcode & 0xfc) == 0xe0)
 		direct(&d, BRANCH_CONDITIONAL, at, end, 1);
 	else if (opcode == 0xeb)

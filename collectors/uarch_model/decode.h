@@ -27,9 +27,13 @@ enum special {
 /* Repeated string instructions whose accesses are known by where their registers point before and after. */
 enum repeat { REPEAT_NONE, REPEAT_MOVS, REPEAT_STOS };
 
+/* Instructions that keep others from running beside them, and that common programs or a kernel's switch of threads have. */
+enum slow { SLOW_NONE, SLOW_RDTSC, SLOW_RDTSCP, SLOW_LFENCE, SLOW_MFENCE, SLOW_POPF, SLOW_XSAVE, SLOW_XRSTOR, SLOW_WRFSBASE };
+
 struct decoded {
 	enum branch_kind kind;
 	enum special special;
+	enum slow slow;
 	bool atomic; /* LOCK prefix */
 	bool port;   /* IN, OUT, INS, OUTS */
 	enum repeat repeat;

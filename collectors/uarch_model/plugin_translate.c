@@ -5,8 +5,8 @@
 #include <pthread.h>
 #include <stdlib.h>
 
-#include "chain.h"
 #include "decode.h"
+#include "pace.h"
 
 /* Blocks live until the flush after the next: a core's last block is looked at once more after a flush. */
 struct arena {
@@ -89,20 +89,19 @@ static void instrument_hooks(struct qemu_plugin_insn *instruction, bool returns)
 			qemu_plugin_register_vcpu_insn_exec_cb(instruction, on_hook, QEMU_PLUGIN_CB_R_REGS, (void *)i);
 }
 
-/* How long a block takes if nothing misses; and one that branches to its own begin, by the chain from each time round to the next. */
-static void take_chains(struct block *block, const struct qemu_plugin_tb *tb)
+/* How long a block takes if nothing misses. */
+static void take_pace(struct block *block, const struct qemu_plugin_tb *tb)
 {
-	static __thread struct chain chain;
+	static __thread struct pace pace;
 	uint8_t bytes[LONGEST_INSTRUCTION + 1];
 
-	chain_begin(&chain);
+	pace_begin(&pace, &profile);
 	for (size_t i = 0; i < block->instructions; i++) {
 		struct qemu_plugin_insn *instruction = qemu_plugin_tb_get_insn(tb, i);
-		chain_add(&chain, bytes, qemu_plugin_insn_data(instruction, bytes, sizeof(bytes)));
+		size_t length = qemu_plugin_insn_data(instruction, bytes, sizeof(bytes));
+		pace_add(&pace, qemu_plugin_insn_vaddr(instruction), bytes, length);
 	}
-	block->flow = block_flow(&profile, block, chain_once(&chain, &profile));
-	if (block->kind == BRANCH_CONDITIONAL && block->target == block->pc)
-		block->chain = block_chain(block, chain_cycles(&chain, &profile), CHAIN_ROUNDS);
+	pace_end(&pace, block);
 }
 
 /* Whether the block's last two instructions are taken as one. */
@@ -161,6 +160,6 @@ void on_translation(qemu_plugin_id_t id, struct qemu_plugin_tb *tb)
 	block->way = block->user | (block->atomics || block->pauses || block->ports ? SPECIAL_WAY : 0);
 	block->fused = ends_fused(block, tb);
 	if (wanted == MODEL)
-		take_chains(block, tb);
+		take_pace(block, tb);
 	qemu_plugin_register_vcpu_tb_exec_cb(tb, wanted == COUNT ? on_block_counted : on_blocks(block), QEMU_PLUGIN_CB_NO_REGS, block);
 }

@@ -78,8 +78,8 @@ static int check(const struct profile *p, char *error, size_t size)
 		return snprintf(error, size, "llc.sets, llc.ways: need at least one set and 1 to 64 ways"), -1;
 	if (p->llc_policy > LLC_VICTIM)
 		return snprintf(error, size, "llc.policy: 0, 1 or 2, not %u", p->llc_policy), -1;
-	if (!p->core_width || !p->core_rob || !p->core_call_cycles)
-		return snprintf(error, size, "core.width, core.rob, core.call_cycles: must not be 0"), -1;
+	if (!p->core_width || !p->core_rob || !p->core_call_cycles || !p->core_taken_permille)
+		return snprintf(error, size, "core.width, core.rob, core.call_cycles, core.taken_permille: must not be 0"), -1;
 	if (p->core_exposed_l2_permille > 1000 || p->core_overlap_permille > 1000 || p->walk_exposed_permille > 1000 ||
 		p->core_chain_permille > 1000)
 		return snprintf(error, size,

@@ -30,7 +30,10 @@ enum llc_policy { LLC_INCLUSIVE, LLC_NON_INCLUSIVE, LLC_VICTIM };
 	X(core_rob, "core.rob")                     /* reorder buffer: instructions in flight */                                     \
 	X(core_mispredict, "core.mispredict")       /* cycles */                                                                     \
 	X(core_fetch_ahead, "core.fetch_ahead")     /* cycles by which code is asked for before it is needed */                      \
-	X(core_call_cycles, "core.call_cycles")     /* a call or a return takes so long in the front end; a jump 1 */            \
+	X(core_line_ops, "core.line_ops")           /* of a line of code: delivered at once; 0: as many as there are */              \
+	X(core_line_cycles, "core.line_cycles")     /* for each further group of so many */                                          \
+	X(core_call_cycles, "core.call_cycles")     /* a call or a return takes so long in the front end */                          \
+	X(core_taken_permille, "core.taken_permille") /* and another taken branch, of a cycle */                                     \
 	X(core_chain_permille, "core.chain_permille") /* of what a block's chain takes longer than its flow, the part not hidden, fitted */ \
 	X(core_exposed_l2_permille, "core.exposed_l2_permille")   /* of an L2 hit's extra latency, the part not hidden, fitted */    \
 	X(core_overlap_permille, "core.overlap_permille")         /* of a long miss in another's shadow, the part paid, fitted */    \
@@ -71,6 +74,9 @@ enum llc_policy { LLC_INCLUSIVE, LLC_NON_INCLUSIVE, LLC_VICTIM };
 	X(cost_ipi, "cost.ipi")                     /* from one core's request to the other's interrupt, beyond cost.interrupt */    \
 	X(cost_vm_entry, "cost.vm_entry")           /* VMRUN and the exit that ends it */                                            \
 	X(cost_atomic, "cost.atomic") X(cost_pause, "cost.pause")                                                                    \
+	X(cost_rdtsc, "cost.rdtsc") X(cost_lfence, "cost.lfence") X(cost_mfence, "cost.mfence") X(cost_popf, "cost.popf")            \
+	X(cost_xsave, "cost.xsave") X(cost_xrstor, "cost.xrstor") /* with and without their suffixes, and FXSAVE, FXRSTOR */         \
+	X(cost_wrfsbase, "cost.wrfsbase")           /* WRFSBASE, WRGSBASE */                                                         \
 	X(cost_apic, "cost.apic")                   /* access to a register of the core's own local APIC */                          \
 	X(cost_mmio, "cost.mmio") X(cost_mmio_write, "cost.mmio_write") /* a load, a store of a device's register */                 \
 	X(cost_port_io, "cost.port_io")             /* IN, OUT */                                                                    \

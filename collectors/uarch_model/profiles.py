@@ -81,7 +81,10 @@ class Core(Strict):
     rob: Positive
     mispredict: Number
     fetch_ahead: Number
+    line_ops: Number
+    line_cycles: Number
     call_cycles: Positive
+    taken_permille: Positive
     chain_permille: Permille
     exposed_l2_permille: Permille
     overlap_permille: Permille
@@ -162,6 +165,13 @@ class Cost(Strict):
     vm_entry: Number
     atomic: Number
     pause: Number
+    rdtsc: Number
+    lfence: Number
+    mfence: Number
+    popf: Number
+    xsave: Number
+    xrstor: Number
+    wrfsbase: Number
     apic: Number
     mmio: Number
     mmio_write: Number

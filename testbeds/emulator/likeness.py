@@ -4,6 +4,9 @@
 Retpolines and AMD's safe return make every indirect call and every return of a kernel a mispredicted one. Where the lab's times are set
 against those of a machine that has them, the lab's kernel must have them, too. What shows in code is followed: retpolines, return
 thunks, page tables of the kernel's own, and a VERW at each exit. What a processor does by itself (IBRS) or by microcode is not modelled.
+
+By itself the lab has CPUs without a tick (nohz_full), for which the kernel accounts for time at each entry and exit. Another machine's
+kernel mostly has none, and then the lab's has none either.
 """
 
 from __future__ import annotations
@@ -26,12 +29,18 @@ BY_CODE = (
 )
 
 
+NO_TICK = "/sys/devices/system/cpu/nohz_full"
+"""The list of CPUs without a tick; no such file where the kernel can't have any."""
+
+
 @dataclass(frozen=True)
 class Likeness:
     """A processor in QEMU's words, appended to its model, and the kernel's arguments about mitigations."""
 
     processor: str
     kernel: str
+    ticks: bool = False
+    """Whether all CPUs have a tick."""
 
     @property
     def name(self) -> str:
@@ -43,8 +52,8 @@ ITSELF = Likeness("", "mitigations=off")
 """Emulation leaks nothing across privilege levels, and mitigations only cost instructions."""
 
 
-def of(cpuinfo: str, vulnerabilities: Mapping[str, str]) -> Likeness:
-    """``cpuinfo``: as /proc/cpuinfo; ``vulnerabilities``: the texts below ``VULNERABILITIES`` by file."""
+def of(cpuinfo: str, vulnerabilities: Mapping[str, str], ticks: bool = False) -> Likeness:
+    """``cpuinfo``: as /proc/cpuinfo; ``vulnerabilities``: the texts below ``VULNERABILITIES`` by file; ``ticks``: see ``Likeness``."""
     first = dict(line.split(":", 1) for line in cpuinfo.partition("\n\n")[0].splitlines() if ":" in line)
     about = {key.strip(): value.strip() for key, value in first.items()}
     processor = ""
@@ -52,7 +61,7 @@ def of(cpuinfo: str, vulnerabilities: Mapping[str, str]) -> Likeness:
     if about.get("vendor_id") == "AuthenticAMD":
         processor = f",family={about['cpu family']},model={about['model']}"
     arguments = [there if has in vulnerabilities.get(name, "") else gone for name, has, there, gone in BY_CODE]
-    return Likeness(processor, " ".join(arguments))
+    return Likeness(processor, " ".join(arguments), ticks)
 
 
 def in_words(vulnerabilities: Mapping[str, str]) -> str:
@@ -64,3 +73,10 @@ def in_words(vulnerabilities: Mapping[str, str]) -> str:
 def this_machines() -> dict[str, str]:
     """The files below ``VULNERABILITIES``; none where the kernel has no such folder."""
     return {one.name: one.read_text().strip() for one in sorted(Path(VULNERABILITIES).glob("*"))}
+
+
+def this_machine() -> Likeness:
+    """The one that this program runs on."""
+    no_tick = Path(NO_TICK)
+    ticks = not no_tick.exists() or no_tick.read_text().strip() in ("", "(null)")
+    return of(Path("/proc/cpuinfo").read_text(), this_machines(), ticks)

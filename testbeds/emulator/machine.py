@@ -98,7 +98,8 @@ class Shape:
             *(["threadirqs"] if self.threaded_irqs else []),
             # Symbols stay put.
             "nokaslr",
-            f"isolcpus=managed_irq,domain,{pinned} nohz_full={pinned} rcu_nocbs={pinned} irqaffinity=0",
+            f"isolcpus=managed_irq,domain,{pinned} irqaffinity=0",
+            *([] if self.like.ticks else [f"nohz_full={pinned} rcu_nocbs={pinned}"]),
             f"hugepagesz=2M hugepages={HUGEPAGES} transparent_hugepage=never",
             # The emulated clock follows this machine's, whose pauses would make the kernel distrust the TSC.
             "tsc=reliable no_timer_check nowatchdog",

@@ -57,3 +57,15 @@ def test_a_lab_by_itself_has_none_and_its_snapshot_another_name():
     kvm = Shape(accel="kvm", like=like)
     assert kvm.accelerator()[-1] == "host,pmu=on"
     assert "spectre_v2" not in kvm.kernel_arguments()
+
+
+def test_cpus_have_a_tick_where_the_other_machines_have_one():
+    like = likeness.of(CPUINFO.format(vendor="AuthenticAMD", family=25), ZEN4, ticks=True)
+    arguments = Shape(like=like).kernel_arguments()
+    assert "nohz_full" not in arguments
+    assert "rcu_nocbs" not in arguments
+    # They are still left to who is pinned there.
+    assert "isolcpus=managed_irq,domain,1-3" in arguments
+    without = likeness.of(CPUINFO.format(vendor="AuthenticAMD", family=25), ZEN4)
+    assert "nohz_full=1-3" in Shape(like=without).kernel_arguments()
+    assert Shape(like=like).name != Shape(like=without).name

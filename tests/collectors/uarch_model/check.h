@@ -56,6 +56,7 @@ static inline struct profile default_profile(void)
 		.core_mispredict = 20,
 		.core_fetch_ahead = 0,
 		.core_call_cycles = 1,
+		.core_taken_permille = 1000,
 		.core_chain_permille = 200,
 		.core_exposed_l2_permille = 500,
 		.core_overlap_permille = 250,

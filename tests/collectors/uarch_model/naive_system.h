@@ -753,6 +753,12 @@ static inline bool naive_same(uint64_t one, uint64_t other)
 	return one % KIB4 == other % KIB4;
 }
 
+/* How long after the branch at its end comes it is known where that goes. */
+static inline uint64_t naive_known_late(const struct naive_core *core, const struct block *from)
+{
+	return from->kind == BRANCH_CONDITIONAL ? from->resolve : from->kind == BRANCH_RETURN ? core->system->profile.l1d_latency : 0;
+}
+
 static inline void naive_leave(struct naive_core *core, const struct block *from, uint64_t to)
 {
 	const struct profile *p = &core->system->profile;
@@ -779,7 +785,7 @@ static inline void naive_leave(struct naive_core *core, const struct block *from
 						   : naive_resolve(&core->predictor, kind, from->pc, next, to);
 	now->branch_misses += !right;
 	core->steered = !right;
-	now->stall_branch += right ? 0 : p->core_mispredict;
+	now->stall_branch += right ? 0 : p->core_mispredict + naive_known_late(core, from);
 }
 
 /* Into the block that accessed a device and was left there; but not by its own branch. */
@@ -816,14 +822,17 @@ static inline bool naive_transfers(const struct block *from)
 	}
 }
 
-/* Each taken branch is a cycle of the front end's, a call or return more; it is ahead by up to eight. */
+/* Each taken branch takes the front end its time, a call or return another; it is ahead by up to eight cycles. */
 static inline void naive_transfer(struct naive_core *core, enum branch_kind kind)
 {
 	const struct profile *p = &core->system->profile;
-	uint64_t flow = core->flow - core->transferred_at, cost = 64 * (1 + core->taken);
+	uint64_t flow = core->flow - core->transferred_at, cost = 0;
 
 	if (kind == BRANCH_CALL || kind == BRANCH_INDIRECT_CALL || kind == BRANCH_RETURN)
-		cost += 64 * (p->core_call_cycles - 1);
+		cost = 64 * p->core_call_cycles;
+	else
+		core->taken++;
+	cost += core->taken * p->core_taken_permille * 64 / 1000;
 	core->transferred_at = core->flow;
 	core->taken = 0;
 	core->front += flow;

@@ -21,6 +21,7 @@ static uint32_t cycles(takes_t takes, const uint8_t *code)
 }
 
 #define ONCE(takes, instructions) EQUAL(cycles(chain_once, ASSEMBLED(instructions)), takes)
+#define KNOWN(after, instructions) EQUAL(cycles(chain_condition, ASSEMBLED(instructions)), after)
 #define TAKES(per_round, instructions) EQUAL(cycles(chain_cycles, ASSEMBLED(instructions)), (per_round) * CHAIN_ROUNDS)
 
 int main(void)
@@ -73,6 +74,12 @@ int main(void)
 	ONCE(1, I("add rax, rbx") I("add rcx, rdx"));
 	ONCE(3, I("add rax, rbx") I("add rax, rdx") I("add rax, rsi"));
 	ONCE(9, I("mov rdx, [rdx]") I("mov rax, [rdx]") I("test rax, rax") I("jne 1b"));
+	/* The condition of the branch at the end, and not what else goes on. */
+	KNOWN(1, I("imul rax, rbx") I("cmp rcx, rdx") I("jne 1b"));
+	KNOWN(4, I("imul rax, rbx") I("test rax, rax") I("jne 1b"));
+	KNOWN(5, I("cmp byte ptr [rsi], 0") I("jne 1b"));
+	KNOWN(10, I("mov rdx, [rdx]") I("mov rax, [rdx]") I("add rax, 1") I("test rax, rax") I("jne 1b"));
+	KNOWN(0, I("mov rdx, [rdx]") I("jne 1b"));
 	/* What is not known is passed over. */
 	ONCE(2, I("add rax, rbx") I("cpuid") I("add rax, rdx"));
 	return 0;

@@ -116,6 +116,7 @@ static void make_blocks(struct random *random)
 		b->kind = (uint8_t)random_below(random, BRANCH_OTHER + 1);
 		b->target = blocks[random_below(random, (uint32_t)i + 1)].pc;
 		b->user = !(b->pc >> 63);
+		b->resolve = (uint8_t)random_below(random, 30);
 		if (random_once_in(random, 5)) {
 			b->kind = BRANCH_CONDITIONAL;
 			b->target = b->pc;
@@ -438,6 +439,7 @@ static struct profile any_profile(struct random *random)
 
 	p.core_fetch_ahead = random_below(random, 30);
 	p.core_call_cycles = 1 + random_below(random, 3);
+	p.core_taken_permille = 1 + random_below(random, 1500);
 	p.l1i_sets = 1u << random_below(random, 5);
 	p.l1d_sets = 1u << random_below(random, 5);
 	p.l1i_ways = 1 + random_below(random, 4);

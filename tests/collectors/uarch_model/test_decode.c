@@ -206,6 +206,38 @@ static void marks(void)
 	EQUAL(DECODE("\x0f\x1f\x80\x01\x50\x73").special, SPECIAL_NONE);
 }
 
+#define SLOW(bytes, what) EQUAL(DECODE(bytes).slow, what)
+
+static void slow_instructions(void)
+{
+	SLOW("\x0f\x31", SLOW_RDTSC);
+	SLOW("\x0f\x01\xf9", SLOW_RDTSCP);
+	SLOW("\x0f\xae\xe8", SLOW_LFENCE);
+	SLOW("\x0f\xae\xf0", SLOW_MFENCE);
+	SLOW("\x0f\xae\xf8", SLOW_NONE); /* SFENCE: nothing waits for it */
+	SLOW("\x9d", SLOW_POPF);
+	SLOW("\x9c", SLOW_NONE);                  /* PUSHF */
+	SLOW("\x48\x0f\xae\x27", SLOW_XSAVE);     /* xsave64 (%rdi) */
+	SLOW("\x48\x0f\xae\x77\x40", SLOW_XSAVE); /* xsaveopt64 0x40(%rdi) */
+	SLOW("\x48\x0f\xc7\x67\x40", SLOW_XSAVE); /* xsavec64 */
+	SLOW("\x48\x0f\xc7\x6f\x40", SLOW_XSAVE); /* xsaves64 */
+	SLOW("\x0f\xae\x07", SLOW_XSAVE);         /* fxsave */
+	SLOW("\x0f\xae\x0f", SLOW_XRSTOR);        /* fxrstor */
+	SLOW("\x48\x0f\xae\x2f", SLOW_XRSTOR);
+	SLOW("\x48\x0f\xc7\x1f", SLOW_XRSTOR); /* xrstors64 */
+	SLOW("\xf3\x48\x0f\xae\xd0", SLOW_WRFSBASE);
+	SLOW("\xf3\x48\x0f\xae\xdb", SLOW_WRFSBASE); /* wrgsbase */
+	SLOW("\xf3\x48\x0f\xae\xc0", SLOW_NONE);     /* rdfsbase */
+	SLOW("\x66\x0f\xae\x37", SLOW_NONE);         /* clwb */
+	SLOW("\x66\x0f\xae\x3f", SLOW_NONE);         /* clflushopt */
+	SLOW("\x0f\xae\x17", SLOW_NONE);             /* ldmxcsr */
+	SLOW("\x0f\xc7\x0f", SLOW_NONE);             /* cmpxchg8b */
+	SLOW("\x0f\xc7\xf0", SLOW_NONE);             /* rdrand */
+	SLOW("\x0f\x01\xd0", SLOW_NONE);             /* xgetbv */
+	SLOW("\x48\x89\xc3", SLOW_NONE);
+	SLOW("\x0f\xae", SLOW_XSAVE); /* cut off: what it may have been; it runs nowhere */
+}
+
 static void any_bytes(void)
 {
 	struct random random = {1};
@@ -218,7 +250,7 @@ static void any_bytes(void)
 			bytes[b] = random_below(&random, 2) ? likely[random_below(&random, sizeof(likely))]
 							    : (uint8_t)random_below(&random, 256);
 		struct decoded d = decode_exactly(bytes, length);
-		CHECK(d.kind <= BRANCH_OTHER && d.special <= SPECIAL_PAUSE);
+		CHECK(d.kind <= BRANCH_OTHER && d.special <= SPECIAL_PAUSE && d.slow <= SLOW_WRFSBASE);
 		CHECK(d.bytes && d.bytes <= 16 && !(d.bytes & (d.bytes - 1)));
 		CHECK(d.repeat == REPEAT_NONE || (d.kind == BRANCH_REPEAT && d.bytes <= 8));
 		CHECK(d.address_register >= 0 && d.address_register < 16);
@@ -233,6 +265,7 @@ int main(void)
 	no_branches();
 	special_instructions();
 	marks();
+	slow_instructions();
 	the_most_bytes_of_an_access();
 	repeated_copies_and_fills();
 	any_bytes();

@@ -95,6 +95,8 @@ static void limits(void)
 	TRY(stlb_code_entries, 64, "stlb.code"); /* without ways */
 	TRY(core_chain_permille, 1001, "core.chain_permille");
 	TRY(core_call_cycles, 0, "core.call_cycles");
+	TRY(core_taken_permille, 0, "core.taken_permille");
+	TRY(core_line_ops, 0, NULL);
 	TRY(core_overlap_permille, 1000, NULL);
 	TRY(core_overlap_permille, 1001, "core.overlap_permille");
 	TRY(walk_exposed_permille, 1001, "walk.exposed_permille");
