@@ -3,6 +3,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 from vsprof.terms.errors import RunFailed, VsprofError
 
 # --- General ---------------------------------------------------------------------------------------------------------
@@ -88,8 +90,24 @@ def cpus_far_apart() -> str:
     )
 
 
-def virtual_machine() -> str:
+def in_a_guest(items: Sequence[str], exit_ns: float, entry: int) -> str:
     return (
-        "This machine is a virtual one. There a page walk has two dimensions, and to wake an idle CPU takes the hypervisor's help; the "
-        "modelled processor is a machine's own."
+        f"This machine is a virtual one, and its hypervisor has a part in {', '.join(items)}: in the lab these run in a guest. "
+        f"An exit takes {exit_ns:,.0f} ns here (CPUID), and so the guest's do: cost.vm_entry is {entry:,} cycles for them, "
+        "whatever the profile has."
     )
+
+
+def not_in_a_guest(items: Sequence[str], why: object) -> str:
+    return (
+        f"This machine is a virtual one, and its hypervisor has a part in {', '.join(items)}; in the lab these ran without one, for no "
+        f"guest of it could run them: {why}"
+    )
+
+
+def no_exit(why: object) -> RunFailed:
+    return RunFailed(f"it can't be timed how long an exit from this virtual machine takes: {why}")
+
+
+def quicker_exits(here_ns: float, lab_ns: float) -> RunFailed:
+    return RunFailed(f"an exit takes {here_ns:.0f} ns on this machine, but {lab_ns:.0f} ns in the lab's guest with no cost of an entry")

@@ -21,7 +21,7 @@ from vsprof.analysis import explain_validation, report, stats
 from vsprof.analysis.describe import Table
 from vsprof.analysis.stats import Estimate
 from vsprof.analysis.validation import NS_PER_ITERATION, NS_PER_PACKET, TIME, Note, Row, Side, TimeValidation
-from vsprof.bench import compared, messages, micro_times, native, switch_times, table, user_mode_linux
+from vsprof.bench import compared, messages, micro_guest, micro_times, native, switch_times, table, user_mode_linux
 from vsprof.bench.micro_times import ADDS
 from vsprof.bench.validate import cpu_model
 from vsprof.collectors.uarch_model import COLLECTOR, QUANTUM_US, profiles
@@ -83,8 +83,6 @@ def validate(wanted: str | None, parts: list[str], quantum_us: float, say: Say) 
         _print(part, found)
         # Kept, whatever becomes of the next part.
         found.write(table.FOLDER)
-    if "hypervisor" in cpuinfo:
-        found.notes.append(Note(part="microbenchmarks", item="this machine", text=messages.virtual_machine()))
     return found
 
 
@@ -139,6 +137,8 @@ def _microbenchmarks(profile: Profile, found: TimeValidation, say: Say) -> TimeV
     natively, why = micro_times.natively(items, micro_times.NATIVE_ROUNDS, say)
     load = os.getloadavg()[0]
     modelled, kernel = micro_times.modelled(items, profile, found.quantum_s * 1e6, micro_times.LAB_ROUNDS, say)
+    if micro_guest.needed():
+        modelled |= _in_a_guest([item for item in items if item.hypervisor], profile, found, say)
     for item in items:
         here, there = (list(map(of, side[item.name])) for of, side in ((micro_times.shortest, natively), (micro_times.median, modelled)))
         found.rows.append(row("microbenchmarks", item.name, _near(item, here, profile, found), there))
@@ -146,6 +146,19 @@ def _microbenchmarks(profile: Profile, found: TimeValidation, say: Say) -> TimeV
     if micro_times.copies_differ(natively, modelled):
         found.notes.append(Note(part="microbenchmarks", item="memcpy", text=messages.copied_otherwise()))
     return _with_sides(found, _frequency(found), kernel, load)
+
+
+def _in_a_guest(items: list[micro_times.Timed], profile: Profile, found: TimeValidation, say: Say) -> dict[str, list[micro_times.Took]]:
+    """What a hypervisor has a part in, as this machine has it; nothing where that can't be, which is said."""
+    names = [item.name for item in items]
+    try:
+        exit_ns = micro_guest.natively(say)
+        taken, entry = micro_guest.modelled(items, exit_ns, profile, found.quantum_s * 1e6, micro_times.LAB_ROUNDS, say)
+        text = messages.in_a_guest(names, exit_ns, entry)
+    except errors.RunFailed as error:
+        taken, text = {}, messages.not_in_a_guest(names, error)
+    found.notes.append(Note(part="microbenchmarks", item="this machine", text=text))
+    return taken
 
 
 def _near(item: micro_times.Timed, natively: list[float], profile: Profile, found: TimeValidation) -> list[float]:

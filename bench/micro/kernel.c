@@ -19,6 +19,15 @@ static uint64_t syscalls(uint64_t argument, uint64_t n)
 	return 0;
 }
 
+/* Under a hypervisor each CPUID leaves the virtual machine (AMD64 Architecture Programmer's Manual vol. 2, 15.9; Intel SDM vol. 3C, 25.1.2). */
+static uint64_t exits(uint64_t argument, uint64_t n)
+{
+	(void)argument;
+	while (n--)
+		__asm__ volatile("cpuid" ::"a"(0) : "rbx", "rcx", "rdx");
+	return 0;
+}
+
 /* --- Two threads, of which one at a time goes on ---------------------------------------------------------------- */
 
 enum { MAIN, PARTNER };
@@ -188,6 +197,7 @@ static uint64_t sleeps(uint64_t microseconds, uint64_t n)
 
 const struct work kernel_work[] = {
 	{"syscalls", "0: system calls that do nothing", NULL, syscalls, NULL, 0},
+	{"exits", "0: CPUID, for which a virtual machine asks its hypervisor", NULL, exits, NULL, 0},
 	{"switch", "0: two threads on one CPU wake each other, and sleep", prepare_switch, switches, some_rounds, 0},
 	{"wake", "0: the same on two CPUs", prepare_wakes, wakes, some_rounds, 1},
 	{"line", "0: two threads on two CPUs hand a line of memory to each other, and never sleep", prepare_line, line, some_rounds, 1},

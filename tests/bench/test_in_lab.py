@@ -5,10 +5,11 @@ from __future__ import annotations
 
 import pytest
 
-from vsprof.bench import micro_times, switch_times, user_mode_linux
+from vsprof.bench import micro_guest, micro_times, switch_times, user_mode_linux
 from vsprof.bench import validate_switches as switches
 from vsprof.bench.model import PLUGIN
 from vsprof.collectors.uarch_model import profiles
+from vsprof.terms.errors import RunFailed
 
 pytestmark = [pytest.mark.lab, pytest.mark.usefixtures("lab_can_run")]
 
@@ -54,3 +55,19 @@ def test_additions_take_time():
     cycle = 1e9 / profile.frequency_hz
     assert cycle / 4 < micro_times.median(found["adds"][0]) < 2 * cycle
     assert micro_times.median(found["chase_l2"][0]) > 4 * micro_times.median(found["adds"][0])
+
+
+def test_a_guests_exit_takes_what_it_is_given():
+    if not PLUGIN.exists():
+        pytest.skip("the model is not built: run `make setup`")
+    profile = profiles.load("zen4")
+    found, entry = micro_guest.modelled([micro_guest.EXIT], wanted_ns := 5000.0, profile, 1.0, 1, print)
+    assert entry > profile.values["cost.vm_entry"]
+    assert micro_times.median(found["exit"][0]) == pytest.approx(wanted_ns, rel=0.05)
+
+
+def test_exits_that_take_longer_by_themselves_are_an_error():
+    if not PLUGIN.exists():
+        pytest.skip("the model is not built: run `make setup`")
+    with pytest.raises(RunFailed, match="an exit takes 1 ns on this machine"):
+        micro_guest.modelled([micro_guest.EXIT], 1.0, profiles.load("zen4"), 1.0, 1, print)

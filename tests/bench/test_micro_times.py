@@ -8,7 +8,7 @@ import subprocess
 
 import pytest
 
-from vsprof.bench import micro_times, microbenchmarks
+from vsprof.bench import micro_guest, micro_times, microbenchmarks
 from vsprof.bench.micro_times import Timed, Took
 from vsprof.collectors.uarch_model import profiles
 from vsprof.terms.errors import RunFailed
@@ -24,11 +24,11 @@ def program():
 
 def short(name: str) -> Timed:
     """An item as it is, but for a moment."""
-    item = next(one for one in micro_times.items(PROFILE) if one.name == name)
+    item = next(one for one in [*micro_times.items(PROFILE), micro_guest.EXIT] if one.name == name)
     return Timed(item.name, item.kind, min(item.argument, 4096) if item.kind != "pages" else 16, 100)
 
 
-@pytest.mark.parametrize("name", [item.name for item in micro_times.items(PROFILE)])
+@pytest.mark.parametrize("name", [*(item.name for item in micro_times.items(PROFILE)), "exit"])
 def test_each_item_takes_its_tries_and_time(name, program):
     if len(cpus := sorted(os.sched_getaffinity(0))) < 2:
         pytest.skip("two threads need two CPUs")

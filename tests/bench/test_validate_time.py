@@ -9,9 +9,10 @@ from datetime import UTC, datetime
 import pytest
 
 from vsprof.analysis import validation
-from vsprof.bench import micro_times, table, validate_time
+from vsprof.bench import micro_guest, micro_times, table, validate_time
 from vsprof.bench.micro_times import Took
 from vsprof.collectors.uarch_model import profiles
+from vsprof.terms.errors import RunFailed
 
 
 @pytest.fixture
@@ -28,6 +29,7 @@ def synthetic(monkeypatch, tmp_path):
     monkeypatch.setattr(table, "FOLDER", tmp_path)
     monkeypatch.setattr(micro_times, "natively", natively)
     monkeypatch.setattr(micro_times, "modelled", modelled)
+    monkeypatch.setattr(micro_guest, "needed", lambda: False)
     monkeypatch.setattr(profiles, "for_host", lambda cpuinfo: "zen4")
     return tmp_path
 
@@ -46,6 +48,32 @@ def test_a_run_prints_its_table_and_writes_all_files(synthetic, capsys):
     found = validation.load_time(synthetic)
     assert (found.native.frequency_hz, found.lab.kernel, found.why_other) == (4e9, "2.0-SYNTHETIC", None)
     assert "4.000 GHz natively; the profile has 3.694 GHz" in "".join(note.text for note in found.notes)
+
+
+def test_a_virtual_machine_is_set_against_a_guest(synthetic, monkeypatch):
+    def in_a_guest(wanted, exit_ns, profile, quantum_us, rounds, say):
+        return {item.name: [Took([7.0], "a")] for item in wanted}, 13000
+
+    monkeypatch.setattr(micro_guest, "needed", lambda: True)
+    monkeypatch.setattr(micro_guest, "natively", lambda say: 3700.0)
+    monkeypatch.setattr(micro_guest, "modelled", in_a_guest)
+    assert validate_time.main(["--part", "microbenchmarks"]) == 0
+    rows = {row.item: row for row in validation.load_time(synthetic).rows}
+    assert {name for name, row in rows.items() if row.modelled.median == 7.0} == {"pages_walk", "futex_other_cpu", "wake_up"}
+    note = next(note.text for note in validation.load_time(synthetic).notes if note.item == "this machine")
+    assert "An exit takes 3,700 ns here" in note
+    assert "cost.vm_entry is 13,000 cycles" in note
+
+
+def test_where_no_guest_can_run_them_that_is_said(synthetic, monkeypatch):
+    def no_guest(*arguments):
+        raise RunFailed("SYNTHETIC: no guest")
+
+    monkeypatch.setattr(micro_guest, "needed", lambda: True)
+    monkeypatch.setattr(micro_guest, "natively", lambda say: 3700.0)
+    monkeypatch.setattr(micro_guest, "modelled", no_guest)
+    assert validate_time.main(["--part", "microbenchmarks"]) == 0
+    assert any("SYNTHETIC: no guest" in note.text for note in validation.load_time(synthetic).notes)
 
 
 def test_a_host_without_a_profile_is_said_first(synthetic, monkeypatch, capsys):

@@ -279,8 +279,7 @@ class Vm(Endpoint):
             # Without an HPET: QEMU's would go on after the guest's kernel has taken another timer, and wake QEMU 250 times a second.
             "-machine", "q35,hpet=off,memory-backend=memory", "-accel", accel, "-cpu", CPUS[accel],
             "-smp", str(self.vcpus), "-m", f"{GUEST_MEMORY_MIB}M",
-            # Shared, because a vhost-user switch reads and writes it; in hugepages for every access, so that TLB reach is the same.
-            "-object", f"memory-backend-file,id=memory,size={GUEST_MEMORY_MIB}M,mem-path=/dev/hugepages,share=on{self._binding()}",
+            "-object", f"{self._memory()},id=memory,size={GUEST_MEMORY_MIB}M",
             "-kernel", f"{GUEST}/vmlinux", "-initrd", f"{GUEST}/guest.cpio", "-append", self._kernel_arguments(),
             "-serial", f"file:{RUN}/{self.name}.console",
             "-qmp", f"unix:{self._socket('qmp')},server=on,wait=off",
@@ -289,6 +288,10 @@ class Vm(Endpoint):
             "-device", "virtserialport,chardev=agent,name=agent",
             *self._slots(),
         ]  # fmt: skip
+
+    def _memory(self) -> str:
+        # Shared, because a vhost-user switch reads and writes it; in hugepages for every access, so that TLB reach is the same.
+        return f"memory-backend-file,mem-path=/dev/hugepages,share=on{self._binding()}"
 
     def _slots(self) -> list[str]:
         ports = [f"pcie-root-port,id={slot},chassis={number},slot={number}" for number, slot in enumerate(self.slots, start=1)]
