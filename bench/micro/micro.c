@@ -138,11 +138,12 @@ static int take_times(const struct work *work, uint64_t argument, int partner, u
 		fail("calloc");
 	if (work->prepare)
 		work->prepare(argument, partner);
-	if (!work->paired)
-		begin_thread(partner, rest);
 	puts("ready");
 	fflush(stdout);
 	getchar();
+	/* Not before: others may be begun that wait, too, and it would take the partner's CPU from theirs. */
+	if (!work->paired)
+		begin_thread(partner, rest);
 	warm_up(work, argument);
 	/* Once more by the same way as the others: it brings in the clock's own code, too. */
 	time_once(work, argument, n);
