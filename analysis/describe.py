@@ -56,19 +56,9 @@ class Table:
         return self.frame.to_html(index=False, border=0, na_rep="–", escape=True)
 
 
-@dataclass(frozen=True)
-class Text:
-    """Markdown in a notebook."""
-
-    text: str
-
-    def _repr_markdown_(self) -> str:
-        return self.text
-
-
-def question(result: Result) -> Text:
+def question(result: Result) -> str:
     asked = " ".join(str(_experiment(result).get("question") or "No question was recorded.").split())
-    return Text(f"> {html.escape(asked, quote=False)}")
+    return f"> {html.escape(asked, quote=False)}"
 
 
 def what(result: Result) -> Table:
@@ -121,11 +111,11 @@ def _kernels(result: Result) -> str:
     return "; ".join(dict.fromkeys(booted))
 
 
-def headlines(result: Result, source: Source = SOFTWARE) -> Table | Text:
+def headlines(result: Result, source: Source = SOFTWARE) -> Table | str:
     """The headline numbers of a source by case: median [low, high]; of a processor, its packet path's. n is named where it differs from the
     rest. Where no PMU counted, nothing."""
     if not source.present(result):
-        return Text(f"*{messages.not_shown('the modelled processor', MODEL.missing(result, ()))}*" if source is MODEL else "")
+        return f"*{messages.not_shown('the modelled processor', MODEL.missing(result, ()))}*" if source is MODEL else ""
     found = {label: estimates(result, case, source) for case, label in result.cases["label"].items()}
     rows = {}
     for *where, words in _asked(result, source):
@@ -137,13 +127,13 @@ def headlines(result: Result, source: Source = SOFTWARE) -> Table | Text:
     return Table(frame.rename_axis(f"{what} [95 % interval], n={result.repetitions}").reset_index())
 
 
-def modelled_processor(result: Result) -> Table | Text:
+def modelled_processor(result: Result) -> Table | str:
     """Which processor was modelled, and how well its values are known."""
     found = model.profile(result)
     if not found:
-        return Text("")
+        return ""
     if any(name.startswith("cpu.") for varied in result.varied.values() for name in varied):
-        return Text(f"Cases differ in their processor ({result.modelled}); the manifest has each one's values (`facts.cases`).")
+        return f"Cases differ in their processor ({result.modelled}); the manifest has each one's values (`facts.cases`)."
     sources = [str(value.get("source")) for value in found.get("values", {}).values()]
     guessed = ", ".join(f"{sources.count(word)} {word}" for word in ("assumed", "fitted"))
     rows = {
@@ -157,10 +147,10 @@ def modelled_processor(result: Result) -> Table | Text:
     return _listed(rows)
 
 
-def searches(result: Result) -> Table | Text:
+def searches(result: Result) -> Table | str:
     """How each search went: what was found, between which bounds, in how many trials, and what was missing at the rate above."""
     if not metrics.searched(result):
-        return Text("")
+        return ""
     found = SOFTWARE.summary(result, metrics.SEARCH)
     by = found.pivot_table(index=["case_id", "label", "load"], columns="metric", values="median", sort=False)
     rows = [
@@ -183,7 +173,7 @@ def _search(one: pd.Series, ended: tuple[int, int]) -> dict[str, str]:
     }
 
 
-def misses(result: Result) -> Table | Text:
+def misses(result: Result) -> Table | str:
     """For each kind of miss and case the functions that have most of them per packet, at saturation.
 
     A cell has the misses per packet, their share of all, the function and the role of the thread; the first row of a kind has the sum
@@ -192,7 +182,7 @@ def misses(result: Result) -> Table | Text:
     where = functions.profiled(result)
     rows = [row for counter in MISSES for row in _missed(result, counter, where)] if where else []
     if not rows:
-        return Text(f"*{messages.not_shown('functions by misses', functions.missing(result))}*")
+        return f"*{messages.not_shown('functions by misses', functions.missing(result))}*"
     # A short header: functions need the room.
     return Table(pd.DataFrame(rows, columns=["per packet (modelled)", *result.cases["label"]]))
 
@@ -217,23 +207,23 @@ def _function(found: pd.DataFrame, place: int) -> str:
     return f"{units.significant(row['median'])}{share}: {functions.named(row['object'], row['function'])}, {row['role']}"
 
 
-def hardware_heading(result: Result) -> Text:
+def hardware_heading(result: Result) -> str:
     """What opens the part on the processor's own counters, with what the preflight found; nothing where no PMU counted."""
     if not HARDWARE.present(result):
-        return Text("")
+        return ""
     said = HARDWARE.facts(result)
     found = "".join(f"\n- *{one['name']}*, {one['state']}: {one['text']}" for one in said.get("preflight", []))
-    return Text(
+    return (
         f"## What the processor's own counters say\nCounted by perf stat on each CPU: {HARDWARE.label(result)}, events of `"
         f"{said.get('microarchitecture', '–')}`. A count's words are those of the modelled processor where both mean the same, but it is "
         f"another processor, and polls cost it something else: nothing here is set against the model.\n\nThe preflight found:\n{found}"
     )
 
 
-def limits(result: Result) -> Text:
+def limits(result: Result) -> str:
     """What a reader must know about these very numbers, as a list."""
     found = all_limits(result) or ["Nothing was left out, and no run failed."]
-    return Text("\n".join(f"- {_escaped(text)}" for text in found))
+    return "\n".join(f"- {_escaped(text)}" for text in found)
 
 
 def _escaped(text: str) -> str:

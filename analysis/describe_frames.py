@@ -9,7 +9,7 @@ import pandas as pd
 
 from vsprof.analysis import comparison, looks, messages, metrics, stats
 from vsprof.analysis.comparison import FRAMES, RESTART
-from vsprof.analysis.describe import Table, Text, with_interval
+from vsprof.analysis.describe import Table, with_interval
 from vsprof.analysis.load import Result
 from vsprof.analysis.published import every
 from vsprof.analysis.sources import SOFTWARE, source_of
@@ -21,15 +21,15 @@ RESTARTS = (
 )
 
 
-def answer(result: Result) -> Text | Table:
+def answer(result: Result) -> str | Table:
     """Each two cases that differ in one thing: how much longer a frame takes, and how much less of its CPU the switch. Few in sentences,
     more in a table."""
     found = [Compared(pair) for pair in comparison.pairs(result)]
     found = [one for one in found if comparison.measured(one.latency, one.running)]
     if not found:
-        return Text("This result can't answer the question: it has no two cases with a common number.")
+        return "This result can't answer the question: it has no two cases with a common number."
     if len(found) <= SENTENCES:
-        return Text("\n".join(f"- {one.sentence()}" for one in found))
+        return "\n".join(f"- {one.sentence()}" for one in found)
     return Table(pd.DataFrame([one.row() for one in found]))
 
 
@@ -60,21 +60,21 @@ class Compared:
         return {"with": other, "instead of": base, **ratios, "where": self.pair.setting}
 
 
-def restarted(result: Result) -> Text:
+def restarted(result: Result) -> str:
     """The answer in two sentences: which cases came back after the restart, after how long, and which did not."""
     counts = {case: _came_back(result, case) for case in result.cases.index}
     tried = {case: count for case, count in counts.items() if count[1]}
     if not tried:
-        return Text("This result can't answer the question: no switch was restarted in it.")
+        return "This result can't answer the question: no switch was restarted in it."
     label = result.cases["label"]
     back = [f"{label[case]} ({shown(_restart(result, case, 'outage'), 'seconds')})" for case, (came, of) in tried.items() if came == of]
     lines = [f"Frames came back after every restart with {'; '.join(back)}." if back else "With no case did frames come back each time."]
     left = {case: count for case, count in tried.items() if count[0] < count[1]}
     not_back = [label[case] + (f" (came back {came} of {of} times)" if came else "") for case, (came, of) in left.items()]
-    return Text(" ".join([*lines, f"They did not, while they were waited for, with {'; '.join(not_back)}." if not_back else "All did."]))
+    return " ".join([*lines, f"They did not, while they were waited for, with {'; '.join(not_back)}." if not_back else "All did."])
 
 
-def restarts(result: Result) -> Table | Text:
+def restarts(result: Result) -> Table | str:
     """By case, how often frames came back after the restart, after how long, and what was lost."""
     cases = list(result.cases["label"].items())
     counts = {label: _came_back(result, case) for case, label in cases}
@@ -93,14 +93,14 @@ def _restart(result: Result, case: str, metric: str) -> stats.Estimate:
     return SOFTWARE.estimate(result, case_id=case, **RESTART, metric=metric)
 
 
-def published(target: str) -> Text:
+def published(target: str) -> str:
     """What was published of ``target``, in its own words."""
     found = [one for one in every() if one.target == target]
     lines = [f"- {one.what}: {one.figure}. Compared: {one.compared}. Machine: {one.machine}. Source: {one.source}." for one in found]
-    return Text("\n".join(lines))
+    return "\n".join(lines)
 
 
-def by_case(result: Result, name: str) -> Table | Text:
+def by_case(result: Result, name: str) -> Table | str:
     """A row a case, and a column for each number of the table of this name in looks.yaml that any case has."""
     rows = {}
     for words, metric in looks.ROWS["tables"][name].items():
@@ -117,9 +117,9 @@ shown = functools.partial(with_interval, without="")
 table's head."""
 
 
-def _table(result: Result, rows: dict[str, dict[str, str]], name: str) -> Table | Text:
+def _table(result: Result, rows: dict[str, dict[str, str]], name: str) -> Table | str:
     if not rows:
-        return Text(f"*{messages.not_shown(name, ['no finished run has a value'])}*")
+        return f"*{messages.not_shown(name, ['no finished run has a value'])}*"
     frame = pd.DataFrame.from_dict(rows, orient="index", columns=list(result.cases["label"]))
     # A case a row: they are many, and what is compared stands in one column.
     return Table(frame.T.rename_axis(f"{name}, n={result.repetitions}").reset_index())

@@ -20,7 +20,7 @@ import pandas as pd
 
 from vsprof.analysis import flamegraph, functions, messages, model, profiles, stats, style, vocabulary
 from vsprof.analysis.comparison import Pair
-from vsprof.analysis.describe import Table, Text, number
+from vsprof.analysis.describe import Table, number
 from vsprof.analysis.load import Result
 
 RELEASE, KERNEL, SWITCH = "release", "kernel", "arm"
@@ -96,12 +96,12 @@ def changes(result: Result, base: str, other: str, counter: str, *, traffic: str
     return table.sort_values("change", key=abs, ascending=False, kind="stable", ignore_index=True)
 
 
-def table(result: Result, what: str = RELEASE) -> Table | Text:
+def table(result: Result, what: str = RELEASE) -> Table | str:
     """For each pair and counter the functions that changed most, below the sum over all."""
     where = functions.profiled(result)
     found = [row for pair in pairs(result, what) for row in _rows(pair, where)] if where else []
     if not found:
-        return Text(f"*{messages.not_shown('what changed by function', functions.missing(result) or [messages.no_neighbours(what)])}*")
+        return f"*{messages.not_shown('what changed by function', functions.missing(result) or [messages.no_neighbours(what)])}*"
     return Table(pd.DataFrame(found))
 
 

@@ -14,7 +14,7 @@ import pandas as pd
 
 from vsprof.analysis import looks, model
 from vsprof.analysis.comparison import FLOOD, Pair, as_many, doubt, measured
-from vsprof.analysis.describe import Table, Text
+from vsprof.analysis.describe import Table
 from vsprof.analysis.load import Result
 from vsprof.analysis.looks import Finding, Words
 from vsprof.analysis.published import pairs
@@ -29,13 +29,13 @@ FROM = {"model_remote_cache_per_packet": "caches", REMOTE: "memory"}
 THREAD = {**FLOOD, "role": model.POLL_MODE}
 
 
-def answer(result: Result) -> Text:
+def answer(result: Result) -> str:
     """Two sentences on thread and memory both near against both far: cycles per packet of the thread, and lines from the other node."""
     found = [Pair(result, base, other) for base, other in pairs(result, ALL_FAR, ALL_NEAR)]
     lines = [_compared(pair) for pair in found if measured(*pair.both(**THREAD, metric=CYCLES), *pair.both(**FLOOD, metric=REMOTE))]
     if not lines:
-        return Text("This result can't answer the question: it has no two cases, all near and all far, that the model counted.")
-    return Text("\n\n".join([*lines, f"*Cycles are {MODEL.label(result)}.*"]))
+        return "This result can't answer the question: it has no two cases, all near and all far, that the model counted."
+    return "\n\n".join([*lines, f"*Cycles are {MODEL.label(result)}.*"])
 
 
 def _compared(pair: Pair) -> str:
@@ -55,12 +55,12 @@ def _compared(pair: Pair) -> str:
     )
 
 
-def placed(result: Result) -> Table | Text:
+def placed(result: Result) -> Table | str:
     """By case, on which node everything was found, by the kernel's and the switch's own words, in the last run of each case."""
     facts = (result.manifest.get("facts") or {}).get("cases") or {}
     labels = {case: label for case, label in result.cases["label"].items() if (facts.get(case) or {}).get("switch", {}).get("nodes")}
     if not labels:
-        return Text("This result does not say where its threads and memory were: its testbed has one NUMA node.")
+        return "This result does not say where its threads and memory were: its testbed has one NUMA node."
     rows = [{"case": label, **_found(facts[case]["switch"]["nodes"], facts[case]["endpoints"])} for case, label in labels.items()]
     return Table(pd.DataFrame(rows))
 

@@ -15,7 +15,7 @@ import numpy as np
 import pandas as pd
 
 from vsprof.analysis import figures, messages, model, read
-from vsprof.analysis.describe import Table, Text
+from vsprof.analysis.describe import Table
 from vsprof.analysis.stats import Estimate
 from vsprof.analysis.validation import FEW, MADE_BY, PARTS, TIME_PARTS, Row, TimeValidation, Validation
 from vsprof.terms import units
@@ -40,7 +40,7 @@ class Explained(abc.ABC):
     note: ClassVar[str] = "{note.item}: {note.text}"
     asks: ClassVar[str] = ""
 
-    def question(self) -> Text:
+    def question(self) -> str:
         return plain(f"> {self.asks} Here as {self.found.processor} (`{self.found.profile}`).")
 
     def compared(self, part: str) -> list[Row]:
@@ -53,11 +53,11 @@ class Explained(abc.ABC):
         rows = {"modelled processor": f"{self.found.processor} (CPU profile {self.found.profile})", **own, "when": when, "parts": parts}
         return Table(pd.DataFrame({"": list(rows), "as recorded": list(rows.values())}))
 
-    def table(self, part: str) -> Table | Text:
+    def table(self, part: str) -> Table | str:
         """Each event of a part: modelled, what it was compared with, and the error."""
         return self.listed(part, [self._cells(row) for row in self.found.of(part) if row.of_processor])
 
-    def listed(self, part: str, rows: list[dict[str, str]]) -> Table | Text:
+    def listed(self, part: str, rows: list[dict[str, str]]) -> Table | str:
         """Rows of a part as a table, or why there are none."""
         return Table(pd.DataFrame(rows)) if rows else plain(f"*{messages.not_shown(f'the part `{part}`', [self.why_empty(part)])}*")
 
@@ -81,7 +81,7 @@ class Explained(abc.ABC):
         caption = f"{' '.join(module.__doc__.split())} Testbed: lab. Source: estimated (model: {self.found.processor}){beside}. {spread}"
         return figures.Shown(module.plot(drawn), caption, drawn)
 
-    def limits(self) -> Text:
+    def limits(self) -> str:
         """What these very numbers do not say, as a list: limits, parts that were not run, notes."""
         doubts = self._doubts()
         said = [text.format(found=self.found, of=doubts[of]) for of, text in WORDS["limits"].items() if doubts.get(of)]
@@ -110,7 +110,7 @@ class Events(Explained):
     note = "{note.part}, {note.item}: {note.text}."
     asks = "Is the processor model right?"
 
-    def answer(self) -> Text:
+    def answer(self) -> str:
         """Two sentences that say no more than was compared."""
         rows = self.compared("microbenchmarks")
         nothing = f"of microbenchmarks there is no number ({self.why_empty('microbenchmarks')})"
@@ -130,7 +130,7 @@ class Events(Explained):
         rows = WORDS["where"]["hardware" if self.found.hardware else "profile"]
         return self.recorded({name: text.format(found=self.found) for name, text in rows.items()})
 
-    def rates(self) -> Table | Text:
+    def rates(self) -> Table | str:
         """How fast the switches forwarded, natively and in the lab."""
         rows = [
             {"switch": name(row), "": event(row), "natively": interval(row.reference), "in the lab, while modelled": interval(row.modelled)}
@@ -168,7 +168,7 @@ class Times(Explained):
     parts = TIME_PARTS
     asks = "Are the times right that the model predicts?"
 
-    def answer(self) -> Text:
+    def answer(self) -> str:
         """Says no more than was compared."""
         parts = [self._close(part) for part in TIME_PARTS if self.compared(part)]
         if not parts:
@@ -270,9 +270,9 @@ def event(row: Row) -> str:
     return {**model.WORDS, **WORDS["events"]}.get(row.event, row.event)
 
 
-def plain(text: str) -> Text:
+def plain(text: str) -> str:
     """Markdown in which `perf said <not supported>` is no tag; a `>` stays, which quotes."""
-    return Text(text.replace("&", "&amp;").replace("<", "&lt;"))
+    return text.replace("&", "&amp;").replace("<", "&lt;")
 
 
 def number(value: float) -> str:

@@ -7,7 +7,6 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from vsprof.analysis import metrics, read
-from vsprof.analysis.describe import Text
 from vsprof.analysis.load import Result
 from vsprof.analysis.sources import HARDWARE, MODEL
 
@@ -15,15 +14,15 @@ NOTES: dict[str, Any] = read(__file__)
 [EQUAL_BUDGET], [TSC] = NOTES["equal budget"], NOTES["TSC"]
 
 
-def notes(result: Result, own: Sequence[str] = ()) -> Text:
+def notes(result: Result, own: Sequence[str] = ()) -> str:
     """The notes that this result's report needs, as a list: a notebook's own first."""
-    return Text("\n".join(f"- {note}" for note in (*own, *_needed(NOTES, result))))
+    return "\n".join(f"- {note}" for note in (*own, *_needed(NOTES, result)))
 
 
-def rates_without_loss(result: Result) -> Text:
+def rates_without_loss(result: Result) -> str:
     """What opens the part on such rates, and what they mean here; nothing where none was searched."""
     said = _needed(NOTES["rates without loss"], result) if metrics.searched(result) else []
-    return Text("## Rates without loss\n" + "\n\n".join(said) if said else "")
+    return "## Rates without loss\n" + "\n\n".join(said) if said else ""
 
 
 def _needed(texts: Mapping[str, Sequence[str]], result: Result) -> list[str]:

@@ -11,10 +11,9 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 
-from IPython.display import display
+from IPython.display import Markdown, display
 
 from vsprof.analysis import describe, differential, everything, explain_dataplane, explain_model, figures, metrics, read, reading, stacks
-from vsprof.analysis.describe import Text
 from vsprof.analysis.figures import counts, pmd_batches
 from vsprof.analysis.load import Result, load
 from vsprof.analysis.sources import HARDWARE, MODEL
@@ -41,8 +40,7 @@ def headed(heading: str) -> str:
 
 def show(*parts: object) -> None:
     """Display each part: a text is Markdown; anything else is what Jupyter can show. None, and an empty text, is left out."""
-    texts = [Text(part) if isinstance(part, str) else part for part in parts]
-    display(*(part for part in texts if part is not None and part != Text("")))
+    display(*(Markdown(part) if isinstance(part, str) else part for part in parts if part is not None and part != ""))
 
 
 def _section(heading: str, *parts: Callable[[Result], object] | str) -> Callable[..., None]:

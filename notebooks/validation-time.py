@@ -30,7 +30,7 @@ show(found.where(), found.show("validation_times"))
 # memory to each other; *wake_up*: by how much a sleep of 100 us is too long.
 
 # %%
-found.table("microbenchmarks")
+show(found.table("microbenchmarks"))
 
 # %% [markdown]
 # ## Switches
@@ -39,13 +39,13 @@ found.table("microbenchmarks")
 # pair.
 
 # %%
-found.table("switches")
+show(found.table("switches"))
 
 # %% [markdown]
 # ## What this does not say
 
 # %%
-found.limits()
+show(found.limits())
 
 # %% [markdown]
 # ## How to read this

@@ -20,7 +20,7 @@ show(found.question(), found.answer())
 # time, and L2 never.
 
 # %%
-found.where()
+show(found.where())
 
 # %% [markdown]
 # ## Microbenchmarks
@@ -45,7 +45,7 @@ show(found.show("validation_switches"), found.table("switches"))
 # compared: one of them is the emulator's.
 
 # %%
-found.rates()
+show(found.rates())
 
 # %% [markdown]
 # ## The same work twice
@@ -53,13 +53,13 @@ found.rates()
 # threw out of the caches.
 
 # %%
-found.table("repeat")
+show(found.table("repeat"))
 
 # %% [markdown]
 # ## What this does not say
 
 # %%
-found.limits()
+show(found.limits())
 
 # %% [markdown]
 # ## How to read this

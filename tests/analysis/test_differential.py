@@ -100,5 +100,5 @@ def test_the_table_and_the_pictures_of_two_releases(modelled, monkeypatch):
 
 
 def test_without_releases_the_reason_is_said(modelled):
-    assert "release" in differential.table(modelled).text
+    assert "release" in differential.table(modelled)
     assert differential.graphs(modelled) == []

@@ -106,11 +106,11 @@ def test_the_search_is_among_the_headlines_and_in_a_table_of_its_own(searched, t
     assert one["of what was due at the rate too high"] == "lost in it 2.00 %, lost after it 0.100 %"
     none = table.loc[("kernel-ovs · virtio-net", "no-drop rate")]
     assert (none["rate found"], none["too high"], none["searches that found one"]) == ("–", "1.00 kpps", "0 of 3")
-    assert "RFC 2544" in reading.rates_without_loss(searched).text
-    assert "In modelled time" not in reading.rates_without_loss(searched).text
+    assert "RFC 2544" in reading.rates_without_loss(searched)
+    assert "In modelled time" not in reading.rates_without_loss(searched)
     manifest = {**searched.manifest, "facts": {**searched.manifest["facts"], "clock": {"cpu_name": "Made-up 1"}}}
-    assert "In modelled time a trial lasts" in reading.rates_without_loss(dataclasses.replace(searched, manifest=manifest)).text
-    assert reading.rates_without_loss(two_switches).text == describe.searches(two_switches).text == ""
+    assert "In modelled time a trial lasts" in reading.rates_without_loss(dataclasses.replace(searched, manifest=manifest))
+    assert reading.rates_without_loss(two_switches) == describe.searches(two_switches) == ""
 
 
 def test_in_modelled_time_rates_are_the_processors_and_said_to_be_modelled(sample, tmp_path):

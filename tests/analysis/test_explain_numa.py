@@ -29,7 +29,7 @@ def cycles(result, pmd: str, memory: str) -> float:
 
 
 def test_the_answer_is_both_near_against_both_far(placed):
-    said = explain_numa.answer(placed).text
+    said = explain_numa.answer(placed)
     ratio = cycles(placed, "near", "near") / cycles(placed, "far", "far")
     assert f"takes the thread (in user mode) 23 % fewer estimated cycles than from the other node (ratio {ratio:.3f}" in said
     # The same work per packet, so the CPI is all that differs.
@@ -43,7 +43,7 @@ def test_the_answer_is_both_near_against_both_far(placed):
 def test_the_answer_of_what_is_the_same_says_so(sample, tmp_path):
     path = sample.write(tmp_path / "r", accesses=("vhost-user",), traffics=[FLOOD, sample.IDLE], own="uarch_model",
                         options={"pmd_node": ("far", "near"), "memory_node": ("far", "near")})  # fmt: skip
-    assert "The difference is not significant." in explain_numa.answer(load(path)).text
+    assert "The difference is not significant." in explain_numa.answer(load(path))
     assert (
         "The thread's cycles per packet: the difference between pmd_node=near and pmd_node=far is not significant"
         in explain_numa.markdown(load(path))
@@ -51,8 +51,8 @@ def test_the_answer_of_what_is_the_same_says_so(sample, tmp_path):
 
 
 def test_without_the_two_cases_there_is_no_answer(two_switches):
-    assert "can't answer" in explain_numa.answer(two_switches).text
-    assert "one NUMA node" in explain_numa.placed(two_switches).text
+    assert "can't answer" in explain_numa.answer(two_switches)
+    assert "one NUMA node" in explain_numa.placed(two_switches)
     assert explain_numa.markdown(two_switches).startswith("No finding")
 
 
@@ -71,7 +71,7 @@ def test_each_placement_is_explained_against_the_far_one(placed):
 
 def test_a_result_of_before_says_what_it_has_of_other_nodes(sample, placed):
     before = sample.with_frame(placed, placed.frame[placed.frame["name"] != "remote_cache"])
-    said = explain_numa.answer(before).text
+    said = explain_numa.answer(before)
     assert "lines from another node's memory, instead of 6.00" in said
     assert "caches" not in said
     assert "from another node's caches" not in explain_numa.markdown(before)

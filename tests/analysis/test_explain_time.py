@@ -34,7 +34,7 @@ def test_a_missing_one_names_what_makes_it(tmp_path):
 
 
 def test_the_answer_counts_what_is_close_by_part(found):
-    said = explain.of(found).answer().text
+    said = explain.of(found).answer()
     assert "2 of 3 microbenchmarks are within 15 % of this machine's time; the largest error is -50.0 %" in said
     assert "1 of 2 switches are within 25 %" in said
     assert "The order of switches is right." in said
@@ -45,7 +45,7 @@ def test_a_wrong_order_is_named(time_sample):
     swapped = [time_sample.row("switches", "testpmd_io", 60.0, 130.0), time_sample.row("switches", "ovs_dpdk", 100.0, 66.0)]
     found = time_sample.document(rows=swapped)
     assert [(one.item, other.item) for one, other in explain.of(found).wrong_pairs()] == [("testpmd_io", "ovs_dpdk")]
-    assert "The order of switches is wrong: natively testpmd io takes less time than OVS-DPDK." in explain.of(found).answer().text
+    assert "The order of switches is wrong: natively testpmd io takes less time than OVS-DPDK." in explain.of(found).answer()
 
 
 def test_an_order_that_is_in_doubt_natively_is_never_wrong(time_sample):
@@ -55,7 +55,7 @@ def test_an_order_that_is_in_doubt_natively_is_never_wrong(time_sample):
 
 def test_another_processor_is_said_in_answer_and_limits(time_sample):
     found = time_sample.document(why_other="no SYNTHETIC profile")
-    for said in (explain.of(found).answer().text, explain.of(found).limits().text):
+    for said in (explain.of(found).answer(), explain.of(found).limits()):
         assert "The errors are not about this processor: no SYNTHETIC profile." in said
 
 
@@ -67,20 +67,20 @@ def test_cycles_are_by_the_frequency_of_the_additions(found, time_sample):
 
 
 def test_limits_name_what_differed(found, time_sample):
-    said = explain.of(found).limits().text
+    said = explain.of(found).limits()
     assert "Kernels differ: 1.0-SYNTHETIC natively, 2.0-SYNTHETIC in the lab" in said
     assert "ovs_dpdk: SYNTHETIC reason" in said
     assert "busy" not in said
     busy = time_sample.document(native=found.native.model_copy(update={"load": 7.0}))
-    assert "This machine was busy (load 7.0)" in explain.of(busy).limits().text
+    assert "This machine was busy (load 7.0)" in explain.of(busy).limits()
 
 
 def test_nothing_compared_is_no_answer(time_sample):
     found = time_sample.document(rows=[], notes=[], parts=["switches"])
-    said = explain.of(found).answer().text
+    said = explain.of(found).answer()
     assert "That is not known" in said
     assert "the part `microbenchmarks` was not run (`make validate-time` runs all parts)" in said
-    assert "ended without a number" in explain.of(found).table("switches").text
+    assert "ended without a number" in explain.of(found).table("switches")
     assert isinstance(explain.of(found).show("validation_times"), figures.NotShown)
 
 

@@ -121,14 +121,14 @@ def test_why_a_metric_is_not_there(counted, two_switches):
 def test_without_a_pmu_nothing_is_said(two_switches):
     assert hardware.of(two_switches).empty
     assert HARDWARE.limits(two_switches) == []
-    assert describe.hardware_heading(two_switches).text == describe.headlines(two_switches, HARDWARE).text == ""
+    assert describe.hardware_heading(two_switches) == describe.headlines(two_switches, HARDWARE) == ""
 
 
 def test_hardware_is_shown_apart(counted):
     numbers = counted.numbers
     assert "hardware" not in set(numbers["source"])
     assert not set(hardware.of(counted)["metric"]) & set(metrics.of(counted)["metric"])
-    assert "this is a virtual machine" in describe.hardware_heading(counted).text
+    assert "this is a virtual machine" in describe.hardware_heading(counted)
     assert isinstance(describe.headlines(counted, HARDWARE).frame, pd.DataFrame)
     summary = show.summary(counted)
     assert summary["hardware"] == "hardware counters (Made-up 2)"

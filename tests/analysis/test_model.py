@@ -126,7 +126,7 @@ def test_nothing_is_made_of_a_result_without_the_model(two_switches):
     assert model.of(two_switches).empty
     assert MODEL.limits(two_switches) == []
     assert "no window of this result" in explain_model.markdown(two_switches)
-    assert "no window of this result" in describe.headlines(two_switches, MODEL).text
+    assert "no window of this result" in describe.headlines(two_switches, MODEL)
     assert show.summary(two_switches)["model"] is None
 
 

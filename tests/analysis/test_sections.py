@@ -4,9 +4,9 @@
 from __future__ import annotations
 
 import pytest
+from IPython.display import Markdown
 
 from vsprof.analysis import figures, sections
-from vsprof.analysis.describe import Text
 from vsprof.terms.errors import BadInput
 
 
@@ -18,13 +18,18 @@ def displayed(monkeypatch):
     return parts
 
 
+def texts(parts):
+    return [part.data for part in parts if isinstance(part, Markdown)]
+
+
 def headings(parts):
-    return [part.text.splitlines()[0] for part in parts if isinstance(part, Text) and part.text.startswith("## ")]
+    return [text.splitlines()[0] for text in texts(parts) if text.startswith("## ")]
 
 
 def test_a_text_is_markdown_and_nothing_is_left_out_but_what_is_empty(displayed):
     sections.show("**so**", None, "", 7)
-    assert displayed == [Text("**so**"), 7]
+    [text, number] = displayed
+    assert (text.data, number) == ("**so**", 7)
 
 
 def test_rates_that_nobody_searched_have_no_section(displayed, two_switches):
@@ -36,9 +41,7 @@ def test_where_the_model_counted_nothing_its_figures_are_left_out_and_the_reason
     sections.Report(two_switches).cycles()
     assert headings(displayed) == ["## Why: where the cycles of a packet went"]
     assert not [part for part in displayed if isinstance(part, figures.Shown | figures.NotShown)]
-    [reason] = [
-        part.text for part in displayed if isinstance(part, Text) and "no window of this result was counted by the model" in part.text
-    ]
+    [reason] = [text for text in texts(displayed) if "no window of this result was counted by the model" in text]
     assert reason.startswith("*Not shown")
 
 
@@ -50,7 +53,7 @@ def test_where_the_model_counted_all_of_it_is_shown(displayed, modelled):
 def test_every_report_ends_alike(displayed, two_switches):
     sections.Report(two_switches).rest("*Mine*: a note.")
     assert headings(displayed) == ["## Everything that was counted", "## How to read this"]
-    [notes] = [part.text for part in displayed if isinstance(part, Text) and "*Mine*" in part.text]
+    [notes] = [text for text in texts(displayed) if "*Mine*" in text]
     assert notes.startswith("- *Mine*: a note.\n- *Interval*")
 
 

@@ -99,7 +99,7 @@ def test_a_file_that_is_not_there_or_no_text(tmp_path):
 
 
 def test_without_a_processor_nothing_is_said_of_one(by_profile, validation_sample):
-    said = explain.of(by_profile).answer().text
+    said = explain.of(by_profile).answer()
     assert said.startswith(
         "That is not known: the model was compared with what its own profile says must happen, not with a processor, for "
     )
@@ -112,7 +112,7 @@ def test_without_a_processor_nothing_is_said_of_one(by_profile, validation_sampl
 
 
 def test_with_a_processor_its_counts_are_the_answer(counted):
-    said = explain.of(counted).answer().text
+    said = explain.of(counted).answer()
     assert (
         "As far as one processor tells (SYNTHETIC processor): 3 of 4 events of 2 microbenchmarks are within 10 % of what it counted" in said
     )
@@ -122,20 +122,18 @@ def test_with_a_processor_its_counts_are_the_answer(counted):
 
 def test_where_nothing_was_compared_nothing_is_claimed(validation_sample):
     rows = [row for row in validation_sample.by_profile().rows if row.part == "switches"]
-    said = explain.of(validation_sample.by_profile(rows=rows, parts=["switches"])).answer().text
+    said = explain.of(validation_sample.by_profile(rows=rows, parts=["switches"])).answer()
     assert said.startswith("That is not known: no number of the model was compared with anything")
     assert "No processor was counted, for there is no SYNTHETIC PMU, and of microbenchmarks there is no number (the part" in said
     assert said.count(". ") == 1
-    said = explain.of(validation_sample.hardware(rows=[], parts=["microbenchmarks"], notes=[])).answer().text
+    said = explain.of(validation_sample.hardware(rows=[], parts=["microbenchmarks"], notes=[])).answer()
     assert "of microbenchmarks there is no number (the part `microbenchmarks` ended without a number). Of switches" in said
     assert "cycles per packet were compared with nothing" in said
 
 
 def test_where_all_errors_are_differences_the_largest_of_them_is_named(validation_sample):
     [row] = [row for row in validation_sample.MICRO if row.error_unit == "events"]
-    assert (
-        "the largest error is -0.0004 events (LLC misses of `chase_l2`)" in explain.of(validation_sample.hardware(rows=[row])).answer().text
-    )
+    assert "the largest error is -0.0004 events (LLC misses of `chase_l2`)" in explain.of(validation_sample.hardware(rows=[row])).answer()
 
 
 # --- Tables -----------------------------------------------------------------------------------------------------
@@ -156,7 +154,7 @@ def test_an_event_that_was_not_counted_is_a_dash_and_said(counted):
     table = explain.of(counted).table("switches").frame
     row = table[table.iloc[:, 1] == "L2 misses"].iloc[0]
     assert (row["hardware"], row["error"]) == ("–", "–")
-    assert "not counted by this processor: L2 misses of kernel OVS's datapath" in explain.of(counted).limits().text
+    assert "not counted by this processor: L2 misses of kernel OVS's datapath" in explain.of(counted).limits()
 
 
 def test_without_hardware_there_is_no_such_column(by_profile):
@@ -170,7 +168,7 @@ def test_without_hardware_there_is_no_such_column(by_profile):
 def test_of_the_same_work_twice_the_difference_is_shown(counted):
     table = explain.of(counted).table("repeat").frame
     assert list(table["difference"]) == ["0 events", "+2 events"]
-    assert "repeat, chase_llc: SYNTHETIC reason." in explain.of(counted).limits().text
+    assert "repeat, chase_llc: SYNTHETIC reason." in explain.of(counted).limits()
 
 
 @pytest.mark.parametrize(("value", "shown"), [(0, "0"), (-1.8e-6, "0.0000"), (1e-4, "0.0001000"), (1312.3157, "1,312"), (13.734, "13.73")])
@@ -221,7 +219,7 @@ def test_one_window_is_drawn_without_an_interval(validation_sample):
     shown = explain.of(found).show("validation_switches")
     assert figures.png(shown.figure).startswith(b"\x89PNG")
     assert "n=1, no interval" in shown.caption
-    assert "Each switch was counted in one window" in explain.of(found).limits().text
+    assert "Each switch was counted in one window" in explain.of(found).limits()
 
 
 @pytest.mark.parametrize("parts", [[], ["switches", "microbenchmarks"]])
@@ -230,9 +228,9 @@ def test_an_empty_part_is_not_shown_and_says_why(validation_sample, parts):
     why = "ended without a number" if parts else "was not run"
     for name in FIGURES:
         assert why in explain.of(found).show(name).text
-    assert why in explain.of(found).table("switches").text
-    assert why in explain.of(found).rates().text
-    assert "the part `repeat` was not run" in explain.of(found).limits().text
+    assert why in explain.of(found).table("switches")
+    assert why in explain.of(found).rates()
+    assert "the part `repeat` was not run" in explain.of(found).limits()
 
 
 def test_what_was_left_out_is_the_reason(validation_sample):
@@ -255,6 +253,6 @@ def test_a_figure_is_drawn_from_the_shell(counted, tmp_path, capsys):
 def test_the_kept_one_is_of_a_machine_without_a_pmu():
     found = validation.load(KEPT)
     assert not found.hardware
-    assert "not with a processor" in explain.of(found).answer().text
+    assert "not with a processor" in explain.of(found).answer()
     assert "SYNTHETIC" not in found.model_dump_json()
     assert set(found.parts) == set(validation.PARTS)
