@@ -78,7 +78,7 @@ def _modelled(pair: Pair) -> str:
 def _switches_threads(pair: Pair) -> str:
     said = []
     for where, per in ((FLOOD, "per packet of the flood"), (TCP, "per megabit of TCP")):
-        ratio = pair.ratio(**where, metric=f"context_switches_per_{vocabulary.data(where['traffic']).per}")
+        ratio = pair.ratio(**where, metric=f"context_switches_per_{vocabulary.per_data()[where['traffic']]}")
         if measured(ratio):
             things = per if said else f"context switches {per}"
             said.append(comparison.as_many(ratio, things) + comparison.doubt(ratio))

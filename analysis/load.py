@@ -32,14 +32,17 @@ class Result:
 
     manifest: what manifest.json says. failed: the manifest's entries of the runs that failed.
     measurements: every number, unread (see `frame`).
-    functions: what was counted in single functions, unread: they have far more rows.
+    functions, stacks, timeline: what was counted in single functions and call stacks, and what happened when, unread: they have far more
+    rows, or none where nobody wrote them down.
     """
 
     path: Path
     manifest: dict[str, Any]
+    failed: list[dict[str, Any]]
     measurements: tables.Asked
     functions: tables.Asked
-    failed: list[dict[str, Any]]
+    stacks: tables.Asked
+    timeline: tables.Asked
 
     @functools.cached_property
     def frame(self) -> pd.DataFrame:
@@ -84,16 +87,6 @@ class Result:
         """
         here = self.frame[self.frame["testbed"] == self.testbed]
         return here[_in_own_window(here)]
-
-    @functools.cached_property
-    def stacks(self) -> tables.Asked:
-        """What was counted in single call stacks, unread, as `functions` is."""
-        return tables.ask(self.path / "stacks.parquet", schema.STACK, self.functions.failed, optional=True)
-
-    @functools.cached_property
-    def timeline(self) -> tables.Asked:
-        """What happened when, unread, too; without rows where nobody wrote it down."""
-        return tables.ask(self.path / "timeline.parquet", schema.SPAN, self.functions.failed, optional=True)
 
     @functools.cached_property
     def values(self) -> dict[str, dict[str, Any]]:
@@ -177,7 +170,7 @@ class Result:
     @property
     def doubt(self) -> str:
         """What stands below an answer that no interval supports, or nothing."""
-        return messages.once() if self.repetitions == 1 else ""
+        return messages.ONCE if self.repetitions == 1 else ""
 
     @functools.cached_property
     def order(self) -> list[list[str]]:
@@ -193,7 +186,7 @@ class Result:
         """What a reader must know before trusting the numbers: failed runs, what was left out, too few repetitions."""
         runs = self.manifest.get("runs", [])
         others = sorted(set(self.frame["testbed"].dropna().unique()) - {self.testbed})
-        texts = [messages.failed_run(run["run_id"], run.get("error")) for run in self.failed]
+        texts = [messages.failed_run(run["run_id"], run.get("error") or "no reason recorded") for run in self.failed]
         if self.manifest.get("status") == "partial":
             planned = len(self.manifest.get("cases", [])) * int(self.manifest.get("experiment", {}).get("repetitions") or 1)
             done = sum(run.get("status") == "done" for run in runs)
@@ -211,11 +204,13 @@ def load(run_dir: str | Path) -> Result:
     manifest = _manifest(path / "manifest.json")
     failed = [run for run in manifest.get("runs", []) if run.get("status") == "failed"]
     left_out = [run["run_id"] for run in failed]
-    measurements = tables.ask(path / "measurements.parquet", schema.NUMBER, left_out)
-    functions = tables.ask(path / "functions.parquet", schema.FUNCTION, left_out, optional=True)
-    if measurements.select(["run_id"], most=1).empty:
+    asked = {
+        name: tables.ask(path / f"{name}.parquet", layout, left_out, optional=name != "measurements")
+        for name, layout in schema.TABLES.items()
+    }
+    if asked["measurements"].select(["run_id"], most=1).empty:
         raise messages.no_finished_run(path, len(failed))
-    return Result(path, manifest, measurements, functions, failed)
+    return Result(path, manifest, failed, **asked)
 
 
 def _manifest(path: Path) -> dict[str, Any]:

@@ -17,6 +17,7 @@ from vsprof.terms.errors import BadInput, Message, VsprofError
 ORDER_NOT_KNOWN = (
     "The cases did not run interleaved, or the result does not say when: a slow change of the machine can look like one of a case."
 )
+ONCE = "*One repetition has no interval: differences between cases may be chance.*"
 NOT_SIGNIFICANT = "not significant"
 NO_INTERVAL = "no verdict: one repetition has no interval"
 NO_RATIO = "no ratio: one of the two is zero"
@@ -62,6 +63,7 @@ outside_reference = Message(
     "{notebook.name}: the report would load {reference} from elsewhere; embed it, a report stands alone",
     VsprofError,
 )
+failed_run = Message("Run {run_id} failed and is kept out of every number: {why}")
 left_out_testbeds = Message("Numbers of testbed {others} are left out: they never share an axis with those of {kept}.")
 partial_result = Message("The campaign is not complete: {done} of {wanted} runs finished. `vsprof run --resume` goes on with it.")
 not_taken = Message("`{name}` asks to be drawn by the figure `{figure}`, which does not draw it: use {others: or }.")
@@ -128,10 +130,6 @@ def notebook_failed(notebook: Path, cell: int, source: str, error: str) -> Vspro
     return VsprofError(f"{notebook.name}: cell {cell} (`{first}`) failed: {error}; fix it, then `make report RUN=…`")
 
 
-def failed_run(run_id: str, error: str | None) -> str:
-    return f"Run {run_id} failed and is kept out of every number: {error or 'no reason recorded'}"
-
-
 def observed(shares: Mapping[str, float]) -> str:
     listed = ", ".join(f"{100 * share:.0f} % ({switch})" for switch, share in shares.items())
     return (
@@ -187,10 +185,6 @@ def untrusted_windows(count: int, reasons: Iterable[str]) -> str:
 def events_left_empty(names: Sequence[str], why: str) -> str:
     shown = ", ".join(f"`{name}`" for name in names[:4]) + (f" and {len(names) - 4} more" if len(names) > 4 else "")
     return f"Hardware events left empty: {shown}: {why}."
-
-
-def once() -> str:
-    return "*One repetition has no interval: differences between cases may be chance.*"
 
 
 def too_few_repetitions(n: int) -> str:

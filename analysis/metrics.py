@@ -171,7 +171,7 @@ def sent(result: Result) -> list[tuple[str, str]]:
 
 def carrying(result: Result) -> list[tuple[str, str]]:
     """Those of them that carry something, by which counts are divided."""
-    return [pair for pair in sent(result) if vocabulary.data(pair[0])]
+    return [pair for pair in sent(result) if vocabulary.traffic(pair[0]).data]
 
 
 def searched(result: Result) -> bool:
@@ -221,7 +221,7 @@ def summed(rows: pd.DataFrame, keys: list[str], *, sort: bool = True) -> pd.Data
 
 def data_rates(frame: pd.DataFrame) -> pd.DataFrame:
     """For each window its length and its `data_rate`: packets, megabits or replies per second, by traffic."""
-    carried = {name: data for name in frame["traffic"].unique() if (data := vocabulary.data(name))}
+    carried = {name: data for name in frame["traffic"].unique() if (data := vocabulary.traffic(name).data)}
     wide = wide_table(_own(frame), ["window_seconds", *sorted({data.number for data in carried.values()})])
     wide["data_rate"] = np.nan
     for name, data in carried.items():

@@ -269,7 +269,7 @@ def _data(wide: pd.DataFrame) -> pd.DataFrame:
     """Adds `data`: packets, megabits or replies of the window itself; NaN where none came."""
     data = pd.Series(np.nan, index=wide.index)
     for name in wide["traffic"].unique():
-        if (carried := vocabulary.data(name)) and carried.modelled in wide:
+        if (carried := vocabulary.traffic(name).data) and carried.modelled in wide:
             data = data.where(wide["traffic"] != name, wide[carried.modelled] * carried.modelled_scale)
     return wide.assign(data=data.where(data > 0))
 

@@ -42,7 +42,7 @@ def _told(result: Result, windows: pd.DataFrame) -> Iterator[str]:
     typical = windows.groupby(WHERE, sort=False, dropna=False)[["each", "rate", "needed", "had", "excess"]].median()
     for (case, traffic, load, who), one in typical[typical["excess"] > 1].iterrows():
         where = f"{result.cases.loc[case, 'label']}, {style.traffic_name(traffic, load)}"
-        per = vocabulary.data(traffic).per
+        per = vocabulary.per_data()[traffic]
         yield messages.more_cycles_than_there_are(where, who, one["each"], per, one["rate"], one["needed"], one["had"])
 
 

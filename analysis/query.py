@@ -12,9 +12,8 @@ import pyarrow as pa
 
 from vsprof.analysis import messages
 from vsprof.analysis.load import Result
+from vsprof.terms import schema
 
-TABLES = ("measurements", "functions", "stacks", "timeline")
-"""Parquet files of a result; one that it does not have is no table."""
 MANIFEST = ("runs", "cases")
 """Lists of the manifest that are tables, too."""
 
@@ -23,7 +22,8 @@ def query(result: Result, sql: str) -> pa.Table:
     """What `sql` (DuckDB's) selects; a file is read as far as that needs. Raises BadInput on SQL that asks for what is not there."""
     with duckdb.connect() as connection:
         try:
-            for name in TABLES:
+            # One that the result does not have is no table.
+            for name in schema.TABLES:
                 if (path := result.path / f"{name}.parquet").exists():
                     connection.read_parquet(str(path)).create_view(name)
             for name in MANIFEST:
@@ -31,7 +31,7 @@ def query(result: Result, sql: str) -> pa.Table:
             found = connection.sql(sql)
             return pa.table({}) if found is None else found.to_arrow_table()
         except duckdb.Error as error:
-            raise messages.bad_query(str(error), (*TABLES, *MANIFEST)) from None
+            raise messages.bad_query(str(error), (*schema.TABLES, *MANIFEST)) from None
 
 
 def text(found: pa.Table) -> str:

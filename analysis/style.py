@@ -39,7 +39,7 @@ def traffic_name(traffic: str, load: str) -> str:
 
 def unit_of_data(traffic: str) -> str:
     """What a traffic's counts are divided by, in words."""
-    found = vocabulary.data(traffic)
+    found = vocabulary.traffic(traffic).data
     return found.words if found else "unit of data"
 
 

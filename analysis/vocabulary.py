@@ -13,7 +13,7 @@ from collections.abc import Iterable, Mapping
 from typing import Any
 
 from vsprof.analysis import read
-from vsprof.terms.vocabulary import CollectorWords, Data, Headline, NumberWords, SwitchWords, TrafficWords, Vocabulary
+from vsprof.terms.vocabulary import CollectorWords, Headline, NumberWords, SwitchWords, TrafficWords, Vocabulary
 
 LOADS = {"saturation": "saturation", "ndr": "no-drop rate", "pdr": "partial-drop rate", "equal": "equal rate", "paced": "", "none": ""}
 """Their names in reports, in the order in which traffics are shown, before their own ranks."""
@@ -98,11 +98,6 @@ def drawn_by(figure: str) -> list[str]:
 def judged_by(name: str) -> Headline | None:
     """A traffic's first headline; None where it has none."""
     return next(iter(traffic(name).headlines), None)
-
-
-def data(name: str) -> Data | None:
-    """What a traffic's counts are divided by; None where there is no such thing."""
-    return traffic(name).data
 
 
 def per_data() -> dict[str, str]:

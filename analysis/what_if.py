@@ -68,8 +68,7 @@ def answer(result: Result) -> str:
 
 
 def _told(effect: Effect, traffic: str) -> str:
-    data = vocabulary.data(traffic)
-    return as_many(effect.ratio, "packets") if data and data.per == "packet" else of(effect.ratio, "the rate")
+    return as_many(effect.ratio, "packets") if vocabulary.per_data().get(traffic) == "packet" else of(effect.ratio, "the rate")
 
 
 def _words(result: Result, base: str, case: str) -> str:

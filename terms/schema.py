@@ -48,6 +48,8 @@ STACK = pa.schema({**_WHO, "stack": _TEXT, **_WHAT})
 """The same of one call stack. ``stack`` is folded: the thread's name, then each frame from the outermost in, joined by ``;``."""
 SPAN = pa.schema({**_WHO, "kind": _TEXT, "time_ns": _LONG, "duration_ns": _LONG, "thread": _WHOLE, "name": _TEXT, "value": _REAL})
 """What happened on a CPU from when on (nanoseconds since the window's begin) and how long; a mark has no duration. ``value``: see SPANS."""
+TABLES = {"measurements": NUMBER, "functions": FUNCTION, "stacks": STACK, "timeline": SPAN}
+"""A result's tables, by the names of their files without `.parquet`."""
 SPANS = {
     "recorded": "the part of the window that is known of this CPU; name: why it ended early",
     "task": "a thread has the CPU (mode guest: the guest's thread has the guest's CPU)",

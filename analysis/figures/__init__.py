@@ -153,7 +153,7 @@ def _source(module: ModuleType) -> Source:
 
 def _missing(result: Result, module: ModuleType) -> list[str]:
     more = module.missing(result) if hasattr(module, "missing") else []
-    return list(dict.fromkeys([*_source(module).missing(result, module.NEEDS), *more]))
+    return list(dict.fromkeys([*_source(module).missing(result, getattr(module, "NEEDS", ())), *more]))
 
 
 def png(figure: Figure) -> bytes:

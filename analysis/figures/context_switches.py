@@ -29,7 +29,7 @@ def plot(table: pd.DataFrame) -> Figure:
     figure, rows = style.by_traffic(table, 2, style.bar_height(table["label"].nunique()))
     for (left, right), part, traffic in rows:
         second, unit = part["metric"] == PER_SECOND, style.unit_of_data(traffic)
-        none = "not counted" if vocabulary.data(traffic) else "nothing was sent"
+        none = "not counted" if vocabulary.traffic(traffic).data else "nothing was sent"
         for axes, counts, per, empty in ((left, part[second], "second", "not counted"), (right, part[~second], unit, none)):
             if style.stacked(axes, counts, "role", f"context switches per {per}", empty):
                 # Four decimals wide, as counts per packet are, more labels would run into each other.

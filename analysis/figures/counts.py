@@ -12,8 +12,6 @@ from matplotlib.figure import Figure
 from vsprof.analysis import everything, style, vocabulary
 from vsprof.analysis.load import Result
 
-NEEDS = ()
-
 
 def takes(name: str) -> bool:
     """Whether a number can ask to be drawn here: any can."""

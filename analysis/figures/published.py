@@ -17,7 +17,6 @@ from vsprof.analysis.load import Result
 from vsprof.analysis.published import Comparison, beside
 from vsprof.terms import units
 
-NEEDS = ()
 PUBLISHED, OURS = style.switch_colour("linux-bridge"), style.switch_colour("ovs-dpdk")
 
 

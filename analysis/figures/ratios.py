@@ -13,7 +13,6 @@ from vsprof.analysis import compare, comparison, style
 from vsprof.analysis.load import Result
 from vsprof.terms import units
 
-NEEDS = ()
 MOST = 40
 COLOURS = {"software": style.INK, "model": style.CAUSES["memory"]["color"], "hardware": style.STATES["kernel"]["color"]}
 

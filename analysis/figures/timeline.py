@@ -18,7 +18,6 @@ from matplotlib.patches import Patch
 from vsprof.analysis import messages, style
 from vsprof.analysis.load import Result
 
-NEEDS = ()
 SHOWS = "One run of each case, the first that has a timeline, and one moment of it: no measured number, but an example."
 TRAFFICS = [
     ("ping_paced", "paced"),

@@ -14,8 +14,6 @@ from matplotlib.figure import Figure
 from vsprof.analysis import messages, style, vocabulary, what_if
 from vsprof.analysis.load import Result
 
-NEEDS = ()
-
 
 def table(result: Result) -> pd.DataFrame:
     """One row a traffic, change and switch; `median`, `low` and `high` are of the ratio to the unchanged case, `elasticity` as
