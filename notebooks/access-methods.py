@@ -21,11 +21,7 @@ report = sections.begin(
 # %%
 report.figures("access_rates")
 report.throughput_and_loss("The other loads, and where packets are lost.")
-
-# %%
 report.cycles()
-
-# %%
 report.context_switches("With virtio-net, QEMU's main loop has the role `vhost`: it does from user space what a vhost worker does.")
 report.timeline()
 report.cpu_use()

@@ -23,8 +23,6 @@ report.cycles()
 
 # %%
 sections.show(differential.table(report.result, differential.KERNEL), *differential.graphs(report.result, differential.KERNEL))
-
-# %%
 report.context_switches()
 report.cpu_use()
 report.explanation(explain.markdown(report.result))

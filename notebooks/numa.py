@@ -54,8 +54,6 @@ report.figures("published_model")
 # %%
 report.figures("published", "throughput")
 report.explanation(explain_numa.markdown(report.result), "For the whole path, by the model:", explain_model.markdown(report.result))
-
-# %%
 report.headlines()
 report.what_was_run(
     "One switch between two virtual machines, in a lab of two NUMA nodes. Each guest has a CPU of its own, and the poll-mode thread one on "

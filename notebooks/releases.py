@@ -33,8 +33,6 @@ report.figures("throughput")
 
 # %%
 sections.show(differential.table(report.result), *differential.graphs(report.result))
-
-# %%
 report.stages(
     "The switch's own code is the same source in each release, compiled by that release's compiler. What differs is DPDK's. OVS-DPDK has no "
     "such counters, and no bar here.",

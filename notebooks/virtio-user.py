@@ -21,8 +21,6 @@ report.published(
 )
 report.throughput("testpmd sends the flood in both kinds of container: out of a packet socket over veth, out of the ring over virtio-user.")
 report.no_drop()
-
-# %%
 report.context_switches()
 sections.show(explain.markdown(report.result))
 report.of_options(

@@ -54,8 +54,6 @@ report.cpu_use()
 report.latency(
     "Requests at a low, fixed rate. There are no queues, so this is how long it takes until the main thread is awake and has a CPU.",
 )
-
-# %%
 report.what_was_run(
     "One endpoint talks to the host's own network stack. The offloads that each end really had are in the manifest (`facts.cases`)."
 )

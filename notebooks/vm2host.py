@@ -12,8 +12,6 @@ report.throughput_and_loss("The receiver is the host itself. With OVS-DPDK the l
 
 # %%
 report.cycles()
-
-# %%
 report.context_switches(
     "T2's authors saw 22 times as many with OVS-DPDK and left it unexplained. The role `switch` is ovs-vswitchd with all its threads; "
     "`host-other` is the host's receiver.",

@@ -17,8 +17,6 @@ report.throughput_and_loss(
 
 # %%
 report.cycles()
-
-# %%
 report.context_switches()
 report.timeline()
 report.cpu_use()

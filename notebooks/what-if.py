@@ -17,8 +17,6 @@ report = sections.begin(result_dir, what_if.answer)
 
 # %%
 report.figures("what_if")
-
-# %%
 report.cpu_use("Which CPU is full decides what a change can do: a switch that waits for a guest gains nothing from itself.")
 report.cycles()
 report.what_was_run("The processor is a profile of `collectors/uarch_model`, with the named values changed; the manifest has all of them (`facts.cases`).")
