@@ -82,7 +82,9 @@ def _summary(result: Result, rows: pd.DataFrame) -> pd.DataFrame:
 
 def _quotients(result: Result, rows: pd.DataFrame) -> pd.DataFrame:
     counts = rows["unit"].isin(units.COUNTS)
-    return pd.concat([_counts(result, rows[counts]), _others(rows[~counts])], ignore_index=True)[COLUMNS]
+    others = rows[~counts].replace({"role": {"": "all"}})
+    as_written = metrics.quotient(others, others["name"], others["value"], 1.0, others["unit"])
+    return pd.concat([_counts(result, rows[counts]), as_written], ignore_index=True)[COLUMNS]
 
 
 def _counts(result: Result, rows: pd.DataFrame) -> pd.DataFrame:
@@ -101,11 +103,6 @@ def _counts(result: Result, rows: pd.DataFrame) -> pd.DataFrame:
 @functools.cache
 def _data_rates(result: Result) -> pd.DataFrame:
     return metrics.data_rates(result.frame)
-
-
-def _others(rows: pd.DataFrame) -> pd.DataFrame:
-    role = rows["role"].replace("", "all")
-    return rows[WINDOW].assign(metric=rows["name"], role=role, cpu=rows["cpu"], part=rows["value"], per=1.0, unit=rows["unit"])
 
 
 def _never(rows: pd.DataFrame) -> list[str]:

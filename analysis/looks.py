@@ -116,10 +116,9 @@ class Words(string.Formatter):
             return as_many(found, format_spec, self.plain["base"])
         if format_spec in FORMS:
             return FORMS[format_spec](found)
-        return times(found) if name.startswith("ratio.") or "/" in name else describe.number(found.median, self._unit(name))
-
-    def _unit(self, name: str) -> str:
-        return unit(self.pair.result, named(name.partition(".")[2], self.own)["metric"])
+        if name.startswith("ratio.") or "/" in name:
+            return times(found)
+        return describe.number(found.median, unit(self.pair.result, named(name.partition(".")[2], self.own)["metric"]))
 
     def number(self, name: str) -> stats.Estimate:
         """Of the side, `base`, `other` or `ratio`, that the name begins with. Raises `NotMeasured`."""

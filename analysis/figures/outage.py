@@ -23,11 +23,8 @@ def table(result: Result) -> pd.DataFrame:
 def plot(table: pd.DataFrame) -> Figure:
     cases = table.drop_duplicates("label").set_index("label")[["switch", "access"]]
     outages, away = (table[table["metric"] == metric].set_index("label").reindex(cases.index) for metric in ("outage", "switch_away"))
-    outages = outages.assign(**cases)
     figure, [[one]] = style.panels([style.bar_height(len(cases))])
-    if outages["median"].notna().any():
-        style.bars(one, outages, "", "", cases.index)
-    style.labels(one, cases.index)
+    style.bars(one, outages.assign(**cases), "", "", cases.index)
     one.set_xlim(0, 1.15 * float(pd.concat([away["median"], outages["median"], outages["high"]]).max()))
     one.plot(away["median"], range(len(cases)), "D", ms=6, color="white", mec=style.INK, label="the switch runs again")
     for place, (outage, end) in enumerate(zip(outages["median"], away["median"], strict=True)):
