@@ -81,7 +81,7 @@ def what(result: Result) -> Table:
         "ended": result.manifest.get("ended"),
         "result": f"{result.path.name} ({result.manifest.get('status', '–')})",
     }
-    return _listed(rows)
+    return listed(rows)
 
 
 def where(result: Result) -> Table:
@@ -101,7 +101,7 @@ def where(result: Result) -> Table:
         "machine below": f"{_cpus(host)}, {_memory(host)}, kernel {host.get('kernel', '–')}, {host.get('os', '–')}",
         "vsprof": f"{str(git.get('commit', '–'))[:12]}{' (with local changes)' if git.get('dirty') else ''}",
     }
-    return _listed(rows)
+    return listed(rows)
 
 
 def _kernels(result: Result) -> str:
@@ -144,7 +144,7 @@ def modelled_processor(result: Result) -> Table | str:
         "its values": f"{len(sources)}, of which {guessed}; the rest with a reference",
         "counts as TLB miss": "not in the first level; a walk: nor in the second",
     }
-    return _listed(rows)
+    return listed(rows)
 
 
 def searches(result: Result) -> Table | str:
@@ -289,7 +289,8 @@ def _windows(result: Result, windows: dict[str, Any]) -> str:
     return shown + alone * bool(owners)
 
 
-def _listed(rows: dict[str, Any]) -> Table:
+def listed(rows: dict[str, Any]) -> Table:
+    """A row a value, behind its name; a dash where none was recorded."""
     shown = {name: "–" if value in (None, "") else str(value) for name, value in rows.items()}
     return Table(pd.DataFrame({"": list(shown), "as recorded": list(shown.values())}))
 

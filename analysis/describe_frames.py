@@ -14,6 +14,7 @@ from vsprof.analysis.load import Result
 from vsprof.analysis.published import every
 from vsprof.analysis.sources import SOFTWARE, source_of
 
+CAME_BACK = {**RESTART, "metric": "came_back"}
 RESTARTS = (
     ("longest time without a frame", "outage", "seconds"),
     ("until the switch said that it runs", "switch_away", "seconds"),
@@ -62,7 +63,7 @@ class Compared:
 
 def restarted(result: Result) -> str:
     """The answer in two sentences: which cases came back after the restart, after how long, and which did not."""
-    counts = {case: _came_back(result, case) for case in result.cases.index}
+    counts = {case: metrics.happened(result, case_id=case, **CAME_BACK) for case in result.cases.index}
     tried = {case: count for case, count in counts.items() if count[1]}
     if not tried:
         return "This result can't answer the question: no switch was restarted in it."
@@ -77,16 +78,11 @@ def restarted(result: Result) -> str:
 def restarts(result: Result) -> Table | str:
     """By case, how often frames came back after the restart, after how long, and what was lost."""
     cases = list(result.cases["label"].items())
-    counts = {label: _came_back(result, case) for case, label in cases}
+    counts = {label: metrics.happened(result, case_id=case, **CAME_BACK) for case, label in cases}
     rows = {"came back": {label: f"{came} of {tried}" if tried else "–" for label, (came, tried) in counts.items()}}
     for words, metric, unit in RESTARTS:
         rows[words] = {label: shown(_restart(result, case, metric), unit) for case, label in cases}
     return _table(result, rows, "restart of the switch, median [95 % interval]")
-
-
-def _came_back(result: Result, case: str) -> tuple[int, int]:
-    """How often frames came back, of how many restarts."""
-    return metrics.happened(result, case_id=case, **RESTART, metric="came_back")
 
 
 def _restart(result: Result, case: str, metric: str) -> stats.Estimate:

@@ -1,9 +1,6 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
 """The explanation in words of what the options of switches and endpoints change: packets carried, cycles per packet, and of which stage;
-and from which frame size on one value of an option is better than another.
-
-The rule is that of looks.py: a claim that two cases differ needs a ratio whose interval excludes 1.
-"""
+and from which frame size on one value of an option is better than another."""
 
 from __future__ import annotations
 
@@ -70,9 +67,7 @@ def looking(pair: Pair) -> Finding | None:
     return Finding(claim, tuple(f"{stage}: {part.shown('', 3)} TSC cycles per packet" for stage, part in parts.items()))
 
 
-LOOKS = looks.of("options")
-markdown = partial(looks.explained, looks=LOOKS)
-"""The findings as a numbered list."""
+markdown = partial(looks.explained, looks=looks.of("options"))
 
 
 def crossover(result: Result, option: str, base: str, other: str) -> str:

@@ -1,8 +1,5 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
-"""What it changes on which NUMA node the switch's thread and its memory are: the answer, where all was, and the findings in words.
-
-The rule is that of looks.py: a claim that two cases differ needs a ratio whose interval excludes 1.
-"""
+"""What it changes on which NUMA node the switch's thread and its memory are: the answer, where all was, and the findings in words."""
 
 from __future__ import annotations
 
@@ -93,4 +90,3 @@ def fills(pair: Pair) -> Finding | None:
 
 NONE = "No finding: the model counted no two cases that differ in one placement."
 markdown = partial(looks.explained, looks=looks.of("placement"), none=NONE)
-"""The findings as a numbered list."""

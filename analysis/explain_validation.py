@@ -14,7 +14,7 @@ from typing import ClassVar
 import numpy as np
 import pandas as pd
 
-from vsprof.analysis import figures, messages, model, read
+from vsprof.analysis import describe, figures, messages, model, read
 from vsprof.analysis.describe import Table
 from vsprof.analysis.stats import Estimate
 from vsprof.analysis.validation import FEW, MADE_BY, PARTS, TIME_PARTS, Row, TimeValidation, Validation
@@ -51,7 +51,7 @@ class Explained(abc.ABC):
         """What is known of any validation, around its ``own`` lines."""
         when, parts = f"{self.found.when:%Y-%m-%d %H:%M %Z}", ", ".join(self.found.parts) or "none"
         rows = {"modelled processor": f"{self.found.processor} (CPU profile {self.found.profile})", **own, "when": when, "parts": parts}
-        return Table(pd.DataFrame({"": list(rows), "as recorded": list(rows.values())}))
+        return describe.listed(rows)
 
     def table(self, part: str) -> Table | str:
         """Each event of a part: modelled, what it was compared with, and the error."""
@@ -176,12 +176,8 @@ class Times(Explained):
         order = "The order of switches is right."
         if wrong := ", and ".join(f"{name(faster)} takes less time than {name(slower)}" for faster, slower in self.wrong_pairs()):
             order = f"The order of switches is wrong: natively {wrong}."
-        return plain(" ".join([*parts, *([order] if len(self.compared("switches")) > 1 else []), self.about]))
-
-    @property
-    def about(self) -> str:
-        """Whether the errors are about this machine's processor."""
-        return WORDS["about"]["this" if self.found.why_other is None else "another"].format(found=self.found)
+        about = WORDS["about"]["this" if self.found.why_other is None else "another"].format(found=self.found)
+        return plain(" ".join([*parts, *([order] if len(self.compared("switches")) > 1 else []), about]))
 
     def _close(self, part: str) -> str:
         rows = self.compared(part)
