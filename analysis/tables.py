@@ -4,7 +4,7 @@
 from __future__ import annotations
 
 import glob
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -12,6 +12,7 @@ import duckdb
 import pandas as pd
 import pyarrow as pa
 import pyarrow.parquet as pq
+from duckdb import ColumnExpression, ConstantExpression, DuckDBPyRelation, Expression, FunctionExpression
 
 from vsprof.analysis import messages
 from vsprof.terms import schema
@@ -39,23 +40,23 @@ class Asked:
 
         No more than `most` rows, whichever they are. Raises BadInput where the file's rows can't be read.
         """
-        return self._query(columns or self.names, _listed(columns) if columns else "*", f"LIMIT {most:d}", where)
+        names = list(columns or self.names)
+        return self._read(names, where, lambda rows: rows.select(*map(ColumnExpression, names)).limit(most))
 
     def sums(self, columns: Sequence[str], **where: object) -> pd.DataFrame:
         """The sum of `value` over the same rows for each combination of `columns`: far fewer rows than the table has."""
-        return self._query([*columns, "value"], f"{_listed(columns)}, sum(value) AS value", "GROUP BY ALL", where)
+        asked = [*map(ColumnExpression, columns), FunctionExpression("sum", ColumnExpression("value")).alias("value")]
+        return self._read([*columns, "value"], where, lambda rows: rows.aggregate(asked))
 
-    def _query(self, columns: Sequence[str], named: str, ending: str, where: Mapping[str, object]) -> pd.DataFrame:
-        """Raises BadInput where the file's rows can't be read."""
+    def _read(self, names: list[str], where: Mapping[str, object], asked: Callable[[DuckDBPyRelation], DuckDBPyRelation]) -> pd.DataFrame:
         if self.path is None:
-            return _filled(schema.table([], self.layout).select(list(columns)))
-        wanted = {name: value if isinstance(value, list) else [value] for name, value in where.items()}
-        tests = [_test(name, "IN", some) for name, some in wanted.items()] + [_test("run_id", "NOT IN", self.failed)]
-        values = [*(value for one in wanted.values() for value in one), *self.failed]
-        asked = f"SELECT {named} FROM read_parquet(?, hive_partitioning = false) WHERE {' AND '.join(tests)} {ending}"
+            return _filled(schema.table([], self.layout).select(names))
         with duckdb.connect() as connection:
             try:
-                return _filled(connection.sql(asked, params=[glob.escape(str(self.path)), *values]).to_arrow_table())
+                rows = connection.read_parquet(glob.escape(str(self.path)), hive_partitioning=False)
+                for name, value in where.items():
+                    rows = rows.filter(_any_of(name, value if isinstance(value, list) else [value]))
+                return _filled(asked(rows.filter(~_any_of("run_id", self.failed))).to_arrow_table())
             except duckdb.Error as error:
                 raise messages.unreadable_result(self.path, error) from None
 
@@ -93,13 +94,9 @@ def check_version(path: Path, seen: object) -> None:
         raise messages.wrong_schema(path, seen, schema.VERSION)
 
 
-def _listed(columns: Sequence[str]) -> str:
-    return ", ".join(f'"{name}"' for name in columns)
-
-
-def _test(name: str, how: str, values: Sequence[object]) -> str:
-    """SQL, with a mark for each value; a column that may be any of none is never right, and one that must not be is always."""
-    return f'"{name}" {how} ({", ".join("?" * len(values))})' if values else str(how != "IN").lower()
+def _any_of(name: str, values: Sequence[object]) -> Expression:
+    """Whether a column is one of these; it is none of no values."""
+    return ColumnExpression(name).isin(*map(ConstantExpression, values)) if values else ConstantExpression(False)
 
 
 def _filled(table: pa.Table) -> pd.DataFrame:
