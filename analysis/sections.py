@@ -110,7 +110,7 @@ class Report:
 
     def rest(self, *notes: str) -> None:
         """What ends every report: all numbers, how to read it (`notes`: what this report alone needs for that), and its limits."""
-        asked = figures.show(self.result, "counts") if counts.asked_for(self.result) else None
+        asked = figures.show(self.result, "counts") if counts.names(self.result) else None
         show(headed("Everything that was counted"), asked, everything.show(self.result))
         limits = describe.limits(self.result)
         show("## How to read this", reading.notes(self.result, notes), "These limits hold for this result:", limits)

@@ -5,7 +5,6 @@ from __future__ import annotations
 
 import difflib
 from collections.abc import Iterable, Sequence
-from pathlib import Path
 
 from vsprof.terms.errors import BadInput, Message
 
@@ -19,6 +18,7 @@ unknown_unit = Message(
     "{collector} has {names} in {unit!r}, which is no unit that vsprof knows: shown as written, neither per packet nor per second. Known "
     "are {known}. A count of anything else is in `events`, a quotient has a / (`bytes/flow`), and anything else is a `number`."
 )
+broken_plugin = Message("your plug-in {path} can't be imported: {error.__class__.__name__}: {error}; fix it, or take it away", BadInput)
 no_lock_file = Message("{path} is no ordinary file, so it can't be the lock that it should be: remove it", BadInput)
 
 
@@ -41,10 +41,6 @@ formula_too_long = Message("the formula has {seen} characters, need at most {mos
 formula_too_deep = Message("the formula is nested more than {most} deep: split it into several metrics")
 wrong_arguments = Message("{function} takes {need} arguments, found {seen}")
 not_counted = Message("{name} was not counted")
-
-
-def broken_plugin(path: Path, error: Exception) -> BadInput:
-    return BadInput(f"your plug-in {path} can't be imported: {type(error).__name__}: {error}; mend it, or take it away")
 
 
 def unreadable_formula(text: str, place: int) -> str:

@@ -45,15 +45,10 @@ def own_events() -> Path:
     return Path(os.environ.get(EVENTS_NAMED) or Path(config) / "vsprof" / "events")
 
 
-def plugin_folders() -> list[Path]:
-    """The user's own folders of plug-ins: with ``collectors/``, ``switches/``, ``experiments/``, ``events/``, ``profiles/`` in them…"""
-    named = [Path(one).absolute() for one in os.environ.get(PLUGINS, "").split(os.pathsep) if one]
-    return named or [here for here in (Path.cwd() / "vsprof.d",) if here.is_dir()]
-
-
 def own(name: str) -> list[Path]:
-    """The user's own folders of that name, such as ``experiments`` or ``workloads/traffic``."""
-    return [place for folder in plugin_folders() if (place := folder / name).is_dir()]
+    """The user's own folders of that name, such as ``experiments``, ``events`` or ``workloads/traffic``."""
+    named = [Path(one).absolute() for one in os.environ.get(PLUGINS, "").split(os.pathsep) if one]
+    return [place for folder in named or [Path.cwd() / "vsprof.d"] if (place := folder / name).is_dir()]
 
 
 def folders(name: str) -> list[Path]:

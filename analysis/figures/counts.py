@@ -18,15 +18,10 @@ def takes(name: str) -> bool:
     return bool(name)
 
 
-def asked_for(result: Result) -> bool:
-    """Whether any number of the result asks to be drawn here: most results have none."""
-    return bool(_names(result))
-
-
 def table(result: Result) -> pd.DataFrame:
     """One row a case, traffic and number (`metric`)."""
-    found, names = everything.summary(result), _names(result)
-    drawn = found["number"].isin(names) | found["number"].str.rpartition("_per_")[0].isin(names)
+    found, asked = everything.summary(result), names(result)
+    drawn = found["number"].isin(asked) | found["number"].str.rpartition("_per_")[0].isin(asked)
     return found[drawn].rename(columns={"number": "metric"})
 
 
@@ -39,6 +34,7 @@ def plot(table: pd.DataFrame) -> Figure:
     return figure
 
 
-def _names(result: Result) -> set[str]:
+def names(result: Result) -> set[str]:
+    """Of the result's numbers those that ask to be drawn here: most results have none."""
     patterns = vocabulary.drawn_by("counts")
     return {name for name in result.frame["name"].unique() if any(fnmatch.fnmatchcase(name, pattern) for pattern in patterns)}
