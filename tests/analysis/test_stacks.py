@@ -96,6 +96,9 @@ def test_a_failed_runs_stacks_are_kept_out(sample, tmp_path):
     runs = [{**one, "status": "failed"} if one["run_id"] == run else one for one in manifest["runs"]]
     (path / "manifest.json").write_text(json.dumps({**manifest, "runs": runs}))
     assert run not in set(load(path).stacks.select(["run_id"])["run_id"])
+    # Whatever other tables there are.
+    (path / "functions.parquet").unlink()
+    assert run not in set(load(path).stacks.select(["run_id"])["run_id"])
 
 
 def test_a_report_has_the_graphs_and_writes_them_beside_it(sample, tmp_path):
