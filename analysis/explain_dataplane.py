@@ -64,7 +64,7 @@ def looking(pair: Pair) -> Finding | None:
     cycles = sum(part.median for part in parts.values())
     said = f"{units.significant(cycles)} cycles per packet, {units.significant(100 * cycles / whole.median)} % of all"
     claim = f"To know where a frame goes costs the switch {said}."
-    return Finding(claim, tuple(f"{stage}: {part.shown('', 3)} TSC cycles per packet" for stage, part in parts.items()))
+    return Finding(claim, tuple(f"{stage}: {part.shown()} TSC cycles per packet" for stage, part in parts.items()))
 
 
 markdown = partial(looks.explained, looks=looks.of("options"))

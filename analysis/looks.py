@@ -41,7 +41,7 @@ OF_RATIOS: Mapping[str, Callable[[stats.Estimate], float]] = {
 FORMS: Mapping[str, Callable[[stats.Estimate], str]] = {
     "plain": plain,
     "bare": lambda one: units.significant(one.median),
-    "interval": lambda one: one.shown(""),
+    "interval": stats.Estimate.shown,
     "percent": share,
 }
 ROWS = read(__file__)

@@ -153,7 +153,7 @@ def cycles_differ(name: str, ratio: float, parts: Sequence[str]) -> str:
     return f"Cycles, {name}: {ratio:.3g} times as many{made}."
 
 
-def estimated_by_model(profile: str, *, drives_clock: bool = False) -> str:
+def estimated_by_model(profile: str, *, drives_clock: bool) -> str:
     text = f"All numbers of the modelled processor, CPI and cycles above all, are estimated (model: {profile})."
     if drives_clock:
         return f"{text} Rates, times and latencies rest on them, for its cycles are the clock."

@@ -98,9 +98,9 @@ class Source:
         """
         return summarised(result, self.rows(result, metric=list(names), **where))
 
-    def per_data(self, *counters: str, ending: str = "") -> list[str]:
+    def per_data(self, *counters: str) -> list[str]:
         """The names of `counters` per unit of data, for every traffic."""
-        return [f"{self.prefix}{counter}_per_{word}{ending}" for counter in counters for word in vocabulary.per_data().values()]
+        return [f"{self.prefix}{counter}_per_{word}" for counter in counters for word in vocabulary.per_data().values()]
 
     def unit(self, result: Result, **where: object) -> str:
         """The unit of a metric; empty where nobody counted it."""

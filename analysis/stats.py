@@ -64,18 +64,15 @@ class Estimate:
         error = np.log(self.high / self.low) / (2 * QUANTILE_975)
         return float(np.expm1((QUANTILE_975 + QUANTILE_80) * error))
 
-    def shown(self, unit: str, digits: int = 3) -> str:
-        """`33.4 kpps (95 % interval 32.9 kpps to 34.0 kpps, n=3)`."""
-        if np.isnan(self.median):
-            return f"– (n={self.n})"
-        return f"{units.si(self.median, unit, digits)} ({self.interval(unit, digits)})"
+    def shown(self) -> str:
+        """Without a unit: `2.20 (95 % interval 2.12 to 2.27, n=3)`."""
+        return f"{units.si(self.median, '')} ({self.interval()})"
 
-    def interval(self, unit: str = "", digits: int = 3) -> str:
-        """`95 % interval 32.9 kpps to 34.0 kpps, n=3`; of a ratio, without a unit."""
+    def interval(self) -> str:
+        """`95 % interval 2.12 to 2.27, n=3`."""
         if self.low is None or self.high is None:
             return f"n={self.n}: no interval"
-        low, high = (units.si(bound, unit, digits) for bound in (self.low, self.high))
-        return f"95 % interval {low} to {high}, n={self.n}"
+        return f"95 % interval {units.si(self.low, '')} to {units.si(self.high, '')}, n={self.n}"
 
 
 NOTHING = Estimate(float("nan"), None, None, 0)

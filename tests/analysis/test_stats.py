@@ -151,4 +151,4 @@ def test_zero_has_no_ratio():
 
 
 def test_one_repetition_says_that_it_has_no_interval():
-    assert "n=1: no interval" in stats.estimate([np.array([[33_400, 1]])]).shown("packets/s")
+    assert "n=1: no interval" in stats.estimate([np.array([[33_400, 1]])]).shown()
