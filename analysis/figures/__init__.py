@@ -7,6 +7,7 @@ Those named `validation_…` are of no result, but of a validation: they have `P
 from __future__ import annotations
 
 import base64
+import fnmatch
 import html
 import importlib
 import io
@@ -93,9 +94,9 @@ def not_taken(result: Result) -> list[str]:
     said = (result.manifest.get("vocabulary") or {}).get("collectors") or {}
     asked = {name: words["figure"] for one in said.values() for name, words in one["numbers"].items() if words["figure"]}
     modules = {name: named(name, names()) for name in names() if asked}
-    takers = {name: module.takes for name, module in modules.items() if hasattr(module, "takes")}
-    wrong = {name: figure for name, figure in asked.items() if figure not in takers or not takers[figure](name)}
-    return [messages.not_taken(name, figure, [one for one, takes in takers.items() if takes(name)]) for name, figure in wrong.items()]
+    takers = {name: module.TAKES for name, module in modules.items() if hasattr(module, "TAKES")}
+    fit = {name: [figure for figure, pattern in takers.items() if fnmatch.fnmatchcase(name, pattern)] for name in asked}
+    return [messages.not_taken(name, figure, fit[name]) for name, figure in asked.items() if figure not in fit[name]]
 
 
 def per_data(result: Result, source: Source, counters: Sequence[str], **where: object) -> pd.DataFrame:

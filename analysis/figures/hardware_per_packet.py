@@ -15,6 +15,7 @@ from vsprof.analysis.sources import HARDWARE
 
 NEEDS = ("instructions", "cycles")
 SOURCE = "hardware"
+TAKES = f"*{hardware.PER_PACKET}"
 
 
 def table(result: Result) -> pd.DataFrame:
@@ -28,11 +29,8 @@ def plot(table: pd.DataFrame) -> Figure:
     return style.work_by_role(sent, {"instructions": "instructions", "cycles": "core cycles", **own})
 
 
-def takes(name: str) -> bool:
-    """Whether a metric can ask to be drawn here."""
-    return name.endswith(hardware.PER_PACKET)
-
-
 def _own() -> list[str]:
     """Metrics of one's own that ask for this figure, without their ending."""
-    return [name.removesuffix(hardware.PER_PACKET) for name in vocabulary.drawn_by("hardware_per_packet") if takes(name)]
+    return [
+        name.removesuffix(hardware.PER_PACKET) for name in vocabulary.drawn_by("hardware_per_packet") if name.endswith(hardware.PER_PACKET)
+    ]
