@@ -43,16 +43,11 @@ CALLS = "A box stands on its caller; roles and threads are at the bottom. "
 
 @dataclass(frozen=True)
 class Picture:
-    """What changed of one counter. counter: in words. calls: whether callers are known."""
+    """What changed of one counter. counter: in words."""
 
     counter: str
-    title: str
     svg: str
-    calls: bool
-
-    @property
-    def caption(self) -> str:
-        return f"{self.title}. {CALLS if self.calls else FLAT}{CAPTION}"
+    caption: str
 
 
 @dataclass(frozen=True)
@@ -142,7 +137,7 @@ def _picture(pair: Pair, base: profiles.Profile, other: profiles.Profile) -> Pic
     versions = bool({RELEASE, KERNEL} & pair.result.differences(pair.base, pair.other))
     first, second = (_per_data(one, versions=versions) for one in (base, other))
     svg = flamegraph.differ(first, second, title, pair.names(), base.per, interactive=False)
-    return Picture(model.WORDS[base.event], title, svg, base.calls)
+    return Picture(model.WORDS[base.event], svg, f"{title}. {CALLS if base.calls else FLAT}{CAPTION}")
 
 
 def _per_data(profile: profiles.Profile, *, versions: bool) -> dict[str, float]:

@@ -70,7 +70,7 @@ def test_two_switches_are_a_pair_of_their_own(modelled):
     assert [one.counter for one in graph.pictures][:3] == ["instructions", "L1D misses", "L1I misses"]
     # No function of the sample has an LLC miss.
     assert "LLC misses" not in [one.counter for one in graph.pictures]
-    assert graph.pictures[0].title == "kernel OVS → OVS-DPDK: instructions per packet, UDP flood, saturation"
+    assert graph.pictures[0].caption.startswith("kernel OVS → OVS-DPDK: instructions per packet, UDP flood, saturation. ")
     # 6,120 instructions of a packet are the vhost worker's first function with kernel OVS alone.
     assert "kernel OVS: 6,120; OVS-DPDK: 0; change -6,120 per packet" in graph.pictures[0].svg
     assert "host-other" not in graph.pictures[0].svg
@@ -83,8 +83,7 @@ def test_call_stacks_take_the_place_of_functions(sample, tmp_path):
     shape = {"source": "model", "event": "instructions", "collector": "uarch_model", "own": "uarch_model"}
     path = with_stacks(sample, tmp_path / "r", [("udp_flood", "saturation", "deep (y)", 8e6)], **shape)
     [graph] = differential.graphs(load(path), differential.SWITCH)
-    assert [one.calls for one in graph.pictures][:2] == [True, False]
-    assert "A box stands on its caller" in graph.pictures[0].caption
+    assert ["A box stands on its caller" in one.caption for one in graph.pictures][:2] == [True, False]
     # 8 million instructions in a window of 2,000 packets.
     assert "kernel OVS: 4,000; OVS-DPDK: 4,000; change 0 per packet" in graph.pictures[0].svg
 
