@@ -10,6 +10,6 @@ from typing import Any
 import yaml
 
 
-def read(module: str) -> Any:
+def read(module: str | Path) -> Any:
     """What stands in the YAML file beside a module, whose ``__file__`` is given."""
     return yaml.safe_load(Path(module).with_suffix(".yaml").read_text(encoding="utf-8"))

@@ -127,7 +127,7 @@ def share(value: stats.Estimate) -> str:
 
 def doubt(ratio: stats.Estimate, words: str = ", which is not significant") -> str:
     """Behind a ratio in a sentence: nothing where it is significant, or where no interval could have shown that."""
-    return words if ratio.undecided else ""
+    return words if ratio.low is not None and not ratio.decided else ""
 
 
 def measured(*values: stats.Estimate) -> bool:

@@ -147,10 +147,8 @@ def modelled_processor(result: Result) -> Table | str:
     return listed(rows)
 
 
-def searches(result: Result) -> Table | str:
+def searches(result: Result) -> Table:
     """How each search went: what was found, between which bounds, in how many trials, and what was missing at the rate above."""
-    if not metrics.searched(result):
-        return ""
     found = SOFTWARE.summary(result, metrics.SEARCH)
     by = found.pivot_table(index=["case_id", "label", "load"], columns="metric", values="median", sort=False)
     rows = [

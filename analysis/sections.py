@@ -7,18 +7,22 @@ cells, and is displayed by `show`.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 from IPython.display import Markdown, display
 
-from vsprof.analysis import describe, differential, everything, explain_dataplane, explain_model, figures, metrics, read, reading, stacks
+from vsprof.analysis import describe, differential, everything, explain_dataplane, explain_model, figures, metrics, read, stacks
 from vsprof.analysis.figures import counts, pmd_batches
 from vsprof.analysis.load import Result, load
 from vsprof.analysis.sources import HARDWARE, MODEL
 
 WORDS: dict[str, str] = read(__file__)
+NOTES: dict[str, Any] = read(Path(__file__).with_name("reading"))
+"""What the words of a report mean, by what has them."""
+[EQUAL_BUDGET], [TSC] = NOTES["equal budget"], NOTES["TSC"]
 
 
 def begin(result_dir: str | Path, answer: Callable[[Result], object] = lambda _: None, run: str = "") -> Report:
@@ -88,7 +92,8 @@ class Report:
     def no_drop(self) -> None:
         """Rates without loss; nothing where none was searched."""
         if metrics.searched(self.result):
-            show(reading.rates_without_loss(self.result), figures.show(self.result, "no_drop"), describe.searches(self.result))
+            show("## Rates without loss\n" + "\n\n".join(_needed(NOTES["rates without loss"], self.result)))
+            show(figures.show(self.result, "no_drop"), describe.searches(self.result))
 
     def cycles(self) -> None:
         """Where the cycles of a packet went, by the model and by this machine's counters."""
@@ -113,7 +118,8 @@ class Report:
         asked = figures.show(self.result, "counts") if counts.names(self.result) else None
         show(headed("Everything that was counted"), asked, everything.show(self.result))
         limits = describe.limits(self.result)
-        show("## How to read this", reading.notes(self.result, notes), "These limits hold for this result:", limits)
+        needed = "\n".join(f"- {note}" for note in (*notes, *_needed(NOTES, self.result)))
+        show("## How to read this", needed, "These limits hold for this result:", limits)
 
     def of_options(self, *notes: str) -> None:
         """What ends a report on options of switches and endpoints: what the CPUs do, what a packet costs in the switch's own thread (the
@@ -125,8 +131,25 @@ class Report:
         explained = explain_model.markdown(self.result) if MODEL.present(self.result) else None
         show(describe.headlines(self.result, MODEL), *self._counted("cpi_stack", "misses"), explained)
         self.explanation(explain_dataplane.markdown(self.result))
-        self.rest(reading.TSC, *notes)
+        self.rest(TSC, *notes)
 
     def _counted(self, *names: str) -> list[object]:
         """Figures, but for those whose processor counted nothing here."""
         return [figures.show_counted(self.result, name) for name in names]
+
+
+def _needed(texts: Mapping[str, Sequence[str]], result: Result) -> list[str]:
+    traffics, model = set(result.frame["traffic"].unique()), MODEL.present(result)
+    needed = {
+        "always": True,
+        "TCP": "tcp_stream" in traffics,
+        "single frames": "paced_frames" in traffics,
+        "restart": "reconnect" in traffics,
+        "emulated": result.emulated,
+        "modelled": model,
+        "modelled time": result.modelled is not None,
+        "slowed": model and result.modelled is None,
+        "split": model or HARDWARE.present(result),
+        "last": True,
+    }
+    return [text for name, wanted in needed.items() if wanted for text in texts.get(name, ())]

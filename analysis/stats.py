@@ -48,11 +48,6 @@ class Estimate:
         return self.low is not None and self.high is not None and (self.low > 1 or self.high < 1)
 
     @property
-    def undecided(self) -> bool:
-        """For a ratio: True if it has an interval, and that includes 1. One repetition decides nothing either way."""
-        return self.low is not None and self.high is not None and not self.decided
-
-    @property
     def detectable(self) -> float | None:
         """For a ratio: the smallest difference that such data would show four times in five (0.07: 7 %); None without an interval.
 

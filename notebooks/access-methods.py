@@ -6,7 +6,7 @@
 result_dir = "results/latest"
 
 # %%
-from vsprof.analysis import explain, reading, sections
+from vsprof.analysis import explain, sections
 report = sections.begin(
     result_dir,
     explain.answer,
@@ -29,4 +29,4 @@ report.polling()
 report.latency()
 report.published("Ratios of packet rates. They compare better across machines than rates do.")
 report.explanation(explain.markdown(report.result), words="Each access method is explained against the one before it.")
-report.rest(reading.EQUAL_BUDGET)
+report.rest(sections.EQUAL_BUDGET)

@@ -6,7 +6,7 @@
 result_dir = "results/latest"
 
 # %%
-from vsprof.analysis import differential, explain, reading, sections
+from vsprof.analysis import differential, explain, sections
 report = sections.begin(
     result_dir, explain.answer,
     "Two endpoints on one host, joined by kernel OVS. Only the kernel comes from another Debian suite: Open vSwitch's daemons, QEMU and the "
@@ -26,4 +26,4 @@ sections.show(differential.table(report.result, differential.KERNEL), *different
 report.context_switches()
 report.cpu_use()
 report.explanation(explain.markdown(report.result))
-report.rest(reading.EQUAL_BUDGET)
+report.rest(sections.EQUAL_BUDGET)

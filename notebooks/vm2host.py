@@ -6,7 +6,7 @@
 result_dir = "results/latest"
 
 # %%
-from vsprof.analysis import explain, reading, sections
+from vsprof.analysis import explain, sections
 report = sections.begin(result_dir, explain.answer, "One VM talks to the host's own network stack through the bridge's local port.")
 report.throughput_and_loss("The receiver is the host itself. With OVS-DPDK the local port is a tap device, outside the poll-mode path.")
 
@@ -22,4 +22,4 @@ report.polling()
 report.latency()
 report.published("T2 (ACANETS, DPDK Summit 2016): throughput hundreds of times lower, 22 times as many context switches.")
 report.explanation(explain.markdown(report.result))
-report.rest(reading.EQUAL_BUDGET)
+report.rest(sections.EQUAL_BUDGET)

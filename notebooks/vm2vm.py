@@ -6,7 +6,7 @@
 result_dir = "results/latest"
 
 # %%
-from vsprof.analysis import explain, figures, published, reading, sections
+from vsprof.analysis import explain, figures, published, sections
 report = sections.begin(
     result_dir, explain.answer, "Two VMs on one host, joined by one switch. One CPU moves packets, whatever the switch."
 )
@@ -37,4 +37,4 @@ sections.show(figures.show(report.result, "published"), figures.show_counted(rep
 # %%
 sections.show(published.markdown(report.result))
 report.explanation(explain.markdown(report.result))
-report.rest(reading.EQUAL_BUDGET)
+report.rest(sections.EQUAL_BUDGET)

@@ -3,11 +3,10 @@
 
 from __future__ import annotations
 
-import dataclasses
 import json
 import re
 
-from vsprof.analysis import describe, explain, looks, reading, show
+from vsprof.analysis import describe, explain, looks, show
 from vsprof.analysis.load import load
 from vsprof.analysis.published import beside, every
 
@@ -96,7 +95,7 @@ def test_a_case_without_such_a_rate_is_compared_with_none(searched):
     ]
 
 
-def test_the_search_is_among_the_headlines_and_in_a_table_of_its_own(searched, two_switches):
+def test_the_search_is_among_the_headlines_and_in_a_table_of_its_own(searched):
     rows = describe.headlines(searched).frame.set_index(describe.headlines(searched).frame.columns[0])
     found = rows.loc["UDP flood, no-drop rate: found by search"]
     assert found.tolist() == ["–", "30.6 kpps [30.3, 30.9]", "61.2 kpps [60.6, 61.8]"]
@@ -106,11 +105,6 @@ def test_the_search_is_among_the_headlines_and_in_a_table_of_its_own(searched, t
     assert one["of what was due at the rate too high"] == "lost in it 2.00 %, lost after it 0.100 %"
     none = table.loc[("kernel-ovs · virtio-net", "no-drop rate")]
     assert (none["rate found"], none["too high"], none["searches that found one"]) == ("–", "1.00 kpps", "0 of 3")
-    assert "RFC 2544" in reading.rates_without_loss(searched)
-    assert "In modelled time" not in reading.rates_without_loss(searched)
-    manifest = {**searched.manifest, "facts": {**searched.manifest["facts"], "clock": {"cpu_name": "Made-up 1"}}}
-    assert "In modelled time a trial lasts" in reading.rates_without_loss(dataclasses.replace(searched, manifest=manifest))
-    assert reading.rates_without_loss(two_switches) == describe.searches(two_switches) == ""
 
 
 def test_in_modelled_time_rates_are_the_processors_and_said_to_be_modelled(sample, tmp_path):

@@ -3,6 +3,8 @@
 
 from __future__ import annotations
 
+import dataclasses
+
 import pytest
 from IPython.display import Markdown
 
@@ -35,6 +37,16 @@ def test_a_text_is_markdown_and_nothing_is_left_out_but_what_is_empty(displayed)
 def test_rates_that_nobody_searched_have_no_section(displayed, two_switches):
     sections.Report(two_switches).no_drop()
     assert not displayed
+
+
+def test_rates_that_were_searched_are_explained_by_whose_time_they_are_in(displayed, searched):
+    manifest = {**searched.manifest, "facts": {**searched.manifest["facts"], "clock": {"cpu_name": "Made-up 1"}}}
+    for result in (searched, dataclasses.replace(searched, manifest=manifest)):
+        sections.Report(result).no_drop()
+    real, modelled = (text for text in texts(displayed) if text.startswith("## Rates without loss\n"))
+    assert "RFC 2544" in real
+    assert "In modelled time" not in real
+    assert "In modelled time a trial lasts" in modelled
 
 
 def test_where_the_model_counted_nothing_its_figures_are_left_out_and_the_reason_said_once(displayed, two_switches):
