@@ -11,7 +11,7 @@ from vsprof.analysis import comparison, looks, messages, metrics, stats
 from vsprof.analysis.comparison import FRAMES, RESTART
 from vsprof.analysis.describe import Table, with_interval
 from vsprof.analysis.load import Result
-from vsprof.analysis.published import every
+from vsprof.analysis.published import EVERY
 from vsprof.analysis.sources import SOFTWARE, source_of
 
 CAME_BACK = {**RESTART, "metric": "came_back"}
@@ -91,7 +91,7 @@ def _restart(result: Result, case: str, metric: str) -> stats.Estimate:
 
 def published(target: str) -> str:
     """What was published of ``target``, in its own words."""
-    found = [one for one in every() if one.target == target]
+    found = [one for one in EVERY.values() if one.target == target]
     lines = [f"- {one.what}: {one.figure}. Compared: {one.compared}. Machine: {one.machine}. Source: {one.source}." for one in found]
     return "\n".join(lines)
 

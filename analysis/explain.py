@@ -116,7 +116,7 @@ def _published(pair: Pair) -> str:
     ways = pair.result.cases.loc[[pair.base, pair.other], ["switch", "access", "topology"]].itertuples(index=False, name=None)
     if not pair.result.modelled or list(ways) != MAIN_PAIR:
         return ""
-    return messages.published_beside([f"{one.figure} ({one.target})" for one in published.every() if one.id in BESIDE])
+    return messages.published_beside([f"{one.figure} ({one.target})" for one in map(published.EVERY.get, BESIDE)])
 
 
 def utilisation(result: Result, case_id: str, **where: object) -> dict[int, stats.Estimate]:

@@ -15,7 +15,7 @@ from vsprof.analysis import comparison, looks, stats
 from vsprof.analysis.comparison import TCP, Pair, measured, times
 from vsprof.analysis.load import SIZES, Result, worded
 from vsprof.analysis.looks import Finding
-from vsprof.analysis.published import every
+from vsprof.analysis.published import EVERY
 from vsprof.terms import units
 
 SWITCH = "ovs-dpdk"
@@ -114,7 +114,7 @@ def _beside_kernel(result: Result, one: Effect) -> str:
     pair, ratio = _kernel_pair(result, one.case), one.kernel
     if pair is None or not measured(ratio):
         return "has no kernel's way to the host beside it"
-    high = next(figure.high for figure in every() if figure.id == "T2-throughput")
+    high = EVERY["T2-throughput"].high
     limit = f"as published (below 1/{units.significant(1 / high)})"
     if ratio.high is None or ratio.low is None:
         depth = "one repetition decides nothing"

@@ -36,6 +36,10 @@ class Published:
     ours: list[dict[str, str]] = field(default_factory=list)
 
 
+EVERY = {entry["id"]: Published(**entry) for entry in read(__file__)}
+"""By their ids."""
+
+
 @dataclass(frozen=True)
 class Comparison:
     """A published figure with what we measured for it: one ratio a setting and metric, none if we have no number."""
@@ -55,11 +59,6 @@ class Comparison:
         return source_of(self.metric) is MODEL
 
 
-@functools.cache
-def every() -> tuple[Published, ...]:
-    return tuple(Published(**entry) for entry in read(__file__))
-
-
 def beside(result: Result) -> list[Comparison]:
     """Each published figure of this result's topology and cases, beside our own ratio.
 
@@ -67,7 +66,7 @@ def beside(result: Result) -> list[Comparison]:
     """
     varies = "access" if result.cases.groupby("switch")["access"].nunique().max() > 1 else "switch"
     found = []
-    for one in every():
+    for one in EVERY.values():
         # What was published in words alone stands in its notebook.
         asked = (one.ours or one.needs) and (varies in one.case or one.case.keys() not in ({"switch"}, {"access"}))
         for base, case in pairs(result, one.base, one.case) if asked else []:
@@ -97,7 +96,7 @@ def pairs(result: Result, base: dict[str, str], case: dict[str, str]) -> list[tu
 
 T1 = {"base.switch": "kernel-ovs", "other.switch": "ovs-dpdk", "other.topology": "vm2vm"}
 """Its own pair."""
-LOOKS = [looks.Row(f"Published: {one.figure}.", only=T1, **row) for one in every() if (row := looks.ROWS["published"].get(one.id))]
+LOOKS = [looks.Row(f"Published: {one.figure}.", only=T1, **row) for one in EVERY.values() if (row := looks.ROWS["published"].get(one.id))]
 NONE = "T1 compares two VMs over kernel OVS and over OVS-DPDK; this result does not have both."
 markdown = functools.partial(looks.explained, looks=LOOKS, none=NONE)
 """The differences as a list, or why there is nothing to set beside T1."""

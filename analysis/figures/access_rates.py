@@ -10,7 +10,7 @@ from matplotlib.figure import Figure
 
 from vsprof.analysis import style
 from vsprof.analysis.load import ACCESSES, Result
-from vsprof.analysis.published import every
+from vsprof.analysis.published import EVERY
 from vsprof.analysis.sources import SOFTWARE
 from vsprof.terms import units
 
@@ -23,7 +23,7 @@ def table(result: Result) -> pd.DataFrame:
     ours = SOFTWARE.summary(result, ["packet_rate_received"], traffic="udp_flood", load="saturation")
     if ours.empty:
         return ours
-    rates = {access: float(rate) for one in every() for access, rate in one.rates.items()}
+    rates = {access: float(rate) for one in EVERY.values() for access, rate in one.rates.items()}
     published = pd.DataFrame([{"label": access, "access": access, "median": rates[access]} for access in ACCESSES if access in rates])
     switch = published["access"].map({"vhost-user": "ovs-dpdk"}).fillna("kernel-ovs")
     return pd.concat([ours.assign(whose="ours"), published.assign(switch=switch, whose="published", unit="packets/s")], ignore_index=True)

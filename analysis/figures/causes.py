@@ -16,7 +16,7 @@ from matplotlib.figure import Figure
 from vsprof.analysis import style
 from vsprof.analysis.comparison import TCP
 from vsprof.analysis.load import Result
-from vsprof.analysis.published import every
+from vsprof.analysis.published import EVERY
 from vsprof.analysis.sources import SOFTWARE
 
 NEEDS = ("goodput", "context_switches_voluntary", "main_thread_run_seconds", "main_thread_wait_seconds")
@@ -34,10 +34,9 @@ def table(result: Result) -> pd.DataFrame:
     goodput = SOFTWARE.summary(result, ["goodput"], **TCP)
     switched = SOFTWARE.summary(result, ["context_switches_per_second"], role="switch", cpu=-1, **TCP)
     times = SOFTWARE.summary(result, list(TIMES), role="switch", **TCP)
-    published = next(one for one in every() if one.id == "T2-throughput")
     unchanged = [case for case, changed in result.changed.items() if not changed]
     kernel = goodput[(goodput["switch"] != "ovs-dpdk") & goodput["case_id"].isin(unchanged)].head(1)
-    deep = kernel.assign(metric=DEEP, median=kernel["median"] * published.high, low=float("nan"), high=float("nan"))
+    deep = kernel.assign(metric=DEEP, median=kernel["median"] * EVERY["T2-throughput"].high, low=float("nan"), high=float("nan"))
     parts = [part for part in (goodput, switched, times, deep) if not part.empty]
     return pd.concat(parts, ignore_index=True) if parts else goodput
 

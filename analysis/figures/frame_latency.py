@@ -11,7 +11,7 @@ from matplotlib.ticker import NullLocator
 
 from vsprof.analysis import metrics, style
 from vsprof.analysis.load import Result
-from vsprof.analysis.published import every
+from vsprof.analysis.published import EVERY
 from vsprof.analysis.sources import SOFTWARE
 from vsprof.terms import units
 
@@ -28,7 +28,7 @@ def table(result: Result) -> pd.DataFrame:
         return ours
     published = [
         {"label": f"published: {words}", "metric": metric, "median": seconds, "unit": "seconds", "whose": "published"}
-        for one in every()
+        for one in EVERY.values()
         for words, latencies in one.latencies.items()
         for metric, seconds in latencies.items()
     ]

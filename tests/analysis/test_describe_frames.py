@@ -61,5 +61,5 @@ def test_the_published_words_are_whole():
     said = describe_frames.published("T5")
     assert "in client mode, VMs regain connectivity" in said
     shown = describe_frames.published("T11").splitlines()
-    assert [line[:2] for line in shown] == ["- "] * sum(one.target == "T11" for one in published.every())
+    assert [line[:2] for line in shown] == ["- "] * sum(one.target == "T11" for one in published.EVERY.values())
     assert any("C1" in line for line in shown)

@@ -8,7 +8,7 @@ import re
 
 from vsprof.analysis import describe, explain, looks, show
 from vsprof.analysis.load import load
-from vsprof.analysis.published import beside, every
+from vsprof.analysis.published import EVERY, beside
 
 
 def claims(result) -> str:
@@ -59,7 +59,7 @@ def test_local_port_is_for_vm2host_alone(sample, tmp_path, two_switches):
 def test_published_figures_stand_beside_the_cases_they_compare(two_switches, three_accesses):
     assert {one.published.target for one in beside(two_switches)} == {"T1"}
     assert {one.published.target for one in beside(three_accesses)} == {"T3"}
-    assert {one.target for one in every()} == {"T1", "T2", "T3", "T4", "T5", "T6", "T7", "T8", "T9", "T10", "T11", "T12"}
+    assert {one.target for one in EVERY.values()} == {"T1", "T2", "T3", "T4", "T5", "T6", "T7", "T8", "T9", "T10", "T11", "T12"}
 
 
 def test_idle_changes_no_finding(sample, tmp_path, two_switches):
