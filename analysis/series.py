@@ -13,7 +13,6 @@ from collections.abc import Iterator, Sequence
 
 import numpy as np
 import pandas as pd
-from scipy.stats import kendalltau, theilslopes
 
 from vsprof.analysis import messages, metrics, style, vocabulary
 from vsprof.analysis.load import Result
@@ -97,6 +96,9 @@ def drift(values: Sequence[float]) -> float:
     middle = np.median(values) if values.size else 0.0
     if values.size < FEWEST or middle == 0 or np.ptp(values) == 0:
         return 0.0
+    # Half a second to import, and half of what a report's libraries take: few results have as many repetitions.
+    from scipy.stats import kendalltau, theilslopes  # noqa: PLC0415
+
     places = np.arange(values.size)
     if kendalltau(places, values).pvalue >= SURE:
         return 0.0

@@ -18,9 +18,8 @@ import math
 import time
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, SupportsFloat
+from typing import Any, NamedTuple
 
-from MLRsearch import AbstractMeasurer, Config, GoalResult, MeasurementResult, MultipleLossRatioSearch, SearchGoal
 from pydantic import BaseModel, ConfigDict, Field, model_validator
 
 from vsprof.terms.schema import Number
@@ -31,10 +30,6 @@ LOSS_RATIOS = {"ndr": 0.0, "pdr": 0.005}
 KEPT_PACE = 0.99
 """What of the frames that were due a sender must have sent to have kept its pace. Where it sent fewer, those that it did not send count as
 lost: it was too slow, or its queue to the switch was full, and nothing tells the two apart."""
-PRECEDING_TARGETS, EXPANSION = 2, 2
-"""MLRsearch's own defaults for how it gets near the goal; they change the time that a search takes, not what its bounds mean."""
-NEVER_S = 1e9
-"""MLRsearch's own limit, which is of this machine's time: there is none."""
 WINDOW = "search"
 """The window name of a search's numbers."""
 FILE = "search.json"
@@ -148,58 +143,26 @@ class Trials:
     """Whether frames have flowed already, so that the first trial is as good as any."""
 
 
-class _Late(Exception):
-    """The time is up."""
+class Bounds(NamedTuple):
+    """What a search of one goal came to; None: no such bound, or no throughput at the lower one."""
 
-
-class _Measurer(AbstractMeasurer):
-    """MLRsearch's way to ask for a trial. Keeps all of them. Its own limit is of this machine's time, so ours is kept here."""
-
-    def __init__(self, means: Trials, limit_seconds: float) -> None:
-        self._means, self._limit_seconds = means, limit_seconds
-        self._began = means.now()
-        self.trials: list[Trial] = []
-
-    def seconds(self) -> float:
-        """Since it was made."""
-        return self._means.now() - self._began
-
-    def measure(self, intended_duration: float, intended_load: float) -> MeasurementResult:
-        if self.seconds() >= self._limit_seconds:
-            raise _Late
-        trial = self._means.attempt(int(intended_load), intended_duration)
-        self.trials.append(trial)
-        return MeasurementResult(
-            intended_duration=intended_duration,
-            intended_load=intended_load,
-            intended_count=trial.sent + trial.unsent,
-            offered_count=trial.sent,
-            loss_count=trial.lost,
-        )
+    lower_pps: int | None
+    upper_pps: int | None
+    throughput_pps: float | None
 
 
 def find(loads: Sequence[str], settings: Settings, means: Trials) -> dict[str, Found]:
     """Search the rates of ``loads`` at once, by trials that ``means`` makes; what that raises ends the search."""
-    trial_s = _lengths(settings, means.modelled)[0]
+    # MLRsearch takes half a second to import, among all that a command has imported, and few commands search.
+    from vsprof.workloads import mlrsearch  # noqa: PLC0415
+
     highest = _highest(settings, means)
-    goals = {load: _goal(load, settings, means.modelled) for load in loads}
-    # In the warm-up the switch learns the flow; MLRsearch drops its result.
-    warmup_s = 0 if means.warm else trial_s
-    limits = {"min_load": settings.min_pps, "max_load": highest, "search_duration_max": NEVER_S}
-    search = MultipleLossRatioSearch(Config(goals=list(goals.values()), warmup_duration=warmup_s, **limits))
-    measurer = _Measurer(means, settings.limit_seconds)
-    stopped = ""
-    try:
-        search.search(measurer, debug=lambda text: None)
-    except _Late:
-        stopped = messages.not_in_time(settings.limit_seconds)
-    except RuntimeError as error:
-        stopped = messages.gave_up(error)
+    made = mlrsearch.run(loads, settings, means, highest)
     shared = {
-        "settings": settings, "modelled": means.modelled, "highest_pps": highest, "seconds": measurer.seconds(), "why": stopped,
-        "trials": tuple(measurer.trials[0 if means.warm else 1 :]),
+        "settings": settings, "modelled": means.modelled, "highest_pps": highest, "seconds": made.seconds, "why": made.stopped,
+        "trials": made.trials[0 if means.warm else 1 :],
     }  # fmt: skip
-    return {load: _found(search, goal, shared) for load, goal in goals.items()}
+    return {load: _found(LOSS_RATIOS[load], bounds, shared) for load, bounds in made.bounds.items()}
 
 
 def _highest(settings: Settings, means: Trials) -> int:
@@ -208,44 +171,18 @@ def _highest(settings: Settings, means: Trials) -> int:
     return settings.max_pps if means.highest_pps is None else min(settings.max_pps, max(means.highest_pps, least))
 
 
-def _lengths(settings: Settings, modelled: bool) -> tuple[float, float, float]:
+def lengths(settings: Settings, modelled: bool) -> tuple[float, float, float]:
     """Of a trial, and of all trials at a rate [seconds]; and the share of these that may be bad."""
     if modelled:
         return settings.modelled_trial_seconds, settings.modelled_sum_seconds, settings.modelled_exceed_ratio
     return settings.trial_seconds, settings.sum_seconds, settings.exceed_ratio
 
 
-def _found(search: MultipleLossRatioSearch, goal: SearchGoal, shared: Mapping[str, Any]) -> Found:
-    bounds = GoalResult.from_bounds(search.database.get_relevant_bounds(search.scaling.goal_to_final_target[goal]))
+def _found(loss_ratio: float, bounds: Bounds, shared: Mapping[str, Any]) -> Found:
     found = Found(
-        loss_ratio=goal.loss_ratio,
-        lower_pps=_pps(bounds.relevant_lower_bound),
-        upper_pps=_pps(bounds.relevant_upper_bound),
-        throughput_pps=None if bounds.relevant_lower_bound is None else float(bounds.conditional_throughput),
-        **shared,
+        loss_ratio=loss_ratio, lower_pps=bounds.lower_pps, upper_pps=bounds.upper_pps, throughput_pps=bounds.throughput_pps, **shared
     )
     return found if found.why else found.model_copy(update={"why": _why_no_rate(found)})
-
-
-def _goal(load: str, settings: Settings, modelled: bool) -> SearchGoal:
-    trial_s, sum_s, exceed_ratio = _lengths(settings, modelled)
-    return SearchGoal(
-        loss_ratio=LOSS_RATIOS[load],
-        exceed_ratio=exceed_ratio,
-        relative_width=settings.width,
-        initial_trial_duration=trial_s,
-        final_trial_duration=trial_s,
-        duration_sum=sum_s,
-        preceding_targets=PRECEDING_TARGETS,
-        expansion_coefficient=EXPANSION,
-        # That even the lowest rate is too high is a result.
-        fail_fast=False,
-    )
-
-
-def _pps(load: SupportsFloat | None) -> int | None:
-    """As the trials at this load were asked for."""
-    return None if load is None else int(float(load))
 
 
 def _why_no_rate(found: Found) -> str:
@@ -299,7 +236,7 @@ def _offered(found: Found) -> int:
 
 def _asked(found: Found) -> Iterable[Number]:
     settings = found.settings
-    trial_s, sum_s, exceed_ratio = _lengths(settings, found.modelled)
+    trial_s, sum_s, exceed_ratio = lengths(settings, found.modelled)
     for name, value in (("loss_goal", found.loss_ratio), ("exceed_ratio", exceed_ratio), ("width_goal", settings.width)):
         yield Number(f"search_{name}", value, "fraction", window=WINDOW)
     for name, value in (("trial_goal", trial_s), ("sum_goal", sum_s), ("limit", settings.limit_seconds)):

@@ -13,7 +13,7 @@ import re
 import reprlib
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
-from functools import cache
+from functools import cache, lru_cache
 from pathlib import Path
 from typing import Annotated, Any, Generic, Literal, TypeVar
 
@@ -467,13 +467,20 @@ def _read(path: Path) -> dict[str, Any]:
     except ValueError as error:
         raise messages.bad_profile(path, [messages.not_yaml(_one_line(error))]) from error
     try:
-        document = yaml.load(text, _Loader)  # a SafeLoader
+        document = _parsed(text)
     except (yaml.YAMLError, ValueError, TypeError, LookupError, AttributeError, OverflowError, RecursionError) as error:
         # PyYAML lets errors of Python through where a scalar is not what its tag says: a date with month 13, `!!int x`.
         raise messages.bad_profile(path, [messages.not_yaml(_one_line(error))]) from error
     if not isinstance(document, dict):
         raise messages.bad_profile(path, [messages.no_mapping(type(document).__name__)])
-    return document
+    # The caller takes keys out of it.
+    return dict(document)
+
+
+@lru_cache(maxsize=64)
+def _parsed(text: str) -> Any:
+    """Kept, because each of an experiment's cases asks for its profile, and a file takes 20 ms to parse. Nobody may change what is in it."""
+    return yaml.load(text, _Loader)  # a SafeLoader
 
 
 def _merged(base: Mapping[str, Any], own: Mapping[str, Any]) -> dict[str, Any]:

@@ -17,7 +17,7 @@ from hypothesis import strategies as st
 from vsprof.switches.base import PortCounters
 from vsprof.terms.errors import RunFailed
 from vsprof.terms.schema import Number
-from vsprof.workloads import search
+from vsprof.workloads import mlrsearch, search
 from vsprof.workloads.endpoints.base import Burst, Counters, Flood, Frames
 from vsprof.workloads.endpoints.pktgen import Pktgen
 from vsprof.workloads.endpoints.probe import ProbeFlood
@@ -149,7 +149,7 @@ def test_what_mlrsearch_cannot_go_on_with_is_a_reason_and_no_time_limit(monkeypa
     def refuses(self, *_):
         raise RuntimeError("Higher load expected.")
 
-    monkeypatch.setattr(search.MultipleLossRatioSearch, "main_loop", refuses)
+    monkeypatch.setattr(mlrsearch.MultipleLossRatioSearch, "main_loop", refuses)
     found = find("ndr", Settings(), Path(45_000))
     assert "Higher load expected" in found.why
     assert found.rate_pps is None
