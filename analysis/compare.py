@@ -174,7 +174,7 @@ def _rows(
         samples = [by_repetition(series[key]) for series in (of_a, of_b)]
         ratio = ratio_between(*reversed(samples), paired=a.result is b.result and bool(a.result.order))
         lists = [list(sample.values()) for sample in samples]
-        values = [stats.estimate(one).median for one in lists]
+        values = [stats.median(one) for one in lists]
         yield {
             "source": source, **{name: where[name] for name in SPOKEN},
             "a": values[0], "b": values[1], "ratio": ratio.median, "low": ratio.low, "high": ratio.high,

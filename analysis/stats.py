@@ -73,12 +73,18 @@ class Estimate:
 NOTHING = Estimate(float("nan"), None, None, 0)
 
 
+def median(sample: Sample) -> float:
+    """Over repetitions, as of ``estimate``, without the work that its interval is; NaN without a value."""
+    runs = _countable(sample)
+    return _median(runs) if runs else float("nan")
+
+
 def estimate(sample: Sample) -> Estimate:
     """The sample's median over repetitions with its interval; repetitions without a value don't count."""
     runs = _countable(sample)
     if not runs:
         return NOTHING
-    middle = float(np.median(_values(runs)))
+    middle = _median(runs)
     if len(runs) == 1:
         return Estimate(middle, None, None, 1)
     low, high = np.nanquantile(_resampled_medians(runs), TAILS)
@@ -98,7 +104,7 @@ def ratio(sample: Sample, base: Sample, *, paired: bool = False) -> Estimate:
     n = min(len(top), len(bottom))
     if n == 0:
         return NOTHING
-    over, under = estimate(top).median, estimate(bottom).median
+    over, under = _median(top), _median(bottom)
     if over <= 0 or under <= 0:
         return Estimate(float("nan"), None, None, n)
     if n == 1:
@@ -174,6 +180,10 @@ def _values(runs: Sequence[np.ndarray]) -> np.ndarray:
     """Shape (repetitions,)."""
     sums = _sums(runs)
     return sums[:, 0] / sums[:, 1]
+
+
+def _median(runs: Sequence[np.ndarray]) -> float:
+    return float(np.median(_values(runs)))
 
 
 def _resampled_medians(runs: Sequence[np.ndarray], width: int = 0) -> np.ndarray:

@@ -481,7 +481,7 @@ def test_the_first_of_two_floods_searches_for_both(searched):
     assert second._found.trials == first._found.trials
     assert second._found.rate_pps <= first._found.rate_pps
     # Of another search nothing is taken over.
-    other = UdpFlood(topology, FloodOptions(load="ndr"), 64, 1)
+    other = UdpFlood(topology, FloodOptions(load="ndr", search=Settings(trial_seconds=0.1, sum_seconds=0.6)), 64, 1)
     other.start()
     assert len(topology.rates) > floods + 2
 
