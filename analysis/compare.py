@@ -7,7 +7,7 @@ A and B are two switches (or accesses, or labels of cases) of one result, or two
 from __future__ import annotations
 
 import itertools
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -16,7 +16,7 @@ import pandas as pd
 
 from vsprof.analysis import decompose, everything, messages, metrics, model, stats, style, vocabulary
 from vsprof.analysis.load import Result
-from vsprof.analysis.source import SERIES, by_repetition, ratio_between
+from vsprof.analysis.source import SERIES, by_series, ratio_between
 from vsprof.analysis.sources import PROCESSORS, SOURCES, speakers
 from vsprof.terms import units
 
@@ -137,7 +137,7 @@ def named(result: Result, word: str) -> list[str]:
 def compared(a: Side, b: Side) -> Comparison:
     rows = []
     for source in SOURCES.values():
-        both = (_split(source.rows(side.result, case_id=side.case)) for side in (a, b))
+        both = (by_series(source.rows(side.result, case_id=side.case), OF_CASE) for side in (a, b))
         rows += _rows(a, b, source.name, speakers(source), *both)
     rows += _counted(a, b, {(row["traffic"], row["load"], row["metric"]) for row in rows})
     table = pd.DataFrame(rows, columns=COLUMNS)
@@ -152,26 +152,27 @@ def _counted(a: Side, b: Side, known: set[tuple[str, str, str]]) -> Iterator[dic
     under the name that the model's or a PMU's have there."""
     of_a, of_b = (everything.of(side.result, side.case) for side in (a, b))
     for collector, source in (key for key in of_a if key in of_b):
-        both = (_split(one[collector, source]) for one in (of_a, of_b))
-        for row in _rows(a, b, source, (collector,), *both):
-            if not known & {(row["traffic"], row["load"], f"{one.prefix}{row['metric']}") for one in SOURCES.values()}:
-                yield row
-
-
-def _split(rows: pd.DataFrame) -> dict[tuple, pd.DataFrame]:
-    """By OF_CASE. Taken apart once: to look up each series by itself would take most of the time."""
-    return dict(iter(rows.groupby(OF_CASE, sort=False)))
+        both = (by_series(one[collector, source], OF_CASE) for one in (of_a, of_b))
+        yield from _rows(a, b, source, (collector,), *both, known)
 
 
 def _rows(
-    a: Side, b: Side, source: str, collectors: tuple[str, ...], of_a: dict[tuple, pd.DataFrame], of_b: dict[tuple, pd.DataFrame]
+    a: Side,
+    b: Side,
+    source: str,
+    collectors: tuple[str, ...],
+    of_a: Mapping[tuple, dict[int, np.ndarray]],
+    of_b: Mapping[tuple, dict[int, np.ndarray]],
+    known: Collection[tuple[str, str, str]] = (),
 ) -> Iterator[dict[str, object]]:
     for key in (key for key in of_a if key in of_b):
         where = dict(zip(OF_CASE, key, strict=True))
         if where["cpu"] != -1 or where["metric"] in FORTH or where["metric"].endswith(model.WITH_POLLING):
             continue
+        if any((where["traffic"], where["load"], f"{one.prefix}{where['metric']}") in known for one in SOURCES.values()):
+            continue
         bare = where["metric"].removeprefix(SOURCES[source].prefix)
-        samples = [by_repetition(series[key]) for series in (of_a, of_b)]
+        samples = of_a[key], of_b[key]
         ratio = ratio_between(*reversed(samples), paired=a.result is b.result and bool(a.result.order))
         lists = [list(sample.values()) for sample in samples]
         values = [stats.median(one) for one in lists]
