@@ -100,34 +100,42 @@ host: $(READY) ## Prepare the servers of an inventory over SSH (INVENTORY=file)
 unhost: $(READY) ## Take back what `make host` did to them (INVENTORY=file); CHECK=1 only says what that would be
 	$(VSPROF) unhost $(if $(INVENTORY),--inventory "$(INVENTORY)") $(if $(filter 1,$(CHECK)),--check)
 
-# Groups of tests by their marks. The first two run beside each other: the lab's tests build its image, and take longest. Those of switches
-# on this host come last and alone: their processes spin, and beside other work frames came later than tests wait.
+# Groups of tests by their marks. The first two run beside each other: the lab's tests build its image, and take longest. The others have two
+# processes, each with whole files, for what files share: they fill whatever the lab leaves of two CPUs, and it waits often. Those of
+# switches on this host come last and alone: their processes spin, and beside other work frames came later than tests wait.
 MARKS_lab := lab
 MARKS_others := not (lab or native or dataplane)
 MARKS_switches := (native or dataplane) and not lab
 NICE_lab := nice -n 5
 NICE_others := nice -n 10
+MORE_others := -n 2 --dist loadfile
 BESIDE := lab others
 GROUPS := $(BESIDE) switches
 TESTED := build/tested
 
 .PHONY: test
-test: $(READY) build/ready-to-sweep ## Run all tests, a small real experiment in the lab included
-	-$(MAKE) --no-print-directory build/ready-to-fuzz # where clang can't be installed, the tests that need it say so
+test: $(READY) ## Run all tests, a small real experiment in the lab included
 	rm -rf $(TESTED) && mkdir -p $(TESTED) && touch $(TESTED)/begun
 	$(MAKE) --no-print-directory -j2 $(BESIDE:%=test-group-%)
 	$(MAKE) --no-print-directory test-group-switches
 	$(VENV)/bin/python tools/test_summary.py $(TESTED) $(GROUPS)
 
+# What is fetched for these comes while the lab's image is built.
+test-group-others: build/ready-to-sweep try-to-fuzz
+
+.PHONY: try-to-fuzz
+try-to-fuzz:
+	-$(MAKE) --no-print-directory build/ready-to-fuzz # where clang can't be installed, the tests that need it say so
+
 # It never fails, so that the other groups go on: the summary does. Tests call make themselves, which must not hear of this one's options.
 .PHONY: $(GROUPS:%=test-group-%)
 $(GROUPS:%=test-group-%): test-group-%:
-	{ env -u MAKEFLAGS -u MFLAGS -u MAKELEVEL $(NICE_$*) $(VENV)/bin/python -m pytest -m "$(MARKS_$*)" --junitxml=$(TESTED)/$*.xml; \
+	{ env -u MAKEFLAGS -u MFLAGS -u MAKELEVEL $(NICE_$*) $(VENV)/bin/python -m pytest -m "$(MARKS_$*)" $(MORE_$*) --junitxml=$(TESTED)/$*.xml; \
 		echo $$? > $(TESTED)/$*.status; } 2>&1 | tee $(TESTED)/$*.log | sed -u 's/^/$*: /'
 
 .PHONY: test-fast
 test-fast: $(READY) ## Run the tests that need neither the lab nor its image
-	$(VENV)/bin/python -m pytest --durations=10 -n 2 -m "$(MARKS_others)"
+	$(VENV)/bin/python -m pytest --durations=10 $(MORE_others) -m "$(MARKS_others)"
 
 .PHONY: test-host
 test-host: $(READY) ## Prepare a bare emulated server, measure on it, take it back (long: see docs/testbeds/remote.md)

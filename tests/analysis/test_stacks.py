@@ -102,7 +102,7 @@ def test_a_failed_runs_stacks_are_kept_out(sample, tmp_path):
 
 
 def test_a_report_has_the_graphs_and_writes_them_beside_it(sample, tmp_path):
-    run = with_stacks(sample, tmp_path / "r", COUNTS, own="uarch_model")
+    run = with_stacks(sample, tmp_path / "r", COUNTS, own="uarch_model", traffics=sample.TRAFFICS[:2])
     text = report.build(run, "vm2vm").read_text(encoding="utf-8")
     # Three of what was sampled; of the model one for each of its 7 counters that fell in functions.
     assert text.count('class="flame"') == 3 + 7

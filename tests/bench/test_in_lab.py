@@ -36,6 +36,8 @@ def test_a_packet_takes_time(monkeypatch):
     if not PLUGIN.exists():
         pytest.skip("the model is not built: run `make setup`")
     monkeypatch.setattr(switch_times, "LAB_STARTS", 1)
+    monkeypatch.setattr(switch_times, "LAB_WINDOWS", 2)
+    monkeypatch.setattr(switch_times, "LAB_SECONDS", 0.005)
     wanted = [switch for switch in switch_times.SWITCHES if switch.name in ("vhost_switch", "linux_bridge")]
     found = switch_times.modelled(wanted, {}, profiles.load("zen4"), 1.0, print)
     assert not found.why

@@ -78,7 +78,7 @@ def test_two_cpus_carry_the_traffic(damaged: Path, tmp_path: Path) -> None:
     for traffic, apart in {"udp_flood": 0.1, "tcp_stream": 0.3}.items():
         here = frame[frame["traffic"] == traffic]
         sent, received = (here.loc[here["name"] == f"packet_rate_{hop}", "value"] for hop in ("into_switch", "received"))
-        assert len(sent) == 2
+        assert len(sent) == 1
         assert received.to_numpy() == pytest.approx(sent.to_numpy(), rel=apart), traffic
 
 

@@ -25,7 +25,7 @@ SENDERS_MOST_PPS = 2_000_000
 def test_both_rates_of_a_path_are_found_by_one_search(tmp_path: Path) -> None:
     floods = [TRAFFIC["udp_flood"].options(load=load, search=QUICK) for load in ("pdr", "ndr")]
     plan = Plan("r001", Case("vm2vm", "ovs-dpdk", "vhost-user", 64, 1), 1, tuple(TrafficItem("udp_flood", one) for one in floods))
-    windows = Windows(warmup_seconds=0.2, count=1, modelled_seconds=0.01, modelled_warmup_seconds=0.005)
+    windows = Windows(warmup_seconds=0.2, count=2, modelled_seconds=0.01, modelled_warmup_seconds=0.005)
     plugin = UarchModel.emulator_plugin
     assert plugin is not None
     said: list[str] = []
