@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import os
 import shlex
 import shutil
 import subprocess
@@ -19,6 +20,8 @@ TARGETS = sorted(path.stem for path in DPDK.glob("*.c"))
 FOLDER = "/run/sanitized"
 EXTRA = "-O1 -fsanitize=address,undefined -fno-sanitize-recover=all -fno-omit-frame-pointer"
 COMPILE_SECONDS = 300
+MAKE = ["taskset", "-c", f"0-{(os.cpu_count() or 1) - 1}", "make", "-s", f"-j{os.cpu_count()}"]
+"""On all CPUs: a process that has this host as its testbed keeps to one, and so would what it starts."""
 OPTIONS = "detect_leaks=0:abort_on_error=1"
 """Of AddressSanitizer. DPDK leaves what it made to the end of the process."""
 
@@ -35,28 +38,37 @@ def push_sources(host: Native) -> None:
 def switch_with_sanitizers(host: Native) -> str:
     """The path of the program there."""
     push_sources(host)
-    host.run(f"make -s -j2 -C {FOLDER}/dataplane build/vhost-switch EXTRA='{EXTRA}'", timeout=COMPILE_SECONDS)
+    host.run(shlex.join([*MAKE, "-C", f"{FOLDER}/dataplane", "build/vhost-switch", f"EXTRA={EXTRA}"]), timeout=COMPILE_SECONDS)
     return f"{FOLDER}/dataplane/build/vhost-switch"
+
+
+def build_replays(host: Native) -> None:
+    """What ``replay`` runs, of all targets at once."""
+    push_sources(host)
+    programs = [f"replay-{target}" for target in TARGETS]
+    host.run(shlex.join([*MAKE, "-C", f"{FOLDER}/tests/dataplane/fuzz/dpdk", *programs]), timeout=COMPILE_SECONDS)
 
 
 def replay(host: Native, target: str, kept: Path) -> str:
     """Have a target take in all files of a folder, one after the other; what it said at the end."""
-    push_sources(host)
     there = f"{FOLDER}/kept/{target}"
     shutil.copytree(kept, host.socket(there), dirs_exist_ok=True)
-    host.run(f"make -s -C {FOLDER}/tests/dataplane/fuzz/dpdk replay-{target}", timeout=COMPILE_SECONDS)
     # One argument list would be too long for the kernel.
     listed = f"ls {there} | sed 's,^,{there}/,' | xargs -n 1000 {FOLDER}/tests/dataplane/fuzz/dpdk/build/replay-{target}"
     return host.run(listed, timeout=COMPILE_SECONDS).stdout
 
 
+def build_fuzzers(build: Path) -> None:
+    """What ``fuzz`` runs, of all targets at once."""
+    options = {"TREE": image.get(lambda text: None).tree, "BUILD": build}
+    subprocess.run([*MAKE, "-C", str(DPDK), *(f"fuzz-{target}" for target in TARGETS), *(f"{k}={v}" for k, v in options.items())], check=True)
+
+
 def fuzz(host: Native, target: str, seconds: int, build: Path) -> str:
-    """Run a target for so long, from all that was kept and what was found before; what libFuzzer said.
+    """Run a target, built in ``build``, for so long, from all that was kept and what was found before; what libFuzzer said.
 
     What is new lies in ``build``/corpus-TARGET, and an input that breaks it in ``build``/found. Raises ``RunFailed`` then.
     """
-    options = {"TREE": image.get(lambda text: None).tree, "BUILD": build}
-    subprocess.run(["make", "-s", "-C", str(DPDK), f"fuzz-{target}", *(f"{k}={v}" for k, v in options.items())], check=True)
     there, new = f"{FOLDER}/fuzz-{target}", build / f"corpus-{target}"
     local = host.socket(there)
     for folder, source in (("kept", HERE / "fuzz" / "corpus" / target), ("new", new)):

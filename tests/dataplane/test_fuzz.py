@@ -32,6 +32,20 @@ def make(what: str, build: Path, **more: object) -> str:
     return ran.stdout + ran.stderr
 
 
+@pytest.fixture(scope="module")
+def replays(host) -> None:
+    sanitized.build_replays(host)
+
+
+@pytest.fixture(scope="module")
+def fuzzers(tmp_path_factory) -> Path:
+    """The folder in which they were built."""
+    need_clang()
+    build = Path(os.environ.get("VSPROF_FUZZ_BUILD") or tmp_path_factory.mktemp("fuzzers"))
+    sanitized.build_fuzzers(build)
+    return build
+
+
 @pytest.mark.parametrize("target", TARGETS)
 def test_all_inputs_that_were_kept_hold(target, tmp_path):
     kept = len(list((FUZZ / "corpus" / target).iterdir()))
@@ -47,7 +61,7 @@ def test_a_short_run_finds_nothing(target, tmp_path):
 
 @pytest.mark.dataplane
 @pytest.mark.parametrize("target", sanitized.TARGETS)
-def test_all_inputs_that_were_kept_hold_with_dpdk(host, target):
+def test_all_inputs_that_were_kept_hold_with_dpdk(host, replays, target):
     kept = len(list((FUZZ / "corpus" / target).iterdir()))
     assert kept > 20
     assert sum(int(number) for number in re.findall(r"(\d+) inputs", sanitized.replay(host, target, FUZZ / "corpus" / target))) == kept
@@ -56,9 +70,8 @@ def test_all_inputs_that_were_kept_hold_with_dpdk(host, target):
 @pytest.mark.dataplane
 @pytest.mark.timeout(SECONDS + 900)
 @pytest.mark.parametrize("target", sanitized.TARGETS)
-def test_a_short_run_with_dpdk_finds_nothing(host, target, tmp_path):
-    need_clang()
-    said = sanitized.fuzz(host, target, SECONDS, Path(os.environ.get("VSPROF_FUZZ_BUILD", tmp_path)))
+def test_a_short_run_with_dpdk_finds_nothing(host, fuzzers, target):
+    said = sanitized.fuzz(host, target, SECONDS, fuzzers)
     print(said[-2000:])
     assert executed(said) > 1000
 

@@ -51,7 +51,10 @@ def test_a_snapshot_that_does_not_load_is_made_again(damaged: Path) -> None:
     assert said[1:] == [BOOTED_AGAIN]
 
 
-def test_one_changed_byte_in_the_saved_memory_is_found(damaged: Path) -> None:
+def test_one_changed_byte_in_the_saved_memory_is_found(damaged: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """What is then made again is the same as it was: that it is booted was seen in the test before, and takes most of a minute."""
+    copy(damaged, tmp_path)
+    monkeypatch.setattr(snapshot, "boot_and_save", lambda image, shape, to: copy(tmp_path, to))
     state = damaged / "state.bin"
     with state.open("r+b") as file:
         file.seek(state.stat().st_size // 2)
@@ -62,6 +65,11 @@ def test_one_changed_byte_in_the_saved_memory_is_found(damaged: Path) -> None:
     with Lab(cpus=2, say=said.append) as host:
         assert host.run("nproc --all").stdout == "2\n"
     assert said == [BOOTED_AGAIN]
+
+
+def copy(snapshot_of: Path, to: Path) -> None:
+    """As they are: nearly all of the memory was never touched."""
+    subprocess.run(["cp", "--sparse=always", *(snapshot_of / part for part in snapshot.PARTS), to], check=True)
 
 
 def test_two_cpus_carry_the_traffic(damaged: Path, tmp_path: Path) -> None:

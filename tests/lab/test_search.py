@@ -18,13 +18,15 @@ from vsprof.testbeds.lab import Lab
 pytestmark = [pytest.mark.lab, pytest.mark.usefixtures("lab_can_run")]
 
 QUICK = {"modelled_trial_seconds": 0.005, "modelled_sum_seconds": 0.005, "width": 0.2}
+SLEEPS = {"pmd_sleep_max": "100"}
+"""Between two trials nothing flows for half a second of modelled time. A poll-mode thread that spins there is modelled for half a minute."""
 SENDERS_MOST_PPS = 2_000_000
 """pktgen in a guest of the modelled Haswell sent 0.7 to 1.3 Mpps."""
 
 
 def test_both_rates_of_a_path_are_found_by_one_search(tmp_path: Path) -> None:
     floods = [TRAFFIC["udp_flood"].options(load=load, search=QUICK) for load in ("pdr", "ndr")]
-    plan = Plan("r001", Case("vm2vm", "ovs-dpdk", "vhost-user", 64, 1), 1, tuple(TrafficItem("udp_flood", one) for one in floods))
+    plan = Plan("r001", Case("vm2vm", "ovs-dpdk", "vhost-user", 64, 1, SLEEPS), 1, tuple(TrafficItem("udp_flood", one) for one in floods))
     windows = Windows(warmup_seconds=0.2, count=2, modelled_seconds=0.01, modelled_warmup_seconds=0.005)
     plugin = UarchModel.emulator_plugin
     assert plugin is not None
