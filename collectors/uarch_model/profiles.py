@@ -479,7 +479,7 @@ def _read(path: Path) -> dict[str, Any]:
 
 @lru_cache(maxsize=64)
 def _parsed(text: str) -> Any:
-    """Kept, because each of an experiment's cases asks for its profile, and a file takes 20 ms to parse. Nobody may change what is in it."""
+    """Kept, because each case of an experiment asks for its profile, and a file takes 20 ms to parse. Nobody may change what is in it."""
     return yaml.load(text, _Loader)  # a SafeLoader
 
 

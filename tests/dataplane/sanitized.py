@@ -60,8 +60,8 @@ def replay(host: Native, target: str, kept: Path) -> str:
 
 def build_fuzzers(build: Path) -> None:
     """What ``fuzz`` runs, of all targets at once."""
-    options = {"TREE": image.get(lambda text: None).tree, "BUILD": build}
-    subprocess.run([*MAKE, "-C", str(DPDK), *(f"fuzz-{target}" for target in TARGETS), *(f"{k}={v}" for k, v in options.items())], check=True)
+    options = [f"TREE={image.get(lambda text: None).tree}", f"BUILD={build}"]
+    subprocess.run([*MAKE, "-C", str(DPDK), *(f"fuzz-{target}" for target in TARGETS), *options], check=True)
 
 
 def fuzz(host: Native, target: str, seconds: int, build: Path) -> str:
