@@ -17,6 +17,16 @@ import pytest
 from vsprof.terms import places
 
 SAMPLE = spec_from_file_location("vsprof_synthetic_for_wheel", Path(__file__).parent / "analysis" / "sample.py")
+RUN_SECONDS = 900
+"""Many times what it takes."""
+SMALLEST = """
+question: Does an installed vsprof measure?
+notebook: vm2vm
+fixed: {topology: vm2vm, switch: kernel-ovs, access: vhost-net, frame_bytes: 64, flows: 1}
+traffic: [{kind: idle}]
+windows: {warmup_seconds: 0, modelled_seconds: 0.005}
+repetitions: 1
+"""
 NAMES = ("analysis", "bench", "collectors", "runner", "switches", "terms", "testbeds", "workloads")
 
 
@@ -53,6 +63,21 @@ def installed(wheel, tmp_path_factory) -> Path:
     (place / "libraries.pth").write_text(sysconfig.get_path("purelib"))
     # Libraries keep data there: nbconvert its templates.
     (folder / "share").symlink_to(Path(sys.prefix) / "share")
+    return folder
+
+
+@pytest.fixture(scope="module")
+def complete(wheel, tmp_path_factory) -> Path:
+    """An environment as `pipx install` makes one, of nothing but the wheel and what that says it needs; at the versions that are pinned."""
+    folder = tmp_path_factory.mktemp("complete")
+    subprocess.run([sys.executable, "-m", "venv", "--without-pip", str(folder)], check=True, timeout=120)
+    pins = folder / "pins.txt"
+    # Without their hashes, which pip would want of the wheel, too.
+    lines = (places.ROOT / "requirements.txt").read_text().splitlines()
+    pins.write_text("\n".join(line.removesuffix(" \\") for line in lines if line[:1].isalnum()))
+    # Compiling all of it takes longer than running the little that is run.
+    command = [sys.executable, "-m", "pip", "--python", str(folder / "bin" / "python"), "install", "--quiet", "--no-compile"]
+    subprocess.run([*command, "--constraint", str(pins), str(wheel)], check=True, timeout=RUN_SECONDS)
     return folder
 
 
@@ -125,3 +150,18 @@ def test_a_folder_of_ones_own_plug_ins_needs_no_change_to_the_installation(insta
     said = vsprof(installed, tmp_path, "list", "--json")
     assert said.returncode == 0, said.stderr
     assert "mine" in {one["name"] for one in json.loads(said.stdout)}
+
+
+@pytest.mark.lab
+def test_what_pip_installs_measures_in_the_lab(lab_can_run, complete, tmp_path):
+    """From a folder of its own, with the image that the clone's tests use: both come from the same files."""
+    (tmp_path / "one.yaml").write_text(SMALLEST)
+    environment = {name: value for name, value in os.environ.items() if not name.startswith("PYTHON")} | {
+        "VSPROF_RESULTS": str(tmp_path / "results")
+    }
+    command = [str(complete / "bin" / "vsprof"), "run", "one.yaml", "--testbed", "lab", "--no-report"]
+    ran = subprocess.run(command, cwd=tmp_path, env=environment, capture_output=True, text=True, timeout=RUN_SECONDS, check=False)
+    assert ran.returncode == 0, ran.stderr
+    assert "building the lab's image" not in ran.stdout + ran.stderr
+    [result] = (tmp_path / "results").glob("*-one")
+    assert json.loads((result / "manifest.json").read_text())["status"] == "complete"
