@@ -51,10 +51,7 @@ def test_a_snapshot_that_does_not_load_is_made_again(damaged: Path) -> None:
     assert said[1:] == [BOOTED_AGAIN]
 
 
-def test_one_changed_byte_in_the_saved_memory_is_found(damaged: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """What is then made again is the same as it was: that it is booted was seen in the test before, and takes most of a minute."""
-    copy(damaged, tmp_path)
-    monkeypatch.setattr(snapshot, "boot_and_save", lambda image, shape, to: copy(tmp_path, to))
+def test_one_changed_byte_in_the_saved_memory_is_found(damaged: Path) -> None:
     state = damaged / "state.bin"
     with state.open("r+b") as file:
         file.seek(state.stat().st_size // 2)
@@ -65,11 +62,6 @@ def test_one_changed_byte_in_the_saved_memory_is_found(damaged: Path, tmp_path: 
     with Lab(cpus=2, say=said.append) as host:
         assert host.run("nproc --all").stdout == "2\n"
     assert said == [BOOTED_AGAIN]
-
-
-def copy(snapshot_of: Path, to: Path) -> None:
-    """As they are: nearly all of the memory was never touched."""
-    subprocess.run(["cp", "--sparse=always", *(snapshot_of / part for part in snapshot.PARTS), to], check=True)
 
 
 def test_two_cpus_carry_the_traffic(damaged: Path, tmp_path: Path) -> None:
@@ -86,7 +78,7 @@ def test_two_cpus_carry_the_traffic(damaged: Path, tmp_path: Path) -> None:
     for traffic, apart in {"udp_flood": 0.1, "tcp_stream": 0.3}.items():
         here = frame[frame["traffic"] == traffic]
         sent, received = (here.loc[here["name"] == f"packet_rate_{hop}", "value"] for hop in ("into_switch", "received"))
-        assert len(sent) == 1
+        assert len(sent) == 2
         assert received.to_numpy() == pytest.approx(sent.to_numpy(), rel=apart), traffic
 
 

@@ -105,7 +105,7 @@ def test_the_offered_rate_was_offered_and_arrived(result: Path) -> None:
     flood = frame[(frame["traffic"] == "udp_flood") & frame["name"].str.startswith("packet_rate_")]
     assert flood.loc[flood["value"].isna(), "name"].unique().tolist() == ["packet_rate_sent"]  # the guests are not asked
     rates = flood.dropna(subset="value")
-    assert len(rates) == 2 * 3
+    assert len(rates) == 2 * 2 * 3
     assert rates["value"].between(90_000, 110_000).all(), rates[["switch", "window", "name", "value"]].to_string()
     assert set(rates["source"]) == {"model"}
 
