@@ -176,8 +176,12 @@ class Times(Explained):
         order = "The order of switches is right."
         if wrong := ", and ".join(f"{name(faster)} takes less time than {name(slower)}" for faster, slower in self.wrong_pairs()):
             order = f"The order of switches is wrong: natively {wrong}."
-        about = WORDS["about"]["this" if self.found.why_other is None else "another"].format(found=self.found)
-        return plain(" ".join([*parts, *([order] if len(self.compared("switches")) > 1 else []), about]))
+        return plain(" ".join([*parts, *([order] if len(self.compared("switches")) > 1 else []), self.about]))
+
+    @property
+    def about(self) -> str:
+        """Whether the errors are about this machine's processor."""
+        return WORDS["about"]["this" if self.found.why_other is None else "another"].format(found=self.found)
 
     def _close(self, part: str) -> str:
         rows = self.compared(part)

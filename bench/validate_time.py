@@ -102,7 +102,7 @@ def _print(part: str, found: TimeValidation) -> None:
 
 
 def _write(found: TimeValidation) -> None:
-    print(explain_validation.Times(found).answer().text)
+    print(explain_validation.Times(found).answer())
     print(table.write(TARGET, named(found)))
     print(found.write(table.FOLDER))
     print(report.page(table.FOLDER, "validation-time", table.FOLDER / PAGE))
