@@ -128,13 +128,13 @@ def _guest(host: Lab) -> Iterator[Guest]:
 
 
 def _begin(item: Timed) -> str:
-    """Its output goes to a file, or the agent would wait for its end."""
+    """Fails with what the program said if that ends before it is ready. Its output goes to a file, or the agent would wait for its end."""
     at = f"/run/{item.name}"
     environment = " ".join(f"{name}={text}" for name, text in micro_times.ENVIRONMENT.items())
     command = f"{environment} {PROGRAM} {shlex.join(item.words(CPU, PARTNER, LAB_TRIES))} <&7 > {at}.out 2>&1; touch {at}.end"
     return (
         f"rm -f {at}.*; mkfifo {at}.in; sh -c {shlex.quote(f'exec 7<> {at}.in; {command}')} < /dev/null > /dev/null 2>&1 & "
-        f"until grep -q ready {at}.out; do sleep 0.05; done"
+        f"until grep -qs ready {at}.out || [ -e {at}.end ]; do sleep 0.05; done; [ ! -e {at}.end ] || {{ cat {at}.out >&2; exit 1; }}"
     )
 
 

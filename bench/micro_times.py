@@ -55,7 +55,8 @@ class Timed:
     argument: int
     iterations: int
     housekeeping: bool = False
-    """In the lab on the housekeeping CPU. The others have no tick (nohz_full), and so do more in each system call."""
+    """In the lab on the housekeeping CPU. The others have no tick (nohz_full) unless this machine's have one, and then do more in each
+    system call."""
     hypervisor: bool = False
     """A hypervisor has a part in what it takes. Where this machine has one, so has the lab's side: see micro_guest.py."""
 
@@ -273,7 +274,7 @@ def median(took: Took) -> float:
 
 def own_kernel() -> str:
     """This machine's, with what it mitigates by code: it is part of what a system call costs."""
-    return f"{platform.release()} ({likeness.in_words(likeness.this_machines())})"
+    return f"{platform.release()} ({likeness.in_words(likeness.own_vulnerabilities())})"
 
 
 def kernel_of(host: Lab) -> str:

@@ -124,22 +124,21 @@ void core_block_slow(struct core *core, const struct block *block)
 	core->way = block->user;
 }
 
-static void mispredicted(struct core *core)
+/*
+ * The wrong way is gone until it is known where the branch goes, so that what it waits for is hidden by nothing: `known` cycles, the branch
+ * resolution time of interval analysis (see cpi.h).
+ */
+static void mispredicted(struct core *core, uint32_t known)
 {
 	core->now->branch_misses++;
 	core_mark(core, HOT_branch_misses);
-	core->now->stall_branch += core->profile->core_mispredict;
+	core->now->stall_branch += core->profile->core_mispredict + known;
 	core->steered_at = core->retired;
 }
 
-/*
- * Until its condition is known the wrong way is gone, so that what the condition waits for is hidden by nothing: the branch resolution
- * time of interval analysis (see cpi.h).
- */
 void core_mispredicted(struct core *core, const struct block *block)
 {
-	mispredicted(core);
-	core->now->stall_branch += core->previous->resolve;
+	mispredicted(core, core->previous->resolve);
 	core_run(core, block);
 }
 
@@ -161,9 +160,8 @@ static void branch(struct core *core, const struct block *from, uint64_t to)
 	core->now->branches++;
 	if (!core->branches_modelled || core->blind || predictor_resolve(&core->predictor, kind, from->pc, block_next(from), to))
 		return;
-	mispredicted(core);
-	/* Where it went wrong is known when the address is there, which comes from the stack. */
-	core->now->stall_branch += kind == BRANCH_RETURN ? core->profile->l1d_latency : 0;
+	/* A return's address comes from the stack. */
+	mispredicted(core, kind == BRANCH_RETURN ? core->profile->l1d_latency : 0);
 }
 
 /*

@@ -70,7 +70,7 @@ def in_words(vulnerabilities: Mapping[str, str]) -> str:
     return ", ".join(dict.fromkeys(found)) or "no mitigations in its code"
 
 
-def this_machines() -> dict[str, str]:
+def own_vulnerabilities() -> dict[str, str]:
     """The files below ``VULNERABILITIES``; none where the kernel has no such folder."""
     return {one.name: one.read_text().strip() for one in sorted(Path(VULNERABILITIES).glob("*"))}
 
@@ -79,4 +79,4 @@ def this_machine() -> Likeness:
     """The one that this program runs on."""
     no_tick = Path(NO_TICK)
     ticks = not no_tick.exists() or no_tick.read_text().strip() in ("", "(null)")
-    return of(Path("/proc/cpuinfo").read_text(), this_machines(), ticks)
+    return of(Path("/proc/cpuinfo").read_text(), own_vulnerabilities(), ticks)
