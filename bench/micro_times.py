@@ -18,7 +18,7 @@ import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
-from vsprof.bench import messages, microbenchmarks, native
+from vsprof.bench import like_kernel, messages, microbenchmarks, native
 from vsprof.bench.microbenchmarks import IN_LAB, LINE, PROGRAM
 from vsprof.collectors.uarch_model import COLLECTOR as Model
 from vsprof.collectors.uarch_model.profiles import Profile
@@ -218,8 +218,9 @@ def modelled(wanted: Sequence[Timed], profile: Profile, quantum_us: float, round
 @contextlib.contextmanager
 def clocked(profile: Profile, quantum_us: float, say: Say) -> Iterator[tuple[Lab, Model]]:
     """A lab that can run by the clock of ``profile``, and the model that drives it. Its kernel is like this machine's."""
-    like = likeness.this_machine()
+    like, kernel = likeness.this_machine(), like_kernel.choose(platform.release(), say)
     with Lab(say=say, plugins=[Model.emulator_plugin], clock=MODELLED, like=like) as host, contextlib.ExitStack() as undo:
+        host.boot(kernel)
         model = Model(host, quantum_us=quantum_us)
         # As it was loaded: it need not be one of those that have a name.
         model.profile = profile

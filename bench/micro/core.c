@@ -83,12 +83,11 @@ static void put_line(char *line, const char *next, int first)
 	put_jump(at, "\xe9", 1, next);
 }
 
-static void prepare_code(uint64_t bytes, int partner)
+static void prepare_code(uint64_t bytes)
 {
 	size_t lines = bytes / LINE, *order = random_cycle(lines);
 	char *code = mmap(NULL, bytes + LINE, PROT_READ | PROT_WRITE | PROT_EXEC, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
 
-	(void)partner;
 	if (code == MAP_FAILED)
 		fail("mmap");
 	for (size_t i = 0; i < lines; i++)
@@ -112,9 +111,9 @@ static uint64_t code_once(uint64_t bytes)
 }
 
 const struct work core_work[] = {
-	{"code", "bytes: jumps from line to line through so much code, in one random cycle", prepare_code, run_code, code_once, 0},
-	{"adds", "0: additions, each of the sum of the one before", NULL, adds, NULL, 0},
-	{"random", "0: conditional branches on random bits", NULL, branches, NULL, 0},
-	{"pattern", "period: conditional branches, taken once in a period", NULL, branches, branches_once, 0},
-	{NULL, NULL, NULL, NULL, NULL, 0},
+	{"code", "bytes: jumps from line to line through so much code, in one random cycle", prepare_code, run_code, code_once, NULL},
+	{"adds", "0: additions, each of the sum of the one before", NULL, adds, NULL, NULL},
+	{"random", "0: conditional branches on random bits", NULL, branches, NULL, NULL},
+	{"pattern", "period: conditional branches, taken once in a period", NULL, branches, branches_once, NULL},
+	{NULL, NULL, NULL, NULL, NULL, NULL},
 };

@@ -70,9 +70,9 @@ static void *partner_here(void *unused)
 	return unused;
 }
 
-static void prepare_switch(uint64_t argument, int partner)
+static void prepare_switch(uint64_t argument)
 {
-	(void)argument, (void)partner;
+	(void)argument;
 	begin_thread(sched_getcpu(), partner_here);
 }
 
@@ -113,12 +113,6 @@ static void *partner_there(void *unused)
 	return unused;
 }
 
-static void prepare_wakes(uint64_t argument, int partner)
-{
-	(void)argument;
-	begin_thread(partner, partner_there);
-}
-
 static uint64_t wakes(uint64_t argument, uint64_t n)
 {
 	(void)argument;
@@ -146,12 +140,6 @@ static void *awake_partner(void *unused)
 	return unused;
 }
 
-static void prepare_line(uint64_t argument, int partner)
-{
-	(void)argument;
-	begin_thread(partner, awake_partner);
-}
-
 static uint64_t line(uint64_t argument, uint64_t n)
 {
 	(void)argument;
@@ -172,9 +160,9 @@ static uint64_t some_rounds(uint64_t argument)
 
 #define SECOND 1000000000ll
 
-static void prepare_sleep(uint64_t microseconds, int partner)
+static void prepare_sleep(uint64_t microseconds)
 {
-	(void)microseconds, (void)partner;
+	(void)microseconds;
 	/* By default the kernel may wake 50 us late, to do several at once. */
 	if (prctl(PR_SET_TIMERSLACK, 1, 0, 0, 0))
 		fail("prctl");
@@ -196,11 +184,11 @@ static uint64_t sleeps(uint64_t microseconds, uint64_t n)
 }
 
 const struct work kernel_work[] = {
-	{"syscalls", "0: system calls that do nothing", NULL, syscalls, NULL, 0},
-	{"exits", "0: CPUID, for which a virtual machine asks its hypervisor", NULL, exits, NULL, 0},
-	{"switch", "0: two threads on one CPU wake each other, and sleep", prepare_switch, switches, some_rounds, 0},
-	{"wake", "0: the same on two CPUs", prepare_wakes, wakes, some_rounds, 1},
-	{"line", "0: two threads on two CPUs hand a line of memory to each other, and never sleep", prepare_line, line, some_rounds, 1},
-	{"sleep", "microseconds: sleeps of that length; what counts is by how much each is too long", prepare_sleep, sleeps, NULL, 0},
-	{NULL, NULL, NULL, NULL, NULL, 0},
+	{"syscalls", "0: system calls that do nothing", NULL, syscalls, NULL, NULL},
+	{"exits", "0: CPUID, for which a virtual machine asks its hypervisor", NULL, exits, NULL, NULL},
+	{"switch", "0: two threads on one CPU wake each other, and sleep", prepare_switch, switches, some_rounds, NULL},
+	{"wake", "0: the same on two CPUs", NULL, wakes, some_rounds, partner_there},
+	{"line", "0: two threads on two CPUs hand a line of memory to each other, and never sleep", NULL, line, some_rounds, awake_partner},
+	{"sleep", "microseconds: sleeps of that length; what counts is by how much each is too long", prepare_sleep, sleeps, NULL, NULL},
+	{NULL, NULL, NULL, NULL, NULL, NULL},
 };

@@ -49,27 +49,23 @@ static void **link_places(char *buffer, size_t count, size_t stride, int spread)
 	return first;
 }
 
-static void prepare_chase(uint64_t bytes, int partner)
+static void prepare_chase(uint64_t bytes)
 {
-	(void)partner;
 	at = link_places(map_huge(bytes), bytes / LINE, LINE, 0);
 }
 
-static void prepare_small_chase(uint64_t bytes, int partner)
+static void prepare_small_chase(uint64_t bytes)
 {
-	(void)partner;
 	at = link_places(map(bytes, 0), bytes / LINE, LINE, 0);
 }
 
-static void prepare_pages(uint64_t count, int partner)
+static void prepare_pages(uint64_t count)
 {
-	(void)partner;
 	at = link_places(map(count * PAGE, 0), count, PAGE, 1);
 }
 
-static void prepare_hugepages(uint64_t count, int partner)
+static void prepare_hugepages(uint64_t count)
 {
-	(void)partner;
 	at = link_places(map_huge(count * HUGE_PAGE), count, HUGE_PAGE, 1);
 }
 
@@ -100,9 +96,8 @@ static uint64_t all_pages(uint64_t count)
 static uint64_t *buffer;
 static uint64_t next_line;
 
-static void prepare_stream(uint64_t bytes, int partner)
+static void prepare_stream(uint64_t bytes)
 {
-	(void)partner;
 	buffer = (uint64_t *)map(bytes, 0);
 }
 
@@ -200,9 +195,8 @@ static uint64_t five_times_all_lines(uint64_t bytes)
 static _Alignas(PAGE) char source[LARGEST], target[LARGEST + PAGE];
 static char *const to = target + PAGE / 2;
 
-static void prepare_copy(uint64_t bytes, int partner)
+static void prepare_copy(uint64_t bytes)
 {
-	(void)partner;
 	if (bytes > LARGEST)
 		fail("at most 16384 bytes are copied");
 	memset(source, 1, sizeof(source));
@@ -232,15 +226,16 @@ static uint64_t copy_repeated(uint64_t bytes, uint64_t n)
 }
 
 const struct work memory_work[] = {
-	{"chase", "bytes: pointers through the lines of so much memory, in one random cycle", prepare_chase, follow, all_lines, 0},
-	{"chase_4k", "bytes: the same through pages of 4 KiB", prepare_small_chase, follow, all_lines, 0},
-	{"pages", "count: the same through one line of each of so many pages of 4 KiB", prepare_pages, follow, all_pages, 0},
-	{"hugepages", "count: the same through pages of 2 MiB", prepare_hugepages, follow, all_pages, 0},
-	{"stream", "bytes: reads so much memory in order, 8 bytes at a time, from its beginning", prepare_stream, stream, stream_once, 0},
-	{"lines", "bytes: the same line by line, from where it ended", prepare_stream, lines, all_lines, 0},
+	{"chase", "bytes: pointers through the lines of so much memory, in one random cycle", prepare_chase, follow, all_lines, NULL},
+	{"chase_4k", "bytes: the same through pages of 4 KiB", prepare_small_chase, follow, all_lines, NULL},
+	{"pages", "count: the same through one line of each of so many pages of 4 KiB", prepare_pages, follow, all_pages, NULL},
+	{"hugepages", "count: the same through pages of 2 MiB", prepare_hugepages, follow, all_pages, NULL},
+	{"stream", "bytes: reads so much memory in order, 8 bytes at a time, from its beginning", prepare_stream, stream, stream_once,
+		NULL},
+	{"lines", "bytes: the same line by line, from where it ended", prepare_stream, lines, all_lines, NULL},
 	{"scattered", "bytes: loads from random lines of so much memory, none of which waits for another", prepare_stream, scattered,
-		five_times_all_lines, 0},
-	{"memcpy", "bytes: copies, in L1D", prepare_copy, copy, NULL, 0},
-	{"movsb", "bytes: the same by REP MOVSB", prepare_copy, copy_repeated, NULL, 0},
-	{NULL, NULL, NULL, NULL, NULL, 0},
+		five_times_all_lines, NULL},
+	{"memcpy", "bytes: copies, in L1D", prepare_copy, copy, NULL, NULL},
+	{"movsb", "bytes: the same by REP MOVSB", prepare_copy, copy_repeated, NULL, NULL},
+	{NULL, NULL, NULL, NULL, NULL, NULL},
 };

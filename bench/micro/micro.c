@@ -107,7 +107,9 @@ static void warm_up(const struct work *work, uint64_t argument)
 static int count(const struct work *work, uint64_t argument, uint64_t n)
 {
 	if (work->prepare)
-		work->prepare(argument, 0);
+		work->prepare(argument);
+	if (work->beside)
+		begin_thread(0, work->beside);
 	warm_up(work, argument);
 	MARK(1);
 	work->run(argument, n);
@@ -137,13 +139,12 @@ static int take_times(const struct work *work, uint64_t argument, int partner, u
 	if (!took)
 		fail("calloc");
 	if (work->prepare)
-		work->prepare(argument, partner);
+		work->prepare(argument);
 	puts("ready");
 	fflush(stdout);
 	getchar();
 	/* Not before: others may be begun that wait, too, and it would take the partner's CPU from theirs. */
-	if (!work->paired)
-		begin_thread(partner, rest);
+	begin_thread(partner, work->beside ? work->beside : rest);
 	warm_up(work, argument);
 	/* Once more by the same way as the others: it brings in the clock's own code, too. */
 	time_once(work, argument, n);

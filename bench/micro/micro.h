@@ -11,14 +11,14 @@
 struct work {
 	const char *kind;
 	const char *argument; /* what the number behind the kind means, in words */
-	/* Makes all that the work needs, by the argument; `partner`: the CPU of a second thread. Ends the program if it can't. */
-	void (*prepare)(uint64_t argument, int partner);
+	/* Makes all that the work needs, by the argument. Ends the program if it can't. */
+	void (*prepare)(uint64_t argument);
 	/* Does it `n` times. Returns for how many nanoseconds it asked to sleep: these are not the work's. */
 	uint64_t (*run)(uint64_t argument, uint64_t n);
 	/* How often it must be done before the caches and tables hold what they will hold. NULL: not at all. */
 	uint64_t (*warm)(uint64_t argument);
-	/* Whether it has a second thread on the partner's CPU itself. */
-	int paired;
+	/* What a second thread does meanwhile, on the partner's CPU, from when its turn comes. NULL: it rests. */
+	void *(*beside)(void *);
 };
 
 /* Each ends with one whose kind is NULL. */

@@ -117,7 +117,7 @@ struct core {
 	uint64_t space_tag;           /* address space, in the upper bits of a filter's line */
 	uint64_t retired;             /* instructions in all */
 	uint64_t flow;                /* what they take if nothing misses, in CHAIN_PARTs */
-	uint64_t taken;               /* conditional branches taken */
+	uint64_t pieces;              /* of code that the front end went on to: taken conditional branches, and lines within blocks */
 	uint64_t tick;                /* the time by which lines and pages age */
 	uint64_t code_line;           /* the line last fetched, as in a filter */
 	uint64_t sample_at;           /* `retired` at which the next block is sampled */
@@ -158,14 +158,15 @@ struct core {
 	uint64_t fill_queue; /* how many cycles those under way took then */
 	uint64_t last_long;  /* `retired` at the last long miss: those near it are in its shadow */
 	uint64_t last_near;  /* the same of loads that the LLC or another core of the node served */
+	uint64_t spare_from, spare_flow; /* `retired` and `flow` where what hid the last near load ended */
 	uint64_t last_value; /* what the last load got that missed L1 or the first-level TLB: an address near it depends on it */
 	uint64_t value_at, value_chained; /* `flow` and `chained` then */
 	bool value_known;
 	uint64_t steered_at; /* `retired` when the front end was last set on another way than it had gone ahead on; none: UINT64_MAX */
-	const struct block *device_block;  /* the block that ran when a device was accessed last */
-	uint64_t transferred_at, taken_at; /* `flow` and `taken` at the last jump, call or return */
-	uint64_t front_ahead;              /* by how much the front end was ahead of the flow then, in CHAIN_PARTs */
-	uint64_t chained;                  /* chain_cycles of all modes, in CHAIN_PARTs */
+	const struct block *device_block;   /* the block that ran when a device was accessed last */
+	uint64_t transferred_at, pieces_at; /* time and `pieces` at the last jump, call or return */
+	uint64_t front_ahead;               /* by how much the front end was ahead of the flow then, in CHAIN_PARTs */
+	uint64_t chained;                   /* chain_cycles of all modes, in CHAIN_PARTs */
 	uint64_t walks_failed;
 	uint64_t (*real_pc)(struct core *core); /* the address at which the block that runs was entered; NULL: blocks have their own */
 
@@ -293,6 +294,7 @@ static ALWAYS_INLINE void core_run_as(struct core *core, const struct block *blo
 	core->now->instructions += block->instructions;
 	core->now->l1i_fetches += last - first + 1;
 	core->retired += block->instructions;
+	core->pieces += last - first;
 	uint64_t flow = core->flow + block->flow;
 	core->now->flow_cycles += flow / CHAIN_PART - core->flow / CHAIN_PART;
 	core->flow = flow;
@@ -326,7 +328,7 @@ static ALWAYS_INLINE void core_block_as(struct core *core, const struct block *b
 		core_chain(core, block->chain);
 	if (from->kind == BRANCH_CONDITIONAL && !(taken && ((block->pc ^ from->target) & SAME_PLACE))) {
 		core->now->branches++;
-		core->taken += taken;
+		core->pieces += taken;
 		if (core->branches_modelled && __builtin_expect(!predictor_resolve_direction(&core->predictor, taken), 0)) {
 			core_mispredicted(core, block);
 			return;

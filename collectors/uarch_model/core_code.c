@@ -164,6 +164,12 @@ static void branch(struct core *core, const struct block *from, uint64_t to)
 	mispredicted(core, kind == BRANCH_RETURN ? core->profile->l1d_latency : 0);
 }
 
+/* The time in which a front end goes on: all but what it itself is waited for, in CHAIN_PARTs. */
+static uint64_t elapsed(const struct core *core)
+{
+	return core->flow + core->chained + core->waited * CHAIN_PART;
+}
+
 /*
  * A front end takes one taken branch in a cycle or somewhat more, and some need longer for a call or a return. It may be ahead of the flow
  * of instructions, as far as the queue between them goes; where branches come so densely that it is not, they are what limits.
@@ -172,16 +178,16 @@ static void transfer(struct core *core, enum branch_kind kind)
 {
 	const struct profile *p = core->profile;
 	bool calls = kind == BRANCH_CALL || kind == BRANCH_INDIRECT_CALL || kind == BRANCH_RETURN;
-	uint64_t flow = core->flow - core->transferred_at;
-	uint64_t jumps = core->taken - core->taken_at + !calls;
+	uint64_t passed = elapsed(core) - core->transferred_at;
+	uint64_t jumps = core->pieces - core->pieces_at + !calls;
 	uint64_t cost = jumps * p->core_taken_permille * CHAIN_PART / 1000 + (calls ? p->core_call_cycles * CHAIN_PART : 0);
-	uint64_t ahead = core->front_ahead + flow, left = ahead > cost ? ahead - cost : 0;
+	uint64_t ahead = core->front_ahead + passed, left = ahead > cost ? ahead - cost : 0;
 
-	core->transferred_at = core->flow;
-	core->taken_at = core->taken;
+	core->pieces_at = core->pieces;
 	core->front_ahead = left > FRONT_AHEAD ? FRONT_AHEAD : left;
 	if (cost > ahead)
 		core_chain(core, cost - ahead);
+	core->transferred_at = elapsed(core);
 }
 
 void core_branch_slow(struct core *core, const struct block *block)

@@ -32,7 +32,7 @@ static bool was_awaited(struct core *core, uint64_t line)
  * Other work hides what is near in part. A second load that goes beyond L2 soon after is under way at the same time: on Zen 4 independent
  * loads that the LLC serves cost 18 cycles each where 85 instructions lie between two of them, 8 where 27 do, 4 with 11.
  */
-static uint64_t charge_near(struct core *core, enum served served, uint64_t extra)
+static uint64_t near_exposed(struct core *core, enum served served, uint64_t extra)
 {
 	const struct profile *p = core->profile;
 	uint64_t cycles = extra * p->core_exposed_l2_permille / 1000;
@@ -43,6 +43,28 @@ static uint64_t charge_near(struct core *core, enum served served, uint64_t extr
 		return cycles * p->core_overlap_permille / 1000;
 	core->last_near = core->retired;
 	return cycles;
+}
+
+/*
+ * By how many cycles the instructions since the last such load, those in the reorder buffer at most, came later than the core's width
+ * lets them through: where the front end or a chain holds them up, the core waits anyway, and a load that is under way then costs nothing.
+ */
+static uint64_t spare(struct core *core)
+{
+	const struct profile *p = core->profile;
+	uint64_t instructions = core->retired - core->spare_from, flow = core->flow - core->spare_flow;
+	uint64_t width = instructions * CHAIN_PART / p->core_width, spare = flow > width ? flow - width : 0;
+
+	core->spare_from = core->retired;
+	core->spare_flow = core->flow;
+	return (instructions > p->core_rob ? spare * p->core_rob / instructions : spare) / CHAIN_PART;
+}
+
+static uint64_t charge_near(struct core *core, enum served served, uint64_t extra)
+{
+	uint64_t cycles = near_exposed(core, served, extra), hidden = spare(core);
+
+	return cycles > hidden ? cycles - hidden : 0;
 }
 
 static void charge_load(struct core *core, enum served served, bool depends, bool awaited)

@@ -5,8 +5,9 @@ Retpolines and AMD's safe return make every indirect call and every return of a 
 against those of a machine that has them, the lab's kernel must have them, too. What shows in code is followed: retpolines, return
 thunks, page tables of the kernel's own, and a VERW at each exit. What a processor does by itself (IBRS) or by microcode is not modelled.
 
-By itself the lab has CPUs without a tick (nohz_full), for which the kernel accounts for time at each entry and exit. Another machine's
-kernel mostly has none, and then the lab's has none either.
+By itself the lab has CPUs without a tick (nohz_full), for which the kernel accounts for time at each entry and exit, and no groups of
+processes by session (autogroup), through each of which a thread's switch goes. Where another machine's kernel is otherwise, the lab's is,
+too.
 """
 
 from __future__ import annotations
@@ -31,6 +32,8 @@ BY_CODE = (
 
 NO_TICK = "/sys/devices/system/cpu/nohz_full"
 """The list of CPUs without a tick; no such file where the kernel can't have any."""
+AUTOGROUP = "/proc/sys/kernel/sched_autogroup_enabled"
+"""1 where CPUs are shared out by session; no such file where the kernel can't."""
 
 
 @dataclass(frozen=True)
@@ -41,6 +44,8 @@ class Likeness:
     kernel: str
     ticks: bool = False
     """Whether all CPUs have a tick."""
+    sessions: bool = False
+    """Whether CPUs are shared out by session, and then by thread (autogroup)."""
 
     @property
     def name(self) -> str:
@@ -52,8 +57,8 @@ ITSELF = Likeness("", "mitigations=off")
 """Emulation leaks nothing across privilege levels, and mitigations only cost instructions."""
 
 
-def of(cpuinfo: str, vulnerabilities: Mapping[str, str], ticks: bool = False) -> Likeness:
-    """``cpuinfo``: as /proc/cpuinfo; ``vulnerabilities``: the texts below ``VULNERABILITIES`` by file; ``ticks``: see ``Likeness``."""
+def of(cpuinfo: str, vulnerabilities: Mapping[str, str], *, ticks: bool = False, sessions: bool = False) -> Likeness:
+    """``cpuinfo``: as /proc/cpuinfo; ``vulnerabilities``: the texts below ``VULNERABILITIES`` by file; the others: see ``Likeness``."""
     first = dict(line.split(":", 1) for line in cpuinfo.partition("\n\n")[0].splitlines() if ":" in line)
     about = {key.strip(): value.strip() for key, value in first.items()}
     processor = ""
@@ -61,7 +66,7 @@ def of(cpuinfo: str, vulnerabilities: Mapping[str, str], ticks: bool = False) ->
     if about.get("vendor_id") == "AuthenticAMD":
         processor = f",family={about['cpu family']},model={about['model']}"
     arguments = [there if has in vulnerabilities.get(name, "") else gone for name, has, there, gone in BY_CODE]
-    return Likeness(processor, " ".join(arguments), ticks)
+    return Likeness(processor, " ".join(arguments), ticks, sessions)
 
 
 def in_words(vulnerabilities: Mapping[str, str]) -> str:
@@ -77,6 +82,7 @@ def own_vulnerabilities() -> dict[str, str]:
 
 def this_machine() -> Likeness:
     """The one that this program runs on."""
-    no_tick = Path(NO_TICK)
+    no_tick, autogroup = Path(NO_TICK), Path(AUTOGROUP)
     ticks = not no_tick.exists() or no_tick.read_text().strip() in ("", "(null)")
-    return of(Path("/proc/cpuinfo").read_text(), own_vulnerabilities(), ticks)
+    sessions = autogroup.exists() and autogroup.read_text().strip() == "1"
+    return of(Path("/proc/cpuinfo").read_text(), own_vulnerabilities(), ticks=ticks, sessions=sessions)

@@ -104,7 +104,7 @@ class Shape:
             # The emulated clock follows this machine's, whose pauses would make the kernel distrust the TSC.
             "tsc=reliable no_timer_check nowatchdog",
             # Or each session had an equal share of a CPU, whatever its priority: the probes of a window could not give way.
-            "noautogroup",
+            *([] if self.like.sessions else ["noautogroup"]),
         ))  # fmt: skip
 
 

@@ -69,3 +69,11 @@ def test_cpus_have_a_tick_where_the_other_machines_have_one():
     without = likeness.of(CPUINFO.format(vendor="AuthenticAMD", family=25), ZEN4)
     assert "nohz_full=1-3" in Shape(like=without).kernel_arguments()
     assert Shape(like=like).name != Shape(like=without).name
+
+
+def test_cpus_are_shared_out_by_session_where_the_other_machine_does_so():
+    like = likeness.of(CPUINFO.format(vendor="AuthenticAMD", family=25), ZEN4, sessions=True)
+    without = likeness.of(CPUINFO.format(vendor="AuthenticAMD", family=25), ZEN4)
+    assert "noautogroup" not in Shape(like=like).kernel_arguments()
+    assert "noautogroup" in Shape(like=without).kernel_arguments()
+    assert Shape(like=like).name != Shape(like=without).name

@@ -73,8 +73,9 @@ struct naive_core {
 	const struct block *previous, *device_block;
 	uint64_t transferred_at, retired, flow, last_long, last_value, value_at, value_chained, chained,
 		walks_failed; /* chained: in 64ths of a cycle */
-	uint64_t last_near, taken,
-		front; /* conditional branches taken since, and the front end's lead in 64ths of a cycle, at the last transfer */
+	uint64_t last_near, pieces, /* taken conditional branches and lines within blocks since the last transfer */
+		front;              /* the front end's lead then, in 64ths of a cycle */
+	uint64_t last_close, close_flow; /* retired and flow at the last miss that something near served */
 	bool long_seen, near_seen, value_known;
 	struct counters counters[MODE_COUNT];
 };
@@ -599,6 +600,20 @@ static inline uint64_t naive_physical_line(const struct naive_page *page, uint64
 
 /* What drives it: the same calls as core.h has. */
 
+/* Whole cycles by which what ran since the last miss served near was slower than the core is wide; of more than fit into the core a part. */
+static inline uint64_t naive_hidden(struct naive_core *core)
+{
+	const struct profile *p = &core->system->profile;
+	uint64_t ran = core->retired - core->last_close, took = core->flow - core->close_flow, least = ran * 64 / p->core_width;
+	uint64_t late = took < least ? 0 : took - least;
+
+	core->last_close = core->retired;
+	core->close_flow = core->flow;
+	if (ran > p->core_rob)
+		late = late * p->core_rob / ran;
+	return late / 64;
+}
+
 static inline void naive_charge(struct naive_core *core, enum served served, bool depends)
 {
 	const struct profile *p = &core->system->profile;
@@ -614,6 +629,10 @@ static inline void naive_charge(struct naive_core *core, enum served served, boo
 		else
 			core->last_near = core->retired;
 		core->near_seen = true;
+	}
+	if (!long_miss) {
+		uint64_t hidden = naive_hidden(core);
+		cycles -= hidden < cycles ? hidden : cycles;
 	}
 	if (shadow)
 		cycles = cycles * p->core_overlap_permille / 1000;
@@ -779,7 +798,7 @@ static inline void naive_leave(struct naive_core *core, const struct block *from
 		return;
 	}
 	now->branches++;
-	core->taken += kind == BRANCH_CONDITIONAL && !naive_same(to, next);
+	core->pieces += kind == BRANCH_CONDITIONAL && !naive_same(to, next);
 	if (p->model_branches)
 		right = kind == BRANCH_CONDITIONAL ? naive_direction(&core->predictor, from->pc, !naive_same(to, next))
 						   : naive_resolve(&core->predictor, kind, from->pc, next, to);
@@ -822,24 +841,30 @@ static inline bool naive_transfers(const struct block *from)
 	}
 }
 
-/* Each taken branch takes the front end its time, a call or return another; it is ahead by up to eight cycles. */
+/* In 64ths of a cycle: what instructions and their chains took, and waiting for data. */
+static inline uint64_t naive_passed(const struct naive_core *core)
+{
+	return core->flow + core->chained + core->waited * 64;
+}
+
+/* Each taken branch and each further line takes the front end its time, a call or return another; it is ahead by up to eight cycles. */
 static inline void naive_transfer(struct naive_core *core, enum branch_kind kind)
 {
 	const struct profile *p = &core->system->profile;
-	uint64_t flow = core->flow - core->transferred_at, cost = 0;
+	uint64_t cost = 0;
 
 	if (kind == BRANCH_CALL || kind == BRANCH_INDIRECT_CALL || kind == BRANCH_RETURN)
 		cost = 64 * p->core_call_cycles;
 	else
-		core->taken++;
-	cost += core->taken * p->core_taken_permille * 64 / 1000;
-	core->transferred_at = core->flow;
-	core->taken = 0;
-	core->front += flow;
+		core->pieces++;
+	cost += core->pieces * p->core_taken_permille * 64 / 1000;
+	core->pieces = 0;
+	core->front += naive_passed(core) - core->transferred_at;
 	naive_chain(core, cost > core->front ? cost - core->front : 0);
 	core->front -= cost > core->front ? core->front : cost;
 	if (core->front > 8 * 64)
 		core->front = 8 * 64;
+	core->transferred_at = naive_passed(core);
 }
 
 static inline void naive_block(struct naive_core *core, const struct block *block)
@@ -879,6 +904,7 @@ static inline void naive_block(struct naive_core *core, const struct block *bloc
 	now->fused += block->fused;
 	for (uint64_t line = block->pc / 64; line <= (block->pc + block->length - 1) / 64; line++) {
 		now->l1i_fetches++;
+		core->pieces += line > block->pc / 64;
 		naive_fetch(core, line * 64);
 	}
 }

@@ -145,7 +145,6 @@ static void long_misses_overlap_unless_one_needs_the_other(void)
 	machine_free(machine);
 }
 
-/* Twice 10 instructions, at 2 a cycle, run while the value is on its way; after 10 times 40 it has long been there. */
 /* The same in what the LLC serves, within a third of the reorder buffer; what L2 serves neither casts a shadow nor stands in one. */
 static void near_misses_overlap(void)
 {
@@ -171,6 +170,39 @@ static void near_misses_overlap(void)
 	machine_free(machine);
 }
 
+/* What something near serves is hidden where the instructions before it came later than four in a cycle. */
+static void slow_instructions_hide_near_misses(void)
+{
+	struct profile profile = profile_without_walks();
+
+	profile.l2_sets = profile.l2_ways = 1;
+	struct machine *machine = machine_new(&profile, 1);
+	struct core *core = machine->core[0];
+	core->spin_ticks = 0;
+	const struct {
+		uint64_t instructions, cycles, stall;
+	} cases[] = {
+		{80, 20, 25}, /* nothing to spare */
+		{80, 25, 20},
+		{80, 60, 0},
+		{400, 140, 15}, /* a quarter of the 400 fits into the reorder buffer, and so a quarter of 40 cycles counts */
+		{80, 20, 25},   /* what is left of it is gone */
+	};
+	for (int i = 0; i < 8; i++)
+		load(core, 0x10000 + 0x1000 * (uint64_t)i);
+	for (int i = 0; i < 8; i++)
+		core_snooped(core, (0x10000 + 0x1000 * (uint64_t)i) >> 6, true);
+	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+		uint64_t before = core->now->stall_llc;
+		core->retired += cases[i].instructions;
+		core->flow += cases[i].cycles * CHAIN_PART;
+		load(core, 0x10000 + 0x1000 * i);
+		EQUAL(core->now->stall_llc - before, cases[i].stall);
+	}
+	machine_free(machine);
+}
+
+/* Twice 10 instructions, at 2 a cycle, run while the value is on its way; after 10 times 40 it has long been there. */
 static void what_runs_before_a_loaded_address_is_used_is_hidden_by_its_latency(void)
 {
 	struct profile profile = profile_without_walks();
@@ -711,6 +743,39 @@ static uint64_t called_in_a_loop(uint32_t call_cycles, bool taken, uint32_t take
 	uint64_t more = all_counters(core).chain_cycles;
 	machine_free(machine);
 	return more;
+}
+
+/* The same of a hundred jumps to their own block, which lies in one line or two, while something else takes some cycles, too. */
+static uint64_t jumped_in_a_loop(uint64_t pc, uint64_t chained, uint64_t waited)
+{
+	struct profile profile = profile_without_walks();
+
+	profile.core_taken_permille = 1000;
+	struct machine *machine = machine_new(&profile, 1);
+	struct core *core = machine->core[0];
+	struct block jump = ending(pc, BRANCH_JUMP, pc);
+
+	jump.flow = FLOW(1);
+	core_block(core, &jump);
+	for (int i = 0; i < 100; i++) {
+		core_chain(core, chained * CHAIN_PART);
+		core->waited += waited;
+		core_block(core, &jump);
+	}
+	uint64_t more = all_counters(core).chain_cycles - 100 * chained;
+	machine_free(machine);
+	return more;
+}
+
+static void lines_take_the_front_end_as_long_as_jumps(void)
+{
+	/* An instruction in half a cycle, and a jump; with the end of a line in the block's middle as much again. */
+	EQUAL(jumped_in_a_loop(KERNEL, 0, 0), 50);
+	EQUAL(jumped_in_a_loop(KERNEL + 62, 0, 0), 150);
+	/* Meanwhile it goes on. */
+	EQUAL(jumped_in_a_loop(KERNEL + 62, 1, 0), 50);
+	EQUAL(jumped_in_a_loop(KERNEL + 62, 0, 1), 50);
+	EQUAL(jumped_in_a_loop(KERNEL + 62, 1, 1), 0);
 }
 
 static void calls_take_the_front_end_longer(void)
@@ -1392,6 +1457,7 @@ int main(void)
 	an_l2_hit();
 	long_misses_overlap_unless_one_needs_the_other();
 	near_misses_overlap();
+	slow_instructions_hide_near_misses();
 	what_runs_before_a_loaded_address_is_used_is_hidden_by_its_latency();
 	what_l1_drops_goes_to_l2_and_what_l2_drops_to_the_llc();
 	prefetchers();
@@ -1402,6 +1468,7 @@ int main(void)
 	memory_has_a_rate();
 	one_transfer_a_cycle();
 	calls_take_the_front_end_longer();
+	lines_take_the_front_end_as_long_as_jumps();
 	lines_of_code();
 	code_is_asked_for_ahead();
 	a_line_that_is_gone_at_once();
