@@ -5,13 +5,20 @@ from __future__ import annotations
 
 import pytest
 
-from vsprof.bench import micro_guest, micro_times, switch_times, user_mode_linux
+from vsprof.bench import like_kernel, micro_guest, micro_times, switch_times, user_mode_linux
 from vsprof.bench import validate_switches as switches
 from vsprof.bench.model import PLUGIN
 from vsprof.collectors.uarch_model import profiles
 from vsprof.terms.errors import RunFailed
+from vsprof.testbeds.base import KERNELS
 
-pytestmark = [pytest.mark.lab, pytest.mark.usefixtures("lab_can_run")]
+pytestmark = [pytest.mark.lab, pytest.mark.usefixtures("lab_can_run", "own_kernel")]
+
+
+@pytest.fixture
+def own_kernel(monkeypatch):
+    """The lab's own, whatever this machine has: another one would be fetched and booted, which tests/testbeds/test_kernels.py does."""
+    monkeypatch.setattr(like_kernel, "choose", lambda own, say: KERNELS[0])
 
 
 @pytest.mark.parametrize("switch", switches.SWITCHES, ids=lambda switch: switch.name)
