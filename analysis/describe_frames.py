@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
 """Tables and words on single frames: what a switch's worker takes for them, what its restart costs, and what was published of both."""
 
-from __future__ import annotations
-
 import functools
 
 import pandas as pd

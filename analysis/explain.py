@@ -4,8 +4,6 @@
 Findings are rows of looks.yaml; functions here say what takes a search among several numbers.
 """
 
-from __future__ import annotations
-
 import math
 from collections.abc import Iterable, Iterator
 from functools import partial

@@ -5,8 +5,6 @@
 can be zoomed by a click; in a page it is a still image, for pages here run no scripts. Hovering over a box tells its share in both.
 """
 
-from __future__ import annotations
-
 import html
 import zlib
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -38,7 +36,7 @@ class Box:
 
     name: str
     shares: list[float]
-    callees: dict[str, Box] = field(default_factory=dict)
+    callees: dict[str, "Box"] = field(default_factory=dict)
 
     @property
     def wide(self) -> float:

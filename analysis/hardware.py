@@ -16,8 +16,6 @@ in the same run's idle windows. The same with all polls in it has the ending `_w
 per TSC cycle on the poll-mode thread's CPU, by which `hardware_pmd_cycles_per_packet` makes core cycles of what the switch says.
 """
 
-from __future__ import annotations
-
 import functools
 from collections.abc import Iterator, Mapping, Sequence
 

@@ -7,8 +7,6 @@ one repetition, not shown. A reason names a mechanism only where a counter of th
 What finds anything is called a look: called with a `Pair`, it gives a `Finding`, several, or None. It is a row, or a function.
 """
 
-from __future__ import annotations
-
 import contextlib
 import functools
 import itertools

@@ -2,8 +2,6 @@
 """The errors and warnings of the analysis: the value seen, and the next move. One `Message` or function each; one that has no value in it
 is a constant."""
 
-from __future__ import annotations
-
 import difflib
 import reprlib
 from collections.abc import Iterable, Mapping, Sequence

@@ -10,8 +10,6 @@ packet, OVS-DPDK without TSO passes each MTU-sized packet: "per packet" would co
 divided by megabits of goodput, the flood and paced frames by packets received, the paced ping by replies.
 """
 
-from __future__ import annotations
-
 import functools
 import re
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence

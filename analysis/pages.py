@@ -6,8 +6,6 @@ then the number, then ``<!--/-->``. Before the first blank: experiment and testb
 experiments than the results' stay as they are, so a page keeps the numbers that it has. What a mark can ask for: `ASKS`.
 """
 
-from __future__ import annotations
-
 import re
 import sys
 import textwrap

@@ -6,8 +6,6 @@ Each check says which run. None of them takes a number away: a median of two gro
 must know.
 """
 
-from __future__ import annotations
-
 import itertools
 from collections.abc import Iterator, Sequence
 

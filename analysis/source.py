@@ -5,8 +5,6 @@ A source's table has one row per run, window, metric and role, in COLUMNS; the v
 windows are summed. Two sources are never mixed in one number.
 """
 
-from __future__ import annotations
-
 import functools
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass, field

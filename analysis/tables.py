@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
 """A result's Parquet files, asked for some of their rows and columns."""
 
-from __future__ import annotations
-
 import glob
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass

@@ -2,8 +2,6 @@
 """What happened when, as a trace for Perfetto: `vsprof timeline RESULT`. For each case a run, of each of its traffics what was written down
 in its first window, on tracks by CPU: who has it, what its kernel does, what its polls find, and what goes on in its guest."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
 from typing import Any

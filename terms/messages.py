@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
 """The errors and warnings of terms: the value seen, and the next move. One `Message` or function each."""
 
-from __future__ import annotations
-
 import difflib
 from collections.abc import Iterable, Sequence
 

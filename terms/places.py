@@ -2,8 +2,6 @@
 """Where things are: what is read, what is compiled, and where results go. In a clone of the project all of it is in the clone; once
 vsprof is installed, what it reads is beside its code, what it compiles is in the user's cache, and results are in the working folder."""
 
-from __future__ import annotations
-
 import os
 from pathlib import Path
 

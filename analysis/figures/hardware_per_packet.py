@@ -4,8 +4,6 @@ then metrics of one's own that ask to be drawn here. User, kernel and guest are 
 host-other is drawn and left out of them, but in vm2host, where the host is an endpoint. Polls that found nothing are taken out where the
 run has idle windows. Parts are drawn in proportion, so that they sum to the number: medians alone need not."""
 
-from __future__ import annotations
-
 import pandas as pd
 from matplotlib.figure import Figure
 

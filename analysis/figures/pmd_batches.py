@@ -4,8 +4,6 @@ packets at most (a burst has 32); right, the share of rounds over the ports in w
 of those rounds that found any. A thread that is the limit finds full bursts and long queues; one that waits for its endpoints finds
 small ones."""
 
-from __future__ import annotations
-
 import numpy as np
 import pandas as pd
 from matplotlib.axes import Axes

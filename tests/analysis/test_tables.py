@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
 """A table that is asked for some of its rows and columns gives these, and no other."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import pytest
