@@ -12,6 +12,8 @@ from vsprof.analysis.load import Result
 from vsprof.analysis.published import EVERY
 from vsprof.analysis.sources import SOFTWARE, source_of
 
+SENTENCES = 4
+"""As many a reader takes in one by one."""
 CAME_BACK = {**RESTART, "metric": "came_back"}
 RESTARTS = (
     ("longest time without a frame", "outage", "seconds"),
@@ -30,10 +32,6 @@ def answer(result: Result) -> str | Table:
     if len(found) <= SENTENCES:
         return "\n".join(f"- {one.sentence()}" for one in found)
     return Table(pd.DataFrame([one.row() for one in found]))
-
-
-SENTENCES = 4
-"""As many a reader takes in one by one."""
 
 
 class Compared:

@@ -10,8 +10,6 @@ ROOT = Path(__file__).resolve().parents[1]
 IN_CLONE = (ROOT / "pyproject.toml").is_file()
 IMPORTED_FROM = ROOT if IN_CLONE else ROOT.parent
 """The folder that has ``vsprof`` in it."""
-
-
 CACHE_NAMED = "VSPROF_CACHE"
 MIRROR_NAMED = "VSPROF_MIRROR"
 """Names the Debian mirror that the lab's image is built from."""
@@ -31,8 +29,6 @@ RESULTS_NAMED = "VSPROF_RESULTS"
 RESULTS = Path(os.environ.get(RESULTS_NAMED) or (ROOT if IN_CLONE else Path.cwd()) / "results").absolute()
 PLUGINS = "VSPROF_PLUGINS"
 """Names folders of a user's own plug-ins, separated by colons; without it, ``vsprof.d`` in the working folder is taken where it is."""
-
-
 EVENTS_NAMED = "VSPROF_EVENTS"
 """Names the folder of the user's own event files, in place of ~/.config/vsprof/events."""
 
