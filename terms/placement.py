@@ -78,8 +78,7 @@ class Placement:
     def role_of_cpu(self, cpu: int) -> str:
         return self.cpu_roles.get(cpu, "host-other")
 
-    def to_json(self) -> dict[str, Any]:
-        return {"threads": [asdict(thread) for thread in self.threads], "cpu_roles": self.cpu_roles}
+    to_json = asdict
 
     @classmethod
     def from_json(cls, data: Mapping[str, Any]) -> Self:

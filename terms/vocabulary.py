@@ -97,8 +97,7 @@ class Vocabulary:
     traffics: Mapping[str, TrafficWords] = field(default_factory=dict)
     collectors: Mapping[str, CollectorWords] = field(default_factory=dict)
 
-    def to_json(self) -> dict[str, Any]:
-        return {kind: {name: asdict(one) for name, one in getattr(self, kind).items()} for kind in ("switches", "traffics", "collectors")}
+    to_json = asdict
 
     @classmethod
     def from_json(cls, given: Mapping[str, Any]) -> Self:
