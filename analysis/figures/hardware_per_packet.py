@@ -7,13 +7,14 @@ run has idle windows. Parts are drawn in proportion, so that they sum to the num
 import pandas as pd
 from matplotlib.figure import Figure
 
-from vsprof.analysis import figures, hardware, style, vocabulary
+from vsprof.analysis import figures, style, vocabulary
+from vsprof.analysis.hardware import PER_PACKET
 from vsprof.analysis.load import Result
 from vsprof.analysis.sources import HARDWARE
 
 NEEDS = ("instructions", "cycles")
 SOURCE = "hardware"
-TAKES = f"*{hardware.PER_PACKET}"
+TAKES = f"*{PER_PACKET}"
 
 
 def table(result: Result) -> pd.DataFrame:
@@ -29,6 +30,4 @@ def plot(table: pd.DataFrame) -> Figure:
 
 def _own() -> list[str]:
     """Metrics of one's own that ask for this figure, without their ending."""
-    return [
-        name.removesuffix(hardware.PER_PACKET) for name in vocabulary.drawn_by("hardware_per_packet") if name.endswith(hardware.PER_PACKET)
-    ]
+    return [name.removesuffix(PER_PACKET) for name in vocabulary.drawn_by("hardware_per_packet") if name.endswith(PER_PACKET)]
