@@ -18,9 +18,9 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from vsprof.analysis import messages, read, vocabulary
+from vsprof.analysis import messages, read, style, vocabulary
 from vsprof.analysis.load import Result
-from vsprof.analysis.source import COLUMNS, WINDOW, Source, on_path
+from vsprof.analysis.source import COLUMNS, WINDOW, Source, on_path, samples
 from vsprof.analysis.tables import in_one_piece
 
 Quotients = Mapping[str, tuple[str, str, str]]
@@ -94,7 +94,7 @@ def _own_headlines(own: pd.DataFrame) -> Iterator[pd.DataFrame]:
 
 def happened(result: Result, **where: object) -> tuple[int, int]:
     """In how many runs something did that is 1 if it did, as `came_back` or `search_ended`, and in how many it could have."""
-    runs = SOFTWARE.sample(result, **where, role="all", cpu=-1)
+    runs = samples(SOFTWARE.rows(result, **where, role="all", cpu=-1))
     return round(sum(float(run[:, 0].sum()) for run in runs)), len(runs)
 
 
@@ -163,18 +163,12 @@ def missing(numbers: pd.DataFrame, names: Sequence[str]) -> list[str]:
 @functools.cache
 def sent(result: Result) -> list[tuple[str, str]]:
     """The (traffic, load) pairs of a result, in the one order."""
-    seen = result.frame[["traffic", "load"]].drop_duplicates().itertuples(index=False, name=None)
-    return sorted((pair for pair in seen if pair[0]), key=vocabulary.place)
+    return [pair for pair in style.traffics(result.frame) if pair[0]]
 
 
 def carrying(result: Result) -> list[tuple[str, str]]:
     """Those of them that carry something, by which counts are divided."""
     return [pair for pair in sent(result) if vocabulary.traffic(pair[0]).data]
-
-
-def searched(result: Result) -> bool:
-    """Whether a no-drop or a partial-drop rate was searched, found or not."""
-    return bool((result.numbers["name"] == "search_ended").any())
 
 
 def _whole(where: dict[str, object]) -> dict[str, object]:

@@ -12,7 +12,7 @@ from typing import Any
 
 from IPython.display import Markdown, display
 
-from vsprof.analysis import describe, differential, everything, explain_dataplane, explain_model, figures, metrics, read, stacks
+from vsprof.analysis import describe, differential, everything, explain_dataplane, explain_model, figures, read, stacks
 from vsprof.analysis.figures import counts, pmd_batches
 from vsprof.analysis.load import Result, load
 from vsprof.analysis.sources import HARDWARE, MODEL
@@ -88,8 +88,8 @@ class Report:
         show(headed("The poll-mode thread"), figures.show(self.result, "pmd"), batches)
 
     def no_drop(self) -> None:
-        """Rates without loss; nothing where none was searched."""
-        if metrics.searched(self.result):
+        """Rates without loss; nothing where none was searched, found or not."""
+        if (self.result.numbers["name"] == "search_ended").any():
             show("## Rates without loss\n" + "\n\n".join(_needed(NOTES["rates without loss"], self.result)))
             show(figures.show(self.result, "no_drop"), describe.searches(self.result))
 
