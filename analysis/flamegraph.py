@@ -63,13 +63,7 @@ def draw(stacks: Mapping[str, float], title: str, unit: str = "samples", *, inte
 
 
 def differ(
-    first: Mapping[str, float],
-    second: Mapping[str, float],
-    title: str,
-    names: tuple[str, str],
-    per: str = "",
-    *,
-    interactive: bool = True,
+    first: Mapping[str, float], second: Mapping[str, float], title: str, names: tuple[str, str], per: str = "", *, interactive: bool = True
 ) -> str:
     """Two profiles in one graph. A box is as wide as the mean of both, so none of either is hidden.
 

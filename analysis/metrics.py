@@ -223,12 +223,7 @@ def data_rates(frame: pd.DataFrame) -> pd.DataFrame:
 
 
 def quotient(
-    wide: pd.DataFrame,
-    metric: str | pd.Series,
-    part: pd.Series,
-    per: pd.Series | float,
-    unit: str | pd.Series,
-    role: str = "all",
+    wide: pd.DataFrame, metric: str | pd.Series, part: pd.Series, per: pd.Series | float, unit: str | pd.Series, role: str = "all"
 ) -> pd.DataFrame:
     """A metric of each row, with the row's own role and CPU where it has them, in COLUMNS."""
     return wide[WINDOW].assign(metric=metric, role=wide.get("role", role), cpu=wide.get("cpu", -1), part=part, per=per, unit=unit)
