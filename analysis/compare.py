@@ -4,8 +4,6 @@
 A and B are two switches (or accesses, or labels of cases) of one result, or two results, whose like cases are then compared.
 """
 
-from __future__ import annotations
-
 import itertools
 from collections.abc import Collection, Iterator, Mapping
 from dataclasses import dataclass

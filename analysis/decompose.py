@@ -18,8 +18,6 @@ Levels are geometric means over repetitions, which multiply as medians don't; th
 Intervals: `stats.resampled`, of repetitions and then windows; the two cases' repetitions are drawn together where they ran in turns.
 """
 
-from __future__ import annotations
-
 import functools
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace

@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
 """What was run, and where: the tables that open a report, out of the manifest alone."""
 
-from __future__ import annotations
-
 import html
 import itertools
 from collections.abc import Callable

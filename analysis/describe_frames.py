@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
 """Tables and words on single frames: what a switch's worker takes for them, what its restart costs, and what was published of both."""
 
-from __future__ import annotations
-
 import functools
 
 import pandas as pd
@@ -14,6 +12,8 @@ from vsprof.analysis.load import Result
 from vsprof.analysis.published import EVERY
 from vsprof.analysis.sources import SOFTWARE, source_of
 
+SENTENCES = 4
+"""As many a reader takes in one by one."""
 CAME_BACK = {**RESTART, "metric": "came_back"}
 RESTARTS = (
     ("longest time without a frame", "outage", "seconds"),
@@ -32,10 +32,6 @@ def answer(result: Result) -> str | Table:
     if len(found) <= SENTENCES:
         return "\n".join(f"- {one.sentence()}" for one in found)
     return Table(pd.DataFrame([one.row() for one in found]))
-
-
-SENTENCES = 4
-"""As many a reader takes in one by one."""
 
 
 class Compared:

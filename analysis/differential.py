@@ -7,8 +7,6 @@ releases the version is left out of the first, and what has no name is one sum a
 variant of it, in one version and not in another: they count as the function.
 """
 
-from __future__ import annotations
-
 import html
 import itertools
 import re

@@ -6,8 +6,6 @@ A count is told per unit of data where the traffic carries any, else per second;
 rate, a gauge) is told as it was written, by role.
 """
 
-from __future__ import annotations
-
 import functools
 import html
 from collections.abc import Iterator

@@ -4,8 +4,6 @@
 Findings are rows of looks.yaml; functions here say what takes a search among several numbers.
 """
 
-from __future__ import annotations
-
 import math
 from collections.abc import Iterable, Iterator
 from functools import partial
@@ -16,7 +14,7 @@ from vsprof.analysis import comparison, looks, messages, metrics, model, publish
 from vsprof.analysis.comparison import FLOOD, FORWARD, NDR, TCP, Pair, measured, share
 from vsprof.analysis.load import Result
 from vsprof.analysis.looks import Words
-from vsprof.analysis.source import samples, select
+from vsprof.analysis.source import on_path, samples, select
 from vsprof.analysis.sources import SOFTWARE
 
 CONTAINERS = ("veth", "virtio-user")
@@ -158,12 +156,10 @@ def unfound(words: Words) -> str:
 @looks.in_rows
 def makers(words: Words) -> Iterator[str]:
     """Which role makes most of the context switches in each case."""
+    result, sent = words.pair.result, {name: words.own[name] for name in ("traffic", "load")}
     for case, name in words.pair.named:
-        cases = words.pair.result.cases
-        table = SOFTWARE.summary(
-            words.pair.result, ["context_switches_per_second"], case_id=case, cpu=-1, traffic=words.own["traffic"], load=words.own["load"]
-        )
-        table = table[~table["role"].isin(["all", "path"] if cases.loc[case, "topology"] == "vm2host" else ["all", "path", "host-other"])]
+        table = SOFTWARE.summary(result, ["context_switches_per_second"], case_id=case, cpu=-1, **sent)
+        table = table[~table["role"].isin(["all", "path"]) & on_path(result, table)]
         made = table.set_index("role")["median"]
         if made.empty or made.sum() == 0:
             yield f"in {name} nobody makes any"

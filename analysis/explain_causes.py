@@ -6,8 +6,6 @@ A change is demonstrated where two cases that differ in it alone have a ratio wh
 a suspect and which a remedy: the numbers say so.
 """
 
-from __future__ import annotations
-
 import math
 from dataclasses import dataclass, replace
 

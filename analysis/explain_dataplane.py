@@ -2,8 +2,6 @@
 """The explanation in words of what the options of switches and endpoints change: packets carried, cycles per packet, and of which stage;
 and from which frame size on one value of an option is better than another."""
 
-from __future__ import annotations
-
 import itertools
 from collections.abc import Iterator, Mapping
 from functools import partial

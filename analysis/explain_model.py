@@ -5,8 +5,6 @@ cycles per packet = instructions per packet x CPI. So the ratio of two cases' cy
 instructions and a part from CPI; CPI then splits into what the processor waited for. All of it is an estimate, and says so.
 """
 
-from __future__ import annotations
-
 import math
 from collections.abc import Mapping
 

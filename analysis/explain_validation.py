@@ -4,8 +4,6 @@
 Without a processor's counts there is no answer to that question, and the text says so: what its own profile says must happen is another.
 """
 
-from __future__ import annotations
-
 import abc
 import itertools
 from dataclasses import dataclass

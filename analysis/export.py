@@ -5,8 +5,6 @@ Folded stacks are Brendan Gregg's: one line a stack, its frames from the outermo
 for a difference. speedscope's is the JSON of its file-format-schema, with one profile a case and event.
 """
 
-from __future__ import annotations
-
 import json
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass

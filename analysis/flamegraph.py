@@ -5,8 +5,6 @@
 can be zoomed by a click; in a page it is a still image, for pages here run no scripts. Hovering over a box tells its share in both.
 """
 
-from __future__ import annotations
-
 import html
 import zlib
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -38,7 +36,7 @@ class Box:
 
     name: str
     shares: list[float]
-    callees: dict[str, Box] = field(default_factory=dict)
+    callees: dict[str, "Box"] = field(default_factory=dict)
 
     @property
     def wide(self) -> float:
@@ -65,13 +63,7 @@ def draw(stacks: Mapping[str, float], title: str, unit: str = "samples", *, inte
 
 
 def differ(
-    first: Mapping[str, float],
-    second: Mapping[str, float],
-    title: str,
-    names: tuple[str, str],
-    per: str = "",
-    *,
-    interactive: bool = True,
+    first: Mapping[str, float], second: Mapping[str, float], title: str, names: tuple[str, str], per: str = "", *, interactive: bool = True
 ) -> str:
     """Two profiles in one graph. A box is as wide as the mean of both, so none of either is hidden.
 

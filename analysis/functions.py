@@ -5,8 +5,6 @@ Divided by the model's own data of the same windows, over the roles of `path`, a
 polls out; an early one left them in.
 """
 
-from __future__ import annotations
-
 import functools
 from dataclasses import asdict
 

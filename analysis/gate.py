@@ -5,14 +5,12 @@ A rule names a metric and a ratio, B over A, that must not be: ``throughput<0.95
 0.95, and holds where none of it is. Where the interval lies on both sides nobody can tell, and more repetitions would.
 """
 
-from __future__ import annotations
-
 import re
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from types import MappingProxyType
-from typing import Any
+from typing import Any, Self
 from xml.etree import ElementTree as xml
 
 import numpy as np
@@ -53,7 +51,7 @@ class Rule:
     """Where it stands: the option, or a file and the rule's number in it."""
 
     @classmethod
-    def read(cls, text: str, place: str = FAIL_ON) -> Rule:
+    def read(cls, text: str, place: str = FAIL_ON) -> Self:
         """Raises ``BadInput``, which says what of the text is wrong."""
         if not (sign := _SIGN.search(text)):
             raise messages.no_rule(place, text, messages.NO_OPERATOR if text.strip() else messages.NO_RULE)

@@ -16,8 +16,6 @@ in the same run's idle windows. The same with all polls in it has the ending `_w
 per TSC cycle on the poll-mode thread's CPU, by which `hardware_pmd_cycles_per_packet` makes core cycles of what the switch says.
 """
 
-from __future__ import annotations
-
 import functools
 from collections.abc import Iterator, Mapping, Sequence
 
@@ -33,8 +31,8 @@ from vsprof.terms.expression import Formula
 PREFIX = "hardware_"
 MODES = ("user", "kernel", "guest")
 WHOLE = "all"
-OUTSIDE = "uncore"
-"""The collector of what is counted outside the cores."""
+COLLECTOR, OUTSIDE = "perf_stat", "uncore"
+"""Of the processor's counters; and of what is counted outside the cores."""
 PER_PACKET = "_per_packet"
 SLOTS = ("retiring", "bad_speculation", "frontend_bound", "backend_bound")
 CAUSES = (*SLOTS, "unexplained")
@@ -127,21 +125,17 @@ def scaled(result: Result) -> list[str]:
     counted = rows[rows["value"].notna()]
     windows = [set(names.str.casefold()) for _, names in counted.groupby([*WINDOW, "mode"])["name"]]
     known = {name.casefold() for name in counted["name"].unique()}
-    found = []
-    for name in HARDWARE.facts(result).get("metrics", {}):
-        uses = {leaf for leaf in expression.leaves(name, formulas) if leaf not in DATA}
-        if len(uses) > 1 and uses <= known and not any(uses <= window for window in windows):
-            found.append(name)
-    return found
+    uses = {name: set(expression.leaves(name, formulas)) - set(DATA) for name in HARDWARE.facts(result).get("metrics", {})}
+    return [name for name, of in uses.items() if len(of) > 1 and of <= known and not any(of <= window for window in windows)]
 
 
 # -- from rows to sums -------------------------------------------------------------------------------------------
 
 
 @functools.cache
-def _rows(result: Result) -> pd.DataFrame:
-    """The collector's rows of normal windows, the kernel's own events among them."""
-    here = result.frame[(result.frame["testbed"] == result.testbed) & (result.frame["collector"] == HARDWARE.collector)]
+def _rows(result: Result, collector: str = COLLECTOR) -> pd.DataFrame:
+    """A collector's rows of normal windows, the kernel's own events among them."""
+    here = result.frame[(result.frame["testbed"] == result.testbed) & (result.frame["collector"] == collector)]
     return here[here["window"] != ""]
 
 
@@ -276,8 +270,7 @@ def _clocks(result: Result, table: pd.DataFrame) -> list[pd.DataFrame]:
 
 def _outside(result: Result) -> Iterator[pd.DataFrame]:
     """What was counted outside the cores: per second and per unit of data, of the whole host, for there is no telling who asked."""
-    here = result.frame[(result.frame["testbed"] == result.testbed) & (result.frame["collector"] == OUTSIDE)]
-    counted = here[(here["window"] != "") & here["value"].notna()]
+    counted = _rows(result, OUTSIDE).dropna(subset="value")
     if counted.empty:
         return
     sums = metrics.summed(counted, [*WINDOW, "name", "unit"]).merge(metrics.data_rates(result.numbers), on=WINDOW, how="left")
@@ -295,5 +288,5 @@ HARDWARE = Source(
     limits=limits,
     account=account,
     causes={name: WORDS.get(name, name.replace("_", " ")) for name in CAUSES},
-    collector="perf_stat",
+    collector=COLLECTOR,
 )

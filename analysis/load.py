@@ -5,8 +5,6 @@ Nothing but manifest.json and the tables beside it (terms/schema.py) is read, so
 years later, on a laptop that has no switch.
 """
 
-from __future__ import annotations
-
 import functools
 import json
 from collections.abc import Mapping, Sequence

@@ -7,8 +7,6 @@ one repetition, not shown. A reason names a mechanism only where a counter of th
 What finds anything is called a look: called with a `Pair`, it gives a `Finding`, several, or None. It is a row, or a function.
 """
 
-from __future__ import annotations
-
 import contextlib
 import functools
 import itertools
@@ -45,6 +43,7 @@ FORMS: Mapping[str, Callable[[stats.Estimate], str]] = {
     "percent": share,
 }
 ROWS = read(__file__)
+NO_FINDING = "No finding: this result has no two cases with a common number."
 _FUNCTIONS: dict[str, Callable] = {}
 """By what rows call them."""
 
@@ -270,9 +269,6 @@ def notes(result: Result, own: Iterable[str] = ()) -> list[str]:
     """What stands below an answer: that it was emulated, its ``own`` sentences, and what was left out."""
     emulated = ["Measured in the emulated lab: the rates are the emulator's, no result about hardware."] if result.emulated else []
     return [f"*{text}*" for text in (*emulated, *own, *(f"{sentence(left)}." for left in result.manifest.get("left_out", [])))]
-
-
-NO_FINDING = "No finding: this result has no two cases with a common number."
 
 
 def explained(result: Result, looks: Iterable[Look], none: str = NO_FINDING) -> str:

@@ -2,8 +2,6 @@
 """The errors and warnings of the analysis: the value seen, and the next move. One `Message` or function each; one that has no value in it
 is a constant."""
 
-from __future__ import annotations
-
 import difflib
 import reprlib
 from collections.abc import Iterable, Mapping, Sequence
@@ -41,6 +39,7 @@ VENDOR_DEFINED = (
     "The processor is not in the event catalogue: perf's generic names stood in. What they count is vendor-defined; never compare it "
     "between vendors."
 )
+THREADS = "the poll-mode threads"
 no_neighbours = Message("no two cases differ in the {factor} alone: vary `{factor}` in the experiment")
 NOTHING_SATURATED = "no traffic at saturation was counted by the collector `uarch_model`"
 no_result = Message(
@@ -50,8 +49,7 @@ no_result = Message(
 unreadable_result = Message("{path} can't be read ({why}); it may be cut short: run the experiment again", BadInput)
 missing_columns = Message("{path} lacks the columns {columns}: it was not written by vsprof run", BadInput)
 no_finished_run = Message(
-    "{path} holds no finished run ({failed} failed): see raw/ and errors in manifest.json, then run it again",
-    BadInput,
+    "{path} holds no finished run ({failed} failed): see raw/ and errors in manifest.json, then run it again", BadInput
 )
 bad_query = Message(
     "the query can't be answered: {why}\nThe tables are {tables}; `DESCRIBE measurements` lists a table's columns", BadInput
@@ -60,8 +58,7 @@ mark_unfilled = Message("{page}: <!--= {mark} --> can't be filled: {why}; see an
 no_notebook = Message("no notebook {path}: name one of notebooks/*.py in the experiment's `notebook:`", BadInput)
 notebook_stopped = Message("{notebook.name}: its Python process ended before the notebook did ({error}); is memory short?", VsprofError)
 outside_reference = Message(
-    "{notebook.name}: the report would load {reference} from elsewhere; embed it, a report stands alone",
-    VsprofError,
+    "{notebook.name}: the report would load {reference} from elsewhere; embed it, a report stands alone", VsprofError
 )
 failed_run = Message("Run {run_id} failed and is kept out of every number: {why}")
 left_out_testbeds = Message("Numbers of testbed {others} are left out: they never share an axis with those of {kept}.")
@@ -89,12 +86,10 @@ several_profiles = Message("this file has one profile, and {labels:; } each have
 nothing_against = Message("nothing to set against {name}: no other profile has the same event, collector, traffic and load", BadInput)
 not_written = Message("{path} can't be written: {why}", BadInput)
 figure_not_written = Message(
-    "can't draw into {path}: {why}; name a file that ends in .png, .svg or .pdf, in a folder that is there",
-    BadInput,
+    "can't draw into {path}: {why}; name a file that ends in .png, .svg or .pdf, in a folder that is there", BadInput
 )
 no_like_cases = Message(
-    "nothing to compare: no case of {one:; } has the same other values (frame size, flows, topology, …) as one of {other:; }",
-    BadInput,
+    "nothing to compare: no case of {one:; } has the same other values (frame size, flows, topology, …) as one of {other:; }", BadInput
 )
 other_testbeds = Message(
     "one result is of testbed {one}, the other of {other}: an emulator's numbers never share a ratio with a processor's; compare two of "
@@ -163,9 +158,6 @@ def estimated_by_model(profile: str, *, drives_clock: bool) -> str:
     )
 
 
-THREADS = "the poll-mode threads"
-
-
 def cpus_of(role: str, cpus: Sequence[str]) -> str:
     return f"the CPU{'s' if len(cpus) > 1 else ''} of role {role} ({', '.join(cpus)})"
 
@@ -203,7 +195,6 @@ def never_counted(names: Sequence[str]) -> str:
 
 
 # --- Timelines -------------------------------------------------------------------------------------------------------
-
 
 NO_CHANGES = "the experiment changes nothing of the processor, or nothing was sent at saturation"
 NO_TIMELINE = "nobody wrote down what happened when: the lab's processor model does in modelled time, on a real host the collector timeline"

@@ -10,8 +10,6 @@ packet, OVS-DPDK without TSO passes each MTU-sized packet: "per packet" would co
 divided by megabits of goodput, the flood and paced frames by packets received, the paced ping by replies.
 """
 
-from __future__ import annotations
-
 import functools
 import re
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
@@ -20,9 +18,9 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from vsprof.analysis import messages, read, vocabulary
+from vsprof.analysis import messages, read, style, vocabulary
 from vsprof.analysis.load import Result
-from vsprof.analysis.source import COLUMNS, WINDOW, Source, on_path
+from vsprof.analysis.source import COLUMNS, WINDOW, Source, on_path, samples
 from vsprof.analysis.tables import in_one_piece
 
 Quotients = Mapping[str, tuple[str, str, str]]
@@ -96,7 +94,7 @@ def _own_headlines(own: pd.DataFrame) -> Iterator[pd.DataFrame]:
 
 def happened(result: Result, **where: object) -> tuple[int, int]:
     """In how many runs something did that is 1 if it did, as `came_back` or `search_ended`, and in how many it could have."""
-    runs = SOFTWARE.sample(result, **where, role="all", cpu=-1)
+    runs = samples(SOFTWARE.rows(result, **where, role="all", cpu=-1))
     return round(sum(float(run[:, 0].sum()) for run in runs)), len(runs)
 
 
@@ -165,18 +163,12 @@ def missing(numbers: pd.DataFrame, names: Sequence[str]) -> list[str]:
 @functools.cache
 def sent(result: Result) -> list[tuple[str, str]]:
     """The (traffic, load) pairs of a result, in the one order."""
-    seen = result.frame[["traffic", "load"]].drop_duplicates().itertuples(index=False, name=None)
-    return sorted((pair for pair in seen if pair[0]), key=vocabulary.place)
+    return [pair for pair in style.traffics(result.frame) if pair[0]]
 
 
 def carrying(result: Result) -> list[tuple[str, str]]:
     """Those of them that carry something, by which counts are divided."""
     return [pair for pair in sent(result) if vocabulary.traffic(pair[0]).data]
-
-
-def searched(result: Result) -> bool:
-    """Whether a no-drop or a partial-drop rate was searched, found or not."""
-    return bool((result.numbers["name"] == "search_ended").any())
 
 
 def _whole(where: dict[str, object]) -> dict[str, object]:
@@ -231,12 +223,7 @@ def data_rates(frame: pd.DataFrame) -> pd.DataFrame:
 
 
 def quotient(
-    wide: pd.DataFrame,
-    metric: str | pd.Series,
-    part: pd.Series,
-    per: pd.Series | float,
-    unit: str | pd.Series,
-    role: str = "all",
+    wide: pd.DataFrame, metric: str | pd.Series, part: pd.Series, per: pd.Series | float, unit: str | pd.Series, role: str = "all"
 ) -> pd.DataFrame:
     """A metric of each row, with the row's own role and CPU where it has them, in COLUMNS."""
     return wide[WINDOW].assign(metric=metric, role=wide.get("role", role), cpu=wide.get("cpu", -1), part=part, per=per, unit=unit)

@@ -17,8 +17,6 @@ what is left when all that its polls took that found nothing is taken off, which
 with all polls in it has the ending `_with_polling`. In a result of an early model, which did not, both are the same; `limits` says so.
 """
 
-from __future__ import annotations
-
 import functools
 from collections.abc import Iterator, Sequence
 

@@ -6,8 +6,6 @@ then the number, then ``<!--/-->``. Before the first blank: experiment and testb
 experiments than the results' stay as they are, so a page keeps the numbers that it has. What a mark can ask for: `ASKS`.
 """
 
-from __future__ import annotations
-
 import re
 import sys
 import textwrap
@@ -165,11 +163,8 @@ def _where(words: list[str]) -> tuple[Source, dict[str, str]]:
 def _case(result: Result, wanted: str) -> str:
     """The one case with all these values, such as ``switch=ovs-dpdk frame_bytes=64``."""
     pairs = dict(pair.split("=", 1) for pair in wanted.split())
-    found = []
-    for case, row in result.cases.iterrows():
-        has = {**result.values[str(case)], "switch": row["switch"], "access": row["access"]}
-        if all(str(has.get(name)) == value for name, value in pairs.items()):
-            found.append(str(case))
+    has = {str(case): {**result.values[str(case)], "switch": row.switch, "access": row.access} for case, row in result.cases.iterrows()}
+    found = [case for case, values in has.items() if all(str(values.get(name)) == value for name, value in pairs.items())]
     if len(found) != 1:
         raise LookupError(f"{len(found)} cases have {wanted or 'any value'}: {', '.join(found or map(str, result.cases.index))}")
     return found[0]

@@ -5,8 +5,6 @@ The format is protobuf's: each field is its number and kind in one integer, then
 protos/perfetto/trace/trace_packet.proto, track_event/track_descriptor.proto, track_event/track_event.proto and debug_annotation.proto.
 """
 
-from __future__ import annotations
-
 import itertools
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field

@@ -8,8 +8,6 @@ traffic's. A PMU's counts are divided by the traffic's own rate, so that their p
 A CPU that works less than half of its time hides a count that is wrong by two.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 
 import numpy as np

@@ -4,8 +4,6 @@
 All windows and repetitions of a case are summed. What one collector counted never meets what another did.
 """
 
-from __future__ import annotations
-
 import functools
 from collections.abc import Iterable
 from dataclasses import dataclass, field

@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
 """The published figures (published.yaml), which of our cases stand beside them, and why our ratios differ from T1's (looks.yaml)."""
 
-from __future__ import annotations
-
 import functools
 from dataclasses import dataclass, field
 

@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
 """SQL over one result: its tables as they lie on disk, and its runs and cases as the manifest has them."""
 
-from __future__ import annotations
-
 import json
 from pathlib import Path
 from typing import Any

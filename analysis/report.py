@@ -4,8 +4,6 @@
 Nothing but the result is needed: `make report RUN=…` works years later, on another machine.
 """
 
-from __future__ import annotations
-
 import html
 import os
 import re

@@ -5,8 +5,6 @@ In a notebook each call displays its section below the cell; a cell can have sev
 cells, and is displayed by `show`.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -14,7 +12,7 @@ from typing import Any
 
 from IPython.display import Markdown, display
 
-from vsprof.analysis import describe, differential, everything, explain_dataplane, explain_model, figures, metrics, read, stacks
+from vsprof.analysis import describe, differential, everything, explain_dataplane, explain_model, figures, read, stacks
 from vsprof.analysis.figures import counts, pmd_batches
 from vsprof.analysis.load import Result, load
 from vsprof.analysis.sources import HARDWARE, MODEL
@@ -25,7 +23,7 @@ NOTES: dict[str, Any] = read(Path(__file__).with_name("reading"))
 [EQUAL_BUDGET], [TSC] = NOTES["equal budget"], NOTES["TSC"]
 
 
-def begin(result_dir: str | Path, answer: Callable[[Result], object] = lambda _: None, run: str = "") -> Report:
+def begin(result_dir: str | Path, answer: Callable[[Result], object] = lambda _: None, run: str = "") -> "Report":
     """Load a result; show its question, and what `answer` says. Most reports go on with the numbers and with what was run, which `run`
     is about; the others show both where they want them. Raises BadInput where the result can't be read."""
     report = Report(load(result_dir))
@@ -50,7 +48,7 @@ def show(*parts: object) -> None:
 def _section(heading: str, *parts: Callable[[Result], object] | str) -> Callable[..., None]:
     """A section that shows these parts, or figures of these names, below the words that a notebook has for it, else the usual ones."""
 
-    def section(report: Report, words: str = WORDS.get(heading, "")) -> None:
+    def section(report: "Report", words: str = WORDS.get(heading, "")) -> None:
         shown = (figures.show(report.result, part) if isinstance(part, str) else part(report.result) for part in parts)
         show(f"## {heading}\n{words}", *shown)
 
@@ -90,8 +88,8 @@ class Report:
         show(headed("The poll-mode thread"), figures.show(self.result, "pmd"), batches)
 
     def no_drop(self) -> None:
-        """Rates without loss; nothing where none was searched."""
-        if metrics.searched(self.result):
+        """Rates without loss; nothing where none was searched, found or not."""
+        if (self.result.numbers["name"] == "search_ended").any():
             show("## Rates without loss\n" + "\n\n".join(_needed(NOTES["rates without loss"], self.result)))
             show(figures.show(self.result, "no_drop"), describe.searches(self.result))
 

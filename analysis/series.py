@@ -6,8 +6,6 @@ Each check says which run. None of them takes a number away: a median of two gro
 must know.
 """
 
-from __future__ import annotations
-
 import itertools
 from collections.abc import Iterator, Sequence
 
@@ -26,6 +24,9 @@ FEWEST = 6
 """Values below which neither check can tell anything."""
 SURE = 0.01
 """How often a series without drift is flagged; the gap's threshold is chosen alike (see `two_groups`)."""
+GAPS = {6: 9.0, 7: 7.3, 8: 6.0, 9: 4.8, 10: 4.3, 12: 3.5, 15: 3.0}
+"""By the number of values, the quantile 0.99 of the quotient of `two_groups` in 8,000 series of normal values; for more values it goes on
+falling, and 3 is kept, for windows are not normal. tests/analysis/test_series.py checks it."""
 WORTH_TELLING = 0.2
 """Share of the windows' time. A switch's thread that shares the probes' CPU may have lost as much of its own."""
 
@@ -124,11 +125,6 @@ def two_groups(values: Sequence[float]) -> np.ndarray | None:
     if wide <= np.interp(values.size, list(GAPS), list(GAPS.values())) * spread or wide <= MATTERS * abs(np.median(values)):
         return None
     return values <= below[-1] if below.size <= above.size else values >= above[0]
-
-
-GAPS = {6: 9.0, 7: 7.3, 8: 6.0, 9: 4.8, 10: 4.3, 12: 3.5, 15: 3.0}
-"""By the number of values, the quantile 0.99 of that quotient in 8,000 series of normal values; for more values it goes on falling, and 3
-is kept, for windows are not normal. tests/analysis/test_series.py checks it."""
 
 
 def judged(result: Result) -> dict[tuple[str, str], str]:

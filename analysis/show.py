@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
 """A result in a few lines, for `vsprof show RUN` (text) and `vsprof show RUN --json` (summary)."""
 
-from __future__ import annotations
-
 from dataclasses import asdict
 from typing import Any
 

@@ -5,8 +5,6 @@ A source's table has one row per run, window, metric and role, in COLUMNS; the v
 windows are summed. Two sources are never mixed in one number.
 """
 
-from __future__ import annotations
-
 import functools
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass, field
@@ -68,13 +66,9 @@ class Source:
         """What the manifest says of the source's collector; empty if it says nothing."""
         return ((result.manifest.get("facts") or {}).get("collectors") or {}).get(self.collector) or {}
 
-    def sample(self, result: Result, **where: object) -> stats.Sample:
-        """One array (windows, 2) per repetition of the metric that `where` names; see stats."""
-        return samples(self.rows(result, **where))
-
     def estimate(self, result: Result, **where: object) -> stats.Estimate:
         """Median and interval of one metric of one case: estimate(result, case_id=…, traffic=…, load=…, metric=…)."""
-        return stats.estimate(self.sample(result, **self.usual(where)))
+        return stats.estimate(samples(self.rows(result, **self.usual(where))))
 
     def ratio(self, result: Result, case_id: str, base: str, *, without: str = "", **where: object) -> stats.Estimate:
         """How many times the metric of case `base` that of `case_id` is: in pairs where they ran interleaved.

@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
 """The three sources of numbers, by their names in the schema's column `source`."""
 
-from __future__ import annotations
-
 from vsprof.analysis import vocabulary
 from vsprof.analysis.hardware import HARDWARE
 from vsprof.analysis.metrics import SOFTWARE

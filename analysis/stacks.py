@@ -6,8 +6,6 @@ All windows and repetitions of a case are summed. Samples of idle CPUs are not a
 meet in one graph.
 """
 
-from __future__ import annotations
-
 import html
 import itertools
 from dataclasses import dataclass

@@ -11,8 +11,6 @@ windows of one run share a boot and a placement, and are not independent. The se
 always gives the same report.
 """
 
-from __future__ import annotations
-
 import functools
 from collections.abc import Sequence
 from dataclasses import dataclass

@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
 """How all figures look: one colour a switch, one hatch an access, one order everywhere, readable in greyscale."""
 
-from __future__ import annotations
-
 import math
 import textwrap
 from collections.abc import Iterable, Mapping, Sequence
@@ -27,6 +25,8 @@ STACKS = {"role": (ROLES, "path"), "cause": (CAUSES, "cycles"), "stage": (STAGES
 """By the column of what is stacked: its parts, and what the column calls the whole."""
 WIDTH = 9.2
 """Inches: a report's column at print size."""
+WIDEST = 44
+"""Letters of a row's name on one line, so that it leaves its panel room."""
 INK = "#222222"
 
 matplotlib.style.use(Path(__file__).with_name("figures.mplstyle"))
@@ -70,15 +70,11 @@ def by_traffic(table: pd.DataFrame, columns: int = 1, height: float | None = Non
     return figure, [(row if columns > 1 else row[0], part, pair[0]) for row, (pair, part) in zip(axes, parts.items(), strict=True)]
 
 
-AXIS_AND_LEGEND = 0.7
-"""Inches."""
-
-
 def grid(number: int, columns: int, height: float) -> tuple[Figure, np.ndarray]:
     """A figure with so many panels of a height [inches], row by row, on one horizontal scale; those left over are not seen."""
     figure, axes = panels([height] * math.ceil(number / columns), columns, sharex=True)
-    # The axis's name and a legend would take it from the panels, most of all from a single row of them.
-    figure.set_figheight(figure.get_figheight() + AXIS_AND_LEGEND)
+    # Inches that the axis's name and a legend would take from the panels, most of all from a single row of them.
+    figure.set_figheight(figure.get_figheight() + 0.7)
     for left_over in axes.ravel()[number:]:
         left_over.set_axis_off()
     return figure, axes
@@ -90,12 +86,9 @@ def bar_height(rows: int) -> float:
 
 
 def wrapped(name: str) -> str:
-    """Each line of a row's name in lines of at most WIDEST letters, so that it leaves its panel room."""
+    """Each line of a row's name in lines of at most WIDEST letters."""
     lines = (textwrap.wrap(line, WIDEST, break_long_words=False, break_on_hyphens=False) for line in name.split("\n"))
     return "\n".join(part for line in lines for part in line)
-
-
-WIDEST = 44
 
 
 def labels(axes: Axes, names: Sequence[str]) -> None:

@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
 """A result's Parquet files, asked for some of their rows and columns."""
 
-from __future__ import annotations
-
 import glob
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
@@ -17,6 +15,7 @@ from duckdb import ColumnExpression, ConstantExpression, DuckDBPyRelation, Expre
 from vsprof.analysis import messages
 from vsprof.terms import schema
 
+# DuckDB's types are quoted in annotations: there they would outlive its library, which reports leaks when a process ends.
 ALL = 2**62
 """Rows: more than any table has."""
 
@@ -48,7 +47,7 @@ class Asked:
         asked = [*map(ColumnExpression, columns), FunctionExpression("sum", ColumnExpression("value")).alias("value")]
         return self._read([*columns, "value"], where, lambda rows: rows.aggregate(asked))
 
-    def _read(self, names: list[str], where: Mapping[str, object], asked: Callable[[DuckDBPyRelation], DuckDBPyRelation]) -> pd.DataFrame:
+    def _read(self, names: list[str], where: Mapping[str, object], asked: "Callable[[DuckDBPyRelation], DuckDBPyRelation]") -> pd.DataFrame:
         if self.path is None:
             return _filled(schema.table([], self.layout).select(names))
         with duckdb.connect() as connection:
@@ -94,7 +93,7 @@ def check_version(path: Path, seen: object) -> None:
         raise messages.wrong_schema(path, seen, schema.VERSION)
 
 
-def _any_of(name: str, values: Sequence[object]) -> Expression:
+def _any_of(name: str, values: Sequence[object]) -> "Expression":
     """Whether a column is one of these; it is none of no values."""
     return ColumnExpression(name).isin(*map(ConstantExpression, values)) if values else ConstantExpression(False)
 

@@ -2,8 +2,6 @@
 """What happened when, as a trace for Perfetto: `vsprof timeline RESULT`. For each case a run, of each of its traffics what was written down
 in its first window, on tracks by CPU: who has it, what its kernel does, what its polls find, and what goes on in its guest."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
 from typing import Any
@@ -22,6 +20,8 @@ TRACKS = {
     "polls": ("poll", "empty_polls"),
 }
 """A CPU's tracks, and what is on each. A guest's own kernel has two more, of the first two."""
+COUNTED = {"poll": "frames", "empty_polls": "polls", "ipi": "to CPU", "softirq": "packets"}
+"""By kind, what its value means."""
 GUEST = "guest"
 Arrows = Mapping[Any, tuple[int, ...]]
 
@@ -122,10 +122,6 @@ def _slice(row: Any, starts: Arrows, ends: Arrows) -> Slice:
     if row.kind in COUNTED and value is not None:
         details[COUNTED[row.kind]] = value
     return Slice(begin, end, name, row.kind, details, starts.get(row.Index, ()), ends.get(row.Index, ()))
-
-
-COUNTED = {"poll": "frames", "empty_polls": "polls", "ipi": "to CPU", "softirq": "packets"}
-"""What a value means."""
 
 
 def _words(kind: str, name: str, value: int | None) -> str:

@@ -5,8 +5,6 @@ bench/validate.py writes a Validation (validation.json), bench/validate_time.py 
 one needs nothing else. Values are stored as measured, unrounded.
 """
 
-from __future__ import annotations
-
 import functools
 from pathlib import Path
 from typing import Annotated, ClassVar, Literal, TypeVar

@@ -4,8 +4,6 @@
 Names of plug-ins mean the same in every result, so what one manifest says holds for all.
 """
 
-from __future__ import annotations
-
 import fnmatch
 import functools
 import re

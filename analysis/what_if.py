@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
 """A result whose experiment changes the modelled processor, one thing at a time: what each change does to each switch's rate."""
 
-from __future__ import annotations
-
 import math
 from dataclasses import dataclass
 

@@ -6,8 +6,6 @@ function copied alike: every figure has something to draw, and it is as wide as 
 removed at the end.
 """
 
-from __future__ import annotations
-
 import argparse
 import json
 import os

@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
 """How far the model is off what it is compared with, and the samples that this is made of."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable
 
 import numpy as np

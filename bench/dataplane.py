@@ -11,8 +11,6 @@ limit, and not the switch. Endpoints take the path that costs them least (`--pat
 default path they would be the limit of every contender but OVS-DPDK.
 """
 
-from __future__ import annotations
-
 import argparse
 import contextlib
 import random

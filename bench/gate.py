@@ -5,8 +5,6 @@ Campaigns of one experiment follow each other in the lab. Each with the switch a
 that copies every frame once more (extra_copy.h) must fail against the one before it. Any other verdict is a wrong one.
 """
 
-from __future__ import annotations
-
 import argparse
 import json
 import os

@@ -4,8 +4,6 @@
 A system call, a thread's switch and a packet's way through a bridge are the kernel's code, and that changes from release to release.
 """
 
-from __future__ import annotations
-
 from itertools import accumulate
 
 from vsprof.testbeds.emulator import kernels

@@ -9,8 +9,6 @@ The guest's memory is in pages of 4 KiB on both levels. Where a hypervisor has l
 the TLB than small ones.
 """
 
-from __future__ import annotations
-
 import base64
 import contextlib
 import shlex

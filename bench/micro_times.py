@@ -5,8 +5,6 @@ One static binary runs on both sides, and takes its times itself, by CLOCK_MONOT
 of a few processes the shortest counts. In the lab nothing else has the CPU, and the tries' median does.
 """
 
-from __future__ import annotations
-
 import contextlib
 import os
 import platform

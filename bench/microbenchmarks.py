@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
 """Microbenchmarks whose events are known beforehand (micro/), in the lab under the model, and natively under perf stat."""
 
-from __future__ import annotations
-
 import subprocess
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass

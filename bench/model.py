@@ -6,8 +6,6 @@ had the model, which tells whether it leaves anything behind when it is switched
 interpreter (branches, pointers), a checksum (arithmetic, streaming), small processes (page tables, kernel).
 """
 
-from __future__ import annotations
-
 import argparse
 import json
 import sys

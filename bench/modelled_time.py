@@ -7,8 +7,6 @@ Quanta take turns in one lab, so that each is set beside the next smaller one un
 and windows without it.
 """
 
-from __future__ import annotations
-
 import argparse
 import contextlib
 import itertools

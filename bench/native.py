@@ -4,8 +4,6 @@
 It takes root, and namespaces of its own: no mount, process, interface or socket of it outlives the call.
 """
 
-from __future__ import annotations
-
 import contextlib
 import os
 import subprocess

@@ -6,8 +6,6 @@ order, so that a drift of the machine meets both alike. The ratio of each pair i
 A ratio of 1 is no effect. Collectors that have windows of their own are measured while they are engaged.
 """
 
-from __future__ import annotations
-
 import argparse
 import random
 import sys

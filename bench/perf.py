@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
 """perf stat on this machine: whether it counts, what it is told, and what it printed."""
 
-from __future__ import annotations
-
 import shutil
 import subprocess
 from collections.abc import Sequence

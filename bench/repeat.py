@@ -5,8 +5,6 @@ What the program itself executes between its marks is fixed. So its instructions
 misses may differ by what an interrupt in between threw out of the caches.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 

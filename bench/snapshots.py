@@ -5,8 +5,6 @@ What makes one unsound is rare, so this says how rare, and keeps the local APICs
 machine's CPUs (``nice make bench-snapshots``) boots are slower, and more timers are late.
 """
 
-from __future__ import annotations
-
 import argparse
 import json
 import tempfile

@@ -6,8 +6,6 @@ moment of the harm must be there as it was; all runs must have their numbers; an
 interfaces, cgroups, hugepages, folders) nothing may be left. Everything random comes from one seed, so a round can be done again.
 """
 
-from __future__ import annotations
-
 import argparse
 import contextlib
 import ctypes

@@ -5,8 +5,6 @@ On both sides run the same script and the same programs (the lab's own tree), an
 samples, by the number of packets between them. Natively the machine is noisy: of many short windows of a start the shortest counts.
 """
 
-from __future__ import annotations
-
 import contextlib
 import itertools
 import re

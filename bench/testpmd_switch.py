@@ -4,8 +4,6 @@
 ``io`` does not look at the frames; ``mac`` writes new addresses into each. Its ports are net_vhost devices, which connect to the endpoints.
 """
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from typing import Any, ClassVar
 

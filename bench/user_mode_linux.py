@@ -4,8 +4,6 @@
 The package is unpacked into build/, not installed, and it is of the suite that the lab is made of.
 """
 
-from __future__ import annotations
-
 import shutil
 import subprocess
 import tempfile

@@ -10,8 +10,6 @@ All that is found becomes rows of one document (analysis/validation.py): of thes
 validation.json and validate-model.html are made.
 """
 
-from __future__ import annotations
-
 import argparse
 import contextlib
 import os

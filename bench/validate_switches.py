@@ -5,8 +5,6 @@ On both sides run the same script, the same programs (the lab's own tree), the s
 mode of the one CPU that forwards. The kernel's datapath is a user's program, too: a kernel in User-Mode Linux.
 """
 
-from __future__ import annotations
-
 import io
 import shlex
 import tarfile

@@ -8,8 +8,6 @@ All that is found becomes rows of one document (analysis/validation.py): of thes
 validation-time.json and validate-time.html are made.
 """
 
-from __future__ import annotations
-
 import argparse
 import os
 import sys

@@ -34,8 +34,6 @@ A collector sees a testbed and a window, nothing else. To add one, write one fil
 it in ``COLLECTOR``; the file's name is the collector's name, and docs/collectors/<name>.md is its page.
 """
 
-from __future__ import annotations
-
 import abc
 from collections.abc import Callable, Iterable, Mapping
 from contextlib import AbstractContextManager

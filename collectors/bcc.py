@@ -5,8 +5,6 @@ bcc compiles its programs each time when they start, which in the lab takes from
 counts from then on. So each tool has an own window: it is told how long to count, and prints one table.
 """
 
-from __future__ import annotations
-
 import math
 import re
 from collections.abc import Callable, Iterable, Mapping, Sequence

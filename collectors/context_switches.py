@@ -4,8 +4,6 @@
 Voluntary: the thread waited for something. Involuntary: the scheduler took the CPU away.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Mapping
 from typing import ClassVar
 

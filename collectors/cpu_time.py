@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
 """Where the time goes: each CPU's seconds by kind (/proc/stat), each role's running and waiting for a CPU (schedstat)."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Mapping
 from typing import ClassVar
 

@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
 """Whether tools for Intel's processors can work on a testbed, for the collectors that wrap them; and how their record is cut up."""
 
-from __future__ import annotations
-
 import re
 
 from vsprof.collectors import messages

@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
 """Hardware interrupts by kind on each CPU (/proc/interrupts): timer ticks, wake-ups from another CPU, devices."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Mapping
 from typing import ClassVar
 

@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
 """How often each role's threads were moved to another CPU (/proc/<pid>/task/<tid>/sched)."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Iterable, Mapping
 from typing import ClassVar

@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
 """How to ask a running ovs-vswitchd, for the collectors that read its counters."""
 
-from __future__ import annotations
-
 import re
 import shlex
 from collections.abc import Mapping

@@ -4,8 +4,6 @@
 A hit was forwarded by the datapath itself, a miss went up to ovs-vswitchd (an upcall), a lost one did not get there.
 """
 
-from __future__ import annotations
-
 import re
 from collections.abc import Iterable, Mapping
 from typing import ClassVar

@@ -4,8 +4,6 @@
 In the netdev datapath it serves every port that no poll-mode thread does, such as the bridge's local port. In the kernel's it moves none.
 """
 
-from __future__ import annotations
-
 import re
 from collections.abc import Iterable, Mapping
 from typing import ClassVar

@@ -4,8 +4,6 @@
 Minor: the page was in memory and had only to be mapped. Major: it had to be read from a disk.
 """
 
-from __future__ import annotations
-
 import re
 from collections.abc import Iterable, Mapping
 from typing import ClassVar

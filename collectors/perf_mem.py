@@ -6,8 +6,6 @@ Not run here: no machine of the project has such a PMU. The text is perf script'
 perf_event_open(2). docs/collectors/perf_mem.md.
 """
 
-from __future__ import annotations
-
 import functools
 import math
 import re

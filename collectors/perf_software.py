@@ -6,8 +6,6 @@ start-up is in no window. It reads each CPU's counters on that CPU: one migratio
 and CPU are its own.
 """
 
-from __future__ import annotations
-
 import json
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, ClassVar

@@ -4,14 +4,12 @@
 The text is ``perf script``'s, whole, behind one line of JSON that says how it was made; so a parser that proves wrong can be fixed.
 """
 
-from __future__ import annotations
-
 import json
 import re
 import shlex
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Self
 
 from vsprof.collectors import messages
 from vsprof.testbeds.base import Completed, Testbed
@@ -66,7 +64,7 @@ class Recording:
     text: str
 
     @classmethod
-    def of(cls, printed: str, **header: Any) -> Recording:
+    def of(cls, printed: str, **header: Any) -> Self:
         """From what ``record`` returned."""
         size, _, text = printed.partition("\n")
         return cls({"bytes": int(size), **header}, text)
@@ -75,7 +73,7 @@ class Recording:
         return json.dumps(self.header) + "\n" + self.text
 
     @classmethod
-    def read(cls, recorded: str) -> Recording:
+    def read(cls, recorded: str) -> Self:
         """From what was kept. Raises ``ValueError``."""
         first, _, text = recorded.partition("\n")
         header = json.loads(first)

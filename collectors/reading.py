@@ -2,8 +2,6 @@
 """One program reads what all readers of a window want, and each of them gets its lines. In an emulated host a program's start takes a tenth
 of a second, and a walk over the folders of all threads takes as long again."""
 
-from __future__ import annotations
-
 import fnmatch
 import re
 import shlex

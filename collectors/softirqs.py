@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
 """Softirqs by kind on each CPU (/proc/softirqs): net_rx is where a kernel switch's receive work starts."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Mapping
 from typing import ClassVar
 

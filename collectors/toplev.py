@@ -6,8 +6,6 @@ toplev measures for a given time and rotates groups of events meanwhile, so it h
 the project's machines have no Intel processor. docs/collectors/toplev.md says what was tried.
 """
 
-from __future__ import annotations
-
 import csv
 import math
 import re

@@ -7,8 +7,6 @@ are is the catalogue's (``Unit``; collectors/events/<microarchitecture>/uncore.j
 docs/collectors/uncore.md.
 """
 
-from __future__ import annotations
-
 import contextlib
 import functools
 import json

@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
 """What each poll-mode thread of vhost-switch did: cycles of each stage, packets, bursts, empty polls, sleeps; PMU events of each stage."""
 
-from __future__ import annotations
-
 import math
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, ClassVar

@@ -5,8 +5,6 @@ Not run here: VTune can't be installed on the project's machines. The command li
 (docs/collectors/vtune.md names it), and no output of it was captured.
 """
 
-from __future__ import annotations
-
 import csv
 import math
 import re

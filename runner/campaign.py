@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
 """All runs of an experiment: planned in random order, done one after another, recorded as they finish."""
 
-from __future__ import annotations
-
 import contextlib
 import platform
 import random
@@ -11,7 +9,7 @@ import time
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import Any
+from typing import Any, Self
 
 from vsprof.runner import experiment as experiments
 from vsprof.runner import messages, offers, parse, results, run, vocabulary
@@ -53,7 +51,7 @@ class Campaign:
     @classmethod
     def check(
         cls, name: str, experiment: Experiment, testbed: str = AUTO, cpus: int | None = None, host_options: dict[str, Any] | None = None
-    ) -> Campaign:
+    ) -> Self:
         """Raises ``BadInput`` on anything that could not be run."""
         options = host_options or {}
         if testbed not in (known := [AUTO, *experiments.TESTBEDS]):

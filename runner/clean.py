@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
 """Remove what a killed process could not: instance folders, half-built images; snapshots of another vsprof; on request the whole cache."""
 
-from __future__ import annotations
-
 import contextlib
 from collections.abc import Iterable
 from pathlib import Path

@@ -4,8 +4,6 @@
 Exit status: 0 done, 1 something failed (a run, a report, a rule of `compare`), 2 bad input, 3 `compare` can't tell, 130 interrupted.
 """
 
-from __future__ import annotations
-
 import argparse
 import contextlib
 import json

@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
 """What this host can measure, and for each thing that it can't: why, and what to do."""
 
-from __future__ import annotations
-
 import os
 import subprocess
 import textwrap

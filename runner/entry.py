@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
 """``vsprof``, from the shell: says where the user's own plug-ins are before anything looks for some."""
 
-from __future__ import annotations
-
 import argparse
 import gc
 import os

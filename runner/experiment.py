@@ -4,13 +4,11 @@
 Everything that can be wrong with an experiment is found here, before anything is started.
 """
 
-from __future__ import annotations
-
 import itertools
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any, Literal
+from typing import Any, Literal, Self
 
 import yaml
 from pydantic import BaseModel, ConfigDict, Field, ValidationError, field_validator
@@ -85,7 +83,7 @@ class Case:
         return {**{name: getattr(self, name) for name in FACTORS}, **self.options}
 
     @classmethod
-    def of(cls, values: Mapping[str, Any]) -> Case:
+    def of(cls, values: Mapping[str, Any]) -> Self:
         """The case whose ``values`` these are."""
         options = {name: value for name, value in values.items() if name not in FACTORS}
         return cls(**{name: values[name] for name in FACTORS}, options=options)

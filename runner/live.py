@@ -4,8 +4,6 @@
 These numbers are for the eye. Those of a result are computed from raw/ alone, see ``runner.parse``.
 """
 
-from __future__ import annotations
-
 import contextlib
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass

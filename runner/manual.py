@@ -2,8 +2,6 @@
 """The manual page: what argparse knows of the commands, and beside it exit statuses, variables, files and examples. Numbers and names are
 those of the code that uses them; a test holds the list of variables against the code, and parses the examples."""
 
-from __future__ import annotations
-
 import argparse
 from collections.abc import Mapping
 from importlib import metadata

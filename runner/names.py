@@ -2,8 +2,6 @@
 """`vsprof names KIND`: the names that a shell completes. It answers while somebody waits at a keyboard, so it looks at files alone:
 what would import them takes seconds. Tests hold it against what the imported code knows."""
 
-from __future__ import annotations
-
 import json
 import os
 import re

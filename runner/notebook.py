@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
 """A result's notebook, opened in Jupyter: a copy, so that the report stays as it was written and changes are kept."""
 
-from __future__ import annotations
-
 import importlib.util
 import os
 import shutil

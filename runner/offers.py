@@ -4,8 +4,6 @@
 An emulated host can run everything. Of this very host the kernel, its modules and its hugepages decide.
 """
 
-from __future__ import annotations
-
 import functools
 from collections.abc import Mapping
 from dataclasses import dataclass, field
@@ -52,7 +50,7 @@ def of(host: Testbed, experiment: Experiment) -> Offer:
     return offer
 
 
-def _named(values: Mapping[str, Any], asked: _Asked) -> str:
+def _named(values: Mapping[str, Any], asked: "_Asked") -> str:
     """What is left out: the switch, by its access where one was asked for; by its options where it could run without them."""
     switch = str(values["switch"])
     options = [f"{name}={value}" for name, value in _options(switch, values).items()]
@@ -72,7 +70,7 @@ def accesses(host: Testbed) -> dict[str, tuple[list[str], str]]:
     return found
 
 
-def _first(values: Mapping[str, Any], asked: _Asked) -> tuple[Case | None, str]:
+def _first(values: Mapping[str, Any], asked: "_Asked") -> tuple[Case | None, str]:
     """The case with the first access that the host offers, and the first accelerator of guests; or none, and why none of them."""
     accesses = experiments.accesses(values) if values["access"] == AUTO else [values["access"]]
     accels = list(vm.CPUS) if values.get("accel") == AUTO else [values.get("accel", KVM)]

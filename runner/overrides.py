@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
 """Settings of an experiment that the command line can change: the options, and what each does to the experiment."""
 
-from __future__ import annotations
-
 import argparse
 from typing import Any
 

@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
 """How long the runs to come will take, by the runs that were measured."""
 
-from __future__ import annotations
-
 import statistics
 from collections.abc import Mapping, Sequence
 

@@ -4,8 +4,6 @@
 Numbers are only ever computed here, from raw/: so a parser that proves wrong can be fixed, and old results parsed again.
 """
 
-from __future__ import annotations
-
 import json
 import math
 from collections.abc import Callable, Iterable, Mapping

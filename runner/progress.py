@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
 """What runs now, what is left, and how long that will take: drawn in place on a terminal, plain lines elsewhere."""
 
-from __future__ import annotations
-
 import contextlib
 import sys
 import time

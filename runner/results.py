@@ -7,8 +7,6 @@ when its own files are on the disk, and has the checksum of each: whatever happe
 noticed.
 """
 
-from __future__ import annotations
-
 import contextlib
 import datetime
 import itertools
@@ -16,7 +14,7 @@ import json
 import os
 from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
-from typing import Any
+from typing import Any, Self
 
 import pyarrow as pa
 
@@ -52,7 +50,7 @@ class Results:
         self.folder, self.manifest = folder, manifest
 
     @classmethod
-    def create(cls, manifest: dict[str, Any], root: Path = ROOT) -> Results:
+    def create(cls, manifest: dict[str, Any], root: Path = ROOT) -> Self:
         name = f"{datetime.datetime.now():%Y%m%d-%H%M%S}-{manifest['name']}"
         try:
             folder = _new_folder(root, name)
@@ -69,7 +67,7 @@ class Results:
         return results
 
     @classmethod
-    def open(cls, name: str | Path, root: Path = ROOT) -> Results:
+    def open(cls, name: str | Path, root: Path = ROOT) -> Self:
         """Open a campaign by its folder, or by its name below results/ (``latest`` too). Raises ``BadInput``."""
         folder = find(name, root)
         if folder is None:

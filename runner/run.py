@@ -5,8 +5,6 @@ testbed, switch, endpoints, then each traffic in turn with its warm-up and windo
 whatever happened: where the testbed is thrown away, with it.
 """
 
-from __future__ import annotations
-
 import contextlib
 import json
 import time

@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
 """What is seen of a campaign, as it is written: a table for a terminal of 80 columns or more, lines for a log."""
 
-from __future__ import annotations
-
 from rich import box
 from rich.console import Group, RenderableType
 from rich.table import Table

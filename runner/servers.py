@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
 """Prepare the servers of an inventory for measuring, and take it back: Ansible does it, this tells how it goes."""
 
-from __future__ import annotations
-
 import json
 import subprocess
 import sys

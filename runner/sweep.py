@@ -6,8 +6,6 @@ in raw/, as always. Nobody writes the manifest meanwhile. `gather` puts it toget
 the result is as any other.
 """
 
-from __future__ import annotations
-
 import copy
 import importlib.util
 import json

@@ -5,8 +5,6 @@ One script, so that nobody talks to the host while the window passes: a log-in w
 PMD makes in a minute. Every probe is stamped with the testbed's clock at both ends, and timed by its own stamps.
 """
 
-from __future__ import annotations
-
 import json
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass

@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
 """Messages name commands as a clone has them, `make doctor`. Where vsprof is installed without its Makefile they are its own."""
 
-from __future__ import annotations
-
 import re
 
 from vsprof.runner import experiment

@@ -18,8 +18,6 @@ A switch knows a testbed and CPUs, but nothing of endpoints or traffic. To add o
 subclass and names it in ``SWITCH``; the file's name is the switch's name.
 """
 
-from __future__ import annotations
-
 import abc
 from collections.abc import Mapping
 from dataclasses import dataclass

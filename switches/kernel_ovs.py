@@ -5,8 +5,6 @@ Frames are forwarded in the kernel, in the context of whoever brings them: the v
 way out of a guest, a softirq on the way out of a container. ovs-vswitchd sees only the first frame of a flow (an upcall).
 """
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from typing import ClassVar
 

@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
 """Interfaces of the host that a switch in the kernel takes as ports."""
 
-from __future__ import annotations
-
 from vsprof.switches import messages
 from vsprof.switches.base import Port
 from vsprof.testbeds import messages as testbeds_messages

@@ -4,8 +4,6 @@
 Frames are forwarded in softirqs: of a veth port on the switch's CPU (RPS), of a tap in the context of whoever brings them.
 """
 
-from __future__ import annotations
-
 import re
 from collections.abc import Mapping
 from typing import Any

@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
 """The errors and warnings of switches: the value seen, and the next move. One function a message."""
 
-from __future__ import annotations
-
 from vsprof.terms.errors import BadInput, RunFailed
 
 # --- General ---------------------------------------------------------------------------------------------------------

@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
 """What kernel OVS and OVS-DPDK share: the database, the daemon, one bridge with its NORMAL action, and its counters."""
 
-from __future__ import annotations
-
 import re
 import shlex
 import time

@@ -4,8 +4,6 @@
 On a veth pair the kernel copies (generic mode), and a system call sends: zero copy takes a network card's driver.
 """
 
-from __future__ import annotations
-
 from vsprof.switches.ovs import AFXDP
 from vsprof.switches.ovs_userspace import OvsUserspace
 

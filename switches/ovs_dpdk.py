@@ -15,8 +15,6 @@ poll-mode thread serves in both ways (https://docs.openvswitch.org/en/stable/how
 "Virtio_user as Exceptional Path").
 """
 
-from __future__ import annotations
-
 import re
 from collections.abc import Mapping
 from dataclasses import replace

@@ -4,8 +4,6 @@
 ovs-vswitchd's main thread moves them, so it runs on the switch's CPU here.
 """
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from typing import ClassVar
 

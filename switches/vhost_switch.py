@@ -4,8 +4,6 @@
 One design choice varies at a time: each is an option here. Everything it counts is read through DPDK's telemetry.
 """
 
-from __future__ import annotations
-
 import os
 import shlex
 import time

@@ -2,8 +2,6 @@
 """The kinds of errors. Their texts stand in messages.py of the package that raises them, one function or one `Message` each: code elsewhere
 raises what these return, and writes no texts of its own."""
 
-from __future__ import annotations
-
 import re
 import string
 from collections.abc import Callable, Iterable, Sequence

@@ -9,8 +9,6 @@ The event catalogue reads formulas, and analysis computes them again from what a
 down here, where both see them.
 """
 
-from __future__ import annotations
-
 import ast
 import math
 import operator

@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
 """Files that are whole, whenever the machine stops: the old one or the new one, and on the disk before anyone is told."""
 
-from __future__ import annotations
-
 import contextlib
 import hashlib
 import os

@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
 """Locks between processes of vsprof (flock(2)), which the kernel takes away with the process, and who holds one."""
 
-from __future__ import annotations
-
 import contextlib
 import errno
 import fcntl

@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
 """The errors and warnings of terms: the value seen, and the next move. One `Message` or function each."""
 
-from __future__ import annotations
-
 import difflib
 from collections.abc import Iterable, Sequence
 
@@ -11,8 +9,7 @@ from vsprof.terms.errors import BadInput, Message
 # --- General ---------------------------------------------------------------------------------------------------------
 
 too_few_cpus = Message(
-    "the testbed has {cpus} CPU, need 2: one moves frames, one does all else; use 2 or 4 (`vsprof run --cpus 4`)",
-    BadInput,
+    "the testbed has {cpus} CPU, need 2: one moves frames, one does all else; use 2 or 4 (`vsprof run --cpus 4`)", BadInput
 )
 unknown_unit = Message(
     "{collector} has {names} in {unit!r}, which is no unit that vsprof knows: shown as written, neither per packet nor per second. Known "

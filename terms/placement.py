@@ -1,11 +1,9 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
 """Which CPU does what, and which thread plays which role."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass, field, replace
-from typing import Any
+from typing import Any, Self
 
 from vsprof.terms import messages
 
@@ -36,14 +34,14 @@ class CpuPlan:
     """On a host of two NUMA nodes: where ``switch`` can be, ``NEAR`` and ``FAR``. Empty on any other."""
 
     @classmethod
-    def of(cls, cpus: int) -> CpuPlan:
+    def of(cls, cpus: int) -> Self:
         """The plan for a host of ``cpus`` CPUs. With fewer than 4 the endpoints share the housekeeping CPU."""
         if cpus < 2:
             raise messages.too_few_cpus(cpus)
         return cls(0, 1, (2, 3) if cpus >= 4 else (0, 0))
 
     @classmethod
-    def of_two_nodes(cls, cpus: int) -> CpuPlan:
+    def of_two_nodes(cls, cpus: int) -> Self:
         """The plan for a host of 4 CPUs or 6, the lower half of them on NUMA node 0, the others on node 1.
 
         The switch has a CPU for itself on the endpoints' node, too: of 4, the endpoints share one.
@@ -51,7 +49,7 @@ class CpuPlan:
         endpoints = (3, 4) if cpus >= 6 else (2, 2)
         return cls(0, cpus - 1, endpoints, {NEAR: CpuSlot(cpus - 1, 1), FAR: CpuSlot(1, 0)})
 
-    def on_slot(self, where: str) -> CpuPlan:
+    def on_slot(self, where: str) -> Self:
         """The same with the switch on this one of its slots."""
         return replace(self, switch=self.slots[where].cpu)
 
@@ -80,11 +78,10 @@ class Placement:
     def role_of_cpu(self, cpu: int) -> str:
         return self.cpu_roles.get(cpu, "host-other")
 
-    def to_json(self) -> dict[str, Any]:
-        return {"threads": [asdict(thread) for thread in self.threads], "cpu_roles": self.cpu_roles}
+    to_json = asdict
 
     @classmethod
-    def from_json(cls, data: Mapping[str, Any]) -> Placement:
+    def from_json(cls, data: Mapping[str, Any]) -> Self:
         threads = [Thread(t["name"], t["tid"], t["role"], tuple(t["cpus"])) for t in data["threads"]]
         # JSON knows no number as a key.
         return cls(threads, {int(cpu): role for cpu, role in data["cpu_roles"].items()})

@@ -2,8 +2,6 @@
 """Where things are: what is read, what is compiled, and where results go. In a clone of the project all of it is in the clone; once
 vsprof is installed, what it reads is beside its code, what it compiles is in the user's cache, and results are in the working folder."""
 
-from __future__ import annotations
-
 import os
 from pathlib import Path
 
@@ -12,8 +10,6 @@ ROOT = Path(__file__).resolve().parents[1]
 IN_CLONE = (ROOT / "pyproject.toml").is_file()
 IMPORTED_FROM = ROOT if IN_CLONE else ROOT.parent
 """The folder that has ``vsprof`` in it."""
-
-
 CACHE_NAMED = "VSPROF_CACHE"
 MIRROR_NAMED = "VSPROF_MIRROR"
 """Names the Debian mirror that the lab's image is built from."""
@@ -33,8 +29,6 @@ RESULTS_NAMED = "VSPROF_RESULTS"
 RESULTS = Path(os.environ.get(RESULTS_NAMED) or (ROOT if IN_CLONE else Path.cwd()) / "results").absolute()
 PLUGINS = "VSPROF_PLUGINS"
 """Names folders of a user's own plug-ins, separated by colons; without it, ``vsprof.d`` in the working folder is taken where it is."""
-
-
 EVENTS_NAMED = "VSPROF_EVENTS"
 """Names the folder of the user's own event files, in place of ~/.config/vsprof/events."""
 

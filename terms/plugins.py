@@ -7,8 +7,6 @@ readers know with underscores (collectors, traffic) keep them. One that needs se
 ``__init__.py`` sets the marker.
 """
 
-from __future__ import annotations
-
 import importlib
 import pkgutil
 from pathlib import Path

@@ -7,8 +7,6 @@ units (seconds, bytes, hertz, events) and unrounded. A number that could not be 
 ``value`` is null and whose ``note`` says why; zero means "counted, and it was zero".
 """
 
-from __future__ import annotations
-
 import dataclasses
 import re
 from collections.abc import Iterable, Mapping
@@ -75,7 +73,7 @@ RESERVED = frozenset(name for layout in (KEYS, NUMBER, FUNCTION, STACK, SPAN) fo
 _OWN_WINDOW = re.compile(r"(?P<collector>\w+)-[0-9]+", re.ASCII)
 
 
-def _check_words(counted: Counted) -> None:
+def _check_words(counted: "Counted") -> None:
     if counted.role is not None and counted.role not in ROLES:
         raise ValueError(f"{counted.name}: role {counted.role!r} is none of {', '.join(ROLES)}")
     if counted.mode not in MODES:

@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
 """SI inside, prefixes only when shown: the one formatter of numbers with units."""
 
-from __future__ import annotations
-
 import itertools
 import math
 from collections.abc import Iterable

@@ -2,11 +2,9 @@
 """What plug-ins say of themselves, for whoever shows their numbers. The runner writes it into each manifest, so that a result can be read
 without them."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass, field
-from typing import Any
+from typing import Any, Self
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,7 +39,7 @@ DIRECTIONS = ("", "more", "less")
 """Which is better; empty: neither."""
 
 
-def _check(said: Headline | NumberWords) -> None:
+def _check(said: "Headline | NumberWords") -> None:
     # A misspelt one would call every difference worse.
     if said.better not in DIRECTIONS:
         raise ValueError(f"better is {said.better!r}: use one of {', '.join(map(repr, DIRECTIONS))}")
@@ -99,11 +97,10 @@ class Vocabulary:
     traffics: Mapping[str, TrafficWords] = field(default_factory=dict)
     collectors: Mapping[str, CollectorWords] = field(default_factory=dict)
 
-    def to_json(self) -> dict[str, Any]:
-        return {kind: {name: asdict(one) for name, one in getattr(self, kind).items()} for kind in ("switches", "traffics", "collectors")}
+    to_json = asdict
 
     @classmethod
-    def from_json(cls, given: Mapping[str, Any]) -> Vocabulary:
+    def from_json(cls, given: Mapping[str, Any]) -> Self:
         """Raises ``KeyError``, ``TypeError`` or ``ValueError`` on what this vsprof does not know, such as a later one's."""
         traffics = {}
         for name, one in given["traffics"].items():

@@ -15,8 +15,6 @@ A testbed knows nothing of switches, guests or traffic. To add one, write one fi
 and names it in ``TESTBED``.
 """
 
-from __future__ import annotations
-
 import abc
 import contextlib
 from collections.abc import Callable, Mapping, Sequence

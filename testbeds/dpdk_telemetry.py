@@ -4,8 +4,6 @@
 https://doc.dpdk.org/guides-24.11/howto/telemetry.html has the protocol.
 """
 
-from __future__ import annotations
-
 import json
 import shlex
 from collections.abc import Iterator, Mapping, Sequence

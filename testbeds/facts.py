@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
 """What a Debian host says of itself: kernel, command line, CPUs, memory, hugepages, and the versions of what is measured."""
 
-from __future__ import annotations
-
 from typing import Any
 
 from vsprof.testbeds.base import Testbed

@@ -5,8 +5,6 @@ A shell on the server holds the lock, and reads a word every few seconds. Where 
 runner began. So nothing of ours goes on there for more than ``SILENCE_S`` after a runner that can't say good-bye.
 """
 
-from __future__ import annotations
-
 import threading
 
 from vsprof.testbeds.ssh import Shell

@@ -2,8 +2,6 @@
 """How deep a real host's CPUs may sleep: Linux takes no idle state whose exit takes longer than the latency that a process asks for, as
 long as that process has /dev/cpu_dma_latency open (Documentation/power/pm_qos_interface.rst). vhost-switch can be that process."""
 
-from __future__ import annotations
-
 import re
 from typing import TYPE_CHECKING
 
@@ -27,7 +25,7 @@ def read(printed: str) -> dict[str, int]:
     return {re.split(r"[-_]", one["name"])[0]: int(one["latency"]) for one in both}
 
 
-def lacking(host: Testbed, deepest: str) -> str | None:
+def lacking(host: "Testbed", deepest: str) -> str | None:
     """Why ``deepest`` can't be had there, or None."""
     states = read(host.run(STATES, check=False).stdout)
     if not states:
@@ -35,6 +33,6 @@ def lacking(host: Testbed, deepest: str) -> str | None:
     return None if deepest == AWAKE or deepest in states else messages.no_such_idle_state(deepest, states)
 
 
-def latency_us(host: Testbed, deepest: str) -> int:
+def latency_us(host: "Testbed", deepest: str) -> int:
     """What a process must ask for so that no CPU of ``host`` takes a deeper state. Raises ``KeyError`` where it has none of that name."""
     return {AWAKE: 0, **read(host.run(STATES, check=False).stdout)}[deepest]

@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
 """Ansible's inventory: which servers there are, how to reach each, and how Ansible is called."""
 
-from __future__ import annotations
-
 import json
 import os
 import shlex

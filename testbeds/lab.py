@@ -5,8 +5,6 @@ It runs on any x86-64 Linux, without root, KVM, PMU or NIC. While windows last, 
 measures are counters of real programs, and rates that are that processor's, not the emulator's.
 """
 
-from __future__ import annotations
-
 import contextlib
 import shlex
 from collections.abc import Callable, Iterator, Sequence

@@ -8,8 +8,6 @@ by SIGKILL, the keeper ends all processes, gives the hugepages back, and goes; t
 It takes root. Processes keep their ids of the host, so that perf and eBPF know them by the same ids.
 """
 
-from __future__ import annotations
-
 import fcntl
 import os
 import shlex

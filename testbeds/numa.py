@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
 """On which NUMA nodes a testbed's process has its hugepages, as its kernel says: what was asked for is not yet what happened."""
 
-from __future__ import annotations
-
 import re
 from collections import Counter
 from collections.abc import Iterable

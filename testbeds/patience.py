@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
 """How long to wait for a testbed, which may be an emulator that shares this machine with others."""
 
-from __future__ import annotations
-
 import time
 from collections.abc import Callable, Mapping
 

@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
 """Children of this process that must not outlive it."""
 
-from __future__ import annotations
-
 import ctypes
 import os
 import signal

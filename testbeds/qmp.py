@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
 """QEMU's JSON protocols, called one after another: the monitor (QMP) and the guest agent (QGA), over a Unix socket."""
 
-from __future__ import annotations
-
 import asyncio
 import contextlib
 import time

@@ -5,13 +5,11 @@ Everything runs in a namespace of its own for network and mounts: the server's o
 seen nor touched, and what a run made is gone when the namespace ends.
 """
 
-from __future__ import annotations
-
 import contextlib
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
+from typing import Any, Self
 
 from vsprof.terms import errors
 from vsprof.terms.placement import CpuPlan
@@ -64,7 +62,7 @@ class ServerChannel(Channel):
     options: list[str] = field(default_factory=list)
 
     @classmethod
-    def to(cls, server: Server, folder: Path) -> ServerChannel:
+    def to(cls, server: Server, folder: Path) -> Self:
         return cls(server.destination, 0, Path(), "", folder, options=server.ssh_options())
 
     def connect(self, name: str) -> None:

@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
 """The control channel to a host over SSH: one connection (OpenSSH's ControlMaster) that every command shares."""
 
-from __future__ import annotations
-
 import contextlib
 import os
 import selectors
@@ -133,7 +131,7 @@ class Channel:
             self._forwarded[path] = local
         return self._forwarded[path]
 
-    def shell(self) -> Shell:
+    def shell(self) -> "Shell":
         """A shell that stays: a line costs it a few milliseconds, where a command of its own costs a slow host most of a second."""
         return Shell(self._command([], "bash"), self.held_up)
 

@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
 """What all Debian hosts have in common that are reached over SSH as root and keep their processes by systemd."""
 
-from __future__ import annotations
-
 import contextlib
 import shlex
 from collections.abc import Iterator, Mapping, Sequence
@@ -20,7 +18,7 @@ STOP_SECONDS = 5
 class UnitProcess(Process):
     """A process of a host, kept by its systemd as a transient unit."""
 
-    def __init__(self, host: SystemdHost, name: str, unit: str, log: str, pid: int) -> None:
+    def __init__(self, host: "SystemdHost", name: str, unit: str, log: str, pid: int) -> None:
         self.name, self.unit = name, unit
         self._host, self._log, self._pid = host, log, pid
 

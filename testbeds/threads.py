@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
 """The threads of a testbed's process, and where each may run."""
 
-from __future__ import annotations
-
 import re
 
 from vsprof.testbeds.base import Testbed

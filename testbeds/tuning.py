@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
 """What of this host disturbs a measurement: shown as it is, written where asked and put back; and what only a boot can change."""
 
-from __future__ import annotations
-
 import shlex
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass

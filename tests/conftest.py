@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
 """What all tests share: why a test is skipped that needs the lab, or this host as a testbed, where neither can run."""
 
-from __future__ import annotations
-
 import os
 
 import pytest

@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
 """The API as its page shows it, and what the page does not."""
 
-from __future__ import annotations
-
 import doctest
 import inspect
 import re

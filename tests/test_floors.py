@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
 """Each layer imports only from layers below it, and every source says its licence."""
 
-from __future__ import annotations
-
 import ast
 import re
 import subprocess

@@ -4,8 +4,6 @@
 The example of docs/adding-a-pmu-event.md is tested with the event catalogue, that of docs/adding-a-cpu-profile.md with the profiles.
 """
 
-from __future__ import annotations
-
 import inspect
 import re
 import shlex

@@ -2,8 +2,6 @@
 """The promise of plug-ins: a switch, a traffic, a collector and a PMU event are one file each, and the report and `vsprof compare` name all
 four. The files lie in a temporary folder, are found as any plug-in is, and no other file knows of them. The numbers are SYNTHETIC."""
 
-from __future__ import annotations
-
 import html
 import importlib
 import json

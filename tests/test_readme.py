@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
 """What the README shows is what the reference run says, and what it names exists."""
 
-from __future__ import annotations
-
 import io
 import re
 import subprocess

@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
 """All places that name the version of the last release name the same."""
 
-from __future__ import annotations
-
 import datetime
 import re
 import tomllib

@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
 """What `make test` prints at the end: all groups of tests are in it, and none that failed, or never ended, is called fine."""
 
-from __future__ import annotations
-
 import os
 import subprocess
 import sys

@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
 """The wheel: built, installed beside nothing of the clone, and used from a folder of its own."""
 
-from __future__ import annotations
-
 import json
 import os
 import subprocess

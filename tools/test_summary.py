@@ -6,8 +6,6 @@
 The last line has pytest's form. Exit status 0 only if every group's is 0 and every group left its results.
 """
 
-from __future__ import annotations
-
 import re
 import sys
 from collections import Counter

@@ -4,8 +4,6 @@
 Everything returned is pandas or matplotlib. What a report says is made of the same functions.
 """
 
-from __future__ import annotations
-
 import difflib
 import functools
 from collections.abc import Mapping
@@ -29,7 +27,7 @@ Case = str | Mapping[str, object]
 """One case of a run: a switch, an access, a label or an id; or values, such as ``{"switch": "ovs-dpdk", "frame_bytes": 64}``."""
 
 
-def load(result: str | Path = "latest") -> Run:
+def load(result: str | Path = "latest") -> "Run":
     """Read a result.
 
     Parameters
@@ -161,7 +159,7 @@ class Run:
             raise KeyError(f"nobody counted {metric} of {traffic}, {load}, in both cases{self._near(metric)}")
         return one
 
-    def compare(self, a: Case, b: Case | None = None, *, other: Run | None = None) -> pd.DataFrame:
+    def compare(self, a: Case, b: Case | None = None, *, other: "Run | None" = None) -> pd.DataFrame:
         """Every metric of ``b`` against ``a``, the surest and largest differences first, as ``vsprof compare`` prints it.
 
         Parameters

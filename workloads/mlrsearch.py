@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
 """What ``workloads.search`` asks of MLRsearch, and in whose words. Apart from it, because the library takes half a second to import."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import SupportsFloat

@@ -12,13 +12,11 @@ rate.
 A search that does not get there has bounds and a reason, and no rate.
 """
 
-from __future__ import annotations
-
 import math
 import time
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, Self
 
 from pydantic import BaseModel, ConfigDict, Field, model_validator
 
@@ -54,7 +52,7 @@ class Settings(BaseModel):
     limit_seconds: float = Field(300, gt=0, le=86400)
 
     @model_validator(mode="after")
-    def _fit_together(self) -> Settings:
+    def _fit_together(self) -> Self:
         for prefix in ("", "modelled_"):
             trial, whole = (getattr(self, f"{prefix}{name}_seconds") for name in ("trial", "sum"))
             if whole < trial:

@@ -4,8 +4,6 @@
 Those named `validation_…` are of no result, but of a validation: they have `PART`, `table` and `plot`; explain_validation.py shows them.
 """
 
-from __future__ import annotations
-
 import base64
 import fnmatch
 import html

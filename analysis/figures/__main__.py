@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
 """Draw one figure of one result, or of one validation: python -m vsprof.analysis.figures FIGURE RUN IMAGE.png"""
 
-from __future__ import annotations
-
 import sys
 from pathlib import Path
 

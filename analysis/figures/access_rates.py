@@ -2,8 +2,6 @@
 """Packets received per second by how the guest reaches the switch, UDP flood at saturation. Left: ours. Right: as published for another
 machine (T3, Loftus 2016, Xeon E5-2695 v3), on an axis of its own: compare the shapes, not the sizes. Both axes are logarithmic."""
 
-from __future__ import annotations
-
 import numpy as np
 import pandas as pd
 from matplotlib.figure import Figure

@@ -4,8 +4,6 @@ threads of ovs-vswitchd [events/s, logarithmic], and the main thread's time, run
 is a hundredth of the kernel's goodput where nothing is changed: the published collapse lies below it. Each row changes what it names, and
 nothing else, but for afxdp: AF_XDP hands on no unfinished checksum and no uncut segment, so the host's end has no offloads there."""
 
-from __future__ import annotations
-
 import textwrap
 from collections.abc import Sequence
 

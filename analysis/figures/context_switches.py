@@ -5,8 +5,6 @@ OVS-DPDK passes them cut to the MTU. Number and interval are the packet path's: 
 own control and collectors are among its threads; where the host itself is an endpoint (vm2host) it can't be told from them and is counted
 in. Parts are drawn in proportion, so that they sum to the number: medians alone need not."""
 
-from __future__ import annotations
-
 import pandas as pd
 from matplotlib.figure import Figure
 from matplotlib.ticker import MaxNLocator

@@ -2,8 +2,6 @@
 """Numbers that their collectors, or events of one's own, ask to be drawn. A count is per unit of data, over all roles and CPUs; anything
 else is as it was written."""
 
-from __future__ import annotations
-
 import fnmatch
 
 import pandas as pd

@@ -5,8 +5,6 @@ translating addresses. Branches: mispredicted ones. Mode: system calls, interrup
 threads of the packet path together (host-other is left out, but in vm2host, where the host is an endpoint); polls that found nothing are
 taken out unless it says otherwise here. Parts are drawn in proportion, so that they sum to the number: medians alone need not."""
 
-from __future__ import annotations
-
 import pandas as pd
 from matplotlib.figure import Figure
 

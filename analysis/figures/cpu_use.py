@@ -4,8 +4,6 @@ packets in each case: cpu1, on which the vhost workers (in whose context the ker
 time as /proc/stat accounts it: what a bar lacks to 1 went to no state there. A poll-mode thread counts as busy even when it polls for
 nothing: what it does with its time is in the next figure."""
 
-from __future__ import annotations
-
 import textwrap
 
 import pandas as pd

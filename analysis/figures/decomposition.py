@@ -3,8 +3,6 @@
 them. The bars of a group multiply to the bar of all cycles: instructions and CPI; CPI's causes to CPI; the roles to all cycles. Whiskers:
 95 % intervals; a pale bar's interval includes 1, so that the data don't tell it from nothing. Polls that found nothing are taken out."""
 
-from __future__ import annotations
-
 import numpy as np
 import pandas as pd
 from matplotlib.axes import Axes

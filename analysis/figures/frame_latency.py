@@ -3,8 +3,6 @@
 percentile and longest. Grey: published for other machines (T11), where the path and the clock were others: compare the shapes, not the
 sizes. Each point is the mean over windows, then the median over repetitions; the line spans from the shortest to the longest."""
 
-from __future__ import annotations
-
 import pandas as pd
 from matplotlib.figure import Figure
 from matplotlib.ticker import NullLocator

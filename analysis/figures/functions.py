@@ -5,8 +5,6 @@ module that has the function. The numbers are estimated from samples, one in som
 stripped program, by its place in the file; guests' kernel modules have no names. Polls that found nothing are taken out of each
 function, unless it says otherwise here."""
 
-from __future__ import annotations
-
 import re
 
 import pandas as pd

@@ -4,8 +4,6 @@ part alone multiplies them. The bars of a group multiply to the bar of all cycle
 and what they leave unexplained, to CPI; the roles to all cycles. Whiskers: 95 % intervals; a pale bar's interval includes 1. Polls that
 found nothing are taken out."""
 
-from __future__ import annotations
-
 from functools import partial
 
 from vsprof.analysis.figures import decomposition

@@ -4,8 +4,6 @@ walks (missed in the second level, too), and branches predicted wrong. All CPUs 
 found nothing are taken out where the run has idle windows. What exactly a word counts differs by processor: the event catalogue says it.
 The axis is logarithmic; a count of zero is written at its edge."""
 
-from __future__ import annotations
-
 from functools import partial
 
 from vsprof.analysis.figures import misses

@@ -4,18 +4,17 @@ then metrics of one's own that ask to be drawn here. User, kernel and guest are 
 host-other is drawn and left out of them, but in vm2host, where the host is an endpoint. Polls that found nothing are taken out where the
 run has idle windows. Parts are drawn in proportion, so that they sum to the number: medians alone need not."""
 
-from __future__ import annotations
-
 import pandas as pd
 from matplotlib.figure import Figure
 
-from vsprof.analysis import figures, hardware, style, vocabulary
+from vsprof.analysis import figures, style, vocabulary
+from vsprof.analysis.hardware import PER_PACKET
 from vsprof.analysis.load import Result
 from vsprof.analysis.sources import HARDWARE
 
 NEEDS = ("instructions", "cycles")
 SOURCE = "hardware"
-TAKES = f"*{hardware.PER_PACKET}"
+TAKES = f"*{PER_PACKET}"
 
 
 def table(result: Result) -> pd.DataFrame:
@@ -31,6 +30,4 @@ def plot(table: pd.DataFrame) -> Figure:
 
 def _own() -> list[str]:
     """Metrics of one's own that ask for this figure, without their ending."""
-    return [
-        name.removesuffix(hardware.PER_PACKET) for name in vocabulary.drawn_by("hardware_per_packet") if name.endswith(hardware.PER_PACKET)
-    ]
+    return [name.removesuffix(PER_PACKET) for name in vocabulary.drawn_by("hardware_per_packet") if name.endswith(PER_PACKET)]

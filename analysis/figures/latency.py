@@ -3,8 +3,6 @@
 queues stay empty and what is seen is wake-ups and work. The percentile axis is logarithmic in what lies beyond it, so that the tail gets
 room. Each point is the mean over windows of that window's percentile, then the median over repetitions."""
 
-from __future__ import annotations
-
 import pandas as pd
 from matplotlib.figure import Figure
 from matplotlib.ticker import LogLocator, NullLocator

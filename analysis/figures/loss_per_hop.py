@@ -4,8 +4,6 @@ them, the switch never counted them. In the switch: counted in, not out. After t
 Counted over the whole flood, until the last packet had drained. The hops add up to the total. The ends are not read
 in the same instant, so a hop may come out slightly below zero (flagged "<0"): that is counting error, not a gain."""
 
-from __future__ import annotations
-
 import pandas as pd
 from matplotlib.figure import Figure
 

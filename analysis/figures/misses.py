@@ -4,8 +4,6 @@
 of the packet path together; polls that found nothing are taken out unless it says otherwise here. The axis is logarithmic; a count
 of zero is written at its edge."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 
 import pandas as pd

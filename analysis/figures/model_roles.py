@@ -4,8 +4,6 @@ that ran. Softirq: interrupts and softirqs that met no thread, and the kernel's 
 host-other is drawn and left out of them, but in vm2host, where the host is an endpoint. Polls that found nothing are taken out unless it
 says otherwise here. Parts are drawn in proportion, so that they sum to the number: medians alone need not."""
 
-from __future__ import annotations
-
 from functools import partial
 
 from vsprof.analysis import figures, style

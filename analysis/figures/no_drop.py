@@ -4,8 +4,6 @@ the trials at it a share may be bad, which is named below each panel. The line u
 high: what the search left open. It is a rate of the whole path and of this host: a host that is busy elsewhere for a moment loses frames
 whatever the switch does. A case without a bar has no such rate, for the reason that is given here."""
 
-from __future__ import annotations
-
 import pandas as pd
 from matplotlib.figure import Figure
 

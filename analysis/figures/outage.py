@@ -3,8 +3,6 @@
 switch said that it runs again, counted from the kill: what lies behind it is the reconnection, and where it lies behind the bar, frames
 flowed before it said so. A row without a bar did not come back while it was waited for."""
 
-from __future__ import annotations
-
 import pandas as pd
 from matplotlib.figure import Figure
 

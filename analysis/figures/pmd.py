@@ -4,8 +4,6 @@
 something was sent. Cycles are time-stamp counter cycles as the switch itself counts them. In modelled time the counter is the modelled
 processor's. In the emulator's time it is the emulator's: shares and ratios mean something then, absolute sizes do not."""
 
-from __future__ import annotations
-
 import pandas as pd
 from matplotlib.figure import Figure
 

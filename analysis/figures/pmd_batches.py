@@ -4,7 +4,7 @@ packets at most (a burst has 32); right, the share of rounds over the ports in w
 of those rounds that found any. A thread that is the limit finds full bursts and long queues; one that waits for its endpoints finds
 small ones."""
 
-from __future__ import annotations
+from dataclasses import asdict
 
 import numpy as np
 import pandas as pd
@@ -32,18 +32,15 @@ def table(result: Result) -> pd.DataFrame:
     # Those whose lowest bin is there: else the share of all is not known.
     known = set(found.loc[found["name"].isin(NEEDS), "kind"])
     found = found[found["kind"].isin(known) & (found["bound"] > 0)]
-    if found.empty:
-        return pd.DataFrame()
     # Where nothing fell any more, there is nothing to draw.
-    found = found[found["bound"] <= found["kind"].map(found[found["value"] > 0].groupby("kind")["bound"].max())]
+    found = found[found["bound"] <= found["bound"].where(found["value"] > 0).groupby(found["kind"]).transform("max")]
     rows = [
         {"case_id": case, "traffic": traffic, "load": load, "kind": kind, **one}
         for (case, traffic, load, kind), part in found.groupby(["case_id", "traffic", "load", "kind"], sort=False)
         for one in _shares(part)
     ]
-    if not rows:
-        return pd.DataFrame()
-    return pd.DataFrame(rows).merge(result.cases.reset_index(), on="case_id", how="left").assign(unit="fraction")
+    table = pd.DataFrame(rows)
+    return table.merge(result.cases.reset_index(), on="case_id", how="left").assign(unit="fraction") if rows else table
 
 
 def _shares(part: pd.DataFrame) -> list[dict[str, float]]:
@@ -51,9 +48,7 @@ def _shares(part: pd.DataFrame) -> list[dict[str, float]]:
     bins = part.pivot_table(index="run_id", columns="bound", values="value", aggfunc="sum").sort_index(axis=1).fillna(0)
     below, whole = bins.cumsum(axis=1), bins.sum(axis=1)
     estimates = {bound: stats.estimate([np.array([run]) for run in zip(below[bound], whole, strict=True)]) for bound in bins}
-    return [
-        {"bound": bound, "median": one.median, "low": one.low, "high": one.high, "n": one.n} for bound, one in estimates.items() if one.n
-    ]
+    return [{"bound": bound, **asdict(one)} for bound, one in estimates.items() if one.n]
 
 
 def plot(table: pd.DataFrame) -> Figure:

@@ -3,8 +3,6 @@
 the case named first over the second; 1 means no difference. Absolute figures belong to their machines, so ratios alone
 are compared. A row without a dot says what it would take to measure it."""
 
-from __future__ import annotations
-
 import dataclasses
 
 import pandas as pd

@@ -4,8 +4,6 @@ with intervals), the packet path's unless a role is named. A ratio is the case n
 rates are misses per load or store, TLB misses those of the first level for data. A real processor's counters count idle polling, too: so
 ours are there with polls that found nothing, and without them where they were counted by themselves."""
 
-from __future__ import annotations
-
 import pandas as pd
 
 from vsprof.analysis import model, style

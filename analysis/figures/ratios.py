@@ -3,8 +3,6 @@
 metrics that differ most are on top, and those beyond the first forty are left out; of many metrics, one in twenty would seem to differ
 by chance alone."""
 
-from __future__ import annotations
-
 import pandas as pd
 from matplotlib.figure import Figure
 from matplotlib.ticker import NullFormatter

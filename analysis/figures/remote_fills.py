@@ -4,8 +4,6 @@ asked: filled from memory of the own node (left), from memory of another one (mi
 or LLC had the line. Number and interval are the packet path's: host-other is drawn and left out of them, but in vm2host, where the host
 is an endpoint. Polls that found nothing are taken out unless it says otherwise here."""
 
-from __future__ import annotations
-
 from functools import partial
 
 from vsprof.analysis import figures, style

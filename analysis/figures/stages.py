@@ -3,8 +3,6 @@
 (into the receiver's ring), other (frames that wait for room). TSC cycles as the switch itself counts them in bursts with packets;
 polls that found nothing are not among them. What a stage waits for, such as a cache line, is in its cycles."""
 
-from __future__ import annotations
-
 import pandas as pd
 from matplotlib.figure import Figure
 

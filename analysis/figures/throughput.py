@@ -4,8 +4,6 @@ one offered rate for all switches (offered rates dashed). TCP: iperf3's goodput 
 packets that the receiver's interface counted. Forwarding: packets that came back out of the port that they had come in by; no wire is
 behind it, but a device in memory."""
 
-from __future__ import annotations
-
 import pandas as pd
 from matplotlib.figure import Figure
 

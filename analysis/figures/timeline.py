@@ -4,8 +4,6 @@ leads from where a thread is woken to where it gets a CPU, and as long as that t
 because it never sleeps: it looks for frames all the time, and mostly finds nothing. It still wakes the guests that it gives frames to.
 Guests are also woken by their timers, which the host keeps. CPUs that have no part in it are left out."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import numpy as np

@@ -4,8 +4,6 @@
 linear below 0.01, so that nothing has a place on it, and logarithmic above. Where hardly anything happens, no fraction is made: the
 difference is written in events."""
 
-from __future__ import annotations
-
 import math
 from collections.abc import Sequence
 from typing import Any

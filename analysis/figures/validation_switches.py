@@ -4,8 +4,6 @@ counted, by this machine's processor running the same programs (diamonds), with 
 purpose: how far they lie apart is the question. Polls in vain are taken out on both sides. CPI, in cycles per instruction,
 stands on the same axis, which is linear below 0.01, so that nothing has a place on it, and logarithmic above."""
 
-from __future__ import annotations
-
 from functools import partial
 
 import pandas as pd

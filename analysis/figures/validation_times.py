@@ -3,8 +3,6 @@
 program natively, by this machine's clock (diamonds); right of it the model's error. Both share these axes on purpose: how far they lie
 apart is the question. The left axes are logarithmic; on the right an error beyond 200 % is written, but not drawn."""
 
-from __future__ import annotations
-
 from functools import partial
 
 import pandas as pd

@@ -3,8 +3,6 @@
 interval of the ratio. The changes that matter most to any switch are on top. Filled: the interval excludes no difference. In the table,
 elasticity is by how many percent the rate grows for one percent more of a value."""
 
-from __future__ import annotations
-
 import math
 
 import pandas as pd

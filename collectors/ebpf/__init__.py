@@ -6,8 +6,6 @@ set. A mark sets and clears it: the window's shell sends itself a signal that do
 and which the program sees. So it counts exactly from mark to mark, and measures that time itself; its maps are printed when it ends.
 """
 
-from __future__ import annotations
-
 import json
 import re
 from collections.abc import Iterable, Mapping, Sequence

@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
 """From a probe's maps to numbers, as its head declares."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Mapping
 
 from vsprof.collectors.ebpf import messages

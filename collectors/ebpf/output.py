@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
 """What ``bpftrace -f json`` prints: one JSON object a line, ``{"type": …, "data": …}``. Versions 0.17 and 0.23 agree on it."""
 
-from __future__ import annotations
-
 import json
 from collections.abc import Mapping
 from dataclasses import dataclass, field

@@ -13,13 +13,12 @@ stats, and count also of hist) or ``buckets of`` (hist; the name then has {bucke
 - A key that is not used is summed over. A map that no number line names is the program's own.
 """
 
-from __future__ import annotations
-
 import itertools
 import re
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
+from typing import Self
 
 from vsprof.collectors.ebpf import messages
 from vsprof.terms.placement import Placement
@@ -116,7 +115,7 @@ class Probe:
         return set(_MAP.findall(self._code))
 
     @classmethod
-    def of(cls, name: str, text: str) -> Probe:
+    def of(cls, name: str, text: str) -> Self:
         """Read a probe's head. Raises ``ValueError`` with what is wrong in it."""
         lines = [(match["key"], match["text"]) for match in _COMMENT.finditer(text)]
         numbers = tuple(_declared(name, line, lines) for key, line in lines if key == "number")

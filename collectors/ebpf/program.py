@@ -5,8 +5,6 @@ Its argument is the process id of that shell, which sends signals to itself that
 process, and is seen here. Argument 0 is a trial, which ends at once.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterable
 
 from vsprof.collectors.ebpf.probes import Probe

@@ -5,8 +5,6 @@
 and the key. ``Catalogue.evaluate`` makes a metric out of counts.
 """
 
-from __future__ import annotations
-
 import difflib
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field

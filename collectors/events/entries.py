@@ -6,8 +6,6 @@ Vendors' files hold more keys than these, and misspelt ones; what is not known i
 (why a processor can't have a metric).
 """
 
-from __future__ import annotations
-
 import json
 import re
 from collections.abc import Iterator, Mapping

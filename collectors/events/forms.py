@@ -13,8 +13,6 @@ form               looks like                                                   
 What an entry means is not judged here: see importer.py.
 """
 
-from __future__ import annotations
-
 import contextlib
 import json
 import re

@@ -5,8 +5,6 @@ Written is only what loads beside all that the catalogue has: what can't be prog
 another event is left out, each with its reason. forms.py reads the vendors' files.
 """
 
-from __future__ import annotations
-
 import contextlib
 import fnmatch
 import json

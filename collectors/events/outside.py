@@ -5,8 +5,6 @@ Each kind of unit has registers of its own: which queue of a socket's input and 
 which kind of node of a mesh.
 """
 
-from __future__ import annotations
-
 import re
 
 UNITS = {

@@ -5,8 +5,6 @@ An event that perf does not know ends a whole ``perf stat``, all others with it,
 is read by ``read``, which knows ``-x ;`` and ``-j``.
 """
 
-from __future__ import annotations
-
 import contextlib
 import json
 import math

@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
 """Which processor this is, and which folder of the catalogue has its events: mapfile.csv, as perf's own."""
 
-from __future__ import annotations
-
 import csv
 import re
 from collections.abc import Mapping

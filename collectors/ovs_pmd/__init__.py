@@ -4,8 +4,6 @@
 Cycles are the time-stamp counter's (TSC), not the core's: in the emulated lab they follow the emulating machine's clock.
 """
 
-from __future__ import annotations
-
 import re
 from collections.abc import Iterable, Mapping
 from typing import ClassVar

@@ -6,8 +6,6 @@ A bin has its upper bound and how often a value fell into it since the thread st
 batch; the fullest vhost queue and the upcalls of every iteration; cycles of each upcall.
 """
 
-from __future__ import annotations
-
 import math
 import re
 from collections.abc import Iterable, Mapping, Sequence
@@ -46,7 +44,7 @@ class Histogram:
     bounds: tuple[float, ...]
     counts: tuple[int, ...]
 
-    def since(self, before: Histogram) -> Histogram:
+    def since(self, before: "Histogram") -> "Histogram":
         """What fell into them since. Raises ``ValueError`` if the bins are others, or one lost some."""
         if self.bounds != before.bounds:
             raise ValueError("the bins of a histogram are others at the end than at the begin")

@@ -6,8 +6,6 @@ Each sample is an interrupt, and its stack is walked there: that slows the host 
 must name it. docs/collectors/perf_record.md says what the samples miss.
 """
 
-from __future__ import annotations
-
 import functools
 import math
 import shlex

@@ -5,8 +5,6 @@ A name is an event's, or a metric's that is a sum of events, such as ``l1d_misse
 PEBS on Intel's processors, with IBS where AMD's kernel offers it for the event, both by perf's modifier ``p``.
 """
 
-from __future__ import annotations
-
 import functools
 import shlex
 from collections.abc import Iterable, Mapping, Sequence

@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
 """From perf script's text to samples, and from samples to numbers, functions and folded stacks."""
 
-from __future__ import annotations
-
 import functools
 import re
 from collections import Counter, defaultdict

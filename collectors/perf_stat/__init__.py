@@ -13,8 +13,6 @@ Events are counted per CPU, never by task: attached to a task, counters are chan
 many times. No window counts more than one group, so nothing is multiplexed: the groups take turns, window by window.
 """
 
-from __future__ import annotations
-
 import contextlib
 import functools
 import shlex

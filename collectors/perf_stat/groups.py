@@ -6,8 +6,6 @@ divided) and as many more events as the preflight found room for. A *round* is w
 n counts round (n - 1) mod rounds.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 

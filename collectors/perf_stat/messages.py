@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
 """The errors and warnings of perf_stat: the value seen, and the next move. One function a message."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Sequence
 
 from vsprof.terms.errors import BadInput

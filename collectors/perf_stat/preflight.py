@@ -5,8 +5,6 @@ Each finding is kept in the manifest. Two of them decide: how many events a grou
 instructions is not counted right, that no value of these counters is kept.
 """
 
-from __future__ import annotations
-
 import shlex
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass, field

@@ -4,8 +4,6 @@
 Both are static, so that nothing but the instructions listed here runs in user mode: no loader, no library.
 """
 
-from __future__ import annotations
-
 import struct
 
 BASE = 0x400000

@@ -5,8 +5,6 @@ The kernel's scheduler tells it by its tracepoints, each event at its time: noth
 each switch, so it has windows of its own, and an experiment must name it.
 """
 
-from __future__ import annotations
-
 import math
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence

@@ -1,12 +1,11 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
 """What each thread went through in a window, told from the scheduler's events in the order of their times."""
 
-from __future__ import annotations
-
 import re
 from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
+from typing import Self
 
 from vsprof.collectors.perf_text import IDLE_TASK, Recording, lost, nanoseconds, thread_name
 from vsprof.terms.placement import Placement
@@ -45,7 +44,7 @@ class Thread:
     migrations: int = 0
 
     @classmethod
-    def sum(cls, threads: Sequence[Thread], role: str) -> Thread:
+    def sum(cls, threads: "Sequence[Thread]", role: str) -> Self:
         whole = cls(role)
         for one in threads:
             whole.switches += one.switches
@@ -79,7 +78,7 @@ class Story:
     """By thread since when it has waited for a CPU, and whether one was taken from it."""
 
     @classmethod
-    def of(cls, recording: Recording, placement: Placement) -> Story:
+    def of(cls, recording: Recording, placement: Placement) -> Self:
         """Raises ``ValueError`` on what is no event of the scheduler, and where there is none at all."""
         events = list(_events(recording.whole_lines()))
         if not events:

@@ -5,8 +5,6 @@ tracepoints. In modelled time the processor model writes the same down, and more
 Writing each event down costs something where it happens, so it has windows of its own, and an experiment must name it.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Mapping
 from typing import Any, ClassVar
 

@@ -6,8 +6,6 @@ It drives the emulated host's clock by what its processors take: all collectors 
 processor's. Outside of them the emulator runs as without it. docs/collectors/uarch_model.md says what is modelled and what is not.
 """
 
-from __future__ import annotations
-
 import contextlib
 import json
 import re

@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
 """This side of the plug-in's control socket: a command a line, answered by lines that end with a single dot."""
 
-from __future__ import annotations
-
 import json
 import socket
 from collections.abc import Callable

@@ -4,8 +4,6 @@
 Misses were all counted. Instructions were sampled, one in so many: what stands for them is an estimate.
 """
 
-from __future__ import annotations
-
 import json
 from collections import defaultdict
 from collections.abc import Iterable, Mapping

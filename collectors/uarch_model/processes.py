@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
 """The processes of a host: what code each has mapped where, and whose each thread is."""
 
-from __future__ import annotations
-
 import itertools
 from collections import defaultdict
 from collections.abc import Mapping

@@ -5,17 +5,15 @@
 same for YAML, and a test holds the two together.
 """
 
-from __future__ import annotations
-
 import difflib
 import os
 import re
 import reprlib
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cache, lru_cache
 from pathlib import Path
-from typing import Annotated, Any, Generic, Literal, TypeVar
+from typing import Annotated, Any, Generic, Literal, Self, TypeVar
 
 import yaml
 from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, StrictBool, ValidationError
@@ -308,14 +306,14 @@ class Profile:
         """The text that the plug-in reads."""
         return "".join(f"{key} {value}\n" for key, value in self.values.items())
 
-    def without(self, *parts: str) -> Profile:
+    def without(self, *parts: str) -> Self:
         """The same with parts of the model switched off: ``model.page_walks``, ``prefetch.l2_stream``, or a whole ``prefetch``."""
         off = [key for part in parts for key in SWITCHES if part in (key, key.partition(".")[0])]
         if wrong := [part for part in parts if part not in {*SWITCHES, "prefetch", "model"}]:
             raise messages.bad_parts(self.id, [messages.no_switch(part, (*SWITCHES, "prefetch", "model")) for part in wrong])
         return self.override({key: 0 if key in ("prefetch.l2_stream", "prefetch.l1_stream") else False for key in off})
 
-    def override(self, changes: Mapping[str, Any]) -> Profile:
+    def override(self, changes: Mapping[str, Any]) -> Self:
         """The same with other values, as YAML would have them: ``{"llc.latency": 40, "llc.policy": "victim"}``. Raises ``BadInput``."""
         if wrong := [key for key in changes if key not in CHANGEABLE]:
             raise messages.bad_parts(self.id, [messages.unknown_key(key, _shown(changes[key]), _near(key)) for key in wrong])
@@ -330,9 +328,9 @@ class Profile:
         given, reasons = _check(document)
         if given is None or reasons:
             raise messages.bad_parts(self.id, reasons)
-        return Profile(self.id, given, tuple(sorted({*self.overridden, *changes})))
+        return replace(self, given=given, overridden=tuple(sorted({*self.overridden, *changes})))
 
-    def changed(self, changes: Mapping[str, Any]) -> Profile:
+    def changed(self, changes: Mapping[str, Any]) -> Self:
         """The same with values as a user gives them for a run: as YAML would have them, or as many times the profile's own (``x2``,
         ``x0.5``), rounded. Raises ``BadInput``."""
         known = {**_plain(self.given), FREQUENCY: self.frequency_hz}

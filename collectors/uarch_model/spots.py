@@ -2,11 +2,9 @@
 """The hot spots of a core in columns. They are a hundred thousand in a window, and have some hundred names: each step of Python's own is
 taken once for what is equal, and the rest is numpy's."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Hashable, Mapping
 from dataclasses import dataclass
-from typing import Any, TypeVar
+from typing import Any, Self, TypeVar
 
 import numpy as np
 import pyarrow as pa
@@ -31,7 +29,7 @@ class Spots:
     """By the number of a call stack: the number of the stack that it is one more call on, and that call's return address. 0: no call."""
 
     @classmethod
-    def of(cls, hot: Mapping[str, Any]) -> Spots:
+    def of(cls, hot: Mapping[str, Any]) -> Self:
         """``hot``: of a core, as the plug-in writes it."""
         # An array of Python's objects first: a list of lists without their addresses would be as many lists once more.
         spots = np.array(hot["spots"], object).reshape(-1, len(KINDS) + 4)

@@ -6,8 +6,6 @@ The plug-in pairs calls with returns (calls.h). A stack begins with the outermos
 ran, and has not come back from since, is not in it.
 """
 
-from __future__ import annotations
-
 import heapq
 import json
 from collections import Counter

@@ -5,8 +5,6 @@ Debian's programs are stripped. What they export has names; for the rest, the ta
 (.eh_frame_hdr, Linux Standard Base Core 5.0, 10.6.2) still tells where each function begins: ``ovs-vswitchd+0x1a2b30``.
 """
 
-from __future__ import annotations
-
 import bisect
 import functools
 import heapq
@@ -14,7 +12,7 @@ import struct
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, Self
 
 import numpy as np
 from elftools.common.exceptions import ELFError
@@ -46,7 +44,7 @@ class Table:
     """Object and function."""
 
     @classmethod
-    def of(cls, entries: Iterable[tuple[int, tuple[str, str]]]) -> Table:
+    def of(cls, entries: Iterable[tuple[int, tuple[str, str]]]) -> Self:
         ordered = sorted(dict(entries).items())
         return cls([begin for begin, _ in ordered], [name for _, name in ordered])
 

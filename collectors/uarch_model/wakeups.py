@@ -11,8 +11,6 @@ The names follow "Working model transition" (docs/targets/T11.md). What the wake
 makes for it, is not in the first stage.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Iterator, Sequence
 from itertools import pairwise
 from statistics import fmean

@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
 """What a lab answered once, and every lab of the same image would answer again: kept beside the image, and removed with it."""
 
-from __future__ import annotations
-
 import contextlib
 import hashlib
 from collections.abc import Callable

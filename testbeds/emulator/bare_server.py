@@ -5,8 +5,6 @@ It has what an administrator's fresh installation has (kernel, systemd, SSH, apt
 and, other than the lab, a way out to its Debian mirror. The emulator is the one out of the lab's image.
 """
 
-from __future__ import annotations
-
 import hashlib
 import os
 import shutil

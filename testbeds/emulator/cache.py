@@ -5,8 +5,6 @@ An artefact is a folder. It is made as ``<folder>.partial`` under a lock, sealed
 and checksum) and renamed: a folder without a seal does not exist.
 """
 
-from __future__ import annotations
-
 import contextlib
 import fcntl
 import hashlib

@@ -4,8 +4,6 @@
 The tree also gives the emulator: QEMU is started out of it, so that every host uses the same one.
 """
 
-from __future__ import annotations
-
 import functools
 import shutil
 from collections.abc import Sequence

@@ -6,8 +6,6 @@ carries the kernel's modules, and puts them on that disk before anybody asks for
 takes the guests' kernel for the host's. A snapshot of a lab that booted so needs no further disk or device.
 """
 
-from __future__ import annotations
-
 import functools
 import shlex
 from collections.abc import Mapping

@@ -10,8 +10,6 @@ processes by session (autogroup), through each of which a thread's switch goes. 
 too.
 """
 
-from __future__ import annotations
-
 import hashlib
 from collections.abc import Mapping
 from dataclasses import dataclass

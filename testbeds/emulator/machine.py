@@ -5,8 +5,6 @@ A machine never writes to the image or a snapshot: its disk is a throw-away over
 can run at once and a machine that is killed spoils nothing. QEMU dies with the process that started it.
 """
 
-from __future__ import annotations
-
 import contextlib
 import os
 import shutil

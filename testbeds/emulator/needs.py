@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
 """What this machine must have to build, and to run, the lab; and how it looks now."""
 
-from __future__ import annotations
-
 import os
 import platform
 import pwd

@@ -5,8 +5,6 @@ A tree is built when a case asks for it, packed as a disk that is only ever read
 gets the disk as one more device; see ``Lab.enter``.
 """
 
-from __future__ import annotations
-
 import functools
 from dataclasses import dataclass
 from pathlib import Path

@@ -5,8 +5,6 @@ The state is written by migration to a file in QEMU's mapped-ram format: each pa
 reads the touched pages alone, in parallel. Both files are only ever read afterwards.
 """
 
-from __future__ import annotations
-
 import hashlib
 import shutil
 import time

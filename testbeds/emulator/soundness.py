@@ -5,8 +5,6 @@ Seen once: a snapshot in which CPU 3's local APIC timer was dead. Everything ans
 another place, because a guest whose timer never fires waits for ever. So each CPU is asked what a run will need of it.
 """
 
-from __future__ import annotations
-
 import itertools
 from collections.abc import Iterable, Mapping
 

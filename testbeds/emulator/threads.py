@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
 """QEMU's threads: how long they waited for a CPU of this machine, and what they do when a lab does not answer."""
 
-from __future__ import annotations
-
 import contextlib
 import re
 import time

@@ -3,8 +3,6 @@
 of other releases beside it.
 """
 
-from __future__ import annotations
-
 import hashlib
 import json
 import os

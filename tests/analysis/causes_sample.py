@@ -4,8 +4,6 @@
 OVS-DPDK with its main thread on a CPU of its own or on the poll-mode thread's, and with two sizes of TCP windows; kernel OVS with the latter.
 """
 
-from __future__ import annotations
-
 import json
 from collections.abc import Mapping
 from pathlib import Path

@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
 """Changes a SYNTHETIC result of sample.py into one whose switch's thread and memory are on either of two NUMA nodes."""
 
-from __future__ import annotations
-
 import json
 from pathlib import Path
 

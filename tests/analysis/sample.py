@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
 """A small SYNTHETIC result for tests of analysis: made-up numbers in the real layout, never measured anywhere."""
 
-from __future__ import annotations
-
 import dataclasses
 import itertools
 import json

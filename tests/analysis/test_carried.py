@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
 """What the model divides by where no kernel receives a packet: held against the reference run, where kernels do."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 

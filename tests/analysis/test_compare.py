@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
 """`vsprof compare`: what it pairs, what it says, and what it refuses."""
 
-from __future__ import annotations
-
 import io
 import json
 

@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
 """The split of a ratio of cycles, by properties: parts sum to the whole, exchanging the cases flips signs, units change nothing."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 from hypothesis import given, settings

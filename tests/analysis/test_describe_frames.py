@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
 """The tables of single frames: a worker's cost beside its latency, restarts, and the published words."""
 
-from __future__ import annotations
-
 from vsprof.analysis import describe_frames, published
 from vsprof.analysis.describe import Table
 

@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
 """What changed by function from one release to the next, against numbers worked out by hand from the synthetic sample."""
 
-from __future__ import annotations
-
 import itertools
 
 import pytest

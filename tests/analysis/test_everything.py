@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
 """What a collector that analysis never heard of counts is in the report, with its unit and an interval."""
 
-from __future__ import annotations
-
 import pytest
 
 from tests.analysis import sample

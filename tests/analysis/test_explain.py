@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
 """The explanation follows the numbers, and stops where they stop."""
 
-from __future__ import annotations
-
 import json
 import re
 

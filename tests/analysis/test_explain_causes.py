@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
 """What is said of changes: which brings goodput down and which up, how deep, and what the main thread had to do with it."""
 
-from __future__ import annotations
-
 import pytest
 
 from vsprof.analysis import comparison, explain_causes, figures

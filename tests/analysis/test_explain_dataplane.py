@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
 """What is said of options: no claim without an interval that excludes 1, and the crossover where it lies."""
 
-from __future__ import annotations
-
 import pytest
 
 from vsprof.analysis import comparison, explain_dataplane, looks, metrics

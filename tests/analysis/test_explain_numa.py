@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
 """What is said of NUMA nodes: the answer in two sentences, where all was, and no claim without an interval that excludes 1."""
 
-from __future__ import annotations
-
 import itertools
 
 import pytest

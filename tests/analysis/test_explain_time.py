@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
 """What is said and drawn of predicted times, SYNTHETIC ones and those that are kept."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import pytest

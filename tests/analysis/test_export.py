@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
 """Files for other programs: folded stacks as flamegraph.pl and difffolded.pl read them, and speedscope's JSON."""
 
-from __future__ import annotations
-
 import json
 import re
 

@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
 """Every figure is drawn, says where its numbers come from, and says why when it can't be drawn."""
 
-from __future__ import annotations
-
 import importlib
 import math
 import pkgutil

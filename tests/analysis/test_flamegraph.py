@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
 """A flame graph is well-formed SVG whose boxes are as wide as their shares, whatever functions are called."""
 
-from __future__ import annotations
-
 from xml.etree import ElementTree
 
 import pytest

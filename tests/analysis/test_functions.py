@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
 """Instructions and misses by function, against numbers worked out by hand from the synthetic sample."""
 
-from __future__ import annotations
-
 import dataclasses
 
 import pandas as pd

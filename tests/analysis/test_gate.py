@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
 """The gate of `vsprof compare`: what a rule is about, what it comes to, and what scripts see of it."""
 
-from __future__ import annotations
-
 import contextlib
 import io
 import json

@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
 """Hardware metrics out of SYNTHETIC counts: what was put in comes out, whatever windows it was counted in."""
 
-from __future__ import annotations
-
 import pandas as pd
 import pytest
 

@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
 """Reading results, good and bad."""
 
-from __future__ import annotations
-
 import dataclasses
 import json
 

@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
 """Rows of looks.yaml: what they name exists, and what was not measured is not said."""
 
-from __future__ import annotations
-
 import re
 import string
 from collections.abc import Iterator

@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
 """Metrics from raw counts, against numbers worked out by hand from the synthetic sample."""
 
-from __future__ import annotations
-
 import pytest
 
 from vsprof.analysis import metrics

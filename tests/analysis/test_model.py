@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
 """Metrics of the modelled processor, against numbers worked out by hand from the synthetic sample."""
 
-from __future__ import annotations
-
 import json
 
 import pandas as pd

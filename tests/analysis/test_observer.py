@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
 """What vsprof itself took of the windows is told, where it is much."""
 
-from __future__ import annotations
-
 import copy
 import dataclasses
 

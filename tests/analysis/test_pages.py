@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
 """The numbers of README and docs/ are those of their results."""
 
-from __future__ import annotations
-
 import re
 from pathlib import Path
 

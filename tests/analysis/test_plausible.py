@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
 """Counts that can't be true: more cycles than a CPU's clock gives, because two counted other packets."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import pandas as pd

@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
 """A result whose cases ran on different modelled processors, by SYNTHETIC numbers."""
 
-from __future__ import annotations
-
 import json
 
 import pytest

@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
 """Which profiles a result has, and what is in them, against numbers worked out by hand from the synthetic sample."""
 
-from __future__ import annotations
-
 import pytest
 
 from tests.analysis.test_stacks import COUNTS, with_stacks

@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
 """T1's figures beside ours: a reason stands only where a counter of the result shows it."""
 
-from __future__ import annotations
-
 import re
 
 import pytest

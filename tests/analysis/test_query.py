@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
 """SQL over a result."""
 
-from __future__ import annotations
-
 import json
 
 import pyarrow.parquet as pq

@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
 """Sections display what they have, in order, and nothing for what a result lacks. The whole reports are tested with the notebooks."""
 
-from __future__ import annotations
-
 import dataclasses
 
 import pytest

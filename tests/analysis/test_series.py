@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
 """What an interval can't show is flagged, and nothing is flagged for nothing."""
 
-from __future__ import annotations
-
 import json
 
 import numpy as np

@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
 """From stacks.parquet to the graphs of a result."""
 
-from __future__ import annotations
-
 import json
 
 import pytest

@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
 """Medians, ratios and their intervals, by properties."""
 
-from __future__ import annotations
-
 import math
 
 import numpy as np

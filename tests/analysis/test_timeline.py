@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
 """`vsprof timeline` and the report's picture, of two real windows with one ping each; the rest of the result is SYNTHETIC."""
 
-from __future__ import annotations
-
 import json
 import math
 from pathlib import Path

@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
 """How full CPUs are in modelled time: cycles by what the window had, polls that found nothing taken out."""
 
-from __future__ import annotations
-
 from types import SimpleNamespace
 
 import pandas as pd

@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
 """What is said and drawn of a validation of the processor model, SYNTHETIC ones and the one that is kept."""
 
-from __future__ import annotations
-
 import json
 from pathlib import Path
 

@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
 """A switch and a traffic that analysis never heard of are shown as their plug-ins say, by the manifest alone."""
 
-from __future__ import annotations
-
 import json
 
 import pyarrow as pa

@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
 """What changes of the modelled processor do to each switch, by a SYNTHETIC result whose numbers are made up."""
 
-from __future__ import annotations
-
 import math
 
 import pytest

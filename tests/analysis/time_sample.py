@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
 """SYNTHETIC validations of predicted times, of a processor that does not exist: no number here was ever measured."""
 
-from __future__ import annotations
-
 from datetime import UTC, datetime
 
 from vsprof.analysis.stats import Estimate

@@ -5,8 +5,6 @@ The Python package perfetto would download the same program for this machine whe
 messages by which one talks to it, though, and what reads a query's answer.
 """
 
-from __future__ import annotations
-
 import functools
 import time
 from collections.abc import Callable

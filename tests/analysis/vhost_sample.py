@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
 """Makes vhost-switch of the OVS-DPDK of a SYNTHETIC result, with counters of its stages: made-up numbers, never measured anywhere."""
 
-from __future__ import annotations
-
 import json
 from collections.abc import Iterator, Mapping
 from pathlib import Path

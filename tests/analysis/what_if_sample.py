@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
 """Makes an experiment of changes of the processor out of a SYNTHETIC result: made-up numbers, never measured anywhere."""
 
-from __future__ import annotations
-
 import json
 from pathlib import Path
 from types import ModuleType

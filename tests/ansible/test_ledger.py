@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
 """The books of a prepared server: what counts as ours, and what is put back. The whole is tried on a server by `make test-host`."""
 
-from __future__ import annotations
-
 import base64
 import importlib.util
 import json

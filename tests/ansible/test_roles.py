@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
 """The roles are sound YAML in the shape that a reader expects, and Ansible accepts the playbooks."""
 
-from __future__ import annotations
-
 import importlib.util
 import os
 import subprocess

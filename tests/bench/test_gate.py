@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
 """What bench-gate makes of a gate's answers; the campaigns themselves need the lab."""
 
-from __future__ import annotations
-
 import json
 import subprocess
 from pathlib import Path

@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
 """The switches really forward in the lab under the model, and what a packet costs and takes there is of a plausible size."""
 
-from __future__ import annotations
-
 import pytest
 
 from vsprof.bench import like_kernel, micro_guest, micro_times, switch_times, user_mode_linux

@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
 """The lab is booted with the one of Debian's kernels that is nearest to this machine's."""
 
-from __future__ import annotations
-
 from types import SimpleNamespace
 
 import pytest

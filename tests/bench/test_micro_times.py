@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
 """The microbenchmarks' times: the real program runs, for a moment."""
 
-from __future__ import annotations
-
 import os
 import subprocess
 

@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
 """What bench-time makes of its windows; the windows themselves need the lab, which tests/lab has."""
 
-from __future__ import annotations
-
 import pytest
 
 from vsprof.bench import modelled_time

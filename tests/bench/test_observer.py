@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
 """What a window without packets is to the benchmark of collectors. That of real traffic is tests/native/test_observer.py."""
 
-from __future__ import annotations
-
 import pytest
 
 from vsprof.bench import observer

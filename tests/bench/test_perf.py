@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
 """What perf is told, and what is read from the lines that it prints (perf stat -x ';', of 6.1 and 6.12)."""
 
-from __future__ import annotations
-
 import pytest
 
 from vsprof.bench import perf

@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
 """What is said of two runs of the same work."""
 
-from __future__ import annotations
-
 from vsprof.bench.repeat import COUNTERS, Run, explain
 
 ALIKE = dict.fromkeys(COUNTERS, 7)

@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
 """The table of ``make bench-snapshots``, and what it keeps of an unsound lab. The labs themselves are put in."""
 
-from __future__ import annotations
-
 import json
 
 import pytest

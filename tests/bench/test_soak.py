@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
 """The soak's eyes: a round in which something is lost, left or wrong is not called fine."""
 
-from __future__ import annotations
-
 import subprocess
 import sys
 

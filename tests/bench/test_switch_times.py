@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
 """Times of packets, from what the scripts print; the switches themselves forward in tests/bench/test_in_lab.py."""
 
-from __future__ import annotations
-
 import shutil
 import subprocess
 import sys

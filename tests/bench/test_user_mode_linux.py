@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
 """The order in which User-Mode Linux's modules are loaded."""
 
-from __future__ import annotations
-
 from vsprof.bench import user_mode_linux
 from vsprof.bench.user_mode_linux import load_order
 

@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
 """The rows of ``make validate-model``, the names that scripts look for, and the files. Measuring itself is put in with SYNTHETIC numbers."""
 
-from __future__ import annotations
-
 import json
 from datetime import UTC, datetime
 

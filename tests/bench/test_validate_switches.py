@@ -2,8 +2,6 @@
 """The switches' numbers, from what the scripts and perf printed natively (captured/: on a machine without a PMU, with software
 events), and with a processor's counts put into the same lines."""
 
-from __future__ import annotations
-
 import shutil
 import subprocess
 from pathlib import Path

@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
 """This machine as a testbed, with no more than collectors ask for: commands by bash, and files."""
 
-from __future__ import annotations
-
 import os
 import shutil
 import subprocess

@@ -10,8 +10,6 @@ calls this file in place of perf: each event that it asks for gets a count that 
 the output is toplev's own, and its numbers mean nothing. VSPROF_UNCOUNTED=0xc5 leaves events that have this text uncounted.
 """
 
-from __future__ import annotations
-
 import os
 import re
 import subprocess

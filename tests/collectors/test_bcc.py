@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
 """The parsers of bcc's tools, on what bcc 0.31 really printed in the lab."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import pytest

@@ -4,8 +4,6 @@
 The expected values were taken out of the files by hand: end minus begin.
 """
 
-from __future__ import annotations
-
 import json
 import math
 from pathlib import Path

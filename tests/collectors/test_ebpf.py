@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
 """The parser of ebpf, on what bpftrace 0.17 and 0.23 really printed around the worker of test_ebpf_counts.py; and the heads of probes."""
 
-from __future__ import annotations
-
 import json
 from pathlib import Path
 

@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
 """Whatever a tool prints, a parser gives numbers or a ValueError, for that is what the runner records as a failed run."""
 
-from __future__ import annotations
-
 import fnmatch
 import functools
 import json

@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
 """Asking ovs-vswitchd several things by one program, against a daemon that speaks as it does (lib/jsonrpc.c, lib/unixctl.c)."""
 
-from __future__ import annotations
-
 import json
 import shutil
 import socket

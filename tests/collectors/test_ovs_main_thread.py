@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
 """The main thread of OVS-DPDK, as /proc and ovs-appctl really told it around five seconds of a TCP stream from a guest to its host."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import pytest

@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
 """What is remembered of the kernel's events: that they can be counted, and never that they could not."""
 
-from __future__ import annotations
-
 from types import SimpleNamespace
 
 from vsprof.collectors.perf_software import PerfSoftware

@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
 """What one program reads for several collectors, shared out among them (captured/files.*: the lab, half a second apart)."""
 
-from __future__ import annotations
-
 import os
 import subprocess
 from pathlib import Path

@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
 """What perf told of a real host, as spans."""
 
-from __future__ import annotations
-
 import json
 import math
 from pathlib import Path

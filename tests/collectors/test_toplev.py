@@ -3,8 +3,6 @@
 2025.6.2 and 2026.7.24.0), fed with made-up counts: recapture_toplev.py says how. So only its form is tested here, not its numbers.
 """
 
-from __future__ import annotations
-
 import json
 import subprocess
 from pathlib import Path

@@ -2,8 +2,6 @@
 """What is counted outside the cores: which events, how perf is started, and what is made of what it prints. No machine here has such
 counters: perf is the stand-in of perf_stat's tests, and prints what perf stat is documented to print."""
 
-from __future__ import annotations
-
 import dataclasses
 import json
 import os

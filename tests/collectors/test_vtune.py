@@ -3,8 +3,6 @@
 documented format of VTune's reports, for VTune can't be installed here. Its names of functions and its numbers mean nothing.
 """
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import pytest

@@ -13,8 +13,6 @@
 ``rx`` and ``tx`` are its virtqueues (of the first pair; all: ``queues``), to be misused as a test wants.
 """
 
-from __future__ import annotations
-
 import socket
 import time
 from collections.abc import Callable, Sequence

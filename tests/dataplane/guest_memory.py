@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
 """The memory of a guest that is none: memfds which a vhost-user back-end maps as well."""
 
-from __future__ import annotations
-
 import mmap
 import os
 from collections import defaultdict

@@ -5,8 +5,6 @@ Each attack is a function of a guest that is up; its name says what it does. ``D
 refused, and counted so; ``RINGS`` make nonsense of the rings themselves, ``RECEIVE`` of receive buffers.
 """
 
-from __future__ import annotations
-
 import random
 import struct
 from collections.abc import Callable

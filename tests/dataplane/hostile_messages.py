@@ -4,8 +4,6 @@
 Each is a function of a guest that is up; its name says what it does. The back-end may hang up on any of them.
 """
 
-from __future__ import annotations
-
 import contextlib
 import os
 import random

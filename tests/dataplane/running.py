@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
 """vhost-switch (and, as a back-end that is known to be good, testpmd) in the testbed, and how to talk to them."""
 
-from __future__ import annotations
-
 import contextlib
 import json
 import os

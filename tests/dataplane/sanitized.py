@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
 """vhost-switch and its fuzz targets with AddressSanitizer and UBSan in them, run in the testbed's own tree against its DPDK."""
 
-from __future__ import annotations
-
 import os
 import shlex
 import shutil

@@ -3,8 +3,6 @@
 guest writes into its rings. What one conversation does is made by its number alone, so that it can be had again.
 """
 
-from __future__ import annotations
-
 import contextlib
 import os
 import random

@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
 """Bad input: exit 2, with one line that has the value seen and the next move."""
 
-from __future__ import annotations
-
 import re
 import shlex
 

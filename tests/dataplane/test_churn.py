@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
 """Ports that come and go, guests that are killed, memory that is unplugged: all while frames flow."""
 
-from __future__ import annotations
-
 import os
 import random
 import time

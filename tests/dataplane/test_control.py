@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
 """The control socket, telemetry, and a graceful end."""
 
-from __future__ import annotations
-
 import os
 import signal
 import socket

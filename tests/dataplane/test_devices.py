@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
 """Ports that are DPDK's devices: the kernel's interfaces, with packet sockets (AF_PACKET) at their other end."""
 
-from __future__ import annotations
-
 import ctypes
 import os
 import socket

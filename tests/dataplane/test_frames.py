@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
 """Frames of all sizes, in all layouts of descriptors at the sender and at the receiver."""
 
-from __future__ import annotations
-
 import pytest
 from frontend import USUAL, Layout, Refused, eventually
 from guest_memory import MIB, Memory

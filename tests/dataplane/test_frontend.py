@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
 """The front-end of these tests against testpmd's net_vhost: a back-end that is in use everywhere."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 
 import pytest

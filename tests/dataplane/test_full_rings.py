@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
 """Receivers that are slow: frames are dropped and counted, or wait; a sender's buffer is its own again only after the last receiver."""
 
-from __future__ import annotations
-
 import time
 from collections.abc import Iterator
 

@@ -4,8 +4,6 @@
 VSPROF_FUZZ_SECONDS=number and VSPROF_FUZZ_BUILD=folder make it a long run, whose findings stay: `make fuzz`.
 """
 
-from __future__ import annotations
-
 import os
 import re
 import shutil

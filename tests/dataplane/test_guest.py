@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
 """The guests' side by itself, without any back-end: its memory, its rings, and the choice of modes."""
 
-from __future__ import annotations
-
 import struct
 
 import pytest

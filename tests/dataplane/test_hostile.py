@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
 """A guest must not harm the switch, nor its neighbours: every attack on every datapath, and the neighbours' frames come through."""
 
-from __future__ import annotations
-
 import contextlib
 import os
 import time

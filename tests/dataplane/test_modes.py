@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
 """23 frames in, 23 out, bytes equal, in every mode: each pair of options' values is together in one of the modes at least."""
 
-from __future__ import annotations
-
 import os
 import time
 from collections.abc import Iterator

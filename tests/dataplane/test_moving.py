@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
 """A queue that goes from one worker to another: two workers, on two CPUs, while a neighbour's port comes, goes and pauses."""
 
-from __future__ import annotations
-
 import contextlib
 import threading
 from collections.abc import Callable, Iterator

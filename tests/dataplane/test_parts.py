@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
 """The parts of vhost-switch that know nothing of DPDK: built by the host's own compiler under AddressSanitizer and UBSan, and run."""
 
-from __future__ import annotations
-
 import re
 import subprocess
 from pathlib import Path

@@ -3,8 +3,6 @@
 frames come through. VSPROF_TEST_SEED=number: the same ones again; VSPROF_FUZZ_SECONDS=number: for so long with each datapath.
 """
 
-from __future__ import annotations
-
 import contextlib
 import os
 import random

@@ -5,8 +5,6 @@ vhost-switch tells its longest poll of one queue. This machine takes the CPU awa
 made many times, and the shortest of the longest counts: what the attack costs, it costs each time.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterator
 
 import pytest

@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
 """A learning switch: who gets which frame."""
 
-from __future__ import annotations
-
 import time
 from collections.abc import Iterator
 

@@ -4,8 +4,6 @@
 a -- switch -- testpmd -- switch -- b
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 
 import pytest

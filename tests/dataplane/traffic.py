@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
 """Frames that can be told apart, and guests that exchange them."""
 
-from __future__ import annotations
-
 import struct
 import threading
 import time

@@ -4,8 +4,6 @@
 Numbers and layouts are those of QEMU's docs/interop/vhost-user.rst and of virtio 1.2 (feature bits).
 """
 
-from __future__ import annotations
-
 import contextlib
 import os
 import socket

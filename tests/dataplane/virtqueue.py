@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
 """The driver's side of one split virtqueue (virtio 1.2, section 2.7), well-behaved unless asked to be otherwise."""
 
-from __future__ import annotations
-
 import os
 import struct
 import threading

@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
 """A bare server as its administrator sees it, for the tests that prepare it and take it back."""
 
-from __future__ import annotations
-
 import subprocess
 import sys
 import time

@@ -3,8 +3,6 @@
 `make unhost` takes back what vsprof did, and nothing else. VSPROF_TEST_SEED=number tries the same moments again.
 """
 
-from __future__ import annotations
-
 import contextlib
 import os
 import random

@@ -4,8 +4,6 @@
 The tests of this file are steps on one server, in this order. They take long, for the server is emulated: `make test-host` runs them.
 """
 
-from __future__ import annotations
-
 import json
 import os
 import signal

@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
 """A lab whose parts are damaged, or whose results find no room: rebuilt, or one clear error. On the host with two CPUs."""
 
-from __future__ import annotations
-
 import json
 import os
 import subprocess

@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
 """A small real experiment in the lab, as a user runs it: killed in the middle, interrupted, resumed, and reported."""
 
-from __future__ import annotations
-
 import fnmatch
 import json
 import os
@@ -165,7 +163,7 @@ def test_two_counters_of_the_same_switches_agree(result: Path) -> None:
     assert (by_cpu <= 2 * (by_thread + KERNEL_THREADS_PER_SECOND)).all(), by_cpu - 2 * by_thread
 
 
-def _by_second(rows: pd.DataFrame) -> pd.Series[float]:
+def _by_second(rows: pd.DataFrame) -> pd.Series:
     windows = rows.groupby(["run_id", "window"])
     return windows["value"].sum() / windows["enabled_s"].max()
 

@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
 """The lab under the kernel of another Debian suite, for real: host and guests run it, and the processor model knows its functions."""
 
-from __future__ import annotations
-
 import json
 import os
 import re

@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
 """The emulated lab host, for real: it comes up, does as told, listens on loopback alone, and leaves nothing behind."""
 
-from __future__ import annotations
-
 import os
 import re
 import signal

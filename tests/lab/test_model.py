@@ -5,8 +5,6 @@ The work is a fixed number of bytes through sha256sum. A window around it is ope
 ``mark``, so that no log-in lies in it.
 """
 
-from __future__ import annotations
-
 import json
 import math
 import os

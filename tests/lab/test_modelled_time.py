@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
 """The lab by the modelled processor's clock: what it takes by that clock is what the model counted, and time goes on afterwards."""
 
-from __future__ import annotations
-
 import json
 from collections.abc import Iterator
 

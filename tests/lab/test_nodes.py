@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
 """A lab of two NUMA nodes under the model: memory of the processor's own node is local, that of the other one is remote."""
 
-from __future__ import annotations
-
 import json
 from collections.abc import Iterator
 

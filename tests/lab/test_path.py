@@ -2,8 +2,6 @@
 """Each switch in the lab, with two real VMs on it: what goes in is counted at every hop, every thread is in its place, and the VMs outlive
 the model's coming and going."""
 
-from __future__ import annotations
-
 import time
 from collections.abc import Iterator
 

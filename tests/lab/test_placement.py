@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
 """In a lab of two NUMA nodes OVS-DPDK's thread and memory are where its options ask for them; and it is noticed where they are not."""
 
-from __future__ import annotations
-
 import pytest
 
 from vsprof.switches.ovs_dpdk import OvsDpdk

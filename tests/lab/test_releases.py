@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
 """Switches of another Debian release in the lab, for real: the daemon that runs says that it is the other one."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 
 import pytest

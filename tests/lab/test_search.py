@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
 """No-drop and partial-drop rates in modelled time, for real: searched at once, in bursts whose every frame is counted, then measured."""
 
-from __future__ import annotations
-
 import json
 from pathlib import Path
 

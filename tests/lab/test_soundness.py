@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
 """The check of a real lab: it passes a sound one, and sees what is taken away from it."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 
 import pytest

@@ -2,8 +2,6 @@
 """The lab's network cards, for real: what the generator sends goes through a switch and a virtual machine, and comes back: as fast as it
 goes, and at a rate; or it goes from card to card through a switch that sleeps until it is interrupted."""
 
-from __future__ import annotations
-
 import time
 
 import pytest

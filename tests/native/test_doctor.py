@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
 """What `vsprof doctor` says of this very host: something of each switch, and a next move for each thing that is not there."""
 
-from __future__ import annotations
-
 import json
 
 import pytest

@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
 """This host as a testbed, for real: its own network and files, every process found and ended, the host left as it was found."""
 
-from __future__ import annotations
-
 import contextlib
 import os
 import signal

@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
 """Does `make bench-observer` see an instrument that disturbs? One that takes half of the switch's CPU must show; its absence must not."""
 
-from __future__ import annotations
-
 import pytest
 
 from vsprof.bench import observer

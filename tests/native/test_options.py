@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
 """Options of switches and endpoints on this host, for real: frames get through whichever is chosen, and a path that is not there is refused."""
 
-from __future__ import annotations
-
 import json
 import time
 

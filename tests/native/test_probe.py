@@ -2,8 +2,6 @@
 """frame-probe for real, on this host: single frames through OVS-DPDK, an outage that is known, a restart of the switch; and with one port,
 behind which frames come back at once."""
 
-from __future__ import annotations
-
 import time
 from collections.abc import Iterator
 

@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
 """A no-drop rate of this host, for real: searched through OVS-DPDK, measured at the rate that was found, and read from the files."""
 
-from __future__ import annotations
-
 import json
 
 import pytest

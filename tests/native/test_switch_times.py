@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
 """A switch really forwards natively, out of the lab's tree, and leaves nothing behind."""
 
-from __future__ import annotations
-
 import os
 from pathlib import Path
 

@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
 """Each notebook, executed on a SYNTHETIC result and exported as a page that stands alone."""
 
-from __future__ import annotations
-
 import html
 import importlib.util
 import re

@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
 """A sound experiment to change one thing of, and a results folder of the test's own."""
 
-from __future__ import annotations
-
 import copy
 import tempfile
 from collections.abc import Callable

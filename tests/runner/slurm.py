@@ -4,8 +4,6 @@
 Its slurm.conf is where every program of Slurm looks for it, in a mount namespace that nobody else sees.
 """
 
-from __future__ import annotations
-
 import os
 import shutil
 import signal
@@ -14,6 +12,7 @@ import subprocess
 import time
 from collections.abc import Sequence
 from pathlib import Path
+from typing import Self
 
 NEEDED = ("slurmctld", "slurmd", "sbatch", "squeue", "munged", "nsenter", "unshare")
 CONF = """
@@ -63,7 +62,7 @@ class Slurm:
         self.folder, self.nodes = folder, [f"n{number}" for number in range(1, nodes + 1)]
         self._started: list[subprocess.Popen[bytes]] = []
 
-    def __enter__(self) -> Slurm:
+    def __enter__(self) -> Self:
         ports = _free_ports(len(self.nodes) + 1)
         (self.folder / "state").mkdir()
         for node in self.nodes:

@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
 """The plan of a campaign: each case once in a repetition, in an order that only the seed decides. And what befalls its runs."""
 
-from __future__ import annotations
-
 import functools
 import io
 import json

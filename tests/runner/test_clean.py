@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
 """Cleaning takes what killed processes left, and nothing that is in use."""
 
-from __future__ import annotations
-
 import os
 
 import pytest

@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
 """What every command has: words for scripts, completion, a manual page."""
 
-from __future__ import annotations
-
 import json
 import os
 import re

@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
 """What doctor found is told within 80 columns: a line an item, and each reason once."""
 
-from __future__ import annotations
-
 from vsprof.runner.doctor import Check, render
 
 LAB = [Check("memory", True, "20.8 GiB available", "lab"), Check("lab image", True, "ready", "speed")]

@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
 """`vsprof events`: what it prints on a machine that can count, and on one that can't."""
 
-from __future__ import annotations
-
 import json
 import os
 import re

@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
 """An experiment: what the shipped ones expand to, and what is refused before anything starts."""
 
-from __future__ import annotations
-
 import json
 import re
 from pathlib import Path

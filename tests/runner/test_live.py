@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
 """What is seen of a window while it lasts and once it is over, and how it is written."""
 
-from __future__ import annotations
-
 import io
 
 import pytest

@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
 """What a testbed offers of an experiment: the first access that works, the switch that stands in, and what is left out and why."""
 
-from __future__ import annotations
-
 from types import SimpleNamespace
 
 import pytest

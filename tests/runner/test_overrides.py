@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
 """Options of the command line change the experiment, and nothing but what they name."""
 
-from __future__ import annotations
-
 import argparse
 
 import pytest

@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
 """How long what is left will take."""
 
-from __future__ import annotations
-
 from vsprof.runner.pace import Pace
 
 

@@ -4,8 +4,6 @@
 The expected values were computed by hand from the files.
 """
 
-from __future__ import annotations
-
 import json
 import math
 import shutil

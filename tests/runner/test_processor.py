@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
 """The modelled processor as a factor of an experiment, and what else the lab alone has."""
 
-from __future__ import annotations
-
 import pytest
 
 from vsprof.collectors.uarch_model import UarchModel

@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
 """What is shown while runs are done: on a terminal, in a log, and where quiet was asked for."""
 
-from __future__ import annotations
-
 import io
 
 import pytest

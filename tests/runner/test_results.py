@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
 """What is kept of a campaign: complete or as before, never a half; and found again by name."""
 
-from __future__ import annotations
-
 import json
 import os
 import shutil

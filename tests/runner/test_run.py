@@ -4,8 +4,6 @@
 The scripts are really run, on this machine; nothing is sent.
 """
 
-from __future__ import annotations
-
 import contextlib
 import itertools
 import json

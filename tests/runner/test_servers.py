@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
 """What is told of preparing servers: by the real Ansible where a server can't be reached, else from what its output plug-in prints."""
 
-from __future__ import annotations
-
 import json
 
 import pytest

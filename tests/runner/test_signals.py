@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
 """A terminal that is closed, a service manager, nohup: a command ends in order, or goes on, as its user expects."""
 
-from __future__ import annotations
-
 import contextlib
 import os
 import signal

@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
 """A sweep: jobs that each do one run, Snakemake that starts them, and the result that is put together. Runs themselves are made up here."""
 
-from __future__ import annotations
-
 import importlib.util
 import json
 import shutil

@@ -4,8 +4,6 @@
 What the jobs do is a stand-in for `vsprof job`: it takes two seconds, and notes when it began and ended.
 """
 
-from __future__ import annotations
-
 import importlib.util
 import json
 import os

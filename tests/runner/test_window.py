@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
 """The script of a window, run for real by bash: every probe at both ends, stamped, in the same order."""
 
-from __future__ import annotations
-
 import contextlib
 import shlex
 import shutil

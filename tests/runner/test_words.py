@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
 """Commands in messages, as they can be typed where vsprof is installed."""
 
-from __future__ import annotations
-
 import pytest
 
 from vsprof.runner import words

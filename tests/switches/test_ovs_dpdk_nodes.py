@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
 """OVS-DPDK on two NUMA nodes: what it is told, and that its answers are read as it and the kernel really printed them."""
 
-from __future__ import annotations
-
 from pathlib import Path
 from types import SimpleNamespace
 

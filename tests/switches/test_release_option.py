@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
 """The option release: whose programs a switch is started from, and where they can be had."""
 
-from __future__ import annotations
-
 from types import SimpleNamespace
 
 import pytest

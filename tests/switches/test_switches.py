@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
 """Both switches: their port counters as ovs-ofctl really printed them, their ports, and what they are called."""
 
-from __future__ import annotations
-
 from pathlib import Path
 from types import SimpleNamespace
 

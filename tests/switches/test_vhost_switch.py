@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
 """vhost-switch: its command line, what it is told, what its telemetry says."""
 
-from __future__ import annotations
-
 import json
 import subprocess
 import sys

@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
 """Every message: not empty, with the value seen in it, and with the right exit status."""
 
-from __future__ import annotations
-
 import ast
 import importlib
 import inspect

@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
 """Formulas: what they give, what they refuse, and that no text does anything else."""
 
-from __future__ import annotations
-
 import math
 
 import pytest

@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
 """A file that is made anew is whole, or the old one."""
 
-from __future__ import annotations
-
 import hashlib
 
 import pytest

@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
 """Who holds a lock is told; what is no lock is not waited for."""
 
-from __future__ import annotations
-
 import os
 import subprocess
 import sys

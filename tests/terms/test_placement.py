@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
 """Who is where, and which CPU is for what."""
 
-from __future__ import annotations
-
 import json
 
 import pytest

@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
 """Where things are, in a clone and once installed; and a user's own plug-ins, in a folder of their own."""
 
-from __future__ import annotations
-
 import os
 import subprocess
 import sys

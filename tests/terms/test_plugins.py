@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
 """A plug-in exists because its file exists."""
 
-from __future__ import annotations
-
 import sys
 
 import pytest

@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
 """The one table of every number: what goes in comes out, and nothing half-said goes in."""
 
-from __future__ import annotations
-
 import os
 
 import pytest

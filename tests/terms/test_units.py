@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
 """Numbers as people read them."""
 
-from __future__ import annotations
-
 import math
 import re
 

@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
 """Answers of a lab that are kept beside its image."""
 
-from __future__ import annotations
-
 import pytest
 
 from vsprof.terms import errors

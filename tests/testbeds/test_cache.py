@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
 """Artefacts of the cache: whole or not there, damage found, one builder at a time."""
 
-from __future__ import annotations
-
 import os
 import threading
 from pathlib import Path

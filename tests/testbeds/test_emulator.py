@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
 """The lab's parts that need no lab: what it is started with, what it needs, and what tells one image from another."""
 
-from __future__ import annotations
-
 import dataclasses
 import shutil
 import tempfile

@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
 """The shell that keeps a server, with this machine's own bash at the other end: what it does when its runner is silent, or gone."""
 
-from __future__ import annotations
-
 import subprocess
 import time
 from pathlib import Path

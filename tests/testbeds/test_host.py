@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
 """How a host is reached, and how its threads are read."""
 
-from __future__ import annotations
-
 import subprocess
 from pathlib import Path
 from types import SimpleNamespace

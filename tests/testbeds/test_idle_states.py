@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
 """What Linux tells of a host's idle states, and what is made of it."""
 
-from __future__ import annotations
-
 from types import SimpleNamespace
 
 import pytest

@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
 """Which server an inventory means, and how it is reached; read by the real Ansible."""
 
-from __future__ import annotations
-
 from types import SimpleNamespace
 
 import pytest

@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
 """Kernels of other Debian suites: what tells one from another, what is made of a package, which testbed boots which."""
 
-from __future__ import annotations
-
 import subprocess
 from pathlib import Path
 from types import SimpleNamespace

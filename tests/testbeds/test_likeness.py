@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
 """A lab whose kernel mitigates what another machine's does. The texts are those of the machines named."""
 
-from __future__ import annotations
-
 from vsprof.testbeds.emulator import likeness
 from vsprof.testbeds.emulator.machine import Shape
 

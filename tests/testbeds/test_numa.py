@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
 """What a kernel says of hugepages and their nodes, as it printed it of a vhost-user switch with two guests in a lab of two nodes."""
 
-from __future__ import annotations
-
 from pathlib import Path
 from types import SimpleNamespace
 

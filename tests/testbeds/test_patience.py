@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
 """Time-outs of a host whose emulator may have to wait for a CPU."""
 
-from __future__ import annotations
-
 import pytest
 
 from vsprof.testbeds import patience as module

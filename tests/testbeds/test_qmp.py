@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
 """The connection to a monitor that does not answer: late is an error, and Ctrl-C ends it without a word of its own."""
 
-from __future__ import annotations
-
 import socket
 import subprocess
 import sys

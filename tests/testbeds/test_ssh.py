@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
 """What a host sends is unpacked where it was asked for, and nowhere else."""
 
-from __future__ import annotations
-
 import io
 import tarfile
 import time

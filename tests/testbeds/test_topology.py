@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
 """Which CPUs get which duties: a physical core each where there are enough, all on one node; and what is said where there are not."""
 
-from __future__ import annotations
-
 import os
 import subprocess
 

@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
 """How a guest is started, where its threads belong, and what each CPU is for."""
 
-from __future__ import annotations
-
 import contextlib
 from pathlib import Path
 from types import SimpleNamespace

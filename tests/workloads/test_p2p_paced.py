@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
 """The topology p2p_paced: its two wires, whose interrupts go where, and what it refuses."""
 
-from __future__ import annotations
-
 import subprocess
 import sys
 from types import SimpleNamespace

@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
 """Single frames and restarts, computed from what frame-probe really reported (frame-probe.jsonl), and from reports made up around it."""
 
-from __future__ import annotations
-
 import json
 from pathlib import Path
 

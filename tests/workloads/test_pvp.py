@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
 """The topology pvp: which switches and endpoints it takes, and what it tells the switch."""
 
-from __future__ import annotations
-
 from types import SimpleNamespace
 
 import pytest

@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
 """The topology pvp_paced: who sends, what that is told, and what can be sent."""
 
-from __future__ import annotations
-
 from pathlib import Path
 from types import SimpleNamespace
 

@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
 """The topology pvp_wire: which switches it takes, how they get the card, and when the generator sends."""
 
-from __future__ import annotations
-
 from types import SimpleNamespace
 
 import pytest

@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
 """The search for no-drop and partial-drop rates, on paths that are made up: what MLRsearch is told, and what becomes of what it says."""
 
-from __future__ import annotations
-
 import contextlib
 import json
 import random

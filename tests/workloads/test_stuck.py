@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
 """What a guest that does not go on waits for: from the host's words and QEMU's, which need not answer."""
 
-from __future__ import annotations
-
 import base64
 from pathlib import Path
 from types import SimpleNamespace

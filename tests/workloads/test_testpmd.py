@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
 """The frames that testpmd plays, byte by byte; and what DPDK's telemetry counts."""
 
-from __future__ import annotations
-
 import json
 import struct
 from pathlib import Path

@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
 """Each kind of traffic, computed from what its programs really printed (the files beside this one) around made-up windows."""
 
-from __future__ import annotations
-
 import dataclasses
 import itertools
 import json

@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
 """Guests with a DPDK program: how they are started, what their driver says, and what they can send."""
 
-from __future__ import annotations
-
 import re
 from types import SimpleNamespace
 

@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
 """The interface of an endpoint: one end of the traffic."""
 
-from __future__ import annotations
-
 import abc
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -168,11 +166,11 @@ class Endpoint(abc.ABC):
         """Why no given number of frames can be sent from here, or None. In modelled time a search needs that."""
         return messages.no_burst(self.name)
 
-    def can_not_pace(self, to: Endpoint) -> str | None:
+    def can_not_pace(self, to: "Endpoint") -> str | None:
         """Why frames at a fixed pace, each timed, can't be sent from here to ``to``; or None."""
         return messages.not_probed(self.name, to.name)
 
-    def probe(self) -> Probe:
+    def probe(self) -> "Probe":
         """What sends such frames. Asked only of an endpoint that can."""
         raise NotImplementedError
 

@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
 """A container: a network namespace of the host with one end of a veth pair, and the host kernel's network stack."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from typing import ClassVar
 

@@ -4,8 +4,6 @@
 It is no part of what is measured, and has a CPU of its own, of which nothing is counted.
 """
 
-from __future__ import annotations
-
 from vsprof.terms.placement import Thread
 from vsprof.testbeds import dpdk_telemetry, wire
 from vsprof.testbeds.base import Process, Testbed

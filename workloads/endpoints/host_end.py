@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
 """The host's own network stack, and commands that run on the host."""
 
-from __future__ import annotations
-
 import shlex
 
 from vsprof.switches.base import Port

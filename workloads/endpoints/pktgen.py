@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
 """A flood sent by the kernel's packet generator (pktgen) of an endpoint."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Mapping
 

@@ -4,8 +4,6 @@
 It is told what to do over its control socket, one command a line; what it reports is described in dataplane/probe/README.md.
 """
 
-from __future__ import annotations
-
 import abc
 import os
 import shlex

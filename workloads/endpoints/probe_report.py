@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
 """What frame-probe reports (dataplane/probe/README.md has its fields), and what lies between two reports. Seconds, and frames."""
 
-from __future__ import annotations
-
 from collections import Counter
 
 from pydantic import BaseModel, ConfigDict, Field
@@ -22,7 +20,7 @@ class Latency(_Part):
     sum_s: float
     buckets: Buckets
 
-    def since(self, before: Latency) -> Latency:
+    def since(self, before: "Latency") -> "Latency":
         """What was added after ``before``. Raises ``ValueError`` if that is less than nothing."""
         gained = Counter({(low, high): count for low, high, count in self.buckets})
         gained.subtract({(low, high): count for low, high, count in before.buckets})

@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
 """What a virtual machine that does not go on waits for, in a line: for the error that ends the wait."""
 
-from __future__ import annotations
-
 import base64
 import contextlib
 import re

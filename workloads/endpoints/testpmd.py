@@ -5,8 +5,6 @@ The frames come from a file (net_pcap, read once into memory), so that a flood i
 and is sent by the loop of testpmd that is known from everywhere.
 """
 
-from __future__ import annotations
-
 import shlex
 import struct
 import time

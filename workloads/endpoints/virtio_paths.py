@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
 """The ways of DPDK's virtio driver through its rings, whoever offers these: a switch to virtio-user, or QEMU's device to a guest."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Mapping
 from dataclasses import dataclass

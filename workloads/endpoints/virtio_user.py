@@ -7,8 +7,6 @@ or for a flood at a given rate, which frame-probe sends. The switch finds its po
 restarted.
 """
 
-from __future__ import annotations
-
 import json
 import time
 from collections.abc import Mapping, Sequence
@@ -43,7 +41,7 @@ class VirtioUser(Endpoint):
     interface = "virtio-user"
     options: ClassVar[Mapping[str, tuple[str, ...]]] = {"path": tuple(PATHS)}
 
-    def __init__(self, pair: Ends, port: Port, number: int) -> None:
+    def __init__(self, pair: "Ends", port: Port, number: int) -> None:
         self.name = f"container{number}"
         self.address = f"10.77.0.{number}"
         self.mac = f"52:54:00:76:67:{number:02x}"

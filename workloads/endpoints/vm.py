@@ -4,8 +4,6 @@
 It boots without an interface, and stands still then: a testbed may keep it so for other runs. ``plug`` lets it go on, with its interface.
 """
 
-from __future__ import annotations
-
 import base64
 import contextlib
 import hashlib

@@ -5,8 +5,6 @@ It has two CPUs: the program polls on one of its own; on the other, of which not
 agent, and the program's main thread. The interfaces are taken from the kernel's driver and given to uio_pci_generic, which needs no IOMMU.
 """
 
-from __future__ import annotations
-
 import shlex
 from collections.abc import Mapping, Sequence
 from typing import Any, ClassVar

@@ -4,8 +4,6 @@
 The machine is both ends of the path. Its frames are the only traffic: single ones at a fixed pace, and floods at a given rate.
 """
 
-from __future__ import annotations
-
 import shlex
 from collections.abc import Sequence
 from typing import Any

@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
 """DPDK's testpmd in a virtual machine: it floods, swallows what it gets, or sends it back."""
 
-from __future__ import annotations
-
 import re
 import shlex
 import time

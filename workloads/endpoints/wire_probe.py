@@ -5,8 +5,6 @@ what comes back.
 It is no part of what is measured, and has a CPU of its own, of which nothing is counted.
 """
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from dataclasses import replace
 

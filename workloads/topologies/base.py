@@ -4,8 +4,6 @@
 To add one, write one file here that defines a subclass and names it in ``TOPOLOGY``.
 """
 
-from __future__ import annotations
-
 import abc
 import contextlib
 import re

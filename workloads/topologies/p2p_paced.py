@@ -6,8 +6,6 @@ how its cards' interrupts wake it where it sleeps. Which CPU takes these, how of
 options here.
 """
 
-from __future__ import annotations
-
 from collections.abc import Mapping, Sequence
 from typing import ClassVar
 

@@ -6,8 +6,6 @@ and swallows what is sent. It costs next to nothing, and never ends: what is mea
 network card, and always at saturation.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable, Mapping, Sequence
 from typing import ClassVar
 

@@ -6,8 +6,6 @@ So a path has an offered rate, a no-drop rate and latencies. How much goes throu
 faster than it is told.
 """
 
-from __future__ import annotations
-
 from vsprof.workloads.endpoints.wire_probe import WireProbe
 from vsprof.workloads.topologies.pvp_wire import PvpWire
 

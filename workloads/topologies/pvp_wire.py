@@ -6,8 +6,6 @@ At the wire's other end is a generator with a CPU of its own, of which nothing i
 is in the other's memory at once, so neither a rate of the wire limits it nor does DMA touch the modelled caches (docs/limitations.md).
 """
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 
 from vsprof.terms.schema import FCS_BYTES

@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
 """One endpoint sending to its host, through the switch's local port into the host's network stack."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 
 from vsprof.workloads.endpoints.host_end import HostEnd

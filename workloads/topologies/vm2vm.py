@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
 """Two endpoints on one host, the first sending to the second through the switch: virtual machines, or containers, as the access asks."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 
 from vsprof.workloads.topologies.base import Topology

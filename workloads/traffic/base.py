@@ -23,13 +23,11 @@ Life cycle, in the order the runner uses it::
 To add one, write one file here that defines a subclass and names it in ``TRAFFIC``.
 """
 
-from __future__ import annotations
-
 import abc
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import AbstractContextManager
 from dataclasses import asdict, dataclass
-from typing import Any, ClassVar, Protocol
+from typing import Any, ClassVar, Protocol, Self
 
 from pydantic import BaseModel, ConfigDict, Field
 
@@ -68,7 +66,7 @@ class Sample:
         return asdict(self)
 
     @classmethod
-    def from_json(cls, data: Mapping[str, Any]) -> Sample:
+    def from_json(cls, data: Mapping[str, Any]) -> Self:
         return cls(Counters(**data["sender"]), Counters(**data["receiver"]))
 
 

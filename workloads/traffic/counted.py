@@ -4,8 +4,6 @@
 Every hop is counted from before its first frame to after its last one has drained. The difference of two hops is the loss between them.
 """
 
-from __future__ import annotations
-
 import json
 import time
 from collections.abc import Mapping

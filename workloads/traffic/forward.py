@@ -5,8 +5,6 @@
 in there, ``packet_rate_to_endpoint`` what of it reached the endpoint, ``packet_rate_from_endpoint`` what that sent back.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Mapping, Sequence
 
 from pydantic import field_validator

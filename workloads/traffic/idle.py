@@ -4,8 +4,6 @@
 The endpoints are up and reach each other. What their windows still count of frames is the endpoints' own (ARP, say).
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Mapping, Sequence
 
 from pydantic import field_validator

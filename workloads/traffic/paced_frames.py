@@ -7,8 +7,6 @@ or not the one before it arrived, so a stall delays none and hides none (no coor
 Frames that frame-probe found right after it had been away from its own CPU are counted (``packets_disturbed``) and not timed.
 """
 
-from __future__ import annotations
-
 import time
 from collections.abc import Iterable, Mapping, Sequence
 

@@ -4,8 +4,6 @@
 ping sends on time whether or not an answer came, so a stall delays no request and hides none (no coordinated omission).
 """
 
-from __future__ import annotations
-
 import re
 from collections.abc import Iterable, Mapping, Sequence
 

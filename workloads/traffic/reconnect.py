@@ -6,8 +6,6 @@ that it had, and gets ``patience_s`` from when it runs again. That nothing arriv
 own: any other of the same run goes through whatever came back.
 """
 
-from __future__ import annotations
-
 import time
 from collections.abc import Iterable, Mapping, Sequence
 

@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
 """One TCP stream (or several) as fast as it goes: iperf3, its JSON kept whole."""
 
-from __future__ import annotations
-
 import contextlib
 import json
 from collections.abc import Iterable, Mapping, Sequence

@@ -5,8 +5,6 @@ In modelled time a trial is a burst: the sender is told beforehand how many fram
 come and gone. Then every hop is read, while nothing flows, so that a frame lost is a frame counted, and reading costs none.
 """
 
-from __future__ import annotations
-
 import contextlib
 import math
 import time

@@ -8,10 +8,9 @@ Every hop is counted over the whole flood, see ``workloads.traffic.counted``. Wh
 is counted ends before them, and a second one is sent.
 """
 
-from __future__ import annotations
-
 import contextlib
 from collections.abc import Iterable, Mapping, Sequence
+from typing import Self
 
 from pydantic import Field, model_validator
 
@@ -38,7 +37,7 @@ class FloodOptions(Options):
     search: Settings | None = None
 
     @model_validator(mode="after")
-    def _fits_load(self) -> FloodOptions:
+    def _fits_load(self) -> Self:
         if self.load not in LOADS:
             raise ValueError(f"load {self.load!r}: use one of {', '.join(LOADS)}")
         if (self.load == "equal") != (self.rate_pps is not None):

@@ -6,8 +6,6 @@
 end ``{"summary": {host: {"changed", "failed", "unreachable", …}}}``.
 """
 
-from __future__ import annotations
-
 import json
 from typing import Any
 

@@ -5,8 +5,6 @@ ansible-core has no chroot connection (the one of community.general comes with 5
 adds ``chroot`` to ansible-core's own local connection. ``ansible_host`` is the tree's path.
 """
 
-from __future__ import annotations
-
 import shlex
 import shutil
 from pathlib import Path

@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
 """Reading the catalogue: a user's own files over the shipped ones, and what is said of a file that is wrong."""
 
-from __future__ import annotations
-
 import json
 from pathlib import Path
 from typing import Any

@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
 """Vendors' lists become files of the user's own that load at once, and nothing that can't be counted is among them."""
 
-from __future__ import annotations
-
 import json
 import shutil
 from pathlib import Path

@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
 """docs/adding-a-pmu-event.md does what it says: its entries load, give the number that it gives, and fail with its words."""
 
-from __future__ import annotations
-
 import json
 import re
 from pathlib import Path

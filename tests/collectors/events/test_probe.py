@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
 """Reading what perf printed, and what is concluded from it: on output of perf 6.1 and 6.12, and on the forms of perf-stat(1)."""
 
-from __future__ import annotations
-
 import contextlib
 import json
 import time

@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
 """Which processor it is, and which folder has its events."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import pytest

@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
 """Every shipped file of the catalogue: names, codes, formulas, units, sources; and that no processor lacks a metric without a word."""
 
-from __future__ import annotations
-
 import json
 import re
 from pathlib import Path

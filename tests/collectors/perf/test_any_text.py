@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
 """Whatever perf script prints, the parsers give numbers or a ValueError, and count no sample or switch twice."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import pytest

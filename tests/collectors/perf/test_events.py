@@ -2,8 +2,6 @@
 """The option ``events`` of perf_record. The text is perf 6.1's own of the kernel's events, on a machine without a PMU; what a PMU adds is
 asked of a stand-in for perf, which knows the answers that perf is documented to give."""
 
-from __future__ import annotations
-
 import dataclasses
 import os
 from pathlib import Path

@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
 """Both collectors on this very machine, where it has perf and lets this user record all CPUs."""
 
-from __future__ import annotations
-
 import subprocess
 
 import pytest

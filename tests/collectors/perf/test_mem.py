@@ -2,8 +2,6 @@
 """Loads and stores. The text is perf 6.1's of page faults with their addresses, on a machine without a PMU: what a PMU would have put in the
 place of `N/A` (event, data_src and its words, weight, physical address) was written by hand after perf_event_open(2) and perf-c2c(1)."""
 
-from __future__ import annotations
-
 import json
 from pathlib import Path
 

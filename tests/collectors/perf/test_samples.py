@@ -4,8 +4,6 @@
 Both ran on one machine without a PMU, with callers found by the frame pointer (fp) and out of copied stacks (dwarf).
 """
 
-from __future__ import annotations
-
 import json
 from pathlib import Path
 

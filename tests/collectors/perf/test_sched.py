@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
 """The scheduler's story, on what perf 6.1 (Debian 12) and 6.12 (Debian 13) printed, and on short made-up ones whose end is known."""
 
-from __future__ import annotations
-
 import json
 import re
 from pathlib import Path

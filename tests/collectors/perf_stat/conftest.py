@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
 """This machine as a testbed; and the same with a stand-in for perf that has a PMU."""
 
-from __future__ import annotations
-
 import dataclasses
 import json
 import os

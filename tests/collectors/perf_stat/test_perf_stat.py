@@ -5,8 +5,6 @@ On this machine's own perf: with the kernel's events, which need no PMU. With a 
 part shows what the collector makes of a PMU's answers, not what a PMU answers.
 """
 
-from __future__ import annotations
-
 import dataclasses
 import json
 import os

@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
 """The tiny programs: they run, and the one of so many instructions has so many, by single-stepping it."""
 
-from __future__ import annotations
-
 import ctypes
 import os
 import platform

@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
 """From a stand-in for a PMU to a metric with its interval: what the collector writes is what analysis reads."""
 
-from __future__ import annotations
-
 import json
 
 import pytest

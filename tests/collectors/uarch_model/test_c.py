@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
 """The processor model's own tests, in C: each test_*.c here is compiled with the sanitizers and the model's sources, and run."""
 
-from __future__ import annotations
-
 import json
 import re
 import shutil

@@ -4,8 +4,6 @@
 The host and the plug-in's socket are made up; what a window says is a real one (captured/).
 """
 
-from __future__ import annotations
-
 import contextlib
 import itertools
 import json

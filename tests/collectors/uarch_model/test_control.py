@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
 """The control socket's other side: a real Unix socket, served by a thread of the test."""
 
-from __future__ import annotations
-
 import contextlib
 import socket
 import tempfile

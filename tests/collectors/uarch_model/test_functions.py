@@ -4,8 +4,6 @@
 The expected values were taken out of the file by hand.
 """
 
-from __future__ import annotations
-
 import copy
 import json
 import math

@@ -5,8 +5,6 @@ the threads that ran most).
 The expected values were taken out of the file by hand.
 """
 
-from __future__ import annotations
-
 import copy
 import json
 import math

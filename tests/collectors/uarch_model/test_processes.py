@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
 """What code processes have mapped, and whose threads are: from what a host prints."""
 
-from __future__ import annotations
-
 import os
 import subprocess
 from pathlib import Path

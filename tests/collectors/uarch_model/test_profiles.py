@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
 """CPU profiles: what the shipped ones say, what is refused in one line, and that the plug-in takes what they give."""
 
-from __future__ import annotations
-
 import copy
 import json
 import re

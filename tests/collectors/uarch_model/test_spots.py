@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
 """The hot spots of a core in columns, against what a loop over them gives."""
 
-from __future__ import annotations
-
 from collections import defaultdict
 
 import numpy as np

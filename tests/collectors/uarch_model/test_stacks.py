@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
 """From the plug-in's return addresses to folded stacks."""
 
-from __future__ import annotations
-
 import contextlib
 import copy
 import json

@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
 """From addresses to functions: the kernel's list, the maps of processes, and real programs, one of them compiled and stripped here."""
 
-from __future__ import annotations
-
 import ctypes
 import os
 import shutil

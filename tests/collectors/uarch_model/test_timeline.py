@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
 """What happened when: from what the plug-in wrote in a real window to spans."""
 
-from __future__ import annotations
-
 import copy
 import json
 import math

@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
 """The stages of a wake-up, of made-up events and of those of a real window."""
 
-from __future__ import annotations
-
 import json
 import math
 from pathlib import Path

@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
 """What frame-probe counts with, in C and without DPDK: compiled with the sanitizers, and run."""
 
-from __future__ import annotations
-
 import shutil
 import subprocess
 from pathlib import Path
