@@ -158,7 +158,7 @@ struct core {
 	uint64_t fill_queue; /* how many cycles those under way took then */
 	uint64_t last_long;  /* `retired` at the last long miss: those near it are in its shadow */
 	uint64_t last_near;  /* the same of loads that the LLC or another core of the node served */
-	uint64_t spare_from, spare_flow; /* `retired` and `flow` where what hid the last near load ended */
+	uint64_t spare_from, spare_flow; /* `retired` and `flow` at the last load that L2 or the LLC served */
 	uint64_t last_value; /* what the last load got that missed L1 or the first-level TLB: an address near it depends on it */
 	uint64_t value_at, value_chained; /* `flow` and `chained` then */
 	bool value_known;

@@ -164,7 +164,10 @@ static void branch(struct core *core, const struct block *from, uint64_t to)
 	mispredicted(core, kind == BRANCH_RETURN ? core->profile->l1d_latency : 0);
 }
 
-/* The time in which a front end goes on: all but what it itself is waited for, in CHAIN_PARTs. */
+/*
+ * What instructions, their chains and waiting for lines of data took, in CHAIN_PARTs. A front end goes on meanwhile. It does so in page
+ * walks, string instructions and changes of mode, too, which are left out: after them it would be ahead by more than a few branches take.
+ */
 static uint64_t elapsed(const struct core *core)
 {
 	return core->flow + core->chained + core->waited * CHAIN_PART;

@@ -46,8 +46,10 @@ static uint64_t near_exposed(struct core *core, enum served served, uint64_t ext
 }
 
 /*
- * By how many cycles the instructions since the last such load, those in the reorder buffer at most, came later than the core's width
- * lets them through: where the front end or a chain holds them up, the core waits anyway, and a load that is under way then costs nothing.
+ * By how many cycles the instructions since the last such load (of more than fit into the reorder buffer, a part) took longer than the
+ * core's width lets them through: dense lines, slow instructions, the part of a block's chain that shows. In a loop as much comes behind
+ * each load, and hides it; a load that stands alone is hidden too well. A fused pair counts as two here, so the time is somewhat too
+ * short. What chains of loops and the front end's branches add is not counted.
  */
 static uint64_t spare(struct core *core)
 {

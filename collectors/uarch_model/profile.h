@@ -33,7 +33,7 @@ enum llc_policy { LLC_INCLUSIVE, LLC_NON_INCLUSIVE, LLC_VICTIM };
 	X(core_line_ops, "core.line_ops")           /* of a line of code: delivered at once; 0: as many as there are */              \
 	X(core_line_cycles, "core.line_cycles")     /* for each further group of so many */                                          \
 	X(core_call_cycles, "core.call_cycles")     /* a call or a return takes so long in the front end */                          \
-	X(core_taken_permille, "core.taken_permille") /* and another taken branch, of a cycle */                                     \
+	X(core_taken_permille, "core.taken_permille") /* and another taken branch or a further line, of a cycle */                                     \
 	X(core_chain_permille, "core.chain_permille") /* of what a block's chain takes longer than its flow, the part not hidden, fitted */ \
 	X(core_exposed_l2_permille, "core.exposed_l2_permille")   /* of an L2 hit's extra latency, the part not hidden, fitted */    \
 	X(core_overlap_permille, "core.overlap_permille")         /* of a long miss in another's shadow, the part paid, fitted */    \

@@ -6,8 +6,7 @@ against those of a machine that has them, the lab's kernel must have them, too. 
 thunks, page tables of the kernel's own, and a VERW at each exit. What a processor does by itself (IBRS) or by microcode is not modelled.
 
 By itself the lab has CPUs without a tick (nohz_full), for which the kernel accounts for time at each entry and exit, and no groups of
-processes by session (autogroup), through each of which a thread's switch goes. Where another machine's kernel is otherwise, the lab's is,
-too.
+processes by session (autogroup), which make a thread's switch longer. Where another machine's kernel differs, the lab's follows it.
 """
 
 import hashlib

@@ -72,9 +72,9 @@ struct naive_core {
 	enum mode mode;
 	const struct block *previous, *device_block;
 	uint64_t transferred_at, retired, flow, last_long, last_value, value_at, value_chained, chained,
-		walks_failed; /* chained: in 64ths of a cycle */
-	uint64_t last_near, pieces, /* taken conditional branches and lines within blocks since the last transfer */
-		front;              /* the front end's lead then, in 64ths of a cycle */
+		walks_failed;            /* chained: in 64ths of a cycle */
+	uint64_t last_near, pieces,      /* taken conditional branches and lines within blocks since the last transfer */
+		front;                   /* the front end's lead then, in 64ths of a cycle */
 	uint64_t last_close, close_flow; /* retired and flow at the last miss that something near served */
 	bool long_seen, near_seen, value_known;
 	struct counters counters[MODE_COUNT];

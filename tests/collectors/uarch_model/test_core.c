@@ -202,6 +202,32 @@ static void slow_instructions_hide_near_misses(void)
 	machine_free(machine);
 }
 
+/* So is what L2 serves; but not a load that waits for the value of the one before. */
+static void slow_instructions_hide_hits_of_l2_but_no_chain(void)
+{
+	struct profile profile = profile_without_walks();
+
+	profile.l1d_sets = profile.l1d_ways = 1;
+	struct machine *machine = machine_new(&profile, 1);
+	struct core *core = machine->core[0];
+	const uint64_t stalls[] = {5, 2, 0};
+	load(core, 0x10000);
+	load(core, 0x11000);
+	for (uint64_t i = 0; i < 3; i++) {
+		uint64_t before = core->now->stall_l2;
+		core->retired += 40;
+		core->flow += (10 + 3 * i) * CHAIN_PART;
+		load(core, 0x10000 + 0x1000 * (i % 2));
+		EQUAL(core->now->stall_l2 - before, stalls[i]);
+	}
+	uint64_t before = core->now->stall_l2;
+	core->flow += 6 * CHAIN_PART;
+	core_loaded(core, 0x11000);
+	load(core, 0x11000);
+	EQUAL(core->now->stall_l2 - before, 14);
+	machine_free(machine);
+}
+
 /* Twice 10 instructions, at 2 a cycle, run while the value is on its way; after 10 times 40 it has long been there. */
 static void what_runs_before_a_loaded_address_is_used_is_hidden_by_its_latency(void)
 {
@@ -1458,6 +1484,7 @@ int main(void)
 	long_misses_overlap_unless_one_needs_the_other();
 	near_misses_overlap();
 	slow_instructions_hide_near_misses();
+	slow_instructions_hide_hits_of_l2_but_no_chain();
 	what_runs_before_a_loaded_address_is_used_is_hidden_by_its_latency();
 	what_l1_drops_goes_to_l2_and_what_l2_drops_to_the_llc();
 	prefetchers();
