@@ -145,8 +145,8 @@ static void long_misses_overlap_unless_one_needs_the_other(void)
 	machine_free(machine);
 }
 
-/* The same in what the LLC serves, within a third of the reorder buffer; what L2 serves neither casts a shadow nor stands in one. */
-static void near_misses_overlap(void)
+/* One whose LLC has the first line of eight pages from 0x10000 on, which nothing nearer has. */
+static struct machine *machine_with_lines_in_the_llc(void)
 {
 	struct profile profile = profile_without_walks();
 
@@ -154,13 +154,21 @@ static void near_misses_overlap(void)
 	struct machine *machine = machine_new(&profile, 1);
 	struct core *core = machine->core[0];
 	core->spin_ticks = 0;
-	const struct {
-		uint64_t after, cycles;
-	} cases[] = {{1000, 25}, {32, 6}, {0, 6}, {33, 25}, {32, 6}, {1, 25}};
 	for (int i = 0; i < 8; i++)
 		load(core, 0x10000 + 0x1000 * (uint64_t)i);
 	for (int i = 0; i < 8; i++)
 		core_snooped(core, (0x10000 + 0x1000 * (uint64_t)i) >> 6, true);
+	return machine;
+}
+
+/* The same in what the LLC serves, within a third of the reorder buffer; what L2 serves neither casts a shadow nor stands in one. */
+static void near_misses_overlap(void)
+{
+	struct machine *machine = machine_with_lines_in_the_llc();
+	struct core *core = machine->core[0];
+	const struct {
+		uint64_t after, cycles;
+	} cases[] = {{1000, 25}, {32, 6}, {0, 6}, {33, 25}, {32, 6}, {1, 25}};
 	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
 		uint64_t before = core->now->stall_llc;
 		core->retired += cases[i].after;
@@ -173,12 +181,8 @@ static void near_misses_overlap(void)
 /* What something near serves is hidden where the instructions before it came later than four in a cycle. */
 static void slow_instructions_hide_near_misses(void)
 {
-	struct profile profile = profile_without_walks();
-
-	profile.l2_sets = profile.l2_ways = 1;
-	struct machine *machine = machine_new(&profile, 1);
+	struct machine *machine = machine_with_lines_in_the_llc();
 	struct core *core = machine->core[0];
-	core->spin_ticks = 0;
 	const struct {
 		uint64_t instructions, cycles, stall;
 	} cases[] = {
@@ -188,10 +192,6 @@ static void slow_instructions_hide_near_misses(void)
 		{400, 140, 15}, /* a quarter of the 400 fits into the reorder buffer, and so a quarter of 40 cycles counts */
 		{80, 20, 25},   /* what is left of it is gone */
 	};
-	for (int i = 0; i < 8; i++)
-		load(core, 0x10000 + 0x1000 * (uint64_t)i);
-	for (int i = 0; i < 8; i++)
-		core_snooped(core, (0x10000 + 0x1000 * (uint64_t)i) >> 6, true);
 	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
 		uint64_t before = core->now->stall_llc;
 		core->retired += cases[i].instructions;
