@@ -165,8 +165,8 @@ static void branch(struct core *core, const struct block *from, uint64_t to)
 }
 
 /*
- * What instructions, their chains and waiting for lines of data took, in CHAIN_PARTs. A front end goes on meanwhile. It does so in page
- * walks, string instructions and changes of mode, too, which are left out: after them it would be ahead by more than a few branches take.
+ * What instructions, their chains and waiting for lines of data took, in CHAIN_PARTs: a front end goes on meanwhile. It does so in page
+ * walks, string instructions and changes of mode, too. These are left out, so branches just behind them are charged somewhat too much.
  */
 static uint64_t elapsed(const struct core *core)
 {
