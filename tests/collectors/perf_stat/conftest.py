@@ -6,14 +6,15 @@ import json
 import os
 import shutil
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
 
+from vsprof.collectors import perf_stat
 from vsprof.collectors.base import Recorded
 from vsprof.collectors.events.processor import Processor
-from vsprof.collectors.perf_stat import PerfStat, perf
+from vsprof.collectors.perf_stat import PerfStat, perf, preflight
 from vsprof.runner import window
 from vsprof.runner.window import Probe
 from vsprof.terms import places
@@ -23,6 +24,15 @@ from vsprof.terms.schema import Number
 os.environ[places.EVENTS_NAMED] = os.devnull
 ZEN4 = Processor("AuthenticAMD-25-11-1", "a Zen 4")
 PLACEMENT = Placement([], {0: "host-other", 1: "switch"})
+
+
+@pytest.fixture(autouse=True)
+def folders_of_its_own(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
+    """A campaign is alone on its machine; tests of several files run at once, and would take away each other's files."""
+    for module in (perf_stat, preflight):
+        monkeypatch.setattr(module, "FOLDER", f"{module.FOLDER}-of-test-{os.getpid()}")
+    yield
+    shutil.rmtree(perf_stat.FOLDER, ignore_errors=True)
 
 
 @pytest.fixture
