@@ -15,6 +15,8 @@ from pathlib import Path
 from xml.etree import ElementTree
 
 SLOWEST = 10
+MOST_REASON = 400
+"""Characters of why a test failed: its log may not be at hand."""
 LINE = re.compile(r"^=+ (.* in [0-9.]+s.*?) =+$", re.MULTILINE)
 """The last line of a pytest run."""
 OUTCOMES = ("failed", "passed", "skipped", "xfailed", "error")
@@ -43,12 +45,18 @@ def read(folder: Path, name: str) -> Group:
         return group
     for case in ElementTree.parse(results).iter("testcase"):
         test = f"{case.get('classname', '').replace('.', '/')}.py::{case.get('name')}"
-        found = [_outcome(part) for part in case if part.tag in BY_ELEMENT] or ["passed"]
+        parts = [part for part in case if part.tag in BY_ELEMENT]
+        found = [_outcome(part) for part in parts]
         # A test may pass, and its fixture fail when it is taken down.
-        group.outcomes.update(found)
+        group.outcomes.update(found or ["passed"])
         group.seconds[test] = group.seconds.get(test, 0.0) + float(case.get("time", 0))
-        group.broken += [f"{what.upper()} {test}" for what in found if what in ("failed", "error")]
+        broken = [(what, part) for what, part in zip(found, parts, strict=True) if what in ("failed", "error")]
+        group.broken += [f"{what.upper()} {test} - {_reason(part)}" for what, part in broken]
     return group
+
+
+def _reason(part: ElementTree.Element) -> str:
+    return " ".join(part.get("message", "").split())[:MOST_REASON]
 
 
 def _outcome(part: ElementTree.Element) -> str:
