@@ -40,15 +40,18 @@ struct block {
 	uint16_t instructions;
 	uint8_t kind; /* enum branch_kind of the last instruction */
 	bool user;
-	uint8_t atomics, pauses, ports; /* how many of the instructions; ports: IN, OUT */
-	uint8_t resolve;                /* of a conditional branch: cycles beyond `flow` until its condition is known */
-	uint16_t flow;                  /* CHAIN_PARTs that it takes if nothing misses, see pace.h */
-	uint16_t chain;                 /* of a loop in one block: cycles by which its chain takes longer each time, in CHAIN_PARTs */
-	bool fused;                     /* the last two instructions are one to the core: a comparison or the like, and a branch */
-	uint8_t way; /* user, and SPECIAL_WAY if there are atomics, pauses or ports: what core_block must look at, in one byte */
+	uint8_t atomics, pauses : 4, ports : 4; /* how many of the instructions; ports: IN, OUT */
+	uint8_t spare;   /* SPARE_PARTs of `flow` in which the core could have begun more: behind dense lines, and in the chain's part */
+	uint8_t resolve; /* of a conditional branch: cycles beyond `flow` until its condition is known */
+	uint16_t flow;   /* CHAIN_PARTs that it takes if nothing misses, see pace.h */
+	uint16_t chain;  /* of a loop in one block: cycles by which its chain takes longer each time, in CHAIN_PARTs */
+	bool fused;      /* the last two instructions are one to the core: a comparison or the like, and a branch */
+	uint8_t way;     /* user, and SPECIAL_WAY if there are atomics, pauses or ports: what core_block must look at, in one byte */
 };
 
 #define CHAIN_PART 64
+#define SPARE_PART 16     /* of a cycle */
+#define MOST_OF_A_KIND 15 /* of pauses and of ports that are counted in a block */
 
 /*
  * QEMU keeps one translation of a piece of code for all processes that have it mapped, wherever they have it: a library's block
@@ -111,12 +114,20 @@ struct l1_stream {
 	uint8_t confidence;
 };
 
+/* A load whose cost is charged with the next one's: instructions behind it may hide it. */
+struct near {
+	uint64_t *stall;         /* NULL: there is none */
+	uint64_t cycles;         /* what it costs if nothing hides it */
+	uint64_t retired, spare; /* the core's then */
+};
+
 struct core {
 	/* What each access reads comes first. */
 	struct counters *now;         /* those of the present mode */
 	uint64_t space_tag;           /* address space, in the upper bits of a filter's line */
 	uint64_t retired;             /* instructions in all */
 	uint64_t flow;                /* what they take if nothing misses, in CHAIN_PARTs */
+	uint64_t spare;               /* the part of `flow` in which more could have begun, in SPARE_PARTs */
 	uint64_t pieces;              /* of code that the front end went on to: taken conditional branches, and lines within blocks */
 	uint64_t tick;                /* the time by which lines and pages age */
 	uint64_t code_line;           /* the line last fetched, as in a filter */
@@ -158,7 +169,7 @@ struct core {
 	uint64_t fill_queue; /* how many cycles those under way took then */
 	uint64_t last_long;  /* `retired` at the last long miss: those near it are in its shadow */
 	uint64_t last_near;  /* the same of loads that the LLC or another core of the node served */
-	uint64_t spare_from, spare_flow; /* `retired` and `flow` at the last load that L2 or the LLC served */
+	struct near near;    /* the last load that L2 or the LLC served, until what came behind it is known */
 	uint64_t last_value; /* what the last load got that missed L1 or the first-level TLB: an address near it depends on it */
 	uint64_t value_at, value_chained; /* `flow` and `chained` then */
 	bool value_known;
@@ -204,6 +215,8 @@ void core_forget_blocks(struct core *core);
 /* Returns true if a load missed L1D or the first-level TLB: then tell the value with core_loaded, if it can be known. */
 SELDOM bool core_access_slow(struct core *core, uint64_t address, bool store);
 void core_loaded(struct core *core, uint64_t value);
+/* Charge the last load that L2 or the LLC served, as otherwise the next one does that misses L1D: nothing more is to hide it. */
+void core_settle(struct core *core);
 /* Parts of core_block, up to its end. */
 SELDOM void core_block_slow(struct core *core, const struct block *block);
 SELDOM void core_branch_slow(struct core *core, const struct block *block);
@@ -294,6 +307,7 @@ static ALWAYS_INLINE void core_run_as(struct core *core, const struct block *blo
 	core->now->instructions += block->instructions;
 	core->now->l1i_fetches += last - first + 1;
 	core->retired += block->instructions;
+	core->spare += block->spare;
 	core->pieces += last - first;
 	uint64_t flow = core->flow + block->flow;
 	core->now->flow_cycles += flow / CHAIN_PART - core->flow / CHAIN_PART;

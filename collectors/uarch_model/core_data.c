@@ -46,27 +46,19 @@ static uint64_t near_exposed(struct core *core, enum served served, uint64_t ext
 }
 
 /*
- * By how many cycles the instructions since the last such load (of more than fit into the reorder buffer, a part) took longer than the
- * core's width lets them through: dense lines, slow instructions, the part of a block's chain that shows. In a loop as much comes behind
- * each load, and hides it; a load that stands alone is hidden too well. A fused pair counts as two here, so the time is somewhat too
- * short. What chains of loops and the front end's branches add is not counted.
+ * Where what came behind the last such load could not fill the core (of more than fit into the reorder buffer, a part), its wait is hidden
+ * for so long.
  */
-static uint64_t spare(struct core *core)
+void core_settle(struct core *core)
 {
-	const struct profile *p = core->profile;
-	uint64_t instructions = core->retired - core->spare_from, flow = core->flow - core->spare_flow;
-	uint64_t width = instructions * CHAIN_PART / p->core_width, spare = flow > width ? flow - width : 0;
+	struct near *near = &core->near;
 
-	core->spare_from = core->retired;
-	core->spare_flow = core->flow;
-	return (instructions > p->core_rob ? spare * p->core_rob / instructions : spare) / CHAIN_PART;
-}
-
-static uint64_t charge_near(struct core *core, enum served served, uint64_t extra)
-{
-	uint64_t cycles = near_exposed(core, served, extra), hidden = spare(core);
-
-	return cycles > hidden ? cycles - hidden : 0;
+	if (!near->stall)
+		return;
+	uint64_t rob = core->profile->core_rob, behind = core->retired - near->retired, spare = core->spare - near->spare;
+	uint64_t hidden = (behind > rob ? spare * rob / behind : spare) / SPARE_PART;
+	core_wait(core, near->stall, near->cycles > hidden ? near->cycles - hidden : 0);
+	near->stall = NULL;
 }
 
 static void charge_load(struct core *core, enum served served, bool depends, bool awaited)
@@ -75,9 +67,10 @@ static void charge_load(struct core *core, enum served served, bool depends, boo
 	uint64_t latency = served_latency(p, served), extra = latency - p->l1d_latency, waited = 0, cycles = extra;
 	bool beyond = served >= SERVED_REMOTE_CACHE, shadowed = core->retired - core->last_long < p->core_rob;
 
+	core_settle(core);
 	/* One long miss fills the reorder buffer, and others are served in its shadow. */
 	if (!beyond && !awaited)
-		cycles = charge_near(core, served, extra);
+		cycles = near_exposed(core, served, extra);
 	else if (shadowed && !awaited)
 		cycles = extra * p->core_overlap_permille / 1000;
 	/*
@@ -90,9 +83,10 @@ static void charge_load(struct core *core, enum served served, bool depends, boo
 	}
 	if (beyond && (!shadowed || waited > cycles))
 		core->last_long = core->retired;
-	if (waited > cycles)
-		cycles = waited;
-	core_wait(core, stall_of(core, served), cycles);
+	if (beyond || awaited || waited > cycles)
+		core_wait(core, stall_of(core, served), waited > cycles ? waited : cycles);
+	else
+		core->near = (struct near){stall_of(core, served), cycles, core->retired, core->spare};
 }
 
 /*

@@ -58,20 +58,31 @@ static uint16_t parts(uint64_t parts)
 	return parts > UINT16_MAX ? UINT16_MAX : (uint16_t)parts;
 }
 
+static uint64_t width_of(const struct pace *pace, const struct block *block)
+{
+	return (uint64_t)(block->instructions - block->fused) * CHAIN_PART / pace->profile->core_width;
+}
+
 /*
- * As long as the core's width lets instructions through, two that are fused as one, or the front end delivers them; slow ones come on
- * top; and a part of what the longest chain takes beyond. The rest of that chain other blocks hide.
+ * As long as the core's width lets instructions through, two that are fused as one, or the front end delivers them; and a part of what
+ * the longest chain takes beyond. The rest of that chain other blocks hide.
  */
-static uint16_t flow_of(const struct pace *pace, const struct block *block)
+static uint64_t flow_of(const struct pace *pace, const struct block *block)
 {
 	const struct profile *p = pace->profile;
-	uint64_t flow = (uint64_t)(block->instructions - block->fused) * CHAIN_PART / p->core_width;
-	uint64_t delivery = pace->delivery + pace_of_line(p, pace->ops - block->fused), waits;
+	uint64_t flow = width_of(pace, block), delivery = pace->delivery + pace_of_line(p, pace->ops - block->fused);
+	uint64_t slow = (uint64_t)pace->slow * CHAIN_PART, waits = (uint64_t)chain_once(&pace->chain, p) * CHAIN_PART;
 
-	flow = (delivery > flow ? delivery : flow) + (uint64_t)pace->slow * CHAIN_PART;
-	waits = (uint64_t)chain_once(&pace->chain, p) * CHAIN_PART;
-	flow += waits > flow ? (waits - flow) * p->core_chain_permille / 1000 : 0;
-	return parts(flow);
+	flow = delivery > flow ? delivery : flow;
+	return flow + (waits > flow + slow ? (waits - flow - slow) * p->core_chain_permille / 1000 : 0);
+}
+
+/* Beside slow instructions nothing else begins, so they come on top and spare nothing. */
+static uint8_t spare_of(const struct pace *pace, const struct block *block)
+{
+	uint64_t spare = (flow_of(pace, block) - width_of(pace, block)) * SPARE_PART / CHAIN_PART;
+
+	return spare > UINT8_MAX ? UINT8_MAX : (uint8_t)spare;
 }
 
 /* What a loop in one block takes longer each time round than its flow. */
@@ -91,7 +102,8 @@ static uint8_t resolve_of(const struct pace *pace, const struct block *block)
 
 void pace_end(const struct pace *pace, struct block *block)
 {
-	block->flow = flow_of(pace, block);
+	block->flow = parts(flow_of(pace, block) + (uint64_t)pace->slow * CHAIN_PART);
+	block->spare = spare_of(pace, block);
 	if (block->kind != BRANCH_CONDITIONAL)
 		return;
 	block->resolve = resolve_of(pace, block);

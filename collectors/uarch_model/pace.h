@@ -22,7 +22,7 @@ struct pace {
 void pace_begin(struct pace *pace, const struct profile *profile);
 /* The block's next instruction, which lies at `pc`. */
 void pace_add(struct pace *pace, uint64_t pc, const uint8_t *bytes, size_t length);
-/* All of them are known: sets the block's flow, chain and resolve. Its other fields must be set. */
+/* All of them are known: sets the block's flow, spare, chain and resolve. Its other fields must be set. */
 void pace_end(const struct pace *pace, struct block *block);
 
 /*

@@ -132,8 +132,8 @@ void on_translation(qemu_plugin_id_t id, struct qemu_plugin_tb *tb)
 		struct qemu_plugin_insn *instruction = qemu_plugin_tb_get_insn(tb, i);
 		d = decode(bytes, qemu_plugin_insn_data(instruction, bytes, sizeof(bytes)));
 		block->atomics += d.atomic;
-		block->pauses += d.special == SPECIAL_PAUSE;
-		block->ports += d.port;
+		block->pauses += d.special == SPECIAL_PAUSE && block->pauses < MOST_OF_A_KIND;
+		block->ports += d.port && block->ports < MOST_OF_A_KIND;
 		if (wanted == COUNT)
 			continue;
 		if (d.special)

@@ -72,10 +72,12 @@ struct naive_core {
 	enum mode mode;
 	const struct block *previous, *device_block;
 	uint64_t transferred_at, retired, flow, last_long, last_value, value_at, value_chained, chained,
-		walks_failed;            /* chained: in 64ths of a cycle */
-	uint64_t last_near, pieces,      /* taken conditional branches and lines within blocks since the last transfer */
-		front;                   /* the front end's lead then, in 64ths of a cycle */
-	uint64_t last_close, close_flow; /* retired and flow at the last miss that something near served */
+		walks_failed;       /* chained: in 64ths of a cycle */
+	uint64_t last_near, pieces, /* taken conditional branches and lines within blocks since the last transfer */
+		front;              /* the front end's lead then, in 64ths of a cycle */
+	uint64_t room, close_cycles, close_at,
+		close_room; /* room: the blocks' spare; the others: the last miss that something near served */
+	uint64_t *close_stall;
 	bool long_seen, near_seen, value_known;
 	struct counters counters[MODE_COUNT];
 };
@@ -600,18 +602,18 @@ static inline uint64_t naive_physical_line(const struct naive_page *page, uint64
 
 /* What drives it: the same calls as core.h has. */
 
-/* Whole cycles by which what ran since the last miss served near was slower than the core is wide; of more than fit into the core a part. */
-static inline uint64_t naive_hidden(struct naive_core *core)
+/* The last miss that something near served is paid for, but for the part of what ran behind it in which the core had room. */
+static inline void naive_settle(struct naive_core *core)
 {
-	const struct profile *p = &core->system->profile;
-	uint64_t ran = core->retired - core->last_close, took = core->flow - core->close_flow, least = ran * 64 / p->core_width;
-	uint64_t late = took < least ? 0 : took - least;
+	uint64_t ran = core->retired - core->close_at, room = core->room - core->close_room, most = core->system->profile.core_rob;
 
-	core->last_close = core->retired;
-	core->close_flow = core->flow;
-	if (ran > p->core_rob)
-		late = late * p->core_rob / ran;
-	return late / 64;
+	if (ran > most)
+		room = room * most / ran;
+	for (; core->close_cycles && room >= 16; room -= 16)
+		core->close_cycles--;
+	if (core->close_cycles)
+		naive_wait(core, core->close_stall, core->close_cycles);
+	core->close_cycles = 0;
 }
 
 static inline void naive_charge(struct naive_core *core, enum served served, bool depends)
@@ -630,10 +632,7 @@ static inline void naive_charge(struct naive_core *core, enum served served, boo
 			core->last_near = core->retired;
 		core->near_seen = true;
 	}
-	if (!long_miss) {
-		uint64_t hidden = naive_hidden(core);
-		cycles -= hidden < cycles ? hidden : cycles;
-	}
+	naive_settle(core);
 	if (shadow)
 		cycles = cycles * p->core_overlap_permille / 1000;
 	if (depends) {
@@ -646,9 +645,16 @@ static inline void naive_charge(struct naive_core *core, enum served served, boo
 		core->last_long = core->retired;
 		core->long_seen = true;
 	}
-	cycles = wait > cycles ? wait : cycles;
 	struct counters *now = naive_now(core);
-	naive_wait(core, long_miss ? &now->stall_memory : served == SERVED_L2 ? &now->stall_l2 : &now->stall_llc, cycles);
+	uint64_t *stall = long_miss ? &now->stall_memory : served == SERVED_L2 ? &now->stall_l2 : &now->stall_llc;
+	if (wait > cycles || long_miss) {
+		naive_wait(core, stall, wait > cycles ? wait : cycles);
+		return;
+	}
+	core->close_stall = stall;
+	core->close_cycles = cycles;
+	core->close_at = core->retired;
+	core->close_room = core->room;
 }
 
 static inline void naive_charge_early(struct naive_core *core, enum served served)
@@ -900,6 +906,7 @@ static inline void naive_block(struct naive_core *core, const struct block *bloc
 	core->retired += block->instructions;
 	now->flow_cycles -= core->flow / 64;
 	core->flow += block->flow;
+	core->room += block->spare;
 	now->flow_cycles += core->flow / 64;
 	now->fused += block->fused;
 	for (uint64_t line = block->pc / 64; line <= (block->pc + block->length - 1) / 64; line++) {

@@ -86,6 +86,7 @@ static void an_l2_hit(void)
 	EQUAL(core->now->l1d_misses, 10);
 	EQUAL(core->now->l2_accesses, 10);
 	EQUAL(core->now->l2_misses, 9);
+	core_settle(core);
 	EQUAL(core->now->stall_l2, (14 - 4) / 2);
 	/* The address was just loaded: nothing hides the latency. */
 	core_loaded(core, 0x11000 - 8);
@@ -169,41 +170,44 @@ static void near_misses_overlap(void)
 	const struct {
 		uint64_t after, cycles;
 	} cases[] = {{1000, 25}, {32, 6}, {0, 6}, {33, 25}, {32, 6}, {1, 25}};
-	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+	/* Each is charged with the next one. */
+	for (size_t i = 0; i <= sizeof(cases) / sizeof(cases[0]); i++) {
 		uint64_t before = core->now->stall_llc;
-		core->retired += cases[i].after;
+		core->retired += i < sizeof(cases) / sizeof(cases[0]) ? cases[i].after : 0;
 		load(core, 0x10000 + 0x1000 * i);
-		EQUAL(core->now->stall_llc - before, cases[i].cycles);
+		EQUAL(core->now->stall_llc - before, i ? cases[i - 1].cycles : 0);
 	}
 	machine_free(machine);
 }
 
-/* What something near serves is hidden where the instructions before it came later than four in a cycle. */
-static void slow_instructions_hide_near_misses(void)
+/* What something near serves is hidden where instructions came behind it that could not fill the core. */
+static void what_leaves_the_core_room_hides_near_misses_before_it(void)
 {
 	struct machine *machine = machine_with_lines_in_the_llc();
 	struct core *core = machine->core[0];
 	const struct {
-		uint64_t instructions, cycles, stall;
+		uint64_t instructions, spare, stall;
 	} cases[] = {
-		{80, 20, 25}, /* nothing to spare */
-		{80, 25, 20},
-		{80, 60, 0},
-		{400, 140, 15}, /* a quarter of the 400 fits into the reorder buffer, and so a quarter of 40 cycles counts */
-		{80, 20, 25},   /* what is left of it is gone */
+		{80, 0, 25},
+		{80, 5, 20},
+		{80, 40, 0},
+		{400, 40, 15}, /* a quarter of the 400 fits into the reorder buffer, and so a quarter of 40 cycles counts */
+		{80, 0, 25},   /* what is left of it is gone */
 	};
+	core->spare += 1000 * SPARE_PART; /* nobody is there to be hidden */
+	load(core, 0x10000);
 	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
 		uint64_t before = core->now->stall_llc;
 		core->retired += cases[i].instructions;
-		core->flow += cases[i].cycles * CHAIN_PART;
-		load(core, 0x10000 + 0x1000 * i);
+		core->spare += cases[i].spare * SPARE_PART;
+		load(core, 0x11000 + 0x1000 * i);
 		EQUAL(core->now->stall_llc - before, cases[i].stall);
 	}
 	machine_free(machine);
 }
 
 /* So is what L2 serves; but not a load that waits for the value of the one before. */
-static void slow_instructions_hide_hits_of_l2_but_no_chain(void)
+static void what_leaves_the_core_room_hides_hits_of_l2_but_no_chain(void)
 {
 	struct profile profile = profile_without_walks();
 
@@ -213,17 +217,19 @@ static void slow_instructions_hide_hits_of_l2_but_no_chain(void)
 	const uint64_t stalls[] = {5, 2, 0};
 	load(core, 0x10000);
 	load(core, 0x11000);
+	load(core, 0x10000);
 	for (uint64_t i = 0; i < 3; i++) {
 		uint64_t before = core->now->stall_l2;
 		core->retired += 40;
-		core->flow += (10 + 3 * i) * CHAIN_PART;
-		load(core, 0x10000 + 0x1000 * (i % 2));
+		core->spare += 3 * i * SPARE_PART;
+		load(core, 0x10000 + 0x1000 * (1 - i % 2));
 		EQUAL(core->now->stall_l2 - before, stalls[i]);
 	}
+	/* The one before, and at once its own 14. */
 	uint64_t before = core->now->stall_l2;
-	core->flow += 6 * CHAIN_PART;
-	core_loaded(core, 0x11000);
-	load(core, 0x11000);
+	core->spare += 6 * SPARE_PART;
+	core_loaded(core, 0x10000);
+	load(core, 0x10000);
 	EQUAL(core->now->stall_l2 - before, 14);
 	machine_free(machine);
 }
@@ -277,6 +283,7 @@ static void what_l1_drops_goes_to_l2_and_what_l2_drops_to_the_llc(void)
 		EQUAL(core->now->llc_misses, 4);
 		load(core, a);
 		EQUAL(core->now->llc_misses, 4);
+		core_settle(core);
 		EQUAL(core->now->stall_llc, (54 - 4) / 2);
 		EQUAL(cache_peek(llc, a >> 6) != NULL, !victim); /* a victim cache gave it away */
 		machine_free(machine);
@@ -401,6 +408,7 @@ static void streams_into_l1d(void)
 		for (uint64_t word = 0; word < 8; word++)
 			load(core, 0x10000 + i * 64 + word * 8);
 	EQUAL(now->l1d_misses, misses + 2);
+	core_settle(core);
 	EQUAL(now->stall_l2, l2 + 2 * 5 + 6 * 2); /* half of an L2 hit's 10 cycles beyond L1D */
 	EQUAL(now->prefetches, 1);                /* the one behind them; they were all in L2 */
 	machine_free(machine);
@@ -1483,8 +1491,8 @@ int main(void)
 	an_l2_hit();
 	long_misses_overlap_unless_one_needs_the_other();
 	near_misses_overlap();
-	slow_instructions_hide_near_misses();
-	slow_instructions_hide_hits_of_l2_but_no_chain();
+	what_leaves_the_core_room_hides_near_misses_before_it();
+	what_leaves_the_core_room_hides_hits_of_l2_but_no_chain();
 	what_runs_before_a_loaded_address_is_used_is_hidden_by_its_latency();
 	what_l1_drops_goes_to_l2_and_what_l2_drops_to_the_llc();
 	prefetchers();

@@ -113,6 +113,7 @@ static void make_blocks(struct random *random)
 			b->pc = block_next(b - 1);
 		b->instructions = (uint16_t)(1 + random_below(random, 20));
 		b->flow = (uint16_t)random_below(random, 1000);
+		b->spare = (uint8_t)random_below(random, 100);
 		b->kind = (uint8_t)random_below(random, BRANCH_OTHER + 1);
 		b->target = blocks[random_below(random, (uint32_t)i + 1)].pc;
 		b->user = !(b->pc >> 63);

@@ -73,6 +73,30 @@ static void lines_that_hold_many(void)
 		CYCLES(1.5));
 }
 
+/* The part of a block's time in which more could have begun, in SPARE_PARTs. */
+static void spare(void)
+{
+	struct profile profile = default_profile();
+
+	EQUAL(PLAIN(&profile, EIGHT_NOPS).spare, 0);
+	profile.core_chain_permille = 1000;
+	EQUAL(PLAIN(&profile, EIGHT_NOPS I("imul rax, rbx") I("imul rax, rdx")).spare, 3.5 * SPARE_PART);
+	/* Not while a slow instruction runs. */
+	profile.cost_rdtsc = 24;
+	EQUAL(PLAIN(&profile, I("rdtsc") I("nop") I("nop") I("nop")).spare, 0);
+	profile.core_width = 8;
+	profile.core_line_ops = 12;
+	profile.core_line_cycles = 2;
+	EQUAL(PLAIN(&profile, EIGHT_NOPS EIGHT_NOPS).spare, 1 * SPARE_PART);
+	/* Two that are fused as one leave no more room than one. */
+	EQUAL(paced(&profile, ASSEMBLED(EIGHT_NOPS I("nop") I("nop") I("nop") I("cmp rax, rdx") I("jne 1b")), BRANCH_CONDITIONAL, true,
+		      false)
+			.spare,
+		0);
+	profile.l1d_latency = 1000;
+	EQUAL(PLAIN(&profile, I("mov rdx, [rdx]")).spare, UINT8_MAX);
+}
+
 static void slow_instructions(void)
 {
 	struct profile profile = default_profile();
@@ -129,6 +153,7 @@ int main(void)
 {
 	the_width_and_a_part_of_the_chain();
 	lines_that_hold_many();
+	spare();
 	slow_instructions();
 	conditions();
 	loops();

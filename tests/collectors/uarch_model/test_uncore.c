@@ -40,12 +40,14 @@ static void mesi(void)
 	check_states(machine, LINE_SHARED, LINE_SHARED, LINE_INVALID);
 	EQUAL(core[1]->now->llc_hits_shared, 1);
 	EQUAL(core[1]->now->llc_misses, 0);
+	core_settle(core[1]);
 	EQUAL(core[1]->now->stall_llc, (84 - 4) / 2);
 	/* Two have it, and neither has written it: the LLC serves it. */
 	load(core[2], A);
 	check_states(machine, LINE_SHARED, LINE_SHARED, LINE_SHARED);
 	EQUAL(core[2]->now->llc_hits_shared, 0);
 	EQUAL(core[2]->now->l2_misses, 1);
+	core_settle(core[2]);
 	EQUAL(core[2]->now->stall_llc, (54 - 4) / 2);
 	/* A store takes it from the others, and once is enough. */
 	store(core[1], A);
@@ -58,6 +60,7 @@ static void mesi(void)
 	check_states(machine, LINE_SHARED, LINE_SHARED, LINE_INVALID);
 	EQUAL(core[0]->now->l1d_misses, 2);
 	EQUAL(core[0]->now->llc_hits_modified, 1);
+	core_settle(core[0]);
 	EQUAL(core[0]->now->stall_llc, (104 - 4) / 2);
 	store(core[1], A);
 	check_states(machine, LINE_INVALID, LINE_MODIFIED, LINE_INVALID);
@@ -67,6 +70,7 @@ static void mesi(void)
 	check_states(machine, LINE_INVALID, LINE_INVALID, LINE_MODIFIED);
 	EQUAL(core[2]->now->llc_hits_modified, 1);
 	EQUAL(core[2]->now->l1d_upgrades, 0);
+	core_settle(core[2]);
 	EQUAL(core[2]->now->stall_llc, (54 - 4) / 2); /* nobody waits for a store */
 	/* Who had it last must fetch it, though it was the last that the core used. */
 	load(core[1], A);
@@ -87,13 +91,16 @@ static uint64_t waits_for_a_word(int lines, bool stores)
 		load(core[0], A + 0x1040 * (uint64_t)i);
 	store(core[1], A);
 	core[0]->retired += 1000; /* in no other load's shadow */
+	core_settle(core[0]);
 	uint64_t before = core[0]->now->stall_llc;
 	core_access(core[0], A, stores);
+	core_settle(core[0]);
 	uint64_t waited = core[0]->now->stall_llc - before;
 	/* Once: the next such miss is one like any. */
 	store(core[1], B);
 	core[0]->retired += 1000;
 	load(core[0], B);
+	core_settle(core[0]);
 	EQUAL(core[0]->now->stall_llc - before - waited, (104 - 4) / 2);
 	machine_free(machine);
 	return waited;
