@@ -1,0 +1,30 @@
+# SPDX-License-Identifier: GPL-2.0-or-later
+"""The form of the pages: narrow enough to read in a terminal, and a beginning that says what the page is for."""
+
+import re
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).resolve().parents[1]
+DOCS = sorted((ROOT / "docs").rglob("*.md"))
+WIDTH = 120
+LINK_ALONE = re.compile(r"[-* ]*!?\[[^]]*\]\(\S+\)\W*")
+"""A line of nothing but a link or an image, which can't be broken."""
+
+
+def prose(page: Path) -> Iterator[tuple[int, str]]:
+    """The numbered lines that a writer can break: no code, no table, no link alone, and no mark that `make pages` fills."""
+    code = False
+    for number, line in enumerate(page.read_text(encoding="utf-8").splitlines(), 1):
+        if line.lstrip().startswith("```"):
+            code = not code
+        elif not (code or line.lstrip().startswith("|") or "<!--" in line or LINK_ALONE.fullmatch(line)):
+            yield number, line
+
+
+@pytest.mark.parametrize("page", [ROOT / "README.md", *DOCS], ids=lambda page: str(page.relative_to(ROOT)))
+def test_prose_is_narrow(page: Path) -> None:
+    wide = [f"{page.relative_to(ROOT)}:{number}: {len(line)} columns" for number, line in prose(page) if len(line) > WIDTH]
+    assert not wide, f"at most {WIDTH}:\n" + "\n".join(wide)
