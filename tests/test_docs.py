@@ -28,3 +28,11 @@ def prose(page: Path) -> Iterator[tuple[int, str]]:
 def test_prose_is_narrow(page: Path) -> None:
     wide = [f"{page.relative_to(ROOT)}:{number}: {len(line)} columns" for number, line in prose(page) if len(line) > WIDTH]
     assert not wide, f"at most {WIDTH}:\n" + "\n".join(wide)
+
+
+@pytest.mark.parametrize("page", DOCS, ids=lambda page: str(page.relative_to(ROOT)))
+def test_a_page_starts_with_what_the_reader_can_do_after_it(page: Path) -> None:
+    title, empty, begin, *_ = page.read_text(encoding="utf-8").splitlines()
+    assert title.startswith("# "), page
+    assert not empty, page
+    assert begin.startswith(("After this page you ", "After this page your ")), f"{page.relative_to(ROOT)} begins with: {begin}"
