@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
 """The form of the pages: narrow enough to read in a terminal, and a beginning that says what the page is for."""
 
+import math
 import re
 from collections.abc import Iterator
 from pathlib import Path
@@ -10,6 +11,8 @@ import pytest
 ROOT = Path(__file__).resolve().parents[1]
 DOCS = sorted((ROOT / "docs").rglob("*.md"))
 WIDTH = 120
+SCREEN = 50
+"""Lines of a screen."""
 LINK_ALONE = re.compile(r"[-* ]*!?\[[^]]*\]\(\S+\)\W*")
 """A line of nothing but a link or an image, which can't be broken."""
 
@@ -36,3 +39,10 @@ def test_a_page_starts_with_what_the_reader_can_do_after_it(page: Path) -> None:
     assert title.startswith("# "), page
     assert not empty, page
     assert begin.startswith(("After this page you ", "After this page your ")), f"{page.relative_to(ROOT)} begins with: {begin}"
+
+
+def test_the_readme_is_two_screens() -> None:
+    """As it is shown: without what is folded, with links and marks as their texts alone, and wide rows of tables in several lines."""
+    shown = re.sub(r"<details>.*?</details>\n|<!--.*?-->", "", (ROOT / "README.md").read_text(encoding="utf-8"), flags=re.DOTALL)
+    lines = re.sub(r"\[([^]]*)\]\([^)]*\)", r"\1", shown).splitlines()
+    assert sum(max(1, math.ceil(len(line) / WIDTH)) for line in lines) <= 2 * SCREEN
