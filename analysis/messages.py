@@ -109,9 +109,7 @@ no_functions = Message(
 )
 not_shown = Message("Not shown: {what}. Why: {reasons:; }.")
 published_beside = Message("Published, on other machines and in other settings: {figures:; }.")
-modelled_time = Message(
-    "In the time of {processor} as modelled: all rates and times are the model's prediction for that processor, none was measured on one."
-)
+modelled_time = Message("All rates and times are predictions by the model of {processor}. None was measured on that processor.")
 
 
 def wrong_schema(path: Path, seen: object, known: int) -> BadInput:

@@ -97,15 +97,17 @@ def can_not_read(path: Path, why: Exception) -> str:
 
 
 def not_as_kept(path: Path) -> str:
-    return f"{path} is not what was kept there: its checksum is another"
+    return f"{path} was changed since it was written: its checksum differs"
 
 
 def not_parsed(run_id: str, why: Exception) -> VsprofError:
-    return VsprofError(f"what run {run_id} recorded can't be parsed: {why}; mend the collector or the traffic, and `vsprof parse` again")
+    return VsprofError(
+        f"what run {run_id} recorded can't be parsed: {why}; fix the collector or the traffic, then run `vsprof parse` again"
+    )
 
 
 def done_again(run_id: str, why: str) -> str:
-    return f"run {run_id} was done and is done again: {why}"
+    return f"run {run_id} was done, and is repeated: {why}"
 
 
 def no_result(name: str, known: list[str]) -> BadInput:

@@ -481,7 +481,7 @@ def test_a_finished_run_whose_table_is_torn_is_done_again_and_that_is_said(execu
     again = campaigns.resume(results.Results.open(store.folder), quiet)
     assert begun == ["r002"]
     assert all_runs(again) == {"r001", "r002"}
-    assert any("run r002 was done and is done again" in finding["text"] for finding in again.manifest["findings"])
+    assert any("run r002 was done, and is repeated" in finding["text"] for finding in again.manifest["findings"])
     assert again.manifest["status"] == "complete"
 
 

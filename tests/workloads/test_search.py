@@ -215,7 +215,7 @@ def test_a_sender_bounds_the_rates_that_are_tried_but_leaves_some(fastest, highe
     means = Trials(Path(1e9), modelled=True, highest_pps=fastest, warm=True)
     found = search.find(["ndr"], Settings(), means)["ndr"]
     assert found.highest_pps == highest
-    assert f"{highest} packets/s, was carried" in found.why
+    assert f"{highest} packets/s, lost no more than is allowed" in found.why
 
 
 def test_a_search_of_an_earlier_vsprof_is_still_read():
