@@ -212,7 +212,7 @@ def nothing_sent(rate_pps: int | None) -> str:
 
 def not_in_time(limit_s: float) -> str:
     return (
-        f"the search did not come to an end within {limit_s:g} s: its bounds are as far as it got; give it more time (limit_seconds), or a "
+        f"the search did not end within {limit_s:g} s: its bounds are those that it had then; give it more time (limit_seconds), or a "
         "wider goal (width)"
     )
 

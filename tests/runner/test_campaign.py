@@ -387,7 +387,7 @@ def test_nodes_are_the_labs_and_auto_knows_it(monkeypatch, quiet):
 @pytest.mark.parametrize("testbed", ["native", "remote"])
 def test_a_testbed_that_can_have_no_nodes_refuses_them_before_anything_starts(testbed, root, capsys):
     assert cli.main(["run", "vm2vm", "--nodes", "2", "--testbed", testbed]) == 2
-    assert f"nodes 2: only the lab can be given NUMA nodes, the testbed {testbed}" in capsys.readouterr().err
+    assert f"nodes 2: only the lab's NUMA nodes can be chosen, not those of the testbed {testbed}" in capsys.readouterr().err
     assert not list(root.iterdir())
 
 
