@@ -98,8 +98,8 @@ other_testbeds = Message(
 )
 cycles_not_told = Message("Cycles, {name}: the difference is not significant.")
 polling_left_in = Message(
-    "Idle polling is left in the model's numbers of {cases:; }: empty polls were not counted by themselves. They show the cost of polling at "
-    "this load, not of a packet."
+    "Idle polling is left in the model's numbers of {cases:; }: empty polls were not counted by themselves. They show the cost of polling "
+    "at this load, not of a packet."
 )
 not_counted_by_pmu = Message("the events of `{name}` were not asked for, or can't be counted on this processor")
 preflight_found = Message("Preflight of the hardware counters: {text}.")
