@@ -50,16 +50,16 @@ def test_a_rule_is_read(text, rule):
         ("throughput", "it has neither < nor >"),
         ("throughput=1", "'=' is not an operator: use < or >"),
         ("throughput<=0.95", "'<=' is not an operator: use < or >"),
-        ("throughput==0.95", "'==' is no operator"),
+        ("throughput==0.95", "'==' is not an operator"),
         ("throughput<", "'' is not a ratio: use a number above 0"),
-        ("<1", "'' is no metric"),
-        ("throughput<-1", "'-1' is no ratio"),
-        ("throughput<0", "'0' is no ratio"),
-        ("throughput<0,95", "'0,95' is no ratio"),
-        ("throughput<five", "'five' is no ratio"),
-        ("throughput<1<2", "'1<2' is no ratio"),
+        ("<1", "'' is not a metric"),
+        ("throughput<-1", "'-1' is not a ratio"),
+        ("throughput<0", "'0' is not a ratio"),
+        ("throughput<0,95", "'0,95' is not a ratio"),
+        ("throughput<five", "'five' is not a ratio"),
+        ("throughput<1<2", "'1<2' is not a ratio"),
         ("a b<1", "'a b' is not a metric: write METRIC, METRIC@ROLE, "),
-        ("udp-flood:throughput<1", "'udp-flood:throughput' is no metric"),
+        ("udp-flood:throughput<1", "'udp-flood:throughput' is not a metric"),
     ],
 )
 def test_what_is_no_rule_is_refused_with_the_reason_and_examples(text, why):
@@ -80,7 +80,7 @@ def test_what_is_no_rule_is_refused_with_the_reason_and_examples(text, why):
         ("- throughput<0.95\n- metric: throughput", ", rule 2 is a mapping: {'metric': 'throughput'}; need a list"),
         ("- throughput<0.95\n-", ", rule 2 is nothing; need a list"),
         ("- throughput<0.95\n- [throughput<0.95\n", ", line 3, column 1: no YAML (expected ',' or ']', but got '<stream end>')"),
-        ("- throughput<0.95\n- throughput<=1", ", rule 2: 'throughput<=1' is no rule: '<=' is no operator"),
+        ("- throughput<0.95\n- throughput<=1", ", rule 2: 'throughput<=1' is no rule: '<=' is not an operator"),
     ],
 )
 def test_a_wrong_file_is_refused_with_its_name_and_the_rule_s_number(tmp_path, content, said):
