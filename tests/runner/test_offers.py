@@ -64,7 +64,7 @@ def test_the_bridge_stands_in_for_a_missing_kernel_ovs_under_its_own_name():
     [said] = offer.left_out
     assert "kernel-ovs left out" in said
     assert "no openvswitch" in said
-    assert "linux-bridge stands in" in said
+    assert "linux-bridge replaces it" in said
 
 
 def test_without_a_stand_in_a_case_is_left_out_with_its_reason():

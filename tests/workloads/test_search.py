@@ -131,7 +131,7 @@ def test_a_search_that_takes_too_long_ends_with_its_bounds_and_no_rate(monkeypat
     assert whole.why == ""
     path.asked.clear()
     found = find("ndr", wanted.model_copy(update={"limit_seconds": whole.seconds - 2}), path)
-    assert f"not come to an end within {whole.seconds - 2:g} s" in found.why
+    assert f"did not end within {whole.seconds - 2:g} s" in found.why
     assert found.rate_pps is None
     assert len(found.trials) == len(whole.trials) - 1
     said = named(found)
