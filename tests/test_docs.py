@@ -13,6 +13,17 @@ DOCS = sorted((ROOT / "docs").rglob("*.md"))
 WIDTH = 120
 SCREEN = 50
 """Lines of a screen."""
+SHOWN = [
+    path
+    for pattern in ("*.md", "docs/**/*.md", "analysis/*.yaml", "experiments/*.yaml", "notebooks/*.py", "*/messages.py", "*/*/messages.py")
+    for path in sorted(ROOT.glob(pattern))
+    if path.name != "CHANGELOG.md" and "build" not in path.parts
+]
+"""What users read."""
+ODD = re.compile(
+    r"\b(mend(s|ed|ing)?|anew|by turns|in turns|for want of|t(ell|old) (apart|from)|(is|be) to be had|tells of|says? of)\b", re.IGNORECASE
+)
+"""Words that no colleague uses: fix, again, interleaved, because … is full, distinguish, available, report."""
 LINK_ALONE = re.compile(r"[-* ]*!?\[[^]]*\]\(\S+\)\W*")
 """A line of nothing but a link or an image, which can't be broken."""
 
@@ -46,3 +57,10 @@ def test_the_readme_is_two_screens() -> None:
     shown = re.sub(r"<details>.*?</details>\n|<!--.*?-->", "", (ROOT / "README.md").read_text(encoding="utf-8"), flags=re.DOTALL)
     lines = re.sub(r"\[([^]]*)\]\([^)]*\)", r"\1", shown).splitlines()
     assert sum(max(1, math.ceil(len(line) / WIDTH)) for line in lines) <= 2 * SCREEN
+
+
+@pytest.mark.parametrize("path", SHOWN, ids=lambda path: str(path.relative_to(ROOT)))
+def test_words_are_those_of_a_colleague(path: Path) -> None:
+    lines = enumerate(path.read_text(encoding="utf-8").splitlines(), 1)
+    odd = [f"{path.relative_to(ROOT)}:{number}: {found[0]}" for number, line in lines if (found := ODD.search(line))]
+    assert not odd, "say it otherwise:\n" + "\n".join(odd)
