@@ -36,8 +36,8 @@ EMPTY_TABLE = "its table is empty; see whether run.metrics (docs/api.md) has the
 NO_MODEL_NUMBERS = "no window of this result was counted by the model (its collector `uarch_model` was not part of the experiment)"
 NO_HARDWARE_NUMBERS = "no PMU counted in this result (its collector `perf_stat` was not part of the experiment, or could not work)"
 VENDOR_DEFINED = (
-    "The processor is not in the event catalogue: perf's generic names stood in. What they count is vendor-defined; never compare it "
-    "between vendors."
+    "The processor is not in the event catalogue: perf's generic names were used instead. What they count is vendor-defined; never compare "
+    "it between vendors."
 )
 THREADS = "the poll-mode threads"
 no_neighbours = Message("no two cases differ in the {factor} alone: vary `{factor}` in the experiment")
@@ -62,16 +62,16 @@ outside_reference = Message(
 )
 failed_run = Message("Run {run_id} failed and is kept out of every number: {why}")
 left_out_testbeds = Message("Numbers of testbed {others} are left out: they never share an axis with those of {kept}.")
-partial_result = Message("The campaign is not complete: {done} of {wanted} runs finished. `vsprof run --resume` goes on with it.")
+partial_result = Message("The campaign is not complete: {done} of {wanted} runs finished. `vsprof run --resume` continues it.")
 not_taken = Message("`{name}` asks to be drawn by the figure `{figure}`, which does not draw it: use {others: or }.")
 two_groups = Message(
     "{count} of {of} windows lie apart from the others, around {ratio:.2g} times their value (in {runs}): the median is that of the "
-    "larger group, and its interval may leave the other out"
+    "larger group, and its interval may not include the other"
 )
 always_before = Message(
     "In all {repetitions} repetitions {pairs:; }: what a case leaves behind for the next can look like a difference between them."
 )
-drifts = Message("it drifts, by {percent:+.0f} % of its median from run {first} to {last}: its interval says nothing of that")
+drifts = Message("it drifts, by {percent:+.0f} % of its median from run {first} to {last}: its interval does not show this")
 scaled_metrics = Message(
     "Hardware metrics whose events were counted in different windows: {names}. Each event is divided by the data of its own windows first, "
     "so that what differs between windows is in them. So it is in every sum over modes that have windows of their own."
@@ -83,7 +83,7 @@ no_profile = Message(
 )
 not_profiled = Message("nothing was counted by call stack or by function of the {what} {word!r}: name one of {known}", BadInput)
 several_profiles = Message("this file has one profile, and {labels:; } each have one: name one by --switch", BadInput)
-nothing_against = Message("nothing to set against {name}: no other profile has the same event, collector, traffic and load", BadInput)
+nothing_against = Message("nothing to compare {name} with: no other profile has the same event, collector, traffic and load", BadInput)
 not_written = Message("{path} can't be written: {why}", BadInput)
 figure_not_written = Message(
     "can't draw into {path}: {why}; name a file that ends in .png, .svg or .pdf, in a folder that is there", BadInput
@@ -98,8 +98,8 @@ other_testbeds = Message(
 )
 cycles_not_told = Message("Cycles, {name}: the difference is not significant.")
 polling_left_in = Message(
-    "Idle polling is left in the model's numbers of {cases:; }: empty polls were not counted by themselves. They say what polling at this "
-    "load costs, not what a packet costs."
+    "Idle polling is left in the model's numbers of {cases:; }: empty polls were not counted by themselves. They show the cost of polling "
+    "at this load, not of a packet."
 )
 not_counted_by_pmu = Message("the events of `{name}` were not asked for, or can't be counted on this processor")
 preflight_found = Message("Preflight of the hardware counters: {text}.")
@@ -109,9 +109,7 @@ no_functions = Message(
 )
 not_shown = Message("Not shown: {what}. Why: {reasons:; }.")
 published_beside = Message("Published, on other machines and in other settings: {figures:; }.")
-modelled_time = Message(
-    "In the time of {processor} as modelled: all rates and times are the model's prediction for that processor, none was measured on one."
-)
+modelled_time = Message("All rates and times are predictions by the model of {processor}. None was measured on that processor.")
 
 
 def wrong_schema(path: Path, seen: object, known: int) -> BadInput:
@@ -151,10 +149,10 @@ def cycles_differ(name: str, ratio: float, parts: Sequence[str]) -> str:
 def estimated_by_model(profile: str, *, drives_clock: bool) -> str:
     text = f"All numbers of the modelled processor, CPI and cycles above all, are estimated (model: {profile})."
     if drives_clock:
-        return f"{text} Rates, times and latencies rest on them, for its cycles are the clock."
+        return f"{text} Rates, times and latencies depend on them, because its cycles are the clock."
     return (
         f"{text} They are counted in windows of the model's own, while the host is slowed down, "
-        "and are never set against software counters."
+        "and are never compared with software counters."
     )
 
 
@@ -165,7 +163,7 @@ def cpus_of(role: str, cpus: Sequence[str]) -> str:
 def more_cycles_than_there_are(where: str, who: str, each: float, per: str, rate: float, needed: float, had: float) -> str:
     return (
         f"{where}: {units.significant(each)} cycles per {per} of {who}, times {units.significant(rate)} {per}s a second, are "
-        f"{units.significant(needed / 1e9)} GHz, and there are {units.significant(had / 1e9)} GHz. Cycles and rate are not of the same "
+        f"{units.significant(needed / 1e9)} GHz, and there are {units.significant(had / 1e9)} GHz. Cycles and rate count different "
         f"{per}s: one of the two counts may have each {per} twice, or only half of them. Do not use numbers per {per} of this case."
     )
 
@@ -182,7 +180,7 @@ def events_left_empty(names: Sequence[str], why: str) -> str:
 def too_few_repetitions(n: int) -> str:
     """The median's order-statistic interval: Gibbons and Chakraborti, Nonparametric Statistical Inference, 5.2."""
     if n == 1:
-        return "n=1: no interval, one repetition says nothing about the spread."
+        return "n=1: no interval, one repetition does not show the spread."
     return (
         f"n={n}: the interval is about the range of the {n} repetitions. Such a range holds the true median in "
         f"{1 - 2 ** (1 - n):.0%} of campaigns, not in 95 %; from six repetitions on a 95 % interval exists (REPEAT=6)."
@@ -197,7 +195,7 @@ def never_counted(names: Sequence[str]) -> str:
 # --- Timelines -------------------------------------------------------------------------------------------------------
 
 NO_CHANGES = "the experiment changes nothing of the processor, or nothing was sent at saturation"
-NO_TIMELINE = "nobody wrote down what happened when: the lab's processor model does in modelled time, on a real host the collector timeline"
+NO_TIMELINE = "no timeline was recorded: in modelled time the lab's processor model records one, on a real host the collector timeline"
 no_timeline = Message(
     "{path} has no timeline: it was measured by an earlier vsprof, with timeline_ms: 0, or where no collector writes one. Those who do: "
     "the lab's processor model; on a real host the collector timeline, named in --collectors",
@@ -234,11 +232,11 @@ no_rule = Message(
     "'udp_flood:context_switches_per_packet>1.2', 'model_cpi@switch>1.1'",
     BadInput,
 )
-wrong_operator = Message("{seen!r} is no operator, < and > are")
+wrong_operator = Message("{seen!r} is not an operator: use < or >")
 wrong_subject = Message(
-    "{seen!r} is no metric, written METRIC, METRIC@ROLE, TRAFFIC:METRIC or TRAFFIC/LOAD:METRIC, in letters, digits and _"
+    "{seen!r} is not a metric: write METRIC, METRIC@ROLE, TRAFFIC:METRIC or TRAFFIC/LOAD:METRIC, in letters, digits and _"
 )
-wrong_bound = Message("{seen!r} is no ratio, a number above 0 is, such as 0.95")
+wrong_bound = Message("{seen!r} is not a ratio: use a number above 0, such as 0.95")
 no_rules_asked = Message("no rules for {path}: it needs --fail-on or --rules", BadInput)
 unreadable_rules = Message("the rules in {path} can't be read: {why}", BadInput)
 _KINDS = {type(None): "nothing", dict: "a mapping", list: "a list", str: "a text", bool: "yes or no", int: "a number", float: "a number"}

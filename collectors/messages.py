@@ -133,7 +133,7 @@ def not_readable(why: str) -> str:
 
 
 def can_not_record(words: str) -> str:
-    move = "run as root, or set kernel.perf_event_paranoid to -1 (vsprof doctor tells what else is amiss)"
+    move = "run as root, or set kernel.perf_event_paranoid to -1 (`vsprof doctor` reports what else is missing)"
     return f"perf record does not work here ({words[:200] or 'it printed nothing'}): {move}"
 
 

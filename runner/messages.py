@@ -89,7 +89,7 @@ def bad_collector_option(text: str) -> BadInput:
 
 
 def can_not_write(path: Path, why: OSError) -> VsprofError:
-    return VsprofError(f"can't write {path}: {why.strerror or why}; what was measured before is kept: make room and `make resume`")
+    return VsprofError(f"can't write {path}: {why.strerror or why}; what was measured before is kept: free some space, then `make resume`")
 
 
 def can_not_read(path: Path, why: Exception) -> str:
@@ -97,15 +97,17 @@ def can_not_read(path: Path, why: Exception) -> str:
 
 
 def not_as_kept(path: Path) -> str:
-    return f"{path} is not what was kept there: its checksum is another"
+    return f"{path} was changed since it was written: its checksum differs"
 
 
 def not_parsed(run_id: str, why: Exception) -> VsprofError:
-    return VsprofError(f"what run {run_id} recorded can't be parsed: {why}; mend the collector or the traffic, and `vsprof parse` again")
+    return VsprofError(
+        f"what run {run_id} recorded can't be parsed: {why}; fix the collector or the traffic, then run `vsprof parse` again"
+    )
 
 
 def done_again(run_id: str, why: str) -> str:
-    return f"run {run_id} was done and is done again: {why}"
+    return f"run {run_id} was done, and is repeated: {why}"
 
 
 def no_result(name: str, known: list[str]) -> BadInput:
@@ -239,7 +241,7 @@ def left_out(switch: str, why: str) -> str:
 
 
 def stands_in(switch: str) -> str:
-    return f"{switch} stands in for it, under its own name: results of one do not hold for the other"
+    return f"{switch} replaces it, under its own name: results of one do not hold for the other"
 
 
 def no_guests(why: str) -> str:
@@ -247,11 +249,11 @@ def no_guests(why: str) -> str:
 
 
 def guests_emulated(why: str) -> str:
-    return f"the virtual machines' code is emulated by QEMU (TCG), for KVM boots none here ({why}): their own speed is no processor's"
+    return f"KVM can't boot a guest here ({why}), so QEMU emulates the virtual machines' code (TCG), and their speed is meaningless"
 
 
 def lab_chosen(why: str) -> str:
-    return f"testbed: lab, for this host can't run both kinds of Open vSwitch: {why}"
+    return f"testbed: lab, because this host can't run both kinds of Open vSwitch: {why}"
 
 
 def native_preferred() -> str:
@@ -263,7 +265,7 @@ def lab_in_its_place(why: str) -> str:
 
 
 def native_chosen() -> str:
-    return "testbed: native, for this host can run both kinds of Open vSwitch"
+    return "testbed: native, because this host can run both kinds of Open vSwitch"
 
 
 # --- NUMA nodes ------------------------------------------------------------------------------------------------------
@@ -271,8 +273,7 @@ def native_chosen() -> str:
 
 def nodes_not_of_this_testbed(nodes: int, testbed: str) -> BadInput:
     return BadInput(
-        f"nodes {nodes}: only the lab can be given NUMA nodes, the testbed {testbed} has those that it has:"
-        " use TESTBED=lab, or leave nodes out"
+        f"nodes {nodes}: only the lab's NUMA nodes can be chosen, not those of the testbed {testbed}: use TESTBED=lab, or leave nodes out"
     )
 
 
@@ -298,19 +299,19 @@ def processor_is_real(factor: str) -> str:
 
 
 def lab_chosen_for_nodes(nodes: int) -> str:
-    return f"testbed: lab, which alone can be given {nodes} NUMA nodes"
+    return f"testbed: lab, the only one that can have {nodes} NUMA nodes"
 
 
 def lab_chosen_for_processor() -> str:
-    return "testbed: lab, whose processor alone can be another one"
+    return "testbed: lab, the only one that can model another processor"
 
 
 def lab_chosen_for_kernel() -> str:
-    return "testbed: lab, which alone boots another kernel"
+    return "testbed: lab, the only one that can boot another kernel"
 
 
 def lab_chosen_for_cards() -> str:
-    return "testbed: lab, which alone has a wire between two network cards"
+    return "testbed: lab, the only one with a wire between two network cards"
 
 
 # --- Options ---------------------------------------------------------------------------------------------------------
@@ -326,7 +327,7 @@ def of_no_traffic(option: str, kind: str) -> BadInput:
 
 def factor_of_no_traffic(factor: str, kinds: Iterable[str], readers: Iterable[str]) -> BadInput:
     return BadInput(
-        f"{factor} is varied, and no traffic here looks at it ({', '.join(kinds)}): its cases would all be equal;"
+        f"{factor} is varied, and no traffic here uses it ({', '.join(kinds)}): its cases would all be equal;"
         f" give it one value in fixed, or add {' or '.join(readers)}"
     )
 

@@ -83,7 +83,7 @@ def card_not_bound(addresses: Sequence[str], words: str) -> RunFailed:
 
 def card_not_set(address: str, words: str) -> RunFailed:
     return RunFailed(
-        f"the network card {address} can't be told to drop what its ring has no room for: {words.strip() or 'nobody says why'};"
+        f"the network card {address} can't be set to drop what its ring has no room for: {words.strip() or 'nobody says why'};"
         " is it the lab's own (igb)?"
     )
 
@@ -281,7 +281,7 @@ def pages(by_node: Mapping[int, int]) -> str:
 
 
 def no_idle_states() -> str:
-    return "its kernel tells of no idle states (/sys/devices/system/cpu/cpu0/cpuidle), as in most virtual machines: leave deepest_idle out"
+    return "its kernel reports no idle states (/sys/devices/system/cpu/cpu0/cpuidle), as in most virtual machines: leave deepest_idle out"
 
 
 def no_such_idle_state(deepest: str, there: Iterable[str]) -> str:

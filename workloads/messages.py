@@ -159,7 +159,7 @@ def not_a_file(variable: str, path: Path) -> BadInput:
 
 
 def refused(words: str) -> RunFailed:
-    return RunFailed(f"frame-probe did not do as it was told: {words.strip()[-1500:] or '(no word)'}")
+    return RunFailed(f"frame-probe did not follow its command: {words.strip()[-1500:] or '(no word)'}")
 
 
 def nothing_arrives(seconds: float, words: str) -> RunFailed:
@@ -212,13 +212,13 @@ def nothing_sent(rate_pps: int | None) -> str:
 
 def not_in_time(limit_s: float) -> str:
     return (
-        f"the search did not come to an end within {limit_s:g} s: its bounds are as far as it got; give it more time (limit_seconds), or a "
+        f"the search did not end within {limit_s:g} s: its bounds are those that it had then; give it more time (limit_seconds), or a "
         "wider goal (width)"
     )
 
 
 def gave_up(error: object) -> str:
-    return f"MLRsearch gave the search up ({error}): its bounds are as far as it got"
+    return f"MLRsearch stopped the search early ({error}): its bounds are those that it had then"
 
 
 def fails_at_the_lowest(min_pps: int, bad: int, trials: int, ratio: float) -> str:
@@ -229,7 +229,9 @@ def fails_at_the_lowest(min_pps: int, bad: int, trials: int, ratio: float) -> st
 
 
 def carried_the_highest(max_pps: int) -> str:
-    return f"the highest rate that the search may offer, {max_pps} packets/s, was carried: the limit lies above it (max_pps)"
+    return (
+        f"the highest rate that the search may offer, {max_pps} packets/s, lost no more than is allowed: the limit lies above it (max_pps)"
+    )
 
 
 def no_bound(which: str) -> str:
@@ -237,4 +239,4 @@ def no_bound(which: str) -> str:
 
 
 def no_throughput() -> str:
-    return "without a lower bound nothing is known to be carried"
+    return "without a lower bound, no rate is known that the path can deliver"

@@ -68,7 +68,7 @@ def both_expression_and_missing() -> str:
 
 
 def reserved_name(name: str) -> str:
-    return f"the name {name} stands for what a window carried: choose another"
+    return f"the name {name} stands for the amount of traffic in a window: choose another"
 
 
 def name_twice(name: str, first: str) -> str:

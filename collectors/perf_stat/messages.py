@@ -57,7 +57,7 @@ def another_event(expected: str, seen: str) -> str:
 
 
 def outside_cores(unit: str) -> str:
-    where = f"it is counted outside the cores ({unit}), where no counter tells a core, and so a role, from another"
+    where = f"it is counted outside the cores ({unit}), where no counter distinguishes cores, and so no roles"
     return f"{where}: the collector uncore counts it"
 
 

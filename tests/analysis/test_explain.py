@@ -115,7 +115,7 @@ def test_in_modelled_time_rates_are_the_processors_and_said_to_be_modelled(sampl
     assert (before.emulated, before.modelled) == (True, None)
     assert (modelled.emulated, modelled.modelled) == (False, "AMD EPYC (Zen 5)")
     answer = explain.answer(modelled)
-    assert "In the time of AMD EPYC (Zen 5) as modelled: all rates and times are the model's prediction" in answer
+    assert "All rates and times are predictions by the model of AMD EPYC (Zen 5). None was measured" in answer
     assert "emulated lab" not in answer
     # The first sentence has the processor and the rates themselves; what was published stands beside it.
     first = answer.splitlines()[0]

@@ -62,7 +62,7 @@ def test_without_packets_the_second_is_scaled_to_the_first(sample, tmp_path, sam
 
 def test_a_profile_is_not_set_against_itself(modelled):
     parts = export.chosen(modelled, "ovs-dpdk", "instructions")
-    with pytest.raises(BadInput, match="nothing to set against"):
+    with pytest.raises(BadInput, match="nothing to compare"):
         export.difference(export.single(parts), parts)
 
 

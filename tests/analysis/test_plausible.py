@@ -66,7 +66,7 @@ def test_a_cost_that_is_twice_too_high_is_told_with_both_numbers_and_what_it_may
     [said] = plausible.limits(MadeUp(packets=0.5))
     assert said == (
         "the switch, UDP flood, saturation: 4,000 cycles per packet of the CPU of role switch (CPU 1), times 1,000,000 packets a second, are "
-        "4.00 GHz, and there are 2.00 GHz. Cycles and rate are not of the same packets: one of the two counts may have each packet twice, or "
+        "4.00 GHz, and there are 2.00 GHz. Cycles and rate count different packets: one of the two counts may have each packet twice, or "
         "only half of them. Do not use numbers per packet of this case."
     )
 

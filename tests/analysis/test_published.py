@@ -29,7 +29,7 @@ def test_without_a_model_only_what_software_counted_is_said(sample, tmp_path):
 
 
 def test_what_no_switch_is_the_limit_of_is_said_to_its_end(both):
-    assert "could have carried more than the endpoints gave it" in published.markdown(both)
+    assert "could have delivered more than the endpoints gave it" in published.markdown(both)
 
 
 def test_what_the_guests_switch_is_told_from_what_the_switch_saves(sample, both):

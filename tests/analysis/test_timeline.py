@@ -159,4 +159,4 @@ def test_where_softirqs_are_the_switch_they_move_the_frames(sample, tmp_path):
 
 
 def test_a_result_without_a_timeline_has_no_picture(two_switches):
-    assert "nobody wrote down what happened when" in figures.show(two_switches, "timeline").text
+    assert "no timeline was recorded" in figures.show(two_switches, "timeline").text

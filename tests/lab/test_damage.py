@@ -93,7 +93,7 @@ def test_results_that_find_no_room_are_one_clear_error(tmp_path: Path) -> None:
     assert done.returncode == 1, done.stdout
     last = done.stdout.splitlines()[-1]
     assert last.startswith("vsprof: can't write ")
-    assert last.endswith("No space left on device; what was measured before is kept: make room and `make resume`")
+    assert last.endswith("No space left on device; what was measured before is kept: free some space, then `make resume`")
 
 
 def _vsprof(root: Path, *words: str) -> subprocess.CompletedProcess[str]:

@@ -387,7 +387,7 @@ def test_nodes_are_the_labs_and_auto_knows_it(monkeypatch, quiet):
 @pytest.mark.parametrize("testbed", ["native", "remote"])
 def test_a_testbed_that_can_have_no_nodes_refuses_them_before_anything_starts(testbed, root, capsys):
     assert cli.main(["run", "vm2vm", "--nodes", "2", "--testbed", testbed]) == 2
-    assert f"nodes 2: only the lab can be given NUMA nodes, the testbed {testbed}" in capsys.readouterr().err
+    assert f"nodes 2: only the lab's NUMA nodes can be chosen, not those of the testbed {testbed}" in capsys.readouterr().err
     assert not list(root.iterdir())
 
 
@@ -481,7 +481,7 @@ def test_a_finished_run_whose_table_is_torn_is_done_again_and_that_is_said(execu
     again = campaigns.resume(results.Results.open(store.folder), quiet)
     assert begun == ["r002"]
     assert all_runs(again) == {"r001", "r002"}
-    assert any("run r002 was done and is done again" in finding["text"] for finding in again.manifest["findings"])
+    assert any("run r002 was done, and is repeated" in finding["text"] for finding in again.manifest["findings"])
     assert again.manifest["status"] == "complete"
 
 

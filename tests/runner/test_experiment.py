@@ -79,7 +79,7 @@ def test_a_factor_that_no_traffic_here_looks_at_is_refused(document, factor, val
     document["fixed"].pop(factor, None)
     document["vary"][factor] = values
     document["traffic"] = [{"kind": "tcp_stream"}, {"kind": "idle"}]
-    with pytest.raises(BadInput, match=f"{factor} is varied, and no traffic here looks at it .idle, tcp_stream.: .* add .*udp_flood"):
+    with pytest.raises(BadInput, match=f"{factor} is varied, and no traffic here uses it .idle, tcp_stream.: .* add .*udp_flood"):
         experiments.traffic_items(experiments.Experiment.model_validate(document))
     document["traffic"].append({"kind": "udp_flood", "load": "saturation"})
     assert len(experiments.traffic_items(experiments.Experiment.model_validate(document))) == 3
@@ -523,4 +523,4 @@ def test_kernels_are_the_labs():
     assert [case.options for case in experiments.cases(experiment)] == [
         {"kernel": kernel} for kernel in ("bookworm", "trixie", "trixie-backports")
     ]
-    assert "lab, which alone boots another kernel" in experiments.only_in_lab(experiment)
+    assert "lab, the only one that can boot another kernel" in experiments.only_in_lab(experiment)

@@ -22,7 +22,7 @@ GIVEN = {
         ({}, None),
         ({"nodes": 2, "fixed": {"topology": "vm2vm", "access": "vhost-user", "switch": "ovs-dpdk"}, "vary": {}}, "2 NUMA nodes"),
         ({"fixed": {"topology": "pvp_wire", "endpoint": "testpmd", "forward": "wire"}}, "a wire"),
-        ({"changes": [{}, {"cpu.l2.latency": "x2"}]}, "whose processor alone"),
+        ({"changes": [{}, {"cpu.l2.latency": "x2"}]}, "the only one that can model another processor"),
     ],
 )
 def test_what_the_lab_alone_has_is_told(changed, why):

@@ -89,7 +89,7 @@ def test_a_finished_run_whose_table_is_damaged_is_done_again_and_that_is_said(st
     sweep.reopen(again, QUIET)
     written = json.loads((store.folder / results.MANIFEST).read_text())
     assert [run["run_id"] for run in written["runs"] if run["status"] != "done"] == [torn]
-    said = f"run {torn} was done and is done again: {store.run_folder(torn) / name} is not what was kept there: its checksum is another"
+    said = f"run {torn} was done, and is repeated: {store.run_folder(torn) / name} was changed since it was written: its checksum differs"
     assert written["findings"] == [{"level": "warning", "text": said}]
     # Snakemake starts what has no such file, and the job finds nobody who says that it is done.
     assert sorted(path.stem for path in (store.folder / sweep.JOBS).glob("*.done")) == others

@@ -161,7 +161,7 @@ def test_each_cpu_has_the_role_of_what_is_pinned_there(topology, access, cpus, r
     ("where", "roles"),
     [("near", ["host-other", "host-other", "guest", "switch"]), ("far", ["host-other", "switch", "guest", "host-other"])],
 )
-def test_on_two_nodes_the_guests_share_a_cpu_and_the_switch_has_its_seat(where, roles):
+def test_on_two_nodes_the_guests_share_a_cpu_and_the_switch_has_its_slot(where, roles):
     made = Vm2Vm(SimpleNamespace(cpus=4), Switch, CpuPlan.of_two_nodes(4).on_slot(where), "vhost-user")
     assert made.cpu_roles() == dict(enumerate(roles))
     assert [one._node for one in made._machines()] == [1, 1]

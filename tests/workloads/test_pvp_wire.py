@@ -116,7 +116,7 @@ def test_a_card_that_dpdk_drives_drops_what_its_ring_has_no_room_for_once_it_is_
 
 
 def test_a_card_that_can_not_be_told_so_fails_the_run():
-    with pytest.raises(RunFailed, match=r"network card 0000:02:00.0 can't be told to drop .*: no such driver; is it the lab's own"):
+    with pytest.raises(RunFailed, match=r"network card 0000:02:00.0 can't be set to drop .*: no such driver; is it the lab's own"):
         wire.drop_when_full(Host(status=1), CARDS.load)
 
 

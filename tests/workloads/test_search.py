@@ -131,7 +131,7 @@ def test_a_search_that_takes_too_long_ends_with_its_bounds_and_no_rate(monkeypat
     assert whole.why == ""
     path.asked.clear()
     found = find("ndr", wanted.model_copy(update={"limit_seconds": whole.seconds - 2}), path)
-    assert f"not come to an end within {whole.seconds - 2:g} s" in found.why
+    assert f"did not end within {whole.seconds - 2:g} s" in found.why
     assert found.rate_pps is None
     assert len(found.trials) == len(whole.trials) - 1
     said = named(found)
@@ -215,7 +215,7 @@ def test_a_sender_bounds_the_rates_that_are_tried_but_leaves_some(fastest, highe
     means = Trials(Path(1e9), modelled=True, highest_pps=fastest, warm=True)
     found = search.find(["ndr"], Settings(), means)["ndr"]
     assert found.highest_pps == highest
-    assert f"{highest} packets/s, was carried" in found.why
+    assert f"{highest} packets/s, lost no more than is allowed" in found.why
 
 
 def test_a_search_of_an_earlier_vsprof_is_still_read():

@@ -199,7 +199,7 @@ def test_an_unknown_microarchitecture():
         ([EVENT, {**EVENT, "EventName": "MY.EVENT"}], "MY.EVENT: the name MY.EVENT is given in "),
         ([{**EVENT, "EventName": "ex_ret_instr"}], "ex_ret_instr: the name ex_ret_instr is given in "),
         ([{**METRIC, "MetricName": "cpi", "MetricExpr": "cycles"}], "cpi: the name cpi is given in "),
-        ([{**EVENT, "EventName": "packets"}], "packets: the name packets stands for what a window carried: choose another"),
+        ([{**EVENT, "EventName": "packets"}], "packets: the name packets stands for the amount of traffic in a window: choose another"),
         (
             [{"MetricName": "a", "MetricExpr": "b"}, {"MetricName": "b", "MetricExpr": "a + cycles"}],
             "a: MetricExpr: a -> b -> a leads back to itself",

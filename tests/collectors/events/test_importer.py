@@ -269,7 +269,7 @@ def given_list(tmp_path: Path, *entries: dict[str, Any], name: str = "mine.json"
         ({"EventCode": None}, "has no EventCode"),
         ({"EventCode": "many"}, "EventCode: need a number such as 0x45"),
         ({"EventName": "a b"}, "EventName: need letters"),
-        ({"EventName": "packets"}, "stands for what a window carried"),
+        ({"EventName": "packets"}, "stands for the amount of traffic in a window"),
         ({"EventName": "ex_ret_instr", "EventCode": "0xc1"}, "have a name that is taken in the catalogue of zen4"),
         ({"EventName": "CPI"}, "have a name that is taken in the catalogue of zen4"),
     ],
