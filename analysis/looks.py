@@ -85,6 +85,8 @@ class Words(string.Formatter):
         self.plain |= {"one": self.plain[one], "rest": self.plain[rest]}
         for side, case in self.cases.items():
             self.plain |= {f"{side}.{name}": value for name, value in pair.result.cases.loc[case].items()}
+            switch = vocabulary.switch(pair.result.cases.loc[case, "switch"])
+            self.plain |= {f"{side}.words": switch.words, f"{side}.program": switch.program or switch.words}
         if own:
             self.plain["traffic"] = style.traffic_name(str(own["traffic"]), str(own["load"]))
             self.plain["load"] = vocabulary.LOADS.get(str(own["load"]), str(own["load"]))

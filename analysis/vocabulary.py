@@ -15,7 +15,8 @@ from vsprof.terms.vocabulary import CollectorWords, Headline, NumberWords, Switc
 
 LOADS = {"saturation": "saturation", "ndr": "no-drop rate", "pdr": "partial-drop rate", "equal": "equal rate", "paced": "", "none": ""}
 """Their names in reports, in the order in which traffics are shown, before their own ranks."""
-_BEFORE = Vocabulary.from_json(read(__file__))
+_READ = read(__file__)
+_BEFORE = Vocabulary.from_json(_READ)
 """Of results whose manifests have no vocabulary."""
 _switches: dict[str, SwitchWords] = dict(_BEFORE.switches)
 _traffics: dict[str, TrafficWords] = dict(_BEFORE.traffics)
@@ -27,11 +28,17 @@ _ENDING = re.compile(r"(_per_(kilo_instructions|empty_poll|[a-z]+))?(_(user|kern
 def learn(manifest: Mapping[str, Any]) -> None:
     """Take in what a result's manifest says."""
     if (given := manifest.get("vocabulary")) is not None:
-        said = Vocabulary.from_json(given)
+        said = Vocabulary.from_json(_completed(given))
         _switches.update(said.switches)
         _traffics.update(said.traffics)
         _collectors.update(said.collectors)
         number.cache_clear()
+
+
+def _completed(given: Mapping[str, Any]) -> Mapping[str, Any]:
+    """What an earlier vsprof's manifest says, with what its plug-ins did not say yet."""
+    kinds = {kind: {name: {**_READ[kind].get(name, {}), **one} for name, one in given[kind].items()} for kind in _READ}
+    return {**given, **kinds}
 
 
 def switch(name: str) -> SwitchWords:

@@ -10,11 +10,12 @@ from typing import Any, Self
 @dataclass(frozen=True, slots=True)
 class SwitchWords:
     """``words``: its name as reports write it. ``rank``: its place among switches, the lowest first. ``colour``: its slot in the palette of
-    figures; None: one that is free."""
+    figures; None: one that is free. ``program``: whose threads its own are, such as a daemon's; empty: it is called as the switch is."""
 
     words: str
     rank: int = 100
     colour: int | None = None
+    program: str = ""
 
 
 @dataclass(frozen=True, slots=True)
