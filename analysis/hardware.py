@@ -50,7 +50,7 @@ def of(result: Result) -> pd.DataFrame:
     if rows.empty or not formulas:
         return metrics.joined(_outside(result))
     cleaned = _without_polling(result, rows)
-    busy = cleaned[cleaned["traffic"] != "idle"]
+    busy = cleaned[metrics.flowing(cleaned)]
     found = [*_computed(result, busy, formulas, ""), *_computed(result, rows, formulas, WITH_POLLING)]
     table = metrics.joined([pd.DataFrame(found, columns=COLUMNS)])
     return metrics.joined([table, *_clocks(result, table), *_outside(result)])
@@ -152,7 +152,7 @@ def _without_polling(result: Result, rows: pd.DataFrame) -> pd.DataFrame:
     keys = [*WINDOW, "cpu"]
     rows = rows.merge(iterations, on=keys, how="left") if not iterations.empty else rows.assign(idle=np.nan, iterations=np.nan)
     polls = rows["idle"].notna() & rows["mode"].isin(["user", WHOLE]) & (rows["source"] == "hardware")
-    idle = rows[polls & (rows["traffic"] == "idle") & rows["value"].notna()]
+    idle = rows[polls & ~metrics.flowing(rows) & rows["value"].notna()]
     sums = idle.groupby(["run_id", "cpu", "mode", "name"])[["value", "iterations"]].sum()
     price = (sums["value"] / sums["iterations"].where(sums["iterations"] > 0)).rename("price").reset_index()
     rows = rows.merge(price, on=["run_id", "cpu", "mode", "name"], how="left")

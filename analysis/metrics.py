@@ -60,7 +60,7 @@ def _tables(result: Result) -> Iterator[pd.DataFrame]:
     frame = result.numbers
     own = _own(frame)
     yield from _made(TRAFFIC, own, own)
-    yield from _made(_READ["streams"], own, own[own["traffic"].map(vocabulary.per_data()) == "megabit"])
+    yield from _made(_READ["streams"], own, own[own["traffic"].isin(vocabulary.of_kind("stream"))])
     for window, quotients in WHOLE.items():
         yield from _made(quotients, own, own[own["window"] == window])
     yield from _events(result)
@@ -169,6 +169,11 @@ def sent(result: Result) -> list[tuple[str, str]]:
 def carrying(result: Result) -> list[tuple[str, str]]:
     """Those of them that carry something, by which counts are divided."""
     return [pair for pair in sent(result) if vocabulary.traffic(pair[0]).data]
+
+
+def flowing(rows: pd.DataFrame) -> pd.Series:
+    """Which rows are of a traffic in which anything flows."""
+    return ~rows["traffic"].isin(vocabulary.of_kind("nothing"))
 
 
 def _whole(where: dict[str, object]) -> dict[str, object]:

@@ -38,6 +38,9 @@ def learn(manifest: Mapping[str, Any]) -> None:
 def _completed(given: Mapping[str, Any]) -> Mapping[str, Any]:
     """What an earlier vsprof's manifest says, with what its plug-ins did not say yet."""
     kinds = {kind: {name: {**_READ[kind].get(name, {}), **one} for name, one in given[kind].items()} for kind in _READ}
+    for name, one in kinds["traffics"].items():
+        known = {(line["metric"], line["words"]): line for line in _READ["traffics"].get(name, {}).get("headlines", ())}
+        one["headlines"] = [{**known.get((line["metric"], line["words"]), {}), **line} for line in one["headlines"]]
     return {**given, **kinds}
 
 
@@ -116,10 +119,26 @@ def place(pair: tuple[str, str]) -> tuple[int, int, str]:
     return [*LOADS, load].index(load), traffic(name).rank, name
 
 
+def of_kind(kind: str) -> list[str]:
+    """The traffics that say they are of it."""
+    return [name for name, words in _traffics.items() if words.kind == kind]
+
+
+def called(name: str) -> str:
+    """As sentences call a traffic."""
+    return traffic(name).called or traffic(name).words
+
+
+def things(name: str) -> str:
+    """What a traffic is judged by the number of, in a sentence."""
+    said, data = judged_by(name), traffic(name).data
+    return said.things if said and said.things else f"{data.per}s of {called(name)}" if data else ""
+
+
 def at_saturation(pairs: Iterable[tuple[str, str]]) -> list[tuple[str, str]]:
     """Of (traffic, load) pairs those in which the switch is the limit, or near it; first those whose packets can be counted one by one."""
-    found = sorted({pair for pair in pairs if pair[1] == "saturation"}, key=place)
-    return sorted(found, key=lambda pair: per_data().get(pair[0]) != "packet")
+    found = sorted({pair for pair in pairs if pair[1] == "saturation" and traffic(pair[0]).saturates}, key=place)
+    return sorted(found, key=lambda pair: traffic(pair[0]).kind == "stream")
 
 
 def headlines(pairs: Iterable[tuple[str, str]]) -> list[tuple[str, str, str, str]]:

@@ -26,10 +26,10 @@ class ForwardOptions(Options):
 
 
 class Forward(Traffic):
-    words, rank = "forwarding", 30
+    words, rank, kind = "forwarding", 30, "forwarding"
     data = Data("packet", "packet sent back", "packet_rate_received")
     headlines = (
-        Headline("packet_rate_received", "sent back", ("saturation",), better="more"),
+        Headline("packet_rate_received", "sent back", ("saturation",), "more", "brings back", "packets"),
         Headline("pmd_busy", "poll-mode thread busy", ("saturation",)),
     )
     options = ForwardOptions

@@ -24,7 +24,7 @@ class IdleOptions(Options):
 
 
 class Idle(Traffic):
-    words, rank = "idle", 70
+    words, rank, kind = "idle", 70, "nothing"
     options = IdleOptions
     needs_stack = False
 

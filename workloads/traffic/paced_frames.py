@@ -43,7 +43,7 @@ class PacedOptions(Options):
 
 
 class PacedFrames(Traffic):
-    words, rank = "paced frames", 50
+    words, rank, kind = "paced frames", 50, "frames"
     data = Data("packet", "packet received", "packet_rate_received")
     headlines = (
         Headline("latency_mean", "one way, mean", better="less"),

@@ -48,7 +48,7 @@ class PingOptions(Options):
 
 
 class PingPaced(Traffic):
-    words, rank = "paced ping", 40
+    words, rank, kind = "paced ping", 40, "requests"
     # A request and an answer.
     data = Data("reply", "reply", "replies", rate=False, modelled="model_icmp_messages", modelled_scale=0.5)
     headlines = (

@@ -50,10 +50,10 @@ class TcpOptions(Options):
 
 
 class TcpStream(Traffic):
-    words, rank = "TCP stream", 10
+    words, rank, kind, called = "TCP stream", 10, "stream", "TCP"
     data = Data("megabit", "megabit of goodput", "goodput", scale=1e-6, modelled="model_tcp_bytes", modelled_scale=8e-6)
     headlines = (
-        Headline("goodput", "goodput", ("saturation",), better="more"),
+        Headline("goodput", "goodput", ("saturation",), "more", things="TCP goodput"),
         Headline("context_switches_per_megabit", "context switches per megabit", ("saturation",), better="less"),
     )
     options = TcpOptions

@@ -52,10 +52,10 @@ class FloodOptions(Options):
 
 
 class UdpFlood(Traffic):
-    words, rank = "UDP flood", 20
+    words, rank, kind, called = "UDP flood", 20, "flood", "the flood"
     data = Data("packet", "packet received", "packet_rate_received")
     headlines = (
-        Headline("packet_rate_received", "received", ("saturation",), better="more"),
+        Headline("packet_rate_received", "received", ("saturation",), "more", "delivers", "packets of a UDP flood"),
         Headline("search_rate", "found by search", ("ndr", "pdr"), better="more"),
         Headline("loss_total", "lost", ("saturation", "equal"), better="less"),
         Headline("loss_total", "lost when sent for long", ("ndr", "pdr"), better="less"),
