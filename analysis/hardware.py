@@ -56,6 +56,14 @@ def of(result: Result) -> pd.DataFrame:
     return metrics.joined([table, *_clocks(result, table), *_outside(result)])
 
 
+def catalogued(result: Result) -> pd.DataFrame:
+    """What the catalogue's formulas say of the whole path, in all modes together, by the catalogue's own names; in COLUMNS."""
+    said, formulas, words = HARDWARE.facts(result).get("metrics") or {}, _formulas(result), {*vocabulary.per_data().values(), None}
+    shown = (_shown(name, str(one["unit"]), expression.leaves(name, formulas), word) for name, one in said.items() for word in words)
+    rows = HARDWARE.rows(result, role="path", metric=sorted({f"{PREFIX}{one[0]}" for one in shown if one}))
+    return rows.assign(metric=rows["metric"].str.removeprefix(PREFIX))
+
+
 def present(result: Result) -> bool:
     """True if a PMU counted anything that is to be trusted."""
     rows = _rows(result)

@@ -83,7 +83,9 @@ def number(name: str, of: tuple[str, ...]) -> NumberWords | None:
     known = [_collectors[one].numbers for one in of if one in _collectors]
     counted = _ENDING.sub("", name)
     # What is named outright, or without an ending, comes before a pattern: `cycles_per_packet` is `cycles`, and no `cycles_*`.
-    for one, matches in ((name, str.__eq__), (counted, str.__eq__), (counted, fnmatch.fnmatchcase), (name, fnmatch.fnmatchcase)):
+    # The event catalogue's `x_per_packet` is `x_per_megabit` where a traffic is divided by that.
+    exactly = [(one, str.__eq__) for one in (name, counted, f"{counted}_per_packet")]
+    for one, matches in (*exactly, (counted, fnmatch.fnmatchcase), (name, fnmatch.fnmatchcase)):
         for numbers in known:
             if (found := next((words for pattern, words in numbers.items() if matches(one, pattern)), None)) is not None:
                 return found
