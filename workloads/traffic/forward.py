@@ -21,7 +21,7 @@ class ForwardOptions(Options):
     @classmethod
     def _saturates(cls, load: str) -> str:
         if load != "saturation":
-            raise ValueError(f"load {load!r}: forward knows only saturation")
+            raise ValueError(messages.other_load(load, "forward", "saturation"))
         return load
 
 

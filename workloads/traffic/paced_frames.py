@@ -38,7 +38,7 @@ class PacedOptions(Options):
     @classmethod
     def _is_paced(cls, load: str) -> str:
         if load != "paced":
-            raise ValueError(f"load {load!r}: frames at a fixed pace know only paced")
+            raise ValueError(messages.other_load(load, "frames at a fixed pace", "paced"))
         return load
 
 

@@ -43,7 +43,7 @@ class PingOptions(Options):
     @classmethod
     def _is_paced(cls, load: str) -> str:
         if load != "paced":
-            raise ValueError(f"load {load!r}: ping_paced knows only paced")
+            raise ValueError(messages.other_load(load, "ping_paced", "paced"))
         return load
 
 

@@ -45,7 +45,7 @@ class TcpOptions(Options):
     @classmethod
     def _saturates(cls, load: str) -> str:
         if load != "saturation":
-            raise ValueError(f"load {load!r}: tcp_stream knows only saturation")
+            raise ValueError(messages.other_load(load, "tcp_stream", "saturation"))
         return load
 
 

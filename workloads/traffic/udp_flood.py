@@ -43,11 +43,11 @@ class FloodOptions(Options):
     @model_validator(mode="after")
     def _fits_load(self) -> Self:
         if self.load not in LOADS:
-            raise ValueError(f"load {self.load!r}: use one of {', '.join(LOADS)}")
+            raise ValueError(messages.unknown_load(self.load, LOADS))
         if (self.load == "equal") != (self.rate_pps is not None):
-            raise ValueError("load equal needs rate_pps, and no other load takes it")
+            raise ValueError(messages.rate_of_equal_load())
         if self.search is not None and self.load not in search.LOSS_RATIOS:
-            raise ValueError(f"only the loads {', '.join(search.LOSS_RATIOS)} are searched")
+            raise ValueError(messages.not_searched(self.load, search.LOSS_RATIOS))
         return self
 
 
