@@ -11,7 +11,7 @@ were counted together. Where there are none (its events do not fit into one grou
 divided by the data of its own windows (without data: by their seconds); `scaled` names those metrics. A repetition is one value:
 its groups have few windows each, too few to be resampled, so intervals come from repetitions.
 
-Idle polling is taken out as in `model`: each iteration of a poll-mode thread that found nothing (collector `ovs_pmd`), at its price
+Idle polling is taken out as in `model`: each iteration of a poll-mode thread that found nothing (`pmd_idle_iterations`), at its price
 in the same run's idle windows. The same with all polls in it has the ending `_with_polling`. `hardware_clock_ratio` is core cycles
 per TSC cycle on the poll-mode thread's CPU, by which `hardware_pmd_cycles_per_packet` makes core cycles of what the switch says.
 """
@@ -154,8 +154,7 @@ def _formulas(result: Result) -> dict[str, Formula]:
 
 def _without_polling(result: Result, rows: pd.DataFrame) -> pd.DataFrame:
     """The counts of the poll-mode thread's CPU without iterations that found nothing, at their price in the same run's idle windows."""
-    counted = result.numbers[result.numbers["collector"] == "ovs_pmd"]
-    iterations = metrics.wide_table(counted, ["pmd_iterations", "pmd_idle_iterations"], ["cpu"]).dropna()
+    iterations = metrics.wide_table(result.numbers, ["pmd_iterations", "pmd_idle_iterations"], ["cpu"]).dropna()
     iterations = iterations.rename(columns={"pmd_iterations": "iterations", "pmd_idle_iterations": "idle"})
     keys = [*WINDOW, "cpu"]
     rows = rows.merge(iterations, on=keys, how="left") if not iterations.empty else rows.assign(idle=np.nan, iterations=np.nan)
@@ -265,7 +264,11 @@ def _clocks(result: Result, table: pd.DataFrame) -> list[pd.DataFrame]:
     A poll-mode thread that never sleeps counts TSC cycles all the time, busy or idle, so their sum is TSC hertz x seconds. The role
     `switch` is that thread's CPU.
     """
-    tsc = metrics.pmd_cycles(result.numbers)
+    # Where bursts are timed one by one, the thread may sleep between them.
+    always = [one for one in metrics.poll_mode(result.numbers).items() if one[1] != metrics.TIMED]
+    if not always:
+        return []
+    tsc = pd.concat([metrics.pmd_cycles(result.numbers, *one) for one in always], ignore_index=True)
     rate = table[(table["metric"] == f"{PREFIX}cycles_per_second{WITH_POLLING}") & (table["role"] == "switch")]
     both = rate.merge(tsc, on=RUN, how="inner")
     ratio = both["part"] / both["tsc_per_second"]

@@ -7,6 +7,7 @@ import pytest
 
 from vsprof.analysis import explain, looks, vocabulary
 from vsprof.analysis.load import load
+from vsprof.analysis.sources import SOFTWARE
 from vsprof.runner import vocabulary as writer
 from vsprof.switches.kernel_ovs import KernelOvs
 from vsprof.switches.ovs_dpdk import OvsDpdk
@@ -83,3 +84,13 @@ def test_a_traffic_that_does_not_fill_the_path_is_none_of_those_that_do(monkeypa
 def test_a_kind_that_nobody_knows_is_refused():
     with pytest.raises(ValueError, match="kind is 'flod': use one of '', 'flood'"):
         TrafficWords("mine", kind="flod")
+
+
+def test_a_poll_mode_collector_of_ones_own_has_its_busy_share(sample, tmp_path):
+    path = sample.write(tmp_path / "r")
+    rows = schema.read(path / "measurements.parquet").to_pylist()
+    schema.write(path / "measurements.parquet", [row | {"collector": row["collector"].replace("ovs_pmd", "own_pmd")} for row in rows])
+    own, usual = load(path), load(sample.write(tmp_path / "usual"))
+    for metric in ("pmd_busy", "pmd_idle", "pmd_cycles_per_packet", "pmd_iterations_per_second"):
+        where = {"case_id": "ovs-dpdk+vhost-user+64", "traffic": "udp_flood", "load": "saturation", "metric": metric}
+        assert SOFTWARE.estimate(own, **where).median == SOFTWARE.estimate(usual, **where).median
