@@ -26,7 +26,7 @@ def answer(result: Result) -> str | Table:
     found = [Compared(pair) for pair in comparison.pairs(result)]
     found = [one for one in found if comparison.measured(one.latency, one.running)]
     if not found:
-        return "This result can't answer the question: it has no two cases with a common number."
+        return looks.NO_ANSWER
     if len(found) <= SENTENCES:
         return "\n".join(f"- {one.sentence()}" for one in found)
     return Table(pd.DataFrame([one.row() for one in found]))

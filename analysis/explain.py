@@ -41,7 +41,7 @@ def answer(result: Result) -> str:
             lines.append(setting + " ".join(said))
         lines += filter(None, (_full(pair), _published(pair)))
     if not lines:
-        return "This result can't answer the question: it has no two cases with a common number."
+        return looks.NO_ANSWER
     own = [messages.modelled_time(result.modelled)] if result.modelled else []
     # Cases that differ in an option alone have the same endpoints.
     contained = result.cases[result.cases["access"].isin(CONTAINERS)][["switch", "access"]].drop_duplicates()

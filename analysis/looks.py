@@ -42,7 +42,23 @@ FORMS: Mapping[str, Callable[[stats.Estimate], str]] = {
     "interval": stats.Estimate.shown,
     "percent": share,
 }
-ROWS = read(__file__)
+
+
+def _filled(part: Any, words: Mapping[str, str] = MappingProxyType({})) -> Any:
+    """Rows with what their `fill` says in its places."""
+    match part:
+        case str():
+            return functools.reduce(lambda text, name: text.replace(f"<{name}>", words[name]), words, part)
+        case list():
+            return [_filled(one, words) for one in part]
+        case dict():
+            words = {**words, **part.get("fill", {})}
+            return {name: _filled(one, words) for name, one in part.items() if name != "fill"}
+    return part
+
+
+ROWS = _filled(read(__file__))
+NO_ANSWER = "This result can't answer the question: it has no two cases with a common number."
 NO_FINDING = "No finding: this result has no two cases with a common number."
 _FUNCTIONS: dict[str, Callable] = {}
 """By what rows call them."""
