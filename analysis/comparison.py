@@ -1,19 +1,29 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
 """Two cases set side by side, and their ratios in words: what all explanations are made of."""
 
+import functools
 from collections.abc import Iterable
 from dataclasses import dataclass
 
-from vsprof.analysis import read, stats, vocabulary
+from vsprof.analysis import metrics, read, stats, vocabulary
 from vsprof.analysis.load import SIZES, Result, worded
 from vsprof.analysis.source import by_repetition, ratio_between
 from vsprof.analysis.sources import source_of
 from vsprof.terms import units
 
 TRAFFICS: dict[str, dict[str, str]] = read(__file__)
-TCP, FLOOD, FORWARD, NDR, FRAMES, RESTART = (TRAFFICS[name] for name in ("tcp", "flood", "forward", "ndr", "frames", "restart"))
+NOT_SENT = "-"
+"""No traffic's name."""
 SAME = (0.8, 1.25)
 """An interval of a ratio that lies within is called "about the same"."""
+
+
+@functools.cache
+def sent(result: Result, name: str) -> dict[str, str]:
+    """The traffic and load of a result that TRAFFICS calls so; of several of one kind the first. NOT_SENT where there is none."""
+    wanted = TRAFFICS[name]
+    found = [pair for pair in metrics.sent(result) if pair[1] == wanted["load"] and vocabulary.traffic(pair[0]).kind == wanted["kind"]]
+    return {"traffic": found[0][0] if found else NOT_SENT, "load": wanted["load"]}
 
 
 @dataclass(frozen=True)

@@ -22,7 +22,6 @@ BEYOND = {
     "search_upper_lost_after_switch": "lost after it",
 }
 """What became of packets at the lowest rate that was too high."""
-ENDED = {"traffic": "udp_flood", "metric": "search_ended"}
 ASKED_FIRST = ("instructions", "cycles", "cpi", "l1d_misses", "llc_misses", "dtlb_misses", "branch_misses")
 """Of a processor, for each traffic that carries something: in a table of its own."""
 FUNCTIONS = 5
@@ -148,10 +147,15 @@ def modelled_processor(result: Result) -> Table | str:
 def searches(result: Result) -> Table:
     """How each search went: what was found, between which bounds, in how many trials, and what was missing at the rate above."""
     found = SOFTWARE.summary(result, metrics.SEARCH)
-    by = found.pivot_table(index=["case_id", "label", "load"], columns="metric", values="median", sort=False)
+    by = found.pivot_table(index=["case_id", "label", "traffic", "load"], columns="metric", values="median", sort=False)
+    ended = {"metric": "search_ended"}
     rows = [
-        {"case": label, "load": vocabulary.LOADS[load], **_search(one, metrics.happened(result, case_id=case, load=load, **ENDED))}
-        for (case, label, load), one in by.reindex(columns=list(metrics.SEARCH)).iterrows()
+        {
+            "case": label,
+            "load": vocabulary.LOADS[load],
+            **_search(one, metrics.happened(result, **ended, case_id=case, traffic=traffic, load=load)),
+        }
+        for (case, label, traffic, load), one in by.reindex(columns=list(metrics.SEARCH)).iterrows()
     ]
     return Table(pd.DataFrame(rows))
 

@@ -6,7 +6,6 @@ import functools
 import pandas as pd
 
 from vsprof.analysis import comparison, looks, messages, metrics, stats
-from vsprof.analysis.comparison import FRAMES, RESTART
 from vsprof.analysis.describe import Table, with_interval
 from vsprof.analysis.load import Result
 from vsprof.analysis.published import EVERY
@@ -14,7 +13,6 @@ from vsprof.analysis.sources import SOFTWARE, source_of
 
 SENTENCES = 4
 """As many a reader takes in one by one."""
-CAME_BACK = {**RESTART, "metric": "came_back"}
 RESTARTS = (
     ("longest time without a frame", "outage", "seconds"),
     ("until the switch said that it runs", "switch_away", "seconds"),
@@ -28,7 +26,7 @@ def answer(result: Result) -> str | Table:
     found = [Compared(pair) for pair in comparison.pairs(result)]
     found = [one for one in found if comparison.measured(one.latency, one.running)]
     if not found:
-        return "This result can't answer the question: it has no two cases with a common number."
+        return looks.NO_ANSWER
     if len(found) <= SENTENCES:
         return "\n".join(f"- {one.sentence()}" for one in found)
     return Table(pd.DataFrame([one.row() for one in found]))
@@ -39,7 +37,8 @@ class Compared:
 
     def __init__(self, pair: comparison.Pair) -> None:
         self.pair = pair
-        self.latency, self.running = pair.ratio(**FRAMES, metric="latency_mean"), pair.ratio(**FRAMES, metric="running", role="switch")
+        frames = comparison.sent(pair.result, "frames")
+        self.latency, self.running = pair.ratio(**frames, metric="latency_mean"), pair.ratio(**frames, metric="running", role="switch")
 
     def sentence(self) -> str:
         base, other = self.pair.names()
@@ -59,7 +58,7 @@ class Compared:
 
 def restarted(result: Result) -> str:
     """The answer in two sentences: which cases came back after the restart, after how long, and which did not."""
-    counts = {case: metrics.happened(result, case_id=case, **CAME_BACK) for case in result.cases.index}
+    counts = {case: _came_back(result, case) for case in result.cases.index}
     tried = {case: count for case, count in counts.items() if count[1]}
     if not tried:
         return "This result can't answer the question: no switch was restarted in it."
@@ -74,15 +73,19 @@ def restarted(result: Result) -> str:
 def restarts(result: Result) -> Table | str:
     """By case, how often frames came back after the restart, after how long, and what was lost."""
     cases = list(result.cases["label"].items())
-    counts = {label: metrics.happened(result, case_id=case, **CAME_BACK) for case, label in cases}
+    counts = {label: _came_back(result, case) for case, label in cases}
     rows = {"came back": {label: f"{came} of {tried}" if tried else "–" for label, (came, tried) in counts.items()}}
     for words, metric, unit in RESTARTS:
         rows[words] = {label: shown(_restart(result, case, metric), unit) for case, label in cases}
     return _table(result, rows, "restart of the switch, median [95 % interval]")
 
 
+def _came_back(result: Result, case: str) -> tuple[int, int]:
+    return metrics.happened(result, case_id=case, **comparison.sent(result, "restart"), metric="came_back")
+
+
 def _restart(result: Result, case: str, metric: str) -> stats.Estimate:
-    return SOFTWARE.estimate(result, case_id=case, **RESTART, metric=metric)
+    return SOFTWARE.estimate(result, case_id=case, **comparison.sent(result, "restart"), metric=metric)
 
 
 def published(target: str) -> str:
@@ -96,7 +99,7 @@ def by_case(result: Result, name: str) -> Table | str:
     """A row a case, and a column for each number of the table of this name in looks.yaml that any case has."""
     rows = {}
     for words, metric in looks.ROWS["tables"][name].items():
-        where = looks.named(metric)
+        where = looks.named(result, metric)
         source = source_of(where["metric"])
         found = {label: source.estimate(result, case_id=case, **where) for case, label in result.cases["label"].items()}
         if any(estimate.n for estimate in found.values()):

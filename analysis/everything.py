@@ -1,9 +1,12 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
 """Every number that a collector or a traffic wrote, by whoever wrote it, whether a figure shows it or not: so what a new collector
-counts, or an event of one's own, is in the report without a line here.
+counts, or an event or metric of one's own, is in the report without a line here.
+
+`vsprof compare` has these rows, too, but for single CPUs and for what the experiment itself sets; beyond them it has the metrics that
+analysis makes of counts, by role and mode, of which reports draw figures.
 
 A count is told per unit of data where the traffic carries any, else per second; over all roles and CPUs. Anything else (a latency, a
-rate, a gauge) is told as it was written, by role.
+rate, a gauge) is told as it was written, by role. A metric of the event catalogue is told of the path.
 """
 
 import functools
@@ -13,7 +16,7 @@ from dataclasses import dataclass
 
 import pandas as pd
 
-from vsprof.analysis import describe, metrics, style, vocabulary
+from vsprof.analysis import describe, hardware, metrics, style, vocabulary
 from vsprof.analysis.load import Result
 from vsprof.analysis.source import COLUMNS, WINDOW, summarised
 from vsprof.terms import units
@@ -47,7 +50,7 @@ def show(result: Result) -> Everything:
     found, never = {}, {}
     for collector, source, rows in _numbers(result):
         name = vocabulary.collector(collector) + ("" if source == "software" else f" ({source})")
-        if not (part := _summary(result, rows)).empty:
+        if not (part := _summary(result, collector, source, rows)).empty:
             found[name] = _worded(result, part, collector)
         if zero := _never(rows):
             never[name] = zero
@@ -55,30 +58,43 @@ def show(result: Result) -> Everything:
 
 
 def summary(result: Result) -> pd.DataFrame:
-    """One row a collector, number, role, traffic, load and case: median, low, high, n and unit; without counts that were always zero."""
-    return pd.concat([_summary(result, rows).assign(collector=name) for name, _, rows in _numbers(result)], ignore_index=True)
+    """One row a collector, source, number, role, traffic, load and case: median, low, high, n and unit; without counts that were always
+    zero."""
+    found = [_summary(result, *one).assign(collector=one[0], source=one[1]) for one in _numbers(result)]
+    return pd.concat(found, ignore_index=True)
 
 
 def of(result: Result, case_id: str) -> dict[tuple[str, str], pd.DataFrame]:
     """The same of one case as raw quotients, in COLUMNS, by collector and source: what `compare` makes ratios of."""
-    return {(name, source): _quotients(result, rows[rows["case_id"] == case_id]) for name, source, rows in _numbers(result)}
+    tables = {one[:2]: _quotients(result, *one) for one in _numbers(result, case_id)}
+    return {whose: table[table["case_id"] == case_id] for whose, table in tables.items()}
 
 
-def _numbers(result: Result) -> Iterator[tuple[str, str, pd.DataFrame]]:
-    """Collector, source, and its rows of this source, one after the other: a long campaign has millions of rows, of which no second copy is
-    to be made."""
+def _numbers(result: Result, case_id: str | None = None) -> Iterator[tuple[str, str, pd.DataFrame]]:
+    """Collector, source, and its rows of this source (of one case where it is named), one after the other: a long campaign has millions of
+    rows, of which no second copy is to be made."""
     frame = result.frame
     wanted = (frame["testbed"] == result.testbed) & (frame["traffic"] != "") & ~frame["name"].isin(NOT_SHOWN)
+    wanted = wanted if case_id is None else wanted & (frame["case_id"] == case_id)
     groups = frame.loc[wanted, ["collector", "source"]].groupby(["collector", "source"], observed=True).groups
     for (collector, source), places in groups.items():
         yield str(collector), str(source), frame.loc[places, [*WINDOW, "name", "role", "cpu", "unit", "value", "enabled_s"]]
 
 
-def _summary(result: Result, rows: pd.DataFrame) -> pd.DataFrame:
-    return summarised(result, _quotients(result, rows)).rename(columns={"metric": "number"})
+def _summary(result: Result, collector: str, source: str, rows: pd.DataFrame) -> pd.DataFrame:
+    return summarised(result, _quotients(result, collector, source, rows)).rename(columns={"metric": "number"})
 
 
-def _quotients(result: Result, rows: pd.DataFrame) -> pd.DataFrame:
+def _quotients(result: Result, collector: str, source: str, rows: pd.DataFrame) -> pd.DataFrame:
+    if (collector, source) == (hardware.COLLECTOR, hardware.HARDWARE.name):
+        made, counted = hardware.catalogued(result), _of_rows(result, rows)
+        # The same name would be two numbers: of all roles as it was counted, and of the path without idle polling.
+        names, keys = (pd.MultiIndex.from_frame(one[["traffic", "load", "metric"]]) for one in (made, counted))
+        return pd.concat([counted[~keys.isin(names)], made[COLUMNS]], ignore_index=True)
+    return _of_rows(result, rows)
+
+
+def _of_rows(result: Result, rows: pd.DataFrame) -> pd.DataFrame:
     counts = rows["unit"].isin(units.COUNTS)
     others = rows[~counts].replace({"role": {"": "all"}})
     as_written = metrics.quotient(others, others["name"], others["value"], 1.0, others["unit"])

@@ -11,11 +11,12 @@ from functools import partial
 import numpy as np
 
 from vsprof.analysis import comparison, looks, messages, metrics, model, published, stats, style, vocabulary
-from vsprof.analysis.comparison import FLOOD, FORWARD, NDR, TCP, Pair, measured, share
+from vsprof.analysis.comparison import Pair, measured, share
 from vsprof.analysis.load import Result
 from vsprof.analysis.looks import Words
 from vsprof.analysis.source import on_path, samples, select
 from vsprof.analysis.sources import SOFTWARE
+from vsprof.terms.vocabulary import Headline
 
 CONTAINERS = ("veth", "virtio-user")
 """Accesses of containers."""
@@ -24,24 +25,23 @@ BESIDE = ("T1-throughput", "T1-context-switches", "T3-vhost-user-over-vhost-net"
 """The published figures of just that pair, by their ids."""
 HARDLY = 0.1
 """CPUs that work less of the time limit nothing, and are not named."""
-RECEIVED = {**FLOOD, "metric": "packet_rate_received"}
 
 
 def answer(result: Result) -> str:
     """For each pair of cases who delivers more, and who makes how many context switches; then what limits it, and what was published."""
     lines, on, sent = [], "", metrics.sent(result)
-    others = [one for one in vocabulary.at_saturation(sent) if one[0] not in {where["traffic"] for where in (FLOOD, FORWARD, TCP)}]
+    saturated = vocabulary.at_saturation(sent)
     for pair in comparison.pairs(result):
         setting = f"**{pair.setting}**: " if pair.setting else ""
-        delivered = _delivers(pair)
-        if said := " ".join(filter(None, (delivered, _judged(pair, others), _switches_threads(pair)))) or _judged(pair, sent):
+        delivered = _judged(pair, saturated)
+        if said := [*delivered, *_switches_threads(pair, saturated)] or _judged(pair, sent):
             # Once; again where another processor is modelled.
             if delivered and (modelled := _modelled(pair)) != on:
-                said, on = f"On {modelled} as modelled, {said}", modelled
-            lines.append(setting + said)
+                said[0], on = f"On {modelled} as modelled, {'i' if said[0].startswith('In ') else said[0][0]}{said[0][1:]}", modelled
+            lines.append(setting + " ".join(said))
         lines += filter(None, (_full(pair), _published(pair)))
     if not lines:
-        return "This result can't answer the question: it has no two cases with a common number."
+        return looks.NO_ANSWER
     own = [messages.modelled_time(result.modelled)] if result.modelled else []
     # Cases that differ in an option alone have the same endpoints.
     contained = result.cases[result.cases["access"].isin(CONTAINERS)][["switch", "access"]].drop_duplicates()
@@ -50,63 +50,59 @@ def answer(result: Result) -> str:
     return "\n\n".join([*lines, *looks.notes(result, own)])
 
 
-def _delivers(pair: Pair) -> str:
-    """Who delivers more, a sentence for each traffic."""
-    base, other = pair.names()
-    rates = Words(pair, FLOOD).sentences(["{other.packet_rate_received} against {base.packet_rate_received}"])
-    # In an emulator's time a rate says nothing.
-    note = "".join(rates) if pair.result.modelled else ""
-    said = []
-    for where, words in (
-        (RECEIVED, lambda ratio: f"delivers {comparison.as_many(ratio, 'packets of a UDP flood', base, note)}"),
-        ({**FORWARD, "metric": "packet_rate_received"}, lambda ratio: f"brings back {comparison.as_many(ratio, 'packets', base)}"),
-        ({**TCP, "metric": "goodput"}, lambda ratio: f"has {comparison.of(ratio, f'the TCP goodput of {base}')}"),
-    ):
-        if measured(ratio := pair.ratio(**where)):
-            said.append(f"{other} {words(ratio)}{comparison.doubt(ratio, '; the difference is not significant')}.")
-    return " ".join(said)
-
-
 def _modelled(pair: Pair) -> str:
     """The processors that the two are predicted for, or nothing."""
     names = dict.fromkeys(str(pair.result.clock(case).get("cpu_name")) for case in (pair.other, pair.base))
     return " and on ".join(names) if pair.result.modelled else ""
 
 
-def _switches_threads(pair: Pair) -> str:
+def _switches_threads(pair: Pair, saturated: Iterable[tuple[str, str]]) -> list[str]:
+    """Of those traffics among whose headlines it is."""
     said = []
-    for where, per in ((FLOOD, "per packet of the flood"), (TCP, "per megabit of TCP")):
-        ratio = pair.ratio(**where, metric=f"context_switches_per_{vocabulary.per_data()[where['traffic']]}")
-        if measured(ratio):
-            things = per if said else f"context switches {per}"
+    for traffic, load, metric, _ in vocabulary.headlines(saturated):
+        per = vocabulary.per_data().get(traffic, "")
+        if metric == f"context_switches_per_{per}" and measured(ratio := pair.ratio(traffic=traffic, load=load, metric=metric)):
+            things = f"{'' if said else 'context switches '}per {per} of {vocabulary.called(traffic)}"
             said.append(comparison.as_many(ratio, things) + comparison.doubt(ratio))
-    return f"It makes {' and '.join(said)}." if said else ""
+    return [f"It makes {' and '.join(said)}."] if said else []
 
 
-def _judged(pair: Pair, sent: Iterable[tuple[str, str]]) -> str:
+def _judged(pair: Pair, sent: Iterable[tuple[str, str]]) -> list[str]:
     """By what each of these traffics and loads is judged, a sentence for each."""
-    base, other = pair.names()
     said = []
     for traffic, load in sent:
         headline = vocabulary.judged_by(traffic)
         ratio = pair.ratio(traffic=traffic, load=load, metric=headline.metric) if headline else stats.NOTHING
         # Of two zeros, say where nothing came back, there is no ratio.
-        if measured(ratio) and math.isfinite(ratio.median):
-            compared = comparison.of(ratio, f"the *{headline.words}* of {base}")
+        if headline and measured(ratio) and math.isfinite(ratio.median):
+            within = "" if headline.things else f"In {style.traffic_name(traffic, load)}, "
             doubt = comparison.doubt(ratio, "; the difference is not significant")
-            said.append(f"In {style.traffic_name(traffic, load)}, {other} has {compared}{doubt}.")
-    return " ".join(said)
+            said.append(f"{within}{pair.names()[1]} {_how_much(pair, {'traffic': traffic, 'load': load}, headline, ratio)}{doubt}.")
+    return said
+
+
+def _how_much(pair: Pair, where: dict[str, str], headline: Headline, ratio: stats.Estimate) -> str:
+    """`delivers 2.20 times as many packets as …` of what is counted; `has 2.20 times the *one way, mean* of …` of anything else."""
+    base, data = pair.names()[0], vocabulary.traffic(where["traffic"]).data
+    if not (headline.verb or (data and data.number == headline.metric and not headline.things)):
+        things = headline.things or f"*{headline.words}*"
+        return f"has {comparison.of(ratio, f'the {things} of {base}')}"
+    rates = Words(pair, where).sentences([f"{{other.{headline.metric}}} against {{base.{headline.metric}}}"])
+    # In an emulator's time a rate says nothing.
+    note = "".join(rates) if pair.result.modelled and where == comparison.sent(pair.result, "flood") else ""
+    things = headline.things or f"{data.per if data else ''}s"
+    return f"{headline.verb or 'delivers'} {comparison.as_many(ratio, things, base, note)}"
 
 
 def _full(pair: Pair) -> str:
     """What limits each path in the flood: the CPUs that have no time left. Empty where time is not modelled."""
-    said = []
+    said, flood = [], comparison.sent(pair.result, "flood")
     for case, name in pair.named:
-        if cpus := utilisation(pair.result, case, **FLOOD):
+        if cpus := utilisation(pair.result, case, **flood):
             roles = pair.result.cpu_roles(case)
             parts = [f"CPU {cpu} ({roles.get(cpu, '')}) {share(full)}" for cpu, full in cpus.items() if full.median >= HARDLY]
             said.append(f"with {name} {', '.join(parts)}")
-    return f"Share of the flood's time that each CPU works: {'; '.join(said)}." if said else ""
+    return f"Share of {vocabulary.called(flood['traffic'])}'s time that each CPU works: {'; '.join(said)}." if said else ""
 
 
 def _published(pair: Pair) -> str:
@@ -140,7 +136,8 @@ def endpoints(words: Words) -> Iterator[str]:
     # On a host with too few CPUs the endpoints run where everything else does.
     whose = "the guests' CPUs" if cpus else "the CPU that the endpoints share with the host"
     cpus = cpus or [cpu for cpu, role in roles.items() if role == "host-other"]
-    idle = {cpu: words.pair.of(case, **FLOOD, metric="cpu_idle", cpu=cpu) for cpu in cpus}
+    sent = {name: words.own[name] for name in ("traffic", "load")}
+    idle = {cpu: words.pair.of(case, **sent, metric="cpu_idle", cpu=cpu) for cpu in cpus}
     if said := ", ".join(f"cpu{cpu} {share(one)}" for cpu, one in idle.items() if measured(one)):
         yield f"Idle on {whose}: {said} (a sender that floods uses all of its own)."
 
@@ -148,8 +145,8 @@ def endpoints(words: Words) -> Iterator[str]:
 @looks.in_rows
 def unfound(words: Words) -> str:
     """Searches that found no rate: it may be below the lowest tried, or above the highest, and the median of the others leaves it out."""
-    pair = words.pair
-    counts = {name: metrics.happened(pair.result, case_id=case, **NDR, metric="search_ended") for case, name in pair.named}
+    pair, sent = words.pair, {name: words.own[name] for name in ("traffic", "load")}
+    counts = {name: metrics.happened(pair.result, case_id=case, **sent, metric="search_ended") for case, name in pair.named}
     return "; ".join(f"over {name} {found} of {tried} searches found a rate" for name, (found, tried) in counts.items() if found < tried)
 
 

@@ -10,7 +10,7 @@ import math
 from dataclasses import dataclass, replace
 
 from vsprof.analysis import comparison, looks, stats
-from vsprof.analysis.comparison import TCP, Pair, measured, times
+from vsprof.analysis.comparison import Pair, measured, sent, times
 from vsprof.analysis.load import SIZES, Result, worded
 from vsprof.analysis.looks import Finding
 from vsprof.analysis.published import EVERY
@@ -19,8 +19,6 @@ from vsprof.terms import units
 SWITCH = "ovs-dpdk"
 UNCHANGED = "as it is"
 """What the case is called in which nothing is changed."""
-GOODPUT = {**TCP, "metric": "goodput"}
-SWITCHED = {**TCP, "metric": "context_switches_per_second", "role": "switch"}
 
 
 @dataclass(frozen=True)
@@ -40,15 +38,19 @@ def cases(result: Result) -> list[str]:
     return [case for case in result.cases.index if result.cases.loc[case, "switch"] == SWITCH]
 
 
+def goodput(result: Result) -> dict[str, str]:
+    return {**sent(result, "tcp"), "metric": "goodput"}
+
+
 def effects(result: Result) -> list[Effect]:
     """Of each case, in the experiment's order."""
-    found = []
+    found, given, switched = [], goodput(result), {**sent(result, "tcp"), "metric": "context_switches_per_second", "role": "switch"}
     sizes = {case: {name: value for name, value in result.varied[case].items() if name in SIZES} for case in cases(result)}
     for case, size in sizes.items():
         base = next((one for one in sizes if not result.changed[one] and sizes[one] == size), None)
         pair = Pair(result, base, case) if base is not None and base != case else None
         kernel = _kernel_pair(result, case)
-        ratios = [one.ratio(**which) if one else stats.NOTHING for one, which in ((pair, GOODPUT), (kernel, GOODPUT), (pair, SWITCHED))]
+        ratios = [one.ratio(**which) if one else stats.NOTHING for one, which in ((pair, given), (kernel, given), (pair, switched))]
         found.append(Effect(case, worded({**size, **result.changed[case]}) if result.changed[case] else UNCHANGED, *ratios))
     return found
 
@@ -90,7 +92,7 @@ def answer(result: Result) -> str:
 def _ties(result: Result, first: Effect, others: list[Effect]) -> str:
     """Which changes do not differ significantly from the one that is named: the largest of several medians is largest by chance, too."""
     rest = [one for one in others if one is not first]
-    alike = [one.name for one in rest if not Pair(result, first.case, one.case).ratio(**GOODPUT).decided]
+    alike = [one.name for one in rest if not Pair(result, first.case, one.case).ratio(**goodput(result)).decided]
     return f" (not significantly different: {'; '.join(alike)})" if alike else ""
 
 
@@ -102,7 +104,7 @@ def _taken_back(result: Result, worst: Effect) -> str:
     for pair in comparison.pairs(result) if len(changed) > 1 else []:
         other = {pair.base: pair.other, pair.other: pair.base}.get(worst.case)
         if other in cases(result) and len(result.changed[other]) < len(changed):
-            back[", ".join(changed.keys() - result.changed[other].keys())] = Pair(result, worst.case, other).ratio(**GOODPUT)
+            back[", ".join(changed.keys() - result.changed[other].keys())] = Pair(result, worst.case, other).ratio(**goodput(result))
     told = [f"{name} ({times(ratio)})" for name, ratio in back.items() if ratio.decided and ratio.median > 1]
     return f" There, taking back one thing alone raises it again: {', '.join(told)}." if told else ""
 
@@ -133,7 +135,7 @@ def findings(result: Result) -> list[Finding]:
         finding = change(pair) if {pair.base, pair.other} <= ours else None
         if finding is not None:
             claim = f"With {pair.setting}, {finding.claim}" if pair.setting else finding.claim
-            found.append((abs(math.log(pair.ratio(**GOODPUT).median)), replace(finding, claim=claim)))
+            found.append((abs(math.log(pair.ratio(**goodput(result)).median)), replace(finding, claim=claim)))
     return [finding for _, finding in sorted(found, key=lambda one: -one[0])]
 
 

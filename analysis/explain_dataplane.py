@@ -8,7 +8,7 @@ from functools import partial
 from typing import Any
 
 from vsprof.analysis import looks, metrics, stats
-from vsprof.analysis.comparison import FLOOD, TRAFFICS, Pair, arrow, doubt, measured, times
+from vsprof.analysis.comparison import Pair, arrow, doubt, measured, sent, times
 from vsprof.analysis.load import Result, worded
 from vsprof.analysis.looks import Finding, Words
 from vsprof.analysis.source import samples
@@ -24,17 +24,18 @@ def stages(words: Words) -> Iterator[str]:
 
 
 def _by_stage(pair: Pair) -> dict[str, tuple[stats.Estimate, stats.Estimate]]:
-    stages = {stage: pair.both(**FLOOD, metric=f"stage_{stage}_cycles_per_packet") for stage in metrics.STAGES}
+    flood = sent(pair.result, "flood")
+    stages = {stage: pair.both(**flood, metric=f"stage_{stage}_cycles_per_packet") for stage in metrics.STAGES}
     return {stage: both for stage, both in stages.items() if measured(*both)}
 
 
 @looks.in_rows
 def misses_by_stage(words: Words) -> Iterator[str]:
     """Misses per packet by stage, where the switch had a PMU to count them."""
-    pair = words.pair
+    pair, flood = words.pair, sent(words.pair.result, "flood")
     table = metrics.stage_events(pair.result)
     for event in [name for name in table["metric"].unique() if name.endswith("misses")]:
-        both = [stats.estimate(samples(table, case_id=case, metric=event, **FLOOD)) for case in (pair.base, pair.other)]
+        both = [stats.estimate(samples(table, case_id=case, metric=event, **flood)) for case in (pair.base, pair.other)]
         if measured(*both):
             yield f"{event} per packet (hardware) {arrow(both)}"
 
@@ -55,8 +56,9 @@ def looking(pair: Pair) -> Finding | None:
     if pair.result.differences(pair.base, pair.other) != {"forward"}:
         return None
     case = next(one for one in (pair.base, pair.other) if pair.result.varied[one]["forward"] == "switch")
-    parts = {stage: pair.of(case, **FLOOD, metric=f"stage_{stage}_cycles_per_packet") for stage in ("parse", "lookup")}
-    whole = pair.of(case, **FLOOD, metric="pmd_cycles_per_packet")
+    flood = sent(pair.result, "flood")
+    parts = {stage: pair.of(case, **flood, metric=f"stage_{stage}_cycles_per_packet") for stage in ("parse", "lookup")}
+    whole = pair.of(case, **flood, metric="pmd_cycles_per_packet")
     if not measured(*parts.values(), whole):
         return None
     cycles = sum(part.median for part in parts.values())
@@ -87,7 +89,7 @@ def _by(measure: Mapping[str, Any], pairs: Mapping[int, Pair], other: str, base:
         return ""
     rows = []
     for size, ratio in ratios.items():
-        missed = Words(pairs[size], FLOOD).sentences(measure.get("misses", ()))
+        missed = Words(pairs[size], sent(pairs[size].result, "flood")).sentences(measure.get("misses", ()))
         rows.append(f"- {size} B: {'; '.join([times(ratio) + doubt(ratio), *missed])}")
     label = f", {MODEL.label(pairs[size].result)}" if source_of(measure["of"]) is MODEL else ""
     return "\n".join([f"In {measure['name']}{label}, {_sentence(measure, ratios, other, base)}", "", *rows])
@@ -95,8 +97,9 @@ def _by(measure: Mapping[str, Any], pairs: Mapping[int, Pair], other: str, base:
 
 def _ratio(measure: Mapping[str, Any], pair: Pair) -> stats.Estimate:
     """Of the first traffic that both cases have."""
-    both = (sent for one in measure["traffics"] if measured(pair.ratio(**(sent := TRAFFICS[one]), metric="packet_rate_received")))
-    return next((pair.ratio(**looks.named(measure["of"], sent)) for sent in both), stats.NOTHING)
+    tried = (sent(pair.result, one) for one in measure["traffics"])
+    both = (one for one in tried if measured(pair.ratio(**one, metric="packet_rate_received")))
+    return next((pair.ratio(**looks.named(pair.result, measure["of"], one)) for one in both), stats.NOTHING)
 
 
 def _sentence(measure: Mapping[str, Any], ratios: Mapping[int, stats.Estimate], other: str, base: str) -> str:

@@ -8,7 +8,7 @@ from typing import Any
 import pandas as pd
 
 from vsprof.analysis import looks, model
-from vsprof.analysis.comparison import FLOOD, Pair, as_many, doubt, measured
+from vsprof.analysis.comparison import Pair, as_many, doubt, measured, sent
 from vsprof.analysis.describe import Table
 from vsprof.analysis.load import Result
 from vsprof.analysis.looks import Finding, Words
@@ -21,21 +21,23 @@ ALL_NEAR, ALL_FAR = ({"pmd_node": node, "memory_node": node} for node in (NEAR, 
 CYCLES, LOCAL, REMOTE = "model_cycles_per_packet", "model_memory_local_per_packet", "model_memory_remote_per_packet"
 FROM = {"model_remote_cache_per_packet": "caches", REMOTE: "memory"}
 """What of another node a line came from; the caches were not told apart before vsprof's model knew of them."""
-THREAD = {**FLOOD, "role": model.POLL_MODE}
 
 
 def answer(result: Result) -> str:
     """Two sentences on thread and memory both near against both far: cycles per packet of the thread, and lines from the other node."""
     found = [Pair(result, base, other) for base, other in pairs(result, ALL_FAR, ALL_NEAR)]
-    lines = [_compared(pair) for pair in found if measured(*pair.both(**THREAD, metric=CYCLES), *pair.both(**FLOOD, metric=REMOTE))]
+    flood = sent(result, "flood")
+    counted = {CYCLES: {**flood, "role": model.POLL_MODE}, REMOTE: flood}
+    lines = [_compared(pair) for pair in found if all(measured(*pair.both(**one, metric=name)) for name, one in counted.items())]
     if not lines:
         return "This result can't answer the question: it has no two cases, all near and all far, that the model counted."
     return "\n\n".join([*lines, f"*Cycles are {MODEL.label(result)}.*"])
 
 
 def _compared(pair: Pair) -> str:
-    ratio = pair.ratio(**THREAD, metric=CYCLES)
-    words = Words(pair, THREAD, ratio)
+    thread = {**sent(pair.result, "flood"), "role": model.POLL_MODE}
+    ratio = pair.ratio(**thread, metric=CYCLES)
+    words = Words(pair, thread, ratio)
     # The ratio's two factors: a placement changes the CPI; instructions, where it changes how many packets a poll finds.
     split = "".join(words.sentences(["; {ratio.model_instructions_per_packet} the instructions at {ratio.model_cpi} the CPI"]))
     unsure = doubt(ratio, " The difference is not significant.")
@@ -75,12 +77,13 @@ def _found(nodes: Mapping[str, Any], endpoints: Mapping[str, Any]) -> dict[str, 
 @looks.in_rows
 def fills(pair: Pair) -> Finding | None:
     """Which role fills lines from another node's memory and caches, with either placement."""
-    words, claims = Words(pair, FLOOD), []
+    flood, claims = sent(pair.result, "flood"), []
+    words = Words(pair, flood)
     evidence = [f"the whole path, from the own node's memory: {{both.{LOCAL}}}"]
     for metric, what in FROM.items():
         claims.append(f"from another node's {what} {{other.{metric}:interval}} with {{other}}, {{base.{metric}:interval}} with {{base}}")
         for role in schema.ROLES:
-            if max(one.median for one in pair.both(**FLOOD, metric=metric, role=role)) > 0:
+            if max(one.median for one in pair.both(**flood, metric=metric, role=role)) > 0:
                 evidence.append(f"role {role}, from another node's {what}: {{both.{metric}.{role}}}")
     said = "; ".join(words.sentences(claims))
     return Finding(f"Lines that each packet's path fills: {said}.", tuple(words.sentences(evidence))) if said else None

@@ -11,7 +11,7 @@ were counted together. Where there are none (its events do not fit into one grou
 divided by the data of its own windows (without data: by their seconds); `scaled` names those metrics. A repetition is one value:
 its groups have few windows each, too few to be resampled, so intervals come from repetitions.
 
-Idle polling is taken out as in `model`: each iteration of a poll-mode thread that found nothing (collector `ovs_pmd`), at its price
+Idle polling is taken out as in `model`: each iteration of a poll-mode thread that found nothing (`pmd_idle_iterations`), at its price
 in the same run's idle windows. The same with all polls in it has the ending `_with_polling`. `hardware_clock_ratio` is core cycles
 per TSC cycle on the poll-mode thread's CPU, by which `hardware_pmd_cycles_per_packet` makes core cycles of what the switch says.
 """
@@ -50,10 +50,18 @@ def of(result: Result) -> pd.DataFrame:
     if rows.empty or not formulas:
         return metrics.joined(_outside(result))
     cleaned = _without_polling(result, rows)
-    busy = cleaned[cleaned["traffic"] != "idle"]
+    busy = cleaned[metrics.flowing(cleaned)]
     found = [*_computed(result, busy, formulas, ""), *_computed(result, rows, formulas, WITH_POLLING)]
     table = metrics.joined([pd.DataFrame(found, columns=COLUMNS)])
     return metrics.joined([table, *_clocks(result, table), *_outside(result)])
+
+
+def catalogued(result: Result) -> pd.DataFrame:
+    """What the catalogue's formulas say of the whole path, in all modes together, by the catalogue's own names; in COLUMNS."""
+    said, formulas, words = HARDWARE.facts(result).get("metrics") or {}, _formulas(result), {*vocabulary.per_data().values(), None}
+    shown = (_shown(name, str(one["unit"]), expression.leaves(name, formulas), word) for name, one in said.items() for word in words)
+    rows = HARDWARE.rows(result, role="path", metric=sorted({f"{PREFIX}{one[0]}" for one in shown if one}))
+    return rows.assign(metric=rows["metric"].str.removeprefix(PREFIX))
 
 
 def present(result: Result) -> bool:
@@ -146,13 +154,12 @@ def _formulas(result: Result) -> dict[str, Formula]:
 
 def _without_polling(result: Result, rows: pd.DataFrame) -> pd.DataFrame:
     """The counts of the poll-mode thread's CPU without iterations that found nothing, at their price in the same run's idle windows."""
-    counted = result.numbers[result.numbers["collector"] == "ovs_pmd"]
-    iterations = metrics.wide_table(counted, ["pmd_iterations", "pmd_idle_iterations"], ["cpu"]).dropna()
+    iterations = metrics.wide_table(result.numbers, ["pmd_iterations", "pmd_idle_iterations"], ["cpu"]).dropna()
     iterations = iterations.rename(columns={"pmd_iterations": "iterations", "pmd_idle_iterations": "idle"})
     keys = [*WINDOW, "cpu"]
     rows = rows.merge(iterations, on=keys, how="left") if not iterations.empty else rows.assign(idle=np.nan, iterations=np.nan)
     polls = rows["idle"].notna() & rows["mode"].isin(["user", WHOLE]) & (rows["source"] == "hardware")
-    idle = rows[polls & (rows["traffic"] == "idle") & rows["value"].notna()]
+    idle = rows[polls & ~metrics.flowing(rows) & rows["value"].notna()]
     sums = idle.groupby(["run_id", "cpu", "mode", "name"])[["value", "iterations"]].sum()
     price = (sums["value"] / sums["iterations"].where(sums["iterations"] > 0)).rename("price").reset_index()
     rows = rows.merge(price, on=["run_id", "cpu", "mode", "name"], how="left")
@@ -257,7 +264,11 @@ def _clocks(result: Result, table: pd.DataFrame) -> list[pd.DataFrame]:
     A poll-mode thread that never sleeps counts TSC cycles all the time, busy or idle, so their sum is TSC hertz x seconds. The role
     `switch` is that thread's CPU.
     """
-    tsc = metrics.pmd_cycles(result.numbers)
+    # Where bursts are timed one by one, the thread may sleep between them.
+    always = [one for one in metrics.poll_mode(result.numbers).items() if one[1] != metrics.TIMED]
+    if not always:
+        return []
+    tsc = pd.concat([metrics.pmd_cycles(result.numbers, *one) for one in always], ignore_index=True)
     rate = table[(table["metric"] == f"{PREFIX}cycles_per_second{WITH_POLLING}") & (table["role"] == "switch")]
     both = rate.merge(tsc, on=RUN, how="inner")
     ratio = both["part"] / both["tsc_per_second"]

@@ -18,7 +18,7 @@ from types import MappingProxyType
 from typing import Any
 
 from vsprof.analysis import describe, metrics, read, stats, style, vocabulary
-from vsprof.analysis.comparison import TRAFFICS, Pair, alike, as_many, pairs, plain, sentence, share, times
+from vsprof.analysis.comparison import NOT_SENT, TRAFFICS, Pair, alike, as_many, pairs, plain, sent, sentence, share, times
 from vsprof.analysis.load import Result
 from vsprof.analysis.sources import source_of
 from vsprof.terms import expression, units
@@ -42,7 +42,23 @@ FORMS: Mapping[str, Callable[[stats.Estimate], str]] = {
     "interval": stats.Estimate.shown,
     "percent": share,
 }
-ROWS = read(__file__)
+
+
+def _filled(part: Any, words: Mapping[str, str] = MappingProxyType({})) -> Any:
+    """Rows with what their `fill` says in its places."""
+    match part:
+        case str():
+            return functools.reduce(lambda text, name: text.replace(f"<{name}>", words[name]), words, part)
+        case list():
+            return [_filled(one, words) for one in part]
+        case dict():
+            words = {**words, **part.get("fill", {})}
+            return {name: _filled(one, words) for name, one in part.items() if name != "fill"}
+    return part
+
+
+ROWS = _filled(read(__file__))
+NO_ANSWER = "This result can't answer the question: it has no two cases with a common number."
 NO_FINDING = "No finding: this result has no two cases with a common number."
 _FUNCTIONS: dict[str, Callable] = {}
 """By what rows call them."""
@@ -85,10 +101,15 @@ class Words(string.Formatter):
         self.plain |= {"one": self.plain[one], "rest": self.plain[rest]}
         for side, case in self.cases.items():
             self.plain |= {f"{side}.{name}": value for name, value in pair.result.cases.loc[case].items()}
+            switch = vocabulary.switch(pair.result.cases.loc[case, "switch"])
+            self.plain |= {f"{side}.words": switch.words, f"{side}.program": switch.program or switch.words}
         if own:
             self.plain["traffic"] = style.traffic_name(str(own["traffic"]), str(own["load"]))
             self.plain["load"] = vocabulary.LOADS.get(str(own["load"]), str(own["load"]))
-            self.plain["data"] = vocabulary.per_data().get(str(own["traffic"]), "")
+            traffic = str(own["traffic"])
+            said = {"called": vocabulary.called(traffic), "things": vocabulary.things(traffic)}
+            self.plain |= {**said, **{name.capitalize(): sentence(words) for name, words in said.items()}}
+            self.plain["data"] = vocabulary.per_data().get(traffic, "")
 
     def say(self, text: str) -> str:
         """The text with what stands in its places. Raises `NotMeasured`."""
@@ -103,6 +124,8 @@ class Words(string.Formatter):
         if "|" in value:
             return value.split("|")[self.ratio.median <= 1]
         side, _, rest = value.partition(".")
+        if rest == "called":
+            return vocabulary.called(sent(self.pair.result, side)["traffic"])
         if side in SHORT:
             return self.say(SHORT[side].format(rest))
         if rest.split(".")[0] == "cpu":
@@ -117,22 +140,25 @@ class Words(string.Formatter):
             return FORMS[format_spec](found)
         if name.startswith("ratio.") or "/" in name:
             return times(found)
-        return describe.number(found.median, unit(self.pair.result, named(name.partition(".")[2], self.own)["metric"]))
+        return describe.number(found.median, unit(self.pair.result, self._named(name.partition(".")[2])["metric"]))
 
     def number(self, name: str) -> stats.Estimate:
         """Of the side, `base`, `other` or `ratio`, that the name begins with. Raises `NotMeasured`."""
         side, _, rest = name.partition(".")
         over, _, under = rest.replace(":", "/").partition("/")
-        where = named(over, self.own)
+        where = self._named(over)
         if where["metric"].startswith("cpu_"):
             where["cpu"] = self.pair.cpu(self.cases[side], *filter(None, [where.pop("role", None)]))
         if under:
-            found = self.pair.quotient(self.cases[side], where, named(under, self.own))
+            found = self.pair.quotient(self.cases[side], where, self._named(under))
         else:
             found = self.pair.ratio(**where) if side == "ratio" else self.pair.of(self.cases[side], **where)
         if not found.n:
             raise NotMeasured
         return found
+
+    def _named(self, name: str) -> dict[str, Any]:
+        return named(self.pair.result, name, self.own)
 
     def holds(self, conditions: str | Sequence[str]) -> bool:
         """Whether all of these hold; one that needs what was not measured does not."""
@@ -165,7 +191,7 @@ class Words(string.Formatter):
                         yield from Words(self.pair, self.own, self.ratio, one).sentences(several)
                 case {"traffics": several, "say": said}:
                     for name in several:
-                        yield from Words(self.pair, TRAFFICS[name], self.ratio, self.one).sentences(said)
+                        yield from Words(self.pair, sent(self.pair.result, name), self.ratio, self.one).sentences(said)
                 case {"largest": texts}:
                     with contextlib.suppress(NotMeasured):
                         found = {name: self.number(name).median for name in texts}
@@ -185,12 +211,12 @@ def unit(result: Result, metric: str) -> str:
     return source_of(metric).unit(result, metric=metric)
 
 
-def named(name: str, own: Mapping[str, object] = MappingProxyType({})) -> dict[str, Any]:
+def named(result: Result, name: str, own: Mapping[str, object] = MappingProxyType({})) -> dict[str, Any]:
     """The series that a row's name is of: traffic (else that of ``own``), metric, and role where there is one."""
     words = name.split(".")
-    found = TRAFFICS[words.pop(0)] if words[0] in TRAFFICS else own
+    found = sent(result, words.pop(0)) if words[0] in TRAFFICS else own
     if words[0].endswith("_per_data"):
-        words[0] = words[0].removesuffix("data") + vocabulary.per_data()[found["traffic"]]
+        words[0] = words[0].removesuffix("data") + vocabulary.per_data().get(found["traffic"], "")
     if words[-1].startswith("without_"):
         return {**found, "metric": words[0], "without": words[-1].removeprefix("without_")}
     return {**found, **dict(zip(("metric", "role"), words, strict=False))}
@@ -216,12 +242,13 @@ class Row:
 
     def __call__(self, pair: Pair) -> Finding | None:
         carrying = [{"traffic": traffic, "load": load} for traffic, load in metrics.carrying(pair.result)]
-        tried = carrying if self.traffics == "any" else [TRAFFICS.get(one, {}) for one in self.traffics]
+        named = [sent(pair.result, one) if one else {} for one in self.traffics if self.traffics != "any"]
+        tried = carrying if self.traffics == "any" else [one for one in named if one.get("traffic") != NOT_SENT]
         return next(filter(None, (self.at(pair, own) for own in tried)), None)
 
     def at(self, pair: Pair, own: Mapping[str, object], ratio: stats.Estimate | None = None) -> Finding | None:
         """What it finds at this traffic, by another ``ratio`` than that of medians where one is given."""
-        words = Words(pair, named(self.of, own) if self.of else own)
+        words = Words(pair, named(pair.result, self.of, own) if self.of else own)
         if any(words.plain[name] != words.plain.get(value, value) for name, value in self.only.items()):
             return None
         with contextlib.suppress(NotMeasured):

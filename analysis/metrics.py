@@ -25,6 +25,8 @@ from vsprof.analysis.tables import in_one_piece
 
 Quotients = Mapping[str, tuple[str, str, str]]
 """By metric what was counted, what it is divided by, and the unit."""
+TIMED = "timed_packets"
+"""Where not all bursts are timed: the packets of those that were."""
 ONE = "1"
 """What a number is divided by that is told as it was written."""
 STAGES = ("dequeue", "parse", "lookup", "enqueue", "other")
@@ -60,15 +62,26 @@ def _tables(result: Result) -> Iterator[pd.DataFrame]:
     frame = result.numbers
     own = _own(frame)
     yield from _made(TRAFFIC, own, own)
-    yield from _made(_READ["streams"], own, own[own["traffic"].map(vocabulary.per_data()) == "megabit"])
+    yield from _made(_READ["streams"], own, own[own["traffic"].isin(vocabulary.of_kind("stream"))])
     for window, quotients in WHOLE.items():
         yield from _made(quotients, own, own[own["window"] == window])
     yield from _events(result)
     for by, those in {"cpu": frame["cpu"] >= 0, "role": (frame["cpu"] < 0) & (frame["role"] != "")}.items():
         yield from _made(_READ["time"][by], own, frame[those & (frame["collector"] == "cpu_time")], by=by)
-    for name, quotients in _READ["switch"].items():
+    for name, quotients in _of_switches(frame).items():
         yield from _made(quotients, own, frame[frame["collector"] == name], role="switch")
     yield from _own_headlines(own)
+
+
+def poll_mode(frame: pd.DataFrame) -> dict[str, str]:
+    """The collectors that count a poll-mode thread's cycles, and their number for the packets that these were spent on."""
+    counted = frame[frame["name"].isin(["pmd_busy_cycles", TIMED])].groupby("collector", observed=True)["name"].unique()
+    return {str(name): TIMED if TIMED in names else "pmd_packets" for name, names in counted.items() if "pmd_busy_cycles" in names}
+
+
+def _of_switches(frame: pd.DataFrame) -> dict[str, Quotients]:
+    """By collector, what is made of what a switch says of itself."""
+    return {**dict.fromkeys(poll_mode(frame), _READ["switch"]["poll mode"]), **_READ["switch"]}
 
 
 def _made(quotients: Quotients, own: pd.DataFrame, rows: pd.DataFrame, *, by: str = "", role: str = "all") -> Iterator[pd.DataFrame]:
@@ -107,7 +120,7 @@ def _events(result: Result) -> Iterator[pd.DataFrame]:
     """
     frame = result.numbers
     # The switch's own counters have metrics of their own.
-    others = frame["collector"].isin(list(_READ["switch"])) | (frame["collector"] == frame["traffic"])
+    others = frame["collector"].isin(list(_of_switches(frame))) | (frame["collector"] == frame["traffic"])
     counted = frame[(frame["unit"] == "events") & ~others]
     if counted.empty:
         return
@@ -131,16 +144,16 @@ def rates(sums: pd.DataFrame, names: pd.Series, span: pd.Series, unit: str | pd.
 
 
 def stage_events(result: Result) -> pd.DataFrame:
-    """What a PMU counted in each stage of vhost-switch's way, per packet of the bursts that were sampled: `enqueue cache-misses`, … .
+    """What a PMU counted in each stage of a switch's way, per packet of the bursts that were sampled: `enqueue cache-misses`, … .
     Hardware's numbers, so in no table of the others."""
-    here = result.frame[(result.frame["testbed"] == result.testbed) & (result.frame["collector"] == "vhost_switch")]
-    names = [name for name in here["name"].unique() if name.startswith("pmu_") and name not in ("pmu_packets", "pmu_bursts")]
+    here = result.frame[(result.frame["testbed"] == result.testbed) & result.frame["name"].str.startswith("pmu_")]
+    names = [name for name in here["name"].unique() if name not in ("pmu_packets", "pmu_bursts")]
     wide = wide_table(here, ["pmu_packets", *names])
     words = {name: " ".join(name.split("_", 2)[1:]) for name in names}
     return joined(quotient(wide, words[name], wide[name], wide["pmu_packets"], "events/packet", "switch") for name in names)
 
 
-def pmd_cycles(frame: pd.DataFrame, collector: str = "ovs_pmd", packets: str = "pmd_packets") -> pd.DataFrame:
+def pmd_cycles(frame: pd.DataFrame, collector: str, packets: str) -> pd.DataFrame:
     """By run and traffic: the sums of what the poll-mode thread counted, and `tsc_per_second`: busy and idle cycles each second."""
     names = ["pmd_busy_cycles", "pmd_idle_cycles", packets]
     wide = _timed(_own(frame), frame[frame["collector"] == collector], names).dropna(subset=[*names, "seconds"])
@@ -169,6 +182,11 @@ def sent(result: Result) -> list[tuple[str, str]]:
 def carrying(result: Result) -> list[tuple[str, str]]:
     """Those of them that carry something, by which counts are divided."""
     return [pair for pair in sent(result) if vocabulary.traffic(pair[0]).data]
+
+
+def flowing(rows: pd.DataFrame) -> pd.Series:
+    """Which rows are of a traffic in which anything flows."""
+    return ~rows["traffic"].isin(vocabulary.of_kind("nothing"))
 
 
 def _whole(where: dict[str, object]) -> dict[str, object]:

@@ -25,7 +25,7 @@ import pandas as pd
 
 from vsprof.analysis import messages, metrics, read, style, vocabulary
 from vsprof.analysis.load import Result
-from vsprof.analysis.metrics import joined, quotient, wide_table
+from vsprof.analysis.metrics import flowing, joined, quotient, wide_table
 from vsprof.analysis.source import WINDOW, WITH_POLLING, Source, of_path, on_path
 from vsprof.analysis.tables import in_one_piece
 from vsprof.terms import schema
@@ -57,7 +57,7 @@ def of(result: Result) -> pd.DataFrame:
     if not present(result):
         return joined([])
     raw, names = _counts(result)
-    busy = _without_polling(raw[raw["traffic"] != "idle"], names)
+    busy = _without_polling(raw[flowing(raw)], names)
     counted = [*_metrics(busy, names, ""), *_metrics(raw, names, WITH_POLLING), *_polling(raw, busy, names)]
     return in_one_piece(joined([*counted, *_wake_ups(_rows(result))]))
 
@@ -92,7 +92,7 @@ def limits(result: Result) -> list[str]:
     dpdk = {result.values[str(case)].get("endpoint") in DPDK for case in result.cases.index}
     if True in dpdk:
         texts.append(messages.GUESTS_POLL)
-    if False in dpdk and (rows["traffic"] == "udp_flood").any():
+    if False in dpdk and rows["traffic"].isin(vocabulary.of_kind("flood")).any():
         texts.append(messages.SENDER_WAITS)
     return texts
 
@@ -100,7 +100,7 @@ def limits(result: Result) -> list[str]:
 def polling_left_in(result: Result) -> list[str]:
     """The labels of cases with a poll-mode thread of which a run has no counts of empty polls by themselves."""
     raw, _ = _counts(result)
-    sent = raw[(raw["traffic"] != "idle") & (raw["model_polls"] > 0)]
+    sent = raw[flowing(raw) & (raw["model_polls"] > 0)]
     cases = sent.loc[~sent["run_id"].isin(raw.loc[raw[EMPTY].notna(), "run_id"]), "case_id"].unique()
     return [text for case, text in result.cases["label"].items() if case in cases]
 

@@ -22,13 +22,13 @@ TOLERANCE = 0.05
 FEWEST = 100
 """Packets (megabits, replies) of a window below which one more or less, at an end, is too much of them."""
 WHERE = ["case_id", "traffic", "load", "who"]
-POLL_MODE = {"ovs_pmd": "pmd_packets", "vhost_switch": "timed_packets"}
-"""By collector, the packets that go with a poll-mode thread's cycles."""
 
 
 def limits(result: Result) -> list[str]:
     """A sentence for each role and traffic whose cycles are more than its CPUs have."""
-    found = pd.concat([_modelled(result), *(_polling(result, *one) for one in POLL_MODE.items())], ignore_index=True)
+    found = pd.concat(
+        [_modelled(result), *(_polling(result, *one) for one in metrics.poll_mode(result.numbers).items())], ignore_index=True
+    )
     return list(_told(result, found)) if len(found) else []
 
 

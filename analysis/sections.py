@@ -12,7 +12,7 @@ from typing import Any
 
 from IPython.display import Markdown, display
 
-from vsprof.analysis import describe, differential, everything, explain_dataplane, explain_model, figures, read, stacks
+from vsprof.analysis import describe, differential, everything, explain_dataplane, explain_model, figures, read, stacks, vocabulary
 from vsprof.analysis.figures import counts, pmd_batches
 from vsprof.analysis.load import Result, load
 from vsprof.analysis.sources import HARDWARE, MODEL
@@ -137,12 +137,12 @@ class Report:
 
 
 def _needed(texts: Mapping[str, Sequence[str]], result: Result) -> list[str]:
-    traffics, model = set(result.frame["traffic"].unique()), MODEL.present(result)
+    kinds, model = {vocabulary.traffic(name).kind for name in result.frame["traffic"].unique()}, MODEL.present(result)
     needed = {
         "always": True,
-        "TCP": "tcp_stream" in traffics,
-        "single frames": "paced_frames" in traffics,
-        "restart": "reconnect" in traffics,
+        "TCP": "stream" in kinds,
+        "single frames": "frames" in kinds,
+        "restart": "restart" in kinds,
         "emulated": result.emulated,
         "modelled": model,
         "modelled time": result.modelled is not None,

@@ -15,7 +15,8 @@ from vsprof.terms.vocabulary import CollectorWords, Headline, NumberWords, Switc
 
 LOADS = {"saturation": "saturation", "ndr": "no-drop rate", "pdr": "partial-drop rate", "equal": "equal rate", "paced": "", "none": ""}
 """Their names in reports, in the order in which traffics are shown, before their own ranks."""
-_BEFORE = Vocabulary.from_json(read(__file__))
+_READ = read(__file__)
+_BEFORE = Vocabulary.from_json(_READ)
 """Of results whose manifests have no vocabulary."""
 _switches: dict[str, SwitchWords] = dict(_BEFORE.switches)
 _traffics: dict[str, TrafficWords] = dict(_BEFORE.traffics)
@@ -27,11 +28,20 @@ _ENDING = re.compile(r"(_per_(kilo_instructions|empty_poll|[a-z]+))?(_(user|kern
 def learn(manifest: Mapping[str, Any]) -> None:
     """Take in what a result's manifest says."""
     if (given := manifest.get("vocabulary")) is not None:
-        said = Vocabulary.from_json(given)
+        said = Vocabulary.from_json(_completed(given))
         _switches.update(said.switches)
         _traffics.update(said.traffics)
         _collectors.update(said.collectors)
         number.cache_clear()
+
+
+def _completed(given: Mapping[str, Any]) -> Mapping[str, Any]:
+    """What an earlier vsprof's manifest says, with what its plug-ins did not say yet."""
+    kinds = {kind: {name: {**_READ[kind].get(name, {}), **one} for name, one in given[kind].items()} for kind in _READ}
+    for name, one in kinds["traffics"].items():
+        known = {(line["metric"], line["words"]): line for line in _READ["traffics"].get(name, {}).get("headlines", ())}
+        one["headlines"] = [{**known.get((line["metric"], line["words"]), {}), **line} for line in one["headlines"]]
+    return {**given, **kinds}
 
 
 def switch(name: str) -> SwitchWords:
@@ -73,7 +83,9 @@ def number(name: str, of: tuple[str, ...]) -> NumberWords | None:
     known = [_collectors[one].numbers for one in of if one in _collectors]
     counted = _ENDING.sub("", name)
     # What is named outright, or without an ending, comes before a pattern: `cycles_per_packet` is `cycles`, and no `cycles_*`.
-    for one, matches in ((name, str.__eq__), (counted, str.__eq__), (counted, fnmatch.fnmatchcase), (name, fnmatch.fnmatchcase)):
+    # The event catalogue's `x_per_packet` is `x_per_megabit` where a traffic is divided by that.
+    exactly = [(one, str.__eq__) for one in (name, counted, f"{counted}_per_packet")]
+    for one, matches in (*exactly, (counted, fnmatch.fnmatchcase), (name, fnmatch.fnmatchcase)):
         for numbers in known:
             if (found := next((words for pattern, words in numbers.items() if matches(one, pattern)), None)) is not None:
                 return found
@@ -109,10 +121,26 @@ def place(pair: tuple[str, str]) -> tuple[int, int, str]:
     return [*LOADS, load].index(load), traffic(name).rank, name
 
 
+def of_kind(kind: str) -> list[str]:
+    """The traffics that say they are of it."""
+    return [name for name, words in _traffics.items() if words.kind == kind]
+
+
+def called(name: str) -> str:
+    """As sentences call a traffic."""
+    return traffic(name).called or traffic(name).words
+
+
+def things(name: str) -> str:
+    """What a traffic is judged by the number of, in a sentence."""
+    said, data = judged_by(name), traffic(name).data
+    return said.things if said and said.things else f"{data.per}s of {called(name)}" if data else ""
+
+
 def at_saturation(pairs: Iterable[tuple[str, str]]) -> list[tuple[str, str]]:
     """Of (traffic, load) pairs those in which the switch is the limit, or near it; first those whose packets can be counted one by one."""
-    found = sorted({pair for pair in pairs if pair[1] == "saturation"}, key=place)
-    return sorted(found, key=lambda pair: per_data().get(pair[0]) != "packet")
+    found = sorted({pair for pair in pairs if pair[1] == "saturation" and traffic(pair[0]).saturates}, key=place)
+    return sorted(found, key=lambda pair: traffic(pair[0]).kind == "stream")
 
 
 def headlines(pairs: Iterable[tuple[str, str]]) -> list[tuple[str, str, str, str]]:

@@ -66,7 +66,9 @@ def answer(result: Result) -> str:
 
 
 def _told(effect: Effect, traffic: str) -> str:
-    return as_many(effect.ratio, "packets") if vocabulary.per_data().get(traffic) == "packet" else of(effect.ratio, "the rate")
+    data, judged = vocabulary.traffic(traffic).data, vocabulary.judged_by(traffic)
+    counted = data and judged and data.number == judged.metric and vocabulary.traffic(traffic).kind != "stream"
+    return as_many(effect.ratio, f"{data.per}s") if data and counted else of(effect.ratio, "the rate")
 
 
 def _words(result: Result, base: str, case: str) -> str:

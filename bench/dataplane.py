@@ -85,7 +85,7 @@ def main(arguments: list[str] | None = None) -> int:
     asked = parser.parse_args(arguments)
     try:
         if lacks := Native.needs():
-            raise errors.BadInput(f"bench-dataplane runs on this host: {lacks}")
+            raise messages.not_on_this_host("bench-dataplane", lacks)
         print(table.report("bench-dataplane", measure(asked.rounds, asked.frames, asked.contenders, asked.seconds, asked.path, _say)))
     except errors.VsprofError as error:
         print(f"bench-dataplane: {error}", file=sys.stderr)

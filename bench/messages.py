@@ -3,7 +3,7 @@
 
 from collections.abc import Sequence
 
-from vsprof.terms.errors import RunFailed, VsprofError
+from vsprof.terms.errors import BadInput, RunFailed, VsprofError
 
 # --- General ---------------------------------------------------------------------------------------------------------
 
@@ -109,3 +109,19 @@ def no_exit(why: object) -> RunFailed:
 
 def quicker_exits(here_ns: float, lab_ns: float) -> RunFailed:
     return RunFailed(f"an exit takes {here_ns:.0f} ns on this machine, but {lab_ns:.0f} ns in the lab's guest with no cost of an entry")
+
+
+def not_on_this_host(bench: str, why: str) -> BadInput:
+    return BadInput(f"{bench} runs on this host: {why}")
+
+
+def no_tmpfs() -> RunFailed:
+    return RunFailed("no tmpfs can be mounted for the results: be root")
+
+
+def no_end(seconds: int) -> RunFailed:
+    return RunFailed(f"no end after {seconds} s")
+
+
+def fails_by_itself(status: int, words: str) -> RunFailed:
+    return RunFailed(f"the campaign fails by itself, status {status}: {words}")

@@ -22,6 +22,7 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
 
+from vsprof.bench import messages
 from vsprof.terms import errors, files, schema
 from vsprof.testbeds.native import FOLDERS, HUGEPAGES
 
@@ -276,7 +277,7 @@ def placed(testbed: str) -> Iterator[Place]:
     if subprocess.run(size, capture_output=True, check=False).returncode != 0:
         results.rmdir()
         temporary.rmdir()
-        raise errors.RunFailed("no tmpfs can be mounted for the results: be root")
+        raise messages.no_tmpfs()
     try:
         yield Place(temporary, results, testbed)
     finally:
@@ -292,7 +293,7 @@ def ended(process: subprocess.Popen[str], testbed: str) -> tuple[int, str]:
     except subprocess.TimeoutExpired:
         process.kill()
         process.communicate()
-        raise errors.RunFailed(f"no end after {PATIENCE_S[testbed]} s") from None
+        raise messages.no_end(PATIENCE_S[testbed]) from None
     return process.returncode, words.strip()[-400:]
 
 
@@ -344,7 +345,7 @@ def undisturbed(testbed: str) -> float:
         began = time.monotonic()
         status, words = ended(place.start(*place.campaign()), testbed)
         if status != 0:
-            raise errors.RunFailed(f"the campaign fails by itself, status {status}: {words}")
+            raise messages.fails_by_itself(status, words)
         return time.monotonic() - began
 
 

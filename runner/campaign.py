@@ -19,7 +19,7 @@ from vsprof.runner.results import Results
 from vsprof.runner.run import Plan, Setting
 from vsprof.terms import errors, places, schema
 from vsprof.terms import messages as terms_messages
-from vsprof.terms.schema import FCS_BYTES
+from vsprof.terms.schema import without_fcs
 from vsprof.testbeds.base import EMULATED, REAL, Testbed
 from vsprof.testbeds.lab import Lab
 from vsprof.testbeds.native import Native
@@ -323,7 +323,7 @@ def _manifest(campaign: Campaign, seed: int, plans: Sequence[Plan], facts: dict[
         "host": host_facts(),
         "facts": {**facts, "switches": {}, "collectors": {}},
         "cases": [
-            {"case_id": case.case_id, "values": case.values, "frame_bytes_without_fcs": case.frame_bytes - FCS_BYTES}
+            {"case_id": case.case_id, "values": case.values, "frame_bytes_without_fcs": without_fcs(case.frame_bytes)}
             for case in campaign.cases
         ],
         "runs": [

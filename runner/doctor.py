@@ -44,7 +44,8 @@ def examine(*, with_lab: bool = False) -> list[Check]:
 
 
 def render(checks: list[Check], columns: int = 80) -> str:
-    """For people: what follows, then what is ready and what is missing, a line each, and what to do about it, each reason once."""
+    """For people: what follows, then what is ready and what is missing, a line each (more where it is long), and what to do about it, each
+    reason once."""
     runs = all(check.ok for check in checks if check.serves == "lab")
     natively = [check.name.removeprefix(NATIVE) for check in checks if check.name.startswith(NATIVE) and check.ok]
     lab = "The emulated lab runs here: `make profile-vm2vm`." if runs else "The emulated lab can't run here yet: see below."
@@ -53,21 +54,27 @@ def render(checks: list[Check], columns: int = 80) -> str:
     remedies = list(dict.fromkeys(check.remedy for check in missing if check.remedy))
     parts = [
         [lab, *native],
-        ["Ready", *(_line(check, "", columns) for check in checks if check.ok)],
-        ["Missing", *(_line(check, f"[{remedies.index(check.remedy) + 1}]" if check.remedy else "", columns) for check in missing)],
+        ["Ready", *_lines([check for check in checks if check.ok], [""] * len(checks), columns)],
+        ["Missing", *_lines(missing, [f"[{remedies.index(one.remedy) + 1}]" if one.remedy else "" for one in missing], columns)],
         ["What to do", *(_wrapped(f"[{place}]", remedy, columns) for place, remedy in enumerate(remedies, 1))],
     ]
-    texts = [textwrap.fill(line, columns) for line in parts[0]]
+    texts = [textwrap.fill(line, columns, break_on_hyphens=False) for line in parts[0]]
     return "\n\n".join(["\n".join(texts), *("\n".join(part) for part in parts[1:] if len(part) > 1)]) + "\n"
 
 
-def _line(check: Check, place: str, columns: int) -> str:
-    """Cut at the width: all of it is in --json."""
+def _lines(checks: list[Check], places: list[str], columns: int) -> list[str]:
+    widest = max((len(check.name) for check in checks), default=0)
+    return [_line(check, place, widest, columns) for check, place in zip(checks, places, strict=False)]
+
+
+def _line(check: Check, place: str, widest: int, columns: int) -> str:
+    """Its name, in a column for the ``widest``, what was seen, and at the right of the first line where to read what to do."""
     serves = f"({check.serves})" if check.serves != "lab" else ""
-    text = f"  {check.name:<22} {' '.join(filter(None, [check.seen, serves]))}"
+    text = " ".join(filter(None, [check.seen, serves]))
     room = columns - len(place) - 1 if place else columns
-    text = text if len(text) <= room else f"{text[: room - 1]}…"
-    return f"{text:<{room}} {place}" if place else text.rstrip()
+    head = f"  {check.name:<{widest}} "
+    first, *rest = textwrap.wrap(text, room, break_on_hyphens=False, initial_indent=head, subsequent_indent=" " * len(head)) or [head]
+    return "\n".join([f"{first:<{room}} {place}" if place else first.rstrip(), *rest])
 
 
 def _wrapped(place: str, text: str, columns: int) -> str:

@@ -134,7 +134,7 @@ class Experiment(BaseModel):
     @classmethod
     def _nothing_first(cls, changes: list[dict[str, Any]]) -> list[dict[str, Any]]:
         if not changes or changes[0]:
-            raise ValueError("changes begins with what the others are changed from: write {} first")
+            raise ValueError(messages.no_unchanged_first())
         return changes
 
     @field_validator("traffic")
@@ -142,7 +142,7 @@ class Experiment(BaseModel):
     def _named_testbeds(cls, traffic: list[dict[str, Any]]) -> list[dict[str, Any]]:
         for entry in traffic:
             if not isinstance(named := entry.get(ONLY_ON, []), list):
-                raise ValueError(f"{ONLY_ON} of a traffic is a list: [{named}]")
+                raise ValueError(messages.no_list_of_testbeds(ONLY_ON, named))
         return traffic
 
     @field_validator("vary")
@@ -150,9 +150,9 @@ class Experiment(BaseModel):
     def _not_empty(cls, vary: dict[str, list[Any]]) -> dict[str, list[Any]]:
         for name, values in vary.items():
             if not values:
-                raise ValueError(f"vary.{name} is empty: give at least one value")
+                raise ValueError(messages.nothing_varied(name))
             if len(set(map(str, values))) != len(values):
-                raise ValueError(f"vary.{name} names a value twice: {values}")
+                raise ValueError(messages.varied_twice(name, values))
         return vary
 
 

@@ -342,3 +342,22 @@ def takes_no_cards(switch: str, topology: str, others: Iterable[str]) -> BadInpu
 
 def takes_no_devices(switch: str, topology: str, others: Iterable[str]) -> BadInput:
     return BadInput(f"{topology} takes a switch whose ports can be devices of DPDK, and {switch} has none such: use {' or '.join(others)}")
+
+
+# --- Keys of an experiment -------------------------------------------------------------------------------------------
+
+
+def no_unchanged_first() -> str:
+    return "changes begins with what the others are changed from: write {} first"
+
+
+def no_list_of_testbeds(name: str, value: object) -> str:
+    return f"{name} of a traffic is a list: [{value}]"
+
+
+def nothing_varied(name: str) -> str:
+    return f"vary.{name} is empty: give at least one value"
+
+
+def varied_twice(name: str, values: Iterable[object]) -> str:
+    return f"vary.{name} names a value twice: {list(values)}"

@@ -13,8 +13,11 @@ from vsprof.workloads.traffic.base import Traffic
 def of(switches: Mapping[str, type[Switch]], traffics: Mapping[str, type[Traffic]]) -> Vocabulary:
     """Of switches and traffics; collectors are added by ``note``, once they ran."""
     return Vocabulary(
-        {name: SwitchWords(one.words or name, one.rank, one.colour) for name, one in switches.items()},
-        {name: TrafficWords(one.words or name, one.rank, one.data, one.headlines) for name, one in traffics.items()},
+        {name: SwitchWords(one.words or name, one.rank, one.colour, one.program) for name, one in switches.items()},
+        {
+            name: TrafficWords(one.words or name, one.rank, one.data, one.headlines, one.kind, one.saturates, one.called)
+            for name, one in traffics.items()
+        },
     )
 
 

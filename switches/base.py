@@ -62,6 +62,9 @@ class Switch(abc.ABC):
     colour: ClassVar[int | None] = None
     """Its slot in the palette of figures (analysis/style.yaml); None: one that is free in the result."""
 
+    program: ClassVar[str] = ""
+    """The program whose threads are the switch's, as reports write it; empty: it is called as the switch is."""
+
     accesses: ClassVar[tuple[str, ...]]
     """How endpoints can reach it; the first is its default."""
 

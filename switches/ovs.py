@@ -30,6 +30,7 @@ class Ovs(Switch):
 
     daemon: ClassVar[str]
     datapath: ClassVar[str]
+    program = "ovs-vswitchd"
 
     def __init__(self, host: Testbed, plan: CpuPlan, options: Mapping[str, str] = {}) -> None:
         super().__init__(host, plan, options)

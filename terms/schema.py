@@ -69,6 +69,12 @@ LONGEST_NS = 2**62
 FCS_BYTES = 4
 """Interfaces count, and pktgen sizes, a frame without its frame check sequence; ``frame_bytes`` has it (RFC 2544)."""
 
+
+def without_fcs(frame_bytes: int) -> int:
+    """A frame's bytes as interfaces and generators count them: nothing else converts."""
+    return frame_bytes - FCS_BYTES
+
+
 RESERVED = frozenset(name for layout in (KEYS, NUMBER, FUNCTION, STACK, SPAN) for name in layout.names)
 _OWN_WINDOW = re.compile(r"(?P<collector>\w+)-[0-9]+", re.ASCII)
 

@@ -10,11 +10,12 @@ from typing import Any, Self
 @dataclass(frozen=True, slots=True)
 class SwitchWords:
     """``words``: its name as reports write it. ``rank``: its place among switches, the lowest first. ``colour``: its slot in the palette of
-    figures; None: one that is free."""
+    figures; None: one that is free. ``program``: whose threads its own are, such as a daemon's; empty: it is called as the switch is."""
 
     words: str
     rank: int = 100
     colour: int | None = None
+    program: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,25 +49,43 @@ def _check(said: "Headline | NumberWords") -> None:
 @dataclass(frozen=True, slots=True)
 class Headline:
     """A number that a reader asks for first: a metric of analysis, or one of the traffic's own numbers; how a table's row names it; the
-    loads to which it belongs (none: all); and which direction is better, ``more`` or ``less`` (empty: neither)."""
+    loads to which it belongs (none: all); and which direction is better, ``more`` or ``less`` (empty: neither). Of the first, how a
+    sentence says it: ``verb``, twice as many ``things`` as another; or, without a verb, has twice the ``things`` of another."""
 
     metric: str
     words: str
     loads: tuple[str, ...] = ()
     better: str = ""
+    verb: str = ""
+    things: str = ""
 
     __post_init__ = _check
+
+
+KINDS = ("", "flood", "stream", "forwarding", "requests", "frames", "restart", "nothing")
+"""Of traffics. A flood's frames are counted at each hop, and nobody answers them; a stream is of bytes, in packets of any size; forwarding
+is what endpoints send back; requests are answered, and frames timed one way, each alone; a restart is the switch's; and nothing flows."""
 
 
 @dataclass(frozen=True, slots=True)
 class TrafficWords:
     """``words``: its name as reports write it. ``rank``: its place among traffics of the same load, the lowest first. ``data``: what it
-    carries; None where nothing is divided by it. ``headlines``: in the order of tables; the first is what it is judged by."""
+    carries; None where nothing is divided by it. ``headlines``: in the order of tables; the first is what it is judged by. ``kind``: which
+    of KINDS it is, for explanations that hold of one kind alone. ``saturates``: whether at the load `saturation` the path is full.
+    ``called``: how a sentence calls it, such as `the flood`; empty: by its name."""
 
     words: str
     rank: int = 100
     data: Data | None = None
     headlines: tuple[Headline, ...] = ()
+    kind: str = ""
+    saturates: bool = True
+    called: str = ""
+
+    def __post_init__(self) -> None:
+        # A misspelt one would lose its findings without a word.
+        if self.kind not in KINDS:
+            raise ValueError(f"kind is {self.kind!r}: use one of {', '.join(map(repr, KINDS))}")
 
 
 @dataclass(frozen=True, slots=True)
@@ -106,7 +125,7 @@ class Vocabulary:
         for name, one in given["traffics"].items():
             data = Data(**one["data"]) if one["data"] else None
             headlines = tuple(Headline(**{**line, "loads": tuple(line["loads"])}) for line in one["headlines"])
-            traffics[name] = TrafficWords(one["words"], one["rank"], data, headlines)
+            traffics[name] = TrafficWords(**{**one, "data": data, "headlines": headlines})
         collectors = {}
         # Absent from results of 2026-11-25 and before.
         for name, one in given.get("collectors", {}).items():

@@ -240,3 +240,30 @@ def no_bound(which: str) -> str:
 
 def no_throughput() -> str:
     return "without a lower bound, no rate is known that the path can deliver"
+
+
+# --- Settings of traffics --------------------------------------------------------------------------------------------
+
+
+def other_load(load: str, traffic: str, known: str) -> str:
+    return f"load {load!r}: {traffic} knows only {known}"
+
+
+def unknown_load(load: str, known: Iterable[str]) -> str:
+    return f"load {load!r}: use one of {', '.join(known)}"
+
+
+def rate_of_equal_load() -> str:
+    return "load equal needs rate_pps, and no other load takes it"
+
+
+def not_searched(load: str, searched: Iterable[str]) -> str:
+    return f"load {load!r} has no search: only the loads {', '.join(searched)} are searched"
+
+
+def sum_below_trial(prefix: str, whole: float, trial: float) -> str:
+    return f"{prefix}sum_seconds {whole:g} is shorter than one trial, {prefix}trial_seconds {trial:g}"
+
+
+def rates_too_close(lowest: int, highest: int, width: float) -> str:
+    return f"min_pps {lowest} is not below max_pps {highest} by more than the width {width:g}"

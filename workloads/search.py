@@ -56,10 +56,10 @@ class Settings(BaseModel):
         for prefix in ("", "modelled_"):
             trial, whole = (getattr(self, f"{prefix}{name}_seconds") for name in ("trial", "sum"))
             if whole < trial:
-                raise ValueError(f"{prefix}sum_seconds {whole:g} is shorter than one trial, {prefix}trial_seconds {trial:g}")
+                raise ValueError(messages.sum_below_trial(prefix, whole, trial))
         # Closer together no rate lies between them that the width could tell apart.
         if self.min_pps > self.max_pps * (1 - self.width):
-            raise ValueError(f"min_pps {self.min_pps} is not below max_pps {self.max_pps} by more than the width {self.width:g}")
+            raise ValueError(messages.rates_too_close(self.min_pps, self.max_pps, self.width))
         return self
 
 

@@ -7,6 +7,7 @@ import pandas as pd
 from matplotlib.figure import Figure
 
 from vsprof.analysis import style
+from vsprof.analysis.comparison import sent
 from vsprof.analysis.load import ACCESSES, Result
 from vsprof.analysis.published import EVERY
 from vsprof.analysis.sources import SOFTWARE
@@ -18,7 +19,7 @@ TITLES = {"ours": "ours", "published": "published, on its own machine"}
 
 def table(result: Result) -> pd.DataFrame:
     """One row a case of ours (`whose` = ours) and one a published rate; packets per second."""
-    ours = SOFTWARE.summary(result, ["packet_rate_received"], traffic="udp_flood", load="saturation")
+    ours = SOFTWARE.summary(result, ["packet_rate_received"], **sent(result, "flood"))
     if ours.empty:
         return ours
     rates = {access: float(rate) for one in EVERY.values() for access, rate in one.rates.items()}

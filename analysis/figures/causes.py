@@ -12,7 +12,7 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
 from vsprof.analysis import style
-from vsprof.analysis.comparison import TCP
+from vsprof.analysis.comparison import sent
 from vsprof.analysis.load import Result
 from vsprof.analysis.published import EVERY
 from vsprof.analysis.sources import SOFTWARE
@@ -29,9 +29,10 @@ LOOKS = {"running": style.STATES["user"], "waiting for its CPU": style.STATES["k
 def table(result: Result) -> pd.DataFrame:
     """One row a case and metric: goodput, context switches of the switch's threads, the main thread's shares of time; and the dashed line's
     place, as `published_depth` of the kernel's case."""
-    goodput = SOFTWARE.summary(result, ["goodput"], **TCP)
-    switched = SOFTWARE.summary(result, ["context_switches_per_second"], role="switch", cpu=-1, **TCP)
-    times = SOFTWARE.summary(result, list(TIMES), role="switch", **TCP)
+    tcp = sent(result, "tcp")
+    goodput = SOFTWARE.summary(result, ["goodput"], **tcp)
+    switched = SOFTWARE.summary(result, ["context_switches_per_second"], role="switch", cpu=-1, **tcp)
+    times = SOFTWARE.summary(result, list(TIMES), role="switch", **tcp)
     unchanged = [case for case, changed in result.changed.items() if not changed]
     kernel = goodput[(goodput["switch"] != "ovs-dpdk") & goodput["case_id"].isin(unchanged)].head(1)
     deep = kernel.assign(metric=DEEP, median=kernel["median"] * EVERY["T2-throughput"].high, low=float("nan"), high=float("nan"))

@@ -1,13 +1,13 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
-"""Numbers that their collectors, or events of one's own, ask to be drawn. A count is per unit of data, over all roles and CPUs; anything
-else is as it was written."""
+"""Numbers that their collectors, or events of one's own, ask to be drawn. A count is per unit of data, over all roles and CPUs; a metric of
+events is of the path; anything else is as it was written."""
 
 import fnmatch
 
 import pandas as pd
 from matplotlib.figure import Figure
 
-from vsprof.analysis import everything, style, vocabulary
+from vsprof.analysis import everything, hardware, style, vocabulary
 from vsprof.analysis.load import Result
 
 TAKES = "*"
@@ -15,7 +15,10 @@ TAKES = "*"
 
 def table(result: Result) -> pd.DataFrame:
     """One row a case, traffic and number (`metric`)."""
-    found, asked = everything.summary(result), names(result)
+    asked = names(result)
+    # What the catalogue calls `x_per_packet` is `x_per_megabit` elsewhere.
+    asked |= {name.removesuffix(hardware.PER_PACKET) for name in asked & metrics(result)}
+    found = everything.summary(result)
     drawn = found["number"].isin(asked) | found["number"].str.rpartition("_per_")[0].isin(asked)
     return found[drawn].rename(columns={"number": "metric"})
 
@@ -30,6 +33,11 @@ def plot(table: pd.DataFrame) -> Figure:
 
 
 def names(result: Result) -> set[str]:
-    """Of the result's numbers those that ask to be drawn here: most results have none."""
-    patterns = vocabulary.drawn_by("counts")
-    return {name for name in result.frame["name"].unique() if any(fnmatch.fnmatchcase(name, pattern) for pattern in patterns)}
+    """Of the result's numbers and metrics of events those that ask to be drawn here: most results have none."""
+    patterns, known = vocabulary.drawn_by("counts"), {*result.frame["name"].unique(), *metrics(result)}
+    return {name for name in known if any(fnmatch.fnmatchcase(name, pattern) for pattern in patterns)}
+
+
+def metrics(result: Result) -> set[str]:
+    """Those of the event catalogue."""
+    return set(hardware.HARDWARE.facts(result).get("metrics") or {})

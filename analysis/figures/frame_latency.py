@@ -8,6 +8,7 @@ from matplotlib.figure import Figure
 from matplotlib.ticker import NullLocator
 
 from vsprof.analysis import metrics, style
+from vsprof.analysis.comparison import sent
 from vsprof.analysis.load import Result
 from vsprof.analysis.published import EVERY
 from vsprof.analysis.sources import SOFTWARE
@@ -21,7 +22,7 @@ PUBLISHED = "#999999"
 
 def table(result: Result) -> pd.DataFrame:
     """One row a case and measure; `whose` is ours or published."""
-    ours = SOFTWARE.summary(result, list(metrics.LATENCY), traffic="paced_frames")
+    ours = SOFTWARE.summary(result, list(metrics.LATENCY), **sent(result, "frames"))
     if ours.empty:
         return ours
     published = [

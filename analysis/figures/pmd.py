@@ -7,7 +7,7 @@ processor's. In the emulator's time it is the emulator's: shares and ratios mean
 import pandas as pd
 from matplotlib.figure import Figure
 
-from vsprof.analysis import style, vocabulary
+from vsprof.analysis import metrics, style, vocabulary
 from vsprof.analysis.load import Result
 from vsprof.analysis.sources import SOFTWARE
 
@@ -18,7 +18,7 @@ def table(result: Result) -> pd.DataFrame:
     """One row a case, traffic and metric: pmd_busy and pmd_idle [fraction], pmd_cycles_per_packet [cycles/packet]."""
     found = SOFTWARE.summary(result, ["pmd_busy", "pmd_idle", "pmd_cycles_per_packet"])
     # A stray packet in an idle window says nothing of what packets cost.
-    found = found[(found["metric"] != "pmd_cycles_per_packet") | (found["traffic"] != "idle")]
+    found = found[(found["metric"] != "pmd_cycles_per_packet") | metrics.flowing(found)]
     share = found["metric"].map({"pmd_busy": "busy", "pmd_idle": "idle polling"}).fillna("")
     pairs = list(zip(found["traffic"], found["load"], strict=True))
     rows = [style.traffic_name(*pair) for pair in pairs]

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
-"""How many packets OVS-DPDK's poll-mode thread finds at once, by its own histograms: left, the share of batches received that have so many
-packets at most (a burst has 32); right, the share of rounds over the ports in which the fullest vhost queue held so many frames at most,
-of those rounds that found any. A thread that is the limit finds full bursts and long queues; one that waits for its endpoints finds
+"""How many packets Open vSwitch's poll-mode thread finds at once, by its own histograms: left, the share of batches received that have so
+many packets at most (a burst has 32); right, the share of rounds over the ports in which the fullest vhost queue held so many frames at
+most, of those rounds that found any. A thread that is the limit finds full bursts and long queues; one that waits for its endpoints finds
 small ones."""
 
 from dataclasses import asdict

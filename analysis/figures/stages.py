@@ -20,7 +20,7 @@ def table(result: Result) -> pd.DataFrame:
     found = found.assign(stage=found["metric"].map(names))
     counted = set(found[found["stage"] != "all"]["case_id"])
     # OVS-DPDK knows its cycles per packet, and no stages; an idle window's stray packets say nothing.
-    return found[found["case_id"].isin(counted) & (found["traffic"] != "idle")].reset_index(drop=True)
+    return found[found["case_id"].isin(counted) & metrics.flowing(found)].reset_index(drop=True)
 
 
 def plot(table: pd.DataFrame) -> Figure:

@@ -12,18 +12,27 @@ from vsprof.analysis.load import Result
 from vsprof.analysis.sources import SOFTWARE
 from vsprof.terms import units
 
-NEEDS = ("goodput", "packet_rate_received")
 LOADS = ("saturation", "ndr", "pdr", "equal")
 """Of those that are paced, a rate says nothing of a switch."""
 
 
 def table(result: Result) -> pd.DataFrame:
     """One row a case and traffic: its first headline. `offered` [packets/s] where a rate was asked for."""
-    judged = {name: words.metric for name, load in metrics.sent(result) if load in LOADS and (words := vocabulary.judged_by(name))}
+    judged = _judged(result)
     found = SOFTWARE.summary(result, sorted(set(judged.values())), traffic=list(judged), load=list(LOADS))
     found = found[found["metric"] == found["traffic"].map(judged)]
     asked = SOFTWARE.summary(result, ["offered_rate"]).rename(columns={"median": "offered"})
     return found.merge(asked[["case_id", "traffic", "load", "offered"]], on=["case_id", "traffic", "load"], how="left")
+
+
+def missing(result: Result) -> list[str]:
+    judged, written = dict.fromkeys(_judged(result).values()), set(result.numbers["name"])
+    return SOFTWARE.missing(result, [name for name in judged if name in written or SOFTWARE.rows(result, metric=name).empty])
+
+
+def _judged(result: Result) -> dict[str, str]:
+    """By traffic, what it is judged by."""
+    return {name: words.metric for name, load in metrics.sent(result) if load in LOADS and (words := vocabulary.judged_by(name))}
 
 
 def plot(table: pd.DataFrame) -> Figure:

@@ -13,18 +13,13 @@ from matplotlib.figure import Figure
 from matplotlib.lines import Line2D
 from matplotlib.patches import Patch
 
-from vsprof.analysis import messages, style
+from vsprof.analysis import messages, style, vocabulary
 from vsprof.analysis.load import Result
 
 SHOWS = "One run of each case, the first that has a timeline, and one moment of it: no measured number, but an example."
-TRAFFICS = [
-    ("ping_paced", "paced"),
-    ("paced_frames", "paced"),
-    ("udp_flood", "equal"),
-    ("udp_flood", "saturation"),
-    ("forward", "saturation"),
-]
-"""Of these the first that every case with a timeline has: single frames are easiest to follow."""
+LOADS = ("paced", "equal", "saturation")
+"""Of the traffics with the first of these the first that every case with a timeline has: single frames are easiest to follow, a stream's
+packets hardest."""
 BEFORE_US, LENGTH_US = 40.0, 500.0
 WHERE = ["case_id", "label", "run_id", "traffic", "load", "source", "cpu", "cpu_role"]
 COLUMNS = [*WHERE, "kind", "mode", "role", "thread", "name", "value", "does", "start_us", "length_us"]
@@ -72,8 +67,12 @@ def plot(table: pd.DataFrame) -> Figure:
 def _traffic(found: pd.DataFrame) -> tuple[str, str]:
     cases = found["case_id"].nunique()
     having = found.groupby(["traffic", "load"])["case_id"].nunique()
-    known = [*TRAFFICS, *style.traffics(found)]
+    known = sorted(style.traffics(found), key=_followed)
     return next((pair for pair in known if having.get(pair, 0) == cases), having.idxmax())
+
+
+def _followed(pair: tuple[str, str]) -> tuple[bool, ...]:
+    return (*(pair[1] != load for load in LOADS), vocabulary.traffic(pair[0]).kind == "stream")
 
 
 def _picture(spans: pd.DataFrame, label: str) -> pd.DataFrame:

@@ -49,11 +49,11 @@ def as_code(text: Any) -> int:
         try:
             number = int(text.split(",")[0].strip(), 0)
         except ValueError as error:
-            raise ValueError("need a number such as 0x45") from error
+            raise ValueError(messages.need_number()) from error
     else:
-        raise ValueError("need a number such as 0x45")
+        raise ValueError(messages.need_number())
     if not 0 <= number < 1 << 64:
-        raise ValueError("need a number from 0 to 2^64 - 1")
+        raise ValueError(messages.need_register())
     return number
 
 
@@ -63,13 +63,13 @@ def _flag(text: Any) -> bool:
 
 def _event_name(text: str) -> str:
     if not re.fullmatch(r"[A-Za-z_][A-Za-z0-9_.:-]*", text, re.ASCII):
-        raise ValueError("need letters, digits and _ . : -, a letter first")
+        raise ValueError(messages.need_name())
     return text
 
 
 def _perf_event(text: str) -> str:
     if not re.fullmatch(r"[^\s,{}]+", text):
-        raise ValueError("need one name that perf knows, without blanks, commas and braces")
+        raise ValueError(messages.need_perf_name())
     return text
 
 

@@ -239,3 +239,26 @@ def lacks() -> str:
 
 def _listed(paths: Iterable[Path]) -> str:
     return ", ".join(map(str, paths))
+
+
+# --- What a key of an entry must be ----------------------------------------------------------------------------------
+
+
+def need_number() -> str:
+    return "need a number such as 0x45"
+
+
+def need_register() -> str:
+    return "need a number from 0 to 2^64 - 1"
+
+
+def need_name() -> str:
+    return "need letters, digits and _ . : -, a letter first"
+
+
+def need_perf_name() -> str:
+    return "need one name that perf knows, without blanks, commas and braces"
+
+
+def need_filter() -> str:
+    return "need perf's words, such as config1=0x4033"

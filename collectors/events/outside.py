@@ -7,6 +7,8 @@ which kind of node of a mesh.
 
 import re
 
+from vsprof.collectors.events import messages
+
 UNITS = {
     **{"L3PMC": "amd_l3", "DFPMC": "amd_df", "UMCPMC": "amd_umc", "arm_cmn": "arm_cmn"},
     **{"CBO": "uncore_cbox", "SBO": "uncore_sbox", "QPI LL": "uncore_qpi", "UPI LL": "uncore_upi", "iMPH-U": "uncore_arb"},
@@ -42,4 +44,4 @@ def filter_terms(text: object) -> str:
         return text.strip()
     if isinstance(text, str) and text.strip().lower().startswith(_REGISTERS):
         return ""
-    raise ValueError("need perf's words, such as config1=0x4033")
+    raise ValueError(messages.need_filter())

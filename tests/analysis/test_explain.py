@@ -4,6 +4,7 @@
 import json
 import re
 
+from tests.analysis import vhost_sample
 from vsprof.analysis import describe, explain, looks, show
 from vsprof.analysis.load import load
 from vsprof.analysis.published import EVERY, beside
@@ -26,6 +27,15 @@ def test_what_the_sample_shows_is_found(two_switches):
     assert "never sleeps" in found
     assert "paid by the vhost threads" in found
     assert "most of it before the switch (15.0 %)" in found
+
+
+def test_a_poll_mode_thread_is_its_own_switchs(sample, tmp_path, two_switches):
+    assert "OVS-DPDK's poll-mode thread never sleeps" in explain.markdown(two_switches)
+    assert "all threads of ovs-vswitchd together" in explain.markdown(two_switches)
+    found = explain.markdown(load(vhost_sample.change(sample.write(tmp_path / "r"))))
+    assert "vhost-switch's poll-mode thread never sleeps" in found
+    assert "all threads of vhost-switch together" in found
+    assert "OVS-DPDK" not in found
 
 
 def test_no_offload_is_claimed_without_packet_sizes(sample, tmp_path):

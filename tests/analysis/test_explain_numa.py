@@ -23,7 +23,9 @@ def placed(sample, numa_sample, tmp_path_factory):
 
 def cycles(result, pmd: str, memory: str) -> float:
     [case] = [one for one, values in result.values.items() if (values["pmd_node"], values["memory_node"]) == (pmd, memory)]
-    return explain_numa.MODEL.estimate(result, case_id=case, metric=explain_numa.CYCLES, **explain_numa.THREAD).median
+    return explain_numa.MODEL.estimate(
+        result, case_id=case, metric=explain_numa.CYCLES, role="poll-mode thread", traffic="udp_flood", load="saturation"
+    ).median
 
 
 def test_the_answer_is_both_near_against_both_far(placed):

@@ -55,7 +55,20 @@ def written(group: dict) -> Iterator[str]:
 
 @pytest.mark.parametrize("part", looks.ROWS)
 def test_every_number_that_a_row_names_is_a_metric(part):
-    known = {*written(FORMULAS), "traffic", "load", "data", "access", "emulated"}
+    known = {
+        *written(FORMULAS),
+        "traffic",
+        "load",
+        "data",
+        "access",
+        "emulated",
+        "words",
+        "program",
+        "called",
+        "things",
+        "Called",
+        "Things",
+    }
     found = {metric for name in names(looks.ROWS[part]) if "|" not in name for metric in metrics_in(name)}
     assert found
     assert {name for name in found - known if not COUNTED.fullmatch(name)} == set()
@@ -68,7 +81,7 @@ def test_every_function_that_a_row_names_is_there():
 
 
 def test_a_text_is_left_out_where_its_number_is(two_switches):
-    words = looks.Words(comparison.pairs(two_switches)[0], comparison.FLOOD)
+    words = looks.Words(comparison.pairs(two_switches)[0], comparison.sent(two_switches, "flood"))
     entries = ["{other} {other.pmd_busy}", "{base} {base.pmd_busy}", {"first": ["{base.pmd_busy}", "none", "another"]}]
     said = list(words.sentences(entries))
     assert said[0].startswith("OVS-DPDK ")

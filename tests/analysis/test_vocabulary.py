@@ -50,6 +50,16 @@ def result(tmp_path):
     return load(path)
 
 
+def test_an_earlier_manifest_is_completed_of_what_is_known_by_now(tmp_path):
+    path = sample.write(tmp_path / "r")
+    manifest = json.loads((path / "manifest.json").read_text())
+    said = Vocabulary({"ovs-dpdk": SwitchWords("its name then", 50, 2)}, {}).to_json()
+    del said["switches"]["ovs-dpdk"]["program"]
+    (path / "manifest.json").write_text(json.dumps({**manifest, "vocabulary": said}))
+    load(path)
+    assert vocabulary.switch("ovs-dpdk") == SwitchWords("its name then", 50, 2, "ovs-vswitchd")
+
+
 def _own_numbers(rows):
     """A number that the traffic alone knows, in each of its windows."""
     for row in rows:

@@ -10,6 +10,7 @@ from pathlib import Path
 import pytest
 from IPython.core.interactiveshell import InteractiveShell
 
+from vsprof.terms import errors
 from vsprof.terms import messages as terms_messages
 from vsprof.terms.errors import BadInput, Message, RunFailed, SnapshotUnusable, VsprofError
 from vsprof.testbeds import messages as testbeds_messages
@@ -107,6 +108,87 @@ def test_every_text_with_places_is_called_with_as_many_values():
                 if message is not None and (node.keywords or (len(node.args) != len(message.places) and not listed)):
                     wrong.append(f"{path}:{node.lineno}: {node.func.attr} takes {', '.join(message.places)}")
     assert not wrong
+
+
+def written(node: ast.AST) -> bool:
+    """Whether an argument is a text that stands there, also a joined or formatted one."""
+    return any(isinstance(one, ast.JoinedStr) or (isinstance(one, ast.Constant) and isinstance(one.value, str)) for one in _of_text(node))
+
+
+def _of_text(node: ast.AST) -> list[ast.AST]:
+    """The text's own parts: what stands in a call, such as `messages.x("switch")`, is its affair."""
+    parts = [node.left, node.right] if isinstance(node, ast.BinOp) else [node.body, node.orelse] if isinstance(node, ast.IfExp) else []
+    return [node, *(inner for part in parts for inner in _of_text(part))]
+
+
+def name_of(node: ast.AST) -> str:
+    return node.attr if isinstance(node, ast.Attribute) else node.id if isinstance(node, ast.Name) else ""
+
+
+def validators(trees: list[ast.Module]) -> set[str]:
+    """The names of functions by which pydantic checks values: what they raise is what a user reads."""
+    calls = [node for tree in trees for node in ast.walk(tree) if isinstance(node, ast.Call)]
+    given = {name_of(node.args[0]) for node in calls if name_of(node.func) in ("BeforeValidator", "AfterValidator", "PlainValidator")}
+    functions = [node for tree in trees for node in ast.walk(tree) if isinstance(node, ast.FunctionDef)]
+    decorated = {
+        one.name
+        for one in functions
+        if any(name_of(mark.func if isinstance(mark, ast.Call) else mark).endswith("_validator") for mark in one.decorator_list)
+    }
+    return given | decorated
+
+
+def texts_out_of_place(sources: dict[str, str]) -> list[str]:
+    """Where code writes the text of an error of ours itself, or of one that a validator raises."""
+    kinds = {name for name, one in vars(errors).items() if isinstance(one, type) and issubclass(one, VsprofError)}
+    trees = {path: ast.parse(text) for path, text in sources.items()}
+    checking, found = validators(list(trees.values())), []
+    for path, tree in trees.items():
+        inside = {
+            id(node)
+            for one in ast.walk(tree)
+            if isinstance(one, ast.FunctionDef) and one.name in checking
+            for node in ast.walk(one)
+            if isinstance(node, ast.Call) and name_of(node.func) == "ValueError"
+        }
+        calls = [node for node in ast.walk(tree) if isinstance(node, ast.Call) and (name_of(node.func) in kinds or id(node) in inside)]
+        found += [f"{path}:{node.lineno}" for node in calls if any(map(written, node.args))]
+    return found
+
+
+def test_texts_of_errors_stand_in_messages():
+    rooms = {path.relative_to(ROOT).parts[0] for path in FILES} | {"vsprof", "bench"}
+    paths = [
+        path for room in sorted(rooms) for path in sorted((ROOT / room).rglob("*.py")) if path.name not in ("messages.py", "errors.py")
+    ]
+    assert not texts_out_of_place({str(path.relative_to(ROOT)): path.read_text() for path in paths})
+
+
+@pytest.mark.parametrize(
+    "source",
+    [
+        'raise BadInput("text")',
+        'raise errors.RunFailed(f"text {value}")',
+        'def f():\n    return NotOffered("text" + why)',
+        'class A:\n    @field_validator("load")\n    @classmethod\n    def _check(cls, load):\n        raise ValueError(f"load {load!r}")',
+        'def _check(text):\n    raise ValueError("need text")\nName = Annotated[str, AfterValidator(_check)]',
+    ],
+)
+def test_a_text_elsewhere_is_found(source):
+    assert texts_out_of_place({"a.py": source})
+
+
+@pytest.mark.parametrize(
+    "source",
+    [
+        'raise messages.no_file("x")',
+        "raise BadInput(messages.no_file(path))",
+        "raise BadInput(str(error))",
+        'raise ValueError("not what perf prints")',
+    ],
+)
+def test_a_parsers_error_and_a_message_are_not(source):
+    assert not texts_out_of_place({"a.py": source})
 
 
 def test_exit_statuses():

@@ -2,6 +2,8 @@
 """The one table of every number: what goes in comes out, and nothing half-said goes in."""
 
 import os
+import re
+from pathlib import Path
 
 import pytest
 from hypothesis import given, settings
@@ -166,3 +168,11 @@ def test_an_own_window_is_known_by_its_name(collector, number):
 @pytest.mark.parametrize("window", ["", "w1", "w12", "flood", "uarch_model", "uarch_model-", "-1", "uarch_model-1-", "uarch_model-x"])
 def test_any_other_window_has_no_owner(window):
     assert schema.window_owner(window) is None
+
+
+def test_one_place_converts_a_frames_size():
+    """64 bytes with FCS are 60 without; nobody else takes the FCS off, or puts it on again."""
+    assert schema.without_fcs(64) == 60
+    root = Path(__file__).parents[2]
+    using = [path.relative_to(root) for path in root.glob("[a-z]*/**/*.py") if re.search(r"[-+] *FCS_BYTES", path.read_text())]
+    assert [path for path in using if path.parts[0] not in ("build", "tests")] == [Path("terms/schema.py")]

@@ -164,7 +164,7 @@ def test_the_generator_is_no_part_of_what_is_counted(monkeypatch):
             return [Thread("generator:dpdk-worker1", 7, "guest", (3,)), Thread("generator:dpdk-testpmd", 6, "host-other", (3,))]
 
     monkeypatch.setattr(generator, "Testpmd", Started)
-    one = generator.Generator(Host(), CARDS.load, 3, 60)
+    one = generator.Generator(Host(), CARDS.load, 3, 64)
     assert made["cards"] == [CARDS.load]
     assert (made["forward"], made["own"]) == ("flowgen", ["--txpkts=64", "--flowgen-flows=1"])
     assert {thread.role for thread in one.threads()} == {"host-other"}

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, ClassVar
 
 from vsprof.switches.base import Port
 from vsprof.terms.placement import Thread
-from vsprof.terms.schema import FCS_BYTES
+from vsprof.terms.schema import without_fcs
 from vsprof.testbeds.base import Process
 from vsprof.workloads import messages
 
@@ -77,7 +77,7 @@ class Frames:
     @property
     def size(self) -> int:
         """Bytes of a frame as interfaces and generators count them, without FCS."""
-        return self.frame_bytes - FCS_BYTES
+        return without_fcs(self.frame_bytes)
 
 
 @dataclass(frozen=True, slots=True)

@@ -9,7 +9,7 @@ from vsprof.testbeds import dpdk_telemetry, wire
 from vsprof.testbeds.base import Process, Testbed
 from vsprof.workloads import messages
 from vsprof.workloads.endpoints.base import Counters, Endpoint, Flood, Frames
-from vsprof.workloads.endpoints.testpmd import FLOWGEN_BYTES, Testpmd
+from vsprof.workloads.endpoints.testpmd import Testpmd
 from vsprof.workloads.endpoints.virtio_user import counters_of
 
 NAME = "generator"
@@ -21,11 +21,11 @@ class Generator(Endpoint):
     has_stack = False
     name = interface = NAME
 
-    def __init__(self, host: Testbed, card: str, cpu: int, frame_size: int) -> None:
-        """``frame_size``: bytes of a frame, without FCS."""
+    def __init__(self, host: Testbed, card: str, cpu: int, frame_bytes: int) -> None:
+        """``frame_bytes``: of a frame, with FCS, which the mode ``flowgen`` is told, too."""
         wire.give_dpdk(host, card)
         self._host = host
-        own = [f"--txpkts={frame_size + FLOWGEN_BYTES}", "--flowgen-flows=1"]
+        own = [f"--txpkts={frame_bytes}", "--flowgen-flows=1"]
         self._testpmd = Testpmd(host, NAME, [], [cpu], cards=[card], forward="flowgen", topology="loop", own=own)
         wire.drop_when_full(host, card)
 

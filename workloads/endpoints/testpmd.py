@@ -20,8 +20,6 @@ PROGRAM = "/var/lib/vsprof/guest/dpdk-testpmd"
 """Where the role guest_image puts it."""
 MEMORY_MIB = 256
 START_SECONDS = 30
-FLOWGEN_BYTES = 4
-"""What testpmd's mode ``flowgen`` takes off the length that it is told (app/test-pmd/flowgen.c), as if that were with FCS."""
 SMALLEST_FILE = 64
 """Frames in a file at least: a burst is 32, and a ring of one frame would hand out the same one 32 times."""
 

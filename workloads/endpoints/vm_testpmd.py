@@ -9,7 +9,6 @@ from typing import Any, ClassVar
 
 from vsprof.workloads import messages
 from vsprof.workloads.endpoints.base import Counters, Flood, Frames
-from vsprof.workloads.endpoints.testpmd import FLOWGEN_BYTES
 from vsprof.workloads.endpoints.vm_dpdk import LOG, LOOK_S, DpdkVm, until
 
 INPUT = "/run/testpmd.in"
@@ -93,7 +92,8 @@ class TestpmdFlood(Flood):
             # Told at its start alone.
             self._vm.serve(mode, f"--flowgen-flows={frames.flows}")
             self._vm.await_program(READY)
-        size = frames.size + (FLOWGEN_BYTES if frames.flows > 1 else 0)
+        # flowgen takes the length that it is told for one with FCS (app/test-pmd/flowgen.c), txonly for one without.
+        size = frames.frame_bytes if frames.flows > 1 else frames.size
         self._vm.tell("stop", f"set fwd {mode}", f"set eth-peer 0 {frames.target_mac}", f"set txpkts {size}")
 
     def start(self) -> None:

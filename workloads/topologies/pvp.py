@@ -10,7 +10,7 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import ClassVar
 
 from vsprof.switches.base import Port
-from vsprof.terms.schema import FCS_BYTES
+from vsprof.terms.schema import without_fcs
 from vsprof.workloads.endpoints import virtio_user, vm
 from vsprof.workloads.endpoints.virtio_user import VirtioUser
 from vsprof.workloads.endpoints.vm import Vm
@@ -35,7 +35,7 @@ class Pvp(Topology):
 
     def start(self) -> None:
         # The device first, so that both are a pair where ports are wired in the order of their making.
-        device = self.switch.add_device(PORT, f"net_null0,size={self.frame_bytes - FCS_BYTES}")
+        device = self.switch.add_device(PORT, f"net_null0,size={without_fcs(self.frame_bytes)}")
         port = self.switch.add_port("p1", self.access)
         self.sender = self.receiver = self._guest(port) if self.access in vm.ACCESSES else self._container(port)
         self.sender_port = self.receiver_port = device

@@ -8,7 +8,6 @@ is in the other's memory at once, so neither a rate of the wire limits it nor do
 
 from collections.abc import Mapping
 
-from vsprof.terms.schema import FCS_BYTES
 from vsprof.testbeds.wire import Wire
 from vsprof.workloads import messages
 from vsprof.workloads.endpoints import vm
@@ -44,7 +43,7 @@ class PvpWire(Pvp):
 
     def start(self) -> None:
         self.sender = self.receiver = self._join()
-        self._generator = Generator(self.host, self._load(), self.plan.endpoints[1], self.frame_bytes - FCS_BYTES)
+        self._generator = Generator(self.host, self._load(), self.plan.endpoints[1], self.frame_bytes)
         self._made.append(self._generator)
 
     def _join(self) -> Vm:

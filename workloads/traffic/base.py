@@ -117,6 +117,12 @@ class Traffic(abc.ABC):
     """What it carries, and counts are divided by; None: nothing is divided by it."""
     headlines: ClassVar[tuple[Headline, ...]] = ()
     """The numbers that a reader asks for first; the first is what it is judged by."""
+    kind: ClassVar[str] = ""
+    """One of ``terms.vocabulary.KINDS``: explanations of such a traffic hold of it."""
+    saturates: ClassVar[bool] = True
+    """Whether the path is full at the load ``saturation``."""
+    called: ClassVar[str] = ""
+    """How a sentence calls it, such as ``the flood``; empty: by its name."""
 
     options: ClassVar[type[Options]] = Options
     needs_stack: ClassVar[bool] = True

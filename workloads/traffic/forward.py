@@ -21,15 +21,15 @@ class ForwardOptions(Options):
     @classmethod
     def _saturates(cls, load: str) -> str:
         if load != "saturation":
-            raise ValueError(f"load {load!r}: forward knows only saturation")
+            raise ValueError(messages.other_load(load, "forward", "saturation"))
         return load
 
 
 class Forward(Traffic):
-    words, rank = "forwarding", 30
+    words, rank, kind = "forwarding", 30, "forwarding"
     data = Data("packet", "packet sent back", "packet_rate_received")
     headlines = (
-        Headline("packet_rate_received", "sent back", ("saturation",), better="more"),
+        Headline("packet_rate_received", "sent back", ("saturation",), "more", "brings back", "packets"),
         Headline("pmd_busy", "poll-mode thread busy", ("saturation",)),
     )
     options = ForwardOptions

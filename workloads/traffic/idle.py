@@ -9,6 +9,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from pydantic import field_validator
 
 from vsprof.terms.schema import Number
+from vsprof.workloads import messages
 from vsprof.workloads.traffic.base import Options, Traffic, Window, rates
 
 
@@ -19,12 +20,12 @@ class IdleOptions(Options):
     @classmethod
     def _is_none(cls, load: str) -> str:
         if load != "none":
-            raise ValueError(f"load {load!r}: idle knows only none")
+            raise ValueError(messages.other_load(load, "idle", "none"))
         return load
 
 
 class Idle(Traffic):
-    words, rank = "idle", 70
+    words, rank, kind = "idle", 70, "nothing"
     options = IdleOptions
     needs_stack = False
 

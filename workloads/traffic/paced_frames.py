@@ -38,12 +38,12 @@ class PacedOptions(Options):
     @classmethod
     def _is_paced(cls, load: str) -> str:
         if load != "paced":
-            raise ValueError(f"load {load!r}: frames at a fixed pace know only paced")
+            raise ValueError(messages.other_load(load, "frames at a fixed pace", "paced"))
         return load
 
 
 class PacedFrames(Traffic):
-    words, rank = "paced frames", 50
+    words, rank, kind = "paced frames", 50, "frames"
     data = Data("packet", "packet received", "packet_rate_received")
     headlines = (
         Headline("latency_mean", "one way, mean", better="less"),

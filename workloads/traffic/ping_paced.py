@@ -43,12 +43,12 @@ class PingOptions(Options):
     @classmethod
     def _is_paced(cls, load: str) -> str:
         if load != "paced":
-            raise ValueError(f"load {load!r}: ping_paced knows only paced")
+            raise ValueError(messages.other_load(load, "ping_paced", "paced"))
         return load
 
 
 class PingPaced(Traffic):
-    words, rank = "paced ping", 40
+    words, rank, kind = "paced ping", 40, "requests"
     # A request and an answer.
     data = Data("reply", "reply", "replies", rate=False, modelled="model_icmp_messages", modelled_scale=0.5)
     headlines = (

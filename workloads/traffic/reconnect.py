@@ -50,7 +50,7 @@ class Outage(BaseModel):
 
 
 class Reconnect(PacedFrames):
-    words, rank, data = "restart of the switch", 60, None
+    words, rank, kind, data = "restart of the switch", 60, "restart", None
     headlines = (
         Headline("came_back", "came back", better="more"),
         Headline("outage", "longest time without a frame", better="less"),

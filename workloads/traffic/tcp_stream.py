@@ -45,15 +45,15 @@ class TcpOptions(Options):
     @classmethod
     def _saturates(cls, load: str) -> str:
         if load != "saturation":
-            raise ValueError(f"load {load!r}: tcp_stream knows only saturation")
+            raise ValueError(messages.other_load(load, "tcp_stream", "saturation"))
         return load
 
 
 class TcpStream(Traffic):
-    words, rank = "TCP stream", 10
+    words, rank, kind, called = "TCP stream", 10, "stream", "TCP"
     data = Data("megabit", "megabit of goodput", "goodput", scale=1e-6, modelled="model_tcp_bytes", modelled_scale=8e-6)
     headlines = (
-        Headline("goodput", "goodput", ("saturation",), better="more"),
+        Headline("goodput", "goodput", ("saturation",), "more", things="TCP goodput"),
         Headline("context_switches_per_megabit", "context switches per megabit", ("saturation",), better="less"),
     )
     options = TcpOptions

@@ -43,19 +43,19 @@ class FloodOptions(Options):
     @model_validator(mode="after")
     def _fits_load(self) -> Self:
         if self.load not in LOADS:
-            raise ValueError(f"load {self.load!r}: use one of {', '.join(LOADS)}")
+            raise ValueError(messages.unknown_load(self.load, LOADS))
         if (self.load == "equal") != (self.rate_pps is not None):
-            raise ValueError("load equal needs rate_pps, and no other load takes it")
+            raise ValueError(messages.rate_of_equal_load())
         if self.search is not None and self.load not in search.LOSS_RATIOS:
-            raise ValueError(f"only the loads {', '.join(search.LOSS_RATIOS)} are searched")
+            raise ValueError(messages.not_searched(self.load, search.LOSS_RATIOS))
         return self
 
 
 class UdpFlood(Traffic):
-    words, rank = "UDP flood", 20
+    words, rank, kind, called = "UDP flood", 20, "flood", "the flood"
     data = Data("packet", "packet received", "packet_rate_received")
     headlines = (
-        Headline("packet_rate_received", "received", ("saturation",), better="more"),
+        Headline("packet_rate_received", "received", ("saturation",), "more", "delivers", "packets of a UDP flood"),
         Headline("search_rate", "found by search", ("ndr", "pdr"), better="more"),
         Headline("loss_total", "lost", ("saturation", "equal"), better="less"),
         Headline("loss_total", "lost when sent for long", ("ndr", "pdr"), better="less"),
