@@ -34,7 +34,7 @@ PROFILE = f"{CPU}.profile"
 """The factor that is the option: a column of tables is called cpu already."""
 MARK = "/var/lib/vsprof/mark"
 """Where the program that marks a window's ends lies on the testbed. Nothing may be executed from /run."""
-QUANTUM_US = 2.0
+QUANTUM_US = 1.0
 """How far the lab's CPUs may be apart in modelled time. Smaller is closer to a real machine, and slower. At this one rates and misses
 differ by less than 5 % from those of half of it (`make bench-time`)."""
 SMALLEST_QUANTUM_US, LARGEST_QUANTUM_US = 0.1, 100.0
