@@ -180,7 +180,7 @@ def test_the_report_names_all_four_with_units_and_colours(result):
 def test_figures_draw_them_in_the_switchs_colour_with_units(result):
     code = """
 from matplotlib.colors import to_hex
-from analysis import figures
+from vsprof.analysis import figures
 result, drawn = load(sys.argv[1]), {}
 for name in ("throughput", "counts", "context_switches"):
     shown = figures.show(result, name)

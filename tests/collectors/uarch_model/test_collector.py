@@ -355,7 +355,7 @@ def test_the_manifest_says_whose_clock_it_is_and_how_well_it_was_kept(made):
     }
     plugin.ask = lambda command: json.dumps({"clock": clock})
     assert collector.clock_facts() == {
-        "cpu": profiles.DEFAULT, "cpu_name": collector.profile.name, "frequency_hz": 2_300_000_000, "quantum_s": 2e-6,
+        "cpu": profiles.DEFAULT, "cpu_name": collector.profile.name, "frequency_hz": 2_300_000_000, "quantum_s": 1e-6,
         "seed": collector.seed, "deepest_idle": "C6",
         "modelled_s": 0.002, "wall_s": 0.2, "all_idle_s": 0.0, "most_apart_s": 1.2e-5, "far_apart_share": 0.25,
         "wakes_in_vain": 2,
