@@ -54,21 +54,22 @@ def render(checks: list[Check], columns: int = 80) -> str:
     remedies = list(dict.fromkeys(check.remedy for check in missing if check.remedy))
     parts = [
         [lab, *native],
-        ["Ready", *_lines([check for check in checks if check.ok], [""] * len(checks), columns)],
-        ["Missing", *_lines(missing, [f"[{remedies.index(one.remedy) + 1}]" if one.remedy else "" for one in missing], columns)],
+        ["Ready", *_lines([check for check in checks if check.ok], remedies, columns)],
+        ["Missing", *_lines(missing, remedies, columns)],
         ["What to do", *(_wrapped(f"[{place}]", remedy, columns) for place, remedy in enumerate(remedies, 1))],
     ]
     texts = [textwrap.fill(line, columns, break_on_hyphens=False) for line in parts[0]]
     return "\n\n".join(["\n".join(texts), *("\n".join(part) for part in parts[1:] if len(part) > 1)]) + "\n"
 
 
-def _lines(checks: list[Check], places: list[str], columns: int) -> list[str]:
+def _lines(checks: list[Check], remedies: list[str], columns: int) -> list[str]:
     widest = max((len(check.name) for check in checks), default=0)
-    return [_line(check, place, widest, columns) for check, place in zip(checks, places, strict=False)]
+    return [_line(check, remedies, widest, columns) for check in checks]
 
 
-def _line(check: Check, place: str, widest: int, columns: int) -> str:
+def _line(check: Check, remedies: list[str], widest: int, columns: int) -> str:
     """Its name, in a column for the ``widest``, what was seen, and at the right of the first line where to read what to do."""
+    place = f"[{remedies.index(check.remedy) + 1}]" if check.remedy and not check.ok else ""
     serves = f"({check.serves})" if check.serves != "lab" else ""
     text = " ".join(filter(None, [check.seen, serves]))
     room = columns - len(place) - 1 if place else columns

@@ -27,9 +27,9 @@ from vsprof.workloads.traffic.counted import CountedFlood
 SINK_ADDRESS = "10.77.0.250"
 """Nobody's: the frames reach the receiver by their MAC address."""
 SOURCE_ADDRESS = "239.255.77.1"
-"""A group's, which no sender may have: the receiver's IP layer drops the frames without an answer, before it looks for a route (Linux,
-``ip_route_input_slow``). From an address that may send, the first frame of each batch for nobody was given a route entry of its own, which
-RCU had to free: as its grace periods came after each batch or not, OVS-DPDK's rate was 1.2 or 1.4 Mpps, within one run."""
+"""A multicast group's, which no sender may have: the receiver's IP layer drops the frames without an answer, before it looks for a route
+(Linux, ``ip_route_input_slow``). With a sender's own address Linux made a route entry for the first frame of each batch, and freed it by
+RCU. OVS-DPDK's rate then varied from 1.18 to 1.46 Mpps within one campaign, with the timing of RCU's grace periods."""
 FIRST_PORT = 1024
 FLOOD = "flood"
 """The window name of what is counted over the whole flood."""
