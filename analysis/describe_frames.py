@@ -23,37 +23,30 @@ RESTARTS = (
 def answer(result: Result) -> str | Table:
     """Each two cases that differ in one thing: how much longer a frame takes, and how much less of its CPU the switch. Few in sentences,
     more in a table."""
-    found = [Compared(pair) for pair in comparison.pairs(result)]
-    found = [one for one in found if comparison.measured(one.latency, one.running)]
+    frames, found = comparison.sent(result, "frames"), []
+    for pair in comparison.pairs(result):
+        ratios = pair.ratio(**frames, metric="latency_mean"), pair.ratio(**frames, metric="running", role="switch")
+        if comparison.measured(*ratios):
+            found.append((pair, *ratios))
     if not found:
         return looks.NO_ANSWER
     if len(found) <= SENTENCES:
-        return "\n".join(f"- {one.sentence()}" for one in found)
-    return Table(pd.DataFrame([one.row() for one in found]))
+        return "\n".join(f"- {_sentence(*one)}" for one in found)
+    return Table(pd.DataFrame([_row(*one) for one in found]))
 
 
-class Compared:
-    """Two cases: ratios of a frame's average time and of the CPU time of the switch's threads."""
+def _sentence(pair: comparison.Pair, latency: stats.Estimate, running: stats.Estimate) -> str:
+    base, other = pair.names()
+    setting = f"**{pair.setting}**: " if pair.setting else ""
+    takes = f"{setting}with {other}, a frame takes {comparison.of(latency, f'the average time of {base}')}{comparison.doubt(latency)}"
+    return f"{takes}; the switch's threads take {comparison.of(running, 'its CPU time')}."
 
-    def __init__(self, pair: comparison.Pair) -> None:
-        self.pair = pair
-        frames = comparison.sent(pair.result, "frames")
-        self.latency, self.running = pair.ratio(**frames, metric="latency_mean"), pair.ratio(**frames, metric="running", role="switch")
 
-    def sentence(self) -> str:
-        base, other = self.pair.names()
-        setting = f"**{self.pair.setting}**: " if self.pair.setting else ""
-        return (
-            f"{setting}with {other}, a frame takes {comparison.of(self.latency, f'the average time of {base}')}"
-            f"{comparison.doubt(self.latency)}; the switch's threads take {comparison.of(self.running, 'its CPU time')}."
-        )
-
-    def row(self) -> dict[str, str]:
-        base, other = self.pair.names()
-        times = {"a frame takes, times as long": self.latency, "the switch's CPU, times as much": self.running}
-        # Where it is true comes last: a narrow window shows the rest.
-        ratios = {words: shown(ratio, "") for words, ratio in times.items()}
-        return {"with": other, "instead of": base, **ratios, "where": self.pair.setting}
+def _row(pair: comparison.Pair, latency: stats.Estimate, running: stats.Estimate) -> dict[str, str]:
+    base, other = pair.names()
+    # Where it is true comes last: a narrow window shows the rest.
+    ratios = {"a frame takes, times as long": shown(latency, ""), "the switch's CPU, times as much": shown(running, "")}
+    return {"with": other, "instead of": base, **ratios, "where": pair.setting}
 
 
 def restarted(result: Result) -> str:

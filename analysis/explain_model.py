@@ -128,9 +128,8 @@ def hottest(pair: Pair) -> Finding | None:
         return None
     said = []
     for name, one in found.items():
-        each = [
-            f"`{functions.named(row.object, row.function)}` ({units.significant(100 * row.share_of_all, 2)} %)" for row in one.itertuples()
-        ]
+        shares = zip(map(functions.named, one["object"], one["function"]), one["share_of_all"], strict=True)
+        each = [f"`{of}` ({units.significant(100 * share, 2)} %)" for of, share in shares]
         said.append(f"with {name} in {' and '.join(filter(None, (', '.join(each[:-1]), each[-1])))}")
     words = Words(pair, where)
     claim = words.say(f"{{traffic}}: the largest parts of the instructions per {{data}} are spent, {'; '.join(said)}.")
