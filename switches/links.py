@@ -53,11 +53,12 @@ def _receive_on(host: Testbed, name: str, cpu: int) -> None:
 
 def take_card(host: Testbed, interface: str, address: str, name: str, cpu: int) -> None:
     """Rename a network card's ``interface``, let it receive by one queue, and let ``cpu`` take its interrupts: the switch does all its work
-    there. It has a second queue, which no frame is for: with room in that one, QEMU's card drops what the first has no room for (see
+    there. QEMU's card has a second queue, which no frame is for: with room in that one, it drops what the first has no room for (see
     ``wire.drop_when_full``, which can't be used beside the kernel's driver)."""
+    queues = 2 if host.cards_emulated else 1
     host.run(
-        f"set -e; ip link set {interface} down name {name}; ethtool -L {name} combined 2; ip link set {name} promisc on up; "
-        f"ethtool -X {name} equal 1"
+        f"set -e; ip link set {interface} down name {name}; ethtool -L {name} combined {queues}; ip link set {name} promisc on up; "
+        f"[ {queues} = 1 ] || ethtool -X {name} equal 1"
     )
     host.run(f"for irq in /sys/bus/pci/devices/{address}/msi_irqs/*; do echo {cpu} > /proc/irq/${{irq##*/}}/smp_affinity_list; done")
     silence(host, name)

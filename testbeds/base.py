@@ -22,7 +22,7 @@ from contextlib import AbstractContextManager
 from dataclasses import dataclass
 from pathlib import Path
 from types import TracebackType
-from typing import Any, Self
+from typing import Any, ClassVar, Self
 
 from vsprof.terms.placement import CpuPlan
 from vsprof.testbeds import idle_states, messages
@@ -76,6 +76,8 @@ class Testbed(abc.ABC):
     """A host to measure on. See the module's text for the life cycle."""
 
     name: str
+    cards_emulated: ClassVar[bool] = False
+    """Whether the cards of its ``wires`` are QEMU's igb, which needs to be told what real ones do by themselves."""
     # pytest would collect a class of this name when a test imports it.
     __test__ = False
 
@@ -235,6 +237,9 @@ class Testbed(abc.ABC):
     def wires(self, count: int) -> list[Wire]:
         """So many such wires, for this run alone. Once a run. Raises ``RunFailed``."""
         raise NotImplementedError
+
+    def adopt_interface(self, interface: str) -> None:
+        """Let a run have the kernel's interface of a card of its ``wires``. Raises ``RunFailed``."""
 
     def guests_held(self) -> AbstractContextManager[None]:
         """While it lasts the virtual machines of this host stand still, where its emulator needs that at times.

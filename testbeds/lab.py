@@ -70,6 +70,7 @@ class Lab(SystemdHost):
 
     name = "lab"
     thrown_away = True
+    cards_emulated = True
 
     def __init__(
         self,

@@ -70,6 +70,40 @@ def no_wire(testbed: str) -> str:
     return f"testbed {testbed} has no wire between two network cards; the lab has: TESTBED=lab"
 
 
+def no_wire_named(server: str, variable: str) -> str:
+    return f"no wire between two network cards of {server} is known: name their PCI addresses in the inventory, as {variable}"
+
+
+def bad_wire(server: str, variable: str, word: str) -> BadInput:
+    return BadInput(
+        f"{variable} of {server} has {word!r}: need two PCI addresses of cards that no other wire has, such as 0000:01:00.0,0000:01:00.1,"
+        " the switch's card first"
+    )
+
+
+def cards_not_free(server: str, words: str) -> str:
+    return f"{server} {_line(words) or 'does not say how its network cards are used'}; name cards that nothing else needs"
+
+
+def too_few_wires(server: str, variable: str, named: int, wanted: int) -> RunFailed:
+    return RunFailed(f"{variable} of {server} names {named} wire{'s' if named != 1 else ''}, and this topology needs {wanted}: name more")
+
+
+def card_not_moved(interface: str, words: str) -> RunFailed:
+    return RunFailed(f"the network card {interface} can't be given to a run: {_line(words) or 'nobody says why'}")
+
+
+def interval_not_set(address: str, microseconds: int) -> RunFailed:
+    return RunFailed(
+        f"the network card {address} is a real one, whose interrupts vsprof does not throttle to one in {microseconds} us: leave"
+        " irq_throttle_us at 0, and set its driver's own limit"
+    )
+
+
+def no_threaded_irqs(server: str) -> RunFailed:
+    return RunFailed(f"{server} was not booted with interrupts in threads: leave irq_thread off, or add threadirqs to its command line")
+
+
 def cards_missing(found: Sequence[str], wanted: int, seconds: float) -> RunFailed:
     return RunFailed(f"the lab's {wanted} network cards did not appear in {seconds:.0f} s, it has: {', '.join(found) or 'none'}; try again")
 

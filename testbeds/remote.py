@@ -13,20 +13,22 @@ from typing import Any, Self
 
 from vsprof.terms import errors
 from vsprof.terms.placement import CpuPlan
+from vsprof.testbeds import cards, messages, topology
 from vsprof.testbeds import inventory as inventories
-from vsprof.testbeds import messages, topology
 from vsprof.testbeds.emulator.machine import Instance
 from vsprof.testbeds.guard import Guard
 from vsprof.testbeds.inventory import Server
 from vsprof.testbeds.ssh import Channel
 from vsprof.testbeds.systemd_host import SystemdHost
+from vsprof.testbeds.wire import Wire
 
 GUEST_IMAGE = "/var/lib/vsprof/guest/guest.cpio"
 """The last thing that the role guest_image makes."""
 LOGIN_SECONDS = 60
 
-END = """
+END = f"""
 systemctl stop 'vsprof-*' 2>/dev/null
+{cards.GIVE_BACK}
 rm -rf /run/vsprof-* /run/guest[0-9].qmp /run/guest[0-9].agent /run/guest[0-9].console
 rmdir --ignore-fail-on-non-empty /run/openvswitch /run/dpdk 2>/dev/null
 true
@@ -97,6 +99,8 @@ class Remote(SystemdHost):
         if inventory is None:
             raise messages.no_inventory()
         self.server = inventories.choose(Path(inventory), server)
+        self._named_wires = cards.of(self.server)
+        self._namespace = ""
         self._cpus = 0
         self._instance: Instance | None = None
         self._guard: Guard | None = None
@@ -108,7 +112,8 @@ class Remote(SystemdHost):
         begun = self.run(BEGIN, check=False)
         if begun.status != 0 or not begun.stdout.strip().isdigit():
             raise messages.not_opened(self.server.name, begun.stderr or begun.stdout)
-        self._enter = ["nsenter", "--target", begun.stdout.strip(), "--net", "--mount"]
+        self._namespace = begun.stdout.strip()
+        self._enter = ["nsenter", "--target", self._namespace, "--net", "--mount"]
 
     def close(self) -> None:
         self._enter = []
@@ -148,6 +153,30 @@ class Remote(SystemdHost):
     def guests_boot(self) -> str | None:
         # That one really boots is seen when the first run boots it.
         return None if self.run("test -w /dev/kvm", check=False).status == 0 else "it has no /dev/kvm"
+
+    def boot(self, kernel: str | None = None, *, iommu: bool = False, threaded_irqs: bool = False) -> None:
+        if threaded_irqs and self.run("grep -qw threadirqs /proc/cmdline", check=False).status != 0:
+            raise messages.no_threaded_irqs(self.server.name)
+
+    def wire_lacking(self) -> str | None:
+        if not self._named_wires:
+            return messages.no_wire_named(self.server.name, cards.VARIABLE)
+        # Not in the namespace, which sees none of their interfaces.
+        asked = self.channel.run(cards.command(cards.CHECK, self._named_wires), check=False)
+        return messages.cards_not_free(self.server.name, asked.stdout or asked.stderr) if asked.status != 0 else None
+
+    def wires(self, count: int) -> list[Wire]:
+        """Those that the inventory names first. END gives them back."""
+        if count > len(self._named_wires):
+            raise messages.too_few_wires(self.server.name, cards.VARIABLE, len(self._named_wires), count)
+        taken = self._named_wires[:count]
+        self.channel.run(cards.command(cards.REMEMBER, taken), check=True)
+        return taken
+
+    def adopt_interface(self, interface: str) -> None:
+        moved = self.channel.run(f"ip link set {interface} netns {self._namespace}", check=False)
+        if moved.status != 0:
+            raise messages.card_not_moved(interface, moved.stderr)
 
     def facts(self) -> dict[str, Any]:
         return {**super().facts(), "server": self.server.name, "cpus_shared_by": self._shared}

@@ -12,14 +12,16 @@ from vsprof.testbeds import messages
 if TYPE_CHECKING:
     from vsprof.testbeds.base import Testbed
 
-# $@: PCI addresses. vfio-pci, without which DPDK gets no interrupts of this card, takes those behind an IOMMU alone. The lab's remaps no
-# interrupts, hence the parameter. The kernel's own driver may just be coming in for a new card: it then has the card before it can be told
-# to let go of it (Linux, drivers/base/bus.c: bus_add_driver).
+# $1: the parameter of vfio_iommu_type1, or nothing; then PCI addresses. vfio-pci, without which DPDK gets no interrupts of a card, takes
+# those behind an IOMMU alone. The lab's remaps no interrupts, hence the parameter. The kernel's own driver may just be coming in for a new
+# card: it then has the card before it can be told to let go of it (Linux, drivers/base/bus.c: bus_add_driver).
 GIVE_DPDK = """
+parameter=$1
+shift
 for address; do
     cd /sys/bus/pci/devices/$address || exit 1
     wanted=uio_pci_generic
-    [ -e iommu_group ] && wanted=vfio-pci && { modprobe vfio_iommu_type1 allow_unsafe_interrupts=1 || exit 1; }
+    [ -e iommu_group ] && wanted=vfio-pci && { modprobe vfio_iommu_type1 $parameter || exit 1; }
     modprobe $wanted && echo $wanted > driver_override || exit 1
     for try in {1..100}; do
         [ "$(basename "$(readlink driver)")" = $wanted ] && continue 2
@@ -84,18 +86,28 @@ class Wire:
 
 def give_dpdk(host: Testbed, *addresses: str) -> None:
     """Bind the cards to a driver from which DPDK takes them. Raises ``RunFailed`` where that fails."""
-    _run(host, GIVE_DPDK, *addresses)
+    parameter = "allow_unsafe_interrupts=1" if host.cards_emulated else ""
+    done = host.run(shlex.join(["bash", "-c", GIVE_DPDK, "bash", parameter, *addresses]), check=False)
+    if done.status != 0:
+        raise messages.card_not_bound(addresses, done.stderr)
 
 
 def give_kernel(host: Testbed, address: str) -> str:
-    """The kernel's interface of the card. Raises ``RunFailed`` where it gets none."""
-    return _run(host, GIVE_KERNEL, address).strip()
+    """The kernel's interface of the card, which the run has. Raises ``RunFailed`` where it gets none."""
+    done = host.run(shlex.join(["bash", "-c", GIVE_KERNEL, "bash", address]), check=False)
+    if done.status != 0:
+        raise messages.card_not_bound([address], done.stderr)
+    interface = done.stdout.strip()
+    host.adopt_interface(interface)
+    return interface
 
 
 def drop_when_full(host: Testbed, address: str) -> None:
     """Let a card that DPDK drives drop what its ring has no room for, as real ones do. QEMU's takes no frame while none of its queues has
     room, and up to 10,000 (net/queue.c) wait for it meanwhile: short trials would never lose one. To be called once the card is started,
-    which resets it. Raises ``RunFailed``."""
+    which resets it. A real one is left alone. Raises ``RunFailed``."""
+    if not host.cards_emulated:
+        return
     done = host.run(shlex.join(["python3", "-S", "-c", DROP, address]), check=False)
     if done.status != 0:
         raise messages.card_not_set(address, done.stderr)
@@ -108,18 +120,14 @@ def steer_interrupts(host: Testbed, address: str, cpu: int) -> None:
 
 def throttle_interrupts(host: Testbed, address: str, microseconds: int) -> None:
     """Let a card of the lab that DPDK has started interrupt at most once in so many microseconds for frames received; 0: whenever it has
-    something. Raises ``RunFailed``."""
-    _set_interrupts(host, address, ["python3", "-S", "-c", THROTTLE, address, str(microseconds)])
+    something. A real one keeps its driver's interval, and gets no other. Raises ``RunFailed``."""
+    if host.cards_emulated:
+        _set_interrupts(host, address, ["python3", "-S", "-c", THROTTLE, address, str(microseconds)])
+    elif microseconds:
+        raise messages.interval_not_set(address, microseconds)
 
 
 def _set_interrupts(host: Testbed, address: str, command: list[str]) -> None:
     done = host.run(shlex.join(command), check=False)
     if done.status != 0:
         raise messages.no_card_interrupts(address, done.stderr)
-
-
-def _run(host: Testbed, script: str, *addresses: str) -> str:
-    done = host.run(shlex.join(["bash", "-c", script, "bash", *addresses]), check=False)
-    if done.status != 0:
-        raise messages.card_not_bound(addresses, done.stderr)
-    return done.stdout

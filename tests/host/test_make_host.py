@@ -28,7 +28,7 @@ pytestmark = [
     pytest.mark.timeout(3600),
     pytest.mark.skipif("VSPROF_TEST_HOST" not in os.environ, reason="prepares a whole server (20 minutes): `make test-host` runs it"),
 ]
-ONE_RUN = Path(__file__).with_name("one_run.yaml")
+ONE_RUN, ONE_WIRE = (Path(__file__).with_name(name) for name in ("one_run.yaml", "one_wire.yaml"))
 
 
 @pytest.fixture(scope="module")
@@ -124,6 +124,27 @@ def test_a_run_comes_home(inventory, channel, tmp_path, monkeypatch):
     assert after["# links"] == before["# links"]
     assert after["# run"] == before["# run"]
     assert after["# units"] == before["# units"]
+
+
+def test_its_own_network_cards_load_a_path_and_are_given_back(server, channel, tmp_path, monkeypatch):
+    for number in (1, 2):
+        server.add_card(f"card{number}", f"52:54:00:76:77:{number:02x}")
+    cards = "ls -l /sys/bus/pci/drivers/igb | grep -o '0000:[^ /]*$' | sort -u"
+    end = time.monotonic() + 60
+    while len(found := channel.run(cards, timeout=60, check=False).stdout.split()) < 2 and time.monotonic() < end:
+        time.sleep(1)
+    before = look(channel)
+    inventory = administrator.inventory(server, tmp_path, f"vsprof_wires={','.join(found)}")
+    monkeypatch.setenv("VSPROF_RESULTS", str(tmp_path))
+    vsprof("run", str(ONE_WIRE), "--inventory", str(inventory), "--verbose")
+    rows = pd.read_parquet(tmp_path / "latest" / "measurements.parquet")
+    rates = rows[rows["name"] == "packet_rate_received"].groupby("switch")["value"].min()
+    assert set(rates.index) == {"kernel-ovs", "ovs-dpdk", "vhost-switch"}
+    assert (rates > 100).all(), rates
+    assert channel.run(cards, timeout=60, check=False).stdout.split() == found
+    after = look(channel)
+    for part in ("# links", "# run", "# units", "# modules"):
+        assert after[part] == before[part]
 
 
 def ours(channel: Channel) -> list[str]:

@@ -7,8 +7,9 @@ import time
 import pytest
 
 from vsprof.runner.experiment import SWITCHES
-from vsprof.testbeds import wire
+from vsprof.testbeds import cards, wire
 from vsprof.testbeds.lab import Lab
+from vsprof.testbeds.wire import Wire
 from vsprof.workloads.endpoints.base import Frames
 from vsprof.workloads.topologies.p2p_paced import P2pPaced
 from vsprof.workloads.topologies.pvp_paced import PvpPaced
@@ -83,6 +84,33 @@ def test_at_a_rate_each_frame_is_at_each_hop_and_timed_and_a_full_card_drops(nam
 def gained(hops: list[dict[str, int]]) -> dict[str, int]:
     """Frames at each hop since the one before the last."""
     return {hop: hops[-1][hop] - hops[-2][hop] for hop in hops[-1]}
+
+
+DRIVERS = "for card in {0} {1}; do cd /sys/bus/pci/devices/$card; basename $(readlink driver); cat driver_override; ls net; done"
+
+
+def test_cards_of_a_server_are_taken_only_when_free_and_given_back_as_they_were() -> None:
+    with Lab() as host:
+        [one] = host.wires(1)
+        interfaces = [wire.give_kernel(host, end) for end in (one.switch, one.load)]
+        before = host.run(DRIVERS.format(one.switch, one.load)).stdout.split()
+        assert before == [word for name in interfaces for word in ("igb", "(null)", name)]
+        address = f"ip address {{}} 192.0.2.1/24 dev {interfaces[1]}"
+        host.run(address.format("add"))
+        refused = host.run(cards.command(cards.CHECK, [one]), check=False)
+        assert refused.status == 1
+        assert refused.stdout == f"uses {one.load} as {interfaces[1]}, with an IP address\n"
+        host.run(address.format("delete"))
+        host.run(cards.command(cards.CHECK, [one]))
+        host.run(cards.command(cards.REMEMBER, [one]))
+        wire.give_dpdk(host, one.switch, one.load)
+        assert host.run(DRIVERS.format(one.switch, one.load), check=False).stdout.split() == 2 * 2 * ["uio_pci_generic"]
+        host.run(cards.GIVE_BACK)
+        names = [wire.give_kernel(host, end) for end in (one.switch, one.load)]
+        assert host.run(DRIVERS.format(one.switch, one.load)).stdout.split() == [word for name in names for word in ("igb", "(null)", name)]
+        assert host.run("[ -d /sys/module/uio_pci_generic ]", check=False).status == 1
+        gone = Wire("0000:ff:1f.7", one.load)
+        assert host.run(cards.command(cards.CHECK, [gone]), check=False).stdout == "has no device 0000:ff:1f.7\n"
 
 
 PERIOD_S, LOOKED_S = 1e-3, 2

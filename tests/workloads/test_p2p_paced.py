@@ -25,7 +25,7 @@ WIRES = [Wire("0000:01:00.0", "0000:02:00.0"), Wire("0000:03:00.0", "0000:04:00.
 class Host:
     """A host with wires. It writes down what is asked of it; ``refuses``: a word of commands that fail."""
 
-    name = "lab"
+    name, cards_emulated = "lab", True
 
     def __init__(self, cpus=4, refuses=None):
         self.cpus, self.asked, self.started, self.refuses = cpus, [], [], refuses

@@ -26,7 +26,7 @@ CARDS = Wire("0000:01:00.0", "0000:02:00.0")
 class Host:
     """A host with a wire. It writes down what is asked of it; ``status``: of every command."""
 
-    cpus, name = 4, "lab"
+    cpus, name, cards_emulated = 4, "lab", True
 
     def __init__(self, status: int = 0):
         self.asked, self.status, self.wired = [], status, 0
@@ -41,6 +41,9 @@ class Host:
     def wires(self, count):
         self.wired += 1
         return [CARDS] * count
+
+    def adopt_interface(self, interface):
+        self.asked.append(f"adopt {interface}")
 
     def prepared(self, key, prepare):
         return None
@@ -98,9 +101,22 @@ def test_the_kernels_card_receives_by_one_queue_whose_interrupts_come_to_the_swi
     switch = KernelOvs(host, CpuPlan.of(4))
     switch.cards = [CARDS.switch]
     assert switch.add_card("phy").name == "phy"
-    assert any("ip link set eth7 down name phy" in asked and "promisc on up; ethtool -X phy equal 1" in asked for asked in host.asked)
+    assert any("ip link set eth7 down name phy" in asked and "ethtool -X phy equal 1" in asked for asked in host.asked)
+    assert host.asked.index("adopt eth7") < next(place for place, asked in enumerate(host.asked) if "down name phy" in asked)
     assert any("echo 1 > /proc/irq/" in asked and CARDS.switch in asked for asked in host.asked)
     assert told == ["add-port br0 phy"]
+
+
+def test_registers_of_a_real_card_are_left_alone():
+    host = Host()
+    host.cards_emulated = False
+    wire.drop_when_full(host, CARDS.load)
+    wire.throttle_interrupts(host, CARDS.load, 0)
+    assert not host.asked
+    with pytest.raises(RunFailed, match=r"0000:02:00\.0 is a real one, .* one in 500 us: leave irq_throttle_us at 0"):
+        wire.throttle_interrupts(host, CARDS.load, 500)
+    wire.give_dpdk(host, CARDS.load)
+    assert "allow_unsafe_interrupts=1" not in host.asked[-1]
 
 
 @pytest.mark.parametrize("kind", [OvsDpdk, VhostSwitch])
