@@ -394,7 +394,7 @@ def case(values: Mapping[str, Any]) -> Case:
         raise messages.access_not_of_switch(access, f"{values['switch']} in {values['topology']}", offered)
     frame = _whole("frame_bytes", values["frame_bytes"], SMALLEST_FRAME, LARGEST_FRAME)
     flows = _whole("flows", values["flows"], 1, 60_000)
-    useless = frozenset() if topology.ends_in_host else switch.host_options
+    useless = {*(() if topology.ends_in_host else switch.host_options), *(() if topology.needs_cards else switch.card_options)}
     known = {**testbeds.OPTIONS, **switch.options, **topology.options_of(access, values)}
     known = {name: values for name, values in known.items() if name not in useless}
     options = {name: known[name][0] if value == AUTO else value for name, value in values.items() if name in known}

@@ -86,6 +86,9 @@ class Switch(abc.ABC):
     host_options: ClassVar[frozenset[str]] = frozenset()
     """Those of them that only matter where the host is an endpoint: they choose the way to its network stack."""
 
+    card_options: ClassVar[frozenset[str]] = frozenset()
+    """Those of them that only matter where a port is a network card of the host."""
+
     def __init__(self, host: Testbed, plan: CpuPlan, options: Mapping[str, str] = {}) -> None:
         """``options``: of a case; those of endpoints among them are none of ours. The endpoints follow ``self.plan``, where an option may
         have chosen another of the switch's slots."""

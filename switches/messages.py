@@ -50,5 +50,9 @@ def zero_copy_needs_own_rings() -> BadInput:
     return BadInput("dequeue zero-copy takes vhost-switch's own rings, and rings is librte: use rings own, or list the pair in except")
 
 
+def af_xdp_is_polled(rx: str) -> BadInput:
+    return BadInput(f"card_driver af_xdp has no interrupts for rx {rx}: use rx poll, or card_driver dpdk")
+
+
 def joins_by_wire() -> RunFailed:
     return RunFailed("vhost-switch joins two ports whatever the addresses only with forward wire: fix `forward: wire`")

@@ -20,12 +20,11 @@ from collections.abc import Mapping
 from dataclasses import replace
 from typing import Any, ClassVar
 
-from vsprof.switches import dpdk_nodes, links, messages
+from vsprof.switches import cards, dpdk_nodes, links, messages
 from vsprof.switches.base import Port
 from vsprof.switches.ovs import AFXDP, BRIDGE, RUN, Ovs, quoted
 from vsprof.terms.placement import FAR, NEAR, CpuPlan, Thread
-from vsprof.testbeds import messages as testbeds_messages
-from vsprof.testbeds import numa, wire
+from vsprof.testbeds import numa
 from vsprof.testbeds.base import RELEASES, Testbed
 
 MEMORY_MIB = 1024
@@ -45,7 +44,6 @@ SCHEDULED = {"nice": "renice -n -20 -p", "nice-10": "renice -n -10 -p", "fifo": 
 """The command that gives a thread this scheduling policy."""
 LOCAL = "vsprof0"
 """The port that stands in for the bridge's own, and the host's interface behind it."""
-# 44 is AF_XDP (Linux, include/linux/socket.h), which Python has no name for; OVS says what it was built with when it is asked for a port.
 # Of each frame whose TCP or UDP checksum is left to a device, it asks the device for the IP header's, too, which net/virtio then clears and
 # does not make: Open vSwitch, commit 99cac28f7 "netdev-dpdk: Fix IP checksum with net/virtio" (2025-09). Seen with 3.5.0.
 BREAKS_CHECKSUMS = (3, 3, 0)
@@ -53,7 +51,6 @@ FIXED = {(3, 3): (3, 3, 7), (3, 4): (3, 4, 5), (3, 5): (3, 5, 3), (3, 6): (3, 6,
 VHOST_WORKER = re.compile(r"vhost-\d")
 """A name of the kernel's, by process. librte_vhost has threads of its own, such as vhost-events."""
 VERSION = re.compile(r"Open vSwitch\) (\d+)\.(\d+)\.(\d+)")
-HAS_AF_XDP = "python3 -S -c 'import socket; socket.socket(44, socket.SOCK_RAW)'"
 
 
 class OvsDpdk(Ovs):
@@ -71,12 +68,14 @@ class OvsDpdk(Ovs):
         "tso": ("off", "on"),
         "pmd_sleep_max": ("0", "10", "50", "100", "500"),
         "release": RELEASES,
+        **cards.OPTIONS,
     }
     """``pmd_sleep_max``: how long its poll-mode thread may sleep at a time when little comes [us]. ``main_thread``: whether the daemon's
     threads that do not poll run on the CPU of the one that does. ``sched``: the scheduling policy of the one that does."""
     reads = ("offloads",)
     node_options = frozenset({"pmd_node", "memory_node"})
     host_options = frozenset({"local_port"})
+    card_options = frozenset(cards.OPTIONS)
     daemon = "/usr/lib/openvswitch-switch-dpdk/ovs-vswitchd-dpdk"
     datapath = "netdev"
 
@@ -92,14 +91,12 @@ class OvsDpdk(Ovs):
         """Interfaces that we made, to be taken away again."""
 
     def unavailable(self) -> str | None:
-        return self.host.hugepages_lacking() or self.release_lacking() or self._local_port_lacks()
+        return self.host.hugepages_lacking() or self.release_lacking() or self._local_port_lacks() or cards.lacking(self)
 
     def _local_port_lacks(self) -> str | None:
         if self.chosen["local_port"] == "virtio-user":
             return links.vhost_net_lacking(self.host) or self._breaks_checksums()
-        if self.chosen["local_port"] == "afxdp" and (tried := self.host.run(HAS_AF_XDP, check=False)).status != 0:
-            return testbeds_messages.kernel_lacks("AF_XDP", tried.stderr)
-        return None
+        return cards.af_xdp_lacking(self) if self.chosen["local_port"] == "afxdp" else None
 
     def _breaks_checksums(self) -> str | None:
         """Why no TCP gets from an endpoint that leaves checksums to others to a device net_virtio_user; None where it does."""
@@ -110,16 +107,13 @@ class OvsDpdk(Ovs):
         return messages.checksums_broken(".".join(map(str, version)), [".".join(map(str, one)) for one in FIXED.values()])
 
     def start(self) -> None:
-        if self.cards:
-            # Before DPDK starts, which chooses by the drivers how devices address memory.
-            wire.give_dpdk(self.host, *self.cards)
+        cards.bind(self)
         super().start()
 
     def settings(self) -> dict[str, str]:
         return {
             "dpdk-init": "true",
-            # Of PCI's devices it touches those alone that are to be its ports: others are in use.
-            "dpdk-extra": quoted(" ".join(f"-a {card}" for card in self.cards) or "--no-pci"),
+            "dpdk-extra": quoted(" ".join(f"-a {card}" for card in cards.by_dpdk(self)) or "--no-pci"),
             # Until the endpoints are up, see ``ready``: a poll-mode thread that spins for nobody slows them.
             self._sleep_max: str(SLEEP_UNTIL_READY_US),
             **self._memory(),
@@ -161,9 +155,7 @@ class OvsDpdk(Ovs):
         return Port(name, "device", device)
 
     def add_card(self, name: str, number: int = 0) -> Port:
-        port = self.add_device(name, self.cards[number])
-        wire.drop_when_full(self.host, self.cards[number])
-        return port
+        return cards.add(self, name, number)
 
     def local_port(self) -> Port:
         if self.chosen["local_port"] == "virtio-user":
@@ -209,7 +201,8 @@ class OvsDpdk(Ovs):
 
     def facts(self) -> dict[str, Any]:
         dpdk = self.vsctl("get Open_vSwitch . dpdk_version").strip('"')
-        return {**super().facts(), "dpdk": dpdk, "sched": self._policies(), **({"nodes": self._nodes} if self._nodes else {})}
+        known = {**super().facts(), "dpdk": dpdk, "sched": self._policies(), **cards.facts(self)}
+        return {**known, "nodes": self._nodes} if self._nodes else known
 
     def _policies(self) -> list[str]:
         """Of each poll-mode thread: its name, scheduling policy, real-time priority and niceness."""

@@ -11,11 +11,11 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any, ClassVar
 
-from vsprof.switches import messages
+from vsprof.switches import cards, messages
 from vsprof.switches.base import Port, PortCounters, Switch
 from vsprof.terms.placement import CpuPlan, Thread
 from vsprof.terms.schema import CARD
-from vsprof.testbeds import dpdk_telemetry, wire
+from vsprof.testbeds import dpdk_telemetry
 from vsprof.testbeds.base import RELEASES, Process, Testbed
 from vsprof.testbeds.threads import threads_of
 
@@ -66,9 +66,11 @@ class VhostSwitch(Switch):
         "sched": ("other", "fifo"),
         "deepest_idle": (ANY, "C0", "C1", "C3", "C6"),
         "release": RELEASES,
+        **cards.OPTIONS,
     }
     """``cpu_sharing``: whether another process keeps the worker's CPU busy all the time. ``deepest_idle``: which idle state the CPUs of its
     host take at most."""
+    card_options = frozenset(cards.OPTIONS)
 
     def __init__(self, host: Testbed, plan: CpuPlan, options: Mapping[str, str] = {}) -> None:
         super().__init__(host, plan, options)
@@ -86,6 +88,8 @@ class VhostSwitch(Switch):
     def check_options(cls, given: Mapping[str, str]) -> None:
         if given.get("dequeue") == "zero-copy" and given.get("rings") == "librte":
             raise messages.zero_copy_needs_own_rings()
+        if given.get("card_driver") == cards.AF_XDP and given.get("rx", "poll") != "poll":
+            raise messages.af_xdp_is_polled(given["rx"])
 
     def unavailable(self) -> str | None:
         if mine := os.environ.get(MINE):
@@ -95,12 +99,12 @@ class VhostSwitch(Switch):
         if self.host.run(f"[ -x {PROGRAM} ]", check=False).status != 0:
             return messages.not_installed(PROGRAM)
         deepest = self.chosen["deepest_idle"]
-        return self.host.hugepages_lacking() or (None if deepest == ANY else self.host.idle_state_lacking(deepest))
+        idle = None if deepest == ANY else self.host.idle_state_lacking(deepest)
+        return self.host.hugepages_lacking() or idle or cards.lacking(self)
 
     def start(self) -> None:
         self.host.run(f"rm -rf {RUN} && mkdir -p {RUN}")
-        if self.cards:
-            wire.give_dpdk(self.host, *self.cards)
+        cards.bind(self)
         if (deepest := self.chosen["deepest_idle"]) != ANY:
             self._latency_us = self.host.limit_idle_states(deepest)
         self._start()
@@ -135,8 +139,7 @@ class VhostSwitch(Switch):
     def command(self) -> str:
         """The command line: EAL's options, then its own. The first lcore only controls; the second moves frames."""
         eal = ["--lcores", f"0@{self.plan.housekeeping},1@{self.plan.switch}", f"--file-prefix={PREFIX}", "--in-memory"]
-        # Of PCI's devices it touches those alone that are to be its ports: others are in use.
-        eal += [word for card in self.cards for word in ("-a", card)] or ["--no-pci"]
+        eal += [word for card in cards.by_dpdk(self) for word in ("-a", card)] or ["--no-pci"]
         own = [f"--{name}={self.chosen[name]}" for name in ("forward", "rings", "dequeue", "rx", "stages")]
         # Any that there are: it is started again.
         ports = [f"--port={name},{what}" for name, what in self._ports.items()]
@@ -158,9 +161,7 @@ class VhostSwitch(Switch):
         return Port(name, "device", device)
 
     def add_card(self, name: str, number: int = 0) -> Port:
-        port = self.add_device(name, self.cards[number])
-        wire.drop_when_full(self.host, self.cards[number])
-        return port
+        return cards.add(self, name, number)
 
     def join(self, one: Port, other: Port) -> None:
         # Wired ports are paired as they are added.
@@ -223,7 +224,8 @@ class VhostSwitch(Switch):
             for question, found in said
             if question == "/vhost_switch/port"
         }
-        return {"version": [by_question["/info"]["version"]], "settings": by_question["/vhost_switch/settings"], "ports": ports}
+        own = {"version": [by_question["/info"]["version"]], "settings": by_question["/vhost_switch/settings"], "ports": ports}
+        return {**own, **cards.facts(self)}
 
     def stop(self) -> None:
         for process in self.processes():

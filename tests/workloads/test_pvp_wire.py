@@ -95,6 +95,29 @@ def test_dpdk_touches_the_card_alone_and_takes_it_from_its_driver_first(monkeypa
     assert "--no-pci" not in other.command()
 
 
+def test_a_card_of_the_kernels_is_handed_on_by_af_xdp(monkeypatch):
+    host, added = Host(), []
+    monkeypatch.setattr(OvsDpdk, "add_device", lambda self, name, device: added.append((name, device)))
+    switch = OvsDpdk(host, CpuPlan.of(4), {"card_driver": "af_xdp"})
+    switch.cards = [CARDS.switch]
+    assert "--no-pci" in switch.settings()["dpdk-extra"]
+    switch.add_card("phy")
+    assert added == [("phy", "net_af_xdp0,iface=phy-xdp,busy_budget=0")]
+    assert not any("uio_pci_generic" in asked for asked in host.asked)
+    assert any("ip link set eth7 down name phy-xdp" in asked for asked in host.asked)
+    other = VhostSwitch(Host(), CpuPlan.of(4), {"card_driver": "af_xdp"})
+    other.cards = [CARDS.switch]
+    assert "--no-pci" in other.command()
+
+
+def test_the_cards_driver_is_an_option_where_there_are_cards_and_a_thread_that_polls():
+    chosen = {**VALUES, "switch": "vhost-switch", "forward": "wire", "card_driver": "af_xdp"}
+    assert experiments.case(chosen).options["card_driver"] == "af_xdp"
+    with pytest.raises(BadInput, match="card_driver af_xdp has no interrupts for rx adaptive: use rx poll"):
+        experiments.case({**chosen, "rx": "adaptive"})
+    assert "card_driver" not in experiments.case({**chosen, "topology": "vm2vm"}).options
+
+
 def test_the_kernels_card_receives_by_one_queue_whose_interrupts_come_to_the_switchs_cpu(monkeypatch):
     host, told = Host(), []
     monkeypatch.setattr(KernelOvs, "vsctl", lambda self, command: told.append(command))
