@@ -45,8 +45,8 @@ def add(switch: Switch, name: str, number: int) -> Port:
     if switch.chosen["card_driver"] == AF_XDP:
         interface = f"{name}-xdp"
         links.take_card(host, wire.give_kernel(host, card), card, interface, switch.plan.switch)
-        # Without busy polling, which is DPDK's default: it polls for what is received alone. Where a card's ring for sending has an interrupt
-        # of its own, as igb's, nothing leaves any more once that is full (seen under Linux 7.3, without copies).
+        # Without busy polling, which is DPDK's default: it polls for what is received alone. Where a card's ring for sending has an
+        # interrupt of its own, as igb's, nothing leaves any more once that is full (seen under Linux 7.3, without copies).
         return switch.add_device(name, f"net_af_xdp{number},iface={interface},busy_budget=0")
     port = switch.add_device(name, card)
     wire.drop_when_full(host, card)
