@@ -184,7 +184,7 @@ def thousands(axes: Axes) -> None:
     """Large counts on an axis as 20 k, 4 M."""
 
     def short(value: float, _: int) -> str:
-        factor, letter = (1e6, " M") if abs(value) >= 1e6 else (1e3, " k") if abs(value) >= 1e4 else (1.0, "")
+        factor, letter = (1e6, " M") if abs(value) >= 1e6 else (1e3, " k") if abs(value) >= 1e3 else (1.0, "")
         return f"{value / factor:g}{letter}"
 
     axes.xaxis.set_major_locator(MaxNLocator(5))

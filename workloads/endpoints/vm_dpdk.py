@@ -22,8 +22,11 @@ LOOK_S, LOOKS = 0.05, 1200
 """How long the guest waits between two looks at what its program said, by its own clock, and how often it looks."""
 LINE_BY_LINE = "_STDBUF_O=L LD_PRELOAD=/usr/libexec/coreutils/libstdbuf.so"
 """What stdbuf -oL does (coreutils), of which the guest has the library alone: else the program's words would stay in its buffer."""
-# $1 and on: the interfaces. Prints the address of each one's device.
-TAKE = """
+# $1 and on: the interfaces. Prints the address of each one's device. Hugepages are set aside only now: to unpack its initramfs Linux 7.3
+# needs more memory than they would leave, and panics.
+TAKE = f"""
+echo {HUGEPAGES} > /proc/sys/vm/nr_hugepages
+[ $(cat /proc/sys/vm/nr_hugepages) = {HUGEPAGES} ] || {{ echo "no room for {HUGEPAGES} hugepages" >&2; exit 1; }}
 mountpoint -q /dev/hugepages || mount -t hugetlbfs none /dev/hugepages
 for interface; do
     device=$(basename $(readlink -f /sys/class/net/$interface/device/..)) && ip link set $interface down || exit 1
@@ -102,7 +105,7 @@ class DpdkVm(Vm):
 
     def _kernel_arguments(self) -> str:
         # Nothing but the program's thread runs on the second CPU, and no tick where the kernel can leave it out.
-        return f"{super()._kernel_arguments()} hugepages={HUGEPAGES} isolcpus=1 nohz_full=1 rcu_nocbs=1"
+        return f"{super()._kernel_arguments()} isolcpus=1 nohz_full=1 rcu_nocbs=1"
 
 
 def until(text: str) -> str:
