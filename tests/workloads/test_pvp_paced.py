@@ -30,7 +30,7 @@ REPORT = TWO_PORTS.model_copy(update={"ports": TWO_PORTS.ports[:1]})
 class Host:
     """A host with frame-probe. It answers what ``says`` has for a word of the command, and writes down what it is asked."""
 
-    cpus, name, clock = 4, "lab", "modelled"
+    cpus, name, clock, cards_emulated = 4, "lab", "modelled", True
 
     def __init__(self, **says: str) -> None:
         self.asked, self.started, self.says = [], [], says
