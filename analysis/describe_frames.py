@@ -82,10 +82,12 @@ def _restart(result: Result, case: str, metric: str) -> stats.Estimate:
 
 
 def published(target: str) -> str:
-    """What was published of ``target``, in its own words."""
-    found = [one for one in EVERY.values() if one.target == target]
-    lines = [f"- {one.what}: {one.figure}. Compared: {one.compared}. Machine: {one.machine}. Source: {one.source}." for one in found]
-    return "\n".join(lines)
+    """What was published of ``target``, in its own words; figures of one machine and source together."""
+    groups: dict[str, list[str]] = {}
+    for one in [one for one in EVERY.values() if one.target == target]:
+        whence = f"Machine: {one.machine}. Source: {one.source}."
+        groups.setdefault(whence, []).append(f"- {one.what}: {one.figure}. Compared: {one.compared}.")
+    return "\n\n".join("\n".join([*lines, "", whence]) for whence, lines in groups.items())
 
 
 def by_case(result: Result, name: str) -> Table | str:
