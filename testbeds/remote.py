@@ -15,6 +15,7 @@ from vsprof.terms import errors
 from vsprof.terms.placement import CpuPlan
 from vsprof.testbeds import cards, messages, topology
 from vsprof.testbeds import inventory as inventories
+from vsprof.testbeds.base import Completed
 from vsprof.testbeds.emulator.machine import Instance
 from vsprof.testbeds.guard import Guard
 from vsprof.testbeds.inventory import Server
@@ -24,7 +25,7 @@ from vsprof.testbeds.wire import Wire
 
 GUEST_IMAGE = "/var/lib/vsprof/guest/guest.cpio"
 """The last thing that the role guest_image makes."""
-LOGIN_SECONDS = 60
+LOGIN_SECONDS = CARDS_SECONDS = 60
 
 END = f"""
 systemctl stop 'vsprof-*' 2>/dev/null
@@ -162,7 +163,7 @@ class Remote(SystemdHost):
         if not self._named_wires:
             return messages.no_wire_named(self.server.name, cards.VARIABLE)
         # Not in the namespace, which sees none of their interfaces.
-        asked = self.channel.run(cards.command(cards.CHECK, self._named_wires), check=False)
+        asked = self._outside(cards.command(cards.CHECK, self._named_wires))
         return messages.cards_not_free(self.server.name, asked.stdout or asked.stderr) if asked.status != 0 else None
 
     def wires(self, count: int) -> list[Wire]:
@@ -170,13 +171,19 @@ class Remote(SystemdHost):
         if count > len(self._named_wires):
             raise messages.too_few_wires(self.server.name, cards.VARIABLE, len(self._named_wires), count)
         taken = self._named_wires[:count]
-        self.channel.run(cards.command(cards.REMEMBER, taken), check=True)
+        known = self._outside(cards.command(cards.REMEMBER, taken))
+        if known.status != 0:
+            raise messages.card_not_bound([taken[0].switch, taken[0].load], known.stderr)
         return taken
 
     def adopt_interface(self, interface: str) -> None:
-        moved = self.channel.run(f"ip link set {interface} netns {self._namespace}", check=False)
+        moved = self._outside(f"ip link set {interface} netns {self._namespace}")
         if moved.status != 0:
             raise messages.card_not_moved(interface, moved.stderr)
+
+    def _outside(self, command: str) -> Completed:
+        """Run it on the server itself, not in the run's namespace."""
+        return self.channel.run(command, timeout=CARDS_SECONDS, check=False)
 
     def facts(self) -> dict[str, Any]:
         return {**super().facts(), "server": self.server.name, "cpus_shared_by": self._shared}
