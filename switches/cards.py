@@ -57,7 +57,7 @@ def facts(switch: Switch) -> dict[str, Any]:
     """By interface, whether AF_XDP copies each frame; nothing where no card is reached through it."""
     if switch.chosen["card_driver"] != AF_XDP or not switch.cards:
         return {}
-    return {"af_xdp": copies(switch.host.run("ss --xdp --extended", check=False).stdout)}
+    return {"af_xdp": copies(switch.host.run("ss --xdp --extended").stdout)}
 
 
 def copies(listed: str) -> dict[str, str]:

@@ -55,10 +55,9 @@ def take_card(host: Testbed, interface: str, address: str, name: str, cpu: int) 
     """Rename a network card's ``interface``, let it receive by one queue, and let ``cpu`` take its interrupts: the switch does all its work
     there. QEMU's card has a second queue, which no frame is for: with room in that one, it drops what the first has no room for (see
     ``wire.drop_when_full``, which can't be used beside the kernel's driver)."""
-    queues = 2 if host.cards_emulated else 1
+    queues, steer = (2, f"; ethtool -X {name} equal 1") if host.cards_emulated else (1, "")
     host.run(
-        f"set -e; ip link set {interface} down name {name}; ethtool -L {name} combined {queues}; ip link set {name} promisc on up; "
-        f"[ {queues} = 1 ] || ethtool -X {name} equal 1"
+        f"set -e; ip link set {interface} down name {name}; ethtool -L {name} combined {queues}; ip link set {name} promisc on up{steer}"
     )
     host.run(f"for irq in /sys/bus/pci/devices/{address}/msi_irqs/*; do echo {cpu} > /proc/irq/${{irq##*/}}/smp_affinity_list; done")
     silence(host, name)

@@ -36,7 +36,7 @@ done
 # $1: a PCI address. Prints the interface's name.
 GIVE_KERNEL = """
 cd /sys/bus/pci/devices/$1 || exit 1
-[ -e driver ] || { modprobe igb; echo $1 > /sys/bus/pci/drivers_probe; }
+[ -e driver ] || { modprobe "$(cat modalias)"; echo $1 > /sys/bus/pci/drivers_probe; }
 for try in {1..100}; do ls net 2>/dev/null | grep . && exit; sleep 0.05; done
 exit 1
 """

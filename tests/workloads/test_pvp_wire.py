@@ -7,6 +7,7 @@ import pytest
 
 from vsprof.runner import experiment as experiments
 from vsprof.runner import offers
+from vsprof.switches import links
 from vsprof.switches.kernel_ovs import KernelOvs
 from vsprof.switches.ovs_dpdk import OvsDpdk
 from vsprof.switches.vhost_switch import VhostSwitch
@@ -124,7 +125,7 @@ def test_the_kernels_card_receives_by_one_queue_whose_interrupts_come_to_the_swi
     switch = KernelOvs(host, CpuPlan.of(4))
     switch.cards = [CARDS.switch]
     assert switch.add_card("phy").name == "phy"
-    assert any("ip link set eth7 down name phy" in asked and "ethtool -X phy equal 1" in asked for asked in host.asked)
+    assert any("ip link set eth7 down name phy" in asked and "promisc on up; ethtool -X phy equal 1" in asked for asked in host.asked)
     assert host.asked.index("adopt eth7") < next(place for place, asked in enumerate(host.asked) if "down name phy" in asked)
     assert any("echo 1 > /proc/irq/" in asked and CARDS.switch in asked for asked in host.asked)
     assert told == ["add-port br0 phy"]
@@ -140,6 +141,8 @@ def test_registers_of_a_real_card_are_left_alone():
         wire.throttle_interrupts(host, CARDS.load, 500)
     wire.give_dpdk(host, CARDS.load)
     assert "allow_unsafe_interrupts=1" not in host.asked[-1]
+    links.take_card(host, "eth7", CARDS.load, "phy", 1)
+    assert any("combined 1" in asked and asked.endswith("promisc on up") for asked in host.asked)
 
 
 @pytest.mark.parametrize("kind", [OvsDpdk, VhostSwitch])
