@@ -40,7 +40,7 @@ _READ = read(__file__)
 WORDS, MISSES, PUBLISHED = _READ["words"], _READ["misses"], _READ["published"]
 """By counter, what it is called in tables and texts, and what was missed in a figure; by metric, what it is beside published ratios."""
 RATES = {"l1d_misses": "model_l1d_miss_rate", "dtlb_misses": "model_dtlb_miss_rate"}
-DPDK = ("testpmd", "probe")
+DPDK = ("testpmd", "probe", "vhost-switch")
 """Values of the option `endpoint`: who serves a guest's interface in the place of its kernel."""
 DATA = ["model_packets", "model_frames", "model_tcp_bytes", "model_icmp_messages", "model_polls", "model_poll_bursts"]
 POLL_MODE = "poll-mode thread"

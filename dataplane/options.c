@@ -7,7 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-const char *const forward_names[] = {"switch", "wire", NULL};
+const char *const forward_names[] = {"switch", "wire", "loop", NULL};
 const char *const rx_names[] = {"poll", "interrupt", "adaptive", NULL};
 const char *const instrument_names[] = {"off", "on", "pmu", NULL};
 static const char *const ring_names[] = {"librte", "own", NULL};
@@ -17,7 +17,7 @@ static const char help[] = "vhost-switch [EAL options] -- [options]\n"
 			   "The first lcore of --lcores controls, each other one moves frames.\n\n"
 			   "  --port NAME,path=SOCKET[,server=1][,queues=N]  a vhost-user port; it connects, unless it is the server\n"
 			   "  --port NAME,dev=DEVICE       a DPDK port: net_tap0,iface=x, net_null0, a PCI address\n"
-			   "  --forward switch|wire        by learned MAC addresses; or ports in pairs, in order\n"
+			   "  --forward switch|wire|loop   by learned MAC addresses; ports in pairs, in order; or each back by its own port\n"
 			   "  --rings own|librte           who handles virtqueues: vhost-switch itself, or librte_vhost (own)\n"
 			   "  --dequeue copy|zero-copy     copy frames out of the sender's memory, or not (copy)\n"
 			   "  --rx poll|interrupt|adaptive sleep never, at once, or after --idle-us\n"

@@ -10,7 +10,7 @@
 #include "pmu.h"
 #include "port.h"
 
-enum forward { FORWARD_SWITCH, FORWARD_WIRE };
+enum forward { FORWARD_SWITCH, FORWARD_WIRE, FORWARD_LOOP };
 enum rx_mode { RX_POLL, RX_INTERRUPT, RX_ADAPTIVE };
 enum instruments { INSTRUMENTS_OFF, INSTRUMENTS_ON, INSTRUMENTS_PMU };
 

@@ -287,10 +287,10 @@ static __rte_always_inline void look_up(struct worker *worker, struct burst *bur
 	}
 }
 
-/* Slots 0 and 1 are a pair, 2 and 3, and so on. */
+/* Slots 0 and 1 are a pair, 2 and 3, and so on; in a loop each slot is its own peer. */
 static __rte_always_inline void take_wire(struct worker *worker, struct burst *burst)
 {
-	uint16_t peer = burst->source->slot ^ 1;
+	uint16_t peer = burst->source->slot ^ (plane.options.forward == FORWARD_WIRE);
 	uint16_t way = worker->layout->port[peer] != NULL ? peer : TO_NONE;
 
 	for (uint16_t i = 0; i < burst->count; i++)

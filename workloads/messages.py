@@ -61,6 +61,10 @@ def only_paced(endpoint: str) -> str:
     return f"{endpoint} sends by frame-probe, at a given rate and not as fast as it can: use endpoint testpmd, or another load"
 
 
+def only_sends_back(endpoint: str) -> str:
+    return f"{endpoint} runs vhost-switch, which sends back what comes and nothing else: use endpoint testpmd or kernel"
+
+
 def only_paced_on_wire(endpoint: str) -> str:
     return (
         f"{endpoint} sends by frame-probe, at a given rate and not as fast as it can: use the loads equal, ndr or pdr; or, for all that"

@@ -8,7 +8,7 @@ from itertools import combinations, product
 DATAPATHS = {"librte": ("--rings", "librte"), "own": ("--rings", "own"), "zero-copy": ("--dequeue", "zero-copy")}
 """The three ways of a frame out of a guest, by the options that choose them."""
 VALUES = {
-    "forward": ("switch", "wire"),
+    "forward": ("switch", "wire", "loop"),
     "datapath": tuple(DATAPATHS),
     "rx": ("poll", "interrupt", "adaptive"),
     "stages": ("on", "off"),

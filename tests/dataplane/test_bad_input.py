@@ -15,7 +15,7 @@ LONG = "/run/" + "x" * 120
 BAD = {
     "unknown-option": (["--no-such-option"], "no-such-option"),
     "word-too-many": (["extra"], "extra"),
-    "forward": (["--forward", "hub"], "hub.*switch.*wire"),
+    "forward": (["--forward", "hub"], "hub.*switch.*wire.*loop"),
     "rings": (["--rings", "packed"], "packed.*librte.*own"),
     "dequeue": (["--dequeue", "two-copies"], "two-copies.*copy.*zero-copy"),
     "rx": (["--rx", "sleepy"], "sleepy.*poll.*interrupt.*adaptive"),

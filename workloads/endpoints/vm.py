@@ -31,7 +31,7 @@ GUEST = "/var/lib/vsprof/guest"
 ACCESSES = ("vhost-net", "virtio-net", "vhost-user")
 """How a virtual machine reaches a switch."""
 ENDPOINTS = ("kernel", "testpmd", "probe")
-"""Who serves a virtual machine's interface: its kernel, or one of two DPDK programs."""
+"""Who serves a virtual machine's interface: its kernel, or one of two DPDK programs. Some topologies have others."""
 CPUS = {"kvm": "host", "tcg": "max"}
 """By accelerator, which processor the guest sees: the host's own, or all that the emulator knows."""
 TX_FRAMES = {"off": 0, "on": 1}

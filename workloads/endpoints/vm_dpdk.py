@@ -2,7 +2,8 @@
 """A virtual machine whose interfaces are served by a DPDK program and not by its kernel, as a network function's are.
 
 It has two CPUs: the program polls on one of its own; on the other, of which nothing is measured, is all else: the guest's kernel, its
-agent, and the program's main thread. The interfaces are taken from the kernel's driver and given to uio_pci_generic, which needs no IOMMU.
+agent, and the program's main thread. The interfaces are taken from the kernel's driver and given to uio_pci_generic, which needs no IOMMU,
+unless the program wants their interrupts.
 """
 
 import shlex
@@ -22,7 +23,7 @@ LOOK_S, LOOKS = 0.05, 1200
 """How long the guest waits between two looks at what its program said, by its own clock, and how often it looks."""
 LINE_BY_LINE = "_STDBUF_O=L LD_PRELOAD=/usr/libexec/coreutils/libstdbuf.so"
 """What stdbuf -oL does (coreutils), of which the guest has the library alone: else the program's words would stay in its buffer."""
-# $1 and on: the interfaces. Prints the address of each one's device. Hugepages are set aside only now: to unpack its initramfs Linux 7.3
+# $driver: what gives devices to a program. $1 and on: the interfaces. Prints the address of each one's device. Hugepages are set aside only now: to unpack its initramfs Linux 7.3
 # needs more memory than they would leave, and panics.
 TAKE = f"""
 echo {HUGEPAGES} > /proc/sys/vm/nr_hugepages
@@ -31,8 +32,8 @@ mountpoint -q /dev/hugepages || mount -t hugetlbfs none /dev/hugepages
 for interface; do
     device=$(basename $(readlink -f /sys/class/net/$interface/device/..)) && ip link set $interface down || exit 1
     echo $device > /sys/bus/pci/drivers/virtio-pci/unbind
-    echo uio_pci_generic > /sys/bus/pci/devices/$device/driver_override
-    echo $device > /sys/bus/pci/drivers/uio_pci_generic/bind && echo $device
+    echo $driver > /sys/bus/pci/devices/$device/driver_override
+    echo $device > /sys/bus/pci/drivers/$driver/bind && echo $device || exit 1
 done
 """
 
@@ -42,6 +43,8 @@ class DpdkVm(Vm):
 
     has_stack = False
     vcpus = 2
+    driver: ClassVar[str] = "uio_pci_generic"
+    """The kernel's driver that gives devices to a program."""
     options: ClassVar[Mapping[str, tuple[str, ...]]] = {
         **{name: values for name, values in Vm.options.items() if name in ("endpoint", "accel", "guest_cpu")},
         "path": tuple(PATHS),
@@ -74,12 +77,16 @@ class DpdkVm(Vm):
         """What the program said if it ended by itself; None while it runs."""
         return self.log() if self._job is None or self._job.finished() else None
 
+    def devices(self) -> list[str]:
+        """The PCI address of each interface's device, which its kernel's own driver has no longer."""
+        if not self._devices:
+            self._devices = self.run(f"driver={self.driver}; set -- {' '.join(name for name, _ in self.interfaces())}\n{TAKE}").split()
+        return self._devices
+
     def launch(self, program: str, eal: Sequence[str], more: Sequence[str], standard_input: str = "/dev/null") -> None:
         """Let a program serve the interfaces. ``eal``, ``more``: options of EAL and of its own. ``await_program`` waits for it."""
-        if not self._devices:
-            self._devices = self.run(f"set -- {' '.join(name for name, _ in self.interfaces())}\n{TAKE}").split()
         vectorized = "vectorized=1" if self._path.vectorized else ""
-        devices = [word for one in self._devices for word in ("-a", ",".join(filter(None, (one, vectorized))))]
+        devices = [word for one in self.devices() for word in ("-a", ",".join(filter(None, (one, vectorized))))]
         # Its driver names the path at level info, and the features at level debug.
         loud = "--log-level=pmd.net.virtio.init:debug"
         words = [program, "--in-memory", "--lcores", "0@0,1@1", loud, *devices, *eal, "--", *more]

@@ -21,13 +21,14 @@ from vsprof.workloads.endpoints.container import Container
 from vsprof.workloads.endpoints.virtio_user import VirtioUser
 from vsprof.workloads.endpoints.vm import Vm
 from vsprof.workloads.endpoints.vm_probe import ProbeVm
+from vsprof.workloads.endpoints.vm_switch import SwitchVm
 from vsprof.workloads.endpoints.vm_testpmd import TestpmdVm
 
 CONNECT_SECONDS = 30
 _SOFTIRQ = re.compile(r"^/proc/(?P<tid>\d+)/comm:(?P<name>(?:ksoftirqd/(?P<cpu>\d+)|napi/.*))$", re.MULTILINE)
 CONTAINERS: Mapping[str, type[Endpoint]] = {"virtio-user": VirtioUser, "veth": Container}
 """The kind of endpoint by access; any other takes a virtual machine."""
-VMS: Mapping[str, type[Vm]] = {"kernel": Vm, "testpmd": TestpmdVm, "probe": ProbeVm}
+VMS: Mapping[str, type[Vm]] = {"kernel": Vm, "testpmd": TestpmdVm, "probe": ProbeVm, "vhost-switch": SwitchVm}
 """The kind of virtual machine by the option ``endpoint``."""
 
 

@@ -29,8 +29,9 @@ class Pvp(Topology):
 
     @classmethod
     def options_of(cls, access: str, options: Mapping[str, str] = {}) -> Mapping[str, tuple[str, ...]]:
-        # A guest's kernel sends back as it came alone.
-        modes = cls.forwarding[:1] if access in vm.ACCESSES and options.get("endpoint") == "kernel" else cls.forwarding
+        # Of a guest's programs testpmd alone changes addresses.
+        other = access in vm.ACCESSES and options.get("endpoint", cls.endpoints[0]) != "testpmd"
+        modes = cls.forwarding[:1] if other else cls.forwarding
         return {**super().options_of(access, options), "forwarding": modes}
 
     def start(self) -> None:

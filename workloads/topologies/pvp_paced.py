@@ -3,7 +3,7 @@
 and times each frame by one clock. The machine sends back from start to stop.
 
 So a path has an offered rate, a no-drop rate and latencies. How much goes through at most is ``pvp_wire``'s question: frame-probe sends no
-faster than it is told.
+faster than it is told. Here the machine may also sleep until a frame comes: see ``workloads.endpoints.vm_switch``.
 """
 
 from vsprof.workloads.endpoints.wire_probe import WireProbe
@@ -12,6 +12,7 @@ from vsprof.workloads.topologies.pvp_wire import PvpWire
 
 class PvpPaced(PvpWire):
     returns = False
+    endpoints = (*PvpWire.endpoints, "vhost-switch")
 
     def start(self) -> None:
         self._join()
