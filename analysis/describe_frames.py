@@ -13,6 +13,8 @@ from vsprof.analysis.sources import SOFTWARE, source_of
 
 SENTENCES = 4
 """As many a reader takes in one by one."""
+SLEEPERS, BUSY = {"switch": "the switch", "guest": "the machine's program"}, 0.95
+"""Who may sleep until a frame comes, by role; and the share of a CPU that one which never does takes at least."""
 RESTARTS = (
     ("longest time without a frame", "outage", "seconds"),
     ("until the switch said that it runs", "switch_away", "seconds"),
@@ -21,31 +23,38 @@ RESTARTS = (
 
 
 def answer(result: Result) -> str | Table:
-    """Each two cases that differ in one thing: how much longer a frame takes, and how much less of its CPU the switch. Few in sentences,
+    """Each two cases that differ in one thing: how much longer a frame takes, and how much less of its CPU who sleeps. Few in sentences,
     more in a table."""
-    frames, found = comparison.sent(result, "frames"), []
+    frames, found, role = comparison.sent(result, "frames"), [], _sleeper(result)
     for pair in comparison.pairs(result):
-        ratios = pair.ratio(**frames, metric="latency_mean"), pair.ratio(**frames, metric="running", role="switch")
+        ratios = pair.ratio(**frames, metric="latency_mean"), pair.ratio(**frames, metric="running", role=role)
         if comparison.measured(*ratios):
             found.append((pair, *ratios))
     if not found:
         return looks.NO_ANSWER
     if len(found) <= SENTENCES:
-        return "\n".join(f"- {_sentence(*one)}" for one in found)
-    return Table(pd.DataFrame([_row(*one) for one in found]))
+        return "\n".join(f"- {_sentence(SLEEPERS[role], *one)}" for one in found)
+    return Table(pd.DataFrame([_row(SLEEPERS[role], *one) for one in found]))
 
 
-def _sentence(pair: comparison.Pair, latency: stats.Estimate, running: stats.Estimate) -> str:
+def _sleeper(result: Result) -> str:
+    """The role of who sleeps in any case: of what polls the CPU is always busy."""
+    asked, cases = {**comparison.sent(result, "frames"), "metric": "running"}, result.cases.index
+    used = {role: [SOFTWARE.estimate(result, case_id=case, role=role, **asked) for case in cases] for role in SLEEPERS}
+    return next((role for role, found in used.items() if any(one.n and one.median < BUSY for one in found)), "switch")
+
+
+def _sentence(who: str, pair: comparison.Pair, latency: stats.Estimate, running: stats.Estimate) -> str:
     base, other = pair.names()
     setting = f"**{pair.setting}**: " if pair.setting else ""
     takes = f"{setting}with {other}, a frame takes {comparison.of(latency, f'the average time of {base}')}{comparison.doubt(latency)}"
-    return f"{takes}; the switch's threads take {comparison.of(running, 'its CPU time')}."
+    return f"{takes}; {who} takes {comparison.of(running, 'its CPU time')}."
 
 
-def _row(pair: comparison.Pair, latency: stats.Estimate, running: stats.Estimate) -> dict[str, str]:
+def _row(who: str, pair: comparison.Pair, latency: stats.Estimate, running: stats.Estimate) -> dict[str, str]:
     base, other = pair.names()
     # Where it is true comes last: a narrow window shows the rest.
-    ratios = {"a frame takes, times as long": shown(latency, ""), "the switch's CPU, times as much": shown(running, "")}
+    ratios = {"a frame takes, times as long": shown(latency, ""), f"CPU time of {who}, times as much": shown(running, "")}
     return {"with": other, "instead of": base, **ratios, "where": pair.setting}
 
 

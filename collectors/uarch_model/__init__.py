@@ -125,11 +125,12 @@ class UarchModel(Clock):
         "model_frames": NumberWords("frames that poll-mode threads gave to an endpoint"),
         "model_tcp_bytes": NumberWords("payload of the TCP segments that any kernel received"),
         "model_icmp_messages": NumberWords("ICMP messages that any kernel received"),
-        "*_wake_ups_followed": NumberWords("wake-ups of threads that move frames that were seen as a whole, in what was written down"),
+        "*_wake_ups_followed": NumberWords("wake-ups of threads that move frames, or are a machine's processor, that were seen as a whole"),
         "*_wake_up_kick": NumberWords("from a wake-up of such a thread until its CPU is sent an interrupt, mean", better="less"),
         "*_wake_up_interrupt": NumberWords("from then until its CPU, out of its idle state, serves it, mean", better="less"),
         "*_wake_up_schedule": NumberWords("from then until the thread has the CPU, mean", better="less"),
-        "*_wake_up_run": NumberWords("from then until it has frames, mean", better="less"),
+        "*_wake_up_run": NumberWords("from then until it has frames, or the machine runs, mean", better="less"),
+        "*_wake_up_inside": NumberWords("from then until the machine's program has the machine's processor, mean", better="less"),
         "model_poll*": NumberWords("polls of poll-mode threads, and times that they gave frames to an endpoint"),
     }
     source = "model"

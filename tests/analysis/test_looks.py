@@ -15,7 +15,7 @@ from vsprof.terms import expression
 
 FORMULAS = yaml.safe_load(Path(metrics.__file__).with_suffix(".yaml").read_text(encoding="utf-8"))
 COUNTED = re.compile(
-    r"(context_switches(_voluntary)?|model_\w+)_(per_\w+|rate|share|rate_with_polling)|model_switch_wake_up_\w+|model_cpi|cpu"
+    r"(context_switches(_voluntary)?|model_\w+)_(per_\w+|rate|share|rate_with_polling)|model_(switch|guest)_wake_up_\w+|model_cpi|cpu"
 )
 """What metrics.py and model.py make of counters."""
 MODULES = (explain, explain_dataplane, explain_model, explain_numa, published)

@@ -11,6 +11,8 @@ from vsprof.testbeds import cards, wire
 from vsprof.testbeds.lab import Lab
 from vsprof.testbeds.wire import Wire
 from vsprof.workloads.endpoints.base import Frames
+from vsprof.workloads.endpoints.vm import Vm
+from vsprof.workloads.endpoints.vm_switch import CPUS
 from vsprof.workloads.topologies.p2p_paced import P2pPaced
 from vsprof.workloads.topologies.pvp_paced import PvpPaced
 from vsprof.workloads.topologies.pvp_wire import PvpWire
@@ -157,6 +159,36 @@ def test_a_cards_interrupts_wake_the_switch_on_the_cpu_and_as_often_as_asked() -
         assert report.received == report.offered > 1000
         topology.check()
         topology.close()
+
+
+@pytest.mark.parametrize("cpu", ["worker", "other"])
+def test_a_machine_that_sleeps_is_interrupted_and_sends_each_frame_back(cpu: str) -> None:
+    options = {"endpoint": "vhost-switch", "forwarding": "io", "forward": "wire", "guest_rx": "interrupt", "guest_irq_cpu": cpu}
+    with Lab() as host:
+        switch = SWITCHES["vhost-switch"](host, host.plan(), options)
+        topology = PvpPaced(host, switch, switch.plan, "vhost-user", options, 64)
+        topology.boot()
+        switch.start()
+        topology.start()
+        switch.ready()
+        [guest] = topology._vms
+        before = interrupts_in(guest)
+        flood = topology.sender.flood(Frames(64, 1, RATE_PPS, "", "", "", ""))
+        flood.prepare()
+        flood.burst(FRAMES, RATE_PPS)
+        report = topology.sender.probe().report()
+        assert report.received == FRAMES
+        gained = [after - earlier for after, earlier in zip(interrupts_in(guest), before, strict=True)]
+        # Each wakes it, but where the next frame is there before it sleeps again.
+        assert FRAMES / 3 < sum(gained) <= FRAMES + 10
+        assert gained[CPUS[cpu]] == max(gained)
+        topology.close()
+
+
+def interrupts_in(guest: Vm) -> list[int]:
+    """By CPU of the machine, of its interface."""
+    [line] = [one for one in guest.run("cat /proc/interrupts").splitlines() if "vfio-msix[1]" in one]
+    return list(map(int, line.split()[1:3]))
 
 
 def interrupts_per_second(host: Lab, card: str) -> list[float]:

@@ -18,6 +18,7 @@ from vsprof.workloads.endpoints.base import Counters, Frames
 from vsprof.workloads.endpoints.virtio_paths import PATHS
 from vsprof.workloads.endpoints.vm import Vm
 from vsprof.workloads.endpoints.vm_probe import ProbeVm
+from vsprof.workloads.endpoints.vm_switch import SwitchVm
 from vsprof.workloads.endpoints.vm_testpmd import TestpmdFlood, TestpmdVm, counters_of
 from vsprof.workloads.topologies.pvp import Pvp
 from vsprof.workloads.topologies.vm2host import Vm2Host
@@ -172,6 +173,33 @@ def test_the_driver_must_take_the_path_that_was_asked_for(path):
 def negotiated(path: str) -> int:
     on = {"indirect_desc": "on", **PATHS[path].features()}
     return sum(1 << features.FEATURES[name].bit for name, value in on.items() if value == "on")
+
+
+@pytest.mark.parametrize(("rx", "steered"), [("interrupt", True), ("adaptive", True), ("poll", False)])
+def test_vhost_switch_in_a_machine_gets_interrupts_behind_its_iommu(monkeypatch, rx, steered):
+    made, launched, ran = SwitchVm(None, 1, **PLACE, options={"guest_rx": rx, "guest_irq_cpu": "other"}), [], []
+    command = made._command()
+    assert command.index("intel-iommu,intremap=off") < command.index("pcie-root-port,id=slot1,chassis=1,slot=1")
+    assert "intel_iommu=on" in " ".join(command)
+    monkeypatch.setattr(made, "run", lambda command, **_: ran.append(command) or "0000:01:00.0")
+    monkeypatch.setattr(made, "launch", lambda program, eal, own: launched.append([program, *eal, *own]))
+    monkeypatch.setattr(made, "await_program", lambda ready: None)
+    made.begin()
+    made.finish()
+    assert {"--forward=loop", f"--rx={rx}", "--port=p0,dev=0000:01:00.0", "--iova-mode=pa"} < set(launched[0])
+    assert "driver=vfio-pci" in ran[1]
+    assert [one.splitlines()[0] for one in ran[2:]] == (["set -- 0"] if steered else [])
+    assert "sends back" in made.can_not_flood(True, 1)
+    assert made.facts()["guest_rx"] == rx
+
+
+def test_only_where_frames_are_timed_a_machine_may_sleep():
+    asked = {"topology": "pvp_paced", "switch": "vhost-switch", "access": "vhost-user", "forward": "wire", "endpoint": "vhost-switch"}
+    assert case(**asked, guest_rx="adaptive").options["guest_rx"] == "adaptive"
+    with pytest.raises(BadInput, match="forwarding"):
+        case(**asked, forwarding="mac")
+    with pytest.raises(BadInput, match="endpoint"):
+        case(**{**asked, "topology": "pvp_wire"})
 
 
 # --- What it sends ---------------------------------------------------------------------------------------------------

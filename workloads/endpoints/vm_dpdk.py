@@ -23,8 +23,8 @@ LOOK_S, LOOKS = 0.05, 1200
 """How long the guest waits between two looks at what its program said, by its own clock, and how often it looks."""
 LINE_BY_LINE = "_STDBUF_O=L LD_PRELOAD=/usr/libexec/coreutils/libstdbuf.so"
 """What stdbuf -oL does (coreutils), of which the guest has the library alone: else the program's words would stay in its buffer."""
-# $driver: what gives devices to a program. $1 and on: the interfaces. Prints the address of each one's device. Hugepages are set aside only now: to unpack its initramfs Linux 7.3
-# needs more memory than they would leave, and panics.
+# $driver: what gives devices to a program. $1 and on: the interfaces. Prints the address of each one's device. Hugepages are set aside only
+# now: to unpack its initramfs Linux 7.3 needs more memory than they would leave, and panics.
 TAKE = f"""
 echo {HUGEPAGES} > /proc/sys/vm/nr_hugepages
 [ $(cat /proc/sys/vm/nr_hugepages) = {HUGEPAGES} ] || {{ echo "no room for {HUGEPAGES} hugepages" >&2; exit 1; }}

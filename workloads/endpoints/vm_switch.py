@@ -15,8 +15,13 @@ PROGRAM, READY = "/usr/local/bin/vhost-switch", "vhost-switch: ready"
 MEMORY_MIB = 64
 CPUS = {"worker": 1, "other": 0}
 """The machine's CPUs, by the option ``guest_irq_cpu``."""
-LOAD_VFIO = "while read -r one; do insmod /modules/$one $([ $one != vfio_iommu_type1.ko ] || echo allow_unsafe_interrupts=1); done < /modules/vfio"
-"""The machine's IOMMU remaps no interrupts, hence the parameter."""
+# The machine's IOMMU remaps no interrupts, hence the parameter.
+LOAD_VFIO = """
+while read -r one; do
+    case $one in vfio_iommu_type1.ko) parameter=allow_unsafe_interrupts=1 ;; *) parameter= ;; esac
+    insmod /modules/$one $parameter || exit 1
+done < /modules/vfio
+"""
 # $1: a CPU. Fails where the program got no interrupt.
 STEER = """
 irqs=$(grep vfio-msix /proc/interrupts | cut -d: -f1) && [ -n "$irqs" ] || { echo "no interrupt is the program's" >&2; exit 1; }
