@@ -58,6 +58,8 @@ def _tell(text: str) -> None:
 
 
 def _run(asked: argparse.Namespace) -> int:
+    if asked.dry_run:
+        return _say_what_would_run(asked)
     with Progress(verbose=asked.verbose, quiet=asked.quiet) as progress:
         if asked.resume is not None:
             store = campaign.resume(Results.open(asked.resume or results.newest()), progress)
@@ -67,6 +69,22 @@ def _run(asked: argparse.Namespace) -> int:
             progress.say("writing the report")
             _write_report(store)
     return _told(asked, store, "make resume")
+
+
+def _say_what_would_run(asked: argparse.Namespace) -> int:
+    with Progress(verbose=asked.verbose, quiet=asked.quiet) as progress:
+        wanted = _asked_for(asked, progress)
+    runs = len(wanted.cases) * wanted.experiment.repetitions
+    found = {
+        "testbed": wanted.testbed,
+        "cases": [one.case_id for one in wanted.cases],
+        "traffic": [one.label for one in wanted.traffics],
+        "collectors": wanted.setting.collectors,
+        "repetitions": wanted.experiment.repetitions,
+        "seconds": sweep.predicted(wanted.name, runs, 1),
+    }
+    _print(asked, {**found, "runs": runs}, messages.would_run(**found))
+    return 0
 
 
 def _sweep(asked: argparse.Namespace) -> int:
@@ -293,7 +311,7 @@ def _list(asked: argparse.Namespace) -> int:
     for name in experiments.names():
         try:
             _, experiment = experiments.load(name)
-            rows.append({"name": name, "question": experiment.question, "cases": len(experiments.cases(experiment))})
+            rows.append({"name": name, "question": experiment.question, "cases": len(campaign.Campaign.check(name, experiment).cases)})
         except errors.BadInput as error:
             wrong[name] = error
     if asked.json:
@@ -394,6 +412,7 @@ def _parser() -> argparse.ArgumentParser:
 def _add_measuring(commands: Any) -> None:
     run = _command(commands, "run", _run, "run an experiment, and write its report")
     _add_campaign(run)
+    run.add_argument("--dry-run", action="store_true", help="check everything, say what would be run and for how long, and run nothing")
     many = _command(commands, "sweep", _sweep, "run an experiment by Snakemake, each run a job of its own: here, or on a cluster")
     _add_campaign(many)
     many.add_argument("--executor", choices=list(sweep.EXECUTORS), default=sweep.EXECUTORS[0], help="who runs the jobs (default: local)")

@@ -450,4 +450,8 @@ def _whole(name: str, value: Any, low: int, high: int) -> int:
 
 
 def _reasons(error: ValidationError) -> list[str]:
-    return [f"{'.'.join(map(str, one['loc'])) or 'the whole'}: {one['msg']} (found {one['input']!r})" for one in error.errors()]
+    # Where several keys do not go together, pydantic names none; and it says of what we raise that it is a ValueError.
+    return [
+        f"{'.'.join(map(str, one['loc'])) or 'its keys together'}: {one['msg'].removeprefix('Value error, ')} (found {one['input']!r})"
+        for one in error.errors()
+    ]

@@ -31,8 +31,17 @@ def snakemake_failed(status: int, log: Path) -> RunFailed:
 
 
 def sweep_predicted(runs: int, at_once: int, seconds: float | None) -> str:
-    takes = f"about {duration(seconds)}, by earlier results" if seconds else "no earlier result of this experiment says how long that takes"
-    return f"{runs} runs, at most {at_once} at once: {takes}"
+    return f"{runs} runs, at most {at_once} at once: {_takes(seconds)}"
+
+
+def _takes(seconds: float | None) -> str:
+    return f"about {duration(seconds)}, by earlier results" if seconds else "no earlier result of this experiment says how long that takes"
+
+
+def would_run(testbed: str, traffic: list[str], collectors: list[str], cases: list[str], repetitions: int, seconds: float | None) -> str:
+    runs = f"{repetitions * len(cases)} runs of these cases, {repetitions} of each: {_takes(seconds)}"
+    said = (f"testbed: {testbed}", f"traffic: {', '.join(traffic)}", f"collectors: {', '.join(collectors)}", runs)
+    return "\n".join([*said, *(f"  {case}" for case in cases)])
 
 
 def bad_yaml(path: Path, why: str) -> BadInput:

@@ -12,6 +12,7 @@ import tomllib
 from pathlib import Path
 
 import pytest
+import yaml
 
 from vsprof.collectors.events import catalogue
 from vsprof.collectors.uarch_model import profiles, spots
@@ -59,6 +60,43 @@ def test_stacks_are_listed_and_written(tmp_path, capsys):
     assert "vhost;" in capsys.readouterr().out.splitlines()[-1]
     assert cli.main(["stacks", "reference"]) == 0
     assert "llc_misses" in capsys.readouterr().out
+
+
+def test_a_dry_run_says_what_would_be_run_and_begins_no_result(capsys):
+    before = set(results.ROOT.glob("*"))
+    asked = ["run", "vm2vm", "--testbed", "lab", "--repeat", "2", "--dry-run"]
+    assert cli.main([*asked, "--json"]) == 0
+    told = json.loads(capsys.readouterr().out)
+    assert told["runs"] == 2 * len(told["cases"]) == 4
+    assert told["testbed"] == "lab"
+    assert "udp_flood-saturation" in told["traffic"]
+    assert cli.main(asked) == 0
+    said = capsys.readouterr().out
+    assert all(case in said for case in told["cases"])
+    assert "4 runs of these cases, 2 of each" in said
+    assert cli.main([*asked, "--frame-size", "7"]) == 2
+    assert set(results.ROOT.glob("*")) == before
+
+
+@pytest.mark.parametrize(
+    ("wrong", "said"),
+    [
+        ({"traffic": [{"kind": "udp_flod"}]}, "udp_flod"),
+        ({"collectors": ["perf_sat"]}, "perf_sat"),
+        ({"notebook": "vm2vn"}, "vm2vn"),
+        ({"traffic": [{"kind": "udp_flood", "load": "equal"}]}, "its keys together: "),
+    ],
+)
+def test_the_list_tells_what_a_run_would_refuse(wrong, said, tmp_path, monkeypatch, capsys):
+    whole = yaml.safe_load((places.ROOT / "experiments" / "vm2vm.yaml").read_text()) | wrong
+    (tmp_path / "experiments").mkdir()
+    (tmp_path / "experiments" / "mine.yaml").write_text(yaml.safe_dump(whole))
+    monkeypatch.setattr(places, "folders", lambda name: [places.ROOT / name, tmp_path / name])
+    assert cli.main(["list"]) == 2
+    printed = capsys.readouterr()
+    assert said in printed.err
+    assert "Value error" not in printed.err
+    assert "vm2vm" in printed.out
 
 
 @pytest.mark.parametrize("shell", ["bash", "zsh", "tcsh"])
