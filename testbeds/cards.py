@@ -27,9 +27,10 @@ for address; do
     done
 done
 """
-# $@: PCI addresses. Writes down each one's driver, and which of DPDK's kernel modules are not there yet.
+# $@: PCI addresses. Writes down each one's driver, and which of the kernel modules that DPDK needs are not there yet. The kernel loads ib_core
+# when DPDK's driver of Mellanox's cards looks for some, by a netlink socket, whatever cards there are.
 REMEMBER = """
-for one in vfio_pci vfio_iommu_type1 uio_pci_generic; do [ -d /sys/module/$one ] || echo $one; done > /run/vsprof-card-modules
+for one in vfio_pci vfio_iommu_type1 uio_pci_generic ib_core; do [ -d /sys/module/$one ] || echo $one; done > /run/vsprof-card-modules
 for address; do
     cd /sys/bus/pci/devices/$address || exit 1
     driver=none
