@@ -29,8 +29,8 @@ SENDER_WAITS = (
     "the path is slowest: look at the parts of the switch and of vhost, too."
 )
 GUESTS_POLL = (
-    "A guest with DPDK polls all the time. Polls that find nothing, or no room, are in the model's numbers of the guests, most of all "
-    "where the path is slowest: look at the parts of the switch and of vhost, too."
+    "A guest with DPDK polls all the time, unless its program sleeps (`guest_rx`). Polls that find nothing, or no room, are in the model's "
+    "numbers of the guests, most of all where the path is slowest: look at the parts of the switch and of vhost, too."
 )
 EMPTY_TABLE = "its table is empty; see whether run.metrics (docs/api.md) has the metrics that it asks for, and for that CPU"
 NO_MODEL_NUMBERS = "no window of this result was counted by the model (its collector `uarch_model` was not part of the experiment)"

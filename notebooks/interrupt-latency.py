@@ -1,5 +1,5 @@
 # %% [markdown]
-# # What does it cost a frame that the switch sleeps?
+# # What does it cost a frame that the switch, or the machine behind it, sleeps?
 
 # %% tags=["parameters"]
 # SPDX-License-Identifier: GPL-2.0-or-later
@@ -11,9 +11,10 @@ report = sections.begin(result_dir, describe_frames.answer)
 
 # %% [markdown]
 # ## The answer in numbers
-# One row per case. CPU use is that of the switch's worker alone, as a share of one CPU. The latency is one way, from the sender's ring to
-# the receiver's; in the topology `p2p_paced` from card to card. In modelled time the table has the stages of a wake-up, too. What a frame
-# takes beside them is, between containers, the sender's system call before it, and the copies behind it.
+# One row per case. CPU use is that of the switch's worker alone, as a share of one CPU, or of the machine's processor that runs the program.
+# The latency is one way, from the sender's ring to the receiver's; in the topology `p2p_paced` from card to card; in `pvp_paced` from a card
+# through the machine and back to it. In modelled time the table has the stages of a wake-up, too. What a frame takes beside them is, between
+# containers, the sender's system call before it, and the copies behind it; in `pvp_paced` the ways through the switch and the program.
 
 # %%
 sections.show(describe_frames.by_case(report.result, "paced frames"))
@@ -29,7 +30,10 @@ sections.show(describe_frames.by_case(report.result, "paced frames"))
 
 # %%
 report.figures("frame_latency")
-report.cpu_use("cpu1 is the worker's. With `cpu_sharing=shared` a process that never sleeps runs there, too: the table above separates them.")
+report.cpu_use(
+    "cpu1 is the switch's worker's, cpu2 the machine's in `pvp_paced`. With `cpu_sharing=shared` a process that never sleeps is on cpu1, too: "
+    "the table above separates them."
+)
 report.context_switches("A worker that polls alone on its CPU is never switched. One that sleeps is switched for each frame.")
 
 # %% [markdown]
@@ -49,7 +53,8 @@ sections.show(describe_frames.published("T11"), figures.show(report.result, "pub
 #   C3, and not C6, on Haswell-EP. Linux's governor guesses how long a sleep will be, and can take C6 there. A virtual machine sees no
 #   C-states: natively on one these cases are left out, and all numbers include what its hypervisor takes to bring an idle CPU back.
 # - *Path.* T11 measured from a network card to a worker and back. So does `interrupt-wire` (topology `p2p_paced`), with emulated cards that
-#   take no time of their own. In `interrupt-latency` a frame goes from one virtqueue to another, without a card.
+#   take no time of their own. In `interrupt-latency` a frame goes from one virtqueue to another, without a card. T11's machine had the card
+#   to itself; in `interrupt-vm` a switch that polls hands frames from the card to the machine.
 # - *Setting.* T11 sleeps after 300 us of nothing, with a frame each 350 us: that is `rx=adaptive` here. `rx=interrupt` sleeps at once.
 # - *Sharing.* T11 names the case and our notes have no figure of it.
 

@@ -27,8 +27,8 @@ for address; do
     done
 done
 """
-# $@: PCI addresses. Writes down each one's driver, and which of the kernel modules that DPDK needs are not there yet. The kernel loads ib_core
-# when DPDK's driver of Mellanox's cards looks for some, by a netlink socket, whatever cards there are.
+# $@: PCI addresses. Writes down each one's driver, and which of the kernel modules that DPDK needs are not there yet. The kernel loads
+# ib_core when DPDK's driver of Mellanox's cards looks for some, by a netlink socket, whatever cards there are.
 REMEMBER = """
 for one in vfio_pci vfio_iommu_type1 uio_pci_generic ib_core; do [ -d /sys/module/$one ] || echo $one; done > /run/vsprof-card-modules
 for address; do
