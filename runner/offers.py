@@ -57,6 +57,9 @@ def _named(values: Mapping[str, Any], asked: "_Asked") -> str:
     named = switch if values["access"] == AUTO else f"{switch} over {values['access']}"
     if asked.kernel_lacks(values):
         return f"{named} kernel={values[KERNEL]}"
+    if asked.boot_lacks(values):
+        known = TOPOLOGIES[str(values["topology"])].options_of(str(values["access"]), values)
+        return " ".join([named, *(f"{name}={values[name]}" for name in known if values.get(name, AUTO) not in (AUTO, known[name][0]))])
     return " ".join([named, *options]) if asked.switch_lacks(switch, {}) is None and asked.switch_lacks(switch, values) else named
 
 
@@ -105,7 +108,7 @@ class _Asked:
             return messages.processor_is_real(next(iter(chosen)))
         if (values.get("topology") in _ON_WIRES or access == CARD) and (why := self._host.wire_lacking()):
             return why
-        if why := self.kernel_lacks(values) or self.switch_lacks(str(values["switch"]), values):
+        if why := self.kernel_lacks(values) or self.boot_lacks(values) or self.switch_lacks(str(values["switch"]), values):
             return why
         if access not in vm.ACCESSES:
             return None
@@ -121,6 +124,11 @@ class _Asked:
         if kernel not in self._kernels:
             self._kernels[kernel] = self._host.kernel_lacking(kernel)
         return self._kernels[kernel]
+
+    def boot_lacks(self, values: Mapping[str, Any]) -> str | None:
+        topology = TOPOLOGIES.get(str(values.get("topology")))
+        wanted = topology.boots({name: str(value) for name, value in values.items()}) if topology else {}
+        return self._host.boot_lacking(**wanted) if wanted else None
 
     def switch_lacks(self, switch: str, values: Mapping[str, Any]) -> str | None:
         options = _options(switch, values)

@@ -219,9 +219,14 @@ class Testbed(abc.ABC):
         raises as ``release_lacking`` does."""
         return messages.other_kernel(self.name, self.run("uname -r").stdout.strip(), kernel)
 
+    def boot_lacking(self, *, iommu: bool = False, threaded_irqs: bool = False) -> str | None:
+        """Why it can't run as ``boot`` is asked to, or None."""
+        return None
+
     def boot(self, kernel: str | None = None, *, iommu: bool = False, threaded_irqs: bool = False) -> None:
         """Run so from the next command on: under the kernel of this suite, which is not ``kernel_lacking`` (None: its own); with an IOMMU,
-        and with interrupts handled in threads, which only a host with a wire is asked for. Told before the first command."""
+        and with interrupts handled in threads, which only a host with a wire is asked for, and are not ``boot_lacking``. Told before the
+        first command."""
 
     def plugin_socket(self, plugin: Path) -> Path | None:
         """The local Unix socket on which a plug-in of the emulator may listen; None where the host has no such plug-in.

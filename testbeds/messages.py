@@ -100,8 +100,8 @@ def interval_not_set(address: str, microseconds: int) -> RunFailed:
     )
 
 
-def no_threaded_irqs(server: str) -> RunFailed:
-    return RunFailed(f"{server} was not booted with interrupts in threads: leave irq_thread off, or add threadirqs to its command line")
+def no_threaded_irqs(server: str) -> str:
+    return f"{server} was not booted with interrupts in threads; add threadirqs to its kernel's command line"
 
 
 def cards_missing(found: Sequence[str], wanted: int, seconds: float) -> RunFailed:

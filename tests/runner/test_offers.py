@@ -13,7 +13,8 @@ from vsprof.testbeds.base import REAL
 
 
 class Host:
-    """A testbed whose kernel lacks ``modules``, and on which guests don't boot for the reason ``guests``."""
+    """A testbed whose kernel lacks ``modules``, and on which guests don't boot for the reason ``guests``. It has a wire, and can't handle
+    interrupts in threads."""
 
     name, clock = "native", REAL
 
@@ -34,6 +35,15 @@ class Host:
 
     def hugepages_lacking(self):
         return self._hugepages
+
+    def wire_lacking(self):
+        return None
+
+    def idle_state_lacking(self, deepest):
+        return None
+
+    def boot_lacking(self, *, iommu=False, threaded_irqs=False):
+        return "no threads" if threaded_irqs else None
 
 
 def vm2vm(**changes):
@@ -139,6 +149,14 @@ def test_what_is_left_out_of_several_accesses_is_named_by_its_access():
     offer = offers.of(Host(guests="it hangs"), experiment)
     assert [(case.switch, case.access) for case in offer.cases] == [("linux-bridge", "veth"), ("ovs-dpdk", "virtio-user")]
     assert offer.left_out == ["ovs-dpdk over vhost-user left out: no virtual machine boots here (it hangs)"]
+
+
+def test_what_the_host_would_have_to_boot_for_is_left_out_by_its_option():
+    _, experiment = experiments.load("interrupt-wire")
+    offer = offers.of(Host(), experiment)
+    assert {case.options["irq_thread"] for case in offer.cases} == {"off"}
+    assert any("irq_thread=on" in text and text.endswith("no threads") for text in offer.left_out)
+    assert all("irq_thread=on" in text for text in offer.left_out)
 
 
 def causes(**changes):
