@@ -14,7 +14,7 @@ from vsprof.analysis.sources import SOFTWARE, source_of
 SENTENCES = 4
 """As many a reader takes in one by one."""
 SLEEPERS, BUSY = {"switch": "the switch", "guest": "the machine's program"}, 0.95
-"""Who may sleep until a frame comes, by role; and the share of a CPU that one which never does takes at least."""
+"""Who may sleep until a frame comes, by role; and the least share of a CPU that one takes which never sleeps."""
 RESTARTS = (
     ("longest time without a frame", "outage", "seconds"),
     ("until the switch said that it runs", "switch_away", "seconds"),
@@ -23,7 +23,7 @@ RESTARTS = (
 
 
 def answer(result: Result) -> str | Table:
-    """Each two cases that differ in one thing: how much longer a frame takes, and how much less of its CPU who sleeps. Few in sentences,
+    """Each two cases that differ in one thing: how much longer a frame takes, and how much less CPU time the sleeper. Few in sentences,
     more in a table."""
     frames, found, role = comparison.sent(result, "frames"), [], _sleeper(result)
     for pair in comparison.pairs(result):

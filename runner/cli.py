@@ -72,6 +72,8 @@ def _run(asked: argparse.Namespace) -> int:
 
 
 def _say_what_would_run(asked: argparse.Namespace) -> int:
+    if asked.resume is not None:
+        raise messages.dry_and_resumed()
     with Progress(verbose=asked.verbose, quiet=asked.quiet) as progress:
         wanted = _asked_for(asked, progress)
     runs = len(wanted.cases) * wanted.experiment.repetitions
@@ -81,7 +83,7 @@ def _say_what_would_run(asked: argparse.Namespace) -> int:
         "traffic": [one.label for one in wanted.traffics],
         "collectors": wanted.setting.collectors,
         "repetitions": wanted.experiment.repetitions,
-        "seconds": sweep.predicted(wanted.name, runs, 1),
+        "seconds": sweep.predicted(wanted.name, wanted.testbed, runs, 1),
     }
     _print(asked, {**found, "runs": runs}, messages.would_run(**found))
     return 0
@@ -99,7 +101,8 @@ def _sweep(asked: argparse.Namespace) -> int:
             _, store = campaign.begin(wanted, progress, asked.seed)
         at_once = asked.jobs or sweep.default_jobs(asked.executor)
         runs = len([run for run in store.manifest["runs"] if run["status"] != "done"])
-        progress.say(messages.sweep_predicted(runs, at_once, sweep.predicted(store.manifest["name"], runs, at_once)))
+        takes = sweep.predicted(store.manifest["name"], store.manifest["testbed"], runs, at_once)
+        progress.say(messages.sweep_predicted(runs, at_once, takes))
         sweep.run(store, progress, asked.executor, at_once, shlex.split(asked.snakemake))
         if asked.report:
             progress.say("writing the report")
@@ -311,7 +314,7 @@ def _list(asked: argparse.Namespace) -> int:
     for name in experiments.names():
         try:
             _, experiment = experiments.load(name)
-            rows.append({"name": name, "question": experiment.question, "cases": len(campaign.Campaign.check(name, experiment).cases)})
+            rows.append({"name": name, "question": experiment.question, "cases": _cases_anywhere(name, experiment)})
         except errors.BadInput as error:
             wrong[name] = error
     if asked.json:
@@ -323,6 +326,13 @@ def _list(asked: argparse.Namespace) -> int:
     for name, error in wrong.items():
         print(f"vsprof: experiments/{name}.yaml: {error}", file=sys.stderr)
     return errors.BadInput.exit_status if wrong else 0
+
+
+def _cases_anywhere(name: str, experiment: Experiment) -> int:
+    """How many cases it has. Raises ``BadInput`` on what a run on any testbed would refuse, as the file has it."""
+    named = [*experiment.testbeds, *(one for entry in experiment.traffic for one in entry.get(experiments.ONLY_ON, []))]
+    checked = [campaign.Campaign.check(name, experiments.on(experiment, one), one) for one in dict.fromkeys([campaign.AUTO, *named])]
+    return len(checked[0].cases)
 
 
 def _host(asked: argparse.Namespace) -> int:
@@ -412,7 +422,7 @@ def _parser() -> argparse.ArgumentParser:
 def _add_measuring(commands: Any) -> None:
     run = _command(commands, "run", _run, "run an experiment, and write its report")
     _add_campaign(run)
-    run.add_argument("--dry-run", action="store_true", help="check everything, say what would be run and for how long, and run nothing")
+    run.add_argument("--dry-run", action="store_true", help="check the experiment, say what would be run and for how long, and run nothing")
     many = _command(commands, "sweep", _sweep, "run an experiment by Snakemake, each run a job of its own: here, or on a cluster")
     _add_campaign(many)
     many.add_argument("--executor", choices=list(sweep.EXECUTORS), default=sweep.EXECUTORS[0], help="who runs the jobs (default: local)")

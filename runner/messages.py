@@ -30,6 +30,14 @@ def snakemake_failed(status: int, log: Path) -> RunFailed:
     return RunFailed(f"Snakemake ended with status {status}, though every run is done: see {log}")
 
 
+def can_not_boot(why: str) -> RunFailed:
+    return RunFailed(f"the host can't run this case any more: {why}")
+
+
+def dry_and_resumed() -> BadInput:
+    return BadInput("--dry-run says what a new campaign would run: leave --resume out, or look into the result's manifest.json")
+
+
 def sweep_predicted(runs: int, at_once: int, seconds: float | None) -> str:
     return f"{runs} runs, at most {at_once} at once: {_takes(seconds)}"
 

@@ -100,6 +100,7 @@ class _Asked:
         self._host = host
         self._switches: dict[tuple[str, frozenset[tuple[str, str]]], str | None] = {}
         self._kernels: dict[str, str | None] = {}
+        self._boots: dict[tuple[str, ...], str | None] = {}
 
     def why_not(self, values: Mapping[str, Any]) -> str | None:
         """Why a switch can't run with these options and this access here, or None."""
@@ -127,8 +128,10 @@ class _Asked:
 
     def boot_lacks(self, values: Mapping[str, Any]) -> str | None:
         topology = TOPOLOGIES.get(str(values.get("topology")))
-        wanted = topology.boots({name: str(value) for name, value in values.items()}) if topology else {}
-        return self._host.boot_lacking(**wanted) if wanted else None
+        wanted = topology.boots({name: str(value) for name, value in values.items() if value != AUTO}) if topology else {}
+        if (key := tuple(wanted)) not in self._boots:
+            self._boots[key] = self._host.boot_lacking(**wanted) if wanted else None
+        return self._boots[key]
 
     def switch_lacks(self, switch: str, values: Mapping[str, Any]) -> str | None:
         options = _options(switch, values)

@@ -80,6 +80,9 @@ def execute(host: Testbed, plan: Plan, setting: Setting, folder: Path, say: Say,
         say("resuming the testbed")
         undo.enter_context(host)
         kernel, boots = plan.case.options.get("kernel"), TOPOLOGIES[plan.case.topology].boots(plan.case.options)
+        # Asked when the campaign began; a server may have booted since, and the campaign be resumed.
+        if boots and (why := host.boot_lacking(**boots)):
+            raise messages.can_not_boot(why)
         if kernel or boots:
             host.boot(kernel, **boots)
         switch = SWITCHES[plan.case.switch](host, host.plan(), plan.case.options)

@@ -179,15 +179,15 @@ def _wait(made: subprocess.Popen[bytes], folder: Path, runs: int, progress: Prog
     return made.returncode
 
 
-def predicted(name: str, runs: int, at_once: int, root: Path = results.ROOT) -> float | None:
-    """Seconds that so many runs of an experiment will take, by what runs took in its earlier results; None where there is none."""
+def predicted(name: str, testbed: str, runs: int, at_once: int, root: Path = results.ROOT) -> float | None:
+    """Seconds that so many runs of an experiment will take, by what runs took in its earlier results on this testbed; None where there is
+    none."""
     took = []
     for path in root.glob(f"*/{results.MANIFEST}"):
         try:
             manifest = json.loads(path.read_text())
-            took += [
-                run["seconds"] for run in manifest["runs"] if manifest["name"] == name and run.get("seconds") and run["status"] == "done"
-            ]
+            same = (manifest["name"], manifest["testbed"]) == (name, testbed)
+            took += [run["seconds"] for run in manifest["runs"] if same and run.get("seconds") and run["status"] == "done"]
         except (OSError, ValueError, KeyError, TypeError):
             continue
     return statistics.median(took) * runs / at_once if took else None

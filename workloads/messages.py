@@ -61,10 +61,6 @@ def only_paced(endpoint: str) -> str:
     return f"{endpoint} sends by frame-probe, at a given rate and not as fast as it can: use endpoint testpmd, or another load"
 
 
-def only_sends_back(endpoint: str) -> str:
-    return f"{endpoint} runs vhost-switch, which sends back what comes and nothing else: use endpoint testpmd or kernel"
-
-
 def only_paced_on_wire(endpoint: str) -> str:
     return (
         f"{endpoint} sends by frame-probe, at a given rate and not as fast as it can: use the loads equal, ndr or pdr; or, for all that"
@@ -77,6 +73,10 @@ def no_interrupts_taken(options: Sequence[str]) -> BadInput:
         f"{' and '.join(options)}: they are about a network card's interrupts, and a switch that polls takes none: use rx interrupt or"
         " adaptive (vhost-switch), or list the combination in except"
     )
+
+
+def guest_takes_no_interrupts() -> BadInput:
+    return BadInput("guest_irq_cpu=other needs a program that sleeps, and guest_rx=poll never does: use guest_rx interrupt or adaptive")
 
 
 def port_not_counted() -> str:

@@ -130,7 +130,7 @@ class UarchModel(Clock):
         "*_wake_up_interrupt": NumberWords("from then until its CPU, out of its idle state, serves it, mean", better="less"),
         "*_wake_up_schedule": NumberWords("from then until the thread has the CPU, mean", better="less"),
         "*_wake_up_run": NumberWords("from then until it has frames, or the machine runs, mean", better="less"),
-        "*_wake_up_inside": NumberWords("from then until the machine's program has the machine's processor, mean", better="less"),
+        "*_wake_up_inside": NumberWords("from then until the first thread that the machine wakes has its processor, mean", better="less"),
         "model_poll*": NumberWords("polls of poll-mode threads, and times that they gave frames to an endpoint"),
     }
     source = "model"

@@ -13,7 +13,8 @@ makes for it, is not in the first stage.
 A virtual machine that sleeps is woken like such a thread, and then wakes its own program. Of its processor's thread, `run` ends when the
 machine runs, and there is a fifth stage:
 
-5. inside: until the machine's program has the machine's processor. The machine takes its interrupt, and wakes the program.
+5. inside: until the thread that the machine wakes first has the machine's processor. The machine takes its interrupt, and wakes that
+   thread: a program, or one of its kernel's own.
 """
 
 from collections.abc import Iterable, Iterator, Sequence
@@ -34,7 +35,7 @@ NONE_SEEN = "no wake-up by another CPU's interrupt was written down as a whole"
 
 def of(spans: Iterable[Span]) -> Iterable[Number]:
     """By role, how many wake-ups were seen as a whole, and the mean of each stage [s]; nothing where nobody was woken. Of a machine also
-    nothing where none was seen as a whole: many are woken for its timer, and no program in it."""
+    nothing where none was seen as a whole: many are woken for its timer, and no thread in it."""
     ordered = sorted(spans, key=lambda one: one.time_ns)
     for role in (*MOVERS, GUEST):
         if not any(_wakes(one, role) for one in ordered):
@@ -76,12 +77,12 @@ def _marks(woken: int, spans: Sequence[Span], thread: int | None, role: str) -> 
     runs = [one for one in spans if one.cpu == task.cpu and task.time_ns <= one.time_ns < task.time_ns + task.duration_ns]
     marks = [sent, served, task.time_ns, next((one.time_ns for one in runs if one.kind in AT_WORK[role]), None)]
     if role == GUEST:
-        marks.append(_program(runs))
+        marks.append(_first_thread(runs))
     return None if None in marks else [woken, *(one for one in marks if one is not None)]
 
 
-def _program(spans: Sequence[Span]) -> int | None:
-    """When the first program that a machine wakes has the machine's processor."""
+def _first_thread(spans: Sequence[Span]) -> int | None:
+    """When the first thread that a machine wakes has the machine's processor."""
     woken = next((one for one in spans if one.kind == "wake" and one.mode == GUEST), None)
     tasks = (one.time_ns for one in spans if woken and one.kind == "task" and one.mode == GUEST and one.thread == woken.thread)
     return next(tasks, None)

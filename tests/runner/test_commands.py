@@ -75,6 +75,7 @@ def test_a_dry_run_says_what_would_be_run_and_begins_no_result(capsys):
     assert all(case in said for case in told["cases"])
     assert "4 runs of these cases, 2 of each" in said
     assert cli.main([*asked, "--frame-size", "7"]) == 2
+    assert cli.main(["run", "--resume", "reference", "--dry-run"]) == 2
     assert set(results.ROOT.glob("*")) == before
 
 
@@ -85,6 +86,8 @@ def test_a_dry_run_says_what_would_be_run_and_begins_no_result(capsys):
         ({"collectors": ["perf_sat"]}, "perf_sat"),
         ({"notebook": "vm2vn"}, "vm2vn"),
         ({"traffic": [{"kind": "udp_flood", "load": "equal"}]}, "its keys together: "),
+        ({"testbeds": {"native": {"notebook": "vm2vn"}}}, "vm2vn"),
+        ({"testbeds": {"moon": {}}}, "moon"),
     ],
 )
 def test_the_list_tells_what_a_run_would_refuse(wrong, said, tmp_path, monkeypatch, capsys):
@@ -97,6 +100,21 @@ def test_the_list_tells_what_a_run_would_refuse(wrong, said, tmp_path, monkeypat
     assert said in printed.err
     assert "Value error" not in printed.err
     assert "vm2vm" in printed.out
+
+
+def test_the_list_takes_what_is_right_on_each_testbed(tmp_path, monkeypatch, capsys):
+    whole = yaml.safe_load((places.ROOT / "experiments" / "vm2vm.yaml").read_text())
+    flood = {"kind": "udp_flood", "load": "equal"}
+    whole["traffic"] = [
+        {**flood, "rate_pps": 1000, "testbeds": ["lab"]},
+        {**flood, "rate_pps": 2000, "testbeds": ["native"]},
+        {"kind": "idle"},
+    ]
+    (tmp_path / "experiments").mkdir()
+    (tmp_path / "experiments" / "mine.yaml").write_text(yaml.safe_dump(whole))
+    monkeypatch.setattr(places, "folders", lambda name: [places.ROOT / name, tmp_path / name])
+    assert cli.main(["list"]) == 0
+    assert "mine" in capsys.readouterr().out
 
 
 @pytest.mark.parametrize("shell", ["bash", "zsh", "tcsh"])

@@ -169,12 +169,12 @@ def test_no_such_run(store):
 
 
 def test_how_long_it_takes_is_known_from_earlier_results(store, tmp_path):
-    assert sweep.predicted("mine", 10, 2, tmp_path) is None
+    assert sweep.predicted("mine", "lab", 10, 2, tmp_path) is None
     for run, seconds in zip(store.manifest["runs"], (10, 20, 60), strict=False):
         run.update(status="done", seconds=seconds)
     store.save()
-    assert sweep.predicted("mine", 10, 2, tmp_path) == 100
-    assert sweep.predicted("other", 10, 2, tmp_path) is None
+    assert sweep.predicted("mine", "lab", 10, 2, tmp_path) == 100
+    assert sweep.predicted("other", "lab", 10, 2, tmp_path) is None
 
 
 def test_without_snakemake_the_next_move_is_told(store, monkeypatch):

@@ -8,7 +8,6 @@ interrupt into the machine, the machine's own handler, and an eventfd to the pro
 from collections.abc import Mapping
 from typing import Any, ClassVar
 
-from vsprof.workloads import messages
 from vsprof.workloads.endpoints.vm_dpdk import DpdkVm
 
 PROGRAM, READY = "/usr/local/bin/vhost-switch", "vhost-switch: ready"
@@ -17,6 +16,7 @@ CPUS = {"worker": 1, "other": 0}
 """The machine's CPUs, by the option ``guest_irq_cpu``."""
 # The machine's IOMMU remaps no interrupts, hence the parameter.
 LOAD_VFIO = """
+[ -e /modules/vfio ] || { echo "its image has no vfio modules, it is an earlier vsprof's: call make host again" >&2; exit 1; }
 while read -r one; do
     case $one in vfio_iommu_type1.ko) parameter=allow_unsafe_interrupts=1 ;; *) parameter= ;; esac
     insmod /modules/$one $parameter || exit 1
@@ -58,14 +58,15 @@ class SwitchVm(DpdkVm):
     def finish(self) -> None:
         self.await_program(READY)
         if self.chosen["guest_rx"] != "poll":
-            self.run(f"set -- {CPUS[self.chosen['guest_irq_cpu']]}\n{STEER}")
+            self.steer_interrupts(self.chosen["guest_irq_cpu"])
 
-    def can_not_flood(self, paced: bool, flows: int) -> str | None:
-        return messages.only_sends_back(self.name)
+    def steer_interrupts(self, cpu: str) -> None:
+        """Let this one of ``CPUS`` handle the interrupts of its interface. Raises ``RunFailed``."""
+        self.run(f"set -- {CPUS[cpu]}\n{STEER}")
 
     def _kernel_arguments(self) -> str:
         return f"{super()._kernel_arguments()} intel_iommu=on iommu=pt"
 
     def _slots(self) -> list[str]:
-        # Before all devices.
+        # Before the devices behind it.
         return ["-device", "intel-iommu,intremap=off", *super()._slots()]

@@ -30,7 +30,7 @@ class Pvp(Topology):
     @classmethod
     def options_of(cls, access: str, options: Mapping[str, str] = {}) -> Mapping[str, tuple[str, ...]]:
         # Of a guest's programs testpmd alone changes addresses.
-        other = access in vm.ACCESSES and options.get("endpoint", cls.endpoints[0]) != "testpmd"
+        other = access in vm.ACCESSES and options.get("endpoint") in {*cls.endpoints} - {"testpmd"}
         modes = cls.forwarding[:1] if other else cls.forwarding
         return {**super().options_of(access, options), "forwarding": modes}
 

@@ -6,6 +6,9 @@ So a path has an offered rate, a no-drop rate and latencies. How much goes throu
 faster than it is told. Here the machine may also sleep until a frame comes: see ``workloads.endpoints.vm_switch``.
 """
 
+from collections.abc import Mapping
+
+from vsprof.workloads import messages
 from vsprof.workloads.endpoints.wire_probe import WireProbe
 from vsprof.workloads.topologies.pvp_wire import PvpWire
 
@@ -13,6 +16,11 @@ from vsprof.workloads.topologies.pvp_wire import PvpWire
 class PvpPaced(PvpWire):
     returns = False
     endpoints = (*PvpWire.endpoints, "vhost-switch")
+
+    @classmethod
+    def check_options(cls, given: Mapping[str, str]) -> None:
+        if given.get("guest_rx") == "poll" and given.get("guest_irq_cpu", "worker") != "worker":
+            raise messages.guest_takes_no_interrupts()
 
     def start(self) -> None:
         self._join()
