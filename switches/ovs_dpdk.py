@@ -20,7 +20,7 @@ from collections.abc import Mapping
 from dataclasses import replace
 from typing import Any, ClassVar
 
-from vsprof.switches import cards, dpdk_nodes, links, messages
+from vsprof.switches import card_ports, dpdk_nodes, links, messages
 from vsprof.switches.base import Port
 from vsprof.switches.ovs import AFXDP, BRIDGE, RUN, Ovs, quoted
 from vsprof.terms.placement import FAR, NEAR, CpuPlan, Thread
@@ -68,14 +68,14 @@ class OvsDpdk(Ovs):
         "tso": ("off", "on"),
         "pmd_sleep_max": ("0", "10", "50", "100", "500"),
         "release": RELEASES,
-        **cards.OPTIONS,
+        **card_ports.OPTIONS,
     }
     """``pmd_sleep_max``: how long its poll-mode thread may sleep at a time when little comes [us]. ``main_thread``: whether the daemon's
     threads that do not poll run on the CPU of the one that does. ``sched``: the scheduling policy of the one that does."""
     reads = ("offloads",)
     node_options = frozenset({"pmd_node", "memory_node"})
     host_options = frozenset({"local_port"})
-    card_options = frozenset(cards.OPTIONS)
+    card_options = frozenset(card_ports.OPTIONS)
     daemon = "/usr/lib/openvswitch-switch-dpdk/ovs-vswitchd-dpdk"
     datapath = "netdev"
 
@@ -91,12 +91,12 @@ class OvsDpdk(Ovs):
         """Interfaces that we made, to be taken away again."""
 
     def unavailable(self) -> str | None:
-        return self.host.hugepages_lacking() or self.release_lacking() or self._local_port_lacks() or cards.lacking(self)
+        return self.host.hugepages_lacking() or self.release_lacking() or self._local_port_lacks() or card_ports.lacking(self)
 
     def _local_port_lacks(self) -> str | None:
         if self.chosen["local_port"] == "virtio-user":
             return links.vhost_net_lacking(self.host) or self._breaks_checksums()
-        return cards.af_xdp_lacking(self) if self.chosen["local_port"] == "afxdp" else None
+        return card_ports.af_xdp_lacking(self) if self.chosen["local_port"] == "afxdp" else None
 
     def _breaks_checksums(self) -> str | None:
         """Why no TCP gets from an endpoint that leaves checksums to others to a device net_virtio_user; None where it does."""
@@ -107,13 +107,13 @@ class OvsDpdk(Ovs):
         return messages.checksums_broken(".".join(map(str, version)), [".".join(map(str, one)) for one in FIXED.values()])
 
     def start(self) -> None:
-        cards.bind(self)
+        card_ports.bind(self)
         super().start()
 
     def settings(self) -> dict[str, str]:
         return {
             "dpdk-init": "true",
-            "dpdk-extra": quoted(" ".join(f"-a {card}" for card in cards.by_dpdk(self)) or "--no-pci"),
+            "dpdk-extra": quoted(" ".join(f"-a {card}" for card in card_ports.by_dpdk(self)) or "--no-pci"),
             # Until the endpoints are up, see ``ready``: a poll-mode thread that spins for nobody slows them.
             self._sleep_max: str(SLEEP_UNTIL_READY_US),
             **self._memory(),
@@ -155,7 +155,7 @@ class OvsDpdk(Ovs):
         return Port(name, "device", device)
 
     def add_card(self, name: str, number: int = 0) -> Port:
-        return cards.add(self, name, number)
+        return card_ports.add(self, name, number)
 
     def local_port(self) -> Port:
         if self.chosen["local_port"] == "virtio-user":
@@ -201,7 +201,7 @@ class OvsDpdk(Ovs):
 
     def facts(self) -> dict[str, Any]:
         dpdk = self.vsctl("get Open_vSwitch . dpdk_version").strip('"')
-        known = {**super().facts(), "dpdk": dpdk, "sched": self._policies(), **cards.facts(self)}
+        known = {**super().facts(), "dpdk": dpdk, "sched": self._policies(), **card_ports.facts(self)}
         return {**known, "nodes": self._nodes} if self._nodes else known
 
     def _policies(self) -> list[str]:

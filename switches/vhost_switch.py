@@ -11,7 +11,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any, ClassVar
 
-from vsprof.switches import cards, messages
+from vsprof.switches import card_ports, messages
 from vsprof.switches.base import Port, PortCounters, Switch
 from vsprof.terms.placement import CpuPlan, Thread
 from vsprof.terms.schema import CARD
@@ -66,11 +66,11 @@ class VhostSwitch(Switch):
         "sched": ("other", "fifo"),
         "deepest_idle": (ANY, "C0", "C1", "C3", "C6"),
         "release": RELEASES,
-        **cards.OPTIONS,
+        **card_ports.OPTIONS,
     }
     """``cpu_sharing``: whether another process keeps the worker's CPU busy all the time. ``deepest_idle``: which idle state the CPUs of its
     host take at most."""
-    card_options = frozenset(cards.OPTIONS)
+    card_options = frozenset(card_ports.OPTIONS)
 
     def __init__(self, host: Testbed, plan: CpuPlan, options: Mapping[str, str] = {}) -> None:
         super().__init__(host, plan, options)
@@ -88,7 +88,7 @@ class VhostSwitch(Switch):
     def check_options(cls, given: Mapping[str, str]) -> None:
         if given.get("dequeue") == "zero-copy" and given.get("rings") == "librte":
             raise messages.zero_copy_needs_own_rings()
-        if given.get("card_driver") == cards.AF_XDP and given.get("rx", "poll") != "poll":
+        if given.get("card_driver") == card_ports.AF_XDP and given.get("rx", "poll") != "poll":
             raise messages.af_xdp_is_polled(given["rx"])
 
     def unavailable(self) -> str | None:
@@ -100,11 +100,11 @@ class VhostSwitch(Switch):
             return messages.not_installed(PROGRAM)
         deepest = self.chosen["deepest_idle"]
         idle = None if deepest == ANY else self.host.idle_state_lacking(deepest)
-        return self.host.hugepages_lacking() or idle or cards.lacking(self)
+        return self.host.hugepages_lacking() or idle or card_ports.lacking(self)
 
     def start(self) -> None:
         self.host.run(f"rm -rf {RUN} && mkdir -p {RUN}")
-        cards.bind(self)
+        card_ports.bind(self)
         if (deepest := self.chosen["deepest_idle"]) != ANY:
             self._latency_us = self.host.limit_idle_states(deepest)
         self._start()
@@ -139,7 +139,7 @@ class VhostSwitch(Switch):
     def command(self) -> str:
         """The command line: EAL's options, then its own. The first lcore only controls; the second moves frames."""
         eal = ["--lcores", f"0@{self.plan.housekeeping},1@{self.plan.switch}", f"--file-prefix={PREFIX}", "--in-memory"]
-        eal += [word for card in cards.by_dpdk(self) for word in ("-a", card)] or ["--no-pci"]
+        eal += [word for card in card_ports.by_dpdk(self) for word in ("-a", card)] or ["--no-pci"]
         own = [f"--{name}={self.chosen[name]}" for name in ("forward", "rings", "dequeue", "rx", "stages")]
         # Any that there are: it is started again.
         ports = [f"--port={name},{what}" for name, what in self._ports.items()]
@@ -161,7 +161,7 @@ class VhostSwitch(Switch):
         return Port(name, "device", device)
 
     def add_card(self, name: str, number: int = 0) -> Port:
-        return cards.add(self, name, number)
+        return card_ports.add(self, name, number)
 
     def join(self, one: Port, other: Port) -> None:
         # Wired ports are paired as they are added.
@@ -225,7 +225,7 @@ class VhostSwitch(Switch):
             if question == "/vhost_switch/port"
         }
         own = {"version": [by_question["/info"]["version"]], "settings": by_question["/vhost_switch/settings"], "ports": ports}
-        return {**own, **cards.facts(self)}
+        return {**own, **card_ports.facts(self)}
 
     def stop(self) -> None:
         for process in self.processes():

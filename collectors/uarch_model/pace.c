@@ -65,9 +65,9 @@ static uint64_t width_of(const struct pace *pace, const struct block *block)
 
 /*
  * As long as the core's width lets instructions through, two that are fused as one, or the front end delivers them; and a part of what
- * the longest chain takes beyond. The rest of that chain other blocks hide.
+ * the longest chain takes beyond. The rest of that chain other blocks hide. Slow instructions are not in it.
  */
-static uint64_t flow_of(const struct pace *pace, const struct block *block)
+static uint64_t flow_without_slow(const struct pace *pace, const struct block *block)
 {
 	const struct profile *p = pace->profile;
 	uint64_t flow = width_of(pace, block), delivery = pace->delivery + pace_of_line(p, pace->ops - block->fused);
@@ -80,7 +80,7 @@ static uint64_t flow_of(const struct pace *pace, const struct block *block)
 /* Beside slow instructions nothing else begins, so they come on top and spare nothing. */
 static uint8_t spare_of(const struct pace *pace, const struct block *block)
 {
-	uint64_t spare = (flow_of(pace, block) - width_of(pace, block)) * SPARE_PART / CHAIN_PART;
+	uint64_t spare = (flow_without_slow(pace, block) - width_of(pace, block)) * SPARE_PART / CHAIN_PART;
 
 	return spare > UINT8_MAX ? UINT8_MAX : (uint8_t)spare;
 }
@@ -102,7 +102,7 @@ static uint8_t resolve_of(const struct pace *pace, const struct block *block)
 
 void pace_end(const struct pace *pace, struct block *block)
 {
-	block->flow = parts(flow_of(pace, block) + (uint64_t)pace->slow * CHAIN_PART);
+	block->flow = parts(flow_without_slow(pace, block) + (uint64_t)pace->slow * CHAIN_PART);
 	block->spare = spare_of(pace, block);
 	if (block->kind != BRANCH_CONDITIONAL)
 		return;

@@ -4,7 +4,7 @@
 from hypothesis import given
 from hypothesis import strategies as st
 
-from vsprof.switches import cards
+from vsprof.switches import card_ports
 
 LISTED = """\
 Recv-Q Send-Q Local Address:Port Peer Address:Port
@@ -22,10 +22,10 @@ Recv-Q Send-Q Local Address:Port Peer Address:Port
 
 
 def test_each_socket_says_whether_its_frames_are_copied():
-    assert cards.copies(LISTED) == {"phy-xdp": "copy", "out-xdp": "zero copy"}
-    assert cards.copies(LISTED.split("\tumem", maxsplit=1)[0]) == {}
+    assert card_ports.copies(LISTED) == {"phy-xdp": "copy", "out-xdp": "zero copy"}
+    assert card_ports.copies(LISTED.split("\tumem", maxsplit=1)[0]) == {}
 
 
 @given(st.text())
 def test_anything_else_is_no_socket(text):
-    assert isinstance(cards.copies(text), dict)
+    assert isinstance(card_ports.copies(text), dict)
