@@ -379,9 +379,9 @@ class Bed(contextlib.nullcontext):
 
     name, clock = "lab", EMULATED
 
-    def __init__(self, order, thrown_away):
+    def __init__(self, order, thrown_away, lacking=None):
         super().__init__(self)
-        self.order, self.thrown_away = order, thrown_away
+        self.order, self.thrown_away, self.lacking = order, thrown_away, lacking
 
     def plan(self):
         return None
@@ -391,6 +391,9 @@ class Bed(contextlib.nullcontext):
 
     def run(self, command, timeout=60, check=True):
         return SimpleNamespace(stdout="7.2.12 #1 SMP\n" if "uname" in command else "")
+
+    def boot_lacking(self, **more):
+        return self.lacking
 
     def boot(self, kernel, **more):
         self.order.append((kernel, more))
@@ -457,6 +460,17 @@ def test_what_ends_with_its_testbed_is_not_stopped_before(tmp_path, monkeypatch,
     asked = [(kernel, {"iommu": True} if iommu else {})] if kernel or iommu else []
     assert order == [*asked, "boot", "switch", "topology"]
     assert outcome.facts.get("kernel") == ("7.2.12 #1 SMP" if kernel else None)
+
+
+def test_a_server_that_booted_since_another_way_is_not_measured(tmp_path):
+    # Whoever resumes a campaign asks no more what the host offers.
+    case = replace(PLAN.case, topology="p2p_paced", options={"rx": "interrupt", "irq_thread": "on"})
+    order = []
+    with pytest.raises(errors.RunFailed, match="any more: no threads"):
+        run.execute(
+            Bed(order, False, "no threads"), Plan("r001", case, 1, ()), Setting("x", Windows(), [], frozenset()), tmp_path / "r", print
+        )
+    assert order == []
 
 
 def test_what_died_is_told_and_not_who_missed_it_first():
