@@ -78,7 +78,8 @@ def _marks(woken: int, spans: Sequence[Span], thread: int | None, role: str) -> 
     marks = [sent, served, task.time_ns, next((one.time_ns for one in runs if one.kind in AT_WORK[role]), None)]
     if role == GUEST:
         marks.append(_first_thread(runs))
-    return None if None in marks else [woken, *(one for one in marks if one is not None)]
+    found = [one for one in marks if one is not None]
+    return [woken, *found] if len(found) == len(marks) else None
 
 
 def _first_thread(spans: Sequence[Span]) -> int | None:
