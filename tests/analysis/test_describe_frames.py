@@ -1,7 +1,11 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
 """The tables of single frames: a worker's cost beside its latency, restarts, and the published words."""
 
-from vsprof.analysis import describe_frames, published
+from types import SimpleNamespace
+
+import pytest
+
+from vsprof.analysis import describe_frames, published, stats
 from vsprof.analysis.describe import Table
 
 
@@ -45,6 +49,24 @@ def test_the_answer_sets_latency_against_cpu(probed, two_switches):
     assert "with OVS-DPDK, a frame takes 1/7.83 of the average time of kernel OVS (ratio 0.128" in said
     assert "the switch takes 102 times its CPU time" in said
     assert "can't answer" in describe_frames.answer(two_switches)
+
+
+@pytest.mark.parametrize(
+    ("used", "who"),
+    [
+        ({"switch": 0.02, "guest": 1.0}, "switch"),
+        ({"switch": 1.0, "guest": 0.06}, "guest"),
+        # Nobody sleeps, or nobody was measured.
+        ({"switch": 1.0, "guest": 1.0}, "switch"),
+        ({}, "switch"),
+    ],
+)
+def test_who_sleeps_is_who_leaves_its_cpu(probed, monkeypatch, used, who):
+    def estimate(result, *, role, **where):
+        return stats.Estimate(used.get(role, float("nan")), None, None, int(role in used))
+
+    monkeypatch.setattr(describe_frames, "SOFTWARE", SimpleNamespace(estimate=estimate))
+    assert describe_frames._sleeper(probed) == who
 
 
 def test_more_answers_than_a_reader_takes_in_are_a_table(probed, monkeypatch):
