@@ -19,8 +19,10 @@ from vsprof.runner.results import Results
 from vsprof.runner.run import Plan, Setting
 from vsprof.terms import errors, places, schema
 from vsprof.terms import messages as terms_messages
+from vsprof.terms.placement import PAIR
 from vsprof.terms.schema import without_fcs
 from vsprof.testbeds.base import EMULATED, REAL, Testbed
+from vsprof.testbeds.lab import CPUS as LAB_CPUS
 from vsprof.testbeds.lab import Lab
 from vsprof.testbeds.native import Native
 
@@ -96,10 +98,18 @@ class Campaign:
     def host(self, progress: Progress) -> Testbed:
         for name in self.setting.collectors:
             experiments.COLLECTORS[name].build()
-        more = {**self.host_options, **({"cpus": self.cpus} if self.cpus is not None else {})}
+        cpus = self.cpus or self._lab_cpus()
+        more = {**self.host_options, **({"cpus": cpus} if cpus is not None else {})}
         if self.experiment.nodes > 1:
             more["nodes"] = self.experiment.nodes
         return experiments.TESTBEDS[self.testbed](say=progress.say, plugins=self.emulator_plugins, **more)
+
+    def _lab_cpus(self) -> int | None:
+        """The CPUs of a lab in which every case has one for each duty, so that all cases have the same host; None: as many as usual."""
+        needed = max(experiments.duties(case.values).cpus for case in self.cases)
+        if self.testbed != Lab.name or needed <= PAIR.cpus:
+            return None
+        return next((cpus for cpus in LAB_CPUS if cpus >= needed), LAB_CPUS[-1])
 
 
 def clock(experiment: Experiment, testbed: str, options: Mapping[str, Any]) -> str | None:

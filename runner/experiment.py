@@ -17,6 +17,8 @@ from vsprof.collectors.base import Apart, Clock
 from vsprof.runner import messages
 from vsprof.terms import messages as terms_messages
 from vsprof.terms import places, plugins
+from vsprof.terms.flows import MOST as MOST_FLOWS
+from vsprof.terms.placement import PAIR, Duties
 from vsprof.terms.schema import FCS_BYTES
 from vsprof.testbeds import base as testbeds
 from vsprof.testbeds.base import MODELLED
@@ -278,6 +280,8 @@ def _check_nodes(one: Case, nodes: int) -> None:
     if nodes == 1:
         for option in one.options.keys() & SWITCHES[one.switch].node_options:
             raise messages.option_needs_nodes(option)
+    elif duties(one.values) != PAIR:
+        raise messages.one_pair_on_nodes(nodes)
     elif one.access not in vm.ACCESSES:
         raise messages.only_virtual_machines(one.access, vm.ACCESSES)
 
@@ -393,8 +397,9 @@ def case(values: Mapping[str, Any]) -> Case:
     if access not in offered:
         raise messages.access_not_of_switch(access, f"{values['switch']} in {values['topology']}", offered)
     frame = _whole("frame_bytes", values["frame_bytes"], SMALLEST_FRAME, LARGEST_FRAME)
-    flows = _whole("flows", values["flows"], 1, 60_000)
+    flows = _whole("flows", values["flows"], 1, MOST_FLOWS)
     useless = {*(() if topology.ends_in_host else switch.host_options), *(() if topology.needs_cards else switch.card_options)}
+    useless |= switch.table_options if topology.needs_cards or topology.needs_devices else set()
     known = {**testbeds.OPTIONS, **switch.options, **topology.options_of(access, values)}
     known = {name: values for name, values in known.items() if name not in useless}
     options = {name: known[name][0] if value == AUTO else value for name, value in values.items() if name in known}
@@ -404,6 +409,12 @@ def case(values: Mapping[str, Any]) -> Case:
     switch.check_options(options)
     topology.check_options(options)
     return Case(values["topology"], values["switch"], access, frame, flows, {**options, **of_processor(values)})
+
+
+def duties(values: Mapping[str, Any]) -> Duties:
+    """The CPUs that a case with these ``values`` needs, each for itself where the host has so many."""
+    options = {name: str(value) for name, value in values.items() if value != AUTO}
+    return Duties(SWITCHES[str(values["switch"])].movers(options), TOPOLOGIES[str(values["topology"])].ends(options))
 
 
 def accesses(values: Mapping[str, Any]) -> list[str]:

@@ -5,7 +5,7 @@ These numbers are for the eye. Those of a result are computed from raw/ alone, s
 """
 
 import contextlib
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -29,7 +29,7 @@ class Seen:
     over: bool
     """Whether this is the whole window, not a part of it."""
     packets: float | None
-    """Per second: that the switch sent to the receiver's port in a window that is over, else that kernels received. None: not counted."""
+    """Per second: that the switch sent to the receivers' ports in a window that is over, else that kernels received. None: not counted."""
     cpus: tuple[tuple[int, str, Load], ...]
     """Each with its role, and what it did; those of which something is known."""
 
@@ -40,9 +40,9 @@ Look = Callable[[Seen], None]
 class Watch:
     """Follows the windows of one traffic, for ``look``: in modelled time about once a second, and each when it is over."""
 
-    def __init__(self, look: Look, traffic: str, switch: str, port: str, placement: Placement, clock: Clock | None) -> None:
-        """``port``: the receiver's, at the switch of this name. ``clock``: None where nobody may talk to the host in a window."""
-        self._look, self._traffic, self._switch, self._port = look, traffic, switch, port
+    def __init__(self, look: Look, traffic: str, switch: str, ports: Sequence[str], placement: Placement, clock: Clock | None) -> None:
+        """``ports``: the receivers', at the switch of this name. ``clock``: None where nobody may talk to the host in a window."""
+        self._look, self._traffic, self._switch, self._ports = look, traffic, switch, ports
         self._placement, self._clock = placement, clock
 
     def begin(self, number: int, count: int) -> None:
@@ -73,7 +73,7 @@ class Watch:
                 found.update(self._clock.loads(parse.own(counted, self._placement)))
         rate = None
         with _whatever_was_recorded():
-            rate = parse.rate_out_of(folder, self._switch, self._port)
+            rate = parse.rate_out_of(folder, self._switch, self._ports)
         self._look(Seen(self._window, True, rate, self._with_roles(found)))
 
     def _with_roles(self, found: Mapping[int, Load]) -> tuple[tuple[int, str, Load], ...]:

@@ -294,6 +294,10 @@ def nodes_not_of_this_testbed(nodes: int, testbed: str) -> BadInput:
     )
 
 
+def one_pair_on_nodes(nodes: int) -> BadInput:
+    return BadInput(f"nodes {nodes} with several `pairs` or `switch_cpus`: a host of {nodes} nodes has one pair and one CPU between them")
+
+
 def too_few_cpus(nodes: int, cpus: int) -> BadInput:
     return BadInput(
         f"nodes {nodes} with {cpus} CPUs: each node would have one, and the switch needs one for itself on the endpoints' node:"

@@ -13,6 +13,7 @@ from vsprof.runner import experiment as experiments
 from vsprof.runner import messages
 from vsprof.runner.experiment import AUTO, SWITCHES, TOPOLOGIES, Case, Experiment
 from vsprof.switches import links
+from vsprof.terms import errors
 from vsprof.terms.schema import CARD
 from vsprof.testbeds.base import KERNELS, MODELLED, Testbed
 from vsprof.workloads.endpoints import vm
@@ -109,7 +110,7 @@ class _Asked:
             return messages.processor_is_real(next(iter(chosen)))
         if (values.get("topology") in _ON_WIRES or access == CARD) and (why := self._host.wire_lacking()):
             return why
-        if why := self.kernel_lacks(values) or self.boot_lacks(values) or self.switch_lacks(str(values["switch"]), values):
+        if why := self._host_lacks(values) or self.switch_lacks(str(values["switch"]), values):
             return why
         if access not in vm.ACCESSES:
             return None
@@ -117,6 +118,17 @@ class _Asked:
             return self._vhost_net
         guests = self.guests if values.get("accel", KVM) == KVM else None
         return messages.no_guests(guests) if guests else None
+
+    def _host_lacks(self, values: Mapping[str, Any]) -> str | None:
+        return self.cpus_lack(values) or self.kernel_lacks(values) or self.boot_lacks(values)
+
+    def cpus_lack(self, values: Mapping[str, Any]) -> str | None:
+        if "topology" in values:
+            try:
+                self._host.plan(experiments.duties(values))
+            except errors.BadInput as error:
+                return str(error)
+        return None
 
     def kernel_lacks(self, values: Mapping[str, Any]) -> str | None:
         if KERNEL not in values:

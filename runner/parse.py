@@ -4,9 +4,11 @@
 Numbers are only ever computed here, from raw/: so a parser that proves wrong can be fixed, and old results parsed again.
 """
 
+import functools
 import json
 import math
-from collections.abc import Callable, Iterable, Mapping
+import operator
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -100,12 +102,13 @@ def _order(folder: Path) -> tuple[str, int]:
     return owner, int(folder.name.removeprefix(f"{owner}-" if owner else "w"))
 
 
-def rate_out_of(folder: Path, switch: str, port: str) -> float | None:
-    """Packets per second that the switch sent out of ``port`` in the window of ``folder``; None where it counts other ports only.
+def rate_out_of(folder: Path, switch: str, names: Sequence[str]) -> float | None:
+    """Packets per second that the switch sent out of the ports of these ``names`` in the window of ``folder``; None where it counts other
+    ports only.
 
     Raises ``ValueError`` when what was recorded can't be read.
     """
-    return port_rate(_counted(_ports(folder, switch), port), "sent_packets", window.recorded_seconds(folder, window.PORTS))
+    return port_rate(_counted(_ports(folder, switch), names), "sent_packets", window.recorded_seconds(folder, window.PORTS))
 
 
 def _ports(folder: Path, switch: str) -> list[dict[str, PortCounters]]:
@@ -116,15 +119,22 @@ def _ports(folder: Path, switch: str) -> list[dict[str, PortCounters]]:
 def _traffic_window(folder: Path, run: Mapping[str, Any]) -> Window:
     samples = window.recorded_samples(folder)
     ports = _ports(folder, run["where"]["switch"])
-    into, out = (_counted(ports, run[port]) for port in ("sender_port", "receiver_port"))
+    into, out = (_counted(ports, _names(run, end)) for end in ("sender", "receiver"))
     return Window(folder.name, samples, window.recorded_seconds(folder, window.PORTS), into, out)
 
 
-def _counted(ports: list[dict[str, PortCounters]], name: str) -> tuple[PortCounters | None, PortCounters | None]:
-    """A port's counters at both ends of a window; None twice where the switch counts other ports only. Raises ``ValueError``."""
-    before, after = (one.get(name) for one in ports)
-    if not all(ports) or (before is None) != (after is None):
-        raise ValueError(f"counters of the ports {sorted(ports[0])} at the begin and {sorted(ports[1])} at the end: {name} is lacking")
+def _names(run: Mapping[str, Any], end: str) -> list[str]:
+    """The ports of all senders, or receivers. A run that an earlier vsprof recorded has one of each."""
+    return run[f"{end}_ports"] if f"{end}_ports" in run else [run[f"{end}_port"]]
+
+
+def _counted(ports: list[dict[str, PortCounters]], names: Sequence[str]) -> tuple[PortCounters | None, PortCounters | None]:
+    """The counters of ports together at both ends of a window; None twice where the switch counts other ports only. Raises
+    ``ValueError``."""
+    lacking = [{name for name in names if name not in one} for one in ports]
+    if not all(ports) or lacking[0] != lacking[1] or lacking[0] not in (set(), set(names)):
+        raise ValueError(f"counters of the ports {sorted(ports[0])} at the begin and {sorted(ports[1])} at the end, not of all: {names}")
+    before, after = (None if lacking[0] else functools.reduce(operator.add, (one[name] for name in names)) for one in ports)
     return before, after
 
 

@@ -14,6 +14,7 @@ from pathlib import Path
 from typing import Any
 
 from vsprof.collectors.base import Apart, Clock, Collector
+from vsprof.runner import experiment as experiments
 from vsprof.runner import messages, window
 from vsprof.runner.experiment import COLLECTORS, SWITCHES, TOPOLOGIES, TRAFFIC, Case, TrafficItem, Windows
 from vsprof.runner.live import Look, Watch
@@ -85,7 +86,7 @@ def execute(host: Testbed, plan: Plan, setting: Setting, folder: Path, say: Say,
             raise messages.can_not_boot(why)
         if kernel or boots:
             host.boot(kernel, **boots)
-        switch = SWITCHES[plan.case.switch](host, host.plan(), plan.case.options)
+        switch = SWITCHES[plan.case.switch](host, host.plan(experiments.duties(plan.case.values)), plan.case.options)
         topology = TOPOLOGIES[plan.case.topology](host, switch, switch.plan, plan.case.access, plan.case.options, plan.case.frame_bytes)
         if host.thrown_away:
             undo.callback(topology.close)
@@ -187,10 +188,11 @@ def _send(
         modelled = topology.host.clock == MODELLED
         time.sleep(min(setting.windows.warmup_seconds, BEFORE_MODELLED_S) if modelled else setting.windows.warmup_seconds)
         traffic.check()
+        topology.switch.settle(plan.case.flows)
     placement = topology.placement()
     if not no_windows:
-        port = topology.receiver_port.name
-        watch = Watch(look, item.label, plan.case.switch, port, placement, traffic.clock and _clock(collectors)[1])
+        ports = [route.receiver_port.name for route in topology.routes]
+        watch = Watch(look, item.label, plan.case.switch, ports, placement, traffic.clock and _clock(collectors)[1])
         measure = _measure_in_modelled_time if traffic.clock else _measure
         measure(traffic, setting.windows, collectors, into, watch)
     (into / "traffic").mkdir(parents=True)
@@ -280,7 +282,10 @@ def _describe(plan: Plan, setting: Setting, host: Testbed, topology: Topology, c
         "experiment": setting.experiment, "run_id": plan.run_id, "case_id": case.case_id, "repetition": plan.repetition,
         "testbed": host.name, **case.values,
     }  # fmt: skip
-    ports = {"sender_port": topology.sender_port.name, "receiver_port": topology.receiver_port.name}
+    ports = {
+        "sender_ports": [route.sender_port.name for route in topology.routes],
+        "receiver_ports": [route.receiver_port.name for route in topology.routes],
+    }
     return {"where": where, "clock": host.clock, **ports, "collectors": list(_shared(collectors)), "traffics": []}
 
 

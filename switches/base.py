@@ -9,6 +9,7 @@ Life cycle, in the order the runner uses it::
     port = switch.add_port("p0", "vhost-net")
     switch.local_port()                    # the bridge's own interface on the host, for vm2host
     switch.ready()                         # the endpoints are up: from now on it runs as it will be measured
+    switch.settle(flows)                   # traffic comes: what it learns of it, it learns now
     switch.threads()                       # who runs it, for the placement
     switch.kill(); switch.restart()        # only where a traffic asks for it, and can_not_restart() is None
     switch.port_counters()                 # a shell command, and parse_port_counters() reads what it prints
@@ -20,12 +21,16 @@ subclass and names it in ``SWITCH``; the file's name is the switch's name.
 
 import abc
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 from typing import Any, ClassVar
 
 from vsprof.switches import messages
 from vsprof.terms.placement import CpuPlan, Thread
 from vsprof.testbeds.base import Process, Testbed
+
+SWITCH_CPUS = "switch_cpus"
+MOVERS: Mapping[str, tuple[str, ...]] = {SWITCH_CPUS: ("1", "2", "4", "8")}
+"""The option of a switch that can move frames on several CPUs: on how many."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,6 +53,10 @@ class PortCounters:
     received_bytes: int
     sent_packets: int
     sent_bytes: int
+
+    def __add__(self, other: "PortCounters") -> "PortCounters":
+        """Of two ports together."""
+        return PortCounters(*(getattr(self, one.name) + getattr(other, one.name) for one in fields(self)))
 
 
 class Switch(abc.ABC):
@@ -89,6 +98,9 @@ class Switch(abc.ABC):
     card_options: ClassVar[frozenset[str]] = frozenset()
     """Those of them that only matter where a port is a network card of the host."""
 
+    table_options: ClassVar[frozenset[str]] = frozenset()
+    """Those of them that only matter where it decides by itself where frames go: see ``join``."""
+
     def __init__(self, host: Testbed, plan: CpuPlan, options: Mapping[str, str] = {}) -> None:
         """``options``: of a case; those of endpoints among them are none of ours. The endpoints follow ``self.plan``, where an option may
         have chosen another of the switch's slots."""
@@ -100,6 +112,11 @@ class Switch(abc.ABC):
         """The PCI addresses of the network cards that ``add_card`` makes ports, told before ``start``; only where ``takes_cards``."""
         self.release = options.get("release")
         """The Debian release that its programs come from; None where the case does not ask for one: the testbed's own."""
+
+    @classmethod
+    def movers(cls, given: Mapping[str, str]) -> int:
+        """On how many CPUs it moves frames in a case with these options."""
+        return int(given.get(SWITCH_CPUS, "1"))
 
     mover: ClassVar[Mapping[str, str]] = {
         "vhost-user": "switch", "virtio-user": "switch", "card": "switch", "vhost-net": "vhost", "virtio-net": "vhost", "veth": "softirq",
@@ -146,12 +163,21 @@ class Switch(abc.ABC):
     def learn(self, port: Port, mac: str) -> None:
         """Tell it who is behind a port: an endpoint that only receives would never say so itself."""
 
+    @property
+    def wants_addresses(self) -> bool:
+        """Whether it must be told by ``learn`` who is behind a port, even of endpoints that say so themselves."""
+        return False
+
     @abc.abstractmethod
     def local_port(self) -> Port:
         """The switch's own interface on the host's network stack."""
 
     def ready(self) -> None:
         """Told once the endpoints are up. A switch that idled cheaply until then starts to run as it will be measured."""
+
+    def settle(self, flows: int) -> None:
+        """Told once traffic of so many flows comes, before windows: returns when it has in its tables what that brings there. Raises
+        ``RunFailed``."""
 
     def can_not_restart(self) -> str | None:
         """Why it can't be killed and restarted while endpoints are attached, or None."""

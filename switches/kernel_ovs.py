@@ -8,8 +8,8 @@ way out of a guest, a softirq on the way out of a container. ovs-vswitchd sees o
 from collections.abc import Mapping
 from typing import ClassVar
 
-from vsprof.switches import links
-from vsprof.switches.base import Port, PortCounters
+from vsprof.switches import links, openflow
+from vsprof.switches.base import MOVERS, Port, PortCounters
 from vsprof.switches.ovs import BRIDGE, Ovs
 from vsprof.testbeds import messages as testbeds_messages
 from vsprof.testbeds import wire
@@ -22,17 +22,23 @@ class KernelOvs(Ovs):
     words, rank, colour = "kernel OVS", 20, 1
     takes_cards = True
     accesses = ("vhost-net", "virtio-net", "veth")
-    options: ClassVar[Mapping[str, tuple[str, ...]]] = {"release": RELEASES}
-    """``release``: of the daemons; the datapath is the running kernel's."""
+    options: ClassVar[Mapping[str, tuple[str, ...]]] = {"release": RELEASES, **MOVERS, **openflow.OPTIONS}
+    """``release``: of the daemons; the datapath is the running kernel's. ``switch_cpus``: over which vhost workers, or receiving softirqs,
+    are spread."""
+    table_options = frozenset(openflow.OPTIONS)
     daemon = "/usr/lib/openvswitch-switch/ovs-vswitchd"
     datapath = "system"
+
+    @classmethod
+    def check_options(cls, given: Mapping[str, str]) -> None:
+        openflow.check(given)
 
     def unavailable(self) -> str | None:
         tried = self.host.run("[ -d /sys/module/openvswitch ] || modprobe openvswitch", check=False)
         return testbeds_messages.kernel_lacks("openvswitch", tried.stderr) if tried.status != 0 else self.release_lacking()
 
     def add_port(self, name: str, access: str) -> Port:
-        port = links.add(self.host, name, access, self.plan.switch)
+        port = links.add(self.host, name, access, self.plan.movers[len(self._ports) % len(self.plan.movers)])
         self._ports.append(name)
         self.vsctl(f"add-port {BRIDGE} {name}")
         return port

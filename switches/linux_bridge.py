@@ -6,10 +6,10 @@ Frames are forwarded in softirqs: of a veth port on the switch's CPU (RPS), of a
 
 import re
 from collections.abc import Mapping
-from typing import Any
+from typing import Any, ClassVar
 
 from vsprof.switches import links
-from vsprof.switches.base import Port, PortCounters, Switch
+from vsprof.switches.base import MOVERS, Port, PortCounters, Switch
 from vsprof.terms.placement import CpuPlan, Thread
 from vsprof.testbeds import messages as testbeds_messages
 from vsprof.testbeds.base import Process, Testbed
@@ -21,6 +21,8 @@ _COUNT = re.compile(r"^/sys/class/net/(?P<port>[^/]+)/statistics/(?P<name>\w+):(
 class LinuxBridge(Switch):
     words, rank, colour = "Linux bridge", 10, 0
     accesses = ("vhost-net", "virtio-net", "veth")
+    options: ClassVar[Mapping[str, tuple[str, ...]]] = MOVERS
+    """``switch_cpus``: as of kernel OVS."""
 
     def __init__(self, host: Testbed, plan: CpuPlan, options: Mapping[str, str] = {}) -> None:
         super().__init__(host, plan, options)
@@ -36,7 +38,7 @@ class LinuxBridge(Switch):
         links.silence(self.host, BRIDGE)
 
     def add_port(self, name: str, access: str) -> Port:
-        port = links.add(self.host, name, access, self.plan.switch)
+        port = links.add(self.host, name, access, self.plan.movers[len(self._ports) % len(self.plan.movers)])
         self._ports.append(name)
         self.host.run(f"ip link set {name} master {BRIDGE}")
         return port

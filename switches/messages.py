@@ -17,6 +17,10 @@ def checksums_broken(version: str, fixed: list[str]) -> str:
     )
 
 
+def more_masks_than_rules(masks: int, rules: int) -> BadInput:
+    return BadInput(f"masks {masks} with rules {rules}: each rule has one mask. Use at least as many `rules` as `masks`, or masks 1")
+
+
 def receives_nothing(cpu: int, name: str, words: str) -> RunFailed:
     said = " ".join(words.split()) or "the kernel says no more"
     return RunFailed(

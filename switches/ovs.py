@@ -7,7 +7,7 @@ import time
 from collections.abc import Mapping
 from typing import Any, ClassVar
 
-from vsprof.switches import links, messages
+from vsprof.switches import links, messages, openflow
 from vsprof.switches.base import Port, PortCounters, Switch
 from vsprof.terms.placement import CpuPlan, Thread
 from vsprof.testbeds.base import Process, Testbed
@@ -20,6 +20,11 @@ BRIDGE = "br0"
 AFXDP = "type=afxdp options:xdp-mode=generic"
 """An interface over AF_XDP: without a network card's driver the kernel copies."""
 START_SECONDS = 60
+
+TABLES = f"{RUN}/tables"
+SETTLE_SECONDS, SETTLE_LOOK_S = 120, 1
+"""How long flows may come into the datapath once traffic has begun, and how far apart two looks are between which none must have come."""
+_FLOWS = re.compile(r"^  flows: (\d+)", re.MULTILINE)
 
 _PORT = re.compile(r"^\s*port\s+(?:\"(?P<quoted>[^\"]+)\"|(?P<plain>\S+)):\s*rx\s+(?P<rx>.*)$")
 _COUNT = re.compile(r"(pkts|bytes)=(\d+)")
@@ -39,6 +44,8 @@ class Ovs(Switch):
         self._ports: list[str] = []
         self.daemon_cpu = plan.housekeeping
         """Where the daemon's threads run; poll-mode threads have a CPU of their own."""
+        self._behind: dict[str, str] = {}
+        """The port of each Ethernet address that it was told of."""
 
     def start(self) -> None:
         create = self.of_release(f"ovsdb-tool create {DATABASE} /usr/share/openvswitch/vswitch.ovsschema")
@@ -96,8 +103,41 @@ class Ovs(Switch):
         """Ask the daemon itself; what it prints."""
         return self.host.run(f"ovs-appctl -t {RUN}/ovs-vswitchd.ctl {command}").stdout
 
+    @property
+    def _has_tables(self) -> bool:
+        return openflow.wanted({**openflow.SETTINGS, **self.chosen})
+
+    @property
+    def wants_addresses(self) -> bool:
+        return self._has_tables
+
     def learn(self, port: Port, mac: str) -> None:
-        self.appctl(f"fdb/add {BRIDGE} {port.name} 0 {mac}")
+        # OpenFlow has another name for the bridge's own port.
+        self._behind[mac] = "LOCAL" if port.name == BRIDGE else port.name
+        if port.name != BRIDGE:
+            self.appctl(f"fdb/add {BRIDGE} {port.name} 0 {mac}")
+
+    def ready(self) -> None:
+        if self._has_tables:
+            sender = next(iter(self._behind))
+            lines = [*openflow.tables(self.chosen, sender), *(openflow.forward(mac, port) for mac, port in self._behind.items())]
+            self.host.push("\n".join(lines) + "\n", TABLES)
+            # All at once: a frame that met half of them would leave a flow of its own in the datapath.
+            self.host.run(f"ovs-ofctl --bundle replace-flows {BRIDGE} {TABLES}", timeout=START_SECONDS)
+
+    def settle(self, flows: int) -> None:
+        """Wait until no more flows come into the datapath. Without tables there is one for all."""
+        if not self._has_tables:
+            return
+        goes_on, before = self.host.patience(SETTLE_SECONDS), -1
+        while (now := self._datapath_flows()) != before:
+            if goes_on.over():
+                raise messages.switch_failed(f"after {SETTLE_SECONDS} s its datapath still gets new flows, {now} now", "")
+            before = now
+            time.sleep(SETTLE_LOOK_S)
+
+    def _datapath_flows(self) -> int:
+        return int(_FLOWS.findall(self.appctl("dpctl/show"))[-1])
 
     def join(self, one: Port, other: Port) -> None:
         ways = (f"in_port={a.name},actions=output:{b.name}" for a, b in ((one, other), (other, one)))

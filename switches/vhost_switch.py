@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Any, ClassVar
 
 from vsprof.switches import card_ports, messages
-from vsprof.switches.base import Port, PortCounters, Switch
+from vsprof.switches.base import MOVERS, Port, PortCounters, Switch
 from vsprof.terms.placement import CpuPlan, Thread
 from vsprof.terms.schema import CARD
 from vsprof.testbeds import dpdk_telemetry
@@ -66,10 +66,11 @@ class VhostSwitch(Switch):
         "sched": ("other", "fifo"),
         "deepest_idle": (ANY, "C0", "C1", "C3", "C6"),
         "release": RELEASES,
+        **MOVERS,
         **card_ports.OPTIONS,
     }
-    """``cpu_sharing``: whether another process keeps the worker's CPU busy all the time. ``deepest_idle``: which idle state the CPUs of its
-    host take at most."""
+    """``switch_cpus``: so many workers, each on its CPU. ``cpu_sharing``: whether another process keeps the worker's CPU busy all the time;
+    of several, the first one's. ``deepest_idle``: which idle state the CPUs of its host take at most."""
     card_options = frozenset(card_ports.OPTIONS)
 
     def __init__(self, host: Testbed, plan: CpuPlan, options: Mapping[str, str] = {}) -> None:
@@ -113,7 +114,7 @@ class VhostSwitch(Switch):
         # A name, and so a log, for each: what the one before it had said would be taken for its own.
         self._started += 1
         self._process = self.host.start(
-            f"vhost-switch{self._started}", self.of_release(self.command()), cpus=[self.plan.housekeeping, self.plan.switch]
+            f"vhost-switch{self._started}", self.of_release(self.command()), cpus=[self.plan.housekeeping, *self.plan.movers]
         )
         patience = self.host.patience(START_SECONDS)
         while READY not in (log := self._process.log()):
@@ -137,8 +138,9 @@ class VhostSwitch(Switch):
         self._start()
 
     def command(self) -> str:
-        """The command line: EAL's options, then its own. The first lcore only controls; the second moves frames."""
-        eal = ["--lcores", f"0@{self.plan.housekeeping},1@{self.plan.switch}", f"--file-prefix={PREFIX}", "--in-memory"]
+        """The command line: EAL's options, then its own. The first lcore only controls; the others move frames."""
+        lcores = ",".join(f"{number}@{cpu}" for number, cpu in enumerate((self.plan.housekeeping, *self.plan.movers)))
+        eal = ["--lcores", lcores, f"--file-prefix={PREFIX}", "--in-memory"]
         eal += [word for card in card_ports.by_dpdk(self) for word in ("-a", card)] or ["--no-pci"]
         own = [f"--{name}={self.chosen[name]}" for name in ("forward", "rings", "dequeue", "rx", "stages")]
         # Any that there are: it is started again.

@@ -11,6 +11,10 @@ from vsprof.terms.errors import BadInput, Message
 too_few_cpus = Message(
     "the testbed has {cpus} CPU, need 2: one moves frames, one does all else; use 2 or 4 (`vsprof run --cpus 4`)", BadInput
 )
+too_few_cpus_for = Message(
+    "{movers} CPUs that move frames and {endpoints} endpoints need 1 + {movers} + {endpoints} CPUs, a core each; there are {cpus}: use "
+    "fewer `switch_cpus` or `pairs`, or the lab (TESTBED=lab), which has up to 16 CPUs", BadInput
+)
 unknown_unit = Message(
     "{collector} has {names} in {unit!r}, which is no unit that vsprof knows: shown as written, neither per packet nor per second. Known "
     "are {known}. A count of anything else is in `events`, a quotient has a / (`bytes/flow`), and anything else is a `number`."

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
 """Which CPU does what, and which thread plays which role."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, field, replace
 from typing import Any, Self
 
@@ -20,25 +20,60 @@ class CpuSlot:
 
 
 @dataclass(frozen=True, slots=True)
+class Duties:
+    """How many CPUs a case needs beside the housekeeping CPU: ``movers`` move frames, and each endpoint has one."""
+
+    movers: int = 1
+    endpoints: int = 2
+
+    @property
+    def cpus(self) -> int:
+        """All that it needs for each duty to have its own."""
+        return 1 + self.movers + self.endpoints
+
+
+PAIR = Duties()
+"""Two endpoints, and one CPU between them."""
+
+
+@dataclass(frozen=True, slots=True)
 class CpuPlan:
     """CPUs by duty: ``housekeeping`` keeps the host (and a switch's control threads), ``switch`` moves frames, ``endpoints`` hold
     one endpoint each.
 
-    Every switch gets exactly one CPU to move frames, whether a PMD polls there or vhost workers sleep there.
+    Every switch gets equally many CPUs to move frames, whether PMDs poll there or vhost workers sleep there: one, if nothing else is said.
     """
 
     housekeeping: int
     switch: int
-    endpoints: tuple[int, int]
+    endpoints: tuple[int, ...]
     slots: Mapping[str, CpuSlot] = field(default_factory=dict)
     """On a host of two NUMA nodes: where ``switch`` can be, ``NEAR`` and ``FAR``. Empty on any other."""
+    others: tuple[int, ...] = ()
+    """Where a switch moves frames on several CPUs: those beside ``switch``."""
+
+    @property
+    def movers(self) -> tuple[int, ...]:
+        """All CPUs that move frames."""
+        return (self.switch, *self.others)
 
     @classmethod
-    def of(cls, cpus: int) -> Self:
-        """The plan for a host of ``cpus`` CPUs. With fewer than 4 the endpoints share the housekeeping CPU."""
-        if cpus < 2:
-            raise messages.too_few_cpus(cpus)
-        return cls(0, 1, (2, 3) if cpus >= 4 else (0, 0))
+    def of(cls, cpus: int, duties: Duties = PAIR) -> Self:
+        """The plan for a host of ``cpus`` CPUs: see ``on``."""
+        return cls.on(range(cpus), duties)
+
+    @classmethod
+    def on(cls, cpus: Sequence[int], duties: Duties = PAIR) -> Self:
+        """The plan for these CPUs, in this order. With fewer than 4, two endpoints share the housekeeping CPU; raises ``BadInput`` where
+        they do not suffice."""
+        if len(cpus) < 2:
+            raise messages.too_few_cpus(len(cpus))
+        if len(cpus) >= duties.cpus:
+            first = 1 + duties.movers
+            return cls(cpus[0], cpus[1], tuple(cpus[first : duties.cpus]), others=tuple(cpus[2:first]))
+        if duties != PAIR:
+            raise messages.too_few_cpus_for(duties.movers, duties.endpoints, len(cpus))
+        return cls(cpus[0], cpus[1], (cpus[0], cpus[0]))
 
     @classmethod
     def of_two_nodes(cls, cpus: int) -> Self:

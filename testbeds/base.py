@@ -24,7 +24,7 @@ from pathlib import Path
 from types import TracebackType
 from typing import Any, ClassVar, Self
 
-from vsprof.terms.placement import CpuPlan
+from vsprof.terms.placement import PAIR, CpuPlan, Duties
 from vsprof.testbeds import idle_states, messages
 from vsprof.testbeds.patience import Patience
 from vsprof.testbeds.wire import Wire
@@ -106,9 +106,9 @@ class Testbed(abc.ABC):
     def cpus(self) -> int:
         """Number of CPUs of the host."""
 
-    def plan(self) -> CpuPlan:
-        """Which CPU does what."""
-        return CpuPlan.of(self.cpus)
+    def plan(self, duties: Duties = PAIR) -> CpuPlan:
+        """Which CPU does what. Raises ``BadInput`` where it has too few for these ``duties``."""
+        return CpuPlan.of(self.cpus, duties)
 
     @property
     def housekeeping(self) -> str:

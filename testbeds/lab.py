@@ -14,7 +14,7 @@ from typing import Any
 
 from vsprof.terms import errors
 from vsprof.terms import messages as terms_messages
-from vsprof.terms.placement import CpuPlan
+from vsprof.terms.placement import PAIR, CpuPlan, Duties
 from vsprof.testbeds import messages
 from vsprof.testbeds.base import EMULATED, KERNELS, MODELLED, RELEASES, Completed, Process
 from vsprof.testbeds.emulator import answers, cache, kernels, needs, releases, snapshot
@@ -31,7 +31,7 @@ CARDS_SECONDS = 30
 CARDS = "grep -l '^PCI_ID=8086:10C9' /sys/bus/pci/devices/*/uevent | cut -d/ -f6"
 """The PCI addresses of all cards of QEMU's kind igb (Intel 82576), in the order in which they were plugged in."""
 MOUNT_SECONDS = 120
-CPUS = (2, 4, 6)
+CPUS = (2, 4, 6, 8, 16)
 CLOCKS = (EMULATED, MODELLED)
 
 # KVM has a folder for each virtual machine, named by the process; a process's unit can be frozen as a whole. In words of the shell's
@@ -82,7 +82,7 @@ class Lab(SystemdHost):
         clock: str = EMULATED,
         like: Likeness = ITSELF,
     ) -> None:
-        """``cpus``: 2, 4 or 6; 4 where not given, and 6 on two nodes, so that each end and the switch has its own on one of them.
+        """``cpus``: one of ``CPUS``; 4 where not given, and 6 on two nodes, so that each end and the switch has its own on one of them.
 
         ``plugins``: shared objects that QEMU loads, each with a socket of its own (see ``plugin_socket``); ``nodes``: NUMA nodes.
 
@@ -114,7 +114,7 @@ class Lab(SystemdHost):
     def open(self) -> None:
         """It is resumed by whoever needs it first: see ``prepared``."""
         Instance.remove_stale()
-        needs.for_running().check()
+        needs.for_running(self._shape.more_bytes).check()
         self._image = images.get(self._say)
         if self._shape.accel == "kvm":
             needs.check_kvm(self._image.kernel, self._image.emulator())
@@ -142,9 +142,9 @@ class Lab(SystemdHost):
         """Whoever drives the clock looks there: see ``deepest_idle`` of collectors/uarch_model."""
         self.deepest_idle = deepest
 
-    def plan(self) -> CpuPlan:
+    def plan(self, duties: Duties = PAIR) -> CpuPlan:
         # With two CPUs on two nodes there is no choice of either.
-        return CpuPlan.of_two_nodes(self.cpus) if self._shape.nodes == 2 and self.cpus > 2 else super().plan()
+        return CpuPlan.of_two_nodes(self.cpus) if self._shape.nodes == 2 and self.cpus > 2 else super().plan(duties)
 
     @property
     def machine(self) -> Machine:

@@ -21,7 +21,7 @@ from pathlib import Path
 from typing import Any, ClassVar
 
 from vsprof.terms import places
-from vsprof.terms.placement import CpuPlan
+from vsprof.terms.placement import PAIR, CpuPlan, Duties
 from vsprof.testbeds import facts, messages, processes, topology, tuning
 from vsprof.testbeds.base import Completed, Process, Testbed
 from vsprof.testbeds.emulator import image as images
@@ -98,7 +98,8 @@ class Native(Testbed):
             raise messages.in_use()
         _remove_stale()
         image = images.get(self._say)
-        self._plan, self._shared = topology.plan(topology.cpus(_here(topology.COMMAND)))
+        self._available = topology.cpus(_here(topology.COMMAND))
+        self._plan, self._shared = topology.plan(self._available)
         _groups()
         FOLDERS.mkdir(exist_ok=True)
         self._folder = Path(tempfile.mkdtemp(prefix="t", dir=FOLDERS))
@@ -155,8 +156,8 @@ class Native(Testbed):
     def cpus(self) -> int:
         return os.cpu_count() or 1
 
-    def plan(self) -> CpuPlan:
-        return self._plan
+    def plan(self, duties: Duties = PAIR) -> CpuPlan:
+        return self._plan if duties == PAIR else topology.plan(self._available, duties)[0]
 
     def facts(self) -> dict[str, Any]:
         return {

@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Any, Self
 
 from vsprof.terms import errors
-from vsprof.terms.placement import CpuPlan
+from vsprof.terms.placement import PAIR, CpuPlan, Duties
 from vsprof.testbeds import cards, messages, topology
 from vsprof.testbeds import inventory as inventories
 from vsprof.testbeds.base import Completed
@@ -145,8 +145,8 @@ class Remote(SystemdHost):
     def cpus(self) -> int:
         return self._cpus
 
-    def plan(self) -> CpuPlan:
-        return self._plan
+    def plan(self, duties: Duties = PAIR) -> CpuPlan:
+        return self._plan if duties == PAIR else topology.plan(self._available, duties)[0]
 
     def findings(self) -> list[str]:
         return [messages.cpu_shared(cpu, duties) for cpu, duties in self._shared.items()]
@@ -206,7 +206,8 @@ class Remote(SystemdHost):
         if prepared != "prepared":
             raise messages.not_prepared(self.server.name)
         self._cpus = int(cpus)
-        self._plan, self._shared = topology.plan(topology.cpus(self.run(topology.COMMAND).stdout))
+        self._available = topology.cpus(self.run(topology.COMMAND).stdout)
+        self._plan, self._shared = topology.plan(self._available)
 
     def _take(self) -> None:
         shell = self.channel.shell()

@@ -4,7 +4,8 @@
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from vsprof.terms.placement import CpuPlan
+from vsprof.terms import messages as terms_messages
+from vsprof.terms.placement import PAIR, CpuPlan, Duties
 from vsprof.testbeds.threads import cpu_list
 
 COMMAND = """
@@ -18,6 +19,7 @@ done
 """
 """A shell command that prints, of each CPU that it may use, its number, its node and the CPUs of its core, for ``cpus``."""
 DUTIES = ("the host's own work", "the switch", "the first endpoint", "the second endpoint")
+"""Of ``PAIR``."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,29 +41,30 @@ def cpus(printed: str) -> list[Cpu]:
     return found
 
 
-def choose(available: Sequence[Cpu]) -> list[int]:
-    """CPUs for the four duties, in their order: of the node with most cores, first one CPU of each core, then siblings.
+def choose(available: Sequence[Cpu], count: int) -> list[Cpu]:
+    """CPUs for ``count`` duties: of the node with most cores, first one CPU of each core, then siblings.
 
-    Fewer than four where the host has fewer. The host's own work gets the lowest, where the kernel's own is, too.
+    Fewer where the host has fewer. The first, for the host's own work, is the lowest, where the kernel's own is, too.
     """
     nodes: dict[int, list[Cpu]] = {}
-    for cpu in available:
+    for cpu in {cpu.number: cpu for cpu in available}.values():
         nodes.setdefault(cpu.node, []).append(cpu)
     home = max(nodes.values(), key=lambda node: len({cpu.core for cpu in node}))
     firsts = list({cpu.core: cpu for cpu in reversed(home)}.values())[::-1]
-    return [cpu.number for cpu in [*firsts, *(cpu for cpu in home if cpu not in firsts)]][: len(DUTIES)]
+    return [*firsts, *(cpu for cpu in home if cpu not in firsts)][:count]
 
 
-def plan(available: Sequence[Cpu]) -> tuple[CpuPlan, dict[int, list[str]]]:
-    """The plan for a host of these CPUs, and the cores on which duties had to be put together. Raises ``BadInput`` below two CPUs."""
-    known = {cpu.number: cpu for cpu in available}
-    chosen = choose(list(known.values()))
-    made = CpuPlan.of(len(chosen))
-    if len(chosen) == len(DUTIES):
-        made = CpuPlan(chosen[0], chosen[1], (chosen[2], chosen[3]))
-    else:
-        made = CpuPlan(chosen[0], chosen[1], (chosen[0], chosen[0]))
+def plan(available: Sequence[Cpu], duties: Duties = PAIR) -> tuple[CpuPlan, dict[int, list[str]]]:
+    """The plan for a host of these CPUs, and the cores on which duties had to be put together: of two endpoints and one switch alone.
+    Raises ``BadInput`` where there are too few."""
+    chosen = choose(available, duties.cpus)
+    cores = {cpu.core for cpu in chosen}
+    if duties != PAIR and len(cores) < duties.cpus:
+        raise terms_messages.too_few_cpus_for(duties.movers, duties.endpoints, len(cores))
+    made = CpuPlan.on([cpu.number for cpu in chosen], duties)
+    core_of = {cpu.number: cpu.core for cpu in chosen}
     placed: dict[int, list[str]] = {}
-    for duty, cpu in zip(DUTIES, (made.housekeeping, made.switch, *made.endpoints), strict=True):
-        placed.setdefault(known[cpu].core, []).append(duty)
-    return made, {core: duties for core, duties in placed.items() if len(duties) > 1}
+    if duties == PAIR:
+        for duty, cpu in zip(DUTIES, (made.housekeeping, made.switch, *made.endpoints), strict=True):
+            placed.setdefault(core_of[cpu], []).append(duty)
+    return made, {core: shared for core, shared in placed.items() if len(shared) > 1}

@@ -154,6 +154,18 @@ def one_flow(sender: str, flows: int) -> str:
     return f"{sender} sends a flood at a given rate by frame-probe, which sends one flow and not {flows}: use flows 1, or load saturation"
 
 
+def too_many_flows(sender: str, flows: int, most: int) -> str:
+    return f"{sender} sends a flood from a file, which holds at most {most} flows, not {flows}: use fewer, or virtual machines"
+
+
+def one_route(traffic: str, routes: int) -> str:
+    return f"{traffic} has one sender and one receiver, and this case has {routes} of each: use `pairs: 1` and `ways: one` for it"
+
+
+def not_searched_on_routes(routes: int) -> str:
+    return f"a rate is searched between one sender and one receiver, and this case has {routes} of each: use load saturation or equal"
+
+
 def not_installed(program: str, variable: str) -> str:
     return f"this host has no {program}: run `make -C dataplane/probe install` on it, or let {variable} name the program on this machine"
 

@@ -39,7 +39,11 @@ ACCELERATORS = {
 }
 """QEMU's options by the value of ACCEL."""
 HUGEPAGES = 1024
-"""Hugepages of 2 MiB that the lab host sets aside at boot: 1 GiB for OVS-DPDK, 256 MiB a guest, and room."""
+"""Hugepages of 2 MiB that the lab host sets aside at boot: 1 GiB for OVS-DPDK, 256 MiB for each of two guests, and room."""
+GUEST_HUGEPAGES = 128
+"""The same for each further guest."""
+GUESTS = {8: 4, 16: 8}
+"""How many guests there is room for, by CPUs of a lab that has more than six; two in any other."""
 
 SLOTS = ("slot0", "slot1", "slot2", "slot3")
 """Empty PCIe slots, by name, each for a disk or a network card that a running machine gets later: a snapshot must have had them from the
@@ -73,11 +77,24 @@ class Shape:
     """Whether its kernel handles interrupts in threads."""
 
     @property
+    def hugepages(self) -> int:
+        return HUGEPAGES + GUEST_HUGEPAGES * (GUESTS.get(self.cpus, 2) - 2)
+
+    @property
+    def memory_bytes(self) -> int:
+        return LAB_MEMORY_BYTES + self.more_bytes
+
+    @property
+    def more_bytes(self) -> int:
+        """Beyond ``LAB_MEMORY_BYTES``: the hugepages of further guests, and half as much for their QEMUs and the host."""
+        return (self.hugepages - HUGEPAGES << 21) * 3 // 2
+
+    @property
     def name(self) -> str:
         nodes = f"-{self.nodes}nodes" if self.nodes > 1 else ""
         accel = f"-{self.accel}" if self.accel != "tcg" else ""
         more = f"{'-iommu' if self.iommu else ''}{'-threadirqs' if self.threaded_irqs else ''}"
-        return f"{self.cpus}cpus-{LAB_MEMORY_BYTES >> 20}MiB{nodes}{accel}{self.like.name}{self.kernel.name if self.kernel else ''}{more}"
+        return f"{self.cpus}cpus-{self.memory_bytes >> 20}MiB{nodes}{accel}{self.like.name}{self.kernel.name if self.kernel else ''}{more}"
 
     def accelerator(self) -> list[str]:
         """QEMU's options for what runs the machine's instructions, and for its processor."""
@@ -98,7 +115,7 @@ class Shape:
             "nokaslr",
             f"isolcpus=managed_irq,domain,{pinned} irqaffinity=0",
             *([] if self.like.ticks else [f"nohz_full={pinned} rcu_nocbs={pinned}"]),
-            f"hugepagesz=2M hugepages={HUGEPAGES} transparent_hugepage=never",
+            f"hugepagesz=2M hugepages={self.hugepages} transparent_hugepage=never",
             # The emulated clock follows this machine's, whose pauses would make the kernel distrust the TSC.
             "tsc=reliable no_timer_check nowatchdog",
             # Or each session had an equal share of a CPU, whatever its priority: the probes of a window could not give way.
@@ -273,7 +290,7 @@ class Machine:
             "-machine", "q35", *self.shape.accelerator(),
             # Before all devices. It remaps no interrupts: else the kernel would take up the x2APIC, which no other lab has.
             *(["-device", "intel-iommu,intremap=off"] if self.shape.iommu else []),
-            "-smp", str(self.shape.cpus), "-m", f"{LAB_MEMORY_BYTES >> 20}M", *self._nodes(),
+            "-smp", str(self.shape.cpus), "-m", f"{self.shape.memory_bytes >> 20}M", *self._nodes(),
             "-drive", f"file={overlay},if=virtio,format=qcow2,cache=unsafe",
             # restrict: the lab reaches nothing outside; only this machine's loopback reaches its SSH.
             "-netdev", f"user,id=control,restrict=on,hostfwd=tcp:127.0.0.1:{self.port}-:22",
@@ -292,7 +309,7 @@ class Machine:
         """Memory of a file each, though never written to it: the plug-in of the model tells the nodes' memory by the files' names."""
         if self.shape.nodes == 1:
             return []
-        memory, cpus = (LAB_MEMORY_BYTES >> 20) // self.shape.nodes, self.shape.cpus // self.shape.nodes
+        memory, cpus = (self.shape.memory_bytes >> 20) // self.shape.nodes, self.shape.cpus // self.shape.nodes
         options = []
         for node in range(self.shape.nodes):
             file = f"{self.folder / f'node{node}.ram'}".replace(",", ",,")

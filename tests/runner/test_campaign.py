@@ -21,7 +21,7 @@ from vsprof.runner.campaign import Campaign
 from vsprof.runner.progress import Progress
 from vsprof.runner.run import Outcome
 from vsprof.terms import errors, schema
-from vsprof.terms.placement import CpuPlan
+from vsprof.terms.placement import PAIR, CpuPlan
 from vsprof.terms.schema import Number
 from vsprof.testbeds import messages as testbeds_messages
 
@@ -97,8 +97,8 @@ class NoHost:
     def findings(self):
         return []
 
-    def plan(self):
-        return CpuPlan.of(4)
+    def plan(self, duties=PAIR):
+        return CpuPlan.of(4, duties)
 
     def run(self, command, *, check):
         return SimpleNamespace(status=0)

@@ -37,7 +37,7 @@ def said():
 
 
 def watch(said, *glances):
-    made = Watch(said.append, "udp_flood-saturation", "kernel-ovs", "tap2", Placement([], ROLES), Clock(*glances) if glances else None)
+    made = Watch(said.append, "udp_flood-saturation", "kernel-ovs", ["tap2"], Placement([], ROLES), Clock(*glances) if glances else None)
     made.begin(1, 2)
     for _ in glances:
         made()

@@ -8,7 +8,7 @@ import pytest
 from vsprof.runner import cli, offers
 from vsprof.runner import experiment as experiments
 from vsprof.terms.errors import BadInput
-from vsprof.terms.placement import CpuPlan
+from vsprof.terms.placement import PAIR, CpuPlan
 from vsprof.testbeds.base import REAL
 
 
@@ -22,8 +22,8 @@ class Host:
         self._modules, self._guests, self._hugepages, self._ovs = modules, guests, hugepages, ovs
         self.booted = 0
 
-    def plan(self) -> CpuPlan:
-        return CpuPlan.of(2)
+    def plan(self, duties=PAIR) -> CpuPlan:
+        return CpuPlan.of(2, duties)
 
     def run(self, command, *, check):
         said = f"ovs-vswitchd-dpdk (Open vSwitch) {self._ovs}\n" if "--version" in command else ""

@@ -65,6 +65,29 @@ def test_in_modelled_time_what_is_said_of_time_is_the_models(rows, tmp_path):
     assert {unit for (_, unit), source in sources.items() if source == "model"} <= {"packets/s", "bit/s", "seconds", "1/s"}
 
 
+def test_the_ports_of_several_routes_count_together(rows, tmp_path):
+    shutil.copytree(RUN, tmp_path / "r001")
+    run = json.loads((RUN / "run.json").read_text())
+    one, other = run.pop("sender_port"), run.pop("receiver_port")
+
+    def rate(senders, receivers, name):
+        (tmp_path / "r001" / "run.json").write_text(json.dumps({**run, "sender_ports": senders, "receiver_ports": receivers}))
+        return value(parse.rows_of_run(tmp_path / "r001"), f"packet_rate_{name}")
+
+    assert rate([one], [other], "out_of_switch") == value(rows, "packet_rate_out_of_switch")
+    apart = [(rate([a], [b], "into_switch"), rate([a], [b], "out_of_switch")) for a, b in ((one, other), (other, one))]
+    assert rate([one, other], [other, one], "into_switch") == pytest.approx(apart[0][0] + apart[1][0])
+    assert rate([one, other], [other, one], "out_of_switch") == pytest.approx(apart[0][1] + apart[1][1])
+
+
+def test_a_port_that_is_not_counted_among_others_that_are_is_an_error(tmp_path):
+    shutil.copytree(RUN, tmp_path / "r001")
+    run = json.loads((RUN / "run.json").read_text())
+    (tmp_path / "r001" / "run.json").write_text(json.dumps({**run, "sender_ports": ["p1", "p9"], "receiver_ports": ["p2"]}))
+    with pytest.raises(ValueError, match="not of all"):
+        parse.rows_of_run(tmp_path / "r001")
+
+
 def test_no_number_is_there_twice(rows):
     keys = [(row["collector"], row["name"], row["window"], row["role"], row["cpu"], row["mode"]) for row in rows]
     assert len(set(keys)) == len(keys)

@@ -30,6 +30,7 @@ from vsprof.testbeds.base import EMULATED, MODELLED
 from vsprof.testbeds.ssh import Shell
 from vsprof.workloads import messages as workloads_messages
 from vsprof.workloads.endpoints.base import Counters
+from vsprof.workloads.topologies.base import Route
 from vsprof.workloads.traffic.idle import Idle, IdleOptions
 
 DUMPED = Path(__file__).parents[1] / "switches" / "kernel-ovs.dump-ports.txt"
@@ -131,8 +132,9 @@ def topology():
     clock = itertools.count(1)
     end = SimpleNamespace(counters=lambda: Counters(float(next(clock)), 0, 0, 0, 0))
     ports = {"sender_port": Port("p1", "vhost-net", "p1"), "receiver_port": Port("p2", "vhost-net", "p2")}
-    switch = SimpleNamespace(port_counters=lambda: f"cat {DUMPED}")
-    return SimpleNamespace(host=Host(), switch=switch, sender=end, receiver=end, placement=Placement, **ports)
+    switch = SimpleNamespace(port_counters=lambda: f"cat {DUMPED}", settle=lambda flows: None)
+    route = Route(end, end, *ports.values())
+    return SimpleNamespace(host=Host(), switch=switch, sender=end, receiver=end, placement=Placement, routes=[route], **ports)
 
 
 @pytest.fixture
@@ -383,7 +385,7 @@ class Bed(contextlib.nullcontext):
         super().__init__(self)
         self.order, self.thrown_away, self.lacking = order, thrown_away, lacking
 
-    def plan(self):
+    def plan(self, duties):
         return None
 
     def facts(self):
@@ -404,6 +406,7 @@ class Part:
 
     plan = None
     sender_port = receiver_port = Port("p1", "vhost-net", "p1")
+    routes = (Route(None, None, sender_port, receiver_port),)
 
     def __init__(self, name, order, seen):
         self.name, self.order, self.seen = name, order, seen
@@ -444,7 +447,19 @@ def test_what_ends_with_its_testbed_is_not_stopped_before(tmp_path, monkeypatch,
         def boots(cls, options):
             return {"iommu": True} if "rx" in options else {}
 
-    monkeypatch.setitem(experiments.SWITCHES, "kernel-ovs", lambda *_: Part("switch", order, seen))
+        @classmethod
+        def ends(cls, options):
+            return 2
+
+    class Kind(Part):
+        def __init__(self, *_):
+            super().__init__("switch", order, seen)
+
+        @classmethod
+        def movers(cls, options):
+            return 1
+
+    monkeypatch.setitem(experiments.SWITCHES, "kernel-ovs", Kind)
     monkeypatch.setitem(experiments.TOPOLOGIES, "vm2vm", Path)
     options = {**({"kernel": kernel} if kernel else {}), **({"rx": "interrupt"} if iommu else {})}
     case = replace(PLAN.case, options=options)

@@ -8,12 +8,13 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from vsprof.switches import links
-from vsprof.switches.base import PortCounters
+from vsprof.switches import links, ovs, ovs_dpdk
+from vsprof.switches.base import Port, PortCounters
 from vsprof.switches.ovs import quoted
 from vsprof.terms import plugins, schema
 from vsprof.terms.errors import RunFailed
-from vsprof.terms.placement import CpuPlan
+from vsprof.terms.placement import CpuPlan, Duties
+from vsprof.testbeds.patience import Patience
 
 SWITCHES = plugins.find("vsprof.switches", "SWITCH", hyphens=True)
 PRINTED = {name: Path(__file__).with_name(f"{name}.dump-ports.txt").read_text() for name in ("kernel-ovs", "ovs-dpdk")}
@@ -25,6 +26,12 @@ class Host:
     def __init__(self, fails: str = "\0", says: str = "") -> None:
         self.asked: list[str] = []
         self._fails, self._says = fails, says
+
+    def push(self, content, path):
+        self.pushed = content
+
+    def patience(self, seconds):
+        return Patience(seconds)
 
     def run(self, command, *, timeout=60, check=True):
         self.asked.append(command)
@@ -283,3 +290,95 @@ def test_the_port_counters_of_a_linux_bridge_are_the_switchs_view_of_the_endpoin
     assert parse(BRIDGE) == {"br0": PortCounters(3, 300, 7, 700), "p1": PortCounters(11, 1100, 5, 500)}
     assert parse("\n".join(BRIDGE.splitlines()[:-1])).keys() == {"br0"}
     assert parse("no such file") == {}
+
+
+@pytest.mark.parametrize("name", ["kernel-ovs", "ovs-dpdk"])
+def test_tables_are_made_when_it_is_known_who_is_behind_each_port(name):
+    host = Host()
+    switch = SWITCHES[name](host, CpuPlan.of(4), {"rules": "1"})
+    assert switch.wants_addresses
+    switch.learn(Port("p1", "vhost-net", "p1"), "52:54:00:76:67:01")
+    switch.learn(Port("br0", "internal", "br0"), "52:54:00:76:67:02")
+    assert not hasattr(host, "pushed")
+    switch.ready()
+    assert "table=2,priority=1,dl_dst=52:54:00:76:67:01,actions=output:p1\n" in host.pushed
+    assert "table=2,priority=1,dl_dst=52:54:00:76:67:02,actions=output:LOCAL\n" in host.pushed
+    assert any("replace-flows br0" in command for command in host.asked)
+
+
+@pytest.mark.parametrize("name", ["kernel-ovs", "ovs-dpdk"])
+def test_without_rules_it_learns_by_itself(name):
+    switch = SWITCHES[name](host := Host(), CpuPlan.of(4))
+    assert not switch.wants_addresses
+    switch.ready()
+    switch.settle(1)
+    assert not hasattr(host, "pushed")
+    assert not any("dpctl" in command for command in host.asked)
+
+
+class Growing(Host):
+    """A datapath into which flows come for a while."""
+
+    def __init__(self, *flows):
+        super().__init__()
+        self.flows = [*flows]
+
+    def run(self, command, *, timeout=60, check=True):
+        count = self.flows.pop(0) if len(self.flows) > 1 else self.flows[0]
+        return SimpleNamespace(status=0, stdout=f"system@ovs-system:\n  lookups: hit:1 missed:2 lost:0\n  flows: {count}\n", stderr="")
+
+
+def test_windows_wait_until_no_more_flows_come(monkeypatch):
+    monkeypatch.setattr(ovs, "SETTLE_LOOK_S", 0)
+    switch = SWITCHES["kernel-ovs"](host := Growing(3, 700, 1000), CpuPlan.of(4), {"rules": "1000"})
+    switch.settle(1000)
+    assert host.flows == [1000]
+
+
+def test_a_datapath_that_never_settles_fails_the_run(monkeypatch):
+    monkeypatch.setattr(ovs, "SETTLE_LOOK_S", 0)
+    monkeypatch.setattr(ovs, "SETTLE_SECONDS", 0)
+    with pytest.raises(RunFailed, match="still gets new flows, 7 now"):
+        SWITCHES["kernel-ovs"](Growing(*range(7, 100)), CpuPlan.of(4), {"rules": "1000"}).settle(1000)
+
+
+def test_the_cache_of_flows_is_filled_before_windows_and_only_where_there_is_one(monkeypatch):
+    monkeypatch.setattr(ovs_dpdk, "SETTLE_LOOK_S", 0)
+    for cache, asked in (("emc", True), ("smc", False), ("none", False)):
+        host = Host(says="pmd thread numa_id 0 core_id 1:\n  packets received: 99999\n")
+        monkeypatch.setattr(ovs_dpdk, "FILL_SECONDS", 0)
+        SWITCHES["ovs-dpdk"](host, CpuPlan.of(4), {"flow_cache": cache}).settle(100)
+        assert any("pmd-stats-show" in command for command in host.asked) == asked
+
+
+@pytest.mark.parametrize(
+    ("options", "settings"),
+    [
+        ({}, {}),
+        ({"flow_cache": "smc"}, {"smc-enable": "true", "emc-insert-inv-prob": "0"}),
+        ({"flow_cache": "none"}, {"emc-insert-inv-prob": "0"}),
+        ({"rxq_assign": "roundrobin"}, {"pmd-rxq-assign": "roundrobin"}),
+    ],
+)
+def test_open_vswitch_keeps_its_own_settings_where_nothing_else_is_asked_for(options, settings):
+    named = {"smc-enable", "emc-insert-inv-prob", "pmd-rxq-assign"}
+    made = SWITCHES["ovs-dpdk"](Host(), CpuPlan.of(4), options).settings()
+    assert {name: value for name, value in made.items() if name in named} == settings
+
+
+def test_several_cpus_move_frames_where_a_case_has_them():
+    plan = CpuPlan.of(8, Duties(movers=2, endpoints=4))
+    assert SWITCHES["ovs-dpdk"](Host(), plan, {"switch_cpus": "2"}).settings()["pmd-cpu-mask"] == "0x6"
+    assert "--lcores 0@0,1@1,2@2 " in SWITCHES["vhost-switch"](Host(), plan, {"switch_cpus": "2"}).command()
+    assert {name for name, one in SWITCHES.items() if one.movers({"switch_cpus": "2"}) == 2 and "switch_cpus" in one.options} == {
+        "kernel-ovs", "linux-bridge", "ovs-dpdk", "vhost-switch",
+    }  # fmt: skip
+
+
+def test_ports_of_containers_take_turns_on_the_cpus_that_move_frames(monkeypatch):
+    plan = CpuPlan.of(8, Duties(movers=2, endpoints=2))
+    for name in ("kernel-ovs", "linux-bridge"):
+        switch = SWITCHES[name](host := Host(), plan)
+        for port in ("p1", "p2"):
+            switch.add_port(port, "veth")
+        assert [command.split()[1] for command in host.asked if "rps_cpus" in command] == ["2", "4"]

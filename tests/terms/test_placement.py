@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from vsprof.terms.errors import BadInput
-from vsprof.terms.placement import FAR, NEAR, CpuPlan, Placement, Thread
+from vsprof.terms.placement import FAR, NEAR, CpuPlan, Duties, Placement, Thread
 from vsprof.terms.schema import ROLES
 
 threads = st.builds(Thread, st.text(), st.integers(1, 1 << 22), st.sampled_from(ROLES), st.lists(st.integers(0, 255)).map(tuple))
@@ -47,6 +47,19 @@ def test_on_two_nodes_the_switch_can_be_on_the_endpoints_node_or_on_the_other():
 def test_a_plan_uses_only_cpus_that_exist(cpus):
     plan = CpuPlan.of(cpus)
     assert max(plan.housekeeping, plan.switch, *plan.endpoints) < cpus
+
+
+@given(st.integers(1, 8), st.integers(1, 4), st.integers(0, 20))
+def test_with_enough_cpus_each_duty_has_its_own(movers, pairs, more):
+    duties = Duties(movers, 2 * pairs)
+    plan = CpuPlan.of(duties.cpus + more, duties)
+    assert (len(plan.movers), len(plan.endpoints), plan.movers[0]) == (movers, 2 * pairs, plan.switch)
+    assert len({plan.housekeeping, *plan.movers, *plan.endpoints}) == duties.cpus
+
+
+def test_several_movers_or_pairs_share_no_cpu():
+    with pytest.raises(BadInput, match=r"need 1 \+ 2 \+ 4 CPUs, a core each; there are 6.*fewer `switch_cpus` or `pairs`"):
+        CpuPlan.of(6, Duties(2, 4))
 
 
 def test_one_cpu_is_too_few():

@@ -19,6 +19,7 @@ from vsprof.testbeds.base import Testbed
 from vsprof.testbeds.emulator import image, needs, tree
 from vsprof.testbeds.emulator.image import Image
 from vsprof.testbeds.emulator.machine import HUGEPAGES, Instance, Machine, Shape
+from vsprof.testbeds.emulator.needs import LAB_MEMORY_BYTES
 from vsprof.testbeds.lab import Lab
 
 
@@ -53,8 +54,17 @@ def test_the_lab_boots_as_it_is_told_before_the_first_command():
     assert lab._shape == Shape(4, iommu=True, threaded_irqs=True)
 
 
-@pytest.mark.parametrize("cpus", [0, 1, 3, 8, "4"])
-def test_the_lab_has_two_or_four_cpus(cpus):
+@pytest.mark.parametrize(("cpus", "guests"), [(4, 2), (8, 4), (16, 8)])
+def test_a_lab_of_more_cpus_has_room_for_more_guests(cpus, guests):
+    shape = Shape(cpus)
+    assert shape.hugepages << 21 >= (1 << 30) + guests * (256 << 20)
+    assert shape.memory_bytes - (shape.hugepages << 21) >= LAB_MEMORY_BYTES - (HUGEPAGES << 21)
+    assert (shape.more_bytes == 0) == (cpus == 4)
+    assert f"-{shape.memory_bytes >> 20}MiB" in shape.name
+
+
+@pytest.mark.parametrize("cpus", [0, 1, 3, 7, 32, "4"])
+def test_the_lab_has_one_of_a_few_numbers_of_cpus(cpus):
     with pytest.raises(BadInput, match="use one of 2, 4"):
         Lab(cpus)
 
@@ -210,7 +220,7 @@ def test_what_is_no_plugins_fault_is_not_put_on_it(tmp_path, monkeypatch, qemu):
 @pytest.fixture
 def no_emulator(temporary, monkeypatch):
     """Labs whose snapshot is there, and whose QEMU is never started."""
-    monkeypatch.setattr(lab.needs, "for_running", lambda: SimpleNamespace(check=lambda: None))
+    monkeypatch.setattr(lab.needs, "for_running", lambda more_bytes: SimpleNamespace(check=lambda: None))
     monkeypatch.setattr(lab.images, "get", lambda say: Image(temporary))
     monkeypatch.setattr(lab.snapshot, "get", lambda image, shape, say: temporary)
     monkeypatch.setattr(lab.snapshot, "resume", lambda machine, state, disk: None)

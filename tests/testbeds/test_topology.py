@@ -7,7 +7,7 @@ import subprocess
 import pytest
 
 from vsprof.terms.errors import BadInput
-from vsprof.terms.placement import CpuPlan
+from vsprof.terms.placement import CpuPlan, Duties
 from vsprof.testbeds.topology import COMMAND, Cpu, cpus, plan
 
 
@@ -48,6 +48,15 @@ def test_with_two_or_three_cpus_the_endpoints_share_the_hosts_own(cores):
     chosen, shared = plan(host(cores=cores))
     assert chosen == CpuPlan(0, 1, (0, 0))
     assert shared == {0: ["the host's own work", "the first endpoint", "the second endpoint"]}
+
+
+def test_further_duties_have_a_core_each_on_the_same_node():
+    assert plan(host(nodes=2, cores=8, threads=2), Duties(2, 4)) == (CpuPlan(0, 1, (3, 4, 5, 6), others=(2,)), {})
+
+
+def test_further_duties_share_no_core():
+    with pytest.raises(BadInput, match="a core each; there are 4"):
+        plan(host(cores=4, threads=2), Duties(2, 4))
 
 
 def test_one_cpu_is_too_few():

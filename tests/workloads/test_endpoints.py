@@ -214,6 +214,7 @@ class End:
 def offloading(option: str, end: End) -> Vm2Host:
     topology = Vm2Host(SimpleNamespace(cpus=4), Switch, CpuPlan.of(4), "vhost-user", {"offloads": option})
     topology.sender = topology.receiver = end
+    topology.sender_port = topology.receiver_port = Port("p1", "vhost-user", "p1.sock")
     topology._set_offloads()
     return topology
 

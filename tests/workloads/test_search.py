@@ -21,6 +21,7 @@ from vsprof.workloads.endpoints.pktgen import Pktgen
 from vsprof.workloads.endpoints.probe import ProbeFlood
 from vsprof.workloads.endpoints.probe_report import Report
 from vsprof.workloads.search import Found, Settings, Trial, Trials, numbers
+from vsprof.workloads.topologies.base import Route
 from vsprof.workloads.traffic import counted, trials
 from vsprof.workloads.traffic.udp_flood import FloodOptions, UdpFlood
 
@@ -357,6 +358,7 @@ class Topology:
         self.known: dict[str, Found] = {}
         self.sender = self.receiver = self.switch = self.host = self
         self.sender_port, self.receiver_port = SimpleNamespace(name="p1"), SimpleNamespace(name="p2")
+        self.routes = [Route(self, self, self.sender_port, self.receiver_port)]
         self.sent = self.received = 0
         self.rates: list[int | None] = []
 

@@ -3,6 +3,7 @@
 
 import json
 import struct
+from ipaddress import IPv4Address
 from pathlib import Path
 from types import SimpleNamespace
 
@@ -56,9 +57,11 @@ def test_a_frame_is_udp_over_ip_over_ethernet():
 def test_every_flow_is_in_the_file_equally_often(size, flows):
     found = packets(pcap(frames(size, flows)))
     assert {len(packet) for packet in found} == {size}
-    ports = [struct.unpack_from(">H", packet, 34)[0] for packet in found]
-    assert sorted(set(ports)) == list(range(1024, 1024 + flows))
-    assert len({ports.count(port) for port in set(ports)}) == 1
+    targets = [struct.unpack_from(">I", packet, 30)[0] for packet in found]
+    first = int(IPv4Address("10.77.0.250"))
+    assert sorted(set(targets)) == list(range(first, first + flows))
+    assert all(ones_complement_sum(packet[14:34]) == 0xFFFF for packet in found)
+    assert len({targets.count(target) for target in set(targets)}) == 1
     assert len(found) >= min(SMALLEST_FILE, len(found))
     assert len(found) % flows == 0
 

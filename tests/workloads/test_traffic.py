@@ -21,6 +21,7 @@ from vsprof.terms.schema import Number
 from vsprof.testbeds.base import MODELLED, REAL
 from vsprof.workloads.endpoints.base import Counters
 from vsprof.workloads.endpoints.pktgen import Pktgen, frames_sent
+from vsprof.workloads.topologies.base import Route
 from vsprof.workloads.traffic import counted, udp_flood
 from vsprof.workloads.traffic.base import Sample, Window, rates
 from vsprof.workloads.traffic.forward import Forward
@@ -322,6 +323,7 @@ class Flooded:
         self.read, self.told = 0, []
         self.sender = self.receiver = self.switch = self.host = self
         self.sender_port, self.receiver_port = SimpleNamespace(name="p1"), SimpleNamespace(name="p2")
+        self.routes = [Route(self, self, self.sender_port, self.receiver_port)]
 
     def port_counters(self):
         self.read += 10
@@ -371,6 +373,33 @@ def test_what_is_sent_in_own_windows_belongs_to_no_floods_losses(flooded):
     }  # fmt: skip
     assert topology.read > counted
     assert topology.told[-1] == "stop"
+
+
+def test_a_flood_along_two_routes_is_counted_at_both(flooded):
+    topology, _ = flooded
+    back = Flooded()
+    back.name = "guest2"
+    topology.routes = [*topology.routes, Route(back, back, topology.receiver_port, topology.sender_port)]
+    topology.parse_port_counters = lambda text: {name: PortCounters(topology.read, 0, 2 * topology.read, 0) for name in ("p1", "p2")}
+    traffic = UdpFlood(topology, udp_flood.FloodOptions(), 64, 1)
+    traffic.start()
+    assert back.told == ["start"]
+    raw = traffic.stop()
+    assert {"pktgen.txt", "pktgen-2.txt"} < raw.keys()
+    # Each reading finds ten more at each port: two ports received ten each, and sent twenty each.
+    found = values(UdpFlood.numbers(raw, []))
+    assert (found["packets_into_switch"], found["packets_out_of_switch"]) == (20, 40)
+    assert found["packets_sent"] == sum(int(raw[name].split()[-1]) for name in ("pktgen.txt", "pktgen-2.txt"))
+
+
+def test_along_several_routes_no_rate_is_searched_and_other_traffic_is_not_sent(flooded):
+    topology, flood = flooded
+    topology.routes, topology.has_stack, topology.can_not_flood = topology.routes * 2, True, lambda paced, flows: None
+    assert flood.unavailable() is None
+    assert not flood.asks_endpoints()
+    searched = UdpFlood(topology, udp_flood.FloodOptions(load="ndr"), 64, 1)
+    assert "this case has 2 of each: use load saturation or equal" in searched.unavailable()
+    assert "use `pairs: 1`" in TcpStream(topology, TcpStream.options(), 64, 1).unavailable()
 
 
 def test_a_flood_of_another_generator_is_counted_by_its_interface(flooded):
@@ -533,7 +562,7 @@ KEYS = st.sampled_from(
 def test_a_flood_whose_start_returned_early_may_still_flow(flooded):
     """pktgen's own word counts, not the end of the write that started it."""
     topology, traffic = flooded
-    traffic._flood.flood._job = SimpleNamespace(finished=lambda: True)
+    traffic._flood.floods[0]._job = SimpleNamespace(finished=lambda: True)
     topology.sender.run = lambda command: "Result: Starting"
     traffic.check()
     topology.sender.run = lambda command: "Result: OK: 100(c90+d10) usec, 10 (60byte,0frags)"

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from vsprof.runner import experiment as experiments
 from vsprof.switches.base import Port, Switch
 from vsprof.terms.errors import BadInput, RunFailed
-from vsprof.terms.placement import CpuPlan
+from vsprof.terms.placement import CpuPlan, Duties
 from vsprof.workloads.endpoints import virtio_features as features
 from vsprof.workloads.endpoints import virtio_paths
 from vsprof.workloads.endpoints.base import Counters, Frames
@@ -268,3 +268,57 @@ def test_a_topology_makes_the_machines_that_a_case_asks_for():
         made = Vm2Vm(SimpleNamespace(cpus=4), Switch, CpuPlan.of(4), "vhost-user", {"endpoint": endpoint})
         assert [type(one) for one in made._machines()] == [kind] * count
         assert len(made._made) == 2
+
+
+def made_of(options, cpus=16, movers=1):
+    duties = Duties(movers, Vm2Vm.ends(options))
+    return Vm2Vm(SimpleNamespace(cpus=cpus), Switch, CpuPlan.of(cpus, duties), "vhost-user", {"endpoint": "testpmd", **options})
+
+
+@pytest.mark.parametrize(
+    ("pairs", "movers", "backends"),
+    [("1", 1, [1, 1]), ("1", 2, [1, 2]), ("2", 2, [1, 1, 2, 2]), ("4", 2, [1, 1, 2, 2, 1, 1, 2, 2]), ("2", 4, [1, 2, 3, 4])],
+)
+def test_pairs_are_spread_over_the_cpus_that_move_frames(pairs, movers, backends):
+    topology = made_of({"pairs": pairs}, movers=movers)
+    vms = topology._machines()
+    assert [one._backend_cpu for one in vms] == backends
+    assert [one._vcpu for one in vms] == list(topology.plan.endpoints)
+    assert topology.cpu_roles() == {
+        cpu: "host-other" if cpu == 0 else "switch" if cpu <= movers else "guest" if cpu < 1 + movers + 2 * int(pairs) else "host-other"
+        for cpu in range(16)
+    }
+
+
+def test_frames_take_a_route_from_the_first_of_a_pair_to_the_second_and_back_where_both_send(monkeypatch):
+    for ways, wanted in (("one", [(1, 2), (3, 4)]), ("both", [(1, 2), (3, 4), (2, 1), (4, 3)])):
+        topology, learnt = made_of({"pairs": "2", "ways": ways}), []
+        ends = topology._machines()
+        for number, end in enumerate(ends, start=1):
+            end.port = Port(f"p{number}", "vhost-user", "")
+        topology.switch = SimpleNamespace(learn=lambda port, mac, learnt=learnt: learnt.append(port.name), wants_addresses=False)
+        monkeypatch.setattr(topology, "_attach", lambda ends=ends: ends)
+        topology.start()
+        assert [(ends.index(one.sender) + 1, ends.index(one.receiver) + 1) for one in topology.routes] == wanted
+        assert [(one.sender_port.name, one.receiver_port.name) for one in topology.routes] == [(f"p{a}", f"p{b}") for a, b in wanted]
+        assert {*learnt} == {"p1", "p2", "p3", "p4"}
+        assert (topology.sender, topology.receiver) == tuple(ends[:2])
+
+
+def test_only_virtual_machines_with_two_ends_come_in_pairs():
+    assert "pairs" in Vm2Vm.options_of("vhost-net")
+    assert "pairs" not in Vm2Vm.options_of("veth")
+    assert "pairs" not in Vm2Vm.options_of("vhost-user", {"endpoint": "probe"})
+    assert "pairs" not in Vm2Host.options_of("vhost-user")
+
+
+@pytest.mark.parametrize(("ways", "flows", "mode"), [("one", 1, "txonly"), ("one", 9, "flowgen"), ("both", 1, "flowgen")])
+def test_a_sender_that_receives_too_takes_what_comes(monkeypatch, ways, flows, mode):
+    told = []
+    sender = TestpmdVm(SimpleNamespace(), 1, vcpu=2, backend_cpu=1, housekeeping_cpu=0, options={"ways": ways})
+    monkeypatch.setattr(sender, "tell", lambda *commands: told.extend(commands))
+    monkeypatch.setattr(sender, "serve", lambda mode, *more: told.append((mode, *more)))
+    monkeypatch.setattr(sender, "await_program", lambda ready: None)
+    sender.flood(Frames(64, flows, None, "a", "b", "10.0.0.1", "10.253.0.0")).prepare()
+    assert f"set fwd {mode}" in told
+    assert ((mode, f"--flowgen-flows={flows}") in told) == (mode == "flowgen")

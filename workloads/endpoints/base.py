@@ -61,7 +61,7 @@ class Job(abc.ABC):
 
 @dataclass(frozen=True, slots=True)
 class Frames:
-    """What a flood consists of: UDP frames of ``frame_bytes`` (with FCS) in ``flows`` flows, which differ in their source port."""
+    """What a flood consists of: UDP frames of ``frame_bytes`` (with FCS) in ``flows`` flows, which differ in their destination address."""
 
     frame_bytes: int
     flows: int
@@ -71,7 +71,8 @@ class Frames:
     target_mac: str
     source_address: str
     target_address: str
-    first_port: int = 1024
+    """The first flow's."""
+    source_port: int = 1024
     target_port: int = 9
 
     @property

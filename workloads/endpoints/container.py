@@ -8,7 +8,7 @@ from vsprof.switches.base import Port
 from vsprof.terms.placement import Thread
 from vsprof.testbeds.base import Process, Testbed
 from vsprof.workloads import messages
-from vsprof.workloads.endpoints import pktgen
+from vsprof.workloads.endpoints import pktgen, testpmd
 from vsprof.workloads.endpoints.base import STACK_OPTIONS, Counters, Endpoint, Flood, Frames, Job
 from vsprof.workloads.endpoints.host_end import Commands, counters_of, read_counters
 from vsprof.workloads.endpoints.pktgen import Pktgen
@@ -55,7 +55,9 @@ class Container(Endpoint):
         return flood
 
     def can_not_flood(self, paced: bool, flows: int) -> str | None:
-        return messages.no_pace(self.name) if paced and not self._has_pktgen() else None
+        if self._has_pktgen():
+            return None
+        return messages.no_pace(self.name) if paced else testpmd.can_not_flood(self.name, flows)
 
     def can_not_burst(self) -> str | None:
         return None if self._has_pktgen() else super().can_not_burst()

@@ -3,6 +3,7 @@
 
 import re
 from collections.abc import Mapping
+from ipaddress import IPv4Address
 
 from vsprof.workloads.endpoints.base import PATIENCE_S, Burst, Endpoint, Flood, Frames, Job
 
@@ -25,15 +26,16 @@ class Pktgen(Flood):
 
     def prepare(self) -> None:
         frames = self._frames
-        # With several flows pktgen draws a port below the maximum; equal ends are one fixed port.
-        last_port = frames.first_port + (frames.flows if frames.flows > 1 else 0)
+        # Of several flows it draws one for each frame: an address from the least on, below the highest.
+        behind = IPv4Address(frames.target_address) + frames.flows
+        several = [f"dst_max {behind}", "flag IPDST_RND"] if frames.flows > 1 else []
         settings = [
             "count 0", f"pkt_size {frames.size}", self._pace(),
             f"dst {frames.target_address}", f"dst_mac {frames.target_mac}",
             f"src_min {frames.source_address}", f"src_max {frames.source_address}",
             f"udp_dst_min {frames.target_port}", f"udp_dst_max {frames.target_port}",
-            f"udp_src_min {frames.first_port}", f"udp_src_max {last_port}",
-            *(["flag UDPSRC_RND"] if frames.flows > 1 else []),
+            f"udp_src_min {frames.source_port}", f"udp_src_max {frames.source_port}",
+            *several,
         ]  # fmt: skip
         thread = f"{FOLDER}/kpktgend_{self._cpu}"
         lines = [

@@ -9,6 +9,7 @@ import shlex
 import struct
 import time
 from collections.abc import Sequence
+from ipaddress import IPv4Address
 
 from vsprof.terms.placement import Thread
 from vsprof.testbeds.base import Process, Testbed
@@ -20,6 +21,8 @@ PROGRAM = "/var/lib/vsprof/guest/dpdk-testpmd"
 """Where the role guest_image puts it."""
 MEMORY_MIB = 256
 START_SECONDS = 30
+MOST_FLOWS = 60_000
+"""In a file: all its frames are in the program's memory."""
 SMALLEST_FILE = 64
 """Frames in a file at least: a burst is 32, and a ring of one frame would hand out the same one 32 times."""
 
@@ -183,6 +186,11 @@ class PacketSocketFlood(Flood):
         return self._testpmd
 
 
+def can_not_flood(name: str, flows: int) -> str | None:
+    """Why it can't send a flood of so many flows, or None."""
+    return messages.too_many_flows(name, flows, MOST_FLOWS) if flows > MOST_FLOWS else None
+
+
 def role_of(thread: str) -> str:
     """The forwarding threads of a DPDK program are the endpoint; the others wait, and answer questions."""
     return "guest" if thread.startswith("dpdk-worker") else "host-other"
@@ -190,20 +198,20 @@ def role_of(thread: str) -> str:
 
 def pcap(frames: Frames) -> bytes:
     """The flood's frames as a file of libpcap's classic format: one of each flow, and of few flows several times."""
-    packets = [_frame(frames, frames.first_port + flow) for flow in range(frames.flows)]
+    packets = [_frame(frames, IPv4Address(frames.target_address) + flow) for flow in range(frames.flows)]
     packets *= -(-SMALLEST_FILE // len(packets))
     # Magic number, version 2.4, no time zone, no accuracy, longest frame, Ethernet.
     head = struct.pack("<IHHiIII", 0xA1B2C3D4, 2, 4, 0, 0, 65535, 1)
     return head + b"".join(struct.pack("<IIII", 0, 0, len(packet), len(packet)) + packet for packet in packets)
 
 
-def _frame(frames: Frames, source_port: int) -> bytes:
+def _frame(frames: Frames, target_address: IPv4Address) -> bytes:
     """One UDP datagram in an Ethernet frame (RFC 768, 791); its UDP checksum is 0, which says that none was made, as pktgen does."""
     size = frames.size - 14
-    source, target = (bytes(map(int, address.split("."))) for address in (frames.source_address, frames.target_address))
+    source, target = IPv4Address(frames.source_address).packed, target_address.packed
     ip = struct.pack(">BBHHHBBH", 0x45, 0, size, 0, 0, 64, 17, 0) + source + target
     ip = ip[:10] + struct.pack(">H", _checksum(ip)) + ip[12:]
-    udp = struct.pack(">HHHH", source_port, frames.target_port, size - 20, 0)
+    udp = struct.pack(">HHHH", frames.source_port, frames.target_port, size - 20, 0)
     macs = b"".join(bytes.fromhex(mac.replace(":", "")) for mac in (frames.target_mac, frames.source_mac))
     return (macs + b"\x08\x00" + ip + udp).ljust(frames.size, b"\0")
 

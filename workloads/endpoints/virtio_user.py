@@ -17,7 +17,7 @@ from vsprof.terms.placement import Thread
 from vsprof.testbeds import dpdk_telemetry
 from vsprof.testbeds.base import Process, Testbed
 from vsprof.workloads import messages
-from vsprof.workloads.endpoints import probe, virtio_paths
+from vsprof.workloads.endpoints import probe, testpmd, virtio_paths
 from vsprof.workloads.endpoints.base import RUN, Counters, Endpoint, Flood, Frames
 from vsprof.workloads.endpoints.probe import HostProbe, Probe, ProbeFlood
 from vsprof.workloads.endpoints.testpmd import PortFlood, Testpmd
@@ -57,7 +57,7 @@ class VirtioUser(Endpoint):
 
     def can_not_flood(self, paced: bool, flows: int) -> str | None:
         if not paced:
-            return None
+            return testpmd.can_not_flood(self.name, flows)
         if flows > 1:
             return messages.one_flow(self.name, flows)
         # frame-probe sends from the first port, and takes both.

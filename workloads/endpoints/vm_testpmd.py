@@ -26,6 +26,7 @@ class TestpmdVm(DpdkVm):
         """As ``Vm``. With the option ``forwarding``, testpmd's mode (``io``, ``mac``), it sends back what it gets, once that is begun."""
         super().__init__(*place, options=options, **how)
         self._forwarding = options.get("forwarding", "")
+        self.sends_and_receives = options.get("ways") == "both"
 
     def flood(self, frames: Frames) -> Flood:
         return TestpmdFlood(self, frames)
@@ -78,7 +79,7 @@ class TestpmdVm(DpdkVm):
 
 
 class TestpmdFlood(Flood):
-    """A flood by testpmd's own generators: ``txonly`` for one flow, ``flowgen`` for several."""
+    """A flood by testpmd's own generators: ``txonly`` for one flow, ``flowgen`` for several, or where it receives one at the same time."""
 
     __test__ = False
 
@@ -87,13 +88,13 @@ class TestpmdFlood(Flood):
 
     def prepare(self) -> None:
         frames = self._frames
-        mode = "flowgen" if frames.flows > 1 else "txonly"
-        if frames.flows > 1:
+        mode = "flowgen" if frames.flows > 1 or self._vm.sends_and_receives else "txonly"
+        if mode == "flowgen":
             # Told at its start alone.
             self._vm.serve(mode, f"--flowgen-flows={frames.flows}")
             self._vm.await_program(READY)
         # flowgen takes the length that it is told for one with FCS (app/test-pmd/flowgen.c), txonly for one without.
-        size = frames.frame_bytes if frames.flows > 1 else frames.size
+        size = frames.frame_bytes if mode == "flowgen" else frames.size
         self._vm.tell("stop", f"set fwd {mode}", f"set eth-peer 0 {frames.target_mac}", f"set txpkts {size}")
 
     def start(self) -> None:

@@ -8,6 +8,7 @@ import abc
 import contextlib
 import re
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from typing import Any, ClassVar
 
 from vsprof.switches.base import Port, Switch
@@ -35,6 +36,16 @@ VMS: Mapping[str, type[Vm]] = {"kernel": Vm, "testpmd": TestpmdVm, "probe": Prob
 def sleeps(options: Mapping[str, str]) -> bool:
     """Whether the switch of a case with these ``options`` sleeps until it is interrupted (vhost-switch's ``rx``)."""
     return options.get("rx", "poll") != "poll"
+
+
+@dataclass(frozen=True, slots=True)
+class Route:
+    """One way of frames: ``sender`` sends through ``sender_port``; ``receiver`` gets it from ``receiver_port``."""
+
+    sender: Endpoint
+    receiver: Endpoint
+    sender_port: Port
+    receiver_port: Port
 
 
 class Topology(abc.ABC):
@@ -85,6 +96,16 @@ class Topology(abc.ABC):
         # A tap has one pair of rings.
         one = {"queues": ("1",)} if "queues" in found and access != "vhost-user" else {}
         return {**found, **one, "endpoint": cls.endpoints}
+
+    @classmethod
+    def ends(cls, options: Mapping[str, str]) -> int:
+        """How many endpoints have a CPU of their own in a case with these ``options``."""
+        return 2
+
+    @property
+    def routes(self) -> Sequence[Route]:
+        """All ways that frames take, once it is started; the first is that of ``sender`` and ``receiver``."""
+        return (Route(self.sender, self.receiver, self.sender_port, self.receiver_port),)
 
     @classmethod
     def boots(cls, options: Mapping[str, str]) -> Mapping[str, bool]:
@@ -153,7 +174,7 @@ class Topology(abc.ABC):
 
     def cpu_roles(self) -> dict[int, str]:
         """The role of each CPU: the one of what is pinned there; the housekeeping CPU is ``host-other`` whatever else it does."""
-        roles = {self.plan.switch: self.switch.mover[self.access], **self.endpoint_roles()}
+        roles = {**dict.fromkeys(self.plan.movers, self.switch.mover[self.access]), **self.endpoint_roles()}
         return {cpu: roles.get(cpu, "host-other") for cpu in range(self.host.cpus)} | {self.plan.housekeeping: "host-other"}
 
     @abc.abstractmethod
@@ -189,15 +210,22 @@ class Topology(abc.ABC):
     def _machines(self) -> list[Vm]:
         kind, cpus = VMS[self.chosen["endpoint"]], self.endpoint_cpus()
         # Of frame-probe's one is all ends, for only one clock can time a frame.
-        made = [kind(self.host, number, **self._place(cpu)) for number, cpu in enumerate(cpus[:1] if kind is ProbeVm else cpus, start=1)]
+        cpus = cpus[:1] if kind is ProbeVm else cpus
+        made = [kind(self.host, number, **self._place(cpu, self._mover(number - 1))) for number, cpu in enumerate(cpus, start=1)]
         self._made += [end for one in made for end in (one.ends if isinstance(one, ProbeVm) else [one])]
         return made
 
-    def _place(self, cpu: int) -> dict[str, Any]:
-        """Where a VM is: its frames are moved by the switch's CPU, whatever the access; its memory is on its CPU's NUMA node."""
+    def _mover(self, number: int) -> int:
+        """Which of the switch's CPUs moves the frames of endpoint ``number``, counted from 0, where not the switch itself decides that:
+        both ends of a pair have one, unless there are more CPUs than pairs."""
+        movers, pairs = self.plan.movers, len(self.endpoint_cpus()) // 2
+        return movers[(number // 2 if pairs >= len(movers) else number) % len(movers)]
+
+    def _place(self, cpu: int, mover: int) -> dict[str, Any]:
+        """Where a VM is: its frames are moved by a CPU of the switch's, whatever the access; its memory is on its CPU's NUMA node."""
         return {
-            "vcpu": self.plan.switch if self.chosen["guest_cpu"] == "switch" else cpu,
-            "backend_cpu": self.plan.switch,
+            "vcpu": mover if self.chosen["guest_cpu"] == "switch" else cpu,
+            "backend_cpu": mover,
             "housekeeping_cpu": self.plan.housekeeping,
             "node": self.plan.slots[NEAR].node if self.plan.slots else None,
             "options": self.chosen,
@@ -205,7 +233,7 @@ class Topology(abc.ABC):
 
     def _set_offloads(self) -> None:
         """Take the offloads of both ends away where the case says so, and remember what they have."""
-        for end in dict.fromkeys((self.sender, self.receiver)):
+        for end in dict.fromkeys(end for route in self.routes for end in (route.sender, route.receiver)):
             if not end.has_stack:
                 continue
             if off := self.chosen.get("offloads") == "off":
@@ -216,24 +244,27 @@ class Topology(abc.ABC):
 
     def _check_path(self) -> None:
         """Both ends must reach each other before anything is measured; it also teaches the switch their addresses."""
-        if self.sender.has_stack and self.receiver.has_stack:
-            self._ping()
-            self._introduce()
-        else:
-            for end, port in ((self.sender, self.sender_port), (self.receiver, self.receiver_port)):
-                self.switch.learn(port, end.mac)
+        for route in self.routes:
+            if route.sender.has_stack and route.receiver.has_stack:
+                _ping(route.sender, route.receiver)
+                _introduce(route.sender, route.receiver)
+            if not route.sender.has_stack or not route.receiver.has_stack or self.switch.wants_addresses:
+                for end, port in ((route.sender, route.sender_port), (route.receiver, route.receiver_port)):
+                    self.switch.learn(port, end.mac)
 
-    def _ping(self) -> None:
-        reached = self.sender.run(
-            f"for i in $(seq {CONNECT_SECONDS}); do ping -c 1 -W 1 {self.receiver.address} >/dev/null 2>&1 && echo yes && exit; done",
-            seconds=2 * CONNECT_SECONDS + 10, may_fail=True,
-        )  # fmt: skip
-        if "yes" not in reached:
-            raise messages.no_path(self.sender.name, self.receiver.name, CONNECT_SECONDS)
 
-    def _introduce(self) -> None:
-        """Tell each end the other's MAC address for good: an ARP request within a window would be counted as a frame of its traffic."""
-        for end, other in ((self.sender, self.receiver), (self.receiver, self.sender)):
-            # busybox's ip, which guests have, can't add neighbours.
-            new = f"ip neigh replace {other.address} lladdr {other.mac} dev {end.interface} nud permanent"
-            end.run(f"{new} 2>/dev/null || arp -i {end.interface} -s {other.address} {other.mac}")
+def _ping(sender: Endpoint, receiver: Endpoint) -> None:
+    reached = sender.run(
+        f"for i in $(seq {CONNECT_SECONDS}); do ping -c 1 -W 1 {receiver.address} >/dev/null 2>&1 && echo yes && exit; done",
+        seconds=2 * CONNECT_SECONDS + 10, may_fail=True,
+    )  # fmt: skip
+    if "yes" not in reached:
+        raise messages.no_path(sender.name, receiver.name, CONNECT_SECONDS)
+
+
+def _introduce(sender: Endpoint, receiver: Endpoint) -> None:
+    """Tell each end the other's MAC address for good: an ARP request within a window would be counted as a frame of its traffic."""
+    for end, other in ((sender, receiver), (receiver, sender)):
+        # busybox's ip, which guests have, can't add neighbours.
+        new = f"ip neigh replace {other.address} lladdr {other.mac} dev {end.interface} nud permanent"
+        end.run(f"{new} 2>/dev/null || arp -i {end.interface} -s {other.address} {other.mac}")

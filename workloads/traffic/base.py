@@ -79,9 +79,9 @@ class Window:
     """The endpoints' counters before and after; None where they were not asked."""
     switch_seconds: float
     into_switch: tuple[PortCounters | None, PortCounters | None]
-    """The sender's port before and after; None where the switch does not say."""
+    """The senders' ports before and after; None where the switch does not say."""
     out_of_switch: tuple[PortCounters | None, PortCounters | None]
-    """The receiver's port before and after."""
+    """The receivers' ports before and after."""
 
     def endpoints(self) -> tuple[Sample, Sample]:
         """Their counters before and after. Raises ``ValueError`` where they were not asked."""
@@ -125,6 +125,8 @@ class Traffic(abc.ABC):
     """How a sentence calls it, such as ``the flood``; empty: by its name."""
 
     options: ClassVar[type[Options]] = Options
+    takes_all_routes: ClassVar[bool] = False
+    """Whether it is sent along all ``routes`` of a topology that has several."""
     needs_stack: ClassVar[bool] = True
     """Whether its programs run on the endpoints' own network stack."""
     reads: ClassVar[tuple[str, ...]] = ()
@@ -156,6 +158,8 @@ class Traffic(abc.ABC):
         if self.returns != self.topology.returns:
             say = messages.nothing_returns if self.returns else messages.nothing_is_sent
             return say(type(self.topology).__module__.rpartition(".")[2])
+        if len(self.topology.routes) > 1 and not self.takes_all_routes:
+            return messages.one_route(type(self).__module__.rpartition(".")[2], len(self.topology.routes))
         ends = (self.topology.sender, self.topology.receiver)
         return next((messages.no_stack(end.name) for end in ends if self.needs_stack and not end.has_stack), None)
 
@@ -193,8 +197,9 @@ class Traffic(abc.ABC):
 
     def asks_endpoints(self) -> bool:
         """Whether a window needs what its endpoints themselves count. The answer takes time of theirs, as packets do. In modelled time,
-        which is short, that would be much of a window; what came out of the switch's port is then what the receiver got."""
-        return self.topology.host.clock != MODELLED
+        which is short, that would be much of a window; what came out of the switch's port is then what the receiver got. So it is where
+        there are several, whose clocks differ."""
+        return self.topology.host.clock != MODELLED and len(self.topology.routes) == 1
 
     def sample(self) -> Sample:
         return Sample(self.topology.sender.counters(), self.topology.receiver.counters())

@@ -5,17 +5,17 @@ Every hop is counted from before its first frame to after its last one has drain
 """
 
 import json
+import re
 import time
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from typing import Any
 
-from vsprof.switches.base import PortCounters
 from vsprof.testbeds.base import MODELLED
 from vsprof.workloads import messages
 from vsprof.workloads.endpoints import pktgen, probe
 from vsprof.workloads.endpoints.base import PATIENCE_S, Flood, Frames
 from vsprof.workloads.endpoints.probe_report import Report
-from vsprof.workloads.topologies.base import Topology
+from vsprof.workloads.topologies.base import Route, Topology
 
 DRAIN_S = 0.5
 FILE = "hops.json"
@@ -24,42 +24,63 @@ BEHIND = ("into_switch", "out_of_switch", "received")
 
 
 class CountedFlood:
-    """Frames of one kind from a topology's sender to its receiver. They flow once one of these is made."""
+    """Frames of one kind along every route of a topology. They flow once one of these is made."""
 
-    def __init__(self, topology: Topology, frames: Frames) -> None:
-        self._topology, self._frames = topology, frames
-        self.flood: Flood = topology.sender.flood(frames)
-        self.flood.prepare()
+    def __init__(self, topology: Topology, frames: Callable[[Route], Frames]) -> None:
+        """``frames``: those of each route; all at one rate."""
+        self._topology = topology
+        self._rate_pps = frames(topology.routes[0]).rate_pps
+        self.floods: list[Flood] = [route.sender.flood(frames(route)) for route in topology.routes]
+        for flood in self.floods:
+            flood.prepare()
         self._before = hops(topology)
-        self.flood.start()
+        self.start()
+
+    def start(self) -> None:
+        for flood in self.floods:
+            flood.start()
+
+    def hold(self) -> None:
+        """See ``Flood.hold``."""
+        for flood in self.floods:
+            flood.hold()
+
+    def go_on(self) -> None:
+        for flood in self.floods:
+            flood.go_on()
 
     def check(self) -> None:
         """Raise ``RunFailed`` if it ended by itself."""
-        if words := self.flood.ended():
-            raise messages.endpoint_failed(self._topology.sender.name, "the flood ended early", words)
+        for route, flood in zip(self._topology.routes, self.floods, strict=True):
+            if words := flood.ended():
+                raise messages.endpoint_failed(route.sender.name, "the flood ended early", words)
 
     def end(self) -> dict[str, str]:
         """End it, let it drain, and return what was printed and counted since it was made, by file name."""
-        printed = self.flood.stop()
+        printed = {_of_route(name, number): text for number, flood in enumerate(self.floods) for name, text in flood.stop().items()}
         time.sleep(DRAIN_S)
         clock = self._topology.host.clock
-        counted = {"before": self._before, "after": hops(self._topology), "rate_pps": self._frames.rate_pps, "clock": clock}
+        counted = {"before": self._before, "after": hops(self._topology), "rate_pps": self._rate_pps, "clock": clock}
         return {**printed, FILE: json.dumps(counted)}
 
 
+def _of_route(file: str, number: int) -> str:
+    """The name of a sender's file: as it is for the first route, with the route's number for the others."""
+    stem, _, suffix = file.rpartition(".")
+    return f"{stem}-{number + 1}.{suffix}" if number else file
+
+
 def hops(topology: Topology) -> dict[str, int]:
-    """What each hop has counted so far."""
+    """What each hop has counted so far, of all routes together."""
     ports = topology.switch.parse_port_counters(topology.host.run(topology.switch.port_counters(), timeout=PATIENCE_S).stdout)
-    into: PortCounters = ports[topology.sender_port.name]
-    out: PortCounters = ports[topology.receiver_port.name]
-    sender = topology.sender.counters()
-    # To ask takes time: an end that does both is asked once.
-    receiver = sender if topology.receiver is topology.sender else topology.receiver.counters()
+    # To ask takes time: an end that is on several routes is asked once.
+    ends = {end.name: end for route in topology.routes for end in (route.sender, route.receiver)}
+    asked = {name: end.counters() for name, end in ends.items()}
     return {
-        "sent": sender.sent_packets,
-        "into_switch": into.received_packets,
-        "out_of_switch": out.sent_packets,
-        "received": receiver.received_packets,
+        "sent": sum(asked[route.sender.name].sent_packets for route in topology.routes),
+        "into_switch": sum(ports[route.sender_port.name].received_packets for route in topology.routes),
+        "out_of_switch": sum(ports[route.receiver_port.name].sent_packets for route in topology.routes),
+        "received": sum(asked[route.receiver.name].received_packets for route in topology.routes),
     }
 
 
@@ -76,7 +97,9 @@ def packets(raw: Mapping[str, str]) -> dict[str, int]:
 def _sent(raw: Mapping[str, str], read: Mapping[str, Any]) -> int:
     """What a generator counted that it handed over; of one that does not count, what the endpoint's own interface did."""
     if pktgen.FILE in raw:
-        return pktgen.frames_sent(raw[pktgen.FILE])
+        stem, _, suffix = pktgen.FILE.rpartition(".")
+        of_route = re.compile(rf"{stem}(-\d+)?\.{suffix}")
+        return sum(pktgen.frames_sent(text) for name, text in raw.items() if of_route.fullmatch(name))
     if probe.FILE in raw:
         return Report.model_validate_json(raw[probe.FILE]).offered
     return read["after"]["sent"] - read["before"]["sent"]

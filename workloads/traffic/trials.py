@@ -34,14 +34,14 @@ def real(topology: Topology, frames: FramesAt, say: Callable[[str], None]) -> Tr
     def attempt(rate_pps: int, seconds: float) -> Trial:
         """Raises ``RunFailed`` if nothing at all was sent: that says nothing of the path."""
         say(messages.trial(rate_pps))
-        trial = CountedFlood(topology, frames(rate_pps))
+        trial = CountedFlood(topology, lambda route: frames(rate_pps))
         time.sleep(seconds)
         trial.check()
         printed = trial.end()
         hops = counted.packets(printed)
         if hops["sent"] <= 0:
             raise messages.endpoint_failed(topology.sender.name, messages.nothing_sent(rate_pps), "")
-        return Trial(rate_pps=rate_pps, due=trial.flood.due(printed), **hops)
+        return Trial(rate_pps=rate_pps, due=trial.floods[0].due(printed), **hops)
 
     return Trials(attempt)
 

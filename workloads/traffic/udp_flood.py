@@ -14,12 +14,14 @@ from typing import Self
 
 from pydantic import Field, model_validator
 
+from vsprof.terms import flows
 from vsprof.terms.schema import Number
 from vsprof.terms.vocabulary import Data, Headline
 from vsprof.testbeds.base import MODELLED
 from vsprof.workloads import messages, search
 from vsprof.workloads.endpoints.base import Frames
 from vsprof.workloads.search import Found, Settings, Trials
+from vsprof.workloads.topologies.base import Route
 from vsprof.workloads.traffic import counted, trials
 from vsprof.workloads.traffic.base import Options, Traffic, Window, rates
 from vsprof.workloads.traffic.counted import CountedFlood
@@ -30,7 +32,6 @@ SOURCE_ADDRESS = "239.255.77.1"
 """A multicast group's, which no sender may have: the receiver's IP layer drops the frames without an answer, before it looks for a route
 (Linux, ``ip_route_input_slow``). With a sender's own address Linux made a route entry for the first frame of each batch, and freed it by
 RCU. OVS-DPDK's rate then varied from 1.18 to 1.46 Mpps within one campaign, with the timing of RCU's grace periods."""
-FIRST_PORT = 1024
 FLOOD = "flood"
 """The window name of what is counted over the whole flood."""
 LOADS = ("saturation", "equal", *search.LOSS_RATIOS)
@@ -66,11 +67,14 @@ class UdpFlood(Traffic):
     options = FloodOptions
     factors = frozenset({"frame_bytes", "flows"})
     needs_stack = False
+    takes_all_routes = True
 
     def unavailable(self) -> str | None:
         sender, load = self.topology.sender, self.settings.load
         if why := super().unavailable() or sender.can_not_flood(load != "saturation", self.flows):
             return why
+        if load in search.LOSS_RATIOS and len(self.topology.routes) > 1:
+            return messages.not_searched_on_routes(len(self.topology.routes))
         in_bursts = self.topology.host.clock == MODELLED and load in search.LOSS_RATIOS
         return sender.can_not_burst() if in_bursts else None
 
@@ -84,7 +88,7 @@ class UdpFlood(Traffic):
             self._found = self._search(settings)
             rate = self._found.rate_pps
         if not self.nothing_flows():
-            self._flood = CountedFlood(self.topology, self._frames(rate))
+            self._flood = CountedFlood(self.topology, lambda route: self._frames_of(route, rate))
 
     def nothing_flows(self) -> str | None:
         return self._found.why if self._found and self._found.why else None
@@ -94,17 +98,17 @@ class UdpFlood(Traffic):
 
     def hold(self) -> None:
         if self.settings.load != "saturation":
-            self._flowing().flood.hold()
+            self._flowing().hold()
 
     def go_on(self) -> None:
         if self.settings.load != "saturation":
-            self._flowing().flood.go_on()
+            self._flowing().go_on()
 
     def before_own_windows(self) -> None:
         # A slower host loses what it would have carried: none of that belongs to the losses.
         flood = self._flowing()
         self._counted = flood.end()
-        flood.flood.start()
+        flood.start()
 
     def stop(self) -> dict[str, str]:
         searched = {search.FILE: self._found.model_dump_json()} if self._found else {}
@@ -154,8 +158,11 @@ class UdpFlood(Traffic):
         return self.settings
 
     def _frames(self, rate_pps: int | None) -> Frames:
-        sender, receiver = self.topology.sender, self.topology.receiver
-        return Frames(self.frame_bytes, self.flows, rate_pps, sender.mac, receiver.mac, SOURCE_ADDRESS, SINK_ADDRESS, FIRST_PORT)
+        return self._frames_of(self.topology.routes[0], rate_pps)
+
+    def _frames_of(self, route: Route, rate_pps: int | None) -> Frames:
+        target = SINK_ADDRESS if self.flows == 1 else flows.address(0)
+        return Frames(self.frame_bytes, self.flows, rate_pps, route.sender.mac, route.receiver.mac, SOURCE_ADDRESS, target)
 
 
 def _searched(settings: FloodOptions) -> Settings | None:
