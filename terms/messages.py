@@ -13,7 +13,8 @@ too_few_cpus = Message(
 )
 too_few_cpus_for = Message(
     "{movers} CPUs that move frames and {endpoints} endpoints need 1 + {movers} + {endpoints} CPUs, a core each; there are {cpus}: use "
-    "fewer `switch_cpus` or `pairs`, or the lab (TESTBED=lab), which has up to 16 CPUs", BadInput
+    "fewer `switch_cpus` or `pairs`, or the lab (TESTBED=lab), which has up to 16 CPUs",
+    BadInput,
 )
 unknown_unit = Message(
     "{collector} has {names} in {unit!r}, which is no unit that vsprof knows: shown as written, neither per packet nor per second. Known "
