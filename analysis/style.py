@@ -12,7 +12,7 @@ import numpy as np
 import pandas as pd
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
-from matplotlib.ticker import MaxNLocator
+from matplotlib.ticker import LogLocator, MaxNLocator, NullLocator
 
 from vsprof.analysis import read, vocabulary
 from vsprof.terms import units
@@ -28,6 +28,9 @@ WIDTH = 9.2
 WIDEST = 44
 """Letters of a row's name on one line, so that it leaves its panel room."""
 INK = "#222222"
+DASHES = ("-", "--", ":")
+LEAST_SPAN = 4.0
+"""How many times its lower end the upper end of a logarithmic axis is at least."""
 
 matplotlib.style.use(Path(__file__).with_name("figures.mplstyle"))
 
@@ -180,15 +183,60 @@ def stacked(axes: Axes, part: pd.DataFrame, of: str, what: str, empty: str = "no
     return True
 
 
+def curves(table: pd.DataFrame, what: str, line: str = "") -> Figure:
+    """Lines over `x` in a panel for each `curve` of a table of summaries, in their switch's colour, with intervals; both axes logarithmic.
+
+    `what` names the vertical axes; `line` is a column whose values have a dash pattern each.
+    """
+    names, kinds = list(dict.fromkeys(table["curve"])), list(dict.fromkeys(table[line])) if line else [""]
+    columns = min(3, len(names))
+    figure, axes = panels([2.6] * math.ceil(len(names) / columns), columns)
+    figure.set_figheight(figure.get_figheight() + 0.7)
+    for one in axes.ravel()[len(names) :]:
+        one.set_axis_off()
+    factor, word = scale(table["median"], table["unit"].iloc[0])
+    for one, name in zip(axes.ravel(), names, strict=False):
+        part = table[table["curve"] == name]
+        for (switch, kind), rows in part.groupby(["switch", line] if line else ["switch", "curve"], sort=False):
+            label = f"{vocabulary.switch(switch).words}{f': {kind}' if line else ''}"
+            dashes = DASHES[kinds.index(kind) % len(DASHES)] if line else "-"
+            ends = [(rows["median"] - rows["low"]).fillna(0) / factor, (rows["high"] - rows["median"]).fillna(0) / factor]
+            look = {"color": switch_colour(switch), "ls": dashes, "marker": "o", "ms": 4, "capsize": 3, "label": label}
+            one.errorbar(rows["x"], rows["median"] / factor, yerr=ends, **look)
+        _multiples(one, sorted(set(part["x"])))
+        one.set_title("\n".join(textwrap.wrap(name, 34)))
+        one.set_xlabel(part["axis"].iloc[0])
+    for row in axes:
+        row[0].set_ylabel(f"{what} ({word})" if word else what)
+    return legend_above(figure, columns=3)
+
+
+def _multiples(axes: Axes, places: Sequence[float]) -> None:
+    """Logarithmic axes, the horizontal one with a mark at each of a few places, the vertical one with plain numbers."""
+    axes.set_xscale("log")
+    axes.set_yscale("log")
+    axes.set_xticks(places, [_short(place) for place in places])
+    axes.xaxis.set_minor_locator(NullLocator())
+    axes.yaxis.set_major_locator(LogLocator(subs=(1, 2, 5)))
+    axes.yaxis.set_major_formatter(lambda value, _: f"{value:g}")
+    axes.yaxis.set_minor_locator(NullLocator())
+    low, high = axes.get_ylim()
+    # A line that is nearly flat must look so.
+    if high / low < LEAST_SPAN:
+        middle = math.sqrt(high * low)
+        axes.set_ylim(middle / math.sqrt(LEAST_SPAN), middle * math.sqrt(LEAST_SPAN))
+
+
 def thousands(axes: Axes) -> None:
     """Large counts on an axis as 20 k, 4 M."""
 
-    def short(value: float, _: int) -> str:
-        factor, letter = (1e6, " M") if abs(value) >= 1e6 else (1e3, " k") if abs(value) >= 1e3 else (1.0, "")
-        return f"{value / factor:g}{letter}"
-
     axes.xaxis.set_major_locator(MaxNLocator(5))
-    axes.xaxis.set_major_formatter(short)
+    axes.xaxis.set_major_formatter(lambda value, _: _short(value))
+
+
+def _short(value: float) -> str:
+    factor, letter = (1e6, " M") if abs(value) >= 1e6 else (1e3, " k") if abs(value) >= 1e3 else (1.0, "")
+    return f"{value / factor:g}{letter}"
 
 
 def legend_above(figure: Figure, order: Iterable[str] = (), columns: int = 7) -> Figure:

@@ -7,6 +7,7 @@ result_dir = "results/latest"
 
 # %%
 from vsprof.analysis import explain, sections
+
 report = sections.begin(
     result_dir, explain.answer, "The same program, rings and endpoints. The wire hands on each frame without looking at it."
 )

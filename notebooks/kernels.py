@@ -7,8 +7,10 @@ result_dir = "results/latest"
 
 # %%
 from vsprof.analysis import differential, explain, sections
+
 report = sections.begin(
-    result_dir, explain.answer,
+    result_dir,
+    explain.answer,
     "Two endpoints on one host, joined by kernel OVS. Only the kernel comes from another Debian suite: Open vSwitch's daemons, QEMU and the "
     "traffic's programs stay the same. The virtual machines run the host's kernel.",
 )

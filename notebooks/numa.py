@@ -8,6 +8,7 @@ result_dir = "results/latest"
 # %%
 from vsprof.analysis import describe, explain_model, explain_numa, sections
 from vsprof.analysis.sources import MODEL
+
 report = sections.begin(result_dir, explain_numa.answer)
 
 # %% [markdown]

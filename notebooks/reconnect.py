@@ -7,6 +7,7 @@ result_dir = "results/latest"
 
 # %%
 from vsprof.analysis import describe_frames, figures, sections
+
 report = sections.begin(result_dir, describe_frames.restarted)
 
 # %% [markdown]

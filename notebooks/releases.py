@@ -7,6 +7,7 @@ result_dir = "results/latest"
 
 # %%
 from vsprof.analysis import differential, explain, sections
+
 report = sections.begin(result_dir, explain.answer)
 report.headlines()
 report.what_was_run(

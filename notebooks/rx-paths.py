@@ -7,6 +7,7 @@ result_dir = "results/latest"
 
 # %%
 from vsprof.analysis import explain, sections
+
 report = sections.begin(
     result_dir,
     explain.answer,

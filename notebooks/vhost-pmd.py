@@ -7,6 +7,7 @@ result_dir = "results/latest"
 
 # %%
 from vsprof.analysis import explain, sections
+
 report = sections.begin(
     result_dir,
     explain.answer,
@@ -14,7 +15,7 @@ report = sections.begin(
 )
 
 # %%
-report.published("T6 (Loftus, 2016) saw \"little difference in performance\", without a number. The band is what these words allow.")
+report.published('T6 (Loftus, 2016) saw "little difference in performance", without a number. The band is what these words allow.')
 report.throughput(
     "The same library moves the frames. So a difference comes from the layer in between: the driver's own loop over a burst, and its "
     "counters.",

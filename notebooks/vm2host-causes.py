@@ -7,6 +7,7 @@ result_dir = "results/latest"
 
 # %%
 from vsprof.analysis import describe_frames, explain_causes, figures, sections
+
 report = sections.begin(result_dir, explain_causes.answer)
 
 # %% [markdown]

@@ -7,6 +7,7 @@ result_dir = "results/latest"
 
 # %%
 from vsprof.analysis import explain, sections
+
 report = sections.begin(result_dir, explain.answer, "One VM talks to the host's own network stack through the bridge's local port.")
 report.throughput_and_loss("The receiver is the host itself. With OVS-DPDK the local port is a tap device, outside the poll-mode path.")
 

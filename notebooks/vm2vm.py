@@ -7,6 +7,7 @@ result_dir = "results/latest"
 
 # %%
 from vsprof.analysis import explain, figures, published, sections
+
 report = sections.begin(
     result_dir, explain.answer, "Two VMs on one host, joined by one switch. One CPU moves packets, whatever the switch."
 )

@@ -7,6 +7,7 @@ result_dir = "results/latest"
 
 # %%
 from vsprof.analysis import figures, sections, what_if
+
 report = sections.begin(result_dir, what_if.answer)
 
 # %% [markdown]
@@ -19,5 +20,7 @@ report = sections.begin(result_dir, what_if.answer)
 report.figures("what_if")
 report.cpu_use("Which CPU is full decides what a change can do: a switch that waits for a guest gains nothing from itself.")
 report.cycles()
-report.what_was_run("The processor is a profile of `collectors/uarch_model`, with the named values changed; the manifest has all of them (`facts.cases`).")
+report.what_was_run(
+    "The processor is a profile of `collectors/uarch_model`, with the named values changed; the manifest has all of them (`facts.cases`)."
+)
 report.rest()

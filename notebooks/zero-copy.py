@@ -7,6 +7,7 @@ result_dir = "results/latest"
 
 # %%
 from vsprof.analysis import explain_dataplane, sections
+
 report = sections.begin(
     result_dir,
     lambda found: explain_dataplane.crossover(found, "dequeue", "copy", "zero-copy"),

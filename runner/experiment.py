@@ -25,8 +25,11 @@ from vsprof.testbeds.base import MODELLED
 from vsprof.workloads.endpoints import vm
 from vsprof.workloads.traffic.base import LONGEST_MODELLED_S, SHORTEST_MODELLED_S, Options
 
+SMALLEST_FRAME, LARGEST_FRAME = 64, 1518
 FACTORS = ("topology", "switch", "access", "frame_bytes", "flows")
 """What every case has. Beside these, the options of switches, endpoints and the host can be fixed or varied."""
+CHANGEABLE: Mapping[str, Any] = {"frame_bytes": SMALLEST_FRAME, "flows": 1}
+"""Factors that ``changes`` can change, too, and what they are where nothing is said."""
 AUTO = "auto"
 SHORT = {"cpu": "cpu.profile"}
 """What can be written for a factor. Tables have a column called cpu: the number of one."""
@@ -39,9 +42,6 @@ TRAFFIC = plugins.find("vsprof.workloads.traffic", "TRAFFIC")
 COLLECTORS = plugins.find("vsprof.collectors", "COLLECTOR")
 PROCESSOR = next(name for name, one in COLLECTORS.items() if issubclass(one, Clock))
 """The collector that is the lab's processor where time is modelled: of it, too, cases may differ."""
-SMALLEST_FRAME, LARGEST_FRAME = 64, 1518
-
-
 WINDOWS_ON = {name: {"count": 12, "seconds": 0.5} for name in ("native", "remote")}
 """Defaults of windows by testbed. On a real processor windows cost little, and its counters take turns: perf_stat counts one group of
 events in each."""
@@ -217,7 +217,7 @@ def combinations(experiment: Experiment) -> list[dict[str, Any]]:
         _check_name("variable", name)
     if twice := experiment.fixed.keys() & experiment.vary.keys():
         raise messages.fixed_and_varied(sorted(twice))
-    complete = {"access": AUTO, "flows": 1, "frame_bytes": SMALLEST_FRAME, **experiment.fixed}
+    complete = {"access": AUTO, **CHANGEABLE, **experiment.fixed}
     if missing := [name for name in FACTORS if name not in complete and name not in experiment.vary]:
         raise messages.missing_factors(missing)
     complete.update(_unchanged(experiment))
@@ -242,9 +242,9 @@ def _settled(values: Mapping[str, Any], experiment: Experiment) -> dict[str, str
 
 
 def _unchanged(experiment: Experiment) -> dict[str, str]:
-    """Every option that is changed somewhere, with its default, so that each case says what it has. Raises ``BadInput``."""
-    known = {*(name for options in _options().values() for name in options), *COLLECTORS[PROCESSOR].factors()}
-    changed = dict.fromkeys((name for change in experiment.changes for name in change), AUTO)
+    """Every option or size that is changed somewhere, with its default, so that each case says what it has. Raises ``BadInput``."""
+    known = {*CHANGEABLE, *(name for options in _options().values() for name in options), *COLLECTORS[PROCESSOR].factors()}
+    changed = {name: CHANGEABLE.get(name, AUTO) for change in experiment.changes for name in change}
     for name in changed:
         if name not in known:
             raise terms_messages.unknown_value("option in changes", name, sorted(known))

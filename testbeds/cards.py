@@ -27,10 +27,8 @@ for address; do
     done
 done
 """
-# $@: PCI addresses. Writes down each one's driver, and which of the kernel modules that DPDK needs are not there yet. The kernel loads
-# ib_core when DPDK's driver of Mellanox's cards looks for some, by a netlink socket, whatever cards there are.
+# $@: PCI addresses. Writes down each one's driver.
 REMEMBER = """
-for one in vfio_pci vfio_iommu_type1 uio_pci_generic ib_core; do [ -d /sys/module/$one ] || echo $one; done > /run/vsprof-card-modules
 for address; do
     cd /sys/bus/pci/devices/$address || exit 1
     driver=none
@@ -47,7 +45,6 @@ while read -r card override driver; do
     [ ! -e driver ] || echo $card > driver/unbind
     [ $driver = none ] || echo $card > /sys/bus/pci/drivers/$driver/bind || echo $card > /sys/bus/pci/drivers_probe
 done 2>/dev/null < /run/vsprof-cards
-for one in $(cat /run/vsprof-card-modules 2>/dev/null); do modprobe --remove $one 2>/dev/null; done
 cd /
 """
 

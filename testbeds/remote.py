@@ -27,9 +27,14 @@ GUEST_IMAGE = "/var/lib/vsprof/guest/guest.cpio"
 """The last thing that the role guest_image makes."""
 LOGIN_SECONDS = CARDS_SECONDS = 60
 
+# Of the kernel. The last two are loaded by the kernel itself: when ovs-vswitchd asks for time-outs of connections, and when DPDK's driver
+# of Mellanox's cards looks for some, by netlink sockets, whatever the tables and cards.
+MODULES = ("openvswitch", "vhost_net", "vfio_pci", "vfio_iommu_type1", "uio_pci_generic", "nfnetlink_cttimeout", "ib_core")
+"""What a run may load, and unloads where it was not there before."""
 END = f"""
 systemctl stop 'vsprof-*' 2>/dev/null
 {cards.GIVE_BACK}
+for one in $(cat /run/vsprof-modules 2>/dev/null); do modprobe --remove $one 2>/dev/null; done
 rm -rf /run/vsprof-* /run/guest[0-9].qmp /run/guest[0-9].agent /run/guest[0-9].console
 rmdir --ignore-fail-on-non-empty /run/openvswitch /run/dpdk 2>/dev/null
 true
@@ -40,6 +45,7 @@ LEFT = "systemctl list-units --all --plain --no-legend 'vsprof-*' | cut -d' ' -f
 # /sys shows the interfaces of the network that it was mounted in: what shows interfaces is mounted over it again.
 BEGIN = f"""{END}
 mkdir -p /run/openvswitch /run/dpdk
+for one in {" ".join(MODULES)}; do [ -d /sys/module/$one ] || echo $one; done > /run/vsprof-modules
 cat > /run/vsprof-namespace.sh <<'SCRIPT'
 set -e
 mkdir -p /run/vsprof-sys

@@ -17,12 +17,12 @@ from vsprof.terms.errors import BadInput
 
 ROOT = Path(__file__).resolve().parents[2]
 NAMES = sorted(module.name for module in pkgutil.iter_modules(figures.__path__) if module.name != "__main__")
-MODELLED = [name for name in NAMES if getattr(importlib.import_module(f"vsprof.analysis.figures.{name}"), "SOURCE", "") == "model"]
-COUNTED_BY_PMU = [name for name in NAMES if getattr(importlib.import_module(f"vsprof.analysis.figures.{name}"), "SOURCE", "") == "hardware"]
 OWN = {
     "counts",
     "stages",
     "frame_latency",
+    "growth",
+    "growth_costs",
     "outage",
     "no_drop",
     "timeline",
@@ -31,8 +31,14 @@ OWN = {
     "validation_times",
     "what_if",
 }
-"""Of changes of the processor, of vhost-switch alone, of frame-probe's single frames, of rates that were searched, of numbers that ask for it, of what happened when, of no result: tested by themselves."""
+"""Of changes of the processor, of what there is more and more of, of vhost-switch alone, of frame-probe's single frames, of rates that were searched, of numbers that ask for it, of what happened when, of no result: tested by themselves."""
 PROBED = ["frame_latency", "outage"]
+MODELLED = [
+    name
+    for name in NAMES
+    if getattr(importlib.import_module(f"vsprof.analysis.figures.{name}"), "SOURCE", "") == "model" and name not in OWN
+]
+COUNTED_BY_PMU = [name for name in NAMES if getattr(importlib.import_module(f"vsprof.analysis.figures.{name}"), "SOURCE", "") == "hardware"]
 COUNTED = [name for name in NAMES if name not in {*MODELLED, *COUNTED_BY_PMU, *OWN}]
 
 

@@ -1,0 +1,85 @@
+# SPDX-License-Identifier: GPL-2.0-or-later
+"""How switches grow, by a SYNTHETIC result whose numbers are made up: twice the pairs are 1.5 times the packets."""
+
+import json
+
+import pytest
+
+from vsprof.analysis import figures, growth
+from vsprof.analysis.figures import growth as figure
+from vsprof.analysis.figures import growth_costs
+from vsprof.analysis.load import load
+from vsprof.terms import schema
+
+FLOOD = ("udp_flood", "saturation")
+CHANGES = [{}, {"pairs": 2}, {"pairs": 4}, {"ways": "both"}, {"pairs": 2, "ways": "both"}, {"pairs": 4, "ways": "both"}]
+GAINS = {"1": 1.0, "2": 1.5, "4": 2.25}
+
+
+@pytest.fixture(scope="module")
+def grown(sample, tmp_path_factory):
+    path = sample.write(
+        tmp_path_factory.mktemp("grown") / "r",
+        traffics=[FLOOD],
+        options={"pairs": tuple(GAINS), "ways": ("one", "both")},
+        repetitions=6,
+        own="uarch_model",
+    )
+    rows = schema.read(path / "measurements.parquet").to_pylist()
+    for row in rows:
+        if row["name"] == "packet_rate_received":
+            row["value"] *= GAINS[row["pairs"]]
+    schema.write(path / "measurements.parquet", rows)
+    manifest = json.loads((path / "manifest.json").read_text())
+    manifest["experiment"]["changes"] = CHANGES
+    (path / "manifest.json").write_text(json.dumps(manifest))
+    return load(path)
+
+
+def test_changes_of_the_same_things_are_a_curve_for_each_switch_with_the_unchanged_case(grown):
+    found = growth.curves(grown)
+    assert [(one.switch, one.title) for one in found] == [
+        ("kernel-ovs", "pairs"), ("ovs-dpdk", "pairs"), ("kernel-ovs", "pairs (ways=both)"), ("ovs-dpdk", "pairs (ways=both)"),
+    ]  # fmt: skip
+    for one in found:
+        assert [x for x, _ in one.cases] == [1, 2, 4]
+        values = [grown.values[case] for _, case in one.cases]
+        assert [value["pairs"] for value in values] == ["1", "2", "4"]
+        assert {value["ways"] for value in values} == {one.held.get("ways", "one")}
+
+
+def test_words_are_no_axis(grown):
+    assert not any(one.axis == "ways" for one in growth.curves(grown))
+
+
+def test_the_answer_says_what_each_curve_comes_to(grown):
+    lines = growth.answer(grown).splitlines()
+    dpdk = next(line for line in lines if line.startswith("- **OVS-DPDK**"))
+    assert "pairs 1 → 4: 2.2" in dpdk
+    assert "pairs 1 → 4 with ways=both: 2.2" in dpdk
+    assert "times as many packets" in dpdk
+
+
+def test_a_panel_has_a_line_for_each_switch(grown):
+    table = figure.table(grown)
+    assert len(table) == 12
+    drawn = figure.plot(table)
+    titles = [one.get_title(loc="left") for one in drawn.axes]
+    assert titles == ["pairs", "pairs (ways=both)"]
+    assert [text.get_text() for text in drawn.axes[0].get_xticklabels()] == ["1", "2", "4"]
+    rate = table[(table["switch"] == "ovs-dpdk") & (table["curve"] == "pairs")].set_index("x")["median"]
+    assert rate[4.0] / rate[1.0] == pytest.approx(2.25, rel=0.1)
+
+
+def test_costs_are_multiples_of_the_first_cases(grown):
+    table = growth_costs.table(grown)
+    assert set(table["cost"]) == set(growth_costs.COSTS.values())
+    assert (table.loc[table["x"] == 1, "median"].dropna() == 1).all()
+    growth_costs.plot(table)
+
+
+@pytest.mark.parametrize("name", ["growth", "growth_costs"])
+def test_a_result_in_which_nothing_grows_says_so(sample, tmp_path, name):
+    result = load(sample.write(tmp_path / "r", traffics=[FLOOD]))
+    assert growth.answer(result) == ""
+    assert "of nothing there is more and more" in figures.show(result, name).text
