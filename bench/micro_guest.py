@@ -13,7 +13,7 @@ import base64
 import contextlib
 import shlex
 import statistics
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
 
 from vsprof.bench import messages, micro_times, microbenchmarks
@@ -44,7 +44,7 @@ class Guest(Vm):
 
     def __init__(self, host: Lab, like: likeness.Likeness) -> None:
         housekeeping = micro_times.LAB_HOUSEKEEPING
-        super().__init__(host, 1, vcpu=micro_times.LAB_CPU, backend_cpu=housekeeping, housekeeping_cpu=housekeeping)
+        super().__init__(host, 1, vcpu=micro_times.LAB_CPU, backend_cpus=[housekeeping], housekeeping_cpu=housekeeping)
         self._like = like
 
     def settle(self) -> None:
@@ -67,9 +67,9 @@ class Guest(Vm):
     def _memory(self) -> str:
         return "memory-backend-ram,prealloc=on"
 
-    def _cpu(self, name: str, tid: int) -> int:
+    def _cpus(self, threads: Mapping[int, str]) -> dict[int, int]:
         first, last = self._vcpu_tids
-        return {first: micro_times.LAB_PARTNER, last: micro_times.LAB_CPU}.get(tid, self._housekeeping_cpu)
+        return {**super()._cpus(threads), first: micro_times.LAB_PARTNER, last: micro_times.LAB_CPU}
 
 
 def needed() -> bool:

@@ -440,7 +440,7 @@ def _add_campaign(run: argparse.ArgumentParser) -> None:
     names.complete(run.add_argument("experiment", nargs="?", help="a name in experiments/, or the path of a YAML file"), "experiments")
     testbed = run.add_argument("--testbed", default=campaign.AUTO, help="auto (default) or one of: " + ", ".join(experiments.TESTBEDS))
     names.complete(testbed, "testbeds")
-    run.add_argument("--cpus", type=int, help="CPUs of the emulated host: 2, 4 (default), or 6 (default with two nodes)")
+    run.add_argument("--cpus", type=int, help="CPUs of the emulated host: 2, 4, 6, 8 or 16 (default: what the cases need, at least 4)")
     run.add_argument("--tune", action="store_true", help="native: write the settings that doctor advises for the time of each run")
     run.add_argument("--inventory", type=Path, help="measure on a server of this Ansible inventory (testbed remote)")
     run.add_argument("--server", metavar="NAME", help="which one, where the inventory lists several")

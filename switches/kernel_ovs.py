@@ -11,9 +11,10 @@ from typing import ClassVar
 from vsprof.switches import links, openflow
 from vsprof.switches.base import MOVERS, Port, PortCounters
 from vsprof.switches.ovs import BRIDGE, Ovs
+from vsprof.terms.placement import CpuPlan
 from vsprof.testbeds import messages as testbeds_messages
 from vsprof.testbeds import wire
-from vsprof.testbeds.base import RELEASES
+from vsprof.testbeds.base import RELEASES, Testbed
 
 ETHERNET_BYTES = 14
 
@@ -25,9 +26,14 @@ class KernelOvs(Ovs):
     options: ClassVar[Mapping[str, tuple[str, ...]]] = {"release": RELEASES, **MOVERS, **openflow.OPTIONS}
     """``release``: of the daemons; the datapath is the running kernel's. ``switch_cpus``: over which vhost workers, or receiving softirqs,
     are spread."""
+    reads = ("queues",)
     table_options = frozenset(openflow.OPTIONS)
     daemon = "/usr/lib/openvswitch-switch/ovs-vswitchd"
     datapath = "system"
+
+    def __init__(self, host: Testbed, plan: CpuPlan, options: Mapping[str, str] = {}) -> None:
+        super().__init__(host, plan, options)
+        self._queues = int(options.get("queues", "1"))
 
     @classmethod
     def check_options(cls, given: Mapping[str, str]) -> None:
@@ -38,7 +44,7 @@ class KernelOvs(Ovs):
         return testbeds_messages.kernel_lacks("openvswitch", tried.stderr) if tried.status != 0 else self.release_lacking()
 
     def add_port(self, name: str, access: str) -> Port:
-        port = links.add(self.host, name, access, self.plan.movers[len(self._ports) % len(self.plan.movers)])
+        port = links.add(self.host, name, access, self.plan.movers[len(self._ports) % len(self.plan.movers)], self._queues)
         self._ports.append(name)
         self.vsctl(f"add-port {BRIDGE} {name}")
         return port

@@ -23,9 +23,9 @@ taskset --pid --cpu-list {cpu} $(basename $(dirname $thread))
 """
 
 
-def add(host: Testbed, name: str, access: str, cpu: int | None) -> Port:
-    """Make the interface ``name``: a tap for a virtual machine, or one end of a veth pair, whose frames are received on ``cpu``; None: on
-    the CPU that sends them. Raises ``RunFailed`` where the kernel lets ``cpu`` receive none."""
+def add(host: Testbed, name: str, access: str, cpu: int | None, queues: int = 1) -> Port:
+    """Make the interface ``name``: a tap of so many ``queues`` for a virtual machine, or one end of a veth pair, whose frames are received
+    on ``cpu``; None: on the CPU that sends them. Raises ``RunFailed`` where the kernel lets ``cpu`` receive none."""
     if access == "veth":
         host.run(f"ip link add {name} type veth peer name {name}{OUTER}")
         if cpu is not None:
@@ -33,7 +33,7 @@ def add(host: Testbed, name: str, access: str, cpu: int | None) -> Port:
         port = Port(name, access, f"{name}{OUTER}")
     else:
         # vnet_hdr: without it the tap passes no checksum or segmentation offload between guests, unlike any real set-up.
-        host.run(f"ip tuntap add {name} mode tap vnet_hdr")
+        host.run(f"ip tuntap add {name} mode tap vnet_hdr{' multi_queue' if queues > 1 else ''}")
         port = Port(name, access, name)
     silence(host, name)
     host.run(f"ip link set {name} up")

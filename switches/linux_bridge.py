@@ -23,10 +23,12 @@ class LinuxBridge(Switch):
     accesses = ("vhost-net", "virtio-net", "veth")
     options: ClassVar[Mapping[str, tuple[str, ...]]] = MOVERS
     """``switch_cpus``: as of kernel OVS."""
+    reads = ("queues",)
 
     def __init__(self, host: Testbed, plan: CpuPlan, options: Mapping[str, str] = {}) -> None:
         super().__init__(host, plan, options)
         self._ports: list[str] = []
+        self._queues = int(options.get("queues", "1"))
 
     def unavailable(self) -> str | None:
         tried = self.host.run("ip link add vsprof-try type bridge && ip link delete vsprof-try", check=False)
@@ -38,7 +40,7 @@ class LinuxBridge(Switch):
         links.silence(self.host, BRIDGE)
 
     def add_port(self, name: str, access: str) -> Port:
-        port = links.add(self.host, name, access, self.plan.movers[len(self._ports) % len(self.plan.movers)])
+        port = links.add(self.host, name, access, self.plan.movers[len(self._ports) % len(self.plan.movers)], self._queues)
         self._ports.append(name)
         self.host.run(f"ip link set {name} master {BRIDGE}")
         return port

@@ -382,3 +382,10 @@ def test_ports_of_containers_take_turns_on_the_cpus_that_move_frames(monkeypatch
         for port in ("p1", "p2"):
             switch.add_port(port, "veth")
         assert [command.split()[1] for command in host.asked if "rps_cpus" in command] == ["2", "4"]
+
+
+@pytest.mark.parametrize("name", ["kernel-ovs", "linux-bridge"])
+def test_a_tap_has_as_many_queues_as_its_guests_interface(name):
+    for options, several in (({}, False), ({"queues": "2"}, True)):
+        SWITCHES[name](host := Host(), CpuPlan.of(4), options).add_port("p1", "vhost-net")
+        assert any("multi_queue" in command for command in host.asked) == several

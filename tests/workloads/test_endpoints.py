@@ -24,7 +24,7 @@ WHERE = {"vhost-user": "/run/p1.sock", "vhost-net": "p1", "virtio-net": "p1"}
 
 
 def vm(access: str, number: int = 1, host: object = None, **how: Any) -> Vm:
-    cpus = {"vcpu": 2, "backend_cpu": 1, "housekeeping_cpu": 0}
+    cpus = {"vcpu": 2, "backend_cpus": (1,), "housekeeping_cpu": 0}
     made = Vm(host, number, **cpus, node=how.pop("node", None), options=how)
     made.port = Port("p1", access, WHERE[access])
     made._moved_by_qemu, made._has_vhost_worker = access == "virtio-net", access == "vhost-net"
@@ -116,7 +116,7 @@ def test_two_guests_share_no_address():
 )
 def test_each_thread_has_its_role_and_its_cpu(access, name, tid, role, cpu):
     made = vm(access)
-    assert (made._role(name, tid), made._cpu(name, tid)) == (role, cpu)
+    assert (made._role(name, tid), made._cpus({tid: name})[tid]) == (role, cpu)
 
 
 class Older:
@@ -173,7 +173,7 @@ def test_of_six_cpus_on_two_nodes_each_end_has_its_own_on_the_switchs_near_node(
 
 
 def test_a_guest_can_be_emulated():
-    made = Vm(None, 1, vcpu=2, backend_cpu=1, housekeeping_cpu=0, options={"accel": "tcg"})
+    made = Vm(None, 1, vcpu=2, backend_cpus=[1], housekeeping_cpu=0, options={"accel": "tcg"})
     assert "-accel tcg -cpu max" in " ".join(made._command())
     assert "-accel kvm -cpu host" in " ".join(vm("vhost-user")._command())
 
@@ -383,7 +383,7 @@ def test_an_interface_that_does_not_come_fails_the_run(monkeypatch):
 
 @pytest.mark.parametrize("swapped", [False, True])
 def test_interfaces_are_known_by_their_addresses_and_named_anew_where_the_second_was_found_first(monkeypatch, swapped):
-    place = {"vcpu": 2, "backend_cpu": 1, "housekeeping_cpu": 0}
+    place = {"vcpu": 2, "backend_cpus": (1,), "housekeeping_cpu": 0}
     made, asked = ProbeVm(None, 1, **place), []
     (_, first), (_, second) = made.interfaces()
     named = {first: "eth1", second: "eth0"} if swapped else {first: "eth0", second: "eth1"}

@@ -24,7 +24,7 @@ from vsprof.workloads.topologies.pvp import Pvp
 from vsprof.workloads.topologies.vm2host import Vm2Host
 from vsprof.workloads.topologies.vm2vm import Vm2Vm
 
-PLACE = {"vcpu": 2, "backend_cpu": 1, "housekeeping_cpu": 0}
+PLACE = {"vcpu": 2, "backend_cpus": (1,), "housekeeping_cpu": 0}
 PORTS = [Port(f"p{number}", "vhost-user", f"/run/p{number}.sock") for number in (1, 2)]
 # As DPDK 24.11's driver said it in a guest on OVS-DPDK.
 LOG = """\
@@ -128,7 +128,17 @@ def test_several_queues_are_several_pairs_of_rings_on_both_sides(monkeypatch):
     made.serve("rxonly")
     assert {"--rxq=4", "--txq=4"} <= set(launched)
     with pytest.raises(BadInput, match="queues"):
-        case(switch="kernel-ovs", endpoint="testpmd", queues="2")
+        case(switch="kernel-ovs", endpoint="testpmd", access="virtio-net", queues="2")
+
+
+def test_a_tap_of_several_queues_has_a_vhost_worker_for_each_which_take_turns_on_the_switchs_cpus():
+    made = TestpmdVm(None, 1, vcpu=3, backend_cpus=[1, 2], housekeeping_cpu=0, options={"queues": "4"})
+    made._vcpu_tids, made._process, made._has_vhost_worker = [661, 662], SimpleNamespace(pid=652), True
+    plugged = " ".join(made._plugs([Port("p1", "vhost-net", "p1")]))
+    assert "vhost=on,queues=4" in plugged
+    assert "mq=on" in plugged
+    names = {661: "CPU 0/KVM", 662: "CPU 1/KVM", 652: "qemu-system-x86", **dict.fromkeys((673, 670, 671, 672), "vhost-652")}
+    assert made._cpus(names) == {661: 0, 662: 3, 652: 0, 670: 1, 671: 2, 672: 1, 673: 2}
 
 
 # --- The machine -----------------------------------------------------------------------------------------------------
@@ -137,8 +147,8 @@ def test_several_queues_are_several_pairs_of_rings_on_both_sides(monkeypatch):
 def test_its_second_cpu_polls_and_the_first_is_not_measured():
     made = guest()
     assert "-smp 2" in " ".join(made._command())
-    assert (made._role("CPU 1/KVM", 662), made._cpu("CPU 1/KVM", 662)) == ("guest", 2)
-    assert (made._role("CPU 0/KVM", 661), made._cpu("CPU 0/KVM", 661)) == ("host-other", 0)
+    assert [made._role(f"CPU {number}/KVM", 661 + number) for number in (0, 1)] == ["host-other", "guest"]
+    assert made._cpus({661: "CPU 0/KVM", 662: "CPU 1/KVM"}) == {661: 0, 662: 2}
     assert "isolcpus=1" in " ".join(made._command())
 
 
@@ -282,7 +292,7 @@ def made_of(options, cpus=16, movers=1):
 def test_pairs_are_spread_over_the_cpus_that_move_frames(pairs, movers, backends):
     topology = made_of({"pairs": pairs}, movers=movers)
     vms = topology._machines()
-    assert [one._backend_cpu for one in vms] == backends
+    assert [one._backend_cpus[0] for one in vms] == backends
     assert [one._vcpu for one in vms] == list(topology.plan.endpoints)
     assert topology.cpu_roles() == {
         cpu: "host-other" if cpu == 0 else "switch" if cpu <= movers else "guest" if cpu < 1 + movers + 2 * int(pairs) else "host-other"
@@ -315,7 +325,7 @@ def test_only_virtual_machines_with_two_ends_come_in_pairs():
 @pytest.mark.parametrize(("ways", "flows", "mode"), [("one", 1, "txonly"), ("one", 9, "flowgen"), ("both", 1, "flowgen")])
 def test_a_sender_that_receives_too_takes_what_comes(monkeypatch, ways, flows, mode):
     told = []
-    sender = TestpmdVm(SimpleNamespace(), 1, vcpu=2, backend_cpu=1, housekeeping_cpu=0, options={"ways": ways})
+    sender = TestpmdVm(SimpleNamespace(), 1, vcpu=2, backend_cpus=[1], housekeeping_cpu=0, options={"ways": ways})
     monkeypatch.setattr(sender, "tell", lambda *commands: told.extend(commands))
     monkeypatch.setattr(sender, "serve", lambda mode, *more: told.append((mode, *more)))
     monkeypatch.setattr(sender, "await_program", lambda ready: None)

@@ -7,6 +7,7 @@ It boots without an interface, and stands still then: a testbed may keep it so f
 import base64
 import contextlib
 import hashlib
+import itertools
 import shlex
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -87,19 +88,20 @@ class Vm(Endpoint):
         number: int,
         *,
         vcpu: int,
-        backend_cpu: int,
+        backend_cpus: Sequence[int],
         housekeeping_cpu: int,
         options: Mapping[str, str] = {},
         node: int | None = None,
     ) -> None:
-        """``vcpu``: the CPU of the thread of the vCPU that serves the interface. ``backend_cpu``: of whatever moves frames for it on the
-        host's side (vhost worker, or QEMU's main loop with access ``virtio-net``). ``housekeeping_cpu``: of QEMU's other threads.
-        ``options``: of a case. ``node``: the NUMA node that its memory must be on, where the host has several."""
+        """``vcpu``: the CPU of the thread of the vCPU that serves the interface. ``backend_cpus``: of whatever moves frames for it on the
+        host's side (vhost worker, or QEMU's main loop with access ``virtio-net``); of several vhost workers each has the next.
+        ``housekeeping_cpu``: of QEMU's other threads. ``options``: of a case. ``node``: the NUMA node that its memory must be on, where the
+        host has several."""
         self.name = f"guest{number}"
         self.address = f"10.77.0.{number}"
         self.mac = f"52:54:00:76:67:{number:02x}"
         self._host = host
-        self._vcpu, self._backend_cpu, self._housekeeping_cpu, self._node = vcpu, backend_cpu, housekeeping_cpu, node
+        self._vcpu, self._backend_cpus, self._housekeeping_cpu, self._node = vcpu, tuple(backend_cpus), housekeeping_cpu, node
         self.chosen = {name: options.get(name, values[0]) for name, values in self.options.items()}
         """The value of each of its options."""
         self._moved_by_qemu = self._has_vhost_worker = False
@@ -337,7 +339,8 @@ class Vm(Endpoint):
             yield f"netdev_add vhost-user,id={name},chardev={name}-switch,queues={queues}"
         else:
             vhost = "on" if port.access == "vhost-net" else "off"
-            yield f"netdev_add tap,id={name},ifname={port.where},script=no,downscript=no,vhost={vhost}"
+            several = f",queues={queues}" if queues > 1 else ""
+            yield f"netdev_add tap,id={name},ifname={port.where},script=no,downscript=no,vhost={vhost}{several}"
         # An interrupt for each ring, one for changed settings, and one for the control queue.
         many = ["mq=on", f"vectors={2 * queues + 2}"] if queues > 1 else []
         # No boot ROM: nobody boots from it.
@@ -363,7 +366,9 @@ class Vm(Endpoint):
             monitor.close()
 
     def _pin(self) -> None:
-        misplaced = [(tid, cpu) for tid, name, cpus in self._list_threads() if cpus != ((cpu := self._cpu(name, tid)),)]
+        listed = self._list_threads()
+        wanted = self._cpus({tid: name for tid, name, _ in listed})
+        misplaced = [(tid, wanted[tid]) for tid, _, cpus in listed if cpus != (wanted[tid],)]
         # A thread of QEMU's that ended meanwhile needs no place.
         self._host.run("; ".join(f"taskset -cp {cpu} {tid} >/dev/null" for tid, cpu in misplaced) or "true", check=False)
 
@@ -381,10 +386,12 @@ class Vm(Endpoint):
             return "guest"
         return "vhost" if self._moves_frames(name, tid) else "host-other"
 
-    def _cpu(self, name: str, tid: int) -> int:
-        if tid == self._vcpu_tids[-1]:
-            return self._vcpu
-        return self._backend_cpu if self._moves_frames(name, tid) else self._housekeeping_cpu
+    def _cpus(self, threads: Mapping[int, str]) -> dict[int, int]:
+        """Where each of its threads belongs; ``threads``: their names."""
+        found = dict.fromkeys(threads, self._housekeeping_cpu)
+        moving = sorted(tid for tid, name in threads.items() if self._moves_frames(name, tid))
+        found.update(zip(moving, itertools.cycle(self._backend_cpus), strict=False))
+        return {**found, self._vcpu_tids[-1]: self._vcpu}
 
     def _moves_frames(self, name: str, tid: int) -> bool:
         """A vhost worker is named vhost-<pid of its QEMU>; virtio-net is served by QEMU's main loop."""

@@ -93,8 +93,8 @@ class Topology(abc.ABC):
         if access in CONTAINERS:
             return CONTAINERS[access].options
         found = VMS.get(options.get("endpoint", ""), VMS[cls.endpoints[0]]).options
-        # A tap has one pair of rings.
-        one = {"queues": ("1",)} if "queues" in found and access != "vhost-user" else {}
+        # QEMU's one main loop would serve them all.
+        one = {"queues": ("1",)} if "queues" in found and access == "virtio-net" else {}
         return {**found, **one, "endpoint": cls.endpoints}
 
     @classmethod
@@ -211,21 +211,22 @@ class Topology(abc.ABC):
         kind, cpus = VMS[self.chosen["endpoint"]], self.endpoint_cpus()
         # Of frame-probe's one is all ends, for only one clock can time a frame.
         cpus = cpus[:1] if kind is ProbeVm else cpus
-        made = [kind(self.host, number, **self._place(cpu, self._mover(number - 1))) for number, cpu in enumerate(cpus, start=1)]
+        made = [kind(self.host, number, **self._place(cpu, self._movers(number - 1))) for number, cpu in enumerate(cpus, start=1)]
         self._made += [end for one in made for end in (one.ends if isinstance(one, ProbeVm) else [one])]
         return made
 
-    def _mover(self, number: int) -> int:
-        """Which of the switch's CPUs moves the frames of endpoint ``number``, counted from 0, where not the switch itself decides that:
-        both ends of a pair have one, unless there are more CPUs than pairs."""
+    def _movers(self, number: int) -> tuple[int, ...]:
+        """The switch's CPUs, from the one on that moves the frames of endpoint ``number``, counted from 0, where not the switch itself
+        decides that: both ends of a pair have the same, unless there are more CPUs than pairs."""
         movers, pairs = self.plan.movers, len(self.endpoint_cpus()) // 2
-        return movers[(number // 2 if pairs >= len(movers) else number) % len(movers)]
+        first = (number // 2 if pairs >= len(movers) else number) % len(movers)
+        return movers[first:] + movers[:first]
 
-    def _place(self, cpu: int, mover: int) -> dict[str, Any]:
-        """Where a VM is: its frames are moved by a CPU of the switch's, whatever the access; its memory is on its CPU's NUMA node."""
+    def _place(self, cpu: int, movers: tuple[int, ...]) -> dict[str, Any]:
+        """Where a VM is: its frames are moved by CPUs of the switch's, whatever the access; its memory is on its CPU's NUMA node."""
         return {
-            "vcpu": mover if self.chosen["guest_cpu"] == "switch" else cpu,
-            "backend_cpu": mover,
+            "vcpu": movers[0] if self.chosen["guest_cpu"] == "switch" else cpu,
+            "backend_cpus": movers,
             "housekeeping_cpu": self.plan.housekeeping,
             "node": self.plan.slots[NEAR].node if self.plan.slots else None,
             "options": self.chosen,
