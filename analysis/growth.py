@@ -71,7 +71,7 @@ def _cases(
     for case in result.cases.index[result.cases["switch"] == switch]:
         values = result.values[str(case)]
         # What a switch does not have makes no case of its own.
-        if not all(name in values for name in (*held, *growing)):
+        if not all(name in values for name in growing):
             continue
         for change in ({**held, **{name: unchanged[name] for name in growing}}, *changes):
             if all(str(values[name]) == str(change.get(name, unchanged[name])) for name in named & values.keys()):

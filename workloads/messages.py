@@ -158,6 +158,13 @@ def too_many_flows(sender: str, flows: int, most: int) -> str:
     return f"{sender} sends a flood from a file, which holds at most {most} flows, not {flows}: use fewer, or virtual machines"
 
 
+def one_queue(sender: str) -> str:
+    return (
+        f"{sender} sends several flows, at a rate, or both ways by frame-probe, which serves one queue: use `queues: 1`, or flows 1, "
+        "`ways: one` and load saturation"
+    )
+
+
 def one_route(traffic: str, routes: int) -> str:
     return f"{traffic} has one sender and one receiver, and this case has {routes} of each: use `pairs: 1` and `ways: one` for it"
 

@@ -5,6 +5,8 @@
 #define LIFETIME 64
 #define DISCARD 9 /* the port of RFC 863's discard service: nobody answers */
 
+#define FIRST_FLOW 0x0afd0000u /* 10.253.0.0 */
+
 static void put16(uint8_t *at, uint16_t value)
 {
 	at[0] = (uint8_t)(value >> 8);
@@ -43,4 +45,15 @@ void frame_lay_out(uint8_t *frame, uint16_t bytes, const uint8_t target[6], cons
 	put16(udp + 2, DISCARD);
 	put16(udp + 4, (uint16_t)(bytes - 34));
 	/* A UDP checksum of 0 says that none was made (RFC 768): the stamp changes with each frame. */
+}
+
+void frame_set_flow(uint8_t *frame, uint32_t flow)
+{
+	uint32_t target = FIRST_FLOW + flow;
+	uint8_t *ip = frame + 14;
+
+	put16(ip + 16, (uint16_t)(target >> 16));
+	put16(ip + 18, (uint16_t)target);
+	put16(ip + 10, 0);
+	put16(ip + 10, checksum(ip));
 }

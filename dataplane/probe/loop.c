@@ -18,6 +18,7 @@ struct state {
 	struct loop *loop;
 	struct stream stream;
 	uint64_t number; /* of the next frame: never one twice, so that a frame of an earlier stream is told from ours */
+	uint32_t flow;   /* of the next frame */
 	struct pacer teaching;
 	uint8_t frame[FRAME_LARGEST]; /* from the sender to the receiver, but for its stamp */
 	uint8_t lesson[FRAME_SMALLEST];
@@ -59,6 +60,15 @@ static void count_sent(struct state *s, uint32_t count, uint32_t taken)
 		word_add(i < taken ? &tally->sent : &tally->refused, s->number++ >= tally->arrivals.first);
 }
 
+/* The next frame is of the next flow. */
+static void take_turns(struct state *s, uint8_t *frame)
+{
+	if (s->stream.flows == 1)
+		return;
+	frame_set_flow(frame, s->flow);
+	s->flow = s->flow + 1 < s->stream.flows ? s->flow + 1 : 0;
+}
+
 /* Sends `count` frames with one call of the driver: where it rings a doorbell, that costs as much as many frames. */
 static void send_frames(struct state *s, uint32_t count)
 {
@@ -67,7 +77,7 @@ static void send_frames(struct state *s, uint32_t count)
 	struct rte_mbuf *mbufs[BURST];
 
 	while (made < count && (mbufs[made] = filled(s->loop->ports->pool, s->frame, bytes)))
-		made++;
+		take_turns(s, rte_pktmbuf_mtod(mbufs[made++], uint8_t *));
 	/* Precise: not before all that was loaded and stored by now. The processor reads its counter early where it may. */
 	uint64_t now = rte_rdtsc_precise();
 
@@ -122,7 +132,7 @@ static void receive(struct tally *tally, uint16_t port, bool stalled)
 	rte_pktmbuf_free_bulk(mbufs, count);
 }
 
-/* The sender gets lessons, and what a switch floods: none of it counts. */
+/* The sender gets lessons, what a switch floods, and what others send: none of it counts but in the port's own counters. */
 static void drain(uint16_t port)
 {
 	struct rte_mbuf *mbufs[BURST];
@@ -138,6 +148,9 @@ static void begin(struct state *s)
 	double hz = (double)rte_get_tsc_hz();
 
 	s->stream = s->loop->wanted;
+	s->flow = 0;
+	if (s->stream.away)
+		receiver = s->stream.target;
 	memset(tally, 0, sizeof(*tally));
 	arrivals_start(&tally->arrivals, s->number + s->stream.warmup);
 	stalls_start(&tally->stalls, (uint64_t)(s->stream.stall_us * hz / 1e6));
@@ -168,7 +181,10 @@ static void round_of(struct state *s)
 	bool sending = atomic_load_explicit(&s->loop->sending, memory_order_relaxed);
 	uint32_t count = sending ? due(s, now) : 0;
 
-	receive(tally, s->loop->ports->receiver, stalled);
+	if (s->stream.away)
+		drain(s->loop->ports->receiver);
+	else
+		receive(tally, s->loop->ports->receiver, stalled);
 	serve_other(s, now, sending);
 	if (count) {
 		send_frames(s, count);

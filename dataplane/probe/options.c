@@ -21,6 +21,8 @@ static const char HELP[] =
 	"  --warmup N         frames that are sent first and not counted (100)\n"
 	"  --count N          frames that are sent after these; sending ends with them (0: it does not end)\n"
 	"  --burst N          frames that are sent at once where so many are due, 1 to 32 (1)\n"
+	"  --flows N          frames take turns on so many flows, which differ in their destination address, 1 to 1000000 (1)\n"
+	"  --target MAC       frames go there, and not to a port of this program; none comes back\n"
 	"  --stall-us N       a longer time between two polls is a stall of the probe itself (30)\n"
 	"  --seconds N        ends after so long (10; with --control 3600)\n"
 	"  --control SOCKET   waits to be told: start [period-us=N] [frame-bytes=N] …, wait, report, stop\n";
@@ -33,6 +35,8 @@ static const struct option KNOWN[] = {
 	{"count", required_argument, NULL, 's'},
 	{"burst", required_argument, NULL, 's'},
 	{"stall-us", required_argument, NULL, 's'},
+	{"flows", required_argument, NULL, 's'},
+	{"target", required_argument, NULL, 's'},
 	{"seconds", required_argument, NULL, 't'},
 	{"control", required_argument, NULL, 'c'},
 	{"help", no_argument, NULL, 'h'},

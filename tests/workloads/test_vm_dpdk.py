@@ -1,7 +1,9 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
 """Guests with a DPDK program: how they are started, what their driver says, and what they can send."""
 
+import json
 import re
+from pathlib import Path
 from types import SimpleNamespace
 
 import pytest
@@ -19,7 +21,7 @@ from vsprof.workloads.endpoints.virtio_paths import PATHS
 from vsprof.workloads.endpoints.vm import Vm
 from vsprof.workloads.endpoints.vm_probe import ProbeVm
 from vsprof.workloads.endpoints.vm_switch import SwitchVm
-from vsprof.workloads.endpoints.vm_testpmd import TestpmdFlood, TestpmdVm, counters_of
+from vsprof.workloads.endpoints.vm_testpmd import TestpmdVm, counters_of
 from vsprof.workloads.topologies.pvp import Pvp
 from vsprof.workloads.topologies.vm2host import Vm2Host
 from vsprof.workloads.topologies.vm2vm import Vm2Vm
@@ -218,23 +220,75 @@ def test_only_where_frames_are_timed_a_machine_may_sleep():
 # --- What it sends ---------------------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize(("flows", "mode", "served"), [(1, "txonly", []), (50, "flowgen", [("flowgen", "--flowgen-flows=50")])])
-def test_a_flood_has_as_many_flows_as_asked(monkeypatch, flows, mode, served):
-    made, told, again = guest(), [], []
-    monkeypatch.setattr(made, "tell", lambda *commands: told.append(commands) or "")
-    monkeypatch.setattr(made, "serve", lambda *how: again.append(how))
-    monkeypatch.setattr(made, "await_program", lambda ready: None)
-    frames = Frames(64, flows, None, made.mac, "52:54:00:76:67:02", made.address, "10.77.0.250")
-    TestpmdFlood(made, frames).prepare()
-    # flowgen takes 4 bytes off what it is told.
-    size = 60 if flows == 1 else 64
-    assert told == [("stop", f"set fwd {mode}", "set eth-peer 0 52:54:00:76:67:02", f"set txpkts {size}")]
-    assert again == served
+REPORT = Path(__file__).with_name("frame-probe.jsonl").read_text().splitlines()[0]
 
 
-def test_it_knows_no_pace():
-    assert "no given rate" in guest().can_not_flood(True, 1)
-    assert guest().can_not_flood(False, 1000) is None
+class Told(TestpmdVm):
+    """A guest that writes down what its programs are told, and answers as they do."""
+
+    __test__ = False
+
+    def __init__(self, **options):
+        super().__init__(SimpleNamespace(), 1, **PLACE, options=options)
+        self.told = []
+
+    def tell(self, *commands):
+        self.told += commands
+        return STATS
+
+    def launch(self, program, eal, more, standard_input="/dev/null"):
+        self.told.append((program, *more))
+
+    def await_program(self, ready):
+        self.told.append(ready)
+
+    def ask(self, command, **arguments):
+        return 12_500_000_000
+
+    def run(self, command, **how):
+        self.told.append(command)
+        return REPORT if "report" in command else "ok\n"
+
+
+def flood_of(made, flows=1, rate_pps=None):
+    return made.flood(Frames(64, flows, rate_pps, made.mac, "52:54:00:76:67:02", "239.255.77.1", "10.253.0.0"))
+
+
+def test_testpmd_floods_one_flow_as_fast_as_it_goes():
+    flood_of(made := Told()).prepare()
+    assert made.told == ["stop", "set fwd txonly", "set eth-peer 0 52:54:00:76:67:02", "set txpkts 60"]
+    assert made.counters() == Counters(12.5, 0, 0, 133728, 8558592)
+
+
+@pytest.mark.parametrize(
+    ("options", "flows", "rate_pps", "paced"),
+    [({}, 50, None, "period-us=0.01"), ({}, 1, 2000, "period-us=500"), ({"ways": "both"}, 1, None, "period-us=0.01")],
+)
+def test_frame_probe_takes_its_place_for_several_flows_a_pace_and_to_receive_meanwhile(options, flows, rate_pps, paced):
+    made = Told(**options)
+    flood = flood_of(made, flows, rate_pps)
+    flood.prepare()
+    assert [one[0] for one in made.told if isinstance(one, tuple)] == ["/usr/local/bin/frame-probe"]
+    flood.start()
+    begun = next(one for one in made.told if "start" in one)
+    assert f"start {paced} frame-bytes=64 warmup=0 burst=32 flows={flows} target=52:54:00:76:67:02" in begun
+    assert json.loads(flood.stop()["probe.json"])["offered"] == 173
+    assert any("echo stop" in one for one in made.told if isinstance(one, str))
+    # Its counters are the program's that serves the interface.
+    port = json.loads(REPORT)["ports"][0]
+    assert made.counters() == Counters(12.5, port["received_packets"], port["received_bytes"], port["sent_packets"], port["sent_bytes"])
+    # A second flood finds it there.
+    made.told.clear()
+    flood_of(made, flows, rate_pps).prepare()
+    assert made.told == []
+
+
+def test_several_queues_are_for_testpmds_own_flood():
+    assert Told(queues="2").can_not_flood(False, 1) is None
+    assert "use `queues: 1`" in Told(queues="2").can_not_flood(False, 2)
+    assert "use `queues: 1`" in Told(queues="2").can_not_flood(True, 1)
+    assert "use `queues: 1`" in Told(queues="2", ways="both").can_not_flood(False, 1)
+    assert Told().can_not_flood(True, 1000) is None
 
 
 def test_its_counters_are_those_of_its_port():
@@ -320,15 +374,3 @@ def test_only_virtual_machines_with_two_ends_come_in_pairs():
     assert "pairs" not in Vm2Vm.options_of("veth")
     assert "pairs" not in Vm2Vm.options_of("vhost-user", {"endpoint": "probe"})
     assert "pairs" not in Vm2Host.options_of("vhost-user")
-
-
-@pytest.mark.parametrize(("ways", "flows", "mode"), [("one", 1, "txonly"), ("one", 9, "flowgen"), ("both", 1, "flowgen")])
-def test_a_sender_that_receives_too_takes_what_comes(monkeypatch, ways, flows, mode):
-    told = []
-    sender = TestpmdVm(SimpleNamespace(), 1, vcpu=2, backend_cpus=[1], housekeeping_cpu=0, options={"ways": ways})
-    monkeypatch.setattr(sender, "tell", lambda *commands: told.extend(commands))
-    monkeypatch.setattr(sender, "serve", lambda mode, *more: told.append((mode, *more)))
-    monkeypatch.setattr(sender, "await_program", lambda ready: None)
-    sender.flood(Frames(64, flows, None, "a", "b", "10.0.0.1", "10.253.0.0")).prepare()
-    assert f"set fwd {mode}" in told
-    assert ((mode, f"--flowgen-flows={flows}") in told) == (mode == "flowgen")

@@ -96,7 +96,7 @@ class Probe(abc.ABC):
         """Its answer, a line, to a command over its control socket. Raises ``RunFailed`` where none comes."""
 
     def _tell(self, command: str) -> None:
-        _accept(command, self._ask(command))
+        accept(command, self._ask(command))
 
 
 class HostProbe(Probe):
@@ -157,7 +157,7 @@ class HostProbe(Probe):
         """Let so many frames flow, and wait until none comes any more; everything counted of them. Meanwhile nobody is asked anything."""
         command = start_command(period_s, frame_bytes, count_all=True, burst=LARGEST_BURST, count=count)
         begun, _, report = self._ask(command, "wait").partition("\n")
-        _accept(command, begun)
+        accept(command, begun)
         return _read(report)
 
     def _ask(self, *commands: str) -> str:
@@ -197,9 +197,14 @@ class ProbeFlood(Flood):
         return {FILE: self._probe.report().model_dump_json()}
 
     def due(self, printed: Mapping[str, str]) -> int:
-        report = Report.model_validate_json(printed[FILE])
-        # What it skipped because its CPU was taken away is no sign that it can't keep the pace: nothing was due then.
-        return report.offered + max(0, report.skipped - int(report.stalls.seconds / self._period_s))
+        return due(printed, self._period_s)
+
+
+def due(printed: Mapping[str, str], period_s: float) -> int:
+    """Frames that a pace made due, by what was printed of a flood that is over."""
+    report = Report.model_validate_json(printed[FILE])
+    # What it skipped because its CPU was taken away is no sign that it can't keep the pace: nothing was due then.
+    return report.offered + max(0, report.skipped - int(report.stalls.seconds / period_s))
 
 
 def start_command(period_s: float, frame_bytes: int, *, count_all: bool = False, burst: int = 1, count: int = 0) -> str:
@@ -210,7 +215,8 @@ def start_command(period_s: float, frame_bytes: int, *, count_all: bool = False,
     )
 
 
-def _accept(command: str, answer: str) -> None:
+def accept(command: str, answer: str) -> None:
+    """Raise ``RunFailed`` where frame-probe did not take a command."""
     if answer.strip() != "ok":
         raise messages.refused(f"{command}: {answer}")
 

@@ -11,14 +11,18 @@ from collections.abc import Mapping, Sequence
 from typing import Any, ClassVar
 
 from vsprof.workloads import messages
-from vsprof.workloads.endpoints import virtio_features, virtio_paths
+from vsprof.workloads.endpoints import probe, virtio_features, virtio_paths
 from vsprof.workloads.endpoints.base import Endpoint, Job
 from vsprof.workloads.endpoints.virtio_paths import PATHS
 from vsprof.workloads.endpoints.vm import Vm
 
 HUGEPAGES = 48
 """Of 2 MiB, in the guest."""
-LOG = "/run/dpdk.log"
+LOG, SOCKET = "/run/dpdk.log", "/run/probe.sock"
+PROBE_MIB = 64
+"""frame-probe's hugepages."""
+ANSWER_S = 20
+"""How long frame-probe's answer may take, by the guest's clock."""
 LOOK_S, LOOKS = 0.05, 1200
 """How long the guest waits between two looks at what its program said, by its own clock, and how often it looks."""
 LINE_BY_LINE = "_STDBUF_O=L LD_PRELOAD=/usr/libexec/coreutils/libstdbuf.so"
@@ -92,6 +96,14 @@ class DpdkVm(Vm):
         words = [program, "--in-memory", "--lcores", "0@0,1@1", loud, *devices, *eal, "--", *more]
         # Opened to be written as well: else a program would see the end of its input after the first command.
         self._job = self.spawn(f"{LINE_BY_LINE} exec {shlex.join(words)} <> {standard_input} > {LOG} 2>&1", may_fail=True)
+
+    def launch_probe(self) -> None:
+        """Let frame-probe serve the interfaces. It says ``probe.READY``, and waits to be told what to do by ``ask_probe``."""
+        self.launch(probe.PROGRAM, ["-m", str(PROBE_MIB)], ("--control", SOCKET, "--seconds", str(probe.LONGEST_S)))
+
+    def ask_probe(self, command: str) -> str:
+        """frame-probe's answer, a line. Raises ``RunFailed`` where none comes."""
+        return self.run(f"echo {shlex.quote(command)} | socat -t {ANSWER_S} - UNIX-CONNECT:{SOCKET}", seconds=2 * ANSWER_S)
 
     def await_program(self, ready: str) -> None:
         """Wait until the program has said ``ready``.

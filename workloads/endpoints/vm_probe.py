@@ -4,7 +4,6 @@
 The machine is both ends of the path. Its frames are the only traffic: single ones at a fixed pace, and floods at a given rate.
 """
 
-import shlex
 from collections.abc import Sequence
 from typing import Any
 
@@ -13,14 +12,9 @@ from vsprof.terms.placement import Thread
 from vsprof.testbeds.base import Process, Testbed
 from vsprof.workloads import messages
 from vsprof.workloads.endpoints.base import Counters, Endpoint, Flood, Frames
-from vsprof.workloads.endpoints.probe import LONGEST_S, PROGRAM, READY, Probe, ProbeFlood
+from vsprof.workloads.endpoints.probe import READY, Probe, ProbeFlood
 from vsprof.workloads.endpoints.probe_report import Report
 from vsprof.workloads.endpoints.vm_dpdk import DpdkVm
-
-SOCKET = "/run/probe.sock"
-MEMORY_MIB = 64
-ANSWER_S = 20
-"""How long an answer may take, by the guest's clock."""
 
 
 class ProbeVm(DpdkVm):
@@ -42,10 +36,6 @@ class ProbeVm(DpdkVm):
     def interfaces(self) -> Sequence[tuple[str, str]]:
         return [(end.interface, end.mac) for end in self.ends]
 
-    def ask_probe(self, command: str) -> str:
-        """frame-probe's answer, a line. Raises ``RunFailed`` where none comes."""
-        return self.run(f"echo {shlex.quote(command)} | socat -t {ANSWER_S} - UNIX-CONNECT:{SOCKET}", seconds=2 * ANSWER_S)
-
     def in_host_time(self, report: Report) -> Report:
         """The same, with moments as the host's clock has them."""
         gap = report.gap.model_copy(update={"began_s": report.gap.began_s - self._ahead_s})
@@ -56,8 +46,7 @@ class ProbeVm(DpdkVm):
 
     def begin(self) -> None:
         self._ahead_s = self._clock_ahead()
-        own = ("--control", SOCKET, "--seconds", str(LONGEST_S))
-        self.launch(PROGRAM, ["-m", str(MEMORY_MIB)], own)
+        self.launch_probe()
 
     def finish(self) -> None:
         self.await_program(READY)

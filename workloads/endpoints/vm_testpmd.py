@@ -1,5 +1,9 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
-"""DPDK's testpmd in a virtual machine: it floods, swallows what it gets, or sends it back."""
+"""DPDK's testpmd in a virtual machine: it floods, swallows what it gets, or sends it back.
+
+Its generators send one flow as fast as it goes (``txonly``, which receives nothing), or several to an address of their own (``flowgen``).
+So frame-probe takes its place for several flows, for a given rate, and where both ends of a pair send.
+"""
 
 import re
 import shlex
@@ -8,12 +12,16 @@ from collections.abc import Mapping
 from typing import Any, ClassVar
 
 from vsprof.workloads import messages
+from vsprof.workloads.endpoints import probe
 from vsprof.workloads.endpoints.base import Counters, Flood, Frames
+from vsprof.workloads.endpoints.probe_report import Report
 from vsprof.workloads.endpoints.vm_dpdk import LOG, LOOK_S, DpdkVm, until
 
 INPUT = "/run/testpmd.in"
 READY = "testpmd> "
 MEMORY_MIB, MBUFS = 64, 8192
+FASTEST_PPS = 100_000_000
+"""The highest rate that frame-probe can be told: as fast as it goes."""
 _COUNTS = re.compile(r"(?P<way>RX|TX)-packets: (?P<packets>\d+) .*?(?P=way)-bytes: +(?P<bytes>\d+)")
 
 
@@ -26,17 +34,32 @@ class TestpmdVm(DpdkVm):
         """As ``Vm``. With the option ``forwarding``, testpmd's mode (``io``, ``mac``), it sends back what it gets, once that is begun."""
         super().__init__(*place, options=options, **how)
         self._forwarding = options.get("forwarding", "")
-        self.sends_and_receives = options.get("ways") == "both"
+        self._receives_too = options.get("ways") == "both"
+        self._probes = False
+        """Whether frame-probe has taken testpmd's place."""
 
     def flood(self, frames: Frames) -> Flood:
-        return TestpmdFlood(self, frames)
+        by_testpmd = frames.flows == 1 and frames.rate_pps is None and not self._receives_too
+        return TestpmdFlood(self, frames) if by_testpmd else ProbeInstead(self, frames)
 
     def can_not_flood(self, paced: bool, flows: int) -> str | None:
-        return messages.no_pace(self.name) if paced else None
+        return messages.one_queue(self.name) if self.chosen["queues"] != "1" and (paced or flows > 1 or self._receives_too) else None
 
     def counters(self) -> Counters:
-        said, clock = self.tell("show port stats 0"), self.ask("guest-get-time")
-        return counters_of(said, clock / 1e9)
+        clock = self.ask("guest-get-time") / 1e9
+        return self.probe_report(clock).counters()[0] if self._probes else counters_of(self.tell("show port stats 0"), clock)
+
+    def serve_by_probe(self) -> None:
+        """Let frame-probe serve the interface, in testpmd's place. It receives whatever comes, and sends nothing yet."""
+        if not self._probes:
+            self._quit()
+            self.launch_probe()
+            self.await_program(probe.READY)
+            self._probes = True
+
+    def probe_report(self, clock_s: float) -> Report:
+        """What frame-probe has counted, at ``clock_s`` by the guest's clock."""
+        return Report.model_validate_json(self.ask_probe("report")).model_copy(update={"clock_s": clock_s})
 
     def tell(self, *commands: str) -> str:
         """Give testpmd commands, wait until it is through with them, and return what it said. Raises ``RunFailed`` if it ends instead."""
@@ -52,8 +75,7 @@ class TestpmdVm(DpdkVm):
         """Let a testpmd serve the interface, in the place of any that did. ``mode``: its forwarding mode; ``more``: options of its own.
         ``await_program(READY)`` waits for it."""
         self.run(f"[ -p {INPUT} ] || mkfifo {INPUT}")
-        if self._job is not None:
-            self.run(f"echo quit > {INPUT}; while pidof dpdk-testpmd > /dev/null; do sleep {LOOK_S}; done", seconds=120)
+        self._quit()
         queues = [f"--{way}xq={self.chosen['queues']}" for way in "rt"]
         own = [
             "--interactive",
@@ -65,6 +87,10 @@ class TestpmdVm(DpdkVm):
             *more,
         ]
         self.launch("dpdk-testpmd", ["-m", str(MEMORY_MIB)], own, INPUT)
+
+    def _quit(self) -> None:
+        if self._job is not None:
+            self.run(f"echo quit > {INPUT}; while pidof dpdk-testpmd > /dev/null; do sleep {LOOK_S}; done", seconds=120)
 
     def forward(self, on: bool) -> str:
         return self.tell("start" if on else "stop")
@@ -79,7 +105,7 @@ class TestpmdVm(DpdkVm):
 
 
 class TestpmdFlood(Flood):
-    """A flood by testpmd's own generators: ``txonly`` for one flow, ``flowgen`` for several, or where it receives one at the same time."""
+    """A flood of one flow by testpmd's own generator."""
 
     __test__ = False
 
@@ -88,14 +114,7 @@ class TestpmdFlood(Flood):
 
     def prepare(self) -> None:
         frames = self._frames
-        mode = "flowgen" if frames.flows > 1 or self._vm.sends_and_receives else "txonly"
-        if mode == "flowgen":
-            # Told at its start alone.
-            self._vm.serve(mode, f"--flowgen-flows={frames.flows}")
-            self._vm.await_program(READY)
-        # flowgen takes the length that it is told for one with FCS (app/test-pmd/flowgen.c), txonly for one without.
-        size = frames.frame_bytes if mode == "flowgen" else frames.size
-        self._vm.tell("stop", f"set fwd {mode}", f"set eth-peer 0 {frames.target_mac}", f"set txpkts {size}")
+        self._vm.tell("stop", "set fwd txonly", f"set eth-peer 0 {frames.target_mac}", f"set txpkts {frames.size}")
 
     def start(self) -> None:
         self._vm.tell("start")
@@ -105,6 +124,34 @@ class TestpmdFlood(Flood):
 
     def stop(self) -> dict[str, str]:
         return {"testpmd.txt": self._vm.tell("stop")}
+
+
+class ProbeInstead(Flood):
+    """A flood by frame-probe in testpmd's place."""
+
+    def __init__(self, vm: TestpmdVm, frames: Frames) -> None:
+        self._vm, self._frames = vm, frames
+
+    def prepare(self) -> None:
+        self._vm.serve_by_probe()
+
+    def start(self) -> None:
+        frames = self._frames
+        pace = probe.start_command(1 / (frames.rate_pps or FASTEST_PPS), frames.frame_bytes, count_all=True, burst=probe.LARGEST_BURST)
+        self._tell(f"{pace} flows={frames.flows} target={frames.target_mac}")
+
+    def ended(self) -> str | None:
+        return self._vm.ended()
+
+    def stop(self) -> dict[str, str]:
+        self._tell("stop")
+        return {probe.FILE: self._vm.probe_report(0.0).model_dump_json()}
+
+    def due(self, printed: Mapping[str, str]) -> int:
+        return probe.due(printed, 1 / (self._frames.rate_pps or FASTEST_PPS))
+
+    def _tell(self, command: str) -> None:
+        probe.accept(command, self._vm.ask_probe(command))
 
 
 def counters_of(text: str, clock_s: float) -> Counters:

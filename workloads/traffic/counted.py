@@ -96,13 +96,17 @@ def packets(raw: Mapping[str, str]) -> dict[str, int]:
 
 def _sent(raw: Mapping[str, str], read: Mapping[str, Any]) -> int:
     """What a generator counted that it handed over; of one that does not count, what the endpoint's own interface did."""
-    if pktgen.FILE in raw:
-        stem, _, suffix = pktgen.FILE.rpartition(".")
-        of_route = re.compile(rf"{stem}(-\d+)?\.{suffix}")
-        return sum(pktgen.frames_sent(text) for name, text in raw.items() if of_route.fullmatch(name))
-    if probe.FILE in raw:
-        return Report.model_validate_json(raw[probe.FILE]).offered
+    if told := _of_routes(raw, pktgen.FILE):
+        return sum(map(pktgen.frames_sent, told))
+    if told := _of_routes(raw, probe.FILE):
+        return sum(Report.model_validate_json(text).offered for text in told)
     return read["after"]["sent"] - read["before"]["sent"]
+
+
+def _of_routes(raw: Mapping[str, str], file: str) -> list[str]:
+    """What every route's sender printed, by the name of the first one's file: see ``_of_route``."""
+    stem, _, suffix = file.rpartition(".")
+    return [text for name, text in raw.items() if re.fullmatch(rf"{stem}(-\d+)?\.{suffix}", name)]
 
 
 def in_one_time(raw: Mapping[str, str]) -> bool:

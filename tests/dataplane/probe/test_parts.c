@@ -229,12 +229,35 @@ static void a_stall_is_longer_than_its_limit(void)
 	EQUAL(s.longest, 100);
 }
 
+/* A right checksum makes the sum over the IP header all ones (RFC 1071). */
+static void the_header_is_whole(const uint8_t *frame)
+{
+	uint32_t sum = 0;
+
+	for (int i = 14; i < 34; i += 2)
+		sum += (uint32_t)frame[i] << 8 | frame[i + 1];
+	EQUAL((sum & 0xffff) + (sum >> 16), 0xffff);
+}
+
+static void a_flow_is_known_by_its_destination(void)
+{
+	static const uint8_t target[6] = {0x52, 0x54, 0, 0x76, 0x67, 2}, source[6] = {0x52, 0x54, 0, 0x76, 0x67, 1};
+	uint8_t frame[FRAME_SMALLEST];
+
+	frame_lay_out(frame, FRAME_SMALLEST, target, source);
+	for (uint32_t flow = 0; flow < STREAM_FLOWS; flow += 999) {
+		frame_set_flow(frame, flow);
+		the_header_is_whole(frame);
+		EQUAL((uint32_t)frame[30] << 24 | frame[31] << 16 | frame[32] << 8 | frame[33], (10u << 24 | 253u << 16) + flow);
+	}
+	CHECK(!memcmp(frame, target, 6));
+}
+
 static void a_frame_is_udp_with_a_stamp(void)
 {
 	static const uint8_t target[6] = {0x52, 0x54, 0, 0x76, 0x67, 2}, source[6] = {0x52, 0x54, 0, 0x76, 0x67, 1};
 	uint8_t frame[FRAME_LARGEST];
 	struct stamp stamp;
-	uint32_t sum = 0;
 
 	for (uint16_t bytes = FRAME_SMALLEST; bytes <= FRAME_LARGEST; bytes++) {
 		frame_lay_out(frame, bytes, target, source);
@@ -246,10 +269,7 @@ static void a_frame_is_udp_with_a_stamp(void)
 		EQUAL(frame[38] << 8 | frame[39], bytes - 34);
 	}
 	CHECK(!memcmp(frame, target, 6) && !memcmp(frame + 6, source, 6) && frame[12] == 8 && frame[13] == 0);
-	/* A right checksum makes the sum over the header all ones (RFC 1071). */
-	for (int i = 14; i < 34; i += 2)
-		sum += (uint32_t)frame[i] << 8 | frame[i + 1];
-	EQUAL((sum & 0xffff) + (sum >> 16), 0xffff);
+	the_header_is_whole(frame);
 	CHECK(!frame_read(frame, FRAME_SMALLEST - 1, &stamp));
 }
 
@@ -258,7 +278,8 @@ static void settings_are_checked(void)
 	static const char *bad[][2] = {{"period-us", "0"}, {"period-us", "abc"}, {"period-us", "1x"}, {"period-us", ""},
 		{"period-us", "nan"}, {"rate", "-1"}, {"frame-bytes", "63"}, {"frame-bytes", "1519"}, {"frame-bytes", "64.5"},
 		{"warmup", "-1"}, {"count", "-1"}, {"count", "1000000001"}, {"burst", "0"}, {"burst", "33"}, {"burst", "1.5"},
-		{"stall-us", "0"}, {"speed", "1"}};
+		{"stall-us", "0"}, {"speed", "1"}, {"rate", "100000001"}, {"flows", "0"}, {"flows", "1000001"}, {"target", ""},
+		{"target", "52:54:00:76:67"}, {"target", "52:54:00:76:67:0a:01"}, {"target", "52:54:00:76:67:0g"}};
 	struct stream s = STREAM_DEFAULT;
 
 	for (size_t i = 0; i < sizeof(bad) / sizeof(bad[0]); i++)
@@ -270,6 +291,9 @@ static void settings_are_checked(void)
 	CHECK(s.burst == 1 && s.count == 0);
 	CHECK(!stream_set(&s, "count", "20000") && s.count == 20000);
 	CHECK(!stream_set(&s, "burst", "32") && s.burst == STREAM_BURST);
+	CHECK(!stream_set(&s, "flows", "1000000") && s.flows == STREAM_FLOWS);
+	CHECK(!s.away && s.flows == STREAM_FLOWS && !stream_set(&s, "target", "52:54:00:76:67:0a") && s.away);
+	CHECK(s.target[0] == 0x52 && s.target[5] == 0x0a);
 }
 
 static void a_copy_of_words_is_whole(void)
@@ -296,6 +320,7 @@ int main(void)
 	what_is_due_at_once_goes_at_once();
 	a_stall_is_longer_than_its_limit();
 	a_frame_is_udp_with_a_stamp();
+	a_flow_is_known_by_its_destination();
 	settings_are_checked();
 	a_copy_of_words_is_whole();
 	return 0;
