@@ -81,17 +81,19 @@ class OvsDpdk(Ovs):
         "tso": ("off", "on"),
         "pmd_sleep_max": ("0", "10", "50", "100", "500"),
         "release": RELEASES,
-        "rxq_assign": ("cycles", "roundrobin", "group"),
+        "rxq_assign": ("cycles", "roundrobin", "group", "pinned"),
+        "auto_lb": ("off", "on"),
         "flow_cache": tuple(FLOW_CACHES),
         **MOVERS,
         **openflow.OPTIONS,
         **card_ports.OPTIONS,
     }
     """``switch_cpus``: so many poll-mode threads, each on its CPU; ``rxq_assign``: how Open vSwitch shares receive queues out among them
-    (``pmd-rxq-assign``). ``flow_cache``: see ``FLOW_CACHES``. ``pmd_sleep_max``: how long its poll-mode thread may sleep at a time when
+    (``pmd-rxq-assign``); ``pinned``: we do (``pmd-rxq-affinity``), so that they take turns. ``auto_lb``: whether it moves them when loads
+    differ (``pmd-auto-lb``). ``flow_cache``: see ``FLOW_CACHES``. ``pmd_sleep_max``: how long its poll-mode thread may sleep at a time when
     little comes [us]. ``main_thread``: whether the daemon's threads that do not poll run on the CPU of the one that does. ``sched``: the
     scheduling policy of the one that does."""
-    reads = ("offloads",)
+    reads = ("offloads", "queues")
     node_options = frozenset({"pmd_node", "memory_node"})
     host_options = frozenset({"local_port"})
     card_options = frozenset(card_ports.OPTIONS)
@@ -104,7 +106,7 @@ class OvsDpdk(Ovs):
         if plan.slots:
             self.plan = plan.on_slot(self.chosen["pmd_node"])
         self._sleep_max = OTHER_SLEEP_MAX.get(self.release or "", SLEEP_MAX)
-        self._offloads = options.get("offloads", "on")
+        self._offloads, self._queues = options.get("offloads", "on"), options.get("queues", "1")
         self._nodes: dict[str, Any] = {}
         """What was found on which NUMA node, where there are two."""
         self._pairs: list[str] = []
@@ -143,7 +145,8 @@ class OvsDpdk(Ovs):
             # Histograms and per-iteration counters for pmd-perf-show.
             "pmd-perf-metrics": "true",
             **FLOW_CACHES[self.chosen["flow_cache"]],
-            **({"pmd-rxq-assign": assign} if (assign := self.chosen["rxq_assign"]) != "cycles" else {}),
+            **({"pmd-rxq-assign": assign} if (assign := self.chosen["rxq_assign"]) in ("roundrobin", "group") else {}),
+            **({"pmd-auto-lb": "true"} if self.chosen["auto_lb"] == "on" else {}),
             **({"userspace-tso-enable": "true"} if self.chosen["tso"] == "on" else {}),
         }
 
@@ -197,8 +200,16 @@ class OvsDpdk(Ovs):
         return super().local_port()
 
     def _add(self, name: str, settings: str) -> None:
-        self.vsctl(f"add-port {BRIDGE} {name} -- set Interface {name} {settings}")
+        pinned = f" {self._affinity(len(self._ports))}" if self.chosen["rxq_assign"] == "pinned" else ""
+        self.vsctl(f"add-port {BRIDGE} {name} -- set Interface {name} {settings}{pinned}")
         self._ports.append(name)
+
+    def _affinity(self, port: int) -> str:
+        """The setting by which this port's receive queues are on the poll-mode threads' CPUs in turn, from a CPU on that each port has
+        another of."""
+        cpus = self.plan.movers
+        queues = ",".join(f"{queue}:{cpus[(port + queue) % len(cpus)]}" for queue in range(int(self._queues)))
+        return f"other_config:pmd-rxq-affinity={quoted(queues)}"
 
     def restart(self) -> None:
         super().restart()

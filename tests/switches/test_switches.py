@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
 """Both switches: their port counters as ovs-ofctl really printed them, their ports, and what they are called."""
 
+import re
 from pathlib import Path
 from types import SimpleNamespace
 
@@ -358,10 +359,12 @@ def test_the_cache_of_flows_is_filled_before_windows_and_only_where_there_is_one
         ({"flow_cache": "smc"}, {"smc-enable": "true", "emc-insert-inv-prob": "0"}),
         ({"flow_cache": "none"}, {"emc-insert-inv-prob": "0"}),
         ({"rxq_assign": "roundrobin"}, {"pmd-rxq-assign": "roundrobin"}),
+        ({"rxq_assign": "pinned"}, {}),
+        ({"auto_lb": "on"}, {"pmd-auto-lb": "true"}),
     ],
 )
 def test_open_vswitch_keeps_its_own_settings_where_nothing_else_is_asked_for(options, settings):
-    named = {"smc-enable", "emc-insert-inv-prob", "pmd-rxq-assign"}
+    named = {"smc-enable", "emc-insert-inv-prob", "pmd-rxq-assign", "pmd-auto-lb"}
     made = SWITCHES["ovs-dpdk"](Host(), CpuPlan.of(4), options).settings()
     assert {name: value for name, value in made.items() if name in named} == settings
 
@@ -389,3 +392,11 @@ def test_a_tap_has_as_many_queues_as_its_guests_interface(name):
     for options, several in (({}, False), ({"queues": "2"}, True)):
         SWITCHES[name](host := Host(), CpuPlan.of(4), options).add_port("p1", "vhost-net")
         assert any("multi_queue" in command for command in host.asked) == several
+
+
+def test_queues_can_be_pinned_to_the_poll_mode_threads_in_turn():
+    plan = CpuPlan.of(8, Duties(movers=2, endpoints=4))
+    switch = SWITCHES["ovs-dpdk"](host := Host(), plan, {"rxq_assign": "pinned", "queues": "2"})
+    for name in ("p1", "p2"):
+        switch.add_port(name, "vhost-user")
+    assert [re.search(r"pmd-rxq-affinity=(\S+)", command)[1] for command in host.asked] == [quoted("0:1,1:2"), quoted("0:2,1:1")]
