@@ -8,16 +8,18 @@ FORWARD knows behind which port an Ethernet address is. Every frame is let throu
 
 from collections.abc import Iterator, Mapping
 
-from vsprof.switches import messages
+from vsprof.switches import messages, tunnel
 from vsprof.terms import flows
 
 OPTIONS: Mapping[str, tuple[str, ...]] = {
     "rules": ("0", "1", "10", "100", "1000", "10000"),
     "masks": ("1", "2", "4", "8", "16"),
     "conntrack": ("off", "on"),
+    **tunnel.OPTIONS,
 }
 """For a switch to declare. ``rules``: how many rules FILTER has, with 0 of which there are no tables, but the action NORMAL; ``masks``: on
-how many sets of header fields they match; ``conntrack``: whether each frame's connection is looked up."""
+how many sets of header fields they match; ``conntrack``: whether each frame's connection is looked up; ``tunnel``: whether the ends of a
+pair are joined by one."""
 FILTER, TRACK, FORWARD = 0, 1, 2
 SETTINGS = {name: values[0] for name, values in OPTIONS.items()}
 VENDOR_BITS = 40
@@ -39,11 +41,9 @@ def check(given: Mapping[str, str]) -> None:
         raise messages.more_masks_than_rules(masks, rules)
 
 
-def tables(chosen: Mapping[str, str], mac: str) -> Iterator[str]:
-    """All of them as ``ovs-ofctl add-flows`` reads them, a line each, but what FORWARD knows of ports: see ``forward``.
-
-    ``mac``: the Ethernet address of any endpoint that sends.
-    """
+def tables(chosen: Mapping[str, str], behind: Mapping[str, str]) -> Iterator[str]:
+    """All of them as ``ovs-ofctl add-flows`` reads them, a line each. ``behind``: the port of each Ethernet address, first an endpoint's."""
+    mac = next(iter(behind))
     tracked = chosen["conntrack"] == "on"
     onward = f"ct(table={TRACK})" if tracked else f"goto_table:{FORWARD}"
     for number in range(int(chosen["rules"])):
@@ -58,12 +58,11 @@ def tables(chosen: Mapping[str, str], mac: str) -> Iterator[str]:
         yield f"table={TRACK},priority=2,ip,ct_state={ESTABLISHED},actions=goto_table:{FORWARD}"
         yield f"table={TRACK},priority=1,ip,ct_state=+trk+new,actions=ct(commit,table={FORWARD})"
         yield f"table={TRACK},priority=0,actions=goto_table:{FORWARD}"
+    for target, port in behind.items():
+        tunnelled = chosen["tunnel"] != tunnel.NONE
+        for rule in tunnel.forward(target, port) if tunnelled else (f"priority=1,dl_dst={target},actions=output:{port}",):
+            yield f"table={FORWARD},{rule}"
     yield f"table={FORWARD},priority=0,actions=NORMAL"
-
-
-def forward(mac: str, port: str) -> str:
-    """What FORWARD knows of the port behind which ``mac`` is."""
-    return f"table={FORWARD},priority=1,dl_dst={mac},actions=output:{port}"
 
 
 def mac_prefix(mac: str, kind: int) -> str:

@@ -7,7 +7,7 @@ import time
 from collections.abc import Mapping
 from typing import Any, ClassVar
 
-from vsprof.switches import links, messages, openflow
+from vsprof.switches import links, messages, openflow, tunnel
 from vsprof.switches.base import Port, PortCounters, Switch
 from vsprof.terms.placement import CpuPlan, Thread
 from vsprof.testbeds.base import Process, Testbed
@@ -83,6 +83,7 @@ class Ovs(Switch):
         self._start_daemon()
         # The daemon answers before it has made them, and before DPDK is up; a change of the database is waited for.
         self.vsctl(f"set Open_vSwitch . external_ids:vsprof-restarted={time.time():.0f}")
+        self._make_tables()
 
     def settings(self) -> dict[str, str]:
         """``other_config`` of the Open_vSwitch table, set before the daemon starts."""
@@ -119,11 +120,27 @@ class Ovs(Switch):
 
     def ready(self) -> None:
         if self._has_tables:
-            sender = next(iter(self._behind))
-            lines = [*openflow.tables(self.chosen, sender), *(openflow.forward(mac, port) for mac, port in self._behind.items())]
-            self.host.push("\n".join(lines) + "\n", TABLES)
+            if self.chosen["tunnel"] != tunnel.NONE and self.datapath != "netdev":
+                # It outlives the daemon.
+                self.host.run(tunnel.KERNEL)
+            self._make_tables()
+
+    def _make_tables(self) -> None:
+        """Of a daemon that has none: they end with it."""
+        if self._has_tables and self._behind:
+            self._join_ends()
+            self.host.push("\n".join([*openflow.tables(self.chosen, self._behind), ""]), TABLES)
             # All at once: a frame that met half of them would leave a flow of its own in the datapath.
             self.host.run(f"ovs-ofctl --bundle replace-flows {BRIDGE} {TABLES}", timeout=START_SECONDS)
+
+    def _join_ends(self) -> None:
+        """Make the tunnels between them, where the case has any."""
+        if (kind := self.chosen["tunnel"]) == tunnel.NONE:
+            return
+        if self.datapath == "netdev":
+            self.host.run(tunnel.user_space("ovs-vsctl --timeout=30", f"ovs-appctl -t {RUN}/ovs-vswitchd.ctl"), timeout=START_SECONDS)
+        for name, settings in zip(tunnel.PORTS, tunnel.ports(kind), strict=True):
+            self.vsctl(f"--may-exist add-port {BRIDGE} {name} -- set Interface {name} {settings}")
 
     def settle(self, flows: int) -> None:
         """Wait until no more flows come into the datapath. Without tables there is one for all."""

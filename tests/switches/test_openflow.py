@@ -2,22 +2,24 @@
 """The OpenFlow tables of a case: what they hold, and when there are any."""
 
 import re
+import subprocess
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from vsprof.switches import openflow
+from vsprof.switches import openflow, tunnel
 from vsprof.switches.kernel_ovs import KernelOvs
 from vsprof.switches.ovs_dpdk import OvsDpdk
 from vsprof.terms import flows
 from vsprof.terms.errors import BadInput
 
-MAC = "52:54:00:76:67:01"
+MAC, OTHER = "52:54:00:76:67:01", "52:54:00:76:67:02"
+BEHIND = {MAC: "p1", OTHER: "p2"}
 
 
 def lines(**options: str) -> list[str]:
-    return list(openflow.tables({**openflow.SETTINGS, **options}, MAC))
+    return list(openflow.tables({**openflow.SETTINGS, **options}, BEHIND))
 
 
 def bits(line: str) -> int:
@@ -66,3 +68,27 @@ def test_more_masks_than_rules_are_refused(switch):
     with pytest.raises(BadInput, match="masks 4 with rules 1: each rule has one mask"):
         switch.check_options({"rules": "1", "masks": "4"})
     switch.check_options({"rules": "10", "masks": "4"})
+
+
+def test_each_address_is_behind_its_port():
+    assert {f"table=2,priority=1,dl_dst={mac},actions=output:{port}" for mac, port in BEHIND.items()} < set(lines(rules="1"))
+
+
+@pytest.mark.parametrize("kind", ["vxlan", "geneve"])
+def test_what_goes_into_one_end_of_a_tunnel_comes_out_of_the_other(kind):
+    known = lines(tunnel=kind)
+    for sends, out, comes, port in ((OTHER, "tunnel0", "tunnel1", "p2"), (MAC, "tunnel1", "tunnel0", "p1")):
+        assert f"table=2,priority=1,dl_dst={sends},actions=output:{out}" in known
+        assert f"table=2,priority=2,in_port={comes},dl_dst={sends},actions=output:{port}" in known
+    ends = [re.findall(r"(?:local|remote)_ip=(\S+)", one) for one in tunnel.ports(kind)]
+    assert ends[0] == ends[1][::-1] == list(tunnel.OUTER)
+    assert openflow.wanted({**openflow.SETTINGS, "tunnel": kind})
+
+
+def test_the_host_is_a_second_end():
+    assert [*tunnel.forward(MAC, "LOCAL")][1] == f"priority=1,dl_dst={MAC},actions=output:tunnel0"
+
+
+def test_the_scripts_of_both_underlays_are_shell():
+    for script in (tunnel.KERNEL, tunnel.user_space("vsctl", "appctl")):
+        assert subprocess.run(["bash", "-n", "-c", script], check=False).returncode == 0

@@ -400,3 +400,15 @@ def test_queues_can_be_pinned_to_the_poll_mode_threads_in_turn():
     for name in ("p1", "p2"):
         switch.add_port(name, "vhost-user")
     assert [re.search(r"pmd-rxq-affinity=(\S+)", command)[1] for command in host.asked] == [quoted("0:1,1:2"), quoted("0:2,1:1")]
+
+
+def test_a_daemon_that_was_restarted_gets_its_tables_again():
+    switch = SWITCHES["kernel-ovs"](host := Host(), CpuPlan.of(4), {"rules": "1", "tunnel": "vxlan"})
+    switch.learn(Port("p1", "vhost-net", "p1"), "52:54:00:76:67:01")
+    switch.ready()
+    underlays = sum("type veth" in command for command in host.asked)
+    switch._start_daemon = lambda: None
+    switch.restart()
+    assert sum("replace-flows" in command for command in host.asked) == 2
+    assert sum("type=vxlan" in command for command in host.asked) == 4
+    assert sum("type veth" in command for command in host.asked) == underlays == 1
