@@ -42,7 +42,7 @@ def check(given: Mapping[str, str]) -> None:
 
 
 def tables(chosen: Mapping[str, str], behind: Mapping[str, str]) -> Iterator[str]:
-    """All of them as ``ovs-ofctl add-flows`` reads them, a line each. ``behind``: the port of each Ethernet address, first an endpoint's."""
+    """All of them as ``ovs-ofctl add-flows`` reads them, a line each. ``behind``: the port of each Ethernet address, first a sender's."""
     mac = next(iter(behind))
     tracked = chosen["conntrack"] == "on"
     onward = f"ct(table={TRACK})" if tracked else f"goto_table:{FORWARD}"

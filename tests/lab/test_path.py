@@ -2,6 +2,7 @@
 """Each switch in the lab, with two real VMs on it: what goes in is counted at every hop, every thread is in its place, and the VMs outlive
 the model's coming and going."""
 
+import re
 import time
 from collections.abc import Iterator
 
@@ -10,6 +11,7 @@ import pytest
 from vsprof.collectors.uarch_model import BUILD, UarchModel
 from vsprof.runner.experiment import SWITCHES, TOPOLOGIES, TRAFFIC
 from vsprof.terms import errors
+from vsprof.terms import flows as terms_flows
 from vsprof.terms.placement import CpuPlan
 from vsprof.testbeds.base import MODELLED
 from vsprof.testbeds.lab import Lab
@@ -56,6 +58,45 @@ def test_23_frames_are_23_at_every_hop(two_vms: Topology) -> None:
     assert burst is not None
     assert burst.sent == FRAMES
     assert {hop: after[hop] - before[hop] for hop in counted.BEHIND} == dict.fromkeys(counted.BEHIND, FRAMES)
+
+
+def through_tables(topology: Topology, flows: int, **options: str) -> dict[str, int]:
+    """What each hop behind the sender counted of FRAMES frames, with these options of the switch."""
+    topology.switch.chosen.update(options)
+    topology.switch.ready()
+    frames = Frames(64, flows, None, topology.sender.mac, topology.receiver.mac, topology.sender.address, terms_flows.address(0))
+    flood, before = topology.sender.flood(frames), counted.hops(topology)
+    flood.prepare()
+    flood.burst(FRAMES, None)
+    topology.sender.run("sleep 1")
+    after = counted.hops(topology)
+    return {hop: after[hop] - before[hop] for hop in counted.BEHIND}
+
+
+def test_rules_connections_and_tunnels_let_every_frame_through(two_vms: Topology) -> None:
+    if two_vms.access == "virtio-net":
+        pytest.skip("the tables are those of vhost-net's switch")
+    switch = two_vms.switch
+    for end, port in ((two_vms.sender, two_vms.sender_port), (two_vms.receiver, two_vms.receiver_port)):
+        switch.learn(port, end.mac)
+    whole, plain = dict.fromkeys(counted.BEHIND, FRAMES), dict(switch.chosen)
+    try:
+        assert through_tables(two_vms, 10, rules="10", masks="4") == whole
+        flows = switch.appctl("dpctl/dump-flows")
+        # A flow of the datapath for each of the flood's, but for those that no frame was drawn for.
+        assert flows.count("dst=10.253.0.") > 3, flows
+        assert len(set(re.findall(r"eth\(src=[0-9a-f:]+(?:/([0-9a-f:]+))?,dst", flows))) > 2, flows
+        assert through_tables(two_vms, 1, rules="0", masks="1", conntrack="on") == whole
+        assert "ct_state(" in switch.appctl("dpctl/dump-flows")
+        for kind in ("vxlan", "geneve"):
+            assert through_tables(two_vms, 1, conntrack="off", tunnel=kind) == whole
+            assert "tunnel(" in switch.appctl("dpctl/dump-flows")
+            switch.vsctl("del-port tunnel0 -- del-port tunnel1")
+            two_vms.host.run("ip link delete under0; ip rule add pref 0 lookup local; ip rule del pref 100; ip rule del pref 10; "
+                "ip rule del pref 11", check=False)  # fmt: skip
+    finally:
+        switch.chosen.update(plain)
+        two_vms.host.run("ovs-ofctl del-flows br0; ovs-ofctl add-flow br0 actions=NORMAL")
 
 
 def test_the_ends_need_not_ask_for_each_other(two_vms: Topology) -> None:
