@@ -5,7 +5,7 @@ A curve is made of the changes that name the same things. What all of these chan
 grows; the rest grows together, and the first of it is the axis.
 """
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -13,11 +13,11 @@ from vsprof.analysis import metrics, stats, vocabulary
 from vsprof.analysis.comparison import as_many, doubt, of
 from vsprof.analysis.load import Result, worded
 from vsprof.analysis.model import MODEL
-from vsprof.analysis.what_if import traffics
+from vsprof.analysis.what_if import setting_of, traffics
 from vsprof.terms import units
 
-COSTS = {"instructions": "instructions", "llc_hits_modified": "lines out of another core's cache", "llc_misses": "LLC misses"}
-"""What of a packet's cost a sentence names, by the model's counter."""
+COSTS = {"instructions": "instructions", "cpi": "CPI", "llc_hits_modified": "lines of other cores"}
+"""What of a packet's cost is told, by the model's counter."""
 WORTH_TELLING = 1.1
 """A cost that grows by less is not named."""
 
@@ -31,51 +31,58 @@ class Curve:
     along: tuple[str, ...]
     """What grows with it."""
     held: Mapping[str, Any]
+    """What all its cases have alike, and the unchanged case does not."""
+    setting: str
+    """What else varies, in words."""
     cases: tuple[tuple[float, str], ...]
     """The axis' value of each case, and the case."""
 
     @property
     def title(self) -> str:
-        """What it shows: `rules, flows`; `masks (rules=1000, 1,000 flows)`."""
-        named = ", ".join((self.axis, *self.along))
-        return f"{named} ({worded(self.held)})" if self.held else named
+        """What it shows: `rules, flows`; `masks (1,000 flows, rules=1000)`."""
+        return f"{self.named} ({self.more})" if self.more else self.named
+
+    @property
+    def named(self) -> str:
+        """What there is more of."""
+        return ", ".join((self.axis, *self.along))
+
+    @property
+    def more(self) -> str:
+        """What is alike in all cases."""
+        return ", ".join(filter(None, (self.setting, worded(self.held))))
 
 
 def curves(result: Result) -> list[Curve]:
-    """Of each set of changes and each switch, those with two cases or more; in the experiment's order."""
-    alike: dict[tuple[str, ...], list[dict[str, Any]]] = {}
+    """Of each set of changes, and of each switch and setting, those with two cases or more; in the experiment's order."""
+    alike: dict[tuple[tuple[str, str], ...], list[dict[str, Any]]] = {}
     for change in result.changes:
-        alike.setdefault(tuple(change), []).append(change)
-    made = [_curve(result, str(switch), changes) for changes in alike.values() for switch in dict.fromkeys(result.cases["switch"])]
-    return [one for one in made if len(one.cases) > 1]
+        # A word is no place on an axis: changes with other words are no more of the same.
+        alike.setdefault(tuple((name, "" if _number(value) else str(value)) for name, value in change.items()), []).append(change)
+    settings = dict.fromkeys(setting_of(result, str(case)) for case in result.cases.index)
+    made = [_curve(result, setting, changes) for changes in alike.values() for setting in settings]
+    return [one for one in made if one is not None and len(one.cases) > 1]
 
 
-def _curve(result: Result, switch: str, changes: list[dict[str, Any]]) -> Curve:
-    names = list(changes[0])
-    held = {name: changes[0][name] for name in names if len(changes) > 1 and len({str(change[name]) for change in changes}) == 1}
-    growing = [name for name in names if name not in held]
-    cases = {
-        float(values[growing[0]]): case for case, values in _cases(result, switch, held, growing, changes) if _number(values[growing[0]])
-    }
-    return Curve(switch, growing[0], tuple(growing[1:]), held, tuple(sorted(cases.items())))
+def _curve(result: Result, setting: tuple[str, str], changes: list[dict[str, Any]]) -> Curve | None:
+    cases = [str(case) for case in result.cases.index if setting_of(result, str(case)) == setting]
+    unchanged = next((result.values[case] for case in cases if not result.changed[case]), None)
+    held = {name: value for name, value in changes[0].items() if not _number(value) or _all_alike(changes, name)}
+    growing = [name for name in changes[0] if name not in held]
+    # What a switch does not have makes no case of its own; without an unchanged one nobody knows what the others were.
+    if unchanged is None or not growing or not all(name in unchanged for name in growing):
+        return None
+    named = set().union(*result.changes) & unchanged.keys()
+    found = {}
+    for wanted in ({**unchanged, **change} for change in (held, *changes)):
+        here = [case for case in cases if all(str(result.values[case][name]) == str(wanted[name]) for name in named)]
+        found.update({float(wanted[growing[0]]): case for case in here if _number(wanted[growing[0]])})
+    switch = str(result.cases.loc[cases[0], "switch"])
+    return Curve(switch, growing[0], tuple(growing[1:]), held, setting[1], tuple(sorted(found.items())))
 
 
-def _cases(
-    result: Result, switch: str, held: Mapping[str, Any], growing: list[str], changes: list[dict[str, Any]]
-) -> Iterator[tuple[str, Mapping[str, Any]]]:
-    """The switch's cases with one of these changes, or with what they hold alone."""
-    named = set().union(*result.changes)
-    unchanged = next(
-        values for case, values in result.values.items() if result.cases.loc[case, "switch"] == switch and not result.changed[case]
-    )
-    for case in result.cases.index[result.cases["switch"] == switch]:
-        values = result.values[str(case)]
-        # What a switch does not have makes no case of its own.
-        if not all(name in values for name in growing):
-            continue
-        for change in ({**held, **{name: unchanged[name] for name in growing}}, *changes):
-            if all(str(values[name]) == str(change.get(name, unchanged[name])) for name in named & values.keys()):
-                yield str(case), values
+def _all_alike(changes: list[dict[str, Any]], name: str) -> bool:
+    return len(changes) > 1 and len({str(change[name]) for change in changes}) == 1
 
 
 def _number(value: Any) -> bool:
@@ -105,9 +112,8 @@ def _told(result: Result, curve: Curve, traffic: str, load: str) -> str:
     counted = data and data.number == judged.metric
     gained = as_many(ratio, f"{data.per}s") if data and counted else of(ratio, "the rate")
     costs = _costs(result, first, last, **where)
-    held = f" with {worded(curve.held)}" if curve.held else ""
-    named = ", ".join((curve.axis, *curve.along))
-    return f"{named} {low:,g} → {high:,g}{held}: {gained}{doubt(ratio)}{f', for {costs}' if costs else ''}"
+    held = f" with {curve.more}" if curve.more else ""
+    return f"{curve.named} {low:,g} → {high:,g}{held}: {gained}{doubt(ratio)}{f', for {costs}' if costs else ''}"
 
 
 def _costs(result: Result, first: str, last: str, **where: str) -> str:

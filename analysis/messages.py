@@ -194,8 +194,8 @@ def never_counted(names: Sequence[str]) -> str:
 
 # --- Timelines -------------------------------------------------------------------------------------------------------
 
-NO_CHANGES = "the experiment changes nothing of the processor, or nothing was sent at saturation"
-NOTHING_GROWS = "of nothing there is more and more in two cases of a switch, or nothing was sent at saturation"
+NO_CHANGES = "the experiment has no `changes`, or nothing was sent at saturation"
+NOTHING_GROWS = "no switch has two cases that differ in a number of `changes`, or nothing was sent at saturation"
 NO_TIMELINE = "no timeline was recorded: in modelled time the lab's processor model records one, on a real host the collector timeline"
 no_timeline = Message(
     "{path} has no timeline: it was measured by an earlier vsprof, with timeline_ms: 0, or where no collector writes one. Those who do: "

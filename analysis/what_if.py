@@ -38,15 +38,15 @@ def effects(result: Result, traffic: str, load: str) -> list[Effect]:
     judged = vocabulary.judged_by(traffic)
     assert judged is not None
     found, where = [], {"traffic": traffic, "load": load, "metric": judged.metric}
-    unchanged = {_setting(result, case): case for case in result.cases.index if not result.changed[case]}
+    unchanged = {setting_of(result, case): case for case in result.cases.index if not result.changed[case]}
     for case, switch in result.cases["switch"].items():
-        base = unchanged.get(_setting(result, case), case)
+        base = unchanged.get(setting_of(result, case), case)
         if base != case and measured(ratio := metrics.SOFTWARE.ratio(result, str(case), base, **where)):
             found.append(Effect(str(case), switch, _words(result, base, str(case)), ratio, _elasticity(result, base, str(case), ratio)))
     return found
 
 
-def _setting(result: Result, case: str) -> tuple[str, str]:
+def setting_of(result: Result, case: str) -> tuple[str, str]:
     """What a case has in common with those that differ from it in a change alone."""
     named = set().union(*result.changes)
     return result.cases.loc[case, "arm"], worded({name: value for name, value in result.varied[case].items() if name not in named})
@@ -80,7 +80,7 @@ def _words(result: Result, base: str, case: str) -> str:
             said.append(f"{name.removeprefix(PROCESSOR)} {_shown(name, before[name])} → {_shown(name, value)}")
         else:
             others[name] = value
-    return ", ".join(filter(None, [_setting(result, case)[1], *said, worded(others)]))
+    return ", ".join(filter(None, [setting_of(result, case)[1], *said, worded(others)]))
 
 
 def _shown(name: str, value: object) -> str:

@@ -314,7 +314,8 @@ def _check_factors(experiment: Experiment, kinds: set[str]) -> None:
     """What only traffic looks at makes no cases where none does."""
     for factor in ("frame_bytes", "flows"):
         readers = [kind for kind, traffic in TRAFFIC.items() if factor in traffic.factors]
-        if len(experiment.vary.get(factor, [])) > 1 and not kinds & set(readers):
+        varied = len(experiment.vary.get(factor, [])) > 1 or any(factor in change for change in experiment.changes)
+        if varied and not kinds & set(readers):
             raise messages.factor_of_no_traffic(factor, sorted(kinds), readers)
 
 
@@ -413,8 +414,12 @@ def case(values: Mapping[str, Any]) -> Case:
 
 def duties(values: Mapping[str, Any]) -> Duties:
     """The CPUs that a case with these ``values`` needs, each for itself where the host has so many."""
+    switch, topology = SWITCHES[str(values["switch"])], TOPOLOGIES[str(values["topology"])]
     options = {name: str(value) for name, value in values.items() if value != AUTO}
-    return Duties(SWITCHES[str(values["switch"])].movers(options), TOPOLOGIES[str(values["topology"])].ends(options))
+    # What a switch, or a way to it, does not have is no option of its case.
+    known = {*switch.options, *topology.options_of(str(values["access"]), options)}
+    options = {name: value for name, value in options.items() if name in known}
+    return Duties(switch.movers(options), topology.ends(options))
 
 
 def accesses(values: Mapping[str, Any]) -> list[str]:

@@ -30,6 +30,10 @@ def snakemake_failed(status: int, log: Path) -> RunFailed:
     return RunFailed(f"Snakemake ended with status {status}, though every run is done: see {log}")
 
 
+def not_with_this_access(options: list[str], access: str) -> str:
+    return f"endpoints over {access} have no {', '.join(options)}"
+
+
 def can_not_boot(why: str) -> RunFailed:
     return RunFailed(f"the host can't run this case any more: {why}")
 
@@ -295,7 +299,10 @@ def nodes_not_of_this_testbed(nodes: int, testbed: str) -> BadInput:
 
 
 def one_pair_on_nodes(nodes: int) -> BadInput:
-    return BadInput(f"nodes {nodes} with several `pairs` or `switch_cpus`: a host of {nodes} nodes has one pair and one CPU between them")
+    return BadInput(
+        f"nodes {nodes} with several `pairs` or `switch_cpus`: a lab of {nodes} nodes has one pair and one CPU "
+        "between them: use `pairs: 1` and `switch_cpus: 1`, or nodes 1"
+    )
 
 
 def too_few_cpus(nodes: int, cpus: int) -> BadInput:

@@ -14,6 +14,7 @@ from vsprof.runner import messages
 from vsprof.runner.experiment import AUTO, SWITCHES, TOPOLOGIES, Case, Experiment
 from vsprof.switches import links
 from vsprof.terms import errors
+from vsprof.terms.placement import PAIR
 from vsprof.terms.schema import CARD
 from vsprof.testbeds.base import KERNELS, MODELLED, Testbed
 from vsprof.workloads.endpoints import vm
@@ -85,6 +86,14 @@ def _first(values: Mapping[str, Any], asked: "_Asked") -> tuple[Case | None, str
     return None, "; ".join(dict.fromkeys(reason for reason in reasons.values() if reason))
 
 
+def _lost(values: Mapping[str, Any]) -> list[str]:
+    """What the combination asks of its topology that endpoints reached in this way do not have: without it, it would be another."""
+    topology = TOPOLOGIES[str(values["topology"])]
+    known = topology.options_of(str(values["access"]), values)
+    asked = {name: str(values[name]) for name in topology.options if values.get(name, AUTO) != AUTO}
+    return [f"{name}={value}" for name, value in asked.items() if name not in known and value != topology.options[name][0]]
+
+
 def _options(switch: str, values: Mapping[str, Any]) -> dict[str, str]:
     """The options of the switch, and those of its endpoints that it reads, which are not left at their defaults."""
     names = [*SWITCHES[switch].options, *SWITCHES[switch].reads]
@@ -123,12 +132,16 @@ class _Asked:
         return self.cpus_lack(values) or self.kernel_lacks(values) or self.boot_lacks(values)
 
     def cpus_lack(self, values: Mapping[str, Any]) -> str | None:
-        if "topology" in values:
-            try:
-                self._host.plan(experiments.duties(values))
-            except errors.BadInput as error:
-                return str(error)
-        return None
+        if "topology" not in values:
+            return None
+        if lost := _lost(values):
+            return messages.not_with_this_access(lost, str(values["access"]))
+        duties = experiments.duties(values)
+        try:
+            self._host.plan(duties)
+        except errors.BadInput as error:
+            return str(error)
+        return self._host.room_lacking(duties.endpoints) if duties.endpoints > PAIR.endpoints else None
 
     def kernel_lacks(self, values: Mapping[str, Any]) -> str | None:
         if KERNEL not in values:

@@ -19,6 +19,7 @@ from vsprof.runner import messages, window
 from vsprof.runner.experiment import COLLECTORS, SWITCHES, TOPOLOGIES, TRAFFIC, Case, TrafficItem, Windows
 from vsprof.runner.live import Look, Watch
 from vsprof.terms import errors, schema
+from vsprof.terms.placement import PAIR
 from vsprof.terms.vocabulary import CollectorWords
 from vsprof.testbeds.base import MODELLED, Testbed
 from vsprof.workloads.topologies.base import Topology
@@ -86,7 +87,10 @@ def execute(host: Testbed, plan: Plan, setting: Setting, folder: Path, say: Say,
             raise messages.can_not_boot(why)
         if kernel or boots:
             host.boot(kernel, **boots)
-        switch = SWITCHES[plan.case.switch](host, host.plan(experiments.duties(plan.case.values)), plan.case.options)
+        duties = experiments.duties(plan.case.values)
+        if duties.endpoints > PAIR.endpoints and (why := host.room_lacking(duties.endpoints)):
+            raise messages.can_not_boot(why)
+        switch = SWITCHES[plan.case.switch](host, host.plan(duties), plan.case.options)
         topology = TOPOLOGIES[plan.case.topology](host, switch, switch.plan, plan.case.access, plan.case.options, plan.case.frame_bytes)
         if host.thrown_away:
             undo.callback(topology.close)
@@ -188,7 +192,7 @@ def _send(
         modelled = topology.host.clock == MODELLED
         time.sleep(min(setting.windows.warmup_seconds, BEFORE_MODELLED_S) if modelled else setting.windows.warmup_seconds)
         traffic.check()
-        topology.switch.settle(plan.case.flows)
+        topology.switch.settle(plan.case.flows if "flows" in traffic.factors else 1)
     placement = topology.placement()
     if not no_windows:
         ports = [route.receiver_port.name for route in topology.routes]

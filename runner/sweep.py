@@ -30,8 +30,8 @@ JOBS = "jobs"
 """The folder of a result in which its jobs write."""
 SNAKEFILE = Path(__file__).with_suffix(".smk")
 EXECUTORS = ("local", "slurm")
-CPUS, MEMORY_MIB = 2, 6144
-"""Of a job: what the lab takes."""
+CPUS, MEMORY_MIB = 2, 8192
+"""Of a job: what the largest lab takes."""
 LONGEST_MINUTES = 120
 """What a cluster is told that a job takes at most."""
 LOOK_SECONDS = 1.0

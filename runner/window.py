@@ -122,9 +122,9 @@ def measure(host: Testbed, traffic: Traffic, collectors: Mapping[str, Collector]
     """Measure one window and keep everything printed in the folder ``into``. Raises ``RunFailed``."""
     wanted = probes(traffic, collectors)
     host.push(script(wanted, seconds), f"{FOLDER}.sh")
-    before = traffic.sample()
+    before = traffic.sample() if traffic.asks_endpoints() else None
     host.run(f"bash {FOLDER}.sh", timeout=seconds + ALLOWANCE_S)
-    _keep(host, (before, traffic.sample()), into, collectors)
+    _keep(host, (before, traffic.sample()) if before else None, into, collectors)
 
 
 def measure_modelled(

@@ -21,6 +21,22 @@ def more_masks_than_rules(masks: int, rules: int) -> BadInput:
     return BadInput(f"masks {masks} with rules {rules}: each rule has one mask. Use at least as many `rules` as `masks`, or masks 1")
 
 
+def senders_share_connections() -> BadInput:
+    return BadInput("conntrack: on with several senders: all send with the same addresses and ports, so they would share connections: use "
+        "`pairs: 1` and `ways: one`")  # fmt: skip
+
+
+def nothing_to_share_out(options: list[str]) -> BadInput:
+    return BadInput(f"{', '.join(options)} with one poll-mode thread, which has all queues: use `switch_cpus: 2` or more")
+
+
+def datapath_grows(seconds: float, flows: int) -> RunFailed:
+    return RunFailed(
+        f"after {seconds:.0f} s of traffic its datapath still gets new flows, {flows} now: use fewer `flows` or `rules`, or look at "
+        "raw/ for the daemon's log"
+    )
+
+
 def receives_nothing(cpu: int, name: str, words: str) -> RunFailed:
     said = " ".join(words.split()) or "the kernel says no more"
     return RunFailed(

@@ -21,6 +21,7 @@ OPTIONS: Mapping[str, tuple[str, ...]] = {
 how many sets of header fields they match; ``conntrack``: whether each frame's connection is looked up; ``tunnel``: whether the ends of a
 pair are joined by one."""
 FILTER, TRACK, FORWARD = 0, 1, 2
+NAMES = {"filter": FILTER, "track": TRACK, "forward": FORWARD}
 SETTINGS = {name: values[0] for name, values in OPTIONS.items()}
 VENDOR_BITS = 40
 """All that endpoints' Ethernet addresses have in common, which rules can match on without telling any apart: see ``mac_prefix``."""
@@ -35,10 +36,12 @@ def wanted(chosen: Mapping[str, str]) -> bool:
 
 
 def check(given: Mapping[str, str]) -> None:
-    """Raise ``BadInput`` where there are more masks than rules."""
+    """Raise ``BadInput`` on values that do not go together."""
     rules, masks = (int(given.get(name, SETTINGS[name])) for name in ("rules", "masks"))
     if masks > 1 and masks > rules:
         raise messages.more_masks_than_rules(masks, rules)
+    if given.get("conntrack") == "on" and (given.get("pairs", "1") != "1" or given.get("ways", "one") != "one"):
+        raise messages.senders_share_connections()
 
 
 def tables(chosen: Mapping[str, str], behind: Mapping[str, str]) -> Iterator[str]:

@@ -54,6 +54,8 @@ EMC_ENTRIES, EMC_TRIES = 8192, 300
 for each does so with 1 % (``emc-insert-inv-prob``)."""
 FILL_SECONDS = 20
 """The most that is waited for it."""
+SHARING = {"rxq_assign": "cycles", "auto_lb": "off"}
+"""Options that share receive queues out among several poll-mode threads, and what Open vSwitch does by itself."""
 LOCAL = "vsprof0"
 """The port that stands in for the bridge's own, and the host's interface behind it."""
 # Of each frame whose TCP or UDP checksum is left to a device, it asks the device for the IP header's, too, which net/virtio then clears and
@@ -218,6 +220,9 @@ class OvsDpdk(Ovs):
     @classmethod
     def check_options(cls, given: Mapping[str, str]) -> None:
         openflow.check(given)
+        shares_out = [f"{name}: {given[name]}" for name, usual in SHARING.items() if given.get(name, usual) != usual]
+        if shares_out and cls.movers(given) == 1:
+            raise messages.nothing_to_share_out(shares_out)
 
     def ready(self) -> None:
         super().ready()
@@ -255,6 +260,8 @@ class OvsDpdk(Ovs):
     def facts(self) -> dict[str, Any]:
         dpdk = self.vsctl("get Open_vSwitch . dpdk_version").strip('"')
         known = {**super().facts(), "dpdk": dpdk, "sched": self._policies(), **card_ports.facts(self)}
+        if self.plan.others:
+            known["queues"] = self.appctl("dpif-netdev/pmd-rxq-show").splitlines()
         return {**known, "nodes": self._nodes} if self._nodes else known
 
     def _policies(self) -> list[str]:

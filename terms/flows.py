@@ -4,8 +4,7 @@
 from ipaddress import IPv4Address
 
 FIRST = IPv4Address("10.253.0.0")
-"""The first flow's, where there are several. It is the one that testpmd's flowgen begins with, and can't be told (DPDK,
-app/test-pmd/flowgen.c)."""
+"""The first flow's, where there are several. frame-probe has the same (dataplane/probe/frame.c)."""
 MOST = 1_000_000
 
 

@@ -12,8 +12,8 @@ too_few_cpus = Message(
     "the testbed has {cpus} CPU, need 2: one moves frames, one does all else; use 2 or 4 (`vsprof run --cpus 4`)", BadInput
 )
 too_few_cpus_for = Message(
-    "{movers} CPUs that move frames and {endpoints} endpoints need 1 + {movers} + {endpoints} CPUs, a core each; there are {cpus}: use "
-    "fewer `switch_cpus` or `pairs`, or the lab (TESTBED=lab), which has up to 16 CPUs",
+    "{movers} CPUs that move frames and {endpoints} endpoints need 1 + {movers} + {endpoints} CPUs, a core each on one "
+    "NUMA node; there are {cpus}: use fewer `switch_cpus` or `pairs`, leave out --cpus, or use the lab (TESTBED=lab), which has up to 16",
     BadInput,
 )
 unknown_unit = Message(

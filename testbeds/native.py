@@ -41,9 +41,16 @@ LOCK_SECONDS = 5
 HUGEPAGES = Path("/sys/kernel/mm/hugepages/hugepages-2048kB/nr_hugepages")
 NEEDED_HUGEPAGES = 1024
 """Of 2 MiB: OVS-DPDK's 1 GiB, two endpoints' 512 MiB, and as much again in reserve for pieces that don't fit."""
+GUEST_HUGEPAGES = 128
+"""The same for each further endpoint."""
 OPEN_SECONDS = 30
 STOP_SECONDS = 5
 PATH = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin"
+
+
+def needed_hugepages(endpoints: int) -> int:
+    """Of 2 MiB, for a DPDK switch and so many endpoints."""
+    return NEEDED_HUGEPAGES + GUEST_HUGEPAGES * max(0, endpoints - PAIR.endpoints)
 
 
 class NativeProcess(Process):
@@ -110,7 +117,7 @@ class Native(Testbed):
         undo = [f"echo {self._hugepages_found} > {HUGEPAGES}", *_unload(), *(tuning.undo(self._settings) if self._tune else [])]
         (self._folder / "undo").write_text("\n".join(undo) + "\n")
         self._keep(image.tree)
-        self._take_hugepages()
+        self._take_hugepages(NEEDED_HUGEPAGES)
         if self._tune:
             tuning.write(self._settings)
         self._now = tuning.look(self._plan)
@@ -256,16 +263,21 @@ class Native(Testbed):
             self._keeper.stdin.close()  # type: ignore[union-attr]
             raise messages.no_namespaces(self._keeper.stderr.read().strip())
 
-    def _take_hugepages(self) -> None:
+    def room_lacking(self, endpoints: int) -> str | None:
+        needed = needed_hugepages(endpoints)
+        self._take_hugepages(needed)
+        free = int(HUGEPAGES.with_name("free_hugepages").read_text()) if HUGEPAGES.exists() else 0
+        return None if free >= needed else messages.hugepages_lacking(free, needed)
+
+    def _take_hugepages(self, needed: int) -> None:
         """Raise the pool to what is needed; what others use of it stays theirs. Without any, DPDK's switches say so by themselves."""
         if not HUGEPAGES.exists():
             return
         free = int(HUGEPAGES.with_name("free_hugepages").read_text())
-        HUGEPAGES.write_text(f"{self._hugepages_found + max(0, NEEDED_HUGEPAGES - free)}\n")
+        HUGEPAGES.write_text(f"{self._hugepages_found + max(0, needed - free)}\n")
 
     def hugepages_lacking(self) -> str | None:
-        free = int(HUGEPAGES.with_name("free_hugepages").read_text()) if HUGEPAGES.exists() else 0
-        return None if free >= NEEDED_HUGEPAGES else messages.hugepages_lacking(free, NEEDED_HUGEPAGES)
+        return self.room_lacking(PAIR.endpoints)
 
     def _inside(self, *command: str) -> list[str]:
         if self._keeper is None or self._keeper.poll() is not None:

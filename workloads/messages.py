@@ -84,7 +84,7 @@ def port_not_counted() -> str:
 
 
 def end_not_asked() -> str:
-    return "in modelled time the endpoints are not asked what they count"
+    return "the endpoints were not asked what they count: in modelled time that takes too long, and each of several has its own clock"
 
 
 def no_connection(sender: str, receiver: str, seconds: float) -> RunFailed:
@@ -162,6 +162,18 @@ def one_queue(sender: str) -> str:
     return (
         f"{sender} sends several flows, at a rate, or both ways by frame-probe, which serves one queue: use `queues: 1`, or flows 1, "
         "`ways: one` and load saturation"
+    )
+
+
+def cards_have_one_cpu() -> BadInput:
+    return BadInput(
+        "p2p_paced with several switch_cpus: its options say which CPU takes the cards' interrupts, and there is one: use `switch_cpus: 1`"
+    )
+
+
+def which_of_the_switchs_cpus() -> BadInput:
+    return BadInput(
+        "guest_cpu: switch with several switch_cpus: the switch itself chooses who moves a guest's frames: use `switch_cpus: 1`"
     )
 
 

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
-"""Where the time of each CPU goes, as a share of the window: user, kernel, softirq, hard interrupts, running a guest, idle. One CPU moves
-packets in each case: cpu1, on which the vhost workers (in whose context the kernel's datapath runs) or the poll-mode thread are pinned. CPU
-time as /proc/stat accounts it: what a bar lacks to 1 went to no state there. A poll-mode thread counts as busy even when it polls for
-nothing: what it does with its time is in the next figure."""
+"""Where the time of each CPU goes, as a share of the window: user, kernel, softirq, hard interrupts, running a guest, idle. Packets are
+moved by cpu1, and by the CPUs behind it where a case has several `switch_cpus`: the vhost workers (in whose context the kernel's datapath
+runs) or the poll-mode threads are pinned there. CPU time as /proc/stat accounts it: what a bar lacks to 1 went to no state there. A
+poll-mode thread counts as busy even when it polls for nothing: what it does with its time is in the next figure."""
 
 import textwrap
 

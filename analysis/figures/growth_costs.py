@@ -14,8 +14,6 @@ from vsprof.analysis.load import Result
 from vsprof.analysis.sources import MODEL
 
 SOURCE = "model"
-COSTS = {"instructions": "instructions", "cpi": "CPI", "llc_hits_modified": "lines of other cores"}
-"""By counter, what a panel's rows are called."""
 
 
 def table(result: Result) -> pd.DataFrame:
@@ -23,7 +21,7 @@ def table(result: Result) -> pd.DataFrame:
     rows = []
     for traffic, load in growth.traffics(result)[:1]:
         for curve in growth.curves(result):
-            for (x, case), (counter, words) in ((point, cost) for point in curve.cases for cost in COSTS.items()):
+            for (x, case), (counter, words) in ((point, cost) for point in curve.cases for cost in growth.COSTS.items()):
                 metric = growth.metric_of(counter, traffic)
                 one = MODEL.ratio(result, case, curve.cases[0][1], metric=metric, traffic=traffic, load=load, role="path")
                 rows.append(

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
-"""What each change of the modelled processor does to the rate of each switch, in percent of its rate without the change, with the 95 %
+"""What each of the experiment's changes does to the rate of each switch, in percent of its rate without the change, with the 95 %
 interval of the ratio. The changes that matter most to any switch are on top. Filled: the interval excludes no difference. In the table,
 elasticity is by how many percent the rate grows for one percent more of a value."""
 

@@ -149,12 +149,10 @@ static void begin(struct state *s)
 
 	s->stream = s->loop->wanted;
 	s->flow = 0;
-	if (s->stream.away)
-		receiver = s->stream.target;
 	memset(tally, 0, sizeof(*tally));
 	arrivals_start(&tally->arrivals, s->number + s->stream.warmup);
 	stalls_start(&tally->stalls, (uint64_t)(s->stream.stall_us * hz / 1e6));
-	frame_lay_out(s->frame, (uint16_t)(s->stream.bytes - FCS_BYTES), receiver, sender);
+	frame_lay_out(s->frame, (uint16_t)(s->stream.bytes - FCS_BYTES), s->stream.away ? s->stream.target : receiver, sender);
 	frame_lay_out(s->lesson, FRAME_SMALLEST, sender, receiver);
 	/* Last: what is due from the beginning on is no burst. */
 	s->looked = rte_rdtsc();

@@ -42,8 +42,9 @@ HUGEPAGES = 1024
 """Hugepages of 2 MiB that the lab host sets aside at boot: 1 GiB for OVS-DPDK, 256 MiB for each of two guests, and room."""
 GUEST_HUGEPAGES = 128
 """The same for each further guest."""
-GUESTS = {8: 4, 16: 8}
-"""How many guests there is room for, by CPUs of a lab that has more than six; two in any other."""
+GUESTS = {6: 4, 8: 6, 16: 8}
+"""How many guests there is room for, by CPUs of a lab of one node with more than four: as many as have a CPU each beside the switch and the
+host. Two in any other."""
 
 SLOTS = ("slot0", "slot1", "slot2", "slot3")
 """Empty PCIe slots, by name, each for a disk or a network card that a running machine gets later: a snapshot must have had them from the
@@ -78,7 +79,7 @@ class Shape:
 
     @property
     def hugepages(self) -> int:
-        return HUGEPAGES + GUEST_HUGEPAGES * (GUESTS.get(self.cpus, 2) - 2)
+        return HUGEPAGES + GUEST_HUGEPAGES * ((GUESTS.get(self.cpus, 2) if self.nodes == 1 else 2) - 2)
 
     @property
     def memory_bytes(self) -> int:

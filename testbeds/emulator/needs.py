@@ -14,7 +14,7 @@ from vsprof.testbeds import messages
 from vsprof.testbeds.emulator import cache
 
 LAB_MEMORY_BYTES = 4 << 30
-"""Memory of the emulated host with up to six CPUs. About 2.5 GB of it are touched in a run."""
+"""Memory of the emulated host with two guests. About 2.5 GB of it are touched in a run."""
 NEEDED_MEMORY_BYTES = 5 << 30
 NEEDED_DISK_BYTES = 5 << 30
 """Tree 1.2 GB, image 1 GB, snapshot 0.5 GB, one with virtual machines 0.7 GB, overlays, and the packages while they are unpacked."""

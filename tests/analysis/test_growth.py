@@ -2,6 +2,7 @@
 """How switches grow, by a SYNTHETIC result whose numbers are made up: twice the pairs are 1.5 times the packets."""
 
 import json
+import shutil
 
 import pytest
 
@@ -73,7 +74,7 @@ def test_a_panel_has_a_line_for_each_switch(grown):
 
 def test_costs_are_multiples_of_the_first_cases(grown):
     table = growth_costs.table(grown)
-    assert set(table["cost"]) == set(growth_costs.COSTS.values())
+    assert set(table["cost"]) == set(growth.COSTS.values())
     assert (table.loc[table["x"] == 1, "median"].dropna() == 1).all()
     growth_costs.plot(table)
 
@@ -82,4 +83,37 @@ def test_costs_are_multiples_of_the_first_cases(grown):
 def test_a_result_in_which_nothing_grows_says_so(sample, tmp_path, name):
     result = load(sample.write(tmp_path / "r", traffics=[FLOOD]))
     assert growth.answer(result) == ""
-    assert "of nothing there is more and more" in figures.show(result, name).text
+    assert "no switch has two cases that differ in a number" in figures.show(result, name).text
+
+
+def rewritten(grown, tmp_path, **more):
+    """The same result with something else in its manifest."""
+    shutil.copytree(grown.path, tmp_path / "r")
+    manifest = json.loads((tmp_path / "r" / "manifest.json").read_text())
+    manifest["experiment"].update(more)
+    (tmp_path / "r" / "manifest.json").write_text(json.dumps(manifest))
+    return tmp_path / "r"
+
+
+def test_a_word_is_held_even_where_there_is_one_change_of_it(grown, tmp_path):
+    path = rewritten(grown, tmp_path, changes=[{}, {"ways": "both", "pairs": 4}])
+    assert [(one.title, [x for x, _ in one.cases]) for one in growth.curves(load(path))] == [("pairs (ways=both)", [1, 4])] * 2
+
+
+def test_a_switch_without_its_unchanged_case_has_no_curve_and_spoils_no_report(grown, tmp_path):
+    """As of a campaign that was interrupted."""
+    path = rewritten(grown, tmp_path)
+    rows = schema.read(path / "measurements.parquet").to_pylist()
+    schema.write(
+        path / "measurements.parquet", [row for row in rows if (row["switch"], row["pairs"], row["ways"]) != ("ovs-dpdk", "1", "one")]
+    )
+    assert {one.switch for one in growth.curves(load(path))} == {"kernel-ovs"}
+    assert "kernel OVS" in growth.answer(load(path))
+
+
+def test_what_else_varies_makes_curves_of_its_own(sample, tmp_path):
+    path = sample.write(tmp_path / "r", traffics=[FLOOD], frames=(64, 1518), options={"pairs": ("1", "2")}, repetitions=1)
+    manifest = json.loads((path / "manifest.json").read_text())
+    manifest["experiment"]["changes"] = [{}, {"pairs": 2}]
+    (path / "manifest.json").write_text(json.dumps(manifest))
+    assert [one.title for one in growth.curves(load(path))] == ["pairs (64 B)", "pairs (1518 B)"] * 2

@@ -55,4 +55,4 @@ def test_a_result_without_changes_says_nothing(sample, tmp_path):
 
 
 def test_the_figure_of_a_result_without_changes_says_so(sample, tmp_path):
-    assert "changes nothing of the processor" in figures.show(load(sample.write(tmp_path, traffics=[FLOOD])), "what_if").text
+    assert "the experiment has no `changes`" in figures.show(load(sample.write(tmp_path, traffics=[FLOOD])), "what_if").text

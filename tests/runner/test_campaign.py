@@ -492,3 +492,22 @@ def test_a_second_runner_of_the_same_result_is_refused(executed, root, quiet, ca
             assert cli.main(command) == 2
             assert "is in use by process" in capsys.readouterr().err
     assert not list((store.folder / "raw").glob("*.broken*"))
+
+
+@pytest.mark.parametrize(
+    ("vary", "asked", "cpus"),
+    [
+        ({}, None, None),
+        ({"pairs": [1, 2]}, None, 6),
+        ({"pairs": [4]}, None, 16),
+        ({"switch_cpus": [1, 2]}, None, 6),
+        ({"pairs": [4]}, 4, 4),
+    ],
+)
+def test_the_lab_has_as_many_cpus_as_its_largest_case_needs(monkeypatch, quiet, vary, asked, cpus):
+    seen = {}
+    monkeypatch.setitem(experiments.TESTBEDS, "lab", lambda **more: seen.update(more))
+    name, experiment = experiments.load("vm2vm")
+    more = experiment.model_copy(update={"vary": {**experiment.vary, **vary}})
+    campaigns.Campaign.check(name, more, "lab", asked).host(quiet)
+    assert seen.get("cpus") == cpus

@@ -194,6 +194,10 @@ NODES = {
         {"nodes": 2, "fixed": {"access": "virtio-user"}, "vary": {"switch": ["ovs-dpdk"]}},
         ["virtio-user", "vhost-user"],
     ),
+    "several pairs on two nodes": (
+        {"nodes": 2, "fixed": {"pairs": 2, "access": "vhost-user"}, "vary": {"switch": ["ovs-dpdk"]}},
+        ["nodes 2", "use `pairs: 1` and `switch_cpus: 1`"],
+    ),
     "no number": ({"nodes": "many"}, ["nodes", "many", "1 or 2"]),
 }
 

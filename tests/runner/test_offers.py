@@ -46,6 +46,25 @@ class Host:
         return "no threads" if threaded_irqs else None
 
 
+def test_what_needs_more_cpus_or_memory_than_there_are_is_left_out_with_the_reason():
+    _, experiment = experiments.load("vm2vm")
+    more = experiment.model_copy(update={"vary": {**experiment.vary, "pairs": [1, 2]}})
+    host = Host()
+    host.plan = lambda duties=PAIR: CpuPlan.of(6, duties)
+    host.room_lacking = lambda endpoints: f"{endpoints} endpoints have no room"
+    offer = offers.of(host, more)
+    assert {case.options["pairs"] for case in offer.cases} == {"1"}
+    assert all("4 endpoints have no room" in one for one in offer.left_out)
+    host.plan = lambda duties=PAIR: CpuPlan.of(4, duties)
+    assert any("need 1 + 1 + 4 CPUs" in one for one in offers.of(host, more).left_out)
+
+
+def test_an_option_that_a_switch_does_not_have_needs_no_cpus():
+    asked = {"topology": "vm2vm", "switch": "ovs-userspace", "access": "veth", "switch_cpus": "8", "pairs": "4"}
+    assert experiments.duties(asked) == PAIR
+    assert experiments.duties({**asked, "switch": "kernel-ovs", "access": "vhost-net"}).cpus == 17
+
+
 def vm2vm(**changes):
     _, experiment = experiments.load("vm2vm")
     return experiment.model_copy(update=changes)

@@ -264,6 +264,22 @@ def test_a_collector_with_windows_of_its_own_is_left_out_of_modelled_time(topolo
             assert run._set_up(topology.host, PLAN, Setting("vm2vm", Windows(), ["slow"], frozenset()), undo)[1] == left
 
 
+def test_endpoints_are_asked_only_where_there_is_one_of_each(sent, topology):
+    recorded = sent(Plain, count=1) / ITEM.label / "w1" / "samples.json"
+    assert json.loads(recorded.read_text())["before"]
+    shutil.rmtree(recorded.parents[2])
+    topology.routes = topology.routes * 2
+    assert json.loads((sent(Plain, count=1) / ITEM.label / "w1" / "samples.json").read_text()) is None
+
+
+def test_a_switch_settles_for_the_flows_that_its_traffic_has(sent, topology):
+    settled = []
+    topology.switch.settle = settled.append
+    sent(Plain, count=1)
+    # idle, which `Watched` is here, has no flows, whatever the case says.
+    assert settled == [1]
+
+
 def test_without_such_a_collector_nothing_changes(sent, topology):
     assert files(sent(Plain, count=1)).keys() == {"w1"}
     assert topology.host.done == ["check", "window", "check"]
@@ -451,7 +467,13 @@ def test_what_ends_with_its_testbed_is_not_stopped_before(tmp_path, monkeypatch,
         def ends(cls, options):
             return 2
 
+        @classmethod
+        def options_of(cls, access, options):
+            return {}
+
     class Kind(Part):
+        options = ()
+
         def __init__(self, *_):
             super().__init__("switch", order, seen)
 

@@ -250,7 +250,7 @@ class Reads(Reader):
 def traffic():
     counters = Counters(1.0, 0, 0, 0, 0)
     switch = SimpleNamespace(port_counters=lambda: "true")
-    return SimpleNamespace(topology=SimpleNamespace(switch=switch), sample=lambda: Sample(counters, counters))
+    return SimpleNamespace(topology=SimpleNamespace(switch=switch), asks_endpoints=lambda: True, sample=lambda: Sample(counters, counters))
 
 
 def test_what_one_program_reads_for_several_is_kept_as_if_each_had_read_it(tmp_path, monkeypatch, traffic):

@@ -13,7 +13,7 @@ from vsprof.switches import links, ovs, ovs_dpdk
 from vsprof.switches.base import Port, PortCounters
 from vsprof.switches.ovs import quoted
 from vsprof.terms import plugins, schema
-from vsprof.terms.errors import RunFailed
+from vsprof.terms.errors import BadInput, RunFailed
 from vsprof.terms.placement import CpuPlan, Duties
 from vsprof.testbeds.patience import Patience
 
@@ -412,3 +412,18 @@ def test_a_daemon_that_was_restarted_gets_its_tables_again():
     assert sum("replace-flows" in command for command in host.asked) == 2
     assert sum("type=vxlan" in command for command in host.asked) == 4
     assert sum("type veth" in command for command in host.asked) == underlays == 1
+
+
+@pytest.mark.parametrize("options", [{"rxq_assign": "group"}, {"auto_lb": "on"}])
+def test_one_poll_mode_thread_has_no_queues_to_share_out(options):
+    with pytest.raises(BadInput, match="use `switch_cpus: 2` or more"):
+        SWITCHES["ovs-dpdk"].check_options(options)
+    SWITCHES["ovs-dpdk"].check_options({**options, "switch_cpus": "2"})
+
+
+@pytest.mark.parametrize("name", ["kernel-ovs", "ovs-dpdk"])
+def test_senders_that_would_share_connections_are_refused(name):
+    for options in ({"pairs": "2"}, {"ways": "both"}):
+        with pytest.raises(BadInput, match="they would share connections"):
+            SWITCHES[name].check_options({"conntrack": "on", **options})
+    SWITCHES[name].check_options({"conntrack": "on", "pairs": "1", "ways": "one"})

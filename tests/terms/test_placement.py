@@ -58,7 +58,7 @@ def test_with_enough_cpus_each_duty_has_its_own(movers, pairs, more):
 
 
 def test_several_movers_or_pairs_share_no_cpu():
-    with pytest.raises(BadInput, match=r"need 1 \+ 2 \+ 4 CPUs, a core each; there are 6.*fewer `switch_cpus` or `pairs`"):
+    with pytest.raises(BadInput, match=r"need 1 \+ 2 \+ 4 CPUs, a core each on one NUMA node; there are 6.*fewer `switch_cpus` or `pairs`"):
         CpuPlan.of(6, Duties(2, 4))
 
 

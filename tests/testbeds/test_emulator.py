@@ -13,6 +13,7 @@ import yaml
 
 from vsprof.terms import errors
 from vsprof.terms.errors import BadInput, PluginNotLoaded, RunFailed, VsprofError
+from vsprof.terms.placement import Duties
 from vsprof.testbeds import lab
 from vsprof.testbeds import messages as testbeds_messages
 from vsprof.testbeds.base import Testbed
@@ -20,7 +21,7 @@ from vsprof.testbeds.emulator import image, needs, tree
 from vsprof.testbeds.emulator.image import Image
 from vsprof.testbeds.emulator.machine import HUGEPAGES, Instance, Machine, Shape
 from vsprof.testbeds.emulator.needs import LAB_MEMORY_BYTES
-from vsprof.testbeds.lab import Lab
+from vsprof.testbeds.lab import CPUS, Lab
 
 
 @pytest.mark.parametrize(("cpus", "pinned"), [(2, "1"), (4, "1-3")])
@@ -54,12 +55,17 @@ def test_the_lab_boots_as_it_is_told_before_the_first_command():
     assert lab._shape == Shape(4, iommu=True, threaded_irqs=True)
 
 
-@pytest.mark.parametrize(("cpus", "guests"), [(4, 2), (8, 4), (16, 8)])
-def test_a_lab_of_more_cpus_has_room_for_more_guests(cpus, guests):
-    shape = Shape(cpus)
-    assert shape.hugepages << 21 >= (1 << 30) + guests * (256 << 20)
+@pytest.mark.parametrize("pairs", [1, 2, 3, 4])
+@pytest.mark.parametrize("movers", [1, 2, 4, 8])
+def test_a_lab_of_more_cpus_has_room_for_more_guests(movers, pairs):
+    duties = Duties(movers, 2 * pairs)
+    if duties.cpus > max(CPUS):
+        return
+    shape = Shape(next(cpus for cpus in CPUS if cpus >= max(4, duties.cpus)))
+    # Beside the guests and OVS-DPDK as much again as beside two.
+    assert shape.hugepages - 512 - 128 * duties.endpoints >= HUGEPAGES - 512 - 2 * 128
     assert shape.memory_bytes - (shape.hugepages << 21) >= LAB_MEMORY_BYTES - (HUGEPAGES << 21)
-    assert (shape.more_bytes == 0) == (cpus == 4)
+    assert (shape.more_bytes == 0) == (shape.cpus == 4)
     assert f"-{shape.memory_bytes >> 20}MiB" in shape.name
 
 

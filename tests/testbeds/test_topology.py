@@ -55,7 +55,7 @@ def test_further_duties_have_a_core_each_on_the_same_node():
 
 
 def test_further_duties_share_no_core():
-    with pytest.raises(BadInput, match="a core each; there are 4"):
+    with pytest.raises(BadInput, match="a core each on one NUMA node; there are 4"):
         plan(host(cores=4, threads=2), Duties(2, 4))
 
 

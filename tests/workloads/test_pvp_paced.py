@@ -133,7 +133,7 @@ def test_a_burst_is_one_command_that_waits_for_the_last_frame(made):
 def test_as_fast_as_it_goes_is_the_highest_rate_that_it_knows(made):
     flood = made.end.flood(frames())
     flood.burst(10_000, None)
-    assert "period-us=0.1 " in told(made.host)[0]
+    assert "period-us=0.01 " in told(made.host)[0]
 
 
 def test_what_frame_probe_refuses_is_told_with_what_was_asked():

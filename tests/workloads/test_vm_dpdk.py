@@ -283,6 +283,22 @@ def test_frame_probe_takes_its_place_for_several_flows_a_pace_and_to_receive_mea
     assert made.told == []
 
 
+def test_a_flood_after_one_that_frame_probe_sent_is_frame_probes_too():
+    made = Told()
+    flood_of(made, rate_pps=2000).prepare()
+    made.told.clear()
+    flood = flood_of(made)
+    flood.prepare()
+    flood.start()
+    assert not any("txonly" in one for one in made.told)
+    assert any("start period-us=0.01 " in one for one in made.told)
+
+
+def test_a_vcpu_is_not_on_the_switchs_cpu_where_there_are_several():
+    with pytest.raises(BadInput, match="the switch itself chooses who moves a guest's frames"):
+        case(switch="ovs-dpdk", endpoint="testpmd", guest_cpu="switch", switch_cpus="2")
+
+
 def test_several_queues_are_for_testpmds_own_flood():
     assert Told(queues="2").can_not_flood(False, 1) is None
     assert "use `queues: 1`" in Told(queues="2").can_not_flood(False, 2)

@@ -24,7 +24,7 @@ VARIABLE = "VSPROF_FRAME_PROBE"
 READY = "frame-probe: ready"
 """What it says once it listens."""
 MEMORY_MIB = 128
-FASTEST_PPS = 10_000_000
+FASTEST_PPS = 100_000_000
 """The highest rate that it can be told: more than it reaches."""
 LARGEST_BURST = 32
 """Frames that it sends at once at most."""

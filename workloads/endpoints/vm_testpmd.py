@@ -20,15 +20,13 @@ from vsprof.workloads.endpoints.vm_dpdk import LOG, LOOK_S, DpdkVm, until
 INPUT = "/run/testpmd.in"
 READY = "testpmd> "
 MEMORY_MIB, MBUFS = 64, 8192
-FASTEST_PPS = 100_000_000
-"""The highest rate that frame-probe can be told: as fast as it goes."""
 _COUNTS = re.compile(r"(?P<way>RX|TX)-packets: (?P<packets>\d+) .*?(?P=way)-bytes: +(?P<bytes>\d+)")
 
 
 class TestpmdVm(DpdkVm):
     __test__ = False
     options: ClassVar[Mapping[str, tuple[str, ...]]] = {**DpdkVm.options, "queues": ("1", "2", "4")}
-    """``queues``: pairs of rings of its interface, all served by the one thread that polls; only where a switch reads them itself."""
+    """``queues``: pairs of rings of its interface, all served by the one thread that polls."""
 
     def __init__(self, *place: Any, options: Mapping[str, str] = {}, **how: Any) -> None:
         """As ``Vm``. With the option ``forwarding``, testpmd's mode (``io``, ``mac``), it sends back what it gets, once that is begun."""
@@ -39,7 +37,7 @@ class TestpmdVm(DpdkVm):
         """Whether frame-probe has taken testpmd's place."""
 
     def flood(self, frames: Frames) -> Flood:
-        by_testpmd = frames.flows == 1 and frames.rate_pps is None and not self._receives_too
+        by_testpmd = frames.flows == 1 and frames.rate_pps is None and not self._receives_too and not self._probes
         return TestpmdFlood(self, frames) if by_testpmd else ProbeInstead(self, frames)
 
     def can_not_flood(self, paced: bool, flows: int) -> str | None:
@@ -130,15 +128,15 @@ class ProbeInstead(Flood):
     """A flood by frame-probe in testpmd's place."""
 
     def __init__(self, vm: TestpmdVm, frames: Frames) -> None:
-        self._vm, self._frames = vm, frames
+        self._vm, self._frames, self._period_s = vm, frames, 1 / (frames.rate_pps or probe.FASTEST_PPS)
 
     def prepare(self) -> None:
         self._vm.serve_by_probe()
 
     def start(self) -> None:
         frames = self._frames
-        pace = probe.start_command(1 / (frames.rate_pps or FASTEST_PPS), frames.frame_bytes, count_all=True, burst=probe.LARGEST_BURST)
-        self._tell(f"{pace} flows={frames.flows} target={frames.target_mac}")
+        start = probe.start_command(self._period_s, frames.frame_bytes, count_all=True, burst=probe.LARGEST_BURST)
+        self._tell(f"{start} flows={frames.flows} target={frames.target_mac}")
 
     def ended(self) -> str | None:
         return self._vm.ended()
@@ -148,7 +146,7 @@ class ProbeInstead(Flood):
         return {probe.FILE: self._vm.probe_report(0.0).model_dump_json()}
 
     def due(self, printed: Mapping[str, str]) -> int:
-        return probe.due(printed, 1 / (self._frames.rate_pps or FASTEST_PPS))
+        return probe.due(printed, self._period_s)
 
     def _tell(self, command: str) -> None:
         probe.accept(command, self._vm.ask_probe(command))

@@ -65,6 +65,9 @@ class Topology(abc.ABC):
     ends_in_host: ClassVar[bool] = False
     """Whether an endpoint is the host itself, behind the switch's local port."""
 
+    options: ClassVar[Mapping[str, tuple[str, ...]]] = {}
+    """Those that it has itself, beside its endpoints'; not with every access, see ``options_of``."""
+
     sender: Endpoint
     receiver: Endpoint
     sender_port: Port
@@ -115,6 +118,8 @@ class Topology(abc.ABC):
     @classmethod
     def check_options(cls, given: Mapping[str, str]) -> None:
         """Raise ``BadInput`` if the values ``given`` for options of a case do not go together. Each has been checked."""
+        if given.get("guest_cpu") == "switch" and given.get("switch_cpus", "1") != "1":
+            raise messages.which_of_the_switchs_cpus()
 
     def boot(self) -> None:
         """Boot the virtual machines, where its endpoints are any: before anything else runs on the host, which may have them booted.

@@ -42,6 +42,8 @@ class P2pPaced(Topology):
 
     @classmethod
     def check_options(cls, given: Mapping[str, str]) -> None:
+        if given.get("switch_cpus", "1") != "1":
+            raise messages.cards_have_one_cpu()
         changed = [name for name, values in cls.options.items() if given.get(name, values[0]) != values[0]]
         if changed and not sleeps(given):
             raise messages.no_interrupts_taken(changed)

@@ -19,6 +19,7 @@ class PvpPaced(PvpWire):
 
     @classmethod
     def check_options(cls, given: Mapping[str, str]) -> None:
+        super().check_options(given)
         if given.get("guest_rx") == "poll" and given.get("guest_irq_cpu", "worker") != "worker":
             raise messages.guest_takes_no_interrupts()
 

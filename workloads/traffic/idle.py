@@ -27,6 +27,7 @@ class IdleOptions(Options):
 class Idle(Traffic):
     words, rank, kind = "idle", 70, "nothing"
     options = IdleOptions
+    takes_all_routes = True
     needs_stack = False
 
     def start(self) -> None:
