@@ -139,7 +139,7 @@ class Ovs(Switch):
             return
         if self.datapath == "netdev":
             self.host.run(tunnel.user_space("ovs-vsctl --timeout=30", f"ovs-appctl -t {RUN}/ovs-vswitchd.ctl"), timeout=START_SECONDS)
-        for name, settings in zip(tunnel.PORTS, tunnel.ports(kind), strict=True):
+        for name, settings in zip(tunnel.PORTS, tunnel.ports(kind, kernel=self.datapath == "system"), strict=True):
             self.vsctl(f"--may-exist add-port {BRIDGE} {name} -- set Interface {name} {settings}")
 
     def settle(self, flows: int) -> None:

@@ -48,10 +48,12 @@ done
 """A shell script that makes the underlay of the kernel's tunnels, on a host or in a namespace that is thrown away afterwards."""
 
 
-def ports(kind: str) -> Iterator[str]:
+def ports(kind: str, *, kernel: bool) -> Iterator[str]:
     """``ovs-vsctl``'s settings of the two tunnel ports, each behind ``add-port BRIDGE NAME -- set Interface NAME``."""
     for local, remote in (OUTER, OUTER[::-1]):
-        yield f"type={kind} options:local_ip={local} options:remote_ip={remote} options:key={KEY}"
+        # Open vSwitch itself sends from a given address only where its host calls that its own: see ``user_space``.
+        source = f" options:local_ip={local}" if kernel else ""
+        yield f"type={kind}{source} options:remote_ip={remote} options:key={KEY}"
 
 
 def forward(mac: str, port: str) -> Iterator[str]:
@@ -72,6 +74,8 @@ def user_space(vsctl: str, appctl: str) -> str:
             f"{vsctl} --may-exist add-br {name} -- set bridge {name} datapath_type=netdev -- --may-exist add-port {name} {patch}"
             f" -- set interface {patch} type=patch options:peer={UNDERLAY[1 - end]}-patch",
             f"ip addr replace {OUTER[end]}/24 dev {name}; ip link set {name} mtu {MTU} up",
+            # What is the host's own, Open vSwitch sends to where it is: it would find the other end at the wrong bridge.
+            f"ip route del table local local {OUTER[end]} dev {name} 2>/dev/null || true",
         ]
     for end, name in enumerate(UNDERLAY):
         other, address = UNDERLAY[1 - end], OUTER[1 - end]

@@ -80,8 +80,12 @@ def test_what_goes_into_one_end_of_a_tunnel_comes_out_of_the_other(kind):
     for sends, out, comes, port in ((OTHER, "tunnel0", "tunnel1", "p2"), (MAC, "tunnel1", "tunnel0", "p1")):
         assert f"table=2,priority=1,dl_dst={sends},actions=output:{out}" in known
         assert f"table=2,priority=2,in_port={comes},dl_dst={sends},actions=output:{port}" in known
-    ends = [re.findall(r"(?:local|remote)_ip=(\S+)", one) for one in tunnel.ports(kind)]
+    ends = [re.findall(r"(?:local|remote)_ip=(\S+)", one) for one in tunnel.ports(kind, kernel=True)]
     assert ends[0] == ends[1][::-1] == list(tunnel.OUTER)
+    assert [re.findall(r"(?:local|remote)_ip=(\S+)", one) for one in tunnel.ports(kind, kernel=False)] == [
+        [tunnel.OUTER[1]],
+        [tunnel.OUTER[0]],
+    ]
     assert openflow.wanted({**openflow.SETTINGS, "tunnel": kind})
 
 
