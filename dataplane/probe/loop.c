@@ -76,8 +76,10 @@ static void send_frames(struct state *s, uint32_t count)
 	uint16_t bytes = (uint16_t)(s->stream.bytes - FCS_BYTES), made = 0, taken;
 	struct rte_mbuf *mbufs[BURST];
 
-	while (made < count && (mbufs[made] = filled(s->loop->ports->pool, s->frame, bytes)))
-		take_turns(s, rte_pktmbuf_mtod(mbufs[made++], uint8_t *));
+	while (made < count && (mbufs[made] = filled(s->loop->ports->pool, s->frame, bytes))) {
+		take_turns(s, rte_pktmbuf_mtod(mbufs[made], uint8_t *));
+		made++;
+	}
 	/* Precise: not before all that was loaded and stored by now. The processor reads its counter early where it may. */
 	uint64_t now = rte_rdtsc_precise();
 

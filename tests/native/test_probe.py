@@ -8,6 +8,7 @@ from collections.abc import Iterator
 import pytest
 
 from vsprof.switches.ovs_dpdk import OvsDpdk
+from vsprof.terms import flows
 from vsprof.terms.errors import RunFailed
 from vsprof.testbeds.native import Native
 from vsprof.workloads.endpoints import probe
@@ -126,3 +127,37 @@ def test_a_stream_without_end_can_not_be_waited_for(alone):
 def test_settings_that_it_does_not_take_are_told_with_what_was_asked(alone):
     with pytest.raises(RunFailed, match=r"start period-us=0\.05 .*burst=32: error: period-us: need 0\.1"):
         alone.flow(1 / 20_000_000, 64)
+
+
+TARGET = "52:54:00:76:67:0a"
+WRITTEN = "/tmp/vsprof-flows.pcap"
+
+
+def frames_of(pcap: bytes) -> Iterator[bytes]:
+    """The frames of a file in libpcap's classic format."""
+    at = 24
+    while at < len(pcap):
+        size = int.from_bytes(pcap[at + 8 : at + 12], "little")
+        yield pcap[at + 16 : at + 16 + size]
+        at += 16 + size
+
+
+@pytest.mark.parametrize("burst", [1, 32])
+def test_flows_take_turns_and_go_where_they_are_told(burst, tmp_path):
+    with Native() as host:
+        if why := probe.unavailable(host):
+            pytest.skip(why)
+        plan = host.plan()
+        one = HostProbe(host, "flows", [f"net_pcap0,tx_pcap={WRITTEN}"], [plan.switch, plan.housekeeping])
+        try:
+            start = probe.start_command(1e-4, 64, count_all=True, burst=burst, count=600)
+            probe.accept(start, one._ask(f"{start} flows=7 target={TARGET}"))
+            one.settle()
+        finally:
+            one.stop()
+        host.pull(WRITTEN, tmp_path)
+        host.run(f"rm {WRITTEN}")
+    found = list(frames_of((tmp_path / WRITTEN.rpartition("/")[2]).read_bytes()))
+    assert len(found) == 600
+    assert {frame[:6].hex(":") for frame in found} == {TARGET}
+    assert [".".join(map(str, frame[30:34])) for frame in found] == [flows.address(number % 7) for number in range(600)]
