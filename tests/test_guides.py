@@ -86,7 +86,7 @@ def test_an_experiment_is_what_the_page_says_of_it():
         more = {"traffic": part} if isinstance(part, list) else part
         changed = {**whole, "vary": {"switch": ["kernel-ovs", "ovs-dpdk"]}, "fixed": {"topology": "vm2vm"}, **more}
         cases.append(len(experiments.cases(experiments.parse(changed, "page"))))
-    assert cases == [6, 6, 6, 6, 3, 6, 2, 2]
+    assert cases == [6, 6, 6, 6, 6, 3, 6, 2, 2]
 
 
 def commands() -> list[tuple[str, str]]:
