@@ -24,6 +24,7 @@ from vsprof.runner.progress import Progress
 from vsprof.runner.results import Results
 from vsprof.terms import errors, units
 from vsprof.testbeds import messages as testbeds_messages
+from vsprof.testbeds.emulator import parcel
 from vsprof.testbeds.emulator.machine import ACCELERATORS
 from vsprof.testbeds.lab import CLOCKS
 
@@ -103,7 +104,7 @@ def _sweep(asked: argparse.Namespace) -> int:
         runs = len([run for run in store.manifest["runs"] if run["status"] != "done"])
         takes = sweep.predicted(store.manifest["name"], store.manifest["testbed"], runs, at_once)
         progress.say(messages.sweep_predicted(runs, at_once, takes))
-        sweep.run(store, progress, asked.executor, at_once, shlex.split(asked.snakemake))
+        sweep.run(store, progress, asked.executor, at_once, shlex.split(asked.snakemake), asked.image)
         if asked.report:
             progress.say("writing the report")
             _write_report(store)
@@ -112,6 +113,8 @@ def _sweep(asked: argparse.Namespace) -> int:
 
 def _job(asked: argparse.Namespace) -> int:
     with Progress(verbose=True) as progress:
+        if asked.image:
+            parcel.load(asked.image, progress.say)
         done = sweep.do_job(asked.result, asked.run_id, progress)
     _print(asked, {"run_id": asked.run_id, "done": done}, "")
     return 0 if done else 1
@@ -359,6 +362,18 @@ def _clean(asked: argparse.Namespace) -> int:
     return 0
 
 
+def _image(asked: argparse.Namespace) -> int:
+    with Progress() as progress:
+        if asked.what == "save":
+            file = parcel.save(asked.path, progress.say)
+            found, said = {"file": str(file)}, str(file)
+        else:
+            new = parcel.load(asked.path, progress.say)
+            found, said = {"loaded": new}, "the lab's image is there" if new else "the lab's image was there already"
+    _print(asked, found, said)
+    return 0
+
+
 def _completion(asked: argparse.Namespace) -> int:
     import shtab  # noqa: PLC0415
 
@@ -410,6 +425,10 @@ def _parser() -> argparse.ArgumentParser:
     tidy.add_argument("--inventory", type=Path, metavar="PATH", help="also end what killed runs left on these servers")
     tidy.add_argument("--server", metavar="NAME", help="which one, where the inventory lists several")
     tidy.add_argument("--json", action="store_true", help=JSON)
+    carried = _command(commands, "image", _image, "write the lab's image as one file, or take it from one")
+    carried.add_argument("what", choices=["save", "load"])
+    carried.add_argument("path", type=Path, help="save: the folder to write it to; load: the file")
+    carried.add_argument("--json", action="store_true", help=JSON)
     shell = _command(commands, "completion", _completion, "print what completes this command in a shell, for its start-up file")
     shell.add_argument("shell", choices=["bash", "zsh", "tcsh"])
     known = _command(commands, "names", _names, "print the names that a shell completes")
@@ -426,6 +445,7 @@ def _add_measuring(commands: Any) -> None:
     many = _command(commands, "sweep", _sweep, "run an experiment by Snakemake, each run a job of its own: here, or on a cluster")
     _add_campaign(many)
     many.add_argument("--executor", choices=list(sweep.EXECUTORS), default=sweep.EXECUTORS[0], help="who runs the jobs (default: local)")
+    many.add_argument("--image", type=Path, metavar="FILE", help="the lab's image for nodes that have none: see `vsprof image save`")
     many.add_argument("--jobs", type=int, metavar="N", help="how many at once (default: one for each 2 CPUs; on a cluster 100)")
     many.add_argument(
         "--snakemake", default="", metavar="OPTIONS", help="more options for Snakemake: '--default-resources slurm_account=x'"
@@ -433,6 +453,7 @@ def _add_measuring(commands: Any) -> None:
     job = _command(commands, "job", _job, "do one run of a result: what the jobs of a sweep call")
     names.complete(job.add_argument("result", type=Path), "results")
     job.add_argument("run_id", metavar="RUN", help="such as r002")
+    job.add_argument("--image", type=Path, metavar="FILE", help="the lab's image, where it may be missing: see `vsprof image`")
     job.add_argument("--json", action="store_true", help=JSON)
 
 

@@ -120,13 +120,14 @@ def check() -> None:
         raise messages.no_snakemake()
 
 
-def run(store: Results, progress: Progress, executor: str, jobs: int, options: list[str]) -> None:
-    """Have all runs done that are not; gather what came of them, however that ends. Raises ``BadInput`` without Snakemake."""
+def run(store: Results, progress: Progress, executor: str, jobs: int, options: list[str], image: Path | None = None) -> None:
+    """Have all runs done that are not; gather what came of them, however that ends. ``image``: a file of the lab's image, for jobs where
+    there is none. Raises ``BadInput`` without Snakemake."""
     check()
     (store.folder / JOBS).mkdir(exist_ok=True)
     runs = [run["run_id"] for run in store.manifest["runs"]]
     try:
-        status = _snakemake(store.folder, runs, progress, [*_words(executor, jobs), *options])
+        status = _snakemake(store.folder, runs, progress, [*_words(executor, jobs), *options], image)
     finally:
         gather(store)
     failed = [run["run_id"] for run in store.manifest["runs"] if run["status"] != "done"]
@@ -145,10 +146,10 @@ def _words(executor: str, jobs: int) -> list[str]:
     return ["--executor", executor, "--jobs", str(jobs)]
 
 
-def _snakemake(folder: Path, runs: list[str], progress: Progress, words: list[str]) -> int:
+def _snakemake(folder: Path, runs: list[str], progress: Progress, words: list[str], image: Path | None) -> int:
     config = {
         "runs": " ".join(runs), "cpus": CPUS, "memory_mib": MEMORY_MIB, "minutes": LONGEST_MINUTES,
-        "vsprof": shlex.join(VSPROF),
+        "vsprof": shlex.join(VSPROF), "options": shlex.join(["--image", f"{image.resolve()}"]) if image else "",
     }  # fmt: skip
     (folder / JOBS / "snakemake.json").write_text(json.dumps(config, indent=1))
     command = [

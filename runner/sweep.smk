@@ -13,4 +13,4 @@ rule run:
         mem_mb=int(config["memory_mib"]),
         runtime=int(config["minutes"]),
     shell:
-        "{config[vsprof]} job . {wildcards.run} > jobs/{wildcards.run}.log 2>&1"
+        "{config[vsprof]} job . {wildcards.run} {config[options]} > jobs/{wildcards.run}.log 2>&1"

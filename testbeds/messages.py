@@ -276,6 +276,22 @@ def keeper_gone() -> RunFailed:
     return RunFailed("the keeper of the testbed's namespaces (testbeds/private.sh) ended during the run: all of it is gone; run again")
 
 
+def no_such_folder(folder: Path) -> BadInput:
+    return BadInput(f"{folder} is no folder that can be written: name one with 2 GB of room")
+
+
+def no_image_file(file: Path) -> BadInput:
+    return BadInput(f"{file} is no file that `vsprof image save` wrote, with the name that it gave: vsprof-lab-…-….tar.gz")
+
+
+def image_of_another(file: Path, seen: str, wanted: str) -> BadInput:
+    return BadInput(f"{file.name} is the lab of another vsprof ({seen}; this one's is {wanted}): save the image again with this version")
+
+
+def image_file_damaged(file: Path, seen: str) -> BadInput:
+    return BadInput(f"{file} is not what its name says (its SHA-256 is {seen[:16]}…): copy it again")
+
+
 def hugepages_lacking(found: int, needed: int) -> str:
     return f"{found} free hugepages of 2 MiB, need {needed}: memory is short or in pieces; end other programs, or try after a boot"
 
