@@ -5,7 +5,7 @@ A curve is made of the changes that name the same things. What all of these chan
 grows; the rest grows together, and the first of it is the axis.
 """
 
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -36,6 +36,8 @@ class Curve:
     """What else varies, in words."""
     cases: tuple[tuple[float, str], ...]
     """The axis' value of each case, and the case."""
+    known: Collection[str] = ()
+    """All that its switch has of what is changed anywhere."""
 
     @property
     def title(self) -> str:
@@ -75,10 +77,10 @@ def _curve(result: Result, setting: tuple[str, str], changes: list[dict[str, Any
     named = set().union(*result.changes) & unchanged.keys()
     found = {}
     for wanted in ({**unchanged, **change} for change in (held, *changes)):
-        here = [case for case in cases if all(str(result.values[case][name]) == str(wanted[name]) for name in named)]
+        here = [case for case in cases if all(str(result.values[case].get(name)) == str(wanted[name]) for name in named)]
         found.update({float(wanted[growing[0]]): case for case in here if _number(wanted[growing[0]])})
     switch = str(result.cases.loc[cases[0], "switch"])
-    return Curve(switch, growing[0], tuple(growing[1:]), held, setting[1], tuple(sorted(found.items())))
+    return Curve(switch, growing[0], tuple(growing[1:]), held, setting[1], tuple(sorted(found.items())), unchanged.keys())
 
 
 def _all_alike(changes: list[dict[str, Any]], name: str) -> bool:
@@ -112,7 +114,8 @@ def _told(result: Result, curve: Curve, traffic: str, load: str) -> str:
     counted = data and data.number == judged.metric
     gained = as_many(ratio, f"{data.per}s") if data and counted else of(ratio, "the rate")
     costs = _costs(result, first, last, **where)
-    held = f" with {curve.more}" if curve.more else ""
+    alike = ", ".join(filter(None, (curve.setting, worded({name: value for name, value in curve.held.items() if name in curve.known}))))
+    held = f" with {alike}" if alike else ""
     return f"{curve.named} {low:,g} → {high:,g}{held}: {gained}{doubt(ratio)}{f', for {costs}' if costs else ''}"
 
 

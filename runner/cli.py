@@ -94,6 +94,8 @@ def _sweep(asked: argparse.Namespace) -> int:
     # Before a testbed is started, and a result begun.
     sweep.check()
     with Progress(verbose=asked.verbose, quiet=asked.quiet) as progress:
+        if asked.image:
+            parcel.load(asked.image, progress.say)
         if asked.resume is not None:
             store = Results.open(asked.resume or results.newest())
             sweep.reopen(store, progress)

@@ -407,7 +407,7 @@ def case(values: Mapping[str, Any]) -> Case:
     for name, value in options.items():
         if value not in known[name]:
             raise terms_messages.unknown_value(f"{name} of {values['switch']} over {access}", value, known[name])
-    switch.check_options(options)
+    switch.check_options({**options, "access": access})
     topology.check_options(options)
     return Case(values["topology"], values["switch"], access, frame, flows, {**options, **of_processor(values)})
 

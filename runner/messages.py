@@ -30,8 +30,8 @@ def snakemake_failed(status: int, log: Path) -> RunFailed:
     return RunFailed(f"Snakemake ended with status {status}, though every run is done: see {log}")
 
 
-def not_with_this_access(options: list[str], access: str) -> str:
-    return f"endpoints over {access} have no {', '.join(options)}"
+def not_with_these_endpoints(options: list[str], access: str, endpoint: str) -> str:
+    return f"endpoints over {access}{'' if endpoint == 'auto' else f' with endpoint {endpoint}'} have no {', '.join(options)}"
 
 
 def can_not_boot(why: str) -> RunFailed:

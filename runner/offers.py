@@ -86,6 +86,11 @@ def _first(values: Mapping[str, Any], asked: "_Asked") -> tuple[Case | None, str
     return None, "; ".join(dict.fromkeys(reason for reason in reasons.values() if reason))
 
 
+def _room_lacks(host: Testbed, values: Mapping[str, Any], endpoints: int) -> str | None:
+    dpdk = SWITCHES[str(values["switch"])].takes_devices
+    return host.room_lacking(endpoints, dpdk=dpdk) if endpoints > PAIR.endpoints else None
+
+
 def _lost(values: Mapping[str, Any]) -> list[str]:
     """What the combination asks of its topology that endpoints reached in this way do not have: without it, it would be another."""
     topology = TOPOLOGIES[str(values["topology"])]
@@ -135,13 +140,13 @@ class _Asked:
         if "topology" not in values:
             return None
         if lost := _lost(values):
-            return messages.not_with_this_access(lost, str(values["access"]))
+            return messages.not_with_these_endpoints(lost, str(values["access"]), str(values.get("endpoint", AUTO)))
         duties = experiments.duties(values)
         try:
             self._host.plan(duties)
         except errors.BadInput as error:
             return str(error)
-        return self._host.room_lacking(duties.endpoints) if duties.endpoints > PAIR.endpoints else None
+        return _room_lacks(self._host, values, duties.endpoints)
 
     def kernel_lacks(self, values: Mapping[str, Any]) -> str | None:
         if KERNEL not in values:

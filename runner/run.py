@@ -88,9 +88,10 @@ def execute(host: Testbed, plan: Plan, setting: Setting, folder: Path, say: Say,
         if kernel or boots:
             host.boot(kernel, **boots)
         duties = experiments.duties(plan.case.values)
-        if duties.endpoints > PAIR.endpoints and (why := host.room_lacking(duties.endpoints)):
+        kind = SWITCHES[plan.case.switch]
+        if duties.endpoints > PAIR.endpoints and (why := host.room_lacking(duties.endpoints, dpdk=kind.takes_devices)):
             raise messages.can_not_boot(why)
-        switch = SWITCHES[plan.case.switch](host, host.plan(duties), plan.case.options)
+        switch = kind(host, host.plan(duties), plan.case.options)
         topology = TOPOLOGIES[plan.case.topology](host, switch, switch.plan, plan.case.access, plan.case.options, plan.case.frame_bytes)
         if host.thrown_away:
             undo.callback(topology.close)

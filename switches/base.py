@@ -125,7 +125,8 @@ class Switch(abc.ABC):
 
     @classmethod
     def check_options(cls, given: Mapping[str, str]) -> None:
-        """Raise ``BadInput`` if the values ``given`` for ``options`` do not go together. Each has been checked."""
+        """Raise ``BadInput`` if the values ``given`` for options of a case, and its ``access``, do not go together. Each has been
+        checked."""
 
     def unavailable(self) -> str | None:
         """Why it can't run on this host, or None. Asked before it is started."""

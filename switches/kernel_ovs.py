@@ -8,7 +8,7 @@ way out of a guest, a softirq on the way out of a container. ovs-vswitchd sees o
 from collections.abc import Mapping
 from typing import ClassVar
 
-from vsprof.switches import links, openflow
+from vsprof.switches import links, openflow, tunnel
 from vsprof.switches.base import MOVERS, Port, PortCounters
 from vsprof.switches.ovs import BRIDGE, Ovs
 from vsprof.terms.placement import CpuPlan
@@ -41,7 +41,15 @@ class KernelOvs(Ovs):
 
     def unavailable(self) -> str | None:
         tried = self.host.run("[ -d /sys/module/openvswitch ] || modprobe openvswitch", check=False)
-        return testbeds_messages.kernel_lacks("openvswitch", tried.stderr) if tried.status != 0 else self.release_lacking()
+        if tried.status != 0:
+            return testbeds_messages.kernel_lacks("openvswitch", tried.stderr)
+        return self._tunnel_lacking() or self.release_lacking()
+
+    def _tunnel_lacking(self) -> str | None:
+        if (kind := self.chosen["tunnel"]) == tunnel.NONE:
+            return None
+        tried = self.host.run(f"[ -d /sys/module/{kind} ] || modprobe --dry-run {kind}", check=False)
+        return testbeds_messages.kernel_lacks(kind, tried.stderr) if tried.status != 0 else None
 
     def add_port(self, name: str, access: str) -> Port:
         port = links.add(self.host, name, access, self.plan.movers[len(self._ports) % len(self.plan.movers)], self._queues)

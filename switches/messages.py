@@ -26,6 +26,13 @@ def senders_share_connections() -> BadInput:
         "`pairs: 1` and `ways: one`")  # fmt: skip
 
 
+def tunnel_loses_checksums() -> BadInput:
+    return BadInput(
+        "tunnel over ovs-dpdk: Open vSwitch forgets at the tunnel's end which checksums and segments a sender left to others, and the "
+        "receiver drops the frames: use `offloads: off` and `tso: off`, or `endpoint: testpmd`"
+    )
+
+
 def nothing_to_share_out(options: list[str]) -> BadInput:
     return BadInput(f"{', '.join(options)} with one poll-mode thread, which has all queues: use `switch_cpus: 2` or more")
 

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
-"""OpenFlow tables for Open vSwitch, where it is to do more than to learn addresses: rules by address and with wildcards, and connection
-tracking.
+"""OpenFlow tables for Open vSwitch, where it is to do more than to learn addresses: rules by address and with wildcards, connection
+tracking, and tunnels.
 
 Three tables: FILTER has the rules, one for each flow of a flood and one for all else; TRACK knows connections, where they are tracked;
 FORWARD knows behind which port an Ethernet address is. Every frame is let through: what is asked is what it costs to find that out.
@@ -17,7 +17,7 @@ OPTIONS: Mapping[str, tuple[str, ...]] = {
     "conntrack": ("off", "on"),
     **tunnel.OPTIONS,
 }
-"""For a switch to declare. ``rules``: how many rules FILTER has, with 0 of which there are no tables, but the action NORMAL; ``masks``: on
+"""For a switch to declare. ``rules``: how many rules FILTER has; ``masks``: on
 how many sets of header fields they match; ``conntrack``: whether each frame's connection is looked up; ``tunnel``: whether the ends of a
 pair are joined by one."""
 FILTER, TRACK, FORWARD = 0, 1, 2

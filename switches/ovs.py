@@ -129,6 +129,8 @@ class Ovs(Switch):
         """Of a daemon that has none: they end with it."""
         if self._has_tables and self._behind:
             self._join_ends()
+            # Without its tables it must not forward by itself: between two tunnel ports a frame for everybody would go round for ever.
+            self.vsctl(f"set-fail-mode {BRIDGE} secure")
             self.host.push("\n".join([*openflow.tables(self.chosen, self._behind), ""]), TABLES)
             # All at once: a frame that met half of them would leave a flow of its own in the datapath.
             self.host.run(f"ovs-ofctl --bundle replace-flows {BRIDGE} {TABLES}", timeout=START_SECONDS)
@@ -141,6 +143,9 @@ class Ovs(Switch):
             self.host.run(tunnel.user_space("ovs-vsctl --timeout=30", f"ovs-appctl -t {RUN}/ovs-vswitchd.ctl"), timeout=START_SECONDS)
         for name, settings in zip(tunnel.PORTS, tunnel.ports(kind, kernel=self.datapath == "system"), strict=True):
             self.vsctl(f"--may-exist add-port {BRIDGE} {name} -- set Interface {name} {settings}")
+            self.host.run(f"ovs-ofctl mod-port {BRIDGE} {name} no-flood")
+        for name in tunnel.UNDERLAY:
+            links.silence(self.host, name)
 
     def settle(self, flows: int) -> None:
         """Wait until no more flows come into the datapath. Without tables there is one for all."""

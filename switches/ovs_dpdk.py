@@ -21,7 +21,7 @@ from collections.abc import Mapping
 from dataclasses import replace
 from typing import Any, ClassVar
 
-from vsprof.switches import card_ports, dpdk_nodes, links, messages, openflow
+from vsprof.switches import card_ports, dpdk_nodes, links, messages, openflow, tunnel
 from vsprof.switches.base import MOVERS, Port
 from vsprof.switches.ovs import AFXDP, BRIDGE, RUN, SETTLE_LOOK_S, Ovs, quoted
 from vsprof.terms.placement import FAR, NEAR, CpuPlan, Thread
@@ -220,6 +220,11 @@ class OvsDpdk(Ovs):
     @classmethod
     def check_options(cls, given: Mapping[str, str]) -> None:
         openflow.check(given)
+        by_linux = given.get("access") == "vhost-user" and given.get("endpoint", "kernel") == "kernel"
+        if given.get("tunnel", tunnel.NONE) != tunnel.NONE and (
+            given.get("tso") == "on" or (by_linux and given.get("offloads", "on") == "on")
+        ):
+            raise messages.tunnel_loses_checksums()
         shares_out = [f"{name}: {given[name]}" for name, usual in SHARING.items() if given.get(name, usual) != usual]
         if shares_out and cls.movers(given) == 1:
             raise messages.nothing_to_share_out(shares_out)

@@ -21,7 +21,7 @@ KEY = 78
 """VXLAN's and Geneve's network identifier."""
 UNDERLAY = ("under0", "under1")
 MTU = 1600
-"""Room for the outer headers, of which Geneve's are the longer ones."""
+"""Room for the outer headers, 50 bytes of either kind."""
 # The second address is this host's own, too. By its usual rules Linux would hand a frame over at once, without a header around it: so what
 # is sent from the first to the second, and back, leaves by its end of the pair, and local addresses are looked for after that.
 KERNEL = f"""

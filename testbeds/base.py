@@ -128,8 +128,9 @@ class Testbed(abc.ABC):
         """Why no virtual machine boots on this host, or None. Where it isn't known beforehand, one is booted."""
         return None
 
-    def room_lacking(self, endpoints: int) -> str | None:
-        """Why so many endpoints have no room in its hugepages, or None. Asked for more than two; a host that can take more takes them."""
+    def room_lacking(self, endpoints: int, *, dpdk: bool = True) -> str | None:
+        """Why so many endpoints have no room in its hugepages, beside a switch that uses ``dpdk`` or does not; or None. A host that can
+        take more takes them."""
         return None
 
     def hugepages_lacking(self) -> str | None:

@@ -276,6 +276,13 @@ def keeper_gone() -> RunFailed:
     return RunFailed("the keeper of the testbed's namespaces (testbeds/private.sh) ended during the run: all of it is gone; run again")
 
 
+def server_hugepages_lacking(found: int, needed: int) -> str:
+    return (
+        f"{found} free hugepages of 2 MiB, need {needed}: set `server_hugepages={needed}` for this server in the inventory, and call "
+        "`make host` again"
+    )
+
+
 def no_such_folder(folder: Path) -> BadInput:
     return BadInput(f"{folder} is no folder that can be written: name one with 2 GB of room")
 

@@ -22,7 +22,7 @@ from typing import Any, ClassVar
 
 from vsprof.terms import places
 from vsprof.terms.placement import PAIR, CpuPlan, Duties
-from vsprof.testbeds import facts, messages, processes, topology, tuning
+from vsprof.testbeds import facts, messages, modules, processes, topology, tuning
 from vsprof.testbeds.base import Completed, Process, Testbed
 from vsprof.testbeds.emulator import image as images
 from vsprof.testbeds.emulator import needs
@@ -41,16 +41,16 @@ LOCK_SECONDS = 5
 HUGEPAGES = Path("/sys/kernel/mm/hugepages/hugepages-2048kB/nr_hugepages")
 NEEDED_HUGEPAGES = 1024
 """Of 2 MiB: OVS-DPDK's 1 GiB, two endpoints' 512 MiB, and as much again in reserve for pieces that don't fit."""
-GUEST_HUGEPAGES = 128
-"""The same for each further endpoint."""
+SWITCH_HUGEPAGES, GUEST_HUGEPAGES = 512, 128
+"""What of it is a DPDK switch's; and what each further endpoint takes."""
 OPEN_SECONDS = 30
 STOP_SECONDS = 5
 PATH = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin"
 
 
-def needed_hugepages(endpoints: int) -> int:
-    """Of 2 MiB, for a DPDK switch and so many endpoints."""
-    return NEEDED_HUGEPAGES + GUEST_HUGEPAGES * max(0, endpoints - PAIR.endpoints)
+def needed_hugepages(endpoints: int, *, dpdk: bool) -> int:
+    """Of 2 MiB, for so many endpoints, and a switch that uses DPDK, or one that does not."""
+    return NEEDED_HUGEPAGES + GUEST_HUGEPAGES * max(0, endpoints - PAIR.endpoints) - (0 if dpdk else SWITCH_HUGEPAGES)
 
 
 class NativeProcess(Process):
@@ -114,7 +114,7 @@ class Native(Testbed):
         # What must be undone is listed before it is done: nothing between the two may leave the host changed.
         self._hugepages_found = int(HUGEPAGES.read_text()) if HUGEPAGES.exists() else 0
         self._settings = tuning.look(self._plan)
-        undo = [f"echo {self._hugepages_found} > {HUGEPAGES}", *_unload(), *(tuning.undo(self._settings) if self._tune else [])]
+        undo = [f"echo {self._hugepages_found} > {HUGEPAGES}", _unload(), *(tuning.undo(self._settings) if self._tune else [])]
         (self._folder / "undo").write_text("\n".join(undo) + "\n")
         self._keep(image.tree)
         self._take_hugepages(NEEDED_HUGEPAGES)
@@ -263,8 +263,8 @@ class Native(Testbed):
             self._keeper.stdin.close()  # type: ignore[union-attr]
             raise messages.no_namespaces(self._keeper.stderr.read().strip())
 
-    def room_lacking(self, endpoints: int) -> str | None:
-        needed = needed_hugepages(endpoints)
+    def room_lacking(self, endpoints: int, *, dpdk: bool = True) -> str | None:
+        needed = needed_hugepages(endpoints, dpdk=dpdk)
         self._take_hugepages(needed)
         free = int(HUGEPAGES.with_name("free_hugepages").read_text()) if HUGEPAGES.exists() else 0
         return None if free >= needed else messages.hugepages_lacking(free, needed)
@@ -273,8 +273,9 @@ class Native(Testbed):
         """Raise the pool to what is needed; what others use of it stays theirs. Without any, DPDK's switches say so by themselves."""
         if not HUGEPAGES.exists():
             return
-        free = int(HUGEPAGES.with_name("free_hugepages").read_text())
-        HUGEPAGES.write_text(f"{self._hugepages_found + max(0, needed - free)}\n")
+        free, there = (int(HUGEPAGES.with_name(name).read_text()) for name in ("free_hugepages", HUGEPAGES.name))
+        if free < needed:
+            HUGEPAGES.write_text(f"{there + needed - free}\n")
 
     def hugepages_lacking(self) -> str | None:
         return self.room_lacking(PAIR.endpoints)
@@ -327,9 +328,9 @@ def _take_lock() -> int | None:
             time.sleep(0.05)
 
 
-def _unload() -> list[str]:
-    """Shell lines that unload what a switch may load: modules that are not there now."""
-    return [f"modprobe --remove --quiet {module} 2> /dev/null" for module in MODULES if not _loaded(module)]
+def _unload() -> str:
+    """A shell script that unloads what a switch may load: modules that are not there now."""
+    return f"before={shlex.quote(' '.join(_here(modules.LOADED).split()))}\n{modules.UNLOAD}"
 
 
 def _loaded(module: str) -> bool:

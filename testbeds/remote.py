@@ -13,7 +13,7 @@ from typing import Any, Self
 
 from vsprof.terms import errors
 from vsprof.terms.placement import PAIR, CpuPlan, Duties
-from vsprof.testbeds import cards, messages, topology
+from vsprof.testbeds import cards, messages, modules, topology
 from vsprof.testbeds import inventory as inventories
 from vsprof.testbeds.base import Completed
 from vsprof.testbeds.emulator.machine import Instance
@@ -28,28 +28,13 @@ GUEST_IMAGE = "/var/lib/vsprof/guest/guest.cpio"
 """The last thing that the role guest_image makes."""
 LOGIN_SECONDS = CARDS_SECONDS = 60
 
-# Of the kernel. The last two are loaded by the kernel itself: when ovs-vswitchd asks for time-outs of connections, and when DPDK's driver
-# of Mellanox's cards looks for some, by netlink sockets, whatever the tables and cards.
-MODULES = (
-    "vxlan", "geneve", "openvswitch", "vhost_net", "vfio_pci", "vfio_iommu_type1", "uio_pci_generic", "nfnetlink_cttimeout", "ib_core",
-)  # fmt: skip
-"""What a run may load, and unloads where it was not there before; so it does with what these need."""
-UNLOAD = f"""
-unload() {{
-    local one below
-    for one; do
-        grep -qx "$one" /run/vsprof-modules && continue
-        below=$(modinfo -F depends "$one" 2>/dev/null | tr ',-' ' _')
-        rmmod "$one" 2>/dev/null && unload $below
-    done
-}}
-[ ! -s /run/vsprof-modules ] || unload {" ".join(MODULES)}
-"""
-"""Of a run that wrote down what was there before it."""
+MODULES_BEFORE = "/run/vsprof-modules-before"
+"""The kernel's modules that were there before the run."""
 END = f"""
 systemctl stop 'vsprof-*' 2>/dev/null
 {cards.GIVE_BACK}
-{UNLOAD}
+before=$(cat {MODULES_BEFORE} 2>/dev/null | tr '\\n' ' ')
+{modules.UNLOAD}
 rm -rf /run/vsprof-* /run/guest[0-9].qmp /run/guest[0-9].agent /run/guest[0-9].console
 rmdir --ignore-fail-on-non-empty /run/openvswitch /run/dpdk 2>/dev/null
 true
@@ -60,7 +45,7 @@ LEFT = "systemctl list-units --all --plain --no-legend 'vsprof-*' | cut -d' ' -f
 # /sys shows the interfaces of the network that it was mounted in: what shows interfaces is mounted over it again.
 BEGIN = f"""{END}
 mkdir -p /run/openvswitch /run/dpdk
-cut -d' ' -f1 /proc/modules > /run/vsprof-modules
+{modules.LOADED} > {MODULES_BEFORE}
 cat > /run/vsprof-namespace.sh <<'SCRIPT'
 set -e
 mkdir -p /run/vsprof-sys
@@ -169,9 +154,9 @@ class Remote(SystemdHost):
     def plan(self, duties: Duties = PAIR) -> CpuPlan:
         return self._plan if duties == PAIR else topology.plan(self._available, duties)[0]
 
-    def room_lacking(self, endpoints: int) -> str | None:
-        free, needed = int(self.run(f"cat {HUGEPAGES.with_name('free_hugepages')}").stdout), needed_hugepages(endpoints)
-        return None if free >= needed else messages.hugepages_lacking(free, needed)
+    def room_lacking(self, endpoints: int, *, dpdk: bool = True) -> str | None:
+        free, needed = int(self.run(f"cat {HUGEPAGES.with_name('free_hugepages')}").stdout), needed_hugepages(endpoints, dpdk=dpdk)
+        return None if free >= needed else messages.server_hugepages_lacking(free, needed)
 
     def findings(self) -> list[str]:
         return [messages.cpu_shared(cpu, duties) for cpu, duties in self._shared.items()]

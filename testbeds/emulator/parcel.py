@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
-"""The lab's image as one file, to be carried to machines that shall not build it, such as the nodes of a cluster.
+"""The lab's image as one file, to be carried to machines that must not build it, such as the nodes of a cluster.
 
 It is a compressed archive. Its name has the hash of what the image was made of, by which a vsprof knows its own, and the file's checksum.
 """
@@ -42,7 +42,6 @@ def save(folder: Path, say: Say) -> Path:
         pack = ["tar", "--create", "--sparse", "--use-compress-program=gzip -1", *left_out, *packed]
         _run([*cache.as_root(), *pack])
         file = folder / f"vsprof-lab-{images.name()}-{_checksum(Path(made))}.tar.gz"
-        Path(made).chmod(0o644)
         return Path(made).rename(file)
     except BaseException:
         Path(made).unlink(missing_ok=True)

@@ -96,6 +96,7 @@ def test_rules_connections_and_tunnels_let_every_frame_through(two_vms: Topology
         for kind in ("vxlan", "geneve"):
             assert through_tables(two_vms, 1, conntrack="off", tunnel=kind) == whole
             assert "tunnel(" in switch.appctl("dpctl/dump-flows")
+            assert switch.vsctl("get interface tunnel1 type") == kind
             switch.vsctl("del-port tunnel0 -- del-port tunnel1")
             if switch.datapath == "system":
                 two_vms.host.run(f"ip link delete {tunnel.UNDERLAY[0]}; {RULES}")

@@ -125,8 +125,8 @@ def test_a_stream_without_end_can_not_be_waited_for(alone):
 
 
 def test_settings_that_it_does_not_take_are_told_with_what_was_asked(alone):
-    with pytest.raises(RunFailed, match=r"start period-us=0\.05 .*burst=32: error: period-us: need 0\.1"):
-        alone.flow(1 / 20_000_000, 64)
+    with pytest.raises(RunFailed, match=r"start period-us=0\.005 .*burst=32: error: period-us: need 0\.01"):
+        alone.flow(1 / 200_000_000, 64)
 
 
 TARGET = "52:54:00:76:67:0a"

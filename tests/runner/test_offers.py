@@ -51,7 +51,7 @@ def test_what_needs_more_cpus_or_memory_than_there_are_is_left_out_with_the_reas
     more = experiment.model_copy(update={"vary": {**experiment.vary, "pairs": [1, 2]}})
     host = Host()
     host.plan = lambda duties=PAIR: CpuPlan.of(6, duties)
-    host.room_lacking = lambda endpoints: f"{endpoints} endpoints have no room"
+    host.room_lacking = lambda endpoints, dpdk: f"{endpoints} endpoints have no room"
     offer = offers.of(host, more)
     assert {case.options["pairs"] for case in offer.cases} == {"1"}
     assert all("4 endpoints have no room" in one for one in offer.left_out)

@@ -5,7 +5,7 @@ import subprocess
 
 import pytest
 
-from vsprof.testbeds import remote
+from vsprof.testbeds import modules
 
 # Of programs that answer for a kernel with these modules: geneve needs udp_tunnel, openvswitch needs nf_conntrack and nsh.
 PROGRAMS = """
@@ -30,9 +30,9 @@ rmmod() { grep -qx "$1" "$HERE/loaded" && ! grep -qx "$1" "$HERE/used" && sed -i
     ],
 )
 def test_only_what_was_not_there_before_is_unloaded(tmp_path, before, now, used, gone):
-    for name, modules in (("before", before), ("loaded", now), ("used", used)):
-        (tmp_path / name).write_text("".join(f"{module}\n" for module in modules))
-    script = PROGRAMS + remote.UNLOAD.replace("/run/vsprof-modules", f"{tmp_path}/before")
+    for name, there in (("loaded", now), ("used", used)):
+        (tmp_path / name).write_text("".join(f"{module}\n" for module in there))
+    script = f"before='{' '.join(before)}'\n{PROGRAMS}{modules.UNLOAD}"
     done = subprocess.run(
         ["bash", "-c", script], capture_output=True, text=True, check=False, env={"HERE": f"{tmp_path}", "PATH": "/usr/bin:/bin"}
     )

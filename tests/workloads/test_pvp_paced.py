@@ -137,10 +137,10 @@ def test_as_fast_as_it_goes_is_the_highest_rate_that_it_knows(made):
 
 
 def test_what_frame_probe_refuses_is_told_with_what_was_asked():
-    host = Host(start="error: period-us: need 0.1 to 10000000 microseconds\n")
-    flood = WireProbe(host, [CARDS.load], PHY, 3, 0).flood(frames(20_000_000))
+    host = Host(start="error: period-us: need 0.01 to 10000000 microseconds\n")
+    flood = WireProbe(host, [CARDS.load], PHY, 3, 0).flood(frames(200_000_000))
     assert isinstance(flood, WireFlood)
-    with pytest.raises(RunFailed, match=r"start period-us=0\.05 .*: error: period-us: need 0\.1"):
+    with pytest.raises(RunFailed, match=r"start period-us=0\.005 .*: error: period-us: need 0\.01"):
         flood.start()
     with pytest.raises(RunFailed, match=r"count=5: error: period-us"):
         flood.burst(5, 20_000_000)
