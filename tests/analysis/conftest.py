@@ -53,6 +53,11 @@ def causes_sample() -> ModuleType:
 
 
 @pytest.fixture(scope="session")
+def growth_sample() -> ModuleType:
+    return _sample("growth_sample")
+
+
+@pytest.fixture(scope="session")
 def what_if_sample() -> ModuleType:
     return _sample("what_if_sample")
 

@@ -13,28 +13,11 @@ from vsprof.analysis.load import load
 from vsprof.terms import schema
 
 FLOOD = ("udp_flood", "saturation")
-CHANGES = [{}, {"pairs": 2}, {"pairs": 4}, {"ways": "both"}, {"pairs": 2, "ways": "both"}, {"pairs": 4, "ways": "both"}]
-GAINS = {"1": 1.0, "2": 1.5, "4": 2.25}
 
 
 @pytest.fixture(scope="module")
-def grown(sample, tmp_path_factory):
-    path = sample.write(
-        tmp_path_factory.mktemp("grown") / "r",
-        traffics=[FLOOD],
-        options={"pairs": tuple(GAINS), "ways": ("one", "both")},
-        repetitions=6,
-        own="uarch_model",
-    )
-    rows = schema.read(path / "measurements.parquet").to_pylist()
-    for row in rows:
-        if row["name"] == "packet_rate_received":
-            row["value"] *= GAINS[row["pairs"]]
-    schema.write(path / "measurements.parquet", rows)
-    manifest = json.loads((path / "manifest.json").read_text())
-    manifest["experiment"]["changes"] = CHANGES
-    (path / "manifest.json").write_text(json.dumps(manifest))
-    return load(path)
+def grown(sample, growth_sample, tmp_path_factory):
+    return load(growth_sample.write(sample, tmp_path_factory.mktemp("grown") / "r"))
 
 
 def test_changes_of_the_same_things_are_a_curve_for_each_switch_with_the_unchanged_case(grown):

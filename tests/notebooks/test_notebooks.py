@@ -20,6 +20,7 @@ CAUSES_SAMPLE = SAMPLE.with_name("causes_sample.py")
 VALIDATION_SAMPLE = SAMPLE.with_name("validation_sample.py")
 TIME_SAMPLE = SAMPLE.with_name("time_sample.py")
 WHAT_IF_SAMPLE = SAMPLE.with_name("what_if_sample.py")
+GROWTH_SAMPLE = SAMPLE.with_name("growth_sample.py")
 OF_CHANGES = "vm2host-causes"
 NOTEBOOKS = sorted((places.ROOT / "notebooks").glob("*.py"))
 SHAPES = {
@@ -184,8 +185,20 @@ def test_the_notebook_on_the_processor_becomes_a_report(sample, tmp_path):
     assert "Not shown" not in text
 
 
+def test_the_notebook_on_growth_becomes_a_report(sample, tmp_path):
+    run = module_of(GROWTH_SAMPLE).write(sample, tmp_path / "r")
+    text = html.unescape(report.build(run, "scaling").read_text(encoding="utf-8"))
+    assert "From the least to the most of each" in text
+    assert "pairs 1 → 4: 2.2" in text
+    assert "Not shown" not in text
+
+
+ALONE = {"numa", "validation", "validation-time", "what-if", "scaling", OF_CHANGES}
+"""Each has a test of its own."""
+
+
 def test_every_notebook_is_tried():
-    assert {path.stem for path in NOTEBOOKS} == SHAPES.keys() | OF_OPTIONS.keys() | PROBED.keys() | {"numa", "validation", "validation-time", "what-if", OF_CHANGES}
+    assert {path.stem for path in NOTEBOOKS} == SHAPES.keys() | OF_OPTIONS.keys() | PROBED.keys() | ALONE
 
 
 SHARED_AT_MOST = 11
