@@ -7,7 +7,7 @@ import time
 import pytest
 
 from vsprof.runner.experiment import SWITCHES
-from vsprof.testbeds import cards, wire
+from vsprof.testbeds import cards, modules, wire
 from vsprof.testbeds.lab import Lab
 from vsprof.testbeds.wire import Wire
 from vsprof.workloads.endpoints.base import Frames
@@ -116,12 +116,15 @@ def test_cards_of_a_server_are_taken_only_when_free_and_given_back_as_they_were(
         host.run(address.format("delete"))
         host.run(cards.command(cards.CHECK, [one]))
         host.run(cards.command(cards.REMEMBER, [one]))
+        loaded = host.run(modules.LOADED).stdout.split()
         wire.give_dpdk(host, one.switch, one.load)
         assert host.run(DRIVERS.format(one.switch, one.load), check=False).stdout.split() == 2 * 2 * ["uio_pci_generic"]
         host.run(cards.GIVE_BACK)
         names = [wire.give_kernel(host, end) for end in (one.switch, one.load)]
         assert host.run(DRIVERS.format(one.switch, one.load)).stdout.split() == [word for name in names for word in ("igb", "(null)", name)]
-        assert host.run("[ -d /sys/module/uio_pci_generic ]", check=False).status == 1
+        assert "uio_pci_generic" in host.run(modules.LOADED).stdout.split()
+        host.run(f"before='{' '.join(loaded)}'\n{modules.UNLOAD}", check=False)
+        assert sorted(host.run(modules.LOADED).stdout.split()) == sorted(loaded)
         gone = Wire("0000:ff:1f.7", one.load)
         assert host.run(cards.command(cards.CHECK, [gone]), check=False).stdout == "has no device 0000:ff:1f.7\n"
 
