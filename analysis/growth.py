@@ -116,7 +116,7 @@ def _told(result: Result, curve: Curve, traffic: str, load: str) -> str:
     costs = _costs(result, first, last, **where)
     alike = ", ".join(filter(None, (curve.setting, worded({name: value for name, value in curve.held.items() if name in curve.known}))))
     held = f" with {alike}" if alike else ""
-    return f"{curve.named} {low:,g} → {high:,g}{held}: {gained}{doubt(ratio)}{f', for {costs}' if costs else ''}"
+    return f"{curve.named} {low:,.12g} → {high:,.12g}{held}: {gained}{doubt(ratio)}{f', for {costs}' if costs else ''}"
 
 
 def _costs(result: Result, first: str, last: str, **where: str) -> str:

@@ -44,4 +44,4 @@ def missing(result: Result) -> list[str]:
 
 
 def plot(table: pd.DataFrame) -> Figure:
-    return style.curves(table, "multiple", line="cost")
+    return style.curves(table.assign(unit=""), "multiple of the first case's", line="cost")
