@@ -9,7 +9,7 @@ from collections.abc import Collection, Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from vsprof.analysis import metrics, stats, vocabulary
+from vsprof.analysis import messages, metrics, stats, vocabulary
 from vsprof.analysis.comparison import as_many, doubt, of
 from vsprof.analysis.load import Result, worded
 from vsprof.analysis.model import MODEL
@@ -93,6 +93,11 @@ def _number(value: Any) -> bool:
         return float(value) > 0
     except (TypeError, ValueError):
         return False
+
+
+def missing(result: Result) -> list[str]:
+    """What a figure of curves lacks, in words."""
+    return [] if curves(result) and traffics(result) else [messages.NOTHING_GROWS]
 
 
 def answer(result: Result) -> str:

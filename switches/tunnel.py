@@ -13,13 +13,15 @@ OPTIONS: Mapping[str, tuple[str, ...]] = {"tunnel": ("none", "vxlan", "geneve")}
 """For a switch to declare."""
 NONE = OPTIONS["tunnel"][0]
 PORTS = ("tunnel0", "tunnel1")
-OUTER = ("10.78.0.1", "10.78.0.2")
+_NET = "10.78.0"
+OUTER = (f"{_NET}.1", f"{_NET}.2")
 """The tunnels' own addresses."""
 FIRST = ("p1", "p3", "p5", "p7")
 """The ports of the first ends of pairs; the host is a second end."""
 KEY = 78
 """VXLAN's and Geneve's network identifier."""
-UNDERLAY = ("under0", "under1")
+_END = "under"
+UNDERLAY = (f"{_END}0", f"{_END}1")
 MTU = 1600
 """Room for the outer headers, 50 bytes of either kind."""
 # The second address is this host's own, too. By its usual rules Linux would hand a frame over at once, without a header around it: so what
@@ -31,18 +33,18 @@ ip rule add pref 100 lookup local
 ip rule del pref 0
 for end in 0 1; do
     other=$((1 - end))
-    ip link set under$end mtu {MTU} up
-    ip addr add 10.78.0.$((end + 1))/32 dev under$end
-    ip route add 10.78.0.$((other + 1)) dev under$end src 10.78.0.$((end + 1)) table $((101 + end))
-    ip rule add pref $((10 + end)) iif lo from 10.78.0.$((end + 1)) to 10.78.0.$((other + 1)) lookup $((101 + end))
+    ip link set {_END}$end mtu {MTU} up
+    ip addr add {_NET}.$((end + 1))/32 dev {_END}$end
+    ip route add {_NET}.$((other + 1)) dev {_END}$end src {_NET}.$((end + 1)) table $((101 + end))
+    ip rule add pref $((10 + end)) iif lo from {_NET}.$((end + 1)) to {_NET}.$((other + 1)) lookup $((101 + end))
     for setting in accept_local=1 rp_filter=0; do
-        echo ${{setting#*=}} > /proc/sys/net/ipv4/conf/under$end/${{setting%=*}}
+        echo ${{setting#*=}} > /proc/sys/net/ipv4/conf/{_END}$end/${{setting%=*}}
     done
 done
 echo 0 > /proc/sys/net/ipv4/conf/all/rp_filter
 for end in 0 1; do
     other=$((1 - end))
-    ip neigh add 10.78.0.$((other + 1)) lladdr $(cat /sys/class/net/under$other/address) dev under$end nud permanent
+    ip neigh add {_NET}.$((other + 1)) lladdr $(cat /sys/class/net/{_END}$other/address) dev {_END}$end nud permanent
 done
 """
 """A shell script that makes the underlay of the kernel's tunnels, on a host or in a namespace that is thrown away afterwards."""

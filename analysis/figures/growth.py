@@ -8,7 +8,7 @@ from dataclasses import asdict
 import pandas as pd
 from matplotlib.figure import Figure
 
-from vsprof.analysis import growth, messages, style, vocabulary
+from vsprof.analysis import growth, style, vocabulary
 from vsprof.analysis.load import Result
 from vsprof.analysis.sources import SOFTWARE
 
@@ -28,8 +28,7 @@ def table(result: Result) -> pd.DataFrame:
     return pd.DataFrame(rows)
 
 
-def missing(result: Result) -> list[str]:
-    return [] if growth.curves(result) and growth.traffics(result) else [messages.NOTHING_GROWS]
+missing = growth.missing
 
 
 def plot(table: pd.DataFrame) -> Figure:

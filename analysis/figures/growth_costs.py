@@ -9,7 +9,7 @@ from dataclasses import asdict
 import pandas as pd
 from matplotlib.figure import Figure
 
-from vsprof.analysis import growth, messages, style
+from vsprof.analysis import growth, style
 from vsprof.analysis.load import Result
 from vsprof.analysis.sources import MODEL
 
@@ -39,8 +39,7 @@ def table(result: Result) -> pd.DataFrame:
     return pd.DataFrame([row for row in rows if row["median"] > 0])
 
 
-def missing(result: Result) -> list[str]:
-    return [] if growth.curves(result) and growth.traffics(result) else [messages.NOTHING_GROWS]
+missing = growth.missing
 
 
 def plot(table: pd.DataFrame) -> Figure:
