@@ -140,13 +140,28 @@ exec 10<>{plain}/c 11<>{plain}/a; echo ping >&10; read -t 20 -u 11 answer"""
     return {name: (ours[name], theirs[name]) for name in ours}
 
 
+def compare_until_equal(collector, measured, tmp_path, plain_events: str) -> dict[str, tuple[float, float]]:
+    """As `compare`, of the first of at most five windows whose counts differ by no more than one percent, else of the last.
+
+    One perf is enabled after the other. Beside other work tens of milliseconds pass in between, of a window of two seconds: a count
+    that is wrong differs in every window, this delay does not.
+    """
+    for turn in range(5):
+        folder = tmp_path / str(turn)
+        folder.mkdir()
+        both = compare(collector, measured, folder, plain_events)
+        print(both)
+        if all(ours == pytest.approx(theirs, rel=0.01) for ours, theirs in both.values()):
+            break
+    return both
+
+
 @needs_perf
 def test_counts_agree_with_a_plain_perf_stat_within_one_percent(local, measured, tmp_path):
     collector = PerfStat(local(), events=["task-clock", "context_switches"])
     assert collector.unavailable() is None
     collector.setup()
-    both = compare(collector, measured, tmp_path, "task-clock,context-switches")
-    print(both)
+    both = compare_until_equal(collector, measured, tmp_path, "task-clock,context-switches")
     assert both["context-switches"][0] > 10_000
     for name, (ours, theirs) in both.items():
         assert ours == pytest.approx(theirs, rel=0.01), name
@@ -160,7 +175,7 @@ def test_hardware_counts_agree_with_a_plain_perf_stat_within_one_percent(local, 
     collector.setup()
     group = collector.facts()["groups"][0]
     specs = [collector.facts()["events"][name]["perf"] for name in group]
-    for ours, theirs in compare(collector, measured, tmp_path, "'{" + ",".join(specs) + "}'").values():
+    for ours, theirs in compare_until_equal(collector, measured, tmp_path, "'{" + ",".join(specs) + "}'").values():
         assert ours == pytest.approx(theirs, rel=0.01)
 
 
