@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 from vsprof.switches.base import Port
 from vsprof.terms.errors import RunFailed
 from vsprof.terms.schema import FCS_BYTES
-from vsprof.workloads.endpoints import virtio_paths, virtio_user
+from vsprof.workloads.endpoints import testpmd, virtio_paths, virtio_user
 from vsprof.workloads.endpoints.base import Counters, Frames
 from vsprof.workloads.endpoints.testpmd import SMALLEST_FILE, pcap
 from vsprof.workloads.endpoints.virtio_user import LOST_FEATURES, PATHS, Ends, VirtioUser, counters_of
@@ -115,3 +115,41 @@ def test_an_end_listens_on_its_socket_unless_the_switch_does(listener, server):
     end = VirtioUser(SimpleNamespace(path="vector"), Port("p1", "virtio-user", "/run/p1.sock", listener), 1)
     assert ("server=1" in end.device().split(",")) is server
     assert {"vectorized=1", "mrg_rxbuf=0", "in_order=0"} <= set(end.device().split(","))
+
+
+class Slow:
+    """A server whose testpmd needs ``looks`` time-outs to get ready; in the last of them it runs only if ``runs``."""
+
+    def __init__(self, looks: int, *, runs: bool = True) -> None:
+        self.looks, self.runs, self.pid, self.ran_ns = looks, runs, 7, 0
+
+    def run(self, command, **_):
+        if "schedstat" in command:
+            self.looks -= 1
+            self.ran_ns += 10_000_000 if self.looks or self.runs else 0
+        return SimpleNamespace(stdout=f"{self.ran_ns} 0 0\n")
+
+    def start(self, name, command, *, cpus):
+        return self
+
+    def patience(self, seconds):
+        return SimpleNamespace(over=lambda: True)
+
+    def alive(self):
+        return True
+
+    def log(self):
+        return "EAL: ready\ntestpmd> " if self.looks <= 0 and self.runs else "EAL: Detected CPU lcores: 4"
+
+    def stop(self):
+        pass
+
+
+def test_a_slow_server_is_waited_for_as_long_as_its_testpmd_runs():
+    assert testpmd.Testpmd(Slow(3), "generator", [], [1]).log().endswith("testpmd> ")
+
+
+@pytest.mark.parametrize("server", [Slow(3, runs=False), Slow(testpmd.MOST_LOOKS + 1)], ids=["sleeps", "in-a-loop"])
+def test_one_that_does_not_go_on_is_an_error(server):
+    with pytest.raises(RunFailed, match="testpmd did not get to 'testpmd>': EAL: Detected"):
+        testpmd.Testpmd(server, "generator", [], [1])

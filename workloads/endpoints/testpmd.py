@@ -15,12 +15,16 @@ from vsprof.terms.placement import Thread
 from vsprof.testbeds.base import Process, Testbed
 from vsprof.testbeds.threads import threads_of
 from vsprof.workloads import messages
+from vsprof.workloads.endpoints import stuck
 from vsprof.workloads.endpoints.base import RUN, Flood, Frames
 
 PROGRAM = "/var/lib/vsprof/guest/dpdk-testpmd"
 """Where the role guest_image puts it."""
 MEMORY_MIB = 256
 START_SECONDS = 30
+"""To what it is waited for, or to the next look whether it goes on."""
+MOST_LOOKS = 10
+"""The most looks: one that runs on for so long is in a loop."""
 MOST_FLOWS = 60_000
 """In a file: all its frames are in the program's memory."""
 SMALLEST_FILE = 64
@@ -98,9 +102,14 @@ class Testpmd:
         self._host.run(f"rm -f {self._input}", check=False)
 
     def _await(self, text: str) -> None:
-        patience = self._host.patience(START_SECONDS)
+        pid = self._process.pid
+        patience, goes_on = self._host.patience(START_SECONDS), stuck.Progress(lambda: stuck.ran_seconds(self._host, pid, pid), MOST_LOOKS)
         while text not in (log := self._process.log()):
-            if not self._process.alive() or patience.over():
+            ended = not self._process.alive()
+            if patience.over() and not ended:
+                # Its first thread does all but forwarding. While that runs, a slow server or emulator is at work.
+                ended, patience = not goes_on(), self._host.patience(START_SECONDS)
+            if ended:
                 raise messages.endpoint_failed(self.name, f"testpmd did not get to {text.strip()!r}", log[-1500:])
             time.sleep(0.02)
 
