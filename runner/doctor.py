@@ -175,7 +175,7 @@ def _native_switches() -> Iterable[Check]:
 
 def _tuning(plan: CpuPlan) -> Iterable[Check]:
     """What disturbs a measurement on this host: what a run can set for its time, and what only a boot can change."""
-    settings = tuning.look(plan)
+    settings = tuning.look(tuning.measured(plan))
     for setting in settings:
         if setting.wanted:
             remedy = messages.tuned_by_run(setting.wanted) if setting.differs else ""

@@ -3,7 +3,7 @@
 
 import shlex
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 from vsprof.terms.placement import CpuPlan
@@ -17,6 +17,8 @@ class Setting:
     path: str
     seen: str
     wanted: str
+    cpu: int | None = None
+    """The one that it is of; None: it is of all of the host."""
 
     @property
     def differs(self) -> bool:
@@ -44,10 +46,26 @@ WANTED = (
 GOVERNOR = "/sys/devices/system/cpu/cpu{cpu}/cpufreq/scaling_governor"
 
 
-def look(plan: CpuPlan) -> list[Setting]:
-    """Every setting that this host has, as it is now."""
-    governors = [(f"frequency governor of CPU {cpu}", GOVERNOR.format(cpu=cpu), "performance") for cpu in _measured(plan)]
-    return [Setting(what, path, _read(path), wanted) for what, path, wanted in (*WANTED, *governors) if Path(path).exists()]
+def look(cpus: Iterable[int]) -> list[Setting]:
+    """Every setting that this host has, as it is now: of all of it, and of these CPUs."""
+    whole = [Setting(what, path, _read(path), wanted) for what, path, wanted in WANTED if Path(path).exists()]
+    paths = [(cpu, GOVERNOR.format(cpu=cpu)) for cpu in cpus if Path(GOVERNOR.format(cpu=cpu)).exists()]
+    return [*whole, *(Setting(f"frequency governor of CPU {cpu}", path, _read(path), "performance", cpu) for cpu, path in paths)]
+
+
+def differing(settings: Iterable[Setting]) -> list[Setting]:
+    """Those that differ, in one for all CPUs of which the same is to be said: there may be hundreds."""
+    found: list[Setting] = []
+    same: dict[tuple[str, str], list[Setting]] = {}
+    for setting in filter(lambda one: one.differs, settings):
+        if setting.cpu is None:
+            found.append(setting)
+        else:
+            same.setdefault((setting.seen, setting.wanted), []).append(setting)
+    for first, *others in same.values():
+        numbers = ", ".join(str(one.cpu) for one in (first, *others))
+        found.append(replace(first, what=f"frequency governor of CPUs {numbers}") if others else first)
+    return found
 
 
 def write(settings: Iterable[Setting]) -> None:
@@ -67,12 +85,13 @@ def undo(settings: Iterable[Setting]) -> list[str]:
 
 def advice(plan: CpuPlan) -> str:
     """What belongs on the kernel's command line: nothing that runs can do it."""
-    cpus = ",".join(map(str, _measured(plan)))
+    cpus = ",".join(map(str, measured(plan)))
     return f"isolcpus={cpus} nohz_full={cpus} rcu_nocbs={cpus} default_hugepagesz=2M"
 
 
-def _measured(plan: CpuPlan) -> Sequence[int]:
-    return sorted({plan.switch, *plan.endpoints} - {plan.housekeeping})
+def measured(plan: CpuPlan) -> Sequence[int]:
+    """The CPUs of a plan that must be left alone: all but the housekeeping CPU."""
+    return sorted({*plan.movers, *plan.endpoints} - {plan.housekeeping})
 
 
 def _read(path: str) -> str:
