@@ -107,7 +107,10 @@ struct rte_mempool *plane_pool(int node)
 	return pool;
 }
 
-/* The worker for one more queue: of those on the port's node, or else of all, the one with the fewest. */
+/*
+ * The worker for one more queue: of those on the port's node, or else of all, the one with the fewest. Of equals the first in one round and
+ * the last in the next: were it always the first, every other port would be one worker's, and of pairs of guests all that send.
+ */
 static unsigned choose_worker(const struct layout *layout, const struct port *port)
 {
 	int best = -1;
@@ -118,7 +121,8 @@ static unsigned choose_worker(const struct layout *layout, const struct port *po
 
 			if (pass == 0 && plane.options.numa && port->node >= 0 && !near)
 				continue;
-			if (best < 0 || layout->polls[w] < layout->polls[best])
+			if (best < 0 || layout->polls[w] < layout->polls[best] ||
+				(layout->polls[w] == layout->polls[best] && layout->polls[w] % 2 == 1))
 				best = w;
 		}
 	return best;

@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterator
 from typing import Self
 
 import pytest
-from frontend import SECONDS, Frontend
+from frontend import SECONDS, Frontend, eventually
 from guest_memory import MIB, Memory
 from modes import DATAPATHS
 from running import Switch, kept
@@ -97,6 +97,23 @@ def test_a_neighbour_that_pauses_again_and_again_harms_nobody(switch, guests, po
     assert other.rounds
     unharmed(switch, "pabcd")
     quiet(pausing, a, b, c, d)
+
+
+def test_of_two_pairs_each_worker_has_one_that_sends(switch, guests):
+    """Ports come sender, receiver, sender, receiver: dealt out in turn, both senders' queues would be one worker's."""
+    a, b, c, d = (attached(switch, guests, name, 100) for name in "abcd")
+    before = by_worker(switch)
+    for sender, receiver, number in ((a, b, 1), (c, d, 3)):
+        sender.send_all(frames(23, mac(number), mac(number + 1)))
+        assert len(receiver.receive(23)) == 23
+    # A frame is counted when its burst is through, a moment after the guest has it.
+    eventually(lambda: by_worker(switch) == [was + 23 for was in before], "23 frames of each worker", lambda: (before, by_worker(switch)))
+    quiet(a, b, c, d)
+
+
+def by_worker(switch: Switch) -> list[int]:
+    """Frames that each has received."""
+    return [switch.ask(f"/vhost_switch/lcore,{lcore}")["rx_packets"] for lcore in switch.ask("/vhost_switch/lcores")]
 
 
 @pytest.mark.parametrize("posted", [100, 4], ids=["with-room", "held"])
