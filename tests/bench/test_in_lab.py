@@ -73,15 +73,8 @@ def test_a_guests_exit_takes_what_it_is_given():
     assert micro_times.median(found["exit"][0]) == pytest.approx(wanted_ns, rel=0.05)
 
 
-def test_exits_that_take_longer_by_themselves_are_an_error():
-    if not PLUGIN.exists():
-        pytest.skip("the model is not built: run `make setup`")
-    with pytest.raises(RunFailed, match="an exit takes 1 ns on this machine"):
-        micro_guest.modelled([micro_guest.EXIT], 1.0, profiles.load("zen4"), 1.0, 1, print)
-
-
 def test_a_program_that_ends_before_it_is_ready_is_an_error_at_once():
     if not PLUGIN.exists():
         pytest.skip("the model is not built: run `make setup`")
     with pytest.raises(RunFailed, match="usage: micro KIND"):
-        micro_guest.modelled([micro_times.Timed("nothing", "nothing", 0, 1)], 5000.0, profiles.load("zen4"), 1.0, 1, print)
+        micro_guest._round([micro_times.Timed("nothing", "nothing", 0, 1)], profiles.load("zen4"), 1.0, print)

@@ -92,3 +92,9 @@ def test_near_is_by_the_profile(monkeypatch):
     said = []
     assert micro_times.wait_until_near(PROFILE, said.append) == latency
     assert len(said) == 2
+
+
+def test_exits_that_take_longer_by_themselves_than_on_this_machine_are_an_error(monkeypatch):
+    monkeypatch.setattr(micro_guest, "_round", lambda *_: {"exit": Took([900.0, 1000.0, 1100.0], "")})
+    with pytest.raises(RunFailed, match="an exit takes 1 ns on this machine"):
+        micro_guest.modelled([micro_guest.EXIT], 1.0, PROFILE, 1.0, 1, lambda text: None)
