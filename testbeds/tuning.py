@@ -64,7 +64,7 @@ def differing(settings: Iterable[Setting]) -> list[Setting]:
             same.setdefault((setting.seen, setting.wanted), []).append(setting)
     for first, *others in same.values():
         numbers = ", ".join(str(one.cpu) for one in (first, *others))
-        found.append(replace(first, what=f"frequency governor of CPUs {numbers}") if others else first)
+        found.append(replace(first, what=first.what.replace(f"CPU {first.cpu}", f"CPUs {numbers}")) if others else first)
     return found
 
 
