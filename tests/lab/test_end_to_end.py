@@ -4,11 +4,13 @@
 import fnmatch
 import json
 import os
+import shutil
 import signal
 import subprocess
 import sys
 import tempfile
 import time
+from collections.abc import Iterator
 from pathlib import Path
 
 import pandas as pd
@@ -25,8 +27,19 @@ KERNEL_THREADS_PER_SECOND = 100
 """Visits of the kernel's threads to the guests' CPUs, at most. 0 to 10 are usual; 63 were seen on a machine at a tenth of its speed."""
 
 
+INSTANCES = Path(tempfile.gettempdir()) / f"e2e-{os.getpid()}"
+"""Where its labs have their folders, and no other test's. Of a short path, because sockets are in them."""
+
+
+@pytest.fixture(scope="module", autouse=True)
+def instances() -> Iterator[None]:
+    INSTANCES.mkdir()
+    yield
+    shutil.rmtree(INSTANCES)
+
+
 def vsprof(root: Path, *words: str) -> subprocess.Popen[str]:
-    environment = {**os.environ, "VSPROF_RESULTS": str(root)}
+    environment = {**os.environ, "VSPROF_RESULTS": str(root), "TMPDIR": str(INSTANCES)}
     return subprocess.Popen(
         [sys.executable, "-m", "vsprof.runner.cli", *words],
         env=environment,
@@ -209,7 +222,7 @@ def _interrupt_in_the_second_run(folder: Path) -> None:
 
 
 def _instances() -> set[Path]:
-    return set(Path(tempfile.gettempdir()).glob(f"{Instance.PREFIX}*"))
+    return set(INSTANCES.glob(f"{Instance.PREFIX}*"))
 
 
 def _command_line(pid: Path) -> str:
