@@ -181,7 +181,8 @@ def _tuning(plan: CpuPlan) -> Iterable[Check]:
             remedy = messages.tuned_by_run(setting.wanted) if setting.differs else ""
             yield Check(setting.what, not setting.differs, setting.seen, "native", remedy)
     isolated = next((setting.seen for setting in settings if setting.path == tuning.ISOLATED), "")
-    yield Check("isolated CPUs", bool(isolated), isolated or "none", "native", "" if isolated else messages.boot_with(tuning.advice(plan)))
+    remedy = "" if isolated else messages.boot_with(tuning.advice(plan), plan.housekeeping)
+    yield Check("isolated CPUs", bool(isolated), isolated or "none", "native", remedy)
 
 
 INSIDE = {

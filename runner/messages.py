@@ -253,8 +253,12 @@ def tuned_by_run(wanted: str) -> str:
     return f"better {wanted} for measuring: TUNE=1 (`--tune`) sets it for the time of a run and puts it back"
 
 
-def boot_with(words: str) -> str:
-    return f"boot with `{words}` on the kernel's command line, if this host is for measuring alone"
+def boot_with(words: str, housekeeping: int) -> str:
+    """What isolates the CPUs of one pair of endpoints and a switch on one CPU."""
+    return (
+        f"boot with `{words}` on the kernel's command line, if this host is for measuring alone; "
+        f"for cases with more pairs or switch_cpus name all CPUs but {housekeeping}"
+    )
 
 
 def left_out(switch: str, why: str) -> str:

@@ -33,14 +33,15 @@ sys.exit(cli.main(["list"]))
 """
 
 
-def _hear_interrupts() -> None:
-    # Where the tests run in the background of a shell, their children would ignore Ctrl-C.
-    signal.signal(signal.SIGINT, signal.SIG_DFL)
+def _hear_all() -> None:
+    # Where the tests run in the background of a shell, or under nohup, their children would ignore these.
+    for one in (signal.SIGINT, signal.SIGHUP):
+        signal.signal(one, signal.SIG_DFL)
 
 
 def ran(*names: str, **more) -> subprocess.CompletedProcess[str]:
     """A command that gets the first signal while it works, and the others while it ends."""
-    more = {"preexec_fn": _hear_interrupts, **more}
+    more = {"preexec_fn": _hear_all, **more}
     return subprocess.run([sys.executable, "-c", COMMAND, *names], capture_output=True, text=True, timeout=60, check=False, **more)
 
 
