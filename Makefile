@@ -100,16 +100,15 @@ host: $(READY) ## Prepare the servers of an inventory over SSH (INVENTORY=file)
 unhost: $(READY) ## Take back what `make host` did to them (INVENTORY=file); CHECK=1 only says what that would be
 	$(VSPROF) unhost $(if $(INVENTORY),--inventory "$(INVENTORY)") $(if $(filter 1,$(CHECK)),--check)
 
-# Groups of tests by their marks. The first two run beside each other, in two processes each, with whole files, for what files share. The lab's
-# build its image and take longest, and an emulator is busy on little more than one CPU: so there are two, in the order of their files, for
-# the first one needs the image. The others fill whatever the lab leaves. Those of switches on this host come last and alone: their
-# processes spin, and beside other work frames came later than tests wait.
+# Groups of tests by their marks. The first two run beside each other: the lab's tests build its image, and take longest. The others have two
+# processes, each with whole files, for what files share: they fill whatever the lab leaves of two CPUs. Those of switches on this host come
+# last and alone: their processes spin, and beside other work frames came later than tests wait. Two processes for the lab's as well gained
+# nothing: together the groups are busy for as long as two CPUs are.
 MARKS_lab := lab
 MARKS_others := not (lab or native or dataplane)
 MARKS_switches := (native or dataplane) and not lab
 NICE_lab := nice -n 5
 NICE_others := nice -n 10
-MORE_lab := -n 2 --dist loadfile --no-loadscope-reorder
 MORE_others := -n 2 --dist loadfile
 BESIDE := lab others
 GROUPS := $(BESIDE) switches

@@ -24,17 +24,27 @@ start() {
 
 alive() { [ -f "$run/$1.pid" ] && kill -0 "$(cat "$run/$1.pid")" 2> /dev/null; }
 
-# Wait for process $1 until COMMAND succeeds.
+# Those that were started, and have ended by themselves.
+gone() {
+    for pid in $run/*.pid; do
+        name=$(basename "$pid" .pid)
+        alive "$name" || echo "$name"
+    done
+}
+
+# Wait for process $1 until COMMAND succeeds, as long as that and the others live: what they do for each other may be what is waited for.
 await() {
-    name=$1
+    waited_for=$1
     shift
     for _ in {1..600}; do
         if "$@" > /dev/null 2>&1; then return; fi
-        alive "$name" || break
+        [ -z "$(gone)" ] || break
         sleep 0.1
     done
-    echo "$0: $name: waited for '$*'; its log ends with:" >&2
-    tail -n 15 "$run/$name.log" >&2
+    for name in $({ gone && echo "$waited_for"; } | sort -u); do
+        echo "$0: $name$(alive "$name" || echo " has ended"): waited for '$*'; its log ends with:"
+        tail -n 15 "$run/$name.log"
+    done >&2
     exit 1
 }
 
