@@ -37,10 +37,10 @@ def nothing_to_share_out(options: list[str]) -> BadInput:
     return BadInput(f"{', '.join(options)} with one poll-mode thread, which has all queues: use `switch_cpus: 2` or more")
 
 
-def datapath_grows(seconds: float, flows: int) -> RunFailed:
+def datapath_misses(seconds: float, missed: int, packets: int, installed: int, wanted: int) -> RunFailed:
     return RunFailed(
-        f"after {seconds:.0f} s of traffic its datapath still gets new flows, {flows} now: use fewer `flows` or `rules`, or look at "
-        "raw/ for the daemon's log"
+        f"after {seconds:.0f} s of traffic {missed} of the last {packets} packets did not find their flow in its datapath, which has "
+        f"{installed} flows ({wanted} at least were expected): use fewer `flows` or `rules`, or look at raw/ for the daemon's log"
     )
 
 

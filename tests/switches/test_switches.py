@@ -317,30 +317,39 @@ def test_without_rules_it_learns_by_itself(name):
     assert not any("dpctl" in command for command in host.asked)
 
 
-class Growing(Host):
-    """A datapath into which flows come for a while."""
+class Missing(Host):
+    """A datapath with so many hits, misses and flows at each look; behind the last, each look adds the same again."""
 
-    def __init__(self, *flows):
+    def __init__(self, *looks):
         super().__init__()
-        self.flows = [*flows]
+        self.looks = [*looks]
 
     def run(self, command, *, timeout=60, check=True):
-        count = self.flows.pop(0) if len(self.flows) > 1 else self.flows[0]
-        return SimpleNamespace(status=0, stdout=f"system@ovs-system:\n  lookups: hit:1 missed:2 lost:0\n  flows: {count}\n", stderr="")
+        hits, misses, flows = self.looks.pop(0)
+        if not self.looks:
+            self.looks.append((2 * hits, 2 * misses, flows))
+        return SimpleNamespace(
+            status=0, stdout=f"system@ovs-system:\n  lookups: hit:{hits} missed:{misses} lost:0\n  flows: {flows}\n", stderr=""
+        )
 
 
-def test_windows_wait_until_no_more_flows_come(monkeypatch):
+@pytest.mark.parametrize("name", ["kernel-ovs", "ovs-dpdk"])
+def test_windows_wait_until_packets_find_their_flows_and_all_are_there(name, monkeypatch):
     monkeypatch.setattr(ovs, "SETTLE_LOOK_S", 0)
-    switch = SWITCHES["kernel-ovs"](host := Growing(3, 700, 1000), CpuPlan.of(4), {"rules": "1000"})
+    options = {"rules": "1000"} if name == "kernel-ovs" else {"rules": "1000", "flow_cache": "none"}
+    looks = [(100, 900, 900), (1000, 1800, 1000), (3000, 1820, 998), (9000, 1980, 1000), (29000, 1999, 1000)]
+    switch = SWITCHES[name](host := Missing(*looks), CpuPlan.of(4), options)
     switch.settle(1000)
-    assert host.flows == [1000]
+    assert host.looks == [(58000, 3998, 1000)]
 
 
-def test_a_datapath_that_never_settles_fails_the_run(monkeypatch):
+@pytest.mark.parametrize(("misses", "flows"), [(20, 1000), (0, 7)])
+def test_a_datapath_that_never_settles_fails_the_run(misses, flows, monkeypatch):
     monkeypatch.setattr(ovs, "SETTLE_LOOK_S", 0)
     monkeypatch.setattr(ovs, "SETTLE_SECONDS", 0)
-    with pytest.raises(RunFailed, match="still gets new flows, 7 now"):
-        SWITCHES["kernel-ovs"](Growing(*range(7, 100)), CpuPlan.of(4), {"rules": "1000"}).settle(1000)
+    host = Missing((1000, misses, flows))
+    with pytest.raises(RunFailed, match=f"{misses} of the last {1000 + misses} packets did not find their flow .* which has {flows} flows"):
+        SWITCHES["kernel-ovs"](host, CpuPlan.of(4), {"rules": "1000"}).settle(1000)
 
 
 def test_the_cache_of_flows_is_filled_before_windows_and_only_where_there_is_one(monkeypatch):
