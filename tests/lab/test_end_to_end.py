@@ -33,7 +33,7 @@ INSTANCES = Path(tempfile.gettempdir()) / f"e2e-{os.getpid()}"
 
 @pytest.fixture(scope="module", autouse=True)
 def instances() -> Iterator[None]:
-    INSTANCES.mkdir()
+    INSTANCES.mkdir(exist_ok=True)  # a killed test's process may have had the same number
     yield
     shutil.rmtree(INSTANCES)
 

@@ -318,7 +318,7 @@ def test_without_rules_it_learns_by_itself(name):
 
 
 class Missing(Host):
-    """A datapath with so many hits, misses and flows at each look; behind the last, each look adds the same again."""
+    """A datapath with so many hits, misses and flows at each look; after the last, each look finds twice as many hits and misses."""
 
     def __init__(self, *looks):
         super().__init__()
