@@ -87,6 +87,8 @@ def execute(host: Testbed, plan: Plan, setting: Setting, folder: Path, say: Say,
             raise messages.can_not_boot(why)
         if kernel or boots:
             host.boot(kernel, **boots)
+        for name in setting.collectors:
+            COLLECTORS[name].ask_ahead(host)
         duties = experiments.duties(plan.case.values)
         kind = SWITCHES[plan.case.switch]
         if duties.endpoints > PAIR.endpoints and (why := host.room_lacking(duties.endpoints, dpdk=kind.takes_devices)):

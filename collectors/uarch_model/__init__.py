@@ -207,6 +207,12 @@ class UarchModel(Clock):
         cpu = {CPU: case[PROFILE]} if PROFILE in case else {}
         return {**options, **cpu, **({"changes": {**(options.get("changes") or {}), **changes}} if changes else {})}
 
+    @classmethod
+    def ask_ahead(cls, host: Testbed) -> None:
+        assert cls.emulator_plugin is not None
+        if host.plugin_socket(cls.emulator_plugin) is not None:
+            _of_kernel(host)
+
     def unavailable(self) -> str | None:
         assert self.emulator_plugin is not None
         if self.host.plugin_socket(self.emulator_plugin) is None:
@@ -249,7 +255,7 @@ class UarchModel(Clock):
         self._ask(f"clock {round(quantum_us * 1000)} {frequency_khz} {self._counter_khz} {IDLE_PACE} {deepest} {self.seed}")
 
     def _tell_of_kernel(self) -> None:
-        said = dict(line.split(maxsplit=1) for line in symbols.asked_once(self.host, KERNEL, symbols.BUILT_IN).splitlines())
+        said = dict(line.split(maxsplit=1) for line in _of_kernel(self.host).splitlines())
         thread_id, name, priority, state, length = said.pop("offsets").split()
         places = {function.partition(".")[0]: address for function, address in said.items() if timeline.COLD not in function}
         # Where each processor keeps its current task: first in its hot area from Linux 6.2 to 6.14, else by itself.
@@ -449,6 +455,10 @@ def profile(cpu: str = profiles.DEFAULT, without: Any = None, changes: Mapping[s
     if changes is not None and not isinstance(changes, Mapping):
         raise messages.bad_changes(changes)
     return profiles.load(cpu).changed(changes or {}).without(*map(str, parts))
+
+
+def _of_kernel(host: Testbed) -> str:
+    return symbols.asked_once(host, KERNEL, symbols.BUILT_IN)
 
 
 def _chosen(options: Mapping[str, Any]) -> profiles.Profile:

@@ -481,21 +481,28 @@ def test_what_ends_with_its_testbed_is_not_stopped_before(tmp_path, monkeypatch,
         def movers(cls, options):
             return 1
 
+    class Asks(Counts):
+        @classmethod
+        def ask_ahead(cls, host):
+            order.append(f"asked {host.name}")
+
     monkeypatch.setitem(experiments.SWITCHES, "kernel-ovs", Kind)
     monkeypatch.setitem(experiments.TOPOLOGIES, "vm2vm", Path)
+    monkeypatch.setitem(experiments.COLLECTORS, "asks", Asks)
     options = {**({"kernel": kernel} if kernel else {}), **({"rx": "interrupt"} if iommu else {})}
     case = replace(PLAN.case, options=options)
     outcome = run.execute(
         Bed(order, thrown_away),
         Plan("r001", case, 1, ()),
-        Setting("vm2vm", Windows(), [], frozenset()),
+        Setting("vm2vm", Windows(), ["asks"], frozenset()),
         tmp_path / "r001",
         lambda text: None,
     )
     assert seen == stopped
     # First of all: a testbed may come up with virtual machines that are booted, and a card is there before DPDK looks for any.
     asked = [(kernel, {"iommu": True} if iommu else {})] if kernel or iommu else []
-    assert order == [*asked, "boot", "switch", "topology"]
+    # And what takes long to ask is asked of the kernel that is booted, before anything keeps its CPUs busy.
+    assert order == [*asked, "asked lab", "boot", "switch", "topology"]
     assert outcome.facts.get("kernel") == ("7.2.12 #1 SMP" if kernel else None)
 
 

@@ -165,6 +165,18 @@ def test_a_host_that_is_not_emulated_has_no_plug_in(tmp_path):
     assert "emulator" in UarchModel(host).unavailable()
 
 
+def test_a_busy_host_is_not_asked_what_it_was_asked_while_quiet(tmp_path):
+    host = Host(tmp_path)
+    UarchModel.ask_ahead(host)
+    assert uarch_model.KERNEL in host.ran
+    host.ran.clear()
+    uarch_model._of_kernel(host)
+    assert uarch_model.KERNEL not in host.ran
+    host.plugin_socket = lambda plugin: None
+    host.answers.clear()
+    UarchModel.ask_ahead(host)
+
+
 def test_what_make_builds_is_what_the_lab_loads():
     makefile = (uarch_model.BUILD.parents[1] / "Makefile").read_text()
     assert UarchModel.emulator_plugin == uarch_model.BUILD / "uarch_model.so"
