@@ -1,47 +1,51 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
-"""vhost-switch beside OVS-DPDK and DPDK's testpmd, between the same two endpoints over virtio-user, in one run on this host.
+"""vhost-switch beside OVS-DPDK and DPDK's testpmd, each between two endpoints over virtio-user, in one run on this host.
 
-Each round starts every contender once for each size of frame, in random order, floods it, and measures one window. So a drift of the
-machine meets all alike, and each ratio is of two windows of the same round. The cost of the stage counters is taken inside one
-vhost-switch, which switches them on and off while the flood flows.
+In each round every contender is started, and all stay alive: they take turns in slices of a tenth of a second (``bench.slices``), while
+the others are frozen. A ratio is of slices that followed one another; a round's ratio is the median of its turns, and shown are the median
+over rounds and its interval: what a start decides (where memory lies) is another in each round. The cost of the stage counters is taken
+inside one vhost-switch, which switches them on and off between slices.
 
-A contender's cycles per packet are all TSC cycles of the CPU that moves its frames, by the frames that it moved; misses are counted
-there by the PMU. Of vhost-switch the busy ones are told, too, by its own stage counters: where they are fewer, the endpoints were the
-limit, and not the switch. Endpoints take the path that costs them least (`--path vector`): on two CPUs both share one, and with the
-default path they would be the limit of every contender but OVS-DPDK.
+A contender's cycles per packet are all TSC cycles of the CPU that moves its frames, by the frames that came; misses are counted there by
+the PMU, in windows of their own. Of vhost-switch the busy ones are told, too, by its own stage counters: where they are fewer, the
+endpoints were the limit, and not the switch. Endpoints take the path that costs them least (`--path vector`): on two CPUs both share one,
+and with the default path they would be the limit of every contender but OVS-DPDK.
 """
 
 import argparse
 import contextlib
 import random
+import statistics
 import subprocess
 import sys
 import time
-from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
 
 import numpy as np
 
 from vsprof.analysis import stats
 from vsprof.analysis.stats import Estimate
-from vsprof.bench import messages, perf, table
-from vsprof.bench.flood import Say, flowing
+from vsprof.bench import messages, perf, slices, table
+from vsprof.bench.flood import Say, flood, standing
+from vsprof.bench.slices import Contender, Disturbance, Slice, Telemetry
 from vsprof.bench.testpmd_switch import TestpmdSwitch
 from vsprof.runner.experiment import SWITCHES, Case
 from vsprof.switches.vhost_switch import PREFIX, VhostSwitch
 from vsprof.terms import errors
-from vsprof.testbeds import dpdk_telemetry
 from vsprof.testbeds.native import Native
-from vsprof.workloads import messages as workloads_messages
-from vsprof.workloads.endpoints.virtio_user import PATHS
+from vsprof.workloads.endpoints.virtio_user import PATHS, VirtioUser
 from vsprof.workloads.topologies.base import Topology
+from vsprof.workloads.traffic.base import Traffic
 
 ROUNDS = 6
 """A bootstrap's interval takes six to be a 95 % one."""
-SECONDS = 1.0
-PAIRS = 6
-"""Windows with the stage counters and without, of one vhost-switch."""
+TURNS = 6
+"""Of each ratio in a round, for each size of frame; a turn is four slices."""
 FRAMES = (64, 512, 1518)
+WARMUP_SECONDS = 0.5
+COUNTED_SECONDS = 1.0
+"""A window of the PMU."""
 EVENTS = {"l1d_misses": "L1-dcache-load-misses", "llc_misses": "cache-misses", "dtlb_misses": "dTLB-load-misses"}
 """perf's own names, whose meaning is the vendor's: good for one machine's contenders side by side."""
 
@@ -65,20 +69,97 @@ RATIOS = {
 }
 
 
-@dataclass(frozen=True)
-class Window:
-    """What one window saw of a contender."""
+LCORES = "/vhost_switch/lcores"
+BUSY = ("busy_cycles", "timed_packets")
+STAGES_COST_OF = "zero_copy"
+"""Without the copy the endpoints wait for the switch, and not it for them: what its counters cost it shows in the rate."""
+Found = dict[str, tuple[Estimate, str]]
 
-    packets_per_second: float
-    misses_per_packet: Mapping[str, float]
-    busy_cycles_per_packet: float | None = None
-    """vhost-switch's alone, while it counts by stage."""
+
+@dataclass
+class Seen:
+    """What the rounds saw, by contender or ratio, and size of frame: a list a round."""
+
+    slices: dict[tuple[str, int], list[list[Slice]]] = field(default_factory=dict)
+    ratios: dict[tuple[str, int], list[float]] = field(default_factory=dict)
+    misses: dict[tuple[str, int], list[Mapping[str, float]]] = field(default_factory=dict)
+    stages_cost: list[float] = field(default_factory=list)
+    stolen: list[float] = field(default_factory=list)
+    slowed: list[float] = field(default_factory=list)
+    tsc_hertz: float = 0.0
+
+
+class Live:
+    """A contender that is alive, and its flood."""
+
+    def __init__(self, host: Native, topology: Topology) -> None:
+        self.topology = topology
+        receiver, switch = topology.receiver, topology.switch
+        assert isinstance(receiver, VirtioUser)
+        prefix, question = receiver.asked()
+        # Both ends are one program, which is the first one's.
+        counts = Telemetry(host, prefix, topology.sender.processes()[0].pid)
+        self._asked = Telemetry(host, PREFIX, switch.processes()[0].pid) if isinstance(switch, VhostSwitch) else None
+        self._lcore = f"/vhost_switch/lcore,{self._asked.ask(LCORES)[0]}" if self._asked else ""
+        self.turn = Contender(host, lambda: int(counts.ask(question)["ipackets"]), self._busy)
+        self._traffic: Traffic | None = None
+        self.seen: list[Slice] = []
+
+    def flood(self, frame_bytes: int) -> None:
+        """Begin with frames of another size."""
+        with self.turn.awake():
+            self.stop()
+            self._traffic = flood(self.topology, frame_bytes)
+            time.sleep(WARMUP_SECONDS)
+        self.seen = []
+
+    def rate(self) -> float:
+        """Packets per second in a slice."""
+        self.seen.append(self.turn.slice())
+        return self.seen[-1].packets_per_second
+
+    def rate_with(self, stages: str) -> float:
+        """The same with vhost-switch's stage counters ``on``, or ``off``."""
+        assert isinstance(self.topology.switch, VhostSwitch)
+        with self.turn.awake():
+            self.topology.switch.tell(f"set stages {stages}")
+        return self.turn.slice().packets_per_second
+
+    def misses(self, events: Mapping[str, str]) -> dict[str, float]:
+        """Per packet, each event in user mode on the switch's CPU; those that the PMU counted all the time."""
+        printed = ""
+
+        def count() -> None:
+            nonlocal printed
+            command = [*perf.command(list(events.values()), cpu=self.topology.switch.plan.switch), "sleep", str(COUNTED_SECONDS)]
+            printed = subprocess.run(command, capture_output=True, text=True, check=False, timeout=COUNTED_SECONDS + 30).stdout
+
+        # The rate's window is a little longer than perf's: the packets of perf's time are the rate's.
+        packets = self.turn.slice(count).packets_per_second * COUNTED_SECONDS
+        counts = {name: perf.read(printed, [event]) for name, event in events.items()}
+        return {name: count.events / packets for name, count in counts.items() if count is not None}
+
+    def tsc_hertz(self) -> float:
+        """As DPDK found it; 0 where it is not asked of this switch."""
+        with self.turn.awake():
+            return float(self._asked.ask(self._lcore)["tsc_hz"]) if self._asked else 0.0
+
+    def stop(self) -> None:
+        if self._traffic is not None:
+            self.topology.check()
+            self._traffic.stop()
+            self._traffic = None
+
+    def _busy(self) -> dict[str, float]:
+        """vhost-switch's cycles that were not idle polls, and the packets of the bursts that it timed; of another switch nothing."""
+        found = self._asked.ask(self._lcore) if self._asked else {}
+        return {name: float(found[name]) for name in BUSY if name in found}
 
 
 def main(arguments: list[str] | None = None) -> int:
     parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
     parser.add_argument("--rounds", type=int, default=ROUNDS)
-    parser.add_argument("--seconds", type=float, default=SECONDS)
+    parser.add_argument("--turns", type=int, default=TURNS)
     parser.add_argument("--frames", type=int, nargs="*", default=[*FRAMES])
     parser.add_argument("--path", choices=[*PATHS], default="vector", help="the endpoints' way through their rings")
     parser.add_argument("--contenders", nargs="*", choices=[*CONTENDERS], default=[*CONTENDERS])
@@ -86,137 +167,117 @@ def main(arguments: list[str] | None = None) -> int:
     try:
         if lacks := Native.needs():
             raise messages.not_on_this_host("bench-dataplane", lacks)
-        print(table.report("bench-dataplane", measure(asked.rounds, asked.frames, asked.contenders, asked.seconds, asked.path, _say)))
+        found = measure(asked.rounds, asked.turns, asked.frames, asked.contenders, asked.path, _say)
+        print(table.report("bench-dataplane", found))
     except errors.VsprofError as error:
         print(f"bench-dataplane: {error}", file=sys.stderr)
         return error.exit_status
     return 0
 
 
-def measure(rounds: int, frames: list[int], contenders: list[str], seconds: float, path: str, say: Say) -> dict[str, tuple[Estimate, str]]:
+def measure(rounds: int, turns: int, frames: Sequence[int], contenders: Sequence[str], path: str, say: Say) -> Found:
     """All estimates by name. Raises ``VsprofError``."""
     if why := perf.missing():
         say(messages.not_measured("misses per packet", why))
-    events = {} if why else EVENTS
-    seen: dict[tuple[str, int], list[Window]] = {(name, frame): [] for frame in frames for name in contenders}
+    seen = Seen()
     for number in range(1, rounds + 1):
-        for name, frame in random.sample([*seen], len(seen)):
-            say(f"round {number} of {rounds}: {name}, {frame} B")
-            with flooded(name, frame, path, say) as topology:
-                seen[name, frame].append(_window(topology, seconds, events))
-    found: dict[str, tuple[Estimate, str]] = {}
-    for frame in frames:
-        found |= _ratios(seen, contenders, frame)
-    # Without the copy the endpoints wait for the switch, and not it for them: what its counters cost it shows in the rate.
-    with flooded("zero_copy", frames[0], path, say) as topology:
-        say("stage counters on and off")
-        found["stage_counters_cost"] = (_cost_of_stages(topology, seconds), "fraction of the rate")
-        hertz = _tsc_hertz(_vhost_switch(topology))
-    for (name, frame), windows in seen.items():
-        found |= _absolute(f"{name}_{{}}_{frame}", windows, hertz)
-    return found
+        say_here = lambda text, number=number: say(f"round {number} of {rounds}: {text}")  # noqa: E731
+        with alive(contenders, path, say_here) as live, slices.before_others():
+            _round(live, frames, turns, {} if why else EVENTS, seen, say_here)
+    return {**_ratios(seen), **_stages_cost(seen), **_disturbance(seen), **_absolute(seen)}
 
 
 @contextlib.contextmanager
-def flooded(contender: str, frame_bytes: int, path: str, say: Say) -> Iterator[Topology]:
-    """Two endpoints over virtio-user, on ``path``, with ``contender`` between them, one of which floods the other."""
-    fixed = {"topology": "vm2vm", "access": "virtio-user", "frame_bytes": frame_bytes, "flows": 1, "path": path}
-    case = Case.of({**fixed, **CONTENDERS[contender]})
-    with flowing(Native(say=say), case, say, switches={**SWITCHES, "testpmd": TestpmdSwitch}) as flow:
-        yield flow.topology
-        flow.topology.check()
+def alive(contenders: Sequence[str], path: str, say: Say) -> Iterator[dict[str, Live]]:
+    """All ``contenders``, each between two endpoints over virtio-user on ``path``; all frozen."""
+    with contextlib.ExitStack() as undo:
+        live: dict[str, Live] = {}
+        beside: Native | None = None
+        for name in contenders:
+            host = Native(say=say, beside=beside)
+            beside = beside or host
+            case = Case.of({"topology": "vm2vm", "access": "virtio-user", "frame_bytes": 64, "flows": 1, "path": path, **CONTENDERS[name]})
+            topology = undo.enter_context(standing(host, case, say, switches={**SWITCHES, "testpmd": TestpmdSwitch}))
+            live[name] = one = Live(host, topology)
+            undo.callback(one.stop)
+            undo.callback(host.thaw)
+            host.freeze()
+        yield live
 
 
-def _window(topology: Topology, seconds: float, events: Mapping[str, str]) -> Window:
-    """Frames that the receiver got, and what the CPU that moved them did meanwhile."""
-    busy_before = _busy(topology)
-    before = topology.receiver.counters()
-    misses = _counted(events, topology.switch.plan.switch, seconds)
-    after = topology.receiver.counters()
-    busy_after = _busy(topology)
-    packets = after.received_packets - before.received_packets
-    if packets <= 0:
-        raise workloads_messages.endpoint_failed(topology.receiver.name, "no frame arrived in the window", "")
-    rate = packets / (after.clock_s - before.clock_s)
-    # The counters span a little more than perf's window: the packets of its time are the rate's.
-    per = rate * seconds
-    timed = {name: busy_after[name] - busy_before[name] for name in busy_after}
-    busy = timed["busy_cycles"] / timed["timed_packets"] if timed.get("timed_packets") else None
-    return Window(rate, {name: count / per for name, count in misses.items()}, busy)
+def _round(live: Mapping[str, Live], frames: Sequence[int], turns: int, events: Mapping[str, str], seen: Seen, say: Say) -> None:
+    disturbance = Disturbance(next(iter(live.values())).topology.switch.plan.switch)
+    for frame in frames:
+        say(f"{frame} B")
+        for one in live.values():
+            one.flood(frame)
+        for name, values in _turns(live, turns, disturbance.look).items():
+            seen.ratios.setdefault((name, frame), []).append(statistics.median(values))
+        for name, one in live.items():
+            seen.slices.setdefault((name, frame), []).append(one.seen)
+            if events:
+                seen.misses.setdefault((name, frame), []).append(one.misses(events))
+        if frame == frames[0] and (one := live.get(STAGES_COST_OF)):
+            say("stage counters on and off")
+            seen.stages_cost.append(1 - statistics.median(_turns_of_stages(one, turns, disturbance.look)))
+    seen.stolen.append(disturbance.stolen())
+    seen.slowed.append(disturbance.slowed())
+    seen.tsc_hertz = max(one.tsc_hertz() for one in live.values())
 
 
-def _busy(topology: Topology) -> dict[str, float]:
-    """vhost-switch's cycles that were not idle polls, and the packets of the bursts that it timed; of another switch nothing."""
-    if not isinstance(topology.switch, VhostSwitch):
-        return {}
-    found = _lcore(topology.switch)
-    return {name: float(found[name]) for name in ("busy_cycles", "timed_packets")}
+def _turns(live: Mapping[str, Live], turns: int, between: Callable[[], None]) -> dict[str, list[float]]:
+    """Every ratio of two that are there, so many times; those of all ratios lie among one another."""
+    there = {name: pair for name, pair in RATIOS.items() if {*pair} <= live.keys()}
+    found: dict[str, list[float]] = {name: [] for name in there}
+    for _ in range(turns):
+        for name in random.sample([*there], len(there)):
+            one, other = (live[contender] for contender in there[name])
+            found[name].append(slices.ratio(one.rate, other.rate, between))
+    return found
 
 
-def _counted(events: Mapping[str, str], cpu: int, seconds: float) -> dict[str, float]:
-    """How often each event happened in user mode on ``cpu`` in ``seconds``; those that the PMU counted all the time."""
-    if not events:
-        time.sleep(seconds)
-        return {}
-    command = [*perf.command(list(events.values()), cpu=cpu), "sleep", str(seconds)]
-    printed = subprocess.run(command, capture_output=True, text=True, check=False, timeout=seconds + 30).stdout
-    counts = {name: perf.read(printed, [event]) for name, event in events.items()}
-    return {name: count.events for name, count in counts.items() if count is not None}
+def _turns_of_stages(one: Live, turns: int, between: Callable[[], None]) -> list[float]:
+    """The rate with the stage counters over the rate without. They are on again at the end: what follows is measured with them."""
+    found = [slices.ratio(lambda: one.rate_with("on"), lambda: one.rate_with("off"), between) for _ in range(turns)]
+    one.rate_with("on")
+    return found
 
 
-def _ratios(seen: Mapping[tuple[str, int], list[Window]], contenders: list[str], frame: int) -> dict[str, tuple[Estimate, str]]:
-    there = {name: pair for name, pair in RATIOS.items() if {*pair} <= {*contenders}}
-    return {f"{name}_{frame}": (_paired(seen[one, frame], seen[other, frame]), "ratio") for name, (one, other) in there.items()}
+def _ratios(seen: Seen) -> Found:
+    return {f"{name}_{frame}": (_estimate(values), "ratio") for (name, frame), values in seen.ratios.items()}
 
 
-def _paired(ones: list[Window], others: list[Window]) -> Estimate:
-    rates = [one.packets_per_second / other.packets_per_second for one, other in zip(ones, others, strict=True)]
-    return _estimate(rates)
+def _stages_cost(seen: Seen) -> Found:
+    return {"stage_counters_cost": (_estimate(seen.stages_cost), "fraction of the rate")} if seen.stages_cost else {}
+
+
+def _disturbance(seen: Seen) -> Found:
+    return {
+        "time_stolen_by_the_hypervisor": (_estimate(seen.stolen), "fraction of the time"),
+        "slowest_calibration_loops": (_estimate(seen.slowed), "longer than the median one, by a fraction"),
+    }
+
+
+def _absolute(seen: Seen) -> Found:
+    found: Found = {}
+    for (name, frame), rounds in seen.slices.items():
+        if not all(rounds):
+            continue  # in no ratio of those that were asked for
+        rates = [statistics.median(one.packets_per_second for one in each) for each in rounds]
+        found[f"{name}_mpps_{frame}"] = (_estimate([rate / 1e6 for rate in rates]), "Mpackets/s")
+        if seen.tsc_hertz:
+            found[f"{name}_cycles_per_packet_{frame}"] = (_estimate([seen.tsc_hertz / rate for rate in rates]), "TSC cycles")
+        busy = [[one.busy_cycles_per_packet for one in each if one.busy_cycles_per_packet is not None] for each in rounds]
+        if all(busy):
+            found[f"{name}_busy_cycles_per_packet_{frame}"] = (_estimate([statistics.median(each) for each in busy]), "TSC cycles")
+        counted = seen.misses.get((name, frame), [])
+        for event in dict.fromkeys(event for one in counted for event in one):
+            found[f"{name}_{event}_per_packet_{frame}"] = (_estimate([one[event] for one in counted if event in one]), "events")
+    return found
 
 
 def _estimate(values: list[float]) -> Estimate:
     return stats.estimate([np.array([[value, 1.0]]) for value in values])
-
-
-def _absolute(name: str, windows: list[Window], hertz: float) -> dict[str, tuple[Estimate, str]]:
-    found = {
-        name.format("mpps"): (_estimate([one.packets_per_second / 1e6 for one in windows]), "Mpackets/s"),
-        name.format("cycles_per_packet"): (_estimate([hertz / one.packets_per_second for one in windows]), "TSC cycles"),
-    }
-    if busy := [one.busy_cycles_per_packet for one in windows if one.busy_cycles_per_packet is not None]:
-        found[name.format("busy_cycles_per_packet")] = (_estimate(busy), "TSC cycles")
-    for event in dict.fromkeys(event for one in windows for event in one.misses_per_packet):
-        values = [one.misses_per_packet[event] for one in windows if event in one.misses_per_packet]
-        found[name.format(f"{event}_per_packet")] = (_estimate(values), "events")
-    return found
-
-
-def _cost_of_stages(topology: Topology, seconds: float) -> Estimate:
-    """1 - rate with the stage counters / rate without, of neighbouring windows of one vhost-switch, in random order."""
-    costs = []
-    for _ in range(PAIRS):
-        rates = {}
-        for stages in random.sample(("on", "off"), 2):
-            _vhost_switch(topology).tell(f"set stages {stages}")
-            rates[stages] = _window(topology, seconds, {}).packets_per_second
-        costs.append(1 - rates["on"] / rates["off"])
-    return _estimate(costs)
-
-
-def _vhost_switch(topology: Topology) -> VhostSwitch:
-    assert isinstance(topology.switch, VhostSwitch)
-    return topology.switch
-
-
-def _lcore(switch: VhostSwitch) -> Mapping[str, float]:
-    """The counters of its one worker."""
-    printed = switch.host.run(dpdk_telemetry.command(PREFIX, ["/vhost_switch/lcore,*=/vhost_switch/lcores"])).stdout
-    return next(dpdk_telemetry.answers(printed))[3]
-
-
-def _tsc_hertz(switch: VhostSwitch) -> float:
-    """The TSC's frequency, as DPDK found it; one machine has one, whoever runs."""
-    return float(_lcore(switch)["tsc_hz"])
 
 
 def _say(text: str) -> None:

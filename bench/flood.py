@@ -33,8 +33,8 @@ class Flow:
 
 
 @contextlib.contextmanager
-def flowing(host: Testbed, case: Case, say: Say, *, switches: Mapping[str, type[Switch]] = SWITCHES) -> Iterator[Flow]:
-    """A flood of ``case``, whose switch is one of ``switches``, on ``host``; all is taken away at the end. Raises ``VsprofError``."""
+def standing(host: Testbed, case: Case, say: Say, *, switches: Mapping[str, type[Switch]] = SWITCHES) -> Iterator[Topology]:
+    """The path of ``case``, whose switch is one of ``switches``, on ``host``; all is taken away at the end. Raises ``VsprofError``."""
     with contextlib.ExitStack() as undo:
         undo.enter_context(host)
         say(f"{case.case_id}: starting")
@@ -46,9 +46,24 @@ def flowing(host: Testbed, case: Case, say: Say, *, switches: Mapping[str, type[
         switch.start()
         topology.start()
         switch.ready()
-        kind = TRAFFIC["udp_flood"]
-        traffic = kind(topology, kind.options(), case.frame_bytes, case.flows)
-        traffic.start()
-        undo.callback(traffic.stop)
-        time.sleep(WARMUP_SECONDS)
-        yield Flow(host, topology, traffic)
+        yield topology
+
+
+def flood(topology: Topology, frame_bytes: int, flows: int = 1) -> Traffic:
+    """A flood that has been started."""
+    kind = TRAFFIC["udp_flood"]
+    traffic = kind(topology, kind.options(), frame_bytes, flows)
+    traffic.start()
+    return traffic
+
+
+@contextlib.contextmanager
+def flowing(host: Testbed, case: Case, say: Say, *, switches: Mapping[str, type[Switch]] = SWITCHES) -> Iterator[Flow]:
+    """A flood of ``case`` that is warm; else as ``standing``."""
+    with standing(host, case, say, switches=switches) as topology:
+        traffic = flood(topology, case.frame_bytes, case.flows)
+        try:
+            time.sleep(WARMUP_SECONDS)
+            yield Flow(host, topology, traffic)
+        finally:
+            traffic.stop()

@@ -39,7 +39,14 @@ def no_counts(words: str) -> RunFailed:
 
 
 def nothing_delivered(seconds: float) -> RunFailed:
-    return RunFailed(f"no packet arrived in {seconds:g} s without the collector, so there is no ratio: try again with less beside it")
+    return RunFailed(f"no packet arrived in a window of {seconds:g} s, so there is no ratio: try again with less beside it")
+
+
+def nothing_in_slice(tries: int, seconds: float) -> RunFailed:
+    return RunFailed(
+        f"no packet arrived in {tries} slices of {seconds:.3f} s: the switch or an endpoint hangs, or other programs keep both CPUs busy;"
+        " end them, or try it alone (--contenders)"
+    )
 
 
 def not_measured(collector: str, why: str) -> str:

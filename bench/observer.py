@@ -1,13 +1,12 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
 """What each collector costs the traffic that it watches: throughput with it over throughput without, in pairs.
 
-One flood at saturation flows through a switch. For each collector there are pairs of windows, one with it and one without, in random
-order, so that a drift of the machine meets both alike. The ratio of each pair is taken; shown are their median and its interval.
-A ratio of 1 is no effect. Collectors that have windows of their own are measured while they are engaged.
+One flood at saturation flows through a switch. For each collector there are turns of four windows, two with it and two without, in the
+order A B B A (``bench.slices``), so that a drift of the machine meets both alike. The ratio of each turn is taken; shown are their median
+and its interval. A ratio of 1 is no effect. Collectors that have windows of their own are measured while they are engaged.
 """
 
 import argparse
-import random
 import sys
 import tempfile
 import time
@@ -18,7 +17,7 @@ import numpy as np
 
 from vsprof.analysis import stats
 from vsprof.analysis.stats import Estimate
-from vsprof.bench import messages, table
+from vsprof.bench import messages, slices, table
 from vsprof.bench.flood import Flow, Say, flowing
 from vsprof.collectors.base import Apart, Collector
 from vsprof.runner import experiment as experiments
@@ -27,9 +26,11 @@ from vsprof.runner.experiment import COLLECTORS, SWITCHES, TESTBEDS, Case
 from vsprof.terms import errors
 from vsprof.testbeds.native import Native
 
-PAIRS = 6
+TURNS = 6
 """A bootstrap's interval takes six to be a 95 % one: with five, the outermost of their medians is met more often than once in forty."""
-SECONDS = 1.0
+SECONDS = {"native": 0.25}
+"""Of a window, by testbed: a neighbour slows this host for some seconds at a time."""
+OTHER_SECONDS = 1.0
 Found = dict[str, tuple[Estimate, str]]
 
 
@@ -38,11 +39,12 @@ def main(arguments: list[str] | None = None) -> int:
     parser.add_argument("--testbed", choices=[*TESTBEDS], default="lab" if Native.needs() else "native")
     parser.add_argument("--collectors", nargs="*", choices=[*COLLECTORS], default=[*COLLECTORS])
     parser.add_argument("--switches", nargs="*", choices=[*SWITCHES], help="default: what the experiment vm2vm compares on that testbed")
-    parser.add_argument("--pairs", type=int, default=PAIRS)
-    parser.add_argument("--seconds", type=float, default=SECONDS)
+    parser.add_argument("--turns", type=int, default=TURNS)
+    parser.add_argument("--seconds", type=float, help="of a window; default: 0.25 natively, else 1")
     asked = parser.parse_args(arguments)
+    seconds = asked.seconds or SECONDS.get(asked.testbed, OTHER_SECONDS)
     try:
-        found = measure(asked.testbed, asked.switches, asked.collectors, asked.pairs, asked.seconds, _say)
+        found = measure(asked.testbed, asked.switches, asked.collectors, asked.turns, seconds, _say)
         print(table.report("bench-observer", found))
     except errors.VsprofError as error:
         print(f"bench-observer: {error}", file=sys.stderr)
@@ -50,7 +52,7 @@ def main(arguments: list[str] | None = None) -> int:
     return 0
 
 
-def measure(testbed: str, switches: list[str] | None, collectors: list[str], pairs: int, seconds: float, say: Say) -> Found:
+def measure(testbed: str, switches: list[str] | None, collectors: list[str], turns: int, seconds: float, say: Say) -> Found:
     """The ratio of each collector that works, by switch. Raises ``VsprofError``."""
     plugins = [plugin for name in collectors if (plugin := COLLECTORS[name].emulator_plugin)]
     _, experiment = experiments.load("vm2vm")
@@ -63,12 +65,12 @@ def measure(testbed: str, switches: list[str] | None, collectors: list[str], pai
         # A fresh host for each, as a run has.
         with flowing(TESTBEDS[testbed](say=say, plugins=plugins), case, say) as flow:
             for name in collectors:
-                if estimate := _of_collector(flow, name, pairs, seconds, lambda text, case=case: say(f"{case.switch}: {text}")):
+                if estimate := _of_collector(flow, name, turns, seconds, lambda text, case=case: say(f"{case.switch}: {text}")):
                     found[_name(name, case)] = (estimate, "ratio")
     return found
 
 
-def _of_collector(flow: Flow, name: str, pairs: int, seconds: float, say: Say) -> Estimate | None:
+def _of_collector(flow: Flow, name: str, turns: int, seconds: float, say: Say) -> Estimate | None:
     collector = COLLECTORS[name](flow.host)
     if why := collector.unavailable():
         say(messages.not_measured(name, why))
@@ -78,7 +80,7 @@ def _of_collector(flow: Flow, name: str, pairs: int, seconds: float, say: Say) -
     try:
         # What the first window alone costs (a program read from the disk) is no part of it.
         _with(flow, name, collector, seconds)
-        ratios = [_pair(flow, name, collector, seconds) for _ in range(pairs)]
+        ratios = [_turn(flow, name, collector, seconds) for _ in range(turns)]
     except errors.RunFailed as error:
         say(messages.not_measured(name, str(error)))
         return None
@@ -88,15 +90,17 @@ def _of_collector(flow: Flow, name: str, pairs: int, seconds: float, say: Say) -
     return stats.estimate([np.array([[ratio, 1.0]]) for ratio in ratios])
 
 
-def _pair(flow: Flow, name: str, collector: Collector, seconds: float) -> float:
-    """Throughput with the collector over throughput without, one after the other in random order. Raises ``RunFailed`` where
-    nothing came without it."""
-    rates: dict[bool, float] = {}
-    for on in random.sample((True, False), 2):
-        rates[on] = _with(flow, name, collector, seconds) if on else _without(flow, collector, seconds)
-    if not rates[False]:
+def _turn(flow: Flow, name: str, collector: Collector, seconds: float) -> float:
+    """Throughput with the collector over throughput without. Raises ``RunFailed`` where nothing came."""
+    return slices.ratio(
+        lambda: _delivered(_with(flow, name, collector, seconds), seconds), lambda: _delivered(_without(flow, collector, seconds), seconds)
+    )
+
+
+def _delivered(rate: float, seconds: float) -> float:
+    if not rate:
         raise messages.nothing_delivered(seconds)
-    return rates[True] / rates[False]
+    return rate
 
 
 def _with(flow: Flow, name: str, collector: Collector, seconds: float) -> float:

@@ -179,6 +179,11 @@ def no_control_channel(seconds: float, words: str) -> VsprofError:
     return VsprofError(f"no SSH answer from the host in {seconds:.0f} s: {words or 'the connection was not even refused'}")
 
 
+def not_frozen(frozen: bool, seconds: float) -> RunFailed:
+    wanted = "stand still" if frozen else "go on"
+    return RunFailed(f"the testbed's processes did not all {wanted} in {seconds:.0f} s: is one of them stuck in the kernel?")
+
+
 def command_timed_out(command: str, seconds: float, doing: str = "") -> RunFailed:
     """``doing``: what the emulator does meanwhile, where there is one."""
     return RunFailed(f"on the testbed, no end after {seconds:.0f} s: {_short(command)}{f'; {doing}' if doing else ''}")

@@ -45,6 +45,7 @@ SWITCH_HUGEPAGES, GUEST_HUGEPAGES = 512, 128
 """What of it is a DPDK switch's; and what each further endpoint takes."""
 OPEN_SECONDS = 30
 STOP_SECONDS = 5
+FREEZE_SECONDS = 10
 PATH = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin"
 
 
@@ -85,10 +86,17 @@ class Native(Testbed):
     name: ClassVar[str] = "native"
 
     def __init__(
-        self, cpus: int | None = None, say: Callable[[str], None] = lambda text: None, plugins: Sequence[Path] = (), tune: bool = False
+        self,
+        cpus: int | None = None,
+        say: Callable[[str], None] = lambda text: None,
+        plugins: Sequence[Path] = (),
+        tune: bool = False,
+        beside: "Native | None" = None,
     ) -> None:
-        """``cpus`` is for emulated hosts: this one has what it has. ``tune``: write the settings of ``tuning``, and put them back."""
-        self._say, self._tune = say, tune
+        """``cpus`` is for emulated hosts: this one has what it has. ``tune``: write the settings of ``tuning``, and put them back.
+        ``beside``: another one of this process, which is opened before and closed after this one. Each has namespaces and processes of
+        its own, on the same CPUs; one whose turn it is not can be frozen."""
+        self._say, self._tune, self._beside = say, tune, beside
         self._folder: Path | None = None
         self._keeper: subprocess.Popen[str] | None = None
         self._hugepages_found = 0
@@ -100,12 +108,15 @@ class Native(Testbed):
     def open(self) -> None:
         if os.geteuid() != 0:
             raise messages.needs_root()
-        self._lock = _take_lock()
+        beside = self._beside
+        self._lock = os.dup(beside._lock) if beside and beside._lock is not None else _take_lock()
         if self._lock is None:
             raise messages.in_use()
-        _remove_stale()
+        if not beside:
+            _remove_stale()
         image = images.get(self._say)
-        self._available = topology.cpus(_here(topology.COMMAND))
+        # The other one has sent this process to a CPU of its own.
+        self._available = beside._available if beside else topology.cpus(_here(topology.COMMAND))
         self._plan, self._shared = topology.plan(self._available)
         _groups()
         FOLDERS.mkdir(exist_ok=True)
@@ -217,6 +228,21 @@ class Native(Testbed):
                 preexec_fn=become, start_new_session=True,
             )  # fmt: skip
         return NativeProcess(name, child, log)
+
+    def freeze(self) -> None:
+        """Let none of its processes go on until ``thaw``; they stand still when this returns. No command runs on it meanwhile."""
+        self._set_frozen(True)
+
+    def thaw(self) -> None:
+        self._set_frozen(False)
+
+    def _set_frozen(self, frozen: bool) -> None:
+        (self._cgroup / "cgroup.freeze").write_text(f"{frozen:d}")
+        end = time.monotonic() + FREEZE_SECONDS
+        while f"frozen {frozen:d}" not in (self._cgroup / "cgroup.events").read_text():
+            if time.monotonic() > end:
+                raise messages.not_frozen(frozen, FREEZE_SECONDS)
+            time.sleep(0.0005)
 
     def push(self, content: str | bytes, path: str) -> None:
         target = self._path(path)

@@ -10,7 +10,7 @@ from vsprof.runner.experiment import Case
 from vsprof.testbeds.native import Native
 
 pytestmark = [pytest.mark.native, pytest.mark.usefixtures("native_can_run")]
-PAIRS, SECONDS = 3, 0.5
+TURNS, SECONDS = 3, 0.25
 
 
 class Thief(Collector):
@@ -44,15 +44,15 @@ def flow() -> Flow:
 @pytest.mark.parametrize("thief", [Thief, ThiefApart])
 def test_an_instrument_that_takes_the_switchs_cpu_is_seen(flow, thief, monkeypatch):
     monkeypatch.setitem(observer.COLLECTORS, "thief", thief)
-    ratio = observer._of_collector(flow, "thief", PAIRS, SECONDS, print)
-    assert ratio.n == PAIRS
+    ratio = observer._of_collector(flow, "thief", TURNS, SECONDS, print)
+    assert ratio.n == TURNS
     assert ratio.median < 0.7
 
 
 def test_one_that_can_not_work_is_named_with_its_reason(flow, capsys, monkeypatch):
     monkeypatch.setattr(Thief, "unavailable", lambda self: "nothing to steal")
     monkeypatch.setitem(observer.COLLECTORS, "thief", Thief)
-    assert observer._of_collector(flow, "thief", PAIRS, SECONDS, print) is None
+    assert observer._of_collector(flow, "thief", TURNS, SECONDS, print) is None
     assert "thief not measured: nothing to steal" in capsys.readouterr().out
 
 

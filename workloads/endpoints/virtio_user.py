@@ -74,6 +74,10 @@ class VirtioUser(Endpoint):
     def counters(self) -> Counters:
         return self._pair.counters(self._index)
 
+    def asked(self) -> tuple[str, str]:
+        """EAL's ``--file-prefix`` of the program, and the question to its telemetry that has this end's counters for an answer."""
+        return self._pair.program.name, question(self._index)
+
     def facts(self) -> dict[str, Any]:
         """The path, and what the driver said that it took."""
         return {"path": self._pair.path, **self._pair.paths_taken()[self._index]}
@@ -166,13 +170,17 @@ class Ends:
         return f"{NAME}{self._served}"
 
     def counters(self, index: int) -> Counters:
-        return counters_of(self._host.run(dpdk_telemetry.command(self.program.name, [f"/ethdev/stats,{index}"])).stdout)
+        return counters_of(self._host.run(dpdk_telemetry.command(self.program.name, [question(index)])).stdout)
 
     def stop(self) -> None:
         if not self._stopped:
             self.program.stop()
             self._host.run(f"rm -f {RUN}/{NAME}*.pcap", check=False)
         self._stopped = True
+
+
+def question(index: int) -> str:
+    return f"/ethdev/stats,{index}"
 
 
 def counters_of(text: str) -> Counters:

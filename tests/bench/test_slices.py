@@ -1,0 +1,90 @@
+# SPDX-License-Identifier: GPL-2.0-or-later
+"""Ratios of slices that follow one another, whatever the machine does meanwhile."""
+
+import random
+
+import pytest
+
+from vsprof.bench import slices
+from vsprof.terms.errors import RunFailed
+
+
+class Machine:
+    """Two programs, one of which is twice as fast, on a machine whose speed changes by a factor with each look."""
+
+    def __init__(self, drift: float) -> None:
+        self.speed, self.drift, self.looks = 1.0, drift, ""
+
+    def look(self, name: str, rate: float) -> float:
+        self.looks += name
+        self.speed *= self.drift
+        return rate * self.speed
+
+
+@pytest.mark.parametrize("drift", [1.0, 0.5, 1.3])
+@pytest.mark.parametrize("seed", range(4))
+def test_a_machine_that_grows_slower_by_the_same_factor_changes_no_ratio(drift, seed):
+    random.seed(seed)
+    machine = Machine(drift)
+    assert slices.ratio(lambda: machine.look("a", 2e6), lambda: machine.look("b", 1e6)) == pytest.approx(2)
+    assert machine.looks in ("abba", "baab")
+
+
+def test_either_of_the_two_begins():
+    seen = set()
+    for _ in range(40):
+        machine = Machine(1.0)
+        slices.ratio(lambda machine=machine: machine.look("a", 1.0), lambda machine=machine: machine.look("b", 1.0))
+        seen.add(machine.looks)
+    assert seen == {"abba", "baab"}
+
+
+def test_something_is_done_before_each_look():
+    done = []
+    slices.ratio(lambda: 1.0, lambda: 2.0, lambda: done.append(None))
+    assert len(done) == 4
+
+
+class Host:
+    """Writes down when it was frozen."""
+
+    def __init__(self) -> None:
+        self.done = []
+
+    def freeze(self) -> None:
+        self.done.append("freeze")
+
+    def thaw(self) -> None:
+        self.done.append("thaw")
+
+
+def test_a_slice_in_which_nothing_came_is_tried_again():
+    # Both ends of each slice: the first has none.
+    counted = iter([10, 10, 10, 110])
+    host = Host()
+    assert slices.Contender(host, lambda: next(counted), dict).slice(lambda: None).packets_per_second > 0
+    assert host.done == ["thaw", "freeze"] * 2
+
+
+def test_where_never_anything_comes_it_is_an_error_and_all_is_frozen():
+    host = Host()
+    with pytest.raises(RunFailed, match="no packet arrived in 3 slices"):
+        slices.Contender(host, lambda: 10, dict).slice(lambda: None)
+    assert host.done == ["thaw", "freeze"] * 3
+
+
+def test_busy_cycles_are_of_the_packets_that_were_timed():
+    counted, busy = iter([0, 1000]), iter([(500.0, 10.0), (8500.0, 110.0)])
+    contender = slices.Contender(
+        Host(), lambda: next(counted), lambda: dict(zip(("busy_cycles", "timed_packets"), next(busy), strict=True))
+    )
+    assert contender.slice(lambda: None).busy_cycles_per_packet == 80.0
+
+
+def test_the_calibration_says_how_much_the_slowest_loops_were_slowed():
+    disturbance = slices.Disturbance(0)
+    disturbance.loops = [1.0] * 15 + [1.5] * 5
+    assert disturbance.slowed() == pytest.approx(0.5)
+    disturbance.look()
+    assert 0 < disturbance.loops[-1] < 1
+    assert disturbance.stolen() >= 0
