@@ -7,7 +7,7 @@ from vsprof.bench import observer
 from vsprof.terms.errors import RunFailed
 
 
-@pytest.mark.parametrize("with_it, without", [(5.0, 0.0), (0.0, 5.0)])
+@pytest.mark.parametrize(("with_it", "without"), [(5.0, 0.0), (0.0, 5.0)])
 def test_a_window_without_packets_is_told(monkeypatch, with_it, without):
     monkeypatch.setattr(observer, "_with", lambda *_: with_it)
     monkeypatch.setattr(observer, "_without", lambda *_: without)
