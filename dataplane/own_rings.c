@@ -151,39 +151,47 @@ static bool borrow(struct own_queue *queue, struct rte_mbuf *frame, uint16_t hea
 	return true;
 }
 
-enum taken { TAKEN, REFUSED, NO_MEMORY };
-
-/* The usual chain, copied: one part, into one mbuf. False where it is another. */
-static __rte_always_inline bool take_single(const struct vhost *vhost, struct own_queue *queue, uint16_t head, struct rte_mbuf *frame)
-{
+/* A chain that was looked at before its turn: its head, and its one part. Without an address: it is not the usual one, to be read anew. */
+struct seen {
+	uint16_t head;
 	struct part part;
+};
 
-	if (!vring_single(&queue->in, &vhost->memory, head, false, &part) || part.length < (uint32_t)queue->header + HEADER_LENGTH ||
-		part.length - queue->header > rte_pktmbuf_tailroom(frame))
+enum taken { TAKEN, BORROWED, REFUSED, NO_MEMORY };
+
+/* The usual chain, copied: one part, into one mbuf, which is empty and has `room`. False where it is another. */
+static __rte_always_inline bool take_single(const struct own_queue *queue, const struct part *part, uint16_t room, struct rte_mbuf *frame)
+{
+	uint32_t length = part->length - queue->header;
+
+	/* Shorter than virtio's header, it would be longer than any room. */
+	if (part->at == NULL || length < HEADER_LENGTH || length > room)
 		return false;
-	frame->data_len = frame->pkt_len = part.length - queue->header;
-	rte_memcpy(rte_pktmbuf_mtod(frame, uint8_t *), part.at + queue->header, frame->data_len);
-	vring_give(&queue->in, head, 0);
+	frame->data_len = frame->pkt_len = length;
+	rte_memcpy(rte_pktmbuf_mtod(frame, uint8_t *), part->at + queue->header, length);
 	return true;
 }
 
-/* Turns the chain at `head` into *frame, which is an empty mbuf, and may be another afterwards. *visits: of descriptors so far. */
-static __rte_always_inline enum taken take(
-	struct port *port, struct own_queue *queue, uint16_t head, struct rte_mbuf **frame, uint32_t *visits)
+/* Turns a chain that is not the usual one, or is not to be copied, into *frame, which is an empty mbuf, and may be another afterwards. */
+static enum taken take(struct port *port, struct own_queue *queue, const struct seen *seen, struct rte_mbuf **frame, uint32_t *visits)
 {
 	struct vhost *vhost = port->own;
 	struct chain chain;
+	bool whole = true;
 
-	if (likely(!plane.options.zero_copy) && likely(take_single(vhost, queue, head, *frame)))
-		return TAKEN;
-	if (!vring_chain(&queue->in, &vhost->memory, head, false, &chain) || chain.length < (uint32_t)queue->header + HEADER_LENGTH) {
-		*visits += chain.visited;
-		return REFUSED;
+	if (seen->part.at != NULL) {
+		chain.count = chain.visited = 1;
+		chain.length = seen->part.length;
+		chain.part[0] = seen->part;
+	} else {
+		whole = vring_chain(&queue->in, &vhost->memory, seen->head, false, &chain);
 	}
 	*visits += chain.visited;
+	if (!whole || chain.length < (uint32_t)queue->header + HEADER_LENGTH)
+		return REFUSED;
 	if (plane.options.zero_copy) {
-		if (borrow(queue, *frame, head, &chain))
-			return TAKEN;
+		if (borrow(queue, *frame, seen->head, &chain))
+			return BORROWED;
 		struct rte_mbuf *other = rte_pktmbuf_alloc(port->pool);
 
 		if (other == NULL)
@@ -191,10 +199,7 @@ static __rte_always_inline enum taken take(
 		rte_pktmbuf_free(*frame);
 		*frame = other;
 	}
-	if (copy_in(*frame, &chain, queue->header, port->pool) != 0)
-		return NO_MEMORY;
-	vring_give(&queue->in, head, 0);
-	return TAKEN;
+	return copy_in(*frame, &chain, queue->header, port->pool) == 0 ? TAKEN : NO_MEMORY;
 }
 
 /* DPDK's own is a plain prefetch in a build for any x86-64. A processor that does not know the instruction takes it for none. */
@@ -213,43 +218,42 @@ static __rte_always_inline void prefetch_to_write(const void *at)
  *
  * From the guest: virtio's header is not looked at, so its line, where it is not the frame's, stays with the guest, which writes it next.
  */
-static __rte_always_inline void prefetch_in(
-	const struct own_queue *queue, const struct guest_memory *memory, const uint16_t *heads, uint16_t count)
+static __rte_always_inline void look_in(struct own_queue *queue, const struct guest_memory *memory, struct seen *seen, uint16_t count)
 {
 	for (uint16_t i = 0; i < count; i++)
-		rte_prefetch0(&queue->in.desc[heads[i]]);
+		rte_prefetch0(&queue->in.desc[seen[i].head]);
 	for (uint16_t i = 0; i < count; i++) {
-		uint64_t length = queue->header + 1;
-		uint8_t *at = guest_at(memory, queue->in.desc[heads[i]].addr, &length);
-
-		if (at != NULL && length > queue->header)
-			rte_prefetch0(at + queue->header);
+		if (likely(vring_single(&queue->in, memory, seen[i].head, false, &seen[i].part)))
+			rte_prefetch0(seen[i].part.at + queue->header);
+		else
+			seen[i].part.at = NULL;
 	}
 	for (uint16_t i = 0; i < count; i += USED_OF_A_LINE)
 		prefetch_to_write(&queue->in.used->ring[(queue->in.given + i) & (queue->in.size - 1)]);
 }
 
-/* To the guest: the header, and the frame behind it, which mostly begins a line of its own. */
-static __rte_always_inline void prefetch_out(
-	const struct own_queue *queue, const struct guest_memory *memory, const uint16_t *heads, uint16_t count)
+/* To the guest: the header, and the frame behind it, which mostly begins a line of its own. A head that is none is seen once more, in put(). */
+static __rte_always_inline void look_out(struct own_queue *queue, const struct guest_memory *memory, struct seen *seen, uint16_t count)
 {
-	for (uint16_t i = 0; i < count; i++)
-		rte_prefetch0(&queue->out.desc[heads[i]]);
-	for (uint16_t i = 0; i < count; i++) {
-		uint64_t length = queue->header + 1;
-		uint8_t *at = guest_at(memory, queue->out.desc[heads[i]].addr, &length);
+	struct vring_side *ring = &queue->out;
 
-		if (at == NULL)
+	for (uint16_t i = 0; i < count; i++) {
+		seen[i].head = vring_entry(ring, i);
+		rte_prefetch0(&ring->desc[seen[i].head & (ring->size - 1)]);
+	}
+	for (uint16_t i = 0; i < count; i++) {
+		if (unlikely(seen[i].head >= ring->size || !vring_single(ring, memory, seen[i].head, true, &seen[i].part))) {
+			seen[i].part.at = NULL;
 			continue;
-		prefetch_to_write(at);
-		if (length > queue->header)
-			prefetch_to_write(at + queue->header);
+		}
+		prefetch_to_write(seen[i].part.at);
+		prefetch_to_write(seen[i].part.at + queue->header);
 	}
 	for (uint16_t i = 0; i < count; i += USED_OF_A_LINE)
-		prefetch_to_write(&queue->out.used->ring[(queue->out.given + i) & (queue->out.size - 1)]);
+		prefetch_to_write(&ring->used->ring[(ring->given + i) & (ring->size - 1)]);
 }
 
-static uint16_t heads_waiting(struct own_queue *queue, uint16_t *heads, uint16_t most)
+static uint16_t heads_waiting(struct own_queue *queue, struct seen *seen, uint16_t most)
 {
 	uint16_t waiting = RTE_MIN(vring_waiting(&queue->in), most);
 
@@ -257,55 +261,93 @@ static uint16_t heads_waiting(struct own_queue *queue, uint16_t *heads, uint16_t
 		int head = vring_head(&queue->in, i);
 
 		/* The same chain twice: the second would be given back under the first one's feet. */
-		if (head < 0 || queue->loan[head].out) {
+		if (head < 0 || (plane.options.zero_copy && queue->loan[head].out)) {
 			queue->in.broken = true;
 			return i;
 		}
-		heads[i] = head;
+		seen[i].head = head;
 	}
 	return waiting;
+}
+
+/* A burst in which frames stay where they are. Returns how many were received; *done: chains that were taken. */
+static uint16_t borrow_burst(
+	struct port *port, uint16_t queue_id, const struct seen *seen, uint16_t count, struct rte_mbuf **frames, uint16_t *done)
+{
+	struct vhost *vhost = port->own;
+	struct own_queue *queue = vhost->queue[queue_id];
+	uint32_t visits = 0, bytes = 0;
+	uint16_t received = 0, i;
+
+	for (i = 0; i < count && likely(visits < VISITS_MOST && bytes < BYTES_MOST); i++) {
+		enum taken taken;
+
+		/* Twice in one burst is twice, too. */
+		if (queue->loan[seen[i].head].out) {
+			queue->in.broken = true;
+			break;
+		}
+		taken = take(port, queue, &seen[i], &frames[received], &visits);
+		if (taken == NO_MEMORY)
+			break;
+		if (likely(taken != REFUSED))
+			bytes += frames[received++]->pkt_len;
+		else
+			port->received[queue_id].refused++;
+		if (taken != BORROWED)
+			vring_give(&queue->in, seen[i].head, 0);
+	}
+	*done = i;
+	return received;
+}
+
+static uint16_t copy_burst(
+	struct port *port, uint16_t queue_id, const struct seen *seen, uint16_t count, struct rte_mbuf **frames, uint16_t *done)
+{
+	struct vhost *vhost = port->own;
+	struct own_queue *queue = vhost->queue[queue_id];
+	uint16_t received = 0, i, heads[BURST], room = rte_pktmbuf_tailroom(frames[0]);
+	uint32_t visits = 0, bytes = 0;
+
+	for (i = 0; i < count && likely(visits < VISITS_MOST && bytes < BYTES_MOST); i++) {
+		enum taken taken = TAKEN;
+
+		if (unlikely(!take_single(queue, &seen[i].part, room, frames[received])))
+			taken = take(port, queue, &seen[i], &frames[received], &visits);
+		if (unlikely(taken == NO_MEMORY))
+			break;
+		if (likely(taken == TAKEN))
+			bytes += frames[received++]->pkt_len;
+		else
+			port->received[queue_id].refused++;
+		heads[i] = seen[i].head;
+	}
+	vring_give_read(&queue->in, heads, i);
+	*done = i;
+	return received;
 }
 
 uint16_t own_receive(struct port *port, uint16_t queue_id, struct rte_mbuf **frames, uint16_t most)
 {
 	struct vhost *vhost = port->own;
 	struct own_queue *queue = vhost->queue[queue_id];
-	struct rte_mbuf *empty[BURST];
-	uint16_t heads[BURST], count, received = 0, i;
-	uint32_t visits = 0, bytes = 0;
+	bool zero_copy = plane.options.zero_copy;
+	struct seen seen[BURST];
+	uint16_t count, received, done;
 
 	/* What was freed since the last time, and what could not be shown then. */
 	vring_publish(&queue->in);
-	count = heads_waiting(queue, heads, RTE_MIN(most, (uint16_t)BURST));
+	count = heads_waiting(queue, seen, RTE_MIN(most, (uint16_t)BURST));
 	if (count == 0)
 		return 0;
-	prefetch_in(queue, &vhost->memory, heads, count);
-	if (rte_pktmbuf_alloc_bulk(plane.options.zero_copy ? queue->headers : port->pool, empty, count) != 0)
+	look_in(queue, &vhost->memory, seen, count);
+	if (rte_pktmbuf_alloc_bulk(zero_copy ? queue->headers : port->pool, frames, count) != 0)
 		return 0;
-	for (i = 0; i < count && likely(visits < VISITS_MOST && bytes < BYTES_MOST); i++) {
-		enum taken taken;
-
-		/* Twice in one burst is twice, too. */
-		if (queue->loan[heads[i]].out) {
-			queue->in.broken = true;
-			break;
-		}
-		taken = take(port, queue, heads[i], &empty[received], &visits);
-		if (taken == NO_MEMORY)
-			break;
-		if (likely(taken == TAKEN)) {
-			frames[received] = empty[received];
-			bytes += frames[received]->pkt_len;
-			received++;
-			continue;
-		}
-		port->received[queue_id].refused++;
-		vring_give(&queue->in, heads[i], 0);
-	}
+	received = zero_copy ? borrow_burst(port, queue_id, seen, count, frames, &done) : copy_burst(port, queue_id, seen, count, frames, &done);
 	if (unlikely(received < count))
-		rte_pktmbuf_free_bulk(empty + received, count - received);
+		rte_pktmbuf_free_bulk(frames + received, count - received);
 	/* Shown to the guest at the next receive (or arm, or detach): its core needs the lines that it would read now for the frames that it writes. */
-	queue->in.taken += i;
+	queue->in.taken += done;
 	return received;
 }
 
@@ -365,23 +407,18 @@ static void write_header(const struct chain *chain, uint16_t length, uint16_t bu
 enum { NO_ROOM = -1, TOO_LONG = 0 };
 
 /* The usual frame, in one mbuf, into the usual buffer, one part that is long enough. False where either is another. */
-static __rte_always_inline bool put_single(struct own_queue *queue, const struct guest_memory *memory, const struct rte_mbuf *frame)
+static __rte_always_inline bool put_single(struct own_queue *queue, const struct seen *seen, const struct rte_mbuf *frame)
 {
 	static const struct virtio_net_hdr_mrg_rxbuf header = {.num_buffers = RTE_LE16(1)};
-	struct vring_side *ring = &queue->out;
-	struct part part;
-	int head;
+	const struct part *part = &seen->part;
 
-	if (frame->nb_segs > 1)
-		return false;
-	head = vring_head(ring, 0);
-	if (head < 0 || !vring_single(ring, memory, head, true, &part) || part.length < (uint32_t)queue->header + frame->data_len)
+	if (part->at == NULL || frame->nb_segs > 1 || part->length < (uint32_t)queue->header + frame->data_len)
 		return false;
 	/* The longer header, whose end a shorter one's frame covers. */
-	memcpy(part.at, &header, RTE_MIN(sizeof(header), (size_t)part.length));
-	rte_memcpy(part.at + queue->header, rte_pktmbuf_mtod(frame, const uint8_t *), frame->data_len);
-	vring_give(ring, head, queue->header + frame->data_len);
-	ring->taken++;
+	memcpy(part->at, &header, RTE_MIN(sizeof(header), (size_t)part->length));
+	rte_memcpy(part->at + queue->header, rte_pktmbuf_mtod(frame, const uint8_t *), frame->data_len);
+	vring_give(&queue->out, seen->head, queue->header + frame->data_len);
+	queue->out.taken++;
 	return true;
 }
 
@@ -422,19 +459,38 @@ static int put(struct own_queue *queue, const struct guest_memory *memory, const
 	return count;
 }
 
+/* Frees frames, most of which are in one mbuf each, and of one pool: it gets them back at once. */
+static __rte_always_inline void free_sent(struct rte_mbuf **frames, uint16_t count)
+{
+	struct rte_mempool *pool = count > 0 ? frames[0]->pool : NULL;
+	struct rte_mbuf *free[BURST];
+	uint16_t freed = 0;
+
+	for (uint16_t i = 0; i < count; i++) {
+		struct rte_mbuf *frame = frames[i];
+
+		if (unlikely(frame->nb_segs > 1 || frame->pool != pool))
+			rte_pktmbuf_free(frame);
+		else if (likely((frame = rte_pktmbuf_prefree_seg(frame)) != NULL))
+			free[freed++] = frame;
+	}
+	if (freed > 0)
+		rte_mempool_put_bulk(pool, (void **)free, freed);
+}
+
 uint16_t own_send(struct port *port, uint16_t queue_id, struct rte_mbuf **frames, uint16_t count, struct send_counters *sent)
 {
 	struct vhost *vhost = port->own;
 	struct own_queue *queue = vhost->queue[queue_id];
-	uint16_t waiting = vring_waiting(&queue->out), taken;
-	uint16_t heads[BURST], ahead = RTE_MIN(waiting, count);
+	uint16_t waiting = vring_waiting(&queue->out), began = queue->out.taken, ahead = RTE_MIN(waiting, count), taken;
+	struct seen seen[BURST];
 	uint32_t visits = 0;
 
-	for (uint16_t i = 0; i < ahead; i++)
-		heads[i] = queue->out.avail->ring[(uint16_t)(queue->out.taken + i) & (queue->out.size - 1)] & (queue->out.size - 1);
-	prefetch_out(queue, &vhost->memory, heads, ahead);
+	look_out(queue, &vhost->memory, seen, ahead);
 	for (taken = 0; taken < count && likely(visits < VISITS_MOST); taken++) {
-		int took = waiting > 0 && likely(put_single(queue, &vhost->memory, frames[taken]))
+		/* A frame before may have taken several chains. */
+		uint16_t at = queue->out.taken - began;
+		int took = likely(at < ahead) && likely(put_single(queue, &seen[at], frames[taken]))
 				   ? 1
 				   : put(queue, &vhost->memory, frames[taken], waiting, &visits);
 
@@ -449,7 +505,7 @@ uint16_t own_send(struct port *port, uint16_t queue_id, struct rte_mbuf **frames
 		sent->bytes += frames[taken]->pkt_len;
 	}
 	vring_publish(&queue->out);
-	rte_pktmbuf_free_bulk(frames, taken);
+	free_sent(frames, taken);
 	return taken;
 }
 

@@ -23,16 +23,6 @@ uint16_t vring_waiting(struct vring_side *ring)
 	return waiting;
 }
 
-int vring_head(struct vring_side *ring, uint16_t ahead)
-{
-	uint16_t head = READ_ONCE(ring->avail->ring[(uint16_t)(ring->taken + ahead) & (ring->size - 1)]);
-
-	if (head < ring->size)
-		return head;
-	ring->broken = true;
-	return -1;
-}
-
 /* Appends the guest's memory from `guest` on, which may be contiguous for the guest and not for us. */
 static bool append(struct chain *chain, const struct guest_memory *memory, uint64_t guest, uint32_t length)
 {

@@ -48,6 +48,21 @@ static inline uint8_t *guest_at(const struct guest_memory *memory, uint64_t gues
 	return NULL;
 }
 
+/* guest_at(), which first looks where the last address lay: *near is that region's number. */
+static inline uint8_t *guest_near(const struct guest_memory *memory, uint32_t *near, uint64_t guest, uint64_t *length)
+{
+	const struct guest_region *region = &memory->region[*near];
+	uint64_t offset = guest - region->guest;
+
+	/* The memory may be another since. */
+	if (*near < memory->count && offset < region->size && *length <= region->size - offset)
+		return region->host + offset;
+	for (uint32_t i = 0; i < memory->count; i++)
+		if (guest - memory->region[i].guest < memory->region[i].size)
+			*near = i;
+	return guest_at(memory, guest, length);
+}
+
 /* Whether `length` bytes from `at` on, an address of ours, lie in one region of the guest's memory. */
 static inline bool guest_has(const struct guest_memory *memory, const void *at, uint64_t length)
 {
@@ -69,6 +84,7 @@ struct vring_side {
 	uint16_t taken;     /* index of the next chain to take from avail */
 	uint16_t given;     /* index of the next entry of used that we write */
 	uint16_t published; /* used->idx as the guest sees it */
+	uint32_t near;      /* the region of the guest's memory in which its last buffer lay */
 	bool event_idx;     /* VIRTIO_RING_F_EVENT_IDX was negotiated */
 	bool indirect;      /* VIRTIO_RING_F_INDIRECT_DESC was */
 	bool broken;        /* the guest broke the ring: nothing more is taken from it until it is set up anew */
@@ -116,12 +132,26 @@ struct chain {
 /* Chains that wait to be taken. A guest that claims more than the ring holds broke it. */
 uint16_t vring_waiting(struct vring_side *ring);
 
-/* The head of the waiting chain number `ahead`, counted from 0; -1 (and the ring is broken) if it lies outside the ring. */
-int vring_head(struct vring_side *ring, uint16_t ahead);
+/* What the guest names as the head of the waiting chain number `ahead`, counted from 0; it may lie outside the ring. */
+static inline uint16_t vring_entry(const struct vring_side *ring, uint16_t ahead)
+{
+	return *(const volatile uint16_t *)&ring->avail->ring[(uint16_t)(ring->taken + ahead) & (ring->size - 1)];
+}
+
+/* The same head; -1 (and the ring is broken) if it lies outside the ring. */
+static inline int vring_head(struct vring_side *ring, uint16_t ahead)
+{
+	uint16_t head = vring_entry(ring, ahead);
+
+	if (head < ring->size)
+		return head;
+	ring->broken = true;
+	return -1;
+}
 
 /* The usual chain, read fast: a single descriptor, in one piece of our memory. False: it is another, or none: see vring_chain(). */
 static inline bool vring_single(
-	const struct vring_side *ring, const struct guest_memory *memory, uint16_t head, bool writable, struct part *part)
+	struct vring_side *ring, const struct guest_memory *memory, uint16_t head, bool writable, struct part *part)
 {
 	struct vring_desc desc = vring_fetch(&ring->desc[head]);
 	uint64_t length = desc.len;
@@ -129,7 +159,7 @@ static inline bool vring_single(
 	if ((desc.flags & (VRING_DESC_F_NEXT | VRING_DESC_F_INDIRECT | VRING_DESC_F_WRITE)) != (writable ? VRING_DESC_F_WRITE : 0) ||
 		desc.len > MAX_FRAME)
 		return false;
-	part->at = guest_at(memory, desc.addr, &length);
+	part->at = guest_near(memory, &ring->near, desc.addr, &length);
 	part->length = desc.len;
 	return part->at != NULL && length == desc.len;
 }
@@ -144,6 +174,18 @@ bool vring_chain(const struct vring_side *ring, const struct guest_memory *memor
 static inline void vring_give(struct vring_side *ring, uint16_t head, uint32_t length)
 {
 	ring->used->ring[ring->given++ & (ring->size - 1)] = (struct vring_used_elem){head, length};
+}
+
+/* The same of several at once, into which nothing was written. */
+static inline void vring_give_read(struct vring_side *ring, const uint16_t *heads, uint16_t count)
+{
+	/* Its own variables: what is written could lie anywhere, so the ring's would be read again for each. */
+	struct vring_used_elem *used = ring->used->ring;
+	uint16_t given = ring->given, mask = ring->size - 1;
+
+	for (uint16_t i = 0; i < count; i++)
+		used[(uint16_t)(given + i) & mask] = (struct vring_used_elem){heads[i], 0};
+	ring->given = given + count;
 }
 
 /* Shows the guest what was given, and interrupts it if it wants that. Returns whether it was interrupted. */
