@@ -1,10 +1,11 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
-"""vhost-switch beside OVS-DPDK and DPDK's testpmd, each between two endpoints over virtio-user, in one run on this host.
+"""vhost-switch beside OVS-DPDK and DPDK's testpmd, each between two endpoints over virtio-user, in one run: on this host, or in the lab
+by the modelled processor's clock (``bench.dataplane_modelled``), where nothing disturbs.
 
-In each round every contender is started, and all stay alive: they take turns in slices of a tenth of a second (``bench.slices``), while
-the others are frozen. A ratio is of slices that followed one another; a round's ratio is the median of its turns, and shown are the median
-over rounds and its interval: what a start decides (where memory lies) is another in each round. The cost of the stage counters is taken
-inside one vhost-switch, which switches them on and off between slices.
+On this host, in each round every contender is started, and all stay alive: they take turns in slices of a tenth of a second
+(``bench.slices``), while the others are frozen. A ratio is of slices that followed one another; a round's ratio is the median of its
+turns, and shown are the median over rounds and its interval: what a start decides (where memory lies) is another in each round. The cost
+of the stage counters is taken inside one vhost-switch, which switches them on and off between slices.
 
 A contender's cycles per packet are all TSC cycles of the CPU that moves its frames, by the frames that came; misses are counted there by
 the PMU, in windows of their own. Of vhost-switch the busy ones are told, too, by its own stage counters: where they are fewer, the
@@ -26,11 +27,10 @@ import numpy as np
 
 from vsprof.analysis import stats
 from vsprof.analysis.stats import Estimate
-from vsprof.bench import messages, perf, slices, table
+from vsprof.bench import contenders, dataplane_modelled, messages, perf, slices, table
 from vsprof.bench.flood import Say, flood, standing
 from vsprof.bench.slices import Contender, Disturbance, Slice, Telemetry
-from vsprof.bench.testpmd_switch import TestpmdSwitch
-from vsprof.runner.experiment import SWITCHES, Case
+from vsprof.collectors.uarch_model import profiles
 from vsprof.switches.vhost_switch import PREFIX, VhostSwitch
 from vsprof.terms import errors
 from vsprof.testbeds.native import Native
@@ -48,27 +48,6 @@ COUNTED_SECONDS = 1.0
 """A window of the PMU."""
 EVENTS = {"l1d_misses": "L1-dcache-load-misses", "llc_misses": "cache-misses", "dtlb_misses": "dTLB-load-misses"}
 """perf's own names, whose meaning is the vendor's: good for one machine's contenders side by side."""
-
-
-CONTENDERS: dict[str, dict[str, str]] = {
-    "vhost_switch": {"switch": "vhost-switch", "forward": "switch"},
-    "wire": {"switch": "vhost-switch", "forward": "wire"},
-    "librte": {"switch": "vhost-switch", "forward": "switch", "rings": "librte"},
-    "zero_copy": {"switch": "vhost-switch", "forward": "switch", "dequeue": "zero-copy"},
-    "ovs_dpdk": {"switch": "ovs-dpdk"},
-    "testpmd_io": {"switch": "testpmd", "forward": "io"},
-    "testpmd_mac": {"switch": "testpmd", "forward": "mac"},
-}
-RATIOS = {
-    "vhost_switch_over_ovs_dpdk": ("vhost_switch", "ovs_dpdk"),
-    "vhost_switch_over_testpmd_io": ("vhost_switch", "testpmd_io"),
-    "vhost_switch_over_testpmd_mac": ("vhost_switch", "testpmd_mac"),
-    "wire_over_testpmd_io": ("wire", "testpmd_io"),
-    "zero_copy_over_copy": ("zero_copy", "vhost_switch"),
-    "own_rings_over_librte": ("vhost_switch", "librte"),
-}
-
-
 LCORES = "/vhost_switch/lcores"
 BUSY = ("busy_cycles", "timed_packets")
 STAGES_COST_OF = "zero_copy"
@@ -158,46 +137,51 @@ class Live:
 
 def main(arguments: list[str] | None = None) -> int:
     parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
-    parser.add_argument("--rounds", type=int, default=ROUNDS)
-    parser.add_argument("--turns", type=int, default=TURNS)
+    parser.add_argument("--testbed", choices=["native", "lab"], default="lab" if Native.needs() else "native")
+    parser.add_argument("--rounds", type=int, default=ROUNDS, help="natively: how often all are started")
+    parser.add_argument("--turns", type=int, default=TURNS, help="natively: of each ratio in a round")
+    parser.add_argument("--windows", type=int, default=dataplane_modelled.WINDOWS, help="in the lab: of each contender")
+    parser.add_argument("--cpu-profile", default=profiles.DEFAULT, help="in the lab")
     parser.add_argument("--frames", type=int, nargs="*", default=[*FRAMES])
     parser.add_argument("--path", choices=[*PATHS], default="vector", help="the endpoints' way through their rings")
-    parser.add_argument("--contenders", nargs="*", choices=[*CONTENDERS], default=[*CONTENDERS])
+    parser.add_argument("--contenders", nargs="*", choices=[*contenders.CONTENDERS], default=[*contenders.CONTENDERS])
     asked = parser.parse_args(arguments)
     try:
-        if lacks := Native.needs():
+        if asked.testbed == "lab":
+            found = dataplane_modelled.measure(asked.windows, asked.frames, asked.contenders, asked.path, asked.cpu_profile, _say)
+        elif lacks := Native.needs():
             raise messages.not_on_this_host("bench-dataplane", lacks)
-        found = measure(asked.rounds, asked.turns, asked.frames, asked.contenders, asked.path, _say)
-        print(table.report("bench-dataplane", found))
+        else:
+            found = measure(asked.rounds, asked.turns, asked.frames, asked.contenders, asked.path, _say)
+        print(table.report("bench-dataplane" if asked.testbed == "native" else "bench-dataplane-lab", found))
     except errors.VsprofError as error:
         print(f"bench-dataplane: {error}", file=sys.stderr)
         return error.exit_status
     return 0
 
 
-def measure(rounds: int, turns: int, frames: Sequence[int], contenders: Sequence[str], path: str, say: Say) -> Found:
+def measure(rounds: int, turns: int, frames: Sequence[int], names: Sequence[str], path: str, say: Say) -> Found:
     """All estimates by name. Raises ``VsprofError``."""
     if why := perf.missing():
         say(messages.not_measured("misses per packet", why))
     seen = Seen()
     for number in range(1, rounds + 1):
         say_here = lambda text, number=number: say(f"round {number} of {rounds}: {text}")  # noqa: E731
-        with alive(contenders, path, say_here) as live, slices.before_others():
+        with alive(names, path, say_here) as live, slices.before_others():
             _round(live, frames, turns, {} if why else EVENTS, seen, say_here)
     return {**_ratios(seen), **_stages_cost(seen), **_disturbance(seen), **_absolute(seen)}
 
 
 @contextlib.contextmanager
-def alive(contenders: Sequence[str], path: str, say: Say) -> Iterator[dict[str, Live]]:
-    """All ``contenders``, each between two endpoints over virtio-user on ``path``; all frozen."""
+def alive(names: Sequence[str], path: str, say: Say) -> Iterator[dict[str, Live]]:
+    """All contenders of ``names``, each between two endpoints over virtio-user on ``path``; all frozen."""
     with contextlib.ExitStack() as undo:
         live: dict[str, Live] = {}
         beside: Native | None = None
-        for name in contenders:
+        for name in names:
             host = Native(say=say, beside=beside)
             beside = beside or host
-            case = Case.of({"topology": "vm2vm", "access": "virtio-user", "frame_bytes": 64, "flows": 1, "path": path, **CONTENDERS[name]})
-            topology = undo.enter_context(standing(host, case, say, switches={**SWITCHES, "testpmd": TestpmdSwitch}))
+            topology = undo.enter_context(standing(host, contenders.case(name, path), say, switches=contenders.KINDS))
             live[name] = one = Live(host, topology)
             undo.callback(one.stop)
             undo.callback(host.thaw)
@@ -227,7 +211,7 @@ def _round(live: Mapping[str, Live], frames: Sequence[int], turns: int, events: 
 
 def _turns(live: Mapping[str, Live], turns: int, between: Callable[[], None]) -> dict[str, list[float]]:
     """Every ratio of two that are there, so many times; those of all ratios lie among one another."""
-    there = {name: pair for name, pair in RATIOS.items() if {*pair} <= live.keys()}
+    there = contenders.pairs(live)
     found: dict[str, list[float]] = {name: [] for name in there}
     for _ in range(turns):
         for name in random.sample([*there], len(there)):

@@ -44,8 +44,9 @@ def standing(host: Testbed, case: Case, say: Say, *, switches: Mapping[str, type
         undo.callback(topology.stop)
         topology.boot()
         switch.start()
-        topology.start()
-        switch.ready()
+        with host.polling_last(switch.plan.movers):
+            topology.start()
+            switch.ready()
         yield topology
 
 

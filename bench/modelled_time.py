@@ -10,29 +10,24 @@ and windows without it.
 import argparse
 import contextlib
 import itertools
-import json
 import subprocess
 import sys
-import tempfile
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from pathlib import Path
 
 import numpy as np
 
 from vsprof.analysis import stats
 from vsprof.analysis.stats import Estimate
 from vsprof.bench import table
-from vsprof.collectors.uarch_model import COLLECTOR as Model
+from vsprof.bench.flood import Say, flood
+from vsprof.bench.modelled_flood import Counted, ModelledPath, modelled
 from vsprof.collectors.uarch_model import QUANTUM_US, profiles
-from vsprof.runner import window
-from vsprof.runner.experiment import SWITCHES, TOPOLOGIES
+from vsprof.runner.experiment import Case
 from vsprof.terms import errors
 from vsprof.terms import messages as terms_messages
-from vsprof.testbeds.base import MODELLED
-from vsprof.testbeds.lab import Lab
 from vsprof.testbeds.processes import dying_with_parent
-from vsprof.workloads.traffic.udp_flood import FloodOptions, UdpFlood
+from vsprof.workloads.traffic.base import Traffic
 
 CASES = {"kernel-ovs": "vhost-net", "ovs-dpdk": "vhost-user"}
 """Each switch with its usual access."""
@@ -46,7 +41,6 @@ WARMUP_SECONDS = 0.02
 """Of modelled time, before a window."""
 FRAME_BYTES = 64
 BUSY = "while True: pass"
-Say = Callable[[str], None]
 
 
 @dataclass(frozen=True)
@@ -139,52 +133,28 @@ def _estimate(values: list[float]) -> Estimate:
 class _Path:
     """A flood that flows through a switch in a lab, and windows of modelled time on it."""
 
-    def __init__(self, host: Lab, traffic: UdpFlood, model: Model, ports: tuple[str, Callable[[str], dict]], seconds: float) -> None:
-        self._host, self._traffic, self._model, self._seconds = host, traffic, model, seconds
-        self._port, self._parse = ports
+    def __init__(self, path: ModelledPath, traffic: Traffic, seconds: float) -> None:
+        self._path, self._traffic, self._seconds = path, traffic, seconds
 
     def window(self, quantum_us: float) -> Seen:
-        self._model.set_quantum(quantum_us)
-        before = self.clock()
-        with tempfile.TemporaryDirectory() as folder:
-            into, file = Path(folder) / "w1", Path(folder) / "model" / "counted.json"
-            window.measure_modelled(self._host, self._traffic, {}, self._model, self._seconds, WARMUP_SECONDS, into, file)
-            begin, end = (self._parse((into / f"{window.PORTS}.{at}").read_text())[self._port].sent_packets for at in ("begin", "end"))
-            rate = (end - begin) / window.recorded_seconds(into, window.PORTS)
-            counted = json.loads(file.read_text())["window"]
-        self._traffic.check()
-        packets = rate * counted["seconds"]
-        wall, modelled = (self.clock()[key] - before[key] for key in ("wall_s", "modelled_s"))
-        return Seen(rate, *(_sum(counted, counter) / packets for counter in ("l1d_misses", "task_switches")), wall / modelled)
+        self._path.model.set_quantum(quantum_us)
+        counted = self._path.window(self._traffic, self._seconds, WARMUP_SECONDS)
+        return Seen(counted.rate, *(_sum(counted, name) / counted.packets for name in ("l1d_misses", "task_switches")), counted.slowness)
 
     def clock(self) -> dict[str, float]:
-        return self._model.clock_facts()
+        return self._path.model.clock_facts()
 
 
-def _sum(counted: dict, counter: str) -> float:
-    return sum(mode.get(counter, 0) for core in counted["cores"] for mode in core["modes"].values())
+def _sum(counted: Counted, counter: str) -> float:
+    return sum(mode.get(counter, 0) for core in counted.cores for mode in core["modes"].values())
 
 
 @contextlib.contextmanager
-def _flood(switch_name: str, cpu_profile: str, say: Say) -> Iterator[_Path]:
+def _flood(switch: str, cpu_profile: str, say: Say) -> Iterator[_Path]:
     """A lab of its own, in which a flood at saturation flows from one guest to the other."""
-    with Lab(say=say, plugins=[Model.emulator_plugin], clock=MODELLED) as host, contextlib.ExitStack() as undo:
-        switch = SWITCHES[switch_name](host, host.plan(), {})
-        undo.callback(switch.stop)
-        topology = TOPOLOGIES["vm2vm"](host, switch, switch.plan, CASES[switch_name], {}, FRAME_BYTES)
-        undo.callback(topology.stop)
-        say(f"{switch_name}: booting the endpoints")
-        topology.boot()
-        switch.start()
-        topology.start()
-        switch.ready()
-        model = Model(host, cpu=cpu_profile)
-        undo.callback(model.teardown)
-        model.setup()
-        traffic = UdpFlood(topology, FloodOptions(), FRAME_BYTES, 1)
-        traffic.start()
-        ports = topology.receiver_port.name, switch.parse_port_counters
-        yield _Path(host, traffic, model, ports, SECONDS[switch_name])
+    with modelled(Case("vm2vm", switch, CASES[switch], FRAME_BYTES, 1), cpu_profile, say) as path:
+        traffic = flood(path.topology, FRAME_BYTES)
+        yield _Path(path, traffic, SECONDS[switch])
         traffic.stop()
 
 

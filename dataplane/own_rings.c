@@ -159,17 +159,34 @@ struct seen {
 
 enum taken { TAKEN, BORROWED, REFUSED, NO_MEMORY };
 
-/* The usual chain, copied: one part, into one mbuf, which is empty and has `room`. False where it is another. */
-static __rte_always_inline bool take_single(const struct own_queue *queue, const struct part *part, uint16_t room, struct rte_mbuf *frame)
+/*
+ * Copies the first of some chains, as long as they are usual ones: one part, into one mbuf, which is empty. Returns how many, and adds
+ * their bytes to *bytes. What is written could lie anywhere for the compiler: so what it needs is in variables of its own.
+ */
+static __rte_always_inline uint16_t take_singles(
+	struct own_queue *queue, const struct seen *seen, uint16_t count, struct rte_mbuf **frames, uint32_t *bytes)
 {
-	uint32_t length = part->length - queue->header;
+	struct vring_used_elem *used = queue->in.used->ring;
+	const uint16_t given = queue->in.given, mask = queue->in.size - 1, header = queue->header, room = rte_pktmbuf_tailroom(frames[0]);
+	uint32_t sum = 0;
+	uint16_t i;
 
-	/* Shorter than virtio's header, it would be longer than any room. */
-	if (part->at == NULL || length < HEADER_LENGTH || length > room)
-		return false;
-	frame->data_len = frame->pkt_len = length;
-	rte_memcpy(rte_pktmbuf_mtod(frame, uint8_t *), part->at + queue->header, length);
-	return true;
+	for (i = 0; i < count; i++) {
+		const struct part *part = &seen[i].part;
+		struct rte_mbuf *frame = frames[i];
+		uint32_t length = part->length - header;
+
+		/* Shorter than virtio's header, it would be longer than any room. */
+		if (unlikely(part->at == NULL || length < HEADER_LENGTH || length > room))
+			break;
+		frame->data_len = frame->pkt_len = length;
+		rte_memcpy(rte_pktmbuf_mtod(frame, uint8_t *), part->at + header, length);
+		used[(uint16_t)(given + i) & mask] = (struct vring_used_elem){seen[i].head, 0};
+		sum += length;
+	}
+	queue->in.given = given + i;
+	*bytes += sum;
+	return i;
 }
 
 /* Turns a chain that is not the usual one, or is not to be copied, into *frame, which is an empty mbuf, and may be another afterwards. */
@@ -220,30 +237,39 @@ static __rte_always_inline void prefetch_to_write(const void *at)
  */
 static __rte_always_inline void look_in(struct own_queue *queue, const struct guest_memory *memory, struct seen *seen, uint16_t count)
 {
-	for (uint16_t i = 0; i < count; i++)
-		rte_prefetch0(&queue->in.desc[seen[i].head]);
+	struct vring_side *ring = &queue->in;
+	struct guest_region near = vring_near(ring, memory);
+
 	for (uint16_t i = 0; i < count; i++) {
-		if (likely(vring_single(&queue->in, memory, seen[i].head, false, &seen[i].part)))
-			rte_prefetch0(seen[i].part.at + queue->header);
-		else
-			seen[i].part.at = NULL;
+		if (unlikely(!vring_single_near(ring, &near, seen[i].head, false, &seen[i].part))) {
+			if (!vring_single(ring, memory, seen[i].head, false, &seen[i].part))
+				seen[i].part.at = NULL;
+			near = vring_near(ring, memory);
+			continue;
+		}
+		rte_prefetch0(seen[i].part.at + queue->header);
 	}
 	for (uint16_t i = 0; i < count; i += USED_OF_A_LINE)
-		prefetch_to_write(&queue->in.used->ring[(queue->in.given + i) & (queue->in.size - 1)]);
+		prefetch_to_write(&ring->used->ring[(ring->given + i) & (ring->size - 1)]);
 }
 
 /* To the guest: the header, and the frame behind it, which mostly begins a line of its own. A head that is none is seen once more, in put(). */
 static __rte_always_inline void look_out(struct own_queue *queue, const struct guest_memory *memory, struct seen *seen, uint16_t count)
 {
 	struct vring_side *ring = &queue->out;
+	struct guest_region near = vring_near(ring, memory);
 
 	for (uint16_t i = 0; i < count; i++) {
 		seen[i].head = vring_entry(ring, i);
 		rte_prefetch0(&ring->desc[seen[i].head & (ring->size - 1)]);
 	}
 	for (uint16_t i = 0; i < count; i++) {
-		if (unlikely(seen[i].head >= ring->size || !vring_single(ring, memory, seen[i].head, true, &seen[i].part))) {
-			seen[i].part.at = NULL;
+		uint16_t head = seen[i].head;
+
+		if (unlikely(head >= ring->size || !vring_single_near(ring, &near, head, true, &seen[i].part))) {
+			if (head >= ring->size || !vring_single(ring, memory, head, true, &seen[i].part))
+				seen[i].part.at = NULL;
+			near = vring_near(ring, memory);
 			continue;
 		}
 		prefetch_to_write(seen[i].part.at);
@@ -266,6 +292,7 @@ static uint16_t heads_waiting(struct own_queue *queue, struct seen *seen, uint16
 			return i;
 		}
 		seen[i].head = head;
+		rte_prefetch0(&queue->in.desc[head]);
 	}
 	return waiting;
 }
@@ -306,23 +333,26 @@ static uint16_t copy_burst(
 {
 	struct vhost *vhost = port->own;
 	struct own_queue *queue = vhost->queue[queue_id];
-	uint16_t received = 0, i, heads[BURST], room = rte_pktmbuf_tailroom(frames[0]);
 	uint32_t visits = 0, bytes = 0;
+	uint16_t i = 0, received = 0;
 
-	for (i = 0; i < count && likely(visits < VISITS_MOST && bytes < BYTES_MOST); i++) {
-		enum taken taken = TAKEN;
+	while (i < count && likely(visits < VISITS_MOST && bytes < BYTES_MOST)) {
+		uint16_t singles = take_singles(queue, &seen[i], count - i, &frames[received], &bytes);
+		enum taken taken;
 
-		if (unlikely(!take_single(queue, &seen[i].part, room, frames[received])))
-			taken = take(port, queue, &seen[i], &frames[received], &visits);
-		if (unlikely(taken == NO_MEMORY))
+		received += singles;
+		i += singles;
+		if (likely(i == count))
 			break;
-		if (likely(taken == TAKEN))
+		taken = take(port, queue, &seen[i], &frames[received], &visits);
+		if (taken == NO_MEMORY)
+			break;
+		if (taken == TAKEN)
 			bytes += frames[received++]->pkt_len;
 		else
 			port->received[queue_id].refused++;
-		heads[i] = seen[i].head;
+		vring_give(&queue->in, seen[i++].head, 0);
 	}
-	vring_give_read(&queue->in, heads, i);
 	*done = i;
 	return received;
 }
@@ -340,10 +370,12 @@ uint16_t own_receive(struct port *port, uint16_t queue_id, struct rte_mbuf **fra
 	count = heads_waiting(queue, seen, RTE_MIN(most, (uint16_t)BURST));
 	if (count == 0)
 		return 0;
-	look_in(queue, &vhost->memory, seen, count);
+	/* Between asking for the descriptors and reading them. */
 	if (rte_pktmbuf_alloc_bulk(zero_copy ? queue->headers : port->pool, frames, count) != 0)
 		return 0;
-	received = zero_copy ? borrow_burst(port, queue_id, seen, count, frames, &done) : copy_burst(port, queue_id, seen, count, frames, &done);
+	look_in(queue, &vhost->memory, seen, count);
+	received = zero_copy ? borrow_burst(port, queue_id, seen, count, frames, &done)
+			     : copy_burst(port, queue_id, seen, count, frames, &done);
 	if (unlikely(received < count))
 		rte_pktmbuf_free_bulk(frames + received, count - received);
 	/* Shown to the guest at the next receive (or arm, or detach): its core needs the lines that it would read now for the frames that it writes. */
@@ -406,20 +438,37 @@ static void write_header(const struct chain *chain, uint16_t length, uint16_t bu
 
 enum { NO_ROOM = -1, TOO_LONG = 0 };
 
-/* The usual frame, in one mbuf, into the usual buffer, one part that is long enough. False where either is another. */
-static __rte_always_inline bool put_single(struct own_queue *queue, const struct seen *seen, const struct rte_mbuf *frame)
+/*
+ * Puts the first of some frames into the chains that were seen, as long as both are usual: one mbuf, and one part that is long enough.
+ * Returns how many, and adds their bytes to *bytes.
+ */
+static __rte_always_inline uint16_t put_singles(
+	struct own_queue *queue, const struct seen *seen, uint16_t count, struct rte_mbuf *const *frames, uint64_t *bytes)
 {
 	static const struct virtio_net_hdr_mrg_rxbuf header = {.num_buffers = RTE_LE16(1)};
-	const struct part *part = &seen->part;
+	struct vring_used_elem *used = queue->out.used->ring;
+	const uint16_t given = queue->out.given, mask = queue->out.size - 1, header_length = queue->header;
+	uint64_t sum = 0;
+	uint16_t i;
 
-	if (part->at == NULL || frame->nb_segs > 1 || part->length < (uint32_t)queue->header + frame->data_len)
-		return false;
-	/* The longer header, whose end a shorter one's frame covers. */
-	memcpy(part->at, &header, RTE_MIN(sizeof(header), (size_t)part->length));
-	rte_memcpy(part->at + queue->header, rte_pktmbuf_mtod(frame, const uint8_t *), frame->data_len);
-	vring_give(&queue->out, seen->head, queue->header + frame->data_len);
-	queue->out.taken++;
-	return true;
+	for (i = 0; i < count; i++) {
+		const struct part *part = &seen[i].part;
+		const struct rte_mbuf *frame = frames[i];
+		uint16_t length = frame->data_len;
+
+		if (unlikely(part->at == NULL || frame->nb_segs > 1 || part->length < (uint32_t)header_length + length ||
+			     part->length < sizeof(header)))
+			break;
+		/* The longer header, whose end a shorter one's frame covers. */
+		memcpy(part->at, &header, sizeof(header));
+		rte_memcpy(part->at + header_length, rte_pktmbuf_mtod(frame, const uint8_t *), length);
+		used[(uint16_t)(given + i) & mask] = (struct vring_used_elem){seen[i].head, (uint32_t)header_length + length};
+		sum += length;
+	}
+	queue->out.given = given + i;
+	queue->out.taken += i;
+	*bytes += sum;
+	return i;
 }
 
 /* Puts a frame into the guest's buffers. Returns how many it took; NO_ROOM, or TOO_LONG for any room. *visits: of descriptors so far. */
@@ -482,27 +531,34 @@ uint16_t own_send(struct port *port, uint16_t queue_id, struct rte_mbuf **frames
 {
 	struct vhost *vhost = port->own;
 	struct own_queue *queue = vhost->queue[queue_id];
-	uint16_t waiting = vring_waiting(&queue->out), began = queue->out.taken, ahead = RTE_MIN(waiting, count), taken;
+	uint16_t waiting = vring_waiting(&queue->out), began = queue->out.taken, ahead = RTE_MIN(waiting, count), taken = 0;
 	struct seen seen[BURST];
 	uint32_t visits = 0;
 
 	look_out(queue, &vhost->memory, seen, ahead);
-	for (taken = 0; taken < count && likely(visits < VISITS_MOST); taken++) {
+	while (taken < count && likely(visits < VISITS_MOST)) {
 		/* A frame before may have taken several chains. */
-		uint16_t at = queue->out.taken - began;
-		int took = likely(at < ahead) && likely(put_single(queue, &seen[at], frames[taken]))
-				   ? 1
-				   : put(queue, &vhost->memory, frames[taken], waiting, &visits);
+		uint16_t at = queue->out.taken - began, singles = 0;
+		int took;
 
+		if (likely(at < ahead))
+			singles = put_singles(queue, &seen[at], RTE_MIN(ahead - at, count - taken), &frames[taken], &sent->bytes);
+		taken += singles;
+		waiting -= singles;
+		sent->packets += singles;
+		if (likely(taken == count))
+			break;
+		took = put(queue, &vhost->memory, frames[taken], waiting, &visits);
 		if (took == NO_ROOM)
 			break;
 		if (took == TOO_LONG) {
 			sent->too_long++;
-			continue;
+		} else {
+			waiting -= took;
+			sent->packets++;
+			sent->bytes += frames[taken]->pkt_len;
 		}
-		waiting -= took;
-		sent->packets++;
-		sent->bytes += frames[taken]->pkt_len;
+		taken++;
 	}
 	vring_publish(&queue->out);
 	free_sent(frames, taken);

@@ -23,6 +23,16 @@ uint16_t vring_waiting(struct vring_side *ring)
 	return waiting;
 }
 
+bool vring_single(struct vring_side *ring, const struct guest_memory *memory, uint16_t head, bool writable, struct part *part)
+{
+	for (uint32_t i = 0; i < memory->count; i++)
+		if (vring_single_near(ring, &memory->region[i], head, writable, part)) {
+			ring->near = i;
+			return true;
+		}
+	return false;
+}
+
 /* Appends the guest's memory from `guest` on, which may be contiguous for the guest and not for us. */
 static bool append(struct chain *chain, const struct guest_memory *memory, uint64_t guest, uint32_t length)
 {

@@ -48,21 +48,6 @@ static inline uint8_t *guest_at(const struct guest_memory *memory, uint64_t gues
 	return NULL;
 }
 
-/* guest_at(), which first looks where the last address lay: *near is that region's number. */
-static inline uint8_t *guest_near(const struct guest_memory *memory, uint32_t *near, uint64_t guest, uint64_t *length)
-{
-	const struct guest_region *region = &memory->region[*near];
-	uint64_t offset = guest - region->guest;
-
-	/* The memory may be another since. */
-	if (*near < memory->count && offset < region->size && *length <= region->size - offset)
-		return region->host + offset;
-	for (uint32_t i = 0; i < memory->count; i++)
-		if (guest - memory->region[i].guest < memory->region[i].size)
-			*near = i;
-	return guest_at(memory, guest, length);
-}
-
 /* Whether `length` bytes from `at` on, an address of ours, lie in one region of the guest's memory. */
 static inline bool guest_has(const struct guest_memory *memory, const void *at, uint64_t length)
 {
@@ -149,20 +134,32 @@ static inline int vring_head(struct vring_side *ring, uint16_t ahead)
 	return -1;
 }
 
-/* The usual chain, read fast: a single descriptor, in one piece of our memory. False: it is another, or none: see vring_chain(). */
-static inline bool vring_single(
-	struct vring_side *ring, const struct guest_memory *memory, uint16_t head, bool writable, struct part *part)
+/* The region of memory in which the ring's last buffer lay: the next one mostly lies there, too. An empty one where there is no memory. */
+static inline struct guest_region vring_near(const struct vring_side *ring, const struct guest_memory *memory)
 {
-	struct vring_desc desc = vring_fetch(&ring->desc[head]);
-	uint64_t length = desc.len;
-
-	if ((desc.flags & (VRING_DESC_F_NEXT | VRING_DESC_F_INDIRECT | VRING_DESC_F_WRITE)) != (writable ? VRING_DESC_F_WRITE : 0) ||
-		desc.len > MAX_FRAME)
-		return false;
-	part->at = guest_near(memory, &ring->near, desc.addr, &length);
-	part->length = desc.len;
-	return part->at != NULL && length == desc.len;
+	return ring->near < memory->count ? memory->region[ring->near] : (struct guest_region){0};
 }
+
+/*
+ * The usual chain, read fast: a single descriptor, in one piece of our memory, in the region `near`. False: it is another, or none: see
+ * vring_single() and vring_chain().
+ */
+static inline bool vring_single_near(
+	const struct vring_side *ring, const struct guest_region *near, uint16_t head, bool writable, struct part *part)
+{
+	const uint16_t kind = VRING_DESC_F_NEXT | VRING_DESC_F_INDIRECT | VRING_DESC_F_WRITE;
+	struct vring_desc desc = vring_fetch(&ring->desc[head]);
+	uint64_t offset = desc.addr - near->guest;
+
+	if ((desc.flags & kind) != (writable ? VRING_DESC_F_WRITE : 0) || desc.len > MAX_FRAME || offset >= near->size ||
+		desc.len > near->size - offset)
+		return false;
+	*part = (struct part){near->host + offset, desc.len};
+	return true;
+}
+
+/* The same in any region, which is the near one then. */
+bool vring_single(struct vring_side *ring, const struct guest_memory *memory, uint16_t head, bool writable, struct part *part);
 
 /*
  * Reads the chain that begins at `head`. writable: whether its parts must be for the device to write. Returns false where it is to
@@ -174,18 +171,6 @@ bool vring_chain(const struct vring_side *ring, const struct guest_memory *memor
 static inline void vring_give(struct vring_side *ring, uint16_t head, uint32_t length)
 {
 	ring->used->ring[ring->given++ & (ring->size - 1)] = (struct vring_used_elem){head, length};
-}
-
-/* The same of several at once, into which nothing was written. */
-static inline void vring_give_read(struct vring_side *ring, const uint16_t *heads, uint16_t count)
-{
-	/* Its own variables: what is written could lie anywhere, so the ring's would be read again for each. */
-	struct vring_used_elem *used = ring->used->ring;
-	uint16_t given = ring->given, mask = ring->size - 1;
-
-	for (uint16_t i = 0; i < count; i++)
-		used[(uint16_t)(given + i) & mask] = (struct vring_used_elem){heads[i], 0};
-	ring->given = given + count;
 }
 
 /* Shows the guest what was given, and interrupts it if it wants that. Returns whether it was interrupted. */

@@ -270,7 +270,7 @@ static uint16_t way_to(struct worker *worker, const struct burst *burst, uint64_
 static __rte_always_inline void look_up(struct worker *worker, struct burst *burst)
 {
 	uint64_t source = 0, target = ~UINT64_C(0);
-	uint16_t way = TO_NONE;
+	uint16_t way = TO_NONE, flooded = 0, filtered = 0;
 
 	for (uint16_t i = 0; i < burst->count; i++) {
 		if (burst->source_mac[i] != source) {
@@ -282,9 +282,11 @@ static __rte_always_inline void look_up(struct worker *worker, struct burst *bur
 			way = way_to(worker, burst, target);
 		}
 		burst->way[i] = way;
-		worker->counters.flooded += way == TO_ALL;
-		worker->counters.filtered += way == TO_NONE;
+		flooded += way == TO_ALL;
+		filtered += way == TO_NONE;
 	}
+	worker->counters.flooded += flooded;
+	worker->counters.filtered += filtered;
 }
 
 /* Slots 0 and 1 are a pair, 2 and 3, and so on; in a loop each slot is its own peer. */

@@ -105,8 +105,9 @@ def execute(host: Testbed, plan: Plan, setting: Setting, folder: Path, say: Say,
         say(f"starting {plan.case.switch}")
         switch.start()
         say("starting the endpoints")
-        topology.start()
-        switch.ready()
+        with host.polling_last(switch.plan.movers):
+            topology.start()
+            switch.ready()
         collectors, left_out = _set_up(host, plan, setting, undo)
         facts = {"switch": switch.facts(), "endpoints": topology.facts(), "collectors": _facts(collectors)}
         if kernel:

@@ -251,6 +251,11 @@ class Testbed(abc.ABC):
     def adopt_interface(self, interface: str) -> None:
         """Let a run have the kernel's interface of a card of its ``wires``. Raises ``RunFailed``."""
 
+    def polling_last(self, cpus: Sequence[int]) -> AbstractContextManager[None]:
+        """While it lasts, what polls on ``cpus`` of this host, and has nothing to do, keeps nothing else from its work. A host that has its
+        CPUs for itself needs nothing for that."""
+        return contextlib.nullcontext()
+
     def guests_held(self) -> AbstractContextManager[None]:
         """While it lasts the virtual machines of this host stand still, where its emulator needs that at times.
 

@@ -232,6 +232,12 @@ class Lab(SystemdHost):
         return self.machine.plugin_socket(plugin) if plugin in self._plugins else None
 
     @contextlib.contextmanager
+    def polling_last(self, cpus: Sequence[int]) -> Iterator[None]:
+        """This machine has fewer CPUs than are emulated: one that polls would take its share from those on which guests start."""
+        with self.machine.behind_others(cpus):
+            yield
+
+    @contextlib.contextmanager
     def guests_held(self) -> Iterator[None]:
         """QEMU's TCG needs it when all emulated CPUs must leave their code at once: see ``safe_to_change`` of collectors/uarch_model."""
         self.machine.check_alive()

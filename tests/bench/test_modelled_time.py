@@ -4,6 +4,7 @@
 import pytest
 
 from vsprof.bench import modelled_time
+from vsprof.bench.modelled_flood import Counted
 from vsprof.bench.modelled_time import QUANTA_US, Seen
 from vsprof.terms.errors import BadInput
 
@@ -25,7 +26,8 @@ def test_each_quantum_is_set_beside_the_next_smaller_one_of_its_turn():
 
 
 def test_what_all_processors_counted_is_summed():
-    counted = {"cores": [{"modes": {"host_user": {"l1d_misses": 3}, "guest_user": {}}}, {"modes": {"host_kernel": {"l1d_misses": 4}}}]}
+    cores = [{"modes": {"host_user": {"l1d_misses": 3}, "guest_user": {}}}, {"modes": {"host_kernel": {"l1d_misses": 4}}}]
+    counted = Counted(1000.0, 0.1, cores, 60.0)
     assert modelled_time._sum(counted, "l1d_misses") == 7
 
 

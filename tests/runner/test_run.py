@@ -24,7 +24,7 @@ from vsprof.runner.live import Watch
 from vsprof.runner.run import Plan, Setting
 from vsprof.switches.base import Port
 from vsprof.terms import errors, schema
-from vsprof.terms.placement import Placement
+from vsprof.terms.placement import CpuPlan, Placement
 from vsprof.terms.schema import Number
 from vsprof.testbeds.base import EMULATED, MODELLED
 from vsprof.testbeds.ssh import Shell
@@ -413,6 +413,12 @@ class Bed(contextlib.nullcontext):
     def boot_lacking(self, **more):
         return self.lacking
 
+    @contextlib.contextmanager
+    def polling_last(self, cpus):
+        self.order.append(f"last {cpus}")
+        yield
+        self.order.append("as before")
+
     def boot(self, kernel, **more):
         self.order.append((kernel, more))
 
@@ -420,7 +426,7 @@ class Bed(contextlib.nullcontext):
 class Part:
     """A switch, and a topology, that is there at once."""
 
-    plan = None
+    plan = CpuPlan.of(4)
     sender_port = receiver_port = Port("p1", "vhost-net", "p1")
     routes = (Route(None, None, sender_port, receiver_port),)
 
@@ -502,7 +508,8 @@ def test_what_ends_with_its_testbed_is_not_stopped_before(tmp_path, monkeypatch,
     # First of all: a testbed may come up with virtual machines that are booted, and a card is there before DPDK looks for any.
     asked = [(kernel, {"iommu": True} if iommu else {})] if kernel or iommu else []
     # And what takes long to ask is asked of the kernel that is booted, before anything keeps its CPUs busy.
-    assert order == [*asked, "asked lab", "boot", "switch", "topology"]
+    # The switch's threads poll from their start on: while the endpoints start they come last.
+    assert order == [*asked, "asked lab", "boot", "switch", "last (1,)", "topology", "as before"]
     assert outcome.facts.get("kernel") == ("7.2.12 #1 SMP" if kernel else None)
 
 

@@ -1,0 +1,36 @@
+# SPDX-License-Identifier: GPL-2.0-or-later
+"""The switches that `make bench-dataplane` sets beside one another, and which of them it compares."""
+
+from collections.abc import Collection
+
+from vsprof.bench.testpmd_switch import TestpmdSwitch
+from vsprof.runner.experiment import SWITCHES, Case
+
+CONTENDERS: dict[str, dict[str, str]] = {
+    "vhost_switch": {"switch": "vhost-switch", "forward": "switch"},
+    "wire": {"switch": "vhost-switch", "forward": "wire"},
+    "librte": {"switch": "vhost-switch", "forward": "switch", "rings": "librte"},
+    "zero_copy": {"switch": "vhost-switch", "forward": "switch", "dequeue": "zero-copy"},
+    "ovs_dpdk": {"switch": "ovs-dpdk"},
+    "testpmd_io": {"switch": "testpmd", "forward": "io"},
+    "testpmd_mac": {"switch": "testpmd", "forward": "mac"},
+}
+RATIOS = {
+    "vhost_switch_over_ovs_dpdk": ("vhost_switch", "ovs_dpdk"),
+    "vhost_switch_over_testpmd_io": ("vhost_switch", "testpmd_io"),
+    "vhost_switch_over_testpmd_mac": ("vhost_switch", "testpmd_mac"),
+    "wire_over_testpmd_io": ("wire", "testpmd_io"),
+    "zero_copy_over_copy": ("zero_copy", "vhost_switch"),
+    "own_rings_over_librte": ("vhost_switch", "librte"),
+}
+KINDS = {**SWITCHES, "testpmd": TestpmdSwitch}
+
+
+def case(contender: str, path: str) -> Case:
+    """Between two endpoints over virtio-user, whose way through their rings is ``path``."""
+    return Case.of({"topology": "vm2vm", "access": "virtio-user", "frame_bytes": 64, "flows": 1, "path": path, **CONTENDERS[contender]})
+
+
+def pairs(contenders: Collection[str]) -> dict[str, tuple[str, str]]:
+    """The ratios of which both are among ``contenders``, by name."""
+    return {name: pair for name, pair in RATIOS.items() if {*pair} <= {*contenders}}

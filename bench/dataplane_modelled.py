@@ -1,0 +1,78 @@
+# SPDX-License-Identifier: GPL-2.0-or-later
+"""vhost-switch beside OVS-DPDK and DPDK's testpmd in the lab, by the modelled processor's clock.
+
+Nothing disturbs there, and each endpoint has a CPU of its own, so that the switch is the limit: how much of its time the thread that moves
+the frames found none is told with each rate. Windows of one start differ by less than a percent, so each contender is started once; a
+ratio is of the windows of the same number.
+"""
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import numpy as np
+
+from vsprof.analysis import stats
+from vsprof.analysis.stats import Estimate
+from vsprof.bench import contenders
+from vsprof.bench.flood import Say, flood
+from vsprof.bench.modelled_flood import Counted, ModelledPath, modelled
+
+WINDOWS = 6
+"""A bootstrap's interval takes six to be a 95 % one."""
+SECONDS = 0.004
+WARMUP_SECONDS = 0.002
+"""Of modelled time, as the one above."""
+COUNTERS = {"cycles": "cycles", "instructions": "instructions", "l1d_misses": "events", "l2_misses": "events", "branch_misses": "events"}
+"""Of the switch's CPU, per packet, and their units."""
+Found = dict[str, tuple[Estimate, str]]
+
+
+def measure(windows: int, frames: Sequence[int], names: Sequence[str], path: str, cpu_profile: str, say: Say) -> Found:
+    """All estimates by name. Raises ``VsprofError``."""
+    seen: dict[tuple[str, int], list[Counted]] = {}
+    cpu = 0
+    for name in names:
+        with modelled(contenders.case(name, path), cpu_profile, say, contenders.KINDS) as there:
+            cpu = there.topology.switch.plan.switch
+            for frame in frames:
+                say(f"{name}, {frame} B")
+                seen[name, frame] = _windows(there, frame, windows)
+    found: Found = {}
+    for frame in frames:
+        for name, (one, other) in contenders.pairs(names).items():
+            rates = [a.rate / b.rate for a, b in zip(seen[one, frame], seen[other, frame], strict=True)]
+            found[f"{name}_{frame}"] = (_estimate(rates), "ratio")
+    for (name, frame), counted in seen.items():
+        found |= _absolute(name, frame, counted, cpu)
+    return found
+
+
+def _windows(there: ModelledPath, frame_bytes: int, windows: int) -> list[Counted]:
+    traffic = flood(there.topology, frame_bytes)
+    try:
+        return [there.window(traffic, SECONDS, WARMUP_SECONDS) for _ in range(windows)]
+    finally:
+        traffic.stop()
+
+
+def _absolute(name: str, frame: int, windows: Sequence[Counted], cpu: int) -> Found:
+    found: Found = {f"{name}_mpps_{frame}": (_estimate([one.rate / 1e6 for one in windows]), "Mpackets/s")}
+    for counter, unit in COUNTERS.items():
+        values = [_of_cpu(one.cores[cpu], counter) / one.packets for one in windows]
+        found[f"{name}_{counter}_per_packet_{frame}"] = (_estimate(values), unit)
+    idle = [_idle(one.cores[cpu]) for one in windows]
+    found[f"{name}_idle_{frame}"] = (_estimate(idle), "fraction of the cycles")
+    return found
+
+
+def _of_cpu(core: Mapping[str, Any], counter: str) -> float:
+    return sum(mode.get(counter, 0) for mode in core["modes"].values())
+
+
+def _idle(core: Mapping[str, Any]) -> float:
+    """The share of a CPU's cycles that went to polls that found nothing."""
+    return sum(task.get("empty", {}).get("cycles", 0) for task in core["tasks"]) / _of_cpu(core, "cycles")
+
+
+def _estimate(values: list[float]) -> Estimate:
+    return stats.estimate([np.array([[value, 1.0]]) for value in values])

@@ -1,0 +1,47 @@
+# SPDX-License-Identifier: GPL-2.0-or-later
+"""What `make bench-dataplane` makes of what it saw. That it sees it is tests/native/test_slices.py's."""
+
+import pytest
+
+from vsprof.bench import contenders, dataplane, dataplane_modelled
+from vsprof.bench.modelled_flood import Counted
+from vsprof.bench.slices import Slice
+
+
+def counted(rate: float, cycles: float, empty: float) -> Counted:
+    """A window of a second; the switch is on CPU 1."""
+    task = {"id": 7, "name": "dpdk-worker1", "empty_polls": 3, "empty": {"cycles": empty}}
+    switch = {"modes": {"host_user": {"cycles": cycles - 10, "instructions": 400 * rate}, "host_kernel": {"cycles": 10}}, "tasks": [task]}
+    return Counted(rate, 1.0, [{"modes": {}, "tasks": []}, switch], 80.0)
+
+
+def test_what_the_switchs_cpu_took_is_told_per_packet_and_how_much_of_it_was_idle():
+    found = dataplane_modelled._absolute("wire", 64, [counted(1e6, 2e8, 1e7), counted(2e6, 4e8, 2e7)], 1)
+    assert found["wire_mpps_64"][0].median == pytest.approx(1.5)
+    assert found["wire_cycles_per_packet_64"][0].median == pytest.approx(200)
+    assert found["wire_instructions_per_packet_64"][0].median == pytest.approx(400)
+    assert found["wire_l1d_misses_per_packet_64"][0].median == 0
+    assert found["wire_idle_64"][0].median == pytest.approx(0.05)
+
+
+def test_only_what_is_there_is_compared():
+    assert contenders.pairs(["vhost_switch", "librte"]) == {"own_rings_over_librte": ("vhost_switch", "librte")}
+    assert {name for pair in contenders.RATIOS.values() for name in pair} <= contenders.CONTENDERS.keys()
+
+
+def test_a_round_is_one_value_whatever_its_slices_were():
+    slices = [[Slice(1e6, 90.0), Slice(1e6, 100.0), Slice(1e3, 900.0)], [Slice(3e6, 80.0)]]
+    found = dataplane._absolute(dataplane.Seen(slices={("wire", 64): slices, ("librte", 64): [[], []]}, tsc_hertz=3e9))
+    assert found["wire_mpps_64"][0].median == pytest.approx(2)
+    assert found["wire_mpps_64"][0].n == 2
+    assert found["wire_busy_cycles_per_packet_64"][0].median == pytest.approx(90)
+    assert found["wire_cycles_per_packet_64"][0].median == pytest.approx(2000)
+    assert not any(name.startswith("librte") for name in found)
+
+
+def test_what_the_pmu_counted_of_some_rounds_alone_is_told_of_those():
+    seen = dataplane.Seen(slices={("wire", 64): [[Slice(1e6)], [Slice(1e6)]]}, misses={("wire", 64): [{}, {"llc_misses": 2.0}]})
+    found = dataplane._absolute(seen)
+    assert found["wire_llc_misses_per_packet_64"][0].n == 1
+    assert "wire_busy_cycles_per_packet_64" not in found
+    assert "wire_cycles_per_packet_64" not in found
