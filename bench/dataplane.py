@@ -237,8 +237,8 @@ def _stages_cost(seen: Seen) -> Found:
 
 def _disturbance(seen: Seen) -> Found:
     return {
-        "time_stolen_by_the_hypervisor": (_estimate(seen.stolen), "fraction of the time"),
-        "slowest_calibration_loops": (_estimate(seen.slowed), "longer than the median one, by a fraction"),
+        "time_stolen_by_the_hypervisor": (_estimate(seen.stolen), "fraction of time"),
+        "slowest_calibration_loops": (_estimate(seen.slowed), "fraction longer"),
     }
 
 
