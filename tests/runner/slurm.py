@@ -14,6 +14,8 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Self
 
+from vsprof.runner import sweep
+
 NEEDED = ("slurmctld", "slurmd", "sbatch", "squeue", "munged", "nsenter", "unshare")
 CONF = """
 ClusterName=vsprof
@@ -38,7 +40,7 @@ ReturnToService=2
 JobAcctGatherType=jobacct_gather/none
 SwitchType=switch/none
 MpiDefault=none
-NodeName=n[1-{nodes}] NodeHostname={host} NodeAddr=127.0.0.1 Port=[{first}-{last}] CPUs=2 RealMemory=8000 State=UNKNOWN
+NodeName=n[1-{nodes}] NodeHostname={host} NodeAddr=127.0.0.1 Port=[{first}-{last}] CPUs={cpus} RealMemory={memory} State=UNKNOWN
 PartitionName=all Nodes=ALL Default=YES MaxTime=INFINITE State=UP
 """
 PATIENCE_S = 60
@@ -68,7 +70,15 @@ class Slurm:
         for node in self.nodes:
             (self.folder / f"spool-{node}").mkdir()
         conf = CONF.format(
-            host=socket.gethostname(), folder=self.folder, nodes=len(self.nodes), port=ports, first=ports + 1, last=ports + len(self.nodes)
+            host=socket.gethostname(),
+            folder=self.folder,
+            nodes=len(self.nodes),
+            port=ports,
+            first=ports + 1,
+            last=ports + len(self.nodes),
+            # Room for one job a node.
+            cpus=sweep.CPUS,
+            memory=sweep.MEMORY_MIB,
         )
         (self.folder / "slurm.conf").write_text(conf)
         key = self.folder / "munge.key"
