@@ -19,6 +19,8 @@ PLACE = ["run_id", "window"]
 FUNCTION = ["role", "mode", "object", "function"]
 STACK = ["role", "stack"]
 NO_ROLE = "no role"
+KEPT = 16
+"""Profiles whose stacks are kept: one is compared with several others in turn."""
 
 
 @dataclass(frozen=True)
@@ -71,6 +73,7 @@ class Profile:
             stacks = pd.Series([_flat(row.role, row.mode, row.object, row.function) for row in rows.itertuples()], dtype=object)
         return rows["value"].groupby(stacks.to_numpy()).sum().to_dict()
 
+    @functools.lru_cache(maxsize=KEPT)  # noqa: B019 - of few, which the result has in any case
     def on_path(self) -> dict[str, float]:
         """Those of the path from endpoint to endpoint, by their role."""
         stacks = self.folded()

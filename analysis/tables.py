@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
 """A result's Parquet files, asked for some of their rows and columns."""
 
+import functools
 import glob
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
@@ -50,14 +51,13 @@ class Asked:
     def _read(self, names: list[str], where: Mapping[str, object], asked: "Callable[[DuckDBPyRelation], DuckDBPyRelation]") -> pd.DataFrame:
         if self.path is None:
             return _filled(schema.table([], self.layout).select(names))
-        with duckdb.connect() as connection:
-            try:
-                rows = connection.read_parquet(glob.escape(str(self.path)), hive_partitioning=False)
-                for name, value in where.items():
-                    rows = rows.filter(_any_of(name, value if isinstance(value, list) else [value]))
-                return _filled(asked(rows.filter(~_any_of("run_id", self.failed))).to_arrow_table())
-            except duckdb.Error as error:
-                raise messages.unreadable_result(self.path, error) from None
+        try:
+            rows = _connection().read_parquet(glob.escape(str(self.path)), hive_partitioning=False)
+            for name, value in where.items():
+                rows = rows.filter(_any_of(name, value if isinstance(value, list) else [value]))
+            return _filled(asked(rows.filter(~_any_of("run_id", self.failed))).to_arrow_table())
+        except duckdb.Error as error:
+            raise messages.unreadable_result(self.path, error) from None
 
 
 def ask(path: Path, layout: pa.Schema, failed: Sequence[str] = (), *, optional: bool = False) -> Asked:
@@ -91,6 +91,12 @@ def check_version(path: Path, seen: object) -> None:
     """Raises BadInput if `path` was written with another schema than this one."""
     if seen != schema.VERSION:
         raise messages.wrong_schema(path, seen, schema.VERSION)
+
+
+@functools.cache
+def _connection() -> "duckdb.DuckDBPyConnection":
+    """One for the whole process: to make one takes four times as long as to read a small table."""
+    return duckdb.connect()
 
 
 def _any_of(name: str, values: Sequence[object]) -> "Expression":

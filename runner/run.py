@@ -108,7 +108,8 @@ def execute(host: Testbed, plan: Plan, setting: Setting, folder: Path, say: Say,
         with host.polling_last(switch.plan.movers):
             topology.start()
             switch.ready()
-        collectors, left_out = _set_up(host, plan, setting, undo)
+        with host.polling_last((*switch.plan.movers, *switch.plan.endpoints)):
+            collectors, left_out = _set_up(host, plan, setting, undo)
         facts = {"switch": switch.facts(), "endpoints": topology.facts(), "collectors": _facts(collectors)}
         if kernel:
             facts["kernel"] = host.run("uname -rv").stdout.strip()
