@@ -28,6 +28,11 @@ def sample(values: Iterable[float]) -> stats.Sample:
     return [np.array([[value, 1.0]]) for value in values]
 
 
+def estimate(values: Iterable[float]) -> Estimate:
+    """What measurements say, each a repetition of its own."""
+    return stats.estimate(sample(values))
+
+
 def once(value: float) -> Estimate:
     """What one measurement says."""
-    return stats.estimate(sample([value]))
+    return estimate([value])

@@ -23,11 +23,9 @@ import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 
-import numpy as np
-
-from vsprof.analysis import stats
 from vsprof.analysis.stats import Estimate
 from vsprof.bench import contenders, dataplane_modelled, messages, perf, slices, table
+from vsprof.bench.compared import estimate
 from vsprof.bench.flood import Say, flood, standing
 from vsprof.bench.slices import Contender, Disturbance, Slice, Telemetry
 from vsprof.collectors.uarch_model import profiles
@@ -77,7 +75,7 @@ class Live:
         assert isinstance(receiver, VirtioUser)
         prefix, question = receiver.asked()
         # Both ends are one program, which is the first one's.
-        counts = Telemetry(host, prefix, topology.sender.processes()[0].pid)
+        self._counts = counts = Telemetry(host, prefix, topology.sender.processes()[0].pid)
         self._asked = Telemetry(host, PREFIX, switch.processes()[0].pid) if isinstance(switch, VhostSwitch) else None
         self._lcore = f"/vhost_switch/lcore,{self._asked.ask(LCORES)[0]}" if self._asked else ""
         self.turn = Contender(host, lambda: int(counts.ask(question)["ipackets"]), self._busy)
@@ -128,6 +126,10 @@ class Live:
             self.topology.check()
             self._traffic.stop()
             self._traffic = None
+
+    def close(self) -> None:
+        for connection in filter(None, (self._counts, self._asked)):
+            connection.close()
 
     def _busy(self) -> dict[str, float]:
         """vhost-switch's cycles that were not idle polls, and the packets of the bursts that it timed; of another switch nothing."""
@@ -183,6 +185,7 @@ def alive(names: Sequence[str], path: str, say: Say) -> Iterator[dict[str, Live]
             beside = beside or host
             topology = undo.enter_context(standing(host, contenders.case(name, path), say, switches=contenders.KINDS))
             live[name] = one = Live(host, topology)
+            undo.callback(one.close)
             undo.callback(one.stop)
             undo.callback(host.thaw)
             host.freeze()
@@ -228,17 +231,17 @@ def _turns_of_stages(one: Live, turns: int, between: Callable[[], None]) -> list
 
 
 def _ratios(seen: Seen) -> Found:
-    return {f"{name}_{frame}": (_estimate(values), "ratio") for (name, frame), values in seen.ratios.items()}
+    return {f"{name}_{frame}": (estimate(values), "ratio") for (name, frame), values in seen.ratios.items()}
 
 
 def _stages_cost(seen: Seen) -> Found:
-    return {"stage_counters_cost": (_estimate(seen.stages_cost), "fraction of the rate")} if seen.stages_cost else {}
+    return {"stage_counters_cost": (estimate(seen.stages_cost), "fraction of the rate")} if seen.stages_cost else {}
 
 
 def _disturbance(seen: Seen) -> Found:
     return {
-        "time_stolen_by_the_hypervisor": (_estimate(seen.stolen), "fraction of time"),
-        "slowest_calibration_loops": (_estimate(seen.slowed), "fraction longer"),
+        "time_stolen_by_the_hypervisor": (estimate(seen.stolen), "fraction of time"),
+        "slowest_calibration_loops": (estimate(seen.slowed), "fraction longer"),
     }
 
 
@@ -248,20 +251,16 @@ def _absolute(seen: Seen) -> Found:
         if not all(rounds):
             continue  # in no ratio of those that were asked for
         rates = [statistics.median(one.packets_per_second for one in each) for each in rounds]
-        found[f"{name}_mpps_{frame}"] = (_estimate([rate / 1e6 for rate in rates]), "Mpackets/s")
+        found[f"{name}_mpps_{frame}"] = (estimate([rate / 1e6 for rate in rates]), "Mpackets/s")
         if seen.tsc_hertz:
-            found[f"{name}_cycles_per_packet_{frame}"] = (_estimate([seen.tsc_hertz / rate for rate in rates]), "TSC cycles")
+            found[f"{name}_cycles_per_packet_{frame}"] = (estimate([seen.tsc_hertz / rate for rate in rates]), "TSC cycles")
         busy = [[one.busy_cycles_per_packet for one in each if one.busy_cycles_per_packet is not None] for each in rounds]
         if all(busy):
-            found[f"{name}_busy_cycles_per_packet_{frame}"] = (_estimate([statistics.median(each) for each in busy]), "TSC cycles")
+            found[f"{name}_busy_cycles_per_packet_{frame}"] = (estimate([statistics.median(each) for each in busy]), "TSC cycles")
         counted = seen.misses.get((name, frame), [])
         for event in dict.fromkeys(event for one in counted for event in one):
-            found[f"{name}_{event}_per_packet_{frame}"] = (_estimate([one[event] for one in counted if event in one]), "events")
+            found[f"{name}_{event}_per_packet_{frame}"] = (estimate([one[event] for one in counted if event in one]), "events")
     return found
-
-
-def _estimate(values: list[float]) -> Estimate:
-    return stats.estimate([np.array([[value, 1.0]]) for value in values])
 
 
 def _say(text: str) -> None:

@@ -1,19 +1,17 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
 """vhost-switch beside OVS-DPDK and DPDK's testpmd in the lab, by the modelled processor's clock.
 
-Nothing disturbs there, and each endpoint has a CPU of its own, so that the switch is the limit: how much of its time the thread that moves
-the frames found none is told with each rate. Windows of one start differ by less than a percent, so each contender is started once; a
-ratio is of the windows of the same number.
+Nothing disturbs there, and each endpoint has a CPU of its own. Whether the switch is the limit is told with each rate: how much of its
+time the thread that moves the frames found none. Where it is, windows of one start differ by less than a percent. Each contender is
+started once; a ratio is of the windows of the same number.
 """
 
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-import numpy as np
-
-from vsprof.analysis import stats
 from vsprof.analysis.stats import Estimate
 from vsprof.bench import contenders
+from vsprof.bench.compared import estimate
 from vsprof.bench.flood import Say, flood
 from vsprof.bench.modelled_flood import Counted, ModelledPath, modelled
 
@@ -41,7 +39,7 @@ def measure(windows: int, frames: Sequence[int], names: Sequence[str], path: str
     for frame in frames:
         for name, (one, other) in contenders.pairs(names).items():
             rates = [a.rate / b.rate for a, b in zip(seen[one, frame], seen[other, frame], strict=True)]
-            found[f"{name}_{frame}"] = (_estimate(rates), "ratio")
+            found[f"{name}_{frame}"] = (estimate(rates), "ratio")
     for (name, frame), counted in seen.items():
         found |= _absolute(name, frame, counted, cpu)
     return found
@@ -56,12 +54,12 @@ def _windows(there: ModelledPath, frame_bytes: int, windows: int) -> list[Counte
 
 
 def _absolute(name: str, frame: int, windows: Sequence[Counted], cpu: int) -> Found:
-    found: Found = {f"{name}_mpps_{frame}": (_estimate([one.rate / 1e6 for one in windows]), "Mpackets/s")}
+    found: Found = {f"{name}_mpps_{frame}": (estimate([one.rate / 1e6 for one in windows]), "Mpackets/s")}
     for counter, unit in COUNTERS.items():
         values = [_of_cpu(one.cores[cpu], counter) / one.packets for one in windows]
-        found[f"{name}_{counter}_per_packet_{frame}"] = (_estimate(values), unit)
+        found[f"{name}_{counter}_per_packet_{frame}"] = (estimate(values), unit)
     idle = [_idle(one.cores[cpu]) for one in windows]
-    found[f"{name}_idle_{frame}"] = (_estimate(idle), "fraction of the cycles")
+    found[f"{name}_idle_{frame}"] = (estimate(idle), "fraction of the cycles")
     return found
 
 
@@ -72,7 +70,3 @@ def _of_cpu(core: Mapping[str, Any], counter: str) -> float:
 def _idle(core: Mapping[str, Any]) -> float:
     """The share of a CPU's cycles that went to polls that found nothing."""
     return sum(task.get("empty", {}).get("cycles", 0) for task in core["tasks"]) / _of_cpu(core, "cycles")
-
-
-def _estimate(values: list[float]) -> Estimate:
-    return stats.estimate([np.array([[value, 1.0]]) for value in values])

@@ -42,6 +42,10 @@ def nothing_delivered(seconds: float) -> RunFailed:
     return RunFailed(f"no packet arrived in a window of {seconds:g} s, so there is no ratio: try again with less beside it")
 
 
+def telemetry_silent(program: str, error: Exception) -> RunFailed:
+    return RunFailed(f"{program} does not answer DPDK's telemetry ({error!r}): did it end? Try again with fewer --contenders")
+
+
 def nothing_in_slice(tries: int, seconds: float) -> RunFailed:
     return RunFailed(
         f"no packet arrived in {tries} slices of {seconds:.3f} s: the switch or an endpoint hangs, or other programs keep both CPUs busy;"

@@ -15,11 +15,9 @@ import sys
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
-import numpy as np
-
-from vsprof.analysis import stats
 from vsprof.analysis.stats import Estimate
 from vsprof.bench import table
+from vsprof.bench.compared import estimate
 from vsprof.bench.flood import Say, flood
 from vsprof.bench.modelled_flood import Counted, ModelledPath, modelled
 from vsprof.collectors.uarch_model import QUANTUM_US, profiles
@@ -100,11 +98,11 @@ def measure(switch: str, quanta: Sequence[float], turns: int, cpu_profile: str, 
         again = [path.window(QUANTUM_US) for _ in alone]
         skew = path.clock()["far_apart_share"]
     numbers = _by_quantum(switch, of_quantum)
-    numbers[f"{switch}_rate"] = _estimate([one.rate for one in alone]), "packets/s"
+    numbers[f"{switch}_rate"] = estimate([one.rate for one in alone]), "packets/s"
     numbers[f"{switch}_rate_repeat_difference"] = _difference(alone, again, "rate"), ""
     numbers[f"{switch}_rate_loaded_difference"] = _difference(alone, loaded, "rate"), ""
-    numbers[f"{switch}_wall_per_modelled_second"] = _estimate([one.slowness for one in alone]), ""
-    numbers[f"{switch}_skew_share"] = _estimate([skew]), ""
+    numbers[f"{switch}_wall_per_modelled_second"] = estimate([one.slowness for one in alone]), ""
+    numbers[f"{switch}_skew_share"] = estimate([skew]), ""
     return numbers
 
 
@@ -112,7 +110,7 @@ def _by_quantum(switch: str, of_quantum: dict[float, list[Seen]]) -> dict[str, t
     """Each quantum against the next smaller one, turn by turn."""
     numbers: dict[str, tuple[Estimate, str]] = {}
     for quantum, seen in of_quantum.items():
-        numbers[f"{switch}_wall_per_modelled_second_{quantum:g}us"] = _estimate([one.slowness for one in seen]), ""
+        numbers[f"{switch}_wall_per_modelled_second_{quantum:g}us"] = estimate([one.slowness for one in seen]), ""
     for smaller, larger in itertools.pairwise(of_quantum):
         for what in ("rate", "misses", "switches"):
             difference = _difference(of_quantum[smaller], of_quantum[larger], what)
@@ -123,11 +121,7 @@ def _by_quantum(switch: str, of_quantum: dict[float, list[Seen]]) -> dict[str, t
 def _difference(first: list[Seen], second: list[Seen], what: str) -> Estimate:
     """By how much the second differs from the first, as a fraction of it: of each pair of windows."""
     pairs = zip(first, second, strict=True)
-    return _estimate([getattr(b, what) / getattr(a, what) - 1 for a, b in pairs])
-
-
-def _estimate(values: list[float]) -> Estimate:
-    return stats.estimate([np.array([[value, 1.0]]) for value in values])
+    return estimate([getattr(b, what) / getattr(a, what) - 1 for a, b in pairs])
 
 
 class _Path:

@@ -13,11 +13,9 @@ import time
 from collections.abc import Callable, Mapping
 from pathlib import Path
 
-import numpy as np
-
-from vsprof.analysis import stats
 from vsprof.analysis.stats import Estimate
 from vsprof.bench import messages, slices, table
+from vsprof.bench.compared import estimate
 from vsprof.bench.flood import Flow, Say, flowing
 from vsprof.collectors.base import Apart, Collector
 from vsprof.runner import experiment as experiments
@@ -87,7 +85,7 @@ def _of_collector(flow: Flow, name: str, turns: int, seconds: float, say: Say) -
     finally:
         collector.teardown()
     flow.traffic.check()
-    return stats.estimate([np.array([[ratio, 1.0]]) for ratio in ratios])
+    return estimate(ratios)
 
 
 def _turn(flow: Flow, name: str, collector: Collector, seconds: float) -> float:

@@ -88,3 +88,13 @@ def test_the_calibration_says_how_much_the_slowest_loops_were_slowed():
     disturbance.look()
     assert 0 < disturbance.loops[-1] < 1
     assert disturbance.stolen() >= 0
+
+
+def test_a_program_that_ended_is_one_clear_error():
+    telemetry = slices.Telemetry.__new__(slices.Telemetry)
+    ours, theirs = slices.socket.socketpair(slices.socket.AF_UNIX, slices.socket.SOCK_SEQPACKET)
+    telemetry._socket, telemetry._prefix = ours, "vhost-switch"
+    theirs.close()
+    with pytest.raises(RunFailed, match="vhost-switch does not answer DPDK's telemetry"):
+        telemetry.ask("/ethdev/stats,1")
+    telemetry.close()
