@@ -16,6 +16,8 @@ from vsprof.testbeds import messages
 from vsprof.testbeds.patience import Patience
 
 GLANCE_S = 1.0
+END_S = 5.0
+"""Of what was cancelled."""
 
 
 class Monitor:
@@ -70,7 +72,7 @@ class Monitor:
         except KeyboardInterrupt:
             # It must end here: what is left of it would complain behind the last line that the user sees.
             task.cancel()
-            self._loop.run_until_complete(asyncio.wait([task], timeout=5))
+            self._loop.run_until_complete(asyncio.wait([task], timeout=2 * END_S))
             with contextlib.suppress(asyncio.CancelledError, KeyboardInterrupt, Exception):
                 task.result()
             raise
@@ -88,7 +90,11 @@ async def _answer(what: Coroutine[Any, Any, Any], begin: Callable[[], Patience],
             patience = begin()
         return asked.result()
     finally:
+        # To its end: a connection that is being made tidies up when it is cancelled, and what is left of it would complain later.
         asked.cancel()
+        await asyncio.wait([asked], timeout=END_S)
+        if asked.done() and not asked.cancelled():
+            asked.exception()
 
 
 def agent_answers(monitor: Monitor, seconds: float) -> bool:

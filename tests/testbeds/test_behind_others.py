@@ -10,6 +10,8 @@ import pytest
 from vsprof.testbeds.emulator import machine
 from vsprof.testbeds.emulator.machine import BEHIND, Machine
 
+HIGHEST_NICENESS = 19
+
 
 @pytest.fixture
 def emulator(monkeypatch, tmp_path):
@@ -30,7 +32,8 @@ def test_they_have_their_priority_again_whatever_happened(emulator):
     made, niceness = emulator
     before = niceness()
     with contextlib.suppress(ZeroDivisionError), made.behind_others([1, 2]):
-        assert niceness() == [before[0], before[1] + BEHIND, before[2] + BEHIND]
+        # The tests themselves may run behind others.
+        assert niceness() == [before[0], *(min(nice + BEHIND, HIGHEST_NICENESS) for nice in before[1:])]
         raise ZeroDivisionError
     assert niceness() == before
 

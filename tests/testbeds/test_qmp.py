@@ -22,12 +22,17 @@ logging.getLogger("asyncio").addFilter(lambda record: not record.msg.startswith(
 server = socket.socket(socket.AF_UNIX)
 server.bind(sys.argv[1])
 server.listen()
-monitor = Monitor(Path(sys.argv[1]), agent=True)
-assert monitor.connect()
+monitor = Monitor(Path(sys.argv[1]), agent=sys.argv[2] == "execute")
 signal.signal(signal.SIGALRM, signal.default_int_handler)
+if sys.argv[2] == "execute":
+    assert monitor.connect()
 signal.setitimer(signal.ITIMER_REAL, 0.3)
 try:
-    monitor.execute("guest-ping", seconds=30)
+    if sys.argv[2] == "execute":
+        monitor.execute("guest-ping", seconds=30)
+    else:
+        # The greeting never comes.
+        monitor.connect()
 except KeyboardInterrupt:
     print("interrupted")
 server.accept()[0].close()
@@ -36,9 +41,10 @@ monitor.close()
 """
 
 
-def test_ctrl_c_leaves_nothing_that_complains_afterwards(tmp_path: Path) -> None:
+@pytest.mark.parametrize("at", ["connect", "execute"])
+def test_ctrl_c_leaves_nothing_that_complains_afterwards(tmp_path: Path, at: str) -> None:
     ran = subprocess.run(
-        [sys.executable, "-X", "dev", "-c", INTERRUPTED, str(tmp_path / "qga")], capture_output=True, text=True, timeout=30, check=False
+        [sys.executable, "-X", "dev", "-c", INTERRUPTED, str(tmp_path / "socket"), at], capture_output=True, text=True, timeout=30, check=False
     )
     assert (ran.returncode, ran.stdout, ran.stderr) == (0, "interrupted\n", "")
 
