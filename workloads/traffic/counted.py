@@ -4,10 +4,12 @@
 Every hop is counted from before its first frame to after its last one has drained. The difference of two hops is the loss between them.
 """
 
+import contextlib
 import json
 import re
 import time
 from collections.abc import Callable, Mapping
+from contextlib import AbstractContextManager
 from typing import Any
 
 from vsprof.testbeds.base import MODELLED
@@ -31,14 +33,16 @@ class CountedFlood:
         self._topology = topology
         self._rate_pps = frames(topology.routes[0]).rate_pps
         self.floods: list[Flood] = [route.sender.flood(frames(route)) for route in topology.routes]
-        for flood in self.floods:
-            flood.prepare()
+        with _polling_last(topology):
+            for flood in self.floods:
+                flood.prepare()
         self._before = hops(topology)
         self.start()
 
     def start(self) -> None:
-        for flood in self.floods:
-            flood.start()
+        with self._as_fast_as_it_goes():
+            for flood in self.floods:
+                flood.start()
 
     def hold(self) -> None:
         """See ``Flood.hold``."""
@@ -57,11 +61,22 @@ class CountedFlood:
 
     def end(self) -> dict[str, str]:
         """End it, let it drain, and return what was printed and counted since it was made, by file name."""
-        printed = {_of_route(name, number): text for number, flood in enumerate(self.floods) for name, text in flood.stop().items()}
+        with self._as_fast_as_it_goes():
+            printed = {_of_route(name, number): text for number, flood in enumerate(self.floods) for name, text in flood.stop().items()}
         time.sleep(DRAIN_S)
         clock = self._topology.host.clock
         counted = {"before": self._before, "after": hops(self._topology), "rate_pps": self._rate_pps, "clock": clock}
         return {**printed, FILE: json.dumps(counted)}
+
+    def _as_fast_as_it_goes(self) -> AbstractContextManager[None]:
+        """A flood at a rate would lose frames where its switch came last; one that has no rate loses some in any case."""
+        return _polling_last(self._topology) if self._rate_pps is None else contextlib.nullcontext()
+
+
+def _polling_last(topology: Topology) -> AbstractContextManager[None]:
+    """See ``Testbed.polling_last``: whoever is asked answers sooner where many poll."""
+    plan = topology.plan
+    return topology.host.polling_last((*plan.movers, *plan.endpoints))
 
 
 def _of_route(file: str, number: int) -> str:
@@ -72,10 +87,11 @@ def _of_route(file: str, number: int) -> str:
 
 def hops(topology: Topology) -> dict[str, int]:
     """What each hop has counted so far, of all routes together."""
-    ports = topology.switch.parse_port_counters(topology.host.run(topology.switch.port_counters(), timeout=PATIENCE_S).stdout)
     # To ask takes time: an end that is on several routes is asked once.
     ends = {end.name: end for route in topology.routes for end in (route.sender, route.receiver)}
-    asked = {name: end.counters() for name, end in ends.items()}
+    with _polling_last(topology):
+        ports = topology.switch.parse_port_counters(topology.host.run(topology.switch.port_counters(), timeout=PATIENCE_S).stdout)
+        asked = {name: end.counters() for name, end in ends.items()}
     return {
         "sent": sum(asked[route.sender.name].sent_packets for route in topology.routes),
         "into_switch": sum(ports[route.sender_port.name].received_packets for route in topology.routes),
