@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * Frames in and out of a guest's split rings by our own hands (--rings own): copied, or, with --dequeue zero-copy, left where they are.
+ * Frames in and out of a guest's rings by our own hands (--rings own): copied, or, with --dequeue zero-copy, left where they are.
+ *
+ * Split and packed rings go the same way: what is done for each frame has `packed` as a constant, and is compiled twice.
  *
  * Zero copy: the mbuf refers to the guest's buffer, and the descriptor goes back to the guest when the last user of the frame has
  * freed it, in whatever order that happens. A queue's frames are all freed by the worker that polls it, or while the port is paused
@@ -14,12 +16,11 @@
 #include <rte_malloc.h>
 #include <rte_memcpy.h>
 
+#include "own_rings.h"
 #include "plane.h"
 #include "vhost.h"
 
 enum {
-	HEADERS = 4095, /* mbufs of a port that refer to its guest's buffers: frames in flight at most */
-	HEADERS_CACHE = 128,
 	/*
 	 * What one poll of a queue, or one send to it, may cost, whatever its guest put into its rings: the neighbours wait meanwhile. More than
 	 * any burst of usual frames takes: 32 of 1518 bytes in two descriptors each. What is left is for the next time.
@@ -27,26 +28,51 @@ enum {
 	VISITS_MOST = 256,
 	BYTES_MOST = 64 << 10,
 	USED_OF_A_LINE = RTE_CACHE_LINE_SIZE / sizeof(struct vring_used_elem),
+	PACKED_OF_A_LINE = RTE_CACHE_LINE_SIZE / sizeof(struct vring_packed_desc),
 };
 
-/* What a chain in flight needs, by its head. */
-struct loan {
-	struct rte_mbuf_ext_shared_info shared;
-	struct own_queue *queue;
-	uint16_t head;
-	bool out; /* in flight */
-};
+/* Notes that a chain is done with, `length` bytes written. The guest sees it when it is published. */
+static inline void give(struct vring_side *ring, uint16_t id, uint16_t slots, uint32_t length)
+{
+	if (!ring->is_packed) {
+		vring_give(ring, id, length);
+		return;
+	}
+	packed_note(ring->packed, ring->writes, ring->published, ring->given, id, length);
+	ring->given = packed_on(ring->size, ring->given, slots);
+}
 
-struct own_queue {
-	struct vring_side in, out; /* from the guest, to the guest */
-	uint16_t header;           /* length of virtio's header before each frame */
-	bool mergeable;            /* a frame may take several buffers of the guest */
-	uint32_t in_flight;
-	struct rte_mempool *headers;
-	struct loan *loan; /* by head */
-};
+/* Reads a chain that was seen. Returns false where it is to be refused. */
+static bool read_chain(const struct vring_side *ring, const struct guest_memory *memory, const struct seen *seen, struct chain *chain)
+{
+	return ring->is_packed ? packed_chain(ring, memory, seen, chain) : vring_chain(ring, memory, seen->id, ring->writes, chain);
+}
 
 /* ---- from the guest ---- */
+
+/* Where usual chains are given back, in variables of its own: what is written could lie anywhere for the compiler. */
+struct used {
+	struct vring_used_elem *split;
+	struct vring_packed_desc *packed;
+	uint16_t size, published;
+};
+
+static __rte_always_inline struct used used_of(const struct vring_side *ring, const bool packed)
+{
+	return packed ? (struct used){NULL, ring->packed, ring->size, ring->published} : (struct used){ring->used->ring, NULL, ring->size, 0};
+}
+
+/* The same as give(), of a chain of one descriptor. Returns where the next one goes. */
+static __rte_always_inline uint16_t use(
+	const struct used *used, uint16_t given, uint16_t id, uint32_t length, const bool writes, const bool packed)
+{
+	if (packed) {
+		packed_note(used->packed, writes, used->published, given, id, length);
+		return packed_on(used->size, given, 1);
+	}
+	used->split[given & (used->size - 1)] = (struct vring_used_elem){id, length};
+	return given + 1;
+}
 
 /* The last user of a frame is done: its descriptor can go back. Shown to the guest at the next receive. */
 static void end_loan(void *at __rte_unused, void *opaque)
@@ -55,7 +81,7 @@ static void end_loan(void *at __rte_unused, void *opaque)
 
 	loan->out = false;
 	loan->queue->in_flight--;
-	vring_give(&loan->queue->in, loan->head, 0);
+	give(&loan->queue->in, loan->id, loan->slots, 0);
 }
 
 /* Appends `length` bytes to the last mbuf of a frame, and further ones as needed. */
@@ -106,15 +132,16 @@ static void refer(struct rte_mbuf *mbuf, const struct part *part, uint32_t skip,
 	mbuf->data_len = part->length - skip;
 }
 
-static void begin_loan(struct own_queue *queue, uint16_t head, uint16_t references)
+static void begin_loan(struct own_queue *queue, const struct seen *seen, uint16_t references)
 {
-	struct loan *loan = &queue->loan[head];
+	struct loan *loan = &queue->loan[seen->id];
 
 	loan->shared.free_cb = end_loan;
 	loan->shared.fcb_opaque = loan;
 	rte_mbuf_ext_refcnt_set(&loan->shared, references);
 	loan->queue = queue;
-	loan->head = head;
+	loan->id = seen->id;
+	loan->slots = seen->slots;
 	loan->out = true;
 	queue->in_flight++;
 }
@@ -123,7 +150,7 @@ static void begin_loan(struct own_queue *queue, uint16_t head, uint16_t referenc
  * Makes `frame`, an empty mbuf without a buffer, refer to a chain. Returns false where it must be copied: the Ethernet header is
  * spread over parts, or a part is longer than an mbuf can say.
  */
-static bool borrow(struct own_queue *queue, struct rte_mbuf *frame, uint16_t head, const struct chain *chain)
+static bool borrow(struct own_queue *queue, struct rte_mbuf *frame, const struct seen *seen, const struct chain *chain)
 {
 	struct rte_mbuf *more[MAX_PARTS];
 	uint32_t skip = queue->header, first = 0;
@@ -137,39 +164,33 @@ static bool borrow(struct own_queue *queue, struct rte_mbuf *frame, uint16_t hea
 			return false;
 	if (chain->count - first > 1 && rte_pktmbuf_alloc_bulk(queue->headers, more, chain->count - first - 1) != 0)
 		return false;
-	begin_loan(queue, head, chain->count - first);
-	refer(frame, &chain->part[first], skip, &queue->loan[head]);
+	begin_loan(queue, seen, chain->count - first);
+	refer(frame, &chain->part[first], skip, &queue->loan[seen->id]);
 	frame->pkt_len = chain->length - queue->header;
 	frame->nb_segs = chain->count - first;
 	for (uint32_t i = first + 1; i < chain->count; i++) {
 		struct rte_mbuf *mbuf = more[i - first - 1];
 
-		refer(mbuf, &chain->part[i], 0, &queue->loan[head]);
+		refer(mbuf, &chain->part[i], 0, &queue->loan[seen->id]);
 		frame->next = mbuf;
 		frame = mbuf;
 	}
 	return true;
 }
 
-/* A chain that was looked at before its turn: its head, and its one part. Without an address: it is not the usual one, to be read anew. */
-struct seen {
-	uint16_t head;
-	struct part part;
-};
-
 enum taken { TAKEN, BORROWED, REFUSED, NO_MEMORY };
 
 /*
  * Copies the first of some chains, as long as they are usual ones: one part, into one mbuf, which is empty. Returns how many, and adds
- * their bytes to *bytes. What is written could lie anywhere for the compiler: so what it needs is in variables of its own.
+ * their bytes to *bytes.
  */
 static __rte_always_inline uint16_t take_singles(
-	struct own_queue *queue, const struct seen *seen, uint16_t count, struct rte_mbuf **frames, uint32_t *bytes)
+	struct own_queue *queue, const struct seen *seen, uint16_t count, struct rte_mbuf **frames, uint32_t *bytes, const bool packed)
 {
-	struct vring_used_elem *used = queue->in.used->ring;
-	const uint16_t given = queue->in.given, mask = queue->in.size - 1, header = queue->header, room = rte_pktmbuf_tailroom(frames[0]);
+	const struct used used = used_of(&queue->in, packed);
+	const uint16_t header = queue->header, room = rte_pktmbuf_tailroom(frames[0]);
+	uint16_t given = queue->in.given, i;
 	uint32_t sum = 0;
-	uint16_t i;
 
 	for (i = 0; i < count; i++) {
 		const struct part *part = &seen[i].part;
@@ -181,10 +202,10 @@ static __rte_always_inline uint16_t take_singles(
 			break;
 		frame->data_len = frame->pkt_len = length;
 		rte_memcpy(rte_pktmbuf_mtod(frame, uint8_t *), part->at + header, length);
-		used[(uint16_t)(given + i) & mask] = (struct vring_used_elem){seen[i].head, 0};
+		given = use(&used, given, seen[i].id, 0, false, packed);
 		sum += length;
 	}
-	queue->in.given = given + i;
+	queue->in.given = given;
 	*bytes += sum;
 	return i;
 }
@@ -201,13 +222,13 @@ static enum taken take(struct port *port, struct own_queue *queue, const struct 
 		chain.length = seen->part.length;
 		chain.part[0] = seen->part;
 	} else {
-		whole = vring_chain(&queue->in, &vhost->memory, seen->head, false, &chain);
+		whole = read_chain(&queue->in, &vhost->memory, seen, &chain);
 	}
 	*visits += chain.visited;
 	if (!whole || chain.length < (uint32_t)queue->header + HEADER_LENGTH)
 		return REFUSED;
 	if (plane.options.zero_copy) {
-		if (borrow(queue, *frame, seen->head, &chain))
+		if (borrow(queue, *frame, seen, &chain))
 			return BORROWED;
 		struct rte_mbuf *other = rte_pktmbuf_alloc(port->pool);
 
@@ -241,8 +262,8 @@ static __rte_always_inline void look_in(struct own_queue *queue, const struct gu
 	struct guest_region near = vring_near(ring, memory);
 
 	for (uint16_t i = 0; i < count; i++) {
-		if (unlikely(!vring_single_near(ring, &near, seen[i].head, false, &seen[i].part))) {
-			if (!vring_single(ring, memory, seen[i].head, false, &seen[i].part))
+		if (unlikely(!vring_single_near(ring, &near, seen[i].id, false, &seen[i].part))) {
+			if (!vring_single(ring, memory, seen[i].id, false, &seen[i].part))
 				seen[i].part.at = NULL;
 			near = vring_near(ring, memory);
 			continue;
@@ -254,17 +275,23 @@ static __rte_always_inline void look_in(struct own_queue *queue, const struct gu
 }
 
 /* To the guest: the header, and the frame behind it, which mostly begins a line of its own. A head that is none is seen once more, in put(). */
+static __rte_always_inline void ask_for_room(const struct own_queue *queue, const struct part *part)
+{
+	prefetch_to_write(part->at);
+	prefetch_to_write(part->at + queue->header);
+}
+
 static __rte_always_inline void look_out(struct own_queue *queue, const struct guest_memory *memory, struct seen *seen, uint16_t count)
 {
 	struct vring_side *ring = &queue->out;
 	struct guest_region near = vring_near(ring, memory);
 
 	for (uint16_t i = 0; i < count; i++) {
-		seen[i].head = vring_entry(ring, i);
-		rte_prefetch0(&ring->desc[seen[i].head & (ring->size - 1)]);
+		seen[i].id = vring_entry(ring, i);
+		rte_prefetch0(&ring->desc[seen[i].id & (ring->size - 1)]);
 	}
 	for (uint16_t i = 0; i < count; i++) {
-		uint16_t head = seen[i].head;
+		uint16_t head = seen[i].id;
 
 		if (unlikely(head >= ring->size || !vring_single_near(ring, &near, head, true, &seen[i].part))) {
 			if (head >= ring->size || !vring_single(ring, memory, head, true, &seen[i].part))
@@ -272,11 +299,49 @@ static __rte_always_inline void look_out(struct own_queue *queue, const struct g
 			near = vring_near(ring, memory);
 			continue;
 		}
-		prefetch_to_write(seen[i].part.at);
-		prefetch_to_write(seen[i].part.at + queue->header);
+		ask_for_room(queue, &seen[i].part);
 	}
 	for (uint16_t i = 0; i < count; i += USED_OF_A_LINE)
 		prefetch_to_write(&ring->used->ring[(ring->given + i) & (ring->size - 1)]);
+}
+
+/*
+ * The same of a packed ring, in either direction: what waits there is what is read. A descriptor is given back where it, or one before it,
+ * lies, so its line is owned at once; not before the first one is there: while nothing is, the line stays with the guest. Returns how many.
+ */
+static __rte_always_inline uint16_t look_packed(
+	struct own_queue *queue, struct vring_side *ring, const struct guest_memory *memory, struct seen *seen, uint16_t most, const bool out)
+{
+	struct guest_region near = vring_near(ring, memory);
+	uint16_t place = ring->taken, i;
+	uint32_t visits = 0;
+
+	if (ring->broken || !packed_waits(ring))
+		return 0;
+	for (i = 0; i < most; i += PACKED_OF_A_LINE)
+		prefetch_to_write(&ring->packed[packed_slot(packed_on(ring->size, place, RTE_MIN(i, ring->size)))]);
+	for (i = 0; i < most && visits < VISITS_MOST && packed_look(ring, &near, place, &seen[i]); i++) {
+		visits += seen[i].slots;
+		place = packed_on(ring->size, place, seen[i].slots);
+		if (unlikely(seen[i].part.at == NULL)) {
+			packed_single(ring, memory, &seen[i]);
+			near = vring_near(ring, memory);
+		} else if (out) {
+			ask_for_room(queue, &seen[i].part);
+		} else {
+			rte_prefetch0(seen[i].part.at + queue->header);
+		}
+	}
+	return i;
+}
+
+/* Whether a chain is not on loan. The same one twice: the second would be given back under the first one's feet. */
+static bool may_be_lent(struct own_queue *queue, const struct seen *seen)
+{
+	if (seen->id < queue->in.size && !queue->loan[seen->id].out)
+		return true;
+	queue->in.broken = true;
+	return false;
 }
 
 static uint16_t heads_waiting(struct own_queue *queue, struct seen *seen, uint16_t most)
@@ -286,12 +351,12 @@ static uint16_t heads_waiting(struct own_queue *queue, struct seen *seen, uint16
 	for (uint16_t i = 0; i < waiting; i++) {
 		int head = vring_head(&queue->in, i);
 
-		/* The same chain twice: the second would be given back under the first one's feet. */
-		if (head < 0 || (plane.options.zero_copy && queue->loan[head].out)) {
-			queue->in.broken = true;
+		if (head < 0)
 			return i;
-		}
-		seen[i].head = head;
+		seen[i].id = head;
+		seen[i].slots = 1;
+		if (plane.options.zero_copy && !may_be_lent(queue, &seen[i]))
+			return i;
 		rte_prefetch0(&queue->in.desc[head]);
 	}
 	return waiting;
@@ -310,10 +375,8 @@ static uint16_t borrow_burst(
 		enum taken taken;
 
 		/* Twice in one burst is twice, too. */
-		if (queue->loan[seen[i].head].out) {
-			queue->in.broken = true;
+		if (!may_be_lent(queue, &seen[i]))
 			break;
-		}
 		taken = take(port, queue, &seen[i], &frames[received], &visits);
 		if (taken == NO_MEMORY)
 			break;
@@ -322,14 +385,14 @@ static uint16_t borrow_burst(
 		else
 			port->received[queue_id].refused++;
 		if (taken != BORROWED)
-			vring_give(&queue->in, seen[i].head, 0);
+			give(&queue->in, seen[i].id, seen[i].slots, 0);
 	}
 	*done = i;
 	return received;
 }
 
-static uint16_t copy_burst(
-	struct port *port, uint16_t queue_id, const struct seen *seen, uint16_t count, struct rte_mbuf **frames, uint16_t *done)
+static __rte_always_inline uint16_t copy_burst(
+	struct port *port, uint16_t queue_id, const struct seen *seen, uint16_t count, struct rte_mbuf **frames, uint16_t *done, const bool packed)
 {
 	struct vhost *vhost = port->own;
 	struct own_queue *queue = vhost->queue[queue_id];
@@ -337,7 +400,7 @@ static uint16_t copy_burst(
 	uint16_t i = 0, received = 0;
 
 	while (i < count && likely(visits < VISITS_MOST && bytes < BYTES_MOST)) {
-		uint16_t singles = take_singles(queue, &seen[i], count - i, &frames[received], &bytes);
+		uint16_t singles = take_singles(queue, &seen[i], count - i, &frames[received], &bytes, packed);
 		enum taken taken;
 
 		received += singles;
@@ -351,13 +414,14 @@ static uint16_t copy_burst(
 			bytes += frames[received++]->pkt_len;
 		else
 			port->received[queue_id].refused++;
-		vring_give(&queue->in, seen[i++].head, 0);
+		give(&queue->in, seen[i].id, seen[i].slots, 0);
+		i++;
 	}
 	*done = i;
 	return received;
 }
 
-uint16_t own_receive(struct port *port, uint16_t queue_id, struct rte_mbuf **frames, uint16_t most)
+static __rte_always_inline uint16_t receive_burst(struct port *port, uint16_t queue_id, struct rte_mbuf **frames, uint16_t most, const bool packed)
 {
 	struct vhost *vhost = port->own;
 	struct own_queue *queue = vhost->queue[queue_id];
@@ -367,20 +431,32 @@ uint16_t own_receive(struct port *port, uint16_t queue_id, struct rte_mbuf **fra
 
 	/* What was freed since the last time, and what could not be shown then. */
 	vring_publish(&queue->in);
-	count = heads_waiting(queue, seen, RTE_MIN(most, (uint16_t)BURST));
+	count = packed ? look_packed(queue, &queue->in, &vhost->memory, seen, most, false) : heads_waiting(queue, seen, most);
 	if (count == 0)
 		return 0;
 	/* Between asking for the descriptors and reading them. */
 	if (rte_pktmbuf_alloc_bulk(zero_copy ? queue->headers : port->pool, frames, count) != 0)
 		return 0;
-	look_in(queue, &vhost->memory, seen, count);
+	if (!packed)
+		look_in(queue, &vhost->memory, seen, count);
 	received = zero_copy ? borrow_burst(port, queue_id, seen, count, frames, &done)
-			     : copy_burst(port, queue_id, seen, count, frames, &done);
+			     : copy_burst(port, queue_id, seen, count, frames, &done, packed);
 	if (unlikely(received < count))
 		rte_pktmbuf_free_bulk(frames + received, count - received);
 	/* Shown to the guest at the next receive (or arm, or detach): its core needs the lines that it would read now for the frames that it writes. */
-	queue->in.taken += done;
+	if (!packed)
+		queue->in.taken += done;
+	else if (likely(done > 0))
+		queue->in.taken = packed_on(queue->in.size, seen[done - 1].place, seen[done - 1].slots);
 	return received;
+}
+
+uint16_t own_receive(struct port *port, uint16_t queue_id, struct rte_mbuf **frames, uint16_t most)
+{
+	const struct vhost *vhost = port->own;
+
+	most = RTE_MIN(most, (uint16_t)BURST);
+	return vhost->queue[queue_id]->in.is_packed ? receive_burst(port, queue_id, frames, most, true) : receive_burst(port, queue_id, frames, most, false);
 }
 
 /* ---- to the guest ---- */
@@ -443,13 +519,13 @@ enum { NO_ROOM = -1, TOO_LONG = 0 };
  * Returns how many, and adds their bytes to *bytes.
  */
 static __rte_always_inline uint16_t put_singles(
-	struct own_queue *queue, const struct seen *seen, uint16_t count, struct rte_mbuf *const *frames, uint64_t *bytes)
+	struct own_queue *queue, const struct seen *seen, uint16_t count, struct rte_mbuf *const *frames, uint64_t *bytes, const bool packed)
 {
 	static const struct virtio_net_hdr_mrg_rxbuf header = {.num_buffers = RTE_LE16(1)};
-	struct vring_used_elem *used = queue->out.used->ring;
-	const uint16_t given = queue->out.given, mask = queue->out.size - 1, header_length = queue->header;
+	const struct used used = used_of(&queue->out, packed);
+	const uint16_t header_length = queue->header;
+	uint16_t given = queue->out.given, i;
 	uint64_t sum = 0;
-	uint16_t i;
 
 	for (i = 0; i < count; i++) {
 		const struct part *part = &seen[i].part;
@@ -462,49 +538,62 @@ static __rte_always_inline uint16_t put_singles(
 		/* The longer header, whose end a shorter one's frame covers. */
 		memcpy(part->at, &header, sizeof(header));
 		rte_memcpy(part->at + header_length, rte_pktmbuf_mtod(frame, const uint8_t *), length);
-		used[(uint16_t)(given + i) & mask] = (struct vring_used_elem){seen[i].head, (uint32_t)header_length + length};
+		given = use(&used, given, seen[i].id, (uint32_t)header_length + length, true, packed);
 		sum += length;
 	}
-	queue->out.given = given + i;
-	queue->out.taken += i;
+	queue->out.given = given;
+	queue->out.taken = packed ? packed_on(queue->out.size, queue->out.taken, i) : queue->out.taken + i;
 	*bytes += sum;
 	return i;
 }
 
+/* The chain behind the `ahead` ones, of `slots` descriptors, from the next to take on. Returns whether there is one. */
+static bool look_ahead(struct vring_side *ring, uint16_t ahead, uint16_t slots, struct seen *seen)
+{
+	static const struct guest_region nowhere;
+	int head;
+
+	if (ring->is_packed)
+		return slots < ring->size && packed_look(ring, &nowhere, packed_on(ring->size, ring->taken, slots), seen);
+	if (ahead >= vring_waiting(ring) || (head = vring_head(ring, ahead)) < 0)
+		return false;
+	*seen = (struct seen){.id = head};
+	return true;
+}
+
 /* Puts a frame into the guest's buffers. Returns how many it took; NO_ROOM, or TOO_LONG for any room. *visits: of descriptors so far. */
-static int put(struct own_queue *queue, const struct guest_memory *memory, const struct rte_mbuf *frame, uint16_t waiting, uint32_t *visits)
+static int put(struct own_queue *queue, const struct guest_memory *memory, const struct rte_mbuf *frame, uint32_t *visits)
 {
 	struct vring_side *ring = &queue->out;
 	struct cursor cursor = {frame, 0};
 	struct chain first, more;
-	uint16_t heads[MAX_PARTS];
+	struct seen seen[MAX_PARTS + 1];
 	uint32_t lengths[MAX_PARTS], of_frame = 0;
+	uint16_t slots = 0;
 	int count = 0;
 
 	while (cursor.mbuf != NULL) {
 		struct chain *chain = count == 0 ? &first : &more;
 		uint32_t skip = count == 0 ? queue->header : 0;
-		int head;
 
-		if (count == waiting)
+		if (!look_ahead(ring, count, slots, &seen[count]))
 			return NO_ROOM;
 		/* A guest may cut its buffers as small as it likes. A frame for which that many are needed is too long for them. */
 		if (count == MAX_PARTS || of_frame >= MAX_PARTS || (count == 1 && !queue->mergeable))
 			return TOO_LONG;
-		head = vring_head(ring, count);
-		if (head < 0 || !vring_chain(ring, memory, head, true, chain) || chain->length < skip) {
+		if (!read_chain(ring, memory, &seen[count], chain) || chain->length < skip) {
 			ring->broken = true;
 			return NO_ROOM;
 		}
 		of_frame += chain->visited;
 		*visits += chain->visited;
-		heads[count] = head;
+		slots += seen[count].slots;
 		lengths[count++] = skip + copy_out(&cursor, chain, skip);
 	}
 	write_header(&first, queue->header, count);
 	for (int i = 0; i < count; i++)
-		vring_give(ring, heads[i], lengths[i]);
-	ring->taken += count;
+		give(ring, seen[i].id, seen[i].slots, lengths[i]);
+	ring->taken = ring->is_packed ? packed_on(ring->size, ring->taken, slots) : ring->taken + count;
 	return count;
 }
 
@@ -527,34 +616,40 @@ static __rte_always_inline void free_sent(struct rte_mbuf **frames, uint16_t cou
 		rte_mempool_put_bulk(pool, (void **)free, freed);
 }
 
-uint16_t own_send(struct port *port, uint16_t queue_id, struct rte_mbuf **frames, uint16_t count, struct send_counters *sent)
+static __rte_always_inline uint16_t send_burst(
+	struct port *port, uint16_t queue_id, struct rte_mbuf **frames, uint16_t count, struct send_counters *sent, const bool packed)
 {
 	struct vhost *vhost = port->own;
 	struct own_queue *queue = vhost->queue[queue_id];
-	uint16_t waiting = vring_waiting(&queue->out), began = queue->out.taken, ahead = RTE_MIN(waiting, count), taken = 0;
 	struct seen seen[BURST];
+	uint16_t ahead, at = 0, taken = 0;
 	uint32_t visits = 0;
 
-	look_out(queue, &vhost->memory, seen, ahead);
+	if (packed) {
+		ahead = look_packed(queue, &queue->out, &vhost->memory, seen, count, true);
+	} else {
+		ahead = RTE_MIN(vring_waiting(&queue->out), count);
+		look_out(queue, &vhost->memory, seen, ahead);
+	}
 	while (taken < count && likely(visits < VISITS_MOST)) {
-		/* A frame before may have taken several chains. */
-		uint16_t at = queue->out.taken - began, singles = 0;
+		uint16_t singles = 0;
 		int took;
 
+		/* A frame before may have taken several chains. */
 		if (likely(at < ahead))
-			singles = put_singles(queue, &seen[at], RTE_MIN(ahead - at, count - taken), &frames[taken], &sent->bytes);
+			singles = put_singles(queue, &seen[at], RTE_MIN(ahead - at, count - taken), &frames[taken], &sent->bytes, packed);
+		at += singles;
 		taken += singles;
-		waiting -= singles;
 		sent->packets += singles;
 		if (likely(taken == count))
 			break;
-		took = put(queue, &vhost->memory, frames[taken], waiting, &visits);
+		took = put(queue, &vhost->memory, frames[taken], &visits);
 		if (took == NO_ROOM)
 			break;
 		if (took == TOO_LONG) {
 			sent->too_long++;
 		} else {
-			waiting -= took;
+			at += took;
 			sent->packets++;
 			sent->bytes += frames[taken]->pkt_len;
 		}
@@ -563,6 +658,14 @@ uint16_t own_send(struct port *port, uint16_t queue_id, struct rte_mbuf **frames
 	vring_publish(&queue->out);
 	free_sent(frames, taken);
 	return taken;
+}
+
+uint16_t own_send(struct port *port, uint16_t queue_id, struct rte_mbuf **frames, uint16_t count, struct send_counters *sent)
+{
+	const struct vhost *vhost = port->own;
+
+	return vhost->queue[queue_id]->out.is_packed ? send_burst(port, queue_id, frames, count, sent, true)
+						     : send_burst(port, queue_id, frames, count, sent, false);
 }
 
 bool own_arm(struct port *port, uint16_t queue_id, bool on)
@@ -578,155 +681,4 @@ int own_wake_fd(struct port *port, uint16_t queue_id)
 	struct vhost *vhost = port->own;
 
 	return vhost->queue[queue_id]->in.kick_fd;
-}
-
-/* ---- set-up ---- */
-
-static int attach_ring(int vid, uint16_t number, uint64_t features, const struct guest_memory *memory, struct vring_side *ring)
-{
-	struct rte_vhost_vring found;
-
-	memset(ring, 0, sizeof(*ring));
-	ring->broken = true;
-	ring->call_fd = ring->kick_fd = -1;
-	if (rte_vhost_get_vhost_vring(vid, number, &found) != 0 || found.desc == NULL || found.avail == NULL || found.used == NULL)
-		return 0; /* not set up: nothing is taken from it */
-	if (found.size == 0 || (found.size & (found.size - 1)) != 0)
-		return -1;
-	/* As virtio 1.2, 2.7 has it. librte_vhost takes any address. */
-	if ((uintptr_t)found.desc % 16 != 0 || (uintptr_t)found.avail % 2 != 0 || (uintptr_t)found.used % 4 != 0)
-		return -1;
-	ring->desc = found.desc;
-	ring->avail = found.avail;
-	ring->used = found.used;
-	ring->size = found.size;
-	ring->call_fd = found.callfd;
-	ring->kick_fd = found.kickfd;
-	ring->event_idx = features & (1ULL << VIRTIO_RING_F_EVENT_IDX);
-	ring->indirect = features & (1ULL << VIRTIO_RING_F_INDIRECT_DESC);
-	/* librte_vhost looks at a ring's parts when it is told their addresses; its size may have changed since. */
-	if (!vring_fits(ring, memory))
-		return -1;
-	if (rte_vhost_get_vring_base(vid, number, &ring->taken, &ring->given) != 0)
-		return -1;
-	ring->published = ring->given;
-	ring->broken = false;
-	return 0;
-}
-
-static int attach_queue(int vid, uint16_t number, uint64_t features, const struct guest_memory *memory, struct own_queue *queue)
-{
-	const uint64_t long_header = 1ULL << VIRTIO_NET_F_MRG_RXBUF | 1ULL << VIRTIO_F_VERSION_1;
-
-	queue->mergeable = features & (1ULL << VIRTIO_NET_F_MRG_RXBUF);
-	queue->header = features & long_header ? sizeof(struct virtio_net_hdr_mrg_rxbuf) : sizeof(struct virtio_net_hdr);
-	if (attach_ring(vid, from_guest(number), features, memory, &queue->in) != 0 ||
-		attach_ring(vid, to_guest(number), features, memory, &queue->out) != 0)
-		return -1;
-	rte_free(queue->loan);
-	queue->loan = rte_zmalloc("loans", sizeof(struct loan) * RTE_MAX(queue->in.size, 1), RTE_CACHE_LINE_SIZE);
-	vring_arm(&queue->in, false);
-	vring_arm(&queue->out, false);
-	return queue->loan == NULL ? -1 : 0;
-}
-
-int own_attach(struct port *port)
-{
-	struct vhost *vhost = port->own;
-	uint64_t features = 0;
-
-	if (vhost_take_memory(vhost->vid, &vhost->memory) != 0 || rte_vhost_get_negotiated_features(vhost->vid, &features) != 0)
-		return -1;
-	for (uint16_t number = 0; number < port->spec.queues; number++)
-		if (attach_queue(vhost->vid, number, features, &vhost->memory, vhost->queue[number]) != 0)
-			return -1;
-	return 0;
-}
-
-static void detach_ring(struct vhost *vhost, uint16_t number, struct vring_side *ring)
-{
-	if (ring->size == 0)
-		return;
-	vring_publish(ring);
-	rte_vhost_set_vring_base(vhost->vid, number, ring->taken, ring->given);
-	vhost->waited |= ring->waited;
-	ring->size = 0;
-	ring->broken = true;
-}
-
-void own_detach(struct port *port)
-{
-	struct vhost *vhost = port->own;
-
-	if (own_in_flight(port) > 0)
-		rte_panic("port %s: %lu frames still lie in the memory of a guest that goes\n", port->name, own_in_flight(port));
-	for (uint16_t number = 0; number < port->spec.queues; number++) {
-		detach_ring(vhost, from_guest(number), &vhost->queue[number]->in);
-		detach_ring(vhost, to_guest(number), &vhost->queue[number]->out);
-	}
-}
-
-uint64_t own_in_flight(const struct port *port)
-{
-	const struct vhost *vhost = port->own;
-	uint64_t total = 0;
-
-	for (uint16_t number = 0; number < port->spec.queues; number++)
-		if (vhost->queue[number] != NULL)
-			total += vhost->queue[number]->in_flight;
-	return total;
-}
-
-uint64_t own_broken(const struct port *port)
-{
-	const struct vhost *vhost = port->own;
-	uint64_t total = 0;
-
-	/* One that was never set up has no size. */
-	for (uint16_t number = 0; number < port->spec.queues; number++) {
-		const struct own_queue *queue = vhost->queue[number];
-
-		total += (queue->in.size > 0 && queue->in.broken) + (queue->out.size > 0 && queue->out.broken);
-	}
-	return total;
-}
-
-int own_open(struct port *port, struct why *why)
-{
-	struct vhost *vhost = port->own;
-	char name[RTE_MEMPOOL_NAMESIZE];
-	struct rte_mempool *headers = NULL;
-
-	snprintf(name, sizeof(name), "headers%u", port->slot);
-	if (plane.options.zero_copy) {
-		headers = rte_pktmbuf_pool_create(name, HEADERS, HEADERS_CACHE, 0, 0, SOCKET_ID_ANY);
-		if (headers == NULL)
-			return refuse(why, "port %s: no memory for %d mbufs: give DPDK more (-m)", port->name, HEADERS);
-	}
-	for (uint16_t number = 0; number < port->spec.queues; number++) {
-		struct own_queue *queue = rte_zmalloc("queue", sizeof(*queue), RTE_CACHE_LINE_SIZE);
-
-		if (queue == NULL) {
-			if (number == 0)
-				rte_mempool_free(headers); /* no queue has it yet, and own_close() looks there */
-			return refuse(why, "port %s: no memory for its queues: give DPDK more (-m)", port->name);
-		}
-		queue->in.broken = queue->out.broken = true;
-		queue->headers = headers;
-		vhost->queue[number] = queue;
-	}
-	return 0;
-}
-
-void own_close(struct port *port)
-{
-	struct vhost *vhost = port->own;
-
-	if (vhost->queue[0] != NULL)
-		rte_mempool_free(vhost->queue[0]->headers);
-	for (uint16_t number = 0; number < port->spec.queues; number++) {
-		if (vhost->queue[number] != NULL)
-			rte_free(vhost->queue[number]->loan);
-		rte_free(vhost->queue[number]);
-	}
 }

@@ -62,8 +62,8 @@ enum {
 		1ULL << VIRTIO_NET_F_HOST_UFO | 1ULL << VIRTIO_NET_F_HOST_ECN | 1ULL << VIRTIO_NET_F_GUEST_TSO4 |                        \
 		1ULL << VIRTIO_NET_F_GUEST_TSO6 | 1ULL << VIRTIO_NET_F_GUEST_UFO | 1ULL << VIRTIO_NET_F_GUEST_ECN)
 
-/* Not with --rings own: packed rings, and writes that are logged for a migration. */
-#define OWN_RINGS_LACK (1ULL << VIRTIO_F_RING_PACKED | 1ULL << VHOST_F_LOG_ALL)
+/* Not with --rings own: writes that are logged for a migration. */
+#define OWN_RINGS_LACK (1ULL << VHOST_F_LOG_ALL)
 /* Frames that are only lent come back whenever their last user is done. */
 #define ZERO_COPY_LACKS (1ULL << VIRTIO_F_IN_ORDER)
 

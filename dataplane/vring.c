@@ -5,6 +5,7 @@
 #include <stddef.h>
 
 #include "interrupt.h"
+#include "packed.h"
 
 #define READ_ONCE(x) (*(const volatile __typeof__(x) *)&(x))
 #define WRITE_ONCE(x, value) (*(volatile __typeof__(x) *)&(x) = (value))
@@ -15,6 +16,8 @@ uint16_t vring_waiting(struct vring_side *ring)
 
 	if (ring->broken)
 		return 0;
+	if (ring->is_packed)
+		return packed_waits(ring);
 	waiting = __atomic_load_n(&ring->avail->idx, __ATOMIC_ACQUIRE) - ring->taken;
 	if (waiting > ring->size) {
 		ring->broken = true;
@@ -33,8 +36,7 @@ bool vring_single(struct vring_side *ring, const struct guest_memory *memory, ui
 	return false;
 }
 
-/* Appends the guest's memory from `guest` on, which may be contiguous for the guest and not for us. */
-static bool append(struct chain *chain, const struct guest_memory *memory, uint64_t guest, uint32_t length)
+bool vring_append(struct chain *chain, const struct guest_memory *memory, uint64_t guest, uint32_t length)
 {
 	if (length > MAX_FRAME || chain->length + length > MAX_FRAME)
 		return false;
@@ -66,7 +68,7 @@ static bool follow(
 		/* A table within a table is forbidden, and so is a part in the other direction. */
 		if (desc.flags & VRING_DESC_F_INDIRECT || !!(desc.flags & VRING_DESC_F_WRITE) != writable)
 			return false;
-		if (!append(chain, memory, desc.addr, desc.len))
+		if (!vring_append(chain, memory, desc.addr, desc.len))
 			return false;
 		if (!(desc.flags & VRING_DESC_F_NEXT))
 			return true;
@@ -113,11 +115,14 @@ bool vring_publish(struct vring_side *ring)
 
 	if (ring->given == before)
 		return false;
+	if (ring->is_packed)
+		packed_show(ring);
+	else
+		__atomic_store_n(&ring->used->idx, ring->given, __ATOMIC_RELEASE);
 	ring->published = ring->given;
-	__atomic_store_n(&ring->used->idx, ring->published, __ATOMIC_RELEASE);
-	/* The guest writes its wish, then reads idx; we the other way round. Without the fence both could miss the other. */
+	/* The guest writes its wish, then reads what we gave; we the other way round. Without the fence both could miss the other. */
 	atomic_thread_fence(memory_order_seq_cst);
-	if (ring->call_fd < 0 || !wanted(ring, before))
+	if (ring->call_fd < 0 || !(ring->is_packed ? packed_wanted(ring, before) : wanted(ring, before)))
 		return false;
 	interrupt = interrupt_guest(ring->call_fd);
 	if (interrupt == INTERRUPT_WAITED) {
@@ -127,19 +132,27 @@ bool vring_publish(struct vring_side *ring)
 	return interrupt == INTERRUPT_SENT;
 }
 
-bool vring_arm(struct vring_side *ring, bool on)
+/* Asks the guest of a split ring to notify us of new chains, or not to. */
+static void ask(struct vring_side *ring, bool on)
 {
-	uint16_t *event;
-
-	if (ring->broken)
-		return false;
 	/* avail_event stands behind the used ring's entries. */
-	event = (void *)&ring->used->ring[ring->size];
+	uint16_t *event = (void *)&ring->used->ring[ring->size];
+
 	if (ring->event_idx)
 		/* Off: an index that lies behind, which the guest comes to after 65,535 chains, and notifies us once in vain. */
 		__atomic_store_n(event, on ? ring->taken : (uint16_t)(ring->taken - 1), __ATOMIC_RELAXED);
 	else
 		WRITE_ONCE(ring->used->flags, on ? 0 : VRING_USED_F_NO_NOTIFY);
+}
+
+bool vring_arm(struct vring_side *ring, bool on)
+{
+	if (ring->broken)
+		return false;
+	if (ring->is_packed)
+		packed_ask(ring, on);
+	else
+		ask(ring, on);
 	atomic_thread_fence(memory_order_seq_cst);
 	return vring_waiting(ring) > 0;
 }

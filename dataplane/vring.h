@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * A split virtqueue (virtio 1.2, 2.7), seen from the device's side. Knows nothing of DPDK.
+ * A virtqueue, seen from the device's side; it is split (virtio 1.2, 2.7), or packed, see packed.h. Knows nothing of DPDK.
  *
  * Whatever is in the ring was written by a guest, which may be broken or hostile and may change it at any moment. So each
  * field is read once; every address is checked against the guest's memory, every index against the ring, every chain is
@@ -62,13 +62,24 @@ static inline bool guest_has(const struct guest_memory *memory, const void *at, 
 }
 
 struct vring_side {
-	struct vring_desc *desc;
-	struct vring_avail *avail;
-	struct vring_used *used;
-	uint16_t size;      /* a power of two */
-	uint16_t taken;     /* index of the next chain to take from avail */
-	uint16_t given;     /* index of the next entry of used that we write */
-	uint16_t published; /* used->idx as the guest sees it */
+	union {
+		struct { /* split */
+			struct vring_desc *desc;
+			struct vring_avail *avail;
+			struct vring_used *used;
+		};
+		struct {
+			struct vring_packed_desc *packed;
+			struct vring_packed_desc_event *wish; /* the guest's: when we are to interrupt it */
+			struct vring_packed_desc_event *ask;  /* ours: when it is to notify us */
+		};
+	};
+	bool is_packed;
+	bool writes;        /* its chains are for the device to write */
+	uint16_t size;      /* split: a power of two */
+	uint16_t taken;     /* split: index of the next chain to take from avail; packed: its place */
+	uint16_t given;     /* split: index of the next entry of used that we write; packed: its place */
+	uint16_t published; /* the same as the guest sees it */
 	uint32_t near;      /* the region of the guest's memory in which its last buffer lay */
 	bool event_idx;     /* VIRTIO_RING_F_EVENT_IDX was negotiated */
 	bool indirect;      /* VIRTIO_RING_F_INDIRECT_DESC was */
@@ -92,11 +103,14 @@ static inline struct vring_desc vring_fetch(const struct vring_desc *desc)
 	return (struct vring_desc){le64toh(halves->address), (uint32_t)rest, rest >> 32, rest >> 48};
 }
 
-/* Whether all of a ring lies in the guest's memory; with event indices each of its last two parts ends with one. */
+/* Whether all of a ring lies in the guest's memory; with event indices each of the last two parts of a split one ends with one. */
 static inline bool vring_fits(const struct vring_side *ring, const struct guest_memory *memory)
 {
 	uint64_t event = ring->event_idx ? sizeof(uint16_t) : 0;
 
+	if (ring->is_packed)
+		return guest_has(memory, ring->packed, sizeof(struct vring_packed_desc) * ring->size) &&
+		       guest_has(memory, ring->wish, sizeof(*ring->wish)) && guest_has(memory, ring->ask, sizeof(*ring->ask));
 	return guest_has(memory, ring->desc, sizeof(struct vring_desc) * ring->size) &&
 	       guest_has(memory, ring->avail, sizeof(struct vring_avail) + sizeof(uint16_t) * ring->size + event) &&
 	       guest_has(memory, ring->used, sizeof(struct vring_used) + sizeof(struct vring_used_elem) * ring->size + event);
@@ -114,7 +128,18 @@ struct chain {
 	struct part part[MAX_PARTS];
 };
 
-/* Chains that wait to be taken. A guest that claims more than the ring holds broke it. */
+/* A chain that was looked at before its turn. */
+struct seen {
+	uint16_t id;      /* what it is given back by: its head, or its buffer's ID */
+	uint16_t place;   /* packed: where it begins */
+	uint16_t slots;   /* packed: how many descriptors of the ring it is */
+	struct part part; /* the one that the usual chain is. Without an address: it is another, to be read when its turn comes */
+};
+
+/* Appends the guest's memory from `guest` on, which may be contiguous for the guest and not for us. False: it is none, or too much. */
+bool vring_append(struct chain *chain, const struct guest_memory *memory, uint64_t guest, uint32_t length);
+
+/* Chains that wait to be taken; of a packed ring, whether one does. A guest that claims more than the ring holds broke it. */
 uint16_t vring_waiting(struct vring_side *ring);
 
 /* What the guest names as the head of the waiting chain number `ahead`, counted from 0; it may lie outside the ring. */
@@ -167,7 +192,7 @@ bool vring_single(struct vring_side *ring, const struct guest_memory *memory, ui
  */
 bool vring_chain(const struct vring_side *ring, const struct guest_memory *memory, uint16_t head, bool writable, struct chain *chain);
 
-/* Notes that a chain is done with, `length` bytes written. The guest sees it when it is published. */
+/* Notes that a chain of a split ring is done with, `length` bytes written. The guest sees it when it is published. */
 static inline void vring_give(struct vring_side *ring, uint16_t head, uint32_t length)
 {
 	ring->used->ring[ring->given++ & (ring->size - 1)] = (struct vring_used_elem){head, length};

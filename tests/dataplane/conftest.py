@@ -2,14 +2,15 @@
 """This host as a testbed, vhost-switch in it, and guests on its ports."""
 
 import os
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 
 import pytest
-from frontend import Frontend
+from frontend import USUAL, Frontend
 from modes import DATAPATHS
 from running import PROGRAM, Keeper, Switch, kept
 from traffic import introduce
+from vhost_user import Feature
 
 from vsprof.testbeds.native import Native
 
@@ -55,12 +56,20 @@ def switch(keeper: Keeper, datapath: str) -> Iterator[Switch]:
 
 
 @pytest.fixture
-def guests() -> Iterator[Callable[..., Frontend]]:
+def ring() -> str:
+    """The kind of the guests' rings: ``split``, unless a test is parametrized to have ``packed`` ones, too."""
+    return "split"
+
+
+@pytest.fixture
+def guests(ring: str) -> Iterator[Callable[..., Frontend]]:
     """Makes guests (as ``Frontend``), and takes them away."""
     made: list[Frontend] = []
 
-    def make(*options: object, **more: object) -> Frontend:
-        made.append(Frontend(*options, **more))
+    def make(features: Sequence[Feature] = USUAL, **more: object) -> Frontend:
+        # No legacy driver knows packed rings.
+        packed = (Feature.RING_PACKED, Feature.VERSION_1) if ring == "packed" else ()
+        made.append(Frontend((*features, *packed), **more))
         return made[-1]
 
     yield make

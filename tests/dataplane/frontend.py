@@ -10,7 +10,8 @@
         guest.all_back()                       # every descriptor sent has come back
         guest.stop()                           # politely; `die` is the other way
 
-``rx`` and ``tx`` are its virtqueues (of the first pair; all: ``queues``), to be misused as a test wants.
+``rx`` and ``tx`` are its virtqueues (of the first pair; all: ``queues``), to be misused as a test wants: split, or packed where it asks for
+that feature.
 """
 
 import socket
@@ -18,9 +19,10 @@ import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Self
+from typing import Any, Self
 
 from guest_memory import Memory, user
+from packed_virtqueue import PackedVirtqueue
 from vhost_user import Connection, Feature, ProtocolFeature, Refused, Request, mask, memory_table, u64, vring_address, vring_state
 from virtqueue import Buffer, Chain, Virtqueue
 
@@ -61,8 +63,9 @@ class Frontend:
     ) -> None:
         self.wanted = (*features, Feature.MQ) if queue_pairs > 1 else tuple(features)
         self.memory = memory or Memory()
-        self.queues = [
-            Virtqueue(self.memory, index, queue_size, event_idx=Feature.EVENT_IDX in features) for index in range(2 * queue_pairs)
+        ring = PackedVirtqueue if Feature.RING_PACKED in features else Virtqueue
+        self.queues: list[Any] = [
+            ring(self.memory, index, queue_size, event_idx=Feature.EVENT_IDX in features) for index in range(2 * queue_pairs)
         ]
         self.features = 0
         self.header_bytes = 12 if {Feature.VERSION_1, Feature.MRG_RXBUF} & set(features) else 10
@@ -81,11 +84,11 @@ class Frontend:
         self.memory.close()
 
     @property
-    def rx(self) -> Virtqueue:
+    def rx(self) -> Any:
         return self.queues[0]
 
     @property
-    def tx(self) -> Virtqueue:
+    def tx(self) -> Any:
         return self.queues[1]
 
     # Getting to know each other.
@@ -242,7 +245,7 @@ class Frontend:
     def die(self) -> None:
         """As a guest that is killed: the socket closes, whatever is in flight."""
         for queue in self.queues:
-            queue.base = queue.next_used & 0xFFFF
+            queue.begin_again()
         self._close()
 
     def reset(self) -> None:

@@ -10,6 +10,7 @@ import struct
 from collections.abc import Callable
 
 from frontend import Frontend
+from packed_virtqueue import PackedVirtqueue
 from traffic import frame, mac
 from virtqueue import DESCRIPTOR, INDIRECT, NEXT, WRITE, Buffer, Virtqueue
 
@@ -18,12 +19,8 @@ NOWHERE = 0xDEAD_0000_0000
 FRAME = bytes(12) + frame(mac(6), mac(2))
 
 
-def offered(queue: Virtqueue, *descriptors: tuple[int, int, int, int]) -> None:
-    """Make a chain available that begins at descriptor 0 and is exactly these: address, length, flags, next."""
-    for slot, descriptor in enumerate(descriptors):
-        queue.describe(slot, *descriptor)
-    queue.offer(0)
-    queue.publish()
+def offered(queue: Virtqueue | PackedVirtqueue, *descriptors: tuple[int, int, int, int]) -> None:
+    queue.offer_as_is(*descriptors)
 
 
 def good(guest: Frontend) -> int:

@@ -7,6 +7,7 @@ from itertools import combinations, product
 
 DATAPATHS = {"librte": ("--rings", "librte"), "own": ("--rings", "own"), "zero-copy": ("--dequeue", "zero-copy")}
 """The three ways of a frame out of a guest, by the options that choose them."""
+RINGS = ("split", "packed")
 VALUES = {
     "forward": ("switch", "wire", "loop"),
     "datapath": tuple(DATAPATHS),
@@ -15,6 +16,7 @@ VALUES = {
     "socket": ("client", "server"),
     "workers": (1, 2),
     "queues": (1, 2),
+    "ring": RINGS,
 }
 
 
@@ -27,6 +29,7 @@ class Mode:
     socket: str
     workers: int
     queues: int
+    ring: str
 
     def __str__(self) -> str:
         return "-".join(str(getattr(self, field.name)) for field in fields(self))

@@ -10,12 +10,12 @@ from collections.abc import Callable, Iterator
 import pytest
 from frontend import Frontend, eventually
 from guest_memory import MIB, Memory
-from modes import DATAPATHS
+from modes import DATAPATHS, RINGS
 from running import FOLDER, Switch, held, kept
 from traffic import BROADCAST, Load, exchange, frames, introduce, mac, quiet
 from vhost_user import HEADER, Refused, Request
 
-pytestmark = pytest.mark.dataplane
+pytestmark = [pytest.mark.dataplane, pytest.mark.parametrize("ring", RINGS)]
 KILLS = 100
 ROUNDS = 9
 SEED = 23

@@ -6,11 +6,11 @@ from collections.abc import Iterator
 
 import pytest
 from frontend import SECONDS, eventually
-from modes import DATAPATHS
+from modes import DATAPATHS, RINGS
 from running import Switch, kept
 from traffic import BROADCAST, exchange, frames, mac, same, silent
 
-pytestmark = pytest.mark.dataplane
+pytestmark = [pytest.mark.dataplane, pytest.mark.parametrize("ring", RINGS)]
 LONG, SHORT = "1000000", "150000"
 """Of --hold-us: longer than a test waits for anything, and short."""
 

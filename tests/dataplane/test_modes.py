@@ -26,6 +26,11 @@ def mode(request: pytest.FixtureRequest) -> Mode:
 
 
 @pytest.fixture
+def ring(mode: Mode) -> str:
+    return mode.ring
+
+
+@pytest.fixture
 def switch(keeper, mode) -> Iterator[Switch]:
     yield from kept(keeper, mode.options(), workers=mode.workers)
 

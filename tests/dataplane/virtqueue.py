@@ -75,6 +75,10 @@ class Virtqueue:
         """Guest physical addresses of the descriptors, the available and the used ring."""
         return self.descriptors, self.available, self.used
 
+    def begin_again(self) -> None:
+        """Let the next back-end begin with the first chain that did not come back, where all before it have."""
+        self.base = self.next_used & 0xFFFF
+
     # What a good driver does.
 
     def add(self, buffers: Sequence[Buffer], *, indirect: bool = False) -> int:
@@ -142,6 +146,13 @@ class Virtqueue:
         """Put ``head`` into the available ring, whatever it is."""
         self._available[2 + self.next_available % self.size] = head & 0xFFFF
         self.next_available += 1
+
+    def offer_as_is(self, *descriptors: tuple[int, int, int, int]) -> None:
+        """Make a chain available that begins at descriptor 0 and is exactly these: address, length, flags, next."""
+        for slot, descriptor in enumerate(descriptors):
+            self.describe(slot, *descriptor)
+        self.offer(0)
+        self.publish()
 
     def jump(self, by: int) -> None:
         """Move the available index ahead without anything behind it."""
