@@ -11,6 +11,8 @@ CONTENDERS: dict[str, dict[str, str]] = {
     "wire": {"switch": "vhost-switch", "forward": "wire"},
     "librte": {"switch": "vhost-switch", "forward": "switch", "rings": "librte"},
     "zero_copy": {"switch": "vhost-switch", "forward": "switch", "dequeue": "zero-copy"},
+    "packed": {"switch": "vhost-switch", "forward": "switch", "path": "packed"},
+    "packed_librte": {"switch": "vhost-switch", "forward": "switch", "path": "packed", "rings": "librte"},
     "ovs_dpdk": {"switch": "ovs-dpdk"},
     "testpmd_io": {"switch": "testpmd", "forward": "io"},
     "testpmd_mac": {"switch": "testpmd", "forward": "mac"},
@@ -22,12 +24,13 @@ RATIOS = {
     "wire_over_testpmd_io": ("wire", "testpmd_io"),
     "zero_copy_over_copy": ("zero_copy", "vhost_switch"),
     "own_rings_over_librte": ("vhost_switch", "librte"),
+    "own_rings_over_librte_packed": ("packed", "packed_librte"),
 }
 KINDS = {**SWITCHES, "testpmd": TestpmdSwitch}
 
 
 def case(contender: str, path: str) -> Case:
-    """Between two endpoints over virtio-user, whose way through their rings is ``path``."""
+    """Between two endpoints over virtio-user, whose way through their rings is ``path`` where the contender has none of its own."""
     return Case.of({"topology": "vm2vm", "access": "virtio-user", "frame_bytes": 64, "flows": 1, "path": path, **CONTENDERS[contender]})
 
 

@@ -104,7 +104,9 @@ def test_a_whole_ring_at_once(switch, guests):
 
 def test_a_frame_that_does_not_fit_is_dropped_and_the_next_one_comes(switch, guests, datapath, ring):
     if (datapath, ring) == ("librte", "packed"):
-        pytest.xfail("librte_vhost does not tell how many buffers wait in a packed ring: the frame seems to find no room, and nor do the next")
+        pytest.xfail(
+            "librte_vhost does not tell how many buffers wait in a packed ring: the frame seems to find no room, and nor do the next"
+        )
     a, b = pair(switch, guests(), guests(NON_MERGEABLE), count=40, size=2048)
     small = frames(2, mac(1), mac(2))
     a.send_all([small[0], frame(mac(1), mac(2), 4000), small[1]])

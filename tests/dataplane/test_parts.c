@@ -10,6 +10,7 @@
 #include "counters.h"
 #include "interrupt.h"
 #include "mac_table.h"
+#include "packed.h"
 #include "vring.h"
 
 #define CHECK(holds)                                                                      \
@@ -455,6 +456,200 @@ static void arms(void)
 	CHECK(*(uint16_t *)&guest.ring.used->ring[SIZE] == 1);
 }
 
+/* ---- packed rings ---- */
+
+enum { PACKED_SIZE = 5 }; /* no power of two */
+
+static void boot_packed(bool writes)
+{
+	boot();
+	guest.ring = (struct vring_side){
+		.packed = (void *)guest.bytes,
+		.wish = (void *)(guest.bytes + 0x1000),
+		.ask = (void *)(guest.bytes + 0x2000),
+		.is_packed = true,
+		.writes = writes,
+		.size = PACKED_SIZE,
+		.taken = PACKED_WRAP,
+		.given = PACKED_WRAP,
+		.published = PACKED_WRAP,
+		.indirect = true,
+		.call_fd = -1,
+	};
+}
+
+/* What a guest writes that comes by a place. */
+static void offer_packed(uint16_t place, uint64_t at, uint32_t length, uint16_t id, uint16_t flags)
+{
+	guest.ring.packed[packed_slot(place)] =
+		(struct vring_packed_desc){at, length, id, flags | (place & PACKED_WRAP ? PACKED_AVAIL : PACKED_USED)};
+}
+
+static bool look_packed(uint16_t place, struct seen *seen)
+{
+	return packed_look(&guest.ring, &guest.memory.region[0], place, seen);
+}
+
+static void give_packed(uint16_t id, uint16_t slots, uint32_t length)
+{
+	packed_note(guest.ring.packed, guest.ring.writes, guest.ring.published, guest.ring.given, id, length);
+	guest.ring.given = packed_on(PACKED_SIZE, guest.ring.given, slots);
+}
+
+static void packed_places_go_around(void)
+{
+	uint16_t place = PACKED_WRAP;
+
+	for (int i = 0; i < 20; i++) {
+		CHECK(packed_slot(place) == i % PACKED_SIZE && (place & PACKED_WRAP) == (i / PACKED_SIZE % 2 ? 0 : PACKED_WRAP));
+		place = packed_on(PACKED_SIZE, place, 1);
+	}
+	CHECK(packed_on(PACKED_SIZE, PACKED_WRAP | 4, 3) == 2 && packed_on(PACKED_SIZE, 2, PACKED_SIZE) == (PACKED_WRAP | 2));
+	CHECK(packed_on(PACKED_MOST, PACKED_MOST - 1, 1) == PACKED_WRAP && packed_on(PACKED_MOST, PACKED_WRAP | 1, 1) == (PACKED_WRAP | 2));
+}
+
+/* The last descriptor of a chain has its ID; the next chain lies behind it, and across the ring's end. */
+static void packed_chains_are_followed(void)
+{
+	uint16_t at = PACKED_WRAP | 3;
+	struct chain chain;
+	struct seen seen;
+
+	boot_packed(false);
+	CHECK(!look_packed(at, &seen) && !guest.ring.broken);
+	offer_packed(at, BASE + DATA_AT, 12, 1, VRING_DESC_F_NEXT);
+	offer_packed(packed_on(PACKED_SIZE, at, 1), BASE + DATA_AT + 100, 60, 1, VRING_DESC_F_NEXT);
+	offer_packed(packed_on(PACKED_SIZE, at, 2), BASE + DATA_AT + 300, 5, 77, 0);
+	CHECK(look_packed(at, &seen) && seen.slots == 3 && seen.id == 77 && seen.part.at == NULL);
+	CHECK(packed_chain(&guest.ring, &guest.memory, &seen, &chain) && chain.count == 3 && chain.length == 77 && chain.visited == 3);
+	CHECK(chain.part[2].at == guest.bytes + DATA_AT + 300);
+	/* A single one is known at once, and only where it lies in the region that was given. */
+	offer_packed(at, BASE + DATA_AT, 72, 9, 0);
+	CHECK(look_packed(at, &seen) && seen.slots == 1 && seen.id == 9 && seen.part.at == guest.bytes + DATA_AT && seen.part.length == 72);
+	CHECK(packed_look(&guest.ring, &(struct guest_region){0}, at, &seen) && seen.part.at == NULL);
+	packed_single(&guest.ring, &guest.memory, &seen);
+	CHECK(seen.part.at == guest.bytes + DATA_AT);
+	/* Of the other wrap, given back already, or never offered. */
+	CHECK(!look_packed(at ^ PACKED_WRAP, &seen));
+	guest.ring.packed[3].flags |= PACKED_USED;
+	CHECK(!look_packed(at, &seen) && !look_packed(at ^ PACKED_WRAP, &seen));
+}
+
+static void packed_tables_are_followed(void)
+{
+	struct vring_packed_desc *table;
+	struct chain chain;
+	struct seen seen;
+
+	boot_packed(true);
+	table = (struct vring_packed_desc *)(guest.bytes + TABLE_AT);
+	for (int i = 0; i < MAX_PARTS + 1; i++)
+		table[i] = (struct vring_packed_desc){BASE + DATA_AT, 10, 0, VRING_DESC_F_WRITE};
+	offer_packed(PACKED_WRAP, BASE + TABLE_AT, 16 * 3, 4, VRING_DESC_F_INDIRECT);
+	CHECK(look_packed(PACKED_WRAP, &seen) && seen.slots == 1 && seen.part.at == NULL);
+	CHECK(packed_chain(&guest.ring, &guest.memory, &seen, &chain) && chain.count == 3 && chain.length == 30);
+	offer_packed(PACKED_WRAP, BASE + TABLE_AT, 16 * MAX_PARTS, 4, VRING_DESC_F_INDIRECT);
+	CHECK(packed_chain(&guest.ring, &guest.memory, &seen, &chain) && chain.count == MAX_PARTS);
+	offer_packed(PACKED_WRAP, BASE + TABLE_AT, 16 * (MAX_PARTS + 1), 4, VRING_DESC_F_INDIRECT);
+	CHECK(!packed_chain(&guest.ring, &guest.memory, &seen, &chain));
+	offer_packed(PACKED_WRAP, BASE + TABLE_AT, 16 * 3, 4, VRING_DESC_F_INDIRECT);
+	table[1].flags = 0;
+	CHECK(!packed_chain(&guest.ring, &guest.memory, &seen, &chain));
+	table[1].flags = VRING_DESC_F_WRITE | VRING_DESC_F_INDIRECT;
+	CHECK(!packed_chain(&guest.ring, &guest.memory, &seen, &chain));
+	table[1].flags = VRING_DESC_F_WRITE;
+	guest.ring.indirect = false;
+	CHECK(!packed_chain(&guest.ring, &guest.memory, &seen, &chain));
+}
+
+static void packed_chains_without_an_end_break_the_ring(void)
+{
+	struct seen seen;
+
+	boot_packed(false);
+	for (uint16_t slot = 0; slot < PACKED_SIZE; slot++)
+		offer_packed(PACKED_WRAP | slot, BASE + DATA_AT, 1, 0, VRING_DESC_F_NEXT);
+	CHECK(!look_packed(PACKED_WRAP, &seen) && guest.ring.broken);
+	CHECK(vring_waiting(&guest.ring) == 0);
+}
+
+/* Of what is given back nothing is seen before it is published: the guest stops at the first. */
+static void packed_shows_the_first_last(void)
+{
+	struct vring_packed_desc *ring;
+
+	boot_packed(true);
+	ring = guest.ring.packed;
+	for (uint16_t i = 0; i < PACKED_SIZE; i++)
+		offer_packed(PACKED_WRAP | i, BASE + DATA_AT, 2048, i, VRING_DESC_F_WRITE);
+	give_packed(3, 1, 100);
+	give_packed(4, 2, 200);
+	CHECK(ring[0].id == 3 && ring[0].len == 100 && ring[0].flags == (PACKED_AVAIL | VRING_DESC_F_WRITE));
+	CHECK(ring[1].id == 4 && ring[1].flags == (PACKED_AVAIL | PACKED_USED | VRING_DESC_F_WRITE));
+	vring_publish(&guest.ring);
+	CHECK(ring[0].flags == (PACKED_AVAIL | PACKED_USED | VRING_DESC_F_WRITE) && guest.ring.published == (PACKED_WRAP | 3));
+	give_packed(0, 2, 0);
+	vring_publish(&guest.ring);
+	CHECK(guest.ring.published == 0 && ring[3].id == 0);
+	/* The second time around. */
+	give_packed(1, 1, 0);
+	vring_publish(&guest.ring);
+	CHECK(ring[0].flags == VRING_DESC_F_WRITE && !vring_publish(&guest.ring));
+}
+
+static void packed_interrupts_when_asked(void)
+{
+	boot_packed(false);
+	guest.ring.call_fd = eventfd(0, EFD_NONBLOCK);
+	give_packed(0, 1, 0);
+	CHECK(vring_publish(&guest.ring) && interrupted());
+	guest.ring.wish->flags = VRING_PACKED_EVENT_FLAG_DISABLE;
+	give_packed(0, 1, 0);
+	CHECK(!vring_publish(&guest.ring) && !interrupted());
+
+	/* At place 4 of this round, at 0 of the next one; what was not negotiated counts as always. */
+	guest.ring.event_idx = true;
+	*guest.ring.wish = (struct vring_packed_desc_event){PACKED_WRAP | 4, VRING_PACKED_EVENT_FLAG_DESC};
+	give_packed(0, 2, 0);
+	CHECK(!vring_publish(&guest.ring) && !interrupted());
+	give_packed(0, 2, 0);
+	CHECK(vring_publish(&guest.ring) && interrupted() && guest.ring.given == 1);
+	guest.ring.wish->off_wrap = 0;
+	give_packed(0, 3, 0);
+	CHECK(!vring_publish(&guest.ring));
+	guest.ring.wish->off_wrap = PACKED_WRAP;
+	give_packed(0, 2, 0);
+	CHECK(vring_publish(&guest.ring) && interrupted());
+	guest.ring.event_idx = false;
+	guest.ring.wish->off_wrap = 0;
+	give_packed(0, 1, 0);
+	CHECK(vring_publish(&guest.ring) && interrupted());
+	close(guest.ring.call_fd);
+}
+
+static void packed_arms(void)
+{
+	boot_packed(false);
+	CHECK(!vring_arm(&guest.ring, false) && guest.ring.ask->flags == VRING_PACKED_EVENT_FLAG_DISABLE);
+	CHECK(!vring_arm(&guest.ring, true) && guest.ring.ask->flags == VRING_PACKED_EVENT_FLAG_ENABLE);
+	offer_packed(PACKED_WRAP, BASE + DATA_AT, 60, 0, 0);
+	CHECK(vring_arm(&guest.ring, true));
+	guest.ring.event_idx = true;
+	guest.ring.taken = 4;
+	CHECK(!vring_arm(&guest.ring, true) && guest.ring.ask->flags == VRING_PACKED_EVENT_FLAG_DESC && guest.ring.ask->off_wrap == 4);
+}
+
+static void packed_fits_or_not(void)
+{
+	boot_packed(false);
+	CHECK(vring_fits(&guest.ring, &guest.memory));
+	guest.ring.ask = (void *)(guest.bytes + MEMORY - 2);
+	CHECK(!vring_fits(&guest.ring, &guest.memory));
+	guest.ring.ask = guest.ring.wish;
+	guest.ring.packed = (void *)(guest.bytes + MEMORY - 16 * (PACKED_SIZE - 1));
+	CHECK(!vring_fits(&guest.ring, &guest.memory));
+}
+
 /* ---- histogram ---- */
 
 static void buckets_hold_their_values(void)
@@ -495,6 +690,14 @@ int main(void)
 		{"interrupts_when_asked", interrupts_when_asked},
 		{"does_not_wait_for_a_guest", does_not_wait_for_a_guest},
 		{"arms", arms},
+		{"packed_places_go_around", packed_places_go_around},
+		{"packed_chains_are_followed", packed_chains_are_followed},
+		{"packed_tables_are_followed", packed_tables_are_followed},
+		{"packed_chains_without_an_end_break_the_ring", packed_chains_without_an_end_break_the_ring},
+		{"packed_shows_the_first_last", packed_shows_the_first_last},
+		{"packed_interrupts_when_asked", packed_interrupts_when_asked},
+		{"packed_arms", packed_arms},
+		{"packed_fits_or_not", packed_fits_or_not},
 		{"buckets_hold_their_values", buckets_hold_their_values},
 	};
 

@@ -44,7 +44,11 @@ monitor.close()
 @pytest.mark.parametrize("at", ["connect", "execute"])
 def test_ctrl_c_leaves_nothing_that_complains_afterwards(tmp_path: Path, at: str) -> None:
     ran = subprocess.run(
-        [sys.executable, "-X", "dev", "-c", INTERRUPTED, str(tmp_path / "socket"), at], capture_output=True, text=True, timeout=30, check=False
+        [sys.executable, "-X", "dev", "-c", INTERRUPTED, str(tmp_path / "socket"), at],
+        capture_output=True,
+        text=True,
+        timeout=30,
+        check=False,
     )
     assert (ran.returncode, ran.stdout, ran.stderr) == (0, "interrupted\n", "")
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * Whatever lies in a guest's memory and ring, and however it changes meanwhile: what vring.c hands on lies in the guest's memory, is finite,
- * and costs no more than it may. AddressSanitizer sees each step beside the memory, which is allocated to its very size.
+ * Whatever lies in a guest's memory and ring, split or packed, and however it changes meanwhile: what vring.c and packed.c hand on lies in the
+ * guest's memory, is finite, and costs no more than it may. AddressSanitizer sees each step beside the memory, which is allocated to its very size.
  *
  * The input: how the ring is laid out, then the memory, then what the guest writes between two looks of the device.
  */
@@ -10,6 +10,7 @@
 #include <string.h>
 
 #include "input.h"
+#include "packed.h"
 #include "vring.h"
 
 enum { BASE = 0x10000, MEMORY = 1 << 14, ROUNDS = 8, HEADER = 16 };
@@ -53,6 +54,39 @@ static void *place(const struct guest_memory *memory, uint32_t at, uint32_t alig
 	return region->host + (at >> 1) % region->size / alignment * alignment;
 }
 
+static void look_at(const struct guest_memory *memory, const struct chain *chain)
+{
+	uint32_t length = 0;
+
+	for (uint32_t p = 0; p < chain->count; p++) {
+		must(chain->part[p].length > 0 && guest_has(memory, chain->part[p].at, chain->part[p].length));
+		length += chain->part[p].length;
+	}
+	must(length == chain->length && length <= MAX_FRAME);
+}
+
+static void look_packed(struct vring_side *ring, const struct guest_memory *memory)
+{
+	struct guest_region near = vring_near(ring, memory);
+	struct chain chain;
+	struct seen seen;
+
+	for (int i = 0; i < 32 && !ring->broken && packed_look(ring, &near, ring->taken, &seen); i++) {
+		must(seen.slots > 0 && seen.slots <= MAX_PARTS && seen.slots <= ring->size);
+		packed_single(ring, memory, &seen);
+		must(seen.part.at == NULL || seen.part.length == 0 || guest_has(memory, seen.part.at, seen.part.length));
+		if (packed_chain(ring, memory, &seen, &chain))
+			look_at(memory, &chain);
+		must(chain.count <= MAX_PARTS && chain.visited <= MAX_PARTS + 1);
+		packed_note(ring->packed, ring->writes, ring->published, ring->given, seen.id, chain.length);
+		ring->given = packed_on(ring->size, ring->given, seen.slots);
+		ring->taken = packed_on(ring->size, ring->taken, seen.slots);
+		must(packed_slot(ring->taken) < ring->size && ring->taken == ring->given);
+	}
+	vring_publish(ring);
+	vring_arm(ring, ring->taken & 1);
+}
+
 static void look(struct vring_side *ring, const struct guest_memory *memory, bool writable)
 {
 	uint16_t waiting = vring_waiting(ring);
@@ -70,11 +104,8 @@ static void look(struct vring_side *ring, const struct guest_memory *memory, boo
 		if (vring_single(ring, memory, head, writable, &part))
 			must(part.length == 0 || guest_has(memory, part.at, part.length));
 		if (vring_chain(ring, memory, head, writable, &chain)) {
-			for (uint32_t p = 0; p < chain.count; p++) {
-				must(chain.part[p].length > 0 && guest_has(memory, chain.part[p].at, chain.part[p].length));
-				length += chain.part[p].length;
-			}
-			must(length == chain.length && length <= MAX_FRAME);
+			look_at(memory, &chain);
+			length = chain.length;
 		}
 		must(chain.count <= MAX_PARTS && chain.visited <= MAX_PARTS);
 		vring_give(ring, head, length);
@@ -98,12 +129,17 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	ring.size = 1 << next(&input, 1) % 11;
 	ring.event_idx = flags & 1;
 	ring.indirect = flags & 2;
+	ring.writes = flags & 4;
+	ring.is_packed = flags & 8;
 	/* Aligned as own_rings.c wants them. calloc() aligns to 16. */
 	ring.desc = place(&memory, next(&input, 2), 16);
-	ring.avail = place(&memory, next(&input, 2), 2);
+	ring.avail = place(&memory, next(&input, 2), ring.is_packed ? 4 : 2);
 	ring.used = place(&memory, next(&input, 2), 4);
 	ring.taken = next(&input, 2);
 	ring.given = ring.published = next(&input, 2);
+	if (ring.is_packed)
+		/* A place in the ring; its wrap counter stays. */
+		ring.given = ring.published = ring.taken = packed_slot(ring.taken) % ring.size | (ring.taken & PACKED_WRAP);
 	image = next(&input, 2) % (input.left + 1);
 	if (image > 0)
 		fill_guest(&memory, input.at, image);
@@ -112,7 +148,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	for (int i = 0; i < ROUNDS && vring_fits(&ring, &memory); i++) {
 		uint32_t at = next(&input, 2), length = next(&input, 1);
 
-		look(&ring, &memory, flags & 4);
+		ring.is_packed ? look_packed(&ring, &memory) : look(&ring, &memory, ring.writes);
 		at %= MEMORY;
 		length = length < input.left ? length : input.left;
 		write_guest(&memory, at, input.at, length);

@@ -14,6 +14,7 @@
 #include <rte_malloc.h>
 
 #include "../input.h"
+#include "packed.h"
 #include "plane.h"
 #include "vhost.h"
 
@@ -136,20 +137,23 @@ static void *place(uint32_t at, uint32_t alignment)
 	return region->host + (at / REGIONS) % region->size / alignment * alignment;
 }
 
-static void lay_rings(struct input *input)
+/* A packed ring's size may be any, and where it goes on has a wrap counter. */
+static void lay_rings(struct input *input, bool packed, uint16_t wrap)
 {
 	for (int i = 0; i < 2; i++) {
 		uint32_t size = next(input, 1);
 
 		guest.ring[i] = (struct rte_vhost_vring){
 			.desc = place(next(input, 2), 16),
-			.avail = place(next(input, 2), 2),
+			.avail = place(next(input, 2), packed ? 4 : 2),
 			.used = place(next(input, 2), 4),
 			.size = size & 0x80 ? size : 1 << size % 9,
 			.callfd = -1,
 			.kickfd = -1,
 		};
 		guest.taken[i] = guest.given[i] = next(input, 1);
+		if (packed && guest.ring[i].size > 0)
+			guest.taken[i] = guest.given[i] = guest.taken[i] % guest.ring[i].size | wrap;
 	}
 }
 
@@ -273,9 +277,10 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	port = &ports[flags & 1];
 	plane.options.zero_copy = flags & 1;
 	guest.features = (flags & 2 ? 1ULL << VIRTIO_RING_F_EVENT_IDX : 0) | (flags & 4 ? 1ULL << VIRTIO_RING_F_INDIRECT_DESC : 0) |
-			 (flags & 8 ? 1ULL << VIRTIO_NET_F_MRG_RXBUF : 0) | (flags & 16 ? 1ULL << VIRTIO_F_VERSION_1 : 0);
+			 (flags & 8 ? 1ULL << VIRTIO_NET_F_MRG_RXBUF : 0) | (flags & 16 ? 1ULL << VIRTIO_F_VERSION_1 : 0) |
+			 (flags & 32 ? 1ULL << VIRTIO_F_RING_PACKED : 0);
 	boot(&input);
-	lay_rings(&input);
+	lay_rings(&input, flags & 32, flags & 64 ? PACKED_WRAP : 0);
 	image = next(&input, 2) % (input.left + 1);
 	for (uint32_t at = 0; image > 0 && at < MEMORY; at += image)
 		write_guest(at, input.at, image);
