@@ -59,7 +59,8 @@ struct used {
 
 static __rte_always_inline struct used used_of(const struct vring_side *ring, const bool packed)
 {
-	return packed ? (struct used){NULL, ring->packed, ring->size, ring->published} : (struct used){ring->used->ring, NULL, ring->size, 0};
+	return packed ? (struct used){NULL, ring->packed, ring->size, ring->published}
+		      : (struct used){ring->used->ring, NULL, ring->size, 0};
 }
 
 /* The same as give(), of a chain of one descriptor. Returns where the next one goes. */
@@ -309,8 +310,8 @@ static __rte_always_inline void look_out(struct own_queue *queue, const struct g
  * The same of a packed ring, in either direction: what waits there is what is read. A descriptor is given back where it, or one before it,
  * lies, so its line is owned at once; not before the first one is there: while nothing is, the line stays with the guest. Returns how many.
  */
-static __rte_always_inline uint16_t look_packed(
-	struct own_queue *queue, struct vring_side *ring, const struct guest_memory *memory, struct seen *seen, uint16_t most, const bool out)
+static __rte_always_inline uint16_t look_packed(struct own_queue *queue, struct vring_side *ring, const struct guest_memory *memory,
+	struct seen *seen, uint16_t most, const bool out)
 {
 	struct guest_region near = vring_near(ring, memory);
 	uint16_t place = ring->taken, i;
@@ -391,8 +392,8 @@ static uint16_t borrow_burst(
 	return received;
 }
 
-static __rte_always_inline uint16_t copy_burst(
-	struct port *port, uint16_t queue_id, const struct seen *seen, uint16_t count, struct rte_mbuf **frames, uint16_t *done, const bool packed)
+static __rte_always_inline uint16_t copy_burst(struct port *port, uint16_t queue_id, const struct seen *seen, uint16_t count,
+	struct rte_mbuf **frames, uint16_t *done, const bool packed)
 {
 	struct vhost *vhost = port->own;
 	struct own_queue *queue = vhost->queue[queue_id];
@@ -421,7 +422,8 @@ static __rte_always_inline uint16_t copy_burst(
 	return received;
 }
 
-static __rte_always_inline uint16_t receive_burst(struct port *port, uint16_t queue_id, struct rte_mbuf **frames, uint16_t most, const bool packed)
+static __rte_always_inline uint16_t receive_burst(
+	struct port *port, uint16_t queue_id, struct rte_mbuf **frames, uint16_t most, const bool packed)
 {
 	struct vhost *vhost = port->own;
 	struct own_queue *queue = vhost->queue[queue_id];
@@ -456,7 +458,8 @@ uint16_t own_receive(struct port *port, uint16_t queue_id, struct rte_mbuf **fra
 	const struct vhost *vhost = port->own;
 
 	most = RTE_MIN(most, (uint16_t)BURST);
-	return vhost->queue[queue_id]->in.is_packed ? receive_burst(port, queue_id, frames, most, true) : receive_burst(port, queue_id, frames, most, false);
+	return vhost->queue[queue_id]->in.is_packed ? receive_burst(port, queue_id, frames, most, true)
+						    : receive_burst(port, queue_id, frames, most, false);
 }
 
 /* ---- to the guest ---- */
@@ -518,8 +521,8 @@ enum { NO_ROOM = -1, TOO_LONG = 0 };
  * Puts the first of some frames into the chains that were seen, as long as both are usual: one mbuf, and one part that is long enough.
  * Returns how many, and adds their bytes to *bytes.
  */
-static __rte_always_inline uint16_t put_singles(
-	struct own_queue *queue, const struct seen *seen, uint16_t count, struct rte_mbuf *const *frames, uint64_t *bytes, const bool packed)
+static __rte_always_inline uint16_t put_singles(struct own_queue *queue, const struct seen *seen, uint16_t count,
+	struct rte_mbuf *const *frames, uint64_t *bytes, const bool packed)
 {
 	static const struct virtio_net_hdr_mrg_rxbuf header = {.num_buffers = RTE_LE16(1)};
 	const struct used used = used_of(&queue->out, packed);

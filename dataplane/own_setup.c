@@ -33,8 +33,7 @@ static bool place_ring(const struct rte_vhost_vring *found, struct vring_side *r
 	       (uintptr_t)ring->avail % 2 == 0 && (uintptr_t)ring->used % 4 == 0;
 }
 
-static int attach_ring(
-	int vid, uint16_t number, bool writes, uint64_t features, const struct guest_memory *memory, struct vring_side *ring)
+static int attach_ring(int vid, uint16_t number, bool writes, uint64_t features, const struct guest_memory *memory, struct vring_side *ring)
 {
 	struct rte_vhost_vring found;
 

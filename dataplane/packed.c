@@ -33,7 +33,8 @@ void packed_single(struct vring_side *ring, const struct guest_memory *memory, s
 }
 
 /* Follows an indirect table, which has no chains: its length says how many descriptors there are (2.8.7). */
-static bool follow_table(uint64_t address, uint32_t bytes, const struct vring_side *ring, const struct guest_memory *memory, struct chain *chain)
+static bool follow_table(
+	uint64_t address, uint32_t bytes, const struct vring_side *ring, const struct guest_memory *memory, struct chain *chain)
 {
 	uint64_t length = bytes;
 	const struct vring_packed_desc *table = (const void *)guest_at(memory, address, &length);
@@ -43,7 +44,8 @@ static bool follow_table(uint64_t address, uint32_t bytes, const struct vring_si
 	for (uint32_t i = 0; i < bytes / sizeof(*table); i++) {
 		uint64_t rest = packed_rest(&table[i]);
 
-		if (i == MAX_PARTS || packed_flags(rest) & VRING_DESC_F_INDIRECT || !!(packed_flags(rest) & VRING_DESC_F_WRITE) != ring->writes)
+		if (i == MAX_PARTS || packed_flags(rest) & VRING_DESC_F_INDIRECT ||
+			!!(packed_flags(rest) & VRING_DESC_F_WRITE) != ring->writes)
 			return false;
 		chain->visited++;
 		if (!vring_append(chain, memory, packed_address(&table[i]), rest))
@@ -95,7 +97,9 @@ bool packed_wanted(const struct vring_side *ring, uint16_t before)
 
 void packed_ask(struct vring_side *ring, bool on)
 {
-	uint16_t flags = !on ? VRING_PACKED_EVENT_FLAG_DISABLE : ring->event_idx ? VRING_PACKED_EVENT_FLAG_DESC : VRING_PACKED_EVENT_FLAG_ENABLE;
+	uint16_t flags = !on               ? VRING_PACKED_EVENT_FLAG_DISABLE
+			 : ring->event_idx ? VRING_PACKED_EVENT_FLAG_DESC
+					   : VRING_PACKED_EVENT_FLAG_ENABLE;
 
 	__atomic_store_n(&ring->ask->off_wrap, htole16(ring->taken), __ATOMIC_RELAXED);
 	__atomic_store_n(&ring->ask->flags, htole16(flags), __ATOMIC_RELEASE);

@@ -106,7 +106,8 @@ static inline uint16_t packed_used(bool writes, uint16_t place)
  * Notes at a place that a chain is done with, `length` bytes written. Of all that is noted between two publications the first one's flags
  * are left: a guest takes them in their order, so it sees none before that one, which packed_show() writes.
  */
-static inline void packed_note(struct vring_packed_desc *ring, bool writes, uint16_t published, uint16_t place, uint16_t id, uint32_t length)
+static inline void packed_note(
+	struct vring_packed_desc *ring, bool writes, uint16_t published, uint16_t place, uint16_t id, uint32_t length)
 {
 	struct vring_packed_desc *desc = &ring[packed_slot(place)];
 	uint64_t rest = length | (uint64_t)id << 32 | (uint64_t)packed_used(writes, place) << 48;
