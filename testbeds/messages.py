@@ -184,6 +184,10 @@ def not_frozen(frozen: bool, seconds: float) -> RunFailed:
     return RunFailed(f"the testbed's processes did not all {wanted} in {seconds:.0f} s: is one of them stuck in the kernel?")
 
 
+def frozen() -> RunFailed:
+    return RunFailed("nothing runs on a testbed that is frozen: call thaw() first")
+
+
 def command_timed_out(command: str, seconds: float, doing: str = "") -> RunFailed:
     """``doing``: what the emulator does meanwhile, where there is one."""
     return RunFailed(f"on the testbed, no end after {seconds:.0f} s: {_short(command)}{f'; {doing}' if doing else ''}")

@@ -104,6 +104,7 @@ class Native(Testbed):
         self._settings: list[tuning.Setting] = []
         self._now: list[tuning.Setting] = []
         self._lock: int | None = None
+        self._frozen = False
 
     def open(self) -> None:
         if os.geteuid() != 0:
@@ -230,13 +231,15 @@ class Native(Testbed):
         return NativeProcess(name, child, log)
 
     def freeze(self) -> None:
-        """Let none of its processes go on until ``thaw``; they stand still when this returns. No command runs on it meanwhile."""
+        """Let none of its processes go on until ``thaw``; they stand still when this returns. A command that is run meanwhile raises
+        ``RunFailed``."""
         self._set_frozen(True)
 
     def thaw(self) -> None:
         self._set_frozen(False)
 
     def _set_frozen(self, frozen: bool) -> None:
+        self._frozen = frozen
         (self._cgroup / "cgroup.freeze").write_text(f"{frozen:d}")
         end = time.monotonic() + FREEZE_SECONDS
         while f"frozen {frozen:d}" not in (self._cgroup / "cgroup.events").read_text():
@@ -315,7 +318,12 @@ class Native(Testbed):
         return ["nsenter", f"--target={self._keeper.pid}", "--net", "--mount", f"--root={self._root}", f"--wd={self._root}", *command]
 
     def _joining(self) -> Callable[[], None]:
-        """What a child does before it becomes its program: it joins the keeper's group of processes, and does not outlive the runner."""
+        """What a child does before it becomes its program: it joins the keeper's group of processes, and does not outlive the runner.
+
+        Raises ``RunFailed`` where that group is frozen: so would the child be, before it became its program, and waited for without an end.
+        """
+        if self._frozen:
+            raise messages.frozen()
         bound = processes.dying_with_parent()
 
         def join() -> None:

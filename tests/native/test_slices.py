@@ -7,6 +7,7 @@ from pathlib import Path
 import pytest
 
 from vsprof.bench import dataplane
+from vsprof.terms import errors
 from vsprof.testbeds.native import HUGEPAGES, Native
 
 pytestmark = [pytest.mark.native, pytest.mark.usefixtures("native_can_run")]
@@ -25,6 +26,9 @@ def test_what_is_frozen_stands_still_and_goes_on_where_it_was():
         before = ran_s(process.pid)
         time.sleep(0.3)
         assert ran_s(process.pid) == before
+        for asked in (lambda: host.run("true"), lambda: host.start("more", "true", cpus=[host.plan().switch])):
+            with pytest.raises(errors.RunFailed, match="frozen"):
+                asked()
         host.thaw()
         end = time.monotonic() + 30
         while ran_s(process.pid) == before:
