@@ -2,7 +2,7 @@
 /*
  * Frames in and out of a guest's rings by our own hands (--rings own): copied, or, with --dequeue zero-copy, left where they are.
  *
- * Split and packed rings go the same way: what is done for each frame has `packed` as a constant, and is compiled twice.
+ * Split and packed rings go the same way: what is done for each usual frame has `packed` as a constant, and is compiled twice.
  *
  * Zero copy: the mbuf refers to the guest's buffer, and the descriptor goes back to the guest when the last user of the frame has
  * freed it, in whatever order that happens. A queue's frames are all freed by the worker that polls it, or while the port is paused
@@ -34,12 +34,10 @@ enum {
 /* Notes that a chain is done with, `length` bytes written. The guest sees it when it is published. */
 static inline void give(struct vring_side *ring, uint16_t id, uint16_t slots, uint32_t length)
 {
-	if (!ring->is_packed) {
+	if (ring->is_packed)
+		packed_give(ring, id, slots, length);
+	else
 		vring_give(ring, id, length);
-		return;
-	}
-	packed_note(ring->packed, ring->writes, ring->published, ring->given, id, length);
-	ring->given = packed_on(ring->size, ring->given, slots);
 }
 
 /* Reads a chain that was seen. Returns false where it is to be refused. */
@@ -52,27 +50,43 @@ static bool read_chain(const struct vring_side *ring, const struct guest_memory 
 
 /* Where usual chains are given back, in variables of its own: what is written could lie anywhere for the compiler. */
 struct used {
-	struct vring_used_elem *split;
-	struct vring_packed_desc *packed;
-	uint16_t size, published;
+	union {
+		struct vring_used_elem *split;
+		struct vring_packed_desc *packed; /* the first of them */
+	};
+	uint64_t flags;
+	uint16_t given, mask;
+	bool first;    /* packed: the first one's flags are left */
+	uint16_t room; /* how many before the ring's end; a split one has none */
 };
 
-static __rte_always_inline struct used used_of(const struct vring_side *ring, const bool packed)
+static __rte_always_inline struct used used_of(const struct vring_side *ring, const bool writes, const bool packed)
 {
-	return packed ? (struct used){NULL, ring->packed, ring->size, ring->published}
-		      : (struct used){ring->used->ring, NULL, ring->size, 0};
+	if (!packed)
+		return (struct used){.split = ring->used->ring, .given = ring->given, .mask = ring->size - 1, .room = UINT16_MAX};
+	return (struct used){
+		.packed = &ring->packed[packed_slot(ring->given)],
+		.flags = packed_used(writes, ring->given),
+		.first = ring->given == ring->published,
+		.room = ring->size - packed_slot(ring->given),
+	};
 }
 
-/* The same as give(), of a chain of one descriptor. Returns where the next one goes. */
-static __rte_always_inline uint16_t use(
-	const struct used *used, uint16_t given, uint16_t id, uint32_t length, const bool writes, const bool packed)
+/* Gives back a chain of one descriptor, the `i`-th of them. */
+static __rte_always_inline void use(const struct used *used, uint16_t i, uint16_t id, uint32_t length, const bool packed)
 {
-	if (packed) {
-		packed_note(used->packed, writes, used->published, given, id, length);
-		return packed_on(used->size, given, 1);
-	}
-	used->split[given & (used->size - 1)] = (struct vring_used_elem){id, length};
-	return given + 1;
+	if (!packed)
+		used->split[(uint16_t)(used->given + i) & used->mask] = (struct vring_used_elem){id, length};
+	else if (unlikely(i == 0 && used->first))
+		packed_write_first(used->packed, id, length);
+	else
+		packed_write(&used->packed[i], used->flags, id, length);
+}
+
+/* So many chains of one descriptor were given back. */
+static __rte_always_inline void end_use(struct vring_side *ring, uint16_t count, const bool packed)
+{
+	ring->given = packed ? packed_on(ring->size, ring->given, count) : ring->given + count;
 }
 
 /* The last user of a frame is done: its descriptor can go back. Shown to the guest at the next receive. */
@@ -188,10 +202,12 @@ enum taken { TAKEN, BORROWED, REFUSED, NO_MEMORY };
 static __rte_always_inline uint16_t take_singles(
 	struct own_queue *queue, const struct seen *seen, uint16_t count, struct rte_mbuf **frames, uint32_t *bytes, const bool packed)
 {
-	const struct used used = used_of(&queue->in, packed);
+	const struct used used = used_of(&queue->in, false, packed);
 	const uint16_t header = queue->header, room = rte_pktmbuf_tailroom(frames[0]);
-	uint16_t given = queue->in.given, i;
 	uint32_t sum = 0;
+	uint16_t i;
+
+	count = RTE_MIN(count, used.room);
 
 	for (i = 0; i < count; i++) {
 		const struct part *part = &seen[i].part;
@@ -203,10 +219,10 @@ static __rte_always_inline uint16_t take_singles(
 			break;
 		frame->data_len = frame->pkt_len = length;
 		rte_memcpy(rte_pktmbuf_mtod(frame, uint8_t *), part->at + header, length);
-		given = use(&used, given, seen[i].id, 0, false, packed);
+		use(&used, i, seen[i].id, 0, packed);
 		sum += length;
 	}
-	queue->in.given = given;
+	end_use(&queue->in, i, packed);
 	*bytes += sum;
 	return i;
 }
@@ -314,24 +330,35 @@ static __rte_always_inline uint16_t look_packed(struct own_queue *queue, struct 
 	struct seen *seen, uint16_t most, const bool out)
 {
 	struct guest_region near = vring_near(ring, memory);
-	uint16_t place = ring->taken, i;
-	uint32_t visits = 0;
+	const uint16_t size = ring->size, enough = RTE_MIN((uint16_t)VISITS_MOST, size);
+	uint16_t place = ring->taken, looked = 0, i;
 
-	if (ring->broken || !packed_waits(ring))
+	if (ring->broken || !packed_waits(ring, place))
 		return 0;
+	/* However a guest turns the flags while we look: no ring holds more than its size. */
+	most = RTE_MIN(most, size);
 	for (i = 0; i < most; i += PACKED_OF_A_LINE)
-		prefetch_to_write(&ring->packed[packed_slot(packed_on(ring->size, place, RTE_MIN(i, ring->size)))]);
-	for (i = 0; i < most && visits < VISITS_MOST && packed_look(ring, &near, place, &seen[i]); i++) {
-		visits += seen[i].slots;
-		place = packed_on(ring->size, place, seen[i].slots);
-		if (unlikely(seen[i].part.at == NULL)) {
-			packed_single(ring, memory, &seen[i]);
-			near = vring_near(ring, memory);
-		} else if (out) {
-			ask_for_room(queue, &seen[i].part);
-		} else {
-			rte_prefetch0(seen[i].part.at + queue->header);
+		prefetch_to_write(&ring->packed[packed_slot(packed_on(size, place, i))]);
+	for (i = 0; i < most && looked < enough;) {
+		uint16_t run = RTE_MIN((uint16_t)(most - i), (uint16_t)(size - packed_slot(place))), to;
+
+		run = RTE_MIN(run, (uint16_t)(enough - looked));
+		to = i + packed_singles(ring, &near, place, run, &seen[i]);
+		place = packed_on(size, place, to - i);
+		looked += to - i;
+		for (; i < to; i++) {
+			if (out)
+				ask_for_room(queue, &seen[i].part);
+			else
+				rte_prefetch0(seen[i].part.at + queue->header);
 		}
+		if (likely(i == most) || looked == enough || !packed_look(ring, place, size - looked, &seen[i]))
+			break;
+		/* Another one, or the first behind the ring's end. */
+		packed_single(ring, memory, &seen[i]);
+		near = vring_near(ring, memory);
+		place = packed_on(size, place, seen[i].slots);
+		looked += seen[i++].slots;
 	}
 	return i;
 }
@@ -436,7 +463,7 @@ static __rte_always_inline uint16_t receive_burst(
 	count = packed ? look_packed(queue, &queue->in, &vhost->memory, seen, most, false) : heads_waiting(queue, seen, most);
 	if (count == 0)
 		return 0;
-	/* Between asking for the descriptors and reading them. */
+	/* Of a split ring: between asking for the descriptors and reading them. */
 	if (rte_pktmbuf_alloc_bulk(zero_copy ? queue->headers : port->pool, frames, count) != 0)
 		return 0;
 	if (!packed)
@@ -525,10 +552,12 @@ static __rte_always_inline uint16_t put_singles(struct own_queue *queue, const s
 	struct rte_mbuf *const *frames, uint64_t *bytes, const bool packed)
 {
 	static const struct virtio_net_hdr_mrg_rxbuf header = {.num_buffers = RTE_LE16(1)};
-	const struct used used = used_of(&queue->out, packed);
+	const struct used used = used_of(&queue->out, true, packed);
 	const uint16_t header_length = queue->header;
-	uint16_t given = queue->out.given, i;
 	uint64_t sum = 0;
+	uint16_t i;
+
+	count = RTE_MIN(count, used.room);
 
 	for (i = 0; i < count; i++) {
 		const struct part *part = &seen[i].part;
@@ -541,63 +570,75 @@ static __rte_always_inline uint16_t put_singles(struct own_queue *queue, const s
 		/* The longer header, whose end a shorter one's frame covers. */
 		memcpy(part->at, &header, sizeof(header));
 		rte_memcpy(part->at + header_length, rte_pktmbuf_mtod(frame, const uint8_t *), length);
-		given = use(&used, given, seen[i].id, (uint32_t)header_length + length, true, packed);
+		use(&used, i, seen[i].id, (uint32_t)header_length + length, packed);
 		sum += length;
 	}
-	queue->out.given = given;
+	end_use(&queue->out, i, packed);
 	queue->out.taken = packed ? packed_on(queue->out.size, queue->out.taken, i) : queue->out.taken + i;
 	*bytes += sum;
 	return i;
 }
 
-/* The chain behind the `ahead` ones, of `slots` descriptors, from the next to take on. Returns whether there is one. */
-static bool look_ahead(struct vring_side *ring, uint16_t ahead, uint16_t slots, struct seen *seen)
+/* Where a frame is put: behind its first `chains`, of `slots` descriptors, of a ring that has `waiting` (of a packed one nobody knows). */
+struct ahead {
+	uint16_t chains, slots, waiting;
+};
+
+static bool waits_ahead(const struct vring_side *ring, const struct ahead *ahead)
 {
-	static const struct guest_region nowhere;
+	if (!ring->is_packed)
+		return ahead->chains < ahead->waiting;
+	return !ring->broken && ahead->slots < ring->size && packed_waits(ring, packed_on(ring->size, ring->taken, ahead->slots));
+}
+
+/* The chain that waits there. False, and the ring is broken, where there is none. */
+static bool look_ahead(struct vring_side *ring, const struct ahead *ahead, struct seen *seen)
+{
 	int head;
 
 	if (ring->is_packed)
-		return slots < ring->size && packed_look(ring, &nowhere, packed_on(ring->size, ring->taken, slots), seen);
-	if (ahead >= vring_waiting(ring) || (head = vring_head(ring, ahead)) < 0)
-		return false;
+		return packed_look(ring, packed_on(ring->size, ring->taken, ahead->slots), ring->size - ahead->slots, seen);
+	head = vring_head(ring, ahead->chains);
 	*seen = (struct seen){.id = head};
-	return true;
+	return head >= 0;
 }
 
 /* Puts a frame into the guest's buffers. Returns how many it took; NO_ROOM, or TOO_LONG for any room. *visits: of descriptors so far. */
-static int put(struct own_queue *queue, const struct guest_memory *memory, const struct rte_mbuf *frame, uint32_t *visits)
+static int put(struct own_queue *queue, const struct guest_memory *memory, const struct rte_mbuf *frame, uint16_t waiting, uint32_t *visits)
 {
 	struct vring_side *ring = &queue->out;
+	struct ahead ahead = {.waiting = waiting};
 	struct cursor cursor = {frame, 0};
 	struct chain first, more;
-	struct seen seen[MAX_PARTS + 1];
+	struct seen seen[MAX_PARTS];
 	uint32_t lengths[MAX_PARTS], of_frame = 0;
-	uint16_t slots = 0;
-	int count = 0;
 
 	while (cursor.mbuf != NULL) {
+		uint16_t count = ahead.chains;
 		struct chain *chain = count == 0 ? &first : &more;
 		uint32_t skip = count == 0 ? queue->header : 0;
 
-		if (!look_ahead(ring, count, slots, &seen[count]))
+		if (!waits_ahead(ring, &ahead))
 			return NO_ROOM;
 		/* A guest may cut its buffers as small as it likes. A frame for which that many are needed is too long for them. */
 		if (count == MAX_PARTS || of_frame >= MAX_PARTS || (count == 1 && !queue->mergeable))
 			return TOO_LONG;
-		if (!read_chain(ring, memory, &seen[count], chain) || chain->length < skip) {
+		if (!look_ahead(ring, &ahead, &seen[count]) || !read_chain(ring, memory, &seen[count], chain) || chain->length < skip) {
 			ring->broken = true;
 			return NO_ROOM;
 		}
 		of_frame += chain->visited;
-		*visits += chain->visited;
-		slots += seen[count].slots;
-		lengths[count++] = skip + copy_out(&cursor, chain, skip);
+		/* A packed one's are read twice. */
+		*visits += chain->visited + seen[count].slots;
+		ahead.slots += seen[count].slots;
+		lengths[count] = skip + copy_out(&cursor, chain, skip);
+		ahead.chains++;
 	}
-	write_header(&first, queue->header, count);
-	for (int i = 0; i < count; i++)
+	write_header(&first, queue->header, ahead.chains);
+	for (uint16_t i = 0; i < ahead.chains; i++)
 		give(ring, seen[i].id, seen[i].slots, lengths[i]);
-	ring->taken = ring->is_packed ? packed_on(ring->size, ring->taken, slots) : ring->taken + count;
-	return count;
+	ring->taken = ring->is_packed ? packed_on(ring->size, ring->taken, ahead.slots) : ring->taken + ahead.chains;
+	return ahead.chains;
 }
 
 /* Frees frames, most of which are in one mbuf each, and of one pool: it gets them back at once. */
@@ -625,13 +666,14 @@ static __rte_always_inline uint16_t send_burst(
 	struct vhost *vhost = port->own;
 	struct own_queue *queue = vhost->queue[queue_id];
 	struct seen seen[BURST];
-	uint16_t ahead, at = 0, taken = 0;
+	uint16_t ahead, waiting = 0, at = 0, taken = 0;
 	uint32_t visits = 0;
 
 	if (packed) {
 		ahead = look_packed(queue, &queue->out, &vhost->memory, seen, count, true);
 	} else {
-		ahead = RTE_MIN(vring_waiting(&queue->out), count);
+		waiting = vring_waiting(&queue->out);
+		ahead = RTE_MIN(waiting, count);
 		look_out(queue, &vhost->memory, seen, ahead);
 	}
 	while (taken < count && likely(visits < VISITS_MOST)) {
@@ -646,7 +688,7 @@ static __rte_always_inline uint16_t send_burst(
 		sent->packets += singles;
 		if (likely(taken == count))
 			break;
-		took = put(queue, &vhost->memory, frames[taken], &visits);
+		took = put(queue, &vhost->memory, frames[taken], packed ? 0 : waiting - at, &visits);
 		if (took == NO_ROOM)
 			break;
 		if (took == TOO_LONG) {

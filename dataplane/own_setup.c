@@ -66,7 +66,8 @@ static int attach_ring(int vid, uint16_t number, bool writes, uint64_t features,
 
 static int attach_queue(int vid, uint16_t number, uint64_t features, const struct guest_memory *memory, struct own_queue *queue)
 {
-	const uint64_t long_header = 1ULL << VIRTIO_NET_F_MRG_RXBUF | 1ULL << VIRTIO_F_VERSION_1;
+	/* The last as DPDK's drivers have it, and librte_vhost: no legacy driver knows packed rings. */
+	const uint64_t long_header = 1ULL << VIRTIO_NET_F_MRG_RXBUF | 1ULL << VIRTIO_F_VERSION_1 | 1ULL << VIRTIO_F_RING_PACKED;
 
 	queue->mergeable = features & (1ULL << VIRTIO_NET_F_MRG_RXBUF);
 	queue->header = features & long_header ? sizeof(struct virtio_net_hdr_mrg_rxbuf) : sizeof(struct virtio_net_hdr);

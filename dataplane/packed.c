@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 #include "packed.h"
 
-bool packed_count(struct vring_side *ring, struct seen *seen)
+bool packed_count(struct vring_side *ring, uint16_t most, struct seen *seen)
 {
 	uint64_t rest;
 
 	/* The ID is the last one's (2.8.6). What a longer chain costs, the neighbours would pay. */
 	do {
-		if (seen->slots == MAX_PARTS || seen->slots == ring->size) {
+		if (seen->slots == MAX_PARTS || seen->slots >= most) {
 			ring->broken = true;
 			return false;
 		}
@@ -19,17 +19,23 @@ bool packed_count(struct vring_side *ring, struct seen *seen)
 
 void packed_single(struct vring_side *ring, const struct guest_memory *memory, struct seen *seen)
 {
-	struct seen again;
+	const uint16_t kind = VRING_DESC_F_NEXT | VRING_DESC_F_INDIRECT | VRING_DESC_F_WRITE;
+	const struct vring_packed_desc *desc = &ring->packed[packed_slot(seen->place)];
+	/* The guest may have made it another meanwhile: by what it is given back is what was seen first. */
+	uint64_t rest = packed_rest(desc), address = packed_address(desc);
+	uint32_t length = rest;
 
-	if (seen->slots > 1)
+	if (seen->slots > 1 || (packed_flags(rest) & kind) != (ring->writes ? VRING_DESC_F_WRITE : 0) || length > MAX_FRAME)
 		return;
-	for (uint32_t i = 0; i < memory->count; i++)
-		/* The guest may have made it another meanwhile: its ID and length in the ring are those that were seen first. */
-		if (packed_look(ring, &memory->region[i], seen->place, &again) && again.slots == 1 && again.part.at != NULL) {
-			seen->part = again.part;
+	for (uint32_t i = 0; i < memory->count; i++) {
+		uint64_t offset = address - memory->region[i].guest;
+
+		if (offset < memory->region[i].size && length <= memory->region[i].size - offset) {
+			seen->part = (struct part){memory->region[i].host + offset, length};
 			ring->near = i;
 			return;
 		}
+	}
 }
 
 /* Follows an indirect table, which has no chains: its length says how many descriptors there are (2.8.7). */
@@ -42,13 +48,15 @@ static bool follow_table(
 	if (!ring->indirect || table == NULL || length != bytes || bytes == 0 || bytes % sizeof(*table) != 0)
 		return false;
 	for (uint32_t i = 0; i < bytes / sizeof(*table); i++) {
-		uint64_t rest = packed_rest(&table[i]);
+		/* It need not be aligned. */
+		const volatile struct vring_halves *entry = (const volatile struct vring_halves *)&table[i];
+		uint64_t rest = le64toh(entry->rest);
 
 		if (i == MAX_PARTS || packed_flags(rest) & VRING_DESC_F_INDIRECT ||
 			!!(packed_flags(rest) & VRING_DESC_F_WRITE) != ring->writes)
 			return false;
 		chain->visited++;
-		if (!vring_append(chain, memory, packed_address(&table[i]), rest))
+		if (!vring_append(chain, memory, le64toh(entry->address), rest))
 			return false;
 	}
 	return true;

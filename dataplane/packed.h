@@ -23,7 +23,7 @@ static inline uint16_t packed_slot(uint16_t place)
 	return place & (PACKED_WRAP - 1);
 }
 
-/* The place `slots` further on; at most once around. */
+/* The place `slots` further on; at most once around: that there are no more is for those to see who add up what a guest says. */
 static inline uint16_t packed_on(uint16_t size, uint16_t place, uint16_t slots)
 {
 	uint32_t slot = packed_slot(place) + (uint32_t)slots;
@@ -31,18 +31,18 @@ static inline uint16_t packed_on(uint16_t size, uint16_t place, uint16_t slots)
 	return slot < size ? place + slots : (uint16_t)((slot - size) | (~place & PACKED_WRAP));
 }
 
-/* Length, ID and flags of a descriptor, before its address is read: the flags say whether that was written yet. */
+/* A descriptor's halves are read at once: as other than bytes only in a ring, where they are aligned. */
+typedef uint64_t __attribute__((may_alias)) packed_half;
+
+/* Length, ID and flags of a descriptor of a ring, before its address is read: the flags say whether that was written yet. */
 static inline uint64_t packed_rest(const struct vring_packed_desc *desc)
 {
-	uint64_t rest = le64toh(((const volatile struct vring_halves *)desc)->rest);
-
-	__atomic_thread_fence(__ATOMIC_ACQUIRE);
-	return rest;
+	return le64toh(__atomic_load_n((const packed_half *)&desc->len, __ATOMIC_ACQUIRE));
 }
 
 static inline uint64_t packed_address(const struct vring_packed_desc *desc)
 {
-	return le64toh(((const volatile struct vring_halves *)desc)->address);
+	return le64toh(__atomic_load_n((const packed_half *)&desc->addr, __ATOMIC_RELAXED));
 }
 
 static inline uint16_t packed_flags(uint64_t rest)
@@ -56,41 +56,58 @@ static inline bool packed_available(uint16_t flags, uint16_t place)
 	return (flags & (PACKED_AVAIL | PACKED_USED)) == (place & PACKED_WRAP ? PACKED_AVAIL : PACKED_USED);
 }
 
-static inline bool packed_waits(const struct vring_side *ring)
+static inline bool packed_waits(const struct vring_side *ring, uint16_t place)
 {
-	return packed_available(packed_flags(packed_rest(&ring->packed[packed_slot(ring->taken)])), ring->taken);
+	return packed_available(packed_flags(packed_rest(&ring->packed[packed_slot(place)])), place);
 }
 
-/* Looks on at the chain at seen->place, which has several descriptors. False, and the ring is broken, where its end is not to be found. */
-bool packed_count(struct vring_side *ring, struct seen *seen);
+/* Looks on at the chain at seen->place, which has several descriptors. False, and the ring is broken, where its end is not among `most`. */
+bool packed_count(struct vring_side *ring, uint16_t most, struct seen *seen);
 
 /*
- * Looks at the chain at a place. Returns whether one waits there; then all but its part is known. The part, too, where it is the usual one:
- * a single descriptor, in one piece of our memory, in the region `near`.
+ * Looks at the chain at a place, which has at most `most` descriptors. Returns whether one waits there; then all but its part is known.
+ * False, and the ring is broken, where it has more.
  */
-static inline bool packed_look(struct vring_side *ring, const struct guest_region *near, uint16_t place, struct seen *seen)
+static inline bool packed_look(struct vring_side *ring, uint16_t place, uint16_t most, struct seen *seen)
 {
-	const uint16_t kind = VRING_DESC_F_NEXT | VRING_DESC_F_INDIRECT | VRING_DESC_F_WRITE;
-	const struct vring_packed_desc *desc = &ring->packed[packed_slot(place)];
-	uint64_t rest = packed_rest(desc), offset;
-	uint16_t flags = packed_flags(rest);
-	uint32_t length = rest;
+	uint64_t rest = packed_rest(&ring->packed[packed_slot(place)]);
 
-	if (!packed_available(flags, place))
+	if (!packed_available(packed_flags(rest), place))
 		return false;
-	seen->id = rest >> 32;
-	seen->place = place;
-	seen->slots = 1;
-	seen->part = (struct part){0};
-	if ((flags & kind) != (ring->writes ? VRING_DESC_F_WRITE : 0))
-		return !(flags & VRING_DESC_F_NEXT) || packed_count(ring, seen);
-	offset = packed_address(desc) - near->guest;
-	if (length <= MAX_FRAME && offset < near->size && length <= near->size - offset)
-		seen->part = (struct part){near->host + offset, length};
-	return true;
+	*seen = (struct seen){.id = rest >> 32, .place = place, .slots = 1};
+	return !(packed_flags(rest) & VRING_DESC_F_NEXT) || packed_count(ring, most, seen);
 }
 
-/* Looks for the part of a single descriptor in any region, which is the near one then. */
+/*
+ * The usual chains from a place on, read fast: each a single descriptor, in one piece of our memory, in the region `near`. Returns how many
+ * wait there, up to the first that is another, or none: see packed_look(), packed_single() and packed_chain(). `most`: not beyond the ring's
+ * end, so that all have the same flags.
+ */
+static inline uint16_t packed_singles(
+	const struct vring_side *ring, const struct guest_region *near, uint16_t place, uint16_t most, struct seen *seen)
+{
+	const uint64_t looked_at = (uint64_t)(PACKED_AVAIL | PACKED_USED | VRING_DESC_F_NEXT | VRING_DESC_F_INDIRECT | VRING_DESC_F_WRITE)
+				   << 48;
+	const uint64_t usual = (uint64_t)((place & PACKED_WRAP ? PACKED_AVAIL : PACKED_USED) | (ring->writes ? VRING_DESC_F_WRITE : 0))
+			       << 48;
+	const struct vring_packed_desc *desc = &ring->packed[packed_slot(place)];
+	uint16_t i;
+
+	for (i = 0; i < most; i++) {
+		uint64_t rest = packed_rest(&desc[i]), offset;
+		uint32_t length = rest;
+
+		if ((rest & looked_at) != usual)
+			break;
+		offset = packed_address(&desc[i]) - near->guest;
+		if (length > MAX_FRAME || offset >= near->size || length > near->size - offset)
+			break;
+		seen[i] = (struct seen){rest >> 32, place + i, 1, {near->host + offset, length}};
+	}
+	return i;
+}
+
+/* Looks for the part of a chain that is a single descriptor, in any region, which is the near one then. */
 void packed_single(struct vring_side *ring, const struct guest_memory *memory, struct seen *seen);
 
 /* Reads a chain that was seen. Returns false where it is to be refused: see vring_chain(). */
@@ -102,26 +119,35 @@ static inline uint16_t packed_used(bool writes, uint16_t place)
 	return (place & PACKED_WRAP ? PACKED_AVAIL | PACKED_USED : 0) | (writes ? VRING_DESC_F_WRITE : 0);
 }
 
-/*
- * Notes at a place that a chain is done with, `length` bytes written. Of all that is noted between two publications the first one's flags
- * are left: a guest takes them in their order, so it sees none before that one, which packed_show() writes.
- */
-static inline void packed_note(
-	struct vring_packed_desc *ring, bool writes, uint16_t published, uint16_t place, uint16_t id, uint32_t length)
+/* A descriptor that says so: what a guest reads but for the address. Not before packed_show(), which orders it. */
+static inline void packed_write(struct vring_packed_desc *desc, uint64_t flags, uint16_t id, uint32_t length)
 {
-	struct vring_packed_desc *desc = &ring[packed_slot(place)];
-	uint64_t rest = length | (uint64_t)id << 32 | (uint64_t)packed_used(writes, place) << 48;
+	__atomic_store_n((packed_half *)&desc->len, htole64(flags << 48 | (uint64_t)id << 32 | length), __ATOMIC_RELAXED);
+}
 
-	if (place != published) {
-		__atomic_thread_fence(__ATOMIC_RELEASE);
-		((volatile struct vring_halves *)desc)->rest = htole64(rest);
-		return;
-	}
+/* The same without its flags: see packed_show(). */
+static inline void packed_write_first(struct vring_packed_desc *desc, uint16_t id, uint32_t length)
+{
 	desc->len = htole32(length);
 	desc->id = htole16(id);
 }
 
-/* Shows the guest what was noted. */
+/*
+ * Notes that a chain is done with, `length` bytes written. Of all that is noted between two publications the first one's flags are left: a
+ * guest takes them in their order, so it sees none before that one.
+ */
+static inline void packed_give(struct vring_side *ring, uint16_t id, uint16_t slots, uint32_t length)
+{
+	struct vring_packed_desc *desc = &ring->packed[packed_slot(ring->given)];
+
+	if (ring->given == ring->published)
+		packed_write_first(desc, id, length);
+	else
+		packed_write(desc, packed_used(ring->writes, ring->given), id, length);
+	ring->given = packed_on(ring->size, ring->given, slots);
+}
+
+/* Shows the guest what was noted, by the flags that were left. */
 void packed_show(struct vring_side *ring);
 
 /* Whether the guest asked for an interrupt somewhere in what was published from `before` on. */

@@ -17,7 +17,7 @@ uint16_t vring_waiting(struct vring_side *ring)
 	if (ring->broken)
 		return 0;
 	if (ring->is_packed)
-		return packed_waits(ring);
+		return packed_waits(ring, ring->taken);
 	waiting = __atomic_load_n(&ring->avail->idx, __ATOMIC_ACQUIRE) - ring->taken;
 	if (waiting > ring->size) {
 		ring->broken = true;

@@ -187,6 +187,38 @@ def test_receive_buffers_of_nonsense_do_no_harm(switch, neighbours, villain, att
 
 
 @ours
+def test_chains_that_lie_over_each_other_lead_nobody_out_of_the_ring(switch, neighbours, guests):
+    """Of ten descriptors nine are a chain; the tenth, and then these again, are another, where a frame needs both."""
+    villain = switch.attach(guests(queue_size=10), "v")
+    villain.post(5, 100)
+    neighbours[0].send_all(frames(5, mac(1), BROADCAST))
+    assert len(villain.receive(5, repost=False)) == 5
+    address = good(villain)
+    offered(villain.rx, *[(address, 10, WRITE | NEXT, 0)] * 8, (address, 10, WRITE, 0))
+    offered(villain.rx, (address, 10, WRITE | NEXT, 0))
+    for _ in range(3):
+        neighbours[0].send_all([frame(mac(1), BROADCAST, 150)])
+    neighbours[1].receive(8, 0.1)
+    eventually(lambda: switch.port("v")["broken_rings"] == 1, "the ring to be given up", lambda: switch.port("v"), 1)
+    unharmed(switch, neighbours)
+
+
+@ours
+def test_a_ring_that_is_broken_stays_so(switch, neighbours, villain):
+    offered(villain.rx, (NOWHERE, 2048, WRITE, 0))
+    neighbours[0].send_all([frame(mac(1), BROADCAST)])
+    eventually(lambda: switch.port("v")["broken_rings"] == 1, "the ring to be given up", lambda: switch.port("v"), 1)
+    # Mended, and yet nobody looks any more.
+    villain.rx.describe(0, good(villain), 2048, WRITE | AVAILABLE)
+    before = switch.port("v")["tx_packets"]
+    neighbours[0].send_all([frame(mac(1), BROADCAST)] * 3)
+    unharmed(switch, neighbours)
+    assert switch.port("v")["tx_packets"] == before
+    assert villain.rx._ring[WORDS * 0 + 7] & (AVAILABLE | USED) == AVAILABLE
+    reformed(switch, villain, neighbours[0])
+
+
+@ours
 @pytest.mark.parametrize("seed", range(8))
 def test_garbage_in_both_rings_does_no_harm(switch, neighbours, villain, seed):
     dice = random.Random(seed)

@@ -487,13 +487,12 @@ static void offer_packed(uint16_t place, uint64_t at, uint32_t length, uint16_t 
 
 static bool look_packed(uint16_t place, struct seen *seen)
 {
-	return packed_look(&guest.ring, &guest.memory.region[0], place, seen);
+	return packed_look(&guest.ring, place, PACKED_SIZE, seen);
 }
 
 static void give_packed(uint16_t id, uint16_t slots, uint32_t length)
 {
-	packed_note(guest.ring.packed, guest.ring.writes, guest.ring.published, guest.ring.given, id, length);
-	guest.ring.given = packed_on(PACKED_SIZE, guest.ring.given, slots);
+	packed_give(&guest.ring, id, slots, length);
 }
 
 static void packed_places_go_around(void)
@@ -525,8 +524,11 @@ static void packed_chains_are_followed(void)
 	CHECK(chain.part[2].at == guest.bytes + DATA_AT + 300);
 	/* A single one is known at once, and only where it lies in the region that was given. */
 	offer_packed(at, BASE + DATA_AT, 72, 9, 0);
-	CHECK(look_packed(at, &seen) && seen.slots == 1 && seen.id == 9 && seen.part.at == guest.bytes + DATA_AT && seen.part.length == 72);
-	CHECK(packed_look(&guest.ring, &(struct guest_region){0}, at, &seen) && seen.part.at == NULL);
+	CHECK(packed_singles(&guest.ring, &guest.memory.region[0], at, 2, &seen) == 1 && seen.slots == 1 && seen.id == 9 &&
+		seen.place == at);
+	CHECK(seen.part.at == guest.bytes + DATA_AT && seen.part.length == 72);
+	CHECK(packed_singles(&guest.ring, &(struct guest_region){0}, at, 1, &seen) == 0);
+	CHECK(look_packed(at, &seen) && seen.slots == 1 && seen.part.at == NULL);
 	packed_single(&guest.ring, &guest.memory, &seen);
 	CHECK(seen.part.at == guest.bytes + DATA_AT);
 	/* Of the other wrap, given back already, or never offered. */
@@ -571,6 +573,11 @@ static void packed_chains_without_an_end_break_the_ring(void)
 		offer_packed(PACKED_WRAP | slot, BASE + DATA_AT, 1, 0, VRING_DESC_F_NEXT);
 	CHECK(!look_packed(PACKED_WRAP, &seen) && guest.ring.broken);
 	CHECK(vring_waiting(&guest.ring) == 0);
+	/* Nor is an end behind what is left of the ring. */
+	guest.ring.broken = false;
+	offer_packed(PACKED_WRAP | 3, BASE + DATA_AT, 1, 0, 0);
+	CHECK(packed_look(&guest.ring, PACKED_WRAP, 4, &seen) && seen.slots == 4 && !guest.ring.broken);
+	CHECK(!packed_look(&guest.ring, PACKED_WRAP, 3, &seen) && guest.ring.broken);
 }
 
 /* Of what is given back nothing is seen before it is published: the guest stops at the first. */

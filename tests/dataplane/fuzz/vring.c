@@ -71,15 +71,15 @@ static void look_packed(struct vring_side *ring, const struct guest_memory *memo
 	struct chain chain;
 	struct seen seen;
 
-	for (int i = 0; i < 32 && !ring->broken && packed_look(ring, &near, ring->taken, &seen); i++) {
+	for (int i = 0; i < 32 && !ring->broken && packed_look(ring, ring->taken, ring->size, &seen); i++) {
 		must(seen.slots > 0 && seen.slots <= MAX_PARTS && seen.slots <= ring->size);
-		packed_single(ring, memory, &seen);
+		if (packed_singles(ring, &near, ring->taken, 1, &seen) == 0)
+			packed_single(ring, memory, &seen);
 		must(seen.part.at == NULL || seen.part.length == 0 || guest_has(memory, seen.part.at, seen.part.length));
 		if (packed_chain(ring, memory, &seen, &chain))
 			look_at(memory, &chain);
 		must(chain.count <= MAX_PARTS && chain.visited <= MAX_PARTS + 1);
-		packed_note(ring->packed, ring->writes, ring->published, ring->given, seen.id, chain.length);
-		ring->given = packed_on(ring->size, ring->given, seen.slots);
+		packed_give(ring, seen.id, seen.slots, chain.length);
 		ring->taken = packed_on(ring->size, ring->taken, seen.slots);
 		must(packed_slot(ring->taken) < ring->size && ring->taken == ring->given);
 	}
@@ -126,7 +126,9 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 		return 0;
 	boot(&memory, next(&input, 2));
 	flags = next(&input, 1);
-	ring.size = 1 << next(&input, 1) % 11;
+	ring.size = next(&input, 1);
+	/* A packed one may have any. */
+	ring.size = flags & 8 ? ring.size + 1 : 1 << ring.size % 11;
 	ring.event_idx = flags & 1;
 	ring.indirect = flags & 2;
 	ring.writes = flags & 4;

@@ -14,7 +14,7 @@
 #include <rte_malloc.h>
 
 #include "../input.h"
-#include "packed.h"
+#include "own_rings.h"
 #include "plane.h"
 #include "vhost.h"
 
@@ -147,7 +147,9 @@ static void lay_rings(struct input *input, bool packed, uint16_t wrap)
 			.desc = place(next(input, 2), 16),
 			.avail = place(next(input, 2), packed ? 4 : 2),
 			.used = place(next(input, 2), 4),
-			.size = size & 0x80 ? size : 1 << size % 9,
+			.size = size & 0x80 ? size
+				: packed    ? size + 1
+					    : 1U << size % 9,
 			.callfd = -1,
 			.kickfd = -1,
 		};
@@ -265,6 +267,15 @@ static void act(struct port *port, struct input *input)
 	}
 }
 
+static void stays_in_its_rings(const struct own_queue *queue)
+{
+	const struct vring_side *rings[] = {&queue->in, &queue->out};
+
+	for (int i = 0; i < 2; i++)
+		must(!rings[i]->is_packed ||
+			(packed_slot(rings[i]->taken) < rings[i]->size && packed_slot(rings[i]->given) < rings[i]->size));
+}
+
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
 	struct input input = {data, size};
@@ -290,6 +301,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 		for (int i = 0; i < ROUNDS && input.left > 0; i++) {
 			write_some(&input);
 			act(port, &input);
+			stays_in_its_rings(vhosts[flags & 1].queue[0]);
 		}
 	free_some(0, HELD);
 	must(own_in_flight(port) == 0);
