@@ -82,6 +82,8 @@ class VhostSwitch(Switch):
         self._latency_us: int | None = None
         """That it asks its kernel for, so that CPUs take no deeper idle states."""
         self._started = 0
+        self._queues = options.get("queues", "1")
+        """Pairs of a port: a queue that it does not have stays full, and its endpoint's frames are lost there."""
         self._ports: dict[str, str] = {}
         """What each port is, as vhost-switch is told, by name."""
 
@@ -154,7 +156,7 @@ class VhostSwitch(Switch):
     def add_port(self, name: str, access: str) -> Port:
         socket = f"{RUN}/{name}.sock"
         server = self.chosen["socket"] == "server"
-        self._add(name, f"path={socket}{',server=1' if server else ''}")
+        self._add(name, f"path={socket},queues={self._queues}{',server=1' if server else ''}")
         return Port(name, access, socket, listener="switch" if server else "endpoint")
 
     def add_device(self, name: str, device: str) -> Port:

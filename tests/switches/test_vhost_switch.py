@@ -67,7 +67,13 @@ def test_a_port_says_who_listens(socket, listener, more):
     host = Host()
     port = switch(host, socket=socket).add_port("p1", "virtio-user")
     assert port.listener == listener
-    assert f"p1,path={port.where}{more}" in host.asked[-1].split()
+    assert f"p1,path={port.where},queues=1{more}" in host.asked[-1].split()
+
+
+def test_a_port_has_as_many_queues_as_its_endpoint():
+    host = Host()
+    port = switch(host, queues="4").add_port("p1", "vhost-user")
+    assert f"p1,path={port.where},queues=4" in host.asked[-1].split()
 
 
 def test_started_again_it_has_the_ports_that_it_had():
@@ -75,7 +81,7 @@ def test_started_again_it_has_the_ports_that_it_had():
     assert not [word for word in made.command().split() if word.startswith("--port")]
     port = made.add_port("p1", "virtio-user")
     made.add_device("null", "net_null0,size=64")
-    assert {f"--port=p1,path={port.where},server=1", "--port=null,dev=net_null0,size=64"} <= set(made.command().split())
+    assert {f"--port=p1,path={port.where},queues=1,server=1", "--port=null,dev=net_null0,size=64"} <= set(made.command().split())
 
 
 @pytest.mark.parametrize(("sched", "policy"), [("other", "--sched=other"), ("fifo", "--sched=fifo:1")])
