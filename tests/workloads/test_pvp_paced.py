@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
 """The topology pvp_paced: who sends, what that is told, and what can be sent."""
 
+import contextlib
 from pathlib import Path
 from types import SimpleNamespace
 
@@ -39,6 +40,9 @@ class Host:
         self.asked.append((command, timeout))
         said = next((answer for word, answer in self.says.items() if word in command), "ok\n")
         return SimpleNamespace(status=0, stdout=said, stderr="")
+
+    def polling_last(self, cpus):
+        return contextlib.nullcontext()
 
     def start(self, name, command, **how):
         self.started.append((name, command, how))

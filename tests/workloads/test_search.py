@@ -14,6 +14,7 @@ from hypothesis import strategies as st
 
 from vsprof.switches.base import PortCounters
 from vsprof.terms.errors import RunFailed
+from vsprof.terms.placement import CpuPlan
 from vsprof.terms.schema import Number
 from vsprof.workloads import mlrsearch, search
 from vsprof.workloads.endpoints.base import Burst, Counters, Flood, Frames
@@ -354,7 +355,7 @@ class Topology:
 
     def __init__(self, capacity: float, always: int = 0) -> None:
         self.capacity, self.always = capacity, always
-        self.clock = "emulated"
+        self.clock, self.plan = "emulated", CpuPlan.of(4)
         self.known: dict[str, Found] = {}
         self.sender = self.receiver = self.switch = self.host = self
         self.sender_port, self.receiver_port = SimpleNamespace(name="p1"), SimpleNamespace(name="p2")
@@ -368,6 +369,9 @@ class Topology:
 
     def run(self, command, timeout=60):
         return SimpleNamespace(stdout="")
+
+    def polling_last(self, cpus):
+        return contextlib.nullcontext()
 
     def port_counters(self):
         return "ports"
@@ -496,7 +500,7 @@ class Modelled(Topology):
     def __init__(self, capacity: float, speed: float, looks: int = 1) -> None:
         super().__init__(capacity)
         self.speed, self.looks = speed, looks
-        self.host = SimpleNamespace(clock="modelled", run=self.run)
+        self.host = SimpleNamespace(clock="modelled", run=self.run, polling_last=self.polling_last)
         self.log: list[str] = []
         self.seconds = 0.0
 

@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
 """Each kind of traffic, computed from what its programs really printed (the files beside this one) around made-up windows."""
 
+import contextlib
 import dataclasses
 import itertools
 import json
@@ -17,6 +18,7 @@ from pydantic import ValidationError
 from vsprof.runner.experiment import TRAFFIC
 from vsprof.switches.base import PortCounters
 from vsprof.terms.errors import RunFailed
+from vsprof.terms.placement import CpuPlan
 from vsprof.terms.schema import Number
 from vsprof.testbeds.base import MODELLED, REAL
 from vsprof.workloads.endpoints.base import Counters
@@ -321,11 +323,20 @@ class Flooded:
 
     def __init__(self):
         self.read, self.told = 0, []
+        self.plan, self.last = CpuPlan.of(4), 0
         self.sender = self.receiver = self.switch = self.host = self
         self.sender_port, self.receiver_port = SimpleNamespace(name="p1"), SimpleNamespace(name="p2")
         self.routes = [Route(self, self, self.sender_port, self.receiver_port)]
 
+    @contextlib.contextmanager
+    def polling_last(self, cpus):
+        assert list(cpus) == [*self.plan.movers, *self.plan.endpoints]
+        self.last += 1
+        yield
+        self.last -= 1
+
     def port_counters(self):
+        assert self.last == 1, "who polls keeps the host from its answer"
         self.read += 10
         return "ports"
 
