@@ -28,6 +28,8 @@ EXTRA_COPY = HERE / "extra_copy.h"
 IN_TREE = """
 set -e
 mount --bind "$1" "$2/mnt"
+# A tree that came as one file has no devices.
+[ -e "$2/dev/null" ] || : > "$2/dev/null"
 mount --bind /dev/null "$2/dev/null"
 exec chroot "$2" make -s -C /mnt build/vhost-switch EXTRA="-include /mnt/$3"
 """
