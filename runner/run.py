@@ -108,7 +108,7 @@ def execute(host: Testbed, plan: Plan, setting: Setting, folder: Path, say: Say,
         with host.polling_last(switch.plan.movers):
             topology.start()
             switch.ready()
-        with host.polling_last((*switch.plan.movers, *switch.plan.endpoints)):
+        with host.polling_last(switch.plan.own):
             collectors, left_out = _set_up(host, plan, setting, undo)
         facts = {"switch": switch.facts(), "endpoints": topology.facts(), "collectors": _facts(collectors)}
         if kernel:

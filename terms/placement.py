@@ -57,6 +57,11 @@ class CpuPlan:
         """All CPUs that move frames."""
         return (self.switch, *self.others)
 
+    @property
+    def own(self) -> tuple[int, ...]:
+        """CPUs on which nothing but frames is moved, or polled for; with fewer than 4 CPUs, endpoints may have none of them."""
+        return tuple(sorted({*self.movers, *self.endpoints} - {self.housekeeping}))
+
     @classmethod
     def of(cls, cpus: int, duties: Duties = PAIR) -> Self:
         """The plan for a host of ``cpus`` CPUs: see ``on``."""

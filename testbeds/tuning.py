@@ -91,7 +91,7 @@ def advice(plan: CpuPlan) -> str:
 
 def measured(plan: CpuPlan) -> Sequence[int]:
     """The CPUs of a plan that must be left alone: all but the housekeeping CPU."""
-    return sorted({*plan.movers, *plan.endpoints} - {plan.housekeeping})
+    return list(plan.own)
 
 
 def _read(path: str) -> str:

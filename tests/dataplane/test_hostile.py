@@ -139,6 +139,14 @@ def refused(switch: Switch, name: str) -> None:
     assert switch.port(name)["rx_packets"] == 0
 
 
+def broadcast_much(neighbours: tuple[Frontend, Frontend]) -> None:
+    """Frames for everybody, long ones among them."""
+    for _ in range(5):
+        neighbours[0].send_all([*frames(20, mac(1), BROADCAST), frame(mac(1), BROADCAST, 9000)])
+        neighbours[0].all_back()
+        neighbours[1].receive(21, 0.05)
+
+
 def settle(villain: Frontend) -> None:
     """Long enough for the switch to have seen it."""
     time.sleep(0.01)
@@ -184,10 +192,7 @@ def test_garbage_in_both_rings_does_no_harm(switch, neighbours, villain, seed):
 @pytest.mark.parametrize("attack", RECEIVE, ids=named)
 def test_receive_buffers_of_nonsense_do_no_harm(switch, neighbours, villain, attack):
     attack(villain)
-    for _ in range(5):
-        neighbours[0].send_all([*frames(20, mac(1), BROADCAST), frame(mac(1), BROADCAST, 9000)])
-        neighbours[0].all_back()
-        neighbours[1].receive(21, 0.05)
+    broadcast_much(neighbours)
     unharmed(switch, neighbours)
     reformed(switch, villain, neighbours[0])
 

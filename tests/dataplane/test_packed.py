@@ -9,7 +9,7 @@ from frontend import USUAL, Frontend, Layout, eventually
 from hostile import NOWHERE, RUNTS, Attack, good, offered
 from packed_virtqueue import AVAILABLE, DESCRIPTOR, USED, WORDS
 from running import unharmed
-from test_hostile import named, reformed, refused, settle
+from test_hostile import broadcast_much, named, reformed, refused, settle
 from traffic import BROADCAST, exchange, frame, frames, mac
 from vhost_user import Feature
 from virtqueue import INDIRECT, NEXT, WRITE
@@ -178,10 +178,7 @@ def test_a_chain_whose_end_is_not_found_breaks_the_ring(switch, neighbours, vill
 @pytest.mark.parametrize("attack", RECEIVE, ids=named)
 def test_receive_buffers_of_nonsense_do_no_harm(switch, neighbours, villain, attack: Attack):
     attack(villain)
-    for _ in range(5):
-        neighbours[0].send_all([*frames(20, mac(1), BROADCAST), frame(mac(1), BROADCAST, 9000)])
-        neighbours[0].all_back()
-        neighbours[1].receive(21, 0.05)
+    broadcast_much(neighbours)
     unharmed(switch, neighbours)
     reformed(switch, villain, neighbours[0])
 

@@ -71,3 +71,9 @@ def test_what_nobody_placed_is_the_hosts():
     placement = Placement([Thread("pmd", 7, "switch", (1,))], {1: "switch"})
     assert (placement.role_of_thread(7), placement.role_of_thread(8)) == ("switch", "host-other")
     assert (placement.role_of_cpu(1), placement.role_of_cpu(0)) == ("switch", "host-other")
+
+
+def test_an_endpoint_on_the_housekeeping_cpu_has_none_of_its_own():
+    assert CpuPlan.of(4).own == (1, 2, 3)
+    assert 0 in CpuPlan.of(2).endpoints
+    assert CpuPlan.of(2).own == (1,)

@@ -75,8 +75,7 @@ class CountedFlood:
 
 def _polling_last(topology: Topology) -> AbstractContextManager[None]:
     """See ``Testbed.polling_last``: whoever is asked answers sooner where many poll."""
-    plan = topology.plan
-    return topology.host.polling_last((*plan.movers, *plan.endpoints))
+    return topology.host.polling_last(topology.plan.own)
 
 
 def _of_route(file: str, number: int) -> str:
