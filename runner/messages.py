@@ -30,6 +30,13 @@ def snakemake_failed(status: int, log: Path) -> RunFailed:
     return RunFailed(f"Snakemake ended with status {status}, though every run is done: see {log}")
 
 
+def jobs_forgotten(folder: Path) -> RunFailed:
+    return RunFailed(
+        "Slurm has none of this sweep's jobs in its queue, but Snakemake still waits for some: a controller that crashed has forgotten"
+        f" what it was given last. What was done is kept; `vsprof sweep --resume {folder.name}` does the rest"
+    )
+
+
 def not_with_these_endpoints(options: list[str], access: str, endpoint: str) -> str:
     return f"endpoints over {access}{'' if endpoint == 'auto' else f' with endpoint {endpoint}'} have no {', '.join(options)}"
 

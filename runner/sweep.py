@@ -21,15 +21,18 @@ from pathlib import Path
 from typing import Any
 
 from vsprof.runner import campaign as campaigns
-from vsprof.runner import messages, results
+from vsprof.runner import forgotten, messages, results
+from vsprof.runner.forgotten import Watch
 from vsprof.runner.progress import Progress
 from vsprof.runner.results import Results
 from vsprof.terms import files, locks
 
 JOBS = "jobs"
 """The folder of a result in which its jobs write."""
+LOG = "snakemake.log"
 SNAKEFILE = Path(__file__).with_suffix(".smk")
 EXECUTORS = ("local", "slurm")
+PREFIX = "--slurm-jobname-prefix"
 CPUS, MEMORY_MIB = 2, 8192
 """Of a job: what the largest lab takes."""
 LONGEST_MINUTES = 120
@@ -127,12 +130,16 @@ def run(store: Results, progress: Progress, executor: str, jobs: int, options: l
     (store.folder / JOBS).mkdir(exist_ok=True)
     runs = [run["run_id"] for run in store.manifest["runs"]]
     try:
-        status = _snakemake(store.folder, runs, progress, [*_words(executor, jobs), *options], image)
+        words = [*_words(executor, jobs, store.folder), *options]
+        # Under a name that the user gave, the jobs would not be found.
+        watched = executor == "slurm" and not any(word.startswith(PREFIX) for word in options)
+        watch = Watch(store.folder, store.folder / JOBS / LOG) if watched else None
+        status = _snakemake(store.folder, runs, progress, words, image, watch)
     finally:
         gather(store)
     failed = [run["run_id"] for run in store.manifest["runs"] if run["status"] != "done"]
     if status != 0 and not failed:
-        raise messages.snakemake_failed(status, store.folder / JOBS / "snakemake.log")
+        raise messages.snakemake_failed(status, store.folder / JOBS / LOG)
 
 
 def default_jobs(executor: str) -> int:
@@ -140,13 +147,13 @@ def default_jobs(executor: str) -> int:
     return max(1, (os.cpu_count() or 1) // CPUS) if executor == "local" else 100
 
 
-def _words(executor: str, jobs: int) -> list[str]:
+def _words(executor: str, jobs: int, folder: Path) -> list[str]:
     if executor == "local":
         return ["--cores", str(CPUS * jobs)]
-    return ["--executor", executor, "--jobs", str(jobs)]
+    return ["--executor", executor, "--jobs", str(jobs), PREFIX, forgotten.name(folder)]
 
 
-def _snakemake(folder: Path, runs: list[str], progress: Progress, words: list[str], image: Path | None) -> int:
+def _snakemake(folder: Path, runs: list[str], progress: Progress, words: list[str], image: Path | None, watch: Watch | None) -> int:
     config = {
         "runs": " ".join(runs), "cpus": CPUS, "memory_mib": MEMORY_MIB, "minutes": LONGEST_MINUTES,
         "vsprof": shlex.join(VSPROF), "options": shlex.join(["--image", f"{image.resolve()}"]) if image else "",
@@ -156,7 +163,7 @@ def _snakemake(folder: Path, runs: list[str], progress: Progress, words: list[st
         sys.executable, "-m", "snakemake", "--snakefile", str(SNAKEFILE), "--directory", str(folder),
         "--configfile", f"{JOBS}/snakemake.json", "--keep-going", "--rerun-incomplete", "--rerun-triggers", "mtime", *words,
     ]  # fmt: skip
-    with (folder / JOBS / "snakemake.log").open("a") as log:
+    with (folder / JOBS / LOG).open("a") as log:
         # In a process group of its own, with the jobs that run here: each gets one Ctrl-C, and ends in order. A shell's background
         # job ignores Ctrl-C, and so would its children: vsprof would wait for them for ever.
         made = subprocess.Popen(
@@ -164,18 +171,20 @@ def _snakemake(folder: Path, runs: list[str], progress: Progress, words: list[st
             preexec_fn=lambda: signal.signal(signal.SIGINT, signal.SIG_DFL),
         )  # fmt: skip
         try:
-            return _wait(made, folder, len(runs), progress)
+            return _wait(made, folder, len(runs), progress, watch)
         except BaseException:
             os.killpg(made.pid, signal.SIGINT)
             made.wait()
             raise
 
 
-def _wait(made: subprocess.Popen[bytes], folder: Path, runs: int, progress: Progress) -> int:
+def _wait(made: subprocess.Popen[bytes], folder: Path, runs: int, progress: Progress, watch: Watch | None) -> int:
     told = None
     while made.poll() is None:
         if told != (told := len(list((folder / JOBS).glob("*.done")))):
             progress.say(f"{told} of {runs} runs done; what each says: {folder / JOBS}/*.log")
+        if watch and watch.gave_up():
+            raise messages.jobs_forgotten(folder)
         time.sleep(LOOK_SECONDS)
     return made.returncode
 

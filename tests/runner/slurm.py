@@ -120,10 +120,22 @@ class Slurm:
         """The numbers of the jobs in a state, such as RUNNING."""
         return self.run("squeue", "--noheader", f"--states={state}", "--format=%i").stdout.split()
 
-    def restart_controller(self) -> None:
-        """Kill it, as a crash would, and start another, which finds what the first knew."""
+    def saved(self) -> None:
+        """Wait until the controller has written down what it knows now, which it does every few seconds."""
+        begin = time.time()
+        # Without a change it writes nothing.
+        self.run("scontrol", "update", "partitionname=all", "maxtime=infinite")
+        _wait(lambda: (self.folder / "state/job_state").stat().st_mtime > begin)
+
+    def restart_controller(self, forgets: bool = False) -> None:
+        """Kill it, as a crash would, and start another, which finds what the first had saved; or nothing, if it ``forgets``."""
         self.controller.send_signal(signal.SIGKILL)
         self.controller.wait()
+        if forgets:
+            shutil.rmtree(self.folder / "state")
+            (self.folder / "state").mkdir()
+            # Its nodes do not start a job of a number that they have seen.
+            self.run("sh", "-c", "echo FirstJobId=1000 >> /etc/slurm/slurm.conf")
         self.controller = self._inside(["slurmctld", "-D"])
         _wait(lambda: self.run("scontrol", "ping").stdout.count("is UP") == 1)
 
