@@ -65,7 +65,7 @@ def test_names_are_such_as_the_executor_takes(tmp_path):
 
 
 @pytest.mark.parametrize(
-    "options, watched", [([], True), (["--slurm-jobname-prefix", "mine"], False), (["--slurm-jobname-prefix=mine"], False)]
+    ("options", "watched"), [([], True), (["--slurm-jobname-prefix", "mine"], False), (["--slurm-jobname-prefix=mine"], False)]
 )
 def test_jobs_under_a_name_of_the_users_are_not_watched(monkeypatch, tmp_path, options, watched):
     asked = []
