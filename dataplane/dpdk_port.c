@@ -21,7 +21,7 @@ static uint16_t dpdk_receive(struct port *port, uint16_t queue, struct rte_mbuf 
 {
 	struct dpdk *dpdk = port->own;
 
-	return rte_eth_rx_burst(dpdk->id, queue, frames, most);
+	return port_drop_runts(&port->received[queue], frames, rte_eth_rx_burst(dpdk->id, queue, frames, most));
 }
 
 /* A device may keep a frame until it has sent it, and read it by DMA: never a guest's own memory (zero copy). */

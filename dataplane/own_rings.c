@@ -52,23 +52,24 @@ static bool read_chain(const struct vring_side *ring, const struct guest_memory 
 struct used {
 	union {
 		struct vring_used_elem *split;
-		struct vring_packed_desc *packed; /* the first of them */
-	};
+		struct vring_packed_desc *packed;
+	}; /* the first of them */
+	uint16_t room; /* how many before the ring's end */
 	uint64_t flags;
-	uint16_t given, mask;
-	bool first;    /* packed: the first one's flags are left */
-	uint16_t room; /* how many before the ring's end; a split one has none */
+	bool first; /* packed: the first one's flags are left */
 };
 
 static __rte_always_inline struct used used_of(const struct vring_side *ring, const bool writes, const bool packed)
 {
+	uint16_t slot = packed ? packed_slot(ring->given) : ring->given & (ring->size - 1);
+
 	if (!packed)
-		return (struct used){.split = ring->used->ring, .given = ring->given, .mask = ring->size - 1, .room = UINT16_MAX};
+		return (struct used){.split = &ring->used->ring[slot], .room = ring->size - slot};
 	return (struct used){
-		.packed = &ring->packed[packed_slot(ring->given)],
+		.packed = &ring->packed[slot],
 		.flags = packed_used(writes, ring->given),
 		.first = ring->given == ring->published,
-		.room = ring->size - packed_slot(ring->given),
+		.room = ring->size - slot,
 	};
 }
 
@@ -76,7 +77,7 @@ static __rte_always_inline struct used used_of(const struct vring_side *ring, co
 static __rte_always_inline void use(const struct used *used, uint16_t i, uint16_t id, uint32_t length, const bool packed)
 {
 	if (!packed)
-		used->split[(uint16_t)(used->given + i) & used->mask] = (struct vring_used_elem){id, length};
+		used->split[i] = (struct vring_used_elem){id, length};
 	else if (unlikely(i == 0 && used->first))
 		packed_write_first(used->packed, id, length);
 	else
@@ -195,15 +196,32 @@ static bool borrow(struct own_queue *queue, struct rte_mbuf *frame, const struct
 
 enum taken { TAKEN, BORROWED, REFUSED, NO_MEMORY };
 
+/* A usual frame. rte_memcpy() asks much before it copies the shortest ones, of which there are the most in a second. */
+static __rte_always_inline void copy_frame(uint8_t *to, const uint8_t *from, size_t length)
+{
+	size_t last = length - 64;
+
+	if (unlikely(length < 32)) {
+		rte_memcpy(to, from, length);
+	} else if (likely(length <= 64)) {
+		rte_mov32(to, from);
+		rte_mov32(to + length - 32, from + length - 32);
+	} else {
+		for (size_t done = 0; done < last; done += 64)
+			rte_mov64(to + done, from + done);
+		rte_mov64(to + last, from + last);
+	}
+}
+
 /*
- * Copies the first of some chains, as long as they are usual ones: one part, into one mbuf, which is empty. Returns how many, and adds
- * their bytes to *bytes.
+ * Copies the first of some chains, as long as they are usual ones: one part, into one mbuf, which is as it was freed. Returns how many, and
+ * adds their bytes to *bytes.
  */
-static __rte_always_inline uint16_t take_singles(
-	struct own_queue *queue, const struct seen *seen, uint16_t count, struct rte_mbuf **frames, uint32_t *bytes, const bool packed)
+static __rte_always_inline uint16_t take_singles(struct own_queue *queue, const struct seen *seen, uint16_t count, struct rte_mbuf **frames,
+	uint16_t room, uint32_t *bytes, const bool packed)
 {
 	const struct used used = used_of(&queue->in, false, packed);
-	const uint16_t header = queue->header, room = rte_pktmbuf_tailroom(frames[0]);
+	const uint16_t header = queue->header;
 	uint32_t sum = 0;
 	uint16_t i;
 
@@ -214,11 +232,14 @@ static __rte_always_inline uint16_t take_singles(
 		struct rte_mbuf *frame = frames[i];
 		uint32_t length = part->length - header;
 
-		/* Shorter than virtio's header, it would be longer than any room. */
-		if (unlikely(part->at == NULL || length < HEADER_LENGTH || length > room))
+		/* Shorter than virtio's header, as one that is not usual, it would be longer than any room. */
+		if (unlikely(length < HEADER_LENGTH || length > room))
 			break;
+		/* All else that counts is set already in an mbuf that was freed, or counts with a flag alone. */
+		frame->data_off = RTE_PKTMBUF_HEADROOM;
+		frame->ol_flags = 0;
 		frame->data_len = frame->pkt_len = length;
-		rte_memcpy(rte_pktmbuf_mtod(frame, uint8_t *), part->at + header, length);
+		copy_frame(rte_pktmbuf_mtod(frame, uint8_t *), part->at + header, length);
 		use(&used, i, seen[i].id, 0, packed);
 		sum += length;
 	}
@@ -227,7 +248,10 @@ static __rte_always_inline uint16_t take_singles(
 	return i;
 }
 
-/* Turns a chain that is not the usual one, or is not to be copied, into *frame, which is an empty mbuf, and may be another afterwards. */
+/*
+ * Turns a chain that is not the usual one, or is not to be copied, into *frame, which is as it was freed (one that is to borrow: empty), and
+ * may be another afterwards.
+ */
 static enum taken take(struct port *port, struct own_queue *queue, const struct seen *seen, struct rte_mbuf **frame, uint32_t *visits)
 {
 	struct vhost *vhost = port->own;
@@ -253,6 +277,8 @@ static enum taken take(struct port *port, struct own_queue *queue, const struct 
 			return NO_MEMORY;
 		rte_pktmbuf_free(*frame);
 		*frame = other;
+	} else {
+		rte_pktmbuf_reset(*frame);
 	}
 	return copy_in(*frame, &chain, queue->header, port->pool) == 0 ? TAKEN : NO_MEMORY;
 }
@@ -281,7 +307,7 @@ static __rte_always_inline void look_in(struct own_queue *queue, const struct gu
 	for (uint16_t i = 0; i < count; i++) {
 		if (unlikely(!vring_single_near(ring, &near, seen[i].id, false, &seen[i].part))) {
 			if (!vring_single(ring, memory, seen[i].id, false, &seen[i].part))
-				seen[i].part.at = NULL;
+				seen[i].part = (struct part){0};
 			near = vring_near(ring, memory);
 			continue;
 		}
@@ -312,7 +338,7 @@ static __rte_always_inline void look_out(struct own_queue *queue, const struct g
 
 		if (unlikely(head >= ring->size || !vring_single_near(ring, &near, head, true, &seen[i].part))) {
 			if (head >= ring->size || !vring_single(ring, memory, head, true, &seen[i].part))
-				seen[i].part.at = NULL;
+				seen[i].part = (struct part){0};
 			near = vring_near(ring, memory);
 			continue;
 		}
@@ -382,9 +408,11 @@ static uint16_t heads_waiting(struct own_queue *queue, struct seen *seen, uint16
 		if (head < 0)
 			return i;
 		seen[i].id = head;
-		seen[i].slots = 1;
-		if (plane.options.zero_copy && !may_be_lent(queue, &seen[i]))
-			return i;
+		if (plane.options.zero_copy) {
+			seen[i].slots = 1;
+			if (!may_be_lent(queue, &seen[i]))
+				return i;
+		}
 		rte_prefetch0(&queue->in.desc[head]);
 	}
 	return waiting;
@@ -415,6 +443,7 @@ static uint16_t borrow_burst(
 		if (taken != BORROWED)
 			give(&queue->in, seen[i].id, seen[i].slots, 0);
 	}
+	port->received[queue_id].bytes += bytes;
 	*done = i;
 	return received;
 }
@@ -424,17 +453,19 @@ static __rte_always_inline uint16_t copy_burst(struct port *port, uint16_t queue
 {
 	struct vhost *vhost = port->own;
 	struct own_queue *queue = vhost->queue[queue_id];
+	const uint16_t room = rte_pktmbuf_data_room_size(port->pool) - RTE_PKTMBUF_HEADROOM;
 	uint32_t visits = 0, bytes = 0;
 	uint16_t i = 0, received = 0;
 
 	while (i < count && likely(visits < VISITS_MOST && bytes < BYTES_MOST)) {
-		uint16_t singles = take_singles(queue, &seen[i], count - i, &frames[received], &bytes, packed);
+		uint16_t singles = take_singles(queue, &seen[i], count - i, &frames[received], room, &bytes, packed);
 		enum taken taken;
 
 		received += singles;
 		i += singles;
-		if (likely(i == count))
-			break;
+		/* All of them, or up to the ring's end, or to one that is not usual. */
+		if (singles > 0)
+			continue;
 		taken = take(port, queue, &seen[i], &frames[received], &visits);
 		if (taken == NO_MEMORY)
 			break;
@@ -445,8 +476,17 @@ static __rte_always_inline uint16_t copy_burst(struct port *port, uint16_t queue
 		give(&queue->in, seen[i].id, seen[i].slots, 0);
 		i++;
 	}
+	port->received[queue_id].bytes += bytes;
 	*done = i;
 	return received;
+}
+
+/* The mbufs of a burst: those that are to borrow are empty, others as they were freed. */
+static __rte_always_inline bool make_room(struct port *port, struct own_queue *queue, struct rte_mbuf **frames, uint16_t count)
+{
+	if (plane.options.zero_copy)
+		return rte_pktmbuf_alloc_bulk(queue->headers, frames, count) == 0;
+	return rte_mempool_get_bulk(port->pool, (void **)frames, count) == 0;
 }
 
 static __rte_always_inline uint16_t receive_burst(
@@ -464,7 +504,7 @@ static __rte_always_inline uint16_t receive_burst(
 	if (count == 0)
 		return 0;
 	/* Of a split ring: between asking for the descriptors and reading them. */
-	if (rte_pktmbuf_alloc_bulk(zero_copy ? queue->headers : port->pool, frames, count) != 0)
+	if (!make_room(port, queue, frames, count))
 		return 0;
 	if (!packed)
 		look_in(queue, &vhost->memory, seen, count);
@@ -564,12 +604,12 @@ static __rte_always_inline uint16_t put_singles(struct own_queue *queue, const s
 		const struct rte_mbuf *frame = frames[i];
 		uint16_t length = frame->data_len;
 
-		if (unlikely(part->at == NULL || frame->nb_segs > 1 || part->length < (uint32_t)header_length + length ||
-			     part->length < sizeof(header)))
+		/* That one is not usual shows by its length, too. */
+		if (unlikely(frame->nb_segs > 1 || part->length < (uint32_t)header_length + length))
 			break;
-		/* The longer header, whose end a shorter one's frame covers. */
+		/* The longer header, whose end a shorter one's frame covers: it has a header of its own at least. */
 		memcpy(part->at, &header, sizeof(header));
-		rte_memcpy(part->at + header_length, rte_pktmbuf_mtod(frame, const uint8_t *), length);
+		copy_frame(part->at + header_length, rte_pktmbuf_mtod(frame, const uint8_t *), length);
 		use(&used, i, seen[i].id, (uint32_t)header_length + length, packed);
 		sum += length;
 	}
@@ -641,23 +681,19 @@ static int put(struct own_queue *queue, const struct guest_memory *memory, const
 	return ahead.chains;
 }
 
-/* Frees frames, most of which are in one mbuf each, and of one pool: it gets them back at once. */
+/* Frees frames. Most are nobody else's, in one mbuf each with a buffer of its own, and of one pool, which gets them back as they are. */
 static __rte_always_inline void free_sent(struct rte_mbuf **frames, uint16_t count)
 {
 	struct rte_mempool *pool = count > 0 ? frames[0]->pool : NULL;
-	struct rte_mbuf *free[BURST];
-	uint16_t freed = 0;
+	uint16_t plain = 0;
 
-	for (uint16_t i = 0; i < count; i++) {
-		struct rte_mbuf *frame = frames[i];
-
-		if (unlikely(frame->nb_segs > 1 || frame->pool != pool))
-			rte_pktmbuf_free(frame);
-		else if (likely((frame = rte_pktmbuf_prefree_seg(frame)) != NULL))
-			free[freed++] = frame;
-	}
-	if (freed > 0)
-		rte_mempool_put_bulk(pool, (void **)free, freed);
+	while (plain < count && frames[plain]->pool == pool && frames[plain]->nb_segs == 1 && rte_mbuf_refcnt_read(frames[plain]) == 1 &&
+		RTE_MBUF_DIRECT(frames[plain]))
+		plain++;
+	if (plain > 0)
+		rte_mempool_put_bulk(pool, (void **)frames, plain);
+	if (unlikely(plain < count))
+		rte_pktmbuf_free_bulk(frames + plain, count - plain);
 }
 
 static __rte_always_inline uint16_t send_burst(
@@ -686,8 +722,9 @@ static __rte_always_inline uint16_t send_burst(
 		at += singles;
 		taken += singles;
 		sent->packets += singles;
-		if (likely(taken == count))
-			break;
+		/* All of them, or up to the ring's end, or to a frame or a chain that is not usual. */
+		if (singles > 0)
+			continue;
 		took = put(queue, &vhost->memory, frames[taken], packed ? 0 : waiting - at, &visits);
 		if (took == NO_ROOM)
 			break;

@@ -79,15 +79,16 @@ static inline bool packed_look(struct vring_side *ring, uint16_t place, uint16_t
 }
 
 /*
- * The usual chains from a place on, read fast: each a single descriptor, in one piece of our memory, in the region `near`. Returns how many
- * wait there, up to the first that is another, or none: see packed_look(), packed_single() and packed_chain(). `most`: not beyond the ring's
- * end, so that all have the same flags.
+ * The usual chains from a place on, read fast: each a single descriptor, of less than 64 KiB, in one piece of our memory, in the region
+ * `near`. Returns how many wait there, up to the first that is another, or none: see packed_look(), packed_single() and packed_chain().
+ * `most`: not beyond the ring's end, so that all have the same flags.
  */
 static inline uint16_t packed_singles(
 	const struct vring_side *ring, const struct guest_region *near, uint16_t place, uint16_t most, struct seen *seen)
 {
-	const uint64_t looked_at = (uint64_t)(PACKED_AVAIL | PACKED_USED | VRING_DESC_F_NEXT | VRING_DESC_F_INDIRECT | VRING_DESC_F_WRITE)
-				   << 48;
+	/* Length and flags are looked at together. */
+	const uint64_t flags = PACKED_AVAIL | PACKED_USED | VRING_DESC_F_NEXT | VRING_DESC_F_INDIRECT | VRING_DESC_F_WRITE;
+	const uint64_t looked_at = flags << 48 | VRING_LONG;
 	const uint64_t usual = (uint64_t)((place & PACKED_WRAP ? PACKED_AVAIL : PACKED_USED) | (ring->writes ? VRING_DESC_F_WRITE : 0))
 			       << 48;
 	const struct vring_packed_desc *desc = &ring->packed[packed_slot(place)];
@@ -100,7 +101,7 @@ static inline uint16_t packed_singles(
 		if ((rest & looked_at) != usual)
 			break;
 		offset = packed_address(&desc[i]) - near->guest;
-		if (length > MAX_FRAME || offset >= near->size || length > near->size - offset)
+		if (offset >= near->size || length > near->size - offset)
 			break;
 		seen[i] = (struct seen){rest >> 32, place + i, 1, {near->host + offset, length}};
 	}

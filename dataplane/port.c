@@ -126,3 +126,18 @@ void port_close(struct port *port)
 	port->driver->close(port);
 	rte_free(port);
 }
+
+uint16_t port_drop_runts(struct queue_counters *counters, struct rte_mbuf **frames, uint16_t count)
+{
+	uint16_t kept = 0;
+
+	for (uint16_t i = 0; i < count; i++)
+		if (likely(frames[i]->data_len >= HEADER_LENGTH)) {
+			counters->bytes += frames[i]->pkt_len;
+			frames[kept++] = frames[i];
+		} else {
+			counters->refused++;
+			rte_pktmbuf_free(frames[i]);
+		}
+	return kept;
+}

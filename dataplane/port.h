@@ -28,7 +28,7 @@ struct port_spec {
 /* A burst's worth of room to note what became of it. Called by one worker at a time for each queue. */
 struct port_driver {
 	const char *kind;
-	/* Up to `most` frames from a queue, which are the caller's from now on. */
+	/* Up to `most` frames from a queue, which are the caller's from now on. It counts their bytes, and drops those without a whole header. */
 	uint16_t (*receive)(struct port *port, uint16_t queue, struct rte_mbuf **frames, uint16_t most);
 	/* Takes the first frames for which there is room, and returns how many. It frees and counts these; the rest stays the caller's. */
 	uint16_t (*send)(struct port *port, uint16_t queue, struct rte_mbuf **frames, uint16_t count, struct send_counters *sent);
@@ -66,6 +66,9 @@ void port_close(struct port *port);
 
 /* A port's description, as --port and add-port have it: NAME,key=value,… . -1 and the reason if it is none. */
 int port_parse(const char *text, struct port_spec *spec, struct why *why);
+
+/* For a driver whose source lets frames through that are shorter than a header, or have it spread over mbufs: drops these, counts the rest. */
+uint16_t port_drop_runts(struct queue_counters *counters, struct rte_mbuf **frames, uint16_t count);
 
 /* The drivers. Their open() sets port->driver and port->own. */
 int vhost_open(struct port *port, struct why *why);

@@ -481,7 +481,8 @@ static uint16_t librte_receive(struct port *port, uint16_t queue, struct rte_mbu
 {
 	struct vhost *vhost = port->own;
 
-	return rte_vhost_dequeue_burst(vhost->vid, from_guest(queue), port->pool, frames, most);
+	most = rte_vhost_dequeue_burst(vhost->vid, from_guest(queue), port->pool, frames, most);
+	return port_drop_runts(&port->received[queue], frames, most);
 }
 
 /* The guest has room, and yet the next frame was not taken. */

@@ -22,6 +22,9 @@ enum {
 	MAX_FRAME = 65535 + 18, /* the longest IP packet, with header and one VLAN tag */
 };
 
+/* Bits of a descriptor's second half, of either kind of ring, that its length has from 64 KiB on. */
+#define VRING_LONG UINT64_C(0xffff0000)
+
 /* Where the guest's memory lies in ours. */
 struct guest_memory {
 	uint32_t count;
@@ -95,12 +98,18 @@ struct vring_halves {
 } __attribute__((packed));
 
 /* One read of each half: what is checked is what is used, whatever the guest writes meanwhile. */
-static inline struct vring_desc vring_fetch(const struct vring_desc *desc)
+static inline struct vring_halves vring_read(const struct vring_desc *desc)
 {
 	const volatile struct vring_halves *halves = (const volatile struct vring_halves *)desc;
-	uint64_t rest = le64toh(halves->rest);
 
-	return (struct vring_desc){le64toh(halves->address), (uint32_t)rest, rest >> 32, rest >> 48};
+	return (struct vring_halves){le64toh(halves->address), le64toh(halves->rest)};
+}
+
+static inline struct vring_desc vring_fetch(const struct vring_desc *desc)
+{
+	struct vring_halves halves = vring_read(desc);
+
+	return (struct vring_desc){halves.address, (uint32_t)halves.rest, halves.rest >> 32, halves.rest >> 48};
 }
 
 /* Whether all of a ring lies in the guest's memory; with event indices each of the last two parts of a split one ends with one. */
@@ -133,7 +142,7 @@ struct seen {
 	uint16_t id;      /* what it is given back by: its head, or its buffer's ID */
 	uint16_t place;   /* packed: where it begins */
 	uint16_t slots;   /* packed: how many descriptors of the ring it is */
-	struct part part; /* the one that the usual chain is. Without an address: it is another, to be read when its turn comes */
+	struct part part; /* the one that the usual chain is. Empty, without an address: it is another, to be read when its turn comes */
 };
 
 /* Appends the guest's memory from `guest` on, which may be contiguous for the guest and not for us. False: it is none, or too much. */
@@ -166,20 +175,22 @@ static inline struct guest_region vring_near(const struct vring_side *ring, cons
 }
 
 /*
- * The usual chain, read fast: a single descriptor, in one piece of our memory, in the region `near`. False: it is another, or none: see
- * vring_single() and vring_chain().
+ * The usual chain, read fast: a single descriptor, of less than 64 KiB, in one piece of our memory, in the region `near`. False: it is
+ * another, or none: see vring_single() and vring_chain().
  */
 static inline bool vring_single_near(
 	const struct vring_side *ring, const struct guest_region *near, uint16_t head, bool writable, struct part *part)
 {
-	const uint16_t kind = VRING_DESC_F_NEXT | VRING_DESC_F_INDIRECT | VRING_DESC_F_WRITE;
-	struct vring_desc desc = vring_fetch(&ring->desc[head]);
-	uint64_t offset = desc.addr - near->guest;
+	/* Length and flags are looked at together. */
+	const uint64_t kind = VRING_DESC_F_NEXT | VRING_DESC_F_INDIRECT | VRING_DESC_F_WRITE;
+	const uint64_t usual = writable ? (uint64_t)VRING_DESC_F_WRITE << 32 : 0;
+	struct vring_halves desc = vring_read(&ring->desc[head]);
+	uint64_t offset = desc.address - near->guest;
+	uint32_t length = desc.rest;
 
-	if ((desc.flags & kind) != (writable ? VRING_DESC_F_WRITE : 0) || desc.len > MAX_FRAME || offset >= near->size ||
-		desc.len > near->size - offset)
+	if ((desc.rest & (kind << 32 | VRING_LONG)) != usual || offset >= near->size || length > near->size - offset)
 		return false;
-	*part = (struct part){near->host + offset, desc.len};
+	*part = (struct part){near->host + offset, length};
 	return true;
 }
 

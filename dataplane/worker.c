@@ -37,6 +37,7 @@ struct burst {
 	struct rte_mbuf *frame[BURST];
 	uint64_t target_mac[BURST], source_mac[BURST];
 	uint16_t way[BURST];
+	bool parts;     /* not all go the same way */
 	uint64_t began; /* TSC */
 	bool sampled;   /* the PMU is read on it */
 	uint64_t pmu[PMU_MOST];
@@ -195,11 +196,9 @@ static void enqueue_apart(struct worker *worker, struct burst *burst)
 
 static __rte_always_inline void enqueue(struct worker *worker, struct burst *burst)
 {
-	uint16_t way = burst->way[0], same = 1;
+	uint16_t way = burst->way[0];
 
-	while (same < burst->count && burst->way[same] == way)
-		same++;
-	if (likely(same == burst->count && way < MAX_PORTS))
+	if (likely(!burst->parts && way < MAX_PORTS))
 		send_or_hold(worker, worker->layout->port[way], source_of(burst), burst->frame, burst->count);
 	else
 		enqueue_apart(worker, burst);
@@ -207,33 +206,14 @@ static __rte_always_inline void enqueue(struct worker *worker, struct burst *bur
 
 /* ---- dequeue, parse, look up ---- */
 
-/* Drops what is too short to have a header. Drivers and librte_vhost let such through. */
-static uint16_t drop_runts(struct queue_counters *counters, struct rte_mbuf **frames, uint16_t count)
-{
-	uint16_t kept = 0;
-
-	for (uint16_t i = 0; i < count; i++)
-		if (likely(frames[i]->data_len >= HEADER_LENGTH)) {
-			counters->bytes += frames[i]->pkt_len;
-			frames[kept++] = frames[i];
-		} else {
-			counters->refused++;
-			rte_pktmbuf_free(frames[i]);
-		}
-	return kept;
-}
-
 static __rte_always_inline uint16_t dequeue(struct burst *burst, const struct poll_entry *entry)
 {
 	struct port *port = entry->port;
-	struct queue_counters *counters = &port->received[entry->queue];
 	uint16_t count = port->driver->receive(port, entry->queue, burst->frame, BURST);
 
 	burst->source = port;
 	burst->queue = entry->queue;
-	if (count > 0)
-		count = drop_runts(counters, burst->frame, count);
-	counters->packets += count;
+	port->received[entry->queue].packets += count;
 	burst->count = count;
 	return count;
 }
@@ -270,8 +250,9 @@ static uint16_t way_to(struct worker *worker, const struct burst *burst, uint64_
 static __rte_always_inline void look_up(struct worker *worker, struct burst *burst)
 {
 	uint64_t source = 0, target = ~UINT64_C(0);
-	uint16_t way = TO_NONE, flooded = 0, filtered = 0;
+	uint16_t way = TO_NONE;
 
+	burst->parts = false;
 	for (uint16_t i = 0; i < burst->count; i++) {
 		if (burst->source_mac[i] != source) {
 			source = burst->source_mac[i];
@@ -280,13 +261,14 @@ static __rte_always_inline void look_up(struct worker *worker, struct burst *bur
 		if (burst->target_mac[i] != target) {
 			target = burst->target_mac[i];
 			way = way_to(worker, burst, target);
+			burst->parts |= i > 0 && way != burst->way[0];
 		}
 		burst->way[i] = way;
-		flooded += way == TO_ALL;
-		filtered += way == TO_NONE;
+		if (unlikely(way == TO_ALL))
+			worker->counters.flooded++;
+		else if (unlikely(way == TO_NONE))
+			worker->counters.filtered++;
 	}
-	worker->counters.flooded += flooded;
-	worker->counters.filtered += filtered;
 }
 
 /* Slots 0 and 1 are a pair, 2 and 3, and so on; in a loop each slot is its own peer. */
@@ -295,6 +277,7 @@ static __rte_always_inline void take_wire(struct worker *worker, struct burst *b
 	uint16_t peer = burst->source->slot ^ (plane.options.forward == FORWARD_WIRE);
 	uint16_t way = worker->layout->port[peer] != NULL ? peer : TO_NONE;
 
+	burst->parts = false;
 	for (uint16_t i = 0; i < burst->count; i++)
 		burst->way[i] = way;
 }
