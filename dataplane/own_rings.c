@@ -199,17 +199,11 @@ enum taken { TAKEN, BORROWED, REFUSED, NO_MEMORY };
 /* A usual frame. rte_memcpy() asks much before it copies the shortest ones, of which there are the most in a second. */
 static __rte_always_inline void copy_frame(uint8_t *to, const uint8_t *from, size_t length)
 {
-	size_t last = length - 64;
-
-	if (unlikely(length < 32)) {
-		rte_memcpy(to, from, length);
-	} else if (likely(length <= 64)) {
+	if (likely(length >= 32 && length <= 64)) {
 		rte_mov32(to, from);
 		rte_mov32(to + length - 32, from + length - 32);
 	} else {
-		for (size_t done = 0; done < last; done += 64)
-			rte_mov64(to + done, from + done);
-		rte_mov64(to + last, from + last);
+		rte_memcpy(to, from, length);
 	}
 }
 
