@@ -4,8 +4,9 @@ by the modelled processor's clock (``bench.dataplane_modelled``), where nothing 
 
 On this host, in each round every contender is started, and all stay alive: they take turns in slices of a tenth of a second
 (``bench.slices``), while the others are frozen. A ratio is of slices that followed one another; a round's ratio is the median of its
-turns, and shown are the median over rounds and its interval: what a start decides (where memory lies) is another in each round. The cost
-of the stage counters is taken inside one vhost-switch, which switches them on and off between slices.
+turns, and shown are the median over rounds and its interval: what a start decides (where memory lies) is another in each round. There are
+so many rounds as were asked for, or as many as it takes until every interval is narrow enough (--half-width). The cost of the stage
+counters is taken inside one vhost-switch, which switches them on and off between slices.
 
 A contender's cycles per packet are all TSC cycles of the CPU that moves its frames, by the frames that came; misses are counted there by
 the PMU, in windows of their own. Of vhost-switch the busy ones are told, too, by its own stage counters: where they are fewer, the
@@ -38,6 +39,8 @@ from vsprof.workloads.traffic.base import Traffic
 
 ROUNDS = 6
 """A bootstrap's interval takes six to be a 95 % one."""
+ROUNDS_MOST = 60
+"""Two minutes each here."""
 TURNS = 6
 """Of each ratio in a round, for each size of frame; a turn is four slices."""
 FRAMES = (64, 512, 1518)
@@ -64,6 +67,22 @@ class Seen:
     stolen: list[float] = field(default_factory=list)
     slowed: list[float] = field(default_factory=list)
     tsc_hertz: float = 0.0
+
+
+@dataclass(frozen=True, slots=True)
+class Enough:
+    """When the rounds end."""
+
+    least: int
+    half_width: float | None
+    """Of each ratio's interval, as a part of it; None: they are ``least``."""
+    most: int
+
+    def of(self, rounds: int, ratios: Found) -> bool:
+        if rounds < self.least or self.half_width is None:
+            return rounds >= self.least
+        widths = [(one.high - one.low) / 2 / one.median for one, _ in ratios.values() if one.low is not None and one.high is not None]
+        return rounds >= self.most or (len(widths) == len(ratios) and max(widths, default=0.0) <= self.half_width)
 
 
 class Live:
@@ -140,7 +159,9 @@ class Live:
 def main(arguments: list[str] | None = None) -> int:
     parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
     parser.add_argument("--testbed", choices=["native", "lab"], default="lab" if Native.needs() else "native")
-    parser.add_argument("--rounds", type=int, default=ROUNDS, help="natively: how often all are started")
+    parser.add_argument("--rounds", type=int, default=ROUNDS, help="natively: how often all are started, at least")
+    parser.add_argument("--half-width", type=float, help="natively: go on until no ratio's interval is wider to a side, as a part of it")
+    parser.add_argument("--rounds-most", type=int, default=ROUNDS_MOST, help="natively: but no longer than this")
     parser.add_argument("--turns", type=int, default=TURNS, help="natively: of each ratio in a round")
     parser.add_argument("--windows", type=int, default=dataplane_modelled.WINDOWS, help="in the lab: of each contender")
     parser.add_argument("--cpu-profile", default=profiles.DEFAULT, help="in the lab")
@@ -154,7 +175,8 @@ def main(arguments: list[str] | None = None) -> int:
         elif lacks := Native.needs():
             raise messages.not_on_this_host("bench-dataplane", lacks)
         else:
-            found = measure(asked.rounds, asked.turns, asked.frames, asked.contenders, asked.path, _say)
+            enough = Enough(asked.rounds, asked.half_width, asked.rounds_most)
+            found = measure(enough, asked.turns, asked.frames, asked.contenders, asked.path, _say)
         print(table.report("bench-dataplane" if asked.testbed == "native" else "bench-dataplane-lab", found))
     except errors.VsprofError as error:
         print(f"bench-dataplane: {error}", file=sys.stderr)
@@ -162,15 +184,21 @@ def main(arguments: list[str] | None = None) -> int:
     return 0
 
 
-def measure(rounds: int, turns: int, frames: Sequence[int], names: Sequence[str], path: str, say: Say) -> Found:
-    """All estimates by name. Raises ``VsprofError``."""
+def measure(enough: Enough, turns: int, frames: Sequence[int], names: Sequence[str], path: str, say: Say) -> Found:
+    """All estimates by name; after Ctrl-C, or where a switch ends, those of the rounds before, if there was one. Raises ``VsprofError``."""
     if why := perf.missing():
         say(messages.not_measured("misses per packet", why))
-    seen = Seen()
-    for number in range(1, rounds + 1):
-        say_here = lambda text, number=number: say(f"round {number} of {rounds}: {text}")  # noqa: E731
-        with alive(names, path, say_here) as live, slices.before_others():
-            _round(live, frames, turns, {} if why else EVENTS, seen, say_here)
+    seen, number = Seen(), 0
+    try:
+        while not enough.of(number, _ratios(seen)):
+            number += 1
+            say_here = lambda text, number=number: say(f"round {number}: {text}")  # noqa: E731
+            with alive(names, path, say_here) as live, slices.before_others():
+                _round(live, frames, turns, {} if why else EVENTS, seen, say_here)
+    except (KeyboardInterrupt, errors.VsprofError) as error:
+        if number < 2:
+            raise
+        say(messages.rounds_ended(number, error))
     return {**_ratios(seen), **_stages_cost(seen), **_disturbance(seen), **_absolute(seen)}
 
 

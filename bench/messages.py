@@ -53,6 +53,11 @@ def nothing_in_slice(tries: int, seconds: float) -> RunFailed:
     )
 
 
+def rounds_ended(number: int, error: BaseException) -> str:
+    why = "interrupted" if isinstance(error, KeyboardInterrupt) else str(error)
+    return f"in round {number}: {why}; what follows is of the rounds before, and of what this one had measured"
+
+
 def not_measured(collector: str, why: str) -> str:
     return f"{collector} not measured: {why}"
 

@@ -1,11 +1,14 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
 """What `make bench-dataplane` makes of what it saw. That it sees it is tests/native/test_slices.py's."""
 
+import contextlib
+
 import pytest
 
 from vsprof.bench import contenders, dataplane, dataplane_modelled
 from vsprof.bench.modelled_flood import Counted
 from vsprof.bench.slices import Slice
+from vsprof.terms.errors import RunFailed
 
 
 def counted(rate: float, cycles: float, empty: float) -> Counted:
@@ -45,3 +48,40 @@ def test_what_the_pmu_counted_of_some_rounds_alone_is_told_of_those():
     assert found["wire_llc_misses_per_packet_64"][0].n == 1
     assert "wire_busy_cycles_per_packet_64" not in found
     assert "wire_cycles_per_packet_64" not in found
+
+
+def ratios(*values: float) -> dataplane.Found:
+    return dataplane._ratios(
+        dataplane.Seen(ratios={("wire_over_testpmd", 64): [*values], ("own_rings_over_librte", 64): [1.2] * len(values)})
+    )
+
+
+def test_rounds_go_on_until_every_interval_is_narrow_enough():
+    as_many = dataplane.Enough(6, None, 60)
+    assert [as_many.of(rounds, {}) for rounds in (0, 5, 6)] == [False, False, True]
+    narrow = dataplane.Enough(6, 0.03, 60)
+    wide = [1.0, 1.1, 1.2, 1.3, 1.4, 1.5]
+    assert not narrow.of(6, ratios(*wide))
+    assert narrow.of(60, ratios(*wide))
+    assert narrow.of(7, ratios(*[1.0, 1.01, 1.02, 1.0, 1.01, 1.02, 1.01]))
+    assert not narrow.of(5, ratios(*[1.0] * 5))
+
+
+@pytest.mark.parametrize("end", [KeyboardInterrupt(), RunFailed("the switch ended")], ids=["ctrl-c", "failed"])
+def test_what_was_measured_is_told_when_a_round_is_not_done(monkeypatch, end):
+    told = []
+
+    def one_round(live, frames, turns, events, seen, say):
+        if len(seen.ratios.get(("wire_over_testpmd", 64), [])) == fine:
+            raise end
+        seen.ratios.setdefault(("wire_over_testpmd", 64), []).append(1.5)
+
+    monkeypatch.setattr(dataplane, "alive", lambda *words: contextlib.nullcontext({}))
+    monkeypatch.setattr(dataplane, "_round", one_round)
+    fine = 3
+    found = dataplane.measure(dataplane.Enough(6, None, 6), 1, [64], [], "vector", told.append)
+    assert found["wire_over_testpmd_64"][0].n == fine
+    assert told[-1].startswith("in round 4: ")
+    fine = 0
+    with pytest.raises(type(end)):
+        dataplane.measure(dataplane.Enough(6, None, 6), 1, [64], [], "vector", told.append)
