@@ -198,7 +198,7 @@ def measure(enough: Enough, turns: int, frames: Sequence[int], names: Sequence[s
     except (KeyboardInterrupt, errors.VsprofError) as error:
         if number < 2:
             raise
-        say(messages.rounds_ended(number, error))
+        say(messages.rounds_ended(number, str(error) or "interrupted"))
     return {**_ratios(seen), **_stages_cost(seen), **_disturbance(seen), **_absolute(seen)}
 
 

@@ -53,8 +53,7 @@ def nothing_in_slice(tries: int, seconds: float) -> RunFailed:
     )
 
 
-def rounds_ended(number: int, error: BaseException) -> str:
-    why = "interrupted" if isinstance(error, KeyboardInterrupt) else str(error)
+def rounds_ended(number: int, why: str) -> str:
     return f"in round {number}: {why}; what follows is of the rounds before, and of what this one had measured"
 
 

@@ -8,20 +8,23 @@ import subprocess
 import time
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from functools import partial
 from pathlib import Path
 from typing import Any, Self
 
 from vsprof.runner import experiment as experiments
-from vsprof.runner import messages, offers, parse, results, run, vocabulary
+from vsprof.runner import messages, offers, parse, results, run, turns, vocabulary
 from vsprof.runner.experiment import Case, Experiment, TrafficItem
 from vsprof.runner.progress import Progress
 from vsprof.runner.results import Results
 from vsprof.runner.run import Plan, Setting
+from vsprof.runner.turns import Turn
 from vsprof.terms import errors, places, schema
 from vsprof.terms import messages as terms_messages
 from vsprof.terms.placement import PAIR
 from vsprof.terms.schema import without_fcs
 from vsprof.testbeds.base import EMULATED, REAL, Testbed
+from vsprof.testbeds.emulator.needs import available_memory
 from vsprof.testbeds.lab import CPUS as LAB_CPUS
 from vsprof.testbeds.lab import Lab
 from vsprof.testbeds.native import Native
@@ -95,14 +98,24 @@ class Campaign:
         needed = [experiments.COLLECTORS[name].emulator_plugin for name in self.setting.collectors]
         return list(dict.fromkeys(plugin for plugin in needed if plugin is not None))
 
-    def host(self, progress: Progress) -> Testbed:
+    def host(self, progress: Progress, beside: Testbed | None = None) -> Testbed:
+        """``beside``: one that is open, and stays so for longer."""
         for name in self.setting.collectors:
             experiments.COLLECTORS[name].build()
         cpus = self.cpus or self._lab_cpus()
         more = {**self.host_options, **({"cpus": cpus} if cpus is not None else {})}
         if self.experiment.nodes > 1:
             more["nodes"] = self.experiment.nodes
+        if beside:
+            more["beside"] = beside
         return experiments.TESTBEDS[self.testbed](say=progress.say, plugins=self.emulator_plugins, **more)
+
+    @property
+    def at_once(self) -> int:
+        """How many runs of a repetition are alive at the same time."""
+        if not (experiments.TESTBEDS[self.testbed].takes_turns and self.experiment.turns):
+            return 1
+        return max(1, min(turns.MOST, available_memory() // turns.BYTES_OF_A_RUN))
 
     def _lab_cpus(self) -> int | None:
         """The CPUs of a lab in which every case has one for each duty, so that all cases have the same host; None: as many as usual."""
@@ -213,10 +226,8 @@ def _go(campaign: Campaign, store: Results, progress: Progress) -> Results:
     todo = [plan for plan in campaign.plans(store.manifest["seed"]) if records[plan.run_id]["status"] != "done"]
     progress.begin([plan.case.case_id for plan in todo], _took(store))
     try:
-        for plan in todo:
-            progress.start_run(f"{plan.case.case_id}, repetition {plan.repetition}")
-            do(campaign, plan, store, records[plan.run_id], progress)
-            progress.end_run(failed=records[plan.run_id]["status"] != "done")
+        for group in turns.groups(todo, campaign.at_once):
+            _do_group(campaign, group, store, records, progress)
     except BaseException:
         # Whatever ended the campaign is what must be told, even if the disk is too full to note it.
         with contextlib.suppress(errors.VsprofError):
@@ -228,6 +239,21 @@ def _go(campaign: Campaign, store: Results, progress: Progress) -> Results:
     return store
 
 
+def _do_group(campaign: Campaign, group: Sequence[Plan], store: Results, records: Mapping[str, Any], progress: Progress) -> None:
+    """Do one run, or several by turns."""
+    cases = ", ".join(plan.case.case_id for plan in group)
+    by_turns = len(group) > 1
+    progress.start_run(f"{cases}{' by turns' if by_turns else ''}, repetition {group[0].repetition}", len(group))
+    if by_turns:
+        for plan in group:
+            records[plan.run_id]["beside"] = [other.run_id for other in group if other is not plan]
+        with campaign.host(progress) as beside:
+            turns.do([partial(do, campaign, plan, store, records[plan.run_id], progress, beside) for plan in group])
+    else:
+        do(campaign, group[0], store, records[group[0].run_id], progress)
+    progress.end_run(failed=any(records[plan.run_id]["status"] != "done" for plan in group), runs=len(group))
+
+
 def _took(store: Results) -> dict[str, list[float]]:
     """Seconds of the runs that are done, by case."""
     took: dict[str, list[float]] = {}
@@ -237,8 +263,17 @@ def _took(store: Results) -> dict[str, list[float]]:
     return took
 
 
-def do(campaign: Campaign, plan: Plan, store: Results, record: dict[str, Any], progress: Progress) -> None:
-    """Do one run and record it; a run that fails is recorded as failed, and the campaign goes on.
+def do(
+    campaign: Campaign,
+    plan: Plan,
+    store: Results,
+    record: dict[str, Any],
+    progress: Progress,
+    beside: Testbed | None = None,
+    turn: Turn = run.ALONE,
+) -> None:
+    """Do one run and record it; a run that fails is recorded as failed, and the campaign goes on. By ``turn``, on a testbed ``beside``
+    another one, if there are others.
 
     One that fails in the lab is tried once more: the next attempt has a new instance, and what made one of many instances fail is
     seldom in the experiment.
@@ -250,7 +285,8 @@ def do(campaign: Campaign, plan: Plan, store: Results, record: dict[str, Any], p
     for left in reversed(range(tries)):
         folder = _fresh(store.run_folder(plan.run_id))
         try:
-            outcome = run.execute(campaign.host(progress), plan, campaign.setting, folder, progress.say, progress.look)
+            say, look = progress.of(plan.run_id) if beside else (progress.say, progress.look)
+            outcome = run.execute(campaign.host(progress, beside), plan, campaign.setting, folder, say, look, turn)
             tables = parse.tables_of_run(folder)
         except errors.BadInput:
             raise
@@ -265,9 +301,9 @@ def do(campaign: Campaign, plan: Plan, store: Results, record: dict[str, Any], p
                 break
         else:
             _note_success(plan, store, record, outcome)
-            record["seconds"] = round(time.monotonic() - began, 1)
+            record["seconds"] = round(time.monotonic() - began - turn.waited_s, 1)
             return store.record(plan.run_id, *tables)
-    record["seconds"] = round(time.monotonic() - began, 1)
+    record["seconds"] = round(time.monotonic() - began - turn.waited_s, 1)
     store.save()
 
 

@@ -124,6 +124,8 @@ class Experiment(BaseModel):
     prefers: Literal["native"] | None = None
     nodes: Literal[1, 2] = 1
     """NUMA nodes of the testbed."""
+    turns: bool = True
+    """On this very host: whether the cases of a repetition are alive at once, and have their windows in turn."""
     clock: Literal["modelled", "emulated"] = "modelled"
     """Whose time passes while windows last, in the lab: the modelled processor's, or the emulator's."""
 

@@ -4,7 +4,8 @@
 import contextlib
 import sys
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
 from types import TracebackType
 from typing import IO, Any, Self, cast
 
@@ -71,14 +72,18 @@ class Progress:
         """Start counting runs, one of each of ``cases``. ``took``: seconds of runs that are done already, by case."""
         self._pace = Pace(cases, took or {})
 
-    def start_run(self, what: str) -> None:
-        self._run, self._run_began = f"run {self._pace.done + 1} of {self._pace.runs}: {what}", time.monotonic()
+    def start_run(self, what: str, runs: int = 1) -> None:
+        """``runs``: so many at once."""
+        first = self._pace.done + 1
+        which = f"run {first}" if runs == 1 else f"runs {first} to {first + runs - 1}"
+        self._run, self._run_began = f"{which} of {self._pace.runs}: {what}", time.monotonic()
         left = self._left() if self._live is None else ""
         self._print(f"{self._run}{left and f' ({left})'}")
 
-    def end_run(self, *, failed: bool = False) -> None:
+    def end_run(self, *, failed: bool = False, runs: int = 1) -> None:
         took = time.monotonic() - self._run_began
-        self._pace.end_run(took)
+        for _ in range(runs):
+            self._pace.end_run(took / runs)
         self._print(f"{self._run}: {'failed after ' if failed else ''}{duration(took)}")
         self._run, self._seen = "", None
 
@@ -92,6 +97,10 @@ class Progress:
         elif not self._run:
             # Outside a terminal the steps of a run would be a flood; the set-up's are few and slow.
             self._print(step)
+
+    def of(self, run: str) -> tuple[Callable[[str], None], Callable[[Seen], None]]:
+        """``say`` and ``look`` for one of several runs that go on by turns."""
+        return lambda step: self.say(f"{run}: {step}"), lambda seen: self.look(replace(seen, window=f"{run}: {seen.window}"))
 
     def look(self, seen: Seen) -> None:
         """Show a window: on a terminal below the step; in a log once it is over, and in a verbose one now and then before."""

@@ -18,6 +18,7 @@ from vsprof.runner import experiment as experiments
 from vsprof.runner import messages, window
 from vsprof.runner.experiment import COLLECTORS, SWITCHES, TOPOLOGIES, TRAFFIC, Case, TrafficItem, Windows
 from vsprof.runner.live import Look, Watch
+from vsprof.runner.turns import Turn
 from vsprof.terms import errors, schema
 from vsprof.terms.placement import PAIR
 from vsprof.terms.vocabulary import CollectorWords
@@ -26,6 +27,7 @@ from vsprof.workloads.topologies.base import Topology
 from vsprof.workloads.traffic.base import Traffic
 
 Say = Callable[[str], None]
+ALONE = Turn()
 BEFORE_MODELLED_S = 0.2
 """The most that a traffic flows before time is modelled, in which it warms up again."""
 
@@ -71,9 +73,11 @@ class Outcome:
     """What each collector says of its numbers."""
 
 
-def execute(host: Testbed, plan: Plan, setting: Setting, folder: Path, say: Say, look: Look = lambda seen: None) -> Outcome:
+def execute(
+    host: Testbed, plan: Plan, setting: Setting, folder: Path, say: Say, look: Look = lambda seen: None, turn: Turn = ALONE
+) -> Outcome:
     """Do one run on ``host`` (not yet opened) and record it in ``folder``. ``look`` is told what CPUs do while a window
-    lasts, and what it came to.
+    lasts, and what it came to. ``turn``: of a run that has others beside it.
 
     Raises ``RunFailed``, or another ``VsprofError``.
     """
@@ -120,7 +124,7 @@ def execute(host: Testbed, plan: Plan, setting: Setting, folder: Path, say: Say,
                 left_out[item.label] = why
                 continue
             with _explained(topology):
-                sent = _send(item, plan, setting, topology, collectors, folder, say, look)
+                sent = _send(item, plan, setting, topology, collectors, folder, say, look, turn)
             run["traffics"].append(sent)
             if sent["no_windows"]:
                 left_out[f"windows of {item.label}"] = sent["no_windows"]
@@ -182,6 +186,7 @@ def _send(
     folder: Path,
     say: Say,
     look: Look,
+    turn: Turn,
 ) -> dict[str, Any]:
     """Send one traffic, measure its windows, and return its entry of run.json."""
     into = folder / item.label
@@ -202,8 +207,10 @@ def _send(
     if not no_windows:
         ports = [route.receiver_port.name for route in topology.routes]
         watch = Watch(look, item.label, plan.case.switch, ports, placement, traffic.clock and _clock(collectors)[1])
-        measure = _measure_in_modelled_time if traffic.clock else _measure
-        measure(traffic, setting.windows, collectors, into, watch)
+        if traffic.clock:
+            _measure_in_modelled_time(traffic, setting.windows, collectors, into, watch)
+        else:
+            _measure(traffic, setting.windows, collectors, into, watch, turn if traffic.stands_still() else ALONE)
     (into / "traffic").mkdir(parents=True)
     for name, text in traffic.stop().items():
         (into / "traffic" / name).write_text(text)
@@ -211,17 +218,20 @@ def _send(
     return {**described, "placement": placement.to_json(), "no_windows": no_windows}
 
 
-def _measure(traffic: Traffic, windows: Windows, collectors: Mapping[str, Collector], into: Path, watch: Watch) -> None:
-    """All windows of a traffic that flows: first those that all collectors share, then the own ones."""
-    shared = _shared(collectors)
+def _measure(traffic: Traffic, windows: Windows, collectors: Mapping[str, Collector], into: Path, watch: Watch, turn: Turn) -> None:
+    """All windows of a traffic that flows: first those that all collectors share, each in this run's ``turn``, then the own ones."""
+    host, shared = traffic.topology.host, _shared(collectors)
     for number in range(1, windows.count + 1):
+        turn.give(host)
         traffic.say(f"window {number} of {windows.count}")
         for one in shared.values():
             one.next_window(number, windows.count)
         watch.begin(number, windows.count)
-        window.measure(traffic.topology.host, traffic, shared, windows.seconds, into / f"w{number}")
+        window.measure(host, traffic, shared, windows.seconds, into / f"w{number}")
         watch.end(into / f"w{number}", shared)
         traffic.check()
+    # What follows takes longer: it must not lie between the others' last windows.
+    turn.give(host)
     if apart := {name: one for name, one in collectors.items() if isinstance(one, Apart)}:
         traffic.before_own_windows()
         for name, collector in apart.items():

@@ -120,6 +120,16 @@ class Testbed(abc.ABC):
     thrown_away: bool = False
     """Whether nothing that runs on the host outlives ``close``, so that nothing need be stopped before."""
 
+    takes_turns: ClassVar[bool] = False
+    """Whether several of it can be open at once, each ``beside`` a first one, and each be frozen while it is another's turn."""
+
+    def freeze(self) -> None:
+        """Let none of its processes go on until ``thaw``; they stand still when this returns. Only where it ``takes_turns``."""
+        raise NotImplementedError
+
+    def thaw(self) -> None:
+        raise NotImplementedError
+
     def findings(self) -> list[str]:
         """What a reader must know of this host beside its facts, a sentence each: CPUs that had to be shared, settings that disturb."""
         return []

@@ -84,6 +84,7 @@ class Native(Testbed):
     """This host, in namespaces of its own; nothing of it outlives ``close``."""
 
     name: ClassVar[str] = "native"
+    takes_turns: ClassVar[bool] = True
 
     def __init__(
         self,
@@ -231,8 +232,7 @@ class Native(Testbed):
         return NativeProcess(name, child, log)
 
     def freeze(self) -> None:
-        """Let none of its processes go on until ``thaw``; they stand still when this returns. A command that is run meanwhile raises
-        ``RunFailed``."""
+        """As of every testbed. A command that is run meanwhile raises ``RunFailed``."""
         self._set_frozen(True)
 
     def thaw(self) -> None:

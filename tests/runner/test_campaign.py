@@ -83,6 +83,8 @@ class NoHost:
     def __init__(self, cpus=4, say=None, plugins=(), nodes=1, clock="emulated"):
         self.plugins, self.nodes = plugins, nodes
 
+    takes_turns = False
+
     def __enter__(self):
         return self
 
@@ -121,7 +123,7 @@ def executed(monkeypatch):
     begun: list[str] = []
     troubles: dict[str, BaseException] = {}
 
-    def execute(host, plan, setting, folder, say, look=None):
+    def execute(host, plan, setting, folder, say, look=None, turn=None):
         begun.append(plan.run_id)
         folder.mkdir(parents=True)
         (folder / "attempt.txt").write_text(f"{len(begun)}")
@@ -197,6 +199,64 @@ def test_a_run_in_modelled_time_says_whose_it_was_and_what_it_cost(executed, roo
     manifest = campaigns.start(vm2vm(1), quiet, seed=1, root=root).manifest
     assert manifest["facts"]["clock"] == {name: clock[name] for name in ("cpu", "cpu_name", "frequency_hz", "quantum_s")}
     assert manifest["runs"][0]["clock"] == clock
+
+
+class ByTurns(NoHost):
+    """One that can be frozen; of those that are open, only the last."""
+
+    name, takes_turns = "native", True
+
+    def __init__(self, beside=None, **more):
+        super().__init__(say=more["say"])
+        self.beside = beside
+
+    def freeze(self):
+        pass
+
+    thaw = freeze
+
+
+@pytest.mark.parametrize("fails", [None, "r002"])
+def test_runs_of_a_repetition_take_turns_and_one_that_fails_harms_no_other(executed, root, quiet, monkeypatch, fails):
+    begun, troubles = executed
+    execute, order, hosts = campaigns.run.execute, [], []
+
+    def in_turn(host, plan, setting, folder, say, look, turn):
+        order.append(f"{plan.run_id} begins")
+        hosts.append(host)
+        turn.give(host)
+        order.append(f"{plan.run_id} goes on")
+        return execute(host, plan, setting, folder, say, look)
+
+    if fails:
+        troubles[fails] = errors.RunFailed("its switch died")
+    monkeypatch.setattr(campaigns.run, "execute", in_turn)
+    monkeypatch.setitem(experiments.TESTBEDS, "native", ByTurns)
+    monkeypatch.setattr(campaigns, "available_memory", lambda: 64 << 30)
+    name, experiment = experiments.load("vm2vm")
+    experiment.repetitions = 2
+    campaign = Campaign.check(name, experiment, "native")
+    manifest = campaigns.start(campaign, quiet, seed=1, root=root).manifest
+    assert order[:4] == ["r001 begins", "r002 begins", "r002 goes on", "r001 goes on"]
+    assert [run["status"] for run in manifest["runs"]] == ["failed" if run["run_id"] == fails else "done" for run in manifest["runs"]]
+    assert [run["beside"] for run in manifest["runs"]] == [["r002"], ["r001"], ["r004"], ["r003"]]
+    assert len(begun) == 4
+    # The first one, beside which they are, is another in each repetition.
+    assert hosts[0].beside is hosts[1].beside is not hosts[2].beside
+    assert hosts[0].beside is not None
+
+
+def test_where_memory_is_short_or_the_experiment_says_so_runs_are_alone(monkeypatch):
+    name, experiment = experiments.load("vm2vm")
+    monkeypatch.setattr(campaigns, "available_memory", lambda: 9 << 30)
+    assert Campaign.check(name, experiment, "native").at_once == 2
+    monkeypatch.setattr(campaigns, "available_memory", lambda: 1 << 30)
+    assert Campaign.check(name, experiment, "native").at_once == 1
+    monkeypatch.setattr(campaigns, "available_memory", lambda: 1 << 40)
+    assert Campaign.check(name, experiment, "native").at_once == 6
+    assert Campaign.check(name, experiment, "lab").at_once == 1
+    experiment.turns = False
+    assert Campaign.check(name, experiment, "native").at_once == 1
 
 
 def test_a_complete_campaign_becomes_the_latest(executed, root, quiet):

@@ -134,7 +134,8 @@ def topology():
     ports = {"sender_port": Port("p1", "vhost-net", "p1"), "receiver_port": Port("p2", "vhost-net", "p2")}
     switch = SimpleNamespace(port_counters=lambda: f"cat {DUMPED}", settle=lambda flows: None)
     route = Route(end, end, *ports.values())
-    return SimpleNamespace(host=Host(), switch=switch, sender=end, receiver=end, placement=Placement, routes=[route], **ports)
+    there = {"switch": switch, "sender": end, "receiver": end, "routes": [route], "stands_still": lambda: False}
+    return SimpleNamespace(host=Host(), placement=Placement, **there, **ports)
 
 
 @pytest.fixture
@@ -145,13 +146,15 @@ def sent(topology, tmp_path, monkeypatch):
     monkeypatch.setattr(Watched, "fails_at", 0)
     folder = tmp_path / "r001"
 
-    def send(*classes: type[Collector], **windows: float) -> Path:
+    def send(*classes: type[Collector], turn=run.ALONE, **windows: float) -> Path:
         for one in classes:
             monkeypatch.setitem(experiments.COLLECTORS, one.__name__.lower(), one)
         setting = Setting("vm2vm", Windows(warmup_seconds=0, seconds=0.5, own_seconds=0.1, **windows), [], frozenset())
         collectors = {one.__name__.lower(): one(topology.host) for one in classes}
         described = run._describe(PLAN, setting, topology.host, topology, collectors)
-        described["traffics"].append(run._send(ITEM, PLAN, setting, topology, collectors, folder, lambda text: None, lambda text: None))
+        described["traffics"].append(
+            run._send(ITEM, PLAN, setting, topology, collectors, folder, lambda text: None, lambda text: None, turn)
+        )
         (folder / "run.json").write_text(json.dumps(described))
         return folder
 
@@ -328,6 +331,17 @@ def test_traffic_that_ended_in_an_own_window_is_noticed_once_it_is_disengaged(se
     with pytest.raises(errors.RunFailed, match="ended early"):
         sent(Slow, count=1)
     assert topology.host.done[-3:] == ["measure 0.1 s", "disengage", "check"]
+
+
+@pytest.mark.parametrize("still", [True, False], ids=["stands-still", "goes-on"])
+def test_each_window_that_all_share_has_its_turn_and_only_of_what_stands_still(sent, topology, monkeypatch, still):
+    topology.stands_still = lambda: still
+    turn = SimpleNamespace(give=lambda host: host.done.append("turn"))
+    sent(Plain, Slow, turn=turn, count=2, own_count=1)
+    give = ["turn"] if still else []
+    windows = [*give, "window", "check"] * 2
+    own = ["before own windows", "engage", "measure 0.1 s", "disengage", "check"]
+    assert topology.host.done == ["check", *windows, *give, *own]
 
 
 @pytest.mark.parametrize("step", ["engage", "measure"])

@@ -152,6 +152,9 @@ class Endpoint(abc.ABC):
     counts_aside: ClassVar[bool] = False
     """Whether its counters can be read within a window of modelled time: in no time that is its packets', and at once."""
 
+    stands_still: ClassVar[bool] = False
+    """Whether what it sends and receives stands still while its host's processes are frozen. What kernels do by themselves goes on."""
+
     options: ClassVar[Mapping[str, tuple[str, ...]]] = {}
     """What an experiment can fix or vary of it, and the values that each option allows; the first is the default."""
 

@@ -38,6 +38,7 @@ class VirtioUser(Endpoint):
 
     has_stack = False
     counts_aside = True
+    stands_still = True
     interface = "virtio-user"
     options: ClassVar[Mapping[str, tuple[str, ...]]] = {"path": tuple(PATHS)}
 

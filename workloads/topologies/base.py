@@ -156,6 +156,10 @@ class Topology(abc.ABC):
         if died := self.host.died(processes):
             raise messages.died(died.name, died.log())
 
+    def stands_still(self) -> bool:
+        """Whether its endpoints and what they send stand still while the host's processes are frozen."""
+        return bool(self._made) and all(endpoint.stands_still for endpoint in self._made)
+
     def facts(self) -> dict[str, Any]:
         """What the manifest should say of the endpoints, by name; of those that have something to say."""
         offloads = {name: {"offloads_on": on} for name, on in self._offloads.items()}

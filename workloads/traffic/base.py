@@ -182,6 +182,10 @@ class Traffic(abc.ABC):
     def go_on(self) -> None:
         """Called when modelled time has begun."""
 
+    def stands_still(self) -> bool:
+        """Whether it may be frozen between two windows, with all processes of its host, and then goes on as if nothing had been."""
+        return False
+
     def before_own_windows(self) -> None:
         """Called once, before windows in which the host is slowed down: what is counted over the whole traffic ends here.
 

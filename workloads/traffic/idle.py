@@ -36,6 +36,9 @@ class Idle(Traffic):
     def check(self) -> None:
         """Nothing can end early."""
 
+    def stands_still(self) -> bool:
+        return self.topology.stands_still()
+
     def stop(self) -> dict[str, str]:
         return {}
 

@@ -104,6 +104,10 @@ class UdpFlood(Traffic):
         if self.settings.load != "saturation":
             self._flowing().go_on()
 
+    def stands_still(self) -> bool:
+        # At a given rate it would make up for the time.
+        return self.settings.load == "saturation" and self.topology.stands_still()
+
     def before_own_windows(self) -> None:
         # A slower host loses what it would have carried: none of that belongs to the losses.
         flood = self._flowing()
