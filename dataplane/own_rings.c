@@ -675,6 +675,24 @@ static int put(struct own_queue *queue, const struct guest_memory *memory, const
 	return ahead.chains;
 }
 
+/* Frees frames that are others' too, or lie in a guest's memory, in several mbufs, or in those of another pool. */
+static __rte_always_inline void free_others(struct rte_mbuf **frames, uint16_t count, struct rte_mempool *pool)
+{
+	struct rte_mbuf *free[BURST];
+	uint16_t freed = 0;
+
+	for (uint16_t i = 0; i < count; i++) {
+		struct rte_mbuf *frame = frames[i];
+
+		if (unlikely(frame->nb_segs > 1 || frame->pool != pool))
+			rte_pktmbuf_free(frame);
+		else if (likely((frame = rte_pktmbuf_prefree_seg(frame)) != NULL))
+			free[freed++] = frame;
+	}
+	if (freed > 0)
+		rte_mempool_put_bulk(pool, (void **)free, freed);
+}
+
 /* Frees frames. Most are nobody else's, in one mbuf each with a buffer of its own, and of one pool, which gets them back as they are. */
 static __rte_always_inline void free_sent(struct rte_mbuf **frames, uint16_t count)
 {
@@ -687,7 +705,7 @@ static __rte_always_inline void free_sent(struct rte_mbuf **frames, uint16_t cou
 	if (plain > 0)
 		rte_mempool_put_bulk(pool, (void **)frames, plain);
 	if (unlikely(plain < count))
-		rte_pktmbuf_free_bulk(frames + plain, count - plain);
+		free_others(frames + plain, count - plain, pool);
 }
 
 static __rte_always_inline uint16_t send_burst(
