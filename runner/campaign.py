@@ -110,6 +110,10 @@ class Campaign:
             more["beside"] = beside
         return experiments.TESTBEDS[self.testbed](say=progress.say, plugins=self.emulator_plugins, **more)
 
+    def on(self, server: str | None) -> Self:
+        """The same on this server of its inventory, if one is given."""
+        return replace(self, host_options={**self.host_options, "server": server}) if server else self
+
     @property
     def at_once(self) -> int:
         """How many runs of a repetition are alive at the same time."""
@@ -162,22 +166,42 @@ def chosen(
     return "lab" if why else "native"
 
 
-def begin(campaign: Campaign, progress: Progress, seed: int | None = None, root: Path = results.ROOT) -> tuple[Campaign, Results]:
-    """A new campaign's folder, with all runs planned and none done; and the campaign with the cases that the testbed can run."""
+def begin(
+    campaign: Campaign, progress: Progress, seed: int | None = None, root: Path = results.ROOT, servers: Sequence[str] = ()
+) -> tuple[Campaign, Results]:
+    """A new campaign's folder, with all runs planned and none done; and the campaign with the cases that the testbed can run.
+
+    ``servers``: those of an inventory that share its runs. A repetition's runs are all on one: what is compared is of one machine.
+    """
     chosen = random.SystemRandom().randrange(2**32) if seed is None else seed
     # Once before anything is written: a testbed that can't come up, or can run none of it, is no result.
-    with campaign.host(progress) as host:
-        facts, findings = host.facts(), host.findings()
-        offer = offers.of(host, campaign.experiment)
-    campaign = replace(campaign, cases=offer.cases)
+    seen = [_look_at(campaign.on(server), progress) for server in servers or [None]]
+    facts = {**seen[0].facts, **({"servers": {name: one.facts for name, one in zip(servers, seen, strict=True)}} if servers else {})}
+    campaign = replace(campaign, cases=offers.common([one.offer for one in seen]))
     store = Results.create(_manifest(campaign, chosen, campaign.plans(chosen), facts), root)
     with store.alone():
-        store.manifest["left_out"] = offer.left_out
-        for finding in (*offer.left_out, *findings):
+        for record in store.manifest["runs"] if servers else ():
+            record["server"] = servers[(record["repetition"] - 1) % len(servers)]
+        store.manifest["left_out"] = list(dict.fromkeys(why for one in seen for why in one.offer.left_out))
+        for finding in (*store.manifest["left_out"], *dict.fromkeys(finding for one in seen for finding in one.findings)):
             store.find(finding)
             progress.warn(finding)
         store.save()
     return campaign, store
+
+
+@dataclass(frozen=True)
+class _Seen:
+    """A testbed before a campaign."""
+
+    facts: dict[str, Any]
+    findings: list[str]
+    offer: offers.Offer
+
+
+def _look_at(campaign: Campaign, progress: Progress) -> _Seen:
+    with campaign.host(progress) as host:
+        return _Seen(host.facts(), host.findings(), offers.of(host, campaign.experiment))
 
 
 def start(campaign: Campaign, progress: Progress, seed: int | None = None, root: Path = results.ROOT) -> Results:
@@ -286,7 +310,8 @@ def do(
         folder = _fresh(store.run_folder(plan.run_id))
         try:
             say, look = progress.of(plan.run_id) if beside else (progress.say, progress.look)
-            outcome = run.execute(campaign.host(progress, beside), plan, campaign.setting, folder, say, look, turn)
+            host = campaign.on(record.get("server")).host(progress, beside)
+            outcome = run.execute(host, plan, campaign.setting, folder, say, look, turn)
             tables = parse.tables_of_run(folder)
         except errors.BadInput:
             raise

@@ -30,6 +30,10 @@ def snakemake_failed(status: int, log: Path) -> RunFailed:
     return RunFailed(f"Snakemake ended with status {status}, though every run is done: see {log}")
 
 
+def nothing_in_common(left_out: list[str]) -> BadInput:
+    return BadInput(f"no case can be run on all of these servers: {'; '.join(dict.fromkeys(left_out))}; name some that can (--server)")
+
+
 def jobs_forgotten(folder: Path) -> RunFailed:
     return RunFailed(
         "Slurm has none of this sweep's jobs in its queue, but Snakemake still waits for some: a controller that crashed has forgotten"
@@ -49,8 +53,9 @@ def dry_and_resumed() -> BadInput:
     return BadInput("--dry-run says what a new campaign would run: leave --resume out, or look into the result's manifest.json")
 
 
-def sweep_predicted(runs: int, at_once: int, seconds: float | None) -> str:
-    return f"{runs} runs, at most {at_once} at once: {_takes(seconds)}"
+def sweep_predicted(runs: int, at_once: int, machines: list[str], seconds: float | None) -> str:
+    where = f" on {', '.join(machines)}" if machines else ""
+    return f"{runs} runs{where}, at most {at_once} at once: {_takes(seconds)}"
 
 
 def _takes(seconds: float | None) -> str:

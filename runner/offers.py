@@ -5,7 +5,7 @@ An emulated host can run everything. Of this very host the kernel, its modules a
 """
 
 import functools
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -50,6 +50,14 @@ def of(host: Testbed, experiment: Experiment) -> Offer:
     if not offer.cases:
         raise messages.nothing_offered(host.name, offer.left_out)
     return offer
+
+
+def common(offered: Sequence[Offer]) -> list[Case]:
+    """The cases that all of several testbeds can run. Raises ``BadInput`` when that is none."""
+    first, *others = offered
+    if not (found := [case for case in first.cases if all(case in other.cases for other in others)]):
+        raise messages.nothing_in_common([why for one in offered for why in one.left_out])
+    return found
 
 
 def _named(values: Mapping[str, Any], asked: "_Asked") -> str:

@@ -16,16 +16,18 @@ import statistics
 import subprocess
 import sys
 import time
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
 from vsprof.runner import campaign as campaigns
 from vsprof.runner import forgotten, messages, results
+from vsprof.runner.experiment import TESTBEDS
 from vsprof.runner.forgotten import Watch
 from vsprof.runner.progress import Progress
 from vsprof.runner.results import Results
 from vsprof.terms import files, locks
+from vsprof.testbeds.remote import Remote
 
 JOBS = "jobs"
 """The folder of a result in which its jobs write."""
@@ -128,13 +130,13 @@ def run(store: Results, progress: Progress, executor: str, jobs: int, options: l
     there is none. Raises ``BadInput`` without Snakemake."""
     check()
     (store.folder / JOBS).mkdir(exist_ok=True)
-    runs = [run["run_id"] for run in store.manifest["runs"]]
     try:
-        words = [*_words(executor, jobs, store.folder), *options]
+        machine_of = _machine_of(store, executor)
+        words = [*_words(executor, jobs, store.folder, set(machine_of.values())), *options]
         # Under a name that the user gave, the jobs would not be found.
         watched = executor == "slurm" and not any(word.startswith(PREFIX) for word in options)
         watch = Watch(store.folder, store.folder / JOBS / LOG) if watched else None
-        status = _snakemake(store.folder, runs, progress, words, image, watch)
+        status = _snakemake(store, machine_of, progress, words, image, watch)
     finally:
         gather(store)
     failed = [run["run_id"] for run in store.manifest["runs"] if run["status"] != "done"]
@@ -142,20 +144,47 @@ def run(store: Results, progress: Progress, executor: str, jobs: int, options: l
         raise messages.snakemake_failed(status, store.folder / JOBS / LOG)
 
 
-def default_jobs(executor: str) -> int:
-    """How many jobs there are at once where nobody says so: as many as this machine has CPUs for; on a cluster it is to decide."""
-    return max(1, (os.cpu_count() or 1) // CPUS) if executor == "local" else 100
+def servers(testbed: str, options: Mapping[str, Any]) -> list[str]:
+    """Those of an inventory that share the runs; of any other testbed, none. Raises ``BadInput``."""
+    return Remote.machines(options) if testbed == Remote.name else []
 
 
-def _words(executor: str, jobs: int, folder: Path) -> list[str]:
+def machines(store: Results) -> list[str]:
+    """Those that the runs are on, of each of which one run at a time uses; none where each run emulates its own."""
+    named = dict.fromkeys(run["server"] for run in store.manifest["runs"] if "server" in run)
+    return [*named] or TESTBEDS[store.manifest["testbed"]].machines(store.manifest.get("host_options") or {})
+
+
+def default_jobs(executor: str, machines: Sequence[str]) -> int:
+    """How many jobs there are at once where nobody says so: one on each of these machines; else as many as this one has CPUs for, and on a
+    cluster it is to decide."""
     if executor == "local":
-        return ["--cores", str(CPUS * jobs)]
-    return ["--executor", executor, "--jobs", str(jobs), PREFIX, forgotten.name(folder)]
+        return len(machines) or max(1, (os.cpu_count() or 1) // CPUS)
+    return 100
 
 
-def _snakemake(folder: Path, runs: list[str], progress: Progress, words: list[str], image: Path | None, watch: Watch | None) -> int:
+def _machine_of(store: Results, executor: str) -> dict[str, str]:
+    """The resource that each run takes, which is one machine. Nodes of a cluster are each a host of their own."""
+    names = {name: f"machine_{number}" for number, name in enumerate(machines(store))}
+    runs = store.manifest["runs"]
+    if any("server" in run for run in runs):
+        return {run["run_id"]: names[run["server"]] for run in runs}
+    return {run["run_id"]: name for run in runs for name in names.values()} if executor == "local" else {}
+
+
+def _words(executor: str, jobs: int, folder: Path, machines: Collection[str]) -> list[str]:
+    resources = ["--resources", *(f"{name}=1" for name in sorted(machines))] if machines else []
+    if executor == "local":
+        return ["--cores", str(CPUS * jobs), *resources]
+    return ["--executor", executor, "--jobs", str(jobs), PREFIX, forgotten.name(folder), *resources]
+
+
+def _snakemake(
+    store: Results, machine_of: dict[str, str], progress: Progress, words: list[str], image: Path | None, watch: Watch | None
+) -> int:
+    folder, runs = store.folder, [run["run_id"] for run in store.manifest["runs"]]
     config = {
-        "runs": " ".join(runs), "cpus": CPUS, "memory_mib": MEMORY_MIB, "minutes": LONGEST_MINUTES,
+        "runs": " ".join(runs), "machine_of": machine_of, "cpus": CPUS, "memory_mib": MEMORY_MIB, "minutes": LONGEST_MINUTES,
         "vsprof": shlex.join(VSPROF), "options": shlex.join(["--image", f"{image.resolve()}"]) if image else "",
     }  # fmt: skip
     (folder / JOBS / "snakemake.json").write_text(json.dumps(config, indent=1))

@@ -120,6 +120,12 @@ class Testbed(abc.ABC):
     thrown_away: bool = False
     """Whether nothing that runs on the host outlives ``close``, so that nothing need be stopped before."""
 
+    @classmethod
+    def machines(cls, options: Mapping[str, Any]) -> list[str]:
+        """Those that the runs of a sweep can be shared among, by name; one run at a time uses each. ``options``: what it is made with.
+        Empty: emulated hosts, as many as this machine bears. Raises ``BadInput``."""
+        return []
+
     takes_turns: ClassVar[bool] = False
     """Whether several of it can be open at once, each ``beside`` a first one, and each be frozen while it is another's turn."""
 

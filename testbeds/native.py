@@ -161,6 +161,10 @@ class Native(Testbed):
             self._lock = None
 
     @classmethod
+    def machines(cls, options: Mapping[str, Any]) -> list[str]:
+        return ["this host"]
+
+    @classmethod
     def needs(cls) -> str | None:
         """Why this host can't be a testbed at all, or None."""
         return None if os.geteuid() == 0 else str(messages.needs_root())

@@ -6,7 +6,7 @@ seen nor touched, and what a run made is gone when the namespace ends.
 """
 
 import contextlib
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Self
@@ -111,6 +111,13 @@ class Remote(SystemdHost):
         self._cpus = 0
         self._instance: Instance | None = None
         self._guard: Guard | None = None
+
+    @classmethod
+    def machines(cls, options: Mapping[str, Any]) -> list[str]:
+        if not options.get("inventory"):
+            raise messages.no_inventory()
+        path = Path(options["inventory"])
+        return [inventories.choose(path, options["server"]).name] if options.get("server") else [*inventories.read(path)]
 
     def open(self) -> None:
         self._reach()

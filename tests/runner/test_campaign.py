@@ -6,6 +6,7 @@ import io
 import json
 from pathlib import Path
 from types import SimpleNamespace
+from typing import ClassVar
 
 import pytest
 from hypothesis import given
@@ -14,7 +15,7 @@ from rich.console import Console
 
 from vsprof.collectors.base import Collector
 from vsprof.runner import campaign as campaigns
-from vsprof.runner import cli, results
+from vsprof.runner import cli, offers, results
 from vsprof.runner import experiment as experiments
 from vsprof.runner import messages as runner_messages
 from vsprof.runner.campaign import Campaign
@@ -199,6 +200,64 @@ def test_a_run_in_modelled_time_says_whose_it_was_and_what_it_cost(executed, roo
     manifest = campaigns.start(vm2vm(1), quiet, seed=1, root=root).manifest
     assert manifest["facts"]["clock"] == {name: clock[name] for name in ("cpu", "cpu_name", "frequency_hz", "quantum_s")}
     assert manifest["runs"][0]["clock"] == clock
+
+
+class Prepared(NoHost):
+    """A server of an inventory. ``lacks``: no case with this switch can be run on the second one."""
+
+    name = "remote"
+    lacks = None
+    opened: ClassVar[list[str]] = []
+
+    def __init__(self, inventory, server=None, **more):
+        super().__init__(say=more["say"])
+        self.server = server
+        self.opened.append(server)
+
+    def facts(self):
+        return {"kernel": f"of {self.server}"}
+
+    def findings(self):
+        return [f"{self.server} is loud"]
+
+
+@pytest.fixture
+def prepared(executed, monkeypatch):
+    """Two servers, of which the second lacks OVS-DPDK if told so."""
+
+    def offer(host, experiment):
+        cases = experiments.cases(experiment)
+        there = [case for case in cases if not (host.server == "two" and case.switch == Prepared.lacks)]
+        return offers.Offer(there, [f"{host.server} lacks {Prepared.lacks}"] if len(there) < len(cases) else [])
+
+    monkeypatch.setitem(experiments.TESTBEDS, "remote", Prepared)
+    monkeypatch.setattr(campaigns.offers, "of", offer)
+    monkeypatch.setattr(Prepared, "opened", [])
+    monkeypatch.setattr(Prepared, "lacks", None)
+    name, experiment = experiments.load("vm2vm")
+    return Campaign.check(name, experiment, "remote", host_options={"inventory": "/inventory"})
+
+
+def test_servers_of_a_pool_have_whole_repetitions_so_that_a_ratio_is_of_one_machine(prepared, root, quiet):
+    _, store = campaigns.begin(prepared, quiet, 1, root, ["one", "two"])
+    assert {(run["repetition"], run["server"]) for run in store.manifest["runs"]} == {(1, "one"), (2, "two"), (3, "one")}
+    assert store.manifest["facts"]["kernel"] == "of one"
+    assert store.manifest["facts"]["servers"] == {name: {"kernel": f"of {name}"} for name in ("one", "two")}
+    assert {"one is loud", "two is loud"} <= {finding["text"] for finding in store.manifest["findings"]}
+    Prepared.opened.clear()
+    # Also one that is resumed without a sweep knows where each belongs.
+    store = campaigns.resume(results.Results.open(store.folder), quiet)
+    assert store.manifest["status"] == "complete"
+    assert Prepared.opened == ["one", "one", "two", "two", "one", "one"]
+
+
+def test_servers_of_a_pool_do_what_all_of_them_can(prepared, root, quiet, monkeypatch):
+    monkeypatch.setattr(Prepared, "lacks", "ovs-dpdk")
+    _, store = campaigns.begin(prepared, quiet, 1, root, ["one", "two"])
+    assert {case["values"]["switch"] for case in store.manifest["cases"]} == {"kernel-ovs"}
+    assert store.manifest["left_out"] == ["two lacks ovs-dpdk"]
+    with pytest.raises(errors.BadInput, match="no case can be run on all of these servers: two lacks"):
+        campaigns.offers.common([offers.Offer(), offers.Offer(prepared.cases, ["two lacks ovs-dpdk"])])
 
 
 class ByTurns(NoHost):

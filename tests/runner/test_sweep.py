@@ -221,6 +221,58 @@ def test_snakemake_does_every_run_once(stand_in):
     assert sorted(order(stand_in)) == ids(stand_in)
 
 
+TIMED = """
+import json, pathlib, sys, time
+_, folder, run_id = sys.argv[1:]
+jobs = pathlib.Path(folder, "jobs")
+record = next(run for run in json.loads(pathlib.Path(folder, "manifest.json").read_text())["runs"] if run["run_id"] == run_id)
+for what in ("begin", "end"):
+    with (jobs / "order").open("a") as order:
+        order.write(f"{what} {record.get('server', 'here')}\\n")
+    time.sleep(0.5 if what == "begin" else 0)
+(jobs / f"{run_id}.json").write_text(json.dumps({"runs": [{**record, "status": "done"}], "facts": {}, "findings": [], "vocabulary": {}}))
+"""
+
+
+def at_once(store) -> dict[str, int]:
+    """How many runs went on at the same time at most: on each machine, and on all."""
+    most: dict[str, int] = {}
+    now: dict[str, int] = {}
+    for line in (store.folder / sweep.JOBS / "order").read_text().splitlines():
+        what, machine = line.split()
+        for name in (machine, "all"):
+            now[name] = now.get(name, 0) + (1 if what == "begin" else -1)
+            most[name] = max(most.get(name, 0), now[name])
+    return most
+
+
+def test_servers_share_the_runs_and_each_has_one_at_a_time(stand_in, tmp_path):
+    (tmp_path / "job.py").write_text(TIMED)
+    for run in stand_in.manifest["runs"]:
+        run["server"] = f"server{run['repetition'] % 2}"
+    stand_in.save()
+    assert sweep.machines(stand_in) == ["server1", "server0"]
+    sweep.run(stand_in, QUIET, "local", sweep.default_jobs("local", sweep.machines(stand_in)), [])
+    assert stand_in.manifest["status"] == "complete"
+    assert at_once(stand_in) == {"server0": 1, "server1": 1, "all": 2}
+
+
+def test_this_host_has_one_run_at_a_time_however_many_cpus_it_has(stand_in, tmp_path):
+    (tmp_path / "job.py").write_text(TIMED)
+    stand_in.manifest["testbed"] = "native"
+    stand_in.save()
+    assert sweep.default_jobs("local", sweep.machines(stand_in)) == 1
+    sweep.run(stand_in, QUIET, "local", 4, [])
+    assert at_once(stand_in) == {"here": 1, "all": 1}
+    # Each node of a cluster is a host of its own.
+    assert sweep._machine_of(stand_in, "slurm") == {}
+
+
+def test_labs_are_as_many_as_this_machine_bears(store):
+    assert sweep.machines(store) == []
+    assert sweep._words("local", 3, store.folder, []) == ["--cores", "6"]
+
+
 def test_it_goes_on_after_a_run_that_failed(stand_in):
     first = ids(stand_in)[0]
     bad = stand_in.folder / sweep.JOBS / f"fail-{first}"
