@@ -72,13 +72,18 @@ def what(result: Result) -> Table:
         "traffic": "; ".join(style.traffic_name(*pair) for pair in metrics.sent(result)),
         "repetitions": f"{experiment.get('repetitions', '–')} wanted; {done} runs done, {len(result.failed)} failed",
         "windows": _windows(result, windows),
-        "order": f"random (seed {result.manifest.get('seed', '–')})",
+        "order": f"random (seed {result.manifest.get('seed', '–')}){_by_turns(result)}",
         "collectors": ", ".join(sorted(set(result.frame["collector"].unique()) - set(result.frame["traffic"].unique()))),
         "started": result.manifest.get("started"),
         "ended": result.manifest.get("ended"),
         "result": f"{result.path.name} ({result.manifest.get('status', '–')})",
     }
     return listed(rows)
+
+
+def _by_turns(result: Result) -> str:
+    there = any(run.get("beside") for run in result.manifest.get("runs", []))
+    return "; the cases of a repetition had their windows in turn, forwards and backwards" if there else ""
 
 
 def where(result: Result) -> Table:
@@ -88,6 +93,7 @@ def where(result: Result) -> Table:
     hugepages = facts.get("hugepages_2mib", facts.get("hugepages"))
     rows = {
         "testbed": result.testbed + _whose_time(result),
+        **({"its servers": ", ".join(facts["servers"])} if "servers" in facts else {}),
         "its CPUs": _cpus(facts),
         "its memory": _memory(facts),
         "its hugepages": None if hugepages is None else f"{hugepages} of 2 MiB",

@@ -172,13 +172,15 @@ class Result:
 
     @functools.cached_property
     def order(self) -> list[list[str]]:
-        """The cases of each repetition in the order in which they ran; empty where they did not run in turns, or it was not recorded."""
+        """The cases of each repetition in the order in which they ran; empty where some ran among those of another repetition on the same
+        machine, or it was not recorded."""
         runs = [run for run in self.manifest.get("runs", []) if run.get("started") and run["case_id"] in self.values]
         runs.sort(key=lambda run: (run["started"], run.get("order", 0)))
-        repetitions = [run["repetition"] for run in runs]
-        if repetitions != sorted(repetitions):
-            return []
-        return [[run["case_id"] for run in runs if run["repetition"] == one] for one in dict.fromkeys(repetitions)]
+        for server in {run.get("server") for run in runs}:
+            there = [run["repetition"] for run in runs if run.get("server") == server]
+            if there != sorted(there):
+                return []
+        return [[run["case_id"] for run in runs if run["repetition"] == one] for one in sorted({run["repetition"] for run in runs})]
 
     def limits(self) -> list[str]:
         """What a reader must know before trusting the numbers: failed runs, what was left out, too few repetitions."""

@@ -208,6 +208,17 @@ def test_under_kvm_the_labs_rates_are_no_emulators(two_switches, given, emulated
     assert told.emulated is emulated
 
 
+def test_windows_in_turn_and_servers_of_a_pool_are_described(two_switches):
+    manifest = two_switches.manifest
+    runs = [{**run, "beside": ["r009"]} for run in manifest["runs"]]
+    told = dataclasses.replace(
+        two_switches, manifest={**manifest, "runs": runs, "facts": {**manifest["facts"], "servers": {"big": {}, "small": {}}}}
+    )
+    assert "windows in turn" in describe.what(told).frame.set_index("").loc["order", "as recorded"]
+    assert "windows in turn" not in describe.what(two_switches).frame.set_index("").loc["order", "as recorded"]
+    assert describe.where(told).frame.set_index("").loc["its servers", "as recorded"] == "big, small"
+
+
 def test_a_host_that_booted_other_kernels_is_described_with_these(two_switches, monkeypatch):
     own = describe.where(two_switches).frame.set_index("").loc["its kernel", "as recorded"]
     assert own == two_switches.manifest["facts"]["kernel"]

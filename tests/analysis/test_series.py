@@ -83,6 +83,19 @@ def test_cases_that_did_not_run_in_turns_are_told(sample, tmp_path):
     assert "did not run interleaved" in series.order(result)[0]
 
 
+def test_repetitions_of_several_servers_may_overlap_for_each_is_on_one(sample, tmp_path):
+    order = [(0, 1), (0, 2), (1, 1), (1, 2), (0, 3), (1, 3)]
+    assert result_with(sample, tmp_path / "one", order).order == []
+    path = tmp_path / "several"
+    result_with(sample, path, order)
+    manifest = json.loads((path / "manifest.json").read_text())
+    for run in manifest["runs"]:
+        run["server"] = f"server{run['repetition'] % 2}"
+    (path / "manifest.json").write_text(json.dumps(manifest))
+    cases = [case["case_id"] for case in manifest["cases"]]
+    assert load.load(path).order == [cases] * 3
+
+
 def test_a_flag_says_which_runs(sample, tmp_path):
     """Of six repetitions the last two are at a third of the others' speed."""
     order = [(case, repetition) for repetition in range(1, 7) for case in ((0, 1), (1, 0))[repetition % 2]]
