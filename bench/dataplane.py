@@ -81,8 +81,12 @@ class Enough:
     def of(self, rounds: int, ratios: Found) -> bool:
         if rounds < self.least or self.half_width is None:
             return rounds >= self.least
-        widths = [(one.high - one.low) / 2 / one.median for one, _ in ratios.values() if one.low is not None and one.high is not None]
-        return rounds >= self.most or (len(widths) == len(ratios) and max(widths, default=0.0) <= self.half_width)
+        sides = [
+            max(one.high - one.median, one.median - one.low) / one.median
+            for one, _ in ratios.values()
+            if one.low is not None and one.high is not None
+        ]
+        return rounds >= self.most or (len(sides) == len(ratios) and max(sides, default=0.0) <= self.half_width)
 
 
 class Live:
@@ -169,6 +173,10 @@ def main(arguments: list[str] | None = None) -> int:
     parser.add_argument("--path", choices=[*PATHS], default="vector", help="the endpoints' way through their rings")
     parser.add_argument("--contenders", nargs="*", choices=[*contenders.CONTENDERS], default=[*contenders.CONTENDERS])
     asked = parser.parse_args(arguments)
+    if asked.half_width is not None and not 0 < asked.half_width < 1:
+        parser.error(f"--half-width: found {asked.half_width:g}, need a part of the ratio between 0 and 1: 0.03 for 3 %")
+    if asked.half_width is not None and asked.testbed == "lab":
+        parser.error("--half-width is for this host: in the lab ask for more --windows")
     try:
         if asked.testbed == "lab":
             found = dataplane_modelled.measure(asked.windows, asked.frames, asked.contenders, asked.path, asked.cpu_profile, _say)

@@ -229,7 +229,7 @@ static __rte_always_inline uint16_t take_singles(struct own_queue *queue, const 
 		/* Shorter than virtio's header, as one that is not usual, it would be longer than any room. */
 		if (unlikely(length < HEADER_LENGTH || length > room))
 			break;
-		/* All else that counts is set already in an mbuf that was freed, or counts with a flag alone. */
+		/* What else is read of it is as it must be in an mbuf that was freed, or is read where a flag says so. */
 		frame->data_off = RTE_PKTMBUF_HEADROOM;
 		frame->ol_flags = 0;
 		frame->data_len = frame->pkt_len = length;
@@ -601,7 +601,7 @@ static __rte_always_inline uint16_t put_singles(struct own_queue *queue, const s
 		/* That one is not usual shows by its length, too. */
 		if (unlikely(frame->nb_segs > 1 || part->length < (uint32_t)header_length + length))
 			break;
-		/* The longer header, whose end a shorter one's frame covers: it has a header of its own at least. */
+		/* The longer header, whose end a shorter one's frame covers: a frame is longer than the difference. */
 		memcpy(part->at, &header, sizeof(header));
 		copy_frame(part->at + header_length, rte_pktmbuf_mtod(frame, const uint8_t *), length);
 		use(&used, i, seen[i].id, (uint32_t)header_length + length, packed);

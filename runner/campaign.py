@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
-"""All runs of an experiment: planned in random order, done one after another, recorded as they finish."""
+"""All runs of an experiment: planned in random order, done one after another or by turns, recorded as they finish."""
 
 import contextlib
 import platform
@@ -175,15 +175,14 @@ def begin(
     """
     chosen = random.SystemRandom().randrange(2**32) if seed is None else seed
     # Once before anything is written: a testbed that can't come up, or can run none of it, is no result.
-    seen = [_look_at(campaign.on(server), progress) for server in servers or [None]]
-    facts = {**seen[0].facts, **({"servers": {name: one.facts for name, one in zip(servers, seen, strict=True)}} if servers else {})}
-    campaign = replace(campaign, cases=offers.common([one.offer for one in seen]))
-    store = Results.create(_manifest(campaign, chosen, campaign.plans(chosen), facts), root)
+    seen = _look_at(campaign, progress) if len(servers) < 2 else _look_at_all(campaign, servers, progress)
+    campaign = replace(campaign, cases=seen.offer.cases)
+    store = Results.create(_manifest(campaign, chosen, campaign.plans(chosen), seen.facts), root)
     with store.alone():
         for record in store.manifest["runs"] if servers else ():
             record["server"] = servers[(record["repetition"] - 1) % len(servers)]
-        store.manifest["left_out"] = list(dict.fromkeys(why for one in seen for why in one.offer.left_out))
-        for finding in (*store.manifest["left_out"], *dict.fromkeys(finding for one in seen for finding in one.findings)):
+        store.manifest["left_out"] = seen.offer.left_out
+        for finding in (*seen.offer.left_out, *seen.findings):
             store.find(finding)
             progress.warn(finding)
         store.save()
@@ -192,7 +191,7 @@ def begin(
 
 @dataclass(frozen=True)
 class _Seen:
-    """A testbed before a campaign."""
+    """A testbed before a campaign, or several."""
 
     facts: dict[str, Any]
     findings: list[str]
@@ -202,6 +201,14 @@ class _Seen:
 def _look_at(campaign: Campaign, progress: Progress) -> _Seen:
     with campaign.host(progress) as host:
         return _Seen(host.facts(), host.findings(), offers.of(host, campaign.experiment))
+
+
+def _look_at_all(campaign: Campaign, servers: Sequence[str], progress: Progress) -> _Seen:
+    """Facts are the first one's, and each one's by its name."""
+    seen = {name: _look_at(campaign.on(name), progress) for name in servers}
+    facts = {**seen[servers[0]].facts, "servers": {name: one.facts for name, one in seen.items()}}
+    findings = [f"{name}: {finding}" for name, one in seen.items() for finding in one.findings]
+    return _Seen(facts, findings, offers.common({name: one.offer for name, one in seen.items()}))
 
 
 def start(campaign: Campaign, progress: Progress, seed: int | None = None, root: Path = results.ROOT) -> Results:
@@ -270,12 +277,13 @@ def _do_group(campaign: Campaign, group: Sequence[Plan], store: Results, records
     progress.start_run(f"{cases}{' by turns' if by_turns else ''}, repetition {group[0].repetition}", len(group))
     if by_turns:
         for plan in group:
-            records[plan.run_id]["beside"] = [other.run_id for other in group if other is not plan]
+            others = [other.run_id for other in group if other is not plan]
+            records[plan.run_id].update(beside=others, traffics=[item.label for item in plan.traffics])
         with campaign.host(progress) as beside:
             turns.do([partial(do, campaign, plan, store, records[plan.run_id], progress, beside) for plan in group])
     else:
         do(campaign, group[0], store, records[group[0].run_id], progress)
-    progress.end_run(failed=any(records[plan.run_id]["status"] != "done" for plan in group), runs=len(group))
+    progress.end_run(failed=sum(records[plan.run_id]["status"] != "done" for plan in group), runs=len(group))
 
 
 def _took(store: Results) -> dict[str, list[float]]:
@@ -304,6 +312,8 @@ def do(
     """
     began = time.monotonic()
     record.update(started=results.now(), status="running", error=None)
+    if not beside:
+        record.pop("beside", None)
     store.save()
     tries = TRIES_IN_LAB if campaign.testbed == Lab.name else 1
     for left in reversed(range(tries)):
@@ -326,6 +336,9 @@ def do(
                 break
         else:
             _note_success(plan, store, record, outcome)
+            if not turn.given:
+                # It never stood still: it went on as one that is alone.
+                record.pop("beside", None)
             record["seconds"] = round(time.monotonic() - began - turn.waited_s, 1)
             return store.record(plan.run_id, *tables)
     record["seconds"] = round(time.monotonic() - began - turn.waited_s, 1)

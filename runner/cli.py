@@ -102,12 +102,13 @@ def _sweep(asked: argparse.Namespace) -> int:
         else:
             wanted = _asked_for(asked, progress)
             _, store = campaign.begin(wanted, progress, asked.seed, servers=sweep.servers(wanted.testbed, wanted.host_options))
-        machines = sweep.machines(store)
-        at_once = asked.jobs or sweep.default_jobs(asked.executor, machines)
+        machines = sweep.machines(store, asked.executor)
+        jobs = asked.jobs or sweep.default_jobs(asked.executor, machines)
+        at_once = min(jobs, len(machines) or jobs)
         runs = len([run for run in store.manifest["runs"] if run["status"] != "done"])
         takes = sweep.predicted(store.manifest["name"], store.manifest["testbed"], runs, at_once)
         progress.say(messages.sweep_predicted(runs, at_once, machines, takes))
-        sweep.run(store, progress, asked.executor, at_once, shlex.split(asked.snakemake), asked.image)
+        sweep.run(store, progress, asked.executor, jobs, shlex.split(asked.snakemake), asked.image)
         if asked.report:
             progress.say("writing the report")
             _write_report(store)

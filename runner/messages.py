@@ -31,7 +31,11 @@ def snakemake_failed(status: int, log: Path) -> RunFailed:
 
 
 def nothing_in_common(left_out: list[str]) -> BadInput:
-    return BadInput(f"no case can be run on all of these servers: {'; '.join(dict.fromkeys(left_out))}; name some that can (--server)")
+    return BadInput(f"no case can be run on all of these servers: {'; '.join(left_out)}; name one that can (--server)")
+
+
+def not_everywhere(case: str, servers: list[str]) -> str:
+    return f"{case} left out: {', '.join(servers)} can't run it as the other servers do"
 
 
 def jobs_forgotten(folder: Path) -> RunFailed:

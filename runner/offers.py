@@ -5,7 +5,7 @@ An emulated host can run everything. Of this very host the kernel, its modules a
 """
 
 import functools
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -52,12 +52,15 @@ def of(host: Testbed, experiment: Experiment) -> Offer:
     return offer
 
 
-def common(offered: Sequence[Offer]) -> list[Case]:
-    """The cases that all of several testbeds can run. Raises ``BadInput`` when that is none."""
-    first, *others = offered
-    if not (found := [case for case in first.cases if all(case in other.cases for other in others)]):
-        raise messages.nothing_in_common([why for one in offered for why in one.left_out])
-    return found
+def common(offered: Mapping[str, Offer]) -> Offer:
+    """The cases that all of several testbeds can run, by their names; the others are left out. Raises ``BadInput`` when there is none."""
+    every = {case.case_id: case for one in offered.values() for case in one.cases}
+    lacking = {case: [name for name, one in offered.items() if every[case] not in one.cases] for case in every}
+    reasons = [f"{name}: {why}" for name, one in offered.items() for why in one.left_out]
+    reasons += [messages.not_everywhere(case, names) for case, names in lacking.items() if names]
+    if not (found := [case for name, case in every.items() if not lacking[name]]):
+        raise messages.nothing_in_common(reasons)
+    return Offer(found, reasons)
 
 
 def _named(values: Mapping[str, Any], asked: "_Asked") -> str:

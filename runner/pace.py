@@ -19,10 +19,10 @@ class Pace:
         self._took.setdefault(self._cases[self.done], []).append(seconds)
         self.done += 1
 
-    def left(self, seconds: float) -> float | None:
-        """Seconds until all runs are done, the next of which began ``seconds`` ago; None before any was measured."""
+    def left(self, seconds: float, runs: int = 1) -> float | None:
+        """Seconds until all runs are done, the next ``runs`` of which began ``seconds`` ago; None before any was measured."""
         every = [one for some in self._took.values() for one in some]
         if not every:
             return None
         expected = [statistics.median(self._took.get(case) or every) for case in self._cases[self.done :]]
-        return max(0.0, expected[0] - seconds) + sum(expected[1:]) if expected else 0.0
+        return max(0.0, sum(expected[:runs]) - seconds) + sum(expected[runs:])

@@ -53,6 +53,7 @@ class Progress:
         self._began = self._run_began = time.monotonic()
         self._pace = Pace([], {})
         self._run = self._step = ""
+        self._runs = 1
         self._seen: Seen | None = None
         self._looked = 0.0
 
@@ -76,15 +77,17 @@ class Progress:
         """``runs``: so many at once."""
         first = self._pace.done + 1
         which = f"run {first}" if runs == 1 else f"runs {first} to {first + runs - 1}"
-        self._run, self._run_began = f"{which} of {self._pace.runs}: {what}", time.monotonic()
+        self._run, self._run_began, self._runs = f"{which} of {self._pace.runs}: {what}", time.monotonic(), runs
         left = self._left() if self._live is None else ""
         self._print(f"{self._run}{left and f' ({left})'}")
 
-    def end_run(self, *, failed: bool = False, runs: int = 1) -> None:
+    def end_run(self, *, failed: int = 0, runs: int = 1) -> None:
+        """``failed``: how many of them."""
         took = time.monotonic() - self._run_began
         for _ in range(runs):
             self._pace.end_run(took / runs)
-        self._print(f"{self._run}: {'failed after ' if failed else ''}{duration(took)}")
+        how = "" if not failed else "failed after " if runs == 1 else f"{failed} failed, after "
+        self._print(f"{self._run}: {how}{duration(took)}")
         self._run, self._seen = "", None
 
     def say(self, step: str) -> None:
@@ -135,5 +138,5 @@ class Progress:
         return screen.drawn([self._run, ", ".join(times), self._step], self._seen)
 
     def _left(self) -> str:
-        left = self._pace.left(time.monotonic() - self._run_began)
+        left = self._pace.left(time.monotonic() - self._run_began, self._runs)
         return "" if left is None else f"about {duration(left)} left" if left >= 1 else "nearly done"

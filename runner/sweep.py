@@ -149,10 +149,14 @@ def servers(testbed: str, options: Mapping[str, Any]) -> list[str]:
     return Remote.machines(options) if testbed == Remote.name else []
 
 
-def machines(store: Results) -> list[str]:
-    """Those that the runs are on, of each of which one run at a time uses; none where each run emulates its own."""
-    named = dict.fromkeys(run["server"] for run in store.manifest["runs"] if "server" in run)
-    return [*named] or TESTBEDS[store.manifest["testbed"]].machines(store.manifest.get("host_options") or {})
+def machines(store: Results, executor: str) -> list[str]:
+    """Those that the runs are on, each of which does one at a time; none where each run emulates its own, or a node of a cluster is a host
+    of its own."""
+    if named := dict.fromkeys(run["server"] for run in store.manifest["runs"] if "server" in run):
+        return [*named]
+    if executor != "local":
+        return []
+    return TESTBEDS[store.manifest["testbed"]].machines(store.manifest.get("host_options") or {})
 
 
 def default_jobs(executor: str, machines: Sequence[str]) -> int:
@@ -164,12 +168,10 @@ def default_jobs(executor: str, machines: Sequence[str]) -> int:
 
 
 def _machine_of(store: Results, executor: str) -> dict[str, str]:
-    """The resource that each run takes, which is one machine. Nodes of a cluster are each a host of their own."""
-    names = {name: f"machine_{number}" for number, name in enumerate(machines(store))}
-    runs = store.manifest["runs"]
-    if any("server" in run for run in runs):
-        return {run["run_id"]: names[run["server"]] for run in runs}
-    return {run["run_id"]: name for run in runs for name in names.values()} if executor == "local" else {}
+    """The resource that each run takes, which is one machine."""
+    names = {name: f"machine_{number}" for number, name in enumerate(machines(store, executor))}
+    # Without a server of its own, a run is on the only one.
+    return {run["run_id"]: names[run.get("server", next(iter(names)))] for run in store.manifest["runs"]} if names else {}
 
 
 def _words(executor: str, jobs: int, folder: Path, machines: Collection[str]) -> list[str]:

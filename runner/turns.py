@@ -18,7 +18,6 @@ from typing import TYPE_CHECKING
 
 from greenlet import GreenletExit, getcurrent, greenlet
 
-from vsprof.terms import errors
 from vsprof.testbeds.base import Testbed
 
 if TYPE_CHECKING:
@@ -33,8 +32,10 @@ SETTLE_S = 0.05
 
 
 class Turn:
-    """That of a run which has no others beside it."""
+    """A run's turn; as it stands here, of one that has no others beside it."""
 
+    given = False
+    """Whether it ever was."""
     waited_s = 0.0
     """How long it was the others' turn."""
 
@@ -48,8 +49,9 @@ class _Shared(Turn):
 
     def give(self, host: Testbed) -> None:
         began = time.monotonic()
-        host.freeze()
+        self.given = True
         try:
+            host.freeze()
             self._others.switch()
         finally:
             # Also where it is not to go on: what is frozen can't be taken away in order.
@@ -68,11 +70,16 @@ def do(runs: Sequence[Callable[[Turn], None]]) -> None:
                 one.switch() if one else one.switch(turns[one])
             left = [one for one in left if not one.dead][::-1]
     except BaseException:
-        for one in left:
-            # What can't be taken away must not hide why.
-            with contextlib.suppress(errors.VsprofError):
-                one.throw(GreenletExit)
+        with contextlib.ExitStack() as rest:
+            for one in left:
+                rest.callback(_end, one)
         raise
+
+
+def _end(run: greenlet) -> None:
+    """Have it taken away. Where that fails, it must not hide why it was to end."""
+    with contextlib.suppress(Exception):
+        run.throw(GreenletExit)
 
 
 def groups(plans: "Iterable[Plan]", most: int) -> "Iterator[list[Plan]]":
@@ -80,6 +87,12 @@ def groups(plans: "Iterable[Plan]", most: int) -> "Iterator[list[Plan]]":
     the order of the first, so that windows of the same traffic follow one another."""
     for _, block in itertools.groupby(plans, key=lambda plan: plan.repetition):
         left = list(block)
-        while left:
-            group, left = left[:most], left[most:]
+        for size in _sizes(len(left), most):
+            group, left = left[:size], left[size:]
             yield [replace(plan, traffics=group[0].traffics) for plan in group]
+
+
+def _sizes(runs: int, most: int) -> list[int]:
+    """Of as few groups as can be, as equal as can be."""
+    groups = -(-runs // most)
+    return [runs // groups + (number < runs % groups) for number in range(groups)]

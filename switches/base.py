@@ -77,6 +77,8 @@ class Switch(abc.ABC):
     accesses: ClassVar[tuple[str, ...]]
     """How endpoints can reach it; the first is its default."""
 
+    stands_still: bool = True
+    """Whether it does nothing to the others of its host while its processes are frozen."""
     takes_devices: ClassVar[bool] = False
     """Whether ``add_device`` and ``join`` are there."""
 

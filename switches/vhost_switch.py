@@ -19,6 +19,8 @@ from vsprof.testbeds import dpdk_telemetry
 from vsprof.testbeds.base import RELEASES, Process, Testbed
 from vsprof.testbeds.threads import threads_of
 
+NEVER_S = 1_000_000
+"""The most that --age-s takes."""
 PROGRAM = "/usr/local/bin/vhost-switch"
 """Where the role vhost_switch installs it."""
 MINE = "VSPROF_VHOST_SWITCH"
@@ -110,6 +112,8 @@ class VhostSwitch(Switch):
         card_ports.bind(self)
         if (deepest := self.chosen["deepest_idle"]) != ANY:
             self._latency_us = self.host.limit_idle_states(deepest)
+            # The kernel heeds the wish of a file that is open, for all of its CPUs, whatever became of who opened it.
+            self.stands_still = self._latency_us is None
         self._start()
 
     def _start(self) -> None:
@@ -149,6 +153,8 @@ class VhostSwitch(Switch):
         ports = [f"--port={name},{what}" for name, what in self._ports.items()]
         # The lowest of the real-time priorities is above all that have none.
         own.append("--sched=fifo:1" if self.chosen["sched"] == "fifo" else "--sched=other")
+        # A receiver that never sends is told once. While others have their turn, time passes for its address, too.
+        own.append(f"--age-s={NEVER_S}")
         own += [] if self._latency_us is None else [f"--cpu-latency-us={self._latency_us}"]
         own += [f"--pmu-events={','.join(PMU_EVENTS)}"] if self.chosen["stages"] == "pmu" else []
         return shlex.join([self._program(), *eal, "--", *own, *ports, f"--control={CONTROL}"])

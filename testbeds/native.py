@@ -33,7 +33,7 @@ KEEPER = Path(__file__).with_name("private.sh")
 SHARED = (str(places.BUILD), "/opt")
 """What vsprof and others installed on this host beside its packages: toplev, VTune."""
 FOLDERS = Path("/run/vsprof-native")
-"""The folder of the testbed that is open; of one that nobody keeps, the next ``open`` or ``vsprof clean`` takes the rest away."""
+"""The folders of the testbeds that are open; of one that nobody keeps, the next ``open`` or ``vsprof clean`` takes the rest away."""
 LOCK = FOLDERS.with_suffix(".lock")
 """Held by the runner and its keeper. Two at once would each put back the hugepages that the other had taken."""
 LOCK_SECONDS = 5
@@ -129,7 +129,9 @@ class Native(Testbed):
         # What a case needs is not known yet: there are some with many CPUs.
         _, *measured = (cpu.number for cpu in topology.choose(self._available, len(self._available)))
         self._settings = tuning.look(measured)
-        undo = [f"echo {self._hugepages_found} > {HUGEPAGES}", _unload(), *(tuning.undo(self._settings) if self._tune else [])]
+        # Of several, the first one alone knows how many hugepages there were. Those in use by another then go with it.
+        pages = [] if beside else [f"echo {self._hugepages_found} > {HUGEPAGES}"]
+        undo = [*pages, _unload(), *(tuning.undo(self._settings) if self._tune else [])]
         (self._folder / "undo").write_text("\n".join(undo) + "\n")
         self._keep(image.tree)
         self._take_hugepages(NEEDED_HUGEPAGES)
@@ -243,13 +245,17 @@ class Native(Testbed):
         self._set_frozen(False)
 
     def _set_frozen(self, frozen: bool) -> None:
-        self._frozen = frozen
-        (self._cgroup / "cgroup.freeze").write_text(f"{frozen:d}")
         end = time.monotonic() + FREEZE_SECONDS
-        while f"frozen {frozen:d}" not in (self._cgroup / "cgroup.events").read_text():
-            if time.monotonic() > end:
-                raise messages.not_frozen(frozen, FREEZE_SECONDS)
-            time.sleep(0.0005)
+        try:
+            (self._cgroup / "cgroup.freeze").write_text(f"{frozen:d}")
+            self._frozen = frozen
+            while f"frozen {frozen:d}" not in (self._cgroup / "cgroup.events").read_text():
+                if time.monotonic() > end:
+                    raise messages.not_frozen(frozen, FREEZE_SECONDS)
+                time.sleep(0.0005)
+        except OSError as error:
+            # The group goes with the keeper.
+            raise messages.keeper_gone() from error
 
     def push(self, content: str | bytes, path: str) -> None:
         target = self._path(path)

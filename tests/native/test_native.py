@@ -104,14 +104,33 @@ def test_the_host_is_left_as_it_was_found():
     assert as_seen_from_outside() == before
 
 
-HANGS = "import time; from vsprof.testbeds.native import Native\nwith Native() as h: h.start('left', 'sleep 600', cpus=[1]); print('up', flush=True); time.sleep(600)"
+ONE = """
+import time
+from vsprof.testbeds.native import Native
+with Native() as h:
+    h.start('left', 'sleep 600', cpus=[1])
+    print('up', flush=True)
+    time.sleep(600)
+"""
+SEVERAL = """
+import time
+from vsprof.testbeds.native import Native
+with Native() as h:
+    h.room_lacking(6)
+    with Native(beside=h) as other:
+        for host in (h, other):
+            host.start('left', 'sleep 600', cpus=[1])
+        h.freeze()
+        print('up', flush=True)
+        time.sleep(600)
+"""
 
 
 @contextlib.contextmanager
-def hanging() -> Iterator[subprocess.Popen[str]]:
+def hanging(program: str = ONE) -> Iterator[subprocess.Popen[str]]:
     """Another runner, in the middle of its work; ended whatever happens, for while it lives nobody else may use this host."""
     hears = lambda: signal.signal(signal.SIGINT, signal.SIG_DFL)  # noqa: E731 - in a shell's background tests ignore it, and so would it
-    command = [sys.executable, "-c", HANGS]
+    command = [sys.executable, "-c", program]
     with subprocess.Popen(command, cwd=PROJECT, stdout=subprocess.PIPE, text=True, preexec_fn=hears) as runner:
         try:
             assert runner.stdout.readline() == "up\n"
@@ -127,11 +146,12 @@ def gone(folders: set[str]) -> bool:
     return set(os.listdir(FOLDERS)) <= folders
 
 
+@pytest.mark.parametrize("program", [ONE, SEVERAL], ids=["one", "several"])
 @pytest.mark.parametrize("number", [signal.SIGKILL, signal.SIGINT])
-def test_a_runner_that_is_killed_leaves_the_host_as_it_was_found(number):
+def test_a_runner_that_is_killed_leaves_the_host_as_it_was_found(number, program):
     FOLDERS.mkdir(exist_ok=True)
     before = as_seen_from_outside()
-    with hanging() as runner:
+    with hanging(program) as runner:
         assert as_seen_from_outside() != before
         runner.send_signal(number)
         runner.wait(20)

@@ -4,6 +4,8 @@
 import functools
 import io
 import json
+import re
+from dataclasses import replace
 from pathlib import Path
 from types import SimpleNamespace
 from typing import ClassVar
@@ -243,7 +245,7 @@ def test_servers_of_a_pool_have_whole_repetitions_so_that_a_ratio_is_of_one_mach
     assert {(run["repetition"], run["server"]) for run in store.manifest["runs"]} == {(1, "one"), (2, "two"), (3, "one")}
     assert store.manifest["facts"]["kernel"] == "of one"
     assert store.manifest["facts"]["servers"] == {name: {"kernel": f"of {name}"} for name in ("one", "two")}
-    assert {"one is loud", "two is loud"} <= {finding["text"] for finding in store.manifest["findings"]}
+    assert {"one: one is loud", "two: two is loud"} <= {finding["text"] for finding in store.manifest["findings"]}
     Prepared.opened.clear()
     # Also one that is resumed without a sweep knows where each belongs.
     store = campaigns.resume(results.Results.open(store.folder), quiet)
@@ -255,9 +257,18 @@ def test_servers_of_a_pool_do_what_all_of_them_can(prepared, root, quiet, monkey
     monkeypatch.setattr(Prepared, "lacks", "ovs-dpdk")
     _, store = campaigns.begin(prepared, quiet, 1, root, ["one", "two"])
     assert {case["values"]["switch"] for case in store.manifest["cases"]} == {"kernel-ovs"}
-    assert store.manifest["left_out"] == ["two lacks ovs-dpdk"]
-    with pytest.raises(errors.BadInput, match="no case can be run on all of these servers: two lacks"):
-        campaigns.offers.common([offers.Offer(), offers.Offer(prepared.cases, ["two lacks ovs-dpdk"])])
+    first, second = store.manifest["left_out"]
+    assert first == "two: two lacks ovs-dpdk"
+    # Also one that each offers in another way is told, for which no testbed has a reason.
+    assert re.fullmatch(r"vm2vm_ovs-dpdk_\S+ left out: two can't run it as the other servers do", second)
+    with pytest.raises(errors.BadInput, match="no case can be run on all of these servers: vm2vm_kernel-ovs"):
+        offers.common({"one": offers.Offer(), "two": offers.Offer(prepared.cases)})
+
+
+def test_a_sweep_on_one_server_is_as_a_campaign_there(prepared, root, quiet):
+    _, store = campaigns.begin(replace(prepared, host_options={"inventory": "/inventory", "server": "one"}), quiet, 1, root, ["one"])
+    assert {run["server"] for run in store.manifest["runs"]} == {"one"}
+    assert "servers" not in store.manifest["facts"]
 
 
 class ByTurns(NoHost):

@@ -251,8 +251,8 @@ def test_servers_share_the_runs_and_each_has_one_at_a_time(stand_in, tmp_path):
     for run in stand_in.manifest["runs"]:
         run["server"] = f"server{run['repetition'] % 2}"
     stand_in.save()
-    assert sweep.machines(stand_in) == ["server1", "server0"]
-    sweep.run(stand_in, QUIET, "local", sweep.default_jobs("local", sweep.machines(stand_in)), [])
+    assert sweep.machines(stand_in, "local") == ["server1", "server0"]
+    sweep.run(stand_in, QUIET, "local", sweep.default_jobs("local", sweep.machines(stand_in, "local")), [])
     assert stand_in.manifest["status"] == "complete"
     assert at_once(stand_in) == {"server0": 1, "server1": 1, "all": 2}
 
@@ -261,15 +261,16 @@ def test_this_host_has_one_run_at_a_time_however_many_cpus_it_has(stand_in, tmp_
     (tmp_path / "job.py").write_text(TIMED)
     stand_in.manifest["testbed"] = "native"
     stand_in.save()
-    assert sweep.default_jobs("local", sweep.machines(stand_in)) == 1
+    assert sweep.default_jobs("local", sweep.machines(stand_in, "local")) == 1
     sweep.run(stand_in, QUIET, "local", 4, [])
     assert at_once(stand_in) == {"here": 1, "all": 1}
     # Each node of a cluster is a host of its own.
+    assert sweep.machines(stand_in, "slurm") == []
     assert sweep._machine_of(stand_in, "slurm") == {}
 
 
 def test_labs_are_as_many_as_this_machine_bears(store):
-    assert sweep.machines(store) == []
+    assert sweep.machines(store, "local") == []
     assert sweep._words("local", 3, store.folder, []) == ["--cores", "6"]
 
 

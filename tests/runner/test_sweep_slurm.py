@@ -72,7 +72,16 @@ class Swept:
         self.jobs.mkdir(parents=True)
         self.runs = [f"r{number:03d}" for number in range(1, runs + 1)]
         runs = [{"run_id": run_id, "status": "planned"} for run_id in self.runs]
-        whole = {"name": "made-up", "experiment": {}, "runs": runs, "facts": {}, "findings": [], "vocabulary": {}, "status": "partial"}
+        whole = {
+            "name": "made-up",
+            "testbed": "lab",
+            "experiment": {},
+            "runs": runs,
+            "facts": {},
+            "findings": [],
+            "vocabulary": {},
+            "status": "partial",
+        }
         (self.folder / "manifest.json").write_text(json.dumps(whole))
         (folder / "job.py").write_text(JOB)
         (folder / "driver.py").write_text(DRIVER)

@@ -157,8 +157,8 @@ class Topology(abc.ABC):
             raise messages.died(died.name, died.log())
 
     def stands_still(self) -> bool:
-        """Whether its endpoints and what they send stand still while the host's processes are frozen."""
-        return bool(self._made) and all(endpoint.stands_still for endpoint in self._made)
+        """Whether its endpoints and its switch, and what they send, stand still while the host's processes are frozen."""
+        return self.switch.stands_still and bool(self._made) and all(endpoint.stands_still for endpoint in self._made)
 
     def facts(self) -> dict[str, Any]:
         """What the manifest should say of the endpoints, by name; of those that have something to say."""
