@@ -1,6 +1,9 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
 """Several switches alive on this host, one of which runs at a time: what `make bench-dataplane` does, on a small scale."""
 
+import contextlib
+import os
+import signal
 import time
 from pathlib import Path
 
@@ -36,6 +39,22 @@ def test_what_is_frozen_stands_still_and_goes_on_where_it_was():
             time.sleep(0.02)
         # It can be taken away as it is.
         host.freeze()
+
+
+def test_a_testbed_whose_keeper_was_killed_says_so_and_fills_no_disk():
+    with Native() as host:
+        os.kill(int((host._folder / "keeper").read_text()), signal.SIGKILL)
+        host._keeper.wait(20)
+        with contextlib.suppress(OSError):
+            (host._cgroup / "cgroup.kill").write_text("1")
+        end = time.monotonic() + 20
+        while host._cgroup.exists():
+            assert time.monotonic() < end
+            with contextlib.suppress(OSError):
+                host._cgroup.rmdir()
+            time.sleep(0.05)
+        with pytest.raises(errors.RunFailed, match="keeper"):
+            host.freeze()
 
 
 def test_two_testbeds_are_apart_and_leave_the_host_as_it_was():

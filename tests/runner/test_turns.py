@@ -89,14 +89,15 @@ def test_what_one_raises_ends_all_and_each_is_taken_away_awake(error):
     assert not Host.awake
 
 
-def test_one_that_could_not_be_taken_away_hides_nothing():
+@pytest.mark.parametrize("error", [RunFailed("it stays"), OSError("no such group")], ids=["failed", "os"])
+def test_one_that_could_not_be_taken_away_hides_nothing(error):
     done: list[str] = []
 
     def stubborn(turn):
         try:
             run("S", 3, done)(turn)
         finally:
-            raise RunFailed("it stays")
+            raise error
 
     with pytest.raises(KeyboardInterrupt):
         turns.do([stubborn, run("B", 3, done, fails_at=1, error=KeyboardInterrupt()), run("C", 3, done)])
@@ -137,6 +138,10 @@ def test_groups_are_of_a_repetition_and_send_their_traffics_in_one_order():
         ["r000", "r001", "r002"], ["r003", "r004"], ["r005", "r006", "r007"], ["r008", "r009"],
     ]  # fmt: skip
     assert {plan.traffics for plan in found[1]} == {("first of 3", "other")}
+
+
+def test_groups_are_as_few_and_as_equal_as_can_be():
+    assert [turns._sizes(runs, 6) for runs in (0, 1, 6, 7, 10, 13)] == [[], [1], [6], [4, 3], [5, 5], [5, 4, 4]]
 
 
 def test_alone_each_has_its_own_order():

@@ -112,10 +112,17 @@ def test_the_host_says_how_its_cpus_are_kept_from_deeper_idle_states(latency, sa
     made.start()
     assert asked == ["C3"]
     assert [word for word in made.command().split() if "latency" in word] == said
+    # What it holds open holds for the others' windows, too.
+    assert made.stands_still is (latency is None)
     other = switch(host)
     monkeypatch.setattr(other, "_start", lambda: None)
     other.start()
     assert asked == ["C3"]
+    assert other.stands_still
+
+
+def test_an_address_that_is_told_once_does_not_age():
+    assert "--age-s=1000000" in switch(Host()).command().split()
 
 
 def test_a_host_without_that_idle_state_says_so(monkeypatch):
