@@ -9,6 +9,7 @@ the result is as any other.
 import copy
 import importlib.util
 import json
+import math
 import os
 import shlex
 import signal
@@ -231,7 +232,7 @@ def predicted(name: str, testbed: str, runs: int, at_once: int, root: Path = res
             took += [run["seconds"] for run in manifest["runs"] if same and run.get("seconds") and run["status"] == "done"]
         except (OSError, ValueError, KeyError, TypeError):
             continue
-    return statistics.median(took) * runs / at_once if took else None
+    return statistics.median(took) * math.ceil(runs / at_once) if took else None
 
 
 def _said(path: Path) -> Mapping[str, Any]:

@@ -174,6 +174,8 @@ def test_how_long_it_takes_is_known_from_earlier_results(store, tmp_path):
         run.update(status="done", seconds=seconds)
     store.save()
     assert sweep.predicted("mine", "lab", 10, 2, tmp_path) == 100
+    # However many there may be at once, none takes less than it takes.
+    assert sweep.predicted("mine", "lab", 1, 100, tmp_path) == 20
     assert sweep.predicted("other", "lab", 10, 2, tmp_path) is None
 
 
