@@ -150,7 +150,8 @@ class Slurm:
 
 def _free_ports(number: int) -> int:
     """The first of so many ports in a row that nobody listens on."""
-    for first in range(26817, 60000, 50):
+    # Two processes that look at the same time must not find the same ones.
+    for first in range(26817 + os.getpid() % 500 * 50, 60000, 50):
         taken = []
         try:
             for port in range(first, first + number):
