@@ -173,6 +173,7 @@ def main(arguments: list[str] | None = None) -> int:
     parser.add_argument("--path", choices=[*PATHS], default="vector", help="the endpoints' way through their rings")
     parser.add_argument("--contenders", nargs="*", choices=[*contenders.CONTENDERS], default=[*contenders.CONTENDERS])
     asked = parser.parse_args(arguments)
+    ended: BaseException | None = None
     if asked.half_width is not None and not 0 < asked.half_width < 1:
         parser.error(f"--half-width: found {asked.half_width:g}, need a part of the ratio between 0 and 1: 0.03 for 3 %")
     if asked.half_width is not None and asked.testbed == "lab":
@@ -184,19 +185,26 @@ def main(arguments: list[str] | None = None) -> int:
             raise messages.not_on_this_host("bench-dataplane", lacks)
         else:
             enough = Enough(asked.rounds, asked.half_width, asked.rounds_most)
-            found = measure(enough, asked.turns, asked.frames, asked.contenders, asked.path, _say)
+            found, ended = measure(enough, asked.turns, asked.frames, asked.contenders, asked.path, _say)
         print(table.report("bench-dataplane" if asked.testbed == "native" else "bench-dataplane-lab", found))
+        if ended is not None:
+            # What is shown is less than was asked for.
+            raise ended
     except errors.VsprofError as error:
         print(f"bench-dataplane: {error}", file=sys.stderr)
         return error.exit_status
     return 0
 
 
-def measure(enough: Enough, turns: int, frames: Sequence[int], names: Sequence[str], path: str, say: Say) -> Found:
-    """All estimates by name; after Ctrl-C, or where a switch ends, those of the rounds before, if there was one. Raises ``VsprofError``."""
+def measure(
+    enough: Enough, turns: int, frames: Sequence[int], names: Sequence[str], path: str, say: Say
+) -> tuple[Found, BaseException | None]:
+    """All estimates by name; after Ctrl-C, or where a switch ends, those of the rounds before, if there was one, and what ended it. Raises
+    ``VsprofError``."""
     if why := perf.missing():
         say(messages.not_measured("misses per packet", why))
     seen, number = Seen(), 0
+    ended: BaseException | None = None
     try:
         while not enough.of(number, _ratios(seen)):
             number += 1
@@ -207,7 +215,8 @@ def measure(enough: Enough, turns: int, frames: Sequence[int], names: Sequence[s
         if number < 2:
             raise
         say(messages.rounds_ended(number, str(error) or "interrupted"))
-    return {**_ratios(seen), **_stages_cost(seen), **_disturbance(seen), **_absolute(seen)}
+        ended = error
+    return {**_ratios(seen), **_stages_cost(seen), **_disturbance(seen), **_absolute(seen)}, ended
 
 
 @contextlib.contextmanager

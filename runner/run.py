@@ -19,6 +19,7 @@ from vsprof.runner import messages, window
 from vsprof.runner.experiment import COLLECTORS, SWITCHES, TOPOLOGIES, TRAFFIC, Case, TrafficItem, Windows
 from vsprof.runner.live import Look, Watch
 from vsprof.runner.turns import Turn
+from vsprof.switches.base import Switch
 from vsprof.terms import errors, schema
 from vsprof.terms.placement import PAIR
 from vsprof.terms.vocabulary import CollectorWords
@@ -93,12 +94,7 @@ def execute(
             host.boot(kernel, **boots)
         for name in setting.collectors:
             COLLECTORS[name].ask_ahead(host)
-        duties = experiments.duties(plan.case.values)
-        kind = SWITCHES[plan.case.switch]
-        if duties.endpoints > PAIR.endpoints and (why := host.room_lacking(duties.endpoints, dpdk=kind.takes_devices)):
-            raise messages.can_not_boot(why)
-        switch = kind(host, host.plan(duties), plan.case.options)
-        topology = TOPOLOGIES[plan.case.topology](host, switch, switch.plan, plan.case.access, plan.case.options, plan.case.frame_bytes)
+        switch, topology = _parts(host, plan.case)
         if host.thrown_away:
             undo.callback(topology.close)
         else:
@@ -134,6 +130,15 @@ def execute(
         if host.clock == MODELLED:
             facts["clock"] = _clock(collectors)[1].clock_facts()
     return Outcome(facts, placement["threads"], placement["cpu_roles"], left_out, words)
+
+
+def _parts(host: Testbed, case: Case) -> tuple[Switch, Topology]:
+    """The switch of a case and its endpoints, not yet begun. Raises ``RunFailed`` where the host has too little room for them."""
+    duties, kind = experiments.duties(case.values), SWITCHES[case.switch]
+    if duties.endpoints > PAIR.endpoints and (why := host.room_lacking(duties.endpoints, dpdk=kind.takes_devices)):
+        raise messages.can_not_boot(why)
+    switch = kind(host, host.plan(duties), case.options)
+    return switch, TOPOLOGIES[case.topology](host, switch, switch.plan, case.access, case.options, case.frame_bytes)
 
 
 @contextlib.contextmanager

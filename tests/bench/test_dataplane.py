@@ -79,9 +79,21 @@ def test_what_was_measured_is_told_when_a_round_is_not_done(monkeypatch, end):
     monkeypatch.setattr(dataplane, "alive", lambda *words: contextlib.nullcontext({}))
     monkeypatch.setattr(dataplane, "_round", one_round)
     fine = 3
-    found = dataplane.measure(dataplane.Enough(6, None, 6), 1, [64], [], "vector", told.append)
+    found, ended = dataplane.measure(dataplane.Enough(6, None, 6), 1, [64], [], "vector", told.append)
+    assert ended is end
     assert found["wire_over_testpmd_64"][0].n == fine
     assert told[-1].startswith("in round 4: ")
     fine = 0
     with pytest.raises(type(end)):
         dataplane.measure(dataplane.Enough(6, None, 6), 1, [64], [], "vector", told.append)
+
+
+def test_less_than_was_asked_for_is_shown_and_is_no_success(monkeypatch, capsys):
+    found = dataplane._ratios(dataplane.Seen(ratios={("wire_over_testpmd", 64): [1.5] * 6}))
+    monkeypatch.setattr(dataplane, "measure", lambda *words: (found, RunFailed("the switch ended")))
+    monkeypatch.setattr(dataplane.Native, "needs", classmethod(lambda cls: None))
+    monkeypatch.setattr(dataplane.table, "write", lambda target, found: target)
+    assert dataplane.main(["--testbed", "native"]) == RunFailed.exit_status
+    printed = capsys.readouterr()
+    assert "wire_over_testpmd_64" in printed.out
+    assert "the switch ended" in printed.err

@@ -69,7 +69,7 @@ def test_two_testbeds_are_apart_and_leave_the_host_as_it_was():
 
 
 def test_contenders_take_turns_and_each_ratio_is_of_neighbours():
-    found = dataplane.measure(dataplane.Enough(1, None, 1), 1, [64, 512], ["vhost_switch", "zero_copy"], "vector", print)
+    found, _ = dataplane.measure(dataplane.Enough(1, None, 1), 1, [64, 512], ["vhost_switch", "zero_copy"], "vector", print)
     for frame in (64, 512):
         assert found[f"zero_copy_over_copy_{frame}"][0].median > 0
         for name in ("vhost_switch", "zero_copy"):
