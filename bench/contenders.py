@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
 """The switches that `make bench-dataplane` sets beside one another, and which of them it compares."""
 
-from collections.abc import Collection
+from collections.abc import Collection, Mapping
 
 from vsprof.bench.testpmd_switch import TestpmdSwitch
 from vsprof.runner.experiment import SWITCHES, Case
@@ -29,9 +29,10 @@ RATIOS = {
 KINDS = {**SWITCHES, "testpmd": TestpmdSwitch}
 
 
-def case(contender: str, path: str) -> Case:
-    """Between two endpoints over virtio-user, whose way through their rings is ``path`` where the contender has none of its own."""
-    return Case.of({"topology": "vm2vm", "access": "virtio-user", "frame_bytes": 64, "flows": 1, "path": path, **CONTENDERS[contender]})
+def case(contender: str, ends: Mapping[str, str]) -> Case:
+    """Between two endpoints over virtio-user with the options ``ends``, where the contender does not ask for others."""
+    path = {"topology": "vm2vm", "access": "virtio-user", "frame_bytes": 64, "flows": 1}
+    return Case.of({**path, **ends, **CONTENDERS[contender]})
 
 
 def pairs(contenders: Collection[str]) -> dict[str, tuple[str, str]]:

@@ -4,14 +4,16 @@ by the modelled processor's clock (``bench.dataplane_modelled``), where nothing 
 
 On this host, in each round every contender is started, and all stay alive: they take turns in slices of a tenth of a second
 (``bench.slices``), while the others are frozen. A ratio is of slices that followed one another; a round's ratio is the median of its
-turns, and shown are the median over rounds and its interval: what a start decides (where memory lies) is another in each round. There are
-so many rounds as were asked for, or as many as it takes until every interval is narrow enough (--half-width). The cost of the stage
-counters is taken inside one vhost-switch, which switches them on and off between slices.
+turns, and shown are the median over rounds and its interval: what a start decides (where memory lies) is another in each round. It is
+shown for each place of the CPUs (``bench.dataplane_seen``). There are so many rounds as were asked for, or as many as it takes until every
+interval is narrow enough (--half-width). The cost of the stage counters is taken inside one vhost-switch, which switches them on and off
+between slices.
 
 A contender's cycles per packet are all TSC cycles of the CPU that moves its frames, by the frames that came; misses are counted there by
-the PMU, in windows of their own. Of vhost-switch the busy ones are told, too, by its own stage counters: where they are fewer, the
-endpoints were the limit, and not the switch. Endpoints take the path that costs them least (`--path vector`): on two CPUs both share one,
-and with the default path they would be the limit of every contender but OVS-DPDK.
+the PMU, in windows of their own. Of vhost-switch the busy ones are told, too, by its own stage counters.
+
+The endpoints are frame-flood (--driver), which costs less than any contender, also where both share a CPU. It tells how often it was
+behind: where it never was, the switch was the limit.
 """
 
 import argparse
@@ -22,18 +24,18 @@ import subprocess
 import sys
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
 
-from vsprof.analysis.stats import Estimate
 from vsprof.bench import contenders, dataplane_modelled, messages, perf, slices, table
-from vsprof.bench.compared import estimate
+from vsprof.bench.dataplane_seen import Enough, Found, Seen, Turn
+from vsprof.bench.distance import Distance
 from vsprof.bench.flood import Say, flood, standing
 from vsprof.bench.slices import Contender, Disturbance, Slice, Telemetry
 from vsprof.collectors.uarch_model import profiles
 from vsprof.switches.vhost_switch import PREFIX, VhostSwitch
 from vsprof.terms import errors
 from vsprof.testbeds.native import Native
-from vsprof.workloads.endpoints.virtio_user import PATHS, VirtioUser
+from vsprof.workloads.endpoints import frame_flood
+from vsprof.workloads.endpoints.virtio_user import DRIVERS, PATHS, VirtioUser
 from vsprof.workloads.topologies.base import Topology
 from vsprof.workloads.traffic.base import Traffic
 
@@ -51,42 +53,7 @@ EVENTS = {"l1d_misses": "L1-dcache-load-misses", "llc_misses": "cache-misses", "
 """perf's own names, whose meaning is the vendor's: good for one machine's contenders side by side."""
 LCORES = "/vhost_switch/lcores"
 BUSY = ("busy_cycles", "timed_packets")
-STAGES_COST_OF = "zero_copy"
-"""Without the copy the endpoints wait for the switch, and not it for them: what its counters cost it shows in the rate."""
-Found = dict[str, tuple[Estimate, str]]
-
-
-@dataclass
-class Seen:
-    """What the rounds saw, by contender or ratio, and size of frame: a list a round."""
-
-    slices: dict[tuple[str, int], list[list[Slice]]] = field(default_factory=dict)
-    ratios: dict[tuple[str, int], list[float]] = field(default_factory=dict)
-    misses: dict[tuple[str, int], list[Mapping[str, float]]] = field(default_factory=dict)
-    stages_cost: list[float] = field(default_factory=list)
-    stolen: list[float] = field(default_factory=list)
-    slowed: list[float] = field(default_factory=list)
-    tsc_hertz: float = 0.0
-
-
-@dataclass(frozen=True, slots=True)
-class Enough:
-    """When the rounds end."""
-
-    least: int
-    half_width: float | None
-    """Of each ratio's interval, as a part of it; None: they are ``least``."""
-    most: int
-
-    def of(self, rounds: int, ratios: Found) -> bool:
-        if rounds < self.least or self.half_width is None:
-            return rounds >= self.least
-        sides = [
-            max(one.high - one.median, one.median - one.low) / one.median
-            for one, _ in ratios.values()
-            if one.low is not None and one.high is not None
-        ]
-        return rounds >= self.most or (len(sides) == len(ratios) and max(sides, default=0.0) <= self.half_width)
+STAGES_COST_OF = "vhost_switch"
 
 
 class Live:
@@ -101,7 +68,10 @@ class Live:
         self._counts = counts = Telemetry(host, prefix, topology.sender.processes()[0].pid)
         self._asked = Telemetry(host, PREFIX, switch.processes()[0].pid) if isinstance(switch, VhostSwitch) else None
         self._lcore = f"/vhost_switch/lcore,{self._asked.ask(LCORES)[0]}" if self._asked else ""
-        self.turn = Contender(host, lambda: int(counts.ask(question)["ipackets"]), self._busy)
+        # Another driver's rounds are nobody's business.
+        own = [frame_flood.question(end) for end in (0, 1)] if topology.chosen["driver"] == "frame-flood" else []
+        rounds = [lambda of=of: {name: float(value) for name, value in counts.ask(of).items()} for of in own]
+        self.turn = Contender(host, lambda: int(counts.ask(question)["ipackets"]), self._busy, *rounds)
         self._traffic: Traffic | None = None
         self.seen: list[Slice] = []
 
@@ -111,7 +81,12 @@ class Live:
             self.stop()
             self._traffic = flood(self.topology, frame_bytes)
             time.sleep(WARMUP_SECONDS)
-        self.seen = []
+        self.taken()
+
+    def taken(self) -> list[Slice]:
+        """The slices since it was last asked."""
+        seen, self.seen = self.seen, []
+        return seen
 
     def rate(self) -> float:
         """Packets per second in a slice."""
@@ -164,15 +139,17 @@ def main(arguments: list[str] | None = None) -> int:
     parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
     parser.add_argument("--testbed", choices=["native", "lab"], default="lab" if Native.needs() else "native")
     parser.add_argument("--rounds", type=int, default=ROUNDS, help="natively: how often all are started, at least")
-    parser.add_argument("--half-width", type=float, help="natively: go on until no ratio's interval is wider to a side, as a part of it")
+    parser.add_argument("--half-width", type=float, help="natively: go on until no ratio's interval is wider to a side, near or far")
     parser.add_argument("--rounds-most", type=int, default=ROUNDS_MOST, help="natively: but no longer than this")
     parser.add_argument("--turns", type=int, default=TURNS, help="natively: of each ratio in a round")
     parser.add_argument("--windows", type=int, default=dataplane_modelled.WINDOWS, help="in the lab: of each contender")
     parser.add_argument("--cpu-profile", default=profiles.DEFAULT, help="in the lab")
     parser.add_argument("--frames", type=int, nargs="*", default=[*FRAMES])
-    parser.add_argument("--path", choices=[*PATHS], default="vector", help="the endpoints' way through their rings")
+    parser.add_argument("--driver", choices=DRIVERS, default="frame-flood", help="the endpoints: frame-flood, or DPDK's driver and testpmd")
+    parser.add_argument("--path", choices=[*PATHS], default="vector", help="the features of their rings")
     parser.add_argument("--contenders", nargs="*", choices=[*contenders.CONTENDERS], default=[*contenders.CONTENDERS])
     asked = parser.parse_args(arguments)
+    ends = {"driver": asked.driver, "path": asked.path}
     ended: BaseException | None = None
     if asked.half_width is not None and not 0 < asked.half_width < 1:
         parser.error(f"--half-width: found {asked.half_width:g}, need a part of the ratio between 0 and 1: 0.03 for 3 %")
@@ -180,12 +157,12 @@ def main(arguments: list[str] | None = None) -> int:
         parser.error("--half-width is for this host: in the lab ask for more --windows")
     try:
         if asked.testbed == "lab":
-            found = dataplane_modelled.measure(asked.windows, asked.frames, asked.contenders, asked.path, asked.cpu_profile, _say)
+            found = dataplane_modelled.measure(asked.windows, asked.frames, asked.contenders, ends, asked.cpu_profile, _say)
         elif lacks := Native.needs():
             raise messages.not_on_this_host("bench-dataplane", lacks)
         else:
             enough = Enough(asked.rounds, asked.half_width, asked.rounds_most)
-            found, ended = measure(enough, asked.turns, asked.frames, asked.contenders, asked.path, _say)
+            found, ended = measure(enough, asked.turns, asked.frames, asked.contenders, ends, _say)
         print(table.report("bench-dataplane" if asked.testbed == "native" else "bench-dataplane-lab", found))
         if ended is not None:
             # What is shown is less than was asked for.
@@ -197,7 +174,7 @@ def main(arguments: list[str] | None = None) -> int:
 
 
 def measure(
-    enough: Enough, turns: int, frames: Sequence[int], names: Sequence[str], path: str, say: Say
+    enough: Enough, turns: int, frames: Sequence[int], names: Sequence[str], ends: Mapping[str, str], say: Say
 ) -> tuple[Found, BaseException | None]:
     """All estimates by name; after Ctrl-C, or where a switch ends, those of the rounds before, if there was one, and what ended it. Raises
     ``VsprofError``."""
@@ -206,29 +183,29 @@ def measure(
     seen, number = Seen(), 0
     ended: BaseException | None = None
     try:
-        while not enough.of(number, _ratios(seen)):
+        while not enough.of(number, seen):
             number += 1
             say_here = lambda text, number=number: say(f"round {number}: {text}")  # noqa: E731
-            with alive(names, path, say_here) as live, slices.before_others():
+            with alive(names, ends, say_here) as live, slices.before_others():
                 _round(live, frames, turns, {} if why else EVENTS, seen, say_here)
     except (KeyboardInterrupt, errors.VsprofError) as error:
         if number < 2:
             raise
         say(messages.rounds_ended(number, str(error) or "interrupted"))
         ended = error
-    return {**_ratios(seen), **_stages_cost(seen), **_disturbance(seen), **_absolute(seen)}, ended
+    return seen.estimates(), ended
 
 
 @contextlib.contextmanager
-def alive(names: Sequence[str], path: str, say: Say) -> Iterator[dict[str, Live]]:
-    """All contenders of ``names``, each between two endpoints over virtio-user on ``path``; all frozen."""
+def alive(names: Sequence[str], ends: Mapping[str, str], say: Say) -> Iterator[dict[str, Live]]:
+    """All contenders of ``names``, each between two endpoints over virtio-user with these options; all frozen."""
     with contextlib.ExitStack() as undo:
         live: dict[str, Live] = {}
         beside: Native | None = None
         for name in names:
             host = Native(say=say, beside=beside)
             beside = beside or host
-            topology = undo.enter_context(standing(host, contenders.case(name, path), say, switches=contenders.KINDS))
+            topology = undo.enter_context(standing(host, contenders.case(name, ends), say, switches=contenders.KINDS))
             live[name] = one = Live(host, topology)
             undo.callback(one.close)
             undo.callback(one.stop)
@@ -238,73 +215,42 @@ def alive(names: Sequence[str], path: str, say: Say) -> Iterator[dict[str, Live]
 
 
 def _round(live: Mapping[str, Live], frames: Sequence[int], turns: int, events: Mapping[str, str], seen: Seen, say: Say) -> None:
-    disturbance = Disturbance(next(iter(live.values())).topology.switch.plan.switch)
+    plan = next(iter(live.values())).topology.switch.plan
+    disturbance, distance = Disturbance(plan.switch), Distance(plan.switch, plan.endpoints[0])
     for frame in frames:
         say(f"{frame} B")
         for one in live.values():
             one.flood(frame)
-        for name, values in _turns(live, turns, disturbance.look).items():
-            seen.ratios.setdefault((name, frame), []).append(statistics.median(values))
-        for name, one in live.items():
-            seen.slices.setdefault((name, frame), []).append(one.seen)
-            if events:
-                seen.misses.setdefault((name, frame), []).append(one.misses(events))
+        seen.take(frame, _turns(live, turns, disturbance.look, distance))
+        if events:
+            for name, one in live.items():
+                seen.misses[name, frame].append(one.misses(events))
         if frame == frames[0] and (one := live.get(STAGES_COST_OF)):
             say("stage counters on and off")
             seen.stages_cost.append(1 - statistics.median(_turns_of_stages(one, turns, disturbance.look)))
     seen.stolen.append(disturbance.stolen())
     seen.slowed.append(disturbance.slowed())
+    for place, values in distance.seen.items():
+        seen.line_ns[place].append(statistics.median(values))
     seen.tsc_hertz = max(one.tsc_hertz() for one in live.values())
 
 
-def _turns(live: Mapping[str, Live], turns: int, between: Callable[[], None]) -> dict[str, list[float]]:
+def _turns(live: Mapping[str, Live], turns: int, between: Callable[[], None], distance: Callable[[], str]) -> Iterator[Turn]:
     """Every ratio of two that are there, so many times; those of all ratios lie among one another."""
     there = contenders.pairs(live)
-    found: dict[str, list[float]] = {name: [] for name in there}
+    place = distance()
     for _ in range(turns):
         for name in random.sample([*there], len(there)):
             one, other = (live[contender] for contender in there[name])
-            found[name].append(slices.ratio(one.rate, other.rate, between))
-    return found
+            value = slices.ratio(one.rate, other.rate, between)
+            before, place = place, distance()
+            yield Turn(name, value, place if before == place else "", {each: live[each].taken() for each in there[name]})
 
 
 def _turns_of_stages(one: Live, turns: int, between: Callable[[], None]) -> list[float]:
     """The rate with the stage counters over the rate without. They are on again at the end: what follows is measured with them."""
     found = [slices.ratio(lambda: one.rate_with("on"), lambda: one.rate_with("off"), between) for _ in range(turns)]
     one.rate_with("on")
-    return found
-
-
-def _ratios(seen: Seen) -> Found:
-    return {f"{name}_{frame}": (estimate(values), "ratio") for (name, frame), values in seen.ratios.items()}
-
-
-def _stages_cost(seen: Seen) -> Found:
-    return {"stage_counters_cost": (estimate(seen.stages_cost), "fraction of the rate")} if seen.stages_cost else {}
-
-
-def _disturbance(seen: Seen) -> Found:
-    return {
-        "time_stolen_by_the_hypervisor": (estimate(seen.stolen), "fraction of time"),
-        "slowest_calibration_loops": (estimate(seen.slowed), "fraction longer"),
-    }
-
-
-def _absolute(seen: Seen) -> Found:
-    found: Found = {}
-    for (name, frame), rounds in seen.slices.items():
-        if not all(rounds):
-            continue  # in no ratio of those that were asked for
-        rates = [statistics.median(one.packets_per_second for one in each) for each in rounds]
-        found[f"{name}_mpps_{frame}"] = (estimate([rate / 1e6 for rate in rates]), "Mpackets/s")
-        if seen.tsc_hertz:
-            found[f"{name}_cycles_per_packet_{frame}"] = (estimate([seen.tsc_hertz / rate for rate in rates]), "TSC cycles")
-        busy = [[one.busy_cycles_per_packet for one in each if one.busy_cycles_per_packet is not None] for each in rounds]
-        if all(busy):
-            found[f"{name}_busy_cycles_per_packet_{frame}"] = (estimate([statistics.median(each) for each in busy]), "TSC cycles")
-        counted = seen.misses.get((name, frame), [])
-        for event in dict.fromkeys(event for one in counted for event in one):
-            found[f"{name}_{event}_per_packet_{frame}"] = (estimate([one[event] for one in counted if event in one]), "events")
     return found
 
 

@@ -25,12 +25,12 @@ COUNTERS = {"cycles": "cycles", "instructions": "instructions", "l1d_misses": "e
 Found = dict[str, tuple[Estimate, str]]
 
 
-def measure(windows: int, frames: Sequence[int], names: Sequence[str], path: str, cpu_profile: str, say: Say) -> Found:
+def measure(windows: int, frames: Sequence[int], names: Sequence[str], ends: Mapping[str, str], cpu_profile: str, say: Say) -> Found:
     """All estimates by name. Raises ``VsprofError``."""
     seen: dict[tuple[str, int], list[Counted]] = {}
     cpu = 0
     for name in names:
-        with modelled(contenders.case(name, path), cpu_profile, say, contenders.KINDS) as there:
+        with modelled(contenders.case(name, ends), cpu_profile, say, contenders.KINDS) as there:
             cpu = there.topology.switch.plan.switch
             for frame in frames:
                 say(f"{name}, {frame} B")

@@ -149,10 +149,11 @@ def natively(wanted: Sequence[Timed], rounds: int, say: Say) -> tuple[dict[str, 
     return found, why
 
 
-def _native(item: Timed) -> Took:
-    """On the last CPU, with its partner on the first: a machine's own work is on the first ones, as a rule."""
+def _native(item: Timed, cpu: int | None = None, partner: int | None = None) -> Took:
+    """On the last CPU, with its partner on the first, if these are not given: a machine's own work is on the first ones, as a rule."""
     cpus = sorted(os.sched_getaffinity(0))
-    command = [str(PROGRAM), *item.words(cpus[-1], cpus[0], NATIVE_TRIES)]
+    on = [cpus[-1] if cpu is None else cpu, cpus[0] if partner is None else partner]
+    command = [str(PROGRAM), *item.words(*on, NATIVE_TRIES)]
     try:
         ran = subprocess.run(
             command,
@@ -171,9 +172,10 @@ def _native(item: Timed) -> Took:
     return read(item, ran.stdout)
 
 
-def between_cpus() -> float:
-    """Nanoseconds that a line takes now from one of the two CPUs to the other. Raises ``RunFailed``."""
-    return shortest(_native(LINE_ITEM))
+def between_cpus(cpu: int | None = None, partner: int | None = None) -> float:
+    """Nanoseconds that a line takes now from one of the two CPUs to the other; unless told, of those that all is timed on. Raises
+    ``RunFailed``."""
+    return shortest(_native(LINE_ITEM, cpu, partner))
 
 
 def wait_until_near(profile: Profile, say: Say) -> float:

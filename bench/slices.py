@@ -28,6 +28,7 @@ import numpy as np
 from vsprof.bench import messages
 from vsprof.testbeds.base import Testbed
 from vsprof.testbeds.native import Native
+from vsprof.workloads.endpoints.frame_flood import behind
 
 SECONDS = 0.1
 SETTLE_S = 0.015
@@ -50,6 +51,8 @@ class Slice:
     packets_per_second: float
     busy_cycles_per_packet: float | None = None
     """vhost-switch's alone, while it counts by stage."""
+    behind: float | None = None
+    """See ``frame_flood.behind``: where the ends are frame-flood."""
 
 
 class Telemetry:
@@ -90,10 +93,17 @@ class Telemetry:
 class Contender:
     """A flood through a switch on a testbed of its own, frozen whenever it is not its turn."""
 
-    def __init__(self, host: Native, packets: Callable[[], int], busy: Callable[[], Mapping[str, float]]) -> None:
-        """``packets``: those that the receiver has got; ``busy``: ``busy_cycles`` and ``timed_packets`` of the switch, if it counts them.
-        Both are asked within a slice, and must take no time."""
-        self.host, self._packets, self._busy = host, packets, busy
+    def __init__(
+        self,
+        host: Native,
+        packets: Callable[[], int],
+        busy: Callable[[], Mapping[str, float]],
+        sent: Callable[[], Mapping[str, float]] = dict,
+        received: Callable[[], Mapping[str, float]] = dict,
+    ) -> None:
+        """``packets``: those that the receiver has got; ``busy``: ``busy_cycles`` and ``timed_packets`` of the switch, if it counts them;
+        ``sent``, ``received``: what frame-flood counted of each end, if it is they. All are asked in a slice, and must take no time."""
+        self.host, self._packets, self._others = host, packets, (busy, sent, received)
 
     @contextlib.contextmanager
     def awake(self) -> Iterator[None]:
@@ -108,19 +118,23 @@ class Contender:
         for _ in range(TRIES):
             with self.awake():
                 time.sleep(SETTLE_S)
-                busy_before, (began, before) = self._busy(), self._counted()
+                others_before, (began, before) = [ask() for ask in self._others], self._counted()
                 meanwhile()
-                (ended, after), busy_after = self._counted(), self._busy()
+                (ended, after), others_after = self._counted(), [ask() for ask in self._others]
             if after > before:
-                timed = {name: busy_after[name] - busy_before[name] for name in busy_after}
+                timed, sent, received = (_grown(*each) for each in zip(others_before, others_after, strict=True))
                 busy = timed["busy_cycles"] / timed["timed_packets"] if timed.get("timed_packets") else None
-                return Slice((after - before) / (ended - began), busy)
+                return Slice((after - before) / (ended - began), busy, behind(sent, received) if sent and received else None)
         raise messages.nothing_in_slice(TRIES, ended - began)
 
     def _counted(self) -> tuple[float, int]:
         asked = time.monotonic()
         packets = self._packets()
         return (asked + time.monotonic()) / 2, packets
+
+
+def _grown(before: Mapping[str, float], after: Mapping[str, float]) -> dict[str, float]:
+    return {name: after[name] - before[name] for name in after}
 
 
 class Disturbance:

@@ -12,7 +12,7 @@ from vsprof.analysis import gate
 from vsprof.runner import cli, entry, results
 from vsprof.switches import vhost_switch
 from vsprof.terms import errors, places
-from vsprof.workloads.endpoints import probe
+from vsprof.workloads.endpoints.own_programs import FRAME_FLOOD, FRAME_PROBE
 
 EXIT_STATUS = {
     0: "done",
@@ -29,7 +29,8 @@ ENVIRONMENT = {
     places.CACHE_NAMED: "the folder of the lab's images and snapshots; default: ~/.cache/vsprof",
     places.MIRROR_NAMED: "the Debian mirror for the lab's image, as mmdebstrap accepts it; default: mmdebstrap's own",
     vhost_switch.MINE: "another build of vhost-switch, for measuring it",
-    probe.VARIABLE: "another build of frame-probe",
+    FRAME_PROBE.variable: "another build of frame-probe",
+    FRAME_FLOOD.variable: "another build of frame-flood",
     "XDG_CACHE_HOME": "in place of ~/.cache",
     "XDG_CONFIG_HOME": "in place of ~/.config",
 }

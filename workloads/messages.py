@@ -185,12 +185,24 @@ def not_searched_on_routes(routes: int) -> str:
     return f"a rate is searched between one sender and one receiver, and this case has {routes} of each: use load saturation or equal"
 
 
-def not_installed(program: str, variable: str) -> str:
-    return f"this host has no {program}: run `make -C dataplane/probe install` on it, or let {variable} name the program on this machine"
+def not_installed(program: str, sources: str, variable: str) -> str:
+    return f"this host has no {program}: run `make -C {sources} install` on it, or let {variable} name the program on this machine"
 
 
-def not_a_file(variable: str, path: Path) -> BadInput:
-    return BadInput(f"{variable} is {path}, which is no file: build dataplane/probe, or unset it")
+def not_a_file(variable: str, path: Path, sources: str) -> BadInput:
+    return BadInput(f"{variable} is {path}, which is no file: build {sources}, or unset it")
+
+
+def no_pace_by_frame_flood(sender: str) -> str:
+    return f"{sender} is served by frame-flood, which sends as fast as it goes: use `driver: dpdk`"
+
+
+def too_many_flows_of_a_ring(sender: str, flows: int, most: int) -> str:
+    return f"{sender} is served by frame-flood, which sends at most {most} flows, not {flows}: use fewer, or `driver: dpdk`"
+
+
+def no_path_of_frame_flood(path: str) -> BadInput:
+    return BadInput(f"path: {path} with driver: frame-flood, which does not ask for that feature: choose another path, or `driver: dpdk`")
 
 
 def refused(words: str) -> RunFailed:

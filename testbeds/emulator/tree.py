@@ -20,7 +20,7 @@ from vsprof.testbeds.emulator import cache, needs
 
 ANSIBLE = places.ROOT / "ansible"
 DATAPLANE = places.ROOT / "dataplane"
-DATAPLANE_SOURCES = ("*.c", "*.h", "Makefile", "probe/*.c", "probe/*.h", "probe/Makefile")
+DATAPLANE_SOURCES = ("*.c", "*.h", "Makefile", "probe/*.c", "probe/*.h", "probe/Makefile", "flood/*.c", "flood/*.h", "flood/Makefile")
 """What the role vhost_switch compiles."""
 LAB_SUITE = "trixie"
 """The lab's own. A line of sources.list in VSPROF_MIRROR names it; for another suite's tree its name is put there."""

@@ -6,6 +6,7 @@ import contextlib
 import pytest
 
 from vsprof.bench import contenders, dataplane, dataplane_modelled
+from vsprof.bench.dataplane_seen import Enough, Seen, Turn
 from vsprof.bench.modelled_flood import Counted
 from vsprof.bench.slices import Slice
 from vsprof.terms.errors import RunFailed
@@ -32,39 +33,70 @@ def test_only_what_is_there_is_compared():
     assert {name for pair in contenders.RATIOS.values() for name in pair} <= contenders.CONTENDERS.keys()
 
 
+def turn(place: str, *rates: float, ratio: str = "wire_over_librte", busy: float | None = None, behind: float | None = None) -> Turn:
+    return Turn(ratio, rates[0], place, {"wire": [Slice(rate * 1e6, busy, behind) for rate in rates]})
+
+
 def test_a_round_is_one_value_whatever_its_slices_were():
-    slices = [[Slice(1e6, 90.0), Slice(1e6, 100.0), Slice(1e3, 900.0)], [Slice(3e6, 80.0)]]
-    found = dataplane._absolute(dataplane.Seen(slices={("wire", 64): slices, ("librte", 64): [[], []]}, tsc_hertz=3e9))
-    assert found["wire_mpps_64"][0].median == pytest.approx(2)
-    assert found["wire_mpps_64"][0].n == 2
-    assert found["wire_busy_cycles_per_packet_64"][0].median == pytest.approx(90)
-    assert found["wire_cycles_per_packet_64"][0].median == pytest.approx(2000)
+    seen = Seen(tsc_hertz=3e9)
+    seen.take(64, [turn("near", 1.0, busy=90.0), turn("near", 1.0, busy=100.0), turn("near", 1e-3, busy=900.0)])
+    seen.take(64, [turn("near", 3.0, busy=80.0)])
+    found = seen.estimates()
+    assert found["wire_over_librte_64_near"][0].median == pytest.approx(2)
+    assert found["wire_mpps_64_near"][0].median == pytest.approx(2)
+    assert found["wire_mpps_64_near"][0].n == 2
+    assert found["wire_busy_cycles_per_packet_64_near"][0].median == pytest.approx(90)
+    assert found["wire_cycles_per_packet_64_near"][0].median == pytest.approx(2000)
     assert not any(name.startswith("librte") for name in found)
 
 
+def test_places_of_the_cpus_are_told_apart_and_what_moved_counts_for_nothing():
+    seen = Seen()
+    seen.take(64, [turn("far", 1.0), turn("near", 3.0, behind=0.25), turn("", 99.0), turn("far", 1.2)])
+    found = seen.estimates()
+    assert found["wire_mpps_64_near"][0].median == pytest.approx(3)
+    assert found["wire_behind_64_near"][0].median == pytest.approx(0.25)
+    assert found["wire_mpps_64_far"][0].median == pytest.approx(1.1)
+    assert found["turns_in_which_cpus_moved"][0].median == pytest.approx(0.25)
+    assert [name for name in found if "over" in name] == ["wire_over_librte_64_near", "wire_over_librte_64_far"]
+
+
 def test_what_the_pmu_counted_of_some_rounds_alone_is_told_of_those():
-    seen = dataplane.Seen(slices={("wire", 64): [[Slice(1e6)], [Slice(1e6)]]}, misses={("wire", 64): [{}, {"llc_misses": 2.0}]})
-    found = dataplane._absolute(seen)
+    seen = Seen()
+    for _ in range(2):
+        seen.take(64, [turn("near", 1.0)])
+    seen.misses["wire", 64] = [{}, {"llc_misses": 2.0}]
+    found = seen.estimates()
     assert found["wire_llc_misses_per_packet_64"][0].n == 1
-    assert "wire_busy_cycles_per_packet_64" not in found
-    assert "wire_cycles_per_packet_64" not in found
+    assert "wire_busy_cycles_per_packet_64_near" not in found
+    assert "wire_cycles_per_packet_64_near" not in found
 
 
-def ratios(*values: float) -> dataplane.Found:
-    return dataplane._ratios(
-        dataplane.Seen(ratios={("wire_over_testpmd", 64): [*values], ("own_rings_over_librte", 64): [1.2] * len(values)})
-    )
+def rounds(place: str, *values: float) -> Seen:
+    seen = Seen()
+    for value in values:
+        seen.take(64, [turn(place, value), turn(place, 1.2, ratio="own_rings_over_librte")])
+    return seen
 
 
 def test_rounds_go_on_until_every_interval_is_narrow_enough():
-    as_many = dataplane.Enough(6, None, 60)
-    assert [as_many.of(rounds, {}) for rounds in (0, 5, 6)] == [False, False, True]
-    narrow = dataplane.Enough(6, 0.03, 60)
-    wide = [1.0, 1.1, 1.2, 1.3, 1.4, 1.5]
-    assert not narrow.of(6, ratios(*wide))
-    assert narrow.of(60, ratios(*wide))
-    assert narrow.of(7, ratios(*[1.0, 1.01, 1.02, 1.0, 1.01, 1.02, 1.01]))
-    assert not narrow.of(5, ratios(*[1.0] * 5))
+    as_many = Enough(6, None, 60)
+    assert [as_many.of(rounds, Seen()) for rounds in (0, 5, 6)] == [False, False, True]
+    narrow = Enough(6, 0.03, 60)
+    wide = rounds("near", 1.0, 1.1, 1.2, 1.3, 1.4, 1.5)
+    assert not narrow.of(6, wide)
+    assert narrow.of(60, wide)
+    assert narrow.of(7, rounds("near", 1.0, 1.01, 1.02, 1.0, 1.01, 1.02, 1.01))
+    assert not narrow.of(5, rounds("near", *[1.0] * 5))
+
+
+def test_narrow_in_one_place_is_enough_but_with_every_ratio_there():
+    narrow = Enough(6, 0.03, 60)
+    both = rounds("far", *[1.0] * 6)
+    both.take(64, [turn("near", 1.0), turn("near", 2.0)])
+    assert narrow.of(7, both)
+    both.take(64, [turn("near", 1.0, ratio="packed_over_librte")])
+    assert not narrow.of(8, both)
 
 
 @pytest.mark.parametrize("end", [KeyboardInterrupt(), RunFailed("the switch ended")], ids=["ctrl-c", "failed"])
@@ -72,28 +104,28 @@ def test_what_was_measured_is_told_when_a_round_is_not_done(monkeypatch, end):
     told = []
 
     def one_round(live, frames, turns, events, seen, say):
-        if len(seen.ratios.get(("wire_over_testpmd", 64), [])) == fine:
+        if len(seen.moved) == fine:
             raise end
-        seen.ratios.setdefault(("wire_over_testpmd", 64), []).append(1.5)
+        seen.take(64, [turn("near", 1.5)])
 
     monkeypatch.setattr(dataplane, "alive", lambda *words: contextlib.nullcontext({}))
     monkeypatch.setattr(dataplane, "_round", one_round)
     fine = 3
-    found, ended = dataplane.measure(dataplane.Enough(6, None, 6), 1, [64], [], "vector", told.append)
+    found, ended = dataplane.measure(Enough(6, None, 6), 1, [64], [], {}, told.append)
     assert ended is end
-    assert found["wire_over_testpmd_64"][0].n == fine
+    assert found["wire_over_librte_64_near"][0].n == fine
     assert told[-1].startswith("in round 4: ")
     fine = 0
     with pytest.raises(type(end)):
-        dataplane.measure(dataplane.Enough(6, None, 6), 1, [64], [], "vector", told.append)
+        dataplane.measure(Enough(6, None, 6), 1, [64], [], {}, told.append)
 
 
 def test_less_than_was_asked_for_is_shown_and_is_no_success(monkeypatch, capsys):
-    found = dataplane._ratios(dataplane.Seen(ratios={("wire_over_testpmd", 64): [1.5] * 6}))
+    found = rounds("near", *[1.5] * 6).estimates()
     monkeypatch.setattr(dataplane, "measure", lambda *words: (found, RunFailed("the switch ended")))
     monkeypatch.setattr(dataplane.Native, "needs", classmethod(lambda cls: None))
     monkeypatch.setattr(dataplane.table, "write", lambda target, found: target)
     assert dataplane.main(["--testbed", "native"]) == RunFailed.exit_status
     printed = capsys.readouterr()
-    assert "wire_over_testpmd_64" in printed.out
+    assert "wire_over_librte_64_near" in printed.out
     assert "the switch ended" in printed.err

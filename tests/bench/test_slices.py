@@ -78,7 +78,17 @@ def test_busy_cycles_are_of_the_packets_that_were_timed():
     contender = slices.Contender(
         Host(), lambda: next(counted), lambda: dict(zip(("busy_cycles", "timed_packets"), next(busy), strict=True))
     )
-    assert contender.slice(lambda: None).busy_cycles_per_packet == 80.0
+    seen = contender.slice(lambda: None)
+    assert seen.busy_cycles_per_packet == 80.0
+    assert seen.behind is None
+
+
+def test_how_often_the_ends_were_behind_is_of_the_worse_one():
+    counted = iter([0, 1000])
+    sent = iter([{"send_rounds": 10.0, "sent_dry": 5.0}, {"send_rounds": 110.0, "sent_dry": 15.0}])
+    received = iter([{"receive_rounds": 0.0, "received_full": 0.0}, {"receive_rounds": 10.0, "received_full": 4.0}])
+    contender = slices.Contender(Host(), lambda: next(counted), dict, lambda: next(sent), lambda: next(received))
+    assert contender.slice(lambda: None).behind == pytest.approx(0.4)
 
 
 def test_the_calibration_says_how_much_the_slowest_loops_were_slowed():

@@ -101,7 +101,12 @@ def ends(log: str, path: str, monkeypatch) -> Ends:
 
 def test_a_path_that_the_driver_does_not_take_fails_the_run_and_names_both(monkeypatch):
     log = Path(__file__).with_name("testpmd.mergeable.txt").read_text()
-    assert ends(log, "mergeable", monkeypatch).ends[1].facts() == {"path": "mergeable", "rx": "mergeable buffer", "tx": "standard"}
+    assert ends(log, "mergeable", monkeypatch).ends[1].facts() == {
+        "path": "mergeable",
+        "driver": "dpdk",
+        "rx": "mergeable buffer",
+        "tx": "standard",
+    }
     with pytest.raises(
         RunFailed, match=r"container1: asked for path packed, and its driver takes the path 'mergeable buffer'.*choose another"
     ):

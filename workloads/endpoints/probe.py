@@ -5,22 +5,21 @@ It is told what to do over its control socket, one command a line; what it repor
 """
 
 import abc
-import os
 import shlex
 import time
 from collections.abc import Mapping, Sequence
-from pathlib import Path
 
 from vsprof.terms.placement import Thread
 from vsprof.testbeds.base import Process, Testbed
 from vsprof.testbeds.threads import threads_of
 from vsprof.workloads import messages
 from vsprof.workloads.endpoints.base import PATIENCE_S, RUN, Flood, Frames
+from vsprof.workloads.endpoints.own_programs import FRAME_PROBE
 from vsprof.workloads.endpoints.probe_report import Report
 
-PROGRAM = "/usr/local/bin/frame-probe"
-VARIABLE = "VSPROF_FRAME_PROBE"
-"""Names the program on this machine, while it is being developed: it is brought to the testbed."""
+PROGRAM = FRAME_PROBE.path
+VARIABLE = FRAME_PROBE.variable
+unavailable = FRAME_PROBE.unavailable
 READY = "frame-probe: ready"
 """What it says once it listens."""
 MEMORY_MIB = 128
@@ -46,13 +45,6 @@ with socket.socket(socket.AF_UNIX) as asked:
         lines.flush()
         print(lines.readline(), end="")
 """
-
-
-def unavailable(host: Testbed) -> str | None:
-    """Why ``host`` can't run it, or None."""
-    if VARIABLE in os.environ or host.run(f"test -x {PROGRAM}", check=False).status == 0:
-        return None
-    return messages.not_installed(PROGRAM, VARIABLE)
 
 
 class Probe(abc.ABC):
@@ -108,7 +100,7 @@ class HostProbe(Probe):
         """``more``: options of EAL. ``cards``: network cards that are ports, too, by their PCI addresses."""
         self._host, self.name = host, name
         self._socket = f"{RUN}/{name}.control"
-        _bring(host)
+        FRAME_PROBE.bring(host)
         allowed = [word for card in cards for word in ("-a", card)] or ["--no-pci"]
         words = [
             PROGRAM, "--in-memory", "--single-file-segments", "-m", str(MEMORY_MIB), *allowed, f"--file-prefix={name}",
@@ -226,12 +218,3 @@ def _read(answer: str) -> Report:
         return Report.model_validate_json(answer)
     except ValueError:
         raise messages.refused(answer) from None
-
-
-def _bring(host: Testbed) -> None:
-    if VARIABLE in os.environ:
-        program = Path(os.environ[VARIABLE])
-        if not program.is_file():
-            raise messages.not_a_file(VARIABLE, program)
-        host.push(program.read_bytes(), PROGRAM)
-        host.run(f"chmod 755 {PROGRAM}")

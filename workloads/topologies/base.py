@@ -19,6 +19,7 @@ from vsprof.workloads import messages
 from vsprof.workloads.endpoints import virtio_user, vm
 from vsprof.workloads.endpoints.base import NO_OFFLOADS, Endpoint, offloads_on
 from vsprof.workloads.endpoints.container import Container
+from vsprof.workloads.endpoints.virtio_paths import PATHS
 from vsprof.workloads.endpoints.virtio_user import VirtioUser
 from vsprof.workloads.endpoints.vm import Vm
 from vsprof.workloads.endpoints.vm_probe import ProbeVm
@@ -120,6 +121,8 @@ class Topology(abc.ABC):
         """Raise ``BadInput`` if the values ``given`` for options of a case do not go together. Each has been checked."""
         if given.get("guest_cpu") == "switch" and given.get("switch_cpus", "1") != "1":
             raise messages.which_of_the_switchs_cpus()
+        if given.get("driver") == "frame-flood" and PATHS[given.get("path", "mergeable")].in_order == "on":
+            raise messages.no_path_of_frame_flood(given["path"])
 
     def boot(self) -> None:
         """Boot the virtual machines, where its endpoints are any: before anything else runs on the host, which may have them booted.
@@ -199,7 +202,7 @@ class Topology(abc.ABC):
         cpus = self.endpoint_cpus()
         ports = [self.switch.add_port(f"p{number}", self.access) for number, _ in enumerate(cpus, start=1)]
         if self.access == "virtio-user":
-            ends = virtio_user.Ends(self.host, ports, cpus, self.chosen["path"]).ends
+            ends = virtio_user.Ends(self.host, ports, cpus, self.chosen["path"], driver=self.chosen["driver"]).ends
             self._made += ends
             return list(ends)
         if self.access == "veth":
