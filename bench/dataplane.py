@@ -19,6 +19,7 @@ behind: where it never was, the switch was the limit.
 import argparse
 import contextlib
 import random
+import signal
 import statistics
 import subprocess
 import sys
@@ -149,6 +150,8 @@ def main(arguments: list[str] | None = None) -> int:
     parser.add_argument("--path", choices=[*PATHS], default="vector", help="the features of their rings")
     parser.add_argument("--contenders", nargs="*", choices=[*contenders.CONTENDERS], default=[*contenders.CONTENDERS])
     asked = parser.parse_args(arguments)
+    # What nohup has started takes no Ctrl-C; by this, too, nothing that was measured is lost.
+    signal.signal(signal.SIGTERM, signal.default_int_handler)
     ends = {"driver": asked.driver, "path": asked.path}
     ended: BaseException | None = None
     if asked.half_width is not None and not 0 < asked.half_width < 1:
@@ -176,8 +179,8 @@ def main(arguments: list[str] | None = None) -> int:
 def measure(
     enough: Enough, turns: int, frames: Sequence[int], names: Sequence[str], ends: Mapping[str, str], say: Say
 ) -> tuple[Found, BaseException | None]:
-    """All estimates by name; after Ctrl-C, or where a switch ends, those of the rounds before, if there was one, and what ended it. Raises
-    ``VsprofError``."""
+    """All estimates by name; after Ctrl-C, or where a switch ends, those of what was measured, if a round was whole, and what ended it.
+    Raises ``VsprofError``."""
     if why := perf.missing():
         say(messages.not_measured("misses per packet", why))
     seen, number = Seen(), 0
@@ -216,7 +219,7 @@ def alive(names: Sequence[str], ends: Mapping[str, str], say: Say) -> Iterator[d
 
 def _round(live: Mapping[str, Live], frames: Sequence[int], turns: int, events: Mapping[str, str], seen: Seen, say: Say) -> None:
     plan = next(iter(live.values())).topology.switch.plan
-    disturbance, distance = Disturbance(plan.switch), Distance(plan.switch, plan.endpoints[0])
+    disturbance, distance = Disturbance(plan.switch), Distance(plan.switch, plan.endpoints[:2])
     for frame in frames:
         say(f"{frame} B")
         for one in live.values():

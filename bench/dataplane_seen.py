@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
 """What `make bench-dataplane` saw on this host, and what it makes of it.
 
-All is told for two places of the CPUs: *near*, where the switch's and the sender's have a cache in common, and *far*, where they have not.
-A hypervisor moves a virtual machine's CPUs from one to the other within minutes, and everything takes another time there: what a switch
-and its endpoints share are lines of the cache.
+Rates and their ratios are told for two places of the CPUs: *near*, where the switch's and the endpoints' have a cache in common, and *far*,
+where they have not. A hypervisor moves a virtual machine's CPUs from one to the other within minutes, and everything takes another time
+there: what a switch and its endpoints share are lines of the cache.
 """
 
 import statistics

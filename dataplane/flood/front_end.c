@@ -24,6 +24,7 @@ enum {
 	SET_VRING_NUM = 8,
 	SET_VRING_ADDR = 9,
 	SET_VRING_BASE = 10,
+	GET_VRING_BASE = 11,
 	SET_VRING_KICK = 12,
 	SET_VRING_CALL = 13,
 	GET_PROTOCOL_FEATURES = 15,
@@ -155,23 +156,40 @@ static const char *give(struct port *port)
 	return NULL;
 }
 
+static void set_patience(int connection)
+{
+	struct timeval patience = {.tv_sec = ANSWER_S};
+
+	setsockopt(connection, SOL_SOCKET, SO_RCVTIMEO, &patience, sizeof(patience));
+	setsockopt(connection, SOL_SOCKET, SO_SNDTIMEO, &patience, sizeof(patience));
+}
+
+/* From the answer on a switch that lives does not touch a ring any more; one that is gone has no answer. */
+static bool take_ring(int connection, uint32_t index)
+{
+	struct message message = {GET_VRING_BASE, VERSION, sizeof(struct state), {.state = {index, 0}}};
+	uint64_t base;
+
+	return post(connection, &message, -1) && answer(connection, GET_VRING_BASE, &base);
+}
+
 static void hang_up(struct port *port)
 {
 	if (atomic_exchange(&port->up, false))
 		port_settle(port);
+	if (take_ring(port->connection, 0))
+		take_ring(port->connection, 1);
 	close(port->connection);
 	port->connection = -1;
-	/* What the switch had is ours again: the next one begins with empty rings. */
-	port_reset(port);
 }
 
 static void begin(struct port *port)
 {
-	struct timeval patience = {.tv_sec = ANSWER_S};
 	const char *wrong;
 
-	setsockopt(port->connection, SOL_SOCKET, SO_RCVTIMEO, &patience, sizeof(patience));
-	setsockopt(port->connection, SOL_SOCKET, SO_SNDTIMEO, &patience, sizeof(patience));
+	set_patience(port->connection);
+	/* What an earlier one had is ours again: this one begins with empty rings. */
+	port_reset(port);
 	wrong = give(port);
 	if (wrong) {
 		/* Once: it is tried again and again. */
@@ -195,6 +213,17 @@ static const char *address_of(const char *path, struct sockaddr_un *address)
 	return NULL;
 }
 
+/* A socket at which nobody listens was left by one that was killed. */
+static void unlink_left(const char *path, const struct sockaddr_un *address)
+{
+	int connection = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0);
+
+	set_patience(connection);
+	if (connect(connection, (const struct sockaddr *)address, sizeof(*address)) && errno == ECONNREFUSED)
+		unlink(path);
+	close(connection);
+}
+
 const char *front_end_open(struct port *port)
 {
 	struct sockaddr_un address;
@@ -204,6 +233,7 @@ const char *front_end_open(struct port *port)
 	if (wrong || !port->server)
 		return wrong;
 	port->listener = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0);
+	unlink_left(port->path, &address);
 	if (port->listener < 0 || bind(port->listener, (struct sockaddr *)&address, sizeof(address)) || listen(port->listener, 1))
 		return strerror(errno);
 	return NULL;
@@ -215,6 +245,8 @@ static void connect_to_switch(struct port *port)
 
 	address_of(port->path, &address);
 	port->connection = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0);
+	/* One that is stopped takes nobody up. */
+	set_patience(port->connection);
 	if (port->connection >= 0 && !connect(port->connection, (struct sockaddr *)&address, sizeof(address))) {
 		begin(port);
 		return;

@@ -69,9 +69,9 @@ int main(int argc, char **argv)
 	options_read(argc - used, argv + used, &options);
 	if (rte_lcore_count() < 2)
 		fail(2, "found 1 lcore, need 2: one that speaks and one that polls, say --lcores 0@1,1@1");
-	signal(SIGINT, end);
-	signal(SIGTERM, end);
-	signal(SIGPIPE, SIG_IGN);
+	/* Without SA_RESTART: nothing that is waited for shall keep it from its end. */
+	sigaction(SIGINT, &(struct sigaction){.sa_handler = end}, NULL);
+	sigaction(SIGTERM, &(struct sigaction){.sa_handler = end}, NULL);
 	open_ports();
 	if (!telemetry_start(&options))
 		fail(1, "DPDK's telemetry did not take the commands");

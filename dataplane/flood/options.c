@@ -17,7 +17,7 @@ static const char HELP[] =
 	"  --port mac=MAC,path=SOCKET[,server=1]   a port; with server=1 the switch connects to it\n"
 	"  --ring N        descriptors of a ring, a power of two from 64 to 1024 (1024)\n"
 	"  --packed        packed rings\n"
-	"  --mergeable     a frame may be spread over several buffers\n";
+	"  --mergeable     asks for mergeable buffers, though each holds a whole frame, and reads each frame's header\n";
 
 static const struct option KNOWN[] = {
 	{"port", required_argument, NULL, 'p'},
@@ -56,8 +56,8 @@ static void read_port(char *text, struct options *options)
 			fail(2, "--port: need an address such as 52:54:00:76:67:01, found %s", value);
 		if (word == PATH)
 			port->path = value;
-		if (word == SERVER)
-			port->server = !strcmp(value, "1");
+		if (word == SERVER && !(port->server = !strcmp(value, "1")) && strcmp(value, "0"))
+			fail(2, "--port: server is 1 or 0, found %s", value);
 	}
 	if (!has_mac || !port->path)
 		fail(2, "--port: need mac=MAC and path=SOCKET");
@@ -102,6 +102,7 @@ void options_read(int argc, char **argv, struct options *options)
 		struct port *port = &options->ports[i];
 
 		port->receive.is_packed = port->send.is_packed = packed;
+		port->receive.reads_header = mergeable;
 		port->features =
 			(packed ? UINT64_C(1) << VIRTIO_F_RING_PACKED : 0) | (mergeable ? UINT64_C(1) << VIRTIO_NET_F_MRG_RXBUF : 0);
 	}

@@ -8,6 +8,8 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
+#include <linux/virtio_net.h>
+
 #include "../probe/frame.h"
 #include "../probe/word.h"
 
@@ -19,6 +21,8 @@ const char *port_open(struct port *port, uint16_t size)
 {
 	size_t half = ring_bytes(size);
 
+	pthread_mutex_init(&port->telling, NULL);
+	pthread_mutex_init(&port->lock, NULL);
 	port->receive.size = port->send.size = size;
 	port->receive.receives = true;
 	port->memory_bytes = (2 * half + HUGEPAGE - 1) / HUGEPAGE * HUGEPAGE;
@@ -35,60 +39,88 @@ const char *port_open(struct port *port, uint16_t size)
 	return NULL;
 }
 
+/* Each flow has as many buffers as the others. */
+static uint16_t usable(const struct port *port)
+{
+	return port->flood.flows ? port->send.size / port->flood.flows * port->flood.flows : port->send.size;
+}
+
 void port_reset(struct port *port)
 {
+	/* The polling thread lays out frames also while no switch is there. */
+	pthread_mutex_lock(&port->lock);
 	ring_reset(&port->receive);
 	ring_reset(&port->send);
 	for (uint16_t id = 0; id < port->receive.size; id++)
 		ring_give(&port->receive, &id, 1, BUFFER_BYTES - FRAME_AT);
 	ring_publish(&port->receive);
 	ring_wake(&port->receive);
-	for (uint16_t id = 0; id < port->send.size; id++)
+	port->ours = usable(port);
+	for (uint16_t id = 0; id < port->ours; id++)
 		port->idle[id] = id;
-	port->ours = port->send.size;
+	pthread_mutex_unlock(&port->lock);
 }
 
 /* ---- the thread that polls ---- */
 
 static void lay_out(struct port *port)
 {
-	for (uint16_t id = 0; id < port->send.size; id++) {
+	const struct flood *flood = &port->flood;
+
+	port->ours = usable(port);
+	for (uint16_t id = 0; id < port->ours; id++) {
 		uint8_t *frame = ring_frame(&port->send, id);
 
 		memset(frame - HEADER_BYTES, 0, HEADER_BYTES);
-		frame_lay_out(frame, port->flood.bytes, port->flood.target, port->mac);
-		if (port->flood.flows > 1)
-			frame_set_flow(frame, id % port->flood.flows);
+		frame_lay_out(frame, flood->bytes, flood->target_mac, port->mac);
+		frame_set_addresses(frame, flood->source, flood->target + id % flood->flows);
+		port->idle[id] = id;
 	}
 }
 
 /* Takes up what it was told, once the switch has none of the frames that were sent before: they lie where the new ones will. */
 static void take_up(struct port *port)
 {
-	unsigned asked = atomic_load_explicit(&port->asked, memory_order_acquire);
+	unsigned asked = atomic_load_explicit(&port->asked, memory_order_relaxed);
 
-	if (asked == atomic_load_explicit(&port->taken, memory_order_relaxed))
+	if (asked == atomic_load_explicit(&port->taken, memory_order_relaxed) || pthread_mutex_trylock(&port->lock))
 		return;
+	asked = port->asked;
 	port->flood.on = false;
-	if (port->wanted.on && port->send.held)
-		return;
-	port->flood = port->wanted;
-	if (port->flood.on)
-		lay_out(port);
-	atomic_store_explicit(&port->taken, asked, memory_order_release);
+	if (asked != port->taken && !(port->wanted.on && atomic_load(&port->up) && port->send.held)) {
+		port->flood = port->wanted;
+		if (port->flood.on)
+			lay_out(port);
+		atomic_store(&port->taken, asked);
+	}
+	pthread_mutex_unlock(&port->lock);
 }
 
-/* A look at each frame that came, as every receiver takes one; then its buffer is the switch's again. */
+/* Whether it is one of a flood, in one buffer: every driver reads the header where buffers can be merged, and the frame. */
+static bool is_ours(const struct port *port, uint16_t id, uint32_t bytes)
+{
+	const uint8_t *frame = ring_frame(&port->receive, id);
+	struct virtio_net_hdr_mrg_rxbuf header;
+	struct stamp stamp;
+
+	if (port->receive.reads_header) {
+		memcpy(&header, frame - HEADER_BYTES, sizeof(header));
+		if (header.num_buffers != 1)
+			return false;
+	}
+	return frame_read(frame, bytes, &stamp);
+}
+
+/* A look at each frame that came; then its buffer is the switch's again. */
 static void look_at(struct port *port, const uint16_t *ids, const uint32_t *lengths, unsigned count)
 {
 	uint64_t bytes = 0, foreign = 0;
-	struct stamp stamp;
 
 	for (unsigned i = 0; i < count; i++) {
 		uint32_t frame = lengths[i] < HEADER_BYTES ? 0 : lengths[i] - HEADER_BYTES;
 
 		bytes += frame;
-		foreign += !frame_read(ring_frame(&port->receive, ids[i]), frame, &stamp);
+		foreign += !is_ours(port, ids[i], frame);
 	}
 	ring_give(&port->receive, ids, count, BUFFER_BYTES - FRAME_AT);
 	ring_publish(&port->receive);
@@ -146,36 +178,55 @@ static void send_frames(struct port *port)
 
 void port_poll(struct port *port)
 {
-	if (atomic_load_explicit(&port->up, memory_order_acquire)) {
+	if (atomic_load(&port->up)) {
 		receive(port);
 		take_back(port);
 		if (port->flood.on)
 			send_frames(port);
 	}
 	take_up(port);
-	atomic_store_explicit(&port->rounds, atomic_load_explicit(&port->rounds, memory_order_relaxed) + 1, memory_order_release);
+	/* In one order with the loads of `up`: see port_settle. */
+	atomic_store(&port->rounds, atomic_load_explicit(&port->rounds, memory_order_relaxed) + 1);
 }
 
 /* ---- others ---- */
 
-bool port_tell(struct port *port, const struct flood *wanted)
+static bool wait_until_taken(struct port *port, unsigned asked)
 {
-	unsigned asked = atomic_load(&port->asked) + 1;
-
-	port->wanted = *wanted;
-	atomic_store_explicit(&port->asked, asked, memory_order_release);
 	for (int waited = 0; waited < PATIENCE_MS; waited++) {
-		if (atomic_load_explicit(&port->taken, memory_order_acquire) == asked)
+		if (atomic_load(&port->taken) == asked)
 			return true;
 		usleep(1000);
 	}
 	return false;
 }
 
+bool port_tell(struct port *port, const struct flood *wanted)
+{
+	bool taken;
+
+	pthread_mutex_lock(&port->telling);
+	pthread_mutex_lock(&port->lock);
+	port->wanted = *wanted;
+	unsigned asked = atomic_fetch_add(&port->asked, 1) + 1;
+	pthread_mutex_unlock(&port->lock);
+	taken = wait_until_taken(port, asked);
+	if (!taken) {
+		/* Taken back, unless it was taken up just now: what is refused must not begin later. */
+		pthread_mutex_lock(&port->lock);
+		taken = atomic_load(&port->taken) == asked;
+		atomic_store(&port->taken, asked);
+		pthread_mutex_unlock(&port->lock);
+	}
+	pthread_mutex_unlock(&port->telling);
+	return taken;
+}
+
 void port_settle(struct port *port)
 {
 	unsigned long before = atomic_load(&port->rounds);
 
-	while (atomic_load_explicit(&port->rounds, memory_order_acquire) < before + 2)
+	/* The second of them began after the first was counted, and so after what was written before we looked. */
+	while (atomic_load(&port->rounds) < before + 2)
 		usleep(100);
 }

@@ -3,6 +3,7 @@
 #ifndef VSPROF_FLOOD_PORT_H
 #define VSPROF_FLOOD_PORT_H
 
+#include <pthread.h>
 #include <stdatomic.h>
 
 #include "ring.h"
@@ -12,19 +13,20 @@ enum {
 	RING_MOST = 1024,
 };
 
-/* What is sent. Of several flows flow n has the destination address 10.253.0.0 and n more. */
+/* What is sent. Flow n has the destination address `target` and n more; both addresses in the host's order of bytes. */
 struct flood {
 	bool on;
 	uint16_t bytes; /* of a frame, without FCS */
 	uint16_t flows;
-	uint8_t target[6];
+	uint8_t target_mac[6];
+	uint32_t source, target;
 };
 
 /* Written by the thread that polls, and read by others: words of 64 bits, see ../probe/word.h. */
 struct tally {
 	uint64_t sent, sent_bytes; /* frames given to the switch, and their bytes without FCS */
 	uint64_t received, received_bytes;
-	uint64_t foreign;        /* of these, frames that are none of a flood */
+	uint64_t foreign;        /* of these, frames that are none of a flood, or are spread over buffers */
 	uint64_t send_rounds;    /* rounds in which frames were sent */
 	uint64_t sent_dry;       /* of these, rounds in which the switch had none left to take: it could have taken more */
 	uint64_t receive_rounds; /* rounds in which frames had come */
@@ -46,30 +48,36 @@ struct port {
 	const char *wrong; /* what was said last of a switch that does not take the rings */
 	atomic_bool up;    /* the switch has the rings. Set and taken back by the main thread */
 
-	/* How floods are told: `wanted` is written while asked == taken. */
+	/* How floods are told. What is written here is written with the lock, which the polling thread never waits for. */
+	pthread_mutex_t telling; /* one teller at a time, from the question to the answer */
+	pthread_mutex_t lock;
 	struct flood wanted;
 	atomic_uint asked, taken;
 
-	/* The polling thread's. */
-	struct flood flood;
+	/* The polling thread's, in lines of the cache that no other one writes. */
+	_Alignas(64) struct flood flood;
 	uint64_t number; /* of the next frame */
 	uint16_t ours;   /* buffers of `send` that the switch has not: the first so many of `idle` */
 	uint16_t idle[RING_MOST];
 	uint16_t came[RING_MOST]; /* buffers of `receive` with the frames of this round */
 	struct tally tally;
 	atomic_ulong rounds;
+	_Alignas(64) char end[];
 };
 
 /* Makes its memory and its rings of `size` descriptors. NULL, or why not. */
 const char *port_open(struct port *port, uint16_t size);
 
-/* Empties its rings, and makes all room for frames available to the next switch. Only while it is not up. */
+/* Empties its rings, and makes all room for frames available to the next switch. Only while no switch has them. */
 void port_reset(struct port *port);
 
 /* One round: takes what has come, takes back what was sent, and sends. By the thread that polls it alone. */
 void port_poll(struct port *port);
 
-/* Lets it send `wanted` from now on. False if the thread that polls did not take that up within 5 s. */
+/*
+ * Lets it send `wanted` from now on, once the switch has none of the frames that were sent before. False, and nothing is sent, if that
+ * takes longer than 5 s.
+ */
 bool port_tell(struct port *port, const struct flood *wanted);
 
 /* Waits until the thread that polls has ended the round in which it was, and knows what was written before. */

@@ -37,6 +37,7 @@ struct ring {
 	uint8_t *buffers;
 	bool is_packed;
 	bool receives;
+	bool reads_header;             /* a frame's header is looked at, too */
 	bool wraps_given, wraps_taken; /* packed: the wrap counters of the next two */
 	uint16_t size;                 /* a power of two */
 	uint16_t given;                /* split: index of the next entry of avail; packed: its place */
@@ -70,6 +71,8 @@ static inline void ring_ask_frame(const struct ring *ring, uint16_t id)
 		__builtin_prefetch(ring_frame(ring, id));
 	else
 		ring_ask(ring_frame(ring, id));
+	if (ring->reads_header)
+		__builtin_prefetch(ring_frame(ring, id) - HEADER_BYTES);
 }
 
 /*

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 #include "telemetry.h"
 
+#include <arpa/inet.h>
+#include <stdio.h>
 #include <stdlib.h>
-#include <string.h>
 
 #include <rte_telemetry.h>
 
@@ -44,6 +45,7 @@ static int tell_port(const char *command __rte_unused, const char *words, struct
 	return 0;
 }
 
+/* DPDK takes no text of 128 characters or more: it would be left out without a word. */
 static int tell(struct rte_tel_data *data, const char *said)
 {
 	rte_tel_data_start_dict(data);
@@ -57,17 +59,28 @@ static int take(struct rte_tel_data *data, struct port *port, const struct flood
 		data, port_tell(port, flood) ? "ok" : "the thread that sends did not answer within 5 s, or the switch keeps its frames");
 }
 
-/* PORT,BYTES,FLOWS,TARGET: bytes without FCS. */
+static bool read_address(const char *text, uint32_t *address)
+{
+	struct in_addr found;
+
+	if (inet_pton(AF_INET, text, &found) != 1)
+		return false;
+	*address = ntohl(found.s_addr);
+	return true;
+}
+
+/* PORT,BYTES,FLOWS,MAC,SOURCE,TARGET: bytes without FCS. */
 static int start(const char *command __rte_unused, const char *words, struct rte_tel_data *data)
 {
 	struct flood flood = {.on = true};
+	char *rest, mac[32], source[32], target[32];
 	unsigned bytes, flows;
-	char *rest, target[32];
 	struct port *port = port_of(words, &rest);
 
-	if (!port || sscanf(rest, ",%u,%u,%31s", &bytes, &flows, target) != 3 || !read_mac(target, flood.target))
+	if (!port || sscanf(rest, ",%u,%u,%31[^,],%31[^,],%31s", &bytes, &flows, mac, source, target) != 5 ||
+		!read_mac(mac, flood.target_mac) || !read_address(source, &flood.source) || !read_address(target, &flood.target))
 		return tell(
-			data, "need PORT,BYTES,FLOWS,TARGET: the port's number, a frame's bytes without FCS, flows, the target's address");
+			data, "need PORT,BYTES,FLOWS,MAC,SOURCE,TARGET: numbers, and addresses such as 52:54:00:76:67:02 and 10.77.0.2");
 	if (bytes < FRAME_SMALLEST || bytes > FRAME_LARGEST || !flows || flows > served->ring)
 		return tell(data, "need 60 to 1514 bytes, and as many flows as the ring has descriptors, at most");
 	flood.bytes = (uint16_t)bytes;
@@ -88,7 +101,7 @@ bool telemetry_start(struct options *options)
 {
 	served = options;
 	return !rte_telemetry_register_cmd("/frame_flood/port", tell_port, "A port's counters. Parameters: its number") &&
-	       !rte_telemetry_register_cmd("/frame_flood/start", start,
-		       "Begins a flood. Parameters: the port's number, a frame's bytes without FCS, flows, the target's address") &&
+	       !rte_telemetry_register_cmd(
+		       "/frame_flood/start", start, "Begins a flood. Parameters: PORT,BYTES,FLOWS,MAC,SOURCE,TARGET; bytes without FCS") &&
 	       !rte_telemetry_register_cmd("/frame_flood/stop", stop, "Ends it. Parameters: the port's number");
 }

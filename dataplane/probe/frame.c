@@ -47,13 +47,24 @@ void frame_lay_out(uint8_t *frame, uint16_t bytes, const uint8_t target[6], cons
 	/* A UDP checksum of 0 says that none was made (RFC 768): the stamp changes with each frame. */
 }
 
-void frame_set_flow(uint8_t *frame, uint32_t flow)
+static void set_target(uint8_t *ip, uint32_t target)
 {
-	uint32_t target = FIRST_FLOW + flow;
-	uint8_t *ip = frame + 14;
-
 	put16(ip + 16, (uint16_t)(target >> 16));
 	put16(ip + 18, (uint16_t)target);
 	put16(ip + 10, 0);
 	put16(ip + 10, checksum(ip));
+}
+
+void frame_set_addresses(uint8_t *frame, uint32_t source, uint32_t target)
+{
+	uint8_t *ip = frame + 14;
+
+	put16(ip + 12, (uint16_t)(source >> 16));
+	put16(ip + 14, (uint16_t)source);
+	set_target(ip, target);
+}
+
+void frame_set_flow(uint8_t *frame, uint32_t flow)
+{
+	set_target(frame + 14, FIRST_FLOW + flow);
 }

@@ -27,6 +27,9 @@ _Static_assert(FRAME_HEADERS + sizeof(struct stamp) == FRAME_SMALLEST, "the smal
 /* Lays out a frame of `bytes` (without FCS) with an empty stamp, which stands for no frame of a stream. */
 void frame_lay_out(uint8_t *frame, uint16_t bytes, const uint8_t target[6], const uint8_t source[6]);
 
+/* Makes a frame that was laid out one from and to these IPv4 addresses, in the host's order of bytes. */
+void frame_set_addresses(uint8_t *frame, uint32_t source, uint32_t target);
+
 /* Makes a frame that was laid out one of flow number `flow`: its destination address is 10.253.0.0 and so many more. */
 void frame_set_flow(uint8_t *frame, uint32_t flow);
 

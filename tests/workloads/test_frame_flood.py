@@ -21,17 +21,22 @@ COUNTED = {
 VALUES = {"topology": "vm2vm", "switch": "vhost-switch", "access": "virtio-user", "frame_bytes": 64, "flows": 1, "driver": "frame-flood"}
 
 
+@pytest.fixture(autouse=True)
+def no_other_build(monkeypatch):
+    monkeypatch.delenv(FRAME_FLOOD.variable, raising=False)
+
+
 class Host:
     """A host on which frame-flood answers ``said``."""
 
     def __init__(self, said: str = "ok", log: str = "frame-flood: ready\n", *, lives: bool = True) -> None:
         self.said, self.words, self.asked, self.started, self.pid = said, log, [], "", 7
-        self.lives, self.stopped = lives, False
+        self.lives, self.stopped, self.counted = lives, False, COUNTED
 
     def run(self, command, **_):
         self.asked.append(command)
         if "/frame_flood/port" in command:
-            answer = json.dumps({"clock": 12.5, "of": "", frame_flood.PORT: COUNTED})
+            answer = json.dumps({"clock": 12.5, "of": "", frame_flood.PORT: self.counted})
             return SimpleNamespace(stdout=f"{answer}\n" * command.count("/frame_flood/port"))
         question = next((f"/frame_flood/{word}" for word in ("start", "stop") if f"/frame_flood/{word}," in command), "")
         return SimpleNamespace(status=0, stdout=json.dumps({"clock": 1.0, "of": "", question: {"said": self.said}}))
@@ -87,15 +92,19 @@ def test_a_flood_is_told_and_ended_and_says_what_it_counted():
     one = ends(host).flood(0, FRAMES)
     one.prepare()
     one.start()
-    assert "/frame_flood/start,0,60,10,52:54:00:76:67:02" in host.asked[-1]
+    assert "/frame_flood/start,0,60,10,52:54:00:76:67:02,10.77.0.1,10.77.0.2" in host.asked[-1]
     assert one.ended() is None
-    assert json.loads(one.stop()["frame-flood.json"]) == COUNTED
-    assert "/frame_flood/stop,0" in host.asked[-2]
+    host.counted = {**COUNTED, "send_rounds": 104, "sent_dry": 51, "receive_rounds": 12, "received_full": 2}
+    said = one.stop()["frame-flood.json"]
+    assert json.loads(said)["sender"]["send_rounds"] == 100
+    assert frame_flood.behind_in(said) == pytest.approx(0.5)
+    # Before both ends are asked what they counted.
+    assert "/frame_flood/stop,0" in host.asked[-3]
 
 
 def test_what_it_refuses_fails_the_run_with_its_words():
     host = Host("need the port's number")
-    with pytest.raises(RunFailed, match=r"virtio-user1: start 0 60 10 52:.*need the port's number"):
+    with pytest.raises(RunFailed, match=r"virtio-user1: start 0 60 10 52:.* 10.77.0.1 10.77.0.2: .*need the port's number"):
         ends(host).flood(0, FRAMES).start()
 
 
@@ -117,6 +126,26 @@ def test_ends_are_behind_as_often_as_the_worse_one_is():
     assert frame_flood.behind({**COUNTED, "sent_dry": 3}, COUNTED) == pytest.approx(0.75)
     # Nothing was sent, and nothing came.
     assert frame_flood.behind(dict.fromkeys(COUNTED, 0), dict.fromkeys(COUNTED, 0)) == 0
+
+
+@pytest.mark.parametrize("text", ["{}", "[]", '{"sender": {}, "others": []}', '{"sender": null, "others": 1}'])
+def test_what_is_none_of_its_counts_is_refused(text):
+    with pytest.raises(ValueError, match="not what frame-flood counted"):
+        frame_flood.behind_in(text)
+
+
+def test_a_switch_that_does_not_take_the_rings_is_told_with_the_programs_words_and_nothing_stays(monkeypatch):
+    host = Host(log="frame-flood: ready\nframe-flood: the switch at /run/p1.sock: it does not offer the features that were asked for")
+    host.counted = {**COUNTED, "up": 0}
+    monkeypatch.setattr(host, "patience", lambda seconds: SimpleNamespace(over=lambda: True))
+    with pytest.raises(RunFailed, match="does not offer the features"):
+        ends(host, "packed")
+    assert host.stopped
+
+
+def test_a_path_that_it_has_not_is_refused_wherever_it_is_asked_for():
+    with pytest.raises(BadInput, match="path: in-order with driver: frame-flood"):
+        ends(Host(), "in-order")
 
 
 def test_it_sends_no_more_flows_than_its_ring_has_descriptors_and_at_no_pace():

@@ -9,25 +9,22 @@ import shlex
 import time
 from collections.abc import Mapping, Sequence
 
-from vsprof.terms.placement import Thread
-from vsprof.testbeds.base import Process, Testbed
-from vsprof.testbeds.threads import threads_of
+from vsprof.testbeds.base import Testbed
 from vsprof.workloads import messages
 from vsprof.workloads.endpoints.base import PATIENCE_S, RUN, Flood, Frames
-from vsprof.workloads.endpoints.own_programs import FRAME_PROBE
+from vsprof.workloads.endpoints.own_programs import FRAME_PROBE, OwnProcess
 from vsprof.workloads.endpoints.probe_report import Report
 
 PROGRAM = FRAME_PROBE.path
 VARIABLE = FRAME_PROBE.variable
 unavailable = FRAME_PROBE.unavailable
-READY = "frame-probe: ready"
+READY = f"{FRAME_PROBE.name}: ready"
 """What it says once it listens."""
 MEMORY_MIB = 128
 FASTEST_PPS = 100_000_000
 """The highest rate that it can be told: more than it reaches."""
 LARGEST_BURST = 32
 """Frames that it sends at once at most."""
-START_SECONDS = 30
 FLOW_SECONDS = 30
 """How long the first frame may take: the switch looks for its ports again once a second, and an emulated host is slow."""
 LONGEST_S = 86400
@@ -91,50 +88,26 @@ class Probe(abc.ABC):
         accept(command, self._ask(command))
 
 
-class HostProbe(Probe):
+class HostProbe(OwnProcess, Probe):
     """A frame-probe on the host itself, with ``devices``. It polls on the first of ``cpus``."""
 
     def __init__(
         self, host: Testbed, name: str, devices: Sequence[str], cpus: Sequence[int], more: Sequence[str] = (), cards: Sequence[str] = ()
     ) -> None:
         """``more``: options of EAL. ``cards``: network cards that are ports, too, by their PCI addresses."""
-        self._host, self.name = host, name
         self._socket = f"{RUN}/{name}.control"
-        FRAME_PROBE.bring(host)
         allowed = [word for card in cards for word in ("-a", card)] or ["--no-pci"]
         words = [
-            PROGRAM, "--in-memory", "--single-file-segments", "-m", str(MEMORY_MIB), *allowed, f"--file-prefix={name}",
+            "--in-memory", "--single-file-segments", "-m", str(MEMORY_MIB), *allowed, f"--file-prefix={name}",
             # The first lcore only listens: on another CPU than the one that polls, where there is one.
             "--lcores", f"0@{cpus[-1]},1@{cpus[0]}",
             *(f"--vdev={device}" for device in devices), *more,
             "--", "--control", self._socket, "--seconds", str(LONGEST_S),
         ]  # fmt: skip
-        self._process: Process = host.start(name, shlex.join(words), cpus=sorted(set(cpus)))
-        try:
-            self._await_ready()
-        except BaseException:
-            # Nobody stops what was never made.
-            self.stop()
-            raise
-
-    def log(self) -> str:
-        return self._process.log()
-
-    def ended(self) -> str | None:
-        return None if self._process.alive() else self.log()
-
-    def threads(self) -> list[Thread]:
-        found = threads_of(self._host, self._process.pid)
-        return [
-            Thread(f"{self.name}:{name}", tid, "guest" if name.startswith("dpdk-worker") else "host-other", cpus)
-            for tid, name, cpus in found
-        ]
-
-    def processes(self) -> list[Process]:
-        return [self._process]
+        super().__init__(host, FRAME_PROBE, name, words, cpus)
 
     def stop(self) -> None:
-        self._process.stop()
+        super().stop()
         self._host.run(f"rm -f {self._socket}", check=False)
 
     def flow(self, period_s: float, frame_bytes: int) -> None:
@@ -157,13 +130,6 @@ class HostProbe(Probe):
         if asked.status != 0:
             raise messages.refused(f"{asked.stderr}\n{self.log()}")
         return asked.stdout
-
-    def _await_ready(self) -> None:
-        patience = self._host.patience(START_SECONDS)
-        while READY not in (log := self._process.log()):
-            if not self._process.alive() or patience.over():
-                raise messages.endpoint_failed(self.name, "frame-probe did not get ready", log)
-            time.sleep(0.05)
 
 
 class ProbeFlood(Flood):

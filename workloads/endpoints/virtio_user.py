@@ -4,7 +4,7 @@
 One program serves both ends: two processes that poll on one CPU would wait for each other's time slices, and no frame would get through
 meanwhile. It is testpmd, which floods, with a thread for each end where there are CPUs enough; until a traffic asks for frames at a pace,
 or for a flood at a given rate, which frame-probe sends. The switch finds its ports served by another program then, as if a guest had been
-restarted.
+restarted. With ``driver: frame-flood`` it is frame-flood alone, which only floods.
 """
 
 import json
@@ -20,6 +20,7 @@ from vsprof.workloads import messages
 from vsprof.workloads.endpoints import frame_flood, probe, testpmd, virtio_paths
 from vsprof.workloads.endpoints.base import RUN, Counters, Endpoint, Flood, Frames
 from vsprof.workloads.endpoints.frame_flood import FrameFlood, RingFlood
+from vsprof.workloads.endpoints.own_programs import FRAME_FLOOD
 from vsprof.workloads.endpoints.probe import HostProbe, Probe, ProbeFlood
 from vsprof.workloads.endpoints.testpmd import PortFlood, Testpmd
 from vsprof.workloads.endpoints.virtio_paths import PATHS
@@ -127,7 +128,12 @@ class Ends:
     def _check_path(self) -> None:
         if self.own_driver:
             # It takes no switch that does not offer what the path needs; and it is there before the switch has found it.
-            self._await_links()
+            try:
+                self._await_links()
+            except BaseException:
+                # Nobody stops what was never made.
+                self.stop()
+                raise
             return
         for index, end in enumerate(self.ends):
             seen = self.taken(index).get("rx", "")
@@ -168,6 +174,10 @@ class Ends:
         return self.program
 
     def _make_frame_flood(self) -> FrameFlood:
+        if why := FRAME_FLOOD.unavailable(self._host):
+            raise messages.endpoint_failed(NAME, why, "")
+        if PATHS[self.path].in_order == "on":
+            raise messages.no_path_of_frame_flood(self.path)
         server = lambda port: ",server=1" if port.listener == "endpoint" else ""  # noqa: E731
         ports = [f"mac={end.mac},path={end.port.where}{server(end.port)}" for end in self.ends]
         return FrameFlood(self._host, self._name(), ports, self._cpus, PATHS[self.path])
@@ -185,7 +195,8 @@ class Ends:
         patience = self._host.patience(LINK_SECONDS)
         while (said := self._host.run(asked).stdout).count(up) < len(self.ends):
             if patience.over():
-                raise messages.endpoint_failed(self.program.name, f"the switch did not take up its ports in {LINK_SECONDS} s", said)
+                words = f"{self.program.log()}\n{said}"
+                raise messages.endpoint_failed(self.program.name, f"the switch did not take up its ports in {LINK_SECONDS} s", words)
             time.sleep(0.1)
 
     def _name(self) -> str:

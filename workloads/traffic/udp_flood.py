@@ -19,6 +19,7 @@ from vsprof.terms.schema import Number
 from vsprof.terms.vocabulary import Data, Headline
 from vsprof.testbeds.base import MODELLED
 from vsprof.workloads import messages, search
+from vsprof.workloads.endpoints import frame_flood
 from vsprof.workloads.endpoints.base import Frames
 from vsprof.workloads.search import Found, Settings, Trials
 from vsprof.workloads.topologies.base import Route
@@ -133,6 +134,9 @@ class UdpFlood(Traffic):
         for hop, count in packets.items():
             value, note = (count, "") if in_one_time else (None, messages.counted_in_two_times())
             yield Number(f"packets_{hop}", value, "packets", window=FLOOD, note=note)
+        # One of each sender.
+        if told := [text for name, text in raw.items() if name.startswith(frame_flood.FILE.partition(".")[0])]:
+            yield Number("ends_behind", max(map(frame_flood.behind_in, told)), "fraction", window=FLOOD)
         asked = counted.rate_asked(raw)
         yield Number("offered_rate", asked, "packets/s", window=FLOOD, note="" if asked else "saturation: no rate was asked for")
         for window in windows:
