@@ -22,6 +22,7 @@ RATIOS = {
     "vhost_switch_over_testpmd_io": ("vhost_switch", "testpmd_io"),
     "vhost_switch_over_testpmd_mac": ("vhost_switch", "testpmd_mac"),
     "wire_over_testpmd_io": ("wire", "testpmd_io"),
+    "wire_over_vhost_switch": ("wire", "vhost_switch"),
     "zero_copy_over_copy": ("zero_copy", "vhost_switch"),
     "own_rings_over_librte": ("vhost_switch", "librte"),
     "own_rings_over_librte_packed": ("packed", "packed_librte"),

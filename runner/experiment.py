@@ -4,6 +4,7 @@
 Everything that can be wrong with an experiment is found here, before anything is started.
 """
 
+import contextlib
 import itertools
 from collections.abc import Mapping
 from dataclasses import dataclass, field
@@ -17,6 +18,7 @@ from vsprof.collectors.base import Apart, Clock
 from vsprof.runner import messages
 from vsprof.terms import messages as terms_messages
 from vsprof.terms import places, plugins
+from vsprof.terms.errors import BadInput
 from vsprof.terms.flows import MOST as MOST_FLOWS
 from vsprof.terms.placement import PAIR, Duties
 from vsprof.terms.schema import FCS_BYTES
@@ -269,12 +271,26 @@ def cases(experiment: Experiment) -> list[Case]:
         given = {name: values[name] for name in FACTORS}
         if factors.setdefault(one.case_id, given) != given:
             raise messages.case_twice([one.case_id])
+    known = {option for one in found.values() for option in one.options}
+    # What is the same for all cases may matter for the containers alone that stand in for virtual machines.
+    known |= experiment.fixed.keys() & _options_elsewhere(experiment)
     for option in {**experiment.fixed, **experiment.vary, **_unchanged(experiment)}.keys() - set(FACTORS):
-        if not any(option in one.options for one in found.values()):
+        if option not in known:
             raise messages.of_no_case(option, [name for name, values in _options().items() if option in values])
     for one in found.values():
         _check_nodes(one, experiment.nodes)
     return list(found.values())
+
+
+def _options_elsewhere(experiment: Experiment) -> set[str]:
+    """The options that cases have where ``auto`` is not the first access: on a testbed that does not offer that one."""
+    found: set[str] = set()
+    for values in combinations(experiment):
+        for access in accesses(values) if values["access"] == AUTO else ():
+            # One that can't be is left out there.
+            with contextlib.suppress(BadInput):
+                found.update(case({**values, "access": access}).options)
+    return found
 
 
 def _check_nodes(one: Case, nodes: int) -> None:

@@ -140,6 +140,16 @@ def test_an_option_that_is_auto_has_its_default_where_all_can_run(document, with
     assert [dict(case.options) for case in parsed_cases(document)] == [{}, {"ring": "one"}]
 
 
+def test_what_is_fixed_for_containers_alone_is_no_mistake_where_they_may_stand_in_for_virtual_machines(document, with_options):
+    document["fixed"].update(way="vector")
+    assert [dict(case.options) for case in parsed_cases(document)] == [{}, {}]
+    # Compared, or changed, it would make equal cases.
+    document["fixed"].pop("way")
+    document["vary"].update(way=["default", "vector"])
+    with pytest.raises(BadInput, match="way is an option of no case"):
+        parsed_cases(document)
+
+
 @pytest.mark.parametrize("changes", [[], [{"ring": "two"}]])
 def test_changes_begin_with_what_is_changed(document, changes):
     with pytest.raises(BadInput, match=r"write \{\} first"):
@@ -165,7 +175,10 @@ def test_a_switch_and_a_topology_take_their_own_options_and_defaults(with_option
 WRONG_OPTIONS = {
     "unknown value": ({"vary": {"ring": ["one", "three"]}}, ["ring of ovs-dpdk", "'three'", "one, two"]),
     "unknown option": ({"fixed": {"bell": "one"}}, ["bell", "frame_bytes", "ring", "stages", "way"]),
-    "of no case": ({"fixed": {"way": "vector"}}, ["way", "no case", "vm2vm over virtio-user"]),
+    "of no case": (
+        {"fixed": {"way": "vector", "access": "vhost-user"}, "vary": {"switch": ["ovs-dpdk"]}},
+        ["way", "no case", "vm2vm over virtio-user"],
+    ),
     "unknown value in except": ({"except": [{"ring": "three"}]}, ["ring in except", "three", "one"]),
     "fixed and varied": ({"fixed": {"ring": "one"}, "vary": {"ring": ["one"]}}, ["ring", "both"]),
     "unknown option in changes": ({"changes": [{}, {"bell": "one"}]}, ["bell", "option in changes", "ring", "stages"]),
