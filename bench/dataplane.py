@@ -24,10 +24,10 @@ import statistics
 import subprocess
 import sys
 import time
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 
 from vsprof.bench import contenders, dataplane_modelled, messages, perf, slices, table
-from vsprof.bench.dataplane_seen import Enough, Found, Seen, Turn
+from vsprof.bench.dataplane_seen import Enough, Found, Pair, Seen, Turn
 from vsprof.bench.distance import Distance
 from vsprof.bench.flood import Say, flood, standing
 from vsprof.bench.slices import Contender, Disturbance, Slice, Telemetry
@@ -52,6 +52,8 @@ COUNTED_SECONDS = 1.0
 """A window of the PMU."""
 EVENTS = {"l1d_misses": "L1-dcache-load-misses", "llc_misses": "cache-misses", "dtlb_misses": "dTLB-load-misses"}
 """perf's own names, whose meaning is the vendor's: good for one machine's contenders side by side."""
+INTERRUPTED = 130
+"""The exit status of a shell's command that Ctrl-C ended."""
 LCORES = "/vhost_switch/lcores"
 BUSY = ("busy_cycles", "timed_packets")
 STAGES_COST_OF = "vhost_switch"
@@ -173,6 +175,9 @@ def main(arguments: list[str] | None = None) -> int:
     except errors.VsprofError as error:
         print(f"bench-dataplane: {error}", file=sys.stderr)
         return error.exit_status
+    except KeyboardInterrupt:
+        print("bench-dataplane: interrupted", file=sys.stderr)
+        return INTERRUPTED
     return 0
 
 
@@ -185,12 +190,14 @@ def measure(
         say(messages.not_measured("misses per packet", why))
     seen, number = Seen(), 0
     ended: BaseException | None = None
+    every = [(ratio, frame) for frame in frames for ratio in contenders.pairs(names)]
     try:
-        while not enough.of(number, seen):
+        while left := enough.left(number, seen, every):
             number += 1
             say_here = lambda text, number=number: say(f"round {number}: {text}")  # noqa: E731
-            with alive(names, ends, say_here) as live, slices.before_others():
-                _round(live, frames, turns, {} if why else EVENTS, seen, say_here)
+            needed = {name for ratio, _ in left for name in contenders.RATIOS[ratio]}
+            with alive([name for name in names if name in needed], ends, say_here) as live, slices.before_others():
+                _round(live, left, turns, {} if why else EVENTS, seen, say_here)
     except (KeyboardInterrupt, errors.VsprofError) as error:
         if number < 2:
             raise
@@ -217,18 +224,22 @@ def alive(names: Sequence[str], ends: Mapping[str, str], say: Say) -> Iterator[d
         yield live
 
 
-def _round(live: Mapping[str, Live], frames: Sequence[int], turns: int, events: Mapping[str, str], seen: Seen, say: Say) -> None:
+def _round(live: Mapping[str, Live], left: Collection[Pair], turns: int, events: Mapping[str, str], seen: Seen, say: Say) -> None:
+    """Measure the ratios that are ``left``, all with frames of one size before those of the next."""
     plan = next(iter(live.values())).topology.switch.plan
     disturbance, distance = Disturbance(plan.switch), Distance(plan.switch, plan.endpoints[:2])
+    frames = sorted({frame for _, frame in left})
     for frame in frames:
         say(f"{frame} B")
-        for one in live.values():
+        pairs = {ratio: contenders.RATIOS[ratio] for ratio, of in left if of == frame}
+        there = {name: live[name] for name in live if any(name in pair for pair in pairs.values())}
+        for one in there.values():
             one.flood(frame)
-        seen.take(frame, _turns(live, turns, disturbance.look, distance))
+        seen.take(frame, _turns(there, pairs, turns, disturbance.look, distance))
         if events:
-            for name, one in live.items():
+            for name, one in there.items():
                 seen.misses[name, frame].append(one.misses(events))
-        if frame == frames[0] and (one := live.get(STAGES_COST_OF)):
+        if frame == frames[0] and (one := there.get(STAGES_COST_OF)):
             say("stage counters on and off")
             seen.stages_cost.append(1 - statistics.median(_turns_of_stages(one, turns, disturbance.look)))
     seen.stolen.append(disturbance.stolen())
@@ -238,16 +249,17 @@ def _round(live: Mapping[str, Live], frames: Sequence[int], turns: int, events: 
     seen.tsc_hertz = max(one.tsc_hertz() for one in live.values())
 
 
-def _turns(live: Mapping[str, Live], turns: int, between: Callable[[], None], distance: Callable[[], str]) -> Iterator[Turn]:
-    """Every ratio of two that are there, so many times; those of all ratios lie among one another."""
-    there = contenders.pairs(live)
+def _turns(
+    live: Mapping[str, Live], pairs: Mapping[str, tuple[str, str]], turns: int, between: Callable[[], None], distance: Callable[[], str]
+) -> Iterator[Turn]:
+    """Every ratio, so many times; those of all ratios lie among one another."""
     place = distance()
     for _ in range(turns):
-        for name in random.sample([*there], len(there)):
-            one, other = (live[contender] for contender in there[name])
+        for name in random.sample([*pairs], len(pairs)):
+            one, other = (live[contender] for contender in pairs[name])
             value = slices.ratio(one.rate, other.rate, between)
             before, place = place, distance()
-            yield Turn(name, value, place if before == place else "", {each: live[each].taken() for each in there[name]})
+            yield Turn(name, value, place if before == place else "", {each: live[each].taken() for each in pairs[name]})
 
 
 def _turns_of_stages(one: Live, turns: int, between: Callable[[], None]) -> list[float]:

@@ -8,7 +8,7 @@ there: what a switch and its endpoints share are lines of the cache.
 
 import statistics
 from collections import defaultdict
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import TypeVar
 
@@ -19,6 +19,8 @@ from vsprof.bench.slices import Slice
 Found = dict[str, tuple[Estimate, str]]
 Key = tuple[str, int, str]
 """A ratio's or contender's name, the size of a frame, and where the CPUs were."""
+Pair = tuple[str, int]
+"""A ratio's name, and the size of a frame."""
 PLACES = ("near", "far")
 Value = TypeVar("Value")
 
@@ -113,22 +115,24 @@ class Seen:
 
 @dataclass(frozen=True, slots=True)
 class Enough:
-    """When the rounds end."""
+    """When the rounds end, and what the next one measures."""
 
     least: int
     half_width: float | None
     """Of each ratio's interval, as a part of it, with the CPUs in one place or the other; None: they are ``least``."""
     most: int
 
-    def of(self, rounds: int, seen: Seen) -> bool:
-        if rounds < self.least or self.half_width is None:
-            return rounds >= self.least
-        return rounds >= self.most or any(self._narrow(seen, place) for place in PLACES)
+    def left(self, rounds: int, seen: Seen, every: Collection[Pair]) -> set[Pair]:
+        """What of ``every`` ratio is still to be measured; nothing: it is enough. The ratios that are wide in the place where fewer are."""
+        if rounds < self.least:
+            return set(every)
+        if self.half_width is None or rounds >= self.most:
+            return set()
+        return min(({pair for pair in every if not self._narrow(seen, pair, place)} for place in PLACES), key=len)
 
-    def _narrow(self, seen: Seen, place: str) -> bool:
-        wanted = {(name, frame) for name, frame, _ in seen.ratios}
-        there = [estimate(values) for (_, _, where), values in seen.ratios.items() if where == place and len(values) >= self.least]
-        return bool(wanted) and len(there) == len(wanted) and all(half_width(one) <= (self.half_width or 0) for one in there)
+    def _narrow(self, seen: Seen, pair: Pair, place: str) -> bool:
+        values = seen.ratios.get((*pair, place), [])
+        return len(values) >= self.least and half_width(estimate(values)) <= (self.half_width or 0)
 
 
 def half_width(one: Estimate) -> float:

@@ -11,6 +11,8 @@ from rich.table import Table
 
 from vsprof.analysis.stats import Estimate
 
+MORE_COLUMNS = 90
+"""Characters of a row beside its name."""
 FOLDER = Path(__file__).resolve().parents[1] / "build" / "bench"
 
 
@@ -21,7 +23,7 @@ def report(target: str, found: Mapping[str, tuple[Estimate, str]]) -> Path:
         interval = "–" if one.low is None or one.high is None else f"{one.low:.4g} to {one.high:.4g}"
         table.add_row(name, f"{one.median:.4g}", interval, unit, str(one.n))
     # Names are what scripts look for: none may be cut.
-    Console(width=120).print(table)
+    Console(width=max(120, *(len(name) + MORE_COLUMNS for name in found))).print(table)
     return write(target, found)
 
 

@@ -2,6 +2,7 @@
 """What `make bench-dataplane` makes of what it saw. That it sees it is tests/native/test_slices.py's."""
 
 import contextlib
+from types import SimpleNamespace
 
 import pytest
 
@@ -10,6 +11,7 @@ from vsprof.bench.dataplane_seen import Enough, Seen, Turn
 from vsprof.bench.modelled_flood import Counted
 from vsprof.bench.slices import Slice
 from vsprof.terms.errors import RunFailed
+from vsprof.terms.placement import CpuPlan
 
 
 def counted(rate: float, cycles: float, empty: float) -> Counted:
@@ -79,31 +81,81 @@ def rounds(place: str, *values: float) -> Seen:
     return seen
 
 
+WIRE, RINGS, PACKED = ("wire_over_librte", 64), ("own_rings_over_librte", 64), ("packed_over_librte", 64)
+
+
 def test_rounds_go_on_until_every_interval_is_narrow_enough():
     as_many = Enough(6, None, 60)
-    assert [as_many.of(rounds, Seen()) for rounds in (0, 5, 6)] == [False, False, True]
+    assert [as_many.left(done, Seen(), [WIRE]) for done in (0, 5, 6)] == [{WIRE}, {WIRE}, set()]
     narrow = Enough(6, 0.03, 60)
     wide = rounds("near", 1.0, 1.1, 1.2, 1.3, 1.4, 1.5)
-    assert not narrow.of(6, wide)
-    assert narrow.of(60, wide)
-    assert narrow.of(7, rounds("near", 1.0, 1.01, 1.02, 1.0, 1.01, 1.02, 1.01))
-    assert not narrow.of(5, rounds("near", *[1.0] * 5))
+    # The other ratio is narrow already, and is not measured again.
+    assert narrow.left(6, wide, [WIRE, RINGS]) == {WIRE}
+    assert not narrow.left(60, wide, [WIRE, RINGS])
+    assert not narrow.left(7, rounds("near", 1.0, 1.01, 1.02, 1.0, 1.01, 1.02, 1.01), [WIRE, RINGS])
+    assert narrow.left(5, rounds("near", *[1.0] * 5), [WIRE, RINGS]) == {WIRE, RINGS}
 
 
 def test_narrow_in_one_place_is_enough_but_with_every_ratio_there():
     narrow = Enough(6, 0.03, 60)
     both = rounds("far", *[1.0] * 6)
     both.take(64, [turn("near", 1.0), turn("near", 2.0)])
-    assert narrow.of(7, both)
-    both.take(64, [turn("near", 1.0, ratio="packed_over_librte")])
-    assert not narrow.of(8, both)
+    assert not narrow.left(7, both, [WIRE, RINGS])
+    assert narrow.left(7, both, [WIRE, RINGS, PACKED]) == {PACKED}
+    both.take(64, [turn("near", 1.0, ratio="packed_over_librte")] * 6)
+    # Six turns of one round are one round.
+    assert narrow.left(8, both, [WIRE, RINGS, PACKED]) == {PACKED}
+
+
+def test_a_round_floods_only_what_it_measures(monkeypatch):
+    flooded, asked = [], []
+
+    class Alive:
+        def __init__(self, name: str) -> None:
+            self.name = name
+            self.topology = SimpleNamespace(switch=SimpleNamespace(plan=CpuPlan.of(2)))
+
+        def flood(self, frame: int) -> None:
+            flooded.append((self.name, frame))
+
+        def rate(self) -> float:
+            return 2e6 if self.name == "wire" else 1e6
+
+        def taken(self) -> list[Slice]:
+            return [Slice(self.rate())]
+
+        def tsc_hertz(self) -> float:
+            return 0.0
+
+    monkeypatch.setattr(dataplane, "Distance", lambda cpu, partners: Near())
+    monkeypatch.setattr(dataplane.Disturbance, "look", lambda self: asked.append(None))
+    seen, live = Seen(), {name: Alive(name) for name in ("wire", "testpmd_io", "zero_copy", "packed", "packed_librte")}
+    left = [("wire_over_testpmd_io", 512), ("own_rings_over_librte_packed", 64)]
+    dataplane._round(live, left, 3, {}, seen, print)
+    assert flooded == [("packed", 64), ("packed_librte", 64), ("wire", 512), ("testpmd_io", 512)]
+    assert seen.ratios == {
+        ("own_rings_over_librte_packed", 64, "near"): [pytest.approx(1)],
+        ("wire_over_testpmd_io", 512, "near"): [pytest.approx(2)],
+    }
+    # Before each of four slices of three turns of two ratios.
+    assert len(asked) == 24
+
+
+class Near:
+    """CPUs that stay where they are."""
+
+    def __init__(self) -> None:
+        self.seen = {"near": [25.0]}
+
+    def __call__(self) -> str:
+        return "near"
 
 
 @pytest.mark.parametrize("end", [KeyboardInterrupt(), RunFailed("the switch ended")], ids=["ctrl-c", "failed"])
 def test_what_was_measured_is_told_when_a_round_is_not_done(monkeypatch, end):
     told = []
 
-    def one_round(live, frames, turns, events, seen, say):
+    def one_round(live, left, turns, events, seen, say):
         if len(seen.moved) == fine:
             raise end
         seen.take(64, [turn("near", 1.5)])
@@ -111,21 +163,30 @@ def test_what_was_measured_is_told_when_a_round_is_not_done(monkeypatch, end):
     monkeypatch.setattr(dataplane, "alive", lambda *words: contextlib.nullcontext({}))
     monkeypatch.setattr(dataplane, "_round", one_round)
     fine = 3
-    found, ended = dataplane.measure(Enough(6, None, 6), 1, [64], [], {}, told.append)
+    found, ended = dataplane.measure(Enough(6, None, 6), 1, [64], ["wire", "testpmd_io"], {}, told.append)
     assert ended is end
     assert found["wire_over_librte_64_near"][0].n == fine
     assert told[-1].startswith("in round 4: ")
     fine = 0
     with pytest.raises(type(end)):
-        dataplane.measure(Enough(6, None, 6), 1, [64], [], {}, told.append)
+        dataplane.measure(Enough(6, None, 6), 1, [64], ["wire", "testpmd_io"], {}, told.append)
 
 
-def test_less_than_was_asked_for_is_shown_and_is_no_success(monkeypatch, capsys):
+@pytest.mark.parametrize(
+    ("end", "status", "said"),
+    [
+        (RunFailed("the switch ended"), RunFailed.exit_status, "the switch ended"),
+        (KeyboardInterrupt(), 130, "bench-dataplane: interrupted"),
+    ],
+    ids=["failed", "ctrl-c"],
+)
+def test_less_than_was_asked_for_is_shown_and_is_no_success(monkeypatch, capsys, end, status, said):
     found = rounds("near", *[1.5] * 6).estimates()
-    monkeypatch.setattr(dataplane, "measure", lambda *words: (found, RunFailed("the switch ended")))
+    monkeypatch.setattr(dataplane, "measure", lambda *words: (found, end))
     monkeypatch.setattr(dataplane.Native, "needs", classmethod(lambda cls: None))
     monkeypatch.setattr(dataplane.table, "write", lambda target, found: target)
-    assert dataplane.main(["--testbed", "native"]) == RunFailed.exit_status
+    monkeypatch.setattr(dataplane.signal, "signal", lambda *words: None)
+    assert dataplane.main(["--testbed", "native"]) == status
     printed = capsys.readouterr()
     assert "wire_over_librte_64_near" in printed.out
-    assert "the switch ended" in printed.err
+    assert said in printed.err
