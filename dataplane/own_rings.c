@@ -234,9 +234,13 @@ static __rte_always_inline uint16_t take_singles(struct own_queue *queue, const 
 		frame->ol_flags = 0;
 		frame->data_len = frame->pkt_len = length;
 		copy_frame(rte_pktmbuf_mtod(frame, uint8_t *), part->at + header, length);
-		use(&used, i, seen[i].id, 0, packed);
+		if (!packed)
+			use(&used, i, seen[i].id, 0, false);
 		sum += length;
 	}
+	/* Only now: the guest polls the line of the first of these, and would take it away again between any two copies. */
+	for (uint16_t done = 0; packed && done < i; done++)
+		use(&used, done, seen[done].id, 0, true);
 	end_use(&queue->in, i, packed);
 	*bytes += sum;
 	return i;
@@ -604,9 +608,13 @@ static __rte_always_inline uint16_t put_singles(struct own_queue *queue, const s
 		/* The longer header, whose end a shorter one's frame covers: a frame is longer than the difference. */
 		memcpy(part->at, &header, sizeof(header));
 		copy_frame(part->at + header_length, rte_pktmbuf_mtod(frame, const uint8_t *), length);
-		use(&used, i, seen[i].id, (uint32_t)header_length + length, packed);
+		if (!packed)
+			use(&used, i, seen[i].id, (uint32_t)header_length + length, false);
 		sum += length;
 	}
+	/* As in take_singles(). */
+	for (uint16_t done = 0; packed && done < i; done++)
+		use(&used, done, seen[done].id, (uint32_t)header_length + frames[done]->data_len, true);
 	end_use(&queue->out, i, packed);
 	queue->out.taken = packed ? packed_on(queue->out.size, queue->out.taken, i) : queue->out.taken + i;
 	*bytes += sum;
