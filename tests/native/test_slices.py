@@ -10,6 +10,7 @@ from pathlib import Path
 import pytest
 
 from vsprof.bench import dataplane
+from vsprof.bench.dataplane_seen import PLACES, Enough
 from vsprof.terms import errors
 from vsprof.testbeds.native import HUGEPAGES, Native
 
@@ -69,12 +70,19 @@ def test_two_testbeds_are_apart_and_leave_the_host_as_it_was():
 
 
 def test_contenders_take_turns_and_each_ratio_is_of_neighbours():
-    found, _ = dataplane.measure(dataplane.Enough(1, None, 1), 1, [64, 512], ["vhost_switch", "zero_copy"], "vector", print)
+    ends = {"driver": "frame-flood", "path": "vector"}
+    # Several turns: of those during which a hypervisor moves the CPUs nothing is told.
+    found, _ = dataplane.measure(Enough(1, None, 1), 3, [64, 512], ["vhost_switch", "zero_copy"], ends, print)
     for frame in (64, 512):
-        assert found[f"zero_copy_over_copy_{frame}"][0].median > 0
-        for name in ("vhost_switch", "zero_copy"):
-            # What each is on a busy machine nobody knows.
-            assert all(found[f"{name}_{of}_{frame}"][0].median > 10 for of in ("busy_cycles_per_packet", "cycles_per_packet"))
+        told = [place for place in PLACES if f"zero_copy_over_copy_{frame}_{place}" in found]
+        assert told
+        for place in told:
+            assert found[f"zero_copy_over_copy_{frame}_{place}"][0].median > 0
+            for name in ("vhost_switch", "zero_copy"):
+                # What each is on a busy machine nobody knows.
+                for of in ("busy_cycles_per_packet", "cycles_per_packet"):
+                    assert found[f"{name}_{of}_{frame}_{place}"][0].median > 10
+                assert 0 <= found[f"{name}_behind_{frame}_{place}"][0].median <= 1
     assert found["stage_counters_cost"][0].median < 0.9
     assert found["time_stolen_by_the_hypervisor"][0].median >= 0
-    assert "vhost_switch_over_ovs_dpdk_64" not in found
+    assert not any(name.startswith("vhost_switch_over_ovs_dpdk") for name in found)
