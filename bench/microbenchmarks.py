@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
 """Microbenchmarks whose events are known beforehand (micro/), in the lab under the model, and natively under perf stat."""
 
+import os
 import subprocess
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
@@ -133,7 +134,10 @@ def _perf(item: Item, events: list[str], times: int) -> perf.Count | None:
 def build() -> None:
     """Compile the program. Raises ``VsprofError`` with the compiler's words."""
     PROGRAM.parent.mkdir(parents=True, exist_ok=True)
-    command = ["gcc", "-O1", "-Wall", "-Wextra", "-static", "-pthread", "-o", str(PROGRAM), *map(str, SOURCES)]
+    # Put in its place whole: another process may be running the one that is there.
+    made = PROGRAM.with_name(f"{PROGRAM.name}.{os.getpid()}")
+    command = ["gcc", "-O1", "-Wall", "-Wextra", "-static", "-pthread", "-o", str(made), *map(str, SOURCES)]
     built = subprocess.run(command, capture_output=True, text=True, check=False, timeout=120)
     if built.returncode != 0:
         raise testbeds_messages.build_step_failed(command, built.returncode, built.stderr)
+    made.replace(PROGRAM)
