@@ -32,6 +32,7 @@ from vsprof.bench.distance import Distance
 from vsprof.bench.flood import Say, flood, standing
 from vsprof.bench.slices import Contender, Disturbance, Slice, Telemetry
 from vsprof.collectors.uarch_model import profiles
+from vsprof.runner.cli import INTERRUPTED
 from vsprof.switches.vhost_switch import PREFIX, VhostSwitch
 from vsprof.terms import errors
 from vsprof.testbeds.native import Native
@@ -52,8 +53,6 @@ COUNTED_SECONDS = 1.0
 """A window of the PMU."""
 EVENTS = {"l1d_misses": "L1-dcache-load-misses", "llc_misses": "cache-misses", "dtlb_misses": "dTLB-load-misses"}
 """perf's own names, whose meaning is the vendor's: good for one machine's contenders side by side."""
-INTERRUPTED = 130
-"""The exit status of a shell's command that Ctrl-C ended."""
 LCORES = "/vhost_switch/lcores"
 BUSY = ("busy_cycles", "timed_packets")
 STAGES_COST_OF = "vhost_switch"

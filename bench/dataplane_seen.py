@@ -54,7 +54,7 @@ class Seen:
     stolen: list[float] = field(default_factory=list)
     slowed: list[float] = field(default_factory=list)
     line_ns: dict[str, list[float]] = field(default_factory=lambda: defaultdict(list))
-    """By place: nanoseconds that a line took from one CPU to the other, each time that it was looked."""
+    """By place: nanoseconds that a line took from one CPU to the other, at the median of the round's looks."""
     tsc_hertz: float = 0.0
 
     def take(self, frame: int, turns: Iterable[Turn]) -> None:
@@ -75,10 +75,10 @@ class Seen:
 
     def estimates(self) -> Found:
         """All, by name."""
-        return {**self.ratio_estimates(), **self._cost(), **self._disturbance(), **self._absolute()}
+        return {**self._ratios(), **self._cost(), **self._disturbance(), **self._absolute()}
 
-    def ratio_estimates(self) -> Found:
-        return {_name(*key): (estimate(values), "ratio") for key, values in _in_order(self.ratios)}
+    def _ratios(self) -> Found:
+        return {f"{name}_{frame}_{place}": (estimate(values), "ratio") for (name, frame, place), values in _in_order(self.ratios)}
 
     def _cost(self) -> Found:
         return {"stage_counters_cost": (estimate(self.stages_cost), "fraction of the rate")} if self.stages_cost else {}
@@ -142,10 +142,6 @@ def half_width(one: Estimate) -> float:
     return max(one.high - one.median, one.median - one.low) / one.median
 
 
-def _name(name: str, frame: int, place: str) -> str:
-    return f"{name}_{frame}_{place}"
-
-
 def _in_order(by_key: Mapping[Key, list[Value]]) -> list[tuple[Key, list[Value]]]:
-    """Near before far; else in the order in which they came."""
-    return sorted(by_key.items(), key=lambda item: PLACES.index(item[0][2]))
+    """Near before far, small frames before large ones: turns come in an order of chance."""
+    return sorted(by_key.items(), key=lambda item: (PLACES.index(item[0][2]), item[0][1], item[0][0]))
