@@ -19,7 +19,6 @@ behind: where it never was, the switch was the limit.
 import argparse
 import contextlib
 import random
-import signal
 import statistics
 import subprocess
 import sys
@@ -32,6 +31,7 @@ from vsprof.bench.distance import Distance
 from vsprof.bench.flood import Say, flood, standing
 from vsprof.bench.slices import Contender, Disturbance, Slice, Telemetry
 from vsprof.collectors.uarch_model import profiles
+from vsprof.runner import interruption
 from vsprof.runner.cli import INTERRUPTED
 from vsprof.switches.vhost_switch import PREFIX, VhostSwitch
 from vsprof.terms import errors
@@ -152,7 +152,7 @@ def main(arguments: list[str] | None = None) -> int:
     parser.add_argument("--contenders", nargs="*", choices=[*contenders.CONTENDERS], default=[*contenders.CONTENDERS])
     asked = parser.parse_args(arguments)
     # What nohup has started takes no Ctrl-C; by this, too, nothing that was measured is lost.
-    signal.signal(signal.SIGTERM, signal.default_int_handler)
+    interruption.heed()
     ends = {"driver": asked.driver, "path": asked.path}
     ended: BaseException | None = None
     if asked.half_width is not None and not 0 < asked.half_width < 1:

@@ -9,15 +9,28 @@ import contextlib
 import json
 import os
 import shlex
-import signal
 import sys
 from importlib import metadata
 from pathlib import Path
-from types import FrameType
 from typing import Any
 
 from vsprof.collectors.events import importer
-from vsprof.runner import campaign, clean, doctor, events, messages, names, notebook, overrides, parse, results, servers, sweep, words
+from vsprof.runner import (
+    campaign,
+    clean,
+    doctor,
+    events,
+    interruption,
+    messages,
+    names,
+    notebook,
+    overrides,
+    parse,
+    results,
+    servers,
+    sweep,
+    words,
+)
 from vsprof.runner import experiment as experiments
 from vsprof.runner.experiment import Experiment
 from vsprof.runner.progress import Progress
@@ -31,16 +44,12 @@ from vsprof.testbeds.lab import CLOCKS
 INTERRUPTED = 130
 JSON = "print what a script reads, to standard output"
 STDOUT = Path("-")
-ENDS = (signal.SIGTERM, signal.SIGHUP)
-"""What ends a command as Ctrl-C does."""
 
 
 def main(arguments: list[str] | None = None) -> int:
     """Entry point of ``vsprof``; returns the exit status."""
     # A service manager's SIGTERM and a closed terminal's SIGHUP get the same orderly end as Ctrl-C. Under nohup the latter is ignored.
-    for number in (signal.SIGINT, *ENDS):
-        if signal.getsignal(number) != signal.SIG_IGN:
-            signal.signal(number, _interrupt)
+    interruption.heed()
     asked = _parser().parse_args(arguments)
     try:
         return int(asked.do(asked))
@@ -608,14 +617,6 @@ def _command(commands: Any, name: str, do: Any, text: str) -> argparse.ArgumentP
     command: argparse.ArgumentParser = commands.add_parser(name, help=text, description=f"{text[0].upper()}{text[1:]}.")
     command.set_defaults(do=do, interrupted="finished runs are kept: `make resume` goes on")
     return command
-
-
-def _interrupt(number: int, frame: FrameType | None) -> None:
-    # They come together, and in twos: what is taken away now must not be interrupted, too. A user may still insist, by Ctrl-C.
-    signal.signal(signal.SIGINT, signal.default_int_handler)
-    for other in ENDS:
-        signal.signal(other, signal.SIG_IGN)
-    raise KeyboardInterrupt
 
 
 if __name__ == "__main__":

@@ -185,7 +185,7 @@ def test_less_than_was_asked_for_is_shown_and_is_no_success(monkeypatch, capsys,
     monkeypatch.setattr(dataplane, "measure", lambda *words: (found, end))
     monkeypatch.setattr(dataplane.Native, "needs", classmethod(lambda cls: None))
     monkeypatch.setattr(dataplane.table, "write", lambda target, found: target)
-    monkeypatch.setattr(dataplane.signal, "signal", lambda *words: None)
+    monkeypatch.setattr(dataplane.interruption, "heed", lambda: None)
     assert dataplane.main(["--testbed", "native"]) == status
     printed = capsys.readouterr()
     assert "wire_over_librte_64_near" in printed.out

@@ -54,6 +54,57 @@ def test_a_command_is_ended_in_order_and_only_once(name):
     assert "Traceback" not in ended.stderr
 
 
+IN_A_CALLBACK = """
+import os, signal, subprocess, sys, threading, time
+from vsprof.runner import cli
+
+class Held:
+    def __del__(self):
+        os.kill(os.getpid(), signal.SIGINT)
+
+def fork():
+    subprocess.run(["true"], preexec_fn=lambda: None)
+
+def do(asked):
+    try:
+        {"del": Held, "fork": fork}[sys.argv[1]]()
+        time.sleep(20)
+        return 0
+    finally:
+        lock = threading.Thread(target=logging_works, daemon=True)
+        lock.start()
+        lock.join(10)
+        print("locked" if lock.is_alive() else "taken away", flush=True)
+
+def logging_works():
+    import logging
+    logging.getLogger("new")
+
+def interrupted():
+    os.kill(os.getpid(), signal.SIGINT)
+
+if sys.argv[2:]:
+    os.register_at_fork(**{sys.argv[2]: interrupted})
+cli._list = do
+sys.exit(cli.main(["list"]))
+"""
+
+
+@pytest.mark.parametrize("where", [["del"], ["fork", "before"], ["fork", "after_in_parent"]], ids=" ".join)
+def test_ctrl_c_in_a_callback_of_python_is_not_lost(where):
+    command = [sys.executable, "-c", IN_A_CALLBACK, *where]
+    ended = subprocess.run(command, capture_output=True, text=True, timeout=60, check=False, preexec_fn=_hear_all)
+    assert (ended.returncode, ended.stdout) == (130, "taken away\n"), ended.stderr
+    assert "Traceback" not in ended.stderr
+
+
+def test_another_error_in_a_callback_is_told_as_ever():
+    program = "from vsprof.runner import interruption\ninterruption.heed()\nclass Bad:\n    def __del__(self): 1 / 0\nBad()"
+    ended = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, timeout=60, check=False)
+    assert ended.returncode == 0
+    assert "ZeroDivisionError" in ended.stderr
+
+
 def test_under_nohup_it_goes_on():
     ended = ran("SIGHUP", preexec_fn=lambda: signal.signal(signal.SIGHUP, signal.SIG_IGN))
     assert (ended.returncode, ended.stdout, ended.stderr) == (0, "taken away\n", "")
