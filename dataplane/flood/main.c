@@ -4,6 +4,7 @@
  *
  * The first lcore speaks to the switches; the others poll the ports in turn.
  */
+#include <err.h>
 #include <errno.h>
 #include <signal.h>
 #include <stdatomic.h>
@@ -14,7 +15,6 @@
 #include <rte_launch.h>
 #include <rte_lcore.h>
 
-#include "fail.h"
 #include "front_end.h"
 #include "options.h"
 #include "telemetry.h"
@@ -53,9 +53,9 @@ static void open_ports(void)
 					    : NULL;
 
 		if (wrong || (wrong = port_open(port, options.ring)))
-			fail(1, "memory of port %u: %s; it needs 3 hugepages of 2 MiB for each port", i, wrong);
+			errx(1, "memory of port %u: %s; it needs 3 hugepages of 2 MiB for each port", i, wrong);
 		if ((wrong = front_end_open(port)))
-			fail(2, "can't listen at %s: %s", port->path, wrong);
+			errx(2, "can't listen at %s: %s", port->path, wrong);
 	}
 }
 
@@ -65,16 +65,16 @@ int main(int argc, char **argv)
 	unsigned lcore, first = 0;
 
 	if (used < 0)
-		fail(2, "DPDK's environment did not start: look at the lines before");
+		errx(2, "DPDK's environment did not start: look at the lines before");
 	options_read(argc - used, argv + used, &options);
 	if (rte_lcore_count() < 2)
-		fail(2, "found 1 lcore, need 2: one that speaks and one that polls, say --lcores 0@1,1@1");
+		errx(2, "found 1 lcore, need 2: one that speaks and one that polls, say --lcores 0@1,1@1");
 	/* Without SA_RESTART: nothing that is waited for shall keep it from its end. */
 	sigaction(SIGINT, &(struct sigaction){.sa_handler = end}, NULL);
 	sigaction(SIGTERM, &(struct sigaction){.sa_handler = end}, NULL);
 	open_ports();
 	if (!telemetry_start(&options))
-		fail(1, "DPDK's telemetry did not take the commands");
+		errx(1, "DPDK's telemetry did not take the commands");
 	RTE_LCORE_FOREACH_WORKER(lcore)
 	rte_eal_remote_launch(poll_ports, (void *)(uintptr_t)first++, lcore);
 	puts("frame-flood: ready");

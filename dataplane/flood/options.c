@@ -1,14 +1,14 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 #include "options.h"
 
+#include <err.h>
 #include <getopt.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include <linux/virtio_config.h>
 #include <linux/virtio_net.h>
-
-#include "fail.h"
 
 static const char HELP[] =
 	"frame-flood [EAL options, two lcores or more] -- --port mac=MAC,path=SOCKET[,server=1] … [options]\n"
@@ -46,21 +46,21 @@ static void read_port(char *text, struct options *options)
 	char *value;
 
 	if (options->count++ == PORTS_MOST)
-		fail(2, "more than %d ports", PORTS_MOST);
+		errx(2, "more than %d ports", PORTS_MOST);
 	while (*text) {
 		int word = getsubopt(&text, WORDS, &value);
 
 		if (word < 0 || !value)
-			fail(2, "--port: need mac=MAC,path=SOCKET[,server=1], found %s", value ? value : WORDS[word]);
+			errx(2, "--port: need mac=MAC,path=SOCKET[,server=1], found %s", value ? value : WORDS[word]);
 		if (word == MAC && !(has_mac = read_mac(value, port->mac)))
-			fail(2, "--port: need an address such as 52:54:00:76:67:01, found %s", value);
+			errx(2, "--port: need an address such as 52:54:00:76:67:01, found %s", value);
 		if (word == PATH)
 			port->path = value;
 		if (word == SERVER && !(port->server = !strcmp(value, "1")) && strcmp(value, "0"))
-			fail(2, "--port: server is 1 or 0, found %s", value);
+			errx(2, "--port: server is 1 or 0, found %s", value);
 	}
 	if (!has_mac || !port->path)
-		fail(2, "--port: need mac=MAC and path=SOCKET");
+		errx(2, "--port: need mac=MAC and path=SOCKET");
 }
 
 static uint16_t read_ring(const char *text)
@@ -69,7 +69,7 @@ static uint16_t read_ring(const char *text)
 	unsigned long found = strtoul(text, &end, 10);
 
 	if (*end || found < 64 || found > RING_MOST || found & (found - 1))
-		fail(2, "--ring: need a power of two from 64 to %d, found %s", RING_MOST, text);
+		errx(2, "--ring: need a power of two from 64 to %d, found %s", RING_MOST, text);
 	return (uint16_t)found;
 }
 
@@ -92,12 +92,12 @@ void options_read(int argc, char **argv, struct options *options)
 			exit(0);
 		}
 		if (option == '?')
-			fail(2, "unknown option, or one without its value: %s; see --help", argv[optind - 1]);
+			errx(2, "unknown option, or one without its value: %s; see --help", argv[optind - 1]);
 	}
 	if (optind < argc)
-		fail(2, "it takes options only, found %s: see --help", argv[optind]);
+		errx(2, "it takes options only, found %s: see --help", argv[optind]);
 	if (!options->count)
-		fail(2, "found no --port, need one or more: see --help");
+		errx(2, "found no --port, need one or more: see --help");
 	for (unsigned i = 0; i < options->count; i++) {
 		struct port *port = &options->ports[i];
 

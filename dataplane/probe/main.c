@@ -5,6 +5,7 @@
  *
  * Read frame.h, tally.h and loop.c in this order. The first lcore listens and reports; the second sends, receives and counts.
  */
+#include <err.h>
 #include <errno.h>
 #include <rte_cycles.h>
 #include <rte_eal.h>
@@ -15,7 +16,6 @@
 #include <unistd.h>
 
 #include "control.h"
-#include "fail.h"
 #include "options.h"
 #include "report.h"
 
@@ -49,7 +49,7 @@ static int listen_at(const char *path)
 	int listener = control_listen(path);
 
 	if (listener < 0)
-		fail(2, "can't listen at %s: %s", path, strerror(errno));
+		errx(2, "can't listen at %s: %s", path, strerror(errno));
 	return listener;
 }
 
@@ -58,11 +58,11 @@ int main(int argc, char **argv)
 	int used = rte_eal_init(argc, argv);
 
 	if (used < 0)
-		fail(2, "DPDK's environment did not start: look at the lines before");
+		errx(2, "DPDK's environment did not start: look at the lines before");
 	struct options options = options_read(argc - used, argv + used);
 	unsigned worker = rte_get_next_lcore(-1, 1, 0);
 	if (worker == RTE_MAX_LCORE)
-		fail(2, "found 1 lcore, need 2: one that listens and one that polls, say --lcores 0@1,1@1");
+		errx(2, "found 1 lcore, need 2: one that listens and one that polls, say --lcores 0@1,1@1");
 	signal(SIGINT, end);
 	signal(SIGTERM, end);
 	signal(SIGPIPE, SIG_IGN);
@@ -70,7 +70,7 @@ int main(int argc, char **argv)
 	int listener = options.control ? listen_at(options.control) : -1;
 	rte_eal_remote_launch(loop_run, &loop, worker);
 	if (!options.control && !loop_send(&loop, &options.stream))
-		fail(1, "the thread that sends did not answer within 5 s: is its CPU taken by a real-time thread?");
+		errx(1, "the thread that sends did not answer within 5 s: is its CPU taken by a real-time thread?");
 	if (options.control)
 		puts("frame-probe: ready");
 	fflush(stdout);

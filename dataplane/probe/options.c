@@ -1,12 +1,11 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 #include "options.h"
 
+#include <err.h>
 #include <getopt.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-
-#include "fail.h"
 
 #define LONGEST_RUN_S 1e6
 
@@ -49,7 +48,7 @@ static double read_seconds(const char *text)
 	double found = strtod(text, &end);
 
 	if (end == text || *end || !(found > 0 && found <= LONGEST_RUN_S))
-		fail(2, "--seconds: need a number above 0, up to 1000000, found %s", text);
+		errx(2, "--seconds: need a number above 0, up to 1000000, found %s", text);
 	return found;
 }
 
@@ -62,7 +61,7 @@ struct options options_read(int argc, char **argv)
 	while ((option = getopt_long(argc, argv, "", KNOWN, &at)) != -1) {
 		const char *wrong = option == 's' ? stream_set(&options.stream, KNOWN[at].name, optarg) : NULL;
 		if (wrong)
-			fail(2, "%s, found %s", wrong, optarg);
+			errx(2, "%s, found %s", wrong, optarg);
 		if (option == 't')
 			options.seconds = read_seconds(optarg);
 		if (option == 'c')
@@ -72,10 +71,10 @@ struct options options_read(int argc, char **argv)
 			exit(0);
 		}
 		if (option == '?')
-			fail(2, "unknown option, or one without its value: %s; see --help", argv[optind - 1]);
+			errx(2, "unknown option, or one without its value: %s; see --help", argv[optind - 1]);
 	}
 	if (optind < argc)
-		fail(2, "it takes options only, found %s: see --help", argv[optind]);
+		errx(2, "it takes options only, found %s: see --help", argv[optind]);
 	if (!options.seconds)
 		options.seconds = options.control ? 3600 : 10;
 	return options;
