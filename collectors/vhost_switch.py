@@ -22,7 +22,8 @@ COUNTERS = {
     "wakeups": "pmd_wakeups", "sleep_ns": "pmd_sleep_seconds",
 }  # fmt: skip
 """A thread's counters that are always counted: telemetry's name, and ours."""
-STAGES = ("dequeue", "parse", "lookup", "enqueue", "other")
+OTHER = "other"
+STAGES = ("dequeue", "parse", "lookup", "enqueue", OTHER)
 TIMED = {
     "timed_packets": "timed_packets", "timed_bursts": "timed_bursts", "empty_polls": "empty_polls", "busy_cycles": "pmd_busy_cycles",
     "idle_cycles": "pmd_idle_cycles", **{f"stage_{stage}_cycles": f"stage_{stage}_cycles" for stage in STAGES},
@@ -32,6 +33,8 @@ PORTS = {"tx_dropped_full": "dropped_full", "tx_dropped_down": "dropped_down", "
 """Of all ports together."""
 SHOWN = {"cycles": ("TSC cycles", 1.0), "nanoseconds": ("seconds", 1e-9)}
 """Units of vhost-switch that are others here, and the factor."""
+NO_BURST = "no burst in this window"
+NONE_SPLIT = "of no burst in this window the stages were told apart"
 QUANTILES = {"p50": 0.5, "p90": 0.9, "p99": 0.99}
 
 
@@ -122,15 +125,26 @@ def _of_thread(before: Telemetry, after: Telemetry, lcore: str, cpu: int, second
     if after.settings["stages"] == "off":
         yield from (Number(ours, None, after.unit(name)[0], "switch", cpu, note="stages is off") for name, ours in TIMED.items())
         return
+    gained = {name: _gained(begin, end, name) for name in TIMED}
+    # An earlier vhost-switch told the stages of every burst apart.
+    shared = _shared_out(gained) if "split_bursts" in end else {}
     for name, ours in TIMED.items():
-        unit, factor = after.unit(name)
-        yield Number(ours, _gained(begin, end, name) * factor, unit, **where)
+        value = shared.get(name, gained[name])
+        yield Number(ours, value, after.unit(name)[0], **where, note="" if value is not None else NONE_SPLIT)
     bursts = [b - a for a, b in zip(before.bursts[lcore], after.bursts[lcore], strict=True)]
-    yield from _quantiles("burst_size", range(len(bursts)), bursts, "packets", where)
+    yield from _quantiles("burst_size", range(len(bursts)), bursts, "packets", where, NO_BURST)
     first, last = before.cycles[lcore], after.cycles[lcore]
     costs = [b - a for a, b in zip(first["counts"], last["counts"], strict=True)]
-    yield from _quantiles("cycles_per_packet", last["upper_bounds"], costs, "TSC cycles", where)
+    none = NONE_SPLIT if sum(bursts) else NO_BURST
+    yield from _quantiles("cycles_per_packet", last["upper_bounds"], costs, "TSC cycles", where, none)
     yield from _pmu(begin, end, where)
+
+
+def _shared_out(gained: Mapping[str, int]) -> dict[str, float | None]:
+    """The cycles of the timed bursts by stage: shared out as those of the split ones were, which are one in eight. None without any."""
+    stages = [f"stage_{stage}_cycles" for stage in STAGES if stage != OTHER]
+    split, timed = sum(gained[name] for name in stages), gained["busy_cycles"] - gained[f"stage_{OTHER}_cycles"]
+    return {name: gained[name] * timed / split if split else None if timed else 0 for name in stages}
 
 
 def _pmu(begin: Mapping[str, Any], end: Mapping[str, Any], where: dict[str, Any]) -> Iterable[Number]:
@@ -151,12 +165,12 @@ def _gained(begin: Mapping[str, Any], end: Mapping[str, Any], name: str) -> int:
     return gained
 
 
-def _quantiles(name: str, values: Sequence[float], counts: Sequence[int], unit: str, where: dict[str, Any]) -> Iterable[Number]:
+def _quantiles(name: str, values: Sequence[float], counts: Sequence[int], unit: str, where: dict[str, Any], none: str) -> Iterable[Number]:
     """Quantiles of a histogram: of each, the value (a bucket's upper bound) at or below which that part of the counts lies."""
     total = sum(counts)
     for word, part in QUANTILES.items():
         if not total:
-            yield Number(f"{name}_{word}", None, unit, "switch", where["cpu"], note="no burst in this window")
+            yield Number(f"{name}_{word}", None, unit, "switch", where["cpu"], note=none)
             continue
         rank, seen = math.ceil(part * total), 0
         for value, count in zip(values, counts, strict=True):

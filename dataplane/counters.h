@@ -16,8 +16,9 @@ enum stage { STAGE_DEQUEUE, STAGE_PARSE, STAGE_LOOKUP, STAGE_ENQUEUE, STAGE_OTHE
 extern const char *const stage_names[STAGES];
 
 enum {
-	PMU_MOST = 4,   /* events at once: what every PMU of today can count beside its fixed counters */
-	COST_STEPS = 8, /* buckets of the cycles histogram per doubling: at most 12.5 % wide */
+	PMU_MOST = 4,      /* events at once: what every PMU of today can count beside its fixed counters */
+	SPLIT_RARELY = 16, /* the stages of one burst in so many, at least, are told apart; twice as many on average */
+	COST_STEPS = 8,    /* buckets of the cycles histogram per doubling: at most 12.5 % wide */
 	COST_BUCKETS = 16 * COST_STEPS,
 };
 
@@ -42,11 +43,15 @@ struct worker_counters {
 
 	uint64_t timed_bursts, timed_packets; /* what the cycles of the stages belong to */
 	uint64_t empty_polls;
-	uint64_t longest_cycles;       /* TSC, of any poll since counting began: for so long all other queues of the worker waited */
-	uint64_t idle_cycles;          /* TSC, in polls that found nothing */
-	uint64_t stage_cycles[STAGES]; /* TSC */
+	uint64_t longest_cycles; /* TSC, of any poll since counting began: for so long all other queues of the worker waited */
+	uint64_t idle_cycles;    /* TSC, in polls that found nothing */
+	uint64_t busy_cycles;    /* TSC, of the timed bursts */
+	uint64_t other_cycles;   /* TSC, of frames that waited: the stage `other` */
 	uint64_t burst_sizes[BURST + 1];
-	uint64_t costs[COST_BUCKETS]; /* bursts by their cycles per packet, see cost_bucket() */
+
+	uint64_t split_bursts, split_packets; /* those timed bursts whose stages were told apart: each look at the clock costs */
+	uint64_t stage_cycles[STAGE_OTHER];   /* TSC */
+	uint64_t costs[COST_BUCKETS];         /* by their cycles per packet, see cost_bucket() */
 
 	uint64_t pmu_bursts, pmu_packets; /* the bursts on which the PMU was read; they are not among the timed ones */
 	uint64_t pmu[STAGES][PMU_MOST];

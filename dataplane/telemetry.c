@@ -124,15 +124,16 @@ static int tell_lcores(const char *command __rte_unused, const char *words __rte
 static void add_stages(struct rte_tel_data *data, const struct worker *worker)
 {
 	const struct worker_counters *counters = &worker->counters;
-	uint64_t busy = 0;
 	char name[96];
 
-	for (int stage = 0; stage < STAGES; stage++) {
+	ADD("split_bursts", counters->split_bursts);
+	ADD("split_packets", counters->split_packets);
+	for (int stage = 0; stage < STAGE_OTHER; stage++) {
 		snprintf(name, sizeof(name), "stage_%s_cycles", stage_names[stage]);
 		ADD(name, counters->stage_cycles[stage]);
-		busy += counters->stage_cycles[stage];
 	}
-	ADD("busy_cycles", busy);
+	ADD("stage_other_cycles", counters->other_cycles);
+	ADD("busy_cycles", counters->busy_cycles + counters->other_cycles);
 	ADD("idle_cycles", counters->idle_cycles);
 }
 
@@ -289,6 +290,8 @@ static int tell_units(const char *command __rte_unused, const char *words __rte_
 		{"empty_polls", "events"},
 		{"busy_cycles", "cycles"},
 		{"idle_cycles", "cycles"},
+		{"split_bursts", "events"},
+		{"split_packets", "packets"},
 		{"stage_dequeue_cycles", "cycles"},
 		{"stage_parse_cycles", "cycles"},
 		{"stage_lookup_cycles", "cycles"},
@@ -322,7 +325,7 @@ int telemetry_init(struct why *why)
 		{"/vhost_switch/lcores", tell_lcores, "Lcores of the workers."},
 		{"/vhost_switch/lcore", tell_lcore, "Counters of a worker; cycles are the TSC's. Parameter: lcore"},
 		{"/vhost_switch/burst_histogram", tell_bursts, "Timed bursts by their number of frames, 0 to 32. Parameter: lcore"},
-		{"/vhost_switch/cycles_histogram", tell_costs, "Timed bursts by their TSC cycles per frame. Parameter: lcore"},
+		{"/vhost_switch/cycles_histogram", tell_costs, "Split bursts by their TSC cycles per frame. Parameter: lcore"},
 		{"/vhost_switch/macs", tell_macs, "Learned addresses: address, port, age in seconds; 256 at most."},
 		{"/vhost_switch/pool", tell_pool, "Frames in the pool, and how many of them are free."},
 		{"/vhost_switch/settings", tell_settings, "What was asked of the switch."},

@@ -37,9 +37,11 @@ struct burst {
 	struct rte_mbuf *frame[BURST];
 	uint64_t target_mac[BURST], source_mac[BURST];
 	uint16_t way[BURST];
-	bool parts;     /* not all go the same way */
-	uint64_t began; /* TSC */
-	bool sampled;   /* the PMU is read on it */
+	bool parts;           /* not all go the same way */
+	uint64_t began;       /* TSC */
+	bool split;           /* its stages are told apart */
+	uint64_t stage_began; /* TSC, where they are */
+	bool sampled;         /* the PMU is read on it */
 	uint64_t pmu[PMU_MOST];
 };
 
@@ -305,15 +307,18 @@ static __rte_always_inline void end_stage(struct worker *worker, struct burst *b
 		end_sampled_stage(worker, burst, stage);
 		return;
 	}
+	if (likely(!burst->split))
+		return;
 	now = rte_rdtsc();
-	worker->counters.stage_cycles[stage] += now - worker->now;
-	worker->now = now;
+	worker->counters.stage_cycles[stage] += now - burst->stage_began;
+	burst->stage_began = now;
 }
 
 static __rte_always_inline void begin_burst(struct worker *worker, struct burst *burst, int instruments)
 {
 	burst->sampled = false;
-	burst->began = worker->now;
+	burst->began = burst->stage_began = worker->now;
+	burst->split = worker->until_split == 0;
 	if (instruments != INSTRUMENTS_PMU)
 		return;
 	burst->sampled = worker->until_sample == 0;
@@ -336,6 +341,17 @@ static __rte_always_inline void note_longest(struct worker *worker, const struct
 		worker->counters.longest_cycles = worker->now - burst->began;
 }
 
+static __rte_always_inline void end_split(struct worker *worker, const struct burst *burst)
+{
+	struct worker_counters *counters = &worker->counters;
+
+	counters->split_bursts++;
+	counters->split_packets += burst->count;
+	counters->costs[cost_bucket((uint32_t)(worker->now - burst->began) / burst->count)]++;
+	/* By chance, so that each queue has its share, whatever their order. The clock's lowest bits may stand still. */
+	worker->until_split = worker->now >> 4 & (SPLIT_RARELY - 1);
+}
+
 static __rte_always_inline void end_burst(struct worker *worker, struct burst *burst, int instruments)
 {
 	struct worker_counters *counters = &worker->counters;
@@ -352,11 +368,16 @@ static __rte_always_inline void end_burst(struct worker *worker, struct burst *b
 		if (worker->until_sample > 0)
 			worker->until_sample--;
 	}
+	worker->now = burst->split ? burst->stage_began : rte_rdtsc();
+	counters->busy_cycles += worker->now - burst->began;
 	note_longest(worker, burst);
 	counters->timed_bursts++;
 	counters->timed_packets += burst->count;
 	counters->burst_sizes[burst->count]++;
-	counters->costs[cost_bucket((uint32_t)(worker->now - burst->began) / burst->count)]++;
+	if (unlikely(burst->split))
+		end_split(worker, burst);
+	else
+		worker->until_split--;
 }
 
 static __rte_always_inline void empty_poll(struct worker *worker, const struct burst *burst, int instruments)
@@ -507,7 +528,7 @@ static __rte_always_inline void housekeeping(struct worker *worker, int instrume
 	if (instruments == INSTRUMENTS_OFF)
 		return;
 	now = rte_rdtsc();
-	worker->counters.stage_cycles[STAGE_OTHER] += now - worker->now;
+	worker->counters.other_cycles += now - worker->now;
 	worker->now = now;
 }
 

@@ -51,6 +51,7 @@ struct worker {
 	uint64_t now;                /* TSC at the end of what was timed last */
 	uint64_t last_frame;         /* TSC when the last frame came */
 	uint32_t until_sample;       /* bursts until the PMU is read again */
+	uint32_t until_split;        /* bursts until the stages of one are told apart again */
 	int epoll_fd, wake_fd;       /* where it sleeps; what wakes it for a new layout */
 	struct pmu pmu;
 	struct worker_counters counters;

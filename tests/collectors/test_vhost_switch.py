@@ -53,6 +53,33 @@ def test_what_it_counted_in_a_window():
     assert found["pmd_sleep_seconds"] == 0
 
 
+def test_the_cycles_of_all_bursts_are_shared_out_as_those_of_the_split_ones():
+    record = recorded("vhost_switch-split")
+    found = values(record)
+    begin, end = (told(text, "/vhost_switch/lcore") for text in (record.begin, record.end))
+    gained = {name: end[name] - begin[name] for name in end if name.endswith(("_cycles", "_bursts", "_packets"))}
+    assert found["timed_packets"] == gained["rx_packets"] > 100_000
+    assert found["pmd_busy_cycles"] == gained["busy_cycles"]
+    assert sum(found[f"stage_{stage}_cycles"] for stage in STAGES) == pytest.approx(gained["busy_cycles"])
+    # One burst in eight and a half, by chance.
+    assert gained["timed_bursts"] / 10 < gained["split_bursts"] < gained["timed_bursts"] / 7
+    by_packet = gained["stage_enqueue_cycles"] / gained["split_packets"]
+    assert found["stage_enqueue_cycles"] / found["timed_packets"] == pytest.approx(by_packet, rel=0.2)
+
+
+def test_stages_of_which_no_burst_was_split_are_empty_and_say_so():
+    kept = ("split_bursts", "split_packets", *(f"stage_{stage}_cycles" for stage in STAGES))
+    begin = told(recorded("vhost_switch-split").begin, "/vhost_switch/lcore")
+    counts = told(recorded("vhost_switch-split").begin, "/vhost_switch/cycles_histogram")
+    same = changed("/vhost_switch/lcore", **{name: begin[name] for name in kept})
+    record = recorded("vhost_switch-split", change=lambda text: changed("/vhost_switch/cycles_histogram", **counts)(same(text)))
+    found = numbers(record)
+    assert found["pmd_busy_cycles"].value > 0
+    assert {found[name].value for name in ("stage_dequeue_cycles", "stage_lookup_cycles", "cycles_per_packet_p50")} == {None}
+    assert "told apart" in found["stage_dequeue_cycles"].note
+    assert "told apart" in found["cycles_per_packet_p50"].note
+
+
 def test_each_number_has_its_unit_its_role_and_its_cpu():
     found = numbers(recorded())
     units = {name: number.unit for name, number in found.items()}
