@@ -104,9 +104,11 @@ unhost: $(READY) ## Take back what `make host` did to them (INVENTORY=file); CHE
 # processes, each with whole files, for what files share: they fill whatever the lab leaves of two CPUs. Those of switches on this host come
 # last and alone: their processes spin, and beside other work frames came later than tests wait. Two processes for the lab's as well gained
 # nothing: together the groups are busy for as long as two CPUs are.
-MARKS_lab := lab
-MARKS_others := not (lab or native or dataplane)
-MARKS_switches := (native or dataplane) and not lab
+# Those marked `long` are for test-all.
+NOT_LONG := $(if $(filter 1,$(LONG)),, and not long)
+MARKS_lab := lab$(NOT_LONG)
+MARKS_others := not (lab or native or dataplane)$(NOT_LONG)
+MARKS_switches := (native or dataplane) and not lab$(NOT_LONG)
 NICE_lab := nice -n 5
 NICE_others := nice -n 10
 MORE_others := -n 2 --dist loadfile
@@ -115,11 +117,16 @@ GROUPS := $(BESIDE) switches
 TESTED := build/tested
 
 .PHONY: test
-test: $(READY) ## Run all tests, a small real experiment in the lab included
+test: $(READY) ## Run the tests, a small real experiment in the lab included: 20 minutes
 	rm -rf $(TESTED) && mkdir -p $(TESTED) && touch $(TESTED)/begun
 	$(MAKE) --no-print-directory -j2 $(BESIDE:%=test-group-%)
 	$(MAKE) --no-print-directory test-group-switches
+	$(if $(NOT_LONG),@echo "The tests marked 'long' were left out; \`make test-all\` runs them as well.")
 	$(VENV)/bin/python tools/test_summary.py $(TESTED) $(GROUPS)
+
+.PHONY: test-all
+test-all: ## Run all tests, as continuous integration does: also those marked long, 40 minutes
+	$(MAKE) --no-print-directory test LONG=1
 
 # What is fetched for these comes while the lab's image is built.
 test-group-others: build/ready-to-sweep try-to-fuzz

@@ -30,6 +30,7 @@ def test_the_pages_examples_do_what_they_say(tmp_path, monkeypatch):
     assert (tmp_path / "throughput.png").stat().st_size > 1000
 
 
+@pytest.mark.long
 def test_two_runs_are_compared_case_by_case(run):
     same = run.compare("ovs-dpdk", other=run)
     assert (same["ratio"].dropna() == 1).all()

@@ -177,6 +177,7 @@ def test_the_report_names_all_four_with_units_and_colours(result):
         assert another not in text, another
 
 
+@pytest.mark.long
 def test_figures_draw_them_in_the_switchs_colour_with_units(result):
     code = """
 from matplotlib.colors import to_hex
@@ -199,6 +200,7 @@ print(json.dumps([style.switch_colour("dummy-switch"), drawn]))
     assert "context_switches_per_parcel" in drawn["context_switches"][2]
 
 
+@pytest.mark.long
 def test_compare_has_the_same_rows_and_knows_what_is_better(result):
     code = """
 [one] = of_cases(load(sys.argv[1]), "kernel-ovs", "dummy-switch")

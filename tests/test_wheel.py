@@ -116,6 +116,7 @@ def test_it_runs_from_any_folder_and_has_its_own_experiments(installed, tmp_path
     assert {path.stem for path in (places.ROOT / "experiments").glob("*.yaml")} <= listed
 
 
+@pytest.mark.long
 def test_it_builds_the_model_and_reads_its_own_files(installed, tmp_path):
     code = (
         "import vsprof.terms.places as p; from vsprof.collectors.uarch_model import UarchModel as m; m.build();"
@@ -130,6 +131,7 @@ def test_it_builds_the_model_and_reads_its_own_files(installed, tmp_path):
     assert said.stdout.split() == ["False", str(built), "True", "True", "True", str(tmp_path / "results")]
 
 
+@pytest.mark.long
 def test_it_makes_the_report_of_a_result_elsewhere(installed, tmp_path):
     result = tmp_path / "results" / "one"
     result.mkdir(parents=True)
@@ -140,6 +142,7 @@ def test_it_makes_the_report_of_a_result_elsewhere(installed, tmp_path):
     assert "VM to VM" in (result / "report.html").read_text()
 
 
+@pytest.mark.long
 def test_a_folder_of_ones_own_plug_ins_needs_no_change_to_the_installation(installed, tmp_path):
     own = tmp_path / "vsprof.d" / "experiments"
     own.mkdir(parents=True)
@@ -149,6 +152,7 @@ def test_a_folder_of_ones_own_plug_ins_needs_no_change_to_the_installation(insta
     assert "mine" in {one["name"] for one in json.loads(said.stdout)}
 
 
+@pytest.mark.long
 @pytest.mark.lab
 def test_what_pip_installs_measures_in_the_lab(lab_can_run, complete, tmp_path):
     """From a folder of its own, with the image that the clone's tests use: both come from the same files."""

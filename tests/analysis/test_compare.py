@@ -69,6 +69,7 @@ def test_a_verdict_needs_an_interval_that_excludes_1(found):
     assert list(found.table["verdict"].isin(["more", "less"])) == sorted(found.table["verdict"].isin(["more", "less"]), reverse=True)
 
 
+@pytest.mark.long
 def test_a_result_and_itself_can_not_be_told_apart(sample, tmp_path):
     one, other = (load.load(sample.write(tmp_path / name)) for name in ("one", "other"))
     found = compare.of_results(one, other)
@@ -157,6 +158,7 @@ def test_a_user_s_mistake_is_one_line(result, capsys, words, said):
     assert printed.count("\n") == 1
 
 
+@pytest.mark.long
 def test_a_user_s_comparison(result, capsys):
     assert cli.main(["compare", "kernel-ovs", "ovs-dpdk", "--in", str(result.path), "--json"]) == 0
     [found] = json.loads(capsys.readouterr().out)

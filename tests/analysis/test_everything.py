@@ -80,6 +80,7 @@ def counted(result):
     return load(path)
 
 
+@pytest.mark.long
 def test_a_metric_of_ones_own_is_told(counted):
     found = everything.summary(counted)
     own = found[found["number"].isin(["stalls_per_packet", "stalls_per_megabit"]) & (found["load"] == "saturation")]
@@ -92,6 +93,7 @@ def test_a_metric_of_ones_own_is_told(counted):
     assert "stalls_per_packet" in everything.show(counted)._repr_html_()
 
 
+@pytest.mark.long
 def test_what_has_two_values_by_one_name_is_told_once(counted):
     """`ins` is an event; `cycles_per_packet` is a metric, and would be an event `cycles`, too."""
     found = everything.summary(counted)
@@ -99,6 +101,7 @@ def test_what_has_two_values_by_one_name_is_told_once(counted):
     assert not found.duplicated(names).any()
 
 
+@pytest.mark.long
 def test_a_metric_of_ones_own_is_drawn(counted, monkeypatch):
     asked = {"perf_stat": CollectorWords("processor events", {"stalls_per_packet": NumberWords("stalls", "less", "counts")})}
     monkeypatch.setattr(vocabulary, "_collectors", asked)
@@ -110,6 +113,7 @@ def test_a_metric_of_ones_own_is_drawn(counted, monkeypatch):
     vocabulary.number.cache_clear()
 
 
+@pytest.mark.long
 def test_compare_and_the_report_have_the_same_rows(counted):
     [one] = compare.of_cases(counted, "kernel-ovs", "ovs-dpdk")
     bare = [name.removeprefix(SOURCES[source].prefix) for source, name in one.table[["source", "metric"]].itertuples(index=False)]

@@ -52,6 +52,7 @@ def test_a_figure_is_drawn_with_its_caption(three_accesses, name):
     assert "numbers behind this figure" in shown._repr_html_()
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("name", PROBED)
 def test_a_figure_of_single_frames_is_drawn_from_them_alone(probed, two_switches, name):
     shown = figures.show(probed, name)
@@ -89,6 +90,7 @@ def test_a_figure_of_the_model_needs_its_windows(two_switches, name):
     assert "no window of this result was counted by the model" in figures.show(two_switches, name).text
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("name", COUNTED_BY_PMU)
 def test_a_figure_of_the_pmu_names_the_processor(counted, name):
     shown = figures.show_counted(counted, name)
@@ -110,11 +112,13 @@ def early(sample, tmp_path_factory):
     return sample.with_frame(result, result.frame[~result.frame["name"].str.startswith("empty_polls")])
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("name", MODELLED)
 def test_a_figure_of_the_model_says_where_polling_is_left_in(early, name):
     assert "Idle polling is left in" in figures.show(early, name).caption
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("name", [name for name in COUNTED if name not in ("published", "ratios")])
 def test_a_figure_without_numbers_says_why(sample, tmp_path, name):
     needs = getattr(importlib.import_module(f"vsprof.analysis.figures.{name}"), "NEEDS", ("goodput",))
@@ -124,6 +128,7 @@ def test_a_figure_without_numbers_says_why(sample, tmp_path, name):
     assert "not offered here" in shown.text
 
 
+@pytest.mark.long
 def test_one_repetition_is_drawn_without_an_interval(sample, tmp_path):
     result = load(sample.write(tmp_path / "r", repetitions=1))
     for name in COUNTED:
@@ -141,6 +146,7 @@ def idle_too(sample, tmp_path_factory):
     return load(sample.write(tmp_path_factory.mktemp("idle") / "r", traffics=[*sample.TRAFFICS, sample.IDLE]))
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("name", [name for name in COUNTED if name != "access_rates"])
 def test_a_figure_is_drawn_where_nothing_was_sent(idle_too, name):
     assert figures.png(figures.show(idle_too, name).figure).startswith(b"\x89PNG")
@@ -160,6 +166,7 @@ def test_every_switch_has_a_colour_of_its_own():
     assert len(set(style.SWITCHES)) == len(style.SWITCHES)
 
 
+@pytest.mark.long
 def test_many_settings_are_drawn(sample, tmp_path):
     result = load(sample.write(tmp_path / "r", frames=(64, 1518), repetitions=2, own="uarch_model"))
     assert all(figures.png(figures.show(result, name).figure) for name in NAMES if name not in {"access_rates", *COUNTED_BY_PMU, *OWN})
@@ -176,6 +183,7 @@ def test_the_stages_of_vhost_switch_are_drawn_per_packet_and_make_up_the_whole(s
     assert "64 B, dequeue=zero-copy" in " ".join(shown.table["label"])
 
 
+@pytest.mark.long
 @pytest.mark.parametrize(
     ("source", "whole", "column", "parts"),
     [
@@ -197,6 +205,7 @@ def test_in_each_window_the_parts_of_a_stack_are_the_whole(source, whole, column
     assert list(sums.reindex(wholes.index)) == pytest.approx(list(wholes))
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("name", ["cpi_stack", "context_switches", "model_roles"])
 def test_the_parts_of_a_stack_are_drawn_up_to_the_number_beside_it(name):
     """Of a real result: in made-up ones the medians of the parts may happen to sum to that of the whole."""

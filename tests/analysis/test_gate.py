@@ -134,6 +134,7 @@ def outcomes(found, *rules):
     return [(one.where, one.outcome) for one in gate.judge(found, [Rule.read(rule) for rule in rules])]
 
 
+@pytest.mark.long
 def test_throughput_is_what_each_traffic_at_saturation_is_judged_by(found):
     judged = dict(outcomes(found, "throughput<0.95"))
     assert "UDP flood, saturation: packet_rate_received" in judged
@@ -165,6 +166,7 @@ def test_a_rule_about_nothing_names_the_word_and_what_there_is(found, text, said
     assert str(refused.value).startswith(f"rules.yaml, rule 3: {text!r}: {said}")
 
 
+@pytest.mark.long
 def test_the_gravest_outcome_is_the_exit_status(path, capsys):
     assert cli.main([*TWO, str(path), "--fail-on", "udp_flood:packet_rate_received<0.5"]) == 0
     assert "gate: holds" in capsys.readouterr().out
@@ -187,6 +189,7 @@ def test_bad_rules_are_said_before_anything_is_read(tmp_path, capsys):
     assert cli.main(["compare", "a", "b", "--rules", str(tmp_path / "none.yaml")]) == 2
 
 
+@pytest.mark.long
 def test_scripts_get_json_junit_and_markdown(path, tmp_path, capsys):
     rules = tmp_path / "rules.yaml"
     rules.write_text("- udp_flood/saturation:packet_rate_received<100\n- throughput<0.01\n")
@@ -205,11 +208,13 @@ def test_scripts_get_json_junit_and_markdown(path, tmp_path, capsys):
     assert text.count("\n| ") == 2 + len(said["gate"]["rules"])
 
 
+@pytest.mark.long
 def test_without_rules_nothing_changes(path, capsys):
     assert cli.main([*TWO, str(path), "--json"]) == 0
     assert isinstance(json.loads(capsys.readouterr().out), list)
 
 
+@pytest.mark.long
 def test_a_file_that_can_not_be_written_is_said(path, tmp_path, capsys):
     assert cli.main([*TWO, str(path), "--fail-on", "throughput<0.01", "--junit", str(tmp_path / "no" / "r.xml")]) == 2
     assert "can't be written" in capsys.readouterr().err
@@ -229,6 +234,7 @@ def test_a_rule_may_be_about_the_switch_alone(found):
         assert outcomes(found, f"{metric}>1000")
 
 
+@pytest.mark.long
 def test_a_case_that_the_second_result_lost_is_not_passed_over(sample, tmp_path, capsys):
     whole, half = (sample.write(tmp_path / name) for name in ("whole", "half"))
     result = load(half)

@@ -54,6 +54,7 @@ def make(sample, tmp_path):
     return make
 
 
+@pytest.mark.long
 @pytest.mark.parametrize(("flood", "per"), [(MyFlood, "packet"), (PerFrame, "frame")])
 def test_no_finding_is_lost(sample, tmp_path, make, flood, per):
     shipped = looks.findings(load(sample.write(tmp_path / "shipped", traffics=SENT)), explain.LOOKS)

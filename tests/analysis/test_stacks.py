@@ -99,6 +99,7 @@ def test_a_failed_runs_stacks_are_kept_out(sample, tmp_path):
     assert run not in set(load(path).stacks.select(["run_id"])["run_id"])
 
 
+@pytest.mark.long
 def test_a_report_has_the_graphs_and_writes_them_beside_it(sample, tmp_path):
     run = with_stacks(sample, tmp_path / "r", COUNTS, own="uarch_model", traffics=sample.TRAFFICS[:2])
     text = report.build(run, "vm2vm").read_text(encoding="utf-8")

@@ -36,6 +36,7 @@ def test_a_packet_costs_something(switch, monkeypatch):
     assert found["l1d_misses"] > 1
 
 
+@pytest.mark.long
 def test_a_packet_takes_time(monkeypatch):
     """One of DPDK's switches, and one of the kernel's; what a start needs is the same for the others."""
     if not PLUGIN.exists():

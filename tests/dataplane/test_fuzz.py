@@ -57,6 +57,7 @@ def test_a_short_run_finds_nothing(target, tmp_path):
     assert executed(make(f"fuzz-run-{target}", tmp_path, FUZZ_SECONDS=SECONDS)) > 1000
 
 
+@pytest.mark.long
 @pytest.mark.dataplane
 @pytest.mark.parametrize("target", sanitized.TARGETS)
 def test_all_inputs_that_were_kept_hold_with_dpdk(host, replays, target):
@@ -65,6 +66,7 @@ def test_all_inputs_that_were_kept_hold_with_dpdk(host, replays, target):
     assert sum(int(number) for number in re.findall(r"(\d+) inputs", sanitized.replay(host, target, FUZZ / "corpus" / target))) == kept
 
 
+@pytest.mark.long
 @pytest.mark.dataplane
 @pytest.mark.timeout(SECONDS + 900)
 @pytest.mark.parametrize("target", sanitized.TARGETS)

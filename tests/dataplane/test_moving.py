@@ -83,6 +83,7 @@ def unharmed(switch: Switch, names: str) -> None:
         assert port["broken_rings"] == 0, f"port {name}: {port}"
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("posted", [100, 4], ids=["with-room", "held"])
 def test_a_neighbour_that_pauses_again_and_again_harms_nobody(switch, guests, posted):
     """SET_VRING_CALL pauses a port for a moment: its queue leaves the layout, and those behind it go to the other worker, and back."""

@@ -38,6 +38,7 @@ def switch(keeper: Keeper, datapath: str, sanitized: str):
     yield from kept(keeper, DATAPATHS[datapath], program=sanitized, before=("env", f"ASAN_OPTIONS={OPTIONS}"))
 
 
+@pytest.mark.long
 def test_no_conversation_harms_the_switch(switch: Switch, neighbours, datapath: str):
     path = f"{FOLDER}/{switch.name}.v"
     switch.control(f"add-port v,path={path},server=1")

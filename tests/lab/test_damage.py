@@ -71,6 +71,7 @@ def _copy(file: Path, to: Path) -> Path:
     return to / file.name
 
 
+@pytest.mark.long
 def test_two_cpus_carry_the_traffic(damaged: Path, tmp_path: Path) -> None:
     """One CPU for housekeeping and the endpoints, one for the switch.
 

@@ -56,6 +56,7 @@ def test_it_says_how_many_flows_it_sends():
     assert "at most 1024 flows, not 1025" in frame_flood.can_not_flood("one", 1025)
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("contender", ["vhost_switch", "zero_copy", "packed", "packed_librte", "librte", "ovs_dpdk", "testpmd_io"])
 def test_what_the_switch_sent_has_come_and_is_the_floods(contender):
     with path(contender) as there:

@@ -68,12 +68,14 @@ def test_frames_go_in_and_come_back(path, forwarding):
     assert port.received_packets > port.sent_packets
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("port_type", ["direct", "vhost-pmd"])
 def test_both_kinds_of_port_of_ovs_dpdk_carry_a_flood(port_type):
     hops = flooded(switch="ovs-dpdk", port_type=port_type)
     assert_all_is_there(hops)
 
 
+@pytest.mark.long
 @pytest.mark.parametrize(
     "options",
     [

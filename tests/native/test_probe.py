@@ -74,6 +74,7 @@ def test_frames_are_timed_and_a_known_outage_is_seen(path):
     path.check()
 
 
+@pytest.mark.long
 @pytest.mark.parametrize(("path", "survives"), [("client", True), ("server", False)], indirect=["path"])
 def test_only_a_switch_that_is_client_comes_back_by_itself(path, survives):
     ends = path.sender.probe()

@@ -23,6 +23,7 @@ def host() -> Native:
     return Native()
 
 
+@pytest.mark.long
 def test_the_limit_of_ovs_dpdk_is_found_and_measured(host, tmp_path):
     """A quiet host finds a rate; on a busy one the search may end without. Both are results, and neither may contradict itself."""
     flood = TRAFFIC["udp_flood"].options(load="pdr", search=QUICK)

@@ -69,6 +69,7 @@ def test_two_testbeds_are_apart_and_leave_the_host_as_it_was():
     assert HUGEPAGES.read_text() == before
 
 
+@pytest.mark.long
 def test_contenders_take_turns_and_each_ratio_is_of_neighbours():
     ends = {"driver": "frame-flood", "path": "vector"}
     # Several turns: of those during which a hypervisor moves the CPUs nothing is told.

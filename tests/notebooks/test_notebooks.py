@@ -66,6 +66,7 @@ PROBED = {"interrupt-latency": 3, "reconnect": 1}
 """Notebooks on single frames, and how many figures each has."""
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("name", PROBED)
 def test_a_notebook_on_single_frames_becomes_a_report(sample, tmp_path, name):
     run = sample.write(tmp_path / "r", traffics=[sample.PACED, sample.RESTART, sample.IDLE])
@@ -81,6 +82,7 @@ def sample():
     return module_of(SAMPLE)
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("name", OF_OPTIONS)
 def test_a_notebook_on_options_becomes_a_report(sample, tmp_path, name):
     shape = {**FLOOD, "accesses": ("vhost-user",), **OF_OPTIONS[name]}
@@ -97,6 +99,7 @@ def test_a_notebook_on_options_becomes_a_report(sample, tmp_path, name):
     assert text.count("data:image/png") >= 4
 
 
+@pytest.mark.long
 @pytest.mark.parametrize(("name", "last", "hottest"), [("releases", "forky", "switch_first"), ("kernels", "trixie-backports", "vhost_first")])
 def test_a_notebook_on_versions_has_a_differential_profile(sample, tmp_path, name, last, hottest):
     shape, option = {"accesses": ("vhost-user",), **OF_OPTIONS[name]}, name.removesuffix("s")
@@ -109,6 +112,7 @@ def test_a_notebook_on_versions_has_a_differential_profile(sample, tmp_path, nam
     assert "what changed by function" not in text
 
 
+@pytest.mark.long
 def test_the_notebook_on_nodes_becomes_a_report(sample, tmp_path):
     numa_sample = module_of(NUMA_SAMPLE)
     traffics = [*FLOOD["traffics"], sample.IDLE]
@@ -120,6 +124,7 @@ def test_the_notebook_on_nodes_becomes_a_report(sample, tmp_path):
     assert text.count("data:image/png") >= 7
 
 
+@pytest.mark.long
 def test_the_notebook_on_causes_becomes_a_report(sample, tmp_path):
     run = module_of(CAUSES_SAMPLE).write(sample, tmp_path / "r", {("pmd-cpu", "8K"): 0.005})
     text = html.unescape(report.build(run, OF_CHANGES).read_text(encoding="utf-8"))
@@ -177,6 +182,7 @@ def test_predicted_times_become_a_page(tmp_path):
     assert "Not shown" not in text
 
 
+@pytest.mark.long
 def test_the_notebook_on_the_processor_becomes_a_report(sample, tmp_path):
     run = module_of(WHAT_IF_SAMPLE).write(sample, tmp_path / "r", repetitions=6, own="uarch_model")
     text = html.unescape(report.build(run, "what-if").read_text(encoding="utf-8"))
@@ -185,6 +191,7 @@ def test_the_notebook_on_the_processor_becomes_a_report(sample, tmp_path):
     assert "Not shown" not in text
 
 
+@pytest.mark.long
 def test_the_notebook_on_growth_becomes_a_report(sample, tmp_path):
     run = module_of(GROWTH_SAMPLE).write(sample, tmp_path / "r")
     text = html.unescape(report.build(run, "scaling").read_text(encoding="utf-8"))
@@ -213,6 +220,7 @@ def test_no_two_notebooks_share_twelve_lines_in_a_row():
             assert seen.setdefault(block, path.stem) == path.stem, f"{path.stem} and {seen[block]} share:\n" + "\n".join(block)
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("notebook", [path for path in NOTEBOOKS if path.stem in SHAPES], ids=lambda path: path.stem)
 def test_a_notebook_becomes_a_report(sample, tmp_path, notebook):
     run = sample.write(tmp_path / "r", own="uarch_model", **SHAPES.get(notebook.stem, {}))
@@ -229,6 +237,7 @@ def test_a_notebook_becomes_a_report(sample, tmp_path, notebook):
     assert not list(run.glob("*.partial"))
 
 
+@pytest.mark.long
 def test_rates_that_were_searched_have_a_part_of_the_report(sample, tmp_path):
     run = sample.write(tmp_path / "r", accesses=("virtio-net", "vhost-user"), traffics=[*sample.TRAFFICS[:2], *sample.SEARCHED])
     text = html.unescape(report.build(run, "vm2vm").read_text(encoding="utf-8"))
@@ -236,6 +245,7 @@ def test_rates_that_were_searched_have_a_part_of_the_report(sample, tmp_path):
         assert words in text, words
 
 
+@pytest.mark.long
 def test_missing_events_and_one_repetition_leave_the_rest(sample, tmp_path):
     drop = ("cpu_idle_seconds", "rtt_p50", "context_switches_voluntary", "pmd_busy_cycles")
     run = sample.write(tmp_path / "r", repetitions=1, drop=drop)

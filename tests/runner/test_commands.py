@@ -79,6 +79,7 @@ def test_a_dry_run_says_what_would_be_run_and_begins_no_result(capsys):
     assert set(results.ROOT.glob("*")) == before
 
 
+@pytest.mark.long
 @pytest.mark.parametrize(
     ("wrong", "said"),
     [

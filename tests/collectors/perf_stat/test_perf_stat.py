@@ -389,6 +389,7 @@ def test_nothing_of_the_preflight_is_left(local, with_pmu):
     assert not Path(preflight.FOLDER).exists()
 
 
+@pytest.mark.long
 @pytest.mark.parametrize(
     ("changed", "name", "state", "said"),
     [

@@ -549,6 +549,7 @@ def loads_or_says_why(text: str | bytes) -> None:
         assert all(line.startswith(f"{file}: ") and len(line) < 1500 for line in said.splitlines())
 
 
+@pytest.mark.long
 @settings(max_examples=150, deadline=None)
 @given(st.sampled_from(PLACES), NODES, st.sampled_from(["", "/value", "/source", "/why"]))
 def test_any_one_place_can_hold_anything(place, value, leaf):
