@@ -10,7 +10,7 @@ from vsprof.collectors.uarch_model import profiles
 from vsprof.terms.errors import RunFailed
 from vsprof.testbeds.base import KERNELS
 
-pytestmark = [pytest.mark.lab, pytest.mark.usefixtures("lab_can_run", "own_kernel")]
+pytestmark = [pytest.mark.lab, pytest.mark.long, pytest.mark.usefixtures("lab_can_run", "own_kernel")]
 
 
 @pytest.fixture
@@ -36,7 +36,6 @@ def test_a_packet_costs_something(switch, monkeypatch):
     assert found["l1d_misses"] > 1
 
 
-@pytest.mark.long
 def test_a_packet_takes_time(monkeypatch):
     """One of DPDK's switches, and one of the kernel's; what a start needs is the same for the others."""
     if not PLUGIN.exists():

@@ -53,7 +53,10 @@ echo $answer > late
 """
 
 
-@pytest.fixture(scope="module", params=[pytest.param("native", marks=pytest.mark.native), pytest.param("lab", marks=pytest.mark.lab)])
+@pytest.fixture(
+    scope="module",
+    params=[pytest.param("native", marks=pytest.mark.native), pytest.param("lab", marks=[pytest.mark.lab, pytest.mark.long])],
+)
 def host(request: pytest.FixtureRequest) -> Iterator[Testbed]:
     request.getfixturevalue(f"{request.param}_can_run")
     with Native() if request.param == "native" else Lab() as testbed:

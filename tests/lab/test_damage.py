@@ -15,7 +15,7 @@ from vsprof.testbeds.emulator import cache, image, snapshot
 from vsprof.testbeds.emulator.machine import Shape
 from vsprof.testbeds.lab import Lab
 
-pytestmark = [pytest.mark.lab, pytest.mark.usefixtures("lab_can_run")]
+pytestmark = [pytest.mark.lab, pytest.mark.long, pytest.mark.usefixtures("lab_can_run")]
 
 TWO_CPUS = Path(__file__).with_name("two-cpus.yaml")
 PATIENCE_SECONDS = 900
@@ -71,7 +71,6 @@ def _copy(file: Path, to: Path) -> Path:
     return to / file.name
 
 
-@pytest.mark.long
 def test_two_cpus_carry_the_traffic(damaged: Path, tmp_path: Path) -> None:
     """One CPU for housekeeping and the endpoints, one for the switch.
 

@@ -8,7 +8,7 @@ from vsprof.terms.errors import RunFailed
 from vsprof.testbeds.lab import Lab
 from vsprof.workloads.topologies.vm2vm import Vm2Vm
 
-pytestmark = [pytest.mark.lab, pytest.mark.usefixtures("lab_can_run")]
+pytestmark = [pytest.mark.lab, pytest.mark.long, pytest.mark.usefixtures("lab_can_run")]
 
 
 @pytest.mark.parametrize(("pmd", "memory", "nodes"), [("near", "far", (1, 0)), ("far", "near", (0, 1))])
