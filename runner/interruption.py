@@ -13,6 +13,8 @@ import signal
 import sys
 import threading
 import types
+from collections.abc import Callable
+from dataclasses import dataclass
 
 __all__ = ["heed"]
 
@@ -34,7 +36,8 @@ def heed() -> None:
         if signal.getsignal(number) != signal.SIG_IGN:
             signal.signal(number, _interrupt)
     signal.signal(signal.SIGALRM, _raise)
-    sys.unraisablehook = _unheard
+    if not isinstance(sys.unraisablehook, _Unheard):
+        sys.unraisablehook = _Unheard(sys.unraisablehook)
     _tell_of_forks()
 
 
@@ -63,11 +66,18 @@ def _soon() -> None:
     signal.setitimer(signal.ITIMER_REAL, SOON)
 
 
-def _unheard(dropped: "sys.UnraisableHookArgs") -> None:
-    if dropped.exc_type is KeyboardInterrupt:
-        _soon()
-    else:
-        sys.__unraisablehook__(dropped)
+@dataclass(frozen=True)
+class _Unheard:
+    """What Python tells of an exception that it dropped."""
+
+    others: Callable[["sys.UnraisableHookArgs"], object]
+    """Who is told of any but ours."""
+
+    def __call__(self, dropped: "sys.UnraisableHookArgs") -> None:
+        if dropped.exc_type is KeyboardInterrupt:
+            _soon()
+        else:
+            self.others(dropped)
 
 
 def _before_fork() -> None:
