@@ -79,6 +79,7 @@ def test_it_ends_with_the_image_s_error(monkeypatch, capsys):
     assert capsys.readouterr().err == "bench-gate: no qemu here\n"
 
 
+@pytest.mark.long
 @pytest.mark.lab
 def test_the_slowed_switch_is_compiled_for_the_image(lab_can_run, tmp_path):
     slowed = gate.compile_slowed(image.get(print).tree, tmp_path / "slowed")

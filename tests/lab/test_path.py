@@ -78,6 +78,7 @@ def through_tables(topology: Topology, flows: int, **options: str) -> dict[str, 
     return {hop: after[hop] - before[hop] for hop in counted.BEHIND}
 
 
+@pytest.mark.long
 def test_rules_connections_and_tunnels_let_every_frame_through(two_vms: Topology) -> None:
     if two_vms.access == "virtio-net":
         pytest.skip("the tables are those of vhost-net's switch")
