@@ -125,7 +125,7 @@ test: $(READY) ## Run the tests, a small real experiment in the lab included: 20
 	$(VENV)/bin/python tools/test_summary.py $(TESTED) $(GROUPS)
 
 .PHONY: test-all
-test-all: ## Run all tests, as continuous integration does: also those marked long, 40 minutes
+test-all: ## Run all tests, as continuous integration does: also those marked long, 45 minutes
 	$(MAKE) --no-print-directory test LONG=1
 
 # What is fetched for these comes while the lab's image is built.
@@ -142,7 +142,7 @@ $(GROUPS:%=test-group-%): test-group-%:
 		echo $$? > $(TESTED)/$*.status; } 2>&1 | tee $(TESTED)/$*.log | sed -u 's/^/$*: /'
 
 .PHONY: test-fast
-test-fast: $(READY) ## Run the tests that need neither the lab nor its image
+test-fast: $(READY) ## Run the tests that need neither the lab nor its image, but for the long ones
 	$(VENV)/bin/python -m pytest --durations=10 $(MORE_others) -m "$(MARKS_others)"
 
 .PHONY: test-host

@@ -57,7 +57,7 @@ class VhostSwitch(Snapshot):
         "pmd_sleeps": NumberWords("times that a poll-mode thread went to sleep"),
         "pmd_wakeups": NumberWords("times that a frame woke a poll-mode thread"),
         "pmd_sleep_seconds": NumberWords("time that poll-mode threads slept"),
-        "timed_*": NumberWords("packets and bursts whose stages were timed"),
+        "timed_*": NumberWords("packets and bursts that were timed"),
         "pmu_*": NumberWords("the PMU's count in this stage, of sampled bursts"),
     }
     nesting = 0

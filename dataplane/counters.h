@@ -41,7 +41,7 @@ struct worker_counters {
 	uint64_t flood_dropped;     /* of those to all ports, beyond what a burst may flood */
 	uint64_t sleeps, wakeups, sleep_ns;
 
-	uint64_t timed_bursts, timed_packets; /* what the cycles of the stages belong to */
+	uint64_t timed_bursts, timed_packets; /* what busy_cycles and burst_sizes belong to */
 	uint64_t empty_polls;
 	uint64_t longest_cycles; /* TSC, of any poll since counting began: for so long all other queues of the worker waited */
 	uint64_t idle_cycles;    /* TSC, in polls that found nothing */

@@ -124,6 +124,8 @@ static int tell_lcores(const char *command __rte_unused, const char *words __rte
 static void add_stages(struct rte_tel_data *data, const struct worker *worker)
 {
 	const struct worker_counters *counters = &worker->counters;
+	/* Once: whoever takes the one from the other must find the same in both. */
+	uint64_t other = counters->other_cycles;
 	char name[96];
 
 	ADD("split_bursts", counters->split_bursts);
@@ -132,8 +134,8 @@ static void add_stages(struct rte_tel_data *data, const struct worker *worker)
 		snprintf(name, sizeof(name), "stage_%s_cycles", stage_names[stage]);
 		ADD(name, counters->stage_cycles[stage]);
 	}
-	ADD("stage_other_cycles", counters->other_cycles);
-	ADD("busy_cycles", counters->busy_cycles + counters->other_cycles);
+	ADD("stage_other_cycles", other);
+	ADD("busy_cycles", counters->busy_cycles + other);
 	ADD("idle_cycles", counters->idle_cycles);
 }
 

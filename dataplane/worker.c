@@ -316,6 +316,8 @@ static __rte_always_inline void end_stage(struct worker *worker, struct burst *b
 
 static __rte_always_inline void begin_burst(struct worker *worker, struct burst *burst, int instruments)
 {
+	if (instruments == INSTRUMENTS_OFF)
+		return;
 	burst->sampled = false;
 	burst->began = burst->stage_began = worker->now;
 	burst->split = worker->until_split == 0;

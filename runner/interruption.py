@@ -5,6 +5,7 @@ Python drops an exception that a handler raises in a callback (around a fork, in
 if nothing had been asked of it. And a callback that is cut short keeps its lock: logging's after a fork, which other threads then wait for.
 """
 
+import atexit
 import concurrent.futures.thread
 import functools
 import logging
@@ -20,8 +21,8 @@ __all__ = ["heed"]
 
 ENDS = (signal.SIGTERM, signal.SIGHUP)
 """What ends a command as Ctrl-C does."""
-SOON = 1e-3
-"""Seconds until it is raised once more, where it could not be heard."""
+SOON = 0.05
+"""Seconds until it is raised once more, where it could not be heard: by then whoever made a process knows of it, and can end it."""
 CALLBACKS_AT_FORK = (logging, concurrent.futures.thread)
 """Modules that take a lock before a fork: imported first, so that their callbacks run between those of this module."""
 
@@ -38,12 +39,13 @@ def heed() -> None:
     signal.signal(signal.SIGALRM, _raise)
     if not isinstance(sys.unraisablehook, _Unheard):
         sys.unraisablehook = _Unheard(sys.unraisablehook)
-    _tell_of_forks()
+    _once()
 
 
 @functools.cache
-def _tell_of_forks() -> None:
-    # Such a callback can't be taken back: it is given once.
+def _once() -> None:
+    # Such callbacks can't be taken back: they are given once. At the end of the program nobody is left to whom it could be raised.
+    atexit.register(signal.signal, signal.SIGALRM, signal.SIG_IGN)
     os.register_at_fork(before=_before_fork, after_in_parent=_after_fork, after_in_child=_forking.clear)
 
 

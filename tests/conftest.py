@@ -6,12 +6,19 @@ import os
 import pytest
 from hypothesis import settings
 
+from vsprof.runner import interruption
 from vsprof.terms import errors
 from vsprof.testbeds.emulator import needs
 
 # How long an example takes is the machine's load, not the code's fault.
 settings.register_profile("vsprof", deadline=None)
 settings.load_profile("vsprof")
+
+
+@pytest.fixture(autouse=True)
+def own_signals(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A command that a test calls in its own process leaves the signals alone: pytest-timeout has SIGALRM."""
+    monkeypatch.setattr(interruption, "heed", lambda: None)
 
 
 @pytest.fixture(scope="session")

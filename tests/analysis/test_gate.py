@@ -189,7 +189,6 @@ def test_bad_rules_are_said_before_anything_is_read(tmp_path, capsys):
     assert cli.main(["compare", "a", "b", "--rules", str(tmp_path / "none.yaml")]) == 2
 
 
-@pytest.mark.long
 def test_scripts_get_json_junit_and_markdown(path, tmp_path, capsys):
     rules = tmp_path / "rules.yaml"
     rules.write_text("- udp_flood/saturation:packet_rate_received<100\n- throughput<0.01\n")
@@ -234,7 +233,6 @@ def test_a_rule_may_be_about_the_switch_alone(found):
         assert outcomes(found, f"{metric}>1000")
 
 
-@pytest.mark.long
 def test_a_case_that_the_second_result_lost_is_not_passed_over(sample, tmp_path, capsys):
     whole, half = (sample.write(tmp_path / name) for name in ("whole", "half"))
     result = load(half)

@@ -67,6 +67,15 @@ def test_the_cycles_of_all_bursts_are_shared_out_as_those_of_the_split_ones():
     assert found["stage_enqueue_cycles"] / found["timed_packets"] == pytest.approx(by_packet, rel=0.2)
 
 
+def test_frames_that_waited_are_a_stage_of_their_own_and_not_shared_out():
+    end = told(recorded("vhost_switch-split").end, "/vhost_switch/lcore")
+    waited = changed("/vhost_switch/lcore", stage_other_cycles=5_000_000, busy_cycles=end["busy_cycles"] + 5_000_000)
+    before, after = values(recorded("vhost_switch-split")), values(recorded("vhost_switch-split", change=waited))
+    assert (before["stage_other_cycles"], after["stage_other_cycles"]) == (0, 5_000_000)
+    assert after["stage_enqueue_cycles"] == pytest.approx(before["stage_enqueue_cycles"])
+    assert after["pmd_busy_cycles"] == before["pmd_busy_cycles"] + 5_000_000
+
+
 def test_stages_of_which_no_burst_was_split_are_empty_and_say_so():
     kept = ("split_bursts", "split_packets", *(f"stage_{stage}_cycles" for stage in STAGES))
     begin = told(recorded("vhost_switch-split").begin, "/vhost_switch/lcore")

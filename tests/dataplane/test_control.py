@@ -135,6 +135,18 @@ def test_telemetry_has_what_is_promised(plain, two):
     assert plain.ask("/vhost_switch/settings")["forward"] == "switch"
 
 
+def test_the_stages_of_one_burst_in_eight_are_told_apart(plain, two):
+    """By chance, and at least one in sixteen; all bursts are timed, and no stage takes longer than they."""
+    with Load(*two, frames(32, mac(1), mac(2))) as load:
+        eventually(lambda: load.received > 32 * 200, "200 bursts", plain.log)
+    [number] = plain.ask("/vhost_switch/lcores")
+    lcore = plain.ask(f"/vhost_switch/lcore,{number}")
+    assert lcore["timed_packets"] == lcore["rx_packets"]
+    assert lcore["timed_bursts"] / 17 <= lcore["split_bursts"] < lcore["timed_bursts"] / 4
+    stages = sum(lcore[f"stage_{stage}_cycles"] for stage in ("dequeue", "parse", "lookup", "enqueue"))
+    assert 0 < stages < lcore["busy_cycles"]
+
+
 @pytest.mark.parametrize("question", ["port,nobody", "port", "queue,a,99", "queue,a", "lcore,999", "lcore,x", "burst_histogram,999"])
 def test_telemetry_of_what_is_not_there_is_no_crash(plain, two, question):
     plain.ask(f"/vhost_switch/{question}")

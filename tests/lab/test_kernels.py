@@ -15,7 +15,7 @@ from vsprof.testbeds.emulator import kernels
 from vsprof.testbeds.lab import Lab
 from vsprof.workloads.endpoints.vm import GUEST
 
-pytestmark = [pytest.mark.lab, pytest.mark.long, pytest.mark.long, pytest.mark.usefixtures("lab_can_run")]
+pytestmark = [pytest.mark.lab, pytest.mark.long, pytest.mark.usefixtures("lab_can_run")]
 ANOTHER = "trixie-backports"
 FEWEST_PACKETS = 500
 """In five milliseconds of modelled time. Some 2,000 were seen."""

@@ -9,7 +9,7 @@ import pytest
 from vsprof.collectors.uarch_model import BUILD, UarchModel
 from vsprof.testbeds.lab import Lab
 
-pytestmark = [pytest.mark.lab, pytest.mark.long, pytest.mark.long, pytest.mark.usefixtures("lab_can_run")]
+pytestmark = [pytest.mark.lab, pytest.mark.long, pytest.mark.usefixtures("lab_can_run")]
 
 PLUGIN = BUILD / "uarch_model.so"
 CPU = 3

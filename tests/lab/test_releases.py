@@ -12,7 +12,7 @@ from vsprof.switches.ovs_dpdk import OvsDpdk
 from vsprof.switches.vhost_switch import VhostSwitch
 from vsprof.testbeds.lab import Lab
 
-pytestmark = [pytest.mark.lab, pytest.mark.long, pytest.mark.long, pytest.mark.usefixtures("lab_can_run")]
+pytestmark = [pytest.mark.lab, pytest.mark.long, pytest.mark.usefixtures("lab_can_run")]
 ANOTHER = {"release": "bookworm"}
 OVS, DPDK = "3.1.", "22.11."
 

@@ -13,7 +13,7 @@ from vsprof.runner.run import Plan, Setting
 from vsprof.testbeds.base import MODELLED
 from vsprof.testbeds.lab import Lab
 
-pytestmark = [pytest.mark.lab, pytest.mark.long, pytest.mark.long, pytest.mark.usefixtures("lab_can_run")]
+pytestmark = [pytest.mark.lab, pytest.mark.long, pytest.mark.usefixtures("lab_can_run")]
 
 QUICK = {"modelled_trial_seconds": 0.005, "modelled_sum_seconds": 0.005, "width": 0.2}
 SENDERS_MOST_PPS = 2_500_000

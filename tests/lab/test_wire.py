@@ -18,7 +18,7 @@ from vsprof.workloads.topologies.pvp_paced import PvpPaced
 from vsprof.workloads.topologies.pvp_wire import PvpWire
 from vsprof.workloads.traffic import counted
 
-pytestmark = [pytest.mark.lab, pytest.mark.long, pytest.mark.long, pytest.mark.usefixtures("lab_can_run")]
+pytestmark = [pytest.mark.lab, pytest.mark.long, pytest.mark.usefixtures("lab_can_run")]
 
 
 WAYS = {
