@@ -141,10 +141,13 @@ def _of_thread(before: Telemetry, after: Telemetry, lcore: str, cpu: int, second
 
 
 def _shared_out(gained: Mapping[str, int]) -> dict[str, float | None]:
-    """The cycles of the timed bursts by stage: shared out as those of the split ones were, which are one in eight. None without any."""
+    """The cycles of the timed bursts by stage: shared out as those of the split ones were, which are one in eight. None where bursts were
+    timed and none of them was split."""
     stages = [f"stage_{stage}_cycles" for stage in STAGES if stage != OTHER]
     split, timed = sum(gained[name] for name in stages), gained["busy_cycles"] - gained[f"stage_{OTHER}_cycles"]
-    return {name: gained[name] * timed / split if split else None if timed else 0 for name in stages}
+    if timed and not split:
+        return dict.fromkeys(stages)
+    return {name: gained[name] * timed / max(split, 1) for name in stages}
 
 
 def _pmu(begin: Mapping[str, Any], end: Mapping[str, Any], where: dict[str, Any]) -> Iterable[Number]:

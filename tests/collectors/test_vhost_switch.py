@@ -61,8 +61,6 @@ def test_the_cycles_of_all_bursts_are_shared_out_as_those_of_the_split_ones():
     assert found["timed_packets"] == gained["rx_packets"] > 100_000
     assert found["pmd_busy_cycles"] == gained["busy_cycles"]
     assert sum(found[f"stage_{stage}_cycles"] for stage in STAGES) == pytest.approx(gained["busy_cycles"])
-    # One burst in eight and a half, by chance.
-    assert gained["timed_bursts"] / 10 < gained["split_bursts"] < gained["timed_bursts"] / 7
     by_packet = gained["stage_enqueue_cycles"] / gained["split_packets"]
     assert found["stage_enqueue_cycles"] / found["timed_packets"] == pytest.approx(by_packet, rel=0.2)
 
