@@ -3,7 +3,7 @@
 
 Life cycle, in the order the runner uses it::
 
-    Softirqs.ask_ahead(host)       # before anything runs there
+    Softirqs.ask_ahead(host)       # before the switch is started
     collector = Softirqs(host)
     collector.not_of_this_switch() # None, or why there is nothing for it to count
     collector.unavailable()        # None, or why it can't work here
@@ -102,8 +102,8 @@ class Collector(abc.ABC):
 
     @classmethod
     def ask_ahead(cls, host: Testbed) -> None:
-        """Ask ``host``, while nothing runs on it, what takes long and depends on its kernel alone. Behind a switch and guests that keep
-        every CPU busy a command took minutes that takes seconds. Nothing by default."""
+        """Ask ``host`` what takes long and depends on its kernel alone: virtual machines stand still there, and nothing else runs. Behind
+        a switch and guests that keep every CPU busy a command took minutes that takes seconds. Nothing by default."""
 
     def not_of_this_switch(self) -> str | None:
         """Why this run's switch has nothing that it counts, or None. The run goes without it then, named outright or not: the

@@ -92,8 +92,6 @@ def execute(
             raise messages.can_not_boot(why)
         if kernel or boots:
             host.boot(kernel, **boots)
-        for name in setting.collectors:
-            COLLECTORS[name].ask_ahead(host)
         switch, topology = _parts(host, plan.case)
         if host.thrown_away:
             undo.callback(topology.close)
@@ -102,6 +100,9 @@ def execute(
             undo.callback(topology.stop)
         undo.callback(_keep_logs, host, folder)
         topology.boot()
+        # Not before: a testbed that was asked anything can't come up with its virtual machines booted. They stand still.
+        for name in setting.collectors:
+            COLLECTORS[name].ask_ahead(host)
         say(f"starting {plan.case.switch}")
         switch.start()
         say("starting the endpoints")
