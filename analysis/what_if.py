@@ -21,10 +21,13 @@ class Effect:
 
     case: str
     switch: str
+    setting: str
+    """What else varies, in words: `64 B`; empty where nothing does."""
     words: str
+    """The change: `l2.latency 12 → 6`."""
     ratio: stats.Estimate
     """Of what the traffic is judged by."""
-    elasticity: float | None
+    elasticity: stats.Estimate | None
     """By how many percent that grows for one percent more of the value; None where several values change, or one that is no number."""
 
 
@@ -39,10 +42,11 @@ def effects(result: Result, traffic: str, load: str) -> list[Effect]:
     assert judged is not None
     found, where = [], {"traffic": traffic, "load": load, "metric": judged.metric}
     unchanged = {setting_of(result, case): case for case in result.cases.index if not result.changed[case]}
-    for case, switch in result.cases["switch"].items():
+    for case, switch in zip(result.cases.index.astype(str), result.cases["switch"], strict=True):
         base = unchanged.get(setting_of(result, case), case)
-        if base != case and measured(ratio := metrics.SOFTWARE.ratio(result, str(case), base, **where)):
-            found.append(Effect(str(case), switch, _words(result, base, str(case)), ratio, _elasticity(result, base, str(case), ratio)))
+        if base != case and measured(ratio := metrics.SOFTWARE.ratio(result, case, base, **where)):
+            setting = setting_of(result, case)[1]
+            found.append(Effect(str(case), switch, setting, _words(result, base, case), ratio, _elasticity(result, base, case, ratio)))
     return found
 
 
@@ -53,15 +57,15 @@ def setting_of(result: Result, case: str) -> tuple[str, str]:
 
 
 def answer(result: Result) -> str:
-    """For each switch the changes that gain it most, as far as their intervals exclude 1."""
+    """For each switch, and whatever else varies, the changes that gain it most, as far as their intervals exclude 1."""
     lines, sent = [], traffics(result)[:1]
     found = [one for pair in sent for one in effects(result, *pair)]
-    for switch in dict.fromkeys(effect.switch for effect in found):
-        decided = [one for one in found if one.switch == switch and one.ratio.decided]
+    for switch, setting in dict.fromkeys((effect.switch, effect.setting) for effect in found):
+        decided = [one for one in found if (one.switch, one.setting) == (switch, setting) and one.ratio.decided]
         best = sorted(decided, key=lambda one: -abs(math.log(one.ratio.median)))[:TOLD]
-        name = vocabulary.switch(switch).words
+        name = ", ".join(filter(None, [f"**{vocabulary.switch(switch).words}**", setting]))
         said = "; ".join(f"{one.words}: {_told(one, sent[0][0])}" for one in best)
-        lines.append(f"- **{name}**: {said or 'no change makes a difference that these repetitions can show'}.")
+        lines.append(f"- {name}: {said or 'no change makes a difference that these repetitions can show'}.")
     return "What changes each switch's rate most:\n\n" + "\n".join(lines) if lines else ""
 
 
@@ -80,17 +84,23 @@ def _words(result: Result, base: str, case: str) -> str:
             said.append(f"{name.removeprefix(PROCESSOR)} {_shown(name, before[name])} → {_shown(name, value)}")
         else:
             others[name] = value
-    return ", ".join(filter(None, [setting_of(result, case)[1], *said, worded(others)]))
+    return ", ".join(filter(None, [*said, worded(others)]))
 
 
 def _shown(name: str, value: object) -> str:
     return units.si(float(str(value)), "hertz") if name.endswith("_hz") else str(value)
 
 
-def _elasticity(result: Result, base: str, case: str, ratio: stats.Estimate) -> float | None:
+def _elasticity(result: Result, base: str, case: str, ratio: stats.Estimate) -> stats.Estimate | None:
+    """log(ratio) / log(after / before): the mean over the change, so that twice a value and half of it are told alike."""
     try:
         [(before, after)] = [(float(str(result.values[base][name])), float(str(value))) for name, value in result.changed[case].items()]
-        return math.log(ratio.median) / math.log(after / before)
+        grown = math.log(after / before)
+        median, *ends = (None if one is None else math.log(one) / grown for one in (ratio.median, ratio.low, ratio.high))
     except (ValueError, ZeroDivisionError):
         # Several values, or words; and of nothing there is no logarithm.
         return None
+    # Less of a value that a rate falls with: the interval's ends change places.
+    low, high = ends if grown > 0 else reversed(ends)
+    assert median is not None
+    return stats.Estimate(median, low, high, ratio.n)

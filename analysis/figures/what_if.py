@@ -1,30 +1,37 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
 """What each of the experiment's changes does to the rate of each switch, in percent of its rate without the change, with the 95 %
 interval of the ratio. The changes that matter most to any switch are on top. Filled: the interval excludes no difference. In the table,
-elasticity is by how many percent the rate grows for one percent more of a value."""
+elasticity is by how many percent the rate grows for one percent more of a value, with its interval."""
 
 import math
+from collections.abc import Iterable
 
 import pandas as pd
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
-from vsprof.analysis import messages, style, vocabulary, what_if
+from vsprof.analysis import messages, stats, style, vocabulary, what_if
 from vsprof.analysis.load import Result
 
 
 def table(result: Result) -> pd.DataFrame:
-    """One row a traffic, change and switch; `median`, `low` and `high` are of the ratio to the unchanged case, `elasticity` as
+    """One row a traffic, setting, change and switch; `median`, `low` and `high` are of the ratio to the unchanged case, `elasticity` as
     `what_if.Effect` has it."""
     rows = [
         {
-            "traffic": traffic, "load": load, "switch": one.switch, "label": one.words, "median": one.ratio.median, "low": one.ratio.low,
-            "high": one.ratio.high, "n": one.ratio.n, "unit": "ratio", "sure": one.ratio.decided, "elasticity": one.elasticity,
+            "traffic": traffic, "load": load, "setting": one.setting, "switch": one.switch, "label": one.words, "median": one.ratio.median,
+            "low": one.ratio.low, "high": one.ratio.high, "n": one.ratio.n, "unit": "ratio", "sure": one.ratio.decided,
+            **{f"elasticity{end}": value for end, value in _ends(one.elasticity)},
         }
         for traffic, load in what_if.traffics(result)
         for one in what_if.effects(result, traffic, load)
     ]  # fmt: skip
     return pd.DataFrame(rows)
+
+
+def _ends(elasticity: stats.Estimate | None) -> Iterable[tuple[str, float | None]]:
+    known = elasticity or stats.NOTHING
+    return ("", known.median), ("_low", known.low), ("_high", known.high)
 
 
 def missing(result: Result) -> list[str]:
@@ -33,17 +40,20 @@ def missing(result: Result) -> list[str]:
 
 def plot(table: pd.DataFrame) -> Figure:
     switches = list(dict.fromkeys(table["switch"]))
-    groups = [(pair, table[(table["traffic"] == pair[0]) & (table["load"] == pair[1])]) for pair in style.traffics(table)]
+    parts = table.groupby(["traffic", "load", "setting"], sort=False)
+    # Frame sizes in the result's order, within the one order of traffics.
+    groups = sorted(parts, key=lambda group: vocabulary.place(group[0][:2]))
     heights = [style.bar_height(part["label"].nunique()) for _, part in groups]
     figure, axes = style.panels(heights, columns=len(switches), sharey="row", sharex="row")
-    for row, (pair, part) in zip(axes, groups, strict=True):
+    for row, ((traffic, load, setting), part) in zip(axes, groups, strict=True):
         effect = part.assign(size=part["median"].map(math.log).abs()).groupby("label")["size"].max()
         labels = list(effect.sort_values(ascending=False).index)
         for axis, switch in zip(row, switches, strict=True):
             _bars(axis, part[part["switch"] == switch].set_index("label").reindex(labels), switch)
             axis.set_title(vocabulary.switch(switch).words)
         style.labels(row[0], labels)
-        row[len(row) // 2].set_xlabel(f"{style.traffic_name(*pair)}: change of the rate (%)")
+        of = ", ".join(filter(None, [style.traffic_name(traffic, load), setting]))
+        row[len(row) // 2].set_xlabel(f"{of}: change of the rate (%)")
     return figure
 
 

@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
 """What changes of the modelled processor do to each switch, by a SYNTHETIC result whose numbers are made up."""
 
+import itertools
 import math
 
 import pytest
@@ -22,14 +23,36 @@ def test_each_change_is_compared_with_the_same_switch_unchanged(changed):
     assert set(found) == {(s, w) for s in ("kernel-ovs", "ovs-dpdk") for w in ("l2.latency 12 → 6", "l2.latency 12 → 24")}
     gained = found["ovs-dpdk", "l2.latency 12 → 6"]
     assert gained.ratio.median == pytest.approx(1.5, rel=0.1)
-    assert gained.elasticity == pytest.approx(math.log(gained.ratio.median) / math.log(0.5))
+    assert gained.elasticity.median == pytest.approx(math.log(gained.ratio.median) / math.log(0.5))
+    # Half of a latency: the more the rate grows, the lower the elasticity.
+    assert gained.elasticity.low == pytest.approx(math.log(gained.ratio.high) / math.log(0.5))
+    assert gained.elasticity.low < gained.elasticity.median < gained.elasticity.high < 0
+    lost = found["kernel-ovs", "l2.latency 12 → 24"].elasticity
+    assert lost.low < lost.median < lost.high < 0
+
+
+def test_one_repetition_gives_an_elasticity_without_an_interval(sample, what_if_sample, tmp_path):
+    one = what_if.effects(load(what_if_sample.write(sample, tmp_path, repetitions=1)), *FLOOD)[0].elasticity
+    assert math.isfinite(one.median)
+    assert (one.low, one.high, one.n) == (None, None, 1)
 
 
 def test_other_things_that_vary_are_no_change(sample, what_if_sample, tmp_path):
-    found = what_if.effects(load(what_if_sample.write(sample, tmp_path, repetitions=2, frames=(64, 1518))), *FLOOD)
+    both = load(what_if_sample.write(sample, tmp_path, repetitions=2, frames=(64, 1518)))
+    found = what_if.effects(both, *FLOOD)
     assert len(found) == 8
-    assert {one.words.split(",")[0] for one in found} == {"64 B", "1518 B"}
+    assert {one.setting for one in found} == {"64 B", "1518 B"}
+    assert {one.words for one in found} == {"l2.latency 12 → 6", "l2.latency 12 → 24"}
     assert max(one.ratio.median for one in found) < 1.8
+    # Each has a panel of its own in the figure, and a line in the answer.
+    drawn = figure.plot(figure.table(both))
+    assert len(drawn.axes) == 4
+    assert [axis.get_xlabel() for axis in drawn.axes if axis.get_xlabel()] == [
+        f"UDP flood, saturation, {size} B: change of the rate (%)" for size in (64, 1518)
+    ]
+    assert [line.split(":")[0] for line in what_if.answer(both).splitlines()[2:]] == [
+        f"- **{switch}**, {size} B" for switch, size in itertools.product(("kernel OVS", "OVS-DPDK"), (64, 1518))
+    ]
 
 
 def test_the_answer_names_what_is_decided_and_no_more(changed):

@@ -16,6 +16,8 @@ from pathlib import Path
 import pandas as pd
 import pytest
 
+from vsprof.testbeds.emulator import cache
+from vsprof.testbeds.emulator import image as images
 from vsprof.testbeds.emulator.machine import Instance
 
 pytestmark = [pytest.mark.lab, pytest.mark.usefixtures("lab_can_run")]
@@ -79,6 +81,12 @@ def test_the_killed_campaign_was_completed_without_repeating_what_was_done(resul
     assert {run["case_id"].split("_")[1] for run in manifest["runs"]} == {"kernel-ovs", "ovs-dpdk"}
     assert manifest["runs"][0]["placement"]
     assert manifest["facts"]["switches"].keys() == {"kernel-ovs", "ovs-dpdk"}
+
+
+def test_the_virtual_machines_were_booted_once_for_all_runs(result: Path) -> None:
+    """A lab that is asked anything before they are there is resumed without them, and boots them in each run."""
+    image = images.get(print)
+    assert [*image.folder.parent.glob(f"{image.folder.name}-*-vms-*/{cache.SEAL}")]
 
 
 def test_every_traffic_and_collector_has_numbers(result: Path) -> None:
