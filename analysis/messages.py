@@ -194,6 +194,7 @@ def never_counted(names: Sequence[str]) -> str:
 
 # --- Timelines -------------------------------------------------------------------------------------------------------
 
+NO_FLOOD = "nothing was sent at saturation"
 NO_CHANGES = "the experiment has no `changes`, or nothing was sent at saturation"
 NOTHING_GROWS = "no switch has two cases that differ in a number of `changes`, or nothing was sent at saturation"
 NO_TIMELINE = "no timeline was recorded: in modelled time the lab's processor model records one, on a real host the collector timeline"

@@ -12,7 +12,18 @@ from typing import Any
 
 from IPython.display import Markdown, display
 
-from vsprof.analysis import describe, differential, everything, explain_dataplane, explain_model, figures, read, stacks, vocabulary
+from vsprof.analysis import (
+    describe,
+    differential,
+    everything,
+    explain_dataplane,
+    explain_model,
+    figures,
+    read,
+    roofline,
+    stacks,
+    vocabulary,
+)
 from vsprof.analysis.figures import counts, pmd_batches
 from vsprof.analysis.load import Result, load
 from vsprof.analysis.sources import HARDWARE, MODEL
@@ -68,6 +79,7 @@ class Report:
     latency = _section("Latency", "latency")
     cpu_use = _section("Where the time goes", "cpu_use", stacks.show)
     headlines = _section("Headline numbers", describe.headlines)
+    bounds = _section("What bounds each switch", roofline.answer, "roofline")
     what_was_run = _section("What was run", describe.what, describe.where)
 
     def figures(self, *names: str) -> None:

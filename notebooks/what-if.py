@@ -18,6 +18,7 @@ report = sections.begin(result_dir, what_if.answer)
 
 # %%
 report.figures("what_if")
+report.bounds()
 report.cpu_use("Which CPU is full decides what a change can do: a switch that waits for a guest gains nothing from itself.")
 report.cycles()
 report.what_was_run(

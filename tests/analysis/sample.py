@@ -44,7 +44,7 @@ PROFILE = {
     "id": "made-up",
     "name": "Made-up 1",
     "frequency_hz": 2e9,
-    "values": {"l1d.sets": {"value": 64, "source": "assumed", "why": "none"}},
+    "values": {name: {"value": value, "source": "assumed", "why": "none"} for name, value in {"core.width": 4, "l1d.sets": 64}.items()},
 }
 RTT = {"virtio-net": 2.5e-3, "vhost-net": 1.1e-3, "vhost-user": 0.6e-3}
 

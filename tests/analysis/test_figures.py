@@ -29,6 +29,7 @@ OWN = {
     "validation_events",
     "validation_switches",
     "validation_times",
+    "roofline",
     "what_if",
 }
 """Of changes of the processor, of what there is more and more of, of vhost-switch alone, of frame-probe's single frames, of rates that were searched, of numbers that ask for it, of what happened when, of no result: tested by themselves."""
