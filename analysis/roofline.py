@@ -63,8 +63,8 @@ class Bound:
             return f"{seen}, {kept}: somebody else is the limit, such as an endpoint."
         waits = f"{100 * (1 - self.capacity.median / self.without_waits.median):.0f} %"
         return (
-            f"{seen}, all that its processors can pass: {self.instructions.median:,.0f} instructions a packet. In {waits} of its cycles they "
-            f"wait; at the processor's full width {roof} would pass."
+            f"{seen}, all that its processors can pass: {self.instructions.median:,.0f} instructions a packet. In {waits} of its cycles "
+            f"they wait; at the processor's full width {roof} would pass."
         )
 
 
@@ -142,7 +142,8 @@ def table(result: Result) -> pd.DataFrame:
     """One row a case and bound (`roof`, `without_waits`, `capacity`, `rate`), in packets a second, with the packet's `instructions`."""
     rows = [
         {
-            "switch": one.switch, "label": one.arm, "setting": one.setting, "bound": name, "instructions": one.instructions.median, "unit": "packets/s",
+            "switch": one.switch, "label": one.arm, "setting": one.setting, "bound": name, "unit": "packets/s",
+            "instructions": one.instructions.median,
             **{end: getattr(getattr(one, name), end) for end in ("median", "low", "high", "n")},
         }
         for one in bounds(result)
