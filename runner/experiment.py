@@ -23,6 +23,7 @@ from vsprof.terms.flows import MOST as MOST_FLOWS
 from vsprof.terms.placement import PAIR, Duties
 from vsprof.terms.schema import FCS_BYTES
 from vsprof.testbeds import base as testbeds
+from vsprof.testbeds import pages
 from vsprof.testbeds.base import MODELLED
 from vsprof.workloads.endpoints import vm
 from vsprof.workloads.traffic.base import LONGEST_MODELLED_S, SHORTEST_MODELLED_S, Options
@@ -298,6 +299,9 @@ def _check_nodes(one: Case, nodes: int) -> None:
     if nodes == 1:
         for option in one.options.keys() & SWITCHES[one.switch].node_options:
             raise messages.option_needs_nodes(option)
+    elif small := [name for name, value in one.options.items() if name in (pages.GUEST, pages.MBUFS) and value == pages.SMALL]:
+        # Such a page is on the node of whoever touches it first, which nobody here controls or looks at.
+        raise messages.hugepages_on_nodes(small)
     elif duties(one.values) != PAIR:
         raise messages.one_pair_on_nodes(nodes)
     elif one.access not in vm.ACCESSES:

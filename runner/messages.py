@@ -342,6 +342,10 @@ def option_needs_nodes(option: str) -> BadInput:
     return BadInput(f"{option} chooses between two NUMA nodes, and the experiment asks for one: set nodes: 2 (or --nodes 2)")
 
 
+def hugepages_on_nodes(options: list[str]) -> BadInput:
+    return BadInput(f"{', '.join(options)}: 4K on two NUMA nodes: the kernel alone chooses where such a page is. Use 2M, or nodes: 1")
+
+
 def processor_is_real(factor: str) -> str:
     return f"{factor} is of a modelled processor: only the lab has one, with clock: modelled"
 

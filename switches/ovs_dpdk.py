@@ -21,15 +21,15 @@ from collections.abc import Mapping
 from dataclasses import replace
 from typing import Any, ClassVar
 
-from vsprof.switches import card_ports, dpdk_nodes, links, messages, openflow, tunnel
+from vsprof.switches import card_ports, dpdk_nodes, links, mbuf_pages, messages, openflow, tunnel
 from vsprof.switches.base import MOVERS, Port
 from vsprof.switches.ovs import AFXDP, BRIDGE, RUN, SETTLE_LOOK_S, Ovs, quoted
 from vsprof.terms.placement import FAR, NEAR, CpuPlan, Thread
-from vsprof.testbeds import numa
+from vsprof.testbeds import numa, pages
 from vsprof.testbeds.base import RELEASES, Testbed
 
 MEMORY_MIB = 1024
-"""Hugepage memory for DPDK. The shared pool of 262,144 mbufs takes most of it; with less, OVS retries smaller."""
+"""Memory for DPDK. The shared pool of 262,144 mbufs takes most of it; with less, OVS retries smaller."""
 NODE_MEMORY_MIB = 448
 """The same of each NUMA node, where there are two: the guests' 512 MiB are on one of them, and all cases shall have the same pool."""
 NO_MEMORY_MIB = 1
@@ -86,6 +86,7 @@ class OvsDpdk(Ovs):
         "rxq_assign": ("cycles", "roundrobin", "group", "pinned"),
         "auto_lb": ("off", "on"),
         "flow_cache": tuple(FLOW_CACHES),
+        **mbuf_pages.OPTIONS,
         **MOVERS,
         **openflow.OPTIONS,
         **card_ports.OPTIONS,
@@ -115,7 +116,8 @@ class OvsDpdk(Ovs):
         """Interfaces that we made, to be taken away again."""
 
     def unavailable(self) -> str | None:
-        return self.host.hugepages_lacking() or self.release_lacking() or self._local_port_lacks() or card_ports.lacking(self)
+        small = mbuf_pages.lacking(self.chosen, card_ports.by_dpdk(self))
+        return self.host.hugepages_lacking() or self.release_lacking() or self._local_port_lacks() or small or card_ports.lacking(self)
 
     def _local_port_lacks(self) -> str | None:
         if self.chosen["local_port"] == "virtio-user":
@@ -133,11 +135,17 @@ class OvsDpdk(Ovs):
     def start(self) -> None:
         card_ports.bind(self)
         super().start()
+        # Before it has ports, whose guests' memory it shares.
+        if mbuf_pages.small(self.chosen):
+            assert self._daemon is not None
+            pages.check_small(self.host, self._daemon.pid, self.words)
 
     def settings(self) -> dict[str, str]:
+        eal = [word for card in card_ports.by_dpdk(self) for word in ("-a", card)] or ["--no-pci"]
+        eal += mbuf_pages.eal(MEMORY_MIB) if mbuf_pages.small(self.chosen) else []
         return {
             "dpdk-init": "true",
-            "dpdk-extra": quoted(" ".join(f"-a {card}" for card in card_ports.by_dpdk(self)) or "--no-pci"),
+            "dpdk-extra": quoted(" ".join(eal)),
             # Until the endpoints are up, see ``ready``: a poll-mode thread that spins for nobody slows them.
             self._sleep_max: str(SLEEP_UNTIL_READY_US),
             **self._memory(),
@@ -153,7 +161,9 @@ class OvsDpdk(Ovs):
         }
 
     def _memory(self) -> dict[str, str]:
-        """How much, and on which NUMA nodes where there are two: lists by node."""
+        """How much in hugepages, and on which NUMA nodes where there are two: lists by node."""
+        if mbuf_pages.small(self.chosen):
+            return {}
         if not (slots := self.plan.slots):
             return {"dpdk-socket-mem": quoted(str(MEMORY_MIB))}
         chosen = slots[self.chosen["memory_node"]].node

@@ -11,11 +11,11 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any, ClassVar
 
-from vsprof.switches import card_ports, messages
+from vsprof.switches import card_ports, mbuf_pages, messages
 from vsprof.switches.base import MOVERS, Port, PortCounters, Switch
 from vsprof.terms.placement import CpuPlan, Thread
 from vsprof.terms.schema import CARD
-from vsprof.testbeds import dpdk_telemetry
+from vsprof.testbeds import dpdk_telemetry, pages
 from vsprof.testbeds.base import RELEASES, Process, Testbed
 from vsprof.testbeds.threads import threads_of
 
@@ -37,6 +37,8 @@ WORKERS = ("dpdk-worker", "rte-worker")
 """How the names of DPDK's lcores but the first begin; the second in DPDK 22.11."""
 ANY = "any"
 START_SECONDS = 30
+SMALL_MIB = 256
+"""Memory for DPDK in pages of 4 KiB, which it can't take as it needs them: its frames are 40 MiB."""
 NEIGHBOUR = "/bin/sh -c 'while :; do :; done'"
 """Computes for ever, and never sleeps."""
 PMU_EVENTS = ("cycles", "instructions", "cache-misses", "branch-misses")
@@ -68,6 +70,7 @@ class VhostSwitch(Switch):
         "sched": ("other", "fifo"),
         "deepest_idle": (ANY, "C0", "C1", "C3", "C6"),
         "release": RELEASES,
+        **mbuf_pages.OPTIONS,
         **MOVERS,
         **card_ports.OPTIONS,
     }
@@ -105,7 +108,8 @@ class VhostSwitch(Switch):
             return messages.not_installed(PROGRAM)
         deepest = self.chosen["deepest_idle"]
         idle = None if deepest == ANY else self.host.idle_state_lacking(deepest)
-        return self.host.hugepages_lacking() or idle or card_ports.lacking(self)
+        small = mbuf_pages.lacking(self.chosen, card_ports.by_dpdk(self))
+        return self.host.hugepages_lacking() or idle or small or card_ports.lacking(self)
 
     def start(self) -> None:
         self.host.run(f"rm -rf {RUN} && mkdir -p {RUN}")
@@ -127,6 +131,9 @@ class VhostSwitch(Switch):
             if not self._process.alive() or patience.over():
                 raise messages.switch_failed(f"waited for {READY!r}", log[-1500:])
             time.sleep(0.02)
+        # Before it has ports, whose guests' memory it shares.
+        if mbuf_pages.small(self.chosen) and not self._ports:
+            pages.check_small(self.host, self._process.pid, self.words)
 
     def ready(self) -> None:
         if self.chosen["cpu_sharing"] == "shared":
@@ -146,7 +153,9 @@ class VhostSwitch(Switch):
     def command(self) -> str:
         """The command line: EAL's options, then its own. The first lcore only controls; the others move frames."""
         lcores = ",".join(f"{number}@{cpu}" for number, cpu in enumerate((self.plan.housekeeping, *self.plan.movers)))
-        eal = ["--lcores", lcores, f"--file-prefix={PREFIX}", "--in-memory"]
+        # Without files that outlive it; EAL's `--in-memory` is for hugepages alone.
+        memory = [*mbuf_pages.eal(SMALL_MIB), "--no-shconf"] if mbuf_pages.small(self.chosen) else ["--in-memory"]
+        eal = ["--lcores", lcores, f"--file-prefix={PREFIX}", *memory]
         eal += [word for card in card_ports.by_dpdk(self) for word in ("-a", card)] or ["--no-pci"]
         own = [f"--{name}={self.chosen[name]}" for name in ("forward", "rings", "dequeue", "rx", "stages")]
         # Any that there are: it is started again.

@@ -343,6 +343,16 @@ def pages(by_node: Mapping[int, int]) -> str:
     )
 
 
+# --- Pages -----------------------------------------------------------------------------------------------------------
+
+
+def larger_pages(whose: str, kib: int) -> RunFailed:
+    return RunFailed(
+        f"{whose}: asked for pages of 4K, and {kib} KiB of its shared memory are in larger ones: its numbers would be another case's. "
+        "Is /sys/kernel/mm/transparent_hugepage/shmem_enabled `never` or `advise` on its host?"
+    )
+
+
 # --- Options ---------------------------------------------------------------------------------------------------------
 
 

@@ -14,6 +14,7 @@ from vsprof.switches import tunnel
 from vsprof.terms import errors
 from vsprof.terms import flows as terms_flows
 from vsprof.terms.placement import CpuPlan
+from vsprof.testbeds import pages
 from vsprof.testbeds.base import MODELLED
 from vsprof.testbeds.lab import Lab
 from vsprof.workloads.endpoints.base import Frames
@@ -61,6 +62,43 @@ def test_23_frames_are_23_at_every_hop(two_vms: Topology) -> None:
     assert {hop: after[hop] - before[hop] for hop in counted.BEHIND} == dict.fromkeys(counted.BEHIND, FRAMES)
 
 
+@pytest.mark.long
+@pytest.mark.parametrize("switch_name", ["ovs-dpdk", "vhost-switch"])
+def test_23_frames_are_23_in_small_pages(switch_name: str) -> None:
+    """Neither the guests' memory nor the switch's is in hugepages."""
+    options = {pages.GUEST: pages.SMALL, pages.MBUFS: pages.SMALL}
+    with Lab() as host:
+        plan = CpuPlan.of(host.cpus)
+        switch = SWITCHES[switch_name](host, plan, options)
+        topology = TOPOLOGIES["vm2vm"](host, switch, plan, "vhost-user", options)
+        try:
+            topology.boot()
+            switch.start()
+            topology.start()
+            switch.ready()
+            behind = through(
+                topology, Frames(64, 1, None, topology.sender.mac, topology.receiver.mac, topology.sender.address, "10.77.0.250")
+            )
+            assert behind == dict.fromkeys(counted.BEHIND, FRAMES)
+            free, total = (
+                int(host.run(f"cat /sys/kernel/mm/hugepages/hugepages-2048kB/{name}_hugepages").stdout) for name in ("free", "nr")
+            )
+            assert free == total > 0
+        finally:
+            topology.stop()
+            switch.stop()
+
+
+def through(topology: Topology, frames: Frames) -> dict[str, int]:
+    """What each hop behind the sender counted of FRAMES such frames."""
+    flood, before = topology.sender.flood(frames), counted.hops(topology)
+    flood.prepare()
+    flood.burst(FRAMES, None)
+    topology.sender.run("sleep 1")
+    after = counted.hops(topology)
+    return {hop: after[hop] - before[hop] for hop in counted.BEHIND}
+
+
 RULES = "ip rule add pref 0 lookup local; for one in 100 10 11; do ip rule del pref $one; done"
 """Gives the host back the rules of routes that tunnels changed."""
 
@@ -69,13 +107,9 @@ def through_tables(topology: Topology, flows: int, **options: str) -> dict[str, 
     """What each hop behind the sender counted of FRAMES frames, with these options of the switch."""
     topology.switch.chosen.update(options)
     topology.switch.ready()
-    frames = Frames(64, flows, None, topology.sender.mac, topology.receiver.mac, topology.sender.address, terms_flows.address(0))
-    flood, before = topology.sender.flood(frames), counted.hops(topology)
-    flood.prepare()
-    flood.burst(FRAMES, None)
-    topology.sender.run("sleep 1")
-    after = counted.hops(topology)
-    return {hop: after[hop] - before[hop] for hop in counted.BEHIND}
+    return through(
+        topology, Frames(64, flows, None, topology.sender.mac, topology.receiver.mac, topology.sender.address, terms_flows.address(0))
+    )
 
 
 @pytest.mark.long

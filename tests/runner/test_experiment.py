@@ -211,6 +211,10 @@ NODES = {
         {"nodes": 2, "fixed": {"pairs": 2, "access": "vhost-user"}, "vary": {"switch": ["ovs-dpdk"]}},
         ["nodes 2", "use `pairs: 1` and `switch_cpus: 1`"],
     ),
+    "small pages, which the kernel puts where it likes": (
+        {"nodes": 2, "fixed": {"guest_pages": "4K", "access": "vhost-user"}, "vary": {"switch": ["ovs-dpdk"]}},
+        ["guest_pages: 4K", "Use 2M"],
+    ),
     "no number": ({"nodes": "many"}, ["nodes", "many", "1 or 2"]),
 }
 

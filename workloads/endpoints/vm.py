@@ -18,7 +18,7 @@ from vsprof.switches.base import Port
 from vsprof.terms import errors
 from vsprof.terms.placement import Thread
 from vsprof.testbeds import messages as testbeds_messages
-from vsprof.testbeds import numa
+from vsprof.testbeds import numa, pages
 from vsprof.testbeds.base import Process, Testbed
 from vsprof.testbeds.qmp import Monitor, agent_answers
 from vsprof.testbeds.threads import threads_of
@@ -60,7 +60,7 @@ MOST_LOOKS = 15
 
 
 class Vm(Endpoint):
-    """A guest with its memory in hugepages, and one interface on a switch's port, which its kernel serves."""
+    """A guest with one interface on a switch's port, which its kernel serves."""
 
     interface = "eth0"
     options: ClassVar[Mapping[str, tuple[str, ...]]] = {
@@ -68,6 +68,7 @@ class Vm(Endpoint):
         "accel": tuple(CPUS),
         "tx_interrupts": tuple(TX_FRAMES),
         "guest_cpu": ("own", "switch"),
+        pages.GUEST: pages.SIZES,
         **virtio_features.options("mrg_rxbuf", "in_order", "packed", "indirect_desc", "event_idx"),
         **STACK_OPTIONS,
     }
@@ -75,8 +76,9 @@ class Vm(Endpoint):
     its virtio device is the same.
     ``tx_interrupts``: whether its driver wants to be interrupted when frames that it sent were taken, as Linux's does from 5.4 on. Where
     interrupts are not posted, each is an exit of the guest that sends: docs/experiments.md has what that costs.
-    ``guest_cpu``: whether its vCPU has a CPU of its own, or is on the one of whatever moves its frames. The others are its device's
-    features, see ``workloads.endpoints.virtio_features``."""
+    ``guest_cpu``: whether its vCPU has a CPU of its own, or is on the one of whatever moves its frames.
+    ``guest_pages``: how large the pages are that the host gives it as memory.
+    The others are its device's features, see ``workloads.endpoints.virtio_features``."""
     vcpus: ClassVar[int] = 1
     """Of several, the last serves the interface."""
     slots: ClassVar[Sequence[str]] = ("slot1",)
@@ -159,6 +161,9 @@ class Vm(Endpoint):
         # The vhost worker came with the guest's driver. What booted it before may have had other CPUs.
         self._pin()
         self._check_node()
+        if self.chosen[pages.GUEST] == pages.SMALL:
+            assert self._process is not None
+            pages.check_small(self._host, self._process.pid, self.name)
 
     def begin(self) -> None:
         """Start what serves the interfaces, where that is a program, and do not wait for it."""
@@ -290,8 +295,9 @@ class Vm(Endpoint):
         ]  # fmt: skip
 
     def _memory(self) -> str:
-        # Shared, because a vhost-user switch reads and writes it; in hugepages for every access, so that TLB reach is the same.
-        return f"memory-backend-file,mem-path=/dev/hugepages,share=on{self._binding()}"
+        # Shared, because a vhost-user switch reads and writes it; by default in hugepages for every access, so that TLB reach is the same.
+        small = self.chosen[pages.GUEST] == pages.SMALL
+        return f"memory-backend-{'memfd' if small else 'file,mem-path=/dev/hugepages'},share=on{self._binding()}"
 
     def _slots(self) -> list[str]:
         ports = [f"pcie-root-port,id={slot},chassis={number},slot={number}" for number, slot in enumerate(self.slots, start=1)]

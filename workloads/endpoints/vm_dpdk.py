@@ -10,6 +10,7 @@ import shlex
 from collections.abc import Mapping, Sequence
 from typing import Any, ClassVar
 
+from vsprof.testbeds import pages
 from vsprof.workloads import messages
 from vsprof.workloads.endpoints import probe, virtio_features, virtio_paths
 from vsprof.workloads.endpoints.base import Endpoint, Job
@@ -50,7 +51,7 @@ class DpdkVm(Vm):
     driver: ClassVar[str] = "uio_pci_generic"
     """The kernel's driver that gives devices to a program."""
     options: ClassVar[Mapping[str, tuple[str, ...]]] = {
-        **{name: values for name, values in Vm.options.items() if name in ("endpoint", "accel", "guest_cpu")},
+        **{name: values for name, values in Vm.options.items() if name in ("endpoint", "accel", "guest_cpu", pages.GUEST)},
         "path": tuple(PATHS),
         # Its driver knows no event_idx.
         **virtio_features.options("indirect_desc"),

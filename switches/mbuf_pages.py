@@ -1,0 +1,23 @@
+# SPDX-License-Identifier: GPL-2.0-or-later
+"""The pages of a DPDK switch's own memory, in which its mbufs are: hugepages, or the processor's smallest, as a factor."""
+
+from collections.abc import Mapping
+
+from vsprof.switches import messages
+from vsprof.testbeds.pages import MBUFS, SIZES, SMALL
+
+OPTIONS = {MBUFS: SIZES}
+
+
+def small(chosen: Mapping[str, str]) -> bool:
+    return chosen[MBUFS] == SMALL
+
+
+def eal(mib: int) -> list[str]:
+    """EAL's options for ``mib`` in small pages, all of them from the beginning on: without hugepages it never takes more later."""
+    return ["--no-huge", "-m", str(mib)]
+
+
+def lacking(chosen: Mapping[str, str], cards: list[str]) -> str | None:
+    """Why that can't be, or None. ``cards``: those that DPDK drives, which read memory by its physical addresses."""
+    return messages.cards_need_hugepages(cards) if small(chosen) and cards else None
