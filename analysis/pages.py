@@ -12,7 +12,9 @@ import textwrap
 from collections.abc import Callable, Iterable, Mapping
 from pathlib import Path
 
-from vsprof.analysis import describe, explain, messages, show, style
+import pandas as pd
+
+from vsprof.analysis import describe, explain, messages, roofline, show, style, what_if
 from vsprof.analysis.load import Result, load
 from vsprof.analysis.source import Source
 from vsprof.analysis.sources import MODEL, source_of
@@ -145,8 +147,30 @@ def _show(result: Result, _: list[str], __: list[str]) -> str:
     return "\n\n```\n" + "\n".join("\n".join(_wrapped(line)) if "  " not in line.strip() else line for line in lines) + "\n```\n\n"
 
 
+def _changes(result: Result, _: list[str], __: list[str]) -> str:
+    """What each of the experiment's changes does to each switch's rate: a table."""
+    return _beside("change", what_if.beside(result, lambda one: what_if.in_percent(one.ratio)))
+
+
+def _speeds(result: Result, _: list[str], __: list[str]) -> str:
+    """What each does to the instructions that the switch's processors end in a second: a table."""
+    return _beside("change", what_if.beside(result, lambda one: what_if.in_percent(one.speed)))
+
+
+def _elasticities(result: Result, _: list[str], __: list[str]) -> str:
+    """The same by elasticities, of the changes that have one."""
+    return _beside("elasticity of the rate to", what_if.beside(result, what_if.elasticity))
+
+
+def _bounds(result: Result, _: list[str], __: list[str]) -> str:
+    """What bounds each switch: a list."""
+    lines = (textwrap.fill(line, WIDTH, subsequent_indent="  ") for line in roofline.answer(result).splitlines())
+    return "\n\n" + "\n".join(lines) + "\n\n"
+
+
 ASKS: dict[str, Callable[[Result, list[str], list[str]], str]] = {
-    one.__name__.removeprefix("_"): one for one in (_ratio, _inverse, _value, _table, _headlines, _run, _answer, _show)
+    one.__name__.removeprefix("_"): one
+    for one in (_ratio, _inverse, _value, _table, _headlines, _run, _answer, _show, _changes, _speeds, _elasticities, _bounds)
 }
 
 
@@ -185,6 +209,10 @@ def _interval(one: Estimate, unit: str = "", shown: Callable[[float | None, str]
 def _markdown(heads: list[str], rows: Iterable[Iterable[object]]) -> str:
     lines = [heads, ["---"] * len(heads), *rows]
     return "\n\n" + "".join(f"| {' | '.join(map(str, line))} |\n" for line in lines) + "\n"
+
+
+def _beside(head: str, table: pd.DataFrame) -> str:
+    return _markdown([head, *table.columns], ([name, *row] for name, row in zip(table.index, table.to_numpy().tolist(), strict=True)))
 
 
 def _wrapped(text: str) -> list[str]:

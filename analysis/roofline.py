@@ -8,21 +8,15 @@ roof. At the cycles that these instructions really took it passes f / cycles: it
 """
 
 import functools
-from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any
 
 import pandas as pd
 
-from vsprof.analysis import messages, metrics, model, stats, vocabulary
+from vsprof.analysis import messages, metrics, movers, stats, vocabulary
 from vsprof.analysis.load import Result
-from vsprof.analysis.model import MODEL
-from vsprof.analysis.source import WINDOW, samples
 from vsprof.analysis.what_if import setting_of, traffics
 from vsprof.terms import units
 
-ENDS = ("guest", "host-other")
-"""Roles that are not the switch's: what is left of the path is what its processors do, where no thread polls."""
 WORK = "base"
 """The part of the cycles in which nothing is waited for."""
 BUSY = 0.9
@@ -99,18 +93,15 @@ def _floods(result: Result) -> list[tuple[str, str]]:
     return [pair for pair in traffics(result) if pair[0] in vocabulary.of_kind("flood")]
 
 
-def _processor(result: Result, case: str) -> Mapping[str, Any]:
-    """The profile that a case ran on: its own where the processor is a factor, else the campaign's."""
-    ours = ((result.manifest.get("facts") or {}).get("cases") or {}).get(case) or {}
-    return ours.get("processor") or model.profile(result)
-
-
 def _bound(result: Result, case: str, **where: object) -> Bound | None:
-    if not (processor := _processor(result, case)):
+    if not (processor := movers.processor(result, case)):
         return None
     cpus = int(result.values[case].get("switch_cpus", 1))
     hertz, width = cpus * float(processor["frequency_hz"]), float(processor["values"]["core.width"]["value"])
-    per_packet = {name: _per_packet(result, name, case_id=case, **where) for name in ("instructions", "cycles", f"cycles_{WORK}")}
+    per_packet = {
+        name: stats.estimate(movers.per_packet(result, name, case_id=case, **where))
+        for name in ("instructions", "cycles", f"cycles_{WORK}")
+    }
     rate = metrics.SOFTWARE.estimate(result, case_id=case, metric="packet_rate_received", **where)
     if not rate.n or not all(one.n and one.median > 0 for one in per_packet.values()):
         return None
@@ -119,17 +110,6 @@ def _bound(result: Result, case: str, **where: object) -> Bound | None:
     at = {"roof": (hertz * width, instructions), "without_waits": (hertz, work), "capacity": (hertz, cycles)}
     bounds = {name: _over(*one) for name, one in at.items()}
     return Bound(case, arm, setting, result.cases.loc[case, "switch"], instructions, **bounds, rate=rate)
-
-
-def _per_packet(result: Result, counter: str, **where: object) -> stats.Estimate:
-    """Of a packet that arrived, on the switch's processors: of its poll-mode threads, or else of all roles of the path but its ends, which
-    are summed within each window."""
-    metric = f"{model.PREFIX}{counter}_per_packet"
-    rows = MODEL.rows(result, metric=metric, role=model.POLL_MODE, **where)
-    if rows.empty:
-        rows = MODEL.of_roles(result, [metric], **where)
-        rows = rows[~rows["role"].isin(ENDS)]
-    return stats.estimate(samples(rows.groupby([*WINDOW, "per"], as_index=False, observed=True)["part"].sum(min_count=1)))
 
 
 def _over(number: float, one: stats.Estimate) -> stats.Estimate:

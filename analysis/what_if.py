@@ -2,9 +2,12 @@
 """A result whose experiment changes the modelled processor, one thing at a time: what each change does to each switch's rate."""
 
 import math
+from collections.abc import Callable
 from dataclasses import dataclass
 
-from vsprof.analysis import metrics, stats, vocabulary
+import pandas as pd
+
+from vsprof.analysis import metrics, movers, stats, vocabulary
 from vsprof.analysis.comparison import as_many, measured, of
 from vsprof.analysis.load import Result, worded
 from vsprof.terms import units
@@ -27,6 +30,9 @@ class Effect:
     """The change: `l2.latency 12 → 6`."""
     ratio: stats.Estimate
     """Of what the traffic is judged by."""
+    speed: stats.Estimate
+    """Of the instructions that the switch's processors end in a second, by the model; without a value where it counted none. Unlike the
+    rate it does not depend on the endpoints, nor on how many packets are dropped half-way."""
     elasticity: stats.Estimate | None
     """By how many percent that grows for one percent more of the value; None where several values change, or one that is no number."""
 
@@ -45,8 +51,9 @@ def effects(result: Result, traffic: str, load: str) -> list[Effect]:
     for case, switch in zip(result.cases.index.astype(str), result.cases["switch"], strict=True):
         base = unchanged.get(setting_of(result, case), case)
         if base != case and measured(ratio := metrics.SOFTWARE.ratio(result, case, base, **where)):
-            setting = setting_of(result, case)[1]
-            found.append(Effect(str(case), switch, setting, _words(result, base, case), ratio, _elasticity(result, base, case, ratio)))
+            setting, speed = setting_of(result, case)[1], _speed(result, case, base, traffic=traffic, load=load)
+            words, elastic = _words(result, base, case), _elasticity(result, base, case, ratio)
+            found.append(Effect(case, switch, setting, words, ratio, speed, elastic))
     return found
 
 
@@ -69,6 +76,33 @@ def answer(result: Result) -> str:
     return "What changes each switch's rate most:\n\n" + "\n".join(lines) if lines else ""
 
 
+def beside(result: Result, cell: Callable[[Effect], str]) -> pd.DataFrame:
+    """A row for each change, first those that change the rate of any switch most, and a column for each switch and setting: what ``cell``
+    says of an effect. Changes of which it says nothing anywhere are left out."""
+    found = [one for pair in traffics(result)[:1] for one in effects(result, *pair)]
+    most = {one.words: max(abs(math.log(other.ratio.median)) for other in found if other.words == one.words) for one in found}
+    heads = {one.case: ", ".join(filter(None, [vocabulary.switch(one.switch).words, one.setting])) for one in found}
+    said = {(words, head): "" for words in sorted(most, key=lambda words: -most[words]) for head in dict.fromkeys(heads.values())}
+    said.update({(one.words, heads[one.case]): cell(one) for one in found})
+    table = pd.Series(said, dtype=str).unstack(sort=False)
+    return table[(table != "").any(axis=1)]
+
+
+def in_percent(one: stats.Estimate) -> str:
+    """`+27.0 % [25.1, 29.2]`: by how much what it is a ratio of grows; empty where it has no value."""
+    if not one.n:
+        return ""
+    said = f"{100 * (one.median - 1):+.1f} %"
+    return said if one.low is None or one.high is None else f"{said} [{100 * (one.low - 1):.1f}, {100 * (one.high - 1):.1f}]"
+
+
+def elasticity(effect: Effect) -> str:
+    """`0.93 [0.91, 0.95]`; empty where the change has none."""
+    if (one := effect.elasticity) is None:
+        return ""
+    return f"{one.median:.2f}" + ("" if one.low is None or one.high is None else f" [{one.low:.2f}, {one.high:.2f}]")
+
+
 def _told(effect: Effect, traffic: str) -> str:
     data, judged = vocabulary.traffic(traffic).data, vocabulary.judged_by(traffic)
     counted = data and judged and data.number == judged.metric and vocabulary.traffic(traffic).kind != "stream"
@@ -89,6 +123,17 @@ def _words(result: Result, base: str, case: str) -> str:
 
 def _shown(name: str, value: object) -> str:
     return units.si(float(str(value)), "hertz") if name.endswith("_hz") else str(value)
+
+
+def _speed(result: Result, case: str, base: str, **where: object) -> stats.Estimate:
+    """f / CPI of one case over that of the other."""
+    hertz = [movers.processor(result, one).get("frequency_hz") for one in (case, base)]
+    counted = [movers.cpi(result, case_id=one, **where) for one in (case, base)]
+    if not all([*hertz, *counted]):
+        return stats.NOTHING
+    slower, times = stats.ratio(*counted), float(hertz[0]) / float(hertz[1])
+    low, high = (None if end is None else times / end for end in (slower.high, slower.low))
+    return stats.Estimate(times / slower.median, low, high, slower.n)
 
 
 def _elasticity(result: Result, base: str, case: str, ratio: stats.Estimate) -> stats.Estimate | None:

@@ -1,7 +1,9 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
 """What each of the experiment's changes does to the rate of each switch, in percent of its rate without the change, with the 95 %
-interval of the ratio. The changes that matter most to any switch are on top. Filled: the interval excludes no difference. In the table,
-elasticity is by how many percent the rate grows for one percent more of a value, with its interval."""
+interval of the ratio. The changes that matter most to any switch are on top. Filled: the interval excludes no difference. Diamond: the
+same of the instructions that the switch's processors end in a second, by the model; where it is far from the bar's end, endpoints or
+drops are part of the rate, or chance. In the table, elasticity is by how many percent the rate grows for one percent more of a value,
+with its interval."""
 
 import math
 from collections.abc import Iterable
@@ -21,7 +23,7 @@ def table(result: Result) -> pd.DataFrame:
         {
             "traffic": traffic, "load": load, "setting": one.setting, "switch": one.switch, "label": one.words, "median": one.ratio.median,
             "low": one.ratio.low, "high": one.ratio.high, "n": one.ratio.n, "unit": "ratio", "sure": one.ratio.decided,
-            **{f"elasticity{end}": value for end, value in _ends(one.elasticity)},
+            "speed": one.speed.median, **{f"elasticity{end}": value for end, value in _ends(one.elasticity)},
         }
         for traffic, load in what_if.traffics(result)
         for one in what_if.effects(result, traffic, load)
@@ -58,10 +60,12 @@ def plot(table: pd.DataFrame) -> Figure:
 
 
 def _bars(axis: Axes, rows: pd.DataFrame, switch: str) -> None:
-    percent = rows.assign(**{name: 100 * (pd.to_numeric(rows[name]) - 1) for name in ("median", "low", "high")})
+    percent = rows.assign(**{name: 100 * (pd.to_numeric(rows[name]) - 1) for name in ("median", "low", "high", "speed")})
     colour = style.switch_colour(switch)
     for place, row in enumerate(percent.itertuples()):
         if pd.notna(row.median):
             axis.barh(place, row.median, 0.66, color=colour if row.sure else "white", edgecolor=colour)
             style.interval(axis, row, place)
+        if pd.notna(row.speed):
+            axis.plot(row.speed, place, "D", ms=4.5, color=style.INK, mfc="white")
     axis.axvline(0, color=style.INK, lw=0.8)

@@ -31,6 +31,20 @@ def test_a_mark_is_filled_again_and_again(reference):
     assert pages.fill(filled, {"reference": reference}, PAGE) == filled
 
 
+@pytest.mark.parametrize(
+    ("ask", "shape"),
+    [
+        ("changes", r"\| change \| kernel OVS \| OVS-DPDK \|\n\| --- \| --- \| --- \|\n(\| l2.latency .* % \[.*\] \| .* % \[.*\] \|\n){2}"),
+        ("speeds", r"\| change \| kernel OVS .*\n.*\n(\| l2.latency .* \| \+0.0 % .*\n){2}"),
+        ("elasticities", r"\| elasticity of the rate to \| kernel OVS .*\n.*\n(\| l2.latency .* \| -?\d\.\d\d \[.*\] \|.*\n){2}"),
+        ("bounds", r"(- \*\*.*\*\*: (.*\n)+){2}"),
+    ],
+)
+def test_what_can_be_asked_of_changes(sample, what_if_sample, tmp_path, ask, shape):
+    result = load(what_if_sample.write(sample, tmp_path, repetitions=2, own="uarch_model"))
+    assert re.fullmatch(rf"\n\n{shape}\n", pages.said(result, ask)), pages.said(result, ask)
+
+
 def test_marks_of_other_results_stay(reference):
     text = marked("numa.lab", f"ratio {FLOOD} {BOTH}")
     assert pages.fill(text, {"reference": reference}, PAGE) == text

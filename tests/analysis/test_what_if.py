@@ -2,7 +2,9 @@
 """What changes of the modelled processor do to each switch, by a SYNTHETIC result whose numbers are made up."""
 
 import itertools
+import json
 import math
+import re
 
 import pytest
 
@@ -29,6 +31,36 @@ def test_each_change_is_compared_with_the_same_switch_unchanged(changed):
     assert gained.elasticity.low < gained.elasticity.median < gained.elasticity.high < 0
     lost = found["kernel-ovs", "l2.latency 12 → 24"].elasticity
     assert lost.low < lost.median < lost.high < 0
+
+
+def test_the_speed_of_the_switchs_processors_is_told_beside_the_rate(sample, what_if_sample, tmp_path):
+    path = what_if_sample.write(sample, tmp_path / "r", repetitions=2, own="uarch_model")
+    same = what_if.effects(load(path), *FLOOD)
+    assert [one.speed.median for one in same] == pytest.approx([1.0] * 4)
+    assert all(one.speed.low < 1 < one.speed.high or one.speed.low == one.speed.high for one in same)
+    # A processor of twice the frequency and the same CPI ends twice as many.
+    manifest = json.loads((path / "manifest.json").read_text())
+    [case] = [one.case for one in same if (one.switch, one.words) == ("ovs-dpdk", "l2.latency 12 → 6")]
+    manifest["facts"]["cases"] = {case: {"processor": {"frequency_hz": 4e9}}}
+    (path / "manifest.json").write_text(json.dumps(manifest))
+    found = {one.case: one.speed.median for one in what_if.effects(load(path), *FLOOD)}
+    assert found.pop(case) == pytest.approx(2.0)
+    assert list(found.values()) == pytest.approx([1.0] * 3)
+
+
+def test_a_result_without_a_model_has_no_speeds(sample, what_if_sample, tmp_path):
+    found = what_if.effects(load(what_if_sample.write(sample, tmp_path)), *FLOOD)
+    assert {one.speed.n for one in found} == {0}
+    assert set(what_if.beside(load(tmp_path), lambda one: what_if.in_percent(one.speed)).to_numpy().ravel()) == set()
+
+
+def test_a_page_has_a_row_for_each_change_and_a_column_for_each_switch(changed):
+    table = what_if.beside(changed, lambda one: what_if.in_percent(one.ratio))
+    assert list(table.columns) == ["kernel OVS", "OVS-DPDK"]
+    assert list(table.index) == ["l2.latency 12 → 6", "l2.latency 12 → 24"]
+    assert re.fullmatch(r"\+\d\d\.\d % \[\d\d\.\d, \d\d\.\d\]", table.loc["l2.latency 12 → 6", "OVS-DPDK"])
+    elastic = what_if.beside(changed, what_if.elasticity)
+    assert re.fullmatch(r"-0\.\d\d \[-0\.\d\d, -0\.\d\d\]", elastic.loc["l2.latency 12 → 6", "OVS-DPDK"])
 
 
 def test_one_repetition_gives_an_elasticity_without_an_interval(sample, what_if_sample, tmp_path):
