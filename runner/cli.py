@@ -116,7 +116,7 @@ def _sweep(asked: argparse.Namespace) -> int:
         at_once = min(jobs, len(machines) or jobs)
         runs = len([run for run in store.manifest["runs"] if run["status"] != "done"])
         takes = sweep.predicted(store.manifest["name"], store.manifest["testbed"], runs, at_once)
-        progress.say(messages.sweep_predicted(runs, at_once, machines, takes))
+        progress.say(messages.sweep_predicted(runs, at_once, machines, takes, sweep.CPUS))
         sweep.run(store, progress, asked.executor, jobs, shlex.split(asked.snakemake), asked.image)
         if asked.report:
             progress.say("writing the report")

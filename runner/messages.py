@@ -57,9 +57,17 @@ def dry_and_resumed() -> BadInput:
     return BadInput("--dry-run says what a new campaign would run: leave --resume out, or look into the result's manifest.json")
 
 
-def sweep_predicted(runs: int, at_once: int, machines: list[str], seconds: float | None) -> str:
+def sweep_predicted(runs: int, at_once: int, machines: list[str], seconds: float | None, cpus: int) -> str:
+    """``cpus``: that each run takes, which a machine of its own has anyway."""
     where = f" on {', '.join(machines)}" if machines else ""
-    return f"{runs} runs{where}, at most {at_once} at once: {_takes(seconds)}"
+    # Hours of CPUs are what a cluster accounts for.
+    cost = f" ({seconds * min(runs, at_once) * cpus / 3600:.1f} CPU hours)" if seconds and not machines else ""
+    return f"{runs} runs{where}, at most {at_once} at once: {_takes(seconds)}{cost}"
+
+
+def sweep_goes_on(done: int, runs: int, left: float | None, logs: Path) -> str:
+    time = f", about {duration(left)} left" if left else ""
+    return f"{done} of {runs} runs done{time}; what each says: {logs}/*.log"
 
 
 def _takes(seconds: float | None) -> str:

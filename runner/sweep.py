@@ -211,10 +211,12 @@ def _snakemake(
 
 
 def _wait(made: subprocess.Popen[bytes], folder: Path, runs: int, progress: Progress, watch: Watch | None) -> int:
-    told = None
+    told, began, before = None, time.monotonic(), None
     while made.poll() is None:
         if told != (told := len(list((folder / JOBS).glob("*.done")))):
-            progress.say(f"{told} of {runs} runs done; what each says: {folder / JOBS}/*.log")
+            before = told if before is None else before
+            left = (time.monotonic() - began) / (told - before) * (runs - told) if told > before else None
+            progress.say(messages.sweep_goes_on(told, runs, left, folder / JOBS))
         if watch and watch.gave_up():
             raise messages.jobs_forgotten(folder)
         time.sleep(LOOK_SECONDS)

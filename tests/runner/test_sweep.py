@@ -6,11 +6,12 @@ import json
 import shutil
 import sys
 from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
 
 from vsprof.runner import campaign as campaigns
-from vsprof.runner import results, sweep
+from vsprof.runner import messages, results, sweep
 from vsprof.runner.progress import Progress
 from vsprof.runner.results import Results
 from vsprof.terms import locks, schema
@@ -177,6 +178,41 @@ def test_how_long_it_takes_is_known_from_earlier_results(store, tmp_path):
     # However many there may be at once, none takes less than it takes.
     assert sweep.predicted("mine", "lab", 1, 100, tmp_path) == 20
     assert sweep.predicted("other", "lab", 10, 2, tmp_path) is None
+
+
+def test_what_it_costs_is_told_with_how_long_it_takes():
+    assert (
+        messages.sweep_predicted(10, 2, [], 1800.0, 2)
+        == "10 runs, at most 2 at once: about 30 min 00 s, by earlier results (2.0 CPU hours)"
+    )
+    # No more at once than there are.
+    assert "(0.5 CPU hours)" in messages.sweep_predicted(1, 100, [], 900.0, 2)
+    assert "CPU hours" not in messages.sweep_predicted(10, 2, ["one", "two"], 1800.0, 2)
+    assert "CPU hours" not in messages.sweep_predicted(10, 2, [], None, 2)
+
+
+def test_what_is_left_is_told_from_the_first_run_on(tmp_path, monkeypatch):
+    """Of ten runs four were done before; then one each 20 s."""
+    done, now, said = tmp_path / sweep.JOBS, [0.0], []
+    done.mkdir()
+
+    def finish(seconds):
+        (done / f"r{len(list(done.iterdir()))}.done").touch()
+        now[0] += 20.0
+
+    for _ in range(4):
+        finish(0)
+    now[0] = 0.0
+    monkeypatch.setattr(sweep.time, "monotonic", lambda: now[0])
+    monkeypatch.setattr(sweep.time, "sleep", finish)
+    made = SimpleNamespace(poll=lambda: None if now[0] <= 40 else 0, returncode=0)
+    assert sweep._wait(made, tmp_path, 10, SimpleNamespace(say=said.append), None) == 0
+    logs = f"what each says: {done}/*.log"
+    assert said == [
+        f"4 of 10 runs done; {logs}",
+        f"5 of 10 runs done, about 1 min 40 s left; {logs}",
+        f"6 of 10 runs done, about 1 min 20 s left; {logs}",
+    ]
 
 
 def test_without_snakemake_the_next_move_is_told(store, monkeypatch):
