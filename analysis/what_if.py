@@ -36,6 +36,11 @@ class Effect:
     elasticity: stats.Estimate | None
     """By how many percent that grows for one percent more of the value; None where several values change, or one that is no number."""
 
+    @property
+    def size(self) -> float:
+        """By how much it matters, either way: to the speed where that is known, for chance is in the rate."""
+        return abs(math.log((self.speed if self.speed.n else self.ratio).median))
+
 
 def traffics(result: Result) -> list[tuple[str, str]]:
     """The (traffic, load) pairs in which the switch is the limit, first those that are divided by packets."""
@@ -77,10 +82,10 @@ def answer(result: Result) -> str:
 
 
 def beside(result: Result, cell: Callable[[Effect], str]) -> pd.DataFrame:
-    """A row for each change, first those that change the rate of any switch most, and a column for each switch and setting: what ``cell``
+    """A row for each change, first those that matter most to any switch, and a column for each switch and setting: what ``cell``
     says of an effect. Changes of which it says nothing anywhere are left out."""
     found = [one for pair in traffics(result)[:1] for one in effects(result, *pair)]
-    most = {one.words: max(abs(math.log(other.ratio.median)) for other in found if other.words == one.words) for one in found}
+    most = {one.words: max(other.size for other in found if other.words == one.words) for one in found}
     heads = {one.case: ", ".join(filter(None, [vocabulary.switch(one.switch).words, one.setting])) for one in found}
     said = {(words, head): "" for words in sorted(most, key=lambda words: -most[words]) for head in dict.fromkeys(heads.values())}
     said.update({(one.words, heads[one.case]): cell(one) for one in found})

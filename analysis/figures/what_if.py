@@ -5,7 +5,6 @@ same of the instructions that the switch's processors end in a second, by the mo
 drops are part of the rate, or chance. In the table, elasticity is by how many percent the rate grows for one percent more of a value,
 with its interval."""
 
-import math
 from collections.abc import Iterable
 
 import pandas as pd
@@ -23,7 +22,7 @@ def table(result: Result) -> pd.DataFrame:
         {
             "traffic": traffic, "load": load, "setting": one.setting, "switch": one.switch, "label": one.words, "median": one.ratio.median,
             "low": one.ratio.low, "high": one.ratio.high, "n": one.ratio.n, "unit": "ratio", "sure": one.ratio.decided,
-            "speed": one.speed.median, **{f"elasticity{end}": value for end, value in _ends(one.elasticity)},
+            "speed": one.speed.median, "size": one.size, **{f"elasticity{end}": value for end, value in _ends(one.elasticity)},
         }
         for traffic, load in what_if.traffics(result)
         for one in what_if.effects(result, traffic, load)
@@ -48,8 +47,7 @@ def plot(table: pd.DataFrame) -> Figure:
     heights = [style.bar_height(part["label"].nunique()) for _, part in groups]
     figure, axes = style.panels(heights, columns=len(switches), sharey="row", sharex="row")
     for row, ((traffic, load, setting), part) in zip(axes, groups, strict=True):
-        effect = part.assign(size=part["median"].map(math.log).abs()).groupby("label")["size"].max()
-        labels = list(effect.sort_values(ascending=False).index)
+        labels = list(part.groupby("label")["size"].max().sort_values(ascending=False).index)
         for axis, switch in zip(row, switches, strict=True):
             _bars(axis, part[part["switch"] == switch].set_index("label").reindex(labels), switch)
             axis.set_title(vocabulary.switch(switch).words)
