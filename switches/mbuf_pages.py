@@ -15,7 +15,8 @@ def small(chosen: Mapping[str, str]) -> bool:
 
 def eal(mib: int) -> list[str]:
     """EAL's options for ``mib`` in small pages, all of them from the beginning on: without hugepages it never takes more later."""
-    return ["--no-huge", "-m", str(mib)]
+    # The last is part of the first. Without seeing it Open vSwitch adds `--in-memory`, which EAL refuses beside it.
+    return ["--no-huge", "-m", str(mib), "--legacy-mem"]
 
 
 def lacking(chosen: Mapping[str, str], cards: list[str]) -> str | None:

@@ -74,7 +74,7 @@ def test_ovs_dpdk_takes_all_its_memory_at_once_where_pages_are_small():
     usual, small = (OvsDpdk(None, CpuPlan.of(4), chosen).settings() for chosen in ({}, SMALL))
     assert "--no-huge" not in usual["dpdk-extra"]
     assert usual["dpdk-socket-mem"]
-    assert small["dpdk-extra"] == "'\"--no-pci --no-huge -m 1024\"'"
+    assert small["dpdk-extra"] == "'\"--no-pci --no-huge -m 1024 --legacy-mem\"'"
     assert not [name for name in small if name.startswith("dpdk-socket")]
 
 
@@ -85,7 +85,7 @@ def test_vhost_switch_leaves_no_file_behind_either_way(monkeypatch):
     assert "--no-huge" not in usual
     # EAL refuses them together.
     assert "--in-memory" not in small
-    assert "--no-huge -m 256 --no-shconf" in small
+    assert "--no-huge -m 256 --legacy-mem --no-shconf" in small
 
 
 @pytest.mark.parametrize("kind", [OvsDpdk, VhostSwitch])
