@@ -109,8 +109,8 @@ def where(result: Result) -> Table:
 
 def _kernels(result: Result) -> str:
     """Those that the cases booted, as `uname` named each; empty where none was asked for."""
-    cases = (result.manifest.get("facts") or {}).get("cases") or {}
-    booted = [f"{values['kernel']}: {cases[case]['kernel']}" for case, values in result.values.items() if "kernel" in cases.get(case, {})]
+    facts = result.facts
+    booted = [f"{values['kernel']}: {facts[case]['kernel']}" for case, values in result.values.items() if "kernel" in facts.get(case, {})]
     return "; ".join(dict.fromkeys(booted))
 
 

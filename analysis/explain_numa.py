@@ -54,7 +54,7 @@ def _compared(pair: Pair) -> str:
 
 def placed(result: Result) -> Table | str:
     """By case, on which node everything was found, by the kernel's and the switch's own words, in the last run of each case."""
-    facts = (result.manifest.get("facts") or {}).get("cases") or {}
+    facts = result.facts
     labels = {case: label for case, label in result.cases["label"].items() if (facts.get(case) or {}).get("switch", {}).get("nodes")}
     if not labels:
         return "This result does not say where its threads and memory were: its testbed has one NUMA node."

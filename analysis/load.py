@@ -68,6 +68,11 @@ class Result:
         return next(own, self.manifest.get("facts", {}).get("clock") or {})
 
     @functools.cached_property
+    def facts(self) -> dict[str, dict[str, Any]]:
+        """By case, what the manifest knows of it: its switch, its endpoints, its kernel and processor where these are factors."""
+        return (self.manifest.get("facts") or {}).get("cases") or {}
+
+    @functools.cached_property
     def numbers(self) -> pd.DataFrame:
         """The part of `frame` that may share an axis: one testbed, software counters, no own windows.
 

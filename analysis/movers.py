@@ -17,8 +17,7 @@ ENDS = ("guest", "host-other")
 
 def processor(result: Result, case: str) -> Mapping[str, Any]:
     """The profile that a case ran on: its own where the processor is a factor, else the campaign's; empty where none was modelled."""
-    ours = ((result.manifest.get("facts") or {}).get("cases") or {}).get(case) or {}
-    return ours.get("processor") or model.profile(result)
+    return result.facts.get(case, {}).get("processor") or model.profile(result)
 
 
 def per_packet(result: Result, counter: str, **where: object) -> stats.Sample:

@@ -14,7 +14,7 @@ import pandas as pd
 
 from vsprof.analysis import messages, metrics, movers, stats, vocabulary
 from vsprof.analysis.load import Result
-from vsprof.analysis.what_if import setting_of, traffics
+from vsprof.analysis.what_if import named, setting_of, traffics
 from vsprof.terms import units
 
 WORK = "base"
@@ -78,8 +78,7 @@ def answer(result: Result) -> str:
     """A line for each case."""
     lines = []
     for one in bounds(result):
-        name = ", ".join(filter(None, [f"**{vocabulary.switch(one.switch).words}**", one.setting]))
-        lines.append(f"- {name}: {one.words()}")
+        lines.append(f"- {named(one.switch, one.setting, '**')}: {one.words()}")
     return "\n".join(lines)
 
 
@@ -108,14 +107,8 @@ def _bound(result: Result, case: str, **where: object) -> Bound | None:
     instructions, cycles, work = per_packet.values()
     arm, setting = setting_of(result, case)
     at = {"roof": (hertz * width, instructions), "without_waits": (hertz, work), "capacity": (hertz, cycles)}
-    bounds = {name: _over(*one) for name, one in at.items()}
+    bounds = {name: stats.over(*one) for name, one in at.items()}
     return Bound(case, arm, setting, result.cases.loc[case, "switch"], instructions, **bounds, rate=rate)
-
-
-def _over(number: float, one: stats.Estimate) -> stats.Estimate:
-    """``number`` / ``one``: where one is low the quotient is high."""
-    low, high = (None if end is None else number / end for end in (one.high, one.low))
-    return stats.Estimate(number / one.median, low, high, one.n)
 
 
 def table(result: Result) -> pd.DataFrame:

@@ -90,6 +90,12 @@ def estimate(sample: Sample) -> Estimate:
     return Estimate(middle, float(min(low, middle)), float(max(high, middle)), len(runs))
 
 
+def over(number: float, one: Estimate) -> Estimate:
+    """``number`` / ``one``: where one is low the quotient is high."""
+    low, high = (None if end is None else number / end for end in (one.high, one.low))
+    return Estimate(number / one.median, low, high, one.n)
+
+
 def ratio(sample: Sample, base: Sample, *, paired: bool = False) -> Estimate:
     """How many times `base` the sample is: the ratio of their medians.
 

@@ -68,6 +68,11 @@ def setting_of(result: Result, case: str) -> tuple[str, str]:
     return result.cases.loc[case, "arm"], worded({name: value for name, value in result.varied[case].items() if name not in named})
 
 
+def named(switch: str, setting: str, mark: str = "") -> str:
+    """`kernel OVS, 64 B`; `mark` stands around the switch."""
+    return ", ".join(filter(None, [f"{mark}{vocabulary.switch(switch).words}{mark}", setting]))
+
+
 def answer(result: Result) -> str:
     """For each switch, and whatever else varies, the changes that gain it most, as far as their intervals exclude 1."""
     lines, sent = [], traffics(result)[:1]
@@ -75,9 +80,8 @@ def answer(result: Result) -> str:
     for switch, setting in dict.fromkeys((effect.switch, effect.setting) for effect in found):
         decided = [one for one in found if (one.switch, one.setting) == (switch, setting) and one.ratio.decided]
         best = sorted(decided, key=lambda one: -abs(math.log(one.ratio.median)))[:TOLD]
-        name = ", ".join(filter(None, [f"**{vocabulary.switch(switch).words}**", setting]))
         said = "; ".join(f"{one.words}: {_told(one, sent[0][0])}" for one in best)
-        lines.append(f"- {name}: {said or 'no change makes a difference that these repetitions can show'}.")
+        lines.append(f"- {named(switch, setting, '**')}: {said or 'no change makes a difference that these repetitions can show'}.")
     return "What changes each switch's rate most:\n\n" + "\n".join(lines) if lines else ""
 
 
@@ -86,7 +90,7 @@ def beside(result: Result, cell: Callable[[Effect], str]) -> pd.DataFrame:
     says of an effect. Changes of which it says nothing anywhere are left out."""
     found = [one for pair in traffics(result)[:1] for one in effects(result, *pair)]
     most = {one.words: max(other.size for other in found if other.words == one.words) for one in found}
-    heads = {one.case: ", ".join(filter(None, [vocabulary.switch(one.switch).words, one.setting])) for one in found}
+    heads = {one.case: named(one.switch, one.setting) for one in found}
     said = {(words, head): "" for words in sorted(most, key=lambda words: -most[words]) for head in dict.fromkeys(heads.values())}
     said.update({(one.words, heads[one.case]): cell(one) for one in found})
     table = pd.Series(said, dtype=str).unstack(sort=False)
@@ -136,9 +140,7 @@ def _speed(result: Result, case: str, base: str, **where: object) -> stats.Estim
     counted = [movers.cpi(result, case_id=one, **where) for one in (case, base)]
     if not all([*hertz, *counted]):
         return stats.NOTHING
-    slower, times = stats.ratio(*counted), float(hertz[0]) / float(hertz[1])
-    low, high = (None if end is None else times / end for end in (slower.high, slower.low))
-    return stats.Estimate(times / slower.median, low, high, slower.n)
+    return stats.over(float(hertz[0]) / float(hertz[1]), stats.ratio(*counted))
 
 
 def _elasticity(result: Result, base: str, case: str, ratio: stats.Estimate) -> stats.Estimate | None:

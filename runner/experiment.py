@@ -429,6 +429,8 @@ def case(values: Mapping[str, Any]) -> Case:
     for name, value in options.items():
         if value not in known[name]:
             raise terms_messages.unknown_value(f"{name} of {values['switch']} over {access}", value, known[name])
+    if topology.needs_cards and options.get(pages.MBUFS) == pages.SMALL:
+        raise messages.cards_need_hugepages(values["topology"])
     switch.check_options({**options, "access": access})
     topology.check_options(options)
     return Case(values["topology"], values["switch"], access, frame, flows, {**options, **of_processor(values)})

@@ -400,6 +400,13 @@ def takes_no_cards(switch: str, topology: str, others: Iterable[str]) -> BadInpu
     return BadInput(f"{topology} takes a switch that can have a network card as a port, and {switch} can't: use {' or '.join(others)}")
 
 
+def cards_need_hugepages(topology: str) -> BadInput:
+    return BadInput(
+        f"mbuf_pages: 4K in {topology}: its network cards read frames by their physical addresses, which DPDK knows of hugepages alone. "
+        "Leave mbuf_pages out, or use 2M"
+    )
+
+
 def takes_no_devices(switch: str, topology: str, others: Iterable[str]) -> BadInput:
     return BadInput(f"{topology} takes a switch whose ports can be devices of DPDK, and {switch} has none such: use {' or '.join(others)}")
 

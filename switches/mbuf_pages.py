@@ -3,7 +3,6 @@
 
 from collections.abc import Mapping
 
-from vsprof.switches import messages
 from vsprof.testbeds.pages import MBUFS, SIZES, SMALL
 
 OPTIONS = {MBUFS: SIZES}
@@ -17,8 +16,3 @@ def eal(mib: int) -> list[str]:
     """EAL's options for ``mib`` in small pages, all of them from the beginning on: without hugepages it never takes more later."""
     # The last is part of the first. Without seeing it Open vSwitch adds `--in-memory`, which EAL refuses beside it.
     return ["--no-huge", "-m", str(mib), "--legacy-mem"]
-
-
-def lacking(chosen: Mapping[str, str], cards: list[str]) -> str | None:
-    """Why that can't be, or None. ``cards``: those that DPDK drives, which read memory by its physical addresses."""
-    return messages.cards_need_hugepages(cards) if small(chosen) and cards else None

@@ -17,10 +17,6 @@ def checksums_broken(version: str, fixed: list[str]) -> str:
     )
 
 
-def cards_need_hugepages(cards: list[str]) -> str:
-    return f"mbuf_pages: 4K: {', '.join(cards)} would read frames by their physical addresses, which DPDK knows of hugepages alone"
-
-
 def more_masks_than_rules(masks: int, rules: int) -> BadInput:
     return BadInput(f"masks {masks} with rules {rules}: each rule has one mask. Use at least as many `rules` as `masks`, or masks 1")
 

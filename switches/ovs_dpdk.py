@@ -116,8 +116,7 @@ class OvsDpdk(Ovs):
         """Interfaces that we made, to be taken away again."""
 
     def unavailable(self) -> str | None:
-        small = mbuf_pages.lacking(self.chosen, card_ports.by_dpdk(self))
-        return self.host.hugepages_lacking() or self.release_lacking() or self._local_port_lacks() or small or card_ports.lacking(self)
+        return self.host.hugepages_lacking() or self.release_lacking() or self._local_port_lacks() or card_ports.lacking(self)
 
     def _local_port_lacks(self) -> str | None:
         if self.chosen["local_port"] == "virtio-user":

@@ -108,8 +108,7 @@ class VhostSwitch(Switch):
             return messages.not_installed(PROGRAM)
         deepest = self.chosen["deepest_idle"]
         idle = None if deepest == ANY else self.host.idle_state_lacking(deepest)
-        small = mbuf_pages.lacking(self.chosen, card_ports.by_dpdk(self))
-        return self.host.hugepages_lacking() or idle or small or card_ports.lacking(self)
+        return self.host.hugepages_lacking() or idle or card_ports.lacking(self)
 
     def start(self) -> None:
         self.host.run(f"rm -rf {RUN} && mkdir -p {RUN}")

@@ -84,7 +84,8 @@ def test_the_killed_campaign_was_completed_without_repeating_what_was_done(resul
 
 
 def test_the_virtual_machines_were_booted_once_for_all_runs(result: Path) -> None:
-    """A lab that is asked anything before they are there is resumed without them, and boots them in each run."""
+    """A lab that is asked anything before they are there is resumed without them, and boots them in each run. Only a cache that was empty,
+    as continuous integration's, shows that it was this campaign that kept them; the order is tested in tests/runner/test_run.py."""
     image = images.get(print)
     assert [*image.folder.parent.glob(f"{image.folder.name}-*-vms-*/{cache.SEAL}")]
 

@@ -6,9 +6,10 @@ from types import SimpleNamespace
 
 import pytest
 
+from vsprof.runner.experiment import case
 from vsprof.switches.ovs_dpdk import OvsDpdk
 from vsprof.switches.vhost_switch import VhostSwitch
-from vsprof.terms.errors import RunFailed
+from vsprof.terms.errors import BadInput, RunFailed
 from vsprof.terms.placement import CpuPlan
 from vsprof.testbeds import pages
 from vsprof.testbeds.base import Completed
@@ -88,15 +89,12 @@ def test_vhost_switch_leaves_no_file_behind_either_way(monkeypatch):
     assert "--no-huge -m 256 --legacy-mem --no-shconf" in small
 
 
-@pytest.mark.parametrize("kind", [OvsDpdk, VhostSwitch])
-def test_a_card_that_dpdk_drives_needs_hugepages(kind):
-    host = SimpleNamespace(hugepages_lacking=lambda: None, run=lambda *_, **__: Completed("", 0, "", ""), release_lacking=lambda _: None)
-    switch = kind(host, CpuPlan.of(4), SMALL)
-    assert switch.unavailable() is None
-    switch.cards = ["0000:01:00.0"]
-    assert "mbuf_pages: 4K: 0000:01:00.0 would read" in switch.unavailable()
-    switch.chosen = {**switch.chosen, "card_driver": "af_xdp"}
-    assert switch.unavailable() is None
+@pytest.mark.parametrize("switch", ["ovs-dpdk", "vhost-switch"])
+def test_network_cards_need_hugepages(switch):
+    wanted = {"topology": "pvp_wire", "switch": switch, "access": "auto", "frame_bytes": 64, "flows": 1, "endpoint": "testpmd"}
+    assert case({**wanted, pages.MBUFS: pages.HUGE}).options[pages.MBUFS] == pages.HUGE
+    with pytest.raises(BadInput, match="mbuf_pages: 4K in pvp_wire: its network cards read"):
+        case({**wanted, pages.MBUFS: pages.SMALL})
 
 
 @pytest.mark.parametrize("kind", [Vm, TestpmdVm])
