@@ -164,15 +164,31 @@ static uint32_t longest_frame(uint16_t id)
 	return mtu + RTE_ETHER_HDR_LEN + RTE_VLAN_HLEN;
 }
 
+/* Receive-side scaling: what comes is spread over the queues by a hash of addresses and ports, as far as the device reads them. */
+static void spread(struct rte_eth_conf *conf, uint64_t readable)
+{
+	uint64_t read = readable & (RTE_ETH_RSS_IP | RTE_ETH_RSS_UDP | RTE_ETH_RSS_TCP);
+
+	if (read == 0)
+		return;
+	conf->rxmode.mq_mode = RTE_ETH_MQ_RX_RSS;
+	conf->rx_adv_conf.rss_conf.rss_hf = read;
+}
+
 static int start_device(struct port *port, uint16_t id, struct why *why)
 {
 	struct rte_eth_conf conf = {.intr_conf = {.rxq = plane.options.rx != RX_POLL}};
 	struct rte_eth_dev_info info;
+	uint16_t most;
 
 	if (rte_eth_dev_info_get(id, &info) != 0)
 		return refuse(why, "port %s: DPDK can't describe the device %s", port->name, port->spec.device);
-	port->queues = RTE_MIN(info.max_rx_queues, info.max_tx_queues);
-	port->queues = RTE_MIN(port->spec.queues, port->queues);
+	most = RTE_MIN(info.max_rx_queues, info.max_tx_queues);
+	if (port->spec.queues > most)
+		return refuse(why, "port %s: queues=%u: %s has %u at most", port->name, port->spec.queues, port->spec.device, most);
+	port->queues = port->spec.queues;
+	if (port->queues > 1)
+		spread(&conf, info.flow_type_rss_offloads);
 	port->node = rte_eth_dev_socket_id(id);
 	port->pool = plane_pool(port->node);
 	if (rte_eth_dev_configure(id, port->queues, port->queues, &conf) != 0)

@@ -16,7 +16,7 @@ static const char *const dequeue_names[] = {"copy", "zero-copy", NULL};
 static const char help[] = "vhost-switch [EAL options] -- [options]\n"
 			   "The first lcore of --lcores controls, each other one moves frames.\n\n"
 			   "  --port NAME,path=SOCKET[,server=1][,queues=N]  a vhost-user port; it connects, unless it is the server\n"
-			   "  --port NAME,dev=DEVICE       a DPDK port: net_tap0,iface=x, net_null0, a PCI address\n"
+			   "  --port NAME[,queues=N],dev=DEVICE  a DPDK port: net_tap0,iface=x, net_null0, a PCI address\n"
 			   "  --forward switch|wire|loop   by learned addresses; ports in pairs, in order; or back again\n"
 			   "  --rings own|librte           who handles virtqueues: vhost-switch itself, or librte_vhost (own)\n"
 			   "  --dequeue copy|zero-copy     copy frames out of the sender's memory, or not (copy)\n"

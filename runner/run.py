@@ -111,9 +111,9 @@ def execute(
             switch.ready()
         with host.polling_last(switch.plan.own):
             collectors, left_out = _set_up(host, plan, setting, undo)
-        facts = {"switch": switch.facts(), "endpoints": topology.facts(), "collectors": _facts(collectors)}
-        if kernel:
-            facts["kernel"] = host.run("uname -rv").stdout.strip()
+            facts = {"switch": switch.facts(), "endpoints": topology.facts(), "collectors": _facts(collectors)}
+            if kernel:
+                facts["kernel"] = host.run("uname -rv").stdout.strip()
         words = {name: one.vocabulary() for name, one in collectors.items()}
         run = _describe(plan, setting, host, topology, collectors)
         for item in plan.traffics:
@@ -139,7 +139,8 @@ def _parts(host: Testbed, case: Case) -> tuple[Switch, Topology]:
     if duties.endpoints > PAIR.endpoints and (why := host.room_lacking(duties.endpoints, dpdk=kind.takes_devices)):
         raise messages.can_not_boot(why)
     switch = kind(host, host.plan(duties), case.options)
-    return switch, TOPOLOGIES[case.topology](host, switch, switch.plan, case.access, case.options, case.frame_bytes)
+    topology = TOPOLOGIES[case.topology](host, switch, switch.plan, case.access, case.options, case.frame_bytes, case.flows)
+    return switch, topology
 
 
 @contextlib.contextmanager
@@ -209,7 +210,8 @@ def _send(
         time.sleep(min(setting.windows.warmup_seconds, BEFORE_MODELLED_S) if modelled else setting.windows.warmup_seconds)
         traffic.check()
         topology.switch.settle(plan.case.flows if "flows" in traffic.factors else 1)
-    placement = topology.placement()
+    with topology.host.polling_last(topology.plan.own):
+        placement = topology.placement()
     if not no_windows:
         ports = [route.receiver_port.name for route in topology.routes]
         watch = Watch(look, item.label, plan.case.switch, ports, placement, traffic.clock and _clock(collectors)[1])

@@ -150,8 +150,9 @@ class Switch(abc.ABC):
     def add_port(self, name: str, access: str) -> Port:
         """Make a port that an endpoint can attach to."""
 
-    def add_device(self, name: str, device: str) -> Port:
-        """Make a port of one of DPDK's own devices, such as ``net_null0,size=60``; only where ``takes_devices``."""
+    def add_device(self, name: str, device: str, queues: int = 1) -> Port:
+        """Make a port of one of DPDK's own devices, such as ``net_null0,size=60``, which receives by so many ``queues``; only where
+        ``takes_devices``."""
         raise NotImplementedError
 
     def add_card(self, name: str, number: int = 0) -> Port:

@@ -10,7 +10,9 @@ from vsprof.testbeds import messages as testbeds_messages
 from vsprof.testbeds import wire
 
 DPDK, AF_XDP = "dpdk", "af_xdp"
-OPTIONS = {"card_driver": (DPDK, AF_XDP)}
+QUEUES = {"card_queues": ("1", "2", "4")}
+"""Of a card, so many receive queues, over which it spreads what comes by a hash of addresses and ports (receive-side scaling, RSS)."""
+OPTIONS = {"card_driver": (DPDK, AF_XDP), **QUEUES}
 """For a switch to declare, among its ``card_options``, too."""
 # 44 is AF_XDP (Linux, include/linux/socket.h), which Python has no name for.
 HAS_AF_XDP = "python3 -S -c 'import socket; socket.socket(44, socket.SOCK_RAW)'"
@@ -41,14 +43,14 @@ def bind(switch: Switch) -> None:
 
 def add(switch: Switch, name: str, number: int) -> Port:
     """Make a port of this one of its cards. Raises ``RunFailed``."""
-    host, card = switch.host, switch.cards[number]
+    host, card, queues = switch.host, switch.cards[number], int(switch.chosen["card_queues"])
     if switch.chosen["card_driver"] == AF_XDP:
         interface = f"{name}-xdp"
-        links.take_card(host, wire.give_kernel(host, card), card, interface, switch.plan.switch)
+        links.take_card(host, wire.give_kernel(host, card), card, interface, switch.plan.movers, queues)
         # Without busy polling, which is DPDK's default: it polls for what is received alone. Where a card's ring for sending has an
         # interrupt of its own, as igb's, nothing leaves any more once that is full (seen under Linux 7.3, without copies).
-        return switch.add_device(name, f"net_af_xdp{number},iface={interface},busy_budget=0")
-    port = switch.add_device(name, card)
+        return switch.add_device(name, f"net_af_xdp{number},iface={interface},queue_count={queues},busy_budget=0", queues)
+    port = switch.add_device(name, card, queues)
     wire.drop_when_full(host, card)
     return port
 

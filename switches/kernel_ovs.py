@@ -8,7 +8,7 @@ way out of a guest, a softirq on the way out of a container. ovs-vswitchd sees o
 from collections.abc import Mapping
 from typing import ClassVar
 
-from vsprof.switches import links, openflow, tunnel
+from vsprof.switches import card_ports, links, openflow, tunnel
 from vsprof.switches.base import MOVERS, Port, PortCounters
 from vsprof.switches.ovs import BRIDGE, Ovs
 from vsprof.terms.placement import CpuPlan
@@ -23,10 +23,11 @@ class KernelOvs(Ovs):
     words, rank, colour = "kernel OVS", 20, 1
     takes_cards = True
     accesses = ("vhost-net", "virtio-net", "veth")
-    options: ClassVar[Mapping[str, tuple[str, ...]]] = {"release": RELEASES, **MOVERS, **openflow.OPTIONS}
-    """``release``: of the daemons; the datapath is the running kernel's. ``switch_cpus``: over which vhost workers, or receiving softirqs,
-    are spread."""
+    options: ClassVar[Mapping[str, tuple[str, ...]]] = {"release": RELEASES, **MOVERS, **openflow.OPTIONS, **card_ports.QUEUES}
+    """``release``: of the daemons; the datapath is the running kernel's. ``switch_cpus``: over which vhost workers, receiving softirqs, or
+    the interrupts of a card's queues are spread."""
     reads = ("queues",)
+    card_options = frozenset(card_ports.QUEUES)
     table_options = frozenset(openflow.OPTIONS)
     daemon = "/usr/lib/openvswitch-switch/ovs-vswitchd"
     datapath = "system"
@@ -59,7 +60,8 @@ class KernelOvs(Ovs):
 
     def add_card(self, name: str, number: int = 0) -> Port:
         card = self.cards[number]
-        links.take_card(self.host, wire.give_kernel(self.host, card), card, name, self.plan.switch)
+        queues = int(self.chosen["card_queues"])
+        links.take_card(self.host, wire.give_kernel(self.host, card), card, name, self.plan.movers, queues)
         self.vsctl(f"add-port {BRIDGE} {name}")
         return Port(name, "device", card)
 

@@ -1,6 +1,9 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
 """Interfaces of the host that a switch in the kernel takes as ports."""
 
+import shlex
+from collections.abc import Sequence
+
 from vsprof.switches import messages
 from vsprof.switches.base import Port
 from vsprof.testbeds import messages as testbeds_messages
@@ -20,6 +23,15 @@ ip link set {name} up
 echo 1 > /sys/class/net/{name}/threaded
 thread=$(grep -l '^napi/{name}-' /proc/[0-9]*/comm)
 taskset --pid --cpu-list {cpu} $(basename $(dirname $thread))
+"""
+
+
+# $1: a network card's PCI address; then CPUs. A queue's interrupt has the next number after that of the queue before it.
+STEER = """
+cpus=("${@:2}") next=0
+for irq in $(ls -v /sys/bus/pci/devices/$1/msi_irqs); do
+    echo ${cpus[next++ % ${#cpus[@]}]} > /proc/irq/$irq/smp_affinity_list || exit 1
+done
 """
 
 
@@ -51,15 +63,15 @@ def _receive_on(host: Testbed, name: str, cpu: int) -> None:
         raise messages.receives_nothing(cpu, name, done.stderr)
 
 
-def take_card(host: Testbed, interface: str, address: str, name: str, cpu: int) -> None:
-    """Rename a network card's ``interface``, let it receive by one queue, and let ``cpu`` take its interrupts: the switch does all its work
-    there. QEMU's card has a second queue, which no frame is for: with room in that one, it drops what the first has no room for (see
-    ``wire.drop_when_full``, which can't be used beside the kernel's driver)."""
-    queues, steer = (2, f"; ethtool -X {name} equal 1") if host.cards_emulated else (1, "")
+def take_card(host: Testbed, interface: str, address: str, name: str, cpus: Sequence[int], queues: int) -> None:
+    """Rename a network card's ``interface``, let it receive by so many ``queues``, and let ``cpus`` take their interrupts in turn: the
+    switch does all its work there. QEMU's card has one queue more, which no frame is for: with room in that one, it drops what another has
+    no room for (see ``wire.drop_when_full``, which can't be used beside the kernel's driver). Raises ``RunFailed``."""
+    rings, spread = (queues + 1, f"; ethtool -X {name} equal {queues}") if host.cards_emulated else (queues, "")
     host.run(
-        f"set -e; ip link set {interface} down name {name}; ethtool -L {name} combined {queues}; ip link set {name} promisc on up{steer}"
+        f"set -e; ip link set {interface} down name {name}; ethtool -L {name} combined {rings}; ip link set {name} promisc on up{spread}"
     )
-    host.run(f"for irq in /sys/bus/pci/devices/{address}/msi_irqs/*; do echo {cpu} > /proc/irq/${{irq##*/}}/smp_affinity_list; done")
+    host.run(shlex.join(["bash", "-c", STEER, "bash", address, *map(str, cpus)]))
     silence(host, name)
 
 

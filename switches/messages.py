@@ -37,6 +37,10 @@ def nothing_to_share_out(options: list[str]) -> BadInput:
     return BadInput(f"{', '.join(options)} with one poll-mode thread, which has all queues: use `switch_cpus: 2` or more")
 
 
+def other_queues(port: str, found: int, wanted: int) -> RunFailed:
+    return RunFailed(f"port {port} receives by {found} of {wanted} queues: its device or driver has no more; ask for fewer (card_queues)")
+
+
 def datapath_misses(seconds: float, missed: int, packets: int, installed: int, wanted: int) -> RunFailed:
     return RunFailed(
         f"after {seconds:.0f} s of traffic {missed} of the last {packets} packets did not find their flow in its datapath, which has "

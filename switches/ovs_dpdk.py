@@ -112,6 +112,8 @@ class OvsDpdk(Ovs):
         self._offloads, self._queues = options.get("offloads", "on"), options.get("queues", "1")
         self._nodes: dict[str, Any] = {}
         """What was found on which NUMA node, where there are two."""
+        self._several: dict[str, int] = {}
+        """How many queues devices are to receive by, by port; those that have more than one."""
         self._pairs: list[str] = []
         """Interfaces that we made, to be taken away again."""
 
@@ -177,7 +179,8 @@ class OvsDpdk(Ovs):
         server = self.chosen["socket"] == "server"
         socket = f"{RUN}/{name}.sock"
         if self.chosen["port_type"] == "vhost-pmd":
-            self.add_device(name, f"net_vhost{len(self._ports)},iface={socket},client={int(not server)}")
+            queues = int(self._queues)
+            self.add_device(name, f"net_vhost{len(self._ports)},iface={socket},client={int(not server)},queues={queues}", queues)
         elif server:
             # It chooses the path by itself, out of the port's name.
             socket = f"{RUN}/{name}"
@@ -186,8 +189,11 @@ class OvsDpdk(Ovs):
             self._add(name, f"type=dpdkvhostuserclient options:vhost-server-path={quoted(socket)}")
         return Port(name, access, socket, listener="switch" if server else "endpoint")
 
-    def add_device(self, name: str, device: str) -> Port:
-        self._add(name, f"type=dpdk options:dpdk-devargs={quoted(device)}")
+    def add_device(self, name: str, device: str, queues: int = 1) -> Port:
+        several = ""
+        if queues > 1:
+            several, self._several[name] = f" options:n_rxq={queues}", queues
+        self._add(name, f"type=dpdk options:dpdk-devargs={quoted(device)}{several}", queues)
         return Port(name, "device", device)
 
     def add_card(self, name: str, number: int = 0) -> Port:
@@ -210,16 +216,17 @@ class OvsDpdk(Ovs):
             return Port(LOCAL, "internal", port.where)
         return super().local_port()
 
-    def _add(self, name: str, settings: str) -> None:
-        pinned = f" {self._affinity(len(self._ports))}" if self.chosen["rxq_assign"] == "pinned" else ""
+    def _add(self, name: str, settings: str, queues: int | None = None) -> None:
+        """``queues``: that it receives by; None: as many as the endpoint's interface has."""
+        pinned = f" {self._affinity(len(self._ports), queues or int(self._queues))}" if self.chosen["rxq_assign"] == "pinned" else ""
         self.vsctl(f"add-port {BRIDGE} {name} -- set Interface {name} {settings}{pinned}")
         self._ports.append(name)
 
-    def _affinity(self, port: int) -> str:
+    def _affinity(self, port: int, count: int) -> str:
         """The setting by which this port's receive queues are on the poll-mode threads' CPUs in turn, from a CPU on that each port has
         another of."""
         cpus = self.plan.movers
-        queues = ",".join(f"{queue}:{cpus[(port + queue) % len(cpus)]}" for queue in range(int(self._queues)))
+        queues = ",".join(f"{queue}:{cpus[(port + queue) % len(cpus)]}" for queue in range(count))
         return f"other_config:pmd-rxq-affinity={quoted(queues)}"
 
     def restart(self) -> None:
@@ -242,9 +249,17 @@ class OvsDpdk(Ovs):
         super().ready()
         self.vsctl(f"set Open_vSwitch . other_config:{self._sleep_max}={self.chosen['pmd_sleep_max']}")
         self._schedule()
+        self._check_queues()
         if self.plan.slots:
             self._nodes = self._look_at_nodes()
             dpdk_nodes.check(self._nodes, *(self.plan.slots[self.chosen[option]].node for option in ("pmd_node", "memory_node")))
+
+    def _check_queues(self) -> None:
+        """Open vSwitch makes do with fewer where a driver has no more. Raises ``RunFailed``."""
+        polled = self.appctl("dpif-netdev/pmd-rxq-show") if self._several else ""
+        for name, wanted in self._several.items():
+            if (found := len(re.findall(rf"^ *port: {name} +queue-id:", polled, re.MULTILINE))) != wanted:
+                raise messages.other_queues(name, found, wanted)
 
     def settle(self, flows: int) -> None:
         super().settle(flows)

@@ -173,9 +173,9 @@ class VhostSwitch(Switch):
         self._add(name, f"path={socket},queues={self._queues}{',server=1' if server else ''}")
         return Port(name, access, socket, listener="switch" if server else "endpoint")
 
-    def add_device(self, name: str, device: str) -> Port:
+    def add_device(self, name: str, device: str, queues: int = 1) -> Port:
         """Make a port of one of DPDK's own devices, such as ``net_null0,size=64``."""
-        self._add(name, f"dev={device}")
+        self._add(name, f"{f'queues={queues},' if queues > 1 else ''}dev={device}")
         return Port(name, "device", device)
 
     def add_card(self, name: str, number: int = 0) -> Port:

@@ -109,6 +109,10 @@ def nothing_returns(topology: str) -> str:
     return f"forward counts what is sent back of frames that come by themselves, and in {topology} none do: use topology pvp or pvp_wire"
 
 
+def comes_as_one_flow(flows: int) -> str:
+    return f"frames come from a device in memory, and all are alike: of flows {flows} there would be one; use topology pvp_wire, or flows 1"
+
+
 def nothing_is_sent(topology: str) -> str:
     return (
         f"in {topology} frames come by themselves, as fast as they can, and endpoints send them back: use traffic forward; or, for frames"

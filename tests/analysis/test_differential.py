@@ -96,6 +96,14 @@ def test_the_table_and_the_pictures_of_two_releases(modelled, monkeypatch):
     assert graph._repr_html_().startswith("<figure><svg")
 
 
+def test_of_changes_the_unchanged_cases_alone_are_drawn(modelled, monkeypatch):
+    cases = list(modelled.cases.index)
+    for changed, drawn in ((cases[0], 0), (cases[-1], 1)):
+        monkeypatch.setitem(modelled.__dict__, "changed", {case: {"pairs": "2"} if case == changed else {} for case in cases})
+        monkeypatch.setattr(differential, "pairs", lambda result, what: [Pair(modelled, cases[0], cases[1])])
+        assert len(differential.graphs(modelled, differential.SWITCH)) == drawn
+
+
 def test_without_releases_the_reason_is_said(modelled):
     assert "release" in differential.table(modelled)
     assert differential.graphs(modelled) == []

@@ -7,7 +7,8 @@ import time
 import pytest
 
 from vsprof.runner.experiment import SWITCHES
-from vsprof.testbeds import cards, modules, wire
+from vsprof.terms.placement import Duties
+from vsprof.testbeds import cards, dpdk_telemetry, modules, wire
 from vsprof.testbeds.lab import Lab
 from vsprof.testbeds.wire import Wire
 from vsprof.workloads.endpoints.base import Frames
@@ -53,6 +54,60 @@ def test_what_is_sent_comes_back(way: str) -> None:
         # Linux 6.12's igb knows no other way.
         assert switch.facts().get("af_xdp") == ({"phy-xdp": "copy"} if "card_driver" in options else None)
         topology.close()
+
+
+FLOWS = 64
+PER_QUEUE = {
+    "kernel-ovs": "ethtool -S phy | grep -oP 'rx_queue_[01]_packets: \\K.*'",
+    "ovs-dpdk": "ovs-vsctl get Interface phy statistics:rx_q0_packets statistics:rx_q1_packets",
+    "vhost-switch": dpdk_telemetry.command("vhost-switch", ["/vhost_switch/queue,phy,0", "/vhost_switch/queue,phy,1"]),
+}
+"""Prints how many frames each of a card's two queues received."""
+
+
+@pytest.mark.parametrize(("name", "card_driver"), [*((name, "dpdk") for name in PER_QUEUE), ("ovs-dpdk", "af_xdp")])
+def test_what_comes_is_spread_over_the_queues_of_a_card_and_the_cpus_of_the_switch(name: str, card_driver: str) -> None:
+    options = {"forwarding": "io", "forward": "wire", "endpoint": "testpmd", "card_driver": card_driver}
+    options |= {"card_queues": "2", "switch_cpus": "2", "queues": "2"}
+    with Lab(cpus=6) as host:
+        switch = SWITCHES[name](host, host.plan(Duties(2)), options)
+        topology = PvpWire(host, switch, switch.plan, switch.accesses[0], options, 64, FLOWS)
+        topology.boot()
+        switch.start()
+        topology.start()
+        switch.ready()
+        topology.forward(True)
+        time.sleep(2)
+        before, began = busy(host), clock_s(host)
+        time.sleep(2)
+        used, seconds = [late - early for early, late in zip(before, busy(host), strict=True)], clock_s(host) - began
+        topology.forward(False)
+        time.sleep(0.5)
+        card = switch.parse_port_counters(host.run(switch.port_counters()).stdout)["phy"]
+        assert card.received_packets >= card.sent_packets > 1000
+        if card_driver == "dpdk":
+            received = per_queue(host.run(PER_QUEUE[name]).stdout)
+            # By a hash of so few flows, not evenly.
+            assert len(received) == 2
+            assert min(received) > sum(received) / 10
+        assert all(used[cpu] > seconds / 4 for cpu in switch.plan.movers), (used, seconds)
+        topology.close()
+
+
+def per_queue(printed: str) -> list[int]:
+    if answers := [found for *_, found in dpdk_telemetry.answers(printed) if found] if printed.startswith("{") else []:
+        return [one["rx_packets"] for one in answers]
+    return list(map(int, printed.split()))
+
+
+def busy(host: Lab) -> list[float]:
+    """Seconds that each CPU was in use, since it booted."""
+    lines = host.run("grep '^cpu[0-9]' /proc/stat").stdout.splitlines()
+    return [sum(float(spent) for spent in (line.split()[1:4] + line.split()[6:8])) / 100 for line in lines]
+
+
+def clock_s(host: Lab) -> float:
+    return float(host.run("cat /proc/uptime").stdout.split()[0])
 
 
 RATE_PPS, FRAMES = 1000, 1000

@@ -68,6 +68,9 @@ class Host:
     def guests_held(self):
         return contextlib.nullcontext()
 
+    def polling_last(self, cpus):
+        return contextlib.nullcontext()
+
 
 class Counts(Collector):
     """Prints its own name at both ends; its one number is the length of what was recorded at the end."""
@@ -135,7 +138,7 @@ def topology():
     switch = SimpleNamespace(port_counters=lambda: f"cat {DUMPED}", settle=lambda flows: None)
     route = Route(end, end, *ports.values())
     there = {"switch": switch, "sender": end, "receiver": end, "routes": [route], "stands_still": lambda: False}
-    return SimpleNamespace(host=Host(), placement=Placement, **there, **ports)
+    return SimpleNamespace(host=Host(), plan=CpuPlan.of(4), placement=Placement, **there, **ports)
 
 
 @pytest.fixture

@@ -83,8 +83,9 @@ def test_what_comes_in_by_the_device_goes_to_the_endpoint_and_back(monkeypatch):
 
 def test_a_port_of_ovs_can_be_a_device_of_the_vhost_driver():
     host = Host()
-    port = OvsDpdk(host, CpuPlan.of(2), {"port_type": "vhost-pmd"}).add_port("p1", "virtio-user")
-    assert f"net_vhost0,iface={port.where},client=1" in host.asked[-1]
+    port = OvsDpdk(host, CpuPlan.of(2), {"port_type": "vhost-pmd", "queues": "2"}).add_port("p1", "vhost-user")
+    assert f"net_vhost0,iface={port.where},client=1,queues=2" in host.asked[-1]
+    assert "options:n_rxq=2" in host.asked[-1]
     assert "type=dpdk " in host.asked[-1]
     assert port.listener == "endpoint"
 

@@ -21,11 +21,11 @@ class Generator(Endpoint):
     has_stack = False
     name = interface = NAME
 
-    def __init__(self, host: Testbed, card: str, cpu: int, frame_bytes: int) -> None:
-        """``frame_bytes``: of a frame, with FCS, which the mode ``flowgen`` is told, too."""
+    def __init__(self, host: Testbed, card: str, cpu: int, frame_bytes: int, flows: int = 1) -> None:
+        """``frame_bytes``: of a frame, with FCS, which the mode ``flowgen`` is told, too. ``flows``: they differ in their IP address."""
         wire.give_dpdk(host, card)
         self._host = host
-        own = [f"--txpkts={frame_bytes}", "--flowgen-flows=1"]
+        own = [f"--txpkts={frame_bytes}", f"--flowgen-flows={flows}"]
         self._testpmd = Testpmd(host, NAME, [], [cpu], cards=[card], forward="flowgen", topology="loop", own=own)
         wire.drop_when_full(host, card)
 

@@ -63,6 +63,9 @@ class Topology(abc.ABC):
     returns: ClassVar[bool] = False
     """Whether frames come in by themselves, and endpoints send them back: then there is nothing to send."""
 
+    makes_flows: ClassVar[bool] = False
+    """Whether frames that come by themselves are of as many flows as a case says."""
+
     ends_in_host: ClassVar[bool] = False
     """Whether an endpoint is the host itself, behind the switch's local port."""
 
@@ -75,11 +78,18 @@ class Topology(abc.ABC):
     receiver_port: Port
 
     def __init__(
-        self, host: Testbed, switch: Switch, plan: CpuPlan, access: str, options: Mapping[str, str] = {}, frame_bytes: int = 64
+        self,
+        host: Testbed,
+        switch: Switch,
+        plan: CpuPlan,
+        access: str,
+        options: Mapping[str, str] = {},
+        frame_bytes: int = 64,
+        flows: int = 1,
     ) -> None:
-        """``options``: of a case; those of the switch among them are none of ours. ``frame_bytes``: with FCS, for a topology that makes
-        frames itself."""
-        self.host, self.switch, self.plan, self.access, self.frame_bytes = host, switch, plan, access, frame_bytes
+        """``options``: of a case; those of the switch among them are none of ours. ``frame_bytes``, with FCS, and ``flows``: for a topology
+        that makes frames itself."""
+        self.host, self.switch, self.plan, self.access, self.frame_bytes, self.flows = host, switch, plan, access, frame_bytes, flows
         self.chosen = {name: options.get(name, values[0]) for name, values in self.options_of(access, options).items()}
         """The value of each option of the endpoints."""
         self.known: dict[str, Any] = {}

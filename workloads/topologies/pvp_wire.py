@@ -20,7 +20,7 @@ from vsprof.workloads.topologies.pvp import PORT, Pvp
 class PvpWire(Pvp):
     accesses = vm.ACCESSES
     needs_devices = False
-    needs_cards = True
+    needs_cards = makes_flows = True
 
     _wire: Wire | None = None
 
@@ -43,7 +43,7 @@ class PvpWire(Pvp):
 
     def start(self) -> None:
         self.sender = self.receiver = self._join()
-        self._generator = Generator(self.host, self._load(), self.plan.endpoints[1], self.frame_bytes)
+        self._generator = Generator(self.host, self._load(), self.plan.endpoints[1], self.frame_bytes, self.flows)
         self._made.append(self._generator)
 
     def _join(self) -> Vm:

@@ -33,9 +33,13 @@ class Forward(Traffic):
         Headline("pmd_busy", "poll-mode thread busy", ("saturation",)),
     )
     options = ForwardOptions
-    factors = frozenset({"frame_bytes"})
+    factors = frozenset({"frame_bytes", "flows"})
     needs_stack = False
     returns = True
+
+    def unavailable(self) -> str | None:
+        one = self.flows > 1 and self.topology.returns and not self.topology.makes_flows
+        return super().unavailable() or (messages.comes_as_one_flow(self.flows) if one else None)
 
     def start(self) -> None:
         self._pvp().forward(True)
