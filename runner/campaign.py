@@ -272,7 +272,8 @@ def _go(campaign: Campaign, store: Results, progress: Progress) -> Results:
 
 def _do_group(campaign: Campaign, group: Sequence[Plan], store: Results, records: Mapping[str, Any], progress: Progress) -> None:
     """Do one run, or several by turns."""
-    cases = ", ".join(plan.case.case_id for plan in group)
+    usual = experiments.usual(campaign.cases)
+    cases = ", ".join(plan.case.without(usual) for plan in group)
     by_turns = len(group) > 1
     progress.start_run(f"{cases}{' by turns' if by_turns else ''}, repetition {group[0].repetition}", len(group))
     if by_turns:

@@ -87,6 +87,7 @@ def _say_what_would_run(asked: argparse.Namespace) -> int:
     with Progress(verbose=asked.verbose, quiet=asked.quiet) as progress:
         wanted = _asked_for(asked, progress)
     runs = len(wanted.cases) * wanted.experiment.repetitions
+    usual = experiments.usual(wanted.cases)
     found = {
         "testbed": wanted.testbed,
         "cases": [one.case_id for one in wanted.cases],
@@ -95,7 +96,8 @@ def _say_what_would_run(asked: argparse.Namespace) -> int:
         "repetitions": wanted.experiment.repetitions,
         "seconds": sweep.predicted(wanted.name, wanted.testbed, runs, 1),
     }
-    _print(asked, {**found, "runs": runs}, messages.would_run(**found))
+    shown = {**found, "cases": [one.without(usual) for one in wanted.cases]}
+    _print(asked, {**found, "runs": runs}, messages.would_run(**shown))
     return 0
 
 

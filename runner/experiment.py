@@ -6,7 +6,8 @@ Everything that can be wrong with an experiment is found here, before anything i
 
 import contextlib
 import itertools
-from collections.abc import Mapping
+from collections import Counter
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Literal, Self
@@ -79,7 +80,12 @@ class Case:
 
     @property
     def case_id(self) -> str:
-        options = "".join(f"_{name}-{value}" for name, value in sorted(self.options.items()))
+        return self.without({})
+
+    def without(self, usual: Mapping[str, str]) -> str:
+        """Its name without options that have their ``usual`` values, for a screen: one with all of a changed processor has 700
+        characters."""
+        options = "".join(f"_{name}-{value}" for name, value in sorted(self.options.items()) if usual.get(name) != value)
         return f"{self.topology}_{self.switch}_{self.access}_{self.frame_bytes}B_{self.flows}f{options}"
 
     @property
@@ -330,6 +336,16 @@ def traffic_items(experiment: Experiment) -> list[TrafficItem]:
     if twice := {label for label in labels if labels.count(label) > 1}:
         raise messages.traffic_twice(sorted(twice))
     return items
+
+
+def usual(cases: Iterable[Case]) -> dict[str, str]:
+    """By option, the value that more than half of the cases with that option have."""
+    given: dict[str, Counter[str]] = {}
+    for one in cases:
+        for name, value in one.options.items():
+            given.setdefault(name, Counter())[value] += 1
+    common = {name: counts.most_common(1)[0] for name, counts in given.items()}
+    return {name: value for name, (value, count) in common.items() if 2 * count > given[name].total()}
 
 
 def _check_factors(experiment: Experiment, kinds: set[str]) -> None:

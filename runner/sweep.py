@@ -22,6 +22,7 @@ from pathlib import Path
 from typing import Any
 
 from vsprof.runner import campaign as campaigns
+from vsprof.runner import experiment as experiments
 from vsprof.runner import forgotten, messages, results
 from vsprof.runner.experiment import TESTBEDS
 from vsprof.runner.forgotten import Watch
@@ -84,7 +85,7 @@ def do_job(folder: Path, run_id: str, progress: Progress) -> bool:
             campaign = campaigns.reopened(whole)
             plan = next(plan for plan in campaign.plans(whole.manifest["seed"]) if plan.run_id == run_id)
             progress.begin([plan.case.case_id])
-            progress.start_run(f"{plan.case.case_id}, repetition {plan.repetition}")
+            progress.start_run(f"{plan.case.without(experiments.usual(campaign.cases))}, repetition {plan.repetition}")
             campaigns.do(campaign, plan, job, job.record_of_run, progress)
     return _said(job.path).get("status") == "done"
 

@@ -545,3 +545,18 @@ def test_kernels_are_the_labs():
         {"kernel": kernel} for kernel in ("bookworm", "trixie", "trixie-backports")
     ]
     assert "lab, the only one that can boot another kernel" in experiments.only_in_lab(experiment)
+
+
+def test_a_case_is_shown_without_what_most_cases_have_alike():
+    def case(switch, **options):
+        return experiments.Case("vm2vm", switch, "vhost-user", 64, 1, options)
+
+    found = [case("ovs-dpdk", queues="1", pairs="1"), case("ovs-dpdk", queues="2", pairs="1"), case("ovs-dpdk", queues="1", pairs="2")]
+    usual = experiments.usual(found)
+    assert usual == {"queues": "1", "pairs": "1"}
+    named = "vm2vm_ovs-dpdk_vhost-user_64B_1f"
+    assert [one.without(usual) for one in found] == [named, f"{named}_queues-2", f"{named}_pairs-2"]
+    assert found[0].case_id == f"{named}_pairs-1_queues-1"
+    # Of two values that are as common, each is shown.
+    assert experiments.usual(found[1:]) == {}
+    assert experiments.usual([]) == {}
