@@ -27,6 +27,7 @@ enum {
 	 */
 	VISITS_MOST = 256,
 	BYTES_MOST = 64 << 10,
+	DESCRIPTORS_OF_A_LINE = RTE_CACHE_LINE_SIZE / sizeof(struct vring_desc),
 	USED_OF_A_LINE = RTE_CACHE_LINE_SIZE / sizeof(struct vring_used_elem),
 	PACKED_OF_A_LINE = RTE_CACHE_LINE_SIZE / sizeof(struct vring_packed_desc),
 };
@@ -322,6 +323,23 @@ static __rte_always_inline void ask_for_room(const struct own_queue *queue, cons
 	prefetch_to_write(part->at + queue->header);
 }
 
+/*
+ * The next burst of a split ring, where all of it is known to wait: asked for while this one is copied, or the next would begin with two
+ * waits, one after the other, for the guest's core: for the heads, and for the descriptors that they name.
+ */
+static __rte_always_inline void ask_for_heads(const struct vring_side *ring, uint16_t ahead)
+{
+	for (uint16_t i = 0; i < 2; i++)
+		rte_prefetch0(&ring->avail->ring[(uint16_t)(ring->taken + ahead + i * (BURST - 1)) & (ring->size - 1)]);
+}
+
+/* Of each line of descriptors one: a guest uses them in order, mostly. */
+static __rte_always_inline void ask_for_descriptors(const struct vring_side *ring)
+{
+	for (uint16_t i = 0; i < BURST; i += DESCRIPTORS_OF_A_LINE)
+		rte_prefetch0(&ring->desc[vring_entry(ring, i) & (ring->size - 1)]);
+}
+
 static __rte_always_inline void look_out(struct own_queue *queue, const struct guest_memory *memory, struct seen *seen, uint16_t count)
 {
 	struct vring_side *ring = &queue->out;
@@ -396,9 +414,14 @@ static bool may_be_lent(struct own_queue *queue, const struct seen *seen)
 	return false;
 }
 
-static uint16_t heads_waiting(struct own_queue *queue, struct seen *seen, uint16_t most)
+/* *next: whether the next burst is known to wait, too. */
+static uint16_t heads_waiting(struct own_queue *queue, struct seen *seen, uint16_t most, bool *next)
 {
-	uint16_t waiting = RTE_MIN(vring_waiting(&queue->in), most);
+	uint16_t known = vring_waiting_for(&queue->in, most + BURST), waiting = RTE_MIN(known, most);
+
+	*next = known >= waiting + BURST;
+	if (*next)
+		ask_for_heads(&queue->in, waiting);
 
 	for (uint16_t i = 0; i < waiting; i++) {
 		int head = vring_head(&queue->in, i);
@@ -495,10 +518,11 @@ static __rte_always_inline uint16_t receive_burst(
 	bool zero_copy = plane.options.zero_copy;
 	struct seen seen[BURST];
 	uint16_t count, received, done;
+	bool next = false;
 
 	/* What was freed since the last time, and what could not be shown then. */
 	vring_publish(&queue->in);
-	count = packed ? look_packed(queue, &queue->in, &vhost->memory, seen, most, false) : heads_waiting(queue, seen, most);
+	count = packed ? look_packed(queue, &queue->in, &vhost->memory, seen, most, false) : heads_waiting(queue, seen, most, &next);
 	if (count == 0)
 		return 0;
 	/* Of a split ring: between asking for the descriptors and reading them. */
@@ -515,6 +539,8 @@ static __rte_always_inline uint16_t receive_burst(
 		queue->in.taken += done;
 	else if (likely(done > 0))
 		queue->in.taken = packed_on(queue->in.size, seen[done - 1].place, seen[done - 1].slots);
+	if (next)
+		ask_for_descriptors(&queue->in);
 	return received;
 }
 
@@ -724,12 +750,16 @@ static __rte_always_inline uint16_t send_burst(
 	struct seen seen[BURST];
 	uint16_t ahead, waiting = 0, at = 0, taken = 0;
 	uint32_t visits = 0;
+	bool next = false;
 
 	if (packed) {
 		ahead = look_packed(queue, &queue->out, &vhost->memory, seen, count, true);
 	} else {
-		waiting = vring_waiting(&queue->out);
+		waiting = vring_waiting_for(&queue->out, count + BURST);
 		ahead = RTE_MIN(waiting, count);
+		next = waiting >= ahead + BURST;
+		if (next)
+			ask_for_heads(&queue->out, ahead);
 		look_out(queue, &vhost->memory, seen, ahead);
 	}
 	while (taken < count && likely(visits < VISITS_MOST)) {
@@ -745,7 +775,7 @@ static __rte_always_inline uint16_t send_burst(
 		/* All of them, or up to the ring's end, or to a frame or a chain that is not usual. */
 		if (singles > 0)
 			continue;
-		took = put(queue, &vhost->memory, frames[taken], packed ? 0 : waiting - at, &visits);
+		took = put(queue, &vhost->memory, frames[taken], packed ? 0 : vring_waiting_for(&queue->out, MAX_PARTS), &visits);
 		if (took == NO_ROOM)
 			break;
 		if (took == TOO_LONG) {
@@ -757,6 +787,8 @@ static __rte_always_inline uint16_t send_burst(
 		}
 		taken++;
 	}
+	if (next)
+		ask_for_descriptors(&queue->out);
 	vring_publish(&queue->out);
 	free_sent(frames, taken);
 	return taken;

@@ -60,6 +60,7 @@ static int attach_ring(int vid, uint16_t number, bool writes, uint64_t features,
 	if (ring->is_packed && (packed_slot(ring->taken) >= ring->size || packed_slot(ring->given) >= ring->size))
 		return -1;
 	ring->published = ring->given;
+	ring->known = ring->taken;
 	ring->broken = false;
 	return 0;
 }

@@ -23,6 +23,7 @@ uint16_t vring_waiting(struct vring_side *ring)
 		ring->broken = true;
 		return 0;
 	}
+	ring->known = ring->taken + waiting;
 	return waiting;
 }
 

@@ -83,6 +83,7 @@ struct vring_side {
 	uint16_t taken;     /* split: index of the next chain to take from avail; packed: its place */
 	uint16_t given;     /* split: index of the next entry of used that we write; packed: its place */
 	uint16_t published; /* the same as the guest sees it */
+	uint16_t known;     /* split: index of the first chain that avail did not have yet when we last looked */
 	uint32_t near;      /* the region of the guest's memory in which its last buffer lay */
 	bool event_idx;     /* VIRTIO_RING_F_EVENT_IDX was negotiated */
 	bool indirect;      /* VIRTIO_RING_F_INDIRECT_DESC was */
@@ -150,6 +151,17 @@ bool vring_append(struct chain *chain, const struct guest_memory *memory, uint64
 
 /* Chains that wait to be taken; of a packed ring, whether one does. A guest that claims more than the ring holds broke it. */
 uint16_t vring_waiting(struct vring_side *ring);
+
+/*
+ * Chains of a split ring that are known to wait; looked for only where these are fewer than `enough`: the line with the guest's index
+ * stays with its core, which writes it again and again.
+ */
+static inline uint16_t vring_waiting_for(struct vring_side *ring, uint16_t enough)
+{
+	uint16_t known = ring->known - ring->taken;
+
+	return known >= enough && !ring->broken ? known : vring_waiting(ring);
+}
 
 /* What the guest names as the head of the waiting chain number `ahead`, counted from 0; it may lie outside the ring. */
 static inline uint16_t vring_entry(const struct vring_side *ring, uint16_t ahead)

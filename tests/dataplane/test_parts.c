@@ -391,6 +391,27 @@ static void counts_wrap(void)
 	CHECK(guest.ring.used->ring[0].id == 1 && guest.ring.used->ring[1].id == 0);
 }
 
+static void looks_again_when_it_knows_of_too_few(void)
+{
+	boot();
+	guest.ring.taken = guest.ring.known = 65534;
+	guest.ring.avail->idx = 65534;
+	CHECK(vring_waiting_for(&guest.ring, 1) == 0);
+	for (uint16_t head = 0; head < 3; head++)
+		offer(head);
+	/* A guest that adds more is not asked while those suffice. */
+	CHECK(vring_waiting_for(&guest.ring, 3) == 3);
+	offer(3);
+	guest.ring.taken++;
+	CHECK(vring_waiting_for(&guest.ring, 2) == 2);
+	CHECK(vring_waiting_for(&guest.ring, 3) == 3);
+	/* One that lies is found out when it is asked, and has no more chains then. */
+	guest.ring.avail->idx += SIZE;
+	CHECK(vring_waiting_for(&guest.ring, 3) == 3);
+	CHECK(vring_waiting_for(&guest.ring, 4) == 0 && guest.ring.broken);
+	CHECK(vring_waiting_for(&guest.ring, 1) == 0);
+}
+
 static bool interrupted(void)
 {
 	eventfd_t value;
@@ -694,6 +715,7 @@ int main(void)
 		{"survives_noise", survives_noise},
 		{"breaks_a_ring_that_lies", breaks_a_ring_that_lies},
 		{"counts_wrap", counts_wrap},
+		{"looks_again_when_it_knows_of_too_few", looks_again_when_it_knows_of_too_few},
 		{"interrupts_when_asked", interrupts_when_asked},
 		{"does_not_wait_for_a_guest", does_not_wait_for_a_guest},
 		{"arms", arms},

@@ -89,7 +89,8 @@ static void look_packed(struct vring_side *ring, const struct guest_memory *memo
 
 static void look(struct vring_side *ring, const struct guest_memory *memory, bool writable)
 {
-	uint16_t waiting = vring_waiting(ring);
+	/* The guest may have turned its index back meanwhile. */
+	uint16_t waiting = vring_waiting_for(ring, 64);
 	struct chain chain;
 	struct part part;
 
@@ -142,6 +143,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	if (ring.is_packed)
 		/* A place in the ring; its wrap counter stays. */
 		ring.given = ring.published = ring.taken = packed_slot(ring.taken) % ring.size | (ring.taken & PACKED_WRAP);
+	ring.known = ring.taken;
 	image = next(&input, 2) % (input.left + 1);
 	if (image > 0)
 		fill_guest(&memory, input.at, image);
