@@ -133,6 +133,16 @@ def test_several_queues_are_several_pairs_of_rings_on_both_sides(monkeypatch):
         case(switch="kernel-ovs", endpoint="testpmd", access="virtio-net", queues="2")
 
 
+def test_frames_of_several_pairs_are_of_several_flows(monkeypatch):
+    launched = []
+    for number in (1, 3):
+        made = TestpmdVm(None, number, **PLACE)
+        monkeypatch.setattr(made, "run", lambda *_, **__: "")
+        monkeypatch.setattr(made, "launch", lambda program, eal, own, *_: launched.extend(own))
+        made.serve("rxonly")
+    assert [word for word in launched if "--tx-ip" in word] == ["--tx-ip=10.77.0.1,198.18.0.2", "--tx-ip=10.77.0.3,198.18.0.2"]
+
+
 def test_a_tap_of_several_queues_has_a_vhost_worker_for_each_which_take_turns_on_the_switchs_cpus():
     made = TestpmdVm(None, 1, vcpu=3, backend_cpus=[1, 2], housekeeping_cpu=0, options={"queues": "4"})
     made._vcpu_tids, made._process, made._has_vhost_worker = [661, 662], SimpleNamespace(pid=652), True

@@ -20,6 +20,8 @@ from vsprof.workloads.endpoints.vm_dpdk import LOG, LOOK_S, DpdkVm, until
 INPUT = "/run/testpmd.in"
 READY = "testpmd> "
 MEMORY_MIB, MBUFS = 64, 8192
+RECEIVER = "198.18.0.2"
+"""testpmd's own. By its own sender's, too, frames of all pairs would have one hash, for whose flows OVS-DPDK's EMC has two places."""
 _COUNTS = re.compile(r"(?P<way>RX|TX)-packets: (?P<packets>\d+) .*?(?P=way)-bytes: +(?P<bytes>\d+)")
 
 
@@ -81,6 +83,7 @@ class TestpmdVm(DpdkVm):
             "--port-topology=loop",
             "--no-mlockall",
             f"--total-num-mbufs={MBUFS}",
+            f"--tx-ip={self.address},{RECEIVER}",
             *queues,
             *more,
         ]
