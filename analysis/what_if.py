@@ -63,9 +63,12 @@ def effects(result: Result, traffic: str, load: str) -> list[Effect]:
 
 
 def setting_of(result: Result, case: str) -> tuple[str, str]:
-    """What a case has in common with those that differ from it in a change alone."""
-    named = set().union(*result.changes)
-    return result.cases.loc[case, "arm"], worded({name: value for name, value in result.varied[case].items() if name not in named})
+    """What a case has in common with those that differ from it in a change alone: its switch, and of what else varies among that one's
+    cases its own values."""
+    changed, arm = set().union(*result.changes), result.cases.loc[case, "arm"]
+    own = [result.varied[str(other)] for other in result.cases.index[result.cases["arm"] == arm]]
+    varied = {name: value for name, value in result.varied[case].items() if len({str(one.get(name)) for one in own}) > 1}
+    return arm, worded({name: value for name, value in varied.items() if name not in changed})
 
 
 def named(switch: str, setting: str, mark: str = "") -> str:

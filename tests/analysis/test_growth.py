@@ -10,6 +10,7 @@ from vsprof.analysis import figures, growth
 from vsprof.analysis.figures import growth as figure
 from vsprof.analysis.figures import growth_costs
 from vsprof.analysis.load import load
+from vsprof.analysis.what_if import setting_of
 from vsprof.terms import schema
 
 FLOOD = ("udp_flood", "saturation")
@@ -100,3 +101,17 @@ def test_what_else_varies_makes_curves_of_its_own(sample, tmp_path):
     manifest["experiment"]["changes"] = [{}, {"pairs": 2}]
     (path / "manifest.json").write_text(json.dumps(manifest))
     assert [one.title for one in growth.curves(load(path))] == ["pairs (64 B)", "pairs (1518 B)"] * 2
+
+
+def test_an_option_that_one_switch_alone_has_in_all_its_cases_is_no_setting(grown, monkeypatch):
+    first, *_ = grown.cases.index
+    switch = grown.cases.loc[first, "switch"]
+    own = {str(case) for case in grown.cases.index if grown.cases.loc[case, "switch"] == switch}
+    varied = {case: {**values, **({"forward": "wire"} if case in own else {})} for case, values in grown.varied.items()}
+    before = setting_of(grown, str(first))
+    monkeypatch.setitem(grown.__dict__, "varied", varied)
+    assert setting_of(grown, str(first)) == before
+    # Where its cases differ in that, it is one.
+    apart = {case: {**values, "forward": "wire" if case == str(first) else "switch"} for case, values in varied.items()}
+    monkeypatch.setitem(grown.__dict__, "varied", apart)
+    assert "forward" in setting_of(grown, str(first))[1]
