@@ -204,7 +204,7 @@ def curves(table: pd.DataFrame, what: str, line: str = "") -> Figure:
             look = {"color": switch_colour(switch), "ls": dashes, "marker": "o", "ms": 4, "capsize": 3, "label": label}
             one.errorbar(rows["x"], rows["median"] / factor, yerr=ends, **look)
         _multiples(one, sorted(set(part["x"])))
-        one.set_title("\n".join(textwrap.wrap(name, 34)))
+        one.set_title("\n".join(textwrap.wrap(name, 30)))
         one.set_xlabel(part["axis"].iloc[0])
     for row in axes:
         row[0].set_ylabel(f"{what} ({word})" if word else what)
