@@ -1,12 +1,12 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
 """Interfaces of the host that a switch in the kernel takes as ports."""
 
-import shlex
 from collections.abc import Sequence
 
 from vsprof.switches import messages
 from vsprof.switches.base import Port
 from vsprof.testbeds import messages as testbeds_messages
+from vsprof.testbeds import wire
 from vsprof.testbeds.base import Testbed
 
 VHOST_NET = "/dev/vhost-net"
@@ -23,15 +23,6 @@ ip link set {name} up
 echo 1 > /sys/class/net/{name}/threaded
 thread=$(grep -l '^napi/{name}-' /proc/[0-9]*/comm)
 taskset --pid --cpu-list {cpu} $(basename $(dirname $thread))
-"""
-
-
-# $1: a network card's PCI address; then CPUs. A queue's interrupt has the next number after that of the queue before it.
-STEER = """
-cpus=("${@:2}") next=0
-for irq in $(ls -v /sys/bus/pci/devices/$1/msi_irqs); do
-    echo ${cpus[next++ % ${#cpus[@]}]} > /proc/irq/$irq/smp_affinity_list || exit 1
-done
 """
 
 
@@ -71,7 +62,7 @@ def take_card(host: Testbed, interface: str, address: str, name: str, cpus: Sequ
     host.run(
         f"set -e; ip link set {interface} down name {name}; ethtool -L {name} combined {rings}; ip link set {name} promisc on up{spread}"
     )
-    host.run(shlex.join(["bash", "-c", STEER, "bash", address, *map(str, cpus)]))
+    wire.steer_interrupts(host, address, *cpus)
     silence(host, name)
 
 

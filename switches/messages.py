@@ -38,7 +38,9 @@ def nothing_to_share_out(options: list[str]) -> BadInput:
 
 
 def other_queues(port: str, found: int, wanted: int) -> RunFailed:
-    return RunFailed(f"port {port} receives by {found} of {wanted} queues: its device or driver has no more; ask for fewer (card_queues)")
+    return RunFailed(
+        f"port {port} receives by {found} of {wanted} queues: its device or driver has no more; ask for fewer (card_queues, queues)"
+    )
 
 
 def datapath_misses(seconds: float, missed: int, packets: int, installed: int, wanted: int) -> RunFailed:

@@ -54,10 +54,11 @@ sys.exit(0 if words[RXDCTL // 4] & ENABLE else "it has no such queue")
 """
 
 
-# $1: a PCI address; $2: a CPU.
+# $1: a PCI address; then CPUs. A queue's interrupt has the next number after that of the queue before it.
 STEER = """
 cd /sys/bus/pci/devices/$1/msi_irqs || exit 1
-for irq in *; do echo $2 > /proc/irq/$irq/smp_affinity_list || exit 1; done
+cpus=("${@:2}") next=0
+for irq in $(ls -v); do echo ${cpus[next++ % ${#cpus[@]}]} > /proc/irq/$irq/smp_affinity_list || exit 1; done
 """
 # sys.argv[1]: the PCI address of an Intel 82576 as QEMU emulates it, [2]: microseconds. IVAR0 names the vector of the first receive queue.
 # A vector's EITR has the interval: QEMU 10.0 takes bits 1 to 14 as they are, in units of 1.024 us, where a real one takes bits 2 to 14 in
@@ -113,9 +114,9 @@ def drop_when_full(host: Testbed, address: str) -> None:
         raise messages.card_not_set(address, done.stderr)
 
 
-def steer_interrupts(host: Testbed, address: str, cpu: int) -> None:
-    """Let ``cpu`` take the interrupts of a card that DPDK has started. Raises ``RunFailed``."""
-    _set_interrupts(host, address, ["bash", "-c", STEER, "bash", address, str(cpu)])
+def steer_interrupts(host: Testbed, address: str, *cpus: int) -> None:
+    """Let ``cpus`` take the interrupts of a card that its driver has started, in turn. Raises ``RunFailed``."""
+    _set_interrupts(host, address, ["bash", "-c", STEER, "bash", address, *map(str, cpus)])
 
 
 def throttle_interrupts(host: Testbed, address: str, microseconds: int) -> None:

@@ -154,7 +154,7 @@ def test_interrupts_of_queues_come_to_the_cpus_in_turn(tmp_path):
     for irq in (9, 10, 11):
         (tmp_path / "msi_irqs" / str(irq)).touch()
         (tmp_path / str(irq)).mkdir()
-    script = links.STEER.replace("/sys/bus/pci/devices/$1", str(tmp_path)).replace("/proc/irq", str(tmp_path))
+    script = wire.STEER.replace("/sys/bus/pci/devices/$1", str(tmp_path)).replace("/proc/irq", str(tmp_path))
     subprocess.run(["bash", "-c", script, "bash", "card", "1", "2"], check=True)
     assert [(tmp_path / irq / "smp_affinity_list").read_text().strip() for irq in ("9", "10", "11")] == ["1", "2", "1"]
     # No such interrupt any more.

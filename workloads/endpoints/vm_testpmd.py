@@ -21,7 +21,7 @@ INPUT = "/run/testpmd.in"
 READY = "testpmd> "
 MEMORY_MIB, MBUFS = 64, 8192
 RECEIVER = "198.18.0.2"
-"""testpmd's own. By its own sender's, too, frames of all pairs would have one hash, for whose flows OVS-DPDK's EMC has two places."""
+"""testpmd's own. With its own sender, too, frames of all pairs would have one hash, and OVS-DPDK's EMC has two places for flows of one."""
 _COUNTS = re.compile(r"(?P<way>RX|TX)-packets: (?P<packets>\d+) .*?(?P=way)-bytes: +(?P<bytes>\d+)")
 
 

@@ -38,7 +38,7 @@ class Forward(Traffic):
     returns = True
 
     def unavailable(self) -> str | None:
-        one = self.flows > 1 and self.topology.returns and not self.topology.makes_flows
+        one = self.flows > 1 and not self.topology.makes_flows
         return super().unavailable() or (messages.comes_as_one_flow(self.flows) if one else None)
 
     def start(self) -> None:
