@@ -124,8 +124,8 @@ def card_not_set(address: str, words: str) -> RunFailed:
 
 def no_card_interrupts(address: str, words: str) -> RunFailed:
     return RunFailed(
-        f"the interrupts of the network card {address} can't be set: {words.strip() or 'nobody says why'}; with DPDK they are there only where its"
-        " driver is vfio-pci and the switch sleeps (rx: interrupt or adaptive)"
+        f"the interrupts of the network card {address} can't be set: {words.strip() or 'nobody says why'}; with DPDK they are there"
+        " only where its driver is vfio-pci and the switch sleeps (rx: interrupt or adaptive)"
     )
 
 
