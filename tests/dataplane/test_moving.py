@@ -103,11 +103,16 @@ def test_a_neighbour_that_pauses_again_and_again_harms_nobody(switch, guests, po
 def test_of_two_pairs_each_worker_has_one_that_sends(switch, guests):
     """Ports come sender, receiver, sender, receiver: dealt out in turn, both senders' queues would be one worker's."""
     a, b, c, d = (attached(switch, guests, name, 100) for name in "abcd")
+    at_first = sum(by_worker(switch))
+    # A frame to an unknown address goes to everybody, and would be taken for the other pair's.
+    introduce(b, 2, [a, c, d])
+    introduce(d, 4, [a, b, c])
+    # A frame is counted when its burst is through, a moment after the guest has it.
+    eventually(lambda: sum(by_worker(switch)) == at_first + 2, "both introductions to be counted", lambda: (at_first, by_worker(switch)))
     before = by_worker(switch)
     for sender, receiver, number in ((a, b, 1), (c, d, 3)):
         sender.send_all(frames(23, mac(number), mac(number + 1)))
         assert len(receiver.receive(23)) == 23
-    # A frame is counted when its burst is through, a moment after the guest has it.
     eventually(lambda: by_worker(switch) == [was + 23 for was in before], "23 frames of each worker", lambda: (before, by_worker(switch)))
     quiet(a, b, c, d)
 
