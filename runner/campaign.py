@@ -330,6 +330,8 @@ def do(
             # Not this run's fault: the next ones could not be recorded either.
             raise messages.can_not_write(folder, error) from error
         except (errors.VsprofError, subprocess.SubprocessError, ValueError, LookupError) as error:
+            if _interrupted(error):
+                raise KeyboardInterrupt from error
             first = _first(error)
             again = left > 0 and not isinstance(first, errors.NotOffered)
             _note_failure(plan, store, record, progress, first, again=again)
@@ -344,6 +346,14 @@ def do(
             return store.record(plan.run_id, *tables)
     record["seconds"] = round(time.monotonic() - began - turn.waited_s, 1)
     store.save()
+
+
+def _interrupted(error: BaseException | None) -> bool:
+    """Whether a run failed because it was to end. What it speaks with, ssh say, had the same Ctrl-C; so taking away what it had made may
+    fail, and that error hides the interruption."""
+    while error is not None and not isinstance(error, KeyboardInterrupt):
+        error = error.__context__
+    return error is not None
 
 
 def _first(error: BaseException) -> BaseException:

@@ -27,7 +27,7 @@ def no_snakemake() -> BadInput:
 
 
 def snakemake_failed(status: int, log: Path) -> RunFailed:
-    return RunFailed(f"Snakemake ended with status {status}, though every run is done: see {log}")
+    return RunFailed(f"Snakemake ended with status {status}, and not because a run failed: see {log}")
 
 
 def nothing_in_common(left_out: list[str]) -> BadInput:

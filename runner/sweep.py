@@ -33,7 +33,7 @@ from vsprof.testbeds.remote import Remote
 
 JOBS = "jobs"
 """The folder of a result in which its jobs write."""
-LOG = "snakemake.log"
+LOG, LOCK = "snakemake.log", "sweep.lock"
 SNAKEFILE = Path(__file__).with_suffix(".smk")
 EXECUTORS = ("local", "slurm")
 PREFIX = "--slurm-jobname-prefix"
@@ -129,9 +129,15 @@ def check() -> None:
 
 def run(store: Results, progress: Progress, executor: str, jobs: int, options: list[str], image: Path | None = None) -> None:
     """Have all runs done that are not; gather what came of them, however that ends. ``image``: a file of the lab's image, for jobs where
-    there is none. Raises ``BadInput`` without Snakemake."""
+    there is none. Raises ``BadInput`` without Snakemake, or while another sweep does these runs."""
     check()
     (store.folder / JOBS).mkdir(exist_ok=True)
+    with locks.take(store.folder / JOBS / LOCK, f"the sweep {store.folder.name}"):
+        _run(store, progress, executor, jobs, options, image)
+
+
+def _run(store: Results, progress: Progress, executor: str, jobs: int, options: list[str], image: Path | None) -> None:
+    said_before = _logs(store.folder)
     try:
         machine_of = _machine_of(store, executor)
         words = [*_words(executor, jobs, store.folder, set(machine_of.values())), *options]
@@ -141,9 +147,14 @@ def run(store: Results, progress: Progress, executor: str, jobs: int, options: l
         status = _snakemake(store, machine_of, progress, words, image, watch)
     finally:
         gather(store)
-    failed = [run["run_id"] for run in store.manifest["runs"] if run["status"] != "done"]
-    if status != 0 and not failed:
+    all_done = all(run["status"] == "done" for run in store.manifest["runs"])
+    if status != 0 and (all_done or _logs(store.folder) == said_before):
         raise messages.snakemake_failed(status, store.folder / JOBS / LOG)
+
+
+def _logs(folder: Path) -> dict[str, int]:
+    """When jobs last said something, by their logs: where none did, Snakemake began none."""
+    return {path.name: path.stat().st_mtime_ns for path in (folder / JOBS).glob("r*.log")}
 
 
 def servers(testbed: str, options: Mapping[str, Any]) -> list[str]:

@@ -526,6 +526,24 @@ def test_two_nodes_take_four_cpus(root, capsys):
     assert "nodes 2 with 2 CPUs" in capsys.readouterr().err
 
 
+def test_an_interruption_is_not_hidden_by_what_fails_after_it(executed, root, quiet, monkeypatch):
+    """A run in the lab would be tried again, and go on for minutes after Ctrl-C."""
+    begun, _ = executed
+
+    def interrupted(host, plan, *_):
+        begun.append(plan.run_id)
+        try:
+            raise KeyboardInterrupt
+        finally:
+            raise errors.RunFailed("on the testbed, exit status 255: Broken pipe")
+
+    monkeypatch.setattr(campaigns.run, "execute", interrupted)
+    with pytest.raises(KeyboardInterrupt):
+        campaigns.start(vm2vm(1), quiet, seed=1, root=root)
+    assert begun == ["r001"]
+    assert json.loads((results.newest() / "manifest.json").read_text())["status"] == "partial"
+
+
 def test_what_failed_first_is_told():
     def fail(*, translated: bool):
         try:

@@ -3,6 +3,7 @@
 
 import importlib.util
 import json
+import os
 import shutil
 import sys
 from pathlib import Path
@@ -350,6 +351,22 @@ def test_ctrl_c_ends_the_jobs_too(stand_in, tmp_path, monkeypatch):
         sweep.run(stand_in, QUIET, "local", 1, [])
     assert not Path(f"/proc/{note.read_text()}").exists()
     assert stand_in.manifest["status"] == "partial"
+
+
+def test_two_sweeps_of_one_result_do_not_get_in_each_others_way(stand_in):
+    with (
+        locks.take(stand_in.folder / sweep.JOBS / sweep.LOCK, "the first"),
+        pytest.raises(BadInput, match=rf"the sweep {stand_in.folder.name} is in use by process {os.getpid()}"),
+    ):
+        sweep.run(stand_in, QUIET, "local", 1, [])
+    sweep.run(stand_in, QUIET, "local", 2, [])
+    assert sorted(order(stand_in)) == ids(stand_in)
+
+
+def test_a_snakemake_that_began_no_run_is_told_and_no_run_is_blamed(stand_in):
+    with pytest.raises(RunFailed, match="not because a run failed"):
+        sweep.run(stand_in, QUIET, "local", 1, ["--no-such-option"])
+    assert {run["status"] for run in stand_in.manifest["runs"]} == {"planned"}
 
 
 def test_a_snakemake_that_fails_by_itself_is_told(stand_in):
