@@ -9,7 +9,7 @@ from typing import Any
 
 import pandas as pd
 
-from vsprof.analysis import figures, functions, messages, metrics, model, plausible, series, stats, style, vocabulary
+from vsprof.analysis import disturbed, figures, functions, messages, metrics, model, plausible, series, stats, style, vocabulary
 from vsprof.analysis.load import Result, worded
 from vsprof.analysis.source import Source
 from vsprof.analysis.sources import HARDWARE, MODEL, SOFTWARE
@@ -240,7 +240,7 @@ def _escaped(text: str) -> str:
 def all_limits(result: Result) -> list[str]:
     """Of the result, of its units, its series and their order, of counts that can't be true, and of the model's and the PMU's numbers."""
     numbers = result.frame[["collector", "unit", "name"]].drop_duplicates().dropna().itertuples(index=False, name=None)
-    looks = (figures.not_taken, series.limits, plausible.limits, MODEL.limits, HARDWARE.limits)
+    looks = (figures.not_taken, series.limits, plausible.limits, disturbed.limits, MODEL.limits, HARDWARE.limits)
     return [*result.limits(), *units.unknown(numbers), *(text for look in looks for text in look(result))]
 
 

@@ -168,6 +168,26 @@ def more_cycles_than_there_are(where: str, who: str, each: float, per: str, rate
     )
 
 
+def cpus_moved(near: float, far: float, by_case: Mapping[str, tuple[int, int]]) -> str:
+    return (
+        f"The hypervisor moved this machine's CPUs: a line of the cache took {units.si(near, 'seconds')} between the switch's and the"
+        f" endpoints', and {units.si(far, 'seconds')} in some windows: {_of_windows(by_case)}. Every switch is slower there, and a median"
+        " over windows of both kinds is of neither. `line_transfer_seconds` tells them apart."
+    )
+
+
+def cpus_slowed(usual: float, slowed: float, by_case: Mapping[str, tuple[int, int]]) -> str:
+    return (
+        f"A neighbour slowed the switch's CPU: the calibration loop took {units.si(usual, 'seconds')}, and {units.si(slowed, 'seconds')} in"
+        f" some windows: {_of_windows(by_case)}. What was measured there is of a part of the core."
+    )
+
+
+def _of_windows(by_case: Mapping[str, tuple[int, int]]) -> str:
+    """`3 of 18 windows of OVS-DPDK and 5 of 18 of vhost-switch`; cases without any are told, too, for they are what is compared."""
+    return "; ".join(f"{some} of {all_of} windows of {case}" for case, (some, all_of) in by_case.items())
+
+
 def untrusted_windows(count: int, reasons: Iterable[str]) -> str:
     return f"{count} window{'s' if count > 1 else ''} of the model left out: {'; '.join(reasons)}."
 

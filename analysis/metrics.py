@@ -31,7 +31,7 @@ ONE = "1"
 """What a number is divided by that is told as it was written."""
 STAGES = ("dequeue", "parse", "lookup", "enqueue", "other")
 """Of vhost-switch's way, in order."""
-STATES = ("user", "kernel", "softirq", "irq", "guest", "idle")
+STATES = ("user", "kernel", "softirq", "irq", "guest", "idle", "steal")
 
 
 def _quotients(group: Mapping[str, Any]) -> Any:

@@ -57,6 +57,9 @@ def rounds_ended(number: int, why: str) -> str:
     return f"in round {number}: {why}; what follows is of the rounds before, and of what this one had measured"
 
 
+CPUS_MOVED_ALWAYS = "the hypervisor moved this machine's CPUs during every turn: try again when it is quiet"
+
+
 def not_measured(collector: str, why: str) -> str:
     return f"{collector} not measured: {why}"
 

@@ -4,18 +4,23 @@
 One flood at saturation flows through a switch. For each collector there are turns of four windows, two with it and two without, in the
 order A B B A (``bench.slices``), so that a drift of the machine meets both alike. The ratio of each turn is taken; shown are their median
 and its interval. A ratio of 1 is no effect. Collectors that have windows of their own are measured while they are engaged.
+
+Natively what disturbed is told as well, and a turn during which the hypervisor moved the CPUs apart or together is done again.
 """
 
 import argparse
+import itertools
+import statistics
 import sys
 import tempfile
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
 
 from vsprof.analysis.stats import Estimate
 from vsprof.bench import messages, slices, table
-from vsprof.bench.compared import estimate
+from vsprof.bench.compared import estimate, once
+from vsprof.bench.distance import Distance
 from vsprof.bench.flood import Flow, Say, flowing
 from vsprof.collectors.base import Apart, Collector
 from vsprof.runner import experiment as experiments
@@ -29,7 +34,53 @@ TURNS = 6
 SECONDS = {"native": 0.25}
 """Of a window, by testbed: a neighbour slows this host for some seconds at a time."""
 OTHER_SECONDS = 1.0
+MOST_TURNS = 3
+"""Times the turns that are asked for: on a machine whose CPUs are moved all the time there are fewer than that."""
 Found = dict[str, tuple[Estimate, str]]
+
+
+class Undisturbed:
+    """A testbed that nobody looks at: the lab, in which a hypervisor has no part."""
+
+    def __init__(self) -> None:
+        self.moved: list[bool] = []
+        """Of each turn, whether the CPUs were moved during it."""
+
+    def look(self) -> None:
+        """Between windows."""
+
+    def place(self) -> str:
+        """How far apart the CPUs are now: ``near`` or ``far``."""
+        return ""
+
+    def told(self) -> Found:
+        """What disturbed."""
+        return {}
+
+
+class Watched(Undisturbed):
+    """This host."""
+
+    def __init__(self, host: Native) -> None:
+        super().__init__()
+        plan = host.plan()
+        self._disturbance, self._distance = slices.Disturbance(plan.switch), Distance(plan.switch, plan.endpoints)
+        self.place = self._distance
+
+    def look(self) -> None:
+        # The switch polls on that CPU.
+        with slices.before_others():
+            self._disturbance.look()
+
+    def told(self) -> Found:
+        if not self.moved:
+            return {}
+        return {
+            "time_stolen_by_the_hypervisor": (once(self._disturbance.stolen()), "fraction of time"),
+            "slowest_calibration_loops": (once(self._disturbance.slowed()), "fraction longer"),
+            "turns_in_which_cpus_moved": (once(statistics.mean(self.moved)), "fraction of turns"),
+            **{f"line_from_cpu_to_cpu_{place}": (estimate(values), "ns") for place, values in self._distance.seen.items()},
+        }
 
 
 def main(arguments: list[str] | None = None) -> int:
@@ -62,13 +113,15 @@ def measure(testbed: str, switches: list[str] | None, collectors: list[str], tur
     for case in cases:
         # A fresh host for each, as a run has.
         with flowing(TESTBEDS[testbed](say=say, plugins=plugins), case, say) as flow:
+            around = Watched(flow.host) if isinstance(flow.host, Native) else Undisturbed()
             for name in collectors:
-                if estimate := _of_collector(flow, name, turns, seconds, lambda text, case=case: say(f"{case.switch}: {text}")):
-                    found[_name(name, case)] = (estimate, "ratio")
+                if one := _of_collector(flow, name, turns, seconds, around, lambda text, case=case: say(f"{case.switch}: {text}")):
+                    found[_named(f"{name}_throughput_ratio", case)] = (one, "ratio")
+            found.update({_named(name, case): told for name, told in around.told().items()})
     return found
 
 
-def _of_collector(flow: Flow, name: str, turns: int, seconds: float, say: Say) -> Estimate | None:
+def _of_collector(flow: Flow, name: str, turns: int, seconds: float, around: Undisturbed, say: Say) -> Estimate | None:
     collector = COLLECTORS[name](flow.host)
     if why := collector.unavailable():
         say(messages.not_measured(name, why))
@@ -78,21 +131,32 @@ def _of_collector(flow: Flow, name: str, turns: int, seconds: float, say: Say) -
     try:
         # What the first window alone costs (a program read from the disk) is no part of it.
         _with(flow, name, collector, seconds)
-        ratios = [_turn(flow, name, collector, seconds) for _ in range(turns)]
+        ratios = list(itertools.islice(_turns(flow, name, collector, seconds, around, MOST_TURNS * turns), turns))
     except errors.RunFailed as error:
         say(messages.not_measured(name, str(error)))
         return None
     finally:
         collector.teardown()
     flow.traffic.check()
+    if not ratios:
+        say(messages.not_measured(name, messages.CPUS_MOVED_ALWAYS))
+        return None
     return estimate(ratios)
 
 
-def _turn(flow: Flow, name: str, collector: Collector, seconds: float) -> float:
-    """Throughput with the collector over throughput without. Raises ``RunFailed`` where nothing came."""
-    return slices.ratio(
-        lambda: _delivered(_with(flow, name, collector, seconds), seconds), lambda: _delivered(_without(flow, collector, seconds), seconds)
-    )
+def _turns(flow: Flow, name: str, collector: Collector, seconds: float, around: Undisturbed, most: int) -> Iterator[float]:
+    """Throughput with the collector over throughput without, of each turn during which the CPUs stayed where they were. Raises
+    ``RunFailed`` where nothing came."""
+    for _ in range(most):
+        place = around.place()
+        ratio = slices.ratio(
+            lambda: _delivered(_with(flow, name, collector, seconds), seconds),
+            lambda: _delivered(_without(flow, collector, seconds), seconds),
+            around.look,
+        )
+        around.moved.append(around.place() != place)
+        if not around.moved[-1]:
+            yield ratio
 
 
 def _delivered(rate: float, seconds: float) -> float:
@@ -135,9 +199,9 @@ def _around(flow: Flow, do: Callable[[], object]) -> float:
     return (after - before) / (ended - began)
 
 
-def _name(collector: str, case: Case) -> str:
+def _named(number: str, case: Case) -> str:
     """Later work compares the names of OVS-DPDK's; another switch is named."""
-    return f"{collector}_throughput_ratio{'' if case.switch == 'ovs-dpdk' else f'_{case.switch}'}"
+    return f"{number}{'' if case.switch == 'ovs-dpdk' else f'_{case.switch}'}"
 
 
 def _say(text: str) -> None:

@@ -58,10 +58,11 @@ def _cpus(recorded: Recorded) -> Iterable[Number]:
             "irq": gained["irq"],
             "guest": gained["guest"] + gained["guest_nice"],
             "idle": gained["idle"] + gained["iowait"],
+            "steal": gained["steal"],
         }
         role = recorded.placement.role_of_cpu(cpu)
         for kind, value in seconds.items():
-            mode = {"user": "user", "guest": "guest", "idle": "all"}.get(kind, "kernel")
+            mode = {"user": "user", "guest": "guest", "idle": "all", "steal": "all"}.get(kind, "kernel")
             yield Number(f"cpu_{kind}_seconds", value, "seconds", role, cpu, mode, recorded.seconds, recorded.seconds)
 
 

@@ -28,6 +28,8 @@ PROBES_S = 0.5
 ENDS = (("begin", "began"), ("end", "ended"))
 """Of a window: what a probe printed there, and when it began to."""
 NEWLINE = "\n"
+NOTHING = ":"
+"""To a shell, braces with nothing inside are an error."""
 WARMUP_MOST = 5
 """How many times the least warm-up of modelled time one may last whose rate does not become steady."""
 LOOK_S = 60
@@ -106,11 +108,11 @@ def _inside(wanted: Mapping[str, Probe], seconds: float, marks: Marks | None = N
     first, begin, end = (marks.probes, marks.begin, marks.end) if marks else ("", "", "")
     lines = [first]
     for name, probe in wanted.items():
-        lines += [f"echo $EPOCHREALTIME > {name}.began", f"{{ {probe.begin}\n}} > {name}.begin"]
+        lines += [f"echo $EPOCHREALTIME > {name}.began", f"{{ {probe.begin or NOTHING}\n}} > {name}.begin"]
     lines += [begin, f"sleep {seconds}", end]
     # Ended in the order begun, all intervals are about equally long. In modelled time they are short enough to be nested.
     for name, probe in reversed(wanted.items()) if marks else wanted.items():
-        lines += [f"echo $EPOCHREALTIME > {name}.ended", f"{{ {probe.end}\n}} > {name}.end"]
+        lines += [f"echo $EPOCHREALTIME > {name}.ended", f"{{ {probe.end or NOTHING}\n}} > {name}.end"]
     return [line for line in lines if line]
 
 

@@ -1,8 +1,9 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
-"""Where the time of each CPU goes, as a share of the window: user, kernel, softirq, hard interrupts, running a guest, idle. Packets are
-moved by cpu1, and by the CPUs behind it where a case has several `switch_cpus`: the vhost workers (in whose context the kernel's datapath
-runs) or the poll-mode threads are pinned there. CPU time as /proc/stat accounts it: what a bar lacks to 1 went to no state there. A
-poll-mode thread counts as busy even when it polls for nothing: what it does with its time is in the next figure."""
+"""Where the time of each CPU goes, as a share of the window: user, kernel, softirq, hard interrupts, running a guest, idle, and what a
+hypervisor gave to others (steal; only where there was some). Packets are moved by cpu1, and by the CPUs behind it where a case has several
+`switch_cpus`: the vhost workers (in whose context the kernel's datapath runs) or the poll-mode threads are pinned there. CPU time as
+/proc/stat accounts it: what a bar lacks to 1 went to no state there. A poll-mode thread counts as busy even when it polls for nothing: what
+it does with its time is in the next figure."""
 
 import textwrap
 
@@ -13,7 +14,8 @@ from vsprof.analysis import metrics, style
 from vsprof.analysis.load import Result
 from vsprof.analysis.sources import SOFTWARE
 
-NEEDS = tuple(f"cpu_{state}_seconds" for state in metrics.STATES)
+# Results from before it was counted have no `steal`.
+NEEDS = tuple(f"cpu_{state}_seconds" for state in metrics.STATES if state != "steal")
 LETTERS = {1: 90, 2: 48, 3: 28}
 """That fit above a panel, by the number of columns."""
 

@@ -79,6 +79,13 @@ def test_cpu_time_of_each_cpu():
     assert found["cpu_softirq_seconds", 0] == pytest.approx(0.04)
 
 
+def test_time_that_the_hypervisor_gave_to_others():
+    line = "/proc/stat:cpu1 {} 0 0 {} 0 0 0 {} 0 0\n"
+    found = values(CpuTime, recorded("cpu_time", begin=line.format(100, 50, 7), end=line.format(160, 70, 27)))
+    assert found["cpu_steal_seconds", 1] == pytest.approx(0.2)
+    assert found["cpu_user_seconds", 1] == pytest.approx(0.6)
+
+
 def test_cpu_time_of_each_role():
     found = values(CpuTime, recorded("cpu_time"))
     pmd = [_field("cpu_time", end, "/task/651/schedstat:").split()[0] for end in ("begin", "end")]
@@ -91,7 +98,7 @@ def test_modes_and_roles_of_cpu_time():
     assert {n.role for n in numbers} == {"switch"}
     assert {n.name: n.mode for n in numbers} == {
         "cpu_user_seconds": "user", "cpu_kernel_seconds": "kernel", "cpu_softirq_seconds": "kernel", "cpu_irq_seconds": "kernel",
-        "cpu_guest_seconds": "guest", "cpu_idle_seconds": "all",
+        "cpu_guest_seconds": "guest", "cpu_idle_seconds": "all", "cpu_steal_seconds": "all",
     }  # fmt: skip
 
 

@@ -46,7 +46,7 @@ def flow() -> Flow:
 @pytest.mark.parametrize("thief", [Thief, ThiefApart])
 def test_an_instrument_that_takes_the_switchs_cpu_is_seen(flow, thief, monkeypatch):
     monkeypatch.setitem(observer.COLLECTORS, "thief", thief)
-    ratio = observer._of_collector(flow, "thief", TURNS, SECONDS, print)
+    ratio = observer._of_collector(flow, "thief", TURNS, SECONDS, observer.Undisturbed(), print)
     assert ratio.n == TURNS
     assert ratio.median < 0.7
 
@@ -54,13 +54,13 @@ def test_an_instrument_that_takes_the_switchs_cpu_is_seen(flow, thief, monkeypat
 def test_one_that_can_not_work_is_named_with_its_reason(flow, capsys, monkeypatch):
     monkeypatch.setattr(Thief, "unavailable", lambda self: "nothing to steal")
     monkeypatch.setitem(observer.COLLECTORS, "thief", Thief)
-    assert observer._of_collector(flow, "thief", TURNS, SECONDS, print) is None
+    assert observer._of_collector(flow, "thief", TURNS, SECONDS, observer.Undisturbed(), print) is None
     assert "thief not measured: nothing to steal" in capsys.readouterr().out
 
 
 def test_every_case_has_a_name_of_its_own():
     _, experiment = observer.experiments.load("vm2vm")
     cases = observer.experiments.cases(experiment)
-    assert {observer._name("softirqs", case) for case in cases} == {
+    assert {observer._named("softirqs_throughput_ratio", case) for case in cases} == {
         "softirqs_throughput_ratio", "softirqs_throughput_ratio_kernel-ovs"
     }  # fmt: skip

@@ -204,6 +204,14 @@ def test_a_multi_line_command_is_one_probe(tmp_path, monkeypatch):
     assert (tmp_path / "w" / "p.end").read_text() == "c\n"
 
 
+def test_a_collector_may_have_nothing_to_do_at_an_end(tmp_path, monkeypatch):
+    """Or the shell would take the whole script for broken, where only what was begun before had been done."""
+    monkeypatch.setattr(window, "FOLDER", str(tmp_path / "w"))
+    subprocess.run(["bash", "-c", window.script({"p": Probe("", "", finish="echo c")}, 0)], check=True, timeout=10)
+    assert (tmp_path / "w" / "p.begin").read_text() == ""
+    assert (tmp_path / "w" / "p.end").read_text() == "c\n"
+
+
 class HereHost:
     """Runs the script on this machine."""
 
