@@ -36,7 +36,7 @@ JOBS = "jobs"
 LOG, LOCK = "snakemake.log", "sweep.lock"
 SNAKEFILE = Path(__file__).with_suffix(".smk")
 EXECUTORS = ("local", "slurm")
-PREFIX = "--slurm-jobname-prefix"
+PREFIX, RESOURCES = "--slurm-jobname-prefix", "--resources"
 CPUS, MEMORY_MIB = 2, 8192
 """Of a job: what the largest lab takes."""
 LONGEST_MINUTES = 120
@@ -140,7 +140,7 @@ def _run(store: Results, progress: Progress, executor: str, jobs: int, options: 
     said_before = _logs(store.folder)
     try:
         machine_of = _machine_of(store, executor)
-        words = [*_words(executor, jobs, store.folder, set(machine_of.values())), *options]
+        words = [*_words(executor, jobs, store.folder), *_limited(options, set(machine_of.values()))]
         # Under a name that the user gave, the jobs would not be found.
         watched = executor == "slurm" and not any(word.startswith(PREFIX) for word in options)
         watch = Watch(store.folder, store.folder / JOBS / LOG) if watched else None
@@ -187,11 +187,19 @@ def _machine_of(store: Results, executor: str) -> dict[str, str]:
     return {run["run_id"]: names[run.get("server", next(iter(names)))] for run in store.manifest["runs"]} if names else {}
 
 
-def _words(executor: str, jobs: int, folder: Path, machines: Collection[str]) -> list[str]:
-    resources = ["--resources", *(f"{name}=1" for name in sorted(machines))] if machines else []
+def _words(executor: str, jobs: int, folder: Path) -> list[str]:
     if executor == "local":
-        return ["--cores", str(CPUS * jobs), *resources]
-    return ["--executor", executor, "--jobs", str(jobs), PREFIX, forgotten.name(folder), *resources]
+        return ["--cores", str(CPUS * jobs)]
+    return ["--executor", executor, "--jobs", str(jobs), PREFIX, forgotten.name(folder)]
+
+
+def _limited(options: list[str], machines: Collection[str]) -> list[str]:
+    """The user's options of Snakemake, and one run at a time for each machine. A second ``--resources`` would replace the first."""
+    limits = [f"{name}=1" for name in sorted(machines)]
+    if not limits:
+        return options
+    at = options.index(RESOURCES) + 1 if RESOURCES in options else 0
+    return [*options[:at], *([] if at else [RESOURCES]), *limits, *options[at:]]
 
 
 def _snakemake(

@@ -285,13 +285,14 @@ def at_once(store) -> dict[str, int]:
     return most
 
 
-def test_servers_share_the_runs_and_each_has_one_at_a_time(stand_in, tmp_path):
+@pytest.mark.parametrize("options", [[], ["--resources", "licences=5", "--latency-wait", "9"]], ids=["plain", "own-resources"])
+def test_servers_share_the_runs_and_each_has_one_at_a_time(stand_in, tmp_path, options):
     (tmp_path / "job.py").write_text(TIMED)
     for run in stand_in.manifest["runs"]:
         run["server"] = f"server{run['repetition'] % 2}"
     stand_in.save()
     assert sweep.machines(stand_in, "local") == ["server1", "server0"]
-    sweep.run(stand_in, QUIET, "local", sweep.default_jobs("local", sweep.machines(stand_in, "local")), [])
+    sweep.run(stand_in, QUIET, "local", sweep.default_jobs("local", sweep.machines(stand_in, "local")), options)
     assert stand_in.manifest["status"] == "complete"
     assert at_once(stand_in) == {"server0": 1, "server1": 1, "all": 2}
 
@@ -310,7 +311,7 @@ def test_this_host_has_one_run_at_a_time_however_many_cpus_it_has(stand_in, tmp_
 
 def test_labs_are_as_many_as_this_machine_bears(store):
     assert sweep.machines(store, "local") == []
-    assert sweep._words("local", 3, store.folder, []) == ["--cores", "6"]
+    assert sweep._words("local", 3, store.folder) == ["--cores", "6"]
 
 
 def test_it_goes_on_after_a_run_that_failed(stand_in):
