@@ -137,7 +137,10 @@ def build() -> None:
     # Put in its place whole: another process may be running the one that is there.
     made = PROGRAM.with_name(f"{PROGRAM.name}.{os.getpid()}")
     command = ["gcc", "-O1", "-Wall", "-Wextra", "-static", "-pthread", "-o", str(made), *map(str, SOURCES)]
-    built = subprocess.run(command, capture_output=True, text=True, check=False, timeout=120)
+    try:
+        built = subprocess.run(command, capture_output=True, text=True, check=False, timeout=120)
+    except OSError as error:
+        raise testbeds_messages.build_step_failed(command, 127, str(error)) from None
     if built.returncode != 0:
         raise testbeds_messages.build_step_failed(command, built.returncode, built.stderr)
     made.replace(PROGRAM)

@@ -22,7 +22,7 @@ from vsprof.bench import messages, slices, table
 from vsprof.bench.compared import estimate, once
 from vsprof.bench.distance import Distance
 from vsprof.bench.flood import Flow, Say, flowing
-from vsprof.collectors.base import Apart, Collector
+from vsprof.collectors.base import Apart, Between, Collector
 from vsprof.runner import experiment as experiments
 from vsprof.runner import offers, window
 from vsprof.runner.experiment import COLLECTORS, SWITCHES, TESTBEDS, Case
@@ -86,7 +86,9 @@ class Watched(Undisturbed):
 def main(arguments: list[str] | None = None) -> int:
     parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
     parser.add_argument("--testbed", choices=[*TESTBEDS], default="lab" if Native.needs() else "native")
-    parser.add_argument("--collectors", nargs="*", choices=[*COLLECTORS], default=[*COLLECTORS])
+    # Those that look while nothing is measured cost a window nothing.
+    costly = [name for name, one in COLLECTORS.items() if not issubclass(one, Between)]
+    parser.add_argument("--collectors", nargs="*", choices=costly, default=costly)
     parser.add_argument("--switches", nargs="*", choices=[*SWITCHES], help="default: what the experiment vm2vm compares on that testbed")
     parser.add_argument("--turns", type=int, default=TURNS)
     parser.add_argument("--seconds", type=float, help="of a window; default: 0.25 natively, else 1")
@@ -103,6 +105,8 @@ def main(arguments: list[str] | None = None) -> int:
 
 def measure(testbed: str, switches: list[str] | None, collectors: list[str], turns: int, seconds: float, say: Say) -> Found:
     """The ratio of each collector that works, by switch. Raises ``VsprofError``."""
+    for name in collectors:
+        COLLECTORS[name].build()
     plugins = [plugin for name in collectors if (plugin := COLLECTORS[name].emulator_plugin)]
     _, experiment = experiments.load("vm2vm")
     if switches:

@@ -31,6 +31,9 @@ is measured apart: in windows of its own, after the normal ones, while the same 
         collector.measure(seconds) # all of it, on this side
     collector.disengage()          # whatever happened
 
+What an instrument sees of the host alone, and would disturb the traffic by seeing, it sees while nothing is measured. It derives from
+``Between``, whose ``look`` runs before and behind each window, or the whole traffic.
+
 A collector sees a testbed and a window, nothing else. To add one, write one file here that defines a subclass and names
 it in ``COLLECTOR``; the file's name is the collector's name, and docs/collectors/<name>.md is its page.
 """
@@ -310,6 +313,21 @@ class Apart(Collector):
 
     def disengage(self) -> None:
         """Called after the last of its own windows of a traffic, also when one of them, or ``engage``, failed. Raises nothing."""
+
+    def begin(self) -> str:
+        return ""
+
+    def end(self) -> str:
+        return ""
+
+
+class Between(Collector):
+    """A collector that looks at the host while nothing is measured. ``Recorded.begin`` is the last look before the window, and ``end`` the
+    first behind it, with the traffic's other windows between where that can't stand still."""
+
+    @abc.abstractmethod
+    def look(self) -> str:
+        """Shell command of a look. What it prints is recorded; one that fails has printed nothing."""
 
     def begin(self) -> str:
         return ""

@@ -41,8 +41,10 @@ class CpuTime(Reader):
             seconds.setdefault(one.cpu, {})[one.name] = one.value or 0.0
         # Of a CPU without a tick the kernel may have booked nothing: then it is not known.
         passed = {cpu: sum(kinds.values()) for cpu, kinds in seconds.items()}
-        busy = {cpu: 1 - seconds[cpu]["cpu_idle_seconds"] / whole for cpu, whole in passed.items() if cpu is not None and whole > 0}
-        return {cpu: Load(share) for cpu, share in busy.items()}
+        known = {cpu: whole for cpu, whole in passed.items() if cpu is not None and whole > 0}
+        return {
+            cpu: Load(1 - (seconds[cpu]["cpu_idle_seconds"] + seconds[cpu]["cpu_steal_seconds"]) / whole) for cpu, whole in known.items()
+        }
 
 
 def _cpus(recorded: Recorded) -> Iterable[Number]:

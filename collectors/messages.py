@@ -122,11 +122,8 @@ def unreliable(reliability: float, wanted: float) -> str:
     return f"VTune's MUX Reliability is {reliability:g}, below {wanted:g}"
 
 
-def disturbance_not_built(words: str) -> BadInput:
-    return BadInput(
-        f"the program that looks at the CPUs between windows is compiled on this machine, and was not: {words.strip()[-800:]}."
-        " It takes gcc and libc6-dev; without the collector disturbance there is no need for it"
-    )
+def disturbance_not_built(words: str) -> str:
+    return f"its program, which is compiled on this machine, was not: {words.strip()[-800:]}; it takes gcc and libc6-dev"
 
 
 # --- CPU profiles ----------------------------------------------------------------------------------------------------

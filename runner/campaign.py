@@ -327,6 +327,8 @@ def do(
         except errors.BadInput:
             raise
         except OSError as error:
+            if _interrupted(error):
+                raise KeyboardInterrupt from error
             # Not this run's fault: the next ones could not be recorded either.
             raise messages.can_not_write(folder, error) from error
         except (errors.VsprofError, subprocess.SubprocessError, ValueError, LookupError) as error:

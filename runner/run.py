@@ -13,9 +13,10 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from vsprof.collectors.base import Apart, Clock, Collector
+from vsprof.collectors.base import Apart, Between, Clock, Collector
 from vsprof.runner import experiment as experiments
 from vsprof.runner import messages, window
+from vsprof.runner.between import Looks
 from vsprof.runner.experiment import COLLECTORS, SWITCHES, TOPOLOGIES, TRAFFIC, Case, TrafficItem, Windows
 from vsprof.runner.live import Look, Watch
 from vsprof.runner.turns import Turn
@@ -202,6 +203,8 @@ def _send(
     traffic.beside = tuple(other.settings for other in plan.traffics if other.kind == item.kind)
     if topology.host.clock == MODELLED:
         traffic.clock = _clock(collectors)[1]
+    looks = Looks(topology.host, _between(collectors))
+    looks.look()
     traffic.say("warm-up")
     traffic.start()
     no_windows = traffic.nothing_flows()
@@ -216,26 +219,34 @@ def _send(
         ports = [route.receiver_port.name for route in topology.routes]
         watch = Watch(look, item.label, plan.case.switch, ports, placement, traffic.clock and _clock(collectors)[1])
         if traffic.clock:
-            _measure_in_modelled_time(traffic, setting.windows, collectors, into, watch)
+            _measure_in_modelled_time(traffic, setting.windows, collectors, into, watch, looks)
         else:
-            _measure(traffic, setting.windows, collectors, into, watch, turn if traffic.stands_still() else ALONE)
+            _measure(traffic, setting.windows, collectors, into, watch, looks, turn if traffic.stands_still() else ALONE)
     (into / "traffic").mkdir(parents=True)
     for name, text in traffic.stop().items():
         (into / "traffic" / name).write_text(text)
+    looks.look()
     described = {"kind": item.kind, "load": item.settings.load, "label": item.label}
     return {**described, "placement": placement.to_json(), "no_windows": no_windows}
 
 
-def _measure(traffic: Traffic, windows: Windows, collectors: Mapping[str, Collector], into: Path, watch: Watch, turn: Turn) -> None:
+def _measure(
+    traffic: Traffic, windows: Windows, collectors: Mapping[str, Collector], into: Path, watch: Watch, looks: Looks, turn: Turn
+) -> None:
     """All windows of a traffic that flows: first those that all collectors share, each in this run's ``turn``, then the own ones."""
     host, shared = traffic.topology.host, _shared(collectors)
+    # To any other traffic a look would be a gap: frames lost, and replies late.
+    look = looks.look if traffic.stands_still() else _nothing
     for number in range(1, windows.count + 1):
         turn.give(host)
         traffic.say(f"window {number} of {windows.count}")
         for one in shared.values():
             one.next_window(number, windows.count)
         watch.begin(number, windows.count)
+        look()
         window.measure(host, traffic, shared, windows.seconds, into / f"w{number}")
+        looks.window(into / f"w{number}")
+        look()
         watch.end(into / f"w{number}", shared)
         traffic.check()
     # What follows takes longer: it must not lie between the others' last windows.
@@ -247,7 +258,13 @@ def _measure(traffic: Traffic, windows: Windows, collectors: Mapping[str, Collec
     traffic.after_windows()
 
 
-def _measure_in_modelled_time(traffic: Traffic, windows: Windows, collectors: Mapping[str, Collector], into: Path, watch: Watch) -> None:
+def _nothing() -> None:
+    """Instead of a look."""
+
+
+def _measure_in_modelled_time(
+    traffic: Traffic, windows: Windows, collectors: Mapping[str, Collector], into: Path, watch: Watch, looks: Looks
+) -> None:
     """All windows of a traffic that flows, in the modelled processor's time: all collectors count in the same ones.
 
     What the model counted is kept apart all the same: as in a window of its own, which lasted from mark to mark, without any probe.
@@ -264,6 +281,7 @@ def _measure_in_modelled_time(traffic: Traffic, windows: Windows, collectors: Ma
         counted = into / schema.own_window(name, number) / f"{name}.end"
         watch.begin(number, windows.count)
         window.measure_modelled(host, traffic, shared, clock, seconds, warmup, into / f"w{number}", counted, watch)
+        looks.window(into / f"w{number}")
         watch.end(into / f"w{number}", shared, counted)
         traffic.check()
     traffic.after_windows()
@@ -299,7 +317,11 @@ def _facts(collectors: Mapping[str, Collector]) -> dict[str, Any]:
 
 def _shared(collectors: Mapping[str, Collector]) -> dict[str, Collector]:
     """The collectors whose commands are in a window's script."""
-    return {name: one for name, one in collectors.items() if not isinstance(one, Apart | Clock)}
+    return {name: one for name, one in collectors.items() if not isinstance(one, Apart | Between | Clock)}
+
+
+def _between(collectors: Mapping[str, Collector]) -> dict[str, Between]:
+    return {name: one for name, one in collectors.items() if isinstance(one, Between)}
 
 
 def _describe(plan: Plan, setting: Setting, host: Testbed, topology: Topology, collectors: Mapping[str, Collector]) -> dict[str, Any]:
@@ -313,7 +335,7 @@ def _describe(plan: Plan, setting: Setting, host: Testbed, topology: Topology, c
         "sender_ports": [route.sender_port.name for route in topology.routes],
         "receiver_ports": [route.receiver_port.name for route in topology.routes],
     }
-    return {"where": where, "clock": host.clock, **ports, "collectors": list(_shared(collectors)), "traffics": []}
+    return {"where": where, "clock": host.clock, **ports, "collectors": [*_shared(collectors), *_between(collectors)], "traffics": []}
 
 
 def _keep_logs(host: Testbed, folder: Path) -> None:

@@ -198,8 +198,13 @@ def _limited(options: list[str], machines: Collection[str]) -> list[str]:
     limits = [f"{name}=1" for name in sorted(machines)]
     if not limits:
         return options
-    at = options.index(RESOURCES) + 1 if RESOURCES in options else 0
-    return [*options[:at], *([] if at else [RESOURCES]), *limits, *options[at:]]
+    # `--res`, or `--resources=licences=5`: argparse takes what a long option's name begins with, too.
+    parts = [option.partition("=") for option in options]
+    given = next((at for at, (name, _, _) in enumerate(parts) if name.startswith("--res") and RESOURCES.startswith(name)), None)
+    if given is None:
+        return [RESOURCES, *limits, *options]
+    own = [parts[given][2]] if parts[given][1] else []
+    return [*options[:given], RESOURCES, *limits, *own, *options[given + 1 :]]
 
 
 def _snakemake(

@@ -16,7 +16,7 @@ enum { MAIN, PARTNER, END };
 
 #define TRIES 40
 #define HAND_OVERS 100
-/* Where this program may not go before those that poll on its CPUs, a try lasts as long as theirs lets it. */
+/* Where this program may not go before those that poll on its CPUs, a try lasts as long as they let it. */
 #define MOST_NS 50000000
 #define LOOPS 9
 #define SUMS 1000
@@ -141,8 +141,10 @@ static int number(const char *text)
 
 int main(int count, char **words)
 {
-	struct sched_param first = {.sched_priority = 1};
+	/* Poll-mode threads may have the lowest priority, 1 (`sched: fifo`), and never give way to another of the same. */
+	struct sched_param first = {.sched_priority = 2};
 	cpu_set_t set;
+	int is_first;
 
 	if (count < 3) {
 		fprintf(stderr, "usage: disturbance CPU PARTNER...\n");
@@ -152,10 +154,9 @@ int main(int count, char **words)
 	CPU_SET(number(words[1]), &set);
 	if (sched_setaffinity(0, sizeof(set), &set))
 		fail("going to the CPU");
-	/* Before all that polls there. Not permitted, it takes its turn, and says so by nothing but higher numbers. */
-	sched_setscheduler(0, SCHED_FIFO, &first);
+	is_first = !sched_setscheduler(0, SCHED_FIFO, &first);
 	loop();
-	printf("cpu %s\nloop %.1f\n", words[1], loop());
+	printf("cpu %s\nfirst %d\nloop %.1f\n", words[1], is_first, loop());
 	for (int i = 2; i < count; i++)
 		printf("line %.1f\n", line_to(number(words[i])));
 	return 0;

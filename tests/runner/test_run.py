@@ -15,10 +15,11 @@ from types import SimpleNamespace
 
 import pytest
 
-from vsprof.collectors.base import Apart, Clock, Collector, Glance, Marks
+from vsprof.collectors.base import Apart, Between, Clock, Collector, Glance, Marks
 from vsprof.runner import campaign, parse, run, window
 from vsprof.runner import experiment as experiments
 from vsprof.runner import messages as runner_messages
+from vsprof.runner.between import Looks
 from vsprof.runner.experiment import Case, TrafficItem, Windows
 from vsprof.runner.live import Watch
 from vsprof.runner.run import Plan, Setting
@@ -51,8 +52,8 @@ class Host:
         Path(path).write_text(content)
 
     def run(self, command, timeout=60, check=True):
-        self.done.append("window")
-        subprocess.run(command, shell=True, check=True, timeout=timeout)
+        self.done.append("look" if command == Peeks.command else "window")
+        return subprocess.run(command, shell=True, check=check, timeout=timeout, stdout=subprocess.PIPE, text=True)
 
     def pull(self, path, to):
         shutil.copytree(path, to / Path(path).name)
@@ -109,6 +110,20 @@ class Slow(Apart):
     def numbers(cls, recorded):
         assert recorded.begin == ""
         yield Number("printed", len(recorded.end), "bytes")
+
+
+class Peeks(Between):
+    """Its one number is the length of what it saw."""
+
+    command = "true"
+
+    def look(self):
+        return self.command
+
+    @classmethod
+    def numbers(cls, recorded):
+        yield Number("before", len(recorded.begin.split()), "looks")
+        yield Number("behind", len(recorded.end.split()), "looks")
 
 
 class Watched(Idle):
@@ -258,7 +273,9 @@ def test_a_traffic_may_have_windows_of_another_length_in_modelled_time(topology,
     topology.host.clock = MODELLED
     clock = Modelled(topology.host)
     watch = Watch(lambda seen: None, "idle", "kernel-ovs", "tap2", Placement(), clock)
-    run._measure_in_modelled_time(traffic, Windows(count=1, modelled_seconds=0.05), {"modelled": clock}, tmp_path, watch)
+    run._measure_in_modelled_time(
+        traffic, Windows(count=1, modelled_seconds=0.05), {"modelled": clock}, tmp_path, watch, Looks(topology.host, {})
+    )
     assert seen == [lasts]
 
 
@@ -284,6 +301,37 @@ def test_a_switch_settles_for_the_flows_that_its_traffic_has(sent, topology):
     sent(Plain, count=1)
     # idle, which `Watched` is here, has no flows, whatever the case says.
     assert settled == [1]
+
+
+@pytest.fixture
+def looks(tmp_path, monkeypatch):
+    """How many looks there had been by those that each window has at this end."""
+    monkeypatch.setattr(Peeks, "command", f"cd {tmp_path}; echo look >> looks; cat looks")
+    return lambda folder, end: [len((one / f"peeks.{end}").read_text().split()) for one in sorted((folder / ITEM.label).glob("w*"))]
+
+
+def test_a_look_is_before_the_traffic_and_behind_it_and_all_windows_have_both(sent, topology, looks):
+    folder = sent(Peeks, count=2)
+    assert topology.host.done == ["look", "check", "window", "check", "window", "check", "look"]
+    assert looks(folder, "begin") == [1, 1]
+    assert looks(folder, "end") == [2, 2]
+    assert {row["name"]: row["value"] for row in parse.tables_of_run(folder)[0] if row["collector"] == "peeks"} == {
+        "before": 1,
+        "behind": 2,
+    }
+
+
+def test_where_a_traffic_can_stand_still_each_window_has_looks_of_its_own(sent, topology, looks):
+    topology.stands_still = lambda: True
+    folder = sent(Peeks, count=2)
+    assert topology.host.done == ["look", "check", *["look", "window", "look", "check"] * 2, "look"]
+    assert looks(folder, "begin") == [2, 4]
+    assert looks(folder, "end") == [3, 5]
+
+
+def test_a_look_that_fails_has_seen_nothing_and_costs_no_run(sent, looks, monkeypatch):
+    monkeypatch.setattr(Peeks, "command", "exit 3")
+    assert looks(sent(Peeks, count=1), "begin") == [0]
 
 
 def test_without_such_a_collector_nothing_changes(sent, topology):

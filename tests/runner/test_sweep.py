@@ -285,7 +285,7 @@ def at_once(store) -> dict[str, int]:
     return most
 
 
-@pytest.mark.parametrize("options", [[], ["--resources", "licences=5", "--latency-wait", "9"]], ids=["plain", "own-resources"])
+@pytest.mark.parametrize("options", [[], ["--latency-wait", "9", "--res=licences=5"]], ids=["plain", "own-resources"])
 def test_servers_share_the_runs_and_each_has_one_at_a_time(stand_in, tmp_path, options):
     (tmp_path / "job.py").write_text(TIMED)
     for run in stand_in.manifest["runs"]:
@@ -295,6 +295,13 @@ def test_servers_share_the_runs_and_each_has_one_at_a_time(stand_in, tmp_path, o
     sweep.run(stand_in, QUIET, "local", sweep.default_jobs("local", sweep.machines(stand_in, "local")), options)
     assert stand_in.manifest["status"] == "complete"
     assert at_once(stand_in) == {"server0": 1, "server1": 1, "all": 2}
+
+
+@pytest.mark.parametrize("named", [["--resources", "a=5"], ["--res", "a=5"], ["--resources=a=5"], ["--resour=a=5"]])
+def test_a_users_own_resources_are_added(named):
+    assert sweep._limited([*named, "--quiet"], ["machine_0"]) == ["--resources", "machine_0=1", "a=5", "--quiet"]
+    # Without a machine that is shared, they are the user's alone.
+    assert sweep._limited(named, []) == named
 
 
 def test_this_host_has_one_run_at_a_time_however_many_cpus_it_has(stand_in, tmp_path):
