@@ -236,7 +236,7 @@ def _measure(
     """All windows of a traffic that flows: first those that all collectors share, each in this run's ``turn``, then the own ones."""
     host, shared = traffic.topology.host, _shared(collectors)
     # To any other traffic a look would be a gap: frames lost, and replies late.
-    look = looks.look if traffic.stands_still() else _nothing
+    look = looks.look if traffic.stands_still() else lambda: None
     for number in range(1, windows.count + 1):
         turn.give(host)
         traffic.say(f"window {number} of {windows.count}")
@@ -256,10 +256,6 @@ def _measure(
         for name, collector in apart.items():
             _measure_apart(name, collector, traffic, windows, into)
     traffic.after_windows()
-
-
-def _nothing() -> None:
-    """Instead of a look."""
 
 
 def _measure_in_modelled_time(
