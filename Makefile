@@ -104,11 +104,12 @@ unhost: $(READY) ## Take back what `make host` did to them (INVENTORY=file); CHE
 # processes, each with whole files, for what files share: they fill whatever the lab leaves of two CPUs. Those of switches on this host come
 # last and alone: their processes spin, and beside other work frames came later than tests wait. Two processes for the lab's as well gained
 # nothing: together the groups are busy for as long as two CPUs are.
-# Those marked `long` are for test-all.
+# Those marked `long` are for test-all; LONG_MINUTES after the beginning no more of them are begun (tests/conftest.py).
 NOT_LONG := $(if $(filter 1,$(LONG)),, and not long)
 MARKS_lab := lab$(NOT_LONG)
 MARKS_others := not (lab or native or dataplane)$(NOT_LONG)
 MARKS_switches := (native or dataplane) and not lab$(NOT_LONG)
+UNTIL = $(if $(LONG_MINUTES),VSPROF_LONG_UNTIL=$$(($$(stat -c %Y $(TESTED)/begun) + 60 * $(LONG_MINUTES))))
 NICE_lab := nice -n 5
 NICE_others := nice -n 10
 MORE_others := -n 2 --dist loadfile
@@ -125,7 +126,7 @@ test: $(READY) ## Run the tests, a small real experiment in the lab included: 20
 	$(VENV)/bin/python tools/test_summary.py $(TESTED) $(GROUPS)
 
 .PHONY: test-all
-test-all: ## Run all tests, as continuous integration does: also those marked long, 45 minutes
+test-all: ## Run all tests, also those marked long: 45 minutes (LONG_MINUTES=55: begin none of these later than that)
 	$(MAKE) --no-print-directory test LONG=1
 
 # What is fetched for these comes while the lab's image is built.
@@ -138,7 +139,7 @@ try-to-fuzz:
 # It never fails, so that the other groups go on: the summary does. Tests call make themselves, which must not hear of this one's options.
 .PHONY: $(GROUPS:%=test-group-%)
 $(GROUPS:%=test-group-%): test-group-%:
-	{ env -u MAKEFLAGS -u MFLAGS -u MAKELEVEL $(NICE_$*) $(VENV)/bin/python -m pytest -m "$(MARKS_$*)" $(MORE_$*) --junitxml=$(TESTED)/$*.xml; \
+	{ env -u MAKEFLAGS -u MFLAGS -u MAKELEVEL $(UNTIL) $(NICE_$*) $(VENV)/bin/python -m pytest -m "$(MARKS_$*)" $(MORE_$*) --junitxml=$(TESTED)/$*.xml; \
 		echo $$? > $(TESTED)/$*.status; } 2>&1 | tee $(TESTED)/$*.log | sed -u 's/^/$*: /'
 
 .PHONY: test-fast

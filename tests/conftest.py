@@ -2,6 +2,7 @@
 """What all tests share: why a test is skipped that needs the lab, or this host as a testbed, where neither can run."""
 
 import os
+import time
 
 import pytest
 from hypothesis import settings
@@ -13,6 +14,21 @@ from vsprof.testbeds.emulator import needs
 # How long an example takes is the machine's load, not the code's fault.
 settings.register_profile("vsprof", deadline=None)
 settings.load_profile("vsprof")
+
+
+LONG_UNTIL = "VSPROF_LONG_UNTIL"
+"""In the environment: when, in seconds since 1970, tests marked long are no longer begun."""
+
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    if LONG_UNTIL in os.environ:
+        items.sort(key=lambda item: item.get_closest_marker("long") is not None)
+
+
+@pytest.hookimpl(tryfirst=True)
+def pytest_runtest_setup(item: pytest.Item) -> None:
+    if item.get_closest_marker("long") and time.time() > float(os.environ.get(LONG_UNTIL, "inf")):
+        pytest.skip("marked long, and the time for these is over (LONG_MINUTES)")
 
 
 @pytest.fixture(autouse=True)
