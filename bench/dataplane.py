@@ -234,7 +234,7 @@ def _round(live: Mapping[str, Live], left: Collection[Pair], turns: int, events:
         there = {name: live[name] for name in live if any(name in pair for pair in pairs.values())}
         for one in there.values():
             one.flood(frame)
-        seen.take(frame, _turns(there, pairs, turns, disturbance.look, distance))
+        seen.take(frame, _turns(there, pairs, turns, disturbance, distance))
         if events:
             for name, one in there.items():
                 seen.misses[name, frame].append(one.misses(events))
@@ -249,16 +249,18 @@ def _round(live: Mapping[str, Live], left: Collection[Pair], turns: int, events:
 
 
 def _turns(
-    live: Mapping[str, Live], pairs: Mapping[str, tuple[str, str]], turns: int, between: Callable[[], None], distance: Callable[[], str]
+    live: Mapping[str, Live], pairs: Mapping[str, tuple[str, str]], turns: int, disturbance: Disturbance, distance: Callable[[], str]
 ) -> Iterator[Turn]:
     """Every ratio, so many times; those of all ratios lie among one another."""
     place = distance()
     for _ in range(turns):
         for name in random.sample([*pairs], len(pairs)):
             one, other = (live[contender] for contender in pairs[name])
-            value = slices.ratio(one.rate, other.rate, between)
+            value = slices.ratio(one.rate, other.rate, disturbance.look)
+            disturbance.look()
             before, place = place, distance()
-            yield Turn(name, value, place if before == place else "", {each: live[each].taken() for each in pairs[name]})
+            its = {each: [disturbance.beside(seen) for seen in live[each].taken()] for each in pairs[name]}
+            yield Turn(name, value, place if before == place else "", its)
 
 
 def _turns_of_stages(one: Live, turns: int, between: Callable[[], None]) -> list[float]:

@@ -10,6 +10,7 @@ What disturbed is told beside the ratios: the time that the hypervisor took away
 on the same core must slow, because it uses all that the core can do at once.
 """
 
+import bisect
 import contextlib
 import json
 import math
@@ -19,7 +20,7 @@ import socket
 import statistics
 import time
 from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -53,6 +54,10 @@ class Slice:
     """vhost-switch's alone, while it counts by stage."""
     behind: float | None = None
     """See ``frame_flood.behind``: where the ends are frame-flood."""
+    middle: float = 0.0
+    """When it was, by the monotonic clock, in seconds."""
+    loop_s: float = math.inf
+    """How long the calibration loop took, before or after it: the longer one."""
 
 
 class Telemetry:
@@ -124,7 +129,8 @@ class Contender:
             if after > before:
                 timed, sent, received = (_grown(*each) for each in zip(others_before, others_after, strict=True))
                 busy = timed["busy_cycles"] / timed["timed_packets"] if timed.get("timed_packets") else None
-                return Slice((after - before) / (ended - began), busy, behind(sent, received) if sent and received else None)
+                rate, middle = (after - before) / (ended - began), (began + ended) / 2
+                return Slice(rate, busy, behind(sent, received) if sent and received else None, middle)
         raise messages.nothing_in_slice(TRIES, ended - began)
 
     def _counted(self) -> tuple[float, int]:
@@ -143,7 +149,8 @@ class Disturbance:
     def __init__(self, cpu: int) -> None:
         self._cpu, self._began, self._stolen = cpu, time.monotonic(), _stolen_s(cpu)
         self._values = np.ones(LOOP_VALUES)
-        self.loops: list[float] = []
+        self.loops: dict[float, float] = {}
+        """Seconds that each took, by when it began; in order."""
 
     def look(self) -> None:
         """Run the loop once on the switch's CPU. Nothing else may want it."""
@@ -151,10 +158,10 @@ class Disturbance:
         os.sched_setaffinity(0, {self._cpu})
         try:
             sums = np.empty(LOOP_VALUES)
-            began = time.perf_counter()
+            began = time.monotonic()
             for _ in range(LOOPS):
                 np.add(self._values, self._values, out=sums)
-            self.loops.append(time.perf_counter() - began)
+            self.loops[began] = time.monotonic() - began
         finally:
             os.sched_setaffinity(0, home)
 
@@ -164,7 +171,14 @@ class Disturbance:
 
     def slowed(self) -> float:
         """How much longer the slowest twentieth of the loops took than the median one; 0: not at all."""
-        return float(np.quantile(self.loops, 0.95)) / statistics.median(self.loops) - 1 if self.loops else math.nan
+        took = [*self.loops.values()]
+        return float(np.quantile(took, 0.95)) / statistics.median(took) - 1 if took else math.nan
+
+    def beside(self, one: Slice) -> Slice:
+        """The same with its ``loop_s``: loops were looked at before it and after it."""
+        began, took = [*self.loops], [*self.loops.values()]
+        after = bisect.bisect(began, one.middle)
+        return replace(one, loop_s=max(took[max(after - 1, 0) : after + 1]))
 
 
 def ratio(one: Callable[[], float], other: Callable[[], float], between: Callable[[], None] = lambda: None) -> float:

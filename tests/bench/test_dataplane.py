@@ -74,6 +74,19 @@ def test_what_the_pmu_counted_of_some_rounds_alone_is_told_of_those():
     assert "wire_cycles_per_packet_64_near" not in found
 
 
+def test_what_a_neighbour_on_the_core_slowed_is_told_apart():
+    seen = Seen(tsc_hertz=3e9)
+    for quick, slow in ((70.0, 90.0), (72.0, 99.0)):
+        its = [Slice(1e6, quick, loop_s=0.41e-3), Slice(1e6, slow, loop_s=0.6e-3), Slice(1e6, slow, loop_s=0.46e-3)]
+        seen.take(64, [Turn("wire_over_librte", 1.0, "near", {"wire": its})])
+    seen.take(64, [Turn("wire_over_librte", 1.0, "near", {"wire": [Slice(1e6, 80.0, loop_s=0.8e-3), Slice(1e6, None, loop_s=0.4e-3)]})])
+    found = seen.estimates()
+    alone = found["wire_busy_cycles_per_packet_64_near_alone"][0]
+    assert (alone.median, alone.n) == (pytest.approx(71), 2)
+    assert found["wire_busy_cycles_per_packet_64_near"][0].n == 3
+    assert found["slices_with_a_core_of_their_own"][0].median == pytest.approx(3 / 8)
+
+
 def rounds(place: str, *values: float) -> Seen:
     seen = Seen()
     for value in values:
@@ -122,13 +135,17 @@ def test_a_round_floods_only_what_it_measures(monkeypatch):
             return 2e6 if self.name == "wire" else 1e6
 
         def taken(self) -> list[Slice]:
-            return [Slice(self.rate())]
+            return [Slice(self.rate(), middle=1.0)]
 
         def tsc_hertz(self) -> float:
             return 0.0
 
+    def look(self) -> None:
+        asked.append(None)
+        self.loops[float(len(asked))] = 0.0004
+
     monkeypatch.setattr(dataplane, "Distance", lambda cpu, partners: Near())
-    monkeypatch.setattr(dataplane.Disturbance, "look", lambda self: asked.append(None))
+    monkeypatch.setattr(dataplane.Disturbance, "look", look)
     seen, live = Seen(), {name: Alive(name) for name in ("wire", "testpmd_io", "zero_copy", "packed", "packed_librte")}
     left = [("wire_over_testpmd_io", 512), ("own_rings_over_librte_packed", 64)]
     dataplane._round(live, left, 3, {}, seen, print)
@@ -137,8 +154,9 @@ def test_a_round_floods_only_what_it_measures(monkeypatch):
         ("own_rings_over_librte_packed", 64, "near"): [pytest.approx(1)],
         ("wire_over_testpmd_io", 512, "near"): [pytest.approx(2)],
     }
-    # Before each of four slices of three turns of two ratios.
-    assert len(asked) == 24
+    # Before each of four slices of three turns of two ratios, and after each turn.
+    assert len(asked) == 30
+    assert seen.estimates()["slices_with_a_core_of_their_own"][0].median == 1
 
 
 class Near:

@@ -93,11 +93,18 @@ def test_how_often_the_ends_were_behind_is_of_the_worse_one():
 
 def test_the_calibration_says_how_much_the_slowest_loops_were_slowed():
     disturbance = slices.Disturbance(0)
-    disturbance.loops = [1.0] * 15 + [1.5] * 5
+    disturbance.loops = dict(enumerate([1.0] * 15 + [1.5] * 5))
     assert disturbance.slowed() == pytest.approx(0.5)
     disturbance.look()
-    assert 0 < disturbance.loops[-1] < 1
+    assert 0 < [*disturbance.loops.values()][-1] < 1
     assert disturbance.stolen() >= 0
+
+
+@pytest.mark.parametrize(("middle", "took"), [(0.5, 0.4), (1.5, 0.4), (2.5, 0.7), (3.5, 0.7), (9.0, 0.5)])
+def test_a_slice_knows_the_longer_of_the_loops_beside_it(middle, took):
+    disturbance = slices.Disturbance(0)
+    disturbance.loops = {1.0: 0.4, 2.0: 0.3, 3.0: 0.7, 4.0: 0.5}
+    assert disturbance.beside(slices.Slice(1e6, 70.0, middle=middle)) == slices.Slice(1e6, 70.0, middle=middle, loop_s=took)
 
 
 def test_a_program_that_ended_is_one_clear_error():

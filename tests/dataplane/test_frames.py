@@ -2,7 +2,7 @@
 """Frames of all sizes, in all layouts of descriptors at the sender and at the receiver."""
 
 import pytest
-from frontend import USUAL, Layout, Refused, eventually
+from frontend import NUM_BUFFERS, USUAL, Layout, Refused, eventually
 from guest_memory import MIB, Memory
 from modes import RINGS
 from traffic import exchange, frame, frames, mac, same
@@ -115,6 +115,23 @@ def test_a_frame_that_does_not_fit_is_dropped_and_the_next_one_comes(switch, gue
     after = switch.port("b")
     assert (after["tx_packets"], after["tx_too_long"], after["tx_dropped_full"]) == (2, 1, 0), after
     exchange(a, b, frames(40, mac(1), mac(2)))
+
+
+@pytest.mark.parametrize("header_apart", [False, True], ids=["one", "header-apart"])
+def test_what_a_buffer_held_before_is_not_in_a_frames_header(switch, guests, header_apart):
+    """The right header, a wrong one, one that is wrong in its last bytes alone, or in its first: own rings write only one that is wrong."""
+    right = bytes(NUM_BUFFERS) + b"\1\0"
+    held = [right, b"\xff" * 12, right[:10] + b"\7\0", b"\1" + right[1:]] * 8
+    a, b = pair(switch, guests(), guests(), count=0)
+    for header in held:
+        buffers = [Buffer(b.memory.take(size), size, writable=True) for size in ([12, 2048] if header_apart else [2048])]
+        b.memory.write(buffers[0].address, header)
+        b.rx.add(buffers)
+    b.rx.publish()
+    a.send_all(frames(len(held), mac(1), mac(2)))
+    got = []
+    eventually(lambda: got.extend(chain for chain, _ in b.rx.collect()) or len(got) == len(held), "all frames", lambda: len(got))
+    assert {b.memory.read(chain.buffers[0].address, 12) for chain in got} == {right}
 
 
 @pytest.mark.parametrize("features", [USUAL, (*USUAL, Feature.EVENT_IDX)], ids=["by-flag", "by-event-idx"])
