@@ -188,9 +188,9 @@ bench-observer: $(READY) ## What each collector costs the traffic that it watche
 	$(VENV)/bin/python -m vsprof.bench.observer $(if $(filter-out auto,$(TESTBED)),--testbed $(TESTBED)) $(if $(SWITCHES),--switches $(SWITCHES)) $(if $(COLLECTORS),--collectors $(COLLECTORS))
 
 .PHONY: bench-dataplane
-bench-dataplane: $(READY) ## vhost-switch beside OVS-DPDK and testpmd, between the same two endpoints (TESTBED=native|lab, CPU=profile, HALF_WIDTH=0.03)
+bench-dataplane: $(READY) ## vhost-switch beside OVS-DPDK and testpmd, between the same two endpoints (TESTBED=native|lab, CPU=profile, HALF_WIDTH=0.03, FRAMES=, CONTENDERS=)
 	$(VENV)/bin/python -m vsprof.bench.dataplane $(if $(filter-out auto,$(TESTBED)),--testbed $(TESTBED)) $(if $(CPU),--cpu-profile "$(CPU)") \
-		$(if $(HALF_WIDTH),--half-width $(HALF_WIDTH))
+		$(if $(HALF_WIDTH),--half-width $(HALF_WIDTH)) $(if $(FRAMES),--frames $(FRAMES)) $(if $(CONTENDERS),--contenders $(CONTENDERS))
 
 .PHONY: bench-analysis
 bench-analysis: $(READY) ## How long a report takes over a million measurement rows, and how much memory
