@@ -606,3 +606,16 @@ def test_forwarding_is_for_a_topology_that_returns_frames_and_a_flood_is_not(flo
     topology.returns, topology.has_stack = True, False
     assert Forward(topology, Forward.options(), 64, 1).unavailable() is None
     assert "use traffic forward" in flood.unavailable()
+
+
+@pytest.mark.parametrize("still", [True, False])
+def test_what_takes_no_notice_of_a_pause_takes_turns_where_its_topology_stands_still(flooded, still):
+    topology, _ = flooded
+    topology.stands_still = lambda: still
+    of = [
+        (Forward, {}, still), (Idle, {}, still), (UdpFlood, {}, still),
+        # At a rate of its own it would make up for the time; streams and pings have clocks.
+        (UdpFlood, {"load": "equal", "rate_pps": 1000}, False), (TcpStream, {}, False), (PingPaced, {}, False),
+    ]  # fmt: skip
+    for kind, options, takes_turns in of:
+        assert kind(topology, kind.options(**options), 64, 1).stands_still() is takes_turns, (kind, options)

@@ -53,6 +53,9 @@ class Forward(Traffic):
             if not process.alive():
                 raise messages.endpoint_failed(self.topology.sender.name, "forwarding ended early", process.log())
 
+    def stands_still(self) -> bool:
+        return self.topology.stands_still()
+
     def stop(self) -> dict[str, str]:
         return {"testpmd.txt": self._pvp().forward(False)}
 
