@@ -127,7 +127,7 @@ def measure(testbed: str, switches: list[str] | None, collectors: list[str], tur
 
 def _of_collector(flow: Flow, name: str, turns: int, seconds: float, around: Undisturbed, say: Say) -> Estimate | None:
     collector = COLLECTORS[name](flow.host)
-    if why := collector.unavailable():
+    if why := collector.not_of_this_switch() or collector.unavailable():
         say(messages.not_measured(name, why))
         return None
     say(name)

@@ -1,6 +1,8 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
 """What a window without packets is to the benchmark of collectors. That of real traffic is tests/native/test_observer.py."""
 
+from types import SimpleNamespace
+
 import pytest
 
 from vsprof.bench import observer
@@ -35,3 +37,17 @@ def test_a_turn_during_which_the_cpus_were_moved_does_not_count(monkeypatch):
     around.place = lambda: next(places)
     assert list(turns(around, 3)) == [pytest.approx(0.8)] * 2
     assert around.moved == [False, True, False]
+
+
+def test_what_counts_another_switch_is_not_measured(monkeypatch):
+    class OfAnother:
+        def __init__(self, host: None) -> None:
+            pass
+
+        def not_of_this_switch(self) -> str:
+            return "vhost-switch does not run"
+
+    monkeypatch.setitem(observer.COLLECTORS, "of_another", OfAnother)
+    said = []
+    assert observer._of_collector(SimpleNamespace(host=None), "of_another", 1, 0.5, observer.Undisturbed(), said.append) is None
+    assert said == ["of_another not measured: vhost-switch does not run"]
