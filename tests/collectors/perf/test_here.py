@@ -8,7 +8,7 @@ import pytest
 from vsprof.collectors import perf_text
 from vsprof.collectors.base import Recorded
 from vsprof.collectors.perf_record import PerfRecord
-from vsprof.collectors.sched import Sched
+from vsprof.collectors.sched import EVENTS, FIELDS, Sched
 from vsprof.terms.errors import RunFailed
 from vsprof.terms.placement import Placement
 
@@ -62,3 +62,14 @@ def test_a_recording_leaves_nothing_behind(here, monkeypatch, tmp_path):
     with pytest.raises(RunFailed):
         perf_text.record(here, "-e no-such-event", 0.1, ["ip"])
     assert list(tmp_path.iterdir()) == []
+
+
+def test_a_recording_that_perf_can_not_read_says_in_which_way(here, tmp_path):
+    if why := Sched(here).unavailable():
+        pytest.skip(why)
+    damaging = tmp_path / "damaging"
+    damaging.write_text('#!/bin/sh\nperf record "$@" && truncate -s 1000 data\n')
+    damaging.chmod(0o755)
+    with pytest.raises(RunFailed, match="broken or missing trace data") as caught:
+        perf_text.record(here, EVENTS, 0.1, FIELDS, tool=str(damaging))
+    assert "not valid for" not in str(caught.value)
