@@ -23,7 +23,7 @@ BY_NAME = {
 }  # fmt: skip
 BY_TYPE = {
     "str": "seen-value", "int": 3, "float": 2.5, "Path": Path("/some/place"), "list[str]": ["seen-value"], "Iterable[str]": ["seen-value"], "Iterable[Path]": [Path("/some/place")],
-    "Sequence[str]": ["seen-value"], "Mapping[str, float]": {"seen-value": 0.25}, "Mapping[int, int]": {0: 3}, "Mapping[str, str]": {"seen-value": "on"}, "Iterable[float]": [2.5], "Sequence[int | None]": [3],
+    "Sequence[str]": ["seen-value"], "Mapping[str, float]": {"seen-value": 0.25}, "Mapping[str, tuple[int, int]]": {"seen-value": (1, 3)}, "Mapping[int, int]": {0: 3}, "Mapping[str, str]": {"seen-value": "on"}, "Iterable[float]": [2.5], "Sequence[int | None]": [3],
     "int | None": 3, "float | None": 2.5, "bool": True, "Iterable[tuple[str, str]]": [("seen-value", "another")],
     "object": "seen-value", "str | None": None, "Path | str": Path("/some/place"), "Iterable[object]": ["seen-value"], "VsprofError": VsprofError("inner"),
     "OSError": OSError(5, "I/O"), "Exception": ValueError("inner"),
