@@ -126,7 +126,7 @@ test: $(READY) ## Run the tests, a small real experiment in the lab included: 20
 	$(VENV)/bin/python tools/test_summary.py $(TESTED) $(GROUPS)
 
 .PHONY: test-all
-test-all: ## Run all tests, also those marked long: 45 minutes (LONG_MINUTES=55: begin none of these later than that)
+test-all: ## Run all tests, also those marked long: 45 minutes (LONG_MINUTES=50: begin none of these later than that)
 	$(MAKE) --no-print-directory test LONG=1
 
 # What is fetched for these comes while the lab's image is built.
