@@ -25,7 +25,7 @@ Pair = tuple[str, int]
 PLACES = ("near", "far")
 ALONE = 1.1
 """A slice had its core for itself where the calibration loops beside it took at most so many times the quickest of all. Of 150 loops here
-the quickest five took the same time within 1 %, the others 1.3 to 2 times as long: a neighbour was on the other half of the core, it seems."""
+the quickest five took the same time within 1 %, the others 1.3 to 2 times as long: a neighbour was on the core, it seems."""
 Value = TypeVar("Value")
 
 
